@@ -1,0 +1,225 @@
+"""A runbook entry: one failure, as one Markdown file with YAML front matter.
+
+The front matter is data that diagnosis, proposal and verification read; the body explains, in both languages.
+Entries come from files that people add, so they are validated here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=60)]
+Strength = Literal["decisive", "strong", "moderate", "weak"]
+Severity = Literal["S0", "S1", "S2", "S3"]
+Lang = Literal["en", "zh"]
+
+SECTIONS = {
+    "en": ("Symptom", "Causes", "Diagnosis", "Fix", "Verification"),
+    "zh": ("症状", "原因", "诊断", "修复", "验证"),
+}
+NOT_A_SETTING = ("dataset", "checkpoint", "code", "environment")
+"""What `fix.variable` may name beside a canonical setting."""
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Text(Strict):
+    """The same sentence in both languages."""
+
+    en: str = Field(min_length=1)
+    zh: str = Field(min_length=1)
+
+    def say(self, lang: str) -> str:
+        return self.zh if lang == "zh" else self.en
+
+
+class Says(Strict):
+    """What people type when they have this problem; feeds the index, never shown."""
+
+    en: tuple[str, ...] = Field(min_length=3)
+    zh: tuple[str, ...] = Field(min_length=3)
+
+
+class Findings(Strict):
+    """Finding codes that speak for or against, with the strength of that evidence."""
+
+    for_: dict[Id, Strength] = Field(default_factory=dict, alias="for")
+    against: dict[Id, Strength] = Field(default_factory=dict)
+
+
+class Fix(Strict):
+    """The one change to try first."""
+
+    variable: str
+    """A canonical setting, or one of `NOT_A_SETTING`."""
+    change: dict[Literal["multiply", "set", "add", "do"], Any]
+    """Exactly one of: `multiply: 0.5`, `set: 1.0`, `add: 1`, or `do: {en, zh}` for what is not a setting."""
+    why: Text
+    expect: Text
+    """What the next run should show if this was the cause."""
+    undo: Text | None = None
+
+    @model_validator(mode="after")
+    def one_change(self) -> Fix:
+        if len(self.change) != 1:
+            raise ValueError(f"change one thing, not {len(self.change)}: {sorted(self.change)}")
+        if ("do" in self.change) != (self.variable in NOT_A_SETTING):
+            raise ValueError(f"`do` goes with {', '.join(NOT_A_SETTING)}; a setting takes multiply, set or add")
+        if "do" in self.change:
+            Text.model_validate(self.change["do"])
+        return self
+
+
+class Cause(Strict):
+    """One cause inside an entry, when the entry has several that evidence can tell apart."""
+
+    id: Id
+    text: Text
+    for_: dict[Id, Strength] = Field(default_factory=dict, alias="for")
+    fix: Fix | None = None
+    """Overrides the entry's fix."""
+
+
+class Criterion(Strict):
+    """One acceptance criterion; `agent.verify` computes it on the next run or says what is missing."""
+
+    metric: str
+    """A canonical metric, or a named acceptance metric (`train_eval_leak_rate`)."""
+    is_: Literal["finite", "between", "below", "at-most", "above", "at-least", "equals", "increases", "decreases",
+                 "stable", "true", "false"] = Field(alias="is")
+    low: float | None = None
+    high: float | None = None
+    value: float | str | None = None
+    unit: str = ""
+    window: dict[Literal["steps", "points"], int] | None = None
+    after: Literal["warmup", "start"] | None = None
+    basis: Literal["stated", "inverted", "assumed", "proposed"] = "proposed"
+    """`stated` in a source, the complement of a stated symptom, assumed definition, or proposed by us."""
+    definition: Text | None = None
+    """Unit, population and window, where the source leaves them out: printed as assumed."""
+    source: str = ""
+    criterion: str = ""
+    """Id of the criterion in `inventory.json`, for `runbook coverage`."""
+    needs: Literal["", "reference artifact", "human labels", "operational"] = ""
+
+    @model_validator(mode="after")
+    def bounds(self) -> Criterion:
+        wanted = {"between": ("low", "high"), "below": ("high",), "at-most": ("high",), "above": ("low",),
+                  "at-least": ("low",), "equals": ("value",)}
+        for name in wanted.get(self.is_, ()):
+            if getattr(self, name) is None:
+                raise ValueError(f"criterion {self.metric!r} is {self.is_!r} but has no {name!r}")
+        return self
+
+
+class Conflict(Strict):
+    """Where the sources disagree: both sides, and the observation that decides."""
+
+    about: Text
+    positions: tuple[Text, ...] = Field(min_length=2)
+    decided_by: Text
+    decided_by_findings: dict[Id, int] = Field(default_factory=dict)
+    """Finding code -> index of the position it supports, so that a run can decide."""
+    ref: str = ""
+    """Code in the project's list of contradictions, such as `X-01`."""
+
+
+class Caution(Strict):
+    """A dangerous, stale or disputed step and how to read it."""
+
+    en: str
+    zh: str
+    ref: str = ""
+
+    def say(self, lang: str) -> str:
+        return self.zh if lang == "zh" else self.en
+
+
+class Entry(Strict):
+    """One failure of the runbook."""
+
+    id: Id
+    title: Text
+    kind: Literal["failure", "benign", "guide"] = "failure"
+    """`benign` answers "is this normal?"; `guide` is a procedure (triage order, incident response)."""
+    severity: Severity
+    stages: tuple[str, ...] = Field(min_length=1)
+    prior: Literal["common", "usual", "rare"] = "usual"
+    says: Says
+    findings: Findings = Findings()
+    causes: tuple[Cause, ...] = ()
+    check_first: Text
+    """The cheapest read-only check that splits this from its rivals."""
+    fix: Fix | None = None
+    """None where nothing should be changed (benign, or only a check)."""
+    acceptance: tuple[Criterion, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    cautions: tuple[Caution, ...] = ()
+    sources: tuple[str, ...] = ()
+    """Where the facts come from: `"002 §1"` for a source runbook."""
+    covers: tuple[str, ...] = ()
+    """Inventory row ids that this entry carries whole (`S2-1-LR`)."""
+    sections: tuple[Id, ...] = ()
+    """Failures that are a section of this entry instead of one of their own."""
+    references: tuple[str, ...] = ()
+    """Public documentation or issue threads (`owner/repo#123`, or a documentation page's name and address)."""
+    rivals: tuple[Id, ...] = ()
+    body: dict[Lang, dict[str, str]] = Field(default_factory=dict)
+    """language -> section heading -> Markdown."""
+    origin: str = "triage"
+    """`triage` for a shipped entry, otherwise the file it came from."""
+
+
+class EntryError(ValueError):
+    """An entry file is wrong; the message names the file and what to change."""
+
+
+def parse(text: str, name: str) -> Entry:
+    """Validate one entry file.
+
+    Args:
+        text: the file's content.
+        name: its name, for messages.
+
+    Raises:
+        EntryError: the front matter or the body is wrong, with the first problem and where it is.
+    """
+    from pydantic import ValidationError
+    from ruamel.yaml import YAML, YAMLError
+
+    match = re.match(r"---\n(.*?)\n---\n(.*)", text, re.DOTALL)
+    if not match:
+        raise EntryError(f"{name}: an entry starts with YAML front matter between two lines of ---")
+    try:
+        front = YAML(typ="safe", pure=True).load(match[1])
+        entry = Entry.model_validate({**front, "body": _body(match[2], name)})
+    except YAMLError as error:
+        raise EntryError(f"{name}: front matter is not YAML: {error}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise EntryError(f"{name}: {where}: {first['msg']} ({error.error_count()} problems in all)") from None
+    if Path(name).stem != entry.id:
+        raise EntryError(f"{name}: the file must be named {entry.id}.md after its id")
+    return entry
+
+
+def _body(markdown: str, name: str) -> dict[str, dict[str, str]]:
+    """`# en` and `# zh`, each with the five `##` sections of `SECTIONS`, into a nested dict."""
+    body: dict[str, dict[str, str]] = {}
+    for lang, headings in SECTIONS.items():
+        part = re.search(rf"^# {lang}\s*\n(.*?)(?=^# (?:en|zh)\s*$|\Z)", markdown, re.DOTALL | re.MULTILINE)
+        if not part:
+            raise EntryError(f"{name}: the body has no `# {lang}` part")
+        found = re.split(r"^## (.+?)\s*$", part[1], flags=re.MULTILINE)
+        body[lang] = {h: t.strip() for h, t in zip(found[1::2], found[2::2], strict=True)}
+        missing = [h for h in headings if not body[lang].get(h)]
+        if missing:
+            raise EntryError(f"{name}: `# {lang}` has no section {', '.join('## ' + h for h in missing)}")
+    return body

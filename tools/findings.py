@@ -1,0 +1,159 @@
+"""What a tool found, and what it looked at.
+
+Every deterministic tool returns a `Report`: findings, the checks it made (so that "nothing found" differs
+from "did not look"), and a summary of numbers. The JSON form is the public contract `triage.findings/1`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+TEXT_LIMIT = 400
+"""Longest piece of a run's own text kept in evidence, in characters."""
+
+
+class Severity(StrEnum):
+    """How bad, in the runbook's four grades (S0 stops the run now, S3 is worth knowing)."""
+
+    S0 = "S0"
+    S1 = "S1"
+    S2 = "S2"
+    S3 = "S3"
+
+
+class TriageError(Exception):
+    """A condition the user can mend: the message names the thing, what was found and the next step."""
+
+
+class MissingExtra(TriageError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, what: str, extra: str):
+        super().__init__(f"{what} needs an optional part: pip install 'llm-triage[{extra}]'")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One place in the run that shows the finding."""
+
+    file: str | None = None
+    """Path relative to the run, `/` separated."""
+    line: int | None = None
+    """One-based line number."""
+    step: int | None = None
+    rank: int | None = None
+    metric: str | None = None
+    """Canonical metric or setting name."""
+    value: float | str | None = None
+    text: str | None = None
+    """The run's own words: control characters stripped, at most `TEXT_LIMIT` characters, untrusted."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One defect (or reassurance) seen in a run by code."""
+
+    code: str
+    """Kebab-case name of the defect, listed in some module's `CODES`."""
+    severity: Severity
+    message: str
+    """One English sentence with the numbers."""
+    zh: str = ""
+    """The same sentence in Chinese."""
+    evidence: tuple[Evidence, ...] = ()
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """Numbers, JSON-ready after `json_ready`."""
+
+    def say(self, lang: str) -> str:
+        return self.zh if lang == "zh" and self.zh else self.message
+
+
+CheckResult = Literal["found", "clear", "not-applicable", "failed"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at: `failed` means that the tool broke, never that nothing was found."""
+
+    name: str
+    result: CheckResult
+    why: str = ""
+    zh: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that one tool returns."""
+
+    tool: str
+    findings: tuple[Finding, ...] = ()
+    checks: tuple[Check, ...] = ()
+    summary: Mapping[str, Any] = field(default_factory=dict)
+
+    def codes(self) -> set[str]:
+        return {finding.code for finding in self.findings}
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "schema": "triage.findings/1",
+            "tool": self.tool,
+            "findings": [finding_json(f, f"F{i}") for i, f in enumerate(self.findings, 1)],
+            "checks": [{"name": c.name, "result": c.result, "why": c.why} for c in self.checks],
+            "summary": json_ready(self.summary),
+        }
+
+
+def merge(tool: str, reports: Iterable[Report]) -> Report:
+    """One report out of several; summaries are joined key by key, later ones winning."""
+    reports = list(reports)
+    summary: dict[str, Any] = {}
+    for report in reports:
+        summary |= report.summary
+    return Report(
+        tool,
+        tuple(f for r in reports for f in r.findings),
+        tuple(c for r in reports for c in r.checks),
+        summary,
+    )
+
+
+def finding_json(finding: Finding, id: str, lang: str = "en") -> dict[str, Any]:
+    """The finding in its contract form, with the id it has in this answer."""
+    return {
+        "id": id,
+        "code": finding.code,
+        "severity": str(finding.severity),
+        "message": finding.say(lang),
+        "evidence": [json_ready(e.__dict__) for e in finding.evidence],
+        "data": json_ready(finding.data),
+    }
+
+
+def json_ready(value: Any) -> Any:
+    """Plain strict JSON: numpy scalars and arrays unwrapped, non-finite numbers as strings."""
+    if isinstance(value, Mapping):
+        return {str(k): json_ready(v) for k, v in value.items()}
+    if isinstance(value, str):
+        return str(value)
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
+    if isinstance(value, (Sequence, set, frozenset)):
+        return [json_ready(v) for v in value]
+    return value
+
+
+def clean(text: str, limit: int = TEXT_LIMIT) -> str:
+    """A run's text made safe to print: escape sequences and control characters gone, one line, bounded."""
+    text = _ESCAPES.sub("", text[: limit * 20])
+    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")

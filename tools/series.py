@@ -1,0 +1,58 @@
+"""Canonical metric series with the file and line of every point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .findings import Evidence
+
+
+@dataclass(frozen=True)
+class Series:
+    """One canonical metric of one attempt (one monotone stretch of steps) on one rank, in file order."""
+
+    metric: str
+    """Canonical name, see `METRICS`; an unknown metric keeps its own key."""
+    key: str
+    """The name that the log itself uses."""
+    steps: np.ndarray
+    """(n,) int64."""
+    values: np.ndarray
+    """(n,) float64, non-finite values kept."""
+    lines: np.ndarray
+    """(n,) int64, one-based line in `file`."""
+    file: str
+    """Artifact name."""
+    attempt: str = ""
+    """Attempt directory, with `#2`, `#3` for restarts inside one file."""
+    rank: int | None = None
+    step_is: str = "step"
+    """`step` if the log says so, `line` if steps are the order of the log lines (HF dict lines)."""
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def at(self, i: int) -> Evidence:
+        """The point as evidence."""
+        value = float(self.values[i])
+        return Evidence(self.file, int(self.lines[i]), int(self.steps[i]), self.rank, self.metric, value)
+
+
+@dataclass(frozen=True)
+class SeriesTable:
+    """All series of a run."""
+
+    series: tuple[Series, ...] = ()
+
+    def all(self, metric: str) -> Sequence[Series]:
+        return [s for s in self.series if s.metric == metric]
+
+    def get(self, metric: str) -> Series | None:
+        """The longest series of the last attempt: what one number about the run should be computed from."""
+        ...
+
+    def __iter__(self) -> Iterator[Series]:
+        return iter(self.series)
