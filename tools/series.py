@@ -1,13 +1,264 @@
-"""Canonical metric series with the file and line of every point."""
+"""Canonical metric series with the file and line of every point.
+
+`read_series` reads them from every log and metric file of a run; what is wrong with them is judged elsewhere
+(`tools.logs`). `METRICS` is the one table that says which key of which framework means which metric.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
 
 import numpy as np
 
-from .findings import Evidence
+from .findings import Check, Evidence, TriageError
+from .run import Run, natural
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One canonical metric."""
+
+    unit: str
+    means: str
+    aliases: tuple[str, ...]
+    """Keys of all frameworks in the form of `_plain`, the one to prefer first."""
+
+
+def _metric(unit: str, means: str, aliases: str) -> Metric:
+    return Metric(unit, means, tuple(aliases.split()))
+
+
+METRICS: Mapping[str, Metric] = MappingProxyType(
+    {
+        "loss": _metric(
+            "", "training loss at a step",
+            "loss train_loss lm_loss train/loss training_loss loss/train avg_train_loss train_loss_step loss_train"
+            " gpt_loss sft_loss train/loss_step loss_mean train/loss_mean total_loss train/total_loss ce_loss"
+            " cross_entropy_loss train/crossentropyloss train/cross_entropy_loss nll_loss train/lm_loss"
+            " loss_metrics/global_avg_loss training/loss train/sft_loss running_loss language_model_loss mlm_loss"
+            " global_avg_loss lm-loss-training/lm_loss main_loss final_loss step_loss batch_loss avg_loss smooth_loss",
+        ),
+        "train_loss_mean": _metric(
+            "", "training loss averaged over an epoch or the whole run",
+            "train_loss_mean train_loss_epoch loss_epoch epoch_loss train/loss_epoch average_loss",
+        ),
+        "eval_loss": _metric(
+            "", "loss on held-out data",
+            "eval_loss val_loss valid_loss validation_loss eval/loss val/loss validation/loss valid/loss val_loss_epoch"
+            " loss_val dev_loss eval_lm_loss_value lm_loss_value eval_lm_loss validation_metrics/global_avg_loss"
+            " val/loss_epoch val_loss_step eval_nll_loss test_loss loss_eval",
+        ),
+        "policy_loss": _metric(
+            "", "policy (actor) loss of reinforcement learning; near zero and noisy in good runs",
+            "policy_loss actor/pg_loss act_loss actor_loss pg_loss actor/policy_loss actor/loss train/policy_loss"
+            " loss/policy_avg loss/policy",
+        ),
+        "value_loss": _metric(
+            "", "value (critic) loss",
+            "value_loss critic/vf_loss cri_loss critic_loss critic/loss vf_loss loss/value_avg loss/value",
+        ),
+        "aux_loss": _metric(
+            "", "auxiliary loss (load balancing, router z-loss)",
+            "aux_loss load_balancing_loss moe_aux_loss router_aux_loss train/aux_loss moe/aux_loss"
+            " load_balancing_loss_unscaled unsuper_loss z_loss",
+        ),
+        "grad_norm": _metric(
+            "", "norm of the gradient before clipping; fp16 Megatron multiplies it by the loss scale",
+            "grad_norm actor/grad_norm train/grad_norm global_grad_norm train/global_grad_norm gradient_norm gradnorm"
+            " gnorm grad_norms policy/grad_norm train/gradient_norm grad/norm total_norm total_grad_norm"
+            " optim/total_grad_norm optimizer/grad_norm train/grad-norm grad_norm/total actor_grad_norm norm"
+            " training/grad_norm train/actor_grad_norm grad_norm_avg ||grad||",
+        ),
+        "critic_grad_norm": _metric("", "gradient norm of the critic", "critic_grad_norm critic/grad_norm"),
+        "learning_rate": _metric(
+            "", "learning rate of the first parameter group",
+            "learning_rate lr actor/lr train/learning_rate train/lr actor_lr optim/learning_rate_group0 lr-adamw"
+            " lr-adam lr/group0 optimizer/lr training/lr train/actor_lr policy/lr lr_0 optim/lr learning_rates",
+        ),
+        "loss_scale": _metric(
+            "", "loss scale of fp16", "loss_scale lossscale train/loss_scale cur_scale grad_scale amp_scale scaler"
+        ),
+        "tokens_per_second": _metric(
+            "tokens/s", "tokens per second (per device where the log says so)",
+            "tokens_per_second tokens_per_sec tok/s tok/sec toks/s tokens/s tokens/sec tps tgs perf/throughput"
+            " train_tokens_per_second tokens_per_second_per_gpu tokens_per_sec_per_gpu throughput(tps)"
+            " throughput/device/tokens_per_sec throughput/total_tokens perf/tokens_per_sec wps throughput",
+        ),
+        "samples_per_second": _metric(
+            "samples/s", "samples per second",
+            "samples_per_second currsamplespersec cursamplespersec samples_per_sec samples/sec samples/s"
+            " train_samples_per_second runningavgsamplespersec avgsamplespersec throughput/samples_per_sec"
+            " seqs_per_sec",
+        ),
+        "step_time": _metric(
+            "s", "wall time of one step",
+            "step_time time_per_step perf/time_per_step timing_s/step elapsed_time_per_iteration"
+            " elapsed_time_per_iteration_s iter_time iteration_time time_per_iteration seconds_per_step sec/step"
+            " s/it e2e_latency dt step_avg time/step time_step train/step_time timing/step sec_per_step"
+            " seconds_per_iteration time_metrics/end_to_end train_step_time",
+        ),
+        "mfu": _metric("1", "model FLOPs utilisation, 0..1", "mfu perf/mfu/actor perf/mfu bf16_mfu train/mfu mfu_pct"),
+        "tflops": _metric(
+            "TFLOP/s", "TFLOP/s per device",
+            "tflops tflops_per_gpu throughput_per_gpu tflop/s/gpu approx_flops_per_gpu model_tflops_per_gpu"
+            " flops/s/gpu throughput_tflops_per_gpu",
+        ),
+        "kl": _metric(
+            "nats", "divergence from the reference policy",
+            "kl objective/kl actor/kl_loss critic/kl actor/reward_kl_penalty kl_loss kl_div kl_divergence policy_kl"
+            " train/kl mean_kl kl_mean kl_to_ref ref_kl kl_ref rollout/kl_ref_mean",
+        ),
+        "ppo_kl": _metric(
+            "nats", "divergence from the policy that made the samples",
+            "ppo_kl actor/ppo_kl approx_kl approxkl policy/approxkl_avg train/ppo_kl actor/approx_kl",
+        ),
+        "entropy": _metric(
+            "nats", "entropy of the policy",
+            "entropy actor/entropy actor/entropy_loss policy_entropy policy/entropy_avg objective/entropy"
+            " train/entropy entropy_loss entropy_mean mean_entropy policy/entropy",
+        ),
+        "reward": _metric(
+            "", "mean reward of the samples (verl: the score before the KL penalty)",
+            "reward critic/score/mean reward_mean mean_reward rewards/mean average_reward_score average_reward"
+            " reward/mean objective/scores critic/rewards/mean objective/rlhf_reward env/reward_mean train/reward"
+            " avg_reward rewards rollout/reward score return rollout/raw_reward mean_score",
+        ),
+        "reward_std": _metric(
+            "", "spread of the reward",
+            "reward_std reward/std rewards/std critic/score/std critic/rewards/std std_reward train/reward_std",
+        ),
+        "eval_reward": _metric("", "reward on held-out prompts", "eval_reward eval/reward val/reward val_reward"),
+        "advantage_mean": _metric("", "mean advantage", "advantage_mean critic/advantages/mean advantages advantages/mean"),
+        "response_length": _metric(
+            "tokens", "mean length of the responses",
+            "response_length response_length/mean completions/mean_length completion_length completions_mean_length"
+            " response_lengths mean_response_length response_len average_response_length gen_len output_length"
+            " resp_len rollout/response_len/mean mean_length rollout/response_lengths average_answer_length",
+        ),
+        "response_length_max": _metric(
+            "tokens", "longest response", "response_length_max response_length/max completions/max_length"
+        ),
+        "prompt_length": _metric("tokens", "mean length of the prompts", "prompt_length prompt_length/mean"),
+        "completions_clipped_ratio": _metric(
+            "1", "share of the responses cut at the length limit",
+            "completions_clipped_ratio completions/clipped_ratio response_length/clip_ratio truncated_ratio"
+            " truncated_rate rollout/truncated_ratio",
+        ),
+        "clip_fraction": _metric(
+            "1", "share of the tokens clipped by the policy loss",
+            "clip_fraction clipfrac actor/pg_clipfrac pg_clipfrac clip_ratio/region_mean clip_ratio"
+            " policy/clipfrac_avg ppo_clip_ratio actor/clipfrac clip_frac train/clip_fraction clip_ratio_mean",
+        ),
+        "frac_reward_zero_std": _metric(
+            "1", "share of the groups whose rewards are all equal (no learning signal)",
+            "frac_reward_zero_std train/frac_reward_zero_std zero_std_ratio rollout/zero_std_frac",
+        ),
+        "logprob_diff": _metric(
+            "nats", "difference of token log-probabilities between trainer and rollout engine",
+            "logprob_diff training/rollout_probs_diff_mean sampling/sampling_logp_difference/mean"
+            " train_rollout_logprob_abs_diff rollout_log_probs_diff train/train_rollout_logprob_abs_diff"
+            " logprobs_diff rollout_probs_diff_mean rollout_corr/kl",
+        ),
+        "accuracy": _metric(
+            "1", "accuracy on training data",
+            "accuracy acc train_acc train_accuracy mean_token_accuracy token_accuracy token_acc train/accuracy"
+            " train/mean_token_accuracy train/acc",
+        ),
+        "eval_accuracy": _metric(
+            "1", "accuracy on held-out data",
+            "eval_accuracy val_acc eval_acc val_accuracy eval/accuracy eval/acc eval_mean_token_accuracy eval_token_acc"
+            " val/acc val/accuracy valid_acc test_acc",
+        ),
+        "reward_accuracy": _metric(
+            "1", "share of the pairs whose chosen answer is preferred",
+            "reward_accuracy rewards/accuracies reward_accuracies rewards_accuracies acc_mean train/rewards/accuracies",
+        ),
+        "reward_margin": _metric(
+            "", "reward of the chosen minus the rejected answer",
+            "reward_margin rewards/margins reward_margins rewards_margins train/rewards/margins",
+        ),
+        "reward_chosen": _metric(
+            "", "(implicit) reward of the chosen answer",
+            "reward_chosen rewards/chosen chosen_reward rewards_chosen train/rewards/chosen chosen_last_scores",
+        ),
+        "reward_rejected": _metric(
+            "", "(implicit) reward of the rejected answer",
+            "reward_rejected rewards/rejected rejected_reward reject_reward rewards_rejected train/rewards/rejected"
+            " rejected_last_scores",
+        ),
+        "logps_chosen": _metric("nats", "log-probability of the chosen answer", "logps_chosen logps/chosen"),
+        "logps_rejected": _metric("nats", "log-probability of the rejected answer", "logps_rejected logps/rejected"),
+        "eval_reward_accuracy": _metric("1", "as `reward_accuracy`, held out", "eval_reward_accuracy eval_rewards/accuracies"),
+        "eval_reward_margin": _metric("", "as `reward_margin`, held out", "eval_reward_margin eval_rewards/margins"),
+        "gpu_memory": _metric(
+            "GiB", "device memory in use (the peak where both are logged)",
+            "gpu_memory perf/max_memory_allocated_gb maxmemallocated max_memory_allocated peak_memory_active memory(gib)"
+            " memory peak_memory max_mem gpu_mem memallocated mem peak_memory_alloc gpu_memory_gb max_memory"
+            " gpu_mem_max memory_max memory/max_reserved(gib) peak_mem",
+        ),
+        "gpu_utilization": _metric("1", "share of time the device is busy, 0..1", "gpu_utilization gpu_util gpu_utilisation"),
+        "skipped_steps": _metric(
+            "", "optimizer steps skipped (DeepSpeed: so far; Megatron: since the last line)",
+            "skipped_steps number_of_skipped_iterations skipped skipped_iterations",
+        ),
+        "nan_iterations": _metric("", "iterations with NaN since the last line", "nan_iterations number_of_nan_iterations"),
+        "weight_norm": _metric("", "norm of the parameters", "weight_norm params_norm param_norm parameter_norm"),
+        "num_zeros": _metric("", "zeros in the gradient", "num_zeros"),
+        "perplexity": _metric("", "training perplexity", "perplexity ppl train_ppl train_perplexity train/ppl"),
+        "eval_perplexity": _metric(
+            "", "perplexity on held-out data", "eval_perplexity val_perplexity eval_ppl val_ppl valid_ppl eval_lm_loss_ppl lm_loss_ppl"
+        ),
+        "eval_bpb": _metric("bits/byte", "bits per byte on held-out data", "eval_bpb val_bpb val/bpb"),
+        "codebook_entropy": _metric("nats", "entropy of the use of a codebook", "codebook_entropy codebook/entropy code_entropy"),
+        "codebook_usage": _metric("1", "share of the codes in use", "codebook_usage codebook/usage codebook_utilization code_usage"),
+        "moe_load_imbalance": _metric(
+            "1", "largest over mean expert load, minus one",
+            "moe_load_imbalance moe/load_imbalance max_vio moe/max_vio expert_load_imbalance moe/maxvio",
+        ),
+        "batch_size": _metric("samples", "global batch size", "batch_size global_batch_size"),
+        "epoch": _metric("epochs", "epochs done", "epoch train/epoch training/epoch"),
+    }
+)  # fmt: skip
+"""Canonical name -> unit, meaning, and the keys that frameworks use for it, the preferred one first.
+
+A second key of one metric in the same file keeps its own name. Units of keys (`_ms`, `(GiB)`, `(1e-3)`) are
+converted; units of values (`5.1ms`, `9.5GiB`, `12.1%`) too.
+"""
+
+_ALIASES = {a: (name, i) for name, metric in METRICS.items() for i, a in enumerate(metric.aliases)}
+_SUFFIX_UNITS = {"ms": 1e-3, "s": 1.0, "gib": 1.0, "gb": 1.0, "mib": 1 / 1024, "mb": 1 / 1024, "%": 0.01, "gpu": 1.0}
+_UNIT = re.compile(r"_?\((ms|s|gib|gb|mib|mb|%|tflop/s/gpu|\d+(?:\.\d+)?e-?\d+)\)$|_(ms|mib|mb|gb)$")
+
+
+@lru_cache(maxsize=8192)
+def canonical(key: str) -> tuple[str, float, int] | None:
+    """Metric, scale to its unit and order of preference of a key, None for an unknown one.
+
+    >>> canonical("elapsed time per iteration (ms)")
+    ('step_time', 0.001, 4)
+    """
+    plain = _plain(key)
+    hit = _ALIASES.get(plain)
+    if hit:
+        return hit[0], 1.0, hit[1]
+    unit = _UNIT.search(plain)
+    if unit:
+        hit = _ALIASES.get(plain[: unit.start()])
+        if hit:
+            return hit[0], _scale(unit.group(1) or unit.group(2)), hit[1]
+    return None
+
+
+def _plain(key: str) -> str:
+    return re.sub(r"[\s_]+", "_", key.strip("'\" \t").lower()).replace(".", "/")
+
+
+def _scale(unit: str) -> float:
+    return _SUFFIX_UNITS[unit] if unit in _SUFFIX_UNITS else (float(unit) if unit[0].isdigit() else 1.0)
 
 
 @dataclass(frozen=True)
@@ -30,7 +281,8 @@ class Series:
     """Attempt directory, with `#2`, `#3` for restarts inside one file."""
     rank: int | None = None
     step_is: str = "step"
-    """`step` if the log says so, `line` if steps are the order of the log lines (HF dict lines)."""
+    """`step` if the log says so, `line` if steps are the order of the log lines (HF dict lines), `cumulative` if
+    the log counts steps per epoch and they were added up, `epoch` if only epochs are numbered."""
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -51,8 +303,86 @@ class SeriesTable:
         return [s for s in self.series if s.metric == metric]
 
     def get(self, metric: str) -> Series | None:
-        """The longest series of the last attempt: what one number about the run should be computed from."""
-        ...
+        """The longest series of the last attempt: what one number about the run should be computed from.
+
+        Of equally long ones that with real steps, then the lowest rank.
+        """
+        found = self.all(metric)
+        if not found:
+            return None
+        last = max((s.attempt for s in found), key=natural)
+        return max(
+            (s for s in found if s.attempt == last),
+            key=lambda s: (len(s), s.step_is == "step", -(s.rank or 0)),
+        )
+
+    def metrics(self) -> list[str]:
+        """Names of all metrics, in the order in which they were first read."""
+        return list(dict.fromkeys(s.metric for s in self.series))
 
     def __iter__(self) -> Iterator[Series]:
         return iter(self.series)
+
+    def __len__(self) -> int:
+        return len(self.series)
+
+
+def read_series(run: Run) -> tuple[SeriesTable, tuple[Check, ...]]:
+    """The series of all logs and metric files of a run, and one check for each file that was read.
+
+    A file that cannot be read is a `failed` check, one without any metric is `not-applicable`.
+    """
+    from .logs.points import POINT_BUDGET, Store
+    from .logs.scan import read_pasted, read_store
+
+    found: list[Series] = []
+    checks: list[Check] = []
+    every = logging_steps(run)
+    budget = POINT_BUDGET
+    for artifact in run.of("log", "metrics"):
+        store = Store(max(budget, POINT_BUDGET // 20))
+        try:
+            read_store(artifact.path, store, every)
+        except TriageError as error:
+            checks.append(Check(f"metrics in {artifact.name}", "failed", str(error)))
+            continue
+        series = list(store.series(artifact.name, artifact.attempt, artifact.rank))
+        budget -= store.kept
+        found += series
+        checks.append(_check(artifact.name, series, store.thinned))
+    if run.pasted:
+        store = Store()
+        read_pasted(run.pasted, store)
+        series = list(store.series("<question>", "", None))
+        found += series
+        checks.append(_check("<question>", series, store.thinned))
+    return SeriesTable(tuple(found)), tuple(checks)
+
+
+def logging_steps(run: Run) -> int | None:
+    """`logging_steps` as the run's configuration files say it, None if they do not or disagree."""
+    from .reading import head
+
+    values: set[int] = set()
+    for artifact in run.of("config", "script"):
+        try:
+            text = head(artifact.path, 256 << 10).decode("utf-8", "replace") if artifact.path.is_file() else ""
+        except TriageError:
+            continue
+        values |= {int(v) for v in re.findall(r"^[^#\n]*?\blogging[_-]steps\b[\"']?[\s:=]+(\d{1,6})\b", text, re.M)}
+    return values.pop() if len(values) == 1 else None
+
+
+def _check(name: str, series: Sequence[Series], thinned: bool) -> Check:
+    points = sum(len(s) for s in series)
+    if not points:
+        why = "no line in a known metric format"
+        return Check(f"metrics in {name}", "not-applicable", why, "没有已知格式的指标行")
+    metrics = len({s.metric for s in series})
+    note = "; too many points, ordinary ones were thinned, non-finite ones kept" if thinned else ""
+    return Check(
+        f"metrics in {name}", "clear", f"read {points} points of {metrics} metrics{note}",
+        f"读到 {metrics} 个指标的 {points} 个点" + ("；点太多，普通点已抽稀，非有限值全部保留" if thinned else ""),
+    )  # fmt: skip
+
+

@@ -1,0 +1,187 @@
+"""What a file of a run is, from its name and its first KiB.
+
+Names are only a hint: a binary file called `train.log` is no log, and a `.json` with a `log_history` is metrics. The
+walk over directories is `tools.run`.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+from typing import TYPE_CHECKING, NamedTuple
+
+from .reading import is_binary
+
+if TYPE_CHECKING:
+    from .run import Kind
+
+
+class Recognised(NamedTuple):
+    kind: Kind
+    why: str
+
+
+class Refused(NamedTuple):
+    """A file whose name promises something that its content does not hold."""
+
+    why: str
+
+
+_I = re.IGNORECASE
+_BY_NAME: tuple[tuple[re.Pattern[str], Kind, str], ...] = (
+    (re.compile(r"^(?:tokenizer(?:_config)?\.json|tokenizer\.model|special_tokens_map\.json|added_tokens\.json|vocab\.(?:json|txt)|merges\.txt|chat_template\.(?:jinja|json)|spiece\.model|tokenization_\w+\.py)$", _I), "tokenizer", "tokenizer file name"),
+    (re.compile(r"\.(?:safetensors|ckpt|pth?|gguf|distcp)$|^(?:pytorch_model|adapter_model|optimizer|model)[\w.-]*\.bin$", _I), "checkpoint", "weights file name"),
+    (re.compile(r"^(?:nccl_trace|fr_trace|flight_?recorder)|py-?spy|(?:^|[_.-])(?:stack|stacks|stacktrace|threads?_?dump|faulthandler)(?:[_.\d-]|$)", _I), "stack", "stack or flight-recorder dump name"),
+    (re.compile(r"^(?:all_|eval_|test_|predict_|lm_?eval\w*_)?results?(?:[_.-].*)?\.json$|^(?:eval|evaluation|metrics_eval|lm_eval)[\w.-]*\.json$", _I), "eval", "evaluation result name"),
+    (re.compile(r"^(?:samples|generations?|generated|predictions?|completions?|rollouts?|outputs?|responses?)[\w.-]*\.(?:jsonl|json|parquet|csv)(?:\.gz|\.zst)?$|generated_predictions", _I), "generations", "generated text file name"),
+    (re.compile(r"\.(?:slurm|sbatch|sh|bash|zsh|bat|ps1|pbs|lsf)$|^(?:launch|run|command|cmd|args|flags|overrides)(?:[_.-][\w.-]*)?\.txt$", _I), "script", "launch script name"),
+    (re.compile(r"\.(?:ya?ml|toml|ini|cfg)$", _I), "config", "configuration file name"),
+)  # fmt: skip
+_LOG_NAME = re.compile(
+    r"\.(?:log|out|err|stdout|stderr)(?:\.\d+)?$|\.[oe]\d+$|^(?:stdout|stderr|log|nohup|console|output)(?:[_.-]|$)"
+    r"|(?:^|[_.-])(?:train|training|log|console|stdout|stderr|slurm|run|rank_?\d+)[\w.-]*\.txt$",
+    _I,
+)
+_DATA_NAME = re.compile(r"\.(?:jsonl|ndjson|json|csv|tsv|parquet|arrow)$", _I)
+_PACKED = re.compile(r"\.(?:gz|gzip|zst|zstd)$", _I)
+_ARCHIVE = re.compile(r"\.(?:tar|tgz|zip|7z|rar|bz2|xz|tar\.gz)$", _I)
+_IGNORED = re.compile(
+    r"\.(?:png|jpe?g|gif|svg|pdf|ipynb|md|rst|html?|css|js|ts|so|whl|pyc|lock|wav|mp[34]|ttf|db|sqlite3?)$"
+    r"|^(?:events\.out\.tfevents|LICENSE|README|requirements|\.git|wandb-metadata|wandb-summary|run-\w+\.wandb)",
+    _I,
+)
+_METRIC_KEY = re.compile(
+    rb"['\"](?:(?:train|eval|val|actor|critic)[/_])?(?:loss|grad_norm|learning_rate|lr|reward|accuracy|kl|entropy)"
+    rb"(?:/mean)?['\"]\s*:\s*['\"]?[-\d.nNI]", _I
+)  # fmt: skip
+_STEP_KEY = re.compile(
+    rb"['\"](?:[\w/]*step|_step|current_steps|iteration|iter|num_updates|epoch)['\"]\s*:\s*['\"]?\d", _I
+)
+_TEXT_KEY = re.compile(
+    rb"['\"](?:text|prompts?|messages|conversations?|instruction|chosen|rejected|question|answer|input|output|content"
+    rb"|response|completion|query|problem|solution|input_ids|labels|token_ids|score|source|target)['\"]\s*:", _I
+)  # fmt: skip
+_TEXT_COLUMN = re.compile(rb"(?:^|[,\t])\"?(?:text|prompt|question|answer|instruction|input|output|content|chosen|response)\"?(?:[,\t\r]|$)", _I)
+_EVAL_KEY = re.compile(rb'"(?:eval_\w+|acc(?:uracy)?(?:,none)?|exact_match|bleu|rouge\w*|perplexity)"\s*:\s*[-\d.]', _I)
+_CONFIG_KEY = re.compile(
+    rb"['\"](?:train_micro_batch_size_per_gpu|train_batch_size|zero_optimization|model_type|architectures|hidden_size"
+    rb"|learning_rate|per_device_train_batch_size|fp16|bf16|optimizer|lora_alpha|num_train_epochs|max_steps|dataset"
+    rb"|model_name_or_path|rope_scaling|eos_token_id)['\"]\s*:", _I
+)  # fmt: skip
+_PYTHON_SETTINGS = re.compile(
+    rb"(?:TrainingArguments|(?:SFT|DPO|GRPO|PPO|KTO|ORPO|Reward|RLOO)Config|ArgumentParser|LoraConfig)\s*\(|^\s*(?:learning_rate|batch_size|max_iters|lr)\s*[:=]", re.M
+)  # fmt: skip
+_FLAGS = re.compile(rb"(?:^|\s)--[a-z][\w.-]+|\b(?:torchrun|accelerate launch|deepspeed|vllm serve|srun|python3? )|^[\w.+]+=\S+$", re.M)
+_YAML = re.compile(rb"^[A-Za-z_][\w.-]*:(?:\s|$)", re.M)
+_LOG_TEXT = re.compile(
+    rb"\d\d:\d\d:\d\d|Traceback \(most recent|\b(?:INFO|WARNING|ERROR)\b|\b(?:step|iter(?:ation)?|epoch)\W{0,3}\d"
+    rb"|['\"]loss['\"]:|\bloss\b\W{0,3}[\dn]|\d+%\||CUDA|NCCL|[Ee]rror", _I
+)  # fmt: skip
+_STACK_TEXT = re.compile(rb"(?m)^(?:Thread 0x|Current thread 0x|Process \d+: |Thread \d+ \((?:idle|active))")
+_FLIGHT = re.compile(rb'"(?:nccl_version|pg_config|collective_seq_id)"')
+
+
+def recognise(name: str, head: bytes, alone: bool = False) -> Recognised | Refused | None:
+    """The kind of a file, None for one that is no part of a run.
+
+    Args:
+        name: file name.
+        head: its first KiB, unpacked.
+        alone: the user named this very file, so be liberal: unknown text is a log.
+    """
+    plain = _PACKED.sub("", name)
+    if _ARCHIVE.search(name):
+        return Refused("is an archive; unpack it and name the directory")
+    if not alone and _IGNORED.search(plain):
+        return None
+    by_name = next((Recognised(kind, why) for p, kind, why in _BY_NAME if p.search(plain)), None)
+    if by_name and by_name.kind == "checkpoint" and not _LOG_NAME.search(plain):
+        return by_name
+    if PurePath(plain).suffix.lower() in (".parquet", ".arrow"):
+        return by_name or Recognised("data", "columnar data file name")
+    if not head.strip(b"\0 \r\n\t"):
+        return _empty(plain, head, by_name)
+    if is_binary(head):
+        return _binary(plain, by_name, alone)
+    return _text(plain, head, by_name, alone)
+
+
+def _empty(name: str, head: bytes, by_name: Recognised | None) -> Recognised | Refused | None:
+    if head.strip(b"\r\n\t "):
+        return Refused("holds only NUL bytes (an interrupted write or a full disk)")
+    if by_name or _LOG_NAME.search(name):
+        return Refused("is empty")
+    return None
+
+
+def _binary(name: str, by_name: Recognised | None, alone: bool) -> Recognised | Refused | None:
+    if by_name and by_name.kind in ("stack", "tokenizer"):
+        return by_name
+    if alone or by_name or _LOG_NAME.search(name) or _DATA_NAME.search(name):
+        return Refused("is binary, not the text that its name promises")
+    return None
+
+
+def _text(name: str, head: bytes, by_name: Recognised | None, alone: bool) -> Recognised | None:
+    suffix = PurePath(name).suffix.lower()
+    if _STACK_TEXT.search(head):
+        return Recognised("stack", "thread stacks in its first lines")
+    if suffix in (".json", ".jsonl", ".ndjson", ".csv", ".tsv") or (not suffix and head.lstrip()[:1] in b"{["):
+        found = _structured(name, suffix, head, by_name)
+        if found:
+            return found
+    if by_name:
+        return by_name
+    if suffix == ".py":
+        settings = _PYTHON_SETTINGS.search(head) or re.search(r"config|args|settings", name, _I)
+        return Recognised("config", "Python file that sets training arguments") if settings else None
+    if _LOG_NAME.search(name):
+        return Recognised("log", "log file name and text content")
+    if suffix in ("", ".txt") or alone:
+        return _plain(head, alone)
+    return None
+
+
+def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None) -> Recognised | None:
+    """JSON, JSON lines and CSV by their keys."""
+    from .logs.tables import csv_header
+
+    if b'"log_history"' in head or name == "trainer_state.json":
+        return Recognised("metrics", "trainer state with a log history")
+    first = head.lstrip().split(b"\n", 1)[0]
+    if suffix in (".csv", ".tsv"):
+        if csv_header(first):
+            return Recognised("metrics", "table with a step and a metric column")
+        if _TEXT_COLUMN.search(first):
+            return by_name or Recognised("data", "table with a text column")
+        return by_name
+    if _FLIGHT.search(head):
+        return Recognised("stack", "flight-recorder keys")
+    lines = suffix in (".jsonl", ".ndjson") or (first.rstrip().endswith(b"}") and head.count(b"\n") > 1)
+    if (lines or head.lstrip()[:1] == b"[") and _METRIC_KEY.search(head) and _STEP_KEY.search(head) and not _TEXT_KEY.search(first):
+        return Recognised("metrics", "records with step and metric keys")
+    if by_name and by_name.kind in ("tokenizer", "eval", "generations"):
+        return by_name
+    if lines or head.lstrip()[:1] == b"[":
+        return Recognised("data", "records with text keys") if _TEXT_KEY.search(head) else None
+    if _CONFIG_KEY.search(head) or re.search(r"config|args|settings|params", name, _I):
+        return Recognised("config", "JSON with configuration keys or such a name")
+    if _EVAL_KEY.search(head):
+        return Recognised("eval", "JSON with evaluation metrics")
+    return Recognised("data", "JSON with text keys") if _TEXT_KEY.search(head) else None
+
+
+def _plain(head: bytes, alone: bool) -> Recognised | None:
+    if _LOG_TEXT.search(head):
+        return Recognised("log", "text with log lines")
+    if _FLAGS.search(head):
+        return Recognised("script", "text with command-line flags")
+    if len(_YAML.findall(head)) >= 2:
+        return Recognised("config", "text with `key: value` lines")
+    return Recognised("log", "text file named by the user") if alone else None
+
+
+def wanted(name: str) -> bool:
+    """Whether the name alone promises a part of a run, so that an unreadable file is worth a word."""
+    plain = _PACKED.sub("", name)
+    return bool(_LOG_NAME.search(plain) or _DATA_NAME.search(plain) or any(p.search(plain) for p, _, _ in _BY_NAME))

@@ -1,0 +1,409 @@
+"""The metric formats of training logs, as declarations that carry their own samples.
+
+`parse` turns one cleaned line into a `Record`. To add a format, add one `Format` to `FORMATS` with sample lines; the
+test runs every sample. What belongs together over several lines, ranks and restarts is `tools.logs.scan`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..series import canonical
+
+_NUM = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)(?![\w.])"
+_UNIT = r"(?:\s?(ms|us|s|sec|GiB|GB|MiB|MB|%|K|M|B|T|TFLOPs|TFLOPS)(?![\w/]))?"
+VALUE = rf"(?:np\.\w+\(|tensor\(|[\[\"'])?\s*({_NUM}){_UNIT}(?!\w|\.\d|-\d)"
+"""A number with an optional wrapper (`np.float64(`, quotes, `[`) and unit; `nanms` and `1.2.3` are no values."""
+
+_UNITS = {
+    "ms": 1e-3, "us": 1e-6, "s": 1.0, "sec": 1.0, "GiB": 1.0, "GB": 1.0, "MiB": 1 / 1024, "MB": 1 / 1024,
+    "%": 0.01, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1.0, "TFLOPs": 1.0, "TFLOPS": 1.0,
+}  # fmt: skip
+SETTINGS_TOO = {"learning_rate", "loss_scale", "batch_size", "epoch", "gpu_memory", "response_length", "num_zeros"}
+"""Metrics whose names also stand in printed configurations: alone they do not make a line a record."""
+
+StepFrom = Literal["line", "keys", "last", "epoch"]
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one line says."""
+
+    format: str
+    values: tuple[tuple[str, float], ...]
+    """(key as the log has it, value in the canonical unit of its own suffix)."""
+    step: int | None = None
+    """None: the format has no step, it follows from the order of the lines."""
+    counter: str = ""
+    """The word the step was counted with; counters of different names are different streams."""
+    epoch: float | None = None
+    rank: int | None = None
+
+    def get(self, key: str) -> float | None:
+        return next((v for k, v in self.values if k == key), None)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A line of the format and what must be read from it; `step=-1`: the line must not be read."""
+
+    line: str
+    step: int | None = None
+    values: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Format:
+    """One way of printing metrics."""
+
+    name: str
+    needs: tuple[str, ...]
+    """Words that every line of the format holds: the cheap test before the patterns."""
+    pairs: re.Pattern[str]
+    """Key, number, unit."""
+    step: re.Pattern[str] | None = None
+    """The step in its last group, the counter's name in the first of two."""
+    step_from: StepFrom = "line"
+    """`line`: by `step`; `keys`: a step-like key or none; `last`: the step last read in the file; `epoch`."""
+    keeps_unknown: bool = False
+    """Whether keys outside `METRICS` are kept."""
+    rename: Mapping[str, str] = field(default_factory=dict)
+    """Keys that mean something else in this format."""
+    opens: re.Pattern[str] | None = None
+    """The start of a record that may be wrapped over several lines."""
+    closes: re.Pattern[str] | None = None
+    samples: tuple[Sample, ...] = ()
+
+
+STEP_KEYS = (
+    "step", "global_step", "current_steps", "global_step/max_steps", "iteration", "_step", "train/global_step",
+    "trainer/global_step", "num_updates", "iter", "steps", "training/global_step", "train/step", "update",
+    "training_step", "global_steps", "train_step", "rollout/step",
+)  # fmt: skip
+"""Keys that count steps in dictionaries, JSON lines and CSV columns, the one to believe first."""
+
+_STEP = re.compile(
+    r"(?<![\w.@-])(?<!warmup )(?<!warm-up )(?<!max )(?<!total )(?<!save )(?<!eval )(?<!logging )(?<!num )(?<!of )(?<!per )"
+    r"(global[ _-]?steps?|train(?:ing)?[ _-]?steps?|optim\w*[ _-]?steps?|steps?|iter(?:ation)?s?|num_updates|updates?"
+    r"|batch)"
+    r"\s*(?:[:=#]\s*|\s|(?=\[))\[?\s*(\d{1,3}(?:,\d{3})+|\d+)(?!\w|\.\d|%|-\d)",
+    re.IGNORECASE,
+)
+_GENERIC_PAIR = re.compile(
+    rf"(?<![\w/.@-])([A-Za-z|][\w/@.()|-]{{0,60}}(?: [A-Za-z(][\w/@.()-]{{0,40}}){{0,4}}?)(?:\s*[:=]\s*|\s){VALUE}",
+    re.IGNORECASE,
+)
+_DICT_PAIR = re.compile(rf"['\"]([^'\"\n]{{1,100}})['\"]\s*:\s*{VALUE}", re.IGNORECASE)
+_PIPE_PAIR = re.compile(rf"(?:^|\|)\s*([A-Za-z][^|:]{{1,60}}):\s*{VALUE}", re.IGNORECASE)
+_DASH_PAIR = re.compile(rf"(?:^|\s-\s)([^\s:]{{1,120}}):{VALUE}", re.IGNORECASE)
+_BAR_PAIR = re.compile(rf"[,\[]\s*([A-Za-z][\w/@.\- ]{{0,60}}?)\s*[=:]\s*{VALUE}", re.IGNORECASE)
+_BAR = r"(?:(\d+)%)?\|[^|\n]*\|\s*(\d+)/(\d+)\s*\["
+_EPOCH = re.compile(r"(?<![\w])epochs?\s*[:=#\[\s]\s*\[?\s*(\d+(?:\.\d+)?)", re.IGNORECASE)
+_RANK = re.compile(r"(?<!\w)rank\s*[:=]\s*(\d{1,5})(?!\d)", re.IGNORECASE)
+_HELD_OUT = re.compile(r"^[^=]{0,50}?(?<![\w/.-])(?:eval\w*|valid\w*|val|test\w*)(?![\w/.-])", re.IGNORECASE)
+_NOT_THE_VALUE = {"max", "min", "best", "std", "target", "prev", "previous", "threshold", "lowest", "highest", "initial"}
+_STRING_STEP = re.compile(r"['\"]global_step/max_steps['\"]\s*:\s*['\"](\d+)/\d+")
+_DICT_STEP = re.compile(r"\b(step|rollout|iteration|iter|perf)\s+(\d+)\W{0,4}\{", re.IGNORECASE)
+
+FORMATS: tuple[Format, ...] = (
+    Format(
+        "verl",
+        ("step:", " - "),
+        _DASH_PAIR,
+        re.compile(r"(?<![\w/])(step):(\d+) - "),
+        keeps_unknown=True,
+        samples=(
+            Sample(
+                "step:9 - actor/entropy:0.22 - actor/grad_norm:np.float64(17.4) - critic/score/mean:-1.0 - num_turns/min:np.int32(2)",
+                9,
+                {"entropy": 0.22, "grad_norm": 17.4, "reward": -1.0, "num_turns/min": 2},
+            ),
+            Sample("step:1 - train/loss:nan - train/lr(1e-3):0.02", 1, {"loss": float("nan"), "learning_rate": 2e-5}),
+        ),
+    ),
+    Format(
+        "dict",
+        ("{", ":"),
+        _DICT_PAIR,
+        step_from="keys",
+        keeps_unknown=True,
+        opens=re.compile(r"\{\s*['\"][\w/]+['\"]\s*:"),
+        closes=re.compile(r"\}"),
+        samples=(
+            Sample("{'loss': 0.0, 'grad_norm': nan, 'learning_rate': 1e-06, 'epoch': 0.8}", None, {"loss": 0.0, "grad_norm": float("nan")}),
+            Sample("{'loss': '5.728', 'grad_norm': '3.377', 'learning_rate': '2e-05', 'epoch': '0.0625'}", None, {"loss": 5.728, "learning_rate": 2e-5}),
+            Sample("{'loss': 1.2, 'memory(GiB)': 13.31, 'global_step/max_steps': '5/1000'}", 5, {"loss": 1.2, "gpu_memory": 13.31}),
+            Sample('{"current_steps": 10, "total_steps": 100, "loss": 1.25, "lr": 1e-05, "epoch": 0.1}', 10, {"loss": 1.25}),
+            Sample("step 3: {'train/loss': 0.5, 'train/grad_norm': Infinity}", 3, {"loss": 0.5, "grad_norm": float("inf")}),
+            Sample("{'train_batch_size': 8, 'learning_rate': 1e-4, 'loss_scale': 0}", -1),
+            Sample("{'loss': array([1, 2]), 'shape': (3, 4)}", -1),
+        ),
+    ),
+    Format(
+        "megatron",
+        ("iteration", "|"),
+        _PIPE_PAIR,
+        re.compile(r"(?<!at )(iteration):?\s+(\d+)\s*/\s*\d+\s*\|", re.IGNORECASE),
+        opens=re.compile(r"(?<!at )iteration:?\s+\d+\s*/\s*\d+\s*\|"),
+        closes=re.compile(r"\|\s*$"),
+        samples=(
+            Sample(
+                " iteration    29050/  311541 | elapsed time per iteration (ms): 22148.5 | learning rate: 9.849E-05 | lm loss: 7.343709E+00"
+                " | loss scale: 8192.0 | grad norm: 0.150 | number of skipped iterations:   0 |",
+                29050,
+                {"loss": 7.343709, "step_time": 22.1485, "learning_rate": 9.849e-5, "loss_scale": 8192, "grad_norm": 0.15},
+            ),
+            Sample(
+                "samples/sec: 9.490 | iteration    10/ 320000 | elapsed time per iteration (ms): 1234.1 | lm_loss: 1.08E+01 |",
+                10,
+                {"loss": 10.8, "samples_per_second": 9.49},
+            ),
+            Sample(
+                "[INFO|DP=0]: iteration: 10 / 1000 | tokens_per_sec: 1.2K | lm_loss: 10.4 | lr: 0.0003 | grad_norm: 12.3",
+                10,
+                {"loss": 10.4, "tokens_per_second": 1200, "grad_norm": 12.3},
+            ),
+        ),
+    ),
+    Format(
+        "megatron-eval",
+        ("iteration", "loss", "valid"),
+        _PIPE_PAIR,
+        re.compile(r"validation (?:loss|results) at (iteration) (\d+)"),
+        rename={"lm loss value": "eval_loss", "lm_loss value": "eval_loss", "lm loss PPL": "eval_ppl"},
+        samples=(
+            Sample(" validation loss at iteration 7000 | lm loss value: 7.174200E+00 | lm loss PPL: 1.3E+03 |", 7000, {"eval_loss": 7.1742}),
+        ),
+    ),
+    Format(
+        "torchtune-bar",
+        ("|", "oss"),
+        _GENERIC_PAIR,
+        re.compile(r"^\s*\d+\|(\d+)\|(?=[A-Za-z])"),
+        samples=(Sample("1|100|Loss: 0.9543: 10%|#    | 100/1000 [01:00<09:00, 1.6it/s]", 100, {"loss": 0.9543}),),
+    ),
+    Format(
+        "mmengine",
+        ("(train)", "["),
+        _GENERIC_PAIR,
+        re.compile(r"\(train\)\s*(?:\[\d+\]\s*)?\[\s*(\d+)/"),
+        rename={"time": "step_time", "memory": "gpu_memory_mb"},
+        samples=(
+            Sample("mmengine - INFO - Iter(train) [  10/1000]  lr: 2.0e-05  eta: 0:10:00  time: 1.25  memory: 12288  loss: 1.5", 10, {"loss": 1.5, "step_time": 1.25, "gpu_memory": 12.0}),
+        ),
+    ),
+    Format(
+        "bar",
+        ("%|", "="),
+        _BAR_PAIR,
+        re.compile(r"%\|[^|\n]*\|\s*(\d+)/\d+\s*\["),
+        samples=(
+            Sample("Epoch 0:  10%|#   | 50/500 [00:10<01:30, 5.00it/s, v_num=0, train_loss_step=2.3, lr=1e-5]", 50, {"loss": 2.3, "learning_rate": 1e-5}),
+            Sample(" 10%|#   | 100/1000 [00:10<01:30, 5.00it/s]", -1),
+        ),
+    ),
+    Format(
+        "nanogpt",
+        ("iter ", "loss"),
+        _GENERIC_PAIR,
+        re.compile(r"^\s*(iter)\s+(\d+):"),
+        rename={"time": "step_time"},
+        samples=(Sample("iter 100: loss 2.3012, time 512.25ms, mfu 41.20%", 100, {"loss": 2.3012, "step_time": 0.51225, "mfu": 0.412}),),
+    ),
+    Format(
+        "image-classifier",
+        ("poch", "[", "oss"),
+        _GENERIC_PAIR,
+        re.compile(r"Epoch:?\s*\[\d+\](?:/\d+)?\s*\[\s*(\d+)\s*/"),
+        samples=(Sample("Epoch: [0][ 10/1251] Time 0.5 (0.6) Loss 6.91 (6.95)", 10, {"loss": 6.91}),),
+    ),
+    Format(
+        "generic",
+        (),
+        _GENERIC_PAIR,
+        _STEP,
+        samples=(
+            Sample("step:20/1000, tokens seen:1.25M, avg_train_loss:nan time:182/1147s step_avg:1147ms", 20, {"loss": float("nan"), "step_time": 1.147}),
+            Sample("step:10/1000, avg_train_loss:10.0153 time:125/nans step_avg:nanms", 10, {"loss": 10.0153}),
+            Sample("step:0/20000 val_loss:6.9342 val_bpb:4.1068 train_time:0ms step_avg:0.02ms", 0, {"eval_loss": 6.9342, "eval_bpb": 4.1068}),
+            Sample("step 250: train loss 2.1, val loss 2.2", 250, {"loss": 2.1, "eval_loss": 2.2}),
+            Sample("[2025-01-02 15:57:15,187] [INFO] [logging.py:128:log_dist] step=840, skipped=9, lr=[3.6e-05, 3.6e-05], mom=[(0.9, 0.95)]", 840, {"skipped_steps": 9, "learning_rate": 3.6e-5}),
+            Sample("[INFO] [timer.py:264:stop] epoch=0/micro_step=1680/global_step=840, RunningAvgSamplesPerSec=46.4, CurrSamplesPerSec=46.3, MaxMemAllocated=8.61GB", 840, {"samples_per_second": 46.3, "gpu_memory": 8.61}),
+            Sample("epoch: 0|step: 12|ppo_ep: 1|act_loss: 0.2099|cri_loss: 0.12|unsuper_loss: 0.0", 12, {"policy_loss": 0.2099, "value_loss": 0.12}),
+            Sample("Step 1 | loss:0.9 lr:2e-5 tokens_per_second_per_gpu:1234 peak_memory_active:12.5", 1, {"loss": 0.9, "learning_rate": 2e-5, "tokens_per_second": 1234}),
+            Sample("root - INFO - step:  1  loss: 12.2537  memory:  9.53GiB(12.05%)  tps: 1,234  mfu: 12.30%", 1, {"loss": 12.2537, "tokens_per_second": 1234, "mfu": 0.123, "gpu_memory": 9.53}),
+            Sample("step   10/1000 | loss: 6.5 | lr 6e-4 | norm: -nan | dt: 123.4ms | tok/sec: 12345.6", 10, {"loss": 6.5, "grad_norm": float("nan"), "step_time": 0.1234}),
+            Sample("Epoch [1/10], Step [100/500], Loss: 2.3012", 100, {"loss": 2.3012}),
+            Sample("training INFO global_step: 10, loss: 3.25, learning_rate: 1e-05, interval_runtime: 1.2", 10, {"loss": 3.25}),
+            Sample("{ Epoch:[  1/  2], step:[   10/  500], loss: 10.6, lr: 1e-5, global_norm: [1.2] }", 10, {"loss": 10.6}),
+            Sample("warmup_step:1/20", -1),
+            Sample("steps_per_print: inf, loss_scale: 0", -1),
+            Sample("    and (torch.isnan(tr_loss_step) or torch.isinf(tr_loss_step))", -1),
+            Sample("max_steps: 1000 learning_rate: 1e-4", -1),
+        ),
+    ),
+    Format(
+        "loss-scale",
+        ("oss scale",),
+        re.compile(rf"(loss scale):? (?:\d+(?:\.\d+)?, reducing|from \d+(?:\.\d+)?) to {VALUE}", re.IGNORECASE),
+        step_from="last",
+        samples=(
+            Sample("[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, reducing to 32768", None, {"loss_scale": 32768}),
+            Sample("Increasing dynamic loss scale from 2048.0 to 4096.0", None, {"loss_scale": 4096}),
+        ),
+    ),
+    Format(
+        "deepspeed-chat",
+        ("average reward score",),
+        re.compile(rf"(average reward score):\s*{VALUE}", re.IGNORECASE),
+        step_from="last",
+        samples=(Sample("average reward score: -0.67919921875", None, {"reward": -0.67919921875}),),
+    ),
+    Format(
+        "deepspeed-chat-time",
+        ("E2E latency",),
+        re.compile(rf"\|\s*(E2E latency|CurSamplesPerSec)=\s*{VALUE}"),
+        step_from="last",
+        samples=(
+            Sample("|E2E latency=7.99s |Gather latency=0.00s (0.00%) |CurSamplesPerSec=8.01 |AvgSamplesPerSec=8.01", None, {"step_time": 7.99, "samples_per_second": 8.01}),
+        ),
+    ),
+    Format(
+        "epoch",
+        ("poch", "oss"),
+        _GENERIC_PAIR,
+        step_from="epoch",
+        samples=(
+            Sample("Epoch 3/10 - train_loss: 1.5 - val_loss: 1.7", 3, {"loss": 1.5, "eval_loss": 1.7}),
+        ),
+    ),
+)  # fmt: skip
+
+
+def parse(text: str) -> Record | None:
+    """The metrics of one line (rank prefix already cut), None if it has none."""
+    for form in FORMATS:
+        if all(word in text for word in form.needs):
+            record = _read(form, text)
+            if record:
+                return record
+    return None
+
+
+def wrapped(text: str) -> Format | None:
+    """The format whose record starts in this line and does not end in it."""
+    for form in FORMATS:
+        if form.opens and form.closes and all(word in text for word in form.needs):
+            start = form.opens.search(text)
+            if start and not form.closes.search(text, start.end()):
+                return form
+    return None
+
+
+def _read(form: Format, text: str) -> Record | None:
+    step, counter, start = None, "", 0
+    if form.step_from == "line":
+        match = form.step and form.step.search(text)
+        if not match:
+            return None
+        step, counter = _int(match.group(match.lastindex or 1)), match.group(1).lower()
+        start = 0 if form.name in ("megatron", "verl") else match.start()
+    if form.name == "bar" and _HELD_OUT.match(text):
+        return None
+    found = list(_pairs(form, text[start:] if form.name == "torchtune-bar" else text))
+    epoch = _epoch(text)
+    if form.step_from == "keys":
+        step, counter, found = _step_of_keys(found, text)
+        epoch = dict(found).get("epoch")
+    if form.step_from == "epoch":
+        if epoch is None:
+            return None
+        step, counter = int(epoch), "epoch"
+    if not _says_something(found):
+        return None
+    rank = _RANK.search(text)
+    return Record(form.name, tuple(found), step, counter, epoch, int(rank.group(1)) if rank else None)
+
+
+def _says_something(found: list[tuple[str, float]]) -> bool:
+    """Whether one key is a metric that no configuration would print."""
+    hits = [canonical(key) for key, _ in found]
+    return any(hit and hit[0] not in SETTINGS_TOO for hit in hits) or (
+        len(found) == 1 and hits[0] is not None and hits[0][0] == "loss_scale"
+    )
+
+
+def _pairs(form: Format, text: str) -> Iterator[tuple[str, float]]:
+    held_out = form.pairs is _GENERIC_PAIR and _HELD_OUT.match(text) is not None
+    seen: set[str] = set()
+    for match in form.pairs.finditer(text):
+        key = match.group(1).strip()
+        key = form.rename.get(key.lower(), form.rename.get(key, key))
+        if form.pairs is _GENERIC_PAIR:
+            key = _known_end(key, form.rename)
+            if key and held_out and f"eval_{key}".lower() in ("eval_loss", "eval_accuracy", "eval_ppl", "eval_reward"):
+                key = f"eval_{key}".lower()
+        elif not form.keeps_unknown and canonical(key) is None:
+            continue
+        if key and key not in seen:
+            seen.add(key)
+            yield key, number(match.group(2), match.group(3) if (match.lastindex or 0) >= 3 else None)
+
+
+def _known_end(phrase: str, rename: Mapping[str, str]) -> str:
+    """The longest end of a phrase of words that is a known metric (`for the val loss` -> `val loss`)."""
+    words = re.split(r"[ |]+", phrase)
+    if any(word.lower() in _NOT_THE_VALUE for word in words):
+        return ""
+    for i in range(len(words)):
+        end = " ".join(words[i:])
+        end = rename.get(end.lower(), end)
+        hit = canonical(end)
+        if hit and hit[0] != "epoch":
+            return end
+    return ""
+
+
+def _step_of_keys(
+    found: list[tuple[str, float]], text: str
+) -> tuple[int | None, str, list[tuple[str, float]]]:
+    """The step among the keys of a dictionary, and the other keys."""
+    values = dict(found)
+    for key in STEP_KEYS:
+        value = values.get(key)
+        if value is not None and value == value and abs(value) < 1e15:
+            return int(value), key, [(k, v) for k, v in found if k not in STEP_KEYS]
+    match = _STRING_STEP.search(text)
+    if match:
+        return int(match.group(1)), "global_step", found
+    match = _DICT_STEP.search(text)
+    if match:
+        return int(match.group(2)), match.group(1).lower(), found
+    return None, "", found
+
+
+def number(text: str, unit: str | None = None) -> float:
+    """The float of a matched value in its canonical unit."""
+    value = float(text.replace(",", ""))
+    return value * _UNITS.get(unit, _UNITS.get(unit.lower(), 1.0)) if unit else value
+
+
+def _int(text: str) -> int:
+    return min(int(text.replace(",", "")[:18]), 1 << 60)
+
+
+def _epoch(text: str) -> float | None:
+    match = _EPOCH.search(text)
+    return float(match.group(1)[:12]) if match else None
+
+
+_PROGRESS = re.compile(rf"^\s*(?:(?:train\w*|epochs?\b[^|%]{{0,20}}|steps?)\s*:?)?\s*{_BAR}", re.IGNORECASE)
+
+
+def progress(text: str) -> tuple[int, int] | None:
+    """Done and total of a training progress bar; bars of evaluation, loading and mapping are not."""
+    match = _PROGRESS.match(text) if "|" in text[:400] else None
+    return (int(match.group(2)[:15]), int(match.group(3)[:15])) if match else None

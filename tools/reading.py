@@ -1,0 +1,272 @@
+"""Text of a run as chunks and lines, in bounded memory, whatever is inside the file.
+
+Plain, gzip and zstd files (all frames) are read alike. What comes out is clean UTF-8: byte order marks and NUL bytes
+are dropped, UTF-16 and GB18030 are converted, bad bytes become U+FFFD, pieces of megabytes are shortened in the
+middle. Line numbers are those of the (unpacked) file, one-based, counted by `\\n` alone.
+
+It does not follow the meaning of a line: that is `tools.logs`.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from .findings import TriageError
+
+CHUNK_SIZE = 4 << 20
+"""Bytes read at a time; a chunk is cut at a line end, so it is about this long."""
+HEAD_LIMIT = 64 << 10
+"""Bytes kept from the start of an overlong piece of a line."""
+TAIL_LIMIT = 4 << 10
+"""Bytes kept from its end: a traceback glued to a long line stands there."""
+
+GZIP_MAGIC = b"\x1f\x8b"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+
+
+class Line(NamedTuple):
+    """One piece of a line: a progress bar redrawn with `\\r` gives several pieces of one number."""
+
+    number: int
+    """One-based line in the file."""
+    text: str
+    """Without line end, escape sequences, NUL bytes."""
+
+
+class Chunk(NamedTuple):
+    """Whole lines (or whole `\\r` pieces of an endless line) as UTF-8 bytes; escape sequences are still in."""
+
+    data: bytes
+    first_line: int
+    """Line number of the first byte."""
+
+
+def iter_lines(path: Path) -> Iterator[Line]:
+    """Every line of the file, progress bars piece by piece.
+
+    Raises:
+        TriageError: the file cannot be opened, or its packed data is broken before the first byte.
+    """
+    return lines_of(iter_chunks(path))
+
+
+def lines_of(chunks: Iterable[Chunk]) -> Iterator[Line]:
+    """The lines of chunks that `iter_chunks` or `text_chunks` made."""
+    for data, number in chunks:
+        body = data[:-1] if data.endswith(b"\n") else data
+        for i, raw in enumerate(body.split(b"\n")):
+            for piece in pieces(raw):
+                yield Line(number + i, piece)
+
+
+def pieces(raw: bytes) -> Iterator[str]:
+    """The `\\r` separated pieces of one line, decoded; an empty line is one empty piece."""
+    raw = raw.rstrip(b"\r")
+    if b"\r" not in raw:
+        yield _text(raw)
+        return
+    for piece in raw.split(b"\r"):
+        if piece:
+            yield _text(piece)
+
+
+def iter_chunks(path: Path, size: int = CHUNK_SIZE) -> Iterator[Chunk]:
+    """The file in chunks of about `size` bytes that end at a line end.
+
+    A packed file that breaks off yields what could be unpacked; the last line then says so.
+
+    Raises:
+        TriageError: the file cannot be opened, or its packed data is broken before the first byte.
+    """
+    return _cut(_blocks(path, size), size)
+
+
+def text_chunks(text: str, size: int = CHUNK_SIZE) -> Iterator[Chunk]:
+    """Pasted text in the same form as a file."""
+    data = text.encode("utf-8", "replace")
+    return _cut((data[i : i + size] for i in range(0, len(data), size)), size)
+
+
+def head(path: Path, size: int = 4096) -> bytes:
+    """The first bytes after unpacking, as they are: what a file is recognised by.
+
+    Raises:
+        TriageError: as `iter_chunks`.
+    """
+    try:
+        with open_unpacked(path) as stream:
+            return stream.read(size)
+    except _read_errors() as error:
+        raise _unreadable(path, error) from error
+
+
+def is_binary(sample: bytes) -> bool:
+    """Whether the first bytes of a file are not text in any encoding read here.
+
+    Threshold: more than one control character in 30 after NUL bytes are dropped, or mostly NUL in a sample
+    without any line end (a log may hold a hole of NUL bytes where a disk was full).
+    """
+    if not sample or sample[:2] in _UTF16:
+        return False
+    rest = sample.replace(b"\0", b"")
+    if not rest:
+        return True
+    control = sum(rest.count(bytes((c,))) for c in range(32) if c not in (7, 8, 9, 10, 11, 12, 13, 27))
+    if len(rest) < len(sample) / 2 and b"\n" not in rest:
+        return True
+    return control > len(rest) / 30 or (_undecodable(rest) > len(rest) / 4 and b"\n" not in rest)
+
+
+def split_prefix(text: str) -> tuple[int | None, str]:
+    """Cut rank, process, clock and paste prefixes off a line.
+
+    >>> split_prefix("[default7]: iteration 5/ 10")
+    (7, 'iteration 5/ 10')
+    """
+    rank = None
+    for _ in range(4):
+        match = _PREFIX.match(text)
+        if not match or match.end() == 0:
+            break
+        named = next((g for g in match.groups() if g is not None), None)
+        rank = int(named) if named is not None else rank
+        text = text[match.end() :]
+    return rank, text
+
+
+_PREFIX = re.compile(
+    r"""\s*(?:
+      \[ (?:rank|default)\ ?(\d{1,5}) \] :? \s?                     # [rank2]:  [Rank 2]  [default7]:
+    | rank\ ?(\d{1,5}) \s?[:|] \s                                   # rank2: text
+    | (\d{1,5}) :\ (?!\d+\s*/)                                       # srun --label
+    | \[ (\d{1,5}) \] : \s?                                         # torchrun --tee
+    | \[ \d+,(\d{1,5}) \] < \w+ > : \s?                             # mpirun --tag-output
+    | \( [\w.:@-]*? (?:DP(\d{1,5}))? [\w.:-]* (?:\ [\w.:-]+)? \ ?\(?(?:pid|PID)=\d+ [^)\n]{0,80} \)+ \s?   # ray, vLLM
+    | \[ \d\d:\d\d:\d\d \] \s (?: \w+ \s » \s?)?                    # [10:58:53] progress »
+    | (?:\#|>) \s+                                                  # pasted as a comment or a quote
+    | \[ \d{4}-[\d\-:,.\ T]+ \] \s* (?:\[[A-Z]+\] \s*)? (?:\[[\w./]+:\d+:\w+\] \s*)? \[ Rank \s? (\d{1,5}) \] \s?
+    )""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+@contextmanager
+def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a plain, gzip or zstd file, told apart by their first bytes."""
+    with open(path, "rb") as raw:
+        magic = raw.read(4)
+        raw.seek(0)
+        if magic[:2] == GZIP_MAGIC:
+            with gzip.GzipFile(fileobj=raw) as stream:
+                yield stream  # type: ignore[misc]
+        elif magic == ZSTD_MAGIC:
+            import zstandard
+
+            decoder = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+            with decoder.stream_reader(raw, read_across_frames=True) as stream:
+                yield stream  # type: ignore[misc]
+        else:
+            yield raw
+
+
+def _read_errors() -> tuple[type[BaseException], ...]:
+    errors: tuple[type[BaseException], ...] = (OSError, EOFError, zlib.error)
+    try:
+        import zstandard
+    except ImportError:
+        return errors
+    return (*errors, zstandard.ZstdError)
+
+
+def _unreadable(path: Path, error: BaseException) -> TriageError:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return TriageError(f"cannot read {path.name}: {reason}; check that the file is whole and you may read it")
+
+
+def _blocks(path: Path, size: int) -> Iterator[bytes]:
+    """Unpacked blocks, UTF-16 already turned into UTF-8."""
+    started = False
+    try:
+        with open_unpacked(path) as stream:
+            block = stream.read(size)
+            decoder = _utf16_decoder(block)
+            while block:
+                started = True
+                yield decoder.decode(block).encode("utf-8", "replace") if decoder else block
+                block = stream.read(size)
+    except _read_errors() as error:
+        if not started:
+            raise _unreadable(path, error) from error
+        yield f"\n[triage: the packed data of {path.name} breaks off here: {error}]\n".encode()
+
+
+def _utf16_decoder(block: bytes) -> codecs.IncrementalDecoder | None:
+    encoding = _UTF16.get(block[:2])
+    return codecs.getincrementaldecoder(encoding)("replace") if encoding else None
+
+
+def _cut(blocks: Iterable[bytes], size: int) -> Iterator[Chunk]:
+    """Cut at the last `\\n` of each block, or at `\\r` where there is none, or shorten an endless line."""
+    rest, number = b"", 1
+    first = True
+    for block in blocks:
+        if first:
+            block, first = block.removeprefix(codecs.BOM_UTF8).removeprefix("\ufeff".encode()), False
+        rest += block.replace(b"\0", b"") if b"\0" in block else block
+        end = rest.rfind(b"\n") + 1 or rest.rfind(b"\r", 0, len(rest) - 1) + 1
+        if end:
+            data, rest = rest[:end], rest[end:]
+            yield Chunk(_utf8(data), number)
+            number += data.count(b"\n")
+        elif len(rest) > size:
+            rest = _shorten(rest)
+    if rest:
+        yield Chunk(_utf8(rest), number)
+
+
+def _utf8(data: bytes) -> bytes:
+    """Valid UTF-8; GB18030 where more than a third of the non-ASCII bytes are not UTF-8 but are that."""
+    if data.isascii():
+        return data
+    try:
+        data.decode("utf-8")
+        return data
+    except UnicodeDecodeError:
+        text = data.decode("utf-8", "replace")
+    foreign = len(data.translate(None, delete=_ASCII))
+    if _undecodable(data) > foreign / 3:
+        chinese = data.decode("gb18030", "replace")
+        if chinese.count("\ufffd") * 10 < foreign:
+            text = chinese
+    return text.encode("utf-8")
+
+
+_ASCII = bytes(range(128))
+
+
+def _undecodable(data: bytes) -> int:
+    """How many bytes (about) are not UTF-8."""
+    return data.decode("utf-8", "replace").count("\ufffd")
+
+
+def _text(raw: bytes) -> str:
+    if len(raw) > HEAD_LIMIT + TAIL_LIMIT:
+        raw = _shorten(raw)
+    if b"\x1b" in raw:
+        raw = _ANSI.sub(b"", raw)
+    return raw.decode("utf-8", "replace")
+
+
+def _shorten(raw: bytes) -> bytes:
+    """First 64 KiB and last 4 KiB with a note of what was left out; the notes of earlier cuts are kept."""
+    left = len(raw) - HEAD_LIMIT - TAIL_LIMIT
+    return raw[:HEAD_LIMIT] + f" …[{left} bytes left out]… ".encode() + raw[-TAIL_LIMIT:]
