@@ -91,8 +91,20 @@ class Criterion(Strict):
 
     metric: str
     """A canonical metric, or a named acceptance metric (`train_eval_leak_rate`)."""
-    is_: Literal["finite", "between", "below", "at-most", "above", "at-least", "equals", "increases", "decreases",
-                 "stable", "true", "false"] = Field(alias="is")
+    is_: Literal[
+        "finite",
+        "between",
+        "below",
+        "at-most",
+        "above",
+        "at-least",
+        "equals",
+        "increases",
+        "decreases",
+        "stable",
+        "true",
+        "false",
+    ] = Field(alias="is")
     low: float | None = None
     high: float | None = None
     value: float | str | None = None
@@ -110,8 +122,14 @@ class Criterion(Strict):
 
     @model_validator(mode="after")
     def bounds(self) -> Criterion:
-        wanted = {"between": ("low", "high"), "below": ("high",), "at-most": ("high",), "above": ("low",),
-                  "at-least": ("low",), "equals": ("value",)}
+        wanted = {
+            "between": ("low", "high"),
+            "below": ("high",),
+            "at-most": ("high",),
+            "above": ("low",),
+            "at-least": ("low",),
+            "equals": ("value",),
+        }
         for name in wanted.get(self.is_, ()):
             if getattr(self, name) is None:
                 raise ValueError(f"criterion {self.metric!r} is {self.is_!r} but has no {name!r}")
@@ -190,16 +208,16 @@ def parse(text: str, name: str) -> Entry:
     Raises:
         EntryError: the front matter or the body is wrong, with the first problem and where it is.
     """
+    import yaml
     from pydantic import ValidationError
-    from ruamel.yaml import YAML, YAMLError
 
     match = re.match(r"---\n(.*?)\n---\n(.*)", text, re.DOTALL)
     if not match:
         raise EntryError(f"{name}: an entry starts with YAML front matter between two lines of ---")
     try:
-        front = YAML(typ="safe", pure=True).load(match[1])
+        front = yaml.load(match[1], Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         entry = Entry.model_validate({**front, "body": _body(match[2], name)})
-    except YAMLError as error:
+    except yaml.YAMLError as error:
         raise EntryError(f"{name}: front matter is not YAML: {error}") from None
     except ValidationError as error:
         first = error.errors()[0]

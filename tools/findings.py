@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
+from .redact import redact
+
 TEXT_LIMIT = 400
 """Longest piece of a run's own text kept in evidence, in characters."""
 
@@ -150,8 +152,8 @@ def json_ready(value: Any) -> Any:
 
 
 def clean(text: str, limit: int = TEXT_LIMIT) -> str:
-    """A run's text made safe to print: escape sequences and control characters gone, one line, bounded."""
-    text = _ESCAPES.sub("", text[: limit * 20])
+    """A run's text made safe to show: credentials, escape sequences and control characters gone, one line, bounded."""
+    text = redact(_ESCAPES.sub("", text[: limit * 20]))
     text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return text if len(text) <= limit else text[: limit - 1] + "…"
 

@@ -15,9 +15,13 @@ import typer
 from ..tools.findings import TriageError, clean
 from . import commands
 
-app = typer.Typer(no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False,
-                  context_settings={"help_option_names": ["-h", "--help"]},
-                  help="Find out what went wrong with a training, alignment or serving run.")
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Find out what went wrong with a training, alignment or serving run.",
+)
 
 for module in pkgutil.iter_modules(commands.__path__):
     importlib.import_module(f"{commands.__name__}.{module.name}").register(app)
@@ -37,8 +41,10 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("TRIAGE_DEBUG"):
             raise
-        fail(f"internal error: {type(error).__name__}: {error}. This is a defect of triage, not of the run; "
-             "TRIAGE_DEBUG=1 shows the traceback.")
+        fail(
+            f"internal error: {type(error).__name__}: {error}. This is a defect of triage, not of the run; "
+            "TRIAGE_DEBUG=1 shows the traceback."
+        )
 
 
 def fail(message: str) -> None:

@@ -25,8 +25,19 @@ JSON_OPTION = typer.Option("--json", help="Print one JSON object instead of text
 def console(stderr: bool = False) -> Console:
     """Colour only on a terminal; wide lines are left whole in a pipe."""
     out = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-    return out if out.is_terminal else Console(
-        stderr=stderr, highlight=False, markup=False, emoji=False, width=200, no_color=True, soft_wrap=True)
+    return (
+        out
+        if out.is_terminal
+        else Console(
+            stderr=stderr,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            width=200,
+            no_color=True,
+            soft_wrap=True,
+        )
+    )
 
 
 def print_json(value: Any) -> None:
@@ -41,7 +52,11 @@ def where(finding: Finding) -> str:
         return ""
     e = finding.evidence[0]
     place = f"{e.file}:{e.line}" if e.file and e.line else (e.file or "")
-    parts = [place, f"step {e.step}" if e.step is not None else "", f"rank {e.rank}" if e.rank is not None else ""]
+    parts = [
+        place,
+        f"step {e.step}" if e.step is not None else "",
+        f"rank {e.rank}" if e.rank is not None else "",
+    ]
     return " ".join(p for p in parts if p)
 
 
@@ -82,7 +97,13 @@ def progress(label: str, total: float | None = None) -> Iterator[Any]:
     """A progress bar on standard error, only on a terminal; yields `advance(amount)`."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    with Progress(TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn(),
-                  console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+    with Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    ) as bar:
         task = bar.add_task(label, total=total)
         yield lambda amount=1.0: bar.advance(task, amount)

@@ -1,0 +1,186 @@
+"""Which failure explains this evidence? Prior odds, times the words, times the findings; status by rule.
+
+    log-odds(entry) = log prior + words + sum of log likelihood ratios of its findings, for and against
+
+Findings of one run are not independent (a NaN loss and a NaN gradient norm say nearly the same), so the ratios of one
+entry are sorted by strength and each further one counts less (`DISCOUNT`). One extra hypothesis, "none of these", keeps
+weak evidence from looking like a diagnosis.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..knowledge.entry import Cause, Conflict, Entry
+from ..knowledge.runbook import Runbook
+from ..knowledge.search import Hit
+from ..tools.findings import Check, Finding
+
+STRENGTH = {"decisive": 40.0, "strong": 8.0, "moderate": 3.0, "weak": 1.5}
+"""Likelihood ratio of each strength word; `triage eval fit` reports measured ones beside it."""
+PRIOR = {"common": 2.0, "usual": 1.0, "rare": 0.4}
+"""Prior odds of an entry relative to a usual one."""
+NONE_OF_THESE = math.log(6.0)
+"""Log-odds of "no entry covers this", on the same scale."""
+WORDS = math.log(60.0)
+"""Log likelihood ratio of a question that an entry accounts for completely (relevance 1)."""
+DISCOUNT = 0.6
+"""Weight of each further finding relative to the one before it."""
+CLOSE = 1.6
+"""The top two are close when their probabilities differ by less than this factor."""
+
+Status = Literal["established", "supported", "possible", "refuted"]
+State = Literal["diagnosed", "inconclusive", "healthy", "out-of-scope"]
+_ORDER = {"established": 0, "supported": 1, "possible": 2, "refuted": 3}
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One entry as an explanation of this run."""
+
+    entry: Entry
+    cause: Cause | None
+    status: Status
+    probability: float
+    """Among all entries and "none of these"; in [0, 1]."""
+    for_: tuple[Finding, ...] = ()
+    against: tuple[Finding, ...] = ()
+    words: float = 0.0
+    """Relevance of the entry to the words of the question, in [0, 1]."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The ranked differential of one question about one run."""
+
+    state: State
+    hypotheses: tuple[Hypothesis, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    checks: tuple[Check, ...] = ()
+    conflicts: tuple[tuple[Conflict, int | None], ...] = ()
+    """Conflicts of the leading entries, with the position that this run supports, if it decides."""
+    unexplained: tuple[Finding, ...] = field(default=())
+    """S0 and S1 findings that no listed hypothesis accounts for."""
+
+    @property
+    def top(self) -> Hypothesis | None:
+        return self.hypotheses[0] if self.hypotheses else None
+
+    @property
+    def close(self) -> bool:
+        """Whether a check must split the first two before either is believed."""
+        if len(self.hypotheses) < 2:
+            return False
+        first, second = self.hypotheses[:2]
+        return second.status != "refuted" and first.probability < CLOSE * second.probability
+
+
+def diagnose(
+    runbook: Runbook,
+    hits: Sequence[Hit],
+    findings: Sequence[Finding],
+    checks: Sequence[Check],
+    in_field: bool = True,
+    looked: bool = False,
+    keep: int = 5,
+) -> Diagnosis:
+    """Rank the entries by the findings of the run and the words of the question.
+
+    Args:
+        runbook: all entries.
+        hits: what retrieval says about the question's words.
+        findings: everything the tools found.
+        checks: everything the tools looked at.
+        in_field: whether the question is about training, aligning or serving models at all.
+        looked: whether there was a run to look at.
+        keep: how many hypotheses to return.
+    """
+    findings, checks = tuple(findings), tuple(checks)
+    wrong = [f for f in findings if f.severity in ("S0", "S1")]
+    if not in_field and not wrong:
+        return Diagnosis("out-of-scope", findings=findings, checks=checks)
+    relevance = {hit.entry.id: hit.score for hit in hits}
+    ranked = rank(runbook, findings, relevance)[:keep]
+    state = _state(ranked, findings, checks, looked)
+    if state in ("healthy", "inconclusive") and not wrong:
+        ranked = [h for h in ranked if h.words > 0.2]
+    explained = {f.code for h in ranked for f in h.for_}
+    return Diagnosis(
+        state,
+        tuple(ranked),
+        findings,
+        checks,
+        tuple(_conflicts(ranked[:2], {f.code for f in findings})),
+        tuple(f for f in wrong if f.code not in explained),
+    )
+
+
+def rank(runbook: Runbook, findings: Iterable[Finding], relevance: Mapping[str, float]) -> list[Hypothesis]:
+    """Every entry that has a finding or a word for it, most probable first, refuted ones last."""
+    by_code = {f.code: f for f in findings}
+    candidates = [_weigh(entry, by_code, relevance.get(entry.id, 0.0)) for entry in runbook]
+    scored = [(score, h) for score, h in candidates if h.for_ or h.words > 0]
+    total = math.exp(NONE_OF_THESE) + sum(math.exp(score) for score, _ in scored)
+    ranked = [_with_probability(h, math.exp(score) / total) for score, h in scored]
+    return sorted(ranked, key=lambda h: (h.status == "refuted", -h.probability, _ORDER[h.status], h.entry.id))
+
+
+def _weigh(entry: Entry, by_code: Mapping[str, Finding], words: float) -> tuple[float, Hypothesis]:
+    """The entry's log-odds and its hypothesis (probability still to be set)."""
+    cause = max(entry.causes, key=lambda c: _evidence(c.for_, by_code), default=None)
+    if cause and not _evidence(cause.for_, by_code):
+        cause = None
+    weights = dict(entry.findings.for_) | (cause.for_ if cause else {})
+    for_ = tuple(f for code, f in by_code.items() if code in weights)
+    against = tuple(f for code, f in by_code.items() if code in entry.findings.against)
+    support, opposition = _evidence(weights, by_code), _evidence(entry.findings.against, by_code)
+    score = math.log(PRIOR[entry.prior]) + WORDS * words + support - opposition
+    decisive = any(weights[f.code] == "decisive" for f in for_)
+    status: Status
+    if against and opposition > support:
+        status = "refuted"
+    elif decisive:
+        status = "established"
+    elif any(weights[f.code] in ("strong", "moderate") for f in for_):
+        status = "supported"
+    else:
+        status = "possible"
+    return score, Hypothesis(entry, cause, status, 0.0, for_, against, words)
+
+
+def _evidence(weights: Mapping[str, str], by_code: Mapping[str, Finding]) -> float:
+    """Sum of the log likelihood ratios of the findings present, each further one discounted."""
+    ratios = sorted((math.log(STRENGTH[word]) for code, word in weights.items() if code in by_code), reverse=True)
+    return sum(ratio * DISCOUNT**i for i, ratio in enumerate(ratios))
+
+
+def _with_probability(h: Hypothesis, probability: float) -> Hypothesis:
+    return Hypothesis(h.entry, h.cause, h.status, probability, h.for_, h.against, h.words)
+
+
+def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Sequence[Check], looked: bool) -> State:
+    """`healthy` needs a run that was read and shows nothing; `diagnosed` needs a leading hypothesis to believe."""
+    wrong = any(f.severity in ("S0", "S1", "S2") for f in findings)
+    if looked and not wrong and any(f.code == "run-healthy" for f in findings):
+        return "healthy"
+    top = ranked[0] if ranked else None
+    if top is None or top.status == "refuted":
+        return "inconclusive"
+    if top.status in ("established", "supported"):
+        return "diagnosed" if top.probability >= 0.2 else "inconclusive"
+    return "diagnosed" if not looked and top.probability >= 0.25 else "inconclusive"
+
+
+def _conflicts(ranked: Iterable[Hypothesis], codes: set[str]) -> Iterable[tuple[Conflict, int | None]]:
+    seen: set[str] = set()
+    for hypothesis in ranked:
+        for conflict in hypothesis.entry.conflicts:
+            key = conflict.ref or conflict.about.en
+            if key in seen:
+                continue
+            seen.add(key)
+            sides = {side for code, side in conflict.decided_by_findings.items() if code in codes}
+            yield conflict, sides.pop() if len(sides) == 1 else None

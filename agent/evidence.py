@@ -1,0 +1,100 @@
+"""Everything the deterministic tools see in a run, gathered once: what diagnosis, proposal and verification read."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..tools.findings import Check, Finding, Report, TriageError
+from ..tools.run import Artifact, Run, discover
+from ..tools.series import SeriesTable
+from ..tools.settings import Settings
+
+Listen = Callable[[str], None]
+"""Called with the name of each tool before it runs."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """One run as the tools see it."""
+
+    run: Run
+    table: SeriesTable
+    settings: Settings
+    scan: Report
+    """What the log scan alone found: the part that verification compares."""
+    reports: tuple[Report, ...]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Worst first; within one grade, in the order of the tools. Reassurance falls when another tool found harm."""
+        found = [f for report in self.reports for f in report.findings]
+        if any(f.severity in ("S0", "S1") for f in found):
+            found = [f for f in found if f.code != "run-healthy"]
+        return tuple(sorted(found, key=lambda f: f.severity))
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        return (*self.run.checks(), *(c for report in self.reports for c in report.checks))
+
+
+def look(paths: Sequence[Path], pasted: str = "", listen: Listen = lambda name: None) -> Look:
+    """Run every deterministic tool over the paths and the pasted text.
+
+    A tool that breaks becomes a `failed` check: the others still speak.
+
+    Raises:
+        TriageError: a path does not exist or nothing in it can be read.
+    """
+    from ..tools.checkpoints import check_run_checkpoints
+    from ..tools.config.lint import lint
+    from ..tools.data import check_run_data
+    from ..tools.logs.scan import scan
+    from ..tools.series import read_series
+    from ..tools.settings import read_settings
+
+    with _gather(paths, pasted) as run:
+        listen("scan")
+        settings, setting_checks = read_settings(run)
+        table, _ = read_series(run)
+        log = _try("scan", lambda: scan(run))
+        reports = [log, Report("settings", (), setting_checks)]
+        for name, tool in (("lint", lint), ("data", check_run_data), ("checkpoints", check_run_checkpoints)):
+            listen(name)
+            reports.append(_try(name, lambda tool=tool: tool(run)))
+        return Look(run, table, settings, log, tuple(reports))
+
+
+def _try(name: str, tool: Callable[[], Report]) -> Report:
+    """The boundary where a tool's exception becomes a `failed` check."""
+    try:
+        return tool()
+    except TriageError as error:
+        return Report(name, (), (Check(name, "failed", str(error)),))
+    except Exception as error:
+        why = f"the tool broke ({type(error).__name__}); this is a defect of triage, not of the run"
+        return Report(name, (), (Check(name, "failed", why),))
+
+
+@contextmanager
+def _gather(paths: Sequence[Path], pasted: str) -> Iterator[Run]:
+    """One run out of several paths and pasted log text (read as a log named `<question>`)."""
+    runs = [discover(path) for path in paths]
+    run = runs[0] if runs else Run(Path())
+    for other in runs[1:]:
+        prefix = f"{other.root.name}/"
+        run = replace(
+            run,
+            artifacts=(*run.artifacts, *(replace(a, name=prefix + a.name) for a in other.artifacts)),
+            skipped=(*run.skipped, *(replace(s, name=prefix + s.name) for s in other.skipped)),
+        )
+    if not pasted:
+        yield run
+        return
+    with tempfile.TemporaryDirectory(prefix="triage-") as folder:
+        file = Path(folder) / "question.log"
+        file.write_text(pasted, encoding="utf-8", errors="replace")
+        yield replace(run, artifacts=(*run.artifacts, Artifact("log", file, "<question>", "pasted into the question")))

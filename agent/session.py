@@ -1,0 +1,181 @@
+"""One question about one run: look, search, diagnose, propose, narrate, and note it in the casebook."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ..knowledge.runbook import load
+from ..knowledge.search import Index
+from ..tools.findings import Check, Finding, clean, finding_json, json_ready
+from ..tools.redact import redact
+from ..tools.run import Run
+from ..tools.settings import Settings
+from . import narrate
+from .casebook import Casebook
+from .diagnose import Diagnosis, diagnose
+from .evidence import Listen, look
+from .propose import Nothing, Proposal, propose
+
+QUESTION_LIMIT = 20_000
+"""Longest question kept, in characters; pasted logs beyond it are cut in the middle, for they are scanned whole first."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Everything one question led to."""
+
+    question: str
+    lang: str
+    diagnosis: Diagnosis
+    proposal: Proposal | Nothing
+    text: str
+    """Markdown in the language of the question."""
+    case: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """The public form, `triage.answer/1`."""
+        d, number = self.diagnosis, {id(f): f"F{i}" for i, f in enumerate(self.diagnosis.findings, 1)}
+        return json_ready(
+            {
+                "schema": "triage.answer/1",
+                "question": self.question,
+                "lang": self.lang,
+                "case": self.case,
+                "state": d.state,
+                "hypotheses": [
+                    {
+                        "entry": h.entry.id,
+                        "cause": h.cause.id if h.cause else h.entry.id,
+                        "title": h.entry.title.say(self.lang),
+                        "severity": h.entry.severity,
+                        "status": h.status,
+                        "probability": round(h.probability, 4),
+                        "for": [number[id(f)] for f in h.for_],
+                        "against": [number[id(f)] for f in h.against],
+                        "check_first": h.entry.check_first.say(self.lang),
+                    }
+                    for h in d.hypotheses
+                ],
+                "findings": [finding_json(f, f"F{i}", self.lang) for i, f in enumerate(d.findings, 1)],
+                "checks": [{"name": c.name, "result": c.result, "why": c.why} for c in d.checks],
+                "proposal": self._proposal(),
+                "no_proposal": (self.proposal.zh if self.lang == "zh" else self.proposal.en)
+                if isinstance(self.proposal, Nothing)
+                else None,
+                "citations": narrate.citations(d.hypotheses),
+                "conflicts": [
+                    {
+                        "about": c.about.say(self.lang),
+                        "positions": [p.say(self.lang) for p in c.positions],
+                        "decided_by": c.decided_by.say(self.lang),
+                        "supported": side,
+                        "ref": c.ref,
+                    }
+                    for c, side in d.conflicts
+                ],
+                "cautions": [c.say(self.lang) for h in d.hypotheses[:1] for c in h.entry.cautions],
+                "model": "built-in",
+                "answer": self.text,
+            }
+        )
+
+    def _proposal(self) -> dict[str, Any] | None:
+        if isinstance(self.proposal, Nothing):
+            return None
+        out = dict(self.proposal.__dict__)
+        out["acceptance"] = [
+            {
+                "metric": c.metric,
+                "is": c.is_,
+                "low": c.low,
+                "high": c.high,
+                "value": c.value,
+                "unit": c.unit,
+                "window": f"after {c.after}"
+                if c.after
+                else (f"{c.window['steps']} steps" if c.window and "steps" in c.window else "whole run"),
+                "basis": c.basis,
+                "source": c.source,
+                "needs": c.needs,
+            }
+            for c in self.proposal.acceptance
+        ]
+        return out
+
+
+@cache
+def index() -> Index:
+    return Index(load())
+
+
+def language(text: str) -> str:
+    """`zh` when the text has Han characters in more than stray use, else `en`."""
+    prose = "\n".join(text.splitlines()[:3])
+    han = len(re.findall(r"[\u3400-\u9fff]", prose))
+    return "zh" if han * 6 >= len(re.findall(r"[A-Za-z]+", prose)) and han else "en"
+
+
+def ask(
+    question: str,
+    paths: Sequence[Path] = (),
+    lang: str = "auto",
+    home: Path | None = None,
+    case: str | None = None,
+    listen: Listen = lambda name: None,
+) -> Answer:
+    """Answer one question, with or without a run.
+
+    Args:
+        question: what the person typed, in either language; may contain pasted log lines.
+        paths: run directories or files.
+        lang: `en`, `zh`, or `auto` for the language of the question.
+        home: folder of the casebook; None leaves no trace.
+        case: continue this case instead of opening one.
+        listen: called with the name of each tool before it runs.
+
+    Raises:
+        TriageError: a path does not exist, nothing can be read, or the case is unknown.
+    """
+    lang = language(question) if lang == "auto" else lang
+    pasted = question if question.count("\n") >= 1 else ""
+    words = "\n".join(question.splitlines()[:40])[:4000]
+    findings: tuple[Finding, ...] = ()
+    checks: tuple[Check, ...] = ()
+    run, settings = Run(Path()), Settings()
+    if paths or pasted:
+        seen = look(paths, pasted, listen)
+        run, settings, findings, checks = seen.run, seen.settings, seen.findings, seen.checks
+    listen("search")
+    found = index().search(words)
+    diagnosis = diagnose(
+        index().runbook,
+        found,
+        findings,
+        checks,
+        in_field=index().covers(words) or bool(paths),
+        looked=bool(paths),
+    )
+    listen("diagnose")
+    proposal = propose(diagnosis, settings, run, lang)
+    text = narrate.answer(diagnosis, proposal, lang, looked=bool(paths or pasted))
+    answer = Answer(shown(question), lang, diagnosis, proposal, text)
+    return answer if home is None else _note(answer, paths, home, case)
+
+
+def shown(question: str) -> str:
+    """The question as it may be kept and repeated: bounded, without credentials."""
+    half = QUESTION_LIMIT // 2
+    return redact(question if len(question) <= QUESTION_LIMIT else f"{question[:half]}\n…\n{question[-half:]}")
+
+
+def _note(answer: Answer, paths: Sequence[Path], home: Path, case: str | None) -> Answer:
+    book = Casebook(home)
+    id = case or book.open_case(clean(answer.question, 500), [str(p) for p in paths])
+    noted = Answer(answer.question, answer.lang, answer.diagnosis, answer.proposal, answer.text, id)
+    book.record(id, "answer", noted.as_json())
+    return noted

@@ -1,0 +1,84 @@
+"""Promises between files: packaging, layers, finding codes."""
+
+import ast
+import importlib
+import pkgutil
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import triage.tools
+from triage.knowledge.runbook import load
+
+ROOT = Path(__file__).parents[1]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+FOLDERS = ("agent", "evals", "knowledge", "tools", "ui")
+MAY_IMPORT = {
+    "tools": set(),
+    "knowledge": set(),
+    "agent": {"tools", "knowledge"},
+    "ui": {"agent", "tools", "knowledge", "evals"},
+    "evals": {"agent", "tools", "knowledge"},
+}
+
+
+def test_every_package_folder_is_listed_for_the_wheel():
+    on_disk = {
+        "triage." + ".".join(p.parent.relative_to(ROOT).parts)
+        for folder in FOLDERS
+        for p in (ROOT / folder).rglob("__init__.py")
+    }
+    assert set(PYPROJECT["tool"]["setuptools"]["packages"]) == on_disk
+
+
+def python_files():
+    return [p for folder in FOLDERS for p in (ROOT / folder).rglob("*.py")]
+
+
+@pytest.mark.parametrize("path", python_files(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_point_down(path):
+    here = path.relative_to(ROOT).parts
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        if node.level:
+            base = list(here[: len(here) - node.level])
+            target = base + (node.module.split(".") if node.module else [])
+        elif node.module and node.module.split(".")[0] == "triage":
+            target = node.module.split(".")[1:]
+        else:
+            continue
+        top = target[0] if target else node.names[0].name
+        assert top == here[0] or top in MAY_IMPORT[here[0]], f"line {node.lineno} imports triage.{'.'.join(target)}"
+
+
+def known_codes() -> set[str]:
+    codes: set[str] = set()
+    for module in pkgutil.walk_packages(triage.tools.__path__, "triage.tools."):
+        codes |= set(getattr(importlib.import_module(module.name), "CODES", {}))
+    return codes
+
+
+def test_entries_name_only_findings_that_a_tool_can_make():
+    named = {
+        code: entry.id
+        for entry in load()
+        for part in (entry.findings.for_, entry.findings.against, *(c.for_ for c in entry.causes))
+        for code in part
+    }
+    known = known_codes()
+    assert {code: entry for code, entry in named.items() if code not in known} == {}
+
+
+def test_conflicts_are_decided_by_findings_that_exist():
+    named = {code for entry in load() for c in entry.conflicts for code in c.decided_by_findings}
+    assert named <= known_codes()
+
+
+def test_every_finding_of_consequence_is_explained_by_an_entry():
+    explained = {
+        code for entry in load() for part in (entry.findings.for_, *(c.for_ for c in entry.causes)) for code in part
+    }
+    notes = {"run-healthy", "settings-conflict", "metrics-not-logged"}
+    assert known_codes() - explained - notes == set()

@@ -1,0 +1,108 @@
+"""`triage ask`: a question, with or without a run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ...tools.findings import TriageError
+from ..output import JSON_OPTION, console, print_json, progress
+
+HELP = """Ask what went wrong, with or without a run to look at.
+
+Examples:
+
+  triage ask "loss is nan at step 4000" --run runs/exp42
+
+  triage ask "卡死了，没有任何日志" --run train.log
+
+  tail -200 train.log | triage ask - --json
+"""
+
+
+def register(app: typer.Typer) -> None:
+    app.command(help=HELP)(ask)
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="The question, in English or Chinese; - reads standard input.")] = "",
+    run: Annotated[
+        list[Path] | None, typer.Option("--run", "-r", help="A run directory or one file; repeatable.")
+    ] = None,
+    lang: Annotated[str, typer.Option(help="en, zh, or auto (the language of the question).")] = "auto",
+    case: Annotated[str | None, typer.Option(help="Continue this case.")] = None,
+    batch: Annotated[Path | None, typer.Option(help="Answer a JSONL file of {id, text, run}; needs --json.")] = None,
+    home: Annotated[Path | None, typer.Option(help="Where cases and caches live.", envvar="TRIAGE_HOME")] = None,
+    as_json: Annotated[bool, JSON_OPTION] = False,
+) -> None:
+    from ...agent.casebook import home as data_home
+
+    if lang not in ("en", "zh", "auto"):
+        raise typer.BadParameter("--lang takes en, zh or auto")
+    if batch is not None:
+        answer_batch(batch, lang)
+        return
+    if question == "-":
+        question = sys.stdin.buffer.read(50_000_000).decode("utf-8", errors="replace")
+    if not question.strip():
+        raise typer.BadParameter('ask a question, for example: triage ask "loss is nan" --run runs/exp42')
+    from ...agent.session import ask as answer_one
+
+    with progress("reading") as step:
+        answer = answer_one(question, run or (), lang, data_home(home), case, lambda name: step())
+    if as_json:
+        print_json(answer.as_json())
+    else:
+        from rich.markdown import Markdown
+
+        out = console()
+        out.print(Markdown(answer.text) if out.is_terminal else answer.text)
+        out.print(f"\ncase {answer.case}")
+    raise typer.Exit(0 if answer.diagnosis.state in ("healthy", "out-of-scope") else 1)
+
+
+def answer_batch(file: Path, lang: str) -> None:
+    """One answer a line, in order; a bad line or an unreadable run is answered with its error."""
+    import orjson
+
+    from ...agent.session import ask as answer_one
+
+    try:
+        lines = file.read_bytes().splitlines()
+    except OSError as error:
+        raise TriageError(f"{file}: cannot be read ({error.strerror})") from None
+    with progress("questions", len(lines)) as step:
+        for number, line in enumerate(lines, 1):
+            step()
+            if line.strip():
+                out = _answer_line(line, number, file, lang, answer_one)
+                sys.stdout.write(orjson.dumps(out, option=orjson.OPT_NON_STR_KEYS).decode() + "\n")
+                sys.stdout.flush()
+    raise typer.Exit(0)
+
+
+def _answer_line(line: bytes, number: int, file: Path, lang: str, answer_one: Any) -> dict[str, Any]:
+    import orjson
+
+    item: Any = None
+    try:
+        item = orjson.loads(line)
+        run = item.get("run")
+        return {
+            "id": item.get("id"),
+            **answer_one(str(item["text"]), [Path(run)] if run else (), lang).as_json(),
+        }
+    except (orjson.JSONDecodeError, AttributeError, KeyError) as error:
+        problem = f"{file}:{number}: not a question object with id and text ({type(error).__name__})"
+    except TriageError as error:
+        problem = str(error)
+    except Exception as error:
+        problem = f"internal error: {type(error).__name__}; this is a defect of triage, not of the run"
+    return {
+        "id": item.get("id") if isinstance(item, dict) else None,
+        "schema": "triage.answer/1",
+        "error": problem,
+    }
