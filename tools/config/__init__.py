@@ -1,0 +1,1 @@
+"""Reading, judging, comparing and editing the configuration of a run."""

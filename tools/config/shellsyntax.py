@@ -1,0 +1,429 @@
+"""Shell scripts as statements: words, quotes, comments, continuations, here-documents, control structures.
+
+Covers what launch scripts use, is total (any text gives some statements, broken quotes run to the end), and
+executes nothing. Every character keeps its offset in the file through quoting and expansion.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .source import Refused
+
+MAX_NESTING = 40
+"""Deepest nesting of control structures and expansions."""
+
+
+class Traced:
+    """Text whose characters remember their offset in the file; -1 where a value was computed."""
+
+    __slots__ = ("at", "text")
+
+    def __init__(self, text: str, at: Sequence[int]):
+        self.text = text
+        self.at = at
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+    def __getitem__(self, part: slice) -> Traced:
+        return Traced(self.text[part], self.at[part])
+
+    def __add__(self, other: Traced) -> Traced:
+        return Traced(self.text + other.text, [*self.at, *other.at])
+
+    def strip(self) -> Traced:
+        left = len(self.text) - len(self.text.lstrip())
+        return self[left:len(self.text.rstrip())] if self.text.strip() else self[0:0]
+
+    @property
+    def start(self) -> int:
+        """Offset of the first character that stands in the file, -1 if none does."""
+        return next((a for a in self.at if a >= 0), -1)
+
+
+@dataclass
+class Token:
+    kind: str
+    """word, op, heredoc."""
+    text: Traced
+    quoted: bool = False
+    """For a here-document: its delimiter is quoted, so nothing in it is expanded."""
+
+    def op(self, *which: str) -> bool:
+        return self.kind == "op" and self.text.text in which
+
+    def word(self, *which: str) -> bool:
+        return self.kind == "word" and self.text.text in which
+
+
+OPERATORS = ("&&", "||", ";;&", ";&", ";;", "|&", "|", ";", "&", "(", ")")
+REDIRECT = re.compile(r"\d*(?:>>|>&|>\||<&|<>|>|<)|&>>?")
+ARRAY = re.compile(r"[A-Za-z_]\w*\+?=\Z")
+
+
+class Lexer:
+    """One pass over the text into tokens."""
+
+    def __init__(self, text: Traced):
+        self.s = text
+        self.t = text.text
+        self.i = 0
+        self.tokens: list[Token] = []
+        self.pending: list[tuple[str, bool, bool]] = []
+
+    def run(self) -> list[Token]:
+        while self.i < len(self.t):
+            self._step()
+        return self.tokens
+
+    def _step(self) -> None:
+        t, i = self.t, self.i
+        c = t[i]
+        if c == "\n":
+            self._emit("op", i, i + 1)
+            self._heredocs()
+        elif c in " \t\r":
+            self.i += 1
+        elif c == "\\" and (skip := _continuation(t, i)):
+            self.i = skip
+        elif c == "#":
+            end = t.find("\n", i)
+            self.i = len(t) if end < 0 else end
+        elif t.startswith("<<<", i):
+            self.i += 3
+        elif t.startswith("<<", i):
+            self._heredoc_start()
+        elif t.startswith(("<(", ">("), i):
+            self.i = _closing(t, i + 1)
+        elif match := REDIRECT.match(t, i):
+            self.tokens.append(Token("op", Traced(">", [i])))
+            self.i = match.end()
+        elif t.startswith("((", i) and (end := t.find("))", i)) > 0:
+            self._emit("word", i, end + 2)
+        elif op := next((o for o in OPERATORS if t.startswith(o, i)), None):
+            self._emit("op", i, i + len(op))
+        else:
+            self._emit("word", i, self._word_end(i))
+
+    def _emit(self, kind: str, start: int, end: int) -> None:
+        self.tokens.append(Token(kind, self.s[start:end]))
+        self.i = end
+
+    def _word_end(self, i: int) -> int:
+        """End of the word that starts at `i`, with quotes, expansions and an array literal inside it."""
+        t, start = self.t, i
+        while i < len(t):
+            c = t[i]
+            if c == "\\":
+                skip = _continuation(t, i)
+                i = skip or i + 2
+                if skip and (i >= len(t) or t[i] in " \t\r\n"):
+                    break
+            elif c == "(" and ARRAY.match(t[start:i]):
+                return _closing(t, i)
+            elif c in " \t\r\n;&|()<>":
+                break
+            else:
+                i = _piece_end(t, i)
+        return min(max(i, start + 1), len(t))
+
+    def _heredoc_start(self) -> None:
+        match = re.compile(r"<<(-?)[ \t]*(\\?)(['\"]?)([\w.!-]+)\3").match(self.t, self.i)
+        if not match:
+            self.i += 2
+            return
+        self.pending.append((match[4], match[1] == "-", bool(match[2] or match[3])))
+        self.i = match.end()
+
+    def _heredocs(self) -> None:
+        for delimiter, dashed, quoted in self.pending:
+            indent = r"[ \t]*" if dashed else ""
+            pattern = rf"^{indent}{re.escape(delimiter)}[ \t\r]*$"
+            match = re.compile(pattern, re.MULTILINE).search(self.t, self.i)
+            end = match.start() if match else len(self.t)
+            self.tokens.append(Token("heredoc", self.s[self.i:end], quoted))
+            self.i = match.end() if match else len(self.t)
+        if self.pending:
+            self.tokens.append(Token("op", Traced("\n", [self.i])))
+        self.pending = []
+
+
+def _continuation(t: str, i: int) -> int:
+    """Offset behind a backslash and line end at `i`, or 0."""
+    if t.startswith("\\\n", i):
+        return i + 2
+    return i + 3 if t.startswith("\\\r\n", i) else 0
+
+
+def _piece_end(t: str, i: int) -> int:
+    """End of the quoted string, expansion or plain character at `i`."""
+    c = t[i]
+    if c == "\\":
+        return i + 2
+    if c == "'":
+        end = t.find("'", i + 1)
+        return len(t) if end < 0 else end + 1
+    if c == '"':
+        return _double_quote_end(t, i)
+    if c == "`":
+        end = t.find("`", i + 1)
+        return len(t) if end < 0 else end + 1
+    if c == "$" and t.startswith(("$(", "${"), i):
+        return _closing(t, i + 1)
+    if c == "$" and t.startswith("$'", i):
+        return _piece_end(t, i + 1)
+    return i + 1
+
+
+def _double_quote_end(t: str, i: int) -> int:
+    i += 1
+    while i < len(t):
+        if t[i] == '"':
+            return i + 1
+        i = _piece_end(t, i) if t[i] in "\\$`" else i + 1
+    return len(t)
+
+
+def _closing(t: str, i: int, depth: int = 0) -> int:
+    """Offset behind the bracket that closes the one at `i`; quotes, comments and nested brackets are skipped.
+    """
+    close = {"(": ")", "{": "}"}[t[i]]
+    opening, level = t[i], 0
+    while i < len(t):
+        c = t[i]
+        if c == opening:
+            level += 1
+            i += 1
+        elif c == close:
+            level -= 1
+            i += 1
+            if level == 0:
+                return i
+        elif c == "#" and opening == "(" and t[i - 1] in " \t\n":
+            end = t.find("\n", i)
+            i = len(t) if end < 0 else end
+        elif c == "$" and depth >= MAX_NESTING:
+            i += 1
+        elif c == "$" and t.startswith(("$(", "${"), i):
+            i = _closing(t, i + 1, depth + 1)
+        elif c in "'\"`\\" and not (c == "'" and opening == "{"):
+            i = _piece_end(t, i)
+        else:
+            i += 1
+    return len(t)
+
+
+@dataclass
+class Command:
+    """A simple command: words as written, and the here-document it reads."""
+
+    words: list[Traced]
+    heredoc: Token | None = None
+
+
+@dataclass
+class If:
+    branches: list[tuple[list[Statement], list[Statement]]]
+    """(condition, body) in order; the condition of `else` is empty."""
+
+
+@dataclass
+class Case:
+    subject: Traced
+    branches: list[tuple[list[Traced], list[Statement]]]
+
+
+@dataclass
+class Loop:
+    variable: str
+    """Loop variable of `for`, empty for `while` and `until`."""
+    words: list[Traced]
+    body: list[Statement]
+
+
+@dataclass
+class Function:
+    name: str
+    body: list[Statement] = field(default_factory=list)
+
+
+@dataclass
+class Group:
+    body: list[Statement]
+
+
+Statement = Command | If | Case | Loop | Function | Group
+
+
+def parse(text: Traced) -> list[Statement]:
+    """The statements of a script; text that is not shell gives commands that nobody knows."""
+    return _Parser(Lexer(text).run()).block(())
+
+
+class _Parser:
+    def __init__(self, tokens: list[Token]):
+        self.tokens = tokens
+        self.i = 0
+        self.depth = 0
+
+    def peek(self) -> Token | None:
+        return self.tokens[self.i] if self.i < len(self.tokens) else None
+
+    def block(self, until: tuple[str, ...]) -> list[Statement]:
+        """Statements up to one of the reserved words (not consumed)."""
+        self.depth += 1
+        if self.depth > MAX_NESTING:
+            raise Refused(f"shell script nested deeper than {MAX_NESTING} levels; not read")
+        statements: list[Statement] = []
+        while token := self.peek():
+            if token.kind != "heredoc" and token.text.text in until:
+                break
+            if token.kind == "op" and not token.op("("):
+                self.i += 1
+                continue
+            statements.append(self.statement())
+        self.depth -= 1
+        return statements
+
+    def statement(self) -> Statement:
+        token = self.tokens[self.i]
+        if token.kind == "word":
+            build = {"if": self._if, "case": self._case, "for": self._for, "select": self._for,
+                     "while": self._while, "until": self._while, "{": self._group, "function": self._function,
+                     "!": self._skip}.get(token.text.text)
+            if build:
+                return build()
+            after = self.tokens[self.i + 1: self.i + 3]
+            if len(after) == 2 and after[0].op("(") and after[1].op(")"):
+                return self._function()
+        elif token.op("("):
+            self.i += 1
+            body = self.block((")",))
+            self._eat(")")
+            return Group(body)
+        return self._command()
+
+    def _skip(self) -> Statement:
+        self.i += 1
+        return self.statement() if self.peek() else Command([])
+
+    def _eat(self, *words: str) -> bool:
+        token = self.peek()
+        if token and token.text.text in words:
+            self.i += 1
+            return True
+        return False
+
+    def _newlines(self) -> None:
+        while (token := self.peek()) and token.op("\n", ";"):
+            self.i += 1
+
+    def _if(self) -> If:
+        branches = []
+        self.i += 1
+        while True:
+            condition = self.block(("then",))
+            self._eat("then")
+            branches.append((condition, self.block(("elif", "else", "fi"))))
+            if self._eat("elif"):
+                continue
+            if self._eat("else"):
+                branches.append(([], self.block(("fi",))))
+            self._eat("fi")
+            return If(branches)
+
+    def _case(self) -> Case:
+        self.i += 1
+        token = self.peek()
+        subject = token.text if token else Traced("", [])
+        self.i += 1
+        self._newlines()
+        self._eat("in")
+        branches = []
+        while self.peek() and not self._eat("esac"):
+            patterns = []
+            while (token := self.peek()) and not token.op(")"):
+                if token.kind == "word":
+                    patterns.append(token.text)
+                self.i += 1
+            self._eat(")")
+            branches.append((patterns, self.block((";;", ";&", ";;&", "esac"))))
+            self._eat(";;", ";&", ";;&")
+            self._newlines()
+        return Case(subject, branches)
+
+    def _for(self) -> Loop:
+        self.i += 1
+        token = self.peek()
+        name = token.text.text if token else ""
+        self.i += 1
+        words = []
+        while (token := self.peek()) and not token.op("\n", ";") and not token.word("do"):
+            if token.kind == "word" and token.text.text != "in":
+                words.append(token.text)
+            self.i += 1
+        return Loop(name, words, self._body())
+
+    def _while(self) -> Loop:
+        self.i += 1
+        self.block(("do",))
+        return Loop("", [], self._body())
+
+    def _body(self) -> list[Statement]:
+        self._newlines()
+        self._eat("do")
+        body = self.block(("done",))
+        self._eat("done")
+        return body
+
+    def _group(self) -> Group:
+        self.i += 1
+        body = self.block(("}",))
+        self._eat("}")
+        return Group(body)
+
+    def _function(self) -> Statement:
+        self._eat("function")
+        token = self.peek()
+        name = token.text.text if token else ""
+        self.i += 1
+        self._eat("(")
+        self._eat(")")
+        self._newlines()
+        if not self.peek():
+            return Function(name)
+        inner = self.statement()
+        return Function(name, inner.body if isinstance(inner, Group) else [inner])
+
+    def _command(self) -> Command:
+        """Words up to an operator; what is redirected to or from is dropped."""
+        command = Command([])
+        test = False
+        while token := self.peek():
+            if token.kind == "op":
+                if token.op(">"):
+                    self.i += 2 if self._next_is_word() else 1
+                    continue
+                if test and not token.op("\n"):
+                    self.i += 1
+                    command.words.append(token.text)
+                    continue
+                break
+            self.i += 1
+            if token.kind == "word":
+                test = test or (not command.words and token.text.text == "[[")
+                test = test and token.text.text != "]]"
+                command.words.append(token.text)
+        following = self.tokens[self.i + 1: self.i + 2]
+        if following and following[0].kind == "heredoc":
+            command.heredoc = following[0]
+            self.i += 2
+        elif not command.words:
+            self.i += 1
+        return command
+
+    def _next_is_word(self) -> bool:
+        return self.i + 1 < len(self.tokens) and self.tokens[self.i + 1].kind == "word"
