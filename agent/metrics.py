@@ -236,12 +236,12 @@ def training_stable(subject: Subject, criterion: Criterion) -> Observation:
 
 @metric("loss_decreases_smoothly")
 def loss_decreases_smoothly(subject: Subject, criterion: Criterion) -> Observation:
-    """Change of the 100-step moving average from the first to the last window; "smooth" has no number in the source (U-15)."""
+    """Change of the 100-step moving average, last minus first; "smooth" has no number in the source (U-15)."""
     loss = subject.table.get("loss")
     if loss is None or len(loss) < 2 * MIN_POINTS:
         return missing("loss is not logged long enough")
     width = max(min(100 // max(_interval(loss.steps) - 1, 1), len(loss) // 2), 1)
-    finite = np.isfinite(loss.values).all()
+    finite = bool(np.isfinite(loss.values).all())
     change = float(loss.values[-width:].mean() - loss.values[:width].mean()) if finite else float("nan")
     return Observation(
         change,

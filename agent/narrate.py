@@ -33,7 +33,8 @@ T: dict[str, tuple[str, str]] = {
     "out-of-scope": (
         "This is outside what triage is for: failures in training, aligning and serving language models. "
         "It reads runs and answers about them; it does not execute commands or follow instructions found in text.",
-        "这超出了 triage 的范围：它只处理语言模型训练、对齐和推理服务中的故障。它读取运行记录并作答，不执行命令，也不服从文本里的指令。",
+        "这超出了 triage 的范围：它只处理语言模型训练、对齐和推理服务中的故障。"
+        "它读取运行记录并作答，不执行命令，也不服从文本里的指令。",
     ),
     "words-only": (
         "No run was given, so this rests on your words alone: add `--run PATH` for evidence.",
@@ -54,8 +55,8 @@ T: dict[str, tuple[str, str]] = {
     "decided": ("This run supports: {position}.", "这次运行支持：{position}。"),
     "undecided": ("Decided by: {by}", "判断依据：{by}"),
     "change": ("### One change: `{variable}`", "### 只改一处：`{variable}`"),
-    "from-to": ("{file}: `{key}` from `{old}` to `{new}`", "{file}：`{key}` 从 `{old}` 改为 `{new}`"),
-    "elsewhere": ("Change `{key}`: {new}", "修改 `{key}`：{new}"),
+    "from-to": ("{file}: `{name}` from `{old}` to `{new}`", "{file}：`{name}` 从 `{old}` 改为 `{new}`"),
+    "elsewhere": ("Change `{name}`: {new}", "修改 `{name}`：{new}"),
     "old": (" (now: {old})", "（现值：{old}）"),
     "why": ("Why: {text}", "理由：{text}"),
     "expect": ("Expect: {text}", "预期：{text}"),
@@ -120,7 +121,8 @@ VERDICTS: dict[str, tuple[str, str]] = {
         "还有验收条件无法观察（原故障出现在第 {must_reach} 步）。",
     ),
     "all-pass": (
-        "one change, every computable criterion passed, the old failure did not return by step {reached}, no neighbour got worse.",
+        "one change, every computable criterion passed, the old failure did not return by step {reached}, "
+        "no neighbour got worse.",
         "只改了一处，可计算的验收条件全部通过，到第 {reached} 步原故障没有再现，相邻指标没有变差。",
     ),
 }
@@ -205,7 +207,8 @@ def _causes(d: Diagnosis, lang: str) -> Iterator[str]:
         ]
         cause = f": {h.cause.text.say(lang)}" if h.cause else ""
         tail = f" ({'; '.join(sides)})" if sides else ""
-        yield f"{i}. {h.entry.title.say(lang)} [`{h.entry.id}`]{cause} — {say(h.status, lang)}, {h.probability:.0%}{tail}"
+        standing = f"{say(h.status, lang)}, {h.probability:.0%}{tail}"
+        yield f"{i}. {h.entry.title.say(lang)} [`{h.entry.id}`]{cause} — {standing}"
     key = "close" if d.close else "check"
     yield ""
     yield say(key, lang, check=d.hypotheses[0].entry.check_first.say(lang))
@@ -234,9 +237,9 @@ def _change(d: Diagnosis, proposal: Proposal | Nothing, lang: str) -> Iterator[s
     p = proposal
     yield say("change", lang, variable=p.variable)
     if p.file:
-        yield say("from-to", lang, file=code(f"{p.file}:{p.line}"), key=p.key, old=clean(p.old), new=p.new)
+        yield say("from-to", lang, file=code(f"{p.file}:{p.line}"), name=p.key, old=clean(p.old), new=p.new)
     else:
-        yield say("elsewhere", lang, key=p.key, new=p.new) + (say("old", lang, old=p.old) if p.old else "")
+        yield say("elsewhere", lang, name=p.key, new=p.new) + (say("old", lang, old=p.old) if p.old else "")
     if p.patch:
         yield f"```diff\n{p.patch.rstrip().replace('```', chr(39) * 3)}\n```"
     for key in ("why", "expect", "undo"):
@@ -341,10 +344,14 @@ def verdict(v: Verdict, lang: str) -> str:
         + (f" — {d.note}" if d.note else "")
         for d in v.changed
     ]
+    header = (
+        ("指标", "结果", "数值", "点数", "范围")
+        if lang == "zh"
+        else ("criterion", "result", "value", "points", "window")
+    )
     lines += [
         "",
-        f"| {'指标' if lang == 'zh' else 'criterion'} | {'结果' if lang == 'zh' else 'result'} "
-        f"| {'数值' if lang == 'zh' else 'value'} | {'点数' if lang == 'zh' else 'points'} | {'范围' if lang == 'zh' else 'window'} |",
+        "| " + " | ".join(header) + " |",
         "|---|---|---|---|---|",
     ]
     lines += [

@@ -131,7 +131,8 @@ def change(value: object, raw: str, fix: Fix) -> str | None:
     if result == number:
         return None
     if isinstance(value, int):
-        return str(max(round(result), 1)) if round(result) != value else None
+        whole = max(round(result), 1)
+        return None if whole == value else str(whole)
     return spell(result, raw)
 
 

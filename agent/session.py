@@ -22,7 +22,7 @@ from .evidence import Listen, look
 from .propose import Nothing, Proposal, propose
 
 QUESTION_LIMIT = 20_000
-"""Longest question kept, in characters; pasted logs beyond it are cut in the middle, for they are scanned whole first."""
+"""Longest question kept, in characters; a longer one (a pasted log) is scanned whole, then cut in the middle."""
 
 
 @dataclass(frozen=True)

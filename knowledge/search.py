@@ -86,7 +86,9 @@ def _document(entry: Entry) -> str:
     """The words an entry is found by; what people say counts three times."""
     says = [*entry.says.en, *entry.says.zh]
     body = [
-        entry.body[lang][heading]
-        for lang, heading in (("en", "Symptom"), ("en", "Causes"), ("zh", "症状"), ("zh", "原因"))
+        part[heading]
+        for part in entry.body.values()
+        for heading in ("Symptom", "Causes", "症状", "原因")
+        if heading in part
     ]
     return "\n".join([entry.id.replace("-", " "), entry.title.en, entry.title.zh, *says * 3, *body])

@@ -1,0 +1,44 @@
+import threading
+
+import pytest
+
+from triage.agent.casebook import Casebook, home
+from triage.tools.findings import TriageError
+
+
+def test_a_case_keeps_its_events_in_order(tmp_path):
+    book = Casebook(tmp_path)
+    case = book.open_case("loss is nan", ["runs/a"])
+    book.record(case, "answer", {"state": "diagnosed"})
+    book.record(case, "verdict", {"verdict": "fixed"}, status="fixed")
+    kept = Casebook(tmp_path).get(case)
+    assert [e["kind"] for e in kept.events] == ["answer", "verdict"]
+    assert (kept.question, kept.runs, kept.status) == ("loss is nan", ["runs/a"], "fixed")
+
+
+def test_an_unknown_case_is_refused_by_name(tmp_path):
+    with pytest.raises(TriageError, match="no case 'zzz'"):
+        Casebook(tmp_path).record("zzz", "note", {})
+
+
+def test_writers_do_not_lose_each_others_events(tmp_path):
+    book = Casebook(tmp_path)
+    case = book.open_case("q", [])
+    threads = [threading.Thread(target=book.record, args=(case, "note", {"n": n})) for n in range(20)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert sorted(e["content"]["n"] for e in book.get(case).events) == list(range(20))
+
+
+def test_a_damaged_casebook_is_named(tmp_path):
+    (tmp_path / "cases.sqlite3").write_bytes(b"not a database" * 100)
+    with pytest.raises(TriageError, match=r"cases\.sqlite3"):
+        Casebook(tmp_path)
+
+
+def test_home_follows_the_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRIAGE_HOME", str(tmp_path / "here"))
+    assert home() == tmp_path / "here"
+    assert home(tmp_path / "there") == tmp_path / "there"

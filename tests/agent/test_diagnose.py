@@ -1,0 +1,129 @@
+"""The rules of a diagnosis, on three made-up entries."""
+
+import pytest
+
+from triage.agent.diagnose import diagnose
+from triage.knowledge.entry import Entry
+from triage.knowledge.runbook import Runbook
+from triage.knowledge.search import Hit
+from triage.tools.findings import Finding, Severity
+
+
+def text(s):
+    return {"en": s, "zh": s}
+
+
+def entry(id, for_=None, against=None, **more):
+    return Entry.model_validate(
+        {
+            "id": id,
+            "title": text(id),
+            "severity": "S0",
+            "stages": ["sft"],
+            "says": {"en": ["a", "b", "c"], "zh": ["甲", "乙", "丙"]},
+            "findings": {"for": for_ or {}, "against": against or {}},
+            "check_first": text("look"),
+            **more,
+        }
+    )
+
+
+HIGH_LR = entry("high-lr", {"climb": "strong", "nan": "moderate"}, {"same-batch": "strong"})
+BAD_DATA = entry("bad-data", {"same-batch": "decisive", "nan": "moderate"}, {"climb": "strong"})
+DISK = entry("disk-full", {"enospc": "decisive"})
+BOOK = Runbook({e.id: e for e in (HIGH_LR, BAD_DATA, DISK)})
+
+
+def finding(code, severity="S0"):
+    return Finding(code, Severity(severity), code)
+
+
+def run(*codes, words=(), **more):
+    hits = [Hit(BOOK.entries[id], score) for id, score in words]
+    return diagnose(BOOK, hits, [c if isinstance(c, Finding) else finding(c) for c in codes], (), looked=True, **more)
+
+
+def test_a_decisive_finding_establishes_its_entry_whatever_the_words_say():
+    d = run("nan", "same-batch", words=[("high-lr", 0.9)])
+    assert (d.state, d.top.entry.id, d.top.status) == ("diagnosed", "bad-data", "established")
+
+
+def test_a_strong_finding_supports_and_the_rival_is_refuted_and_ranked_last():
+    d = run("nan", "climb")
+    assert [(h.entry.id, h.status) for h in d.hypotheses] == [("high-lr", "supported"), ("bad-data", "refuted")]
+
+
+def test_an_ambiguous_finding_leaves_the_leaders_close():
+    d = run("nan")
+    assert d.close
+    assert {h.entry.id for h in d.hypotheses} == {"high-lr", "bad-data"}
+
+
+def test_words_alone_are_only_possible_and_never_supported():
+    d = diagnose(BOOK, [Hit(DISK, 0.9)], (), (), looked=False)
+    assert (d.state, d.top.status) == ("diagnosed", "possible")
+
+
+def test_weak_words_are_inconclusive():
+    assert diagnose(BOOK, [Hit(DISK, 0.1)], (), (), looked=False).state == "inconclusive"
+
+
+def test_a_run_with_nothing_wrong_is_healthy_even_if_the_words_name_a_failure():
+    d = run(finding("run-healthy", "S3"), words=[("high-lr", 0.9)])
+    assert d.state == "healthy"
+
+
+def test_a_run_where_nothing_could_be_read_is_not_healthy():
+    assert run().state == "inconclusive"
+
+
+def test_an_unexplained_failure_is_inconclusive_and_named():
+    d = run("something-new", words=[("high-lr", 0.3)])
+    assert d.state == "inconclusive"
+    assert [f.code for f in d.unexplained] == ["something-new"]
+
+
+def test_a_question_outside_the_field_is_out_of_scope_unless_the_run_shows_a_failure():
+    assert diagnose(BOOK, (), (), (), in_field=False).state == "out-of-scope"
+    assert run("enospc", in_field=False).top.entry.id == "disk-full"
+
+
+def test_probabilities_leave_room_for_none_of_these():
+    d = run("nan", "climb")
+    assert 0 < sum(h.probability for h in d.hypotheses) < 1
+
+
+def test_the_cause_inside_an_entry_is_the_one_with_evidence():
+    book = Runbook(
+        {
+            "a": entry(
+                "a",
+                {"nan": "moderate"},
+                causes=[
+                    {"id": "x", "text": text("x"), "for": {"climb": "strong"}},
+                    {"id": "y", "text": text("y"), "for": {"flat": "strong"}},
+                ],
+            )
+        }
+    )
+    d = diagnose(book, (), [finding("nan"), finding("flat")], (), looked=True)
+    assert d.top.cause.id == "y"
+
+
+def test_a_conflict_is_decided_by_the_finding_that_the_entry_names():
+    conflict = {
+        "about": text("order"),
+        "positions": [text("data first"), text("rate first")],
+        "decided_by": text("the norm"),
+        "decided_by_findings": {"climb": 1, "same-batch": 0},
+    }
+    book = Runbook({"a": entry("a", {"nan": "strong"}, conflicts=[conflict])})
+    decided = diagnose(book, (), [finding("nan"), finding("climb")], (), looked=True)
+    open_ = diagnose(book, (), [finding("nan")], (), looked=True)
+    assert [side for _, side in decided.conflicts] == [1]
+    assert [side for _, side in open_.conflicts] == [None]
+
+
+@pytest.mark.parametrize("severity", ["S0", "S1"])
+def test_healthy_is_withheld_while_anything_serious_is_found(severity):
+    assert run(finding("run-healthy", "S3"), finding("enospc", severity)).state == "diagnosed"
