@@ -1,8 +1,8 @@
 """Canonical settings with provenance, whatever framework wrote them.
 
 A `Setting` is one variable as one place in one file spells it. Values that follow from others (global batch,
-total steps, warm-up steps from a ratio) are computed on demand and never stored. Reading the files is the work
-of `config/`; what is only set inside a program is not visible here, which is different from "not set".
+total steps, warm-up steps from a ratio) are computed on demand and never stored. Reading the files is the
+work of `config/`; what is only set inside a program is not visible here, which is different from "not set".
 """
 
 from __future__ import annotations
@@ -219,12 +219,13 @@ class Settings:
 def read_settings(run: Run, attempt: str = "") -> tuple[Settings, tuple[Check, ...]]:
     """The settings in force in one attempt of a run, and what was looked at.
 
-    Precedence, low to high: model and tokenizer files, DeepSpeed and accelerate files, the trainer's config, the
-    launch script. Files that disagree without anything telling which was used end in `Settings.conflicts`.
+    Precedence, low to high: model and tokenizer files, DeepSpeed and accelerate files, the trainer's config,
+    the launch script. Files that disagree without anything telling which was used end in `Settings.conflicts`.
 
     Args:
         run: what `discover` found.
-        attempt: directory of the attempt; empty for the run itself or, where only attempts have configs, the last.
+        attempt: directory of the attempt; empty for the run itself or, where only attempts have configs, the
+            last of them.
     """
     from .config.read import read_run
 
@@ -256,11 +257,11 @@ def _data_parallel(settings: Settings) -> int | None:
 
 
 def _grad_accumulation(settings: Settings) -> int | None:
-    if "global_batch_size" in settings and (
-            known := _numbers(settings, "global_batch_size", "micro_batch_size", "data_parallel")):
-        total, micro, replicas = known
-        return int(total // (micro * replicas)) or None
-    return 1 if settings.framework in ACCUMULATION_DEFAULTS_TO_ONE and "micro_batch_size" in settings else None
+    if "global_batch_size" in settings:
+        known = _numbers(settings, "global_batch_size", "micro_batch_size", "data_parallel")
+        return (int(known[0] // (known[1] * known[2])) or None) if known else None
+    defaulted = settings.framework in ACCUMULATION_DEFAULTS_TO_ONE and "micro_batch_size" in settings
+    return 1 if defaulted else None
 
 
 ACCUMULATION_DEFAULTS_TO_ONE = ("hf", "llama-factory", "torchtune", "deepspeed")
@@ -292,9 +293,8 @@ def _max_steps(settings: Settings) -> int | None:
 def _warmup_steps(settings: Settings) -> int | None:
     if "warmup_ratio" in settings and (known := _numbers(settings, "max_steps")):
         return round((settings.value("warmup_ratio") or 0) * known[0])
-    if "batch_rampup" not in settings and (known := _numbers(settings, "warmup_samples", "global_batch_size")):
-        return int(known[0] // known[1])
-    return None
+    known = _numbers(settings, "warmup_samples", "global_batch_size")
+    return int(known[0] // known[1]) if known and "batch_rampup" not in settings else None
 
 
 def _warmup_ratio(settings: Settings) -> float | None:

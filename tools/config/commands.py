@@ -19,7 +19,7 @@ IGNORED = {
     "set", "module", "curl", "wget", "sleep", "exit", "tee", "touch", "ln", "chmod", "sed", "awk", "grep", "read",
     "kill", "pkill", "wait", "huggingface-cli", "hf", "wandb", "ulimit", "date", "shift", "test", "[", "[[", "true",
     "return", "trap", "apt", "apt-get", "nvidia-smi", "clear", "tail", "head", "sbatch", "pushd", "popd", "hostname",
-    "break", "continue", "ssh", "scp", "rsync", "docker", "unzip", "tar", "getopts", "scontrol", "pwd", "which",
+    "break", "continue", "ssh", "scp", "rsync", "unzip", "tar", "getopts", "scontrol", "pwd", "which",
 }
 """Programs that train and serve nothing; their arguments are no settings."""
 
@@ -125,6 +125,10 @@ class _Reader:
             self.program.append(text)
         return i + 1
 
+    def has_script(self) -> bool:
+        """A program to run was already named, so that a later `x.py` is a value."""
+        return any(w.endswith((".py", ".sh")) or re.fullmatch(r"\w+(\.\w+){1,6}", w) for w in self.program)
+
     def flag(self, name: str, i: int) -> int:
         """A flag with the words that follow it as its values."""
         j = i + 1
@@ -132,11 +136,14 @@ class _Reader:
         while j < len(self.words):
             text = self.words[j].text
             is_flag = text.startswith("-") and not re.match(r"-(\d|\.\d|inf)", text)
-            if is_flag or PROGRAM_WORD.match(text) or (values and OVERRIDE.match(text) and "." in text):
+            is_program = PROGRAM_WORD.match(text) and (values or not self.has_script())
+            if is_flag or is_program or (values and OVERRIDE.match(text) and "." in text):
                 break
             values.append(self.words[j])
             j += 1
-        if not values or all(v.text == UNKNOWN for v in values) and len(values) == 1 and name in BARE:
+        if name == "module" and values:
+            self.program.append(values[0].text)
+        if not values or (name in BARE and [v.text for v in values] == [UNKNOWN]):
             start, end = place(self.words[i], self.spans)
             self.line.items.append(Item(name, None, "switch", start, end, group=self.group))
             return i + 1

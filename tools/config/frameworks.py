@@ -29,7 +29,7 @@ FILE_KEYS: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
                    ("bf16.enabled",), ("train_batch_size", "optimizer.params."))),
     ("open-instruct", (("dataset_mixer_list",), ("preprocessing_num_workers", "model_name_or_path"),
                        ("with_tracking", "model_name_or_path"))),
-    ("trl", (("model_name_or_path", "dataset_name"), ("model_name_or_path", "dataset_mixture."),
+    ("trl", (("dataset_mixer.",), ("model_name_or_path", "dataset_name"), ("model_name_or_path", "dataset_mixture."),
              ("num_generations",), ("max_completion_length",))),
     ("hf", (("per_device_train_batch_size",), ("num_train_epochs",), ("lr_scheduler_type",),
             ("model_name_or_path", "learning_rate"))),
@@ -42,7 +42,7 @@ FILE_KEYS: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
 )
 """Framework -> sets of normalised keys of which one must be present in full; a key ending in `.` is a prefix."""
 PROGRAMS = (
-    ("vllm", r"vllm\s+(serve|bench|complete|chat)\b|vllm\.entrypoints|vllm serve"),
+    ("vllm", r"vllm\s+(serve|bench|complete|chat)\b|vllm\.entrypoints|vllm/vllm-openai"),
     ("sglang", r"sglang\.launch_server|sglang_router|sglang\s+serve"),
     ("verl", r"\bverl\.|main_ppo|dapo\.main_dapo|fsdp_sft_trainer"),
     ("openrlhf", r"openrlhf"),

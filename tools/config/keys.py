@@ -212,8 +212,7 @@ ALIASES: dict[str, dict[str, str]] = {
         "sequence_length": "seq_length",
         "max_position_embeddings": "max_position_embeddings",
         "zero_stage": "zero_stage",
-        "activation_checkpointing": "recompute_activations recompute_granularity checkpoint_activations "
-                                    "deepspeed_activation_checkpointing",
+        "activation_checkpointing": "recompute_activations recompute_granularity checkpoint_activations",
         "flash_attention": "use_flash_attn use_flash_attn_v2",
         "num_workers": "num_workers",
         "seed": "seed",
@@ -334,7 +333,7 @@ ALIASES: dict[str, dict[str, str]] = {
         "train_batch_size": "train_batch_size train.batch_size",
         "rollout_batch_size": "rollout_batch_size rollout.batch_size",
         "num_generations": "n_samples_per_prompt rollout.n_samples_per_prompt",
-        "epochs": "max_epochs train.max_epochs",
+        "epochs": "num_episodes train.num_episodes max_epochs train.max_epochs",
         "nodes": "actor_num_nodes actor.num_nodes",
         "gpus_per_node": "actor_num_gpus_per_node actor.num_gpus_per_node",
         "max_prompt_length": "prompt_max_len data.prompt_max_len",
@@ -638,18 +637,24 @@ def normal(key: str) -> str:
 def table(framework: str) -> dict[str, tuple[str, int]]:
     """Normalised key -> (variable, rank); a lower rank is the better of two keys of one variable."""
     rows: dict[str, tuple[str, int]] = {}
-    for name in (framework, *PARENTS.get(framework, ())):
+    for generation, name in enumerate((framework, *PARENTS.get(framework, ()))):
         for variable, keys in ALIASES.get(name, {}).items():
             for rank, key in enumerate(keys.split()):
-                rows.setdefault(key, (variable, rank))
+                rows.setdefault(key, (variable, 20 * generation + rank))
     return rows
 
 
-def primary(framework: str, variable: str) -> str | None:
-    """The key under which this framework would write the variable, or None if it has none."""
+def primary(framework: str, variable: str, levels: bool = False) -> str | None:
+    """The key under which this framework would write the variable, or None if it has none.
+
+    Args:
+        framework: a row of `ALIASES`.
+        variable: canonical variable.
+        levels: prefer a dotted key, for files whose other keys are dotted.
+    """
     for name in (framework, *PARENTS.get(framework, ())):
         if keys := ALIASES.get(name, {}).get(variable):
-            return keys.split()[0]
+            return next((k for k in keys.split() if ("." in k) == levels), keys.split()[0])
     return None
 
 

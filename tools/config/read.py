@@ -33,6 +33,10 @@ PRECEDENCE = ("model", "tokenizer", "generation", "adapter", "deepspeed", "launc
 BOOKKEEPING = re.compile(r"(^|[._])_?(transformers_version|architectures|auto_map|added_tokens_decoder)($|\.)")
 
 
+DEEPSPEED_WINS = ("loss_scale",)
+"""Where the DeepSpeed file is obeyed although the command line says something else."""
+
+
 @dataclass
 class Reading:
     """What one file sets."""
@@ -78,12 +82,16 @@ def read_file(path: Path, name: str = "") -> Reading:
     """
     name = name or path.name
     syntax = syntax_of(path, name)
-    source = load(path, name, syntax)
+    return read_source(load(path, name, syntax), syntax)
+
+
+def read_source(source: Source, syntax: str) -> Reading:
+    """The settings of a text that is in memory; see `read_file`."""
     if syntax == "shell":
         return _script(source)
     items = _parse(source, syntax)
-    framework = frameworks.of_file(name, {normal(i.key) for i in items})
-    reading = Reading(name, ROLES.get(framework, "trainer"), framework, hints=[name])
+    framework = frameworks.of_file(source.name, {normal(i.key) for i in items})
+    reading = Reading(source.name, ROLES.get(framework, "trainer"), framework, hints=[source.name])
     _take(reading, items, source, (framework,))
     return reading
 
@@ -143,10 +151,11 @@ def _join(reading: Reading, part: Reading, main: bool) -> None:
         reading.hints += part.hints
         reading.others |= part.others
     for variable, setting in part.values.items():
-        if variable in reading.values:
+        old = reading.values.get(variable)
+        if old is None or (part.framework == "deepspeed" and variable in DEEPSPEED_WINS):
+            reading.values[variable], setting = setting, old
+        if setting is not None:
             reading.shadowed.append(setting)
-        else:
-            reading.values[variable] = setting
     reading.shadowed += part.shadowed
     if main or part.framework != "generic":
         reading.files |= part.files
@@ -190,14 +199,16 @@ def _take(reading: Reading, items: Iterable[Item], source: Source, names: tuple[
                 _other(reading, item, source, names[0])
             continue
         setting = _setting(variable, value, item, source, framework)
-        old = reading.values.get(variable)
-        if old is None or rank <= ranks.get(variable, 99):
-            if old is not None:
-                reading.shadowed.append(old)
+        loser = reading.values.get(variable)
+        if loser is None or rank <= ranks.get(variable, 99):
             reading.values[variable] = setting
             ranks[variable] = rank
         else:
-            reading.shadowed.append(setting)
+            loser = setting
+        if loser is not None:
+            reading.shadowed.append(loser)
+            if normal(loser.key) != normal(reading.values[variable].key):
+                reading.others[loser.key.lstrip("-")] = replace(loser, variable=loser.key.lstrip("-"))
 
 
 def _without_value(item: Item) -> Item | None:
@@ -221,7 +232,8 @@ TOLERANT = ("hf", "trl", "open-instruct")
 
 
 def _other(reading: Reading, item: Item, source: Source, framework: str) -> None:
-    if item.text is None and item.style != "switch" or BOOKKEEPING.search(item.key):
+    part_of_list = item.style == "flag" and re.search(r"\.\d+$", item.key)
+    if part_of_list or (item.text is None and item.style != "switch") or BOOKKEEPING.search(item.key):
         return
     reading.others[item.key] = _setting(item.key, item.text if item.text is not None else True, item, source,
                                         framework)
@@ -240,9 +252,8 @@ def _setting(variable: str, value: object, item: Item, source: Source, framework
         raw, column, start = raw[1:-1], column + 1, start + 1
     if "\n" in raw:
         column = -1
-    if column < 0 or item.style == "yaml" and item.text is None:
+    if column < 0:
         raw = (item.text or "")[:4000]
-        column = -1
     key = item.key if item.style != "flag" and item.style != "switch" else f"--{item.key}"
     if item.key.startswith("SBATCH"):
         key = item.key
@@ -316,7 +327,7 @@ def combine(readings: list[Reading]) -> tuple[Settings, list[str]]:
     shadowed: list[Setting] = []
     for reading in chosen:
         for variable, setting in reading.values.items():
-            if (old := values.get(variable)) and not (old.value == setting.value):
+            if (old := values.get(variable)) and old.value != setting.value:
                 shadowed.append(old)
             values[variable] = setting
         shadowed += reading.shadowed
@@ -433,10 +444,14 @@ def _resolve_stage(values: dict[str, Setting], others: dict[str, Setting], hints
 
 def one_file(path: Path, name: str = "") -> tuple[Settings, Reading]:
     """The settings of a single file, resolved; what tools that judge one config use."""
-    reading = read_file(path, name)
+    return settings_of(reading := read_file(path, name)), reading
+
+
+def settings_of(reading: Reading) -> Settings:
+    """One file's settings with the variables that several keys decide together."""
     if not reading.values and not reading.others:
-        return Settings(framework=reading.framework, files=(reading.name,)), reading
-    return combine([reading])[0], reading
+        return Settings(framework=reading.framework, files=(reading.name,))
+    return combine([reading])[0]
 
 
 def counts(settings: Settings) -> Counter[str]:

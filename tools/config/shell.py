@@ -25,7 +25,8 @@ from .shellsyntax import (
     Loop,
     Statement,
     Traced,
-    _closing,
+    closing,
+    continuation,
     parse,
 )
 from .source import Refused
@@ -205,18 +206,21 @@ class _Shell:
             return
         environment = {m[1]: self.one(right) for left, right in assignments if (m := ASSIGNMENT.match(left))}
         expanded = [w for word in words for w in self.expand(word)]
-        if len(expanded) and self.follow(expanded):
-            return
         heredoc = None
         if command.heredoc:
             body = command.heredoc.text
             heredoc = body if command.heredoc.quoted else self.expand_text(body)
+        if len(expanded) and self.follow(expanded, heredoc):
+            return
         if expanded or heredoc:
             self.script.launches.append(Launch(expanded, environment, heredoc))
 
-    def follow(self, words: list[Traced]) -> bool:
-        """Calls of functions, `eval`, `bash -c` and `unset` are followed; True if that was one."""
+    def follow(self, words: list[Traced], heredoc: Traced | None) -> bool:
+        """Calls of functions, `eval`, `bash -c`, `unset`, and `read` from a here-document; True if it was one."""
         name = words[0].text
+        if name == "read" and heredoc is not None:
+            self.assign(words[-1].text, heredoc)
+            return True
         if name in self.functions and self.depth < MAX_NESTING - 2:
             for i, word in enumerate(words[1:10], 1):
                 self.variables[str(i)] = word
@@ -303,9 +307,13 @@ class _Shell:
         fields = _Fields(split=False)
         i, t = 0, body.text
         while i < len(t):
-            if t[i] == "\\" and t[i + 1:i + 2] in ("$", "`", "\\"):
-                fields.add(body[i + 1:i + 2])
-                i += 2
+            if t[i] == "\\":
+                if skip := continuation(t, i):
+                    i = skip
+                    continue
+                escaped = t[i + 1:i + 2] in ("$", "`", "\\")
+                fields.add(body[i + 1:i + 2] if escaped else body[i:i + 1])
+                i += 2 if escaped else 1
             elif t[i] in "$`":
                 i = self._expansion(body, i, fields, quoted=True)
             else:
@@ -356,14 +364,14 @@ class _Shell:
             fields.add(_unknown(word, i), quoted)
             return len(t) if end < 0 else end + 1
         if t.startswith("$((", i):
-            end = _closing(t, i + 1)
+            end = closing(t, i + 1)
             fields.add(self._arithmetic(word[i:end]), quoted)
             return end
         if t.startswith("$(", i):
             fields.add(_unknown(word, i), quoted)
-            return _closing(t, i + 1)
+            return closing(t, i + 1)
         if t.startswith("${", i):
-            end = _closing(t, i + 1)
+            end = closing(t, i + 1)
             self._braced(word[i + 2:end - 1], fields, quoted)
             return end
         match = re.compile(r"\$([A-Za-z_]\w*|[0-9@*#?$!-])").match(t, i)

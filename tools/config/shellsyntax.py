@@ -87,7 +87,7 @@ class Lexer:
             self._heredocs()
         elif c in " \t\r":
             self.i += 1
-        elif c == "\\" and (skip := _continuation(t, i)):
+        elif c == "\\" and (skip := continuation(t, i)):
             self.i = skip
         elif c == "#":
             end = t.find("\n", i)
@@ -97,7 +97,7 @@ class Lexer:
         elif t.startswith("<<", i):
             self._heredoc_start()
         elif t.startswith(("<(", ">("), i):
-            self.i = _closing(t, i + 1)
+            self.i = closing(t, i + 1)
         elif match := REDIRECT.match(t, i):
             self.tokens.append(Token("op", Traced(">", [i])))
             self.i = match.end()
@@ -118,12 +118,12 @@ class Lexer:
         while i < len(t):
             c = t[i]
             if c == "\\":
-                skip = _continuation(t, i)
+                skip = continuation(t, i)
                 i = skip or i + 2
                 if skip and (i >= len(t) or t[i] in " \t\r\n"):
                     break
             elif c == "(" and ARRAY.match(t[start:i]):
-                return _closing(t, i)
+                return closing(t, i)
             elif c in " \t\r\n;&|()<>":
                 break
             else:
@@ -151,7 +151,7 @@ class Lexer:
         self.pending = []
 
 
-def _continuation(t: str, i: int) -> int:
+def continuation(t: str, i: int) -> int:
     """Offset behind a backslash and line end at `i`, or 0."""
     if t.startswith("\\\n", i):
         return i + 2
@@ -172,7 +172,7 @@ def _piece_end(t: str, i: int) -> int:
         end = t.find("`", i + 1)
         return len(t) if end < 0 else end + 1
     if c == "$" and t.startswith(("$(", "${"), i):
-        return _closing(t, i + 1)
+        return closing(t, i + 1)
     if c == "$" and t.startswith("$'", i):
         return _piece_end(t, i + 1)
     return i + 1
@@ -187,7 +187,7 @@ def _double_quote_end(t: str, i: int) -> int:
     return len(t)
 
 
-def _closing(t: str, i: int, depth: int = 0) -> int:
+def closing(t: str, i: int, depth: int = 0) -> int:
     """Offset behind the bracket that closes the one at `i`; quotes, comments and nested brackets are skipped.
     """
     close = {"(": ")", "{": "}"}[t[i]]
@@ -208,7 +208,7 @@ def _closing(t: str, i: int, depth: int = 0) -> int:
         elif c == "$" and depth >= MAX_NESTING:
             i += 1
         elif c == "$" and t.startswith(("$(", "${"), i):
-            i = _closing(t, i + 1, depth + 1)
+            i = closing(t, i + 1, depth + 1)
         elif c in "'\"`\\" and not (c == "'" and opening == "{"):
             i = _piece_end(t, i)
         else:
