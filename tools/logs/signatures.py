@@ -1,0 +1,201 @@
+"""Error signatures in the text of a log: the table, a fast first pass over chunks, and the proof on the line itself.
+
+A hit is a place in one file. Which hit is the cause and which the echo is decided in `causes`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+
+from ..reading import Chunk, split_prefix
+from . import signatures_gpu, signatures_ranks, signatures_software
+from .signature import Signature
+
+TABLE: tuple[Signature, ...] = (*signatures_gpu.ROWS, *signatures_ranks.ROWS, *signatures_software.ROWS)
+
+CODES: dict[str, str] = {row.code: row.en for row in reversed(TABLE)}
+
+FIRST_HITS = 3
+"""Hits of one row kept from the start of a file; the last one is kept too, the others are counted."""
+PROOFS = 2_000
+"""Candidates of one row that are checked on their line in one file; later ones are not looked at."""
+AROUND = 600
+"""Bytes on either side of a candidate that count as its line when the line is longer."""
+SMALL = 256 << 10
+"""Bytes up to which compiling the hyperscan database (0.35 s for this table) costs more than plain `re` (1.3 us a byte)."""
+
+SOURCE_CODE = re.compile(
+    r"^\s*(?:#(?!\d)|//|/\*|\*\s|raise\b|except\b|if\b|elif\b|else\b|return\b|assert\b|print\(|def |class |import |from \S+ import"
+    r"|with |try:|for |while |self\.|logg(?:er|ing)\.|warnings\.|echo |export |parser\.|\"\"\"|'''|>>> |[-+]{3} |@@|\w+\s*=\s)"
+)
+"""Program text: tracebacks and some trainers print it, and it talks about failures that did not happen."""
+QUOTED = re.compile(r"""^\s*(?:[\[{]\s*)*["'](?!level|severity)[^"']{0,60}["']?\s*[:,]|^\s*["']""")
+"""A record of data (a model's answer, a prompt) that quotes an error."""
+TALK = re.compile(r"(?i)\bif you (?:see|get|encounter|run into|hit)\b|\bto avoid\b|\bfor example\b|\be\.g\.|^\s*\[Error\]")
+"""Advice and answers that mention an error."""
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One proven match."""
+
+    row: int
+    """Index in `TABLE`."""
+    line: int
+    rank: int | None
+    text: str
+
+    @property
+    def signature(self) -> Signature:
+        return TABLE[self.row]
+
+
+@dataclass
+class Hits:
+    """The hits of one row in one file: the first few, the last, and how many."""
+
+    first: list[Hit] = field(default_factory=list)
+    last: Hit | None = None
+    count: int = 0
+    candidates: int = 0
+
+    def add(self, hit: Hit) -> None:
+        self.count += 1
+        self.last = hit
+        if len(self.first) < FIRST_HITS:
+            self.first.append(hit)
+
+
+def match_chunks(chunks: Iterable[Chunk], size: int | None = None) -> dict[int, Hits]:
+    """Scan a file's chunks.
+
+    Args:
+        chunks: whole lines, see `tools.reading.iter_chunks`.
+        size: bytes of the file, to choose the way of the first pass; unknown means large.
+
+    Returns:
+        Row index -> its hits, only rows that were hit.
+    """
+    find = _finder(size)
+    found: dict[int, Hits] = {}
+    commented: bool | None = None
+    for chunk in chunks:
+        commented = _is_commented(chunk.data) if commented is None else commented
+        for row, spot, number in _numbered(chunk, find(chunk.data)):
+            hits = found.setdefault(row, Hits())
+            hits.candidates += 1
+            if hits.candidates > PROOFS or (hits.last is not None and hits.last.line == number):
+                continue
+            hit = prove(row, _line_at(chunk.data, spot), number, commented)
+            if hit is not None:
+                hits.add(hit)
+    return {row: hits for row, hits in found.items() if hits.count}
+
+
+def prove(row: int, line: str, number: int = 0, commented: bool = False) -> Hit | None:
+    """The hit, if the line really shows the signature and is neither program text, nor data, nor advice."""
+    rank, text = split_prefix(line)
+    if commented:
+        text = text.removeprefix("#").lstrip()
+    signature = TABLE[row]
+    if not _compiled(signature.pattern).search(text) or SOURCE_CODE.match(text) or QUOTED.match(text):
+        return None
+    if TALK.search(text) or (signature.must_not and _compiled(signature.must_not).search(text)):
+        return None
+    return Hit(row, number, rank, text)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+def _is_commented(data: bytes) -> bool:
+    """Whether a whole log was pasted as comments (`# ` before most lines)."""
+    lines = [line for line in data[: 64 << 10].split(b"\n") if line.strip()]
+    return bool(lines) and sum(line.lstrip().startswith(b"#") for line in lines) > 0.5 * len(lines)
+
+
+def _numbered(chunk: Chunk, spots: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
+    """Row, offset, line number of candidates, each line of a row once, in the order of the file."""
+    at, number = 0, chunk.first_line
+    seen: dict[int, int] = {}
+    for spot, row in sorted((spot, row) for row, spot in spots):
+        number += chunk.data.count(b"\n", at, spot)
+        at = spot
+        if seen.get(row) != number:
+            seen[row] = number
+            yield row, spot, number
+
+
+def _line_at(data: bytes, spot: int) -> str:
+    """The line (or the `\\r` piece) that holds the last matched byte, at most `AROUND` bytes to either side."""
+    low, high = max(0, spot - AROUND), min(len(data), spot + AROUND)
+    starts = [data.rfind(cut, low, spot) for cut in (b"\n", b"\r")]
+    ends = [end for cut in (b"\n", b"\r") if (end := data.find(cut, spot, high)) >= 0]
+    piece = data[max(low, max(starts) + 1) : min(ends, default=high)]
+    return _ANSI.sub("", piece.decode("utf-8", "replace"))
+
+
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])")
+
+Find = Callable[[bytes], Iterable[tuple[int, int]]]
+"""Data -> (row, offset of the last matched byte)."""
+
+
+def _finder(size: int | None) -> Find:
+    if size is not None and size <= SMALL:
+        return find_plain
+    try:
+        return _hyperscan_finder()
+    except ImportError:
+        return find_plain
+
+
+def find_plain(data: bytes) -> Iterator[tuple[int, int]]:
+    """First pass with `re`, for small files and where hyperscan is not installed."""
+    for row, pattern in enumerate(_byte_patterns()):
+        for match in pattern.finditer(data):
+            yield row, max(match.start(), match.end() - 1)
+
+
+@cache
+def _byte_patterns() -> tuple[re.Pattern[bytes], ...]:
+    return tuple(re.compile(_unanchored(row.pattern)) for row in TABLE)
+
+
+def _unanchored(pattern: str) -> bytes:
+    """The pattern without `^` and `$`: a chunk has prefixes and carriage returns, the proof sees the bare line."""
+    return re.sub(r"(?<![\\\[])\^|(?<!\\)\$", "", pattern).encode()
+
+
+@cache
+def _hyperscan_finder() -> Find:
+    """First pass with hyperscan. Anchors are left to the proof on the line.
+
+    Raises:
+        ImportError: hyperscan is not installed.
+    """
+    import hyperscan
+
+    database = hyperscan.Database()
+    patterns = [_unanchored(row.pattern) for row in TABLE]
+    database.compile(expressions=patterns, ids=list(range(len(patterns))), elements=len(patterns), flags=0)
+
+    def find(data: bytes) -> Iterable[tuple[int, int]]:
+        spots: list[tuple[int, int]] = []
+        last = [-AROUND] * len(patterns)
+
+        def keep(row: int, start: int, end: int, flags: int, context: object) -> None:
+            if end - last[row] > 8:  # every possible end of one match is reported
+                last[row] = end
+                spots.append((row, end - 1))
+
+        # A scratch of its own: one database in several threads needs one each.
+        database.scan(data, match_event_handler=keep, scratch=hyperscan.Scratch(database))
+        return spots
+
+    return find
