@@ -29,6 +29,8 @@ WORDS = math.log(60.0)
 """Log likelihood ratio of a question that an entry accounts for completely (relevance 1)."""
 DISCOUNT = 0.6
 """Weight of each further finding relative to the one before it."""
+ASKED = 0.3
+"""Relevance of the words from which on they ask for a particular failure."""
 CLOSE = 1.6
 """The top two are close when their probabilities differ by less than this factor."""
 
@@ -106,7 +108,7 @@ def diagnose(
     ranked = rank(runbook, findings, relevance)[:keep]
     state = _state(ranked, findings, checks, looked)
     if state in ("healthy", "inconclusive") and not wrong:
-        ranked = [h for h in ranked if h.words > 0.2]
+        ranked = [h for h in ranked if h.words >= ASKED]
     explained = {f.code for h in ranked for f in h.for_}
     return Diagnosis(
         state,
@@ -129,11 +131,15 @@ def rank(runbook: Runbook, findings: Iterable[Finding], relevance: Mapping[str, 
 
 
 def _weigh(entry: Entry, by_code: Mapping[str, Finding], words: float) -> tuple[float, Hypothesis]:
-    """The entry's log-odds and its hypothesis (probability still to be set)."""
+    """The entry's log-odds and its hypothesis (probability still to be set).
+
+    What tells the causes inside an entry apart only chooses among them: it must not count for the entry itself, or a
+    broad entry with many causes would always beat the narrow one that names the cause.
+    """
     cause = max(entry.causes, key=lambda c: _evidence(c.for_, by_code), default=None)
     if cause and not _evidence(cause.for_, by_code):
         cause = None
-    weights = dict(entry.findings.for_) | (cause.for_ if cause else {})
+    weights = entry.findings.for_
     for_ = tuple(f for code, f in by_code.items() if code in weights)
     against = tuple(f for code, f in by_code.items() if code in entry.findings.against)
     support, opposition = _evidence(weights, by_code), _evidence(entry.findings.against, by_code)
@@ -162,11 +168,15 @@ def _with_probability(h: Hypothesis, probability: float) -> Hypothesis:
 
 
 def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Sequence[Check], looked: bool) -> State:
-    """`healthy` needs a run that was read and shows nothing; `diagnosed` needs a leading hypothesis to believe."""
-    wrong = any(f.severity in ("S0", "S1", "S2") for f in findings)
-    if looked and not wrong and any(f.code == "run-healthy" for f in findings):
-        return "healthy"
+    """`healthy` needs a run that was read and shows nothing; `diagnosed` needs a leading hypothesis to believe.
+
+    A suspicious setting in a run whose metrics are sound is a note, unless the words ask for just that failure.
+    """
     top = ranked[0] if ranked else None
+    wrong = any(f.severity in ("S0", "S1") for f in findings)
+    if looked and not wrong and any(f.code == "run-healthy" for f in findings):
+        asked_for = top and top.for_ and top.status != "refuted" and top.words >= ASKED
+        return "diagnosed" if asked_for and any(f.code != "run-healthy" for f in top.for_) else "healthy"
     if top is None or top.status == "refuted":
         return "inconclusive"
     if top.status in ("established", "supported"):

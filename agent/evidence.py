@@ -38,7 +38,7 @@ class Look:
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        return (*self.run.checks(), *(c for report in self.reports for c in report.checks))
+        return tuple(c for report in self.reports for c in report.checks)
 
 
 def look(paths: Sequence[Path], pasted: str = "", listen: Listen = lambda name: None) -> Look:
@@ -52,7 +52,7 @@ def look(paths: Sequence[Path], pasted: str = "", listen: Listen = lambda name: 
     from ..tools.checkpoints import check_run_checkpoints
     from ..tools.config.lint import lint
     from ..tools.data import check_run_data
-    from ..tools.logs.scan import scan
+    from ..tools.logs.report import scan
     from ..tools.series import read_series
     from ..tools.settings import read_settings
 
@@ -60,12 +60,16 @@ def look(paths: Sequence[Path], pasted: str = "", listen: Listen = lambda name: 
         listen("scan")
         settings, setting_checks = read_settings(run)
         table, _ = read_series(run)
-        log = _try("scan", lambda: scan(run))
+        log = _try("scan", lambda: scan(run, _number(settings.value("grad_clip"))))
         reports = [log, Report("settings", (), setting_checks)]
         for name, tool in (("lint", lint), ("data", check_run_data), ("checkpoints", check_run_checkpoints)):
             listen(name)
             reports.append(_try(name, lambda tool=tool: tool(run)))
         return Look(run, table, settings, log, tuple(reports))
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) else None
 
 
 def _try(name: str, tool: Callable[[], Report]) -> Report:

@@ -37,8 +37,10 @@ RUNS: dict[str, dict[str, str]] = {
     "run-1": {},
     "run-2": {"learning_rate": "0.15"},
     "run-3": {"learning_rate": "0.15", "weight_decay": "0.01"},
-    "run-4": {"learning_rate": "0.15", "max_steps": "400"},
+    "run-4": {"learning_rate": "0.15"},
 }
+STOPPED = {"run-4": 400}
+"""Runs that a person stops early, after so many steps."""
 NAMES = ["model_name_or_path", "dataset"]
 
 
@@ -60,11 +62,11 @@ def text(n: int, rng: random.Random) -> str:
     return "".join(lines)
 
 
-def train(config: Path) -> None:
+def train(config: Path, stop_after: int) -> None:
     """Train as the YAML file says; runs in its own process so that its console is the log."""
     import torch
     from ruamel.yaml import YAML
-    from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
+    from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback, TrainingArguments
 
     torch.set_num_threads(1)
     settings = YAML(typ="safe").load(config.read_text())
@@ -96,6 +98,13 @@ def train(config: Path) -> None:
         flush=True,
     )
     trainer = Trainer(model=model, args=args, train_dataset=[{"input_ids": b, "labels": b} for b in blocks])
+
+    class Stop(TrainerCallback):
+        def on_step_end(self, args, state, control, **_):
+            control.should_training_stop = state.global_step == stop_after
+
+    if stop_after:
+        trainer.add_callback(Stop())
     trainer.train()
     trainer.save_state()
 
@@ -107,7 +116,7 @@ def record(folder: Path, changes: dict[str, str]) -> None:
     (folder / "launch.sh").write_text("#!/bin/bash\nset -e\npython train.py --config train.yaml 2>&1 | tee train.log\n")
     with (folder / "train.log").open("w") as log:
         subprocess.run(
-            [sys.executable, __file__, "--train", str(config)],
+            [sys.executable, __file__, "--train", str(config), str(STOPPED.get(folder.name, 0))],
             stdout=log,
             stderr=subprocess.STDOUT,
             check=True,
@@ -118,7 +127,7 @@ def record(folder: Path, changes: dict[str, str]) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "--train":
-        train(Path(sys.argv[2]))
+        train(Path(sys.argv[2]), int(sys.argv[3]))
     else:
         for name, changes in RUNS.items():
             if len(sys.argv) > 2 and name not in sys.argv[2:]:

@@ -31,7 +31,8 @@ def scan(
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     from ...tools.findings import merge
-    from ...tools.logs import scan as scanner
+    from ...tools.logs.report import scan as scan_run
+    from ...tools.logs.report import write_series
     from ...tools.run import discover
     from ...tools.series import SeriesTable, read_series
 
@@ -39,10 +40,10 @@ def scan(
     with progress("scanning", len(paths)) as step:
         for path in paths:
             run = discover(path)
-            reports.append(scanner.scan(run))
+            reports.append(scan_run(run))
             if series:
                 tables.append(read_series(run)[0])
             step()
     if series:
-        scanner.write_series(SeriesTable(tuple(s for table in tables for s in table)), series)
+        write_series(SeriesTable(tuple(s for table in tables for s in table)), series)
     emit(reports[0] if len(reports) == 1 else merge("scan", reports), as_json)
