@@ -188,6 +188,8 @@ class Settings:
     """Keys without a canonical name, by their own key."""
     conflicts: tuple[tuple[Setting, Setting], ...] = ()
     """(in force, disagreeing) pairs where nothing tells which of two files the run used."""
+    broken: tuple[Setting, ...] = ()
+    """Flags that are cut off from their command by a missing line continuation."""
     framework: str = ""
     """Framework of the file or command that trains or serves; empty if none was recognised."""
     files: tuple[str, ...] = ()

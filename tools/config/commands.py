@@ -56,9 +56,9 @@ def read(script: Script) -> ScriptItems:
     for group, launch in enumerate(script.launches, 1):
         if launch.heredoc is not None:
             _embedded(launch.heredoc, spans, out)
-        out.environment += [_env(n, v, spans, group) for n, v in launch.environment.items() if UNKNOWN not in v.text]
         if not launch.words:
             continue
+        own = [_env(n, v, spans, group) for n, v in launch.environment.items() if UNKNOWN not in v.text]
         first = launch.words[0].text
         if first.rsplit("/", 1)[-1] in IGNORED:
             continue
@@ -68,7 +68,9 @@ def read(script: Script) -> ScriptItems:
             orphan = _Reader(launch, group, spans).run()
             out.commands[-1].items += orphan.items
             continue
-        out.commands.append(_Reader(launch, group, spans).run())
+        command = _Reader(launch, group, spans).run()
+        command.items += own
+        out.commands.append(command)
     return out
 
 
@@ -87,8 +89,8 @@ def place(value: Traced, spans: dict[int, int]) -> tuple[int, int]:
         return first, at[-1] + 1
     if first >= 0 and first in spans and all(a == first for a in at):
         return first, spans[first]
-    start = value.start
-    return (max(start, 0),) * 2
+    start = max(value.start, 0)
+    return start, start
 
 
 class _Reader:

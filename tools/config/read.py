@@ -51,8 +51,8 @@ class Reading:
     """Names of config files that this one points to."""
     hints: list[str] = field(default_factory=list)
     """Program and file names that may tell the stage."""
-    broken: list[int] = field(default_factory=list)
-    """Lines of flags cut off from their command."""
+    broken: list[Setting] = field(default_factory=list)
+    """Flags cut off from their command."""
     problems: list[str] = field(default_factory=list)
 
 
@@ -116,7 +116,7 @@ def _script(source: Source) -> Reading:
     script = run_script(source.text)
     found = commands.read(script)
     reading = Reading(source.name, "script", "", problems=found.problems)
-    reading.broken = [source.line(offset) for offset in found.broken]
+    reading.broken = [_broken(source, offset) for offset in found.broken]
     parts = []
     for command in found.commands:
         keys = {normal(i.key) for i in command.items if i.style != "env"}
@@ -138,6 +138,11 @@ def _script(source: Source) -> Reading:
     _take(reading, found.environment, source, ("env",))
     _directives(reading, script.directives, source)
     return reading
+
+
+def _broken(source: Source, offset: int) -> Setting:
+    flag = source.text[offset:offset + 200].split(None, 1)[0].split("=")[0]
+    return Setting(flag.lstrip("-"), None, flag, flag, source.name, source.line(offset), source.column(offset), "flag")
 
 
 def _weight(part: Reading) -> tuple[bool, int]:
@@ -336,8 +341,8 @@ def combine(readings: list[Reading]) -> tuple[Settings, list[str]]:
     leader = max(chosen, key=lambda r: (r.role in ("script", "trainer"), r.framework != "generic", len(r.values)))
     hints = [h for r in chosen if r.role in ("script", "trainer", "generic") for h in r.hints]
     _resolve(values, others, leader.framework, hints)
-    settings = Settings(values, tuple(shadowed), others, tuple(conflicts), leader.framework,
-                        tuple(r.name for r in chosen))
+    settings = Settings(values, tuple(shadowed), others, tuple(conflicts), tuple(b for r in chosen for b in r.broken),
+                        leader.framework, tuple(r.name for r in chosen))
     return settings, [r.name for r in unused]
 
 

@@ -58,7 +58,8 @@ def sarif(report: Report) -> dict[str, Any]:
     from ...tools.config.lint import RULES
 
     used = sorted({f.code for f in report.findings})
-    rules = [{"id": code, "shortDescription": {"text": RULES[code].title}, "fullDescription": {"text": RULES[code].page},
+    rules = [{"id": code, "shortDescription": {"text": RULES[code].title},
+              "fullDescription": {"text": RULES[code].page},
               "defaultConfiguration": {"level": LEVELS[RULES[code].severity][0]}} for code in used]
     failed = [{"level": "error", "message": {"text": c.why or c.name}} for c in report.checks if c.result == "failed"]
     return {

@@ -1,0 +1,120 @@
+"""Judging settings: every rule over the settings of a run, with what could not be judged said so."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+
+from ..findings import Check, Finding, Report, Severity, TriageError
+from ..run import Run
+from ..settings import Setting, Settings, read_settings
+from .rule import RULES, Fault, Rule
+
+
+def _load_rules() -> None:
+    package = __package__ or "triage.tools.config"
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        if module.name.startswith("rules_"):
+            importlib.import_module(f"{package}.{module.name}")
+
+
+_load_rules()
+CODES: dict[str, str] = {code: rule.title for code, rule in sorted(RULES.items())}
+
+
+def lint(target: Run | Settings, attempt: str = "", everything: bool = False) -> Report:
+    """Judge the settings in force.
+
+    Args:
+        target: a run, or settings already read.
+        attempt: which attempt of the run, as for `read_settings`.
+        everything: judge also the attempts and files that are not in force, each by itself.
+
+    Returns:
+        Findings with `data.variable`, `data.value`, `data.fix`; one check per rule.
+    """
+    if isinstance(target, Settings):
+        return _judged(target)
+    settings, checks = read_settings(target, attempt)
+    report = _judged(settings)
+    findings, seen = list(report.findings), set(settings.files)
+    for other, more in _rest(target, attempt) if everything else ():
+        checks = (*checks, *(c for c in more if c.result == "failed" and c not in checks))
+        if seen.issuperset(other.files):
+            continue
+        seen.update(other.files)
+        findings += _judged(other).findings
+    found = {f.code for f in findings}
+    rules = tuple(Check(c.name, "found", c.why) if c.name in found else c for c in report.checks)
+    if not settings.values:
+        rules = ()
+    return Report("lint", tuple(_unique(findings)), (*target.checks(), *checks, *rules),
+                  {**report.summary, "files": sorted(seen)})
+
+
+def _rest(run: Run, attempt: str) -> Iterator[tuple[Settings, tuple[Check, ...]]]:
+    """Settings of the other attempts, and of every file that is in force nowhere."""
+    from .read import read_file, settings_of
+    from .source import Refused
+
+    for name in sorted({a.attempt for a in run.of("config", "script")} - {attempt}):
+        yield read_settings(run, name)
+    for artifact in run.of("config", "script"):
+        try:
+            yield settings_of(read_file(artifact.path, artifact.name)), ()
+        except Refused:
+            continue
+
+
+def _unique(findings: list[Finding]) -> Iterator[Finding]:
+    seen = set()
+    for finding in sorted(findings, key=lambda f: f.severity):
+        place = (finding.code, finding.evidence[0].file, finding.evidence[0].line) if finding.evidence else finding
+        if place not in seen:
+            seen.add(place)
+            yield finding
+
+
+def explain(code: str) -> str:
+    """The documentation of a rule.
+
+    Raises:
+        TriageError: there is no such rule; the message lists them.
+    """
+    if code not in RULES:
+        raise TriageError(f"no lint rule {code!r}; the rules are {', '.join(sorted(RULES))}")
+    rule = RULES[code]
+    return f"{rule.code} ({rule.severity})\n\n{rule.page}"
+
+
+def _judged(settings: Settings) -> Report:
+    findings: list[Finding] = []
+    checks: list[Check] = []
+    for rule in (RULES[code] for code in sorted(RULES)):
+        missing = [v for v in rule.needs if settings.value(v) is None and v not in settings]
+        if missing:
+            checks.append(Check(rule.code, "not-applicable", f"{', '.join(missing)} not visible here"))
+            continue
+        own = [_finding(rule, fault, settings) for fault in rule.judge(settings)]
+        findings += own
+        checks.append(Check(rule.code, "found" if own else "clear"))
+    findings.sort(key=lambda f: f.severity)
+    summary = {"framework": settings.framework, "settings": len(settings.values), "files": list(settings.files)}
+    return Report("lint", tuple(findings), tuple(checks), summary)
+
+
+def _finding(rule: Rule, fault: Fault, settings: Settings) -> Finding:
+    setting = settings.get(fault.variable)
+    value = setting.value if setting else settings.value(fault.variable)
+    return Finding(
+        rule.code, Severity(fault.severity or rule.severity), fault.message, fault.zh,
+        settings.sources(fault.variable, *fault.beside),
+        {"variable": fault.variable, "value": value, "fix": _fix(fault, setting),
+         "key": setting.key if setting else None})
+
+
+def _fix(fault: Fault, setting: Setting | None) -> dict[str, str | None] | None:
+    if not fault.fix:
+        return None
+    return {"old": setting.raw if setting else None, "new": fault.fix}

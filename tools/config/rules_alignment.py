@@ -1,0 +1,130 @@
+"""Rules on preference losses, KL, tokens, adapters and frozen parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..settings import Settings
+from .rule import Fault, rule
+from .rules_optimizer import PREFERENCE, RL
+
+BETAS: dict[str, tuple[float, float, float, float]] = {
+    "sigmoid": (0.001, 0.01, 1.0, 2.0),
+    "simpo": (0.2, 1.0, 20.0, 50.0),
+    "dpo_norm": (0.1, 1.0, 10.0, 20.0),
+    "orpo": (0.001, 0.01, 2.0, 5.0),
+}
+"""Loss -> (odd below, unusual below, unusual above, odd above). DPO's usual beta is 0.01 to 0.5; length-normalised
+losses work on per-token means and take 5 to 10 (Tulu 3 uses 5, SimPO 2 to 10)."""
+NORMALISED = re.compile(r"simpo|norm|length")
+
+
+def beta_family(settings: Settings) -> str:
+    """Which row of `BETAS` holds."""
+    loss = str(settings.value("loss_type", "")).lower()
+    if "simpo" in loss or "simpo" in (settings.values["stage"].raw.lower() if "stage" in settings else ""):
+        return "simpo"
+    if NORMALISED.search(loss) or any("average_log_prob" in k or "length_norm" in k for k in settings.others):
+        return "dpo_norm"
+    return "orpo" if settings.value("stage") == "orpo" or "orpo" in loss else "sigmoid"
+
+
+@rule("dpo-beta-outside-range", "S2", needs=("dpo_beta",))
+def dpo_beta_outside_range(settings: Settings) -> Iterator[Fault]:
+    """The beta of the preference loss does not fit the loss.
+
+    Why: too small and the policy drifts from the reference (KL explodes), too large and it cannot learn the
+        preference.
+    Bad: `beta: 5` with the plain sigmoid loss; `beta: 0`.
+    Good: 0.01 to 0.5 for DPO, IPO and KTO; 2 to 10 for SimPO and length-normalised DPO.
+    Known gaps: a loss chosen inside the program is not visible; then the plain loss is assumed.
+    Source: runbook entry `dpo-kl-explosion`.
+    """
+    beta = settings.value("dpo_beta")
+    if settings.value("stage") not in PREFERENCE:
+        return
+    family = beta_family(settings)
+    low, usual_low, usual_high, high = BETAS[family]
+    if beta <= 0:
+        yield Fault("dpo_beta", f"beta is {beta:g}: the preference loss has no gradient",
+                    f"beta 为 {beta:g}：偏好损失没有梯度", "S1", "0.1")
+    elif beta < low or beta > high:
+        yield Fault("dpo_beta", f"beta {beta:g} is far outside {usual_low:g} to {usual_high:g} for the {family} loss",
+                    f"beta {beta:g} 远超 {family} 损失的常用范围 {usual_low:g}～{usual_high:g}", "S2",
+                    "0.1" if family == "sigmoid" else "", ("loss_type",))
+    elif not usual_low <= beta <= usual_high:
+        yield Fault("dpo_beta", f"beta {beta:g} is unusual for the {family} loss ({usual_low:g} to {usual_high:g})",
+                    f"beta {beta:g} 不在 {family} 损失的常用范围 {usual_low:g}～{usual_high:g}", "S3",
+                    beside=("loss_type",))
+
+
+@rule("kl-coef-outside-range", "S2", needs=("kl_coef",))
+def kl_coefficient_outside_range(settings: Settings) -> Iterator[Fault]:
+    """The coefficient of the KL penalty is out of proportion.
+
+    Why: too large and the policy cannot move, negative and it is rewarded for leaving the reference.
+    Bad: `kl_coef: 5`.
+    Good: 0 (off, common in GRPO) to 0.1.
+    Known gaps: adaptive controllers change it during the run; a coefficient whose penalty is switched off is not
+        judged.
+    Source: runbook entry `kl-explosion`.
+    """
+    coefficient = settings.value("kl_coef")
+    switches = [settings.value(v) for v in ("use_kl_loss", "use_kl_in_reward") if v in settings]
+    if switches and not any(switches):
+        return
+    if coefficient < 0:
+        yield Fault("kl_coef", f"the KL coefficient is negative ({coefficient:g}): leaving the reference is rewarded",
+                    f"KL 系数为负（{coefficient:g}）：偏离参考模型反而得到奖励", "S1", "0.02")
+    elif coefficient > 0.2:
+        yield Fault("kl_coef", f"KL coefficient {coefficient:g} is above the usual 0 to 0.1; the policy may not move",
+                    f"KL 系数 {coefficient:g} 高于常用的 0～0.1，策略可能无法更新",
+                    "S2" if coefficient > 1 else "S3", "0.02" if coefficient > 1 else "")
+
+
+@rule("pad-equals-eos", "S2", needs=("pad_token_id", "eos_token_id"))
+def pad_equals_eos(settings: Settings) -> Iterator[Fault]:
+    """The padding token is the end-of-sequence token.
+
+    Why: where labels are masked by the pad id, the end token is masked too and the model never learns to stop.
+    Bad: `pad_token: "<|endoftext|>"` with the same `eos_token` in SFT.
+    Good: a pad token of its own, or labels masked by attention mask or length.
+    Known gaps: equality is no fault where masking does not use the id; the tokenizer must be visible, many programs
+        set pad = eos in code.
+    Source: runbook entry `pad-equals-eos`.
+    """
+    pad, eos = settings.values.get("pad_token_id"), settings.values.get("eos_token_id")
+    if pad is None or eos is None or pad.value != eos.value:
+        return
+    trained = pad.framework not in ("model", "tokenizer", "generation") or bool(settings.value("learning_rate"))
+    mild = not trained or settings.value("packing") is True
+    yield Fault("pad_token_id", f"pad and eos are the same token ({pad.value}); if labels are masked by pad id the end "
+                "token is never learned",
+                    f"pad 与 eos 是同一个 token（{pad.value}）；若按 pad id 屏蔽 label，模型学不会停止",
+                "S3" if mild else "S2", beside=("eos_token_id",))
+
+
+@rule("params-frozen", "S3")
+def parameters_frozen(settings: Settings) -> Iterator[Fault]:
+    """Part of the model is frozen, or an adapter of rank 0 is asked for.
+
+    Why: a run that does not improve may not be allowed to.
+    Bad: `freeze_llm: true` in a run that should teach the language model; `lora_rank: 0` with `adapter: lora`.
+    Good: freezing a vision tower on purpose.
+    Known gaps: whether it is meant is not visible, hence a note.
+    Source: runbook entry `params-frozen`.
+    """
+    frozen, rank = settings.get("freeze"), settings.get("lora_rank")
+    if frozen is not None and frozen.value not in (False, "", "0"):
+        whole_model = re.search(r"llm|base_model|backbone", frozen.key, re.IGNORECASE) is not None
+        shown = frozen.key if frozen.style == "switch" else f"{frozen.key} {frozen.raw}"
+        yield Fault("freeze", f"{shown}: part of the model is not trained", f"{shown}：模型的一部分不参与训练",
+                    "S2" if whole_model else "S3")
+    if rank is not None and rank.value == 0 and str(settings.value("adapter", "")) in ("lora", "qlora"):
+        yield Fault("lora_rank", "adapter training is asked for with rank 0: nothing is trained",
+                    "要求训练适配器但 rank 为 0：没有可训练参数", "S2", "8", ("adapter",))
+
+
+def in_rl(settings: Settings) -> bool:
+    return settings.value("stage") in RL

@@ -1,0 +1,190 @@
+"""Rules on batch sizes, parallel sizes, logging, and files that disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..settings import Settings
+from .rule import Fault, rule
+
+STRICT = ("megatron", "deepspeed", "gpt-neox")
+"""Trainers that refuse to start when the sizes do not fit."""
+
+
+def whole(settings: Settings, variable: str) -> int | None:
+    """A positive whole number that is written down, or None."""
+    setting = settings.get(variable)
+    if setting is None or isinstance(setting.value, bool) or not isinstance(setting.value, int):
+        return None
+    return setting.value if setting.value > 0 else None
+
+
+@rule("global-batch-mismatch", "S1", needs=("global_batch_size", "micro_batch_size"))
+def global_batch_mismatch(settings: Settings) -> Iterator[Fault]:
+    """The global batch that is written is not the one that the parts make.
+
+    Why: learning rate and schedule were chosen for the written batch; DeepSpeed refuses to start.
+    Bad: `train_batch_size: 64` with micro-batch 4, accumulation 4 and 8 devices (128).
+    Good: global = micro x accumulation x data-parallel size.
+    Known gaps: where the number of devices is not visible only divisibility is checked; sizes set by the
+        scheduler at launch are not visible.
+    Source: runbook entry `global-batch-mismatch`.
+    """
+    total, micro = whole(settings, "global_batch_size"), whole(settings, "micro_batch_size")
+    steps = whole(settings, "grad_accumulation")
+    if not total or not micro or not steps:
+        return
+    replicas = settings.value("data_parallel")
+    if replicas and micro * steps * replicas != total:
+        made = micro * steps * replicas
+        yield Fault("global_batch_size", f"global batch {total} is written, but {micro} x {steps} x {replicas} devices "
+                    f"make {made}", f"配置的全局 batch 为 {total}，但 {micro} x {steps} x {replicas} = {made}",
+                    "S1", str(made), ("micro_batch_size", "grad_accumulation", "world_size"))
+    elif not replicas and total % (micro * steps):
+        yield Fault("global_batch_size", f"global batch {total} is no multiple of micro-batch {micro} x accumulation "
+                    f"{steps}, whatever the number of devices", f"全局 batch {total} 不是 micro {micro} x 累积 {steps} "
+                    "的整数倍，任何卡数都无法满足", "S1", beside=("micro_batch_size", "grad_accumulation"))
+
+
+@rule("batch-not-divisible", "S1")
+def batch_not_divisible(settings: Settings) -> Iterator[Fault]:
+    """Sizes that must divide each other do not.
+
+    Why: the trainer refuses to start, or silently rounds the batch down.
+    Bad: Megatron with global batch 100, micro-batch 8 and 4 replicas; a verl mini-batch above the train batch.
+    Good: the global batch is a multiple of micro-batch x replicas; the world a multiple of tensor x pipeline.
+    Known gaps: placeholders in published scripts (`NNODES=1 # change`) look like real sizes, so a world that is too
+        small is S2.
+    Source: runbook entry `batch-not-divisible`.
+    """
+    yield from _world(settings)
+    if settings.framework == "verl":
+        yield from _verl(settings)
+    elif settings.framework in ("openrlhf", "lightrft"):
+        yield from _rollout_framework(settings)
+    else:
+        yield from _global(settings)
+
+
+def _world(settings: Settings) -> Iterator[Fault]:
+    world, model = settings.value("world_size"), 1
+    for variable in ("tensor_parallel", "pipeline_parallel", "context_parallel"):
+        model *= max(1, int(settings.value(variable) or 1))
+    if world and model > 1 and world % model:
+        yield Fault("world_size", f"{world} devices cannot be divided into groups of {model} (tensor x pipeline x "
+                    "context parallel)", f"{world} 张卡无法按 {model}（TP x PP x CP）分组", "S2",
+                    beside=("tensor_parallel", "pipeline_parallel", "nodes", "gpus_per_node"))
+
+
+def _global(settings: Settings) -> Iterator[Fault]:
+    total, micro = whole(settings, "global_batch_size"), whole(settings, "micro_batch_size")
+    replicas = settings.value("data_parallel")
+    if total and micro and replicas and "grad_accumulation" not in settings and total % (micro * replicas):
+        yield Fault("global_batch_size", f"global batch {total} is no multiple of micro-batch {micro} x {replicas} "
+                    "replicas", f"全局 batch {total} 不是 micro {micro} x {replicas} 副本的整数倍",
+                    "S1" if settings.framework in STRICT else "S2", str(total // (micro * replicas) * micro * replicas
+                                                                      or micro * replicas),
+                    ("micro_batch_size", "nodes", "gpus_per_node", "world_size"))
+
+
+def _verl(settings: Settings) -> Iterator[Fault]:
+    """verl asserts train batch >= mini-batch; both count prompts."""
+    train, mini = whole(settings, "train_batch_size"), whole(settings, "mini_batch_size")
+    if train and mini and train < mini:
+        yield Fault("mini_batch_size", f"mini-batch of {mini} prompts is larger than the train batch of {train}",
+                    f"mini-batch（{mini} 个 prompt）大于 train batch（{train}）", "S1", str(train),
+                    ("train_batch_size",))
+    elif train and mini and train % mini:
+        yield Fault("mini_batch_size", f"train batch {train} is no multiple of mini-batch {mini}: the last update is "
+                    "smaller", f"train batch {train} 不是 mini-batch {mini} 的整数倍", "S3", "", ("train_batch_size",))
+
+
+def _rollout_framework(settings: Settings) -> Iterator[Fault]:
+    """Accumulation is train_batch_size // micro // world there, rounded down."""
+    train, micro = whole(settings, "train_batch_size"), whole(settings, "micro_batch_size")
+    replicas = settings.value("data_parallel")
+    if not train or not micro or not replicas:
+        return
+    group = micro * replicas
+    if train < group:
+        yield Fault("train_batch_size", f"train batch {train} is below micro-batch {micro} x {replicas} devices: the "
+                    "accumulation becomes 0", f"train batch {train} 小于 micro {micro} x {replicas} 卡：梯度累积变为 0",
+                    "S1", str(group), ("micro_batch_size",))
+    elif train % group:
+        yield Fault("train_batch_size", f"train batch {train} is no multiple of micro-batch {micro} x {replicas} "
+                    f"devices; the trainer rounds down to {train // group * group}",
+                    f"train batch {train} 不是 micro {micro} x {replicas} 卡的整数倍，会被向下取整", "S2", "",
+                    ("micro_batch_size",))
+
+
+@rule("rollout-batch-mismatch", "S2", needs=("train_batch_size", "rollout_batch_size"))
+def rollout_batch_mismatch(settings: Settings) -> Iterator[Fault]:
+    """Samples per update and samples per rollout do not fit.
+
+    Why: an update that needs more samples than one rollout makes leaves the number of updates at zero or mixes
+        rollouts.
+    Bad: `train_batch_size: 4096` with `rollout_batch_size: 128` and 8 samples per prompt (1024).
+    Good: rollout_batch_size x n_samples_per_prompt is a multiple of train_batch_size.
+    Known gaps: a train batch below the rollout's samples only means several updates per rollout, which maintained
+        recipes use: a note. With `max_epochs` above 1 the quotient num_update_steps x train_batch // max_epochs
+        // rollout_batch // n can still reach zero; the number of prompts it needs is not visible. verl counts
+        prompts and is not judged.
+    Source: runbook entry `rollout-batch-mismatch`.
+    """
+    if settings.framework not in ("lightrft", "openrlhf"):
+        return
+    train, prompts = settings.value("train_batch_size"), settings.value("rollout_batch_size")
+    samples = prompts * (settings.value("num_generations") or 1)
+    if train > samples:
+        yield Fault("train_batch_size", f"train batch {train} needs more than the {samples} samples of one rollout "
+                    f"({prompts} prompts x {samples // prompts})",
+                    f"train batch {train} 大于一次 rollout 的样本数 {samples}", "S2", str(samples),
+                    ("rollout_batch_size", "num_generations"))
+    elif samples % train:
+        yield Fault("train_batch_size", f"{samples} samples per rollout are no multiple of train batch {train}",
+                    f"每次 rollout 的 {samples} 个样本不是 train batch {train} 的整数倍", "S3", "",
+                    ("rollout_batch_size", "num_generations"))
+    elif train < samples and settings.framework == "lightrft":
+        yield Fault("train_batch_size", f"train batch {train} is below the {samples} samples of one rollout: "
+                    f"{samples // train} updates per rollout (slightly off-policy)",
+                    f"train batch {train} 小于一次 rollout 的 {samples} 个样本：每次更新 {samples // train} 步",
+                    "S3", "", ("rollout_batch_size", "num_generations"))
+
+
+@rule("logging-sparse", "S3", needs=("log_steps",))
+def logging_sparse(settings: Settings) -> Iterator[Fault]:
+    """Metrics are logged so rarely that a failure cannot be located.
+
+    Why: a spike between two log lines is invisible, and the first bad step is known to hundreds of steps only.
+    Bad: `logging_steps: 500`; `logging_steps: 500` in a run of 300 steps.
+    Good: 1 to 10.
+    Known gaps: DeepSpeed's `steps_per_print` does not control the trainer's log and is not judged.
+    Source: runbook entry `insufficient-logging`.
+    """
+    setting = settings.get("log_steps")
+    if setting is None or setting.framework == "deepspeed" or "steps_per_print" in setting.key:
+        return
+    total = settings.value("max_steps")
+    if total and setting.value > total:
+        yield Fault("log_steps", f"nothing is logged: every {setting.value:g} steps of a run of {total}",
+                    f"每 {setting.value:g} 步记录一次，而训练只有 {total} 步：没有任何日志", "S2", "10", ("max_steps",))
+    elif setting.value > 100:
+        yield Fault("log_steps", f"metrics are logged every {setting.value:g} steps only",
+                    f"每 {setting.value:g} 步才记录一次指标，过于稀疏", "S3", "10")
+
+
+@rule("settings-conflict", "S2")
+def settings_conflict(settings: Settings) -> Iterator[Fault]:
+    """Two files set one variable differently and nothing tells which one the run used.
+
+    Why: whoever reads the run, person or tool, may judge values that were never in force.
+    Bad: `train.yaml` and `train_new.yaml` with different learning rates beside one log.
+    Good: one config per run directory, or a launch script that names it.
+    Known gaps: files of different frameworks are not compared.
+    Source: runbook entry `config-drift`.
+    """
+    for ours, theirs in settings.conflicts[:5]:
+        yield Fault(ours.variable, f"{ours.variable} is {ours.raw} in {ours.file}:{ours.line} and {theirs.raw} in "
+                    f"{theirs.file}:{theirs.line}; nothing tells which was used",
+                    f"{ours.variable} 在 {ours.file}:{ours.line} 为 {ours.raw}，在 {theirs.file}:{theirs.line} 为 "
+                    f"{theirs.raw}，无法判断用了哪个")

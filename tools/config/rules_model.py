@@ -1,0 +1,77 @@
+"""Rules on context length, rotary scaling and epsilons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..settings import Settings
+from .rule import Fault, rule
+
+SCALED = ("linear", "dynamic", "yarn", "llama3", "longrope", "su", "ntk")
+
+
+@rule("rope-scaling-inconsistent", "S2")
+def rope_scaling_inconsistent(settings: Settings) -> Iterator[Fault]:
+    """Type, factor and base of RoPE scaling do not belong together, or trainer and model disagree.
+
+    Why: positions are scaled differently in training and in use; quality collapses beyond the original length.
+    Bad: `rope_scaling: {type: linear, factor: 0.25}`; training with factor 4 and serving with factor 8.
+    Good: one type and one factor in every file; linear scaling leaves `rope_theta` alone.
+    Known gaps: scaling set in code is not visible.
+    Source: runbook entry `rope-scaling-inconsistent`.
+    """
+    kind, factor = settings.get("rope_scaling_type"), settings.get("rope_scaling_factor")
+    if factor is not None and factor.value < 1:
+        yield Fault("rope_scaling_factor", f"RoPE scaling factor {factor.value:g} is below 1: positions are spread, "
+                    "not compressed", f"RoPE 缩放因子 {factor.value:g} 小于 1", "S2", beside=("rope_scaling_type",))
+    if kind is not None and factor is None and str(kind.value).lower() in ("linear", "dynamic", "yarn") \
+            and settings.framework != "llama-factory":
+        yield Fault("rope_scaling_type", f"RoPE scaling {kind.value} without a factor",
+                    f"RoPE 缩放 {kind.value} 没有给出 factor", "S2")
+    for old in settings.shadowed:
+        new = settings.get(old.variable)
+        if old.variable in ("rope_scaling_factor", "rope_scaling_type", "rope_theta") and new is not None \
+                and old.file != new.file and old.value != new.value:
+            yield Fault(old.variable, f"{old.variable} is {new.raw} in {new.file} but {old.raw} in {old.file}",
+                        f"{old.variable} 在 {new.file} 为 {new.raw}，在 {old.file} 为 {old.raw}", "S2")
+
+
+@rule("long-context-without-scaling", "S2", needs=("max_position_embeddings",))
+def long_context_without_scaling(settings: Settings) -> Iterator[Fault]:
+    """Sequences are longer than the model's positions and no scaling is set.
+
+    Why: positions that were never trained give noise; an engine refuses to start.
+    Bad: `cutoff_len: 131072` for a model with `max_position_embeddings: 32768` and no `rope_scaling`.
+    Good: lengths within the model's, or a scaling whose factor covers the ratio.
+    Known gaps: needs the model's config.json beside the run; models with relative positions (ALiBi) are not judged.
+    Source: runbook entry `long-context-without-scaling`.
+    """
+    positions = settings.get("max_position_embeddings")
+    if positions is None or positions.framework != "model" or settings.value("rope_scaling_type"):
+        return
+    for variable in ("max_model_len", "sequence_length"):
+        length = settings.value(variable)
+        if isinstance(length, int) and length > positions.value * (settings.value("rope_scaling_factor") or 1):
+            yield Fault(variable, f"{variable} {length} is above the model's {positions.value} positions and no RoPE "
+                        "scaling is set", f"{variable} {length} 超过模型的 {positions.value} 个位置，且没有 RoPE 缩放",
+                        "S2", str(positions.value), ("max_position_embeddings",))
+
+
+@rule("norm-epsilon-small", "S2")
+def norm_epsilon_small(settings: Settings) -> Iterator[Fault]:
+    """An epsilon is too small for the number format.
+
+    Why: below 6e-8 an epsilon is zero in fp16, and a division by a vanishing variance gives inf or NaN.
+    Bad: `rms_norm_eps: 1e-8` with fp16; `adam_epsilon: 0`.
+    Good: 1e-5 or 1e-6 for norms, 1e-8 for Adam.
+    Known gaps: kernels that compute the norm in fp32 are safe with any epsilon; BERT's 1e-12 is usual in fp32.
+    Source: smallest positive fp16 number is 2^-24, 5.96e-8.
+    """
+    norm, adam = settings.get("norm_epsilon"), settings.get("adam_epsilon")
+    precision = settings.value("precision")
+    if norm is not None and (norm.value <= 0 or (norm.value < 5.96e-8 and precision == "fp16")):
+        yield Fault("norm_epsilon", f"norm epsilon {norm.value:g} vanishes in {precision or 'this format'}",
+                    f"归一化 epsilon {norm.value:g} 在 {precision or '该精度'} 下为 0", "S2", "1e-6", ("precision",))
+    if adam is not None and adam.value <= 0:
+        yield Fault("adam_epsilon", "Adam's epsilon is zero: an unused weight divides by zero",
+                    "Adam 的 epsilon 为 0：未更新的权重会除以零", "S2", "1e-8")
