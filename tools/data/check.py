@@ -1,0 +1,268 @@
+"""Schema, encoding, length and mixture of training data: what a look at every record can say.
+
+Findings are about the records as written; nothing is judged by a model. Records are counted once per defect and
+the first few places are kept.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..findings import Check, Report, clean
+from .engine import Engine, Local
+from .judge import judge
+from .pii import mask
+from .reading import Broken, Lines, Part, Record, blocks, plan, unread
+from .shapes import CHAT, ROLES, View, responses_of, view
+from .text_stats import BLOB, CONTROL, DOUBLE_BOS, MOJIBAKE, SPECIAL, main_script, opening, token_estimate
+
+PLACES_KEPT = 5
+OPENINGS_KEPT = 5000
+"""Distinct openings held per part; rarer ones are dropped, so concentration is never overstated."""
+LENGTH_EDGES = tuple(2**i for i in range(3, 23))
+"""Upper edges of the length histogram, in estimated tokens."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the data is checked against."""
+
+    context_length: int | None = None
+    """Tokens; None when not known."""
+    field: str | None = None
+
+
+@dataclass
+class Tally:
+    """Everything counted about some records; parts add up to a whole."""
+
+    part: int = -1
+    lines: int = 0
+    records: int = 0
+    broken: list[Broken] = field(default_factory=list)
+    broken_count: int = 0
+    shapes: Counter[str] = field(default_factory=Counter)
+    scripts: Counter[str] = field(default_factory=Counter)
+    lengths: Counter[int] = field(default_factory=Counter)
+    """Estimated tokens, by upper edge."""
+    tokens: int = 0
+    longest: int = 0
+    over_context: int = 0
+    filled: int = 0
+    """Records of at least half the context length."""
+    keys: Counter[str] = field(default_factory=Counter)
+    types: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """(field, JSON type) of every field."""
+    defects: Counter[str] = field(default_factory=Counter)
+    places: dict[str, list[tuple[str, int, int | None, str]]] = field(default_factory=dict)
+    """Defect -> (file, line, byte, masked excerpt) of the first ones; lines relative to the part until joined."""
+    openings: Counter[str] = field(default_factory=Counter)
+    responses: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    """Filter reasons, where the data carries them."""
+    kept_flags: Counter[str] = field(default_factory=Counter)
+
+    def defect(self, name: str, file: str, record: Record, text: str) -> None:
+        self.defects[name] += 1
+        places = self.places.setdefault(name, [])
+        if len(places) < PLACES_KEPT:
+            places.append((file, record.line, record.byte, clean(mask(text[:600]), 160)))
+
+    def add(self, other: Tally, part: Part, lines: Lines) -> None:
+        for name in ("records", "broken_count", "tokens", "over_context", "filled", "responses"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in ("shapes", "scripts", "lengths", "keys", "types", "defects", "openings", "reasons", "kept_flags"):
+            getattr(self, name).update(getattr(other, name))
+        self.longest = max(self.longest, other.longest)
+        for name, places in other.places.items():
+            mine = self.places.setdefault(name, [])
+            mine += [(f, lines.absolute(part, n), b, t) for f, n, b, t in places][: PLACES_KEPT - len(mine)]
+
+
+def check_part(wanted: Wanted, part: Part) -> Tally:
+    """Count everything about one part."""
+    out = Tally(part.number)
+    for block in blocks(part):
+        for b in block.broken:
+            out.broken_count += 1
+            if len(out.broken) < 2 * PLACES_KEPT or b.ends_file:
+                out.broken.append(b)
+        for record in block.records:
+            tally_record(out, part.name, record, wanted)
+        out.lines += block.lines
+        if len(out.openings) > OPENINGS_KEPT:
+            out.openings = Counter(dict(out.openings.most_common(OPENINGS_KEPT // 2)))
+    return out
+
+
+def tally_record(out: Tally, file: str, record: Record, wanted: Wanted) -> None:
+    value = record.value
+    seen = view(value, wanted.field)
+    out.records += 1
+    out.shapes[seen.shape] += 1
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            out.keys[str(key)[:80]] += 1
+            if item is not None:
+                out.types[str(key)[:80], _type_name(item)] += 1
+        _filter_reason(out, value)
+    text = f"{seen.system}\n{seen.text}" if seen.system else seen.text
+    _length(out, text, value, wanted)
+    for name in text_defects(seen, text, record):
+        out.defect(name, file, record, text)
+    for name, why in schema_defects(value, seen):
+        out.defect(name, file, record, why)
+    for answer in responses_of(value) if seen.shape == "rollout" else [seen.response] * bool(seen.response):
+        out.responses += 1
+        out.openings[opening(answer)] += 1
+
+
+def _length(out: Tally, text: str, value: Any, wanted: Wanted) -> None:
+    ids = value.get("input_ids") if isinstance(value, Mapping) else None
+    tokens = len(ids) if isinstance(ids, list) else token_estimate(text)
+    out.tokens += tokens
+    out.longest = max(out.longest, tokens)
+    out.lengths[next((e for e in LENGTH_EDGES if tokens <= e), LENGTH_EDGES[-1])] += 1
+    out.scripts[main_script(text)] += 1
+    if wanted.context_length:
+        out.over_context += tokens > wanted.context_length
+        out.filled += tokens >= wanted.context_length / 2
+
+
+def _type_name(value: Any) -> str:
+    names = {bool: "boolean", int: "number", float: "number", str: "string", list: "list"}
+    return names.get(type(value), "object")
+
+
+def text_defects(seen: View, text: str, record: Record) -> list[str]:
+    """Names of what is wrong with the text of one record."""
+    if not text.strip():
+        return ["empty"] if seen.shape not in ("tokens", "codes") else []
+    out = []
+    if record.recoded or MOJIBAKE.search(text):
+        out.append("encoding")
+    if CONTROL.search(text):
+        out.append("control")
+    if BLOB.search(text):
+        out.append("blob")
+    if DOUBLE_BOS.search(text):
+        out.append("double-bos")
+    elif seen.shape != "pretrain" and SPECIAL.search(text):
+        out.append("special-tokens")
+    return out
+
+
+def schema_defects(value: Any, seen: View) -> list[tuple[str, str]]:
+    """(name, what was found) of structural defects in one record."""
+    if seen.shape == "chat":
+        turns = value if isinstance(value, list) else value[next(k for k in CHAT if k in value)]
+        return _chat_defects(turns)
+    if seen.shape in ("instruction", "prompt-completion") and seen.prompt.strip() and not seen.response.strip():
+        return [("empty-response", f"no response to: {seen.prompt[:100]}")] if _promises_response(value) else []
+    if seen.shape == "preference" and not (seen.response.strip() and seen.rejected.strip()):
+        return [("empty-response", "chosen or rejected is empty")]
+    return [("unknown-shape", "not text, chat, instruction, preference or rollout")] if (
+        seen.shape == "other" and not isinstance(value, (Mapping, str))) else []
+
+
+def _promises_response(value: Mapping[str, Any]) -> bool:
+    return bool({"response", "completion", "output", "answer", "solution"} & value.keys())
+
+
+def _chat_defects(turns: Any) -> list[tuple[str, str]]:
+    if not isinstance(turns, list):
+        return [("chat-not-list", f"turns are a {_type_name(turns)}, not a list")]
+    if not turns:
+        return [("chat-empty", "no turns")]
+    roles = []
+    for turn in turns:
+        role = turn.get("role", turn.get("from")) if isinstance(turn, Mapping) else None
+        if not isinstance(role, str):
+            return [("chat-no-role", "a turn has no role")]
+        roles.append(ROLES.get(role.lower(), role))
+    unknown = set(roles) - set(ROLES.values())
+    if unknown:
+        return [("chat-unknown-role", f"unknown role {clean(str(sorted(unknown)[0]), 40)!r}")]
+    if "assistant" not in roles:
+        return [("chat-no-assistant", f"roles {' '.join(roles[:8])}")]
+    twice = any(a == b == "user" for a, b in zip(roles, roles[1:], strict=False))
+    return [("chat-user-twice", f"roles {' '.join(roles[:8])}")] if twice else []
+
+
+FILTER_KEYS = ("filter_reason", "filtered_reason", "drop_reason", "removed_reason", "reject_reason", "filter_reasons")
+KEEP_KEYS = ("keep", "kept", "is_filtered", "filtered", "dropped")
+
+
+def _filter_reason(out: Tally, value: Mapping[str, Any]) -> None:
+    for key in FILTER_KEYS:
+        if key in value:
+            reasons = value[key] if isinstance(value[key], list) else [value[key]]
+            out.reasons.update(clean(str(r), 60) for r in reasons if r not in (None, ""))
+    for key in KEEP_KEYS:
+        if isinstance(value.get(key), bool):
+            gone = value[key] if key in ("is_filtered", "filtered", "dropped") else not value[key]
+            explained = any(value.get(k) for k in FILTER_KEYS)
+            out.kept_flags["dropped" if gone else "kept"] += 1
+            out.kept_flags["unexplained"] += gone and not explained
+
+
+def check(paths: Sequence[Path], *, context_length: int | None = None, recipe: Mapping[str, float] | None = None,
+          reference: Sequence[Path] = (), field: str | None = None, engine: Engine | None = None) -> Report:
+    """Check every record under `paths`.
+
+    Args:
+        paths: files or folders.
+        context_length: tokens of the training context.
+        recipe: script -> share that the mixture should have (`{"han": 0.5, "latin": 0.5}`).
+        reference: earlier shards whose mixture is the norm, instead of a recipe.
+        field: judge this field only.
+        engine: what runs the kernels.
+
+    Raises:
+        TriageError: a path does not exist or holds no data.
+    """
+    engine = engine or Local()
+    wanted = Wanted(context_length, field)
+    parts, total, broken, unreadable = tally(paths, wanted, engine)
+    norm = dict(recipe or {})
+    if reference:
+        earlier = tally(reference, wanted, engine)[1]
+        norm = {s: n / max(earlier.records, 1) for s, n in earlier.scripts.items()}
+    findings, checks = judge(total, broken, wanted, norm)
+    return Report("data check", findings, (*checks, *unreadable), summary(total, parts, norm))
+
+
+def tally(paths: Sequence[Path], wanted: Wanted, engine: Engine) -> tuple[
+        Sequence[Part], Tally, list[tuple[str, int, Broken]], tuple[Check, ...]]:
+    """(parts, counts, located broken records, failed checks) of all data under `paths`."""
+    parts = plan(paths)
+    lines, total = Lines(), Tally()
+    broken: list[tuple[str, int, Broken]] = []
+    by_part: dict[int, list[Broken]] = {}
+    for part, one in zip(parts, engine.map(partial(check_part, wanted), parts), strict=True):
+        lines.add(part, one.lines)
+        total.add(one, part, lines)
+        by_part[part.number] = one.broken
+        broken += [(part.name, lines.absolute(part, b.line), b) for b in one.broken]
+    return parts, total, broken, unread(parts, by_part)
+
+
+def summary(total: Tally, parts: Sequence[Part], norm: Mapping[str, float]) -> dict[str, Any]:
+    shares = {s: round(n / max(total.records, 1), 4) for s, n in total.scripts.most_common()}
+    return {
+        "files": len({p.path for p in parts}), "records": total.records, "broken": total.broken_count,
+        "shapes": dict(total.shapes), "scripts": shares, "expected_scripts": dict(norm),
+        "tokens_estimated": total.tokens, "longest_estimated": total.longest,
+        "length_histogram": {str(e): total.lengths[e] for e in LENGTH_EDGES if total.lengths[e]},
+        "over_context": total.over_context, "defects": dict(total.defects), "fields": dict(total.keys.most_common(40)),
+        "filter_reasons": dict(total.reasons.most_common(40)), "filter_flags": dict(total.kept_flags),
+        "top_openings": [{"opening": clean(mask(o), 80), "share": round(n / max(total.responses, 1), 4)}
+                         for o, n in total.openings.most_common(5)],
+    }
+
+

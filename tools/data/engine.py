@@ -1,0 +1,85 @@
+"""Run a kernel over many items: in this process, on the cores of this machine, or on a Ray cluster.
+
+A kernel is a plain function of one picklable item; results come back in the order of the items, so that every
+engine gives the same answer. No cluster engine of our own: `cluster` hands the same kernels to Ray Data.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, TypeVar
+
+from ..findings import TriageError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+SMALL = 4
+"""Up to this many items the start of worker processes costs more than it saves."""
+
+
+class Engine(Protocol):
+    """What the stages of a data tool need from whatever runs them."""
+
+    def map(self, kernel: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+        """The kernel's result for every item, in order."""
+        ...
+
+
+class Local:
+    """Worker processes on this machine; one process when there is little to do."""
+
+    def __init__(self, workers: int | None = None, advance: Callable[[float], Any] | None = None):
+        self._workers = workers or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (
+            workers or os.cpu_count() or 1)
+        self._advance = advance or (lambda amount: None)
+        """Called with each finished item's `size`, for a progress bar."""
+
+    def map(self, kernel: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+        done = self._serial if self._workers == 1 or len(items) <= SMALL else self._parallel
+        for item, result in done(kernel, items):
+            self._advance(getattr(item, "size", 0))
+            yield result
+
+    def _serial(self, kernel: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[tuple[Item, Result]]:
+        return ((item, kernel(item)) for item in items)
+
+    def _parallel(self, kernel: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[tuple[Item, Result]]:
+        import multiprocessing
+        from concurrent.futures import Future, ProcessPoolExecutor
+        from concurrent.futures.process import BrokenProcessPool
+
+        context = multiprocessing.get_context("spawn")
+        pool = ProcessPoolExecutor(self._workers, context, _ignore_interrupt)
+        waiting: deque[tuple[Item, Future[Result]]] = deque()
+        try:
+            for item in items:
+                waiting.append((item, pool.submit(kernel, item)))
+                if len(waiting) > 2 * self._workers:  # bounds the results held in memory
+                    first, future = waiting.popleft()
+                    yield first, future.result()
+            while waiting:
+                first, future = waiting.popleft()
+                yield first, future.result()
+        except BrokenProcessPool:
+            raise TriageError("a worker process was killed, most likely for want of memory: run again with "
+                              "--workers 1, or on a smaller part of the data") from None
+        finally:
+            _stop(pool)
+
+
+def _ignore_interrupt() -> None:
+    """Ctrl-C is for the parent, which then stops its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _stop(pool: Any) -> None:
+    processes = list((pool._processes or {}).values())
+    pool.shutdown(wait=False, cancel_futures=True)
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        process.join(5)

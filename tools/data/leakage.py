@@ -1,0 +1,447 @@
+"""Evaluation items inside training data: verbatim, reformatted, embedded in longer text, or with changed numbers.
+
+Each item's n-grams are looked for in every training record (no sketch: nothing is missed by chance), then the
+best stretch of the record is compared again, so that long documents do not match by accident. n-grams that many
+items share (templates) and known boilerplate are evidence of nothing and are left out; what matches only by them
+is listed apart. Translations and free paraphrases are not found: they share no n-grams.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Literal, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean
+from .corpus import note_broken
+from .engine import Engine, Local
+from .features import I64, U64, Batch, Grams
+from .pii import mask
+from .reading import Broken, Lines, Part, blocks, plan, unread
+from .shapes import View, view
+
+CODES = {
+    "eval-leakage": "evaluation items are in the training data",
+}
+
+Match = Literal["verbatim", "normalised", "embedded", "partial", "numbers-changed"]
+KIND_MEANING: dict[Match, str] = {
+    "verbatim": "the same characters",
+    "normalised": "the same text after folding case, width, punctuation and spaces",
+    "embedded": "the item's text inside a longer record",
+    "partial": "most n-grams of the item, with small changes",
+    "numbers-changed": "the same text once numbers are masked",
+}
+LEAK_ACCEPTED = 0.001
+"""Leaked items / items stays below 0.1 percent: runbook 000, `eval-leakage`."""
+MIN_GRAMS = 6
+"""Items with fewer telling n-grams are only matched whole."""
+MIN_MASKED = 16
+"""n-grams an item needs before its number-masked form is evidence."""
+MASKED_THRESHOLD = 0.9
+SHARED_ITEMS = 0.01
+"""An n-gram in more than this share of the items (and more than 3) belongs to their template."""
+STRETCH = 2.0
+"""The matched stretch of a record is at most this many times as long as the item."""
+WIDESPREAD = 20
+"""An item found in at least this many training records is also listed as widespread (a well-known text)."""
+HITS_KEPT = 2000
+"""Matches of one part that are kept with their text; the others are only counted."""
+SHOWN = 8
+BOILERPLATE = re.compile(
+    r"licensed under the apache license|permission is hereby granted, free of charge|all rights reserved|redistribution and use in source"
+    r"|gnu general public license|without warranties or conditions of any kind|lorem ipsum dolor|cookie policy|terms of service"
+    r"|版权所有|未经授权|本作品采用|免责声明", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One evaluation item."""
+
+    file: str
+    line: int
+    text: str
+
+
+@dataclass
+class Table:
+    """The n-grams of all items in one unit, for looking up a record's n-grams."""
+
+    unit: Literal["char", "word"]
+    masked: bool
+    items: I64
+    """Numbers of the items that are judged by these n-grams."""
+    keys: U64
+    """Sorted n-gram hashes."""
+    first: I64
+    """Shape (keys + 1,): the items that hold key k are `owners[first[k]:first[k + 1]]`."""
+    owners: I64
+    size: I64
+    """Shape (all items,): number of telling n-grams, 0 when the item is not judged here."""
+    tokens: I64
+    """Shape (all items,): length in code points."""
+    shared: int = 0
+    """n-grams left out because many items share them."""
+
+    @cached_property
+    def sieve(self) -> NDArray[np.bool_]:
+        """By the top 22 bits of a hash: false means that it is no key."""
+        out = np.zeros(1 << 22, bool)
+        out[(self.keys >> np.uint64(42)).astype(np.int64)] = True
+        return out
+
+    def grams(self, batch: Batch) -> Grams:
+        cut = batch.char_grams if self.unit == "char" else batch.word_grams
+        return cut(mask_numbers=self.masked, positions=True)
+
+    def find(self, hashes: U64) -> tuple[I64, I64]:
+        """(index in `hashes`, index in `keys`) of the hashes that are keys."""
+        maybe = np.flatnonzero(self.sieve.take((hashes >> np.uint64(42)).astype(np.int64)))
+        at = np.searchsorted(self.keys, hashes[maybe])
+        at[at == len(self.keys)] = 0
+        real = self.keys[at] == hashes[maybe] if len(self.keys) else np.zeros(0, bool)
+        return maybe[real], at[real]
+
+
+@dataclass
+class Index:
+    """All evaluation items, ready for lookup; picklable."""
+
+    items: list[Item]
+    tables: list[Table]
+    whole: dict[int, int]
+    """Exact hash of an item's folded text -> item."""
+    short: int = 0
+    """Items that can only be matched whole."""
+    threshold: float = 0.8
+    broken: dict[str, int] = field(default_factory=dict)
+
+
+def build_index(paths: Sequence[Path], threshold: float, field: str | None = None) -> Index:
+    """The evaluation items under `paths`: the prompt of each record, or its text when it has none.
+
+    Raises:
+        TriageError: nothing to read, or no record with text.
+    """
+    items: list[Item] = []
+    broken: Counter[str] = Counter()
+    lines = Lines()
+    for part in plan(paths):
+        count = 0
+        for block in blocks(part):
+            broken[part.name] += len(block.broken)
+            for record in block.records:
+                seen = view(record.value, field)
+                if text := (seen.prompt or seen.text).strip():
+                    items.append(Item(part.name, lines.absolute(part, record.line) if count else record.line, text))
+            count += block.lines
+        lines.add(part, count)
+    if not items:
+        raise TriageError(f"no evaluation item with text in {', '.join(map(str, paths))}; name the field with --field")
+    batch = Batch([i.text for i in items])
+    by_char = batch.unspaced()
+    tables = []
+    for unit, chosen in (("word", ~by_char), ("char", by_char)):
+        if chosen.any():
+            tables += [_table(batch, unit, masked, chosen) for masked in (False, True)]
+    whole = {int(h): n for n, h in reversed(list(enumerate(batch.exact())))}
+    judged = np.sum([t.size >= MIN_GRAMS for t in tables if not t.masked], axis=0)
+    return Index(items, tables, whole, int((judged == 0).sum()), threshold, dict(broken))
+
+
+def _table(batch: Batch, unit: Any, masked: bool, chosen: NDArray[np.bool_]) -> Table:
+    cut = batch.char_grams if unit == "char" else batch.word_grams
+    grams = cut(mask_numbers=masked)
+    owner = np.repeat(np.arange(batch.count), np.diff(grams.starts))
+    order = np.lexsort((owner, grams.hashes))
+    hashes, owner = grams.hashes[order], owner[order]
+    fresh = np.ones(len(hashes), bool)
+    fresh[1:] = (hashes[1:] != hashes[:-1]) | (owner[1:] != owner[:-1])
+    fresh &= chosen[owner]
+    hashes, owner = hashes[fresh], owner[fresh]
+    keys, counts = np.unique(hashes, return_counts=True)
+    telling = counts <= max(3, SHARED_ITEMS * int(chosen.sum()))
+    kept = np.repeat(telling, counts)
+    size = np.bincount(owner[kept], minlength=batch.count)
+    least = MIN_MASKED if masked else MIN_GRAMS
+    size = np.where(size >= least, size, 0)
+    return Table(unit, masked, np.flatnonzero(size), keys[telling],
+                 np.concatenate(([0], np.cumsum(counts[telling]))), owner[kept], size,
+                 np.diff(batch.starts), int((~telling).sum()))
+
+
+@dataclass(frozen=True)
+class Leak:
+    """One training record that holds one evaluation item."""
+
+    item: int
+    line: int
+    """Relative to the part."""
+    byte: int | None
+    kind: Match
+    containment: float
+    """Share of the item's telling n-grams that the stretch holds."""
+    start: int
+    end: int
+    """The stretch, as characters of the record's text."""
+    text: str
+    """The stretch, masked and bounded."""
+    benign: str = ""
+    """Why it is no leak, when it is none."""
+
+
+@dataclass
+class Found:
+    """The leaks of one part."""
+
+    part: int
+    lines: int = 0
+    records: int = 0
+    leaks: list[Leak] = field(default_factory=list)
+    more: int = 0
+    broken: list[Broken] = field(default_factory=list)
+    broken_count: int = 0
+
+
+def search_part(index: Index, chosen_field: str | None, part: Part) -> Found:
+    """All evaluation items in one part of the training data."""
+    out = Found(part.number)
+    for block in blocks(part):
+        note_broken(out, block.broken)
+        for begin in range(0, len(block.records), 64):
+            records = block.records[begin : begin + 64]
+            views = [view(r.value, chosen_field) for r in records]
+            for row, leak in search(index, views):
+                record = records[row]
+                leak = Leak(**{**leak.__dict__, "line": record.line, "byte": record.byte})
+                if len(out.leaks) < HITS_KEPT:
+                    out.leaks.append(leak)
+                else:
+                    out.more += 1
+        out.records += len(block.records)
+        out.lines += block.lines
+    return out
+
+
+def search(index: Index, views: Sequence[View]) -> Iterator[tuple[int, Leak]]:
+    """(row, leak) for every record of a small batch."""
+    texts = [v.text for v in views]
+    found: dict[tuple[int, int], Leak] = {}
+    _match_whole(index, views, texts, found)
+    batch = Batch(texts)
+    for table in index.tables:
+        for row, leak in _match_table(index, table, batch, texts):
+            found.setdefault((row, leak.item), leak)
+    for (row, _), leak in sorted(found.items()):
+        yield row, leak
+
+
+def _match_whole(index: Index, views: Sequence[View], texts: Sequence[str],
+                 found: dict[tuple[int, int], Leak]) -> None:
+    for pieces in ([v.prompt for v in views], texts):
+        for row, key in enumerate(Batch([p.strip() for p in pieces]).exact()):
+            item = index.whole.get(int(key))
+            if item is None or not pieces[row].strip():
+                continue
+            start = texts[row].find(pieces[row].strip())
+            kind: Match = "verbatim" if index.items[item].text in texts[row] else "normalised"
+            found.setdefault((row, item), _leak(index, item, kind, 1.0, texts[row], max(start, 0),
+                                                max(start, 0) + len(pieces[row].strip())))
+
+
+def _leak(index: Index, item: int, kind: Match, share: float, text: str, start: int, end: int) -> Leak:
+    stretch = text[start:end]
+    benign = _benign(index.items[item].text, stretch, kind)
+    return Leak(item, 0, None, kind, round(share, 4), start, end, clean(mask(stretch[:1200]), 300), benign)
+
+
+def _benign(item: str, stretch: str, kind: Match) -> str:
+    """Why a match is no leak: boilerplate, or only the public passage that a question is about."""
+    if len(item) < 400 and BOILERPLATE.search(item) and BOILERPLATE.search(stretch):
+        return "boilerplate"
+    question = item.rstrip().rsplit("\n", 1)[-1]
+    if kind == "partial" and len(question) < 0.5 * len(item):
+        batch = Batch([question, stretch])
+        grams = batch.char_grams() if batch.unspaced()[0] else batch.word_grams()
+        asked = grams.set_of(0)
+        if len(asked) >= 4 and np.isin(asked, grams.of(1)).mean() < 0.2:
+            return "quotation"
+    return ""
+
+
+def _match_table(index: Index, table: Table, batch: Batch, texts: Sequence[str]) -> Iterator[tuple[int, Leak]]:
+    grams = table.grams(batch)
+    at, key = table.find(grams.hashes)
+    if not len(at):
+        return
+    counts = np.diff(table.first)[key]
+    row = np.repeat(np.searchsorted(grams.starts, at, side="right") - 1, counts)
+    slot = np.repeat(table.first[key] - np.concatenate(([0], np.cumsum(counts)))[:-1], counts) + np.arange(counts.sum())
+    item = table.owners[slot]
+    pair = row * len(index.items) + item
+    code = np.unique(pair * len(table.keys) + np.repeat(key, counts))
+    pairs, distinct = np.unique(code // len(table.keys), return_counts=True)
+    need = MASKED_THRESHOLD if table.masked else index.threshold
+    size = table.size[pairs % len(index.items)]
+    for p in pairs[(size > 0) & (distinct >= need * size)].tolist():
+        mine = np.flatnonzero(pair == p)
+        spots = grams.positions[np.repeat(at, counts)[mine]] if grams.positions is not None else np.zeros(0, int)
+        keys = np.repeat(key, counts)[mine]
+        doc, number = divmod(p, len(index.items))
+        share, low, high = _best_stretch(spots, keys, int(table.tokens[number]), int(table.size[number]))
+        if share >= need:
+            base = int(batch.starts[doc])
+            yield doc, _classify(index, number, table.masked, share, texts[doc], low - base, high - base)
+
+
+def _best_stretch(spots: I64, keys: I64, length: int, size: int) -> tuple[float, int, int]:
+    """(containment, first, last position) of the stretch that holds the most different keys."""
+    order = np.argsort(spots, kind="stable")
+    spots, keys = spots[order], keys[order]
+    limit = STRETCH * length + 20
+    held: Counter[int] = Counter()
+    best, low, span = 0, 0, (0, 0)
+    for high in range(len(spots)):
+        held[int(keys[high])] += 1
+        while spots[high] - spots[low] > limit:
+            held[int(keys[low])] -= 1
+            if not held[int(keys[low])]:
+                del held[int(keys[low])]
+            low += 1
+        if len(held) > best:
+            best, span = len(held), (int(spots[low]), int(spots[high]))
+    return best / size, *span
+
+
+def _classify(index: Index, item: int, masked: bool, share: float, text: str, low: int, high: int) -> Leak:
+    wanted = index.items[item].text
+    at = text.find(wanted)
+    if at >= 0:
+        kind: Match = "verbatim" if len(text) <= 1.5 * len(wanted) else "embedded"
+        return _leak(index, item, kind, share, text, at, at + len(wanted))
+    end = min(len(text), max(high + 12, low + min(len(wanted), high - low + 40)))
+    if masked:
+        kind = "numbers-changed"
+    elif share < 0.99:
+        kind = "partial"
+    else:
+        kind = "normalised" if len(text) <= 1.5 * len(wanted) else "embedded"
+    return _leak(index, item, kind, share, text, max(low, 0), end)
+
+
+@dataclass
+class Leaks:
+    """All leaks of a training set."""
+
+    index: Index
+    parts: Sequence[Part]
+    rows: list[tuple[str, int, Leak]]
+    """(training file, absolute line, leak)."""
+    records: int = 0
+    more: int = 0
+    broken: dict[int, list[Broken]] = field(default_factory=dict)
+
+    def counted(self) -> list[tuple[str, int, Leak]]:
+        return [row for row in self.rows if not row[2].benign]
+
+    def items(self) -> dict[int, Leak]:
+        """Leaked item -> its clearest leak."""
+        order = list(KIND_MEANING)
+        out: dict[int, Leak] = {}
+        for _, _, leak in self.counted():
+            if leak.item not in out or order.index(leak.kind) < order.index(out[leak.item].kind):
+                out[leak.item] = leak
+        return out
+
+
+def find_leaks(train: Sequence[Path], against: Sequence[Path], *, threshold: float = 0.8, field: str | None = None,
+               engine: Engine | None = None) -> Leaks:
+    """Evaluation items of `against` in the training data under `train`.
+
+    Raises:
+        TriageError: a path does not exist or holds no data.
+    """
+    index = build_index(against, threshold, field)
+    parts = plan(train)
+    lines, out = Lines(), Leaks(index, parts, [])
+    for part, found in zip(parts, (engine or Local()).map(partial(search_part, index, field), parts), strict=True):
+        lines.add(part, found.lines)
+        out.records += found.records
+        out.more += found.more
+        out.broken[part.number] = found.broken
+        out.rows += [(part.name, lines.absolute(part, leak.line), leak) for leak in found.leaks]
+    return out
+
+
+def leak_pairs(leaks: Leaks, out: TextIO) -> None:
+    """Every match as a JSON line: kind, containment, both places, the stretch and the matched text."""
+    import json
+
+    for file, line, leak in leaks.rows:
+        item = leaks.index.items[leak.item]
+        row = {"kind": f"leak-{leak.kind}", "similarity": leak.containment, "measure": "containment",
+               "a": {"file": item.file, "line": item.line},
+               "b": {"file": file, "line": line, "byte": leak.byte, "start": leak.start, "end": leak.end},
+               "text": leak.text}
+        out.write(json.dumps(row | ({"benign": leak.benign} if leak.benign else {}), ensure_ascii=False) + "\n")
+
+
+def leak_report(leaks: Leaks) -> Report:
+    items = leaks.items()
+    total = len(leaks.index.items)
+    kinds = Counter(leak.kind for leak in items.values())
+    benign = Counter(leak.benign for _, _, leak in leaks.rows if leak.benign)
+    summary = {
+        "leaked": len(items), "leak_rate": len(items) / total, "eval_items": total, "leaked_by_kind": dict(kinds),
+        "leak_threshold": leaks.index.threshold, "leak_unit": "evaluation items; containment of their word 3-grams "
+        "(character 3-5-grams where the script has no spaces) in one stretch of a training record",
+        "leak_denominator": "evaluation items with text", "train_records_with_leak": len(
+            {(f, n) for f, n, _ in leaks.counted()}),
+        "widespread_items": sum(n >= WIDESPREAD for n in Counter(k.item for _, _, k in leaks.rows).values()),
+        "benign_overlap": dict(benign), "eval_items_matched_whole_only": leaks.index.short,
+    }
+    findings = (_finding(leaks, items, kinds, total),) if items else ()
+    return Report("data dedup", findings, (*_checks(leaks, items), *unread(leaks.parts, leaks.broken)), summary)
+
+
+def _finding(leaks: Leaks, items: dict[int, Leak], kinds: Counter[Match], total: int) -> Finding:
+    rate = len(items) / total
+    counts = ", ".join(f"{k} {n}" for k, n in kinds.items())
+    certain = sum(n for k, n in kinds.items() if k != "numbers-changed")
+    severity = Severity.S1 if certain / total >= LEAK_ACCEPTED else Severity.S2
+    evidence = tuple(_evidence(leaks, items))
+    return Finding(
+        "eval-leakage", severity,
+        f"{len(items)} of {total} evaluation items ({rate:.2%}) are in the training data ({counts}); "
+        "the runbook accepts less than 0.1%. Scores on these items measure memory.",
+        f"{total} 条评测样本中有 {len(items)} 条（{rate:.2%}）出现在训练数据中（{counts}）；手册要求低于 0.1%。",
+        evidence, {"leaked": len(items), "items": total, "rate": rate, "by_kind": dict(kinds)})
+
+
+def _evidence(leaks: Leaks, items: Iterable[int]) -> Iterator[Evidence]:
+    left = dict.fromkeys(items)
+    for file, line, leak in leaks.counted():
+        if leak.item in left and len(left):
+            del left[leak.item]
+            item = leaks.index.items[leak.item]
+            yield Evidence(file, line, value=f"{leak.kind} of {item.file}:{item.line}", text=leak.text)
+        if len(left) + SHOWN <= len(leaks.items()):
+            return
+
+
+def _checks(leaks: Leaks, items: dict[int, Leak]) -> Iterator[Check]:
+    shared = sum(t.shared for t in leaks.index.tables if not t.masked)
+    why = (f"{len(leaks.index.items)} evaluation items looked for in {leaks.records} training records; translations and "
+           f"free paraphrases are not visible to n-grams; {leaks.index.short} short items are only matched whole"
+           + (f"; {shared} n-grams that many items share were left out" if shared else ""))
+    yield Check("evaluation items in the training data", "found" if items else "clear", why)
+    for file, count in leaks.index.broken.items():
+        if count:
+            yield Check(f"read {file}", "failed", f"{count} evaluation records could not be read")

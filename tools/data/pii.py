@@ -1,0 +1,242 @@
+"""Personal data and secrets in training data, found by form, checksum and context; values are never shown.
+
+A hit carries its kind and place, never its value: excerpts are masked before they leave this module. The kinds,
+and what is not detected, are in `pii_kinds`. Coarse hints are searched with hyperscan, so that clean text costs
+one pass.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ..findings import Check, Evidence, Finding, Report, Severity, clean
+from .engine import Engine, Local
+from .pii_kinds import CONTEXT, KINDS, Kind
+from .reading import Broken, Lines, Part, blocks, plan, unread
+
+CODES = {
+    "pii-found": "personal data (identity numbers, cards, phones, mail or network addresses) is in the training data",
+    "secrets-found": "an API key, token, password or private key is in the training data",
+}
+
+HITS_KEPT = 50
+"""Places of each part that are kept; the others are only counted."""
+SHOWN = 8
+WINDOW = 40
+"""Characters around a hit in its masked excerpt."""
+WIDE = {0xFF10 + i: str(i) for i in range(10)} | {0xFF20: "@", 0xFF0B: "+", 0xFF38: "X", 0xFF0D: "-"}
+NOT_DETECTED = ("names outside labelled fields, postal addresses, 15-digit Chinese identity numbers, licence plates, "
+                "numbers written as words, images and audio")
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One value, by its place in the text; the value itself is not kept."""
+
+    kind: Kind
+    start: int
+    end: int
+
+
+def find(text: str) -> list[Hit]:
+    """All values in one text, in order, not overlapping (the first kind of the table wins)."""
+    if not text or not (likely := _hinted(text)):
+        return []
+    text = text.translate(WIDE)
+    hits: list[Hit] = []
+    for number in sorted(likely):
+        kind = KINDS[number]
+        for match in kind.pattern.finditer(text):
+            start, end = match.span("v" if "v" in kind.pattern.groupindex else 0)
+            before, after = text[max(0, start - CONTEXT) : start], text[end : end + 8]
+            if kind.valid(match[0] if "v" not in kind.pattern.groupindex else match["v"], before, after) and not any(
+                    start < h.end and h.start < end for h in hits):
+                hits.append(Hit(kind, start, end))
+    company = any(h.kind.kind == "personal" and not h.kind.needs_company for h in hits)
+    return sorted((h for h in hits if company or not h.kind.needs_company), key=lambda h: h.start)
+
+
+def mask(text: str) -> str:
+    """The text with every detected value replaced by `[kind]`."""
+    out, at = [], 0
+    for hit in find(text):
+        out += [text[at : hit.start], f"[{hit.kind.name}]"]
+        at = hit.end
+    return "".join((*out, text[at:])) if out else text
+
+
+def mask_value(value: Any) -> Any:
+    """A record with the strings inside it masked; keys serve as context and stay."""
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, Mapping):
+        return {k: _mask_field(str(k), v) for k, v in value.items()}
+    return [mask_value(v) for v in value] if isinstance(value, list) else value
+
+
+def _mask_field(key: str, value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        masked = mask(f"{key}: {value}")
+        return value if masked.endswith(str(value)) else masked[len(key) + 2 :]
+    return mask(f"{key}: {value}")[len(key) + 2 :] if isinstance(value, str) else mask_value(value)
+
+
+@cache
+def _database() -> Any:
+    """Hyperscan database of the hints, or None where hyperscan cannot run."""
+    try:
+        import hyperscan
+    except ImportError:
+        return None
+    database = hyperscan.Database()
+    flags = hyperscan.HS_FLAG_SINGLEMATCH
+    database.compile(expressions=[k.hint for k in KINDS], ids=list(range(len(KINDS))), elements=len(KINDS),
+                     flags=[flags] * len(KINDS))
+    return database
+
+
+_DIGIT_OR_MARK = re.compile("[0-9@０-９＠]|sk-|hf_|xox|AKIA|ASIA|ey[J]|姓名|联系人|收件人|持卡人|客户|PRIVATE KEY|://")
+
+
+def _hinted(text: str) -> set[int]:
+    """Kinds whose hint is in the text."""
+    if not _DIGIT_OR_MARK.search(text):
+        return set()
+    database = _database()
+    if database is None:
+        return set(range(len(KINDS)))
+    likely: set[int] = set()
+    if not text.isascii():
+        text = text.translate(WIDE)
+    database.scan(text.encode("utf-8", "replace"), match_event_handler=lambda id, *rest: likely.add(id))
+    return likely
+
+
+def record_text(value: Any) -> str:
+    """Every string and long number of a record with its key before it, as context for the detectors."""
+    return value if isinstance(value, str) else "\n".join(_lines(value, ""))
+
+
+def _lines(value: Any, key: str, depth: int = 0) -> Iterator[str]:
+    if isinstance(value, str):
+        yield f"{key}: {value}" if key else value
+    elif isinstance(value, Mapping) and depth < 64:
+        for k, v in value.items():
+            yield from _lines(v, str(k), depth + 1)
+    elif isinstance(value, list) and depth < 64:
+        for v in value:
+            yield from _lines(v, key, depth + 1)
+    elif isinstance(value, int) and value > 10**9:
+        yield f"{key}: {value}"
+
+
+@dataclass
+class Scanned:
+    """What one part holds; no values."""
+
+    part: int
+    lines: int = 0
+    records: int = 0
+    hits: Counter[str] = field(default_factory=Counter)
+    hit_records: Counter[str] = field(default_factory=Counter)
+    """Records with at least one hit, by kind; key `any` for any kind."""
+    places: list[tuple[str, int, int | None, str]] = field(default_factory=list)
+    """(kind, line, byte, masked excerpt) of the first hits."""
+    broken: list[Broken] = field(default_factory=list)
+
+
+def scan_part(part: Part) -> Scanned:
+    """Personal data and secrets in one part."""
+    out = Scanned(part.number)
+    for block in blocks(part):
+        out.broken += [b for b in block.broken if b.ends_file]
+        for record in block.records:
+            out.records += 1
+            if hits := find(text := record_text(record.value)):
+                _note(out, record.line, record.byte, text, hits)
+        out.lines += block.lines
+    return out
+
+
+def _note(out: Scanned, line: int, byte: int | None, text: str, hits: Sequence[Hit]) -> None:
+    out.hits.update(h.kind.name for h in hits)
+    out.hit_records.update({h.kind.name for h in hits} | {"any"})
+    for hit in hits:
+        seen = sum(1 for kind, *_ in out.places if kind == hit.kind.name)
+        if len(out.places) < HITS_KEPT and seen < SHOWN:
+            out.places.append((hit.kind.name, line, byte, excerpt(text, hits, hit)))
+
+
+def excerpt(text: str, hits: Sequence[Hit], hit: Hit) -> str:
+    """The surroundings of one hit, all hits masked; a neighbour that is cut by the window is masked whole."""
+    low, high = max(0, hit.start - WINDOW), min(len(text), hit.end + WINDOW)
+    out, at = [], low
+    for h in hits:
+        if h.end > low and h.start < high:
+            out += [text[at : max(h.start, at)], f"[{h.kind.name}]"]
+            at = h.end
+    return clean("".join((*out, text[at:high])), 160)
+
+
+def pii(paths: Sequence[Path], *, engine: Engine | None = None) -> Report:
+    """Personal data and secrets in all records under `paths`.
+
+    Raises:
+        TriageError: a path does not exist or holds no data.
+    """
+    parts = plan(paths)
+    lines, total = Lines(), Scanned(-1)
+    places: list[tuple[str, Evidence]] = []
+    broken: dict[int, list[Broken]] = {}
+    for part, one in zip(parts, (engine or Local()).map(scan_part, parts), strict=True):
+        lines.add(part, one.lines)
+        total.records += one.records
+        total.hits += one.hits
+        total.hit_records += one.hit_records
+        broken[part.number] = one.broken
+        places += [(kind, Evidence(part.name, lines.absolute(part, line), value=kind, text=text))
+                   for kind, line, _, text in one.places]
+    return pii_report(total, places, unread(parts, broken))
+
+
+def pii_report(total: Scanned, places: list[tuple[str, Evidence]], unreadable: tuple[Check, ...] = ()) -> Report:
+    findings = tuple(_findings(total, places))
+    none = 3 / total.records if total.records else None
+    bound = "" if findings or none is None else (
+        f"; none in {total.records} records: with 95% confidence fewer than {none:.2g} of records like these (3/n)")
+    checks = [Check(name, "found" if any(f.code == code for f in findings) else "clear",
+                    f"{total.records} records scanned for {', '.join(kinds)}{bound}")
+              for name, code, kinds in (("personal data", "pii-found", _names("personal")),
+                                        ("secrets", "secrets-found", _names("secret")))]
+    checks.append(Check("personal data in other forms", "not-applicable", f"not detected: {NOT_DETECTED}"))
+    summary = {"records": total.records, "records_with_hits": total.hit_records["any"],
+               "hits": dict(total.hits), "records_by_kind": {k: n for k, n in total.hit_records.items() if k != "any"},
+               "upper_bound_when_none": none if not total.hits else None}
+    return Report("data pii", findings, (*checks, *unreadable), summary)
+
+
+def _names(kind: str) -> list[str]:
+    return [k.name for k in KINDS if k.kind == kind]
+
+
+def _findings(total: Scanned, places: list[tuple[str, Evidence]]) -> Iterator[Finding]:
+    for code, kind, what, zh in (("pii-found", "personal", "personal data", "个人信息"),
+                                 ("secrets-found", "secret", "secrets", "密钥或口令")):
+        kinds = {k.name: k for k in KINDS if k.kind == kind and total.hits[k.name]}
+        if not kinds:
+            continue
+        counts = ", ".join(f"{name} {total.hits[name]}" for name in kinds)
+        severity = Severity.S1 if any(k.strong for k in kinds.values()) else Severity.S2
+        chosen = [e for name in kinds for n, e in places if n == name][: SHOWN * 2]
+        yield Finding(
+            code, severity,
+            f"{what} in {total.records} records: {counts}. Values are masked in all output; remove or mask them "
+            "before training (`triage data pii --write`).",
+            f"{total.records} 条记录中发现{zh}：{counts}。所有输出均已打码；训练前请清除（`triage data pii --write`）。",
+            tuple(chosen), {"hits": {n: total.hits[n] for n in kinds}, "records": total.records})

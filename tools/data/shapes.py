@@ -1,0 +1,196 @@
+"""What kind of training record a JSON value is, and the text inside it.
+
+Chat, preference, rollout, instruction, prompt-completion, pre-training, tokenised and code-dump records are
+recognised by their field names. A record is never altered; text is only gathered for comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Shape = Literal["chat", "preference", "rollout", "instruction", "prompt-completion", "pretrain", "tokens",
+                "codes", "other"]
+
+CHAT = ("messages", "conversations", "conversation", "dialog", "dialogue", "turns")
+PROMPT = ("prompt", "question", "query", "problem", "instruction", "input", "source", "context", "task")
+RESPONSE = ("response", "completion", "output", "answer", "solution", "target", "canonical_solution",
+            "generated_text", "generation", "prediction", "assistant")
+MANY = ("completions", "responses", "samples", "generations", "outputs", "candidates")
+TEXT = ("text", "content", "raw_content", "body", "code", "document", "caption", "abstract", "article")
+REWARD = ("reward", "rewards", "score", "scores", "advantage", "advantages")
+PAIR = (("chosen", "rejected"), ("preferred", "dispreferred"), ("response_chosen", "response_rejected"),
+        ("answer_chosen", "answer_rejected"), ("positive", "negative"), ("win", "lose"))
+STOP = ("finish_reason", "stop_reason", "finish_reasons")
+ROLES = {"system": "system", "developer": "system", "user": "user", "human": "user", "prompter": "user",
+         "assistant": "assistant", "gpt": "assistant", "bot": "assistant", "chatbot": "assistant",
+         "model": "assistant", "bing": "assistant", "chatgpt": "assistant", "tool": "tool", "function": "tool",
+         "function_call": "tool", "function_response": "tool", "tool_call": "tool", "tool_response": "tool",
+         "observation": "tool", "ipython": "tool"}  # fmt: skip
+OTHER_FIELDS_LIMIT = 64
+"""Deepest nesting that is searched for text."""
+
+
+@dataclass(frozen=True)
+class View:
+    """The texts of one record."""
+
+    shape: Shape
+    prompt: str = ""
+    response: str = ""
+    """The chosen answer of a preference, the only or first answer of a rollout."""
+    system: str = ""
+    rejected: str = ""
+
+    @property
+    def text(self) -> str:
+        """Prompt and response, without the system prompt: that is the same text in every record."""
+        return f"{self.prompt}\n{self.response}" if self.prompt and self.response else self.prompt or self.response
+
+
+def shape_of(value: Any) -> Shape:
+    """The shape of one record, by its field names."""
+    if isinstance(value, str):
+        return "pretrain"
+    if isinstance(value, list):
+        return "chat" if _is_chat(value) else "other"
+    if not isinstance(value, Mapping):
+        return "other"
+    keys = value.keys()
+    tests: tuple[tuple[Shape, bool], ...] = (
+        ("preference", any(a in keys and b in keys for a, b in PAIR)),
+        ("tokens", "input_ids" in keys),
+        ("codes", "codes" in keys or "audio_codes" in keys or "codebook_ids" in keys),
+        ("rollout", _first(value, PROMPT) is not None and _is_rollout(value)),
+        ("chat", any(k in keys for k in CHAT)),
+        ("instruction", "instruction" in keys and (_first(value, RESPONSE) is not None)),
+        ("prompt-completion", _first(value, PROMPT) is not None and _first(value, RESPONSE) is not None),
+        ("pretrain", _first(value, TEXT) is not None),
+        ("prompt-completion", _first(value, PROMPT) is not None),
+    )
+    return next((shape for shape, fits in tests if fits), "other")
+
+
+def _is_rollout(value: Mapping[str, Any]) -> bool:
+    answers = any(isinstance(value.get(k), list) for k in MANY) or _first(value, RESPONSE) is not None
+    return answers and (any(k in value for k in (*REWARD, *STOP)) or any(isinstance(value.get(k), list) for k in MANY))
+
+
+def _is_chat(value: Any) -> bool:
+    return (isinstance(value, list) and bool(value) and isinstance(value[0], Mapping)
+            and (("role" in value[0] and "content" in value[0]) or ("from" in value[0] and "value" in value[0])))
+
+
+def _first(value: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+    return next((n for n in names if n in value and value[n] is not None), None)
+
+
+def view(value: Any, field: str | None = None) -> View:
+    """The texts of one record; `field` names the one field to use instead of recognising the shape."""
+    if field is not None:
+        return View("other", text_of(value.get(field)) if isinstance(value, Mapping) else text_of(value))
+    shape = shape_of(value)
+    if shape == "preference":
+        return _preference(value)
+    if shape == "chat":
+        turns = value if isinstance(value, list) else value[next(k for k in CHAT if k in value)]
+        return _chat(turns)
+    if shape in ("instruction", "prompt-completion", "rollout"):
+        return _prompted(value, shape)
+    if shape == "pretrain" and isinstance(value, Mapping):
+        return View(shape, response=text_of(value[_first(value, TEXT) or "text"]))
+    if isinstance(value, str):
+        return View(shape, response=value)
+    return View(shape, response="\n".join(strings(value)) if shape == "other" else "")
+
+
+def _chat(turns: Any) -> View:
+    """System text, everything up to the last assistant turn, and that turn."""
+    said = list(turns_of(turns))
+    system = "\n".join(t for role, t in said if role == "system")
+    rest = [(role, t) for role, t in said if role != "system"]
+    if rest and rest[-1][0] == "assistant":
+        return View("chat", "\n".join(t for _, t in rest[:-1]), rest[-1][1], system)
+    return View("chat", "\n".join(t for _, t in rest), "", system)
+
+
+def turns_of(turns: Any) -> Iterator[tuple[str, str]]:
+    """(canonical role or the role's own name, text) of each turn."""
+    if isinstance(turns, str):
+        yield "user", turns
+        return
+    for turn in turns if isinstance(turns, list) else []:
+        if isinstance(turn, Mapping):
+            role = str(turn.get("role", turn.get("from", "")))
+            yield ROLES.get(role.lower(), role), text_of(turn.get("content", turn.get("value")))
+        else:
+            yield "", text_of(turn)
+
+
+def _preference(value: Mapping[str, Any]) -> View:
+    better, worse = next((a, b) for a, b in PAIR if a in value and b in value)
+    name = _first(value, PROMPT)
+    chosen, rejected = _answer(value[better]), _answer(value[worse])
+    prompt = _chat_text(value[name]) if name else chosen[0]
+    return View("preference", prompt, chosen[1], text_of(value.get("system")), rejected[1])
+
+
+def _answer(value: Any) -> tuple[str, str]:
+    """(prompt, answer) of one side of a preference: a string or the whole chat."""
+    if not _is_chat(value):
+        return "", text_of(value)
+    seen = _chat(value)
+    return seen.prompt, seen.response
+
+
+def _prompted(value: Mapping[str, Any], shape: Shape) -> View:
+    name = _first(value, PROMPT) or ""
+    prompt = _chat_text(value.get(name))
+    if name == "instruction" and value.get("input"):
+        prompt = f"{prompt}\n{text_of(value['input'])}"
+    answers = responses_of(value)
+    return View(shape, prompt, answers[0] if answers else "", text_of(value.get("system")))
+
+
+def responses_of(value: Mapping[str, Any]) -> list[str]:
+    """All answers of one prompted record."""
+    many = next((k for k in MANY if isinstance(value.get(k), list)), None)
+    if many:
+        return [_answer(v)[1] for v in value[many]]
+    one = _first(value, RESPONSE)
+    if one is None:
+        return []
+    if isinstance(value[one], list) and not _is_chat(value[one]):
+        return [text_of(v) for v in value[one]]
+    return [_answer(value[one])[1]]
+
+
+def _chat_text(value: Any) -> str:
+    return _chat(value).prompt or _chat(value).response if _is_chat(value) else text_of(value)
+
+
+def text_of(value: Any) -> str:
+    """The text in a field: a string, a list of multi-modal pieces, or a nested value's strings."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, (int, float, bool)):
+        return str(value)
+    if isinstance(value, Mapping) and isinstance(value.get("text"), str):
+        return value["text"]
+    return "\n".join(strings(value))
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Every string inside a value, at most `OTHER_FIELDS_LIMIT` levels deep."""
+    stack: list[tuple[Any, int]] = [(value, 0)]
+    while stack:
+        item, depth = stack.pop()
+        if isinstance(item, str):
+            yield item
+        elif depth < OTHER_FIELDS_LIMIT and isinstance(item, Mapping):
+            stack += [(v, depth + 1) for v in reversed(list(item.values()))]
+        elif depth < OTHER_FIELDS_LIMIT and isinstance(item, list):
+            stack += [(v, depth + 1) for v in reversed(item)]
