@@ -25,8 +25,8 @@ WRAPPED_LINES = 5
 """Lines within which the cause follows the message that wraps it (`BackendCompilerFailed: ... raised:`)."""
 
 ALIVE = re.compile(
-    rb"exits successfully|'train_runtime'|\"train_runtime\"|[Tt]raining (is )?(complete|done|finished)|[Ff]inished [Tt]raining"
-    rb"|Application startup complete|Avg prompt throughput|HTTP/1\.1\" 200"
+    rb"exits successfully|'train_runtime'|\"train_runtime\"|[Tt]raining (is )?(complete|done|finished)"
+    rb"|[Ff]inished [Tt]raining|Application startup complete|Avg prompt throughput|HTTP/1\.1\" 200"
 )
 """The run ended well, or a server answers."""
 
@@ -53,9 +53,10 @@ class Timeline:
                 return sum(at > line for at in self.lines.get(name, ())) >= PROGRESS_STEPS
         return False
 
-    def restarts(self, line: int) -> bool:
-        """Whether a later attempt begins in the same file."""
-        return any(first > line for _, first, _ in self.attempts) and any(last < line for _, _, last in self.attempts)
+    def resumes(self, line: int) -> bool:
+        """Whether steps are logged later in the file: a later attempt, or the first step of the run."""
+        later = [name for name, first, _ in self.attempts if first > line]
+        return any(len((self.lines or {}).get(name, ())) >= PROGRESS_STEPS for name in later)
 
 
 def timelines(series: Iterable[Series]) -> dict[str, Timeline]:
@@ -99,9 +100,7 @@ def judge(found: Mapping[str, Mapping[int, Hits]], lives: Mapping[str, Timeline]
     """
     events = {file: _events(file, hits, lives.get(file, Timeline())) for file, hits in found.items()}
     causes = {file: _first_cause(file_events) for file, file_events in events.items()}
-    findings = [
-        _finding(event, _follows(event, causes)) for file_events in events.values() for event in file_events
-    ]
+    findings = [_finding(event, _follows(event, causes)) for file_events in events.values() for event in file_events]
     return sorted(_joined(findings), key=lambda f: f.severity)
 
 
@@ -125,12 +124,12 @@ def _kept(hits: Hits) -> list[Hit]:
 
 
 def _graded(file: str, hit: Hit, hits: Hits, life: Timeline) -> _Event:
-    """The hit with its severity in this run: a note when the run goes on, S2 when only a later attempt does."""
+    """The hit with its severity in this run: a note when the attempt goes on, S2 when steps come later."""
     severity = hit.signature.severity
     if life.survives(hit.line):
         return _Event(file, hit, hits, Severity.S3, "the run goes on after it")
-    if life.restarts(hit.line) and severity < Severity.S2:
-        return _Event(file, hit, hits, Severity.S2, "a later attempt in the same file goes on")
+    if life.resumes(hit.line) and severity < Severity.S2:
+        return _Event(file, hit, hits, Severity.S2, "steps are logged later in the same file")
     return _Event(file, hit, hits, severity)
 
 
@@ -150,7 +149,9 @@ def _follows(event: _Event, causes: Mapping[str, _Event | None]) -> _Event | Non
         if 0 < gap <= CASCADE_LINES or wraps:
             return first
     if event.hit.signature.role == "echo" and (first is None or first.code == event.code):
-        others = [c for c in causes.values() if c is not None and c.hit.signature.role == "cause" and c.file != event.file]
+        others = [
+            c for c in causes.values() if c is not None and c.hit.signature.role == "cause" and c.file != event.file
+        ]
         return others[0] if others else None
     return None
 

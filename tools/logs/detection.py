@@ -17,7 +17,8 @@ from ..series import Series, SeriesTable
 S0, S1, S2, S3 = Severity.S0, Severity.S1, Severity.S2, Severity.S3
 
 WARMUP_STEPS = 20
-"""Steps in which transients are tolerated. Source: field notes, "early transients up to 36 in the first 20 steps"."""
+"""Steps in which transients are tolerated. Source: field notes, "early transients up to 36 in the first 20
+steps"."""
 
 WINDOW = 50
 """Points of history that form a rolling baseline. Own judgement."""
@@ -191,6 +192,15 @@ def head_tail(values: np.ndarray, share: float = 0.1, least: int = 3) -> tuple[f
     """Medians of the first and the last `share` of the values (at least `least` points each)."""
     k = min(len(values), max(least, int(len(values) * share)))
     return float(np.median(values[:k])), float(np.median(values[-k:]))
+
+
+def start_end(values: np.ndarray) -> tuple[float, float]:
+    """Medians of the first five values (a quarter of a short series) and of the last tenth.
+
+    A collapse early in a long run is missed when the start is taken as a share of the run.
+    """
+    k = min(5, max(1, len(values) // 4))
+    return float(np.median(values[:k])), head_tail(values)[1]
 
 
 def rolling(values: np.ndarray, window: int = WINDOW, most: int = 20_000) -> tuple[np.ndarray, np.ndarray]:

@@ -1,7 +1,7 @@
 """The list of series detectors, and the one function that runs them all.
 
-Importing a family module registers its detectors; each judges the run against its own history. Text of the log is
-not looked at here (see `signatures`).
+Importing a family module registers its detectors; each judges the run against its own history. Text of the
+log is not looked at here (see `signatures`).
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ def _run(one: Detector, tracks: Sequence[Track]) -> tuple[list[Finding], Check]:
 
 
 def _merge(found: Iterable[Finding]) -> list[Finding]:
-    """One finding for each code and event: the same event in a second file or rank becomes evidence of the first."""
+    """One finding for each code and event: the same event in a second file or rank becomes evidence of the
+    first."""
     groups: dict[tuple[str, object, object], list[Finding]] = {}
     for one in sorted(found, key=lambda f: (f.severity, f.data.get("step_is") != "step", _order(f)[1])):
         attempt = str(one.data.get("attempt", ""))
@@ -99,7 +100,8 @@ def healthy(table: SeriesTable, findings: Sequence[Finding]) -> Finding | None:
                 "run-healthy",
                 Severity.S3,
                 [(series, i), (series, 0)],
-                f"Nothing wrong in {len(series)} points of {series.key}: {series.values[0]:.4g} at {where(series, 0)}, "
+                f"Nothing wrong in {len(series)} points of {series.key}: {series.values[0]:.4g} at "
+                f"{where(series, 0)}, "
                 f"{series.values[i]:.4g} at {where(series, i)}.",
                 f"{series.key} 的 {len(series)} 个点没有问题：{where_zh(series, 0)} {series.values[0]:.4g}，"
                 f"{where_zh(series, i)} {series.values[i]:.4g}。",

@@ -43,7 +43,8 @@ class BadSpan:
     """Index of the last finite point before `first`."""
     count: int
     kind: Literal["persistent", "long", "transient", "leading"]
-    """`persistent`: to the end of the log; `long`: survived after many points; `leading`: only at the start."""
+    """`persistent`: to the end of the log; `long`: survived after many points; `leading`: only at the
+    start."""
 
 
 def bad_span(series: Series) -> BadSpan | None:
@@ -137,17 +138,28 @@ def grad_norm_nonfinite(track: Track) -> Iterator[Finding]:
     """NaN or infinity in the gradient norm.
 
     S0 to the end of the log, unless the loss goes on falling normally (S2: the printed norm is wrong, or the
-    scaler skips those steps). Survived values are S3: fp16 prints them for every skipped step (field notes).
+    scaler skips those steps) or the log ends at this one value next to a normal loss (S2). Survived values
+    are S3: fp16 prints them for every skipped step (field notes).
     """
     for series in track.series:
         span = bad_span(series) if series.metric == "grad_norm" else None
         if span:
             severity = S3
             if span.kind == "persistent":
-                severity = S2 if _loss_still_learns(track, int(series.steps[span.first])) else S0
+                severity = S2 if _norm_alone(track, series, span) else S0
             elif span.kind == "long":
                 severity = S2
             yield _nonfinite("grad-norm-nonfinite", severity, series, span)
+
+
+def _norm_alone(track: Track, norm: Series, span: BadSpan) -> bool:
+    """Whether only the norm is bad: the loss goes on falling, or the log ends at the first bad norm."""
+    step = int(norm.steps[span.first])
+    loss = track.get("loss")
+    if span.first == len(norm) - 1 and len(norm) >= 3 and loss is not None:
+        later = loss.values[loss.steps >= step]
+        return bool(np.isfinite(later).all() and (later != 0).all())
+    return _loss_still_learns(track, step)
 
 
 def _loss_still_learns(track: Track, step: int) -> bool:
@@ -181,7 +193,8 @@ def loss_hidden_nan(track: Track) -> Iterator[Finding]:
     """A NaN that the logged loss hides.
 
     Hugging Face prints `loss 0.0` next to `grad_norm nan`; its NaN filter (`logging_nan_inf_filter`) replaces
-    a NaN loss by an average (field notes). A loss of 0.0 with a finite norm is normal in GRPO and stays silent.
+    a NaN loss by an average (field notes). A loss of 0.0 with a finite norm is normal in GRPO and stays
+    silent.
     """
     loss, norm = track.get("loss"), track.get("grad_norm")
     if loss is None:
@@ -256,8 +269,9 @@ def precursor(track: Track) -> Iterator[Finding]:
     """What grad_norm did in the `WINDOW` points before a failure.
 
     A climb over tens of steps speaks for the learning rate, a flat norm for the batch (contradictions X-01).
-    Climb: Kendall z > 3 and last values at least twice the first; flat: the last point within 3x of the median
-    and at most 50 steps between points. A rise of one to four points says neither. Numbers: own judgement.
+    Climb: Kendall z > 3 and last values at least twice the first; flat: the last point within 3x of the
+    median and at most 50 steps between points. A rise of one to four points says neither. Numbers: own
+    judgement.
     """
     failed, norm = failure(track), track.get("grad_norm")
     if failed is None or norm is None:
@@ -292,7 +306,8 @@ def precursor(track: Track) -> Iterator[Finding]:
             "nonfinite-without-precursor",
             S2,
             [(series, span.first), end],
-            f"{norm.key} is flat (median {median:.3g}, last {values[-1]:.3g}) up to {int(before.steps[index[-1]])}, "
+            f"{norm.key} is flat (median {median:.3g}, last {values[-1]:.3g}) up to "
+            f"{int(before.steps[index[-1]])}, "
             f"then {series.key} is {series.values[span.first]} at {where(series, span.first)}: no warning.",
             f"{norm.key} 一直平稳（中位数 {median:.3g}，最后 {values[-1]:.3g}），随后 {series.key} 在"
             f"{where_zh(series, span.first)}直接变为 {series.values[span.first]}：没有前兆。",
@@ -305,8 +320,8 @@ def precursor(track: Track) -> Iterator[Finding]:
 def onset_near_peak_lr(track: Track) -> Iterator[Finding]:
     """The failure starts with the learning rate near its peak, at or soon after the end of warm-up.
 
-    Needs a visible warm-up (first rate below 0.9 of the peak); with a constant rate every step is "at the peak".
-    Window: up to twice the warm-up length (own judgement after contradictions X-01).
+    Needs a visible warm-up (first rate below 0.9 of the peak); with a constant rate every step is "at the
+    peak". Window: up to twice the warm-up length (own judgement after contradictions X-01).
     """
     failed, rate = failure(track), track.get("learning_rate")
     if failed is None or rate is None:

@@ -1,6 +1,8 @@
-"""Detectors of speed, memory and ranks: throughput, step time, utilisation, stragglers, ranks and steps that stop.
+"""Detectors of speed, memory and ranks: throughput, step time, utilisation, stragglers, ranks and steps that
+stop.
 
-Speed is judged against the run's own earlier speed; absolute limits of the runbooks lack a model size (U-11, U-12).
+Speed is judged against the run's own earlier speed; absolute limits of the runbooks lack a model size (U-11,
+U-12).
 """
 
 from __future__ import annotations
@@ -44,10 +46,11 @@ def _speed(track: Track) -> tuple[Series, np.ndarray] | None:
 
 @detector("throughput-drop", "the speed falls below the run's own level and stays there", SPEEDS)
 def throughput_drop(track: Track) -> Iterator[Finding]:
-    """The speed stays below its earlier median to the end: S1 from half, S2 from 25%, S3 from 4% and far beyond noise.
+    """The speed stays below its earlier median to the end: S1 from half, S2 from 25%, S3 from 4% and far
+    beyond noise.
 
-    RL steps lengthen with the responses, so there a drop is S3. Source: tr11-176B chronicle (149 to 141 TFLOPs, no
-    noise); the other numbers are own judgement.
+    RL steps lengthen with the responses, so there a drop is S3. Source: tr11-176B chronicle (149 to 141
+    TFLOPs, no noise); the other numbers are own judgement.
     """
     speed = _speed(track)
     if speed is None or len(speed[1]) < 5:
@@ -67,9 +70,11 @@ def throughput_drop(track: Track) -> Iterator[Finding]:
         "throughput-drop",
         severity,
         [(series, start), (series, n - 1)],
-        f"Speed falls by {drop:.1%} from {where(series, start)} and stays low ({series.key}: {series.values[start - 1]:.4g} "
+        f"Speed falls by {drop:.1%} from {where(series, start)} and stays low ({series.key}: "
+        f"{series.values[start - 1]:.4g} "
         f"before, {series.values[-1]:.4g} at the end).",
-        f"自{where_zh(series, start)}起速度下降 {drop:.1%} 且未恢复（{series.key}：之前 {series.values[start - 1]:.4g}，"
+        f"自{where_zh(series, start)}起速度下降 {drop:.1%} 且未恢复（{series.key}：之前 "
+        f"{series.values[start - 1]:.4g}，"
         f"结束时 {series.values[-1]:.4g}）。",
         drop=drop,
         baseline=level if series.metric != "step_time" else 1 / level,
@@ -89,16 +94,19 @@ def throughput_low(track: Track) -> Iterator[Finding]:
             "throughput-low",
             S3,
             [(points, len(points) - 1)],
-            f"{points.key} is {level:.1%} in the median; the runbook's 50% is for a 7B model on 64 H100 (assumed: dense "
+            f"{points.key} is {level:.1%} in the median; the runbook's 50% is for a 7B model on 64 H100 "
+            f"(assumed: dense "
             "peak, recompute not counted).",
-            f"{points.key} 中位数为 {level:.1%}；runbook 的 50% 针对 64 张 H100 上的 7B 模型（假定为稠密峰值，不计重算）。",
+            f"{points.key} 中位数为 {level:.1%}；runbook 的 50% 针对 64 张 H100 上的 7B 模型（假定为稠密峰值，"
+            f"不计重算）。",
             mfu=level,
         )
 
 
 @detector("step-time-jitter", "single steps take far longer than the others", ["step_time"])
 def step_time_jitter(track: Track) -> Iterator[Finding]:
-    """At least 5% of the steps take over twice the median (evaluation and saving explain rarer ones). Own judgement."""
+    """At least 5% of the steps take over twice the median (evaluation and saving explain rarer ones). Own
+    judgement."""
     series = track.get("step_time")
     if series is None or len(finite(series)) < 40 or track.is_rl:
         return
@@ -111,7 +119,8 @@ def step_time_jitter(track: Track) -> Iterator[Finding]:
             "step-time-jitter",
             S3,
             [(points, i)],
-            f"{slow.mean():.0%} of the steps take over twice the median {level:.3g} s, the longest {points.values[i]:.3g} s.",
+            f"{slow.mean():.0%} of the steps take over twice the median {level:.3g} s, the longest "
+            f"{points.values[i]:.3g} s.",
             f"{slow.mean():.0%} 的步耗时超过中位数 {level:.3g} 秒的两倍，最长 {points.values[i]:.3g} 秒。",
             share=float(slow.mean()),
             baseline=level,
@@ -140,7 +149,8 @@ def gpu_utilization_low(track: Track) -> Iterator[Finding]:
 
 @detector("gpu-memory-growth", "GPU memory grows without levelling off", ["gpu_memory"])
 def gpu_memory_growth(track: Track) -> Iterator[Finding]:
-    """Memory grows by 20% over at least 30 points, and by 5% within the last half: a leak. Numbers: own judgement.
+    """Memory grows by 20% over at least 30 points, and by 5% within the last half: a leak. Numbers: own
+    judgement.
 
     A peak counter climbs early and then stays flat: silent. Source of the symptom: runbook 003.
     """
@@ -190,8 +200,8 @@ def moe_load_imbalance(track: Track) -> Iterator[Finding]:
 def steps_skipped(track: Track) -> Iterator[Finding]:
     """Steps are still being skipped in the last half: over 10% of them.
 
-    Megatron logs the skips since the last line, DeepSpeed the sum so far; the start-up search of fp16 is tolerated by
-    looking at the last half only. Number: own judgement.
+    Megatron logs the skips since the last line, DeepSpeed the sum so far; the start-up search of fp16 is
+    tolerated by looking at the last half only. Number: own judgement.
     """
     series = track.get("skipped_steps")
     if series is None or len(finite(series)) < 20:
@@ -200,8 +210,8 @@ def steps_skipped(track: Track) -> Iterator[Finding]:
     half = len(points) // 2
     steps = max(1, int(points.steps[-1] - points.steps[half]))
     late = points.values[half:]
-    total = bool((np.diff(points.values) >= 0).all())
-    skipped = float(late[-1] - late[0]) if total else float(late.sum())
+    each = "iterations" in points.key
+    skipped = float(late.sum()) if each else float(late.max() - points.values[:half].max())
     if skipped / steps > 0.1 and skipped >= 5:
         yield finding(
             "steps-skipped",
@@ -216,7 +226,8 @@ def steps_skipped(track: Track) -> Iterator[Finding]:
 
 @run_detector("straggler", "one rank is slower than the others", ["step_time"])
 def straggler(tracks: Sequence[Track]) -> Iterator[Finding]:
-    """One rank's median step time is 1.3 times the median of all ranks, at least 10 points each. Own judgement."""
+    """One rank's median step time is 1.3 times the median of all ranks, at least 10 points each. Own
+    judgement."""
     times = [(t, finite(s)) for t in tracks if t.rank is not None and (s := t.get("step_time")) is not None]
     times = [(t, s) for t, s in times if len(s) >= 10]
     if len({t.rank for t, _ in times}) < 3:

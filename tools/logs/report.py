@@ -49,9 +49,11 @@ def scan(run: Run, grad_clip: float | None = None) -> Report:
     lives = timelines(table)
     texts, text_checks = _scan_texts(run, lives)
     matched = judge({name: t.hits for name, t in texts.items()}, {n: t.life for n, t in texts.items()})
-    findings = [*found, *matched, *_hangs(texts, lives, matched)]
+    findings: list[Finding] = [*found, *matched, *_hangs(texts, lives, matched)]
     fine = healthy(table, findings)
-    findings = sorted([*findings, *([fine] if fine else [])], key=lambda f: f.severity)
+    if fine is not None:
+        findings.append(fine)
+    findings.sort(key=lambda f: f.severity)
     return Report(
         "scan",
         tuple(findings),
@@ -110,11 +112,9 @@ class _Watch:
 
     def _look(self, chunk: Chunk) -> None:
         data, number = chunk.data, chunk.first_line
-        last = None
-        for last in ALIVE.finditer(data):
-            pass
-        if last is not None:
-            self.alive = number + data.count(b"\n", 0, last.start())
+        signs = [match.start() for match in ALIVE.finditer(data)]
+        if signs:
+            self.alive = number + data.count(b"\n", 0, signs[-1])
         spot = data.rfind(b'  File "')
         if spot >= 0:
             line = number + data.count(b"\n", 0, spot)
@@ -184,8 +184,8 @@ def _hangs(texts: dict[str, _Text], lives: dict[str, Timeline], matched: Sequenc
         yield Finding(
             "hang-no-progress",
             Severity.S1,
-            f"{name}:{last_line}: no step is logged in the last {minutes:.0f} minutes of the log; before, one came every "
-            f"{interval:.0f} s.",
+            f"{name}:{last_line}: no step is logged in the last {minutes:.0f} minutes of the log; before, one came "
+            f"every {interval:.0f} s.",
             f"{name}:{last_line}：日志最后 {minutes:.0f} 分钟没有任何步；此前每 {interval:.0f} 秒一步。",
             (Evidence(name, last_line, text=clean("last metric line")),),
             {"silent_seconds": end - last, "interval_seconds": interval},

@@ -1,7 +1,8 @@
 """Detectors for reinforcement learning and preference training: KL, entropy, reward, response length.
 
-Good runs break textbook limits (entropy 0.05 to 0.4, clipped gradients), so levels are judged against the run's own
-start. Where a runbook gives a limit without a definition, the definition assumed is printed (contradictions U-xx).
+Good runs break textbook limits (entropy 0.05 to 0.4, clipped gradients), so levels are judged against the
+run's own start. Where a runbook gives a limit without a definition, the definition assumed is printed
+(contradictions U-xx).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from .detection import (
     mann_kendall,
     noise,
     onset,
+    start_end,
     where,
     where_zh,
 )
@@ -68,16 +70,17 @@ def _level(
 def kl_above_range(track: Track) -> Iterator[Finding]:
     """KL ends above 1.0 after growing: S1 from ten times its early level, S2 from three, S3 without growth.
 
-    Limits 0.01..0.5 healthy, above 1.0 failed: runbook 000 (DPO). Definition assumed (U-01): mean per-token KL to the
-    reference, nats. A sum over the sequence exceeds 1.0 trivially, so a log that starts above 1.0 is S3 at most.
+    Limits 0.01..0.5 healthy, above 1.0 failed: runbook 000 (DPO). Definition assumed (U-01): mean per-token
+    KL to the reference, nats. A sum over the sequence exceeds 1.0 trivially, so a log that starts above 1.0
+    is S2 at most.
     """
     points = _points(track, "kl")
     if points is None:
         return
-    first, last = head_tail(points.values, 0.15)
+    first, last = start_end(points.values)
     if last > 1.0:
         grown = last / max(first, 0.01)
-        severity = S3 if first > 1.0 or grown < 3 else (S1 if grown >= 10 else S2)
+        severity = S3 if grown < 3 else (S1 if grown >= 10 and first <= 1.0 else S2)
         i = _changed(points, -np.inf, max(0.5, 3 * max(first, 0.0)))
         yield _level(
             "kl-above-range",
@@ -113,15 +116,15 @@ def kl_above_range(track: Track) -> Iterator[Finding]:
 def entropy_collapse(track: Track) -> Iterator[Finding]:
     """Entropy ends below a fifth of its start and below 0.03 nats (S1), or below a quarter and 0.1 (S2).
 
-    Runbook 000 asks for more than 0.5; good runs live at 0.05 to 0.4 (field notes), so the trend decides and a low
-    start is no collapse. Definition assumed (U-02): mean per-token entropy in nats over response tokens. It can rise
-    before it falls, so the onset is the first point that leaves the band for good. A rise to three times the start
-    and by more than one nat is an explosion. Numbers: own judgement.
+    Runbook 000 asks for more than 0.5; good runs live at 0.05 to 0.4 (field notes), so the trend decides and
+    a low start is no collapse. Definition assumed (U-02): mean per-token entropy in nats over response
+    tokens. It can rise before it falls, so the onset is the first point that leaves the band for good. A
+    rise to three times the start and by more than one nat is an explosion. Numbers: own judgement.
     """
     points = _points(track, "entropy")
     if points is None or not track.is_rl:
         return
-    first, last = head_tail(points.values, 0.1)
+    first, last = start_end(points.values)
     if first <= 0:
         return
     noted = "assumed: mean per-token entropy in nats"
@@ -149,7 +152,7 @@ def _reward_falls(track: Track) -> bool:
     points = _points(track, "reward", 8)
     if points is None:
         return False
-    first, last = head_tail(points.values, 0.15)
+    first, last = start_end(points.values)
     return first - last > max(4 * noise(points.values), 0.1 * abs(first))
 
 
@@ -160,7 +163,8 @@ def _reward_falls(track: Track) -> bool:
     reward_flat="the reward never moves",
 )
 def reward_decline(track: Track) -> Iterator[Finding]:
-    """The reward ends below its start by four deviations and a quarter of its size (S1), or far below its best (S2).
+    """The reward ends below its start by four deviations and a quarter of its size (S1; a tenth is S2), or
+    far below its best (S2).
 
     A reward without any trend over 100 points is S3, one that is exactly constant S2. Numbers: own judgement.
     """
@@ -168,13 +172,15 @@ def reward_decline(track: Track) -> Iterator[Finding]:
     if points is None:
         return
     values = points.values
-    first, last = head_tail(values, 0.15)
+    first, last = start_end(values)
     spread = noise(values)
     size = max(abs(first), float(np.median(np.abs(values))), 1e-6)
     fall = first - last
-    if fall > max(4 * spread, 0.25 * size) and mann_kendall(values)[0] < -0.2:
+    tail = values[-max(3, len(values) // 5) :]
+    if fall > max(4 * spread, 0.1 * size) and (tail < first - 0.5 * fall).mean() > 0.9:
         i = _changed(points, first - 0.5 * fall)
-        yield _level("reward-decline", S1, points, i, first, last, "it ends below its start", "低于起点")
+        severity = S1 if fall > 0.25 * size else S2
+        yield _level("reward-decline", severity, points, i, first, last, "it ends below its start", "低于起点")
         return
     k = max(3, len(values) // 10)
     smooth = np.convolve(values, np.ones(k) / k, "valid")
@@ -195,8 +201,8 @@ def reward_decline(track: Track) -> Iterator[Finding]:
 def reward_up_quality_down(track: Track) -> Iterator[Finding]:
     """Reward trends up while accuracy, held-out reward or held-out accuracy trends down (Kendall z beyond 3).
 
-    Source: runbook 000 (reward hacking: "reward rises, quality falls"). A quality metric must be logged; that the
-    response length moves too is not enough. Threshold: own judgement.
+    Source: runbook 000 (reward hacking: "reward rises, quality falls"). A quality metric must be logged;
+    that the response length moves too is not enough. Threshold: own judgement.
     """
     reward = _points(track, "reward")
     if reward is None or mann_kendall(reward.values)[1] < 3:
@@ -232,13 +238,13 @@ def reward_up_quality_down(track: Track) -> Iterator[Finding]:
 def response_length(track: Track) -> Iterator[Finding]:
     """Mean length ends below a tenth of its start (S1) or below 0.3 while the reward does not rise (S2).
 
-    Growth above 30% is named by runbook 000 for DPO, but reasoning runs lengthen as they learn, so it is S3, and S2
-    from threefold without a rising reward. Numbers beyond 30%: own judgement.
+    Growth above 30% is named by runbook 000 for DPO, but reasoning runs lengthen as they learn, so it is S3,
+    and S2 from threefold without a rising reward. Numbers beyond 30%: own judgement.
     """
     points = _points(track, "response_length", 8)
     if points is None:
         return
-    first, last = head_tail(points.values, 0.1)
+    first, last = start_end(points.values)
     if first <= 0:
         return
     reward = _points(track, "reward", 8)
@@ -260,11 +266,12 @@ def response_length(track: Track) -> Iterator[Finding]:
 
 @detector("response-truncated", "many responses are cut at the length limit", ["completions_clipped_ratio"])
 def response_truncated(track: Track) -> Iterator[Finding]:
-    """The share of responses cut at the limit ends above 50% (S2) or above 20% (S3). Numbers: own judgement."""
+    """The share of responses cut at the limit ends above 50% (S2) or above 20% (S3). Numbers: own
+    judgement."""
     points = _points(track, "completions_clipped_ratio", 5)
     if points is None:
         return
-    first, last = head_tail(points.values, 0.1)
+    first, last = start_end(points.values)
     if last > 0.2:
         i = _changed(points, -np.inf, 0.2)
         yield _level(
@@ -274,7 +281,9 @@ def response_truncated(track: Track) -> Iterator[Finding]:
 
 
 @detector(
-    "zero-advantage-groups", "most groups have equal rewards: no learning signal", ["frac_reward_zero_std", "reward_std"]
+    "zero-advantage-groups",
+    "most groups have equal rewards: no learning signal",
+    ["frac_reward_zero_std", "reward_std"],
 )
 def zero_advantage_groups(track: Track) -> Iterator[Finding]:
     """Over 80% of the groups (or all, by a reward spread of 0) without spread at the end.
@@ -285,7 +294,9 @@ def zero_advantage_groups(track: Track) -> Iterator[Finding]:
     share = _points(track, "frac_reward_zero_std", 5)
     spread = _points(track, "reward_std", 5)
     reward = _points(track, "reward", 5)
-    solved = reward is not None and head_tail(reward.values)[1] >= head_tail(reward.values)[0] + 2 * noise(reward.values)
+    solved = reward is not None and head_tail(reward.values)[1] >= head_tail(reward.values)[0] + 2 * noise(
+        reward.values
+    )
     severity = S3 if solved else S2
     if share is not None:
         first, last = head_tail(share.values, 0.2)
@@ -309,13 +320,13 @@ def zero_advantage_groups(track: Track) -> Iterator[Finding]:
 def chosen_reward_falling(track: Track) -> Iterator[Finding]:
     """The DPO reward of chosen answers ends below zero and falls with a trend, though the margin may grow.
 
-    Common in DPO (the rejected one falls faster), hence S3; S2 below -5, where the chosen text itself has become
-    unlikely. Numbers: own judgement.
+    Common in DPO (the rejected one falls faster), hence S3; S2 below -5, where the chosen text itself has
+    become unlikely. Numbers: own judgement.
     """
     points = _points(track, "reward_chosen")
     if points is None:
         return
-    first, last = head_tail(points.values, 0.1)
+    first, last = start_end(points.values)
     if last < min(0.0, first - 0.1) and mann_kendall(points.values)[1] < -3:
         i = _changed(points, first - 0.5 * (first - last))
         yield _level(
@@ -326,7 +337,8 @@ def chosen_reward_falling(track: Track) -> Iterator[Finding]:
 
 @detector("logprob-mismatch", "rollout engine and trainer disagree about token probabilities", ["logprob_diff"])
 def logprob_mismatch(track: Track) -> Iterator[Finding]:
-    """The mean difference ends above 0.05 (S2) or has grown fivefold to above 0.02 (S2). Numbers: own judgement."""
+    """The mean difference ends above 0.05 (S2) or has grown fivefold to above 0.02 (S2). Numbers: own
+    judgement."""
     points = _points(track, "logprob_diff", 5)
     if points is None:
         return
@@ -343,8 +355,9 @@ def logprob_mismatch(track: Track) -> Iterator[Finding]:
 def rl_instability(track: Track) -> Iterator[Finding]:
     """A gradient spike (ten times the median so far) followed within ten points by a lasting break.
 
-    A break is a reward fallen below its start, an entropy below a fifth or above threefold, or a length below 0.3 of
-    the start. One of them with the spike is enough; without a spike it is the other detector's finding. Own judgement.
+    A break is a reward fallen below its start, an entropy below a fifth or above threefold, or a length
+    below 0.3 of the start. One of them with the spike is enough; without a spike it is the other detector's
+    finding. Own judgement.
     """
     norm = _points(track, "grad_norm", 8)
     if norm is None or not track.is_rl:
@@ -353,14 +366,17 @@ def rl_instability(track: Track) -> Iterator[Finding]:
     spikes = [i for i in range(5, len(values)) if values[i] >= 10 * max(float(np.median(values[:i][-50:])), 1e-9)]
     if not spikes:
         return
-    broken = [code for code, test in _BREAKS.items() if (i := test(track)) and abs(i - int(norm.steps[spikes[0]])) <= 10]
+    broken = [
+        code for code, test in _BREAKS.items() if (i := test(track)) and abs(i - int(norm.steps[spikes[0]])) <= 10
+    ]
     if broken:
         i = spikes[0]
         yield finding(
             "rl-instability",
             S1,
             [(norm, i)],
-            f"{norm.key} jumps to {values[i]:.4g} at {where(norm, i)} and {', '.join(broken)} break(s) for good "
+            f"{norm.key} jumps to {values[i]:.4g} at {where(norm, i)} and {', '.join(broken)} break(s) for "
+            f"good "
             "at the same time: the policy collapses.",
             f"{norm.key} 在{where_zh(norm, i)}跳到 {values[i]:.4g}，同时 {'、'.join(broken)} 一去不返：策略崩溃。",
             broken=broken,
@@ -375,7 +391,7 @@ def _break_of(metric: str, low: float, high: float):
         points = _points(track, metric, 8)
         if points is None:
             return None
-        first, _ = head_tail(points.values, 0.1)
+        first, _ = start_end(points.values)
         values = points.values
         start = onset((values < low * first) | (values > high * first)) if first > 0 else None
         return None if start is None or start < 3 else int(points.steps[start])
@@ -383,8 +399,18 @@ def _break_of(metric: str, low: float, high: float):
     return test
 
 
+def _reward_break(track: Track) -> int | None:
+    """The step from which the reward stays below its start by six deviations and half its size."""
+    points = _points(track, "reward", 8)
+    if points is None:
+        return None
+    first, _ = start_end(points.values)
+    start = onset(points.values < first - max(6 * noise(points.values), 0.5 * abs(first)))
+    return None if start is None or start < 3 else int(points.steps[start])
+
+
 _BREAKS = {
     "entropy": _break_of("entropy", 0.2, 3.0),
     "response_length": _break_of("response_length", 0.3, np.inf),
-    "reward": _break_of("reward", 0.3, np.inf),
+    "reward": _reward_break,
 }

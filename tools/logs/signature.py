@@ -13,7 +13,8 @@ S0, S1, S2, S3 = Severity.S0, Severity.S1, Severity.S2, Severity.S3
 
 @dataclass(frozen=True)
 class Signature:
-    """A row of the table. `pattern` is understood by `re` and by hyperscan: no look-around, no back-references."""
+    """A row of the table. `pattern` is understood by `re` and by hyperscan: no look-around, no
+    back-references."""
 
     code: str
     severity: Severity

@@ -25,16 +25,20 @@ PROOFS = 2_000
 AROUND = 600
 """Bytes on either side of a candidate that count as its line when the line is longer."""
 SMALL = 256 << 10
-"""Bytes up to which compiling the hyperscan database (0.35 s for this table) costs more than plain `re` (1.3 us a byte)."""
+"""Bytes up to which compiling the hyperscan database (0.35 s for this table) costs more than plain
+`re` (1.3 us a byte)."""
 
 SOURCE_CODE = re.compile(
-    r"^\s*(?:#(?!\d)|//|/\*|\*\s|raise\b|except\b|if\b|elif\b|else\b|return\b|assert\b|print\(|def |class |import |from \S+ import"
-    r"|with |try:|for |while |self\.|logg(?:er|ing)\.|warnings\.|echo |export |parser\.|\"\"\"|'''|>>> |[-+]{3} |@@|\w+\s*=\s)"
+    r"^\s*(?:#(?!\d)|//|/\*|\*\s|raise\b|except\b|if\b|elif\b|else\b|return\b|assert\b|print\(|def |class |import "
+    r"|from \S+ import|with |try:|for |while |self\.|logg(?:er|ing)\.|warnings\.|echo |export |parser\."
+    r"|\"\"\"|'''|>>> |[-+]{3} |@@|\w+\s*=\s)"
 )
 """Program text: tracebacks and some trainers print it, and it talks about failures that did not happen."""
 QUOTED = re.compile(r"""^\s*(?:[\[{]\s*)*["'](?!level|severity)[^"']{0,60}["']?\s*[:,]|^\s*["']""")
 """A record of data (a model's answer, a prompt) that quotes an error."""
-TALK = re.compile(r"(?i)\bif you (?:see|get|encounter|run into|hit)\b|\bto avoid\b|\bfor example\b|\be\.g\.|^\s*\[Error\]")
+TALK = re.compile(
+    r"(?i)\bif you (?:see|get|encounter|run into|hit)\b|\bto avoid\b|\bfor example\b|\be\.g\.|^\s*\[Error\]"
+)
 """Advice and answers that mention an error."""
 
 
@@ -101,9 +105,10 @@ def prove(row: int, line: str, number: int = 0, commented: bool = False) -> Hit 
     if commented:
         text = text.removeprefix("#").lstrip()
     signature = TABLE[row]
-    if not _compiled(signature.pattern).search(text) or SOURCE_CODE.match(text) or QUOTED.match(text):
+    match = _compiled(signature.pattern).search(text)
+    if match is None or SOURCE_CODE.match(text) or QUOTED.match(text):
         return None
-    if TALK.search(text) or (signature.must_not and _compiled(signature.must_not).search(text)):
+    if TALK.search(text[: match.start() + 1]) or (signature.must_not and _compiled(signature.must_not).search(text)):
         return None
     return Hit(row, number, rank, text)
 

@@ -1,5 +1,8 @@
 """Error signatures of memory, disks, the GPU and its libraries."""
 
+# One pattern or example per line, however long.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 from .signature import S0, S1, S2, Signature
@@ -32,7 +35,7 @@ ROWS = (
             "AUTOTUNE OutOfMemoryError: out of resource: shared memory, Required: 147456",
             "set PYTORCH_CUDA_ALLOC_CONF to avoid CUDA out of memory",
         ),
-        must_not=r"to avoid|in case of|out of resource|autotun|will retry|retrying",
+        must_not=r"out of resource|(?i:autotun)|will retry|retrying",
     ),
     Signature(
         "host-oom", S0,

@@ -1,5 +1,8 @@
 """Error signatures of packages, arguments, data, tokenizers, checkpoints, and of exceptions that no other row names."""
 
+# One pattern or example per line, however long.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 from .signature import S0, S1, S2, Signature

@@ -1,6 +1,7 @@
 """Detectors of jumps: loss spikes and divergence, gradient-norm spikes, clip rate, the fp16 loss scale.
 
-Every jump is measured against the run's own rolling history. One outlier that recovers at once is never serious.
+Every jump is measured against the run's own rolling history. One outlier that recovers at once is never
+serious.
 """
 
 from __future__ import annotations
@@ -84,8 +85,20 @@ def jumps(values: np.ndarray, sigmas: float = 6.0, relative: float = 0.15) -> It
         yield Jump(int(i), int(peak), int(stop), float(medians[i]), float(sigmas_at[i]), values)
 
 
+def _known_needed(points: Series, jump: Jump) -> int:
+    """Points of history needed before a jump counts.
+
+    Ten (early transients of sparse logs), but one in a log that begins in the middle of a run, and three
+    when the values never come back.
+    """
+    if jump.open and jump.width >= 3:
+        return 3
+    interval = np.median(np.diff(points.steps)) if len(points) > 1 else 1
+    return 10 if points.steps[0] <= WARMUP_STEPS + 2 * interval else 1
+
+
 def _worst(found: list[Jump]) -> Jump | None:
-    return max(found, key=lambda j: (j.height * min(j.width, 3)), default=None)
+    return max(found, key=lambda j: j.height * min(j.width, 3), default=None)
 
 
 def _is_serious(jump: Jump, known: int) -> bool:
@@ -95,6 +108,10 @@ def _is_serious(jump: Jump, known: int) -> bool:
     (field notes). The numbers are own judgement.
     """
     low, high = LANGUAGE_LOSS
+    medians, _ = rolling(jump.values[: jump.start + 1])
+    usual = jump.values[10 : jump.start] - medians[10 : jump.start]
+    if len(usual) >= 20 and jump.height < 1.5 * np.percentile(usual, 99):
+        return False
     needed = max(1.0, 0.5 * jump.baseline) if known >= 10 else max(2.0, 0.6 * jump.baseline)
     return low <= jump.baseline <= high and jump.height >= max(needed, 8 * jump.spread)
 
@@ -109,21 +126,24 @@ def loss_spike(track: Track) -> Iterator[Finding]:
     """A jump of the loss above the run's own history, or a level that never comes back down.
 
     S1 only when the jump is big and several deviations and lasts (three points, or to the end of the log)
-    or the loss scale or the gradient norm jumps with it and it lasts two; a jump that recovers is S3, S2 if wide.
-    The first `WARMUP_STEPS` steps are tolerated. Policy losses of RL are not judged: they have no level.
+    or the loss scale or the gradient norm jumps with it and it lasts two; a jump that recovers is S3, S2 if
+    wide. The first `WARMUP_STEPS` steps are tolerated. Policy losses of RL are not judged: they have no
+    level.
     """
     loss = track.get("loss")
     if loss is None or track.is_rl:
         return
     points = settled(loss)
-    found = [j for j in jumps(points.values) if j.start >= 1]
+    found = [j for j in jumps(points.values) if j.start >= _known_needed(points, j)]
     jump = _worst(found)
     if jump is None:
         yield from _slow_divergence(points)
         return
     company = _company(track, points, jump)
     lasting = jump.width >= 3 or (jump.open and jump.width >= 2)
-    serious = _is_serious(jump, jump.start) and (lasting or (company and (jump.width >= 2 or jump.open)))
+    doubles = jump.height >= jump.baseline
+    sticks = lasting or (bool(company) and doubles and (jump.width >= 2 or jump.open))
+    serious = _is_serious(jump, jump.start) and sticks
     stays = jump.open and jump.width >= 2
     fell_short = _level_after(points.values, jump)
     if serious or (_is_serious(jump, jump.start) and fell_short):
@@ -144,7 +164,7 @@ def _level_after(values: np.ndarray, jump: Jump) -> bool:
 
 
 def _company(track: Track, loss: Series, jump: Jump) -> str:
-    """The metric that jumps with the loss: grad_norm up fivefold, or the loss scale down to half or less."""
+    """The metric that jumps with the loss: grad_norm up fivefold, or the loss scale down to a quarter."""
     begin = int(loss.steps[max(0, jump.start - 1)])
     end = int(loss.steps[min(len(loss) - 1, jump.start + 2)])
     norm, scale = track.get("grad_norm"), track.get("loss_scale")
@@ -157,7 +177,7 @@ def _company(track: Track, loss: Series, jump: Jump) -> str:
     if scale is not None:
         before = scale.values[scale.steps <= begin][-3:]
         during = scale.values[(scale.steps > begin) & (scale.steps <= end)]
-        if len(before) and len(during) and during.min() <= before.max() / 2:
+        if len(before) and len(during) and during.min() <= before.min() / 4:
             return "loss_scale"
     return ""
 
@@ -170,11 +190,13 @@ def _spike(code: str, severity: Severity, points: Series, jump: Jump, company: s
     if code == "loss-divergence":
         last = float(np.median(points.values[-3:]))
         message = (
-            f"{points.key} leaves its level ({jump.baseline:.4g}) at {where(points, i)} and does not come back: "
+            f"{points.key} leaves its level ({jump.baseline:.4g}) at {where(points, i)} and does not come "
+            f"back: "
             f"it ends at {last:.4g}, the best before was {best:.4g}."
         )
         zh = (
-            f"{points.key} 在{where_zh(points, i)}离开原水平（{jump.baseline:.4g}）且没有回来：结束时为 {last:.4g}，"
+            f"{points.key} 在{where_zh(points, i)}离开原水平（{jump.baseline:.4g}）且没有回来：结束时为 "
+            f"{last:.4g}，"
             f"此前最好为 {best:.4g}。"
         )
     else:
@@ -185,7 +207,8 @@ def _spike(code: str, severity: Severity, points: Series, jump: Jump, company: s
             f"{ends}{with_it}."
         )
         zh = (
-            f"{points.key} 在{where_zh(points, i)}从 {jump.baseline:.4g} 跳到 {points.values[k]:.4g}，{ends_zh}{with_zh}。"
+            f"{points.key} 在{where_zh(points, i)}从 {jump.baseline:.4g} 跳到 {points.values[k]:.4g}，"
+            f"{ends_zh}{with_zh}。"
         )
     return finding(
         code,
@@ -228,9 +251,11 @@ def _slow_divergence(points: Series) -> Iterator[Finding]:
         "loss-divergence",
         severity,
         [(points, i), (points, len(values) - 1)],
-        f"{points.key} rises from its best level {level:.4g} (near {where(points, int(at[best]))}) to {last:.4g} "
+        f"{points.key} rises from its best level {level:.4g} (near {where(points, int(at[best]))}) to "
+        f"{last:.4g} "
         f"at the end, without a single jump.",
-        f"{points.key} 从最好水平 {level:.4g}（{where_zh(points, int(at[best]))}附近）一路升到结束时的 {last:.4g}，没有单次跳变。",
+        f"{points.key} 从最好水平 {level:.4g}（{where_zh(points, int(at[best]))}附近）一路升到结束时的 "
+        f"{last:.4g}，没有单次跳变。",
         baseline=level,
         last=last,
         factor=last / level,
@@ -245,15 +270,16 @@ def _sample(n: int, k: int) -> np.ndarray:
 
 @detector("grad-norm-spike", "the gradient norm jumps far above its recent history", ["grad_norm"])
 def grad_norm_spike(track: Track) -> Iterator[Finding]:
-    """One gradient norm ten times the rolling median (S2 if it lasts or is 30x, else S3). Never serious alone.
+    """One gradient norm ten times the rolling median (S3; S2 from three of them). Never serious alone.
 
-    Good runs have such steps (field notes). Megatron multiplies the norm by the fp16 loss scale, so the factor is
-    taken against the run's own median; a norm of 0.000 throughout means "not computed" and is skipped.
+    Good runs have such steps (field notes); RL has no warm-up transient, so its first steps count. Megatron
+    multiplies the norm by the fp16 loss scale, so the factor is taken against the run's own median; a norm
+    of 0.000 throughout means "not computed" and is skipped.
     """
     norm = track.get("grad_norm")
     if norm is None or not np.any(norm.values):
         return
-    series = finite(norm) if track.is_rl and len(norm) <= 4 * WARMUP_STEPS else settled(norm)
+    series = finite(norm) if track.is_rl else settled(norm)
     values = series.values
     if len(values) < 6:
         return
@@ -268,9 +294,10 @@ def grad_norm_spike(track: Track) -> Iterator[Finding]:
     factor = float(values[top] / medians[top])
     yield finding(
         "grad-norm-spike",
-        S2 if factor >= 30 or len(hits) >= 3 else S3,
+        S2 if len(hits) >= 3 else S3,
         [(series, i)] + ([(series, top)] if top != i else []),
-        f"{series.key} is {values[i]:.4g} at {where(series, i)}, {values[i] / medians[i]:.0f} times its rolling "
+        f"{series.key} is {values[i]:.4g} at {where(series, i)}, {values[i] / medians[i]:.0f} times its "
+        f"rolling "
         f"median ({medians[i]:.3g}); {len(hits)} such point(s), the largest {factor:.0f} times.",
         f"{series.key} 在{where_zh(series, i)}为 {values[i]:.4g}，是滚动中位数（{medians[i]:.3g}）的 "
         f"{values[i] / medians[i]:.0f} 倍；共 {len(hits)} 处，最大 {factor:.0f} 倍。",
@@ -284,8 +311,8 @@ def grad_norm_spike(track: Track) -> Iterator[Finding]:
 def clip_rate_high(track: Track) -> Iterator[Finding]:
     """The share of steps whose gradient norm exceeds the clip value, against the run's own early share.
 
-    Runbook 002 calls more than 1% too many, but its healthy norm (0.5 to 5) exceeds its clip value (1.0), so the
-    three numbers are reported together (contradictions I-01, U-13). S2 only when share and norm grow.
+    Runbook 002 calls more than 1% too many, but its healthy norm (0.5 to 5) exceeds its clip value (1.0), so
+    the three numbers are reported together (contradictions I-01, U-13). S2 only when share and norm grow.
     """
     norm, clip = track.get("grad_norm"), track.grad_clip
     if norm is None or not clip or clip <= 0:
@@ -309,7 +336,8 @@ def clip_rate_high(track: Track) -> Iterator[Finding]:
         f"{points.key} exceeds the clip value {clip:g} on {rate:.0%} of the steps after warm-up "
         f"({early:.0%} in the first quarter, {late:.0%} in the last; median norm {early_norm:.3g} then "
         f"{late_norm:.3g}). Assumed: the logged norm is the one before clipping.",
-        f"warmup 之后 {points.key} 有 {rate:.0%} 的步超过裁剪值 {clip:g}（前四分之一 {early:.0%}，后四分之一 {late:.0%}；"
+        f"warmup 之后 {points.key} 有 {rate:.0%} 的步超过裁剪值 {clip:g}（前四分之一 {early:.0%}，后四分之一 "
+        f"{late:.0%}；"
         f"范数中位数 {early_norm:.3g} → {late_norm:.3g}）。假定记录的是裁剪前的范数。",
         clip=clip,
         rate=rate,
@@ -326,10 +354,11 @@ def clip_rate_high(track: Track) -> Iterator[Finding]:
     loss_scale_drop="the fp16 loss scale drops several halvings in a row",
 )
 def loss_scale_collapse(track: Track) -> Iterator[Finding]:
-    """The dynamic loss scale ends at its floor (1 or less) or 2^10 below its settled level without recovery.
+    """The dynamic loss scale ends at its floor (1 or less) or 2^10 below its settled level and under 32.
 
     The search at the start (from 2^16 or 2^32 down) and single overflows are normal: a clean run shows over a
-    hundred OVERFLOW lines (field notes). A constant 1.0 is bf16. Source: runbook 001 C.2; numbers own judgement.
+    hundred OVERFLOW lines (field notes). A constant 1.0 is bf16. Source: runbook 001 C.2; numbers own
+    judgement.
     """
     scale = track.get("loss_scale")
     if scale is None:
@@ -338,16 +367,27 @@ def loss_scale_collapse(track: Track) -> Iterator[Finding]:
     values = points.values
     if len(values) < 2 or values.max() < 16:
         return
-    drops = np.flatnonzero(np.diff(np.log2(np.maximum(values, 1e-9))) <= -3)
-    for i in drops[:1] + 1:
-        if points.steps[i] > WARMUP_STEPS:
-            yield _scale("loss-scale-drop", S2, points, int(i), float(values[i - 1]))
+    changes = np.diff(np.log2(np.maximum(values, 1e-9)))
+    ready = _search_end(changes)
+    drops = np.flatnonzero(changes <= -3)
+    for i in drops[drops >= ready][:1] + 1:
+        yield _scale("loss-scale-drop", S2, points, int(i), float(values[i - 1]))
     settled_level = float(np.median(values[: max(3, len(values) // 2)]))
     floor = values <= 1.0
-    low = values <= settled_level / 1024
+    low = (values <= settled_level / 1024) & (values < 32)
     start = onset(floor) if floor[-1] else onset(low)
     if start is not None and 1 <= start <= len(values) - 3:
         yield _scale("loss-scale-collapse", S1, points, start, settled_level)
+
+
+def _search_end(changes: np.ndarray) -> int:
+    """Index at which the search for a first scale is over: it rose, or held for five points."""
+    held = 0
+    for i, change in enumerate(changes):
+        held = held + 1 if change == 0 else 0
+        if change > 0 or held >= 5:
+            return i
+    return len(changes)
 
 
 def _scale(code: str, severity: Severity, points: Series, i: int, before: float) -> Finding:
@@ -357,7 +397,8 @@ def _scale(code: str, severity: Severity, points: Series, i: int, before: float)
         [(points, i), (points, len(points) - 1)],
         f"{points.key} falls from {before:g} to {points.values[i]:g} at {where(points, i)} and ends at "
         f"{points.values[-1]:g}.",
-        f"{points.key} 在{where_zh(points, i)}从 {before:g} 降到 {points.values[i]:g}，结束时为 {points.values[-1]:g}。",
+        f"{points.key} 在{where_zh(points, i)}从 {before:g} 降到 {points.values[i]:g}，结束时为 "
+        f"{points.values[-1]:g}。",
         baseline=before,
         last=float(points.values[-1]),
         halvings=float(np.log2(before / max(points.values[-1], 1e-9))),

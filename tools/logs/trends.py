@@ -1,4 +1,5 @@
-"""Detectors of slow behaviour of the loss and the learning rate: plateau, oscillation, evaluation drift, resumes.
+"""Detectors of slow behaviour of the loss and the learning rate: plateau, oscillation, evaluation drift,
+resumes.
 
 These are judgements about shape. They are S2 or S3: a person decides, a number is attached.
 """
@@ -6,6 +7,7 @@ These are judgements about shape. They are S2 or S3: a person decides, a number 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -47,7 +49,8 @@ def _supervised_loss(track: Track, least: int) -> Series | None:
     loss_slow="the loss falls, but very slowly",
 )
 def loss_plateau(track: Track) -> Iterator[Finding]:
-    """The loss moves by less than 2% over at least 100 points (S2 below 0.5% without a trend).
+    """The loss moves by less than 2% over at least 100 points (S2 below 0.5% without a trend,
+    in a log that begins with the run: a resumed part may be flat).
 
     A flat end of a long run is convergence and stays silent: the whole run is judged. Source: runbook 001 C.2
     and 002 §2 name the symptom without a number; the numbers are own judgement.
@@ -66,9 +69,10 @@ def loss_plateau(track: Track) -> Iterator[Finding]:
     code = "loss-plateau" if flat or z > -2 else "loss-slow"
     yield finding(
         code,
-        S2 if flat else S3,
+        S2 if flat and points.steps[0] <= 0.05 * points.steps[-1] else S3,
         [(points, 0), (points, len(points) - 1)],
-        f"{points.key} goes from {first:.4g} to {last:.4g} over {len(points)} points ({gain:+.1%} gain, trend z {z:.1f}).",
+        f"{points.key} goes from {first:.4g} to {last:.4g} over {len(points)} points ({gain:+.1%} gain, "
+        f"trend z {z:.1f}).",
         f"{points.key} 在 {len(points)} 个点里从 {first:.4g} 到 {last:.4g}（改善 {gain:+.1%}，趋势 z {z:.1f}）。",
         gain=gain,
         baseline=first,
@@ -79,9 +83,11 @@ def loss_plateau(track: Track) -> Iterator[Finding]:
 
 @detector("loss-oscillation", "the loss swings widely without a downward trend", ["loss"])
 def loss_oscillation(track: Track) -> Iterator[Finding]:
-    """The swing of the second half is a quarter of the level, twice that of the first half, and nothing is gained.
+    """The swing of the second half is a quarter of the level, twice that of the first half, and nothing is
+    gained.
 
-    Source of the symptom: runbook 001 C.2, 002 §2 ("violently up and down after warm-up"); numbers own judgement.
+    Source of the symptom: runbook 001 C.2, 002 §2 ("violently up and down after warm-up"); numbers own
+    judgement.
     """
     points = _supervised_loss(track, 60)
     if points is None:
@@ -97,9 +103,11 @@ def loss_oscillation(track: Track) -> Iterator[Finding]:
         "loss-oscillation",
         S2,
         [(points, half), (points, half + int(np.argmax(late)))],
-        f"{points.key} swings by {swing_late:.3g} around {level:.3g} in the second half ({swing_early:.3g} in the "
+        f"{points.key} swings by {swing_late:.3g} around {level:.3g} in the second half ({swing_early:.3g} "
+        f"in the "
         f"first) and does not fall (trend z {z:.1f}).",
-        f"{points.key} 后半程在 {level:.3g} 附近摆动 {swing_late:.3g}（前半程 {swing_early:.3g}），且没有下降（趋势 z {z:.1f}）。",
+        f"{points.key} 后半程在 {level:.3g} 附近摆动 {swing_late:.3g}（前半程 {swing_early:.3g}），"
+        f"且没有下降（趋势 z {z:.1f}）。",
         baseline=swing_early,
         swing=swing_late,
         level=level,
@@ -108,9 +116,9 @@ def loss_oscillation(track: Track) -> Iterator[Finding]:
 
 
 def _trend(values: np.ndarray) -> np.ndarray:
-    """The straight line through the values, (n,)."""
-    t = np.arange(len(values))
-    return np.polyval(np.polyfit(t, values, 1), t)
+    """The cubic through the values, (n,): it follows the bend of a normal loss curve."""
+    t = np.linspace(-1, 1, len(values))
+    return np.polyval(np.polyfit(t, values, 3), t)
 
 
 @detector("loss-jitter-benign", "the loss is noisy but falls: normal behaviour", ["loss"])
@@ -132,9 +140,11 @@ def loss_jitter_benign(track: Track) -> Iterator[Finding]:
         "loss-jitter-benign",
         S3,
         [(points, len(points) - 1)],
-        f"{points.key} is noisy ({spread:.2g} per point, {spread / level:.0%} of its level) but its moving average "
+        f"{points.key} is noisy ({spread:.2g} per point, {spread / level:.0%} of its level) but its moving "
+        f"average "
         f"falls from {first:.4g} to {last:.4g}: normal jitter.",
-        f"{points.key} 有噪声（每点 {spread:.2g}，约为水平的 {spread / level:.0%}），但滑动平均从 {first:.4g} 降到 {last:.4g}：属正常抖动。",
+        f"{points.key} 有噪声（每点 {spread:.2g}，约为水平的 {spread / level:.0%}），但滑动平均从 "
+        f"{first:.4g} 降到 {last:.4g}：属正常抖动。",
         robust_sigma=spread,
         baseline=level,
         tau=tau,
@@ -153,8 +163,9 @@ def _smooth(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def eval_loss_rising(track: Track) -> Iterator[Finding]:
     """At least three evaluations in a row above the best, each above the last, by more than the noise.
 
-    A rise of less than 0.5% is ignored. S2 at any size: the best checkpoint is the earlier one. Source: runbook 001
-    C.4 (over-fitting); numbers own judgement.
+    The noise is that of second differences, which a falling curve does not inflate. A rise below 0.5% is
+    ignored. S2 at any size: the best checkpoint is the earlier one. Source: runbook 001 C.4 (over-fitting);
+    numbers own judgement.
     """
     evaluation = track.get("eval_loss")
     if evaluation is None:
@@ -168,15 +179,17 @@ def eval_loss_rising(track: Track) -> Iterator[Finding]:
     rise = float(after[-1] - after[0])
     if len(after) < 4 or rise < 0.005 * abs(after[0]) or (np.diff(after) > 0).mean() < 0.75:
         return
-    if rise < 3 * noise(values[: best + 1]) and best >= 3:
+    if rise < 3 * noise(np.diff(values)) / np.sqrt(3):
         return
     yield finding(
         "eval-loss-rising",
         S2,
         [(points, best + 1), (points, best), (points, len(values) - 1)],
-        f"{points.key} rises from its best {values[best]:.4g} at {where(points, best)} to {values[-1]:.4g} over "
+        f"{points.key} rises from its best {values[best]:.4g} at {where(points, best)} to {values[-1]:.4g} "
+        f"over "
         f"{len(after) - 1} evaluations.",
-        f"{points.key} 从{where_zh(points, best)}的最好值 {values[best]:.4g} 连续 {len(after) - 1} 次评测升到 {values[-1]:.4g}。",
+        f"{points.key} 从{where_zh(points, best)}的最好值 {values[best]:.4g} 连续 {len(after) - 1} "
+        f"次评测升到 {values[-1]:.4g}。",
         best_step=int(points.steps[best]),
         baseline=float(values[best]),
         last=float(values[-1]),
@@ -195,7 +208,8 @@ def _train_trend(track: Track, step: int) -> dict[str, float]:
 def loss_below_train(track: Track) -> Iterator[Finding]:
     """Evaluation below training loss by 15% at four evaluations of five: a suspicion of leakage to be tested.
 
-    Dropout, averaging over a window and an easier mix look the same (contradictions X-22), hence S3, S2 from 40%.
+    Dropout, averaging over a window and an easier mix look the same (contradictions X-22), hence S3, S2 from
+    40%.
     """
     evaluation, loss = track.get("eval_loss"), track.get("loss")
     if evaluation is None or loss is None or track.is_rl:
@@ -215,9 +229,11 @@ def loss_below_train(track: Track) -> Iterator[Finding]:
         "loss-below-train",
         S2 if gap >= 0.4 else S3,
         [(checks, len(checks) - 1), (train, len(train) - 1)],
-        f"{checks.key} is {gap:.0%} below the training loss at {share:.0%} of {len(gaps)} evaluations; test the overlap "
+        f"{checks.key} is {gap:.0%} below the training loss at {share:.0%} of {len(gaps)} evaluations; test "
+        f"the overlap "
         "of both sets before concluding (dropout or an easier mix gives the same picture).",
-        f"{len(gaps)} 次评测中有 {share:.0%} 的 {checks.key} 低于训练 loss，中位差 {gap:.0%}；先检查两者数据重合再下结论（dropout 或更容易的数据也会如此）。",
+        f"{len(gaps)} 次评测中有 {share:.0%} 的 {checks.key} 低于训练 loss，中位差 {gap:.0%}；"
+        f"先检查两者数据重合再下结论（dropout 或更容易的数据也会如此）。",
         gap=gap,
         evaluations=len(gaps),
     )
@@ -225,10 +241,11 @@ def loss_below_train(track: Track) -> Iterator[Finding]:
 
 @detector("loss-abnormal-at-start", "the first losses are far above what random guessing gives", ["loss"])
 def loss_abnormal_at_start(track: Track) -> Iterator[Finding]:
-    """The first three losses are all above 14, when ln of the largest vocabularies is 12.5 (contradictions X-01).
+    """The first three losses are all above 14, when ln of the largest vocabularies is 12.5 (contradictions
+    X-01).
 
-    Only for a log that begins with the run (step at most 20) and a loss that later has token level (below 14).
-    Known gap: a loss summed over accumulation steps looks the same.
+    Only for a log that begins with the run (step at most 20) and a loss that later has token level (below
+    14). Known gap: a loss summed over accumulation steps looks the same.
     """
     loss = track.get("loss")
     if loss is None or track.is_rl:
@@ -240,9 +257,11 @@ def loss_abnormal_at_start(track: Track) -> Iterator[Finding]:
         "loss-abnormal-at-start",
         S2,
         [(points, 0)],
-        f"{points.key} starts at {points.values[0]:.4g}; random guessing over 262,144 tokens gives 12.5 (assumed: mean "
+        f"{points.key} starts at {points.values[0]:.4g}; random guessing over 262,144 tokens gives 12.5 "
+        f"(assumed: mean "
         "cross entropy per token, in nats).",
-        f"{points.key} 起始为 {points.values[0]:.4g}；在 262,144 个 token 上随机猜测为 12.5（假定为每 token 平均交叉熵，单位 nat）。",
+        f"{points.key} 起始为 {points.values[0]:.4g}；在 262,144 个 token 上随机猜测为 12.5（假定为每 token "
+        f"平均交叉熵，单位 nat）。",
         baseline=12.5,
         value=float(points.values[0]),
     )
@@ -255,7 +274,7 @@ def loss_jump_on_resume(tracks: Sequence[Track]) -> Iterator[Finding]:
     Only attempts that start after step 50 and near the end of the one before. Numbers: own judgement.
     """
     losses = [s for t in tracks if not t.is_rl and (s := t.get("loss")) is not None and s.step_is == "step"]
-    for before, after in zip(losses, losses[1:], strict=False):
+    for before, after in pairwise(losses):
         old, new = finite(before), finite(after)
         if before.attempt == after.attempt or len(old) < 10 or len(new) < 5 or new.steps[0] <= 50:
             continue
@@ -268,9 +287,11 @@ def loss_jump_on_resume(tracks: Sequence[Track]) -> Iterator[Finding]:
                 "loss-jump-on-resume",
                 S2,
                 [(new, 0), (old, len(old) - 1)],
-                f"After the restart at {where(new, 0)} {new.key} is {level_new:.4g}; it was {level:.4g} before: state "
+                f"After the restart at {where(new, 0)} {new.key} is {level_new:.4g}; it was {level:.4g} "
+                f"before: state "
                 "that was not restored (optimizer, scheduler, data order)?",
-                f"{where_zh(new, 0)}重启后 {new.key} 为 {level_new:.4g}，之前为 {level:.4g}：可能有状态未恢复（优化器、调度器、数据顺序）。",
+                f"{where_zh(new, 0)}重启后 {new.key} 为 {level_new:.4g}，之前为 {level:.4g}："
+                f"可能有状态未恢复（优化器、调度器、数据顺序）。",
                 baseline=level,
                 value=level_new,
             )
@@ -283,7 +304,8 @@ def loss_jump_on_resume(tracks: Sequence[Track]) -> Iterator[Finding]:
     lr_at_floor="the learning rate stays at its minimum for the last part of the run",
 )
 def learning_rate_zero(track: Track) -> Iterator[Finding]:
-    """The learning rate is 0 for all of the log (S1 if the loss is flat too) or sits at its floor for a third of it.
+    """The learning rate is 0 for all of the log (S1 if the loss is flat too) or sits at its floor for a
+    third of it.
 
     A rate printed with few digits also reads 0: when the loss still falls, nothing is said. Own judgement.
     """
@@ -317,9 +339,11 @@ def learning_rate_zero(track: Track) -> Iterator[Finding]:
             "lr-at-floor",
             S3,
             [(points, i), (points, len(values) - 1)],
-            f"{points.key} is at its floor ({floor:.3g}, peak {peak:.3g}) from {where(points, i)}, the last {share:.0%} "
+            f"{points.key} is at its floor ({floor:.3g}, peak {peak:.3g}) from {where(points, i)}, the last "
+            f"{share:.0%} "
             "of the run: is the schedule shorter than the training?",
-            f"{points.key} 自{where_zh(points, i)}起处于最低值（{floor:.3g}，峰值 {peak:.3g}），占最后 {share:.0%}：调度是否短于训练？",
+            f"{points.key} 自{where_zh(points, i)}起处于最低值（{floor:.3g}，峰值 {peak:.3g}），占最后 "
+            f"{share:.0%}：调度是否短于训练？",
             peak=peak,
             floor=floor,
             share=share,
@@ -353,7 +377,8 @@ def metrics_not_logged(track: Track) -> Iterator[Finding]:
 
 @detector("codebook-collapse", "the codebook entropy falls far below its start", ["codebook_entropy"])
 def codebook_collapse(track: Track) -> Iterator[Finding]:
-    """The entropy of codebook use ends below half of its early level. Source: runbook 001 C.5; number own judgement."""
+    """The entropy of codebook use ends below half of its early level. Source: runbook 001 C.5; number own
+    judgement."""
     series = track.get("codebook_entropy")
     if series is None or len(finite(series)) < 10:
         return
