@@ -64,9 +64,9 @@ def tracks_of(table: SeriesTable, grad_clip: float | None = None) -> list[Track]
 
 def distinct(series: Series) -> Series:
     """The series without repeats of the step before (pollers print one line many times)."""
-    repeat = (np.diff(series.steps) == 0) & np.isclose(np.diff(series.values), 0, equal_nan=False)
-    both_nan = (np.diff(series.steps) == 0) & ~np.isfinite(series.values[1:]) & ~np.isfinite(series.values[:-1])
-    keep = np.concatenate([[True], ~(repeat | both_nan)])
+    before, after = series.values[:-1], series.values[1:]
+    same = (before == after) | (~np.isfinite(before) & ~np.isfinite(after))
+    keep = np.concatenate([[True], (np.diff(series.steps) != 0) | ~same])
     return series if keep.all() else subset(series, keep)
 
 

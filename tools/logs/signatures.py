@@ -34,6 +34,8 @@ SOURCE_CODE = re.compile(
     r"|\"\"\"|'''|>>> |[-+]{3} |@@|\w+\s*=\s)"
 )
 """Program text: tracebacks and some trainers print it, and it talks about failures that did not happen."""
+COMMENT = re.compile(r"^\s*#\s")
+"""A comment line of a program; looked at before `split_prefix`, which cuts the mark off pasted logs."""
 QUOTED = re.compile(r"""^\s*(?:[\[{]\s*)*["'](?!level|severity)[^"']{0,60}["']?\s*[:,]|^\s*["']""")
 """A record of data (a model's answer, a prompt) that quotes an error."""
 TALK = re.compile(
@@ -101,9 +103,9 @@ def match_chunks(chunks: Iterable[Chunk], size: int | None = None) -> dict[int, 
 
 def prove(row: int, line: str, number: int = 0, commented: bool = False) -> Hit | None:
     """The hit, if the line really shows the signature and is neither program text, nor data, nor advice."""
+    if not commented and COMMENT.match(line):
+        return None
     rank, text = split_prefix(line)
-    if commented:
-        text = text.removeprefix("#").lstrip()
     signature = TABLE[row]
     match = _compiled(signature.pattern).search(text)
     if match is None or SOURCE_CODE.match(text) or QUOTED.match(text):
@@ -121,7 +123,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def _is_commented(data: bytes) -> bool:
     """Whether a whole log was pasted as comments (`# ` before most lines)."""
     lines = [line for line in data[: 64 << 10].split(b"\n") if line.strip()]
-    return bool(lines) and sum(line.lstrip().startswith(b"#") for line in lines) > 0.5 * len(lines)
+    return len(lines) >= 3 and sum(line.lstrip().startswith(b"#") for line in lines) > 0.5 * len(lines)
 
 
 def _numbered(chunk: Chunk, spots: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:

@@ -1,0 +1,111 @@
+"""The scan of a run directory: findings, coverage, summary, Parquet, and what must not disturb it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from triage.tools.findings import Severity
+from triage.tools.logs.report import scan, write_series
+from triage.tools.run import Run, discover
+from triage.tools.series import read_series
+
+
+def lines(n: int, first: int = 1, bad: int | None = None) -> str:
+    return "".join(
+        f"step: {s} loss: {'nan' if bad and s >= bad else f'{8 - 5 * s / (first + n):.4f}'} grad_norm: 1.{s % 7} lr: 0.0003\n"
+        for s in range(first, first + n)
+    )
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_report_of_a_run_that_ends_in_nan(tmp_path):
+    write(tmp_path / "train.log", lines(60, bad=41))
+    report = scan(discover(tmp_path))
+    assert report.tool == "scan"
+    first = report.findings[0]
+    assert (first.code, first.data["first_step"], first.evidence[0].line) == ("loss-nonfinite", 41, 41)
+    loss = report.as_json()["summary"]["series"]["loss"]
+    assert {k: loss[k] for k in ("points", "first_step", "last_step", "first_nonfinite_step", "last")} == {
+        "points": 60, "first_step": 1, "last_step": 60, "first_nonfinite_step": 41, "last": "nan",
+    }  # fmt: skip
+    json.dumps(report.as_json(), allow_nan=False)
+
+
+def test_healthy_run_is_said_to_be_healthy_and_checks_say_what_was_looked_at(tmp_path):
+    write(tmp_path / "train.log", lines(60))
+    report = scan(discover(tmp_path))
+    assert "run-healthy" in report.codes()
+    assert not [f for f in report.findings if f.severity != Severity.S3]
+    results = {c.name: c.result for c in report.checks}
+    assert results["error signatures"] == "clear"
+    assert results["entropy-collapse"] == "not-applicable"
+
+
+def test_failure_in_the_text_and_survived_failure(tmp_path):
+    oom = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\n"
+    write(tmp_path / "train.log", lines(30) + oom)
+    assert {f.code: f.severity for f in scan(discover(tmp_path)).findings}["cuda-oom"] == Severity.S0
+    write(tmp_path / "train.log", lines(30) + oom + lines(30, 31))
+    assert {f.code: f.severity for f in scan(discover(tmp_path)).findings}["cuda-oom"] == Severity.S3
+
+
+def test_exception_cut_off_by_the_watchdog_is_still_the_cause(tmp_path):
+    text = (
+        '  File "x/roc.py", line 54, in _compute\n    fps = _clf_curve(preds)\n'
+        "          ^^^^^^^^^^[rank1]:[E1003 18:37:01] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL()\n"
+    )
+    report = scan(discover(write(tmp_path / "train.log", text)))
+    assert [f.code for f in report.findings][:2] == ["uncaught-exception", "nccl-timeout"]
+
+
+def clocked(steps: int, silent_minutes: int) -> str:
+    out = [f"[2025-01-01 10:{m:02d}:00] step: {m + 1} loss: {3 - m / 100:.3f}\n" for m in range(steps)]
+    return "".join(out) + "".join(
+        f"[2025-01-01 {11 + m // 60}:{m % 60:02d}:00] heartbeat: waiting\n" for m in range(silent_minutes)
+    )
+
+
+def test_log_that_goes_on_without_steps_is_a_hang(tmp_path):
+    report = scan(discover(write(tmp_path / "train.log", clocked(50, 90))))
+    assert "hang-no-progress" in report.codes()
+
+
+@pytest.mark.parametrize("end", ["", "[2025-01-01 13:00:00] Training complete\n"])
+def test_end_of_a_run_is_not_a_hang(tmp_path, end):
+    text = clocked(50, 90) + end if end else clocked(50, 0)
+    assert "hang-no-progress" not in scan(discover(write(tmp_path / "train.log", text))).codes()
+
+
+def test_pasted_text_is_scanned(tmp_path):
+    report = scan(Run(tmp_path, pasted="RuntimeError: CUDA error: device-side assert triggered\n"))
+    assert report.findings[0].code == "device-assert"
+    assert report.findings[0].evidence[0].file == "<question>"
+
+
+def test_empty_run_gives_an_empty_report(tmp_path):
+    report = scan(Run(tmp_path))
+    assert report.findings == ()
+    assert {c.result for c in report.checks} == {"not-applicable"}
+
+
+def test_series_are_written_as_parquet(tmp_path):
+    pq = pytest.importorskip("pyarrow.parquet")
+    table, _ = read_series(discover(write(tmp_path / "train.log", lines(20, bad=15))))
+    write_series(table, tmp_path / "out.parquet")
+    rows = [r for r in pq.read_table(tmp_path / "out.parquet").to_pylist() if r["metric"] == "loss"]
+    assert [(r["step"], r["line"]) for r in rows] == [(s, s) for s in range(1, 21)]
+    assert rows[-1]["value"] != rows[-1]["value"]
+
+
+@pytest.mark.parametrize("junk", [b"\x00" * 5000, b"\xff\xfe\x00\x01" * 500, b"\r" * 9000, b"{" * 20000, b"nan\n" * 99])
+def test_junk_is_never_a_crash(tmp_path, junk):
+    (tmp_path / "train.log").write_bytes(junk)
+    report = scan(discover(tmp_path))
+    assert not [f for f in report.findings if f.severity == Severity.S0]
