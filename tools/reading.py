@@ -133,6 +133,8 @@ def split_prefix(text: str) -> tuple[int | None, str]:
     (7, 'iteration 5/ 10')
     """
     rank = None
+    if text[:1] not in _PREFIX_STARTS:
+        return None, text
     for _ in range(4):
         match = _PREFIX.match(text)
         if not match or match.end() == 0:
@@ -143,6 +145,7 @@ def split_prefix(text: str) -> tuple[int | None, str]:
     return rank, text
 
 
+_PREFIX_STARTS = frozenset("[(#>rR0123456789 \t")
 _PREFIX = re.compile(
     r"""\s*(?:
       \[ (?:rank|default)\ ?(\d{1,5}) \] :? \s?                     # [rank2]:  [Rank 2]  [default7]:

@@ -230,6 +230,12 @@ converted; units of values (`5.1ms`, `9.5GiB`, `12.1%`) too.
 """
 
 _ALIASES = {a: (name, i) for name, metric in METRICS.items() for i, a in enumerate(metric.aliases)}
+_FAMILIES = (
+    (re.compile(r"^val-core/[^ ]*/acc/mean@\d+$|^val/test_score/"), "eval_accuracy"),
+    (re.compile(r"^val-(?:core|aux)/[^ ]*/(?:reward|score)/mean@\d+$"), "eval_reward"),
+    (re.compile(r"^eval_(?!.*(?:aux|policy|value)_loss$)\w+_loss$"), "eval_loss"),
+)
+"""Keys that hold the name of a data set."""
 _SUFFIX_UNITS = {"ms": 1e-3, "s": 1.0, "gib": 1.0, "gb": 1.0, "mib": 1 / 1024, "mb": 1 / 1024, "%": 0.01, "gpu": 1.0}
 _UNIT = re.compile(r"_?\((ms|s|gib|gb|mib|mb|%|tflop/s/gpu|\d+(?:\.\d+)?e-?\d+)\)$|_(ms|mib|mb|gb)$")
 
@@ -250,7 +256,7 @@ def canonical(key: str) -> tuple[str, float, int] | None:
         hit = _ALIASES.get(plain[: unit.start()])
         if hit:
             return hit[0], _scale(unit.group(1) or unit.group(2)), hit[1]
-    return None
+    return next(((name, 1.0, 99) for pattern, name in _FAMILIES if pattern.search(plain)), None)
 
 
 def _plain(key: str) -> str:

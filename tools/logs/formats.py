@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 from ..series import canonical
@@ -25,6 +26,7 @@ _UNITS = {
 SETTINGS_TOO = {"learning_rate", "loss_scale", "batch_size", "epoch", "gpu_memory", "response_length", "num_zeros"}
 """Metrics whose names also stand in printed configurations: alone they do not make a line a record."""
 
+Span = tuple[int, int]
 StepFrom = Literal["line", "keys", "last", "epoch"]
 
 
@@ -41,9 +43,8 @@ class Record:
     """The word the step was counted with; counters of different names are different streams."""
     epoch: float | None = None
     rank: int | None = None
-
-    def get(self, key: str) -> float | None:
-        return next((v for k, v in self.values if k == key), None)
+    spans: tuple[tuple[int, int], ...] = ()
+    """Where in the line the step and each value stand, for formats that print the step."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,13 @@ class Format:
     pairs: re.Pattern[str]
     """Key, number, unit."""
     step: re.Pattern[str] | None = None
-    """The step in its last group, the counter's name in the first of two."""
+    """The step in its last group, the counter's name in the first of two; None: any step-like word."""
     step_from: StepFrom = "line"
     """`line`: by `step`; `keys`: a step-like key or none; `last`: the step last read in the file; `epoch`."""
     keeps_unknown: bool = False
     """Whether keys outside `METRICS` are kept."""
+    always: bool = False
+    """Whether a line is a record even without a known metric."""
     rename: Mapping[str, str] = field(default_factory=dict)
     """Keys that mean something else in this format."""
     opens: re.Pattern[str] | None = None
@@ -86,24 +89,22 @@ STEP_KEYS = (
 """Keys that count steps in dictionaries, JSON lines and CSV columns, the one to believe first."""
 
 _STEP = re.compile(
-    r"(?<![\w.@-])(?<!warmup )(?<!warm-up )(?<!max )(?<!total )(?<!save )(?<!eval )(?<!logging )(?<!num )(?<!of )(?<!per )"
-    r"(global[ _-]?steps?|train(?:ing)?[ _-]?steps?|optim\w*[ _-]?steps?|steps?|iter(?:ation)?s?|num_updates|updates?"
-    r"|batch)"
-    r"\s*(?:[:=#]\s*|\s|(?=\[))\[?\s*(\d{1,3}(?:,\d{3})+|\d+)(?!\w|\.\d|%|-\d)",
-    re.IGNORECASE,
+    r"(steps?|iter(?:ation)?|num_updates|update|batch)(?:[:=#]\s*|\s|(?=\[))\s*\[?\s*(\d{1,3}(?:,\d{3})+|\d+)(?!\w|\.\d|%|-\d)"
 )
-_GENERIC_PAIR = re.compile(
-    rf"(?<![\w/.@-])([A-Za-z|][\w/@.()|-]{{0,60}}(?: [A-Za-z(][\w/@.()-]{{0,40}}){{0,4}}?)(?:\s*[:=]\s*|\s){VALUE}",
-    re.IGNORECASE,
-)
+"""On lower-case text; what may stand before the word is `_counter`'s matter."""
+_BEFORE_STEP = re.compile(r"(?:^|[^\w.@-])((?:global|train(?:ing)?|optim\w*)[ _-])?$")
+_NOT_A_STEP = re.compile(r"\b(?:warm-?up|max|total|save|eval|logging|num|of|per|skipped|nan|every) $")
+_AFTER_KEY = re.compile(rf"[:=\s]\s*{VALUE}", re.IGNORECASE)
+"""A number and what stands between it and its key: searching for numbers is cheaper than for keys."""
+_KEY_END = re.compile(r"[,|;{}\[\]\t\"'»]|  ")
 _DICT_PAIR = re.compile(rf"['\"]([^'\"\n]{{1,100}})['\"]\s*:\s*{VALUE}", re.IGNORECASE)
 _PIPE_PAIR = re.compile(rf"(?:^|\|)\s*([A-Za-z][^|:]{{1,60}}):\s*{VALUE}", re.IGNORECASE)
 _DASH_PAIR = re.compile(rf"(?:^|\s-\s)([^\s:]{{1,120}}):{VALUE}", re.IGNORECASE)
 _BAR_PAIR = re.compile(rf"[,\[]\s*([A-Za-z][\w/@.\- ]{{0,60}}?)\s*[=:]\s*{VALUE}", re.IGNORECASE)
-_BAR = r"(?:(\d+)%)?\|[^|\n]*\|\s*(\d+)/(\d+)\s*\["
+_BAR = r"(\d+)%\|[^|\n]*\|\s*(\d+)/(\d+)\s*\["
 _EPOCH = re.compile(r"(?<![\w])epochs?\s*[:=#\[\s]\s*\[?\s*(\d+(?:\.\d+)?)", re.IGNORECASE)
 _RANK = re.compile(r"(?<!\w)rank\s*[:=]\s*(\d{1,5})(?!\d)", re.IGNORECASE)
-_HELD_OUT = re.compile(r"^[^=]{0,50}?(?<![\w/.-])(?:eval\w*|valid\w*|val|test\w*)(?![\w/.-])", re.IGNORECASE)
+_HELD_OUT = re.compile(r"^(?:[^=,]|,(?=\d)){0,60}?(?<![\w/.-])(?:eval\w*|valid\w*|val|test\w*)(?![\w/.-])", re.IGNORECASE)
 _NOT_THE_VALUE = {"max", "min", "best", "std", "target", "prev", "previous", "threshold", "lowest", "highest", "initial"}
 _STRING_STEP = re.compile(r"['\"]global_step/max_steps['\"]\s*:\s*['\"](\d+)/\d+")
 _DICT_STEP = re.compile(r"\b(step|rollout|iteration|iter|perf)\s+(\d+)\W{0,4}\{", re.IGNORECASE)
@@ -115,6 +116,7 @@ FORMATS: tuple[Format, ...] = (
         _DASH_PAIR,
         re.compile(r"(?<![\w/])(step):(\d+) - "),
         keeps_unknown=True,
+        always=True,
         samples=(
             Sample(
                 "step:9 - actor/entropy:0.22 - actor/grad_norm:np.float64(17.4) - critic/score/mean:-1.0 - num_turns/min:np.int32(2)",
@@ -181,16 +183,16 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "torchtune-bar",
         ("|", "oss"),
-        _GENERIC_PAIR,
+        _AFTER_KEY,
         re.compile(r"^\s*\d+\|(\d+)\|(?=[A-Za-z])"),
         samples=(Sample("1|100|Loss: 0.9543: 10%|#    | 100/1000 [01:00<09:00, 1.6it/s]", 100, {"loss": 0.9543}),),
     ),
     Format(
         "mmengine",
         ("(train)", "["),
-        _GENERIC_PAIR,
+        _AFTER_KEY,
         re.compile(r"\(train\)\s*(?:\[\d+\]\s*)?\[\s*(\d+)/"),
-        rename={"time": "step_time", "memory": "gpu_memory_mb"},
+        rename={"time": "step_time", "memory": "memory_mb"},
         samples=(
             Sample("mmengine - INFO - Iter(train) [  10/1000]  lr: 2.0e-05  eta: 0:10:00  time: 1.25  memory: 12288  loss: 1.5", 10, {"loss": 1.5, "step_time": 1.25, "gpu_memory": 12.0}),
         ),
@@ -208,7 +210,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "nanogpt",
         ("iter ", "loss"),
-        _GENERIC_PAIR,
+        _AFTER_KEY,
         re.compile(r"^\s*(iter)\s+(\d+):"),
         rename={"time": "step_time"},
         samples=(Sample("iter 100: loss 2.3012, time 512.25ms, mfu 41.20%", 100, {"loss": 2.3012, "step_time": 0.51225, "mfu": 0.412}),),
@@ -216,15 +218,14 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "image-classifier",
         ("poch", "[", "oss"),
-        _GENERIC_PAIR,
+        _AFTER_KEY,
         re.compile(r"Epoch:?\s*\[\d+\](?:/\d+)?\s*\[\s*(\d+)\s*/"),
         samples=(Sample("Epoch: [0][ 10/1251] Time 0.5 (0.6) Loss 6.91 (6.95)", 10, {"loss": 6.91}),),
     ),
     Format(
         "generic",
         (),
-        _GENERIC_PAIR,
-        _STEP,
+        _AFTER_KEY,
         samples=(
             Sample("step:20/1000, tokens seen:1.25M, avg_train_loss:nan time:182/1147s step_avg:1147ms", 20, {"loss": float("nan"), "step_time": 1.147}),
             Sample("step:10/1000, avg_train_loss:10.0153 time:125/nans step_avg:nanms", 10, {"loss": 10.0153}),
@@ -274,7 +275,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "epoch",
         ("poch", "oss"),
-        _GENERIC_PAIR,
+        _AFTER_KEY,
         step_from="epoch",
         samples=(
             Sample("Epoch 3/10 - train_loss: 1.5 - val_loss: 1.7", 3, {"loss": 1.5, "eval_loss": 1.7}),
@@ -286,7 +287,10 @@ FORMATS: tuple[Format, ...] = (
 def parse(text: str) -> Record | None:
     """The metrics of one line (rank prefix already cut), None if it has none."""
     for form in FORMATS:
-        if all(word in text for word in form.needs):
+        for word in form.needs:
+            if word not in text:
+                break
+        else:
             record = _read(form, text)
             if record:
                 return record
@@ -295,25 +299,29 @@ def parse(text: str) -> Record | None:
 
 def wrapped(text: str) -> Format | None:
     """The format whose record starts in this line and does not end in it."""
-    for form in FORMATS:
-        if form.opens and form.closes and all(word in text for word in form.needs):
+    for form in _WRAPPED:
+        assert form.opens and form.closes
+        if all(word in text for word in form.needs):
             start = form.opens.search(text)
             if start and not form.closes.search(text, start.end()):
                 return form
     return None
 
 
+_WRAPPED = tuple(form for form in FORMATS if form.opens)
+
+
 def _read(form: Format, text: str) -> Record | None:
-    step, counter, start = None, "", 0
+    step, counter, at = None, "", None
     if form.step_from == "line":
-        match = form.step and form.step.search(text)
-        if not match:
+        counted = _counter(text) if form.step is None else _own_counter(form.step, text)
+        if not counted:
             return None
-        step, counter = _int(match.group(match.lastindex or 1)), match.group(1).lower()
-        start = 0 if form.name in ("megatron", "verl") else match.start()
+        counter, step, at = counted
     if form.name == "bar" and _HELD_OUT.match(text):
         return None
-    found = list(_pairs(form, text[start:] if form.name == "torchtune-bar" else text))
+    triples = [p for p in _pairs(form, text) if form.step is None or p[0] not in STEP_KEYS]
+    found = [(key, value) for key, value, _ in triples]
     epoch = _epoch(text)
     if form.step_from == "keys":
         step, counter, found = _step_of_keys(found, text)
@@ -322,10 +330,33 @@ def _read(form: Format, text: str) -> Record | None:
         if epoch is None:
             return None
         step, counter = int(epoch), "epoch"
-    if not _says_something(found):
+    if not found or not (form.always or _says_something(found)):
         return None
     rank = _RANK.search(text)
-    return Record(form.name, tuple(found), step, counter, epoch, int(rank.group(1)) if rank else None)
+    spans = (at, *(span for _, _, span in triples)) if at else ()
+    return Record(form.name, tuple(found), step, counter, epoch, int(rank.group(1)) if rank else None, spans)
+
+
+def _own_counter(pattern: re.Pattern[str], text: str) -> tuple[str, int, Span] | None:
+    match = pattern.search(text)
+    if not match:
+        return None
+    last = match.lastindex or 1
+    return match.group(1).lower(), _int(match.group(last)), match.span(last)
+
+
+def _counter(text: str) -> tuple[str, int, Span] | None:
+    """Name, value and place of the first step-like counter of a line, not `warmup steps: 100`, `max_step=5`."""
+    low = text.lower()
+    if len(low) != len(text):
+        low = text
+    for match in _STEP.finditer(low):
+        before = low[max(0, match.start() - 12) : match.start()]
+        fits = _BEFORE_STEP.search(before)
+        later = match.group(1) == "batch" and "step" in low[match.end() :]
+        if fits and not later and not _NOT_A_STEP.search(before):
+            return (fits.group(1) or "") + match.group(1), _int(match.group(2)), match.span(2)
+    return None
 
 
 def _says_something(found: list[tuple[str, float]]) -> bool:
@@ -336,31 +367,46 @@ def _says_something(found: list[tuple[str, float]]) -> bool:
     )
 
 
-def _pairs(form: Format, text: str) -> Iterator[tuple[str, float]]:
-    held_out = form.pairs is _GENERIC_PAIR and _HELD_OUT.match(text) is not None
+def _pairs(form: Format, text: str) -> Iterator[tuple[str, float, Span]]:
+    if form.pairs is _AFTER_KEY:
+        yield from _loose_pairs(form, text)
+        return
     seen: set[str] = set()
     for match in form.pairs.finditer(text):
         key = match.group(1).strip()
-        key = form.rename.get(key.lower(), form.rename.get(key, key))
-        if form.pairs is _GENERIC_PAIR:
-            key = _known_end(key, form.rename)
-            if key and held_out and f"eval_{key}".lower() in ("eval_loss", "eval_accuracy", "eval_ppl", "eval_reward"):
-                key = f"eval_{key}".lower()
-        elif not form.keeps_unknown and canonical(key) is None:
+        key = form.rename.get(key, key)
+        if key not in seen and (form.keeps_unknown or canonical(key)):
+            seen.add(key)
+            yield key, number(match.group(2), match.group(3)), match.span(2)
+
+
+def _loose_pairs(form: Format, text: str) -> Iterator[tuple[str, float, Span]]:
+    """`key: value`, `key=value` and `key value` with known keys, whatever stands between the pairs."""
+    held_out = _HELD_OUT.match(text) is not None
+    seen: set[str] = set()
+    end = 0
+    for match in _AFTER_KEY.finditer(text):
+        phrase = text[max(end, match.start() - 80) : match.start()].strip()
+        end = match.end()
+        if not phrase:
             continue
+        key = _known_end(phrase)
+        key = form.rename.get(key or phrase.rsplit(None, 1)[-1].lower(), key)
+        if held_out and key.lower() in ("loss", "accuracy", "ppl", "reward"):
+            key = f"eval_{key}".lower()
         if key and key not in seen:
             seen.add(key)
-            yield key, number(match.group(2), match.group(3) if (match.lastindex or 0) >= 3 else None)
+            yield key, number(match.group(1), match.group(2)), match.span(1)
 
 
-def _known_end(phrase: str, rename: Mapping[str, str]) -> str:
+@lru_cache(maxsize=4096)
+def _known_end(phrase: str) -> str:
     """The longest end of a phrase of words that is a known metric (`for the val loss` -> `val loss`)."""
-    words = re.split(r"[ |]+", phrase)
+    words = _KEY_END.split(phrase)[-1].split()[-5:]
     if any(word.lower() in _NOT_THE_VALUE for word in words):
         return ""
     for i in range(len(words)):
         end = " ".join(words[i:])
-        end = rename.get(end.lower(), end)
         hit = canonical(end)
         if hit and hit[0] != "epoch":
             return end
@@ -405,5 +451,5 @@ _PROGRESS = re.compile(rf"^\s*(?:(?:train\w*|epochs?\b[^|%]{{0,20}}|steps?)\s*:?
 
 def progress(text: str) -> tuple[int, int] | None:
     """Done and total of a training progress bar; bars of evaluation, loading and mapping are not."""
-    match = _PROGRESS.match(text) if "|" in text[:400] else None
+    match = _PROGRESS.match(text) if "%|" in text else None
     return (int(match.group(2)[:15]), int(match.group(3)[:15])) if match else None

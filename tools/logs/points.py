@@ -120,8 +120,7 @@ class Store:
     def _count(self, stream: Stream, entry: dict[str, float], line: int, bar: int | None) -> None:
         """Begin the next record of a stream without steps, unless it is the last one again."""
         epoch = entry.get("epoch")
-        shared = [(k, v) for k, v in stream.previous if k in entry and k not in ("learning_rate", "lr")]
-        again = len(shared) > 1 and bar is None and all(_same(entry[k], v) for k, v in shared)
+        again = bar is None and _again(stream.previous, entry)
         stream.previous = tuple(entry.items())
         if again:
             return
@@ -211,6 +210,19 @@ class Store:
 _HELD_OUT = ("eval_", "predict_", "test_", "train_runtime")
 
 
+def _again(previous: tuple[tuple[str, float], ...], entry: dict[str, float]) -> bool:
+    """Whether a record repeats the one before it: a poller prints the line twice, a callback some of its keys.
+
+    Equal lines of a run that is stuck at NaN or 0.0 are records of their own.
+    """
+    before = dict(previous)
+    if before.keys() == entry.keys():
+        stuck = any(v != v or (v == 0 and k.endswith("loss")) for k, v in entry.items())
+        return not stuck and before == entry
+    shared = [k for k in before if k in entry and k not in ("learning_rate", "lr")]
+    return {"loss", "epoch"} <= set(shared) and all(_same(before[k], entry[k]) for k in shared)
+
+
 def _same(a: float, b: float) -> bool:
     return a == b or (a != a and b != b)
 
@@ -269,8 +281,7 @@ def _arrays(points: Points, scale: float, mixed: bool) -> tuple[np.ndarray, np.n
     steps, values, lines = np.array(points.steps), np.array(points.values), np.array(points.lines)
     if scale != 1.0:
         values = values * scale
-    distinct = np.unique(steps)
-    if mixed or len(distinct) * 2 <= len(steps):
+    if mixed or (len(np.unique(steps)) * 2 <= len(steps) and (steps[1:] >= steps[:-1]).all()):
         order = np.lexsort((lines, np.isfinite(values), steps))
         steps, values, lines = steps[order], values[order], lines[order]
         first = np.ones(len(steps), bool)

@@ -7,15 +7,16 @@ Metric files (JSON state, JSON lines, CSV) are told from console logs by their f
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..reading import Chunk, head, iter_chunks, pieces, split_prefix, text_chunks
-from .formats import Format, Record, parse, progress, wrapped
+from .formats import Format, Record, progress, wrapped
 from .points import Store
 from .tables import read_table
+from .templates import Templates
 
-_WORDS = (b"loss", b"step", b"iter", b"reward", b"%|", b"poch", b"e2e latency", b"grad_norm", b"batch")
+_WORDS = (b"loss", b"step", b"iter", b"reward", b"%|", b"epoch", b"e2e lat", b"grad_norm")
 """A line without any of these (in lower case) holds no metric."""
 JOIN_LIMIT = 5
 """Most lines one wrapped record may take."""
@@ -45,74 +46,87 @@ class _Open:
     """A record that goes on in the next line."""
 
     form: Format
-    text: str
-    line: int
     rank: int | None
-    left: int = JOIN_LIMIT
+    text: str
+    lines: list[tuple[int, int | None, str]]
+    """(line, rank, text) of the lines taken in, to read on their own if the record never ends."""
 
 
 @dataclass
 class _Reader:
     store: Store
+    templates: Templates = field(default_factory=Templates)
     open: _Open | None = None
     last_step: int | None = None
     bar: int | None = None
     """Steps done by the progress bar since the last record, if it moved."""
 
     def read(self, chunks: Iterable[Chunk]) -> None:
-        for data, first in chunks:
-            lower = data.lower().split(b"\n")
-            raw: list[bytes] | None = None
-            for i, line in enumerate(lower):
-                if self.open is None and not any(word in line for word in _WORDS):
-                    continue
-                if raw is None:
-                    raw = data.split(b"\n")
-                for piece in pieces(raw[i]):
-                    self.piece(first + i, piece)
+        for data, number in chunks:
+            at = 0
+            for start in _candidates(data.lower()):
+                while self.open and at < start:
+                    at, number = self.line(data, at, number)
+                if start >= at:
+                    number += data.count(b"\n", at, start)
+                    at, number = self.line(data, start, number)
+            while self.open and at < len(data):
+                at, number = self.line(data, at, number)
         self.close()
+
+    def line(self, data: bytes, start: int, number: int) -> tuple[int, int]:
+        """Read the line at `start`; the offset and number of the next one."""
+        end = data.find(b"\n", start)
+        end = len(data) if end < 0 else end
+        for piece in pieces(data[start:end]):
+            self.piece(number, piece)
+        return end + 1, number + 1
 
     def piece(self, line: int, text: str) -> None:
         rank, rest = split_prefix(text)
         if self.open:
-            if self.join(rank, rest):
+            if self.join(line, rank, rest):
                 return
             self.close()
         self.fresh(line, rank, rest)
 
-    def join(self, rank: int | None, rest: str) -> bool:
+    def join(self, line: int, rank: int | None, rest: str) -> bool:
         """Add the line to the open record; False if it does not belong to it."""
         held = self.open
-        assert held and held.form.closes
-        if not rest.strip() or held.left == 0 or (rank is not None and rank != held.rank) or parse(rest):
+        assert held and held.form.closes and held.form.opens
+        stranger = rank is not None and rank != held.rank
+        if not rest.strip() or stranger or len(held.lines) == JOIN_LIMIT or held.form.opens.search(rest):
             return False
         glue = "" if rest[0].isspace() or held.text[-1:].isspace() else " "
-        self.open = _Open(held.form, held.text + glue + rest, held.line, held.rank, held.left - 1)
+        held.lines.append((line, rank, rest))
+        held.text += glue + rest
         if held.form.closes.search(rest):
-            self.close()
+            self.open = None
+            self.record(held.lines[0][0], held.rank, held.text)
         return True
 
     def close(self) -> None:
+        """Give an unfinished record up: its first line and the lines taken in stand for themselves."""
         if self.open:
             held, self.open = self.open, None
-            record = parse(held.text)
-            if record:
-                self.add(held.line, held.rank, record)
+            for line, rank, text in held.lines:
+                self.record(line, rank, text)
+
+    def record(self, line: int, rank: int | None, text: str) -> None:
+        record = self.templates.parse(text)
+        if record:
+            self.add(line, rank, record)
 
     def fresh(self, line: int, rank: int | None, rest: str) -> None:
-        if not any(c.isdigit() for c in rest) and "nan" not in rest.lower():
-            return
         done = progress(rest)
         if done and done[1] > 1:
             self.bar = done[0]
             self.store.bar_after(done[0])
         form = wrapped(rest)
         if form:
-            self.open = _Open(form, rest, line, rank)
+            self.open = _Open(form, rank, rest, [(line, rank, rest)])
             return
-        record = parse(rest)
-        if record:
-            self.add(line, rank, record)
+        self.record(line, rank, rest)
 
     def add(self, line: int, rank: int | None, record: Record) -> None:
         rank = record.rank if rank is None else rank
@@ -130,3 +144,15 @@ class _Reader:
             self.bar = None
         elif self.last_step is not None:
             self.store.record(self.store.stream(name, rank), self.last_step, values)
+
+
+def _candidates(lower: bytes) -> list[int]:
+    """Offsets of the lines (in lower case) that may hold a metric, found word by word, not line by line."""
+    starts: set[int] = set()
+    for word in _WORDS:
+        at = lower.find(word)
+        while at >= 0:
+            starts.add(lower.rfind(b"\n", 0, at) + 1)
+            end = lower.find(b"\n", at)
+            at = lower.find(word, end) if end >= 0 else -1
+    return sorted(starts)

@@ -157,7 +157,12 @@ def _json(line: Line) -> dict[str, float]:
 def _add_entry(store: Store, name: str, entry: dict[str, tuple[float, int]]) -> None:
     """One entry of a history: key -> value and line."""
     step = next((entry[k][0] for k in STEP_KEYS if k in entry), None)
-    values = [(k, v, at) for k, (v, at) in entry.items() if k not in STEP_KEYS]
+    summary = "train_runtime" in entry
+    values = [
+        ("train_loss_mean" if summary and k == "train_loss" else k, v, at)
+        for k, (v, at) in entry.items()
+        if k not in STEP_KEYS
+    ]
     if not any(canonical(k) for k, _, _ in values):
         return
     if step is not None and step == step and abs(step) < 1e15:
