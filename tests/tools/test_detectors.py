@@ -16,7 +16,9 @@ from triage.tools.series import Series, SeriesTable
 NAN = float("nan")
 
 
-def series(metric: str, values, steps=None, attempt: str = "", rank: int | None = None, step_is: str = "step") -> Series:
+def series(
+    metric: str, values, steps=None, attempt: str = "", rank: int | None = None, step_is: str = "step"
+) -> Series:
     values = np.asarray(values, float)
     steps = np.arange(1, len(values) + 1) if steps is None else np.asarray(steps)
     lines = np.arange(1, len(values) + 1)
@@ -76,7 +78,8 @@ def test_early_overflow_steps_do_not_move_the_first_bad_step():
 
 def test_loss_zero_beside_nan_norm_is_a_hidden_nan():
     codes = found(
-        series("loss", [1.9, 0, 0, 0, 0], step_is="line"), series("grad_norm", [21.9, NAN, NAN, NAN, NAN], step_is="line")
+        series("loss", [1.9, 0, 0, 0, 0], step_is="line"),
+        series("grad_norm", [21.9, NAN, NAN, NAN, NAN], step_is="line"),
     )
     assert codes["loss-hidden-nan"].severity == Severity.S0
     assert codes["loss-hidden-nan"].data["first_step"] == 2

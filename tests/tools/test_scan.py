@@ -15,7 +15,8 @@ from triage.tools.series import read_series
 
 def lines(n: int, first: int = 1, bad: int | None = None) -> str:
     return "".join(
-        f"step: {s} loss: {'nan' if bad and s >= bad else f'{8 - 5 * s / (first + n):.4f}'} grad_norm: 1.{s % 7} lr: 0.0003\n"
+        f"step: {s} loss: {'nan' if bad and s >= bad else f'{8 - 5 * s / (first + n):.4f}'} "
+        f"grad_norm: 1.{s % 7} lr: 0.0003\n"
         for s in range(first, first + n)
     )
 
@@ -59,7 +60,8 @@ def test_failure_in_the_text_and_survived_failure(tmp_path):
 def test_exception_cut_off_by_the_watchdog_is_still_the_cause(tmp_path):
     text = (
         '  File "x/roc.py", line 54, in _compute\n    fps = _clf_curve(preds)\n'
-        "          ^^^^^^^^^^[rank1]:[E1003 18:37:01] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL()\n"
+        "          ^^^^^^^^^^[rank1]:[E1003 18:37:01] [Rank 1] Watchdog caught collective operation timeout: "
+        "WorkNCCL()\n"
     )
     report = scan(discover(write(tmp_path / "train.log", text)))
     assert [f.code for f in report.findings][:2] == ["uncaught-exception", "nccl-timeout"]

@@ -96,7 +96,7 @@ ROWS = (
     ),
     Signature(
         "cuda-version-mismatch", S0,
-        r"no kernel image is available for execution|driver (version )?(on your system )?is (insufficient|too old)|CUDA driver version is insufficient|NVIDIA driver on your system is too old|not compatible with the current PyTorch installation|detected CUDA version \(.{1,12}\) mismatches the version|is different than the version torch was compiled with|forward compatibility was attempted on non supported HW|the provided PTX was compiled with an unsupported toolchain|CUDA_HOME environment variable is not set|object has no attribute 'ds_opt_adam'|undefined symbol: \S*(cu|Cuda|c10|torch)",
+        r"no kernel image is available for execution|driver (version )?(on your system )?is (insufficient|too old)|CUDA driver version is insufficient|NVIDIA driver on your system is too old|not compatible with the current PyTorch installation|detected CUDA version \(.{1,12}\) mismatches the version|is different than the version torch was compiled with|forward compatibility was attempted on non supported HW|the provided PTX was compiled with an unsupported toolchain|CUDA_HOME environment variable is not set|object has no attribute 'ds_opt_adam'|\.so\S*: undefined symbol|undefined symbol: \S*(cu|Cuda|c10|torch)",
         "CUDA, driver, GPU architecture and the installed build do not fit together", "CUDA、驱动、显卡架构与安装的构建不匹配",
         (
             "RuntimeError: CUDA error: no kernel image is available for execution on the device",
