@@ -229,7 +229,7 @@ def read_settings(run: Run, attempt: str = "") -> tuple[Settings, tuple[Check, .
         attempt: directory of the attempt; empty for the run itself or, where only attempts have configs, the
             last of them.
     """
-    from .config.read import read_run
+    from .config.combine import read_run
 
     return read_run(run, attempt)
 
@@ -274,7 +274,10 @@ def _global_batch(settings: Settings) -> int | None:
     """micro x accumulation x replicas; for RL the framework's own count of samples per optimizer step."""
     if known := _numbers(settings, "mini_batch_size"):
         return int(known[0] * (settings.value("num_generations") or 1))
-    if settings.framework in ("openrlhf", "lightrft") and (known := _numbers(settings, "train_batch_size")):
+    counts_samples = settings.framework in ("openrlhf", "lightrft") or (
+        settings.framework == "verl" and "num_generations" not in settings
+    )
+    if counts_samples and (known := _numbers(settings, "train_batch_size")):
         return int(known[0])
     if known := _numbers(settings, "micro_batch_size", "grad_accumulation", "data_parallel"):
         return int(known[0] * known[1] * known[2])

@@ -13,8 +13,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from ...tools.config.combine import settings_of
 from ...tools.config.lint import lint
-from ...tools.config.read import read_file, settings_of
+from ...tools.config.read import read_file
 from ...tools.config.source import Refused
 from ...tools.findings import Finding
 from ...tools.settings import DERIVED, VARIABLES, Settings
@@ -28,8 +29,10 @@ def main() -> None:
     totals: Counter[str] = Counter()
     for row in map(json.loads, (options.folder / "manifest.jsonl").read_text("utf-8").splitlines()):
         one(options.folder, row, totals, options.values)
-    print(f"\n{totals['files']} files: {totals['read']} read, {totals['refused']} refused, {totals['empty']} without "
-          f"public settings, {totals['settings']} public settings")
+    print(
+        f"\n{totals['files']} files: {totals['read']} read, {totals['refused']} refused, {totals['empty']} without "
+        f"public settings, {totals['settings']} public settings"
+    )
     print("findings: " + ", ".join(f"{s} {totals[s]} ({totals[s + ' known']} known)" for s in ("S0", "S1", "S2", "S3")))
 
 

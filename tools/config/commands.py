@@ -15,11 +15,71 @@ OVERRIDE = re.compile(r"[+~]{0,2}([A-Za-z_][\w./@\-]*)=")
 CONFIG_FILE = re.compile(r"[^\s,=]+\.(ya?ml|json|toml|conf)$")
 PROGRAM_WORD = re.compile(r".*\.(py|sh)$|(python3?|torchrun|accelerate|deepspeed|launch|vllm|serve|srun|bash)$")
 IGNORED = {
-    "echo", "printf", "cd", "mkdir", "rm", "cp", "mv", "ls", "pip", "pip3", "git", "conda", "mamba", "source", ".",
-    "set", "module", "curl", "wget", "sleep", "exit", "tee", "touch", "ln", "chmod", "sed", "awk", "grep", "read",
-    "kill", "pkill", "wait", "huggingface-cli", "hf", "wandb", "ulimit", "date", "shift", "test", "[", "[[", "true",
-    "return", "trap", "apt", "apt-get", "nvidia-smi", "clear", "tail", "head", "sbatch", "pushd", "popd", "hostname",
-    "break", "continue", "ssh", "scp", "rsync", "unzip", "tar", "getopts", "scontrol", "pwd", "which",
+    "echo",
+    "printf",
+    "cd",
+    "mkdir",
+    "rm",
+    "cp",
+    "mv",
+    "ls",
+    "pip",
+    "pip3",
+    "git",
+    "conda",
+    "mamba",
+    "source",
+    ".",
+    "set",
+    "module",
+    "curl",
+    "wget",
+    "sleep",
+    "exit",
+    "tee",
+    "touch",
+    "ln",
+    "chmod",
+    "sed",
+    "awk",
+    "grep",
+    "read",
+    "kill",
+    "pkill",
+    "wait",
+    "huggingface-cli",
+    "hf",
+    "wandb",
+    "ulimit",
+    "date",
+    "shift",
+    "test",
+    "[",
+    "[[",
+    "true",
+    "return",
+    "trap",
+    "apt",
+    "apt-get",
+    "nvidia-smi",
+    "clear",
+    "tail",
+    "head",
+    "sbatch",
+    "pushd",
+    "popd",
+    "hostname",
+    "break",
+    "continue",
+    "ssh",
+    "scp",
+    "rsync",
+    "unzip",
+    "tar",
+    "getopts",
+    "scontrol",
+    "pwd",
+    "which",
 }
 """Programs that train and serve nothing; their arguments are no settings."""
 
@@ -115,13 +175,13 @@ class _Reader:
         flag = FLAG.match(text)
         if flag and text not in ("-m", "-u", "-c", "-x", "-e"):
             if flag[2]:
-                self.add(flag[1], word[flag.end():], "flag")
+                self.add(flag[1], word[flag.end() :], "flag")
                 return i + 1
             return self.flag(flag[1], i)
         if (match := OVERRIDE.match(text)) and not text.startswith("-"):
             name = match[1]
             style = "env" if "." not in name and name.isupper() else "override"
-            self.add(name, word[match.end():], style)
+            self.add(name, word[match.end() :], style)
             return i + 1
         if not text.startswith("-"):
             self.program.append(text)
@@ -169,7 +229,7 @@ class _Reader:
             except Refused:
                 return
             for item in nested:
-                s, e = place(value[item.start:item.end], self.spans)
+                s, e = place(value[item.start : item.end], self.spans)
                 self.line.items.append(Item(f"{name}.{item.key}", item.text, style, s, e, item.quoted, self.group))
 
 
@@ -201,7 +261,7 @@ def _embedded(body: Traced, spans: dict[int, int], out: ScriptItems) -> None:
         return
     placed = []
     for item in items:
-        part = body[item.start:item.end]
+        part = body[item.start : item.end]
         if item.quoted and len(part) > 2:
             part = part[1:-1]
         start, end = place(part, spans)

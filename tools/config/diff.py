@@ -17,8 +17,15 @@ HELPERS = {"bf16", "fp16", "fp8", "beta", "kl_loss_coef", "kl_reward_coef", "min
 """Keys that only decide another variable, which is compared instead."""
 INERT = {"log_steps", "eval_steps", "save_steps", "save_total_limit", "visible_devices"}
 """Differences that cannot change what is learned; shown, but not counted."""
-BATCH = ("micro_batch_size", "grad_accumulation", "global_batch_size", "world_size", "nodes", "gpus_per_node",
-         "data_parallel")
+BATCH = (
+    "micro_batch_size",
+    "grad_accumulation",
+    "global_batch_size",
+    "world_size",
+    "nodes",
+    "gpus_per_node",
+    "data_parallel",
+)
 LENGTH = ("warmup_steps", "warmup_ratio", "warmup_samples")
 
 
@@ -59,8 +66,9 @@ def diff(a: Settings, b: Settings) -> tuple[Difference, ...]:
 def _difference(variable: str, old: Setting | None, new: Setting | None, note: str = "") -> Difference:
     place = new or old
     where = f"{place.file}:{place.line}" if place else ""
-    return Difference(variable, old.value if old else None, new.value if new else None, where, note,
-                      variable not in INERT)
+    return Difference(
+        variable, old.value if old else None, new.value if new else None, where, note, variable not in INERT
+    )
 
 
 def _same(old: Setting | None, new: Setting | None) -> bool:
@@ -111,8 +119,11 @@ def _warmup(a: Settings, b: Settings) -> list[Difference]:
         new = next((b.get(v) for v in changed if v in b), None)
         if old and new:
             note = f"{old.key} {old.raw} became {new.key} {new.raw}"
-            return [Difference("warmup_steps", a.value("warmup_steps"), b.value("warmup_steps"),
-                               f"{new.file}:{new.line}", note)]
+            return [
+                Difference(
+                    "warmup_steps", a.value("warmup_steps"), b.value("warmup_steps"), f"{new.file}:{new.line}", note
+                )
+            ]
     return [_difference(v, a.get(v), b.get(v)) for v in changed]
 
 

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from ..findings import TriageError
 from ..settings import VARIABLES, Setting, Settings
+from .combine import settings_of
 from .keys import normal, primary
-from .read import Reading, read_source, settings_of, syntax_of
+from .read import Reading, read_source, syntax_of
 from .source import Source, load, source
 from .values import UNSET, convert
 
@@ -87,8 +88,10 @@ def add_value(variable: str, new: str | float | bool, path: Path, name: str = ""
     levels = sum("." in s.key for s in reading.values.values()) * 2 > len(reading.values)
     key = primary(reading.framework, variable, levels)
     if not key:
-        raise TriageError(f"{name}: {reading.framework or 'this file'} has no key for {variable}; "
-                          "add it to the program or pick another file")
+        raise TriageError(
+            f"{name}: {reading.framework or 'this file'} has no key for {variable}; "
+            "add it to the program or pick another file"
+        )
     spelled = new if isinstance(new, str) else like("", new)
     text = _with_flag(old, reading, key, spelled) if syntax == "shell" else _with_key(old, reading, key, spelled)
     line = _changed_line(old.text, text)
@@ -129,11 +132,15 @@ def _splice(old: Source, setting: Setting, spelled: str) -> str:
     if setting.style == "yaml" and setting.column < 0 and setting.value is None and not setting.raw:
         return _fill_empty(old, setting, spelled)
     if setting.column < 0:
-        raise TriageError(f"{setting.file}:{setting.line}: the value of {setting.key} is put together from several "
-                          "places; change it by hand")
-    if old.text[start:start + len(setting.raw)] != setting.raw:
-        raise TriageError(f"{setting.file}:{setting.line}: expected {setting.raw[:60]!r}; the file changed since it "
-                          "was read, read it again")
+        raise TriageError(
+            f"{setting.file}:{setting.line}: the value of {setting.key} is put together from several "
+            "places; change it by hand"
+        )
+    if old.text[start : start + len(setting.raw)] != setting.raw:
+        raise TriageError(
+            f"{setting.file}:{setting.line}: expected {setting.raw[:60]!r}; the file changed since it "
+            "was read, read it again"
+        )
     end = start + len(setting.raw)
     if setting.style == "switch":
         return _switch(old, setting, start, end, spelled)
@@ -144,7 +151,7 @@ def _splice(old: Source, setting: Setting, spelled: str) -> str:
 
 def _quoted(text: str, setting: Setting, start: int, end: int, spelled: str) -> str:
     """The new value with quotes where the syntax needs them and none stand there."""
-    inside = text[start - 1:start] in ("'", '"') and text[end:end + 1] == text[start - 1:start]
+    inside = text[start - 1 : start] in ("'", '"') and text[end : end + 1] == text[start - 1 : start]
     if inside or PLAIN.fullmatch(spelled):
         return spelled
     if setting.style == "json" or setting.style == "yaml":
@@ -157,14 +164,14 @@ def _fill_empty(old: Source, setting: Setting, spelled: str) -> str:
     start = old.starts[setting.line - 1]
     line = old.text[start:].split("\n", 1)[0]
     colon = line.index(":", line.find(setting.key.split(".")[-1]))
-    return old.text[:start + colon + 1] + f" {spelled}" + old.text[start + colon + 1:]
+    return old.text[: start + colon + 1] + f" {spelled}" + old.text[start + colon + 1 :]
 
 
 def _switch(old: Source, setting: Setting, start: int, end: int, spelled: str) -> str:
     """A flag without a value: dropped for no, given a value for anything but yes."""
     value = convert(setting.variable, spelled, normal(setting.key)) if setting.variable in VARIABLES else spelled
     if value is False:
-        while start > 0 and old.text[start - 1] in " \t" and old.text[end:end + 1] in (" ", "\t", "\n", "\r", ""):
+        while start > 0 and old.text[start - 1] in " \t" and old.text[end : end + 1] in (" ", "\t", "\n", "\r", ""):
             start -= 1
         return old.text[:start] + old.text[end:]
     if value is True:
@@ -198,12 +205,18 @@ def _precision_switch(old: Source, setting: Setting, spelled: str) -> str:
         first, second = sorted([setting, wanted], key=lambda s: (s.line, s.column), reverse=True)
         for one in (first, second):
             here = source(old.name, text)
-            text = _splice(here, Setting("", one.value, one.raw, one.key, one.file, one.line, one.column, one.style),
-                           _yes_no(one.raw, one is wanted))
+            text = _splice(
+                here,
+                Setting("", one.value, one.raw, one.key, one.file, one.line, one.column, one.style),
+                _yes_no(one.raw, one is wanted),
+            )
         return text
     if spelled == "fp32":
-        return _splice(old, Setting("", True, setting.raw, setting.key, setting.file, setting.line, setting.column,
-                                    setting.style), _yes_no(setting.raw, False))
+        return _splice(
+            old,
+            Setting("", True, setting.raw, setting.key, setting.file, setting.line, setting.column, setting.style),
+            _yes_no(setting.raw, False),
+        )
     value_at = old.starts[setting.line - 1] + setting.column
     inside = r"\s*[\n{]" if setting.key.endswith(".enabled") else ""
     keys = list(re.finditer(rf"""(?m)^[\s{{]*["']?({setting.value})["']?\s*:{inside}""", text[:value_at]))
@@ -215,9 +228,14 @@ def _precision_switch(old: Source, setting: Setting, spelled: str) -> str:
 
 def _with_flag(old: Source, reading: Reading, key: str, spelled: str) -> str:
     """A flag or override behind the last one that stands in the file itself."""
-    near = [s for s in reading.values.values()
-            if s.column >= 0 and s.style in ("flag", "switch", "override") and s.framework == reading.framework
-            and _beside_its_key(old, s)]
+    near = [
+        s
+        for s in reading.values.values()
+        if s.column >= 0
+        and s.style in ("flag", "switch", "override")
+        and s.framework == reading.framework
+        and _beside_its_key(old, s)
+    ]
     if not near:
         raise TriageError(f"{reading.name}: no command whose flags stand in the file; add {key} by hand")
     last = max(near, key=lambda s: (s.line, s.column))
@@ -238,8 +256,8 @@ def convert_flag(spelled: str) -> bool:
 
 def _beside_its_key(old: Source, setting: Setting) -> bool:
     """The value stands in the command, not in a shell variable elsewhere."""
-    line = old.text[old.starts[setting.line - 1]:].split("\n", 1)[0]
-    return setting.key.lstrip("-") in line[:setting.column + len(setting.raw)]
+    line = old.text[old.starts[setting.line - 1] :].split("\n", 1)[0]
+    return setting.key.lstrip("-") in line[: setting.column + len(setting.raw)]
 
 
 def _with_key(old: Source, reading: Reading, key: str, spelled: str) -> str:
@@ -262,7 +280,7 @@ def _with_key(old: Source, reading: Reading, key: str, spelled: str) -> str:
     leaf = key.rpartition(".")[2]
     if _json_like(old):
         entry = f"{json.dumps(leaf)}: {_json(spelled)},{ending}{pad}"
-        return old.text[:start + column] + entry + old.text[start + column:]
+        return old.text[: start + column] + entry + old.text[start + column :]
     dashed = "-" in sibling.key and "_" not in sibling.key
     at = min(start + len(line) + 1, len(old.text))
     lead = "" if old.text[:at].endswith("\n") else ending
@@ -277,8 +295,8 @@ def _json_like(old: Source) -> bool:
 def _key_on_line(old: Source, setting: Setting) -> bool:
     if setting.line > len(old.starts) or setting.column < 0 or re.search(r"\.\d+$", setting.key):
         return False
-    line = old.text[old.starts[setting.line - 1]:].split("\n", 1)[0]
-    return re.match(rf"""[\s{{]*["']?{re.escape(setting.key.split('.')[-1])}["']?\s*:""", line) is not None
+    line = old.text[old.starts[setting.line - 1] :].split("\n", 1)[0]
+    return re.match(rf"""[\s{{]*["']?{re.escape(setting.key.split(".")[-1])}["']?\s*:""", line) is not None
 
 
 def _yaml(spelled: str) -> str:
@@ -305,8 +323,10 @@ def _checked(old: Source, text: str, syntax: str, variable: str, setting: Settin
     extra = [v for v in changed if v != variable and v in VARIABLES and v not in linked]
     place = f"{setting.file}:{setting.line}"
     if extra:
-        raise TriageError(f"{place}: {setting.key} shares its value with {', '.join(extra)}; changing it would change "
-                          "more than one setting, edit by hand")
+        raise TriageError(
+            f"{place}: {setting.key} shares its value with {', '.join(extra)}; changing it would change "
+            "more than one setting, edit by hand"
+        )
     if variable in VARIABLES and variable not in changed:
         raise TriageError(f"{place}: setting {setting.key} to {spelled[:60]!r} leaves {variable} as it is")
     wanted = convert(variable, spelled, normal(setting.key)) if variable in VARIABLES else UNSET
@@ -314,8 +334,9 @@ def _checked(old: Source, text: str, syntax: str, variable: str, setting: Settin
     if wanted not in (UNSET, None, False) and now is not None and now.value != wanted and variable != "freeze":
         raise TriageError(f"{place}: after the edit {variable} reads {now.value!r}, not {wanted!r}; edit by hand")
     also = tuple(v for v in changed if v != variable)
-    return Edit(setting.file, setting.line, setting.key, setting.raw, spelled, patch(old.name, old.text, text), text,
-                also)
+    return Edit(
+        setting.file, setting.line, setting.key, setting.raw, spelled, patch(old.name, old.text, text), text, also
+    )
 
 
 def changed_variables(before: Settings, after: Settings) -> dict[str, tuple[object, object]]:
@@ -332,6 +353,7 @@ def changed_variables(before: Settings, after: Settings) -> dict[str, tuple[obje
 
 def patch(name: str, old: str, new: str) -> str:
     """A unified diff that `patch -p1` and `git apply` take."""
+
     def lines(text: str) -> list[str]:
         return re.findall(r"[^\n]*\n|[^\n]+\Z", text)
 

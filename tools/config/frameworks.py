@@ -15,28 +15,91 @@ FILE_KEYS: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
     ("verl", (("actor_rollout_ref.",), ("data.micro_batch_size_per_gpu",), ("model.partial_pretrain",))),
     ("torchtune", (("optimizer._component_",), ("model._component_",), ("tokenizer._component_",))),
     ("nanotron", (("tokens.", "parallelism."),)),
-    ("litgpt", (("train.lr_warmup_steps",), ("train.micro_batch_size", "eval."), ("train.max_norm",),
-                ("train.micro_batch_size", "checkpoint_dir"))),
-    ("lightning", (("trainer.accumulate_grad_batches",), ("trainer.max_epochs",), ("trainer.devices",),
-                   ("trainer.gradient_clip_val",), ("seed_everything",), ("trainer.precision",))),
+    (
+        "litgpt",
+        (
+            ("train.lr_warmup_steps",),
+            ("train.micro_batch_size", "eval."),
+            ("train.max_norm",),
+            ("train.micro_batch_size", "checkpoint_dir"),
+        ),
+    ),
+    (
+        "lightning",
+        (
+            ("trainer.accumulate_grad_batches",),
+            ("trainer.max_epochs",),
+            ("trainer.devices",),
+            ("trainer.gradient_clip_val",),
+            ("seed_everything",),
+            ("trainer.precision",),
+        ),
+    ),
     ("axolotl", (("base_model",),)),
     ("llama-factory", (("finetuning_type",), ("stage", "template"), ("cutoff_len",))),
-    ("gpt-neox", (("pipe_parallel_size",), ("train_iters", "optimizer.params.lr"), ("lr_decay_iters",),
-                  ("model_parallel_size", "num_layers"))),
-    ("accelerate", (("compute_environment",), ("distributed_type", "mixed_precision"),
-                    ("num_processes", "mixed_precision"))),
-    ("deepspeed", (("zero_optimization.",), ("train_micro_batch_size_per_gpu",), ("fp16.enabled",),
-                   ("bf16.enabled",), ("train_batch_size", "optimizer.params."))),
-    ("open-instruct", (("dataset_mixer_list",), ("preprocessing_num_workers", "model_name_or_path"),
-                       ("with_tracking", "model_name_or_path"))),
-    ("trl", (("dataset_mixer.",), ("model_name_or_path", "dataset_name"), ("model_name_or_path", "dataset_mixture."),
-             ("num_generations",), ("max_completion_length",))),
-    ("hf", (("per_device_train_batch_size",), ("num_train_epochs",), ("lr_scheduler_type",),
-            ("model_name_or_path", "learning_rate"))),
+    (
+        "gpt-neox",
+        (
+            ("pipe_parallel_size",),
+            ("train_iters", "optimizer.params.lr"),
+            ("lr_decay_iters",),
+            ("model_parallel_size", "num_layers"),
+        ),
+    ),
+    (
+        "accelerate",
+        (("compute_environment",), ("distributed_type", "mixed_precision"), ("num_processes", "mixed_precision")),
+    ),
+    (
+        "deepspeed",
+        (
+            ("zero_optimization.",),
+            ("train_micro_batch_size_per_gpu",),
+            ("fp16.enabled",),
+            ("bf16.enabled",),
+            ("train_batch_size", "optimizer.params."),
+        ),
+    ),
+    (
+        "open-instruct",
+        (
+            ("dataset_mixer_list",),
+            ("preprocessing_num_workers", "model_name_or_path"),
+            ("with_tracking", "model_name_or_path"),
+        ),
+    ),
+    (
+        "trl",
+        (
+            ("dataset_mixer.",),
+            ("model_name_or_path", "dataset_name"),
+            ("model_name_or_path", "dataset_mixture."),
+            ("num_generations",),
+            ("max_completion_length",),
+        ),
+    ),
+    (
+        "hf",
+        (
+            ("per_device_train_batch_size",),
+            ("num_train_epochs",),
+            ("lr_scheduler_type",),
+            ("model_name_or_path", "learning_rate"),
+        ),
+    ),
     ("model", (("architectures.0",), ("model_type", "hidden_size"), ("model_type", "vocab_size"))),
     ("generation", (("transformers_version", "eos_token_id"), ("do_sample", "transformers_version"))),
-    ("vllm", (("gpu_memory_utilization",), ("max_model_len",), ("max_num_batched_tokens",), ("max_num_seqs",),
-              ("kv_cache_dtype",), ("tensor_parallel_size", "model"))),
+    (
+        "vllm",
+        (
+            ("gpu_memory_utilization",),
+            ("max_model_len",),
+            ("max_num_batched_tokens",),
+            ("max_num_seqs",),
+            ("kv_cache_dtype",),
+            ("tensor_parallel_size", "model"),
+        ),
+    ),
     ("sglang", (("mem_fraction_static",), ("context_length", "model_path"))),
     ("openrlhf", (("rollout.batch_size",), ("rollout_batch_size", "init_kl_coef"))),
 )
@@ -61,17 +124,36 @@ COMMAND_KEYS: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
     ("lightrft", (("engine_mem_util",), ("engine_tp_size",), ("enable_engine_sleep",))),
     ("openrlhf", (("micro_rollout_batch_size",), ("rollout.batch_size",), ("micro_train_batch_size",))),
     ("llama-factory", (("finetuning_type",), ("cutoff_len",))),
-    ("megatron", (("tensor_model_parallel_size",), ("micro_batch_size", "global_batch_size"), ("train_iters", "lr"),
-                  ("lr_decay_style",), ("train_samples", "lr"))),
+    (
+        "megatron",
+        (
+            ("tensor_model_parallel_size",),
+            ("micro_batch_size", "global_batch_size"),
+            ("train_iters", "lr"),
+            ("lr_decay_style",),
+            ("train_samples", "lr"),
+        ),
+    ),
     ("torchtune", (("optimizer.lr", "batch_size"),)),
     ("litgpt", (("train.micro_batch_size",), ("train.global_batch_size",))),
     ("lightning", (("trainer.devices",), ("trainer.max_steps",), ("trainer.max_epochs",))),
-    ("hf", (("per_device_train_batch_size",), ("per_device_training_batch_size",), ("gradient_accumulation_steps",),
-            ("model_name_or_path",), ("num_train_epochs",), ("lr_scheduler_type",))),
+    (
+        "hf",
+        (
+            ("per_device_train_batch_size",),
+            ("per_device_training_batch_size",),
+            ("gradient_accumulation_steps",),
+            ("model_name_or_path",),
+            ("num_train_epochs",),
+            ("lr_scheduler_type",),
+        ),
+    ),
 )
 LAUNCHER = re.compile(r"torchrun|torch\.distributed|accelerate|(^|\s)deepspeed(\s|$)|\bmpirun\b")
-STAGE_WORDS = re.compile(r"(?:^|[^a-z])(online_?dpo|dpo|kto|orpo|simpo|grpo|gspo|dapo|ppo|rloo|sft|pretrain|reward|rm"
-                         r"|kd|distill)(?=[^a-z]|$)")
+STAGE_WORDS = re.compile(
+    r"(?:^|[^a-z])(online_?dpo|dpo|kto|orpo|simpo|grpo|gspo|dapo|ppo|rloo|sft|pretrain|reward|rm"
+    r"|kd|distill)(?=[^a-z]|$)"
+)
 
 
 def of_file(name: str, keys: Collection[str]) -> str:
@@ -96,7 +178,7 @@ def of_command(program: str, keys: Collection[str]) -> str:
 
 
 def _by_keys(rows: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...], keys: Collection[str]) -> str:
-    prefixes = {key[:i + 1] for key in keys for i, c in enumerate(key) if c == "."}
+    prefixes = {key[: i + 1] for key in keys for i, c in enumerate(key) if c == "."}
     present = prefixes.union(keys)
     for framework, alternatives in rows:
         if any(all(mark in present for mark in marks) for marks in alternatives):

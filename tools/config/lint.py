@@ -49,13 +49,15 @@ def lint(target: Run | Settings, attempt: str = "", everything: bool = False) ->
     rules = tuple(Check(c.name, "found", c.why) if c.name in found else c for c in report.checks)
     if not settings.values:
         rules = ()
-    return Report("lint", tuple(_unique(findings)), (*target.checks(), *checks, *rules),
-                  {**report.summary, "files": sorted(seen)})
+    return Report(
+        "lint", tuple(_unique(findings)), (*target.checks(), *checks, *rules), {**report.summary, "files": sorted(seen)}
+    )
 
 
 def _rest(run: Run, attempt: str) -> Iterator[tuple[Settings, tuple[Check, ...]]]:
     """Settings of the other attempts, and of every file that is in force nowhere."""
-    from .read import read_file, settings_of
+    from .combine import settings_of
+    from .read import read_file
     from .source import Refused
 
     for name in sorted({a.attempt for a in run.of("config", "script")} - {attempt}):
@@ -108,10 +110,18 @@ def _finding(rule: Rule, fault: Fault, settings: Settings) -> Finding:
     setting = settings.get(fault.variable)
     value = setting.value if setting else settings.value(fault.variable)
     return Finding(
-        rule.code, Severity(fault.severity or rule.severity), fault.message, fault.zh,
+        rule.code,
+        Severity(fault.severity or rule.severity),
+        fault.message,
+        fault.zh,
         settings.sources(fault.variable, *fault.beside),
-        {"variable": fault.variable, "value": value, "fix": _fix(fault, setting),
-         "key": setting.key if setting else None})
+        {
+            "variable": fault.variable,
+            "value": value,
+            "fix": _fix(fault, setting),
+            "key": setting.key if setting else None,
+        },
+    )
 
 
 def _fix(fault: Fault, setting: Setting | None) -> dict[str, str | None] | None:

@@ -55,6 +55,7 @@ RULES: dict[str, Rule] = {}
 
 def rule(code: str, severity: str, needs: tuple[str, ...] = ()) -> Callable[[Judge], Judge]:
     """Register a rule under its code."""
+
     def register(judge: Judge) -> Judge:
         if code in RULES:
             raise ValueError(f"two lint rules are called {code!r}")

@@ -47,16 +47,30 @@ def dpo_beta_outside_range(settings: Settings) -> Iterator[Fault]:
     family = beta_family(settings)
     low, usual_low, usual_high, high = BETAS[family]
     if beta <= 0:
-        yield Fault("dpo_beta", f"beta is {beta:g}: the preference loss has no gradient",
-                    f"beta 为 {beta:g}：偏好损失没有梯度", "S1", "0.1")
+        yield Fault(
+            "dpo_beta",
+            f"beta is {beta:g}: the preference loss has no gradient",
+            f"beta 为 {beta:g}：偏好损失没有梯度",
+            "S1",
+            "0.1",
+        )
     elif beta < low or beta > high:
-        yield Fault("dpo_beta", f"beta {beta:g} is far outside {usual_low:g} to {usual_high:g} for the {family} loss",
-                    f"beta {beta:g} 远超 {family} 损失的常用范围 {usual_low:g}～{usual_high:g}", "S2",
-                    "0.1" if family == "sigmoid" else "", ("loss_type",))
+        yield Fault(
+            "dpo_beta",
+            f"beta {beta:g} is far outside {usual_low:g} to {usual_high:g} for the {family} loss",
+            f"beta {beta:g} 远超 {family} 损失的常用范围 {usual_low:g}～{usual_high:g}",
+            "S2",
+            "0.1" if family == "sigmoid" else "",
+            ("loss_type",),
+        )
     elif not usual_low <= beta <= usual_high:
-        yield Fault("dpo_beta", f"beta {beta:g} is unusual for the {family} loss ({usual_low:g} to {usual_high:g})",
-                    f"beta {beta:g} 不在 {family} 损失的常用范围 {usual_low:g}～{usual_high:g}", "S3",
-                    beside=("loss_type",))
+        yield Fault(
+            "dpo_beta",
+            f"beta {beta:g} is unusual for the {family} loss ({usual_low:g} to {usual_high:g})",
+            f"beta {beta:g} 不在 {family} 损失的常用范围 {usual_low:g}～{usual_high:g}",
+            "S3",
+            beside=("loss_type",),
+        )
 
 
 @rule("kl-coef-outside-range", "S2", needs=("kl_coef",))
@@ -75,12 +89,21 @@ def kl_coefficient_outside_range(settings: Settings) -> Iterator[Fault]:
     if switches and not any(switches):
         return
     if coefficient < 0:
-        yield Fault("kl_coef", f"the KL coefficient is negative ({coefficient:g}): leaving the reference is rewarded",
-                    f"KL 系数为负（{coefficient:g}）：偏离参考模型反而得到奖励", "S1", "0.02")
+        yield Fault(
+            "kl_coef",
+            f"the KL coefficient is negative ({coefficient:g}): leaving the reference is rewarded",
+            f"KL 系数为负（{coefficient:g}）：偏离参考模型反而得到奖励",
+            "S1",
+            "0.02",
+        )
     elif coefficient > 0.2:
-        yield Fault("kl_coef", f"KL coefficient {coefficient:g} is above the usual 0 to 0.1; the policy may not move",
-                    f"KL 系数 {coefficient:g} 高于常用的 0～0.1，策略可能无法更新",
-                    "S2" if coefficient > 1 else "S3", "0.02" if coefficient > 1 else "")
+        yield Fault(
+            "kl_coef",
+            f"KL coefficient {coefficient:g} is above the usual 0 to 0.1; the policy may not move",
+            f"KL 系数 {coefficient:g} 高于常用的 0～0.1，策略可能无法更新",
+            "S2" if coefficient > 1 else "S3",
+            "0.02" if coefficient > 1 else "",
+        )
 
 
 @rule("pad-equals-eos", "S2", needs=("pad_token_id", "eos_token_id"))
@@ -99,10 +122,13 @@ def pad_equals_eos(settings: Settings) -> Iterator[Fault]:
         return
     trained = pad.framework not in ("model", "tokenizer", "generation") or bool(settings.value("learning_rate"))
     mild = not trained or settings.value("packing") is True
-    yield Fault("pad_token_id", f"pad and eos are the same token ({pad.value}); if labels are masked by pad id the end "
-                "token is never learned",
-                    f"pad 与 eos 是同一个 token（{pad.value}）；若按 pad id 屏蔽 label，模型学不会停止",
-                "S3" if mild else "S2", beside=("eos_token_id",))
+    yield Fault(
+        "pad_token_id",
+        f"pad and eos are the same token ({pad.value}); if labels are masked by pad id the end token is never learned",
+        f"pad 与 eos 是同一个 token（{pad.value}）；若按 pad id 屏蔽 label，模型学不会停止",
+        "S3" if mild else "S2",
+        beside=("eos_token_id",),
+    )
 
 
 @rule("params-frozen", "S3")
@@ -119,11 +145,21 @@ def parameters_frozen(settings: Settings) -> Iterator[Fault]:
     if frozen is not None and frozen.value not in (False, "", "0"):
         whole_model = re.search(r"llm|base_model|backbone", frozen.key, re.IGNORECASE) is not None
         shown = frozen.key if frozen.style == "switch" else f"{frozen.key} {frozen.raw}"
-        yield Fault("freeze", f"{shown}: part of the model is not trained", f"{shown}：模型的一部分不参与训练",
-                    "S2" if whole_model else "S3")
+        yield Fault(
+            "freeze",
+            f"{shown}: part of the model is not trained",
+            f"{shown}：模型的一部分不参与训练",
+            "S2" if whole_model else "S3",
+        )
     if rank is not None and rank.value == 0 and str(settings.value("adapter", "")) in ("lora", "qlora"):
-        yield Fault("lora_rank", "adapter training is asked for with rank 0: nothing is trained",
-                    "要求训练适配器但 rank 为 0：没有可训练参数", "S2", "8", ("adapter",))
+        yield Fault(
+            "lora_rank",
+            "adapter training is asked for with rank 0: nothing is trained",
+            "要求训练适配器但 rank 为 0：没有可训练参数",
+            "S2",
+            "8",
+            ("adapter",),
+        )
 
 
 def in_rl(settings: Settings) -> bool:

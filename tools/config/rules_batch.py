@@ -37,13 +37,23 @@ def global_batch_mismatch(settings: Settings) -> Iterator[Fault]:
     replicas = settings.value("data_parallel")
     if replicas and micro * steps * replicas != total:
         made = micro * steps * replicas
-        yield Fault("global_batch_size", f"global batch {total} is written, but {micro} x {steps} x {replicas} devices "
-                    f"make {made}", f"配置的全局 batch 为 {total}，但 {micro} x {steps} x {replicas} = {made}",
-                    "S1", str(made), ("micro_batch_size", "grad_accumulation", "world_size"))
+        yield Fault(
+            "global_batch_size",
+            f"global batch {total} is written, but {micro} x {steps} x {replicas} devices make {made}",
+            f"配置的全局 batch 为 {total}，但 {micro} x {steps} x {replicas} = {made}",
+            "S1",
+            str(made),
+            ("micro_batch_size", "grad_accumulation", "world_size"),
+        )
     elif not replicas and total % (micro * steps):
-        yield Fault("global_batch_size", f"global batch {total} is no multiple of micro-batch {micro} x accumulation "
-                    f"{steps}, whatever the number of devices", f"全局 batch {total} 不是 micro {micro} x 累积 {steps} "
-                    "的整数倍，任何卡数都无法满足", "S1", beside=("micro_batch_size", "grad_accumulation"))
+        yield Fault(
+            "global_batch_size",
+            f"global batch {total} is no multiple of micro-batch {micro} x accumulation "
+            f"{steps}, whatever the number of devices",
+            f"全局 batch {total} 不是 micro {micro} x 累积 {steps} 的整数倍，任何卡数都无法满足",
+            "S1",
+            beside=("micro_batch_size", "grad_accumulation"),
+        )
 
 
 @rule("batch-not-divisible", "S1")
@@ -71,32 +81,50 @@ def _world(settings: Settings) -> Iterator[Fault]:
     for variable in ("tensor_parallel", "pipeline_parallel", "context_parallel"):
         model *= max(1, int(settings.value(variable) or 1))
     if world and model > 1 and world % model:
-        yield Fault("world_size", f"{world} devices cannot be divided into groups of {model} (tensor x pipeline x "
-                    "context parallel)", f"{world} 张卡无法按 {model}（TP x PP x CP）分组", "S2",
-                    beside=("tensor_parallel", "pipeline_parallel", "nodes", "gpus_per_node"))
+        yield Fault(
+            "world_size",
+            f"{world} devices cannot be divided into groups of {model} (tensor x pipeline x context parallel)",
+            f"{world} 张卡无法按 {model}（TP x PP x CP）分组",
+            "S2",
+            beside=("tensor_parallel", "pipeline_parallel", "nodes", "gpus_per_node"),
+        )
 
 
 def _global(settings: Settings) -> Iterator[Fault]:
     total, micro = whole(settings, "global_batch_size"), whole(settings, "micro_batch_size")
     replicas = settings.value("data_parallel")
     if total and micro and replicas and "grad_accumulation" not in settings and total % (micro * replicas):
-        yield Fault("global_batch_size", f"global batch {total} is no multiple of micro-batch {micro} x {replicas} "
-                    "replicas", f"全局 batch {total} 不是 micro {micro} x {replicas} 副本的整数倍",
-                    "S1" if settings.framework in STRICT else "S2", str(total // (micro * replicas) * micro * replicas
-                                                                      or micro * replicas),
-                    ("micro_batch_size", "nodes", "gpus_per_node", "world_size"))
+        yield Fault(
+            "global_batch_size",
+            f"global batch {total} is no multiple of micro-batch {micro} x {replicas} replicas",
+            f"全局 batch {total} 不是 micro {micro} x {replicas} 副本的整数倍",
+            "S1" if settings.framework in STRICT else "S2",
+            str(total // (micro * replicas) * micro * replicas or micro * replicas),
+            ("micro_batch_size", "nodes", "gpus_per_node", "world_size"),
+        )
 
 
 def _verl(settings: Settings) -> Iterator[Fault]:
     """verl asserts train batch >= mini-batch; both count prompts."""
     train, mini = whole(settings, "train_batch_size"), whole(settings, "mini_batch_size")
     if train and mini and train < mini:
-        yield Fault("mini_batch_size", f"mini-batch of {mini} prompts is larger than the train batch of {train}",
-                    f"mini-batch（{mini} 个 prompt）大于 train batch（{train}）", "S1", str(train),
-                    ("train_batch_size",))
+        yield Fault(
+            "mini_batch_size",
+            f"mini-batch of {mini} prompts is larger than the train batch of {train}",
+            f"mini-batch（{mini} 个 prompt）大于 train batch（{train}）",
+            "S1",
+            str(train),
+            ("train_batch_size",),
+        )
     elif train and mini and train % mini:
-        yield Fault("mini_batch_size", f"train batch {train} is no multiple of mini-batch {mini}: the last update is "
-                    "smaller", f"train batch {train} 不是 mini-batch {mini} 的整数倍", "S3", "", ("train_batch_size",))
+        yield Fault(
+            "mini_batch_size",
+            f"train batch {train} is no multiple of mini-batch {mini}: the last update is smaller",
+            f"train batch {train} 不是 mini-batch {mini} 的整数倍",
+            "S3",
+            "",
+            ("train_batch_size",),
+        )
 
 
 def _rollout_framework(settings: Settings) -> Iterator[Fault]:
@@ -107,14 +135,24 @@ def _rollout_framework(settings: Settings) -> Iterator[Fault]:
         return
     group = micro * replicas
     if train < group:
-        yield Fault("train_batch_size", f"train batch {train} is below micro-batch {micro} x {replicas} devices: the "
-                    "accumulation becomes 0", f"train batch {train} 小于 micro {micro} x {replicas} 卡：梯度累积变为 0",
-                    "S1", str(group), ("micro_batch_size",))
+        yield Fault(
+            "train_batch_size",
+            f"train batch {train} is below micro-batch {micro} x {replicas} devices: the accumulation becomes 0",
+            f"train batch {train} 小于 micro {micro} x {replicas} 卡：梯度累积变为 0",
+            "S1",
+            str(group),
+            ("micro_batch_size",),
+        )
     elif train % group:
-        yield Fault("train_batch_size", f"train batch {train} is no multiple of micro-batch {micro} x {replicas} "
-                    f"devices; the trainer rounds down to {train // group * group}",
-                    f"train batch {train} 不是 micro {micro} x {replicas} 卡的整数倍，会被向下取整", "S2", "",
-                    ("micro_batch_size",))
+        yield Fault(
+            "train_batch_size",
+            f"train batch {train} is no multiple of micro-batch {micro} x {replicas} "
+            f"devices; the trainer rounds down to {train // group * group}",
+            f"train batch {train} 不是 micro {micro} x {replicas} 卡的整数倍，会被向下取整",
+            "S2",
+            "",
+            ("micro_batch_size",),
+        )
 
 
 @rule("rollout-batch-mismatch", "S2", needs=("train_batch_size", "rollout_batch_size"))
@@ -136,19 +174,34 @@ def rollout_batch_mismatch(settings: Settings) -> Iterator[Fault]:
     train, prompts = settings.value("train_batch_size"), settings.value("rollout_batch_size")
     samples = prompts * (settings.value("num_generations") or 1)
     if train > samples:
-        yield Fault("train_batch_size", f"train batch {train} needs more than the {samples} samples of one rollout "
-                    f"({prompts} prompts x {samples // prompts})",
-                    f"train batch {train} 大于一次 rollout 的样本数 {samples}", "S2", str(samples),
-                    ("rollout_batch_size", "num_generations"))
+        yield Fault(
+            "train_batch_size",
+            f"train batch {train} needs more than the {samples} samples of one rollout "
+            f"({prompts} prompts x {samples // prompts})",
+            f"train batch {train} 大于一次 rollout 的样本数 {samples}",
+            "S2",
+            str(samples),
+            ("rollout_batch_size", "num_generations"),
+        )
     elif samples % train:
-        yield Fault("train_batch_size", f"{samples} samples per rollout are no multiple of train batch {train}",
-                    f"每次 rollout 的 {samples} 个样本不是 train batch {train} 的整数倍", "S3", "",
-                    ("rollout_batch_size", "num_generations"))
+        yield Fault(
+            "train_batch_size",
+            f"{samples} samples per rollout are no multiple of train batch {train}",
+            f"每次 rollout 的 {samples} 个样本不是 train batch {train} 的整数倍",
+            "S3",
+            "",
+            ("rollout_batch_size", "num_generations"),
+        )
     elif train < samples and settings.framework == "lightrft":
-        yield Fault("train_batch_size", f"train batch {train} is below the {samples} samples of one rollout: "
-                    f"{samples // train} updates per rollout (slightly off-policy)",
-                    f"train batch {train} 小于一次 rollout 的 {samples} 个样本：每次更新 {samples // train} 步",
-                    "S3", "", ("rollout_batch_size", "num_generations"))
+        yield Fault(
+            "train_batch_size",
+            f"train batch {train} is below the {samples} samples of one rollout: "
+            f"{samples // train} updates per rollout (slightly off-policy)",
+            f"train batch {train} 小于一次 rollout 的 {samples} 个样本：每次更新 {samples // train} 步",
+            "S3",
+            "",
+            ("rollout_batch_size", "num_generations"),
+        )
 
 
 @rule("logging-sparse", "S3", needs=("log_steps",))
@@ -166,11 +219,22 @@ def logging_sparse(settings: Settings) -> Iterator[Fault]:
         return
     total = settings.value("max_steps")
     if total and setting.value > total:
-        yield Fault("log_steps", f"nothing is logged: every {setting.value:g} steps of a run of {total}",
-                    f"每 {setting.value:g} 步记录一次，而训练只有 {total} 步：没有任何日志", "S2", "10", ("max_steps",))
+        yield Fault(
+            "log_steps",
+            f"nothing is logged: every {setting.value:g} steps of a run of {total}",
+            f"每 {setting.value:g} 步记录一次，而训练只有 {total} 步：没有任何日志",
+            "S2",
+            "10",
+            ("max_steps",),
+        )
     elif setting.value > 100:
-        yield Fault("log_steps", f"metrics are logged every {setting.value:g} steps only",
-                    f"每 {setting.value:g} 步才记录一次指标，过于稀疏", "S3", "10")
+        yield Fault(
+            "log_steps",
+            f"metrics are logged every {setting.value:g} steps only",
+            f"每 {setting.value:g} 步才记录一次指标，过于稀疏",
+            "S3",
+            "10",
+        )
 
 
 @rule("settings-conflict", "S2")
@@ -184,7 +248,10 @@ def settings_conflict(settings: Settings) -> Iterator[Fault]:
     Source: runbook entry `config-drift`.
     """
     for ours, theirs in settings.conflicts[:5]:
-        yield Fault(ours.variable, f"{ours.variable} is {ours.raw} in {ours.file}:{ours.line} and {theirs.raw} in "
-                    f"{theirs.file}:{theirs.line}; nothing tells which was used",
-                    f"{ours.variable} 在 {ours.file}:{ours.line} 为 {ours.raw}，在 {theirs.file}:{theirs.line} 为 "
-                    f"{theirs.raw}，无法判断用了哪个")
+        yield Fault(
+            ours.variable,
+            f"{ours.variable} is {ours.raw} in {ours.file}:{ours.line} and {theirs.raw} in "
+            f"{theirs.file}:{theirs.line}; nothing tells which was used",
+            f"{ours.variable} 在 {ours.file}:{ours.line} 为 {ours.raw}，在 {theirs.file}:{theirs.line} 为 "
+            f"{theirs.raw}，无法判断用了哪个",
+        )

@@ -22,18 +22,39 @@ def rope_scaling_inconsistent(settings: Settings) -> Iterator[Fault]:
     """
     kind, factor = settings.get("rope_scaling_type"), settings.get("rope_scaling_factor")
     if factor is not None and factor.value < 1:
-        yield Fault("rope_scaling_factor", f"RoPE scaling factor {factor.value:g} is below 1: positions are spread, "
-                    "not compressed", f"RoPE 缩放因子 {factor.value:g} 小于 1", "S2", beside=("rope_scaling_type",))
-    if kind is not None and factor is None and str(kind.value).lower() in ("linear", "dynamic", "yarn") \
-            and settings.framework != "llama-factory":
-        yield Fault("rope_scaling_type", f"RoPE scaling {kind.value} without a factor",
-                    f"RoPE 缩放 {kind.value} 没有给出 factor", "S2")
+        yield Fault(
+            "rope_scaling_factor",
+            f"RoPE scaling factor {factor.value:g} is below 1: positions are spread, not compressed",
+            f"RoPE 缩放因子 {factor.value:g} 小于 1",
+            "S2",
+            beside=("rope_scaling_type",),
+        )
+    if (
+        kind is not None
+        and factor is None
+        and str(kind.value).lower() in ("linear", "dynamic", "yarn")
+        and settings.framework != "llama-factory"
+    ):
+        yield Fault(
+            "rope_scaling_type",
+            f"RoPE scaling {kind.value} without a factor",
+            f"RoPE 缩放 {kind.value} 没有给出 factor",
+            "S2",
+        )
     for old in settings.shadowed:
         new = settings.get(old.variable)
-        if old.variable in ("rope_scaling_factor", "rope_scaling_type", "rope_theta") and new is not None \
-                and old.file != new.file and old.value != new.value:
-            yield Fault(old.variable, f"{old.variable} is {new.raw} in {new.file} but {old.raw} in {old.file}",
-                        f"{old.variable} 在 {new.file} 为 {new.raw}，在 {old.file} 为 {old.raw}", "S2")
+        if (
+            old.variable in ("rope_scaling_factor", "rope_scaling_type", "rope_theta")
+            and new is not None
+            and old.file != new.file
+            and old.value != new.value
+        ):
+            yield Fault(
+                old.variable,
+                f"{old.variable} is {new.raw} in {new.file} but {old.raw} in {old.file}",
+                f"{old.variable} 在 {new.file} 为 {new.raw}，在 {old.file} 为 {old.raw}",
+                "S2",
+            )
 
 
 @rule("long-context-without-scaling", "S2", needs=("max_position_embeddings",))
@@ -52,9 +73,14 @@ def long_context_without_scaling(settings: Settings) -> Iterator[Fault]:
     for variable in ("max_model_len", "sequence_length"):
         length = settings.value(variable)
         if isinstance(length, int) and length > positions.value * (settings.value("rope_scaling_factor") or 1):
-            yield Fault(variable, f"{variable} {length} is above the model's {positions.value} positions and no RoPE "
-                        "scaling is set", f"{variable} {length} 超过模型的 {positions.value} 个位置，且没有 RoPE 缩放",
-                        "S2", str(positions.value), ("max_position_embeddings",))
+            yield Fault(
+                variable,
+                f"{variable} {length} is above the model's {positions.value} positions and no RoPE scaling is set",
+                f"{variable} {length} 超过模型的 {positions.value} 个位置，且没有 RoPE 缩放",
+                "S2",
+                str(positions.value),
+                ("max_position_embeddings",),
+            )
 
 
 @rule("norm-epsilon-small", "S2")
@@ -70,8 +96,19 @@ def norm_epsilon_small(settings: Settings) -> Iterator[Fault]:
     norm, adam = settings.get("norm_epsilon"), settings.get("adam_epsilon")
     precision = settings.value("precision")
     if norm is not None and (norm.value <= 0 or (norm.value < 5.96e-8 and precision == "fp16")):
-        yield Fault("norm_epsilon", f"norm epsilon {norm.value:g} vanishes in {precision or 'this format'}",
-                    f"归一化 epsilon {norm.value:g} 在 {precision or '该精度'} 下为 0", "S2", "1e-6", ("precision",))
+        yield Fault(
+            "norm_epsilon",
+            f"norm epsilon {norm.value:g} vanishes in {precision or 'this format'}",
+            f"归一化 epsilon {norm.value:g} 在 {precision or '该精度'} 下为 0",
+            "S2",
+            "1e-6",
+            ("precision",),
+        )
     if adam is not None and adam.value <= 0:
-        yield Fault("adam_epsilon", "Adam's epsilon is zero: an unused weight divides by zero",
-                    "Adam 的 epsilon 为 0：未更新的权重会除以零", "S2", "1e-8")
+        yield Fault(
+            "adam_epsilon",
+            "Adam's epsilon is zero: an unused weight divides by zero",
+            "Adam 的 epsilon 为 0：未更新的权重会除以零",
+            "S2",
+            "1e-8",
+        )

@@ -65,8 +65,11 @@ def learning_rate_outside_range(settings: Settings) -> Iterator[Fault]:
     """
     rate = settings.value("learning_rate")
     if rate <= 0:
-        yield Fault("learning_rate", f"learning_rate is {rate:g}: nothing will be learned",
-                    f"学习率为 {rate:g}，模型不会学到任何东西")
+        yield Fault(
+            "learning_rate",
+            f"learning_rate is {rate:g}: nothing will be learned",
+            f"学习率为 {rate:g}，模型不会学到任何东西",
+        )
         return
     unknown = settings.framework in ("generic", "lightning", "")
     if not adam_like(settings) or (unknown and rate < 1):
@@ -76,12 +79,20 @@ def learning_rate_outside_range(settings: Settings) -> Iterator[Fault]:
     what = f"{kind or 'this'} training with an adapter" if adapter else f"full {kind} training".replace("  ", " ")
     severity = "S1" if rate >= absurd else ("S2" if rate > odd else "S3")
     if rate > usual * 1.0001:
-        yield Fault("learning_rate", f"learning_rate {rate:g} is above what {what} usually takes (up to {usual:g})",
-                    f"学习率 {rate:g} 高于该类训练（{what}）的常用上限 {usual:g}", severity,
-                    f"{usual:g}" if severity == "S1" else "")
+        yield Fault(
+            "learning_rate",
+            f"learning_rate {rate:g} is above what {what} usually takes (up to {usual:g})",
+            f"学习率 {rate:g} 高于该类训练（{what}）的常用上限 {usual:g}",
+            severity,
+            f"{usual:g}" if severity == "S1" else "",
+        )
     elif rate < 1e-9:
-        yield Fault("learning_rate", f"learning_rate {rate:g} is too small to move the weights",
-                    f"学习率 {rate:g} 太小，权重几乎不会变化", "S2")
+        yield Fault(
+            "learning_rate",
+            f"learning_rate {rate:g} is too small to move the weights",
+            f"学习率 {rate:g} 太小，权重几乎不会变化",
+            "S2",
+        )
 
 
 @rule("warmup-too-short", "S2", needs=("learning_rate",))
@@ -106,10 +117,13 @@ def warmup_too_short(settings: Settings) -> Iterator[Fault]:
     few = steps is not None and 0 < steps < 10 and (total or 0) >= 1000
     if none or few:
         shown = f"{steps or 0} steps"
-        yield Fault("warmup_steps" if "warmup_steps" in settings else "warmup_ratio",
-                    f"warm-up is {shown} at learning_rate {rate:g}; a full-parameter run at this rate needs one",
-                    f"学习率 {rate:g} 下 warmup 只有 {steps or 0} 步；全参训练在该学习率下需要 warmup",
-                    "S2" if rate >= 1e-4 else "S3", beside=("learning_rate",))
+        yield Fault(
+            "warmup_steps" if "warmup_steps" in settings else "warmup_ratio",
+            f"warm-up is {shown} at learning_rate {rate:g}; a full-parameter run at this rate needs one",
+            f"学习率 {rate:g} 下 warmup 只有 {steps or 0} 步；全参训练在该学习率下需要 warmup",
+            "S2" if rate >= 1e-4 else "S3",
+            beside=("learning_rate",),
+        )
 
 
 @rule("warmup-exceeds-training", "S1")
@@ -125,19 +139,33 @@ def warmup_exceeds_training(settings: Settings) -> Iterator[Fault]:
     """
     ratio = settings.get("warmup_ratio")
     if ratio is not None and ratio.value >= 1:
-        yield Fault("warmup_ratio", f"warmup_ratio is {ratio.value:g}: the whole run is warm-up",
-                    f"warmup_ratio 为 {ratio.value:g}：整个训练都处于 warmup")
+        yield Fault(
+            "warmup_ratio",
+            f"warmup_ratio is {ratio.value:g}: the whole run is warm-up",
+            f"warmup_ratio 为 {ratio.value:g}：整个训练都处于 warmup",
+        )
         return
     steps, total = settings.value("warmup_steps"), settings.value("max_steps")
     if not steps or not total or "warmup_steps" not in settings:
         return
     if steps >= total:
-        yield Fault("warmup_steps", f"warm-up of {steps} steps is not below the {total} steps of the run",
-                    f"warmup {steps} 步不小于总步数 {total} 步，学习率到不了峰值",
-                    "S2" if settings.framework == "litgpt" else "S1", str(max(1, total // 20)), ("max_steps",))
+        yield Fault(
+            "warmup_steps",
+            f"warm-up of {steps} steps is not below the {total} steps of the run",
+            f"warmup {steps} 步不小于总步数 {total} 步，学习率到不了峰值",
+            "S2" if settings.framework == "litgpt" else "S1",
+            str(max(1, total // 20)),
+            ("max_steps",),
+        )
     elif steps > total / 2:
-        yield Fault("warmup_steps", f"warm-up takes {steps} of {total} steps, more than half of the run",
-                    f"warmup 占 {steps}/{total} 步，超过一半", "S2", str(max(1, total // 20)), ("max_steps",))
+        yield Fault(
+            "warmup_steps",
+            f"warm-up takes {steps} of {total} steps, more than half of the run",
+            f"warmup 占 {steps}/{total} 步，超过一半",
+            "S2",
+            str(max(1, total // 20)),
+            ("max_steps",),
+        )
 
 
 @rule("schedule-shorter-than-training", "S2")
@@ -163,12 +191,23 @@ def schedule_shorter_than_training(settings: Settings) -> Iterator[Fault]:
         return
     share = end / total
     if share < 0.9:
-        yield Fault(variable, f"the schedule ends after {end} of {total} {unit}; the rest runs at the floor",
-                    f"学习率调度在 {end}/{total} {unit} 处结束，其余训练停留在最低学习率",
-                    "S2" if share < 0.25 else "S3", str(total), (length,))
+        yield Fault(
+            variable,
+            f"the schedule ends after {end} of {total} {unit}; the rest runs at the floor",
+            f"学习率调度在 {end}/{total} {unit} 处结束，其余训练停留在最低学习率",
+            "S2" if share < 0.25 else "S3",
+            str(total),
+            (length,),
+        )
     elif share > 2:
-        yield Fault(variable, f"the schedule is laid out for {end} {unit} but the run has {total}; the rate hardly "
-                    "decays", f"学习率调度长度 {end} 远大于训练长度 {total}，学习率几乎不会下降", "S3", "", (length,))
+        yield Fault(
+            variable,
+            f"the schedule is laid out for {end} {unit} but the run has {total}; the rate hardly decays",
+            f"学习率调度长度 {end} 远大于训练长度 {total}，学习率几乎不会下降",
+            "S3",
+            "",
+            (length,),
+        )
 
 
 DEFAULT_NO_CLIP = ("torchtune", "litgpt")
@@ -190,16 +229,31 @@ def gradients_not_clipped(settings: Settings) -> Iterator[Fault]:
     setting = settings.get("grad_clip")
     if setting is None:
         if settings.framework == "deepspeed" and "learning_rate" in settings and len(settings.files) == 1:
-            yield Fault("grad_clip", "no gradient_clipping in this DeepSpeed file: clipping is off unless the trainer "
-                        "passes it", "该 DeepSpeed 配置没有 gradient_clipping：除非训练器传入，否则不裁剪", "S3", "1.0")
+            yield Fault(
+                "grad_clip",
+                "no gradient_clipping in this DeepSpeed file: clipping is off unless the trainer passes it",
+                "该 DeepSpeed 配置没有 gradient_clipping：除非训练器传入，否则不裁剪",
+                "S3",
+                "1.0",
+            )
         return
     if setting.value is None or setting.value <= 0:
         shipped = settings.framework in DEFAULT_NO_CLIP or has_adapter(settings)
-        yield Fault("grad_clip", f"gradient clipping is off ({setting.key}: {setting.raw or 'empty'})",
-                    f"梯度裁剪已关闭（{setting.key}: {setting.raw or '空'}）", "S3" if shipped else "S2", "1.0")
+        yield Fault(
+            "grad_clip",
+            f"gradient clipping is off ({setting.key}: {setting.raw or 'empty'})",
+            f"梯度裁剪已关闭（{setting.key}: {setting.raw or '空'}）",
+            "S3" if shipped else "S2",
+            "1.0",
+        )
     elif setting.value > 100:
-        yield Fault("grad_clip", f"gradients are clipped at {setting.value:g}, which is as good as never",
-                    f"梯度裁剪阈值 {setting.value:g} 过大，等于没有裁剪", "S3", "1.0")
+        yield Fault(
+            "grad_clip",
+            f"gradients are clipped at {setting.value:g}, which is as good as never",
+            f"梯度裁剪阈值 {setting.value:g} 过大，等于没有裁剪",
+            "S3",
+            "1.0",
+        )
 
 
 @rule("weight-decay-high", "S2", needs=("weight_decay",))
@@ -214,14 +268,28 @@ def weight_decay_high(settings: Settings) -> Iterator[Fault]:
     """
     decay = settings.value("weight_decay")
     if decay < 0:
-        yield Fault("weight_decay", f"weight_decay is negative ({decay:g}): weights grow without bound",
-                    f"weight_decay 为负数（{decay:g}），权重会不断变大", "S1", "0.1")
+        yield Fault(
+            "weight_decay",
+            f"weight_decay is negative ({decay:g}): weights grow without bound",
+            f"weight_decay 为负数（{decay:g}），权重会不断变大",
+            "S1",
+            "0.1",
+        )
     elif decay > (5 if not adam_like(settings) else 1):
-        yield Fault("weight_decay", f"weight_decay {decay:g} is far above the usual 0 to 0.1",
-                    f"weight_decay {decay:g} 远高于常用的 0～0.1", "S2", "0.1")
+        yield Fault(
+            "weight_decay",
+            f"weight_decay {decay:g} is far above the usual 0 to 0.1",
+            f"weight_decay {decay:g} 远高于常用的 0～0.1",
+            "S2",
+            "0.1",
+        )
     elif decay > 0.3 and adam_like(settings):
-        yield Fault("weight_decay", f"weight_decay {decay:g} is above the usual 0 to 0.1",
-                    f"weight_decay {decay:g} 高于常用的 0～0.1", "S3")
+        yield Fault(
+            "weight_decay",
+            f"weight_decay {decay:g} is above the usual 0 to 0.1",
+            f"weight_decay {decay:g} 高于常用的 0～0.1",
+            "S3",
+        )
 
 
 @rule("fp16-without-scaling", "S1", needs=("precision",))
@@ -238,14 +306,31 @@ def fp16_without_scaling(settings: Settings) -> Iterator[Fault]:
     if setting is None or setting.value != "fp16":
         return
     if scale is not None and scale.value == 1:
-        yield Fault("loss_scale", "fp16 with a fixed loss scale of 1: small gradients vanish",
-                    "fp16 使用固定 loss scale 1：小梯度会下溢为 0", "S1", "0", ("precision",))
+        yield Fault(
+            "loss_scale",
+            "fp16 with a fixed loss scale of 1: small gradients vanish",
+            "fp16 使用固定 loss scale 1：小梯度会下溢为 0",
+            "S1",
+            "0",
+            ("precision",),
+        )
     elif scale is not None and scale.value > 1:
-        yield Fault("loss_scale", f"fp16 with a fixed loss scale of {scale.value:g}; 0 makes it dynamic",
-                    f"fp16 使用固定 loss scale {scale.value:g}；设为 0 才是动态缩放", "S2", "0", ("precision",))
+        yield Fault(
+            "loss_scale",
+            f"fp16 with a fixed loss scale of {scale.value:g}; 0 makes it dynamic",
+            f"fp16 使用固定 loss scale {scale.value:g}；设为 0 才是动态缩放",
+            "S2",
+            "0",
+            ("precision",),
+        )
     elif setting.raw.endswith("16-true"):
-        yield Fault("precision", "weights and gradients in pure fp16: there is no loss scaling",
-                    "纯 fp16（16-true）没有 loss scaling", "S2", "bf16")
+        yield Fault(
+            "precision",
+            "weights and gradients in pure fp16: there is no loss scaling",
+            "纯 fp16（16-true）没有 loss scaling",
+            "S2",
+            "bf16",
+        )
 
 
 @rule("precision-conflict", "S1")
@@ -262,14 +347,24 @@ def precision_conflict(settings: Settings) -> Iterator[Fault]:
     if settings.value("bf16") is True and settings.value("fp16") is True:
         ours, theirs = settings.values["bf16"], settings.values["fp16"]
         same = ours.file == theirs.file
-        yield Fault("precision", f"bf16 ({ours.file}:{ours.line}) and fp16 ({theirs.file}:{theirs.line}) are both on",
-                    f"bf16（{ours.file}:{ours.line}）与 fp16（{theirs.file}:{theirs.line}）同时开启",
-                    "S1" if same else "S2", beside=("bf16", "fp16"))
+        yield Fault(
+            "precision",
+            f"bf16 ({ours.file}:{ours.line}) and fp16 ({theirs.file}:{theirs.line}) are both on",
+            f"bf16（{ours.file}:{ours.line}）与 fp16（{theirs.file}:{theirs.line}）同时开启",
+            "S1" if same else "S2",
+            beside=("bf16", "fp16"),
+        )
     elif settings.value("precision") == "fp16":
         dtype = settings.get("model_dtype")
         if dtype is not None and dtype.framework == "model" and dtype.value == "bf16":
-            yield Fault("precision", "fp16 training of a model whose own format is bf16: activations may overflow",
-                        "用 fp16 训练原生 bf16 的模型：激活可能溢出", "S2", "bf16", ("model_dtype",))
+            yield Fault(
+                "precision",
+                "fp16 training of a model whose own format is bf16: activations may overflow",
+                "用 fp16 训练原生 bf16 的模型：激活可能溢出",
+                "S2",
+                "bf16",
+                ("model_dtype",),
+            )
 
 
 @rule("number-read-as-string", "S3", needs=("learning_rate",))
@@ -289,5 +384,9 @@ def number_read_as_string(settings: Settings) -> Iterator[Fault]:
     mantissa = setting.raw.lower().partition("e")[0]
     if "e" in setting.raw.lower() and "." not in mantissa:
         fixed = setting.raw.lower().replace("e", ".0e")
-        yield Fault("learning_rate", f"`{setting.raw}` is a string for PyYAML; write `{fixed}`",
-                    f"PyYAML 会把 `{setting.raw}` 读成字符串；请写成 `{fixed}`", fix=fixed)
+        yield Fault(
+            "learning_rate",
+            f"`{setting.raw}` is a string for PyYAML; write `{fixed}`",
+            f"PyYAML 会把 `{setting.raw}` 读成字符串；请写成 `{fixed}`",
+            fix=fixed,
+        )

@@ -22,8 +22,14 @@ def infiniband_disabled(settings: Settings) -> Iterator[Fault]:
     """
     if settings.value("nccl_ib_disable"):
         nodes = settings.value("nodes") or 0
-        yield Fault("nccl_ib_disable", "NCCL_IB_DISABLE=1 is left on: traffic between machines goes over TCP",
-                    "NCCL_IB_DISABLE=1 未关闭：机器间通信退回 TCP", "S2" if nodes > 1 else "S3", "0", ("nodes",))
+        yield Fault(
+            "nccl_ib_disable",
+            "NCCL_IB_DISABLE=1 is left on: traffic between machines goes over TCP",
+            "NCCL_IB_DISABLE=1 未关闭：机器间通信退回 TCP",
+            "S2" if nodes > 1 else "S3",
+            "0",
+            ("nodes",),
+        )
 
 
 @rule("nccl-p2p-disabled", "S2", needs=("nccl_p2p_disable",))
@@ -38,8 +44,13 @@ def peer_to_peer_disabled(settings: Settings) -> Iterator[Fault]:
     """
     if settings.value("nccl_p2p_disable"):
         alone = settings.value("world_size") == 1
-        yield Fault("nccl_p2p_disable", "NCCL_P2P_DISABLE=1 is left on: GPUs talk through host memory",
-                    "NCCL_P2P_DISABLE=1 未关闭：GPU 间通信绕经主机内存", "S3" if alone else "S2", "0")
+        yield Fault(
+            "nccl_p2p_disable",
+            "NCCL_P2P_DISABLE=1 is left on: GPUs talk through host memory",
+            "NCCL_P2P_DISABLE=1 未关闭：GPU 间通信绕经主机内存",
+            "S3" if alone else "S2",
+            "0",
+        )
 
 
 @rule("gpu-memory-share-high", "S2", needs=("gpu_memory_utilization",))
@@ -57,16 +68,29 @@ def gpu_memory_share_high(settings: Settings) -> Iterator[Fault]:
     share = settings.value("gpu_memory_utilization")
     shared = in_rl(settings) and settings.value("engine_sleep") is not True
     if share > 1 or share <= 0:
-        yield Fault("gpu_memory_utilization", f"the engine's memory share is {share:g}; it must lie between 0 and 1",
-                    f"推理引擎显存占比 {share:g} 必须在 0 与 1 之间", "S1", "0.9")
+        yield Fault(
+            "gpu_memory_utilization",
+            f"the engine's memory share is {share:g}; it must lie between 0 and 1",
+            f"推理引擎显存占比 {share:g} 必须在 0 与 1 之间",
+            "S1",
+            "0.9",
+        )
     elif share > 0.95 or (share > 0.85 and shared):
-        yield Fault("gpu_memory_utilization", f"the engine takes {share:.0%} of device memory"
-                    + (" beside a trainer" if shared else ""),
-                    f"推理引擎占用 {share:.0%} 显存" + ("，且与训练共用" if shared else ""), "S2",
-                    "0.6" if shared else "0.9")
+        yield Fault(
+            "gpu_memory_utilization",
+            f"the engine takes {share:.0%} of device memory" + (" beside a trainer" if shared else ""),
+            f"推理引擎占用 {share:.0%} 显存" + ("，且与训练共用" if shared else ""),
+            "S2",
+            "0.6" if shared else "0.9",
+        )
     elif share >= 0.95:
-        yield Fault("gpu_memory_utilization", f"the engine takes {share:.0%} of device memory; little is left",
-                    f"推理引擎占用 {share:.0%} 显存，余量很少", "S3", "0.9")
+        yield Fault(
+            "gpu_memory_utilization",
+            f"the engine takes {share:.0%} of device memory; little is left",
+            f"推理引擎占用 {share:.0%} 显存，余量很少",
+            "S3",
+            "0.9",
+        )
 
 
 @rule("vllm-device-conflict", "S1")
@@ -88,9 +112,14 @@ def engine_devices_conflict(settings: Settings) -> Iterator[Fault]:
         need *= settings.value("engine_pipeline_parallel") or 1
     one_machine = "engine_pipeline_parallel" not in settings and "engine_data_parallel" not in settings
     if ids and need > len(ids) and (settings.framework in ("vllm", "sglang") and tensor.file == visible.file):
-        yield Fault("engine_tensor_parallel", f"the engine needs {need} devices but CUDA_VISIBLE_DEVICES names "
-                    f"{len(ids)}", f"推理引擎需要 {need} 张卡，但 CUDA_VISIBLE_DEVICES 只有 {len(ids)} 张",
-                    "S1" if one_machine else "S2", str(len(ids)), ("visible_devices",))
+        yield Fault(
+            "engine_tensor_parallel",
+            f"the engine needs {need} devices but CUDA_VISIBLE_DEVICES names {len(ids)}",
+            f"推理引擎需要 {need} 张卡，但 CUDA_VISIBLE_DEVICES 只有 {len(ids)} 张",
+            "S1" if one_machine else "S2",
+            str(len(ids)),
+            ("visible_devices",),
+        )
 
 
 @rule("continuation-broken", "S2")
@@ -104,6 +133,9 @@ def continuation_broken(settings: Settings) -> Iterator[Fault]:
     Source: bash manual, "Escape Character".
     """
     for flag in settings.broken:
-        yield Fault(flag.variable, f"{flag.file}:{flag.line}: {flag.raw} stands at the start of a command; the line "
-                    "above does not continue, so this and the following flags are not in force",
-                    f"{flag.file}:{flag.line}：{flag.raw} 处于命令开头，上一行没有续行，此后的参数不会生效")
+        yield Fault(
+            flag.variable,
+            f"{flag.file}:{flag.line}: {flag.raw} stands at the start of a command; the line "
+            "above does not continue, so this and the following flags are not in force",
+            f"{flag.file}:{flag.line}：{flag.raw} 处于命令开头，上一行没有续行，此后的参数不会生效",
+        )

@@ -7,7 +7,6 @@ let both branches speak, earlier assignments winning. Whatever only the machine 
 
 from __future__ import annotations
 
-import ast
 import fnmatch
 import operator
 import re
@@ -29,12 +28,9 @@ from .shellsyntax import (
     continuation,
     parse,
 )
+from .shellvalues import MAX_TEXT, UNKNOWN, Fields, calculate, replaced, trimmed, unknown
 from .source import Refused
 
-UNKNOWN = "\ufffc"
-"""Stands for text that only the machine knows."""
-MAX_TEXT = 200_000
-"""Longest expansion, in characters."""
 MAX_STATEMENTS = 20_000
 """Most statements followed, loops and functions included."""
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\[[^\]]*\])?(\+?)=")
@@ -104,7 +100,7 @@ class _Shell:
             if not number:
                 continue
             start = match.start(2) + number.start()
-            value = whole[start:start + len(number[1])]
+            value = whole[start : start + len(number[1])]
             for name in SLURM_NAMES.get(match[1], ()):
                 self.variables[name] = value
             if match[1] == "nodes":
@@ -180,8 +176,13 @@ class _Shell:
         if op in ("=", "==", "!="):
             return fnmatch.fnmatchcase(left, right) == (op != "!=")
         numeric: dict[str, Callable[[int, int], bool]] = {
-            "-eq": operator.eq, "-ne": operator.ne, "-gt": operator.gt, "-ge": operator.ge,
-            "-lt": operator.lt, "-le": operator.le}
+            "-eq": operator.eq,
+            "-ne": operator.ne,
+            "-gt": operator.gt,
+            "-ge": operator.ge,
+            "-lt": operator.lt,
+            "-le": operator.le,
+        }
         if op in numeric and re.fullmatch(r"-?\d{1,18}", left) and re.fullmatch(r"-?\d{1,18}", right):
             return numeric[op](int(left), int(right))
         return None
@@ -195,7 +196,7 @@ class _Shell:
         words = command.words
         assignments: list[tuple[str, Traced]] = []
         while words and (match := ASSIGNMENT.match(words[0].text)):
-            assignments.append((words[0].text[:match.end()], words[0][match.end():]))
+            assignments.append((words[0].text[: match.end()], words[0][match.end() :]))
             words = words[1:]
         if not words:
             for left, right in assignments:
@@ -247,7 +248,7 @@ class _Shell:
     def declare(self, words: list[Traced]) -> None:
         for word in words[1:]:
             if match := ASSIGNMENT.match(word.text):
-                self.assign_text(word.text[:match.end()], word[match.end():])
+                self.assign_text(word.text[: match.end()], word[match.end() :])
                 name = match[1]
             else:
                 name = word.text
@@ -275,8 +276,7 @@ class _Shell:
     def assign(self, name: str, value: Value) -> None:
         """Set a variable; inside a branch that may not run, only where it is not known yet."""
         old = self.variables.get(name)
-        if self.unsure and old is not None and not (isinstance(old, Traced) and (
-                not old.text or UNKNOWN in old.text)):
+        if self.unsure and old is not None and not (isinstance(old, Traced) and (not old.text or UNKNOWN in old.text)):
             return
         size = sum(len(v) for v in value) if isinstance(value, list) else len(value)
         if size > MAX_TEXT:
@@ -292,27 +292,27 @@ class _Shell:
 
     def one(self, word: Traced) -> Traced:
         """The word as one value, without field splitting."""
-        fields = _Fields(split=False)
+        fields = Fields(split=False)
         self._expand_into(word, fields)
         return fields.joined()
 
     def expand(self, word: Traced) -> list[Traced]:
         """The word as the fields that a command would receive."""
-        fields = _Fields(split=True)
+        fields = Fields(split=True)
         self._expand_into(word, fields)
         return fields.done()
 
     def expand_text(self, body: Traced) -> Traced:
         """A here-document: expansions, but quotes are plain characters."""
-        fields = _Fields(split=False)
+        fields = Fields(split=False)
         i, t = 0, body.text
         while i < len(t):
             if t[i] == "\\":
                 if skip := continuation(t, i):
                     i = skip
                     continue
-                escaped = t[i + 1:i + 2] in ("$", "`", "\\")
-                fields.add(body[i + 1:i + 2] if escaped else body[i:i + 1])
+                escaped = t[i + 1 : i + 2] in ("$", "`", "\\")
+                fields.add(body[i + 1 : i + 2] if escaped else body[i : i + 1])
                 i += 2 if escaped else 1
             elif t[i] in "$`":
                 i = self._expansion(body, i, fields, quoted=True)
@@ -322,14 +322,14 @@ class _Shell:
                 i = end
         return fields.joined()
 
-    def _expand_into(self, word: Traced, fields: _Fields) -> None:
+    def _expand_into(self, word: Traced, fields: Fields) -> None:
         i, t, quote = 0, word.text, False
         while i < len(t):
             c = t[i]
             if c == "'" and not quote:
                 end = t.find("'", i + 1)
                 end = len(t) if end < 0 else end
-                fields.add(word[i + 1:end], quoted=True)
+                fields.add(word[i + 1 : end], quoted=True)
                 i = end + 1
             elif c == '"':
                 quote = not quote
@@ -340,68 +340,68 @@ class _Shell:
             elif c in "$`":
                 i = self._expansion(word, i, fields, quote)
             else:
-                fields.add(word[i:i + 1], quoted=True)
+                fields.add(word[i : i + 1], quoted=True)
                 i += 1
 
     @staticmethod
-    def _backslash(word: Traced, i: int, quote: bool, fields: _Fields) -> int:
+    def _backslash(word: Traced, i: int, quote: bool, fields: Fields) -> int:
         t = word.text
         if t.startswith("\r\n", i + 1):
             return i + 3
-        following = t[i + 1:i + 2]
+        following = t[i + 1 : i + 2]
         if following == "\n":
             return i + 2
         if quote and following not in ('"', "$", "`", "\\"):
-            fields.add(word[i:i + 2], quoted=True)
+            fields.add(word[i : i + 2], quoted=True)
         else:
-            fields.add(word[i + 1:i + 2], quoted=True)
+            fields.add(word[i + 1 : i + 2], quoted=True)
         return i + 2
 
-    def _expansion(self, word: Traced, i: int, fields: _Fields, quoted: bool) -> int:
+    def _expansion(self, word: Traced, i: int, fields: Fields, quoted: bool) -> int:
         t = word.text
         if t[i] == "`":
             end = t.find("`", i + 1)
-            fields.add(_unknown(word, i), quoted)
+            fields.add(unknown(), quoted)
             return len(t) if end < 0 else end + 1
         if t.startswith("$((", i):
             end = closing(t, i + 1)
             fields.add(self._arithmetic(word[i:end]), quoted)
             return end
         if t.startswith("$(", i):
-            fields.add(_unknown(word, i), quoted)
+            fields.add(unknown(), quoted)
             return closing(t, i + 1)
         if t.startswith("${", i):
             end = closing(t, i + 1)
-            self._braced(word[i + 2:end - 1], fields, quoted)
+            self._braced(word[i + 2 : end - 1], fields, quoted)
             return end
         match = re.compile(r"\$([A-Za-z_]\w*|[0-9@*#?$!-])").match(t, i)
         if not match:
-            fields.add(word[i:i + 1], quoted=True)
+            fields.add(word[i : i + 1], quoted=True)
             return i + 1
         self._plain(match[1], word, i, fields, quoted)
         return match.end()
 
-    def _plain(self, name: str, word: Traced, i: int, fields: _Fields, quoted: bool) -> None:
+    def _plain(self, name: str, word: Traced, i: int, fields: Fields, quoted: bool) -> None:
         if name in "@*":
             fields.present = fields.present and not quoted
             return
         value = self.variables.get(name)
         if isinstance(value, list):
             value = value[0] if value else Traced("", [])
-        fields.add(_unknown(word, i) if value is None else value, quoted)
+        fields.add(unknown() if value is None else value, quoted)
 
-    def _braced(self, inner: Traced, fields: _Fields, quoted: bool) -> None:
+    def _braced(self, inner: Traced, fields: Fields, quoted: bool) -> None:
         self.depth += 1
         if self.depth > MAX_NESTING:
             raise Refused(f"shell expansion nested deeper than {MAX_NESTING} levels; not read")
         match = re.match(r"([#!]?)([A-Za-z_]\w*|[0-9@*])(\[[^\]]*\])?", inner.text)
         if not match or match[1]:
-            fields.add(_unknown(inner, 0), quoted)
+            fields.add(unknown(), quoted)
         elif match[2] in "@*":
             pass
         else:
             value = self.variables.get(match[2])
-            rest = inner[match.end():]
+            rest = inner[match.end() :]
             if match[3] and isinstance(value, list):
                 value = self._element(value, match[3][1:-1])
             if isinstance(value, list) and not match[3]:
@@ -423,21 +423,21 @@ class _Shell:
         known = value is not None and bool(value.text) and UNKNOWN not in value.text
         text = rest.text
         if match := re.match(r":?[-=]", text):
-            return value if known and value is not None else self.one(rest[match.end():])
+            return value if known and value is not None else self.one(rest[match.end() :])
         if match := re.match(r":?\+", text):
-            return self.one(rest[match.end():]) if known else Traced("", [])
+            return self.one(rest[match.end() :]) if known else Traced("", [])
         if value is None:
-            return _unknown(inner, 0)
+            return unknown()
         if text.startswith("//") or text.startswith("/"):
             pattern, _, replacement = text.lstrip("/").partition("/")
-            return _replace(value, pattern, replacement, everywhere=text.startswith("//"))
+            return replaced(value, pattern, replacement, everywhere=text.startswith("//"))
         if match := re.match(r"(##?|%%?)(.*)", text, re.DOTALL):
-            return _trim(value, match[1], match[2])
+            return trimmed(value, match[1], match[2])
         if text in ("^^", ",,"):
             changed = value.text.upper() if text == "^^" else value.text.lower()
             return Traced(changed, value.at) if len(changed) == len(value.text) else value
         if text and not text.startswith(":?"):
-            return _unknown(inner, 0)
+            return unknown()
         return value
 
     def _arithmetic(self, whole: Traced) -> Traced:
@@ -446,7 +446,7 @@ class _Shell:
         expression = re.sub(r"\$\{?([A-Za-z_]\w*)\}?|([A-Za-z_]\w*)", self._number, expression)
         result = calculate(expression)
         if result is None or whole.start < 0:
-            return _unknown(whole, 0)
+            return unknown()
         start = whole.start
         self.script.spans[start] = max(whole.at) + 1
         return Traced(str(result), [start] * len(str(result)))
@@ -455,115 +455,3 @@ class _Shell:
         value = self.variables.get(match[1] or match[2])
         text = value.text.strip().strip("'\"") if isinstance(value, Traced) else ""
         return f"({text})" if re.fullmatch(r"-?\d{1,18}", text) else "UNKNOWN"
-
-
-class _Fields:
-    """Collects the fields of one word."""
-
-    def __init__(self, split: bool):
-        self.split = split
-        self.fields: list[Traced] = []
-        self.text: list[str] = []
-        self.at: list[int] = []
-        self.present = False
-        self.size = 0
-
-    def add(self, piece: Traced, quoted: bool = False) -> None:
-        self.size += len(piece)
-        if self.size > MAX_TEXT:
-            raise Refused(f"shell expansion grows beyond {MAX_TEXT} characters; script not read")
-        if not self.split or quoted:
-            self.text.append(piece.text)
-            self.at.extend(piece.at)
-            self.present = self.present or bool(piece.text) or quoted
-            return
-        last = 0
-        for match in re.finditer(r"\s+", piece.text):
-            self.add(piece[last:match.start()], quoted=match.start() > last)
-            self.flush()
-            last = match.end()
-        if last < len(piece.text):
-            self.add(piece[last:], quoted=True)
-
-    def add_all(self, values: list[Traced]) -> None:
-        for i, value in enumerate(values):
-            if i:
-                if self.split:
-                    self.flush()
-                else:
-                    self.add(Traced(" ", [-1]))
-            self.add(value, quoted=True)
-
-    def flush(self) -> None:
-        if self.present:
-            self.fields.append(Traced("".join(self.text), self.at))
-        self.text, self.at, self.present = [], [], False
-
-    def done(self) -> list[Traced]:
-        self.flush()
-        return self.fields
-
-    def joined(self) -> Traced:
-        return Traced("".join(self.text), self.at)
-
-
-def _unknown(word: Traced, i: int) -> Traced:
-    return Traced(UNKNOWN, [-1])
-
-
-def _replace(value: Traced, pattern: str, replacement: str, everywhere: bool) -> Traced:
-    if not pattern:
-        return value
-    out, last = Traced("", []), 0
-    while (at := value.text.find(pattern, last)) >= 0:
-        out = out + value[last:at] + Traced(replacement, [-1] * len(replacement))
-        last = at + len(pattern)
-        if not everywhere:
-            break
-        if len(out) > MAX_TEXT:
-            raise Refused(f"shell expansion grows beyond {MAX_TEXT} characters; script not read")
-    return out + value[last:]
-
-
-def _trim(value: Traced, op: str, pattern: str) -> Traced:
-    """`#`, `##`, `%`, `%%` with glob patterns, for texts short enough to try every cut."""
-    n = len(value.text)
-    if n > 2_000:
-        return value
-    cuts = range(n + 1) if op in ("#", "%%") else range(n, -1, -1)
-    for cut in cuts:
-        part = value.text[:cut] if op[0] == "#" else value.text[cut:]
-        if fnmatch.fnmatchcase(part, pattern):
-            return value[cut:] if op[0] == "#" else value[:cut]
-    return value
-
-
-OPERATIONS: dict[type, Callable[[int, int], int]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv,
-    ast.Mod: operator.mod,
-}
-
-
-def calculate(expression: str) -> int | None:
-    """An integer expression of + - * / % ** and brackets; None if it is anything else."""
-    if len(expression) > 300 or "UNKNOWN" in expression:
-        return None
-    try:
-        tree = ast.parse(expression.strip(), mode="eval")
-        return _evaluate(tree.body)
-    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
-        return None
-
-
-def _evaluate(node: ast.expr) -> int:
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        return node.value
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -_evaluate(node.operand)
-    if isinstance(node, ast.BinOp):
-        left, right = _evaluate(node.left), _evaluate(node.right)
-        if isinstance(node.op, ast.Pow) and 0 <= right <= 64 and abs(left) <= 1024:
-            return left**right
-        if (operation := OPERATIONS.get(type(node.op))) and abs(left) < 10**18 and abs(right) < 10**18:
-            return operation(left, right)
-    raise ValueError("not an integer expression")

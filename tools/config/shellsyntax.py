@@ -36,7 +36,7 @@ class Traced:
 
     def strip(self) -> Traced:
         left = len(self.text) - len(self.text.lstrip())
-        return self[left:len(self.text.rstrip())] if self.text.strip() else self[0:0]
+        return self[left : len(self.text.rstrip())] if self.text.strip() else self[0:0]
 
     @property
     def start(self) -> int:
@@ -144,7 +144,7 @@ class Lexer:
             pattern = rf"^{indent}{re.escape(delimiter)}[ \t\r]*$"
             match = re.compile(pattern, re.MULTILINE).search(self.t, self.i)
             end = match.start() if match else len(self.t)
-            self.tokens.append(Token("heredoc", self.s[self.i:end], quoted))
+            self.tokens.append(Token("heredoc", self.s[self.i : end], quoted))
             self.i = match.end() if match else len(self.t)
         if self.pending:
             self.tokens.append(Token("op", Traced("\n", [self.i])))
@@ -188,8 +188,7 @@ def _double_quote_end(t: str, i: int) -> int:
 
 
 def closing(t: str, i: int, depth: int = 0) -> int:
-    """Offset behind the bracket that closes the one at `i`; quotes, comments and nested brackets are skipped.
-    """
+    """Offset behind the bracket that closes the one at `i`; quotes, comments and nested brackets are skipped."""
     close = {"(": ")", "{": "}"}[t[i]]
     opening, level = t[i], 0
     while i < len(t):
@@ -291,12 +290,20 @@ class _Parser:
     def statement(self) -> Statement:
         token = self.tokens[self.i]
         if token.kind == "word":
-            build = {"if": self._if, "case": self._case, "for": self._for, "select": self._for,
-                     "while": self._while, "until": self._while, "{": self._group, "function": self._function,
-                     "!": self._skip}.get(token.text.text)
+            build = {
+                "if": self._if,
+                "case": self._case,
+                "for": self._for,
+                "select": self._for,
+                "while": self._while,
+                "until": self._while,
+                "{": self._group,
+                "function": self._function,
+                "!": self._skip,
+            }.get(token.text.text)
             if build:
                 return build()
-            after = self.tokens[self.i + 1: self.i + 3]
+            after = self.tokens[self.i + 1 : self.i + 3]
             if len(after) == 2 and after[0].op("(") and after[1].op(")"):
                 return self._function()
         elif token.op("("):
@@ -417,7 +424,7 @@ class _Parser:
                 test = test or (not command.words and token.text.text == "[[")
                 test = test and token.text.text != "]]"
                 command.words.append(token.text)
-        following = self.tokens[self.i + 1: self.i + 2]
+        following = self.tokens[self.i + 1 : self.i + 2]
         if following and following[0].kind == "heredoc":
             command.heredoc = following[0]
             self.i += 2

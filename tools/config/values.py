@@ -13,29 +13,91 @@ NUMBER = re.compile(r"[-+]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)([eE][-+]?\d+)?")
 TRUE = {"true", "yes", "on", "1", "y", "enable", "enabled"}
 FALSE = {"false", "no", "off", "0", "n", "disable", "disabled", "none"}
 PRECISIONS = {
-    "bf16": "bf16", "bfloat16": "bf16", "bf16_mixed": "bf16", "bf16_true": "bf16", "torch.bfloat16": "bf16",
-    "fp16": "fp16", "float16": "fp16", "half": "fp16", "16": "fp16", "16_mixed": "fp16", "16_true": "fp16",
-    "torch.float16": "fp16", "fp32": "fp32", "float32": "fp32", "float": "fp32", "32": "fp32", "32_true": "fp32",
-    "no": "fp32", "torch.float32": "fp32", "fp8": "fp8", "fp8_e4m3": "fp8", "e4m3": "fp8", "hybrid": "fp8",
+    "bf16": "bf16",
+    "bfloat16": "bf16",
+    "bf16_mixed": "bf16",
+    "bf16_true": "bf16",
+    "torch.bfloat16": "bf16",
+    "fp16": "fp16",
+    "float16": "fp16",
+    "half": "fp16",
+    "16": "fp16",
+    "16_mixed": "fp16",
+    "16_true": "fp16",
+    "torch.float16": "fp16",
+    "fp32": "fp32",
+    "float32": "fp32",
+    "float": "fp32",
+    "32": "fp32",
+    "32_true": "fp32",
+    "no": "fp32",
+    "torch.float32": "fp32",
+    "fp8": "fp8",
+    "fp8_e4m3": "fp8",
+    "e4m3": "fp8",
+    "hybrid": "fp8",
 }
 STAGES = {
-    "pt": "pretrain", "pretrain": "pretrain", "sft": "sft", "rm": "rm", "reward": "rm", "ppo": "ppo", "dpo": "dpo",
-    "ipo": "dpo", "kto": "kto", "orpo": "orpo", "simpo": "dpo", "grpo": "grpo", "gdpo": "grpo", "rloo": "rl",
-    "gae": "ppo", "group_norm": "grpo", "dr_grpo": "grpo", "reinforce": "rl", "reinforce_baseline": "rl",
-    "reinforce_plus_plus": "rl", "reinforce_plus_plus_baseline": "rl", "remax": "rl", "gspo": "grpo", "dapo": "grpo",
-    "gmpo": "grpo", "rl": "rl", "online_dpo": "rl", "distill": "distill", "kd": "distill", "gkd": "distill",
+    "pt": "pretrain",
+    "pretrain": "pretrain",
+    "sft": "sft",
+    "rm": "rm",
+    "reward": "rm",
+    "ppo": "ppo",
+    "dpo": "dpo",
+    "ipo": "dpo",
+    "kto": "kto",
+    "orpo": "orpo",
+    "simpo": "dpo",
+    "grpo": "grpo",
+    "gdpo": "grpo",
+    "rloo": "rl",
+    "gae": "ppo",
+    "group_norm": "grpo",
+    "dr_grpo": "grpo",
+    "reinforce": "rl",
+    "reinforce_baseline": "rl",
+    "reinforce_plus_plus": "rl",
+    "reinforce_plus_plus_baseline": "rl",
+    "remax": "rl",
+    "gspo": "grpo",
+    "dapo": "grpo",
+    "gmpo": "grpo",
+    "rl": "rl",
+    "online_dpo": "rl",
+    "distill": "distill",
+    "kd": "distill",
+    "gkd": "distill",
 }
 SWITCH_WORDS = {
-    "activation_checkpointing": {"unsloth": True, "full": True, "selective": True, "uniform": True, "offload": True,
-                                 "block": True},
-    "flash_attention": {"flash_attention_2": True, "flash_attention_3": True, "fa2": True, "fa3": True,
-                        "flash": True, "sdpa": False, "eager": False, "xformers": False},
+    "activation_checkpointing": {
+        "unsloth": True,
+        "full": True,
+        "selective": True,
+        "uniform": True,
+        "offload": True,
+        "block": True,
+    },
+    "flash_attention": {
+        "flash_attention_2": True,
+        "flash_attention_3": True,
+        "fa2": True,
+        "fa3": True,
+        "flash": True,
+        "sdpa": False,
+        "eager": False,
+        "xformers": False,
+    },
     "offload_optimizer": {"cpu": True, "nvme": True},
     "offload_params": {"cpu": True, "nvme": True},
     "colocate": {"colocate": True, "server": False},
     "fp8": {"hybrid": True, "e4m3": True},
 }
 """Words that count as yes or no for one variable."""
+
+
+MEANS_UNSET = ("max_steps", "epochs", "steps_per_epoch", "train_samples", "train_tokens", "warmup_steps")
+"""Variables for which frameworks write -1 (or 0) to say "not set"."""
 
 
 def number(text: str) -> float | None:
@@ -96,7 +158,7 @@ def _number(variable: str, text: str, kind: str, key: str) -> Any:
     value = number(text.split()[0])
     if value is None or (kind == "int" and value != value):
         return UNSET
-    if variable in ("max_steps", "epochs", "steps_per_epoch", "train_samples", "train_tokens") and value <= 0:
+    if variable in MEANS_UNSET and value <= 0 and not (variable == "warmup_steps" and value == 0):
         return UNSET
     if "minutes" in key:
         value *= 60

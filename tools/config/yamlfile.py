@@ -21,8 +21,10 @@ def read(source: Source) -> list[Item]:
         for item in _walk(node, source):
             items.append(item)
             if len(items) > MAX_ITEMS:
-                raise Refused(f"{source.name}: more than {MAX_ITEMS} values when aliases are followed; "
-                              "not read (this is how an alias bomb looks)")
+                raise Refused(
+                    f"{source.name}: more than {MAX_ITEMS} values when aliases are followed; "
+                    "not read (this is how an alias bomb looks)"
+                )
     return items
 
 
@@ -63,8 +65,9 @@ def _walk(root: object, source: Source) -> Iterator[Item]:
         tag = str(node.tag or "")  # type: ignore[attr-defined]
         if "python/" in tag or tag.startswith("!ruby"):
             line = node.start_mark.line + 1  # type: ignore[attr-defined]
-            raise Refused(f"{source.name}: line {line}: asks to build an object ({tag[-60:]}); not read, "
-                          "nothing of it was run")
+            raise Refused(
+                f"{source.name}: line {line}: asks to build an object ({tag[-60:]}); not read, nothing of it was run"
+            )
         value = node.value  # type: ignore[attr-defined]
         if isinstance(value, str):
             yield _scalar(key, node, key_node)
@@ -72,8 +75,9 @@ def _walk(root: object, source: Source) -> Iterator[Item]:
             pairs = [(_child(key, k), v, k, depth + 1) for k, v in value if isinstance(k.value, str)]
             stack.extend(reversed(pairs))
         else:
-            stack.extend((f"{key}.{i}" if key else str(i), v, key_node, depth + 1)
-                         for i, v in reversed(list(enumerate(value))))
+            stack.extend(
+                (f"{key}.{i}" if key else str(i), v, key_node, depth + 1) for i, v in reversed(list(enumerate(value)))
+            )
 
 
 def _child(key: str, node: object) -> str:

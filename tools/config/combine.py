@@ -1,0 +1,252 @@
+"""From the files of a run to the settings in force: which files belong together, and what several keys decide."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from ..findings import Check
+from ..run import Artifact, Run
+from ..settings import Setting, Settings
+from . import frameworks
+from .read import NOT_READ, Reading, read_file
+from .source import Refused
+from .values import STAGES
+
+PRECEDENCE = (
+    "model",
+    "tokenizer",
+    "generation",
+    "adapter",
+    "deepspeed",
+    "launcher",
+    "engine",
+    "generic",
+    "trainer",
+    "script",
+)
+"""Roles from weak to strong: the command line wins over the trainer's file, that over what it includes."""
+
+
+def read_run(run: Run, attempt: str = "") -> tuple[Settings, tuple[Check, ...]]:
+    """See `settings.read_settings`."""
+    checks: list[Check] = []
+    readings: list[Reading] = []
+    for artifact in _chosen(run, attempt):
+        try:
+            readings.append(read_file(artifact.path, artifact.name))
+        except Refused as error:
+            unread = artifact.path.suffix.lower() in NOT_READ
+            checks.append(Check(f"read {artifact.name}", "not-applicable" if unread else "failed", str(error)))
+    readings = [r for r in readings if r.values]
+    for reading in readings:
+        checks += [Check(f"read {reading.name}", "failed", f"{reading.name}: {p}") for p in reading.problems]
+    if not readings:
+        why = (
+            "no config file or launch script with training or serving settings is visible here; settings made "
+            "inside a program cannot be seen"
+        )
+        checks.append(Check("settings", "not-applicable", why))
+        return Settings(), tuple(checks)
+    settings, unused = combine(readings)
+    checks.append(_summary(settings, unused))
+    return settings, tuple(checks)
+
+
+def _summary(settings: Settings, unused: list[str]) -> Check:
+    why = f"{len(settings.values)} settings from {', '.join(settings.files)}"
+    if unused:
+        why += f"; not used because nothing refers to them: {', '.join(unused[:8])}"
+        why += f" and {len(unused) - 8} more" if len(unused) > 8 else ""
+    if settings.conflicts:
+        pairs = [f"{a.variable} ({a.file}: {a.raw}, {b.file}: {b.raw})" for a, b in settings.conflicts[:3]]
+        why += f"; files disagree on {', '.join(pairs)}"
+    return Check("settings", "found" if settings.conflicts else "clear", why)
+
+
+def _chosen(run: Run, attempt: str) -> list[Artifact]:
+    """Artifacts of the attempt, the run's own first; without a named attempt and own configs, the last attempt's."""
+    found = [a for a in run.of("config", "script", "tokenizer") if _readable(a)]
+    base = [a for a in found if not a.attempt]
+    if not attempt and not base and found:
+        attempt = max({a.attempt for a in found}, key=_natural)
+    own = [a for a in found if a.attempt == attempt and attempt]
+    shared = [] if any(a.kind == "config" or a.kind == "script" for a in own) else base
+    return [*(shared if attempt else base), *own]
+
+
+def _readable(artifact: Artifact) -> bool:
+    if artifact.kind != "tokenizer":
+        return True
+    return artifact.path.name in (
+        "tokenizer_config.json",
+        "config.json",
+        "generation_config.json",
+        "adapter_config.json",
+    )
+
+
+def _natural(text: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", text)]
+
+
+def combine(readings: list[Reading]) -> tuple[Settings, list[str]]:
+    """One `Settings` out of several files, and the names of files that were left out."""
+    chosen, unused, conflicts = _pick(readings)
+    chosen.sort(key=lambda r: PRECEDENCE.index(r.role))
+    values: dict[str, Setting] = {}
+    others: dict[str, Setting] = {}
+    shadowed: list[Setting] = []
+    for reading in chosen:
+        for variable, setting in reading.values.items():
+            if (old := values.get(variable)) and old.value != setting.value:
+                shadowed.append(old)
+            values[variable] = setting
+        shadowed += reading.shadowed
+        if reading.role not in ("model", "tokenizer", "generation"):
+            others |= reading.others
+    leader = max(chosen, key=lambda r: (r.role in ("script", "trainer"), r.framework != "generic", len(r.values)))
+    hints = [h for r in chosen if r.role in ("script", "trainer", "generic") for h in r.hints]
+    _resolve(values, others, leader.framework, hints)
+    settings = Settings(
+        values,
+        tuple(shadowed),
+        others,
+        tuple(conflicts),
+        tuple(b for r in chosen for b in r.broken),
+        leader.framework,
+        tuple(r.name for r in chosen),
+    )
+    return settings, [r.name for r in unused]
+
+
+def _pick(readings: list[Reading]) -> tuple[list[Reading], list[Reading], list[tuple[Setting, Setting]]]:
+    """One file per role: the one that the others point to, else the one that says most, nearest to the root."""
+    chosen: list[Reading] = []
+    unused: list[Reading] = []
+    conflicts: list[tuple[Setting, Setting]] = []
+    pointed: set[str] = set()
+    for role in reversed(PRECEDENCE):
+        group = [r for r in readings if r.role == role]
+        if not group:
+            continue
+        named = [r for r in group if any(_same_file(r.name, f) for f in pointed)]
+        if len(group) > 1 and role in ("model", "tokenizer", "generation"):
+            group.sort(key=lambda r: r.name.count("/"))
+        ranked = sorted(named or group, key=lambda r: (-_interest(r), r.name.count("/"), r.name))
+        kept = ranked if named and role != "script" else ranked[:1]
+        chosen += kept
+        pointed |= {f for r in kept for f in r.files}
+        rest = [r for r in group if r not in kept]
+        unused += rest
+        if not named:
+            conflicts += [pair for r in rest for pair in _disagreements(kept[0], r)]
+    return chosen, unused, conflicts
+
+
+def _interest(reading: Reading) -> int:
+    return len(reading.values) if reading.framework != "generic" else len(reading.values) // 3
+
+
+def _same_file(name: str, mentioned: str) -> bool:
+    short = mentioned.rsplit("/", 1)[-1]
+    return name == mentioned or name.rsplit("/", 1)[-1] == short
+
+
+def _disagreements(used: Reading, other: Reading) -> list[tuple[Setting, Setting]]:
+    """Different values of one public variable, only between files that could both have configured this run."""
+    if used.framework != other.framework or used.role not in ("trainer", "script", "deepspeed", "engine"):
+        return []
+    shared = used.values.keys() & other.values.keys()
+    if len(shared) < 3:
+        return []
+    return [
+        (used.values[v], other.values[v])
+        for v in sorted(shared)
+        if v in JUDGED and used.values[v].value != other.values[v].value
+    ]
+
+
+JUDGED = (
+    "learning_rate",
+    "micro_batch_size",
+    "grad_accumulation",
+    "global_batch_size",
+    "precision",
+    "max_steps",
+    "warmup_steps",
+    "warmup_ratio",
+    "sequence_length",
+    "grad_clip",
+    "weight_decay",
+    "kl_coef",
+    "dpo_beta",
+)
+"""Variables whose disagreement matters enough to be told."""
+RL = ("grpo", "ppo", "rl")
+
+
+def _resolve(values: dict[str, Setting], others: dict[str, Setting], framework: str, hints: list[str]) -> None:
+    """Variables that several keys decide together: precision, stage, beta, KL."""
+    _resolve_precision(values)
+    _resolve_stage(values, others, hints)
+    stage = values["stage"].value if "stage" in values else ""
+    if "beta" in values:
+        target = "kl_coef" if stage in RL else "dpo_beta"
+        values.setdefault(target, replace(values["beta"], variable=target))
+    if loss := [values[v] for v in ("kl_loss_coef", "kl_reward_coef") if v in values]:
+        in_reward = values.get("use_kl_in_reward")
+        in_loss = values.get("use_kl_loss")
+        reward = in_reward is not None and in_reward.value and not (in_loss is not None and in_loss.value)
+        pick = values.get("kl_reward_coef") if reward else None
+        values.setdefault("kl_coef", replace(pick or loss[0], variable="kl_coef"))
+    if "min_lr_ratio" in values and "learning_rate" in values and "min_learning_rate" not in values:
+        ratio = values["min_lr_ratio"]
+        values["min_learning_rate"] = replace(
+            ratio, variable="min_learning_rate", column=-1, value=ratio.value * values["learning_rate"].value
+        )
+    if (
+        framework == "hf"
+        and stage in ("dpo", "grpo", "kto", "orpo")
+        and "rollout_temperature" in values
+        and stage != "grpo"
+    ):
+        del values["rollout_temperature"]
+
+
+def _resolve_precision(values: dict[str, Setting]) -> None:
+    """The switch that is on names the precision; fp8 computes on top of bf16."""
+    on = [values[v] for v in ("fp8", "bf16", "fp16") if v in values and values[v].value is True]
+    if on:
+        values["precision"] = replace(on[0], variable="precision", value=on[0].variable)
+    elif (
+        "precision" not in values
+        and (dtype := values.get("model_dtype"))
+        and dtype.framework not in ("model", "generation")
+    ):
+        values["precision"] = replace(dtype, variable="precision")
+
+
+def _resolve_stage(values: dict[str, Setting], others: dict[str, Setting], hints: list[str]) -> None:
+    """The kind of training: written down, else spoken of by losses and names, else shown by its own keys."""
+    if "stage" in values:
+        return
+    word = ""
+    near = next(iter(values.values()), None)
+    if "num_generations" in values or any("reward_funcs" in k for k in others):
+        word = "grpo"
+        near = values.get("num_generations", near)
+    else:
+        loss = values.get("loss_type")
+        word = frameworks.stage_in([str(loss.value)] if loss else []) or frameworks.stage_in(hints)
+        if not word and "beta" in values and "max_prompt_length" in values:
+            word = "dpo"
+    if word and near:
+        values["stage"] = Setting("stage", STAGES.get(word, word), word, near.key, near.file, near.line, -1)
+
+
+def settings_of(reading: Reading) -> Settings:
+    """One file's settings with the variables that several keys decide together."""
+    if not reading.values and not reading.others:
+        return Settings(framework=reading.framework, files=(reading.name,))
+    return combine([reading])[0]
