@@ -153,7 +153,7 @@ _PREFIX = re.compile(
     | (\d{1,5}) :\ (?!\d+\s*/)                                       # srun --label
     | \[ (\d{1,5}) \] : \s?                                         # torchrun --tee
     | \[ \d+,(\d{1,5}) \] < \w+ > : \s?                             # mpirun --tag-output
-    | \( [\w.:@-]*? (?:DP(\d{1,5}))? [\w.:-]* (?:\ [\w.:-]+)? \ ?\(?(?:pid|PID)=\d+ [^)\n]{0,80} \)+ \s?   # ray, vLLM
+    | \( (?:[\w.:@-]*_DP(\d{1,5}) | [\w.:@-]*) (?:\ [\w.:-]+)? \ ?\(?(?:pid|PID)=\d+ [^)\n]{0,80} \)+ \s?   # ray, vLLM
     | \[ \d\d:\d\d:\d\d \] \s (?: \w+ \s » \s?)?                    # [10:58:53] progress »
     | (?:\#|>) \s+                                                  # pasted as a comment or a quote
     | \[ \d{4}-[\d\-:,.\ T]+ \] \s* (?:\[[A-Z]+\] \s*)? (?:\[[\w./]+:\d+:\w+\] \s*)? \[ Rank \s? (\d{1,5}) \] \s?
@@ -197,23 +197,33 @@ def _unreadable(path: Path, error: BaseException) -> TriageError:
 
 def _blocks(path: Path, size: int) -> Iterator[bytes]:
     """Unpacked blocks, UTF-16 already turned into UTF-8."""
-    started = False
+    decoder, started = None, False
+    held = bytearray()
     try:
         with open_unpacked(path) as stream:
-            block = stream.read(size)
-            decoder = _utf16_decoder(block)
-            while block:
-                started = True
-                yield decoder.decode(block).encode("utf-8", "replace") if decoder else block
-                block = stream.read(size)
+            read = getattr(stream, "read1", stream.read)  # read1 gives the sound part of a broken gzip file
+            while block := read(size):
+                held += block
+                if len(held) < size:
+                    continue
+                decoder, started = decoder or (None if started else _utf16_decoder(held)), True
+                yield _recoded(held, decoder)
+                held = bytearray()
+        if held:
+            yield _recoded(held, decoder or (None if started else _utf16_decoder(held)))
     except _read_errors() as error:
-        if not started:
+        if not started and not held:
             raise _unreadable(path, error) from error
+        yield bytes(held)
         yield f"\n[triage: the packed data of {path.name} breaks off here: {error}]\n".encode()
 
 
-def _utf16_decoder(block: bytes) -> codecs.IncrementalDecoder | None:
-    encoding = _UTF16.get(block[:2])
+def _recoded(block: bytearray, decoder: codecs.IncrementalDecoder | None) -> bytes:
+    return decoder.decode(bytes(block)).encode("utf-8", "replace") if decoder else bytes(block)
+
+
+def _utf16_decoder(block: bytearray) -> codecs.IncrementalDecoder | None:
+    encoding = _UTF16.get(bytes(block[:2]))
     return codecs.getincrementaldecoder(encoding)("replace") if encoding else None
 
 

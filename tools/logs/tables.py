@@ -53,10 +53,10 @@ def csv_header(first: bytes) -> list[str] | None:
     text = first.decode("utf-8", "replace").strip()
     if len(text) > 100_000 or ("," not in text and "\t" not in text and ";" not in text):
         return None
-    columns = [c.strip().strip('"') for c in next(csv.reader([text], delimiter=_delimiter(text)), [])]
+    columns = [c.strip().strip('"') for c in _cells(text, _delimiter(text))]
     if not columns or any(re.fullmatch(r"[-+]?[\d.]+(?:e[-+]?\d+)?", c) for c in columns):
         return None
-    known = [c for c in columns if canonical(_column(c)) and canonical(_column(c))[0] != "epoch"]  # type: ignore[index]
+    known = {hit[0] for c in columns if (hit := canonical(_column(c)))} - {"epoch"}
     return columns if known and _step_column(columns) is not None else None
 
 

@@ -1,0 +1,225 @@
+"""What `discover` recognises, skips and refuses."""
+
+import gzip
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from triage.tools.findings import TriageError
+from triage.tools.kinds import recognise
+from triage.tools.run import FILE_LIMIT, discover
+
+LOG = b"[2025-01-02 10:00:00] INFO step 1 loss 2.5\n" * 3
+STATE = b'{"log_history": [{"step": 1, "loss": 2.0}], "max_steps": 5}'
+
+
+@pytest.fixture
+def run(tmp_path):
+    def build(files: dict[str, bytes]):
+        for name, data in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        return discover(tmp_path)
+
+    return build
+
+
+def kinds(run):
+    return {a.name: a.kind for a in run.artifacts}
+
+
+def test_every_kind_is_recognised(run):
+    found = run(
+        {
+            "train.log": LOG,
+            "trainer_state.json": STATE,
+            "metrics.csv": b"epoch,step,train_loss\n0,1,2.5\n",
+            "history.jsonl": b'{"step": 1, "train/loss": 2.5}\n{"step": 2, "train/loss": 2.4}\n',
+            "config.yaml": b"learning_rate: 1e-4\n",
+            "ds_config.json": b'{"zero_optimization": {"stage": 2}, "fp16": {"enabled": true}}',
+            "launch.slurm": b"#!/bin/bash\nsrun python train.py --lr 1e-4\n",
+            "train.py": b"args = TrainingArguments(learning_rate=1e-4)\n",
+            "tokenizer_config.json": b'{"pad_token": "<pad>"}',
+            "data/train.jsonl": b'{"prompt": "a", "response": "b"}\n',
+            "data/part.parquet": b"PAR1....",
+            "eval_results.json": b'{"eval_loss": 1.5}',
+            "generations.jsonl": b'{"prompt": "a", "response": "b"}\n',
+            "py-spy-rank0.txt": b'Process 12: python train.py\nThread 12 (idle): "MainThread"\n',
+            "model/model.safetensors": b"\x10\0\0\0\0\0\0\0{}",
+        }
+    )
+    assert kinds(found) == {
+        "train.log": "log",
+        "trainer_state.json": "metrics",
+        "metrics.csv": "metrics",
+        "history.jsonl": "metrics",
+        "config.yaml": "config",
+        "ds_config.json": "config",
+        "launch.slurm": "script",
+        "train.py": "config",
+        "tokenizer_config.json": "tokenizer",
+        "data/train.jsonl": "data",
+        "data/part.parquet": "data",
+        "eval_results.json": "eval",
+        "generations.jsonl": "generations",
+        "py-spy-rank0.txt": "stack",
+        "model": "checkpoint",
+    }
+    assert all(a.why for a in found.artifacts)
+    assert not found.skipped
+
+
+def test_a_binary_file_called_log_is_skipped_with_the_reason(run):
+    found = run({"train.log": bytes(range(256)) * 4, "ok.log": LOG})
+    assert kinds(found) == {"ok.log": "log"}
+    assert [(s.name, "binary" in s.why) for s in found.skipped] == [("train.log", True)]
+    assert [c.result for c in found.checks()] == ["failed"]
+
+
+def test_files_that_are_no_part_of_a_run_are_passed_over_in_silence(run):
+    found = run({"README.md": b"# hi", "plot.png": b"\x89PNG", ".git/config": b"[core]\n", "a.log": LOG})
+    assert kinds(found) == {"a.log": "log"}
+    assert not found.skipped
+
+
+def test_packed_logs_are_recognised_by_their_content(run):
+    assert kinds(run({"train.log.gz": gzip.compress(LOG)})) == {"train.log.gz": "log"}
+
+
+def test_nested_attempts_and_ranks(run):
+    found = run(
+        {
+            "attempt2/logs/train.log": LOG,
+            "attempt10/train.log": LOG,
+            "attempt10/config.yaml": b"lr: 1\nbs: 2\n",
+            "shared.yaml": b"lr: 1\n",
+            "version_0/metrics.csv": b"step,train_loss\n1,2\n",
+            "logs/rank_3.log": LOG,
+            "torchrun/attempt_0/5/stdout.log": LOG,
+        }
+    )
+    assert {a.name: a.attempt for a in found.artifacts} == {
+        "attempt2/logs/train.log": "attempt2",
+        "attempt10/train.log": "attempt10",
+        "attempt10/config.yaml": "attempt10",
+        "shared.yaml": "",
+        "version_0/metrics.csv": "version_0",
+        "logs/rank_3.log": "",
+        "torchrun/attempt_0/5/stdout.log": "torchrun",
+    }
+    ranks = {a.name: a.rank for a in found.artifacts if a.rank is not None}
+    assert ranks == {"logs/rank_3.log": 3, "torchrun/attempt_0/5/stdout.log": 5}
+    names = [a.name for a in found.artifacts]
+    assert names.index("attempt2/logs/train.log") < names.index("attempt10/train.log")
+
+
+def test_checkpoints_are_listed_and_only_the_latest_state_is_read(run):
+    found = run(
+        {
+            "train.log": LOG,
+            "checkpoint-500/model.safetensors": b"x",
+            "checkpoint-500/trainer_state.json": STATE,
+            "checkpoint-1000/model.safetensors": b"x",
+            "checkpoint-1000/trainer_state.json": STATE,
+            "ckpts/iter_0000100/mp_rank_00/model_optim_rng.pt": b"x",
+            "ckpts/global_step100/mp_rank_00_model_states.pt": b"x",
+        }
+    )
+    assert kinds(found) == {
+        "train.log": "log",
+        "checkpoint-500": "checkpoint",
+        "checkpoint-1000": "checkpoint",
+        "checkpoint-1000/trainer_state.json": "metrics",
+        "ckpts/iter_0000100": "checkpoint",
+        "ckpts/global_step100": "checkpoint",
+    }
+
+
+def test_the_state_inside_a_checkpoint_is_left_alone_if_the_run_has_its_own(run):
+    found = run({"trainer_state.json": STATE, "checkpoint-5/trainer_state.json": STATE})
+    assert [a.name for a in found.of("metrics")] == ["trainer_state.json"]
+
+
+def test_links_out_of_the_run_loops_and_pipes_are_skipped_unopened(tmp_path):
+    inside, outside = tmp_path / "run", tmp_path / "secret.log"
+    inside.mkdir()
+    outside.write_bytes(LOG)
+    (inside / "train.log").write_bytes(LOG)
+    (inside / "out.log").symlink_to(outside)
+    (inside / "updir").symlink_to(tmp_path)
+    (inside / "self").symlink_to(inside)
+    (inside / "loop").symlink_to(inside / "loop")
+    (inside / "again.log").symlink_to(inside / "train.log")
+    os.mkfifo(inside / "pipe.log")
+    found = discover(inside)
+    assert len([a for a in found.artifacts if a.kind == "log"]) == 1
+    reasons = {s.name: s.why for s in found.skipped}
+    assert "out of the run" in reasons["out.log"]
+    assert "out of the run" in reasons["updir"]
+    assert "loop" in reasons["loop"] or "followed" in reasons["loop"]
+    assert "pipe" in reasons["pipe.log"]
+
+
+def test_missing_path_and_empty_directory_are_refused_with_what_was_looked_for(tmp_path):
+    with pytest.raises(TriageError, match="absent"):
+        discover(tmp_path / "absent")
+    with pytest.raises(TriageError, match="looked for logs"):
+        discover(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(TriageError, match="neither"):
+        discover(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "kind"),
+    [
+        ("notes", b"something happened\n", "log"),
+        ("x.json", STATE, "metrics"),
+        ("x.json", b'{"learning_rate": 1}', "config"),
+        ("args.txt", b"--learning_rate 1e-4", "script"),
+        ("README.md", b"loss is nan at step 5\n", "log"),
+    ],
+)
+def test_one_file_is_a_run(tmp_path, name, data, kind):
+    (tmp_path / name).write_bytes(data)
+    found = discover(tmp_path / name)
+    assert kinds(found) == {name: kind}
+    assert found.root == tmp_path
+
+
+def test_one_binary_file_is_refused(tmp_path):
+    (tmp_path / "train.log").write_bytes(bytes(range(256)))
+    with pytest.raises(TriageError, match="binary"):
+        discover(tmp_path / "train.log")
+
+
+def test_the_number_of_files_is_bounded_and_the_cut_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr("triage.tools.run.FILE_LIMIT", 5)
+    for i in range(9):
+        (tmp_path / f"{i}.log").write_bytes(LOG)
+    found = discover(tmp_path)
+    assert len(found.artifacts) == 5
+    assert "more than" in found.skipped[0].why
+    assert FILE_LIMIT >= 1000
+
+
+def test_depth_is_bounded_and_the_cut_is_said(tmp_path):
+    deep = tmp_path.joinpath(*[f"d{i}" for i in range(12)])
+    deep.mkdir(parents=True)
+    (deep / "train.log").write_bytes(LOG)
+    (tmp_path / "train.log").write_bytes(LOG)
+    found = discover(tmp_path)
+    assert kinds(found) == {"train.log": "log"}
+    assert "deeper" in found.skipped[0].why
+
+
+NAMES = st.sampled_from(["a.log", "a.json", "a.jsonl", "a.csv", "a.txt", "a.py", "a.yaml", "a", "trainer_state.json"])
+
+
+@given(NAMES, st.binary(max_size=600), st.booleans())
+def test_any_bytes_under_any_name_are_recognised_or_not(name, data, alone):
+    found = recognise(name, data, alone)
+    assert found is None or found.why
