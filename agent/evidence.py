@@ -59,8 +59,8 @@ def look(paths: Sequence[Path], pasted: str = "", listen: Listen = lambda name: 
     with _gather(paths, pasted) as run:
         listen("scan")
         settings, setting_checks = read_settings(run)
-        table, _ = read_series(run)
-        log = _try("scan", lambda: scan(run, _number(settings.value("grad_clip"))))
+        table, read_checks = read_series(run)
+        log = _try("scan", lambda: scan(run, _number(settings.value("grad_clip")), (table, read_checks)))
         reports = [log, Report("settings", (), setting_checks)]
         for name, tool in (("lint", lint), ("data", check_run_data), ("checkpoints", check_run_checkpoints)):
             listen(name)

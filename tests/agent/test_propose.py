@@ -45,5 +45,5 @@ def test_a_change_that_would_change_nothing_is_none(value, raw, how, new):
 
 @pytest.mark.parametrize("how", [{}, {"multiply": 0.5, "add": 1}, {"do": {"en": "a", "zh": "b"}}])
 def test_a_fix_changes_exactly_one_thing(how):
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="Fix"):
         fix(**how)

@@ -33,18 +33,22 @@ SILENCE = 20 * 60
 CLOCK = re.compile(r"(20\d\d-\d\d-\d\d)[ T_](\d\d:\d\d:\d\d)|(?:^|\[)(\d\d:\d\d:\d\d)\]")
 
 
-def scan(run: Run, grad_clip: float | None = None) -> Report:
+Read = tuple[SeriesTable, tuple[Check, ...]]
+
+
+def scan(run: Run, grad_clip: float | None = None, read: Read | None = None) -> Report:
     """Scan the logs and metric files of a run.
 
     Args:
         run: what was discovered in the path.
         grad_clip: clipping threshold from the run's settings, where known.
+        read: what `read_series(run)` gave, if the caller has it already.
 
     Returns:
         Tool `scan`: findings, most severe first; one check for each file, detector and the signature table;
         `summary["series"]` as in the contract.
     """
-    table, checks = read_series(run)
+    table, checks = read or read_series(run)
     found, detector_checks = detect(table, grad_clip)
     lives = timelines(table)
     texts, text_checks = _scan_texts(run, lives)

@@ -40,9 +40,9 @@ def scan(
     with progress("scanning", len(paths)) as step:
         for path in paths:
             run = discover(path)
-            reports.append(scan_run(run))
-            if series:
-                tables.append(read_series(run)[0])
+            read = read_series(run)
+            reports.append(scan_run(run, read=read))
+            tables.append(read[0])
             step()
     if series:
         write_series(SeriesTable(tuple(s for table in tables for s in table)), series)
