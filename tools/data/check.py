@@ -6,6 +6,7 @@ the first few places are kept.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -166,8 +167,11 @@ def schema_defects(value: Any, seen: View) -> list[tuple[str, str]]:
         return [("empty-response", f"no response to: {seen.prompt[:100]}")] if _promises_response(value) else []
     if seen.shape == "preference" and not (seen.response.strip() and seen.rejected.strip()):
         return [("empty-response", "chosen or rejected is empty")]
-    return [("unknown-shape", "not text, chat, instruction, preference or rollout")] if (
-        seen.shape == "other" and not isinstance(value, (Mapping, str))) else []
+    return (
+        [("unknown-shape", "not text, chat, instruction, preference or rollout")]
+        if (seen.shape == "other" and not isinstance(value, (Mapping, str)))
+        else []
+    )
 
 
 def _promises_response(value: Mapping[str, Any]) -> bool:
@@ -190,7 +194,7 @@ def _chat_defects(turns: Any) -> list[tuple[str, str]]:
         return [("chat-unknown-role", f"unknown role {clean(str(sorted(unknown)[0]), 40)!r}")]
     if "assistant" not in roles:
         return [("chat-no-assistant", f"roles {' '.join(roles[:8])}")]
-    twice = any(a == b == "user" for a, b in zip(roles, roles[1:], strict=False))
+    twice = any(a == b == "user" for a, b in itertools.pairwise(roles))
     return [("chat-user-twice", f"roles {' '.join(roles[:8])}")] if twice else []
 
 
@@ -211,8 +215,15 @@ def _filter_reason(out: Tally, value: Mapping[str, Any]) -> None:
             out.kept_flags["unexplained"] += gone and not explained
 
 
-def check(paths: Sequence[Path], *, context_length: int | None = None, recipe: Mapping[str, float] | None = None,
-          reference: Sequence[Path] = (), field: str | None = None, engine: Engine | None = None) -> Report:
+def check(
+    paths: Sequence[Path | Part],
+    *,
+    context_length: int | None = None,
+    recipe: Mapping[str, float] | None = None,
+    reference: Sequence[Path | Part] = (),
+    field: str | None = None,
+    engine: Engine | None = None,
+) -> Report:
     """Check every record under `paths`.
 
     Args:
@@ -237,8 +248,9 @@ def check(paths: Sequence[Path], *, context_length: int | None = None, recipe: M
     return Report("data check", findings, (*checks, *unreadable), summary(total, parts, norm))
 
 
-def tally(paths: Sequence[Path], wanted: Wanted, engine: Engine) -> tuple[
-        Sequence[Part], Tally, list[tuple[str, int, Broken]], tuple[Check, ...]]:
+def tally(
+    paths: Sequence[Path | Part], wanted: Wanted, engine: Engine
+) -> tuple[Sequence[Part], Tally, list[tuple[str, int, Broken]], tuple[Check, ...]]:
     """(parts, counts, located broken records, failed checks) of all data under `paths`."""
     parts = plan(paths)
     lines, total = Lines(), Tally()
@@ -255,14 +267,22 @@ def tally(paths: Sequence[Path], wanted: Wanted, engine: Engine) -> tuple[
 def summary(total: Tally, parts: Sequence[Part], norm: Mapping[str, float]) -> dict[str, Any]:
     shares = {s: round(n / max(total.records, 1), 4) for s, n in total.scripts.most_common()}
     return {
-        "files": len({p.path for p in parts}), "records": total.records, "broken": total.broken_count,
-        "shapes": dict(total.shapes), "scripts": shares, "expected_scripts": dict(norm),
-        "tokens_estimated": total.tokens, "longest_estimated": total.longest,
+        "files": len({p.path for p in parts}),
+        "records": total.records,
+        "broken": total.broken_count,
+        "shapes": dict(total.shapes),
+        "scripts": shares,
+        "expected_scripts": dict(norm),
+        "tokens_estimated": total.tokens,
+        "longest_estimated": total.longest,
         "length_histogram": {str(e): total.lengths[e] for e in LENGTH_EDGES if total.lengths[e]},
-        "over_context": total.over_context, "defects": dict(total.defects), "fields": dict(total.keys.most_common(40)),
-        "filter_reasons": dict(total.reasons.most_common(40)), "filter_flags": dict(total.kept_flags),
-        "top_openings": [{"opening": clean(mask(o), 80), "share": round(n / max(total.responses, 1), 4)}
-                         for o, n in total.openings.most_common(5)],
+        "over_context": total.over_context,
+        "defects": dict(total.defects),
+        "fields": dict(total.keys.most_common(40)),
+        "filter_reasons": dict(total.reasons.most_common(40)),
+        "filter_flags": dict(total.kept_flags),
+        "top_openings": [
+            {"opening": clean(mask(o), 80), "share": round(n / max(total.responses, 1), 4)}
+            for o, n in total.openings.most_common(5)
+        ],
     }
-
-

@@ -88,8 +88,9 @@ def tar_blocks(part: Part) -> Iterator[Block]:
     yield block
 
 
-def _add_member(tar: tarfile.TarFile, member: tarfile.TarInfo, extension: str, sample: dict[str, Any],
-                block: Block, row: int) -> None:
+def _add_member(
+    tar: tarfile.TarFile, member: tarfile.TarInfo, extension: str, sample: dict[str, Any], block: Block, row: int
+) -> None:
     kind = extension.rsplit(".", 1)[-1]
     stream = tar.extractfile(member) if kind in TEXT_MEMBERS | JSON_MEMBERS and member.size <= MAX_RECORD else None
     if stream is None:

@@ -124,8 +124,7 @@ def _sign_batch(texts: list[str], task: SignTask, out: Signed) -> tuple[U64, U64
     out.by_char += {"auto": unspaced, "char": int(full.sum()), "word": 0}[task.options.unit]
     for d in np.flatnonzero(full)[: max(0, task.sample - len(out.sample))]:
         out.sample.append(cut.set_of(int(d)))
-    return np.where(full, np.maximum(batch.exact(), np.uint64(1)), np.uint64(0)), bands(
-        sketch(cut), task.options.rows)
+    return np.where(full, np.maximum(batch.exact(), np.uint64(1)), np.uint64(0)), bands(sketch(cut), task.options.rows)
 
 
 def note_broken(out: Any, broken: Iterable[Broken]) -> None:
@@ -165,8 +164,10 @@ def pick_tasks(parts: Sequence[Part], ids: NDArray[np.int64], field: str | None)
     numbers, begin = np.unique(ids >> ID_SHIFT, return_index=True)
     ends = [*begin[1:].tolist(), len(ids)]
     low = (1 << ID_SHIFT) - 1
-    return [PickTask(parts[n], tuple((ids[b:e] & low).tolist()), field)
-            for n, b, e in zip(numbers.tolist(), begin.tolist(), ends, strict=True)]
+    return [
+        PickTask(parts[n], tuple((ids[b:e] & low).tolist()), field)
+        for n, b, e in zip(numbers.tolist(), begin.tolist(), ends, strict=True)
+    ]
 
 
 class Spill:
@@ -197,8 +198,9 @@ class Spill:
 
 def read_spill(path: Path, where: dict[int, tuple[int, int]]) -> dict[int, str]:
     with path.open("rb") as file:
-        return {id: os.pread(file.fileno(), size, at).decode("utf-8", "surrogatepass")
-                for id, (at, size) in where.items()}
+        return {
+            id: os.pread(file.fileno(), size, at).decode("utf-8", "surrogatepass") for id, (at, size) in where.items()
+        }
 
 
 @contextmanager

@@ -6,11 +6,11 @@ The same stages run locally and, in `cluster`, on Ray. Nothing is deleted here: 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,8 @@ class Matches:
     """Candidate pairs, shape (pairs, 2)."""
     similarity: NDArray[np.float64]
     template: NDArray[np.bool_]
+    quoted: dict[int, str] = dataclass_field(default_factory=dict)
+    """Masked excerpts of some documents."""
 
     @property
     def near(self) -> NDArray[np.bool_]:
@@ -104,13 +106,21 @@ def _verify(pairs: I64, spill: Spill, options: Options, frame: U64, engine: Engi
     pieces = [pairs[i : i + PAIRS_PER_TASK] for i in range(0, len(pairs), PAIRS_PER_TASK)]
     tasks = [CompareTask(p, spill.path, spill.where(np.unique(p).tolist()), options, frame) for p in pieces]
     done = list(engine.map(compare_task, tasks))
-    return Compared(np.concatenate([c.similarity for c in done]) if done else np.zeros(0),
-                    np.concatenate([c.template for c in done]) if done else np.zeros(0, bool))
+    return Compared(
+        np.concatenate([c.similarity for c in done]) if done else np.zeros(0),
+        np.concatenate([c.template for c in done]) if done else np.zeros(0, bool),
+    )
 
 
-def dedup(paths: Sequence[Path], *, threshold: float = 0.8, unit: Unit = "auto", field: str | None = None,
-          pairs_out: TextIO | None = None, engine: Engine | None = None,
-          matcher: Callable[..., Matches] = find_matches) -> tuple[Report, Matches]:
+def dedup(
+    paths: Sequence[Path | Part],
+    *,
+    threshold: float = 0.8,
+    unit: Unit = "auto",
+    field: str | None = None,
+    engine: Engine | None = None,
+    matcher: Callable[..., Matches] = find_matches,
+) -> tuple[Report, Matches]:
     """Duplicates within the data under `paths`.
 
     Args:
@@ -118,7 +128,6 @@ def dedup(paths: Sequence[Path], *, threshold: float = 0.8, unit: Unit = "auto",
         threshold: Jaccard similarity of n-gram sets from which two records are near duplicates.
         unit: how text is cut; `auto` decides by the script of each record.
         field: compare this field only.
-        pairs_out: where to write every pair as JSON lines.
         engine: what runs the kernels.
         matcher: `find_matches`, or its Ray counterpart.
 
@@ -128,11 +137,8 @@ def dedup(paths: Sequence[Path], *, threshold: float = 0.8, unit: Unit = "auto",
     options = Options(threshold, unit, field)
     engine = engine or Local()
     matches = matcher(plan(paths), options, engine)
-    quoted = _quotes(matches, engine)
-    if pairs_out is not None:
-        for row in pair_rows(matches, quoted):
-            pairs_out.write(json.dumps(row, ensure_ascii=False) + "\n")
-    return _report(matches, quoted), matches
+    matches.quoted = _quotes(matches, engine)
+    return _report(matches), matches
 
 
 def _quotes(matches: Matches, engine: Engine) -> dict[int, str]:
@@ -143,17 +149,24 @@ def _quotes(matches: Matches, engine: Engine) -> dict[int, str]:
         return {id: clean(mask(text[:2000]), 200) for id, text in spill.texts(ids.tolist()).items()}
 
 
-def pair_rows(matches: Matches, quoted: dict[int, str]) -> Iterator[dict[str, Any]]:
+def pair_rows(matches: Matches) -> Iterator[dict[str, Any]]:
     """Every pair at or above the threshold: kind, similarity, both places, and the text for the first ones."""
     kinds = np.where(matches.template, "template", "near")
     kept = matches.similarity >= matches.options.threshold
     rows = [("exact", 1.0, a, b) for a, b in matches.equal.tolist()]
-    rows += [(str(k), round(float(s), 4), a, b) for k, s, (a, b) in zip(
-        kinds[kept], matches.similarity[kept], matches.pairs[kept].tolist(), strict=True)]
+    rows += [
+        (str(k), round(float(s), 4), a, b)
+        for k, s, (a, b) in zip(kinds[kept], matches.similarity[kept], matches.pairs[kept].tolist(), strict=True)
+    ]
     for kind, similarity, a, b in rows:
-        row = {"kind": kind, "similarity": similarity, "measure": "jaccard", "a": _place(matches.corpus, a),
-               "b": _place(matches.corpus, b)}
-        yield row | ({"text": quoted[a]} if a in quoted else {})
+        row = {
+            "kind": kind,
+            "similarity": similarity,
+            "measure": "jaccard",
+            "a": _place(matches.corpus, a),
+            "b": _place(matches.corpus, b),
+        }
+        yield row | ({"text": matches.quoted[a]} if a in matches.quoted else {})
 
 
 def _place(corpus: Corpus, id: int) -> dict[str, Any]:
@@ -161,24 +174,33 @@ def _place(corpus: Corpus, id: int) -> dict[str, Any]:
     return {"file": file, "line": line, "byte": byte}
 
 
-def _report(matches: Matches, quoted: dict[int, str]) -> Report:
+def _report(matches: Matches) -> Report:
     corpus = matches.corpus
     removable = matches.removable()
     exact = len(matches.equal)
     near = len(removable) - exact
     total = corpus.records
     summary = {
-        "records": total, "documents": len(corpus.ids), "empty": corpus.empty, "broken": corpus.broken_count,
-        "exact_duplicates": exact, "exact_duplicate_rate": exact / max(total, 1),
-        "near_duplicates": near, "near_duplicate_rate": near / max(total, 1),
+        "records": total,
+        "documents": len(corpus.ids),
+        "empty": corpus.empty,
+        "broken": corpus.broken_count,
+        "exact_duplicates": exact,
+        "exact_duplicate_rate": exact / max(total, 1),
+        "near_duplicates": near,
+        "near_duplicate_rate": near / max(total, 1),
         "documents_with_near_duplicate": len(np.unique(matches.near_pairs())),
         "benign_template_pairs": int(matches.template.sum()),
-        "candidate_pairs": len(matches.pairs), "verified_pairs": int(matches.near.sum()),
-        "leaked": None, "leak_rate": None, "threshold": matches.options.threshold,
-        "unit": _unit(matches), "denominator": "records read (broken ones not counted)",
+        "candidate_pairs": len(matches.pairs),
+        "verified_pairs": int(matches.near.sum()),
+        "leaked": None,
+        "leak_rate": None,
+        "threshold": matches.options.threshold,
+        "unit": _unit(matches),
+        "denominator": "records read (broken ones not counted)",
         "histogram": histogram(matches.similarity),
     }
-    findings = tuple(_findings(matches, quoted, exact, near))
+    findings = tuple(_findings(matches, exact, near))
     checks = (*_checks(matches, exact, near), *corpus.checks())
     return Report("data dedup", findings, checks, summary)
 
@@ -186,8 +208,10 @@ def _report(matches: Matches, quoted: dict[int, str]) -> Report:
 def _unit(matches: Matches) -> str:
     chars = matches.corpus.by_char
     words = len(matches.corpus.ids) - chars
-    return (f"records removable; {words} compared by word 3-grams, {chars} by character 3-5-grams; "
-            "near: Jaccard similarity of the n-gram sets; exact: same text after folding case, width and whitespace")
+    return (
+        f"records removable; {words} compared by word 3-grams, {chars} by character 3-5-grams; "
+        "near: Jaccard similarity of the n-gram sets; exact: same text after folding case, width and whitespace"
+    )
 
 
 def histogram(similarity: NDArray[np.float64]) -> dict[str, int]:
@@ -197,36 +221,43 @@ def histogram(similarity: NDArray[np.float64]) -> dict[str, int]:
     return {f"{i / 20:.2f}": int(c) for i, c in enumerate(counts) if c}
 
 
-def _findings(matches: Matches, quoted: dict[int, str], exact: int, near: int) -> Iterator[Finding]:
+def _findings(matches: Matches, exact: int, near: int) -> Iterator[Finding]:
     total = max(matches.corpus.records, 1)
     if exact:
         severity = Severity.S3 if exact / total < EXACT_NOTED else Severity.S2
         yield Finding(
-            "exact-duplicates", severity,
+            "exact-duplicates",
+            severity,
             f"{exact} of {total} records ({exact / total:.2%}) repeat an earlier record word for word.",
             f"{total} 条记录中有 {exact} 条（{exact / total:.2%}）与更早的记录完全相同。",
-            _evidence(matches.corpus, matches.equal, quoted), {"count": exact, "rate": exact / total})
+            _evidence(matches.corpus, matches.equal, matches.quoted),
+            {"count": exact, "rate": exact / total},
+        )
     if near:
         rate = near / total
         severity = Severity.S3 if rate < NEAR_STRICT else Severity.S2
         yield Finding(
-            "near-duplicates", severity,
+            "near-duplicates",
+            severity,
             f"{near} of {total} records ({rate:.2%}) nearly repeat an earlier one (Jaccard >= "
             f"{matches.options.threshold:g}); the runbook accepts below 1 (strict) to 3 percent (loose).",
             f"{total} 条记录中有 {near} 条（{rate:.2%}）与更早的记录近似重复（Jaccard >= "
             f"{matches.options.threshold:g}）；手册要求低于 1%（严）至 3%（宽）。",
-            _evidence(matches.corpus, matches.near_pairs(), quoted), {"count": near, "rate": rate})
-
+            _evidence(matches.corpus, matches.near_pairs(), matches.quoted),
+            {"count": near, "rate": rate},
+        )
 
     unspaced = matches.corpus.unspaced
     if matches.options.unit == "word" and unspaced > BLIND_SHARE * total:
         yield Finding(
-            "ineffective-dedup-features", Severity.S1,
+            "ineffective-dedup-features",
+            Severity.S1,
             f"{unspaced} of {total} records are in a script without spaces, where words cut at spaces are whole "
             "sentences: near duplicates are not seen. Use --unit auto or char (character 3-5-grams).",
             f"{total} 条记录中有 {unspaced} 条属于不用空格分词的文字，按空格切分得到的是整句，近似重复看不出来。"
             "请用 --unit auto 或 char（字符 3-5-gram）。",
-            data={"unspaced": unspaced, "records": total})
+            data={"unspaced": unspaced, "records": total},
+        )
 
 
 def _evidence(corpus: Corpus, pairs: I64, quoted: dict[int, str]) -> tuple[Evidence, ...]:
@@ -240,10 +271,15 @@ def _evidence(corpus: Corpus, pairs: I64, quoted: dict[int, str]) -> tuple[Evide
 def _checks(matches: Matches, exact: int, near: int) -> Iterator[Check]:
     corpus = matches.corpus
     yield Check("exact duplicates", "found" if exact else "clear", f"{len(corpus.ids)} documents hashed whole")
-    why = (f"{len(matches.pairs)} candidate pairs compared on their real n-grams; by construction of the bands a pair "
-           f"at {matches.options.threshold:g} is found with probability >= 99.5%")
+    why = (
+        f"{len(matches.pairs)} candidate pairs compared on their real n-grams; by construction of the bands a pair "
+        f"at {matches.options.threshold:g} is found with probability >= 99.5%"
+    )
     yield Check("near duplicates", "found" if near else "clear", why)
     if matches.template.any():
-        yield Check("template overlap", "clear",
-                    f"{int(matches.template.sum())} pairs are alike only by a frame that at least 2% of the records "
-                    "share; listed apart as kind `template`, not counted")
+        yield Check(
+            "template overlap",
+            "clear",
+            f"{int(matches.template.sum())} pairs are alike only by a frame that at least 2% of the records "
+            "share; listed apart as kind `template`, not counted",
+        )

@@ -33,8 +33,11 @@ class Local:
     """Worker processes on this machine; one process when there is little to do."""
 
     def __init__(self, workers: int | None = None, advance: Callable[[float], Any] | None = None):
-        self._workers = workers or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (
-            workers or os.cpu_count() or 1)
+        self._workers = (
+            workers or len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else (workers or os.cpu_count() or 1)
+        )
         self._advance = advance or (lambda amount: None)
         """Called with each finished item's `size`, for a progress bar."""
 
@@ -65,8 +68,10 @@ class Local:
                 first, future = waiting.popleft()
                 yield first, future.result()
         except BrokenProcessPool:
-            raise TriageError("a worker process was killed, most likely for want of memory: run again with "
-                              "--workers 1, or on a smaller part of the data") from None
+            raise TriageError(
+                "a worker process was killed, most likely for want of memory: run again with "
+                "--workers 1, or on a smaller part of the data"
+            ) from None
         finally:
             _stop(pool)
 

@@ -38,8 +38,18 @@ SEPARATOR, WORD, UNSPACED = 0, 1, 2
 DROP = np.uint32(0)
 SPACE = np.uint32(32)
 
-_UNSPACED_RANGES = ((0x0E00, 0x0EFF), (0x0F00, 0x0FFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3040, 0x30FF),
-                    (0x31F0, 0x31FF), (0x3400, 0x9FFF), (0xAC00, 0xD7A3), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
+_UNSPACED_RANGES = (
+    (0x0E00, 0x0EFF),
+    (0x0F00, 0x0FFF),
+    (0x1000, 0x109F),
+    (0x1780, 0x17FF),
+    (0x3040, 0x30FF),
+    (0x31F0, 0x31FF),
+    (0x3400, 0x9FFF),
+    (0xAC00, 0xD7A3),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x3FFFF),
+)
 """Thai, Lao, Tibetan, Burmese, Khmer, Japanese, Chinese, and Korean (spaced, but agglutinating)."""
 
 
@@ -143,13 +153,13 @@ class Batch:
         for i in range(self.count):
             piece = folded[at[i] : at[i + 1]]
             lead = 1 if len(piece) and piece[0] == SPACE else 0
-            digest = hashlib.blake2b(piece[lead : -1 if len(piece) and piece[-1] == SPACE else None].tobytes(),
-                                     digest_size=8).digest()
+            digest = hashlib.blake2b(
+                piece[lead : -1 if len(piece) and piece[-1] == SPACE else None].tobytes(), digest_size=8
+            ).digest()
             out[i] = int.from_bytes(digest, "little")
         return out
 
-    def char_grams(self, lengths: Sequence[int] = CHAR_N, mask_numbers: bool = False,
-                   positions: bool = False) -> Grams:
+    def char_grams(self, lengths: Sequence[int] = CHAR_N, mask_numbers: bool = False, positions: bool = False) -> Grams:
         """Hashes of the character n-grams of each document, over letters and digits only."""
         at = np.flatnonzero((self.kind != SEPARATOR) & (self.folded != DROP))
         tokens = self.folded[at].astype(np.uint64)
@@ -260,8 +270,10 @@ def _is_number_char(tokens: U64) -> NDArray[np.bool_]:
 
 @cache
 def _number_words() -> U64:
-    names = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-             "seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand")
+    names = (
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand"
+    )
     return np.sort(Batch([names]).words()[0])
 
 
@@ -285,8 +297,10 @@ def grams(texts: Sequence[str], unit: Unit = "auto") -> Grams:
     by_char = batch.unspaced()
     if by_char.all() or not by_char.any():
         return batch.char_grams() if by_char.any() else batch.word_grams()
-    parts = {True: Batch([t for t, c in zip(texts, by_char, strict=True) if c]).char_grams(),
-             False: Batch([t for t, c in zip(texts, by_char, strict=True) if not c]).word_grams()}
+    parts = {
+        True: Batch([t for t, c in zip(texts, by_char, strict=True) if c]).char_grams(),
+        False: Batch([t for t, c in zip(texts, by_char, strict=True) if not c]).word_grams(),
+    }
     counts = np.empty(len(texts), np.int64)
     for flag, part in parts.items():
         counts[by_char == flag] = np.diff(part.starts)

@@ -18,10 +18,8 @@ CODES = {
     "data-schema-mismatch": "records whose fields, types or role tags differ from what training needs",
     "data-empty": "the data holds no record",
     "empty-records": "records without any text, or without a response",
-    "encoding-broken": "text that was decoded with the wrong encoding",
-    "control-characters": "invisible control characters inside text",
+    "encoding-broken": "text decoded with the wrong encoding, or with invisible control characters",
     "unspaced-records": "records with long runs without spaces (base64, hashes, minified data)",
-    "special-tokens-in-text": "chat-template tokens are written inside the text, so the template applies twice",
     "double-bos": "the text begins with the begin-of-sequence token twice",
     "overlong-records": "records longer than the context, which training cuts off",
     "short-data-for-context": "almost no record is long enough to teach the context length",
@@ -49,11 +47,11 @@ RULES = (
     Rule(("empty",), "empty-records", 0.01, Severity.S2, "hold no text", "没有任何文本"),
     Rule(("empty-response",), "empty-records", 0.01, Severity.S2, "have an empty response", "回复为空"),
     Rule(("encoding",), "encoding-broken", 0.01, Severity.S2, "hold text decoded with the wrong encoding", "含乱码（编码错误）"),
-    Rule(("control",), "control-characters", 0.01, Severity.S2, "hold control or invisible characters", "含控制字符或不可见字符", False),
+    Rule(("control",), "encoding-broken", 0.01, Severity.S2, "hold control or invisible characters", "含控制字符或不可见字符", False),
     Rule(("blob",), "unspaced-records", 0.01, Severity.S2, "hold a run of 400 or more characters without a space (base64, hashes)",
          "含有 400 个以上字符无空格的片段（base64、哈希）", False),
     Rule(("double-bos",), "double-bos", 0.0, Severity.S2, "begin with the begin-of-sequence token twice", "开头出现两次 BOS"),
-    Rule(("special-tokens",), "special-tokens-in-text", 0.01, Severity.S2,
+    Rule(("special-tokens",), "data-schema-mismatch", 0.01, Severity.S2,
          "contain chat-template tokens as text; a template applied to them applies twice", "文本中含有对话模板的特殊标记，套用模板时会重复", False),
     Rule(("chat-not-list", "chat-empty", "chat-no-role", "chat-unknown-role"), "data-schema-mismatch", 0.01, Severity.S2,
          "are chats with missing or unknown role tags", "的对话缺少角色标签或角色未知"),
@@ -73,8 +71,9 @@ LONG_SHARE = 0.05
 FILLED_SHARE = 0.01
 
 
-def judge(total: Tally, broken: Sequence[tuple[str, int, Broken]], wanted: Wanted, norm: Mapping[str, float]) -> tuple[
-        tuple[Finding, ...], tuple[Check, ...]]:
+def judge(
+    total: Tally, broken: Sequence[tuple[str, int, Broken]], wanted: Wanted, norm: Mapping[str, float]
+) -> tuple[tuple[Finding, ...], tuple[Check, ...]]:
     """(findings, checks) of the counts."""
     if not total.records:
         found = _nothing(total, broken)
@@ -88,14 +87,28 @@ def judge(total: Tally, broken: Sequence[tuple[str, int, Broken]], wanted: Wante
         "openings": list(_openings(total)),
         "filter reasons": list(_filters(total)),
     }
-    why = {"lengths": f"tokens are estimated; context {wanted.context_length}" if wanted.context_length else
-           "no --context-length given", "script mixture": "against the recipe or reference" if norm else
-           "no recipe or reference given", "openings": f"{total.responses} responses",
-           "filter reasons": "no filter fields" if not (total.reasons or total.kept_flags) else ""}
-    skipped = {"lengths": not wanted.context_length, "script mixture": not norm, "openings": total.responses < 200,
-               "filter reasons": not (total.reasons or total.kept_flags)}
-    checks = tuple(Check(name, "found" if found else "not-applicable" if skipped.get(name) else "clear",
-                         why.get(name, f"{total.records} records")) for name, found in groups.items())
+    why = {
+        "lengths": f"tokens are estimated; context {wanted.context_length}"
+        if wanted.context_length
+        else "no --context-length given",
+        "script mixture": "against the recipe or reference" if norm else "no recipe or reference given",
+        "openings": f"{total.responses} responses",
+        "filter reasons": "no filter fields" if not (total.reasons or total.kept_flags) else "",
+    }
+    skipped = {
+        "lengths": not wanted.context_length,
+        "script mixture": not norm,
+        "openings": total.responses < 200,
+        "filter reasons": not (total.reasons or total.kept_flags),
+    }
+    checks = tuple(
+        Check(
+            name,
+            "found" if found else "not-applicable" if skipped.get(name) else "clear",
+            why.get(name, f"{total.records} records"),
+        )
+        for name, found in groups.items()
+    )
     return tuple(f for found in groups.values() for f in found), checks
 
 
@@ -111,17 +124,24 @@ def _parsing(total: Tally, broken: Sequence[tuple[str, int, Broken]]) -> Iterato
         return
     share = count / (count + total.records)
     yield Finding(
-        "data-parse-error", Severity.S1 if share >= BROKEN_SERIOUS else Severity.S2,
+        "data-parse-error",
+        Severity.S1 if share >= BROKEN_SERIOUS else Severity.S2,
         f"{count} of {count + total.records} records ({share:.2%}) cannot be parsed.",
         f"{count + total.records} 条记录中有 {count} 条（{share:.2%}）无法解析。",
-        tuple(Evidence(file, line, value=None if b.byte is None else f"byte {b.byte}", text=clean(mask(b.why), 160))
-              for file, line, b in broken[:5]),
-        {"count": count, "share": share})
+        tuple(
+            Evidence(file, line, value=None if b.byte is None else f"byte {b.byte}", text=clean(mask(b.why), 160))
+            for file, line, b in broken[:5]
+        ),
+        {"count": count, "share": share},
+    )
 
 
 def _places(total: Tally, names: Sequence[str]) -> tuple[Evidence, ...]:
-    return tuple(Evidence(file, line, value=None if byte is None else f"byte {byte}", text=text)
-                 for name in names for file, line, byte, text in total.places.get(name, ()))[:5]
+    return tuple(
+        Evidence(file, line, value=None if byte is None else f"byte {byte}", text=text)
+        for name in names
+        for file, line, byte, text in total.places.get(name, ())
+    )[:5]
 
 
 def _rules(total: Tally) -> Iterator[Finding]:
@@ -130,9 +150,14 @@ def _rules(total: Tally) -> Iterator[Finding]:
         share = count / total.records
         if count and (share >= rule.share or rule.noted):
             severity = rule.severity if share >= rule.share else Severity.S3
-            yield Finding(rule.code, severity, f"{count} of {total.records} records ({share:.2%}) {rule.what}.",
-                          f"{total.records} 条记录中有 {count} 条（{share:.2%}）{rule.zh}。",
-                          _places(total, rule.defects), {"count": count, "share": share})
+            yield Finding(
+                rule.code,
+                severity,
+                f"{count} of {total.records} records ({share:.2%}) {rule.what}.",
+                f"{total.records} 条记录中有 {count} 条（{share:.2%}）{rule.zh}。",
+                _places(total, rule.defects),
+                {"count": count, "share": share},
+            )
 
 
 def _types(total: Tally) -> Iterator[Finding]:
@@ -145,18 +170,23 @@ def _types(total: Tally) -> Iterator[Finding]:
         if most >= 0.9 * (most + rest) and rest >= max(1, TYPE_CLASH * total.records):
             others = ", ".join(f"{t} {n}" for t, n in types.items() if t != main)
             yield Finding(
-                "data-schema-mismatch", Severity.S2,
+                "data-schema-mismatch",
+                Severity.S2,
                 f"Field `{clean(key, 40)}` is a {main} in {most} records and something else in {rest} ({others}).",
                 f"字段 `{clean(key, 40)}` 在 {most} 条记录中是 {main}，在 {rest} 条中是其他类型（{others}）。",
-                data={"field": key, "types": types})
+                data={"field": key, "types": types},
+            )
     shapes = [(s, n) for s, n in total.shapes.most_common() if s != "other" or n > 0]
     if len(shapes) > 1 and 0 < total.records - shapes[0][1] < MIXED_SHAPES * total.records:
         rest = ", ".join(f"{s} {n}" for s, n in shapes[1:])
         yield Finding(
-            "data-schema-mismatch", Severity.S2,
+            "data-schema-mismatch",
+            Severity.S2,
             f"Most records are {shapes[0][0]} ({shapes[0][1]}), but some are not ({rest}): a loader that expects one "
             "shape drops or breaks on them.",
-            f"多数记录为 {shapes[0][0]}（{shapes[0][1]}），但有其他结构（{rest}）。", data={"shapes": dict(total.shapes)})
+            f"多数记录为 {shapes[0][0]}（{shapes[0][1]}），但有其他结构（{rest}）。",
+            data={"shapes": dict(total.shapes)},
+        )
 
 
 def _lengths(total: Tally, wanted: Wanted) -> Iterator[Finding]:
@@ -165,18 +195,22 @@ def _lengths(total: Tally, wanted: Wanted) -> Iterator[Finding]:
     share, filled = total.over_context / total.records, total.filled / total.records
     if total.over_context:
         yield Finding(
-            "overlong-records", Severity.S2 if share >= LONG_SHARE else Severity.S3,
+            "overlong-records",
+            Severity.S2 if share >= LONG_SHARE else Severity.S3,
             f"{total.over_context} of {total.records} records ({share:.2%}) are longer than the context of "
             f"{wanted.context_length} tokens (estimated; the longest about {total.longest}): training cuts them off.",
             f"{total.records} 条记录中有 {total.over_context} 条（{share:.2%}）超过上下文长度 {wanted.context_length}（估算）。",
-            data={"count": total.over_context, "share": share, "longest": total.longest})
+            data={"count": total.over_context, "share": share, "longest": total.longest},
+        )
     if wanted.context_length >= 16384 and filled < FILLED_SHARE and total.records >= 100:
         yield Finding(
-            "short-data-for-context", Severity.S2,
+            "short-data-for-context",
+            Severity.S2,
             f"Only {filled:.2%} of {total.records} records reach half the context of {wanted.context_length} tokens "
             "(estimated): unless they are packed by document, the long context is not trained.",
             f"只有 {filled:.2%} 的记录达到上下文长度 {wanted.context_length} 的一半（估算），长上下文得不到训练。",
-            data={"share": filled})
+            data={"share": filled},
+        )
 
 
 def _mixture(total: Tally, norm: Mapping[str, float]) -> Iterator[Finding]:
@@ -187,10 +221,13 @@ def _mixture(total: Tally, norm: Mapping[str, float]) -> Iterator[Finding]:
     moved = {s: (a, b) for s, (a, b) in shifts.items() if abs(a - b) >= SHIFT}
     if moved:
         words = ", ".join(f"{s} {a:.0%} -> {b:.0%}" for s, (a, b) in sorted(moved.items()))
-        yield Finding("language-mix-shift", Severity.S2,
-                      f"The mixture of scripts moved by {SHIFT:.0%} or more against the norm: {words}.",
-                      f"语种（文字）配比与基准相差 {SHIFT:.0%} 以上：{words}。",
-                      data={s: {"expected": a, "found": b} for s, (a, b) in moved.items()})
+        yield Finding(
+            "language-mix-shift",
+            Severity.S2,
+            f"The mixture of scripts moved by {SHIFT:.0%} or more against the norm: {words}.",
+            f"语种（文字）配比与基准相差 {SHIFT:.0%} 以上：{words}。",
+            data={s: {"expected": a, "found": b} for s, (a, b) in moved.items()},
+        )
 
 
 def _openings(total: Tally) -> Iterator[Finding]:
@@ -200,15 +237,22 @@ def _openings(total: Tally) -> Iterator[Finding]:
     share = count / total.responses
     if share >= OPENING_SHARE and words.strip():
         shown = clean(mask(words), 60)
-        yield Finding("template-concentration", Severity.S2,
-                      f"{share:.0%} of {total.responses} responses begin with {shown!r}: one template dominates.",
-                      f"{total.responses} 条回复中有 {share:.0%} 以 {shown!r} 开头：模板过于集中。",
-                      data={"opening": shown, "share": share})
+        yield Finding(
+            "template-concentration",
+            Severity.S2,
+            f"{share:.0%} of {total.responses} responses begin with {shown!r}: one template dominates.",
+            f"{total.responses} 条回复中有 {share:.0%} 以 {shown!r} 开头：模板过于集中。",
+            data={"opening": shown, "share": share},
+        )
 
 
 def _filters(total: Tally) -> Iterator[Finding]:
     if count := total.kept_flags["unexplained"]:
         gone = total.kept_flags["dropped"]
-        yield Finding("filter-unexplained", Severity.S2,
-                      f"{count} of {gone} filtered records carry no filter reason: the reasons do not add up.",
-                      f"{gone} 条被过滤的记录中有 {count} 条没有过滤原因。", data={"unexplained": count, "dropped": gone})
+        yield Finding(
+            "filter-unexplained",
+            Severity.S2,
+            f"{count} of {gone} filtered records carry no filter reason: the reasons do not add up.",
+            f"{gone} 条被过滤的记录中有 {count} 条没有过滤原因。",
+            data={"unexplained": count, "dropped": gone},
+        )

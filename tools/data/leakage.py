@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from .corpus import note_broken
 from .engine import Engine, Local
 from .features import I64, U64, Batch, Grams
 from .pii import mask
-from .reading import Broken, Lines, Part, blocks, plan, unread
+from .reading import Broken, Lines, Part, Stream, blocks, plan, unread
 from .shapes import View, view
 
 CODES = {
@@ -58,7 +58,9 @@ SHOWN = 8
 BOILERPLATE = re.compile(
     r"licensed under the apache license|permission is hereby granted, free of charge|all rights reserved|redistribution and use in source"
     r"|gnu general public license|without warranties or conditions of any kind|lorem ipsum dolor|cookie policy|terms of service"
-    r"|版权所有|未经授权|本作品采用|免责声明", re.IGNORECASE)
+    r"|版权所有|未经授权|本作品采用|免责声明",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -121,28 +123,21 @@ class Index:
     short: int = 0
     """Items that can only be matched whole."""
     threshold: float = 0.8
-    broken: dict[str, int] = field(default_factory=dict)
+    unread: tuple[Check, ...] = ()
 
 
-def build_index(paths: Sequence[Path], threshold: float, field: str | None = None) -> Index:
+def build_index(paths: Sequence[Path | Part], threshold: float, field: str | None = None) -> Index:
     """The evaluation items under `paths`: the prompt of each record, or its text when it has none.
 
     Raises:
         TriageError: nothing to read, or no record with text.
     """
     items: list[Item] = []
-    broken: Counter[str] = Counter()
-    lines = Lines()
-    for part in plan(paths):
-        count = 0
-        for block in blocks(part):
-            broken[part.name] += len(block.broken)
-            for record in block.records:
-                seen = view(record.value, field)
-                if text := (seen.prompt or seen.text).strip():
-                    items.append(Item(part.name, lines.absolute(part, record.line) if count else record.line, text))
-            count += block.lines
-        lines.add(part, count)
+    stream = Stream(paths)
+    for file, line, record in stream:
+        seen = view(record.value, field)
+        if text := (seen.prompt or seen.text).strip():
+            items.append(Item(file, line, text))
     if not items:
         raise TriageError(f"no evaluation item with text in {', '.join(map(str, paths))}; name the field with --field")
     batch = Batch([i.text for i in items])
@@ -153,7 +148,7 @@ def build_index(paths: Sequence[Path], threshold: float, field: str | None = Non
             tables += [_table(batch, unit, masked, chosen) for masked in (False, True)]
     whole = {int(h): n for n, h in reversed(list(enumerate(batch.exact())))}
     judged = np.sum([t.size >= MIN_GRAMS for t in tables if not t.masked], axis=0)
-    return Index(items, tables, whole, int((judged == 0).sum()), threshold, dict(broken))
+    return Index(items, tables, whole, int((judged == 0).sum()), threshold, stream.checks())
 
 
 def _table(batch: Batch, unit: Any, masked: bool, chosen: NDArray[np.bool_]) -> Table:
@@ -172,9 +167,17 @@ def _table(batch: Batch, unit: Any, masked: bool, chosen: NDArray[np.bool_]) -> 
     size = np.bincount(owner[kept], minlength=batch.count)
     least = MIN_MASKED if masked else MIN_GRAMS
     size = np.where(size >= least, size, 0)
-    return Table(unit, masked, np.flatnonzero(size), keys[telling],
-                 np.concatenate(([0], np.cumsum(counts[telling]))), owner[kept], size,
-                 np.diff(batch.starts), int((~telling).sum()))
+    return Table(
+        unit,
+        masked,
+        np.flatnonzero(size),
+        keys[telling],
+        np.concatenate(([0], np.cumsum(counts[telling]))),
+        owner[kept],
+        size,
+        np.diff(batch.starts),
+        int((~telling).sum()),
+    )
 
 
 @dataclass(frozen=True)
@@ -243,8 +246,7 @@ def search(index: Index, views: Sequence[View]) -> Iterator[tuple[int, Leak]]:
         yield row, leak
 
 
-def _match_whole(index: Index, views: Sequence[View], texts: Sequence[str],
-                 found: dict[tuple[int, int], Leak]) -> None:
+def _match_whole(index: Index, views: Sequence[View], texts: list[str], found: dict[tuple[int, int], Leak]) -> None:
     for pieces in ([v.prompt for v in views], texts):
         for row, key in enumerate(Batch([p.strip() for p in pieces]).exact()):
             item = index.whole.get(int(key))
@@ -252,8 +254,10 @@ def _match_whole(index: Index, views: Sequence[View], texts: Sequence[str],
                 continue
             start = texts[row].find(pieces[row].strip())
             kind: Match = "verbatim" if index.items[item].text in texts[row] else "normalised"
-            found.setdefault((row, item), _leak(index, item, kind, 1.0, texts[row], max(start, 0),
-                                                max(start, 0) + len(pieces[row].strip())))
+            found.setdefault(
+                (row, item),
+                _leak(index, item, kind, 1.0, texts[row], max(start, 0), max(start, 0) + len(pieces[row].strip())),
+            )
 
 
 def _leak(index: Index, item: int, kind: Match, share: float, text: str, start: int, end: int) -> Leak:
@@ -276,7 +280,7 @@ def _benign(item: str, stretch: str, kind: Match) -> str:
     return ""
 
 
-def _match_table(index: Index, table: Table, batch: Batch, texts: Sequence[str]) -> Iterator[tuple[int, Leak]]:
+def _match_table(index: Index, table: Table, batch: Batch, texts: list[str]) -> Iterator[tuple[int, Leak]]:
     grams = table.grams(batch)
     at, key = table.find(grams.hashes)
     if not len(at):
@@ -361,8 +365,14 @@ class Leaks:
         return out
 
 
-def find_leaks(train: Sequence[Path], against: Sequence[Path], *, threshold: float = 0.8, field: str | None = None,
-               engine: Engine | None = None) -> Leaks:
+def find_leaks(
+    train: Sequence[Path | Part],
+    against: Sequence[Path | Part],
+    *,
+    threshold: float = 0.8,
+    field: str | None = None,
+    engine: Engine | None = None,
+) -> Leaks:
     """Evaluation items of `against` in the training data under `train`.
 
     Raises:
@@ -380,49 +390,59 @@ def find_leaks(train: Sequence[Path], against: Sequence[Path], *, threshold: flo
     return out
 
 
-def leak_pairs(leaks: Leaks, out: TextIO) -> None:
-    """Every match as a JSON line: kind, containment, both places, the stretch and the matched text."""
-    import json
-
+def leak_rows(leaks: Leaks) -> Iterator[dict[str, Any]]:
+    """Every match as a row: kind, containment, both places, the stretch and the matched text."""
     for file, line, leak in leaks.rows:
         item = leaks.index.items[leak.item]
-        row = {"kind": f"leak-{leak.kind}", "similarity": leak.containment, "measure": "containment",
-               "a": {"file": item.file, "line": item.line},
-               "b": {"file": file, "line": line, "byte": leak.byte, "start": leak.start, "end": leak.end},
-               "text": leak.text}
-        out.write(json.dumps(row | ({"benign": leak.benign} if leak.benign else {}), ensure_ascii=False) + "\n")
+        row = {
+            "kind": f"leak-{leak.kind}",
+            "similarity": leak.containment,
+            "measure": "containment",
+            "a": {"file": item.file, "line": item.line},
+            "b": {"file": file, "line": line, "byte": leak.byte, "start": leak.start, "end": leak.end},
+            "text": leak.text,
+        }
+        yield row | ({"benign": leak.benign} if leak.benign else {})
 
 
 def leak_report(leaks: Leaks) -> Report:
     items = leaks.items()
     total = len(leaks.index.items)
-    kinds = Counter(leak.kind for leak in items.values())
+    kinds: Counter[str] = Counter(leak.kind for leak in items.values())
     benign = Counter(leak.benign for _, _, leak in leaks.rows if leak.benign)
     summary = {
-        "leaked": len(items), "leak_rate": len(items) / total, "eval_items": total, "leaked_by_kind": dict(kinds),
-        "leak_threshold": leaks.index.threshold, "leak_unit": "evaluation items; containment of their word 3-grams "
+        "leaked": len(items),
+        "leak_rate": len(items) / total,
+        "eval_items": total,
+        "leaked_by_kind": dict(kinds),
+        "leak_threshold": leaks.index.threshold,
+        "leak_unit": "evaluation items; containment of their word 3-grams "
         "(character 3-5-grams where the script has no spaces) in one stretch of a training record",
-        "leak_denominator": "evaluation items with text", "train_records_with_leak": len(
-            {(f, n) for f, n, _ in leaks.counted()}),
+        "leak_denominator": "evaluation items with text",
+        "train_records_with_leak": len({(f, n) for f, n, _ in leaks.counted()}),
         "widespread_items": sum(n >= WIDESPREAD for n in Counter(k.item for _, _, k in leaks.rows).values()),
-        "benign_overlap": dict(benign), "eval_items_matched_whole_only": leaks.index.short,
+        "benign_overlap": dict(benign),
+        "eval_items_matched_whole_only": leaks.index.short,
     }
     findings = (_finding(leaks, items, kinds, total),) if items else ()
     return Report("data dedup", findings, (*_checks(leaks, items), *unread(leaks.parts, leaks.broken)), summary)
 
 
-def _finding(leaks: Leaks, items: dict[int, Leak], kinds: Counter[Match], total: int) -> Finding:
+def _finding(leaks: Leaks, items: dict[int, Leak], kinds: Counter[str], total: int) -> Finding:
     rate = len(items) / total
     counts = ", ".join(f"{k} {n}" for k, n in kinds.items())
     certain = sum(n for k, n in kinds.items() if k != "numbers-changed")
     severity = Severity.S1 if certain / total >= LEAK_ACCEPTED else Severity.S2
     evidence = tuple(_evidence(leaks, items))
     return Finding(
-        "eval-leakage", severity,
+        "eval-leakage",
+        severity,
         f"{len(items)} of {total} evaluation items ({rate:.2%}) are in the training data ({counts}); "
         "the runbook accepts less than 0.1%. Scores on these items measure memory.",
         f"{total} 条评测样本中有 {len(items)} 条（{rate:.2%}）出现在训练数据中（{counts}）；手册要求低于 0.1%。",
-        evidence, {"leaked": len(items), "items": total, "rate": rate, "by_kind": dict(kinds)})
+        evidence,
+        {"leaked": len(items), "items": total, "rate": rate, "by_kind": dict(kinds)},
+    )
 
 
 def _evidence(leaks: Leaks, items: Iterable[int]) -> Iterator[Evidence]:
@@ -438,10 +458,10 @@ def _evidence(leaks: Leaks, items: Iterable[int]) -> Iterator[Evidence]:
 
 def _checks(leaks: Leaks, items: dict[int, Leak]) -> Iterator[Check]:
     shared = sum(t.shared for t in leaks.index.tables if not t.masked)
-    why = (f"{len(leaks.index.items)} evaluation items looked for in {leaks.records} training records; translations and "
-           f"free paraphrases are not visible to n-grams; {leaks.index.short} short items are only matched whole"
-           + (f"; {shared} n-grams that many items share were left out" if shared else ""))
+    why = (
+        f"{len(leaks.index.items)} evaluation items looked for in {leaks.records} training records; translations and "
+        f"free paraphrases are not visible to n-grams; {leaks.index.short} short items are only matched whole"
+        + (f"; {shared} n-grams that many items share were left out" if shared else "")
+    )
     yield Check("evaluation items in the training data", "found" if items else "clear", why)
-    for file, count in leaks.index.broken.items():
-        if count:
-            yield Check(f"read {file}", "failed", f"{count} evaluation records could not be read")
+    yield from leaks.index.unread

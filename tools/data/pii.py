@@ -31,8 +31,10 @@ SHOWN = 8
 WINDOW = 40
 """Characters around a hit in its masked excerpt."""
 WIDE = {0xFF10 + i: str(i) for i in range(10)} | {0xFF20: "@", 0xFF0B: "+", 0xFF38: "X", 0xFF0D: "-"}
-NOT_DETECTED = ("names outside labelled fields, postal addresses, 15-digit Chinese identity numbers, licence plates, "
-                "numbers written as words, images and audio")
+NOT_DETECTED = (
+    "names outside labelled fields, postal addresses, 15-digit Chinese identity numbers, licence plates, "
+    "numbers written as words, images and audio"
+)
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,8 @@ def find(text: str) -> list[Hit]:
             start, end = match.span("v" if "v" in kind.pattern.groupindex else 0)
             before, after = text[max(0, start - CONTEXT) : start], text[end : end + 8]
             if kind.valid(match[0] if "v" not in kind.pattern.groupindex else match["v"], before, after) and not any(
-                    start < h.end and h.start < end for h in hits):
+                start < h.end and h.start < end for h in hits
+            ):
                 hits.append(Hit(kind, start, end))
     company = any(h.kind.kind == "personal" and not h.kind.needs_company for h in hits)
     return sorted((h for h in hits if company or not h.kind.needs_company), key=lambda h: h.start)
@@ -96,8 +99,12 @@ def _database() -> Any:
         return None
     database = hyperscan.Database()
     flags = hyperscan.HS_FLAG_SINGLEMATCH
-    database.compile(expressions=[k.hint for k in KINDS], ids=list(range(len(KINDS))), elements=len(KINDS),
-                     flags=[flags] * len(KINDS))
+    database.compile(
+        expressions=[k.hint for k in KINDS],
+        ids=list(range(len(KINDS))),
+        elements=len(KINDS),
+        flags=[flags] * len(KINDS),
+    )
     return database
 
 
@@ -184,7 +191,7 @@ def excerpt(text: str, hits: Sequence[Hit], hit: Hit) -> str:
     return clean("".join((*out, text[at:high])), 160)
 
 
-def pii(paths: Sequence[Path], *, engine: Engine | None = None) -> Report:
+def pii(paths: Sequence[Path | Part], *, engine: Engine | None = None) -> Report:
     """Personal data and secrets in all records under `paths`.
 
     Raises:
@@ -200,24 +207,42 @@ def pii(paths: Sequence[Path], *, engine: Engine | None = None) -> Report:
         total.hits += one.hits
         total.hit_records += one.hit_records
         broken[part.number] = one.broken
-        places += [(kind, Evidence(part.name, lines.absolute(part, line), value=kind, text=text))
-                   for kind, line, _, text in one.places]
+        places += [
+            (kind, Evidence(part.name, lines.absolute(part, line), value=kind, text=text))
+            for kind, line, _, text in one.places
+        ]
     return pii_report(total, places, unread(parts, broken))
 
 
 def pii_report(total: Scanned, places: list[tuple[str, Evidence]], unreadable: tuple[Check, ...] = ()) -> Report:
     findings = tuple(_findings(total, places))
     none = 3 / total.records if total.records else None
-    bound = "" if findings or none is None else (
-        f"; none in {total.records} records: with 95% confidence fewer than {none:.2g} of records like these (3/n)")
-    checks = [Check(name, "found" if any(f.code == code for f in findings) else "clear",
-                    f"{total.records} records scanned for {', '.join(kinds)}{bound}")
-              for name, code, kinds in (("personal data", "pii-found", _names("personal")),
-                                        ("secrets", "secrets-found", _names("secret")))]
+    bound = (
+        ""
+        if findings or none is None
+        else (
+            f"; none in {total.records} records: with 95% confidence fewer than {none:.2g} of records like these (3/n)"
+        )
+    )
+    checks = [
+        Check(
+            name,
+            "found" if any(f.code == code for f in findings) else "clear",
+            f"{total.records} records scanned for {', '.join(kinds)}{bound}",
+        )
+        for name, code, kinds in (
+            ("personal data", "pii-found", _names("personal")),
+            ("secrets", "secrets-found", _names("secret")),
+        )
+    ]
     checks.append(Check("personal data in other forms", "not-applicable", f"not detected: {NOT_DETECTED}"))
-    summary = {"records": total.records, "records_with_hits": total.hit_records["any"],
-               "hits": dict(total.hits), "records_by_kind": {k: n for k, n in total.hit_records.items() if k != "any"},
-               "upper_bound_when_none": none if not total.hits else None}
+    summary = {
+        "records": total.records,
+        "records_with_hits": total.hit_records["any"],
+        "hits": dict(total.hits),
+        "records_by_kind": {k: n for k, n in total.hit_records.items() if k != "any"},
+        "upper_bound_when_none": none if not total.hits else None,
+    }
     return Report("data pii", findings, (*checks, *unreadable), summary)
 
 
@@ -226,8 +251,10 @@ def _names(kind: str) -> list[str]:
 
 
 def _findings(total: Scanned, places: list[tuple[str, Evidence]]) -> Iterator[Finding]:
-    for code, kind, what, zh in (("pii-found", "personal", "personal data", "个人信息"),
-                                 ("secrets-found", "secret", "secrets", "密钥或口令")):
+    for code, kind, what, zh in (
+        ("pii-found", "personal", "personal data", "个人信息"),
+        ("secrets-found", "secret", "secrets", "密钥或口令"),
+    ):
         kinds = {k.name: k for k in KINDS if k.kind == kind and total.hits[k.name]}
         if not kinds:
             continue
@@ -235,8 +262,11 @@ def _findings(total: Scanned, places: list[tuple[str, Evidence]]) -> Iterator[Fi
         severity = Severity.S1 if any(k.strong for k in kinds.values()) else Severity.S2
         chosen = [e for name in kinds for n, e in places if n == name][: SHOWN * 2]
         yield Finding(
-            code, severity,
+            code,
+            severity,
             f"{what} in {total.records} records: {counts}. Values are masked in all output; remove or mask them "
             "before training (`triage data pii --write`).",
             f"{total.records} 条记录中发现{zh}：{counts}。所有输出均已打码；训练前请清除（`triage data pii --write`）。",
-            tuple(chosen), {"hits": {n: total.hits[n] for n in kinds}, "records": total.records})
+            tuple(chosen),
+            {"hits": {n: total.hits[n] for n in kinds}, "records": total.records},
+        )

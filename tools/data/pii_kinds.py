@@ -48,15 +48,59 @@ NOT_A_PERSON = _context(
     r"订单|单号|编号|流水|序列|快递|运单|商品|产品|型号|条码|批次|版本|校验|时间戳|端口"
     r"|order|invoice|serial|\bsku|\bisbn|\bissn|ticket|tracking|\bbatch|\bhash|checksum|\bbuild|\bcommit|timestamp"
     r"|\buid|\bguid|\buuid|item|product|\bepoch|\bstep|seed|offset|\bts\b|transaction|\bref|\bdoi|arxiv"
-    r"|(?:^|[^a-z])(?:id|no|num|number|code|sn|oid|pid)\.?[\"']?\s*[:：=#]?\s*[\"']?$")
-PHONE_WORDS = _context(r"电话|手机|联系|致电|拨打|热线|短信|微信|传真|座机|tel|phone|mobile|cell|\bcall|fax|contact|whatsapp|\bsms")
-CARD_WORDS = _context(r"银行|卡号|储蓄|信用卡|借记|账号|账户|转账|付款|汇款|card|\bvisa|master|amex|credit|debit|payment|\bpan\b")
-IP_WORDS = _context(r"\bip\b|ip_|_ip|ipv4|ipv6|ip地址|地址|addr|host|server|client|login|登录|来源|访问|from|ping|ssh|curl|http|remote|peer")
-VERSION_WORDS = _context(r"(?:\bv|version|ver\.?|release|版本|firmware|build|driver|cuda|package|sdk|chapter|section|==|>=|<=|~=)\s*[:：=]?\s*[\"']?$")
+    r"|(?:^|[^a-z])(?:id|no|num|number|code|sn|oid|pid)\.?[\"']?\s*[:：=#]?\s*[\"']?$"
+)
+PHONE_WORDS = _context(
+    r"电话|手机|联系|致电|拨打|热线|短信|微信|传真|座机|tel|phone|mobile|cell|\bcall|fax|contact|whatsapp|\bsms"
+)
+CARD_WORDS = _context(
+    r"银行|卡号|储蓄|信用卡|借记|账号|账户|转账|付款|汇款|card|\bvisa|master|amex|credit|debit|payment|\bpan\b"
+)
+IP_WORDS = _context(
+    r"\bip\b|ip_|_ip|ipv4|ipv6|ip地址|地址|addr|host|server|client|login|登录|来源|访问|from|ping|ssh|curl|http|remote|peer"
+)
+VERSION_WORDS = _context(
+    r"(?:\bv|version|ver\.?|release|版本|firmware|build|driver|cuda|package|sdk|chapter|section|==|>=|<=|~=)\s*[:：=]?\s*[\"']?$"
+)
 DIGITS = re.compile(r"\D")
 
-CN_PROVINCES = {11, 12, 13, 14, 15, 21, 22, 23, 31, 32, 33, 34, 35, 36, 37, 41, 42, 43, 44, 45, 46, 50, 51, 52, 53,
-                54, 61, 62, 63, 64, 65, 71, 81, 82, 83}
+CN_PROVINCES = {
+    11,
+    12,
+    13,
+    14,
+    15,
+    21,
+    22,
+    23,
+    31,
+    32,
+    33,
+    34,
+    35,
+    36,
+    37,
+    41,
+    42,
+    43,
+    44,
+    45,
+    46,
+    50,
+    51,
+    52,
+    53,
+    54,
+    61,
+    62,
+    63,
+    64,
+    65,
+    71,
+    81,
+    82,
+    83,
+}
 IBAN_LENGTH = {"AD": 24, "AE": 23, "AT": 20, "BE": 16, "BG": 22, "CH": 21, "CY": 28, "CZ": 24, "DE": 22, "DK": 18,
                "EE": 20, "ES": 24, "FI": 18, "FR": 27, "GB": 22, "GR": 27, "HR": 21, "HU": 28, "IE": 22, "IL": 23,
                "IS": 26, "IT": 27, "KZ": 20, "LI": 21, "LT": 20, "LU": 20, "LV": 21, "MC": 27, "MT": 31, "NL": 18,
@@ -64,16 +108,23 @@ IBAN_LENGTH = {"AD": 24, "AE": 23, "AT": 20, "BE": 16, "BG": 22, "CH": 21, "CY":
                "SM": 27, "TR": 26, "UA": 29, "BR": 29, "EG": 29, "GE": 22, "PK": 24, "TN": 24}  # fmt: skip
 COUNTRY_CODES = _context(
     r"^\+(?:1|7|20|27|3[0-4]|36|39|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|21[1-368]|22\d|23\d|24\d|25[0-8]|26\d|29[017-9]"
-    r"|35\d|37\d|38[0-79]|42[0139]|50\d|59\d|67[02-9]|68\d|69\d|85[02356]|88[06]|96\d|97[1-7]|99[2-68])")
+    r"|35\d|37\d|38[0-79]|42[0139]|50\d|59\d|67[02-9]|68\d|69\d|85[02356]|88[06]|96\d|97[1-7]|99[2-68])"
+)
 FILE_ENDINGS = {"png", "jpg", "jpeg", "gif", "svg", "webp", "js", "ts", "css", "py", "md", "json", "html", "txt", "so",
                 "local", "localdomain", "internal", "example", "invalid", "test", "lan"}  # fmt: skip
 PLACEHOLDER_MAIL = re.compile(
     r"@(?:[\w.-]+\.)?(?:example|domain|email|mail|test|company|yourdomain|your-domain|sample|acme)\.(?:com|org|net|cn)$"
-    r"|^(?:git|noreply|no-reply|user|username|name|your\.?name|foo|bar|test|someone|email|you|me|abc|xxx+)@", re.IGNORECASE)
-PLACEHOLDER_SECRET = re.compile(r"example|your|xxxx|placeholder|dummy|sample|changeme|redacted|test|fake|\*\*\*|\.\.\.|1234567|abcdef0|0{8}|<|\$\{|\{\{",
-                                re.IGNORECASE)
-SURNAMES = set("王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭"
-               "陆汪范金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严覃武戴莫孔向汤")
+    r"|^(?:git|noreply|no-reply|user|username|name|your\.?name|foo|bar|test|someone|email|you|me|abc|xxx+)@",
+    re.IGNORECASE,
+)
+PLACEHOLDER_SECRET = re.compile(
+    r"example|your|xxxx|placeholder|dummy|sample|changeme|redacted|test|fake|\*\*\*|\.\.\.|1234567|abcdef0|0{8}|<|\$\{|\{\{",
+    re.IGNORECASE,
+)
+SURNAMES = set(
+    "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭"
+    "陆汪范金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严覃武戴莫孔向汤"
+)
 
 
 def cn_id_valid(value: str, before: str = "", after: str = "") -> bool:
@@ -98,7 +149,9 @@ def luhn(digits: str) -> bool:
     return total % 10 == 0
 
 
-CARD_FORM = re.compile(r"62\d{14,17}|4\d{15}|4\d{12}|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|3[47]\d{13}|6(?:011|5\d\d)\d{12}|35\d{14}|3(?:0[0-5]|[68]\d)\d{11}")
+CARD_FORM = re.compile(
+    r"62\d{14,17}|4\d{15}|4\d{12}|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|3[47]\d{13}|6(?:011|5\d\d)\d{12}|35\d{14}|3(?:0[0-5]|[68]\d)\d{11}"
+)
 
 
 def card_valid(value: str, before: str, after: str) -> bool:
@@ -119,7 +172,7 @@ def mobile_valid(value: str, before: str, after: str) -> bool:
 def phone_valid(value: str, before: str, after: str) -> bool:
     """International form with a known country code; national forms only after a telephone word."""
     digits = DIGITS.sub("", value)
-    if len(set(digits[-7:])) < 3 or "555" in value and value.count("555-01"):
+    if len(set(digits[-7:])) < 3 or ("555" in value and value.count("555-01")):
         return False
     if value.startswith("+"):
         code = COUNTRY_CODES.match(value)
@@ -130,8 +183,11 @@ def phone_valid(value: str, before: str, after: str) -> bool:
 def email_valid(value: str, before: str, after: str) -> bool:
     """Not a file name, and not a placeholder such as user@example.com."""
     domain = value.rsplit("@", 1)[1].lower()
-    return domain.rsplit(".", 1)[-1] not in FILE_ENDINGS and not PLACEHOLDER_MAIL.search(value) and (
-        ".." not in value and not before.endswith(("://", "/")))
+    return (
+        domain.rsplit(".", 1)[-1] not in FILE_ENDINGS
+        and not PLACEHOLDER_MAIL.search(value)
+        and (".." not in value and not before.endswith(("://", "/")))
+    )
 
 
 def iban_valid(value: str, before: str, after: str) -> bool:
@@ -156,8 +212,13 @@ def ip_valid(value: str, before: str, after: str) -> bool:
 def ssn_valid(value: str, before: str, after: str) -> bool:
     """United States social security number: allocated ranges, and named as one."""
     area, group, serial = value.split("-")
-    return (area not in {"000", "666"} and area < "900" and group != "00" and serial != "0000"
-            and bool(re.search(r"ssn|social security", before, re.IGNORECASE)))
+    return (
+        area not in {"000", "666"}
+        and area < "900"
+        and group != "00"
+        and serial != "0000"
+        and bool(re.search(r"ssn|social security", before, re.IGNORECASE))
+    )
 
 
 def secret_valid(value: str, before: str, after: str) -> bool:
@@ -182,13 +243,21 @@ def surname_first(value: str, before: str, after: str) -> bool:
     return value[0] in SURNAMES
 
 
-def _personal(name: str, zh: str, pattern: str, hint: bytes, valid: Callable[[str, str, str], bool], strong: bool = True,
-              company: bool = False) -> Kind:
+def _personal(
+    name: str,
+    zh: str,
+    pattern: str,
+    hint: bytes,
+    valid: Callable[[str, str, str], bool],
+    strong: bool = True,
+    company: bool = False,
+) -> Kind:
     return Kind(name, zh, re.compile(pattern, re.ASCII), hint, valid, "personal", strong, company)
 
 
-def _secret(name: str, pattern: str, hint: bytes, valid: Callable[[str, str, str], bool] = secret_valid,
-            strong: bool = True) -> Kind:
+def _secret(
+    name: str, pattern: str, hint: bytes, valid: Callable[[str, str, str], bool] = secret_valid, strong: bool = True
+) -> Kind:
     return Kind(name, name, re.compile(pattern, re.ASCII), hint, valid, "secret", strong)
 
 

@@ -12,10 +12,9 @@ import bz2
 import gzip
 import io
 import lzma
-import os
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -106,19 +105,24 @@ class Lines:
         return self._before.get(part.number, 0) + line
 
 
-def plan(paths: Iterable[Path], part_bytes: int = PART_BYTES) -> list[Part]:
-    """The parts of all data files under `paths`, in a stable order.
+def plan(paths: Iterable[Path | Part], part_bytes: int = PART_BYTES) -> list[Part]:
+    """The parts of all data files under `paths`, in a stable order; parts given instead are numbered anew.
 
     Raises:
         TriageError: a path does not exist, or holds no data file of a known format.
     """
     parts: list[Part] = []
     for path in paths:
+        if isinstance(path, Part):
+            parts.append(replace(path, number=len(parts)))
+            continue
         path = Path(path)
         files = list(_files(path))
         if not files:
-            raise TriageError(f"no data file in {path}: known are {', '.join(sorted(FORMATS))}, plain or compressed "
-                              "(.gz .zst .bz2 .xz), and folders of them")
+            raise TriageError(
+                f"no data file in {path}: known are {', '.join(sorted(FORMATS))}, plain or compressed "
+                "(.gz .zst .bz2 .xz), and folders of them"
+            )
         root = path if path.is_dir() else path.parent
         for file, format in files:
             name = file.relative_to(root).as_posix()
@@ -205,7 +209,8 @@ def open_plain(path: Path | str) -> BinaryIO:
 
         raw = open(path, "rb")  # noqa: SIM115 closed with the reader
         reader = zstandard.ZstdDecompressor(max_window_size=1 << 31).stream_reader(
-            raw, read_across_frames=True, closefd=True)
+            raw, read_across_frames=True, closefd=True
+        )
         return io.BufferedReader(reader, 1 << 18)  # type: ignore[arg-type]
     openers = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
     return openers.get(suffix, open)(path, "rb")
@@ -246,9 +251,16 @@ def blocks(part: Part) -> Iterator[Block]:
     """
     from . import columnar, structured
 
-    readers = {"jsonl": _line_blocks, "text": _line_blocks, "json": structured.json_blocks,
-               "csv": structured.csv_blocks, "tsv": structured.csv_blocks,
-               "parquet": columnar.parquet_blocks, "arrow": columnar.arrow_blocks, "tar": columnar.tar_blocks}
+    readers = {
+        "jsonl": _line_blocks,
+        "text": _line_blocks,
+        "json": structured.json_blocks,
+        "csv": structured.csv_blocks,
+        "tsv": structured.csv_blocks,
+        "parquet": columnar.parquet_blocks,
+        "arrow": columnar.arrow_blocks,
+        "tar": columnar.tar_blocks,
+    }
     seen = 0
     try:
         for block in readers[part.format](part):
@@ -355,12 +367,39 @@ def _wide_lines(part: Part) -> Iterator[tuple[int, int, bytes]]:
             byte += 2 * len(text)
 
 
+class Stream:
+    """All records under some paths, one after another: (file, absolute line, record)."""
+
+    def __init__(self, paths: Iterable[Path | Part]):
+        self._parts = plan(paths)
+        self.broken: dict[int, list[Broken]] = {}
+
+    def __iter__(self) -> Iterator[tuple[str, int, Record]]:
+        lines = Lines()
+        for part in self._parts:
+            lines.add(part, 0)
+            count, broken = 0, self.broken.setdefault(part.number, [])
+            for block in blocks(part):
+                broken += block.broken
+                for record in block.records:
+                    yield part.name, lines.absolute(part, record.line), record
+                count += block.lines
+            lines.add(part, count)
+
+    def checks(self) -> tuple[Check, ...]:
+        """After the last record: what could not be read."""
+        count = sum(len(b) for b in self.broken.values())
+        if not count:
+            return ()
+        some = Check("parsing", "failed", f"{count} records could not be parsed; `triage data check` locates them")
+        return (some, *unread(self._parts, self.broken))
+
+
 def unread(parts: Iterable[Part], broken: dict[int, list[Broken]]) -> tuple[Check, ...]:
     """A failed check for every file that ends early, so that it is never taken for a clean one."""
-    return tuple(Check(f"read {part.name}", "failed", b.why, "文件无法继续读取")
-                 for part in parts for b in broken.get(part.number, ()) if b.ends_file)
-
-
-def total_size(paths: Iterable[Path]) -> int:
-    """Bytes on disk of all data files under `paths`."""
-    return sum(os.path.getsize(file) for path in paths for file, _ in _files(Path(path)))
+    return tuple(
+        Check(f"read {part.name}", "failed", b.why, "文件无法继续读取")
+        for part in parts
+        for b in broken.get(part.number, ())
+        if b.ends_file
+    )

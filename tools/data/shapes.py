@@ -10,18 +10,36 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Shape = Literal["chat", "preference", "rollout", "instruction", "prompt-completion", "pretrain", "tokens",
-                "codes", "other"]
+Shape = Literal[
+    "chat", "preference", "rollout", "instruction", "prompt-completion", "pretrain", "tokens", "codes", "other"
+]
 
 CHAT = ("messages", "conversations", "conversation", "dialog", "dialogue", "turns")
 PROMPT = ("prompt", "question", "query", "problem", "instruction", "input", "source", "context", "task")
-RESPONSE = ("response", "completion", "output", "answer", "solution", "target", "canonical_solution",
-            "generated_text", "generation", "prediction", "assistant")
+RESPONSE = (
+    "response",
+    "completion",
+    "output",
+    "answer",
+    "solution",
+    "target",
+    "canonical_solution",
+    "generated_text",
+    "generation",
+    "prediction",
+    "assistant",
+)
 MANY = ("completions", "responses", "samples", "generations", "outputs", "candidates")
 TEXT = ("text", "content", "raw_content", "body", "code", "document", "caption", "abstract", "article")
 REWARD = ("reward", "rewards", "score", "scores", "advantage", "advantages")
-PAIR = (("chosen", "rejected"), ("preferred", "dispreferred"), ("response_chosen", "response_rejected"),
-        ("answer_chosen", "answer_rejected"), ("positive", "negative"), ("win", "lose"))
+PAIR = (
+    ("chosen", "rejected"),
+    ("preferred", "dispreferred"),
+    ("response_chosen", "response_rejected"),
+    ("answer_chosen", "answer_rejected"),
+    ("positive", "negative"),
+    ("win", "lose"),
+)
 STOP = ("finish_reason", "stop_reason", "finish_reasons")
 ROLES = {"system": "system", "developer": "system", "user": "user", "human": "user", "prompter": "user",
          "assistant": "assistant", "gpt": "assistant", "bot": "assistant", "chatbot": "assistant",
@@ -69,7 +87,10 @@ def shape_of(value: Any) -> Shape:
         ("pretrain", _first(value, TEXT) is not None),
         ("prompt-completion", _first(value, PROMPT) is not None),
     )
-    return next((shape for shape, fits in tests if fits), "other")
+    for shape, fits in tests:
+        if fits:
+            return shape
+    return "other"
 
 
 def _is_rollout(value: Mapping[str, Any]) -> bool:
@@ -78,8 +99,12 @@ def _is_rollout(value: Mapping[str, Any]) -> bool:
 
 
 def _is_chat(value: Any) -> bool:
-    return (isinstance(value, list) and bool(value) and isinstance(value[0], Mapping)
-            and (("role" in value[0] and "content" in value[0]) or ("from" in value[0] and "value" in value[0])))
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and isinstance(value[0], Mapping)
+        and (("role" in value[0] and "content" in value[0]) or ("from" in value[0] and "value" in value[0]))
+    )
 
 
 def _first(value: Mapping[str, Any], names: tuple[str, ...]) -> str | None:

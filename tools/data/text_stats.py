@@ -10,9 +10,16 @@ from collections import Counter
 from functools import cache
 
 SCRIPTS = {
-    "latin": "A-Za-z\u00c0-\u024f\u1e00-\u1eff", "han": "\u3400-\u9fff\uf900-\ufaff", "kana": "\u3040-\u30ff",
-    "hangul": "\uac00-\ud7a3\u1100-\u11ff", "cyrillic": "\u0400-\u052f", "arabic": "\u0600-\u06ff\u0750-\u077f",
-    "devanagari": "\u0900-\u097f", "thai": "\u0e00-\u0e7f", "greek": "\u0370-\u03ff", "hebrew": "\u0590-\u05ff",
+    "latin": "A-Za-z\u00c0-\u024f\u1e00-\u1eff",
+    "han": "\u3400-\u9fff\uf900-\ufaff",
+    "kana": "\u3040-\u30ff",
+    "hangul": "\uac00-\ud7a3\u1100-\u11ff",
+    "cyrillic": "\u0400-\u052f",
+    "arabic": "\u0600-\u06ff\u0750-\u077f",
+    "devanagari": "\u0900-\u097f",
+    "thai": "\u0e00-\u0e7f",
+    "greek": "\u0370-\u03ff",
+    "hebrew": "\u0590-\u05ff",
 }
 SCRIPT_SAMPLE = 2000
 """Characters of a text that its script is judged by."""
@@ -24,8 +31,10 @@ MOJIBAKE = re.compile("\ufffd|Ã[\x80-\xbf©¨¼¶¤³±¡]|â€[™œ\x9d“�
 """U+FFFD, UTF-8 read as Latin-1 or Windows-1252, and the three classics of GBK."""
 BLOB = re.compile(r"[A-Za-z0-9+/=_\-]{400,}")
 """A run without a space that no language has: base64, hashes, minified data."""
-SPECIAL = re.compile(r"<\|(?:im_start|im_end|endoftext|begin_of_text|eot_id|start_header_id|end_header_id|eom_id|end|user"
-                     r"|assistant|system)\|>|<s>|</s>|\[/?INST\]|<<SYS>>|<start_of_turn>|<end_of_turn>|<｜[^｜]{1,30}｜>")
+SPECIAL = re.compile(
+    r"<\|(?:im_start|im_end|endoftext|begin_of_text|eot_id|start_header_id|end_header_id|eom_id|end|user"
+    r"|assistant|system)\|>|<s>|</s>|\[/?INST\]|<<SYS>>|<start_of_turn>|<end_of_turn>|<｜[^｜]{1,30}｜>"
+)
 DOUBLE_BOS = re.compile(r"^\s*(<s>|<\|begin_of_text\|>|<bos>|<｜begin▁of▁sentence｜>)\s*\1")
 
 

@@ -1,0 +1,169 @@
+"""Proposed clean copies of a data set: new files, whole or not at all; the data itself is never edited.
+
+A removed record says which rule removed it and which partner stays. Personal data is masked, not copied.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from ..findings import TriageError
+from .corpus import ID_SHIFT
+from .dedup import Matches
+from .leakage import Leaks
+from .pii import find, mask_value, record_text
+from .reading import Lines, Part, blocks
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Why one record goes."""
+
+    rule: str
+    partner: Mapping[str, Any] | None = None
+    """File and line of the record that stays, or of the evaluation item."""
+
+
+@contextmanager
+def whole_files(inputs: Sequence[Path | Part], *outputs: Path) -> Iterator[list[TextIO]]:
+    """Open new files that appear under their names only when the block ends well.
+
+    Raises:
+        TriageError: an output is one of the inputs, or its folder does not exist.
+    """
+    sources = {Path(p.path if isinstance(p, Part) else p).resolve() for p in inputs}
+    for path in outputs:
+        if path.resolve() in sources or any(path.resolve().is_relative_to(s) for s in sources if s.is_dir()):
+            raise TriageError(f"{path} is inside the data itself: name a file elsewhere, data is never edited in place")
+        if not path.parent.is_dir():
+            raise TriageError(f"no folder {path.parent} to write {path.name} in")
+    if len({p.resolve() for p in outputs}) < len(outputs):
+        raise TriageError("the clean file and the removed file must have different names")
+    drafts = [path.with_name(f".{path.name}.{os.getpid()}.part") for path in outputs]
+    files: list[TextIO] = []
+    try:
+        files += [d.open("w", encoding="utf-8", errors="surrogatepass") for d in drafts]
+        yield files
+        for file in files:
+            file.flush()
+            os.fsync(file.fileno())
+            file.close()
+        for draft, path in zip(drafts, outputs, strict=True):
+            draft.replace(path)
+    finally:
+        for file in files:
+            file.close()
+        for draft in drafts:
+            draft.unlink(missing_ok=True)
+
+
+def duplicate_removals(matches: Matches) -> dict[int, Removal]:
+    """Document id -> why it goes: all but the first of each group."""
+    out = {}
+    for id, (leader, rule) in matches.removable().items():
+        file, line, _ = matches.corpus.place(leader)
+        out[id] = Removal(rule, {"file": file, "line": line})
+    return out
+
+
+def leak_removals(leaks: Leaks) -> dict[tuple[str, int], Removal]:
+    """(training file, line) -> the evaluation item it holds."""
+    out = {}
+    for file, line, leak in leaks.counted():
+        item = leaks.index.items[leak.item]
+        out.setdefault((file, line), Removal(f"eval-leakage ({leak.kind})", {"file": item.file, "line": item.line}))
+    return out
+
+
+def write_clean(
+    parts: Sequence[Part],
+    by_id: Mapping[int, Removal],
+    by_place: Mapping[tuple[str, int], Removal],
+    clean: TextIO,
+    removed: TextIO,
+) -> tuple[int, int]:
+    """Every record into one of the two files; returns (kept, removed). Broken records count as removed."""
+    lines, kept, gone = Lines(), 0, 0
+    for part in parts:
+        lines.add(part, 0)
+        place = consumed = 0
+        for block in blocks(part):
+            for record in block.records:
+                line = lines.absolute(part, record.line)
+                why = by_id.get((part.number << ID_SHIFT) + place) or by_place.get((part.name, line))
+                place += 1
+                kept, gone = kept + (why is None), gone + (why is not None)
+                _write(clean if why is None else removed, part.name, line, record.value, why)
+            for broken in block.broken:
+                gone += 1
+                _dump(
+                    removed,
+                    {
+                        "rule": "data-parse-error",
+                        "file": part.name,
+                        "line": lines.absolute(part, broken.line),
+                        "why": broken.why,
+                    },
+                )
+            consumed += block.lines
+        lines.add(part, consumed)
+    return kept, gone
+
+
+def _write(out: TextIO, file: str, line: int, value: Any, why: Removal | None) -> None:
+    row = (
+        value
+        if why is None
+        else {"rule": why.rule, "partner": why.partner, "file": file, "line": line, "record": value}
+    )
+    _dump(out, {"text": row} if isinstance(row, str) else row)
+
+
+def _dump(out: TextIO, row: Any) -> None:
+    out.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+
+
+def write_masked(parts: Sequence[Part], clean: TextIO, removed: TextIO) -> tuple[int, int]:
+    """All records with personal data masked; `removed` lists where and what kind, without values.
+
+    Returns:
+        (records, records changed).
+    """
+    lines, records, changed = Lines(), 0, 0
+    for part in parts:
+        lines.add(part, 0)
+        consumed = 0
+        for block in blocks(part):
+            for record in block.records:
+                hits = find(record_text(record.value))
+                records, changed = records + 1, changed + bool(hits)
+                _write(clean, part.name, 0, mask_value(record.value) if hits else record.value, None)
+                if hits:
+                    _dump(
+                        removed,
+                        {
+                            "rule": "masked",
+                            "file": part.name,
+                            "line": lines.absolute(part, record.line),
+                            "kinds": sorted({h.kind.name for h in hits}),
+                        },
+                    )
+            for broken in block.broken:
+                _dump(
+                    removed,
+                    {
+                        "rule": "data-parse-error",
+                        "file": part.name,
+                        "line": lines.absolute(part, broken.line),
+                        "why": broken.why,
+                    },
+                )
+            consumed += block.lines
+        lines.add(part, consumed)
+    return records, changed

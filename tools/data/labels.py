@@ -1,0 +1,343 @@
+"""Token labels against the tokens they label: what a dump of `input_ids` and `labels` shows.
+
+A dump is JSON records with `input_ids` and `labels` (-100 where the loss is off), optionally `attention_mask`,
+`spans` (`{"role", "start", "end"}`) or `prompt_length`, and `eos_token_id`/`pad_token_id`/`bos_token_id`. Without
+the ids, the end token is the one that most sequences end with. Tokenizer folders are read for their chat template.
+Labels are taken as Hugging Face gives them: not shifted, the model shifts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..findings import Check, Evidence, Finding, Report, Severity
+from .reading import Part, Stream, parse_json
+
+CODES = {
+    "label-mask-misaligned": "labels do not line up with their tokens or with the assistant's turns",
+    "eos-not-trained": "the end token is never a label, so the model does not learn to stop",
+    "pad-equals-eos": "padding and end share one token, and masking the padding masks the end too",
+    "double-bos": "sequences begin with the begin-of-sequence token twice",
+    "chat-template-missing": "chat data, and a tokenizer without a chat template",
+}
+
+IGNORED = -100
+ENOUGH = 3
+"""Sequences below which an end token is not guessed."""
+SEQUENCES_KEPT = 20_000
+BAD_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class Sequence_:
+    """One labelled sequence without its padding."""
+
+    file: str
+    line: int
+    ids: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    pad: NDArray[np.int64]
+    """The token ids under the padding."""
+    spans: tuple[tuple[str, int, int], ...] = ()
+    cut: bool = False
+    """Longest of all: probably truncated, so it has no end token."""
+
+
+@dataclass
+class Dump:
+    """All sequences of a dump."""
+
+    sequences: list[Sequence_] = field(default_factory=list)
+    special: dict[str, int] = field(default_factory=dict)
+    """`eos`, `pad`, `bos` as the dump gives them."""
+    odd: list[Evidence] = field(default_factory=list)
+    """Records whose ids and labels have different lengths."""
+    skipped: int = 0
+    unread: tuple[Check, ...] = ()
+
+
+def read_dump(paths: Sequence[Path | Part]) -> Dump:
+    """The labelled sequences under `paths`; other records are counted as skipped.
+
+    Raises:
+        TriageError: a path does not exist or holds no data.
+    """
+    out = Dump()
+    stream = Stream(paths)
+    for file, line, record in stream:
+        if len(out.sequences) < SEQUENCES_KEPT:
+            add_sequence(out, file, line, record.value)
+    out.unread = stream.checks()
+    return out
+
+
+def add_sequence(out: Dump, file: str, line: int, value: Any) -> None:
+    """Add one record to the dump."""
+    ids, labels = (_whole(value.get(k)) if isinstance(value, Mapping) else None for k in ("input_ids", "labels"))
+    if ids is None or labels is None or not len(ids):
+        out.skipped += 1
+        return
+    if len(ids) != len(labels):
+        out.odd.append(Evidence(file, line, text=f"{len(ids)} input_ids, {len(labels)} labels"))
+        return
+    for name in ("eos", "pad", "bos"):
+        given = value.get(f"{name}_token_id")
+        if isinstance(given, int):
+            out.special[name] = given
+    mask = _whole(value.get("attention_mask"))
+    seen = mask > 0 if mask is not None and len(mask) == len(ids) else np.ones(len(ids), bool)
+    if mask is None and "pad" in out.special and out.special.get("eos") != out.special["pad"]:
+        seen = ids != out.special["pad"]
+    first = int(np.argmax(seen))
+    out.sequences.append(
+        Sequence_(file, line, ids[seen], labels[seen], ids[~seen], _spans(value, first), bool(seen.all()))
+    )
+
+
+def _whole(value: Any) -> NDArray[np.int64] | None:
+    if not isinstance(value, list) or not all(isinstance(v, (int, bool)) for v in value[:64]):
+        return None
+    try:
+        return np.asarray(value, np.int64)
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _spans(value: Mapping[str, Any], first: int) -> tuple[tuple[str, int, int], ...]:
+    given = value.get("spans", value.get("roles"))
+    if isinstance(given, list) and all(isinstance(s, Mapping) and "start" in s and "end" in s for s in given):
+        return tuple((str(s.get("role", "")), int(s["start"]) - first, int(s["end"]) - first) for s in given)
+    if isinstance(n := value.get("prompt_length"), int):
+        return (("prompt", 0, n), ("assistant", n, 1 << 30))
+    return ()
+
+
+def check_labels(dump: Dump) -> Report:
+    """What is wrong with the labels of a dump."""
+    if not dump.sequences and not dump.odd:
+        return Report("data labels", checks=(Check("labels", "not-applicable", "no record with input_ids and labels"),))
+    eos = dump.special.get("eos", _usual_end(dump.sequences))
+    findings = tuple(f for judge in (_shape, _alignment, _masking, _end, _padding, _double) for f in judge(dump, eos))
+    codes = {f.code for f in findings}
+    names = {
+        "labels line up with tokens": "label-mask-misaligned",
+        "end token is trained": "eos-not-trained",
+        "padding and end": "pad-equals-eos",
+        "begin token once": "double-bos",
+    }
+    checks = tuple(
+        Check(
+            name,
+            "found" if code in codes else "clear" if code != "eos-not-trained" or eos is not None else "not-applicable",
+            f"{len(dump.sequences)} sequences, end token {'unknown' if eos is None else eos}",
+        )
+        for name, code in names.items()
+    )
+    trained = sum(int((s.labels != IGNORED).sum()) for s in dump.sequences)
+    total = sum(len(s.ids) for s in dump.sequences)
+    return Report(
+        "data labels",
+        findings,
+        (*checks, *dump.unread),
+        {"sequences": len(dump.sequences), "tokens": total, "trained_share": trained / max(total, 1), "eos": eos},
+    )
+
+
+def _usual_end(sequences: Sequence[Sequence_]) -> int | None:
+    """The last token of nearly all sequences, when it is not also common inside them."""
+    last = Counter(int(s.ids[-1]) for s in sequences if len(s.ids))
+    if len(sequences) < ENOUGH or not last:
+        return None
+    token, count = last.most_common(1)[0]
+    return token if count >= 0.8 * len(sequences) else None
+
+
+def _where(sequences: Sequence[Sequence_], text: str) -> tuple[Evidence, ...]:
+    return tuple(Evidence(s.file, s.line, text=text) for s in sequences[:5])
+
+
+def _shape(dump: Dump, eos: int | None) -> Iterator[Finding]:
+    if dump.odd:
+        yield Finding(
+            "label-mask-misaligned",
+            Severity.S1,
+            f"{len(dump.odd)} records have labels of another length than input_ids.",
+            f"{len(dump.odd)} 条记录的 labels 与 input_ids 长度不一致。",
+            tuple(dump.odd[:5]),
+            {"count": len(dump.odd)},
+        )
+
+
+def _alignment(dump: Dump, eos: int | None) -> Iterator[Finding]:
+    """A label that is on equals its token; labels already shifted by one train the token after next."""
+    wrong, shifted = [], 0
+    for s in dump.sequences:
+        on = s.labels != IGNORED
+        if not on.any() or (s.labels[on] == s.ids[on]).mean() > 0.9:
+            continue
+        wrong.append(s)
+        ahead = on[:-1]
+        shifted += bool(ahead.any()) and bool((s.labels[:-1][ahead] == s.ids[1:][ahead]).mean() > 0.9)
+    if wrong and len(wrong) >= BAD_SHARE * len(dump.sequences):
+        how = f"; {shifted} of them are already shifted by one, and the model shifts again" if shifted else ""
+        zh = f"；其中 {shifted} 条已提前移位一格，模型会再次移位" if shifted else ""
+        yield Finding(
+            "label-mask-misaligned",
+            Severity.S1,
+            f"In {len(wrong)} of {len(dump.sequences)} sequences the labels are not the tokens they stand on{how}.",
+            f"{len(dump.sequences)} 条序列中有 {len(wrong)} 条的标签与所在位置的 token 不一致{zh}。",
+            _where(wrong, "labels differ from input_ids where the loss is on"),
+            {"count": len(wrong), "shifted": shifted},
+        )
+
+
+def _masking(dump: Dump, eos: int | None) -> Iterator[Finding]:
+    """Nothing trained at all, prompt tokens trained, or assistant tokens masked (spans given)."""
+    silent = [s for s in dump.sequences if not (s.labels != IGNORED).any()]
+    if len(silent) > max(0.05 * len(dump.sequences), 0):
+        yield Finding(
+            "label-mask-misaligned",
+            Severity.S1,
+            f"{len(silent)} of {len(dump.sequences)} sequences have no label at all: nothing is learned from them.",
+            f"{len(dump.sequences)} 条序列中有 {len(silent)} 条的标签全为 -100，不产生训练信号。",
+            _where(silent, "all labels are -100"),
+            {"count": len(silent)},
+        )
+    bad, prompt_on, answer_off = [], 0, 0
+    for s in (s for s in dump.sequences if s.spans):
+        on = s.labels != IGNORED
+        asked, answered = np.zeros(len(on), bool), np.zeros(len(on), bool)
+        for role, start, end in s.spans:
+            (answered if role in ("assistant", "gpt", "model") else asked)[max(start, 0) : max(end, 0)] = True
+        many = (on & asked).sum() > 0.1 * max(asked.sum(), 1) and (on & asked).sum() > 2
+        few = answered.any() and (on & answered).sum() < 0.5 * answered.sum()
+        prompt_on, answer_off = prompt_on + bool(many), answer_off + bool(few)
+        bad += [s] if many or few else []
+    if bad and len(bad) >= BAD_SHARE * len(dump.sequences):
+        severity = Severity.S1 if answer_off >= 0.5 * len(bad) else Severity.S2
+        yield Finding(
+            "label-mask-misaligned",
+            severity,
+            f"The loss mask misses the assistant's turns: {prompt_on} sequences train on the prompt, in "
+            f"{answer_off} most of the answer is masked (of {len(dump.sequences)}).",
+            f"损失掩码与 assistant 轮次不符：{prompt_on} 条在提示上训练，{answer_off} 条的回答大部分被屏蔽"
+            f"（共 {len(dump.sequences)} 条）。",
+            _where(bad, "labels against spans"),
+            {"prompt_trained": prompt_on, "answer_masked": answer_off},
+        )
+
+
+def _ends(dump: Dump, eos: int) -> tuple[list[Sequence_], list[Sequence_]]:
+    """(sequences that end with the end token, those of them whose last end token is no label)."""
+    ended = [s for s in dump.sequences if (len(s.ids) and int(s.ids[-1]) == eos) or eos in s.ids[-3:]]
+    masked = [s for s in ended if s.labels[np.flatnonzero(s.ids == eos)[-1]] == IGNORED and (s.labels != IGNORED).any()]
+    return ended, masked
+
+
+def _end(dump: Dump, eos: int | None) -> Iterator[Finding]:
+    if eos is None:
+        return
+    ended, masked = _ends(dump, eos)
+    trained = [s for s in dump.sequences if (s.labels != IGNORED).any()]
+    if len(ended) >= ENOUGH and len(masked) >= 0.9 * len([s for s in ended if (s.labels != IGNORED).any()] or ended):
+        yield Finding(
+            "eos-not-trained",
+            Severity.S1,
+            f"The end token {eos} closes {len(ended)} of {len(dump.sequences)} sequences and is masked in "
+            f"{len(masked)}: the model is never taught to stop.",
+            f"结束符 {eos} 出现在 {len(ended)} 条序列末尾，其中 {len(masked)} 条被屏蔽：模型学不到停止。",
+            _where(masked, f"label of the last {eos} is -100"),
+            {"ended": len(ended), "masked": len(masked), "eos": eos},
+        )
+    elif (
+        "eos" in dump.special and not ended and len(trained) >= 20 and sum(s.cut for s in trained) < 0.5 * len(trained)
+    ):
+        yield Finding(
+            "eos-not-trained",
+            Severity.S1,
+            f"None of {len(trained)} sequences ends with the end token {eos}: the model is never taught to stop.",
+            f"{len(trained)} 条序列都不以结束符 {eos} 结尾：模型学不到停止。",
+            _where(trained, f"ends without {eos}"),
+            {"ended": 0, "masked": 0, "eos": eos},
+        )
+
+
+def _padding(dump: Dump, eos: int | None) -> Iterator[Finding]:
+    pads = Counter(int(t) for s in dump.sequences for t in s.pad[:1])
+    pad = dump.special.get("pad", pads.most_common(1)[0][0] if pads else None)
+    if pad is None or eos is None or pad != eos:
+        return
+    ended, masked = _ends(dump, eos)
+    hurts = len(ended) >= ENOUGH and len(masked) >= 0.9 * len(ended)
+    yield Finding(
+        "pad-equals-eos",
+        Severity.S1 if hurts else Severity.S3,
+        f"Padding and end are the same token {eos}"
+        + (
+            ", and the end token's own label is masked with the padding."
+            if hurts
+            else "; the end token's label is kept, so this is harmless here."
+        ),
+        f"填充与结束符是同一个 token {eos}"
+        + ("，结束符的标签也随填充被屏蔽。" if hurts else "；结束符的标签保留，在此无害。"),
+        _where(masked, "end token masked"),
+        {"token": eos, "masked": len(masked), "ended": len(ended)},
+    )
+
+
+def _double(dump: Dump, eos: int | None) -> Iterator[Finding]:
+    twice = [s for s in dump.sequences if len(s.ids) > 2 and s.ids[0] == s.ids[1]]
+    firsts = Counter(int(s.ids[0]) for s in twice)
+    if not firsts:
+        return
+    token, count = firsts.most_common(1)[0]
+    known = dump.special.get("bos")
+    if (known is None and count >= 0.9 * len(dump.sequences) >= 0.9 * ENOUGH) or (
+        known == token and count >= BAD_SHARE * len(dump.sequences)
+    ):
+        yield Finding(
+            "double-bos",
+            Severity.S2,
+            f"{count} of {len(dump.sequences)} sequences begin with token {token} twice: template and tokenizer "
+            "both add it.",
+            f"{len(dump.sequences)} 条序列中有 {count} 条以 token {token} 开头两次：模板与分词器各加了一次。",
+            _where(twice, f"begins {token} {token}"),
+            {"count": count, "token": token},
+        )
+
+
+def check_tokenizer(folder: Path, chat_data: bool) -> Report:
+    """Whether a tokenizer folder has the chat template that chat data needs, and its special tokens."""
+    path = folder / "tokenizer_config.json"
+    try:
+        config = parse_json(path.read_bytes())
+    except (OSError, ValueError) as error:
+        return Report("data labels", checks=(Check("chat template", "failed", f"{path.name}: {error}"),))
+    if not isinstance(config, Mapping):
+        return Report("data labels", checks=(Check("chat template", "failed", f"{path.name} is not an object"),))
+    template = config.get("chat_template") or any(
+        (folder / n).exists() for n in ("chat_template.jinja", "chat_template.json", "additional_chat_templates")
+    )
+    if template or not chat_data:
+        why = "the tokenizer has one" if template else "the data is not chat"
+        return Report("data labels", checks=(Check("chat template", "clear" if template else "not-applicable", why),))
+    return Report(
+        "data labels",
+        (
+            Finding(
+                "chat-template-missing",
+                Severity.S2,
+                "The data is chat, and the tokenizer has no chat template: training and serving will format turns differently.",
+                "数据是对话格式，但分词器没有 chat template：训练与推理的格式会不一致。",
+                (Evidence(path.name, 1, text="no chat_template"),),
+            ),
+        ),
+        (Check("chat template", "found", "no chat_template in the tokenizer"),),
+    )

@@ -1,0 +1,175 @@
+"""What a diagnosis asks of a run's data: the cheap checks, on a bounded sample of every file.
+
+The sample is the head of each file, so that lines can be cited; every check says how much of the data it saw. The
+whole data is for `triage data`.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..findings import Check, Finding, Report, TriageError
+from ..run import Artifact, Run
+from .check import check
+from .dedup import dedup
+from .engine import Local
+from .generations import generations
+from .labels import check_labels, check_tokenizer, read_dump
+from .leakage import find_leaks, leak_report
+from .pii import pii
+from .preference import preference
+from .reading import COMPRESSION, Part, format_of, plan
+from .shapes import Shape, shape_of
+
+SAMPLE_BYTES = 2 << 20
+"""Of each file; compressed and columnar files are sampled by their size on disk."""
+TOTAL_BYTES = 4 << 20
+BUDGET = 2.0
+"""Seconds; a check that would begin later is left out, and says so."""
+EVAL_NAME = re.compile(
+    r"(?:^|[/_.\-])(?:eval|evaluation|test|valid|validation|val|dev|held_?out|holdout|benchmark|bench)(?:[/_.\-]|$)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """The part of one artifact that is looked at."""
+
+    artifact: Artifact
+    parts: tuple[Part, ...]
+    shape: Shape
+    seen: int
+    size: int
+
+    @property
+    def is_eval(self) -> bool:
+        return bool(EVAL_NAME.search(self.artifact.name))
+
+
+def check_run_data(run: Run) -> Report:
+    """Schema, duplicates, leakage, personal data, labels and generation statistics of a run's data files.
+
+    Bounded by `TOTAL_BYTES` and `BUDGET`, and a check that did not see everything says so. A run without data files
+    gets one `not-applicable` check.
+    """
+    start = time.monotonic()
+    samples, failed = _sample([*run.of("data"), *run.of("generations")])
+    if not samples:
+        return Report("data", (), failed or (Check("data", "not-applicable", "no data files in the run"),))
+    plans = _stages(samples, run)
+    findings: list[Finding] = []
+    checks: list[Check] = list(failed)
+    summary = {}
+    for name, seen, stage in plans:
+        if time.monotonic() - start > BUDGET:
+            checks.append(Check(name, "not-applicable", f"left out after {BUDGET:g} s; run `triage data {name}`"))
+            continue
+        report = _try(name, stage)
+        findings += report.findings
+        note = _note(seen)
+        checks += [replace(c, why="; ".join(w for w in (c.why, note) if w)) for c in report.checks]
+        summary[name] = dict(report.summary)
+    return Report("data", tuple(findings), tuple(checks), {"data": summary})
+
+
+Stage = tuple[str, Sequence[Sampled], Callable[[], Report]]
+
+
+def _stages(samples: Sequence[Sampled], run: Run) -> list[Stage]:
+    """(name, samples, tool) of everything that applies, cheapest and most telling first."""
+    engine = Local(1)
+    data = [s for s in samples if s.artifact.kind == "data" and s.shape not in ("tokens", "codes")]
+    train, held = [s for s in data if not s.is_eval], [s for s in data if s.is_eval]
+    pairs = [s for s in data if s.shape in ("preference", "rollout")]
+    tokens = [s for s in samples if s.shape == "tokens"]
+    answers = [
+        s for s in samples if s.artifact.kind == "generations" and s.shape in ("rollout", "prompt-completion", "chat")
+    ]
+    out: list[Stage] = []
+    if tokens:
+        out.append(("labels", tokens, lambda: check_labels(read_dump(_parts(tokens)))))
+    for folder in {a.path.parent for a in run.of("tokenizer") if a.path.name == "tokenizer_config.json"}:
+        out.append(("labels", (), lambda folder=folder: check_tokenizer(folder, any(s.shape == "chat" for s in train))))
+    if train:
+        out.append(("check", train, lambda: check(_parts(train), engine=engine)))
+    if train and held:
+        out.append(
+            ("dedup", (*train, *held), lambda: leak_report(find_leaks(_parts(train), _parts(held), engine=engine)))
+        )
+    if train:
+        out.append(("dedup", train, lambda: dedup(_parts(train), engine=engine)[0]))
+    if pairs:
+        out.append(("preference", pairs, lambda: preference(_parts(pairs))))
+    if answers:
+        out.append(("generations", answers, lambda: generations(_parts(answers))))
+    if data:
+        out.append(("pii", data, lambda: pii(_parts(data), engine=engine)))
+    return out
+
+
+def _parts(samples: Iterable[Sampled]) -> list[Part]:
+    return [part for s in samples for part in s.parts]
+
+
+def _sample(artifacts: Sequence[Artifact]) -> tuple[list[Sampled], tuple[Check, ...]]:
+    """The head of each artifact, sharing `TOTAL_BYTES`; artifacts that cannot be opened become failed checks."""
+    share = max(64 << 10, min(SAMPLE_BYTES, TOTAL_BYTES // max(len(artifacts), 1)))
+    out, failed, left = [], [], TOTAL_BYTES
+    for artifact in artifacts:
+        if artifact.path.is_file() and format_of(artifact.path) is None:
+            continue
+        try:
+            size = artifact.path.stat().st_size
+            parts = _head(artifact, share)
+        except (TriageError, OSError) as error:
+            failed.append(Check(f"read {artifact.name}", "failed", str(error)))
+            continue
+        seen = sum(p.size for p in parts)
+        if not parts or (out and left < seen):
+            failed.append(
+                Check(f"sample {artifact.name}", "not-applicable", "left out: larger than the sample's budget")
+            )
+            continue
+        left -= seen
+        out.append(Sampled(artifact, parts, _shape(parts), seen, size))
+    return out, tuple(failed)
+
+
+def _head(artifact: Artifact, share: int) -> tuple[Part, ...]:
+    """The first parts of one file; a file that is one part (compressed, a table) is taken only when it is small."""
+    parts = [p for p in plan([artifact.path], share) if p.start == 0 or p.format == "parquet"]
+    size = artifact.path.stat().st_size if artifact.path.is_file() else sum(p.size for p in parts)
+    factor = 4 if Path(artifact.path).suffix in COMPRESSION else 1
+    kept = parts[:1] if parts and parts[0].size * factor <= max(share, size if size <= share else 0) else []
+    return tuple(replace(p, name=artifact.name) for p in kept)
+
+
+def _shape(parts: Sequence[Part]) -> Shape:
+    from .reading import blocks
+
+    for part in parts:
+        for block in blocks(part):
+            for record in block.records:
+                return shape_of(record.value)
+    return "other"
+
+
+def _note(samples: Sequence[Sampled]) -> str:
+    cut = [s for s in samples if s.seen < s.size]
+    if not cut:
+        return ""
+    return "sampled: " + ", ".join(
+        f"the first {s.seen / 1e6:.1f} of {s.size / 1e6:.1f} MB of {s.artifact.name}" for s in cut[:3]
+    )
+
+
+def _try(name: str, stage: Callable[[], Report]) -> Report:
+    try:
+        return stage()
+    except TriageError as error:
+        return Report("data", (), (Check(name, "failed", str(error)),))
