@@ -115,8 +115,13 @@ def cluster(address: str | None = None, processes: int | None = None) -> Iterato
     started = not ray.is_initialized()
     if started:
         try:
-            ray.init(address=address, num_cpus=None if address else processes, include_dashboard=False,
-                     log_to_driver=False, logging_level="ERROR")
+            ray.init(
+                address=address,
+                num_cpus=None if address else processes,
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level="ERROR",
+            )
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise TriageError(f"no Ray cluster at {address or 'this machine'}: {str(error)[:200]}") from None
     context = ray.data.DataContext.get_current()
@@ -150,14 +155,24 @@ def _sign_rows(row: dict[str, Any]) -> list[dict[str, Any]]:
         shard = (values >> np.uint64(60)).astype(np.int64) * KEY_PARTITIONS // 16
         for s in np.unique(shard).tolist():
             at = shard == s
-            out.append({"group": band * KEY_PARTITIONS + s, "part": signed.part, "meta": b"", "keys": values[at].tobytes(),
-                        "ids": signed.ids[at].tobytes(), "exact": signed.exact[at].tobytes()})
+            out.append(
+                {
+                    "group": band * KEY_PARTITIONS + s,
+                    "part": signed.part,
+                    "meta": b"",
+                    "keys": values[at].tobytes(),
+                    "ids": signed.ids[at].tobytes(),
+                    "exact": signed.exact[at].tobytes(),
+                }
+            )
     return out
 
 
 def _candidates(group: dict[str, Any]) -> dict[str, Any]:
-    keys, ids, exact = (np.concatenate([np.frombuffer(b, t) for b in group[n]])
-                        for n, t in (("keys", np.uint64), ("ids", np.int64), ("exact", np.uint64)))
+    keys, ids, exact = (
+        np.concatenate([np.frombuffer(b, t) for b in group[n]])
+        for n, t in (("keys", np.uint64), ("ids", np.int64), ("exact", np.uint64))
+    )
     return {"pairs": np.array([candidate_pairs(keys, ids, exact).tobytes()], object)}
 
 
@@ -169,15 +184,23 @@ def _needs(task: PickTask, needed: dict[int, list[int]]) -> list[list[int]]:
 def _text_rows(row: dict[str, Any]) -> list[dict[str, Any]]:
     task, needs = pickle.loads(row["item"])
     first = task.part.number << ID_SHIFT
-    return [{"slice": n, "id": first + i, "text": text.encode("utf-8", "surrogatepass")}
-            for i, text, slices in zip(task.wanted, pick(task), needs, strict=True) for n in slices]
+    return [
+        {"slice": n, "id": first + i, "text": text.encode("utf-8", "surrogatepass")}
+        for i, text, slices in zip(task.wanted, pick(task), needs, strict=True)
+        for n in slices
+    ]
 
 
 def _compare_group(slices: Any, options: Options, frame: U64, group: dict[str, Any]) -> dict[str, Any]:
     import ray
 
     number = int(group["slice"][0])
-    texts = {int(id): text.decode("utf-8", "surrogatepass") for id, text in zip(group["id"], group["text"], strict=True)}
+    texts = {
+        int(id): text.decode("utf-8", "surrogatepass") for id, text in zip(group["id"], group["text"], strict=True)
+    }
     done = compare(ray.get(slices)[number], texts, options.unit, options.threshold, frame)
-    return {"slice": np.array([number]), "similarity": np.array([done.similarity.tobytes()], object),
-            "template": np.array([done.template.tobytes()], object)}
+    return {
+        "slice": np.array([number]),
+        "similarity": np.array([done.similarity.tobytes()], object),
+        "template": np.array([done.template.tobytes()], object),
+    }

@@ -17,7 +17,7 @@ from ..findings import TriageError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-SMALL = 4
+SMALL = 2
 """Up to this many items the start of worker processes costs more than it saves."""
 
 

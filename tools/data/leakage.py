@@ -1,9 +1,9 @@
 """Evaluation items inside training data: verbatim, reformatted, embedded in longer text, or with changed numbers.
 
 Each item's n-grams are looked for in every training record (no sketch: nothing is missed by chance), then the
-best stretch of the record is compared again, so that long documents do not match by accident. n-grams that many
-items share (templates) and known boilerplate are evidence of nothing and are left out; what matches only by them
-is listed apart. Translations and free paraphrases are not found: they share no n-grams.
+best stretch of the record is compared again, so that long documents do not match by accident. n-grams weigh by how
+few items hold them, so that items of one template are not taken for each other; matches of known boilerplate, or of
+the public passage that a question is about, are listed apart. Translations and free paraphrases are not found: they share no n-grams.
 """
 
 from __future__ import annotations
@@ -42,12 +42,17 @@ KIND_MEANING: dict[Match, str] = {
 LEAK_ACCEPTED = 0.001
 """Leaked items / items stays below 0.1 percent: runbook 000, `eval-leakage`."""
 MIN_GRAMS = 6
-"""Items with fewer telling n-grams are only matched whole."""
+"""Items with fewer n-grams are only matched whole."""
 MIN_MASKED = 16
 """n-grams an item needs before its number-masked form is evidence."""
 MASKED_THRESHOLD = 0.9
-SHARED_ITEMS = 0.01
-"""An n-gram in more than this share of the items (and more than 3) belongs to their template."""
+RARE_THRESHOLD = 0.6
+"""The n-grams found must also hold this share of the item's rarity: items of one template share much, but not that."""
+RARE_SHARE = 0.01
+"""n-grams in at most this share of the items (or 3) are looked up; and each item's `RAREST` in any case."""
+RAREST = 8
+LOOKED_UP_SHARE = 0.3
+"""From this share of an item's looked-up n-grams on, the record is compared with the whole item."""
 STRETCH = 2.0
 """The matched stretch of a record is at most this many times as long as the item."""
 WIDESPREAD = 20
@@ -74,23 +79,21 @@ class Item:
 
 @dataclass
 class Table:
-    """The n-grams of all items in one unit, for looking up a record's n-grams."""
+    """The n-grams of all items in one unit."""
 
     unit: Literal["char", "word"]
     masked: bool
-    items: I64
-    """Numbers of the items that are judged by these n-grams."""
+    sets: list[U64]
+    """Sorted n-grams of each item; empty when the item is not judged by this table."""
+    rarity: list[NDArray[np.float64]]
+    """For each n-gram of a set, log(1 + items / items that hold it)."""
     keys: U64
-    """Sorted n-gram hashes."""
+    """Sorted n-grams that are looked up."""
     first: I64
     """Shape (keys + 1,): the items that hold key k are `owners[first[k]:first[k + 1]]`."""
     owners: I64
-    size: I64
-    """Shape (all items,): number of telling n-grams, 0 when the item is not judged here."""
-    tokens: I64
-    """Shape (all items,): length in code points."""
-    shared: int = 0
-    """n-grams left out because many items share them."""
+    looked_up: I64
+    """Shape (items,): how many of an item's n-grams are keys."""
 
     @cached_property
     def sieve(self) -> NDArray[np.bool_]:
@@ -110,6 +113,21 @@ class Table:
         at[at == len(self.keys)] = 0
         real = self.keys[at] == hashes[maybe] if len(self.keys) else np.zeros(0, bool)
         return maybe[real], at[real]
+
+    def candidates(self, grams: Grams) -> list[tuple[int, int]]:
+        """(document, item) pairs that share enough looked-up n-grams."""
+        at, key = self.find(grams.hashes)
+        if not len(at):
+            return []
+        counts = np.diff(self.first)[key]
+        row = np.repeat(np.searchsorted(grams.starts, at, side="right") - 1, counts)
+        slot = np.repeat(self.first[key] - np.concatenate(([0], np.cumsum(counts)))[:-1], counts)
+        item = self.owners[slot + np.arange(len(slot))]
+        pair = row * len(self.sets) + item
+        code = np.unique(pair * len(self.keys) + np.repeat(key, counts))
+        pairs, shared = np.unique(code // len(self.keys), return_counts=True)
+        enough = shared >= np.maximum(2, LOOKED_UP_SHARE * self.looked_up[pairs % len(self.sets)])
+        return [divmod(p, len(self.sets)) for p in pairs[enough].tolist()]
 
 
 @dataclass
@@ -142,41 +160,40 @@ def build_index(paths: Sequence[Path | Part], threshold: float, field: str | Non
         raise TriageError(f"no evaluation item with text in {', '.join(map(str, paths))}; name the field with --field")
     batch = Batch([i.text for i in items])
     by_char = batch.unspaced()
-    tables = []
-    for unit, chosen in (("word", ~by_char), ("char", by_char)):
-        if chosen.any():
-            tables += [_table(batch, unit, masked, chosen) for masked in (False, True)]
+    units: tuple[tuple[Literal["char", "word"], Any], ...] = (("word", ~by_char), ("char", by_char))
+    tables = [_table(batch, unit, masked, chosen) for unit, chosen in units if chosen.any() for masked in (False, True)]
     whole = {int(h): n for n, h in reversed(list(enumerate(batch.exact())))}
-    judged = np.sum([t.size >= MIN_GRAMS for t in tables if not t.masked], axis=0)
-    return Index(items, tables, whole, int((judged == 0).sum()), threshold, stream.checks())
+    judged = {n for t in tables if not t.masked for n, s in enumerate(t.sets) if len(s)}
+    return Index(items, tables, whole, len(items) - len(judged), threshold, stream.checks())
 
 
-def _table(batch: Batch, unit: Any, masked: bool, chosen: NDArray[np.bool_]) -> Table:
-    cut = batch.char_grams if unit == "char" else batch.word_grams
-    grams = cut(mask_numbers=masked)
-    owner = np.repeat(np.arange(batch.count), np.diff(grams.starts))
-    order = np.lexsort((owner, grams.hashes))
-    hashes, owner = grams.hashes[order], owner[order]
-    fresh = np.ones(len(hashes), bool)
-    fresh[1:] = (hashes[1:] != hashes[:-1]) | (owner[1:] != owner[:-1])
-    fresh &= chosen[owner]
-    hashes, owner = hashes[fresh], owner[fresh]
-    keys, counts = np.unique(hashes, return_counts=True)
-    telling = counts <= max(3, SHARED_ITEMS * int(chosen.sum()))
-    kept = np.repeat(telling, counts)
-    size = np.bincount(owner[kept], minlength=batch.count)
+def _table(batch: Batch, unit: Literal["char", "word"], masked: bool, chosen: NDArray[np.bool_]) -> Table:
+    grams = (batch.char_grams if unit == "char" else batch.word_grams)(mask_numbers=masked)
     least = MIN_MASKED if masked else MIN_GRAMS
-    size = np.where(size >= least, size, 0)
+    sets = [grams.set_of(n) if chosen[n] else np.zeros(0, np.uint64) for n in range(batch.count)]
+    sets = [s if len(s) >= least else s[:0] for s in sets]
+    keys, held = np.unique(np.concatenate(sets), return_counts=True)
+    items = int(chosen.sum())
+    counts = [held[np.searchsorted(keys, s)] for s in sets]
+    looked_up: list[tuple[int, U64]] = []
+    for n, (grams_of, count) in enumerate(zip(sets, counts, strict=True)):
+        limit = max(3.0, RARE_SHARE * items)
+        if (count <= limit).sum() < min(RAREST, len(count)):
+            limit = np.sort(count)[min(RAREST, len(count)) - 1]
+        looked_up.append((n, grams_of[count <= limit]))
+    hashes = np.concatenate([h for _, h in looked_up])
+    owners = np.repeat([n for n, _ in looked_up], [len(h) for _, h in looked_up])
+    order = np.argsort(hashes, kind="stable")
+    chosen_keys, first = np.unique(hashes[order], return_index=True)
     return Table(
         unit,
         masked,
-        np.flatnonzero(size),
-        keys[telling],
-        np.concatenate(([0], np.cumsum(counts[telling]))),
-        owner[kept],
-        size,
-        np.diff(batch.starts),
-        int((~telling).sum()),
+        sets,
+        [np.log1p(items / c) for c in counts],
+        chosen_keys,
+        np.append(first, len(hashes)),
+        owners[order],
+        np.array([len(h) for _, h in looked_up]),
     )
 
 
@@ -190,7 +207,7 @@ class Leak:
     byte: int | None
     kind: Match
     containment: float
-    """Share of the item's telling n-grams that the stretch holds."""
+    """Share of the item's n-grams that the stretch holds."""
     start: int
     end: int
     """The stretch, as characters of the record's text."""
@@ -282,46 +299,43 @@ def _benign(item: str, stretch: str, kind: Match) -> str:
 
 def _match_table(index: Index, table: Table, batch: Batch, texts: list[str]) -> Iterator[tuple[int, Leak]]:
     grams = table.grams(batch)
-    at, key = table.find(grams.hashes)
-    if not len(at):
-        return
-    counts = np.diff(table.first)[key]
-    row = np.repeat(np.searchsorted(grams.starts, at, side="right") - 1, counts)
-    slot = np.repeat(table.first[key] - np.concatenate(([0], np.cumsum(counts)))[:-1], counts) + np.arange(counts.sum())
-    item = table.owners[slot]
-    pair = row * len(index.items) + item
-    code = np.unique(pair * len(table.keys) + np.repeat(key, counts))
-    pairs, distinct = np.unique(code // len(table.keys), return_counts=True)
+    assert grams.positions is not None
     need = MASKED_THRESHOLD if table.masked else index.threshold
-    size = table.size[pairs % len(index.items)]
-    for p in pairs[(size > 0) & (distinct >= need * size)].tolist():
-        mine = np.flatnonzero(pair == p)
-        spots = grams.positions[np.repeat(at, counts)[mine]] if grams.positions is not None else np.zeros(0, int)
-        keys = np.repeat(key, counts)[mine]
-        doc, number = divmod(p, len(index.items))
-        share, low, high = _best_stretch(spots, keys, int(table.tokens[number]), int(table.size[number]))
-        if share >= need:
-            base = int(batch.starts[doc])
-            yield doc, _classify(index, number, table.masked, share, texts[doc], low - base, high - base)
+    for row, item in table.candidates(grams):
+        begin, end = grams.starts[row], grams.starts[row + 1]
+        wanted, hashes = table.sets[item], grams.hashes[begin:end]
+        at = np.minimum(np.searchsorted(wanted, hashes), len(wanted) - 1)
+        hit = np.flatnonzero(wanted[at] == hashes)
+        spots, which = grams.positions[begin:end][hit], at[hit]
+        if np.count_nonzero(np.bincount(which)) < need * len(wanted):
+            continue
+        base = int(batch.starts[row])
+        low, high, found = _best_stretch(spots, which, len(index.items[item].text))
+        share = len(found) / len(wanted)
+        rare = table.rarity[item][found].sum() / table.rarity[item].sum()
+        if share >= need and rare >= RARE_THRESHOLD:
+            yield row, _classify(index, item, table.masked, share, texts[row], low - base, high - base)
 
 
-def _best_stretch(spots: I64, keys: I64, length: int, size: int) -> tuple[float, int, int]:
-    """(containment, first, last position) of the stretch that holds the most different keys."""
+def _best_stretch(spots: I64, which: I64, length: int) -> tuple[int, int, I64]:
+    """(first, last position, n-grams found) of the stretch that holds the most different n-grams of an item."""
     order = np.argsort(spots, kind="stable")
-    spots, keys = spots[order], keys[order]
+    spots, which = spots[order], which[order]
     limit = STRETCH * length + 20
+    if spots[-1] - spots[0] <= limit:
+        return int(spots[0]), int(spots[-1]), np.unique(which)
     held: Counter[int] = Counter()
     best, low, span = 0, 0, (0, 0)
-    for high in range(len(spots)):
-        held[int(keys[high])] += 1
+    for high, gram in enumerate(which.tolist()):
+        held[gram] += 1
         while spots[high] - spots[low] > limit:
-            held[int(keys[low])] -= 1
-            if not held[int(keys[low])]:
-                del held[int(keys[low])]
+            held[int(which[low])] -= 1
+            if not held[int(which[low])]:
+                del held[int(which[low])]
             low += 1
         if len(held) > best:
-            best, span = len(held), (int(spots[low]), int(spots[high]))
-    return best / size, *span
+            best, span = len(held), (low, high)
+    return int(spots[span[0]]), int(spots[span[1]]), np.unique(which[span[0] : span[1] + 1])
 
 
 def _classify(index: Index, item: int, masked: bool, share: float, text: str, low: int, high: int) -> Leak:
@@ -457,11 +471,9 @@ def _evidence(leaks: Leaks, items: Iterable[int]) -> Iterator[Evidence]:
 
 
 def _checks(leaks: Leaks, items: dict[int, Leak]) -> Iterator[Check]:
-    shared = sum(t.shared for t in leaks.index.tables if not t.masked)
     why = (
-        f"{len(leaks.index.items)} evaluation items looked for in {leaks.records} training records; translations and "
-        f"free paraphrases are not visible to n-grams; {leaks.index.short} short items are only matched whole"
-        + (f"; {shared} n-grams that many items share were left out" if shared else "")
+        f"{len(leaks.index.items)} evaluation items looked for in {leaks.records} training records; translations "
+        f"and free paraphrases are not visible to n-grams; {leaks.index.short} short items are only matched whole"
     )
     yield Check("evaluation items in the training data", "found" if items else "clear", why)
     yield from leaks.index.unread

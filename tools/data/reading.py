@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 
 from ..findings import Check, TriageError
 
-PART_BYTES = 8 << 20
+PART_BYTES = 2 << 20
 """Size of one part of a plain line file."""
 BLOCK_BYTES = 1 << 20
 """About how much raw data one block of records holds."""
