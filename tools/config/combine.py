@@ -38,10 +38,10 @@ def read_run(run: Run, attempt: str = "") -> tuple[Settings, tuple[Check, ...]]:
         except Refused as error:
             unread = artifact.path.suffix.lower() in NOT_READ
             checks.append(Check(f"read {artifact.name}", "not-applicable" if unread else "failed", str(error)))
-    readings = [r for r in readings if r.values]
+    readings = [r for r in readings if r.values or (r.role == "script" and r.files)]
     for reading in readings:
         checks += [Check(f"read {reading.name}", "failed", f"{reading.name}: {p}") for p in reading.problems]
-    if not readings:
+    if not any(r.values for r in readings):
         why = (
             "no config file or launch script with training or serving settings is visible here; settings made "
             "inside a program cannot be seen"

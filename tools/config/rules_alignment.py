@@ -82,7 +82,7 @@ def kl_coefficient_outside_range(settings: Settings) -> Iterator[Fault]:
     Good: 0 (off, common in GRPO) to 0.1.
     Known gaps: adaptive controllers change it during the run; a coefficient whose penalty is switched off is not
         judged.
-    Source: runbook entry `kl-explosion`.
+    Source: runbook entry `rl-instability`.
     """
     coefficient = settings.value("kl_coef")
     switches = [settings.value(v) for v in ("use_kl_loss", "use_kl_in_reward") if v in settings]
@@ -115,7 +115,7 @@ def pad_equals_eos(settings: Settings) -> Iterator[Fault]:
     Good: a pad token of its own, or labels masked by attention mask or length.
     Known gaps: equality is no fault where masking does not use the id; the tokenizer must be visible, many programs
         set pad = eos in code.
-    Source: runbook entry `pad-equals-eos`.
+    Source: runbook entry `pad-eos-misconfig`.
     """
     pad, eos = settings.values.get("pad_token_id"), settings.values.get("eos_token_id")
     if pad is None or eos is None or pad.value != eos.value:
@@ -139,7 +139,7 @@ def parameters_frozen(settings: Settings) -> Iterator[Fault]:
     Bad: `freeze_llm: true` in a run that should teach the language model; `lora_rank: 0` with `adapter: lora`.
     Good: freezing a vision tower on purpose.
     Known gaps: whether it is meant is not visible, hence a note.
-    Source: runbook entry `params-frozen`.
+    Source: runbook entry `frozen-no-trainable-params`.
     """
     frozen, rank = settings.get("freeze"), settings.get("lora_rank")
     if frozen is not None and frozen.value not in (False, "", "0"):

@@ -28,7 +28,7 @@ def global_batch_mismatch(settings: Settings) -> Iterator[Fault]:
     Good: global = micro x accumulation x data-parallel size.
     Known gaps: where the number of devices is not visible only divisibility is checked; sizes set by the
         scheduler at launch are not visible.
-    Source: runbook entry `global-batch-mismatch`.
+    Source: runbook entry `gbs-miscalculation`.
     """
     total, micro = whole(settings, "global_batch_size"), whole(settings, "micro_batch_size")
     steps = whole(settings, "grad_accumulation")
@@ -65,7 +65,7 @@ def batch_not_divisible(settings: Settings) -> Iterator[Fault]:
     Good: the global batch is a multiple of micro-batch x replicas; the world a multiple of tensor x pipeline.
     Known gaps: placeholders in published scripts (`NNODES=1 # change`) look like real sizes, so a world that is too
         small is S2.
-    Source: runbook entry `batch-not-divisible`.
+    Source: runbook entry `gbs-miscalculation`.
     """
     yield from _world(settings)
     if settings.framework == "verl":
@@ -167,7 +167,7 @@ def rollout_batch_mismatch(settings: Settings) -> Iterator[Fault]:
         recipes use: a note. With `max_epochs` above 1 the quotient num_update_steps x train_batch // max_epochs
         // rollout_batch // n can still reach zero; the number of prompts it needs is not visible. verl counts
         prompts and is not judged.
-    Source: runbook entry `rollout-batch-mismatch`.
+    Source: runbook entry `num-rollouts-zero`.
     """
     if settings.framework not in ("lightrft", "openrlhf"):
         return
@@ -245,7 +245,7 @@ def settings_conflict(settings: Settings) -> Iterator[Fault]:
     Bad: `train.yaml` and `train_new.yaml` with different learning rates beside one log.
     Good: one config per run directory, or a launch script that names it.
     Known gaps: files of different frameworks are not compared.
-    Source: runbook entry `config-drift`.
+    Source: runbook entry `bug-report-checklist`.
     """
     for ours, theirs in settings.conflicts[:5]:
         yield Fault(

@@ -18,7 +18,7 @@ def rope_scaling_inconsistent(settings: Settings) -> Iterator[Fault]:
     Bad: `rope_scaling: {type: linear, factor: 0.25}`; training with factor 4 and serving with factor 8.
     Good: one type and one factor in every file; linear scaling leaves `rope_theta` alone.
     Known gaps: scaling set in code is not visible.
-    Source: runbook entry `rope-scaling-inconsistent`.
+    Source: runbook entry `rope-scaling-misconfig`.
     """
     kind, factor = settings.get("rope_scaling_type"), settings.get("rope_scaling_factor")
     if factor is not None and factor.value < 1:
@@ -65,7 +65,7 @@ def long_context_without_scaling(settings: Settings) -> Iterator[Fault]:
     Bad: `cutoff_len: 131072` for a model with `max_position_embeddings: 32768` and no `rope_scaling`.
     Good: lengths within the model's, or a scaling whose factor covers the ratio.
     Known gaps: needs the model's config.json beside the run; models with relative positions (ALiBi) are not judged.
-    Source: runbook entry `long-context-without-scaling`.
+    Source: runbook entry `short-data-long-context`.
     """
     positions = settings.get("max_position_embeddings")
     if positions is None or positions.framework != "model" or settings.value("rope_scaling_type"):

@@ -177,7 +177,7 @@ def schedule_shorter_than_training(settings: Settings) -> Iterator[Fault]:
     Good: a decay over (nearly) the whole run.
     Known gaps: a long tail at the floor is a choice in some published pre-training runs, hence a note above a
         quarter of the run; schedules inside the program are not visible.
-    Source: runbook entry `lr-schedule-mismatch`.
+    Source: runbook entry `lr-schedule-misconfig`.
     """
     if "decay_samples" in settings and "train_samples" in settings:
         end, total, unit = settings.value("decay_samples"), settings.value("train_samples"), "samples"
@@ -224,7 +224,7 @@ def gradients_not_clipped(settings: Settings) -> Iterator[Fault]:
     Known gaps: where no key is written the framework's default counts (1.0 in most); a DeepSpeed file with its own
         optimizer and no `gradient_clipping` is off, but the trainer may pass it. Some recipes train without
         clipping on purpose.
-    Source: runbook entry `grad-clip-off`.
+    Source: runbook entry `grad-explosion`.
     """
     setting = settings.get("grad_clip")
     if setting is None:
@@ -264,7 +264,7 @@ def weight_decay_high(settings: Settings) -> Iterator[Fault]:
     Bad: `weight_decay: 10`.
     Good: 0 to 0.1 with AdamW.
     Known gaps: Lion and Muon take larger values.
-    Source: runbook entry `weight-decay-high`.
+    Source: runbook entry `weight-decay-misconfig`.
     """
     decay = settings.value("weight_decay")
     if decay < 0:

@@ -18,7 +18,7 @@ def infiniband_disabled(settings: Settings) -> Iterator[Fault]:
     Bad: `export NCCL_IB_DISABLE=1` in a multi-node launch.
     Good: not set; set for one run only, to localise a fault.
     Known gaps: on one machine, or without such a network, it changes nothing: a note.
-    Source: runbook entry `nccl-network-disabled`.
+    Source: runbook entry `network-fault`.
     """
     if settings.value("nccl_ib_disable"):
         nodes = settings.value("nodes") or 0
@@ -40,7 +40,7 @@ def peer_to_peer_disabled(settings: Settings) -> Iterator[Fault]:
     Bad: `export NCCL_P2P_DISABLE=1` on a machine with NVLink.
     Good: not set; needed on consumer cards without peer-to-peer and in some virtual machines.
     Known gaps: the kind of GPU is not visible.
-    Source: runbook entry `nccl-p2p-disabled`.
+    Source: runbook entry `gpu-p2p-hang`.
     """
     if settings.value("nccl_p2p_disable"):
         alone = settings.value("world_size") == 1
@@ -101,7 +101,7 @@ def engine_devices_conflict(settings: Settings) -> Iterator[Fault]:
     Bad: `CUDA_VISIBLE_DEVICES=0,1 vllm serve --tensor-parallel-size 4`.
     Good: tensor x pipeline x data parallel size equals the number of visible devices.
     Known gaps: devices given by the scheduler are not visible; engines over several machines are not judged.
-    Source: runbook entry `engine-init-failure`.
+    Source: runbook entry `vllm-device-conflict`.
     """
     visible, tensor = settings.get("visible_devices"), settings.get("engine_tensor_parallel")
     if visible is None or tensor is None or (settings.value("nodes") or 1) > 1:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 from .source import Refused
 
+ARITHMETIC = 2_000
+"""Longest `((...))` looked for, in characters."""
 MAX_NESTING = 40
 """Deepest nesting of control structures and expansions."""
 
@@ -101,7 +103,7 @@ class Lexer:
         elif match := REDIRECT.match(t, i):
             self.tokens.append(Token("op", Traced(">", [i])))
             self.i = match.end()
-        elif t.startswith("((", i) and (end := t.find("))", i)) > 0:
+        elif t.startswith("((", i) and (end := t.find("))", i, i + ARITHMETIC)) > 0:
             self._emit("word", i, end + 2)
         elif op := next((o for o in OPERATORS if t.startswith(o, i)), None):
             self._emit("op", i, i + len(op))

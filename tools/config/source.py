@@ -12,10 +12,12 @@ from pathlib import Path
 
 from ..findings import TriageError
 
-MAX_BYTES = {"json": 8_000_000, "yaml": 1_000_000, "shell": 1_000_000, "toml": 1_000_000, "python": 1_000_000}
+MAX_BYTES = {"json": 8_000_000, "yaml": 400_000, "shell": 1_000_000, "toml": 1_000_000, "python": 1_000_000}
 """Largest file that is parsed, by syntax: a config beyond this is data, and the YAML reader is slow."""
 MAX_DEPTH = 100
 """Deepest nesting that is followed."""
+MAX_LINES = 20_000
+"""Most lines of a YAML file; its reader takes about 0.1 ms a line."""
 MAX_ITEMS = 20_000
 """Most values taken from one file; an alias bomb reaches it at once."""
 
@@ -82,7 +84,7 @@ def load(path: Path, name: str, syntax: str) -> Source:
     except OSError as error:
         raise Refused(f"{name}: cannot be read: {error.strerror or error}") from None
     if len(data) > limit:
-        raise Refused(f"{name}: larger than {limit // 1_000_000} MB; a {syntax} config of that size is not read")
+        raise Refused(f"{name}: larger than {limit / 1_000_000:g} MB; a {syntax} config of that size is not read")
     if b"\0" in data[:8192]:
         raise Refused(f"{name}: binary file, not a {syntax} config")
     return source(name, data.decode("utf-8-sig" if data.startswith(b"\xef\xbb\xbf") else "utf-8", "replace"))

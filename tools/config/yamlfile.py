@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .source import MAX_DEPTH, MAX_ITEMS, Item, Refused, Source
+from .source import MAX_DEPTH, MAX_ITEMS, MAX_LINES, Item, Refused, Source
 
 DOCUMENTS = 20
 """Most documents read from one stream."""
@@ -16,6 +16,8 @@ def read(source: Source) -> list[Item]:
     Raises:
         Refused: not YAML, asks to build objects, or too deep or too large when aliases are followed.
     """
+    if len(source.starts) > MAX_LINES:
+        raise Refused(f"{source.name}: {len(source.starts)} lines of YAML; a config of that length is not read")
     items: list[Item] = []
     for node in _compose(source):
         for item in _walk(node, source):
