@@ -1,5 +1,8 @@
 """What each framework's files say, in small excerpts of real ones."""
 
+# ruff: noqa: E501  (excerpts of real files are kept on one line)
+
+import contextlib
 import json
 import time
 
@@ -13,7 +16,15 @@ from triage.tools.config.read import read_file, read_source
 from triage.tools.config.source import Refused, source
 from triage.tools.settings import VARIABLES
 
-SYNTAX = {"yaml": "yaml", "yml": "yaml", "json": "json", "sh": "shell", "slurm": "shell", "toml": "toml", "py": "python"}
+SYNTAX = {
+    "yaml": "yaml",
+    "yml": "yaml",
+    "json": "json",
+    "sh": "shell",
+    "slurm": "shell",
+    "toml": "toml",
+    "py": "python",
+}
 
 
 def read(text: str, name: str = "train.yaml"):
@@ -277,7 +288,7 @@ def test_a_default_of_a_variable_is_used_and_an_unknown_value_is_not_visible():
     s = read("torchrun --nnodes ${N:-4} --nproc_per_node $GPUS t.py --learning_rate $LR --bf16 $EXTRA\n", "a.sh")
     assert s.value("nodes") == 4
     assert "learning_rate" not in s
-    assert "gpus_per_node" not in s
+    assert s.value("world_size") is None
     assert s.value("precision") == "bf16"
 
 
@@ -289,7 +300,7 @@ def test_branches_that_can_be_told_are_followed_and_others_speak_weakly():
 
 
 def test_functions_loops_and_evaluated_strings_are_followed():
-    script = 'run() {\n  python t.py --learning_rate $1 --seed 7\n}\nfor lr in 1e-5 2e-5; do\n  run $lr\ndone\n'
+    script = "run() {\n  python t.py --learning_rate $1 --seed 7\n}\nfor lr in 1e-5 2e-5; do\n  run $lr\ndone\n"
     assert values(script, "a.sh") == {"learning_rate": 1e-5, "seed": 7}
     assert values('C="python t.py --learning_rate 3e-5"\neval "$C"\n', "a.sh") == {"learning_rate": 3e-5}
 
@@ -306,12 +317,17 @@ def test_flags_after_a_broken_continuation_are_reported():
 
 
 def test_environment_of_one_command_does_not_leak_into_another():
-    s = read("CUDA_VISIBLE_DEVICES=0 vllm serve a -tp 1 &\nCUDA_VISIBLE_DEVICES=1,2 vllm serve b -tp 2 --max-num-seqs 4\n", "a.sh")
+    s = read(
+        "CUDA_VISIBLE_DEVICES=0 vllm serve a -tp 1 &\nCUDA_VISIBLE_DEVICES=1,2 vllm serve b -tp 2 --max-num-seqs 4\n",
+        "a.sh",
+    )
     assert (s.value("visible_devices"), s.value("engine_tensor_parallel")) == ("1,2", 2)
 
 
 def test_auto_none_and_empty_say_nothing():
-    assert values("per_device_train_batch_size: auto\nlearning_rate:\nseed: null\nnum_train_epochs: 1\n") == {"epochs": 1.0}
+    assert values("per_device_train_batch_size: auto\nlearning_rate:\nseed: null\nnum_train_epochs: 1\n") == {
+        "epochs": 1.0
+    }
 
 
 def test_wandb_config_and_interpolations():
@@ -368,10 +384,8 @@ def test_large_binary_and_missing_files_are_refused(tmp_path):
 
 @given(st.binary(max_size=400), st.sampled_from(sorted(set(SYNTAX.values()))))
 def test_random_bytes_are_read_or_refused(data, syntax):
-    try:
+    with contextlib.suppress(Refused):
         read_source(source("f.x", data.decode("utf-8", "replace")), syntax)
-    except Refused:
-        pass
 
 
 @hypothesis_settings(max_examples=300)
@@ -379,10 +393,8 @@ def test_random_bytes_are_read_or_refused(data, syntax):
 def test_damaged_real_files_are_read_or_refused(case, cut, at, junk):
     name, text, _ = case
     damaged = text[:at] + junk + text[at:][: max(0, cut - at)] if at < len(text) else text[:cut]
-    try:
+    with contextlib.suppress(Refused):
         read(damaged, name)
-    except Refused:
-        pass
 
 
 @given(st.recursive(

@@ -177,6 +177,7 @@ def _script(source: Source) -> Reading:
         _take(part, command.items, source, names)
         part.files |= {w for w in command.program.split() if commands.CONFIG_FILE.fullmatch(w)}
         _program_model(part, command, source)
+        _one_machine(part, command)
         parts.append(part)
     for items in found.embedded:
         framework = frameworks.of_file("", {normal(i.key) for i in items})
@@ -226,6 +227,14 @@ def _program_model(part: Reading, command: commands.CommandLine, source: Source)
             part.values["model"] = Setting(
                 "model", after[0], after[0], "serve", source.name, source.line(command.start), -1, "flag", "vllm"
             )
+
+
+def _one_machine(part: Reading, command: commands.CommandLine) -> None:
+    """torchrun and deepspeed start one machine unless told otherwise; a size that is not visible is not one."""
+    devices = part.values.get("gpus_per_node")
+    told = {normal(i.key) for i in command.items} & {"nnodes", "num_nodes", "hostfile", "num_machines"}
+    if devices is not None and devices.framework == "launcher" and not told and "nodes" not in part.values:
+        part.values["nodes"] = replace(devices, variable="nodes", value=1, raw="1", column=-1)
 
 
 def _directives(reading: Reading, directives: dict, source: Source) -> None:

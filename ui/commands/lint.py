@@ -58,25 +58,48 @@ def sarif(report: Report) -> dict[str, Any]:
     from ...tools.config.lint import RULES
 
     used = sorted({f.code for f in report.findings})
-    rules = [{"id": code, "shortDescription": {"text": RULES[code].title},
-              "fullDescription": {"text": RULES[code].page},
-              "defaultConfiguration": {"level": LEVELS[RULES[code].severity][0]}} for code in used]
+    rules = [
+        {
+            "id": code,
+            "shortDescription": {"text": RULES[code].title},
+            "fullDescription": {"text": RULES[code].page},
+            "defaultConfiguration": {"level": LEVELS[RULES[code].severity][0]},
+        }
+        for code in used
+    ]
     failed = [{"level": "error", "message": {"text": c.why or c.name}} for c in report.checks if c.result == "failed"]
     return {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
-        "runs": [{"tool": {"driver": {"name": "triage lint", "rules": rules}},
-                  "results": [_result(f, used) for f in report.findings],
-                  "invocations": [{"executionSuccessful": not failed, "toolExecutionNotifications": failed}]}],
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {"driver": {"name": "triage lint", "rules": rules}},
+                "results": [_result(f, used) for f in report.findings],
+                "invocations": [{"executionSuccessful": not failed, "toolExecutionNotifications": failed}],
+            }
+        ],
     }
 
 
 def _result(finding: Finding, codes: list[str]) -> dict[str, Any]:
-    places = [{"physicalLocation": {"artifactLocation": {"uri": e.file},
-                                    **({"region": {"startLine": e.line}} if e.line else {})}}
-              for e in finding.evidence[:1] if e.file]
-    return {"ruleId": finding.code, "ruleIndex": codes.index(finding.code), "level": LEVELS[finding.severity][0],
-            "message": {"text": finding.message}, "locations": places,
-            "properties": {"severity": str(finding.severity)}}
+    places = [
+        {
+            "physicalLocation": {
+                "artifactLocation": {"uri": e.file},
+                **({"region": {"startLine": e.line}} if e.line else {}),
+            }
+        }
+        for e in finding.evidence[:1]
+        if e.file
+    ]
+    return {
+        "ruleId": finding.code,
+        "ruleIndex": codes.index(finding.code),
+        "level": LEVELS[finding.severity][0],
+        "message": {"text": finding.message},
+        "locations": places,
+        "properties": {"severity": str(finding.severity)},
+    }
 
 
 def annotation(finding: Finding) -> str:

@@ -1,0 +1,221 @@
+"""Every rule: a config that fires and one that stays quiet; what the command prints."""
+
+# ruff: noqa: E501  (excerpts of real files are kept on one line)
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from triage.tools.config.combine import settings_of
+from triage.tools.config.lint import CODES, RULES, explain, lint
+from triage.tools.config.memory import estimate, parameters
+from triage.tools.config.read import read_source
+from triage.tools.config.source import source
+from triage.tools.findings import TriageError
+from triage.tools.run import Artifact, Run
+from triage.ui.cli import app
+
+SYNTAX = {"yaml": "yaml", "json": "json", "sh": "shell"}
+
+
+def read(text, name="train.yaml"):
+    return settings_of(read_source(source(name, text), SYNTAX[name.rsplit(".", 1)[1]]))
+
+
+def found(text, name="train.yaml"):
+    return {f.code: str(f.severity) for f in lint(read(text, name)).findings}
+
+
+HF = "model_name_or_path: m\nper_device_train_batch_size: 1\n"
+DPO = HF + "max_prompt_length: 9\n"
+VLLM = "CUDA_VISIBLE_DEVICES=0,1 vllm serve m "
+LIGHTRFT = "torchrun --nproc_per_node 8 t.py --engine_mem_util 0.5 --enable_engine_sleep --init_kl_coef 0.01 "
+
+FIRES = [
+    ("lr-outside-range", "S1", HF + "learning_rate: 0.3\n", "a.yaml"),
+    ("lr-outside-range", "S1", HF + "learning_rate: 0.0\n", "a.yaml"),
+    ("lr-outside-range", "S1", DPO + "beta: 0.1\nlearning_rate: 1.0e-3\n", "dpo.yaml"),
+    ("warmup-too-short", "S2", HF + "learning_rate: 6.0e-4\nwarmup_steps: 0\n", "a.yaml"),
+    ("warmup-exceeds-training", "S1", HF + "warmup_steps: 2000\nmax_steps: 1000\n", "a.yaml"),
+    ("warmup-exceeds-training", "S2", HF + "warmup_steps: 600\nmax_steps: 1000\n", "a.yaml"),
+    ("warmup-exceeds-training", "S1", HF + "warmup_ratio: 1.5\n", "a.yaml"),
+    ("schedule-shorter-than-training", "S2", "python pretrain_gpt.py --train-iters 100000 --lr-decay-iters 10000 --lr 1e-4", "a.sh"),
+    ("grad-clip-off", "S2", HF + "learning_rate: 1.0e-5\nmax_grad_norm: 0\n", "a.yaml"),
+    ("grad-clip-off", "S3", "optimizer:\n  _component_: x\n  lr: 1.0e-5\nclip_grad_norm: null\n", "a.yaml"),
+    ("weight-decay-high", "S2", HF + "weight_decay: 10\n", "a.yaml"),
+    ("fp16-without-scaling", "S1", '{"zero_optimization": {"stage": 1}, "fp16": {"enabled": true, "loss_scale": 1}}', "ds.json"),
+    ("precision-conflict", "S1", HF + "bf16: true\nfp16: true\n", "a.yaml"),
+    ("global-batch-mismatch", "S1", '{"train_batch_size": 10, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2}', "ds.json"),
+    ("batch-not-divisible", "S1", "torchrun --nproc_per_node 8 pretrain_gpt.py --micro-batch-size 4 --global-batch-size 100 --lr 1e-4", "a.sh"),
+    ("batch-not-divisible", "S1", "python -m verl.trainer.main_ppo data.train_batch_size=64 actor_rollout_ref.actor.ppo_mini_batch_size=128", "a.sh"),
+    ("batch-not-divisible", "S1", LIGHTRFT + "--train_batch_size 16 --micro_train_batch_size 4", "a.sh"),
+    ("rollout-batch-mismatch", "S2", LIGHTRFT + "--train_batch_size 4096 --rollout_batch_size 128 --n_samples_per_prompt 8", "a.sh"),
+    ("rollout-batch-mismatch", "S3", LIGHTRFT + "--train_batch_size 128 --rollout_batch_size 128 --n_samples_per_prompt 8", "a.sh"),
+    ("logging-sparse", "S2", HF + "logging_steps: 500\nmax_steps: 100\n", "a.yaml"),
+    ("dpo-beta-outside-range", "S2", DPO + "beta: 5\nloss_type: sigmoid\n", "dpo.yaml"),
+    ("dpo-beta-outside-range", "S1", DPO + "beta: 0.0\n", "dpo.yaml"),
+    ("kl-coef-outside-range", "S2", HF + "num_generations: 4\nbeta: 5\n", "grpo.yaml"),
+    ("pad-equals-eos", "S2", "base_model: m\nlearning_rate: 1.0e-5\nspecial_tokens:\n  pad_token: <e>\n  eos_token: <e>\n", "a.yaml"),
+    ("params-frozen", "S3", "finetuning_type: freeze\nfreeze_trainable_layers: 2\nstage: sft\n", "a.yaml"),
+    ("rope-scaling-inconsistent", "S2", "vllm serve m --rope-scaling '{\"rope_type\": \"linear\", \"factor\": 0.25}'", "a.sh"),
+    ("norm-epsilon-small", "S2", HF + "adam_epsilon: 0\n", "a.yaml"),
+    ("nccl-ib-disabled", "S2", "export NCCL_IB_DISABLE=1\ntorchrun --nnodes 4 --nproc_per_node 8 t.py", "a.sh"),
+    ("nccl-ib-disabled", "S3", "export NCCL_IB_DISABLE=1\ntorchrun --nnodes 1 --nproc_per_node 8 t.py", "a.sh"),
+    ("nccl-p2p-disabled", "S2", "NCCL_P2P_DISABLE=1 torchrun --nproc_per_node 4 t.py", "a.sh"),
+    ("gpu-memory-share-high", "S2", "vllm serve m --gpu-memory-utilization 0.99", "a.sh"),
+    ("gpu-memory-share-high", "S1", "vllm serve m --gpu-memory-utilization 90", "a.sh"),
+    ("vllm-device-conflict", "S1", VLLM + "--tensor-parallel-size 4", "a.sh"),
+    ("continuation-broken", "S2", "python t.py --learning_rate 1e-5 \\\n # x\n --seed 3\n", "a.sh"),
+    ("number-read-as-string", "S3", HF + "learning_rate: 2e-5\n", "a.yaml"),
+]  # fmt: skip
+
+QUIET = [
+    (HF + "learning_rate: 1.0e-5\nwarmup_ratio: 0.1\nbf16: true\nlogging_steps: 10\n", "sft.yaml"),
+    (HF + "learning_rate: 3.0e-4\nuse_peft: true\nlora_r: 16\n", "sft.yaml"),
+    (HF + "learning_rate: 0.02\noptim: muon\n", "sft.yaml"),
+    (DPO + "beta: 10\nloss_type: simpo\nlearning_rate: 5.0e-7\n", "dpo.yaml"),
+    (DPO + "beta: 5\nloss_type: dpo_norm\nlearning_rate: 5.0e-7\n", "dpo.yaml"),
+    (DPO + "beta: 0.01\nlearning_rate: 5.0e-7\n", "dpo.yaml"),
+    (HF + "num_generations: 8\nbeta: 0.0\nlearning_rate: 1.0e-6\n", "grpo.yaml"),
+    ('{"zero_optimization": {"stage": 3}, "fp16": {"enabled": true}}', "ds.json"),
+    ('{"fp16": {"enabled": true, "loss_scale": 0, "min_loss_scale": 1}, "gradient_clipping": 1.0}', "ds.json"),
+    ("export NCCL_IB_DISABLE=0\n# export NCCL_P2P_DISABLE=1\ntorchrun --nnodes 2 --nproc_per_node 8 t.py\n", "a.sh"),
+    ("python -m verl.trainer.main_ppo data.train_batch_size=128 actor_rollout_ref.rollout.n=8 trainer.critic_warmup=0 "
+     "actor_rollout_ref.actor.ppo_mini_batch_size=64 algorithm.adv_estimator=grpo", "a.sh"),
+    (LIGHTRFT + "--train_batch_size 1024 --rollout_batch_size 128 --n_samples_per_prompt 8 --micro_train_batch_size 4", "a.sh"),
+    ("CUDA_VISIBLE_DEVICES=0 vllm serve a -tp 1 &\nCUDA_VISIBLE_DEVICES=1,2 vllm serve b -tp 2 &\n", "a.sh"),
+    (VLLM + "--tensor-parallel-size 2 --gpu-memory-utilization 0.9", "a.sh"),
+    ("vllm serve m --max-model-len 131072", "a.sh"),
+    (HF + "bf16: true\nfp16: false\n", "a.yaml"),
+    (HF + "bf16: auto\nlearning_rate: auto\n", "a.yaml"),
+    ('{"architectures": ["Bert"], "hidden_size": 8, "layer_norm_eps": 1e-12, "max_position_embeddings": 512}', "config.json"),
+    ('{"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2, "gradient_clipping": 1}', "ds.json"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "severity", "text", "name"), FIRES, ids=[f"{c}-{s}" for c, s, *_ in FIRES])
+def test_the_rule_fires(code, severity, text, name):
+    assert found(text, name).get(code) == severity
+
+
+@pytest.mark.parametrize(("text", "name"), QUIET, ids=range(len(QUIET)))
+def test_sound_configs_are_left_alone(text, name):
+    assert found(text, name) == {}
+
+
+def test_every_rule_has_a_case_that_fires():
+    needs_files = {"settings-conflict", "long-context-without-scaling"}
+    assert {code for code, *_ in FIRES} | needs_files == set(CODES)
+
+
+@pytest.mark.parametrize("code", sorted(RULES))
+def test_every_rule_documents_itself(code):
+    page = explain(code)
+    assert page.startswith(code)
+    for heading in ("Why:", "Bad:", "Good:", "Known gaps:", "Source:"):
+        assert heading in page
+    named = re.search(r"runbook entry `([\w-]+)`", page)
+    runbooks = Path(__file__).parents[2] / "knowledge" / "runbooks"
+    assert named is None or (runbooks / f"{named[1]}.md").exists()
+
+
+def test_an_unknown_rule_lists_the_known_ones():
+    with pytest.raises(TriageError, match="lr-outside-range"):
+        explain("nonsense")
+
+
+def test_findings_carry_variable_value_fix_and_both_languages():
+    finding = next(f for f in lint(read(HF + "warmup_steps: 2000\nmax_steps: 1000\n")).findings)
+    assert finding.data["variable"] == "warmup_steps"
+    assert finding.data["value"] == 2000
+    assert finding.data["fix"] == {"old": "2000", "new": "50"}
+    assert (finding.evidence[0].file, finding.evidence[0].line) == ("train.yaml", 3)
+    assert re.search(r"[\u4e00-\u9fff]", finding.zh)
+
+
+def test_what_is_not_visible_is_not_called_clear():
+    checks = {c.name: c.result for c in lint(read(HF)).checks}
+    assert checks["lr-outside-range"] == "not-applicable"
+    assert checks["precision-conflict"] == "clear"
+
+
+def test_length_beyond_the_model_and_a_conflict_need_the_other_files(tmp_path):
+    texts = {"config.json": '{"architectures": ["X"], "max_position_embeddings": 2048, "hidden_size": 8}',
+             "a.yaml": HF + "max_length: 8192\nlearning_rate: 1.0e-5\nseed: 1\n",
+             "b.yaml": HF + "max_length: 8192\nlearning_rate: 2.0e-5\n"}  # fmt: skip
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    run = Run(tmp_path, tuple(Artifact("config", tmp_path / n, n, "named so") for n in texts))
+    assert {"long-context-without-scaling", "settings-conflict"} <= lint(run).codes()
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, ["lint", *map(str, arguments)])
+
+
+@pytest.fixture
+def bad(tmp_path):
+    path = tmp_path / "train.yaml"
+    path.write_text(HF + "learning_rate: 1.0e-5\nbf16: true\nfp16: true\n")
+    return path
+
+
+def test_exit_status_and_json(bad, tmp_path):
+    result = invoke(bad, "--json")
+    assert result.exit_code == 1
+    report = json.loads(result.stdout)
+    assert report["tool"] == "lint"
+    assert [f["code"] for f in report["findings"]] == ["precision-conflict"]
+    good = tmp_path / "good.yaml"
+    good.write_text(HF + "learning_rate: 1.0e-5\nbf16: true\n")
+    assert invoke(good).exit_code == 0
+
+
+def test_sarif_is_complete(bad):
+    result = invoke(bad, "--format", "sarif")
+    log = json.loads(result.stdout)
+    assert (log["version"], result.exit_code) == ("2.1.0", 1)
+    (run,) = log["runs"]
+    (found_,) = run["results"]
+    assert run["tool"]["driver"]["rules"][found_["ruleIndex"]]["id"] == found_["ruleId"] == "precision-conflict"
+    place = found_["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "train.yaml"
+    assert found_["level"] == "error"
+
+
+def test_github_annotations_escape_what_workflow_commands_reserve(bad):
+    result = invoke(bad, "--format", "github")
+    assert re.match(r"::error file=train\.yaml,line=\d,title=precision-conflict::bf16 ", result.stdout)
+
+
+def test_explain_and_wrong_usage():
+    assert "Why:" in invoke("--explain", "grad-clip-off").stdout
+    assert invoke().exit_code == 2
+    assert invoke("x.yaml", "--format", "xml").exit_code == 2
+
+
+LLAMA_7B = """{"architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "intermediate_size": 11008,
+"num_hidden_layers": 32, "num_attention_heads": 32, "vocab_size": 32000, "tie_word_embeddings": false}"""
+
+
+def test_memory_counts_sixteen_bytes_per_parameter_and_zero_shards_them():
+    model = read(LLAMA_7B, "config.json")
+    assert parameters(model) == pytest.approx(6.74e9, rel=0.01)
+    trainer = read(HF + "bf16: true\nmax_length: 2048\nlearning_rate: 1.0e-5\n")
+    whole = estimate(type(model)({**model.values, **trainer.values}))
+    assert whole is not None
+    assert (whole.weights + whole.gradients + whole.optimizer) / whole.parameters == pytest.approx(16)
+    assert whole.largest == "optimizer"
+    sharded = read('{"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}}}', "ds.json")
+    world = read("compute_environment: L\nmixed_precision: bf16\nnum_processes: 8\n")
+    part = estimate(type(model)({**model.values, **trainer.values, **sharded.values, **world.values}))
+    assert part is not None
+    assert part.weights == pytest.approx(whole.weights / 8)
+    assert part.optimizer == 0
+
+
+def test_memory_is_unknown_without_the_size_of_the_model():
+    assert estimate(read(HF)) is None
