@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..findings import Check
 from .engine import Engine
-from .features import SLOTS, U64, Unit, bands, grams, sketch
+from .features import SLOTS, U64, Batch, Unit, bands, batches, grams, sketch
 from .matching import band_rows
 from .reading import Broken, Lines, Part, blocks, unread
 from .shapes import view
@@ -29,8 +29,6 @@ BROKEN_KEPT = 20
 """Broken records of a part that are located; the others are only counted."""
 SAMPLE_DOCUMENTS = 2000
 """Documents whose n-grams are kept to learn the corpus's templates."""
-SIGN_BATCH = 64
-"""Documents hashed together: their arrays stay in the cache."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +93,8 @@ def sign(task: SignTask) -> Signed:
             texts.append(view(record.value, task.options.field).text)
             places.append((out.records, record.line, -1 if record.byte is None else record.byte))
             out.records += 1
-        for i in range(0, len(texts), SIGN_BATCH):
-            one, two = _sign_batch(texts[i : i + SIGN_BATCH], task, out)
+        for piece in batches(texts):
+            one, two = _sign_batch(texts[piece], task, out)
             exact.append(one)
             keys.append(two)
         out.lines += block.lines
@@ -114,8 +112,6 @@ def sign(task: SignTask) -> Signed:
 
 def _sign_batch(texts: list[str], task: SignTask, out: Signed) -> tuple[U64, U64]:
     """(exact hash, band keys); hash 0 marks a document without letters."""
-    from .features import Batch
-
     cut = grams(texts, task.options.unit)
     batch = Batch(texts)
     full = np.diff(cut.starts) > 0

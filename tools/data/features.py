@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -53,22 +53,24 @@ _UNSPACED_RANGES = (
 """Thai, Lao, Tibetan, Burmese, Khmer, Japanese, Chinese, and Korean (spaced, but agglutinating)."""
 
 
+KIND_SHIFT = 24
+
+
 @cache
-def tables() -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-    """(folded code point, class) of every code point; `DROP` vanishes, whitespace becomes a space.
+def tables() -> NDArray[np.uint32]:
+    """Folded code point and class (in the bits from `KIND_SHIFT`) of every code point; `DROP` vanishes.
 
     Folding is compatibility decomposition without the accents U+0300..036F and lower case, where that is one
-    character. Outside the basic plane code points stay as they are.
+    character; whitespace becomes a space. Outside the basic plane code points stay as they are.
     """
     fold = np.arange(0x110000, dtype=np.uint32)
-    kind = np.full(0x110000, WORD, np.uint8)
+    kind = np.full(0x110000, WORD, np.uint32)
     for code in range(0x10000):
-        folded, klass = _fold_one(chr(code))
-        fold[code], kind[code] = folded, klass
+        fold[code], kind[code] = _fold_one(chr(code))
     for low, high in _UNSPACED_RANGES:
         ranged = kind[low : high + 1]
         ranged[ranged == WORD] = UNSPACED
-    return fold, kind
+    return fold | (kind << np.uint32(KIND_SHIFT))
 
 
 def _fold_one(char: str) -> tuple[int, int]:
@@ -87,12 +89,12 @@ def _fold_one(char: str) -> tuple[int, int]:
 
 
 def mix(x: U64) -> U64:
-    """A bijective 64-bit finaliser (splitmix64), in place."""
-    x ^= x >> np.uint64(30)
-    x *= np.uint64(0xBF58476D1CE4E5B9)
-    x ^= x >> np.uint64(27)
-    x *= np.uint64(0x94D049BB133111EB)
-    x ^= x >> np.uint64(31)
+    """A bijective 64-bit finaliser, in place: every bit of the sums below reaches the high and the low bits."""
+    shifted = x >> np.uint64(32)
+    x ^= shifted
+    x *= np.uint64(0xD6E8FEB86659FD93)
+    np.right_shift(x, np.uint64(32), out=shifted)
+    x ^= shifted
     return x
 
 
@@ -111,7 +113,7 @@ class Grams:
     starts: I64
     """Shape (documents + 1,): document d owns `hashes[starts[d]:starts[d + 1]]`, duplicates included."""
     positions: I64 | None = None
-    """Shape of `hashes`: index in the document's code points where the n-gram begins, when asked for."""
+    """Shape of `hashes`: the character of its document at which the n-gram begins, when asked for."""
 
     def of(self, document: int) -> U64:
         return self.hashes[self.starts[document] : self.starts[document + 1]]
@@ -120,19 +122,42 @@ class Grams:
         return np.unique(self.of(document))
 
 
+BATCH_CHARS = 32_000
+"""Characters hashed together: few enough that the arrays stay in the cache and are not given back to the system."""
+
+
+def batches(texts: Sequence[str], limit: int = BATCH_CHARS) -> Iterator[slice]:
+    """Runs of consecutive texts of about `limit` characters together."""
+    begin = size = 0
+    for i, text in enumerate(texts):
+        if size and size + len(text) > limit:
+            yield slice(begin, i)
+            begin, size = i, 0
+        size += len(text)
+    if begin < len(texts):
+        yield slice(begin, len(texts))
+
+
 class Batch:
-    """Some texts as one array of code points, folded and classified once."""
+    """Some texts as one array of code points, folded and classified once; characters that vanish are gone."""
 
     def __init__(self, texts: Sequence[str]):
-        fold, kind = tables()
         self.count = len(texts)
         raw = "\n".join((*texts, "")).encode("utf-32-le", "surrogatepass")
-        self.codes = np.frombuffer(raw, np.uint32)
+        codes = np.frombuffer(raw, np.uint32).astype(np.intp)
         lengths = np.fromiter((len(t) + 1 for t in texts), np.int64, len(texts))
         self.starts = np.concatenate(([0], np.cumsum(lengths)))
-        index = self.codes.astype(np.intp)
-        self.folded = fold.take(index)
-        self.kind = kind.take(index)
+        table = tables()
+        self._origin: I64 | None = None
+        self._text_starts = self.starts
+        folded = table.take(codes)
+        kept = folded != DROP
+        if not kept.all():
+            self._origin = np.flatnonzero(kept)
+            self.starts = np.searchsorted(self._origin, self.starts)
+            folded = folded[kept]
+        self.kind = (folded >> np.uint32(KIND_SHIFT)).astype(np.uint8)
+        self.folded = folded & np.uint32((1 << KIND_SHIFT) - 1)
 
     def unspaced(self) -> NDArray[np.bool_]:
         """Which documents are cut by characters, shape (documents,)."""
@@ -145,9 +170,9 @@ class Batch:
     def exact(self) -> U64:
         """64-bit hash of each text after folding case, width and whitespace; punctuation counts."""
         out = np.empty(self.count, np.uint64)
-        kept = self.folded != DROP
         space = self.folded == SPACE
-        kept[1:] &= ~(space[1:] & space[:-1])
+        kept = np.ones(len(space), bool)
+        kept[1:] = ~(space[1:] & space[:-1])
         folded = self.folded[kept]
         at = np.concatenate(([0], np.cumsum(kept)))[self.starts]
         for i in range(self.count):
@@ -161,13 +186,12 @@ class Batch:
 
     def char_grams(self, lengths: Sequence[int] = CHAR_N, mask_numbers: bool = False, positions: bool = False) -> Grams:
         """Hashes of the character n-grams of each document, over letters and digits only."""
-        at = np.flatnonzero((self.kind != SEPARATOR) & (self.folded != DROP))
+        at = np.flatnonzero(self.kind)
         tokens = self.folded[at].astype(np.uint64)
         if mask_numbers:
             number = _is_number_char(tokens)
-            keep = ~_continues(number, self._owner(at))
+            keep = ~self._continues(number, at)
             tokens, at = np.where(number, np.uint64(48), tokens)[keep], at[keep]
-        tokens *= _BASE
         return self._grams(tokens, at, tuple(lengths), positions)
 
     def word_grams(self, n: int = WORD_N, mask_numbers: bool = False, positions: bool = False) -> Grams:
@@ -175,14 +199,13 @@ class Batch:
         words, at = self.words()
         if mask_numbers:
             number = _is_number_word(self, words, at)
-            keep = ~_continues(number, self._owner(at))
+            keep = ~self._continues(number, at)
             words, at = np.where(number, np.uint64(48), words)[keep], at[keep]
         return self._grams(words, at, (n,), positions)
 
     def words(self) -> tuple[U64, I64]:
         """(hash, index of the first code point) of every word of every document."""
         inside = self.kind != SEPARATOR
-        inside |= (self.folded == DROP) & (self.codes != 0) & np.roll(inside, 1)  # accents stay within words
         edge = np.flatnonzero(inside[1:] != inside[:-1]) + 1
         if len(inside) and inside[0]:
             edge = np.concatenate(([0], edge))
@@ -194,52 +217,45 @@ class Batch:
         words = (total[last] - total[first]) * power[1].take(first)
         return mix(words), first
 
-    def _owner(self, at: I64) -> I64:
-        """The document of each of the given code points."""
-        if len(at) < len(self.codes) // 3:
-            return np.searchsorted(self.starts, at, side="right") - 1
-        return np.repeat(np.arange(self.count), np.diff(self.starts)).take(at)
+    def _continues(self, masked: NDArray[np.bool_], at: I64) -> NDArray[np.bool_]:
+        """Which masked tokens follow a masked token of their document ("3.5" and "thirty five" are one number)."""
+        out = np.zeros(len(masked), bool)
+        out[1:] = masked[1:] & masked[:-1]
+        first = np.searchsorted(at, self.starts[:-1])
+        out[first[first < len(at)]] = False
+        return out
 
     def _grams(self, tokens: U64, at: I64, lengths: tuple[int, ...], positions: bool) -> Grams:
-        """n-grams of a token sequence; a document shorter than n is one n-gram padded with zeros."""
-        document = self._owner(at)
-        sizes = np.bincount(document, minlength=self.count)
-        pad = max(lengths) - 1
-        padded = np.zeros(len(tokens) + pad * (self.count + 1), np.uint64)
-        where = np.arange(len(tokens)) + document * pad
-        padded[where] = tokens
-        begin = np.concatenate(([0], np.cumsum(sizes + pad)))[:-1]
-        pieces, owners, spots = [], [], []
-        for n in lengths:
-            hashes = padded[: len(padded) - n + 1] * _GRAM[n * 8]
-            for k in range(1, n):
-                hashes += padded[k : len(padded) - n + 1 + k] * _GRAM[n * 8 + k]
-            counts = np.where(sizes > 0, np.maximum(sizes - n + 1, 1), 0)
-            if n != lengths[0]:
-                counts = np.maximum(sizes - n + 1, 0)
-            index = _ranges(begin, counts)
-            pieces.append(mix(hashes[index]))
-            owners.append(counts)
-            if positions:
-                spots.append(at[index - np.repeat(np.arange(self.count), counts) * pad])
-        return _interleave(pieces, owners, spots)
+        """n-grams of a token sequence; a document shorter than the shortest n is one n-gram."""
+        total, shortest, longest = len(tokens), min(lengths), max(lengths)
+        starts = np.searchsorted(at, self.starts)
+        sizes = np.diff(starts)
+        padded = np.concatenate((tokens, np.zeros(longest, np.uint64)))
+        table = np.empty((total, len(lengths)), np.uint64)
+        valid = np.ones((total, len(lengths)), bool)
+        hashes = tokens * _GRAM[0]
+        for k in range(1, longest):
+            hashes += padded[k : k + total] * _GRAM[k]
+            if k + 1 in lengths:
+                column = lengths.index(k + 1)
+                table[:, column] = hashes
+                last = (starts[1:, None] - np.arange(1, k + 1)).ravel()  # n-grams that would run into the next text
+                valid[last[last >= 0], column] = False
+        for d in np.flatnonzero((sizes > 0) & (sizes < shortest)):
+            table[starts[d], 0] = (tokens[starts[d] : starts[d + 1]] * _GRAM[: sizes[d]]).sum()
+            valid[starts[d], 0] = True
+        counts = np.sum([np.maximum(sizes - n + 1, 0) for n in lengths], axis=0)
+        counts[(sizes > 0) & (sizes < shortest)] = 1
+        where = None
+        if positions:
+            where = np.repeat(self._characters(at), len(lengths)).reshape(valid.shape)[valid]
+        flat = table[:, 0][valid[:, 0]] if len(lengths) == 1 else table[valid]
+        return Grams(mix(flat), np.concatenate(([0], np.cumsum(counts))), where)
 
-
-def _interleave(pieces: list[U64], counts: list[I64], spots: list[I64]) -> Grams:
-    """n-grams of several lengths, regrouped by document."""
-    starts = np.concatenate(([0], np.cumsum(np.sum(counts, axis=0))))
-    if len(pieces) == 1:
-        return Grams(pieces[0], starts, spots[0] if spots else None)
-    hashes = np.empty(starts[-1], np.uint64)
-    where = np.empty(starts[-1], np.int64) if spots else None
-    offset = starts[:-1].copy()
-    for i, (piece, count) in enumerate(zip(pieces, counts, strict=True)):
-        index = _ranges(offset, count)
-        hashes[index] = piece
-        if where is not None:
-            where[index] = spots[i]
-        offset += count
-    return Grams(hashes, starts, where)
+    def _characters(self, at: I64) -> I64:
+        """The place of each kept code point in its own document's text."""
+        origin = at if self._origin is None else self._origin[at]
+        return origin - self._text_starts[np.searchsorted(self._text_starts, origin, side="right") - 1]
 
 
 def _ranges(begin: I64, counts: I64) -> I64:
@@ -278,15 +294,8 @@ def _number_words() -> U64:
 
 
 def _is_number_word(batch: Batch, words: U64, at: I64) -> NDArray[np.bool_]:
-    first = batch.codes.take(at)
+    first = batch.folded.take(at)
     return ((first >= 48) & (first <= 57)) | np.isin(words, _number_words())
-
-
-def _continues(masked: NDArray[np.bool_], document: I64) -> NDArray[np.bool_]:
-    """Which masked tokens follow a masked token of their document ("3.5" and "thirty five" are one number)."""
-    out = np.zeros(len(masked), bool)
-    out[1:] = masked[1:] & masked[:-1] & (document[1:] == document[:-1])
-    return out
 
 
 def grams(texts: Sequence[str], unit: Unit = "auto") -> Grams:
@@ -312,25 +321,33 @@ def grams(texts: Sequence[str], unit: Unit = "auto") -> Grams:
     return Grams(hashes, starts)
 
 
+def gram_sets(texts: Sequence[str], unit: Unit = "auto") -> list[U64]:
+    """The sorted set of n-grams of each text."""
+    out: list[U64] = []
+    for piece in batches(texts):
+        cut = grams(texts[piece], unit)
+        out += [cut.set_of(d) for d in range(len(cut.starts) - 1)]
+    return out
+
+
 ROUNDS = 8
 """Rounds in which every n-gram throws one ball at the slots; slots still empty then are filled directly."""
 
 
 def sketch(grams: Grams) -> NDArray[np.uint32]:
     """Signatures, shape (documents, 128), dtype uint32; rows without any n-gram stay `EMPTY`."""
-    documents = len(grams.starts) - 1
-    out = np.full((documents, SLOTS), EMPTY, np.uint32)
     counts = np.diff(grams.starts)
-    chosen, hashes = np.arange(documents), grams.hashes
-    for round in range(ROUNDS):
-        thrown = _throw(hashes, counts[chosen], round)
-        current = out[chosen]
-        out[chosen] = np.where(current == EMPTY, thrown, current)
+    out = _throw(grams.hashes, counts, 0)
+    chosen, hashes = np.arange(len(counts)), grams.hashes
+    for round in range(1, ROUNDS + 1):
         unfilled = (out[chosen] == EMPTY).any(axis=1) & (counts[chosen] > 0)
         if not unfilled.any():
             return out
         hashes = hashes[np.repeat(unfilled, counts[chosen])]
         chosen = chosen[unfilled]
+        if round < ROUNDS:
+            current = out[chosen]
+            out[chosen] = np.where(current == EMPTY, _throw(hashes, counts[chosen], round), current)
     _fill(out, grams, chosen)
     return out
 
@@ -339,9 +356,9 @@ def _throw(hashes: U64, counts: I64, round: int) -> NDArray[np.uint32]:
     """Smallest value per slot when each n-gram goes to one slot; shape (documents, 128)."""
     out = np.full((len(counts), SLOTS), EMPTY, np.uint32)
     x = hashes if round == 0 else mix(hashes + _ROUND[round])
-    slot = (x >> np.uint64(57)).astype(np.int64)
-    slot += np.repeat(np.arange(len(counts)) * SLOTS, counts)
-    np.minimum.at(out.reshape(-1), slot, x.astype(np.uint32))
+    slot = np.repeat(np.arange(len(counts), dtype=np.uint64) * np.uint64(SLOTS), counts)
+    slot |= x >> np.uint64(57)
+    np.minimum.at(out.reshape(-1), slot.view(np.int64), x.astype(np.uint32))
     return out
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean
 from .corpus import note_broken
 from .engine import Engine, Local
-from .features import I64, U64, Batch, Grams
+from .features import I64, U64, Batch, Grams, batches
 from .pii import mask
 from .reading import Broken, Lines, Part, Stream, blocks, plan, unread
 from .shapes import View, view
@@ -235,11 +235,10 @@ def search_part(index: Index, chosen_field: str | None, part: Part) -> Found:
     out = Found(part.number)
     for block in blocks(part):
         note_broken(out, block.broken)
-        for begin in range(0, len(block.records), 64):
-            records = block.records[begin : begin + 64]
-            views = [view(r.value, chosen_field) for r in records]
-            for row, leak in search(index, views):
-                record = records[row]
+        seen = [view(r.value, chosen_field) for r in block.records]
+        for piece in batches([v.text for v in seen]):
+            for row, leak in search(index, seen[piece]):
+                record = block.records[piece.start + row]
                 leak = Leak(**{**leak.__dict__, "line": record.line, "byte": record.byte})
                 if len(out.leaks) < HITS_KEPT:
                     out.leaks.append(leak)
@@ -309,12 +308,11 @@ def _match_table(index: Index, table: Table, batch: Batch, texts: list[str]) -> 
         spots, which = grams.positions[begin:end][hit], at[hit]
         if np.count_nonzero(np.bincount(which)) < need * len(wanted):
             continue
-        base = int(batch.starts[row])
         low, high, found = _best_stretch(spots, which, len(index.items[item].text))
         share = len(found) / len(wanted)
         rare = table.rarity[item][found].sum() / table.rarity[item].sum()
         if share >= need and rare >= RARE_THRESHOLD:
-            yield row, _classify(index, item, table.masked, share, texts[row], low - base, high - base)
+            yield row, _classify(index, item, table.masked, share, texts[row], low, high)
 
 
 def _best_stretch(spots: I64, which: I64, length: int) -> tuple[int, int, I64]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .features import I64, SLOTS, U64, Unit, grams
+from .features import I64, SLOTS, U64, Unit, gram_sets
 
 FULL_BUCKET = 32
 """Up to this many documents with one band key are compared all with all; beyond, with the first and the next."""
@@ -115,15 +115,10 @@ def compare(pairs: I64, texts: Mapping[int, str], unit: Unit, threshold: float, 
         frame: sorted n-gram hashes that much of the corpus shares.
     """
     ids = sorted(texts)
-    cut = grams([texts[i] for i in ids], unit)
-    row = {id: n for n, id in enumerate(ids)}
-    sets: dict[int, U64] = {}
+    sets = dict(zip(ids, gram_sets([texts[i] for i in ids], unit), strict=True))
     similarity = np.full(len(pairs), np.nan)
     template = np.zeros(len(pairs), bool)
     for n, (left, right) in enumerate(pairs.tolist()):
-        for id in (left, right):
-            if id not in sets:
-                sets[id] = cut.set_of(row[id])
         a, b = sets[left], sets[right]
         if min(len(a), len(b)) < threshold / 2 * max(len(a), len(b)):
             continue  # their sizes alone rule the threshold out
