@@ -4,6 +4,8 @@ Names are only a hint: a binary file called `train.log` is no log, and a `.json`
 walk over directories is `tools.run`.
 """
 
+# ruff: noqa: E501  one row of the table on one line
+
 from __future__ import annotations
 
 import re
@@ -75,7 +77,7 @@ _FLAGS = re.compile(rb"(?:^|\s)--[a-z][\w.-]+|\b(?:torchrun|accelerate launch|de
 _YAML = re.compile(rb"^[A-Za-z_][\w.-]*:(?:\s|$)", re.M)
 _LOG_TEXT = re.compile(
     rb"\d\d:\d\d:\d\d|Traceback \(most recent|\b(?:INFO|WARNING|ERROR)\b|\b(?:step|iter(?:ation)?|epoch)\W{0,3}\d"
-    rb"|['\"]loss['\"]:|\bloss\b\W{0,3}[\dn]|\d+%\||CUDA|NCCL|[Ee]rror", _I
+    rb"|['\"]loss['\"]:|\bloss\b\W{0,3}[\dn]|\d%\||CUDA|NCCL|[Ee]rror", _I
 )  # fmt: skip
 _STACK_TEXT = re.compile(rb"(?m)^(?:Thread 0x|Current thread 0x|Process \d+: |Thread \d+ \((?:idle|active))")
 _FLIGHT = re.compile(rb'"(?:nccl_version|pg_config|collective_seq_id)"')

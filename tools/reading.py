@@ -147,16 +147,16 @@ def split_prefix(text: str) -> tuple[int | None, str]:
 
 _PREFIX_STARTS = frozenset("[(#>rR0123456789 \t")
 _PREFIX = re.compile(
-    r"""\s*(?:
+    r"""\s{0,16}(?:
       \[ (?:rank|default)\ ?(\d{1,5}) \] :? \s?                     # [rank2]:  [Rank 2]  [default7]:
     | rank\ ?(\d{1,5}) \s?[:|] \s                                   # rank2: text
-    | (\d{1,5}) :\ (?!\d+\s*/)                                       # srun --label
+    | (\d{1,5}) :\ (?!\d+\s{0,4}/)                                       # srun --label
     | \[ (\d{1,5}) \] : \s?                                         # torchrun --tee
     | \[ \d+,(\d{1,5}) \] < \w+ > : \s?                             # mpirun --tag-output
-    | \( (?:[\w.:@-]*_DP(\d{1,5}) | [\w.:@-]*) (?:\ [\w.:-]+)? \ ?\(?(?:pid|PID)=\d+ [^)\n]{0,80} \)+ \s?   # ray, vLLM
+    | \( (?:[\w.:@-]*_DP(\d{1,5}) | [\w.:@-]*) (?:\ [\w.:-]+)? \ ?\(?(?:pid|PID)=\d+ [^)\n]{0,80} \)+ \s?  # ray
     | \[ \d\d:\d\d:\d\d \] \s (?: \w+ \s » \s?)?                    # [10:58:53] progress »
     | (?:\#|>) \s+                                                  # pasted as a comment or a quote
-    | \[ \d{4}-[\d\-:,.\ T]+ \] \s* (?:\[[A-Z]+\] \s*)? (?:\[[\w./]+:\d+:\w+\] \s*)? \[ Rank \s? (\d{1,5}) \] \s?
+    | \[ \d{4}-[\d\-:,.\ T]+ \] \s{0,4} (?:\[[A-Z]+\] \s{0,4})? (?:\[[\w./]+:\d+:\w+\] \s{0,4})? \[ Rank \s? (\d{1,5}) \] \s?
     )""",
     re.VERBOSE | re.IGNORECASE,
 )

@@ -18,9 +18,7 @@ from .findings import Check, TriageError
 from .kinds import Refused, recognise, wanted
 from .reading import head
 
-Kind = Literal[
-    "log", "metrics", "config", "script", "tokenizer", "data", "checkpoint", "eval", "generations", "stack"
-]
+Kind = Literal["log", "metrics", "config", "script", "tokenizer", "data", "checkpoint", "eval", "generations", "stack"]
 
 
 @dataclass(frozen=True)
@@ -71,16 +69,17 @@ DEPTH_LIMIT = 8
 """Deepest directory below the root that is looked into."""
 SNIFF = 8 << 10
 """Bytes read of each file to recognise it: a JSON header or a banner can push the telling keys past the first KiB."""
-_NOT_ENTERED = frozenset(
-    ".git .hg .svn node_modules __pycache__ .cache .venv venv site-packages .ipynb_checkpoints .mypy_cache .pytest_cache"
-    " .ruff_cache .tox .idea .vscode .locks".split()
-)
+_NOT_ENTERED = frozenset((
+    ".git", ".hg", ".svn", "node_modules", "__pycache__", ".cache", ".venv", "venv", "site-packages", ".idea", ".tox",
+    ".ipynb_checkpoints", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".vscode", ".locks",
+))  # fmt: skip
 _CHECKPOINT_DIR = re.compile(
     r"^(?:checkpoint|ckpt|global_?step|iter|step|epoch|model|tmp-checkpoint)[-_]?(\d+)(?:[-_]\w+)?$", re.IGNORECASE
 )
 _WEIGHTS = re.compile(
     r"\.(?:safetensors|distcp|gguf)$|^(?:pytorch_model|adapter_model|model)[\w.-]*\.bin$|^mp_rank_\d+|_model_states\.pt$"
-    r"|^(?:consolidated|model_optim_rng|optimizer)[\w.]*\.(?:pth?|bin)$|^\.metadata$|^adapter_config\.json$", re.IGNORECASE
+    r"|^(?:consolidated|model_optim_rng|optimizer)[\w.]*\.(?:pth?|bin)$|^\.metadata$|^adapter_config\.json$",
+    re.IGNORECASE,
 )
 _GROUPING = re.compile(
     r"^(?:logs?|outputs?|files|metrics|configs?|checkpoints?|data|datasets?|eval\w*|results?|wandb|lightning_logs|tensorboard"
@@ -204,7 +203,9 @@ class _Walk:
         self.files += 1
         if self.files > FILE_LIMIT:
             self.full = True
-            self.skip(path, f"more than {FILE_LIMIT} files: this and later ones were not looked at; name a subdirectory")
+            self.skip(
+                path, f"more than {FILE_LIMIT} files: this and later ones were not looked at; name a subdirectory"
+            )
             return ""
         self.file(path)
         return "file"

@@ -132,7 +132,9 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             "reward_std reward/std rewards/std critic/score/std critic/rewards/std std_reward train/reward_std",
         ),
         "eval_reward": _metric("", "reward on held-out prompts", "eval_reward eval/reward val/reward val_reward"),
-        "advantage_mean": _metric("", "mean advantage", "advantage_mean critic/advantages/mean advantages advantages/mean"),
+        "advantage_mean": _metric(
+            "", "mean advantage", "advantage_mean critic/advantages/mean advantages advantages/mean",
+        ),
         "response_length": _metric(
             "tokens", "mean length of the responses",
             "response_length response_length/mean completions/mean_length completion_length completions_mean_length"
@@ -192,29 +194,41 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         ),
         "logps_chosen": _metric("nats", "log-probability of the chosen answer", "logps_chosen logps/chosen"),
         "logps_rejected": _metric("nats", "log-probability of the rejected answer", "logps_rejected logps/rejected"),
-        "eval_reward_accuracy": _metric("1", "as `reward_accuracy`, held out", "eval_reward_accuracy eval_rewards/accuracies"),
+        "eval_reward_accuracy": _metric(
+            "1", "as `reward_accuracy`, held out", "eval_reward_accuracy eval_rewards/accuracies",
+        ),
         "eval_reward_margin": _metric("", "as `reward_margin`, held out", "eval_reward_margin eval_rewards/margins"),
         "gpu_memory": _metric(
             "GiB", "device memory in use (the peak where both are logged)",
-            "gpu_memory perf/max_memory_allocated_gb maxmemallocated max_memory_allocated peak_memory_active memory(gib)"
+            "gpu_memory perf/max_memory_allocated_gb maxmemallocated max_memory_allocated"
+            " peak_memory_active memory(gib)"
             " memory peak_memory max_mem gpu_mem memallocated mem peak_memory_alloc gpu_memory_gb max_memory"
             " gpu_mem_max memory_max memory/max_reserved(gib) peak_mem",
         ),
-        "gpu_utilization": _metric("1", "share of time the device is busy, 0..1", "gpu_utilization gpu_util gpu_utilisation"),
+        "gpu_utilization": _metric(
+            "1", "share of time the device is busy, 0..1", "gpu_utilization gpu_util gpu_utilisation",
+        ),
         "skipped_steps": _metric(
             "", "optimizer steps skipped (DeepSpeed: so far; Megatron: since the last line)",
             "skipped_steps number_of_skipped_iterations skipped skipped_iterations",
         ),
-        "nan_iterations": _metric("", "iterations with NaN since the last line", "nan_iterations number_of_nan_iterations"),
+        "nan_iterations": _metric(
+            "", "iterations with NaN since the last line", "nan_iterations number_of_nan_iterations",
+        ),
         "weight_norm": _metric("", "norm of the parameters", "weight_norm params_norm param_norm parameter_norm"),
         "num_zeros": _metric("", "zeros in the gradient", "num_zeros"),
         "perplexity": _metric("", "training perplexity", "perplexity ppl train_ppl train_perplexity train/ppl"),
         "eval_perplexity": _metric(
-            "", "perplexity on held-out data", "eval_perplexity val_perplexity eval_ppl val_ppl valid_ppl eval_lm_loss_ppl lm_loss_ppl"
+            "", "perplexity on held-out data",
+            "eval_perplexity val_perplexity eval_ppl val_ppl valid_ppl eval_lm_loss_ppl lm_loss_ppl"
         ),
         "eval_bpb": _metric("bits/byte", "bits per byte on held-out data", "eval_bpb val_bpb val/bpb"),
-        "codebook_entropy": _metric("nats", "entropy of the use of a codebook", "codebook_entropy codebook/entropy code_entropy"),
-        "codebook_usage": _metric("1", "share of the codes in use", "codebook_usage codebook/usage codebook_utilization code_usage"),
+        "codebook_entropy": _metric(
+            "nats", "entropy of the use of a codebook", "codebook_entropy codebook/entropy code_entropy",
+        ),
+        "codebook_usage": _metric(
+            "1", "share of the codes in use", "codebook_usage codebook/usage codebook_utilization code_usage",
+        ),
         "moe_load_imbalance": _metric(
             "1", "largest over mean expert load, minus one",
             "moe_load_imbalance moe/load_imbalance max_vio moe/max_vio expert_load_imbalance moe/maxvio",
@@ -390,5 +404,3 @@ def _check(name: str, series: Sequence[Series], thinned: bool) -> Check:
         f"metrics in {name}", "clear", f"read {points} points of {metrics} metrics{note}",
         f"读到 {metrics} 个指标的 {points} 个点" + ("；点太多，普通点已抽稀，非有限值全部保留" if thinned else ""),
     )  # fmt: skip
-
-

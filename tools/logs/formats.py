@@ -4,6 +4,8 @@
 test runs every sample. What belongs together over several lines, ranks and restarts is `tools.logs.scan`.
 """
 
+# ruff: noqa: E501  sample lines are kept whole
+
 from __future__ import annotations
 
 import re
@@ -16,8 +18,15 @@ from ..series import canonical
 
 _NUM = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)(?![\w.])"
 _UNIT = r"(?:\s?(ms|us|s|sec|GiB|GB|MiB|MB|%|K|M|B|T|TFLOPs|TFLOPS)(?![\w/]))?"
-VALUE = rf"(?:np\.\w+\(|tensor\(|[\[\"'])?\s*({_NUM}){_UNIT}(?!\w|\.\d|-\d)"
+VALUE = rf"(?:np\.\w{{1,12}}\(|tensor\(|[\[\"'])?\s*({_NUM}){_UNIT}(?!\w|\.\d|-\d)"
 """A number with an optional wrapper (`np.float64(`, quotes, `[`) and unit; `nanms` and `1.2.3` are no values."""
+
+
+
+def _gaps(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """Compile with bounded runs of blanks: progress bars are wiped with hundreds of them."""
+    return re.compile(pattern.replace(r"\s*", r"\s{0,16}").replace(r"\s+", r"\s{1,16}"), flags)
+
 
 _UNITS = {
     "ms": 1e-3, "us": 1e-6, "s": 1.0, "sec": 1.0, "GiB": 1.0, "GB": 1.0, "MiB": 1 / 1024, "MB": 1 / 1024,
@@ -88,33 +97,33 @@ STEP_KEYS = (
 )  # fmt: skip
 """Keys that count steps in dictionaries, JSON lines and CSV columns, the one to believe first."""
 
-_STEP = re.compile(
+_STEP = _gaps(
     r"(steps?|iter(?:ation)?|num_updates|update|batch)(?:[:=#]\s*|\s|(?=\[))\s*\[?\s*(\d{1,3}(?:,\d{3})+|\d+)(?!\w|\.\d|%|-\d)"
 )
 """On lower-case text; what may stand before the word is `_counter`'s matter."""
-_BEFORE_STEP = re.compile(r"(?:^|[^\w.@-])((?:global|train(?:ing)?|optim\w*)[ _-])?$")
-_NOT_A_STEP = re.compile(r"\b(?:warm-?up|max|total|save|eval|logging|num|of|per|skipped|nan|every) $")
-_AFTER_KEY = re.compile(rf"[:=\s]\s*{VALUE}", re.IGNORECASE)
+_BEFORE_STEP = _gaps(r"(?:^|[^\w.@-])((?:global|train(?:ing)?|optim\w*)[ _-])?$")
+_NOT_A_STEP = _gaps(r"\b(?:warm-?up|max|total|save|eval|logging|num|of|per|skipped|nan|every) $")
+_AFTER_KEY = _gaps(rf"[:=\s]{VALUE}", re.IGNORECASE)
 """A number and what stands between it and its key: searching for numbers is cheaper than for keys."""
-_KEY_END = re.compile(r"[,|;{}\[\]\t\"'»]|  ")
-_DICT_PAIR = re.compile(rf"['\"]([^'\"\n]{{1,100}})['\"]\s*:\s*{VALUE}", re.IGNORECASE)
-_PIPE_PAIR = re.compile(rf"(?:^|\|)\s*([A-Za-z][^|:]{{1,60}}):\s*{VALUE}", re.IGNORECASE)
-_DASH_PAIR = re.compile(rf"(?:^|\s-\s)([^\s:]{{1,120}}):{VALUE}", re.IGNORECASE)
-_BAR_PAIR = re.compile(rf"[,\[]\s*([A-Za-z][\w/@.\- ]{{0,60}}?)\s*[=:]\s*{VALUE}", re.IGNORECASE)
+_KEY_END = _gaps(r"[,|;{}\[\]\t\"'»]|  ")
+_DICT_PAIR = _gaps(rf"['\"]([^'\"\n]{{1,100}})['\"]\s*:\s*{VALUE}", re.IGNORECASE)
+_PIPE_PAIR = _gaps(rf"(?:^|\|)\s*([A-Za-z][^|:]{{1,60}}):\s*{VALUE}", re.IGNORECASE)
+_DASH_PAIR = _gaps(rf"(?:^|\s-\s)([^\s:]{{1,120}}):{VALUE}", re.IGNORECASE)
+_BAR_PAIR = _gaps(rf"[,\[]\s*([A-Za-z][\w/@.\- ]{{0,60}}?)\s*[=:]\s*{VALUE}", re.IGNORECASE)
 _BAR = r"(\d+)%\|[^|\n]*\|\s*(\d+)/(\d+)\s*\["
-_EPOCH = re.compile(r"(?<![\w])epochs?\s*[:=#\[\s]\s*\[?\s*(\d+(?:\.\d+)?)", re.IGNORECASE)
-_RANK = re.compile(r"(?<!\w)rank\s*[:=]\s*(\d{1,5})(?!\d)", re.IGNORECASE)
-_HELD_OUT = re.compile(r"^(?:[^=,]|,(?=\d)){0,60}?(?<![\w/.-])(?:eval\w*|valid\w*|val|test\w*)(?![\w/.-])", re.IGNORECASE)
+_EPOCH = _gaps(r"(?<![\w])epochs?\s*[:=#\[\s]\s*\[?\s*(\d+(?:\.\d+)?)", re.IGNORECASE)
+_RANK = _gaps(r"(?<!\w)rank\s*[:=]\s*(\d{1,5})(?!\d)", re.IGNORECASE)
+_HELD_OUT = _gaps(r"^(?:[^=,]|,(?=\d)){0,60}?(?<![\w/.-])(?:eval\w*|valid\w*|val|test\w*)(?![\w/.-])", re.IGNORECASE)
 _NOT_THE_VALUE = {"max", "min", "best", "std", "target", "prev", "previous", "threshold", "lowest", "highest", "initial"}
-_STRING_STEP = re.compile(r"['\"]global_step/max_steps['\"]\s*:\s*['\"](\d+)/\d+")
-_DICT_STEP = re.compile(r"\b(step|rollout|iteration|iter|perf)\s+(\d+)\W{0,4}\{", re.IGNORECASE)
+_STRING_STEP = _gaps(r"['\"]global_step/max_steps['\"]\s*:\s*['\"](\d+)/\d+")
+_DICT_STEP = _gaps(r"\b(step|rollout|iteration|iter|perf)\s+(\d+)\W{0,4}\{", re.IGNORECASE)
 
 FORMATS: tuple[Format, ...] = (
     Format(
         "verl",
         ("step:", " - "),
         _DASH_PAIR,
-        re.compile(r"(?<![\w/])(step):(\d+) - "),
+        _gaps(r"(?<![\w/])(step):(\d+) - "),
         keeps_unknown=True,
         always=True,
         samples=(
@@ -132,8 +141,8 @@ FORMATS: tuple[Format, ...] = (
         _DICT_PAIR,
         step_from="keys",
         keeps_unknown=True,
-        opens=re.compile(r"\{\s*['\"][\w/]+['\"]\s*:"),
-        closes=re.compile(r"\}"),
+        opens=_gaps(r"\{\s*['\"][\w/]{1,80}['\"]\s*:"),
+        closes=_gaps(r"\}"),
         samples=(
             Sample("{'loss': 0.0, 'grad_norm': nan, 'learning_rate': 1e-06, 'epoch': 0.8}", None, {"loss": 0.0, "grad_norm": float("nan")}),
             Sample("{'loss': '5.728', 'grad_norm': '3.377', 'learning_rate': '2e-05', 'epoch': '0.0625'}", None, {"loss": 5.728, "learning_rate": 2e-5}),
@@ -148,9 +157,9 @@ FORMATS: tuple[Format, ...] = (
         "megatron",
         ("iteration", "|"),
         _PIPE_PAIR,
-        re.compile(r"(?<!at )(iteration):?\s+(\d+)\s*/\s*\d+\s*\|", re.IGNORECASE),
-        opens=re.compile(r"(?<!at )iteration:?\s+\d+\s*/\s*\d+\s*\|"),
-        closes=re.compile(r"\|\s*$"),
+        _gaps(r"(?<!at )(iteration):?\s+(\d+)\s*/\s*\d+\s*\|", re.IGNORECASE),
+        opens=_gaps(r"(?<!at )iteration:?\s+\d+\s*/\s*\d+\s*\|"),
+        closes=_gaps(r"\|\s*$"),
         samples=(
             Sample(
                 " iteration    29050/  311541 | elapsed time per iteration (ms): 22148.5 | learning rate: 9.849E-05 | lm loss: 7.343709E+00"
@@ -174,7 +183,7 @@ FORMATS: tuple[Format, ...] = (
         "megatron-eval",
         ("iteration", "loss", "valid"),
         _PIPE_PAIR,
-        re.compile(r"validation (?:loss|results) at (iteration) (\d+)"),
+        _gaps(r"validation (?:loss|results) at (iteration) (\d+)"),
         rename={"lm loss value": "eval_loss", "lm_loss value": "eval_loss", "lm loss PPL": "eval_ppl"},
         samples=(
             Sample(" validation loss at iteration 7000 | lm loss value: 7.174200E+00 | lm loss PPL: 1.3E+03 |", 7000, {"eval_loss": 7.1742}),
@@ -184,14 +193,14 @@ FORMATS: tuple[Format, ...] = (
         "torchtune-bar",
         ("|", "oss"),
         _AFTER_KEY,
-        re.compile(r"^\s*\d+\|(\d+)\|(?=[A-Za-z])"),
+        _gaps(r"^\s*\d+\|(\d+)\|(?=[A-Za-z])"),
         samples=(Sample("1|100|Loss: 0.9543: 10%|#    | 100/1000 [01:00<09:00, 1.6it/s]", 100, {"loss": 0.9543}),),
     ),
     Format(
         "mmengine",
         ("(train)", "["),
         _AFTER_KEY,
-        re.compile(r"\(train\)\s*(?:\[\d+\]\s*)?\[\s*(\d+)/"),
+        _gaps(r"\(train\)\s*(?:\[\d+\]\s*)?\[\s*(\d+)/"),
         rename={"time": "step_time", "memory": "memory_mb"},
         samples=(
             Sample("mmengine - INFO - Iter(train) [  10/1000]  lr: 2.0e-05  eta: 0:10:00  time: 1.25  memory: 12288  loss: 1.5", 10, {"loss": 1.5, "step_time": 1.25, "gpu_memory": 12.0}),
@@ -201,7 +210,7 @@ FORMATS: tuple[Format, ...] = (
         "bar",
         ("%|", "="),
         _BAR_PAIR,
-        re.compile(r"%\|[^|\n]*\|\s*(\d+)/\d+\s*\["),
+        _gaps(r"%\|[^|\n]*\|\s*(\d+)/\d+\s*\["),
         samples=(
             Sample("Epoch 0:  10%|#   | 50/500 [00:10<01:30, 5.00it/s, v_num=0, train_loss_step=2.3, lr=1e-5]", 50, {"loss": 2.3, "learning_rate": 1e-5}),
             Sample(" 10%|#   | 100/1000 [00:10<01:30, 5.00it/s]", -1),
@@ -211,7 +220,7 @@ FORMATS: tuple[Format, ...] = (
         "nanogpt",
         ("iter ", "loss"),
         _AFTER_KEY,
-        re.compile(r"^\s*(iter)\s+(\d+):"),
+        _gaps(r"^\s*(iter)\s+(\d+):"),
         rename={"time": "step_time"},
         samples=(Sample("iter 100: loss 2.3012, time 512.25ms, mfu 41.20%", 100, {"loss": 2.3012, "step_time": 0.51225, "mfu": 0.412}),),
     ),
@@ -219,7 +228,7 @@ FORMATS: tuple[Format, ...] = (
         "image-classifier",
         ("poch", "[", "oss"),
         _AFTER_KEY,
-        re.compile(r"Epoch:?\s*\[\d+\](?:/\d+)?\s*\[\s*(\d+)\s*/"),
+        _gaps(r"Epoch:?\s*\[\d+\](?:/\d+)?\s*\[\s*(\d+)\s*/"),
         samples=(Sample("Epoch: [0][ 10/1251] Time 0.5 (0.6) Loss 6.91 (6.95)", 10, {"loss": 6.91}),),
     ),
     Format(
@@ -249,7 +258,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "loss-scale",
         ("oss scale",),
-        re.compile(rf"(loss scale):? (?:\d+(?:\.\d+)?, reducing|from \d+(?:\.\d+)?) to {VALUE}", re.IGNORECASE),
+        _gaps(rf"(loss scale):? (?:\d+(?:\.\d+)?, reducing|from \d+(?:\.\d+)?) to {VALUE}", re.IGNORECASE),
         step_from="last",
         samples=(
             Sample("[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, reducing to 32768", None, {"loss_scale": 32768}),
@@ -259,14 +268,14 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "deepspeed-chat",
         ("average reward score",),
-        re.compile(rf"(average reward score):\s*{VALUE}", re.IGNORECASE),
+        _gaps(rf"(average reward score):\s*{VALUE}", re.IGNORECASE),
         step_from="last",
         samples=(Sample("average reward score: -0.67919921875", None, {"reward": -0.67919921875}),),
     ),
     Format(
         "deepspeed-chat-time",
         ("E2E latency",),
-        re.compile(rf"\|\s*(E2E latency|CurSamplesPerSec)=\s*{VALUE}"),
+        _gaps(rf"\|\s*(E2E latency|CurSamplesPerSec)=\s*{VALUE}"),
         step_from="last",
         samples=(
             Sample("|E2E latency=7.99s |Gather latency=0.00s (0.00%) |CurSamplesPerSec=8.01 |AvgSamplesPerSec=8.01", None, {"step_time": 7.99, "samples_per_second": 8.01}),
@@ -300,10 +309,9 @@ def parse(text: str) -> Record | None:
 def wrapped(text: str) -> Format | None:
     """The format whose record starts in this line and does not end in it."""
     for form in _WRAPPED:
-        assert form.opens and form.closes
         if all(word in text for word in form.needs):
-            start = form.opens.search(text)
-            if start and not form.closes.search(text, start.end()):
+            start = form.opens.search(text) if form.opens else None
+            if start and form.closes and not form.closes.search(text, start.end()):
                 return form
     return None
 
@@ -386,7 +394,7 @@ def _loose_pairs(form: Format, text: str) -> Iterator[tuple[str, float, Span]]:
     seen: set[str] = set()
     end = 0
     for match in _AFTER_KEY.finditer(text):
-        phrase = text[max(end, match.start() - 80) : match.start()].strip()
+        phrase = text[max(end, match.start() - 80) : match.start()].strip(" \t:=")
         end = match.end()
         if not phrase:
             continue
@@ -446,7 +454,7 @@ def _epoch(text: str) -> float | None:
     return float(match.group(1)[:12]) if match else None
 
 
-_PROGRESS = re.compile(rf"^\s*(?:(?:train\w*|epochs?\b[^|%]{{0,20}}|steps?)\s*:?)?\s*{_BAR}", re.IGNORECASE)
+_PROGRESS = _gaps(rf"^\s*(?:(?:train\w*|epochs?\b[^|%]{{0,20}}|steps?)\s*:?)?\s*{_BAR}", re.IGNORECASE)
 
 
 def progress(text: str) -> tuple[int, int] | None:

@@ -100,9 +100,7 @@ class Store:
     def stream(self, name: str, rank: int | None) -> Stream:
         return self.streams.setdefault((name, rank), Stream())
 
-    def unnumbered(
-        self, name: str, rank: int | None, values: list[tuple[str, float, int]], bar: int | None
-    ) -> None:
+    def unnumbered(self, name: str, rank: int | None, values: list[tuple[str, float, int]], bar: int | None) -> None:
         """Add a record without a step: training records are counted, others belong to the last one.
 
         A record that repeats the last one (two callbacks print it) is not counted twice.
@@ -204,7 +202,7 @@ class Store:
                 at_rank = stream_rank if stream_rank is not None else rank
                 for number, part in _split(arrays, bounds):
                     name = attempt + (f"#{number}" if number > 1 else "")
-                    yield Series(metric, key, *part, file, name, at_rank, step_is)
+                    yield Series(metric, key, part[0], part[1], part[2], file, name, at_rank, step_is)
 
 
 _HELD_OUT = ("eval_", "predict_", "test_", "train_runtime")

@@ -93,7 +93,8 @@ class _Reader:
     def join(self, line: int, rank: int | None, rest: str) -> bool:
         """Add the line to the open record; False if it does not belong to it."""
         held = self.open
-        assert held and held.form.closes and held.form.opens
+        if not held or not held.form.closes or not held.form.opens:
+            return False
         stranger = rank is not None and rank != held.rank
         if not rest.strip() or stranger or len(held.lines) == JOIN_LIMIT or held.form.opens.search(rest):
             return False

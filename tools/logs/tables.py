@@ -79,6 +79,7 @@ def _step_column(columns: list[str]) -> int | None:
 
 def _read_csv(path: Path, store: Store) -> None:
     columns: list[str] = []
+    keys: list[str] = []
     delimiter, at = ",", None
     stream = store.stream("csv", None)
     for line in iter_lines(path):

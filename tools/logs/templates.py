@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from .formats import Record, number, parse
 
@@ -36,8 +37,7 @@ class _Template:
             return None
         old = self.record
         read = tuple(
-            (key, number(v) * scale)
-            for (key, _), v, scale in zip(old.values, values, self.scales, strict=True)
+            (key, number(v) * scale) for (key, _), v, scale in zip(old.values, values, self.scales, strict=True)
         )
         return Record(old.format, read, int(step), old.counter)
 
@@ -67,7 +67,7 @@ class Templates:
 def _template(text: str, record: Record) -> _Template | None:
     """The template of a line, None if its numbers do not stand apart from each other in the order of the keys."""
     spans = record.spans
-    if len(text) > 2_000 or any(a[1] > b[0] for a, b in zip(spans, spans[1:], strict=False)):
+    if len(text) > 2_000 or any(a[1] > b[0] for a, b in pairwise(spans)):
         return None
     parts, end = [], 0
     others = [m.span() for m in _TOKEN.finditer(text)]
