@@ -62,7 +62,7 @@ def one(folder: Path, row: dict[str, Any], totals: Counter[str], values: bool) -
 
 def matches(finding: Finding, issue: dict[str, Any]) -> bool:
     """The finding is about a line that the manifest lists, or both are about something that is missing."""
-    lines = {e.line for e in finding.evidence[:1]} or {None}
+    lines = {e.line for e in finding.evidence[:1]}
     return issue["line"] in lines or (issue["line"] is None and "clip" in finding.code and "clip" in issue["rule"])
 
 

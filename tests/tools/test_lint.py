@@ -152,6 +152,26 @@ def test_length_beyond_the_model_and_a_conflict_need_the_other_files(tmp_path):
     assert {"long-context-without-scaling", "settings-conflict"} <= lint(run).codes()
 
 
+def test_a_folder_of_unrelated_configs_is_judged_file_by_file(tmp_path):
+    texts = {"train.yaml": HF + "bf16: true\nfp16: true\n", "x/other.yaml": HF + "learning_rate: 0.5\n"}
+    (tmp_path / "x").mkdir()
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    run = Run(tmp_path, tuple(Artifact("config", tmp_path / n, n, "named so") for n in texts))
+    assert lint(run).codes() == {"precision-conflict"}
+    report = lint(run, everything=True)
+    assert {(f.code, f.evidence[0].file) for f in report.findings} == {
+        ("precision-conflict", "train.yaml"),
+        ("lr-outside-range", "x/other.yaml"),
+    }
+
+
+def test_a_missing_key_is_reported_with_the_file_that_lacks_it():
+    text = '{"optimizer": {"type": "Adam", "params": {"lr": 1e-3}}, "train_micro_batch_size_per_gpu": 4}'
+    (finding,) = lint(read(text, "ds.json")).findings
+    assert (finding.code, finding.evidence[0].file, finding.evidence[0].line) == ("grad-clip-off", "ds.json", None)
+
+
 def invoke(*arguments):
     return CliRunner().invoke(app, ["lint", *map(str, arguments)])
 

@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import Iterator
 
-from ..findings import Check, Finding, Report, Severity, TriageError
+from ..findings import Check, Evidence, Finding, Report, Severity, TriageError
 from ..run import Run
 from ..settings import Setting, Settings, read_settings
 from .rule import RULES, Fault, Rule
@@ -72,7 +72,8 @@ def _rest(run: Run, attempt: str) -> Iterator[tuple[Settings, tuple[Check, ...]]
 def _unique(findings: list[Finding]) -> Iterator[Finding]:
     seen = set()
     for finding in sorted(findings, key=lambda f: f.severity):
-        place = (finding.code, finding.evidence[0].file, finding.evidence[0].line) if finding.evidence else finding
+        where = finding.evidence[0]
+        place = (finding.code, where.file, where.line, finding.message)
         if place not in seen:
             seen.add(place)
             yield finding
@@ -114,7 +115,7 @@ def _finding(rule: Rule, fault: Fault, settings: Settings) -> Finding:
         Severity(fault.severity or rule.severity),
         fault.message,
         fault.zh,
-        settings.sources(fault.variable, *fault.beside),
+        settings.sources(fault.variable, *fault.beside) or (Evidence(settings.files[-1] if settings.files else None),),
         {
             "variable": fault.variable,
             "value": value,
