@@ -194,7 +194,11 @@ class Entry(Strict):
     """`triage` for a shipped entry, otherwise the file it came from."""
 
 
-class EntryError(ValueError):
+class RunbookError(ValueError):
+    """What `knowledge` cannot do with what it was given; the message names the thing and the next step."""
+
+
+class EntryError(RunbookError):
     """An entry file is wrong; the message names the file and what to change."""
 
 

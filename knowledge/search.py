@@ -1,43 +1,25 @@
-"""Which entries do these words mean? BM25 over what entries say and explain.
+"""Which entries do these words mean, and are they a question of this field at all?
 
-Words of Latin script are matched as words, Han text as overlapping pairs of characters.
+Lexical and dense evidence is fused by fitted weights (`signals`, `relevance`). An index over a person's own runbooks
+also returns their passages (`library`).
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
+from .embedding import Encoder, encoder
 from .entry import Entry
+from .outside import phrases
+from .relevance import Relevance, fitted
 from .runbook import Runbook
+from .signals import Corpus, Signals, build
 
-_WORD = re.compile(r"[a-z0-9]+(?:[._+-][a-z0-9]+)*|[\u3400-\u9fff]+")
-_STOP = frozenset(
-    "a an and are as at be by do does for from has have i if in is it its my of on or our so that the "
-    "this to us was we what when which why with you your how can should would could me".split()
-)
-
-
-def tokens(text: str) -> list[str]:
-    """Lower-cased words without stop words (compound ones also in parts), and Han bigrams."""
-    out: list[str] = []
-    for word in _WORD.findall(text.lower()):
-        if word[0] > "\u33ff":
-            out += [word[i : i + 2] for i in range(len(word) - 1)] or [word]
-            continue
-        parts = re.split(r"[._+-]", word)
-        out += [_stem(p) for p in (parts if len(parts) == 1 else [word, *parts]) if p and p not in _STOP]
-    return out
-
-
-def _stem(word: str) -> str:
-    """Plural and verb endings off: enough for matching questions with phrases."""
-    for ending in ("ing", "ed", "es", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= 4:
-            return word.removesuffix(ending)
-    return word
+IN_FIELD = 0.5
+"""Least probability of being in the field for `Index.covers`."""
+MEANT = 0.4
+"""Least score of the best entry at which the runbook can be said to cover a question."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +28,7 @@ class Hit:
 
     entry: Entry
     score: float
-    """Relevance in [0, 1]: the share of the question's informative words that the entry accounts for."""
+    """Probability that this entry is what the question means; over all entries they sum to at most 1."""
 
 
 @dataclass(frozen=True)
@@ -54,41 +36,32 @@ class Index:
     """A searchable runbook."""
 
     runbook: Runbook
+    encoder_: Encoder | None = None
+    """None for the shipped encoder."""
 
     @cached_property
-    def _bm25(self) -> Any:
-        import bm25s
+    def corpus(self) -> Corpus:
+        return build(list(self.runbook), phrases(), self.encoder_ or encoder())
 
-        index = bm25s.BM25(k1=1.2, b=0.5)
-        index.index([tokens(_document(entry)) for entry in self.runbook], show_progress=False)
-        return index
+    @cached_property
+    def relevance(self) -> Relevance:
+        return fitted()
 
     def search(self, text: str, k: int = 10) -> list[Hit]:
-        """The `k` most relevant entries, best first; empty when no informative word matches."""
+        """The `k` most relevant entries, best first; empty when no word and no piece of a word is known."""
         import numpy as np
 
-        words = list(dict.fromkeys(tokens(text)))
-        known = [word for word in words if word in self._bm25.vocab_dict]
-        if not known:
+        signals = self._signals(text)
+        if not signals.words:
             return []
-        scores = np.asarray(self._bm25.get_scores(known))
-        scale = 4.0 * len(words) ** 0.5
+        scores = self.relevance.entries(signals)
         entries = list(self.runbook)
-        order = np.argsort(-scores, kind="stable")[:k]
-        return [Hit(entries[i], float(1 - np.exp(-scores[i] / scale))) for i in order if scores[i] > 0]
+        return [Hit(entries[i], float(scores[i])) for i in np.argsort(-scores, kind="stable")[:k]]
 
     def covers(self, text: str) -> bool:
-        """Whether the text is about what the runbook is about at all."""
-        return any(hit.score >= 0.3 for hit in self.search(text, 1))
+        """Whether the text is a question about training, aligning or serving language models, and not an order."""
+        signals = self._signals(text)
+        return bool(signals.words) and self.relevance.in_field(signals) >= IN_FIELD
 
-
-def _document(entry: Entry) -> str:
-    """The words an entry is found by; what people say counts three times."""
-    says = [*entry.says.en, *entry.says.zh]
-    body = [
-        part[heading]
-        for part in entry.body.values()
-        for heading in ("Symptom", "Causes", "症状", "原因")
-        if heading in part
-    ]
-    return "\n".join([entry.id.replace("-", " "), entry.title.en, entry.title.zh, *says * 3, *body])
+    def _signals(self, text: str) -> Signals:
+        return self.corpus.signals(text)

@@ -1,0 +1,143 @@
+"""Words only: does retrieval find the entry that a question means, and refuse what is no question of this field?
+
+`python -m triage.evals.suites.retrieval FILE.jsonl [--split test] [--documents DIR]` prints one row a method and a
+language group. Questions have `id`, `lang`, `text`, `expected` (entry ids, any of them right) and `kind`. With
+`--documents`, one more row is plain BM25 over the sections of those documents.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...knowledge.relevance import entry_features
+from ...knowledge.runbook import load
+from ...knowledge.search import MEANT, Index
+
+Rank = Callable[[str], Any]
+"""Question -> `[entries]` scores."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Figures of one method on one group of questions."""
+
+    method: str
+    group: str
+    questions: int
+    top1: float
+    top3: float
+    mrr: float
+
+
+def ranks(questions: Sequence[Mapping[str, Any]], rank: Rank, ids: Sequence[str]) -> list[tuple[str, int]]:
+    """(language group, rank of the first expected entry) of every question that has an answer."""
+    out = []
+    for question in questions:
+        expected = [ids.index(id) for id in question["expected"] if id in ids]
+        if expected:
+            scores = rank(question["text"])
+            best = max(scores[i] for i in expected)
+            group = "en" if question["lang"] == "en" else "zh and mixed"
+            out.append((group, 1 + int((scores > best).sum()) if best > 0 else len(ids)))
+    return out
+
+
+def table(questions: Sequence[Mapping[str, Any]], methods: Mapping[str, Rank], ids: Sequence[str]) -> list[Row]:
+    rows = []
+    for name, rank in methods.items():
+        found = ranks(questions, rank, ids)
+        for group in ("all", "en", "zh and mixed"):
+            at = np.array([r for g, r in found if group in ("all", g)])
+            if len(at):
+                rows.append(Row(name, group, len(at), *(float(x) for x in (
+                    (at == 1).mean(), (at <= 3).mean(), (1 / at).mean()))))  # fmt: skip
+    return rows
+
+
+def methods(index: Index) -> dict[str, Rank]:
+    """Lexical, dense and fused rankings of the entries."""
+    weights = index.relevance.entry
+
+    def part(*columns: int) -> Rank:
+        chosen = np.zeros_like(weights)
+        chosen[list(columns)] = weights[list(columns)]
+        return lambda text: np.exp((entry_features(index.corpus.signals(text)) @ chosen) / 10)
+
+    return {
+        "lexical": part(0),
+        "dense": part(1),
+        "fused": lambda text: index.relevance.entries(index.corpus.signals(text)),
+    }
+
+
+def refusals(questions: Sequence[Mapping[str, Any]], index: Index) -> dict[str, list[tuple[str, bool, float]]]:
+    """kind -> (text, whether it is in the field, best score) of every question; `answered` for those with an answer."""
+    out: dict[str, list[tuple[str, bool, float]]] = {}
+    for question in questions:
+        kind = "answered" if question["expected"] else question["kind"]
+        hits = index.search(question["text"], 1)
+        out.setdefault(kind, []).append(
+            (question["text"], index.covers(question["text"]), hits[0].score if hits else 0.0)
+        )
+    return out
+
+
+def calibration(questions: Sequence[Mapping[str, Any]], index: Index) -> list[tuple[float, int, float, float]]:
+    """(lower bound, hits, mean score, share right) of the best hit, in five bins."""
+    pairs = [
+        (hit.score, hit.entry.id in question["expected"])
+        for question in questions
+        if index.covers(question["text"])
+        for hit in index.search(question["text"], 1)
+    ]
+    bins = []
+    for low in (0.0, 0.2, 0.4, 0.6, 0.8):
+        inside = [(s, right) for s, right in pairs if low <= s < low + 0.2 + (low == 0.8)]
+        if inside:
+            scores, right = zip(*inside, strict=True)
+            bins.append((low, len(inside), float(np.mean(scores)), float(np.mean(right))))
+    return bins
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--split", help="only questions of this split")
+    parser.add_argument("--wrong", action="store_true", help="print what went wrong")
+    options = parser.parse_args()
+    questions = [json.loads(line) for line in options.file.read_text(encoding="utf-8").splitlines() if line.strip()]
+    questions = [q for q in questions if options.split in (None, q.get("split"))]
+    index = Index(load())
+    ids = list(index.runbook.entries)
+    print(f"{'method':12} {'language':14} {'n':>4} {'top-1':>6} {'top-3':>6} {'MRR':>6}")
+    for row in table(questions, methods(index), ids):
+        print(f"{row.method:12} {row.group:14} {row.questions:4} {row.top1:6.3f} {row.top3:6.3f} {row.mrr:6.3f}")
+    for kind, rows in refusals(questions, index).items():
+        refused = [not covered or score < MEANT for _, covered, score in rows]
+        outside = [not covered for _, covered, _ in rows]
+        print(
+            f"{kind:12} {len(rows):4} out of field {np.mean(outside):.3f}, out of field or weak {np.mean(refused):.3f}"
+        )
+        if options.wrong:
+            wrong = [
+                r for r, no in zip(rows, outside if kind == "answered" else [not x for x in refused], strict=True) if no
+            ]
+            print(*(f"    {score:.2f} {covered} {text}" for text, covered, score in wrong), sep="\n")
+    for low, n, score, right in calibration(questions, index):
+        print(f"score {low:.1f}+: {n:4} hits, mean score {score:.2f}, right {right:.2f}")
+    if options.wrong:
+        for question in questions:
+            hits = index.search(question["text"], 3)
+            if question["expected"] and hits[0].entry.id not in question["expected"]:
+                print(question["text"], question["expected"], [(h.entry.id, round(h.score, 2)) for h in hits])
+
+
+if __name__ == "__main__":
+    main()

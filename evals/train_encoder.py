@@ -1,0 +1,249 @@
+"""Train the shipped encoder and fit the ranking: `python -m triage.evals.train_encoder`.
+
+Deterministic, a few minutes on two cores, no download. Pairs come from the runbook (any two units of one entry, across
+languages too), from the `train` questions of `data/questions.jsonl`, from the phrases of `outside.json`, and from
+`data/synonyms.txt`, which also rewords the phrases. The weights of `knowledge.relevance` are then fitted on the `fit`
+questions; the `test` questions are for `evals.suites.retrieval` only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..knowledge import embedding, relevance
+from ..knowledge.entry import Entry
+from ..knowledge.outside import phrases
+from ..knowledge.runbook import Runbook, load
+from ..knowledge.signals import Corpus, build, units_of
+
+DATA = Path(__file__).parent / "data"
+VOCABULARY = 8000
+DIMENSIONS = 128
+ROUNDS = 250
+"""Batches; each holds one pair of every class, so that no pair is a false negative of another."""
+SYNONYM_ROUNDS = 60
+LEARNING_RATE = 0.02
+SCALE = 16.0
+"""Inverse temperature of the ranking loss."""
+SEED = 7
+
+
+def questions(split: str) -> list[dict[str, Any]]:
+    lines = (DATA / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    return [q for q in map(json.loads, lines) if q["split"] == split]
+
+
+def synonyms() -> list[list[str]]:
+    """Rows of words that mean the same."""
+    lines = (DATA / "synonyms.txt").read_text(encoding="utf-8").splitlines()
+    return [line.split("|") for line in lines if line and not line.startswith("#")]
+
+
+def classes(runbook: Runbook) -> list[list[str]]:
+    """Texts that mean the same: one list an entry, then the two kinds of outside."""
+    asked: dict[str, list[str]] = defaultdict(list)
+    for question in questions("train"):
+        for id in question["expected"]:
+            asked[id].append(question["text"])
+    return [units_of(entry) + asked[entry.id] for entry in runbook] + list(phrases().values())
+
+
+class Reword:
+    """Another way to say it: synonyms swapped in (of either language), words dropped."""
+
+    def __init__(self, rows: list[list[str]], rng: random.Random):
+        self._rows, self._rng = rows, rng
+        self._of: dict[str, list[int]] = defaultdict(list)
+        for number, row in enumerate(rows):
+            for word in row:
+                self._of[word.lower()].append(number)
+        words = sorted(self._of, key=len, reverse=True)
+        latin = "|".join(re.escape(w) for w in words if w.isascii())
+        han = "|".join(re.escape(w) for w in words if not w.isascii() and len(w) > 1)
+        self._pattern = re.compile(rf"(?<![a-z])(?:{latin})(?![a-z])|{han}")
+
+    def __call__(self, text: str) -> str:
+        if self._rng.random() < 0.3:
+            return text
+        words = self._pattern.sub(self._swap, text.lower()).split()
+        if len(words) > 4 and self._rng.random() < 0.5:
+            words = [word for word in words if self._rng.random() > 0.2] or words
+        return " ".join(words)
+
+    def _swap(self, match: re.Match[str]) -> str:
+        if self._rng.random() < 0.5:
+            return match[0]
+        return self._rng.choice(self._rows[self._rng.choice(self._of[match[0]])])
+
+
+def pairs(groups: list[list[str]]) -> dict[str, dict[str, list[str]]]:
+    """Two sets of columns `a` and `b`; every run of `len(groups)` rows of `phrases` has one row a group."""
+    rng, rows = random.Random(SEED), synonyms()
+    reword = Reword(rows, rng)
+    out = {name: {"a": [], "b": []} for name in ("phrases", "synonyms")}
+    for _ in range(ROUNDS):
+        for group in groups:
+            for column, text in zip("ab", rng.choices(group, k=2), strict=True):
+                out["phrases"][column].append(reword(text))
+    for _ in range(SYNONYM_ROUNDS):
+        for row in rng.sample(rows, min(len(groups), len(rows))):
+            for column, word in zip("ab", rng.sample(row, 2), strict=True):
+                out["synonyms"][column].append(word)
+    return out
+
+
+def train_tokenizer(texts: Iterator[str]) -> Any:
+    """Byte-pair pieces of lower-cased words and Han runs; a bare number is always the same piece."""
+    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.BPE(unk_token="[UNK]"))
+    number = Regex(r"(?<![a-z0-9])[0-9]+([.,][0-9]+)*(?![a-z0-9])")
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.NFKC(), normalizers.Lowercase(), normalizers.Replace(number, " 0 ")]
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.WhitespaceSplit(),
+            pre_tokenizers.Split(Regex(r"[\u3400-\u9fff]+"), "isolated"),
+            pre_tokenizers.Punctuation("isolated"),
+        ]
+    )
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY, min_frequency=2, special_tokens=["[UNK]", "[PAD]"], show_progress=False
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+def train(tokenizer: Any, groups: list[list[str]]) -> Any:
+    """`[vocabulary, DIMENSIONS]` float16 table, trained with in-batch negatives."""
+    import torch
+    from datasets import Dataset
+    from sentence_transformers import (
+        SentenceTransformer,
+        SentenceTransformerTrainer,
+        SentenceTransformerTrainingArguments,
+    )
+    from sentence_transformers.base.sampler import DefaultBatchSampler
+    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
+    class InOrder(DefaultBatchSampler):
+        """Batches as the rows lie."""
+
+        def __init__(self, dataset: Any, batch_size: int, **_: Any):
+            rows: Any = torch.utils.data.SequentialSampler(dataset)
+            super().__init__(rows, batch_size=batch_size, drop_last=True)
+
+    torch.manual_seed(SEED)
+    torch.use_deterministic_algorithms(True)
+    module = StaticEmbedding(tokenizer, embedding_dim=DIMENSIONS)
+    torch.nn.init.normal_(module.embedding.weight, std=0.1)
+    model = SentenceTransformer(modules=[module], device="cpu")
+    arguments = SentenceTransformerTrainingArguments(
+        output_dir="/tmp/triage-encoder",
+        num_train_epochs=1,
+        per_device_train_batch_size=len(groups),
+        learning_rate=LEARNING_RATE,
+        lr_scheduler_type="linear",
+        batch_sampler=InOrder,
+        seed=SEED,
+        save_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        logging_steps=100,
+        dataloader_pin_memory=False,
+    )
+    sets = {name: Dataset.from_dict(columns) for name, columns in pairs(groups).items()}
+    loss = MultipleNegativesRankingLoss(
+        model, scale=SCALE, directions=("query_to_doc", "doc_to_query"), partition_mode="per_direction"
+    )
+    SentenceTransformerTrainer(model, arguments, train_dataset=sets, loss=loss).train()
+    return module.embedding.weight.detach().numpy().astype(np.float16)
+
+
+def fit(corpus: Corpus, runbook: Runbook) -> dict[str, Any]:
+    """Weights of `knowledge.relevance`, by maximum likelihood on the `fit` questions."""
+    import torch
+
+    asked = questions("fit")
+    signals = [corpus.signals(q["text"]) for q in asked]
+    ids = list(runbook.entries)
+    entry = torch.tensor([1.0, 1.0], dtype=torch.float64, requires_grad=True)
+    none = torch.zeros(len(relevance.NONE), dtype=torch.float64, requires_grad=True)
+    ours = [i for i, q in enumerate(asked) if q["kind"] != "injection"]
+    of_entry = torch.tensor(np.stack([relevance.entry_features(signals[i]) for i in ours]), dtype=torch.float64)
+    of_none = torch.tensor(np.stack([relevance.none_features(signals[i]) for i in ours]))
+    meant = [[ids.index(e) for e in asked[i]["expected"] if e in ids] or [len(ids)] for i in ours]
+    weight = torch.tensor([{"negative": 0.3}.get(asked[i]["kind"], 1.0) for i in ours])
+
+    def ranking() -> Any:
+        logits = torch.cat([of_entry @ entry, (of_none @ none)[:, None]], 1)
+        chances = torch.log_softmax(logits, 1)
+        right = torch.stack([torch.logsumexp(chances[i, m], 0) for i, m in enumerate(meant)])
+        return -(right * weight).sum() / weight.sum()
+
+    _minimise(ranking, [entry, none])
+    found = entry.detach().numpy()
+    kinds = torch.tensor([{"negative": 1, "injection": 2}.get(q["kind"], 0) for q in asked])
+    of_field = torch.tensor(np.stack([relevance.field_features(s, found) for s in signals]))
+    field = torch.zeros((3, len(relevance.FIELD)), dtype=torch.float64, requires_grad=True)
+    _minimise(lambda: torch.nn.functional.cross_entropy(of_field @ field.T, kinds), [field])
+    return {name: np.round(w.detach().numpy(), 4).tolist() for name, w in zip(
+        ("entry", "none", "field"), (entry, none, field), strict=True)}  # fmt: skip
+
+
+def _minimise(loss: Any, weights: Sequence[Any], ridge: float = 2e-3) -> None:
+    import torch
+
+    optimizer = torch.optim.LBFGS(weights, max_iter=300, line_search_fn="strong_wolfe")
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        value = loss() + ridge * torch.stack([w.square().sum() for w in weights]).sum()
+        value.backward()
+        return value
+
+    optimizer.step(closure)
+
+
+def texts_of(entry: Entry) -> Iterator[str]:
+    for part in entry.body.values():
+        for section in part.values():
+            yield from section.splitlines()
+
+
+def main() -> None:
+    from safetensors.numpy import save_file
+
+    runbook = load()
+    groups = classes(runbook)
+    everything = [*(t for g in groups for t in g), *(w for r in synonyms() for w in r)]
+    everything += [t for entry in runbook for t in texts_of(entry)]
+    tokenizer = train_tokenizer(iter(everything))
+    table = train(tokenizer, groups)
+    folder = embedding.FOLDER
+    folder.mkdir(exist_ok=True)
+    save_file({"embedding.weight": table}, folder / "model.safetensors")
+    tokenizer.save(str(folder / "tokenizer.json"), pretty=False)
+    digest = hashlib.sha256(table.tobytes() + tokenizer.to_str().encode()).hexdigest()[:12]
+    manifest = {"name": f"triage-static@{digest}", "vocabulary": len(table), "dimensions": DIMENSIONS}
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+    for file in folder.iterdir():
+        file.chmod(0o644)
+    corpus = build(list(runbook), phrases(), embedding.static(folder))
+    (folder / "ranking.json").write_text(json.dumps(fit(corpus, runbook)) + "\n")
+    print(manifest)
+
+
+if __name__ == "__main__":
+    main()

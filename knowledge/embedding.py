@@ -1,0 +1,115 @@
+"""Text to vectors: the shipped static encoder (numpy and tokenizers only), or any sentence-transformers model by name.
+
+The shipped one is a table with a row for each token; a text is the mean of its rows. It is trained by
+`evals/train_encoder.py` and lies in `encoder/`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from .entry import RunbookError
+
+BUILT_IN = "built-in"
+FOLDER = Path(__file__).parent / "encoder"
+
+
+class Encoder(Protocol):
+    """Anything that gives a text a vector."""
+
+    @property
+    def name(self) -> str:
+        """The encoder and its version; an index made with another name is refused."""
+        ...
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        """`[len(texts), dimensions]` float32, rows of length 1 (or 0 for a text without a known token)."""
+        ...
+
+
+@dataclass(frozen=True)
+class StaticEncoder:
+    """The mean of a table's rows."""
+
+    name: str
+    table: Any
+    """`[vocabulary, dimensions]` float32."""
+    tokenizer: Any
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        import numpy as np
+
+        pieces = [e.ids for e in self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
+        sums = np.zeros((len(pieces), self.table.shape[1]), np.float32)
+        lengths = np.array([len(ids) for ids in pieces])
+        filled = np.flatnonzero(lengths)
+        if len(filled):
+            flat = np.concatenate([pieces[i] for i in filled]).astype(np.int64)
+            starts = np.concatenate([[0], np.cumsum(lengths[filled])[:-1]])
+            sums[filled] = np.add.reduceat(self.table[flat], starts, axis=0)
+        return unit(sums)
+
+
+@dataclass(frozen=True)
+class TransformerEncoder:
+    """A sentence-transformers model; needs the `embed` extra, and the network on first use unless NAME is a folder."""
+
+    name: str
+    model: Any
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        import numpy as np
+
+        return unit(np.asarray(self.model.encode(list(texts), show_progress_bar=False), np.float32))
+
+
+def unit(rows: Any) -> Any:
+    """Rows of a matrix scaled to length 1; zero rows stay zero."""
+    import numpy as np
+
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+
+
+@cache
+def encoder(name: str = BUILT_IN) -> Encoder:
+    """The shipped encoder, or the sentence-transformers model of that name or folder.
+
+    Raises:
+        RunbookError: sentence-transformers is missing, or the model cannot be loaded.
+    """
+    if name == BUILT_IN:
+        return static(FOLDER)
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError:
+        raise RunbookError(f"encoder {name!r} needs sentence-transformers: pip install 'llm-triage[embed]'") from None
+    try:
+        return TransformerEncoder(name, SentenceTransformer(name))
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise RunbookError(f"encoder {name!r} cannot be loaded: {reason}; give a model's name or a folder") from None
+
+
+def static(folder: Path) -> StaticEncoder:
+    """A static encoder from `model.safetensors` (float16), `tokenizer.json` and `manifest.json`.
+
+    Raises:
+        RunbookError: a file is missing or damaged.
+    """
+    import numpy as np
+    from safetensors import SafetensorError, safe_open
+    from tokenizers import Tokenizer
+
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        with safe_open(folder / "model.safetensors", framework="np") as file:
+            table = file.get_tensor("embedding.weight").astype(np.float32)
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        raise RunbookError(f"{folder}: the encoder is damaged ({error}); reinstall triage") from None
+    return StaticEncoder(manifest["name"], table, tokenizer)

@@ -1,0 +1,130 @@
+"""How near is a question to each entry, by its words and by its vector?
+
+Numbers only; `relevance` turns them into probabilities. Measured and dropped, since they changed nothing once these two
+were there: BM25 of an entry's best phrases, and the cosine with its nearest phrases.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .embedding import Encoder, unit
+from .entry import Entry
+from .lexical import Lexical
+from .outside import KINDS, ordered
+from .words import tokens
+
+NEAREST = 3
+"""How many of the nearest outside phrases are averaged."""
+
+
+@dataclass(frozen=True)
+class Signals:
+    """One question against every entry and every kind of `outside`."""
+
+    lexical: Any
+    """`[entries]` BM25 of the whole entry, over the square root of the number of words."""
+    dense: Any
+    """`[entries]` cosine with the mean vector of what people say, standardised over the corpus."""
+    outside: Any
+    """`[kinds, 3]` BM25 and mean cosine of the nearest phrases of each kind, and the cosine with their mean."""
+    unknown: float
+    """Share of the question's informative words that no entry has."""
+    words: int
+    """Number of distinct informative words."""
+    ordered: bool
+    """Whether it is worded as an order to the assistant."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Entries and outside phrases, ready to be compared with questions."""
+
+    documents: Lexical
+    """The entries' words."""
+    centres: Any
+    """`[entries, dimensions]` mean vector of each entry's units."""
+    outside: tuple[tuple[Lexical, Any, Any], ...]
+    """Per kind: the phrases' words, their vectors, the mean of those."""
+    encoder: Encoder
+    spread: tuple[float, float]
+    """Mean and deviation of the cosine between units and the centres of other entries, so that the fitted weights
+    hold for another encoder too."""
+
+    def signals(self, text: str) -> Signals:
+        import numpy as np
+
+        words = list(dict.fromkeys(tokens(text)))
+        length = max(len(words), 1) ** 0.5
+        vector = self.encoder.encode([text])[0]
+        outside = [
+            [
+                _best(phrases.scores(words)) / length,
+                self._standard(_best(table @ vector)),
+                self._standard(centre @ vector),
+            ]
+            for phrases, table, centre in self.outside
+        ]
+        return Signals(
+            self.documents.scores(words) / length,
+            self._standard(self.centres @ vector),
+            np.array(outside),
+            self.documents.unknown(words),
+            len(words),
+            ordered(text),
+        )
+
+    def _standard(self, cosine: Any) -> Any:
+        mean, deviation = self.spread
+        return (cosine - mean) / deviation
+
+
+def _best(scores: Any) -> float:
+    import numpy as np
+
+    return float(np.partition(scores, -NEAREST)[-NEAREST:].mean())
+
+
+def build(entries: Sequence[Entry], outside: Mapping[str, Sequence[str]], encoder: Encoder) -> Corpus:
+    """Index entries and outside phrases in memory; deterministic."""
+    import numpy as np
+
+    groups = [units_of(entry) for entry in entries]
+    owner = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    vectors = encoder.encode([text for group in groups for text in group])
+    centres = np.zeros((len(groups), vectors.shape[1]), np.float32)
+    np.add.at(centres, owner, vectors)
+    centres = unit(centres)
+    background = (vectors @ centres.T)[owner[:, None] != np.arange(len(groups))]
+    kinds = []
+    for kind in KINDS:
+        table = encoder.encode(outside[kind])
+        words = Lexical.build([tokens(phrase) for phrase in outside[kind]], b=0.3)
+        kinds.append((words, table, unit(table.sum(0, keepdims=True))[0]))
+    documents = Lexical.build([tokens(document(entry)) for entry in entries])
+    spread = (float(background.mean()), float(background.std()))
+    return Corpus(documents, centres, tuple(kinds), encoder, spread)
+
+
+def units_of(entry: Entry) -> list[str]:
+    """Phrases, title, causes, and the sentences of symptom and causes."""
+    units = [entry.title.en, entry.title.zh, *entry.says.en, *entry.says.zh, entry.check_first.en, entry.check_first.zh]
+    units += [text for cause in entry.causes for text in (cause.text.en, cause.text.zh)]
+    for section in _sections(entry):
+        units += [s for part in re.split(r"\n|(?<=[.。;；])\s*", section) if len(s := part.strip(" -*0123456789.")) > 3]
+    return units
+
+
+def _sections(entry: Entry) -> list[str]:
+    """Symptom and causes, in both languages."""
+    wanted = ("Symptom", "Causes", "症状", "原因")
+    return [part[heading] for part in entry.body.values() for heading in wanted if heading in part]
+
+
+def document(entry: Entry) -> str:
+    """The words an entry is found by; what people say counts three times."""
+    says = [*entry.says.en, *entry.says.zh]
+    return "\n".join([entry.id.replace("-", " "), entry.title.en, entry.title.zh, *says * 3, *_sections(entry)])

@@ -1,0 +1,34 @@
+"""Text to words for lexical search: Latin script as words, Han text as overlapping pairs of characters."""
+
+from __future__ import annotations
+
+import re
+
+_WORD = re.compile(r"[a-z0-9]+(?:[._+-][a-z0-9]+)*|[\u3400-\u9fff]+")
+_STOP = frozenset(
+    re.findall(
+        r"\w+",
+        "a an and are as at be by do does for from has have i if in is it its my of on or our so that the this to us "
+        "was we what when which why with you your how can should would could me",
+    )
+)
+
+
+def tokens(text: str) -> list[str]:
+    """Lower-cased words without stop words (compound ones also in parts), and Han bigrams."""
+    out: list[str] = []
+    for word in _WORD.findall(text.lower()):
+        if word[0] > "\u33ff":
+            out += [word[i : i + 2] for i in range(len(word) - 1)] or [word]
+            continue
+        parts = re.split(r"[._+-]", word)
+        out += [_stem(p) for p in (parts if len(parts) == 1 else [word, *parts]) if p and p not in _STOP]
+    return out
+
+
+def _stem(word: str) -> str:
+    """Plural and verb endings off: enough for matching questions with phrases."""
+    for ending in ("ing", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word.removesuffix(ending)
+    return word
