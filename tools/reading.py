@@ -156,7 +156,8 @@ _PREFIX = re.compile(
     | \( (?:[\w.:@-]*_DP(\d{1,5}) | [\w.:@-]*) (?:\ [\w.:-]+)? \ ?\(?(?:pid|PID)=\d+ [^)\n]{0,80} \)+ \s?  # ray
     | \[ \d\d:\d\d:\d\d \] \s (?: \w+ \s » \s?)?                    # [10:58:53] progress »
     | (?:\#|>) \s+                                                  # pasted as a comment or a quote
-    | \[ \d{4}-[\d\-:,.\ T]+ \] \s{0,4} (?:\[[A-Z]+\] \s{0,4})? (?:\[[\w./]+:\d+:\w+\] \s{0,4})? \[ Rank \s? (\d{1,5}) \] \s?
+    | \[ \d{4}-[\d\-:,.\ T]+ \] \s{0,4} (?:\[[A-Z]+\] \s{0,4})? (?:\[[\w./]+:\d+:\w+\] \s{0,4})?
+      \[ Rank \s? (\d{1,5}) \] \s?                                    # DeepSpeed log_dist
     )""",
     re.VERBOSE | re.IGNORECASE,
 )

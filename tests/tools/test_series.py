@@ -91,6 +91,13 @@ def test_restarts_inside_one_file_are_attempts_of_their_own(read):
     assert table.get("loss") is second
 
 
+def test_a_log_printed_twice_is_one_attempt_and_a_rerun_is_two(read):
+    once = "".join(f"step {s} loss {4 - s} dt: 1{s}.5ms\n" for s in (1, 2, 3))
+    assert [s.attempt for s in read({"train.log": once + once}).all("loss")] == [""]
+    again = once.replace("12.5ms", "12.6ms")
+    assert [s.attempt for s in read({"train.log": once + again}).all("loss")] == ["", "#2"]
+
+
 def test_steps_counted_per_epoch_are_added_up(read):
     lines = [f"Epoch: {e}, Step: {s}, loss = {3 - e}" for e in range(3) for s in range(0, 100, 10)]
     loss = read({"train.log": "\n".join(lines)}).get("loss")

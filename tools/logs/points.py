@@ -186,23 +186,53 @@ class Store:
             self.budget = int(self.kept * 1.2)
 
     def series(self, file: str, attempt: str, rank: int | None) -> Iterator[Series]:
-        """The finished series, one for each metric, rank and attempt."""
+        """The finished series, one for each metric, rank and attempt; an attempt printed twice is given once."""
         for (_, stream_rank), stream in self.streams.items():
-            chosen = _names(stream.points)
-            steps, step_is = _numbered(stream, self.logging_steps)
-            mixed = len(stream.falls) > max(3, INTERLEAVED_SHARE * stream.records)
-            bounds = np.array([] if mixed else stream.falls, dtype=np.int64)
-            for key, points in stream.points.items():
-                metric, scale = chosen[key]
-                arrays = _arrays(points, scale, mixed)
-                if key == "grad norm" and _never_computed(arrays[1]):
-                    continue
-                if steps is not None:
-                    arrays = (steps[arrays[0]], *arrays[1:])
-                at_rank = stream_rank if stream_rank is not None else rank
-                for number, part in _split(arrays, bounds):
-                    name = attempt + (f"#{number}" if number > 1 else "")
-                    yield Series(metric, key, part[0], part[1], part[2], file, name, at_rank, step_is)
+            at_rank = stream_rank if stream_rank is not None else rank
+            before: list[Series] = []
+            number = 1
+            for part in self._attempts(stream):
+                name = attempt + (f"#{number}" if number > 1 else "")
+                made = [Series(*head, *arrays, file, name, at_rank, is_) for head, arrays, is_ in part]
+                if not _printed_again(before, made):
+                    yield from made
+                    before, number = made, number + 1
+
+    def _attempts(self, stream: Stream) -> list[list[tuple[tuple[str, str], _Arrays, str]]]:
+        """For each attempt of a stream: (metric, key), arrays and the meaning of the steps of each series."""
+        chosen = _names(stream.points)
+        steps, step_is = _numbered(stream, self.logging_steps)
+        mixed = len(stream.falls) > max(3, INTERLEAVED_SHARE * stream.records)
+        bounds = np.array([] if mixed else stream.falls, dtype=np.int64)
+        parts: dict[int, list[tuple[tuple[str, str], _Arrays, str]]] = {}
+        for key, points in stream.points.items():
+            metric, scale = chosen[key]
+            arrays = _arrays(points, scale, mixed)
+            if key == "grad norm" and _never_computed(arrays[1]):
+                continue
+            if steps is not None:
+                arrays = (steps[arrays[0]], *arrays[1:])
+            for number, part in _split(arrays, bounds):
+                parts.setdefault(number, []).append(((metric, key), part, step_is))
+        return [parts[number] for number in sorted(parts)]
+
+
+_Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Steps, values, lines."""
+_MEASURED = ("step_time", "samples_per_second", "tokens_per_second", "tflops", "mfu")
+
+
+def _printed_again(before: list[Series], now: list[Series]) -> bool:
+    """Whether an attempt is the one before it printed once more, measured times and all; a rerun is not."""
+    old = {s.key: s for s in before}
+    return (
+        old.keys() == {s.key for s in now}
+        and any(s.metric in _MEASURED and len(s) > 2 for s in now)
+        and all(
+            np.array_equal(s.steps, old[s.key].steps) and np.array_equal(s.values, old[s.key].values, equal_nan=True)
+            for s in now
+        )
+    )
 
 
 _HELD_OUT = ("eval_", "predict_", "test_", "train_runtime")
@@ -274,7 +304,7 @@ def _names(points: dict[str, Points]) -> dict[str, tuple[str, float]]:
     return names
 
 
-def _arrays(points: Points, scale: float, mixed: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _arrays(points: Points, scale: float, mixed: bool) -> _Arrays:
     """Steps, values, lines; of several writers the worst value of a step, in the order of steps."""
     steps, values, lines = np.array(points.steps), np.array(points.values), np.array(points.lines)
     if scale != 1.0:
@@ -293,12 +323,13 @@ def _never_computed(values: np.ndarray) -> bool:
     return len(values) > 0 and not values.any()
 
 
-def _split(arrays: tuple[np.ndarray, ...], bounds: np.ndarray) -> Iterator[tuple[int, tuple[np.ndarray, ...]]]:
+def _split(arrays: _Arrays, bounds: np.ndarray) -> Iterator[tuple[int, _Arrays]]:
     """The parts between the lines at which the step fell, with the number of the attempt."""
     if not len(bounds):
         yield 1, arrays
         return
-    part = np.searchsorted(bounds, arrays[2], side="right")
+    steps, values, lines = arrays
+    part = np.searchsorted(bounds, lines, side="right")
     for number in np.unique(part):
         chosen = part == number
-        yield int(number) + 1, tuple(a[chosen] for a in arrays)
+        yield int(number) + 1, (steps[chosen], values[chosen], lines[chosen])
