@@ -6,14 +6,34 @@ Nothing here writes a file. A proposal exists only for a hypothesis that evidenc
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from ..knowledge.entry import NOT_A_SETTING, Criterion, Fix
+from ..tools.config.edit import Edit, add_value, like, set_value
 from ..tools.findings import TriageError
 from ..tools.run import Run
 from ..tools.settings import Setting, Settings
 from .diagnose import Diagnosis, Hypothesis
+
+SAME_THING = {"warmup_steps": "warmup_ratio", "max_steps": "epochs"}
+"""The other spelling of a setting, changed by the same factor where a run uses it."""
+DEFAULTS: dict[tuple[str, str], float] = {
+    (framework, variable): value
+    for variable, value in {"grad_clip": 1.0, "learning_rate": 5e-5, "weight_decay": 0.0}.items()
+    for framework in ("hf", "llama-factory")
+} | {("trl", "grad_clip"): 1.0, ("axolotl", "grad_clip"): 1.0}
+"""(framework, setting) -> value in force when no file sets it. Source: transformers' TrainingArguments."""
+BOUNDS: dict[str, tuple[float, float]] = {
+    "zero_stage": (0, 3),
+    "gpu_memory_utilization": (0.05, 0.95),
+    "dpo_beta": (0.0, 10.0),
+}
+"""Range in which a changed value stays; beyond it the change has no meaning."""
+UNSEEN = {"en": "not visible in the files that were read", "zh": "所读文件中看不到"}
+PUT_BACK = {"en": "Put the old value back.", "zh": "改回原值。"}
 
 
 @dataclass(frozen=True)
@@ -64,6 +84,10 @@ def propose(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str = "en"
             f"{first.entry.id} and {second.entry.id} are too close; the check decides first",
             f"{first.entry.id} 与 {second.entry.id} 证据相近，先做能区分二者的检查",
         )
+    if not any(True for hypothesis in believed[:2] for _ in _fixes(hypothesis)):
+        return Nothing(
+            "the entry names a check, not a change; make the check first", "该条目只给出检查，不建议直接改动"
+        )
     for hypothesis in believed[:2]:
         for fix in _fixes(hypothesis):
             if proposal := _apply(hypothesis, fix, settings, run, lang):
@@ -85,81 +109,85 @@ def _fixes(hypothesis: Hypothesis) -> Iterator[Fix]:
 def _apply(hypothesis: Hypothesis, fix: Fix, settings: Settings, run: Run, lang: str) -> Proposal | None:
     """The fix on this run's own files, or None when it would change nothing."""
     entry = hypothesis.entry
-    default_undo = {"en": "Put the old value back.", "zh": "改回原值。"}
-    file = line = None
-    key, old, new, patch = fix.variable, "", "", ""
-    if fix.variable in NOT_A_SETTING:
-        new = fix.change["do"][lang]
-    elif setting := settings.get(fix.variable):
-        new = change(setting.value, setting.raw, fix)
-        if new is None or new == setting.raw:
-            return None
-        file, line, key, old = setting.file, setting.line, setting.key, setting.raw
-        patch = _patch(setting, new, run)
-    else:
-        [(how, amount)] = fix.change.items()
-        new = f"{amount}" if how == "set" else f"{'x' if how == 'multiply' else '+'} {amount}"
-        old = "not visible in the files that were read" if lang == "en" else "所读文件中看不到"
+    change = _change(fix, settings, run, lang)
+    if change is None:
+        return None
     return Proposal(
         entry.id,
         fix.variable,
-        file,
-        line,
-        key,
-        old,
-        new,
-        patch,
+        *change,
         tuple(sorted(s.variable for s in settings if s.variable != fix.variable)),
         fix.why.say(lang),
         entry.check_first.say(lang),
         fix.expect.say(lang),
-        fix.undo.say(lang) if fix.undo else default_undo[lang],
+        fix.undo.say(lang) if fix.undo else PUT_BACK[lang],
         entry.acceptance,
     )
 
 
-def change(value: object, raw: str, fix: Fix) -> str | None:
-    """The new value, spelled as the file spells numbers; None when the fix does not apply to this value."""
+Change = tuple[str | None, int | None, str, str, str, str]
+"""file, line, key, old, new, patch"""
+
+
+def _change(fix: Fix, settings: Settings, run: Run, lang: str) -> Change | None:
+    """The one change in the run's own words, with its patch where a file shows the setting."""
+    if fix.variable in NOT_A_SETTING:
+        return None, None, fix.variable, "", fix.change["do"][lang], ""
+    setting = settings.get(fix.variable) or settings.get(SAME_THING.get(fix.variable, ""))
+    if setting:
+        return _change_visible(fix, setting, run)
+    default = DEFAULTS.get((settings.framework, fix.variable))
+    new = target(default, fix)
+    if default is not None and new is None:
+        return None
+    if edit := new is not None and _edit(settings, run, lambda path, name: add_value(fix.variable, new, path, name)):
+        return edit.file, edit.line, edit.key, edit.old or UNSEEN[lang], edit.new, edit.patch
     [(how, amount)] = fix.change.items()
+    shown = {"set": "{}", "multiply": "x {}", "add": "+ {}"}[how].format(amount) if new is None else str(new)
+    return None, None, fix.variable, UNSEEN[lang], shown, ""
+
+
+def _change_visible(fix: Fix, setting: Setting, run: Run) -> Change | None:
+    new = target(setting.value, fix)
+    if new is None:
+        return None
+    path = next((a.path for a in run.artifacts if a.name == setting.file), run.root / setting.file)
+    try:
+        edit = set_value(setting, new, path)
+    except TriageError:
+        spelled = like(setting.raw, new) if isinstance(new, (int, float)) else str(new)
+        return setting.file, setting.line, setting.key, setting.raw, spelled, ""
+    return edit.file, edit.line, edit.key, edit.old, edit.new, edit.patch
+
+
+def _edit(settings: Settings, run: Run, make: Callable[[Path, str], Edit]) -> Edit | None:
+    """The edit in the first file in force that offers a place for it."""
+    for name in reversed(settings.files):
+        path = next((a.path for a in run.artifacts if a.name == name), None)
+        if path:
+            with suppress(TriageError):
+                return make(path, name)
+    return None
+
+
+def target(value: object, fix: Fix) -> float | str | bool | None:
+    """The new value; None when the fix does not apply to this value or would not change it."""
+    [(how, amount)] = fix.change.items()
+    number, wanted = _number(value), _number(amount)
     if how == "set":
-        same = str(amount) == str(value) or (_number(amount) is not None and _number(amount) == _number(value))
-        return None if same else str(amount).lower() if isinstance(amount, bool) else str(amount)
-    number = _number(value)
-    if number is None or not math.isfinite(number):
+        same = str(amount) == str(value) or (wanted is not None and wanted == number)
+        return None if same else amount
+    if number is None or wanted is None or not math.isfinite(number):
         return None
-    result = number * amount if how == "multiply" else number + amount
-    if result == number:
-        return None
+    low, high = BOUNDS.get(fix.variable, (-math.inf, math.inf))
+    result = min(max(number * wanted if how == "multiply" else number + wanted, low), high)
     if isinstance(value, int):
-        whole = max(round(result), 1)
-        return None if whole == value else str(whole)
-    return spell(result, raw)
-
-
-def spell(number: float, like: str) -> str:
-    """`1.5e-4` if the file writes `3e-4`, `0.00015` if it writes `0.0003`."""
-    if "e" not in like.lower():
-        return f"{number:.10f}".rstrip("0").rstrip(".") if abs(number) >= 1e-9 else f"{number:.6g}"
-    mantissa, exponent = f"{number:.6e}".split("e")
-    mantissa = mantissa.rstrip("0").rstrip(".")
-    if "." in like.lower().split("e")[0] and "." not in mantissa:
-        mantissa += ".0"
-    return f"{mantissa}e{int(exponent)}"
+        result = max(round(result), 1)
+    return None if result == number else result
 
 
 def _number(value: object) -> float | None:
     try:
-        return float(value)  # pyright: ignore[reportArgumentType]
+        return None if isinstance(value, bool) else float(value)  # pyright: ignore[reportArgumentType]
     except (TypeError, ValueError):
         return None
-
-
-def _patch(setting: Setting, new: str, run: Run) -> str:
-    """The unified diff, or an empty string if the file cannot be edited line by line."""
-    from ..tools.config.edit import set_value
-
-    path = next((a.path for a in run.artifacts if a.name == setting.file), run.root / setting.file)
-    try:
-        return set_value(setting, new, path).patch
-    except TriageError:
-        return ""

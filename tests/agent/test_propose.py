@@ -1,6 +1,6 @@
 import pytest
 
-from triage.agent.propose import change, spell
+from triage.agent.propose import Nothing, Proposal, propose, target
 from triage.knowledge.entry import Fix
 
 
@@ -10,40 +10,76 @@ def fix(**how):
 
 
 @pytest.mark.parametrize(
-    ("number", "like", "spelled"),
+    ("value", "how", "new"),
     [
-        (1.5e-4, "3e-4", "1.5e-4"),
-        (1.5e-4, "0.0003", "0.00015"),
-        (5e-6, "1.0e-5", "5.0e-6"),
-        (0.15, "0.3", "0.15"),
-        (2.0, "4.0", "2"),
+        (3e-4, {"multiply": 0.5}, 1.5e-4),
+        (0.0, {"set": 1.0}, 1.0),
+        (1.0, {"set": 1.0}, None),
+        (1, {"set": 1.0}, None),
+        (8, {"multiply": 0.5}, 4),
+        (1, {"multiply": 0.5}, None),
+        ("auto", {"multiply": 0.5}, None),
+        (False, {"set": True}, True),
+        ("fp16", {"set": "bf16"}, "bf16"),
+        (float("nan"), {"multiply": 0.5}, None),
     ],
 )
-def test_numbers_are_spelled_as_the_file_spells_them(number, like, spelled):
-    assert spell(number, like) == spelled
-    assert float(spelled) == pytest.approx(number)
-
-
-@pytest.mark.parametrize(
-    ("value", "raw", "how", "new"),
-    [
-        (3e-4, "3e-4", {"multiply": 0.5}, "1.5e-4"),
-        (0.0, "0.0", {"set": 1.0}, "1.0"),
-        (1.0, "1.0", {"set": 1.0}, None),
-        (1.0, "1", {"set": 1.0}, None),
-        (0.0, "0", {"multiply": 0.5}, None),
-        (8, "8", {"multiply": 0.5}, "4"),
-        (1, "1", {"multiply": 0.5}, None),
-        ("auto", "auto", {"multiply": 0.5}, None),
-        (False, "false", {"set": True}, "true"),
-        ("fp16", "fp16", {"set": "bf16"}, "bf16"),
-    ],
-)
-def test_a_change_that_would_change_nothing_is_none(value, raw, how, new):
-    assert change(value, raw, fix(**how)) == new
+def test_a_change_that_would_change_nothing_is_none(value, how, new):
+    assert target(value, fix(**how)) == new
 
 
 @pytest.mark.parametrize("how", [{}, {"multiply": 0.5, "add": 1}, {"do": {"en": "a", "zh": "b"}}])
 def test_a_fix_changes_exactly_one_thing(how):
     with pytest.raises(ValueError, match="Fix"):
         fix(**how)
+
+
+def run_with(tmp_path, config):
+    from triage.tools.run import discover
+    from triage.tools.settings import read_settings
+
+    (tmp_path / "train.yaml").write_text(config)
+    run = discover(tmp_path)
+    return run, read_settings(run)[0]
+
+
+def proposal(tmp_path, config, entry, *codes):
+    from triage.agent.diagnose import diagnose
+    from triage.knowledge.runbook import Runbook, load
+    from triage.tools.findings import Finding, Severity
+
+    run, settings = run_with(tmp_path, config)
+    book = Runbook({entry: load().entries[entry]})
+    diagnosis = diagnose(book, (), [Finding(c, Severity.S0, c) for c in codes], (), looked=True)
+    return propose(diagnosis, settings, run)
+
+
+HF = "model_name_or_path: m\noutput_dir: out\nper_device_train_batch_size: 4\n"
+
+
+def test_the_patch_changes_one_line_of_the_users_file(tmp_path):
+    p = proposal(tmp_path, HF + "learning_rate: 3e-4  # tuned\n", "loss-nan-high-lr", "grad-norm-climb-before-nan")
+    changed = [s for s in p.patch.splitlines() if s[:1] in "+-" and s[:3] not in ("+++", "---")]
+    assert changed == ["-learning_rate: 3e-4  # tuned", "+learning_rate: 1.5e-4  # tuned"]
+    assert (p.file, p.line, p.old, p.new) == ("train.yaml", 4, "3e-4", "1.5e-4")
+    assert (tmp_path / "train.yaml").read_text().endswith("3e-4  # tuned\n")
+
+
+def test_a_value_already_in_force_by_default_is_not_proposed(tmp_path):
+    p = proposal(tmp_path, HF + "learning_rate: 3e-4\n", "grad-explosion", "grad-norm-spike", "grad-clip-off")
+    assert not isinstance(p, Proposal) or p.variable != "grad_clip"
+
+
+def test_a_setting_that_no_file_shows_is_said_to_be_unseen(tmp_path):
+    p = proposal(tmp_path, HF, "loss-scale-collapse", "loss-scale-collapse")
+    assert p.old == "not visible in the files that were read"
+
+
+def test_nothing_is_proposed_on_words_alone(tmp_path):
+    from triage.agent.diagnose import diagnose
+    from triage.knowledge.runbook import load
+    from triage.knowledge.search import Hit
+
+    run, settings = run_with(tmp_path, HF)
+    words = diagnose(load(), [Hit(load().entries["loss-nan-high-lr"], 0.9)], (), (), looked=False)
+    assert isinstance(propose(words, settings, run), Nothing)
