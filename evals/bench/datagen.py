@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (patterns are read as a table)
 """Text for the data benches, made from seeds: English and Chinese prose, word problems, code tasks, personal data.
 
 The prose is drawn from a Zipf distribution over made-up words (English) or common characters (Chinese), so that

@@ -8,6 +8,7 @@ must be on paths that every node can read.
 
 from __future__ import annotations
 
+import importlib
 import os
 import pickle
 from collections import defaultdict
@@ -20,6 +21,7 @@ import numpy as np
 
 from ..findings import MissingExtra, TriageError
 from .corpus import (
+    ID_SHIFT,
     SAMPLE_DOCUMENTS,
     Corpus,
     Options,
@@ -30,7 +32,6 @@ from .corpus import (
     pick_tasks,
     sign,
 )
-from .corpus import ID_SHIFT
 from .dedup import PAIRS_PER_TASK, Matches
 from .engine import Item, Result
 from .features import I64, U64
@@ -108,8 +109,8 @@ def cluster(address: str | None = None, processes: int | None = None) -> Iterato
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
-        import ray
-        import ray.data  # type: ignore[import-not-found]
+        ray: Any = importlib.import_module("ray")
+        ray.data = importlib.import_module("ray.data")
     except ImportError:
         raise MissingExtra("the Ray engine", "ray") from None
     started = not ray.is_initialized()
@@ -169,10 +170,9 @@ def _sign_rows(row: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _candidates(group: dict[str, Any]) -> dict[str, Any]:
-    keys, ids, exact = (
-        np.concatenate([np.frombuffer(b, t) for b in group[n]])
-        for n, t in (("keys", np.uint64), ("ids", np.int64), ("exact", np.uint64))
-    )
+    keys = np.concatenate([np.frombuffer(b, np.uint64) for b in group["keys"]])
+    ids = np.concatenate([np.frombuffer(b, np.int64) for b in group["ids"]])
+    exact = np.concatenate([np.frombuffer(b, np.uint64) for b in group["exact"]])
     return {"pairs": np.array([candidate_pairs(keys, ids, exact).tobytes()], object)}
 
 
@@ -192,13 +192,11 @@ def _text_rows(row: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _compare_group(slices: Any, options: Options, frame: U64, group: dict[str, Any]) -> dict[str, Any]:
-    import ray
-
     number = int(group["slice"][0])
     texts = {
         int(id): text.decode("utf-8", "surrogatepass") for id, text in zip(group["id"], group["text"], strict=True)
     }
-    done = compare(ray.get(slices)[number], texts, options.unit, options.threshold, frame)
+    done = compare(importlib.import_module("ray").get(slices)[number], texts, options.unit, options.threshold, frame)
     return {
         "slice": np.array([number]),
         "similarity": np.array([done.similarity.tobytes()], object),

@@ -182,8 +182,8 @@ def _collapse(levels: Sequence[Level]) -> Iterator[Finding]:
                 Severity.S1 if i == 0 else Severity.S2,
                 f"Level {i} uses {lv.used} of {lv.codes} codes, and as evenly as {lv.effective:.0f} would be: entropy "
                 f"{lv.entropy:.2f} nats, {lv.share:.0%} of log K ({lv.observed} observations).",
-                f"第 {i} 层用了 {lv.codes} 个码字中的 {lv.used} 个，等效 {lv.effective:.0f} 个：熵 {lv.entropy:.2f} nats，"
-                f"为 log K 的 {lv.share:.0%}（{lv.observed} 次观测）。",
+                f"第 {i} 层用了 {lv.codes} 个码字中的 {lv.used} 个，等效 {lv.effective:.0f} 个："
+                f"熵 {lv.entropy:.2f} nats，为 log K 的 {lv.share:.0%}（{lv.observed} 次观测）。",
                 data={"level": i, "entropy": lv.entropy, "share": lv.share, "used": lv.used, "codes": lv.codes},
             )
 

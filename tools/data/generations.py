@@ -375,6 +375,7 @@ def _growth(a: Answers, earlier: Answers | None, summary: dict[str, Any]) -> Ite
             f"response-length-{moved}",
             Severity.S2,
             f"Answers to the same prompts became much {'longer' if moved == 'growth' else 'shorter'}: {words}.",
-            f"同一批提示的回复明显变{'长' if moved == 'growth' else '短'}：长度比中位数 {ratio:.2f}（{len(ratios)} 个提示）。",
+            f"同一批提示的回复明显变{'长' if moved == 'growth' else '短'}："
+            f"长度比中位数 {ratio:.2f}（{len(ratios)} 个提示）。",
             data={"ratio": ratio, "prompts": len(ratios)},
         )

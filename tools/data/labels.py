@@ -334,7 +334,8 @@ def check_tokenizer(folder: Path, chat_data: bool) -> Report:
             Finding(
                 "chat-template-missing",
                 Severity.S2,
-                "The data is chat, and the tokenizer has no chat template: training and serving will format turns differently.",
+                "The data is chat, and the tokenizer has no chat template: training and serving will format turns "
+                "differently.",
                 "数据是对话格式，但分词器没有 chat template：训练与推理的格式会不一致。",
                 (Evidence(path.name, 1, text="no chat_template"),),
             ),

@@ -3,7 +3,8 @@
 Each item's n-grams are looked for in every training record (no sketch: nothing is missed by chance), then the
 best stretch of the record is compared again, so that long documents do not match by accident. n-grams weigh by how
 few items hold them, so that items of one template are not taken for each other; matches of known boilerplate, or of
-the public passage that a question is about, are listed apart. Translations and free paraphrases are not found: they share no n-grams.
+the public passage that a question is about, are listed apart. Translations and free paraphrases are not found:
+they share no n-grams.
 """
 
 from __future__ import annotations
@@ -61,8 +62,9 @@ HITS_KEPT = 2000
 """Matches of one part that are kept with their text; the others are only counted."""
 SHOWN = 8
 BOILERPLATE = re.compile(
-    r"licensed under the apache license|permission is hereby granted, free of charge|all rights reserved|redistribution and use in source"
-    r"|gnu general public license|without warranties or conditions of any kind|lorem ipsum dolor|cookie policy|terms of service"
+    r"licensed under the apache license|permission is hereby granted, free of charge|all rights reserved"
+    r"|redistribution and use in source|gnu general public license|without warranties or conditions of any kind"
+    r"|lorem ipsum dolor|cookie policy|terms of service"
     r"|版权所有|未经授权|本作品采用|免责声明",
     re.IGNORECASE,
 )

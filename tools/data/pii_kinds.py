@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (patterns are read as a table)
 """The kinds of personal data and secrets that are detected: pattern, checksum, context.
 
 A number without a checksum counts only with the right form and no context that says otherwise ("order no.").
@@ -50,6 +51,7 @@ NOT_A_PERSON = _context(
     r"|\buid|\bguid|\buuid|item|product|\bepoch|\bstep|seed|offset|\bts\b|transaction|\bref|\bdoi|arxiv"
     r"|(?:^|[^a-z])(?:id|no|num|number|code|sn|oid|pid)\.?[\"']?\s*[:：=#]?\s*[\"']?$"
 )
+ID_WORDS = _context(r"身份|证件|id[ _-]?card|identity|national id|\bid number|idno|id_no")
 PHONE_WORDS = _context(
     r"电话|手机|联系|致电|拨打|热线|短信|微信|传真|座机|tel|phone|mobile|cell|\bcall|fax|contact|whatsapp|\bsms"
 )
@@ -128,7 +130,9 @@ SURNAMES = set(
 
 
 def cn_id_valid(value: str, before: str = "", after: str = "") -> bool:
-    """GB 11643: province, date of birth, and the check character modulo 11."""
+    """GB 11643: province, date of birth, and the check character modulo 11; not where an order number stands."""
+    if NOT_A_PERSON.search(before) and not ID_WORDS.search(before):
+        return False
     if int(value[:2]) not in CN_PROVINCES:
         return False
     try:
@@ -161,7 +165,8 @@ def card_valid(value: str, before: str, after: str) -> bool:
         return False
     if CARD_WORDS.search(before):
         return True
-    return not NOT_A_PERSON.search(before) and (digits.startswith("62") or len(value) - len(digits) == 3)
+    bare = digits.startswith("62") and not before.rstrip().endswith(("=", "[", ","))
+    return not NOT_A_PERSON.search(before) and (bare or len(value) - len(digits) == 3)
 
 
 def mobile_valid(value: str, before: str, after: str) -> bool:
@@ -172,7 +177,7 @@ def mobile_valid(value: str, before: str, after: str) -> bool:
 def phone_valid(value: str, before: str, after: str) -> bool:
     """International form with a known country code; national forms only after a telephone word."""
     digits = DIGITS.sub("", value)
-    if len(set(digits[-7:])) < 3 or ("555" in value and value.count("555-01")):
+    if len(set(digits[-7:])) < 2 or "555-01" in value:
         return False
     if value.startswith("+"):
         code = COUNTRY_CODES.match(value)
@@ -265,26 +270,9 @@ EDGE, END = r"(?<![\w.+\-/@#])", r"(?![\w@]|[.\-]\w)"
 LONG_NUMBER = rb"[0-9]([ -]?[0-9]){10}"
 
 KINDS: tuple[Kind, ...] = (
-    _personal("cn-id", "身份证号", r"(?<![\dA-Za-z])\d{17}[\dXx](?![\dA-Za-z])", rb"[0-9]{17}[0-9Xx]", cn_id_valid),
-    _personal("bank-card", "银行卡号", r"(?<![\w.+\-/#])\d(?:[ -]?\d){12,18}" + END, LONG_NUMBER, card_valid),
-    _personal("cn-mobile", "手机号", r"(?<![\w.\-/#])(?:(?:\+|00)?86[ -]?)?(?P<v>1(?:3\d|4[5-9]|5[0-35-9]|6[2567]|7[0-8]|8\d|9[0-35-9])"
-              r"(?:\d{8}|[ -]\d{4}[ -]\d{4}))" + END, LONG_NUMBER, mobile_valid, strong=False),
-    _personal("phone", "电话号码", r"(?<![\w.\-/#+])(?:\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{1,4}(?:[ .-]?\d{2,4}){1,4}|\(\d{3}\) ?\d{3}-\d{4}|[2-9]\d{2}[-.]\d{3}[-.]\d{4}"
-              r"|\(?0\d{2,3}\)?[- ]?\d{7,8})" + END, rb"[0-9][0-9() .-]{7,}", phone_valid, strong=False),
-    _personal("email", "邮箱", r"(?<![\w.+\-%/])[A-Za-z0-9][\w.+\-]{0,63}@(?:[A-Za-z0-9](?:[A-Za-z0-9\-]{0,62})\.){1,4}[A-Za-z]{2,18}(?![\w@])",
-              rb"@[A-Za-z0-9-]+\.", email_valid, strong=False),
-    _personal("iban", "国际银行账号", r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?(?![A-Za-z0-9])",
-              rb"[A-Z]{2}[0-9]{2} ?[A-Z0-9]{4}", iban_valid),
-    _personal("ip", "公网 IP", r"(?<![\w.\-:])(?:\d{1,3}\.){3}\d{1,3}(?![\w.\-]*\d)|(?<![\w:.])(?:[0-9a-fA-F]{1,4}:){3,7}:?(?:[0-9a-fA-F]{1,4}:?){0,4}[0-9a-fA-F]{1,4}(?![\w:])",
-              rb"[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.|[0-9a-fA-F]{1,4}:[0-9a-fA-F]{1,4}:[0-9a-fA-F]{1,4}:", ip_valid, strong=False),
-    _personal("us-ssn", "美国社会安全号", r"(?<![\w\-])\d{3}-\d{2}-\d{4}(?![\w\-])", rb"[0-9]{3}-[0-9]{2}-[0-9]{4}", ssn_valid),
-    _personal("passport", "护照号", r"(?i:护照(?:号码?)?|passport(?: no\.?| number)?)[\"']?\s*[:：=是为]?\s*[\"']?(?P<v>[A-Z]{1,2}\d{7,8})(?!\w)",
-              "护照".encode() + rb"|[Pp][Aa][Ss][Ss][Pp][Oo][Rr][Tt]", lambda v, b, a: True),
-    _personal("name", "姓名", r"(?:姓名|联系人|收件人|持卡人|客户)[\"']?\s*[:：]\s*[\"']?(?P<v>[\u4e00-\u9fff]{2,3})(?=[\s,，。;；、\"'|）)]|$)",
-              "姓名|联系人|收件人|持卡人|客户".encode(), surname_first, strong=False, company=True),
     _secret("aws-key", r"(?<!\w)(?:AKIA|ASIA)[0-9A-Z]{16}(?!\w)", rb"A(?:K|S)IA[0-9A-Z]{16}"),
-    _secret("openai-key", r"(?<!\w)sk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_\-]{40,200}(?![\w\-])", rb"sk-[A-Za-z0-9_-]{20}"),
     _secret("anthropic-key", r"(?<!\w)sk-ant-[A-Za-z0-9_\-]{24,200}", rb"sk-ant-"),
+    _secret("openai-key", r"(?<!\w)sk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_\-]{40,200}(?![\w\-])", rb"sk-[A-Za-z0-9_-]{20}"),
     _secret("huggingface-token", r"(?<!\w)hf_[A-Za-z0-9]{30,40}(?!\w)", rb"hf_[A-Za-z0-9]{30}"),
     _secret("github-token", r"(?<!\w)(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{50,255})", rb"gh[pousr]_[A-Za-z0-9]{30}|github_pat_"),
     _secret("gitlab-token", r"(?<!\w)glpat-[A-Za-z0-9_\-]{20,}", rb"glpat-"),
@@ -301,4 +289,21 @@ KINDS: tuple[Kind, ...] = (
     _secret("assigned-secret", r"(?i:api[_-]?key|secret(?:[_-]?key)?|access[_-]?token|auth[_-]?token|passw(?:or)?d|private[_-]?key)[\"']?\s*[:=]\s*"
             r"[\"'](?P<v>[A-Za-z0-9_\-+/=.]{20,200})[\"']", rb"(?i)(?:key|secret|token|passwo?r?d)[\"']? *[:=] *[\"']",
             assigned_secret_valid, strong=False),
+    _personal("cn-id", "身份证号", r"(?<![\dA-Za-z])\d{17}[\dXx](?![\dA-Za-z])", rb"[0-9]{17}[0-9Xx]", cn_id_valid),
+    _personal("iban", "国际银行账号", r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?(?![A-Za-z0-9])",
+              rb"[A-Z]{2}[0-9]{2} ?[A-Z0-9]{4}", iban_valid),
+    _personal("bank-card", "银行卡号", r"(?<![\w.+\-/#])\d(?:[ -]?\d){12,18}" + END, LONG_NUMBER, card_valid),
+    _personal("cn-mobile", "手机号", r"(?<![\w.\-/#])(?:(?:\+|00)?86[ -]?)?(?P<v>1(?:3\d|4[5-9]|5[0-35-9]|6[2567]|7[0-8]|8\d|9[0-35-9])"
+              r"(?:\d{8}|[ -]\d{4}[ -]\d{4}))" + END, LONG_NUMBER, mobile_valid, strong=False),
+    _personal("phone", "电话号码", r"(?<![\w.\-/#+])(?:\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{1,4}(?:[ .-]?\d{2,4}){1,4}|\(\d{3}\) ?\d{3}-\d{4}|[2-9]\d{2}[-.]\d{3}[-.]\d{4}"
+              r"|\(?0\d{2,3}\)?[- ]?\d{7,8})" + END, rb"[0-9][0-9() .-]{7,}", phone_valid, strong=False),
+    _personal("email", "邮箱", r"(?<![\w.+\-%/])[A-Za-z0-9][\w.+\-]{0,63}@(?:[A-Za-z0-9](?:[A-Za-z0-9\-]{0,62})\.){1,4}[A-Za-z]{2,18}(?![\w@])",
+              rb"@[A-Za-z0-9-]+\.", email_valid, strong=False),
+    _personal("ip", "公网 IP", r"(?<![\w.\-:])(?:\d{1,3}\.){3}\d{1,3}(?![\w.\-]*\d)|(?<![\w:.])(?:[0-9a-fA-F]{1,4}:){3,7}:?(?:[0-9a-fA-F]{1,4}:?){0,4}[0-9a-fA-F]{1,4}(?![\w:])",
+              rb"[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.|[0-9a-fA-F]{1,4}:[0-9a-fA-F]{1,4}:[0-9a-fA-F]{1,4}:", ip_valid, strong=False),
+    _personal("us-ssn", "美国社会安全号", r"(?<![\w\-])\d{3}-\d{2}-\d{4}(?![\w\-])", rb"[0-9]{3}-[0-9]{2}-[0-9]{4}", ssn_valid),
+    _personal("passport", "护照号", r"(?i:护照(?:号码?)?|passport(?: no\.?| number)?)[\"']?\s*[:：=是为]?\s*[\"']?(?P<v>[A-Z]{1,2}\d{7,8})(?!\w)",
+              "护照".encode() + rb"|[Pp][Aa][Ss][Ss][Pp][Oo][Rr][Tt]", lambda v, b, a: True),
+    _personal("name", "姓名", r"(?:姓名|联系人|收件人|持卡人|客户)[\"']?\s*[:：]\s*[\"']?(?P<v>[\u4e00-\u9fff]{2,3})(?=[\s,，。;；、\"'|）)]|$)",
+              "姓名|联系人|收件人|持卡人|客户".encode(), surname_first, strong=False, company=True),
 )  # fmt: skip

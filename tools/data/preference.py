@@ -214,8 +214,8 @@ def _judge_pairs(data: Gathered, summary: dict[str, Any]) -> Iterator[Finding | 
         yield Finding(
             "length-reward-correlation",
             Severity.S2,
-            f"The longer answer is the chosen one in {share:.0%} of {apart} pairs (95% interval {low:.0%} to {high:.0%}): "
-            "a model can win by length alone.",
+            f"The longer answer is the chosen one in {share:.0%} of {apart} pairs (95% interval {low:.0%} to "
+            f"{high:.0%}): a model can win by length alone.",
             f"{apart} 对中有 {share:.0%} 选择了更长的回答（95% 区间 {low:.0%} 至 {high:.0%}）：仅靠长度即可取胜。",
             data={"share": share, "pairs": apart, "low": low, "high": high},
         )
@@ -245,7 +245,8 @@ def _judge_gap(data: Gathered, summary: dict[str, Any]) -> Iterator[Finding | Ch
             Severity.S2 if found else Severity.S3,
             f"{weak} of {data.pairs} pairs ({share:.1%}) do not prefer anything: {data.identical} are identical, "
             f"{data.no_gap} have a chosen score that is not above the rejected one.",
-            f"{data.pairs} 对中有 {weak} 对（{share:.1%}）没有偏好信息：{data.identical} 对相同，{data.no_gap} 对分差不为正。",
+            f"{data.pairs} 对中有 {weak} 对（{share:.1%}）没有偏好信息：{data.identical} 对相同，"
+            f"{data.no_gap} 对分差不为正。",
             tuple(data.places.get("gap", ())),
             {"weak": weak, "pairs": data.pairs, "share": share},
         )
