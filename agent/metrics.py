@@ -1,25 +1,37 @@
 """Acceptance metrics: each computes one number from a run's artifacts, or says what is missing.
 
-A canonical series (`loss`, `kl`, ...) is reduced by the criterion's own comparison (`SERIES`); any other metric is a
-function here, found by its name. `no-observation` is never a pass.
+This module holds what they share: the subject, the observation and the registry. The metrics are functions in
+`criteria_*.py`, found by name; a canonical series is reduced by the criterion's own comparison; a finding code in
+underscores is a criterion on that finding's absence. `no-observation` is never a pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+import importlib
+import pkgutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ..knowledge.entry import Criterion
-from ..tools.findings import Report
+from ..tools.findings import Check, Finding, Report
 from ..tools.run import Run
+from ..tools.series import METRICS as SERIES_METRICS
 from ..tools.series import Series, SeriesTable
 from ..tools.settings import Settings
 
+if TYPE_CHECKING:
+    from ..tools.config.diff import Difference
+    from .evidence import Look
+
 MIN_POINTS = 5
 """Fewer points than this say nothing about a series."""
+COUNTED = ("step", "cumulative")
+"""Values of `Series.step_is` under which a step is an optimizer step."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -32,6 +44,30 @@ class Subject:
     scan: Report
     must_reach: int = 0
     """Step at which the baseline failed: a shorter run has not been tested."""
+    findings: Sequence[Finding] = ()
+    """Of all tools, not only of the log scan."""
+    checks: Sequence[Check] = ()
+    baseline: Look | None = None
+    """The run that failed, where one was given."""
+    changed: Sequence[Difference] = ()
+    """Settings that differ from the baseline and can change what is learned."""
+    shared: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What one metric computed and another needs too."""
+
+    def once(self, key: str, compute: Callable[[], T]) -> T:
+        """The value of `compute`, which several metrics share, computed once."""
+        if key not in self.shared:
+            self.shared[key] = compute()
+        return self.shared[key]
+
+    def found(self, *codes: str) -> list[Finding]:
+        """The findings of these codes."""
+        return [f for f in (*self.scan.findings, *self.findings) if f.code in codes]
+
+    def ran(self, *names: str) -> bool:
+        """Whether a check of one of these names looked at something and came to a result."""
+        every = (*self.scan.checks, *self.checks)
+        return any(c.name in names and c.result in ("found", "clear") for c in every)
 
 
 @dataclass(frozen=True)
@@ -40,64 +76,126 @@ class Observation:
 
     value: float | bool | str | None
     points: int
+    """How many observations the value rests on."""
     window: str
+    """Steps, files or samples that were looked at."""
     definition: str
     ok: bool | None
     """Whether the criterion holds; None when it could not be observed."""
+    noise: float | None = None
+    """One standard error of the value, in its unit, where it can be told."""
+    applies: bool = True
+    """False where the criterion is not made for this run (other hardware, a disputed pair): it decides nothing."""
 
 
 Metric = Callable[[Subject, Criterion], Observation]
 METRICS: dict[str, Metric] = {}
 
 
-def metric(name: str) -> Callable[[Metric], Metric]:
-    """Register the function that computes the acceptance metric `name`."""
+def metric(*names: str) -> Callable[[Metric], Metric]:
+    """Register the function that computes the acceptance metrics `names`."""
 
     def register(function: Metric) -> Metric:
-        if name in METRICS:
-            raise ValueError(f"acceptance metric {name!r} is defined twice")
-        METRICS[name] = function
+        for name in names:
+            if name in METRICS:
+                raise ValueError(f"acceptance metric {name!r} is defined twice")
+            METRICS[name] = function
         return function
 
     return register
 
 
+@cache
+def load_families() -> None:
+    """Import every `criteria_*` module of this package; importing one registers its metrics."""
+    package = __package__ or "triage.agent"
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        if module.name.startswith("criteria_"):
+            importlib.import_module(f"{package}.{module.name}")
+
+
 def observe(subject: Subject, criterion: Criterion) -> Observation:
     """Compute the criterion's metric on the subject."""
+    from .criteria_findings import observe_absence, sources
+    from .criteria_needs import WANTED, needs
+    from .criteria_series import observe_series
+
+    load_families()
     if function := METRICS.get(criterion.metric):
         return function(subject, criterion)
-    if criterion.needs:
-        return missing(f"needs {criterion.needs}")
-    series = subject.table.get(criterion.metric)
-    if series is None:
+    if series := subject.table.get(criterion.metric):
+        return observe_series(series, subject, criterion)
+    if criterion.metric in SERIES_METRICS:
         return missing(f"{criterion.metric} is not logged in this run")
-    return _observe_series(series, subject, criterion)
+    code = criterion.metric.replace("_", "-")
+    if criterion.is_ in ("true", "false") and sources(code):
+        return observe_absence(subject, criterion, code)
+    if wanted := WANTED.get(criterion.metric):
+        return missing(f"needs {needs(criterion)}: {wanted}")
+    if criterion.needs:
+        what = criterion.definition.en if criterion.definition else "see the runbook entry"
+        return missing(f"needs {criterion.needs}: {what}")
+    return missing(f"unknown metric {criterion.metric!r}: no function, series or finding code of this name")
 
 
-def missing(what: str) -> Observation:
-    return Observation(None, 0, "", what, None)
+def known(criterion: Criterion) -> bool:
+    """Whether `observe` can do more with the criterion than call it unknown."""
+    from .criteria_findings import sources
+    from .criteria_needs import needs
+
+    load_families()
+    by_code = criterion.is_ in ("true", "false") and bool(sources(criterion.metric.replace("_", "-")))
+    return criterion.metric in METRICS or criterion.metric in SERIES_METRICS or by_code or bool(needs(criterion))
 
 
-def _observe_series(series: Series, subject: Subject, criterion: Criterion) -> Observation:
-    start = warmup_end(subject) if criterion.after == "warmup" else 0
-    inside = series.steps >= start
-    steps, values = series.steps[inside], series.values[inside]
-    if not len(steps):
-        return missing(f"no {criterion.metric} point after step {start}")
-    reduce, definition = SERIES[criterion.is_]
-    value, ok = reduce(steps, values, criterion)
-    window = f"steps {int(steps[0])}..{int(steps[-1])}"
-    wanted = criterion.window.get("steps", 0) if criterion.window else 0
-    short = series.step_is == "step" and (
-        int(series.steps[-1]) < subject.must_reach or int(steps[-1]) - int(steps[0]) < wanted - _interval(steps)
-    )
-    if len(values) < MIN_POINTS or (short and ok):
-        need = max(subject.must_reach, start + wanted)
-        return Observation(value, len(values), window, f"too short: the run must reach step {need}", None)
-    return Observation(value, len(values), window, definition.format(c=criterion), ok)
+def missing(what: str, points: int = 0, window: str = "", value: float | bool | str | None = None) -> Observation:
+    """Not observed, because of `what`."""
+    return Observation(value, points, window, what, None)
 
 
-def _interval(steps: np.ndarray) -> int:
+def seen(
+    value: float | bool,
+    criterion: Criterion,
+    definition: str,
+    points: int,
+    window: str = "",
+    noise: float | None = None,
+) -> Observation:
+    """A single number, judged by the criterion's own comparison."""
+    if noise is not None:
+        definition += f"; standard error {noise:.3g}"
+    return Observation(value, points, window, definition, judge(value, criterion), noise)
+
+
+def judge(value: Any, c: Criterion) -> bool:
+    """Whether a single number or truth value meets the criterion; a number that is not finite never does."""
+    if isinstance(value, float) and not np.isfinite(value):
+        return False
+    low, high = c.low or 0.0, c.high or 0.0
+    match c.is_:
+        case "true":
+            return bool(value)
+        case "false":
+            return not value
+        case "equals":
+            return value == c.value or float(value) == float(c.value or 0)
+        case "between":
+            return low <= value <= high
+        case "below":
+            return value < high
+        case "at-most":
+            return value <= high
+        case "above" | "increases":
+            return value > low
+        case "at-least":
+            return value >= low
+        case "decreases":
+            return value < 0
+    raise ValueError(f"{c.metric}: {c.is_!r} needs a series, not one number")
+
+
+def interval(steps: np.ndarray) -> int:
+    """Usual distance of two logged steps, rounded up."""
     return int(np.median(np.diff(steps))) + 1 if len(steps) > 1 else 1
 
 
@@ -111,163 +209,31 @@ def warmup_end(subject: Subject) -> int:
     return int(rate.steps[int(np.nanargmax(rate.values))])
 
 
-Reduced = tuple[float | None, bool]
+def last_step(table: SeriesTable) -> int | None:
+    """The last optimizer step of the table, None where no line carries one."""
+    return max((int(s.steps[-1]) for s in table if len(s) and s.step_is in COUNTED), default=None)
 
 
-def _finite(steps: np.ndarray, values: np.ndarray, c: Criterion) -> Reduced:
-    bad = int((~np.isfinite(values)).sum())
-    return float(bad), bad == 0
+def too_short(subject: Subject, criterion: Criterion, series: Series | None = None, start: int = 0) -> str:
+    """Why the run (or its series, from step `start` on) has not yet been tested; empty when it has.
+
+    A run must pass the step at which the baseline failed, and last as long as the criterion's own window.
+    """
+    wanted = (criterion.window or {}).get("steps", 0)
+    need = max(subject.must_reach, start + wanted)
+    if series is None:
+        series = max((s for s in subject.table if len(s)), key=lambda s: (s.step_is in COUNTED, len(s)), default=None)
+    if series is None or not len(series):
+        return "no step is logged"
+    if series.step_is not in COUNTED and not _same_count(series, subject):
+        return f"the log does not number its steps, and the run must reach step {need}" if need else ""
+    first, last = max(int(series.steps[0]), start), int(series.steps[-1])
+    if last < subject.must_reach or last - first < wanted - interval(series.steps):
+        return f"too short: the run must reach step {need}, it ends at {last}"
+    return ""
 
 
-def _between(steps: np.ndarray, values: np.ndarray, c: Criterion) -> Reduced:
-    assert c.low is not None
-    assert c.high is not None
-    if not np.isfinite(values).all():
-        return float("nan"), False
-    median = float(np.median(values))
-    return median, c.low <= median <= c.high and float((values > c.high).mean()) <= 0.05
-
-
-def _against(
-    value: str, compare: Callable[[float, float], bool]
-) -> Callable[[np.ndarray, np.ndarray, Criterion], Reduced]:
-    def reduce(steps: np.ndarray, values: np.ndarray, c: Criterion) -> Reduced:
-        median = float(np.median(values))
-        return median, bool(np.isfinite(median)) and compare(median, float(getattr(c, value)))
-
-    return reduce
-
-
-def _slope(sign: int) -> Callable[[np.ndarray, np.ndarray, Criterion], Reduced]:
-    def reduce(steps: np.ndarray, values: np.ndarray, c: Criterion) -> Reduced:
-        keep = np.isfinite(values)
-        if keep.sum() < 2 or not keep.all():
-            return float("nan"), False
-        third = max(len(values) // 3, 1)
-        change = float(np.median(values[-third:]) - np.median(values[:third]))
-        return change, change * sign > 0
-
-    return reduce
-
-
-def _stable(steps: np.ndarray, values: np.ndarray, c: Criterion) -> Reduced:
-    if not np.isfinite(values).all():
-        return float("nan"), False
-    half = len(values) // 2
-    early, late = float(np.median(values[:half])), float(np.median(values[half:]))
-    drift = abs(late - early) / max(abs(early), 1e-12)
-    return drift, drift <= 0.1
-
-
-SERIES: dict[str, tuple[Callable[[np.ndarray, np.ndarray, Criterion], Reduced], str]] = {
-    "finite": (_finite, "number of non-finite points in the window"),
-    "between": (_between, "median in the window; at most 5% of the points above {c.high:g}"),
-    "below": (_against("high", lambda v, t: v < t), "median in the window"),
-    "at-most": (_against("high", lambda v, t: v <= t), "median in the window"),
-    "above": (_against("low", lambda v, t: v > t), "median in the window"),
-    "at-least": (_against("low", lambda v, t: v >= t), "median in the window"),
-    "equals": (_against("value", lambda v, t: v == t), "median in the window"),
-    "increases": (_slope(1), "median of the last third minus median of the first third"),
-    "decreases": (_slope(-1), "median of the last third minus median of the first third"),
-    "stable": (_stable, "relative change of the median between the two halves; 10% allowed (assumed)"),
-    "true": (_finite, "number of non-finite points in the window"),
-    "false": (_finite, "number of non-finite points in the window"),
-}
-"""Comparison -> (values in the window to (number, holds), what the number is)."""
-
-
-def judge(value: Any, c: Criterion) -> bool:
-    """Whether a single number or truth value meets the criterion."""
-    match c.is_:
-        case "true":
-            return bool(value)
-        case "false":
-            return not value
-        case "equals":
-            return value == c.value or float(value) == float(c.value or 0)
-        case "between":
-            return (c.low or 0) <= value <= (c.high or 0)
-        case "below":
-            return value < c.high
-        case "at-most":
-            return value <= c.high
-        case "above":
-            return value > c.low
-        case "at-least":
-            return value >= c.low
-    raise ValueError(f"{c.metric}: {c.is_!r} needs a series, not one number")
-
-
-UNSTABLE = frozenset(
-    {
-        "loss-nonfinite",
-        "loss-hidden-nan",
-        "grad-norm-nonfinite",
-        "loss-divergence",
-        "loss-spike",
-        "rl-instability",
-        "loss-scale-collapse",
-        "reward-decline",
-        "entropy-collapse",
-        "response-length-collapse",
-    }
-)
-
-
-@metric("training_stable")
-@metric("sudden_collapse")
-def training_stable(subject: Subject, criterion: Criterion) -> Observation:
-    """Number of S0/S1 instability findings of the scan: no NaN or inf, no sustained spike, no collapse."""
-    loss = subject.table.get("loss") or subject.table.get("reward")
-    if loss is None or len(loss) < MIN_POINTS:
-        return missing("neither loss nor reward is logged long enough")
-    seen = sorted(f.code for f in subject.scan.findings if f.code in UNSTABLE and f.severity in ("S0", "S1"))
-    window = f"steps {int(loss.steps[0])}..{int(loss.steps[-1])}"
-    if not seen and loss.step_is == "step" and int(loss.steps[-1]) < subject.must_reach:
-        return Observation(0, len(loss), window, f"too short: the run must reach step {subject.must_reach}", None)
-    return Observation(
-        len(seen),
-        len(loss),
-        window,
-        f"instability findings of the scan{': ' + ', '.join(seen) if seen else ''}",
-        not seen,
-    )
-
-
-@metric("loss_decreases_smoothly")
-def loss_decreases_smoothly(subject: Subject, criterion: Criterion) -> Observation:
-    """Change of the 100-step moving average, last minus first; "smooth" has no number in the source (U-15)."""
-    loss = subject.table.get("loss")
-    if loss is None or len(loss) < 2 * MIN_POINTS:
-        return missing("loss is not logged long enough")
-    width = max(min(100 // max(_interval(loss.steps) - 1, 1), len(loss) // 2), 1)
-    finite = bool(np.isfinite(loss.values).all())
-    change = float(loss.values[-width:].mean() - loss.values[:width].mean()) if finite else float("nan")
-    return Observation(
-        change,
-        len(loss),
-        f"steps {int(loss.steps[0])}..{int(loss.steps[-1])}",
-        "100-step moving average, last minus first (assumed)",
-        finite and change < 0,
-    )
-
-
-@metric("clip_trigger_rate")
-def clip_trigger_rate(subject: Subject, criterion: Criterion) -> Observation:
-    """Share of post-warm-up steps whose gradient norm exceeds the clip value, in percent (U-13; contradicts I-01)."""
-    norm, clip = subject.table.get("grad_norm"), subject.settings.value("grad_clip")
-    if norm is None:
-        return missing("grad_norm is not logged in this run")
-    if not clip:
-        return missing("the clip value is not visible in the files that were read")
-    values = norm.values[norm.steps >= warmup_end(subject)]
-    if len(values) < MIN_POINTS:
-        return missing("too few points after the warm-up")
-    rate = float((values > float(clip)).mean() * 100)
-    return Observation(
-        rate,
-        len(values),
-        "after warm-up",
-        f"percent of logged steps with grad_norm > {clip:g}",
-        judge(rate, criterion),
-    )
+def _same_count(series: Series, subject: Subject) -> bool:
+    """Whether the baseline counts its lines or epochs in the same way, so that the two can be compared."""
+    other = subject.baseline.table.get(series.metric) if subject.baseline else None
+    return other is not None and other.step_is == series.step_is

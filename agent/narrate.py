@@ -8,7 +8,7 @@ from ..knowledge.entry import Criterion
 from ..tools.findings import Check, Finding, clean
 from .diagnose import Diagnosis, Hypothesis
 from .propose import Nothing, Proposal
-from .verify import Verdict
+from .verify import Judged, Verdict
 
 SHOWN_FINDINGS = 10
 
@@ -117,8 +117,13 @@ VERDICTS: dict[str, tuple[str, str]] = {
         "从文件看两次运行没有设置差异，等于没有验证任何改动。",
     ),
     "too-little-seen": (
-        "not every criterion could be observed yet (the old failure came at step {must_reach}).",
-        "还有验收条件无法观察（原故障出现在第 {must_reach} 步）。",
+        "not every criterion could be observed yet (the old failure came at step {must_reach}). Missing: {missing}.",
+        "还有验收条件无法观察（原故障出现在第 {must_reach} 步）。缺少：{missing}。",
+    ),
+    "nothing-computable": (
+        "no acceptance criterion of this entry can be judged from these runs: each needs a reference artifact, human "
+        "labels or other hardware.",
+        "该条目的验收条件都无法仅凭这两次运行判断：需要参照数据、人工标注或其他硬件。",
     ),
     "all-pass": (
         "one change, every computable criterion passed, the old failure did not return by step {reached}, "
@@ -337,6 +342,7 @@ def verdict(v: Verdict, lang: str) -> str:
         new=", ".join(v.new),
         must_reach=v.must_reach,
         reached=v.reached,
+        missing="; ".join(clean(what, 300) for what in v.unseen),
     )
     lines = [f"**{v.verdict}**: {why}", ""]
     lines += [
@@ -356,12 +362,19 @@ def verdict(v: Verdict, lang: str) -> str:
     ]
     lines += [
         f"| {criterion(j.criterion, lang)} | {j.result} | {_number(j.observation.value)} | {j.observation.points} "
-        f"| {j.observation.window or j.observation.definition} |"
+        f"| {clean(_basis_of(j), 300)} |"
         for j in v.criteria
     ]
     for n in v.neighbours:
         lines.append(f"| {n.metric} | {n.result} | {n.before:.4g} → {n.after:.4g} | | |")
     return "\n".join(lines)
+
+
+def _basis_of(j: Judged) -> str:
+    """The window of a number; where there is none, what is missing or how it was judged."""
+    if j.result == "no-observation" or not j.observation.window:
+        return j.observation.definition
+    return j.observation.window
 
 
 def _number(value: object) -> str:

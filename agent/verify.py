@@ -1,7 +1,8 @@
 """Did the one change work? Criteria on the next run, the change itself, and the neighbours.
 
 `fixed` needs exactly one changed setting (or none, where the fix is not a setting), every computable criterion passed,
-the old failure gone for as long as it took to appear, and no neighbour worse.
+the old failure gone for as long as it took to appear, and no neighbour worse. A criterion that nothing in the run can
+answer is `no-observation`: it blocks the verdict if a run could answer it, and only then.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ import numpy as np
 
 from ..knowledge.entry import NOT_A_SETTING, Criterion, Entry
 from ..tools.config.diff import Difference, diff
-from ..tools.findings import Report, TriageError, json_ready
+from ..tools.findings import Finding, TriageError, json_ready
 from ..tools.series import SeriesTable
-from .evidence import look
-from .metrics import Observation, Subject, observe
+from .criteria_needs import needs
+from .evidence import Look, look
+from .metrics import COUNTED, Observation, Subject, last_step, observe
 
 Result = Literal["pass", "fail", "no-observation"]
 VerdictName = Literal["fixed", "not-fixed", "confounded", "inconclusive"]
@@ -32,25 +34,50 @@ NEIGHBOURS: dict[str, tuple[int, float]] = {
     "samples_per_second": (1, 0.20),
     "step_time": (-1, 0.25),
     "entropy": (1, 0.30),
+    "eval_accuracy": (1, 0.05),
+    "eval_reward": (1, 0.10),
+    "kl": (-1, 1.00),
+    "gpu_memory": (-1, 0.20),
 }
 """metric -> (which way is better, relative worsening tolerated); tolerances are our own judgement."""
+TAIL = 0.1
+"""Share of the common steps, at their end, over which neighbours are compared."""
+NOISE = 2.0
+"""Standard errors that a neighbour must fall beside its tolerance, before it counts as worse."""
 
 
 @dataclass(frozen=True)
 class Judged:
+    """One criterion with what was measured."""
+
     criterion: Criterion
     result: Result
     observation: Observation
 
+    @property
+    def near(self) -> bool:
+        """Whether the value lies within two standard errors of a threshold, so that chance may have decided."""
+        value, noise = self.observation.value, self.observation.noise
+        limits = [t for t in (self.criterion.low, self.criterion.high) if t is not None]
+        if noise is None or not isinstance(value, (int, float)):
+            return False
+        return any(abs(value - limit) < NOISE * noise for limit in limits)
+
+    @property
+    def blocks(self) -> bool:
+        """Whether the verdict must wait for this criterion: a run could answer it, and this one does not."""
+        return self.result == "no-observation" and self.observation.applies and not needs(self.criterion)
+
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A metric that the change should not harm, at the last step both runs reached."""
+    """A metric that the change should not harm, over the last of the steps that both runs reached."""
 
     metric: str
     before: float
     after: float
     result: Literal["pass", "fail"]
+    window: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,6 +97,8 @@ class Verdict:
     must_reach: int
     why: str
     """Which rule gave the verdict: a key of `narrate.VERDICTS`."""
+    unseen: tuple[str, ...] = ()
+    """What is missing for the criteria that a run could answer and this one does not."""
 
     def as_json(self, answer: str) -> dict[str, Any]:
         return json_ready(
@@ -88,19 +117,29 @@ class Verdict:
                         "is": j.criterion.is_,
                         "low": j.criterion.low,
                         "high": j.criterion.high,
+                        "threshold": j.criterion.value,
+                        "unit": j.criterion.unit,
                         "result": j.result,
                         "value": j.observation.value,
+                        "noise": j.observation.noise,
+                        "near_threshold": j.near,
+                        "applies": j.observation.applies,
                         "points": j.observation.points,
                         "window": j.observation.window,
                         "definition": j.observation.definition,
                         "basis": j.criterion.basis,
                         "source": j.criterion.source,
+                        "criterion": j.criterion.criterion,
+                        "needs": needs(j.criterion),
                     }
                     for j in self.criteria
                 ],
                 "neighbours": [n.__dict__ for n in self.neighbours],
                 "remaining": self.remaining,
                 "new": self.new,
+                "reached": self.reached,
+                "must_reach": self.must_reach,
+                "missing": self.unseen,
                 "answer": answer,
             }
         )
@@ -112,20 +151,41 @@ def verify(baseline: Path, candidate: Path, entry: Entry) -> Verdict:
     Raises:
         TriageError: a run cannot be read.
     """
-    before, after = look([baseline]), look([candidate])
-    if not len(list(after.table)) and not after.scan.findings:
-        raise TriageError(f"{candidate}: no metric was read from this run, so there is nothing to verify")
-    must_reach = failure_step(before.scan)
-    subject = Subject(after.run, after.table, after.settings, after.scan, must_reach)
+    return compare(look([baseline]), look([candidate]), entry)
+
+
+def compare(before: Look, after: Look, entry: Entry) -> Verdict:
+    """Judge one look at a run against another.
+
+    Raises:
+        TriageError: nothing can be read from the candidate.
+    """
+    if not after.run.artifacts and not len(after.table):
+        raise TriageError(f"{after.run.root}: nothing was read from this run, so there is nothing to verify")
+    changed = tuple(d for d in diff(before.settings, after.settings) if d.counts)
+    must_reach = failure_step(before)
+    subject = Subject(
+        after.run, after.table, after.settings, after.scan, must_reach, after.findings, after.checks, before, changed
+    )
     judged = tuple(_judge(subject, c) for c in entry.acceptance)
-    changed = diff(before.settings, after.settings)
-    old, now = _bad(before.scan), _bad(after.scan)
+    old, now = _bad(before, entry), _bad(after, entry)
     neighbours = tuple(_neighbours(before.table, after.table))
-    reached = max((int(s.steps[-1]) for s in after.table if len(s) and s.step_is == "step"), default=None)
     remaining, new = tuple(sorted(old & now)), tuple(sorted(now - old))
     why = _rule(entry, changed, judged, neighbours, remaining, new)
-    verdict: VerdictName = VERDICT_OF[why]
-    return Verdict(verdict, entry, changed, judged, neighbours, remaining, new, reached, must_reach, why)
+    unseen = tuple(f"{j.criterion.metric}: {j.observation.definition}" for j in judged if j.blocks)
+    return Verdict(
+        verdict=VERDICT_OF[why],
+        entry=entry,
+        changed=changed,
+        criteria=judged,
+        neighbours=neighbours,
+        remaining=remaining,
+        new=new,
+        reached=last_step(after.table),
+        must_reach=must_reach,
+        why=why,
+        unseen=unseen,
+    )
 
 
 VERDICT_OF: dict[str, VerdictName] = {
@@ -135,6 +195,7 @@ VERDICT_OF: dict[str, VerdictName] = {
     "criterion-failed": "not-fixed",
     "neighbour-worse": "not-fixed",
     "nothing-changed": "inconclusive",
+    "nothing-computable": "inconclusive",
     "too-little-seen": "inconclusive",
     "all-pass": "fixed",
 }
@@ -149,38 +210,55 @@ def _rule(
     new: Sequence[str],
 ) -> str:
     """The first rule that applies, in the order in which it would overrule the next."""
-    results = [j.result for j in judged]
     not_a_setting = entry.fix is not None and entry.fix.variable in NOT_A_SETTING
-    if len(changed) > 1:
-        return "several-changes"
-    if remaining:
-        return "failure-remains"
-    if new:
-        return "new-failure"
-    if "fail" in results:
-        return "criterion-failed"
-    if not changed and not not_a_setting:
-        return "nothing-changed"
-    computable = [j for j in judged if not j.criterion.needs]
-    if not computable or any(j.result == "no-observation" for j in computable):
-        return "too-little-seen"
-    return "neighbour-worse" if any(n.result == "fail" for n in neighbours) else "all-pass"
+    passed = any(j.result == "pass" for j in judged)
+    rules = {
+        "several-changes": len(changed) > 1,
+        "failure-remains": bool(remaining),
+        "new-failure": bool(new),
+        "criterion-failed": any(j.result == "fail" for j in judged),
+        "nothing-changed": not changed and not not_a_setting,
+        "nothing-computable": not passed and not any(j.blocks for j in judged),
+        "too-little-seen": not passed or any(j.blocks for j in judged),
+        "neighbour-worse": any(n.result == "fail" for n in neighbours),
+    }
+    return next((name for name, holds in rules.items() if holds), "all-pass")
 
 
-def failure_step(scan: Report) -> int:
-    """First step at which an S0/S1 finding of the baseline shows, or 0."""
-    steps = [
-        int(f.data.get("first_step", e.step))
-        for f in scan.findings
-        if f.severity in ("S0", "S1")
-        for e in f.evidence[:1]
-        if f.data.get("first_step", e.step) is not None
+def failure_step(look: Look) -> int:
+    """Step by which every S0/S1 failure of the baseline had shown itself, or 0 without one.
+
+    A failure without a step of its own (an error line) came after the last step logged above it.
+    """
+    first: dict[str, int] = {}
+    for finding in look.scan.findings:
+        if finding.severity in ("S0", "S1") and finding.evidence:
+            step = _step_of(finding, look.table)
+            first[finding.code] = min(step, first.get(finding.code, step))
+    return max(first.values(), default=0)
+
+
+def _step_of(finding: Finding, table: SeriesTable) -> int:
+    place = finding.evidence[0]
+    step = finding.data.get("first_step", place.step)
+    if isinstance(step, (int, float)):
+        return int(step)
+    above = [
+        int(s.steps[s.lines <= (place.line or 0)][-1])
+        for s in table
+        if s.file == place.file and s.step_is in COUNTED and bool((s.lines <= (place.line or 0)).any())
     ]
-    return min(steps, default=0)
+    return max(above, default=0)
 
 
-def _bad(scan: Report) -> set[str]:
-    return {f.code for f in scan.findings if f.severity in ("S0", "S1")}
+def _bad(look: Look, entry: Entry) -> set[str]:
+    """S0/S1 codes of the log scan, and of the data and checkpoint tools where they belong to the entry.
+
+    A setting that lint dislikes is no failure of the run, and personal data in both runs says nothing about a rate.
+    """
+    named = {c for c in entry.findings.for_} | {c for cause in entry.causes for c in cause.for_}
+    others = [f for r in look.reports if r.tool in ("data", "checkpoints") for f in r.findings if f.code in named]
+    return {f.code for f in (*look.scan.findings, *others) if f.severity in ("S0", "S1")}
 
 
 def _judge(subject: Subject, criterion: Criterion) -> Judged:
@@ -190,18 +268,21 @@ def _judge(subject: Subject, criterion: Criterion) -> Judged:
 
 
 def _neighbours(before: SeriesTable, after: SeriesTable) -> Iterable[Neighbour]:
-    """Median over the last tenth of the steps that both runs reached with finite values."""
+    """Medians over the last tenth of the steps that both runs reached with finite values."""
     for name, (better, tolerated) in NEIGHBOURS.items():
         a, b = before.get(name), after.get(name)
-        if a is None or b is None:
+        if a is None or b is None or a.step_is != b.step_is:
             continue
         finite = a.steps[np.isfinite(a.values)]
         if not len(finite) or not len(b):
             continue
         last = min(int(finite[-1]), int(b.steps[-1]))
-        values = [s.values[(s.steps <= last) & (s.steps >= 0.9 * last)] for s in (a, b)]
-        if min(map(len, values)) < 3 or not all(np.isfinite(v).all() for v in values):
+        sides = [s.values[(s.steps <= last) & (s.steps >= (1 - TAIL) * last)] for s in (a, b)]
+        if min(map(len, sides)) < 3 or not all(np.isfinite(v).all() for v in sides):
             continue
-        old, new = (float(np.median(v)) for v in values)
-        worse = (old - new) * better / max(abs(old), 1e-12)
-        yield Neighbour(name, old, new, "fail" if worse > tolerated else "pass")
+        old, new = (float(np.median(v)) for v in sides)
+        noise = NOISE * float(np.hypot(*(v.std() / len(v) ** 0.5 for v in sides)))
+        worse = (old - new) * better
+        failed = worse > tolerated * max(abs(old), 1e-12) and worse > noise
+        window = f"steps {int((1 - TAIL) * last)}..{last} of both runs"
+        yield Neighbour(name, old, new, "fail" if failed else "pass", window)
