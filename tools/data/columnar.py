@@ -8,7 +8,7 @@ from __future__ import annotations
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from .reading import BLOCK_RECORDS, MAX_RECORD, Block, Broken, Part, Record, open_plain, parse_json
 
@@ -65,7 +65,7 @@ def _rows_block(rows: list[dict[str, Any]], before: int) -> Block:
 def tar_blocks(part: Part) -> Iterator[Block]:
     """WebDataset: the members that share a name up to the first dot make one sample."""
     block, sample, key, row = Block(), {}, None, 0
-    with open_plain(part.path) as raw, tarfile.open(fileobj=raw, mode="r|") as tar:
+    with open_plain(part.path) as raw, tarfile.open(fileobj=(end := _End(raw)), mode="r|") as tar:
         for member in tar:
             if not member.isfile():
                 continue
@@ -86,6 +86,21 @@ def tar_blocks(part: Part) -> Iterator[Block]:
         block.records.append(Record(sample, row + 1))
         block.lines += 1
     yield block
+    if end.last.strip(b"\0"):
+        raise OSError("the archive ends without its closing blocks: it was cut off")
+
+
+class _End:
+    """A stream that remembers its last 512 bytes: `tarfile` takes a cut-off archive for a complete one."""
+
+    def __init__(self, stream: BinaryIO):
+        self._stream = stream
+        self.last = b""
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._stream.read(size)
+        self.last = data[-512:] or self.last
+        return data
 
 
 def _add_member(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..findings import Check
 from .engine import Engine
-from .features import SLOTS, U64, Batch, Unit, bands, batches, grams, sketch
+from .features import SLOTS, U64, Batch, Unit, bands, batches, sketch
 from .matching import band_rows
 from .reading import Broken, Lines, Part, blocks, unread
 from .shapes import view
@@ -93,10 +93,12 @@ def sign(task: SignTask) -> Signed:
             texts.append(view(record.value, task.options.field).text)
             places.append((out.records, record.line, -1 if record.byte is None else record.byte))
             out.records += 1
+        signatures = [np.zeros((0, SLOTS), np.uint32)]
         for piece in batches(texts):
-            one, two = _sign_batch(texts[piece], task, out)
-            exact.append(one)
-            keys.append(two)
+            hashes, signature = _sign_batch(texts[piece], task, out)
+            exact.append(hashes)
+            signatures.append(signature)
+        keys.append(bands(np.concatenate(signatures), task.options.rows))
         out.lines += block.lines
     if not places:
         return out
@@ -110,17 +112,17 @@ def sign(task: SignTask) -> Signed:
     return out
 
 
-def _sign_batch(texts: list[str], task: SignTask, out: Signed) -> tuple[U64, U64]:
-    """(exact hash, band keys); hash 0 marks a document without letters."""
-    cut = grams(texts, task.options.unit)
+def _sign_batch(texts: list[str], task: SignTask, out: Signed) -> tuple[U64, NDArray[np.uint32]]:
+    """(exact hash, signature); hash 0 marks a document without letters."""
     batch = Batch(texts)
+    cut = batch.grams(texts, task.options.unit)
     full = np.diff(cut.starts) > 0
     unspaced = int((batch.unspaced() & full).sum())
     out.unspaced += unspaced
     out.by_char += {"auto": unspaced, "char": int(full.sum()), "word": 0}[task.options.unit]
     for d in np.flatnonzero(full)[: max(0, task.sample - len(out.sample))]:
         out.sample.append(cut.set_of(int(d)))
-    return np.where(full, np.maximum(batch.exact(), np.uint64(1)), np.uint64(0)), bands(sketch(cut), task.options.rows)
+    return np.where(full, np.maximum(batch.exact(), np.uint64(1)), np.uint64(0)), sketch(cut)
 
 
 def note_broken(out: Any, broken: Iterable[Broken]) -> None:
@@ -157,6 +159,8 @@ def pick(task: PickTask) -> list[Any]:
 
 def pick_tasks(parts: Sequence[Part], ids: NDArray[np.int64], field: str | None) -> list[PickTask]:
     """One task per part that holds any of the sorted ids."""
+    if not len(ids):
+        return []
     numbers, begin = np.unique(ids >> ID_SHIFT, return_index=True)
     ends = [*begin[1:].tolist(), len(ids)]
     low = (1 << ID_SHIFT) - 1

@@ -184,6 +184,21 @@ class Batch:
             out[i] = int.from_bytes(digest, "little")
         return out
 
+    def grams(self, texts: Sequence[str], unit: Unit) -> Grams:
+        """The n-grams in the unit of each text; `texts` are the ones this batch was made of."""
+        by_char = self.unspaced() if unit == "auto" else np.full(self.count, unit == "char")
+        if by_char.all() or not by_char.any():
+            return self.char_grams() if by_char.any() else self.word_grams()
+        chars = Batch([t for t, c in zip(texts, by_char, strict=True) if c]).char_grams()
+        words = Batch([t for t, c in zip(texts, by_char, strict=True) if not c]).word_grams()
+        counts = np.empty(len(texts), np.int64)
+        counts[by_char], counts[~by_char] = np.diff(chars.starts), np.diff(words.starts)
+        starts = np.concatenate(([0], np.cumsum(counts)))
+        hashes = np.empty(starts[-1], np.uint64)
+        for chosen, part in ((by_char, chars), (~by_char, words)):
+            hashes[_ranges(starts[:-1][chosen], counts[chosen])] = part.hashes
+        return Grams(hashes, starts)
+
     def char_grams(self, lengths: Sequence[int] = CHAR_N, mask_numbers: bool = False, positions: bool = False) -> Grams:
         """Hashes of the character n-grams of each document, over letters and digits only."""
         at = np.flatnonzero(self.kind)
@@ -300,25 +315,7 @@ def _is_number_word(batch: Batch, words: U64, at: I64) -> NDArray[np.bool_]:
 
 def grams(texts: Sequence[str], unit: Unit = "auto") -> Grams:
     """The n-grams of each text, cut by characters or words as its script asks (or as `unit` says)."""
-    batch = Batch(texts)
-    if unit != "auto":
-        return batch.char_grams() if unit == "char" else batch.word_grams()
-    by_char = batch.unspaced()
-    if by_char.all() or not by_char.any():
-        return batch.char_grams() if by_char.any() else batch.word_grams()
-    parts = {
-        True: Batch([t for t, c in zip(texts, by_char, strict=True) if c]).char_grams(),
-        False: Batch([t for t, c in zip(texts, by_char, strict=True) if not c]).word_grams(),
-    }
-    counts = np.empty(len(texts), np.int64)
-    for flag, part in parts.items():
-        counts[by_char == flag] = np.diff(part.starts)
-    starts = np.concatenate(([0], np.cumsum(counts)))
-    hashes = np.empty(starts[-1], np.uint64)
-    for flag, part in parts.items():
-        chosen = by_char == flag
-        hashes[_ranges(starts[:-1][chosen], counts[chosen])] = part.hashes
-    return Grams(hashes, starts)
+    return Batch(texts).grams(texts, unit)
 
 
 def gram_sets(texts: Sequence[str], unit: Unit = "auto") -> list[U64]:
@@ -330,7 +327,7 @@ def gram_sets(texts: Sequence[str], unit: Unit = "auto") -> list[U64]:
     return out
 
 
-ROUNDS = 8
+ROUNDS = 4
 """Rounds in which every n-gram throws one ball at the slots; slots still empty then are filled directly."""
 
 
@@ -377,8 +374,5 @@ def _fill(out: NDArray[np.uint32], grams: Grams, chosen: I64) -> None:
 def bands(signatures: NDArray[np.uint32], rows: int) -> U64:
     """One key per band of `rows` slots, shape (bands, documents); equal keys make a candidate pair."""
     count = SLOTS // rows
-    keys = np.zeros((count, len(signatures)), np.uint64)
-    for band in range(count):
-        for j in range(rows):
-            keys[band] += signatures[:, band * rows + j].astype(np.uint64) * _ROW[band * rows + j]
-    return mix(keys)
+    slots = signatures[:, : count * rows].astype(np.uint64) * _ROW[: count * rows]
+    return mix(np.ascontiguousarray(slots.reshape(-1, count, rows).sum(axis=2).T))

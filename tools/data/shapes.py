@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 Shape = Literal[
@@ -75,27 +76,32 @@ def shape_of(value: Any) -> Shape:
         return "chat" if _is_chat(value) else "other"
     if not isinstance(value, Mapping):
         return "other"
-    keys = value.keys()
+    return _shape(tuple((key, type(item)) for key, item in value.items() if item is not None))
+
+
+@lru_cache(1024)
+def _shape(fields: tuple[tuple[str, type], ...]) -> Shape:
+    """The shape of a record with these (name, type) fields; records of one file share a few."""
+    names = {name for name, _ in fields}
+    lists = {name for name, kind in fields if kind is list}
+    asks, answers = not names.isdisjoint(PROMPT), not names.isdisjoint(RESPONSE)
+    many = not lists.isdisjoint(MANY)
+    scored = not names.isdisjoint((*REWARD, *STOP))
     tests: tuple[tuple[Shape, bool], ...] = (
-        ("preference", any(a in keys and b in keys for a, b in PAIR)),
-        ("tokens", "input_ids" in keys),
-        ("codes", "codes" in keys or "audio_codes" in keys or "codebook_ids" in keys),
-        ("rollout", _first(value, PROMPT) is not None and _is_rollout(value)),
-        ("chat", any(k in keys for k in CHAT)),
-        ("instruction", "instruction" in keys and (_first(value, RESPONSE) is not None)),
-        ("prompt-completion", _first(value, PROMPT) is not None and _first(value, RESPONSE) is not None),
-        ("pretrain", _first(value, TEXT) is not None),
-        ("prompt-completion", _first(value, PROMPT) is not None),
+        ("preference", any(a in names and b in names for a, b in PAIR)),
+        ("tokens", "input_ids" in names),
+        ("codes", not names.isdisjoint(("codes", "audio_codes", "codebook_ids"))),
+        ("rollout", asks and (many or (answers and scored))),
+        ("chat", not names.isdisjoint(CHAT)),
+        ("instruction", "instruction" in names and answers),
+        ("prompt-completion", asks and answers),
+        ("pretrain", not names.isdisjoint(TEXT)),
+        ("prompt-completion", asks),
     )
     for shape, fits in tests:
         if fits:
             return shape
     return "other"
-
-
-def _is_rollout(value: Mapping[str, Any]) -> bool:
-    answers = any(isinstance(value.get(k), list) for k in MANY) or _first(value, RESPONSE) is not None
-    return answers and (any(k in value for k in (*REWARD, *STOP)) or any(isinstance(value.get(k), list) for k in MANY))
 
 
 def _is_chat(value: Any) -> bool:
