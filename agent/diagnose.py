@@ -1,6 +1,8 @@
 """Which failure explains this evidence? Prior odds, times the words, times the findings; status by rule.
 
-    log-odds(entry) = log prior + words + sum of log likelihood ratios of its findings, for and against
+    log-odds(entry) = log prior + log(1 + WORDS * p) + sum of log likelihood ratios of its findings, for and against
+
+with p the probability that the words of the question mean this entry.
 
 Findings of one run are not independent (a NaN loss and a NaN gradient norm say nearly the same), so the ratios of one
 entry are sorted by strength and each further one counts less (`DISCOUNT`). One extra hypothesis, "none of these", keeps
@@ -16,7 +18,7 @@ from typing import Literal
 
 from ..knowledge.entry import Cause, Conflict, Entry
 from ..knowledge.runbook import Runbook
-from ..knowledge.search import Hit
+from ..knowledge.search import MEANT, Hit
 from ..tools.findings import Check, Finding
 
 STRENGTH = {"decisive": 40.0, "strong": 8.0, "moderate": 3.0, "weak": 1.5}
@@ -25,12 +27,14 @@ PRIOR = {"common": 2.0, "usual": 1.0, "rare": 0.4}
 """Prior odds of an entry relative to a usual one."""
 NONE_OF_THESE = math.log(6.0)
 """Log-odds of "no entry covers this", on the same scale."""
-WORDS = math.log(60.0)
-"""Log likelihood ratio of a question that an entry accounts for completely (relevance 1)."""
+WORDS = 60.0
+"""What a question that surely means an entry adds to its odds."""
 DISCOUNT = 0.6
 """Weight of each further finding relative to the one before it."""
 ASKED = 0.3
 """Relevance of the words from which on they ask for a particular failure."""
+LEAST_WORDS: dict[str, float] = {"healthy": ASKED, "inconclusive": 0.05}
+"""Relevance below which a hypothesis that only words support is not worth naming."""
 CLOSE = 1.6
 """The top two are close when their probabilities differ by less than this factor."""
 
@@ -51,7 +55,7 @@ class Hypothesis:
     for_: tuple[Finding, ...] = ()
     against: tuple[Finding, ...] = ()
     words: float = 0.0
-    """Relevance of the entry to the words of the question, in [0, 1]."""
+    """Probability that the words of the question mean this entry."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +111,8 @@ def diagnose(
     relevance = {hit.entry.id: hit.score for hit in hits}
     ranked = rank(runbook, findings, relevance)[:keep]
     state = _state(ranked, findings, checks, looked)
-    if state in ("healthy", "inconclusive") and not wrong:
-        ranked = [h for h in ranked if h.words >= ASKED]
+    if not wrong and state in LEAST_WORDS:
+        ranked = [h for h in ranked if h.words >= LEAST_WORDS[state]]
     explained = {f.code for h in ranked for f in h.for_}
     return Diagnosis(
         state,
@@ -143,7 +147,7 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], words: float) -> tuple[
     for_ = tuple(f for code, f in by_code.items() if code in weights)
     against = tuple(f for code, f in by_code.items() if code in entry.findings.against)
     support, opposition = _evidence(weights, by_code), _evidence(entry.findings.against, by_code)
-    score = math.log(PRIOR[entry.prior]) + WORDS * words + support - opposition
+    score = math.log(PRIOR[entry.prior]) + math.log1p(WORDS * words) + support - opposition
     decisive = any(weights[f.code] == "decisive" for f in for_)
     status: Status
     if against and opposition > support:
@@ -181,7 +185,7 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
         return "inconclusive"
     if top.status in ("established", "supported"):
         return "diagnosed" if top.probability >= 0.2 else "inconclusive"
-    return "diagnosed" if not looked and top.probability >= 0.25 else "inconclusive"
+    return "diagnosed" if not looked and top.words >= MEANT else "inconclusive"
 
 
 def _conflicts(ranked: Iterable[Hypothesis], codes: set[str]) -> Iterable[tuple[Conflict, int | None]]:
