@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..knowledge.runbook import load
 from ..knowledge.search import Index
 from ..tools.findings import Check, Finding, clean, finding_json, json_ready
 from ..tools.redact import redact
@@ -109,8 +109,9 @@ class Answer:
 
 
 @cache
-def index() -> Index:
-    return Index(load())
+def index(home: Path | None = None) -> Index:
+    """The runbook, with a person's own under `home`; TRIAGE_CHROMA_URL names a server for its vectors."""
+    return Index(home, chroma_url=os.environ.get("TRIAGE_CHROMA_URL") or None)
 
 
 def language(text: str) -> str:
@@ -151,13 +152,13 @@ def ask(
         seen = look(paths, pasted, listen)
         run, settings, findings, checks = seen.run, seen.settings, seen.findings, seen.checks
     listen("search")
-    found = index().search(words)
+    found = index(home).search(words)
     diagnosis = diagnose(
-        index().runbook,
+        index(home).runbook,
         found,
         findings,
         checks,
-        in_field=index().covers(words) or bool(paths),
+        in_field=index(home).covers(words) or bool(paths),
         looked=bool(paths),
     )
     listen("diagnose")

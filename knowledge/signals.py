@@ -54,7 +54,8 @@ class Corpus:
     """Mean and deviation of the cosine between units and the centres of other entries, so that the fitted weights
     hold for another encoder too."""
 
-    def signals(self, text: str) -> Signals:
+    def signals(self, text: str, cosines: Sequence[float] | None = None) -> Signals:
+        """One question against everything; `cosines` with the centres, if another store has them."""
         import numpy as np
 
         words = list(dict.fromkeys(tokens(text)))
@@ -63,21 +64,22 @@ class Corpus:
         outside = [
             [
                 _best(phrases.scores(words)) / length,
-                self._standard(_best(table @ vector)),
-                self._standard(centre @ vector),
+                self.standard(_best(table @ vector)),
+                self.standard(centre @ vector),
             ]
             for phrases, table, centre in self.outside
         ]
         return Signals(
             self.documents.scores(words) / length,
-            self._standard(self.centres @ vector),
+            self.standard(self.centres @ vector if cosines is None else np.array(cosines, np.float32)),
             np.array(outside),
             self.documents.unknown(words),
             len(words),
             ordered(text),
         )
 
-    def _standard(self, cosine: Any) -> Any:
+    def standard(self, cosine: Any) -> Any:
+        """In deviations above the mean of unrelated texts."""
         mean, deviation = self.spread
         return (cosine - mean) / deviation
 

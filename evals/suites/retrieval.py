@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from ...knowledge.relevance import entry_features
-from ...knowledge.runbook import load
 from ...knowledge.search import MEANT, Index
 
 Rank = Callable[[str], Any]
@@ -68,12 +67,12 @@ def methods(index: Index) -> dict[str, Rank]:
     def part(*columns: int) -> Rank:
         chosen = np.zeros_like(weights)
         chosen[list(columns)] = weights[list(columns)]
-        return lambda text: np.exp((entry_features(index.corpus.signals(text)) @ chosen) / 10)
+        return lambda text: np.exp((entry_features(index.signals(text)) @ chosen) / 10)
 
     return {
         "lexical": part(0),
         "dense": part(1),
-        "fused": lambda text: index.relevance.entries(index.corpus.signals(text)),
+        "fused": lambda text: index.relevance.entries(index.signals(text)),
     }
 
 
@@ -114,7 +113,7 @@ def main() -> None:
     options = parser.parse_args()
     questions = [json.loads(line) for line in options.file.read_text(encoding="utf-8").splitlines() if line.strip()]
     questions = [q for q in questions if options.split in (None, q.get("split"))]
-    index = Index(load())
+    index = Index()
     ids = list(index.runbook.entries)
     print(f"{'method':12} {'language':14} {'n':>4} {'top-1':>6} {'top-3':>6} {'MRR':>6}")
     for row in table(questions, methods(index), ids):

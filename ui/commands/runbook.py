@@ -1,18 +1,25 @@
-"""`triage runbook`: read, check and search the runbook."""
+"""`triage runbook`: read, check and search the runbook, and add one's own."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
-from ...tools.findings import TriageError
-from ..output import JSON_OPTION, console, print_json
+from ...tools.findings import TriageError, clean
+from ..output import JSON_OPTION, console, print_json, progress
+
+if TYPE_CHECKING:
+    from ...knowledge.search import Index
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="""Read, check and search the runbook.
+    help="""Read, check and search the runbook, and add your own.
 
 Examples:
 
@@ -21,57 +28,87 @@ Examples:
   triage runbook show loss-nan-high-lr --lang zh
 
   triage runbook search "卡死了，没有日志"
+
+  triage runbook add docs/oncall
 """,
 )
+HOME = typer.Option("--home", help="Where the index and added runbooks live.", envvar="TRIAGE_HOME")
+ENCODER = typer.Option("--encoder", help="built-in, or a sentence-transformers model (name or folder).")
 
 
 def register(parent: typer.Typer) -> None:
     parent.add_typer(app, name="runbook")
 
 
-@app.command("list")
-def list_entries(as_json: Annotated[bool, JSON_OPTION] = False) -> None:
-    """List every entry."""
-    from ...knowledge.runbook import load
+@contextmanager
+def failing() -> Iterator[None]:
+    """What the runbook refuses becomes one line and exit status 2."""
+    from ...knowledge.entry import RunbookError
 
+    try:
+        yield
+    except RunbookError as error:
+        raise TriageError(str(error)) from None
+
+
+def open_index(home: Path | None, encoder: str = "built-in") -> Index:
+    from ...agent.casebook import home as data_home
+    from ...knowledge.search import Index
+
+    return Index(data_home(home), encoder, os.environ.get("TRIAGE_CHROMA_URL") or None)
+
+
+@app.command("list")
+def list_entries(
+    own: Annotated[bool, typer.Option("--own", help="The files you added instead.")] = False,
+    home: Annotated[Path | None, HOME] = None,
+    as_json: Annotated[bool, JSON_OPTION] = False,
+) -> None:
+    """List every entry, or the files you added."""
+    with failing():
+        index = open_index(home)
+        if own:
+            list_own(index, as_json)
+        elif as_json:
+            entries = [
+                {key: getattr(e, key) for key in LISTED} | {"title": e.title.model_dump()} for e in index.runbook
+            ]
+            print_json({"schema": "triage.runbook/1", "entries": entries})
+        else:
+            out = console()
+            for entry in index.runbook:
+                out.print(Text(f"{entry.severity} {entry.id:34} {entry.title.en} / {entry.title.zh}"))
+
+
+LISTED = ("id", "kind", "severity", "stages", "covers", "sections", "sources", "references", "origin")
+"""What `list --json` gives of an entry, beside its title."""
+
+
+def list_own(index: Index, as_json: bool) -> None:
+    files = index.library.files() if index.library and index.library.exists else []
     if as_json:
-        print_json(
-            {
-                "schema": "triage.runbook/1",
-                "entries": [
-                    {
-                        "id": e.id,
-                        "title": e.title.model_dump(),
-                        "kind": e.kind,
-                        "severity": e.severity,
-                        "stages": e.stages,
-                        "covers": e.covers,
-                        "sections": e.sections,
-                        "sources": e.sources,
-                        "references": e.references,
-                    }
-                    for e in load()
-                ],
-            }
-        )
+        print_json({"schema": "triage.runbook-files/1", "files": [f.__dict__ for f in files]})
         return
-    out = console()
-    for entry in load():
-        out.print(Text(f"{entry.severity} {entry.id:34} {entry.title.en} / {entry.title.zh}"))
+    for file in files:
+        what = "entry" if file.kind == "entry" else f"{file.passages} passages"
+        console().print(Text(f"{file.state:8} {what:14} {clean(file.path)}"))
+    if not files:
+        console().print("No runbook of your own yet: triage runbook add PATH")
 
 
 @app.command()
 def show(
     id: Annotated[str, typer.Argument(help="Entry id.")],
     lang: Annotated[str, typer.Option(help="en or zh.")] = "en",
+    home: Annotated[Path | None, HOME] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Show one entry whole."""
     from ...agent.narrate import criterion
     from ...knowledge.entry import SECTIONS
-    from ...knowledge.runbook import load
 
-    entry = load().get(id)
+    with failing():
+        entry = open_index(home).runbook.get(id)
     if entry is None:
         raise TriageError(f"no runbook entry {id!r}; `triage runbook list` shows them")
     if as_json:
@@ -101,27 +138,119 @@ def show(
 @app.command()
 def search(
     words: Annotated[str, typer.Argument(help="What you would ask a colleague.")],
-    k: Annotated[int, typer.Option("-k", help="How many.")] = 5,
+    k: Annotated[int, typer.Option("-k", help="How many.", min=1)] = 5,
+    encoder: Annotated[str, ENCODER] = "built-in",
+    home: Annotated[Path | None, HOME] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
-    """Find entries by words."""
-    from ...agent.session import index
-
-    hits = index().search(words, k)
+    """Find entries by words, and passages of your own runbooks."""
+    with failing():
+        index = open_index(home, encoder)
+        hits, passages, covers = index.search(words, k), index.passages(words, k), index.covers(words)
     if as_json:
-        print_json(
-            {
-                "schema": "triage.search/1",
-                "hits": [
-                    {"entry": h.entry.id, "title": h.entry.title.model_dump(), "score": round(h.score, 4)} for h in hits
-                ],
-            }
-        )
+        found = [{"entry": h.entry.id, "title": h.entry.title.model_dump(), "score": round(h.score, 4)} for h in hits]
+        quoted = [
+            {"file": p.file, "line": p.line, "headings": p.headings, "text": p.text, "score": round(p.score, 4)}
+            for p in passages
+        ]
+        print_json({"schema": "triage.search/1", "covers": covers, "hits": found, "passages": quoted})
         return
+    out = console()
+    if not covers:
+        out.print("This does not read like a question about training, aligning or serving language models.")
     for hit in hits:
-        console().print(Text(f"{hit.score:5.2f} {hit.entry.id:34} {hit.entry.title.en} / {hit.entry.title.zh}"))
+        out.print(Text(f"{hit.score:5.2f} {hit.entry.id:34} {hit.entry.title.en} / {hit.entry.title.zh}"))
+    for passage in passages:
+        out.print(
+            Text(f"{passage.score:5.2f} {clean(passage.file)}:{passage.line} {clean(' > '.join(passage.headings))}")
+        )
+        out.print(Text(f"      | {clean(passage.text, 160)}", style="dim"))
     if not hits:
-        console().print("No entry matches these words.")
+        out.print("No entry matches these words.")
+
+
+@app.command()
+def add(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="Markdown files or folders; none: all added before.")
+    ] = None,
+    home: Annotated[Path | None, HOME] = None,
+    encoder: Annotated[str, ENCODER] = "built-in",
+    as_json: Annotated[bool, JSON_OPTION] = False,
+) -> None:
+    """Add your own runbooks, or bring them up to date."""
+    from ...knowledge.ingest import add as add_to
+
+    with failing(), counting("reading") as listen:
+        done = add_to(open_index(home, encoder), paths or [], listen)
+    if as_json:
+        print_json({"schema": "triage.runbook-add/1", **done.__dict__})
+    else:
+        counts = f"{done.new} new, {done.changed} changed, {done.unchanged} unchanged, {done.removed} gone"
+        console().print(f"{counts}; {done.passages} passages written")
+        for file, why in done.skipped:
+            console(stderr=True).print(Text(f"skipped {clean(file)}: {clean(why, 400)}"))
+    raise typer.Exit(1 if done.skipped else 0)
+
+
+@app.command()
+def remove(
+    paths: Annotated[list[Path], typer.Argument(help="Files or folders that were added.")],
+    home: Annotated[Path | None, HOME] = None,
+    encoder: Annotated[str, ENCODER] = "built-in",
+) -> None:
+    """Forget runbooks of your own; the files themselves stay."""
+    from ...knowledge.ingest import remove as remove_from
+
+    with failing():
+        console().print(f"{remove_from(open_index(home, encoder), paths)} files forgotten")
+
+
+@app.command("index")
+def make_index(
+    encoder: Annotated[str, ENCODER] = "built-in",
+    home: Annotated[Path | None, HOME] = None,
+) -> None:
+    """Make the index anew, with another encoder or after an update of triage."""
+    from ...knowledge.ingest import rebuild
+
+    with failing(), counting("indexing") as listen:
+        index = open_index(home, encoder)
+        count = rebuild(index, listen)
+        console().print(f"{len(index.runbook)} entries and {count} passages, {index.manifest()['encoder']}")
+
+
+@contextmanager
+def counting(label: str) -> Iterator[Any]:
+    """A progress bar for `listen(done, total)`."""
+    with progress(label, 1.0) as advance:
+        at = 0.0
+
+        def listen(done: int, total: int) -> None:
+            nonlocal at
+            advance(done / max(total, 1) - at)
+            at = done / max(total, 1)
+
+        yield listen
+
+
+@app.command()
+def coverage(as_json: Annotated[bool, JSON_OPTION] = False) -> None:
+    """Is every row and criterion of the source documents in some entry?"""
+    from ...knowledge.coverage import coverage as compare
+    from ...knowledge.runbook import load
+
+    with failing():
+        found = compare(load())
+    if as_json:
+        print_json({"schema": "triage.runbook-coverage/1", **found.__dict__, "complete": found.complete})
+    else:
+        out = console()
+        for label in ("rows_missing", "criteria_missing", "unknown"):
+            for id in getattr(found, label):
+                out.print(Text(f"{label.replace('_', ' ')}: {id}"))
+        out.print(str(found))
+    raise typer.Exit(0 if found.complete else 1)
 
 
 @app.command()

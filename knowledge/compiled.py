@@ -1,0 +1,116 @@
+"""The runbook and its index, read from a cache when nothing has changed.
+
+The cache lies in the data directory and holds JSON and plain arrays, never code. Its name carries a hash of all that it
+was made from, so a stale one is not found; a damaged one is made anew. Without a data directory everything is built.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import embedding, outside
+from .embedding import Encoder, encoder
+from .entry import Entry, parse
+from .lexical import Lexical
+from .outside import KINDS, phrases
+from .runbook import SHIPPED, Runbook, load
+from .signals import Corpus, build
+
+VERSION = 1
+"""Raised when what is in the cache, or the code that makes it, changes."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Everything that a search needs."""
+
+    runbook: Runbook
+    corpus: Corpus
+    version: str
+    """Hash of the entries, the outside phrases and the encoder."""
+
+
+def compiled(folder: Path | None, own: Mapping[str, str], encoder_name: str = embedding.BUILT_IN) -> Compiled:
+    """The shipped entries and a person's own, indexed.
+
+    Args:
+        folder: where the cache lies; None builds everything.
+        own: file -> text of the entries that a person added.
+        encoder_name: `built-in`, or a sentence-transformers model.
+    """
+    if encoder_name == embedding.BUILT_IN:
+        trained = (embedding.FOLDER / "manifest.json").read_text(encoding="utf-8")
+    else:
+        trained = encoder_name
+    shipped = {path.name: path.read_bytes() for path in sorted(SHIPPED.glob("*.md"))}
+    version = _hash(VERSION, trained, outside.PHRASES.read_bytes(), shipped, sorted(own.items()))
+    file = folder / f"runbook-{version}.npz" if folder else None
+    if file and (found := _read(file, encoder(encoder_name), version)):
+        return found
+    entries = dict(load().entries)
+    for name, text in own.items():
+        entry = parse(text, f"{Path(name).stem}.md")
+        entries[entry.id] = entry.model_copy(update={"origin": name})
+    runbook = Runbook(entries)
+    made = Compiled(runbook, build(list(runbook), phrases(), encoder(encoder_name)), version)
+    if file:
+        _write(file, made)
+    return made
+
+
+def _hash(*parts: Any) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+def _read(file: Path, encoder: Encoder, version: str) -> Compiled | None:
+    """None when there is no such cache or it is damaged."""
+    import numpy as np
+
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            entries = [Entry.model_validate(e) for e in json.loads(arrays["entries"].tobytes())]
+            kinds = tuple(
+                (Lexical.restore(arrays, kind), arrays[f"{kind}.vectors"], arrays[f"{kind}.centre"]) for kind in KINDS
+            )
+            mean, deviation = arrays["spread"].tolist()
+            corpus = Corpus(
+                Lexical.restore(arrays, "entry"), arrays["centres"], kinds, encoder, (float(mean), float(deviation))
+            )
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        return None
+    return Compiled(Runbook({entry.id: entry for entry in entries}), corpus, version)
+
+
+def _write(file: Path, made: Compiled) -> None:
+    """Whole or not at all; older caches go. A full or read-only disk only costs speed."""
+    import numpy as np
+
+    entries = json.dumps([e.model_dump(by_alias=True) for e in made.runbook], ensure_ascii=False).encode()
+    arrays: dict[str, Any] = {
+        "entries": np.frombuffer(entries, np.uint8),
+        "centres": made.corpus.centres,
+        "spread": np.array(made.corpus.spread),
+        **made.corpus.documents.arrays("entry"),
+    }
+    for kind, (words, vectors, centre) in zip(KINDS, made.corpus.outside, strict=True):
+        arrays |= {**words.arrays(kind), f"{kind}.vectors": vectors, f"{kind}.centre": centre}
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        part = file.with_suffix(f".{os.getpid()}.part")
+        part.write_bytes(buffer.getvalue())
+        part.replace(file)
+        for old in file.parent.glob("runbook-*.npz"):
+            if old != file:
+                old.unlink(missing_ok=True)
+    except OSError:
+        return
