@@ -21,7 +21,7 @@ from ..knowledge.runbook import Runbook
 from ..knowledge.search import MEANT, Hit
 from ..tools.findings import Check, Finding
 
-STRENGTH = {"decisive": 40.0, "strong": 8.0, "moderate": 3.0, "weak": 1.5}
+STRENGTH = {"decisive": 100.0, "strong": 8.0, "moderate": 3.0, "weak": 1.5}
 """Likelihood ratio of each strength word; `triage eval fit` reports measured ones beside it."""
 PRIOR = {"common": 2.0, "usual": 1.0, "rare": 0.4}
 """Prior odds of an entry relative to a usual one."""
@@ -174,7 +174,8 @@ def _with_probability(h: Hypothesis, probability: float) -> Hypothesis:
 def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Sequence[Check], looked: bool) -> State:
     """`healthy` needs a run that was read and shows nothing; `diagnosed` needs a leading hypothesis to believe.
 
-    A suspicious setting in a run whose metrics are sound is a note, unless the words ask for just that failure.
+    A suspicious setting in a run whose metrics are sound is a note, unless the words ask for just that failure. Words
+    alone lead only while the run shows nothing serious that they do not explain.
     """
     top = ranked[0] if ranked else None
     wrong = any(f.severity in ("S0", "S1") for f in findings)
@@ -185,7 +186,7 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
         return "inconclusive"
     if top.status in ("established", "supported"):
         return "diagnosed" if top.probability >= 0.2 else "inconclusive"
-    return "diagnosed" if not looked and top.words >= MEANT else "inconclusive"
+    return "diagnosed" if top.words >= MEANT and not wrong else "inconclusive"
 
 
 def _conflicts(ranked: Iterable[Hypothesis], codes: set[str]) -> Iterable[tuple[Conflict, int | None]]:
