@@ -101,7 +101,6 @@ def mix(x: U64) -> U64:
 _rng = np.random.default_rng(20240607)
 _GRAM = _rng.integers(0, 2**63, 64, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
 _ROW = _rng.integers(0, 2**63, SLOTS, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-_ROUND = _rng.integers(0, 2**63, 64, dtype=np.uint64)
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -122,7 +121,7 @@ class Grams:
         return np.unique(self.of(document))
 
 
-BATCH_CHARS = 32_000
+BATCH_CHARS = 64_000
 """Characters hashed together: few enough that the arrays stay in the cache and are not given back to the system."""
 
 
@@ -328,7 +327,8 @@ def gram_sets(texts: Sequence[str], unit: Unit = "auto") -> list[U64]:
 
 
 ROUNDS = 4
-"""Rounds in which every n-gram throws one ball at the slots; slots still empty then are filled directly."""
+"""Rounds in which every n-gram throws one ball at the slots, each steered by 7 other bits of its hash above the 32 that
+are its value; slots still empty then are filled directly."""
 
 
 def sketch(grams: Grams) -> NDArray[np.uint32]:
@@ -352,10 +352,10 @@ def sketch(grams: Grams) -> NDArray[np.uint32]:
 def _throw(hashes: U64, counts: I64, round: int) -> NDArray[np.uint32]:
     """Smallest value per slot when each n-gram goes to one slot; shape (documents, 128)."""
     out = np.full((len(counts), SLOTS), EMPTY, np.uint32)
-    x = hashes if round == 0 else mix(hashes + _ROUND[round])
-    slot = np.repeat(np.arange(len(counts), dtype=np.uint64) * np.uint64(SLOTS), counts)
-    slot |= x >> np.uint64(57)
-    np.minimum.at(out.reshape(-1), slot.view(np.int64), x.astype(np.uint32))
+    slot = hashes >> np.uint64(57 - 7 * round)
+    slot &= np.uint64(SLOTS - 1)
+    slot |= np.repeat(np.arange(len(counts), dtype=np.uint64) * np.uint64(SLOTS), counts)
+    np.minimum.at(out.reshape(-1), slot.view(np.int64), hashes.astype(np.uint32))
     return out
 
 
