@@ -127,14 +127,13 @@ BATCH_CHARS = 64_000
 
 def batches(texts: Sequence[str], limit: int = BATCH_CHARS) -> Iterator[slice]:
     """Runs of consecutive texts of about `limit` characters together."""
-    begin = size = 0
-    for i, text in enumerate(texts):
-        if size and size + len(text) > limit:
-            yield slice(begin, i)
-            begin, size = i, 0
-        size += len(text)
-    if begin < len(texts):
-        yield slice(begin, len(texts))
+    ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
+    begin = 0
+    while begin < len(ends):
+        before = ends[begin - 1] if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, before + limit, side="right")))
+        yield slice(begin, end)
+        begin = end
 
 
 class Batch:
@@ -247,12 +246,15 @@ class Batch:
         padded = np.concatenate((tokens, np.zeros(longest, np.uint64)))
         table = np.empty((total, len(lengths)), np.uint64)
         valid = np.ones((total, len(lengths)), bool)
-        hashes = tokens * _GRAM[0]
+        hashes, term = tokens * _GRAM[0], np.empty(total, np.uint64)
         for k in range(1, longest):
-            hashes += padded[k : k + total] * _GRAM[k]
+            hashes += np.multiply(padded[k : k + total], _GRAM[k], out=term)
             if k + 1 in lengths:
                 column = lengths.index(k + 1)
-                table[:, column] = hashes
+                if len(lengths) == 1:
+                    table = hashes[:, None]
+                else:
+                    table[:, column] = hashes
                 last = (starts[1:, None] - np.arange(1, k + 1)).ravel()  # n-grams that would run into the next text
                 valid[last[last >= 0], column] = False
         for d in np.flatnonzero((sizes > 0) & (sizes < shortest)):
@@ -263,8 +265,7 @@ class Batch:
         where = None
         if positions:
             where = np.repeat(self._characters(at), len(lengths)).reshape(valid.shape)[valid]
-        flat = table[:, 0][valid[:, 0]] if len(lengths) == 1 else table[valid]
-        return Grams(mix(flat), np.concatenate(([0], np.cumsum(counts))), where)
+        return Grams(mix(table[valid]), np.concatenate(([0], np.cumsum(counts))), where)
 
     def _characters(self, at: I64) -> I64:
         """The place of each kept code point in its own document's text."""

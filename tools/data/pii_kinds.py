@@ -285,7 +285,7 @@ KINDS: tuple[Kind, ...] = (
             lambda v, b, a: True),
     _secret("wandb-key", r"(?i:wandb)[^\n]{0,30}?(?<![0-9a-f])(?P<v>[0-9a-f]{40})(?![0-9a-f])", rb"[Ww][Aa][Nn][Dd][Bb]"),
     _secret("url-password", r"\b[a-z][a-z0-9+]{1,12}://[^\s:/@\"'<>{}$]{1,64}:(?P<v>[^\s:/@\"'<>{}$]{6,128})@[\w.\-]+", rb"://[^ /@]{1,64}:[^ /@]{3,64}@",
-            lambda v, b, a: not PLACEHOLDER_SECRET.search(v) and v.lower() not in {"password", "passwd", "secret"}),
+            lambda v, b, a: not PLACEHOLDER_SECRET.search(v) and v[0] != "[" and v.lower() not in {"password", "passwd", "secret"}),
     _secret("assigned-secret", r"(?i:api[_-]?key|secret(?:[_-]?key)?|access[_-]?token|auth[_-]?token|passw(?:or)?d|private[_-]?key)[\"']?\s*[:=]\s*"
             r"[\"'](?P<v>[A-Za-z0-9_\-+/=.]{20,200})[\"']", rb"(?i)(?:key|secret|token|passwo?r?d)[\"']? *[:=] *[\"']",
             assigned_secret_valid, strong=False),
