@@ -86,7 +86,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             "tokens/s", "tokens per second (per device where the log says so)",
             "tokens_per_second tokens_per_sec tok/s tok/sec toks/s tokens/s tokens/sec tps tgs perf/throughput"
             " train_tokens_per_second tokens_per_second_per_gpu tokens_per_sec_per_gpu throughput(tps)"
-            " throughput/device/tokens_per_sec throughput/total_tokens perf/tokens_per_sec wps throughput",
+            " throughput/device/tokens_per_sec throughput/device/tokens_per_second perf/tokens_per_sec wps throughput",
         ),
         "samples_per_second": _metric(
             "samples/s", "samples per second",
@@ -203,7 +203,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             "gpu_memory perf/max_memory_allocated_gb maxmemallocated max_memory_allocated"
             " peak_memory_active memory(gib)"
             " memory peak_memory max_mem gpu_mem memallocated mem peak_memory_alloc gpu_memory_gb max_memory"
-            " gpu_mem_max memory_max memory/max_reserved(gib) peak_mem",
+            " system/peak_gpu_memory gpu_mem_max memory_max memory/max_reserved(gib) peak_mem",
         ),
         "gpu_utilization": _metric(
             "1", "share of time the device is busy, 0..1", "gpu_utilization gpu_util gpu_utilisation",

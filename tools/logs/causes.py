@@ -21,8 +21,9 @@ PROGRESS_STEPS = 3
 CASCADE_LINES = 4_000
 """Lines within which a later failure is taken for the consequence of the first. Own judgement."""
 
-WRAPPED_LINES = 5
-"""Lines within which the cause follows the message that wraps it (`BackendCompilerFailed: ... raised:`)."""
+WRAPPED_LINES = 60
+"""Lines within which the cause follows the message that wraps it (`BackendCompilerFailed: ... raised:`, the report of
+torchrun that names the signal at its end)."""
 
 ALIVE = re.compile(
     rb"exits successfully|'train_runtime'|\"train_runtime\"|[Tt]raining (is )?(complete|done|finished)"

@@ -163,12 +163,17 @@ def finding(
 
 
 def where(series: Series, i: int) -> str:
-    """`step 4000`, or `log line 3 of loss` where the log does not number its steps."""
-    return f"{'step' if series.step_is == 'step' else 'log entry'} {int(series.steps[i])}"
+    """`step 4000`, or `log line 3` where the log does not number its steps, or `epoch 2`."""
+    return f"{_COUNTED.get(series.step_is, 'step')} {int(series.steps[i])}"
 
 
 def where_zh(series: Series, i: int) -> str:
-    return f"第 {int(series.steps[i])} {'步' if series.step_is == 'step' else '条日志记录'}"
+    return f"第 {int(series.steps[i])} {_COUNTED_ZH.get(series.step_is, '步')}"
+
+
+_COUNTED = {"line": "log line", "epoch": "epoch"}
+_COUNTED_ZH = {"line": "条日志记录", "epoch": "个 epoch"}
+"""What the steps of a series are, by `Series.step_is`, where they are no steps."""
 
 
 # Robust statistics -----------------------------------------------------------------------------------

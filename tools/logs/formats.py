@@ -110,6 +110,7 @@ _DICT_PAIR = _gaps(rf"['\"]([^'\"\n]{{1,100}})['\"]\s*:\s*{VALUE}", re.IGNORECAS
 _PIPE_PAIR = _gaps(rf"(?:^|\|)\s*([A-Za-z][^|:]{{1,60}}):\s*{VALUE}", re.IGNORECASE)
 _DASH_PAIR = _gaps(rf"(?:^|\s-\s)([^\s:]{{1,120}}):{VALUE}", re.IGNORECASE)
 _BAR_PAIR = _gaps(rf"[,\[]\s*([A-Za-z][\w/@.\- ]{{0,60}}?)\s*[=:]\s*{VALUE}", re.IGNORECASE)
+_INDENTED_PAIR = re.compile(rf"^ {{2,8}}([A-Za-z][\w.]{{0,60}}/[\w/.() -]{{1,60}})={VALUE}\s{{0,16}}$", re.IGNORECASE)
 _BAR = r"(\d+)%\|[^|\n]*\|\s*(\d+)/(\d+)\s*\["
 _EPOCH = _gaps(r"(?<![\w])epochs?\s*[:=#\[\s]\s*\[?\s*(\d+(?:\.\d+)?)", re.IGNORECASE)
 _RANK = _gaps(r"(?<!\w)rank\s*[:=]\s*(\d{1,5})(?!\d)", re.IGNORECASE)
@@ -177,6 +178,26 @@ FORMATS: tuple[Format, ...] = (
                 10,
                 {"loss": 10.4, "tokens_per_second": 1200, "grad_norm": 12.3},
             ),
+        ),
+    ),
+    Format(
+        "olmo",
+        ("[step=", "/"),
+        _BAR_PAIR,
+        _gaps(r"\[(step)=(\d+)/\d+,"),
+        always=True,
+        samples=(Sample("2025-12-12 11:05:02.009 host:0 olmo.train:979 INFO [step=2/15000,epoch=0]", 2, {"epoch": 0}),),
+    ),
+    Format(
+        "olmo-metric",
+        ("=", "/", "  "),
+        _INDENTED_PAIR,
+        step_from="last",
+        always=True,
+        samples=(
+            Sample("    train/CrossEntropyLoss=2.998", None, {"loss": 2.998}),
+            Sample("    throughput/device/tokens_per_second=68,289", None, {"tokens_per_second": 68289}),
+            Sample("    learning_rate=0.1", -1),
         ),
     ),
     Format(

@@ -30,7 +30,8 @@ from .detection import (
     where_zh,
 )
 
-OTHER_METRICS = ("reward", "kl", "entropy", "response_length", "codebook_entropy")
+RL_LOSSES = ("policy_loss", "value_loss", "critic_grad_norm")
+OTHER_METRICS = ("reward", "kl", "entropy", "response_length", "codebook_entropy", *RL_LOSSES)
 
 
 @dataclass(frozen=True)
@@ -175,11 +176,15 @@ def _loss_still_learns(track: Track, step: int) -> bool:
 
 @detector("metric-nonfinite", "a metric other than loss and grad_norm is NaN or infinite", OTHER_METRICS)
 def metric_nonfinite(track: Track) -> Iterator[Finding]:
-    """NaN or infinity in reward, KL, entropy or response length. S1 only to the end after finite values."""
+    """NaN or infinity in reward, KL, entropy, response length or the losses of actor and critic.
+
+    S1 only to the end, at two points or more; what is not a loss must have been finite before.
+    """
     for series in track.series:
         span = bad_span(series) if series.metric in OTHER_METRICS else None
         if span:
-            lasting = span.kind == "persistent" and span.last_finite is not None and span.count >= 2
+            started = span.last_finite is not None or series.metric in RL_LOSSES
+            lasting = span.kind == "persistent" and started and span.count >= 2
             yield _nonfinite("metric-nonfinite", S1 if lasting else S3, series, span)
 
 

@@ -266,16 +266,26 @@ def _numbered(stream: Stream, every: int | None) -> tuple[np.ndarray | None, str
     starts = np.array(stream.starts)
     part = np.maximum(np.searchsorted(starts, numbers, side="left") - 1, 0)
     bars = np.array(stream.bars).reshape(-1, 2)
+    epochs = _epochs(stream)
     for column in (0, 1):
-        steps = _from_bars(bars[:, column], part[1:])
+        steps = _from_bars(bars[:, column], part[1:], epochs)
         if steps is not None:
             return np.concatenate(([0], steps)), "step"
     counted = numbers - starts[part]
     return (counted * every, "step") if every else (counted, "line")
 
 
-def _from_bars(done: np.ndarray, part: np.ndarray) -> np.ndarray | None:
-    """The bars as steps, if nine records in ten have one and they rise evenly within each attempt."""
+def _epochs(stream: Stream) -> np.ndarray:
+    """Epoch of each record of a stream without steps, nan where none is printed."""
+    epochs = np.full(stream.records + 1, np.nan)
+    points = stream.points.get("epoch", Points())
+    numbers, values = np.array(points.steps, dtype=np.int64)[::-1], np.array(points.values)[::-1]
+    epochs[numbers] = values  # the training record comes first, an evaluation after it has its number too
+    return epochs[1:]
+
+
+def _from_bars(done: np.ndarray, part: np.ndarray, epochs: np.ndarray) -> np.ndarray | None:
+    """The bars as steps, if nine records in ten have one and within each attempt they rise evenly or as the epoch."""
     known = done >= 0
     if len(done) < 2 or known.mean() < 0.9 or not known[0]:
         return None
@@ -285,7 +295,15 @@ def _from_bars(done: np.ndarray, part: np.ndarray) -> np.ndarray | None:
     if not len(strides) or (strides <= 0).any():
         return None
     even = np.mean(strides == np.median(strides))
-    return filled if even >= 0.8 else None
+    return filled if even >= 0.8 or _follow_epoch(filled, epochs) else None
+
+
+def _follow_epoch(steps: np.ndarray, epochs: np.ndarray) -> bool:
+    """Whether the steps are a constant times the epoch, which the log rounds to two digits or more."""
+    if len(steps) < 3 or not (epochs > 0).all():
+        return False
+    per_epoch = float(steps[-1] / epochs[-1])
+    return bool((np.abs(steps - per_epoch * epochs) <= 0.012 * per_epoch + 1).all())
 
 
 def _names(points: dict[str, Points]) -> dict[str, tuple[str, float]]:

@@ -16,7 +16,7 @@ from .points import Store
 from .tables import read_table
 from .templates import Templates
 
-_WORDS = (b"loss", b"step", b"iter", b"reward", b"%|", b"epoch", b"e2e lat", b"grad_norm")
+_WORDS = (b"loss", b"step", b"iter", b"reward", b"%|", b"epoch", b"e2e lat", b"grad_norm", b"rate", b"tokens_per_sec")
 """A line without any of these (in lower case) holds no metric."""
 JOIN_LIMIT = 5
 """Most lines one wrapped record may take."""

@@ -54,12 +54,13 @@ ROWS = (
     ),
     Signature(
         "shm-exhausted", S0,
-        r"insufficient shared memory|/dev/shm.{0,60}(No space|full|too small)|No space left on device.{0,80}/dev/shm|unable to (open|mmap|write to|allocate) shared memory|unable to write to file </torch_|Error while creating shared memory segment|killed by signal: Bus error",
+        r"insufficient shared memory|/dev/shm.{0,60}(No space|full|too small)|No space left on device.{0,80}/dev/shm|unable to (open|mmap|write to|allocate) shared memory|unable to write to file </torch_|Error while creating shared memory segment|killed by signal: Bus error|exitcode ?: ?-7\b|return code = -7\b|Signal 7 \(SIGBUS\)",
         "shared memory (/dev/shm) is too small", "共享内存（/dev/shm）不足",
         (
             "RuntimeError: DataLoader worker (pid 1234) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory.",
             "OSError: [Errno 28] No space left on device: '/dev/shm/torch_123_456'",
             "Error while creating shared memory segment /dev/shm/nccl-abc (size 9637888)",
+            "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -7) local_rank: 0 (pid: 37386) of binary: python",
         ),
         ("OSError: [Errno 28] No space left on device: '/data/out'", "Increase /dev/shm if workers crash"),
     ),
@@ -96,15 +97,25 @@ ROWS = (
     ),
     Signature(
         "cuda-version-mismatch", S0,
-        r"no kernel image is available for execution|driver (version )?(on your system )?is (insufficient|too old)|CUDA driver version is insufficient|NVIDIA driver on your system is too old|not compatible with the current PyTorch installation|detected CUDA version \(.{1,12}\) mismatches the version|is different than the version torch was compiled with|forward compatibility was attempted on non supported HW|the provided PTX was compiled with an unsupported toolchain|CUDA_HOME environment variable is not set|object has no attribute 'ds_opt_adam'|\.so\S*: undefined symbol|undefined symbol: \S*(cu|Cuda|c10|torch)",
+        r"no kernel image is available for execution|driver (version )?(on your system )?is (insufficient|too old)|CUDA driver version is insufficient|NVIDIA driver on your system is too old|not compatible with the current PyTorch installation|detected CUDA version \(.{1,12}\) mismatches the version|is different than the version torch was compiled with|forward compatibility was attempted on non supported HW|the provided PTX was compiled with an unsupported toolchain|CUDA_HOME environment variable is not set",
         "CUDA, driver, GPU architecture and the installed build do not fit together", "CUDA、驱动、显卡架构与安装的构建不匹配",
         (
             "RuntimeError: CUDA error: no kernel image is available for execution on the device",
             "RuntimeError: The NVIDIA driver on your system is too old (found version 11040).",
+        ),
+        ("CUDA driver version: 12.4", "flash_attn_2_cuda.so: undefined symbol: _ZN3c104cuda9SetDeviceEi"),
+    ),
+    Signature(
+        "binary-abi-mismatch", S0,
+        r"undefined symbol: \S|symbol not found in flat namespace|version `(GLIBC|GLIBCXX|CXXABI)_[\d.]+' not found|object has no attribute 'ds_opt_adam'",
+        "a compiled extension was built against other libraries than those installed", "编译的扩展与当前安装的库不是同一版本构建的",
+        (
             "ImportError: flash_attn_2_cuda.cpython-310-x86_64-linux-gnu.so: undefined symbol: _ZN3c104cuda9SetDeviceEi",
+            "/env/lib/python3.9/site-packages/flash_attn_2_cuda.cpython-39-x86_64-linux-gnu.so: undefined symbol: _ZNK3c1011StorageImpl27throw_data_ptr_access_errorEv",
+            "ImportError: /lib64/libstdc++.so.6: version `GLIBCXX_3.4.29' not found (required by a.so)",
             "AttributeError: 'DeepSpeedCPUAdam' object has no attribute 'ds_opt_adam'",
         ),
-        ("CUDA driver version: 12.4",),
+        ("ImportError: cannot import name 'flash_attn_func' from 'flash_attn'", "undefined symbols: none"),
     ),
     Signature(
         "cuda-error", S0,

@@ -17,6 +17,14 @@ ROWS = (
         must_not=r"undefined symbol|libcud\w+\.so",
     ),
     Signature(
+        "import-error", S0, r"failed to import on the worker|Failed to import \S+ because of the following error|Cannot import (actor|module) class",
+        "a package could not be imported; the reason stands below", "软件包导入失败，原因见下文",
+        ("RuntimeError: The actor with name WorkerDict failed to import on the worker. This may be because needed library dependencies are not installed",
+         "RuntimeError: Failed to import transformers.models.mistral.modeling_mistral because of the following error (look up to see its traceback):"),
+        ("Ignore import error when loading sglang.srt.models.glm_ocr: No module named 'x'",),
+        role="echo",
+    ),
+    Signature(
         "dependency-conflict", S1, r"dependency resolver does not currently take into account|conflicting dependencies|ResolutionImpossible|ContextualVersionConflict|incompatible versions|which is incompatible\.",
         "package versions contradict each other", "软件包版本相互冲突",
         ("ERROR: pip's dependency resolver does not currently take into account all the packages that are installed.",
