@@ -113,11 +113,18 @@ def train_batch_size(subject: Subject, criterion: Criterion) -> Observation:
     if not train or not rollout:
         lacking = " and ".join(n for n, v in (("train_batch_size", train), ("rollout_batch_size", rollout)) if not v)
         return missing(f"not visible in the files: {lacking}")
-    epochs = next((e.value for k, e in s.others.items() if k.lstrip("-").replace("-", "_") == "max_epochs"), 1)
-    epochs = int(epochs) if isinstance(epochs, (int, float)) and epochs > 1 else 1
+    epochs = _max_epochs(s)
     need = int(rollout * each * epochs)
     words = f"{train:g} against {rollout:g} prompts x {each:g} responses x {epochs} max_epochs = {need} (D-05)"
     return Observation(float(train), 1, _files(s), words, train >= need)
+
+
+def _max_epochs(s: Settings) -> int:
+    """Passes over each rollout, by which OpenRLHF and LightRFT divide; 1 where it is not written down."""
+    for setting in (s.get("epochs"), *s.others.values()):
+        if setting and setting.key.lstrip("-").replace("-", "_").endswith("max_epochs"):
+            return max(int(setting.value), 1) if isinstance(setting.value, (int, float)) else 1
+    return 1
 
 
 @metric("batch_size_mod_world_size")

@@ -15,12 +15,13 @@ import numpy as np
 
 from ..knowledge.entry import Criterion
 from ..tools.findings import TriageError
-from ..tools.reading import iter_chunks, split_prefix
+from ..tools.reading import head, iter_chunks, split_prefix
 from .metrics import Observation, Subject, last_step, metric, missing, seen, too_short
 
 LOG_BYTES = 64 << 20
 """Bytes of each log that are searched."""
 HITS = 20_000
+CONFIG_BYTES = 256 << 10
 SERVED = r"Application startup complete|Uvicorn running on|server is fired up|Avg (?:prompt|generation) throughput"
 """Lines by which an inference server says that it is up."""
 
@@ -109,19 +110,16 @@ MEASURED = {
     "latency": r"(?i)\bp95[ _-]?(?:e2el?|latency|ttft)?(?:[ _]?\(?(ms|s)\))?\W{1,3}(\d[\d.]*)",
 }
 TARGETS = {
-    "qps": re.compile(
-        r"(?i)^(?:target|slo|required)[_.-]?(?:qps|request_throughput|rps)$|^(?:qps|rps)[_.-](?:target|slo)$"
-    ),
-    "latency": re.compile(
-        r"(?i)^(?:target|slo|max)[_.-]?(?:p95[_.-]?)?(?:latency|ttft)(?:[_.-]?(?:ms|s|p95))*$|^p95.*target"
-    ),
+    "qps": r"(?:(?:target|slo|required)[_.-]?(?:qps|request[_-]throughput|rps)|(?:qps|rps)[_.-](?:target|slo))",
+    "latency": r"(?:target|slo|max)[_.-]?(?:p95[_.-]?)?(?:latency|ttft)(?:[_.-](?:p95))?(?:[_.-](?P<unit>ms|s))?",
 }
+"""How a configuration names the user's own target."""
 
 
 @metric("qps_and_latency_target_met")
 def qps_and_latency_target_met(subject: Subject, criterion: Criterion) -> Observation:
     """Requests per second and p95 latency of a load test against the user's own target in the configuration."""
-    wanted = {name: v for name, p in TARGETS.items() if (v := _target(subject, p)) is not None}
+    wanted = {name: v for name, key in TARGETS.items() if (v := _target(subject, key)) is not None}
     got = {name: _measured(h[-1]) for name, p in MEASURED.items() if (h := search(subject, p))}
     if not wanted:
         return missing("a target is needed in the configuration (`target_qps`, `target_p95_latency_ms`)")
@@ -140,10 +138,16 @@ def _measured(hit: Hit) -> float:
     return float(hit.match[hit.match.re.groups].rstrip(".")) / (1000 if unit == "ms" else 1)
 
 
-def _target(subject: Subject, pattern: re.Pattern[str]) -> float | None:
-    for key, setting in subject.settings.others.items():
-        if pattern.search(key.rsplit(".", 1)[-1].lstrip("-")) and isinstance(setting.value, (int, float)):
-            return float(setting.value) / (1000 if key.lower().endswith("ms") else 1)
+def _target(subject: Subject, key: str) -> float | None:
+    """The number after the key in a configuration file or launch script, milliseconds turned into seconds."""
+    pattern = re.compile(rf"(?im)^[^#\n]*?(?<![\w]){key}[\"']?[\s:=]+(?P<number>\d+(?:\.\d+)?)\b")
+    for artifact in subject.run.of("config", "script"):
+        try:
+            text = head(artifact.path, CONFIG_BYTES).decode("utf-8", "replace") if artifact.path.is_file() else ""
+        except TriageError:
+            continue
+        if match := pattern.search(text):
+            return float(match["number"]) / (1000 if match.groupdict().get("unit") == "ms" else 1)
     return None
 
 

@@ -268,7 +268,10 @@ def _judge(subject: Subject, criterion: Criterion) -> Judged:
 
 
 def _neighbours(before: SeriesTable, after: SeriesTable) -> Iterable[Neighbour]:
-    """Medians over the last tenth of the steps that both runs reached with finite values."""
+    """Medians over the last tenth of the steps that both runs reached with finite values.
+
+    The standard error of a median is taken as 1.25 times that of the mean.
+    """
     for name, (better, tolerated) in NEIGHBOURS.items():
         a, b = before.get(name), after.get(name)
         if a is None or b is None or a.step_is != b.step_is:
@@ -281,7 +284,7 @@ def _neighbours(before: SeriesTable, after: SeriesTable) -> Iterable[Neighbour]:
         if min(map(len, sides)) < 3 or not all(np.isfinite(v).all() for v in sides):
             continue
         old, new = (float(np.median(v)) for v in sides)
-        noise = NOISE * float(np.hypot(*(v.std() / len(v) ** 0.5 for v in sides)))
+        noise = NOISE * 1.25 * float(np.hypot(*(v.std(ddof=1) / len(v) ** 0.5 for v in sides)))
         worse = (old - new) * better
         failed = worse > tolerated * max(abs(old), 1e-12) and worse > noise
         window = f"steps {int((1 - TAIL) * last)}..{last} of both runs"
