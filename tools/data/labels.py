@@ -237,8 +237,14 @@ def _masking(dump: Dump, eos: int | None) -> Iterator[Finding]:
 def _ends(dump: Dump, eos: int) -> tuple[list[Sequence_], list[Sequence_]]:
     """(sequences that end with the end token, those of them whose last end token is no label)."""
     ended = [s for s in dump.sequences if (len(s.ids) and int(s.ids[-1]) == eos) or eos in s.ids[-3:]]
-    masked = [s for s in ended if s.labels[np.flatnonzero(s.ids == eos)[-1]] == IGNORED and (s.labels != IGNORED).any()]
+    masked = [s for s in ended if (s.labels != IGNORED).any() and not _end_trained(s, eos)]
     return ended, masked
+
+
+def _end_trained(s: Sequence_, eos: int) -> bool:
+    """Whether the last end token is a label, in its own place or, when labels came shifted, one before it."""
+    at = int(np.flatnonzero(s.ids == eos)[-1])
+    return bool(s.labels[at] != IGNORED or (at and s.labels[at - 1] == eos))
 
 
 def _end(dump: Dump, eos: int | None) -> Iterator[Finding]:
@@ -287,7 +293,7 @@ def _padding(dump: Dump, eos: int | None) -> Iterator[Finding]:
         ),
         f"填充与结束符是同一个 token {eos}"
         + ("，结束符的标签也随填充被屏蔽。" if hurts else "；结束符的标签保留，在此无害。"),
-        _where(masked, "end token masked"),
+        _where(masked or ended, f"ends with {eos}"),
         {"token": eos, "masked": len(masked), "ended": len(ended)},
     )
 

@@ -1,0 +1,121 @@
+"""Token labels against their tokens: what a dump of input_ids and labels shows."""
+
+import json
+import random
+
+import pytest
+
+from triage.tools.data.labels import check_labels, check_tokenizer, read_dump
+
+BOS, EOS, PAD = 1, 2, 0
+
+
+def sequence(rng, prompt=8, answer=12, pad=0):
+    ids = [BOS, *(rng.randint(10, 999) for _ in range(prompt + answer - 2)), EOS]
+    return {
+        "input_ids": ids + [PAD] * pad,
+        "labels": [-100] * prompt + ids[prompt:] + [-100] * pad,
+        "attention_mask": [1] * len(ids) + [0] * pad,
+        "spans": [{"role": "user", "start": 0, "end": prompt}, {"role": "assistant", "start": prompt, "end": len(ids)}],
+    }
+
+
+def sequences(count=60, **options):
+    rng = random.Random(1)
+    return [sequence(rng, rng.randint(4, 12), rng.randint(6, 30), **options) for _ in range(count)]
+
+
+def run(tmp_path, rows):
+    path = tmp_path / "dump.jsonl"
+    path.write_text("".join(json.dumps(r) + "\n" for r in rows))
+    return check_labels(read_dump([path]))
+
+
+def codes(report):
+    return {f.code: str(f.severity) for f in report.findings}
+
+
+def changed(edit, **options):
+    return [edit(dict(r)) for r in sequences(**options)]
+
+
+def no_spans(row):
+    return {k: v for k, v in row.items() if k != "spans"}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        sequences(), sequences(pad=7), changed(no_spans, pad=3),
+        changed(lambda r: no_spans(r) | {"labels": r["input_ids"]}),  # pre-training trains on everything
+        changed(lambda r: r | {"eos_token_id": EOS, "pad_token_id": PAD, "bos_token_id": BOS}),
+        # packed or truncated blocks of one length need not end with the end token
+        [{"input_ids": list(range(100, 164)), "labels": list(range(100, 164)), "eos_token_id": EOS} for _ in range(40)],
+    ],
+)  # fmt: skip
+def test_correct_labels_have_no_finding(tmp_path, rows):
+    assert codes(run(tmp_path, rows)) == {}
+
+
+def shift(row):
+    return no_spans(row) | {"labels": [*row["labels"][1:], -100]}
+
+
+def mask_eos(row):
+    return row | {"labels": [-100 if t == EOS else v for t, v in zip(row["input_ids"], row["labels"], strict=True)]}
+
+
+def pad_with_eos(row):
+    return row | {"input_ids": [EOS if t == PAD else t for t in row["input_ids"]]}
+
+
+@pytest.mark.parametrize(
+    ("rows", "want"),
+    [
+        (changed(shift), {"label-mask-misaligned": "S1"}),
+        (changed(lambda r: r | {"labels": r["labels"][:-2]}), {"label-mask-misaligned": "S1"}),
+        (changed(lambda r: r | {"labels": [-100] * len(r["labels"])}), {"label-mask-misaligned": "S1"}),
+        (changed(lambda r: r | {"labels": r["input_ids"]}), {"label-mask-misaligned": "S2"}),  # trains on the prompt
+        (changed(lambda r: r | {"labels": [t if v == -100 else -100 for t, v in zip(r["input_ids"], r["labels"], strict=True)]}),
+         {"label-mask-misaligned": "S1", "eos-not-trained": "S1"}),  # mask inverted
+        (changed(mask_eos), {"eos-not-trained": "S1"}),
+        (changed(lambda r: mask_eos(pad_with_eos(r)), pad=5), {"eos-not-trained": "S1", "pad-equals-eos": "S1"}),
+        (changed(pad_with_eos, pad=5), {"pad-equals-eos": "S3"}),  # the end token itself is still trained
+        (changed(lambda r: no_spans(r) | {"input_ids": [BOS, *r["input_ids"]], "labels": [-100, *r["labels"]], "attention_mask": [1, *r["attention_mask"]]}),
+         {"double-bos": "S2"}),
+        (changed(lambda r: {"input_ids": r["input_ids"][:-1], "labels": r["labels"][:-1], "attention_mask": [*r["attention_mask"][:-2], 0], "eos_token_id": EOS}),
+         {"eos-not-trained": "S1"}),
+    ],
+)  # fmt: skip
+def test_each_fault_of_the_labels_is_found(tmp_path, rows, want):
+    report = run(tmp_path, rows)
+    assert codes(report) == want
+    assert report.findings[0].evidence[0].line == 1
+
+
+def test_data_without_labels_is_not_applicable_and_junk_does_not_crash(tmp_path):
+    report = run(
+        tmp_path,
+        [{"text": "a"}, {"input_ids": "abc", "labels": [1]}, {"input_ids": [[1, 2]], "labels": [[1, 2]]}, [1, 2], None],
+    )
+    assert (codes(report), [c.result for c in report.checks]) == ({}, ["not-applicable"])
+
+
+@pytest.mark.parametrize(
+    ("files", "chat", "want"),
+    [
+        ({"tokenizer_config.json": '{"eos_token": "</s>"}'}, True, {"chat-template-missing": "S2"}),
+        ({"tokenizer_config.json": '{"eos_token": "</s>"}'}, False, {}),
+        ({"tokenizer_config.json": '{"chat_template": "{{ messages }}"}'}, True, {}),
+        ({"tokenizer_config.json": "{}", "chat_template.jinja": "{{ messages }}"}, True, {}),
+    ],
+)
+def test_chat_data_needs_a_chat_template(tmp_path, files, chat, want):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert codes(check_tokenizer(tmp_path, chat)) == want
+
+
+def test_a_broken_tokenizer_file_is_a_failed_check(tmp_path):
+    (tmp_path / "tokenizer_config.json").write_text("{")
+    assert [c.result for c in check_tokenizer(tmp_path, True).checks] == ["failed"]

@@ -1,0 +1,88 @@
+"""The data checks of `triage ask`: bounded, honest about the sample, silent on clean runs."""
+
+import json
+import random
+import time
+
+from triage.tools.data import check_run_data
+from triage.tools.run import Artifact, Run
+
+WORDS = ["".join(random.Random(i).choices("abcdefghijklmnop", k=3 + i % 6)) for i in range(4000)]
+
+
+def chat(rng, i):
+    said = " ".join(rng.choices(WORDS, k=40))
+    return {
+        "messages": [{"role": "user", "content": f"question {i} {said[:80]}?"}, {"role": "assistant", "content": said}]
+    }
+
+
+def make(tmp_path, files, kinds=None):
+    artifacts = []
+    for name, rows in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(json.dumps(r) + "\n" for r in rows) if isinstance(rows, list) else rows)
+        artifacts.append(Artifact((kinds or {}).get(name, "data"), path, name, "test"))
+    return Run(tmp_path, tuple(artifacts))
+
+
+def clean(seed, count=200):
+    rng = random.Random(seed)
+    return [chat(rng, i) for i in range(count)]
+
+
+def test_a_clean_run_has_no_finding(tmp_path):
+    report = check_run_data(make(tmp_path, {"data/train.jsonl": clean(1), "data/eval.jsonl": clean(2, 50)}))
+    assert report.findings == ()
+    assert "failed" not in {c.result for c in report.checks}
+    assert any("evaluation items" in c.name for c in report.checks)
+
+
+def test_a_run_without_data_says_so():
+    assert [c.result for c in check_run_data(Run(root=None)).checks] == ["not-applicable"]  # type: ignore[arg-type]
+
+
+def test_leakage_between_train_and_eval_is_found_with_names_relative_to_the_run(tmp_path):
+    train = clean(1)
+    report = check_run_data(
+        make(tmp_path, {"data/train.jsonl": train, "data/validation.jsonl": clean(2, 40) + train[10:13]})
+    )
+    leak = next(f for f in report.findings if f.code == "eval-leakage")
+    assert leak.data["leaked"] == 3
+    assert (leak.evidence[0].file, leak.evidence[0].line) == ("data/train.jsonl", 11)
+
+
+def test_duplicates_labels_generations_and_tokenizer_are_looked_at(tmp_path):
+    ids = [1, *range(50, 60), 2]
+    rollouts = [{"prompt": f"p{i}", "response": "and so on " * 60, "reward": 1.0} for i in range(60)]
+    files = {
+        "train.jsonl": clean(1) * 2,
+        "tokens.jsonl": [{"input_ids": ids, "labels": [-100] * 5 + ids[5:11] + [-100]} for _ in range(20)],
+        "rollouts.jsonl": rollouts,
+        "tokenizer_config.json": "{}",
+    }
+    run = make(tmp_path, files, {"rollouts.jsonl": "generations", "tokenizer_config.json": "tokenizer"})
+    report = check_run_data(run)
+    assert report.codes() >= {"exact-duplicates", "eos-not-trained", "repetition-loop", "chat-template-missing"}
+
+
+def test_a_large_file_is_sampled_in_bounded_time_and_every_check_says_so(tmp_path):
+    rng = random.Random(3)
+    rows = [json.dumps(chat(rng, i)) for i in range(3000)]
+    path = tmp_path / "train.jsonl"
+    path.write_text("\n".join(rows * 40) + "\n")
+    run = Run(tmp_path, (Artifact("data", path, "train.jsonl", "test"),))
+    begin = time.process_time()
+    report = check_run_data(run)
+    assert time.process_time() - begin < 6
+    judged = [c for c in report.checks if c.result in ("found", "clear")]
+    assert judged
+    assert all("sampled: the first" in c.why for c in judged)
+
+
+def test_a_broken_data_file_is_reported_and_the_others_are_still_checked(tmp_path):
+    run = make(tmp_path, {"train.jsonl": clean(1), "bad.parquet": "not parquet"})
+    report = check_run_data(run)
+    assert any(c.result == "failed" and "bad.parquet" in c.name for c in report.checks)
+    assert any(c.result == "clear" for c in report.checks)
