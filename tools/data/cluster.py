@@ -9,6 +9,7 @@ must be on paths that every node can read.
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import pickle
 from collections import defaultdict
@@ -70,9 +71,9 @@ class Cluster:
         tasks = [SignTask(part, options, each) for part in parts]
         rows = [{"item": pickle.dumps(task)} for task in tasks]
         signed = self._dataset(rows).flat_map(_sign_rows).materialize()
-        meta = sorted(signed.filter(_is_meta).take_all(), key=lambda row: row["part"])
+        meta = sorted(signed.flat_map(_meta_rows).take_all(), key=lambda row: row["part"])
         corpus = Corpus(parts, (pickle.loads(row["meta"]) for row in meta), options)
-        found = signed.filter(_is_band).groupby("group").map_groups(_candidates, batch_format="numpy").take_all()
+        found = signed.flat_map(_band_rows).groupby("group").map_groups(_candidates, batch_format="numpy").take_all()
         pairs = unique_pairs([np.frombuffer(row["pairs"], np.int64).reshape(-1, 2) for row in found])
         similarity, template = self._verify(parts, pairs, options, common_grams(corpus.sample))
         return Matches(corpus, options, equal_pairs(corpus.exact, corpus.ids), pairs, similarity, template)
@@ -127,6 +128,7 @@ def cluster(address: str | None = None, processes: int | None = None) -> Iterato
             raise TriageError(f"no Ray cluster at {address or 'this machine'}: {str(error)[:200]}") from None
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
     context.shuffle_strategy = ray.data.context.ShuffleStrategy.SORT_SHUFFLE_PULL_BASED  # tasks, which can be repeated
     try:
         yield Cluster(ray)
@@ -139,12 +141,12 @@ def _apply(kernel: Callable[[Any], Any], row: dict[str, Any]) -> dict[str, Any]:
     return {"n": row["n"], "result": pickle.dumps(kernel(pickle.loads(row["item"])))}
 
 
-def _is_meta(row: dict[str, Any]) -> bool:
-    return row["group"] < 0
+def _meta_rows(row: dict[str, Any]) -> list[dict[str, Any]]:
+    return [row] if row["group"] < 0 else []
 
 
-def _is_band(row: dict[str, Any]) -> bool:
-    return row["group"] >= 0
+def _band_rows(row: dict[str, Any]) -> list[dict[str, Any]]:
+    return [row] if row["group"] >= 0 else []
 
 
 def _sign_rows(row: dict[str, Any]) -> list[dict[str, Any]]:

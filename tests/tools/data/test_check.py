@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (cases are rows of a table)
 """Schema, encoding, lengths and mixture of records: what fires, and what must stay silent."""
 
 import json
@@ -19,7 +20,24 @@ QUESTIONS = [
 
 def answer(rng):
     return " ".join(
-        rng.choices("rain rock light leaf number three seven water slow green wind carries cells".split(), k=25)
+        rng.choices(
+            [
+                "rain",
+                "rock",
+                "light",
+                "leaf",
+                "number",
+                "three",
+                "seven",
+                "water",
+                "slow",
+                "green",
+                "wind",
+                "carries",
+                "cells",
+            ],
+            k=25,
+        )
     )
 
 

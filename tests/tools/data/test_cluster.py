@@ -82,7 +82,7 @@ def ray_workers(parent=None):
             name = Path(f"/proc/{pid}/cmdline").read_text()
         except OSError:
             continue
-        if name.startswith("ray::") and "IDLE" not in name and "Stats" not in name and "Actor" not in name:
+        if name.startswith("ray::") and not any(w in name for w in ("IDLE", "Stats", "Actor", "Agent")):
             out.append(pid)
     return out
 

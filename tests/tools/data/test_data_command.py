@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (cases are rows of a table)
 """`triage data`: exit status, JSON, files written, and errors that name the next step."""
 
 import json

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (cases are rows of a table)
 """Records of every format, located, with broken ones counted and never fatal."""
 
 import csv

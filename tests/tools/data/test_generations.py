@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (cases are rows of a table)
 """Generated answers and codebooks: what fires, and what must stay silent."""
 
 import json

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (cases are rows of a table)
 """Token labels against their tokens: what a dump of input_ids and labels shows."""
 
 import json

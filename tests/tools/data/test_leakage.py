@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (cases are rows of a table)
 """Evaluation items in training data: what is found, what is not, and what must not be called a leak."""
 
 import json

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (cases are rows of a table)
 """Personal data and secrets: found by checksum and context, quiet on clean text, and never shown."""
 
 import importlib.util
