@@ -80,13 +80,14 @@ def _read(value: Any, file: str) -> Iterator[tuple[str, Score]]:
         task = name.split("/", 1)[0]
         sizes = counts.get(task) if isinstance(counts, Mapping) else None
         n = sizes.get("effective", sizes.get("original")) if isinstance(sizes, Mapping) else None
+        n = n if isinstance(n, int) and 0 < n < 1 << 40 else None
         yield name, Score(score.value, score.n or n, score.stderr, file)
 
 
 def _walk(value: Any, path: tuple[str, ...], n: int | None) -> Iterator[tuple[str, Score]]:
     if not isinstance(value, Mapping) or len(path) > 3:
         return
-    n = next((int(value[k]) for k in COUNT if isinstance(value.get(k), int) and value[k] > 0), n)
+    n = next((int(value[k]) for k in COUNT if isinstance(value.get(k), int) and 0 < value[k] < 1 << 40), n)
     for key, item in value.items():
         where = (*path, str(key))
         if isinstance(item, Mapping):

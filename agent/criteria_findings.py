@@ -9,7 +9,7 @@ from functools import cache
 
 from ..knowledge.entry import Criterion
 from .criteria_logs import started
-from .metrics import Observation, Subject, missing, seen
+from .metrics import LOGGED, Observation, Subject, missing, seen
 
 DATA_CHECKS: dict[str, tuple[str, ...]] = {
     "data-parse-error": ("parsing",),
@@ -44,8 +44,6 @@ DATA_CHECKS: dict[str, tuple[str, ...]] = {
     "group-identical": ("answers within a group",),
 }
 """Finding code of `tools.data` -> the checks that would find it."""
-LOGGED = "error signatures"
-"""The scan's check over its table of error lines."""
 
 
 @cache

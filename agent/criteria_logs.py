@@ -16,7 +16,7 @@ import numpy as np
 from ..knowledge.entry import Criterion
 from ..tools.findings import TriageError
 from ..tools.reading import head, iter_chunks, split_prefix
-from .metrics import Observation, Subject, last_step, metric, missing, seen, too_short
+from .metrics import LOGGED, Observation, Subject, last_step, metric, missing, seen, too_short
 
 LOG_BYTES = 64 << 20
 """Bytes of each log that are searched."""
@@ -68,7 +68,7 @@ def oom_under_high_concurrency(subject: Subject, criterion: Criterion) -> Observ
     count = len(subject.found("cuda-oom", "kv-cache-oom", "host-oom"))
     if count:
         return seen(count, criterion, "out-of-memory findings in the logs", max(len(load), 1))
-    if not subject.ran("error signatures") or max(load, default=0) < 2:
+    if not subject.ran(LOGGED) or max(load, default=0) < 2:
         return missing("the serving log of a load test is needed (lines with `Running: N reqs`, N above 1)")
     before = _load(subject)
     words = f"out-of-memory signatures in the serving log; up to {max(load)} requests at once"
@@ -157,7 +157,7 @@ def engine_sleep_errors(subject: Subject, criterion: Criterion) -> Observation:
     count = len(subject.found("engine-sleep-error"))
     if count:
         return seen(count, criterion, "sleep or wake errors in the logs", count)
-    if not subject.ran("error signatures"):
+    if not subject.ran(LOGGED):
         return missing("the run has no log to look at")
     last = last_step(subject.table) or 0
     if last < 10:
@@ -178,7 +178,7 @@ def process_group_initialised(subject: Subject, criterion: Criterion) -> Observa
     )
     if bad := sorted({f.code for f in subject.found(*codes)}):
         return seen(False, criterion, f"the logs show {', '.join(bad)}", len(bad))
-    if not subject.ran("error signatures") or last_step(subject.table) is None:
+    if not subject.ran(LOGGED) or last_step(subject.table) is None:
         return missing("a log that goes past initialisation to its first step is needed")
     return seen(
         True, criterion, "a step is logged and no rendezvous or interface error (assumed sign that all joined)", 1
@@ -215,7 +215,7 @@ def without(subject: Subject, criterion: Criterion, codes: tuple[str, ...], word
     """None of the findings, in a run whose log was searched and that got past its start."""
     if bad := sorted({f.code for f in subject.found(*codes)}):
         return seen(False, criterion, f"the logs show {', '.join(bad)}", len(bad))
-    if not subject.ran("error signatures"):
+    if not subject.ran(LOGGED):
         return missing("the run has no log that could be searched for errors")
     if why := started(subject, criterion):
         return missing(why)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ..knowledge.entry import Criterion
-from ..tools.findings import Check, Finding, Report
+from ..tools.findings import Check, Finding, Report, TriageError, clean
 from ..tools.run import Run
 from ..tools.series import METRICS as SERIES_METRICS
 from ..tools.series import Series, SeriesTable
@@ -31,6 +31,8 @@ MIN_POINTS = 5
 """Fewer points than this say nothing about a series."""
 COUNTED = ("step", "cumulative")
 """Values of `Series.step_is` under which a step is an optimizer step."""
+LOGGED = "error signatures"
+"""The scan's check over its table of error lines."""
 T = TypeVar("T")
 
 
@@ -65,9 +67,15 @@ class Subject:
         return [f for f in (*self.scan.findings, *self.findings) if f.code in codes]
 
     def ran(self, *names: str) -> bool:
-        """Whether a check of one of these names looked at something and came to a result."""
+        """Whether a check of one of these names looked at something and came to a result.
+
+        A log that could not be read may hold anything, so the search of the others proves nothing.
+        """
         every = (*self.scan.checks, *self.checks)
-        return any(c.name in names and c.result in ("found", "clear") for c in every)
+        blind = any(c.result == "failed" and c.name.startswith("signatures in ") for c in every)
+        return any(
+            c.name in names and c.result in ("found", "clear") and not (blind and c.name == LOGGED) for c in every
+        )
 
 
 @dataclass(frozen=True)
@@ -122,7 +130,13 @@ def observe(subject: Subject, criterion: Criterion) -> Observation:
 
     load_families()
     if function := METRICS.get(criterion.metric):
-        return function(subject, criterion)
+        try:
+            return function(subject, criterion)
+        except (TriageError, OSError) as error:
+            return missing(f"an artifact cannot be read: {error}")
+        except Exception as error:  # the boundary: one broken metric must not cost the verdict of the others
+            why = f"the metric broke ({type(error).__name__}: {clean(str(error), 80)}); this is a defect of triage"
+            return missing(f"{why}, not of the run")
     if series := subject.table.get(criterion.metric):
         return observe_series(series, subject, criterion)
     if criterion.metric in SERIES_METRICS:

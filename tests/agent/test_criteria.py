@@ -4,8 +4,11 @@
 import json
 import random
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from triage.agent.evidence import Look
 from triage.agent.metrics import METRICS, Subject, load_families, observe
@@ -115,6 +118,7 @@ TOKENS_DECLARED = (
     "per_device_train_batch_size: 2\ngradient_accumulation_steps: 4\nworld_size: 8\nmax_seq_length: 1024\n"
 )
 MEGATRON = "torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py --micro-batch-size 2 --seq-length 1024 "
+SEVEN_B = "torchrun --nproc_per_node 8 --nnodes 8 train.py --model_name_or_path org/base-7B --learning_rate 1e-5"
 OPENRLHF = "python -m openrlhf.cli.train_ppo_ray --rollout_batch_size 128 --n_samples_per_prompt 8 "
 HF = "per_device_train_batch_size: {0}\ngradient_accumulation_steps: {1}\nlearning_rate: 1e-5\nmax_steps: 100\n"
 SERVING = "INFO 10:00:0{0} Avg generation throughput: {1} tokens/s, Running: {2} reqs, Waiting: 0 reqs\n"
@@ -234,6 +238,7 @@ CASES = [
     ("domain_gain_retained", "true", {}, {"results.json": lm_eval(shop=0.50)}, {"results.json": lm_eval(shop=0.71)}, "fail"),
     ("domain_gain_retained", "true", {}, {"results.json": '{"shop_accuracy": 0.69}'}, {"results.json": '{"shop_accuracy": 0.71}'}, "no-observation"),
     ("output_quality_retained", "true", {}, {"results.json": lm_eval(shop=0.70)}, {"results.json": lm_eval(shop=0.71)}, "pass"),
+    ("output_quality_retained", "true", {}, {"results.json": lm_eval(shop=0.50)}, {"results.json": lm_eval(shop=0.71)}, "fail"),
     ("eval_regression", "at-most", {"high": 0}, {"results.json": lm_eval(shop=0.70)}, {"results.json": lm_eval(shop=0.71)}, "pass"),
     ("eval_regression", "at-most", {"high": 0}, {"results.json": lm_eval(shop=0.50)}, {"results.json": lm_eval(shop=0.71)}, "fail"),
     ("eval_regression", "at-most", {"high": 0}, {"results.json": lm_eval(shop=0.70)}, None, "no-observation"),
@@ -251,6 +256,7 @@ CASES = [
     ("global_batch_size", "equals", {"value": "unchanged"}, {"train.yaml": HF.format(1, 4)}, {"train.yaml": HF.format(2, 4)}, "fail"),
     ("global_batch_size", "equals", {"value": "unchanged"}, {"train.log": log()}, {"train.yaml": HF.format(2, 4)}, "no-observation"),
     ("global_batch_tokens", "equals", {"value": "formula"}, {"run.sh": MEGATRON + "--global-batch-size 64"}, None, "pass"),
+    ("global_batch_tokens", "equals", {"value": "formula"}, {"run.sh": MEGATRON + "--global-batch-size 60"}, None, "fail"),
     ("global_batch_tokens", "equals", {"value": "formula"}, {"train.log": log()}, None, "no-observation"),
     ("train_batch_size", "true", {"value": "formula"}, {"run.sh": OPENRLHF + "--train_batch_size 1024"}, None, "pass"),
     ("train_batch_size", "true", {"value": "formula"}, {"run.sh": OPENRLHF + "--train_batch_size 512"}, None, "fail"),
@@ -269,16 +275,20 @@ CASES = [
     ("tokens_per_second_against_baseline", "increases", {}, {"train.log": log(loss=1.0, tokens_per_second=lambda i: 900 + i % 5)}, {"train.log": log(loss=1.0, tokens_per_second=lambda i: 700 + i % 5)}, "pass"),
     ("tokens_per_second_against_baseline", "increases", {}, {"train.log": log(loss=1.0, tokens_per_second=lambda i: 700 + i % 5)}, {"train.log": log(loss=1.0, tokens_per_second=lambda i: 700 + i % 5)}, "fail"),
     ("tokens_per_second", "increases", {}, {"train.log": log(loss=1.0, tokens_per_second=lambda i: 500 + i)}, {"train.log": log(loss=1.0, tokens_per_second=lambda i: 5000)}, "fail"),
+    ("tokens_per_second", "increases", {}, {"train.log": log(loss=1.0, tokens_per_second=900)}, {"train.log": log(loss=1.0, tokens_per_second=700)}, "pass"),
     ("tokens_per_second_against_baseline", "increases", {}, {"train.log": log(loss=1.0, tokens_per_second=700)}, None, "no-observation"),
     ("gpu_utilization", "at-least", {"low": 80, "unit": "%"}, {"train.log": log(loss=1.0, gpu_utilization=0.93)}, None, "pass"),
     ("gpu_utilization", "at-least", {"low": 80, "unit": "%"}, {"train.log": log(loss=1.0, gpu_utilization=0.43)}, None, "fail"),
     ("mfu", "at-least", {"low": 50, "unit": "%"}, {"train.log": log(loss=1.0, mfu=0.43)}, None, "no-observation"),
+    ("mfu", "at-least", {"low": 50, "unit": "%"}, {"train.log": log(loss=1.0, mfu=0.53, extra="GPU: NVIDIA H100 80GB HBM3"), "run.sh": SEVEN_B}, None, "pass"),
+    ("mfu", "at-least", {"low": 50, "unit": "%"}, {"train.log": log(loss=1.0, mfu=0.43, extra="GPU: NVIDIA H100 80GB HBM3"), "run.sh": SEVEN_B}, None, "fail"),
     ("samples_per_minute_8xA100", "at-least", {"low": 100}, {"train.log": log(loss=1.0, samples_per_second=3.0, extra="GPU: NVIDIA A100-SXM4-80GB"), "run.sh": MEGATRON}, None, "pass"),
     ("samples_per_minute_8xA100", "at-least", {"low": 100}, {"train.log": log(loss=1.0, samples_per_second=1.0, extra="GPU: NVIDIA A100-SXM4-80GB"), "run.sh": MEGATRON}, None, "fail"),
     ("samples_per_minute_8xA100", "at-least", {"low": 100}, {"train.log": log(loss=1.0, samples_per_second=1.0)}, None, "no-observation"),
     ("eval_loss", "decreases", {}, {"train.log": log(60, eval_loss=lambda i: 2 - i / 100)}, None, "pass"),
     ("eval_loss", "decreases", {}, {"train.log": log(60, eval_loss=lambda i: 2 + abs(i - 30) / 50)}, None, "fail"),
     ("lr_range_test_window", "between", {"low": 1000, "high": 2000}, {"a/train.log": log(1500, loss=1.0, learning_rate=1e-4), "b/train.log": log(1500, loss=1.0, learning_rate=3e-4)}, None, "pass"),
+    ("lr_range_test_window", "between", {"low": 1000, "high": 2000}, {"a/train.log": log(300, loss=1.0, learning_rate=1e-4), "b/train.log": log(300, loss=1.0, learning_rate=3e-4)}, None, "fail"),
     ("lr_range_test_window", "between", {"low": 1000, "high": 2000}, {"train.log": log(1500, loss=1.0, learning_rate=1e-4)}, None, "no-observation"),
     ("reward_human_trend_agreement", "true", {}, {"metrics.jsonl": lines({"step": i, "reward": i / 60, "eval_reward": i / 90} for i in range(60))}, None, "pass"),
     ("reward_human_trend_agreement", "true", {}, {"metrics.jsonl": lines({"step": i, "reward": i / 60, "eval_reward": 1 - i / 90} for i in range(60))}, None, "fail"),
@@ -298,13 +308,16 @@ CASES = [
     ("qps_and_latency_target_met", "true", {}, {"bench.log": log() + "Request throughput (req/s): 2.5\nP95 TTFT (ms): 180.0\n", "slo.yaml": "target_qps: 10\ntarget_p95_latency_ms: 500\n"}, None, "fail"),
     ("qps_and_latency_target_met", "true", {}, {"bench.log": log() + "Request throughput (req/s): 2.5\n"}, None, "no-observation"),
     ("engine_sleep_errors", "equals", {"value": 0}, {"train.log": log()}, None, "pass"),
+    ("engine_sleep_errors", "equals", {"value": 0}, {"train.log": log(extra="RuntimeError: Engine already sleeping")}, None, "fail"),
     ("engine_sleep_errors", "equals", {"value": 0}, {"train.log": log(4)}, None, "no-observation"),
     ("process_group_initialised", "true", {}, {"train.log": log()}, None, "pass"),
+    ("process_group_initialised", "true", {}, {"train.log": "torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError\n"}, None, "fail"),
     ("process_group_initialised", "true", {}, {"train.log": "waiting for all ranks to join\n" * 30}, None, "no-observation"),
     ("dependencies_consistent", "true", {}, {"pip.log": log() + "No broken requirements found.\n"}, None, "pass"),
     ("dependencies_consistent", "true", {}, {"pip.log": log() + "vllm 0.9 has requirement torch==2.7, but you have torch 2.6.\n"}, None, "fail"),
     ("dependencies_consistent", "true", {}, {"train.log": log()}, None, "no-observation"),
     ("cuda_smoke_test_passed", "true", {}, {"train.log": log()}, None, "pass"),
+    ("cuda_smoke_test_passed", "true", {}, {"train.log": "RuntimeError: CUDA error: no kernel image is available for execution on the device\n"}, None, "fail"),
     ("cuda_smoke_test_passed", "true", {}, {"train.log": "starting\n" * 5}, None, "no-observation"),
     ("referenced_paths_exist", "true", {}, {"train.log": log()}, None, "pass"),
     ("referenced_paths_exist", "true", {}, {"train.log": "FileNotFoundError: [Errno 2] No such file or directory: '/data/train.jsonl'\n"}, None, "fail"),
@@ -312,6 +325,7 @@ CASES = [
     ("cuda_oom", "false", {"window": {"steps": 200}}, {"train.log": log(100)}, None, "no-observation"),
     ("cuda_oom", "false", {}, {"train.log": log(300, extra=OOM)}, None, "fail"),
     ("engine_init_failure", "false", {}, {"serve.log": SERVING.format(1, 900.0, 8)}, None, "pass"),
+    ("engine_init_failure", "false", {}, {"serve.log": "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}\n"}, None, "fail"),
     ("engine_init_failure", "false", {}, {"serve.log": "Loading weights took 10 seconds\n" * 5}, None, "no-observation"),
     ("response_time", "at-most", {"high": 1, "needs": "operational"}, {"incident.json": '{"alerted_at": "2026-01-01T10:00:00", "responded_at": "2026-01-01T10:30:00"}', "train.log": log()}, None, "pass"),
     ("response_time", "at-most", {"high": 1, "needs": "operational"}, {"incident.json": '{"alerted_at": "2026-01-01T10:00:00", "responded_at": "2026-01-01T12:30:00"}', "train.log": log()}, None, "fail"),
@@ -342,11 +356,13 @@ def test_a_criterion_is_judged_on_the_artifacts(tmp_path, metric, is_, more, fil
     assert done.definition
 
 
-def test_every_metric_has_a_case_or_is_tested_with_the_series():
+def test_every_metric_has_a_run_that_passes_and_one_that_fails():
+    """Those on series alone are in test_metrics."""
     load_families()
     elsewhere = {"training_stable", "sudden_collapse", "loss_decreases_smoothly", "clip_trigger_rate", "total_steps",
-                 "zero_config_consistent"}  # fmt: skip
-    assert METRICS.keys() - elsewhere == {c[0] for c in CASES} & METRICS.keys()
+                 "zero_config_consistent", "checkpoint_complete"}  # fmt: skip
+    for wanted in ("pass", "fail"):
+        assert METRICS.keys() - elsewhere <= {c[0] for c in CASES if c[5] == wanted}
 
 
 def test_a_score_carries_its_standard_error(tmp_path):
@@ -400,3 +416,68 @@ def test_damaged_result_files_are_no_scores(tmp_path):
     for metric in ("general_benchmark_drop", "domain_gain_retained", "eval_regression", "ood_accuracy_gap"):
         done = observe(subject(tmp_path / metric, files, files), criterion(metric, "below", high=5))
         assert result(done) == "no-observation"
+
+
+SCALARS = st.sampled_from([None, True, 0, -3, 1e308, float("nan"), 2**70, "", "x", "2026", [], {}])
+NAMED = st.dictionaries(st.sampled_from(["mmlu", "shop", "acc,none", "acc_stderr,none", "n", "effective"]), SCALARS)
+
+
+def records(*names: str, **nested) -> st.SearchStrategy:
+    """JSON lines of three records with these keys and strange values."""
+    record = st.fixed_dictionaries({n: SCALARS for n in names} | nested)
+    return st.lists(record, min_size=1, max_size=3).map(lambda rs: lines(rs * 15))
+
+
+def objects(*names: str, **nested) -> st.SearchStrategy:
+    return st.fixed_dictionaries({n: SCALARS for n in names} | nested).map(json.dumps)
+
+
+TOKEN_LISTS = {k: st.lists(st.integers(-100, 9), min_size=3, max_size=3) for k in ("input_ids", "labels")}
+STRANGE = {
+    "results.json": objects("git_hash", "versions", results=st.dictionaries(st.sampled_from(["mmlu", "shop"]), NAMED | SCALARS), **{"n-samples": st.dictionaries(st.just("mmlu"), NAMED) | SCALARS}),
+    "base_results.json": objects("mmlu", "acc", "n"),
+    "generations.jsonl": records("prompt", "response", "finish_reason", "reward"),
+    "rollouts.jsonl": records("prompt", "finish_reasons", "rewards", responses=st.lists(SCALARS, max_size=3)),
+    "train.jsonl": records("text", "kept", "filter_reason", "duration", segments=st.lists(st.fixed_dictionaries({"end": SCALARS}) | SCALARS, max_size=3)),
+    "pairs.jsonl": records("prompt", "chosen", "rejected", "chosen_score", "rejected_score"),
+    "eval.jsonl": records("question", "answer"),
+    "dump.jsonl": records("eos_token_id", "bos_token_id", **TOKEN_LISTS),
+    "takedown.jsonl": records("text"),
+    "manifest.json": objects("num_examples", train=NAMED),
+    "recipe.json": objects("latin", "han"),
+    "incident.json": objects("alerted_at", "responded_at"),
+    "quarantine.json": objects("shards"),
+    "b.index.json": objects("7"),
+    "b.item.json": objects("7", "8"),
+    "result_0.json": objects("a"),
+    "result_1.json": objects("a"),
+    "tokenizer.json": objects("added_tokens"),
+    "tokenizer_config.json": objects(added_tokens_decoder=st.dictionaries(st.sampled_from(["1", "x"]), SCALARS)),
+    "train.yaml": st.just("max_steps: .nan\nlearning_rate: .inf\nper_device_train_batch_size: 0\nworld_size: 0\n"),
+    "run.sh": st.just(OPENRLHF + "--train_batch_size 0 --max_epochs nan"),
+}  # fmt: skip
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_strange_files_never_break_a_metric(data):
+    load_families()
+    with TemporaryDirectory() as name:
+        files = {file: data.draw(strategy) for file, strategy in STRANGE.items() if data.draw(st.booleans())}
+        now = look_at(write(Path(name) / "run", files | {"train.log": log(20)}))
+        s = Subject(now.run, now.table, now.settings, now.scan, 0, (), (), now)
+        for metric in METRICS:
+            done = observe(s, criterion(metric, "at-most", high=1))
+            assert "the metric broke" not in done.definition, (metric, done.definition, files)
+
+
+def test_random_bytes_never_break_a_metric(tmp_path):
+    load_families()
+    noise = random.Random(0)
+    folder = write(tmp_path / "run", {"train.log": log(20)})
+    for file in STRANGE:
+        (folder / file).write_bytes(noise.randbytes(400))
+    now = look_at(folder)
+    s = Subject(now.run, now.table, now.settings, now.scan, 0, (), (), now)
+    for metric in METRICS:
+        assert "the metric broke" not in observe(s, criterion(metric, "at-most", high=1)).definition

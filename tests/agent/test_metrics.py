@@ -11,7 +11,7 @@ from triage.agent.metrics import METRICS, Subject, known, load_families, metric,
 from triage.knowledge.entry import Criterion
 from triage.knowledge.runbook import load
 from triage.tools.findings import Check, Evidence, Finding, Report, Severity
-from triage.tools.run import Run
+from triage.tools.run import Artifact, Run
 from triage.tools.series import METRICS as SERIES_METRICS
 from triage.tools.series import Series, SeriesTable
 from triage.tools.settings import Setting, Settings
@@ -198,3 +198,13 @@ def test_deepspeed_and_trainer_must_agree():
     assert observe(fine, c).ok is True
     assert observe(replace(fine, findings=(clash,)), c).ok is False
     assert observe(run_of(), c).ok is None
+
+
+def test_a_checkpoint_is_complete_when_the_tool_looked_and_found_no_fault():
+    c = criterion("checkpoint_complete")
+    kept = Run(Path(), (Artifact("checkpoint", Path("checkpoint-500"), "checkpoint-500", "directory name"),))
+    looked = (Check("checkpoints", "clear"),)
+    cut = Finding("checkpoint-incomplete", Severity.S1, "a shard is missing")
+    assert observe(replace(EMPTY, run=kept), c).ok is None
+    assert observe(replace(EMPTY, run=kept, checks=looked), c).ok is True
+    assert observe(replace(EMPTY, run=kept, checks=looked, findings=(cut,)), c).ok is False
