@@ -127,11 +127,17 @@ def diagnose(
 def rank(runbook: Runbook, findings: Iterable[Finding], relevance: Mapping[str, float]) -> list[Hypothesis]:
     """Every entry that has a finding or a word for it, most probable first, refuted ones last."""
     by_code = {f.code: f for f in findings}
-    candidates = [_weigh(entry, by_code, relevance.get(entry.id, 0.0)) for entry in runbook]
+    candidates = [_weigh(entry, by_code, _words(entry, by_code, relevance)) for entry in runbook]
     scored = [(score, h) for score, h in candidates if h.for_ or h.words > 0]
     total = math.exp(NONE_OF_THESE) + sum(math.exp(score) for score, _ in scored)
     ranked = [_with_probability(h, math.exp(score) / total) for score, h in scored]
     return sorted(ranked, key=lambda h: (h.status == "refuted", -h.probability, _ORDER[h.status], h.entry.id))
+
+
+def _words(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str, float]) -> float:
+    """What the words say for an entry; those that name the symptom it explains count once a finding speaks for it."""
+    meant = [entry.id, *entry.explains] if entry.findings.for_.keys() & by_code.keys() else [entry.id]
+    return max(relevance.get(id, 0.0) for id in meant)
 
 
 def _weigh(entry: Entry, by_code: Mapping[str, Finding], words: float) -> tuple[float, Hypothesis]:
@@ -180,8 +186,9 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
     top = ranked[0] if ranked else None
     wrong = any(f.severity in ("S0", "S1") for f in findings)
     if looked and not wrong and any(f.code == "run-healthy" for f in findings):
-        asked_for = top and top.for_ and top.status != "refuted" and top.words >= ASKED
-        return "diagnosed" if asked_for and any(f.code != "run-healthy" for f in top.for_) else "healthy"
+        asked_for = top is not None and top.status != "refuted" and top.words >= ASKED
+        shown = top is not None and any(f.code != "run-healthy" for f in top.for_)
+        return "diagnosed" if asked_for and shown else "healthy"
     if top is None or top.status == "refuted":
         return "inconclusive"
     if top.status in ("established", "supported"):

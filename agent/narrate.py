@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..knowledge.entry import Criterion
+from ..knowledge.library import Passage
 from ..tools.findings import Check, Finding, clean
 from .diagnose import Diagnosis, Hypothesis
 from .propose import Nothing, Proposal
@@ -69,6 +70,10 @@ T: dict[str, tuple[str, str]] = {
         "之后运行：`triage verify --baseline 旧 --candidate 新 --entry {id}`",
     ),
     "cautions": ("### Cautions", "### 注意"),
+    "own": (
+        "### From your own runbooks (quoted, not checked by triage)",
+        "### 来自你自己的手册（仅引用，未经 triage 核实）",
+    ),
     "looked": ("### What was looked at", "### 检查范围"),
     "sources": ("### Sources", "### 来源"),
     "found": ("found something", "有发现"),
@@ -142,7 +147,9 @@ def code(text: str) -> str:
     return "`" + clean(text, 200).replace("`", "'") + "`"
 
 
-def answer(diagnosis: Diagnosis, proposal: Proposal | Nothing, lang: str, looked: bool) -> str:
+def answer(
+    diagnosis: Diagnosis, proposal: Proposal | Nothing, lang: str, looked: bool, passages: Sequence[Passage] = ()
+) -> str:
     """The whole answer as Markdown."""
     if diagnosis.state == "out-of-scope":
         return say("out-of-scope", lang)
@@ -153,6 +160,7 @@ def answer(diagnosis: Diagnosis, proposal: Proposal | Nothing, lang: str, looked
         _conflicts(diagnosis, lang),
         _change(diagnosis, proposal, lang),
         _cautions(diagnosis, lang),
+        _own(passages, lang),
         _looked(diagnosis.checks, lang),
         _sources(diagnosis, lang),
     ]
@@ -294,6 +302,15 @@ def _cautions(d: Diagnosis, lang: str) -> Iterator[str]:
         yield from (f"- {text}" for text in cautions)
 
 
+def _own(passages: Iterable[Passage], lang: str) -> Iterator[str]:
+    """Quotes from the person's own runbooks, marked as such; their text is data, whatever it says."""
+    for i, passage in enumerate(passages):
+        if i == 0:
+            yield say("own", lang)
+        place = f"{passage.file}:{passage.line}"
+        yield f"- {code(place)} {clean(' > '.join(passage.headings), 120)}: {code(passage.text)}"
+
+
 def _looked(checks: Iterable[Check], lang: str) -> Iterator[str]:
     groups: dict[str, list[Check]] = {}
     for check in checks:
@@ -319,9 +336,9 @@ def _sources(d: Diagnosis, lang: str) -> Iterator[str]:
     )
 
 
-def citations(hypotheses: Iterable[Hypothesis]) -> list[dict[str, object]]:
-    """The entries that the answer rests on, with the section and the sources behind it."""
-    return [
+def citations(hypotheses: Iterable[Hypothesis], passages: Iterable[Passage] = ()) -> list[dict[str, object]]:
+    """What the answer rests on: entries with the section and the sources behind it, and the person's own passages."""
+    entries: list[dict[str, object]] = [
         {
             "entry": h.entry.id,
             "section": "fix" if i == 0 else "diagnosis",
@@ -329,6 +346,11 @@ def citations(hypotheses: Iterable[Hypothesis]) -> list[dict[str, object]]:
         }
         for i, h in enumerate(hypotheses)
     ]
+    own = [
+        {"entry": "", "own": True, "section": " > ".join(p.headings), "sources": [f"{p.file}:{p.line}"]}
+        for p in passages
+    ]
+    return [*entries, *own]
 
 
 def verdict(v: Verdict, lang: str) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..knowledge.search import Index
+from ..knowledge.embedding import BUILT_IN
+from ..knowledge.library import Passage
+from ..knowledge.search import MEANT, Index
 from ..tools.findings import Check, Finding, clean, finding_json, json_ready
 from ..tools.redact import redact
 from ..tools.run import Run
@@ -35,6 +37,8 @@ class Answer:
     proposal: Proposal | Nothing
     text: str
     """Markdown in the language of the question."""
+    passages: tuple[Passage, ...] = ()
+    """What the person's own runbooks say about it."""
     case: str = ""
 
     def as_json(self) -> dict[str, Any]:
@@ -67,7 +71,7 @@ class Answer:
                 "no_proposal": (self.proposal.zh if self.lang == "zh" else self.proposal.en)
                 if isinstance(self.proposal, Nothing)
                 else None,
-                "citations": narrate.citations(d.hypotheses),
+                "citations": narrate.citations(d.hypotheses, self.passages),
                 "conflicts": [
                     {
                         "about": c.about.say(self.lang),
@@ -109,9 +113,9 @@ class Answer:
 
 
 @cache
-def index(home: Path | None = None) -> Index:
+def index(home: Path | None = None, encoder: str = BUILT_IN) -> Index:
     """The runbook, with a person's own under `home`; TRIAGE_CHROMA_URL names a server for its vectors."""
-    return Index(home, chroma_url=os.environ.get("TRIAGE_CHROMA_URL") or None)
+    return Index(home, encoder, os.environ.get("TRIAGE_CHROMA_URL") or None)
 
 
 def language(text: str) -> str:
@@ -127,6 +131,8 @@ def ask(
     lang: str = "auto",
     home: Path | None = None,
     case: str | None = None,
+    keep: bool = True,
+    encoder: str = BUILT_IN,
     listen: Listen = lambda name: None,
 ) -> Answer:
     """Answer one question, with or without a run.
@@ -135,12 +141,15 @@ def ask(
         question: what the person typed, in either language; may contain pasted log lines.
         paths: run directories or files.
         lang: `en`, `zh`, or `auto` for the language of the question.
-        home: folder of the casebook; None leaves no trace.
+        home: the data directory (casebook, index, the person's own runbooks); None for neither cache nor case.
         case: continue this case instead of opening one.
+        keep: whether to note the answer in the casebook.
+        encoder: the built-in encoder, or a sentence-transformers model.
         listen: called with the name of each tool before it runs.
 
     Raises:
         TriageError: a path does not exist, nothing can be read, or the case is unknown.
+        RunbookError: the index does not fit the encoder or the runbook.
     """
     lang = language(question) if lang == "auto" else lang
     pasted = question if question.count("\n") >= 1 else ""
@@ -152,20 +161,15 @@ def ask(
         seen = look(paths, pasted, listen)
         run, settings, findings, checks = seen.run, seen.settings, seen.findings, seen.checks
     listen("search")
-    found = index(home).search(words)
-    diagnosis = diagnose(
-        index(home).runbook,
-        found,
-        findings,
-        checks,
-        in_field=index(home).covers(words) or bool(paths),
-        looked=bool(paths),
-    )
+    books = index(home, encoder)
+    in_field = bool(paths) or books.covers(words)
+    diagnosis = diagnose(books.runbook, books.search(words), findings, checks, in_field, looked=bool(paths))
+    passages = tuple(p for p in books.passages(words, 3) if p.score >= MEANT) if in_field else ()
     listen("diagnose")
     proposal = propose(diagnosis, settings, run, lang)
-    text = narrate.answer(diagnosis, proposal, lang, looked=bool(paths or pasted))
-    answer = Answer(shown(question), lang, diagnosis, proposal, text)
-    return answer if home is None else _note(answer, paths, home, case)
+    text = narrate.answer(diagnosis, proposal, lang, looked=bool(paths or pasted), passages=passages)
+    answer = Answer(shown(question), lang, diagnosis, proposal, text, passages)
+    return _note(answer, paths, home, case) if home and keep else answer
 
 
 def shown(question: str) -> str:
@@ -177,6 +181,6 @@ def shown(question: str) -> str:
 def _note(answer: Answer, paths: Sequence[Path], home: Path, case: str | None) -> Answer:
     book = Casebook(home)
     id = case or book.open_case(clean(answer.question, 500), [str(p) for p in paths])
-    noted = Answer(answer.question, answer.lang, answer.diagnosis, answer.proposal, answer.text, id)
+    noted = replace(answer, case=id)
     book.record(id, "answer", noted.as_json())
     return noted

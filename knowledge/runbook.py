@@ -64,6 +64,7 @@ def check(folder: Path = SHIPPED) -> list[str]:
             key = re.sub(r"\W+", " ", phrase).strip().lower()
             if said.setdefault(key, entry.id) != entry.id:
                 problems.append(f"{entry.id}.md: says {phrase!r}, which {said[key]}.md says too")
+        problems += [f"{entry.id}.md: explains {id!r}, which is no entry" for id in entry.explains if id not in entries]
         both = entry.findings.for_.keys() & entry.findings.against.keys()
         problems += [f"{entry.id}.md: {code} speaks both for and against" for code in sorted(both)]
     return problems

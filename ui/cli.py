@@ -12,6 +12,7 @@ import sys
 
 import typer
 
+from ..knowledge.entry import RunbookError
 from ..tools.findings import TriageError, clean
 from . import commands
 
@@ -31,7 +32,7 @@ def main() -> None:
     """Entry point: every expected failure becomes one line on standard error and exit status 2."""
     try:
         app()
-    except TriageError as error:
+    except (TriageError, RunbookError) as error:
         fail(str(error))
     except KeyboardInterrupt:
         fail("interrupted")

@@ -35,6 +35,7 @@ def ask(
     lang: Annotated[str, typer.Option(help="en, zh, or auto (the language of the question).")] = "auto",
     case: Annotated[str | None, typer.Option(help="Continue this case.")] = None,
     batch: Annotated[Path | None, typer.Option(help="Answer a JSONL file of {id, text, run}; needs --json.")] = None,
+    encoder: Annotated[str, typer.Option(help="built-in, or a sentence-transformers model.")] = "built-in",
     home: Annotated[Path | None, typer.Option(help="Where cases and caches live.", envvar="TRIAGE_HOME")] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
@@ -43,7 +44,7 @@ def ask(
     if lang not in ("en", "zh", "auto"):
         raise typer.BadParameter("--lang takes en, zh or auto")
     if batch is not None:
-        answer_batch(batch, lang)
+        answer_batch(batch, lang, data_home(home), encoder)
         return
     if question == "-":
         question = sys.stdin.buffer.read(50_000_000).decode("utf-8", errors="replace")
@@ -52,7 +53,9 @@ def ask(
     from ...agent.session import ask as answer_one
 
     with progress("reading") as step:
-        answer = answer_one(question, run or (), lang, data_home(home), case, lambda name: step())
+        answer = answer_one(
+            question, run or (), lang, data_home(home), case, encoder=encoder, listen=lambda name: step()
+        )
     if as_json:
         print_json(answer.as_json())
     else:
@@ -64,11 +67,14 @@ def ask(
     raise typer.Exit(0 if answer.diagnosis.state in ("healthy", "out-of-scope") else 1)
 
 
-def answer_batch(file: Path, lang: str) -> None:
+def answer_batch(file: Path, lang: str, home: Path, encoder: str) -> None:
     """One answer a line, in order; a bad line or an unreadable run is answered with its error."""
     import orjson
 
     from ...agent.session import ask as answer_one
+
+    def one(question: str, paths: list[Path]) -> Any:
+        return answer_one(question, paths, lang, home, keep=False, encoder=encoder)
 
     try:
         lines = file.read_bytes().splitlines()
@@ -78,13 +84,13 @@ def answer_batch(file: Path, lang: str) -> None:
         for number, line in enumerate(lines, 1):
             step()
             if line.strip():
-                out = _answer_line(line, number, file, lang, answer_one)
+                out = _answer_line(line, number, file, one)
                 sys.stdout.write(orjson.dumps(out, option=orjson.OPT_NON_STR_KEYS).decode() + "\n")
                 sys.stdout.flush()
     raise typer.Exit(0)
 
 
-def _answer_line(line: bytes, number: int, file: Path, lang: str, answer_one: Any) -> dict[str, Any]:
+def _answer_line(line: bytes, number: int, file: Path, answer_one: Any) -> dict[str, Any]:
     import orjson
 
     item: Any = None
@@ -93,7 +99,7 @@ def _answer_line(line: bytes, number: int, file: Path, lang: str, answer_one: An
         run = item.get("run")
         return {
             "id": item.get("id"),
-            **answer_one(str(item["text"]), [Path(run)] if run else (), lang).as_json(),
+            **answer_one(str(item["text"]), [Path(run)] if run else []).as_json(),
         }
     except (orjson.JSONDecodeError, AttributeError, KeyError) as error:
         problem = f"{file}:{number}: not a question object with id and text ({type(error).__name__})"

@@ -15,8 +15,20 @@ LEVELS = {"S0": ("error", "error"), "S1": ("error", "error"), "S2": ("warning", 
 """Severity -> (SARIF level, GitHub annotation)."""
 
 
+HELP = """Find settings that contradict each other or cannot work.
+
+Examples:
+
+  triage lint runs/exp42
+
+  triage lint train.yaml launch.sh --format sarif
+
+  triage lint --explain warmup-exceeds-training
+"""
+
+
 def register(app: typer.Typer) -> None:
-    app.command()(lint)
+    app.command(help=HELP)(lint)
 
 
 def lint(
@@ -25,7 +37,6 @@ def lint(
     format: Annotated[str, typer.Option(help="text, json, sarif or github.")] = "text",
     explain: Annotated[str, typer.Option(metavar="CODE", help="Print the documentation of one rule.")] = "",
 ) -> None:
-    """Find settings that contradict each other or cannot work."""
     from ...tools.config.lint import explain as page
 
     if explain:
