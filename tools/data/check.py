@@ -125,11 +125,12 @@ def tally_record(out: Tally, file: str, record: Record, wanted: Wanted) -> None:
 
 def _length(out: Tally, text: str, value: Any, wanted: Wanted) -> None:
     ids = value.get("input_ids") if isinstance(value, Mapping) else None
-    tokens = len(ids) if isinstance(ids, list) else token_estimate(text)
+    script = main_script(text)
+    tokens = len(ids) if isinstance(ids, list) else token_estimate(text, script)
     out.tokens += tokens
     out.longest = max(out.longest, tokens)
     out.lengths[next((e for e in LENGTH_EDGES if tokens <= e), LENGTH_EDGES[-1])] += 1
-    out.scripts[main_script(text)] += 1
+    out.scripts[script] += 1
     if wanted.context_length:
         out.over_context += tokens > wanted.context_length
         out.filled += tokens >= wanted.context_length / 2
@@ -145,7 +146,7 @@ def text_defects(seen: View, text: str, record: Record) -> list[str]:
     if not text.strip():
         return ["empty"] if seen.shape not in ("tokens", "codes") else []
     out = []
-    if record.recoded or MOJIBAKE.search(text):
+    if record.recoded or (not text.isascii() and MOJIBAKE.search(text)):
         out.append("encoding")
     if CONTROL.search(text):
         out.append("control")

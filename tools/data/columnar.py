@@ -8,7 +8,7 @@ from __future__ import annotations
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from .reading import BLOCK_RECORDS, MAX_RECORD, Block, Broken, Part, Record, open_plain, parse_json
 
@@ -65,7 +65,7 @@ def _rows_block(rows: list[dict[str, Any]], before: int) -> Block:
 def tar_blocks(part: Part) -> Iterator[Block]:
     """WebDataset: the members that share a name up to the first dot make one sample."""
     block, sample, key, row = Block(), {}, None, 0
-    with open_plain(part.path) as raw, tarfile.open(fileobj=(end := _End(raw)), mode="r|") as tar:
+    with open_plain(part.path) as raw, tarfile.open(fileobj=cast(Any, end := _End(raw)), mode="r|") as tar:
         for member in tar:
             if not member.isfile():
                 continue
