@@ -1,0 +1,1 @@
+"""Checkpoints: finding them, reading them without running anything, health, comparison and bisection."""
