@@ -34,11 +34,13 @@ def main() -> None:
         app()
     except (TriageError, RunbookError) as error:
         fail(str(error))
-    except KeyboardInterrupt:
-        fail("interrupted")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        fail(f"{error.filename or 'file'}: {error.strerror or error}")
+    except KeyboardInterrupt:
+        fail("interrupted")
     except Exception as error:
         if os.environ.get("TRIAGE_DEBUG"):
             raise

@@ -63,7 +63,7 @@ def test_the_case_is_kept_and_shown(triage):
         triage("verify", "--baseline", EXAMPLE / "run-1", "--candidate", EXAMPLE / "run-2", "--case", case, "--json")
     )
     assert verdict["verdict"] == "fixed"
-    kept = answer(triage("cases", case, "--json"))
+    kept = answer(triage("cases", "show", case, "--json"))
     assert ([e["kind"] for e in kept["events"]], kept["status"]) == (["answer", "verdict"], "fixed")
 
 
@@ -146,7 +146,7 @@ class TestBadInput:
         self.refused(triage("ask", ""), "ask a question")
 
     def test_an_unknown_case(self, triage):
-        self.refused(triage("cases", "zzzzzz"), "zzzzzz")
+        self.refused(triage("cases", "show", "zzzzzz"), "zzzzzz")
 
     def test_an_unknown_entry(self, triage):
         self.refused(triage("runbook", "show", "no-such-entry"), "no-such-entry")

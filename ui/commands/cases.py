@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
@@ -11,45 +11,84 @@ from rich.text import Text
 from ...tools.findings import clean
 from ..output import JSON_OPTION, console, print_json
 
-HELP = """List the cases, or show one.
+if TYPE_CHECKING:
+    from ...agent.casebook import Casebook
+
+app = typer.Typer(
+    help="""List the cases; show one; draft a runbook entry from a resolved one.
 
 Examples:
 
   triage cases
 
-  triage cases 4be1c9
+  triage cases show 4be1c9
+
+  triage cases draft 4be1c9 --out warmup-cut-short.md
 """
+)
+HOME = typer.Option("--home", help="Where cases and caches live.", envvar="TRIAGE_HOME")
+ID = typer.Argument(help="The case, as `triage ask` printed it.")
 
 
-def register(app: typer.Typer) -> None:
-    app.command(help=HELP)(cases)
+def register(parent: typer.Typer) -> None:
+    parent.add_typer(app, name="cases")
 
 
-def cases(
-    id: Annotated[str | None, typer.Argument(help="Show this case.")] = None,
-    limit: Annotated[int, typer.Option(help="How many of the newest.")] = 20,
-    home: Annotated[Path | None, typer.Option(help="Where cases and caches live.", envvar="TRIAGE_HOME")] = None,
-    as_json: Annotated[bool, JSON_OPTION] = False,
-) -> None:
+def casebook(home: Path | None) -> Casebook:
     from ...agent.casebook import Casebook
     from ...agent.casebook import home as data_home
 
-    book = Casebook(data_home(home))
-    if id is None:
-        found = book.cases(limit)
-        if as_json:
-            print_json({"schema": "triage.cases/1", "cases": [c.__dict__ for c in found]})
-            return
-        for case in found:
-            console().print(Text(f"{case.id}  {case.opened}  {case.status:13} {clean(case.question, 100)}"))
-        if not found:
-            console().print('No cases yet. `triage ask "..." --run PATH` opens one.')
+    return Casebook(data_home(home))
+
+
+@app.callback(invoke_without_command=True)
+def cases(
+    context: typer.Context,
+    limit: Annotated[int, typer.Option(help="How many of the newest.")] = 20,
+    home: Annotated[Path | None, HOME] = None,
+    as_json: Annotated[bool, JSON_OPTION] = False,
+) -> None:
+    if context.invoked_subcommand:
         return
-    case = book.get(id)
+    found = casebook(home).cases(limit)
+    if as_json:
+        print_json({"schema": "triage.cases/1", "cases": [c.__dict__ for c in found]})
+        return
+    for case in found:
+        console().print(Text(f"{case.id}  {case.opened}  {case.status:13} {clean(case.question, 100)}"))
+    if not found:
+        console().print('No cases yet. `triage ask "..." --run PATH` opens one.')
+
+
+@app.command()
+def show(
+    id: Annotated[str, ID], home: Annotated[Path | None, HOME] = None, as_json: Annotated[bool, JSON_OPTION] = False
+) -> None:
+    """Show one case with every answer and verdict."""
+    case = casebook(home).get(id)
     if as_json:
         print_json({"schema": "triage.case/1", **case.__dict__})
         return
-    console().print(Text(f"case {case.id}, opened {case.opened}, {case.status}\n{clean(case.question, 500)}"))
+    out = console()
+    out.print(Text(f"case {case.id}, opened {case.opened}, {case.status}\n{clean(case.question, 500)}"))
     for event in case.events:
-        console().print(Text(f"\n--- {event['at']} {event['kind']}\n"))
-        console().print(event["content"].get("answer", ""))
+        out.print(Text(f"\n--- {event['at']} {event['kind']}\n"))
+        out.print(Text(event["content"].get("answer", "")))
+
+
+@app.command()
+def draft(
+    id: Annotated[str, ID],
+    out: Annotated[Path | None, typer.Option(help="Write the draft to this new file.")] = None,
+    home: Annotated[Path | None, HOME] = None,
+) -> None:
+    """Draft a runbook entry from a resolved case; a person reviews it, `triage runbook add` makes it live."""
+    from ...knowledge.draft import draft as write
+
+    text = write(casebook(home).get(id).__dict__)
+    if out is None:
+        print(text)
+        return
+    with out.open("x", encoding="utf-8") as file:
+        file.write(text)
+    console(stderr=True).print(Text(f"{out}: review it, then `triage runbook add {out}`"))
