@@ -33,6 +33,8 @@ from .metrics import Observation, Subject, metric, missing, seen
 FILE_BYTES = 8 << 20
 """Read of each file."""
 TOTAL_BYTES = 24 << 20
+QUOTED = 1000
+"""Generations that are looked for in the training data."""
 SPECIAL_NAMES = re.compile(r"(?i)takedown|notice|quarantin|blocklist|recipe|mixture|incident|manifest|canary")
 """Lists beside the data, which are not training data."""
 
@@ -188,7 +190,7 @@ def verbatim_training_regurgitation(subject: Subject, criterion: Criterion) -> O
     """Generations that hold a passage of 40 words or characters of the training data."""
     from .criteria_generations import answers
 
-    train, said = training_data(subject), answers(subject.run)
+    train, said = training_data(subject), answers(subject.run)[:QUOTED]
     if not train.parts or not said:
         return missing("needs a reference artifact: generations of the model beside the training data")
     hit, judged = shared_passages([a.text for a in said], _texts(train), 40)
@@ -200,21 +202,26 @@ def verbatim_training_regurgitation(subject: Subject, criterion: Criterion) -> O
     return seen(bool(hit), criterion, f"{len(hit)} {words}", judged, train.window)
 
 
+ANCHOR = 13
+"""Tokens by which a shared passage is looked up before it is compared whole."""
+
+
 def shared_passages(items: Sequence[str], corpus: Iterator[str], n: int) -> tuple[set[int], int]:
     """(items that share a run of n tokens with the corpus, items of at least n tokens)."""
-    wanted: dict[int, set[int]] = {}
-    judged = 0
-    for number, item in enumerate(items):
-        tokens = _tokens(item)
-        judged += len(tokens) >= n
-        for i in range(len(tokens) - n + 1):
-            wanted.setdefault(hash(tuple(tokens[i : i + n])), set()).add(number)
+    tokens = [_tokens(item) for item in items]
+    anchor = min(n, ANCHOR)
+    starts: dict[int, list[tuple[int, int]]] = {}
+    for number, words in enumerate(tokens):
+        for i in range(len(words) - n + 1):
+            starts.setdefault(hash(tuple(words[i : i + anchor])), []).append((number, i))
     hit: set[int] = set()
     for text in corpus:
-        tokens = _tokens(text)
-        for i in range(len(tokens) - n + 1):
-            hit |= wanted.get(hash(tuple(tokens[i : i + n])), set())
-    return hit, judged
+        words = _tokens(text)
+        for j in range(len(words) - n + 1):
+            for number, i in starts.get(hash(tuple(words[j : j + anchor])), ()):
+                if number not in hit and tokens[number][i : i + n] == words[j : j + n]:
+                    hit.add(number)
+    return hit, sum(len(words) >= n for words in tokens)
 
 
 def _tokens(text: str) -> list[str]:

@@ -45,7 +45,7 @@ def observe_series(series: Series, subject: Subject, criterion: Criterion) -> Ob
         return missing(f"no {criterion.metric} point after step {start}; the run must go on")
     if criterion.is_ in AGAINST_BASELINE and criterion.metric in SPEEDS:
         return against_baseline(subject, criterion, criterion.metric)
-    values = values * _scale(criterion)
+    values = percent(values) if _wants_percent(criterion) else values
     reduce, definition = SERIES[criterion.is_]
     value, ok = reduce(steps, values, criterion)
     window = f"steps {int(steps[0])}..{int(steps[-1])}"
@@ -57,10 +57,16 @@ def observe_series(series: Series, subject: Subject, criterion: Criterion) -> Ob
     return Observation(value, len(values), window, words, ok, _error(values))
 
 
-def _scale(criterion: Criterion) -> float:
-    """100 where the source states percent and the series is a share."""
+def _wants_percent(criterion: Criterion) -> bool:
+    """Whether the source states percent and the series is a share."""
     of = SERIES_METRICS.get(criterion.metric)
-    return 100.0 if of and of.unit == "1" and criterion.unit.startswith("%") else 1.0
+    return of is not None and of.unit == "1" and criterion.unit.startswith("%")
+
+
+def percent(values: np.ndarray) -> np.ndarray:
+    """A share as percent; some frameworks log percent already, which the size of the numbers tells."""
+    finite = values[np.isfinite(values)]
+    return values if len(finite) and np.median(finite) > 1.5 else 100 * values
 
 
 def _error(values: np.ndarray) -> float | None:
@@ -298,7 +304,7 @@ def mfu(subject: Subject, criterion: Criterion) -> Observation:
     series = subject.table.get("mfu")
     if series is None:
         return missing("mfu is not logged; the framework's own figure is needed (6N x tokens/s over the bf16 peak)")
-    values = 100 * series.values[(series.steps >= warmup_end(subject)) & np.isfinite(series.values)]
+    values = percent(series.values[(series.steps >= warmup_end(subject)) & np.isfinite(series.values)])
     if len(values) < MIN_POINTS:
         return missing("too few points after the warm-up", len(values))
     value, model = float(np.median(values)), str(subject.settings.value("model", ""))

@@ -279,6 +279,7 @@ CASES = [
     ("tokens_per_second_against_baseline", "increases", {}, {"train.log": log(loss=1.0, tokens_per_second=700)}, None, "no-observation"),
     ("gpu_utilization", "at-least", {"low": 80, "unit": "%"}, {"train.log": log(loss=1.0, gpu_utilization=0.93)}, None, "pass"),
     ("gpu_utilization", "at-least", {"low": 80, "unit": "%"}, {"train.log": log(loss=1.0, gpu_utilization=0.43)}, None, "fail"),
+    ("gpu_utilization", "at-least", {"low": 80, "unit": "%"}, {"train.log": log(loss=1.0, gpu_utilization=93.0)}, None, "pass"),
     ("mfu", "at-least", {"low": 50, "unit": "%"}, {"train.log": log(loss=1.0, mfu=0.43)}, None, "no-observation"),
     ("mfu", "at-least", {"low": 50, "unit": "%"}, {"train.log": log(loss=1.0, mfu=0.53, extra="GPU: NVIDIA H100 80GB HBM3"), "run.sh": SEVEN_B}, None, "pass"),
     ("mfu", "at-least", {"low": 50, "unit": "%"}, {"train.log": log(loss=1.0, mfu=0.43, extra="GPU: NVIDIA H100 80GB HBM3"), "run.sh": SEVEN_B}, None, "fail"),
