@@ -1,0 +1,135 @@
+"""What a fault of the lab is, and the registry of all of them.
+
+A fault is one small class: defining it registers it. It says what it changes (settings, data, code, environment,
+saved files), which runbook entries count as right, and which changes repair it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import random
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from .text import Record
+
+if TYPE_CHECKING:
+    from .programs import Parts
+
+Family = Literal["optimiser", "numerics", "data", "labels", "alignment", "system", "checkpoint", "healthy", "double"]
+Onset = Literal["none", "nonfinite", "rise"] | int
+FAULTS: dict[str, Fault] = {}
+
+
+class Fault:
+    """One thing that is wrong with a training. Subclasses set the class variables and override the hooks they need."""
+
+    name: ClassVar[str]
+    family: ClassVar[Family]
+    recipe: ClassVar[str]
+    """Name of the healthy training that it is injected into."""
+    version: ClassVar[int] = 1
+    """Raised when the injection changes, so that old recordings are made again."""
+    severities: ClassVar[tuple[Any, ...]] = (1,)
+    """Case of seed s uses severity (s - 1) mod n: seeds of the fit part and of the test part differ in it."""
+    right: ClassVar[tuple[str, ...]] = ()
+    """Entries that count as the right diagnosis; empty for a healthy run."""
+    near: ClassVar[tuple[str, ...]] = ()
+    """Entries that are a near miss: not counted as right, shown in the report."""
+    shows: ClassVar[tuple[str, ...]] = ()
+    """Finding codes of which any one means that the fault was seen."""
+    repairs: ClassVar[tuple[str, ...]] = ()
+    """Variables (settings, `dataset`, `code`, ...) whose change repairs it; empty when no single change does."""
+    unrepairable: ClassVar[str] = ""
+    """Why no change of the run repairs it."""
+    onset: ClassVar[Onset] = "none"
+    """Where the failure begins: a step, or how to find it in the recorded losses."""
+    asks: ClassVar[tuple[str, str]] = ("what is wrong with this run?", "这个训练有什么问题？")
+    """What a user would type, in English and Chinese; does not name the cause."""
+    crashes: ClassVar[bool] = False
+    """The training program is meant to fail."""
+
+    def __init_subclass__(cls) -> None:
+        if "name" not in cls.__dict__:
+            return
+        if cls.name in FAULTS:
+            raise ValueError(f"two faults are named {cls.name!r}")
+        FAULTS[cls.name] = cls()
+
+    @property
+    def healthy(self) -> bool:
+        return not self.right
+
+    def settings(self, severity: Any) -> dict[str, str]:
+        """Keys of `train.yaml` that differ from the healthy run, as the file spells them."""
+        return {}
+
+    def model(self, severity: Any) -> dict[str, Any]:
+        """Keys of `config.json` that differ from the healthy model."""
+        return {}
+
+    def records(
+        self, train: list[Record], held: list[Record], severity: Any, rng: random.Random
+    ) -> tuple[list[Record], list[Record]]:
+        """The training and evaluation records with the fault in them."""
+        return train, held
+
+    def environment(self, severity: Any) -> None:
+        """Done in the training process before anything else."""
+
+    def code(self, parts: Parts, severity: Any) -> None:
+        """Change the parts of the training program."""
+
+    def finish(self, folder: Path, severity: Any) -> None:
+        """Change files of the run directory after the training."""
+
+
+def touched(fault: Fault) -> tuple[str, ...]:
+    """The kinds of change, other than settings, that take the fault's hooks away."""
+    hooks = {"records": "dataset", "environment": "environment", "code": "code", "finish": "checkpoint"}
+    return tuple(kind for hook, kind in hooks.items() if getattr(type(fault), hook) is not getattr(Fault, hook))
+
+
+@cache
+def faults() -> dict[str, Fault]:
+    """Every fault by name; importing a module of this package that defines one is what registers it."""
+    package = __package__ or "triage.evals.lab"
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        if module.name.startswith("faults_") or module.name == "healthy":
+            importlib.import_module(f"{package}.{module.name}")
+    return FAULTS
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run to make and to diagnose."""
+
+    faults: tuple[str, ...]
+    seed: int
+
+    @property
+    def id(self) -> str:
+        return f"{'+'.join(self.faults)}/{self.seed}"
+
+    @property
+    def split(self) -> str:
+        """Odd seeds may be looked at while strengths are fitted; figures are reported on the even ones."""
+        return "fit" if self.seed % 2 else "test"
+
+    @property
+    def fault(self) -> Fault:
+        """The fault that the answers are judged by (the first of a double)."""
+        return faults()[self.faults[0]]
+
+    def all(self) -> list[Fault]:
+        return [faults()[name] for name in self.faults]
+
+    def severity(self, fault: Fault) -> Any:
+        return fault.severities[(self.seed - 1) % len(fault.severities)]
+
+    @property
+    def question(self) -> str:
+        return self.fault.asks[self.seed // 2 % 2]

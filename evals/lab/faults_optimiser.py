@@ -1,0 +1,236 @@
+"""Faults of the optimiser, its schedule and the numbers: what a setting or the model's configuration does wrong."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from .fault import Family, Fault
+from .text import Record
+
+if TYPE_CHECKING:
+    from .programs import Parts
+
+NONFINITE = ("loss-nonfinite", "loss-hidden-nan", "grad-norm-nonfinite", "grad-norm-climb-before-nan")
+DIVERGES = (*NONFINITE, "loss-divergence", "loss-spike", "loss-oscillation", "grad-norm-spike")
+STAGNATES = ("loss-plateau", "loss-slow")
+
+
+class Optimiser(Fault):
+    family: ClassVar[Family] = "optimiser"
+    recipe = "pretrain"
+
+
+class LearningRateTooHigh(Optimiser):
+    name = "lr-too-high"
+    severities = ("6.0e-2", "1.2e-1")
+    right = ("loss-nan-high-lr", "grad-clip-saturation", "loss-oscillation")
+    near = ("warmup-too-short", "lr-batch-mismatch")
+    shows = (*DIVERGES, "lr-outside-range", "clip-rate-high")
+    repairs = ("learning_rate",)
+    asks = ("loss is stuck way above the last run, what happened?", "loss 比上一个实验高很多而且下不去，怎么回事？")
+
+    def settings(self, severity: Any) -> dict[str, str]:
+        return {"learning_rate": severity}
+
+
+class LearningRateExplodes(Optimiser):
+    """Momentum without clipping at a rate that the model bears until warm-up brings it to the peak."""
+
+    name = "lr-explodes"
+    recipe = "momentum"
+    severities = ("1.2", "1.6")
+    right = ("loss-nan-high-lr",)
+    near = ("grad-explosion", "loss-nan", "warmup-too-short")
+    shows = DIVERGES
+    repairs = ("learning_rate", "grad_clip")
+    onset = "nonfinite"
+    asks = ("loss went to nan, why?", "训练到一半 loss 变成 nan 了")
+
+    def settings(self, severity: Any) -> dict[str, str]:
+        return {"learning_rate": severity}
+
+
+class LearningRateTooLow(Optimiser):
+    name = "lr-too-low"
+    severities = ("2.0e-6", "1.0e-6")
+    right = ("loss-stagnation",)
+    near = ("lr-batch-mismatch", "lr-schedule-misconfig")
+    shows = STAGNATES
+    repairs = ("learning_rate",)
+    asks = ("the loss barely moves", "loss 几乎不下降")
+
+    def settings(self, severity: Any) -> dict[str, str]:
+        return {"learning_rate": severity}
+
+
+class WarmupMissing(Optimiser):
+    name = "warmup-missing"
+    recipe = "momentum"
+    severities = ("0.9", "1.0")
+    right = ("warmup-too-short",)
+    near = ("loss-nan-high-lr", "grad-explosion", "loss-nan")
+    shows = (*DIVERGES, "warmup-too-short")
+    repairs = ("warmup_steps", "warmup_ratio", "learning_rate", "grad_clip")
+    onset = "nonfinite"
+    asks = ("it breaks right at the start", "一开始训练就坏了")
+
+    def settings(self, severity: Any) -> dict[str, str]:
+        return {"learning_rate": severity, "warmup_steps": "1"}
+
+
+class ClippingOff(Optimiser):
+    """No clipping, and a burst of shuffled text in the middle: the loss jumps and stays up."""
+
+    name = "clipping-off"
+    severities = (0.10, 0.16)
+    right = ("grad-explosion",)
+    near = ("loss-nan-high-lr", "loss-nan")
+    shows = (*DIVERGES, "grad-clip-off")
+    repairs = ("grad_clip",)
+    recipe = "momentum"
+    onset = "rise"
+    asks = ("gradients exploded in the middle of the run", "训练中途梯度炸了")
+
+    def settings(self, severity: Any) -> dict[str, str]:
+        return {"max_grad_norm": "0.0", "learning_rate": "0.7", "train_sampling_strategy": "sequential"}
+
+    def records(
+        self, train: list[Record], held: list[Record], severity: Any, rng: random.Random
+    ) -> tuple[list[Record], list[Record]]:
+        start = len(train) // 6
+        for i in range(start, start + int(severity * 200)):
+            train[i] = {"text": "".join(chr(rng.randint(0x3400, 0x9FFF)) for _ in range(60))}
+        return train, held
+
+
+class WeightDecayTooHigh(Optimiser):
+    name = "weight-decay-too-high"
+    severities = ("50.0", "30.0")
+    right = ("weight-decay-misconfig",)
+    near = ("loss-stagnation",)
+    shows = (*STAGNATES, "weight-decay-high")
+    repairs = ("weight_decay",)
+    asks = ("the model does not learn much", "模型基本学不到东西")
+
+    def settings(self, severity: Any) -> dict[str, str]:
+        return {"weight_decay": severity}
+
+
+class ScheduleTooShort(Optimiser):
+    """The program decays over its own number of steps, far fewer than the run has."""
+
+    name = "schedule-too-short"
+    severities = (150, 200)
+    right = ("lr-schedule-misconfig",)
+    near = ("loss-stagnation",)
+    shows = ("lr-at-floor", "schedule-shorter-than-training", *STAGNATES)
+    repairs = ("code",)
+    asks = ("training loss stops improving early", "训练 loss 很早就不再下降")
+
+    def code(self, parts: Parts, severity: Any) -> None:
+        parts.decay_steps = severity
+
+
+class WarmupTooLong(Optimiser):
+    name = "warmup-too-long"
+    severities = ("40000", "20000")
+    right = ("lr-schedule-misconfig", "warmup-too-short")
+    near = ("loss-stagnation",)
+    shows = ("warmup-exceeds-training", *STAGNATES)
+    repairs = ("warmup_steps",)
+    asks = ("why does it learn so slowly?", "为什么学得这么慢？")
+
+    def settings(self, severity: Any) -> dict[str, str]:
+        return {"warmup_steps": severity}
+
+
+class FrozenParameters(Optimiser):
+    name = "frozen-parameters"
+    severities = ("true",)
+    right = ("frozen-no-trainable-params",)
+    near = ("grad-vanishing", "loss-stagnation")
+    shows = (*STAGNATES, "no-trainable-parameters", "params-frozen", "grad-norm-vanishing", "learning-rate-zero")
+    repairs = ("freeze",)
+    asks = ("loss does not go down at all", "loss 完全不降")
+
+    def settings(self, severity: Any) -> dict[str, str]:
+        return {"freeze_base_model": severity}
+
+
+class BadInitialisation(Optimiser):
+    name = "bad-initialisation"
+    severities = (2.0, 1.2)
+    right = ("bad-init",)
+    near = ("grad-accum-loss-scaling", "loss-stagnation")
+    shows = ("loss-abnormal-at-start", "grad-norm-spike", "loss-plateau")
+    repairs = ("init_std",)
+    onset = 5
+    asks = ("the first loss is huge", "第一步 loss 就特别大")
+
+    def model(self, severity: Any) -> dict[str, Any]:
+        return {"initializer_range": severity}
+
+
+class Overfitting(Optimiser):
+    name = "overfitting"
+    severities = (40, 60)
+    right = ("overfitting",)
+    near = ("duplicate-surge",)
+    shows = ("eval-loss-rising",)
+    repairs = ("epochs", "dataset", "max_steps")
+    asks = ("train loss is great but validation gets worse", "训练 loss 很好，验证集越来越差")
+
+    def settings(self, severity: Any) -> dict[str, str]:
+        return {"max_steps": "", "num_train_epochs": str(12_000 // (severity * 5))}
+
+    def records(
+        self, train: list[Record], held: list[Record], severity: Any, rng: random.Random
+    ) -> tuple[list[Record], list[Record]]:
+        return train[:severity], held
+
+
+class TinyNormEpsilon(Optimiser):
+    """Padding embeds to zero; dividing by its norm with no epsilon to speak of blows the gradient up."""
+
+    name = "tiny-norm-epsilon"
+    family = "numerics"
+    recipe = "chat"
+    severities = (1e-38, 1e-30)
+    right = ("unstable-op",)
+    near = ("loss-nan", "attention-kernel-nan", "precision-overflow")
+    shows = (*NONFINITE, "norm-epsilon-small", "nonfinite-without-precursor")
+    repairs = ("norm_epsilon",)
+    onset = "nonfinite"
+    asks = ("nan in the first steps", "前几步就出现 nan")
+
+    def model(self, severity: Any) -> dict[str, Any]:
+        return {"rms_norm_eps": severity}
+
+
+class LossScaleCollapse(Optimiser):
+    """One block's activations outgrow fp16 from a step on: every gradient overflows and the scale falls."""
+
+    name = "loss-scale-collapse"
+    family = "numerics"
+    recipe = "mixed"
+    severities = (500, 400)
+    right = ("loss-scale-collapse", "precision-overflow")
+    near = ("loss-nan", "fp16-inference-overflow")
+    shows = ("loss-scale-collapse", "loss-nonfinite", "grad-norm-nonfinite", "steps-skipped")
+    repairs = ("precision", "code")
+    onset = "nonfinite"
+    asks = ("overflow messages keep coming", "一直打印 overflow")
+
+    def code(self, parts: Parts, severity: Any) -> None:
+        mlp = parts.model.transformer.h[0].mlp
+        seen = {"step": 0}
+
+        def outgrow(module: Any, inputs: Any, output: Any) -> Any:
+            return output * 3e4 / 3e4 if seen["step"] < severity else output * 1e6 / 1e6
+
+        def count(step: int) -> None:
+            seen["step"] = step
+
+        mlp.c_fc.register_forward_hook(outgrow)
+        parts.end = count

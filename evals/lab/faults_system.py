@@ -1,0 +1,143 @@
+"""Faults around the training: memory, processes, packages, saved files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from .fault import Family, Fault
+
+if TYPE_CHECKING:
+    from .programs import Parts
+
+
+class System(Fault):
+    family: ClassVar[Family] = "system"
+
+
+class HostMemoryLimit(System):
+    """The process may take only a little more memory than it has at the start; caching the data goes past it."""
+
+    name = "host-memory-limit"
+    recipe = "chat"
+    severities = (300, 200)
+    right = ("host-memory-exhausted",)
+    near = ("memory-leak",)
+    shows = ("host-oom", "uncaught-exception")
+    repairs = ("environment",)
+    crashes = True
+    asks = ("the job died while preparing data", "准备数据时任务挂了")
+
+    def environment(self, severity: Any) -> None:
+        import resource
+        from pathlib import Path
+
+        import torch
+
+        now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        limit = now + (severity << 20)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+        cache = [torch.zeros(8 << 20) for _ in range(64)]
+        del cache
+
+
+class SkippedCollective(System):
+    """One rank leaves out the gradient average from a step on, and the other waits for it."""
+
+    name = "skipped-collective"
+    recipe = "distributed"
+    severities = (120, 200)
+    right = ("nccl-hang", "collective-mismatch")
+    near = ("dist-init-hang", "timeout-hides-error", "network-fault")
+    shows = ("hang-no-progress", "rank-missing", "collective-mismatch", "nccl-timeout", "network-error")
+    repairs = ("code",)
+    crashes = True
+    asks = ("training stands still, no new log lines", "训练卡住，没有新日志")
+
+    def code(self, parts: Parts, severity: Any) -> None:
+        parts.skip = lambda rank, step: rank == 1 and step >= severity
+
+
+class MissingPackage(System):
+    name = "missing-package"
+    recipe = "chat"
+    severities = ("flash_attn", "liger_kernel")
+    right = ("package-import-error",)
+    near = ("dependency-conflict", "cuda-version-mismatch")
+    shows = ("import-error",)
+    repairs = ("environment",)
+    crashes = True
+    asks = ("the script stops immediately", "脚本一运行就停")
+
+    def environment(self, severity: Any) -> None:
+        import importlib
+
+        importlib.import_module(severity)
+
+
+class OldArgument(System):
+    """A script written for an older trainer passes an argument that this version no longer takes."""
+
+    name = "old-argument"
+    recipe = "chat"
+    severities = ("evaluation_strategy", "no_cuda")
+    right = ("renamed-argument",)
+    near = ("dependency-conflict",)
+    shows = ("argument-error",)
+    repairs = ("code", "environment")
+    crashes = True
+    asks = ("worked last month, now it fails at start", "上个月还能跑，现在启动就失败")
+
+    def code(self, parts: Parts, severity: Any) -> None:
+        from transformers import TrainingArguments
+
+        TrainingArguments(output_dir=str(parts.folder), **{severity: "no"})
+
+
+class TruncatedCheckpoint(System):
+    """The run continues from a checkpoint whose weights were cut off while they were copied."""
+
+    name = "truncated-checkpoint"
+    family = "checkpoint"
+    recipe = "chat"
+    severities = (0.6, 0.9)
+    right = ("truncated-safetensors", "checkpoint-load-failure")
+    near = ("crash-recovery", "empty-weights-saved", "checkpoint-save-failure")
+    shows = ("checkpoint-unreadable", "checkpoint-load-error", "checkpoint-incomplete")
+    repairs = ("checkpoint",)
+    crashes = True
+    asks = ("resuming fails", "断点续训失败")
+
+    def code(self, parts: Parts, severity: Any) -> None:
+        from transformers import AutoModelForCausalLM
+
+        folder = parts.folder / "checkpoint-500"
+        parts.model.save_pretrained(str(folder))
+        file = folder / "model.safetensors"
+        whole = file.read_bytes()
+        file.write_bytes(whole[: int(len(whole) * severity)])
+        parts.model = AutoModelForCausalLM.from_pretrained(str(folder))
+
+
+class NonfiniteCheckpoint(System):
+    """Weights of the saved checkpoint hold NaN; the model that continues from it is NaN at once."""
+
+    name = "nonfinite-checkpoint"
+    family = "checkpoint"
+    recipe = "chat"
+    severities = (40, 400)
+    right = ("checkpoint-regression", "loss-nan")
+    near = ("loss-nan-bad-data",)
+    shows = ("checkpoint-nonfinite", "loss-nonfinite", "grad-norm-nonfinite", "loss-hidden-nan")
+    repairs = ("checkpoint",)
+    onset = "nonfinite"
+    asks = ("nan right after resuming", "续训后立刻 nan")
+
+    def code(self, parts: Parts, severity: Any) -> None:
+        import torch
+        from transformers import AutoModelForCausalLM
+
+        folder = parts.folder / "checkpoint-500"
+        with torch.no_grad():
+            parts.model.model.layers[1].mlp.down_proj.weight.view(-1)[:severity] = float("nan")
+        parts.model.save_pretrained(str(folder))
+        parts.model = AutoModelForCausalLM.from_pretrained(str(folder))

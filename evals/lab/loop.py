@@ -1,0 +1,219 @@
+"""The closed loop: diagnose a recorded run, apply the one proposed change, train again, verify; up to three times.
+
+The lab applies a proposal the way a person would: an edit of the run's own file for a setting; for an action on the
+data, the code, the environment or a checkpoint it takes the fault's hook away if that action is among the fault's
+repairs and the entry that proposed it is about this fault. Whether the run is really cured is known from the lab's
+own trace, apart from what `verify` says.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+from ...agent.diagnose import Diagnosis, diagnose
+from ...agent.propose import Nothing, Proposal, propose
+from ...agent.session import ask, index
+from ...agent.verify import verify
+from ...knowledge.entry import NOT_A_SETTING
+from ...tools.config.diff import diff
+from ...tools.config.edit import add_value, set_value
+from ...tools.findings import TriageError
+from ...tools.run import discover
+from ...tools.settings import read_settings
+from .fault import touched
+from .recording import Recording, Spec, healthy_of, record
+
+ATTEMPTS = 3
+NEAR = 1.15
+"""A repaired run's held-out loss is at most this many times that of the healthy run, plus `SLACK` nats."""
+SLACK = 0.1
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What an advisor says about one run."""
+
+    diagnosis: Diagnosis
+    proposal: Proposal | None
+    why_not: str
+    seconds: float
+
+
+class Advisor(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    def advise(self, run: Path, question: str) -> Advice: ...
+
+
+@dataclass(frozen=True)
+class Triage:
+    """The system under test."""
+
+    hidden: tuple[str, ...] = ()
+    """Finding codes that it does not get to see."""
+    name: ClassVar[str] = "triage"
+
+    def advise(self, run: Path, question: str) -> Advice:
+        start = time.perf_counter()
+        answer = ask(question, [run])
+        diagnosis, proposal = answer.diagnosis, answer.proposal
+        if self.hidden:
+            diagnosis = without(diagnosis, question, self.hidden)
+            settings, _ = read_settings(discover(run))
+            proposal = propose(diagnosis, settings, discover(run))
+        seconds = time.perf_counter() - start
+        if isinstance(proposal, Nothing):
+            return Advice(diagnosis, None, proposal.en, seconds)
+        return Advice(diagnosis, proposal, "", seconds)
+
+
+def without(found: Diagnosis, question: str, codes: Iterable[str]) -> Diagnosis:
+    """The diagnosis again without the findings of these codes, as if their detectors did not exist."""
+    hidden = set(codes)
+    findings = [f for f in found.findings if f.code not in hidden]
+    return diagnose(index().runbook, index().search(question), findings, found.checks, looked=True)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One proposed change and what came of it."""
+
+    entry: str
+    variable: str
+    change: str
+    """`old -> new`, or why it could not be made."""
+    differs: tuple[str, ...]
+    """Variables in which the next run's files differ: one for a setting, none for an action."""
+    verdict: str
+    """Of `verify`; empty when nothing could be changed."""
+    why: str
+    cured: bool
+    """Whether the next run really is as good as a healthy one."""
+
+
+def repair(advisor: Advisor, advice: Advice, made: Recording, home: Path, limit: int = ATTEMPTS) -> list[Attempt]:
+    """Follow the advice on a recorded run until `verify` calls it fixed, nothing is proposed, or `limit` is reached."""
+    out: list[Attempt] = []
+    while advice.proposal is not None and len(out) < limit:
+        attempt, after = _attempt(advice.proposal, made, home)
+        out.append(attempt)
+        if after is None or attempt.verdict == "fixed":
+            break
+        made = after
+        advice = advisor.advise(made.run, made.spec.case.question)
+    return out
+
+
+def _attempt(proposal: Proposal, made: Recording, home: Path) -> tuple[Attempt, Recording | None]:
+    change = f"{proposal.old} -> {proposal.new}" if proposal.old else proposal.new[:80]
+    try:
+        spec = apply(proposal, made)
+    except TriageError as error:
+        return Attempt(proposal.entry, proposal.variable, str(error), (), "", "not applicable", False), None
+    if spec is None:
+        why = "no such action repairs this fault"
+        return Attempt(proposal.entry, proposal.variable, change, (), "", why, False), None
+    after = record(spec, home)
+    entry = index().runbook.get(proposal.entry)
+    verdict, why, differs = "", "", _differs(made.run, after.run)
+    if entry is not None:
+        try:
+            judged = verify(made.run, after.run, entry)
+            verdict, why = judged.verdict, judged.why
+        except TriageError as error:
+            verdict, why = "inconclusive", str(error)
+    done = cured(after, home)
+    return Attempt(proposal.entry, proposal.variable, change, differs, verdict, why, done), after
+
+
+def _differs(before: Path, after: Path) -> tuple[str, ...]:
+    a, b = (read_settings(discover(run))[0] for run in (before, after))
+    return tuple(d.variable for d in diff(a, b) if d.counts)
+
+
+def apply(proposal: Proposal, made: Recording) -> Spec | None:
+    """The spec of the next run, None when the action does nothing about this fault.
+
+    Raises:
+        TriageError: the setting cannot be edited.
+    """
+    spec = made.spec
+    if proposal.variable in NOT_A_SETTING:
+        gone = {
+            f"{fault.name}/{kind}"
+            for fault in spec.case.all()
+            if proposal.variable in fault.repairs and proposal.entry in (*fault.right, *fault.near)
+            for kind in touched(fault)
+        }
+        return replace(spec, repaired=spec.repaired | gone) if gone - spec.repaired else None
+    settings, _ = read_settings(discover(made.run))
+    setting = settings.get(proposal.variable)
+    if setting is not None:
+        if setting.file not in spec.files:
+            raise TriageError(f"{setting.file} is not a file of this training that a person edits")
+        text = set_value(setting, proposal.new, made.run / setting.file).text
+        return replace(spec, files={**spec.files, setting.file: text})
+    if proposal.new[:1] in "x+":
+        raise TriageError(
+            f"{proposal.variable} is not written in the files, so {proposal.new} has nothing to start from"
+        )
+    text = add_value(proposal.variable, proposal.new, made.run / "train.yaml").text
+    return replace(spec, files={**spec.files, "train.yaml": text})
+
+
+def cured(made: Recording, home: Path) -> bool:
+    """Whether the run finished and came out like the healthy one of the same recipe and seed."""
+    if not made.outcome.get("finished"):
+        return False
+    gone = made.spec.repaired
+    open_hooks = [f"{f.name}/{k}" for f in made.spec.case.all() for k in touched(f)]
+    by_setting = all(any(v not in NOT_A_SETTING for v in f.repairs) for f in made.spec.case.all())
+    if not by_setting and not set(open_hooks) <= gone:
+        return False
+    healthy = record(healthy_of(made.spec.case), home).outcome
+    return all(_as_good(key, made.outcome.get(key, math.nan), value) for key, value in healthy.items())
+
+
+def _as_good(key: str, value: float, wanted: float) -> bool:
+    """Whether one outcome is as good as the healthy one: losses by ratio, shares and rewards by half."""
+    if key == "held_loss":
+        return value <= NEAR * wanted + SLACK
+    if key in ("entropy", "reward", "accuracy", "stops"):
+        return value >= 0.5 * wanted
+    if key == "chosen":
+        return value >= min(wanted, 0.0) - 5.0
+    return True
+
+
+def expected_step(made: Recording) -> tuple[int, int] | None:
+    """Steps between which the evidence must lie, from the recorded losses; None when the fault has no onset."""
+    onset, losses = made.spec.case.fault.onset, made.losses
+    if onset == "none" or not losses:
+        return None
+    if isinstance(onset, int):
+        return (0, onset)
+    if onset == "nonfinite":
+        step = next((i for i, v in enumerate(losses, 1) if not math.isfinite(v)), None)
+    else:
+        step = _rise(losses)
+    if step is None:
+        return None
+    tolerance = max(20, len(losses) // 20)
+    return (max(0, step - tolerance), step + tolerance)
+
+
+def _rise(losses: list[float]) -> int | None:
+    """First step from which the mean of twenty losses is half above the best such mean so far, or is not finite."""
+    width, best = 20, math.inf
+    for i in range(0, len(losses) - width):
+        mean = sum(losses[i : i + width]) / width
+        if not math.isfinite(mean) or mean > 1.5 * best:
+            return i + width
+        best = min(best, mean)
+    return None

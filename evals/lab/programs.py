@@ -1,0 +1,426 @@
+"""The training programs of the lab: pre-training, SFT, DPO, GRPO, two gloo processes, a mixed-precision loop.
+
+They stand for the `train.py` that a user has and triage does not see. Each reads the run directory's own `train.yaml`
+and `config.json`, so that an edit of those files is an edit of the run. Runs in a child process, one thread.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM, Trainer, TrainerCallback, TrainingArguments
+
+from .text import Record
+
+IGNORED = -100
+Example = dict[str, list[int]]
+
+
+@dataclass
+class Parts:
+    """What a training is put together from; the code hook of a fault changes it before the trainer is made."""
+
+    folder: Path
+    settings: dict[str, Any]
+    model: Any = None
+    reference: Any = None
+    tokenizer: Any = None
+    train: list[Any] = field(default_factory=list)
+    held: list[Any] = field(default_factory=list)
+    reward: Callable[..., list[float]] | None = None
+    label: Callable[[Any, Record], Example] | None = None
+    """Turns one chat record into ids and labels."""
+    end: Callable[[int], None] | None = None
+    """Called with the step after every optimizer step."""
+    skip: Callable[[int, int], bool] | None = None
+    """Whether a rank leaves out the collective of a step."""
+    decay_steps: int = 0
+    """Steps over which the program's own schedule decays; 0 leaves the schedule to the trainer."""
+
+
+@dataclass
+class Trace:
+    """What really happened, for scoring only: never in the run directory."""
+
+    losses: list[float] = field(default_factory=list)
+    outcome: dict[str, float] = field(default_factory=dict)
+
+    def hopeless(self) -> bool:
+        recent = self.losses[-PATIENCE:]
+        return len(recent) == PATIENCE and not any(map(math.isfinite, recent))
+
+    def save(self, file: Path) -> None:
+        file.write_text(json.dumps({"losses": self.losses, "outcome": self.outcome}))
+
+
+Hook = Callable[[Parts], None]
+
+
+def settings_of(folder: Path) -> dict[str, Any]:
+    from ruamel.yaml import YAML
+
+    return YAML(typ="safe").load((folder / "train.yaml").read_text())
+
+
+def arguments(kind: Any, parts: Parts, **more: Any) -> Any:
+    """The trainer's arguments out of the settings; keys that only the program knows are left out."""
+    known = {f.name for f in fields(kind)}
+    given = {k: v for k, v in parts.settings.items() if k in known}
+    return kind(output_dir=str(parts.folder), disable_tqdm=True, use_cpu=True, **(given | more))
+
+
+def new_model(folder: Path) -> Any:
+    config = json.loads((folder / "config.json").read_text())
+    return AutoModelForCausalLM.from_config(AutoConfig.for_model(config.pop("model_type"), **config))
+
+
+def records(file: Path) -> list[Record]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+PATIENCE = 60
+"""Steps after which a person stops a run whose every loss is NaN."""
+
+
+class Watch(TrainerCallback):
+    """Calls the program's own hook after every step, and stops a hopeless run."""
+
+    def __init__(self, end: Callable[[int], None] | None, trace: Trace):
+        self.end, self.trace = end, trace
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if self.end:
+            self.end(state.global_step)
+        control.should_training_stop = control.should_training_stop or self.trace.hopeless()
+
+
+def traced(base: type, trace: Trace) -> type:
+    """The trainer class, noting the loss of every step before any filter or average touches it."""
+
+    class Traced(base):
+        def training_step(self, *args: Any, **kwargs: Any) -> Any:
+            loss = super().training_step(*args, **kwargs)
+            trace.losses.append(float(loss.detach()))
+            return loss
+
+    Traced.__name__ = base.__name__
+    return Traced
+
+
+def run(parts: Parts, trainer: Any, trace: Trace) -> None:
+    trainer.add_callback(Watch(parts.end, trace))
+    print(f"{sum(p.numel() for p in trainer.model.parameters()):,} parameters, {len(parts.train)} examples", flush=True)
+    trainer.train()
+    trainer.save_state()
+    trace.outcome["finished"] = 1.0
+
+
+@torch.no_grad()
+def held_loss(model: Any, examples: list[Example], pad: int) -> float:
+    """Mean loss per trained token over the held examples, computed apart from the trainer."""
+    model.eval()
+    total = count = 0.0
+    for i in range(0, len(examples), 32):
+        batch = collate(examples[i : i + 32], pad)
+        kept = int((batch["labels"][:, 1:] != IGNORED).sum())
+        total += float(model(**batch).loss) * kept
+        count += kept
+    return total / max(count, 1)
+
+
+def collate(examples: list[Example], pad: int) -> dict[str, torch.Tensor]:
+    longest = max(len(e["input_ids"]) for e in examples)
+
+    def grid(key: str, fill: int) -> torch.Tensor:
+        return torch.tensor([e[key] + [fill] * (longest - len(e[key])) for e in examples])
+
+    mask = torch.tensor([[1] * len(e["input_ids"]) + [0] * (longest - len(e["input_ids"])) for e in examples])
+    return {"input_ids": grid("input_ids", pad), "labels": grid("labels", IGNORED), "attention_mask": mask}
+
+
+def blocks(texts: list[str], tokenizer: Any, size: int) -> list[Example]:
+    """Texts one after the other, cut into blocks of `size` tokens."""
+    ids: list[int] = []
+    for text in texts:
+        ids += [*tokenizer(text)["input_ids"], tokenizer.eos_token_id]
+    cut = [ids[i : i + size] for i in range(0, len(ids) - size + 1, size)]
+    return [{"input_ids": c, "labels": list(c)} for c in cut]
+
+
+def chat_example(tokenizer: Any, record: Record) -> Example:
+    """Ids of the chat template; labels on what the assistant says, its end token included."""
+    made = tokenizer.apply_chat_template(
+        record["messages"], tokenize=True, return_dict=True, return_assistant_tokens_mask=True
+    )
+    ids, mask = list(made["input_ids"]), list(made["assistant_masks"])
+    return {"input_ids": ids, "labels": [i if m else IGNORED for i, m in zip(ids, mask, strict=True)]}
+
+
+def pretrain(parts: Parts, trace: Trace, hook: Hook) -> None:
+    """Hugging Face Trainer on blocks of plain text."""
+    size = parts.settings["block_size"]
+    parts.model = new_model(parts.folder)
+    parts.train = blocks([r["text"] for r in records(parts.folder / "data/train.jsonl")], parts.tokenizer, size)
+    parts.held = blocks([r["text"] for r in records(parts.folder / "data/validation.jsonl")], parts.tokenizer, size)
+    hook(parts)
+    _supervised(parts, trace)
+
+
+def sft(parts: Parts, trace: Trace, hook: Hook) -> None:
+    """Hugging Face Trainer on chat records, loss on the assistant's tokens."""
+    parts.model, parts.label = new_model(parts.folder), chat_example
+    hook(parts)
+    label, limit = parts.label or chat_example, parts.settings["max_length"]
+    make = lambda r: {k: v[:limit] for k, v in label(parts.tokenizer, r).items()}  # noqa: E731
+    parts.train = [make(r) for r in records(parts.folder / "data/train.jsonl")]
+    parts.held = [make(r) for r in records(parts.folder / "data/validation.jsonl")]
+    _dump(parts, limit)
+    _supervised(parts, trace)
+    trace.outcome["stops"] = _generations(parts)
+
+
+def _supervised(parts: Parts, trace: Trace) -> None:
+    args = arguments(TrainingArguments, parts, label_names=["labels"], remove_unused_columns=False)
+    pad = parts.tokenizer.pad_token_id
+    if parts.settings.get("freeze_base_model"):
+        for name, p in parts.model.named_parameters():
+            p.requires_grad_("ln_f" in name)
+    trainer = traced(Trainer, trace)(
+        model=parts.model,
+        args=args,
+        train_dataset=parts.train,
+        eval_dataset=parts.held,
+        data_collator=lambda batch: collate(batch, pad),
+    )
+    if parts.decay_steps:
+        from transformers import get_scheduler
+
+        trainer.create_optimizer()
+        trainer.lr_scheduler = get_scheduler("cosine", trainer.optimizer, args.warmup_steps, parts.decay_steps)
+        hold = trainer.lr_scheduler.lr_lambdas[0]
+        trainer.lr_scheduler.lr_lambdas = [lambda step: hold(min(step, parts.decay_steps))]
+    run(parts, trainer, trace)
+    trace.outcome["held_loss"] = held_loss(parts.model, parts.held, pad)
+    kept = parts.folder / "final"
+    if parts.settings.get("save_final"):
+        trainer.save_model(str(kept))
+
+
+def _dump(parts: Parts, limit: int) -> None:
+    """The first tokenised examples, as a program writes them for debugging: padded, with pad and end ids."""
+    tokenizer, out = parts.tokenizer, []
+    for example in parts.train[:32]:
+        ids, labels = example["input_ids"], example["labels"]
+        fill = limit - len(ids)
+        out.append({
+            "input_ids": ids + [tokenizer.pad_token_id] * fill, "labels": labels + [IGNORED] * fill,
+            "attention_mask": [1] * len(ids) + [0] * fill,
+            "eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id,
+        })  # fmt: skip
+    lines = "".join(json.dumps(o) + "\n" for o in out)
+    (parts.folder / "tokenized_sample.jsonl").write_text(lines)
+
+
+@torch.no_grad()
+def _generations(parts: Parts, count: int = 24, limit: int = 24) -> float:
+    """Write greedy answers to the first held prompts as `generations.jsonl`; the share that stops by itself."""
+    tokenizer, out, stopped = parts.tokenizer, [], 0
+    parts.model.eval()
+    for record in records(parts.folder / "data/validation.jsonl")[:count]:
+        prompt = record["messages"][:1]
+        made = tokenizer.apply_chat_template(prompt, add_generation_prompt=True, return_dict=True, return_tensors="pt")
+        ids = parts.model.generate(
+            **made, max_new_tokens=limit, do_sample=False, pad_token_id=tokenizer.pad_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+        )  # fmt: skip
+        new = ids[0, made["input_ids"].shape[1] :].tolist()
+        ends = tokenizer.eos_token_id in new
+        stopped += ends
+        out.append({
+            "prompt": prompt[0]["content"], "completion": tokenizer.decode(new, skip_special_tokens=True),
+            "completion_tokens": len(new), "max_new_tokens": limit, "finish_reason": "stop" if ends else "length",
+        })  # fmt: skip
+    text = "".join(json.dumps(o, ensure_ascii=False) + "\n" for o in out)
+    (parts.folder / "generations.jsonl").write_text(text, encoding="utf-8")
+    return stopped / count
+
+
+def dpo(parts: Parts, trace: Trace, hook: Hook) -> None:
+    """TRL's DPOTrainer from the lab's own SFT model."""
+    from datasets import Dataset
+    from trl import DPOConfig, DPOTrainer
+
+    base = parts.settings["model_name_or_path"]
+    parts.model, parts.reference = (AutoModelForCausalLM.from_pretrained(base) for _ in range(2))
+    keep = ("prompt", "chosen", "rejected")
+    sets = {
+        name: [{k: r[k] for k in keep} for r in records(parts.folder / f"data/{name}.jsonl")]
+        for name in ("train", "validation")
+    }
+    parts.train, parts.held = [_as_chat(r) for r in sets["train"]], [_as_chat(r) for r in sets["validation"]]
+    hook(parts)
+    args = arguments(DPOConfig, parts)
+    trainer = traced(DPOTrainer, trace)(
+        model=parts.model,
+        ref_model=parts.reference,
+        args=args,
+        processing_class=parts.tokenizer,
+        train_dataset=Dataset.from_list(parts.train),
+        eval_dataset=Dataset.from_list(parts.held),
+    )
+    run(parts, trainer, trace)
+    history = [h for h in trainer.state.log_history if "eval_rewards/accuracies" in h]
+    last = history[-1] if history else {}
+    trace.outcome |= {
+        "accuracy": last.get("eval_rewards/accuracies", 0.0),
+        "chosen": last.get("eval_rewards/chosen", float("nan")),
+    }
+
+
+def _as_chat(record: Record) -> Record:
+    roles = {"prompt": "user", "chosen": "assistant", "rejected": "assistant"}
+    return {k: [{"role": roles[k], "content": v}] for k, v in record.items()}
+
+
+def grpo(parts: Parts, trace: Trace, hook: Hook) -> None:
+    """TRL's GRPOTrainer from the lab's own SFT model; the reward is the share of the answer's words that are right."""
+    from datasets import Dataset
+    from trl import GRPOConfig, GRPOTrainer
+
+    parts.model = AutoModelForCausalLM.from_pretrained(parts.settings["model_name_or_path"])
+    parts.train = [
+        {"prompt": r["messages"][:1], "answer": r["messages"][1]["content"]}
+        for r in records(parts.folder / "data/train.jsonl")
+    ]
+    parts.reward = overlap_reward
+    hook(parts)
+    args = arguments(GRPOConfig, parts)
+    trainer = traced(GRPOTrainer, trace)(
+        model=parts.model,
+        reward_funcs=parts.reward,
+        args=args,
+        processing_class=parts.tokenizer,
+        train_dataset=Dataset.from_list(parts.train),
+    )
+    run(parts, trainer, trace)
+    history = trainer.state.log_history
+    for key in ("reward", "entropy", "reward_std", "frac_reward_zero_std"):
+        values = [h[key] for h in history if key in h]
+        tail = values[-max(1, len(values) // 5) :]
+        trace.outcome[key] = sum(tail) / max(len(tail), 1)
+
+
+def overlap_reward(completions: list[Any], answer: list[str], **_: Any) -> list[float]:
+    """Overlap of the answer's characters with the reference, in [0, 1]; graded, so that groups differ."""
+    return [similarity(c[0]["content"], a) for c, a in zip(completions, answer, strict=True)]
+
+
+def similarity(text: str, wanted: str) -> float:
+    pieces = [re.findall(r"\w{1,2}", s.lower()) for s in (text, wanted)]
+    common = sum(min(pieces[0].count(p), pieces[1].count(p)) for p in set(pieces[1]))
+    return 2 * common / max(len(pieces[0]) + len(pieces[1]), 1)
+
+
+def distributed(parts: Parts, trace: Trace, hook: Hook) -> None:
+    """Two processes over gloo that average their gradients; each writes its own log."""
+    import torch.multiprocessing as mp
+
+    hook(parts)
+    mp.start_processes(_rank, (parts.folder, parts.settings, parts.skip), nprocs=2, start_method="fork")
+    trace.outcome["finished"] = 1.0
+    log = (parts.folder / "rank0.log").read_text()
+    losses = [float(v) for v in re.findall(r"loss ([\d.]+)", log)]
+    trace.losses, trace.outcome["held_loss"] = losses, losses[-1] if losses else float("nan")
+
+
+def _rank(rank: int, folder: Path, settings: dict[str, Any], skip: Callable[[int, int], bool] | None) -> None:
+    import datetime
+    import os
+    import sys
+    import time
+
+    import torch.distributed as dist
+
+    log = os.open(folder / f"rank{rank}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    sys.stdout = os.fdopen(1, "w", buffering=1)
+    wait = datetime.timedelta(seconds=settings["ddp_timeout"])
+    dist.init_process_group("gloo", f"file://{folder}/.rendezvous", timeout=wait, rank=rank, world_size=2)
+    torch.manual_seed(settings["seed"])
+    model = torch.nn.Sequential(torch.nn.Linear(16, 64), torch.nn.Tanh(), torch.nn.Linear(64, 8))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=settings["learning_rate"])
+    draw = torch.Generator().manual_seed(settings["seed"] * 100 + rank)
+    for step in range(1, settings["max_steps"] + 1):
+        x = torch.randn(settings["per_device_train_batch_size"], 16, generator=draw)
+        loss = torch.nn.functional.cross_entropy(model(x), x[:, :8].argmax(1))
+        optimizer.zero_grad()
+        loss.backward()
+        if not (skip and skip(rank, step)):
+            for p in model.parameters():
+                dist.all_reduce(p.grad)
+                p.grad /= 2  # pyright: ignore[reportOptionalOperand]
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), settings["max_grad_norm"])
+        optimizer.step()
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+        rate = settings["learning_rate"]
+        print(
+            f"{stamp} [rank{rank}] step {step} | loss {float(loss):.4f} | grad_norm {float(norm):.4f} | lr {rate}",
+            flush=True,
+        )
+        time.sleep(0.01)
+    dist.destroy_process_group()
+
+
+def mixed(parts: Parts, trace: Trace, hook: Hook) -> None:
+    """A hand-written loop with autocast and a gradient scaler; prints the scale, as many such loops do."""
+    settings = parts.settings
+    size = settings["block_size"]
+    parts.model = new_model(parts.folder)
+    parts.train = blocks([r["text"] for r in records(parts.folder / "data/train.jsonl")], parts.tokenizer, size)
+    parts.held = blocks([r["text"] for r in records(parts.folder / "data/validation.jsonl")], parts.tokenizer, size)
+    hook(parts)
+    half = torch.float16 if settings.get("fp16") else torch.bfloat16
+    scaler = torch.amp.GradScaler("cpu", enabled=bool(settings.get("fp16")), growth_interval=200)
+    optimizer = torch.optim.AdamW(
+        parts.model.parameters(), lr=settings["learning_rate"], weight_decay=settings["weight_decay"]
+    )
+    rng, warm = random.Random(settings["seed"]), settings["warmup_steps"]
+    for step in range(1, settings["max_steps"] + 1):
+        rate = settings["learning_rate"] * min(1.0, step / warm)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        batch = collate(rng.sample(parts.train, settings["per_device_train_batch_size"]), parts.tokenizer.pad_token_id)
+        with torch.autocast("cpu", dtype=half):
+            loss = parts.model(**batch).loss
+        optimizer.zero_grad()
+        before = scaler.get_scale()
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        norm = torch.nn.utils.clip_grad_norm_(parts.model.parameters(), settings["max_grad_norm"])
+        scaler.step(optimizer)
+        scaler.update()
+        trace.losses.append(float(loss.detach()))
+        if scaler.is_enabled() and scaler.get_scale() < before:
+            print(f"step {step}: gradient overflow, skipping step, reducing loss scale to {scaler.get_scale():g}")
+        if step % settings["logging_steps"] == 0:
+            scale = scaler.get_scale() if scaler.is_enabled() else 1.0
+            print(
+                f"step {step}/{settings['max_steps']} | loss {float(loss.detach()):.4f} | grad_norm {float(norm):.4f}"
+                f" | lr {rate:.3e} | loss_scale {scale:g}",
+                flush=True,
+            )
+        if parts.end:
+            parts.end(step)
+        if trace.hopeless():
+            break
+    trace.outcome["finished"] = 1.0
+    trace.outcome["held_loss"] = held_loss(parts.model, parts.held, parts.tokenizer.pad_token_id)
