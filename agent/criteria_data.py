@@ -20,7 +20,6 @@ from ..tools.data.dedup import dedup
 from ..tools.data.engine import Local
 from ..tools.data.leakage import Leaks, find_leaks
 from ..tools.data.pii import pii
-from ..tools.data.preference import Gathered, gather, preference
 from ..tools.data.reading import COMPRESSION, Part, Stream, format_of, plan
 from ..tools.data.rundata import EVAL_NAME
 from ..tools.data.shapes import view
@@ -77,14 +76,14 @@ def sample(artifacts: Sequence[Artifact]) -> Sample:
 
 
 def training_data(subject: Subject) -> Sample:
-    return subject.once("train", lambda: sample([a for a in _data(subject.run) if not EVAL_NAME.search(a.name)]))
+    return subject.once("train", lambda: sample([a for a in data_of(subject.run) if not EVAL_NAME.search(a.name)]))
 
 
 def held_out(subject: Subject) -> Sample:
-    return subject.once("held", lambda: sample([a for a in _data(subject.run) if EVAL_NAME.search(a.name)]))
+    return subject.once("held", lambda: sample([a for a in data_of(subject.run) if EVAL_NAME.search(a.name)]))
 
 
-def _data(run: Run) -> list[Artifact]:
+def data_of(run: Run) -> list[Artifact]:
     return [a for a in run.of("data") if not SPECIAL_NAMES.search(a.name)]
 
 
@@ -250,7 +249,7 @@ def pii_hits(subject: Subject, criterion: Criterion) -> Observation:
     """Hits of the detectors for personal data and secrets over the data of the run."""
     from importlib.metadata import version
 
-    data = sample(_data(subject.run))
+    data = sample(data_of(subject.run))
     if not data.parts:
         return missing("the cleaned data is needed in the run")
     found = subject.once("pii", lambda: pii(data.parts, engine=Local(1))).summary
@@ -263,7 +262,7 @@ def pii_hits(subject: Subject, criterion: Criterion) -> Observation:
 def takedown_hits(subject: Subject, criterion: Criterion) -> Observation:
     """Items of the notice that are in the enabled shards."""
     notice = sample([a for a in subject.run.of("data") if re.search(r"(?i)takedown|notice", a.name)])
-    data = sample(_data(subject.run))
+    data = sample(data_of(subject.run))
     if not notice.parts or not data.parts:
         return missing("the notice's items (`takedown.jsonl`) are needed beside the enabled shards")
     leaks = find_leaks(data.parts, notice.parts, engine=Local(1))
@@ -425,55 +424,6 @@ def _encoded(tokenizer: Artifact, data: Sample) -> list[int] | None:
     except Exception:  # the library raises plain Exception for any defect of the file
         return None
     return [n for text in islice(_texts(data), 8) if (n := len(encoder.encode(text[:20_000]).ids))]
-
-
-def _preferences(subject: Subject):
-    data = sample([*_data(subject.run), *subject.run.of("generations")])
-    return data, subject.once("preference", lambda: preference(data.parts).summary if data.parts else {})
-
-
-@metric("length_reward_correlation")
-def length_reward_correlation(subject: Subject, criterion: Criterion) -> Observation:
-    """Absolute Spearman correlation of length and reward, within the prompt where it can be (U-08)."""
-    data, found = _preferences(subject)
-    rho = found.get("length_reward_spearman")
-    if rho is None or rho != rho:
-        return missing("at least 30 answers with rewards are needed (chosen/rejected scores or a rollout dump)")
-    low, high = found["length_reward_interval"]
-    words = f"absolute Spearman, {found['length_reward_basis']}; 95% interval {low:.2f} to {high:.2f}"
-    return seen(abs(rho), criterion, words, found["length_reward_points"], data.window, (high - low) / 3.92)
-
-
-@metric("krippendorff_alpha")
-def krippendorff_alpha(subject: Subject, criterion: Criterion) -> Observation:
-    """Krippendorff's alpha of the annotation table, with its level of measurement (I-05)."""
-    data, found = _preferences(subject)
-    alpha = found.get("krippendorff_alpha")
-    if alpha is None or alpha != alpha:
-        return missing("an annotation table is needed: 30 items with two or more labels each (item, annotator, label)")
-    return seen(
-        alpha, criterion, f"alpha at {found['level_of_measurement']} level", found["annotated_items"], data.window
-    )
-
-
-@metric("preference_gap_mean")
-def preference_gap_mean(subject: Subject, criterion: Criterion) -> Observation:
-    """Mean of chosen minus rejected score on the run's own scale, which is printed (U-03)."""
-    import numpy as np
-
-    data = sample(_data(subject.run))
-    all = Gathered()
-    for file, line, record in Stream(data.parts) if data.parts else ():
-        gather(all, file, line, record.value)
-    if len(all.gaps) < 30:
-        return missing("at least 30 pairs with chosen_score and rejected_score are needed", len(all.gaps))
-    low, high = min(all.rewards), max(all.rewards)
-    mean, error = float(np.mean(all.gaps)), float(np.std(all.gaps) / len(all.gaps) ** 0.5)
-    words = f"mean of chosen minus rejected score; scores run from {low:.3g} to {high:.3g}"
-    if high <= 1 and low >= 0:
-        why = "; on a scale of 0 to 1 a gap of 0.5 means something else than on the source's unnamed scale: not judged"
-        return Observation(mean, len(all.gaps), data.window, words + why, None, error)
-    return seen(mean, criterion, words, len(all.gaps), data.window, error)
 
 
 @metric("segments_beyond_media_end")

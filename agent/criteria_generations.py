@@ -18,7 +18,7 @@ from ..tools.data.generations import IDENTICAL_SHARE, LENGTH_REASONS, SAMPLE_TOK
 from ..tools.data.preference import rewards_of
 from ..tools.data.reading import Stream
 from ..tools.data.shapes import STOP, responses_of, shape_of, view
-from ..tools.data.text_stats import MOJIBAKE, opening, token_estimate
+from ..tools.data.text_stats import MOJIBAKE, main_script, opening, token_estimate
 from ..tools.run import Run
 from .criteria_data import sample
 from .criteria_evals import BASE_MODEL
@@ -251,7 +251,7 @@ def _lengths(said: Sequence[Answer]) -> dict[str, float]:
     out: dict[str, list[int]] = {}
     for a in said:
         if a.prompt:
-            out.setdefault(a.prompt, []).append(token_estimate(a.text))
+            out.setdefault(a.prompt, []).append(token_estimate(a.text, main_script(a.text)))
     return {p: float(np.mean(n)) for p, n in out.items()}
 
 

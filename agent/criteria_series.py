@@ -53,8 +53,10 @@ def observe_series(series: Series, subject: Subject, criterion: Criterion) -> Ob
         return missing(f"only {len(values)} points of {criterion.metric}", len(values), window, value)
     if ok and (short := too_short(subject, criterion, series, start)):
         return missing(short, len(values), window, value)
-    words = definition.format(c=criterion) + f" (logged as {series.key}, {series.file})"
-    return Observation(value, len(values), window, words, ok, _error(values))
+    lines = series.lines[inside]
+    words = definition.format(c=criterion) + f" ({series.key}, {series.file}:{int(lines[0])}-{int(lines[-1])})"
+    noise = _error(values) if reduce in (_median, _between) else None
+    return Observation(value, len(values), window, words, ok, noise)
 
 
 def _wants_percent(criterion: Criterion) -> bool:

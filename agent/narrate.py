@@ -373,9 +373,9 @@ def verdict(v: Verdict, lang: str) -> str:
         for d in v.changed
     ]
     header = (
-        ("指标", "结果", "数值", "点数", "范围")
+        ("指标", "结果", "数值", "点数", "范围与口径")
         if lang == "zh"
-        else ("criterion", "result", "value", "points", "window")
+        else ("criterion", "result", "value", "points", "window and definition")
     )
     lines += [
         "",
@@ -383,20 +383,26 @@ def verdict(v: Verdict, lang: str) -> str:
         "|---|---|---|---|---|",
     ]
     lines += [
-        f"| {criterion(j.criterion, lang)} | {j.result} | {_number(j.observation.value)} | {j.observation.points} "
-        f"| {clean(_basis_of(j), 300)} |"
+        f"| {criterion(j.criterion, lang)} | {j.result} | {_measured(j, lang)} | {j.observation.points} "
+        f"| {clean(_how(j), 400)} |"
         for j in v.criteria
     ]
     for n in v.neighbours:
-        lines.append(f"| {n.metric} | {n.result} | {n.before:.4g} → {n.after:.4g} | | |")
+        lines.append(f"| {n.metric} | {n.result} | {n.before:.4g} → {n.after:.4g} | | {n.window} |")
     return "\n".join(lines)
 
 
-def _basis_of(j: Judged) -> str:
-    """The window of a number; where there is none, what is missing or how it was judged."""
-    if j.result == "no-observation" or not j.observation.window:
-        return j.observation.definition
-    return j.observation.window
+def _how(j: Judged) -> str:
+    """What was looked at and how the number was made; for one that could not be, what is missing."""
+    return ": ".join(part for part in (j.observation.window, j.observation.definition) if part)
+
+
+def _measured(j: Judged, lang: str) -> str:
+    """The value with its standard error, and a word where that could have decided."""
+    text = _number(j.observation.value)
+    if text and j.observation.noise:
+        text += f" ± {j.observation.noise:.2g}"
+    return text + {True: "（接近阈值）" if lang == "zh" else " (near the threshold)", False: ""}[j.near]
 
 
 def _number(value: object) -> str:
