@@ -7,10 +7,12 @@ the first few places are kept.
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,9 @@ from .text_stats import BLOB, CONTROL, DOUBLE_BOS, MOJIBAKE, SPECIAL, main_scrip
 PLACES_KEPT = 5
 OPENINGS_KEPT = 5000
 """Distinct openings held per part; rarer ones are dropped, so concentration is never overstated."""
+FIELDS_MOST = 500
+"""Field names of a part that are counted."""
+DIGITS = re.compile(r"\d+")
 LENGTH_EDGES = tuple(2**i for i in range(3, 23))
 """Upper edges of the length histogram, in estimated tokens."""
 
@@ -47,7 +52,8 @@ class Tally:
     records: int = 0
     broken: list[Broken] = field(default_factory=list)
     broken_count: int = 0
-    shapes: Counter[str] = field(default_factory=Counter)
+    shapes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """(family of files, shape): shards of one name apart from digits are one family, and have one schema."""
     scripts: Counter[str] = field(default_factory=Counter)
     lengths: Counter[int] = field(default_factory=Counter)
     """Estimated tokens, by upper edge."""
@@ -57,8 +63,8 @@ class Tally:
     filled: int = 0
     """Records of at least half the context length."""
     keys: Counter[str] = field(default_factory=Counter)
-    types: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """(field, JSON type) of every field."""
+    types: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    """(family, field, JSON type) of every field."""
     defects: Counter[str] = field(default_factory=Counter)
     places: dict[str, list[tuple[str, int, int | None, str]]] = field(default_factory=dict)
     """Defect -> (file, line, byte, masked excerpt) of the first ones; lines relative to the part until joined."""
@@ -105,12 +111,15 @@ def tally_record(out: Tally, file: str, record: Record, wanted: Wanted) -> None:
     value = record.value
     seen = view(value, wanted.field)
     out.records += 1
-    out.shapes[seen.shape] += 1
+    family = DIGITS.sub("#", file)
+    out.shapes[family, seen.shape] += 1
     if isinstance(value, Mapping):
-        for key, item in value.items():
+        for key, item in islice(value.items(), FIELDS_MOST):
+            if len(out.keys) > FIELDS_MOST and str(key)[:80] not in out.keys:
+                continue  # names made of data, one per record, would fill the memory
             out.keys[str(key)[:80]] += 1
             if item is not None:
-                out.types[str(key)[:80], _type_name(item)] += 1
+                out.types[family, str(key)[:80], _type_name(item)] += 1
         _filter_reason(out, value)
     text = f"{seen.system}\n{seen.text}" if seen.system else seen.text
     _length(out, text, value, wanted)
@@ -120,7 +129,8 @@ def tally_record(out: Tally, file: str, record: Record, wanted: Wanted) -> None:
         out.defect(name, file, record, why)
     for answer in responses_of(value) if seen.shape == "rollout" else [seen.response] * bool(seen.response):
         out.responses += 1
-        out.openings[opening(answer)] += 1
+        if words := opening(answer):
+            out.openings[words] += 1
 
 
 def _length(out: Tally, text: str, value: Any, wanted: Wanted) -> None:
@@ -271,7 +281,7 @@ def summary(total: Tally, parts: Sequence[Part], norm: Mapping[str, float]) -> d
         "files": len({p.path for p in parts}),
         "records": total.records,
         "broken": total.broken_count,
-        "shapes": dict(total.shapes),
+        "shapes": dict(sum((Counter({s: n}) for (_, s), n in total.shapes.items()), Counter())),
         "scripts": shares,
         "expected_scripts": dict(norm),
         "tokens_estimated": total.tokens,

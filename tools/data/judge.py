@@ -83,8 +83,8 @@ BROKEN_SERIOUS = 0.01
 TYPE_CLASH = 0.001
 """A field's rarer types count from this share (and 1) on, when the main type has at least 90 percent."""
 MIXED_SHAPES = 0.2
-OPENING_SHARE = 0.3
-"""One opening in this share of at least 200 responses is concentration."""
+OPENING_NOTED, OPENING_SHARE = 0.3, 0.6
+"""One opening in this share of at least 200 responses is noted, then suspicious: reasoning data often begins alike."""
 SHIFT = 0.1
 """A script's share may differ from the norm by this much."""
 LONG_SHARE = 0.05
@@ -181,10 +181,9 @@ def _rules(total: Tally) -> Iterator[Finding]:
 
 
 def _types(total: Tally) -> Iterator[Finding]:
-    for key in total.keys:
-        types = {t: n for (k, t), n in total.types.items() if k == key}
-        if len(types) < 2:
-            continue
+    """Fields with two types, and records of another shape than the rest of their files."""
+    for key, types in _by_family({(f"{family}\0{key}", kind): n for (family, key, kind), n in total.types.items()}):
+        name = clean(key.partition("\0")[2], 40)
         main, most = max(types.items(), key=lambda item: item[1])
         rest = sum(types.values()) - most
         if most >= 0.9 * (most + rest) and rest >= max(1, TYPE_CLASH * total.records):
@@ -192,21 +191,31 @@ def _types(total: Tally) -> Iterator[Finding]:
             yield Finding(
                 "data-schema-mismatch",
                 Severity.S2,
-                f"Field `{clean(key, 40)}` is a {main} in {most} records and something else in {rest} ({others}).",
-                f"字段 `{clean(key, 40)}` 在 {most} 条记录中是 {main}，在 {rest} 条中是其他类型（{others}）。",
-                data={"field": key, "types": types},
+                f"Field `{name}` is a {main} in {most} records and something else in {rest} ({others}).",
+                f"字段 `{name}` 在 {most} 条记录中是 {main}，在 {rest} 条中是其他类型（{others}）。",
+                data={"field": name, "types": types},
             )
-    shapes = [(s, n) for s, n in total.shapes.most_common() if s != "other" or n > 0]
-    if len(shapes) > 1 and 0 < total.records - shapes[0][1] < MIXED_SHAPES * total.records:
-        rest = ", ".join(f"{s} {n}" for s, n in shapes[1:])
-        yield Finding(
-            "data-schema-mismatch",
-            Severity.S2,
-            f"Most records are {shapes[0][0]} ({shapes[0][1]}), but some are not ({rest}): a loader that expects one "
-            "shape drops or breaks on them.",
-            f"多数记录为 {shapes[0][0]}（{shapes[0][1]}），但有其他结构（{rest}）。",
-            data={"shapes": dict(total.shapes)},
-        )
+    for family, shapes in _by_family(total.shapes):
+        main, most = max(shapes.items(), key=lambda item: item[1])
+        rest = sum(shapes.values()) - most
+        if rest < MIXED_SHAPES * (most + rest):
+            others = ", ".join(f"{s} {n}" for s, n in shapes.items() if s != main)
+            yield Finding(
+                "data-schema-mismatch",
+                Severity.S2 if rest >= TYPE_CLASH * (most + rest) else Severity.S3,
+                f"Most records of {clean(family, 60)} are {main} ({most}), but some are not ({others}): a loader that "
+                "expects one shape drops or breaks on them.",
+                f"{clean(family, 60)} 的多数记录为 {main}（{most}），但有其他结构（{others}）。",
+                data={"shapes": shapes},
+            )
+
+
+def _by_family(counts: Mapping[tuple[str, str], int]) -> Iterator[tuple[str, dict[str, int]]]:
+    """Families in which there is more than one kind, with the counts of each."""
+    out: dict[str, dict[str, int]] = {}
+    for (family, kind), n in counts.items():
+        out.setdefault(family, {})[kind] = n
+    return ((family, kinds) for family, kinds in out.items() if len(kinds) > 1)
 
 
 def _lengths(total: Tally, wanted: Wanted) -> Iterator[Finding]:
@@ -256,11 +265,11 @@ def _openings(total: Tally) -> Iterator[Finding]:
         return
     words, count = total.openings.most_common(1)[0]
     share = count / total.responses
-    if share >= OPENING_SHARE and words.strip():
+    if share >= OPENING_NOTED:
         shown = clean(mask(words), 60)
         yield Finding(
             "template-concentration",
-            Severity.S2,
+            Severity.S2 if share >= OPENING_SHARE else Severity.S3,
             f"{share:.0%} of {total.responses} responses begin with {shown!r}: one template dominates.",
             f"{total.responses} 条回复中有 {share:.0%} 以 {shown!r} 开头：模板过于集中。",
             data={"opening": shown, "share": share},

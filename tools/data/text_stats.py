@@ -26,9 +26,11 @@ SCRIPT_SAMPLE = 300
 TOKENS_PER_CHAR = {"latin": 0.26, "han": 0.65, "kana": 0.7, "hangul": 0.65}
 """Rough rate of current 100k-250k vocabularies; other scripts 0.4. Within a third of the truth on plain text."""
 
-CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\u202a-\u202e\u2066-\u2069\ufeff\ue000-\uf8ff]")
+CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069]")
+"""C0 controls and direction overrides; zero-width spaces and icon fonts are common in good web text and stay out."""
 MOJIBAKE = re.compile("\ufffd|Ã[\x80-\xbf©¨¼¶¤³±¡]|â€[™œ\x9d“”¦˜]|ï»¿|锟斤拷|烫烫烫|屯屯屯|[åæçèé][\x80-\xbf]{2}")
 """U+FFFD, UTF-8 read as Latin-1 or Windows-1252, and the three classics of GBK."""
+LEADING_TAG = re.compile(r"^\s*<[a-z_]{1,20}>\s*")
 LETTER = re.compile("[A-Za-z]")
 BLOB = re.compile(r"[A-Za-z0-9+/=_\-]{400,}")
 """A run without a space that no language has: base64, hashes, minified data."""
@@ -68,7 +70,12 @@ def token_estimate(text: str, script: str) -> int:
 
 
 def opening(text: str) -> str:
-    """The first words (or characters, without spaces) that a template would repeat."""
-    head = " ".join(text[:200].casefold().split())
+    """The first words (or characters, without spaces) that a template would repeat; empty for a short answer.
+
+    A leading tag such as `<think>` is passed over.
+    """
+    head = " ".join(LEADING_TAG.sub("", text[:240]).casefold().split())
     words = head.split(" ")
-    return " ".join(words[:4]) if len(words) > 4 else head[:8]
+    if len(words) > 8:
+        return " ".join(words[:4])
+    return head[:8] if len(head) >= 20 and not head.isascii() else ""

@@ -184,3 +184,24 @@ def test_an_empty_file_and_a_file_of_garbage_are_not_clean(tmp_path):
 def test_a_path_without_data_is_an_error_of_the_user(tmp_path):
     with pytest.raises(TriageError, match="no such file"):
         check([tmp_path / "none"])
+
+
+def test_files_of_different_kinds_side_by_side_are_no_schema_mismatch(tmp_path):
+    (tmp_path / "sft.jsonl").write_text("".join(json.dumps(r) + "\n" for r in chats(200)))
+    (tmp_path / "prompts.jsonl").write_text(
+        "".join(json.dumps({"id": f"p{i}", "prompt": f"say {i}"}) + "\n" for i in range(20))
+    )
+    assert codes(check([tmp_path])) == {}
+
+
+def test_reasoning_answers_that_begin_alike_are_only_noted(tmp_path):
+    rows = [
+        {"prompt": f"q {i}", "response": ("<think>\nOkay, so I need to " if i % 2 else "") + answer(random.Random(i))}
+        for i in range(400)
+    ]
+    assert codes(run(tmp_path, rows)) == {"template-concentration": "S3"}
+
+
+def test_short_answers_of_a_classification_set_are_no_template(tmp_path):
+    rows = [{"prompt": f"q {i} {answer(random.Random(i))}", "response": "Answer: yes"} for i in range(300)]
+    assert codes(run(tmp_path, rows)) == {}
