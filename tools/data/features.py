@@ -15,7 +15,7 @@ import hashlib
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Literal
 
 import numpy as np
@@ -35,7 +35,6 @@ UNSPACED_SHARE = 0.2
 EMPTY = np.uint32(0xFFFFFFFF)
 
 SEPARATOR, WORD, UNSPACED = 0, 1, 2
-DROP = np.uint32(0)
 SPACE = np.uint32(32)
 
 _UNSPACED_RANGES = (
@@ -54,11 +53,12 @@ _UNSPACED_RANGES = (
 
 
 KIND_SHIFT = 24
+FOLDED = np.uint32((1 << KIND_SHIFT) - 1)
 
 
 @cache
 def tables() -> NDArray[np.uint32]:
-    """Folded code point and class (in the bits from `KIND_SHIFT`) of every code point; `DROP` vanishes.
+    """Folded code point and class (in the bits from `KIND_SHIFT`) of every code point; zero vanishes.
 
     Folding is compatibility decomposition without the accents U+0300..036F and lower case, where that is one
     character; whitespace becomes a space. Outside the basic plane code points stay as they are.
@@ -121,7 +121,7 @@ class Grams:
         return np.unique(self.of(document))
 
 
-BATCH_CHARS = 64_000
+BATCH_CHARS = 96_000
 """Characters hashed together: few enough that the arrays stay in the cache and are not given back to the system."""
 
 
@@ -145,17 +145,23 @@ class Batch:
         codes = np.frombuffer(raw, np.uint32).astype(np.intp)
         lengths = np.fromiter((len(t) + 1 for t in texts), np.int64, len(texts))
         self.starts = np.concatenate(([0], np.cumsum(lengths)))
-        table = tables()
         self._origin: I64 | None = None
         self._text_starts = self.starts
-        folded = table.take(codes)
-        kept = folded != DROP
-        if not kept.all():
-            self._origin = np.flatnonzero(kept)
+        self._coded = tables().take(codes)
+        if not self._coded.all():
+            self._origin = np.flatnonzero(self._coded)
             self.starts = np.searchsorted(self._origin, self.starts)
-            folded = folded[kept]
-        self.kind = (folded >> np.uint32(KIND_SHIFT)).astype(np.uint8)
-        self.folded = folded & np.uint32((1 << KIND_SHIFT) - 1)
+            self._coded = self._coded[self._origin]
+
+    @cached_property
+    def kind(self) -> NDArray[np.uint8]:
+        """Class of each code point."""
+        return (self._coded >> np.uint32(KIND_SHIFT)).astype(np.uint8)
+
+    @cached_property
+    def folded(self) -> NDArray[np.uint32]:
+        """Folded code points."""
+        return self._coded & FOLDED
 
     def unspaced(self) -> NDArray[np.bool_]:
         """Which documents are cut by characters, shape (documents,)."""
@@ -199,8 +205,8 @@ class Batch:
 
     def char_grams(self, lengths: Sequence[int] = CHAR_N, mask_numbers: bool = False, positions: bool = False) -> Grams:
         """Hashes of the character n-grams of each document, over letters and digits only."""
-        at = np.flatnonzero(self.kind)
-        tokens = self.folded[at].astype(np.uint64)
+        at = np.flatnonzero(self._coded > FOLDED)
+        tokens = (self._coded[at] & FOLDED).astype(np.uint64)
         if mask_numbers:
             number = _is_number_char(tokens)
             keep = ~self._continues(number, at)
