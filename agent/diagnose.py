@@ -127,7 +127,7 @@ def diagnose(
 def rank(runbook: Runbook, findings: Iterable[Finding], relevance: Mapping[str, float]) -> list[Hypothesis]:
     """Every entry that has a finding or a word for it, most probable first, refuted ones last."""
     by_code = {f.code: f for f in findings}
-    candidates = [_weigh(entry, by_code, _words(entry, by_code, relevance)) for entry in runbook]
+    candidates = [_weigh(entry, by_code, relevance) for entry in runbook]
     scored = [(score, h) for score, h in candidates if h.for_ or h.words > 0]
     total = math.exp(NONE_OF_THESE) + sum(math.exp(score) for score, _ in scored)
     ranked = [_with_probability(h, math.exp(score) / total) for score, h in scored]
@@ -140,7 +140,7 @@ def _words(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
     return max(relevance.get(id, 0.0) for id in meant)
 
 
-def _weigh(entry: Entry, by_code: Mapping[str, Finding], words: float) -> tuple[float, Hypothesis]:
+def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str, float]) -> tuple[float, Hypothesis]:
     """The entry's log-odds and its hypothesis (probability still to be set).
 
     What tells the causes inside an entry apart only chooses among them: it must not count for the entry itself, or a
@@ -153,7 +153,7 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], words: float) -> tuple[
     for_ = tuple(f for code, f in by_code.items() if code in weights)
     against = tuple(f for code, f in by_code.items() if code in entry.findings.against)
     support, opposition = _evidence(weights, by_code), _evidence(entry.findings.against, by_code)
-    score = math.log(PRIOR[entry.prior]) + math.log1p(WORDS * words) + support - opposition
+    score = math.log(PRIOR[entry.prior]) + math.log1p(WORDS * _words(entry, by_code, relevance)) + support - opposition
     decisive = any(weights[f.code] == "decisive" for f in for_)
     status: Status
     if against and opposition > support:
@@ -164,7 +164,7 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], words: float) -> tuple[
         status = "supported"
     else:
         status = "possible"
-    return score, Hypothesis(entry, cause, status, 0.0, for_, against, words)
+    return score, Hypothesis(entry, cause, status, 0.0, for_, against, relevance.get(entry.id, 0.0))
 
 
 def _evidence(weights: Mapping[str, str], by_code: Mapping[str, Finding]) -> float:
