@@ -6,7 +6,8 @@ Simulates rows of 8 to 4,096 checkpoints with a step, a step on a slope, no chan
 of 0.75 to 12 noise widths or no noise at all. Beside the search itself it runs, on the same rows with a step,
 - `peer`: the same Bayesian search told beforehand that there is exactly one step on level ground;
 - `oracle`: an ideal policy told both levels, the slope and the noise as well;
-- `plain`: bisection with one evaluation a checkpoint, split at the middle of both ends. It says nothing of real evaluations, whose noise need not be normal.
+- `plain`: bisection with one evaluation a checkpoint, split at the middle of both ends.
+It says nothing of real evaluations, whose noise need not be normal.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class Outcome:
 
 def draw_row(rng: np.random.Generator) -> Row:
     kind = str(rng.choice(list(KINDS), p=list(KINDS.values())))
-    count = int(round(2 ** rng.uniform(3, 12)))
+    count = round(2 ** rng.uniform(3, 12))
     scale, base = 10 ** rng.uniform(-3, 2), rng.normal()
     sign = rng.choice([-1.0, 1.0])
     ratio = float(2 ** rng.uniform(math.log2(0.75), math.log2(12)))
@@ -184,7 +185,7 @@ def summary(outcomes: list[Outcome]) -> dict:
         "no noise": {"rows": len(sure), "right": _share(sure),
                      "most evaluations above ceil(log2 n)": max((o.evaluations - math.ceil(math.log2(o.count))
                                                                  for o in sure), default=0)},
-        "plain bisection wrong, noisy steps": 1 - _mean([bool(o.plain_right) for o in steps]),
+        "plain bisection wrong, noisy steps": _mean([not o.plain_right for o in steps]),
     }  # fmt: skip
 
 

@@ -66,8 +66,10 @@ class Posterior:
         p = self.change / max(self.change.sum(), 1e-300)
         total = np.concatenate([[0.0], np.cumsum(p)])
         ends = np.searchsorted(total, total[:-1] + share - 1e-9)
-        width = np.where(ends < len(total), ends - np.arange(len(total)), len(total))
+        width = np.where(ends < len(total), ends - np.arange(len(p)), len(total))
         start = int(width.argmin())
+        if width[start] > len(p):
+            return 1, len(p) - 1
         return start, start + int(width[start]) - 1
 
     def levels(self) -> tuple[float, float]:
@@ -89,7 +91,8 @@ def posterior(seen: Observations, held: Beliefs = BELIEFS) -> Posterior:
         # two changes in one place cannot be told from one
         place = {"step": np.log(width), "several": np.log(np.triu(np.outer(width, width), 1) * 2)}
         sure = {s: exact(seen, s) + math.log(share * held.prior[s]) + place.get(s, 0.0) for s in STORIES}
-        noisy = {f.story: f.log_mass + math.log((1 - share) * held.prior[f.story]) + place.get(f.story, 0.0) for f in fits}
+        noisy = {f.story: f.log_mass + math.log((1 - share) * held.prior[f.story]) + place.get(f.story, 0.0)
+                 for f in fits}  # fmt: skip
     mass = {s: np.logaddexp(sure[s], noisy[s]) for s in STORIES}
     total = _log_sum(*mass.values())
     stories: dict[Story, float] = {s: math.exp(_log_sum(mass[s]) - total) for s in STORIES}

@@ -10,7 +10,8 @@ Everything here is a pure function of the observations, so an interrupted search
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from itertools import pairwise
 
 import numpy as np
 
@@ -20,9 +21,11 @@ from .stories import BELIEFS, Beliefs, Fit
 
 GRID = np.linspace(-1, 1, 81)
 """Relative positions at which the density of the next value is taken."""
+USELESS = 1e-3
+"""Nats: where checkpoints are blocked or repeats always tie, an evaluation that tells less is not worth making."""
 PAIRS_FROM, MOST_PAIRS = 1e-4, 40
 """Least probability and largest number of pairs of changes that are weighed when choosing."""
-EXTRA = {"no noise": 1, "a step of 6 noise widths": 5, "3 noise widths": 10, "1.5 noise widths": 28}
+EXTRA = {"no noise": 1, "the step is 6 noise widths": 5, "it is 3": 10, "it is 1.5": 28}
 """Evaluations beyond ceil(log2 n) at 95%, from the calibration in `evals/bisect_calibration.py`."""
 
 
@@ -31,25 +34,26 @@ def predicted(count: int) -> dict[str, int]:
     return {name: math.ceil(math.log2(count)) + extra for name, extra in EXTRA.items()}
 
 
-def next_index(now: Posterior, pending: Iterable[int] = ()) -> int | None:
+def next_index(now: Posterior, pending: Iterable[int] = (), blocked: Collection[int] = ()) -> int | None:
     """The checkpoint to evaluate next, or None if no evaluation would tell anything more.
 
     Args:
         now: what is known.
         pending: checkpoints under evaluation by other jobs; the rest of the probability is split around them.
+        blocked: checkpoints that cannot be evaluated; their neighbours stand in for them.
     """
     pending = list(pending)
     if pending:
-        return _between(now, pending)
-    halved = halving(now.seen)
+        return _between(now, pending, blocked)
+    halved = halving(now.seen, blocked)
     if halved is not None:
         return halved
-    if now.verdict != "step" and now.confidence > 0.9 and not now.ends_measured:
+    if now.verdict != "step" and now.confidence > 0.9 and not now.ends_measured and 0 not in blocked:
         return 0
-    return _most_telling(now)
+    return _most_telling(now, blocked)
 
 
-def halving(seen: Observations) -> int | None:
+def halving(seen: Observations, blocked: Collection[int] = ()) -> int | None:
     """The next index of plain bisection, or None where it ended or the values show noise.
 
     The bad end is measured first, for its level; the good end last, as the place where `no change` shows.
@@ -69,7 +73,8 @@ def halving(seen: Observations) -> int | None:
     low, high = (good[-1] if good else -1), bad[0]
     if low > high or high - low == 1:
         return None
-    return (low + high) // 2
+    free = [i for i in range(low + 1, high) if i not in blocked]
+    return min(free, key=lambda i: abs(i - (low + high) // 2)) if free else None
 
 
 def _candidates(now: Posterior) -> np.ndarray:
@@ -88,11 +93,14 @@ def _candidates(now: Posterior) -> np.ndarray:
     return picks
 
 
-def _most_telling(now: Posterior) -> int | None:
-    picks = _candidates(now)
+def _most_telling(now: Posterior, blocked: Collection[int]) -> int | None:
+    picks = np.setdiff1d(_candidates(now), np.asarray(list(blocked), int))
     if not len(picks):
         return None
-    return int(picks[information(now, picks).argmax()])
+    gain = information(now, picks)
+    if (blocked or now.seen.repeats_tie) and gain.max() < USELESS:
+        return None
+    return int(picks[gain.argmax()])
 
 
 def information(now: Posterior, picks: np.ndarray) -> np.ndarray:
@@ -176,19 +184,17 @@ class _View:
         return weight, mean, noise
 
 
-def _between(now: Posterior, pending: list[int]) -> int | None:
+def _between(now: Posterior, pending: list[int], blocked: Collection[int]) -> int | None:
     """The middle of the heaviest stretch of probability between evaluations under way."""
     n = now.seen.count
-    mass = now.change + now.stories["none"] / n + 1e-6 / n
-    cuts = [-1, *sorted(set(pending)), n - 1] if n - 1 not in pending else [-1, *sorted(set(pending))]
+    taken = {*pending, *blocked, *(now.seen.index if now.seen.repeats_tie else ())}
+    mass = now.change + (now.stories["none"] + 1e-6) / n
+    cuts = sorted({-1, *pending, n - 1})
     total = np.concatenate([[0.0], np.cumsum(mass)])
-    weight, low, high = max((total[b + 1] - total[a + 1], a, b) for a, b in zip(cuts, cuts[1:], strict=False))
+    _, low, high = max((total[b + 1] - total[a + 1], a, b) for a, b in pairwise(cuts))
     middle = int(np.searchsorted(total, (total[low + 1] + total[high + 1]) / 2)) - 1
-    pick = min(max(middle, low + 1), high)
-    if pick in pending or (now.seen.repeats_tie and pick in now.seen.index):
-        free = sorted(set(range(n)) - set(pending) - (set(now.seen.index) if now.seen.repeats_tie else set()))
-        return min(free, key=lambda i: abs(i - now.best)) if free else None
-    return pick
+    free = [i for i in range(n) if i not in taken]
+    return min(free, key=lambda i: abs(i - middle)) if free else None
 
 
 def bisect_values(measure: Callable[[int], float], count: int, confidence: float = 0.95, budget: int = 200,

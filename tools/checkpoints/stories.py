@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -194,9 +195,9 @@ def _regress(seen: Observations, story: Story, prior: _Prior, jitter: float, wei
     middle, high = low + u, low + u + (v if steps else 0)
     unsure = _uncertainty(noise, 1 / sums.total, (var_u, g, col.first_mean), (var_v, h, col.second_mean), steps)
     full = log_mass.shape
-    fill = [np.broadcast_to(t, full) for t in (low, middle, high, v if not steps else np.zeros(1))]
-    return Fit(story, log_mass, *fill, tuple(np.broadcast_to(t, full) for t in unsure),  # type: ignore[arg-type]
-               np.broadcast_to(noise, full), np.full(full, jitter))  # fmt: skip
+    wide = [np.broadcast_to(t, full) for t in (low, middle, high, np.zeros(1) if steps else v, *unsure, noise)]
+    return Fit(story, log_mass, wide[0], wide[1], wide[2], wide[3], (wide[4], wide[5], wide[6]), wide[7],
+               np.full(full, jitter))  # fmt: skip
 
 
 def _moments(u, v, var_u, var_v, cov, precision, shape, which: tuple[bool, bool]):
@@ -224,15 +225,15 @@ def _uncertainty(noise, base, first, second, steps: bool):
     return low, middle, high
 
 
-def pass_fit(seen: Observations, story: Story, held: Beliefs) -> Fit:
-    """One story for verdicts of 1 or 0, rates with a Jeffreys prior whatever is held; a drifting rate is not told from none."""
+def pass_fit(seen: Observations, story: Story, _held: Beliefs) -> Fit:
+    """One story for verdicts of 1 or 0; rates have a Jeffreys prior, and a drifting rate is not told from none."""
     data = seen.groups
     passed, trials = (np.concatenate([[0.0], np.cumsum(t)]) for t in (data.m * data.mean, data.m))
     places, last = np.arange(len(passed)), np.array(len(passed) - 1)
     cuts = {"none": (), "drift": (), "step": (places,), "several": (places[:, None], places[None, :])}[story]
     bounds = [np.array([0]), *cuts, last]
     log_mass, rates = np.zeros(1), []
-    for i, j in zip(bounds, bounds[1:], strict=False):
+    for i, j in pairwise(bounds):
         k, n = passed[np.maximum(i, j)] - passed[i], trials[np.maximum(i, j)] - trials[i]
         log_mass = log_mass + _log_beta(k + 0.5, n - k + 0.5) - _log_beta(np.array(0.5), np.array(0.5))
         rates.append((k + 0.5) / (n + 1))
@@ -259,7 +260,7 @@ def exact(seen: Observations, story: Story) -> np.ndarray:
     runs = np.concatenate([[0], np.cumsum(jumps), [0]])
     bounds = [np.array([0]), *cuts, places[-1]]
     levels = [np.where(np.less(i, j), runs[np.maximum(j, 1) - 1] - runs[i] + 1, 0)
-              for i, j in zip(bounds, bounds[1:], strict=False)]  # fmt: skip
+              for i, j in pairwise(bounds)]  # fmt: skip
     fits = (np.maximum.reduce(np.broadcast_arrays(*levels)) <= 1) & (data.within <= 1e-24 * seen.span**2)
     if seen.family == "number":
         return np.where(fits, math.log(seen.tick / seen.span) * sum(levels), -math.inf)
