@@ -63,7 +63,10 @@ _TEXT_KEY = re.compile(
     rb"['\"](?:text|prompts?|messages|conversations?|instruction|chosen|rejected|question|answer|input|output|content"
     rb"|response|completion|query|problem|solution|input_ids|labels|token_ids|score|source|target)['\"]\s*:", _I
 )  # fmt: skip
-_TEXT_COLUMN = re.compile(rb"(?:^|[,\t])\"?(?:text|prompt|question|answer|instruction|input|output|content|chosen|response)\"?(?:[,\t\r]|$)", _I)
+_TEXT_COLUMN = re.compile(
+    rb"(?:^|[,\t])\"?(?:text|prompt|question|answer|instruction|input|output|content|chosen|response)\"?(?:[,\t\r]|$)",
+    _I,
+)
 _EVAL_KEY = re.compile(rb'"(?:eval_\w+|acc(?:uracy)?(?:,none)?|exact_match|bleu|rouge\w*|perplexity)"\s*:\s*[-\d.]', _I)
 _CONFIG_KEY = re.compile(
     rb"['\"](?:train_micro_batch_size_per_gpu|train_batch_size|zero_optimization|model_type|architectures|hidden_size"
@@ -73,7 +76,9 @@ _CONFIG_KEY = re.compile(
 _PYTHON_SETTINGS = re.compile(
     rb"(?:TrainingArguments|(?:SFT|DPO|GRPO|PPO|KTO|ORPO|Reward|RLOO)Config|ArgumentParser|LoraConfig)\s*\(|^\s*(?:learning_rate|batch_size|max_iters|lr)\s*[:=]", re.M
 )  # fmt: skip
-_FLAGS = re.compile(rb"(?:^|\s)--[a-z][\w.-]+|\b(?:torchrun|accelerate launch|deepspeed|vllm serve|srun|python3? )|^[\w.+]+=\S+$", re.M)
+_FLAGS = re.compile(
+    rb"(?:^|\s)--[a-z][\w.-]+|\b(?:torchrun|accelerate launch|deepspeed|vllm serve|srun|python3? )|^[\w.+]+=\S+$", re.M
+)
 _YAML = re.compile(rb"^[A-Za-z_][\w.-]*:(?:\s|$)", re.M)
 _LOG_TEXT = re.compile(
     rb"\d\d:\d\d:\d\d|Traceback \(most recent|\b(?:INFO|WARNING|ERROR)\b|\b(?:step|iter(?:ation)?|epoch)\W{0,3}\d"
@@ -102,17 +107,17 @@ def recognise(name: str, head: bytes, alone: bool = False) -> Recognised | Refus
     if PurePath(plain).suffix.lower() in (".parquet", ".arrow"):
         return by_name or Recognised("data", "columnar data file name")
     if not head.strip(b"\0 \r\n\t"):
-        return _empty(plain, head, by_name)
+        return _empty(plain, head, by_name, plain != name)
     if is_binary(head):
         return _binary(plain, by_name, alone)
     return _text(plain, head, by_name, alone)
 
 
-def _empty(name: str, head: bytes, by_name: Recognised | None) -> Recognised | Refused | None:
+def _empty(name: str, head: bytes, by_name: Recognised | None, packed: bool) -> Recognised | Refused | None:
     if head.strip(b"\r\n\t "):
         return Refused("holds only NUL bytes (an interrupted write or a full disk)")
     if by_name or _LOG_NAME.search(name):
-        return Refused("is empty")
+        return Refused("is empty, or packed data that breaks off before its first block" if packed else "is empty")
     return None
 
 
@@ -160,7 +165,12 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
     if _FLIGHT.search(head):
         return Recognised("stack", "flight-recorder keys")
     lines = suffix in (".jsonl", ".ndjson") or (first.rstrip().endswith(b"}") and head.count(b"\n") > 1)
-    if (lines or head.lstrip()[:1] == b"[") and _METRIC_KEY.search(head) and _STEP_KEY.search(head) and not _TEXT_KEY.search(first):
+    if (
+        (lines or head.lstrip()[:1] == b"[")
+        and _METRIC_KEY.search(head)
+        and _STEP_KEY.search(head)
+        and not _TEXT_KEY.search(first)
+    ):
         return Recognised("metrics", "records with step and metric keys")
     if by_name and by_name.kind in ("tokenizer", "eval", "generations"):
         return by_name

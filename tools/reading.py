@@ -13,8 +13,9 @@ import codecs
 import gzip
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -26,11 +27,30 @@ HEAD_LIMIT = 64 << 10
 """Bytes kept from the start of an overlong piece of a line."""
 TAIL_LIMIT = 4 << 10
 """Bytes kept from its end: a traceback glued to a long line stands there."""
+BOMB_RATIO = 200
+BOMB_SIZE = 256 << 20
+"""A packed file that unpacks to more than both is cut there: real logs shrink 10 to 50 times."""
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+
+
+BREAKS_OFF = "[triage: the packed data of"
+"""Start of the line that ends what could be read of a broken packed file."""
+_NULS = bytes(CHUNK_SIZE)
+_listener: ContextVar[Callable[[int], object] | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listening(listen: Callable[[int], object]) -> Iterator[None]:
+    """Call `listen(bytes)` for every piece of a file that is read as chunks meanwhile, packed bytes of a packed one."""
+    token = _listener.set(listen)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
 
 
 class Line(NamedTuple):
@@ -166,20 +186,25 @@ _PREFIX = re.compile(
 @contextmanager
 def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
     """The bytes of a plain, gzip or zstd file, told apart by their first bytes."""
-    with open(path, "rb") as raw:
-        magic = raw.read(4)
-        raw.seek(0)
-        if magic[:2] == GZIP_MAGIC:
-            with gzip.GzipFile(fileobj=raw) as stream:
-                yield stream  # type: ignore[misc]
-        elif magic == ZSTD_MAGIC:
-            import zstandard
+    with open(path, "rb") as raw, _unpacked(raw) as stream:
+        yield stream
 
-            decoder = zstandard.ZstdDecompressor(max_window_size=1 << 27)
-            with decoder.stream_reader(raw, read_across_frames=True) as stream:
-                yield stream  # type: ignore[misc]
-        else:
-            yield raw
+
+@contextmanager
+def _unpacked(raw: IO[bytes]) -> Iterator[IO[bytes]]:
+    magic = raw.read(4)
+    raw.seek(0)
+    if magic[:2] == GZIP_MAGIC:
+        with gzip.GzipFile(fileobj=raw) as stream:
+            yield stream  # type: ignore[misc]
+    elif magic == ZSTD_MAGIC:
+        import zstandard
+
+        decoder = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+        with decoder.stream_reader(raw, read_across_frames=True, closefd=False) as stream:
+            yield stream  # type: ignore[misc]
+    else:
+        yield raw
 
 
 def _read_errors() -> tuple[type[BaseException], ...]:
@@ -200,10 +225,19 @@ def _blocks(path: Path, size: int) -> Iterator[bytes]:
     """Unpacked blocks, UTF-16 already turned into UTF-8."""
     decoder, started = None, False
     held = bytearray()
+    listen, told, unpacked = _listener.get(), 0, 0
     try:
-        with open_unpacked(path) as stream:
+        with open(path, "rb") as raw, _unpacked(raw) as stream:
             read = getattr(stream, "read1", stream.read)  # read1 gives the sound part of a broken gzip file
             while block := read(size):
+                here, unpacked = raw.tell(), unpacked + len(block)
+                if listen and here != told:
+                    listen(here - told)
+                    told = here
+                if unpacked > BOMB_SIZE and unpacked > BOMB_RATIO * here:
+                    raise EOFError(f"it unpacks to more than {BOMB_RATIO} times its size and is not read further")
+                if not decoder and block == _NULS[: len(block)]:
+                    continue  # a hole of a sparse file
                 held += block
                 if len(held) < size:
                     continue
@@ -216,7 +250,7 @@ def _blocks(path: Path, size: int) -> Iterator[bytes]:
         if not started and not held:
             raise _unreadable(path, error) from error
         yield bytes(held)
-        yield f"\n[triage: the packed data of {path.name} breaks off here: {error}]\n".encode()
+        yield f"\n{BREAKS_OFF} {path.name} breaks off here: {error}]\n".encode("utf-8", "replace")
 
 
 def _recoded(block: bytearray, decoder: codecs.IncrementalDecoder | None) -> bytes:
@@ -235,7 +269,7 @@ def _cut(blocks: Iterable[bytes], size: int) -> Iterator[Chunk]:
     for block in blocks:
         if first:
             block, first = block.removeprefix(codecs.BOM_UTF8).removeprefix("\ufeff".encode()), False
-        rest += block.replace(b"\0", b"") if b"\0" in block else block
+        rest += block.translate(None, b"\0") if b"\0" in block else block
         end = rest.rfind(b"\n") + 1 or rest.rfind(b"\r", 0, len(rest) - 1) + 1
         if end:
             data, rest = rest[:end], rest[end:]

@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from .findings import Check, TriageError
-from .kinds import Refused, recognise, wanted
+from .findings import Check, TriageError, clean
+from .kinds import Recognised, Refused, recognise, wanted
 from .reading import head
+from .redact import redact
 
 Kind = Literal["log", "metrics", "config", "script", "tokenizer", "data", "checkpoint", "eval", "generations", "stack"]
 
@@ -67,6 +68,8 @@ FILE_LIMIT = 5_000
 """Most files looked at in one run."""
 DEPTH_LIMIT = 8
 """Deepest directory below the root that is looked into."""
+UNKNOWN_LIMIT = 20
+"""Most files of no known kind that are looked at again when a directory holds nothing else."""
 SNIFF = 8 << 10
 """Bytes read of each file to recognise it: a JSON header or a banner can push the telling keys past the first KiB."""
 _NOT_ENTERED = frozenset((
@@ -123,7 +126,12 @@ def _one_file(path: Path) -> Run:
     if found is None:
         raise TriageError(f"{path.name} is none of: {LOOKED_FOR}")
     rank = _rank(path.name) if found.kind in ("log", "metrics", "stack") else None
-    return Run(path.parent, (Artifact(found.kind, path, path.name, found.why, "", rank),))
+    return Run(path.parent, (Artifact(found.kind, path, _plain_name(path.name), found.why, "", rank),))
+
+
+def _plain_name(name: str) -> str:
+    text = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return redact(text) if text.isprintable() else clean(text)
 
 
 class _Walk:
@@ -134,12 +142,16 @@ class _Walk:
         self.artifacts: list[Artifact] = []
         self.skipped: list[Skipped] = []
         self.seen: set[tuple[int, int]] = set()
+        self.unknown: list[Path] = []
+        """Files of no known kind, the first `UNKNOWN_LIMIT`: read as logs if the run has nothing else."""
         self.files = 0
         self.full = False
 
     def run(self) -> Run:
         self.directory(self.root, 0)
         self.latest_state()
+        if not self.artifacts:
+            self.take_unknown()
         if not self.artifacts and not self.skipped:
             raise TriageError(f"{self.root} holds nothing to triage; looked for {LOOKED_FOR}")
         homes = _attempts(self.artifacts)
@@ -150,8 +162,18 @@ class _Walk:
     def skip(self, path: Path, why: str) -> None:
         self.skipped.append(Skipped(self.name(path), why))
 
+    def take_unknown(self) -> None:
+        """Nothing was recognised: text that the user's directory does hold is read as a log, the rest is listed."""
+        for path in self.unknown:
+            found = recognise(path.name, head(path, SNIFF), alone=True)
+            if isinstance(found, Recognised):
+                self.add(found.kind, path, f"{found.why}; nothing else in the directory is part of a run")
+            else:
+                self.skip(path, found.why if found else "is neither a log nor a known part of a run; name it directly")
+
     def name(self, path: Path) -> str:
-        return path.relative_to(self.root).as_posix()
+        """The path relative to the root as text: no byte that is not UTF-8, no control character, no credential."""
+        return _plain_name(path.relative_to(self.root).as_posix())
 
     def directory(self, path: Path, depth: int) -> None:
         try:
@@ -221,6 +243,8 @@ class _Walk:
             self.skip(path, found.why)
         elif found:
             self.add(found.kind, path, found.why)
+        elif len(self.unknown) < UNKNOWN_LIMIT:
+            self.unknown.append(path)
 
     def add(self, kind: Kind, path: Path, why: str) -> None:
         name = self.name(path)

@@ -52,9 +52,10 @@ def where(finding: Finding) -> str:
         return ""
     e = finding.evidence[0]
     place = f"{e.file}:{e.line}" if e.file and e.line else (e.file or "")
+    counted = finding.data.get("step_is", "step") != "line"  # else the step is the order of the log lines
     parts = [
         place,
-        f"step {e.step}" if e.step is not None else "",
+        f"step {e.step}" if e.step is not None and counted else "",
         f"rank {e.rank}" if e.rank is not None else "",
     ]
     return " ".join(p for p in parts if p)
@@ -62,7 +63,7 @@ def where(finding: Finding) -> str:
 
 def print_findings(out: Console, findings: tuple[Finding, ...], lang: str = "en") -> None:
     for i, finding in enumerate(findings, 1):
-        line = Text(f"F{i} ", style="dim")
+        line = Text().append(f"F{i} ", style="dim")
         line.append(f"{finding.severity} ", style=STYLES[finding.severity])
         line.append(f"{finding.code}  ", style="bold")
         line.append(clean(finding.say(lang), 600))
@@ -87,7 +88,7 @@ def emit(report: Report, as_json: bool) -> None:
             out.print("Nothing wrong found.")
         for check in report.checks:
             style = "red" if check.result == "failed" else "dim"
-            line = f"  {check.result:14} {check.name}" + (f": {clean(check.why)}" if check.why else "")
+            line = f"  {check.result:14} {clean(check.name)}" + (f": {clean(check.why)}" if check.why else "")
             out.print(Text(line, style=style))
     raise typer.Exit(1 if any(f.code != "run-healthy" for f in report.findings) else 0)
 

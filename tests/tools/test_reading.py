@@ -16,6 +16,7 @@ from triage.tools.reading import (
     iter_chunks,
     iter_lines,
     lines_of,
+    listening,
     split_prefix,
     text_chunks,
 )
@@ -175,3 +176,34 @@ def test_prefixes_never_invent_text(text):
     rank, rest = split_prefix(text)
     assert text.endswith(rest)
     assert rank is None or rank >= 0
+
+
+def test_holes_of_a_sparse_file_are_passed_over(tmp_path):
+    path = tmp_path / "train.log"
+    with path.open("wb") as file:
+        file.write(b"step 1 loss 2\n")
+        file.seek(1 << 30)
+        file.write(b"step 2 loss 1\n")
+    assert [line.text for line in iter_lines(path)] == ["step 1 loss 2", "step 2 loss 1"]
+
+
+def test_packed_bomb_is_cut_and_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("triage.tools.reading.BOMB_SIZE", 12 << 20)
+    path = tmp_path / "train.log.gz"
+    path.write_bytes(gzip.compress(b"step 1 loss 2\n" + b"a" * (40 << 20)))
+    *_, last = iter_lines(path)
+    assert "not read further" in last.text
+
+
+def test_a_listener_hears_every_byte_of_the_file_once(tmp_path):
+    plain, packed = tmp_path / "a.log", tmp_path / "b.log.gz"
+    plain.write_bytes(b"step 1 loss 2\n" * 700_000)
+    packed.write_bytes(gzip.compress(b"step 1 loss 2\n" * 700_000))
+    heard: list[int] = []
+    with listening(heard.append):
+        for path in (plain, packed):
+            heard.clear()
+            assert sum(len(c.data) for c in iter_chunks(path)) == plain.stat().st_size
+            assert sum(heard) == path.stat().st_size
+    list(iter_chunks(plain))
+    assert sum(heard) == packed.stat().st_size

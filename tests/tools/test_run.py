@@ -223,3 +223,36 @@ NAMES = st.sampled_from(["a.log", "a.json", "a.jsonl", "a.csv", "a.txt", "a.py",
 def test_any_bytes_under_any_name_are_recognised_or_not(name, data, alone):
     found = recognise(name, data, alone)
     assert found is None or found.why
+
+
+def test_unknown_text_is_read_as_a_log_when_the_directory_holds_nothing_else(run):
+    found = run(
+        {"eval.txt": b"acc = 0.3\nsome words\n", "notes": b"loss was fine\n", "request.json": b'{"prompt_id": 3}'}
+    )
+    assert kinds(found) == {"eval.txt": "log", "notes": "log", "request.json": "log"}
+    assert "nothing else" in found.artifacts[0].why
+
+
+def test_unknown_program_text_alone_is_listed_with_the_reason(run):
+    found = run({"helper.py": b"print(1)\n"})
+    assert not found.artifacts
+    assert [s.name for s in found.skipped] == ["helper.py"]
+
+
+def test_names_that_are_no_utf8_or_hold_a_credential_are_made_presentable(tmp_path):
+    secret = "hf_" + "A" * 30
+    (tmp_path / secret).mkdir()
+    (tmp_path / secret / "train.log").write_bytes(LOG)
+    with open(os.path.join(os.fsencode(str(tmp_path)), b"bad\xff.log"), "wb") as file:
+        file.write(LOG)
+    (tmp_path / "\x1b[31mred\n.log").write_bytes(LOG)
+    names = [a.name for a in discover(tmp_path).artifacts]
+    assert len(names) == 3
+    assert all(name.isprintable() and name.encode("utf-8") and secret not in name for name in names)
+
+
+def test_packed_data_that_breaks_off_at_once_is_not_called_empty(run):
+    import zstandard
+
+    found = run({"train.log.zst": zstandard.compress(LOG * 99)[:40]})
+    assert "breaks off" in found.skipped[0].why

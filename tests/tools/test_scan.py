@@ -111,3 +111,71 @@ def test_junk_is_never_a_crash(tmp_path, junk):
     (tmp_path / "train.log").write_bytes(junk)
     report = scan(discover(tmp_path))
     assert not [f for f in report.findings if f.severity == Severity.S0]
+
+
+def codes_of(path: Path) -> dict[str, Severity]:
+    return {f.code: f.severity for f in scan(discover(path)).findings}
+
+
+def test_import_wrapper_is_the_echo_of_the_reason_below_it(tmp_path):
+    text = (
+        "(raylet) Traceback (most recent call last):\n"
+        "RuntimeError: The actor with name WorkerDict failed to import on the worker. This may be because\n\n"
+        "Traceback (most recent call last):\n    import flash_attn_2_cuda as flash_attn_gpu\n"
+        "ImportError: /env/flash_attn_2_cuda.cpython-39-x86_64-linux-gnu.so: undefined symbol: _ZNK3c1011StorageImpl\n"
+    )
+    found = codes_of(write(tmp_path / "ray.log", text))
+    assert found == {"binary-abi-mismatch": Severity.S0, "import-error": Severity.S2}
+
+
+def test_launcher_report_is_the_echo_of_the_signal_at_its_end(tmp_path):
+    text = (
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n" + "=" * 60 + "\ngrpo.py FAILED\n"
+        "Root Cause (first observed failure):\n[0]:\n  time      : 2025-05-21\n  rank      : 0 (local_rank: 0)\n"
+        "  exitcode  : {0} (pid: 14750)\n  error_file: <N/A>\n"
+    )
+    first = {-9: "host-oom", -7: "shm-exhausted", -11: "process-killed"}
+    for code, name in first.items():
+        found = codes_of(write(tmp_path / "train.log", text.format(code)))
+        assert found[name] in (Severity.S0, Severity.S1)
+        assert found.get("uncaught-exception", Severity.S2) == Severity.S2
+
+
+def test_watchdog_that_ends_on_another_error_is_no_timeout(tmp_path):
+    text = (
+        "[rank0]:[E ProcessGroupNCCL.cpp:1414] [PG 2 Rank 0] Process group watchdog thread terminated with exception: "
+        "CUDA error: an illegal memory access was encountered\n"
+    )
+    assert codes_of(write(tmp_path / "vllm.log", text)) == {"cuda-error": Severity.S0}
+
+
+def test_error_quoted_in_a_logged_request_is_no_failure(tmp_path):
+    text = (
+        "INFO:     Application startup complete.\nINFO 08-26 17:26:43 [logger.py:41] Received request chatcmpl-d0: "
+        "prompt: '<|im_start|>user\\nIt printed: No available memory for the cache blocks', params: None\n"
+    )
+    assert codes_of(write(tmp_path / "vllm.log", text)) == {}
+
+
+def test_critic_that_is_nan_from_the_start_is_found(tmp_path):
+    row = "step:{} - critic/vf_loss:nan - critic/grad_norm:nan - actor/grad_norm:9.8 - critic/score/mean:0.6\n"
+    found = codes_of(write(tmp_path / "ppo.log", row.format(1) + row.format(2)))
+    assert found == {"metric-nonfinite": Severity.S1}
+
+
+def test_log_lines_are_not_called_steps(tmp_path):
+    line = "{'loss': 0.0, 'grad_norm': nan, 'learning_rate': 1e-05, 'epoch': 0.1}\n"
+    first = scan(discover(write(tmp_path / "train.log", line * 3))).findings[0]
+    assert "log line 1" in first.message
+
+
+def test_packed_log_that_breaks_off_is_analysed_and_named(tmp_path):
+    import gzip
+    import random
+
+    noise = "".join(f"{random.Random(i).random()}\n" for i in range(30_000))
+    packed = gzip.compress((lines(60, bad=41) + noise).encode())
+    (tmp_path / "train.log.gz").write_bytes(packed[: len(packed) * 2 // 3])
+    report = scan(discover(tmp_path))
+    assert "loss-nonfinite" in report.codes()
+    assert any(c.result == "failed" and "breaks off" in c.why for c in report.checks)

@@ -259,3 +259,38 @@ def test_no_bytes_break_a_reader(tmp_path, name, data):
     for series in table:
         assert len(series.steps) == len(series.values) == len(series.lines) > 0
         assert series.lines.min() >= 1
+
+
+def test_values_under_a_numbered_line_belong_to_its_step(read):
+    block = (
+        "2025-12-12 11:05:0{0}\thost:0\tolmo.train:979\tINFO\t[step={0}/15000,epoch=0]\n"
+        "    optim/total_grad_norm=0.2{0}\n    train/CrossEntropyLoss={1}\n    throughput/total_tokens=2,097,152\n"
+        "    throughput/device/tokens_per_second=68,289\n    System/Peak GPU Memory (MB)=111,478\n"
+    )
+    text = "TrainConfig(\n    optimizer/lr=0.1\n)\n" + "".join(
+        block.format(i, loss) for i, loss in enumerate(("2.998", "2.919", "nan"), 1)
+    )
+    table = read({"train.log": text})
+    loss = table.get("loss")
+    assert loss is not None
+    assert (loss.steps.tolist(), loss.lines.tolist()) == ([1, 2, 3], [6, 12, 18])
+    assert math.isnan(loss.values[2])
+    assert points(table.get("grad_norm"))[0] == (1, 0.21, 5)
+    assert points(table.get("tokens_per_second"))[0][1] == 68289
+
+
+def test_uneven_progress_bars_count_if_they_go_with_the_epoch(read):
+    bars = ((2000, 0.73), (12500, 4.59), (13000, 4.78), (13500, 4.96))
+    text = "".join(f" 9%|#  | {step}/13605 [00:10<01:00]\n{hf(1.0, epoch=epoch)}" for step, epoch in bars)
+    table = read({"train.log": text})
+    loss = table.get("loss")
+    assert loss is not None
+    assert (loss.steps.tolist(), loss.step_is) == ([2000, 12500, 13000, 13500], "step")
+
+
+def test_uneven_progress_bars_that_do_not_go_with_the_epoch_are_not_steps(read):
+    bars = ((20, 0.5), (21, 1.0), (90, 1.5), (400, 2.0))
+    text = "".join(f" 9%|#  | {step}/1000 [00:10<01:00]\n{hf(1.0, epoch=epoch)}" for step, epoch in bars)
+    loss = read({"train.log": text}).get("loss")
+    assert loss is not None
+    assert loss.step_is == "line"

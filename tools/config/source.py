@@ -85,6 +85,8 @@ def load(path: Path, name: str, syntax: str) -> Source:
         raise Refused(f"{name}: cannot be read: {error.strerror or error}") from None
     if len(data) > limit:
         raise Refused(f"{name}: larger than {limit / 1_000_000:g} MB; a {syntax} config of that size is not read")
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return source(name, data.decode("utf-16", "replace"))
     if b"\0" in data[:8192]:
         raise Refused(f"{name}: binary file, not a {syntax} config")
     return source(name, data.decode("utf-8-sig" if data.startswith(b"\xef\xbb\xbf") else "utf-8", "replace"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from .source import MAX_DEPTH, MAX_ITEMS, MAX_LINES, Item, Refused, Source
@@ -18,6 +19,8 @@ def read(source: Source) -> list[Item]:
     """
     if len(source.starts) > MAX_LINES:
         raise Refused(f"{source.name}: {len(source.starts)} lines of YAML; a config of that length is not read")
+    if _bracket_depth(source.text) > 3 * MAX_DEPTH:
+        raise Refused(f"{source.name}: nested deeper than {MAX_DEPTH} levels; not read")
     items: list[Item] = []
     for node in _compose(source):
         for item in _walk(node, source):
@@ -28,6 +31,18 @@ def read(source: Source) -> list[Item]:
                     "not read (this is how an alias bomb looks)"
                 )
     return items
+
+
+def _bracket_depth(text: str) -> int:
+    """Most brackets open at a time, quotes not understood: the parser needs seconds to find that out."""
+    depth = most = 0
+    for match in _BRACKETS.finditer(text):
+        depth = max(0, depth + (len(match[0]) if match[0][0] in "[{" else -len(match[0])))
+        most = max(most, depth)
+    return most
+
+
+_BRACKETS = re.compile(r"[\[{]+|[\]}]+")
 
 
 def _compose(source: Source) -> list:

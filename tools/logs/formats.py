@@ -22,7 +22,6 @@ VALUE = rf"(?:np\.\w{{1,12}}\(|tensor\(|[\[\"'])?\s*({_NUM}){_UNIT}(?!\w|\.\d|-\
 """A number with an optional wrapper (`np.float64(`, quotes, `[`) and unit; `nanms` and `1.2.3` are no values."""
 
 
-
 def _gaps(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """Compile with bounded runs of blanks: progress bars are wiped with hundreds of them."""
     return re.compile(pattern.replace(r"\s*", r"\s{0,16}").replace(r"\s+", r"\s{1,16}"), flags)
@@ -115,7 +114,19 @@ _BAR = r"(\d+)%\|[^|\n]*\|\s*(\d+)/(\d+)\s*\["
 _EPOCH = _gaps(r"(?<![\w])epochs?\s*[:=#\[\s]\s*\[?\s*(\d+(?:\.\d+)?)", re.IGNORECASE)
 _RANK = _gaps(r"(?<!\w)rank\s*[:=]\s*(\d{1,5})(?!\d)", re.IGNORECASE)
 _HELD_OUT = _gaps(r"^(?:[^=,]|,(?=\d)){0,60}?(?<![\w/.-])(?:eval\w*|valid\w*|val|test\w*)(?![\w/.-])", re.IGNORECASE)
-_NOT_THE_VALUE = {"max", "min", "best", "std", "target", "prev", "previous", "threshold", "lowest", "highest", "initial"}
+_NOT_THE_VALUE = {
+    "max",
+    "min",
+    "best",
+    "std",
+    "target",
+    "prev",
+    "previous",
+    "threshold",
+    "lowest",
+    "highest",
+    "initial",
+}
 _STRING_STEP = _gaps(r"['\"]global_step/max_steps['\"]\s*:\s*['\"](\d+)/\d+")
 _DICT_STEP = _gaps(r"\b(step|rollout|iteration|iter|perf)\s+(\d+)\W{0,4}\{", re.IGNORECASE)
 
@@ -442,9 +453,7 @@ def _known_end(phrase: str) -> str:
     return ""
 
 
-def _step_of_keys(
-    found: list[tuple[str, float]], text: str
-) -> tuple[int | None, str, list[tuple[str, float]]]:
+def _step_of_keys(found: list[tuple[str, float]], text: str) -> tuple[int | None, str, list[tuple[str, float]]]:
     """The step among the keys of a dictionary, and the other keys."""
     values = dict(found)
     for key in STEP_KEYS:

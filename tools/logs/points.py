@@ -327,7 +327,8 @@ def _arrays(points: Points, scale: float, mixed: bool) -> _Arrays:
     steps, values, lines = np.array(points.steps), np.array(points.values), np.array(points.lines)
     if scale != 1.0:
         values = values * scale
-    if mixed or (len(np.unique(steps)) * 2 <= len(steps) and (steps[1:] >= steps[:-1]).all()):
+    strides = np.diff(steps)
+    if mixed or ((strides >= 0).all() and (np.count_nonzero(strides) + 1) * 2 <= len(steps)):
         order = np.lexsort((lines, np.isfinite(values), steps))
         steps, values, lines = steps[order], values[order], lines[order]
         first = np.ones(len(steps), bool)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean
-from ..reading import Chunk, iter_chunks, pieces, split_prefix, text_chunks
+from ..reading import BREAKS_OFF, Chunk, iter_chunks, pieces, split_prefix, text_chunks
 from ..run import Run
 from ..series import Series, SeriesTable, read_series
 from .causes import ALIVE, FRAME, Timeline, cut_traceback, judge, timelines
@@ -74,6 +74,8 @@ class _Text:
     life: Timeline
     stopped: tuple[float, float, float] | None = None
     """Clock (s) at the first metric line, the last one, and the end of the log, where all are printed."""
+    broken: str = ""
+    """Why a packed file could not be read to its end."""
 
 
 def _scan_texts(run: Run, lives: dict[str, Timeline]) -> tuple[dict[str, _Text], tuple[Check, ...]]:
@@ -82,7 +84,9 @@ def _scan_texts(run: Run, lives: dict[str, Timeline]) -> tuple[dict[str, _Text],
     for artifact in run.of("log"):
         try:
             size = artifact.path.stat().st_size if artifact.path.suffix not in (".gz", ".zst") else None
-            texts[artifact.name] = _scan_text(iter_chunks(artifact.path), size, lives.get(artifact.name))
+            text = texts[artifact.name] = _scan_text(iter_chunks(artifact.path), size, lives.get(artifact.name))
+            if text.broken:
+                failed.append(Check(f"read {artifact.name} to its end", "failed", text.broken))
         except (TriageError, OSError) as error:
             failed.append(Check(f"signatures in {artifact.name}", "failed", str(error)))
     if run.pasted:
@@ -95,7 +99,7 @@ def _scan_text(chunks: Iterable[Chunk], size: int | None, life: Timeline | None)
     watch = _Watch(life or Timeline())
     hits = match_chunks(watch.pass_on(chunks), size)
     _add_cut_traceback(hits, watch.frames)
-    return _Text(hits, watch.life_now(), watch.stopped())
+    return _Text(hits, watch.life_now(), watch.stopped(), watch.broken)
 
 
 class _Watch:
@@ -108,6 +112,7 @@ class _Watch:
         self.first_line = min((first for _, first, _ in life.attempts), default=0)
         self.last_line = max((last for _, _, last in life.attempts), default=0)
         self.clocks: dict[str, float] = {}
+        self.broken = ""
 
     def pass_on(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         for chunk in chunks:
@@ -123,6 +128,8 @@ class _Watch:
         if spot >= 0:
             line = number + data.count(b"\n", 0, spot)
             self.frames = [(line, _line(data, spot))]
+        cut = data.rfind(BREAKS_OFF.encode(), len(data) - 1000)
+        self.broken = data[cut + 1 :].decode("utf-8", "replace").strip(" ]\n") if cut >= 0 else ""
         end = number + data.count(b"\n")
         for name, at in (("first", self.first_line), ("last", self.last_line)):
             if number <= at <= end:
@@ -210,11 +217,12 @@ def summary(table: SeriesTable) -> dict[str, dict[str, Any]]:
     for metric in table.metrics():
         found = table.all(metric)
         final = table.get(metric)
+        counted = {s.attempt: len(s) for s in sorted(found, key=len)}  # a metric file repeats what the log says
         bad = [int(s.steps[i]) for s in found for i in np.flatnonzero(~np.isfinite(s.values))[:1]]
         if final is None or not len(final):
             continue
         result[metric] = {
-            "points": sum(len(s) for s in found),
+            "points": sum(counted.values()),
             "first_step": int(min(s.steps.min() for s in found if len(s))),
             "last_step": int(final.steps[-1]),
             "first_nonfinite_step": bad[0] if bad else None,

@@ -39,7 +39,8 @@ COMMENT = re.compile(r"^\s*#\s")
 QUOTED = re.compile(r"""^\s*(?:[\[{]\s*)*["'](?!level|severity)[^"']{0,60}["']?\s*[:,]|^\s*["']""")
 """A record of data (a model's answer, a prompt) that quotes an error."""
 TALK = re.compile(
-    r"(?i)\breceived request\b|\bprompts?: ?['\"]|\bif you (?:see|get|encounter|run into|hit)\b|\bto avoid\b|\bfor example\b|\be\.g\.|^\s*\[Error\]"
+    r"(?i)\breceived request\b|\bprompts?: ?['\"]|\bif you (?:see|get|encounter|run into|hit)\b|\bto avoid\b"
+    r"|\bfor example\b|\be\.g\.|^\s*\[Error\]"
 )
 """Advice, answers and logged requests that mention an error."""
 

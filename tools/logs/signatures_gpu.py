@@ -54,7 +54,7 @@ ROWS = (
     ),
     Signature(
         "shm-exhausted", S0,
-        r"insufficient shared memory|/dev/shm.{0,60}(No space|full|too small)|No space left on device.{0,80}/dev/shm|unable to (open|mmap|write to|allocate) shared memory|unable to write to file </torch_|Error while creating shared memory segment|killed by signal: Bus error|exitcode ?: ?-7\b|return code = -7\b|Signal 7 \(SIGBUS\)",
+        r"insufficient shared memory|/dev/shm.{0,60}(No space|full|too small)|No space left on device.{0,80}/dev/shm|unable to (open|mmap|write to|allocate) shared memory|unable to write to file </torch_|Error while creating shared memory segment|killed by signal: Bus error|exitcode\s*: ?-7\b|return code = -7\b|Signal 7 \(SIGBUS\)",
         "shared memory (/dev/shm) is too small", "共享内存（/dev/shm）不足",
         (
             "RuntimeError: DataLoader worker (pid 1234) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory.",

@@ -79,7 +79,7 @@ def _step_column(columns: list[str]) -> int | None:
 
 def _read_csv(path: Path, store: Store) -> None:
     columns: list[str] = []
-    keys: list[str] = []
+    wanted: list[tuple[int, str]] = []
     delimiter, at = ",", None
     stream = store.stream("csv", None)
     for line in iter_lines(path):
@@ -89,17 +89,16 @@ def _read_csv(path: Path, store: Store) -> None:
             columns = csv_header(line.text.encode()) or []
             delimiter, at = _delimiter(line.text), _step_column(columns)
             stream.step_is = "epoch" if at is not None and columns[at].lower() == "epoch" else "step"
-            keys = [_column(c) for c in columns]
+            wanted = [(i, _column(c)) for i, c in enumerate(columns) if i != at and not c.endswith(("__MIN", "__MAX"))]
             continue
         cells = _cells(line.text, delimiter)
         step = _number(cells[at]) if at is not None and at < len(cells) else None
         if step is None or step != step or abs(step) > 1e15:
             continue
         values = [
-            (keys[i], value, line.number)
-            for i, cell in enumerate(cells[: len(columns)])
-            if i != at and cell and not columns[i].endswith(("__MIN", "__MAX"))
-            if (value := _number(cell)) is not None
+            (key, value, line.number)
+            for i, key in wanted
+            if i < len(cells) and cells[i] and (value := _number(cells[i])) is not None
         ]
         store.record(stream, int(step), values)
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ...tools.run import Run
 from ..output import JSON_OPTION, emit, progress
 
 HELP = """Scan logs and metrics: non-finite values, spikes, collapses, hangs, error signatures.
@@ -33,17 +34,23 @@ def scan(
     from ...tools.findings import merge
     from ...tools.logs.report import scan as scan_run
     from ...tools.logs.report import write_series
+    from ...tools.reading import listening
     from ...tools.run import discover
     from ...tools.series import SeriesTable, read_series
 
     reports, tables = [], []
-    with progress("scanning", len(paths)) as step:
-        for path in paths:
-            run = discover(path)
+    runs = [discover(path) for path in paths]
+    with progress("scanning", sum(map(bytes_to_read, runs))) as step, listening(step):
+        for run in runs:
             read = read_series(run)
             reports.append(scan_run(run, read=read))
             tables.append(read[0])
-            step()
     if series:
         write_series(SeriesTable(tuple(s for table in tables for s in table)), series)
     emit(reports[0] if len(reports) == 1 else merge("scan", reports), as_json)
+
+
+def bytes_to_read(run: Run) -> int:
+    """Bytes that the scan reads: metric files once, logs twice (series, then text)."""
+    logs = sum(a.path.stat().st_size for a in run.of("log"))
+    return 2 * logs + sum(a.path.stat().st_size for a in run.of("metrics") if a.path.is_file())
