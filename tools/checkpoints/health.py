@@ -1,0 +1,318 @@
+"""Whether checkpoints are sound: structure of every file, values as far as asked, agreement with what lies beside.
+
+`check_checkpoints` reads everything (the command); `check_run_checkpoints` takes part in a diagnosis and stays within a
+budget of bytes and time. Nothing is loaded, unpickled or changed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean
+from ..run import Run
+from .agreement import agreement, rows_unmoved
+from .layout import Checkpoint, find_checkpoints, inside, weight_map
+from .pickled import dcp_items, read_torch
+from .tensors import Broken, Reader, Stats, Tensor, read_safetensors
+from .values import judge, norm_jumps
+
+CODES = {
+    "checkpoint-incomplete": "a shard is missing or cut off, or the index and the shards disagree",
+    "checkpoint-unreadable": "a weight file is damaged or not what its name says",
+    "checkpoint-unsafe-pickle": "a weight file is a pickle that is not made of tensors only; it was not loaded",
+    "checkpoint-nonfinite": "weights are NaN or infinite",
+    "checkpoint-tensor-constant": "a weight matrix is all zero or one constant value",
+    "checkpoint-norm-jump": "the norm of a tensor changed severalfold between two checkpoints",
+    "checkpoint-shape-mismatch": "tensor shapes contradict config.json",
+    "vocab-embedding-mismatch": "the tokenizer has more tokens than the embedding has rows",
+    "embedding-rows-unmoved": "rows of special tokens in use never moved in training",
+    "adapter-mismatch": "an adapter's tensors contradict adapter_config.json",
+    "adapter-empty": "an adapter holds no tensors, empty ones, or only zeros after training",
+}
+
+BUDGET_SECONDS = 1.5
+BUDGET_BYTES = 2 << 30
+"""What a diagnosis may read of the values; about what the page cache gives in the time."""
+SIDE = re.compile(r"(?:optimizer|scheduler|rng_state\w*|scaler)\.(?:pt|pth)$")
+"""Files that resuming needs, in the zip form of torch."""
+STRUCTURES = 200
+"""Most checkpoints whose headers a diagnosis opens, newest first."""
+
+
+@dataclass
+class Opened:
+    """A checkpoint with its headers parsed."""
+
+    checkpoint: Checkpoint
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    measured: dict[str, tuple[Tensor, Stats]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    left: int = 0
+    """Tensors whose values were not looked at, for want of time."""
+
+
+def open_checkpoint(checkpoint: Checkpoint) -> Opened:
+    """Headers of all its weight files, and whether they agree with the index."""
+    opened = Opened(checkpoint, findings=list(checkpoint.problems))
+    if checkpoint.layout == "torch-dcp":
+        _guarded(opened, checkpoint.path / ".metadata", lambda p: _pieces(opened, p))
+    else:
+        for path in checkpoint.weights:
+            _guarded(opened, path, lambda p: read_safetensors(p) if p.suffix == ".safetensors" else read_torch(p))
+        _side_files(opened)
+    for index in ("model.safetensors.index.json", "pytorch_model.bin.index.json"):
+        opened.findings += _index(opened, weight_map(checkpoint.folder / index), index)
+    return opened
+
+
+def _guarded(opened: Opened, path: Path, read: Callable[[Path], Iterable[Tensor]]) -> None:
+    if not path.exists() and path.name == ".metadata":
+        return
+    try:
+        for tensor in read(path):
+            opened.tensors.setdefault(tensor.name, tensor)
+    except Broken as broken:
+        opened.findings.append(broken_finding(opened.checkpoint, path, broken))
+
+
+def broken_finding(checkpoint: Checkpoint, path: Path, broken: Broken) -> Finding:
+    """Something that cannot be read; a format merely not read here is a note."""
+    severity = Severity.S3 if broken.data.get("legacy") else Severity.S1
+    name = checkpoint.file(path)
+    evidence = Evidence(file=name, step=checkpoint.step, text=clean(str(broken.data.get("tensor", broken.why))))
+    return Finding(
+        broken.code, severity, f"{name}: {clean(broken.why, 600)}", f"{name}：{clean(broken.zh, 600)}", (evidence,),
+        {"file": name, **broken.data},
+    )  # fmt: skip
+
+
+def _pieces(opened: Opened, metadata: Path) -> Iterator[Tensor]:
+    """The tensors of a distributed checkpoint; a missing or short file is named once."""
+    folder, root = metadata.parent, opened.checkpoint.root
+    bad: set[str] = set()
+    for name, file, offset, length in dcp_items(metadata):
+        path = folder / file
+        if file in bad:
+            continue
+        size = path.stat().st_size if inside(path, root) and path.is_file() else -1
+        if offset + length > size:
+            bad.add(file)
+            why = (f"is truncated: {offset + length - size} bytes of {clean(name)} are missing" if size >= 0
+                   else f"is missing; it holds {clean(name)}")  # fmt: skip
+            zh = (
+                f"被截断：{clean(name)} 缺少 {offset + length - size} 字节"
+                if size >= 0
+                else f"缺失；其中有 {clean(name)}"
+            )
+            broken = Broken("checkpoint-incomplete", why, zh, tensor=name)
+            opened.findings.append(broken_finding(opened.checkpoint, path, broken))
+            continue
+        with path.open("rb") as handle:
+            handle.seek(offset)
+            is_tensor = handle.read(2) == b"PK"
+        if is_tensor and not name.startswith(("optimizer", "optim")):
+            for tensor in read_torch(path, offset, length):
+                label = name if tensor.name == "tensor" else f"{name}.{tensor.name}"
+                yield Tensor(label, tensor.dtype, tensor.shape, tensor.file, tensor.start, tensor.length)
+
+
+def _side_files(opened: Opened) -> None:
+    """Optimizer and random state: are their zip directories, written last, there?"""
+    folder, checkpoint = opened.checkpoint.path, opened.checkpoint
+    for path in sorted(folder.glob("*.p*")) if folder.is_dir() else ():
+        if SIDE.match(path.name) and inside(path, checkpoint.root) and _cut(path):
+            broken = Broken(
+                "checkpoint-incomplete", "is cut off; resuming from here will fail", "被截断；从这里恢复会失败"
+            )
+            opened.findings.append(broken_finding(checkpoint, path, broken))
+
+
+def _cut(path: Path) -> bool:
+    """Whether a zip lacks its closing record (22 bytes and a comment of at most 64 KiB at the end)."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        size = path.stat().st_size
+        head = file.read(4)
+        file.seek(max(0, size - 65_557))
+        return size == 0 or (head == b"PK\x03\x04" and b"PK\x05\x06" not in file.read())
+
+
+def _index(opened: Opened, listed: dict[str, str], index: str) -> Iterator[Finding]:
+    """Every tensor of the index in the shard that the index names."""
+    here = {p.name for p in opened.checkpoint.weights} & {t.file.name for t in opened.tensors.values()}
+    wrong = [
+        (name, shard, opened.tensors.get(name))
+        for name, shard in listed.items()
+        if shard in here and (name not in opened.tensors or opened.tensors[name].file.name != shard)
+    ]
+    wrong = [w for w in wrong if w[2] is None or w[2].file.name in here]
+    if not wrong:
+        return
+    name, shard, found = wrong[0]
+    en = f"is in {found.file.name}" if found else "is in no shard"
+    zh = f"实际在 {found.file.name}" if found else "不在任何分片中"
+    checkpoint = opened.checkpoint
+    file = checkpoint.file(checkpoint.folder / shard)
+    yield Finding(
+        "checkpoint-incomplete",
+        Severity.S1,
+        f"{checkpoint.file(checkpoint.folder / index)}: {clean(name)} belongs in {shard} but {en} ({len(wrong)} of them);"
+        " index and shards are of different saves",
+        f"{checkpoint.file(checkpoint.folder / index)}：{clean(name)} 应在 {shard}，{zh}（共 {len(wrong)} 个）；"
+        "索引与分片不是同一次保存",
+        (Evidence(file=file, step=checkpoint.step, text=clean(name)),),
+        {"tensor": name, "tensors": [w[0] for w in wrong[:50]], "shard": shard},
+    )
+
+
+def measure(opened: Opened, reader: Reader, deadline: float = math.inf, budget: float = math.inf) -> None:
+    """Look at the values, tensor by tensor, while time and bytes last."""
+    path: Path | None = None
+    for tensor in sorted(opened.tensors.values(), key=lambda t: (t.file, t.start)):
+        if time.monotonic() > deadline or tensor.length > budget:
+            opened.left += 1
+            continue
+        budget -= tensor.length
+        try:
+            path = tensor.file
+            if stats := reader.stats(tensor):
+                opened.measured[tensor.name] = (tensor, stats)
+        except Broken as broken:
+            opened.findings.append(broken_finding(opened.checkpoint, path, broken))
+            return
+    opened.findings += judge(opened.checkpoint, opened.measured)
+
+
+def check_checkpoints(paths: Sequence[Path], listen: Callable[[int], None] = lambda n: None) -> Report:
+    """Everything about the checkpoints under the paths: structure, all values, neighbours.
+
+    Args:
+        paths: checkpoints, weight files, or directories that hold checkpoints.
+        listen: told how many bytes were read.
+
+    Raises:
+        TriageError: a path does not exist, or holds no checkpoint.
+    """
+    opened: list[Opened] = []
+    for path in paths:
+        found = find_checkpoints(path)
+        if not found:
+            raise TriageError(
+                f"{path} holds no checkpoint; name a checkpoint, a weight file, or the directory above them"
+            )
+        opened += [open_checkpoint(c) for c in found]
+    with Reader(listen) as reader:
+        for one in opened:
+            measure(one, reader)
+            one.findings += agreement(one.checkpoint, one.tensors, one.measured)
+        for before, after in consecutive(opened):
+            after.findings += norm_jumps(before.checkpoint, after.checkpoint, before.measured, after.measured)
+        for before, after in ends(opened):
+            after.findings += rows_unmoved(before.checkpoint, after.checkpoint, before.tensors, after.tensors, reader)
+    return report(opened)
+
+
+def consecutive(opened: Sequence[Opened]) -> Iterator[tuple[Opened, Opened]]:
+    """Pairs of checkpoints of one series: same folder, same layout, rising step."""
+    for a, b in pairwise(opened):
+        one, two = a.checkpoint, b.checkpoint
+        if one.path.parent == two.path.parent and one.layout == two.layout and _rises(one, two):
+            yield a, b
+
+
+def ends(opened: Sequence[Opened]) -> Iterator[tuple[Opened, Opened]]:
+    """The first and the last checkpoint of every series."""
+    series: dict[tuple[Path, str], list[Opened]] = {}
+    for one in opened:
+        series.setdefault((one.checkpoint.path.parent, one.checkpoint.layout), []).append(one)
+    for members in series.values():
+        if len(members) > 1 and _rises(members[0].checkpoint, members[-1].checkpoint):
+            yield members[0], members[-1]
+
+
+def _rises(one: Checkpoint, two: Checkpoint) -> bool:
+    return one.step is not None and two.step is not None and one.step < two.step
+
+
+_GROUPS = {
+    "checkpoint files": ("checkpoint-incomplete", "checkpoint-unreadable", "checkpoint-unsafe-pickle"),
+    "checkpoint values": ("checkpoint-nonfinite", "checkpoint-tensor-constant"),
+    "checkpoint neighbours": (
+        "checkpoint-shape-mismatch",
+        "vocab-embedding-mismatch",
+        "adapter-mismatch",
+        "adapter-empty",
+    ),
+    "checkpoint series": ("checkpoint-norm-jump", "embedding-rows-unmoved"),
+}
+
+
+def report(opened: Sequence[Opened]) -> Report:
+    findings = [f for one in opened for f in one.findings]
+    findings.sort(key=lambda f: f.severity)
+    codes = {f.code for f in findings}
+    files = sum(len(o.checkpoint.weights) for o in opened)
+    values = sum(len(o.measured) for o in opened)
+    left = sum(o.left for o in opened)
+    pairs = sum(1 for _ in consecutive(opened))
+    seen = {
+        "checkpoint files": (files, f"{files} weight files of {len(opened)} checkpoints"),
+        "checkpoint values": (
+            values,
+            f"{values} tensors read" + (f", {left} left out for want of time" if left else ""),
+        ),
+        "checkpoint neighbours": (sum(len(o.tensors) for o in opened), "config, tokenizer and adapter_config beside"),
+        "checkpoint series": (pairs, f"{pairs} pairs of consecutive checkpoints"),
+    }
+    checks = [
+        Check(name, "found" if codes & set(group) else ("clear" if seen[name][0] else "not-applicable"), seen[name][1])
+        for name, group in _GROUPS.items()
+    ]
+    return Report("checkpoints", tuple(findings), tuple(checks), {"checkpoints": [_summary(o) for o in opened]})
+
+
+def _summary(opened: Opened) -> dict:
+    checkpoint = opened.checkpoint
+    dtypes: dict[str, int] = {}
+    for tensor in opened.tensors.values():
+        dtypes[tensor.dtype] = dtypes.get(tensor.dtype, 0) + 1
+    return {
+        "name": checkpoint.name, "layout": checkpoint.layout, "step": checkpoint.step, "time": checkpoint.time,
+        "complete": not any(f.code == "checkpoint-incomplete" for f in opened.findings), "beside": checkpoint.beside,
+        "files": len(checkpoint.weights), "tensors": len(opened.tensors), "values_read": len(opened.measured),
+        "bytes": sum(t.length for t in opened.tensors.values()), "dtypes": dtypes,
+    }  # fmt: skip
+
+
+def check_run_checkpoints(run: Run) -> Report:
+    """The checkpoints of a run within a budget: headers of all, values of the newest as far as time allows."""
+    start = time.monotonic()
+    found: dict[Path, Checkpoint] = {}
+    for artifact in run.of("checkpoint"):
+        for checkpoint in find_checkpoints(artifact.path, run.root):
+            found.setdefault(checkpoint.path, checkpoint)
+    if not found:
+        return Report("checkpoints", (), (Check("checkpoints", "not-applicable", "no checkpoints in the run"),))
+    newest = sorted(found.values(), key=lambda c: (c.step if c.step is not None else -1, c.time), reverse=True)
+    opened = []
+    for checkpoint in newest[:STRUCTURES]:
+        if time.monotonic() - start > BUDGET_SECONDS / 2:
+            break
+        opened.append(open_checkpoint(checkpoint))
+    with Reader() as reader:
+        measure(opened[0], reader, start + BUDGET_SECONDS, BUDGET_BYTES)
+    for one in opened:
+        one.findings += agreement(one.checkpoint, one.tensors, one.measured)
+    result = report(opened[::-1])
+    skipped = len(found) - len(opened)
+    note = f"values of the newest ({newest[0].name}) only" + (f"; {skipped} older ones not opened" if skipped else "")
+    checks = tuple(Check(c.name, c.result, f"{c.why}; {note}") for c in result.checks)
+    return Report(result.tool, result.findings, checks, {"checkpoint_health": result.summary["checkpoints"]})
