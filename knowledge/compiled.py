@@ -24,7 +24,7 @@ from .outside import KINDS, phrases
 from .runbook import SHIPPED, Runbook, load
 from .signals import Corpus, build
 
-VERSION = 1
+VERSION = 2
 """Raised when what is in the cache, or the code that makes it, changes."""
 
 
@@ -78,7 +78,8 @@ def _read(file: Path, encoder: Encoder, version: str) -> Compiled | None:
         with np.load(file, allow_pickle=False) as arrays:
             entries = [Entry.model_validate(e) for e in json.loads(arrays["entries"].tobytes())]
             kinds = tuple(
-                (Lexical.restore(arrays, kind), arrays[f"{kind}.vectors"], arrays[f"{kind}.centre"]) for kind in KINDS
+                (json.loads(arrays[f"{kind}.odds"].tobytes()), arrays[f"{kind}.vectors"], arrays[f"{kind}.centre"])
+                for kind in KINDS
             )
             mean, deviation = arrays["spread"].tolist()
             corpus = Corpus(
@@ -100,8 +101,9 @@ def _write(file: Path, made: Compiled) -> None:
         "spread": np.array(made.corpus.spread),
         **made.corpus.documents.arrays("entry"),
     }
-    for kind, (words, vectors, centre) in zip(KINDS, made.corpus.outside, strict=True):
-        arrays |= {**words.arrays(kind), f"{kind}.vectors": vectors, f"{kind}.centre": centre}
+    for kind, (odds, vectors, centre) in zip(KINDS, made.corpus.outside, strict=True):
+        text = np.frombuffer(json.dumps(odds).encode(), np.uint8)
+        arrays |= {f"{kind}.odds": text, f"{kind}.vectors": vectors, f"{kind}.centre": centre}
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     try:

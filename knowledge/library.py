@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .draft import REVIEW
 from .entry import EntryError, RunbookError, parse
 from .markdown import pieces
 from .runbook import SHIPPED
@@ -274,6 +275,8 @@ def _entry(text: str, name: str) -> str | None:
     """The text itself when it is an entry file, checked; None for an ordinary document."""
     if not _ENTRY.match(text.replace("\r\n", "\n")[:20_000]):
         return None
+    if marks := text.count(REVIEW):
+        raise EntryError(f"{name}: {marks} places are still marked {REVIEW} finish the draft first")
     entry = parse(text.replace("\r\n", "\n"), name)
     if (SHIPPED / f"{entry.id}.md").exists():
         raise EntryError(f"{name}: the runbook has an entry {entry.id} already; give yours another id")

@@ -6,7 +6,9 @@ were there: BM25 of an entry's best phrases, and the cosine with its nearest phr
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +21,8 @@ from .words import tokens
 
 NEAREST = 3
 """How many of the nearest outside phrases are averaged."""
+SMOOTHING = 0.0003
+"""Share added to both sides of a word's odds."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,8 @@ class Signals:
     dense: Any
     """`[entries]` cosine with the mean vector of what people say, standardised over the corpus."""
     outside: Any
-    """`[kinds, 3]` BM25 and mean cosine of the nearest phrases of each kind, and the cosine with their mean."""
+    """`[kinds, 3]` log odds of the words (kind over entries, summed over the square root of their number), mean cosine
+    with the nearest phrases of the kind, and cosine with the mean of all of them."""
     unknown: float
     """Share of the question's informative words that no entry has."""
     words: int
@@ -47,8 +52,8 @@ class Corpus:
     """The entries' words."""
     centres: Any
     """`[entries, dimensions]` mean vector of each entry's units."""
-    outside: tuple[tuple[Lexical, Any, Any], ...]
-    """Per kind: the phrases' words, their vectors, the mean of those."""
+    outside: tuple[tuple[dict[str, float], Any, Any], ...]
+    """Per kind: log odds of words, vectors of the phrases, the mean of those."""
     encoder: Encoder
     spread: tuple[float, float]
     """Mean and deviation of the cosine between units and the centres of other entries, so that the fitted weights
@@ -63,11 +68,11 @@ class Corpus:
         vector = self.encoder.encode([text])[0]
         outside = [
             [
-                _best(phrases.scores(words)) / length,
+                sum(odds.get(word, 0.0) for word in words) / length,
                 self.standard(_best(table @ vector)),
                 self.standard(centre @ vector),
             ]
-            for phrases, table, centre in self.outside
+            for odds, table, centre in self.outside
         ]
         return Signals(
             self.documents.scores(words) / length,
@@ -101,14 +106,28 @@ def build(entries: Sequence[Entry], outside: Mapping[str, Sequence[str]], encode
     np.add.at(centres, owner, vectors)
     centres = unit(centres)
     background = (vectors @ centres.T)[owner[:, None] != np.arange(len(groups))]
+    ours = _shares([text for group in groups for text in group])
     kinds = []
     for kind in KINDS:
         table = encoder.encode(outside[kind])
-        words = Lexical.build([tokens(phrase) for phrase in outside[kind]], b=0.3)
-        kinds.append((words, table, unit(table.sum(0, keepdims=True))[0]))
+        kinds.append((_log_odds(_shares(outside[kind]), ours), table, unit(table.sum(0, keepdims=True))[0]))
     documents = Lexical.build([tokens(document(entry)) for entry in entries])
     spread = (float(background.mean()), float(background.std()))
     return Corpus(documents, centres, tuple(kinds), encoder, spread)
+
+
+def _shares(texts: Sequence[str]) -> dict[str, float]:
+    """Word -> share of the texts that have it."""
+    counts = Counter(word for text in texts for word in set(tokens(text)))
+    return {word: count / len(texts) for word, count in counts.items()}
+
+
+def _log_odds(theirs: Mapping[str, float], ours: Mapping[str, float]) -> dict[str, float]:
+    """Word -> how much more often it is said there than here; smoothed, so that a rare word says little."""
+    return {
+        word: math.log((theirs.get(word, 0.0) + SMOOTHING) / (ours.get(word, 0.0) + SMOOTHING))
+        for word in {*theirs, *ours}
+    }
 
 
 def units_of(entry: Entry) -> list[str]:
