@@ -189,7 +189,7 @@ class Entry(Strict):
     """Public documentation or issue threads (`owner/repo#123`, or a documentation page's name and address)."""
     rivals: tuple[Id, ...] = ()
     explains: tuple[Id, ...] = ()
-    """Broader entries whose symptom this one causes: words that mean them speak for this one too, once a finding does."""
+    """Broader entries whose symptom this one causes: words that mean them speak for it too, once a finding does."""
     body: dict[Lang, dict[str, str]] = Field(default_factory=dict)
     """language -> section heading -> Markdown."""
     origin: str = "triage"

@@ -17,11 +17,13 @@ SECRETS: dict[str, str] = {
     "github": r"\bgh[pousr]_[A-Za-z0-9]{30,}\b|\bgithub_pat_[A-Za-z0-9_]{30,}\b",
     "gitlab": r"\bglpat-[A-Za-z0-9_-]{20,}",
     "slack": r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-\d-[A-Za-z0-9-]{10,}|hooks\.slack\.com/services/[A-Za-z0-9/]+",
-    "azure": r"\b(?:AccountKey|SharedAccessKey|SharedAccessSignature)=[A-Za-z0-9%+/=&-]{20,}|\bsig=[A-Za-z0-9%+/=]{30,}",
+    "azure": r"\b(?:AccountKey|SharedAccessKey|SharedAccessSignature)=[A-Za-z0-9%+/=&-]{20,}"
+    r"|\bsig=[A-Za-z0-9%+/=]{30,}",
     "jwt": r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*",
     "url-password": r"(?<=://)[^\s/:@]{1,80}:[^\s/@]{1,200}(?=@)",
     "bearer": r"(?i:(?<=bearer )|(?<=token )|(?<=basic ))[A-Za-z0-9._~+/-]{24,}=*",
-    "assignment": r"(?i:(?<![a-z])(?:[a-z0-9]+[_-])*(?:api[_-]?key|secret(?:[_-]?(?:access)?[_-]?key)?|access[_-]?token|auth[_-]?token"
+    "assignment": r"(?i:(?<![a-z])(?:[a-z0-9]+[_-])*"
+    r"(?:api[_-]?key|secret(?:[_-]?(?:access)?[_-]?key)?|access[_-]?token|auth[_-]?token"
     r"|hf[_-]?token|(?:git|gh|wandb|slack|hub)[_-]?(?:token|key)|passwd|password|credential)s?)"
     r"[\"']?\s*(?:=>|[:=]|\s)\s*[\"']?(?P<value>(?![\"'$<{(]|None\b|null\b|true\b|false\b|\*)[^\s\"',;]{6,200})",
     "wandb": r"(?i:(?<=wandb login )|(?<=wandb.login\(key=.))[0-9a-f]{40}\b|\bwandb_v1_[A-Za-z0-9_]{20,}",

@@ -36,6 +36,6 @@ def test_no_entry_fixes_a_failure_without_saying_how_to_tell():
 )
 def test_a_wrong_entry_is_refused_with_the_file_and_the_problem(old, new, says):
     assert old in GOOD
-    with pytest.raises(EntryError, match="loss-nan-high-lr.md") as error:
+    with pytest.raises(EntryError, match=r"loss-nan-high-lr\.md") as error:
         parse(GOOD.replace(old, new, 1), "loss-nan-high-lr.md")
     assert says in str(error.value)
