@@ -164,7 +164,7 @@ def _index(opened: Opened, listed: dict[str, str], index: str) -> Iterator[Findi
     yield Finding(
         "checkpoint-incomplete",
         Severity.S1,
-        f"{checkpoint.file(checkpoint.folder / index)}: {clean(name)} belongs in {shard} but {en} ({len(wrong)} of them);"
+        f"{checkpoint.file(checkpoint.folder / index)}: {clean(name)} is for {shard} but {en} ({len(wrong)} of them);"
         " index and shards are of different saves",
         f"{checkpoint.file(checkpoint.folder / index)}：{clean(name)} 应在 {shard}，{zh}（共 {len(wrong)} 个）；"
         "索引与分片不是同一次保存",

@@ -218,8 +218,8 @@ class Reader:
             os.close(self.handle)
         self.path, self.handle = None, -1
 
-    def blocks(self, path: Path, start: int, length: int) -> Iterator[np.ndarray]:
-        """The bytes as uint8 arrays, each valid until the next is asked for.
+    def blocks(self, path: Path, start: int, length: int, size: int = BLOCK) -> Iterator[np.ndarray]:
+        """The bytes as uint8 arrays of at most `size` (up to `BLOCK`), each valid until the next is asked for.
 
         Raises:
             Broken: the file ended early (it was changed while being read) or cannot be read.
@@ -230,8 +230,8 @@ class Reader:
                 self.handle, self.path = os.open(path, os.O_RDONLY), path
             view, done = memoryview(self.buffer), 0
             while done < length:
-                got = os.preadv(self.handle, [view[: min(BLOCK, length - done)]], start + done)
-                if got < min(BLOCK, length - done):
+                got = os.preadv(self.handle, [view[: min(size, length - done)]], start + done)
+                if got < min(size, length - done):
                     raise Broken("checkpoint-incomplete", "ended while it was read", "读取过程中文件提前结束")
                 yield np.frombuffer(self.buffer, np.uint8, got)
                 done += got
