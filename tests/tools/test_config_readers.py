@@ -413,3 +413,24 @@ def test_json_items_are_the_leaves_of_the_document(document):
     items = jsonfile.read(source("d.json", json.dumps(document)))
     expected = [None if v is None else (v if isinstance(v, str) else json.dumps(v)) for v in leaves(document)]
     assert [i.text for i in items] == expected
+
+
+@pytest.mark.parametrize(
+    "directives",
+    [
+        "#SBATCH -p luna -t 4:00:00 --nodes=8 --exclusive --ntasks-per-node=8 --gpus-per-node=8\n",
+        "#SBATCH -N 8\n#SBATCH --gres=gpu:a100:8  # all of them\n",
+    ],
+)
+def test_slurm_sizes_may_share_a_line(directives):
+    text = (
+        f"#!/bin/bash\n{directives}srun python pretrain_gpt.py --micro-batch-size 4 --global-batch-size 512 --lr 1e-4\n"
+    )
+    settings = read(text, "train.slurm")
+    assert (settings.value("nodes"), settings.value("gpus_per_node"), settings.value("world_size")) == (8, 8, 64)
+
+
+def test_critic_tells_ppo_from_grpo_where_several_samples_are_drawn():
+    common = "python3 -m openrlhf.cli.train_ppo --n_samples_per_prompt 4 --train_batch_size 512 --pretrain m"
+    assert read(f"{common} --critic_pretrain m\n", "ppo.sh").value("stage") == "ppo"
+    assert read(f"{common}\n", "grpo.sh").value("stage") == "grpo"

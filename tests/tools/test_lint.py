@@ -15,7 +15,7 @@ from triage.tools.config.memory import estimate, parameters
 from triage.tools.config.read import read_source
 from triage.tools.config.source import source
 from triage.tools.findings import TriageError
-from triage.tools.run import Artifact, Run
+from triage.tools.run import Artifact, Run, discover
 from triage.ui.cli import app
 
 SYNTAX = {"yaml": "yaml", "json": "json", "sh": "shell"}
@@ -239,3 +239,31 @@ def test_memory_counts_sixteen_bytes_per_parameter_and_zero_shards_them():
 
 def test_memory_is_unknown_without_the_size_of_the_model():
     assert estimate(read(HF)) is None
+
+
+def test_deepspeed_file_that_contradicts_the_trainer_it_serves(tmp_path):
+    (tmp_path / "train.yaml").write_text(
+        "per_device_train_batch_size: 4\ngradient_accumulation_steps: 2\nlearning_rate: 1.0e-5\ndeepspeed: ds.json\n"
+    )
+    ds = tmp_path / "ds.json"
+    ds.write_text(
+        '{"train_micro_batch_size_per_gpu": 8, "gradient_accumulation_steps": "auto", "zero_optimization": {}}'
+    )
+    found = [f for f in lint(discover(tmp_path)).findings if f.code == "settings-conflict"]
+    assert [(f.data["variable"], f.evidence[0].file, f.evidence[0].line) for f in found] == [
+        ("micro_batch_size", "train.yaml", 1)
+    ]
+    ds.write_text('{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}')
+    assert "settings-conflict" not in lint(discover(tmp_path)).codes()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "stage: dpo\nmodel_name_or_path: x/y\nlearning_rate: 5.0e-6\npref_beta: 50\npref_loss: sigmoid\n",
+        "beta: 10.0\nloss_type: sigmoid\nmax_prompt_length: 512\nlearning_rate: 5.0e-7\n",
+    ],
+)
+def test_beta_is_found_in_files_with_few_keys(tmp_path, text):
+    (tmp_path / "dpo.yaml").write_text(text)
+    assert "dpo-beta-outside-range" in lint(discover(tmp_path)).codes()

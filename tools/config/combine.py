@@ -105,6 +105,7 @@ def combine(readings: list[Reading]) -> tuple[Settings, list[str]]:
         shadowed += reading.shadowed
         if reading.role not in ("model", "tokenizer", "generation"):
             others |= reading.others
+    conflicts += _refused_by_trainer(chosen, values)
     leader = max(chosen, key=lambda r: (r.role in ("script", "trainer"), r.framework != "generic", len(r.values)))
     hints = [h for r in chosen if r.role in ("script", "trainer", "generic") for h in r.hints]
     _resolve(values, others, leader.framework, hints)
@@ -167,6 +168,22 @@ def _disagreements(used: Reading, other: Reading) -> list[tuple[Setting, Setting
     ]
 
 
+def _refused_by_trainer(chosen: list[Reading], values: dict[str, Setting]) -> list[tuple[Setting, Setting]]:
+    """What the DeepSpeed file of an HF trainer writes out otherwise than the trainer's own arguments."""
+    trainers = {"hf", "trl", "llama-factory", "open-instruct"}
+    theirs = [r for r in chosen if r.role == "deepspeed"]
+    if not theirs or not any(r.framework in trainers for r in chosen):
+        return []
+    return [
+        (values[v], r.values[v])
+        for r in theirs
+        for v in MATCHED
+        if v in r.values and values[v].value != r.values[v].value and values[v].framework in trainers
+    ]
+
+
+MATCHED = ("micro_batch_size", "grad_accumulation", "grad_clip", "learning_rate", "weight_decay", "fp16", "bf16")
+"""What the HF Trainer compares with its DeepSpeed file (`trainer_config_process`); it stops where they differ."""
 JUDGED = (
     "learning_rate",
     "micro_batch_size",
@@ -234,7 +251,7 @@ def _resolve_stage(values: dict[str, Setting], others: dict[str, Setting], hints
     word = ""
     near = next(iter(values.values()), None)
     if "num_generations" in values or any("reward_funcs" in k for k in others):
-        word = "grpo"
+        word = "ppo" if any("critic_pretrain" in k for k in others) else "grpo"
         near = values.get("num_generations", near)
     else:
         loss = values.get("loss_type")

@@ -36,7 +36,7 @@ FILE_KEYS: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
         ),
     ),
     ("axolotl", (("base_model",),)),
-    ("llama-factory", (("finetuning_type",), ("stage", "template"), ("cutoff_len",))),
+    ("llama-factory", (("finetuning_type",), ("stage", "template"), ("cutoff_len",), ("pref_beta",), ("pref_loss",))),
     (
         "gpt-neox",
         (
@@ -76,6 +76,8 @@ FILE_KEYS: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
             ("model_name_or_path", "dataset_mixture."),
             ("num_generations",),
             ("max_completion_length",),
+            ("beta", "loss_type"),
+            ("beta", "max_prompt_length"),
         ),
     ),
     (
@@ -123,7 +125,7 @@ COMMAND_KEYS: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
     ("verl", (("actor_rollout_ref.",),)),
     ("lightrft", (("engine_mem_util",), ("engine_tp_size",), ("enable_engine_sleep",))),
     ("openrlhf", (("micro_rollout_batch_size",), ("rollout.batch_size",), ("micro_train_batch_size",))),
-    ("llama-factory", (("finetuning_type",), ("cutoff_len",))),
+    ("llama-factory", (("finetuning_type",), ("cutoff_len",), ("pref_beta",), ("pref_loss",))),
     (
         "megatron",
         (

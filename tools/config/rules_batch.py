@@ -241,17 +241,21 @@ def logging_sparse(settings: Settings) -> Iterator[Fault]:
 def settings_conflict(settings: Settings) -> Iterator[Fault]:
     """Two files set one variable differently and nothing tells which one the run used.
 
-    Why: whoever reads the run, person or tool, may judge values that were never in force.
+    Why: whoever reads the run, person or tool, may judge values that were never in force; and the HF Trainer
+        stops at values of its DeepSpeed file that differ from its own.
     Bad: `train.yaml` and `train_new.yaml` with different learning rates beside one log.
-    Good: one config per run directory, or a launch script that names it.
+    Good: one config per run directory, or a launch script that names it; `"auto"` in the DeepSpeed file.
     Known gaps: files of different frameworks are not compared.
     Source: runbook entry `bug-report-checklist`.
     """
     for ours, theirs in settings.conflicts[:5]:
+        refused = "deepspeed" in (theirs.framework, ours.framework) and theirs.framework != ours.framework
+        result = 'the trainer refuses to start; write "auto" there' if refused else "nothing tells which was used"
+        result_zh = '训练器会拒绝启动；在该处写 "auto"' if refused else "无法判断用了哪个"
         yield Fault(
             ours.variable,
             f"{ours.variable} is {ours.raw} in {ours.file}:{ours.line} and {theirs.raw} in "
-            f"{theirs.file}:{theirs.line}; nothing tells which was used",
+            f"{theirs.file}:{theirs.line}; {result}",
             f"{ours.variable} 在 {ours.file}:{ours.line} 为 {ours.raw}，在 {theirs.file}:{theirs.line} 为 "
-            f"{theirs.raw}，无法判断用了哪个",
+            f"{theirs.raw}，{result_zh}",
         )

@@ -35,7 +35,8 @@ MAX_STATEMENTS = 20_000
 """Most statements followed, loops and functions included."""
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\[[^\]]*\])?(\+?)=")
 DECLARE = ("export", "declare", "local", "readonly", "typeset")
-SBATCH = re.compile(r"^#SBATCH\s+--(nodes|gres|gpus-per-node|ntasks-per-node|gpus)[= ](\S+)", re.MULTILINE)
+SBATCH = re.compile(r"^#SBATCH[ \t][^\n]*", re.MULTILINE)
+DIRECTIVE = re.compile(r"(?<=\s)(?:--(nodes|gres|gpus-per-node|ntasks-per-node|gpus)[= ]|(-N)[ =]?)(\S+)")
 SLURM_NAMES = {
     "nodes": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"),
     "ntasks-per-node": ("SLURM_NTASKS_PER_NODE",),
@@ -95,17 +96,19 @@ class _Shell:
 
     def read_directives(self, whole: Traced) -> None:
         """Slurm's own variables from the `#SBATCH` lines."""
-        for match in SBATCH.finditer(whole.text):
-            number = re.search(r"(\d+)$", match[2])
+        lines = list(SBATCH.finditer(whole.text))
+        for match in (m for line in lines for m in DIRECTIVE.finditer(whole.text, line.start(), line.end())):
+            directive = "nodes" if match[2] else match[1]
+            number = re.search(r"(\d+)$", match[3])
             if not number:
                 continue
-            start = match.start(2) + number.start()
+            start = match.start(3) + number.start()
             value = whole[start : start + len(number[1])]
-            for name in SLURM_NAMES.get(match[1], ()):
+            for name in SLURM_NAMES.get(directive, ()):
                 self.variables[name] = value
-            if match[1] == "nodes":
+            if directive == "nodes":
                 self.script.directives["nodes"] = value
-            elif match[1] in ("gres", "gpus-per-node"):
+            elif directive in ("gres", "gpus-per-node"):
                 self.script.directives["gpus"] = value
 
     def block(self, statements: list[Statement]) -> None:
