@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-LONGEST = 1500
+LONGEST = 1000
 """Characters of one passage; a longer stretch is split at a block, a longer block at a line, a longer line anywhere."""
 
 LONG_LINE = 2000

@@ -1,8 +1,9 @@
 """Words only: does retrieval find the entry that a question means, and refuse what is no question of this field?
 
-`python -m triage.evals.suites.retrieval FILE.jsonl [--split test] [--documents DIR]` prints one row a method and a
-language group. Questions have `id`, `lang`, `text`, `expected` (entry ids, any of them right) and `kind`. With
-`--documents`, one more row is plain BM25 over the sections of those documents.
+`python -m triage.evals.suites.retrieval FILE.jsonl [--split test]` prints one row a method and a language group.
+Questions have `id`, `lang`, `text`, `expected` (entry ids, any of them right) and `kind`. With `--documents DIR
+--inventory ROWS.jsonl`, one more method is plain BM25 over the passages of those Markdown documents; rows have `seed`
+(how the document's name begins), `source_lines` and `merge_key` (the entry), and a passage on those lines is a hit.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from ...knowledge.lexical import Lexical
+from ...knowledge.markdown import pieces
 from ...knowledge.relevance import entry_features
 from ...knowledge.search import MEANT, Index
+from ...knowledge.words import tokens
 
 Rank = Callable[[str], Any]
 """Question -> `[entries]` scores."""
@@ -58,6 +62,31 @@ def table(questions: Sequence[Mapping[str, Any]], methods: Mapping[str, Rank], i
                 rows.append(Row(name, group, len(at), *(float(x) for x in (
                     (at == 1).mean(), (at <= 3).mean(), (1 / at).mean()))))  # fmt: skip
     return rows
+
+
+def documents(folder: Path, inventory: Path, ids: Sequence[str]) -> Rank:
+    """Plain BM25 over Markdown passages: an entry's score is that of the best passage on the lines it comes from."""
+    names, passages, owners = sorted(folder.iterdir()), [], []
+    rows = [json.loads(line) for line in inventory.read_text(encoding="utf-8").splitlines()]
+    for file in names:
+        for piece in pieces(file.read_text(encoding="utf-8")):
+            end = piece.line + piece.text.count("\n")
+            passages.append(tokens("\n".join([*piece.headings, piece.text])))
+            owners.append(
+                {
+                    row["merge_key"]
+                    for row in rows
+                    if file.name.startswith(row["seed"])
+                    and any(first <= end and piece.line <= last for first, last in row["source_lines"])
+                }
+            )
+    lexical = Lexical.build(passages)
+
+    def rank(text: str) -> Any:
+        scores = lexical.scores(tokens(text))
+        return np.array([max((s for s, own in zip(scores, owners, strict=True) if id in own), default=0) for id in ids])
+
+    return rank
 
 
 def methods(index: Index) -> dict[str, Rank]:
@@ -109,6 +138,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     parser.add_argument("--split", help="only questions of this split")
+    parser.add_argument("--documents", type=Path, help="folder of Markdown for the baseline")
+    parser.add_argument("--inventory", type=Path, help="rows that say which lines an entry comes from")
     parser.add_argument("--wrong", action="store_true", help="print what went wrong")
     options = parser.parse_args()
     questions = [json.loads(line) for line in options.file.read_text(encoding="utf-8").splitlines() if line.strip()]
@@ -116,7 +147,10 @@ def main() -> None:
     index = Index()
     ids = list(index.runbook.entries)
     print(f"{'method':12} {'language':14} {'n':>4} {'top-1':>6} {'top-3':>6} {'MRR':>6}")
-    for row in table(questions, methods(index), ids):
+    ranked = methods(index)
+    if options.documents and options.inventory:
+        ranked = {"documents": documents(options.documents, options.inventory, ids), **ranked}
+    for row in table(questions, ranked, ids):
         print(f"{row.method:12} {row.group:14} {row.questions:4} {row.top1:6.3f} {row.top3:6.3f} {row.mrr:6.3f}")
     for kind, rows in refusals(questions, index).items():
         refused = [not covered or score < MEANT for _, covered, score in rows]
