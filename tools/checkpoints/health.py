@@ -84,7 +84,7 @@ def _guarded(opened: Opened, path: Path, read: Callable[[Path], Iterable[Tensor]
 
 def broken_finding(checkpoint: Checkpoint, path: Path, broken: Broken) -> Finding:
     """Something that cannot be read; a format merely not read here is a note."""
-    severity = Severity.S3 if broken.data.get("legacy") else Severity.S1
+    severity = Severity.S3 if broken.data.get("unread") else Severity.S1
     name = checkpoint.file(path)
     evidence = Evidence(file=name, step=checkpoint.step, text=clean(str(broken.data.get("tensor", broken.why))))
     return Finding(
@@ -175,18 +175,16 @@ def _index(opened: Opened, listed: dict[str, str], index: str) -> Iterator[Findi
 
 def measure(opened: Opened, reader: Reader, deadline: float = math.inf, budget: float = math.inf) -> None:
     """Look at the values, tensor by tensor, while time and bytes last."""
-    path: Path | None = None
     for tensor in sorted(opened.tensors.values(), key=lambda t: (t.file, t.start)):
         if time.monotonic() > deadline or tensor.length > budget:
             opened.left += 1
             continue
         budget -= tensor.length
         try:
-            path = tensor.file
             if stats := reader.stats(tensor):
                 opened.measured[tensor.name] = (tensor, stats)
         except Broken as broken:
-            opened.findings.append(broken_finding(opened.checkpoint, path, broken))
+            opened.findings.append(broken_finding(opened.checkpoint, tensor.file, broken))
             return
     opened.findings += judge(opened.checkpoint, opened.measured)
 

@@ -12,12 +12,13 @@ import pickle
 import re
 import struct
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from pickle import _Unpickler  # type: ignore[attr-defined]  # the Python one: its memo cannot be made to eat memory
 from typing import Any, ClassVar
 
+from ..findings import clean
 from .tensors import BITS, Broken, Tensor, regular
 
 PICKLE_LIMIT = 64 << 20
@@ -37,15 +38,17 @@ _DTYPES = {
     "float8_e5m2": "F8_E5M2", "uint16": "U16", "uint32": "U32", "uint64": "U64", "complex128": "C128",
 }  # fmt: skip
 _PLAIN = frozenset((
-    "argparse.Namespace", "collections.Counter", "collections.defaultdict", "_codecs.encode", "copyreg._reconstructor",
-    "numpy.core.multiarray._reconstruct", "numpy._core.multiarray._reconstruct", "numpy.core.multiarray.scalar",
-    "numpy._core.multiarray.scalar", "numpy.ndarray", "numpy.dtype", "builtins.object", "builtins.set",
-    "builtins.dict", "builtins.list", "builtins.tuple", "builtins.int", "builtins.float", "builtins.str",
-    "builtins.bytearray", "builtins.complex", "builtins.frozenset", "builtins.slice", "__builtin__.set",
-    "__builtin__.object", "pathlib.PosixPath", "pathlib.Path", "pathlib.PurePosixPath", "pathlib.WindowsPath",
-    "pathlib._local.PosixPath", "datetime.datetime", "datetime.timedelta", "torch.device", "torch.Size",
-    "torch.serialization._get_layout", "torch._utils._rebuild_meta_tensor_no_storage",
-    "torch._utils._rebuild_sparse_tensor",
+    "argparse.Namespace", "collections.Counter", "collections.defaultdict", "_codecs.encode",
+    "copyreg._reconstructor", "numpy.core.multiarray._reconstruct", "numpy._core.multiarray._reconstruct",
+    "numpy.core.multiarray.scalar", "numpy._core.multiarray.scalar", "numpy.ndarray", "numpy.dtype",
+    "builtins.object", "builtins.set", "builtins.dict", "builtins.list", "builtins.tuple", "builtins.int",
+    "builtins.float", "builtins.str", "builtins.bytearray", "builtins.complex", "builtins.frozenset",
+    "builtins.slice", "numpy.random._pickle.__randomstate_ctor", "numpy.random._pickle.__generator_ctor",
+    "numpy.random._pickle.__bit_generator_ctor", "numpy.core.numeric._frombuffer",
+    "numpy._core.numeric._frombuffer", "pathlib.PosixPath", "pathlib.Path", "pathlib.PurePosixPath",
+    "pathlib.WindowsPath", "pathlib._local.PosixPath", "datetime.datetime", "datetime.timedelta",
+    "torch.device", "torch.Size", "torch.serialization._get_layout",
+    "torch._utils._rebuild_meta_tensor_no_storage", "torch._utils._rebuild_sparse_tensor",
     "torch._utils._rebuild_qtensor", "typing.Any", "enum.Enum", "io.BytesIO", "_io.BytesIO", "torch.strided",
     "torch.contiguous_format", "torch.preserve_format", "torch.per_tensor_affine",
 ))  # fmt: skip
@@ -54,6 +57,21 @@ _LIBRARIES = re.compile(
     r"|peft|accelerate|torchtune|trl|numpy|apex)(?:\.|$)"
 )
 """Their classes (a capital first letter) may stand in a checkpoint; their functions may not."""
+_DANGEROUS = frozenset((
+    "os", "posix", "nt", "subprocess", "sys", "importlib", "runpy", "socket", "shutil", "ctypes", "pty", "code",
+    "codeop", "commands", "webbrowser", "pip", "bdb", "pdb", "asyncio", "multiprocessing", "threading",
+    "signal", "builtins", "operator", "functools", "timeit", "http", "urllib", "requests", "pickle", "_pickle",
+    "dill", "joblib", "cloudpickle", "marshal", "types", "inspect", "ast", "tempfile",
+))  # fmt: skip
+"""Modules through which a pickle runs code."""
+_VERBS = re.compile(
+    r"(?:^|_)(?:load|loads|exec|eval|system|run|popen|spawn|call|open|compile|import)(?:_|$)|runstring", re.I
+)
+"""Functions that run or fetch code, in whatever package."""
+_PYTHON2 = {"__builtin__": "builtins", "copy_reg": "copyreg"}
+"""Torch writes protocol 2, with the old module names."""
+GETATTR = "builtins.getattr"
+"""How some Pythons pickle members of enumerations; any other use of it is an attack."""
 
 
 class Inert:
@@ -87,6 +105,11 @@ class Global:
 
     def call(self, args: Any) -> Any:
         args = args if isinstance(args, tuple) else ()
+        if self.name == GETATTR and not (
+            len(args) == 2 and isinstance(args[0], Global) and isinstance(args[1], str) and args[1].isidentifier()
+            and args[0].name != GETATTR and not args[1].startswith("_")
+        ):  # fmt: skip
+            raise refused(GETATTR, True)
         short = self.name.rpartition(".")[2]
         if self.name == "collections.OrderedDict":
             return Mapping(args[0]) if args and isinstance(args[0], dict) else Mapping(_pairs(args))
@@ -150,34 +173,42 @@ _LEFT_OUT = frozenset(
 """Extension codes (a registry of code), arrays of a claimed size, sets, and builders that torch never uses."""
 
 
+def refused(name: str, dangerous: bool) -> Broken:
+    """The refusal of a file that names something else than tensors and plain data."""
+    shown = clean(name, 120)
+    if dangerous:
+        why = (f"names {shown!r}: loading it could run code. It was not loaded; do not load it, get safetensors",
+               f"引用了 {shown!r}：加载时可能执行代码。本工具没有加载它；请勿加载，改用 safetensors")  # fmt: skip
+    else:
+        why = (f"was not read: it holds objects of {shown!r}, which is no tensor and not known to be harmless;"
+               " save the state dict alone, best as safetensors",
+               f"没有读取：其中有 {shown!r} 的对象，不是张量，也不确定无害；请只保存 state dict")  # fmt: skip
+    return Broken("checkpoint-unsafe-pickle", *why, name=shown, **({} if dangerous else {"unread": True}))
+
+
 def _key(key: Any) -> Any:
     """A dictionary key that no file can choose so that hashes collide: strings, small numbers, else a stand-in."""
-    return (
-        key if key is None or isinstance(key, str | Inert | Global) or (type(key) is int and key < 1 << 60) else Inert()
-    )
+    small = type(key) is int and abs(key) < 1 << 60
+    return key if small or key is None or isinstance(key, str | Inert | Global) else Inert()
 
 
 class Structure(_Unpickler):
     """Parses a pickle into plain containers, `View`s and inert stand-ins."""
 
+    stack: list[Any]
+    pop_mark: Callable[[], list[Any]]
     dispatch: ClassVar[dict] = {op: how for op, how in _Unpickler.dispatch.items() if op not in _LEFT_OUT}
 
     def find_class(self, module: str, name: str) -> Global:
+        module = _PYTHON2.get(module, module)
         full = f"{module}.{name}"
         short = name.rpartition(".")[2]
         tensors = module in ("torch._utils", "torch._tensor") and short.startswith("_rebuild_")
         storage = module in ("torch", "torch.storage") and (short in STORAGES or short in _DTYPES)
         library = bool(_LIBRARIES.match(module)) and short.lstrip("_")[:1].isupper()
-        if not (tensors or storage or library or full in _PLAIN or full == "collections.OrderedDict"):
-            shown = full[:120]
-            raise Broken(
-                "checkpoint-unsafe-pickle",
-                f"names {shown!r}, which is no part of a tensor file: loading it could run code. It was not loaded;"
-                " do not load it either, ask for safetensors",
-                f"引用了 {shown!r}，它不属于张量文件：加载时可能执行代码。本工具没有加载它；请勿加载，改用 safetensors",
-                name=shown,
-            )
-        return Global(full)
+        if tensors or storage or library or full in _PLAIN or full in ("collections.OrderedDict", GETATTR):
+            return Global(full)
+        raise refused(full, module.partition(".")[0] in _DANGEROUS or bool(_VERBS.search(short)))
 
     def persistent_load(self, pid: Any) -> Any:
         if not (isinstance(pid, tuple) and len(pid) >= 5 and pid[0] == "storage" and isinstance(pid[1], Global)):
@@ -327,7 +358,7 @@ def _legacy(file: Any, start: int, length: int) -> None:
         "is a pickle of the old torch form (before 1.6), which is not read here; it names nothing harmful."
         " Save it again as safetensors to have it checked",
         "是旧版 torch（1.6 之前）的 pickle，本工具不读取；其中没有发现有害内容。另存为 safetensors 后可检查",
-        legacy=True,
+        unread=True,
     )
 
 

@@ -19,10 +19,10 @@ import numpy as np
 
 HEADER_LIMIT = 100_000_000
 """Longest safetensors header in bytes; the limit of the safetensors library itself."""
-BLOCK = 256 << 10
-"""Bytes read at a time: stays in a core's cache, which makes the scan as fast as the copy."""
-SAMPLE = 2048
-"""Elements of each block that enter the sampled norm; 2048 independent values give it to about 2 percent."""
+BLOCK = 1 << 20
+"""Bytes read at a time: stays in a core's cache and makes few calls; the fastest of 64 KiB to 1 MiB."""
+SAMPLE = 4096
+"""Elements of each block that enter the sampled norm; 4096 independent values give it to about 1 percent."""
 
 BITS = {
     "BOOL": 8, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8, "F8_E8M0": 8, "I16": 16, "U16": 16, "F16": 16, "BF16": 16,
@@ -177,18 +177,17 @@ def _placed(header: Any, path: Path, base: int, size: int) -> list[Tensor]:
 
 
 def _tensor(name: str, item: Any, path: Path, base: int) -> Tensor:
-    try:
-        dtype, shape, (start, stop) = str(item["dtype"]), tuple(item["shape"]), item["data_offsets"]
-        sound = all(type(n) is int and n >= 0 for n in (*shape, start, stop)) and start <= stop
-    except (KeyError, TypeError, ValueError):
-        sound = False
-    if not sound:
+    item = item if isinstance(item, dict) else {}
+    dtype, shape, offsets = item.get("dtype"), item.get("shape"), item.get("data_offsets")
+    counts = [*shape, *offsets] if isinstance(shape, list) and isinstance(offsets, list) else [None]
+    if not all(type(n) is int and n >= 0 for n in counts) or len(offsets) != 2 or offsets[0] > offsets[1]:
         raise Broken(
             "checkpoint-unreadable",
             f"its header entry for {name} is malformed",
             f"文件头中 {name} 的条目格式错误",
             tensor=name,
         )
+    dtype, shape, (start, stop) = str(dtype), tuple(shape), offsets
     bits = BITS.get(dtype)
     if bits and (math.prod(shape) * bits + 7) // 8 != stop - start:
         raise Broken(
@@ -206,7 +205,6 @@ class Reader:
     def __init__(self, listen: Callable[[int], None] = lambda n: None):
         self.listen = listen
         self.buffer = bytearray(BLOCK)
-        self.scratch = np.empty(BLOCK, np.uint8)
         self.path: Path | None = None
         self.handle = -1
 
@@ -244,19 +242,20 @@ class Reader:
         if tensor.dtype not in FLOATS or not tensor.length:
             return None
         kind, limit, infinity = FLOATS[tensor.dtype]
+        positive = limit >> 1
+        negative = positive + (1 << (8 * np.dtype(kind).itemsize - 1))
         nan = inf = position = sampled = 0
         first: int | None = None
         constant, zero, squares, start = True, True, 0.0, None
-        scratch = self.scratch.view(kind)
         for raw in self.blocks(tensor.file, tensor.start, tensor.length):
             bits = raw.view(kind)
-            magnitude = np.left_shift(bits, 1, out=scratch[: len(bits)])
-            top = magnitude.max()
-            zero = zero and not top
             start = bits[0] if start is None else start
+            zero = zero and not (bits[-1] << 1) and not np.left_shift(bits, 1).any()
             constant = constant and bits[-1] == start and bits.min() == start == bits.max()
             part = decode(bits[:SAMPLE], tensor.dtype)
-            if top >= limit:
+            # two plain maxima are the fastest exact test: patterns of one sign are ordered like their magnitudes
+            if bits.view(kind.replace("u", "i")).max() >= positive or bits.max() >= negative:
+                magnitude = np.left_shift(bits, 1)
                 bad = magnitude >= limit
                 infinite = int(np.count_nonzero(magnitude == infinity)) if infinity >= limit else 0
                 inf += infinite
@@ -268,7 +267,7 @@ class Reader:
             sampled += len(part)
             position += len(bits)
         rms = math.sqrt(squares / sampled) if sampled else None
-        return Stats(nan, inf, first, zero, bool(constant), rms)
+        return Stats(nan, inf, first, zero, zero or bool(constant), rms)
 
 
 def decode(bits: np.ndarray, dtype: str) -> np.ndarray:

@@ -1,5 +1,7 @@
 """Planted faults are found and named by tensor and file; sound checkpoints stay silent; nothing from a file runs."""
 
+import argparse
+import datetime
 import json
 import os
 import pickle
@@ -112,7 +114,7 @@ def test_a_swapped_index(tmp_path):
 
 def test_a_zeroed_layer(tmp_path):
     tensors = weights()
-    tensors["model.layers.1.mlp.up_proj.weight"][:] = 0
+    tensors["model.layers.1.mlp.up_proj.weight"] *= 0  # leaves zeros of both signs
     found = the(check_checkpoints([sharded(tmp_path / "checkpoint-10", tensors)]), "checkpoint-tensor-constant")
     assert found.data["tensors"] == ["model.layers.1.mlp.up_proj.weight"]
 
@@ -227,6 +229,34 @@ def test_a_malicious_pickle_is_refused_and_nothing_runs(tmp_path, form):
 def test_functions_of_known_libraries_are_refused_too(name):
     with pytest.raises(Broken, match=b".".join(name).decode()):
         parse(b"\x80\x02c" + name[0] + b"\n" + name[1] + b"\n.")
+
+
+class Mine:
+    """A class of somebody's project: not known, not an attack."""
+
+
+def test_objects_of_unknown_projects_are_not_read_and_no_alarm(tmp_path):
+    torch_zip(tmp_path / "step=3.ckpt", pickle.dumps({"state_dict": {}, "cfg": Mine()}, protocol=2))
+    found = the(check_checkpoints([tmp_path]), "checkpoint-unsafe-pickle")
+    assert (str(found.severity), found.data["unread"]) == ("S3", True)
+
+
+def test_what_trainers_keep_beside_the_weights_is_admitted(tmp_path):
+    torch = pytest.importorskip("torch")
+    random = np.random.RandomState(0)
+    state = {"model": {"w": torch.ones(2, 2)}, "args": argparse.Namespace(path=tmp_path), "np_rng": random.get_state(),
+             "rng": random, "sizes": torch.Size([2]), "when": datetime.timedelta(1), "set": {1, 2}}  # fmt: skip
+    torch.save(state, tmp_path / "model_step_3.pt")
+    report = check_checkpoints([tmp_path])
+    assert report.findings == ()
+    assert report.summary["checkpoints"][0]["values_read"] == 1
+
+
+def test_getattr_is_admitted_for_members_of_enumerations_only():
+    head, args = b"\x80\x02c__builtin__\ngetattr\n", b"X\x04\x00\x00\x00NAME\x86R."
+    parse(head + b"cdeepspeed.runtime.zero.config\nZeroStageEnum\n" + args)
+    with pytest.raises(Broken, match="getattr"):
+        parse(head + b"N" + args)
 
 
 @settings(max_examples=150, deadline=None)
