@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from triage.tools.findings import Finding, Severity
 from triage.tools.logs.causes import Timeline, judge
-from triage.tools.logs.signatures import TABLE, match_chunks, prove
+from triage.tools.logs.signatures import TABLE, find_plain, match_chunks, prove
 from triage.tools.reading import text_chunks
 
 pytest.importorskip("hyperscan")
@@ -146,3 +146,18 @@ def test_both_ways_of_searching_agree_on_any_text(parts, cut):
     text = "\n".join(parts)[cut:]
     plain, fast = match_chunks(text_chunks(text), 1), match_chunks(text_chunks(text))
     assert {r: (h.count, h.first) for r, h in plain.items()} == {r: (h.count, h.first) for r, h in fast.items()}
+
+
+@pytest.mark.parametrize("row", range(len(TABLE)), ids=[f"{i}-{r.code}" for i, r in enumerate(TABLE)])
+def test_first_pass_finds_every_example_without_the_other_rows(row):
+    for line in TABLE[row].shows:
+        assert row in {found for found, _ in find_plain(f"x\n{line}\n".encode())}, line
+
+
+def test_few_rows_need_their_pattern_to_be_compiled_for_an_ordinary_log():
+    from triage.tools.logs import signatures
+
+    text = b"{'loss': 2.5, 'grad_norm': 1.0, 'learning_rate': 1e-05, 'epoch': 0.1}\nSaving model checkpoint to out\n"
+    signatures._byte_pattern.cache_clear()
+    assert not list(find_plain(text))
+    assert signatures._byte_pattern.cache_info().currsize < len(TABLE) / 4

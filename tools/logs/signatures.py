@@ -165,14 +165,52 @@ def _finder(size: int | None) -> Find:
 
 def find_plain(data: bytes) -> Iterator[tuple[int, int]]:
     """First pass with `re`, for small files and where hyperscan is not installed."""
-    for row, pattern in enumerate(_byte_patterns()):
-        for match in pattern.finditer(data):
+    for row in range(len(TABLE)):
+        words = _words(row)
+        if words and not any(word in data for word in words):
+            continue
+        for match in _byte_pattern(row).finditer(data):
             yield row, max(match.start(), match.end() - 1)
 
 
 @cache
-def _byte_patterns() -> tuple[re.Pattern[bytes], ...]:
-    return tuple(re.compile(_unanchored(row.pattern)) for row in TABLE)
+def _byte_pattern(row: int) -> re.Pattern[bytes]:
+    return re.compile(_unanchored(TABLE[row].pattern))
+
+
+@cache
+def _words(row: int) -> tuple[bytes, ...]:
+    """Words of which every match of the row holds one; empty if that cannot be told.
+
+    Compiling all rows takes longer than all the rest of a small scan: a row whose words are absent is not compiled.
+    """
+    words = [max(runs, key=len) for runs in _plain_runs(TABLE[row].pattern)]
+    told = "(?i" not in TABLE[row].pattern and all(len(word) >= 3 for word in words)
+    return tuple(word.encode() for word in words) if told else ()
+
+
+def _plain_runs(pattern: str) -> list[list[str]]:
+    """For each alternative of a pattern, the runs of plain characters that stand outside of groups and classes."""
+    alternatives, run, depth = [[""]], "", 0
+    for match in _PIECE.finditer(pattern):
+        piece = match[0]
+        quantified = pattern[match.end() : match.end() + 1] in ("?", "*", "{")
+        if depth == 0 and match["plain"] and not quantified:
+            run += piece.removeprefix("\\")
+            continue
+        alternatives[-1].append(run)
+        run = ""
+        depth += {"(": 1, ")": -1}.get(piece, 0)
+        if piece == "|" and depth == 0:
+            alternatives.append([""])
+    alternatives[-1].append(run)
+    return alternatives
+
+
+_PIECE = re.compile(
+    r"(?P<plain>[^\\\[\](){}.*+?|^$]|\\[^A-Za-z0-9])|\[\^?\]?(?:\\.|[^\]])*\]|\{[^}]*\}|\\.|.", re.DOTALL
+)
+"""A plain (or escaped) character, a class, a count, or one of the signs of a pattern."""
 
 
 def _unanchored(pattern: str) -> bytes:
