@@ -7,6 +7,7 @@ budget of bytes and time. Nothing is loaded, unpickled or changed.
 from __future__ import annotations
 
 import math
+import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -80,6 +81,9 @@ def _guarded(opened: Opened, path: Path, read: Callable[[Path], Iterable[Tensor]
             opened.tensors.setdefault(tensor.name, tensor)
     except Broken as broken:
         opened.findings.append(broken_finding(opened.checkpoint, path, broken))
+    except OSError as error:
+        broken = Broken("checkpoint-unreadable", f"cannot be read: {error.strerror}", "无法读取")
+        opened.findings.append(broken_finding(opened.checkpoint, path, broken))
 
 
 def broken_finding(checkpoint: Checkpoint, path: Path, broken: Broken) -> Finding:
@@ -136,7 +140,7 @@ def _side_files(opened: Opened) -> None:
 
 def _cut(path: Path) -> bool:
     """Whether a zip lacks its closing record (22 bytes and a comment of at most 64 KiB at the end)."""
-    if not path.is_file():
+    if not (path.is_file() and os.access(path, os.R_OK)):
         return False
     with path.open("rb") as file:
         size = path.stat().st_size

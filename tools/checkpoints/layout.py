@@ -353,7 +353,7 @@ def _trackers(root: Path, folder: Path, names: list[str]) -> Iterator[Finding]:
 def _tracker(root: Path, folder: Path, file: str, prefix: str, newest: str) -> Iterator[Finding]:
     """The file that names the newest checkpoint, against the checkpoints beside it."""
     path = folder / file
-    if not inside(path, root) or not path.is_file():
+    if not (inside(path, root) and path.is_file() and os.access(path, os.R_OK) and os.access(folder, os.R_OK)):
         return
     with path.open("rb") as handle:
         named = handle.read(100).decode("utf-8", "replace").strip()
