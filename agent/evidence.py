@@ -49,6 +49,7 @@ def look(paths: Sequence[Path], pasted: str = "", listen: Listen = lambda name: 
     Raises:
         TriageError: a path does not exist or nothing in it can be read.
     """
+    from ..tools.checkpoints import check_run_checkpoints
     from ..tools.config.lint import lint
     from ..tools.data import check_run_data
     from ..tools.logs.report import scan
@@ -61,7 +62,7 @@ def look(paths: Sequence[Path], pasted: str = "", listen: Listen = lambda name: 
         table, read_checks = read_series(run)
         log = _try("scan", lambda: scan(run, _number(settings.value("grad_clip")), (table, read_checks)))
         reports = [log, Report("settings", (), setting_checks)]
-        for name, tool in (("lint", lint), ("data", check_run_data)):
+        for name, tool in (("lint", lint), ("data", check_run_data), ("checkpoints", check_run_checkpoints)):
             listen(name)
             reports.append(_try(name, lambda tool=tool: tool(run)))
         return Look(run, table, settings, log, tuple(reports))
