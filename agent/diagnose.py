@@ -1,6 +1,6 @@
 """Which failure explains this evidence? Prior odds, times the words, times the findings; status by rule.
 
-    log-odds(entry) = log prior + log(1 + WORDS * p) + sum of log likelihood ratios of its findings, for and against
+    log-odds(entry) = log(prior + WORDS * p) + sum of log likelihood ratios of its findings, for and against
 
 with p the probability that the words of the question mean this entry.
 
@@ -153,7 +153,7 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
     for_ = tuple(f for code, f in by_code.items() if code in weights)
     against = tuple(f for code, f in by_code.items() if code in entry.findings.against)
     support, opposition = _evidence(weights, by_code), _evidence(entry.findings.against, by_code)
-    score = math.log(PRIOR[entry.prior]) + math.log1p(WORDS * _words(entry, by_code, relevance)) + support - opposition
+    score = math.log(PRIOR[entry.prior] + WORDS * _words(entry, by_code, relevance)) + support - opposition
     decisive = any(weights[f.code] == "decisive" for f in for_)
     status: Status
     if against and opposition > support:
