@@ -125,7 +125,7 @@ def _sample(artifacts: Sequence[Artifact]) -> tuple[list[Sampled], tuple[Check, 
     share = max(64 << 10, min(SAMPLE_BYTES, TOTAL_BYTES // max(len(artifacts), 1)))
     out, failed, left = [], [], TOTAL_BYTES
     for artifact in artifacts:
-        if artifact.path.is_file() and format_of(artifact.path) is None:
+        if artifact.path.is_file() and (format_of(artifact.path) is None or _is_one_object(artifact.path)):
             continue
         try:
             size = artifact.path.stat().st_size
@@ -142,6 +142,14 @@ def _sample(artifacts: Sequence[Artifact]) -> tuple[list[Sampled], tuple[Check, 
         left -= seen
         out.append(Sampled(artifact, parts, _shape(parts), seen, size))
     return out, tuple(failed)
+
+
+def _is_one_object(path: Path) -> bool:
+    """Whether a `.json` file holds one object (a request, a result) and no records."""
+    if path.suffix != ".json":
+        return False
+    with path.open("rb") as file:
+        return file.read(1 << 10).lstrip().startswith(b"{")
 
 
 def _head(artifact: Artifact, share: int) -> tuple[Part, ...]:
