@@ -107,15 +107,25 @@ ROWS = (
     ),
     Signature(
         "binary-abi-mismatch", S0,
-        r"undefined symbol: \S|symbol not found in flat namespace|version `(GLIBC|GLIBCXX|CXXABI)_[\d.]+' not found|object has no attribute 'ds_opt_adam'",
+        r"undefined symbol(: \S|$)|symbol not found in flat namespace|version `(GLIBC|GLIBCXX|CXXABI)_[\d.]+' not found",
         "a compiled extension was built against other libraries than those installed", "编译的扩展与当前安装的库不是同一版本构建的",
         (
             "ImportError: flash_attn_2_cuda.cpython-310-x86_64-linux-gnu.so: undefined symbol: _ZN3c104cuda9SetDeviceEi",
             "/env/lib/python3.9/site-packages/flash_attn_2_cuda.cpython-39-x86_64-linux-gnu.so: undefined symbol: _ZNK3c1011StorageImpl27throw_data_ptr_access_errorEv",
             "ImportError: /lib64/libstdc++.so.6: version `GLIBCXX_3.4.29' not found (required by a.so)",
-            "AttributeError: 'DeepSpeedCPUAdam' object has no attribute 'ds_opt_adam'",
+            "ImportError: flash_attn_2_cuda.so: undefined symbol",
         ),
         ("ImportError: cannot import name 'flash_attn_func' from 'flash_attn'", "undefined symbols: none"),
+    ),
+    Signature(
+        "op-build-failed", S0,
+        r"object has no attribute 'ds_opt_adam'|Unable to JIT load the \w+ op|Error building extension '(cpu_adam|fused_adam|fused_lamb|async_io|utils|transformer_inference)'|Installed CUDA version .{1,12} does not match the version torch was compiled with",
+        "an operator that DeepSpeed compiles at start was not built", "DeepSpeed 启动时编译的算子没有构建成功",
+        (
+            "AttributeError: 'DeepSpeedCPUAdam' object has no attribute 'ds_opt_adam'",
+            "RuntimeError: Unable to JIT load the cpu_adam op due to it not being compatible due to hardware/software issue.",
+        ),
+        ("Loading extension module cpu_adam...",),
     ),
     Signature(
         "cuda-error", S0,
