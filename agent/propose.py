@@ -96,7 +96,8 @@ def propose(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str = "en"
 
 
 def _same_variable(hypotheses: tuple[Hypothesis, ...]) -> bool:
-    return len({fix.variable for h in hypotheses for fix in list(_fixes(h))[:1]}) == 1
+    variables = {fix.variable for h in hypotheses for fix in list(_fixes(h))[:1]}
+    return len(variables) == 1 and variables.isdisjoint(NOT_A_SETTING)
 
 
 def _fixes(hypothesis: Hypothesis) -> Iterator[Fix]:
