@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import os
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -100,7 +101,7 @@ def pieces(raw: bytes) -> Iterator[str]:
 
 
 def iter_chunks(path: Path, size: int = CHUNK_SIZE) -> Iterator[Chunk]:
-    """The file in chunks of about `size` bytes that end at a line end.
+    """The file in chunks of about `size` bytes that end at a line end; what is appended meanwhile is not read.
 
     A packed file that breaks off yields what could be unpacked; the last line then says so.
 
@@ -229,7 +230,8 @@ def _blocks(path: Path, size: int) -> Iterator[bytes]:
     try:
         with open(path, "rb") as raw, _unpacked(raw) as stream:
             read = getattr(stream, "read1", stream.read)  # read1 gives the sound part of a broken gzip file
-            while block := read(size):
+            end = os.fstat(raw.fileno()).st_size if stream is raw else None
+            while block := read(size if end is None else min(size, max(0, end - raw.tell()))):
                 here, unpacked = raw.tell(), unpacked + len(block)
                 if listen and here != told:
                     listen(here - told)

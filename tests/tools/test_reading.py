@@ -207,3 +207,13 @@ def test_a_listener_hears_every_byte_of_the_file_once(tmp_path):
             assert sum(heard) == path.stat().st_size
     list(iter_chunks(plain))
     assert sum(heard) == packed.stat().st_size
+
+
+def test_a_file_that_grows_while_it_is_read_ends_where_it_ended_at_first(tmp_path):
+    path = write(tmp_path, b"step 1 loss 2\n" * 1000)
+    lines = 0
+    for chunk in iter_chunks(path, 1024):
+        lines += chunk.data.count(b"\n")
+        with path.open("ab") as file:
+            file.write(b"step 2 loss 1\n" * 1000)
+    assert lines == 1000
