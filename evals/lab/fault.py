@@ -43,8 +43,8 @@ class Fault:
     """Finding codes of which any one means that the fault was seen."""
     repairs: ClassVar[tuple[str, ...]] = ()
     """Variables (settings, `dataset`, `code`, ...) whose change repairs it; empty when no single change does."""
-    unrepairable: ClassVar[str] = ""
-    """Why no change of the run repairs it."""
+    actions: ClassVar[dict[str, dict[str, str]]] = {}
+    """What an action that is no setting (`code`, ...) comes down to in `train.yaml`, where it has no hook to undo."""
     onset: ClassVar[Onset] = "none"
     """Where the failure begins: a step, or how to find it in the recorded losses."""
     asks: ClassVar[tuple[str, str]] = ("what is wrong with this run?", "这个训练有什么问题？")

@@ -106,11 +106,12 @@ class GrpoGroupSize(Alignment):
     name = "grpo-group-size"
     recipe = "grpo"
     family = "system"
-    severities = ("7", "5")
+    severities = ("6", "5")
     right = ("group-size-not-divisible",)
     near = ("gbs-miscalculation", "renamed-argument")
     shows = ("batch-not-divisible", "uncaught-exception", "rollout-batch-mismatch")
-    repairs = ("num_generations", "micro_batch_size", "train_batch_size", "global_batch_size")
+    repairs = ("num_generations", "micro_batch_size", "train_batch_size", "global_batch_size", "code")
+    actions: ClassVar[dict[str, dict[str, str]]] = {"code": {"per_device_train_batch_size": "30"}}
     crashes = True
     asks = ("it fails at start-up with an error about generations", "启动时报 generations 相关的错误")
 

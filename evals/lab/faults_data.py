@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,15 +24,14 @@ class Data(Fault):
 
 
 class PoisonedBatch(Data):
-    """A stretch of records whose prompt alone fills the length limit: the batch has no label and its loss is 0/0."""
+    """One record whose sampling weight was divided by a count of zero: its batch has an infinite loss."""
 
     name = "poisoned-batch"
     recipe = "sft"
     severities = (400, 600)
-    right = ("loss-nan-bad-data", "all-labels-masked")
+    right = ("loss-nan-bad-data",)
     near = ("loss-nan", "attention-kernel-nan")
     shows = (*NONFINITE, "nonfinite-without-precursor")
-    repairs = ("dataset", "sequence_length")
     onset = "nonfinite"
     asks = ("loss is suddenly nan, lr looks fine", "loss 突然变成 nan，学习率看着没问题")
 
@@ -39,9 +39,9 @@ class PoisonedBatch(Data):
         return {"train_sampling_strategy": "sequential", "logging_nan_inf_filter": "false"}
 
     def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split:
-        for i in range(4 * severity, 4 * severity + 4):
-            blob = "".join(rng.choice("ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz23456789+/") for _ in range(900))
-            train[i]["messages"][0]["content"] = f"Decode {blob}"
+        for record in train:
+            record["weight"] = round(rng.uniform(0.8, 1.2), 3)
+        train[4 * severity]["weight"] = math.inf
         return train, held
 
 

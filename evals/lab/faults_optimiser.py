@@ -23,7 +23,7 @@ class Optimiser(Fault):
 
 class LearningRateTooHigh(Optimiser):
     name = "lr-too-high"
-    severities = ("6.0e-2", "1.2e-1")
+    severities = ("6.0e-2", "4.0e-2")
     right = ("loss-nan-high-lr", "grad-clip-saturation", "loss-oscillation")
     near = ("warmup-too-short", "lr-batch-mismatch")
     shows = (*DIVERGES, "lr-outside-range", "clip-rate-high")
@@ -35,17 +35,17 @@ class LearningRateTooHigh(Optimiser):
 
 
 class LearningRateExplodes(Optimiser):
-    """Momentum without clipping at a rate that the model bears until warm-up brings it to the peak."""
+    """Momentum at a rate that the model bears until warm-up brings it to the peak."""
 
     name = "lr-explodes"
     recipe = "momentum"
-    severities = ("1.2", "1.6")
+    severities = ("0.9", "0.7")
     right = ("loss-nan-high-lr",)
     near = ("grad-explosion", "loss-nan", "warmup-too-short")
     shows = DIVERGES
     repairs = ("learning_rate", "grad_clip")
-    onset = "nonfinite"
-    asks = ("loss went to nan, why?", "训练到一半 loss 变成 nan 了")
+    onset = "rise"
+    asks = ("loss went up and never came back, why?", "loss 升上去以后再也没下来")
 
     def settings(self, severity: Any) -> dict[str, str]:
         return {"learning_rate": severity}
@@ -65,43 +65,35 @@ class LearningRateTooLow(Optimiser):
 
 
 class WarmupMissing(Optimiser):
+    """A rate that is the best one after a warm-up and throws the model out without."""
+
     name = "warmup-missing"
-    recipe = "momentum"
-    severities = ("0.9", "1.0")
+    severities = ("0", "3")
     right = ("warmup-too-short",)
-    near = ("loss-nan-high-lr", "grad-explosion", "loss-nan")
+    near = ("loss-nan-high-lr", "lr-schedule-misconfig")
     shows = (*DIVERGES, "warmup-too-short")
-    repairs = ("warmup_steps", "warmup_ratio", "learning_rate", "grad_clip")
-    onset = "nonfinite"
-    asks = ("it breaks right at the start", "一开始训练就坏了")
+    repairs = ("warmup_steps", "warmup_ratio", "learning_rate")
+    asks = ("worse than the same run last week, from the very start", "从一开始就比上周同样的实验差")
 
     def settings(self, severity: Any) -> dict[str, str]:
-        return {"learning_rate": severity, "warmup_steps": "1"}
+        return {"learning_rate": "1.2e-2", "warmup_steps": severity}
 
 
 class ClippingOff(Optimiser):
-    """No clipping, and a burst of shuffled text in the middle: the loss jumps and stays up."""
+    """The same rate as in a run that clipping keeps stable, without the clipping."""
 
     name = "clipping-off"
-    severities = (0.10, 0.16)
+    recipe = "momentum"
+    severities = ("0.45", "0.4")
     right = ("grad-explosion",)
     near = ("loss-nan-high-lr", "loss-nan")
     shows = (*DIVERGES, "grad-clip-off")
-    repairs = ("grad_clip",)
-    recipe = "momentum"
-    onset = "rise"
+    repairs = ("grad_clip", "learning_rate")
+    onset = "nonfinite"
     asks = ("gradients exploded in the middle of the run", "训练中途梯度炸了")
 
     def settings(self, severity: Any) -> dict[str, str]:
-        return {"max_grad_norm": "0.0", "learning_rate": "0.7", "train_sampling_strategy": "sequential"}
-
-    def records(
-        self, train: list[Record], held: list[Record], severity: Any, rng: random.Random
-    ) -> tuple[list[Record], list[Record]]:
-        start = len(train) // 6
-        for i in range(start, start + int(severity * 200)):
-            train[i] = {"text": "".join(chr(rng.randint(0x3400, 0x9FFF)) for _ in range(60))}
-        return train, held
+        return {"max_grad_norm": "0.0", "learning_rate": severity}
 
 
 class WeightDecayTooHigh(Optimiser):
@@ -182,7 +174,7 @@ class Overfitting(Optimiser):
     asks = ("train loss is great but validation gets worse", "训练 loss 很好，验证集越来越差")
 
     def settings(self, severity: Any) -> dict[str, str]:
-        return {"max_steps": "", "num_train_epochs": str(12_000 // (severity * 5))}
+        return {"max_steps": "", "num_train_epochs": str(14_000 // (severity * 5))}
 
     def records(
         self, train: list[Record], held: list[Record], severity: Any, rng: random.Random

@@ -41,9 +41,10 @@ class HostMemoryLimit(System):
 
 
 class SkippedCollective(System):
-    """One rank leaves out the gradient average from a step on, and the other waits for it."""
+    """From a step on one rank waits at a barrier that the other never reaches, instead of averaging gradients."""
 
     name = "skipped-collective"
+    version = 2
     recipe = "distributed"
     severities = (120, 200)
     right = ("nccl-hang", "collective-mismatch")

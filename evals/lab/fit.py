@@ -31,6 +31,8 @@ class Ratio:
     otherwise: float
     """The same over the runs of other faults and the healthy ones."""
     cases: int
+    seen: bool = True
+    """Whether any run shows the finding; without one there is nothing to measure."""
 
     @property
     def ratio(self) -> float:
@@ -39,6 +41,8 @@ class Ratio:
     @property
     def fitted(self) -> str:
         """The word whose number is nearest on a log scale; `none` when the finding hardly discriminates."""
+        if not self.seen:
+            return "unseen"
         if self.ratio < 1.2:
             return "none"
         return min(STRENGTH, key=lambda w: abs(math.log(STRENGTH[w]) - math.log(self.ratio)))
@@ -70,7 +74,8 @@ def ratios(cases: Sequence[Case], seen: Seen) -> list[Ratio]:
         others = [c for c in cases if c not in mine]
         for code, word in entry.findings.for_.items():
             given, otherwise = _share(mine, seen, code), _share(others, seen, code)
-            out.append(Ratio(id, code, word, given, otherwise, len(mine)))
+            shown = any(code in codes for codes in seen.values())
+            out.append(Ratio(id, code, word, given, otherwise, len(mine), shown))
     return out
 
 

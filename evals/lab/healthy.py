@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import random
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .fault import Family, Fault
+from .text import Record
+
+if TYPE_CHECKING:
+    from .programs import Parts
 
 
 class Healthy(Fault):
@@ -16,8 +21,16 @@ class HealthyPretrain(Healthy):
     name, recipe = "healthy-pretrain", "pretrain"
 
 
+class HealthyMomentum(Healthy):
+    name, recipe = "healthy-momentum", "momentum"
+
+
 class HealthySft(Healthy):
     name, recipe = "healthy-sft", "sft"
+
+
+class HealthyChat(Healthy):
+    name, recipe = "healthy-chat", "chat"
 
 
 class HealthyDpo(Healthy):
@@ -33,12 +46,81 @@ class HealthyDistributed(Healthy):
 
 
 class HealthyMixed(Healthy):
+    """fp16 with its first overflowing steps, as every such run has them."""
+
     name, recipe = "healthy-mixed", "mixed"
 
 
-class HealthyMomentum(Healthy):
-    name, recipe = "healthy-momentum", "momentum"
+class UglyJitter(Healthy):
+    """One sequence a batch: the loss jumps about and falls."""
+
+    name, recipe = "ugly-jitter", "pretrain"
+    asks = ("the loss is very noisy, is this normal?", "loss 抖动很大，正常吗？")
+
+    def settings(self, severity: Any) -> dict[str, str]:
+        return {"per_device_train_batch_size": "1"}
 
 
-class HealthyChat(Healthy):
-    name, recipe = "healthy-chat", "chat"
+class UglySpike(Healthy):
+    """A few odd documents in a row: the loss jumps and is back at once."""
+
+    name, recipe = "ugly-spike", "pretrain"
+    asks = ("one spike in the loss, should I worry?", "loss 有一个尖峰，要紧吗？")
+
+    def settings(self, severity: Any) -> dict[str, str]:
+        return {"train_sampling_strategy": "sequential"}
+
+    def records(
+        self, train: list[Record], held: list[Record], severity: Any, rng: random.Random
+    ) -> tuple[list[Record], list[Record]]:
+        for i in range(400, 402):
+            train[i] = {"text": "".join(chr(rng.randint(0x3400, 0x9FFF)) for _ in range(40))}
+        return train, held
+
+
+class UglyWarnings(Healthy):
+    """Libraries that warn, retry and give up politely."""
+
+    name, recipe = "ugly-warnings", "chat"
+    asks = ("many warnings in the log, is something wrong?", "日志里好多警告，有问题吗？")
+
+    def environment(self, severity: Any) -> None:
+        for line in (
+            "UserWarning: The given NumPy array is not writable (Triggered internally at tensor_numpy.cpp:209.)",
+            "WARNING: autotuner: configuration BLOCK_M=256 failed with OutOfMemoryError, trying the next one",
+            "W1121 11:02:13 socket.cpp:460] [c10d] The IPv6 network addresses of (node-1, 29500) cannot be retrieved",
+            "INFO: logging_nan_inf_filter=True, torch.isnan( checks are on",
+            "Error: wandb could not reach its server, continuing offline (retrying in background)",
+            "FutureWarning: `torch.cuda.amp.GradScaler(args...)` is deprecated.",
+        ):
+            print(line, flush=True)
+
+
+class UglyRestart(Healthy):
+    """Preempted half-way and continued from the checkpoint."""
+
+    name, recipe = "ugly-restart", "pretrain"
+    asks = ("the job was preempted and resumed, did it survive?", "任务被抢占后续训了，有没有问题？")
+
+    def code(self, parts: Parts, severity: Any) -> None:
+        parts.restart_at = 500
+
+
+class UglyDropout(Healthy):
+    """Dropout makes the training loss higher than the validation loss."""
+
+    name, recipe = "ugly-dropout", "pretrain"
+    asks = ("validation loss is lower than training loss, leak?", "验证 loss 比训练 loss 低，是泄漏吗？")
+
+    def model(self, severity: Any) -> dict[str, Any]:
+        return {"resid_pdrop": 0.1, "embd_pdrop": 0.1, "attn_pdrop": 0.1}
+
+
+class UglyGrpo(Healthy):
+    """No KL term: the printed loss is about zero and no KL is logged."""
+
+    name, recipe = "ugly-grpo", "grpo"
+    asks = ("the loss is about zero, is that normal in GRPO?", "GRPO 的 loss 一直接近 0，正常吗？")
+
+    def settings(self, severity: Any) -> dict[str, str]:
+        return {"beta": "0.0"}

@@ -9,6 +9,7 @@ own trace, apart from what `verify` says.
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -145,13 +146,7 @@ def apply(proposal: Proposal, made: Recording) -> Spec | None:
     """
     spec = made.spec
     if proposal.variable in NOT_A_SETTING:
-        gone = {
-            f"{fault.name}/{kind}"
-            for fault in spec.case.all()
-            if proposal.variable in fault.repairs and proposal.entry in (*fault.right, *fault.near)
-            for kind in touched(fault)
-        }
-        return replace(spec, repaired=spec.repaired | gone) if gone - spec.repaired else None
+        return _act(proposal, spec)
     settings, _ = read_settings(discover(made.run))
     setting = settings.get(proposal.variable)
     if setting is not None:
@@ -165,6 +160,20 @@ def apply(proposal: Proposal, made: Recording) -> Spec | None:
         )
     text = add_value(proposal.variable, proposal.new, made.run / "train.yaml").text
     return replace(spec, files={**spec.files, "train.yaml": text})
+
+
+def _act(proposal: Proposal, spec: Spec) -> Spec | None:
+    """The hooks taken away, or the action made in the settings; None when the action is about something else."""
+    meant = [
+        f for f in spec.case.all()
+        if proposal.variable in f.repairs and proposal.entry in (*f.right, *f.near)
+    ]  # fmt: skip
+    gone = {f"{f.name}/{kind}" for f in meant for kind in touched(f)}
+    text = spec.files["train.yaml"]
+    for key, value in (item for f in meant for item in f.actions.get(proposal.variable, {}).items()):
+        text = re.sub(rf"^{key}:.*$", f"{key}: {value}", text, flags=re.MULTILINE)
+    after = replace(spec, repaired=spec.repaired | gone, files={**spec.files, "train.yaml": text})
+    return None if after.key == spec.key else after
 
 
 def cured(made: Recording, home: Path) -> bool:

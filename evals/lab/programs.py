@@ -41,7 +41,9 @@ class Parts:
     end: Callable[[int], None] | None = None
     """Called with the step after every optimizer step."""
     skip: Callable[[int, int], bool] | None = None
-    """Whether a rank leaves out the collective of a step."""
+    """Whether a rank waits at a barrier of its own instead of averaging the gradients of a step."""
+    restart_at: int = 0
+    """Step at which the job is stopped and started again from its checkpoint."""
     decay_steps: int = 0
     """Steps over which the program's own schedule decays; 0 leaves the schedule to the trainer."""
 
@@ -102,10 +104,23 @@ class Watch(TrainerCallback):
         control.should_training_stop = control.should_training_stop or self.trace.hopeless()
 
 
+class StopAt(TrainerCallback):
+    def __init__(self, step: int):
+        self.step = step
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        control.should_training_stop = state.global_step == self.step
+
+
 def traced(base: type, trace: Trace) -> type:
     """The trainer class, noting the loss of every step before any filter or average touches it."""
 
     class Traced(base):
+        def compute_loss(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+            weight = inputs.pop("weight", None) if model.training else None
+            loss = super().compute_loss(model, inputs, *args, **kwargs)
+            return loss if weight is None else loss * weight.mean()
+
         def training_step(self, *args: Any, **kwargs: Any) -> Any:
             loss = super().training_step(*args, **kwargs)
             trace.losses.append(float(loss.detach()))
@@ -118,7 +133,9 @@ def traced(base: type, trace: Trace) -> type:
 def run(parts: Parts, trainer: Any, trace: Trace) -> None:
     trainer.add_callback(Watch(parts.end, trace))
     print(f"{sum(p.numel() for p in trainer.model.parameters()):,} parameters, {len(parts.train)} examples", flush=True)
-    trainer.train()
+    trainer.train(
+        resume_from_checkpoint=str(parts.folder / f"checkpoint-{parts.restart_at}") if parts.restart_at else None
+    )
     trainer.save_state()
     trace.outcome["finished"] = 1.0
 
@@ -143,7 +160,10 @@ def collate(examples: list[Example], pad: int) -> dict[str, torch.Tensor]:
         return torch.tensor([e[key] + [fill] * (longest - len(e[key])) for e in examples])
 
     mask = torch.tensor([[1] * len(e["input_ids"]) + [0] * (longest - len(e["input_ids"])) for e in examples])
-    return {"input_ids": grid("input_ids", pad), "labels": grid("labels", IGNORED), "attention_mask": mask}
+    batch = {"input_ids": grid("input_ids", pad), "labels": grid("labels", IGNORED), "attention_mask": mask}
+    if "weight" in examples[0]:
+        batch["weight"] = torch.tensor([e["weight"] for e in examples])
+    return batch
 
 
 def blocks(texts: list[str], tokenizer: Any, size: int) -> list[Example]:
@@ -179,9 +199,13 @@ def sft(parts: Parts, trace: Trace, hook: Hook) -> None:
     parts.model, parts.label = new_model(parts.folder), chat_example
     hook(parts)
     label, limit = parts.label or chat_example, parts.settings["max_length"]
-    make = lambda r: {k: v[:limit] for k, v in label(parts.tokenizer, r).items()}  # noqa: E731
-    parts.train = [make(r) for r in records(parts.folder / "data/train.jsonl")]
-    parts.held = [make(r) for r in records(parts.folder / "data/validation.jsonl")]
+
+    def example(record: Record) -> Any:
+        made = {k: v[:limit] for k, v in label(parts.tokenizer, record).items()}
+        return made | ({"weight": record["weight"]} if "weight" in record else {})
+
+    parts.train = [example(r) for r in records(parts.folder / "data/train.jsonl")]
+    parts.held = [example(r) for r in records(parts.folder / "data/validation.jsonl")]
     _dump(parts, limit)
     _supervised(parts, trace)
     trace.outcome["stops"] = _generations(parts)
@@ -193,13 +217,9 @@ def _supervised(parts: Parts, trace: Trace) -> None:
     if parts.settings.get("freeze_base_model"):
         for name, p in parts.model.named_parameters():
             p.requires_grad_("ln_f" in name)
-    trainer = traced(Trainer, trace)(
-        model=parts.model,
-        args=args,
-        train_dataset=parts.train,
-        eval_dataset=parts.held,
-        data_collator=lambda batch: collate(batch, pad),
-    )
+    trainer = _trainer(parts, args, trace)
+    if parts.restart_at:
+        _first_attempt(parts, trace)
     if parts.decay_steps:
         from transformers import get_scheduler
 
@@ -212,6 +232,26 @@ def _supervised(parts: Parts, trace: Trace) -> None:
     kept = parts.folder / "final"
     if parts.settings.get("save_final"):
         trainer.save_model(str(kept))
+
+
+def _trainer(parts: Parts, args: Any, trace: Trace) -> Any:
+    pad = parts.tokenizer.pad_token_id
+    return traced(Trainer, trace)(
+        model=parts.model,
+        args=args,
+        train_dataset=parts.train,
+        eval_dataset=parts.held,
+        data_collator=lambda batch: collate(batch, pad),
+    )
+
+
+def _first_attempt(parts: Parts, trace: Trace) -> None:
+    """Train to `restart_at` and leave a checkpoint there; what is printed is the first part of the log."""
+    more = {"label_names": ["labels"], "remove_unused_columns": False, "save_steps": parts.restart_at}
+    trainer = _trainer(parts, arguments(TrainingArguments, parts, **more, save_strategy="steps"), trace)
+    trainer.add_callback(StopAt(parts.restart_at))
+    trainer.train()
+    print("slurmstepd: error: *** STEP CANCELLED DUE TO PREEMPTION ***", flush=True)
 
 
 def _dump(parts: Parts, limit: int) -> None:
@@ -364,7 +404,9 @@ def _rank(rank: int, folder: Path, settings: dict[str, Any], skip: Callable[[int
         loss = torch.nn.functional.cross_entropy(model(x), x[:, :8].argmax(1))
         optimizer.zero_grad()
         loss.backward()
-        if not (skip and skip(rank, step)):
+        if skip and skip(rank, step):
+            dist.barrier()
+        else:
             for p in model.parameters():
                 dist.all_reduce(p.grad)
                 p.grad /= 2  # pyright: ignore[reportOptionalOperand]

@@ -56,8 +56,8 @@ RECIPES: dict[str, Recipe] = {
             "pretrain", 2, "pretrain",
             {"model_name_or_path": "tiny-gpt2", "train_file": "data/train.jsonl",
              "validation_file": "data/validation.jsonl", "block_size": "32", "learning_rate": "2.0e-3",
-             "warmup_steps": "40", "max_steps": "600", "per_device_train_batch_size": "4", "logging_steps": "3",
-             "eval_strategy": "steps", "eval_steps": "60"} | COMMON,
+             "warmup_steps": "50", "max_steps": "1030", "per_device_train_batch_size": "3", "logging_steps": "5",
+             "eval_strategy": "steps", "eval_steps": "100"} | COMMON,
             GPT2, text.documents, 2000,
         ),
         Recipe(
@@ -98,8 +98,8 @@ RECIPES: dict[str, Recipe] = {
         Recipe(
             "grpo", 2, "grpo",
             {"model_name_or_path": "base", "train_file": "data/train.jsonl", "beta": "0.02",
-             "num_generations": "8", "max_completion_length": "16", "temperature": "1.0", "learning_rate": "1.0e-4",
-             "warmup_steps": "10", "max_steps": "100", "per_device_train_batch_size": "32", "logging_steps": "1",
+             "num_generations": "4", "max_completion_length": "12", "temperature": "1.0", "learning_rate": "1.0e-4",
+             "warmup_steps": "5", "max_steps": "70", "per_device_train_batch_size": "16", "logging_steps": "1",
              "gradient_checkpointing": "false"} | COMMON,
             QWEN3, text.conversations, 1000, base="sft",
         ),

@@ -74,7 +74,7 @@ def run(plan: Plan, jobs: int, done: Callable[[Case, list[Score]], None]) -> lis
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
         waiting = {pool.submit(work, case): case for case in plan.cases}
         for future in as_completed(waiting):
-            scores = future.result()
+            scores = future.result()  # a case that breaks ends the lab: recordings made so far are kept
             done(waiting[future], scores)
             out += scores
     return out
