@@ -146,7 +146,8 @@ def _follows(event: _Event, causes: Mapping[str, _Event | None]) -> _Event | Non
     first = causes.get(event.file)
     if first is not None and first.code != event.code:
         gap = event.hit.line - first.hit.line
-        wraps = event.hit.signature.role == "echo" and -WRAPPED_LINES <= gap <= 0
+        reach = 5 if first.hit.signature is GENERIC else WRAPPED_LINES  # a bare exception says less than its wrapper
+        wraps = event.hit.signature.role == "echo" and -reach <= gap <= 0
         if 0 < gap <= CASCADE_LINES or wraps:
             return first
     if event.hit.signature.role == "echo" and (first is None or first.code == event.code):
