@@ -1,7 +1,7 @@
 """What a fault of the lab is, and the registry of all of them.
 
-A fault is one small class: defining it registers it. It says what it changes (settings, data, code, environment,
-saved files), which runbook entries count as right, and which changes repair it.
+A fault is one small class: defining it registers it. It says what it changes (settings, model, data, code,
+environment), which runbook entries count as right, and which changes repair it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import pkgutil
 import random
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from .text import Record
@@ -83,13 +82,10 @@ class Fault:
     def code(self, parts: Parts, severity: Any) -> None:
         """Change the parts of the training program."""
 
-    def finish(self, folder: Path, severity: Any) -> None:
-        """Change files of the run directory after the training."""
-
 
 def touched(fault: Fault) -> tuple[str, ...]:
     """The kinds of change, other than settings, that take the fault's hooks away."""
-    hooks = {"records": "dataset", "environment": "environment", "code": "code", "finish": "checkpoint"}
+    hooks = {"records": "dataset", "environment": "environment", "code": "code"}
     return tuple(kind for hook, kind in hooks.items() if getattr(type(fault), hook) is not getattr(Fault, hook))
 
 

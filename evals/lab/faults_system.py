@@ -94,51 +94,48 @@ class OldArgument(System):
         TrainingArguments(output_dir=str(parts.folder), **{severity: "no"})
 
 
-class TruncatedCheckpoint(System):
-    """The run continues from a checkpoint whose weights were cut off while they were copied."""
+class BadCheckpoint(System):
+    """The run starts from the weights that an earlier job left."""
+
+    family: ClassVar[Family] = "checkpoint"
+    recipe = "chat"
+    repairs = ("checkpoint",)
+
+    def settings(self, severity: Any) -> dict[str, str]:
+        return {"resume_from_checkpoint": "checkpoint-500"}
+
+
+class TruncatedCheckpoint(BadCheckpoint):
+    """The weights were cut off while they were copied."""
 
     name = "truncated-checkpoint"
-    family = "checkpoint"
-    recipe = "chat"
     severities = (0.6, 0.9)
     right = ("truncated-safetensors", "checkpoint-load-failure")
     near = ("crash-recovery", "empty-weights-saved", "checkpoint-save-failure")
     shows = ("checkpoint-unreadable", "checkpoint-load-error", "checkpoint-incomplete")
-    repairs = ("checkpoint",)
     crashes = True
     asks = ("resuming fails", "断点续训失败")
 
     def code(self, parts: Parts, severity: Any) -> None:
-        from transformers import AutoModelForCausalLM
-
-        folder = parts.folder / "checkpoint-500"
-        parts.model.save_pretrained(str(folder))
-        file = folder / "model.safetensors"
+        file = parts.folder / "checkpoint-500" / "model.safetensors"
         whole = file.read_bytes()
         file.write_bytes(whole[: int(len(whole) * severity)])
-        parts.model = AutoModelForCausalLM.from_pretrained(str(folder))
 
 
-class NonfiniteCheckpoint(System):
-    """Weights of the saved checkpoint hold NaN; the model that continues from it is NaN at once."""
+class NonfiniteCheckpoint(BadCheckpoint):
+    """Some weights of the checkpoint are NaN, and so is everything that follows."""
 
     name = "nonfinite-checkpoint"
-    family = "checkpoint"
-    recipe = "chat"
     severities = (40, 400)
     right = ("checkpoint-regression", "loss-nan")
-    near = ("loss-nan-bad-data",)
+    near = ("loss-nan-bad-data", "checkpoint-load-failure")
     shows = ("checkpoint-nonfinite", "loss-nonfinite", "grad-norm-nonfinite", "loss-hidden-nan")
-    repairs = ("checkpoint",)
     onset = "nonfinite"
     asks = ("nan right after resuming", "续训后立刻 nan")
 
     def code(self, parts: Parts, severity: Any) -> None:
         import torch
-        from transformers import AutoModelForCausalLM
 
-        folder = parts.folder / "checkpoint-500"
         with torch.no_grad():
             parts.model.model.layers[1].mlp.down_proj.weight.view(-1)[:severity] = float("nan")
-        parts.model.save_pretrained(str(folder))
-        parts.model = AutoModelForCausalLM.from_pretrained(str(folder))
+        parts.model.save_pretrained(str(parts.folder / "checkpoint-500"))

@@ -132,7 +132,8 @@ def traced(base: type, trace: Trace) -> type:
 
 def run(parts: Parts, trainer: Any, trace: Trace) -> None:
     trainer.add_callback(Watch(parts.end, trace))
-    print(f"{sum(p.numel() for p in trainer.model.parameters()):,} parameters, {len(parts.train)} examples", flush=True)
+    print(f"***** Running training *****\n  Num examples = {len(parts.train):,}", flush=True)
+    print(f"  Number of trainable parameters = {sum(p.numel() for p in trainer.model.parameters()):,}", flush=True)
     trainer.train(
         resume_from_checkpoint=str(parts.folder / f"checkpoint-{parts.restart_at}") if parts.restart_at else None
     )
@@ -197,7 +198,13 @@ def pretrain(parts: Parts, trace: Trace, hook: Hook) -> None:
 def sft(parts: Parts, trace: Trace, hook: Hook) -> None:
     """Hugging Face Trainer on chat records, loss on the assistant's tokens."""
     parts.model, parts.label = new_model(parts.folder), chat_example
+    start = parts.settings.get("resume_from_checkpoint")
+    if start:
+        parts.model.save_pretrained(str(parts.folder / start))
     hook(parts)
+    if start:
+        print(f"Loading weights from checkpoint {start}", flush=True)
+        parts.model = AutoModelForCausalLM.from_pretrained(str(parts.folder / start))
     label, limit = parts.label or chat_example, parts.settings["max_length"]
 
     def example(record: Record) -> Any:

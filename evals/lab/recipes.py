@@ -53,7 +53,7 @@ RECIPES: dict[str, Recipe] = {
     r.name: r
     for r in (
         Recipe(
-            "pretrain", 2, "pretrain",
+            "pretrain", 3, "pretrain",
             {"model_name_or_path": "tiny-gpt2", "train_file": "data/train.jsonl",
              "validation_file": "data/validation.jsonl", "block_size": "32", "learning_rate": "2.0e-3",
              "warmup_steps": "50", "max_steps": "1030", "per_device_train_batch_size": "3", "logging_steps": "5",
@@ -61,7 +61,7 @@ RECIPES: dict[str, Recipe] = {
             GPT2, text.documents, 2000,
         ),
         Recipe(
-            "momentum", 2, "pretrain",
+            "momentum", 3, "pretrain",
             {"model_name_or_path": "tiny-gpt2", "train_file": "data/train.jsonl",
              "validation_file": "data/validation.jsonl", "block_size": "32"} | COMMON | {
              "optim": "sgd", "optim_args": "momentum=0.9", "learning_rate": "0.2", "lr_scheduler_type":
@@ -71,7 +71,7 @@ RECIPES: dict[str, Recipe] = {
             GPT2, text.documents, 3000,
         ),
         Recipe(
-            "sft", 2, "sft",
+            "sft", 3, "sft",
             {"model_name_or_path": "tiny-qwen3", "train_file": "data/train.jsonl",
              "validation_file": "data/validation.jsonl", "max_length": "128", "learning_rate": "2.0e-3",
              "warmup_steps": "60", "max_steps": "1060", "per_device_train_batch_size": "4", "logging_steps": "5",
@@ -79,7 +79,7 @@ RECIPES: dict[str, Recipe] = {
             QWEN3, text.conversations, 5000,
         ),
         Recipe(
-            "chat", 2, "sft",
+            "chat", 3, "sft",
             {"model_name_or_path": "tiny-qwen3", "train_file": "data/train.jsonl",
              "validation_file": "data/validation.jsonl", "max_length": "128", "learning_rate": "3.0e-3",
              "warmup_steps": "20", "max_steps": "240", "per_device_train_batch_size": "8", "logging_steps": "2",
@@ -87,7 +87,7 @@ RECIPES: dict[str, Recipe] = {
             QWEN3, text.conversations, 3000,
         ),
         Recipe(
-            "dpo", 2, "dpo",
+            "dpo", 3, "dpo",
             {"model_name_or_path": "base", "train_file": "data/train.jsonl",
              "validation_file": "data/validation.jsonl", "beta": "0.1", "loss_type": "sigmoid", "max_length": "128",
              "learning_rate": "1.0e-5", "warmup_steps": "20", "max_steps": "200", "per_device_train_batch_size": "8",
@@ -96,7 +96,7 @@ RECIPES: dict[str, Recipe] = {
             QWEN3, text.preferences, 1500, base="sft",
         ),
         Recipe(
-            "grpo", 2, "grpo",
+            "grpo", 3, "grpo",
             {"model_name_or_path": "base", "train_file": "data/train.jsonl", "beta": "0.02",
              "num_generations": "4", "max_completion_length": "12", "temperature": "1.0", "learning_rate": "1.0e-4",
              "warmup_steps": "5", "max_steps": "70", "per_device_train_batch_size": "16", "logging_steps": "1",
@@ -111,7 +111,7 @@ RECIPES: dict[str, Recipe] = {
             "torchrun --nproc_per_node 2 train.py --config train.yaml",
         ),
         Recipe(
-            "mixed", 2, "mixed",
+            "mixed", 3, "mixed",
             {"model_name_or_path": "tiny-gpt2", "train_file": "data/train.jsonl",
              "validation_file": "data/validation.jsonl", "block_size": "24", "fp16": "true",
              "learning_rate": "2.0e-3", "warmup_steps": "50", "max_steps": "1060", "max_grad_norm": "1.0",
@@ -146,6 +146,7 @@ def write_data(folder: Path, recipe: Recipe, faults: Sequence[tuple[Fault, Any]]
     for fault, severity in faults:
         train, held = fault.records(train, held, severity, random.Random(seed))
     (folder / "data").mkdir(exist_ok=True)
+    (folder / "data" / "manifest.json").write_text(json.dumps({"train": {"num_examples": recipe.count}}) + "\n")
     for name, records in (("train", train), ("validation", held)):
         lines = "".join(r if isinstance(r, str) else json.dumps(r, ensure_ascii=False) + "\n" for r in records)
         (folder / "data" / f"{name}.jsonl").write_text(lines, encoding="utf-8")

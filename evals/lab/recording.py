@@ -139,8 +139,6 @@ def _make(spec: Spec, root: Path, home: Path) -> None:
     if child.is_alive():
         child.kill()
         child.join()
-    for fault, severity in spec.active("checkpoint"):
-        fault.finish(run, severity)
     for rubbish in (".rendezvous", "README.md", "training_args.bin"):
         (run / rubbish).unlink(missing_ok=True)
     if not (root / "trace.json").exists():
