@@ -29,7 +29,7 @@ SHARE = 0.95
 """Probability of the interval of first-bad checkpoints that is reported and plotted."""
 
 
-def bisect_checkpoints(plan: Plan, cache: Path, root: Path, fresh: bool = False,
+def bisect_checkpoints(plan: Plan, cache: Path, root: Path, retry_failed: bool = False,
                        tell: Callable[[Outcome], object] = lambda _: None) -> tuple[Report, Outcome]:
     """Bisect and report.
 
@@ -37,13 +37,13 @@ def bisect_checkpoints(plan: Plan, cache: Path, root: Path, fresh: bool = False,
         plan: row, command and limits.
         cache: file with the evaluations, made or continued.
         root: directory of the run, for the checkpoints beyond the bad end.
-        fresh: measure anew what is on file.
+        retry_failed: try again what gave no observation before.
         tell: called after every evaluation.
 
     Raises:
         TriageError: the command cannot be started, no evaluation gave a number, or the cache cannot be used.
     """
-    journal = Journal(cache, plan.command.identity, fresh)
+    journal = Journal(cache, plan.command.identity, retry_failed)
     try:
         outcome = bisection.run(plan, journal, tell)
     finally:
@@ -154,8 +154,8 @@ def _no_single_step(outcome: Outcome) -> Finding:
     assert end is not None
     if end.verdict == "drift":
         slope = float(next(f for f in end.fits if f.story == "drift").slope[0])
-        message = (f"the metric drifts by about {slope:+.4g} from step {points[0].step} to {points[-1].step}, without a "
-                   f"step (probability {end.confidence:.1%}): no checkpoint broke it, something acts all along")
+        message = (f"the metric drifts by about {slope:+.4g} from step {points[0].step} to {points[-1].step}, without "
+                   f"a step (probability {end.confidence:.1%}): no checkpoint broke it, something acts all along")
         zh = (f"指标从第 {points[0].step} 步到第 {points[-1].step} 步持续漂移约 {slope:+.4g}，没有突变"
               f"（概率 {end.confidence:.1%}）：不是某个检查点造成的，而是一直在起作用的因素")
         data: dict[str, Any] = {"kind": "drift", "change": slope}
@@ -191,9 +191,9 @@ def _failures(outcome: Outcome) -> Finding:
     last = outcome.failures[-1]
     shown = ", ".join(map(str, steps[:8])) + (" ..." if len(steps) > 8 else "")
     message = (f"no observation at {len(steps)} checkpoints (steps {shown}); step {last.step}: {last.why}. "
-               "They count neither as good nor as bad; --fresh measures them again")
+               "They count neither as good nor as bad; --retry-failed tries them again")
     zh = (f"{len(steps)} 个检查点没有得到观测值（第 {shown} 步）；第 {last.step} 步：{last.why}。"
-          "它们既不算好也不算坏；--fresh 可重新测量")
+          "它们既不算好也不算坏；--retry-failed 可重试")
     return Finding("checkpoint-not-evaluated", Severity.S2, message, zh,
                    (Evidence(step=last.step, text=last.why),), {"steps": steps})  # fmt: skip
 

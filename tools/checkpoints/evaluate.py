@@ -54,7 +54,7 @@ class Command:
         try:
             words = shlex.split(self.text)
         except ValueError as error:
-            raise TriageError(f"--eval: {error}; quote it as in a shell: --eval 'python eval.py {{checkpoint}}'") from None
+            raise TriageError(f"--eval: {error}; quote it as in a shell: --eval 'eval.py {{checkpoint}}'") from None
         if not words:
             raise TriageError("--eval: no command given")
         if "{checkpoint}" not in self.text:

@@ -45,7 +45,7 @@ class Journal:
         TriageError: the file cannot be opened, or another bisection is using it.
     """
 
-    def __init__(self, path: Path, command: str, fresh: bool = False):
+    def __init__(self, path: Path, command: str, retry_failed: bool = False):
         self.path, self.command = path, command
         self._known: dict[tuple[str, int], dict[str, Any]] = {}
         self._ids: dict[Path, str] = {}
@@ -57,8 +57,10 @@ class Journal:
             raise TriageError(f"{path}: another bisection writes to it; wait for it or pass --cache OTHER") from None
         except OSError as error:
             raise TriageError(f"{path}: {error.strerror}; pass --cache FILE in a place that can be written") from None
-        if not fresh:
-            self._known = {(r["key"], r["repeat"]): r for r in _records(path)}
+        self._known = {(r["key"], r["repeat"]): r for r in _records(path)}
+        # where nothing ever succeeded the command was at fault, and it may have been mended since
+        if retry_failed or all(r["value"] is None for r in self._known.values()):
+            self._known = {k: r for k, r in self._known.items() if r["value"] is not None}
 
     def close(self) -> None:
         os.close(self._fd)
@@ -68,11 +70,6 @@ class Journal:
         if record is None:
             return None
         return Evaluation(point.step, repeat, record["value"], record["seconds"], record.get("why", ""), cached=True)
-
-    def count(self, points: list[Point]) -> int:
-        """How many of the evaluations on file belong to these checkpoints and this command."""
-        keys = {self._key(p) for p in points}
-        return sum(key in keys for key, _ in self._known)
 
     def add(self, point: Point, done: Evaluation) -> None:
         """Append and flush to disk; one write, so that a kill leaves a whole line or a torn last one."""

@@ -262,6 +262,9 @@ def exact(seen: Observations, story: Story) -> np.ndarray:
     levels = [np.where(np.less(i, j), runs[np.maximum(j, 1) - 1] - runs[i] + 1, 0)
               for i, j in pairwise(bounds)]  # fmt: skip
     fits = (np.maximum.reduce(np.broadcast_arrays(*levels)) <= 1) & (data.within <= 1e-24 * seen.span**2)
+    changes = np.concatenate([[True], jumps, [True]])[: len(places)]  # a change between equal numbers is none
+    for cut in cuts:
+        fits = fits & changes[cut]
     if seen.family == "number":
         return np.where(fits, math.log(seen.tick / seen.span) * sum(levels), -math.inf)
     if story == "step":  # from pass to fail, as the person said, so the levels are no surprise

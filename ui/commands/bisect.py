@@ -54,7 +54,7 @@ def bisect(
     timeout: Annotated[float, typer.Option(min=0.01, help="Seconds for one evaluation.")] = 3600.0,
     retries: Annotated[int, typer.Option(min=0, help="How often a failed evaluation is tried again.")] = 1,
     cache: Annotated[Path | None, typer.Option(help="File of the evaluations made.")] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is on file.")] = False,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try again what gave no number.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, run nothing.")] = False,
     home: Annotated[Path | None, typer.Option(help="Where cases and caches live.", envvar="TRIAGE_HOME")] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
@@ -78,7 +78,7 @@ def bisect(
             err.print("would run: " + shlex.join(command.words(point, 0)))
         raise typer.Exit(0)
     with _live(plan) as tell:
-        report, outcome = bisect_checkpoints(plan, where, directory, fresh, tell)
+        report, outcome = bisect_checkpoints(plan, where, directory, retry_failed, tell)
     if not as_json:
         for line in chart(outcome):
             console().print(line)
