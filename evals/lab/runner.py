@@ -24,9 +24,9 @@ DOUBLES = (
     ("poisoned-batch", "personal-data"),
 )
 """Pairs of faults in one run; the two share a recipe, or the first one's recipe carries the second's change."""
-QUICK = ("missing-package", "wrong-fields", "personal-data", "skipped-collective", "bad-initialisation")
+QUICK = ("missing-package", "wrong-fields", "personal-data", "skipped-collective", "labels-on-prompt")
 """A handful over the families, for CI; with one healthy run."""
-QUICK_HEALTHY = ("healthy-distributed",)
+QUICK_HEALTHY = ("healthy-chat",)
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def run(plan: Plan, jobs: int, done: Callable[[Case, list[Score]], None]) -> lis
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
         waiting = {pool.submit(work, case): case for case in plan.cases}
         for future in as_completed(waiting):
-            scores = future.result()  # a case that breaks ends the lab: recordings made so far are kept
+            scores = future.result()
             done(waiting[future], scores)
             out += scores
     return out
