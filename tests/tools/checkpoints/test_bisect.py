@@ -46,8 +46,8 @@ def lab(tmp_path):
             script.write_text(SCRIPT.format(log=str(self.log), body=body))
             return Command(f"{sys.executable} {script} {{checkpoint}}", **options)
 
-        def bisect(self, body: str, retry_failed: bool = False, jobs: int = 1, budget: int = 0, retries: int = 0, **options):
-            plan = Plan(find_row(run), self.command(body, **options), budget=budget, jobs=jobs, retries=retries)
+        def bisect(self, body: str, retry_failed: bool = False, plan: dict | None = None, **options):
+            plan = Plan(find_row(run), self.command(body, **options), **{"retries": 0} | (plan or {}))
             return bisect_checkpoints(plan, self.cache, run, retry_failed)[0]
 
         def calls(self) -> list[int]:
@@ -79,7 +79,7 @@ def test_the_same_metric_everywhere_is_no_change_point(lab):
 
 
 def test_resuming_repeats_no_evaluation(lab):
-    short = lab.bisect(GOOD_UNTIL_900, budget=2)
+    short = lab.bisect(GOOD_UNTIL_900, plan={"budget": 2})
     assert short.codes() == {"bisect-inconclusive"}
     assert short.checks[0].result == "failed"
     whole = lab.bisect(GOOD_UNTIL_900)
@@ -119,7 +119,7 @@ def test_results_written_into_the_checkpoint_do_not_count_as_new_weights(lab):
 
 def test_a_failing_checkpoint_is_no_observation_and_its_neighbours_stand_in(lab):
     body = "sys.exit('disk on fire') if step in (800, 1600) else None\n" + GOOD_UNTIL_900
-    report = lab.bisect(body, retries=1)
+    report = lab.bisect(body, plan={"retries": 1})
     assert report.summary["first_bad"] == 1000
     assert report.codes() == {"eval-regression", "checkpoint-not-evaluated"}
     failed = next(f for f in report.findings if f.code == "checkpoint-not-evaluated")
@@ -152,14 +152,15 @@ def test_a_hanging_evaluation_is_ended_with_its_children(lab, tmp_path):
 
 
 def test_a_command_that_never_works_is_an_error_and_can_be_mended(lab):
-    with pytest.raises(TriageError, match="no evaluation gave a number.*no module"):
+    with pytest.raises(TriageError, match=r"no evaluation gave a number.*no module"):
         lab.bisect("sys.exit('no module named x')")
     assert len(set(lab.calls())) <= 4
     assert lab.bisect(GOOD_UNTIL_900).summary["first_bad"] == 1000
 
 
 def test_failures_are_tried_again_only_when_asked(lab, tmp_path):
-    body = f"sys.exit(1) if step == 800 and not os.path.exists({str(tmp_path / 'fixed')!r}) else None\n" + GOOD_UNTIL_900
+    fixed = str(tmp_path / "fixed")
+    body = f"sys.exit(1) if step == 800 and not os.path.exists({fixed!r}) else None\n" + GOOD_UNTIL_900
     lab.bisect(body)
     (tmp_path / "fixed").touch()
     assert "checkpoint-not-evaluated" in lab.bisect(body).codes()
@@ -167,7 +168,7 @@ def test_failures_are_tried_again_only_when_asked(lab, tmp_path):
 
 
 def test_several_at_a_time_find_the_same(lab):
-    report = lab.bisect("import time; time.sleep(0.2)\n" + GOOD_UNTIL_900, jobs=3)
+    report = lab.bisect("import time; time.sleep(0.2)\n" + GOOD_UNTIL_900, plan={"jobs": 3})
     assert report.summary["first_bad"] == 1000
     assert len(lab.calls()) <= 12
 

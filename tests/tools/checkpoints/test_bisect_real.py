@@ -82,11 +82,12 @@ def test_finds_the_bad_data_window_and_survives_sigkill(tmp_path):
     began = time.monotonic()
     train(run, hidden)
     print(f"hidden step {hidden}, trained in {time.monotonic() - began:.0f} s")
-    command = [sys.executable, "-c", "from triage.ui.cli import main; main()", "bisect", str(run), "--json",
-               "--cache", str(tmp_path / "cache.jsonl"), "--eval", f"{sys.executable} {script} {{checkpoint}} {{repeat}}"]  # fmt: skip
+    main = "from triage.ui.cli import main; main()"
+    evaluate = f"{sys.executable} {script} {{checkpoint}} {{repeat}}"
+    cache = tmp_path / "cache.jsonl"
+    command = [sys.executable, "-c", main, "bisect", str(run), "--json", "--cache", str(cache), "--eval", evaluate]
 
     first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ)
-    cache = tmp_path / "cache.jsonl"
     while first.poll() is None and (not cache.exists() or len(cache.read_text().splitlines()) < 3):
         time.sleep(0.05)
     first.send_signal(signal.SIGKILL)
@@ -98,13 +99,13 @@ def test_finds_the_bad_data_window_and_survives_sigkill(tmp_path):
     assert resumed.returncode == 1, resumed.stderr
     summary = json.loads(resumed.stdout)["summary"]
     first_bad = -(-hidden // EVERY) * EVERY
-    print(json.dumps({k: summary[k] for k in ("first_bad", "last_good", "evaluations", "confidence", "from_cache", "history")}))
+    print(json.dumps(summary, indent=1))
     assert summary["first_bad"] == first_bad
     assert summary["last_good"] == first_bad - EVERY
     assert summary["from_cache"] == len(kept)
 
     evaluated = log.read_text().splitlines()
-    done = [f"{run.resolve() / ('checkpoint-%d' % r['step'])} {r['repeat']}" for r in kept]
+    done = [f"{run.resolve()}/checkpoint-{r['step']} {r['repeat']}" for r in kept]
     assert all(evaluated.count(e) == 1 for e in done), "a finished evaluation was repeated"
     again = subprocess.run(command, capture_output=True, text=True)
     whole = json.loads(again.stdout)["summary"]
