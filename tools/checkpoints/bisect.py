@@ -116,11 +116,11 @@ def _regression(outcome: Outcome, good: Point, bad: Point, changes: Changes, cos
     proposal = _proposal(good, bad, counted)
     told = "; ".join(_told(c) for c in counted) or "no setting that is recorded"
     message = (f"the metric changed between step {good.step} (last good, about {before:.4g}) and step {bad.step} "
-               f"(first bad, about {after:.4g}), probability {end.confidence:.1%}. Changed in between: {told}. "
+               f"(first bad, about {after:.4g}), probability {_sure(end.confidence)}. Changed in between: {told}. "
                f"Going back to step {good.step} gives up {cost} steps")  # fmt: skip
     told_zh = "；".join(_told(c) for c in counted) or "没有记录到任何设置变化"
     zh = (f"指标在第 {good.step} 步（最后一个好的，约 {before:.4g}）与第 {bad.step} 步"
-          f"（第一个坏的，约 {after:.4g}）之间发生变化，概率 {end.confidence:.1%}。"
+          f"（第一个坏的，约 {after:.4g}）之间发生变化，概率 {_sure(end.confidence)}。"
           f"两者之间的变化：{told_zh}。回退到第 {good.step} 步要放弃 {cost} 步")  # fmt: skip
     data = {"kind": "change-point", "last_good": good.step, "first_bad": bad.step, "confidence": end.confidence,
             "level_before": before, "level_after": after, "supports": ENTRY, "rollback_steps": cost,
@@ -129,6 +129,11 @@ def _regression(outcome: Outcome, good: Point, bad: Point, changes: Changes, cos
     evidence = (Evidence(bad.name, step=bad.step, metric="eval", value=round(after, 6)),
                 Evidence(good.name, step=good.step, metric="eval", value=round(before, 6)))  # fmt: skip
     return Finding("eval-regression", Severity.S1, message, zh, evidence, data)
+
+
+def _sure(probability: float) -> str:
+    """Never 100%: the model of the noise is a model."""
+    return f"{min(probability, 0.999):.1%}"
 
 
 def _told(change: Change) -> str:
@@ -155,17 +160,17 @@ def _no_single_step(outcome: Outcome) -> Finding:
     if end.verdict == "drift":
         slope = float(next(f for f in end.fits if f.story == "drift").slope[0])
         message = (f"the metric drifts by about {slope:+.4g} from step {points[0].step} to {points[-1].step}, without "
-                   f"a step (probability {end.confidence:.1%}): no checkpoint broke it, something acts all along")
+                   f"a step (probability {_sure(end.confidence)}): no checkpoint broke it, something acts all along")
         zh = (f"指标从第 {points[0].step} 步到第 {points[-1].step} 步持续漂移约 {slope:+.4g}，没有突变"
-              f"（概率 {end.confidence:.1%}）：不是某个检查点造成的，而是一直在起作用的因素")
+              f"（概率 {_sure(end.confidence)}）：不是某个检查点造成的，而是一直在起作用的因素")
         data: dict[str, Any] = {"kind": "drift", "change": slope}
     else:
         likely = [points[i].step for i in end.change.argsort()[::-1][:2]]
         message = (f"the metric changed more than once between step {points[0].step} and {points[-1].step} "
-                   f"(probability {end.confidence:.1%}), most probably at steps {sorted(likely)}: "
+                   f"(probability {_sure(end.confidence)}), most probably at steps {sorted(likely)}: "
                    "bisect each stretch by itself")
         zh = (f"指标在第 {points[0].step} 步和第 {points[-1].step} 步之间变化不止一次"
-              f"（概率 {end.confidence:.1%}），最可能在第 {sorted(likely)} 步：请分段二分")
+              f"（概率 {_sure(end.confidence)}），最可能在第 {sorted(likely)} 步：请分段二分")
         data = {"kind": "more-than-one", "steps": sorted(likely)}
     data |= {"confidence": end.confidence, "supports": ENTRY}
     evidence = (Evidence(points[-1].name, step=points[-1].step),)
@@ -206,6 +211,6 @@ def _checks(outcome: Outcome) -> tuple[Check, ...]:
         return (Check("change point", "failed", f"not settled after {made} evaluations: {outcome.stopped}"),)
     if end.verdict == "none":
         why = (f"no change point in {made} evaluations of {len(outcome.plan.points)} checkpoints, probability "
-               f"{end.confidence:.1%}")  # fmt: skip
-        return (Check("change point", "clear", why, f"{made} 次评测中没有突变点，概率 {end.confidence:.1%}"),)
-    return (Check("change point", "found", f"{made} evaluations, probability {end.confidence:.1%}"),)
+               f"{_sure(end.confidence)}")  # fmt: skip
+        return (Check("change point", "clear", why, f"{made} 次评测中没有突变点，概率 {_sure(end.confidence)}"),)
+    return (Check("change point", "found", f"{made} evaluations, probability {_sure(end.confidence)}"),)

@@ -100,18 +100,18 @@ def run(plan: Plan, journal: Journal, tell: Callable[[Outcome], object] = lambda
         TriageError: the command cannot be started.
     """
     state = _State(Observations(len(plan.points), family=plan.command.reading))
-    stopped = ""
     try:
-        while not stopped:
-            stopped = _launch(plan, journal, state)
+        while not (stopped := _launch(plan, journal, state)):
+            known = len(state.history)
             finished = [job for job in state.running if job.poll()]
             for job in finished:
                 state.running.remove(job)
                 _finish(plan, journal, state, job)
-            if finished or stopped:
-                tell(_outcome(plan, state, stopped))
-            elif state.running:
+            if len(state.history) > known:
+                tell(_outcome(plan, state, ""))
+            elif state.running and not finished:
                 time.sleep(POLL)
+        tell(_outcome(plan, state, stopped))
     finally:
         for job in state.running:
             job.stop("no longer needed")

@@ -337,3 +337,9 @@ def test_evaluations_end_with_the_bisection(tmp_path, lab):
     time.sleep(0.5)
     child = Path(f"/proc/{pid.read_text()}/stat")
     assert not child.exists() or " Z " in child.read_text() or os.name != "posix"
+
+
+def test_parallel_noisy_runs_end_settled_when_they_say_so(lab):
+    body = "import random; random.seed(step * 7); print(0.8 - 0.3 * (step >= 1000) + random.gauss(0, 0.05))"
+    report = lab.bisect(body, plan={"jobs": 2})
+    assert (report.summary["verdict"] == "inconclusive") == ("reached" not in report.summary["stopped"])
