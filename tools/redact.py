@@ -26,7 +26,8 @@ SECRETS: dict[str, str] = {
     r"(?:api[_-]?key|secret(?:[_-]?(?:access)?[_-]?key)?|access[_-]?token|auth[_-]?token"
     r"|hf[_-]?token|(?:git|gh|wandb|slack|hub)[_-]?(?:token|key)|passwd|password|credential)s?)"
     r"[\"']?\s*(?:=>|[:=]|\s)\s*[\"']?(?P<value>(?![\"'$<{(]|None\b|null\b|true\b|false\b|\*)[^\s\"',;]{6,200})",
-    "wandb": r"(?i:(?<=wandb login )|(?<=wandb.login\(key=.)|(?<=use_wandb[ =])|(?<=use-wandb[ =]))[0-9a-f]{40}\b|\bwandb_v1_[A-Za-z0-9_]{20,}",
+    "wandb": r"(?i:(?<=wandb login )|(?<=wandb.login\(key=.)|(?<=use_wandb[ =])|(?<=use-wandb[ =]))[0-9a-f]{40}\b"
+    r"|\bwandb_v1_[A-Za-z0-9_]{20,}",
 }
 """kind -> pattern; a group named `value` narrows what is masked."""
 

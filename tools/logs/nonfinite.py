@@ -346,7 +346,8 @@ def onset_near_peak_lr(track: Track) -> Iterator[Finding]:
             [(lr, len(before) - 1), (lr, peak)],
             f"The failure at {step} starts with the learning rate at {before[-1]:.3g}, the highest so far "
             f"({before.max():.3g}, reached at {warm}).",
-            f"失败始于 {step}，此时学习率为 {before[-1]:.3g}，为到此为止的最高值（{before.max():.3g}，在 {warm} 达到）。",
+            f"失败始于 {step}，此时学习率为 {before[-1]:.3g}，为到此为止的最高值"
+            f"（{before.max():.3g}，在 {warm} 达到）。",
             first_step=step,
             peak=float(before.max()),
             peak_step=warm,
