@@ -8,6 +8,7 @@ questions; the `test` questions are for `evals.suites.retrieval` only.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import random
@@ -222,27 +223,55 @@ def texts_of(entry: Entry) -> Iterator[str]:
             yield from section.splitlines()
 
 
-def main() -> None:
-    from safetensors.numpy import save_file
+def held_out(runbook: Runbook, every: int) -> None:
+    """Train and index without every n-th phrase of the entries, and ask those phrases."""
+    from .suites.retrieval import table
 
-    runbook = load()
+    asked: list[dict[str, Any]] = []
+    entries: dict[str, Entry] = {}
+    for entry in runbook:
+        kept: dict[str, tuple[str, ...]] = {}
+        for lang, said in (("en", entry.says.en), ("zh", entry.says.zh)):
+            kept[lang] = tuple(p for i, p in enumerate(said) if i % every)
+            asked += [{"text": p, "lang": lang, "expected": [entry.id]} for i, p in enumerate(said) if not i % every]
+        entries[entry.id] = entry.model_copy(update={"says": entry.says.model_copy(update=kept)})
+    thinned = Runbook(entries)
+    encoder = made(thinned)
+    corpus = build(list(thinned), phrases(), encoder)
+    weights = relevance.Relevance(*(np.array(w) for w in fit(corpus, thinned).values()))
+    ranks = {
+        "lexical": lambda text: corpus.signals(text).lexical,
+        "dense": lambda text: np.exp(corpus.signals(text).dense),
+        "fused": lambda text: weights.entries(corpus.signals(text)),
+    }
+    for row in table(asked, ranks, list(entries)):
+        print(f"{row.method:8} {row.group:14} {row.questions:4} {row.top1:.3f} {row.top3:.3f} {row.mrr:.3f}")
+
+
+def made(runbook: Runbook) -> embedding.StaticEncoder:
+    """A newly trained encoder; its name is a hash of what is in it."""
     groups = classes(runbook)
     everything = [*(t for g in groups for t in g), *(w for r in synonyms() for w in r)]
     everything += [t for entry in runbook for t in texts_of(entry)]
     tokenizer = train_tokenizer(iter(everything))
     table = train(tokenizer, groups)
-    folder = embedding.FOLDER
-    folder.mkdir(exist_ok=True)
-    save_file({"embedding.weight": table}, folder / "model.safetensors")
-    tokenizer.save(str(folder / "tokenizer.json"), pretty=False)
     digest = hashlib.sha256(table.tobytes() + tokenizer.to_str().encode()).hexdigest()[:12]
-    manifest = {"name": f"triage-static@{digest}", "vocabulary": len(table), "dimensions": DIMENSIONS}
-    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
-    for file in folder.iterdir():
-        file.chmod(0o644)
-    corpus = build(list(runbook), phrases(), embedding.static(folder))
-    (folder / "ranking.json").write_text(json.dumps(fit(corpus, runbook)) + "\n")
-    print(manifest)
+    return embedding.StaticEncoder(f"triage-static@{digest}", table.astype(np.float32), tokenizer)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hold-out", type=int, metavar="N", help="ship nothing; measure on every N-th phrase, unseen")
+    options = parser.parse_args()
+    runbook = load()
+    if options.hold_out:
+        held_out(runbook, options.hold_out)
+        return
+    encoder = made(runbook)
+    embedding.ship(encoder)
+    corpus = build(list(runbook), phrases(), encoder)
+    (embedding.FOLDER / "ranking.json").write_text(json.dumps(fit(corpus, runbook)) + "\n")
+    print(encoder.name)
 
 
 if __name__ == "__main__":

@@ -113,3 +113,18 @@ def static(folder: Path) -> StaticEncoder:
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise RunbookError(f"{folder}: the encoder is damaged ({error}); reinstall triage") from None
     return StaticEncoder(manifest["name"], table, tokenizer)
+
+
+def ship(encoder: StaticEncoder, folder: Path = FOLDER) -> None:
+    """Write what `static` reads."""
+    import numpy as np
+    from safetensors.numpy import save_file
+
+    folder.mkdir(exist_ok=True)
+    save_file({"embedding.weight": encoder.table.astype(np.float16)}, folder / "model.safetensors")
+    encoder.tokenizer.save(str(folder / "tokenizer.json"), pretty=False)
+    rows, dimensions = encoder.table.shape
+    manifest = {"name": encoder.name, "vocabulary": rows, "dimensions": dimensions}
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+    for file in folder.iterdir():
+        file.chmod(0o644)

@@ -106,19 +106,26 @@ def build(entries: Sequence[Entry], outside: Mapping[str, Sequence[str]], encode
     np.add.at(centres, owner, vectors)
     centres = unit(centres)
     background = (vectors @ centres.T)[owner[:, None] != np.arange(len(groups))]
-    ours = _shares([text for group in groups for text in group])
+    said = [[tokens(phrase) for phrase in (*entry.says.en, *entry.says.zh)] for entry in entries]
+    ours = _shares([words for phrases in said for words in phrases])
     kinds = []
     for kind in KINDS:
         table = encoder.encode(outside[kind])
-        kinds.append((_log_odds(_shares(outside[kind]), ours), table, unit(table.sum(0, keepdims=True))[0]))
-    documents = Lexical.build([tokens(document(entry)) for entry in entries])
+        kinds.append(
+            (
+                _log_odds(_shares([tokens(phrase) for phrase in outside[kind]]), ours),
+                table,
+                unit(table.sum(0, keepdims=True))[0],
+            )
+        )
+    documents = Lexical.build([_document(entry, phrases) for entry, phrases in zip(entries, said, strict=True)])
     spread = (float(background.mean()), float(background.std()))
     return Corpus(documents, centres, tuple(kinds), encoder, spread)
 
 
-def _shares(texts: Sequence[str]) -> dict[str, float]:
+def _shares(texts: Sequence[Sequence[str]]) -> dict[str, float]:
     """Word -> share of the texts that have it."""
-    counts = Counter(word for text in texts for word in set(tokens(text)))
+    counts = Counter(word for words in texts for word in set(words))
     return {word: count / len(texts) for word, count in counts.items()}
 
 
@@ -145,7 +152,7 @@ def _sections(entry: Entry) -> list[str]:
     return [part[heading] for part in entry.body.values() for heading in wanted if heading in part]
 
 
-def document(entry: Entry) -> str:
+def _document(entry: Entry, said: Sequence[Sequence[str]]) -> list[str]:
     """The words an entry is found by; what people say counts three times."""
-    says = [*entry.says.en, *entry.says.zh]
-    return "\n".join([entry.id.replace("-", " "), entry.title.en, entry.title.zh, *says * 3, *_sections(entry)])
+    rest = "\n".join([entry.id.replace("-", " "), entry.title.en, entry.title.zh, *_sections(entry)])
+    return tokens(rest) + 3 * [word for words in said for word in words]
