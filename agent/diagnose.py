@@ -181,7 +181,8 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
     """`healthy` needs a run that was read and shows nothing; `diagnosed` needs a leading hypothesis to believe.
 
     A suspicious setting in a run whose metrics are sound is a note, unless the words ask for just that failure. Words
-    alone lead only while the run shows nothing serious that they do not explain.
+    alone lead only to an entry of the source runbooks, and while the run shows nothing serious that they do not explain;
+    an entry that rests on public reports needs a finding before it is called a diagnosis.
     """
     top = ranked[0] if ranked else None
     wrong = any(f.severity in ("S0", "S1") for f in findings)
@@ -193,7 +194,7 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
         return "inconclusive"
     if top.status in ("established", "supported"):
         return "diagnosed" if top.probability >= 0.2 else "inconclusive"
-    return "diagnosed" if top.words >= MEANT and not wrong else "inconclusive"
+    return "diagnosed" if top.words >= MEANT and top.entry.sources and not wrong else "inconclusive"
 
 
 def _conflicts(ranked: Iterable[Hypothesis], codes: set[str]) -> Iterable[tuple[Conflict, int | None]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..knowledge.entry import Criterion
 from ..knowledge.library import Passage
+from ..knowledge.search import MEANT
 from ..tools.findings import Check, Finding, clean
 from .diagnose import Diagnosis, Hypothesis
 from .propose import Nothing, Proposal
@@ -21,6 +22,11 @@ T: dict[str, tuple[str, str]] = {
     "inconclusive": (
         "**Inconclusive.** What was looked at does not support one cause over the others.",
         "**无法下结论。** 现有证据不足以支持某一个原因。",
+    ),
+    "closest": (
+        "**Not established.** The source runbooks do not cover this; closest is an entry from public reports: {title} "
+        "(`{id}`), by your words alone ({p:.0%}).",
+        "**尚未证实。** 来源手册没有覆盖这个问题；最接近的是一条来自公开报告的条目：{title}（`{id}`），仅依据文字（{p:.0%}）。",
     ),
     "not-covered": (
         "**The runbook does not cover this.** No entry accounts for what was asked and found.",
@@ -182,6 +188,8 @@ def _headline(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
         yield say("healthy", lang)
         if top:
             yield say("healthy-but", lang, id=top.entry.id, title=top.entry.title.say(lang))
+    elif top and top.words >= MEANT and not top.entry.sources and not d.findings:
+        yield say("closest", lang, title=top.entry.title.say(lang), id=top.entry.id, p=top.probability)
     else:
         yield say("inconclusive" if d.hypotheses or d.findings else "not-covered", lang)
     if not looked:

@@ -23,6 +23,7 @@ def entry(id, for_=None, against=None, **more):
             "says": {"en": ["a", "b", "c"], "zh": ["甲", "乙", "丙"]},
             "findings": {"for": for_ or {}, "against": against or {}},
             "check_first": text("look"),
+            "sources": ["001 A"],
             **more,
         }
     )
@@ -62,6 +63,12 @@ def test_an_ambiguous_finding_leaves_the_leaders_close():
 def test_words_alone_are_only_possible_and_never_supported():
     d = diagnose(BOOK, [Hit(DISK, 0.9)], (), (), looked=False)
     assert (d.state, d.top.status) == ("diagnosed", "possible")
+
+
+def test_words_alone_never_diagnose_an_entry_that_rests_on_public_reports():
+    reported = entry("reported", sources=[])
+    d = diagnose(Runbook({"reported": reported}), [Hit(reported, 0.9)], (), (), looked=False)
+    assert (d.state, d.top.entry.id) == ("inconclusive", "reported")
 
 
 def test_weak_words_are_inconclusive():
