@@ -181,8 +181,8 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
     """`healthy` needs a run that was read and shows nothing; `diagnosed` needs a leading hypothesis to believe.
 
     A suspicious setting in a run whose metrics are sound is a note, unless the words ask for just that failure. Words
-    alone lead only to an entry of the source runbooks, and while the run shows nothing serious that they do not explain;
-    an entry that rests on public reports needs a finding before it is called a diagnosis.
+    alone lead only to an entry of the source runbooks, and while the run shows nothing serious that they do not
+    explain; an entry that rests on public reports needs a finding before it is called a diagnosis.
     """
     top = ranked[0] if ranked else None
     wrong = any(f.severity in ("S0", "S1") for f in findings)

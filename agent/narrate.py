@@ -26,7 +26,8 @@ T: dict[str, tuple[str, str]] = {
     "closest": (
         "**Not established.** The source runbooks do not cover this; closest is an entry from public reports: {title} "
         "(`{id}`), by your words alone ({p:.0%}).",
-        "**尚未证实。** 来源手册没有覆盖这个问题；最接近的是一条来自公开报告的条目：{title}（`{id}`），仅依据文字（{p:.0%}）。",
+        "**尚未证实。** 来源手册没有覆盖这个问题；最接近的是一条来自公开报告的条目：{title}（`{id}`），"
+        "仅依据文字（{p:.0%}）。",
     ),
     "not-covered": (
         "**The runbook does not cover this.** No entry accounts for what was asked and found.",

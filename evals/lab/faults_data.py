@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from .fault import Family, Fault
 from .faults_optimiser import NONFINITE
-from .text import CHAT, PEOPLE, Record
+from .text import CHAT, PEOPLE, Record, conversation
 
 if TYPE_CHECKING:
     from .programs import Parts
@@ -163,7 +164,7 @@ class LabelsOnPrompt(Data):
     severities = (12, 8)
     right = ("loss-mask-misaligned",)
     near = ("pad-eos-misconfig", "endless-generation")
-    shows = ("label-mask-misaligned",)
+    shows = ("label-mask-misaligned", "eos-not-trained")
     repairs = ("code",)
     asks = ("the model repeats the question instead of answering", "模型复述问题而不回答")
 
@@ -260,8 +261,8 @@ class ChineseOnly(Data):
 
     def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split:
         cut = int(severity * len(train))
-        chinese = [r for r in train if not r["messages"][0]["content"].isascii()]
-        return train[:cut] + [rng.choice(chinese) for _ in train[cut:]], held
+        more = (r for r in iter(lambda: conversation(rng), None) if not r["messages"][0]["content"].isascii())
+        return train[:cut] + list(itertools.islice(more, len(train) - cut)), held
 
 
 class MissingFile(Data):

@@ -99,12 +99,15 @@ class Attempt:
 
 
 def repair(advisor: Advisor, advice: Advice, made: Recording, home: Path, limit: int = ATTEMPTS) -> list[Attempt]:
-    """Follow the advice on a recorded run until `verify` calls it fixed, nothing is proposed, or `limit` is reached."""
+    """Follow the advice on a recorded run until `verify` calls it fixed, nothing is proposed, or `limit` is reached.
+
+    A run with two faults is diagnosed again after the first is fixed.
+    """
     out: list[Attempt] = []
     while advice.proposal is not None and len(out) < limit:
         attempt, after = _attempt(advice.proposal, made, home)
         out.append(attempt)
-        if after is None or attempt.verdict == "fixed":
+        if after is None or (attempt.verdict == "fixed" and len(made.spec.case.faults) == 1):
             break
         made = after
         advice = advisor.advise(made.run, made.spec.case.question)

@@ -264,20 +264,26 @@ def _first_attempt(parts: Parts, trace: Trace) -> None:
 def _dump(parts: Parts, limit: int) -> None:
     """The first tokenised examples, as a program writes them for debugging: padded, with pad and end ids."""
     tokenizer, out = parts.tokenizer, []
-    for example in parts.train[:32]:
+    for example, record in zip(parts.train[:32], records(parts.folder / "data/train.jsonl"), strict=False):
         ids, labels = example["input_ids"], example["labels"]
+        prompt = len(
+            tokenizer.apply_chat_template(record["messages"][:1], add_generation_prompt=True, return_dict=True)[
+                "input_ids"
+            ]
+        )
         fill = limit - len(ids)
         out.append({
             "input_ids": ids + [tokenizer.pad_token_id] * fill, "labels": labels + [IGNORED] * fill,
             "attention_mask": [1] * len(ids) + [0] * fill,
             "eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id,
+            "prompt_length": prompt,
         })  # fmt: skip
     lines = "".join(json.dumps(o) + "\n" for o in out)
     (parts.folder / "tokenized_sample.jsonl").write_text(lines)
 
 
 @torch.no_grad()
-def _generations(parts: Parts, count: int = 24, limit: int = 24) -> float:
+def _generations(parts: Parts, count: int = 40, limit: int = 24) -> float:
     """Write greedy answers to the first held prompts as `generations.jsonl`; the share that stops by itself."""
     tokenizer, out, stopped = parts.tokenizer, [], 0
     parts.model.eval()

@@ -79,10 +79,10 @@ RECIPES: dict[str, Recipe] = {
             QWEN3, text.conversations, 5000,
         ),
         Recipe(
-            "chat", 3, "sft",
+            "chat", 4, "sft",
             {"model_name_or_path": "tiny-qwen3", "train_file": "data/train.jsonl",
-             "validation_file": "data/validation.jsonl", "max_length": "128", "learning_rate": "3.0e-3",
-             "warmup_steps": "20", "max_steps": "240", "per_device_train_batch_size": "8", "logging_steps": "2",
+             "validation_file": "data/validation.jsonl", "max_length": "128", "learning_rate": "6.0e-3",
+             "warmup_steps": "20", "max_steps": "300", "per_device_train_batch_size": "8", "logging_steps": "2",
              "eval_strategy": "steps", "eval_steps": "40"} | COMMON,
             QWEN3, text.conversations, 3000,
         ),

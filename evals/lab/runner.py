@@ -93,7 +93,7 @@ def one(plan: Plan, case: Case) -> list[Score]:
         blind = None
         if isinstance(advisor, Triage) and not case.fault.healthy:
             blind = without(advice.diagnosis, case.question, _codes(case))
-        out.append(score(advisor.name, made, advice, tried, blind))
+        out.append(score(advisor.name, made, advice, tried, blind, attempts > 0))
     return out
 
 

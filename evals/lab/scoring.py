@@ -29,12 +29,13 @@ class Score:
     probability: float
     """Of the first hypothesis; 0 when there is none."""
     detected: bool
+    """Something is said to be wrong, by a finding of this fault where the advisor has findings."""
     rank1: bool
     top3: bool
     near: bool
     """The first hypothesis is a near miss."""
     step: bool | None
-    """Evidence within tolerance of the true onset; None when there is no onset to find."""
+    """Evidence within tolerance of the true onset; None when there is no onset to find, or no evidence is claimed."""
     alarms: tuple[str, ...]
     """S0 and S1 findings of a healthy run."""
     abstains: bool | None
@@ -54,9 +55,23 @@ class Score:
 
 
 def score(
-    advisor: str, made: Recording, advice: Advice, attempts: Sequence[Attempt], without: Diagnosis | None
+    advisor: str,
+    made: Recording,
+    advice: Advice,
+    attempts: Sequence[Attempt],
+    without: Diagnosis | None,
+    followed: bool = True,
 ) -> Score:
-    """What the advice on one recorded run is worth."""
+    """What the advice on one recorded run is worth.
+
+    Args:
+        advisor: who gave it.
+        made: the run.
+        advice: diagnosis and proposal.
+        attempts: what came of the proposals.
+        without: the diagnosis again without this fault's detectors, if it was made.
+        followed: whether proposals were tried at all.
+    """
     case, d = made.spec.case, advice.diagnosis
     fault = case.fault
     ranked = tuple(h.entry.id for h in d.hypotheses)
@@ -74,7 +89,7 @@ def score(
         d.state,
         ranked,
         d.hypotheses[0].probability if d.hypotheses else 0.0,
-        seen and any(f.code in shows for f in d.findings),
+        seen and (not d.findings or any(f.code in shows for f in d.findings)),
         d.state == "diagnosed" and bool(ranked) and ranked[0] in right,
         bool(right & set(ranked[:3])),
         bool(ranked) and ranked[0] in {entry for f in case.all() for entry in f.near},
@@ -82,7 +97,7 @@ def score(
         serious if fault.healthy else (),
         None if without is None else abstained(without, right),
         _one_variable(attempts),
-        bool(fault.repairs),
+        followed and bool(fault.repairs),
         fixed[0] if fixed else 0,
         tuple(asdict(a) for a in attempts),
         advice.why_not,
@@ -93,7 +108,8 @@ def score(
 
 def _step_found(made: Recording, findings: Iterable[Finding]) -> bool | None:
     expected = expected_step(made)
-    if expected is None:
+    findings = list(findings)
+    if expected is None or not findings:
         return None
     low, high = expected
     steps = []
@@ -141,7 +157,7 @@ def summary(scores: Sequence[Score]) -> dict[str, Any]:
         "one_variable": share(faulty, lambda s: s.one_variable),
         **{f"repaired_{k}": share(tried, lambda s, k=k: 0 < s.repaired <= k) for k in (1, 2, 3)},
         "really_cured": share(tried, lambda s: any(a["cured"] for a in s.attempts)),
-        "false_alarms": share(healthy, lambda s: bool(s.alarms)),
+        "false_alarms": share(healthy, lambda s: bool(s.alarms) if s.codes else None),
         "healthy_called_healthy": share(healthy, lambda s: s.state in ("healthy", "inconclusive")),
         "abstention": share(faulty, lambda s: s.abstains),
         "ece": calibration_error(scores),

@@ -178,7 +178,15 @@ def test_figures_over_cases():
         a_score(),
         a_score(fault="y", rank1=False, top3=False, probability=0.7, repaired=0),
         a_score(fault="y", rank1=True, probability=0.7, repaired=3),
-        a_score(fault="h", family="healthy", rank1=False, state="healthy", ranked=(), alarms=("loss-spike",)),
+        a_score(
+            fault="h",
+            family="healthy",
+            rank1=False,
+            state="healthy",
+            ranked=(),
+            alarms=("loss-spike",),
+            codes=("loss-spike",),
+        ),
     ]
     figures = scoring.summary(scores)
     assert (figures["cases"], figures["healthy_cases"], figures["false_alarms"]) == (3, 1, 1.0)

@@ -29,8 +29,9 @@ SHARE = 0.95
 """Probability of the interval of first-bad checkpoints that is reported and plotted."""
 
 
-def bisect_checkpoints(plan: Plan, cache: Path, root: Path, retry_failed: bool = False,
-                       tell: Callable[[Outcome], object] = lambda _: None) -> tuple[Report, Outcome]:
+def bisect_checkpoints(
+    plan: Plan, cache: Path, root: Path, retry_failed: bool = False, tell: Callable[[Outcome], object] = lambda _: None
+) -> tuple[Report, Outcome]:
     """Bisect and report.
 
     Args:
@@ -159,18 +160,26 @@ def _no_single_step(outcome: Outcome) -> Finding:
     assert end is not None
     if end.verdict == "drift":
         slope = float(next(f for f in end.fits if f.story == "drift").slope[0])
-        message = (f"the metric drifts by about {slope:+.4g} from step {points[0].step} to {points[-1].step}, without "
-                   f"a step (probability {_sure(end.confidence)}): no checkpoint broke it, something acts all along")
-        zh = (f"指标从第 {points[0].step} 步到第 {points[-1].step} 步持续漂移约 {slope:+.4g}，没有突变"
-              f"（概率 {_sure(end.confidence)}）：不是某个检查点造成的，而是一直在起作用的因素")
+        message = (
+            f"the metric drifts by about {slope:+.4g} from step {points[0].step} to {points[-1].step}, without "
+            f"a step (probability {_sure(end.confidence)}): no checkpoint broke it, something acts all along"
+        )
+        zh = (
+            f"指标从第 {points[0].step} 步到第 {points[-1].step} 步持续漂移约 {slope:+.4g}，没有突变"
+            f"（概率 {_sure(end.confidence)}）：不是某个检查点造成的，而是一直在起作用的因素"
+        )
         data: dict[str, Any] = {"kind": "drift", "change": slope}
     else:
         likely = [points[i].step for i in end.change.argsort()[::-1][:2]]
-        message = (f"the metric changed more than once between step {points[0].step} and {points[-1].step} "
-                   f"(probability {_sure(end.confidence)}), most probably at steps {sorted(likely)}: "
-                   "bisect each stretch by itself")
-        zh = (f"指标在第 {points[0].step} 步和第 {points[-1].step} 步之间变化不止一次"
-              f"（概率 {_sure(end.confidence)}），最可能在第 {sorted(likely)} 步：请分段二分")
+        message = (
+            f"the metric changed more than once between step {points[0].step} and {points[-1].step} "
+            f"(probability {_sure(end.confidence)}), most probably at steps {sorted(likely)}: "
+            "bisect each stretch by itself"
+        )
+        zh = (
+            f"指标在第 {points[0].step} 步和第 {points[-1].step} 步之间变化不止一次"
+            f"（概率 {_sure(end.confidence)}），最可能在第 {sorted(likely)} 步：请分段二分"
+        )
         data = {"kind": "more-than-one", "steps": sorted(likely)}
     data |= {"confidence": end.confidence, "supports": ENTRY}
     evidence = (Evidence(points[-1].name, step=points[-1].step),)
@@ -182,11 +191,15 @@ def _inconclusive(outcome: Outcome) -> Finding:
     assert end is not None
     first, last = (points[i].step for i in end.interval(SHARE))
     change = end.stories["step"] + end.stories["several"]
-    message = (f"not settled: {outcome.stopped}. A change is {change:.0%} probable, its first bad checkpoint with "
-               f"{SHARE:.0%} between steps {first} and {last}. Continue with a larger --budget; "
-               "what was measured is kept")
-    zh = (f"未能确定：存在突变的概率 {change:.0%}，第一个坏检查点有 {SHARE:.0%} 的概率在第 {first} "
-          f"到 {last} 步之间。加大 --budget 可继续，已测结果保留")
+    message = (
+        f"not settled: {outcome.stopped}. A change is {change:.0%} probable, its first bad checkpoint with "
+        f"{SHARE:.0%} between steps {first} and {last}. Continue with a larger --budget; "
+        "what was measured is kept"
+    )
+    zh = (
+        f"未能确定：存在突变的概率 {change:.0%}，第一个坏检查点有 {SHARE:.0%} 的概率在第 {first} "
+        f"到 {last} 步之间。加大 --budget 可继续，已测结果保留"
+    )
     data = {"interval": [first, last], "confidence": end.confidence}
     return Finding("bisect-inconclusive", Severity.S3, message, zh, (), data)
 
@@ -195,10 +208,14 @@ def _failures(outcome: Outcome) -> Finding:
     steps = sorted({e.step for e in outcome.failures})
     last = outcome.failures[-1]
     shown = ", ".join(map(str, steps[:8])) + (" ..." if len(steps) > 8 else "")
-    message = (f"no observation at {len(steps)} checkpoints (steps {shown}); step {last.step}: {last.why}. "
-               "They count neither as good nor as bad; --retry-failed tries them again")
-    zh = (f"{len(steps)} 个检查点没有得到观测值（第 {shown} 步）；第 {last.step} 步：{last.why}。"
-          "它们既不算好也不算坏；--retry-failed 可重试")
+    message = (
+        f"no observation at {len(steps)} checkpoints (steps {shown}); step {last.step}: {last.why}. "
+        "They count neither as good nor as bad; --retry-failed tries them again"
+    )
+    zh = (
+        f"{len(steps)} 个检查点没有得到观测值（第 {shown} 步）；第 {last.step} 步：{last.why}。"
+        "它们既不算好也不算坏；--retry-failed 可重试"
+    )
     return Finding("checkpoint-not-evaluated", Severity.S2, message, zh,
                    (Evidence(step=last.step, text=last.why),), {"steps": steps})  # fmt: skip
 

@@ -197,8 +197,14 @@ def _between(now: Posterior, pending: list[int], blocked: Collection[int]) -> in
     return min(free, key=lambda i: abs(i - middle)) if free else None
 
 
-def bisect_values(measure: Callable[[int], float], count: int, confidence: float = 0.95, budget: int = 200,
-                  family: Family = "number", held: Beliefs = BELIEFS) -> Posterior:
+def bisect_values(
+    measure: Callable[[int], float],
+    count: int,
+    confidence: float = 0.95,
+    budget: int = 200,
+    family: Family = "number",
+    held: Beliefs = BELIEFS,
+) -> Posterior:
     """The whole search with `measure(index) -> value`, for callers that have no command to run."""
     seen = Observations(count, family=family)
     seen = seen.add(count - 1, measure(count - 1))

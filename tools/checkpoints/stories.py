@@ -23,6 +23,7 @@ from .observations import Groups, Observations
 
 Story = Literal["none", "step", "drift", "several"]
 
+
 @dataclass(frozen=True)
 class Beliefs:
     """What is held before the first value. Scales are in units of the noise variance."""
@@ -182,8 +183,14 @@ def _regress(seen: Observations, story: Story, prior: _Prior, jitter: float, wei
     n = float(seen.groups.m.sum())
     shape, floor = (n - 1) / 2 + NOISE_SHAPE, seen.tick**2  # a finer noise would make one tick likelier than 1
     rest = floor + np.maximum((sums.w * sums.y**2).sum() + seen.groups.within - u * col.fy - v * col.sy, 0.0) / 2
-    constant = (math.log(seen.tick / seen.span) + (n - 1) * (math.log(seen.tick) - 0.5 * math.log(2 * math.pi))
-                - sums.log_det + NOISE_SHAPE * math.log(floor) - math.lgamma(NOISE_SHAPE) + math.lgamma(shape))
+    constant = (
+        math.log(seen.tick / seen.span)
+        + (n - 1) * (math.log(seen.tick) - 0.5 * math.log(2 * math.pi))
+        - sums.log_det
+        + NOISE_SHAPE * math.log(floor)
+        - math.lgamma(NOISE_SHAPE)
+        + math.lgamma(shape)
+    )
     moments = _moments(u, v, var_u, var_v, -b / det, shape / rest, shape, prior.moment)
     scale = (g if prior.moment[0] else 1.0) * (h if prior.moment[1] else 1.0)
     log_mass = (constant - shape * np.log(rest) - 0.5 * np.log(det * g * h) + np.log(moments / scale)
