@@ -113,6 +113,7 @@ class ScheduleTooShort(Optimiser):
     """The program decays over its own number of steps, far fewer than the run has."""
 
     name = "schedule-too-short"
+    version = 2
     severities = (150, 200)
     right = ("lr-schedule-misconfig",)
     near = ("loss-stagnation",)

@@ -233,7 +233,9 @@ def _supervised(parts: Parts, trace: Trace) -> None:
         trainer.create_optimizer()
         trainer.lr_scheduler = get_scheduler("cosine", trainer.optimizer, args.warmup_steps, parts.decay_steps)
         hold = trainer.lr_scheduler.lr_lambdas[0]
-        trainer.lr_scheduler.lr_lambdas = [lambda step: hold(min(step, parts.decay_steps))]
+        trainer.lr_scheduler.lr_lambdas = [lambda step: hold(min(step, parts.decay_steps))] * len(
+            trainer.optimizer.param_groups
+        )
     run(parts, trainer, trace)
     trace.outcome["held_loss"] = held_loss(parts.model, parts.held, pad)
     kept = parts.folder / "final"
