@@ -20,7 +20,7 @@ ROWS = (
     ("repaired_3", "repaired within three", "share"),
     ("really_cured", "cured by a proposal, whatever verify says", "share"),
     ("false_alarms", "healthy runs with an S0/S1 finding", "share"),
-    ("healthy_called_healthy", "healthy runs without a diagnosis", "share"),
+    ("healthy_called_healthy", "healthy runs called healthy or normal", "share"),
     ("abstention", "abstains when its detectors are removed", "share"),
     ("ece", "expected calibration error", "number"),
     ("seconds", "seconds per case", "number"),

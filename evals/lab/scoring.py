@@ -76,6 +76,8 @@ def score(
     fault = case.fault
     ranked = tuple(h.entry.id for h in d.hypotheses)
     right = {entry for f in case.all() for entry in f.right}
+    if fault.healthy:  # to say that it is normal is the right answer
+        right = {h.entry.id for h in d.hypotheses if h.entry.kind == "benign"}
     serious = tuple(f.code for f in d.findings if f.severity in ("S0", "S1"))
     seen = d.state not in ("healthy", "out-of-scope")
     shows = {code for f in case.all() for code in f.shows}
@@ -158,7 +160,7 @@ def summary(scores: Sequence[Score]) -> dict[str, Any]:
         **{f"repaired_{k}": share(tried, lambda s, k=k: 0 < s.repaired <= k) for k in (1, 2, 3)},
         "really_cured": share(tried, lambda s: any(a["cured"] for a in s.attempts)),
         "false_alarms": share(healthy, lambda s: bool(s.alarms) if s.codes else None),
-        "healthy_called_healthy": share(healthy, lambda s: s.state in ("healthy", "inconclusive")),
+        "healthy_called_healthy": share(healthy, lambda s: s.state in ("healthy", "inconclusive") or s.rank1),
         "abstention": share(faulty, lambda s: s.abstains),
         "ece": calibration_error(scores),
         "reliability": reliability(scores),
