@@ -10,6 +10,7 @@ import os
 import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
 from ..findings import TriageError
@@ -60,7 +61,8 @@ class Local:
         waiting: deque[tuple[Item, Future[Result]]] = deque()
         try:
             for item in items:
-                waiting.append((item, pool.submit(kernel, item)))
+                with _held_interrupt():  # submitting may start a worker
+                    waiting.append((item, pool.submit(kernel, item)))
                 if len(waiting) > 2 * self._workers:  # bounds the results held in memory
                     first, future = waiting.popleft()
                     yield first, future.result()
@@ -74,6 +76,16 @@ class Local:
             ) from None
         finally:
             _stop(pool)
+
+
+@contextmanager
+def _held_interrupt() -> Iterator[None]:
+    """Ctrl-C waits until the block is over; a process started in it never sees one, not even while it imports."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _ignore_interrupt() -> None:
