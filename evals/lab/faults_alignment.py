@@ -20,7 +20,7 @@ class Alignment(Fault):
 class DpoStepsTooLarge(Alignment):
     name = "dpo-steps-too-large"
     recipe = "dpo"
-    severities = ("3.0e-3", "5.0e-3")
+    severities = ("8.0e-3", "1.5e-2")
     right = ("dpo-kl-explosion", "dpo-chosen-reward-falling")
     near = ("loss-nan-high-lr",)
     shows = ("kl-above-range", "chosen-reward-falling", "lr-outside-range", "loss-divergence", "loss-spike")
