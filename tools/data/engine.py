@@ -94,9 +94,10 @@ def _ignore_interrupt() -> None:
 
 
 def _stop(pool: Any) -> None:
-    processes = list((pool._processes or {}).values())
+    """Ends the workers at once, and waits for the pool's own thread: at exit Python would write to a pipe it is closing."""
+    processes, thread = list((pool._processes or {}).values()), pool._executor_manager_thread
     pool.shutdown(wait=False, cancel_futures=True)
     for process in processes:
         process.terminate()
-    for process in processes:
-        process.join(5)
+    for waited in [*processes, *([thread] if thread else [])]:
+        waited.join(5)
