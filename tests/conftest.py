@@ -38,7 +38,7 @@ def make_secrets(seed: int = 7) -> list[tuple[str, str, str]]:
         "wandb": ("wandb login {}", "WANDB_API_KEY={}", "wandb: Appending key: {}", "export WANDB_API_KEY='{}'"),
         "aws-secret": ("AWS_SECRET_ACCESS_KEY={}", "aws_secret_access_key: {}", "secret_key={}", "secret_access_key={}"),
         "azure": ("AccountKey={}", "azure: AccountKey={};EndpointSuffix=x", "SharedAccessKey={}", "x;AccountKey={}"),
-        "url-password": ("http://bob:{}@proxy.example:80", "redis://:{}@db:1", "git+https://u:{}@h/x", "s3://a:{}@h/x"),  # noqa: E501
+        "url-password": ("http://bob:{}@proxy.example:80", "redis://:{}@db:1", "git+https://u:{}@h/x", "s3://a:{}@h/x"),
         "password": ("password: {}", "db_password={}", "密码：{}", '"passwd": "{}"'),
         "private-key": (
             "-----BEGIN RSA PRIVATE KEY----- {} -----END RSA PRIVATE KEY-----",
