@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..knowledge.entry import Criterion
+from ..knowledge.entry import SECTIONS, Criterion, Entry
 from ..knowledge.library import Passage
 from ..knowledge.search import MEANT
 from ..tools.findings import Check, Finding, clean
@@ -305,6 +305,18 @@ def criterion(c: Criterion, lang: str) -> str:
         if n
     ]
     return f"{text} ({'; '.join(notes)})"
+
+
+def page(entry: Entry, lang: str) -> str:
+    """One runbook entry whole, as Markdown."""
+    side = "zh" if lang == "zh" else "en"
+    lines = [f"# {entry.title.say(lang)}", f"`{entry.id}` {entry.severity} ({', '.join(entry.stages)})", ""]
+    lines += [entry.check_first.say(lang), ""]
+    for heading in SECTIONS[side]:
+        lines += [f"## {heading}", entry.body[side][heading], ""]
+    lines += [f"- {criterion(c, lang)}" for c in entry.acceptance]
+    lines += [f"> {c.say(lang)}" for c in entry.cautions]
+    return "\n".join([*lines, "", "; ".join((*entry.sources, *entry.references))])
 
 
 def _cautions(d: Diagnosis, lang: str) -> Iterator[str]:
