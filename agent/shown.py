@@ -84,10 +84,8 @@ def _lines(shown: Shown) -> Iterator[str]:
         yield shown.say(narrate.say("then", a.lang, id=p.entry))
     else:
         yield shown.say(f"no change is proposed: {a.proposal.zh if a.lang == 'zh' else a.proposal.en}")
-    yield from (shown.say(f"could not be checked: {clean(c.name)}") for c in d.checks if c.result == "failed")
-    for result, label in (("clear", "checked and clear"), ("not-applicable", "not looked at, no such artifact")):
-        if names := [clean(c.name, 60) for c in d.checks if c.result == result]:
-            yield shown.say(f"{label}: {', '.join(names[:25])}")
+    for line in narrate.checks_made(d.checks, a.lang):
+        yield shown.quote(line, "a file name") if instruction(line) else shown.say(line)
     for p in a.passages:
         yield f"the person's own runbook, {shown.quote(f'{p.file}:{p.line}', 'runbook')}: " + shown.quote(
             p.text, f"{p.file}:{p.line}", 400
