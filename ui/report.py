@@ -179,9 +179,9 @@ def _rows(findings: Sequence[Finding], lang: str, run: Run | None) -> Iterator[R
     files = {a.name: a.path for a in run.artifacts if a.kind in EXCERPTS and a.path.is_file()} if run else {}
     places = [(f, e) for f in findings for e in f.evidence[:QUOTED] if e.file in files and e.line]
     quoted: dict[int, list[Excerpt]] = {}
-    for file in dict.fromkeys(e.file for _, e in places):
-        here = [(f, e) for f, e in places if e.file == file]
-        for (finding, _), lines in zip(here, excerpts(files[file], [e for _, e in here]), strict=True):
+    for name, path in files.items():
+        here = [(f, e) for f, e in places if e.file == name]
+        for (finding, _), lines in zip(here, excerpts(path, [e for _, e in here]) if here else (), strict=True):
             quoted.setdefault(id(finding), []).append(lines)
     for i, f in enumerate(findings, 1):
         yield Row(f"F{i}", f, clean(f.say(lang), 800), clean(where(f)), tuple(quoted.get(id(f), ())))
