@@ -273,6 +273,7 @@ def _change(d: Diagnosis, proposal: Proposal | Nothing, lang: str) -> Iterator[s
     yield ""
     yield say("acceptance", lang)
     yield from (f"- {criterion(c, lang)}" for c in p.acceptance)
+    yield ""
     yield say("then", lang, id=p.entry)
 
 
