@@ -112,7 +112,7 @@ class Attachments:
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """A redirect would carry the token elsewhere; Slack redirects to its login page when a scope is missing."""
 
-    def redirect_request(self, *args: Any) -> None:
+    def redirect_request(self, *args: Any, **named: Any) -> None:
         return None
 
 

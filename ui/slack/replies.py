@@ -51,7 +51,7 @@ class Reply:
         """What an earlier try left in the thread."""
         since = {"oldest": self._request.ts, "inclusive": True} if self._request.ts else {}
         r = self._request
-        found = self._client.conversations_replies(channel=r.channel, ts=r.thread, limit=200, **since)
+        found: Any = self._client.conversations_replies(channel=r.channel, ts=r.thread, limit=200, **since)
         for message in found["messages"]:
             self._uploaded |= {f.get("name", "") for f in message.get("files", ())}
             if any(b.get("block_id") == blocks.mark(r) for b in message.get("blocks", ())):
@@ -108,6 +108,6 @@ class Reply:
             except SlackApiError as error:
                 if error.response.get("error") != "message_not_found":  # somebody deleted it
                     raise
-        quiet = {"unfurl_links": False, "unfurl_media": False}
-        self._ts = str(client.chat_postMessage(thread_ts=r.thread, **body, **quiet)["ts"])
+        posted = client.chat_postMessage(thread_ts=r.thread, unfurl_links=False, unfurl_media=False, **body)
+        self._ts = str(posted["ts"])
         self._inbox.replied(r.id, self._ts)
