@@ -90,51 +90,71 @@ def test_messages_of_a_pipe_end_at_an_empty_line_or_a_command():
 
 @pytest.fixture
 def terminal(tmp_path):
-    env = os.environ | {"TRIAGE_HOME": str(tmp_path / "home"), "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"}
-    child = pexpect.spawn(TRIAGE, ["chat"], env=env, encoding="utf-8", timeout=120, dimensions=(40, 100))
-    child.expect("triage>")
-    yield child
-    child.close(force=True)
+    children = []
+
+    def open_terminal(command=TRIAGE, args=("chat",)):
+        env = os.environ | {"TRIAGE_HOME": str(tmp_path / "home"), "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"}
+        child = pexpect.spawn(command, list(args), env=env, encoding="utf-8", timeout=120, dimensions=(40, 100))
+        children.append(child)
+        child.expect("triage>")
+        return child
+
+    yield open_terminal
+    for child in children:
+        child.close(force=True)
+
+
+ENDLESS = """
+import sys, time
+from triage.agent.conversation import Conversation
+from triage.agent.events import ToolStarted
+from triage.ui.cli import main
+
+def ask(self, text, paths, listen):
+    listen(ToolStarted("scan"))
+    time.sleep(600)
+
+Conversation.ask = ask
+sys.argv = ["triage", "chat"]
+main()
+"""
+"""A chat whose turns never end by themselves."""
 
 
 class TestAtATerminal:
     def test_a_pasted_log_is_one_message_and_is_remembered_without_its_secret(self, terminal, tmp_path):
         token = "hf_" + "aB3d" * 9
+        chat = terminal()
         log = f"why?\nHF_TOKEN={token}\nRuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\nstep 3"
-        terminal.send(f"\x1b[200~{log}\x1b[201~")
-        terminal.send("\r")
-        terminal.expect("cuda-oom")
-        terminal.expect(r"case \w{6}")
-        terminal.expect("triage>")
-        terminal.sendeof()
-        terminal.expect("is kept: triage chat --case")
-        terminal.expect(pexpect.EOF)
-        terminal.wait()
-        assert terminal.exitstatus == 0
+        chat.send(f"\x1b[200~{log}\x1b[201~")
+        chat.send("\r")
+        chat.expect("cuda-oom")
+        chat.expect(r"case \w{6}")
+        chat.expect("triage>")
+        chat.sendeof()
+        chat.expect("is kept: triage chat --case")
+        chat.expect(pexpect.EOF)
+        chat.wait()
+        assert chat.exitstatus == 0
         history = (tmp_path / "home" / "chat-history").read_text()
         assert "CUDA out of memory" in history
         assert token not in history
 
-    def test_ctrl_c_stops_the_turn_and_not_the_chat(self, terminal, tmp_path):
-        big = tmp_path / "train.log"
-        with big.open("w") as file:
-            for part in range(200):
-                file.writelines(f"step: {part * 5000 + i} loss: 2.1{i} grad_norm: 1.{i}\n" for i in range(5000))
-        terminal.sendline(f"/run {big}")
-        terminal.expect("1 log")
-        terminal.expect("triage>")
-        terminal.sendline("is this run fine?")
-        terminal.expect("scan")
-        terminal.sendintr()
-        terminal.expect("stopped")
-        terminal.expect("triage>")
-        terminal.sendline("/next")
-        terminal.expect("ask about a run first")
+    def test_ctrl_c_stops_the_turn_and_not_the_chat(self, terminal):
+        chat = terminal(sys.executable, ["-c", ENDLESS])
+        chat.sendline("is this run fine?")
+        chat.expect("scan")
+        chat.sendintr()
+        chat.expect("stopped")
+        chat.expect("triage>")
+        chat.sendline("/next")
+        chat.expect("ask about a run first")
 
     def test_commands_and_paths_complete(self, terminal):
-        terminal.send("/fin\t")
-        terminal.expect("dings")
-        terminal.send("\r")
-        terminal.expect("No findings yet")
-        terminal.send(f"/run {EXAMPLE}/run-1/tra\t")
-        terminal.expect("trainer_state.json")
+        chat = terminal()
+        chat.send("/fin\t")
+        chat.expect("dings")
+        chat.send("\r")
+        chat.expect("No findings yet")
+        chat.send(f"/run {EXAMPLE}/run-1/tra\t")
+        chat.expect("trainer_state.json")
