@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from urllib.parse import urlencode
 
 import httpx2
 import pytest
@@ -242,10 +243,12 @@ class TestHttp:
         with over_http("127.0.0.1", 0)(build(desk, web, "secret")) as address:
             yield address
 
-    def post(self, address, body, secret="secret", age=0):
+    def post(self, address, body, secret="secret", age=0, form=False):
         text, at = json.dumps(body), str(int(time.time()) - age)
+        text = urlencode({"payload": text}) if form else text
+        kind = "application/x-www-form-urlencoded" if form else "application/json"
         signature = "v0=" + hmac.new(secret.encode(), f"v0:{at}:{text}".encode(), hashlib.sha256).hexdigest()
-        headers = {"X-Slack-Signature": signature, "X-Slack-Request-Timestamp": at, "Content-Type": "application/json"}
+        headers = {"X-Slack-Signature": signature, "X-Slack-Request-Timestamp": at, "Content-Type": kind}
         return httpx2.post(address, content=text, headers=headers).status_code
 
     def event(self, slack):
@@ -259,6 +262,17 @@ class TestHttp:
         slack.answered("C1", body["event"]["ts"])
         settled(slack, desk)
         assert len(slack.replies("C1", body["event"]["ts"])) == 1
+
+    def test_a_button_is_answered(self, address, slack, start, kit):
+        start()
+        asked = slack.mention("C1", "loss is nan")
+        [answer] = slack.answered("C1", asked["ts"])
+        button = next(e for b in answer["blocks"] if b["type"] == "actions" for e in b["elements"])
+        body = {"type": "block_actions", "trigger_id": f"t{asked['ts']}", "user": {"id": "U2", "team_id": kit.team},
+                "team": {"id": kit.team}, "channel": {"id": "C1"}, "message": answer,
+                "actions": [{**button, "block_id": "b"}]}  # fmt: skip
+        assert self.post(address, body, form=True) == 200
+        assert "Check first" in kit.whole(slack.answered("C1", asked["ts"], 2)[1])
 
     def test_a_wrong_or_old_signature_is_refused(self, address, slack, start):
         desk = start()
