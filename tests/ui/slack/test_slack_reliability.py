@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -86,6 +87,25 @@ def test_many_threads_at_once_are_all_answered_once(slack, start):
     for event in asked:
         slack.answered("C1", event["ts"])
     assert len(slack.replies("C1")) == 12
+
+
+def test_in_a_storm_of_repeated_reordered_and_failing_calls_every_message_is_answered_once(slack, start):
+    """Sixty messages in ten threads, each announced up to four times in any order; a tenth of all calls fails."""
+    desk = start()
+    chance = random.Random(8)
+    slack.chaos = lambda method: chance.choice([None] * 27 + ["lost", "internal_error", 0]) if "." in method else None
+    asked = [slack.say("C1", f"<@UBOT> loss is nan in run {i}") for i in range(10)]
+    asked += [slack.say("C1", f"<@UBOT> and in run {i}?", thread=chance.choice(asked[:10])["ts"], user=f"U{i % 7}")
+              for i in range(50)]  # fmt: skip
+    events = [(e | {"type": "app_mention"}, f"Ev{e['ts']}") for e in asked for _ in range(chance.randint(1, 3))]
+    events += [(e, f"Evm{e['ts']}") for e in asked if chance.random() < 0.5]
+    chance.shuffle(events)
+    sent = [slack.announce(event, id) for event, id in events]
+    slack.until(lambda: all(e in slack.acked for e in sent))
+    slack.until(lambda: not {"waiting", "working"} & desk.inbox.counts().keys())
+    slack.chaos = None
+    replies_to = {b["block_id"] for m in slack.answers("C1") for b in m["blocks"] if b.get("block_id")}
+    assert len(slack.answers("C1")) == len(slack.replies("C1")) == len(asked) == len(replies_to)
 
 
 def test_rate_limits_are_waited_for(slack, start):
