@@ -12,9 +12,7 @@ from ..tools.findings import Check, Finding, Report, TriageError
 from ..tools.run import Artifact, Run, discover
 from ..tools.series import SeriesTable
 from ..tools.settings import Settings
-
-Listen = Callable[[str], None]
-"""Called with the name of each tool before it runs."""
+from .events import Listen, ToolStarted, ignore
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class Look:
         return tuple(c for report in self.reports for c in report.checks)
 
 
-def look(paths: Sequence[Path], pasted: str = "", listen: Listen = lambda name: None) -> Look:
+def look(paths: Sequence[Path], pasted: str = "", listen: Listen = ignore) -> Look:
     """Run every deterministic tool over the paths and the pasted text.
 
     A tool that breaks becomes a `failed` check: the others still speak.
@@ -57,13 +55,13 @@ def look(paths: Sequence[Path], pasted: str = "", listen: Listen = lambda name: 
     from ..tools.settings import read_settings
 
     with _gather(paths, pasted) as run:
-        listen("scan")
+        listen(ToolStarted("scan"))
         settings, setting_checks = read_settings(run)
         table, read_checks = read_series(run)
         log = _try("scan", lambda: scan(run, _number(settings.value("grad_clip")), (table, read_checks)))
         reports = [log, Report("settings", (), setting_checks)]
         for name, tool in (("lint", lint), ("data", check_run_data), ("checkpoints", check_run_checkpoints)):
-            listen(name)
+            listen(ToolStarted(name))
             reports.append(_try(name, lambda tool=tool: tool(run)))
         return Look(run, table, settings, log, tuple(reports))
 

@@ -54,7 +54,7 @@ def ask(
 
     with progress("reading") as step:
         answer = answer_one(
-            question, run or (), lang, data_home(home), case, encoder=encoder, listen=lambda name: step()
+            question, run or (), lang, data_home(home), case, encoder=encoder, listen=lambda event: step()
         )
     if as_json:
         print_json(answer.as_json())

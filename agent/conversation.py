@@ -1,0 +1,159 @@
+"""A case as people talk about it: questions and follow-ups on the same runs, the next check, the next run's verdict.
+
+The terminal chat, the web app and Slack are views of this one object. It keeps no thread and no open file; everything
+that must survive is in the casebook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..knowledge.embedding import BUILT_IN
+from ..knowledge.entry import Entry
+from ..tools.findings import Evidence, Finding, TriageError, clean
+from ..tools.reading import iter_lines
+from . import narrate
+from .casebook import Casebook
+from .events import Answered, Listen, Token, ToolStarted, VerdictMade, ignore
+from .session import Answer, ask, index
+from .verify import Verdict, verify
+
+AROUND = 6
+"""Lines shown before and after the line of a finding."""
+
+
+class Conversation:
+    """One case, opened by its first question or continued from the casebook.
+
+    Args:
+        home: the data directory, as `casebook.home` gives it.
+        case: a case to continue; its runs are read again at the next question.
+        lang: `en`, `zh`, or `auto` for the language of each message.
+
+    Raises:
+        TriageError: there is no such case.
+    """
+
+    def __init__(self, home: Path, case: str = "", lang: str = "auto", encoder: str = BUILT_IN):
+        self.home, self.case, self.lang, self.encoder = home, case, lang, encoder
+        self.answer: Answer | None = None
+        self.paths: tuple[Path, ...] = ()
+        self._said = ""
+        if case:
+            kept = Casebook(home).get(case)
+            self.paths, self._said = tuple(map(Path, kept.runs)), kept.question
+
+    def ask(self, text: str, paths: Sequence[Path] = (), listen: Listen = ignore) -> Answer:
+        """One turn. Paths given now are read together with those of earlier turns.
+
+        Raises:
+            TriageError: a path does not exist, or nothing can be read.
+        """
+        together = (*self.paths, *(p for p in paths if p not in self.paths))
+        answer = ask(self._whole(text), together, self.lang, self.home, self.case or None, True, self.encoder, listen)
+        self.paths, self.case, self.answer = together, answer.case, answer
+        for piece in answer.text.splitlines(keepends=True):
+            listen(Token(piece))
+        listen(Answered(answer))
+        return answer
+
+    def _whole(self, text: str) -> str:
+        """A follow-up that names no failure of its own ("and now?") is read together with what was asked before."""
+        if self._said and "\n" not in text and not index(self.home, self.encoder).covers(text):
+            return f"{self._said} {text}"
+        self._said = text
+        return text
+
+    def verify(self, candidate: Path, entry: str = "", listen: Listen = ignore) -> Verdict:
+        """Judge the next run against the case's first run, by the entry that its answer leads with, and note it.
+
+        Raises:
+            TriageError: no run to compare with, no diagnosis, an unknown entry, or an unreadable path.
+        """
+        if not self.paths:
+            raise TriageError("this case has no run to compare with: give the failed run first")
+        listen(ToolStarted("verify"))
+        verdict = verify(self.paths[0], candidate, self._entry(entry))
+        text = narrate.verdict(verdict, self._language())
+        if self.case:
+            Casebook(self.home).record(self.case, "verdict", verdict.as_json(text), status=verdict.verdict)
+        listen(VerdictMade(verdict))
+        for piece in text.splitlines(keepends=True):
+            listen(Token(piece))
+        return verdict
+
+    def _language(self) -> str:
+        return self.answer.lang if self.answer and self.lang == "auto" else self.lang.replace("auto", "en")
+
+    def _entry(self, named: str) -> Entry:
+        return criteria_entry(named, self.case, self.paths[0], self.home)
+
+    def next_check(self) -> str:
+        """The cheapest read-only check that would tell the leading causes apart; empty before the first answer."""
+        top = self.answer.diagnosis.top if self.answer else None
+        return top.entry.check_first.say(self._language()) if top else ""
+
+    def excerpts(self, finding_id: str) -> list[Excerpt]:
+        """The lines around every place that a finding of the last answer (`F1`, ...) names.
+
+        Raises:
+            TriageError: the last answer has no such finding.
+        """
+        findings = self.answer.diagnosis.findings if self.answer else ()
+        number = int(finding_id[1:]) if finding_id[1:].isdigit() else 0
+        if not 0 < number <= len(findings):
+            raise TriageError(f"no finding {finding_id!r} in the last answer; it has F1 to F{len(findings)}")
+        return list(self._around(findings[number - 1]))
+
+    def _around(self, finding: Finding) -> Iterator[Excerpt]:
+        files = {a.name: a.path for a in self.answer.seen.run.artifacts} if self.answer and self.answer.seen else {}
+        for place in finding.evidence:
+            if place.file in files and place.line:
+                yield excerpt(files[place.file], place)
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Consecutive lines of a run's file, cleaned and redacted."""
+
+    file: str
+    line: int
+    """The line that the finding names."""
+    lines: tuple[tuple[int, str], ...]
+    """Line number and text."""
+
+
+def excerpt(path: Path, place: Evidence, around: int = AROUND) -> Excerpt:
+    """The named line with `around` lines on each side."""
+    line, kept = place.line or 1, []
+    for number, text in iter_lines(path):
+        if number > line + around:
+            break
+        if number >= line - around:
+            kept.append((number, clean(text, 300)))
+    return Excerpt(place.file or path.name, line, tuple(kept))
+
+
+def criteria_entry(named: str, case: str, baseline: Path, home: Path) -> Entry:
+    """The entry named; else the one that the case's last answer leads with; else the diagnosis of the baseline.
+
+    Raises:
+        TriageError: an unknown entry, or no cause that the evidence supports.
+    """
+    if not named and case:
+        answers = [e["content"] for e in Casebook(home).get(case).events if e["kind"] == "answer"]
+        named = next((a["hypotheses"][0]["entry"] for a in reversed(answers) if a["hypotheses"]), "")
+        if not named:
+            raise TriageError(f"case {case} has no diagnosis to verify; name an entry (`triage runbook list`)")
+    if named:
+        if found := index(home).runbook.get(named):
+            return found
+        raise TriageError(f"no runbook entry {named!r}; `triage runbook list` shows them")
+    top = ask("what went wrong with this run?", [baseline]).diagnosis.top
+    if top is None or top.status not in ("established", "supported"):
+        raise TriageError(
+            f"{baseline}: no cause is supported by its evidence, so there is nothing to verify; pass --entry ID"
+        )
+    return top.entry
