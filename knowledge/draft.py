@@ -11,7 +11,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .entry import NOT_A_SETTING, SECTIONS, RunbookError
+from .entry import NOT_A_SETTING, SECTIONS
+from .errors import RunbookError
 
 REVIEW = "REVIEW:"
 """Stands where a person must write something."""

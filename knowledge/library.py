@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from .draft import REVIEW
-from .entry import EntryError, RunbookError, parse
+from .entry import parse
+from .errors import EntryError, RunbookError
 from .markdown import pieces
 from .runbook import SHIPPED
 

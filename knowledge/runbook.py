@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from .entry import Entry, EntryError, parse
+from .entry import Entry, parse
+from .errors import EntryError
 
 SHIPPED = Path(__file__).parent / "runbooks"
 

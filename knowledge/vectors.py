@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from .entry import RunbookError
+from .errors import RunbookError
 
 KINDS = ("entry", "phrase", "section", "passage")
 BATCH = 2000

@@ -12,7 +12,7 @@ import sys
 
 import typer
 
-from ..knowledge.entry import RunbookError
+from ..knowledge.errors import RunbookError
 from ..tools.findings import TriageError, clean
 from . import commands
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from ..tools.findings import Finding, Report, clean
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 STYLES = {"S0": "bold red", "S1": "red", "S2": "yellow", "S3": "cyan"}
 
@@ -24,6 +25,8 @@ JSON_OPTION = typer.Option("--json", help="Print one JSON object instead of text
 
 def console(stderr: bool = False) -> Console:
     """Colour only on a terminal; wide lines are left whole in a pipe."""
+    from rich.console import Console
+
     out = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
     return (
         out
@@ -62,6 +65,8 @@ def where(finding: Finding) -> str:
 
 
 def print_findings(out: Console, findings: tuple[Finding, ...], lang: str = "en") -> None:
+    from rich.text import Text
+
     for i, finding in enumerate(findings, 1):
         line = Text().append(f"F{i} ", style="dim")
         line.append(f"{finding.severity} ", style=STYLES[finding.severity])
@@ -89,13 +94,17 @@ def emit(report: Report, as_json: bool) -> None:
         for check in report.checks:
             style = "red" if check.result == "failed" else "dim"
             line = f"  {check.result:14} {clean(check.name)}" + (f": {clean(check.why)}" if check.why else "")
-            out.print(Text(line, style=style))
+            out.print(line, style=style)
     raise typer.Exit(1 if any(f.code != "run-healthy" for f in report.findings) else 0)
 
 
 @contextmanager
 def progress(label: str, total: float | None = None) -> Iterator[Any]:
     """A progress bar on standard error, only on a terminal; yields `advance(amount)`."""
+    if not sys.stderr.isatty():
+        yield lambda amount=1.0: None
+        return
+    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     with Progress(
@@ -104,7 +113,6 @@ def progress(label: str, total: float | None = None) -> Iterator[Any]:
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,
-        disable=not sys.stderr.isatty(),
     ) as bar:
         task = bar.add_task(label, total=total)
         yield lambda amount=1.0: bar.advance(task, amount)

@@ -4,7 +4,8 @@ import pytest
 import yaml
 
 from triage.knowledge.draft import REVIEW, draft
-from triage.knowledge.entry import EntryError, RunbookError, parse
+from triage.knowledge.entry import parse
+from triage.knowledge.errors import EntryError, RunbookError
 
 CASE = {
     "id": "c7f3",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...tools.run import Run
 from ..output import JSON_OPTION, emit, progress
+
+if TYPE_CHECKING:
+    from ...tools.run import Run
 
 HELP = """Scan logs and metrics: non-finite values, spikes, collapses, hangs, error signatures.
 
