@@ -6,17 +6,19 @@ that must survive is in the casebook.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..knowledge.embedding import BUILT_IN
 from ..knowledge.entry import Entry
-from ..tools.findings import Evidence, Finding, TriageError, clean
+from ..tools.findings import Evidence, TriageError, clean
 from ..tools.reading import iter_lines
 from . import narrate
 from .casebook import Casebook
 from .events import Answered, Listen, Token, ToolStarted, VerdictMade, ignore
+from .evidence import gather
 from .session import Answer, ask, index
 from .verify import Verdict, verify
 
@@ -84,34 +86,37 @@ class Conversation:
             listen(Token(piece))
         return verdict
 
+    def last(self) -> dict[str, Any]:
+        """The last answer in its public form, a continued case's too; empty before the first one."""
+        if self.answer:
+            return self.answer.as_json()
+        events = Casebook(self.home).get(self.case).events if self.case else []
+        return next((e["content"] for e in reversed(events) if e["kind"] == "answer"), {})
+
     def _language(self) -> str:
-        return self.answer.lang if self.answer and self.lang == "auto" else self.lang.replace("auto", "en")
+        return self.last().get("lang", "en") if self.lang == "auto" else self.lang
 
     def _entry(self, named: str) -> Entry:
         return criteria_entry(named, self.case, self.paths[0], self.home)
 
     def next_check(self) -> str:
         """The cheapest read-only check that would tell the leading causes apart; empty before the first answer."""
-        top = self.answer.diagnosis.top if self.answer else None
-        return top.entry.check_first.say(self._language()) if top else ""
+        leading = self.last().get("hypotheses", [])[:1]
+        return leading[0]["check_first"] if leading else ""
 
     def excerpts(self, finding_id: str) -> list[Excerpt]:
         """The lines around every place that a finding of the last answer (`F1`, ...) names.
 
         Raises:
-            TriageError: the last answer has no such finding.
+            TriageError: the last answer has no such finding, or its run cannot be read any more.
         """
-        findings = self.answer.diagnosis.findings if self.answer else ()
-        number = int(finding_id[1:]) if finding_id[1:].isdigit() else 0
-        if not 0 < number <= len(findings):
+        findings = {f["id"]: f for f in self.last().get("findings", [])}
+        if finding_id not in findings:
             raise TriageError(f"no finding {finding_id!r} in the last answer; it has F1 to F{len(findings)}")
-        return list(self._around(findings[number - 1]))
-
-    def _around(self, finding: Finding) -> Iterator[Excerpt]:
-        files = {a.name: a.path for a in self.answer.seen.run.artifacts} if self.answer and self.answer.seen else {}
-        for place in finding.evidence:
-            if place.file in files and place.line:
-                yield excerpt(files[place.file], place)
+        with gather(self.paths) as run:
+            files = {a.name: a.path for a in run.artifacts}
+        places = [Evidence(**place) for place in findings[finding_id]["evidence"]]
+        return [excerpt(files[p.file], p) for p in places if p.file in files and p.line]
 
 
 @dataclass(frozen=True)

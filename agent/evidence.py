@@ -54,7 +54,7 @@ def look(paths: Sequence[Path], pasted: str = "", listen: Listen = ignore) -> Lo
     from ..tools.series import read_series
     from ..tools.settings import read_settings
 
-    with _gather(paths, pasted) as run:
+    with gather(paths, pasted) as run:
         listen(ToolStarted("scan"))
         settings, setting_checks = read_settings(run)
         table, read_checks = read_series(run)
@@ -82,7 +82,7 @@ def _try(name: str, tool: Callable[[], Report]) -> Report:
 
 
 @contextmanager
-def _gather(paths: Sequence[Path], pasted: str) -> Iterator[Run]:
+def gather(paths: Sequence[Path], pasted: str = "") -> Iterator[Run]:
     """One run out of several paths and pasted log text (read as a log named `<question>`)."""
     runs = [discover(path) for path in paths]
     run = runs[0] if runs else Run(Path())

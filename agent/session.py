@@ -186,7 +186,10 @@ def shown(question: str) -> str:
 
 def _note(answer: Answer, paths: Sequence[Path], home: Path, case: str | None) -> Answer:
     book = Casebook(home)
-    id = case or book.open_case(clean(answer.question, 500), [str(p) for p in paths])
+    runs = [str(p) for p in paths]
+    if case and runs:
+        book.set_runs(case, runs)
+    id = case or book.open_case(clean(answer.question, 500), runs)
     noted = replace(answer, case=id)
     book.record(id, "answer", noted.as_json())
     return noted

@@ -103,8 +103,7 @@ def show(
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Show one entry whole."""
-    from ...agent.narrate import criterion
-    from ...knowledge.entry import SECTIONS
+    from ...agent.narrate import page
 
     with failing():
         entry = open_index(home).runbook.get(id)
@@ -113,25 +112,13 @@ def show(
     if as_json:
         print_json(entry.model_dump(by_alias=True))
         return
-    lines = [
-        f"# {entry.title.say(lang)}",
-        f"`{entry.id}` {entry.severity} ({', '.join(entry.stages)})",
-        "",
-        entry.check_first.say(lang),
-        "",
-    ]
-    for heading in SECTIONS["zh" if lang == "zh" else "en"]:
-        lines += [f"## {heading}", entry.body["zh" if lang == "zh" else "en"][heading], ""]
-    lines += [f"- {criterion(c, lang)}" for c in entry.acceptance]
-    lines += [f"> {c.say(lang)}" for c in entry.cautions]
-    lines += ["", "; ".join((*entry.sources, *entry.references))]
-    out = console()
+    out, text = console(), page(entry, lang)
     if out.is_terminal:
         from rich.markdown import Markdown
 
-        out.print(Markdown("\n".join(lines)))
+        out.print(Markdown(text))
     else:
-        out.print("\n".join(lines))
+        out.print(text)
 
 
 @app.command()
