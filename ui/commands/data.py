@@ -96,9 +96,11 @@ def check(
         )
     lengths = report.summary.get("length_histogram", {})
     if plot:
+        from ...tools.data.cleanup import whole_files
         from ...tools.data.plots import bars_svg
 
-        plot.write_text(bars_svg(lengths, "estimated tokens per record (upper edge)"), encoding="utf-8")
+        with whole_files(paths, plot) as (out,):
+            out.write(bars_svg(lengths, "estimated tokens per record (upper edge)"))
     _bars(lengths, "records by estimated tokens", as_json)
     emit(report, as_json)
 
