@@ -11,8 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .entry import NOT_A_SETTING, SECTIONS
-from .errors import RunbookError
+from .entry import NOT_A_SETTING, SECTIONS, RunbookError
 
 REVIEW = "REVIEW:"
 """Stands where a person must write something."""

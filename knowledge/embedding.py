@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from .errors import RunbookError
+from .entry import RunbookError
 
 BUILT_IN = "built-in"
 FOLDER = Path(__file__).parent / "encoder"

@@ -12,8 +12,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from .errors import EntryError
-
 Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=60)]
 Strength = Literal["decisive", "strong", "moderate", "weak"]
 Severity = Literal["S0", "S1", "S2", "S3"]
@@ -196,6 +194,14 @@ class Entry(Strict):
     """language -> section heading -> Markdown."""
     origin: str = "triage"
     """`triage` for a shipped entry, otherwise the file it came from."""
+
+
+class RunbookError(ValueError):
+    """What `knowledge` cannot do with what it was given; the message names the thing and the next step."""
+
+
+class EntryError(RunbookError):
+    """An entry file is wrong; the message names the file and what to change."""
 
 
 def parse(text: str, name: str) -> Entry:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from . import embedding
-from .errors import RunbookError
+from .entry import RunbookError
 from .library import Added, Library, Listen, Passage, indexed
 from .search import Index, read_own
 from .vectors import Store

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from .draft import REVIEW
-from .entry import parse
-from .errors import EntryError, RunbookError
+from .entry import EntryError, RunbookError, parse
 from .markdown import pieces
 from .runbook import SHIPPED
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from .entry import Entry, parse
-from .errors import EntryError
+from .entry import Entry, EntryError, parse
 
 SHIPPED = Path(__file__).parent / "runbooks"
 

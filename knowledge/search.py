@@ -13,8 +13,7 @@ from pathlib import Path
 
 from . import embedding
 from .compiled import Compiled, compiled
-from .entry import Entry
-from .errors import RunbookError
+from .entry import Entry, RunbookError
 from .lexical import Lexical
 from .library import Library, Passage, indexed
 from .relevance import Relevance, fitted, none_features

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from .errors import RunbookError
+from .entry import RunbookError
 
 KINDS = ("entry", "phrase", "section", "passage")
 BATCH = 2000

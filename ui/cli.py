@@ -15,7 +15,6 @@ from types import FrameType
 
 import typer
 
-from ..knowledge.errors import RunbookError
 from ..tools.findings import TriageError, clean
 from . import commands
 
@@ -59,7 +58,7 @@ def main() -> None:
             signal.signal(number, stop)
     try:
         app()
-    except (TriageError, RunbookError) as error:
+    except TriageError as error:
         fail(str(error))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -69,6 +68,10 @@ def main() -> None:
     except (Stopped, KeyboardInterrupt):
         fail("interrupted")
     except Exception as error:
+        from ..knowledge.entry import RunbookError
+
+        if isinstance(error, RunbookError):
+            fail(str(error))
         if os.environ.get("TRIAGE_DEBUG"):
             raise
         fail(

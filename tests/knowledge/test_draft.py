@@ -4,8 +4,7 @@ import pytest
 import yaml
 
 from triage.knowledge.draft import REVIEW, draft
-from triage.knowledge.entry import parse
-from triage.knowledge.errors import EntryError, RunbookError
+from triage.knowledge.entry import EntryError, RunbookError, parse
 
 CASE = {
     "id": "c7f3",

@@ -1,7 +1,6 @@
 import pytest
 
-from triage.knowledge.entry import parse
-from triage.knowledge.errors import EntryError
+from triage.knowledge.entry import EntryError, parse
 from triage.knowledge.runbook import SHIPPED, check, load
 
 GOOD = (SHIPPED / "loss-nan-high-lr.md").read_text(encoding="utf-8")

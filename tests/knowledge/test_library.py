@@ -3,7 +3,7 @@ import shutil
 import pytest
 
 from triage.knowledge import ingest
-from triage.knowledge.errors import RunbookError
+from triage.knowledge.entry import RunbookError
 from triage.knowledge.runbook import SHIPPED
 from triage.knowledge.search import Index
 

@@ -8,7 +8,7 @@ from triage.evals.train_encoder import DATA, questions
 from triage.knowledge import compiled as compiled_module
 from triage.knowledge import embedding
 from triage.knowledge.compiled import compiled
-from triage.knowledge.errors import RunbookError
+from triage.knowledge.entry import RunbookError
 from triage.knowledge.lexical import Lexical
 from triage.knowledge.outside import ordered, phrases
 from triage.knowledge.search import Index
