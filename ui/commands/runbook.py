@@ -41,7 +41,7 @@ def register(parent: typer.Typer) -> None:
 @contextmanager
 def failing() -> Iterator[None]:
     """What the runbook refuses becomes one line and exit status 2."""
-    from ...knowledge.errors import RunbookError
+    from ...knowledge.entry import RunbookError
 
     try:
         yield
