@@ -14,7 +14,7 @@ from typing import Any
 from ..knowledge.embedding import BUILT_IN
 from ..knowledge.entry import Entry
 from ..tools.findings import Evidence, TriageError, clean
-from ..tools.reading import iter_lines
+from ..tools.reading import iter_chunks, lines_of
 from . import narrate
 from .casebook import Casebook
 from .events import Answered, Listen, Token, ToolStarted, VerdictMade, ignore
@@ -24,6 +24,8 @@ from .verify import Verdict, verify
 
 AROUND = 6
 """Lines shown before and after the line of a finding."""
+PIECES = 100
+"""Most lines in an excerpt: a progress bar writes thousands over one another."""
 
 
 class Conversation:
@@ -116,7 +118,7 @@ class Conversation:
         with gather(self.paths) as run:
             files = {a.name: a.path for a in run.artifacts}
         places = [Evidence(**place) for place in findings[finding_id]["evidence"]]
-        return [excerpt(files[p.file], p) for p in places if p.file in files and p.line]
+        return [e for p in places if p.file in files and p.line for e in excerpts(files[p.file], [p])]
 
 
 @dataclass(frozen=True)
@@ -130,15 +132,23 @@ class Excerpt:
     """Line number and text."""
 
 
-def excerpt(path: Path, place: Evidence, around: int = AROUND) -> Excerpt:
-    """The named line with `around` lines on each side."""
-    line, kept = place.line or 1, []
-    for number, text in iter_lines(path):
-        if number > line + around:
+def excerpts(path: Path, places: Sequence[Evidence], around: int = AROUND) -> list[Excerpt]:
+    """For each place its line with `around` lines on each side, in one pass over the file."""
+    wanted = {n for place in places for n in range((place.line or 1) - around, (place.line or 1) + around + 1)}
+    kept: list[tuple[int, str]] = []
+    for chunk in iter_chunks(path):
+        last = chunk.first_line + chunk.data.count(b"\n")
+        if any(chunk.first_line <= n <= last for n in wanted):
+            kept += [(n, clean(text, 300)) for n, text in lines_of([chunk]) if n in wanted]
+        if last > max(wanted):
             break
-        if number >= line - around:
-            kept.append((number, clean(text, 300)))
-    return Excerpt(place.file or path.name, line, tuple(kept))
+    return [_excerpt(path, place, around, kept) for place in places]
+
+
+def _excerpt(path: Path, place: Evidence, around: int, kept: Sequence[tuple[int, str]]) -> Excerpt:
+    line = place.line or 1
+    lines = [(n, text) for n, text in kept if abs(n - line) <= around]
+    return Excerpt(place.file or path.name, line, tuple(lines[:PIECES]))
 
 
 def criteria_entry(named: str, case: str, baseline: Path, home: Path) -> Entry:

@@ -171,7 +171,7 @@ def answer(
         _change(diagnosis, proposal, lang),
         _cautions(diagnosis, lang),
         _own(passages, lang),
-        _looked(diagnosis.checks, lang),
+        checks_made(diagnosis.checks, lang),
         _sources(diagnosis, lang),
     ]
     return "\n\n".join("\n".join(lines) for lines in map(list, parts) if lines)
@@ -336,7 +336,7 @@ def _own(passages: Iterable[Passage], lang: str) -> Iterator[str]:
         yield f"- {code(place)} {clean(' > '.join(passage.headings), 120)}: {code(passage.text)}"
 
 
-def _looked(checks: Iterable[Check], lang: str) -> Iterator[str]:
+def checks_made(checks: Iterable[Check], lang: str) -> Iterator[str]:
     groups: dict[str, list[Check]] = {}
     for check in checks:
         groups.setdefault(check.result, []).append(check)

@@ -36,7 +36,7 @@ def make_secrets(seed: int = 7) -> list[tuple[str, str, str]]:
     }
     forms = {
         "wandb": ("wandb login {}", "WANDB_API_KEY={}", "wandb: Appending key: {}", "export WANDB_API_KEY='{}'"),
-        "aws-secret": ("AWS_SECRET_ACCESS_KEY={}", "aws_secret_access_key: {}", "secret_key={}", "secret_access_key={}"),
+        "aws-secret": ("AWS_SECRET_ACCESS_KEY={}", "aws_secret_access_key: {}", "secret_key={}", "my_secret_key={}"),
         "azure": ("AccountKey={}", "azure: AccountKey={};EndpointSuffix=x", "SharedAccessKey={}", "x;AccountKey={}"),
         "url-password": ("http://bob:{}@proxy.example:80", "redis://:{}@db:1", "git+https://u:{}@h/x", "s3://a:{}@h/x"),
         "password": ("password: {}", "db_password={}", "密码：{}", '"passwd": "{}"'),

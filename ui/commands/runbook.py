@@ -12,7 +12,7 @@ import typer
 from rich.text import Text
 
 from ...tools.findings import TriageError, clean
-from ..output import JSON_OPTION, console, print_json, progress
+from ..output import HOME_OPTION, JSON_OPTION, console, print_json, progress
 
 if TYPE_CHECKING:
     from ...knowledge.search import Index
@@ -32,7 +32,6 @@ Examples:
   triage runbook add docs/oncall
 """,
 )
-HOME = typer.Option("--home", help="Where the index and added runbooks live.", envvar="TRIAGE_HOME")
 ENCODER = typer.Option("--encoder", help="built-in, or a sentence-transformers model (name or folder).")
 
 
@@ -61,7 +60,7 @@ def open_index(home: Path | None, encoder: str = "built-in") -> Index:
 @app.command("list")
 def list_entries(
     own: Annotated[bool, typer.Option("--own", help="The files you added instead.")] = False,
-    home: Annotated[Path | None, HOME] = None,
+    home: Annotated[Path | None, HOME_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """List every entry, or the files you added."""
@@ -100,7 +99,7 @@ def list_own(index: Index, as_json: bool) -> None:
 def show(
     id: Annotated[str, typer.Argument(help="Entry id.")],
     lang: Annotated[str, typer.Option(help="en or zh.")] = "en",
-    home: Annotated[Path | None, HOME] = None,
+    home: Annotated[Path | None, HOME_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Show one entry whole."""
@@ -127,7 +126,7 @@ def search(
     words: Annotated[str, typer.Argument(help="What you would ask a colleague.")],
     k: Annotated[int, typer.Option("-k", help="How many.", min=1)] = 5,
     encoder: Annotated[str, ENCODER] = "built-in",
-    home: Annotated[Path | None, HOME] = None,
+    home: Annotated[Path | None, HOME_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Find entries by words, and passages of your own runbooks."""
@@ -161,7 +160,7 @@ def add(
     paths: Annotated[
         list[Path] | None, typer.Argument(help="Markdown files or folders; none: all added before.")
     ] = None,
-    home: Annotated[Path | None, HOME] = None,
+    home: Annotated[Path | None, HOME_OPTION] = None,
     encoder: Annotated[str, ENCODER] = "built-in",
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
@@ -183,7 +182,7 @@ def add(
 @app.command()
 def remove(
     paths: Annotated[list[Path], typer.Argument(help="Files or folders that were added.")],
-    home: Annotated[Path | None, HOME] = None,
+    home: Annotated[Path | None, HOME_OPTION] = None,
     encoder: Annotated[str, ENCODER] = "built-in",
 ) -> None:
     """Forget runbooks of your own; the files themselves stay."""
@@ -196,7 +195,7 @@ def remove(
 @app.command("index")
 def make_index(
     encoder: Annotated[str, ENCODER] = "built-in",
-    home: Annotated[Path | None, HOME] = None,
+    home: Annotated[Path | None, HOME_OPTION] = None,
 ) -> None:
     """Make the index anew, with another encoder or after an update of triage."""
     from ...knowledge.ingest import rebuild

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..output import JSON_OPTION, console, print_json, progress
+from ..output import HOME_OPTION, JSON_OPTION, console, print_json, progress
 
 HELP = """Judge the next run by the acceptance criteria of the runbook: fixed, not-fixed, confounded or inconclusive.
 
@@ -31,7 +31,7 @@ def verify(
     entry: Annotated[str | None, typer.Option(help="Runbook entry whose criteria count.")] = None,
     case: Annotated[str | None, typer.Option(help="Take the entry from this case and note the verdict in it.")] = None,
     lang: Annotated[str, typer.Option(help="en or zh.")] = "en",
-    home: Annotated[Path | None, typer.Option(help="Where cases and caches live.", envvar="TRIAGE_HOME")] = None,
+    home: Annotated[Path | None, HOME_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     from ...agent import narrate

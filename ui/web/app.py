@@ -70,7 +70,7 @@ class Page:
             self._html("brand", "<h1 class='tri-brand'>triage</h1>")
             self.new = self._word(gr.Button(say("new-case", "en"), variant="primary", size="sm"), "value", "new-case")
             self.search = gr.Textbox(show_label=False, max_lines=1, container=False, elem_id="tri-search")
-            self._word(self.search, "placeholder", "search")
+            self._word(self._word(self.search, "placeholder", "search"), "label", "search")
             self.cases = self._html("cases", js=PICK)
             with gr.Row(elem_id="tri-prefs"):
                 self.lang = gr.Radio(
@@ -80,6 +80,7 @@ class Page:
                     container=False,
                     elem_id="tri-lang",
                 )
+                self._word(self.lang, "label", "language")
                 theme = gr.Button(say("theme", "en"), size="sm", elem_id="tri-theme")
                 self._word(theme, "value", "theme").click(None, None, None, js="() => triageTheme()")
 
@@ -94,7 +95,7 @@ class Page:
             file_count="multiple", sources=["upload"], show_label=False, container=False, autofocus=True, max_lines=8,
             max_plain_text_length=200_000, elem_id="tri-input",
         )  # fmt: skip
-        self._word(self.input, "placeholder", "ask")
+        self._word(self._word(self.input, "placeholder", "ask"), "label", "ask")
         with gr.Row(elem_id="tri-attach", equal_height=True):
             self.folder = uploader("tri-folder")
             self.path, self.add = self._path("tri-path", "add")
@@ -102,7 +103,7 @@ class Page:
     def _path(self, name: str, button: str) -> tuple[gr.Dropdown, gr.Button]:
         offered = bool(self.desk.roots.folders)
         box = gr.Dropdown(
-            [], allow_custom_value=True, show_label=True, interactive=True, visible=offered, scale=3,
+            [], allow_custom_value=True, container=False, interactive=True, visible=offered, scale=3,
             elem_id=name, value=None, min_width=120,
         )  # fmt: skip
         go = gr.Button(say(button, "en"), size="sm", scale=0, min_width=72, visible=offered, elem_id=f"{name}-go")
@@ -152,7 +153,8 @@ class Page:
             "concurrency_limit": None,
             "show_progress": "hidden",
         }
-        self.blocks.load(self.start, [self.browser, self.talk], **free)
+        hint: dict[str, Any] = {"fn": None, "js": "() => triageHints()"}
+        self.blocks.load(self.start, [self.browser, self.talk], **free).then(**hint)
         self.blocks.unload(self.leave)
         self.chat.example_select(self.example, None, **free)
         asking = self.input.submit(self.ask, [self.input, self.talk], **free)
@@ -165,9 +167,9 @@ class Page:
             None, None, None, js="() => document.querySelector('#tri-tabs button[role=tab]')?.click()"
         )
         self.cases.click(self.open, self.talk, **free).then(None, None, None, js="() => triageNarrow()")
-        self.search.input(self.find, [self.search, self.talk], trigger_mode="always_last", **free)
+        self.search.change(self.find, [self.search, self.talk], trigger_mode="always_last", **free)
         self.new.click(self.fresh, self.talk, **free)
-        self.lang.input(self.speak, [self.lang, self.talk], **free)
+        self.lang.input(self.speak, [self.lang, self.talk], **free).then(**hint)
         self.next_files.upload(self.verify_upload, self.talk, **free)
         self.verify.click(self.verify_path, [self.next_path, self.talk], **free)
         for name, tab in self.tabs.items():
@@ -429,7 +431,7 @@ class running:
         os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
         self.desk = Desk(home, Roots(roots), Path(self.scratch.name) / "kept", kept)
         self.page = Page(self.desk, incoming)
-        self.options = {"server_name": host, "server_port": port, "auth": checker(accounts) if accounts else None}
+        self.options: dict[str, Any] = {"server_name": host, "server_port": port, "auth": checker(accounts) if accounts else None}
 
     def __enter__(self) -> Desk:
         blocks = self.page.blocks

@@ -5,6 +5,9 @@
     const dark = document.body.classList.toggle('dark');
     localStorage.setItem('triage-theme', dark ? 'dark' : 'light');
   };
+  window.triageHints = () => setTimeout(() => {
+    for (const box of document.querySelectorAll('#tri-path input, #tri-verify-path input')) box.placeholder = box.ariaLabel || '';
+  }, 50);
   const narrow = () => window.innerWidth < 860;
   const toggle = () => document.querySelector('#tri-side .toggle-button, .sidebar .toggle-button')?.click();
   window.triageNarrow = () => { if (narrow()) toggle(); };

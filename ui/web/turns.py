@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ...agent import narrate
-from ...agent.conversation import AROUND, Conversation, Excerpt, excerpt
+from ...agent.conversation import AROUND, Conversation, Excerpt
 from ...agent.events import Event, Listen, Notice, Token, ToolStarted, stream
 from ...agent.evidence import Look, look
 from ...agent.propose import propose
@@ -212,8 +212,9 @@ def speak(talk: Talk, lang: str) -> None:
     """Switch the language of the interface; what was said stays as it was said."""
     talk.lang = lang
     answer = talk.conversation.answer if talk.conversation else None
-    if answer and talk.view and (seen := talk.seen() or not talk.conversation.paths):
-        talk.view = viewed(replace(answer, seen=seen if isinstance(seen, Look) else None), lang)
+    seen = talk.seen()
+    if answer and talk.view and (seen or answer.seen is None and not talk.paths):
+        talk.view = viewed(replace(answer, seen=seen), lang)
 
 
 def _failed(talk: Talk, why: str, steps: Steps) -> None:
@@ -288,23 +289,18 @@ def lines(talk: Talk, finding: str) -> list[Excerpt]:
         talk.picked = ""
         return []
     found = next((f for f in (talk.view or {}).get("findings", ()) if f["id"] == finding), None)
-    if found is None:
+    if found is None or talk.view is None or talk.conversation is None:
         raise TriageError(f"no finding {clean(finding, 20)!r}")
     talk.picked = finding
-    places = [Evidence(**e) for e in found["evidence"] if e["file"] and e["line"]][:PLACES]
+    places = [Evidence(**e) for e in found["evidence"] if e["file"] and e["line"]]
     if not places:
         return []
-    seen = talk.look()
-    files = {a.name: a.path for a in seen.run.artifacts} if seen else {}
-    out = []
-    for place in places:
-        if place.file == "<question>" and talk.view:
-            out += _pasted(talk.view["question"], place)
-        elif place.file in files:
-            out.append(excerpt(files[place.file], place))
+    out = [e for p in places if p.file == "<question>" for e in _pasted(talk.view["question"], p)]
+    if talk.conversation.paths:
+        out += talk.conversation.excerpts(finding)
     if not out:
         raise TriageError(say("files-gone", talk.lang))
-    return _apart(out)
+    return _apart(out)[:PLACES]
 
 
 def _pasted(question: str, place: Evidence) -> list[Excerpt]:
