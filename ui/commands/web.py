@@ -46,7 +46,7 @@ def web(
     if host not in ("127.0.0.1", "localhost", "::1") and not accounts:
         raise TriageError(f"--host {host} lets other machines in: add --auth user:password or --auth FILE")
     try:
-        from ..web.app import serve
+        from ..web.server import serve
     except ImportError as error:
         raise MissingExtra(f"the web app ({error.name})", "web") from None
     serve(host, port, root or (), accounts, data_home(home))

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import hmac
-import os
 import secrets
-import signal
-import tempfile
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +12,12 @@ import gradio as gr
 from ...agent.conversation import Excerpt
 from ...agent.session import index
 from ...tools.findings import TriageError, clean
-from ..roots import Roots
 from . import panels, turns
 from .desk import Desk
-from .server import middleware
 from .turns import Talk
 from .words import say
 
 HERE = Path(__file__).parent
-FILE_SIZE = "256mb"
-"""Largest single upload."""
-THREADS = 512
-"""Each waiting question holds one; the work itself is bounded by `Desk.workers`."""
 PICK = "element.addEventListener('click', e => { const b = e.target.closest('[data-pick]');"
 PICK += " if (b) trigger('click', {pick: b.dataset.pick}); });"
 LAZY = ("plots", "labels")
@@ -209,7 +198,8 @@ class Page:
 
     @staticmethod
     def _typing(busy: bool) -> Any:
-        return gr.update(**({"value": {"text": "", "files": []}} if busy else {}), stop_btn=busy, submit_btn=not busy)
+        empty: dict[str, Any] = {"value": {"text": "", "files": []}} if busy else {}
+        return gr.update(stop_btn=busy, submit_btn=not busy, **empty)
 
     def stopped(self, talk: Talk) -> dict[Any, Any]:
         return {
@@ -345,14 +335,15 @@ class Page:
     def all_words(self, talk: Talk) -> dict[Any, Any]:
         updates: dict[Any, Any] = {}
         for component, prop, key in self.worded:
-            updates[component] = gr.update(**{prop: say(key, talk.lang)})
+            words: dict[str, Any] = {prop: say(key, talk.lang)}
+            updates[component] = gr.update(**words)
         for name, tab in self.tabs.items():
             updates[tab] = gr.update(label=say(f"tab-{name}", talk.lang))
         offered = self.desk.offered()
         for box in (self.path, self.next_path):
             updates[box] = gr.update(label=say("path", talk.lang), choices=offered)
-        words = panels.upload(talk.lang)
-        return {**updates, self.folder: words, self.next_files: words}
+        upload = panels.upload(talk.lang)
+        return {**updates, self.folder: upload, self.next_files: upload}
 
     def reading(self, talk: Talk, problem: str = "") -> str:
         return panels.reads([(self.desk.shown(p), p in talk.waiting) for p in talk.paths], talk.lang, problem)
@@ -391,74 +382,3 @@ def uploader(name: str) -> gr.HTML:
 
 def examples(lang: str) -> list[Any]:
     return [{"text": say(f"example-{n}", lang)} for n in (1, 2, 3)]
-
-
-def theme() -> gr.Theme:
-    """System fonts only: nothing is fetched."""
-    text = ["system-ui", "-apple-system", "Segoe UI", "Noto Sans", "Noto Sans CJK SC", "sans-serif"]
-    code = ["ui-monospace", "SFMono-Regular", "Menlo", "DejaVu Sans Mono", "Noto Sans Mono CJK SC", "monospace"]
-    return gr.themes.Base(
-        primary_hue="teal", neutral_hue="slate", font=text, font_mono=code, radius_size="sm", text_size="md",
-        spacing_size="sm",
-    ).set(button_primary_background_fill="#0f766e", button_primary_background_fill_hover="#115e59")  # fmt: skip
-
-
-def serve(host: str, port: int, roots: Sequence[Path], accounts: Mapping[str, str], home: Path) -> None:
-    """Serve the app until the process is told to stop; uploads are gone then.
-
-    Raises:
-        TriageError: a root does not exist, or the port is taken.
-    """
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    with running(host, port, roots, accounts, home) as desk:
-        print(f"triage web: http://{host}:{port}  (Ctrl-C stops)", flush=True)
-        while not stop.wait(30):
-            desk.sweep()
-
-
-class running:
-    """A context in which the app is served; gives its desk."""
-
-    def __init__(
-        self, host: str, port: int, roots: Sequence[Path], accounts: Mapping[str, str], home: Path, kept: float = 900.0
-    ):
-        self.scratch = tempfile.TemporaryDirectory(prefix="triage-web-")
-        incoming = Path(self.scratch.name) / "incoming"
-        incoming.mkdir()
-        os.environ["GRADIO_TEMP_DIR"] = str(incoming)
-        os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-        self.desk = Desk(home, Roots(roots), Path(self.scratch.name) / "kept", kept)
-        self.page = Page(self.desk, incoming)
-        self.options: dict[str, Any] = {"server_name": host, "server_port": port, "auth": checker(accounts) if accounts else None}
-
-    def __enter__(self) -> Desk:
-        blocks = self.page.blocks
-        blocks.queue(default_concurrency_limit=None, api_open=False)
-        try:
-            blocks.launch(
-                **self.options, prevent_thread_lock=True, quiet=True, footer_links=[], ssr_mode=False, show_error=False,
-                max_file_size=FILE_SIZE, max_threads=THREADS, theme=theme(), css_paths=[HERE / "style.css"],
-                js=(HERE / "page.js").read_text(), share=False, enable_monitoring=False, state_session_capacity=2_000,
-                app_kwargs={"middleware": middleware(self.options["server_name"])},
-            )  # fmt: skip
-        except OSError as error:
-            self.scratch.cleanup()
-            raise TriageError(f"cannot listen there ({error}); choose another --host or --port") from None
-        return self.desk
-
-    def __exit__(self, *_: object) -> None:
-        self.page.blocks.close(verbose=False)
-        self.scratch.cleanup()
-
-
-def checker(accounts: Mapping[str, str]) -> Any:
-    """Compares in constant time, known user or not."""
-
-    def check(user: str, password: str) -> bool:
-        known = accounts.get(user)
-        right = hmac.compare_digest((known or secrets.token_hex()).encode(), password.encode())
-        return right and known is not None
-
-    return check

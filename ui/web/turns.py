@@ -213,7 +213,7 @@ def speak(talk: Talk, lang: str) -> None:
     talk.lang = lang
     answer = talk.conversation.answer if talk.conversation else None
     seen = talk.seen()
-    if answer and talk.view and (seen or answer.seen is None and not talk.paths):
+    if answer and talk.view and (seen or (answer.seen is None and not talk.paths)):
         talk.view = viewed(replace(answer, seen=seen), lang)
 
 
