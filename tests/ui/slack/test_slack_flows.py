@@ -148,6 +148,8 @@ class TestButtons:
         slack.press(case, "evidence")
         shown = kit.whole(self.second(slack, case))
         assert "&gt;    347 " in shown
+        assert "*F1* `loss-nonfinite`, *F2* `grad-norm-nonfinite`" in shown
+        assert shown.count(" 347 ") == 1
         assert "nan" in shown
 
     def test_not_helpful_is_noted_on_the_case(self, slack, case, home, kit):
