@@ -247,17 +247,36 @@ class LoopingAnswers(Data):
         return train, held
 
 
+class EmptyAnswers(Data):
+    """A join that found no answer left the field empty."""
+
+    name = "empty-answers"
+    severities = (0.4, 0.3)
+    right = ("data-schema-mismatch", "noisy-data-mixture")
+    near = ("loss-nan-bad-data", "response-length-collapse")
+    shows = ("empty-records",)
+    asks = ("it often answers with nothing at all", "模型经常什么都不回答")
+
+    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split:
+        for record in train:
+            if rng.random() < severity:
+                record["messages"][1]["content"] = ""
+        return train, held
+
+
 class ChineseOnly(Data):
-    """A filter dropped the English part half-way: later records are Chinese only."""
+    """A filter dropped the English part of the second shard, and shards are read in their order."""
 
     name = "language-lost"
+    version = 2
+    shards = 2
     severities = (0.5, 0.6)
     right = ("data-mixture-drift", "catastrophic-forgetting", "noisy-data-mixture")
     shows = ("language-mix-shift",)
     asks = ("English got worse during the run", "训练后半段英文能力变差")
 
     def settings(self, severity: Any) -> dict[str, str]:
-        return {"train_sampling_strategy": "sequential"}
+        return {"train_sampling_strategy": "sequential", "train_file": "data/train-*.jsonl"}
 
     def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split:
         cut = int(severity * len(train))

@@ -40,6 +40,25 @@ class HostMemoryLimit(System):
         del cache
 
 
+class SlowLoader(System):
+    """Some batches lie on slow storage, and the loop reads a batch only when it wants it."""
+
+    name = "slow-loader"
+    recipe = "mixed"
+    severities = (0.5, 0.8)
+    right = ("dataloader-bottleneck", "low-throughput")
+    near = ("h2d-transfer-bottleneck", "gpu-throttling-straggler")
+    shows = ("step-time-jitter", "throughput-drop", "throughput-low")
+    repairs = ("num_workers",)
+    asks = ("some steps take ten times as long as the others", "有些步要慢好几倍，GPU 利用率上不去")
+
+    def settings(self, severity: Any) -> dict[str, str]:
+        return {"dataloader_num_workers": "0"}
+
+    def code(self, parts: Parts, severity: Any) -> None:
+        parts.slow_read = lambda step: severity if step % 20 == 3 else 0.0
+
+
 class SkippedCollective(System):
     """From a step on one rank waits at a barrier that the other never reaches, instead of averaging gradients."""
 

@@ -8,6 +8,7 @@ own trace, apart from what `verify` says.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import time
@@ -27,7 +28,7 @@ from ...tools.findings import TriageError
 from ...tools.run import discover
 from ...tools.settings import read_settings
 from .fault import touched
-from .recording import Recording, Spec, healthy_of, record
+from .recording import Recording, Spec, first, healthy_of, record
 
 ATTEMPTS = 3
 NEAR = 1.15
@@ -188,8 +189,16 @@ def cured(made: Recording, home: Path) -> bool:
     by_setting = all(any(v not in NOT_A_SETTING for v in f.repairs) for f in made.spec.case.all())
     if not by_setting and not set(open_hooks) <= gone:
         return False
-    healthy = record(healthy_of(made.spec.case), home).outcome
+    healthy = dict(record(healthy_of(made.spec.case), home).outcome)
+    if made.spec.case.fault.own_best:
+        healthy["held_loss"] = best_eval_loss(record(first(made.spec.case), home).run)
     return all(_as_good(key, made.outcome.get(key, math.nan), value) for key, value in healthy.items())
+
+
+def best_eval_loss(run: Path) -> float:
+    """The lowest evaluation loss that a run logged."""
+    history = json.loads((run / "trainer_state.json").read_text())["log_history"]
+    return min(h["eval_loss"] for h in history if "eval_loss" in h)
 
 
 def _as_good(key: str, value: float, wanted: float) -> bool:
