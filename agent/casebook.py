@@ -6,6 +6,7 @@ file contents.
 
 from __future__ import annotations
 
+import re
 import secrets
 import sqlite3
 from collections.abc import Iterator
@@ -19,11 +20,13 @@ from ..tools.findings import TriageError
 
 SCHEMA = """
 create table if not exists cases(
-    id text primary key, opened text not null, question text not null, runs text not null, status text not null);
+    id text primary key, opened text not null, question text not null, runs text not null, status text not null,
+    owner text not null default '');
 create table if not exists events(
     case_id text not null references cases(id), at text not null, kind text not null, content text not null);
 create index if not exists events_by_case on events(case_id);
 """
+COLUMNS = "id, opened, question, runs, status, owner"
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,9 @@ class Case:
     status: str
     """`open`, or the last verdict."""
     events: list[dict[str, Any]]
-    """`{"at", "kind": "answer" | "verdict" | "note", "content"}`"""
+    """`{"at", "kind": "answer" | "verdict" | "feedback" | "note", "content"}`"""
+    owner: str = ""
+    """Whose case it is, where an interface has several people; empty for whoever uses the machine."""
 
 
 def home(path: Path | None = None) -> Path:
@@ -66,6 +71,8 @@ class Casebook:
         self._path = folder / "cases.sqlite3"
         with self._open() as db:
             db.executescript(SCHEMA)
+            if "owner" not in {row[1] for row in db.execute("pragma table_info(cases)")}:
+                db.execute("alter table cases add column owner text not null default ''")
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -81,8 +88,21 @@ class Casebook:
     def open_case(self, question: str, runs: list[str]) -> str:
         id = secrets.token_hex(3)
         with self._open() as db:
-            db.execute("insert into cases values(?, ?, ?, ?, 'open')", (id, _now(), question, _dump(runs)))
+            db.execute(
+                "insert into cases(id, opened, question, runs, status) values(?, ?, ?, ?, 'open')",
+                (id, _now(), question, _dump(runs)),
+            )
         return id
+
+    def set_runs(self, case: str, runs: list[str]) -> None:
+        """The paths that the case is about by now."""
+        with self._open() as db:
+            db.execute("update cases set runs = ? where id = ?", (_dump(runs), case))
+
+    def claim(self, case: str, owner: str) -> None:
+        """Say whose case it is; it is no longer in the lists of others."""
+        with self._open() as db:
+            db.execute("update cases set owner = ? where id = ?", (owner, case))
 
     def record(self, case: str, kind: str, content: Any, status: str | None = None) -> None:
         """Append one event; with `status`, also set the case's.
@@ -99,24 +119,36 @@ class Casebook:
 
     def get(self, case: str) -> Case:
         with self._open() as db:
-            row = db.execute("select * from cases where id = ?", (case,)).fetchone()
+            row = db.execute(f"select {COLUMNS} from cases where id = ?", (case,)).fetchone()
             if not row:
                 raise TriageError(f"no case {case!r}; `triage cases` lists them")
             events = db.execute("select at, kind, content from events where case_id = ? order by rowid", (case,))
-            return Case(
-                row[0],
-                row[1],
-                row[2],
-                _load(row[3]),
-                row[4],
-                [{"at": at, "kind": kind, "content": _load(content)} for at, kind, content in events],
-            )
+            return _case(row, [{"at": at, "kind": kind, "content": _load(content)} for at, kind, content in events])
 
-    def cases(self, limit: int = 50) -> list[Case]:
-        """The newest cases, without their events."""
+    def cases(self, limit: int = 50, owner: str | None = None, words: str = "") -> list[Case]:
+        """The newest cases, without their events.
+
+        Args:
+            limit: how many.
+            owner: only this owner's; None for all.
+            words: only cases in whose id, question, runs, status or answers this text occurs, whatever its case.
+        """
+        like = "%" + re.sub(r"([\\%_])", r"\\\1", words.strip()) + "%"
         with self._open() as db:
-            rows = db.execute("select * from cases order by rowid desc limit ?", (limit,)).fetchall()
-        return [Case(r[0], r[1], r[2], _load(r[3]), r[4], []) for r in rows]
+            rows = db.execute(
+                f"select {COLUMNS} from cases where (:owner is null or owner = :owner) and (:words = '%%'"
+                " or id || ' ' || question || ' ' || runs || ' ' || status like :words escape '\\'"
+                " or exists (select 1 from events where case_id = id"
+                " and json_extract(content, '$.answer') like :words escape '\\'))"
+                " order by rowid desc limit :limit",
+                {"owner": owner, "words": like, "limit": limit},
+            ).fetchall()
+        return [_case(row, []) for row in rows]
+
+
+def _case(row: tuple[str, ...], events: list[dict[str, Any]]) -> Case:
+    id, opened, question, runs, status, owner = row
+    return Case(id, opened, question, _load(runs), status, events, owner)
 
 
 def _now() -> str:

@@ -12,9 +12,7 @@ from ..tools.findings import Check, Finding, Report, TriageError
 from ..tools.run import Artifact, Run, discover
 from ..tools.series import SeriesTable
 from ..tools.settings import Settings
-
-Listen = Callable[[str], None]
-"""Called with the name of each tool before it runs."""
+from .events import Listen, ToolStarted, ignore
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class Look:
         return tuple(c for report in self.reports for c in report.checks)
 
 
-def look(paths: Sequence[Path], pasted: str = "", listen: Listen = lambda name: None) -> Look:
+def look(paths: Sequence[Path], pasted: str = "", listen: Listen = ignore) -> Look:
     """Run every deterministic tool over the paths and the pasted text.
 
     A tool that breaks becomes a `failed` check: the others still speak.
@@ -56,14 +54,14 @@ def look(paths: Sequence[Path], pasted: str = "", listen: Listen = lambda name: 
     from ..tools.series import read_series
     from ..tools.settings import read_settings
 
-    with _gather(paths, pasted) as run:
-        listen("scan")
+    with gather(paths, pasted) as run:
+        listen(ToolStarted("scan"))
         settings, setting_checks = read_settings(run)
         table, read_checks = read_series(run)
         log = _try("scan", lambda: scan(run, _number(settings.value("grad_clip")), (table, read_checks)))
         reports = [log, Report("settings", (), setting_checks)]
         for name, tool in (("lint", lint), ("data", check_run_data), ("checkpoints", check_run_checkpoints)):
-            listen(name)
+            listen(ToolStarted(name))
             reports.append(_try(name, lambda tool=tool: tool(run)))
         return Look(run, table, settings, log, tuple(reports))
 
@@ -84,7 +82,7 @@ def _try(name: str, tool: Callable[[], Report]) -> Report:
 
 
 @contextmanager
-def _gather(paths: Sequence[Path], pasted: str) -> Iterator[Run]:
+def gather(paths: Sequence[Path], pasted: str = "") -> Iterator[Run]:
     """One run out of several paths and pasted log text (read as a log named `<question>`)."""
     runs = [discover(path) for path in paths]
     run = runs[0] if runs else Run(Path())

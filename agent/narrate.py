@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..knowledge.entry import Criterion
+from ..knowledge.entry import SECTIONS, Criterion, Entry
 from ..knowledge.library import Passage
 from ..knowledge.search import MEANT
 from ..tools.findings import Check, Finding, clean
@@ -13,6 +13,8 @@ from .propose import Nothing, Proposal
 from .verify import Judged, Verdict
 
 SHOWN_FINDINGS = 10
+SHOWN_CHECKS = 8
+"""Names of checks of one result in the answer; its JSON has them all."""
 
 T: dict[str, tuple[str, str]] = {
     "diagnosed": (
@@ -86,6 +88,7 @@ T: dict[str, tuple[str, str]] = {
     "found": ("found something", "有发现"),
     "clear": ("clear", "正常"),
     "not-applicable": ("no such artifact", "没有对应文件"),
+    "more-checks": (" and {n} more", " 等，另有 {n} 项"),
     "failed": ("**could not be checked**", "**未能检查**"),
     "established": ("established by a decisive finding", "有决定性证据"),
     "supported": ("supported by findings", "有证据支持"),
@@ -168,7 +171,7 @@ def answer(
         _change(diagnosis, proposal, lang),
         _cautions(diagnosis, lang),
         _own(passages, lang),
-        _looked(diagnosis.checks, lang),
+        checks_made(diagnosis.checks, lang),
         _sources(diagnosis, lang),
     ]
     return "\n\n".join("\n".join(lines) for lines in map(list, parts) if lines)
@@ -270,6 +273,7 @@ def _change(d: Diagnosis, proposal: Proposal | Nothing, lang: str) -> Iterator[s
     yield ""
     yield say("acceptance", lang)
     yield from (f"- {criterion(c, lang)}" for c in p.acceptance)
+    yield ""
     yield say("then", lang, id=p.entry)
 
 
@@ -304,6 +308,18 @@ def criterion(c: Criterion, lang: str) -> str:
     return f"{text} ({'; '.join(notes)})"
 
 
+def page(entry: Entry, lang: str) -> str:
+    """One runbook entry whole, as Markdown."""
+    side = "zh" if lang == "zh" else "en"
+    lines = [f"# {entry.title.say(lang)}", f"`{entry.id}` {entry.severity} ({', '.join(entry.stages)})", ""]
+    lines += [entry.check_first.say(lang), ""]
+    for heading in SECTIONS[side]:
+        lines += [f"## {heading}", entry.body[side][heading], ""]
+    lines += [f"- {criterion(c, lang)}" for c in entry.acceptance]
+    lines += [f"> {c.say(lang)}" for c in entry.cautions]
+    return "\n".join([*lines, "", "; ".join((*entry.sources, *entry.references))])
+
+
 def _cautions(d: Diagnosis, lang: str) -> Iterator[str]:
     cautions = [c.say(lang) + (f" ({c.ref})" if c.ref else "") for h in d.hypotheses[:1] for c in h.entry.cautions]
     if cautions and d.state == "diagnosed":
@@ -320,7 +336,7 @@ def _own(passages: Iterable[Passage], lang: str) -> Iterator[str]:
         yield f"- {code(place)} {clean(' > '.join(passage.headings), 120)}: {code(passage.text)}"
 
 
-def _looked(checks: Iterable[Check], lang: str) -> Iterator[str]:
+def checks_made(checks: Iterable[Check], lang: str) -> Iterator[str]:
     groups: dict[str, list[Check]] = {}
     for check in checks:
         groups.setdefault(check.result, []).append(check)
@@ -329,7 +345,9 @@ def _looked(checks: Iterable[Check], lang: str) -> Iterator[str]:
     yield say("looked", lang)
     for result in ("found", "clear", "not-applicable"):
         if names := [c.name for c in groups.get(result, ())]:
-            yield f"- {say(result, lang)}: {', '.join(dict.fromkeys(map(clean, names)))}"
+            names = list(dict.fromkeys(map(clean, names)))
+            rest = say("more-checks", lang, n=len(names) - SHOWN_CHECKS) if len(names) > SHOWN_CHECKS else ""
+            yield f"- {say(result, lang)}: {', '.join(names[:SHOWN_CHECKS])}{rest}"
     for check in groups.get("failed", ()):
         why = check.zh if lang == "zh" and check.zh else check.why
         yield f"- {say('failed', lang)}: {clean(check.name)}: {clean(why)}"

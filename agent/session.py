@@ -20,7 +20,8 @@ from ..tools.settings import Settings
 from . import narrate
 from .casebook import Casebook
 from .diagnose import Diagnosis, diagnose
-from .evidence import Listen, look
+from .events import FindingMade, Listen, ProposalMade, ToolStarted, ignore
+from .evidence import Look, look
 from .propose import Nothing, Proposal, propose
 
 QUESTION_LIMIT = 20_000
@@ -40,6 +41,8 @@ class Answer:
     passages: tuple[Passage, ...] = ()
     """What the person's own runbooks say about it."""
     case: str = ""
+    seen: Look | None = None
+    """What the tools saw: series to plot, settings; None without a run."""
 
     def as_json(self) -> dict[str, Any]:
         """The public form, `triage.answer/1`."""
@@ -133,7 +136,7 @@ def ask(
     case: str | None = None,
     keep: bool = True,
     encoder: str = BUILT_IN,
-    listen: Listen = lambda name: None,
+    listen: Listen = ignore,
 ) -> Answer:
     """Answer one question, with or without a run.
 
@@ -145,7 +148,7 @@ def ask(
         case: continue this case instead of opening one.
         keep: whether to note the answer in the casebook.
         encoder: the built-in encoder, or a sentence-transformers model.
-        listen: called with the name of each tool before it runs.
+        listen: told of each tool before it runs, each finding, and the proposal.
 
     Raises:
         TriageError: a path does not exist, nothing can be read, or the case is unknown.
@@ -156,19 +159,22 @@ def ask(
     words = "\n".join(question.splitlines()[:40])[:4000]
     findings: tuple[Finding, ...] = ()
     checks: tuple[Check, ...] = ()
-    run, settings = Run(Path()), Settings()
+    run, settings, seen = Run(Path()), Settings(), None
     if paths or pasted:
         seen = look(paths, pasted, listen)
         run, settings, findings, checks = seen.run, seen.settings, seen.findings, seen.checks
-    listen("search")
+    listen(ToolStarted("search"))
     books = index(home, encoder)
     in_field = bool(paths) or books.covers(words)
     diagnosis = diagnose(books.runbook, books.search(words), findings, checks, in_field, looked=bool(paths))
     passages = tuple(p for p in books.passages(words, 3) if p.score >= MEANT) if in_field else ()
-    listen("diagnose")
+    for i, finding in enumerate(diagnosis.findings, 1):
+        listen(FindingMade(f"F{i}", finding))
     proposal = propose(diagnosis, settings, run, lang)
+    if isinstance(proposal, Proposal):
+        listen(ProposalMade(proposal))
     text = narrate.answer(diagnosis, proposal, lang, looked=bool(paths or pasted), passages=passages)
-    answer = Answer(shown(question), lang, diagnosis, proposal, text, passages)
+    answer = Answer(shown(question), lang, diagnosis, proposal, text, passages, seen=seen)
     return _note(answer, paths, home, case) if home and keep else answer
 
 
@@ -180,7 +186,10 @@ def shown(question: str) -> str:
 
 def _note(answer: Answer, paths: Sequence[Path], home: Path, case: str | None) -> Answer:
     book = Casebook(home)
-    id = case or book.open_case(clean(answer.question, 500), [str(p) for p in paths])
+    runs = [str(p) for p in paths]
+    if case and runs:
+        book.set_runs(case, runs)
+    id = case or book.open_case(clean(answer.question, 500), runs)
     noted = replace(answer, case=id)
     book.record(id, "answer", noted.as_json())
     return noted

@@ -1,47 +1,166 @@
-"""Credentials out of text before anybody else sees it.
+"""Credentials, personal data and, on request, names of machines, people and folders out of text that leaves.
 
-One table of shapes that are secret by construction (issuer prefixes, private keys, passwords in addresses, named
-credentials in assignments). It does not look for names or other personal data: that is `tools.data.pii`.
+`redact` masks what is secret by construction: issuer prefixes, private keys, passwords in addresses, values assigned
+to a name that says so. `Boundary` stands where text leaves for a model, a trace or Slack: it also hides personal data
+behind stable placeholders, which it can put back in the answer shown here. Secrets are never put back.
+
+The shapes are the issuers' published ones. No detector is depended on: detect-secrets 1.5 has had no release since
+2024, misses Hugging Face, OpenAI project and W&B keys, and takes log lines for secrets.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
 
-SECRETS: dict[str, str] = {
-    "private-key": r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
-    "huggingface": r"\bhf_[A-Za-z0-9]{20,}\b",
-    "openai": r"\bsk-(?:proj-|svcacct-|ant-[a-z0-9]+-)?[A-Za-z0-9_-]{20,}",
-    "aws-key-id": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
-    "google": r"\bAIza[0-9A-Za-z_-]{35}\b|\bya29\.[0-9A-Za-z_-]{20,}",
-    "github": r"\bgh[pousr]_[A-Za-z0-9]{30,}\b|\bgithub_pat_[A-Za-z0-9_]{30,}\b",
-    "gitlab": r"\bglpat-[A-Za-z0-9_-]{20,}",
-    "slack": r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-\d-[A-Za-z0-9-]{10,}|hooks\.slack\.com/services/[A-Za-z0-9/]+",
-    "azure": r"\b(?:AccountKey|SharedAccessKey|SharedAccessSignature)=[A-Za-z0-9%+/=&-]{20,}"
-    r"|\bsig=[A-Za-z0-9%+/=]{30,}",
-    "jwt": r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*",
-    "url-password": r"(?<=://)[^\s/:@]{1,80}:[^\s/@]{1,200}(?=@)",
-    "bearer": r"(?i:(?<=bearer )|(?<=token )|(?<=basic ))[A-Za-z0-9._~+/-]{24,}=*",
-    "assignment": r"(?i:(?<![a-z])(?:[a-z0-9]+[_-])*"
-    r"(?:api[_-]?key|secret(?:[_-]?(?:access)?[_-]?key)?|access[_-]?token|auth[_-]?token"
-    r"|hf[_-]?token|(?:git|gh|wandb|slack|hub)[_-]?(?:token|key)|passwd|password|credential)s?)"
-    r"[\"']?\s*(?:=>|[:=]|\s)\s*[\"']?(?P<value>(?![\"'$<{(]|None\b|null\b|true\b|false\b|\*)[^\s\"',;]{6,200})",
-    "wandb": r"(?i:(?<=wandb login )|(?<=wandb.login\(key=.)|(?<=use_wandb[ =])|(?<=use-wandb[ =]))[0-9a-f]{40}\b"
-    r"|\bwandb_v1_[A-Za-z0-9_]{20,}",
+
+class Rule(NamedTuple):
+    """One kind of credential."""
+
+    hints: tuple[str, ...]
+    """Lower-case words of which the lower-cased text must hold one, so that clean text costs no pattern."""
+    pattern: str
+    """A group named `value` narrows what is masked."""
+
+
+_NAMED = (
+    r"(?i:api[_-]?key|secret(?:[_-]?(?:access)?[_-]?key)?|client[_-]?secret|(?:access|auth|bot|hub|hf|refresh)[_-]?token"
+    r"|(?:git|gh|hub|slack|wandb|openai)[_-]?(?:token|key)|passwd|password|passphrase|credential|pwd|密码|口令|密钥|令牌)"
+)
+_VALUE = r"(?P<value>(?![\"'$<{(\[]|(?i:none|null|true|false)\b|\*)[^\s\"',;，；。]{6,300})"
+
+RULES: dict[str, Rule] = {
+    "private-key": Rule(
+        ("private key", "age-secret-key"),
+        r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)"
+        r"|AGE-SECRET-KEY-1[A-Z0-9]{20,}",
+    ),
+    "url-password": Rule(
+        ("://",), r"(?<=://)[^\s/:@\"']{0,80}:[^\s/@\"']{1,200}(?=@)|(?<=://)[A-Za-z0-9_-]{20,200}(?=@)"
+    ),
+    "huggingface": Rule(("hf_", "api_org_"), r"\b(?:hf|api_org)_[A-Za-z0-9]{20,}\b"),
+    "openai": Rule(
+        ("sk-",), r"\bsk-(?:proj-|svcacct-|admin-|or-v1-|ant-[a-z0-9]+-)?(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{20,}"
+    ),
+    "aws": Rule(
+        ("akia", "asia", "aws"),
+        r"\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b"
+        r"|(?i:aws[a-z_ ]{0,20}(?:secret|key|token)[a-z_ ]{0,20})[\"']?\s*[:=]+\s*[\"']?(?P<value>[A-Za-z0-9/+=]{40,})",
+    ),
+    "google": Rule(
+        ("aiza", "ya29.", "gocspx-"),
+        r"\bAIza[0-9A-Za-z_-]{35}|\bya29\.[0-9A-Za-z_-]{20,}|\bGOCSPX-[0-9A-Za-z_-]{20,}",
+    ),
+    "azure": Rule(
+        ("accountkey", "sharedaccess", "sig=", "8q~", "7q~"),
+        r"\b(?:AccountKey|SharedAccessKey|SharedAccessSignature)=(?P<value>[A-Za-z0-9%+/=&-]{20,})"
+        r"|\bsig=[A-Za-z0-9%+/=]{30,}|\b[A-Za-z0-9_~.]{3}[78]Q~[A-Za-z0-9_~.-]{31,34}",
+    ),
+    "github": Rule(("gh", "github_pat_"), r"\bgh[pousr]_[A-Za-z0-9]{30,}\b|\bgithub_pat_[A-Za-z0-9_]{30,}\b"),
+    "gitlab": Rule(("glpat-", "gldt-", "glrt-"), r"\bgl(?:pat|dt|rt)-[A-Za-z0-9_-]{20,}"),
+    "slack": Rule(
+        ("xox", "xapp-", "hooks.slack.com"),
+        r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-\d-[A-Za-z0-9-]{10,}|hooks\.slack\.com/services/[A-Za-z0-9/]+",
+    ),
+    "wandb": Rule(
+        ("wandb", "w&b", "weights"),
+        r"\bwandb_v1_[A-Za-z0-9_]{20,}"
+        r"|(?i:wandb|w&b|weights ?& ?biases)[^\n]{0,40}?(?<![0-9a-z])(?P<value>[0-9a-f]{40})\b",
+    ),
+    "service": Rule(
+        (
+            "_live_",
+            "sg.",
+            "npm_",
+            "pypi-",
+            "nvapi-",
+            "gsk_",
+            "r8_",
+            "dop_v1_",
+            "dapi",
+            "sq0csp-",
+            "discord",
+            "telegram",
+            "bot",
+        ),
+        r"\b[sr]k_live_[0-9A-Za-z]{16,}|\bSG\.[\w-]{20,24}\.[\w-]{40,46}|\bnpm_[A-Za-z0-9]{36}|\bpypi-Ag[\w-]{50,}"
+        r"|\bnvapi-[\w-]{40,}|\bgsk_[A-Za-z0-9]{40,}|\br8_[A-Za-z0-9]{37}|\bdop_v1_[a-f0-9]{64}|\bdapi[a-f0-9]{32}\b"
+        r"|\bsq0csp-[\w-]{43}|discord(?:app)?\.com/api/webhooks/[\w/-]{20,}|\b\d{8,10}:AA[\w-]{33}\b",
+    ),
+    "jwt": Rule(("eyj",), r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*"),
+    "bearer": Rule(
+        ("bearer ", "authorization: "),
+        r"(?i:(?<=bearer )[A-Za-z0-9._~+/-]{20,}|(?<=authorization: )(?:token|basic) [A-Za-z0-9._~+/-]{16,})=*",
+    ),
+    "assignment": Rule(
+        ("key", "secret", "token", "pass", "pwd", "credential", "密码", "口令", "密钥", "令牌"),
+        rf"(?<![A-Za-z\[])(?:[A-Za-z0-9]+[_-])*{_NAMED}s?(?:[_-][A-Za-z0-9]+)*[\"']?\s*(?:=>|[:=：]|\s(?=\S*[0-9]))\s*[\"']?{_VALUE}"
+        rf"|(?<![A-Za-z_-])(?i:--token|token)[\"']?\s*[:=]\s*[\"']?(?P<long>(?=\S*[0-9])(?=\S*[A-Za-z])[A-Za-z0-9_.-]{{20,}})",
+    ),
 }
-"""kind -> pattern; a group named `value` narrows what is masked."""
-
-_ANY = re.compile("|".join(f"(?P<{kind.replace('-', '_')}>{pattern})" for kind, pattern in SECRETS.items()))
+_COMPILED = [(kind, rule.hints, re.compile(rule.pattern)) for kind, rule in RULES.items()]
 
 
 def redact(text: str) -> str:
     """The text with every credential replaced by `[secret:KIND]`."""
-    return _ANY.sub(_mask, text)
+    low = text.lower()
+    for kind, hints, pattern in _COMPILED:
+        if any(hint in low for hint in hints):
+            text = pattern.sub(lambda match, kind=kind: _mask(match, kind), text)
+    return text
 
 
-def _mask(match: re.Match[str]) -> str:
-    kind = (match.lastgroup or "secret").replace("_", "-")
-    kind = next((k for k in SECRETS if match.groupdict().get(k.replace("-", "_"))), kind)
-    value = match.groupdict().get("value")
-    shown = f"[secret:{kind}]"
-    return match[0].replace(value, shown) if value else shown
+def _mask(match: re.Match[str], kind: str) -> str:
+    groups = match.groupdict()
+    value = groups.get("value") or groups.get("long")
+    return match[0].replace(value, f"[secret:{kind}]") if value else f"[secret:{kind}]"
+
+
+Identity = Literal["hosts", "users", "paths"]
+IDENTITY: dict[Identity, str] = {
+    "paths": r"(?<![\w./])(?:/[\w.@+-]+){2,}/?|\b[A-Z]:\\[^\s\"']+",
+    "hosts": r"(?<![\w.:/-])(?:\d{1,3}\.){3}\d{1,3}(?!\.?\d)|(?<=@)[a-z][\w-]*(?:\.[\w-]+)*(?=[:\s]|$)"
+    r"|\b(?:[a-z0-9-]+\.)+(?:com|net|org|io|ai|cn|local|internal|corp|lan|cluster)\b"
+    r"|\b(?:node|host|gpu|worker|compute|dgx|ip)-?\d[\w-]*\b|(?<=hostname[:= ])[\w.-]+|(?<=hostname: )[\w.-]+",
+    "users": r"(?<=/home/)[\w.-]+|(?<=/Users/)[\w.-]+|(?i:(?<=user=))[\w.-]+|\b[a-z][\w.-]*(?=@[a-z][\w.-]*:)",
+}
+"""What names a machine, a person or a folder of the asker; hidden only where it is asked for."""
+
+
+class Boundary:
+    """Text on its way out, and answers on their way back, for one conversation.
+
+    Args:
+        also: what to hide beside credentials and personal data.
+    """
+
+    def __init__(self, also: Iterable[Identity] = ()):
+        self._also = [(kind, re.compile(IDENTITY[kind])) for kind in IDENTITY if kind in set(also)]
+        self._names: dict[str, str] = {}
+        self._values: dict[str, str] = {}
+
+    def hide(self, text: str) -> str:
+        """The text as it may leave: the same value always becomes the same placeholder (`[email-1]`)."""
+        from .data.pii import find
+
+        text, out, at = redact(text), "", 0
+        for hit in find(text):
+            if hit.kind.kind == "personal":
+                out += text[at : hit.start] + self._placeholder(hit.kind.name, text[hit.start : hit.end])
+                at = hit.end
+        text = out + text[at:]
+        for kind, pattern in self._also:
+            text = pattern.sub(lambda match, kind=kind: self._placeholder(kind[:-1], match[0]), text)
+        return text
+
+    def restore(self, text: str) -> str:
+        """The text with the placeholders of this conversation replaced by their values; for the local answer only."""
+        return re.sub(r"\[[a-z-]+-\d+\]", lambda match: self._values.get(match[0], match[0]), text)
+
+    def _placeholder(self, kind: str, value: str) -> str:
+        if value not in self._names:
+            count = sum(name.startswith(f"[{kind}-") for name in self._names.values())
+            self._names[value] = f"[{kind}-{count + 1}]"
+            self._values[self._names[value]] = value
+        return self._names[value]

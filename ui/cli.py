@@ -12,7 +12,6 @@ import sys
 
 import typer
 
-from ..knowledge.entry import RunbookError
 from ..tools.findings import TriageError, clean
 from . import commands
 
@@ -32,7 +31,7 @@ def main() -> None:
     """Entry point: every expected failure becomes one line on standard error and exit status 2."""
     try:
         app()
-    except (TriageError, RunbookError) as error:
+    except TriageError as error:
         fail(str(error))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -42,6 +41,10 @@ def main() -> None:
     except KeyboardInterrupt:
         fail("interrupted")
     except Exception as error:
+        from ..knowledge.entry import RunbookError
+
+        if isinstance(error, RunbookError):
+            fail(str(error))
         if os.environ.get("TRIAGE_DEBUG"):
             raise
         fail(

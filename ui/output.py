@@ -6,20 +6,32 @@ Text from a run is never interpreted as markup and never reaches the terminal wi
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from ..tools.findings import Finding, Report, clean
+from ..tools.findings import Check, Finding, Report, clean
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ..tools.run import Run
 
 STYLES = {"S0": "bold red", "S1": "red", "S2": "yellow", "S3": "cyan"}
 
 JSON_OPTION = typer.Option("--json", help="Print one JSON object instead of text.")
 """For `as_json: Annotated[bool, JSON_OPTION] = False`, the same in every command."""
+HTML_OPTION = typer.Option("--html", metavar="REPORT.html", help="Also write a report to attach to a ticket: one file.")
+HOME_OPTION = typer.Option("--home", help="Where cases and caches live.", envvar="TRIAGE_HOME")
+CHECKED = {"found": "found something", "clear": "clear", "not-applicable": "had nothing to look at"}
+CHECKS_NAMED = 6
+"""Checks of one result that the text output names."""
 
 
 def console(stderr: bool = False) -> Console:
@@ -74,11 +86,28 @@ def print_findings(out: Console, findings: tuple[Finding, ...], lang: str = "en"
             out.print(Text(f"      | {clean(text, 160)}", style="dim"))
 
 
-def emit(report: Report, as_json: bool) -> None:
+@dataclass(frozen=True)
+class Html:
+    """The report that `--html` asks for, beside what is printed."""
+
+    path: Path | None
+    about: str
+    """What was looked at, as the person named it."""
+    figures: Callable[[], Sequence[tuple[str, Figure | None]]] = tuple
+    """Captions and pictures, drawn only when asked for."""
+    run: Run | None = None
+    """Where the lines around findings are read."""
+
+
+def emit(report: Report, as_json: bool, html: Html | None = None) -> None:
     """Print the report and leave with the contract's exit status: 1 with findings, 0 without.
 
     A reassurance (severity S3 code `run-healthy`) does not count as something wrong.
     """
+    if html and html.path:
+        from .report import findings_page
+
+        write_html(findings_page(report, html.about, html.figures(), html.run), html.path)
     if as_json:
         print_json(report.as_json())
     else:
@@ -86,11 +115,28 @@ def emit(report: Report, as_json: bool) -> None:
         print_findings(out, report.findings)
         if not report.findings:
             out.print("Nothing wrong found.")
-        for check in report.checks:
-            style = "red" if check.result == "failed" else "dim"
-            line = f"  {check.result:14} {clean(check.name)}" + (f": {clean(check.why)}" if check.why else "")
-            out.print(Text(line, style=style))
+        print_checks(out, report.checks)
     raise typer.Exit(1 if any(f.code != "run-healthy" for f in report.findings) else 0)
+
+
+def print_checks(out: Console, checks: Sequence[Check]) -> None:
+    """What was looked at: whole where it failed or found little to say, else counted; `--json` has every check."""
+    for check in checks:
+        if check.result == "failed":
+            out.print(Text(f"  could not be checked: {clean(check.name)}: {clean(check.why)}", style="red"))
+    for result, words in CHECKED.items():
+        these = [c for c in checks if c.result == result]
+        if these:
+            names = ", ".join(clean(c.name) for c in these[:CHECKS_NAMED])
+            more = f" and {len(these) - CHECKS_NAMED} more" if len(these) > CHECKS_NAMED else ""
+            out.print(Text(f"  {len(these)} {words}: {names}{more}", style="dim"))
+
+
+def write_html(page: str, path: Path) -> None:
+    from .report import write
+
+    write(page, path)
+    console(stderr=True).print(Text(f"wrote {path}"))
 
 
 @contextmanager

@@ -1,3 +1,4 @@
+import sqlite3
 import threading
 
 import pytest
@@ -42,3 +43,23 @@ def test_home_follows_the_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("TRIAGE_HOME", str(tmp_path / "here"))
     assert home() == tmp_path / "here"
     assert home(tmp_path / "there") == tmp_path / "there"
+
+
+def test_owners_see_their_own_cases_and_words_find_them_by_question_run_and_answer(tmp_path):
+    book = Casebook(tmp_path)
+    first, second = book.open_case("loss is nan", ["runs/exp_42"]), book.open_case("卡死了", [])
+    book.claim(first, "ann")
+    book.claim(second, "bob")
+    book.record(second, "answer", {"answer": "a **straggler** 100%"})
+    assert [c.id for c in book.cases(owner="ann")] == [first]
+    assert [c.id for c in book.cases()] == [second, first]
+    for words, found in {"NAN": [first], "exp_42": [first], "exp%42": [], "卡死": [second], "100%": [second]}.items():
+        assert [c.id for c in book.cases(words=words)] == found
+    assert book.cases(owner="ann", words="straggler") == []
+
+
+def test_a_casebook_from_before_cases_had_owners_still_opens(tmp_path):
+    with sqlite3.connect(tmp_path / "cases.sqlite3") as db:
+        db.execute("create table cases(id text, opened text, question text, runs text, status text)")
+        db.execute("insert into cases values('a1', '2026-01-01', 'old', '[]', 'open')")
+    assert Casebook(tmp_path).get("a1").owner == ""

@@ -94,7 +94,7 @@ def _ignore_interrupt() -> None:
 
 
 def _stop(pool: Any) -> None:
-    """Ends the workers at once, and waits for the pool's own thread: at exit Python would write to a pipe it is closing."""
+    """Ends the workers at once; waits for the pool's own thread too, which would write to a closed pipe at exit."""
     processes, thread = list((pool._processes or {}).values()), pool._executor_manager_thread
     pool.shutdown(wait=False, cancel_futures=True)
     for process in processes:

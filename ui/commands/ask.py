@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ...tools.findings import TriageError
-from ..output import JSON_OPTION, console, print_json, progress
+from ..output import HOME_OPTION, HTML_OPTION, JSON_OPTION, console, print_json, progress, write_html
 
 HELP = """Ask what went wrong, with or without a run to look at.
 
@@ -20,6 +20,8 @@ Examples:
   triage ask "卡死了，没有任何日志" --run train.log
 
   tail -200 train.log | triage ask - --json
+
+  triage ask "KL explodes" --run runs/exp44 --html report.html
 """
 
 
@@ -36,7 +38,8 @@ def ask(
     case: Annotated[str | None, typer.Option(help="Continue this case.")] = None,
     batch: Annotated[Path | None, typer.Option(help="Answer a JSONL file of {id, text, run}; needs --json.")] = None,
     encoder: Annotated[str, typer.Option(help="built-in, or a sentence-transformers model.")] = "built-in",
-    home: Annotated[Path | None, typer.Option(help="Where cases and caches live.", envvar="TRIAGE_HOME")] = None,
+    html: Annotated[Path | None, HTML_OPTION] = None,
+    home: Annotated[Path | None, HOME_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     from ...agent.casebook import home as data_home
@@ -54,8 +57,12 @@ def ask(
 
     with progress("reading") as step:
         answer = answer_one(
-            question, run or (), lang, data_home(home), case, encoder=encoder, listen=lambda name: step()
+            question, run or (), lang, data_home(home), case, encoder=encoder, listen=lambda event: step()
         )
+    if html:
+        from ..report import answer_page
+
+        write_html(answer_page(answer), html)
     if as_json:
         print_json(answer.as_json())
     else:

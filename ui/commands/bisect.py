@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..output import JSON_OPTION, console, emit
+from ..output import HOME_OPTION, HTML_OPTION, JSON_OPTION, Html, console, emit
 
 if TYPE_CHECKING:
     from ...tools.checkpoints.bisection import Outcome, Plan
+    from ..plots import Panel
 
 HELP = """Find the checkpoint at which an evaluated metric changed, with as few evaluations as its noise allows.
 
@@ -33,8 +34,8 @@ Examples:
 Exit status: 0 nothing changed, 1 something did or it could not be settled, 2 it could not run. Killed or interrupted,
 the same command continues and repeats no evaluation.
 """
-CHART = (64, 12)
-"""Columns and lines of the plot."""
+CHART = 12
+"""Lines of the plot."""
 
 
 def register(app: typer.Typer) -> None:
@@ -56,7 +57,8 @@ def bisect(
     cache: Annotated[Path | None, typer.Option(help="File of the evaluations made.")] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try again what gave no number.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, run nothing.")] = False,
-    home: Annotated[Path | None, typer.Option(help="Where cases and caches live.", envvar="TRIAGE_HOME")] = None,
+    html: Annotated[Path | None, HTML_OPTION] = None,
+    home: Annotated[Path | None, HOME_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     from ...agent.casebook import home as data_home
@@ -79,10 +81,13 @@ def bisect(
         raise typer.Exit(0)
     with _live(plan) as tell:
         report, outcome = bisect_checkpoints(plan, where, directory, retry_failed, tell)
-    if not as_json:
-        for line in chart(outcome):
-            console().print(line)
-    emit(report, as_json)
+    from .. import plots
+
+    shown = panel(outcome)
+    if shown and not as_json:
+        print(plots.text(shown, min(console().width, 80), CHART), end="\n\n")
+    figures = lambda: [("metric of the checkpoints", plots.figure([shown]))] if shown else []  # noqa: E731
+    emit(report, as_json, Html(html, str(directory), figures))
 
 
 def _forecast(plan: Plan, cache: Path) -> Iterator[str]:
@@ -146,37 +151,29 @@ def _table(outcome: Outcome):
     return table
 
 
-def chart(outcome: Outcome) -> Iterator[str]:
-    """Metric against step in plain characters: `o` a mean, `.` the values, `:` the interval of the first bad one."""
+def panel(outcome: Outcome) -> Panel | None:
+    """Means over steps, the single values, and the steps between which the first bad checkpoint lies."""
+    import numpy as np
+
     from ...tools.checkpoints.bisect import SHARE
+    from ..plots import Line, Panel
 
-    made = [(e.step, e.value) for e in outcome.history if e.value is not None]
-    points, (columns, lines) = outcome.plan.points, CHART
-    if not made or outcome.end is None:
-        return
-    low, high = min(v for _, v in made), max(v for _, v in made)
-    first, last = points[0].step, points[-1].step
-    first_bad, last_bad = (points[i].step for i in outcome.end.interval(SHARE))
-
-    def column(step: int) -> int:
-        return round((step - first) / max(1, last - first) * (columns - 1))
-
-    def line(value: float) -> int:
-        return round((high - value) / (high - low) * (lines - 1)) if high > low else lines // 2
-
-    grid = [[" "] * columns for _ in range(lines)]
-    if outcome.end.stories["step"] + outcome.end.stories["several"] > 0.5:
-        for row in grid:
-            for i in range(column(first_bad), column(last_bad) + 1):
-                row[i] = ":"
-    for step, value in made:
-        grid[line(value)][column(step)] = "."
-    for step in {s for s, _ in made}:
-        values = [v for s, v in made if s == step]
-        grid[line(sum(values) / len(values))][column(step)] = "o"
-    for i, row in enumerate(grid):
-        label = f"{high - (high - low) * i / (lines - 1):.4g}" if i in (0, lines // 2, lines - 1) else ""
-        yield f"{label:>10} |{''.join(row)}"
-    yield f"{'':>10} +{'-' * columns}"
-    yield f"{'':>11} {first:<{columns // 2}}{last:>{columns - columns // 2}}"
-    yield f"{'':>11} {_status(outcome)}"
+    values: dict[int, list[float]] = {}
+    for done in outcome.history:
+        if done.value is not None:
+            values.setdefault(done.step, []).append(done.value)
+    if not values or outcome.end is None:
+        return None
+    first, last = (outcome.plan.points[i].step for i in outcome.end.interval(SHARE))
+    changed = outcome.end.stories["step"] + outcome.end.stories["several"] > 0.5
+    steps = sorted(values)
+    singles = [(step, value) for step in steps for value in values[step]]
+    return Panel(
+        "metric",
+        (
+            Line("mean", np.array(steps), np.array([np.mean(values[s]) for s in steps])),
+            Line("value", np.array([s for s, _ in singles]), np.array([v for _, v in singles]), 1, joined=False),
+        ),
+        band=(first, last) if changed else None,
+        note=_status(outcome),
+    )

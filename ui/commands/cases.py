@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from ...tools.findings import clean
-from ..output import JSON_OPTION, console, print_json
+from ..output import HOME_OPTION, JSON_OPTION, console, print_json
 
 if TYPE_CHECKING:
     from ...agent.casebook import Casebook
@@ -26,7 +26,6 @@ Examples:
   triage cases draft 4be1c9 --out warmup-cut-short.md
 """
 )
-HOME = typer.Option("--home", help="Where cases and caches live.", envvar="TRIAGE_HOME")
 ID = typer.Argument(help="The case, as `triage ask` printed it.")
 
 
@@ -45,7 +44,7 @@ def casebook(home: Path | None) -> Casebook:
 def cases(
     context: typer.Context,
     limit: Annotated[int, typer.Option(help="How many of the newest.")] = 20,
-    home: Annotated[Path | None, HOME] = None,
+    home: Annotated[Path | None, HOME_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     if context.invoked_subcommand:
@@ -62,7 +61,9 @@ def cases(
 
 @app.command()
 def show(
-    id: Annotated[str, ID], home: Annotated[Path | None, HOME] = None, as_json: Annotated[bool, JSON_OPTION] = False
+    id: Annotated[str, ID],
+    home: Annotated[Path | None, HOME_OPTION] = None,
+    as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Show one case with every answer and verdict."""
     case = casebook(home).get(id)
@@ -80,7 +81,7 @@ def show(
 def draft(
     id: Annotated[str, ID],
     out: Annotated[Path | None, typer.Option(help="Write the draft to this new file.")] = None,
-    home: Annotated[Path | None, HOME] = None,
+    home: Annotated[Path | None, HOME_OPTION] = None,
 ) -> None:
     """Draft a runbook entry from a resolved case; a person reviews it, `triage runbook add` makes it live."""
     from ...knowledge.draft import draft as write

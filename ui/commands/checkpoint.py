@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from ..output import JSON_OPTION, console, emit, progress
+from ..output import HTML_OPTION, JSON_OPTION, Html, console, emit, progress
 
 if TYPE_CHECKING:
     from ...tools.findings import Report
@@ -31,6 +31,7 @@ LISTED = 20
 """Tensors shown of each kind; --json has more."""
 
 Json = Annotated[bool, JSON_OPTION]
+Page = Annotated[Path | None, HTML_OPTION]
 
 
 def register(app: typer.Typer) -> None:
@@ -46,6 +47,7 @@ def _size(paths: list[Path]) -> int:
 @checkpoint.command()
 def check(
     paths: Annotated[list[Path], typer.Argument(help="Checkpoints, weight files, or directories that hold them.")],
+    html: Page = None,
     as_json: Json = False,
 ) -> None:
     """Missing or cut shards, NaN, zeroed layers, wrong shapes, tokenizer and adapter against the weights.
@@ -58,7 +60,7 @@ def check(
         report = check_checkpoints(paths, advance)
     if not as_json:
         _list(report)
-    emit(report, as_json)
+    emit(report, as_json, Html(html, ", ".join(map(str, paths))))
 
 
 def _list(report: Report) -> None:
@@ -74,6 +76,7 @@ def _list(report: Report) -> None:
 def diff(
     before: Annotated[Path, typer.Argument(help="A checkpoint.")],
     after: Annotated[Path, typer.Argument(help="A later checkpoint of the same model.")],
+    html: Page = None,
     as_json: Json = False,
 ) -> None:
     """Which tensors moved and by how much relative to their norm, and what the trainer recorded.
@@ -86,7 +89,7 @@ def diff(
         report = compare(before, after, advance)
     if not as_json:
         _moved(report)
-    emit(report, as_json)
+    emit(report, as_json, Html(html, f"{before} -> {after}"))
 
 
 def _moved(report: Report) -> None:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..output import JSON_OPTION, console, emit, progress
+from ..output import HTML_OPTION, JSON_OPTION, Html, console, emit, progress
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ...tools.data.dedup import Matches
     from ...tools.data.engine import Engine
     from ...tools.data.leakage import Leaks
@@ -34,6 +36,7 @@ data = typer.Typer(help=HELP, no_args_is_help=True)
 
 Paths = Annotated[list[Path], typer.Argument(help="Data files or folders.")]
 Json = Annotated[bool, JSON_OPTION]
+Page = Annotated[Path | None, HTML_OPTION]
 Field = Annotated[str | None, typer.Option(help="Look at this field only.")]
 EngineName = Annotated[
     str, typer.Option("--engine", help="`local`, or `ray` for a Ray cluster (needs the extra `ray`).")
@@ -75,11 +78,11 @@ def check(
     context_length: Annotated[int | None, typer.Option(min=1, help="Tokens of the training context.")] = None,
     recipe: Annotated[str | None, typer.Option(help="Wanted share per script, like `han=0.5,latin=0.5`.")] = None,
     reference: Annotated[list[Path] | None, typer.Option(help="Earlier shards whose mixture is the norm.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Write the length histogram to this SVG file.")] = None,
     field: Field = None,
     engine: EngineName = "local",
     address: Address = None,
     workers: Workers = None,
+    html: Page = None,
     as_json: Json = False,
 ) -> None:
     """Schema, role tags, encoding, lengths, script mixture, openings, filter reasons of every record."""
@@ -94,13 +97,7 @@ def check(
             field=field,
             engine=chosen,
         )
-    lengths = report.summary.get("length_histogram", {})
-    if plot:
-        from ...tools.data.plots import bars_svg
-
-        plot.write_text(bars_svg(lengths, "estimated tokens per record (upper edge)"), encoding="utf-8")
-    _bars(lengths, "records by estimated tokens", as_json)
-    emit(report, as_json)
+    _finish(report, paths, as_json, html)
 
 
 def _shares(recipe: str | None) -> dict[str, float]:
@@ -116,14 +113,34 @@ def _shares(recipe: str | None) -> dict[str, float]:
     return shares
 
 
-def _bars(histogram: dict[str, int], label: str, as_json: bool) -> None:
-    if as_json or not histogram:
-        return
+HISTOGRAMS = {
+    "length_histogram": "records by estimated tokens (upper edge)",
+    "histogram": "candidate pairs by true similarity",
+}
+"""Keys of a summary that are drawn, with their captions."""
+
+
+def _finish(report: Report, paths: list[Path], as_json: bool, html: Path | None) -> None:
+    """Draw the report's histograms, write its page, print it, and leave with the exit status."""
+    drawn = {caption: report.summary[key] for key, caption in HISTOGRAMS.items() if report.summary.get(key)}
+    if not as_json:
+        for caption, counts in drawn.items():
+            _bars(caption, counts)
+
+    def figures() -> list[tuple[str, Figure | None]]:
+        from ..plots import bars_figure
+
+        return [(caption, bars_figure(counts, "")) for caption, counts in drawn.items()]
+
+    emit(report, as_json, Html(html, ", ".join(map(str, paths)), figures))
+
+
+def _bars(caption: str, counts: dict[str, int]) -> None:
     from rich.text import Text
 
-    out, most = console(), max(histogram.values())
-    out.print(Text(label, style="dim"))
-    for edge, count in histogram.items():
+    out, most = console(), max(counts.values())
+    out.print(Text(caption, style="dim"))
+    for edge, count in counts.items():
         out.print(Text(f"  {edge:>9} {'█' * max(1, round(40 * count / most))} {count}", style="dim"))
 
 
@@ -144,6 +161,7 @@ def dedup(
     engine: EngineName = "local",
     address: Address = None,
     workers: Workers = None,
+    html: Page = None,
     as_json: Json = False,
 ) -> None:
     """Exact and near duplicates, and evaluation items inside the training data."""
@@ -174,9 +192,8 @@ def dedup(
     _write_pairs(pairs, sample, matches, leaks)
     if write and removed:
         _write_clean(train, write, removed, matches, leaks)
-    _bars(report.summary["histogram"], "candidate pairs by true similarity", as_json)
     _numbers(report, as_json)
-    emit(report, as_json)
+    _finish(report, train, as_json, html)
 
 
 def _numbers(report: Report, as_json: bool) -> None:
@@ -236,6 +253,7 @@ def pii(
     engine: EngineName = "local",
     address: Address = None,
     workers: Workers = None,
+    html: Page = None,
     as_json: Json = False,
 ) -> None:
     """Personal data and secrets; values are masked in every output. --write makes a masked copy."""
@@ -251,13 +269,14 @@ def pii(
         with whole_files(paths, write, removed) as (clean, gone):
             total, changed = write_masked(plan(paths), clean, gone)
         console(stderr=True).print(f"wrote {total} records to {write}, {changed} of them masked, listed in {removed}")
-    emit(report, as_json)
+    _finish(report, paths, as_json, html)
 
 
 @data.command()
 def preference(
     paths: Paths,
     level: Annotated[str | None, typer.Option(help="Level of measurement: nominal, ordinal, interval, ratio.")] = None,
+    html: Page = None,
     as_json: Json = False,
 ) -> None:
     """Length bias, gaps, length against reward, annotator agreement."""
@@ -268,13 +287,14 @@ def preference(
         raise TriageError(f"no level of measurement {level!r}: use nominal, ordinal, interval or ratio")
     with progress("reading"):
         report = run(paths, level=level)
-    emit(report, as_json)
+    _finish(report, paths, as_json, html)
 
 
 @data.command()
 def generations(
     paths: Paths,
     before: Annotated[list[Path] | None, typer.Option(help="Answers of an earlier run to the same prompts.")] = None,
+    html: Page = None,
     as_json: Json = False,
 ) -> None:
     """Diversity, loops, stopping, empty and format-gaming answers, growth between two runs."""
@@ -282,7 +302,7 @@ def generations(
 
     with progress("reading"):
         report = run(paths, before=before or ())
-    emit(report, as_json)
+    _finish(report, paths, as_json, html)
 
 
 @data.command()
@@ -290,6 +310,7 @@ def codebook(
     paths: Paths,
     size: Annotated[int | None, typer.Option(min=2, help="Codes per level.")] = None,
     before: Annotated[list[Path] | None, typer.Option(help="A dump of an earlier, healthy time.")] = None,
+    html: Page = None,
     as_json: Json = False,
 ) -> None:
     """Use, entropy and balance of the codebook levels in a dump of codes."""
@@ -297,13 +318,14 @@ def codebook(
 
     with progress("reading"):
         report = run(paths, size=size, before=before or ())
-    emit(report, as_json)
+    _finish(report, paths, as_json, html)
 
 
 @data.command()
 def labels(
     paths: Paths,
     tokenizer: Annotated[Path | None, typer.Option(help="Tokenizer folder, for its chat template.")] = None,
+    html: Page = None,
     as_json: Json = False,
 ) -> None:
     """Token labels of a dump with input_ids and labels: masks, end token, padding."""
@@ -314,4 +336,4 @@ def labels(
         reports = [check_labels(read_dump(paths))]
     if tokenizer:
         reports.append(check_tokenizer(tokenizer, chat_data=True))
-    emit(merge("data labels", reports), as_json)
+    _finish(merge("data labels", reports), paths, as_json, html)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..output import JSON_OPTION, console, print_json
+from ..output import HOME_OPTION, JSON_OPTION, console, print_json
 
 if TYPE_CHECKING:
     from ...evals.lab.fault import Case
@@ -26,7 +26,7 @@ Examples:
   triage eval fit --seeds 2
 """
 group = typer.Typer(help=HELP, no_args_is_help=True)
-Home = Annotated[Path | None, typer.Option(help="Where recordings are kept.", envvar="TRIAGE_HOME")]
+Home = Annotated[Path | None, HOME_OPTION]
 Faults = Annotated[str, typer.Option(help="Comma-separated names; `a+b` puts two faults into one run. Default: all.")]
 Seeds = Annotated[int, typer.Option(min=1, help="Runs of each fault; odd seeds are the fit part, even the test part.")]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ...tools.findings import Finding, Report, merge
-from ..output import JSON_OPTION, console, emit, print_json
+from ..output import HTML_OPTION, JSON_OPTION, Html, console, emit, print_json
 
 LEVELS = {"S0": ("error", "error"), "S1": ("error", "error"), "S2": ("warning", "warning"), "S3": ("note", "notice")}
 """Severity -> (SARIF level, GitHub annotation)."""
@@ -33,6 +33,7 @@ def register(app: typer.Typer) -> None:
 
 def lint(
     paths: Annotated[list[Path] | None, typer.Argument(help="Config files, launch scripts or run directories.")] = None,
+    html: Annotated[Path | None, HTML_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
     format: Annotated[str, typer.Option(help="text, json, sarif or github.")] = "text",
     explain: Annotated[str, typer.Option(metavar="CODE", help="Print the documentation of one rule.")] = "",
@@ -52,7 +53,7 @@ def lint(
     elif format == "github":
         sys.stdout.write("".join(annotation(f) + "\n" for f in report.findings))
     else:
-        emit(report, as_json or format == "json")
+        emit(report, as_json or format == "json", Html(html, ", ".join(map(str, paths))))
     raise typer.Exit(1 if report.findings else 0)
 
 

@@ -12,7 +12,7 @@ import typer
 from rich.text import Text
 
 from ...tools.findings import TriageError, clean
-from ..output import JSON_OPTION, console, print_json, progress
+from ..output import HOME_OPTION, JSON_OPTION, console, print_json, progress
 
 if TYPE_CHECKING:
     from ...knowledge.search import Index
@@ -32,7 +32,6 @@ Examples:
   triage runbook add docs/oncall
 """,
 )
-HOME = typer.Option("--home", help="Where the index and added runbooks live.", envvar="TRIAGE_HOME")
 ENCODER = typer.Option("--encoder", help="built-in, or a sentence-transformers model (name or folder).")
 
 
@@ -61,7 +60,7 @@ def open_index(home: Path | None, encoder: str = "built-in") -> Index:
 @app.command("list")
 def list_entries(
     own: Annotated[bool, typer.Option("--own", help="The files you added instead.")] = False,
-    home: Annotated[Path | None, HOME] = None,
+    home: Annotated[Path | None, HOME_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """List every entry, or the files you added."""
@@ -100,12 +99,11 @@ def list_own(index: Index, as_json: bool) -> None:
 def show(
     id: Annotated[str, typer.Argument(help="Entry id.")],
     lang: Annotated[str, typer.Option(help="en or zh.")] = "en",
-    home: Annotated[Path | None, HOME] = None,
+    home: Annotated[Path | None, HOME_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Show one entry whole."""
-    from ...agent.narrate import criterion
-    from ...knowledge.entry import SECTIONS
+    from ...agent.narrate import page
 
     with failing():
         entry = open_index(home).runbook.get(id)
@@ -114,25 +112,13 @@ def show(
     if as_json:
         print_json(entry.model_dump(by_alias=True))
         return
-    lines = [
-        f"# {entry.title.say(lang)}",
-        f"`{entry.id}` {entry.severity} ({', '.join(entry.stages)})",
-        "",
-        entry.check_first.say(lang),
-        "",
-    ]
-    for heading in SECTIONS["zh" if lang == "zh" else "en"]:
-        lines += [f"## {heading}", entry.body["zh" if lang == "zh" else "en"][heading], ""]
-    lines += [f"- {criterion(c, lang)}" for c in entry.acceptance]
-    lines += [f"> {c.say(lang)}" for c in entry.cautions]
-    lines += ["", "; ".join((*entry.sources, *entry.references))]
-    out = console()
+    out, text = console(), page(entry, lang)
     if out.is_terminal:
         from rich.markdown import Markdown
 
-        out.print(Markdown("\n".join(lines)))
+        out.print(Markdown(text))
     else:
-        out.print("\n".join(lines))
+        out.print(text)
 
 
 @app.command()
@@ -140,7 +126,7 @@ def search(
     words: Annotated[str, typer.Argument(help="What you would ask a colleague.")],
     k: Annotated[int, typer.Option("-k", help="How many.", min=1)] = 5,
     encoder: Annotated[str, ENCODER] = "built-in",
-    home: Annotated[Path | None, HOME] = None,
+    home: Annotated[Path | None, HOME_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Find entries by words, and passages of your own runbooks."""
@@ -174,7 +160,7 @@ def add(
     paths: Annotated[
         list[Path] | None, typer.Argument(help="Markdown files or folders; none: all added before.")
     ] = None,
-    home: Annotated[Path | None, HOME] = None,
+    home: Annotated[Path | None, HOME_OPTION] = None,
     encoder: Annotated[str, ENCODER] = "built-in",
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
@@ -196,7 +182,7 @@ def add(
 @app.command()
 def remove(
     paths: Annotated[list[Path], typer.Argument(help="Files or folders that were added.")],
-    home: Annotated[Path | None, HOME] = None,
+    home: Annotated[Path | None, HOME_OPTION] = None,
     encoder: Annotated[str, ENCODER] = "built-in",
 ) -> None:
     """Forget runbooks of your own; the files themselves stay."""
@@ -209,7 +195,7 @@ def remove(
 @app.command("index")
 def make_index(
     encoder: Annotated[str, ENCODER] = "built-in",
-    home: Annotated[Path | None, HOME] = None,
+    home: Annotated[Path | None, HOME_OPTION] = None,
 ) -> None:
     """Make the index anew, with another encoder or after an update of triage."""
     from ...knowledge.ingest import rebuild

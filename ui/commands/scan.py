@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...tools.run import Run
-from ..output import JSON_OPTION, emit, progress
+from ...tools.findings import clean
+from ..output import HTML_OPTION, JSON_OPTION, Html, console, emit, progress
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.figure import Figure
+
+    from ...tools.findings import Finding, Report
+    from ...tools.run import Run
+    from ...tools.series import SeriesTable
 
 HELP = """Scan logs and metrics: non-finite values, spikes, collapses, hangs, error signatures.
+
+On a terminal, loss and gradient norm are drawn with the first bad step marked (--plot draws them in a pipe too).
 
 Examples:
 
@@ -18,8 +29,10 @@ Examples:
 
   triage scan train.log --json
 
-  triage scan runs/exp42 --series points.parquet
+  triage scan runs/exp42 --html report.html --series points.parquet
 """
+DRAWN, ROWS = 2, 9
+"""Panels drawn in the terminal, and the height of one in lines."""
 
 
 def register(app: typer.Typer) -> None:
@@ -28,7 +41,9 @@ def register(app: typer.Typer) -> None:
 
 def scan(
     paths: Annotated[list[Path], typer.Argument(help="Run directories or files.")],
+    plot: Annotated[bool | None, typer.Option(help="Draw the series; without it, only on a terminal.")] = None,
     series: Annotated[Path | None, typer.Option(help="Write every point to this Parquet file.")] = None,
+    html: Annotated[Path | None, HTML_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     from ...tools.findings import merge
@@ -47,7 +62,32 @@ def scan(
             tables.append(read[0])
     if series:
         write_series(SeriesTable(tuple(s for table in tables for s in table)), series)
-    emit(reports[0] if len(reports) == 1 else merge("scan", reports), as_json)
+    report = reports[0] if len(reports) == 1 else merge("scan", reports)
+    if not as_json and (console().is_terminal if plot is None else plot):
+        for table, one in zip(tables, reports, strict=True):
+            draw(table, one.findings)
+    shown = list(zip(map(str, paths), tables, reports, strict=True))
+    emit(
+        report,
+        as_json,
+        Html(html, ", ".join(map(str, paths)), lambda: figures(shown), runs[0] if len(runs) == 1 else None),
+    )
+
+
+def draw(table: SeriesTable, findings: Sequence[Finding]) -> None:
+    """The first panels, in the terminal."""
+    from .. import plots
+
+    out = console()
+    for panel in plots.series_panels(table, findings)[:DRAWN]:
+        colours = out.is_terminal and not out.no_color
+        print(plots.text(panel, min(out.width, 100), ROWS, colours=colours), end="\n\n")
+
+
+def figures(shown: Sequence[tuple[str, SeriesTable, Report]]) -> list[tuple[str, Figure | None]]:
+    from ..plots import series_figure
+
+    return [(f"Series of {clean(name)}", series_figure(table, one.findings)) for name, table, one in shown]
 
 
 def bytes_to_read(run: Run) -> int:

@@ -69,9 +69,9 @@ def test_clean_data_exits_with_zero(data, command):
     assert (done.exit_code, "Nothing wrong found." in done.stdout) == (0, True), done.stdout
 
 
-def test_the_histogram_can_be_plotted(data):
-    assert run("check", data / "train.jsonl", "--plot", data / "h.svg").exit_code == 0
-    assert (data / "h.svg").read_text().startswith("<svg")
+def test_the_report_draws_the_histogram(data):
+    assert run("check", data / "train.jsonl", "--html", data / "h.html").exit_code == 0
+    assert "records by estimated tokens" in (data / "h.html").read_text()
 
 
 @pytest.mark.parametrize(

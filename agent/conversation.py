@@ -1,0 +1,174 @@
+"""A case as people talk about it: questions and follow-ups on the same runs, the next check, the next run's verdict.
+
+The terminal chat, the web app and Slack are views of this one object. It keeps no thread and no open file; everything
+that must survive is in the casebook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..knowledge.embedding import BUILT_IN
+from ..knowledge.entry import Entry
+from ..tools.findings import Evidence, TriageError, clean
+from ..tools.reading import iter_chunks, lines_of
+from . import narrate
+from .casebook import Casebook
+from .events import Answered, Listen, Token, ToolStarted, VerdictMade, ignore
+from .evidence import gather
+from .session import Answer, ask, index
+from .verify import Verdict, verify
+
+AROUND = 6
+"""Lines shown before and after the line of a finding."""
+PIECES = 100
+"""Most lines in an excerpt: a progress bar writes thousands over one another."""
+
+
+class Conversation:
+    """One case, opened by its first question or continued from the casebook.
+
+    Args:
+        home: the data directory, as `casebook.home` gives it.
+        case: a case to continue; its runs are read again at the next question.
+        lang: `en`, `zh`, or `auto` for the language of each message.
+
+    Raises:
+        TriageError: there is no such case.
+    """
+
+    def __init__(self, home: Path, case: str = "", lang: str = "auto", encoder: str = BUILT_IN):
+        self.home, self.case, self.lang, self.encoder = home, case, lang, encoder
+        self.answer: Answer | None = None
+        self.paths: tuple[Path, ...] = ()
+        self._said = ""
+        if case:
+            kept = Casebook(home).get(case)
+            self.paths, self._said = tuple(map(Path, kept.runs)), kept.question
+
+    def ask(self, text: str, paths: Sequence[Path] = (), listen: Listen = ignore) -> Answer:
+        """One turn. Paths given now are read together with those of earlier turns.
+
+        Raises:
+            TriageError: a path does not exist, or nothing can be read.
+        """
+        together = (*self.paths, *(p for p in paths if p not in self.paths))
+        answer = ask(self._whole(text), together, self.lang, self.home, self.case or None, True, self.encoder, listen)
+        self.paths, self.case, self.answer = together, answer.case, answer
+        for piece in answer.text.splitlines(keepends=True):
+            listen(Token(piece))
+        listen(Answered(answer))
+        return answer
+
+    def _whole(self, text: str) -> str:
+        """A follow-up that names no failure of its own ("and now?") is read together with what was asked before."""
+        if self._said and "\n" not in text and not index(self.home, self.encoder).covers(text):
+            return f"{self._said} {text}"
+        self._said = text
+        return text
+
+    def verify(self, candidate: Path, entry: str = "", listen: Listen = ignore) -> Verdict:
+        """Judge the next run against the case's first run, by the entry that its answer leads with, and note it.
+
+        Raises:
+            TriageError: no run to compare with, no diagnosis, an unknown entry, or an unreadable path.
+        """
+        if not self.paths:
+            raise TriageError("this case has no run to compare with: give the failed run first")
+        listen(ToolStarted("verify"))
+        verdict = verify(self.paths[0], candidate, self._entry(entry))
+        text = narrate.verdict(verdict, self._language())
+        if self.case:
+            Casebook(self.home).record(self.case, "verdict", verdict.as_json(text), status=verdict.verdict)
+        listen(VerdictMade(verdict))
+        for piece in text.splitlines(keepends=True):
+            listen(Token(piece))
+        return verdict
+
+    def last(self) -> dict[str, Any]:
+        """The last answer in its public form, a continued case's too; empty before the first one."""
+        if self.answer:
+            return self.answer.as_json()
+        events = Casebook(self.home).get(self.case).events if self.case else []
+        return next((e["content"] for e in reversed(events) if e["kind"] == "answer"), {})
+
+    def _language(self) -> str:
+        return self.last().get("lang", "en") if self.lang == "auto" else self.lang
+
+    def _entry(self, named: str) -> Entry:
+        return criteria_entry(named, self.case, self.paths[0], self.home)
+
+    def next_check(self) -> str:
+        """The cheapest read-only check that would tell the leading causes apart; empty before the first answer."""
+        leading = self.last().get("hypotheses", [])[:1]
+        return leading[0]["check_first"] if leading else ""
+
+    def excerpts(self, finding_id: str) -> list[Excerpt]:
+        """The lines around every place that a finding of the last answer (`F1`, ...) names.
+
+        Raises:
+            TriageError: the last answer has no such finding, or its run cannot be read any more.
+        """
+        findings = {f["id"]: f for f in self.last().get("findings", [])}
+        if finding_id not in findings:
+            raise TriageError(f"no finding {finding_id!r} in the last answer; it has F1 to F{len(findings)}")
+        with gather(self.paths) as run:
+            files = {a.name: a.path for a in run.artifacts}
+        places = [Evidence(**place) for place in findings[finding_id]["evidence"]]
+        return [e for p in places if p.file in files and p.line for e in excerpts(files[p.file], [p])]
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Consecutive lines of a run's file, cleaned and redacted."""
+
+    file: str
+    line: int
+    """The line that the finding names."""
+    lines: tuple[tuple[int, str], ...]
+    """Line number and text."""
+
+
+def excerpts(path: Path, places: Sequence[Evidence], around: int = AROUND) -> list[Excerpt]:
+    """For each place its line with `around` lines on each side, in one pass over the file."""
+    wanted = {n for place in places for n in range((place.line or 1) - around, (place.line or 1) + around + 1)}
+    kept: list[tuple[int, str]] = []
+    for chunk in iter_chunks(path):
+        last = chunk.first_line + chunk.data.count(b"\n")
+        if any(chunk.first_line <= n <= last for n in wanted):
+            kept += [(n, clean(text, 300)) for n, text in lines_of([chunk]) if n in wanted]
+        if last > max(wanted):
+            break
+    return [_excerpt(path, place, around, kept) for place in places]
+
+
+def _excerpt(path: Path, place: Evidence, around: int, kept: Sequence[tuple[int, str]]) -> Excerpt:
+    line = place.line or 1
+    lines = [(n, text) for n, text in kept if abs(n - line) <= around]
+    return Excerpt(place.file or path.name, line, tuple(lines[:PIECES]))
+
+
+def criteria_entry(named: str, case: str, baseline: Path, home: Path) -> Entry:
+    """The entry named; else the one that the case's last answer leads with; else the diagnosis of the baseline.
+
+    Raises:
+        TriageError: an unknown entry, or no cause that the evidence supports.
+    """
+    if not named and case:
+        answers = [e["content"] for e in Casebook(home).get(case).events if e["kind"] == "answer"]
+        named = next((a["hypotheses"][0]["entry"] for a in reversed(answers) if a["hypotheses"]), "")
+        if not named:
+            raise TriageError(f"case {case} has no diagnosis to verify; name an entry (`triage runbook list`)")
+    if named:
+        if found := index(home).runbook.get(named):
+            return found
+        raise TriageError(f"no runbook entry {named!r}; `triage runbook list` shows them")
+    top = ask("what went wrong with this run?", [baseline]).diagnosis.top
+    if top is None or top.status not in ("established", "supported"):
+        raise TriageError(
+            f"{baseline}: no cause is supported by its evidence, so there is nothing to verify; pass --entry ID"
+        )
+    return top.entry

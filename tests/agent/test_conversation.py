@@ -1,0 +1,87 @@
+"""A case in several turns, its events, and what an interface shows of a finding."""
+
+from pathlib import Path
+
+import pytest
+
+import triage.evals
+from triage.agent.casebook import Casebook
+from triage.agent.conversation import Conversation
+from triage.agent.events import Answered, FindingMade, ProposalMade, Token, ToolStarted, stream
+from triage.tools.findings import TriageError
+
+EXAMPLES = Path(triage.evals.__path__[0]) / "example"
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    talk = Conversation(tmp_path_factory.mktemp("home"))
+    return talk, list(stream(lambda listen: talk.ask("loss is nan at step 4000", [EXAMPLES / "run-1"], listen)))
+
+
+def test_a_turn_tells_tools_then_findings_then_the_change_then_the_words(told):
+    talk, events = told
+    kinds = [type(e) for e in events]
+    assert kinds.index(ToolStarted) < kinds.index(FindingMade) < kinds.index(ProposalMade) < kinds.index(Token)
+    assert kinds[-1] is Answered
+    assert "".join(e.text for e in events if isinstance(e, Token)) == talk.answer.text
+
+
+def test_a_finding_shows_the_lines_around_it(told):
+    talk, _ = told
+    found = next(i for i, f in enumerate(talk.answer.diagnosis.findings, 1) if f.code == "loss-nonfinite")
+    shown = talk.excerpts(f"F{found}")[0]
+    assert shown.line in dict(shown.lines)
+    assert "nan" in dict(shown.lines)[shown.line].lower()
+    with pytest.raises(TriageError, match="F999"):
+        talk.excerpts("F999")
+
+
+def test_the_next_run_is_judged_by_the_case_and_noted_in_it(told):
+    talk, _ = told
+    assert talk.verify(EXAMPLES / "run-2").verdict == "fixed"
+    assert Casebook(talk.home).get(talk.case).status == "fixed"
+
+
+def test_a_continued_case_knows_its_runs_and_reads_a_bare_follow_up_with_its_question(told):
+    talk, _ = told
+    again = Conversation(talk.home, talk.case)
+    assert again.paths == (EXAMPLES / "run-1",)
+    assert again.ask("and now?").diagnosis.state == "diagnosed"
+    assert again.case == talk.case
+
+
+def test_without_a_run_there_is_nothing_to_verify(tmp_path):
+    with pytest.raises(TriageError, match="failed run first"):
+        Conversation(tmp_path).verify(EXAMPLES / "run-2")
+
+
+def test_closing_the_stream_stops_the_turn_and_an_error_arrives_after_its_events(tmp_path):
+    seen = []
+
+    def endless(listen):
+        while True:
+            listen(Token("x"))
+            seen.append(1)
+
+    events = stream(endless)
+    next(events)
+    events.close()
+
+    def breaks(listen):
+        listen(Token("x"))
+        raise TriageError("no such run")
+
+    events = stream(breaks)
+    assert next(events) == Token("x")
+    with pytest.raises(TriageError, match="no such run"):
+        next(events)
+
+
+def test_a_continued_case_still_shows_the_lines_and_the_next_check(told):
+    talk, _ = told
+    again = Conversation(talk.home, talk.case)
+    assert again.next_check() == talk.next_check() != ""
+    assert again.excerpts("F1") == talk.excerpts("F1")
+    with pytest.raises(TriageError, match="F999"):
+        again.excerpts("F999")

@@ -1,0 +1,343 @@
+"""The MCP server through the official SDK's client: over both transports, every tool, typed results, refusals."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import jsonschema
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+import triage.evals
+from triage.tools.findings import TriageError
+from triage.ui import mcp_results
+from triage.ui.mcp import NAMES, Tools, build
+from triage.ui.roots import Roots
+
+EXAMPLES = Path(triage.evals.__path__[0]) / "example"
+TRIAGE = str(Path(sys.executable).with_name("triage"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The allowed folder: runs, data and a home; `outside` beside it must never be read."""
+    base = tmp_path_factory.mktemp("mcp")
+    root = base / "root"
+    shutil.copytree(EXAMPLES, root)
+    (base / "outside").mkdir()
+    (base / "outside" / "train.log").write_text("step: 1 loss: nan OUTSIDEWORD\n" * 50)
+    (root / "link").symlink_to(base / "outside")
+    (root / "data.jsonl").write_text(
+        "".join(f'{{"text": "the same line of training data {i % 3}"}}\n' for i in range(9))
+    )
+    (root / "eval.jsonl").write_text('{"text": "an evaluation question about something else entirely"}\n')
+    (root / "labels.jsonl").write_text('{"input_ids": [1, 2, 3], "labels": [-100, 2, 3]}\n' * 4)
+    return root
+
+
+CALLS = {
+    "diagnose": {"question": "loss is nan at step 4000", "paths": ["run-1"]},
+    "propose": {"paths": ["run-1"], "question": "loss is nan"},
+    "verify": {"baseline": "run-1", "candidate": "run-2"},
+    "scan": {"paths": ["run-1"]},
+    "lint": {"paths": ["run-1"]},
+    "check_data": {"paths": ["data.jsonl"]},
+    "find_duplicates": {"train": ["data.jsonl"], "against": ["eval.jsonl"]},
+    "check_checkpoint": {"paths": ["model.safetensors"]},
+    "search_runbook": {"words": "卡死了，没有日志"},
+    "read_entry": {"id": "loss-nan-high-lr", "lang": "zh"},
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def checkpoint(folder):
+    import numpy as np
+    from safetensors.numpy import save_file
+
+    save_file({"embed.weight": np.full((4, 4), np.nan, np.float32)}, folder / "model.safetensors")
+
+
+@asynccontextmanager
+async def over_stdio(folder):
+    environment = {"TRIAGE_HOME": str(folder.parent / "home")}
+    server = StdioServerParameters(command=TRIAGE, args=["mcp", "--root", str(folder)], env=environment)
+    async with Client(stdio_client(server), read_timeout_seconds=120) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def address(folder):
+    """A server over streamable HTTP on a free port."""
+    environment = os.environ | {"TRIAGE_HOME": str(folder.parent / "home")}
+    command = [TRIAGE, "mcp", "--http", "--port", "0", "--root", str(folder)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
+        yield server.stderr.readline().split()[-1]
+        server.terminate()
+
+
+async def every_call(client):
+    tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert set(tools) == set(NAMES) == set(CALLS)
+    answers = {}
+    for name, arguments in CALLS.items():
+        assert tools[name].annotations.read_only_hint
+        done = await client.call_tool(name, arguments)
+        assert not done.is_error, (name, done.content)
+        jsonschema.validate(done.structured_content, tools[name].output_schema)
+        assert json.loads(done.content[0].text)
+        answers[name] = done.structured_content
+    return answers
+
+
+def check_answers(answers):
+    assert answers["diagnose"]["schema"] == "triage.answer/1"
+    assert answers["diagnose"]["hypotheses"][0]["entry"] == "loss-nan-high-lr"
+    assert answers["propose"]["proposal"]["new"] == "0.15"
+    assert answers["verify"]["verdict"] == "fixed"
+    assert "loss-nonfinite" in {f["code"] for f in answers["scan"]["findings"]}
+    assert "exact-duplicates" in {f["code"] for f in answers["find_duplicates"]["findings"]}
+    assert "checkpoint-nonfinite" in {f["code"] for f in answers["check_checkpoint"]["findings"]}
+    assert answers["search_runbook"]["covers"]
+    assert "## 修复" in answers["read_entry"]["markdown"]
+
+
+async def talk(client):
+    """What every client may do beside calling tools."""
+    resources = {str(r.uri): r for r in (await client.list_resources()).resources}
+    page = await client.read_resource("triage://runbook/loss-nan-high-lr")
+    assert "triage://runbook/loss-nan-high-lr" in resources
+    assert "loss-nan-high-lr" in page.contents[0].text
+    with pytest.raises(MCPError, match="no runbook entry"):
+        await client.read_resource("triage://runbook/no-such-entry")
+    prompts = {p.name for p in (await client.list_prompts()).prompts}
+    assert prompts == {"diagnose_run", "verify_change", "preflight"}
+    said = await client.get_prompt("diagnose_run", {"path": "run-1"})
+    assert "run-1" in said.messages[0].content.text
+
+
+async def refusals(client, folder):
+    for path in ("../outside", str(folder.parent / "outside" / "train.log"), "/etc/passwd", "link", "link/train.log"):
+        for name, arguments in (("scan", {"paths": [path]}), ("diagnose", {"question": "nan?", "paths": [path]})):
+            done = await client.call_tool(name, arguments)
+            assert done.is_error
+            assert "outside the allowed folders" in done.content[0].text
+            assert "OUTSIDEWORD" not in done.content[0].text
+
+
+def test_over_stdio(folder):
+    async def main():
+        async with over_stdio(folder) as client:
+            check_answers(await every_call(client))
+            await talk(client)
+            await refusals(client, folder)
+
+    anyio.run(main)
+
+
+def test_over_http(folder, address):
+    async def main():
+        async with Client(address, read_timeout_seconds=120) as client:
+            check_answers(await every_call(client))
+            await talk(client)
+            await refusals(client, folder)
+
+    anyio.run(main)
+
+
+@pytest.fixture
+def here(folder):
+    return build(Roots([folder]), folder.parent / "home")
+
+
+@pytest.mark.parametrize("what", ["records", "personal", "preference", "generations", "labels", "codebook"])
+def test_every_data_check_answers_or_says_what_is_missing(here, what):
+    async def main():
+        async with Client(here) as client:
+            path = "labels.jsonl" if what == "labels" else "data.jsonl"
+            return await client.call_tool("check_data", {"paths": [path], "what": what})
+
+    done = anyio.run(main)
+    if what == "codebook":
+        assert done.is_error
+        assert "no codes" in done.content[0].text
+    else:
+        assert done.structured_content["tool"].startswith("data ")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "says"),
+    [
+        ("scan", {"paths": ["nowhere"]}, "cannot open"),
+        ("scan", {"paths": []}, "paths"),
+        ("verify", {"baseline": "run-1", "candidate": "run-2", "entry": "no-such"}, "no runbook entry"),
+        ("read_entry", {"id": "no-such"}, "search_runbook"),
+        ("scan", {"paths": ["\0"]}, "outside"),
+    ],
+)
+def test_an_error_names_the_next_step(here, name, arguments, says):
+    async def main():
+        async with Client(here) as client:
+            return await client.call_tool(name, arguments)
+
+    done = anyio.run(main)
+    assert done.is_error
+    assert says in done.content[0].text
+    assert "Traceback" not in done.content[0].text
+
+
+def test_an_internal_error_is_never_an_empty_result(here, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("SECRET PATH")
+
+    monkeypatch.setattr("triage.tools.logs.report.scan", broken)
+
+    async def main():
+        async with Client(here) as client:
+            return await client.call_tool("scan", {"paths": ["run-1"]})
+
+    done = anyio.run(main)
+    assert done.is_error
+    assert "defect of triage" in done.content[0].text
+    assert "SECRET" not in done.content[0].text
+
+
+def test_a_cancelled_call_stops_reading(folder, monkeypatch):
+    """The tool reads without end; only the cancellation can end it, and the server goes on answering."""
+    stopped = []
+
+    def endless(run):
+        from triage.tools.reading import iter_lines
+
+        try:
+            while True:
+                for _ in iter_lines(folder / "run-1" / "train.log"):
+                    pass
+        except BaseException as error:
+            stopped.append(type(error).__name__)
+            raise
+
+    monkeypatch.setattr("triage.tools.logs.report.scan", endless)
+
+    async def main():
+        async with Client(build(Roots([folder]), folder.parent / "home")) as client, anyio.create_task_group() as tasks:
+            progress = anyio.Event()
+
+            async def told(done, total, message):
+                progress.set()
+
+            async def call():
+                await client.call_tool("scan", {"paths": ["run-1"]}, progress_callback=told)
+
+            tasks.start_soon(call)
+            await progress.wait()
+            tasks.cancel_scope.cancel()
+        async with Client(build(Roots([folder]), folder.parent / "home")) as client:
+            assert not (await client.call_tool("read_entry", {"id": "loss-nan-high-lr"})).is_error
+
+    anyio.run(main)
+    assert stopped == ["CancelledError"]
+
+
+def test_results_are_bounded_and_say_what_is_left_out():
+    many = [
+        {
+            "id": f"F{i}",
+            "code": "x",
+            "severity": "S3" if i else "S0",
+            "message": "m",
+            "evidence": [{}] * 900,
+            "data": {},
+        }
+        for i in range(500, -1, -1)
+    ]
+    report = {
+        "schema": "triage.findings/1",
+        "tool": "scan",
+        "findings": many,
+        "checks": [],
+        "summary": {"a": "b" * 10**6},
+    }
+    cut = mcp_results.findings(report)
+    assert (len(cut.findings), cut.left_out, cut.findings[0].severity) == (40, 461, "S0")
+    assert len(cut.model_dump_json()) < 200_000
+
+
+def test_a_secret_never_leaves_in_any_field():
+    token = "hf_" + "aB3d" * 9
+    found = {"id": "F1", "code": "x", "severity": "S0", "message": token, "data": {"d": token}}
+    summary = {token: {"x": [f"a {token}"]}}
+    report = {"schema": "triage.findings/1", "tool": "scan", "checks": [], "summary": summary, "findings": [found]}
+    assert token not in mcp_results.findings(report).model_dump_json()
+
+
+def test_nothing_is_written_and_no_case_is_opened(folder, tmp_path):
+    async def main():
+        async with Client(build(Roots([folder]), tmp_path)) as client:
+            await client.call_tool("diagnose", CALLS["diagnose"])
+
+    before = sorted(p.name for p in folder.rglob("*"))
+    anyio.run(main)
+    assert sorted(p.name for p in folder.rglob("*")) == before
+    assert not (tmp_path / "cases.sqlite3").exists()
+
+
+class TestHttpIsClosedToOthers:
+    def test_another_host_needs_a_token(self, folder):
+        command = [TRIAGE, "mcp", "--http", "--host", "0.0.0.0", "--port", "0", "--root", str(folder)]
+        environment = {k: v for k, v in os.environ.items() if k != "TRIAGE_MCP_TOKEN"}
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+        assert done.returncode == 2
+        assert "TRIAGE_MCP_TOKEN" in done.stderr
+
+    def test_a_foreign_page_is_refused(self, address):
+        import httpx2
+
+        body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        for headers, status in (({"Origin": "http://evil.example"}, 403), ({"Host": "evil.example"}, 421)):
+            assert httpx2.post(address, json=body, headers=headers).status_code == status
+
+    def test_the_token_is_asked_for(self, here):
+        from starlette.testclient import TestClient
+
+        from triage.ui.mcp import guarded
+
+        app = guarded(here.streamable_http_app(), "t0ken")
+        with TestClient(app, base_url="http://127.0.0.1:1") as client:
+            body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+            assert client.post("/mcp", json=body).status_code == 401
+            assert client.post("/mcp", json=body, headers={"Authorization": "Bearer t0ken"}).status_code != 401
+
+
+class TestRoots:
+    def test_a_relative_path_is_found_under_any_root(self, tmp_path):
+        for name in ("a", "b"):
+            (tmp_path / name).mkdir()
+        (tmp_path / "b" / "run").mkdir()
+        roots = Roots([tmp_path / "a", tmp_path / "b"])
+        assert roots.path("run") == tmp_path / "b" / "run"
+        assert roots.path(str(tmp_path / "a")) == tmp_path / "a"
+
+    def test_a_sibling_with_the_same_beginning_is_outside(self, tmp_path):
+        for name in ("runs", "runs-private"):
+            (tmp_path / name).mkdir()
+        with pytest.raises(TriageError, match="outside"):
+            Roots([tmp_path / "runs"]).path(str(tmp_path / "runs-private"))
+
+    def test_a_root_must_exist(self, tmp_path):
+        with pytest.raises(TriageError, match="cannot be opened"):
+            Roots([tmp_path / "nowhere"])
+
+    def test_without_folders_nothing_is_inside(self):
+        with pytest.raises(TriageError, match="outside"):
+            Roots([]).path("/etc")
+
+
+def test_the_listed_tools_are_all_there_are():
+    public = {n for n in vars(Tools) if not n.startswith("_")} - {"entry"}
+    assert public == set(NAMES)

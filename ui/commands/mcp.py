@@ -1,0 +1,53 @@
+"""`triage mcp`: triage as a tool of coding agents."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...tools.findings import MissingExtra
+
+HELP = """Serve triage's tools to coding agents over the Model Context Protocol; they can only read, under --root.
+
+Examples:
+
+  triage mcp --root ~/runs
+
+  triage mcp --http --port 8765 --root /data/runs
+
+  claude mcp add triage -- triage mcp --root ~/runs
+"""
+
+
+def register(app: typer.Typer) -> None:
+    app.command(help=HELP)(mcp)
+
+
+def mcp(
+    root: Annotated[
+        list[Path] | None, typer.Option(help="Folder that may be read; repeatable. Default: the working directory.")
+    ] = None,
+    http: Annotated[bool, typer.Option("--http", help="Streamable HTTP instead of standard input and output.")] = False,
+    host: Annotated[str, typer.Option(help="Address for --http; other than localhost needs TRIAGE_MCP_TOKEN.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(help="Port for --http; 0 takes a free one.", min=0, max=65535)] = 8765,
+    home: Annotated[Path | None, typer.Option(help="Where cases and caches live.", envvar="TRIAGE_HOME")] = None,
+) -> None:
+    try:
+        from ..mcp import build, serve_http
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in ("mcp", "anyio", "uvicorn"):
+            raise
+        raise MissingExtra("triage mcp", "mcp") from None
+    from ...agent.casebook import home as data_home
+    from ..roots import Roots
+
+    server = build(Roots(root or [Path.cwd()]), data_home(home))
+    if http:
+        serve_http(server, host, port, os.environ.get("TRIAGE_MCP_TOKEN", ""))
+    else:
+        server.run("stdio")

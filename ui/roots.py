@@ -1,0 +1,56 @@
+"""Which folders an interface may read when somebody else names the path: everything outside does not exist for it.
+
+The command line needs none of this (the person is on the machine); web, Slack and MCP do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from ..tools.findings import TriageError, clean
+
+
+class Roots:
+    """Allowed folders.
+
+    Raises:
+        TriageError: a folder does not exist.
+    """
+
+    def __init__(self, folders: Iterable[Path]):
+        self.folders = tuple(map(_existing, folders))
+
+    def path(self, text: str) -> Path:
+        """The absolute path, links followed; a relative one is looked for under each folder in turn.
+
+        A path outside is refused in the same words whether it exists or not.
+
+        Raises:
+            TriageError: the path, or what it links to, is outside every folder.
+        """
+        given = text.strip()
+        if "\0" not in given and len(given) < 4096:
+            inside = [p for p in (self._resolved(folder, given) for folder in self.folders) if p]
+            if inside:
+                return next((p for p in inside if p.exists()), inside[0])
+        allowed = ", ".join(map(str, self.folders)) or "none"
+        raise TriageError(f"{clean(given, 200)!r} is outside the allowed folders ({allowed}); name a path inside one")
+
+    @staticmethod
+    def _resolved(folder: Path, given: str) -> Path | None:
+        try:
+            path = (folder / given).resolve()
+        except (OSError, RuntimeError):
+            return None
+        return path if path.is_relative_to(folder) else None
+
+
+def _existing(folder: Path) -> Path:
+    try:
+        path = folder.expanduser().resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        raise TriageError(f"{folder}: the allowed folder cannot be opened ({error}); name another") from None
+    if not path.is_dir():
+        raise TriageError(f"{folder}: an allowed folder must be a directory")
+    return path
