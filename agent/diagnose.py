@@ -247,7 +247,7 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
     asked_for = top is not None and top.status != "refuted" and top.words >= ASKED
     if sound:
         shown = top is not None and any(f.code != "run-healthy" for f in top.for_)
-        return "diagnosed" if (asked_for and shown) or _shown_strongly(top) else "healthy"
+        return "diagnosed" if (asked_for and shown) or _shown_strongly(ranked) else "healthy"
     if top is None or top.status == "refuted" or (top.entry.kind == "benign" and looked and not asked_for):
         return "inconclusive"
     if top.status in ("established", "supported"):
@@ -255,11 +255,13 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
     return "diagnosed" if top.words >= MEANT and top.entry.sources and not looked else "inconclusive"
 
 
-def _shown_strongly(top: Hypothesis | None) -> bool:
-    if top is None or top.status not in ("established", "supported") or top.probability < LEAST:
+def _shown_strongly(ranked: Sequence[Hypothesis]) -> bool:
+    """Whether the leader rests on more than a note, and such a finding speaks strongly for it or for a close rival."""
+    likely = [h for h in ranked if h.probability >= LEAST and h.status in ("established", "supported")]
+    if not likely or likely[0] is not ranked[0] or not any(f.severity in SHOWN for f in likely[0].for_):
         return False
-    weights = top.entry.findings.for_
-    return any(f.severity in SHOWN and weights[f.code] in ("decisive", "strong") for f in top.for_)
+    strong = ("decisive", "strong")
+    return any(f.severity in SHOWN and h.entry.findings.for_[f.code] in strong for h in likely for f in h.for_)
 
 
 def _conflicts(ranked: Iterable[Hypothesis], codes: set[str]) -> Iterable[tuple[Conflict, int | None]]:

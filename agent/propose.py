@@ -26,8 +26,8 @@ DEFAULTS: dict[tuple[str, str], float] = {
     for framework in ("hf", "llama-factory")
 } | {("trl", "grad_clip"): 1.0, ("axolotl", "grad_clip"): 1.0}
 """(framework, setting) -> value in force when no file sets it. Source: transformers' TrainingArguments."""
-FROM_ZERO: dict[str, float] = {"warmup_steps": 100, "warmup_ratio": 0.03}
-"""What a multiplied setting becomes where it is 0: the lower end of what the runbook's sources name."""
+LEAST_RAISED: dict[str, float] = {"warmup_steps": 100, "warmup_ratio": 0.03}
+"""What a setting becomes at least when it is raised: the lower end of what the runbook's sources name."""
 BOUNDS: dict[str, tuple[float, float]] = {
     "zero_stage": (0, 3),
     "gpu_memory_utilization": (0.05, 0.95),
@@ -191,11 +191,11 @@ def target(value: object, fix: Fix) -> float | str | bool | None:
         return None if same else amount
     if number is None or wanted is None or not math.isfinite(number):
         return None
-    if number == 0 and how == "multiply" and wanted > 1:
-        return FROM_ZERO.get(fix.variable)
     low, high = BOUNDS.get(fix.variable, (-math.inf, math.inf))
     result = min(max(number * wanted if how == "multiply" else number + wanted, low), high)
-    if isinstance(value, int):
+    if how == "multiply" and wanted > 1:
+        result = max(result, LEAST_RAISED.get(fix.variable, result))
+    if isinstance(value, int) and number:
         result = max(round(result), 1)
     return None if result == number else result
 

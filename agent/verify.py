@@ -53,6 +53,7 @@ FLATTERED: dict[str, tuple[str, ...]] = {
     "label-mask-misaligned": ("loss", "eval_loss", "accuracy", "eval_accuracy"),
     "eos-not-trained": ("loss", "eval_loss", "accuracy", "eval_accuracy"),
     "reward-up-quality-down": ("reward", "eval_reward"),
+    "entropy-collapse": ("reward",),
 }
 """Finding of the baseline -> metrics that it makes look better than they were: they are no neighbours then."""
 TAIL = 0.1
@@ -182,7 +183,7 @@ def compare(before: Look, after: Look, entry: Entry) -> Verdict:
     subject = Subject(
         after.run, after.table, after.settings, after.scan, must_reach, after.findings, after.checks, before, changed
     )
-    symptoms = tuple(_judge(subject, c) for c in _symptoms(before, entry))
+    symptoms = tuple(_judge(subject, c) for c in _symptoms(before, after, entry))
     judged = (*(_judge(subject, c) for c in entry.acceptance), *symptoms)
     old, now = _bad(before, entry, changed), _bad(after, entry, changed)
     flattered = {m for f in before.findings for m in FLATTERED.get(f.code, ())}
@@ -274,15 +275,25 @@ def _step_of(finding: Finding, table: SeriesTable) -> int:
     return max(above, default=0)
 
 
-def _symptoms(before: Look, entry: Entry) -> list[Criterion]:
-    """One criterion for each finding that spoke strongly for the entry in the baseline: it must be gone."""
-    weights = entry.findings.for_
-    codes = dict.fromkeys(
-        f.code for f in before.findings if f.severity in SHOWN and weights.get(f.code) in ("decisive", "strong")
-    )
-    return [
-        Criterion.model_validate({"metric": c.replace("-", "_"), "is": "false", "basis": "proposed"}) for c in codes
-    ]
+def _symptoms(before: Look, after: Look, entry: Entry) -> list[Criterion]:
+    """One criterion for each finding that spoke strongly for the entry in the baseline: it must be gone.
+
+    One that is no more than a note in the candidate (a rate now within reason, a NaN that was survived) is left to the
+    entry's own criteria.
+    """
+    weights, worst = entry.findings.for_, _worst(before)
+    now = _worst(after)
+    codes = [c for c, grade in worst.items() if grade in SHOWN and weights.get(c) in ("decisive", "strong")]
+    metrics = [c.replace("-", "_") for c in codes if now.get(c) != "S3"]
+    return [Criterion.model_validate({"metric": m, "is": "false", "basis": "proposed"}) for m in metrics]
+
+
+def _worst(look: Look) -> dict[str, str]:
+    """Code -> its worst grade; findings come worst first."""
+    out: dict[str, str] = {}
+    for finding in look.findings:
+        out.setdefault(finding.code, finding.severity)
+    return out
 
 
 def _bad(look: Look, entry: Entry, changed: Sequence[Difference]) -> set[str]:

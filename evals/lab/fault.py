@@ -40,6 +40,8 @@ class Fault:
     """Entries that are a near miss: not counted as right, shown in the report."""
     shows: ClassVar[tuple[str, ...]] = ()
     """Finding codes of which any one means that the fault was seen."""
+    also: ClassVar[tuple[str, ...]] = ()
+    """Further findings that it causes: they do not count as seeing it, and are taken away with `shows`."""
     repairs: ClassVar[tuple[str, ...]] = ()
     """Variables (settings, `dataset`, `code`, ...) whose change repairs it; empty when no single change does."""
     actions: ClassVar[dict[str, dict[str, str]]] = {}

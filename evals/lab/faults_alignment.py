@@ -40,6 +40,7 @@ class DpoTinyGap(Alignment):
     right = ("preference-gap-too-small",)
     near = ("annotation-disagreement", "dpo-chosen-reward-falling")
     shows = ("preference-gap-small",)
+    also = ("length-reward-correlation",)
     repairs = ("dataset",)
     asks = ("reward accuracy stays near one half", "奖励准确率一直在 0.5 附近")
 
@@ -98,6 +99,7 @@ class GrpoGameableReward(Alignment):
     right = ("reward-hacking",)
     near = ("response-length-collapse", "rlvr-answer-guessing")
     shows = ("reward-up-quality-down", "response-length-collapse", "empty-answer-rewarded")
+    also = ("lr-outside-range", "entropy-collapse", "zero-advantage-groups")
     repairs = ("code",)
     asks = ("reward keeps rising, the answers are useless", "奖励一直涨，回答却没法用")
 

@@ -33,6 +33,7 @@ class PoisonedBatch(Data):
     right = ("loss-nan-bad-data",)
     near = ("loss-nan", "attention-kernel-nan")
     shows = (*NONFINITE, "nonfinite-without-precursor")
+    also = ("generation-not-stopping", "repetition-loop")
     onset = "nonfinite"
     asks = ("loss is suddenly nan, lr looks fine", "loss 突然变成 nan，学习率看着没问题")
 
@@ -96,6 +97,7 @@ class BrokenEncoding(Data):
     right = ("data-schema-mismatch", "noisy-data-mixture")
     near = ("loss-nan-bad-data", "toxic-data")
     shows = ("encoding-broken",)
+    also = ("answer-cut-off", "generation-not-stopping")
     asks = ("the model writes garbage characters", "模型输出乱码")
 
     def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split:
@@ -190,6 +192,7 @@ class PadIsEnd(Data):
     right = ("pad-eos-misconfig", "endless-generation")
     near = ("chat-template-mismatch", "completions-truncated", "loss-mask-misaligned")
     shows = ("pad-equals-eos", "eos-not-trained", "generation-not-stopping")
+    also = ("repetition-loop",)
     repairs = ("code",)
     asks = ("the model never stops generating", "模型生成停不下来")
 
@@ -273,6 +276,7 @@ class ChineseOnly(Data):
     severities = (0.5, 0.6)
     right = ("data-mixture-drift", "catastrophic-forgetting", "noisy-data-mixture")
     shows = ("language-mix-shift",)
+    also = ("exact-duplicates", "near-duplicates")
     asks = ("English got worse during the run", "训练后半段英文能力变差")
 
     def settings(self, severity: Any) -> dict[str, str]:

@@ -198,6 +198,7 @@ class TinyNormEpsilon(Optimiser):
     right = ("unstable-op",)
     near = ("loss-nan", "attention-kernel-nan", "precision-overflow")
     shows = (*NONFINITE, "norm-epsilon-small", "nonfinite-without-precursor")
+    also = ("generation-not-stopping", "repetition-loop")
     repairs = ("norm_epsilon",)
     onset = "nonfinite"
     asks = ("nan in the first steps", "前几步就出现 nan")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .fault import Family, Fault
+from .faults_optimiser import NONFINITE
 
 if TYPE_CHECKING:
     from .programs import Parts
@@ -148,7 +149,8 @@ class NonfiniteCheckpoint(BadCheckpoint):
     severities = (40, 400)
     right = ("checkpoint-regression", "loss-nan")
     near = ("loss-nan-bad-data", "checkpoint-load-failure")
-    shows = ("checkpoint-nonfinite", "loss-nonfinite", "grad-norm-nonfinite", "loss-hidden-nan")
+    shows = NONFINITE
+    also = ("generation-not-stopping", "repetition-loop")
     onset = "nonfinite"
     asks = ("nan right after resuming", "续训后立刻 nan")
 
