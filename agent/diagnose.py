@@ -237,7 +237,8 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
     """`healthy` needs a run that was read and shows nothing; `diagnosed` needs a leading hypothesis to believe.
 
     A run with sound metrics is diagnosed where something more than a note speaks strongly for the leader (personal
-    data is no matter of the loss), or where a note does and the words ask for just that failure. A benign entry
+    data is no matter of the loss), or where a note or an unusual setting does and the words ask for just that failure.
+    A benign entry
     answers a question about it, and no other. Words alone lead only to an entry of the source runbooks, and only where
     there was no run to look at; an entry that rests on public reports needs a finding before it is called a diagnosis.
     """
@@ -256,12 +257,17 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
 
 
 def _shown_strongly(ranked: Sequence[Hypothesis]) -> bool:
-    """Whether the leader rests on more than a note, and such a finding speaks strongly for it or for a close rival."""
+    """Whether the leader rests on more than a note, and such a finding speaks strongly for it or for a close rival.
+
+    A setting that is only unusual says little about a run with sound metrics, unless it is decisive.
+    """
     likely = [h for h in ranked if h.probability >= LEAST and h.status in ("established", "supported")]
     if not likely or likely[0] is not ranked[0] or not any(f.severity in SHOWN for f in likely[0].for_):
         return False
-    strong = ("decisive", "strong")
-    return any(f.severity in SHOWN and h.entry.findings.for_[f.code] in strong for h in likely for f in h.for_)
+    words = {
+        (h.entry.findings.for_[f.code], "variable" in f.data) for h in likely for f in h.for_ if f.severity in SHOWN
+    }
+    return any(word == "decisive" or (word == "strong" and not setting) for word, setting in words)
 
 
 def _conflicts(ranked: Iterable[Hypothesis], codes: set[str]) -> Iterable[tuple[Conflict, int | None]]:

@@ -18,6 +18,7 @@ from ..knowledge.entry import NOT_A_SETTING, Criterion, Entry
 from ..tools.config.diff import Difference, diff
 from ..tools.findings import Finding, TriageError, json_ready
 from ..tools.series import SeriesTable
+from .criteria_findings import sources
 from .criteria_needs import needs
 from .diagnose import SERIOUS, SHOWN
 from .evidence import Look, look
@@ -284,7 +285,7 @@ def _symptoms(before: Look, after: Look, entry: Entry) -> list[Criterion]:
     weights, worst = entry.findings.for_, _worst(before)
     now = _worst(after)
     codes = [c for c, grade in worst.items() if grade in SHOWN and weights.get(c) in ("decisive", "strong")]
-    metrics = [c.replace("-", "_") for c in codes if now.get(c) != "S3"]
+    metrics = [c.replace("-", "_") for c in codes if now.get(c) != "S3" and sources(c)]
     return [Criterion.model_validate({"metric": m, "is": "false", "basis": "proposed"}) for m in metrics]
 
 

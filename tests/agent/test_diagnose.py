@@ -172,3 +172,10 @@ def test_this_is_normal_is_no_answer_beside_a_failure_or_to_another_question():
     assert diagnose(book, hits, [noisy, finding("run-healthy", "S3")], (), looked=True).state == "diagnosed"
     assert diagnose(book, hits, [noisy, finding("nan")], (), looked=True).state == "inconclusive"
     assert diagnose(book, (), [noisy], (), looked=True).state == "inconclusive"
+
+
+def test_an_unusual_setting_of_a_sound_run_is_a_diagnosis_only_where_the_words_ask_for_it():
+    book = Runbook({"warm": entry("warm", {"no-warmup": "strong"}), "worse": entry("worse")})
+    found = [Finding("no-warmup", Severity.S2, "x", data={"variable": "warmup_steps"}), finding("run-healthy", "S3")]
+    asked = {id: diagnose(book, [Hit(book.entries[id], 0.9)], found, (), looked=True).state for id in book.entries}
+    assert asked == {"warm": "diagnosed", "worse": "healthy"}
