@@ -188,6 +188,7 @@ def compare(before: Look, after: Look, entry: Entry) -> Verdict:
     judged = (*(_judge(subject, c) for c in entry.acceptance), *symptoms)
     old, now = _bad(before, entry, changed), _bad(after, entry, changed)
     flattered = {m for f in before.findings for m in FLATTERED.get(f.code, ())}
+    flattered |= set() if changed else {"loss", "accuracy"}  # other data or other labels: another loss
     neighbours = tuple(n for n in _neighbours(before.table, after.table) if n.metric not in flattered)
     remaining, new = tuple(sorted(old & now)), tuple(sorted(now - old))
     gone = bool(symptoms) and all(j.result == "pass" for j in symptoms)
@@ -235,7 +236,8 @@ def _rule(
     A criterion that the run could have answered and does not is named, and blocks unless what spoke for the entry in
     the baseline was looked for again and is `gone`.
     """
-    not_a_setting = entry.fix is not None and entry.fix.variable in NOT_A_SETTING
+    fixes = (entry.fix, *(cause.fix for cause in entry.causes))
+    not_a_setting = any(fix.variable in NOT_A_SETTING for fix in fixes if fix)
     passed = any(j.result == "pass" for j in judged)
     rules = {
         "several-changes": len(changed) > 1,

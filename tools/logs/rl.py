@@ -328,10 +328,11 @@ def chosen_reward_falling(track: Track) -> Iterator[Finding]:
     if points is None:
         return
     first, last = start_end(points.values)
-    if last < min(0.0, first - 0.1) and mann_kendall(points.values)[1] < -3:
+    unlikely = _unlikely(track)
+    if last < min(0.0, first - 0.1) and (unlikely or mann_kendall(points.values)[1] < -3):
         i = _changed(points, first - 0.5 * (first - last))
         yield _level(
-            "chosen-reward-falling", S2 if last < -5 or _unlikely(track) else S3, points, i, first, last,
+            "chosen-reward-falling", S2 if last < -5 or unlikely else S3, points, i, first, last,
             "the chosen answers become less likely too", "被选回答的概率也在下降",
         )  # fmt: skip
 
