@@ -27,8 +27,8 @@ from .wording import worded
 
 AROUND = 6
 """Lines shown before and after the line of a finding."""
-PIECES = 100
-"""Most lines in an excerpt: a progress bar writes thousands over one another."""
+PIECES = 8
+"""Most pieces for each line of an excerpt, on average: a progress bar writes thousands over one another."""
 
 
 class Conversation:
@@ -155,7 +155,7 @@ def excerpts(path: Path, places: Sequence[Evidence], around: int = AROUND) -> li
 def _excerpt(path: Path, place: Evidence, around: int, kept: Sequence[tuple[int, str]]) -> Excerpt:
     line = place.line or 1
     lines = [(n, text) for n, text in kept if abs(n - line) <= around]
-    return Excerpt(place.file or path.name, line, tuple(lines[:PIECES]))
+    return Excerpt(place.file or path.name, line, tuple(lines[: PIECES * (2 * around + 1)]))
 
 
 def criteria_entry(named: str, case: str, baseline: Path, home: Path) -> Entry:

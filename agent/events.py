@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -74,7 +74,7 @@ class Cancelled(Exception):
     """Raised inside a turn, at its next event, after its reader has gone."""
 
 
-def stream(turn: Callable[[Listen], object]) -> Iterator[Event]:
+def stream(turn: Callable[[Listen], object]) -> Generator[Event]:
     """The events of `turn(listen)`, which runs in a thread of its own; closing the iterator cancels it.
 
     Raises:
