@@ -85,6 +85,8 @@ def trace(
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Show how each answer came about: who worded it, tool calls, what the guards left out, tokens, seconds."""
+    from rich.text import Text
+
     from ...agent.casebook import home as data_home
     from ...agent.trace import read
 
