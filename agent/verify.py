@@ -47,6 +47,7 @@ FLATTERED: dict[str, tuple[str, ...]] = {
     "eval-loss-rising": ("loss", "accuracy"),
     "exact-duplicates": ("loss", "accuracy"),
     "near-duplicates": ("loss", "accuracy"),
+    "repeated-text": ("loss", "eval_loss", "accuracy", "eval_accuracy"),
     "repetition-loop": ("loss", "eval_loss", "accuracy", "eval_accuracy"),
     "empty-records": ("loss", "accuracy"),
     "loss-hidden-nan": ("loss",),
