@@ -113,7 +113,7 @@ def judge(
         else "no --context-length given",
         "script mixture": "against the recipe or reference" if norm else "no recipe or reference given",
         "openings": f"{total.responses} responses",
-        "filter reasons": "no filter fields" if not (total.reasons or total.kept_flags) else "",
+        "filter reasons": _reasons(total),
     }
     skipped = {
         "lengths": not wanted.context_length,
@@ -274,6 +274,19 @@ def _openings(total: Tally) -> Iterator[Finding]:
             f"{total.responses} 条回复中有 {share:.0%} 以 {shown!r} 开头：模板过于集中。",
             data={"opening": shown, "share": share},
         )
+
+
+def _reasons(total: Tally) -> str:
+    if not (total.reasons or total.kept_flags):
+        return "no filter fields"
+    counts = ", ".join(f"{reason} {n}" for reason, n in total.reasons.most_common(8))
+    flags = total.kept_flags
+    told = (
+        f"{flags['dropped']} records dropped, {flags['dropped'] - flags['unexplained']} with a reason; "
+        if flags
+        else ""
+    )
+    return f"{told}{counts or 'no reasons'}"
 
 
 def _filters(total: Tally) -> Iterator[Finding]:

@@ -112,11 +112,15 @@ def _whole(value: Any) -> NDArray[np.int64] | None:
 
 def _spans(value: Mapping[str, Any], first: int) -> tuple[tuple[str, int, int], ...]:
     given = value.get("spans", value.get("roles"))
-    if isinstance(given, list) and all(isinstance(s, Mapping) and "start" in s and "end" in s for s in given):
-        return tuple((str(s.get("role", "")), int(s["start"]) - first, int(s["end"]) - first) for s in given)
+    if isinstance(given, list) and all(isinstance(s, Mapping) and _placed(s) for s in given):
+        return tuple((str(s.get("role", "")), s["start"] - first, s["end"] - first) for s in given)
     if isinstance(n := value.get("prompt_length"), int):
         return (("prompt", 0, n), ("assistant", n, 1 << 30))
     return ()
+
+
+def _placed(span: Mapping[str, Any]) -> bool:
+    return isinstance(span.get("start"), int) and isinstance(span.get("end"), int)
 
 
 def check_labels(dump: Dump) -> Report:
