@@ -28,11 +28,11 @@ if "--model" in sys.argv:
 
 
 def shown():
-    return [
-        pytest.param(page, line, parse_only, id=f"{page.relative_to(ROOT)}: {line}")
-        for page in PAGES
-        for line, parse_only in dict.fromkeys(docs.commands_of(page.read_text(encoding="utf-8")))
-    ]
+    """Every command once, under the first page that shows it."""
+    found = {
+        command: page for page in reversed(PAGES) for command in docs.commands_of(page.read_text(encoding="utf-8"))
+    }
+    return [pytest.param(*command, id=f"{page.relative_to(ROOT)}: {command[0]}") for command, page in found.items()]
 
 
 def arguments(line):
@@ -48,6 +48,7 @@ def tree(tmp_path_factory):
     folder = tmp_path_factory.mktemp("docs")
     for name, run in {"exp42": "run-1", "exp43": "run-2", "exp44": "run-2"}.items():
         shutil.copytree(EXAMPLE / run, folder / "runs" / name)
+    shutil.copytree(EXAMPLE / "run-1", folder / "configs" / "sft")
     (folder / "evals").symlink_to(ROOT / "evals")
     checkpoints(folder)
     for name in ("train.log", "train.yaml", "launch.sh"):
@@ -96,8 +97,8 @@ def home(tree):
     return folder
 
 
-@pytest.mark.parametrize(("page", "line", "parse_only"), shown())
-def test_every_command_shown_runs(page, line, parse_only, tree, home, monkeypatch):
+@pytest.mark.parametrize(("line", "parse_only"), shown())
+def test_every_command_shown_runs(line, parse_only, tree, home, monkeypatch):
     monkeypatch.chdir(tree)
     monkeypatch.setenv("PATH", f"{tree / 'bin'}{os.pathsep}{os.environ['PATH']}")
     words = arguments(line)
@@ -156,7 +157,7 @@ def test_shown_output_is_refreshed_and_the_rest_of_a_page_is_left_alone():
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_shown_findings_are_what_the_tools_find_now(page, tmp_path):
     """Codes of findings shown as output; numbers may move, what is found may not."""
-    for block in docs.BLOCK.findall(page.read_text(encoding="utf-8")):
+    for block in (found["body"] for found in docs.BLOCK.finditer(page.read_text(encoding="utf-8"))):
         (command, *more) = [line[2:] for line in block.splitlines() if line.startswith("$ ")]
         codes = set(re.findall(r"^(?:- \*\*)?F\d+(?:\*\*)? (S\d \W*[a-z-]+)", block, re.M))
         if codes and not more:

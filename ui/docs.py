@@ -19,7 +19,7 @@ PARSE_ONLY = ("web", "slack", "mcp", "serve-model", "doctor", "eval")
 
 The docs test reads their arguments as the command would and does not run them; so with every block marked `parse-only`.
 """
-COMMAND = re.compile(r"(?:^|[|&]\s*|/)triage\s+(?P<arguments>.+)$")
+COMMAND = re.compile(r"(?:^|[|&]\s*|bin/)triage\s+(?P<arguments>.+)$")
 """A line that runs triage, also at the end of a pipe or of a chain."""
 
 
@@ -160,30 +160,31 @@ def _listed(page: str) -> str:
 
 # What the hand-written pages show ---------------------------------------------------------------------
 
-BLOCK = re.compile(r"^```console\n(.*?)^```$", re.S | re.M)
+BLOCK = re.compile(r"^(?P<fence>`{3,})console\n(?P<body>.*?)^(?P=fence)$", re.S | re.M)
 
 
 def refreshed(text: str, run: Callable[[str], str]) -> str:
     """The page with the output of every `$ command` of its console blocks made anew by `run`."""
 
     def again(block: re.Match[str]) -> str:
-        commands = [line[2:] for line in block.group(1).splitlines() if line.startswith("$ ")]
+        commands = [line[2:] for line in block["body"].splitlines() if line.startswith("$ ")]
         shown = "\n\n".join(f"$ {command}\n{run(command).rstrip()}" for command in commands)
-        return f"```console\n{shown}\n```"
+        fence = "````" if "```" in shown else "```"
+        return f"{fence}console\n{shown}\n{fence}"
 
     return BLOCK.sub(again, text)
 
 
 def commands_of(text: str) -> Iterator[tuple[str, bool]]:
     """Every command that runs triage in the bash and console blocks of a page, and whether it may only be parsed."""
-    for block in re.finditer(r"^[ ]*```(bash|console)([^\n]*)\n(.*?)^[ ]*```$", text, re.S | re.M):
-        for line in re.sub(r"\\\n\s*", "", block.group(3)).splitlines():
+    for block in re.finditer(r"^[ ]*(`{3,})(bash|console)([^\n]*)\n(.*?)^[ ]*\1$", text, re.S | re.M):
+        for line in re.sub(r"\\\n\s*", "", block.group(4)).splitlines():
             line = line.strip()
-            if block.group(1) == "console":
+            if block.group(2) == "console":
                 line = line[2:] if line.startswith("$ ") else ""
             if not line.startswith("#") and (found := COMMAND.search(_uncommented(line))):
                 served = found["arguments"].startswith(PARSE_ONLY)
-                yield _uncommented(line), served or "parse-only" in block.group(2)
+                yield _uncommented(line), served or "parse-only" in block.group(3)
 
 
 def _uncommented(line: str) -> str:
