@@ -103,7 +103,7 @@ def judge(
         "text and roles": list(_rules(total)),
         "field types": list(_types(total)),
         "lengths": list(_lengths(total, wanted)),
-        "script mixture": list(_mixture(total, norm)),
+        "script mixture": list(mixture(total, norm)),
         "openings": list(_openings(total)),
         "filter reasons": list(_filters(total)),
     }
@@ -243,7 +243,8 @@ def _lengths(total: Tally, wanted: Wanted) -> Iterator[Finding]:
         )
 
 
-def _mixture(total: Tally, norm: Mapping[str, float]) -> Iterator[Finding]:
+def mixture(total: Tally, norm: Mapping[str, float]) -> Iterator[Finding]:
+    """Scripts whose share moved by `SHIFT` or more against the norm (script -> share)."""
     if not norm:
         return
     now = {s: n / total.records for s, n in total.scripts.items()}

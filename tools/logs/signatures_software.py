@@ -226,8 +226,9 @@ ROWS = (
         "an exception ended the program", "程序因异常退出",
         ("ValueError: bad value", "torchmetrics.utilities.exceptions.TorchMetricsUserError: x", "AssertionError", "RuntimeError: x"),
         ("raise ValueError('x')", "0 errors found", "ERROR: Cannot use FA version 2", "step 5 Error: 0.25",
-         "ChildFailedError: ", "[Error] the tool returned: KeyError: 'a'"),
-        must_not=r"ChildFailedError|^(?!\s*(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w+(?:Error|Exception)(?::|\s*$))",
+         "ChildFailedError: ", "[Error] the tool returned: KeyError: 'a'",
+         "torch.multiprocessing.spawn.ProcessRaisedException: "),
+        must_not=r"ChildFailedError|ProcessRaisedException|^(?!\s*(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w+(?:Error|Exception)(?::|\s*$))",
     ),
 )  # fmt: skip
 
