@@ -283,8 +283,8 @@ class Desk:
         return blocks.evidence(found, {f["id"]: talk.excerpts(f["id"]) for f in found}, lang)
 
     def _note(self, said: str, status: str | None, request: Request, reply: replies.Reply, lang: str) -> blocks.Message:
-        note = {"feedback": request.kind, "by": request.user, "from": "slack"}
-        Casebook(self._home).record(self._talk(request).case, "note", note, status)
+        opinion = {"says": request.kind, "by": request.user}
+        Casebook(self._home).record(self._talk(request).case, "feedback", opinion, status)
         return blocks.simple(blocks.say(said, lang))
 
 

@@ -148,6 +148,8 @@ class TestButtons:
         slack.press(case, "evidence")
         shown = kit.whole(self.second(slack, case))
         assert "&gt;    347 " in shown
+        assert "*F1* `loss-nonfinite`, *F2* `grad-norm-nonfinite`" in shown
+        assert shown.count(" 347 ") == 1
         assert "nan" in shown
 
     def test_not_helpful_is_noted_on_the_case(self, slack, case, home, kit):
@@ -157,7 +159,7 @@ class TestButtons:
         assert "Noted" in kit.whole(self.second(slack, case))
         id = self.desk.inbox.case(f"C1:{case['thread_ts']}")[0]
         note = Casebook(home).get(id).events[-1]
-        assert (note["kind"], note["content"]["feedback"], note["content"]["by"]) == ("note", "unhelpful", "U5")
+        assert (note["kind"], note["content"]) == ("feedback", {"says": "unhelpful", "by": "U5"})
 
     def test_resolved_closes_the_case(self, slack, case, home, kit):
         from triage.agent.casebook import Casebook
