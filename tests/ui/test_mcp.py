@@ -264,6 +264,9 @@ def test_a_cancelled_call_stops_reading(folder, monkeypatch):
             tasks.cancel_scope.cancel()
         async with Client(build(Roots([folder]), folder.parent / "home")) as client:
             assert not (await client.call_tool("read_entry", {"id": "loss-nan-high-lr"})).is_error
+        with anyio.fail_after(60):
+            while not stopped:
+                await anyio.sleep(0.01)
 
     anyio.run(main)
     assert stopped == ["CancelledError"]
