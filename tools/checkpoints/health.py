@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -91,12 +91,20 @@ def _guarded(opened: Opened, path: Path, read: Callable[[Path], Iterable[Tensor]
         return
     try:
         for tensor in read(path):
-            opened.tensors.setdefault(tensor.name, tensor)
+            name = _unique(opened, tensor)
+            opened.tensors[name] = replace(tensor, name=name)
     except Broken as broken:
         opened.findings.append(broken_finding(opened.checkpoint, path, broken))
     except OSError as error:
         broken = Broken("checkpoint-unreadable", f"cannot be read: {error.strerror}", "无法读取")
         opened.findings.append(broken_finding(opened.checkpoint, path, broken))
+
+
+def _unique(opened: Opened, tensor: Tensor) -> str:
+    """Its name; with its file, and the place in it, where ranks keep their parts under one name."""
+    file = tensor.file.relative_to(opened.checkpoint.folder).as_posix()
+    names = (tensor.name, f"{file}:{tensor.name}", f"{file}@{tensor.start}:{tensor.name}")
+    return next((n for n in names if n not in opened.tensors), names[-1])
 
 
 def broken_finding(checkpoint: Checkpoint, path: Path, broken: Broken) -> Finding:

@@ -399,6 +399,17 @@ def test_a_nan_in_a_torch_file_and_in_a_distributed_checkpoint(tmp_path):
     assert check_checkpoints([tmp_path / "model.pt"]).codes() == {"checkpoint-incomplete"}
 
 
+def test_every_rank_is_looked_at_although_their_tensors_have_the_same_names(tmp_path):
+    torch = pytest.importorskip("torch")
+    for rank in range(2):
+        folder = tmp_path / "iter_0000010" / f"mp_rank_0{rank}"
+        folder.mkdir(parents=True)
+        part = torch.full((4, 4), float("nan")) if rank else torch.randn(4, 4)
+        torch.save({"model": {"dense": {"weight": part}}, "iteration": 10}, folder / "model_optim_rng.pt")
+    found = the(check_checkpoints([tmp_path]), "checkpoint-nonfinite")
+    assert (found.evidence[0].file, found.data["nan"]) == ("iter_0000010/mp_rank_01/model_optim_rng.pt", 16)
+
+
 def test_a_diagnosis_looks_at_the_checkpoints_of_a_run(tmp_path):
     assert [c.result for c in check_run_checkpoints(Run(tmp_path)).checks] == ["not-applicable"]
     bad = weights()
