@@ -410,7 +410,7 @@ def verdict(v: Verdict, lang: str) -> str:
         "|---|---|---|---|---|",
     ]
     lines += [
-        f"| {criterion(j.criterion, lang)} | {j.result} | {_measured(j, lang)} | {j.observation.points} "
+        f"| {criterion(j.criterion, lang)} | {j.result} | {measured(j, lang)} | {j.observation.points} "
         f"| {clean(_how(j), 400)} |"
         for j in v.criteria
     ]
@@ -424,7 +424,7 @@ def _how(j: Judged) -> str:
     return ": ".join(part for part in (j.observation.window, j.observation.definition) if part)
 
 
-def _measured(j: Judged, lang: str) -> str:
+def measured(j: Judged, lang: str) -> str:
     """The value with its standard error, and a word where that could have decided."""
     text = _number(j.observation.value)
     if text and j.observation.noise:

@@ -6,19 +6,22 @@ data in typed results. It does not run commands, apply patches or bisect (which 
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import hmac
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from anyio import from_thread
+from anyio import to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
@@ -57,6 +60,8 @@ DATA = {
     "codebook": ("codebook", "codebook"),
 }
 """What `check_data` can look for -> module and function of `tools.data`."""
+ENGINES = ("check", "pii")
+"""Those that use several cores."""
 
 Paths = Annotated[
     list[str], Field(description="Run directories or files, absolute or relative to an allowed folder.", min_length=1)
@@ -98,14 +103,15 @@ class Tools:
     ) -> results.Findings:
         """Look at training data: JSON lines, CSV, Parquet, Arrow, tar or text. Values are masked."""
         folders = self._paths(paths)
-        with reading(ctx):
+        with reading(ctx) as tick:
             if what == "labels":
                 from ..tools.data.labels import check_labels, read_dump
 
                 return _findings("data labels", [check_labels(read_dump(folders))])
             module, function = DATA[what]
             check = getattr(import_module(f"..tools.data.{module}", __package__), function)
-            return _findings(f"data {module}", [check(folders)])
+            options = {"engine": _engine(tick)} if module in ENGINES else {}
+            return _findings(f"data {module}", [check(folders, **options)])
 
     def find_duplicates(
         self,
@@ -119,10 +125,10 @@ class Tools:
         from ..tools.data.leakage import find_leaks, leak_report
 
         data, evals = self._paths(train), self._paths(against)
-        with reading(ctx):
-            reports = [dedup(data, threshold=threshold)[0]]
+        with reading(ctx) as tick:
+            reports = [dedup(data, threshold=threshold, engine=_engine(tick))[0]]
             if evals:
-                reports.append(leak_report(find_leaks(data, evals, threshold=threshold)))
+                reports.append(leak_report(find_leaks(data, evals, threshold=threshold, engine=_engine(tick))))
             return _findings("data dedup", reports)
 
     def check_checkpoint(self, paths: Paths, ctx: Context) -> results.Findings:
@@ -133,7 +139,11 @@ class Tools:
             return _findings("checkpoint check", [check_checkpoints(self._paths(paths), tick)])
 
     def diagnose(
-        self, question: Question, ctx: Context, paths: list[str] | None = None, lang: Lang = "auto"
+        self,
+        question: Question,
+        ctx: Context,
+        paths: Annotated[list[str] | None, Field(description="Run directories or files, if there are any.")] = None,
+        lang: Lang = "auto",
     ) -> results.Diagnosis:
         """What went wrong: every tool over the run, causes ranked by evidence, one change to try, how to verify it.
 
@@ -275,13 +285,29 @@ def build(roots: Roots, home: Path) -> Server:
     return server
 
 
+@dataclass(frozen=True)
+class Call:
+    """One call of a tool, as the threads that work for it see it."""
+
+    loop: asyncio.AbstractEventLoop
+    given_up: threading.Event
+
+
+_CALL: ContextVar[Call] = ContextVar("call")
+
+
 def _answering(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """The boundary: what a person can mend becomes a tool error with its next step, and so does our own defect."""
+    """The boundary: what a person can mend becomes a tool error with its next step, and so does our own defect.
+
+    The tool runs in a thread. A client that cancels is let go at once, and the thread ends when it reads on.
+    """
 
     @functools.wraps(tool)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        given_up = threading.Event()
+        _CALL.set(Call(asyncio.get_running_loop(), given_up))
         try:
-            return tool(*args, **kwargs)
+            return await to_thread.run_sync(functools.partial(tool, *args, **kwargs), abandon_on_cancel=True)
         except (TriageError, RunbookError) as error:
             raise ToolError(clean(str(error), 1000)) from None
         except OSError as error:
@@ -289,6 +315,8 @@ def _answering(tool: Callable[..., Any]) -> Callable[..., Any]:
         except Exception as error:
             problem = f"internal error: {type(error).__name__}. This is a defect of triage, not of the run"
             raise ToolError(problem) from error
+        finally:
+            given_up.set()
 
     return call
 
@@ -298,21 +326,30 @@ def reading(ctx: Context) -> Iterator[Callable[..., None]]:
     """Report what is read as progress, and end the work when the client has cancelled the call.
 
     Yields:
-        `tick(bytes, message)`, which raises in the tool's thread once the call is cancelled.
+        `tick(bytes, message)`, for any thread; raises in it once the call is cancelled.
     """
-    done, told = 0.0, 0.0
+    call, done, told = _CALL.get(), 0.0, 0.0
 
     def tick(amount: float = 0, message: str = "") -> None:
         nonlocal done, told
-        from_thread.check_cancelled()
+        if call.given_up.is_set():
+            raise asyncio.CancelledError
         done += amount
         if message or time.monotonic() - told > TICK:
             told = time.monotonic()
-            from_thread.run(ctx.report_progress, done, None, message or f"{done / 1e6:.1f} MB read")
+            text = message or (f"{done / 1e6:.1f} MB read" if done else "reading")
+            asyncio.run_coroutine_threadsafe(ctx.report_progress(done, None, text), call.loop)
 
     with listening(tick):
         tick()
         yield tick
+
+
+def _engine(tick: Callable[..., None]) -> Any:
+    """The cores of this machine, until the call is cancelled."""
+    from ..tools.data.engine import Local
+
+    return Local(None, lambda size: tick())
 
 
 def _findings(tool: str, reports: list[Report]) -> results.Findings:

@@ -99,10 +99,10 @@ class Html:
     """Where the lines around findings are read."""
 
 
-def emit(report: Report, as_json: bool, html: Html | None = None) -> None:
+def emit(report: Report, as_json: bool, html: Html | None = None, fail_on: str = "S3") -> None:
     """Print the report and leave with the contract's exit status: 1 with findings, 0 without.
 
-    A reassurance (severity S3 code `run-healthy`) does not count as something wrong.
+    A reassurance (severity S3 code `run-healthy`) does not count as something wrong, nor what is milder than `fail_on`.
     """
     if html and html.path:
         from .report import findings_page
@@ -116,7 +116,8 @@ def emit(report: Report, as_json: bool, html: Html | None = None) -> None:
         if not report.findings:
             out.print("Nothing wrong found.")
         print_checks(out, report.checks)
-    raise typer.Exit(1 if any(f.code != "run-healthy" for f in report.findings) else 0)
+    wrong = any(f.code != "run-healthy" and f.severity <= fail_on for f in report.findings)
+    raise typer.Exit(1 if wrong else 0)
 
 
 def print_checks(out: Console, checks: Sequence[Check]) -> None:

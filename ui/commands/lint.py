@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from ...tools.findings import Finding, Report, merge
+from ...tools.findings import Report, Severity, merge
 from ..output import HTML_OPTION, JSON_OPTION, Html, console, emit, print_json
-
-LEVELS = {"S0": ("error", "error"), "S1": ("error", "error"), "S2": ("warning", "warning"), "S3": ("note", "notice")}
-"""Severity -> (SARIF level, GitHub annotation)."""
-
 
 HELP = """Find settings that contradict each other or cannot work.
 
@@ -22,6 +18,8 @@ Examples:
   triage lint runs/exp42
 
   triage lint train.yaml launch.sh --format sarif
+
+  triage lint configs --format github --fail-on S1
 
   triage lint --explain warmup-exceeds-training
 """
@@ -36,6 +34,7 @@ def lint(
     html: Annotated[Path | None, HTML_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
     format: Annotated[str, typer.Option(help="text, json, sarif or github.")] = "text",
+    fail_on: Annotated[str, typer.Option(help="Exit with 1 for findings of this severity or worse.")] = "S3",
     explain: Annotated[str, typer.Option(metavar="CODE", help="Print the documentation of one rule.")] = "",
 ) -> None:
     from ...tools.config.lint import explain as page
@@ -47,82 +46,28 @@ def lint(
         raise typer.BadParameter("name at least one file or directory, or --explain CODE")
     if format not in ("text", "json", "sarif", "github"):
         raise typer.BadParameter(f"--format {format}: text, json, sarif or github")
-    report = judge(paths)
+    if fail_on not in tuple(Severity):
+        raise typer.BadParameter(f"--fail-on {fail_on}: S0, S1, S2 or S3")
+    from ..ci import annotation, sarif
+
+    as_json = as_json or format == "json"
+    report = judge(paths, from_root=as_json)
     if format == "sarif":
         print_json(sarif(report))
     elif format == "github":
         sys.stdout.write("".join(annotation(f) + "\n" for f in report.findings))
     else:
-        emit(report, as_json or format == "json", Html(html, ", ".join(map(str, paths))))
-    raise typer.Exit(1 if report.findings else 0)
+        emit(report, as_json, Html(html, ", ".join(map(str, paths))), fail_on)
+    raise typer.Exit(1 if any(f.severity <= fail_on for f in report.findings) else 0)
 
 
-def judge(paths: list[Path]) -> Report:
-    """One report over all paths; evidence names files relative to each path."""
+def judge(paths: list[Path], from_root: bool) -> Report:
+    """One report over all paths; evidence names files relative to each path, or else from the working directory."""
     from ...tools.config.lint import lint as judge_run
     from ...tools.run import discover
+    from ..ci import from_here
 
-    return merge("lint", [judge_run(discover(path), everything=True) for path in paths])
-
-
-def sarif(report: Report) -> dict[str, Any]:
-    """SARIF 2.1.0, one result per finding, one rule per code."""
-    from ...tools.config.lint import RULES
-
-    used = sorted({f.code for f in report.findings})
-    rules = [
-        {
-            "id": code,
-            "shortDescription": {"text": RULES[code].title},
-            "fullDescription": {"text": RULES[code].page},
-            "defaultConfiguration": {"level": LEVELS[RULES[code].severity][0]},
-        }
-        for code in used
-    ]
-    failed = [{"level": "error", "message": {"text": c.why or c.name}} for c in report.checks if c.result == "failed"]
-    return {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [
-            {
-                "tool": {"driver": {"name": "triage lint", "rules": rules}},
-                "results": [_result(f, used) for f in report.findings],
-                "invocations": [{"executionSuccessful": not failed, "toolExecutionNotifications": failed}],
-            }
-        ],
-    }
-
-
-def _result(finding: Finding, codes: list[str]) -> dict[str, Any]:
-    places = [
-        {
-            "physicalLocation": {
-                "artifactLocation": {"uri": e.file},
-                **({"region": {"startLine": e.line}} if e.line else {}),
-            }
-        }
-        for e in finding.evidence[:1]
-        if e.file
-    ]
-    return {
-        "ruleId": finding.code,
-        "ruleIndex": codes.index(finding.code),
-        "level": LEVELS[finding.severity][0],
-        "message": {"text": finding.message},
-        "locations": places,
-        "properties": {"severity": str(finding.severity)},
-    }
-
-
-def annotation(finding: Finding) -> str:
-    """A GitHub workflow command; newlines and the characters it reserves are escaped."""
-    where = finding.evidence[0] if finding.evidence else None
-    fields = [f"title={_escaped(finding.code, True)}"]
-    if where and where.file:
-        fields = [f"file={_escaped(where.file, True)}", f"line={where.line or 1}", *fields]
-    return f"::{LEVELS[finding.severity][1]} {','.join(fields)}::{_escaped(finding.message)}"
-
-
-def _escaped(text: str, in_field: bool = False) -> str:
-    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    return text.replace(":", "%3A").replace(",", "%2C") if in_field else text
+    runs = [discover(path) for path in paths]
+    reports = [judge_run(run, everything=True) for run in runs]
+    named = [from_here(report, run.root) for report, run in zip(reports, runs, strict=True)]
+    return merge("lint", reports if from_root else named)

@@ -110,6 +110,7 @@ def set_text(text):
         (set_text("锟斤拷锟斤拷"), "encoding-broken"),
         (set_text("hidden\u202eflip\x07"), "encoding-broken"),
         (set_text("QUJD" * 300), "unspaced-records"),
+        (set_text("along the canal " * 9), "repeated-text"),
         (lambda row: "{not json", "data-parse-error"),
         (
             lambda row: {"messages": [{"role": "user", "content": ""}, {"role": "assistant", "content": " "}]},
@@ -205,3 +206,18 @@ def test_reasoning_answers_that_begin_alike_are_only_noted(tmp_path):
 def test_short_answers_of_a_classification_set_are_no_template(tmp_path):
     rows = [{"prompt": f"q {i} {answer(random.Random(i))}", "response": "Answer: yes"} for i in range(300)]
     assert codes(run(tmp_path, rows)) == {}
+
+
+def test_a_chat_whose_answer_is_blank_is_an_empty_record_and_a_tool_call_is_not(tmp_path):
+    def chat(i, **last):
+        return {"messages": [{"role": "user", "content": f"question {i}"}, {"role": "assistant", **last}]}
+
+    def found(name, rows):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(r) + "\n" for r in rows))
+        return "empty-records" in {f.code for f in check([path]).findings}
+
+    said = [chat(i, content=f"answer {i}") for i in range(50)]
+    assert found("blank", [*said, *(chat(i, content=" ") for i in range(5))])
+    calls = [{"name": "search", "arguments": "{}"}]
+    assert not found("tools", [*said, *(chat(i, content="", tool_calls=calls) for i in range(5))])

@@ -1,0 +1,192 @@
+"""`triage lint` as CI runs it: the steps of docs/ci.md in a checkout, SARIF for GitHub, the pre-commit hook."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+STEPS = "warmup_steps: 2000\nmax_steps: 1000\n"
+BAD = f"learning_rate: 1.0e-5\n{STEPS}per_device_train_batch_size: 4\nbf16: true\nfp16: true\n"
+TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "minLength": 1}}}
+SARIF = {
+    "type": "object",
+    "required": ["version", "runs"],
+    "properties": {
+        "version": {"const": "2.1.0"},
+        "runs": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["tool", "results"],
+                "properties": {
+                    "tool": {
+                        "type": "object",
+                        "required": ["driver"],
+                        "properties": {
+                            "driver": {
+                                "type": "object",
+                                "required": ["name"],
+                                "properties": {
+                                    "rules": {
+                                        "type": "array",
+                                        "uniqueItems": True,
+                                        "items": {
+                                            "type": "object",
+                                            "required": ["id"],
+                                            "properties": {
+                                                "shortDescription": TEXT,
+                                                "fullDescription": TEXT,
+                                                "help": TEXT,
+                                                "defaultConfiguration": {
+                                                    "properties": {
+                                                        "level": {"enum": ["none", "note", "warning", "error"]}
+                                                    }
+                                                },
+                                            },
+                                        },
+                                    }
+                                },
+                            }
+                        },
+                    },
+                    "results": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "required": ["message", "ruleId", "locations"],
+                            "properties": {
+                                "message": TEXT,
+                                "ruleIndex": {"type": "integer", "minimum": 0},
+                                "level": {"enum": ["none", "note", "warning", "error"]},
+                                "locations": {
+                                    "type": "array",
+                                    "minItems": 1,
+                                    "items": {
+                                        "required": ["physicalLocation"],
+                                        "properties": {
+                                            "physicalLocation": {
+                                                "required": ["artifactLocation", "region"],
+                                                "properties": {
+                                                    "artifactLocation": {
+                                                        "required": ["uri"],
+                                                        "properties": {
+                                                            "uri": {"type": "string", "pattern": r"^[^\s\\]+$"}
+                                                        },
+                                                    },
+                                                    "region": {
+                                                        "required": ["startLine"],
+                                                        "properties": {"startLine": {"type": "integer", "minimum": 1}},
+                                                    },
+                                                },
+                                            }
+                                        },
+                                    },
+                                },
+                            },
+                        },
+                    },
+                    "invocations": {
+                        "type": "array",
+                        "items": {
+                            "required": ["executionSuccessful"],
+                            "properties": {"executionSuccessful": {"type": "boolean"}},
+                        },
+                    },
+                },
+            },
+        },
+    },
+}
+"""What the SARIF 2.1.0 schema and GitHub's code scanning ask of what we write."""
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A repository with a good and a bad config, and a file that is none."""
+    (tmp_path / "configs" / "my sft").mkdir(parents=True)
+    (tmp_path / "configs" / "my sft" / "train.yaml").write_text(BAD)
+    (tmp_path / "configs" / "compose.yml").write_text("services: {web: {image: nginx}}\n")
+    return tmp_path
+
+
+def run(checkout, command):
+    """One step, as a runner does it."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        ["bash", "-e", "-c", command],
+        cwd=checkout,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | {"PATH": path},
+    )
+
+
+def blocks():
+    """The YAML examples of the page, in order."""
+    return re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "ci.md").read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_the_workflow_of_the_page_remarks_on_lines_and_writes_a_report(checkout):
+    workflow = yaml.safe_load(blocks()[2])
+    steps = [s for s in workflow["jobs"]["lint"]["steps"] if "triage lint" in s.get("run", "")]
+    remarks, report = (run(checkout, step["run"]) for step in steps)
+    assert remarks.returncode == 1
+    assert "::error file=configs/my sft/train.yaml,line=5,title=precision-conflict::" in remarks.stdout
+    assert report.returncode == 0, report.stderr
+    log = json.loads((checkout / "triage.sarif").read_text())
+    jsonschema.validate(log, SARIF)
+    found = log["runs"][0]["results"]
+    rules = log["runs"][0]["tool"]["driver"]["rules"]
+    assert {r["ruleId"] for r in found} == {"precision-conflict", "warmup-exceeds-training"}
+    for result in found:
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+        place = result["locations"][0]["physicalLocation"]
+        assert place["artifactLocation"]["uri"] == "configs/my%20sft/train.yaml"
+        named = BAD.splitlines()[place["region"]["startLine"] - 1]
+        assert named.startswith(("warmup_steps", "bf16", "fp16"))
+
+
+def test_every_rule_is_described_within_what_github_shows():
+    from triage.tools.config.lint import RULES
+    from triage.ui.ci import _rule
+
+    assert all(len(_rule(code)["fullDescription"]["text"]) <= 1024 for code in RULES)
+
+
+def test_what_cannot_be_read_makes_the_report_unsuccessful(checkout):
+    (checkout / "configs" / "broken.yaml").write_text("learning_rate: [1\n  x: {")
+    done = run(checkout, "triage lint configs --format sarif || true")
+    log = json.loads(done.stdout)
+    jsonschema.validate(log, SARIF)
+    [invocation] = log["runs"][0]["invocations"]
+    assert invocation["executionSuccessful"] is False
+    assert "broken.yaml" in json.dumps(invocation["toolExecutionNotifications"])
+
+
+def test_the_hook_fails_on_the_bad_file_only(checkout):
+    [hook] = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    assert yaml.safe_load(blocks()[0])["repos"][0]["hooks"][0]["id"] == hook["id"] == "triage-lint"
+    assert run(checkout, f"{hook['entry']} 'configs/compose.yml'").returncode == 0
+    done = run(checkout, f"{hook['entry']} 'configs/compose.yml' 'configs/my sft/train.yaml'")
+    assert done.returncode == 1
+    assert "configs/my sft/train.yaml:5" in done.stdout
+
+
+@pytest.mark.parametrize(("fail_on", "status"), [("S0", 0), ("S1", 0), ("S2", 0), ("S3", 1)])
+def test_a_note_fails_only_where_notes_count(tmp_path, fail_on, status):
+    (tmp_path / "train.yaml").write_text("learning_rate: 3e-5\nper_device_train_batch_size: 4\nmax_steps: 1000\n")
+    done = run(tmp_path, f"triage lint train.yaml --fail-on {fail_on}")
+    assert "number-read-as-string" in done.stdout
+    assert done.returncode == status
+
+
+def test_an_unknown_severity_is_refused(checkout):
+    assert run(checkout, "triage lint configs --fail-on S9").returncode == 2

@@ -1,0 +1,354 @@
+"""The web app without a browser and without Gradio: turns, panels, uploads, who sees what, words."""
+
+import json
+import re
+import shutil
+import string
+from pathlib import Path
+
+import pytest
+
+import triage.evals
+import triage.ui
+from triage.agent.casebook import Casebook
+from triage.agent.evidence import look
+from triage.tools.findings import TriageError
+from triage.ui.commands.web import read_accounts
+from triage.ui.roots import Roots
+from triage.ui.web import desk as desk_module
+from triage.ui.web import panels, turns
+from triage.ui.web.desk import Desk
+from triage.ui.web.turns import Talk
+from triage.ui.web.words import WORDS, say
+
+EXAMPLES = Path(triage.evals.__path__[0]) / "example"
+WEB = Path(triage.ui.__path__[0]) / "web"
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture
+def desk(tmp_path):
+    (tmp_path / "home").mkdir()
+    return Desk(tmp_path / "home", Roots([EXAMPLES]), tmp_path / "scratch", kept=0)
+
+
+def asked(desk, question="loss is nan at step 4000", paths=(EXAMPLES / "run-1",), owner="user:ann", lang="en"):
+    talk = Talk(owner, lang)
+    frames = list(turns.ask(desk, talk, question, paths))
+    return talk, frames
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("web")
+    desk = Desk(folder, Roots([EXAMPLES]), folder / "scratch")
+    return desk, asked(desk)[0]
+
+
+def upload(folder, *names, text="step 1 loss 2.0\n"):
+    files = []
+    for i, name in enumerate(names):
+        path = folder / f"incoming-{i}"
+        path.write_text(text)
+        files.append((path, name))
+    return files
+
+
+def runbook(desk):
+    from triage.agent.session import index
+
+    return index(desk.home).runbook
+
+
+# Turns ----------------------------------------------------------------------------------------------
+
+
+def test_a_turn_ends_with_steps_the_words_and_the_folded_rest(told):
+    _, talk = told
+    question, steps, words, *rest = talk.messages
+    assert question["role"] == "user"
+    assert steps["metadata"]["status"] == "done"
+    assert "configuration" in steps["content"]
+    assert "Most likely" in words["content"]
+    assert "### One change" in words["content"]
+    assert {m["metadata"]["title"] for m in rest} >= {"What the run shows", "Sources"}
+
+
+def test_the_first_picture_comes_before_any_work(desk):
+    turn = turns.ask(desk, talk := Talk("user:ann"), "loss is nan", [EXAMPLES / "run-1"])
+    assert next(turn) is False
+    assert [m["role"] for m in talk.messages] == ["user", "assistant"]
+    turn.close()
+
+
+def test_a_turn_that_waits_for_a_worker_says_so(desk):
+    held = 0
+    while desk.workers.acquire(blocking=False):
+        held += 1
+    turn = turns.ask(desk, talk := Talk("user:ann"), "loss is nan", [EXAMPLES / "run-1"])
+    next(turn)
+    next(turn)
+    assert talk.messages[-1]["metadata"]["title"] == say("waiting", "en")
+    for _ in range(held):
+        desk.workers.release()
+    assert list(turn)[-1] is True
+
+
+def test_what_cannot_be_read_is_said_and_opens_no_case(desk, tmp_path):
+    talk, frames = asked(desk, paths=[tmp_path / "gone"])
+    assert frames[-1] is False
+    assert "could not be answered" in talk.messages[-1]["content"]
+    assert Casebook(desk.home).cases() == []
+
+
+def test_a_defect_of_our_own_is_not_shown_as_nothing_found(desk, monkeypatch, capsys):
+    monkeypatch.setattr(turns.Conversation, "ask", lambda *a, **k: 1 / 0)
+    talk, _ = asked(desk)
+    assert "ZeroDivisionError" in talk.messages[-1]["content"]
+    assert talk.view is None
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_the_answer_follows_the_question_and_the_panels_the_interface(desk):
+    talk, _ = asked(desk, "loss 变成 nan 了")
+    assert "最可能" in talk.messages[2]["content"]
+    assert talk.view["hypotheses"][0]["title"].startswith("Loss diverges")
+    turns.speak(talk, "zh")
+    assert "学习率" in talk.view["hypotheses"][0]["title"]
+    assert "nan" in talk.view["findings"][0]["message"]
+    assert "改回" in talk.view["proposal"]["undo"] or "恢复" in talk.view["proposal"]["undo"]
+
+
+def test_a_tab_keeps_no_run_in_memory(told):
+    _, talk = told
+    assert talk.conversation.answer.seen is None
+    assert talk.look() is not None
+
+
+# Evidence -------------------------------------------------------------------------------------------
+
+
+def test_a_finding_opens_to_its_lines_and_closes_again(told):
+    _, talk = told
+    found = next(f["id"] for f in talk.view["findings"] if f["code"] == "loss-nonfinite")
+    [first, *_] = turns.lines(talk, found)
+    assert "nan" in dict(first.lines)[first.line]
+    html = panels.findings(talk.view, "en", found, [first])
+    assert 'class="tri-hit"' in html
+    assert turns.lines(talk, found) == []
+    assert talk.picked == ""
+    with pytest.raises(TriageError, match="no finding"):
+        turns.lines(talk, "F999")
+
+
+def test_lines_of_a_log_pasted_into_the_question_are_shown_from_it(desk):
+    log = "what is wrong?\n" + "\n".join(f"step {i} loss {1 / i if i < 40 else 'nan'}" for i in range(1, 60))
+    talk, _ = asked(desk, log, [])
+    found = next(f for f in talk.view["findings"] if f["code"] == "loss-nonfinite")
+    [first, *_] = turns.lines(talk, found["id"])
+    assert "loss nan" in dict(first.lines)[first.line]
+
+
+def test_the_diff_stands_side_by_side():
+    patch = "--- a/x\n+++ b/x\n@@ -2,3 +2,4 @@\n same\n-old\n+new\n+more\n last\n"
+    assert panels.side_by_side(patch) == [
+        ((2, "same", "same"), (2, "same", "same")),
+        ((3, "gone", "old"), (3, "come", "new")),
+        ((None, "none", ""), (4, "come", "more")),
+        ((4, "same", "last"), (5, "same", "last")),
+    ]
+
+
+def test_the_label_view_marks_what_is_trained(tmp_path):
+    rows = [{"input_ids": [5, 6, 7, 8], "labels": [-100, -100, 7, 8]} for _ in range(4)]
+    (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    run = look([tmp_path]).run
+    html = panels.labels(panels.token_dump(run), run, "en")
+    assert "50% of 16 tokens in 4 sequences" in html
+    assert '<span class="tri-tok tri-t">7</span>' in html
+    assert '<span class="tri-tok">6</span>' in html
+    assert "no token dump" in panels.labels(None, None, "en").lower()
+
+
+def test_series_are_drawn_from_a_stored_answer(told):
+    _, talk = told
+    html = panels.plots(talk.look(), talk.view, "en")
+    assert "first bad step 3450" in html
+
+
+def test_nothing_of_a_run_becomes_markup(desk, tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    lines = [f"step {i} loss {1 / i if i < 60 else 'nan'} {HOSTILE} ![x](http://h/p.png)" for i in range(1, 90)]
+    (run / f"train {HOSTILE}.log").write_text("\n".join(lines))
+    (run / "train.yaml").write_text(f"learning_rate: 1.0 # {HOSTILE}\nmax_grad_norm: 0.0 # {HOSTILE}\n")
+    talk, _ = asked(desk, f"loss is nan {HOSTILE} ![x](http://h/q.png)", [run])
+    excerpts = turns.lines(talk, talk.view["findings"][0]["id"])
+    drawn = [
+        panels.head(talk.view, "en", talk.case),
+        panels.findings(talk.view, "en", talk.picked, excerpts),
+        panels.causes(talk.view, runbook(desk), "en"),
+        panels.change(talk.view, runbook(desk), "en"),
+        panels.plots(talk.look(), talk.view, "en"),
+        panels.cases(desk.cases(talk.owner), "en"),
+        panels.reads([(HOSTILE, True)], "en", HOSTILE),
+    ]
+    assert any("&lt;img" in html for html in drawn)
+    assert not [html for html in drawn if "<img" in html]
+    said = "".join(m["content"] for m in talk.messages)
+    assert not re.search(r"(?<!\\)!\[", said)
+    assert "<img" not in re.sub(r"`[^`\n]*`", "", said).replace("\\<img", "")
+
+
+@pytest.mark.parametrize(
+    ("markdown", "shown"),
+    [
+        ("![x](http://h/p)", "!\\[x]\\(http://h/p)"),
+        ("<script>", "&lt;script>"),
+        ("`a < b`", "`a < b`"),
+        ("```diff\n+a < b\n```\n<b>", "```diff\n+a < b\n```\n&lt;b>"),
+    ],
+)
+def test_an_answers_markdown_is_made_harmless(markdown, shown):
+    assert turns.safe(markdown) == shown
+
+
+# Verification, cases, feedback ----------------------------------------------------------------------
+
+
+def test_the_next_run_gets_its_verdict_in_the_panel_and_on_the_case(desk):
+    talk, _ = asked(desk)
+    assert list(turns.verify(desk, talk, EXAMPLES / "run-2"))[-1] is True
+    assert talk.verdict.verdict == "fixed"
+    html = panels.verdict(talk.verdict, "zh")
+    assert "已修复" in html
+    assert "通过" in html
+    assert desk.cases(talk.owner)[0].status == "fixed"
+
+
+@pytest.mark.parametrize("candidate", [None, Path("/nowhere/run")])
+def test_a_verification_without_a_readable_run_says_what_is_missing(desk, candidate):
+    talk, _ = asked(desk)
+    list(turns.verify(desk, talk, candidate))
+    assert talk.verdict is None
+    assert talk.problem
+    assert talk.problem in panels.verdict(None, "en", talk.problem)
+
+
+def test_a_case_is_shown_again_to_its_owner_only(desk):
+    talk, _ = asked(desk)
+    turns.feedback(desk, talk, "resolved")
+    again = Talk("user:ann")
+    assert turns.open_case(desk, again, talk.case)
+    assert again.view["hypotheses"] == talk.view["hypotheses"]
+    assert turns.lines(again, "F1")
+    assert list(turns.ask(desk, again, "and now?"))[-1] is True
+    assert again.case == talk.case
+    stranger = Talk("user:bob")
+    assert not turns.open_case(desk, stranger, talk.case)
+    assert stranger.view is None
+    assert desk.cases("user:bob") == []
+
+
+def test_a_case_whose_paths_are_no_longer_allowed_opens_without_reading_them(desk, tmp_path):
+    talk, _ = asked(desk)
+    shut = Desk(desk.home, Roots([]), tmp_path / "other")
+    again = Talk("user:ann")
+    assert turns.open_case(shut, again, talk.case)
+    assert again.paths == []
+    with pytest.raises(TriageError, match="no longer here"):
+        turns.lines(again, "F1")
+    list(turns.verify(shut, again, EXAMPLES / "run-2"))
+    assert "no longer here" in again.problem
+
+
+def test_feedback_is_kept_on_the_case(desk):
+    talk, _ = asked(desk)
+    turns.feedback(desk, talk, "unhelpful")
+    assert [e["content"] for e in desk.book.get(talk.case).events if e["kind"] == "feedback"] == [{"says": "unhelpful"}]
+    assert turns.feedback(desk, Talk("user:ann"), "helpful") == say("first-ask", "en")
+
+
+# Uploads and paths ----------------------------------------------------------------------------------
+
+
+def test_a_folder_keeps_its_shape_and_a_file_stays_a_file(desk, tmp_path):
+    [folder] = desk.take("a", upload(tmp_path, "run-2/train.log", "run-2/rank_1/train.log"))
+    assert sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*.log")) == ["rank_1/train.log", "train.log"]
+    assert desk.shown(folder) == "run-2"
+    [file] = desk.take("a", upload(tmp_path, "train.log"))
+    assert file.is_file()
+    assert desk.shown(file) == "train.log"
+    [both] = desk.take("a", upload(tmp_path, "train.log", "train.yaml"))
+    assert both.is_dir()
+
+
+@pytest.mark.parametrize("name", ["../../x.log", "/etc/x.log", "a/../../../x.log", "..\\..\\x.log", "", "\x00\n.log"])
+def test_an_uploads_name_cannot_leave_its_folder(desk, tmp_path, name):
+    [path] = desk.take("a", upload(tmp_path, name))
+    assert path.resolve().is_relative_to(desk.scratch)
+    assert desk.allowed("a", path)
+    assert not desk.allowed("b", path)
+
+
+def test_an_upload_beyond_the_limits_is_refused_and_removed(desk, tmp_path, monkeypatch):
+    monkeypatch.setattr(desk_module, "BYTES_LIMIT", 20)
+    files = upload(tmp_path, "a.log", "b.log")
+    with pytest.raises(TriageError, match="limits"):
+        desk.take("a", files)
+    assert not any(path.exists() for path, _ in files)
+    assert desk.take("a", upload(tmp_path, "c.log"))
+
+
+def test_uploads_go_with_the_last_tab(desk, tmp_path):
+    desk.enter("a", "one")
+    desk.enter("a", "two")
+    [path] = desk.take("a", upload(tmp_path, "train.log"))
+    desk.leave("one")
+    assert path.exists()
+    desk.leave("two")
+    assert not path.exists()
+    assert not desk.allowed("a", path)
+
+
+def test_only_roots_and_own_uploads_are_allowed(desk, tmp_path):
+    roots = tmp_path / "roots"
+    shutil.copytree(EXAMPLES / "run-1", roots / "run-1")
+    (roots / "out").symlink_to("/etc")
+    inside = Desk(desk.home, Roots([roots]), tmp_path / "s2")
+    assert inside.allowed("a", roots / "run-1")
+    assert not inside.allowed("a", Path("/etc/passwd"))
+    assert not inside.allowed("a", roots / "out" / "passwd")
+    assert not inside.allowed("a", roots / ".." / "home")
+    assert inside.offered() == [str(roots / "run-1")]
+
+
+def test_a_browsers_secret_is_not_the_owners_name():
+    assert "s3cret" not in Desk.owner(None, "s3cret")
+    assert Desk.owner("ann", "x") == Desk.owner("ann", "y") != Desk.owner(None, "x")
+
+
+# Words and the command ------------------------------------------------------------------------------
+
+
+def test_every_word_is_in_both_languages_and_in_use():
+    source = "".join(p.read_text() for p in [*WEB.glob("*.py"), *WEB.glob("templates/*.html")])
+    for key, (en, zh) in WORDS.items():
+        assert en, key
+        assert zh, key
+        fields = [{name for _, name, _, _ in string.Formatter().parse(text) if name} for text in (en, zh)]
+        assert fields[0] == fields[1], key
+        stem = re.sub(r"^(state|line|status|is|tab|tool|example)-.*", r"\1-", key)
+        assert len(re.findall(rf"[\"']{re.escape(stem)}", source)) >= (2 if stem == key else 1), f"{key} is not used"
+
+
+def test_accounts_come_from_options_and_from_a_private_file(tmp_path):
+    file = tmp_path / "accounts"
+    file.write_text("# people\nbob:p:q\n\n")
+    file.chmod(0o600)
+    assert read_accounts(["ann:secret", str(file)]) == {"ann": "secret", "bob": "p:q"}
+    file.chmod(0o644)
+    with pytest.raises(TriageError, match="chmod 600"):
+        read_accounts([str(file)])
+    with pytest.raises(TriageError, match="user:password"):
+        read_accounts(["ann"])

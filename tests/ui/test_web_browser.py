@@ -1,0 +1,318 @@
+"""The web app in a real browser: everything that a person does, and pictures of every state for the documentation.
+
+Deselected by default (`pytest -m browser -n 0`); it needs Playwright for Python and a Chromium. With TRIAGE_IMAGES set
+to a folder the pictures are written there (`docs/images` holds those of the README).
+"""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+import triage.evals
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+pytest.importorskip("gradio", reason="pip install 'llm-triage[web]'")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+EXAMPLES = Path(triage.evals.__path__[0]) / "example"
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
+expect = playwright.expect
+
+
+def start(tmp_path, *options):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [Path(sys.executable).with_name("triage"), "web", "--port", str(port), *options]
+    env = {**os.environ, "TRIAGE_HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path)}
+    server = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    for _ in range(240):
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5)
+            return server, f"http://127.0.0.1:{port}"
+        except OSError:
+            assert server.poll() is None, server.stdout.read()
+            time.sleep(0.25)
+    raise AssertionError("the server did not start")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("web")
+    roots = folder / "runs"
+    shutil.copytree(EXAMPLES, roots)
+    (roots / "way-out").symlink_to("/etc")
+    process, url = start(folder, "--root", str(roots))
+    yield url, roots
+    process.terminate()
+    assert process.wait(20) == 0
+    assert not list(folder.glob("triage-web-*")), "uploads outlived the server"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if not CHROMIUM:
+        pytest.skip("no Chromium on this machine")
+    with playwright.sync_playwright() as p:
+        chromium = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def visit(browser, server):
+    """Opens the app as a new visitor; at the end, no page asked another host for anything."""
+    contexts, asked, broken = [], set(), []
+
+    def open_(url=server[0], **options):
+        context = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, "locale": "en-US", **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("request", lambda r: asked.add(r.url.split("/")[2]) if r.url.startswith("http") else None)
+        page.on("pageerror", lambda e: broken.append(str(e)))
+        page.goto(url)
+        expect(page.locator("#tri-input textarea")).to_be_visible()
+        expect(page.locator("#tri-cases")).to_have_text(re.compile(r"\w"))
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert {host.rpartition(":")[0] for host in asked} == {"127.0.0.1"}
+    assert not broken
+
+
+def picture(page, name):
+    if folder := os.environ.get("TRIAGE_IMAGES"):
+        page.wait_for_timeout(600)
+        page.screenshot(path=Path(folder) / f"web-{name}.png")
+
+
+def add(page, path):
+    page.fill("#tri-path input", str(path))
+    page.keyboard.press("Enter")
+    page.click("#tri-path-go")
+
+
+def ask(page, question):
+    page.fill("#tri-input textarea", question)
+    page.keyboard.press("Enter")
+    expect(page.locator("#tri-head .tri-state")).to_be_visible(timeout=30_000)
+    expect(page.locator("#tri-input .submit-button, #tri-input button[aria-label=Submit]").first).to_be_visible()
+
+
+def tab(page, name):
+    page.get_by_role("tab", name=re.compile(f"^{name}")).click()
+
+
+@pytest.fixture
+def asked(visit):
+    page = visit()
+    add(page, "run-1")
+    expect(page.locator("#tri-reads")).to_contain_text("run-1")
+    ask(page, "loss is nan at step 4000")
+    return page
+
+
+def test_the_empty_page_says_how_to_begin(visit):
+    page = visit()
+    expect(page.locator("#tri-chat")).to_contain_text("Ask about a run")
+    expect(page.locator("#tri-cases")).to_contain_text("No cases yet")
+    picture(page, "empty")
+    page.get_by_text("KL explodes in DPO").click()
+    expect(page.locator("#tri-input textarea")).to_have_value("KL explodes in DPO")
+
+
+def test_a_question_shows_its_steps_the_diagnosis_and_the_lines_behind_a_finding(asked):
+    expect(asked.locator("#tri-head")).to_contain_text("learning rate is too high")
+    expect(asked.locator("#tri-chat")).to_contain_text("Looked with")
+    asked.locator("[data-pick]", has_text="loss-nonfinite").first.click()
+    expect(asked.locator(".tri-hit").first).to_contain_text("nan")
+    picture(asked, "evidence")
+    asked.evaluate("document.body.classList.add('dark')")
+    picture(asked, "evidence-dark")
+    asked.locator("[data-pick]", has_text="loss-nonfinite").first.click()
+    expect(asked.locator(".tri-hit")).to_have_count(0)
+
+
+def test_keyboard_alone_opens_a_finding(asked):
+    asked.locator(".tri-finding").nth(1).focus()
+    asked.keyboard.press("Enter")
+    expect(asked.locator(".tri-hit").first).to_be_visible()
+
+
+def test_the_change_is_a_side_by_side_diff_that_can_be_copied(asked):
+    asked.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    tab(asked, "Change")
+    expect(asked.locator(".tri-gone")).to_have_text("learning_rate: 0.3")
+    expect(asked.locator(".tri-come")).to_have_text("learning_rate: 0.15")
+    asked.click(".tri-copy")
+    expect(asked.locator(".tri-copy")).to_have_text("Copied")
+    assert "+learning_rate: 0.15" in asked.evaluate("navigator.clipboard.readText()")
+    picture(asked, "change")
+
+
+def test_causes_lead_to_their_evidence(asked):
+    tab(asked, "Causes")
+    expect(asked.locator(".tri-causes tbody")).to_have_count(5)
+    picture(asked, "causes")
+    asked.locator(".tri-chip", has_text="F9").first.click()
+    expect(asked.locator(".tri-hit").first).to_contain_text("max_grad_norm")
+
+
+def test_the_series_are_drawn_with_the_first_bad_step(asked):
+    tab(asked, "Plots")
+    expect(asked.locator(".tri-plots svg")).to_contain_text("first bad step 3450", timeout=30_000)
+    picture(asked, "plots")
+
+
+def test_an_uploaded_next_run_gets_a_verdict(asked):
+    tab(asked, "Verify")
+    asked.locator("#tri-next-files input.tri-dir").set_input_files(EXAMPLES / "run-2")
+    expect(asked.locator("#tri-verdict .tri-state").first).to_have_text("fixed", timeout=30_000)
+    expect(asked.locator("#tri-cases .tri-on")).to_contain_text("fixed")
+    picture(asked, "verdict")
+
+
+def test_the_whole_interface_changes_its_language(asked):
+    asked.get_by_label("中文").click()
+    expect(asked.locator("#tri-head")).to_contain_text("学习率过高")
+    expect(asked.get_by_role("tab", name="证据 (10)")).to_be_visible()
+    english = re.compile(r"Search cases|New case|Check first|Upload folder|Helpful")
+    expect(asked.locator("body")).not_to_contain_text(english)
+    picture(asked, "zh")
+    tab(asked, "改动")
+    expect(asked.locator("#tri-change")).to_contain_text("撤销")
+
+
+def test_a_chinese_browser_gets_a_chinese_page(visit):
+    expect(visit(locale="zh-CN").locator("#tri-cases")).to_contain_text("还没有案例")
+
+
+def test_a_case_is_found_again_after_a_reload_with_its_evidence(asked):
+    case = asked.locator("#tri-head .tri-id code").inner_text()
+    asked.reload()
+    asked.fill("#tri-search textarea, #tri-search input", "learning rate")
+    asked.locator(f"#tri-cases [data-pick='{case}']").click()
+    expect(asked.locator("#tri-head")).to_contain_text("learning rate is too high")
+    asked.locator("#tri-findings [data-pick=F1]").click()
+    expect(asked.locator(".tri-hit").first).to_contain_text("nan")
+    asked.fill("#tri-search textarea, #tri-search input", "no such words")
+    expect(asked.locator("#tri-cases")).to_contain_text("No case matches")
+
+
+def test_feedback_is_stored_on_the_case(asked):
+    asked.click("#tri-resolved")
+    expect(asked.locator("#tri-cases .tri-on")).to_contain_text("resolved")
+
+
+def test_an_upload_that_cannot_be_read_is_said_to_be_so(visit, tmp_path):
+    bad = tmp_path / "weights.bin"
+    bad.write_bytes(os.urandom(4096))
+    page = visit()
+    page.locator("#tri-folder input.tri-many").set_input_files(bad)
+    expect(page.locator("#tri-reads")).to_contain_text("weights.bin")
+    page.fill("#tri-input textarea", "what happened?")
+    page.keyboard.press("Enter")
+    expect(page.locator("#tri-chat")).to_contain_text("could not be answered", timeout=20_000)
+    picture(page, "unreadable")
+    page.get_by_role("button", name="Remove").click()
+    ask(page, "loss is nan")
+
+
+def test_text_of_a_run_is_never_markup(visit, tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    lines = [f"step {i} loss {1 / i if i < 60 else 'nan'} {HOSTILE} ![x](http://192.0.2.1/p.png)" for i in range(1, 90)]
+    (run / f"train {HOSTILE.replace('/', '')}.log").write_text("\n".join(lines))
+    (run / "train.yaml").write_text(f"learning_rate: 1.0 # {HOSTILE}\nmax_grad_norm: 0.0 # {HOSTILE}\nmax_steps: 90\n")
+    page = visit()
+    page.locator("#tri-folder input.tri-dir").set_input_files(run)
+    expect(page.locator("#tri-reads")).to_contain_text("run")
+    ask(page, f"loss is nan {HOSTILE}")
+    page.locator(".tri-finding").first.click()
+    expect(page.locator(".tri-hit").first).to_contain_text("<img")
+    for name in ("Causes", "Change", "Plots", "Labels", "Verify"):
+        tab(page, name)
+        page.wait_for_timeout(500)
+    assert page.title() == "triage"
+    assert page.locator("main img[src=x], [onerror]").count() == 0
+
+
+def test_two_visitors_see_neither_each_others_cases_nor_files(visit, tmp_path):
+    log = tmp_path / "secret-run.log"
+    log.write_text("\n".join(f"step {i} loss {1 / i if i < 60 else 'nan'}" for i in range(1, 90)))
+    first, second = visit(), visit()
+    first.locator("#tri-folder input.tri-many").set_input_files(log)
+    expect(first.locator("#tri-reads")).to_contain_text("secret-run.log")
+    ask(first, "loss is nan in the secret run")
+    case = first.locator("#tri-head .tri-id code").inner_text()
+    second.reload()
+    expect(second.locator("#tri-cases")).to_contain_text("No cases yet")
+    second.evaluate(
+        "id => { const b = document.createElement('button'); b.dataset.pick = id; b.id = 'forged';"
+        " document.querySelector('#tri-cases button, #tri-cases p').parentElement.append(b); b.click(); }", case
+    )  # fmt: skip
+    expect(second.get_by_text("no such case of yours")).to_be_visible()
+    expect(second.locator("#tri-head")).not_to_contain_text("secret")
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../../../../etc/passwd", "way-out/passwd", "~/.ssh/id_rsa"])
+def test_a_path_outside_the_roots_is_refused(visit, path):
+    page = visit()
+    add(page, path)
+    expect(page.locator("#tri-reads .tri-problem")).to_have_text(re.compile("outside the allowed folders|no such file"))
+    if path == "/etc/passwd":
+        picture(page, "refused")
+
+
+def test_a_phone_shows_the_same(visit):
+    page = visit(viewport={"width": 390, "height": 844}, device_scale_factor=2, is_mobile=True, has_touch=True)
+    picture(page, "phone-empty")
+    add(page, "run-1")
+    ask(page, "loss is nan at step 4000")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    picture(page, "phone-chat")
+    page.locator("#tri-head").scroll_into_view_if_needed()
+    page.locator("#tri-findings [data-pick=F1]").tap()
+    expect(page.locator(".tri-hit").first).to_be_visible()
+    page.evaluate("document.querySelector('#tri-head').scrollIntoView()")
+    picture(page, "phone-evidence")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_accounts_keep_strangers_out_and_share_cases_per_person(browser, tmp_path):
+    accounts = tmp_path / "accounts"
+    accounts.write_text("ann:secret-1\nbob:secret-2\n")
+    accounts.chmod(0o600)
+    process, url = start(tmp_path, "--auth", str(accounts), "--root", str(EXAMPLES))
+    try:
+        pages = {}
+        for visitor, user in (("desk", "ann"), ("home", "ann"), ("bob", "bob")):
+            page = browser.new_context(locale="en-US").new_page()
+            page.goto(url)
+            assert page.request.get(f"{url}/config").status == 401
+            page.fill("input[type=text], textarea", user)
+            page.fill("input[type=password]", {"ann": "secret-1", "bob": "secret-2"}[user])
+            page.get_by_role("button", name="Login").click()
+            expect(page.locator("#tri-input textarea")).to_be_visible()
+            expect(page.locator("#tri-cases")).to_have_text(re.compile(r"\w"))
+            pages[visitor] = page
+        add(pages["desk"], "run-1")
+        ask(pages["desk"], "loss is nan")
+        pages["home"].reload()
+        expect(pages["home"].locator("#tri-cases")).to_contain_text("loss is nan")
+        pages["bob"].reload()
+        expect(pages["bob"].locator("#tri-cases")).to_contain_text("No cases yet")
+    finally:
+        process.terminate()
+        process.wait(20)

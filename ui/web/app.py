@@ -1,0 +1,384 @@
+"""The page: Gradio components, and which handler each event calls. Nothing is decided here."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from ...agent.conversation import Excerpt
+from ...agent.session import index
+from ...tools.findings import TriageError, clean
+from . import panels, turns
+from .desk import Desk
+from .turns import Talk
+from .words import say
+
+HERE = Path(__file__).parent
+PICK = "element.addEventListener('click', e => { const b = e.target.closest('[data-pick]');"
+PICK += " if (b) trigger('click', {pick: b.dataset.pick}); });"
+LAZY = ("plots", "labels")
+"""Tabs that are drawn when they are looked at."""
+
+
+class Page:
+    """The components of the page by name, and the handlers."""
+
+    def __init__(self, desk: Desk, incoming: Path):
+        self.desk, self.incoming, self.books = desk, incoming.resolve(), index(desk.home)
+        self.worded: list[tuple[Any, str, str]] = []
+        """(component, property, key of its words), for the language switch."""
+        self.tabs: dict[str, gr.Tab] = {}
+        with gr.Blocks(title="triage", fill_width=True, fill_height=True, delete_cache=(600, 3600)) as self.blocks:
+            self.talk = gr.State(Talk())
+            self.browser = gr.BrowserState("", storage_key="triage-browser", secret="triage")
+            self._side()
+            with gr.Row(elem_id="tri-main"):
+                with gr.Column(scale=5, min_width=340, elem_id="tri-left"):
+                    self._conversation()
+                with gr.Column(scale=6, min_width=340, elem_id="tri-right"):
+                    self._results()
+            self._wire()
+
+    # Layout -----------------------------------------------------------------------------------------
+
+    def _word(self, component: Any, prop: str, key: str) -> Any:
+        self.worded.append((component, prop, key))
+        setattr(component, prop, say(key, "en"))
+        return component
+
+    @staticmethod
+    def _html(name: str, value: str = "", js: str | None = None) -> gr.HTML:
+        return gr.HTML(value, js_on_load=js, elem_id=f"tri-{name}", apply_default_css=False)
+
+    def _side(self) -> None:
+        with gr.Sidebar(elem_id="tri-side", width=280):
+            self._html("brand", "<h1 class='tri-brand'>triage</h1>")
+            self.new = self._word(gr.Button(say("new-case", "en"), variant="primary", size="sm"), "value", "new-case")
+            self.search = gr.Textbox(show_label=False, max_lines=1, container=False, elem_id="tri-search")
+            self._word(self._word(self.search, "placeholder", "search"), "label", "search")
+            self.cases = self._html("cases", js=PICK)
+            with gr.Row(elem_id="tri-prefs"):
+                self.lang = gr.Radio(
+                    [("English", "en"), ("中文", "zh")],
+                    value="en",
+                    show_label=False,
+                    container=False,
+                    elem_id="tri-lang",
+                )
+                self._word(self.lang, "label", "language")
+                theme = gr.Button(say("theme", "en"), size="sm", elem_id="tri-theme")
+                self._word(theme, "value", "theme").click(None, None, None, js="() => triageTheme()")
+
+    def _conversation(self) -> None:
+        self.chat = gr.Chatbot(
+            show_label=False, container=False, elem_id="tri-chat", height="100%", latex_delimiters=[], allow_tags=False,
+            buttons=["copy"], allow_file_downloads=False, feedback_options=None, group_consecutive_messages=True,
+            placeholder=say("empty-chat", "en"), examples=examples("en"),
+        )  # fmt: skip
+        self.reads = self._html("reads", js=PICK)
+        self.input = gr.MultimodalTextbox(
+            file_count="multiple", sources=["upload"], show_label=False, container=False, autofocus=True, max_lines=8,
+            max_plain_text_length=200_000, elem_id="tri-input",
+        )  # fmt: skip
+        self._word(self._word(self.input, "placeholder", "ask"), "label", "ask")
+        with gr.Row(elem_id="tri-attach", equal_height=True):
+            self.folder = uploader("tri-folder")
+            self.path, self.add = self._path("tri-path", "add")
+
+    def _path(self, name: str, button: str) -> tuple[gr.Dropdown, gr.Button]:
+        offered = bool(self.desk.roots.folders)
+        box = gr.Dropdown(
+            [], allow_custom_value=True, container=False, interactive=True, visible=offered, scale=3,
+            elem_id=name, value=None, min_width=120,
+        )  # fmt: skip
+        go = gr.Button(say(button, "en"), size="sm", scale=0, min_width=72, visible=offered, elem_id=f"{name}-go")
+        self._word(box, "label", "path")
+        return box, self._word(go, "value", button)
+
+    def _results(self) -> None:
+        self.head = self._html("head", panels.head(None, "en"))
+        with gr.Row(elem_id="tri-feedback", visible=False) as self.feedback:
+            self.opinions = {}
+            for key in ("helpful", "unhelpful", "resolved"):
+                self.opinions[key] = gr.Button(say(key, "en"), size="sm", min_width=80, elem_id=f"tri-{key}")
+                self._word(self.opinions[key], "value", key)
+        with gr.Tabs(elem_id="tri-tabs"):
+            with self._tab("evidence"):
+                self.findings = self._html("findings", panels.findings(None, "en"), PICK)
+            with self._tab("causes"):
+                self.causes = self._html("causes", panels.causes(None, self.books.runbook, "en"), PICK)
+            with self._tab("change"):
+                self.change = self._html("change", panels.change(None, self.books.runbook, "en"))
+            with self._tab("plots"):
+                self.plots = self._html("plots", panels.plots(None, None, "en"))
+            with self._tab("verify"):
+                with gr.Row(elem_id="tri-next", equal_height=True):
+                    self.next_files = uploader("tri-next-files")
+                    self.next_path, self.verify = self._path("tri-verify-path", "verify")
+                self.verdict = self._html("verdict", panels.verdict(None, "en"))
+            with self._tab("labels"):
+                self.labels = self._html("labels", panels.labels(None, None, "en"))
+
+    def _tab(self, name: str) -> gr.Tab:
+        self.tabs[name] = gr.Tab(say(f"tab-{name}", "en"), id=name, elem_id=f"tri-tab-{name}")
+        return self.tabs[name]
+
+    # Events -----------------------------------------------------------------------------------------
+
+    def _wire(self) -> None:
+        shown = [
+            self.chat, self.input, self.reads, self.path, self.next_path, self.cases, self.head, self.feedback,
+            self.findings, self.causes, self.change, self.plots, self.verdict, self.labels, self.browser,
+            self.lang, self.folder, self.next_files, self.talk, *(c for c, _, _ in self.worded), *self.tabs.values(),
+        ]  # fmt: skip
+        self.shown = list({c._id: c for c in shown}.values())
+        free = {
+            "outputs": self.shown,
+            "api_visibility": "private",
+            "concurrency_limit": None,
+            "show_progress": "hidden",
+        }
+        hint: dict[str, Any] = {"fn": None, "js": "() => triageHints()"}
+        self.blocks.load(self.start, [self.browser, self.talk], **free).then(**hint)
+        self.blocks.unload(self.leave)
+        self.chat.example_select(self.example, None, **free)
+        asking = self.input.submit(self.ask, [self.input, self.talk], **free)
+        self.input.stop(self.stopped, self.talk, cancels=[asking], **free)
+        self.folder.upload(self.attach, self.talk, **free)
+        self.reads.click(self.drop, self.talk, **free)
+        self.add.click(self.add_path, [self.path, self.talk], **free)
+        self.findings.click(self.pick, self.talk, **free)
+        self.causes.click(self.pick, self.talk, **free).then(
+            None, None, None, js="() => document.querySelector('#tri-tabs button[role=tab]')?.click()"
+        )
+        self.cases.click(self.open, self.talk, **free).then(None, None, None, js="() => triageNarrow()")
+        self.search.change(self.find, [self.search, self.talk], trigger_mode="always_last", **free)
+        self.new.click(self.fresh, self.talk, **free)
+        self.lang.input(self.speak, [self.lang, self.talk], **free).then(**hint)
+        self.next_files.upload(self.verify_upload, self.talk, **free)
+        self.verify.click(self.verify_path, [self.next_path, self.talk], **free)
+        for name, tab in self.tabs.items():
+            tab.select(self.watcher(name), self.talk, **free)
+        for says, button in self.opinions.items():
+            button.click(self.opinion(says), self.talk, **free)
+
+    # Handlers: each gives the components that changed ------------------------------------------------
+
+    def start(self, browser: str, talk: Talk, request: gr.Request) -> dict[Any, Any]:
+        browser = browser if len(browser or "") >= 32 else secrets.token_urlsafe(32)
+        talk.owner = self.desk.owner(request.username, browser)
+        talk.lang = "zh" if request.headers.get("accept-language", "").lower().startswith("zh") else "en"
+        self.desk.enter(talk.owner, request.session_hash or "")
+        return {self.browser: browser, self.lang: talk.lang, **self.all_words(talk), **self.all_panels(talk)}
+
+    def leave(self, request: gr.Request) -> None:
+        self.desk.leave(request.session_hash or "")
+
+    def example(self, event: gr.SelectData) -> dict[Any, Any]:
+        return {self.input: {"text": str(event.value["text"])[:200], "files": []}}
+
+    def ask(self, message: Mapping[str, Any], talk: Talk) -> Iterator[dict[Any, Any]]:
+        text, files = message.get("text") or "", message.get("files") or []
+        try:
+            paths = self.desk.take(talk.owner, [(Path(f), Path(f).name) for f in files])
+        except TriageError as error:
+            yield {self.reads: self.reading(talk, str(error))}
+            return
+        if not text.strip() and not paths and not talk.waiting:
+            return
+        yield {self.input: self._typing(True), self.head: panels.head(None, talk.lang, loading=True)}
+        for changed in turns.ask(self.desk, talk, text, paths):
+            yield {self.chat: talk.messages} | (self.all_panels(talk) if changed and talk.tab in LAZY else {})
+        # What a page must end with stands in the last picture: those before it may be skipped.
+        yield {self.input: self._typing(False), **self.all_panels(talk), **self.lazy(talk)}
+
+    @staticmethod
+    def _typing(busy: bool) -> Any:
+        empty: dict[str, Any] = {"value": {"text": "", "files": []}} if busy else {}
+        return gr.update(stop_btn=busy, submit_btn=not busy, **empty)
+
+    def stopped(self, talk: Talk) -> dict[Any, Any]:
+        return {
+            self.input: self._typing(False),
+            self.chat: talk.messages,
+            self.head: panels.head(talk.view, talk.lang, talk.case),
+        }
+
+    def attach(self, talk: Talk, event: gr.EventData) -> dict[Any, Any]:
+        try:
+            talk.waiting += self._taken(talk, event)
+        except TriageError as error:
+            return {self.reads: self.reading(talk, str(error))}
+        return {self.reads: self.reading(talk)}
+
+    def drop(self, talk: Talk, event: gr.EventData) -> dict[Any, Any]:
+        talk.waiting = [p for p in talk.waiting if self.desk.shown(p) != _picked(event, 300)]
+        return {self.reads: self.reading(talk)}
+
+    def add_path(self, text: str | None, talk: Talk) -> dict[Any, Any]:
+        try:
+            path = self._path_of(text)
+        except TriageError as error:
+            return {self.reads: self.reading(talk, str(error))}
+        if path not in talk.paths:
+            talk.waiting.append(path)
+        return {self.reads: self.reading(talk), self.path: gr.update(value=None)}
+
+    def pick(self, talk: Talk, event: gr.EventData) -> dict[Any, Any]:
+        found: list[Excerpt] = []
+        problem = ""
+        try:
+            found = turns.lines(talk, _picked(event))
+        except TriageError as error:
+            problem = str(error)
+        return {self.findings: panels.findings(talk.view, talk.lang, talk.picked, found, problem)}
+
+    def open(self, talk: Talk, event: gr.EventData) -> dict[Any, Any]:
+        if not turns.open_case(self.desk, talk, _picked(event)):
+            raise gr.Error(say("no-such-case", talk.lang))
+        return {**self.all_panels(talk), **self.lazy(talk)}
+
+    def find(self, words: str, talk: Talk) -> dict[Any, Any]:
+        found = self.desk.cases(talk.owner, words)
+        return {self.cases: panels.cases(found, talk.lang, talk.case, bool(words.strip()))}
+
+    def fresh(self, talk: Talk) -> dict[Any, Any]:
+        turns.fresh(talk)
+        return {**self.all_panels(talk), **self.lazy(talk)}
+
+    def speak(self, lang: str, talk: Talk) -> dict[Any, Any]:
+        turns.speak(talk, "zh" if lang == "zh" else "en")
+        return {**self.all_words(talk), **self.all_panels(talk), **self.lazy(talk)}
+
+    def verify_upload(self, talk: Talk, event: gr.EventData) -> Iterator[dict[Any, Any]]:
+        try:
+            taken = self._taken(talk, event)
+        except TriageError as error:
+            yield {self.verdict: panels.verdict(None, talk.lang, str(error))}
+            return
+        yield from self._judged(talk, taken[0] if taken else None)
+
+    def verify_path(self, text: str | None, talk: Talk) -> Iterator[dict[Any, Any]]:
+        try:
+            path = self._path_of(text) if (text or "").strip() else None
+        except TriageError as error:
+            yield {self.verdict: panels.verdict(None, talk.lang, str(error))}
+            return
+        yield from self._judged(talk, path)
+
+    def _judged(self, talk: Talk, candidate: Path | None) -> Iterator[dict[Any, Any]]:
+        yield {self.verdict: panels.verdict(None, talk.lang, loading=True)}
+        for _ in turns.verify(self.desk, talk, candidate):
+            yield {self.chat: talk.messages}
+        yield self.all_panels(talk)
+
+    def watcher(self, tab: str) -> Any:
+        """The handler of a tab that is now looked at."""
+
+        def look(talk: Talk) -> Iterator[Any]:
+            talk.tab = tab
+            if tab in LAZY and talk.view:
+                yield {getattr(self, tab): panels.render("loading", talk.lang)}
+            yield self.lazy(talk) or gr.skip()
+
+        return look
+
+    def opinion(self, says: str) -> Any:
+        """The handler of a feedback button."""
+
+        def note(talk: Talk) -> dict[Any, Any]:
+            gr.Info(turns.feedback(self.desk, talk, says), duration=4)
+            return self.find("", talk)
+
+        return note
+
+    # Pictures of the state --------------------------------------------------------------------------
+
+    def all_panels(self, talk: Talk) -> dict[Any, Any]:
+        view, lang, runbook = talk.view, talk.lang, self.books.runbook
+        titles = {}
+        for tab, key in (("evidence", "findings"), ("causes", "hypotheses")):
+            count = f" ({len(view[key])})" if view and view[key] else ""
+            titles[self.tabs[tab]] = gr.update(label=say(f"tab-{tab}", lang) + count)
+        return {
+            self.chat: gr.update(value=talk.messages, placeholder=say("empty-chat", lang), examples=examples(lang)),
+            self.head: panels.head(view, lang, talk.case),
+            self.feedback: gr.update(visible=view is not None),
+            self.findings: panels.findings(view, lang, talk.picked),
+            self.causes: panels.causes(view, runbook, lang),
+            self.change: panels.change(view, runbook, lang),
+            self.verdict: panels.verdict(talk.verdict, lang, talk.problem),
+            self.cases: panels.cases(self.desk.cases(talk.owner), lang, talk.case),
+            self.reads: self.reading(talk),
+            **titles,
+        }
+
+    def lazy(self, talk: Talk) -> dict[Any, Any]:
+        """The panel of the tab that is looked at, if it is one that is drawn then."""
+        if talk.tab not in LAZY:
+            return {}
+        panel = getattr(self, talk.tab)
+        try:
+            seen = talk.look() if talk.view else None
+        except TriageError as error:
+            return {panel: panels.render("problem", talk.lang, problem=str(error))}
+        if talk.view and seen is None and talk.view["findings"]:
+            return {panel: panels.render("problem", talk.lang, problem=say("files-gone", talk.lang))}
+        if talk.tab == "plots":
+            return {panel: panels.plots(seen, talk.view, talk.lang)}
+        return {panel: panels.labels(panels.token_dump(seen.run) if seen else None, seen and seen.run, talk.lang)}
+
+    def all_words(self, talk: Talk) -> dict[Any, Any]:
+        updates: dict[Any, Any] = {}
+        for component, prop, key in self.worded:
+            words: dict[str, Any] = {prop: say(key, talk.lang)}
+            updates[component] = gr.update(**words)
+        for name, tab in self.tabs.items():
+            updates[tab] = gr.update(label=say(f"tab-{name}", talk.lang))
+        offered = self.desk.offered()
+        for box in (self.path, self.next_path):
+            updates[box] = gr.update(label=say("path", talk.lang), choices=offered)
+        upload = panels.upload(talk.lang)
+        return {**updates, self.folder: upload, self.next_files: upload}
+
+    def reading(self, talk: Talk, problem: str = "") -> str:
+        return panels.reads([(self.desk.shown(p), p in talk.waiting) for p in talk.paths], talk.lang, problem)
+
+    # What a browser sent ----------------------------------------------------------------------------
+
+    def _taken(self, talk: Talk, event: gr.EventData) -> list[Path]:
+        """The upload that the page reports, moved to the owner's folder; only files that were uploaded count."""
+        sent = event._data.get("files") if isinstance(event._data, dict) else None
+        files = []
+        for item in sent if isinstance(sent, list) else ():
+            path = Path(str(item.get("path"))).resolve() if isinstance(item, dict) else self.incoming
+            if not path.is_relative_to(self.incoming) or not path.is_file():
+                raise TriageError(f"{clean(path.name, 100)}: not an uploaded file; upload it again")
+            files.append((path, str(item.get("name"))))
+        return self.desk.take(talk.owner, files)
+
+    def _path_of(self, text: str | None) -> Path:
+        path = self.desk.roots.path(text or "")
+        if not path.exists():
+            raise TriageError(f"{clean(text or '', 200)!r}: no such file or folder; choose one of the list")
+        return path
+
+
+def _picked(event: gr.EventData, most: int = 40) -> str:
+    data = event._data
+    return str(data.get("pick", ""))[:most] if isinstance(data, dict) else ""
+
+
+def uploader(name: str) -> gr.HTML:
+    """A folder or several files, with their names inside the folder, which Gradio's own upload drops."""
+    return gr.HTML(
+        panels.upload("en"), js_on_load=(HERE / "upload.js").read_text(), elem_id=name, apply_default_css=False
+    )
+
+
+def examples(lang: str) -> list[Any]:
+    return [{"text": say(f"example-{n}", lang)} for n in (1, 2, 3)]

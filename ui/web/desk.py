@@ -1,0 +1,197 @@
+"""Who may see what: owners, their uploads and their cases.
+
+An owner is a signed-in user or one browser. Uploads live in a folder per owner and go when the owner's last tab has
+been closed for a while, or the server stops. No path is opened that is neither an upload of the owner nor under the
+roots.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from ...agent.casebook import Case, Casebook
+from ...agent.evidence import Look
+from ...tools.findings import TriageError, clean
+from ..roots import Roots
+
+FILES_LIMIT = 2_000
+"""Most files of one upload."""
+BYTES_LIMIT = 512 << 20
+"""Most bytes that one owner's uploads hold together."""
+KEPT = 900.0
+"""Seconds that uploads outlive the last tab, so that reloading the page keeps them."""
+LOOKS_KEPT = 16
+"""Runs whose series stay in memory, for plots and log lines."""
+RUNS_SHOWN = 200
+"""Most paths offered from the roots."""
+
+
+@dataclass
+class _Owner:
+    folder: Path
+    tabs: set[str] = field(default_factory=set)
+    left: float = 0.0
+    """When the last tab was closed, monotonic seconds."""
+    bytes: int = 0
+
+
+class Desk:
+    """All owners of one server.
+
+    Args:
+        home: the data directory, as `casebook.home` gives it.
+        roots: folders that may be read by path.
+        scratch: an empty folder for uploads; the caller removes it.
+        kept: seconds that uploads outlive the owner's last tab.
+    """
+
+    def __init__(self, home: Path, roots: Roots, scratch: Path, kept: float = KEPT):
+        self.home, self.roots, self.scratch, self.kept = home, roots, scratch.resolve(), kept
+        self.book = Casebook(home)
+        self.workers = threading.BoundedSemaphore(os.cpu_count() or 2)
+        """Held while a question is worked on: more at once would only make each slower."""
+        self._looks: deque[Look] = deque(maxlen=LOOKS_KEPT)
+        self._owners: dict[str, _Owner] = {}
+        self._lock = threading.Lock()
+
+    # People -----------------------------------------------------------------------------------------
+
+    @staticmethod
+    def owner(user: str | None, browser: str) -> str:
+        """The name under which cases are kept: never the browser's own secret."""
+        return f"user:{user}" if user else "browser:" + hashlib.sha256(browser.encode()).hexdigest()[:24]
+
+    def enter(self, owner: str, tab: str) -> None:
+        """A tab of the owner is open."""
+        with self._lock:
+            self._of(owner).tabs.add(tab)
+
+    def leave(self, tab: str) -> None:
+        """A tab was closed."""
+        with self._lock:
+            for person in self._owners.values():
+                if tab in person.tabs:
+                    person.tabs.discard(tab)
+                    person.left = time.monotonic()
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Remove the uploads of everyone who has been away for long enough."""
+        now = time.monotonic()
+        with self._lock:
+            away = [o for o, p in self._owners.items() if not p.tabs and now - p.left >= self.kept]
+            folders = [self._owners.pop(o).folder for o in away]
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _of(self, owner: str) -> _Owner:
+        """With the lock held."""
+        if owner not in self._owners:
+            folder = self.scratch / secrets.token_hex(16)
+            folder.mkdir(mode=0o700, parents=True)
+            self._owners[owner] = _Owner(folder, left=time.monotonic())
+        return self._owners[owner]
+
+    # Paths ------------------------------------------------------------------------------------------
+
+    def take(self, owner: str, files: Sequence[tuple[Path, str]]) -> list[Path]:
+        """Move an upload into the owner's folder: one file, or one run of several files.
+
+        Args:
+            owner: as `owner` gives it.
+            files: where each file is now, and its name, `/` separated within an uploaded folder.
+
+        Returns:
+            The path of the run: a file, or the folder that holds the files.
+
+        Raises:
+            TriageError: too many files or bytes; all of them are then removed.
+        """
+        size = sum(p.stat().st_size for p, _ in files)
+        with self._lock:
+            person = self._of(owner)
+            fits = len(files) <= FILES_LIMIT and person.bytes + size <= BYTES_LIMIT
+            person.bytes += size if fits else 0
+        if not fits:
+            for path, _ in files:
+                path.unlink(missing_ok=True)
+            raise TriageError(
+                f"the upload has {len(files)} files and {size / 1e6:.0f} MB; the limits are {FILES_LIMIT} files and "
+                f"{BYTES_LIMIT / 1e6:.0f} MB in all: upload the logs and configs only, or name a path on the server"
+            )
+        place = person.folder / secrets.token_hex(4)
+        for path, name in files:
+            target = place.joinpath(*_parts(name))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(path, target)
+        inside = sorted(place.iterdir()) if files else []
+        return inside if len(inside) == 1 else [place] if inside else []
+
+    def allowed(self, owner: str, path: Path) -> bool:
+        """Whether the path exists and may be read for this owner: an upload of theirs, or under the roots."""
+        try:
+            real = path.resolve(strict=True)
+        except (OSError, RuntimeError):
+            return False
+        with self._lock:
+            person = self._owners.get(owner)
+        mine = person is not None and real.is_relative_to(person.folder)
+        return mine or any(real.is_relative_to(folder) for folder in self.roots.folders)
+
+    def shown(self, path: Path) -> str:
+        """A path as the owner knows it: the name of an upload, or the path itself."""
+        if not path.is_relative_to(self.scratch):
+            return clean(str(path), 300)
+        parts = path.relative_to(self.scratch).parts[1:]
+        return clean("/".join(parts[1:]) or f"upload-{parts[0]}" if parts else path.name, 300)
+
+    def offered(self) -> list[str]:
+        """Folders directly under the roots, newest first: what a person would name as a run."""
+        found = [(when, str(path)) for folder in self.roots.folders for path, when in _folders(folder)]
+        return [path for _, path in sorted(found, reverse=True)[:RUNS_SHOWN]]
+
+    def remember(self, seen: Look | None) -> Callable[[], Look | None]:
+        """What the tools saw, to be asked for again: the server keeps the last `LOOKS_KEPT`, a tab keeps none."""
+        if seen is None:
+            return lambda: None
+        self._looks.append(seen)
+        return weakref.ref(seen)
+
+    # Cases ------------------------------------------------------------------------------------------
+
+    def cases(self, owner: str, words: str = "") -> list[Case]:
+        return self.book.cases(100, owner, words[:200])
+
+    def case(self, owner: str, id: str) -> Case | None:
+        """The case, if it is the owner's."""
+        try:
+            found = self.book.get(id)
+        except TriageError:
+            return None
+        return found if found.owner == owner else None
+
+
+def _parts(name: str) -> list[str]:
+    """The safe parts of an uploaded file's name: nothing that leaves the folder, no control characters."""
+    parts = [p for p in PurePosixPath(name.replace("\\", "/")).parts if p not in ("/", "..", ".")]
+    return ["".join(c if c.isprintable() else "_" for c in p)[-150:] for p in parts[-8:]] or ["file"]
+
+
+def _folders(root: Path) -> Iterator[tuple[Path, float]]:
+    try:
+        with os.scandir(root) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
+                    yield Path(entry.path), entry.stat().st_mtime
+    except OSError:
+        return

@@ -1,0 +1,246 @@
+"""Answers, verdicts and cases as HTML. Templates escape everything that they are given; only `plots` passes SVG on.
+
+A panel is drawn from the public JSON of an answer, so that a case of last week looks like the one just asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...agent import narrate
+from ...agent.casebook import Case
+from ...agent.conversation import Excerpt
+from ...agent.evidence import Look
+from ...agent.verify import Verdict
+from ...knowledge.runbook import Runbook
+from ...tools.data.labels import IGNORED, Dump
+from ...tools.findings import Evidence, Finding, Severity, TriageError
+from ...tools.run import Run
+from ..plots import series_figure, svg
+from .desk import FILES_LIMIT
+from .words import say
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+SEQUENCES_SHOWN, TOKENS_SHOWN = 8, 400
+"""Of a token dump, and of each sequence."""
+TOKENIZER_LIMIT = 64 << 20
+"""Largest tokenizer file that is read, in bytes."""
+
+
+@cache
+def _templates() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def render(name: str, lang: str, **values: Any) -> str:
+    """The template with these values; `t(key)` in it gives the words of the interface."""
+    return _templates().get_template(f"{name}.html").render(t=lambda key, **v: say(key, lang, **v), lang=lang, **values)
+
+
+def head(view: Mapping[str, Any] | None, lang: str, case: str = "", loading: bool = False) -> str:
+    """The diagnosis in one glance."""
+    top = view["hypotheses"][0] if view and view["hypotheses"] else None
+    failed = [c for c in view["checks"] if c["result"] == "failed"] if view else []
+    return render("head", lang, view=view, top=top, failed=failed, case=case, loading=loading)
+
+
+def findings(
+    view: Mapping[str, Any] | None,
+    lang: str,
+    picked: str = "",
+    excerpts: Sequence[Excerpt] = (),
+    problem: str = "",
+) -> str:
+    """Findings as buttons, worst first, the picked one with the log lines around its places; what was looked at."""
+    groups: dict[str, list[Any]] = {name: [] for name in ("failed", "found", "clear", "not-applicable")}
+    for check in view["checks"] if view else ():
+        groups[check["result"]].append(check)
+    return render("findings", lang, view=view, groups=groups, picked=picked, excerpts=excerpts, problem=problem)
+
+
+def causes(view: Mapping[str, Any] | None, runbook: Runbook, lang: str) -> str:
+    """The differential with what speaks for and against each cause."""
+    rows = []
+    for h in view["hypotheses"] if view else ():
+        entry = runbook.get(h["entry"])
+        cause = next((c for c in entry.causes if c.id == h["cause"]), None) if entry else None
+        sources = [*entry.sources, *entry.references] if entry else []
+        title = entry.title.say(lang) if entry else h["title"]
+        rows.append(dict(h, title=title, how=cause.text.say(lang) if cause else "", sources=sources))
+    codes = {f["id"]: f["code"] for f in view["findings"]} if view else {}
+    return render("causes", lang, view=view, rows=rows, codes=codes)
+
+
+def change(view: Mapping[str, Any] | None, runbook: Runbook, lang: str) -> str:
+    """The one change as a side-by-side diff, why, and how to tell that it worked."""
+    proposal = view["proposal"] if view else None
+    entry = runbook.get(proposal["entry"]) if proposal else None
+    return render(
+        "change",
+        lang,
+        view=view,
+        p=proposal,
+        rows=side_by_side(proposal["patch"]) if proposal else [],
+        acceptance=[narrate.criterion(c, lang).replace("`", "") for c in entry.acceptance] if entry else [],
+        cautions=view["cautions"] if view and proposal else [],
+    )
+
+
+Side = tuple[int | None, str, str]
+"""Line number, `same`, `gone` or `come`, text."""
+
+
+def side_by_side(patch: str) -> list[tuple[Side, Side]]:
+    """The rows of a unified diff: old on the left, new on the right."""
+    rows: list[tuple[Side, Side]] = []
+    gone: list[Side] = []
+    come: list[Side] = []
+    old = new = 0
+
+    def flush() -> None:
+        empty: Side = (None, "none", "")
+        rows.extend(zip_longest(gone, come, fillvalue=empty))
+        gone.clear()
+        come.clear()
+
+    for line in patch.splitlines():
+        if line.startswith(("--- ", "+++ ")) and not old:
+            continue
+        if line.startswith("@@"):
+            flush()
+            old, new = (abs(int(part.split(",")[0])) for part in line.split()[1:3])
+        elif line.startswith("-"):
+            gone.append((old, "gone", line[1:]))
+            old += 1
+        elif line.startswith("+"):
+            come.append((new, "come", line[1:]))
+            new += 1
+        elif not line.startswith("\\"):
+            flush()
+            rows.append(((old, "same", line[1:]), (new, "same", line[1:])))
+            old, new = old + 1, new + 1
+    flush()
+    return rows
+
+
+def verdict(v: Verdict | None, lang: str, problem: str = "", loading: bool = False) -> str:
+    """What the next run proves."""
+    sentence = narrate.verdict(v, lang).splitlines()[0].partition(": ")[2] if v else ""
+    rows = [
+        {
+            "text": narrate.criterion(j.criterion, lang).replace("`", ""),
+            "result": j.result,
+            "value": narrate.measured(j, lang),
+            "window": ": ".join(part for part in (j.observation.window, j.observation.definition) if part),
+        }
+        for j in (v.criteria if v else ())
+    ]
+    return render("verdict", lang, v=v, sentence=sentence, rows=rows, problem=problem, loading=loading)
+
+
+def plots(look: Look | None, view: Mapping[str, Any] | None, lang: str) -> str:
+    """The series with bad steps, spikes and attempts."""
+    from markupsafe import Markup
+
+    figure = series_figure(look.table, as_findings(view), lang) if look and view else None
+    picture = Markup(svg(figure, say("tab-plots", lang))) if figure else ""
+    return render("plots", lang, view=view, picture=picture)
+
+
+def as_findings(view: Mapping[str, Any]) -> list[Finding]:
+    """The findings of an answer's JSON as objects again."""
+    return [
+        Finding(
+            f["code"],
+            Severity(f["severity"]),
+            f["message"],
+            evidence=tuple(Evidence(**{**e, "value": _number(e["value"])}) for e in f["evidence"]),
+            data=f["data"],
+        )
+        for f in view["findings"]
+    ]
+
+
+def _number(value: object) -> Any:
+    return float(value) if value in ("nan", "inf", "-inf") else value
+
+
+def labels(dump: Dump | None, run: Run | None, lang: str) -> str:
+    """Which tokens the loss is on, sequence by sequence."""
+    words = _decoder(run) if dump and run else None
+    rows = []
+    for s in dump.sequences[:SEQUENCES_SHOWN] if dump else ():
+        on = s.labels != IGNORED
+        tokens = [
+            (words(int(i)) if words else str(int(i)), bool(t))
+            for i, t in zip(s.ids[:TOKENS_SHOWN], on[:TOKENS_SHOWN], strict=True)
+        ]
+        place = f"{s.file}:{s.line}"
+        rows.append({"place": place, "share": float(on.mean()), "tokens": tokens, "more": len(on) - len(tokens)})
+    return render("labels", lang, dump=dump, rows=rows, ids=words is None, summary=_labels_summary(dump, lang))
+
+
+def _labels_summary(dump: Dump | None, lang: str) -> str:
+    if not dump or not dump.sequences:
+        return ""
+    total = sum(len(s.ids) for s in dump.sequences)
+    trained = sum(int((s.labels != IGNORED).sum()) for s in dump.sequences)
+    return say("labels-sum", lang, share=trained / max(total, 1), tokens=total, n=len(dump.sequences))
+
+
+def _decoder(run: Run) -> Any:
+    """`id -> text` by the run's own tokenizer.json, None without a readable one."""
+    from tokenizers import Tokenizer
+
+    for artifact in run.of("tokenizer"):
+        if artifact.path.name == "tokenizer.json" and artifact.path.stat().st_size <= TOKENIZER_LIMIT:
+            try:
+                tokenizer = Tokenizer.from_file(str(artifact.path))
+            except Exception:  # the library has no error class of its own; ids are shown instead
+                continue
+            return lambda id: tokenizer.decode([id], skip_special_tokens=False) or tokenizer.id_to_token(id) or str(id)
+    return None
+
+
+def token_dump(run: Run) -> Dump | None:
+    """The first dump of input_ids and labels among the run's data files: its head, a few megabytes at most."""
+    from ...tools.data.labels import read_dump
+    from ...tools.data.reading import plan
+
+    for artifact in run.of("data", "generations"):
+        try:
+            dump = read_dump(plan([artifact.path])[:1])
+        except TriageError:
+            continue
+        if dump.sequences:
+            return dump
+    return None
+
+
+def cases(found: Sequence[Case], lang: str, current: str = "", searched: bool = False) -> str:
+    """The case list; `searched` tells an empty result from an empty book."""
+    return render("cases", lang, cases=found, current=current, searched=searched)
+
+
+def reads(names: Sequence[tuple[str, bool]], lang: str, problem: str = "") -> str:
+    """What the next question reads: (name, whether it may still be taken away)."""
+    return render("reads", lang, names=names, problem=problem)
+
+
+def upload(lang: str) -> str:
+    """The buttons that upload a folder or files."""
+    return render("upload", lang, limit=FILES_LIMIT)

@@ -1,0 +1,385 @@
+"""What happens when somebody asks, verifies, opens a case or gives feedback; the page only shows the result.
+
+`Talk` is one tab. The generators yield each time that there is something new to show; they raise nothing that a person
+caused, but say it in the conversation.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ...agent import narrate
+from ...agent.conversation import AROUND, Conversation, Excerpt
+from ...agent.events import Event, Listen, Notice, Token, ToolStarted, stream
+from ...agent.evidence import Look, look
+from ...agent.propose import propose
+from ...agent.session import Answer, language, shown
+from ...agent.verify import Verdict
+from ...knowledge.entry import RunbookError
+from ...tools.findings import Evidence, TriageError, clean
+from ...tools.run import Run
+from ...tools.settings import Settings
+from .desk import Desk
+from .words import WORDS, say
+
+FRAME = 0.1
+"""Seconds between two pictures of an answer that is still arriving."""
+FOLDED = ("shows", "causes", "conflicts", "cautions", "own", "looked", "sources")
+"""Sections of an answer that the panels show too: closed in the conversation."""
+PLACES = 4
+"""Most places shown of one finding."""
+Message = dict[str, Any]
+"""`{"role", "content", "metadata"}` of Gradio's chat."""
+Shape = Callable[[str], list[Message]]
+"""Makes messages of the words that have arrived so far."""
+
+
+@dataclass
+class Talk:
+    """One tab: what was said, the last answer, and the files that the next question reads."""
+
+    owner: str = ""
+    lang: str = "en"
+    messages: list[Message] = field(default_factory=list)
+    conversation: Conversation | None = None
+    waiting: list[Path] = field(default_factory=list)
+    """Attached, and not yet asked about."""
+    view: dict[str, Any] | None = None
+    """The answer that the panels show, `triage.answer/1`."""
+    verdict: Verdict | None = None
+    problem: str = ""
+    """Why the last verification could not be made."""
+    tab: str = "evidence"
+    """The tab that is looked at."""
+    picked: str = ""
+    """The finding whose lines are shown."""
+    seen: Callable[[], Look | None] = lambda: None
+    """What the tools saw, as long as the server remembers it."""
+
+    @property
+    def case(self) -> str:
+        return self.conversation.case if self.conversation else ""
+
+    @property
+    def paths(self) -> list[Path]:
+        read = self.conversation.paths if self.conversation else ()
+        return list(dict.fromkeys([*read, *self.waiting]))
+
+    def look(self) -> Look | None:
+        """What the tools saw of this case's run; read again if the server has forgotten.
+
+        Raises:
+            TriageError: the run can no longer be read.
+        """
+        paths = [p for p in self.paths if p not in self.waiting]
+        return self.seen() or (look(paths) if paths else None)
+
+
+def fresh(talk: Talk) -> None:
+    """Put everything of the last case away."""
+    blank = Talk(talk.owner, talk.lang, tab=talk.tab)
+    talk.__dict__.update(blank.__dict__)
+
+
+# Asking ---------------------------------------------------------------------------------------------
+
+
+def ask(desk: Desk, talk: Talk, text: str, paths: Sequence[Path] = ()) -> Iterator[bool]:
+    """One question; yields True when the panels changed, False when only the conversation did."""
+    paths = [*talk.waiting, *paths]
+    if not text.strip():
+        text = say("what-wrong", talk.lang)
+    talk.conversation = talk.conversation or Conversation(desk.home)
+    talk.conversation.lang = "zh" if talk.lang == "zh" else language(text)
+    talk.messages.append({"role": "user", "content": spoken(text)})
+    steps = Steps(talk.lang)
+    talk.messages.append(steps.message)
+    yield False
+    new = not talk.case
+    conversation = talk.conversation
+    try:
+        yield from _watch(desk, talk, steps, lambda listen: conversation.ask(text, paths, listen), said)
+    except (TriageError, RunbookError) as error:
+        _failed(talk, str(error), steps)
+        yield False
+        return
+    except Exception as error:
+        _failed(talk, defect(error, talk.lang), steps)
+        yield False
+        return
+    talk.waiting = []
+    _answered(desk, talk, new)
+    yield True
+
+
+def _watch(desk: Desk, talk: Talk, steps: Steps, turn: Callable[[Listen], object], shape: Shape) -> Iterator[bool]:
+    """The turn's events as they come, with a free worker; the tools as steps, then the words."""
+
+    def work(listen: Listen) -> None:
+        if not desk.workers.acquire(blocking=False):
+            listen(Notice(say("waiting", talk.lang)))
+            desk.workers.acquire()
+        try:
+            turn(listen)
+        finally:
+            desk.workers.release()
+
+    words, at, drawn = "", len(talk.messages), 0.0
+    try:
+        for event in stream(work):
+            if isinstance(event, Token):
+                words += event.text
+                if time.monotonic() - drawn < FRAME:
+                    continue
+                talk.messages[at:] = shape(words)
+            elif not steps.take(event):
+                continue
+            drawn = time.monotonic()
+            yield False
+        if words:
+            talk.messages[at:] = shape(words)
+    finally:
+        steps.end()
+
+
+class Steps:
+    """The tools of one turn as one message that unfolds."""
+
+    def __init__(self, lang: str):
+        self.lang, self.start, self.done = lang, time.monotonic(), list[str]()
+        self.message: Message = {
+            "role": "assistant", "content": "", "metadata": {"title": say("working", lang), "status": "pending"}
+        }  # fmt: skip
+        self._now: tuple[str, float] | None = None
+
+    def take(self, event: Event) -> bool:
+        """Note the event; whether it shows."""
+        if isinstance(event, ToolStarted):
+            self._finish()
+            self._now = (self._named(event.name), time.monotonic())
+            self._say(f"{say('working', self.lang)}: {self._now[0]}")
+        elif isinstance(event, Notice):
+            self._say(escaped(event.text))
+        else:
+            return False
+        return True
+
+    def end(self) -> None:
+        self._finish()
+        self._say(say("looked", self.lang, n=len(self.done), s=time.monotonic() - self.start), "done")
+
+    def _named(self, tool: str) -> str:
+        return say(key, self.lang) if (key := f"tool-{tool}") in WORDS else escaped(tool)
+
+    def _finish(self) -> None:
+        if self._now:
+            self.done.append(f"- {self._now[0]}: {time.monotonic() - self._now[1]:.2f} s")
+            self._now = None
+
+    def _say(self, title: str, status: str = "pending") -> None:
+        self.message["content"] = "\n".join(self.done)
+        self.message["metadata"] = {"title": title, "status": status}
+
+
+def _answered(desk: Desk, talk: Talk, new: bool) -> None:
+    conversation = talk.conversation
+    answer = conversation.answer if conversation else None
+    if conversation is None or answer is None:
+        return
+    if new:
+        desk.book.claim(conversation.case, talk.owner)
+    talk.seen = desk.remember(answer.seen)
+    conversation.answer = replace(answer, seen=None)  # one tab must not keep a run in memory
+    talk.view, talk.verdict, talk.problem, talk.picked = viewed(answer, talk.lang), None, "", ""
+
+
+def viewed(answer: Answer, lang: str) -> dict[str, Any]:
+    """The answer's public form in the language of the interface."""
+    if answer.lang != lang:
+        settings, run = (answer.seen.settings, answer.seen.run) if answer.seen else (Settings(), Run(Path()))
+        answer = replace(answer, lang=lang, proposal=propose(answer.diagnosis, settings, run, lang))
+    return answer.as_json()
+
+
+def speak(talk: Talk, lang: str) -> None:
+    """Switch the language of the interface; what was said stays as it was said."""
+    talk.lang = lang
+    answer = talk.conversation.answer if talk.conversation else None
+    seen = talk.seen()
+    if answer and talk.view and (seen or (answer.seen is None and not talk.paths)):
+        talk.view = viewed(replace(answer, seen=seen), lang)
+
+
+def _failed(talk: Talk, why: str, steps: Steps) -> None:
+    if not steps.done:
+        talk.messages.remove(steps.message)
+    text = say("failed-turn", talk.lang, why=escaped(why))
+    talk.messages.append({"role": "assistant", "content": text})
+
+
+def defect(error: Exception, lang: str) -> str:
+    """Words for an error of our own; its details go to the server's log only."""
+    traceback.print_exception(error)
+    return say("internal", lang, kind=type(error).__name__)
+
+
+# Words ----------------------------------------------------------------------------------------------
+
+
+def said(text: str) -> list[Message]:
+    """An answer as messages: what to do is open, what the panels show as well is folded."""
+    folded = {narrate.say(key, code).lstrip("# ") for key in FOLDED for code in ("en", "zh")}
+    first, *sections = re.split(r"^### ", text, flags=re.MULTILINE)
+    open_parts, closed = [first.strip()], list[Message]()
+    for section in sections:
+        title, _, body = section.partition("\n")
+        if title.strip() in folded:
+            meta = {"title": title.strip(), "status": "done"}
+            closed.append({"role": "assistant", "content": safe(body.strip()), "metadata": meta})
+        else:
+            open_parts.append(f"### {section.strip()}")
+    return [{"role": "assistant", "content": safe("\n\n".join(open_parts))}, *closed]
+
+
+def judged(text: str) -> list[Message]:
+    """A verdict as a message; its table is for the panel."""
+    return [{"role": "assistant", "content": safe(text.partition("\n\n|")[0].strip())}]
+
+
+def safe(markdown: str) -> str:
+    """Markdown of an answer in which a run's own text can neither fetch a picture nor be a tag or a hidden link."""
+    parts = re.split(r"(^```.*?^```|`[^`\n]*`)", markdown, flags=re.MULTILINE | re.DOTALL)
+    for i in range(0, len(parts), 2):
+        parts[i] = parts[i].replace("<", "&lt;").replace("![", "!\\[").replace("](", "]\\(")
+    return "".join(parts)
+
+
+def escaped(text: str) -> str:
+    """Plain text as Markdown that shows just this text."""
+    return re.sub(r"([\\`*_{}\[\]<>#|!~$])", r"\\\1", clean(text, 2_000))
+
+
+def spoken(text: str) -> str:
+    """A person's message: words as words, pasted lines as they are, bounded, without credentials."""
+    first, *rest = shown(text).strip().splitlines()
+    if not rest:
+        return escaped(first)
+    lines = [clean(line, 300).replace("```", "'''") for line in [first, *rest][:40]]
+    more = f"\n… {len(rest) + 1 - 40}" if len(rest) >= 40 else ""
+    return "```text\n" + "\n".join(lines) + more + "\n```"
+
+
+# The lines behind a finding -------------------------------------------------------------------------
+
+
+def lines(talk: Talk, finding: str) -> list[Excerpt]:
+    """The lines around the places that a finding of the shown answer names; picking it again closes them.
+
+    Raises:
+        TriageError: there is no such finding, or the files of the run are gone.
+    """
+    if finding == talk.picked:
+        talk.picked = ""
+        return []
+    found = next((f for f in (talk.view or {}).get("findings", ()) if f["id"] == finding), None)
+    if found is None or talk.view is None or talk.conversation is None:
+        raise TriageError(f"no finding {clean(finding, 20)!r}")
+    talk.picked = finding
+    places = [Evidence(**e) for e in found["evidence"] if e["file"] and e["line"]]
+    if not places:
+        return []
+    out = [e for p in places if p.file == "<question>" for e in _pasted(talk.view["question"], p)]
+    if talk.conversation.paths:
+        out += talk.conversation.excerpts(finding)
+    if not out:
+        raise TriageError(say("files-gone", talk.lang))
+    return _apart(out)[:PLACES]
+
+
+def _pasted(question: str, place: Evidence) -> list[Excerpt]:
+    """Lines of a log that was pasted into the question, if the question was kept whole."""
+    rows, at = question.splitlines(), place.line or 1
+    if "…" in rows or at > len(rows):
+        return []
+    span = range(max(1, at - AROUND), min(len(rows), at + AROUND) + 1)
+    return [Excerpt("<question>", at, tuple((n, clean(rows[n - 1], 300)) for n in span))]
+
+
+def _apart(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
+    """Without those whose line another excerpt shows already."""
+    kept: list[Excerpt] = []
+    for one in excerpts:
+        if not any(one.file == k.file and one.line in dict(k.lines) for k in kept):
+            kept.append(one)
+    return kept
+
+
+# Verifying, cases, feedback -------------------------------------------------------------------------
+
+
+def verify(desk: Desk, talk: Talk, candidate: Path | None) -> Iterator[bool]:
+    """Judge the next run; yields as `ask` does."""
+    talk.verdict, talk.problem = None, ""
+    conversation = talk.conversation
+    if conversation is None or talk.view is None:
+        talk.problem = say("first-ask", talk.lang)
+    elif not conversation.paths:
+        talk.problem = say("files-gone" if talk.view["findings"] else "no-run-findings", talk.lang)
+    elif candidate is None:
+        talk.problem = say("no-candidate", talk.lang)
+    if talk.problem or conversation is None or candidate is None:
+        yield True
+        return
+    talk.messages.append({"role": "user", "content": escaped(say("verified", talk.lang, name=desk.shown(candidate)))})
+    steps = Steps(talk.lang)
+    talk.messages.append(steps.message)
+    yield False
+    made = list[Verdict]()
+    try:
+        yield from _watch(
+            desk, talk, steps, lambda listen: made.append(conversation.verify(candidate, listen=listen)), judged
+        )
+        talk.verdict = made[0]
+    except (TriageError, RunbookError) as error:
+        talk.problem = str(error)
+    except Exception as error:
+        talk.problem = defect(error, talk.lang)
+    if talk.problem:
+        _failed(talk, talk.problem, steps)
+    yield True
+
+
+def open_case(desk: Desk, talk: Talk, id: str) -> bool:
+    """Show a case again as it was left; False when it is not this owner's."""
+    case = desk.case(talk.owner, id)
+    if case is None:
+        return False
+    fresh(talk)
+    talk.conversation = Conversation(desk.home, case.id)
+    talk.conversation.paths = tuple(p for p in talk.conversation.paths if desk.allowed(talk.owner, p))
+    for event in case.events:
+        content = event["content"]
+        if event["kind"] == "answer":
+            talk.view = content
+            talk.messages.append({"role": "user", "content": spoken(content["question"])})
+            talk.messages += said(content["answer"])
+        elif event["kind"] == "verdict":
+            talk.messages += judged(content["answer"])
+    return True
+
+
+def feedback(desk: Desk, talk: Talk, says: str) -> str:
+    """Note what a person thinks of the answer on the case; returns what to tell them."""
+    if not talk.case or says not in ("helpful", "unhelpful", "resolved"):
+        return say("first-ask", talk.lang)
+    with suppress(TriageError):
+        desk.book.record(talk.case, "feedback", {"says": says}, status="resolved" if says == "resolved" else None)
+        return say("thanks", talk.lang)
+    return say("no-such-case", talk.lang)
