@@ -13,6 +13,7 @@ from functools import cache, cached_property
 
 from ..tools.redact import redact
 from . import guard_words as words
+from . import narrate
 from .propose import Proposal
 from .shown import Shown, instruction
 
@@ -441,6 +442,43 @@ def foreign(sentence: str, facts: Facts, lang: str) -> bool:
     return han == 0 and plain > 1 if lang == "zh" else han > 2 and han > latin
 
 
+READABLE = 0.5
+"""Least share of a sentence's words that the runbook uses too; the narrator's own have 0.9, random tokens under 0.2."""
+
+
+@cache
+def _vocabulary() -> frozenset[str]:
+    """Words, and pairs of Han characters, of all entries and of the narrator."""
+    from ..knowledge.runbook import load
+
+    texts = (
+        text
+        for e in load()
+        for text in (
+            e.title.en,
+            e.title.zh,
+            *e.says.en,
+            *e.says.zh,
+            *(t for part in e.body.values() for t in part.values()),
+        )
+    )
+    own = (text for row in narrate.T.values() for text in row)
+    return frozenset(piece for text in (*texts, *own) for piece in _pieces(text))
+
+
+def _pieces(text: str) -> list[str]:
+    han = [run[i : i + 2] for run in re.findall(r"[\u3400-\u9fff]+", text) for i in range(len(run) - 1)]
+    return re.findall(r"[a-z]{3,}", text.lower()) + han
+
+
+def unreadable(sentence: str, facts: Facts, lang: str) -> bool:
+    """Words that are none: a model without training, or one that has lost its way."""
+    prose = _FILE.sub(" ", _NAME.sub(" ", _CODE.sub(" ", sentence)))
+    pieces = _pieces(prose)
+    known = sum(p in _vocabulary() or p in facts.all for p in pieces)
+    return bool(pieces) and (not known or (len(pieces) > 4 and known < READABLE * len(pieces)))
+
+
 RULES: dict[str, Callable[[str, Facts, str], bool]] = {
     "secret": leaked,
     "injection": obeyed,
@@ -451,6 +489,7 @@ RULES: dict[str, Callable[[str, Facts, str], bool]] = {
     "number": untraced_number,
     "name": untraced_name,
     "language": foreign,
+    "unreadable": unreadable,
 }
 """Rule -> whether a sentence breaks it."""
 ALWAYS = ("secret", "injection")

@@ -1,6 +1,7 @@
 """What gets past the guards: none of the adversarial sentences, nearly all of the narrator's own."""
 
 import itertools
+import random
 from pathlib import Path
 
 import pytest
@@ -215,6 +216,19 @@ def test_a_model_in_a_loop_says_it_once(cases):
     guard = Guard(cases[0], "en")
     assert guard.feed("Gradient clipping is off (F9).\n" * 5).count("off") == 1
     assert guard.dropped == {"repeat": 4}
+
+
+def test_random_tokens_are_not_an_answer(cases):
+    rng = random.Random(3)
+    letters = [chr(c) for c in (*range(97, 123), 32, 32, 32, 46)]
+    for shown in cases[:2]:
+        guard = Guard(shown, shown.answer.lang)
+        text = (
+            "".join(rng.choices(letters, k=3000))
+            + "\n"
+            + "".join(chr(rng.randrange(0x4E00, 0x9F00)) for _ in range(300))
+        )
+        assert (guard.feed(text) + guard.close()).strip() == ""
 
 
 def test_streaming_in_small_pieces_gives_the_same_text(cases):
