@@ -58,12 +58,15 @@ def chat(
     lang: Annotated[str, typer.Option(help="en, zh, or auto (the language of each message).")] = "auto",
     case: Annotated[str, typer.Option(help="Go on with this case.", autocompletion=complete.cases)] = "",
     encoder: Annotated[str, typer.Option(help="built-in, or a sentence-transformers model.")] = "built-in",
+    model: Annotated[
+        bool, typer.Option("--model/--no-model", help="Let the server that TRIAGE_MODEL_URL names word the answers.")
+    ] = True,
     home: Annotated[Path | None, HOME_OPTION] = None,
 ) -> None:
     from ...agent.casebook import home as data_home
     from ...agent.conversation import Conversation
 
-    talk = Chat(lambda case, lang: Conversation(data_home(home), case, lang, encoder), case, lang)
+    talk = Chat(lambda case, lang: Conversation(data_home(home), case, lang, encoder, model), case, lang)
     for path in run or ():
         talk.run(str(path))
     typed = sys.stdin.isatty()
