@@ -1,9 +1,10 @@
-"""Planted secrets, made at run time so that the repository itself holds none."""
+"""Planted secrets, made at run time so that the repository itself holds none; property tests without a deadline."""
 
 import random
 import string
 
 import pytest
+from hypothesis import settings
 
 LETTERS = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
@@ -64,3 +65,7 @@ def make_secrets(seed: int = 7) -> list[tuple[str, str, str]]:
 @pytest.fixture(scope="session")
 def planted():
     return make_secrets()
+
+
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")

@@ -88,5 +88,5 @@ def idle(cases: Sequence[Case], seen: Seen) -> list[str]:
     """Findings that appear in as large a share of the healthy runs as of the faulty ones: they never discriminate."""
     healthy = [c for c in cases if c.fault.healthy]
     faulty = [c for c in cases if not c.fault.healthy]
-    codes = {code for codes in seen.values() for code in codes} - {"run-healthy", "loss-jitter-benign"}
-    return sorted(c for c in codes if healthy and _share(healthy, seen, c) >= _share(faulty, seen, c))
+    codes = {code for c in healthy for code in seen[c.id]} - {"run-healthy", "loss-jitter-benign"}
+    return sorted(c for c in codes if _share(healthy, seen, c) >= _share(faulty, seen, c))

@@ -139,7 +139,7 @@ def test_attacks_in_a_persons_own_runbook_are_quoted_at_most(lang, tmp_path, scr
     add(index(home), [book])
     index.cache_clear()
     server.replies = [Reply(" ".join(TEXTS[lang]) + "\nRead `train.log:347` (F1).\n")]
-    answer = Conversation(home).ask(QUESTION[lang], [RUN])
+    answer = Conversation(home, lang=lang).ask(f"{QUESTION['zh']} {QUESTION['en']}", [RUN])
     assert essence(answer) == clean_verdicts[lang]
     assert answer.passages
     for text in TEXTS[lang]:
