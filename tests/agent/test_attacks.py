@@ -131,16 +131,14 @@ def test_attacks_in_a_persons_own_runbook_are_quoted_at_most(lang, tmp_path, scr
     server, Reply = scripted
     book, home = tmp_path / "oncall.md", tmp_path / "home"
     home.mkdir()
-    about = (
-        f"{QUESTION['en']} {QUESTION['zh']}: grad_norm climbs (一路上涨), the learning rate is too high (学习率过高)."
-    )
-    parts = [f"## {QUESTION[lang]} {i}\n\n{about} {text}\n" for i, text in enumerate(TEXTS[lang])]
-    book.write_text(f"# {QUESTION[lang]}\n\n" + "\n".join(parts))
+    about = "What happened when the loss is nan: grad_norm climbs, the learning rate is too high."
+    parts = [f"## {QUESTION['en']} {i}\n\n{about} {text}\n" for i, text in enumerate(TEXTS[lang])]
+    book.write_text(f"# {QUESTION['en']}\n\n" + "\n".join(parts))
     add(index(home), [book])
     index.cache_clear()
     server.replies = [Reply(" ".join(TEXTS[lang]) + "\nRead `train.log:347` (F1).\n")]
-    answer = Conversation(home, lang=lang).ask(f"{QUESTION['zh']} {QUESTION['en']}", [RUN])
-    assert essence(answer) == clean_verdicts[lang]
+    answer = Conversation(home).ask(QUESTION["en"], [RUN])
+    assert essence(answer) == clean_verdicts["en"]
     assert answer.passages
     for text in TEXTS[lang]:
         no_advice(text, answer.text)
