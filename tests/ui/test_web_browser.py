@@ -211,7 +211,7 @@ def test_a_case_is_found_again_after_a_reload_with_its_evidence(asked):
 
 
 def test_feedback_is_stored_on_the_case(asked):
-    asked.click("#tri-resolved")
+    asked.click("[data-pick=resolved]")
     expect(asked.locator("#tri-cases .tri-on")).to_contain_text("resolved")
 
 

@@ -60,6 +60,8 @@ class Talk:
     """The tab that is looked at."""
     picked: str = ""
     """The finding whose lines are shown."""
+    asked: Iterator[bool] | None = None
+    """A turn that has begun."""
     seen: Callable[[], Look | None] = lambda: None
     """What the tools saw, as long as the server remembers it."""
 
@@ -107,11 +109,11 @@ def ask(desk: Desk, talk: Talk, text: str, paths: Sequence[Path] = ()) -> Iterat
     try:
         yield from _watch(desk, talk, steps, lambda listen: conversation.ask(text, paths, listen), said)
     except (TriageError, RunbookError) as error:
-        _failed(talk, str(error), steps)
+        failed(talk, str(error), steps)
         yield False
         return
     except Exception as error:
-        _failed(talk, defect(error, talk.lang), steps)
+        failed(talk, defect(error, talk.lang), steps)
         yield False
         return
     talk.waiting = []
@@ -217,8 +219,9 @@ def speak(talk: Talk, lang: str) -> None:
         talk.view = viewed(replace(answer, seen=seen), lang)
 
 
-def _failed(talk: Talk, why: str, steps: Steps) -> None:
-    if not steps.done:
+def failed(talk: Talk, why: str, steps: Steps | None = None) -> None:
+    """Say in the conversation why there is no answer."""
+    if steps and not steps.done:
         talk.messages.remove(steps.message)
     text = say("failed-turn", talk.lang, why=escaped(why))
     talk.messages.append({"role": "assistant", "content": text})
@@ -352,7 +355,7 @@ def verify(desk: Desk, talk: Talk, candidate: Path | None) -> Iterator[bool]:
     except Exception as error:
         talk.problem = defect(error, talk.lang)
     if talk.problem:
-        _failed(talk, talk.problem, steps)
+        failed(talk, talk.problem, steps)
     yield True
 
 
