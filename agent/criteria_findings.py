@@ -42,8 +42,17 @@ DATA_CHECKS: dict[str, tuple[str, ...]] = {
     "empty-answer-rewarded": ("reward of empty answers",),
     "format-reward-gaming": ("format without content",),
     "group-identical": ("answers within a group",),
+    "answer-cut-off": ("labels line up with tokens",),
+    "checkpoint-incomplete": ("checkpoint files",),
+    "checkpoint-unreadable": ("checkpoint files",),
+    "checkpoint-nonfinite": ("checkpoint values",),
+    "checkpoint-tensor-constant": ("checkpoint values",),
+    "checkpoint-shape-mismatch": ("checkpoint neighbours",),
+    "vocab-embedding-mismatch": ("checkpoint neighbours",),
+    "checkpoint-norm-jump": ("checkpoint series",),
+    "embedding-rows-unmoved": ("checkpoint series",),
 }
-"""Finding code of `tools.data` -> the checks that would find it."""
+"""Finding code of `tools.data` and `tools.checkpoints` -> the checks that would find it."""
 
 
 @cache

@@ -173,6 +173,8 @@ def process_group_initialised(subject: Subject, criterion: Criterion) -> Observa
         "port-in-use",
         "network-error",
         "gloo-interface-error",
+        "nccl-interface-error",
+        "nccl-system-error",
         "nccl-timeout",
         "rank-missing",
     )
@@ -201,7 +203,7 @@ def dependencies_consistent(subject: Subject, criterion: Criterion) -> Observati
 @metric("cuda_smoke_test_passed")
 def cuda_smoke_test_passed(subject: Subject, criterion: Criterion) -> Observation:
     """A logged step without a CUDA error stands for the matrix product (assumed)."""
-    codes = ("cuda-version-mismatch", "cuda-error", "device-assert")
+    codes = ("cuda-version-mismatch", "cuda-error", "cuda-fork-error", "cuda-illegal-access", "device-assert")
     return without(subject, criterion, codes, "a step is logged and no CUDA error (a step stands for the product)")
 
 

@@ -31,12 +31,26 @@ WORDS = 60.0
 """What a question that surely means an entry adds to its odds."""
 DISCOUNT = 0.6
 """Weight of each further finding relative to the one before it."""
+UNSEEN = 0.1
+"""What the words for an entry weigh when the run shows something else and nothing of that entry."""
+BESIDE = 3.0
+"""Likelihood ratio against an entry for a serious finding of the run that it does not account for."""
+NOTE = "weak"
+"""The most that an S3 finding, a note, says for an entry, unless it is decisive."""
+SHARPNESS = 2.0
+"""Power of the odds before they become probabilities, fitted on the lab's fit part."""
 ASKED = 0.3
 """Relevance of the words from which on they ask for a particular failure."""
 LEAST_WORDS: dict[str, float] = {"healthy": ASKED, "inconclusive": 0.05}
 """Relevance below which a hypothesis that only words support is not worth naming."""
-CLOSE = 1.6
+LEAST = 0.2
+"""Probability below which a hypothesis is no diagnosis."""
+CLOSE = 2.5
 """The top two are close when their probabilities differ by less than this factor."""
+
+SERIOUS = ("S0", "S1")
+SHOWN = (*SERIOUS, "S2")
+"""Grades of a finding that is more than a note."""
 
 Status = Literal["established", "supported", "possible", "refuted"]
 State = Literal["diagnosed", "inconclusive", "healthy", "out-of-scope"]
@@ -105,7 +119,7 @@ def diagnose(
         keep: how many hypotheses to return.
     """
     findings, checks = tuple(findings), tuple(checks)
-    wrong = [f for f in findings if f.severity in ("S0", "S1")]
+    wrong = [f for f in findings if f.severity in SERIOUS]
     if not in_field and not wrong:
         return Diagnosis("out-of-scope", findings=findings, checks=checks)
     relevance = {hit.entry.id: hit.score for hit in hits}
@@ -126,18 +140,34 @@ def diagnose(
 
 def rank(runbook: Runbook, findings: Iterable[Finding], relevance: Mapping[str, float]) -> list[Hypothesis]:
     """Every entry that has a finding or a word for it, most probable first, refuted ones last."""
-    by_code = {f.code: f for f in findings}
+    by_code = _by_code(findings)
     candidates = [_weigh(entry, by_code, relevance) for entry in runbook]
-    scored = [(score, h) for score, h in candidates if h.for_ or h.words > 0]
-    total = math.exp(NONE_OF_THESE) + sum(math.exp(score) for score, _ in scored)
-    ranked = [_with_probability(h, math.exp(score) / total) for score, h in scored]
+    scored = [(SHARPNESS * score, h) for score, h in candidates if h.for_ or h.words > 0]
+    total = math.exp(NONE_OF_THESE) + sum(math.exp(score) for score, h in scored if h.status != "refuted")
+    ranked = [_with_probability(h, _share(h, math.exp(score), total)) for score, h in scored]
     return sorted(ranked, key=lambda h: (h.status == "refuted", -h.probability, _ORDER[h.status], h.entry.id))
 
 
+def _by_code(findings: Iterable[Finding]) -> dict[str, Finding]:
+    """The most severe finding of each code."""
+    out: dict[str, Finding] = {}
+    for finding in findings:
+        if finding.code not in out or finding.severity < out[finding.code].severity:
+            out[finding.code] = finding
+    return out
+
+
 def _words(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str, float]) -> float:
-    """What the words say for an entry; those that name the symptom it explains count once a finding speaks for it."""
-    meant = [entry.id, *entry.explains] if entry.findings.for_.keys() & by_code.keys() else [entry.id]
-    return max(relevance.get(id, 0.0) for id in meant)
+    """What the words say for an entry.
+
+    Words that name the symptom which it explains count once a finding speaks for it. Where the run shows something
+    and nothing of this entry, the words count little: the person describes a symptom, the run shows its cause.
+    """
+    for_ = entry.findings.for_
+    if any(f.severity in SHOWN or for_[code] == "decisive" for code, f in by_code.items() if code in for_):
+        return max(relevance.get(id, 0.0) for id in (entry.id, *entry.explains))
+    shown = any(f.severity in SHOWN for f in by_code.values())
+    return relevance.get(entry.id, 0.0) * (UNSEEN if shown else 1.0)
 
 
 def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str, float]) -> tuple[float, Hypothesis]:
@@ -146,17 +176,20 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
     What tells the causes inside an entry apart only chooses among them: it must not count for the entry itself, or a
     broad entry with many causes would always beat the narrow one that names the cause.
     """
-    cause = max(entry.causes, key=lambda c: _evidence(c.for_, by_code), default=None)
-    if cause and not _evidence(cause.for_, by_code):
+    cause = max(entry.causes, key=lambda c: sum(_ratios(c.for_, by_code)), default=None)
+    if cause and not _ratios(cause.for_, by_code):
         cause = None
     weights = entry.findings.for_
     for_ = tuple(f for code, f in by_code.items() if code in weights)
     against = tuple(f for code, f in by_code.items() if code in entry.findings.against)
-    support, opposition = _evidence(weights, by_code), _evidence(entry.findings.against, by_code)
+    beside = [f for f in by_code.values() if f.severity in SERIOUS and f.code not in weights]
+    support = _discounted(_ratios(weights, by_code))
+    opposition = _discounted(_ratios(entry.findings.against, by_code, notes=True))
     score = math.log(PRIOR[entry.prior] + WORDS * _words(entry, by_code, relevance)) + support - opposition
+    score -= _discounted([math.log(BESIDE)] * len(beside))
     decisive = any(weights[f.code] == "decisive" for f in for_)
     status: Status
-    if against and opposition > support:
+    if (against and opposition > support) or _no_answer(entry, by_code, relevance):
         status = "refuted"
     elif decisive:
         status = "established"
@@ -167,10 +200,33 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
     return score, Hypothesis(entry, cause, status, 0.0, for_, against, relevance.get(entry.id, 0.0))
 
 
-def _evidence(weights: Mapping[str, str], by_code: Mapping[str, Finding]) -> float:
-    """Sum of the log likelihood ratios of the findings present, each further one discounted."""
-    ratios = sorted((math.log(STRENGTH[word]) for code, word in weights.items() if code in by_code), reverse=True)
+def _no_answer(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str, float]) -> bool:
+    """Whether "this is normal" is no answer: something else is found, be it only more than a note if nobody asked."""
+    grades = SERIOUS if relevance.get(entry.id, 0.0) >= ASKED else SHOWN
+    others = (f for code, f in by_code.items() if code not in entry.findings.for_)
+    return entry.kind == "benign" and any(f.severity in grades for f in others)
+
+
+def _ratios(weights: Mapping[str, str], by_code: Mapping[str, Finding], notes: bool = False) -> list[float]:
+    """The log likelihood ratios of the findings present, strongest first.
+
+    A note (S3) says little for an entry, unless it is decisive; with `notes` it counts in full.
+    """
+    words = [
+        NOTE if by_code[code].severity == "S3" and word != "decisive" and not notes else word
+        for code, word in weights.items()
+        if code in by_code
+    ]
+    return sorted((math.log(STRENGTH[word]) for word in words), reverse=True)
+
+
+def _discounted(ratios: Sequence[float]) -> float:
     return sum(ratio * DISCOUNT**i for i, ratio in enumerate(ratios))
+
+
+def _share(h: Hypothesis, odds: float, total: float) -> float:
+    """The probability that these odds give; a refuted entry takes nothing from the others."""
+    return odds / (total + odds) if h.status == "refuted" else odds / total
 
 
 def _with_probability(h: Hypothesis, probability: float) -> Hypothesis:
@@ -180,21 +236,38 @@ def _with_probability(h: Hypothesis, probability: float) -> Hypothesis:
 def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Sequence[Check], looked: bool) -> State:
     """`healthy` needs a run that was read and shows nothing; `diagnosed` needs a leading hypothesis to believe.
 
-    A suspicious setting in a run whose metrics are sound is a note, unless the words ask for just that failure. Words
-    alone lead only to an entry of the source runbooks, and while the run shows nothing serious that they do not
-    explain; an entry that rests on public reports needs a finding before it is called a diagnosis.
+    A run with sound metrics is diagnosed where something more than a note speaks strongly for the leader (personal
+    data is no matter of the loss), or where a note or an unusual setting does and the words ask for just that failure.
+    A benign entry
+    answers a question about it, and no other. Words alone lead only to an entry of the source runbooks, and only where
+    there was no run to look at; an entry that rests on public reports needs a finding before it is called a diagnosis.
     """
     top = ranked[0] if ranked else None
-    wrong = any(f.severity in ("S0", "S1") for f in findings)
-    if looked and not wrong and any(f.code == "run-healthy" for f in findings):
-        asked_for = top is not None and top.status != "refuted" and top.words >= ASKED
+    wrong = any(f.severity in SERIOUS for f in findings)
+    sound = looked and not wrong and any(f.code == "run-healthy" for f in findings)
+    asked_for = top is not None and top.status != "refuted" and top.words >= ASKED
+    if sound:
         shown = top is not None and any(f.code != "run-healthy" for f in top.for_)
-        return "diagnosed" if asked_for and shown else "healthy"
-    if top is None or top.status == "refuted":
+        return "diagnosed" if (asked_for and shown) or _shown_strongly(ranked) else "healthy"
+    if top is None or top.status == "refuted" or (top.entry.kind == "benign" and looked and not asked_for):
         return "inconclusive"
     if top.status in ("established", "supported"):
-        return "diagnosed" if top.probability >= 0.2 else "inconclusive"
-    return "diagnosed" if top.words >= MEANT and top.entry.sources and not wrong else "inconclusive"
+        return "diagnosed" if top.probability >= LEAST else "inconclusive"
+    return "diagnosed" if top.words >= MEANT and top.entry.sources and not looked else "inconclusive"
+
+
+def _shown_strongly(ranked: Sequence[Hypothesis]) -> bool:
+    """Whether the leader rests on more than a note, and such a finding speaks strongly for it or for a close rival.
+
+    A setting that is only unusual says little about a run with sound metrics, unless it is decisive.
+    """
+    likely = [h for h in ranked if h.probability >= LEAST and h.status in ("established", "supported")]
+    if not likely or likely[0] is not ranked[0] or not any(f.severity in SHOWN for f in likely[0].for_):
+        return False
+    words = {
+        (h.entry.findings.for_[f.code], "variable" in f.data) for h in likely for f in h.for_ if f.severity in SHOWN
+    }
+    return any(word == "decisive" or (word == "strong" and not setting) for word, setting in words)
 
 
 def _conflicts(ranked: Iterable[Hypothesis], codes: set[str]) -> Iterable[tuple[Conflict, int | None]]:

@@ -16,7 +16,7 @@ from ..tools.config.edit import Edit, add_value, like, set_value
 from ..tools.findings import TriageError
 from ..tools.run import Run
 from ..tools.settings import Setting, Settings
-from .diagnose import Diagnosis, Hypothesis
+from .diagnose import SHOWN, Diagnosis, Hypothesis
 
 SAME_THING = {"warmup_steps": "warmup_ratio", "max_steps": "epochs"}
 """The other spelling of a setting, changed by the same factor where a run uses it."""
@@ -26,6 +26,8 @@ DEFAULTS: dict[tuple[str, str], float] = {
     for framework in ("hf", "llama-factory")
 } | {("trl", "grad_clip"): 1.0, ("axolotl", "grad_clip"): 1.0}
 """(framework, setting) -> value in force when no file sets it. Source: transformers' TrainingArguments."""
+LEAST_RAISED: dict[str, float] = {"warmup_steps": 100, "warmup_ratio": 0.03}
+"""What a setting becomes at least when it is raised: the lower end of what the runbook's sources name."""
 BOUNDS: dict[str, tuple[float, float]] = {
     "zero_stage": (0, 3),
     "gpu_memory_utilization": (0.05, 0.95),
@@ -78,7 +80,7 @@ def propose(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str = "en"
             "no finding of a run supports a cause yet; make the check first",
             "还没有运行证据支持某个原因，请先做检查",
         )
-    if diagnosis.close and not _same_variable(diagnosis.hypotheses[:2]):
+    if diagnosis.close and not _decided(*diagnosis.hypotheses[:2]):
         first, second = diagnosis.hypotheses[:2]
         return Nothing(
             f"{first.entry.id} and {second.entry.id} are too close; the check decides first",
@@ -95,9 +97,18 @@ def propose(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str = "en"
     return Nothing("the change that the runbook names is already in force here", "手册建议的改动在这里已经生效")
 
 
-def _same_variable(hypotheses: tuple[Hypothesis, ...]) -> bool:
-    variables = {fix.variable for h in hypotheses for fix in list(_fixes(h))[:1]}
-    return len(variables) == 1 and variables.isdisjoint(NOT_A_SETTING)
+def _decided(first: Hypothesis, second: Hypothesis) -> bool:
+    """Whether the first may be tried before the check between two close hypotheses.
+
+    It may where both lead to the same setting, where it causes what the second names, or where something found speaks
+    strongly for it and not for the second.
+    """
+    variables = {fix.variable for h in (first, second) for fix in list(_fixes(h))[:1]}
+    if len(variables) == 1 and variables.isdisjoint(NOT_A_SETTING):
+        return True
+    mine, other = first.entry.findings.for_, second.entry.findings.for_
+    strong = (f.code for f in first.for_ if f.severity in SHOWN and mine[f.code] in ("decisive", "strong"))
+    return second.entry.id in first.entry.explains or any(other.get(c) not in ("decisive", "strong") for c in strong)
 
 
 def _fixes(hypothesis: Hypothesis) -> Iterator[Fix]:
@@ -182,7 +193,9 @@ def target(value: object, fix: Fix) -> float | str | bool | None:
         return None
     low, high = BOUNDS.get(fix.variable, (-math.inf, math.inf))
     result = min(max(number * wanted if how == "multiply" else number + wanted, low), high)
-    if isinstance(value, int):
+    if how == "multiply" and wanted > 1:
+        result = max(result, LEAST_RAISED.get(fix.variable, result))
+    if isinstance(value, int) and number:
         result = max(round(result), 1)
     return None if result == number else result
 

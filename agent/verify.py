@@ -18,7 +18,9 @@ from ..knowledge.entry import NOT_A_SETTING, Criterion, Entry
 from ..tools.config.diff import Difference, diff
 from ..tools.findings import Finding, TriageError, json_ready
 from ..tools.series import SeriesTable
+from .criteria_findings import sources
 from .criteria_needs import needs
+from .diagnose import SERIOUS, SHOWN
 from .evidence import Look, look
 from .metrics import COUNTED, Observation, Subject, last_step, observe
 
@@ -40,6 +42,21 @@ NEIGHBOURS: dict[str, tuple[int, float]] = {
     "gpu_memory": (-1, 0.20),
 }
 """metric -> (which way is better, relative worsening tolerated); tolerances are our own judgement."""
+FLATTERED: dict[str, tuple[str, ...]] = {
+    "eval-leakage": ("eval_loss", "eval_accuracy"),
+    "eval-loss-rising": ("loss", "accuracy"),
+    "exact-duplicates": ("loss", "accuracy"),
+    "near-duplicates": ("loss", "accuracy"),
+    "repetition-loop": ("loss", "eval_loss", "accuracy", "eval_accuracy"),
+    "empty-records": ("loss", "accuracy"),
+    "loss-hidden-nan": ("loss",),
+    "loss-zero": ("loss",),
+    "label-mask-misaligned": ("loss", "eval_loss", "accuracy", "eval_accuracy"),
+    "eos-not-trained": ("loss", "eval_loss", "accuracy", "eval_accuracy"),
+    "reward-up-quality-down": ("reward", "eval_reward"),
+    "entropy-collapse": ("reward",),
+}
+"""Finding of the baseline -> metrics that it makes look better than they were: they are no neighbours then."""
 TAIL = 0.1
 """Share of the common steps, at their end, over which neighbours are compared."""
 NOISE = 2.0
@@ -167,11 +184,15 @@ def compare(before: Look, after: Look, entry: Entry) -> Verdict:
     subject = Subject(
         after.run, after.table, after.settings, after.scan, must_reach, after.findings, after.checks, before, changed
     )
-    judged = tuple(_judge(subject, c) for c in entry.acceptance)
-    old, now = _bad(before, entry), _bad(after, entry)
-    neighbours = tuple(_neighbours(before.table, after.table))
+    symptoms = tuple(_judge(subject, c) for c in _symptoms(before, after, entry))
+    judged = (*(_judge(subject, c) for c in entry.acceptance), *symptoms)
+    old, now = _bad(before, entry, changed), _bad(after, entry, changed)
+    flattered = {m for f in before.findings for m in FLATTERED.get(f.code, ())}
+    flattered |= set() if changed else {"loss", "accuracy"}  # other data or other labels: another loss
+    neighbours = tuple(n for n in _neighbours(before.table, after.table) if n.metric not in flattered)
     remaining, new = tuple(sorted(old & now)), tuple(sorted(now - old))
-    why = _rule(entry, changed, judged, neighbours, remaining, new)
+    gone = bool(symptoms) and all(j.result == "pass" for j in symptoms)
+    why = _rule(entry, changed, judged, neighbours, remaining, new, gone)
     unseen = tuple(f"{j.criterion.metric}: {j.observation.definition}" for j in judged if j.blocks)
     return Verdict(
         verdict=VERDICT_OF[why],
@@ -208,9 +229,15 @@ def _rule(
     neighbours: Iterable[Neighbour],
     remaining: Sequence[str],
     new: Sequence[str],
+    gone: bool,
 ) -> str:
-    """The first rule that applies, in the order in which it would overrule the next."""
-    not_a_setting = entry.fix is not None and entry.fix.variable in NOT_A_SETTING
+    """The first rule that applies, in the order in which it would overrule the next.
+
+    A criterion that the run could have answered and does not is named, and blocks unless what spoke for the entry in
+    the baseline was looked for again and is `gone`.
+    """
+    fixes = (entry.fix, *(cause.fix for cause in entry.causes))
+    not_a_setting = any(fix.variable in NOT_A_SETTING for fix in fixes if fix)
     passed = any(j.result == "pass" for j in judged)
     rules = {
         "several-changes": len(changed) > 1,
@@ -219,7 +246,7 @@ def _rule(
         "criterion-failed": any(j.result == "fail" for j in judged),
         "nothing-changed": not changed and not not_a_setting,
         "nothing-computable": not passed and not any(j.blocks for j in judged),
-        "too-little-seen": not passed or any(j.blocks for j in judged),
+        "too-little-seen": not passed or (any(j.blocks for j in judged) and not gone),
         "neighbour-worse": any(n.result == "fail" for n in neighbours),
     }
     return next((name for name, holds in rules.items() if holds), "all-pass")
@@ -251,14 +278,42 @@ def _step_of(finding: Finding, table: SeriesTable) -> int:
     return max(above, default=0)
 
 
-def _bad(look: Look, entry: Entry) -> set[str]:
+def _symptoms(before: Look, after: Look, entry: Entry) -> list[Criterion]:
+    """One criterion for each finding that spoke strongly for the entry in the baseline: it must be gone.
+
+    One that is no more than a note in the candidate (a rate now within reason, a NaN that was survived) is left to the
+    entry's own criteria.
+    """
+    weights, worst = entry.findings.for_, _worst(before)
+    now = _worst(after)
+    codes = [c for c, grade in worst.items() if grade in SHOWN and weights.get(c) in ("decisive", "strong")]
+    metrics = [c.replace("-", "_") for c in codes if now.get(c) != "S3" and sources(c)]
+    return [Criterion.model_validate({"metric": m, "is": "false", "basis": "proposed"}) for m in metrics]
+
+
+def _worst(look: Look) -> dict[str, str]:
+    """Code -> its worst grade; findings come worst first."""
+    out: dict[str, str] = {}
+    for finding in look.findings:
+        out.setdefault(finding.code, finding.severity)
+    return out
+
+
+def _bad(look: Look, entry: Entry, changed: Sequence[Difference]) -> set[str]:
     """S0/S1 codes of the log scan, and of the data and checkpoint tools where they belong to the entry.
 
-    A setting that lint dislikes is no failure of the run, and personal data in both runs says nothing about a rate.
+    A setting that lint dislikes is no failure of the run, unless it is the one that was changed and it is still what
+    speaks for the entry; personal data in both runs says nothing about a rate.
     """
     named = {c for c in entry.findings.for_} | {c for cause in entry.causes for c in cause.for_}
-    others = [f for r in look.reports if r.tool in ("data", "checkpoints") for f in r.findings if f.code in named]
-    return {f.code for f in (*look.scan.findings, *others) if f.severity in ("S0", "S1")}
+    variables = {d.variable for d in changed}
+    others = [
+        f
+        for r in look.reports
+        for f in r.findings
+        if f.code in named and (r.tool in ("data", "checkpoints") or f.data.get("variable") in variables)
+    ]
+    return {f.code for f in (*look.scan.findings, *others) if f.severity in SERIOUS}
 
 
 def _judge(subject: Subject, criterion: Criterion) -> Judged:

@@ -2,8 +2,9 @@
 
 Deterministic, a few minutes on two cores, no download. Pairs come from the runbook (any two units of one entry, across
 languages too), from the `train` questions of `data/questions.jsonl`, from the phrases of `outside.json`, and from
-`data/synonyms.txt`, which also rewords the phrases. The weights of `knowledge.relevance` are then fitted on the `fit`
-questions; the `test` questions are for `evals.suites.retrieval` only.
+`data/synonyms.txt`, which also rewords the phrases; `data/fillers.txt` is put around them. The weights of
+`knowledge.relevance` are then fitted on the `fit` questions; the `test` questions and those of `data/held-out.jsonl` are
+for `evals.suites.retrieval` only.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from ..knowledge.signals import Corpus, build, units_of
 
 DATA = Path(__file__).parent / "data"
 VOCABULARY = 8000
-DIMENSIONS = 128
+DIMENSIONS = 256
 ROUNDS = 250
 """Batches; each holds one pair of every class, so that no pair is a false negative of another."""
 SYNONYM_ROUNDS = 60
@@ -43,10 +44,15 @@ def questions(split: str) -> list[dict[str, Any]]:
     return [q for q in map(json.loads, lines) if q["split"] == split]
 
 
+def lines_of(name: str) -> list[str]:
+    """Lines of a data file, without its comments."""
+    lines = (DATA / name).read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
 def synonyms() -> list[list[str]]:
     """Rows of words that mean the same."""
-    lines = (DATA / "synonyms.txt").read_text(encoding="utf-8").splitlines()
-    return [line.split("|") for line in lines if line and not line.startswith("#")]
+    return [line.split("|") for line in lines_of("synonyms.txt")]
 
 
 def classes(runbook: Runbook) -> list[list[str]]:
@@ -59,10 +65,10 @@ def classes(runbook: Runbook) -> list[list[str]]:
 
 
 class Reword:
-    """Another way to say it: synonyms swapped in (of either language), words dropped."""
+    """Another way to say it: synonyms swapped in (of either language), words dropped or mistyped, talk around it."""
 
-    def __init__(self, rows: list[list[str]], rng: random.Random):
-        self._rows, self._rng = rows, rng
+    def __init__(self, rows: list[list[str]], fillers: list[str], rng: random.Random):
+        self._rows, self._fillers, self._rng = rows, fillers, rng
         self._of: dict[str, list[int]] = defaultdict(list)
         for number, row in enumerate(rows):
             for word in row:
@@ -78,7 +84,17 @@ class Reword:
         words = self._pattern.sub(self._swap, text.lower()).split()
         if len(words) > 4 and self._rng.random() < 0.5:
             words = [word for word in words if self._rng.random() > 0.2] or words
-        return " ".join(words)
+        if self._rng.random() < 0.2:
+            words = [self._mistype(word) for word in words]
+        around = [self._rng.choice(self._fillers) if self._rng.random() < 0.2 else "" for _ in range(2)]
+        return " ".join([around[0], *words, around[1]]).strip()
+
+    def _mistype(self, word: str) -> str:
+        """One letter of a long word lost or swapped with the next, now and then."""
+        if len(word) < 5 or not word.isalpha() or not word.isascii() or self._rng.random() > 0.2:
+            return word
+        at = self._rng.randrange(1, len(word) - 2)
+        return word[:at] + self._rng.choice(["", word[at + 1] + word[at]]) + word[at + 2 :]
 
     def _swap(self, match: re.Match[str]) -> str:
         if self._rng.random() < 0.5:
@@ -89,7 +105,7 @@ class Reword:
 def pairs(groups: list[list[str]]) -> dict[str, dict[str, list[str]]]:
     """Two sets of columns `a` and `b`; every run of `len(groups)` rows of `phrases` has one row a group."""
     rng, rows = random.Random(SEED), synonyms()
-    reword = Reword(rows, rng)
+    reword = Reword(rows, lines_of("fillers.txt"), rng)
     out = {name: {"a": [], "b": []} for name in ("phrases", "synonyms")}
     for _ in range(ROUNDS):
         for group in groups:
@@ -148,7 +164,7 @@ def train(tokenizer: Any, groups: list[list[str]]) -> Any:
     torch.manual_seed(SEED)
     torch.use_deterministic_algorithms(True)
     module = StaticEmbedding(tokenizer, embedding_dim=DIMENSIONS)
-    torch.nn.init.normal_(module.embedding.weight, std=0.1)
+    torch.nn.init.normal_(module.embedding.weight, std=0.01)  # a piece that is never seen says nothing
     model = SentenceTransformer(modules=[module], device="cpu")
     arguments = SentenceTransformerTrainingArguments(
         output_dir="/tmp/triage-encoder",
@@ -252,7 +268,7 @@ def made(runbook: Runbook) -> embedding.StaticEncoder:
     """A newly trained encoder; its name is a hash of what is in it."""
     groups = classes(runbook)
     everything = [*(t for g in groups for t in g), *(w for r in synonyms() for w in r)]
-    everything += [t for entry in runbook for t in texts_of(entry)]
+    everything += [*lines_of("fillers.txt"), *(t for entry in runbook for t in texts_of(entry))]
     tokenizer = train_tokenizer(iter(everything))
     table = train(tokenizer, groups)
     digest = hashlib.sha256(table.tobytes() + tokenizer.to_str().encode()).hexdigest()[:12]

@@ -24,8 +24,9 @@ from .words import tokens
 
 IN_FIELD = 0.5
 """Least probability of being in the field for `Index.covers`."""
-MEANT = 0.4
-"""Least score of the best entry at which the runbook can be said to cover a question."""
+MEANT = 0.5
+"""Least score of the best entry at which the runbook can be said to cover a question: below it, the entry is more
+likely wrong than right."""
 CANDIDATES = 100
 """Passages that the dense side may bring in."""
 
@@ -74,7 +75,7 @@ class Index:
         signals = self.signals(text)
         if not signals.words:
             return []
-        scores = self.relevance.entries(signals)
+        scores = self.relevance.entries(signals) * self.relevance.in_field(signals)
         entries = list(self.runbook)
         return [Hit(entries[i], float(scores[i])) for i in np.argsort(-scores, kind="stable")[:k]]
 

@@ -41,9 +41,9 @@ TEMPLATES: dict[str, Template] = {
     "axolotl": Template(
         "Axolotl",
         "https://github.com/axolotl-ai-cloud/axolotl/issues",
-        (("Expected Behavior", ""), ("Current behaviour", "error findings"), ("Steps to reproduce", "command"),
-         ("Config yaml", "settings"), ("Possible solution", "tried"),
-         ("Python Version and axolotl branch-commit", "versions hardware variables")),
+        (("Expected Behavior", ""), ("Current behaviour", "error findings"), ("Steps to reproduce", "command settings"),
+         ("Possible solution", "tried"), ("Which Operating Systems are you using?", "hardware variables"),
+         ("Python Version", "versions"), ("axolotl branch-commit", "")),
     ),
     "deepspeed": Template(
         "DeepSpeed",
@@ -87,7 +87,7 @@ TEMPLATES: dict[str, Template] = {
         "python collect_env.py (vllm/collect_env.py of the repository)",
     ),
 }  # fmt: skip
-"""Forms as the projects published them in 2025; a section without parts is for the reporter."""
+"""The projects' own forms; OpenRLHF and verl publish none. A section without parts is for the reporter."""
 HOW = {
     "hardware": "GPU model, count and memory: `nvidia-smi`",
     "versions": "versions of the software: `pip freeze`, and `{environment}`",

@@ -8,7 +8,10 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+import signal
 import sys
+import time
+from types import FrameType
 
 import typer
 
@@ -27,8 +30,32 @@ for module in pkgutil.iter_modules(commands.__path__):
     importlib.import_module(f"{commands.__name__}.{module.name}").register(app)
 
 
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+DEAF = 10.0
+"""Seconds after a stopping signal in which further ones are not heard, so that nothing stays half cleaned up."""
+
+
+class Stopped(BaseException):
+    """A signal asks to stop. No KeyboardInterrupt, which Typer would turn into a silent status of its own."""
+
+
+class _Stop:
+    """Turns Ctrl-C, SIGTERM and a closed terminal into one exception, so that every `finally` runs."""
+
+    heard = 0.0
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if not self.heard or time.monotonic() - self.heard > DEAF:
+            self.heard = time.monotonic()
+            raise Stopped
+
+
 def main() -> None:
     """Entry point: every expected failure becomes one line on standard error and exit status 2."""
+    stop = _Stop()
+    for number in STOPPING:
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup, or a background job of a shell
+            signal.signal(number, stop)
     try:
         app()
     except TriageError as error:
@@ -38,7 +65,7 @@ def main() -> None:
         sys.exit(0)
     except OSError as error:
         fail(f"{error.filename or 'file'}: {error.strerror or error}")
-    except KeyboardInterrupt:
+    except (Stopped, KeyboardInterrupt):
         fail("interrupted")
     except Exception as error:
         from ..knowledge.entry import RunbookError
@@ -51,6 +78,11 @@ def main() -> None:
             f"internal error: {type(error).__name__}: {error}. This is a defect of triage, not of the run; "
             "TRIAGE_DEBUG=1 shows the traceback."
         )
+    finally:
+        for number in STOPPING:
+            if signal.getsignal(number) is stop:
+                # nothing is left to clean up: a signal just ends us, and one more of the same is not needed
+                signal.signal(number, signal.SIG_IGN if stop.heard else signal.SIG_DFL)
 
 
 def fail(message: str) -> None:

@@ -57,6 +57,8 @@ DATA = {
     "codebook": ("codebook", "codebook"),
 }
 """What `check_data` can look for -> module and function of `tools.data`."""
+ENGINES = ("check", "pii")
+"""Those that use several cores."""
 
 Paths = Annotated[
     list[str], Field(description="Run directories or files, absolute or relative to an allowed folder.", min_length=1)
@@ -98,14 +100,15 @@ class Tools:
     ) -> results.Findings:
         """Look at training data: JSON lines, CSV, Parquet, Arrow, tar or text. Values are masked."""
         folders = self._paths(paths)
-        with reading(ctx):
+        with reading(ctx) as tick:
             if what == "labels":
                 from ..tools.data.labels import check_labels, read_dump
 
                 return _findings("data labels", [check_labels(read_dump(folders))])
             module, function = DATA[what]
             check = getattr(import_module(f"..tools.data.{module}", __package__), function)
-            return _findings(f"data {module}", [check(folders)])
+            options = {"engine": _engine(tick)} if module in ENGINES else {}
+            return _findings(f"data {module}", [check(folders, **options)])
 
     def find_duplicates(
         self,
@@ -119,10 +122,10 @@ class Tools:
         from ..tools.data.leakage import find_leaks, leak_report
 
         data, evals = self._paths(train), self._paths(against)
-        with reading(ctx):
-            reports = [dedup(data, threshold=threshold)[0]]
+        with reading(ctx) as tick:
+            reports = [dedup(data, threshold=threshold, engine=_engine(tick))[0]]
             if evals:
-                reports.append(leak_report(find_leaks(data, evals, threshold=threshold)))
+                reports.append(leak_report(find_leaks(data, evals, threshold=threshold, engine=_engine(tick))))
             return _findings("data dedup", reports)
 
     def check_checkpoint(self, paths: Paths, ctx: Context) -> results.Findings:
@@ -133,7 +136,11 @@ class Tools:
             return _findings("checkpoint check", [check_checkpoints(self._paths(paths), tick)])
 
     def diagnose(
-        self, question: Question, ctx: Context, paths: list[str] | None = None, lang: Lang = "auto"
+        self,
+        question: Question,
+        ctx: Context,
+        paths: Annotated[list[str] | None, Field(description="Run directories or files, if there are any.")] = None,
+        lang: Lang = "auto",
     ) -> results.Diagnosis:
         """What went wrong: every tool over the run, causes ranked by evidence, one change to try, how to verify it.
 
@@ -308,11 +315,20 @@ def reading(ctx: Context) -> Iterator[Callable[..., None]]:
         done += amount
         if message or time.monotonic() - told > TICK:
             told = time.monotonic()
-            from_thread.run(ctx.report_progress, done, None, message or f"{done / 1e6:.1f} MB read")
+            from_thread.run(
+                ctx.report_progress, done, None, message or (f"{done / 1e6:.1f} MB read" if done else "reading")
+            )
 
     with listening(tick):
         tick()
         yield tick
+
+
+def _engine(tick: Callable[..., None]) -> Any:
+    """The cores of this machine, until the call is cancelled."""
+    from ..tools.data.engine import Local
+
+    return Local(None, lambda size: tick())
 
 
 def _findings(tool: str, reports: list[Report]) -> results.Findings:

@@ -143,6 +143,9 @@ def write_html(page: str, path: Path) -> None:
 @contextmanager
 def progress(label: str, total: float | None = None) -> Iterator[Any]:
     """A progress bar on standard error, only on a terminal; yields `advance(amount)`."""
+    if not sys.stderr.isatty():
+        yield lambda amount=1.0: None
+        return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     with Progress(
@@ -151,7 +154,6 @@ def progress(label: str, total: float | None = None) -> Iterator[Any]:
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,
-        disable=not sys.stderr.isatty(),
     ) as bar:
         task = bar.add_task(label, total=total)
         yield lambda amount=1.0: bar.advance(task, amount)

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...agent.diagnose import Diagnosis, Hypothesis
-from ...agent.evidence import look
 from ...agent.propose import Nothing, propose
 from ...agent.session import index
 from ...tools.run import discover
+from ...tools.settings import read_settings
 from .loop import Advice
 
 WORDS: tuple[tuple[str, str], ...] = (
@@ -40,8 +40,8 @@ def _advice(entries: Iterator[str], run: Path, start: float) -> Advice:
     chosen = [entry for id in dict.fromkeys(entries) if (entry := runbook.get(id))][:5]
     ranked = [Hypothesis(entry, None, "supported", 0.7 * 0.3**i) for i, entry in enumerate(chosen)]
     diagnosis = Diagnosis("diagnosed" if ranked else "healthy", tuple(ranked))
-    seen = look([run])
-    proposal = propose(diagnosis, seen.settings, seen.run)
+    found = discover(run)
+    proposal = propose(diagnosis, read_settings(found)[0], found)
     seconds = time.perf_counter() - start
     if isinstance(proposal, Nothing):
         return Advice(diagnosis, None, proposal.en, seconds)

@@ -40,6 +40,8 @@ class Fault:
     """Entries that are a near miss: not counted as right, shown in the report."""
     shows: ClassVar[tuple[str, ...]] = ()
     """Finding codes of which any one means that the fault was seen."""
+    also: ClassVar[tuple[str, ...]] = ()
+    """Further findings that it causes: they do not count as seeing it, and are taken away with `shows`."""
     repairs: ClassVar[tuple[str, ...]] = ()
     """Variables (settings, `dataset`, `code`, ...) whose change repairs it; empty when no single change does."""
     actions: ClassVar[dict[str, dict[str, str]]] = {}
@@ -48,6 +50,10 @@ class Fault:
     """Where the failure begins: a step, or how to find it in the recorded losses."""
     asks: ClassVar[tuple[str, str]] = ("what is wrong with this run?", "这个训练有什么问题？")
     """What a user would type, in English and Chinese; does not name the cause."""
+    own_best: ClassVar[bool] = False
+    """A repair is measured by the best that the faulty run itself reached on the way, not by the healthy run."""
+    shards: ClassVar[int] = 1
+    """Files that the training records lie in."""
     crashes: ClassVar[bool] = False
     """The training program is meant to fail."""
 

@@ -40,6 +40,7 @@ class DpoTinyGap(Alignment):
     right = ("preference-gap-too-small",)
     near = ("annotation-disagreement", "dpo-chosen-reward-falling")
     shows = ("preference-gap-small",)
+    also = ("length-reward-correlation",)
     repairs = ("dataset",)
     asks = ("reward accuracy stays near one half", "奖励准确率一直在 0.5 附近")
 
@@ -70,9 +71,12 @@ class DpoLongChosen(Alignment):
 
 
 class GrpoEntropyCollapse(Alignment):
+    """A reward that is easily had, and steps so large that the policy settles on one answer."""
+
     name = "grpo-entropy-collapse"
     recipe = "grpo"
-    severities = ("2.0e-3", "3.0e-3")
+    version = 2
+    severities = ("1.0e-3", "1.5e-3")
     right = ("entropy-collapse", "rl-instability")
     near = ("zero-advantage-groups", "loss-nan-high-lr", "response-length-collapse")
     shows = ("entropy-collapse", "rl-instability", "reward-decline", "zero-advantage-groups", "lr-outside-range")
@@ -81,6 +85,34 @@ class GrpoEntropyCollapse(Alignment):
 
     def settings(self, severity: Any) -> dict[str, str]:
         return {"learning_rate": severity, "beta": "0.0"}
+
+    def code(self, parts: Parts, severity: Any) -> None:
+        parts.reward = brevity
+
+
+class GrpoGameableReward(Alignment):
+    """A reward for brevity alone: it rises while fewer and fewer questions are answered."""
+
+    name = "grpo-gameable-reward"
+    recipe = "grpo"
+    severities = ("4.0e-4", "6.0e-4")
+    right = ("reward-hacking",)
+    near = ("response-length-collapse", "rlvr-answer-guessing")
+    shows = ("reward-up-quality-down", "response-length-collapse", "empty-answer-rewarded")
+    also = ("lr-outside-range", "entropy-collapse", "zero-advantage-groups")
+    repairs = ("code",)
+    asks = ("reward keeps rising, the answers are useless", "奖励一直涨，回答却没法用")
+
+    def settings(self, severity: Any) -> dict[str, str]:
+        return {"learning_rate": severity, "beta": "0.0"}
+
+    def code(self, parts: Parts, severity: Any) -> None:
+        parts.reward, parts.quiz = brevity, True
+
+
+def brevity(completions: list[Any], answer: list[str], **_: Any) -> list[float]:
+    """A reward that says nothing about the answer."""
+    return [1.0 / (1 + len(c[0]["content"])) for c in completions]
 
 
 class GrpoNoSignal(Alignment):

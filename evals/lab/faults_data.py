@@ -33,6 +33,7 @@ class PoisonedBatch(Data):
     right = ("loss-nan-bad-data",)
     near = ("loss-nan", "attention-kernel-nan")
     shows = (*NONFINITE, "nonfinite-without-precursor")
+    also = ("generation-not-stopping", "repetition-loop")
     onset = "nonfinite"
     asks = ("loss is suddenly nan, lr looks fine", "loss 突然变成 nan，学习率看着没问题")
 
@@ -96,6 +97,7 @@ class BrokenEncoding(Data):
     right = ("data-schema-mismatch", "noisy-data-mixture")
     near = ("loss-nan-bad-data", "toxic-data")
     shows = ("encoding-broken",)
+    also = ("answer-cut-off", "generation-not-stopping")
     asks = ("the model writes garbage characters", "模型输出乱码")
 
     def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split:
@@ -190,6 +192,7 @@ class PadIsEnd(Data):
     right = ("pad-eos-misconfig", "endless-generation")
     near = ("chat-template-mismatch", "completions-truncated", "loss-mask-misaligned")
     shows = ("pad-equals-eos", "eos-not-trained", "generation-not-stopping")
+    also = ("repetition-loop",)
     repairs = ("code",)
     asks = ("the model never stops generating", "模型生成停不下来")
 
@@ -247,17 +250,37 @@ class LoopingAnswers(Data):
         return train, held
 
 
+class EmptyAnswers(Data):
+    """A join that found no answer left the field empty."""
+
+    name = "empty-answers"
+    severities = (0.4, 0.3)
+    right = ("data-schema-mismatch", "noisy-data-mixture")
+    near = ("loss-nan-bad-data", "response-length-collapse")
+    shows = ("empty-records",)
+    asks = ("it often answers with nothing at all", "模型经常什么都不回答")
+
+    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split:
+        for record in train:
+            if rng.random() < severity:
+                record["messages"][1]["content"] = ""
+        return train, held
+
+
 class ChineseOnly(Data):
-    """A filter dropped the English part half-way: later records are Chinese only."""
+    """A filter dropped the English part of the second shard, and shards are read in their order."""
 
     name = "language-lost"
+    version = 2
+    shards = 2
     severities = (0.5, 0.6)
     right = ("data-mixture-drift", "catastrophic-forgetting", "noisy-data-mixture")
     shows = ("language-mix-shift",)
+    also = ("exact-duplicates", "near-duplicates")
     asks = ("English got worse during the run", "训练后半段英文能力变差")
 
     def settings(self, severity: Any) -> dict[str, str]:
-        return {"train_sampling_strategy": "sequential"}
+        return {"train_sampling_strategy": "sequential", "train_file": "data/train-*.jsonl"}
 
     def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split:
         cut = int(severity * len(train))

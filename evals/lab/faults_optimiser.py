@@ -11,7 +11,11 @@ from .text import Record
 if TYPE_CHECKING:
     from .programs import Parts
 
-NONFINITE = ("loss-nonfinite", "loss-hidden-nan", "grad-norm-nonfinite", "grad-norm-climb-before-nan")
+NONFINITE = (
+    "loss-nonfinite", "loss-hidden-nan", "grad-norm-nonfinite", "grad-norm-climb-before-nan", "eval-loss-nonfinite",
+    "nonfinite-from-start", "nonfinite-without-precursor", "onset-near-peak-lr", "checkpoint-nonfinite",
+    "checkpoint-tensor-constant",
+)  # fmt: skip
 DIVERGES = (*NONFINITE, "loss-divergence", "loss-spike", "loss-oscillation", "grad-norm-spike")
 STAGNATES = ("loss-plateau", "loss-slow")
 
@@ -171,7 +175,8 @@ class Overfitting(Optimiser):
     right = ("overfitting",)
     near = ("duplicate-surge",)
     shows = ("eval-loss-rising",)
-    repairs = ("epochs", "dataset", "max_steps")
+    repairs = ("epochs",)
+    own_best = True
     asks = ("train loss is great but validation gets worse", "训练 loss 很好，验证集越来越差")
 
     def settings(self, severity: Any) -> dict[str, str]:
@@ -193,6 +198,7 @@ class TinyNormEpsilon(Optimiser):
     right = ("unstable-op",)
     near = ("loss-nan", "attention-kernel-nan", "precision-overflow")
     shows = (*NONFINITE, "norm-epsilon-small", "nonfinite-without-precursor")
+    also = ("generation-not-stopping", "repetition-loop")
     repairs = ("norm_epsilon",)
     onset = "nonfinite"
     asks = ("nan in the first steps", "前几步就出现 nan")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .fault import Family, Fault
+from .faults_optimiser import NONFINITE
 
 if TYPE_CHECKING:
     from .programs import Parts
@@ -38,6 +39,25 @@ class HostMemoryLimit(System):
         resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
         cache = [torch.zeros(8 << 20) for _ in range(64)]
         del cache
+
+
+class SlowLoader(System):
+    """Some batches lie on slow storage, and the loop reads a batch only when it wants it."""
+
+    name = "slow-loader"
+    recipe = "mixed"
+    severities = (0.5, 0.8)
+    right = ("dataloader-bottleneck", "low-throughput")
+    near = ("h2d-transfer-bottleneck", "gpu-throttling-straggler")
+    shows = ("step-time-jitter", "throughput-drop", "throughput-low")
+    repairs = ("num_workers",)
+    asks = ("some steps take ten times as long as the others", "有些步要慢好几倍，GPU 利用率上不去")
+
+    def settings(self, severity: Any) -> dict[str, str]:
+        return {"dataloader_num_workers": "0"}
+
+    def code(self, parts: Parts, severity: Any) -> None:
+        parts.slow_read = lambda step: severity if step % 20 == 3 else 0.0
 
 
 class SkippedCollective(System):
@@ -129,7 +149,8 @@ class NonfiniteCheckpoint(BadCheckpoint):
     severities = (40, 400)
     right = ("checkpoint-regression", "loss-nan")
     near = ("loss-nan-bad-data", "checkpoint-load-failure")
-    shows = ("checkpoint-nonfinite", "loss-nonfinite", "grad-norm-nonfinite", "loss-hidden-nan")
+    shows = NONFINITE
+    also = ("generation-not-stopping", "repetition-loop")
     onset = "nonfinite"
     asks = ("nan right after resuming", "续训后立刻 nan")
 

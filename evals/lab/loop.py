@@ -8,26 +8,28 @@ own trace, apart from what `verify` says.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Protocol
 
 from ...agent.diagnose import Diagnosis, diagnose
+from ...agent.evidence import Look, look
 from ...agent.propose import Nothing, Proposal, propose
 from ...agent.session import ask, index
-from ...agent.verify import verify
+from ...agent.verify import compare
 from ...knowledge.entry import NOT_A_SETTING
 from ...tools.config.diff import diff
 from ...tools.config.edit import add_value, set_value
 from ...tools.findings import TriageError
-from ...tools.run import discover
-from ...tools.settings import read_settings
+from ...tools.logs.detectors import healthy
 from .fault import touched
-from .recording import Recording, Spec, healthy_of, record
+from .recording import Recording, Spec, first, healthy_of, record
 
 ATTEMPTS = 3
 NEAR = 1.15
@@ -62,23 +64,35 @@ class Triage:
 
     def advise(self, run: Path, question: str) -> Advice:
         start = time.perf_counter()
-        answer = ask(question, [run])
-        diagnosis, proposal = answer.diagnosis, answer.proposal
         if self.hidden:
-            diagnosis = without(diagnosis, question, self.hidden)
-            settings, _ = read_settings(discover(run))
-            proposal = propose(diagnosis, settings, discover(run))
+            diagnosis, seen = without(run, question, self.hidden)
+            proposal = propose(diagnosis, seen.settings, seen.run)
+        else:
+            answer = ask(question, [run])
+            diagnosis, proposal = answer.diagnosis, answer.proposal
         seconds = time.perf_counter() - start
         if isinstance(proposal, Nothing):
             return Advice(diagnosis, None, proposal.en, seconds)
         return Advice(diagnosis, proposal, "", seconds)
 
 
-def without(found: Diagnosis, question: str, codes: Iterable[str]) -> Diagnosis:
-    """The diagnosis again without the findings of these codes, as if their detectors did not exist."""
-    hidden = set(codes)
-    findings = [f for f in found.findings if f.code not in hidden]
-    return diagnose(index().runbook, index().search(question), findings, found.checks, looked=True)
+@lru_cache(maxsize=4)
+def view(run: Path) -> Look:
+    """What the tools see in a recorded run, which does not change."""
+    return look([run])
+
+
+def without(run: Path, question: str, codes: Iterable[str]) -> tuple[Diagnosis, Look]:
+    """The diagnosis of a run as if the detectors of these codes did not exist, and what was seen without them."""
+    seen, hidden = view(run), {*codes, "run-healthy"}
+    reports = []
+    for report in seen.reports:
+        kept = tuple(f for f in report.findings if f.code not in hidden)
+        fine = healthy(seen.table, kept) if report.tool == "scan" else None
+        reports.append(replace(report, findings=(*kept, fine) if fine else kept))
+    seen = replace(seen, reports=tuple(reports))
+    found = diagnose(index().runbook, index().search(question), seen.findings, seen.checks, looked=True)
+    return found, seen
 
 
 @dataclass(frozen=True)
@@ -128,7 +142,7 @@ def _attempt(proposal: Proposal, made: Recording, home: Path) -> tuple[Attempt, 
     verdict, why, differs = "", "", _differs(made.run, after.run)
     if entry is not None:
         try:
-            judged = verify(made.run, after.run, entry)
+            judged = compare(view(made.run), view(after.run), entry)
             verdict, why = judged.verdict, judged.why
         except TriageError as error:
             verdict, why = "inconclusive", str(error)
@@ -137,8 +151,7 @@ def _attempt(proposal: Proposal, made: Recording, home: Path) -> tuple[Attempt, 
 
 
 def _differs(before: Path, after: Path) -> tuple[str, ...]:
-    a, b = (read_settings(discover(run))[0] for run in (before, after))
-    return tuple(d.variable for d in diff(a, b) if d.counts)
+    return tuple(d.variable for d in diff(view(before).settings, view(after).settings) if d.counts)
 
 
 def apply(proposal: Proposal, made: Recording) -> Spec | None:
@@ -150,8 +163,7 @@ def apply(proposal: Proposal, made: Recording) -> Spec | None:
     spec = made.spec
     if proposal.variable in NOT_A_SETTING:
         return _act(proposal, spec)
-    settings, _ = read_settings(discover(made.run))
-    setting = settings.get(proposal.variable)
+    setting = view(made.run).settings.get(proposal.variable)
     if setting is not None:
         if setting.file not in spec.files:
             raise TriageError(f"{setting.file} is not a file of this training that a person edits")
@@ -188,8 +200,16 @@ def cured(made: Recording, home: Path) -> bool:
     by_setting = all(any(v not in NOT_A_SETTING for v in f.repairs) for f in made.spec.case.all())
     if not by_setting and not set(open_hooks) <= gone:
         return False
-    healthy = record(healthy_of(made.spec.case), home).outcome
+    healthy = dict(record(healthy_of(made.spec.case), home).outcome)
+    if made.spec.case.fault.own_best:
+        healthy["held_loss"] = best_eval_loss(record(first(made.spec.case), home).run)
     return all(_as_good(key, made.outcome.get(key, math.nan), value) for key, value in healthy.items())
+
+
+def best_eval_loss(run: Path) -> float:
+    """The lowest evaluation loss that a run logged."""
+    history = json.loads((run / "trainer_state.json").read_text())["log_history"]
+    return min(h["eval_loss"] for h in history if "eval_loss" in h)
 
 
 def _as_good(key: str, value: float, wanted: float) -> bool:

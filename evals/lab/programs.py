@@ -10,7 +10,9 @@ import json
 import math
 import random
 import re
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -46,6 +48,15 @@ class Parts:
     """Step at which the job is stopped and started again from its checkpoint."""
     decay_steps: int = 0
     """Steps over which the program's own schedule decays; 0 leaves the schedule to the trainer."""
+    quiz: bool = False
+    """Whether held-out questions are answered now and then and the score is logged."""
+    slow_read: Callable[[int], float] | None = None
+    """Seconds that reading the batch of a step takes."""
+
+    def records(self, name: str) -> list[Record]:
+        """The records of all files that the setting `NAME_file` stands for, in their order."""
+        files = sorted(self.folder.glob(self.settings.get(f"{name}_file", f"data/{name}.jsonl")))
+        return [record for file in files for record in records(file)]
 
 
 @dataclass
@@ -189,8 +200,8 @@ def pretrain(parts: Parts, trace: Trace, hook: Hook) -> None:
     """Hugging Face Trainer on blocks of plain text."""
     size = parts.settings["block_size"]
     parts.model = new_model(parts.folder)
-    parts.train = blocks([r["text"] for r in records(parts.folder / "data/train.jsonl")], parts.tokenizer, size)
-    parts.held = blocks([r["text"] for r in records(parts.folder / "data/validation.jsonl")], parts.tokenizer, size)
+    parts.train = blocks([r["text"] for r in parts.records("train")], parts.tokenizer, size)
+    parts.held = blocks([r["text"] for r in parts.records("validation")], parts.tokenizer, size)
     hook(parts)
     _supervised(parts, trace)
 
@@ -211,8 +222,8 @@ def sft(parts: Parts, trace: Trace, hook: Hook) -> None:
         made = {k: v[:limit] for k, v in label(parts.tokenizer, record).items()}
         return made | ({"weight": record["weight"]} if "weight" in record else {})
 
-    parts.train = [example(r) for r in records(parts.folder / "data/train.jsonl")]
-    parts.held = [example(r) for r in records(parts.folder / "data/validation.jsonl")]
+    parts.train = [example(r) for r in parts.records("train")]
+    parts.held = [example(r) for r in parts.records("validation")]
     _dump(parts, limit)
     _supervised(parts, trace)
     trace.outcome["stops"] = _generations(parts)
@@ -266,7 +277,7 @@ def _first_attempt(parts: Parts, trace: Trace) -> None:
 def _dump(parts: Parts, limit: int) -> None:
     """The first tokenised examples, as a program writes them for debugging: padded, with pad and end ids."""
     tokenizer, out = parts.tokenizer, []
-    for example, record in zip(parts.train[:32], records(parts.folder / "data/train.jsonl"), strict=False):
+    for example, record in zip(parts.train[:32], parts.records("train"), strict=False):
         ids, labels = example["input_ids"], example["labels"]
         prompt = len(
             tokenizer.apply_chat_template(record["messages"][:1], add_generation_prompt=True, return_dict=True)[
@@ -289,7 +300,7 @@ def _generations(parts: Parts, count: int = 40, limit: int = 24) -> float:
     """Write greedy answers to the first held prompts as `generations.jsonl`; the share that stops by itself."""
     tokenizer, out, stopped = parts.tokenizer, [], 0
     parts.model.eval()
-    for record in records(parts.folder / "data/validation.jsonl")[:count]:
+    for record in parts.records("validation")[:count]:
         prompt = record["messages"][:1]
         made = tokenizer.apply_chat_template(prompt, add_generation_prompt=True, return_dict=True, return_tensors="pt")
         ids = parts.model.generate(
@@ -351,10 +362,7 @@ def grpo(parts: Parts, trace: Trace, hook: Hook) -> None:
     from trl import GRPOConfig, GRPOTrainer
 
     parts.model = AutoModelForCausalLM.from_pretrained(parts.settings["model_name_or_path"])
-    parts.train = [
-        {"prompt": r["messages"][:1], "answer": r["messages"][1]["content"]}
-        for r in records(parts.folder / "data/train.jsonl")
-    ]
+    parts.train = [{"prompt": r["messages"][:1], "answer": r["messages"][1]["content"]} for r in parts.records("train")]
     parts.reward = overlap_reward
     hook(parts)
     args = arguments(GRPOConfig, parts)
@@ -365,12 +373,35 @@ def grpo(parts: Parts, trace: Trace, hook: Hook) -> None:
         processing_class=parts.tokenizer,
         train_dataset=Dataset.from_list(parts.train),
     )
+    if parts.quiz:
+        trainer.add_callback(Quiz(trainer, parts))
     run(parts, trainer, trace)
     history = trainer.state.log_history
     for key in ("reward", "entropy", "reward_std", "frac_reward_zero_std"):
         values = [h[key] for h in history if key in h]
         tail = values[-max(1, len(values) // 5) :]
         trace.outcome[key] = sum(tail) / max(len(tail), 1)
+
+
+class Quiz(TrainerCallback):
+    """How well greedy decoding answers held-out questions, every five steps, as a program of one's own logs it."""
+
+    def __init__(self, trainer: Any, parts: Parts):
+        self.trainer, self.parts = trainer, parts
+        self.asked = [r["messages"] for r in parts.records("validation")[:16]]
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if state.global_step % 5 == 0:
+            told = [self._answer(messages[:1]) for messages in self.asked]
+            right = [similarity(t, m[1]["content"]) for t, m in zip(told, self.asked, strict=True)]
+            self.trainer.log({"eval_accuracy": sum(right) / len(right)})
+
+    @torch.no_grad()
+    def _answer(self, prompt: list[dict[str, str]]) -> str:
+        tokenizer, model = self.parts.tokenizer, self.trainer.model
+        made = tokenizer.apply_chat_template(prompt, add_generation_prompt=True, return_dict=True, return_tensors="pt")
+        ids = model.generate(**made, max_new_tokens=12, do_sample=False, pad_token_id=tokenizer.pad_token_id)
+        return tokenizer.decode(ids[0, made["input_ids"].shape[1] :], skip_special_tokens=True)
 
 
 def overlap_reward(completions: list[Any], answer: list[str], **_: Any) -> list[float]:
@@ -400,7 +431,6 @@ def _rank(rank: int, folder: Path, settings: dict[str, Any], skip: Callable[[int
     import datetime
     import os
     import sys
-    import time
 
     import torch.distributed as dist
 
@@ -437,13 +467,34 @@ def _rank(rank: int, folder: Path, settings: dict[str, Any], skip: Callable[[int
     dist.destroy_process_group()
 
 
+class Reader:
+    """Batches in their order, read ahead by `dataloader_num_workers` threads, or when they are wanted with none."""
+
+    def __init__(self, parts: Parts, settings: dict[str, Any], rng: random.Random):
+        size, steps = settings["per_device_train_batch_size"], settings["max_steps"]
+        self.slow, self.plan = parts.slow_read, [rng.sample(parts.train, size) for _ in range(steps)]
+        workers = settings.get("dataloader_num_workers", 0)
+        self.pool = ThreadPoolExecutor(workers) if workers else None
+        self.ahead = [self.pool.submit(self._read, i) for i in range(steps)] if self.pool else []
+        self.at = -1
+
+    def next(self) -> list[Example]:
+        self.at += 1
+        return self.ahead[self.at].result() if self.ahead else self._read(self.at)
+
+    def _read(self, step: int) -> list[Example]:
+        if self.slow:
+            time.sleep(self.slow(step))
+        return self.plan[step]
+
+
 def mixed(parts: Parts, trace: Trace, hook: Hook) -> None:
     """A hand-written loop with autocast and a gradient scaler; prints the scale, as many such loops do."""
     settings = parts.settings
     size = settings["block_size"]
     parts.model = new_model(parts.folder)
-    parts.train = blocks([r["text"] for r in records(parts.folder / "data/train.jsonl")], parts.tokenizer, size)
-    parts.held = blocks([r["text"] for r in records(parts.folder / "data/validation.jsonl")], parts.tokenizer, size)
+    parts.train = blocks([r["text"] for r in parts.records("train")], parts.tokenizer, size)
+    parts.held = blocks([r["text"] for r in parts.records("validation")], parts.tokenizer, size)
     hook(parts)
     half = torch.float16 if settings.get("fp16") else torch.bfloat16
     scaler = torch.amp.GradScaler("cpu", enabled=bool(settings.get("fp16")), growth_interval=200)
@@ -451,11 +502,12 @@ def mixed(parts: Parts, trace: Trace, hook: Hook) -> None:
         parts.model.parameters(), lr=settings["learning_rate"], weight_decay=settings["weight_decay"]
     )
     rng, warm = random.Random(settings["seed"]), settings["warmup_steps"]
+    batches, clock = Reader(parts, settings, rng), time.perf_counter()
     for step in range(1, settings["max_steps"] + 1):
         rate = settings["learning_rate"] * min(1.0, step / warm)
         for group in optimizer.param_groups:
             group["lr"] = rate
-        batch = collate(rng.sample(parts.train, settings["per_device_train_batch_size"]), parts.tokenizer.pad_token_id)
+        batch = collate(batches.next(), parts.tokenizer.pad_token_id)
         with torch.autocast("cpu", dtype=half):
             loss = parts.model(**batch).loss
         optimizer.zero_grad()
@@ -470,9 +522,11 @@ def mixed(parts: Parts, trace: Trace, hook: Hook) -> None:
             print(f"step {step}: gradient overflow, skipping step, reducing loss scale to {scaler.get_scale():g}")
         if step % settings["logging_steps"] == 0:
             scale = scaler.get_scale() if scaler.is_enabled() else 1.0
+            now = time.perf_counter()
+            taken, clock = (now - clock) / settings["logging_steps"], now
             print(
                 f"step {step}/{settings['max_steps']} | loss {float(loss.detach()):.4f} | grad_norm {float(norm):.4f}"
-                f" | lr {rate:.3e} | loss_scale {scale:g}",
+                f" | lr {rate:.3e} | loss_scale {scale:g} | step_time {taken:.4f}s",
                 flush=True,
             )
         if parts.end:

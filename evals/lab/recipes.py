@@ -111,7 +111,7 @@ RECIPES: dict[str, Recipe] = {
             "torchrun --nproc_per_node 2 train.py --config train.yaml",
         ),
         Recipe(
-            "mixed", 3, "mixed",
+            "mixed", 4, "mixed",
             {"model_name_or_path": "tiny-gpt2", "train_file": "data/train.jsonl",
              "validation_file": "data/validation.jsonl", "block_size": "24", "fp16": "true",
              "learning_rate": "2.0e-3", "warmup_steps": "50", "max_steps": "1060", "max_grad_norm": "1.0",
@@ -140,13 +140,17 @@ def first_files(recipe: Recipe, faults: Sequence[tuple[Fault, Any]], seed: int) 
     return out
 
 
-def write_data(folder: Path, recipe: Recipe, faults: Sequence[tuple[Fault, Any]], seed: int) -> None:
-    """The training and evaluation records, with what the faults do to them."""
+def write_data(folder: Path, recipe: Recipe, faults: Sequence[tuple[Fault, Any]], seed: int, shards: int = 1) -> None:
+    """The training and evaluation records, with what the faults do to them; the training records in equal shards."""
     train, held = recipe.data(recipe.count, seed), recipe.data(HELD, 10_000 + seed)
     for fault, severity in faults:
         train, held = fault.records(train, held, severity, random.Random(seed))
     (folder / "data").mkdir(exist_ok=True)
     (folder / "data" / "manifest.json").write_text(json.dumps({"train": {"num_examples": recipe.count}}) + "\n")
-    for name, records in (("train", train), ("validation", held)):
+    files = {"validation": held, "train": train}
+    if shards > 1:
+        size = -(-len(train) // shards)
+        files = {"validation": held} | {f"train-{i:05d}": train[i * size : (i + 1) * size] for i in range(shards)}
+    for name, records in files.items():
         lines = "".join(r if isinstance(r, str) else json.dumps(r, ensure_ascii=False) + "\n" for r in records)
         (folder / "data" / f"{name}.jsonl").write_text(lines, encoding="utf-8")

@@ -130,7 +130,7 @@ def _make(spec: Spec, root: Path, home: Path) -> None:
     run = root / "run"
     for name, text in spec.files.items():
         (run / name).write_text(text, encoding="utf-8")
-    write_data(run, spec.recipe, spec.active("dataset"), spec.case.seed)
+    write_data(run, spec.recipe, spec.active("dataset"), spec.case.seed, max(f.shards for f in spec.case.all()))
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["triage.evals.lab.programs", "trl"])
     child = context.Process(target=_train, args=(spec, run, root / "trace.json", home))

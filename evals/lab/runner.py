@@ -92,10 +92,10 @@ def one(plan: Plan, case: Case) -> list[Score]:
         tried = [] if case.fault.healthy else repair(advisor, advice, made, plan.home, attempts)
         blind = None
         if isinstance(advisor, Triage) and not case.fault.healthy:
-            blind = without(advice.diagnosis, case.question, _codes(case))
+            blind = without(made.run, case.question, _codes(case))[0]
         out.append(score(advisor.name, made, advice, tried, blind, attempts > 0))
     return out
 
 
 def _codes(case: Case) -> Iterable[str]:
-    return (code for fault in case.all() for code in fault.shows)
+    return (code for fault in case.all() for code in (*fault.shows, *fault.also))

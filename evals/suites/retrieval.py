@@ -17,14 +17,19 @@ from typing import Any
 
 import numpy as np
 
+from ...agent.session import ask
 from ...knowledge.lexical import Lexical
 from ...knowledge.markdown import pieces
 from ...knowledge.relevance import entry_features
-from ...knowledge.search import MEANT, Index
+from ...knowledge.search import Index
 from ...knowledge.words import tokens
 
 Rank = Callable[[str], Any]
 """Question -> `[entries]` scores."""
+
+
+REFUSED = (("out-of-scope",), ("out-of-scope", "inconclusive"))
+"""States of an answer that is out of scope, and of one that states no diagnosis."""
 
 
 @dataclass(frozen=True)
@@ -105,15 +110,26 @@ def methods(index: Index) -> dict[str, Rank]:
     }
 
 
-def refusals(questions: Sequence[Mapping[str, Any]], index: Index) -> dict[str, list[tuple[str, bool, float]]]:
-    """kind -> (text, whether it is in the field, best score) of every question; `answered` for those with an answer."""
-    out: dict[str, list[tuple[str, bool, float]]] = {}
+def through_ask(ids: Sequence[str]) -> Rank:
+    """The order of the hypotheses that `ask` names for words alone: an entry that is not named scores 0."""
+
+    def rank(text: str) -> Any:
+        named = [h.entry.id for h in ask(text).diagnosis.hypotheses]
+        return np.array([len(named) - named.index(id) if id in named else 0 for id in ids])
+
+    return rank
+
+
+def states(questions: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[str, str]]]:
+    """kind -> (text, state of the answer) of every question; `answered` for those with an answer.
+
+    A question that has no answer is refused when the state is not `diagnosed`: out of scope, or the answer says that
+    nothing is established and that the source runbooks do not cover it.
+    """
+    out: dict[str, list[tuple[str, str]]] = {}
     for question in questions:
         kind = "answered" if question["expected"] else question["kind"]
-        hits = index.search(question["text"], 1)
-        out.setdefault(kind, []).append(
-            (question["text"], index.covers(question["text"]), hits[0].score if hits else 0.0)
-        )
+        out.setdefault(kind, []).append((question["text"], ask(question["text"]).diagnosis.state))
     return out
 
 
@@ -150,19 +166,15 @@ def main() -> None:
     ranked = methods(index)
     if options.documents and options.inventory:
         ranked = {"documents": documents(options.documents, options.inventory, ids), **ranked}
+    ranked["ask"] = through_ask(ids)
     for row in table(questions, ranked, ids):
         print(f"{row.method:12} {row.group:14} {row.questions:4} {row.top1:6.3f} {row.top3:6.3f} {row.mrr:6.3f}")
-    for kind, rows in refusals(questions, index).items():
-        refused = [not covered or score < MEANT for _, covered, score in rows]
-        outside = [not covered for _, covered, _ in rows]
-        print(
-            f"{kind:12} {len(rows):4} out of field {np.mean(outside):.3f}, out of field or weak {np.mean(refused):.3f}"
-        )
+    for kind, rows in states(questions).items():
+        outside, unsaid = (np.mean([state in refused for _, state in rows]) for refused in REFUSED)
+        print(f"{kind:12} {len(rows):4} out of scope {outside:.3f}, not stated as a diagnosis {unsaid:.3f}")
         if options.wrong:
-            wrong = [
-                r for r, no in zip(rows, outside if kind == "answered" else [not x for x in refused], strict=True) if no
-            ]
-            print(*(f"    {score:.2f} {covered} {text}" for text, covered, score in wrong), sep="\n")
+            wrong = [r for r in rows if r[1] in REFUSED[0] or (kind != "answered" and r[1] not in REFUSED[1])]
+            print(*(f"    {state:13} {text}" for text, state in wrong), sep="\n")
     for low, n, score, right in calibration(questions, index):
         print(f"score {low:.1f}+: {n:4} hits, mean score {score:.2f}, right {right:.2f}")
     if options.wrong:

@@ -134,3 +134,48 @@ def test_a_conflict_is_decided_by_the_finding_that_the_entry_names():
 @pytest.mark.parametrize("severity", ["S0", "S1"])
 def test_healthy_is_withheld_while_anything_serious_is_found(severity):
     assert run(finding("run-healthy", "S3"), finding("enospc", severity)).state == "diagnosed"
+
+
+def test_what_the_run_shows_comes_before_words_that_nothing_in_it_supports():
+    d = run("climb", words=[("disk-full", 0.8)])
+    assert (d.state, d.top.entry.id) == ("diagnosed", "high-lr")
+    assert diagnose(BOOK, [Hit(DISK, 0.8)], (), (), looked=False).top.entry.id == "disk-full"
+
+
+def test_words_alone_are_no_diagnosis_of_a_run_that_was_looked_at():
+    assert run(words=[("disk-full", 0.9)]).state == "inconclusive"
+
+
+def test_an_entry_that_accounts_for_every_serious_finding_beats_one_that_does_not():
+    book = Runbook({i: entry(i, w) for i, w in (("half", {"a": "strong"}), ("whole", {"a": "strong", "b": "weak"}))})
+    d = diagnose(book, (), [finding("a"), finding("b")], (), looked=True)
+    assert [h.entry.id for h in d.hypotheses] == ["whole", "half"]
+
+
+def test_a_note_is_no_more_than_a_weak_word_and_the_worst_of_one_code_counts():
+    book = Runbook({i: entry(i, {i: "strong"}) for i in ("note", "real")})
+    codes = [finding("note", "S3"), finding("real", "S2"), finding("real", "S3")]
+    note, real = sorted(diagnose(book, (), codes, (), looked=True).hypotheses, key=lambda h: h.entry.id)
+    assert real.probability > 4 * note.probability
+
+
+def test_sound_metrics_with_personal_data_in_the_files_are_a_diagnosis():
+    book = Runbook({"pii": entry("pii", {"pii-found": "decisive"})})
+    sound = finding("run-healthy", "S3")
+    assert diagnose(book, (), [finding("pii-found", "S2"), sound], (), looked=True).state == "diagnosed"
+    assert diagnose(book, (), [finding("pii-found", "S3"), sound], (), looked=True).state == "healthy"
+
+
+def test_this_is_normal_is_no_answer_beside_a_failure_or_to_another_question():
+    book = Runbook({"jitter": entry("jitter", {"noisy": "decisive"}, kind="benign")})
+    noisy, hits = finding("noisy", "S3"), [Hit(book.entries["jitter"], 0.9)]
+    assert diagnose(book, hits, [noisy, finding("run-healthy", "S3")], (), looked=True).state == "diagnosed"
+    assert diagnose(book, hits, [noisy, finding("nan")], (), looked=True).state == "inconclusive"
+    assert diagnose(book, (), [noisy], (), looked=True).state == "inconclusive"
+
+
+def test_an_unusual_setting_of_a_sound_run_is_a_diagnosis_only_where_the_words_ask_for_it():
+    book = Runbook({"warm": entry("warm", {"no-warmup": "strong"}), "worse": entry("worse")})
+    found = [Finding("no-warmup", Severity.S2, "x", data={"variable": "warmup_steps"}), finding("run-healthy", "S3")]
+    asked = {id: diagnose(book, [Hit(book.entries[id], 0.9)], found, (), looked=True).state for id in book.entries}
+    assert asked == {"warm": "diagnosed", "worse": "healthy"}

@@ -83,3 +83,33 @@ def test_nothing_is_proposed_on_words_alone(tmp_path):
     run, settings = run_with(tmp_path, HF)
     words = diagnose(load(), [Hit(load().entries["loss-nan-high-lr"], 0.9)], (), (), looked=False)
     assert isinstance(propose(words, settings, run), Nothing)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "new"),
+    [
+        ("warmup_steps", 0, 100), ("warmup_steps", 3, 100), ("warmup_steps", 400, 800), ("warmup_ratio", 0.0, 0.03),
+        ("learning_rate", 0, None),
+    ],
+)  # fmt: skip
+def test_a_warm_up_is_raised_to_the_least_that_sources_name(variable, value, new):
+    assert target(value, fix(multiply=2).model_copy(update={"variable": variable})) == new
+    assert target(0, fix(multiply=0.5).model_copy(update={"variable": variable})) is None
+
+
+def test_of_two_close_hypotheses_the_one_with_a_strong_finding_of_its_own_is_tried(tmp_path):
+    from triage.agent.diagnose import Diagnosis, Hypothesis
+    from triage.knowledge.runbook import load
+    from triage.tools.findings import Finding, Severity
+
+    run, settings = run_with(tmp_path, HF + "learning_rate: 1e-3\nmax_grad_norm: 0.0\n")
+    book, spike = load(), Finding("grad-norm-spike", Severity.S1, "x")
+    off = Finding("grad-clip-off", Severity.S2, "x")
+
+    def proposed(*mine):
+        first = Hypothesis(book.get("grad-explosion"), None, "supported", 0.4, mine)
+        second = Hypothesis(book.get("loss-nan-bad-data"), None, "supported", 0.35, (spike,))
+        return propose(Diagnosis("diagnosed", (first, second), mine), settings, run)
+
+    assert isinstance(proposed(spike, off), Proposal)
+    assert isinstance(proposed(spike), Nothing)

@@ -213,3 +213,21 @@ def test_every_reason_has_words_in_both_languages():
     from triage.agent.verify import VERDICT_OF
 
     assert VERDICT_OF.keys() == narrate.VERDICTS.keys()
+
+
+def test_what_spoke_for_the_entry_must_be_looked_for_again_and_be_gone(tmp_path):
+    plateau = load().get("loss-stagnation")
+    flat = log(2000, loss=lambda i: 6.2 + i % 3 / 1000)
+    before = run(tmp_path / "flat", config("1e-6"), flat)
+    again = compare(before, run(tmp_path / "again", config("1e-5"), flat), plateau)
+    assert (again.verdict, again.criteria[-1].criterion.metric) == ("not-fixed", "loss_plateau")
+    better = compare(before, run(tmp_path / "better", config("1e-5"), log(2000, loss=lambda i: 6.2 - i / 500)), plateau)
+    assert better.verdict == "fixed"
+
+
+def test_a_loss_that_the_fault_made_look_good_is_no_neighbour(tmp_path):
+    rising = "".join(f"step: {i} eval_loss: {2 + i / 500:.4f}\n" for i in range(100, 2001, 100))
+    over = run(tmp_path / "over", config(), log(2000, loss=lambda i: 3 - i / 700, extra=rising))
+    assert "eval-loss-rising" in {f.code for f in over.findings}
+    v = compare(over, run(tmp_path / "now", config("5e-5"), log(2000, loss=lambda i: 3 - i / 1400)), entry())
+    assert "loss" not in {n.metric for n in v.neighbours}

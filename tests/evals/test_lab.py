@@ -145,7 +145,8 @@ def test_a_hidden_detector_leaves_less_to_say():
     blind = Triage(codes).advise(EXAMPLE / "run-1", "what is wrong with this run?")
     assert seen.proposal is not None
     assert blind.proposal is None
-    assert not blind.diagnosis.findings
+    assert {f.code for f in blind.diagnosis.findings} == {"run-healthy"}
+    assert blind.diagnosis.state == "healthy"
 
 
 def test_every_baseline_gives_an_opinion_on_the_same_run():

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from triage.evals.suites.retrieval import methods, refusals, table
+from triage.evals.suites.retrieval import REFUSED, methods, states, table
 from triage.evals.train_encoder import DATA, questions
 from triage.knowledge import compiled as compiled_module
 from triage.knowledge import embedding
@@ -84,29 +84,35 @@ def test_orders_are_told_from_questions_about_the_same_things():
     assert not ordered("the model ignores the system prompt after deployment")
 
 
-def test_unseen_questions_reach_the_targets_and_dense_earns_its_place(index):
-    asked = questions("test")
+HELD_OUT = [json.loads(line) for line in (DATA / "held-out.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("asked", [questions("test"), HELD_OUT], ids=["test", "held-out"])
+def test_unseen_questions_reach_the_targets_and_dense_earns_its_place(index, asked):
     rows = {(r.method, r.group): r for r in table(asked, methods(index), list(index.runbook.entries))}
     fused = rows["fused", "all"]
-    assert fused.top1 >= 0.75
-    assert fused.top3 >= 0.9
+    assert fused.top1 >= 0.85
+    assert fused.top3 >= 0.92
     assert fused.mrr > max(rows["lexical", "all"].mrr, rows["dense", "all"].mrr)
-    refused = refusals(asked, index)
-    assert np.mean([covered for _, covered, _ in refused["answered"]]) > 0.9
-    assert np.mean([not covered for _, covered, _ in refused["injection"]]) > 0.85
-    assert np.mean([not covered for _, covered, _ in refused["negative"]]) > 0.85
+    assert abs(rows["fused", "en"].top1 - rows["fused", "zh and mixed"].top1) <= 0.05
+    found = states(asked)
+    assert np.mean([state == "out-of-scope" for _, state in found["answered"]]) < 0.06
+    assert np.mean([state in REFUSED[1] for _, state in found["injection"]]) > 0.96
+    assert np.mean([state in REFUSED[1] for _, state in found["negative"]]) > 0.95
 
 
-def test_the_shipped_phrases_are_no_test_questions():
-    held_out = {q["text"] for split in ("fit", "test") for q in questions(split)}
+def test_the_shipped_phrases_are_no_test_questions(index):
+    measured = {q["text"] for split in ("fit", "test") for q in questions(split)} | {q["text"] for q in HELD_OUT}
     shipped = {phrase for group in phrases().values() for phrase in group}
-    assert held_out & shipped == set()
+    said = {phrase for entry in index.runbook for phrase in (*entry.says.en, *entry.says.zh)}
+    assert measured & (shipped | said) == set()
     lines = (DATA / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     assert len({json.loads(line)["id"] for line in lines}) == len(lines)
 
 
 def test_expected_entries_exist(index):
     named = {id for split in ("train", "fit", "test") for q in questions(split) for id in q["expected"]}
+    named |= {id for q in HELD_OUT for id in q["expected"]}
     assert named <= index.runbook.entries.keys()
 
 

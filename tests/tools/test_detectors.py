@@ -291,6 +291,43 @@ def test_jitter_is_reassured_and_a_plain_run_is_called_healthy():
     assert healthy(SeriesTable((series("loss", loss[:4]),)), []) is None
 
 
+def test_a_run_that_was_broken_from_its_first_point_and_one_that_broke_later():
+    norm = np.full(40, NAN)
+    assert found(series("grad_norm", norm), series("loss", np.zeros(40)))["nonfinite-from-start"].severity == "S2"
+    norm[0] = 1.0
+    assert "nonfinite-from-start" not in found(series("grad_norm", norm), series("loss", np.zeros(40)))
+    overflow = np.concatenate([[NAN, NAN], norms(40)])
+    assert "nonfinite-from-start" not in found(series("grad_norm", overflow))
+
+
+@pytest.mark.parametrize(("level", "grade"), [(10.4, "S2"), (1.8, "S3")])
+def test_a_loss_that_creeps_is_a_note_unless_nothing_was_learned_at_all(level, grade):
+    loss = level * np.linspace(1, 0.99, 600) + np.random.default_rng(0).normal(0, 1e-3, 600)
+    assert found(series("loss", loss))["loss-slow"].severity == grade
+    assert found(series("loss", loss, np.arange(5000, 5600)))["loss-slow"].severity == "S3"
+
+
+@pytest.mark.parametrize(("decay", "grade"), [(0.3, "S2"), (0.55, "S3"), (0.9, None)])
+def test_a_schedule_that_ends_long_before_the_run(decay, grade):
+    rate = np.clip(1 - np.arange(300) / (300 * decay), 0, 1) * 1e-3
+    one = found(series("learning_rate", rate), series("loss", falling(300))).get("lr-at-floor")
+    assert (one and one.severity) == grade
+
+
+@pytest.mark.parametrize(("slow", "grade"), [(8.0, "S2"), (2.5, "S3"), (1.5, None)])
+def test_steps_that_cost_most_of_the_time_and_steps_that_are_only_uneven(slow, grade):
+    times = np.where(np.arange(200) % 8 == 3, slow, 1.0)
+    one = found(series("step_time", times)).get("step-time-jitter")
+    assert (one and one.severity) == grade
+
+
+def test_chosen_answers_that_become_unlikely_and_ones_that_only_lose_a_little():
+    reward = series("reward_chosen", np.linspace(0, -2, 40))
+    gone = found(reward, series("logps_chosen", np.linspace(-5, -28, 40)))["chosen-reward-falling"]
+    usual = found(reward, series("logps_chosen", np.linspace(-200, -220, 40)))["chosen-reward-falling"]
+    assert (gone.severity, usual.severity) == ("S2", "S3")
+
+
 def test_a_metric_that_is_not_logged_is_not_applicable():
     _, checks = detect(SeriesTable((series("loss", falling(50)),)))
     results = {c.name: c.result for c in checks}

@@ -62,6 +62,7 @@ FIRES = [
     ("params-frozen", "S3", "finetuning_type: freeze\nfreeze_trainable_layers: 2\nstage: sft\n", "a.yaml"),
     ("rope-scaling-inconsistent", "S2", "vllm serve m --rope-scaling '{\"rope_type\": \"linear\", \"factor\": 0.25}'", "a.sh"),
     ("norm-epsilon-small", "S2", HF + "adam_epsilon: 0\n", "a.yaml"),
+    ("norm-epsilon-small", "S2", '{"model_type": "qwen3", "hidden_size": 64, "rms_norm_eps": 1e-30}', "config.json"),
     ("nccl-ib-disabled", "S2", "export NCCL_IB_DISABLE=1\ntorchrun --nnodes 4 --nproc_per_node 8 t.py", "a.sh"),
     ("nccl-ib-disabled", "S3", "export NCCL_IB_DISABLE=1\ntorchrun --nnodes 1 --nproc_per_node 8 t.py", "a.sh"),
     ("nccl-p2p-disabled", "S2", "NCCL_P2P_DISABLE=1 torchrun --nproc_per_node 4 t.py", "a.sh"),

@@ -64,7 +64,7 @@ def test_exception_cut_off_by_the_watchdog_is_still_the_cause(tmp_path):
         "WorkNCCL()\n"
     )
     report = scan(discover(write(tmp_path / "train.log", text)))
-    assert [f.code for f in report.findings][:2] == ["uncaught-exception", "nccl-timeout"]
+    assert [f.code for f in report.findings][:2] == ["uncaught-exception", "timeout-after-error"]
 
 
 def clocked(steps: int, silent_minutes: int) -> str:
@@ -134,7 +134,7 @@ def test_launcher_report_is_the_echo_of_the_signal_at_its_end(tmp_path):
         "Root Cause (first observed failure):\n[0]:\n  time      : 2025-05-21\n  rank      : 0 (local_rank: 0)\n"
         "  exitcode  : {0} (pid: 14750)\n  error_file: <N/A>\n"
     )
-    first = {-9: "host-oom", -7: "shm-exhausted", -11: "process-killed"}
+    first = {-9: "host-oom", -7: "shm-exhausted", -11: "native-crash"}
     for code, name in first.items():
         found = codes_of(write(tmp_path / "train.log", text.format(code)))
         assert found[name] in (Severity.S0, Severity.S1)
@@ -146,7 +146,7 @@ def test_watchdog_that_ends_on_another_error_is_no_timeout(tmp_path):
         "[rank0]:[E ProcessGroupNCCL.cpp:1414] [PG 2 Rank 0] Process group watchdog thread terminated with exception: "
         "CUDA error: an illegal memory access was encountered\n"
     )
-    assert codes_of(write(tmp_path / "vllm.log", text)) == {"cuda-error": Severity.S0}
+    assert codes_of(write(tmp_path / "vllm.log", text)) == {"cuda-illegal-access": Severity.S0}
 
 
 def test_error_quoted_in_a_logged_request_is_no_failure(tmp_path):

@@ -76,8 +76,8 @@ def test_exception_before_the_watchdog_is_the_cause():
     found = codes(text)
     assert found["uncaught-exception"].severity == Severity.S0
     assert found["uncaught-exception"].evidence[0].line == 4
-    assert found["nccl-timeout"].severity == Severity.S2
-    assert found["nccl-timeout"].data["follows"]["code"] == "uncaught-exception"
+    assert found["timeout-after-error"].severity == Severity.S2
+    assert found["timeout-after-error"].data["follows"]["code"] == "uncaught-exception"
 
 
 def test_watchdog_alone_is_serious():

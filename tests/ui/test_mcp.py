@@ -150,6 +150,31 @@ def test_over_http(folder, address):
     anyio.run(main)
 
 
+def test_a_call_cancelled_over_http_ends_and_the_server_goes_on(folder, address):
+    """Twenty megabytes take seconds to scan; the call is given up as soon as it reports progress."""
+    log = folder / "long.log"
+    log.write_bytes(b"".join(b"step: %d loss: 2.0 grad_norm: 1.0\n" % i for i in range(500_000)))
+
+    async def main():
+        async with Client(address, read_timeout_seconds=120) as client:
+            async with anyio.create_task_group() as tasks:
+                progress = anyio.Event()
+
+                async def told(done, total, message):
+                    progress.set()
+
+                async def call():
+                    await client.call_tool("scan", {"paths": ["long.log"]}, progress_callback=told)
+
+                tasks.start_soon(call)
+                await progress.wait()
+                tasks.cancel_scope.cancel()
+            assert not (await client.call_tool("read_entry", {"id": "loss-nan-high-lr"})).is_error
+
+    anyio.run(main)
+    log.unlink()
+
+
 @pytest.fixture
 def here(folder):
     return build(Roots([folder]), folder.parent / "home")

@@ -11,17 +11,21 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean
-from ..run import Run
 from .agreement import agreement, rows_unmoved
 from .layout import Checkpoint, find_checkpoints, inside, weight_map
 from .pickled import dcp_items, read_torch
 from .tensors import Broken, Reader, Stats, Tensor, read_safetensors
 from .values import judge, norm_jumps
+
+if TYPE_CHECKING:
+    from ..run import Run
 
 CODES = {
     "checkpoint-incomplete": "a shard is missing or cut off, or the index and the shards disagree",
@@ -42,6 +46,10 @@ BUDGET_BYTES = 2 << 30
 """What a diagnosis may read of the values; about what the page cache gives in the time."""
 SIDE = re.compile(r"(?:optimizer|scheduler|rng_state\w*|scaler)\.(?:pt|pth)$")
 """Files that resuming needs, in the zip form of torch."""
+THREADS = min(4, os.cpu_count() or 1)
+"""That look at values at once: reading and numpy both leave the interpreter free for each other."""
+LATE = Stats()
+"""Stands for a tensor that was not looked at, for want of time."""
 STRUCTURES = 200
 """Most checkpoints whose headers a diagnosis opens, newest first."""
 
@@ -179,17 +187,30 @@ def _index(opened: Opened, listed: dict[str, str], index: str) -> Iterator[Findi
 
 def measure(opened: Opened, reader: Reader, deadline: float = math.inf, budget: float = math.inf) -> None:
     """Look at the values, tensor by tensor, while time and bytes last."""
+    chosen: list[Tensor] = []
     for tensor in sorted(opened.tensors.values(), key=lambda t: (t.file, t.start)):
-        if time.monotonic() > deadline or tensor.length > budget:
-            opened.left += 1
-            continue
-        budget -= tensor.length
+        if tensor.length <= budget:
+            budget -= tensor.length
+            chosen.append(tensor)
+    opened.left = len(opened.tensors) - len(chosen)
+
+    def look(tensor: Tensor) -> Stats | Broken | None:
+        if time.monotonic() > deadline:
+            return LATE
         try:
-            if stats := reader.stats(tensor):
-                opened.measured[tensor.name] = (tensor, stats)
+            return reader.stats(tensor)
         except Broken as broken:
-            opened.findings.append(broken_finding(opened.checkpoint, tensor.file, broken))
-            return
+            return broken
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        for tensor, seen in zip(chosen, pool.map(look, chosen), strict=True):
+            if seen is LATE:
+                opened.left += 1
+            elif isinstance(seen, Broken):
+                opened.findings.append(broken_finding(opened.checkpoint, tensor.file, seen))
+                return
+            elif seen is not None:
+                opened.measured[tensor.name] = (tensor, seen)
     opened.findings += judge(opened.checkpoint, opened.measured)
 
 

@@ -1,6 +1,7 @@
 """Where the tensors of a weight file lie, and what their values look like: header parsing and a streaming scan.
 
-Needs no torch and maps nothing: blocks are read into one small buffer, so memory stays bounded whatever the file.
+Needs no torch. Blocks are read into one small buffer a thread and not mapped: a map costs a page fault every 4 KiB,
+and a file that is cut while it is read would kill the process instead of being a finding.
 Pickled files are parsed by `pickled`; what a strange value means is decided in `values`.
 """
 
@@ -10,6 +11,7 @@ import json
 import math
 import os
 import stat
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +21,7 @@ import numpy as np
 
 HEADER_LIMIT = 100_000_000
 """Longest safetensors header in bytes; the limit of the safetensors library itself."""
-BLOCK = 1 << 20
+BLOCK = 1 << 18
 """Bytes read at a time: stays in a core's cache and makes few calls; the fastest of 64 KiB to 1 MiB."""
 SAMPLE = 4096
 """Elements of each block that enter the sampled norm; 4096 independent values give it to about 1 percent."""
@@ -199,22 +201,43 @@ def _tensor(name: str, item: Any, path: Path, base: int) -> Tensor:
     return Tensor(name, dtype, shape, path, base + start, stop - start)
 
 
-class Reader:
-    """Scans tensors block by block through one buffer; a file stays open until another is asked for."""
+class _Own(threading.local):
+    """What each thread reads with."""
 
-    def __init__(self, listen: Callable[[int], None] = lambda n: None):
-        self.listen = listen
+    def __init__(self) -> None:
         self.buffer = bytearray(BLOCK)
         self.path: Path | None = None
         self.handle = -1
+
+
+class Reader:
+    """Scans tensors block by block, in any number of threads; a thread keeps its file open until it needs another."""
+
+    def __init__(self, listen: Callable[[int], None] = lambda n: None):
+        self.listen = listen
+        self.own = _Own()
+        self.handles: set[int] = set()
 
     def __enter__(self) -> Reader:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if self.handle >= 0:
-            os.close(self.handle)
-        self.path, self.handle = None, -1
+        for handle in self.handles:
+            os.close(handle)
+        self.handles.clear()
+        self.own = _Own()
+
+    def _open(self, path: Path) -> int:
+        own = self.own
+        if path != own.path:
+            if own.path is not None:
+                self.handles.remove(own.handle)
+                own.path = None
+                os.close(own.handle)
+            own.handle = os.open(path, os.O_RDONLY)
+            self.handles.add(own.handle)
+            own.path = path
+        return own.handle
 
     def blocks(self, path: Path, start: int, length: int, size: int = BLOCK) -> Iterator[np.ndarray]:
         """The bytes as uint8 arrays of at most `size` (up to `BLOCK`), each valid until the next is asked for.
@@ -223,15 +246,13 @@ class Reader:
             Broken: the file ended early (it was changed while being read) or cannot be read.
         """
         try:
-            if path != self.path:
-                self.__exit__()
-                self.handle, self.path = os.open(path, os.O_RDONLY), path
-            view, done = memoryview(self.buffer), 0
+            handle, buffer, done = self._open(path), self.own.buffer, 0
+            view = memoryview(buffer)
             while done < length:
-                got = os.preadv(self.handle, [view[: min(size, length - done)]], start + done)
+                got = os.preadv(handle, [view[: min(size, length - done)]], start + done)
                 if got < min(size, length - done):
                     raise Broken("checkpoint-incomplete", "ended while it was read", "读取过程中文件提前结束")
-                yield np.frombuffer(self.buffer, np.uint8, got)
+                yield np.frombuffer(buffer, np.uint8, got)
                 done += got
                 self.listen(got)
         except OSError as error:

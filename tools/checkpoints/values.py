@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from statistics import median
 from typing import Any
+
+import numpy as np
 
 from ..findings import Evidence, Finding, Severity, clean
 from .layout import Checkpoint
@@ -114,7 +115,7 @@ def norm_jumps(before: Checkpoint, after: Checkpoint, old: Measured, new: Measur
             changes[name] = math.log((b.rms or 1) / (a.rms or 1))
     if len(changes) < 4:
         return
-    usual = median(abs(c) for c in changes.values())
+    usual = float(np.median([abs(c) for c in changes.values()]))
     odd = sorted(
         (n for n, c in changes.items() if abs(c) > max(JUMP, AGAINST_OTHERS * usual)), key=lambda n: -abs(changes[n])
     )

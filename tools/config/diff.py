@@ -131,9 +131,10 @@ def _others(a: Settings, b: Settings) -> list[Difference]:
     """Keys without a canonical name, unless they only name or place something."""
     old = {normal(k): s for k, s in a.others.items()}
     new = {normal(k): s for k, s in b.others.items()}
+    compared = {normal(s.key) for s in (*a, *b)}
     out = []
     for key in sorted(old.keys() | new.keys()):
-        if UNIMPORTANT.search(key) or key in a.values or key in b.values:
+        if UNIMPORTANT.search(key) or key in a.values or key in b.values or key in compared:
             continue
         left, right = old.get(key), new.get(key)
         if _plain(left) != _plain(right):

@@ -83,11 +83,16 @@ def long_context_without_scaling(settings: Settings) -> Iterator[Fault]:
             )
 
 
+NO_EPSILON = 1e-20
+"""Norm epsilon that is as good as none in every format. Own judgement; the smallest in use is BERT's 1e-12."""
+
+
 @rule("norm-epsilon-small", "S2")
 def norm_epsilon_small(settings: Settings) -> Iterator[Fault]:
     """An epsilon is too small for the number format.
 
-    Why: below 6e-8 an epsilon is zero in fp16, and a division by a vanishing variance gives inf or NaN.
+    Why: below 6e-8 an epsilon is zero in fp16, and a division by a vanishing variance gives inf or NaN. One below
+        1e-20 protects in no format: its inverse root, above 1e10, is squared in the gradient.
     Bad: `rms_norm_eps: 1e-8` with fp16; `adam_epsilon: 0`.
     Good: 1e-5 or 1e-6 for norms, 1e-8 for Adam.
     Known gaps: kernels that compute the norm in fp32 are safe with any epsilon; BERT's 1e-12 is usual in fp32.
@@ -95,7 +100,7 @@ def norm_epsilon_small(settings: Settings) -> Iterator[Fault]:
     """
     norm, adam = settings.get("norm_epsilon"), settings.get("adam_epsilon")
     precision = settings.value("precision")
-    if norm is not None and (norm.value <= 0 or (norm.value < 5.96e-8 and precision == "fp16")):
+    if norm is not None and (norm.value < NO_EPSILON or (norm.value < 5.96e-8 and precision == "fp16")):
         yield Fault(
             "norm_epsilon",
             f"norm epsilon {norm.value:g} vanishes in {precision or 'this format'}",

@@ -16,9 +16,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..findings import Check, Report, clean
+from ..findings import Check, Finding, Report, clean
 from .engine import Engine, Local
-from .judge import judge
+from .judge import judge, mixture
 from .pii import mask
 from .reading import Broken, Lines, Part, Record, blocks, plan, unread
 from .shapes import CHAT, ROLES, View, responses_of, view
@@ -30,6 +30,9 @@ OPENINGS_KEPT = 5000
 FIELDS_MOST = 500
 """Field names of a part that are counted."""
 DIGITS = re.compile(r"\d+")
+LEAST_ORDERED = 500
+"""Records of early and of late shards from which on their mixtures are compared: a shift of 10% is then three standard
+errors."""
 LENGTH_EDGES = tuple(2**i for i in range(3, 23))
 """Upper edges of the length histogram, in estimated tokens."""
 
@@ -205,8 +208,16 @@ def _chat_defects(turns: Any) -> list[tuple[str, str]]:
         return [("chat-unknown-role", f"unknown role {clean(str(sorted(unknown)[0]), 40)!r}")]
     if "assistant" not in roles:
         return [("chat-no-assistant", f"roles {' '.join(roles[:8])}")]
+    if roles[-1] == "assistant" and _says_nothing(turns[-1]):
+        return [("empty-response", f"the last of {len(turns)} turns is empty")]
     twice = any(a == b == "user" for a, b in itertools.pairwise(roles))
     return [("chat-user-twice", f"roles {' '.join(roles[:8])}")] if twice else []
+
+
+def _says_nothing(turn: Mapping[str, Any]) -> bool:
+    """Whether a turn has a text, which is blank, and calls no tool."""
+    said = turn.get("content", turn.get("value"))
+    return isinstance(said, str) and not said.strip() and not (turn.get("tool_calls") or turn.get("function_call"))
 
 
 FILTER_KEYS = ("filter_reason", "filtered_reason", "drop_reason", "removed_reason", "reject_reason", "filter_reasons")
@@ -257,6 +268,24 @@ def check(
         norm = {s: n / max(earlier.records, 1) for s, n in earlier.scripts.items()}
     findings, checks = judge(total, broken, wanted, norm)
     return Report("data check", findings, (*checks, *unreadable), summary(total, parts, norm))
+
+
+def check_order(paths: Sequence[Part], engine: Engine | None = None) -> Report:
+    """Whether later shards of one family of files have another mixture of scripts than the first of them.
+
+    Shards are files whose names differ in their numbers only; the first half of a family is the norm for the second.
+    """
+    families: dict[str, list[Part]] = {}
+    for part in sorted(paths, key=lambda p: [int(n) for n in DIGITS.findall(p.name)]):
+        families.setdefault(DIGITS.sub("#", part.name), []).append(part)
+    findings: list[Finding] = []
+    for shards in (s for s in families.values() if len(s) > 1):
+        half = (len(shards) + 1) // 2
+        early, late = (tally(s, Wanted(), engine or Local())[1] for s in (shards[:half], shards[half:]))
+        if min(early.records, late.records) >= LEAST_ORDERED:
+            findings += mixture(late, {s: n / early.records for s, n in early.scripts.items()})
+    result = "found" if findings else "clear"
+    return Report("data check", tuple(findings), (Check("script mixture", result, "later shards against the first"),))
 
 
 def tally(

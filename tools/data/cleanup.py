@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Any, TextIO
 from ..findings import TriageError
 from .corpus import ID_SHIFT
 from .dedup import Matches
+from .engine import held
 from .leakage import Leaks
 from .pii import find, mask_value, record_text
 from .reading import Lines, Part, blocks
@@ -54,8 +56,9 @@ def whole_files(inputs: Sequence[Path | Part], *outputs: Path) -> Iterator[list[
             file.flush()
             os.fsync(file.fileno())
             file.close()
-        for draft, path in zip(drafts, outputs, strict=True):
-            draft.replace(path)
+        with held(signal.SIGINT, signal.SIGTERM):  # all of them or none
+            for draft, path in zip(drafts, outputs, strict=True):
+                draft.replace(path)
     finally:
         for file in files:
             file.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -57,11 +58,11 @@ class Local:
         from concurrent.futures.process import BrokenProcessPool
 
         context = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(self._workers, context, _ignore_interrupt)
+        pool = ProcessPoolExecutor(self._workers, context, _begin_worker)
         waiting: deque[tuple[Item, Future[Result]]] = deque()
         try:
             for item in items:
-                with _held_interrupt():  # submitting may start a worker
+                with held(signal.SIGINT):  # submitting may start a worker
                     waiting.append((item, pool.submit(kernel, item)))
                 if len(waiting) > 2 * self._workers:  # bounds the results held in memory
                     first, future = waiting.popleft()
@@ -79,18 +80,27 @@ class Local:
 
 
 @contextmanager
-def _held_interrupt() -> Iterator[None]:
-    """Ctrl-C waits until the block is over; a process started in it never sees one, not even while it imports."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+def held(*signals: int) -> Iterator[None]:
+    """The signals wait until the block is over; a process started in it never sees them, not even while it imports."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _ignore_interrupt() -> None:
-    """Ctrl-C is for the parent, which then stops its workers."""
+def _begin_worker() -> None:
+    """Ctrl-C is for the parent, which then stops its workers; a parent that is killed takes them along."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    from multiprocessing import parent_process
+
+    if parent := parent_process():
+        parent.join()
+        os._exit(1)
 
 
 def _stop(pool: Any) -> None:

@@ -15,7 +15,7 @@ import hashlib
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from typing import Literal
 
 import numpy as np
@@ -99,7 +99,7 @@ def mix(x: U64) -> U64:
 
 
 _rng = np.random.default_rng(20240607)
-_GRAM = _rng.integers(0, 2**63, 64, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+_GRAM = np.uint64(0xA3C59AC2F0ED4F6B)
 _ROW = _rng.integers(0, 2**63, SLOTS, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 
@@ -206,7 +206,9 @@ class Batch:
     def char_grams(self, lengths: Sequence[int] = CHAR_N, mask_numbers: bool = False, positions: bool = False) -> Grams:
         """Hashes of the character n-grams of each document, over letters and digits only."""
         at = np.flatnonzero(self._coded > FOLDED)
-        tokens = (self._coded[at] & FOLDED).astype(np.uint64)
+        tokens = self._coded.take(at)
+        tokens &= FOLDED
+        tokens = tokens.astype(np.uint64)
         if mask_numbers:
             number = _is_number_char(tokens)
             keep = ~self._continues(number, at)
@@ -252,9 +254,10 @@ class Batch:
         padded = np.concatenate((tokens, np.zeros(longest, np.uint64)))
         table = np.empty((total, len(lengths)), np.uint64)
         valid = np.ones((total, len(lengths)), bool)
-        hashes, term = tokens * _GRAM[0], np.empty(total, np.uint64)
+        hashes = tokens.copy()
         for k in range(1, longest):
-            hashes += np.multiply(padded[k : k + total], _GRAM[k], out=term)
+            hashes *= _GRAM
+            hashes += padded[k : k + total]
             if k + 1 in lengths:
                 column = lengths.index(k + 1)
                 if len(lengths) == 1:
@@ -264,7 +267,8 @@ class Batch:
                 last = (starts[1:, None] - np.arange(1, k + 1)).ravel()  # n-grams that would run into the next text
                 valid[last[last >= 0], column] = False
         for d in np.flatnonzero((sizes > 0) & (sizes < shortest)):
-            table[starts[d], 0] = (tokens[starts[d] : starts[d + 1]] * _GRAM[: sizes[d]]).sum()
+            few = tokens[starts[d] : starts[d + 1]].tolist()
+            table[starts[d], 0] = reduce(lambda a, b: a * int(_GRAM) + b, few) % 2**64
             valid[starts[d], 0] = True
         counts = np.sum([np.maximum(sizes - n + 1, 0) for n in lengths], axis=0)
         counts[(sizes > 0) & (sizes < shortest)] = 1
@@ -341,29 +345,35 @@ are its value; slots still empty then are filled directly."""
 def sketch(grams: Grams) -> NDArray[np.uint32]:
     """Signatures, shape (documents, 128), dtype uint32; rows without any n-gram stay `EMPTY`."""
     counts = np.diff(grams.starts)
-    out = _throw(grams.hashes, counts, 0)
-    chosen, hashes = np.arange(len(counts)), grams.hashes
-    for round in range(1, ROUNDS + 1):
-        unfilled = (out[chosen] == EMPTY).any(axis=1) & (counts[chosen] > 0)
+    out = np.full((len(counts), SLOTS), EMPTY, np.uint32)
+    chosen, hashes = np.flatnonzero(counts), grams.hashes
+    for round in range(ROUNDS):
+        _throw(out, hashes, np.repeat(chosen * SLOTS, counts[chosen]), round)
+        unfilled = (out[chosen] == EMPTY).any(axis=1)
         if not unfilled.any():
             return out
-        hashes = hashes[np.repeat(unfilled, counts[chosen])]
-        chosen = chosen[unfilled]
-        if round < ROUNDS:
-            current = out[chosen]
-            out[chosen] = np.where(current == EMPTY, _throw(hashes, counts[chosen], round), current)
+        if unfilled.mean() < MOSTLY:
+            hashes = hashes[np.repeat(unfilled, counts[chosen])]
+            chosen = chosen[unfilled]
     _fill(out, grams, chosen)
     return out
 
 
-def _throw(hashes: U64, counts: I64, round: int) -> NDArray[np.uint32]:
-    """Smallest value per slot when each n-gram goes to one slot; shape (documents, 128)."""
-    out = np.full((len(counts), SLOTS), EMPTY, np.uint32)
+MOSTLY = 0.8
+"""From this share of documents with an empty slot on, leaving the others out costs more than throwing for them too."""
+
+
+def _throw(out: NDArray[np.uint32], hashes: U64, row: I64, round: int) -> None:
+    """Lower each n-gram's slot to its value; values of a later round are above all earlier ones."""
     slot = hashes >> np.uint64(57 - 7 * round)
-    slot &= np.uint64(SLOTS - 1)
-    slot |= np.repeat(np.arange(len(counts), dtype=np.uint64) * np.uint64(SLOTS), counts)
-    np.minimum.at(out.reshape(-1), slot.view(np.int64), hashes.astype(np.uint32))
-    return out
+    if round:
+        slot &= np.uint64(SLOTS - 1)
+    slot |= row.view(np.uint64)
+    value = hashes.astype(np.uint32)
+    value >>= np.uint32(2)
+    if round:
+        value |= np.uint32(round << 30)
+    np.minimum.at(out.reshape(-1), slot.view(np.int64), value)
 
 
 def _fill(out: NDArray[np.uint32], grams: Grams, chosen: I64) -> None:

@@ -103,7 +103,7 @@ def judge(
         "text and roles": list(_rules(total)),
         "field types": list(_types(total)),
         "lengths": list(_lengths(total, wanted)),
-        "script mixture": list(_mixture(total, norm)),
+        "script mixture": list(mixture(total, norm)),
         "openings": list(_openings(total)),
         "filter reasons": list(_filters(total)),
     }
@@ -113,7 +113,7 @@ def judge(
         else "no --context-length given",
         "script mixture": "against the recipe or reference" if norm else "no recipe or reference given",
         "openings": f"{total.responses} responses",
-        "filter reasons": "no filter fields" if not (total.reasons or total.kept_flags) else "",
+        "filter reasons": _reasons(total),
     }
     skipped = {
         "lengths": not wanted.context_length,
@@ -243,7 +243,8 @@ def _lengths(total: Tally, wanted: Wanted) -> Iterator[Finding]:
         )
 
 
-def _mixture(total: Tally, norm: Mapping[str, float]) -> Iterator[Finding]:
+def mixture(total: Tally, norm: Mapping[str, float]) -> Iterator[Finding]:
+    """Scripts whose share moved by `SHIFT` or more against the norm (script -> share)."""
     if not norm:
         return
     now = {s: n / total.records for s, n in total.scripts.items()}
@@ -274,6 +275,19 @@ def _openings(total: Tally) -> Iterator[Finding]:
             f"{total.responses} 条回复中有 {share:.0%} 以 {shown!r} 开头：模板过于集中。",
             data={"opening": shown, "share": share},
         )
+
+
+def _reasons(total: Tally) -> str:
+    if not (total.reasons or total.kept_flags):
+        return "no filter fields"
+    counts = ", ".join(f"{reason} {n}" for reason, n in total.reasons.most_common(8))
+    flags = total.kept_flags
+    told = (
+        f"{flags['dropped']} records dropped, {flags['dropped'] - flags['unexplained']} with a reason; "
+        if flags
+        else ""
+    )
+    return f"{told}{counts or 'no reasons'}"
 
 
 def _filters(total: Tally) -> Iterator[Finding]:

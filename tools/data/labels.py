@@ -22,6 +22,7 @@ from .reading import Part, Stream, parse_json
 
 CODES = {
     "label-mask-misaligned": "labels do not line up with their tokens or with the assistant's turns",
+    "answer-cut-off": "truncation removed the answers of sequences, so that no label is left in them",
     "eos-not-trained": "the end token is never a label, so the model does not learn to stop",
     "pad-equals-eos": "padding and end share one token, and masking the padding masks the end too",
     "double-bos": "sequences begin with the begin-of-sequence token twice",
@@ -112,11 +113,15 @@ def _whole(value: Any) -> NDArray[np.int64] | None:
 
 def _spans(value: Mapping[str, Any], first: int) -> tuple[tuple[str, int, int], ...]:
     given = value.get("spans", value.get("roles"))
-    if isinstance(given, list) and all(isinstance(s, Mapping) and "start" in s and "end" in s for s in given):
-        return tuple((str(s.get("role", "")), int(s["start"]) - first, int(s["end"]) - first) for s in given)
+    if isinstance(given, list) and all(isinstance(s, Mapping) and _placed(s) for s in given):
+        return tuple((str(s.get("role", "")), s["start"] - first, s["end"] - first) for s in given)
     if isinstance(n := value.get("prompt_length"), int):
         return (("prompt", 0, n), ("assistant", n, 1 << 30))
     return ()
+
+
+def _placed(span: Mapping[str, Any]) -> bool:
+    return isinstance(span.get("start"), int) and isinstance(span.get("end"), int)
 
 
 def check_labels(dump: Dump) -> Report:
@@ -201,6 +206,19 @@ def _alignment(dump: Dump, eos: int | None) -> Iterator[Finding]:
 def _masking(dump: Dump, eos: int | None) -> Iterator[Finding]:
     """Nothing trained at all, prompt tokens trained, or assistant tokens masked (spans given)."""
     silent = [s for s in dump.sequences if not (s.labels != IGNORED).any()]
+    longest = max((len(s.ids) for s in dump.sequences), default=0)
+    cut = [s for s in silent if len(s.ids) == longest]
+    if len(cut) >= max(2, 0.05 * len(dump.sequences)):
+        yield Finding(
+            "answer-cut-off",
+            Severity.S1 if len(cut) >= 0.5 * len(dump.sequences) else Severity.S2,
+            f"{len(cut)} of {len(dump.sequences)} sequences fill the whole length of {longest} tokens and have no "
+            "label left: truncation removed the answer.",
+            f"{len(dump.sequences)} 条序列中有 {len(cut)} 条占满 {longest} 个 token 且没有任何标签：回答被截断掉了。",
+            _where(cut, "all labels are -100 at the full length"),
+            {"count": len(cut), "length": longest},
+        )
+        silent = [s for s in silent if len(s.ids) < longest]
     if len(silent) > max(0.05 * len(dump.sequences), 0):
         yield Finding(
             "label-mask-misaligned",

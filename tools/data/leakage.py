@@ -476,4 +476,7 @@ def _checks(leaks: Leaks, items: dict[int, Leak]) -> Iterator[Check]:
         f"and free paraphrases are not visible to n-grams; {leaks.index.short} short items are only matched whole"
     )
     yield Check("evaluation items in the training data", "found" if items else "clear", why)
+    if benign := Counter(leak.benign for _, _, leak in leaks.rows if leak.benign):
+        counts = ", ".join(f"{kind} {n}" for kind, n in benign.items())
+        yield Check("benign overlap", "clear", f"{counts} matches listed apart (--pairs, --sample), not counted")
     yield from leaks.index.unread

@@ -161,7 +161,10 @@ CARD_FORM = re.compile(
 def card_valid(value: str, before: str, after: str) -> bool:
     """Issuer prefix, length and Luhn; a bare number of another scheme than UnionPay also needs context."""
     digits = DIGITS.sub("", value)
+    groups = DIGITS.split(value)
     if not CARD_FORM.fullmatch(digits) or len(set(digits)) < 4 or not luhn(digits):
+        return False
+    if len(groups) > 1 and len(set(groups)) == 1:  # one number said again and again
         return False
     if CARD_WORDS.search(before):
         return True

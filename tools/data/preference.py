@@ -163,11 +163,9 @@ def rewards_of(value: Mapping[str, Any]) -> list[float | None]:
 
 
 def _number(value: Any) -> float | None:
-    return (
-        float(value)
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-        else None
-    )
+    """A finite number that leaves room for sums of squares."""
+    known = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e100
+    return float(value) if known else None
 
 
 def _gather_labels(data: Gathered, value: Mapping[str, Any]) -> None:
@@ -186,7 +184,7 @@ def _gather_labels(data: Gathered, value: Mapping[str, Any]) -> None:
 def _label(value: Any) -> Any:
     if isinstance(value, Mapping):
         value = next((value[n] for n in LABEL if n in value), None)
-    return value if isinstance(value, (str, int, float)) and value == value else None
+    return value if isinstance(value, (str, bool)) or _number(value) is not None else None
 
 
 def _judge_pairs(data: Gathered, summary: dict[str, Any]) -> Iterator[Finding | Check]:

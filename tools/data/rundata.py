@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..findings import Check, Finding, Report, TriageError
 from ..run import Artifact, Run
-from .check import check
+from .check import check, check_order
 from .dedup import dedup
 from .engine import Local
 from .generations import generations
@@ -101,6 +101,8 @@ def _stages(samples: Sequence[Sampled], run: Run) -> list[Stage]:
         out.append(("labels", (), lambda folder=folder: check_tokenizer(folder, any(s.shape == "chat" for s in train))))
     if train:
         out.append(("check", train, lambda: check(_parts(train), engine=engine)))
+    if len({s.artifact.name for s in train}) > 1:
+        out.append(("check", train, lambda: check_order(_parts(train), engine)))
     if train and held:
         out.append(
             ("dedup", (*train, *held), lambda: leak_report(find_leaks(_parts(train), _parts(held), engine=engine)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 from .reading import BLOCK_RECORDS, MAX_RECORD, Block, Broken, Part, Record, lines_of, open_plain
 
@@ -19,7 +19,11 @@ WHITESPACE = " \t\r\n"
 
 def json_blocks(part: Part) -> Iterator[Block]:
     """Blocks of a `.json` file: a top-level array is streamed, an object is loaded when it is small enough."""
-    window = _Window(part.path)
+    with open_plain(part.path) as stream:
+        yield from _window_blocks(_Window(stream))
+
+
+def _window_blocks(window: _Window) -> Iterator[Block]:
     if window.peek() == "[":
         yield from _array_blocks(window)
         return
@@ -56,8 +60,8 @@ def _rows(value: Any) -> list[Any]:
 class _Window:
     """A sliding piece of a text file that knows the line and byte of its start."""
 
-    def __init__(self, path: str):
-        self._stream = open_plain(path)
+    def __init__(self, stream: BinaryIO):
+        self._stream = stream
         self._rest = b""
         self.text = ""
         self.at = 0

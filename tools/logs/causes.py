@@ -31,6 +31,9 @@ ALIVE = re.compile(
 )
 """The run ended well, or a server answers."""
 
+TIMEOUT_ECHO = "timeout-after-error"
+CODES = {TIMEOUT_ECHO: "a collective timed out because another rank had failed before"}
+
 FRAME = re.compile(r'^\s*File "[^"]+", line \d+, in \S+')
 
 
@@ -173,11 +176,12 @@ def _finding(event: _Event, cause: _Event | None) -> Finding:
         data["survived"] = event.survived
         note += f" Not fatal: {event.survived}."
         note_zh += " 并不致命：运行在此之后继续。"
+    code = TIMEOUT_ECHO if cause is not None and signature.code == "nccl-timeout" else signature.code
     text = clean(hit.text)
     evidence = tuple(Evidence(event.file, h.line, rank=h.rank, text=clean(h.text)) for h in _kept(event.hits))
     first = Evidence(event.file, hit.line, rank=hit.rank, text=text)
     return Finding(
-        signature.code,
+        code,
         severity,
         f"{event.file}:{hit.line}: {signature.en} ({event.hits.count} line(s)).{note}",
         f"{event.file}:{hit.line}：{signature.zh}（共 {event.hits.count} 行）。{note_zh}",

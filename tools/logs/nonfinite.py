@@ -174,6 +174,29 @@ def _loss_still_learns(track: Track, step: int) -> bool:
     return mann_kendall(later)[1] < -2
 
 
+@detector("nonfinite-from-start", "no finite loss or gradient norm was ever logged", ["loss", "grad_norm"])
+def nonfinite_from_start(track: Track) -> Iterator[Finding]:
+    """The loss or the gradient norm is bad from the first logged point to the end, at three points or more.
+
+    Then nothing that training did is the cause: the weights it began with, an operation, or the labels are.
+    """
+    found = failure(track)
+    if found is None:
+        return
+    series, span = found
+    if span.first == 0 and span.last_finite is None and len(series) >= 3:
+        yield finding(
+            "nonfinite-from-start",
+            S2,
+            [(series, 0)],
+            f"{series.key} is {series.values[0]} from the first logged point ({where(series, 0)}) to the end: the run "
+            "began broken.",
+            f"{series.key} 从第一个记录点（{where_zh(series, 0)}）起直到最后都是 {series.values[0]}："
+            "训练一开始就是坏的。",
+            points=len(series),
+        )
+
+
 @detector("metric-nonfinite", "a metric other than loss and grad_norm is NaN or infinite", OTHER_METRICS)
 def metric_nonfinite(track: Track) -> Iterator[Finding]:
     """NaN or infinity in reward, KL, entropy, response length or the losses of actor and critic.

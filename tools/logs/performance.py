@@ -105,8 +105,8 @@ def throughput_low(track: Track) -> Iterator[Finding]:
 
 @detector("step-time-jitter", "single steps take far longer than the others", ["step_time"])
 def step_time_jitter(track: Track) -> Iterator[Finding]:
-    """At least 5% of the steps take over twice the median (evaluation and saving explain rarer ones). Own
-    judgement."""
+    """At least 5% of the steps take over twice the median (evaluation and saving explain rarer ones); S2 where
+    they cost 30% of all the time. Own judgement."""
     series = track.get("step_time")
     if series is None or len(finite(series)) < 40 or track.is_rl:
         return
@@ -115,14 +115,16 @@ def step_time_jitter(track: Track) -> Iterator[Finding]:
     slow = points.values > 2 * level
     if slow.mean() >= 0.05 and slow[len(slow) // 10 :].mean() >= 0.05:
         i = int(np.argmax(points.values))
+        lost = float((points.values - level)[slow].sum() / points.values.sum())
         yield finding(
             "step-time-jitter",
-            S3,
+            S2 if lost >= 0.3 else S3,
             [(points, i)],
             f"{slow.mean():.0%} of the steps take over twice the median {level:.3g} s, the longest "
             f"{points.values[i]:.3g} s.",
             f"{slow.mean():.0%} 的步耗时超过中位数 {level:.3g} 秒的两倍，最长 {points.values[i]:.3g} 秒。",
             share=float(slow.mean()),
+            time_lost=lost,
             baseline=level,
         )
 

@@ -320,19 +320,29 @@ def zero_advantage_groups(track: Track) -> Iterator[Finding]:
 def chosen_reward_falling(track: Track) -> Iterator[Finding]:
     """The DPO reward of chosen answers ends below zero and falls with a trend, though the margin may grow.
 
-    Common in DPO (the rejected one falls faster), hence S3; S2 below -5, where the chosen text itself has
-    become unlikely. Numbers: own judgement.
+    Common in DPO (the rejected one falls faster), hence S3; S2 below -5, or where the log-probability of the
+    chosen answers has become three times what it was and ten nats less: the chosen text itself has become
+    unlikely. Numbers: own judgement.
     """
     points = _points(track, "reward_chosen")
     if points is None:
         return
     first, last = start_end(points.values)
-    if last < min(0.0, first - 0.1) and mann_kendall(points.values)[1] < -3:
+    unlikely = _unlikely(track)
+    if last < min(0.0, first - 0.1) and (unlikely or mann_kendall(points.values)[1] < -3):
         i = _changed(points, first - 0.5 * (first - last))
         yield _level(
-            "chosen-reward-falling", S2 if last < -5 else S3, points, i, first, last,
+            "chosen-reward-falling", S2 if last < -5 or unlikely else S3, points, i, first, last,
             "the chosen answers become less likely too", "被选回答的概率也在下降",
         )  # fmt: skip
+
+
+def _unlikely(track: Track) -> bool:
+    logps = _points(track, "logps_chosen")
+    if logps is None:
+        return False
+    first, last = start_end(logps.values)
+    return first < 0 and last < 3 * first and last < first - 10
 
 
 @detector("logprob-mismatch", "rollout engine and trainer disagree about token probabilities", ["logprob_diff"])

@@ -37,17 +37,31 @@ ROWS = (
     ),
     Signature(
         "nccl-error", S0,
-        r"ncclUnhandledCudaError|ncclSystemError|ncclInternalError|ncclRemoteError|ncclInvalidUsage|NCCL [Ee]rror( in|:| \d)|NCCL failure|unhandled (system|cuda) error|NCCL WARN Socket creation failed|ncclCommInitRank failed|NCCL communicator was aborted|Duplicate GPU detected",
+        r"ncclUnhandledCudaError|ncclInternalError|ncclRemoteError|ncclInvalidUsage|NCCL [Ee]rror( in|:| \d)|NCCL failure|unhandled cuda error|ncclCommInitRank failed|NCCL communicator was aborted|Duplicate GPU detected",
         "a NCCL call failed", "NCCL 调用失败",
         (
             "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1275, unhandled cuda error, NCCL version 2.14.3",
-            "RuntimeError: NCCL Error 2: unhandled system error",
             "[Rank 0] Process group watchdog thread terminated with exception: NCCL error: remote process exited or there was a network error",
-            "node1:12:34 [0] socket.h:311 NCCL WARN Socket creation failed : Address family not supported by protocol",
             "ncclInvalidUsage: Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1000",
         ),
         ("NCCL INFO NET/Plugin : No plugin found", "NCCL WARN NCCL_P2P_DISABLE set by environment", "ibvwrap.c:94 NCCL WARN Call to ibv_open_device failed"),
+        must_not=r"unhandled system error|ncclSystemError",
         role="echo",
+    ),
+    Signature(
+        "nccl-system-error", S0, r"unhandled system error|ncclSystemError",
+        "a system call failed inside NCCL (socket, shared memory, memory)", "NCCL 内部的系统调用失败（套接字、共享内存、内存）",
+        ("RuntimeError: NCCL Error 2: unhandled system error", "Test NCCL failure common.cu:777 'unhandled system error'",
+         "ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error."),
+        ("torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1275, unhandled cuda error, NCCL version 2.14.3",),
+        role="echo",
+    ),
+    Signature(
+        "nccl-interface-error", S0, r"[Nn]o socket interface found|WARN Socket creation failed ?: Address family not supported|NCCL_SOCKET_IFNAME.{0,40}(not found|does not match|no interface)",
+        "NCCL found no usable network interface", "NCCL 找不到可用的网卡",
+        ("node1:12:34 [0] socket.h:311 NCCL WARN Socket creation failed : Address family not supported by protocol",
+         "n2:410:410 [2] bootstrap.cc:45 NCCL WARN Bootstrap : no socket interface found"),
+        ("NCCL INFO Bootstrap : Using eth0:10.0.0.4<0>", "NCCL INFO NCCL_SOCKET_IFNAME set by environment to eth0"),
     ),
     Signature(
         "p2p-error", S1, r"peer access is not supported|P2P.{0,40}(not supported|failed|unavailable)|peer-to-peer.{0,60}(not supported|fail)",
@@ -110,7 +124,7 @@ ROWS = (
         role="echo",
     ),
     Signature(
-        "process-killed", S1,
+        "job-cancelled", S1,
         r"DUE TO TIME LIMIT|DUE TO PREEMPTION|CANCELLED AT .{1,40}(DUE|BY)|[Pp]reempt(ed|ion notice)|STEP \d+\.\S+ .{0,20}CANCELLED",
         "the scheduler ended the job", "作业被调度器终止",
         ("slurmstepd: error: *** JOB 123 ON n1 CANCELLED AT 2024-01-01T00:00:00 DUE TO TIME LIMIT ***",
@@ -129,7 +143,7 @@ ROWS = (
         role="echo",
     ),
     Signature(
-        "process-killed", S0, r"died with <Signals\.SIG(SEGV|ILL|FPE)|exitcode\s*: ?-(4|8|11)\b|return code = -(4|8|11)\b|Signal (4|8|11) \(SIG",
+        "native-crash", S0, r"died with <Signals\.SIG(SEGV|ILL|FPE)|exitcode\s*: ?-(4|8|11)\b|return code = -(4|8|11)\b|Signal (4|8|11) \(SIG",
         "the process crashed in native code (segmentation fault, illegal instruction)", "进程在本机代码中崩溃（段错误、非法指令）",
         ("  traceback : Signal 11 (SIGSEGV) received by PID 1601371",
          "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -11) local_rank: 0 (pid: 1) of binary: python",

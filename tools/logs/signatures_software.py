@@ -45,6 +45,20 @@ ROWS = (
         ("requires transformers >= 4.40",),
     ),
     Signature(
+        "empty-tensors", S0, r"copying a param with shape torch\.Size\(\[0\]\)",
+        "the checkpoint holds empty tensors", "检查点里的张量是空的",
+        ("size mismatch for model.embed_tokens.weight: copying a param with shape torch.Size([0]) from checkpoint, the shape in current model is torch.Size([32000, 4096]).",),
+        ("copying a param with shape torch.Size([32001, 4096]) from checkpoint",),
+    ),
+    Signature(
+        "vocab-embedding-mismatch", S0, r"size mismatch for \S{0,80}(embed_tokens|lm_head|wte|word_embeddings|embed_out|tok_embeddings)\S{0,80}: copying a param",
+        "the embedding has another number of rows than the checkpoint", "embedding 的行数与检查点不一致",
+        ("size mismatch for model.embed_tokens.weight: copying a param with shape torch.Size([32001, 4096]) from checkpoint, the shape in current model is torch.Size([32000, 4096]).",),
+        ("size mismatch for model.layers.0.mlp.up_proj.weight: copying a param with shape torch.Size([8, 4]) from checkpoint",
+         "size mismatch for lm_head.weight: copying a param with shape torch.Size([0]) from checkpoint"),
+        must_not=r"torch\.Size\(\[0\]\)",
+    ),
+    Signature(
         "checkpoint-load-error", S0,
         r"[Ee]rror\(s\) in loading state_dict|[Mm]issing key\(s\) in state_dict|[Uu]nexpected key\(s\) in state_dict|size mismatch for .{1,120}copying a param|PytorchStreamReader failed|invalid header or archive is corrupted|failed finding central directory|SafetensorError|HeaderTooLarge|InvalidHeaderDeserialization|MetadataIncompleteBuffer|[Cc]heckpoint not found|[Cc]an't find a valid checkpoint|Error loading state dict|Weights only load failed|Some weights of .{1,80} were not used|Error no file named|invalid load key",
         "the checkpoint is missing, damaged or of another shape", "检查点缺失、损坏或形状不符",
@@ -226,8 +240,9 @@ ROWS = (
         "an exception ended the program", "程序因异常退出",
         ("ValueError: bad value", "torchmetrics.utilities.exceptions.TorchMetricsUserError: x", "AssertionError", "RuntimeError: x"),
         ("raise ValueError('x')", "0 errors found", "ERROR: Cannot use FA version 2", "step 5 Error: 0.25",
-         "ChildFailedError: ", "[Error] the tool returned: KeyError: 'a'"),
-        must_not=r"ChildFailedError|^(?!\s*(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w+(?:Error|Exception)(?::|\s*$))",
+         "ChildFailedError: ", "[Error] the tool returned: KeyError: 'a'",
+         "torch.multiprocessing.spawn.ProcessRaisedException: "),
+        must_not=r"ChildFailedError|ProcessRaisedException|^(?!\s*(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w+(?:Error|Exception)(?::|\s*$))",
     ),
 )  # fmt: skip
 

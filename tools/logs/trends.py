@@ -42,6 +42,12 @@ def _supervised_loss(track: Track, least: int) -> Series | None:
     return points if len(points) >= least else None
 
 
+UNLEARNED = 5.0
+"""Loss (nats per token) that a model which has learned anything is below: a perplexity of 150. Own judgement."""
+LONG_FLOOR = 0.5
+"""Share of the run at a zero learning rate from which on the schedule is taken to be wrong. Own judgement."""
+
+
 @detector(
     "loss-plateau",
     "the loss hardly changes over the run",
@@ -49,8 +55,8 @@ def _supervised_loss(track: Track, least: int) -> Series | None:
     loss_slow="the loss falls, but very slowly",
 )
 def loss_plateau(track: Track) -> Iterator[Finding]:
-    """The loss moves by less than 2% over at least 100 points (S2 below 0.5% without a trend,
-    in a log that begins with the run: a resumed part may be flat).
+    """The loss moves by less than 2% over at least 100 points (S2 below 0.5% without a trend, or where it stays
+    above `UNLEARNED`, in a log that begins with the run: a resumed part may be flat).
 
     A flat end of a long run is convergence and stays silent: the whole run is judged. Source: runbook 001 C.2
     and 002 §2 name the symptom without a number; the numbers are own judgement.
@@ -69,7 +75,7 @@ def loss_plateau(track: Track) -> Iterator[Finding]:
     code = "loss-plateau" if flat or z > -2 else "loss-slow"
     yield finding(
         code,
-        S2 if flat and points.steps[0] <= 0.05 * points.steps[-1] else S3,
+        S2 if (flat or last > UNLEARNED) and points.steps[0] <= 0.05 * points.steps[-1] else S3,
         [(points, 0), (points, len(points) - 1)],
         f"{points.key} goes from {first:.4g} to {last:.4g} over {len(points)} points ({gain:+.1%} gain, "
         f"trend z {z:.1f}).",
@@ -337,7 +343,7 @@ def learning_rate_zero(track: Track) -> Iterator[Finding]:
         i = int(last_high[-1]) + 1
         yield finding(
             "lr-at-floor",
-            S3,
+            S2 if share >= LONG_FLOOR else S3,
             [(points, i), (points, len(values) - 1)],
             f"{points.key} is at its floor ({floor:.3g}, peak {peak:.3g}) from {where(points, i)}, the last "
             f"{share:.0%} "

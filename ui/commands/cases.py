@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
 from ...tools.findings import clean
 from ..output import HOME_OPTION, JSON_OPTION, console, print_json
@@ -54,7 +53,7 @@ def cases(
         print_json({"schema": "triage.cases/1", "cases": [c.__dict__ for c in found]})
         return
     for case in found:
-        console().print(Text(f"{case.id}  {case.opened}  {case.status:13} {clean(case.question, 100)}"))
+        console().print(f"{case.id}  {case.opened}  {case.status:13} {clean(case.question, 100)}")
     if not found:
         console().print('No cases yet. `triage ask "..." --run PATH` opens one.')
 
@@ -71,10 +70,10 @@ def show(
         print_json({"schema": "triage.case/1", **case.__dict__})
         return
     out = console()
-    out.print(Text(f"case {case.id}, opened {case.opened}, {case.status}\n{clean(case.question, 500)}"))
+    out.print(f"case {case.id}, opened {case.opened}, {case.status}\n{clean(case.question, 500)}")
     for event in case.events:
-        out.print(Text(f"\n--- {event['at']} {event['kind']}\n"))
-        out.print(Text(event["content"].get("answer", "")))
+        out.print(f"\n--- {event['at']} {event['kind']}\n")
+        out.print(event["content"].get("answer", ""))
 
 
 @app.command()
@@ -92,4 +91,4 @@ def draft(
         return
     with out.open("x", encoding="utf-8") as file:
         file.write(text)
-    console(stderr=True).print(Text(f"{out}: review it, then `triage runbook add {out}`"))
+    console(stderr=True).print(f"{out}: review it, then `triage runbook add {out}`")

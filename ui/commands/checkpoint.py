@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
 from ..output import HTML_OPTION, JSON_OPTION, Html, console, emit, progress
 
@@ -69,7 +68,7 @@ def _list(report: Report) -> None:
         step = f"step {one['step']}" if one["step"] is not None else ""
         state = "" if one["complete"] else "INCOMPLETE"
         kinds = " ".join(one["dtypes"])
-        out.print(Text(f"{one['name']}  {one['layout']}  {step}  {one['tensors']} tensors  {kinds}  {state}".rstrip()))
+        out.print(f"{one['name']}  {one['layout']}  {step}  {one['tensors']} tensors  {kinds}  {state}".rstrip())
 
 
 @checkpoint.command()
@@ -95,11 +94,11 @@ def diff(
 def _moved(report: Report) -> None:
     out, summary = console(), report.summary
     for key, value in summary["recorded"].items():
-        out.print(Text(f"{key:18} {value['before']} -> {value['after']}"))
-    out.print(Text(f"{summary['moved_count']} tensors moved (median {summary['median_change']:.3%} of their norm):"))
+        out.print(f"{key:18} {value['before']} -> {value['after']}")
+    out.print(f"{summary['moved_count']} tensors moved (median {summary['median_change']:.3%} of their norm):")
     for item in summary["moved"][:LISTED]:
-        out.print(Text(f"  {item['relative_change']:10.3%}  {item['tensor']}"))
+        out.print(f"  {item['relative_change']:10.3%}  {item['tensor']}")
     for key, label in (("unmoved", "did not move"), ("reshaped", "changed shape"), ("only_before", "only before"),
                        ("only_after", "only after")):  # fmt: skip
         if names := summary[key]:
-            out.print(Text(f"{summary.get(f'{key}_count', len(names))} {label}: {', '.join(names[:LISTED])}"))
+            out.print(f"{summary.get(f'{key}_count', len(names))} {label}: {', '.join(names[:LISTED])}")

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
 from ...tools.findings import TriageError, clean
 from ..output import HOME_OPTION, JSON_OPTION, console, print_json, progress
@@ -76,7 +75,7 @@ def list_entries(
         else:
             out = console()
             for entry in index.runbook:
-                out.print(Text(f"{entry.severity} {entry.id:34} {entry.title.en} / {entry.title.zh}"))
+                out.print(f"{entry.severity} {entry.id:34} {entry.title.en} / {entry.title.zh}")
 
 
 LISTED = ("id", "kind", "severity", "stages", "covers", "sections", "sources", "references", "origin")
@@ -90,7 +89,7 @@ def list_own(index: Index, as_json: bool) -> None:
         return
     for file in files:
         what = "entry" if file.kind == "entry" else f"{file.passages} passages"
-        console().print(Text(f"{file.state:8} {what:14} {clean(file.path)}"))
+        console().print(f"{file.state:8} {what:14} {clean(file.path)}")
     if not files:
         console().print("No runbook of your own yet: triage runbook add PATH")
 
@@ -145,12 +144,10 @@ def search(
     if not covers:
         out.print("This does not read like a question about training, aligning or serving language models.")
     for hit in hits:
-        out.print(Text(f"{hit.score:5.2f} {hit.entry.id:34} {hit.entry.title.en} / {hit.entry.title.zh}"))
+        out.print(f"{hit.score:5.2f} {hit.entry.id:34} {hit.entry.title.en} / {hit.entry.title.zh}")
     for passage in passages:
-        out.print(
-            Text(f"{passage.score:5.2f} {clean(passage.file)}:{passage.line} {clean(' > '.join(passage.headings))}")
-        )
-        out.print(Text(f"      | {clean(passage.text, 160)}", style="dim"))
+        out.print(f"{passage.score:5.2f} {clean(passage.file)}:{passage.line} {clean(' > '.join(passage.headings))}")
+        out.print(f"      | {clean(passage.text, 160)}", style="dim")
     if not hits:
         out.print("No entry matches these words.")
 
@@ -175,7 +172,7 @@ def add(
         counts = f"{done.new} new, {done.changed} changed, {done.unchanged} unchanged, {done.removed} gone"
         console().print(f"{counts}; {done.passages} passages written")
         for file, why in done.skipped:
-            console(stderr=True).print(Text(f"skipped {clean(file)}: {clean(why, 400)}"))
+            console(stderr=True).print(f"skipped {clean(file)}: {clean(why, 400)}")
     raise typer.Exit(1 if done.skipped else 0)
 
 
@@ -234,7 +231,7 @@ def coverage(as_json: Annotated[bool, JSON_OPTION] = False) -> None:
         out = console()
         for label in ("rows_missing", "criteria_missing", "unknown"):
             for id in getattr(found, label):
-                out.print(Text(f"{label.replace('_', ' ')}: {id}"))
+                out.print(f"{label.replace('_', ' ')}: {id}")
         out.print(str(found))
     raise typer.Exit(0 if found.complete else 1)
 
@@ -249,6 +246,6 @@ def check(as_json: Annotated[bool, JSON_OPTION] = False) -> None:
         print_json({"schema": "triage.runbook-check/1", "problems": problems})
     else:
         for problem in problems:
-            console().print(Text(problem))
+            console().print(problem)
         console().print(f"{len(list(SHIPPED.glob('*.md')))} entries, {len(problems)} problems")
     raise typer.Exit(1 if problems else 0)

@@ -17,7 +17,7 @@ Examples:
 
   triage verify --baseline runs/exp42 --candidate runs/exp43 --case 4be1c9
 
-  triage verify --baseline runs/exp42 --candidate runs/exp43      (the baseline is diagnosed first)
+  triage verify --baseline runs/exp42 --candidate runs/exp43   # the baseline is diagnosed first
 """
 
 

@@ -17,7 +17,7 @@ Examples:
 
   triage web                                          (this machine only; runs are uploaded)
 
-  triage web --root runs                              (runs under the folder may be named too)
+  triage web --root runs   # runs under the folder may be named too
 
   triage web --host 0.0.0.0 --auth accounts.txt --root /shared/runs
 """

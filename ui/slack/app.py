@@ -82,7 +82,7 @@ def build(desk: Desk, web: WebClient, signing_secret: str = "") -> App:
     @app.view("triage_verify")
     def submitted(ack: Callable[..., Any], body: dict[str, Any]) -> None:
         request, path = from_form(body)
-        if not desk.readable(request, path):
+        if desk.allows(request) and not desk.readable(request, path):
             ack(response_action="errors", errors={"path": blocks.say("outside", request.lang, path=path)})
             return
         desk.receive(request)

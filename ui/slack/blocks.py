@@ -139,16 +139,26 @@ def actions(case: str, lang: str) -> dict[str, Any]:
 
 
 def evidence(findings: Sequence[Mapping[str, Any]], excerpts: Mapping[str, Sequence[Excerpt]], lang: str) -> Message:
-    """The lines around the findings, as code that cannot break out of its fence."""
-    parts = []
+    """The lines around the findings, as code that cannot break out of its fence; lines in common are shown once."""
+    groups: list[tuple[Excerpt, list[Mapping[str, Any]], set[int]]] = []
     for finding in findings:
         for shown in excerpts.get(finding["id"], ())[:1]:
-            lines = "\n".join(
-                f"{'>' if number == shown.line else ' '}{number:>7} {text}".replace("```", "'''")
-                for number, text in shown.lines
-            )
-            parts.append(f"**{finding['id']}** `{finding['code']}` — `{clean(shown.file)}`\n```\n{lines}\n```")
-    return markdown("\n".join(parts[:SHOWN_EXCERPTS]), lang) if parts else simple(say("no-evidence", lang))
+            same = [g for g in groups if g[0].file == shown.file and shown.line in dict(g[0].lines)]
+            if same:
+                same[0][1].append(finding)
+                same[0][2].add(shown.line)
+            else:
+                groups.append((shown, [finding], {shown.line}))
+    parts = [_excerpt(*group) for group in groups[:SHOWN_EXCERPTS]]
+    return markdown("\n".join(parts), lang) if parts else simple(say("no-evidence", lang))
+
+
+def _excerpt(shown: Excerpt, findings: Sequence[Mapping[str, Any]], lines: set[int]) -> str:
+    names = ", ".join(f"**{f['id']}** `{f['code']}`" for f in findings)
+    text = "\n".join(
+        f"{'>' if number in lines else ' '}{number:>7} {line}".replace("```", "'''") for number, line in shown.lines
+    )
+    return f"{names} — `{clean(shown.file)}`\n```\n{text}\n```"
 
 
 def progress(done: Sequence[str], findings: int, lang: str) -> Message:

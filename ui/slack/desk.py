@@ -197,7 +197,7 @@ class Desk:
             return self._verify(request, reply, lang)
         reply.start()
         notes += [blocks.say("skipped", lang, what=text.escape(s)) for s in self._fetch(request)]
-        case, before = self.inbox.case(request.where)
+        case, before = self._case(request)
         attached = [f for f in [self._files.folder(request)] if f.is_dir() and any(f.iterdir())]
         runs = tuple(dict.fromkeys((*before, *named, *attached)))
         question = said or (Casebook(self._home).get(case).question if case else runs and DEFAULT[lang])
@@ -207,7 +207,13 @@ class Desk:
         talk.paths = runs
         answer = talk.ask(str(question), (), reply.listen)
         self.inbox.set_case(request.where, answer.case, runs)
-        return blocks.answer(answer, notes)
+        return blocks.answer(answer, [*notes, *map(text.escape, reply.notices)])
+
+    def _case(self, request: Request) -> tuple[str, tuple[Path, ...]]:
+        """The thread's case and those of its runs that may still be read here."""
+        case, runs = self.inbox.case(request.where)
+        own, folders = self._files.folder(request).parent, self.permissions.folders(request).folders
+        return case, tuple(r for r in runs if any(r.is_relative_to(f) for f in (own, *folders)))
 
     def _named(self, request: Request, lang: str) -> tuple[str, list[Path], list[str]]:
         """What was said, the runs named in it, and what was named and may not be read.
@@ -242,7 +248,7 @@ class Desk:
         Raises:
             TriageError: it has none.
         """
-        case, runs = self.inbox.case(request.where)
+        case, runs = self._case(request)
         if not case:
             raise TriageError("this thread has no case yet; ask a question in it first")
         talk = Conversation(self._home, case)
@@ -277,8 +283,8 @@ class Desk:
         return blocks.evidence(found, {f["id"]: talk.excerpts(f["id"]) for f in found}, lang)
 
     def _note(self, said: str, status: str | None, request: Request, reply: replies.Reply, lang: str) -> blocks.Message:
-        note = {"feedback": request.kind, "by": request.user, "from": "slack"}
-        Casebook(self._home).record(self._talk(request).case, "note", note, status)
+        opinion = {"says": request.kind, "by": request.user}
+        Casebook(self._home).record(self._talk(request).case, "feedback", opinion, status)
         return blocks.simple(blocks.say(said, lang))
 
 

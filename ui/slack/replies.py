@@ -12,7 +12,7 @@ from typing import Any
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 
-from ...agent.events import Event, FindingMade, ToolStarted
+from ...agent.events import Event, FindingMade, Notice, ToolStarted
 from . import blocks
 from .inbox import Inbox, Request
 
@@ -43,6 +43,8 @@ class Reply:
         self._uploaded: set[str] = set()
         self._tools: list[str] = []
         self._findings = 0
+        self.notices: list[str] = []
+        """What the turn said about itself."""
         self._next_edit = 0.0
         if request.tries > 1:
             self._find()
@@ -78,6 +80,8 @@ class Reply:
             self._tools.append(event.name)
         elif isinstance(event, FindingMade):
             self._findings += 1
+        elif isinstance(event, Notice):
+            self.notices.append(event.text)
         if not isinstance(event, (ToolStarted, FindingMade)) or time.monotonic() < self._next_edit:
             return
         self._next_edit = time.monotonic() + PACE

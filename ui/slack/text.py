@@ -58,11 +58,11 @@ def sections(markdown: str, limit: int) -> Iterator[str]:
         heading = not fence and line.startswith("#")
         for part in _parts(shown, limit - 20):
             if piece and (heading or len(piece) + len(part) + 10 > limit):
-                yield piece + ("\n```" if fence and part != "```" else "")
+                yield piece.strip() + ("\n```" if fence and part != "```" else "")
                 piece = "```" if fence and part != "```" else ""
             piece = f"{piece}\n{part}" if piece else part
     if piece.strip():
-        yield piece + ("\n```" if fence else "")
+        yield piece.strip() + ("\n```" if fence else "")
 
 
 def _parts(line: str, limit: int) -> list[str]:
@@ -74,7 +74,7 @@ def _line(line: str) -> str:
     if re.fullmatch(r"\|[\s:|-]+\|", line):
         return ""
     if line.startswith("|"):
-        line = "- " + " · ".join(cell.strip() for cell in line.strip("|").split(" | "))
+        line = "- " + " · ".join(cell for cell in map(str.strip, line.split("|")) if cell)
     if heading := re.match(r"#+ (.*)", line):
         return f"*{escape(heading[1])}*"
     line = re.sub(r"^(\s*)- ", r"\1• ", line)

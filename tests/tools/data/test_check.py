@@ -205,3 +205,18 @@ def test_reasoning_answers_that_begin_alike_are_only_noted(tmp_path):
 def test_short_answers_of_a_classification_set_are_no_template(tmp_path):
     rows = [{"prompt": f"q {i} {answer(random.Random(i))}", "response": "Answer: yes"} for i in range(300)]
     assert codes(run(tmp_path, rows)) == {}
+
+
+def test_a_chat_whose_answer_is_blank_is_an_empty_record_and_a_tool_call_is_not(tmp_path):
+    def chat(i, **last):
+        return {"messages": [{"role": "user", "content": f"question {i}"}, {"role": "assistant", **last}]}
+
+    def found(name, rows):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(r) + "\n" for r in rows))
+        return "empty-records" in {f.code for f in check([path]).findings}
+
+    said = [chat(i, content=f"answer {i}") for i in range(50)]
+    assert found("blank", [*said, *(chat(i, content=" ") for i in range(5))])
+    calls = [{"name": "search", "arguments": "{}"}]
+    assert not found("tools", [*said, *(chat(i, content="", tool_calls=calls) for i in range(5))])

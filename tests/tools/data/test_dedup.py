@@ -247,29 +247,52 @@ def test_data_is_never_edited_in_place_and_a_failed_write_leaves_nothing(tmp_pat
     assert [p.name for p in tmp_path.iterdir()] == ["a.jsonl"]
 
 
-@pytest.mark.parametrize("after", [0.0, 0.4, 0.9])
-def test_control_c_leaves_no_partial_file_behind(tmp_path, after):
+INTERRUPT, END, KILL = signal.SIGINT, signal.SIGTERM, signal.SIGKILL
+
+
+def _dedup_stopped(tmp_path, after, *signals):
+    """(exit status, standard error) of a dedup with workers and three outputs that gets the signals on its way."""
     rng = random.Random(11)
     path = write(tmp_path / "a.jsonl", [prose(rng, 150) for _ in range(12000)])
     outputs = [str(tmp_path / name) for name in ("p.jsonl", "c.jsonl", "r.jsonl")]
     command = [
         sys.executable,
         "-c",
-        "import sys, triage.ui.cli as cli; print('up', file=sys.stderr, flush=True); cli.main()",
+        "import sys, triage.ui.cli as cli; app = cli.app\n"
+        "cli.app = lambda: (print('up', file=sys.stderr, flush=True), app())\ncli.main()",
     ]
     command += ["data", "dedup", str(path), "--pairs", outputs[0], "--write", outputs[1], "--removed", outputs[2]]
+    (tmp_path / "tmp").mkdir()
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, env=environment
     ) as process:
         assert process.stderr
         assert process.stderr.readline() == "up\n"
         time.sleep(after)
-        os.killpg(process.pid, signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
+        for number in signals:
+            (os.killpg if number == INTERRUPT else os.kill)(process.pid, number)  # a terminal tells the whole group
+            time.sleep(0.02)
+        _, errors = process.communicate(timeout=60)
+    return process, errors
+
+
+@pytest.mark.parametrize(
+    ("after", "signals"),
+    [(0.0, [INTERRUPT]), (0.4, [INTERRUPT] * 3), (0.9, [INTERRUPT]), (0.4, [END]), (0.8, [END, INTERRUPT])],
+)
+def test_stopping_leaves_no_partial_file_behind(tmp_path, after, signals):
+    process, errors = _dedup_stopped(tmp_path, after, *signals)
     assert "Traceback" not in errors
-    left = {p.name for p in tmp_path.iterdir()} - {"a.jsonl"}
+    assert not list((tmp_path / "tmp").iterdir())
+    left = {p.name for p in tmp_path.iterdir()} - {"a.jsonl", "tmp"}
     assert not any(name.endswith(".part") for name in left)
-    if process.returncode == 2:
-        assert "interrupted" in errors
+    if process.returncode != 1:  # else it was done before the signal came
+        assert (process.returncode, errors) == (2, "triage: interrupted\n")
     for name in left:
         assert all(json.loads(line) for line in (tmp_path / name).read_text().splitlines())
+
+
+def test_workers_end_with_a_parent_that_is_killed(tmp_path):
+    process, _ = _dedup_stopped(tmp_path, 0.8, KILL)  # the pipes are closed only when the workers are gone, too
+    assert process.returncode == -KILL

@@ -120,3 +120,12 @@ def test_chat_data_needs_a_chat_template(tmp_path, files, chat, want):
 def test_a_broken_tokenizer_file_is_a_failed_check(tmp_path):
     (tmp_path / "tokenizer_config.json").write_text("{")
     assert [c.result for c in check_tokenizer(tmp_path, True).checks] == ["failed"]
+
+
+def test_an_answer_that_truncation_removed_is_told_from_a_wrong_mask(tmp_path):
+    cut = [{"input_ids": [BOS, *range(10, 41)], "labels": [-100] * 32, "attention_mask": [1] * 32}] * 6
+    short = [r for r in sequences() if len(r["input_ids"]) < 32][:40]
+    assert codes(run(tmp_path, [*short, *cut]))["answer-cut-off"] == "S2"
+    assert "label-mask-misaligned" not in codes(run(tmp_path, [*short, *cut]))
+    silent = [{**r, "labels": [-100] * len(r["labels"])} for r in short[:10]]
+    assert "answer-cut-off" not in codes(run(tmp_path, [*sequences(), *silent]))

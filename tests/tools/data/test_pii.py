@@ -155,3 +155,10 @@ def test_the_masked_copy_holds_no_hit(tmp_path):
 
 def test_kinds_have_different_names():
     assert len({k.name for k in KINDS}) == len(KINDS)
+
+
+def test_a_number_said_again_and_again_is_no_bank_card():
+    from triage.tools.data.pii_kinds import card_valid
+
+    assert not card_valid("4000 0028 4000 0028 "[:19].replace("4000 0028", "4242 4242"), "card ", "")
+    assert card_valid("4539 1488 0343 6467", "card number ", "")

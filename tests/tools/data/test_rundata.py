@@ -86,3 +86,23 @@ def test_a_broken_data_file_is_reported_and_the_others_are_still_checked(tmp_pat
     report = check_run_data(run)
     assert any(c.result == "failed" and "bad.parquet" in c.name for c in report.checks)
     assert any(c.result == "clear" for c in report.checks)
+
+
+def test_later_shards_with_another_language_are_found_and_files_of_two_languages_are_not(tmp_path):
+    rng = random.Random(3)
+    chinese = [
+        {"messages": [{"role": r, "content": "".join(rng.choices(HAN, k=30))} for r in ("user", "assistant")]}
+        for _ in range(600)
+    ]
+    english, more = clean(1, 600), clean(2, 600)
+
+    def shifted(name, **files):
+        made = make(tmp_path / name, {f"data/{n}.jsonl": rows for n, rows in files.items()})
+        return "language-mix-shift" in {f.code for f in check_run_data(made).findings}
+
+    assert shifted("lost", **{"train-00000": english, "train-00001": chinese})
+    assert not shifted("same", **{"train-00000": english, "train-00001": more})
+    assert not shifted("by-language", **{"train-en": english, "train-zh": chinese})
+
+
+HAN = "天地玄黄宇宙洪荒日月盈昃辰宿列张寒来暑往秋收冬藏闰余成岁律吕调阳云腾致雨露结为霜金生丽水玉出昆冈"

@@ -49,6 +49,8 @@ class FakeSlack:
         """Methods of the calls that are held."""
         self.acked = {}
         self.revoked = False
+        self.chaos = None
+        """method -> fault, for calls that no script covers."""
         self._outgoing = deque()
         self._sockets = 0
         app = Starlette(
@@ -73,7 +75,7 @@ class FakeSlack:
         with self.changed:
             for kept in (self.calls, self.messages, self.faults, self.held, self.uploads):
                 kept.clear()
-            self.revoked = False
+            self.revoked, self.chaos = False, None
 
     def hold(self, method):
         """Let calls of a method wait until `release`."""
@@ -195,7 +197,7 @@ class FakeSlack:
         token = request.headers.get("authorization", "").removeprefix("Bearer ") or arguments.get("token")
         with self.changed:
             self.calls.append((method, arguments))
-            fault = self.faults[method].popleft() if self.faults[method] else None
+            fault = self.faults[method].popleft() if self.faults[method] else self.chaos and self.chaos(method)
             try:
                 if self.revoked:
                     return JSONResponse({"ok": False, "error": "token_revoked"})

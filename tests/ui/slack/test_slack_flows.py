@@ -35,6 +35,9 @@ def test_a_mention_with_a_run_is_answered_in_its_thread_by_edits_of_one_message(
     buttons = [e["action_id"] for b in answer["blocks"] if b["type"] == "actions" for e in b["elements"]]
     assert buttons == ["triage_next", "triage_evidence", "triage_verify", "triage_resolved", "triage_unhelpful"]
     assert len(slack.called("chat.postMessage")) == 1
+    assert slack.called("chat.postMessage")[0]["text"].startswith("Looking at it")
+    assert any(edit["text"].startswith(("Now:", "Looked at:")) for edit in slack.called("chat.update"))
+    assert {edit["ts"] for edit in slack.called("chat.update")} == {answer["ts"]}
     assert slack.called("chat.postMessage")[0]["thread_ts"] == asked["ts"]
     assert not json.loads(str(slack.called("chat.postMessage")[0]["unfurl_links"]).lower())
 
@@ -105,6 +108,22 @@ def test_the_assistant_pane_suggests_shows_its_status_and_answers(slack, start, 
     assert slack.called("assistant.threads.setStatus")[0]["thread_ts"] == thread
 
 
+def test_what_a_turn_says_about_itself_stands_under_the_answer(slack, start, kit, monkeypatch):
+    from triage.agent.conversation import Conversation
+    from triage.agent.events import Notice
+
+    ask = Conversation.ask
+
+    def noticed(self, text, paths, listen):
+        listen(Notice("the model did not answer <!here>"))
+        return ask(self, text, paths, listen)
+
+    monkeypatch.setattr("triage.ui.slack.desk.Conversation.ask", noticed)
+    start()
+    asked = slack.mention("C1", "loss is nan")
+    assert "the model did not answer &lt;!here&gt;" in kit.whole(slack.answered("C1", asked["ts"])[0])
+
+
 def test_an_empty_mention_gets_help(slack, start, kit):
     start()
     asked = slack.mention("C1", "")
@@ -129,6 +148,8 @@ class TestButtons:
         slack.press(case, "evidence")
         shown = kit.whole(self.second(slack, case))
         assert "&gt;    347 " in shown
+        assert "*F1* `loss-nonfinite`, *F2* `grad-norm-nonfinite`" in shown
+        assert shown.count(" 347 ") == 1
         assert "nan" in shown
 
     def test_not_helpful_is_noted_on_the_case(self, slack, case, home, kit):
@@ -138,7 +159,7 @@ class TestButtons:
         assert "Noted" in kit.whole(self.second(slack, case))
         id = self.desk.inbox.case(f"C1:{case['thread_ts']}")[0]
         note = Casebook(home).get(id).events[-1]
-        assert (note["kind"], note["content"]["feedback"], note["content"]["by"]) == ("note", "unhelpful", "U5")
+        assert (note["kind"], note["content"]) == ("feedback", {"says": "unhelpful", "by": "U5"})
 
     def test_resolved_closes_the_case(self, slack, case, home, kit):
         from triage.agent.casebook import Casebook
@@ -190,6 +211,16 @@ class TestPaths:
         assert "Not read" in kit.whole(answer)
         refused = slack.mention("C2", f"loss is nan --run {runs / 'a' / 'run-1'}")
         assert "outside the allowed folders" in kit.whole(slack.answered("C2", refused["ts"])[0])
+
+    def test_a_folder_that_is_no_longer_allowed_is_not_read_for_an_old_case(self, slack, start, runs, kit):
+        start(roots=[f"C1={runs / 'a'}"])
+        asked = slack.mention("C1", f"loss is nan in {runs / 'a' / 'run-1'}")
+        [answer] = slack.answered("C1", asked["ts"])
+        start()
+        slack.press(answer, "evidence")
+        assert "No finding" in kit.whole(slack.answered("C1", asked["ts"], 2)[1])
+        slack.mention("C1", "and now?", thread=asked["ts"])
+        assert "train.log:347" not in kit.whole(slack.answered("C1", asked["ts"], 3)[2])
 
     def test_the_form_refuses_a_path_outside(self, slack, start, runs, kit):
         start(roots=[f"C1={runs / 'a'}"])

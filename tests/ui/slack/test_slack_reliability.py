@@ -4,12 +4,14 @@ import hashlib
 import hmac
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from urllib.parse import urlencode
 
 import httpx2
 import pytest
@@ -85,6 +87,25 @@ def test_many_threads_at_once_are_all_answered_once(slack, start):
     for event in asked:
         slack.answered("C1", event["ts"])
     assert len(slack.replies("C1")) == 12
+
+
+def test_in_a_storm_of_repeated_reordered_and_failing_calls_every_message_is_answered_once(slack, start):
+    """Sixty messages in ten threads, each announced up to four times in any order; a tenth of all calls fails."""
+    desk = start()
+    chance = random.Random(8)
+    slack.chaos = lambda method: chance.choice([None] * 27 + ["lost", "internal_error", 0]) if "." in method else None
+    asked = [slack.say("C1", f"<@UBOT> loss is nan in run {i}") for i in range(10)]
+    asked += [slack.say("C1", f"<@UBOT> and in run {i}?", thread=chance.choice(asked[:10])["ts"], user=f"U{i % 7}")
+              for i in range(50)]  # fmt: skip
+    events = [(e | {"type": "app_mention"}, f"Ev{e['ts']}") for e in asked for _ in range(chance.randint(1, 3))]
+    events += [(e, f"Evm{e['ts']}") for e in asked if chance.random() < 0.5]
+    chance.shuffle(events)
+    sent = [slack.announce(event, id) for event, id in events]
+    slack.until(lambda: all(e in slack.acked for e in sent))
+    slack.until(lambda: not {"waiting", "working"} & desk.inbox.counts().keys())
+    slack.chaos = None
+    replies_to = {b["block_id"] for m in slack.answers("C1") for b in m["blocks"] if b.get("block_id")}
+    assert len(slack.answers("C1")) == len(slack.replies("C1")) == len(asked) == len(replies_to)
 
 
 def test_rate_limits_are_waited_for(slack, start):
@@ -242,10 +263,12 @@ class TestHttp:
         with over_http("127.0.0.1", 0)(build(desk, web, "secret")) as address:
             yield address
 
-    def post(self, address, body, secret="secret", age=0):
+    def post(self, address, body, secret="secret", age=0, form=False):
         text, at = json.dumps(body), str(int(time.time()) - age)
+        text = urlencode({"payload": text}) if form else text
+        kind = "application/x-www-form-urlencoded" if form else "application/json"
         signature = "v0=" + hmac.new(secret.encode(), f"v0:{at}:{text}".encode(), hashlib.sha256).hexdigest()
-        headers = {"X-Slack-Signature": signature, "X-Slack-Request-Timestamp": at, "Content-Type": "application/json"}
+        headers = {"X-Slack-Signature": signature, "X-Slack-Request-Timestamp": at, "Content-Type": kind}
         return httpx2.post(address, content=text, headers=headers).status_code
 
     def event(self, slack):
@@ -259,6 +282,17 @@ class TestHttp:
         slack.answered("C1", body["event"]["ts"])
         settled(slack, desk)
         assert len(slack.replies("C1", body["event"]["ts"])) == 1
+
+    def test_a_button_is_answered(self, address, slack, start, kit):
+        start()
+        asked = slack.mention("C1", "loss is nan")
+        [answer] = slack.answered("C1", asked["ts"])
+        button = next(e for b in answer["blocks"] if b["type"] == "actions" for e in b["elements"])
+        body = {"type": "block_actions", "trigger_id": f"t{asked['ts']}", "user": {"id": "U2", "team_id": kit.team},
+                "team": {"id": kit.team}, "channel": {"id": "C1"}, "message": answer,
+                "actions": [{**button, "block_id": "b"}]}  # fmt: skip
+        assert self.post(address, body, form=True) == 200
+        assert "Check first" in kit.whole(slack.answered("C1", asked["ts"], 2)[1])
 
     def test_a_wrong_or_old_signature_is_refused(self, address, slack, start):
         desk = start()

@@ -1,0 +1,227 @@
+"""The pages of `docs/` that are made from the code: `python -m triage.ui.docs` writes them, a test compares them.
+
+One page per command, the catalogue of findings and that of lint rules. It also runs the commands of every ```console
+block of the README and the hand-written pages again, and puts what they print below them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+PARSE_ONLY = ("web", "slack", "mcp", "serve-model", "doctor", "eval")
+"""Commands that serve until they are stopped, or need an account, another server or the extra `lab`.
+
+The docs test reads their arguments as the command would and does not run them; so with every block marked `parse-only`.
+"""
+COMMAND = re.compile(r"(?:^|[|&]\s*|bin/)triage\s+(?P<arguments>.+)$")
+"""A line that runs triage, also at the end of a pipe or of a chain."""
+
+
+def pages() -> dict[str, str]:
+    """Path below `docs/` -> text of every page made from the code."""
+    made = {f"commands/{name}.md": text for name, text in command_pages()}
+    made["commands/README.md"] = index()
+    made["findings.md"] = findings_page()
+    made["rules.md"] = rules_page()
+    return {path: text.rstrip() + "\n" for path, text in made.items()}
+
+
+# Commands ---------------------------------------------------------------------------------------------
+
+
+def root() -> Any:
+    """The click group of all commands."""
+    import typer
+
+    from .cli import app
+
+    return typer.main.get_command(app)
+
+
+def index() -> str:
+    lines = [
+        "# Commands",
+        "",
+        "Made from the code by `python -m triage.ui.docs`.",
+        "",
+        "| command | what it does |",
+        "|---|---|",
+    ]
+    for name, command in sorted(root().commands.items()):
+        lines.append(f"| [`triage {name}`]({name}.md) | {_first(command.help)} |")
+    lines += ["", "Exit status: 0 nothing wrong, 1 findings (or a verdict other than fixed), 2 it could not run."]
+    return "\n".join([*lines, "Shell completion: `triage --install-completion`."])
+
+
+def command_pages() -> Iterator[tuple[str, str]]:
+    for name, command in root().commands.items():
+        yield name, "\n".join(_command(f"triage {name}", command, "#"))
+
+
+def _command(name: str, command: Any, level: str) -> Iterator[str]:
+    text, _, examples = (command.help or "").partition("Examples:")
+    yield from (f"{level} {name}", "", text.replace("\b", "").strip(), "")
+    if examples:
+        yield from _examples(examples)
+    if table := list(_parameters(command)):
+        yield from ("| | | default |", "|---|---|---|", *table, "")
+    for sub, inner in getattr(command, "commands", {}).items():
+        yield from _command(f"{name} {sub}", inner, level + "#")
+
+
+def _examples(text: str) -> Iterator[str]:
+    """Lines that run something go into a block; what follows them is prose again."""
+    lines = [line.strip() for line in text.splitlines()]
+    commands = [line for line in lines if COMMAND.search(line)]
+    prose = [line for line in lines if line not in commands]
+    yield from ("```bash", *commands, "```", "")
+    if rest := "\n".join(prose).strip():
+        yield from (rest, "")
+
+
+def _parameters(command: Any) -> Iterator[str]:
+    for p in command.params:
+        if p.name in ("help", "install_completion", "show_completion") or getattr(p, "hidden", False):
+            continue
+        names = (
+            ", ".join(f"`{o}`" for o in (*p.opts, *p.secondary_opts))
+            if p.opts[0].startswith("-")
+            else f"`{p.name.upper()}`"
+        )
+        default = p.default if p.default not in (None, False, "", ()) and not callable(p.default) else ""
+        needed = "required" if p.required else f"`{default}`" if default != "" else ""
+        help = (p.help or "").replace("|", "\\|").replace("\n", " ")
+        yield f"| {names} | {help}{f' Environment: `{p.envvar}`.' if p.envvar else ''} | {needed} |"
+
+
+def _first(help: str | None) -> str:
+    return (help or "").strip().split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+
+
+# Catalogues -------------------------------------------------------------------------------------------
+
+
+def codes() -> dict[str, dict[str, str]]:
+    """Tool package -> finding code -> meaning, as the modules declare them."""
+    from .. import tools
+
+    found: dict[str, dict[str, str]] = {}
+    for module in pkgutil.walk_packages(tools.__path__, f"{tools.__name__}."):
+        declared = getattr(importlib.import_module(module.name), "CODES", None)
+        if declared:
+            group = module.name.removeprefix(f"{tools.__name__}.").split(".")[0]
+            found.setdefault(group, {}).update(declared)
+    return found
+
+
+GROUPS = {"logs": "Logs and metrics", "config": "Configuration", "data": "Data", "checkpoints": "Checkpoints"}
+
+
+FINDINGS = """\
+Every code that a tool may report. Made from the code by `python -m triage.ui.docs`. Severity is set for each finding:
+S0 stops the run now, S3 is worth knowing. `triage runbook search CODE` finds the entries that speak of it."""
+
+
+def findings_page() -> str:
+    lines = ["# Findings", "", FINDINGS, ""]
+    for group, known in sorted(codes().items(), key=lambda item: list(GROUPS).index(item[0])):
+        lines += [f"## {GROUPS[group]}", "", "| code | meaning |", "|---|---|"]
+        for code, meaning in sorted(known.items()):
+            link = f"[`{code}`](rules.md#{code})" if group == "config" else f"`{code}`"
+            lines.append(f"| {link} | {meaning.replace('|', chr(92) + '|')} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def rules_page() -> str:
+    from ..tools.config.lint import RULES
+
+    lines = [
+        "# Lint rules",
+        "",
+        "`triage lint --explain CODE` prints one. Made from the code by `python -m triage.ui.docs`.",
+        "",
+    ]
+    for code, rule in sorted(RULES.items()):
+        lines += [f"## {code}", "", f"Severity {rule.severity}.", "", _listed(rule.page), ""]
+    return "\n".join(lines)
+
+
+def _listed(page: str) -> str:
+    """The headings of a rule's docstring (`Why:`, `Bad:`, ...) as list items."""
+    return re.sub(r"^(Why|Bad|Good|Known gaps|Source|Note)[^:\n]*:", r"- **\1:**", page.strip(), flags=re.M)
+
+
+# What the hand-written pages show ---------------------------------------------------------------------
+
+BLOCK = re.compile(r"^(?P<fence>`{3,})console\n(?P<body>.*?)^(?P=fence)$", re.S | re.M)
+
+
+def refreshed(text: str, run: Callable[[str], str]) -> str:
+    """The page with the output of every `$ command` of its console blocks made anew by `run`."""
+
+    def again(block: re.Match[str]) -> str:
+        commands = [line[2:] for line in block["body"].splitlines() if line.startswith("$ ")]
+        shown = "\n\n".join(f"$ {command}\n{run(command).rstrip()}" for command in commands)
+        fence = "````" if "```" in shown else "```"
+        return f"{fence}console\n{shown}\n{fence}"
+
+    return BLOCK.sub(again, text)
+
+
+def commands_of(text: str) -> Iterator[tuple[str, bool]]:
+    """Every command that runs triage in the bash and console blocks of a page, and whether it may only be parsed."""
+    for block in re.finditer(r"^[ ]*(`{3,})(bash|console)([^\n]*)\n(.*?)^[ ]*\1$", text, re.S | re.M):
+        for line in re.sub(r"\\\n\s*", "", block.group(4)).splitlines():
+            line = line.strip()
+            if block.group(2) == "console":
+                line = line[2:] if line.startswith("$ ") else ""
+            if not line.startswith("#") and (found := COMMAND.search(_uncommented(line))):
+                served = found["arguments"].startswith(PARSE_ONLY)
+                yield _uncommented(line), served or "parse-only" in block.group(3)
+
+
+def _uncommented(line: str) -> str:
+    return re.sub(r"\s+#\s.*$", "", line)
+
+
+def in_shell(command: str, cwd: Path, home: Path) -> str:
+    """What a command prints, with what changes from run to run (case, paths of this machine) made plain."""
+    import os
+    import subprocess
+
+    env = os.environ | {
+        "TRIAGE_HOME": str(home),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }
+    done = subprocess.run(["bash", "-c", command], cwd=cwd, env=env, capture_output=True, text=True, timeout=300)
+    text = re.sub(r"\bcase [0-9a-f]{6}\b", "case 4be1c9", done.stdout or done.stderr)
+    return text.replace(str(cwd), ".").replace(str(home), "~/.local/share/triage").replace("\u2800", " ")
+
+
+def main() -> None:
+    """Write everything below the `docs` folder of a checkout, and refresh the hand-written pages."""
+    import tempfile
+
+    here = Path(__file__).parents[1]
+    folder = here / "docs"
+    (folder / "commands").mkdir(parents=True, exist_ok=True)
+    for path, text in pages().items():
+        (folder / path).write_text(text, encoding="utf-8")
+    with tempfile.TemporaryDirectory() as home:
+        for page in (here / "README.md", *sorted(folder.glob("*.md"))):
+            text = page.read_text(encoding="utf-8")
+            new = refreshed(text, lambda command: in_shell(command, here, Path(home)))
+            if new != text:
+                page.write_text(new, encoding="utf-8")
+                print(f"refreshed {page.relative_to(here)}")
+
+
+if __name__ == "__main__":
+    main()
