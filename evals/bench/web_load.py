@@ -142,7 +142,8 @@ def report(name: str, measured: list[Measured]) -> None:
 
 
 async def load(server: Server, sessions: int, questions: int) -> None:
-    limits = httpx.Limits(max_connections=4 * sessions, max_keepalive_connections=sessions)
+    # No idle connections: the server closes them after 5 s, and unlike a browser httpx does not ask again.
+    limits = httpx.Limits(max_connections=4 * sessions, max_keepalive_connections=0)
     async with httpx.AsyncClient(timeout=300, limits=limits) as client:
         people = [Session(client, server, i) for i in range(sessions)]
         await asyncio.gather(*(p.begin() for p in people))

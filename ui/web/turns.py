@@ -33,6 +33,8 @@ FRAME = 0.1
 """Seconds between two pictures of an answer that is still arriving."""
 FOLDED = ("shows", "causes", "conflicts", "cautions", "own", "looked", "sources")
 """Sections of an answer that the panels show too: closed in the conversation."""
+MESSAGES_KEPT = 40
+"""Most messages that a tab shows; every picture of an arriving answer sends them all. The case keeps everything."""
 PLACES = 4
 """Most places shown of one finding."""
 Message = dict[str, Any]
@@ -100,7 +102,7 @@ def ask(desk: Desk, talk: Talk, text: str, paths: Sequence[Path] = ()) -> Iterat
         text = say("what-wrong", talk.lang)
     talk.conversation = talk.conversation or Conversation(desk.home)
     talk.conversation.lang = "zh" if talk.lang == "zh" else language(text)
-    talk.messages.append({"role": "user", "content": spoken(text)})
+    talk.messages = [*talk.messages[-MESSAGES_KEPT:], {"role": "user", "content": spoken(text)}]
     steps = Steps(talk.lang)
     talk.messages.append(steps.message)
     yield False
