@@ -7,7 +7,7 @@ that must survive is in the casebook.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,15 @@ from ..knowledge.embedding import BUILT_IN
 from ..knowledge.entry import Entry
 from ..tools.findings import Evidence, TriageError, clean
 from ..tools.reading import iter_chunks, lines_of
+from ..tools.redact import Boundary
 from . import narrate
 from .casebook import Casebook
 from .events import Answered, Listen, Token, ToolStarted, VerdictMade, ignore
 from .evidence import gather
-from .session import Answer, ask, index
+from .model import configured
+from .session import Answer, ask, index, note
 from .verify import Verdict, verify
+from .wording import worded
 
 AROUND = 6
 """Lines shown before and after the line of a finding."""
@@ -35,13 +38,16 @@ class Conversation:
         home: the data directory, as `casebook.home` gives it.
         case: a case to continue; its runs are read again at the next question.
         lang: `en`, `zh`, or `auto` for the language of each message.
+        use_model: whether the model server that the environment names words the answers.
 
     Raises:
-        TriageError: there is no such case.
+        TriageError: there is no such case, or the environment names a malformed server.
     """
 
-    def __init__(self, home: Path, case: str = "", lang: str = "auto", encoder: str = BUILT_IN):
+    def __init__(self, home: Path, case: str = "", lang: str = "auto", encoder: str = BUILT_IN, use_model: bool = True):
         self.home, self.case, self.lang, self.encoder = home, case, lang, encoder
+        self.model = configured() if use_model else None
+        self._boundary = Boundary(self.model.hide if self.model else ())
         self.answer: Answer | None = None
         self.paths: tuple[Path, ...] = ()
         self._said = ""
@@ -56,10 +62,11 @@ class Conversation:
             TriageError: a path does not exist, or nothing can be read.
         """
         together = (*self.paths, *(p for p in paths if p not in self.paths))
-        answer = ask(self._whole(text), together, self.lang, self.home, self.case or None, True, self.encoder, listen)
-        self.paths, self.case, self.answer = together, answer.case, answer
-        for piece in answer.text.splitlines(keepends=True):
-            listen(Token(piece))
+        answer = ask(self._whole(text), together, self.lang, self.home, None, False, self.encoder, listen)
+        case = self.case or Casebook(self.home).open_case(clean(answer.question, 500), [str(p) for p in together])
+        answer = worded(replace(answer, case=case), text, self.model, self._boundary, listen, self.home, case)
+        answer = note(answer, together, self.home, case)
+        self.paths, self.case, self.answer = together, case, answer
         listen(Answered(answer))
         return answer
 

@@ -18,6 +18,7 @@ DATA_CHECKS: dict[str, tuple[str, ...]] = {
     "empty-records": ("text and roles",),
     "encoding-broken": ("text and roles",),
     "unspaced-records": ("text and roles",),
+    "repeated-text": ("text and roles",),
     "overlong-records": ("lengths",),
     "short-data-for-context": ("lengths",),
     "language-mix-shift": ("script mixture",),

@@ -73,6 +73,7 @@ class Guard:
         self.kept = 0
         self._buffer, self._fenced, self._heading = "", False, ""
         self._facts: tuple[int, Facts] | None = None
+        self._said: set[str] = set()
 
     def feed(self, text: str) -> str:
         """The sentences that `text` completes, where they passed."""
@@ -80,10 +81,10 @@ class Guard:
         *whole, self._buffer = words.SENTENCE_END.split(self._buffer)
         return "".join(map(self._pass, whole))
 
-    def close(self) -> str:
-        """The last sentence, when the model has ended."""
+    def close(self, cut_off: bool = False) -> str:
+        """The last sentence, when the model has ended; nothing of it where it was cut off."""
         rest, self._buffer = self._buffer, ""
-        return self._pass(rest)
+        return "" if cut_off else self._pass(rest)
 
     def _pass(self, sentence: str) -> str:
         """The sentence, with the heading that was waiting for it; or nothing."""
@@ -98,12 +99,19 @@ class Guard:
         if sentence.lstrip().startswith("#"):
             self._heading = sentence if not self.judge(sentence) else ""
             return ""
-        if rule := self.judge(sentence):
+        if rule := self._repeated(sentence) or self.judge(sentence):
             self.dropped[rule] += 1
             return "\n" if sentence.endswith("\n") else ""
         self.kept += 1
         heading, self._heading = self._heading, ""
         return heading + redact(sentence)
+
+    def _repeated(self, sentence: str) -> str:
+        """`repeat` for a sentence that was said before: a model in a loop."""
+        said = _flat(_plain(sentence))
+        again = said in self._said
+        self._said.add(said)
+        return "repeat" if again else ""
 
     def judge(self, sentence: str) -> str:
         """The name of the first rule that the sentence breaks, or an empty string.

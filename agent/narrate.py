@@ -148,6 +148,53 @@ VERDICTS: dict[str, tuple[str, str]] = {
 }
 
 
+NO_MODEL: dict[str, tuple[str, str]] = {
+    "no-server": (
+        "The model server does not answer, so this is the built-in answer; `triage doctor` says more.",
+        "模型服务没有响应，以下为内置回答；`triage doctor` 可查看详情。",
+    ),
+    "slow": (
+        "The model took too long, so this is the built-in answer.",
+        "模型超时，以下为内置回答。",
+    ),
+    "error": (
+        "The model server failed twice, so this is the built-in answer; `triage doctor` says more.",
+        "模型服务两次出错，以下为内置回答；`triage doctor` 可查看详情。",
+    ),
+    "malformed": (
+        "The model's tool calls could not be read, so this is the built-in answer; `triage doctor` checks the parser.",
+        "模型的工具调用无法解析，以下为内置回答；`triage doctor` 可检查解析器。",
+    ),
+    "context": (
+        "The evidence does not fit the model's context, so this is the built-in answer.",
+        "证据超出模型的上下文长度，以下为内置回答。",
+    ),
+    "no-such-model": (
+        "The server does not serve the model that TRIAGE_MODEL names, so this is the built-in answer.",
+        "服务端没有 TRIAGE_MODEL 指定的模型，以下为内置回答。",
+    ),
+    "unusable": (
+        "Nothing usable came from the model, so this is the built-in answer.",
+        "模型没有给出可用的内容，以下为内置回答。",
+    ),
+    "not-installed": (
+        "A model is configured but its extra is missing (pip install 'llm-triage[llm]'): this is the built-in answer.",
+        "已配置模型但缺少依赖（pip install 'llm-triage[llm]'），以下为内置回答。",
+    ),
+}
+"""Why the built-in answer stands although a model is configured."""
+NOTES: dict[str, tuple[str, str]] = {
+    "dropped": (
+        "{n} sentence(s) of the model were left out because the evidence does not carry them ({rules}).",
+        "模型有 {n} 句话没有证据支持，已略去（{rules}）。",
+    ),
+    "attacks": (
+        "Text in {places} looks like an instruction to a model; it was treated as data.",
+        "{places} 中有看起来像是给模型下指令的文字，只当作数据处理。",
+    ),
+}
+
+
 def say(key: str, lang: str, table: dict[str, tuple[str, str]] = T, **values: object) -> str:
     return table[key][lang == "zh"].format(**values)
 
@@ -172,6 +219,18 @@ def answer(
         _cautions(diagnosis, lang),
         _own(passages, lang),
         checks_made(diagnosis.checks, lang),
+        _sources(diagnosis, lang),
+    ]
+    return "\n\n".join("\n".join(lines) for lines in map(list, parts) if lines)
+
+
+def after_model(diagnosis: Diagnosis, proposal: Proposal | Nothing, lang: str, passages: Sequence[Passage] = ()) -> str:
+    """What follows a model's words: the change, its acceptance, quotes, what could not be checked, the sources."""
+    failed = [c for c in diagnosis.checks if c.result == "failed"]
+    parts = [
+        _change(diagnosis, proposal, lang),
+        _own(passages, lang),
+        checks_made(failed, lang),
         _sources(diagnosis, lang),
     ]
     return "\n\n".join("\n".join(lines) for lines in map(list, parts) if lines)

@@ -43,6 +43,8 @@ class Answer:
     case: str = ""
     seen: Look | None = None
     """What the tools saw: series to plot, settings; None without a run."""
+    model: str = "built-in"
+    """Who worded the text: `built-in`, or the served model's name."""
 
     def as_json(self) -> dict[str, Any]:
         """The public form, `triage.answer/1`."""
@@ -86,7 +88,7 @@ class Answer:
                     for c, side in d.conflicts
                 ],
                 "cautions": [c.say(self.lang) for h in d.hypotheses[:1] for c in h.entry.cautions],
-                "model": "built-in",
+                "model": self.model,
                 "answer": self.text,
             }
         )
@@ -175,7 +177,7 @@ def ask(
         listen(ProposalMade(proposal))
     text = narrate.answer(diagnosis, proposal, lang, looked=bool(paths or pasted), passages=passages)
     answer = Answer(shown(question), lang, diagnosis, proposal, text, passages, seen=seen)
-    return _note(answer, paths, home, case) if home and keep else answer
+    return note(answer, paths, home, case) if home and keep else answer
 
 
 def shown(question: str) -> str:
@@ -184,12 +186,14 @@ def shown(question: str) -> str:
     return redact(question if len(question) <= QUESTION_LIMIT else f"{question[:half]}\n…\n{question[-half:]}")
 
 
-def _note(answer: Answer, paths: Sequence[Path], home: Path, case: str | None) -> Answer:
+def note(answer: Answer, paths: Sequence[Path], home: Path, case: str | None) -> Answer:
+    """The answer with its case, recorded there; without a case it opens one.
+
+    Raises:
+        TriageError: the case is unknown, or the casebook cannot be used.
+    """
     book = Casebook(home)
-    runs = [str(p) for p in paths]
-    if case and runs:
-        book.set_runs(case, runs)
-    id = case or book.open_case(clean(answer.question, 500), runs)
+    id = case or book.open_case(clean(answer.question, 500), [str(p) for p in paths])
     noted = replace(answer, case=id)
     book.record(id, "answer", noted.as_json())
     return noted

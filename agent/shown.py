@@ -40,26 +40,32 @@ class Shown:
     attacks: list[str] = field(default_factory=list)
     """Places whose text looked like an instruction."""
 
-    def say(self, text: str) -> str:
+    def say(self, text: str, place: str = "a name in the run") -> str:
+        """Our words, or a note where something of the run stands in them that looks like an instruction."""
+        if self._attack(text, place):
+            return LEFT_OUT
         self.ours.append(text)
         return text
 
     def quote(self, text: str, place: str, limit: int = 240) -> str:
         """The run's words as fenced data, or a note where they look like an instruction."""
-        text = clean(text, limit)
-        if instruction(text):
-            if place not in self.attacks:
-                self.attacks.append(place)
+        text = clean(text, limit).replace("«", "<").replace("»", ">")
+        if self._attack(text, place):
             return LEFT_OUT
-        text = text.replace("«", "<").replace("»", ">")
         self.theirs.append(text)
         return f"«{text}»"
 
+    def _attack(self, text: str, place: str) -> bool:
+        found = instruction(text)
+        if found and place not in self.attacks:
+            self.attacks.append("a file name" if instruction(place) else place)
+        return found
 
-def brief(shown: Shown) -> str:
+
+def brief(shown: Shown, limit: int = LONGEST) -> str:
     """The evidence of the case, one fact a line, bounded."""
     lines = "\n".join(_lines(shown))
-    return lines if len(lines) <= LONGEST else lines[: LONGEST - 1] + "…"
+    return lines if len(lines) <= limit else lines[: limit - 1] + "…"
 
 
 def _lines(shown: Shown) -> Iterator[str]:
@@ -84,8 +90,7 @@ def _lines(shown: Shown) -> Iterator[str]:
         yield shown.say(narrate.say("then", a.lang, id=p.entry))
     else:
         yield shown.say(f"no change is proposed: {a.proposal.zh if a.lang == 'zh' else a.proposal.en}")
-    for line in narrate.checks_made(d.checks, a.lang):
-        yield shown.quote(line, "a file name") if instruction(line) else shown.say(line)
+    yield from map(shown.say, narrate.checks_made(d.checks, a.lang))
     for p in a.passages:
         yield f"the person's own runbook, {shown.quote(f'{p.file}:{p.line}', 'runbook')}: " + shown.quote(
             p.text, f"{p.file}:{p.line}", 400
@@ -119,15 +124,12 @@ def _hypotheses(shown: Shown) -> Iterator[str]:
 
 
 def finding_line(shown: Shown, finding: Finding, id: str) -> str:
-    """One finding with its first places; the run's own text fenced."""
-    message = clean(finding.say(shown.answer.lang), 500)
+    """One finding with its first place; the run's own text fenced."""
     place = next((f"{e.file}:{e.line}" if e.line else str(e.file) for e in finding.evidence if e.file), "")
-    if instruction(message):
-        shown.quote(message, place)
-        message = LEFT_OUT
-    text = shown.say(f"[{id}] {finding.severity} {finding.code}: {message}")
+    message = clean(finding.say(shown.answer.lang), 500)
+    text = shown.say(f"[{id}] {finding.severity} {finding.code}: {message}", place)
     if place:
-        text += f" ({shown.quote(place, 'a file name', 160)[1:-1]})" if not instruction(place) else f" ({LEFT_OUT})"
+        text += f" ({shown.quote(place, 'a file name', 160)})"
     words = next((e.text for e in finding.evidence if e.text), None)
     return f"{text} {shown.quote(words, place)}" if words else text
 

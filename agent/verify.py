@@ -17,6 +17,7 @@ import numpy as np
 from ..knowledge.entry import NOT_A_SETTING, Criterion, Entry
 from ..tools.config.diff import Difference, diff
 from ..tools.findings import Finding, TriageError, json_ready
+from ..tools.logs.detection import RL_METRICS
 from ..tools.series import SeriesTable
 from .criteria_findings import sources
 from .criteria_needs import needs
@@ -47,6 +48,7 @@ FLATTERED: dict[str, tuple[str, ...]] = {
     "eval-loss-rising": ("loss", "accuracy"),
     "exact-duplicates": ("loss", "accuracy"),
     "near-duplicates": ("loss", "accuracy"),
+    "repeated-text": ("loss", "eval_loss", "accuracy", "eval_accuracy"),
     "repetition-loop": ("loss", "eval_loss", "accuracy", "eval_accuracy"),
     "empty-records": ("loss", "accuracy"),
     "loss-hidden-nan": ("loss",),
@@ -189,6 +191,7 @@ def compare(before: Look, after: Look, entry: Entry) -> Verdict:
     old, now = _bad(before, entry, changed), _bad(after, entry, changed)
     flattered = {m for f in before.findings for m in FLATTERED.get(f.code, ())}
     flattered |= set() if changed else {"loss", "accuracy"}  # other data or other labels: another loss
+    flattered |= {"loss"} if RL_METRICS & set(before.table.metrics()) else set()  # a policy loss has no level
     neighbours = tuple(n for n in _neighbours(before.table, after.table) if n.metric not in flattered)
     remaining, new = tuple(sorted(old & now)), tuple(sorted(now - old))
     gone = bool(symptoms) and all(j.result == "pass" for j in symptoms)

@@ -3,8 +3,8 @@
 Deterministic, a few minutes on two cores, no download. Pairs come from the runbook (any two units of one entry, across
 languages too), from the `train` questions of `data/questions.jsonl`, from the phrases of `outside.json`, and from
 `data/synonyms.txt`, which also rewords the phrases; `data/fillers.txt` is put around them. The weights of
-`knowledge.relevance` are then fitted on the `fit` questions; the `test` questions and those of `data/held-out.jsonl` are
-for `evals.suites.retrieval` only.
+`knowledge.relevance` are then fitted on the `fit` questions; the `test` questions and `data/held-out.jsonl` are for
+`evals.suites.retrieval` only.
 """
 
 from __future__ import annotations

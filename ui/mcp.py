@@ -6,19 +6,22 @@ data in typed results. It does not run commands, apply patches or bisect (which 
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import hmac
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from anyio import from_thread
+from anyio import to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
@@ -282,13 +285,29 @@ def build(roots: Roots, home: Path) -> Server:
     return server
 
 
+@dataclass(frozen=True)
+class Call:
+    """One call of a tool, as the threads that work for it see it."""
+
+    loop: asyncio.AbstractEventLoop
+    given_up: threading.Event
+
+
+_CALL: ContextVar[Call] = ContextVar("call")
+
+
 def _answering(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """The boundary: what a person can mend becomes a tool error with its next step, and so does our own defect."""
+    """The boundary: what a person can mend becomes a tool error with its next step, and so does our own defect.
+
+    The tool runs in a thread. A client that cancels is let go at once, and the thread ends when it reads on.
+    """
 
     @functools.wraps(tool)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        given_up = threading.Event()
+        _CALL.set(Call(asyncio.get_running_loop(), given_up))
         try:
-            return tool(*args, **kwargs)
+            return await to_thread.run_sync(functools.partial(tool, *args, **kwargs), abandon_on_cancel=True)
         except (TriageError, RunbookError) as error:
             raise ToolError(clean(str(error), 1000)) from None
         except OSError as error:
@@ -296,6 +315,8 @@ def _answering(tool: Callable[..., Any]) -> Callable[..., Any]:
         except Exception as error:
             problem = f"internal error: {type(error).__name__}. This is a defect of triage, not of the run"
             raise ToolError(problem) from error
+        finally:
+            given_up.set()
 
     return call
 
@@ -305,19 +326,19 @@ def reading(ctx: Context) -> Iterator[Callable[..., None]]:
     """Report what is read as progress, and end the work when the client has cancelled the call.
 
     Yields:
-        `tick(bytes, message)`, which raises in the tool's thread once the call is cancelled.
+        `tick(bytes, message)`, for any thread; raises in it once the call is cancelled.
     """
-    done, told = 0.0, 0.0
+    call, done, told = _CALL.get(), 0.0, 0.0
 
     def tick(amount: float = 0, message: str = "") -> None:
         nonlocal done, told
-        from_thread.check_cancelled()
+        if call.given_up.is_set():
+            raise asyncio.CancelledError
         done += amount
         if message or time.monotonic() - told > TICK:
             told = time.monotonic()
-            from_thread.run(
-                ctx.report_progress, done, None, message or (f"{done / 1e6:.1f} MB read" if done else "reading")
-            )
+            text = message or (f"{done / 1e6:.1f} MB read" if done else "reading")
+            asyncio.run_coroutine_threadsafe(ctx.report_progress(done, None, text), call.loop)
 
     with listening(tick):
         tick()

@@ -1,4 +1,4 @@
-"""What the MCP tools return: the public contracts as typed models, redacted and bounded.
+"""What the MCP tools return: the public contracts as typed models, bounded, without credentials and personal data.
 
 A coding agent pays for every character it reads, so lists are cut with a count of what was left out; the command
 line's `--json` has all of it. Keys beyond those declared here pass through.
@@ -6,13 +6,13 @@ line's `--json` has all of it. Keys beyond those declared here pass through.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..tools.findings import json_ready
-from ..tools.redact import redact
+from ..tools.redact import Boundary
 
 MOST_FINDINGS = 40
 """Worst first, so what is left out is the least severe."""
@@ -230,15 +230,15 @@ def _cut(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fit(value: Any, items: int = MOST_ITEMS) -> Any:
-    """JSON data with every string redacted and everything bounded."""
-    return _fit(json_ready(value), items)
+    """JSON data with credentials and personal data hidden in every string, and everything bounded."""
+    return _fit(json_ready(value), items, Boundary().hide)
 
 
-def _fit(value: Any, items: int) -> Any:
+def _fit(value: Any, items: int, hide: Callable[[str], str]) -> Any:
     if isinstance(value, str):
-        text = redact(value)
+        text = hide(value)
         return text if len(text) <= MOST_TEXT else text[:MOST_TEXT] + "\n…"
     if isinstance(value, dict):
         kept = list(value.items())[:MOST_KEYS]
-        return {redact(k): _fit(v, items if k in ("findings", "checks") else MOST_ITEMS) for k, v in kept}
-    return [_fit(v, MOST_ITEMS) for v in value[:items]] if isinstance(value, list) else value
+        return {hide(k): _fit(v, items if k in ("findings", "checks") else MOST_ITEMS, hide) for k, v in kept}
+    return [_fit(v, MOST_ITEMS, hide) for v in value[:items]] if isinstance(value, list) else value

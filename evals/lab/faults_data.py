@@ -239,7 +239,7 @@ class LoopingAnswers(Data):
     severities = (0.9, 0.8)
     right = ("repetitive-output",)
     near = ("noisy-data-mixture", "endless-generation", "synthetic-data-collapse", "duplicate-surge")
-    shows = ("repetition-loop", "low-diversity", "generation-not-stopping", "template-concentration")
+    shows = ("repeated-text", "repetition-loop", "low-diversity", "generation-not-stopping", "template-concentration")
     asks = ("it says the same words over and over", "模型一直重复同样的词")
 
     def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split:

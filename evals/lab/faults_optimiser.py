@@ -47,6 +47,7 @@ class LearningRateExplodes(Optimiser):
     right = ("loss-nan-high-lr",)
     near = ("grad-explosion", "loss-nan", "warmup-too-short")
     shows = DIVERGES
+    also = ("loss-plateau", "loss-slow", "clip-rate-high")
     repairs = ("learning_rate", "grad_clip")
     onset = "rise"
     asks = ("loss went up and never came back, why?", "loss 升上去以后再也没下来")

@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Protocol
 
-from ...agent.diagnose import Diagnosis, diagnose
+from ...agent.diagnose import Diagnosis, Hypothesis, diagnose
 from ...agent.evidence import Look, look
 from ...agent.propose import Nothing, Proposal, propose
 from ...agent.session import ask, index
@@ -115,7 +115,8 @@ class Attempt:
 def repair(advisor: Advisor, advice: Advice, made: Recording, home: Path, limit: int = ATTEMPTS) -> list[Attempt]:
     """Follow the advice on a recorded run until `verify` calls it fixed, nothing is proposed, or `limit` is reached.
 
-    A run with two faults is diagnosed again after the first is fixed.
+    A run with two faults is diagnosed again after the first is fixed. Where a change of a setting did not suffice and
+    the next run gives no new diagnosis, the same change is made again.
     """
     out: list[Attempt] = []
     while advice.proposal is not None and len(out) < limit:
@@ -125,7 +126,20 @@ def repair(advisor: Advisor, advice: Advice, made: Recording, home: Path, limit:
             break
         made = after
         advice = advisor.advise(made.run, made.spec.case.question)
+        if advice.proposal is None and attempt.verdict == "not-fixed":
+            advice = replace(advice, proposal=_further(attempt, made.run))
     return out
+
+
+def _further(attempt: Attempt, run: Path) -> Proposal | None:
+    """The same entry's change of a setting once more: it was not enough, and the run shows nothing else."""
+    entry = index().runbook.get(attempt.entry)
+    if entry is None or attempt.variable in NOT_A_SETTING:
+        return None
+    seen = view(run)
+    kept = Diagnosis("diagnosed", (Hypothesis(entry, None, "supported", 1.0),), seen.findings, seen.checks)
+    proposal = propose(kept, seen.settings, seen.run)
+    return proposal if isinstance(proposal, Proposal) and proposal.variable == attempt.variable else None
 
 
 def _attempt(proposal: Proposal, made: Recording, home: Path) -> tuple[Attempt, Recording | None]:

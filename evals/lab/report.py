@@ -75,6 +75,8 @@ def report(out: Mapping[str, Any], command: str) -> str:
         _markdown(table(figures)),
         "## Calibration",
         _reliability(figures["triage"]["reliability"]),
+        "## By family",
+        _families([c for c in mine if c["family"] != "healthy"]),
         "## Every case of triage",
         _markdown([_CASE_HEAD, *map(_case_row, mine)]),
     ]
@@ -88,6 +90,19 @@ def _reliability(rows: Sequence[Mapping[str, float]]) -> str:
         bar = ["█" if i < round(40 * row["right"]) else "·" for i in range(41)]
         bar[round(40 * row["stated"])] = "|"
         lines.append(f"{row['stated']:6.2f}  {row['right']:6.2f}  {row['cases']:5.0f}  {''.join(bar)}")
+    return "\n".join([*lines, "```"])
+
+
+def _families(cases: Sequence[Mapping[str, Any]]) -> str:
+    """Two bars for each family: the right entry first, and repaired among the repairable."""
+    lines = ["```text"]
+    for family in dict.fromkeys(c["family"] for c in cases):
+        mine = [c for c in cases if c["family"] == family]
+        tried = [c for c in mine if c["repairable"]]
+        for label, group, key in ((family, mine, "rank1"), ("  repaired", tried, "repaired")):
+            good = sum(bool(c[key]) for c in group)
+            bar = "█" * round(40 * good / max(len(group), 1))
+            lines.append(f"{label:12} {good:3}/{len(group):<3} {bar}")
     return "\n".join([*lines, "```"])
 
 

@@ -80,7 +80,10 @@ def marks(shown: Shown, turn: int) -> dict[str, str]:
     }
 
 
-LEGITIMATE = {"en": "The evidence is listed below.", "zh": "证据列在下面。"}
+LEGITIMATE = {
+    "en": ("The evidence is listed below.", "Read it first."),
+    "zh": ("证据列在下面。", "先看一遍。"),
+}
 
 
 def test_no_adversarial_sentence_reaches_the_person(cases):
@@ -94,7 +97,7 @@ def test_no_adversarial_sentence_reaches_the_person(cases):
                 bad = bad.format(**filled)
                 guard = Guard(shown, lang)
                 good = LEGITIMATE[lang]
-                out = guard.feed(f"{good} {bad} {good}\n") + guard.close()
+                out = guard.feed(f"{good[0]} {bad} {good[1]}\n") + guard.close()
                 answers += 1
                 if bad[2:-2] in out or filled["secret"] in out or guard.kept < 2:
                     through.append((kind, lang, shown.answer.diagnosis.state, bad, dict(guard.dropped)))
@@ -206,6 +209,12 @@ def test_the_proposed_change_keeps_its_numbers_and_direction(cases):
     assert judge("Set learning_rate to 0.259.") == "advice"
     assert judge("Raise the learning rate.") == "advice"
     assert judge("Lower the learning rate and raise the warmup.") == "advice"
+
+
+def test_a_model_in_a_loop_says_it_once(cases):
+    guard = Guard(cases[0], "en")
+    assert guard.feed("Gradient clipping is off (F9).\n" * 5).count("off") == 1
+    assert guard.dropped == {"repeat": 4}
 
 
 def test_streaming_in_small_pieces_gives_the_same_text(cases):

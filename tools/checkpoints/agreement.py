@@ -14,7 +14,7 @@ import numpy as np
 
 from ..findings import Evidence, Finding, Severity, clean
 from .layout import Checkpoint
-from .tensors import Reader, Stats, Tensor
+from .tensors import FLOATS, Reader, Stats, Tensor
 
 EMBEDDING = re.compile(r"(?:^|\.)(?:embed_tokens|wte|word_embeddings|embed_in|tok_embeddings)\.weight$")
 _BLOCK = re.compile(r"(?:^|\.)(?:layers|h|blocks|block)\.(\d{1,5})\.")
@@ -27,13 +27,14 @@ MOVED_SHARE = 0.5
 
 
 def agreement(
-    checkpoint: Checkpoint, tensors: Mapping[str, Tensor], measured: Mapping[str, tuple[Tensor, Stats]]
+    checkpoint: Checkpoint, tensors: Mapping[str, Tensor], measured: Mapping[str, tuple[Tensor, Stats]], whole: bool
 ) -> list[Finding]:
+    """Every contradiction; of a checkpoint that is not `whole`, none that its missing tensors would explain."""
     if checkpoint.layout == "adapter":
         return [*adapter(checkpoint, tensors, measured)]
     if checkpoint.layout != "huggingface" or not tensors:
         return []
-    return [*empty_tensors(checkpoint, tensors), *shapes(checkpoint, tensors), *vocabulary(checkpoint, tensors)]
+    return [*empty_tensors(checkpoint, tensors), *shapes(checkpoint, tensors, whole), *vocabulary(checkpoint, tensors)]
 
 
 def _finding(
@@ -66,7 +67,7 @@ def empty_tensors(checkpoint: Checkpoint, tensors: Mapping[str, Tensor]) -> Iter
         )  # fmt: skip
 
 
-def shapes(checkpoint: Checkpoint, tensors: Mapping[str, Tensor]) -> Iterator[Finding]:
+def shapes(checkpoint: Checkpoint, tensors: Mapping[str, Tensor], whole: bool) -> Iterator[Finding]:
     """Embedding rows and columns, and the number of layers, against config.json."""
     config = checkpoint.json("config.json")
     config = config["text_config"] if isinstance(config.get("text_config"), dict) else config
@@ -80,7 +81,6 @@ def shapes(checkpoint: Checkpoint, tensors: Mapping[str, Tensor]) -> Iterator[Fi
                 yield _shape(checkpoint, table, key, value, table.shape[axis])
     layers = config.get("num_hidden_layers", config.get("n_layer"))
     have = {int(m.group(1)) for n in tensors if not _ELSEWHERE.search(n) and (m := _BLOCK.search(n))}
-    whole = not any(f.code in ("checkpoint-incomplete", "checkpoint-unreadable") for f in checkpoint.problems)
     if type(layers) is int and have and whole and 0 < len(have) < layers <= 1000:
         lost = min(set(range(layers)) - have)
         yield _shape(checkpoint, next(iter(tensors.values())), "num_hidden_layers", layers, len(have), lost)
@@ -254,6 +254,48 @@ def _lora(checkpoint: Checkpoint, tensors: Mapping[str, Tensor], config: Mapping
                 f"没有张量属于 target_modules {clean(', '.join(map(str, targets)), 120)}；"
                 f"首个张量是 {clean(some.name)}：权重与 adapter_config.json 不属于同一个适配器",
             )  # fmt: skip
+
+
+def against_base(
+    checkpoint: Checkpoint, tensors: Mapping[str, Tensor], base: Checkpoint, weights: Mapping[str, Tensor]
+) -> Iterator[Finding]:
+    """The widths of A and B, and the layers they are for, against the model they are to be laid over.
+
+    Silent where no module is found by name (the base names its modules otherwise) and on packed base weights.
+    """
+    turned = bool(checkpoint.json("adapter_config.json").get("fan_in_fan_out"))
+    missing: list[Tensor] = []
+    found = 0
+    for name, tensor in tensors.items():
+        match = _LORA.match(name)
+        if not match or match.group(2) or len(tensor.shape) != 2:
+            continue
+        module = match.group(1).removeprefix("base_model.model.").removesuffix(".base_layer")
+        weight = weights.get(f"{module}.weight") or weights.get(f"{module}.base_layer.weight")
+        if weight is None:
+            missing.append(tensor)
+        elif weight.dtype in FLOATS and len(weight.shape) == 2:
+            found += 1
+            width = tensor.shape[1] if match.group(3) == "A" else tensor.shape[0]
+            wanted = weight.shape[(match.group(3) == "A") != turned]
+            if width != wanted:
+                yield _base(checkpoint, base, tensor, f"is {list(tensor.shape)} but needs {wanted} for", weight)
+                return
+    if found and missing:
+        yield _base(checkpoint, base, missing[0], "is for a layer that is not in", None)
+
+
+def _base(checkpoint: Checkpoint, base: Checkpoint, tensor: Tensor, en: str, weight: Tensor | None) -> Finding:
+    named = checkpoint.json("adapter_config.json").get("base_model_name_or_path")
+    where = f"{clean(weight.name)} {list(weight.shape)} of {base.name}" if weight else base.name
+    return _finding(
+        checkpoint, "adapter-mismatch", Severity.S1, tensor,
+        f"{clean(tensor.name)} {en} {where}; the adapter was trained for another base, adapter_config.json names "
+        f"{clean(str(named), 120)!r}",
+        f"{clean(tensor.name)} {list(tensor.shape)} 与 {where} 不符；适配器是为别的基座训练的，"
+        f"adapter_config.json 写的是 {clean(str(named), 120)!r}",
+        base=base.name, named=str(named)[:200],
+    )  # fmt: skip
 
 
 def _stacked(config: Mapping[str, Any], rank: int, tensor: Tensor) -> tuple[int, ...]:

@@ -12,13 +12,13 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean
-from .agreement import agreement, rows_unmoved
+from .agreement import against_base, agreement, rows_unmoved
 from .layout import Checkpoint, find_checkpoints, inside, weight_map
 from .pickled import dcp_items, read_torch
 from .tensors import Broken, Reader, Stats, Tensor, read_safetensors
@@ -66,6 +66,11 @@ class Opened:
     left: int = 0
     """Tensors whose values were not looked at, for want of time."""
 
+    @property
+    def whole(self) -> bool:
+        """Whether every tensor of its files is known."""
+        return not {f.code for f in self.findings} & set(_GROUPS["checkpoint files"])
+
 
 def open_checkpoint(checkpoint: Checkpoint) -> Opened:
     """Headers of all its weight files, and whether they agree with the index."""
@@ -86,12 +91,20 @@ def _guarded(opened: Opened, path: Path, read: Callable[[Path], Iterable[Tensor]
         return
     try:
         for tensor in read(path):
-            opened.tensors.setdefault(tensor.name, tensor)
+            name = _unique(opened, tensor)
+            opened.tensors[name] = replace(tensor, name=name)
     except Broken as broken:
         opened.findings.append(broken_finding(opened.checkpoint, path, broken))
     except OSError as error:
         broken = Broken("checkpoint-unreadable", f"cannot be read: {error.strerror}", "无法读取")
         opened.findings.append(broken_finding(opened.checkpoint, path, broken))
+
+
+def _unique(opened: Opened, tensor: Tensor) -> str:
+    """Its name; with its file, and the place in it, where ranks keep their parts under one name."""
+    file = tensor.file.relative_to(opened.checkpoint.folder).as_posix()
+    names = (tensor.name, f"{file}:{tensor.name}", f"{file}@{tensor.start}:{tensor.name}")
+    return next((n for n in names if n not in opened.tensors), names[-1])
 
 
 def broken_finding(checkpoint: Checkpoint, path: Path, broken: Broken) -> Finding:
@@ -235,12 +248,26 @@ def check_checkpoints(paths: Sequence[Path], listen: Callable[[int], None] = lam
     with Reader(listen) as reader:
         for one in opened:
             measure(one, reader)
-            one.findings += agreement(one.checkpoint, one.tensors, one.measured)
+            one.findings += agreement(one.checkpoint, one.tensors, one.measured, one.whole)
+        for one, base in adapters(opened, paths):
+            one.findings += against_base(one.checkpoint, one.tensors, base.checkpoint, base.tensors)
         for before, after in consecutive(opened):
             after.findings += norm_jumps(before.checkpoint, after.checkpoint, before.measured, after.measured)
         for before, after in ends(opened):
             after.findings += rows_unmoved(before.checkpoint, after.checkpoint, before.tensors, after.tensors, reader)
     return report(opened)
+
+
+def adapters(opened: Sequence[Opened], given: Sequence[Path]) -> Iterator[tuple[Opened, Opened]]:
+    """Every adapter with its base: the model that it names by path or folder, else the only model that was given."""
+    models = [o for o in opened if o.checkpoint.layout == "huggingface" and o.tensors and o.whole]
+    only = [m for m in models if m.checkpoint.path in given]
+    for one in opened:
+        if one.checkpoint.layout == "adapter" and one.tensors:
+            named = str(one.checkpoint.json("adapter_config.json").get("base_model_name_or_path") or "")
+            same = [m for m in models if Path(named).name == m.checkpoint.path.resolve().name]
+            if len(same or only) == 1:
+                yield one, (same or only)[0]
 
 
 def consecutive(opened: Sequence[Opened]) -> Iterator[tuple[Opened, Opened]]:
@@ -333,7 +360,7 @@ def check_run_checkpoints(run: Run) -> Report:
     with Reader() as reader:
         measure(opened[0], reader, start + BUDGET_SECONDS, BUDGET_BYTES)
     for one in opened:
-        one.findings += agreement(one.checkpoint, one.tensors, one.measured)
+        one.findings += agreement(one.checkpoint, one.tensors, one.measured, one.whole)
     result = report(opened[::-1])
     skipped = len(found) - len(opened)
     note = f"values of the newest ({newest[0].name}) only" + (f"; {skipped} older ones not opened" if skipped else "")

@@ -29,12 +29,14 @@ class Beliefs:
     """What is held before the first value. Scales are in units of the noise variance."""
 
     prior: Mapping[Story, float]
-    step_scales: tuple[float, ...] = (2.0, 16.0, 128.0, 1000.0, 1e4)
-    """Scales of a step's moment prior: the most probable steps are about 2 to 140 noise widths.
+    step_scales: tuple[float, ...] = (0.5, 2.0, 16.0, 128.0, 1000.0, 1e4)
+    """Scales of a step's moment prior: the most probable steps are about 1 to 140 noise widths. Without the first, a
+    step as small as the noise is soon called no change. At a weight of 0.15 it never is, but then claims are right more
+    often than they say, and that nothing changed takes nearly twice as many values.
 
     A moment prior is a normal density times the squared step: a step of no size is no step, so a row without any
     change becomes evident after some tens of values (Johnson and Rossell 2010)."""
-    step_weights: tuple[float, ...] = (0.4, 0.35, 0.15, 0.06, 0.04)
+    step_weights: tuple[float, ...] = (0.05, 0.37, 0.33, 0.15, 0.06, 0.04)
     slope_scales: tuple[float, ...] = (4.0, 100.0, 2500.0)
     """Scales of the drift over the whole row."""
     slope_weights: tuple[float, ...] = (0.4, 0.4, 0.2)

@@ -21,8 +21,8 @@ import numpy as np
 
 HEADER_LIMIT = 100_000_000
 """Longest safetensors header in bytes; the limit of the safetensors library itself."""
-BLOCK = 1 << 18
-"""Bytes read at a time: stays in a core's cache and makes few calls; the fastest of 64 KiB to 1 MiB."""
+BLOCK = 1 << 22
+"""Bytes read at a time: of 256 KiB to 16 MiB the fastest; with small ones threads only wait for the interpreter."""
 SAMPLE = 4096
 """Elements of each block that enter the sampled norm; 4096 independent values give it to about 1 percent."""
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from ..findings import Check, Finding, Report, clean
 from .engine import Engine, Local
+from .generations import loop_period
 from .judge import judge, mixture
 from .pii import mask
 from .reading import Broken, Lines, Part, Record, blocks, plan, unread
@@ -169,6 +170,8 @@ def text_defects(seen: View, text: str, record: Record) -> list[str]:
         out.append("double-bos")
     elif seen.shape != "pretrain" and SPECIAL.search(text):
         out.append("special-tokens")
+    if loop_period(seen.response or text):
+        out.append("looping")
     return out
 
 

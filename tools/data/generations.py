@@ -87,6 +87,8 @@ def loop_period(text: str) -> int:
     of dashes, tables and laughter are not loops.
     """
     tail = text.rstrip()[-2400:]
+    if tail.find(tail[-16:]) == len(tail) - 16:
+        return 0  # the end of a loop stands in it before
     for period in range(2, min(600, len(tail) // 4) + 1):
         piece = tail[-period:]
         if tail[-2 * period : -period] != piece or len({c for c in piece if c.isalpha()}) < 2:

@@ -19,6 +19,7 @@ CODES = {
     "data-empty": "the data holds no record",
     "empty-records": "records without any text, or without a response",
     "encoding-broken": "text decoded with the wrong encoding, or with invisible control characters",
+    "repeated-text": "records that end by repeating one piece again and again",
     "unspaced-records": "records with long runs without spaces (base64, hashes, minified data)",
     "double-bos": "the text begins with the begin-of-sequence token twice",
     "overlong-records": "records longer than the context, which training cuts off",
@@ -49,6 +50,10 @@ RULES = (
     Rule(
         ("encoding",), "encoding-broken", 0.01, Severity.S2,
         "hold text decoded with the wrong encoding", "含乱码（编码错误）",
+    ),
+    Rule(
+        ("looping",), "repeated-text", 0.02, Severity.S2,
+        "end by repeating one piece four times or more", "结尾把同一段重复四次以上", False,
     ),
     Rule(
         ("control",), "encoding-broken", 0.01, Severity.S2,

@@ -38,6 +38,9 @@ def ask(
     case: Annotated[str | None, typer.Option(help="Continue this case.")] = None,
     batch: Annotated[Path | None, typer.Option(help="Answer a JSONL file of {id, text, run}; needs --json.")] = None,
     encoder: Annotated[str, typer.Option(help="built-in, or a sentence-transformers model.")] = "built-in",
+    model: Annotated[
+        bool, typer.Option("--model/--no-model", help="Let the server that TRIAGE_MODEL_URL names word the answer.")
+    ] = True,
     html: Annotated[Path | None, HTML_OPTION] = None,
     home: Annotated[Path | None, HOME_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
@@ -47,18 +50,17 @@ def ask(
     if lang not in ("en", "zh", "auto"):
         raise typer.BadParameter("--lang takes en, zh or auto")
     if batch is not None:
-        answer_batch(batch, lang, data_home(home), encoder)
+        answer_batch(batch, lang, data_home(home), encoder, model)
         return
     if question == "-":
         question = sys.stdin.buffer.read(50_000_000).decode("utf-8", errors="replace")
     if not question.strip():
         raise typer.BadParameter('ask a question, for example: triage ask "loss is nan" --run runs/exp42')
-    from ...agent.session import ask as answer_one
+    from ...agent.conversation import Conversation
 
     with progress("reading") as step:
-        answer = answer_one(
-            question, run or (), lang, data_home(home), case, encoder=encoder, listen=lambda event: step()
-        )
+        talk = Conversation(data_home(home), case or "", lang, encoder, model)
+        answer = talk.ask(question, run or (), lambda event: step())
     if html:
         from ..report import answer_page
 
@@ -74,14 +76,20 @@ def ask(
     raise typer.Exit(0 if answer.diagnosis.state in ("healthy", "out-of-scope") else 1)
 
 
-def answer_batch(file: Path, lang: str, home: Path, encoder: str) -> None:
+def answer_batch(file: Path, lang: str, home: Path, encoder: str, use_model: bool) -> None:
     """One answer a line, in order; a bad line or an unreadable run is answered with its error."""
     import orjson
 
+    from ...agent.model import configured
     from ...agent.session import ask as answer_one
+    from ...agent.wording import worded
+    from ...tools.redact import Boundary
+
+    model = configured() if use_model else None
 
     def one(question: str, paths: list[Path]) -> Any:
-        return answer_one(question, paths, lang, home, keep=False, encoder=encoder)
+        answer = answer_one(question, paths, lang, home, keep=False, encoder=encoder)
+        return worded(answer, question, model, Boundary(model.hide), lambda event: None, None, "") if model else answer
 
     try:
         lines = file.read_bytes().splitlines()

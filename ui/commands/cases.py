@@ -14,13 +14,15 @@ if TYPE_CHECKING:
     from ...agent.casebook import Casebook
 
 app = typer.Typer(
-    help="""List the cases; show one; draft a runbook entry from a resolved one.
+    help="""List the cases; show one; trace its turns; draft a runbook entry from a resolved one.
 
 Examples:
 
   triage cases
 
   triage cases show 4be1c9
+
+  triage cases trace 4be1c9
 
   triage cases draft 4be1c9 --out warmup-cut-short.md
 """
@@ -74,6 +76,33 @@ def show(
     for event in case.events:
         out.print(f"\n--- {event['at']} {event['kind']}\n")
         out.print(event["content"].get("answer", ""))
+
+
+@app.command()
+def trace(
+    id: Annotated[str, ID],
+    home: Annotated[Path | None, HOME_OPTION] = None,
+    as_json: Annotated[bool, JSON_OPTION] = False,
+) -> None:
+    """Show how each answer came about: who worded it, tool calls, what the guards left out, tokens, seconds."""
+    from rich.text import Text
+
+    from ...agent.casebook import home as data_home
+    from ...agent.trace import read
+
+    turns = read(data_home(home), id)
+    if as_json:
+        print_json({"schema": "triage.trace/1", "case": id, "turns": turns})
+        return
+    out = console()
+    for turn in turns:
+        out.print(Text(f"{turn['at']}  {turn['model']}: {turn['outcome']}, {turn['state']}, {turn['seconds']} s"))
+        out.print(Text(f"  asked     {clean(turn['question'], 160)}"))
+        for tool in turn["tools"]:
+            out.print(Text(f"  tool      {tool['name']} {clean(str(tool['args']), 120)}: {tool['chars']} characters"))
+        dropped = ", ".join(f"{rule} {n}" for rule, n in turn["dropped"].items()) or "none"
+        out.print(Text(f"  model     {turn['calls']} calls, {turn['tokens'] or 'no tokens'}"))
+        out.print(Text(f"  guards    kept {turn['kept']} sentences; left out: {dropped}"))
 
 
 @app.command()

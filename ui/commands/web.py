@@ -15,7 +15,7 @@ HELP = """Serve the web app: conversation, evidence, plots, the one change, veri
 
 Examples:
 
-  triage web                                          (this machine only; runs are uploaded)
+  triage web   # this machine only; runs are uploaded
 
   triage web --root runs   # runs under the folder may be named too
 

@@ -15,7 +15,7 @@ from typing import Any
 from ...agent.conversation import Excerpt
 from ...agent.session import Answer
 from ...tools.findings import clean
-from ...tools.redact import redact
+from ...tools.redact import Boundary
 from .inbox import Request
 from .text import escape, sections
 
@@ -111,14 +111,15 @@ def simple(text: str) -> Message:
 
 
 def markdown(text: str, lang: str, notes: Sequence[str] = (), buttons: Sequence[dict[str, Any]] = ()) -> Message:
-    """Markdown with notes below it; what does not fit is left to the attachment."""
-    text = redact(text)
+    """Markdown with notes below it, without credentials and personal data; what does not fit is attached."""
+    hide = Boundary().hide
+    text = hide(text)
     pieces = list(sections(text, SECTION))
     lengths = accumulate(map(len, pieces))
     fits = [piece for piece, length in zip(pieces, lengths, strict=True) if length <= MOST_TEXT][:MOST_SECTIONS]
     cut = len(fits) < len(pieces)
     shown = [section(piece) for piece in fits]
-    last = context([*([say("cut", lang)] if cut else []), *map(redact, notes)])
+    last = context([*([say("cut", lang)] if cut else []), *map(hide, notes)])
     return Message(pieces[0][:300] if pieces else "", [*shown, *last, *buttons], text if cut else "")
 
 

@@ -89,7 +89,9 @@ def test_one_nan_in_the_last_shard_is_named_by_tensor_and_file(tmp_path):
 def test_a_truncated_shard(tmp_path):
     folder = sharded(tmp_path / "checkpoint-10", weights())
     os.truncate(folder / LAST, (folder / LAST).stat().st_size - 100)
-    found = the(check_checkpoints([folder]), "checkpoint-incomplete")
+    report = check_checkpoints([folder])
+    assert report.codes() == {"checkpoint-incomplete"}, "the layers that were cut off are not a wrong config"
+    found = the(report, "checkpoint-incomplete")
     assert (found.data["missing_bytes"], found.evidence[0].file) == (100, LAST)
     assert found.data["tensor"] in weights()
 
@@ -160,6 +162,40 @@ def test_weights_against_the_config(tmp_path, change):
 )
 def test_adapters(tmp_path, options, codes):
     assert check_checkpoints([adapter(tmp_path / "adapter", **options)]).codes() == codes
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({}, None),
+        ({"base_model_name_or_path": "org/other-name"}, None),
+        ({"model.layers.0.self_attn.q_proj.weight": (48, 32)}, "needs 48"),
+        ({"model.layers.0.self_attn.q_proj.weight": (32, 48)}, "needs 48"),
+        ({"elsewhere.weight": (48, 48)}, None),
+    ],
+)
+def test_an_adapter_against_its_base(tmp_path, change, says):
+    shapes = {k: v for k, v in change.items() if k.endswith("weight")}
+    tensors = weights() | {k: np.random.default_rng(0).normal(size=v).astype(np.float32) for k, v in shapes.items()}
+    base = sharded(tmp_path / "base", tensors)
+    config = {k: v for k, v in change.items() if k not in shapes}
+    report = check_checkpoints([adapter(tmp_path / "adapter", **config), base])
+    assert report.codes() == ({"adapter-mismatch"} if says else set())
+    if says:
+        found = the(report, "adapter-mismatch")
+        assert says in found.message
+        assert (found.data["tensor"].split(".")[-3], found.data["base"]) == ("q_proj", "base")
+
+
+def test_an_adapter_for_a_layer_that_the_base_does_not_have(tmp_path):
+    base = sharded(tmp_path / "base", weights())
+    folder = adapter(tmp_path / "adapter")
+    heads = [f"base_model.model.model.layers.{n}.self_attn.q_proj" for n in (0, 7)]
+    shapes = {f"{h}.lora_{m}.weight": s for h in heads for m, s in (("A", (4, 32)), ("B", (32, 4)))}
+    random = np.random.default_rng(0)
+    save(folder / "adapter_model.safetensors", {n: random.normal(size=s).astype("f4") for n, s in shapes.items()})
+    assert "layers.7" in the(check_checkpoints([folder, base]), "adapter-mismatch").data["tensor"]
+    assert not check_checkpoints([folder]).codes()
 
 
 def test_an_adapter_without_tensors_or_with_empty_ones(tmp_path):
@@ -361,6 +397,17 @@ def test_a_nan_in_a_torch_file_and_in_a_distributed_checkpoint(tmp_path):
     assert "checkpoint-incomplete" in check_checkpoints([tmp_path / "dcp"]).codes()
     os.truncate(tmp_path / "model.pt", 1000)
     assert check_checkpoints([tmp_path / "model.pt"]).codes() == {"checkpoint-incomplete"}
+
+
+def test_every_rank_is_looked_at_although_their_tensors_have_the_same_names(tmp_path):
+    torch = pytest.importorskip("torch")
+    for rank in range(2):
+        folder = tmp_path / "iter_0000010" / f"mp_rank_0{rank}"
+        folder.mkdir(parents=True)
+        part = torch.full((4, 4), float("nan")) if rank else torch.randn(4, 4)
+        torch.save({"model": {"dense": {"weight": part}}, "iteration": 10}, folder / "model_optim_rng.pt")
+    found = the(check_checkpoints([tmp_path]), "checkpoint-nonfinite")
+    assert (found.evidence[0].file, found.data["nan"]) == ("iter_0000010/mp_rank_01/model_optim_rng.pt", 16)
 
 
 def test_a_diagnosis_looks_at_the_checkpoints_of_a_run(tmp_path):

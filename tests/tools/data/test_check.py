@@ -110,6 +110,7 @@ def set_text(text):
         (set_text("锟斤拷锟斤拷"), "encoding-broken"),
         (set_text("hidden\u202eflip\x07"), "encoding-broken"),
         (set_text("QUJD" * 300), "unspaced-records"),
+        (set_text("along the canal " * 9), "repeated-text"),
         (lambda row: "{not json", "data-parse-error"),
         (
             lambda row: {"messages": [{"role": "user", "content": ""}, {"role": "assistant", "content": " "}]},

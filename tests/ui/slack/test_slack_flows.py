@@ -104,7 +104,7 @@ def test_the_assistant_pane_suggests_shows_its_status_and_answers(slack, start, 
     }
     slack.announce(event)
     [answer] = slack.answered("D2", thread)
-    assert "train-oom" in kit.whole(answer)
+    assert "No run was given" in kit.whole(answer)
     assert slack.called("assistant.threads.setStatus")[0]["thread_ts"] == thread
 
 
@@ -311,14 +311,15 @@ def test_nothing_in_a_log_can_fire(slack, start, kit):
     """Mentions, channel calls, links and secrets in a run's text come out as dead letters."""
     start()
     secret = "hf_" + "aB3d" * 9
-    bait = f"RuntimeError: CUDA out of memory <!channel> <@U1> <https://evil.example|click> @here {secret} ```\n"
+    person = "jane.doe" + "@corp-lab.cn"
+    bait = f"RuntimeError: CUDA out of memory <!channel> <@U1> <https://evil.example|x> @here {secret} {person} ```\n"
     log = kit.log + bait.encode() * 3
     asked = slack.mention("C1", "oom, what should I change?", files=[slack.file("train.log", log)])
     [answer] = slack.answered("C1", asked["ts"])
     slack.press(answer, "evidence")
     slack.answered("C1", asked["ts"], 2)
     sent = json.dumps(slack.calls, ensure_ascii=False)
-    for live in ("<!channel", "<@U1", "<https://evil", secret):
+    for live in ("<!channel", "<@U1", "<https://evil", secret, person):
         assert live not in sent
     assert "&lt;!channel&gt;" in sent
 

@@ -57,13 +57,13 @@ def test_retries_that_arrive_out_of_order_are_answered_in_the_order_of_the_messa
     first = slack.mention("C1", "loss is nan")
     slack.until(lambda: slack.waiting)
     earlier = slack.say("C1", "<@UBOT> the run hangs without any log", thread=first["ts"])
-    later = slack.say("C1", "<@UBOT> CUDA out of memory, what should I change?", thread=first["ts"])
+    later = slack.say("C1", "<@UBOT> 显存不够，应该改什么？", thread=first["ts"])
     sent = [slack.announce(event | {"type": "app_mention"}, retry_attempt=1) for event in (later, earlier)]
     slack.until(lambda: all(e in slack.acked for e in sent))
     slack.release()
-    _, second, third = (kit.whole(m).split("\n")[0] for m in slack.answered("C1", first["ts"], 3))
-    assert "train-oom" not in second
-    assert "train-oom" in third
+    _, second, third = (kit.whole(m) for m in slack.answered("C1", first["ts"], 3))
+    assert "No run was given" in second
+    assert "没有给出运行目录" in third
 
 
 def test_three_people_in_one_thread_are_answered_in_turn(slack, start):
