@@ -7,7 +7,7 @@ answer is `no-observation`: it blocks the verdict if a run could answer it, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -19,7 +19,7 @@ from ..tools.config.diff import Difference, diff
 from ..tools.findings import Finding, TriageError, json_ready
 from ..tools.logs.detection import RL_METRICS
 from ..tools.series import SeriesTable
-from .criteria_findings import sources
+from .criteria_findings import observe_absence, sources
 from .criteria_needs import needs
 from .diagnose import SERIOUS, SHOWN
 from .evidence import Look, look
@@ -57,6 +57,7 @@ FLATTERED: dict[str, tuple[str, ...]] = {
     "eos-not-trained": ("loss", "eval_loss", "accuracy", "eval_accuracy"),
     "reward-up-quality-down": ("reward", "eval_reward"),
     "entropy-collapse": ("reward",),
+    "chosen-reward-falling": ("loss", "eval_loss"),
 }
 """Finding of the baseline -> metrics that it makes look better than they were: they are no neighbours then."""
 TAIL = 0.1
@@ -186,12 +187,13 @@ def compare(before: Look, after: Look, entry: Entry) -> Verdict:
     subject = Subject(
         after.run, after.table, after.settings, after.scan, must_reach, after.findings, after.checks, before, changed
     )
-    symptoms = tuple(_judge(subject, c) for c in _symptoms(before, after, entry))
-    judged = (*(_judge(subject, c) for c in entry.acceptance), *symptoms)
+    symptoms = tuple(_symptoms(subject, before, after, entry))
+    judged = (*(_judged(c, observe(subject, c)) for c in entry.acceptance), *symptoms)
     old, now = _bad(before, entry, changed), _bad(after, entry, changed)
     flattered = {m for f in before.findings for m in FLATTERED.get(f.code, ())}
     flattered |= set() if changed else {"loss", "accuracy"}  # other data or other labels: another loss
-    flattered |= {"loss"} if RL_METRICS & set(before.table.metrics()) else set()  # a policy loss has no level
+    # a policy loss has no level; elsewhere entropy falls as a model learns
+    flattered |= {"loss"} if RL_METRICS & set(before.table.metrics()) else {"entropy"}
     neighbours = tuple(n for n in _neighbours(before.table, after.table) if n.metric not in flattered)
     remaining, new = tuple(sorted(old & now)), tuple(sorted(now - old))
     gone = bool(symptoms) and all(j.result == "pass" for j in symptoms)
@@ -281,17 +283,18 @@ def _step_of(finding: Finding, table: SeriesTable) -> int:
     return max(above, default=0)
 
 
-def _symptoms(before: Look, after: Look, entry: Entry) -> list[Criterion]:
+def _symptoms(subject: Subject, before: Look, after: Look, entry: Entry) -> Iterator[Judged]:
     """One criterion for each finding that spoke strongly for the entry in the baseline: it must be gone.
 
     One that is no more than a note in the candidate (a rate now within reason, a NaN that was survived) is left to the
     entry's own criteria.
     """
-    weights, worst = entry.findings.for_, _worst(before)
-    now = _worst(after)
-    codes = [c for c, grade in worst.items() if grade in SHOWN and weights.get(c) in ("decisive", "strong")]
-    metrics = [c.replace("-", "_") for c in codes if now.get(c) != "S3" and sources(c)]
-    return [Criterion.model_validate({"metric": m, "is": "false", "basis": "proposed"}) for m in metrics]
+    weights, now = entry.findings.for_, _worst(after)
+    for code, grade in _worst(before).items():
+        if grade in SHOWN and weights.get(code) in ("decisive", "strong") and now.get(code) != "S3" and sources(code):
+            name = {"metric": code.replace("-", "_"), "is": "false", "basis": "proposed"}
+            criterion = Criterion.model_validate(name)
+            yield _judged(criterion, observe_absence(subject, criterion, code))
 
 
 def _worst(look: Look) -> dict[str, str]:
@@ -319,8 +322,7 @@ def _bad(look: Look, entry: Entry, changed: Sequence[Difference]) -> set[str]:
     return {f.code for f in (*look.scan.findings, *others) if f.severity in SERIOUS}
 
 
-def _judge(subject: Subject, criterion: Criterion) -> Judged:
-    observation = observe(subject, criterion)
+def _judged(criterion: Criterion, observation: Observation) -> Judged:
     result: Result = "no-observation" if observation.ok is None else "pass" if observation.ok else "fail"
     return Judged(criterion, result, observation)
 

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-PARSE_ONLY = ("web", "slack", "mcp", "serve-model", "doctor", "eval")
+PARSE_ONLY = ("web", "slack", "mcp", "serve-model", "eval")
 """Commands that serve until they are stopped, or need an account, another server or the extra `lab`.
 
 The docs test reads their arguments as the command would and does not run them; so with every block marked `parse-only`.
 """
-COMMAND = re.compile(r"(?:^|[|&]\s*|bin/)triage\s+(?P<arguments>.+)$")
+COMMAND = re.compile(r"(?:^|[|&]\s*|bin/)(?:[A-Z_]+=\S+\s+)*triage\s+(?P<arguments>.+)$")
 """A line that runs triage, also at the end of a pipe or of a chain."""
 
 

@@ -231,3 +231,20 @@ def test_a_loss_that_the_fault_made_look_good_is_no_neighbour(tmp_path):
     assert "eval-loss-rising" in {f.code for f in over.findings}
     v = compare(over, run(tmp_path / "now", config("5e-5"), log(2000, loss=lambda i: 3 - i / 1400)), entry())
     assert "loss" not in {n.metric for n in v.neighbours}
+
+
+def test_a_policy_loss_and_the_entropy_of_supervised_training_are_no_neighbours(tmp_path):
+    def lines(metric, value):
+        return "".join(f"step: {i} {metric}: {value:.4f}\n" for i in range(10, 501, 10))
+
+    def judged(name, extra):
+        sides = [
+            run(tmp_path / f"{name}{i}", config(lr), log(loss=lambda _, i=i: 0.1 + i, extra=extra(i)))
+            for i, lr in ((0, "2e-4"), (1, "1e-4"))
+        ]
+        return {n.metric: n.result for n in compare(*sides, entry()).neighbours}
+
+    supervised = judged("sft", lambda i: lines("entropy", 3 - 2 * i))
+    reinforced = judged("rl", lambda i: lines("reward", 1.0) + lines("entropy", 3 - 2 * i))
+    assert (supervised.get("loss"), supervised.get("entropy")) == ("fail", None)
+    assert (reinforced.get("loss"), reinforced.get("entropy")) == (None, "fail")

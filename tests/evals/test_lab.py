@@ -15,7 +15,7 @@ from triage.evals.lab import scoring
 from triage.evals.lab.baselines import BASELINES, WORDS
 from triage.evals.lab.fault import Case, faults, touched
 from triage.evals.lab.fit import Ratio, idle, ratios
-from triage.evals.lab.loop import Triage, apply, expected_step, repair
+from triage.evals.lab.loop import Attempt, Triage, _further, apply, expected_step, repair
 from triage.evals.lab.recipes import RECIPES, first_files, write_data
 from triage.evals.lab.recording import Recording, Spec, first, healthy_of
 from triage.evals.lab.report import report, results
@@ -109,6 +109,24 @@ def test_a_setting_that_is_not_written_can_be_set_but_not_scaled(tmp_path):
     assert "adam_beta2: 0.95" in apply(proposal("adam_beta2", "0.95"), made).files["train.yaml"]
     with pytest.raises(TriageError, match="nothing to start from"):
         apply(proposal("num_workers", "x 0.5"), made)
+
+
+def test_a_setting_that_was_not_changed_enough_is_changed_again_and_an_action_is_not(tmp_path):
+    made = recorded(first(Case(("lr-too-high",), 1)), tmp_path)
+    halved = Attempt("loss-nan-high-lr", "learning_rate", "x", ("learning_rate",), "not-fixed", "", False)
+    further = _further(halved, made.run)
+    assert further is not None
+    assert (further.variable, further.old, further.new) == ("learning_rate", "6.0e-2", "3.0e-2")
+    assert _further(replace(halved, entry="pii-in-data", variable="dataset"), made.run) is None
+
+
+def test_records_in_shards_are_read_back_in_their_order(tmp_path):
+    (tmp_path / "data").mkdir()
+    lost = faults()["language-lost"]
+    write_data(tmp_path, RECIPES["chat"], [], 1, lost.shards)
+    names = sorted(p.name for p in (tmp_path / "data").glob("train*"))
+    assert names == ["train-00000.jsonl", "train-00001.jsonl"]
+    assert lost.settings(0.5)["train_file"] == "data/train-*.jsonl"
 
 
 def test_an_action_counts_only_for_the_fault_that_it_is_about(tmp_path):

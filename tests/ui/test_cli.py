@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from triage.agent.casebook import Casebook
+from triage.ui.docs import root
+
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "evals" / "example"
 
@@ -120,13 +123,35 @@ def test_a_batch_answers_every_line_in_order(triage, tmp_path):
     assert "q.jsonl:4" in out[3]["error"]
 
 
+@pytest.mark.parametrize("command", sorted(root().commands))
+def test_help_shows_examples_that_start_with_the_command(command):
+    examples = root().commands[command].help.partition("Examples:")[2]
+    assert f"triage {command}" in examples
+
+
 @pytest.mark.parametrize(
-    "command", ["ask", "scan", "lint", "verify", "runbook", "cases", "data", "checkpoint", "bisect"]
+    ("line", "offered"),
+    [
+        ("triage da", "data"),
+        ("triage data de", "dedup"),
+        ("triage scan --ht", "--html"),
+        ("triage runbook show loss-nan-h", "loss-nan-high-lr"),
+        ("triage lint --explain grad-cl", "grad-clip-off"),
+        ("triage report x --bug deep", "deepspeed"),
+        ("triage cases show ", "4be1c9"),
+    ],
 )
-def test_help_shows_examples(triage, command):
-    done = triage(command, "--help")
-    assert done.returncode == 0
-    assert "Examples" in done.stdout
+def test_the_shell_completes_commands_options_and_values(tmp_path, monkeypatch, line, offered):
+    monkeypatch.setattr("triage.agent.casebook.secrets.token_hex", lambda n: "4be1c9")
+    (tmp_path / "home").mkdir()
+    Casebook(tmp_path / "home").open_case("loss is nan", [])
+    words = line.split(" ")
+    asked = {"_TRIAGE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    env = os.environ | asked | {"TRIAGE_HOME": str(tmp_path / "home")}
+    done = subprocess.run(
+        [Path(sys.executable).with_name("triage")], capture_output=True, text=True, env=env, timeout=60
+    )
+    assert offered in done.stdout.split()
 
 
 class TestBadInput:

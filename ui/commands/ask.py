@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ...tools.findings import TriageError
+from .. import complete
 from ..output import HOME_OPTION, HTML_OPTION, JSON_OPTION, console, print_json, progress, write_html
 
 HELP = """Ask what went wrong, with or without a run to look at.
@@ -35,7 +36,7 @@ def ask(
         list[Path] | None, typer.Option("--run", "-r", help="A run directory or one file; repeatable.")
     ] = None,
     lang: Annotated[str, typer.Option(help="en, zh, or auto (the language of the question).")] = "auto",
-    case: Annotated[str | None, typer.Option(help="Continue this case.")] = None,
+    case: Annotated[str | None, typer.Option(help="Continue this case.", autocompletion=complete.cases)] = None,
     batch: Annotated[Path | None, typer.Option(help="Answer a JSONL file of {id, text, run}; needs --json.")] = None,
     encoder: Annotated[str, typer.Option(help="built-in, or a sentence-transformers model.")] = "built-in",
     model: Annotated[

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...tools.findings import clean
+from .. import complete
 from ..output import HOME_OPTION, JSON_OPTION, console, print_json
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ Examples:
   triage cases draft 4be1c9 --out warmup-cut-short.md
 """
 )
-ID = typer.Argument(help="The case, as `triage ask` printed it.")
+ID = typer.Argument(help="The case, as `triage ask` printed it.", autocompletion=complete.cases)
 
 
 def register(parent: typer.Typer) -> None:
@@ -110,13 +111,17 @@ def draft(
     id: Annotated[str, ID],
     out: Annotated[Path | None, typer.Option(help="Write the draft to this new file.")] = None,
     home: Annotated[Path | None, HOME_OPTION] = None,
+    as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Draft a runbook entry from a resolved case; a person reviews it, `triage runbook add` makes it live."""
     from ...knowledge.draft import draft as write
 
     text = write(casebook(home).get(id).__dict__)
-    if out is None:
+    if as_json:
+        print_json({"schema": "triage.draft/1", "draft": text})
+    elif out is None:
         print(text)
+    if out is None:
         return
     with out.open("x", encoding="utf-8") as file:
         file.write(text)

@@ -15,6 +15,7 @@ import typer
 from rich.text import Text
 
 from ...tools.findings import TriageError, clean
+from .. import complete
 from ..output import HOME_OPTION, STYLES, console
 
 if TYPE_CHECKING:
@@ -55,14 +56,17 @@ def register(app: typer.Typer) -> None:
 def chat(
     run: Annotated[list[Path] | None, typer.Option("--run", "-r", help="A run to look at; repeatable.")] = None,
     lang: Annotated[str, typer.Option(help="en, zh, or auto (the language of each message).")] = "auto",
-    case: Annotated[str, typer.Option(help="Go on with this case.")] = "",
+    case: Annotated[str, typer.Option(help="Go on with this case.", autocompletion=complete.cases)] = "",
     encoder: Annotated[str, typer.Option(help="built-in, or a sentence-transformers model.")] = "built-in",
+    model: Annotated[
+        bool, typer.Option("--model/--no-model", help="Let the server that TRIAGE_MODEL_URL names word the answers.")
+    ] = True,
     home: Annotated[Path | None, HOME_OPTION] = None,
 ) -> None:
     from ...agent.casebook import home as data_home
     from ...agent.conversation import Conversation
 
-    talk = Chat(lambda case, lang: Conversation(data_home(home), case, lang, encoder), case, lang)
+    talk = Chat(lambda case, lang: Conversation(data_home(home), case, lang, encoder, model), case, lang)
     for path in run or ():
         talk.run(str(path))
     typed = sys.stdin.isatty()

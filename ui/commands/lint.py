@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ...tools.findings import Report, Severity, merge
+from .. import complete
 from ..output import HTML_OPTION, JSON_OPTION, Html, console, emit, print_json
 
 HELP = """Find settings that contradict each other or cannot work.
@@ -35,7 +36,9 @@ def lint(
     as_json: Annotated[bool, JSON_OPTION] = False,
     format: Annotated[str, typer.Option(help="text, json, sarif or github.")] = "text",
     fail_on: Annotated[str, typer.Option(help="Exit with 1 for findings of this severity or worse.")] = "S3",
-    explain: Annotated[str, typer.Option(metavar="CODE", help="Print the documentation of one rule.")] = "",
+    explain: Annotated[
+        str, typer.Option(metavar="CODE", help="Print the documentation of one rule.", autocompletion=complete.rules)
+    ] = "",
 ) -> None:
     from ...tools.config.lint import explain as page
 

@@ -9,7 +9,8 @@ import typer
 from rich.text import Text
 
 from ...tools.findings import TriageError
-from ..output import HOME_OPTION, console, progress
+from .. import complete
+from ..output import HOME_OPTION, JSON_OPTION, console, print_json, progress
 
 HELP = """Gather what a bug report needs: versions, command, settings, first error, what was tried. Redacted.
 
@@ -33,10 +34,16 @@ def register(app: typer.Typer) -> None:
 
 def report(
     run: Annotated[Path, typer.Argument(help="The run that failed.")],
-    bug: Annotated[str, typer.Option(help="Framework whose issue form to follow.")],
-    case: Annotated[str, typer.Option(help="Case whose attempts to tell; default: the newest about this run.")] = "",
+    bug: Annotated[str, typer.Option(help="Framework whose issue form to follow.", autocompletion=complete.frameworks)],
+    case: Annotated[
+        str,
+        typer.Option(
+            help="Case whose attempts to tell; default: the newest about this run.", autocompletion=complete.cases
+        ),
+    ] = "",
     out: Annotated[Path | None, typer.Option(help="Write to this new file: .md, .zip or .tar.gz.")] = None,
     home: Annotated[Path | None, HOME_OPTION] = None,
+    as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     from ...agent.bundle import bundle
     from ...agent.casebook import home as data_home
@@ -48,8 +55,12 @@ def report(
         raise TriageError(f"{out}: write to a name that ends in {', '.join(KINDS)}")
     with progress("gathering"):
         gathered = bundle(run, data_home(home), case)
-    if out is None:
+    if as_json:
+        said = {"schema": "triage.bug/1", "report": markdown(gathered, bug), "missing": gathered.missing()}
+        print_json(said)
+    elif out is None:
         print(markdown(gathered, bug), end="")
+    if out is None:
         return
     names = write(gathered, bug, out)
     err = console(stderr=True)

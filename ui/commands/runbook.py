@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...tools.findings import TriageError, clean
+from .. import complete
 from ..output import HOME_OPTION, JSON_OPTION, console, print_json, progress
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def list_own(index: Index, as_json: bool) -> None:
 
 @app.command()
 def show(
-    id: Annotated[str, typer.Argument(help="Entry id.")],
+    id: Annotated[str, typer.Argument(help="Entry id.", autocompletion=complete.entries)],
     lang: Annotated[str, typer.Option(help="en or zh.")] = "en",
     home: Annotated[Path | None, HOME_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
@@ -181,18 +182,24 @@ def remove(
     paths: Annotated[list[Path], typer.Argument(help="Files or folders that were added.")],
     home: Annotated[Path | None, HOME_OPTION] = None,
     encoder: Annotated[str, ENCODER] = "built-in",
+    as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Forget runbooks of your own; the files themselves stay."""
     from ...knowledge.ingest import remove as remove_from
 
     with failing():
-        console().print(f"{remove_from(open_index(home, encoder), paths)} files forgotten")
+        count = remove_from(open_index(home, encoder), paths)
+    if as_json:
+        print_json({"schema": "triage.runbook-remove/1", "forgotten": count})
+    else:
+        console().print(f"{count} files forgotten")
 
 
 @app.command("index")
 def make_index(
     encoder: Annotated[str, ENCODER] = "built-in",
     home: Annotated[Path | None, HOME_OPTION] = None,
+    as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Make the index anew, with another encoder or after an update of triage."""
     from ...knowledge.ingest import rebuild
@@ -200,7 +207,11 @@ def make_index(
     with failing(), counting("indexing") as listen:
         index = open_index(home, encoder)
         count = rebuild(index, listen)
-        console().print(f"{len(index.runbook)} entries and {count} passages, {index.manifest()['encoder']}")
+    made = {"entries": len(index.runbook), "passages": count, "encoder": index.manifest()["encoder"]}
+    if as_json:
+        print_json({"schema": "triage.runbook-index/1", **made})
+    else:
+        console().print("{entries} entries and {passages} passages, {encoder}".format(**made))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from .. import complete
 from ..output import HOME_OPTION, JSON_OPTION, console, print_json, progress
 
 HELP = """Judge the next run by the acceptance criteria of the runbook: fixed, not-fixed, confounded or inconclusive.
@@ -28,8 +29,13 @@ def register(app: typer.Typer) -> None:
 def verify(
     baseline: Annotated[Path, typer.Option(help="The run that failed.")],
     candidate: Annotated[Path, typer.Option(help="The run with the one change.")],
-    entry: Annotated[str | None, typer.Option(help="Runbook entry whose criteria count.")] = None,
-    case: Annotated[str | None, typer.Option(help="Take the entry from this case and note the verdict in it.")] = None,
+    entry: Annotated[
+        str | None, typer.Option(help="Runbook entry whose criteria count.", autocompletion=complete.entries)
+    ] = None,
+    case: Annotated[
+        str | None,
+        typer.Option(help="Take the entry from this case and note the verdict in it.", autocompletion=complete.cases),
+    ] = None,
     lang: Annotated[str, typer.Option(help="en or zh.")] = "en",
     home: Annotated[Path | None, HOME_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,

@@ -5,11 +5,11 @@ import hmac
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -209,6 +209,16 @@ def test_a_dropped_connection_is_made_again(alone):
         server.answered("C1", asked["ts"])
 
 
+@contextmanager
+def process(command, environment):
+    """A process that is killed at the end, whatever happens."""
+    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as app:
+        try:
+            yield
+        finally:
+            app.kill()
+
+
 def test_a_process_killed_in_the_middle_of_an_answer_answers_once_after_its_restart(alone, kit):
     """Killed three times: after the event was kept, after the progress message, and before the last edit."""
     server, home, _ = alone
@@ -217,16 +227,13 @@ def test_a_process_killed_in_the_middle_of_an_answer_answers_once_after_its_rest
     asked = None
     for held in ("chat.postMessage", "conversations.replies", "chat.update"):
         server.hold(held)
-        with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as app:
+        with process(command, environment):
             asked = asked or server.mention("C1", "loss is nan", files=[server.file("train.log", kit.log)])
             server.until(lambda: server.waiting)
-            os.kill(app.pid, signal.SIGKILL)
         server.release()
         server.until(lambda: not server.waiting)
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as app:
+    with process(command, environment):
         [answer] = server.answered("C1", asked["ts"])
-        app.send_signal(signal.SIGINT)
-        app.communicate(timeout=60)
     assert "train.log:347" in kit.whole(answer)
     assert len(server.replies("C1", asked["ts"])) == 1
 
