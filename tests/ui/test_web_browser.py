@@ -26,6 +26,7 @@ EXAMPLES = Path(triage.evals.__path__[0]) / "example"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 expect = playwright.expect
+expect.set_options(timeout=20_000)
 
 
 def start(tmp_path, *options):
@@ -93,8 +94,12 @@ def visit(browser, server):
 
 def picture(page, name):
     if folder := os.environ.get("TRIAGE_IMAGES"):
+        from PIL import Image
+
+        file = Path(folder) / f"web-{name}.png"
         page.wait_for_timeout(600)
-        page.screenshot(path=Path(folder) / f"web-{name}.png")
+        page.screenshot(path=file)
+        Image.open(file).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(file, optimize=True)
 
 
 def add(page, path):
@@ -211,7 +216,7 @@ def test_a_case_is_found_again_after_a_reload_with_its_evidence(asked):
 
 
 def test_feedback_is_stored_on_the_case(asked):
-    asked.click("#tri-resolved")
+    asked.click("[data-pick=resolved]")
     expect(asked.locator("#tri-cases .tri-on")).to_contain_text("resolved")
 
 

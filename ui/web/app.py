@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -100,12 +100,7 @@ class Page:
         return box, self._word(go, "value", button)
 
     def _results(self) -> None:
-        self.head = self._html("head", panels.head(None, "en"))
-        with gr.Row(elem_id="tri-feedback", visible=False) as self.feedback:
-            self.opinions = {}
-            for key in ("helpful", "unhelpful", "resolved"):
-                self.opinions[key] = gr.Button(say(key, "en"), size="sm", min_width=80, elem_id=f"tri-{key}")
-                self._word(self.opinions[key], "value", key)
+        self.head = self._html("head", panels.head(None, "en"), PICK)
         with gr.Tabs(elem_id="tri-tabs"):
             with self._tab("evidence"):
                 self.findings = self._html("findings", panels.findings(None, "en"), PICK)
@@ -130,41 +125,59 @@ class Page:
     # Events -----------------------------------------------------------------------------------------
 
     def _wire(self) -> None:
-        shown = [
-            self.chat, self.input, self.reads, self.path, self.next_path, self.cases, self.head, self.feedback,
-            self.findings, self.causes, self.change, self.plots, self.verdict, self.labels, self.browser,
-            self.lang, self.folder, self.next_files, self.talk, *(c for c, _, _ in self.worded), *self.tabs.values(),
+        """Each event names just the components that it changes: Gradio builds all others named anew."""
+        self.panels = [
+            self.chat, self.head, self.findings, self.causes, self.change, self.verdict, self.cases, self.reads,
+            self.plots, self.labels, self.tabs["evidence"], self.tabs["causes"],
         ]  # fmt: skip
-        self.shown = list({c._id: c for c in shown}.values())
-        free = {
-            "outputs": self.shown,
-            "api_visibility": "private",
-            "concurrency_limit": None,
-            "show_progress": "hidden",
-        }
+        words = [c for c, _, _ in self.worded]
+        words += [*self.tabs.values(), self.path, self.next_path, self.folder, self.next_files, *self.panels]
+        everything = list({c._id: c for c in words}.values())
         hint: dict[str, Any] = {"fn": None, "js": "() => triageHints()"}
-        self.blocks.load(self.start, [self.browser, self.talk], **free).then(**hint)
+        on, talk = self._on, self.talk
+        on(self.blocks.load, self.start, [self.browser], [self.browser, self.lang, *everything]).then(**hint)
         self.blocks.unload(self.leave)
-        self.chat.example_select(self.example, None, **free)
-        asking = self.input.submit(self.ask, [self.input, self.talk], **free)
-        self.input.stop(self.stopped, self.talk, cancels=[asking], **free)
-        self.folder.upload(self.attach, self.talk, **free)
-        self.reads.click(self.drop, self.talk, **free)
-        self.add.click(self.add_path, [self.path, self.talk], **free)
-        self.findings.click(self.pick, self.talk, **free)
-        self.causes.click(self.pick, self.talk, **free).then(
-            None, None, None, js="() => document.querySelector('#tri-tabs button[role=tab]')?.click()"
-        )
-        self.cases.click(self.open, self.talk, **free).then(None, None, None, js="() => triageNarrow()")
-        self.search.change(self.find, [self.search, self.talk], trigger_mode="always_last", **free)
-        self.new.click(self.fresh, self.talk, **free)
-        self.lang.input(self.speak, [self.lang, self.talk], **free).then(**hint)
-        self.next_files.upload(self.verify_upload, self.talk, **free)
-        self.verify.click(self.verify_path, [self.next_path, self.talk], **free)
+        on(self.chat.example_select, self.example, None, [self.input])
+        begun = on(self.input.submit, self.begin, [self.input], [self.input, self.chat, self.head])
+        asking = on(begun.then, self.ask, [], [self.chat])
+        on(asking.then, self.finish, [], [self.input, *self.panels])
+        on(self.input.stop, self.finish, [], [self.input, *self.panels], cancels=[asking])
+        for event, handler, inputs in (
+            (self.folder.upload, self.attach, []),
+            (self.reads.click, self.drop, []),
+            (self.add.click, self.add_path, [self.path]),
+        ):
+            on(event, handler, inputs, [self.reads])
+        on(self.findings.click, self.pick, [], [self.findings])
+        evidence = "() => document.querySelector('#tri-tabs button[role=tab]')?.click()"
+        on(self.causes.click, self.pick, [], [self.findings]).then(None, js=evidence)
+        on(self.head.click, self.opinion, [], [self.cases])
+        on(self.cases.click, self.open, [], self.panels).then(None, js="() => triageNarrow()")
+        on(self.search.change, self.find, [self.search], [self.cases], trigger_mode="always_last")
+        on(self.new.click, self.fresh, [], self.panels)
+        on(self.lang.input, self.speak, [self.lang], everything).then(**hint)
+        judged = on(self.next_files.upload, self.verify_upload, [], [self.verdict])
+        named = on(self.verify.click, self.verify_path, [self.next_path], [self.verdict])
+        for given in (judged, named):
+            on(on(given.then, self.judge, [], [self.chat]).then, self.shown, [], self.panels)
         for name, tab in self.tabs.items():
-            tab.select(self.watcher(name), self.talk, **free)
-        for says, button in self.opinions.items():
-            button.click(self.opinion(says), self.talk, **free)
+            drawn = [getattr(self, name)] if name in LAZY else []
+            on(tab.select, self.watcher(name), [talk], drawn, with_talk=False)
+
+    def _on(
+        self,
+        event: Any,
+        handler: Any,
+        inputs: list[Any] | None,
+        outputs: list[Any],
+        with_talk: bool = True,
+        **more: Any,
+    ) -> Any:
+        """Every handler gets the inputs and the tab's `Talk`, and gives a dict of all its outputs."""
+        given = [*inputs, self.talk] if with_talk and inputs is not None else inputs
+        return event(
+            handler, given, outputs, api_visibility="private", concurrency_limit=None, show_progress="hidden", **more
+        )
 
     # Handlers: each gives the components that changed ------------------------------------------------
 
@@ -173,7 +186,7 @@ class Page:
         talk.owner = self.desk.owner(request.username, browser)
         talk.lang = "zh" if request.headers.get("accept-language", "").lower().startswith("zh") else "en"
         self.desk.enter(talk.owner, request.session_hash or "")
-        return {self.browser: browser, self.lang: talk.lang, **self.all_words(talk), **self.all_panels(talk)}
+        return {self.browser: browser, self.lang: talk.lang, **self.everything(talk)}
 
     def leave(self, request: gr.Request) -> None:
         self.desk.leave(request.session_hash or "")
@@ -181,32 +194,35 @@ class Page:
     def example(self, event: gr.SelectData) -> dict[Any, Any]:
         return {self.input: {"text": str(event.value["text"])[:200], "files": []}}
 
-    def ask(self, message: Mapping[str, Any], talk: Talk) -> Iterator[dict[Any, Any]]:
+    def begin(self, message: Mapping[str, Any], talk: Talk) -> dict[Any, Any]:
+        """Show the question at once; `ask` answers it."""
         text, files = message.get("text") or "", message.get("files") or []
         try:
-            paths = self.desk.take(talk.owner, [(Path(f), Path(f).name) for f in files])
+            talk.waiting += self.desk.take(talk.owner, [(Path(f), Path(f).name) for f in files])
         except TriageError as error:
-            yield {self.reads: self.reading(talk, str(error))}
-            return
-        if not text.strip() and not paths and not talk.waiting:
-            return
-        yield {self.input: self._typing(True), self.head: panels.head(None, talk.lang, loading=True)}
-        for changed in turns.ask(self.desk, talk, text, paths):
-            yield {self.chat: talk.messages} | (self.all_panels(talk) if changed and talk.tab in LAZY else {})
-        # What a page must end with stands in the last picture: those before it may be skipped.
-        yield {self.input: self._typing(False), **self.all_panels(talk), **self.lazy(talk)}
+            turns.failed(talk, str(error))
+            text = ""
+        else:
+            text = text if text.strip() else say("what-wrong", talk.lang) if talk.waiting else ""
+        talk.asked = turns.ask(self.desk, talk, text) if text else None
+        if talk.asked:
+            next(talk.asked)
+        head = panels.head(None if talk.asked else talk.view, talk.lang, talk.case, loading=talk.asked is not None)
+        return {self.input: self._typing(talk.asked is not None), self.chat: talk.messages, self.head: head}
+
+    def ask(self, talk: Talk) -> Iterator[dict[Any, Any]]:
+        for _ in talk.asked or ():
+            yield {self.chat: talk.messages}
+        yield {self.chat: talk.messages}
+
+    def finish(self, talk: Talk) -> dict[Any, Any]:
+        talk.asked = None
+        return {self.input: self._typing(False), **self.shown(talk)}
 
     @staticmethod
     def _typing(busy: bool) -> Any:
         empty: dict[str, Any] = {"value": {"text": "", "files": []}} if busy else {}
         return gr.update(stop_btn=busy, submit_btn=not busy, **empty)
-
-    def stopped(self, talk: Talk) -> dict[Any, Any]:
-        return {
-            self.input: self._typing(False),
-            self.chat: talk.messages,
-            self.head: panels.head(talk.view, talk.lang, talk.case),
-        }
 
     def attach(self, talk: Talk, event: gr.EventData) -> dict[Any, Any]:
         try:
@@ -226,7 +242,7 @@ class Page:
             return {self.reads: self.reading(talk, str(error))}
         if path not in talk.paths:
             talk.waiting.append(path)
-        return {self.reads: self.reading(talk), self.path: gr.update(value=None)}
+        return {self.reads: self.reading(talk)}
 
     def pick(self, talk: Talk, event: gr.EventData) -> dict[Any, Any]:
         found: list[Excerpt] = []
@@ -240,7 +256,7 @@ class Page:
     def open(self, talk: Talk, event: gr.EventData) -> dict[Any, Any]:
         if not turns.open_case(self.desk, talk, _picked(event)):
             raise gr.Error(say("no-such-case", talk.lang))
-        return {**self.all_panels(talk), **self.lazy(talk)}
+        return self.shown(talk)
 
     def find(self, words: str, talk: Talk) -> dict[Any, Any]:
         found = self.desk.cases(talk.owner, words)
@@ -248,57 +264,50 @@ class Page:
 
     def fresh(self, talk: Talk) -> dict[Any, Any]:
         turns.fresh(talk)
-        return {**self.all_panels(talk), **self.lazy(talk)}
+        return self.shown(talk)
 
     def speak(self, lang: str, talk: Talk) -> dict[Any, Any]:
         turns.speak(talk, "zh" if lang == "zh" else "en")
-        return {**self.all_words(talk), **self.all_panels(talk), **self.lazy(talk)}
+        return self.everything(talk)
 
-    def verify_upload(self, talk: Talk, event: gr.EventData) -> Iterator[dict[Any, Any]]:
+    def verify_upload(self, talk: Talk, event: gr.EventData) -> dict[Any, Any]:
+        return self._candidate(talk, lambda: next(iter(self._taken(talk, event)), None))
+
+    def verify_path(self, text: str | None, talk: Talk) -> dict[Any, Any]:
+        return self._candidate(talk, lambda: self._path_of(text) if (text or "").strip() else None)
+
+    def _candidate(self, talk: Talk, given: Callable[[], Path | None]) -> dict[Any, Any]:
+        """Take the next run; `judge` compares it."""
         try:
-            taken = self._taken(talk, event)
+            talk.asked = turns.verify(self.desk, talk, given())
         except TriageError as error:
-            yield {self.verdict: panels.verdict(None, talk.lang, str(error))}
-            return
-        yield from self._judged(talk, taken[0] if taken else None)
+            talk.asked, talk.verdict, talk.problem = None, None, str(error)
+        return {self.verdict: panels.verdict(None, talk.lang, loading=True)}
 
-    def verify_path(self, text: str | None, talk: Talk) -> Iterator[dict[Any, Any]]:
-        try:
-            path = self._path_of(text) if (text or "").strip() else None
-        except TriageError as error:
-            yield {self.verdict: panels.verdict(None, talk.lang, str(error))}
-            return
-        yield from self._judged(talk, path)
-
-    def _judged(self, talk: Talk, candidate: Path | None) -> Iterator[dict[Any, Any]]:
-        yield {self.verdict: panels.verdict(None, talk.lang, loading=True)}
-        for _ in turns.verify(self.desk, talk, candidate):
-            yield {self.chat: talk.messages}
-        yield self.all_panels(talk)
+    judge = ask
 
     def watcher(self, tab: str) -> Any:
         """The handler of a tab that is now looked at."""
 
-        def look(talk: Talk) -> Iterator[Any]:
+        def look(talk: Talk) -> Iterator[dict[Any, Any]]:
             talk.tab = tab
-            if tab in LAZY and talk.view:
+            if talk.view:
                 yield {getattr(self, tab): panels.render("loading", talk.lang)}
-            yield self.lazy(talk) or gr.skip()
+            yield self.lazy(talk)
 
-        return look
+        def note(talk: Talk) -> None:
+            talk.tab = tab
 
-    def opinion(self, says: str) -> Any:
-        """The handler of a feedback button."""
+        return look if tab in LAZY else note
 
-        def note(talk: Talk) -> dict[Any, Any]:
-            gr.Info(turns.feedback(self.desk, talk, says), duration=4)
-            return self.find("", talk)
-
-        return note
+    def opinion(self, talk: Talk, event: gr.EventData) -> dict[Any, Any]:
+        gr.Info(turns.feedback(self.desk, talk, _picked(event)), duration=4)
+        return self.find("", talk)
 
     # Pictures of the state --------------------------------------------------------------------------
 
-    def all_panels(self, talk: Talk) -> dict[Any, Any]:
+    def shown(self, talk: Talk) -> dict[Any, Any]:
+        """Every panel; those that are drawn when looked at are empty until then."""
         view, lang, runbook = talk.view, talk.lang, self.books.runbook
         titles = {}
         for tab, key in (("evidence", "findings"), ("causes", "hypotheses")):
@@ -307,14 +316,16 @@ class Page:
         return {
             self.chat: gr.update(value=talk.messages, placeholder=say("empty-chat", lang), examples=examples(lang)),
             self.head: panels.head(view, lang, talk.case),
-            self.feedback: gr.update(visible=view is not None),
             self.findings: panels.findings(view, lang, talk.picked),
             self.causes: panels.causes(view, runbook, lang),
             self.change: panels.change(view, runbook, lang),
             self.verdict: panels.verdict(talk.verdict, lang, talk.problem),
             self.cases: panels.cases(self.desk.cases(talk.owner), lang, talk.case),
             self.reads: self.reading(talk),
+            self.plots: "",
+            self.labels: "",
             **titles,
+            **self.lazy(talk),
         }
 
     def lazy(self, talk: Talk) -> dict[Any, Any]:
@@ -332,7 +343,8 @@ class Page:
             return {panel: panels.plots(seen, talk.view, talk.lang)}
         return {panel: panels.labels(panels.token_dump(seen.run) if seen else None, seen and seen.run, talk.lang)}
 
-    def all_words(self, talk: Talk) -> dict[Any, Any]:
+    def everything(self, talk: Talk) -> dict[Any, Any]:
+        """The panels and every word of the interface."""
         updates: dict[Any, Any] = {}
         for component, prop, key in self.worded:
             words: dict[str, Any] = {prop: say(key, talk.lang)}
@@ -343,7 +355,8 @@ class Page:
         for box in (self.path, self.next_path):
             updates[box] = gr.update(label=say("path", talk.lang), choices=offered)
         upload = panels.upload(talk.lang)
-        return {**updates, self.folder: upload, self.next_files: upload}
+        chat = gr.update(value=talk.messages, placeholder=say("empty-chat", talk.lang), examples=examples(talk.lang))
+        return {**updates, self.folder: upload, self.next_files: upload, **self.shown(talk), self.chat: chat}
 
     def reading(self, talk: Talk, problem: str = "") -> str:
         return panels.reads([(self.desk.shown(p), p in talk.waiting) for p in talk.paths], talk.lang, problem)

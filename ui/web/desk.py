@@ -149,9 +149,10 @@ class Desk:
         return mine or any(real.is_relative_to(folder) for folder in self.roots.folders)
 
     def shown(self, path: Path) -> str:
-        """A path as the owner knows it: the name of an upload, or the path itself."""
+        """A path as the owner knows it: the name of an upload, or the path from its root on."""
         if not path.is_relative_to(self.scratch):
-            return clean(str(path), 300)
+            root = next((folder for folder in self.roots.folders if path.is_relative_to(folder)), Path("/"))
+            return clean(str(path.relative_to(root.parent)), 300)
         parts = path.relative_to(self.scratch).parts[1:]
         return clean("/".join(parts[1:]) or f"upload-{parts[0]}" if parts else path.name, 300)
 

@@ -9,6 +9,7 @@ import hmac
 import os
 import secrets
 import signal
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +26,8 @@ from .desk import KEPT, Desk
 
 FILE_SIZE = "256mb"
 """Largest single upload."""
+SWITCH = 0.001
+"""Seconds after which a thread that computes lets the others in: the page must answer while questions are worked on."""
 THREADS = 512
 """Each waiting question holds one; the work itself is bounded by `Desk.workers`."""
 
@@ -77,6 +80,7 @@ def serve(host: str, port: int, roots: Sequence[Path], accounts: Mapping[str, st
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
+    sys.setswitchinterval(SWITCH)
     with running(host, port, roots, accounts, home) as desk:
         print(f"triage web: http://{host}:{port}  (Ctrl-C stops)", flush=True)
         while not stop.wait(30):

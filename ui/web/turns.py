@@ -33,6 +33,8 @@ FRAME = 0.1
 """Seconds between two pictures of an answer that is still arriving."""
 FOLDED = ("shows", "causes", "conflicts", "cautions", "own", "looked", "sources")
 """Sections of an answer that the panels show too: closed in the conversation."""
+MESSAGES_KEPT = 40
+"""Most messages that a tab shows; every picture of an arriving answer sends them all. The case keeps everything."""
 PLACES = 4
 """Most places shown of one finding."""
 Message = dict[str, Any]
@@ -60,6 +62,8 @@ class Talk:
     """The tab that is looked at."""
     picked: str = ""
     """The finding whose lines are shown."""
+    asked: Iterator[bool] | None = None
+    """A turn that has begun."""
     seen: Callable[[], Look | None] = lambda: None
     """What the tools saw, as long as the server remembers it."""
 
@@ -98,7 +102,7 @@ def ask(desk: Desk, talk: Talk, text: str, paths: Sequence[Path] = ()) -> Iterat
         text = say("what-wrong", talk.lang)
     talk.conversation = talk.conversation or Conversation(desk.home)
     talk.conversation.lang = "zh" if talk.lang == "zh" else language(text)
-    talk.messages.append({"role": "user", "content": spoken(text)})
+    talk.messages = [*talk.messages[-MESSAGES_KEPT:], {"role": "user", "content": spoken(text)}]
     steps = Steps(talk.lang)
     talk.messages.append(steps.message)
     yield False
@@ -107,11 +111,11 @@ def ask(desk: Desk, talk: Talk, text: str, paths: Sequence[Path] = ()) -> Iterat
     try:
         yield from _watch(desk, talk, steps, lambda listen: conversation.ask(text, paths, listen), said)
     except (TriageError, RunbookError) as error:
-        _failed(talk, str(error), steps)
+        failed(talk, str(error), steps)
         yield False
         return
     except Exception as error:
-        _failed(talk, defect(error, talk.lang), steps)
+        failed(talk, defect(error, talk.lang), steps)
         yield False
         return
     talk.waiting = []
@@ -217,8 +221,9 @@ def speak(talk: Talk, lang: str) -> None:
         talk.view = viewed(replace(answer, seen=seen), lang)
 
 
-def _failed(talk: Talk, why: str, steps: Steps) -> None:
-    if not steps.done:
+def failed(talk: Talk, why: str, steps: Steps | None = None) -> None:
+    """Say in the conversation why there is no answer."""
+    if steps and not steps.done:
         talk.messages.remove(steps.message)
     text = say("failed-turn", talk.lang, why=escaped(why))
     talk.messages.append({"role": "assistant", "content": text})
@@ -352,7 +357,7 @@ def verify(desk: Desk, talk: Talk, candidate: Path | None) -> Iterator[bool]:
     except Exception as error:
         talk.problem = defect(error, talk.lang)
     if talk.problem:
-        _failed(talk, talk.problem, steps)
+        failed(talk, talk.problem, steps)
     yield True
 
 
