@@ -123,7 +123,8 @@ class Session:
         seen = set(re.findall(r"session-(\d+)\.log", text))
         problem = "" if good else "failed: " + text[:200]
         if not problem and seen != {str(self.number)}:
-            problem = f"session {self.number} was shown {sorted(seen)}"
+            why = re.findall(r"could not be.{0,300}", text)[:1]
+            problem = f"session {self.number} was shown {sorted(seen)} {why}"
         return Measured(first, time.monotonic() - began, problem)
 
 

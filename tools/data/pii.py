@@ -7,6 +7,7 @@ one pass.
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -89,6 +90,10 @@ def _mask_field(key: str, value: Any) -> Any:
     return mask(f"{key}: {value}")[len(key) + 2 :] if isinstance(value, str) else mask_value(value)
 
 
+_OWN = threading.local()
+"""`scratch`: the working space that each thread needs for itself."""
+
+
 @cache
 def _database() -> Any:
     """Hyperscan database of the hints, or None where hyperscan cannot run."""
@@ -115,7 +120,12 @@ def _hinted(text: str) -> set[int]:
     likely: set[int] = set()
     if not text.isascii():
         text = text.translate(WIDE)
-    database.scan(text.encode("utf-8", "replace"), match_event_handler=lambda id, *rest: likely.add(id))
+    if not hasattr(_OWN, "scratch"):
+        import hyperscan
+
+        _OWN.scratch = hyperscan.Scratch(database)
+    data = text.encode("utf-8", "replace")
+    database.scan(data, match_event_handler=lambda id, *rest: likely.add(id), scratch=_OWN.scratch)
     return likely
 
 

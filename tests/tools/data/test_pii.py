@@ -6,6 +6,7 @@ import json
 import random
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -162,3 +163,9 @@ def test_a_number_said_again_and_again_is_no_bank_card():
 
     assert not card_valid("4000 0028 4000 0028 "[:19].replace("4000 0028", "4242 4242"), "card ", "")
     assert card_valid("4539 1488 0343 6467", "card number ", "")
+
+
+def test_several_threads_find_the_same():
+    text = "write to jane.doe@corp-mail.io or call +1 415 555 2671\n" * 200
+    with ThreadPoolExecutor(8) as pool:
+        assert len({len(hits) for hits in pool.map(find, [text] * 200)}) == 1
