@@ -1,10 +1,13 @@
 """Planted secrets, made at run time so that the repository itself holds none; property tests without a deadline."""
 
 import random
+import signal
 import string
 
 import pytest
 from hypothesis import settings
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell makes its background jobs deaf to it
 
 LETTERS = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"

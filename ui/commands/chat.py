@@ -6,6 +6,7 @@ line or at a command, so that a log can be piped in whole.
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -69,7 +70,8 @@ def chat(
     talk = Chat(lambda case, lang: Conversation(data_home(home), case, lang, encoder, model), case, lang)
     for path in run or ():
         talk.run(str(path))
-    typed = sys.stdin.isatty()
+    if typed := sys.stdin.isatty():
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # Ctrl-C ends a turn here, not the program
     for message in prompted(talk, data_home(home)) if typed else paragraphs(sys.stdin):
         talk.take(message)
     if talk.conversation.case:
