@@ -76,7 +76,7 @@ def show(
     out.print(f"case {case.id}, opened {case.opened}, {case.status}\n{clean(case.question, 500)}")
     for event in case.events:
         out.print(f"\n--- {event['at']} {event['kind']}\n")
-        out.print(event["content"].get("answer", ""))
+        out.print(event["content"].get("answer") or event["content"].get("says", ""))
 
 
 @app.command()

@@ -17,7 +17,7 @@ from typing import Any
 
 from ...agent import narrate
 from ...agent.conversation import AROUND, Conversation, Excerpt
-from ...agent.events import Event, Listen, Notice, Token, ToolStarted, stream
+from ...agent.events import Answered, Event, Listen, Notice, Token, ToolStarted, stream
 from ...agent.evidence import Look, look
 from ...agent.propose import propose
 from ...agent.session import Answer, language, shown
@@ -143,6 +143,9 @@ def _watch(desk: Desk, talk: Talk, steps: Steps, turn: Callable[[Listen], object
                 if time.monotonic() - drawn < FRAME:
                     continue
                 talk.messages[at:] = shape(words)
+            elif isinstance(event, Answered):
+                words = event.answer.text  # with the notices of a model's turn
+                continue
             elif not steps.take(event):
                 continue
             drawn = time.monotonic()
