@@ -33,7 +33,7 @@ FRAME = 0.1
 """Seconds between two pictures of an answer that is still arriving."""
 FOLDED = ("shows", "causes", "conflicts", "cautions", "own", "looked", "sources")
 """Sections of an answer that the panels show too: closed in the conversation."""
-MESSAGES_KEPT = 40
+MESSAGES_KEPT = 20
 """Most messages that a tab shows; every picture of an arriving answer sends them all. The case keeps everything."""
 PLACES = 4
 """Most places shown of one finding."""
