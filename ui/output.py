@@ -100,10 +100,7 @@ class Html:
 
 
 def emit(report: Report, as_json: bool, html: Html | None = None, fail_on: str = "S3") -> None:
-    """Print the report and leave with the contract's exit status: 1 with findings, 0 without.
-
-    A reassurance (severity S3 code `run-healthy`) does not count as something wrong, nor what is milder than `fail_on`.
-    """
+    """Print the report and leave with its `status`."""
     if html and html.path:
         from .report import findings_page
 
@@ -114,10 +111,28 @@ def emit(report: Report, as_json: bool, html: Html | None = None, fail_on: str =
         out = console()
         print_findings(out, report.findings)
         if not report.findings:
-            out.print("Nothing wrong found.")
+            out.print(nothing(report))
         print_checks(out, report.checks)
-    wrong = any(f.code != "run-healthy" and f.severity <= fail_on for f in report.findings)
-    raise typer.Exit(1 if wrong else 0)
+    raise typer.Exit(status(report, fail_on))
+
+
+def status(report: Report, fail_on: str = "S3") -> int:
+    """The contract's exit status: 1 with findings, 2 when nothing could be checked, 0 otherwise.
+
+    A reassurance (severity S3 code `run-healthy`) does not count as something wrong, nor what is milder than `fail_on`.
+    """
+    if any(f.code != "run-healthy" and f.severity <= fail_on for f in report.findings):
+        return 1
+    results = {c.result for c in report.checks}
+    return 2 if "failed" in results and not results & {"clear", "found"} else 0
+
+
+def nothing(report: Report) -> str:
+    """What to say when there is no finding: a check that broke is not a check that found nothing."""
+    if status(report):
+        return "Nothing could be checked: mend what is named below and run this again."
+    failed = any(c.result == "failed" for c in report.checks)
+    return "Nothing wrong found in what could be checked." if failed else "Nothing wrong found."
 
 
 def print_checks(out: Console, checks: Sequence[Check]) -> None:

@@ -219,3 +219,15 @@ class TestBadInput:
         (tmp_path / "config.json").write_text("[" * 10_000 + "]" * 10_000)
         (tmp_path / "train.log").write_text("".join(f"step: {i} loss: 1.5\n" for i in range(50)))
         assert triage("ask", "ok?", "--run", tmp_path, "--json").returncode in (0, 1)
+
+
+def test_a_config_that_cannot_be_read_is_not_a_config_without_faults(triage, tmp_path):
+    broken = tmp_path / "train.yaml"
+    broken.write_text("learning_rate: [1\n  x: }")
+    for form in ("text", "json", "github", "sarif"):
+        done = triage("lint", str(tmp_path), "--format", form)
+        assert done.returncode == 2, form
+        assert "train.yaml" in done.stdout + done.stderr
+        assert "Nothing wrong found" not in done.stdout
+    (tmp_path / "sound.yaml").write_text("learning_rate: 1.0e-5\nwarmup_ratio: 0.1\nmax_grad_norm: 1.0\n")
+    assert "Nothing wrong found in what could be checked." in triage("lint", str(tmp_path)).stdout

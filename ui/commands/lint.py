@@ -10,7 +10,7 @@ import typer
 
 from ...tools.findings import Report, Severity, merge
 from .. import complete
-from ..output import HTML_OPTION, JSON_OPTION, Html, console, emit, print_json
+from ..output import HTML_OPTION, JSON_OPTION, Html, console, emit, print_checks, print_json, status
 
 HELP = """Find settings that contradict each other or cannot work.
 
@@ -61,7 +61,8 @@ def lint(
         sys.stdout.write("".join(annotation(f) + "\n" for f in report.findings))
     else:
         emit(report, as_json, Html(html, ", ".join(map(str, paths))), fail_on)
-    raise typer.Exit(1 if any(f.severity <= fail_on for f in report.findings) else 0)
+    print_checks(console(stderr=True), [c for c in report.checks if c.result == "failed"])
+    raise typer.Exit(status(report, fail_on))
 
 
 def judge(paths: list[Path], from_root: bool) -> Report:
