@@ -406,6 +406,7 @@ class Stream:
     def __init__(self, paths: Iterable[Path | Part]):
         self._parts = plan(paths)
         self.broken: dict[int, list[Broken]] = {}
+        self.read = 0
 
     def __iter__(self) -> Iterator[tuple[str, int, Record]]:
         lines = Lines()
@@ -414,6 +415,7 @@ class Stream:
             count, broken = 0, self.broken.setdefault(part.number, [])
             for block in blocks(part):
                 broken += block.broken
+                self.read += len(block.records)
                 for record in block.records:
                     yield part.name, lines.absolute(part, record.line), record
                 count += block.lines
@@ -425,7 +427,8 @@ class Stream:
         if not count:
             return ()
         some = Check("parsing", "failed", f"{count} records could not be parsed; `triage data check` locates them")
-        return (some, *unread(self._parts, self.broken))
+        rest = (Check("the other records", "clear", f"{self.read} read"),) if self.read else ()
+        return (some, *rest, *unread(self._parts, self.broken))
 
 
 def unread(parts: Iterable[Part], broken: dict[int, list[Broken]]) -> tuple[Check, ...]:
