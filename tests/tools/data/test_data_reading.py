@@ -112,7 +112,10 @@ def test_broken_records_are_located_and_the_rest_is_read(tmp_path):
     good = [(line, r.recoded) for _, line, r in stream]
     assert good == [(1, False), (4, False), (5, True)]
     assert [(b.line, b.byte) for b in stream.broken[0]] == [(2, 14), (6, path.read_bytes().index(b"[[["))]
-    assert [c.result for c in stream.checks()] == ["failed"]
+    assert [(c.name, c.result, c.why[:6]) for c in stream.checks()] == [
+        ("parsing", "failed", "2 reco"),
+        ("the other records", "clear", "3 read"),
+    ]
 
 
 @pytest.mark.parametrize(
