@@ -56,6 +56,7 @@ FIRES = [
     ("batch-not-divisible", "S1", "torchrun --nproc_per_node 8 pretrain_gpt.py --micro-batch-size 4 --global-batch-size 100 --lr 1e-4", "a.sh"),
     ("batch-not-divisible", "S1", "python -m verl.trainer.main_ppo data.train_batch_size=64 actor_rollout_ref.actor.ppo_mini_batch_size=128", "a.sh"),
     ("batch-not-divisible", "S1", LIGHTRFT + "--train_batch_size 16 --micro_train_batch_size 4", "a.sh"),
+    ("batch-not-divisible", "S2", "torchrun --nproc_per_node 8 grpo.py --model_name_or_path m --dataset_name d --num_generations 6 --per_device_train_batch_size 4", "a.sh"),
     ("rollout-batch-mismatch", "S2", LIGHTRFT + "--train_batch_size 4096 --rollout_batch_size 128 --n_samples_per_prompt 8", "a.sh"),
     ("rollout-batch-mismatch", "S3", LIGHTRFT + "--train_batch_size 128 --rollout_batch_size 128 --n_samples_per_prompt 8", "a.sh"),
     ("logging-sparse", "S2", HF + "logging_steps: 500\nmax_steps: 100\n", "a.yaml"),
@@ -88,6 +89,7 @@ FIRES = [
 ]  # fmt: skip
 
 QUIET = [
+    ("torchrun --nproc_per_node 8 grpo.py --model_name_or_path m --dataset_name d --num_generations 8 --per_device_train_batch_size 4", "a.sh"),
     (MEGATRON + "--num-attention-heads 32 --kv-channels 128 --hidden-size 5000 --tensor-model-parallel-size 8", "a.sh"),
     (MEGATRON + "--num-layers 30 --pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 6", "a.sh"),
     (VERL + "algorithm.adv_estimator=reinforce_plus_plus actor_rollout_ref.rollout.n=1", "a.sh"),
