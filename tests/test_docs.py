@@ -1,8 +1,8 @@
 """The README and the docs: every command shown is run, and what is made from the code is up to date.
 
 Most run in this process. A server (`web`, `slack`, `mcp`) is started by a shell as it is shown, on a free port, is
-asked something, and must leave with 0 on Ctrl-C. What no test machine has stands in: a Slack workspace, vLLM, a model of the
-Hub. `eval` runs one case of those that it names, with a recorded log in place of a training.
+asked something, and must leave with 0 on Ctrl-C. What no test machine has stands in: a Slack workspace, vLLM, a model
+of the Hub. `eval` runs one case of those that it names, with a recorded log in place of a training.
 """
 
 import json
