@@ -13,7 +13,7 @@ from .keys import normal, table
 from .shell import UNKNOWN
 from .shell import run as run_script
 from .source import Item, Refused, Source, load
-from .values import UNSET, convert
+from .values import UNSET, convert, measured
 
 SYNTAX = {
     ".yaml": "yaml",
@@ -44,6 +44,10 @@ ROLES = {
     "accelerate": "launcher",
     "vllm": "engine",
     "sglang": "engine",
+    "tgi": "engine",
+    "lmdeploy": "engine",
+    "tensorrt-llm": "engine",
+    "llama-cpp": "engine",
     "generic": "generic",
 }
 """Framework -> what such a file is for; every other framework's file configures a trainer."""
@@ -257,9 +261,8 @@ def _take(reading: Reading, items: Iterable[Item], source: Source, names: tuple[
         key = normal(item.key)
         _note_file(reading, item)
         variable, rank, framework = _lookup(key, names if item.style != "env" else ("env",))
-        value = convert(variable, item.text, key, item.style == "switch") if variable else UNSET
-        if variable == "warmup_steps" and isinstance(value, float | int) and 0 < value < 1:
-            variable = "warmup_ratio"
+        variable, text = measured(variable, item.text)
+        value = convert(variable, text, key, item.style == "switch") if variable else UNSET
         if not variable or value is UNSET:
             if item.style != "env" or key.startswith("nccl_"):
                 _other(reading, item, source, names[0])
