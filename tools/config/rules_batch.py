@@ -109,7 +109,7 @@ def _groups(settings: Settings) -> Iterator[Fault]:
     """TRL counts completions: one optimizer step must hold whole groups."""
     group, micro = whole(settings, "num_generations"), whole(settings, "micro_batch_size")
     replicas = settings.value("data_parallel")
-    if settings.framework != "trl" or not group or not micro or not replicas:
+    if settings.framework not in ("trl", "hf") or not group or not micro or not replicas:
         return
     step = micro * replicas * (whole(settings, "grad_accumulation") or 1)
     if step % group:

@@ -111,7 +111,7 @@ def group_of_one(settings: Settings) -> Iterator[Fault]:
     Source: TRL's GRPOConfig; runbook entry `zero-advantage-groups`.
     """
     stage = settings.get("stage")
-    grouped = settings.framework == "trl" or (stage and re.search(r"grpo|group|rloo", stage.raw.lower()))
+    grouped = settings.framework in ("trl", "hf") or (stage and re.search(r"grpo|group|rloo", stage.raw.lower()))
     if grouped and settings.value("num_generations") == 1:
         yield Fault(
             "num_generations",
