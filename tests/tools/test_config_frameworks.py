@@ -2,9 +2,17 @@
 
 # ruff: noqa: E501  (rows of a table)
 
+import contextlib
 import json
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from triage.tools.config.read import read_source, syntax_of
+from triage.tools.config.source import Refused, source
 from triage.tools.run import discover
 from triage.tools.settings import VARIABLES, read_settings
 
@@ -21,7 +29,9 @@ def moe_16b() -> Trainer.Config:
         validator=Validator.Config(freq=500, steps=1200),
     )
 """
-TITAN_TWO = TITAN_PY + """
+TITAN_TWO = (
+    TITAN_PY
+    + """
 
 def dense_8b() -> Trainer.Config:
     return Trainer.Config(
@@ -29,6 +39,7 @@ def dense_8b() -> Trainer.Config:
         training=TrainingConfig(local_batch_size=1, seq_len=4096, steps=3000),
     )
 """
+)
 BRIDGE_PY = """def pretrain_config() -> ConfigContainer:
     return ConfigContainer(
         model=provider,
@@ -471,7 +482,7 @@ saver:
 """, {"seed": 1, "epochs": 10.0, "num_generations": 4, "rollout_temperature": 1.0, "activation_checkpointing": False,
       "precision": "bf16", "learning_rate": 1e-5, "weight_decay": 0.01, "adam_beta2": 0.999, "adam_epsilon": 1e-8,
       "lr_schedule": "constant", "grad_clip": 1.0, "warmup_ratio": 0.001, "kl_coef": 0.0, "max_model_len": 32768,
-      "gpu_memory_utilization": 0.8, "rollout_batch_size": 256, "pin_memory": True}),
+      "gpu_memory_utilization": 0.8, "train_batch_size": 256, "pin_memory": True}),
 ("areal_dpo.yaml", "areal", """experiment_name: hh-dpo
 total_train_epochs: 1
 beta: 0.1
@@ -497,7 +508,7 @@ train_dataset:
   max_length: 2048
 """, {"epochs": 1.0, "dpo_beta": 0.1, "activation_checkpointing": True, "precision": "bf16", "learning_rate": 5e-6,
       "lr_schedule": "cosine", "min_learning_rate": 5e-7, "grad_clip": 10.0, "warmup_ratio": 0.1,
-      "num_workers": 4, "global_batch_size": 64, "sequence_length": 2048}),
+      "num_workers": 4, "train_batch_size": 64}),
 ("roll.yaml", "roll", """exp_name: "rlvr"
 seed: 42
 num_gpus_per_node: 8
@@ -705,7 +716,7 @@ parameters:
   device_train_microbatch_size: 8
   precision: amp_bf16
 """, {"sequence_length": 4096, "lr_schedule": "linear_decay_with_warmup", "warmup_ratio": 0.02, "learning_rate": 5e-7,
-      "grad_clip": 1.0, "epochs": 2.0, "global_batch_size": 64, "micro_batch_size": 8, "precision": "bf16"}),
+      "grad_clip": 1.0, "epochs": 2.0, "global_batch_size": 64, "micro_batch_size": 8, "precision": "bf16", "seed": 17}),
 ("olmo.yaml", "olmo", """run_name: OLMo-7B
 seed: 6198
 model:
@@ -1166,8 +1177,17 @@ def read(tmp_path, name, text):
 def test_a_file_is_read_as_its_framework_means_it(tmp_path, name, framework, text, expected):
     settings, checks = read(tmp_path, name, text)
     assert settings.framework == framework, checks
-    assert {s.variable: s.value for s in settings if s.variable in VARIABLES} == expected
+    assert {s.variable: s.value for s in settings if s.variable in VARIABLES} == pytest.approx(expected)
     lines = text.split("\n")
     for setting in settings:
         if setting.column >= 0:
             assert lines[setting.line - 1][setting.column :].startswith(setting.raw), setting
+
+
+@hypothesis_settings(max_examples=200, deadline=None)
+@given(st.sampled_from(ROWS), st.integers(0, 3000), st.integers(0, 3000), st.text(max_size=5))
+def test_damaged_files_are_read_or_refused(row, at, cut, junk):
+    name, _, text, _ = row
+    damaged = text[:at] + junk + text[at + cut % 40 :]
+    with contextlib.suppress(Refused):
+        read_source(source(name, damaged), syntax_of(Path(name), name))

@@ -199,8 +199,7 @@ RL_SUITES: dict[str, dict[str, str]] = {
         "lora_alpha": "trainer.policy.model.lora.alpha",
         "activation_checkpointing": "trainer.gradient_checkpointing",
         "packing": "trainer.use_sample_packing",
-        "gpu_memory_utilization": "generator.inference_engine.gpu_memory_utilization "
-        "generator.gpu_memory_utilization",
+        "gpu_memory_utilization": "generator.inference_engine.gpu_memory_utilization generator.gpu_memory_utilization",
         "engine_tensor_parallel": "generator.inference_engine.tensor_parallel_size "
         "generator.inference_engine_tensor_parallel_size",
         "engine_kind": "generator.inference_engine.backend generator.backend",

@@ -33,6 +33,7 @@ FILE_KEYS: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
             ("training.seq_len", "optimizer.lr"),
             ("training.seq_len", "training.steps"),
             ("training.steps", "optimizer.lr"),
+            ("training.seq_len", "parallelism."),
             ("parallelism.data_parallel_shard_degree",),
         ),
     ),
@@ -46,9 +47,12 @@ FILE_KEYS: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
             ("trainer.strategy.tensor_model_parallel_size",),
         ),
     ),
-    ("megatron-bridge", (("train.train_iters",), ("train.global_batch_size",), ("train.micro_batch_size", "scheduler."))),
+    ("megatron-bridge", (("train.train_iters",), ("train.global_batch_size", "optimizer.lr"))),
     ("nemo-automodel", (("step_scheduler.global_batch_size",), ("step_scheduler.local_batch_size",))),
-    ("olmo", (("device_train_microbatch_size", "optimizer.learning_rate"), ("max_duration", "optimizer.learning_rate"))),
+    (
+        "olmo",
+        (("device_train_microbatch_size", "optimizer.learning_rate"), ("max_duration", "optimizer.learning_rate")),
+    ),
     (
         "llm-foundry",
         (
@@ -235,10 +239,13 @@ PROGRAMS = (
 """Framework -> what its commands are called."""
 COMMAND_KEYS: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
     ("verl", (("actor_rollout_ref.",),)),
-    ("slime", (("rollout_max_response_len",), ("sglang_mem_fraction_static",), ("num_rollout", "n_samples_per_prompt"))),
+    (
+        "slime",
+        (("rollout_max_response_len",), ("sglang_mem_fraction_static",), ("num_rollout", "n_samples_per_prompt")),
+    ),
     ("torchtitan", (("training.local_batch_size",), ("training.seq_len",), ("job.config_file",))),
     ("nemo", (("model.optim.lr",), ("exp_manager.",), ("model.global_batch_size",))),
-    ("megatron-bridge", (("train.train_iters",), ("train.global_batch_size",))),
+    ("megatron-bridge", (("train.train_iters",), ("train.global_batch_size", "optimizer.lr"))),
     ("nemo-rl", (("policy.train_global_batch_size",), ("grpo.num_prompts_per_step",), ("policy.model_name",))),
     ("areal", (("actor.optimizer.lr",), ("gconfig.n_samples",))),
     ("skyrl", (("trainer.policy.optimizer_config.lr",),)),
