@@ -209,6 +209,8 @@ TRAINERS: dict[str, dict[str, str]] = {
         "hidden_size": "hidden_size",
         "num_layers": "num_layers",
         "num_heads": "num_attention_heads",
+        "num_kv_heads": "num_query_groups",
+        "head_dim": "kv_channels",
         "num_experts": "num_experts",
         "deepspeed": "deepspeed_config",
         "offload_optimizer": "optimizer_cpu_offload cpu_optimizer",

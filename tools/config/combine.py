@@ -103,8 +103,8 @@ def combine(readings: list[Reading]) -> tuple[Settings, list[str]]:
                 shadowed.append(old)
             values[variable] = setting
         shadowed += reading.shadowed
-        if reading.role not in ("model", "tokenizer", "generation"):
-            others |= reading.others
+        plain = reading.role not in ("model", "tokenizer", "generation")
+        others |= {k: s for k, s in reading.others.items() if plain or k.startswith("eos_token_id.")}
     conflicts += _refused_by_trainer(chosen, values)
     leader = max(chosen, key=lambda r: (r.role in ("script", "trainer"), r.framework != "generic", len(r.values)))
     hints = [h for r in chosen if r.role in ("script", "trainer", "generic") for h in r.hints]

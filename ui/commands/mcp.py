@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +18,7 @@ Examples:
 
   triage mcp --root ~/runs
 
-  triage mcp --http --port 8765 --root /data/runs
+  triage mcp --http --port 8765 --root runs
 
   claude mcp add triage -- triage mcp --root ~/runs
 """
@@ -45,9 +47,13 @@ def mcp(
         raise MissingExtra("triage mcp", "mcp") from None
     from ...agent.casebook import home as data_home
     from ..roots import Roots
+    from ..stopping import STOPPING, Stopped
 
     server = build(Roots(root or [Path.cwd()]), data_home(home))
     if http:
-        serve_http(server, host, port, os.environ.get("TRIAGE_MCP_TOKEN", ""))
+        with suppress(Stopped):
+            serve_http(server, host, port, os.environ.get("TRIAGE_MCP_TOKEN", ""))
     else:
+        for number in STOPPING:  # no exception: the SDK's thread that reads standard input would be waited for
+            signal.signal(number, lambda *_: os._exit(0))
         server.run("stdio")

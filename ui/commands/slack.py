@@ -17,9 +17,9 @@ app's manifest.
 
 Examples:
 
-  triage slack --root /data/runs
+  triage slack --root runs
 
-  triage slack --channel C0123 --root C0123=/data/team-a --user U0456
+  triage slack --channel C0123 --root C0123=team-a/runs --user U0456
 
   triage slack --http-port 3000
 """

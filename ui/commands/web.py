@@ -19,7 +19,7 @@ Examples:
 
   triage web --root runs   # runs under the folder may be named too
 
-  triage web --host 0.0.0.0 --auth accounts.txt --root /shared/runs
+  triage web --host 0.0.0.0 --auth accounts.txt --root runs
 """
 
 

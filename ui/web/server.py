@@ -8,12 +8,11 @@ from __future__ import annotations
 import hmac
 import os
 import secrets
-import signal
 import sys
 import tempfile
-import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from gradio.themes import Base
 
 from ...tools.findings import TriageError
 from ..roots import Roots
+from ..stopping import Stopped
 from .app import HERE, Page
 from .desk import KEPT, Desk
 
@@ -77,14 +77,13 @@ def serve(host: str, port: int, roots: Sequence[Path], accounts: Mapping[str, st
     Raises:
         TriageError: a root does not exist, or the port is taken.
     """
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
     sys.setswitchinterval(SWITCH)
     with running(host, port, roots, accounts, home) as desk:
         print(f"triage web: http://{host}:{port}  (Ctrl-C stops)", flush=True)
-        while not stop.wait(30):
-            desk.sweep()
+        with suppress(Stopped):
+            while True:
+                time.sleep(30)
+                desk.sweep()
 
 
 @contextmanager
