@@ -62,18 +62,18 @@ def test_none_reaches_slack_by_answer_buttons_verdict_or_error(slack, start, kit
     slack.mention("C1", "and now?", thread=thread)
     slack.answered("C1", thread, 5)
     slack.mention("C1", "verify", thread=thread, files=files(slack, kit, "run-2", planted))
-    assert "*fixed*" in kit.whole(slack.answered("C1", thread, 6)[5])
+    assert "*not-fixed*" in kit.whole(slack.answered("C1", thread, 6)[5])
     assert seen(planted, everything_sent(slack)) == []
 
 
-def test_none_reaches_slack_by_file_names_paths_and_things_not_read(slack, start, kit, planted):
-    start(roots=["C1=/srv/runs"])
+def test_none_reaches_slack_by_file_names_paths_and_things_not_read(slack, start, kit, planted, tmp_path):
+    start(roots=[f"C1={tmp_path}"])
     names = [s for kind, _, s in planted if kind in ("huggingface", "openai", "aws-id", "github", "slack", "jwt")]
     pictures = [slack.file(f"{name}.png", b"x", mimetype="image/png") for name in names[:6]]
     logs = [slack.file(f"{name}.log", kit.log) for name in names[6:12]]
     asked = [slack.mention("C1", "loss is nan", files=[*pictures, *logs])]
-    asked += [slack.mention("C1", f"loss is nan --run /srv/runs/{name}") for name in names[12:15]]
-    asked += [slack.mention("C1", f"loss is nan in /srv/runs/{name} why? {name}") for name in names[15:18]]
+    asked += [slack.mention("C1", f"loss is nan --run {tmp_path}/{name}") for name in names[12:15]]
+    asked += [slack.mention("C1", f"loss is nan in {tmp_path}/{name} why? {name}") for name in names[15:18]]
     for event in asked:
         slack.answered("C1", event["ts"])
     assert seen(planted, everything_sent(slack)) == []
