@@ -162,7 +162,7 @@ class Page:
             on(on(given.then, self.judge, [], [self.chat]).then, self.shown, [], self.panels)
         for name, tab in self.tabs.items():
             drawn = [getattr(self, name)] if name in LAZY else []
-            on(tab.select, self.watcher(name), [talk], drawn, with_talk=False)
+            on(tab.select, self.watcher(name), [talk], drawn, with_talk=False).then(**hint)
 
     def _on(
         self,
@@ -348,7 +348,7 @@ class Page:
         updates: dict[Any, Any] = {}
         for component, prop, key in self.worded:
             words: dict[str, Any] = {prop: say(key, talk.lang)}
-            updates[component] = gr.update(**words)
+            updates[component] = updates.get(component, {}) | gr.update(**words)
         for name, tab in self.tabs.items():
             updates[tab] = gr.update(label=say(f"tab-{name}", talk.lang))
         offered = self.desk.offered()
