@@ -355,8 +355,7 @@ class Page:
         for box in (self.path, self.next_path):
             updates[box] = gr.update(label=say("path", talk.lang), choices=offered)
         upload = panels.upload(talk.lang)
-        chat = gr.update(value=talk.messages, placeholder=say("empty-chat", talk.lang), examples=examples(talk.lang))
-        return {**updates, self.folder: upload, self.next_files: upload, **self.shown(talk), self.chat: chat}
+        return {**updates, self.folder: upload, self.next_files: upload, **self.shown(talk)}
 
     def reading(self, talk: Talk, problem: str = "") -> str:
         return panels.reads([(self.desk.shown(p), p in talk.waiting) for p in talk.paths], talk.lang, problem)
