@@ -65,6 +65,11 @@ class Facts:
         return {flat(plain(s)) for s in words.SENTENCE_END.split(self.answer.text)}
 
     @cached_property
+    def words(self) -> set[str]:
+        """Content words of the evidence and of the built-in answer."""
+        return content(self.all) | content(self.answer.text)
+
+    @cached_property
     def tokens(self) -> set[str]:
         checks = {c.name for c in self.answer.diagnosis.checks}
         return checks | set(re.findall(r"[\w][\w.@/:-]*\w|\w", self.all))
