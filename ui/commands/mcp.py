@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from ...tools.findings import MissingExtra
+from ..output import HOME_OPTION
 
 HELP = """Serve triage's tools to coding agents over the Model Context Protocol; they can only read, under --root.
 
@@ -37,7 +38,7 @@ def mcp(
         "127.0.0.1"
     ),
     port: Annotated[int, typer.Option(help="Port for --http; 0 takes a free one.", min=0, max=65535)] = 8765,
-    home: Annotated[Path | None, typer.Option(help="Where cases and caches live.", envvar="TRIAGE_HOME")] = None,
+    home: Annotated[Path | None, HOME_OPTION] = None,
 ) -> None:
     try:
         from ..mcp import build, serve_http

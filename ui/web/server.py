@@ -19,7 +19,7 @@ from typing import Any
 from gradio.themes import Base
 
 from ...tools.findings import TriageError
-from ..roots import Roots
+from ..roots import LOOPBACK, Roots
 from ..stopping import Stopped
 from .app import HERE, Page
 from .desk import KEPT, Desk
@@ -31,7 +31,6 @@ SWITCH = 0.001
 THREADS = 512
 """Each waiting question holds one; the work itself is bounded by `Desk.workers`."""
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' data: blob:; worker-src 'self' blob:; "
