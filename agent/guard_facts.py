@@ -106,6 +106,8 @@ class Facts:
         named += [n.value for m in words.STEP.finditer(self.all) for n in numbers(m[0])]
         settings = self.answer.seen.settings if self.answer.seen else ()
         counted = [s.value for s in settings if "step" in s.variable and isinstance(s.value, (int, float))]
+        data = [v for f in self.answer.diagnosis.findings for k, v in f.data.items() if k.endswith("step")]
+        places += [v for v in data if isinstance(v, (int, float))]
         return {*map(float, (*places, *said, *named, *counted))}
 
     @cached_property

@@ -12,7 +12,7 @@ def _any(*patterns: str) -> re.Pattern[str]:
 
 INSTRUCTION = _any(
     r"\b(?:as|per|following|according to)\b.{0,15}\b(?:instruct\w*|told|orders?|commanded)\b|(?:按照?|根据|遵照|依照|从).{0,10}(?:指示|指令|命令)",
-    r"\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:instruction|rule|prompt|guideline|polic|previous|above|evidence|finding|guard)",
+    r"\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:instruction|rule|prompt|guideline|polic|previous|above|evidence|finding|guard|F\d)",
     r"\byou are (?:now|no longer)\b|\b(?:system|developer) (?:prompt|message|override)|\bnew instructions?\b|\bas an? (?:ai|language model|assistant)\b",
     r"^\s*(?:#+\s*)?(?:system|assistant|user|developer|系统|助手|用户|管理员)\s*[:：]|<\|?/?(?:im_start|im_end|system|assistant|tool_call|tool_response|think)\b|\[/?INST\]|</?s>",
     r"\b(?:do not|don't|never) (?:tell|mention|report|reveal|disclose)\b|\b(?:note|attention|message|instruction)s? (?:to|for) (?:the )?(?:ai|llm|model|assistant|agent|triage)",
