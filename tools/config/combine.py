@@ -222,6 +222,10 @@ def _resolve(values: dict[str, Setting], others: dict[str, Setting], framework: 
         values["min_learning_rate"] = replace(
             ratio, variable="min_learning_rate", column=-1, value=ratio.value * values["learning_rate"].value
         )
+    engine = values.get("deepspeed")
+    named = re.fullmatch(r"zero([0-3])(_offload)?", str(engine.value)) if engine else None
+    if engine and named and "zero_stage" not in values:
+        values["zero_stage"] = replace(engine, variable="zero_stage", value=int(named[1]), column=-1)
     if (
         framework == "hf"
         and stage in ("dpo", "grpo", "kto", "orpo")
