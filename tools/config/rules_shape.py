@@ -27,7 +27,7 @@ class Pair:
 
 
 MULTIPLES = (
-    Pair("hidden_size", "num_heads", "every head gets an equal part of the width", "每个头平分宽度", "latent|head_size|d_kv"),
+    Pair("hidden_size", "num_heads", "all heads share the width", "每个头平分宽度", "latent|head_size|d_kv"),
     Pair("num_heads", "num_kv_heads", "every key/value head serves as many heads", "每个 KV 头服务相同数量的头"),
     Pair("num_heads", "tensor_parallel", "every device gets as many heads", "每张卡的头数相同"),
     Pair("num_heads", "engine_tensor_parallel", "every device gets as many heads", "每张卡的头数相同"),
