@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..knowledge.entry import Criterion
-from ..tools.series import METRICS as SERIES_METRICS
+from ..tools.metrics import METRICS as SERIES_METRICS
 from ..tools.series import Series
 from .metrics import (
     MIN_POINTS,
