@@ -261,7 +261,7 @@ _FAMILIES = (
     (re.compile(r"^val-(?:core|aux)/[^ ]*/(?:reward|score)/mean@\d+$"), "eval_reward"),
     (re.compile(r"^eval_(?!.*(?:aux|policy|value)_loss$)\w+_loss$"), "eval_loss"),
     (
-        re.compile(r"^(?:\w+[/_])?lr[-_/](?:adam\w*|decoupled\w+|pg_\d+|group_?\d+)(?:/(?:pg|group)\d+)?$"),
+        re.compile(r"^(?:\w+[/_])?lr(?:-\w+|[_/](?:pg_?|group_?|adam\w*)\d*)(?:/(?:pg|group)\d+)?$"),
         "learning_rate",
     ),
 )

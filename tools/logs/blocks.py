@@ -157,8 +157,9 @@ class Blocks:
             match = _CELL.fullmatch(cell) if i != table.at and _known(name) else None
             if match:
                 values.append((name, number(match.group(1), match.group(2)), line))
-        if values and float(step.group(1).replace(",", "")).is_integer():
-            yield Found(values, int(number(step.group(1))), table.names[table.at].lower(), table.rank)
+        count = number(step.group(1))
+        if values and count.is_integer() and abs(count) < 1e15:
+            yield Found(values, int(count), table.names[table.at].lower(), table.rank)
 
 
 def pairs_of(text: str) -> Iterator[tuple[str, float]]:

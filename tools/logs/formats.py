@@ -84,6 +84,8 @@ class Format:
     """Whether a line is a record even without a known metric."""
     rename: Mapping[str, str] = field(default_factory=dict)
     """Keys that mean something else in this format."""
+    before: str = ""
+    """Only what stands before this in the line is read for pairs."""
     opens: re.Pattern[str] | None = None
     """The start of a record that may be wrapped over several lines."""
     closes: re.Pattern[str] | None = None
@@ -234,8 +236,43 @@ FORMATS: tuple[Format, ...] = (
         "levanter",
         ("Progress on:", "it/"),
         AFTER_KEY,
-        gaps(r"Progress on:\s*(train)\s+(\d[\d.]*[kM]?)it/"),
+        gaps(r"Progress on:\s*(train)\s+(\d{1,15}(?:\.\d{1,6})?[kM]?)it/"),
         samples=(Sample("INFO :: Progress on:train 1.25kit/10.0kit rate:2.1it/s remaining:0:06:21 elapsed:01:40 postfix:loss=3.45", 1250, {"loss": 3.45}),),
+    ),
+    Format(
+        "bar-description",
+        ("%|", "/"),
+        AFTER_KEY,
+        gaps(r"%\|[^|\n]*\|\s*(\d+)/\d+\s*\["),
+        before="%|",
+        samples=(
+            Sample("loss 2.31 lr 1.00e-05:  10%|#   | 50/500 [00:10<01:30, 5.00it/s]", 50, {"loss": 2.31, "learning_rate": 1e-5}),
+            Sample("Evaluating loss 2.31:  10%|#   | 50/500 [00:10<01:30, 5.00it/s]", -1),
+            Sample("Epoch 1:  10%|#   | 50/500 [00:10<01:30, 2.00s/it]", -1),
+        ),
+    ),
+    Format(
+        "bar-rich",
+        ("━", "/"),
+        AFTER_KEY,
+        gaps(r"[━╸╺]\s+(?:\d+%\s+)?(\d+)/\d+\s"),
+        samples=(Sample("Training ━━━━━━━━━━ 10/5000 0:10:00 • 0:50:00 1.23it/s loss: 2.310 grad_norm: 1.2", 10, {"loss": 2.31, "grad_norm": 1.2}),),
+    ),
+    Format(
+        "clu",
+        ("] [", "="),
+        AFTER_KEY,
+        gaps(r"\]\s\[(\d+)\]\s(?=[A-Za-z])"),
+        samples=(
+            Sample("I0302 10:11:12.123 99 logging_writer.py:48] [250] accuracy=0.31, learning_rate=0.01, loss=2.5", 250, {"loss": 2.5, "learning_rate": 0.01}),
+        ),
+    ),
+    Format(
+        "batch-of-epoch",
+        ("]", "oss"),
+        AFTER_KEY,
+        gaps(r"^\s*\[\s*\d+,\s*(\d+)\]\s"),
+        samples=(Sample("[1,  2000] loss: 2.173", 2000, {"loss": 2.173}),),
     ),
     Format(
         "keras",
@@ -259,9 +296,9 @@ FORMATS: tuple[Format, ...] = (
     ),
     Format(
         "image-classifier",
-        ("poch", "[", "oss"),
+        ("[", "oss", "/"),
         AFTER_KEY,
-        gaps(r"Epoch:?\s*\[\d+\](?:/\d+)?\s*\[\s*(\d+)\s*/"),
+        gaps(r"(?:Epoch|Train):?\s*\[?\d+\]?(?:/\d+)?:?\s*\[\s*(\d+)\s*/"),
         samples=(Sample("Epoch: [0][ 10/1251] Time 0.5 (0.6) Loss 6.91 (6.95)", 10, {"loss": 6.91}),),
     ),
     Format(
@@ -374,7 +411,7 @@ def _read(form: Format, text: str) -> Record | None:
         name, step, at = found_at
     if form.step_from == "last" and form.step is not None and not form.step.search(text):
         return None
-    if form.name == "bar" and HELD_OUT.match(text):
+    if form.name.startswith("bar") and HELD_OUT.match(text):
         return None
     triples = [p for p in _pairs(form, text) if form.step is None or step_key(p[0]) is None]
     if not triples and not form.always:
@@ -412,6 +449,7 @@ def _says_something(found: list[tuple[str, float]]) -> bool:
 
 
 def _pairs(form: Format, text: str) -> Iterator[tuple[str, float, Span]]:
+    text = text.split(form.before, 1)[0] if form.before else text
     if form.pairs is AFTER_KEY:
         yield from loose_pairs(text, form.rename, HELD_OUT.match(text) is not None)
         return

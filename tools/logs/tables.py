@@ -160,7 +160,7 @@ def _read_json_lines(path: Path, store: Store) -> None:
 
 
 def _json(line: Line) -> dict[str, float]:
-    """The numbers of one JSON line, one level of nesting joined with `/`."""
+    """The numbers of one JSON line."""
     import json
 
     import orjson
@@ -175,14 +175,19 @@ def _json(line: Line) -> dict[str, float]:
             data = json.loads(text)
         except (ValueError, RecursionError):
             return {}
-    flat: dict[str, float] = {}
-    for key, value in data.items() if isinstance(data, dict) else ():
-        inner = value.items() if isinstance(value, dict) else ((None, value),)
-        for below, leaf in inner:
-            numeric = _number(leaf) if isinstance(leaf, (int, float, str)) else None
-            if numeric is not None and len(str(key)) < 200:
-                flat[str(key) if below is None else f"{key}/{below}"] = numeric
-    return flat
+    return dict(_leaves(data, "", 4)) if isinstance(data, dict) else {}
+
+
+def _leaves(data: dict[Any, Any], above: str, depth: int) -> Iterator[tuple[str, float]]:
+    """The numbers of nested dictionaries, keys joined with `/`."""
+    for key, value in data.items():
+        name = f"{above}{key}"
+        if isinstance(value, dict) and depth:
+            yield from _leaves(value, f"{name}/", depth - 1)
+        elif isinstance(value, (int, float, str)) and len(name) < 200:
+            numeric = _number(value)
+            if numeric is not None:
+                yield name, numeric
 
 
 def _add_entry(store: Store, name: str, entry: dict[str, tuple[float, int]]) -> None:
