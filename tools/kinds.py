@@ -35,7 +35,7 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Kind, str], ...] = (
     (re.compile(r"\.(?:safetensors|ckpt|pth?|gguf|distcp)$|^(?:pytorch_model|adapter_model|optimizer|model)[\w.-]*\.bin$", _I), "checkpoint", "weights file name"),
     (re.compile(r"^(?:nccl_trace|fr_trace|flight_?recorder)|py-?spy|(?:^|[_.-])(?:stack|stacks|stacktrace|threads?_?dump|faulthandler)(?:[_.\d-]|$)", _I), "stack", "stack or flight-recorder dump name"),
     (re.compile(r"(?:^|[_.-])(?:config|args|arguments|h?params|hyperparameters|settings)\.json$", _I), "config", "configuration file name"),
-    (re.compile(r"^(?:all_|eval_|test_|predict_|lm_?eval\w*_)?results?(?:[_.-].*)?\.json$|^(?:eval|evaluation|metrics_eval|lm_eval)[\w.-]*\.json$", _I), "eval", "evaluation result name"),
+    (re.compile(r"^(?:all_|eval_|test_|predict_|base_|before_|after_|lm_?eval\w*_)?results?(?:[_.-].*)?\.json$|^(?:eval|evaluation|metrics_eval|lm_eval)[\w.-]*\.json$", _I), "eval", "evaluation result name"),
     (re.compile(r"^(?:samples|generations?|generated|predictions?|completions?|rollouts?|outputs?|responses?)[\w.-]*\.(?:jsonl|json|parquet|csv)(?:\.gz|\.zst)?$|generated_predictions", _I), "generations", "generated text file name"),
     (re.compile(r"\.(?:slurm|sbatch|sh|bash|zsh|bat|ps1|pbs|lsf|mk)$|^(?:GNU)?makefile$|^(?:launch|run|command|cmd|args|flags|overrides)(?:[_.-][\w.-]*)?\.txt$", _I), "script", "launch script name"),
     (re.compile(r"\.(?:ya?ml|toml|ini|cfg|ipynb)$", _I), "config", "configuration file name"),
@@ -68,7 +68,9 @@ _TEXT_COLUMN = re.compile(
     rb"(?:^|[,\t])\"?(?:text|prompt|question|answer|instruction|input|output|content|chosen|response)\"?(?:[,\t\r]|$)",
     _I,
 )
-_EVAL_KEY = re.compile(rb'"(?:eval_\w+|acc(?:uracy)?(?:,none)?|exact_match|bleu|rouge\w*|perplexity)"\s*:\s*[-\d.]', _I)
+_EVAL_KEY = re.compile(
+    rb'"(?:eval_\w+|(?:acc(?:uracy)?|exact_match)(?:,[\w-]+)?|bleu|rouge\w*|perplexity)"\s*:\s*[-\d.]', _I
+)
 _CONFIG_KEY = re.compile(
     rb"['\"](?:train_micro_batch_size_per_gpu|train_batch_size|zero_optimization|model_type|architectures|hidden_size"
     rb"|learning_rate|per_device_train_batch_size|fp16|bf16|optimizer|lora_alpha|num_train_epochs|max_steps|dataset"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import importlib
 import json
 import multiprocessing
 import os
@@ -171,7 +172,8 @@ def _train(spec: Spec, run: Path, trace_file: Path, home: Path) -> None:
             for fault, severity in spec.active("code"):
                 fault.code(parts, severity)
 
-        getattr(programs, spec.recipe.program)(parts, trace, hook)
+        module, name = spec.recipe.program.split(".")
+        getattr(importlib.import_module(f".{module}", __package__), name)(parts, trace, hook)
     except BaseException as error:
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         sys.stderr.write(_as_of_a_script(error))

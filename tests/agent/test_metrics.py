@@ -139,6 +139,22 @@ class TestSeries:
         assert observe(run_of(loss=np.linspace(3, 1, 60)), c).ok is True
         assert observe(run_of(loss=np.linspace(1, 3, 60)), c).ok is False
 
+    @pytest.mark.parametrize(
+        ("first", "last", "ok"),
+        [
+            (2.0, 1.8, True),
+            (2.0, 1.95, False),
+            (6.3, 6.0, False),
+            (11.0, 7.0, True),
+            (6.3, 5.2, False),
+            (6.3, 4.0, True),
+        ],
+    )
+    def test_a_loss_that_creeps_has_not_left_its_plateau(self, first, last, ok):
+        loss = np.concatenate([np.full(30, first), np.linspace(first, last, 100), np.full(30, last)])
+        assert observe(run_of(loss=loss), criterion("loss_leaves_plateau")).ok is ok
+        assert observe(run_of(9000, loss=loss), criterion("loss_leaves_plateau")).ok is (None if ok else False)
+
     def test_the_clip_rate_counts_steps_above_the_clip_value(self):
         c = criterion("clip_trigger_rate", "at-most", high=1)
         quiet = run_of(settings={"grad_clip": 1.0}, grad_norm=[0.2] * 200)

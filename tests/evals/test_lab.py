@@ -1,10 +1,12 @@
-"""The fault lab without training: what faults declare, how a proposal is applied, how cases are scored, and one
-recorded case end to end. The slow test trains for real."""
+"""The fault lab: what faults declare, how a proposal is applied, how cases are scored, one recorded case end to end,
+and `--quick`, which trains for real."""
 
 import json
 import math
 import re
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -250,15 +252,23 @@ def test_the_lab_is_as_large_as_promised():
     assert all(touched(f) or f.settings(f.severities[0]) or f.model(f.severities[0]) for f in known if not f.healthy)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_quick_lab_trains_diagnoses_and_repairs(tmp_path):
-    pytest.importorskip("trl")
-    from triage.evals.lab.runner import Plan, run
-
-    scores = run(Plan(cases(quick=True), tmp_path), 2, lambda case, got: None)
-    mine = [s for s in scores if s.advisor == "triage"]
-    faulty = [s for s in mine if s.family != "healthy"]
-    assert all(s.detected for s in faulty)
-    assert sum(s.rank1 for s in faulty) >= len(faulty) - 1
-    assert [s.alarms for s in mine if s.family == "healthy"] == [()]
+@pytest.mark.timeout(1200)
+def test_quick_lab_trains_diagnoses_repairs_and_verifies(tmp_path):
+    """The command as a person gives it: every run is trained here and now, and so is every repaired one."""
+    out = tmp_path / "results.json"
+    command = ["eval", "lab", "--quick", "--jobs", "2", "--home", str(tmp_path), "--json", str(out)]
+    done = subprocess.run(
+        [sys.executable, "-c", "from triage.ui.cli import main; main()", *command], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    made = json.loads(out.read_text())
+    mine = {c["case"]: c for c in made["cases"] if c["advisor"] == "triage"}
+    healthy = [mine.pop(f"{name}/2") for name in QUICK_HEALTHY]
+    assert mine.keys() == {f"{name}/2" for name in QUICK}
+    assert [(c["state"], c["alarms"]) for c in healthy] == [("healthy", [])]
+    assert {name: c["rank1"] and c["detected"] for name, c in mine.items()} == dict.fromkeys(mine, True)
+    assert {name: c["repaired"] for name, c in mine.items()} == dict.fromkeys(mine, 1)
+    assert all(c["one_variable"] and c["abstains"] for c in mine.values())
+    trained = [json.loads(f.read_text()) for f in (tmp_path / "lab" / "recordings").glob("*/case.json")]
+    assert len(trained) >= 2 * len(QUICK) + len(QUICK_HEALTHY)
+    assert made["summary"]["test"]["keyword rules"]["rank1"] < 1.0

@@ -271,6 +271,31 @@ def test_evaluation_that_turns_and_one_that_still_falls():
     assert "eval-loss-rising" not in found(series("eval_loss", sorted(turns, reverse=True)))
 
 
+FELL = [4.2, 3.4, 2.9, 2.5, 2.2, 2.05, 3.4, 4.1, 4.6, 4.7]
+"""Evaluations of a run whose data changed before the seventh."""
+
+
+def test_evaluation_that_fell_at_one_checkpoint():
+    broke = found(series("eval_loss", FELL, range(30, 330, 30)))["eval-regression"]
+    assert (broke.data["last_good"], broke.data["first_bad"], broke.severity) == (180, 210, Severity.S2)
+    score = [0.2, 0.3, 0.37, 0.41, 0.44, 0.45, 0.2, 0.21, 0.19]
+    assert found(series("eval_accuracy", score))["eval-regression"].data["first_bad"] == 7
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [*FELL[:6], 3.4, 2.1, 2.0, 1.95],  # one bad evaluation, back at once
+        [3.2, 2.9, 2.7, 2.6, 2.65, 2.72, 2.8, 2.9, 3.0],  # over-fitting bends up
+        [2.5, 2.2, 2.6, 2.1, 2.7, 2.2, 2.8, 2.3, 2.7],  # an evaluation that jumps about
+        [*FELL[:6], 3.4],  # the last one: it may come back
+        [3.0, 2.5, 2.2, 2.05, 2.0, 1.98, 1.97, 2.02, 2.03],  # a little worse
+    ],
+)
+def test_evaluations_that_did_not_fall_at_one_checkpoint(values):
+    assert "eval-regression" not in found(series("eval_loss", values))
+
+
 def test_one_rank_that_stops_and_one_that_is_slow():
     loss = falling(100)
     ranks = [series("loss", loss, rank=0), series("loss", loss[:60], rank=1), series("loss", loss, rank=2)]

@@ -43,6 +43,8 @@ FIRES = [
     ("lr-outside-range", "S1", HF + "learning_rate: 0.0\n", "a.yaml"),
     ("lr-outside-range", "S1", DPO + "beta: 0.1\nlearning_rate: 1.0e-3\n", "dpo.yaml"),
     ("warmup-too-short", "S2", HF + "learning_rate: 6.0e-4\nwarmup_steps: 0\n", "a.yaml"),
+    ("warmup-too-short", "S2", HF + "optim: sgd\nlearning_rate: 0.4\nlr_scheduler_type: constant_with_warmup\n"
+     "warmup_steps: 0\n", "a.yaml"),
     ("warmup-exceeds-training", "S1", HF + "warmup_steps: 2000\nmax_steps: 1000\n", "a.yaml"),
     ("warmup-exceeds-training", "S2", HF + "warmup_steps: 600\nmax_steps: 1000\n", "a.yaml"),
     ("warmup-exceeds-training", "S1", HF + "warmup_ratio: 1.5\n", "a.yaml"),
@@ -99,6 +101,8 @@ QUIET = [
     (CONFIG + '"max_position_embeddings": 32768, "rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}}', "config.json"),
     ('{"transformers_version": "5.0", "do_sample": false, "temperature": 0}', "generation_config.json"),
     (HF + "learning_rate: 1.0e-5\nwarmup_ratio: 0.1\nbf16: true\nlogging_steps: 10\n", "sft.yaml"),
+    (HF + "optim: sgd\nlearning_rate: 0.4\nlr_scheduler_type: constant\nwarmup_steps: 0\n", "sgd.yaml"),
+    (HF + "optim: sgd\nlearning_rate: 0.4\nlr_scheduler_type: constant_with_warmup\nwarmup_steps: 500\n", "warm.yaml"),
     (HF + "learning_rate: 3.0e-4\nuse_peft: true\nlora_r: 16\n", "sft.yaml"),
     (HF + "learning_rate: 0.02\noptim: muon\n", "sft.yaml"),
     (DPO + "beta: 10\nloss_type: simpo\nlearning_rate: 5.0e-7\n", "dpo.yaml"),

@@ -11,7 +11,11 @@ from functools import lru_cache
 
 from ..metrics import canonical
 
-NUM = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)(?![\w.])"
+NUM = (
+    r"[-+]?(?:\d{1,3}(?:,\d{3}){1,9}(?:\.\d{1,25})?|\d{1,25}\.?\d{0,25}|\.\d{1,25})(?:[eE][-+]?\d{1,5})?"
+    r"|[-+]?(?:nan|inf(?:inity)?)(?![\w.])"
+)
+"""Digits are bounded: the search takes no longer on a line of nothing but digits."""
 RATES = {
     "tok/s": "tokens_per_second", "toks/s": "tokens_per_second", "tokens/s": "tokens_per_second",
     "tok/sec": "tokens_per_second", "tokens/sec": "tokens_per_second", "samples/s": "samples_per_second",
