@@ -154,13 +154,13 @@ def _text(name: str, head: bytes, by_name: Recognised | None, alone: bool) -> Re
 
 def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None) -> Recognised | None:
     """JSON, JSON lines and CSV by their keys."""
-    from .logs.tables import csv_header
+    from .logs.tables import SCALAR_TABLE, csv_header
 
     if b'"log_history"' in head or name == "trainer_state.json":
         return Recognised("metrics", "trainer state with a log history")
     first = head.lstrip().split(b"\n", 1)[0]
     if suffix in (".csv", ".tsv"):
-        if csv_header(first):
+        if csv_header(first) or SCALAR_TABLE.match(first.strip()):
             return Recognised("metrics", "table with a step and a metric column")
         if _TEXT_COLUMN.search(first):
             return by_name or Recognised("data", "table with a text column")
@@ -187,6 +187,10 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
 
 
 def _plain(head: bytes, alone: bool) -> Recognised | None:
+    from .logs.tables import TRACKED
+
+    if TRACKED.match(head.split(b"\n", 1)[0]):
+        return Recognised("metrics", "lines of clock, value and step")
     if _LOG_TEXT.search(head):
         return Recognised("log", "text with log lines")
     if _FLAGS.search(head):
