@@ -14,7 +14,7 @@ import numpy as np
 from ..knowledge.entry import Criterion
 from ..tools.logs.detection import head_tail
 from ..tools.logs.trends import UNLEARNED
-from ..tools.series import METRICS as SERIES_METRICS
+from ..tools.metrics import METRICS as SERIES_METRICS
 from ..tools.series import Series
 from .metrics import (
     MIN_POINTS,

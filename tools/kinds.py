@@ -77,7 +77,7 @@ _CONFIG_KEY = re.compile(
     rb"|model_name_or_path|rope_scaling|eos_token_id)['\"]\s*:", _I
 )  # fmt: skip
 _PYTHON_SETTINGS = re.compile(
-    rb"(?:TrainingArguments|(?:SFT|DPO|GRPO|PPO|KTO|ORPO|Reward|RLOO)Config|ArgumentParser|LoraConfig|Optimi[sz]er\w*Config|Optimizers\w*\.Config|Train(?:ing|er)Config|ConfigContainer|AdamWConfig)\s*\(|^[\w.]+\.(?:lr|learning_rate|max_steps|train_iters|\w+_batch_size)\s*=|^\s*(?:learning_rate|batch_size|max_iters|lr)\s*[:=]", re.M
+    rb"(?:TrainingArguments|(?:SFT|DPO|GRPO|PPO|KTO|ORPO|Reward|RLOO)Config|ArgumentParser|LoraConfig|Optimi[sz]er\w*Config|Optimizers\w*\.Config|Train(?:ing|er)Config|ConfigContainer|AdamWConfig)\s*\(|^\s*[\w.]+\.(?:lr|learning_rate|max_steps|train_iters|\w+_batch_size)\s*=|^\s*(?:learning_rate|batch_size|max_iters|lr)\s*[:=]", re.M
 )  # fmt: skip
 _FLAGS = re.compile(
     rb"(?:^|\s)--[a-z][\w.-]+|\b(?:torchrun|accelerate launch|deepspeed|vllm serve|srun|python3? )|^[\w.+]+=\S+$", re.M
@@ -154,13 +154,13 @@ def _text(name: str, head: bytes, by_name: Recognised | None, alone: bool) -> Re
 
 def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None) -> Recognised | None:
     """JSON, JSON lines and CSV by their keys."""
-    from .logs.tables import csv_header
+    from .logs.tables import SCALAR_TABLE, csv_header
 
     if b'"log_history"' in head or name == "trainer_state.json":
         return Recognised("metrics", "trainer state with a log history")
     first = head.lstrip().split(b"\n", 1)[0]
     if suffix in (".csv", ".tsv"):
-        if csv_header(first):
+        if csv_header(first) or SCALAR_TABLE.match(first.strip()):
             return Recognised("metrics", "table with a step and a metric column")
         if _TEXT_COLUMN.search(first):
             return by_name or Recognised("data", "table with a text column")
@@ -187,6 +187,10 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
 
 
 def _plain(head: bytes, alone: bool) -> Recognised | None:
+    from .logs.tables import TRACKED
+
+    if TRACKED.match(head.split(b"\n", 1)[0]):
+        return Recognised("metrics", "lines of clock, value and step")
     if _LOG_TEXT.search(head):
         return Recognised("log", "text with log lines")
     if _FLAGS.search(head):

@@ -11,8 +11,8 @@ from triage.agent.metrics import METRICS, Subject, known, load_families, metric,
 from triage.knowledge.entry import Criterion
 from triage.knowledge.runbook import load
 from triage.tools.findings import Check, Evidence, Finding, Report, Severity
+from triage.tools.metrics import METRICS as SERIES_METRICS
 from triage.tools.run import Artifact, Run
-from triage.tools.series import METRICS as SERIES_METRICS
 from triage.tools.series import Series, SeriesTable
 from triage.tools.settings import Setting, Settings
 

@@ -381,3 +381,23 @@ def test_any_numbers_are_judged_without_breaking_and_in_both_languages(columns, 
         assert one.code in CODES
         assert one.message
         assert any("\u4e00" <= c <= "\u9fff" for c in one.zh)
+
+
+def shifted_loss(height, back=0.0):
+    """A falling loss with noise 0.02 that jumps at point 101 by `height`, of which `back` is lost at every point."""
+    values = np.random.default_rng(5).normal(0, 0.02, 200) + 3.2 - np.minimum(np.arange(200), 100) * 0.018
+    values[100:] += np.maximum(height - back * np.arange(100), 0)
+    return values
+
+
+def test_a_level_shift_is_named_with_its_step():
+    every = found(series("loss", shifted_loss(0.55)))
+    shift = every["loss-level-shift"]
+    assert (shift.data["first_step"], shift.severity) == (101, Severity.S2)
+    assert "loss-divergence" not in every
+
+
+def test_no_level_shift_without_a_jump_or_when_it_recovers():
+    drift = shifted_loss(0.0) + np.maximum(np.arange(200) - 100, 0) * 0.006
+    for values in (shifted_loss(0.0), shifted_loss(0.55, back=0.05), drift):
+        assert "loss-level-shift" not in found(series("loss", values))

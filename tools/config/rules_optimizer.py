@@ -28,6 +28,10 @@ RATES: dict[tuple[str, bool], tuple[float, float, float]] = {
 upper bounds leave room for published recipes of tiny models (1e-3 for 135M to 360M parameters)."""
 
 
+UNKNOWN = ("generic", "lightning", "")
+"""Programs of any kind, for which only absurd values can be told."""
+
+
 def kind_of(settings: Settings) -> str:
     """pretrain, sft, preference, rl, or empty."""
     stage = settings.value("stage", "")
@@ -71,8 +75,7 @@ def learning_rate_outside_range(settings: Settings) -> Iterator[Fault]:
             f"学习率为 {rate:g}，模型不会学到任何东西",
         )
         return
-    unknown = settings.framework in ("generic", "lightning", "")
-    if not adam_like(settings) or (unknown and rate < 1):
+    if not adam_like(settings) or (settings.framework in UNKNOWN and rate < 1):
         return
     kind, adapter = kind_of(settings), has_adapter(settings)
     usual, odd, absurd = RATES[kind, adapter]
@@ -120,7 +123,7 @@ def warmup_too_short(settings: Settings) -> Iterator[Fault]:
             variable,
             f"warm-up is {steps or 0} steps at learning_rate {rate:g}; a full-parameter run at this rate needs one",
             f"学习率 {rate:g} 下 warmup 只有 {steps or 0} 步；全参训练在该学习率下需要 warmup",
-            "S2" if rate >= 1e-4 else "S3",
+            "S2" if rate >= 1e-4 and settings.framework not in UNKNOWN else "S3",
             beside=("learning_rate",),
         )
     elif none and not adam_like(settings) and kind_of(settings) in ("", "pretrain", "sft") and _promises(settings):
@@ -222,7 +225,7 @@ def schedule_shorter_than_training(settings: Settings) -> Iterator[Fault]:
         )
 
 
-DEFAULT_NO_CLIP = ("torchtune", "litgpt")
+DEFAULT_NO_CLIP = ("torchtune", "litgpt", "fairseq")
 """Frameworks whose shipped recipes leave clipping off."""
 
 
@@ -309,7 +312,8 @@ def fp16_without_scaling(settings: Settings) -> Iterator[Fault]:
     """fp16 training with a loss scale that cannot protect small gradients.
 
     Why: gradients below 6e-8 vanish in fp16; a scale of 1 is no scale, a fixed one cannot follow the run.
-    Bad: `fp16: {enabled: true, loss_scale: 1}`.
+    Bad: `fp16: {enabled: true, loss_scale: 1}`; the HF Trainer with `fp16: true` and `torch_dtype: float16`, which
+        stops at "Attempting to unscale FP16 gradients".
     Good: no loss-scale keys at all, or `loss_scale: 0`: both mean dynamic scaling.
     Known gaps: bf16 needs no scaling and is not judged; a scaler made in the program is not visible.
     Source: runbook entry `loss-scale-collapse`.
@@ -335,6 +339,15 @@ def fp16_without_scaling(settings: Settings) -> Iterator[Fault]:
             "0",
             ("precision",),
         )
+    elif _half_weights(settings):
+        yield Fault(
+            "model_dtype",
+            "fp16 mixed precision over weights loaded in fp16: the scaler refuses fp16 gradients",
+            "fp16 混合精度要求权重为 fp32，这里以 fp16 加载：梯度缩放器会报错",
+            "S2",
+            "float32",
+            ("precision",),
+        )
     elif setting.raw.endswith("16-true"):
         yield Fault(
             "precision",
@@ -343,6 +356,20 @@ def fp16_without_scaling(settings: Settings) -> Iterator[Fault]:
             "S2",
             "bf16",
         )
+
+
+def _half_weights(settings: Settings) -> bool:
+    """The HF Trainer's own fp16 switch, full training, weights loaded in fp16, no DeepSpeed that keeps fp32 copies."""
+    dtype = settings.get("model_dtype")
+    return (
+        settings.framework in ("hf", "trl")
+        and settings.value("fp16") is True
+        and dtype is not None
+        and dtype.value == "fp16"
+        and dtype.framework in ("hf", "trl")
+        and not has_adapter(settings)
+        and not any(v in settings for v in ("deepspeed", "zero_stage"))
+    )
 
 
 @rule("precision-conflict", "S1")
