@@ -15,7 +15,9 @@ from .source import Item, Refused, Source, source
 COMMAND = re.compile(r"(?:(.*)\.)?(entrypoint|command|args|run|cmd|script|commands)(?:\.\d+)?")
 PARTS = ("entrypoint", "command", "args", "run", "cmd", "script", "commands")
 """Keys that make up what one container runs, in the order in which they do."""
-ENVIRONMENT = re.compile(r"(?:(.*)\.)?(?:env|environment|envs|env_vars)\.([\w]+)(?:\.(name|value))?")
+ENVIRONMENT = re.compile(
+    r"(?:(.*)\.)?(?:env|environment|envs|env_vars|environment_variables)\.([\w]+)(?:\.(name|value))?"
+)
 NESTED = "runtimeEnvYAML"
 """Key under which KubeRay keeps YAML as text."""
 SHELL_TEXT = re.compile(r"\s--?\w|\n|&&|\s\w+\.\w+=")
