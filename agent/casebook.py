@@ -64,6 +64,11 @@ def home(path: Path | None = None) -> Path:
     return path
 
 
+def new_id() -> str:
+    """The id of a case that is not in the book yet: a turn that is cancelled leaves no empty case."""
+    return secrets.token_hex(3)
+
+
 class Casebook:
     """Open for each use and close at once: many processes may write at the same time."""
 
@@ -85,8 +90,9 @@ class Casebook:
                 f"{self._path}: the casebook cannot be used ({error}); move it away or pass --home DIR"
             ) from None
 
-    def open_case(self, question: str, runs: list[str]) -> str:
-        id = secrets.token_hex(3)
+    def open_case(self, question: str, runs: list[str], id: str = "") -> str:
+        """Enter a new case, under `id` if its turn began with one; returns its id."""
+        id = id or new_id()
         with self._open() as db:
             db.execute(
                 "insert into cases(id, opened, question, runs, status) values(?, ?, ?, ?, 'open')",

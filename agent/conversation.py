@@ -17,7 +17,7 @@ from ..tools.findings import Evidence, TriageError, clean
 from ..tools.reading import iter_chunks, lines_of
 from ..tools.redact import Boundary
 from . import narrate
-from .casebook import Casebook
+from .casebook import Casebook, new_id
 from .events import Answered, Listen, Token, ToolStarted, VerdictMade, ignore
 from .evidence import gather
 from .model import configured
@@ -63,9 +63,11 @@ class Conversation:
         """
         together = (*self.paths, *(p for p in paths if p not in self.paths))
         answer = ask(self._whole(text), together, self.lang, self.home, None, False, self.encoder, listen)
-        case = self.case or Casebook(self.home).open_case(clean(answer.question, 500), [str(p) for p in together])
+        case = self.case or new_id()
         answer = worded(replace(answer, case=case), text, self.model, self._boundary, listen, self.home, case)
-        answer = note(answer, together, self.home, case)
+        answer = note(answer, together, self.home, self.case)
+        if self.case and together != self.paths:
+            Casebook(self.home).set_runs(case, [str(p) for p in together])
         self.paths, self.case, self.answer = together, case, answer
         listen(Answered(answer))
         return answer

@@ -11,6 +11,7 @@ def _any(*patterns: str) -> re.Pattern[str]:
 
 
 INSTRUCTION = _any(
+    r"\b(?:as|per|following|according to)\b.{0,15}\b(?:instruct\w*|told|orders?|commanded)\b|(?:按照?|根据|遵照|依照|从).{0,10}(?:指示|指令|命令)",
     r"\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:instruction|rule|prompt|guideline|polic|previous|above|evidence|finding|guard)",
     r"\byou are (?:now|no longer)\b|\b(?:system|developer) (?:prompt|message|override)|\bnew instructions?\b|\bas an? (?:ai|language model|assistant)\b",
     r"^\s*(?:#+\s*)?(?:system|assistant|user|developer|系统|助手|用户|管理员)\s*[:：]|<\|?/?(?:im_start|im_end|system|assistant|tool_call|tool_response|think)\b|\[/?INST\]|</?s>",
@@ -37,26 +38,76 @@ MARKUP = _any(
 )
 """Markup that could load something, or belongs to the model's own protocol."""
 
-EXECUTED = _any(
-    r"\b(?:I|we|triage|the (?:agent|assistant|tool))(?:'ve| have| had| just| already| also| then| now| went ahead and| successfully)*\s+(?:ran|run|executed|re-?ran|changed|modified|edited|updated|fixed|applied|patched|restarted|relaunched|resumed|retrained|trained|tested|verified|installed|deleted|removed|set|lowered|reduced|raised|increased|halved|doubled|replaced|deployed|committed|launched|started|submitted|sent|reverted|restored|rebuilt|tried|reproduced|rolled)\b",
-    r"\b(?:has|have)(?: now| already| just| since| successfully)* been (?:successfully )?(?:fixed|repaired|resolved|patched|applied|changed|updated|corrected|restarted|modified|edited|lowered|reduced|raised|increased|halved|verified|deployed|rolled back|solved|set|rerun|executed)\b",
-    r"\b(?:is|are|was|were) (?:now|successfully|already) (?:fixed|resolved|running|stable|repaired|correct|set|applied|patched|solved|verified|restarted|healthy|lowered|changed)\b",
-    r"\b(?:fix|patch|repair|change|workaround|update) (?:was|is|has been|got) (?:applied|deployed|made|done|verified|confirmed|tested|in place)|\bsuccessfully (?:ran|applied|fixed|executed|restarted|changed|patched|verified)|\b(?:problem|issue|bug) (?:is |was )?(?:solved|fixed|gone)\b",
-    r"\b(?:re-?run|new run|second run|rerun|my run|test run|restart) (?:shows?|showed|finished|completed|confirms?|confirmed|passed|succeeded)|\bafter (?:I |we )?(?:re-?running|rerunning|applying|restarting|changing|patching)\b|\btests? (?:now )?pass",
-    r"(?:我|我们|系统|助手|本工具)(?:已经?|刚刚?|刚才|现在|也|又|帮你|替你|为你|为您|都|先|直接)*(?:运行|执行|跑了|改了|改成|改为|修改|修复|修好|调整|调低|应用|重启|重新|更新|删除|替换|安装|部署|测试|验证|复现|提交|启动|设置|设为|降低|提高|把)",
-    r"已(?:经)?(?:为你|帮你|替你|为您|成功|自动|全部|顺利)*(?:修复|修好|修改|改好|改为|改成|更改|更新|应用|执行|重启|重跑|运行|替换|删除|部署|安装|调整|解决|设置|降低|提高|验证|提交|启动|回滚)",
-    r"(?:问题|故障|错误)(?:现在)?(?:已经?|都)?(?:解决|修复|消失)了|修好了|搞定了|跑通了|重跑(?:之)?后|重新(?:运行|训练)后",
+PART = re.compile(
+    r"[,，;；:：。!！?？、](?!\d)|\.(?=\s|$)|\s[-–—]+\s|—|\b(?:and|but|so|then|while|because)\b|而且|但是?|所以|然后|因此|因为",
+    re.IGNORECASE,
 )
-"""Claims of having run, changed or mended something. Nothing here can."""
+"""Where one statement of a sentence ends and the next begins."""
 
-CERTAIN = _any(
-    r"\b(?:definitely|certainly|clearly|undoubtedly|obviously|surely|without (?:a )?doubt|no doubt|proven|proves|confirmed|confirms|established|guaranteed|100 ?%|must be)\b",
-    r"肯定|一定是|毫无疑问|无疑|显然|必然|确定(?:是|就)|证实|证明|确认(?:是|为)|就是因为|百分之百",
+_SAYING = r"look|see|saw|seen|read\b|think|thought|believe|know|need|suspect|suggest|recommend|propos|f[io]u?nd|guess|mean|sa[yi]|assum|compar|expect|list|want|wonder|explain|tell|told|ask|describ|quot|cite|rely|infer|conclud|point|walk|help|answer|hope|understand|understood|not\b|never\b|\w+n't\b|cannot|no\b|nothing|only|lack|(?:start|begin|go|stay) (?:with|by|from|through)|give you|show|summari|interpret|refer|focus|rank|word|comput|measur|notic|note|was given|were given"
+_FILLER = r"have|had|has|am|was|were|are|will|would|can|could|should|may|might|must|do|did|just|also|already|then|now|only|first|next|been|be|to|going|able|happy|glad|still|even|rather|\w+ly"
+OWN_PART = _any(
+    rf"\b(?:I|we|triage|the (?:agent|assistant|tool))\b(?:'(?:ve|d|m|re|ll))?(?:\s+(?:{_FILLER})\b)*\s+(?!(?:{_FILLER})\b|{_SAYING})[a-z]",
+    r"\b(?:my|our)\s+(?!(?:best |first |honest |short |own )*(?:answer|reading|view|suggestion|evidence|knowledge|guess|list|understanding|opinion|question|advice|explanation|summary|words))",
+    rf"\blet (?:me|us)\s+(?!{_SAYING})|\blet's\s+(?!{_SAYING})",
+    r"(?<![给告诉让跟对向帮发])(?:我们?|咱们?|本助手)(?!(?:这边|这里|目前|暂时|也|都|只是?|先|会|再|就|能|可以|来|想|还|并|更|仅)*(?:不|没|无法|未|看|读|建议|认为|觉得|猜|需要|想|对比|比较|解释|说|梳理|帮你(?:看|分析|对比|比较|解释|梳理|理)|告诉|推荐|怀疑|列|给出|给你|找|注意|发现|倾向|理解|判断|的(?:建议|判断|理解|看法|回答|依据|结论|推测)|从|按|根据|所[看知见]|知道|引用|指的|手上))",
+    r"(?:帮|替|为|给)(?:你|您)(?!看|分析|判断|解释|对比|比较|梳理|理|找|定位|列|说|指|参考|的|一|提供|决定|两|几)",
+    r"(?:本系统|本工具|本助手|系统|工具|助手)(?:已|刚|现在|也|又|先|自动)",
 )
+"""The writer speaking of itself, except to look, to think, to tell or to deny."""
+
+_HAPPENS = r"climbed|risen|rose|jumped|fallen|fell|dropped|grown|grew|spiked|exploded|diverged|collapsed|failed|started|begun|began|stopped|ended|crashed|died|hung|stalled|frozen|happened|occurred|appeared|become|became|stayed|remained|reached|passed|crossed|exceeded|peaked|oscillated|swung|turned|overshot|accumulated|doubled|halved|shown|seen|hit|lost|left|printed|logged|had"
+_DESCRIBES = rf"{_HAPPENS}|recorded|read|found|noticed|given|listed|named|reported|supported|refuted|based|needed|required|expected|called|measured|computed|observed|detected|caused|triggered|driven|explained|affected|accompanied|followed|preceded|limited|bounded|described|mentioned|stated|written|saved|loaded|interrupted|killed|terminated|aborted|exhausted|overwhelmed|damaged|corrupted|skipped|masked|truncated|padded|duplicated|leaked|kept|held|ruled|amplified|rejected|refused|overwritten|concentrated|trained|allocated|reserved|requested|evicted|preempted|initiali[sz]ed|imported|looked|asked|used|meant|known|unknown|placed|related|compared|configured|scheduled|disabled|throttled|throw[n]|taken from|due|checked|examined|proposed|supposed|intended|tied|linked|repeated|involved|reset by"
+_ADVERB = r"(?:(?:now|just|also|already|since|then|all|both|first|successfully|\w+ly)\s+)*"
+_CHANGE_ZH = r"改|调|换|设|删|清|修|重启|重跑|重训|拉起|打开|关掉|加上|更新|替换|回滚|提交|部署|安装|执行|验证|复现|应用|恢复|搞|处理|弄|生效|解决|降|升"
+_STATE_ZH = r"\s*(?:在|被)?(?:关闭|关掉|禁用|经|达到?|升|降(?!低|到|成|为)|超|变|开始|停|失|连续|不|跳|有|是(?!正常)|没|无|给出|知|列|显示|说明|读|看|检查|记录|崩|发散|出现|爆|远|很|接近|到|高|低|损坏|丢|用尽|耗尽|满|溢出|存在|占|结束|中断|退出|杀|断|超时|挂|卡|偏离|明显|足够|支持|指向|包含|写|落后|退化|下滑|上涨|增|攀|飙|坏)"
+DONE = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\b(?:was|were|been|being|got)\s+{_ADVERB}(?!(?:{_DESCRIBES})\b)(?:\w+(?<!e)ed|set|re-?run|run|made|done|put|cut|built|sent|rebuilt|reset|undone|brought|rewritten|swapped)\b",
+        rf"\b(?:has|have|had|it's|everything's|that's)\s+{_ADVERB}(?!(?:{_DESCRIBES})\b)(?:\w+(?<!e)ed|gone|run|re-?run|come|made|done)\b",
+        rf"^{_ADVERB}(?!(?:{_DESCRIBES})\b)(?:\w+(?<!e)ed|made|done|sent|built|went|took|ran|wrote)(?=\s+(?:the|a|an|your|my|our|it|this|that|all|both|every|everything|one)\b|\s*$)",
+        r"\b(?:is|are|am)\s+(?:all |now |already |finally |fully )*(?:live|back|up|up and running|done|gone|good to go|resolved|solved|fixed|repaired|patched|sorted|cured|mended|corrected|restarted|relaunched|in (?:place|effect)|handled|taken care of|on track|recovering|successful)\b(?!\s+(?:when|if|once|as soon|only))",
+        r"\b(?:is|are|stands?|runs?|looks?|works?|stays?)\s+(?:now|again)\b(?! (?:nan|unknown))|\bnow\s+(?:is|are|stands?|runs?|looks?|works?|stays?|has|have|on|off|at|[a-z]+[^s\W]s)\b",
+        r"\b(?:fix|patch|edit|hotfix|workaround|correction|update|repair)\s+(?:is|are|was|has|have|went|took|works?|worked|holds?|helped)\b|\bchange\s+(?:is|was|has been|went)\s+(?:in\b|live|applied|made|active|done|through|saved|deployed)",
+        r"^(?:please )?(?:consider|count) (?:it|this|that)\b|\brest assured\b|\btaken care of\b",
+        r"^(?:all )?(?:done|fixed|ready|finished|completed?|solved|resolved|sorted|all set)$",
+        r"\b(?:new|next|second|latest|restarted|test|verification|trial|follow-up) (?:run|job|training|attempt) (?:is|was|has|shows?|showed|finished|completed|confirms?|confirmed|passed|succeeded|looks?|runs?|went|stays?|stayed)\b|\bre-?run (?:shows?|showed|finished|completed|confirms?|confirmed|passed|succeeded|went)",
+        r"\b(?:run|training|job|loss|gradients?|norm|it|everything|things)\s+(?:is|are|was|were|has|have|continues?|looks?|seems?|comes?|came|went|runs?|works?)\s+(?:\w+\s+)?(?:back|again|recovered|normal|stable|fine|healthy|smooth|clean|resumed|converging|as expected)\b|\bno longer\b|\b(?:run|job|training) continues\b|\bback (?:up|online|to normal|on track|in business)\b",
+        r"\bafter (?:the |a |this |that )?(?:fix|patch|re-?run|relaunch|rerunning|re-running|restarting|applying|changing|patching|retraining|relaunching)\b|\bafter (?:the |a |this |that )?(?:restart|change|edit|update|second try)\b.*\b(?:came|fell|dropped|went|was|were|is|looks?|stays?|stayed|improved|recovered|behaves?)\b|\bsuccessfully\b|\btests? (?:now )?pass",
+        rf"(?<![而])已经?(?!{_STATE_ZH})",
+        r"(?<![变成到达现生败停断死住爆炸升降涨跌跳散失明示出少多大小高低快慢长短坏乱满尽除为太不没有要忘错始束丢崩挂卡溢晚早偏远近久够行对罢算极是列给写看读说占用花影响分持续毁录积冲盖吃烧拖耗发起碰撞漏缺混含掩遮截限致走见陷])(?<![超经越]过)了(?!解)",
+        rf"(?:{_CHANGE_ZH})\S{{0,2}}?(?:了|好|完|成功|到位|妥|过(?![大小高低程短长多少快慢早度]))(?!.{{0,4}}(?:后|时|再|的话))",
+        r"(?:补丁|修复|改动|更改|修改|新的?(?:配置|设置|运行|训练|任务)).{0,6}(?:生效|上线|就位|正常|跑|成功|应用)|不再(?:发散|出现|是|为|有|报)|恢复正常|(?:目前|现在)(?:一切)?正常|搞定|跑通|(?:问题|故障|错误)\S{0,4}(?:解决|修复|消失)",
+        r"重新(?:运行|训练|拉起|启动|跑)(?:之)?后|(?:重跑|重启)(?:之)?后",
+    )
+]
+"""Forms in which an act is told as done. A run climbs, fails and is logged; it is not relaunched, edited or resolved."""
+NOT_CLAIMED = _any(
+    r"\b(?:not|never|no|nothing|none|nobody|neither|without|cannot|if|once|when|whenever|whether|until|unless|before|would|could|should|might|may|must|can|needs? to|ha(?:s|ve) to|to be|assuming|suppose|provided|in case)\b|n't\b|\byou(?:'ve)?\s+(?:have|had|already|just|did)\b",
+    r"如果|若|一旦|假如|要是|是否|有没有|没|未|不|无|等(?:到|你)|之前|以前|(?<!刚)才|只要|什么时候|怎样算",
+)
+"""What stands before an act that is only denied, supposed or asked for."""
+MOVED = re.compile(
+    r"\b(?:raised|lowered|reduced|increased|decreased|scaled|cut|clipped|multiplied|updated)\b", re.IGNORECASE
+)
+"""Changes that a run makes to its own metrics."""
+MEASURES = re.compile(r"\b(?:loss|norm|gradients?|entropy|kl|reward|throughput|accuracy)\b", re.IGNORECASE)
+BY_ITSELF = re.compile(r"\bby the (?:warm|sched|optim|scaler|trainer)|\bduring (?:the )?warm", re.IGNORECASE)
+
+_DENIES = r"(?<!not )(?<!n't )(?<!not yet )(?<!never )(?<!cannot )(?<!to )(?<!be )(?<!make )(?<!can )"
+_DENIES_ZH = r"(?<![不没未才能否还尚先请])(?<!没有)(?<!完全)(?<!不能)"
+CERTAIN = _any(
+    rf"\b{_DENIES}(?:definitely|certainly|clearly|undoubtedly|obviously|surely|absolutely|unquestionably|undeniabl[ey]|unmistakabl[ey]|conclusive(?:ly)?|unambiguous(?:ly)?|proven|proves?(?! nothing)|proof|confirmed|confirms|established|guaranteed|sure|bound to|certain)\b",
+    r"\b(?:without|beyond|no|zero) (?:a |any )?(?:\w+ )?(?:doubt|question)\b|\b100 ?%|\b(?:must|can only|has to|have to) (?:have been|be)\b|\bfor (?:sure|certain)\b|\bno other (?:explanation|cause|reason)\b|\btextbook\b|\bcase closed\b|\bmake no mistake\b|\bnothing else\b|\bfull stop\b",
+    rf"{_DENIES_ZH}(?:肯定|一定是|必然|必定|铁定|绝对(?=是|就|没)|准是|确定(?:是|就)|证实|证明|确认(?:是|为|了|无误)|断定|坐实|锁定|实锤)",
+    r"毫无疑问|毋庸置疑|无疑|显然|只能是|只可能|不可能是(?:别|其他)|凶手|没有(?:别的|其他)(?:原因|可能)|就是因为|百分之?百|板上钉钉|没跑|妥妥|不用再查|唯一的?(?:原因|可能|解释)|已经?确认",
+)
+"""Words of certainty, where they are not denied."""
 CAUSAL = _any(
     r"\b(?:root )?causes?\b(?! of)(?: here)? (?:is|was|are|were|lies)|\b(?:is|was|are|were|be|being|been) (?:\w+ly )?(?:caused|triggered|driven|produced|induced|explained) by",
     r"\b(?:is|was|are|were) (?:\w+ly )?(?:due to|because of|the (?:real |root |main |actual |only )?(?:cause|reason|culprit|problem|explanation))|\bbecause of\b|\bthe (?:root |real |main |actual )?(?:culprit|cause|reason)\b.{0,60}\b(?:is|was)\b",
-    r"\b(?:stems?|stemmed|comes?|came|results?|resulted|arises?|arose) from\b|\b(?:caused|killed|broke|destroyed|triggered|led to|leads to|made|drove) (?:this|the|your|it|loss|training|a|an)\b|\b(?:explains|is responsible for|is to blame|is at fault)\b",
+    r"\b(?:stems?|stemmed|comes?|came|results?|resulted|arises?|arose) from\b|\b(?:caused|killed|broke|destroyed|triggered|led to|leads to|drove) (?:this|the|your|it|loss|training|a|an)\b|\bmade (?:\w+ ){1,3}(?:fail|diverge|explode|crash|collapse|go|become|hang)\b|\b(?:explains|is responsible for|is to blame|is at fault)\b",
     r"\b(?:this|it|the run|your run|training|here)\b.{0,20}\b(?:is|was|suffers? from|suffered from|has|had|hit|shows) (?:a (?:case|classic case|clear case|textbook case) of|suffering from)|\bdiagnosis\s*(?:is|:)",
     r"原因(?:就|肯定|一定|显然|应该|很可能|可能|也许|或许|大概|正|其实|无疑)*(?:是|在于|为|：|出在)|(?:由|是)[^，。；]{0,30}(?:导致|引起|造成|触发|引发)(?:的)?|罪魁祸首|根因|源于|问题(?:就)?出在|是因为|(?:导致|引起|造成|引发)了|归咎于|诊断(?:结果)?(?:是|为|：)",
 )
@@ -69,17 +120,17 @@ HEDGE_LOW = _any(
 """Says that something is possible, and no more."""
 HEDGE_MIDDLE = _any(
     r"\b(?:likely|probabl[ey]|suggests?|points? (?:to|towards)|consistent with|speaks? for|supports?|supported|indicates?|in favou?r of|leading|appears?|seems?|evidence|for F\d|leads? the)\b",
-    r"很可能|最可能|大概|倾向|表明|说明|指向|支持|符合|一致|证据|看起来|似乎|更像",
+    r"很可能|最可能|大概|倾向|表明|说明|指向|支持|符合|相符|吻合|一致|证据|看起来|似乎|更像",
 )
 """Says that evidence speaks for it."""
 DENIED = _any(
-    r"\b(?:ruled out|refuted|excluded|disproved|not the (?:cause|reason|culprit|problem)|nothing to do with|irrelevant|is innocent)\b",
-    r"(?:已|可以)?(?:排除|否定)|不是(?:原因|由)|与.{0,12}无关",
+    r"(?<!not )(?<!n't )(?<!not be )\b(?:ruled out|refuted|excluded|disproved|not the (?:cause|reason|culprit|problem)|nothing to do with|irrelevant|is innocent)\b",
+    r"(?<!不)(?<!未)(?<!能)(?:已|可以)?(?:排除|否定)|不是(?:原因|由)|与.{0,12}无关",
 )
 _SOUND = r"(?:completely |perfectly |all |still )?(?:fine|healthy|clean|ok|okay|correct|sound|good|normal)\b"
 REASSURED = _any(
-    rf"\b(?:nothing (?:is |was )?wrong|everything (?:is|looks|seems) {_SOUND}|(?:run|training|job) (?:is|looks?|seems?) {_SOUND}|no problems?|safe to (?:ignore|continue|proceed)|no action (?:is )?needed|nothing to worry|ignore (?:the|this|it)\b)",
-    r"一切正常|(?:这次)?(?:运行|训练)(?:是|都|完全|看起来)*(?:正常|健康|没有?问题)|无需(?:担心|处理)|不用(?:担心|管|再看)|可以忽略|放心",
+    rf"\b(?:nothing (?:is |was )?wrong|everything (?:is|looks|seems) {_SOUND}|(?:run|training|job) (?:is|looks?|seems?) {_SOUND}|no problems?|safe to (?:ignore|continue|proceed)|no action (?:is )?needed|nothing to worry|all is well|(?:looks?|going) good|ignore (?:the|this|it)\b)",
+    r"一切正常|(?:这次)?(?:运行|训练)(?:是|都|完全|看起来)*(?:正常|健康|没有?问题)|没有(?:任何|什么)?(?:问题|异常|错误|毛病)|状态良好|无异常|无需(?:担心|处理)|不用(?:担心|管|再看)|可以忽略|放心",
 )
 """Says that the run is sound: for a healthy run only."""
 PART_SOUND = _any(
@@ -112,6 +163,7 @@ ADVICE = _any(
 LOOKING = _any(
     rf"^{_LEAD}(?:{_URGE})?(?:look|check|compare|inspect|read|plot|see|watch|count|print|monitor|confirm|examine|view|note|wait|verify|look at)\b",
     r"\btriage\b|--run\b",
+    rf"^{_LEAD}(?:{_URGE})?(?:send|give|show|share|point|tell|attach|paste)\b.{{0,40}}\b(?:runs?|logs?|director\w*|output|metrics|path|traceback|more)\b",
     r"^[\s\-*\d.、]*(?:先|请|建议|可以|应该|再)*(?:看|查看|检查|比较|对比|观察|确认|核对|统计|留意|等待|先做)",
 )
 """A clause that only tells them to look."""
@@ -167,23 +219,90 @@ SETTINGS: dict[str, str] = {
 """Words that name a thing one could change, so that advice on a second one is seen."""
 SETTING_WORDS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in SETTINGS.items()}
 
+MEASURED: dict[str, re.Pattern[str]] = {
+    name: SETTING_WORDS[name]
+    for name in ("learning_rate", "warmup", "grad_clip", "accumulation", "weight_decay", "beta", "epsilon", "lora")
+} | {
+    name: re.compile(pattern, re.IGNORECASE)
+    for name, pattern in {
+        "loss": r"\b(?:train_|eval_)?loss\b(?![ _-]?scal)|损失",
+        "loss_scale": r"loss[ _-]?scal|缩放",
+        "grad_norm": r"(?<!max_)(?<!critic_)grad(?:ient)?[ _]?norm|梯度范数",
+        "kl": r"\bkl(?:_\w+)?\b",
+        "entropy": r"\bentropy\b|熵",
+        "reward": r"\brewards?\b|奖励",
+        "throughput": r"throughput|tokens?_per_second|吞吐",
+        "batch_size": r"batch[ _-]?size|批大小",
+    }.items()
+}
+"""Metrics and settings whose values a sentence may state: none is lent to another."""
+_SETTING = "|".join(pattern for name, pattern in SETTINGS.items() if name not in ("length_of_run", "model"))
+IDENTIFIED = _any(
+    rf"\b(?:it|this|that|problem|answer|failure|nan|what (?:you see|happened)(?: here)?)(?:'s|\s+(?:\w+\s+)?(?:can only be|has to be|must be|is|was|means?))\s+(?:(?:just|simply|all|about|the|a|an|too|your|only|purely|\w+ly)\s+)*(?:{_SETTING})",
+    rf"(?<![么些])(?<![看查疑]的)是(?:因为)?(?:[过太][高低大小短长松]的)?\s?(?:{_SETTING})\s*(?=$|[。，,！!；、)）]|的(?:问题|锅|原因|错|缘故)|过|太|偏|不|没|导致|造成|引起|引发|搞|惹|出|设|问题|本身)",
+)
+"""Says which setting or part this failure is, without any word for a cause."""
+CHANGE = _any(
+    r"\b(?:change|increase|decrease|reduce|raise|halve|double|triple|bump|tune|adjust|enable|disable|turn (?:on|off|up|down)|switch|add|remove|replace|swap|upgrade|downgrade|shorten|lengthen|extend|shrink|freeze|use|try|lower|cut)\b",
+    r"(?:加上|加大|加入|添加|调|改(?!变)|换|设(?:为|成|置|到)|打开|开启|启用|关掉|关闭|减半|加倍|翻倍|延长|缩短|增大|减小|提高|降低|增加|减少|用上)(?!时|的|后|了|着|状态|中)",
+)
+"""Verbs of changing a setting, in the form that advice takes."""
+DESCRIBED = _any(
+    r"\b(?:because|which|who|does|did|sources?|was|were|if|when|whether)\b",
+    r"时|被|一直|逐步|逐渐|正在|如果|若|会|让|使(?!用)|来源|手册|已|着|没|不(?!妨)|未|保持|是否|因为|从.*到",
+)
+"""Signs that a clause describes the change rather than asking for it."""
+
+BENEFIT = _any(
+    r"\b(?:safer|wise|wiser|better|helps?|helpful|stabili[sz]e\w*|smoother|robust|advisable|worth|good idea|benefi\w+|pays?)\b",
+    r"更(?:稳|好|安全|合适|保险|平滑)|有帮助|有好处|改善|缓解|值得",
+)
+"""Praise for a change: advice without a verb of changing."""
+JUDGED = _any(
+    r"\btoo (?:\w+ )?(?:high|low|large|small|short|long|loose|tight|aggressive|big|fast)\b|\bexcessive\b",
+    r"[过太](?:高|低|大|小|短|长|松|紧|快)",
+)
+"""Calls a value wrong, which names a cause in passing."""
+GENERAL = _any(r"\b(?:when|whenever|if|a|an|any|each|every|means|before|until)\b", r"时|如果|若|会|之前|还没|一旦")
+"""Marks of a sentence that explains how things go in general."""
+
+UNITS: dict[str, re.Pattern[str]] = {
+    name: re.compile(rf"\s*(?:{pattern})", re.IGNORECASE)
+    for name, pattern in {
+        "%": r"%|％|per ?cent\b",
+        "times": r"times\b|-?fold\b|x\b|×|[多余来]?倍",
+        "steps": r"(?:(?:more|further|consecutive|training|optimi[sz]er|logged)\s+)?(?:steps?|iterations?)\b|[多余来]?个?(?:训练)?步",
+        "milliseconds": r"ms\b|milliseconds?\b|毫秒",
+        "seconds": r"s\b|secs?\b|seconds?\b|秒",
+        "minutes": r"mins?\b|minutes?\b|分钟",
+        "hours": r"h\b|hours?\b|个?小时",
+        "days": r"days?\b|天",
+        **{f"{p}B": rf"{p}i?B\b" for p in "KMGT"},
+    }.items()
+}
+"""Units that belong to a number: with another one it is another number."""
+ZH_COUNTERS = "步|倍|次|张|卡|轮|天|小时|分钟|秒|条|行|个(?!原因)|点|块|台|层|批|周|月|年|名|页|章"
+STEP = _any(
+    r"\b(?:steps?|iterations?|iter)\s*(?:#|number )?\s*\d[\d,]*(?!\.?\d)(?:\s*(?:to|and|or|through|until|-|–)\s*(?:step\s*)?\d[\d,]*)?(?!\s*(?:times|point|%))",
+    r"第\s*\d[\d,]*\s*(?:[-–~～到至]\s*\d[\d,]*\s*)?步",
+)
+"""A step, or a range of them."""
+VAGUE = _any(
+    r"\b(?:dozens?|tens|hundreds|thousands|millions)\b|\borders? of magnitude\b|\b(?:an?|one|two|three)[ -](?:third|quarter|fifth|tenth)s?\b|\bmost of the\b",
+    r"[几数成][十百千万]+|几倍|数量级|[一二两三四五六七八九十]分之[一二三四五六七八九]|大半",
+)
+"""Amounts without a number."""
+LABELLED = _any(
+    r"\b(?:rank|gpu|node|epoch|batch|shard|layer|worker|host|seed|version|chapter|page|attempt|replica|expert)\s*#?\s*\d+\b",
+    r"第\s*\d+\s*(?:号|张|个)?(?:卡|节点|层|轮|批|页|章|分片)",
+)
+"""One of several things, by its number."""
+
 OUTSIDE = _any(
-    r"\bet al\b",
-    r"\barxiv\b",
-    r"\bdoi\b",
-    r"\bissue #?\d+",
-    r"#\d{2,}",
-    r"\[\d+\]",
-    r"\b(?:the|official|pytorch|vllm|nvidia|deepspeed|huggingface|hugging face) (?:paper|docs|documentation|blog|authors)\b",
-    r"§",
-    r"\bappendix\b",
-    r"\bsection \d",
-    r"论文",
-    r"文献",
-    r"官方文档",
-    r"\b[XIRD]-\d{2}\b",
-    r"\b00\d\b",
-    r"as (?:shown|reported|described) (?:in|by)",
+    r"\bet al\b|\barxiv\b|\bdoi\b|\bissue #?\d+|#\d{2,}|\[\d+\]|as (?:shown|reported|described) (?:in|by)|\band (?:colleagues|co-?workers|co-?authors)\b|\([12][09]\d\d\)",
+    r"\b(?:papers?|study|studies|literature|publications?|preprint|blog|articles?|books?|textbook|tutorial|documentation|docs|wiki|forum|stack ?overflow|reddit|survey|researchers|authors)\b",
+    r"\b00\d(?:\s*§\s*[\w.-]*\w)?|§\s*[\w.-]*\w|\bappendix\b|\bsection \d|\b[XIRD]-\d{2}\b",
+    r"论文|文献|官方文档|教程|博客|文章|《[^》]+》|第.{1,3}章|研究(?:表明|显示|指出)|据.{1,12}(?:所说|报道|称)",
 )
 """Ways to cite something; what is cited must have been shown."""
 EXTENSIONS = r"py|ya?ml|jsonl?|log|txt|sh|csv|toml|md|bin|pt|pth|safetensors|out|err|ini|cfg|parquet|ckpt|so|slurm|ipynb|npy|npz|tar|gz|zip|html?|xml|conf|env|pkl|arrow|jinja"
@@ -202,3 +321,8 @@ CLAUSE = re.compile(
     r"[;；,，。：:、]|\s[-–—]+\s|\b(?:and|but|then|also|or|while|plus|along with|together with|as well as)\b|并且|同时|然后|以及|而且|再|并|和|但",
     re.IGNORECASE,
 )
+CRITERIA = re.compile("it is fixed when")
+"""Starts the line of the evidence that holds the acceptance criteria, each its own fact."""
+ENTRY = re.compile(r"\b(?:entry|entries|runbook|finding|code)\b|条目|手册|发现项", re.IGNORECASE)
+ENTRY_LIKE = re.compile(r"(?!.*\b(?:of|to|by|the|in|at|a|and|up|on|or|one|two|per|non)\b)[a-z0-9]+(?:-[a-z0-9]+){2,}")
+"""Words joined as entries' names are, and not as English joins them (step-by-step)."""

@@ -187,13 +187,13 @@ def shown(question: str) -> str:
 
 
 def note(answer: Answer, paths: Sequence[Path], home: Path, case: str | None) -> Answer:
-    """The answer with its case, recorded there; without a case it opens one.
+    """The answer with its case, recorded there; without `case` it opens one, under the answer's own id if it has one.
 
     Raises:
         TriageError: the case is unknown, or the casebook cannot be used.
     """
     book = Casebook(home)
-    id = case or book.open_case(clean(answer.question, 500), [str(p) for p in paths])
+    id = case or book.open_case(clean(answer.question, 500), [str(p) for p in paths], answer.case)
     noted = replace(answer, case=id)
     book.record(id, "answer", noted.as_json())
     return noted

@@ -17,6 +17,8 @@ from .entry import RunbookError
 
 BUILT_IN = "built-in"
 FOLDER = Path(__file__).parent / "encoder"
+BLOCK = 128
+"""Texts summed at a time: their rows of the table then fit a processor's cache."""
 
 
 class Encoder(Protocol):
@@ -46,12 +48,14 @@ class StaticEncoder:
 
         pieces = [e.ids for e in self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
         sums = np.zeros((len(pieces), self.table.shape[1]), np.float32)
-        lengths = np.array([len(ids) for ids in pieces])
-        filled = np.flatnonzero(lengths)
-        if len(filled):
-            flat = np.concatenate([pieces[i] for i in filled]).astype(np.int64)
-            starts = np.concatenate([[0], np.cumsum(lengths[filled])[:-1]])
-            sums[filled] = np.add.reduceat(self.table[flat], starts, axis=0)
+        for start in range(0, len(pieces), BLOCK):
+            part = pieces[start : start + BLOCK]
+            lengths = np.array([len(ids) for ids in part])
+            filled = np.flatnonzero(lengths)
+            if len(filled):
+                rows = self.table[np.concatenate([part[i] for i in filled]).astype(np.int64)]
+                starts = np.concatenate([[0], np.cumsum(lengths[filled])[:-1]])
+                sums[start + filled] = np.add.reduceat(rows, starts, axis=0)
         return unit(sums)
 
 

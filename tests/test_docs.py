@@ -1,13 +1,29 @@
-"""The README and the docs: every command shown is run, and what is made from the code is up to date."""
+"""The README and the docs: every command shown is run, and what is made from the code is up to date.
 
+Most run in this process. A server (`web`, `slack`, `mcp`) is started by a shell as it is shown, on a free port, is
+asked something, and must leave with 0 on Ctrl-C. What no test machine has stands in: a Slack workspace, vLLM, a model
+of the Hub. `eval` runs one case of those that it names, with a recorded log in place of a training.
+"""
+
+import json
 import os
 import re
+import runpy
 import shlex
 import shutil
+import signal
+import socket
 import subprocess
 import sys
+import time
+import types
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -27,12 +43,18 @@ if "--model" in sys.argv:
 """
 
 
+VLLM = """import json, sys
+print(json.dumps(sys.orig_argv[1:]))
+"""
+"""Stands in for vLLM's server: says how it was started."""
+
+
 def shown():
     """Every command once, under the first page that shows it."""
     found = {
         command: page for page in reversed(PAGES) for command in docs.commands_of(page.read_text(encoding="utf-8"))
     }
-    return [pytest.param(*command, id=f"{page.relative_to(ROOT)}: {command[0]}") for command, page in found.items()]
+    return [pytest.param(command, id=f"{page.relative_to(ROOT)}: {command}") for command, page in found.items()]
 
 
 def arguments(line):
@@ -64,11 +86,19 @@ def tree(tmp_path_factory):
     (folder / "check.sh").chmod(0o755)
     (folder / "bin").mkdir()
     (folder / "bin" / "python").symlink_to(sys.executable)
+    (folder / "bin" / "triage").symlink_to(Path(sys.executable).with_name("triage"))
+    (folder / "accounts.txt").write_text("ann:secret\n")
+    (folder / "accounts.txt").chmod(0o600)
+    (folder / "team-a" / "runs").mkdir(parents=True)
+    server = folder / "stand-in" / "vllm" / "entrypoints" / "openai" / "api_server.py"
+    server.parent.mkdir(parents=True)
+    server.write_text(VLLM)
+    for package in list(server.parents)[:3]:
+        (package / "__init__.py").touch()
     return folder
 
 
 def checkpoints(folder):
-    import numpy as np
     from safetensors.numpy import save_file
 
     weights = {"model.embed_tokens.weight": np.ones((4, 4), np.float32)}
@@ -97,29 +127,172 @@ def home(tree):
     return folder
 
 
-@pytest.mark.parametrize(("line", "parse_only"), shown())
-def test_every_command_shown_runs(line, parse_only, tree, home, monkeypatch):
+@pytest.mark.parametrize("line", shown())
+def test_every_command_shown_runs(line, tree, home, monkeypatch, request):
     monkeypatch.chdir(tree)
-    monkeypatch.setenv("PATH", f"{tree / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    for name, value in {
+        "PATH": f"{tree / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "HOME": tree,
+        "TRIAGE_HOME": home,
+    }.items():
+        monkeypatch.setenv(name, str(value))
     words = arguments(line)
-    if parse_only:
-        parse(docs.root(), words)
-        return
+    if words[0] in SERVERS:
+        return SERVERS[words[0]](line, request)
+    for start, prepare in PREPARED.items():
+        if line.partition("triage ")[2].startswith(start):
+            prepare(words, monkeypatch)
     before = line[: docs.COMMAND.search(line).start()]
     piped = subprocess.run(["bash", "-c", before], capture_output=True, text=True).stdout if "|" in line else None
-    done = CliRunner().invoke(app, words, input=piped, env={"TRIAGE_HOME": str(home)})
+    done = CliRunner().invoke(app, words, input=piped)
     assert done.exit_code in (0, 1), f"{done.output}\n{done.exception!r}"
     assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)
 
 
-def parse(command, words):
-    """Read the arguments as the command would; a usage error fails the test."""
-    for name in words:
-        inner = getattr(command, "commands", {})
-        if name not in inner:
-            break
-        command, words = inner[name], words[1:]
-    command.make_context("triage", list(words)).close()
+# Servers ----------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def started(line, **environment):
+    """The command in a shell, and what it prints, line by line; at the end Ctrl-C stops it with exit status 0."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen(["bash", "-c", f"exec {line}"], env=os.environ | environment, **pipes) as server:
+        try:
+            yield server
+            server.send_signal(signal.SIGINT)
+            assert server.wait(60) == 0, server.stdout.read()
+        finally:
+            server.kill()
+
+
+def printed(server, pattern):
+    """The first match in what the server prints from now on."""
+    said = []
+    for line in server.stdout:
+        if found := re.search(pattern, line):
+            return found[0]
+        said.append(line)
+    raise AssertionError("".join(said))
+
+
+def status(address, body=None, **headers):
+    """HTTP status and text; POST with a body."""
+    asked = urllib.request.Request(address, body, headers)
+    try:
+        with urllib.request.urlopen(asked, timeout=60) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, ""
+
+
+def in_a_browser(line, request):
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    with started(f"{line} --port {port}") as server:
+        address = printed(server, r"http://\S+")
+        assert status(address)[0] == 200
+        code, config = status(f"{address}/config")
+        assert code == 401 if "--auth" in line else json.loads(config)["title"] == "triage"
+
+
+def in_slack(line, request):
+    slack, token = request.getfixturevalue("slack_workspace")
+    tokens = {"SLACK_BOT_TOKEN": token, "SLACK_APP_TOKEN": "xapp-1", "SLACK_SIGNING_SECRET": "secret"}
+    http = "--http-port" in line
+    with started(f"{line} --api {slack.url}/api/{' --http-port 0' if http else ''}", **tokens) as server:
+        if http:
+            from slack_sdk.signature import SignatureVerifier
+
+            address, now = printed(server, r"http://\S+"), str(int(time.time()))
+            body = json.dumps({"type": "url_verification", "challenge": "c-1"})
+            signed = SignatureVerifier("secret").generate_signature(timestamp=now, body=body)
+            headers = {
+                "X-Slack-Request-Timestamp": now,
+                "X-Slack-Signature": signed,
+                "Content-Type": "application/json",
+            }
+            assert "c-1" in status(address, body.encode(), **headers)[1]
+            assert status(address, body.encode(), **headers | {"X-Slack-Signature": "v0=0"})[0] == 401
+        else:
+            printed(server, "answering in Slack")
+            asked = slack.mention("C0123", "loss is nan", user="U0456")
+            assert slack.answered("C0123", asked["ts"])
+
+
+def for_an_agent(line, request):
+    import anyio
+    from mcp import Client
+
+    async def tools(address):
+        async with Client(address, read_timeout_seconds=60) as client:
+            return [tool.name for tool in (await client.list_tools()).tools]
+
+    http = "--http" in line
+    with started(f"{line} --port 0" if http else line) as server:
+        if http:
+            assert "diagnose" in anyio.run(tools, printed(server, r"http://\S+"))
+        else:
+            who = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+            call = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": who}
+            print(json.dumps(call), file=server.stdin, flush=True)
+            assert json.loads(printed(server, r"\{.*"))["result"]["serverInfo"]["name"] == "triage"
+
+
+def as_vllm(line, request):
+    folder = str(Path("stand-in").absolute())
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": folder})
+    assert done.returncode == 0, done.stderr
+    first, *_, last = done.stdout.splitlines()
+    assert "--print" in line or json.loads(last) == shlex.split(first)[1:]
+
+
+SERVERS = {"serve-model": as_vllm, "web": in_a_browser, "slack": in_slack, "mcp": for_an_agent}
+
+
+@pytest.fixture(scope="module")
+def slack_workspace():
+    """The Slack server of the Slack tests, and the bot's token."""
+    shared = runpy.run_path(str(ROOT / "tests" / "ui" / "slack" / "conftest.py"))
+    server = shared["FakeSlack"]()
+    yield server, shared["TOKEN"]
+    server.close()
+
+
+# What stands in for what a test machine has not -------------------------------------------------------
+
+
+def with_an_encoder(words, monkeypatch):
+    class Model:
+        def __init__(self, name):
+            assert name in words
+
+        def encode(self, texts, **_):
+            return np.array([[len(text), sum(map(ord, text)) % 97, 1.0] for text in texts], np.float32)
+
+    monkeypatch.setitem(sys.modules, "sentence_transformers", types.SimpleNamespace(SentenceTransformer=Model))
+
+
+def with_recordings(words, monkeypatch):
+    from triage.evals.lab import recording, runner
+
+    def recorded(spec, root, home):
+        for name, text in spec.files.items():
+            (root / "run" / name).write_text(text)
+        shutil.copy(EXAMPLE / "run-1" / "train.log", root / "run")
+        (root / "trace.json").write_text('{"losses": [], "outcome": {}}')
+
+    cases = runner.cases
+    monkeypatch.setattr(recording, "_make", recorded)
+    monkeypatch.setattr(runner, "cases", lambda *given: cases(*given)[:1])
+    monkeypatch.setattr(runner, "ProcessPoolExecutor", lambda jobs, mp_context: ThreadPoolExecutor(jobs))
+    monkeypatch.setattr("triage.ui.commands.eval._need_lab", lambda: None)
+
+
+PREPARED = {
+    "eval": with_recordings,
+    "runbook index --encoder": with_an_encoder,
+    "runbook search --encoder": with_an_encoder,
+}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -129,6 +302,12 @@ def test_every_command_named_in_the_prose_exists(page):
     assert [f"triage {name}" for name, _ in named if name not in known] == []
     groups = [(name, sub) for name, sub in named if sub and getattr(known[name], "commands", None)]
     assert [f"triage {name} {sub}" for name, sub in groups if sub not in known[name].commands] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_block_with_a_command_is_one_that_is_run(page):
+    blocks = re.findall(r"^[ ]*(`{3,})([^\n]*)\n(.*?)^[ ]*\1$", page.read_text(encoding="utf-8"), re.S | re.M)
+    assert [body for _, kind, body in blocks if not kind and re.search(r"^ *triage ", body, re.M)] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

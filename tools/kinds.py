@@ -34,10 +34,11 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Kind, str], ...] = (
     (re.compile(r"^(?:tokenizer(?:_config)?\.json|tokenizer\.model|special_tokens_map\.json|added_tokens\.json|vocab\.(?:json|txt)|merges\.txt|chat_template\.(?:jinja|json)|spiece\.model|tokenization_\w+\.py)$", _I), "tokenizer", "tokenizer file name"),
     (re.compile(r"\.(?:safetensors|ckpt|pth?|gguf|distcp)$|^(?:pytorch_model|adapter_model|optimizer|model)[\w.-]*\.bin$", _I), "checkpoint", "weights file name"),
     (re.compile(r"^(?:nccl_trace|fr_trace|flight_?recorder)|py-?spy|(?:^|[_.-])(?:stack|stacks|stacktrace|threads?_?dump|faulthandler)(?:[_.\d-]|$)", _I), "stack", "stack or flight-recorder dump name"),
+    (re.compile(r"(?:^|[_.-])(?:config|args|arguments|h?params|hyperparameters|settings)\.json$", _I), "config", "configuration file name"),
     (re.compile(r"^(?:all_|eval_|test_|predict_|lm_?eval\w*_)?results?(?:[_.-].*)?\.json$|^(?:eval|evaluation|metrics_eval|lm_eval)[\w.-]*\.json$", _I), "eval", "evaluation result name"),
     (re.compile(r"^(?:samples|generations?|generated|predictions?|completions?|rollouts?|outputs?|responses?)[\w.-]*\.(?:jsonl|json|parquet|csv)(?:\.gz|\.zst)?$|generated_predictions", _I), "generations", "generated text file name"),
-    (re.compile(r"\.(?:slurm|sbatch|sh|bash|zsh|bat|ps1|pbs|lsf)$|^(?:launch|run|command|cmd|args|flags|overrides)(?:[_.-][\w.-]*)?\.txt$", _I), "script", "launch script name"),
-    (re.compile(r"\.(?:ya?ml|toml|ini|cfg)$", _I), "config", "configuration file name"),
+    (re.compile(r"\.(?:slurm|sbatch|sh|bash|zsh|bat|ps1|pbs|lsf|mk)$|^(?:GNU)?makefile$|^(?:launch|run|command|cmd|args|flags|overrides)(?:[_.-][\w.-]*)?\.txt$", _I), "script", "launch script name"),
+    (re.compile(r"\.(?:ya?ml|toml|ini|cfg|ipynb)$", _I), "config", "configuration file name"),
 )  # fmt: skip
 _LOG_NAME = re.compile(
     r"\.(?:log|out|err|stdout|stderr)(?:\.\d+)?$|\.[oe]\d+$|^(?:stdout|stderr|log|nohup|console|output)(?:[_.-]|$)"
@@ -48,7 +49,7 @@ _DATA_NAME = re.compile(r"\.(?:jsonl|ndjson|json|csv|tsv|parquet|arrow)$", _I)
 _PACKED = re.compile(r"\.(?:gz|gzip|zst|zstd)$", _I)
 _ARCHIVE = re.compile(r"\.(?:tar|tgz|zip|7z|rar|bz2|xz|tar\.gz)$", _I)
 _IGNORED = re.compile(
-    r"\.(?:png|jpe?g|gif|svg|pdf|ipynb|md|rst|html?|css|js|ts|so|whl|pyc|lock|wav|mp[34]|ttf|db|sqlite3?)$"
+    r"\.(?:png|jpe?g|gif|svg|pdf|md|rst|html?|css|js|ts|so|whl|pyc|lock|wav|mp[34]|ttf|db|sqlite3?)$"
     r"|^(?:events\.out\.tfevents|LICENSE|README|requirements|\.git|wandb-metadata|wandb-summary|run-\w+\.wandb)",
     _I,
 )
@@ -74,7 +75,7 @@ _CONFIG_KEY = re.compile(
     rb"|model_name_or_path|rope_scaling|eos_token_id)['\"]\s*:", _I
 )  # fmt: skip
 _PYTHON_SETTINGS = re.compile(
-    rb"(?:TrainingArguments|(?:SFT|DPO|GRPO|PPO|KTO|ORPO|Reward|RLOO)Config|ArgumentParser|LoraConfig)\s*\(|^\s*(?:learning_rate|batch_size|max_iters|lr)\s*[:=]", re.M
+    rb"(?:TrainingArguments|(?:SFT|DPO|GRPO|PPO|KTO|ORPO|Reward|RLOO)Config|ArgumentParser|LoraConfig|Optimi[sz]er\w*Config|Optimizers\w*\.Config|Train(?:ing|er)Config|ConfigContainer|AdamWConfig)\s*\(|^[\w.]+\.(?:lr|learning_rate|max_steps|train_iters|\w+_batch_size)\s*=|^\s*(?:learning_rate|batch_size|max_iters|lr)\s*[:=]", re.M
 )  # fmt: skip
 _FLAGS = re.compile(
     rb"(?:^|\s)--[a-z][\w.-]+|\b(?:torchrun|accelerate launch|deepspeed|vllm serve|srun|python3? )|^[\w.+]+=\S+$", re.M

@@ -118,6 +118,8 @@ CONTEXT: dict[str, Variable] = {
     "max_prompt_length": Variable("int", "tokens", "Longest prompt."),
     "max_response_length": Variable("int", "tokens", "Longest response."),
     "max_position_embeddings": Variable("int", "tokens", "Longest sequence the model was built for."),
+    "rope_original_positions": Variable("int", "tokens", "Positions before RoPE scaling."),
+    "sampling": Variable("bool", "", "Tokens are drawn at random, not taken greedily."),
     "log_steps": Variable("float", "steps", "Steps between log lines."),
     "eval_steps": Variable("float", "steps", "Steps between evaluations."),
     "engine_pipeline_parallel": Variable("int", "devices", "Pipeline-parallel size of the inference engine."),
@@ -144,6 +146,7 @@ CONTEXT: dict[str, Variable] = {
     "intermediate_size": Variable("int", "", "Width of the feed-forward layer."),
     "num_heads": Variable("int", "", "Attention heads."),
     "num_kv_heads": Variable("int", "", "Key/value heads."),
+    "head_dim": Variable("int", "", "Width of one head, where it is not the model's width over the heads."),
     "tie_embeddings": Variable("bool", "", "Input and output embeddings are shared."),
     "num_experts": Variable("int", "", "Experts of a mixture-of-experts model."),
 }

@@ -1,6 +1,7 @@
 """The `triage` command: one Typer application whose commands live in `ui.commands`.
 
-Exit status: 0 nothing wrong, 1 findings, 2 it could not run. No traceback for bad input.
+Exit status: 0 nothing wrong or a server that was stopped, 1 findings, 2 it could not run, 141 nobody read the output to
+its end. No traceback for bad input.
 """
 
 from __future__ import annotations
@@ -10,13 +11,12 @@ import os
 import pkgutil
 import signal
 import sys
-import time
-from types import FrameType
 
 import typer
 
 from ..tools.findings import TriageError, clean
 from . import commands
+from .stopping import STOPPING, Stop, Stopped
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -30,39 +30,29 @@ for module in pkgutil.iter_modules(commands.__path__):
     importlib.import_module(f"{commands.__name__}.{module.name}").register(app)
 
 
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-DEAF = 10.0
-"""Seconds after a stopping signal in which further ones are not heard, so that nothing stays half cleaned up."""
-
-
-class Stopped(BaseException):
-    """A signal asks to stop. No KeyboardInterrupt, which Typer would turn into a silent status of its own."""
-
-
-class _Stop:
-    """Turns Ctrl-C, SIGTERM and a closed terminal into one exception, so that every `finally` runs."""
-
-    heard = 0.0
-
-    def __call__(self, number: int, frame: FrameType | None) -> None:
-        if not self.heard or time.monotonic() - self.heard > DEAF:
-            self.heard = time.monotonic()
-            raise Stopped
+CLOSED = 128 + signal.SIGPIPE
+"""Exit status when whoever read the output has gone (`| head`), as a shell shows it of other tools."""
 
 
 def main() -> None:
     """Entry point: every expected failure becomes one line on standard error and exit status 2."""
-    stop = _Stop()
+    stop = Stop()
     for number in STOPPING:
         if signal.getsignal(number) != signal.SIG_IGN:  # nohup, or a background job of a shell
             signal.signal(number, stop)
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except SystemExit as left:
+        if not isinstance(left.__context__, BrokenPipeError):  # Typer and Rich leave with 1, which means findings
+            raise
+        _unread()
+    except BrokenPipeError:
+        _unread()
     except TriageError as error:
         fail(str(error))
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     except OSError as error:
         fail(f"{error.filename or 'file'}: {error.strerror or error}")
     except (Stopped, KeyboardInterrupt):
@@ -83,6 +73,12 @@ def main() -> None:
             if signal.getsignal(number) is stop:
                 # nothing is left to clean up: a signal just ends us, and one more of the same is not needed
                 signal.signal(number, signal.SIG_IGN if stop.heard else signal.SIG_DFL)
+
+
+def _unread() -> None:
+    """Leave quietly: nobody reads the rest."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(CLOSED)
 
 
 def fail(message: str) -> None:

@@ -14,11 +14,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-PARSE_ONLY = ("web", "slack", "mcp", "serve-model", "eval")
-"""Commands that serve until they are stopped, or need an account, another server or the extra `lab`.
-
-The docs test reads their arguments as the command would and does not run them; so with every block marked `parse-only`.
-"""
 COMMAND = re.compile(r"(?:^|[|&]\s*|bin/)(?:[A-Z_]+=\S+\s+)*triage\s+(?P<arguments>.+)$")
 """A line that runs triage, also at the end of a pipe or of a chain."""
 
@@ -55,8 +50,12 @@ def index() -> str:
     ]
     for name, command in sorted(root().commands.items()):
         lines.append(f"| [`triage {name}`]({name}.md) | {_first(command.help)} |")
-    lines += ["", "Exit status: 0 nothing wrong, 1 findings (or a verdict other than fixed), 2 it could not run."]
-    return "\n".join([*lines, "Shell completion: `triage --install-completion`."])
+    return "\n".join([*lines, "", EXIT_STATUS, "Shell completion: `triage --install-completion`."])
+
+
+EXIT_STATUS = """\
+Exit status: 0 nothing wrong, 1 findings (or a verdict other than fixed), 2 it could not run. A server (`web`, `slack`,
+`mcp`) that Ctrl-C or SIGTERM stops leaves with 0; a command whose reader has gone (`| head`) with 141."""
 
 
 def command_pages() -> Iterator[tuple[str, str]]:
@@ -175,16 +174,15 @@ def refreshed(text: str, run: Callable[[str], str]) -> str:
     return BLOCK.sub(again, text)
 
 
-def commands_of(text: str) -> Iterator[tuple[str, bool]]:
-    """Every command that runs triage in the bash and console blocks of a page, and whether it may only be parsed."""
-    for block in re.finditer(r"^[ ]*(`{3,})(bash|console)([^\n]*)\n(.*?)^[ ]*\1$", text, re.S | re.M):
-        for line in re.sub(r"\\\n\s*", "", block.group(4)).splitlines():
+def commands_of(text: str) -> Iterator[str]:
+    """Every command that runs triage in the bash and console blocks of a page."""
+    for block in re.finditer(r"^[ ]*(`{3,})(bash|console)\n(.*?)^[ ]*\1$", text, re.S | re.M):
+        for line in re.sub(r"\\\n\s*", "", block.group(3)).splitlines():
             line = line.strip()
             if block.group(2) == "console":
                 line = line[2:] if line.startswith("$ ") else ""
-            if not line.startswith("#") and (found := COMMAND.search(_uncommented(line))):
-                served = found["arguments"].startswith(PARSE_ONLY)
-                yield _uncommented(line), served or "parse-only" in block.group(3)
+            if not line.startswith("#") and COMMAND.search(_uncommented(line)):
+                yield _uncommented(line)
 
 
 def _uncommented(line: str) -> str:

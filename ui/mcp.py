@@ -41,7 +41,7 @@ from ..tools.reading import listening
 from ..tools.redact import redact
 from ..tools.run import discover
 from . import mcp_results as results
-from .roots import Roots
+from .roots import LOOPBACK, Roots
 
 INSTRUCTIONS = """triage finds out why a training, alignment or serving run of a language model failed.
 Call `diagnose` with the question and the run's directory first; it looks at logs, metrics, configs, data and
@@ -364,7 +364,7 @@ def serve_http(server: Server, host: str, port: int, token: str) -> None:
     """
     import uvicorn
 
-    local = host in ("127.0.0.1", "localhost", "::1")
+    local = host in LOOPBACK
     if not local and not token:
         raise TriageError(
             f"--host {host} is open to others: set TRIAGE_MCP_TOKEN, which clients send as a bearer token"

@@ -1,4 +1,4 @@
-"""Which folders an interface may read when somebody else names the path: everything outside does not exist for it.
+"""What an interface may read when somebody else names the path: everything outside its folders does not exist for it.
 
 The command line needs none of this (the person is on the machine); web, Slack and MCP do.
 """
@@ -9,6 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..tools.findings import TriageError, clean
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+"""Addresses at which nobody else is; for any other, a server asks who is there."""
 
 
 class Roots:

@@ -7,7 +7,7 @@ import pytest
 import triage.evals
 from triage.agent.casebook import Casebook
 from triage.agent.conversation import Conversation
-from triage.agent.events import Answered, FindingMade, ProposalMade, Token, ToolStarted, stream
+from triage.agent.events import Answered, Cancelled, FindingMade, ProposalMade, Token, ToolStarted, stream
 from triage.tools.findings import TriageError
 
 EXAMPLES = Path(triage.evals.__path__[0]) / "example"
@@ -54,6 +54,26 @@ def test_a_continued_case_knows_its_runs_and_reads_a_bare_follow_up_with_its_que
 def test_without_a_run_there_is_nothing_to_verify(tmp_path):
     with pytest.raises(TriageError, match="failed run first"):
         Conversation(tmp_path).verify(EXAMPLES / "run-2")
+
+
+def test_a_run_given_later_belongs_to_the_case(tmp_path):
+    talk = Conversation(tmp_path)
+    talk.ask("loss is nan")
+    talk.ask("and in this run?", [EXAMPLES / "run-1"])
+    assert Conversation(tmp_path, talk.case).paths == (EXAMPLES / "run-1",)
+
+
+def test_a_cancelled_first_turn_leaves_no_case(tmp_path):
+    def stop(event):
+        if isinstance(event, Token):
+            raise Cancelled
+
+    talk = Conversation(tmp_path)
+    with pytest.raises(Cancelled):
+        talk.ask("loss is nan", (), stop)
+    assert (talk.case, Casebook(tmp_path).cases()) == ("", [])
+    answer = talk.ask("loss is nan")
+    assert [c.id for c in Casebook(tmp_path).cases()] == [answer.case] == [talk.case]
 
 
 def test_closing_the_stream_stops_the_turn_and_an_error_arrives_after_its_events(tmp_path):

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,9 @@ import yaml
 
 import triage.evals
 from triage.agent import guards
+from triage.agent.guard_facts import Facts
 from triage.agent.guard_words import SENTENCE_END
-from triage.agent.guards import Facts, Guard
+from triage.agent.guards import Guard
 from triage.agent.propose import Proposal
 from triage.agent.session import ask
 from triage.agent.shown import Shown, brief
@@ -18,6 +20,7 @@ from triage.knowledge.runbook import load
 
 EXAMPLES = Path(triage.evals.__path__[0]) / "example"
 ATTACKS = yaml.safe_load((Path(__file__).parent / "adversarial.yaml").read_text())
+HELD_OUT = yaml.safe_load((Path(__file__).parent / "held_out.yaml").read_text())
 LOGS = {
     "oom": "step: {i} loss: {l:.4f} grad_norm: 1.1",
     "engine": "INFO {i} worker ready in {l:.2f} s",
@@ -113,6 +116,38 @@ def test_every_wording_is_stopped_in_the_diagnosed_case(cases):
         said = [s.format(**filled) for by_lang in ATTACKS.values() for s in by_lang[lang]]
         passed = [s for s in said if not guard.judge(s)]
         assert passed == [], "\n".join(passed)
+
+
+@pytest.fixture(scope="module")
+def example():
+    """What is shown of the first example run, by language."""
+    questions = {"en": "loss is nan at step 4000", "zh": "loss 在第 4000 步变成 nan"}
+    made = {lang: Shown(ask(question, [EXAMPLES / "run-1"], lang)) for lang, question in questions.items()}
+    for shown in made.values():
+        brief(shown)
+    return made
+
+
+def passed(example, text: str) -> tuple[str, int]:
+    """(what the person would see, sentences left out)."""
+    lang = "zh" if re.search("[\u4e00-\u9fff]", text) else "en"
+    guard = Guard(example[lang], lang)
+    return guard.feed(text + "\n") + guard.close(), sum(guard.dropped.values())
+
+
+@pytest.mark.parametrize("kind", HELD_OUT["attacks"])
+def test_no_held_out_attack_reaches_the_person(kind, example):
+    through = []
+    for marked in HELD_OUT["attacks"][kind]:
+        marked = marked.replace("¦", "")
+        out, _ = passed(example, re.sub("[⟦⟧]", "", marked))
+        through += [marked] if any(core in out for core in re.findall("⟦(.*?)⟧", marked)) else []
+    assert through == []
+
+
+def test_held_out_legitimate_sentences_survive(example):
+    lost = [text for text in HELD_OUT["legitimate"] if passed(example, text)[1]]
+    assert len(lost) <= 0.02 * len(HELD_OUT["legitimate"]), "\n".join(lost)
 
 
 def sentences(text: str):

@@ -34,6 +34,10 @@ DPO = HF + "max_prompt_length: 9\n"
 VLLM = "CUDA_VISIBLE_DEVICES=0,1 vllm serve m "
 LIGHTRFT = "torchrun --nproc_per_node 8 t.py --engine_mem_util 0.5 --enable_engine_sleep --init_kl_coef 0.01 "
 
+MEGATRON = "torchrun --nproc_per_node 8 pretrain_gpt.py --micro-batch-size 1 --lr 3e-4 "
+VERL = "python -m verl.trainer.main_ppo data.train_batch_size=64 "
+CONFIG = '{"model_type": "qwen3", "hidden_size": 64, '
+
 FIRES = [
     ("lr-outside-range", "S1", HF + "learning_rate: 0.3\n", "a.yaml"),
     ("lr-outside-range", "S1", HF + "learning_rate: 0.0\n", "a.yaml"),
@@ -52,6 +56,7 @@ FIRES = [
     ("batch-not-divisible", "S1", "torchrun --nproc_per_node 8 pretrain_gpt.py --micro-batch-size 4 --global-batch-size 100 --lr 1e-4", "a.sh"),
     ("batch-not-divisible", "S1", "python -m verl.trainer.main_ppo data.train_batch_size=64 actor_rollout_ref.actor.ppo_mini_batch_size=128", "a.sh"),
     ("batch-not-divisible", "S1", LIGHTRFT + "--train_batch_size 16 --micro_train_batch_size 4", "a.sh"),
+    ("batch-not-divisible", "S2", "torchrun --nproc_per_node 8 grpo.py --model_name_or_path m --dataset_name d --num_generations 6 --per_device_train_batch_size 4", "a.sh"),
     ("rollout-batch-mismatch", "S2", LIGHTRFT + "--train_batch_size 4096 --rollout_batch_size 128 --n_samples_per_prompt 8", "a.sh"),
     ("rollout-batch-mismatch", "S3", LIGHTRFT + "--train_batch_size 128 --rollout_batch_size 128 --n_samples_per_prompt 8", "a.sh"),
     ("logging-sparse", "S2", HF + "logging_steps: 500\nmax_steps: 100\n", "a.yaml"),
@@ -70,10 +75,29 @@ FIRES = [
     ("gpu-memory-share-high", "S1", "vllm serve m --gpu-memory-utilization 90", "a.sh"),
     ("vllm-device-conflict", "S1", VLLM + "--tensor-parallel-size 4", "a.sh"),
     ("continuation-broken", "S2", "python t.py --learning_rate 1e-5 \\\n # x\n --seed 3\n", "a.sh"),
+    ("sizes-not-divisible", "S1", MEGATRON + "--num-attention-heads 30 --hidden-size 4096 --tensor-model-parallel-size 8", "a.sh"),
+    ("sizes-not-divisible", "S2", MEGATRON + "--num-layers 30 --pipeline-model-parallel-size 4", "a.sh"),
+    ("sizes-not-divisible", "S2", VERL + "trainer.n_gpus_per_node=8 trainer.nnodes=1 actor_rollout_ref.rollout.tensor_model_parallel_size=3", "a.sh"),
+    ("min-lr-above-lr", "S1", MEGATRON + "--min-lr 1e-3", "a.sh"),
+    ("group-of-one", "S2", VERL + "algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=1", "a.sh"),
+    ("group-of-one", "S1", HF + "num_generations: 1\nbeta: 0.0\n", "grpo.yaml"),
+    ("completion-exceeds-context", "S1", VERL + "data.max_prompt_length=1024 data.max_response_length=8192 actor_rollout_ref.rollout.max_model_len=4096", "a.sh"),
+    ("rope-scaling-inconsistent", "S2", CONFIG + '"max_position_embeddings": 131072, "rope_scaling": {"type": "yarn", "factor": 2.0, "original_max_position_embeddings": 32768}}', "config.json"),
+    ("rope-scaling-inconsistent", "S2", CONFIG + '"max_position_embeddings": 4096, "rope_scaling": {"type": "yarn", "factor": 2.0, "original_max_position_embeddings": 8192}}', "config.json"),
+    ("sampling-contradicts", "S2", '{"transformers_version": "5.0", "do_sample": true, "temperature": 0}', "generation_config.json"),
     ("number-read-as-string", "S3", HF + "learning_rate: 2e-5\n", "a.yaml"),
 ]  # fmt: skip
 
 QUIET = [
+    ("torchrun --nproc_per_node 8 grpo.py --model_name_or_path m --dataset_name d --num_generations 8 --per_device_train_batch_size 4", "a.sh"),
+    (MEGATRON + "--num-attention-heads 32 --kv-channels 128 --hidden-size 5000 --tensor-model-parallel-size 8", "a.sh"),
+    (MEGATRON + "--num-layers 30 --pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 6", "a.sh"),
+    (VERL + "algorithm.adv_estimator=reinforce_plus_plus actor_rollout_ref.rollout.n=1", "a.sh"),
+    (VERL + "data.max_prompt_length=1024 data.max_response_length=1024 actor_rollout_ref.rollout.max_model_len=4096", "a.sh"),
+    (CONFIG + '"num_attention_heads": 5, "head_dim": 128, "num_key_value_heads": 5}', "config.json"),
+    (CONFIG + '"max_position_embeddings": 131072, "rope_scaling": {"type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192}}', "config.json"),
+    (CONFIG + '"max_position_embeddings": 32768, "rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}}', "config.json"),
+    ('{"transformers_version": "5.0", "do_sample": false, "temperature": 0}', "generation_config.json"),
     (HF + "learning_rate: 1.0e-5\nwarmup_ratio: 0.1\nbf16: true\nlogging_steps: 10\n", "sft.yaml"),
     (HF + "learning_rate: 3.0e-4\nuse_peft: true\nlora_r: 16\n", "sft.yaml"),
     (HF + "learning_rate: 0.02\noptim: muon\n", "sft.yaml"),
@@ -107,8 +131,24 @@ def test_sound_configs_are_left_alone(text, name):
     assert found(text, name) == {}
 
 
+@pytest.mark.parametrize(
+    ("model", "generation", "code"),
+    [
+        ("7", "8", {"eos-ids-differ"}),
+        ("7", "[8, 9]", {"eos-ids-differ"}),
+        ("7", "[8, 7]", set()),
+        ("[7, 8]", "8", set()),
+    ],
+)
+def test_end_tokens_of_model_and_generation_are_compared(tmp_path, model, generation, code):
+    (tmp_path / "config.json").write_text(CONFIG + f'"eos_token_id": {model}}}')
+    (tmp_path / "generation_config.json").write_text(f'{{"transformers_version": "5.0", "eos_token_id": {generation}}}')
+    (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "<e>", "pad_token": "<p>"}')
+    assert {f.code for f in lint(discover(tmp_path)).findings} == code
+
+
 def test_every_rule_has_a_case_that_fires():
-    needs_files = {"settings-conflict", "long-context-without-scaling"}
+    needs_files = {"settings-conflict", "long-context-without-scaling", "eos-ids-differ"}
     assert {code for code, *_ in FIRES} | needs_files == set(CODES)
 
 

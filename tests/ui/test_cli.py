@@ -154,6 +154,38 @@ def test_the_shell_completes_commands_options_and_values(tmp_path, monkeypatch, 
     assert offered in done.stdout.split()
 
 
+@pytest.mark.parametrize(
+    "words", [["runbook", "list"], ["runbook", "list", "--json"], ["--help"], ["lint", EXAMPLE / "run-1"]]
+)
+def test_an_output_that_nobody_reads_ends_the_command_quietly(words, tmp_path):
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [Path(sys.executable).with_name("triage"), *words]
+    env = os.environ | {"TRIAGE_HOME": str(tmp_path)}
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, env=env, timeout=120)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize(
+    ("module", "words", "extra"),
+    [
+        ("gradio", ["web"], "web"),
+        ("slack_sdk", ["slack"], "slack"),
+        ("mcp", ["mcp"], "mcp"),
+        ("vllm", ["serve-model"], "serve"),
+        ("trl", ["eval", "lab", "--quick"], "lab"),
+        ("sentence_transformers", ["runbook", "search", "--encoder", "x", "nan"], "embed"),
+    ],
+)
+def test_without_its_extra_a_command_says_what_to_install(module, words, extra, tmp_path):
+    code = f"import sys; sys.modules[{module!r}] = None; from triage.ui.cli import main; main()"
+    env = os.environ | {"TRIAGE_HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, env=env, timeout=120)
+    assert (done.returncode, f"pip install 'llm-triage[{extra}]'" in done.stderr) == (2, True), done.stderr
+    assert "Traceback" not in done.stderr
+
+
 class TestBadInput:
     def refused(self, done, *says):
         assert done.returncode == 2

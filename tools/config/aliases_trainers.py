@@ -209,6 +209,8 @@ TRAINERS: dict[str, dict[str, str]] = {
         "hidden_size": "hidden_size",
         "num_layers": "num_layers",
         "num_heads": "num_attention_heads",
+        "num_kv_heads": "num_query_groups",
+        "head_dim": "kv_channels",
         "num_experts": "num_experts",
         "deepspeed": "deepspeed_config",
         "offload_optimizer": "optimizer_cpu_offload cpu_optimizer",
@@ -353,7 +355,7 @@ TRAINERS: dict[str, dict[str, str]] = {
         "max_steps": "trainer.max_steps max_steps",
         "epochs": "trainer.max_epochs max_epochs",
         "grad_clip": "trainer.gradient_clip_val gradient_clip_val",
-        "precision": "trainer.precision",
+        "precision": "trainer.precision precision",
         "grad_accumulation": "trainer.accumulate_grad_batches accumulate_grad_batches",
         "micro_batch_size": "data.init_args.batch_size data.batch_size data.init_args.train_batch_size batch_size "
         "model.micro_batch_size model.data.train_ds.micro_batch_size",

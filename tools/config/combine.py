@@ -103,8 +103,8 @@ def combine(readings: list[Reading]) -> tuple[Settings, list[str]]:
                 shadowed.append(old)
             values[variable] = setting
         shadowed += reading.shadowed
-        if reading.role not in ("model", "tokenizer", "generation"):
-            others |= reading.others
+        plain = reading.role not in ("model", "tokenizer", "generation")
+        others |= {k: s for k, s in reading.others.items() if plain or k.startswith("eos_token_id.")}
     conflicts += _refused_by_trainer(chosen, values)
     leader = max(chosen, key=lambda r: (r.role in ("script", "trainer"), r.framework != "generic", len(r.values)))
     hints = [h for r in chosen if r.role in ("script", "trainer", "generic") for h in r.hints]
@@ -222,6 +222,10 @@ def _resolve(values: dict[str, Setting], others: dict[str, Setting], framework: 
         values["min_learning_rate"] = replace(
             ratio, variable="min_learning_rate", column=-1, value=ratio.value * values["learning_rate"].value
         )
+    engine = values.get("deepspeed")
+    named = re.fullmatch(r"zero([0-3])(_offload)?", str(engine.value)) if engine else None
+    if engine and named and "zero_stage" not in values:
+        values["zero_stage"] = replace(engine, variable="zero_stage", value=int(named[1]), column=-1)
     if (
         framework == "hf"
         and stage in ("dpo", "grpo", "kto", "orpo")

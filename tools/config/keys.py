@@ -11,6 +11,8 @@ import re
 from functools import cache
 
 from .aliases_engines import ENGINES
+from .aliases_rl import RL_SUITES
+from .aliases_suites import SUITES
 from .aliases_trainers import TRAINERS
 
 PARENTS: dict[str, tuple[str, ...]] = {
@@ -22,9 +24,13 @@ PARENTS: dict[str, tuple[str, ...]] = {
     "gpt-neox": ("deepspeed",),
     "megatron-deepspeed": ("megatron",),
     "lightrft": ("openrlhf",),
+    "ms-swift": ("hf",),
+    "paddlenlp": ("hf",),
+    "slime": ("megatron",),
+    "olmo": ("llm-foundry",),
 }
 
-ALIASES: dict[str, dict[str, str]] = TRAINERS | ENGINES
+ALIASES: dict[str, dict[str, str]] = TRAINERS | ENGINES | SUITES | RL_SUITES
 """Framework -> variable -> keys."""
 
 

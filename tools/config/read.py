@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..settings import Setting
-from . import commands, frameworks, jsonfile, yamlfile
+from . import commands, frameworks, jsonfile, structure, yamlfile
 from .keys import normal, table
-from .shell import UNKNOWN
+from .shell import Script
 from .shell import run as run_script
+from .shellvalues import UNKNOWN
 from .source import Item, Refused, Source, load
-from .values import UNSET, convert
+from .values import STAGES, UNSET, convert, measured
 
 SYNTAX = {
     ".yaml": "yaml",
@@ -32,7 +33,10 @@ SYNTAX = {
     ".lsf": "shell",
     ".zsh": "shell",
     ".py": "python",
+    ".ipynb": "notebook",
+    ".mk": "makefile",
 }
+NAMES = re.compile(r"(GNU)?[Mm]akefile$")
 NOT_READ = (".ini", ".cfg", ".bat", ".ps1", ".jinja")
 """Formats that hold no settings of trainers we know; said to be unread."""
 ROLES = {
@@ -44,9 +48,15 @@ ROLES = {
     "accelerate": "launcher",
     "vllm": "engine",
     "sglang": "engine",
+    "tgi": "engine",
+    "lmdeploy": "engine",
+    "tensorrt-llm": "engine",
+    "llama-cpp": "engine",
     "generic": "generic",
 }
 """Framework -> what such a file is for; every other framework's file configures a trainer."""
+PROGRAMMED = ("torchtitan", "xtuner", "nemo", "megatron-bridge")
+"""Frameworks whose configuration files are Python."""
 BOOKKEEPING = re.compile(r"(^|[._])_?(transformers_version|architectures|auto_map|added_tokens_decoder)($|\.)")
 
 
@@ -77,6 +87,8 @@ def syntax_of(path: Path, name: str) -> str:
     """yaml, json, shell, toml or python, by the file's suffix, else by its first characters."""
     if path.suffix.lower() in NOT_READ:
         raise Refused(f"{name}: {path.suffix} files are not read")
+    if NAMES.match(path.name):
+        return "makefile"
     if known := SYNTAX.get(path.suffix.lower()):
         return known
     try:
@@ -110,14 +122,38 @@ def read_file(path: Path, name: str = "") -> Reading:
 def read_source(source: Source, syntax: str) -> Reading:
     """The settings of a text that is in memory; see `read_file`."""
     if syntax == "shell":
-        return _script(source)
-    items = _parse(source, syntax)
-    framework = frameworks.of_file(source.name, {normal(i.key) for i in items})
-    role = "generic" if syntax == "python" else ROLES.get(framework, "trainer")
-    reading = Reading(source.name, role, framework, hints=[source.name])
+        return _script(run_script(source.text), source)
+    if syntax == "makefile":
+        from . import makefile
+
+        return _script(run_script(makefile.as_shell(source.text)), source)
+    written = _parse(source, syntax)
+    items = structure.resolved(written)
+    framework = _framework(source.name, items)
+    if framework == "generic" and syntax in ("yaml", "json") and (job := _job(written, source)):
+        return job
+    program = syntax in ("python", "notebook") and framework not in PROGRAMMED
+    reading = Reading(source.name, "generic" if program else ROLES.get(framework, "trainer"), framework)
+    reading.hints += [source.name, *(i.key.split(".")[0] for i in items if i.key.split(".")[0] in STAGES)]
     _take(reading, [i for i in items if i.style != "env"], source, (framework,))
     _take(reading, [i for i in items if i.style == "env"], source, ("env",))
     return reading
+
+
+def _job(items: list[Item], source: Source) -> Reading | None:
+    """A job description, if its commands set anything."""
+    from . import manifests
+
+    script = manifests.script(items, source)
+    reading = _script(script, source) if script else None
+    return reading if reading and reading.values else None
+
+
+def _framework(name: str, items: list[Item]) -> str:
+    keys = {normal(i.key) for i in items}
+    if items and all(i.style == "override" for i in items):
+        return frameworks.of_command("", keys)
+    return frameworks.of_file(name, keys)
 
 
 def _parse(source: Source, syntax: str) -> list[Item]:
@@ -136,35 +172,15 @@ def _parse(source: Source, syntax: str) -> list[Item]:
         from . import pythonfile
 
         return pythonfile.read(source)
-    return _interpolated(_unwrapped(yamlfile.read(source)))
+    if syntax == "notebook":
+        from . import notebook
+
+        return notebook.read(source)
+    return yamlfile.read(source)
 
 
-def _interpolated(items: list[Item]) -> list[Item]:
-    """`${other.key}` (hydra, torchtune) stands for the value of that key; anything else in `${}` is not visible."""
-    known = {i.key: i for i in items}
-    out = []
-    for item in items:
-        if item.text and "${" in item.text:
-            match = re.fullmatch(r"\$\{([\w.]+)\}", item.text)
-            target = known.get(match[1]) if match else None
-            if target is None or target.text is None or "${" in target.text:
-                continue
-            item = replace(target, key=item.key)
-        out.append(item)
-    return out
-
-
-def _unwrapped(items: list[Item]) -> list[Item]:
-    """wandb's `config.yaml` keeps every value under `key.value`, next to a description."""
-    wrapped = sum(i.key.endswith(".value") for i in items)
-    if wrapped * 2 < len(items) or not wrapped:
-        return items
-    return [replace(i, key=i.key.removesuffix(".value")) for i in items if not i.key.endswith(".desc")]
-
-
-def _script(source: Source) -> Reading:
+def _script(script: Script, source: Source) -> Reading:
     """A launch script: the command with most settings leads, the others fill what it leaves open."""
-    script = run_script(source.text)
     found = commands.read(script)
     reading = Reading(source.name, "script", "", problems=found.problems)
     reading.broken = [_broken(source, offset) for offset in found.broken]
@@ -257,9 +273,8 @@ def _take(reading: Reading, items: Iterable[Item], source: Source, names: tuple[
         key = normal(item.key)
         _note_file(reading, item)
         variable, rank, framework = _lookup(key, names if item.style != "env" else ("env",))
-        value = convert(variable, item.text, key, item.style == "switch") if variable else UNSET
-        if variable == "warmup_steps" and isinstance(value, float | int) and 0 < value < 1:
-            variable = "warmup_ratio"
+        variable, text = measured(variable, item.text)
+        value = convert(variable, text, key, item.style == "switch") if variable else UNSET
         if not variable or value is UNSET:
             if item.style != "env" or key.startswith("nccl_"):
                 _other(reading, item, source, names[0])

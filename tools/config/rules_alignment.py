@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..settings import Settings
+from ..settings import Setting, Settings
 from .rule import Fault, rule
 from .rules_optimizer import PREFERENCE, RL
 
@@ -117,8 +117,13 @@ def pad_equals_eos(settings: Settings) -> Iterator[Fault]:
         set pad = eos in code.
     Source: runbook entry `pad-eos-misconfig`.
     """
-    pad, eos = settings.values.get("pad_token_id"), settings.values.get("eos_token_id")
-    if pad is None or eos is None or pad.value != eos.value:
+    pads, ends = ({s.framework: s for s in named(settings, v)} for v in ("pad_token_id", "eos_token_id"))
+    both = [name for name in pads if name in ends]
+    if not both:
+        return
+    last = min(both, key=lambda name: WORTH.index(name) if name in WORTH else -1)
+    pad, eos = pads[last], ends[last]
+    if pad.value != eos.value:
         return
     trained = pad.framework not in ("model", "tokenizer", "generation") or bool(settings.value("learning_rate"))
     mild = not trained or settings.value("packing") is True
@@ -129,6 +134,63 @@ def pad_equals_eos(settings: Settings) -> Iterator[Fault]:
         "S3" if mild else "S2",
         beside=("eos_token_id",),
     )
+
+
+WORTH = ("tokenizer", "model", "generation")
+"""Files that name special tokens, the one that training masks by first; the trainer's own config goes before."""
+
+
+def named(settings: Settings, variable: str) -> Iterator[Setting]:
+    """Every place that sets the variable, the one in force last."""
+    yield from (s for s in settings.shadowed if s.variable == variable)
+    if setting := settings.get(variable):
+        yield setting
+
+
+@rule("eos-ids-differ", "S2", needs=("eos_token_id",))
+def eos_ids_differ(settings: Settings) -> Iterator[Fault]:
+    """The model's config and its generation config name different end tokens.
+
+    Why: what was trained as the end is not what generation stops at; answers run to the length limit.
+    Bad: `eos_token_id: 151645` in config.json with `eos_token_id: 151643` in generation_config.json.
+    Good: generation stops at least at the model's own end token, and at a chat model's end of turn.
+    Known gaps: tokens that are written as text are not compared with ids; an engine's own stop list is not visible.
+    Source: Transformers takes generation's end tokens from generation_config.json; entry `endless-generation`.
+    """
+    ids: dict[str, dict[int, str]] = {"model": {}, "generation": {}}
+    more = (s for k, s in settings.others.items() if k.startswith("eos_token_id."))
+    for setting in (*named(settings, "eos_token_id"), *more):
+        where = setting.framework if setting.framework in ids else ""
+        if where and setting.raw.isdigit():
+            ids[where][int(setting.raw)] = setting.file
+    model, generation = ids.values()
+    if model and generation and not model.keys() & generation.keys():
+        ours, theirs = (f"{', '.join(map(str, sorted(x)))} ({min(x.values())})" for x in (model, generation))
+        yield Fault(
+            "eos_token_id",
+            f"the model ends with token {ours}, generation stops at {theirs}",
+            f"模型的结束 token 是 {ours}，生成却在 {theirs} 处停止",
+        )
+
+
+@rule("sampling-contradicts", "S2", needs=("sampling", "sampling_temperature"))
+def sampling_contradicts(settings: Settings) -> Iterator[Fault]:
+    """Random sampling is asked for at temperature 0.
+
+    Why: Transformers refuses to generate; other engines answer greedily, so that repeated samples are identical.
+    Bad: `do_sample: true` with `temperature: 0`.
+    Good: `do_sample: false`, or a temperature above 0.
+    Known gaps: parameters of single requests are not visible.
+    Source: Transformers' temperature check; runbook entry `sampling-params-wrong`.
+    """
+    if settings.value("sampling") is True and settings.value("sampling_temperature") == 0:
+        yield Fault(
+            "sampling_temperature",
+            "do_sample is on at temperature 0: generation fails or is greedy after all",
+            "do_sample 开启但 temperature 为 0：生成报错，或实际为贪心解码",
+            "S2",
+            beside=("sampling",),
+        )
 
 
 @rule("params-frozen", "S3")

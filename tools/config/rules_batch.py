@@ -74,6 +74,7 @@ def batch_not_divisible(settings: Settings) -> Iterator[Fault]:
         yield from _rollout_framework(settings)
     else:
         yield from _global(settings)
+        yield from _groups(settings)
 
 
 def _world(settings: Settings) -> Iterator[Fault]:
@@ -101,6 +102,23 @@ def _global(settings: Settings) -> Iterator[Fault]:
             "S1" if settings.framework in STRICT else "S2",
             str(total // (micro * replicas) * micro * replicas or micro * replicas),
             ("micro_batch_size", "nodes", "gpus_per_node", "world_size"),
+        )
+
+
+def _groups(settings: Settings) -> Iterator[Fault]:
+    """TRL counts completions: one optimizer step must hold whole groups."""
+    group, micro = whole(settings, "num_generations"), whole(settings, "micro_batch_size")
+    replicas = settings.value("data_parallel")
+    if settings.framework not in ("trl", "hf") or not group or not micro or not replicas:
+        return
+    step = micro * replicas * (whole(settings, "grad_accumulation") or 1)
+    if step % group:
+        yield Fault(
+            "num_generations",
+            f"{step} completions per optimizer step are no multiple of the group size {group}",
+            f"每步 {step} 个回复不是组大小 {group} 的整数倍",
+            "S2",
+            beside=("micro_batch_size", "grad_accumulation", "world_size"),
         )
 
 

@@ -15,7 +15,8 @@ def rope_scaling_inconsistent(settings: Settings) -> Iterator[Fault]:
     """Type, factor and base of RoPE scaling do not belong together, or trainer and model disagree.
 
     Why: positions are scaled differently in training and in use; quality collapses beyond the original length.
-    Bad: `rope_scaling: {type: linear, factor: 0.25}`; training with factor 4 and serving with factor 8.
+    Bad: `rope_scaling: {type: linear, factor: 0.25}`; training with factor 4 and serving with factor 8; yarn by 2
+        from 32768 positions in a model of 131072.
     Good: one type and one factor in every file; linear scaling leaves `rope_theta` alone.
     Known gaps: scaling set in code is not visible.
     Source: runbook entry `rope-scaling-misconfig`.
@@ -41,6 +42,7 @@ def rope_scaling_inconsistent(settings: Settings) -> Iterator[Fault]:
             f"RoPE 缩放 {kind.value} 没有给出 factor",
             "S2",
         )
+    yield from _reach(settings)
     for old in settings.shadowed:
         new = settings.get(old.variable)
         if (
@@ -55,6 +57,33 @@ def rope_scaling_inconsistent(settings: Settings) -> Iterator[Fault]:
                 f"{old.variable} 在 {new.file} 为 {new.raw}，在 {old.file} 为 {old.raw}",
                 "S2",
             )
+
+
+def _reach(settings: Settings) -> Iterator[Fault]:
+    """Original positions times factor against the positions that the model declares."""
+    original, declared = settings.get("rope_original_positions"), settings.get("max_position_embeddings")
+    factor, kind = settings.value("rope_scaling_factor"), settings.value("rope_scaling_type")
+    if original is None or declared is None or original.file != declared.file or not original.value:
+        return
+    if original.value > declared.value:
+        yield Fault(
+            "rope_original_positions",
+            f"RoPE scaling starts from {original.value} positions, the model declares only {declared.value}",
+            f"RoPE 缩放的原始长度 {original.value} 大于模型声明的 {declared.value}",
+            "S2",
+            str(declared.value),
+            ("max_position_embeddings",),
+        )
+    elif factor and kind in ("linear", "yarn") and original.value * factor < 0.99 * declared.value:
+        yield Fault(
+            "rope_scaling_factor",
+            f"RoPE scaling {kind} by {factor:g} reaches {original.value * factor:g} positions, "
+            f"the model declares {declared.value}",
+            f"RoPE 缩放（{kind}，{factor:g} 倍）只覆盖 {original.value * factor:g} 个位置，模型声明 {declared.value}",
+            "S2",
+            f"{declared.value / original.value:g}",
+            ("rope_original_positions", "max_position_embeddings"),
+        )
 
 
 @rule("long-context-without-scaling", "S2", needs=("max_position_embeddings",))

@@ -68,14 +68,14 @@ class Script:
     """Start -> end of arithmetic expressions: their digits are nowhere in the file."""
 
 
-def run(text: str) -> Script:
+def run(text: str | Traced) -> Script:
     """Follow a script.
 
     Raises:
         Refused: nested or expanding beyond the limits.
     """
-    whole = Traced(text, range(len(text)))
-    shell = _Shell(Script())
+    whole = Traced(text, range(len(text))) if isinstance(text, str) else text
+    shell = Shell(Script())
     shell.read_directives(whole)
     try:
         shell.block(parse(whole))
@@ -84,7 +84,9 @@ def run(text: str) -> Script:
     return shell.script
 
 
-class _Shell:
+class Shell:
+    """One shell with its variables and functions; what it would run is added to the script."""
+
     def __init__(self, script: Script):
         self.script = script
         self.variables: dict[str, Value] = {}

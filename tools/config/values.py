@@ -17,6 +17,9 @@ PRECISIONS = {
     "bfloat16": "bf16",
     "bf16_mixed": "bf16",
     "bf16_true": "bf16",
+    "amp_bf16": "bf16",
+    "amp_fp16": "fp16",
+    "amp_fp8": "fp8",
     "torch.bfloat16": "bf16",
     "fp16": "fp16",
     "float16": "fp16",
@@ -42,6 +45,7 @@ STAGES = {
     "pretrain": "pretrain",
     "sft": "sft",
     "rm": "rm",
+    "rw": "rm",
     "reward": "rm",
     "ppo": "ppo",
     "dpo": "dpo",
@@ -96,8 +100,35 @@ SWITCH_WORDS = {
 """Words that count as yes or no for one variable."""
 
 
-MEANS_UNSET = ("max_steps", "epochs", "steps_per_epoch", "train_samples", "train_tokens", "warmup_steps")
+MEANS_UNSET = (
+    "max_steps",
+    "epochs",
+    "steps_per_epoch",
+    "train_samples",
+    "train_tokens",
+    "warmup_steps",
+    "micro_batch_size",
+    "decay_steps",
+    "rope_scaling_factor",
+)
 """Variables for which frameworks write -1 (or 0) to say "not set"."""
+MOST_STEPS = 10_000_000
+"""A longer warm-up or run counts tokens or samples under a name that says steps."""
+DURATION = re.compile(r"([\d._]+(?:[eE][-+]?\d+)?)\s*(ba|ep|tok|T|sp|dur)")
+UNITS = {
+    ("max_steps", "ba"): "max_steps",
+    ("max_steps", "ep"): "epochs",
+    ("max_steps", "tok"): "train_tokens",
+    ("max_steps", "T"): "train_tokens",
+    ("max_steps", "sp"): "train_samples",
+    ("warmup_steps", "ba"): "warmup_steps",
+    ("warmup_steps", "dur"): "warmup_ratio",
+    ("warmup_steps", "sp"): "warmup_samples",
+    ("save_steps", "ba"): "save_steps",
+    ("save_steps", "dur"): "save_steps",
+    ("eval_steps", "ba"): "eval_steps",
+}
+"""(variable, unit of Composer's and OLMo's durations) -> the variable that counts in this unit."""
 
 
 def number(text: str) -> float | None:
@@ -111,6 +142,19 @@ def number(text: str) -> float | None:
 def boolean(text: str) -> bool | None:
     word = text.strip().lower()
     return True if word in TRUE else (False if word in FALSE else None)
+
+
+def measured(variable: str, text: str | None) -> tuple[str, str | None]:
+    """The variable that a value is about once its unit is known, with the number alone.
+
+    `100ba`, `1ep` and `0.02dur` name their unit; a number of warm-up steps below 1 is a share. The variable is empty
+    where none counts in that unit.
+    """
+    if match := DURATION.fullmatch((text or "").strip()):
+        return UNITS.get((variable, match[2]), ""), match[1]
+    if variable == "warmup_steps" and 0 < (number(text or "") or 0) < 1:
+        return "warmup_ratio", text
+    return variable, text
 
 
 def convert(variable: str, text: str | None, key: str, switch: bool = False) -> Any:
@@ -155,16 +199,28 @@ def _switch(variable: str) -> Any:
 
 
 def _number(variable: str, text: str, kind: str, key: str) -> Any:
+    if variable == "adam_beta2" and (pair := PAIR.fullmatch(text)):
+        text = pair[1]
+    if variable == "zero_stage" and (stage := ZERO.match(text)):
+        text = stage[1]
     value = number(text.split()[0])
     if value is None or (kind == "int" and value != value):
         return UNSET
     if variable in MEANS_UNSET and value <= 0 and not (variable == "warmup_steps" and value == 0):
+        return UNSET
+    if variable in ("max_steps", "warmup_steps", "decay_steps") and value > MOST_STEPS:
         return UNSET
     if "minutes" in key:
         value *= 60
     if kind == "int":
         return int(value) if value == value and abs(value) < 1e18 and value == int(value) else UNSET
     return value
+
+
+PAIR = re.compile(r"[(\[]?\s*[\d.eE-]+\s*[, ]\s*([\d.eE-]+)\s*[)\]]?")
+"""Both betas of Adam in one value: `(0.9, 0.98)`, `0.9 0.95`."""
+ZERO = re.compile(r"(?:zero|stage)_?([0-3])(?![0-9])")
+"""ZeRO stages by name: `stage2`, `zero3`."""
 
 
 def _string(variable: str, text: str, key: str) -> Any:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ...tools.findings import MissingExtra
+from ..output import HOME_OPTION
 
 HELP = """Serve triage's tools to coding agents over the Model Context Protocol; they can only read, under --root.
 
@@ -16,7 +19,7 @@ Examples:
 
   triage mcp --root ~/runs
 
-  triage mcp --http --port 8765 --root /data/runs
+  triage mcp --http --port 8765 --root runs
 
   claude mcp add triage -- triage mcp --root ~/runs
 """
@@ -35,7 +38,7 @@ def mcp(
         "127.0.0.1"
     ),
     port: Annotated[int, typer.Option(help="Port for --http; 0 takes a free one.", min=0, max=65535)] = 8765,
-    home: Annotated[Path | None, typer.Option(help="Where cases and caches live.", envvar="TRIAGE_HOME")] = None,
+    home: Annotated[Path | None, HOME_OPTION] = None,
 ) -> None:
     try:
         from ..mcp import build, serve_http
@@ -45,9 +48,13 @@ def mcp(
         raise MissingExtra("triage mcp", "mcp") from None
     from ...agent.casebook import home as data_home
     from ..roots import Roots
+    from ..stopping import STOPPING, Stopped
 
     server = build(Roots(root or [Path.cwd()]), data_home(home))
     if http:
-        serve_http(server, host, port, os.environ.get("TRIAGE_MCP_TOKEN", ""))
+        with suppress(Stopped):
+            serve_http(server, host, port, os.environ.get("TRIAGE_MCP_TOKEN", ""))
     else:
+        for number in STOPPING:  # no exception: the SDK's thread that reads standard input would be waited for
+            signal.signal(number, lambda *_: os._exit(0))
         server.run("stdio")

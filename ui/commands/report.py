@@ -23,7 +23,7 @@ Examples:
 
   triage report runs/exp42 --bug vllm --out bundle.zip
 
-  triage report runs/exp42 --bug trl --case 4be1c9 --out report.md
+  triage report runs/exp42 --bug trl --case 4be1c9 --out issue.md
 """
 KINDS = (".md", ".zip", ".tar.gz", ".tgz")
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ...tools.findings import MissingExtra, TriageError
+from ..output import HOME_OPTION
 
 HELP = """Answer in Slack: mention triage, write to it, or use the message shortcut; a case is a thread.
 
@@ -17,9 +18,9 @@ app's manifest.
 
 Examples:
 
-  triage slack --root /data/runs
+  triage slack --root runs
 
-  triage slack --channel C0123 --root C0123=/data/team-a --user U0456
+  triage slack --channel C0123 --root C0123=team-a/runs --user U0456
 
   triage slack --http-port 3000
 """
@@ -43,7 +44,7 @@ def slack(
     ] = None,
     host: Annotated[str, typer.Option(help="Address for HTTP, behind a proxy with TLS.")] = "127.0.0.1",
     api: Annotated[str, typer.Option(help="API address, for GovSlack.")] = "https://slack.com/api/",
-    home: Annotated[Path | None, typer.Option(help="Where cases and caches live.", envvar="TRIAGE_HOME")] = None,
+    home: Annotated[Path | None, HOME_OPTION] = None,
 ) -> None:
     try:
         from slack_sdk import WebClient

@@ -10,6 +10,8 @@ from typing import Annotated
 import typer
 
 from ...tools.findings import MissingExtra, TriageError
+from ..output import HOME_OPTION
+from ..roots import LOOPBACK
 
 HELP = """Serve the web app: conversation, evidence, plots, the one change, verification.
 
@@ -19,7 +21,7 @@ Examples:
 
   triage web --root runs   # runs under the folder may be named too
 
-  triage web --host 0.0.0.0 --auth accounts.txt --root /shared/runs
+  triage web --host 0.0.0.0 --auth accounts.txt --root runs
 """
 
 
@@ -38,12 +40,12 @@ def web(
     auth: Annotated[
         list[str] | None, typer.Option(help="user:password, or a file with one of these a line; repeatable.")
     ] = None,
-    home: Annotated[Path | None, typer.Option(help="Where cases and caches live.", envvar="TRIAGE_HOME")] = None,
+    home: Annotated[Path | None, HOME_OPTION] = None,
 ) -> None:
     from ...agent.casebook import home as data_home
 
     accounts = read_accounts(auth or ())
-    if host not in ("127.0.0.1", "localhost", "::1") and not accounts:
+    if host not in LOOPBACK and not accounts:
         raise TriageError(f"--host {host} lets other machines in: add --auth user:password or --auth FILE")
     try:
         from ..web.server import serve

@@ -12,7 +12,7 @@ import logging
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 
 from ...tools.findings import TriageError
+from ..stopping import Stopped
 from . import blocks
 from .desk import Desk
 from .inbox import Request
@@ -202,7 +203,7 @@ def alone(home: Path) -> Iterator[None]:
 
 
 def serve(web: WebClient, permissions: Permissions, home: Path, connect: Callable[[App], Any], secret: str) -> None:
-    """Run until interrupted.
+    """Run until a signal stops it.
 
     Args:
         connect: a context in which the app hears Slack: `over_socket(token)` or `over_http(host, port)`.
@@ -219,7 +220,8 @@ def serve(web: WebClient, permissions: Permissions, home: Path, connect: Callabl
                 desk.resume()
                 print("triage: answering in Slack; Ctrl-C ends", file=sys.stderr, flush=True)
                 try:
-                    desk.ended.wait()
+                    with suppress(Stopped):
+                        desk.ended.wait()
                 finally:
                     desk.close()
         except SlackApiError as error:

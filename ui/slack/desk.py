@@ -204,8 +204,8 @@ class Desk:
         if not question:
             return blocks.markdown(blocks.say("help", lang), lang, notes)
         talk = Conversation(self._home, case)
-        talk.paths = runs
-        answer = talk.ask(str(question), (), reply.listen)
+        talk.paths = before
+        answer = talk.ask(str(question), runs, reply.listen)
         self.inbox.set_case(request.where, answer.case, runs)
         return blocks.answer(answer, [*notes, *map(text.escape, reply.notices)])
 

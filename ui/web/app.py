@@ -162,7 +162,7 @@ class Page:
             on(on(given.then, self.judge, [], [self.chat]).then, self.shown, [], self.panels)
         for name, tab in self.tabs.items():
             drawn = [getattr(self, name)] if name in LAZY else []
-            on(tab.select, self.watcher(name), [talk], drawn, with_talk=False)
+            on(tab.select, self.watcher(name), [talk], drawn, with_talk=False).then(**hint)
 
     def _on(
         self,
@@ -348,15 +348,14 @@ class Page:
         updates: dict[Any, Any] = {}
         for component, prop, key in self.worded:
             words: dict[str, Any] = {prop: say(key, talk.lang)}
-            updates[component] = gr.update(**words)
+            updates[component] = updates.get(component, {}) | gr.update(**words)
         for name, tab in self.tabs.items():
             updates[tab] = gr.update(label=say(f"tab-{name}", talk.lang))
         offered = self.desk.offered()
         for box in (self.path, self.next_path):
             updates[box] = gr.update(label=say("path", talk.lang), choices=offered)
         upload = panels.upload(talk.lang)
-        chat = gr.update(value=talk.messages, placeholder=say("empty-chat", talk.lang), examples=examples(talk.lang))
-        return {**updates, self.folder: upload, self.next_files: upload, **self.shown(talk), self.chat: chat}
+        return {**updates, self.folder: upload, self.next_files: upload, **self.shown(talk)}
 
     def reading(self, talk: Talk, problem: str = "") -> str:
         return panels.reads([(self.desk.shown(p), p in talk.waiting) for p in talk.paths], talk.lang, problem)

@@ -8,19 +8,19 @@ from __future__ import annotations
 import hmac
 import os
 import secrets
-import signal
 import sys
 import tempfile
-import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from gradio.themes import Base
 
 from ...tools.findings import TriageError
-from ..roots import Roots
+from ..roots import LOOPBACK, Roots
+from ..stopping import Stopped
 from .app import HERE, Page
 from .desk import KEPT, Desk
 
@@ -31,7 +31,6 @@ SWITCH = 0.001
 THREADS = 512
 """Each waiting question holds one; the work itself is bounded by `Desk.workers`."""
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' data: blob:; worker-src 'self' blob:; "
@@ -77,14 +76,13 @@ def serve(host: str, port: int, roots: Sequence[Path], accounts: Mapping[str, st
     Raises:
         TriageError: a root does not exist, or the port is taken.
     """
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
     sys.setswitchinterval(SWITCH)
     with running(host, port, roots, accounts, home) as desk:
         print(f"triage web: http://{host}:{port}  (Ctrl-C stops)", flush=True)
-        while not stop.wait(30):
-            desk.sweep()
+        with suppress(Stopped):
+            while True:
+                time.sleep(30)
+                desk.sweep()
 
 
 @contextmanager

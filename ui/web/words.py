@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 WORDS: dict[str, tuple[str, str]] = {
-    "title": ("triage", "triage"),
     "new-case": ("New case", "新建案例"),
-    "cases": ("Cases", "案例"),
     "search": ("Search cases", "搜索案例"),
     "no-cases": ("No cases yet. The first question opens one.", "还没有案例。提出第一个问题就会新建。"),
     "none-match": ("No case matches.", "没有匹配的案例。"),

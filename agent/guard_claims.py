@@ -1,0 +1,143 @@
+"""The guards on what an answer asserts: causes, advice, and having done something.
+
+A model has a thousand ways to say that it mended a run, and only few to say what a run shows. So the rules on acts and
+on the writer's own part list what may be said, and stop the rest; negated and conditional clauses claim nothing.
+"""
+
+from __future__ import annotations
+
+import re
+
+from . import guard_words as words
+from .guard_facts import Facts, content, flat, numbers, plain
+
+LEVEL = {"established": 3, "supported": 2, "possible": 1, "refuted": 0}
+CODE = re.compile(r"`([^`\n]+)`")
+
+
+def claimed_action(sentence: str, facts: Facts, lang: str) -> bool:
+    """A claim to have run, changed or mended something, or to be about to."""
+    text = plain(CODE.sub(" it ", sentence))
+    if words.OWN_PART.search(text):
+        return True
+    clauses = [c.strip(" -*\t\n\"'”“") for c in words.PART.split(text)]
+    clauses = [c for c in clauses if c]
+    if re.search(r"[?？]|吗", text):
+        clauses = clauses[:-1]
+    return any(map(_done, clauses))
+
+
+def _done(clause: str) -> bool:
+    """Whether the clause tells of an act that neither a run nor its reading consists of."""
+    for pattern in words.DONE:
+        for match in pattern.finditer(clause):
+            before = clause[: match.start()]
+            itself = words.MOVED.search(match[0]) and (words.MEASURES.search(before) or words.BY_ITSELF.search(clause))
+            if not itself and not words.NOT_CLAIMED.search(before):
+                return True
+    return False
+
+
+def overstated_cause(sentence: str, facts: Facts, lang: str) -> bool:
+    """A cause stated with more certainty than the diagnosis gave it, or one that the diagnosis does not hold."""
+    text = plain(sentence)
+    d = facts.answer.diagnosis
+    linked = _linked(text, facts)
+    if words.DENIED.search(text):
+        return not any(h.status == "refuted" for h in linked)
+    if words.PART_SOUND.search(text) and not _clear(text, facts):
+        return True
+    if words.REASSURED.search(text) and d.state != "healthy":
+        return True
+    statuses = [LEVEL[h.status] for h in linked or d.hypotheses[:1]]
+    if words.CERTAIN.search(text) and max(statuses, default=0) < LEVEL["established"]:
+        return True
+    named = any(flat(h.entry.title.say(lang)) in flat(text) for h in d.hypotheses)
+    judged = linked and words.JUDGED.search(text) and not words.GENERAL.search(text)
+    if not (judged or named or words.CAUSAL.search(text) or words.IDENTIFIED.search(text)):
+        return False
+    level = 1 if words.HEDGE_LOW.search(text) else 2 if words.HEDGE_MIDDLE.search(text) else 3
+    if words.CERTAIN.search(text) and level == 2:
+        level = 3
+    allowed = max((LEVEL[h.status] for h in linked), default=0)
+    if d.state != "diagnosed":
+        allowed = min(allowed, 1)
+    return level > allowed
+
+
+def _linked(text: str, facts: Facts) -> list:
+    """The hypotheses that the sentence speaks of: by id, or by the words of their title and cause."""
+    low = flat(text)
+    found = []
+    for h in facts.answer.diagnosis.hypotheses:
+        cause = [h.cause.text] if h.cause else []
+        said = [content(t.say(lang)) for t in (h.entry.title, *cause) for lang in ("en", "zh")]
+        mine = content(low)
+        if h.entry.id in low or any(len(s & mine) >= min(2, len(s)) for s in said if s):
+            found.append(h)
+    return found
+
+
+def _clear(text: str, facts: Facts) -> bool:
+    """Whether a check that found nothing speaks of what the sentence calls sound."""
+    mine = content(text)
+    clear = (c.name.replace("-", " ") for c in facts.answer.diagnosis.checks if c.result == "clear")
+    return any(len(content(name) & mine) >= 1 for name in clear)
+
+
+def unfounded_advice(sentence: str, facts: Facts, lang: str) -> bool:
+    """Advice to change or run anything but the one proposed change."""
+    text = plain(
+        CODE.sub(lambda m: m[1] if m[1].startswith(("triage", "--run")) else re.sub(r"\W", "_", m[1]), sentence)
+    )
+    text = re.sub(r"^(?:[-*>]|\d{1,2}[.)])\s+", "", text)
+    urged, negated = False, False
+    for joint, clause in _clauses(text):
+        negated = bool(words.NEGATED.search(clause)) or (negated and joint in ("or", "或", "或者", "nor", "、"))
+        advised = bool(words.ADVICE.search(clause)) or _varies(clause, text, facts)
+        advised = advised or (urged and bool(re.match(rf"(?:{words.VERBS})\b", clause, re.IGNORECASE)))
+        urged = urged or advised
+        if advised and not words.LOOKING.search(clause) and not negated and not _proposed(clause, text, facts):
+            return True
+    return False
+
+
+def _clauses(text: str) -> list[tuple[str, str]]:
+    """(the word or mark before it, clause) in order."""
+    parts, joint, start = [], "", 0
+    for match in words.CLAUSE.finditer(text):
+        parts.append((joint, text[start : match.start()].strip(" -*\t\n")))
+        joint, start = match[0].strip().lower(), match.end()
+    return [*parts, (joint, text[start:].strip(" -*\t\n"))]
+
+
+def _varies(clause: str, sentence: str, facts: Facts) -> bool:
+    """Whether the clause orders or praises a change of a setting other than the proposed one, however it is put."""
+    own = _settings(f"{facts.proposal.variable} {facts.proposal.key}") if facts.proposal else set()
+    ordered = words.CHANGE.search(clause) and not words.DESCRIBED.search(clause)
+    praised = words.BENEFIT.search(clause)
+    return bool((ordered and _settings(clause) - own) or (praised and _settings(sentence) - own))
+
+
+def _settings(text: str) -> set[str]:
+    return {name for name, pattern in words.SETTING_WORDS.items() if pattern.search(text)}
+
+
+def _proposed(clause: str, sentence: str, facts: Facts) -> bool:
+    """Whether the clause advises the proposed change, with its own numbers and in its own direction."""
+    p = facts.proposal
+    if p is None:
+        return False
+    if not p.file and _close(clause, f"{p.new} {p.why} {p.expect} {p.undo}"):
+        return True
+    own, named = _settings(f"{p.variable} {p.key}"), _settings(sentence)
+    allowed = {n.value for n in numbers(f"{p.old} {p.new} {p.line}")}
+    if not named or not named <= own or any(n.value not in allowed for n in numbers(clause)):
+        return False
+    old, new = (next((n.value for n in numbers(text)), 0.0) for text in (p.old, p.new))
+    return not ((words.UP.search(clause) and new < old) or (words.DOWN.search(clause) and new > old))
+
+
+def _close(clause: str, text: str) -> bool:
+    mine = content(clause)
+    return bool(mine) and len(mine & content(text)) >= 0.6 * len(mine)

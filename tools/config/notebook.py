@@ -1,0 +1,85 @@
+"""Notebooks as Python programs: the code cells in order, without magic lines and without cells that do not parse."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import warnings
+from bisect import bisect_right
+from dataclasses import replace
+
+from . import pythonfile
+from .source import Item, Refused, Source, source
+
+SOURCE = re.compile(r'"source"\s*:\s*(\[|"(?:[^"\\\n]|\\.)*")')
+STRING = re.compile(r'\s*("(?:[^"\\\n]|\\.)*")\s*,?')
+MAGIC = re.compile(r"^(\s*)[!%].*", re.MULTILINE)
+
+
+def read(text: Source) -> list[Item]:
+    """Settings of the code cells; their places are those of the strings that hold the code.
+
+    Raises:
+        Refused: not a notebook.
+    """
+    try:
+        document = json.loads(text.text)
+        cells = [c for c in document["cells"] if isinstance(c, dict)]
+    except (ValueError, RecursionError, KeyError, TypeError) as error:
+        raise Refused(f"{text.name}: not a notebook: {type(error).__name__}") from None
+    strings = _strings(text.text)
+    lines: list[tuple[str, int]] = []
+    for cell in cells:
+        wanted = cell.get("source")
+        wanted = [wanted] if isinstance(wanted, str) else wanted
+        if not isinstance(wanted, list) or not all(isinstance(w, str) for w in wanted):
+            continue
+        while strings and [value for value, _ in strings[0]] != wanted:
+            strings.pop(0)
+        if not strings:
+            break
+        placed = strings.pop(0)
+        if cell.get("cell_type") == "code" and _parses("".join(wanted)):
+            lines += [*placed, ("\n", placed[-1][1] if placed else 0)]
+    return _placed(lines, text)
+
+
+def _strings(text: str) -> list[list[tuple[str, int]]]:
+    """Every `source` of the file: its strings, decoded, with the offset of their first character."""
+    out = []
+    for match in SOURCE.finditer(text):
+        if match[1] != "[":
+            out.append([(json.loads(match[1], strict=False), match.start(1) + 1)])
+            continue
+        at, own = match.end(), []
+        while piece := STRING.match(text, at):
+            own.append((json.loads(piece[1], strict=False), piece.start(1) + 1))
+            at = piece.end()
+        out.append(own)
+    return out
+
+
+def _parses(code: str) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(MAGIC.sub(r"\1pass", code))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _placed(lines: list[tuple[str, int]], text: Source) -> list[Item]:
+    starts, code = [], ""
+    for line, _ in lines:
+        starts.append(len(code))
+        code += MAGIC.sub(lambda m: (m[1] + "pass").ljust(len(m[0])) if len(m[0]) > 4 else m[1] + "0", line)
+    out = []
+    for item in pythonfile.read(source(text.name, code)):
+        index = bisect_right(starts, item.start) - 1
+        begin = lines[index][1] + item.start - starts[index]
+        end = begin + item.end - item.start
+        same = text.text[begin:end] == code[item.start : item.end]
+        out.append(replace(item, start=begin, end=end if same else begin))
+    return out

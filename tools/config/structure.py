@@ -1,0 +1,77 @@
+"""What the place of a key says: wrappers, interpolations, sections that are switched off, lists of overrides."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from .commands import OVERRIDE
+from .source import Item
+
+WRAPPERS = ("parameters.",)
+"""Sections of a job description that hold the trainer's whole config (MosaicML)."""
+OFF = {"false", "no", "off"}
+
+
+def resolved(items: list[Item]) -> list[Item]:
+    """The items as the trainer sees them."""
+    return in_force(interpolated(overrides(unwrapped(items))))
+
+
+def interpolated(items: list[Item]) -> list[Item]:
+    """`${other.key}` (hydra, torchtune) stands for the value of that key, `${.key}` for a sibling's; anything else in
+    `${}` is not visible."""
+    known = {i.key: i for i in items}
+    out = []
+    for item in items:
+        if item.text and "${" in item.text:
+            match = re.fullmatch(r"\$\{(\.*)([\w.]+)\}", item.text)
+            target = known.get(_absolute(item.key, match[1], match[2])) if match else None
+            if target is None or target.text is None or "${" in target.text:
+                continue
+            item = replace(target, key=item.key)
+        out.append(item)
+    return out
+
+
+def _absolute(key: str, dots: str, name: str) -> str:
+    levels = key.split(".")[: -len(dots)] if dots else []
+    return ".".join([*levels, name])
+
+
+def unwrapped(items: list[Item]) -> list[Item]:
+    """wandb's `config.yaml` keeps every value under `key.value`, next to a description; a job may hold a config."""
+    for wrapper in WRAPPERS:
+        inner = [replace(i, key=i.key.removeprefix(wrapper)) for i in items if i.key.startswith(wrapper)]
+        if len(inner) * 2 > len(items):
+            return inner
+    wrapped = sum(i.key.endswith(".value") for i in items)
+    if wrapped * 2 < len(items) or not wrapped:
+        return items
+    return [replace(i, key=i.key.removesuffix(".value")) for i in items if not i.key.endswith(".desc")]
+
+
+def overrides(items: list[Item]) -> list[Item]:
+    """Hydra's `overrides.yaml` is a list of `key=value`."""
+    matches = [OVERRIDE.match(i.text or "") if i.key.isdigit() else None for i in items]
+    if not items or None in matches:
+        return items
+    out = []
+    for item, match in zip(items, matches, strict=True):
+        if match:
+            start = item.start + (1 if item.quoted else 0) + match.end()
+            end = item.end - (1 if item.quoted else 0)
+            out.append(Item(match[1], (item.text or "")[match.end() :], "override", start, end))
+    return out
+
+
+def in_force(items: list[Item]) -> list[Item]:
+    """Without the sections that say `enabled: false`; the switch itself stays."""
+    off = {i.key.removesuffix("enabled") for i in items if i.key.endswith(".enabled") and (i.text or "").lower() in OFF}
+    if not off:
+        return items
+    return [i for i in items if i.key.endswith(".enabled") or not _below(i.key, off)]
+
+
+def _below(key: str, sections: set[str]) -> bool:
+    return any(key[: at + 1] in sections for at, c in enumerate(key) if c == ".")
