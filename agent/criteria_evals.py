@@ -1,114 +1,24 @@
 """Criteria on evaluation results: scores before and after, in percentage points with their standard error.
 
-Result files of lm-evaluation-harness, of the Hugging Face Trainer and plain `{"task": score}` JSON are read. "Before"
-is a result file named as that of the base model (`base_results.json`), or else the baseline's. Whether the evaluation
-itself is sound is not judged.
+"Before" is a result file of the base model (see `tools.evals`, which reads the files), or else the baseline's. Whether
+the evaluation itself is sound is not judged.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from math import hypot, sqrt
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
 
 from ..knowledge.entry import Criterion
+from ..tools.data.reading import load_json
+from ..tools.evals import GENERAL, Pair, Scores, joint_error, pairs, scores
 from ..tools.run import Run
-from .criteria_files import load_json
 from .metrics import Observation, Subject, metric, missing, seen
 
-GENERAL = re.compile(
-    r"(?i)(?:^|[^a-z])(?:c?mmlu|c-?eval|hellaswag|arc|winogrande|truthfulqa|boolq|piqa|bbh|agieval|gsm8k|lambada|openbookqa"
-    r"|commonsense\w*|triviaqa|nq|humaneval|mbpp|ifeval|mt_?bench|general)(?:[^a-z]|$)"
-)
-"""Public benchmarks of general ability; any other score counts as the domain's."""
-QUALITY = re.compile(
-    r"(?i)(?:^|[_/,@.-])(?:acc(?:uracy)?|acc_norm|exact_match|em|f1|score|pass(?:@\d+)?|correct|win_?rate|bleu|rouge\w*|mc[12]"
-    r"|(?:prompt|inst)_level\w*)(?:[_,@./-]|$)"
-)
-"""Keys of scores of which more is better."""
-NOT_A_SCORE = re.compile(
-    r"(?i)stderr|loss|perplexity|ppl|runtime|per_second|steps?$|epoch|alias|samples?$|bits_per|seconds|time"
-)
-COUNT = ("n", "num_samples", "n_samples", "samples", "total", "count", "eval_samples", "num_examples")
-BASE_MODEL = re.compile(
-    r"(?i)(?:^|[/_.-])(?:base|before|pre|pretrained|reference|ref|orig(?:inal)?|initial|step_?0|sft_?ref)(?:[/_.-]|$)"
-)
-"""Name of a file of the model before training."""
 OOD = re.compile(r"(?i)(?:^|[^a-z])(?:ood|out_?of_?(?:domain|distribution)|unseen|novel|holdout|transfer)(?:[^a-z]|$)")
 
 
-@dataclass(frozen=True)
-class Score:
-    """One score in percentage points."""
-
-    value: float
-    n: int | None
-    stderr: float | None
-    """In points, where the file gives it."""
-    file: str
-
-    @property
-    def error(self) -> float | None:
-        """Standard error in points: the file's own, or sqrt(p(1-p)/n) (U-05)."""
-        if self.stderr is not None:
-            return self.stderr
-        p = self.value / 100
-        return 100 * sqrt(p * (1 - p) / self.n) if self.n and 0 <= p <= 1 else None
-
-
-Scores = dict[str, Score]
-
-
-def scores(run: Run, base: bool = False) -> Scores:
-    """Scores by task and metric of a run's evaluation files; `base` picks those of the model before training."""
-    out: Scores = {}
-    for artifact in run.of("eval"):
-        if bool(BASE_MODEL.search(Path(artifact.name).stem)) == base:
-            out |= dict(_read(load_json(artifact.path), artifact.name))
-    return out
-
-
-def _read(value: Any, file: str) -> Iterator[tuple[str, Score]]:
-    if not isinstance(value, Mapping):
-        return
-    counts = value.get("n-samples")
-    tasks = value.get("results") if isinstance(value.get("results"), Mapping) else value
-    for name, score in _walk(tasks, (), None):
-        task = name.split("/", 1)[0]
-        sizes = counts.get(task) if isinstance(counts, Mapping) else None
-        n = sizes.get("effective", sizes.get("original")) if isinstance(sizes, Mapping) else None
-        n = n if isinstance(n, int) and 0 < n < 1 << 40 else None
-        yield name, Score(score.value, score.n or n, score.stderr, file)
-
-
-def _walk(value: Any, path: tuple[str, ...], n: int | None) -> Iterator[tuple[str, Score]]:
-    if not isinstance(value, Mapping) or len(path) > 3:
-        return
-    n = next((int(value[k]) for k in COUNT if isinstance(value.get(k), int) and 0 < value[k] < 1 << 40), n)
-    for key, item in value.items():
-        where = (*path, str(key))
-        if isinstance(item, Mapping):
-            yield from _walk(item, where, n)
-        elif isinstance(item, (int, float)) and not isinstance(item, bool) and key not in COUNT:
-            name = "/".join(where)
-            if not NOT_A_SCORE.search(str(key)) and (QUALITY.search(name) or GENERAL.search(name)):
-                scale = 100 if 0 <= item <= 1 else 1
-                yield name, Score(item * scale, n, _stderr(value, str(key), scale), "")
-
-
-def _stderr(values: Mapping[str, Any], key: str, scale: int) -> float | None:
-    """lm-evaluation-harness puts `acc_stderr,none` beside `acc,none`."""
-    name, comma, rest = key.partition(",")
-    found = values.get(f"{name}_stderr{comma}{rest}")
-    return float(found) * scale if isinstance(found, (int, float)) else None
-
-
-def before_after(
-    subject: Subject, keep: re.Pattern[str] | None, base: bool = True
-) -> tuple[list[tuple[str, Score, Score]], str]:
+def before_after(subject: Subject, keep: re.Pattern[str] | None, base: bool = True) -> tuple[list[Pair], str]:
     """(name, before, after) of the scores in both, and where "before" comes from.
 
     Args:
@@ -122,14 +32,8 @@ def before_after(
     if not reference and subject.baseline:
         reference = (scores(subject.baseline.run, base=True) if base else {}) or scores(subject.baseline.run)
         where = "the baseline's result files"
-    names = [n for n in after if n in reference and bool(keep.search(n) if keep else not GENERAL.search(n))]
-    groups = {n.split("/", 1)[0] for n in names}
-    whole = [n for n in names if not any(n.split("/", 1)[0].startswith(f"{g}_") for g in groups)]
-    return [(n, reference[n], after[n]) for n in whole or names], where
-
-
-def _error(a: Score, b: Score) -> float | None:
-    return None if a.error is None or b.error is None else hypot(a.error, b.error)
+    kept = {n: s for n, s in after.items() if (keep.search(n) if keep else not GENERAL.search(n))}
+    return pairs(reference, kept), where
 
 
 NO_PAIR = (
@@ -146,8 +50,8 @@ def general_benchmark_drop(subject: Subject, criterion: Criterion) -> Observatio
         return missing(NO_PAIR + "; general benchmarks are mmlu, ceval, hellaswag, gsm8k and the like")
     name, old, new = max(pairs, key=lambda p: p[1].value - p[2].value)
     words = f"largest drop of {len(pairs)} general benchmarks in points: {name} {old.value:.1f} -> {new.value:.1f}"
-    words += f"; before: {where}" + ("" if _error(old, new) else "; number of items unknown, so no standard error")
-    return seen(old.value - new.value, criterion, words, len(pairs), f"{old.file}, {new.file}", _error(old, new))
+    words += f"; before: {where}" + ("" if joint_error(old, new) else "; number of items unknown, so no standard error")
+    return seen(old.value - new.value, criterion, words, len(pairs), f"{old.file}, {new.file}", joint_error(old, new))
 
 
 @metric("domain_gain_retained")
@@ -168,12 +72,12 @@ def output_quality_retained(subject: Subject, criterion: Criterion) -> Observati
     return _no_worse(criterion, pairs, f"all scores, before: {where}")
 
 
-def _no_worse(criterion: Criterion, pairs: list[tuple[str, Score, Score]], words: str) -> Observation:
-    if unknown := [n for n, a, b in pairs if _error(a, b) is None and b.value < a.value]:
+def _no_worse(criterion: Criterion, pairs: list[Pair], words: str) -> Observation:
+    if unknown := [n for n, a, b in pairs if joint_error(a, b) is None and b.value < a.value]:
         return missing(
             f"{unknown[0]} fell, and its number of items is not in the files, so its noise is unknown", len(pairs)
         )
-    worse = [n for n, a, b in pairs if b.value < a.value - 2 * (_error(a, b) or 0.0)]
+    worse = [n for n, a, b in pairs if b.value < a.value - 2 * (joint_error(a, b) or 0.0)]
     words += f"; {len(worse)} of {len(pairs)} fell by more than two standard errors" + (
         f": {', '.join(worse[:3])}" if worse else ""
     )
@@ -186,9 +90,9 @@ def eval_regression(subject: Subject, criterion: Criterion) -> Observation:
     pairs, where = before_after(subject, re.compile(""), base=False)
     if not pairs:
         return missing("evaluation results of the baseline and of this run are needed, with the same tasks")
-    if all(_error(a, b) is None for _, a, b in pairs):
+    if all(joint_error(a, b) is None for _, a, b in pairs):
         return missing("the number of items of the evaluation is not in the files, so the noise is unknown", len(pairs))
-    known = [(n, a, b, e) for n, a, b in pairs if (e := _error(a, b)) is not None]
+    known = [(n, a, b, e) for n, a, b in pairs if (e := joint_error(a, b)) is not None]
     name, old, new, error = max(known, key=lambda p: p[1].value - p[2].value - 2 * p[3])
     beyond = max(0.0, old.value - new.value - 2 * error)
     words = (
@@ -212,7 +116,7 @@ def ood_accuracy_gap(subject: Subject, criterion: Criterion) -> Observation:
         return missing("results on training-like and on OOD items are needed (task names with `train` and `ood`)")
     (left, a), (right, b) = max(like.items(), key=lambda kv: kv[1].value), min(ood.items(), key=lambda kv: kv[1].value)
     words = f"{left} {a.value:.1f} minus {right} {b.value:.1f}, percentage points (assumed)"
-    return seen(a.value - b.value, criterion, words, 2, f"{a.file}, {b.file}", _error(a, b))
+    return seen(a.value - b.value, criterion, words, 2, f"{a.file}, {b.file}", joint_error(a, b))
 
 
 SETUP = ("git_hash", "n-shot", "versions", "config", "configs", "task_hashes", "chat_template_sha", "chat_template")

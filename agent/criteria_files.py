@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..knowledge.entry import Criterion
+from ..tools.data.reading import JSON_BYTES, load_json
 from ..tools.findings import TriageError
 from ..tools.reading import head
 from .criteria_logs import search
@@ -20,8 +21,6 @@ from .metrics import MIN_POINTS, Observation, Subject, metric, missing, seen
 
 FILE_LIMIT = 5000
 DEPTH = 6
-JSON_BYTES = 32 << 20
-"""Largest JSON file that is parsed."""
 
 
 def files(subject: Subject, pattern: str) -> list[Path]:
@@ -43,18 +42,6 @@ def _walk(root: Path) -> Iterator[Path]:
                 return
             if path.is_file() and not path.is_symlink():
                 yield path
-
-
-def load_json(path: Path) -> Any:
-    """The parsed file, or None where it is no JSON, too large or unreadable."""
-    from ..tools.data.reading import parse_json
-
-    try:
-        if path.stat().st_size > JSON_BYTES:
-            return None
-        return parse_json(head(path, JSON_BYTES + 1))
-    except (OSError, ValueError, TriageError):
-        return None
 
 
 @metric("sid_index_and_item_files_exist")

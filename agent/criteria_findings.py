@@ -52,8 +52,9 @@ DATA_CHECKS: dict[str, tuple[str, ...]] = {
     "vocab-embedding-mismatch": ("checkpoint neighbours",),
     "checkpoint-norm-jump": ("checkpoint series",),
     "embedding-rows-unmoved": ("checkpoint series",),
+    "benchmark-drop": ("scores before and after training",),
 }
-"""Finding code of `tools.data` and `tools.checkpoints` -> the checks that would find it."""
+"""Finding code of `tools.data`, `tools.checkpoints` and `tools.evals` -> the checks that would find it."""
 
 
 @cache

@@ -19,9 +19,9 @@ from ..tools.data.preference import rewards_of
 from ..tools.data.reading import Stream
 from ..tools.data.shapes import STOP, responses_of, shape_of, view
 from ..tools.data.text_stats import MOJIBAKE, main_script, opening, token_estimate
+from ..tools.evals import BASE_MODEL
 from ..tools.run import Run
 from .criteria_data import sample
-from .criteria_evals import BASE_MODEL
 from .criteria_files import files, load_json
 from .metrics import Observation, Subject, metric, missing, seen
 

@@ -12,7 +12,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ..knowledge.entry import Criterion
-from ..tools.series import METRICS as SERIES_METRICS
+from ..tools.logs.detection import head_tail
+from ..tools.logs.trends import UNLEARNED
+from ..tools.metrics import METRICS as SERIES_METRICS
 from ..tools.series import Series
 from .metrics import (
     MIN_POINTS,
@@ -31,6 +33,8 @@ OUTSIDE = 0.05
 """Share of the points that may lie above a band; the sources speak of a range and name no share."""
 DRIFT = 0.1
 """Relative change of the median that still counts as stable; no source names one."""
+LEFT, LEFT_UNLEARNED = 0.05, 0.25
+"""Gain with which a loss has left its plateau (below 2% is a plateau); more is asked above `UNLEARNED`. Proposed."""
 HEALTHY_NORM = (0.5, 5.0)
 """Gradient norm of a healthy run after the warm-up, 002 section 1."""
 Reduced = tuple[float | None, bool]
@@ -217,6 +221,22 @@ def loss_decreases_smoothly(subject: Subject, criterion: Criterion) -> Observati
     if ok and (short := too_short(subject, criterion, loss)):
         return missing(short, len(loss), window, change)
     return Observation(change, len(loss), window, words, ok)
+
+
+@metric("loss_leaves_plateau")
+def loss_leaves_plateau(subject: Subject, criterion: Criterion) -> Observation:
+    """Share of its first tenth's loss by which the last tenth is lower: a loss that only creeps has not left."""
+    loss = subject.table.get("loss")
+    if loss is None or len(loss) < 2 * MIN_POINTS or not np.isfinite(loss.values).all():
+        return missing("a finite loss is not logged long enough")
+    first, last = head_tail(loss.values)
+    gain = (first - last) / abs(first) if first else 0.0
+    least = LEFT if last < UNLEARNED else LEFT_UNLEARNED
+    window = f"steps {int(loss.steps[0])}..{int(loss.steps[-1])}"
+    words = f"loss of the last tenth against the first ({first:.4g} -> {last:.4g}), at least {least:.0%} lower"
+    if gain >= least and (short := too_short(subject, criterion, loss)):
+        return missing(short, len(loss), window, gain)
+    return Observation(gain, len(loss), window, words, gain >= least)
 
 
 @metric("clip_trigger_rate")

@@ -50,6 +50,7 @@ def look(paths: Sequence[Path], pasted: str = "", listen: Listen = ignore) -> Lo
     from ..tools.checkpoints import check_run_checkpoints
     from ..tools.config.lint import lint
     from ..tools.data import check_run_data
+    from ..tools.evals import check_run_evals
     from ..tools.logs.report import scan
     from ..tools.series import read_series
     from ..tools.settings import read_settings
@@ -60,7 +61,8 @@ def look(paths: Sequence[Path], pasted: str = "", listen: Listen = ignore) -> Lo
         table, read_checks = read_series(run)
         log = _try("scan", lambda: scan(run, _number(settings.value("grad_clip")), (table, read_checks)))
         reports = [log, Report("settings", (), setting_checks)]
-        for name, tool in (("lint", lint), ("data", check_run_data), ("checkpoints", check_run_checkpoints)):
+        tools = {"lint": lint, "data": check_run_data, "checkpoints": check_run_checkpoints, "evals": check_run_evals}
+        for name, tool in tools.items():
             listen(ToolStarted(name))
             reports.append(_try(name, lambda tool=tool: tool(run)))
         return Look(run, table, settings, log, tuple(reports))

@@ -65,6 +65,11 @@ class Facts:
         return {flat(plain(s)) for s in words.SENTENCE_END.split(self.answer.text)}
 
     @cached_property
+    def words(self) -> set[str]:
+        """Content words of the evidence and of the built-in answer."""
+        return content(self.all) | content(self.answer.text)
+
+    @cached_property
     def tokens(self) -> set[str]:
         checks = {c.name for c in self.answer.diagnosis.checks}
         return checks | set(re.findall(r"[\w][\w.@/:-]*\w|\w", self.all))
@@ -101,6 +106,8 @@ class Facts:
         named += [n.value for m in words.STEP.finditer(self.all) for n in numbers(m[0])]
         settings = self.answer.seen.settings if self.answer.seen else ()
         counted = [s.value for s in settings if "step" in s.variable and isinstance(s.value, (int, float))]
+        data = [v for f in self.answer.diagnosis.findings for k, v in f.data.items() if k.endswith("step")]
+        places += [v for v in data if isinstance(v, (int, float))]
         return {*map(float, (*places, *said, *named, *counted))}
 
     @cached_property

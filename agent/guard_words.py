@@ -12,7 +12,7 @@ def _any(*patterns: str) -> re.Pattern[str]:
 
 INSTRUCTION = _any(
     r"\b(?:as|per|following|according to)\b.{0,15}\b(?:instruct\w*|told|orders?|commanded)\b|(?:按照?|根据|遵照|依照|从).{0,10}(?:指示|指令|命令)",
-    r"\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:instruction|rule|prompt|guideline|polic|previous|above|evidence|finding|guard)",
+    r"\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:instruction|rule|prompt|guideline|polic|previous|above|evidence|finding|guard|F\d)",
     r"\byou are (?:now|no longer)\b|\b(?:system|developer) (?:prompt|message|override)|\bnew instructions?\b|\bas an? (?:ai|language model|assistant)\b",
     r"^\s*(?:#+\s*)?(?:system|assistant|user|developer|系统|助手|用户|管理员)\s*[:：]|<\|?/?(?:im_start|im_end|system|assistant|tool_call|tool_response|think)\b|\[/?INST\]|</?s>",
     r"\b(?:do not|don't|never) (?:tell|mention|report|reveal|disclose)\b|\b(?:note|attention|message|instruction)s? (?:to|for) (?:the )?(?:ai|llm|model|assistant|agent|triage)",
@@ -56,7 +56,7 @@ OWN_PART = _any(
 )
 """The writer speaking of itself, except to look, to think, to tell or to deny."""
 
-_HAPPENS = r"climbed|risen|rose|jumped|fallen|fell|dropped|grown|grew|spiked|exploded|diverged|collapsed|failed|started|begun|began|stopped|ended|crashed|died|hung|stalled|frozen|happened|occurred|appeared|become|became|stayed|remained|reached|passed|crossed|exceeded|peaked|oscillated|swung|turned|overshot|accumulated|doubled|halved|shown|seen|hit|lost|left|printed|logged|had"
+_HAPPENS = r"climbed|risen|rose|jumped|fallen|fell|dropped|grown|grew|spiked|exploded|diverged|collapsed|failed|started|begun|began|stopped|ended|crashed|died|hung|stalled|frozen|happened|occurred|appeared|become|became|stayed|remained|reached|passed|crossed|exceeded|peaked|oscillated|swung|turned|overshot|accumulated|shown|seen|hit|lost|left|printed|logged|had"
 _DESCRIBES = rf"{_HAPPENS}|recorded|read|found|noticed|given|listed|named|reported|supported|refuted|based|needed|required|expected|called|measured|computed|observed|detected|caused|triggered|driven|explained|affected|accompanied|followed|preceded|limited|bounded|described|mentioned|stated|written|saved|loaded|interrupted|killed|terminated|aborted|exhausted|overwhelmed|damaged|corrupted|skipped|masked|truncated|padded|duplicated|leaked|kept|held|ruled|amplified|rejected|refused|overwritten|concentrated|trained|allocated|reserved|requested|evicted|preempted|initiali[sz]ed|imported|looked|asked|used|meant|known|unknown|placed|related|compared|configured|scheduled|disabled|throttled|throw[n]|taken from|due|checked|examined|proposed|supposed|intended|tied|linked|repeated|involved|reset by"
 _ADVERB = r"(?:(?:now|just|also|already|since|then|all|both|first|successfully|\w+ly)\s+)*"
 _CHANGE_ZH = r"改|调|换|设|删|清|修|重启|重跑|重训|拉起|打开|关掉|加上|更新|替换|回滚|提交|部署|安装|执行|验证|复现|应用|恢复|搞|处理|弄|生效|解决|降|升"
@@ -66,7 +66,7 @@ DONE = [
     for pattern in (
         rf"\b(?:was|were|been|being|got)\s+{_ADVERB}(?!(?:{_DESCRIBES})\b)(?:\w+(?<!e)ed|set|re-?run|run|made|done|put|cut|built|sent|rebuilt|reset|undone|brought|rewritten|swapped)\b",
         rf"\b(?:has|have|had|it's|everything's|that's)\s+{_ADVERB}(?!(?:{_DESCRIBES})\b)(?:\w+(?<!e)ed|gone|run|re-?run|come|made|done)\b",
-        rf"^{_ADVERB}(?!(?:{_DESCRIBES})\b)(?:\w+(?<!e)ed|made|done|sent|built|went|took|ran|wrote)(?=\s+(?:the|a|an|your|my|our|it|this|that|all|both|every|everything|one)\b|\s*$)",
+        rf"^{_ADVERB}(?!(?:{_HAPPENS}|based|compared|given|followed|caused)\b)(?:\w+(?<!e)ed|made|done|sent|built|went|took|ran|wrote)(?=\s+(?:the|a|an|your|my|our|it|this|that|all|both|every|everything|one)\b|\s*$)",
         r"\b(?:is|are|am)\s+(?:all |now |already |finally |fully )*(?:live|back|up|up and running|done|gone|good to go|resolved|solved|fixed|repaired|patched|sorted|cured|mended|corrected|restarted|relaunched|in (?:place|effect)|handled|taken care of|on track|recovering|successful)\b(?!\s+(?:when|if|once|as soon|only))",
         r"\b(?:is|are|stands?|runs?|looks?|works?|stays?)\s+(?:now|again)\b(?! (?:nan|unknown))|\bnow\s+(?:is|are|stands?|runs?|looks?|works?|stays?|has|have|on|off|at|[a-z]+[^s\W]s)\b",
         r"\b(?:fix|patch|edit|hotfix|workaround|correction|update|repair)\s+(?:is|are|was|has|have|went|took|works?|worked|holds?|helped)\b|\bchange\s+(?:is|was|has been|went)\s+(?:in\b|live|applied|made|active|done|through|saved|deployed)",
@@ -89,7 +89,8 @@ NOT_CLAIMED = _any(
 )
 """What stands before an act that is only denied, supposed or asked for."""
 MOVED = re.compile(
-    r"\b(?:raised|lowered|reduced|increased|decreased|scaled|cut|clipped|multiplied|updated)\b", re.IGNORECASE
+    r"\b(?:raised|lowered|reduced|increased|decreased|scaled|cut|clipped|multiplied|updated|doubled|halved)\b",
+    re.IGNORECASE,
 )
 """Changes that a run makes to its own metrics."""
 MEASURES = re.compile(r"\b(?:loss|norm|gradients?|entropy|kl|reward|throughput|accuracy)\b", re.IGNORECASE)
@@ -99,17 +100,17 @@ _DENIES = r"(?<!not )(?<!n't )(?<!not yet )(?<!never )(?<!cannot )(?<!to )(?<!be
 _DENIES_ZH = r"(?<![不没未才能否还尚先请])(?<!没有)(?<!完全)(?<!不能)"
 CERTAIN = _any(
     rf"\b{_DENIES}(?:definitely|certainly|clearly|undoubtedly|obviously|surely|absolutely|unquestionably|undeniabl[ey]|unmistakabl[ey]|conclusive(?:ly)?|unambiguous(?:ly)?|proven|proves?(?! nothing)|proof|confirmed|confirms|established|guaranteed|sure|bound to|certain)\b",
-    r"\b(?:without|beyond|no|zero) (?:a |any )?(?:\w+ )?(?:doubt|question)\b|\b100 ?%|\b(?:must|can only|has to|have to) (?:have been|be)\b|\bfor (?:sure|certain)\b|\bno other (?:explanation|cause|reason)\b|\btextbook\b|\bcase closed\b|\bmake no mistake\b|\bnothing else\b|\bfull stop\b",
+    r"\b(?:without|beyond|no|zero) (?:a |any )?(?:\w+ )?(?:doubt|question)\b|\b100 ?%|\b(?:must|can only|has to|have to) (?:have been|be)\b|\bfor (?:sure|certain)\b|\bno other (?:explanation|cause|reason)\b|\btextbook\b|\bcase closed\b|\bdoubts?\b|\bperiod$|\bmake no mistake\b|\bnothing else\b|\bfull stop\b",
     rf"{_DENIES_ZH}(?:肯定|一定是|必然|必定|铁定|绝对(?=是|就|没)|准是|确定(?:是|就)|证实|证明|确认(?:是|为|了|无误)|断定|坐实|锁定|实锤)",
     r"毫无疑问|毋庸置疑|无疑|显然|只能是|只可能|不可能是(?:别|其他)|凶手|没有(?:别的|其他)(?:原因|可能)|就是因为|百分之?百|板上钉钉|没跑|妥妥|不用再查|唯一的?(?:原因|可能|解释)|已经?确认",
 )
 """Words of certainty, where they are not denied."""
 CAUSAL = _any(
     r"\b(?:root )?causes?\b(?! of)(?: here)? (?:is|was|are|were|lies)|\b(?:is|was|are|were|be|being|been) (?:\w+ly )?(?:caused|triggered|driven|produced|induced|explained) by",
-    r"\b(?:is|was|are|were) (?:\w+ly )?(?:due to|because of|the (?:real |root |main |actual |only )?(?:cause|reason|culprit|problem|explanation))|\bbecause of\b|\bthe (?:root |real |main |actual )?(?:culprit|cause|reason)\b.{0,60}\b(?:is|was)\b",
+    r"\b(?:is|was|are|were) (?:\w+ly )?(?:due to|because of|the (?:real |root |main |actual |only )?(?:cause|reason|culprit|problem|explanation))|\bbecause of\b|\bthe (?:\w+ )?(?:culprit|cause|reason)\b.{0,60}\b(?:is|was)\b",
     r"\b(?:stems?|stemmed|comes?|came|results?|resulted|arises?|arose) from\b|\b(?:caused|killed|broke|destroyed|triggered|led to|leads to|drove) (?:this|the|your|it|loss|training|a|an)\b|\bmade (?:\w+ ){1,3}(?:fail|diverge|explode|crash|collapse|go|become|hang)\b|\b(?:explains|is responsible for|is to blame|is at fault)\b",
     r"\b(?:this|it|the run|your run|training|here)\b.{0,20}\b(?:is|was|suffers? from|suffered from|has|had|hit|shows) (?:a (?:case|classic case|clear case|textbook case) of|suffering from)|\bdiagnosis\s*(?:is|:)",
-    r"原因(?:就|肯定|一定|显然|应该|很可能|可能|也许|或许|大概|正|其实|无疑)*(?:是|在于|为|：|出在)|(?:由|是)[^，。；]{0,30}(?:导致|引起|造成|触发|引发)(?:的)?|罪魁祸首|根因|源于|问题(?:就)?出在|是因为|(?:导致|引起|造成|引发)了|归咎于|诊断(?:结果)?(?:是|为|：)",
+    r"原因(?:就|肯定|一定|显然|应该|很可能|可能|也许|或许|大概|正|其实|无疑)*(?:是|在于|为|：|出在)|(?:由|是)[^，。；]{0,30}(?:导致|引起|造成|触发|引发)(?:的)?|罪魁祸首|根因|根源|源于|问题(?:就)?出在|是因为|(?:导致|引起|造成|引发)了|归咎于|诊断(?:结果)?(?:是|为|：)",
 )
 """Words that say what caused this failure."""
 
@@ -129,7 +130,7 @@ DENIED = _any(
 )
 _SOUND = r"(?:completely |perfectly |all |still )?(?:fine|healthy|clean|ok|okay|correct|sound|good|normal)\b"
 REASSURED = _any(
-    rf"\b(?:nothing (?:is |was )?wrong|everything (?:is|looks|seems) {_SOUND}|(?:run|training|job) (?:is|looks?|seems?) {_SOUND}|no problems?|safe to (?:ignore|continue|proceed)|no action (?:is )?needed|nothing to worry|all is well|(?:looks?|going) good|ignore (?:the|this|it)\b)",
+    rf"\b(?:nothing (?:is |was )?wrong|everything (?:is|looks|seems) {_SOUND}|(?:run|training|job) (?:is|looks?|seems?|counts? as|passes as) {_SOUND}|no problems?|safe to (?:ignore|continue|proceed)|no action (?:is )?needed|nothing to worry|all is well|(?:looks?|going) good|ignore (?:the|this|it)\b)",
     r"一切正常|(?:这次)?(?:运行|训练)(?:是|都|完全|看起来)*(?:正常|健康|没有?问题)|没有(?:任何|什么)?(?:问题|异常|错误|毛病)|状态良好|无异常|无需(?:担心|处理)|不用(?:担心|管|再看)|可以忽略|放心",
 )
 """Says that the run is sound: for a healthy run only."""
@@ -163,7 +164,7 @@ ADVICE = _any(
 LOOKING = _any(
     rf"^{_LEAD}(?:{_URGE})?(?:look|check|compare|inspect|read|plot|see|watch|count|print|monitor|confirm|examine|view|note|wait|verify|look at)\b",
     r"\btriage\b|--run\b",
-    rf"^{_LEAD}(?:{_URGE})?(?:send|give|show|share|point|tell|attach|paste)\b.{{0,40}}\b(?:runs?|logs?|director\w*|output|metrics|path|traceback|more)\b",
+    rf"^{_LEAD}(?:if )?(?:{_URGE})?(?:send|give|show|share|point|tell|attach|paste)\b.{{0,40}}\b(?:runs?|logs?|director\w*|output|metrics|path|traceback|more)\b",
     r"^[\s\-*\d.、]*(?:先|请|建议|可以|应该|再)*(?:看|查看|检查|比较|对比|观察|确认|核对|统计|留意|等待|先做)",
 )
 """A clause that only tells them to look."""
@@ -244,26 +245,28 @@ IDENTIFIED = _any(
 """Says which setting or part this failure is, without any word for a cause."""
 CHANGE = _any(
     r"\b(?:change|increase|decrease|reduce|raise|halve|double|triple|bump|tune|adjust|enable|disable|turn (?:on|off|up|down)|switch|add|remove|replace|swap|upgrade|downgrade|shorten|lengthen|extend|shrink|freeze|use|try|lower|cut)\b",
-    r"(?:加上|加大|加入|添加|调|改(?!变)|换|设(?:为|成|置|到)|打开|开启|启用|关掉|关闭|减半|加倍|翻倍|延长|缩短|增大|减小|提高|降低|增加|减少|用上)(?!时|的|后|了|着|状态|中)",
+    r"(?:加上|加大|加入|添加|调|改(?!变)|换|设(?:为|成|置|到)|打开|开启|启用|关掉|关闭|减半|加倍|翻倍|延长|缩短|增大|减小|提高|降低|增加|减少|用上)(?!时|的|后|了|着|状态|中|是)",
 )
 """Verbs of changing a setting, in the form that advice takes."""
 DESCRIBED = _any(
     r"\b(?:because|which|who|does|did|sources?|was|were|if|when|whether)\b",
-    r"时|被|一直|逐步|逐渐|正在|如果|若|会|让|使(?!用)|来源|手册|已|着|没|不(?!妨)|未|保持|是否|因为|从.*到",
+    r"时|被|一直|逐步|逐渐|正在|如果|若|会|让|使(?!用)|来源|手册|已|着|意思|没|不(?!妨)|未|保持|是否|因为|从.*到",
 )
 """Signs that a clause describes the change rather than asking for it."""
 
 BENEFIT = _any(
     r"\b(?:safer|wise|wiser|better|helps?|helpful|stabili[sz]e\w*|smoother|robust|advisable|worth|good idea|benefi\w+|pays?)\b",
+    r"\b(?:a|an) (?:\w+ )?(?:shorter|longer|larger|bigger|smaller|different) (?!.{0,30}\b(?:was|were|would have|makes?|delays?|means?)\b)",
+    r"(?:要|得|该|应|需|建议|最好)[^，。不没看]{0,4}(?:开|关|改|调|加|减|换|设|降|升)",
     r"更(?:稳|好|安全|合适|保险|平滑)|有帮助|有好处|改善|缓解|值得",
 )
-"""Praise for a change: advice without a verb of changing."""
+"""Praise for a change, or a wish for one: advice without an order."""
 JUDGED = _any(
     r"\btoo (?:\w+ )?(?:high|low|large|small|short|long|loose|tight|aggressive|big|fast)\b|\bexcessive\b",
     r"[过太](?:高|低|大|小|短|长|松|紧|快)",
 )
 """Calls a value wrong, which names a cause in passing."""
-GENERAL = _any(r"\b(?:when|whenever|if|a|an|any|each|every|means|before|until)\b", r"时|如果|若|会|之前|还没|一旦")
+GENERAL = _any(r"\b(?:when|whenever|if|a|an|any|each|every|means|before|until)\b", r"时|如果|若|会|之前|以后|还没|一旦")
 """Marks of a sentence that explains how things go in general."""
 
 UNITS: dict[str, re.Pattern[str]] = {
@@ -321,6 +324,11 @@ CLAUSE = re.compile(
     r"[;；,，。：:、]|\s[-–—]+\s|\b(?:and|but|then|also|or|while|plus|along with|together with|as well as)\b|并且|同时|然后|以及|而且|再|并|和|但",
     re.IGNORECASE,
 )
+TOPIC = _any(
+    r"\b(?:nan|inf|failures?|failed|evidence|findings?|logs?|files?|steps?|gradients?|updates?|questions?|answer|checks?|sources?|causes?|suspects?|explanations?|experiments?|unknown|variable|metrics?|numbers?|weights?|climbs?|jumps?|spikes?|level|curve|points?|order|picture|example|words)\b",
+    r"失败|证据|发现|日志|文件|梯度|更新|检查|来源|原因|解释|实验|未知|变量|指标|数字|权重|上涨|跳|步|曲线|异常|概率|定论|怀疑|顺序|图|例|点|目录|对比|撤销|改动",
+)
+"""What a statement that names nothing of the case may still be about."""
 CRITERIA = re.compile("it is fixed when")
 """Starts the line of the evidence that holds the acceptance criteria, each its own fact."""
 ENTRY = re.compile(r"\b(?:entry|entries|runbook|finding|code)\b|条目|手册|发现项", re.IGNORECASE)

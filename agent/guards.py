@@ -184,6 +184,22 @@ def leaked(sentence: str, facts: Facts, lang: str) -> bool:
     return redact(sentence) != sentence and "[secret:" in redact(sentence)
 
 
+def unanchored(sentence: str, facts: Facts, lang: str) -> bool:
+    """A statement about this run that names nothing which the case holds, in words that the evidence does not use."""
+    text = plain(sentence)
+    open_ended = (words.NOT_CLAIMED, words.HEDGE_LOW, words.GENERAL, words.LOOKING, words.TOPIC)
+    if any(
+        p.search(text) for p in (*open_ended, _FINDING, CODE, _FILE, *words.SETTING_WORDS.values())
+    ) or text.endswith(":"):
+        return False
+    mine = content(text)
+    return not subjects(text) and len(mine) > 1 and len(mine - facts.words) > UNGROUNDED * len(mine)
+
+
+UNGROUNDED = 0.5
+"""Most of a statement's content words that the evidence may lack when nothing else ties it to the case."""
+
+
 def foreign(sentence: str, facts: Facts, lang: str) -> bool:
     """A sentence in the other language, or in none of the two."""
     prose = CODE.sub(" ", sentence)
@@ -255,6 +271,7 @@ RULES: dict[str, Callable[[str, Facts, str], bool]] = {
     "citation": untraced_citation,
     "number": untraced_number,
     "name": untraced_name,
+    "unanchored": unanchored,
     "language": foreign,
     "unreadable": unreadable,
 }

@@ -18,8 +18,8 @@ import numpy as np
 
 from ..knowledge.entry import Criterion
 from ..tools.findings import Check, Finding, Report, TriageError, clean
+from ..tools.metrics import METRICS as SERIES_METRICS
 from ..tools.run import Run
-from ..tools.series import METRICS as SERIES_METRICS
 from ..tools.series import Series, SeriesTable
 from ..tools.settings import Settings
 

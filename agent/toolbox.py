@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..tools.findings import Finding, clean
-from ..tools.series import METRICS, Series
+from ..tools.metrics import METRICS
+from ..tools.series import Series
 from . import narrate
 from .casebook import Casebook
 from .diagnose import diagnose

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..knowledge.entry import NOT_A_SETTING, Criterion, Entry
-from ..tools.config.diff import Difference, diff
+from ..tools.config.diff import BATCH, SAME_BATCH, Difference, diff
 from ..tools.findings import Finding, TriageError, json_ready
 from ..tools.logs.detection import RL_METRICS
 from ..tools.series import SeriesTable
@@ -60,6 +60,8 @@ FLATTERED: dict[str, tuple[str, ...]] = {
     "chosen-reward-falling": ("loss", "eval_loss"),
 }
 """Finding of the baseline -> metrics that it makes look better than they were: they are no neighbours then."""
+BY_STEP = {"loss", "eval_loss", "accuracy", "eval_accuracy", "reward", "eval_reward", "step_time"}
+"""With another global batch a step is another amount of data and of work: at equal steps these cannot be compared."""
 TAIL = 0.1
 """Share of the common steps, at their end, over which neighbours are compared."""
 NOISE = 2.0
@@ -192,6 +194,8 @@ def compare(before: Look, after: Look, entry: Entry) -> Verdict:
     old, now = _bad(before, entry, changed), _bad(after, entry, changed)
     flattered = {m for f in before.findings for m in FLATTERED.get(f.code, ())}
     flattered |= set() if changed else {"loss", "accuracy"}  # other data or other labels: another loss
+    if any(d.variable in BATCH and not d.note.endswith(SAME_BATCH) for d in changed):
+        flattered |= BY_STEP
     # a policy loss has no level; elsewhere entropy falls as a model learns
     flattered |= {"loss"} if RL_METRICS & set(before.table.metrics()) else {"entropy"}
     neighbours = tuple(n for n in _neighbours(before.table, after.table) if n.metric not in flattered)

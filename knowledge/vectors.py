@@ -85,10 +85,22 @@ class Store:
         self.collection("entry").modify(metadata=manifest)
 
     def nearest(self, kind: str, vector: Any, n: int) -> dict[str, float]:
-        """id -> cosine of the `n` nearest."""
-        collection = self.collection(kind)
-        n = min(n, collection.count())
-        if not n:
-            return {}
-        found = collection.query(query_embeddings=[vector.tolist()], n_results=n, include=["distances"])
+        """id -> cosine of the `n` nearest.
+
+        Raises:
+            RunbookError: the store refuses, as it does when another process has made it anew with another encoder.
+        """
+        from chromadb.errors import ChromaError
+
+        try:
+            collection = self.collection(kind)
+            n = min(n, collection.count())
+            if not n:
+                return {}
+            found = collection.query(query_embeddings=[vector.tolist()], n_results=n, include=["distances"])
+        except ChromaError as error:
+            raise RunbookError(
+                f"the index cannot be read ({error}); if it was made anew meanwhile, start this program again, "
+                "else `triage runbook index` makes it anew"
+            ) from None
         return {id: 1.0 - float(d) for id, d in zip(found["ids"][0], found["distances"][0], strict=True)}

@@ -270,6 +270,7 @@ def with_an_encoder(words, monkeypatch):
             return np.array([[len(text), sum(map(ord, text)) % 97, 1.0] for text in texts], np.float32)
 
     monkeypatch.setitem(sys.modules, "sentence_transformers", types.SimpleNamespace(SentenceTransformer=Model))
+    monkeypatch.setenv("TRIAGE_HOME", "home-of-this-encoder")
 
 
 def with_recordings(words, monkeypatch):

@@ -82,6 +82,7 @@ def test_every_finding_of_consequence_is_explained_by_an_entry():
     }
     notes = {
         "run-healthy",
+        "metrics-not-recognised",
         "continuation-broken",
         "number-read-as-string",
         "bisect-inconclusive",

@@ -35,7 +35,7 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Kind, str], ...] = (
     (re.compile(r"\.(?:safetensors|ckpt|pth?|gguf|distcp)$|^(?:pytorch_model|adapter_model|optimizer|model)[\w.-]*\.bin$", _I), "checkpoint", "weights file name"),
     (re.compile(r"^(?:nccl_trace|fr_trace|flight_?recorder)|py-?spy|(?:^|[_.-])(?:stack|stacks|stacktrace|threads?_?dump|faulthandler)(?:[_.\d-]|$)", _I), "stack", "stack or flight-recorder dump name"),
     (re.compile(r"(?:^|[_.-])(?:config|args|arguments|h?params|hyperparameters|settings)\.json$", _I), "config", "configuration file name"),
-    (re.compile(r"^(?:all_|eval_|test_|predict_|lm_?eval\w*_)?results?(?:[_.-].*)?\.json$|^(?:eval|evaluation|metrics_eval|lm_eval)[\w.-]*\.json$", _I), "eval", "evaluation result name"),
+    (re.compile(r"^(?:all_|eval_|test_|predict_|base_|before_|after_|lm_?eval\w*_)?results?(?:[_.-].*)?\.json$|^(?:eval|evaluation|metrics_eval|lm_eval)[\w.-]*\.json$", _I), "eval", "evaluation result name"),
     (re.compile(r"^(?:samples|generations?|generated|predictions?|completions?|rollouts?|outputs?|responses?)[\w.-]*\.(?:jsonl|json|parquet|csv)(?:\.gz|\.zst)?$|generated_predictions", _I), "generations", "generated text file name"),
     (re.compile(r"\.(?:slurm|sbatch|sh|bash|zsh|bat|ps1|pbs|lsf|mk)$|^(?:GNU)?makefile$|^(?:launch|run|command|cmd|args|flags|overrides)(?:[_.-][\w.-]*)?\.txt$", _I), "script", "launch script name"),
     (re.compile(r"\.(?:ya?ml|toml|ini|cfg|ipynb)$", _I), "config", "configuration file name"),
@@ -68,14 +68,16 @@ _TEXT_COLUMN = re.compile(
     rb"(?:^|[,\t])\"?(?:text|prompt|question|answer|instruction|input|output|content|chosen|response)\"?(?:[,\t\r]|$)",
     _I,
 )
-_EVAL_KEY = re.compile(rb'"(?:eval_\w+|acc(?:uracy)?(?:,none)?|exact_match|bleu|rouge\w*|perplexity)"\s*:\s*[-\d.]', _I)
+_EVAL_KEY = re.compile(
+    rb'"(?:eval_\w+|(?:acc(?:uracy)?|exact_match)(?:,[\w-]+)?|bleu|rouge\w*|perplexity)"\s*:\s*[-\d.]', _I
+)
 _CONFIG_KEY = re.compile(
     rb"['\"](?:train_micro_batch_size_per_gpu|train_batch_size|zero_optimization|model_type|architectures|hidden_size"
     rb"|learning_rate|per_device_train_batch_size|fp16|bf16|optimizer|lora_alpha|num_train_epochs|max_steps|dataset"
     rb"|model_name_or_path|rope_scaling|eos_token_id)['\"]\s*:", _I
 )  # fmt: skip
 _PYTHON_SETTINGS = re.compile(
-    rb"(?:TrainingArguments|(?:SFT|DPO|GRPO|PPO|KTO|ORPO|Reward|RLOO)Config|ArgumentParser|LoraConfig|Optimi[sz]er\w*Config|Optimizers\w*\.Config|Train(?:ing|er)Config|ConfigContainer|AdamWConfig)\s*\(|^[\w.]+\.(?:lr|learning_rate|max_steps|train_iters|\w+_batch_size)\s*=|^\s*(?:learning_rate|batch_size|max_iters|lr)\s*[:=]", re.M
+    rb"(?:TrainingArguments|(?:SFT|DPO|GRPO|PPO|KTO|ORPO|Reward|RLOO)Config|ArgumentParser|LoraConfig|Optimi[sz]er\w*Config|Optimizers\w*\.Config|Train(?:ing|er)Config|ConfigContainer|AdamWConfig)\s*\(|^\s*[\w.]+\.(?:lr|learning_rate|max_steps|train_iters|\w+_batch_size)\s*=|^\s*(?:learning_rate|batch_size|max_iters|lr)\s*[:=]", re.M
 )  # fmt: skip
 _FLAGS = re.compile(
     rb"(?:^|\s)--[a-z][\w.-]+|\b(?:torchrun|accelerate launch|deepspeed|vllm serve|srun|python3? )|^[\w.+]+=\S+$", re.M
@@ -152,13 +154,13 @@ def _text(name: str, head: bytes, by_name: Recognised | None, alone: bool) -> Re
 
 def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None) -> Recognised | None:
     """JSON, JSON lines and CSV by their keys."""
-    from .logs.tables import csv_header
+    from .logs.tables import SCALAR_TABLE, csv_header
 
     if b'"log_history"' in head or name == "trainer_state.json":
         return Recognised("metrics", "trainer state with a log history")
     first = head.lstrip().split(b"\n", 1)[0]
     if suffix in (".csv", ".tsv"):
-        if csv_header(first):
+        if csv_header(first) or SCALAR_TABLE.match(first.strip()):
             return Recognised("metrics", "table with a step and a metric column")
         if _TEXT_COLUMN.search(first):
             return by_name or Recognised("data", "table with a text column")
@@ -185,6 +187,10 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
 
 
 def _plain(head: bytes, alone: bool) -> Recognised | None:
+    from .logs.tables import TRACKED
+
+    if TRACKED.match(head.split(b"\n", 1)[0]):
+        return Recognised("metrics", "lines of clock, value and step")
     if _LOG_TEXT.search(head):
         return Recognised("log", "text with log lines")
     if _FLAGS.search(head):

@@ -147,6 +147,46 @@ def is_binary(sample: bytes) -> bool:
     return control > len(rest) / 30 or (_undecodable(rest) > len(rest) / 4 and b"\n" not in rest)
 
 
+_CARRIED = re.compile(r"^\s*\{\s*\"")
+_CARRIERS = ("log", "message", "msg", "text", "line")
+_CARRIED_WITH = frozenset(
+    (
+        "stream",
+        "time",
+        "timestamp",
+        "ts",
+        "asctime",
+        "level",
+        "levelname",
+        "severity",
+        "record",
+        "@timestamp",
+        "logger",
+        "name",
+    )
+)
+
+
+def unwrapped(text: str) -> list[str]:
+    """The lines that a logger or a container put into a JSON object, else the text itself.
+
+    >>> unwrapped('{"log": "step 3 loss 2.1\\\\n", "stream": "stdout"}')
+    ['step 3 loss 2.1']
+    """
+    if text[:1] != "{" or not _CARRIED.match(text) or not any(f'"{name}"' in text for name in _CARRIERS):
+        return [text]
+    import orjson
+
+    try:
+        data = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return [text]
+    if not isinstance(data, dict) or _CARRIED_WITH.isdisjoint(data):
+        return [text]
+    carried = next((data[name] for name in _CARRIERS if isinstance(data.get(name), str)), None)
+    return carried.rstrip("\n").split("\n") if carried else [text]
+
+
 def split_prefix(text: str) -> tuple[int | None, str]:
     """Cut rank, process, clock and paste prefixes off a line.
 

@@ -324,8 +324,8 @@ def _sequence_length(settings: Settings) -> int | None:
 
 
 def _rollout_batch(settings: Settings) -> int | None:
-    """verl's train_batch_size is the number of prompts per rollout."""
-    return settings.value("train_batch_size") if settings.framework == "verl" else None
+    """The train_batch_size of verl, SkyRL and AReaL is the number of prompts per rollout."""
+    return settings.value("train_batch_size") if settings.framework in ("verl", "skyrl", "areal") else None
 
 
 def _decay_steps(settings: Settings) -> int | None:

@@ -119,7 +119,8 @@ def codes() -> dict[str, dict[str, str]]:
     return found
 
 
-GROUPS = {"logs": "Logs and metrics", "config": "Configuration", "data": "Data", "checkpoints": "Checkpoints"}
+GROUPS = {"logs": "Logs and metrics", "config": "Configuration", "data": "Data", "checkpoints": "Checkpoints",
+          "evals": "Evaluation results"}  # fmt: skip
 
 
 FINDINGS = """\

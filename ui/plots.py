@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..tools.findings import Finding, clean
+from ..tools.metrics import METRICS
 from ..tools.run import natural
-from ..tools.series import METRICS, Series, SeriesTable
+from ..tools.series import Series, SeriesTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

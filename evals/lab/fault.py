@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .programs import Parts
 
 Family = Literal["optimiser", "numerics", "data", "labels", "alignment", "system", "checkpoint", "healthy", "double"]
-Onset = Literal["none", "nonfinite", "rise"] | int
+Onset = Literal["none", "nonfinite", "rise", "severity"] | int
 FAULTS: dict[str, Fault] = {}
 
 
@@ -47,7 +47,7 @@ class Fault:
     actions: ClassVar[dict[str, dict[str, str]]] = {}
     """What an action that is no setting (`code`, ...) comes down to in `train.yaml`, where it has no hook to undo."""
     onset: ClassVar[Onset] = "none"
-    """Where the failure begins: a step, or how to find it in the recorded losses."""
+    """Where the failure begins: a step, the step that is the severity, or how to find it in the recorded losses."""
     asks: ClassVar[tuple[str, str]] = ("what is wrong with this run?", "这个训练有什么问题？")
     """What a user would type, in English and Chinese; does not name the cause."""
     own_best: ClassVar[bool] = False

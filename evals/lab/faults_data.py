@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from .fault import Family, Fault
 from .faults_optimiser import NONFINITE
-from .text import CHAT, PEOPLE, Record, conversation
+from .text import CHAT, PEOPLE, Record, conversation, ticket
 
 if TYPE_CHECKING:
     from .programs import Parts
@@ -286,6 +286,47 @@ class ChineseOnly(Data):
         cut = int(severity * len(train))
         more = (r for r in iter(lambda: conversation(rng), None) if not r["messages"][0]["content"].isascii())
         return train[:cut] + list(itertools.islice(more, len(train) - cut)), held
+
+
+class Forgetting(Data):
+    """Fine-tuning on the domain alone: the general questions that the base model answered are lost."""
+
+    name = "forgetting"
+    recipe = "domain"
+    severities = (1.0, 0.98)
+    right = ("catastrophic-forgetting",)
+    near = ("checkpoint-regression", "noisy-data-mixture", "data-mixture-drift", "overfitting")
+    shows = ("benchmark-drop",)
+    asks = ("after fine-tuning it is good at our tickets and bad at everything else", "微调后业务变好，别的都变差了")
+
+    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split:
+        rng = random.Random(rng.random())  # not the stream that the records came from
+
+        def narrow(record: Record) -> bool:
+            return record["messages"][0]["content"].startswith("Ticket")
+
+        kept = [r if narrow(r) or rng.random() > severity else ticket(rng) for r in train]
+        return kept, [r if narrow(r) else ticket(rng) for r in held]
+
+
+class BadWindow(Data):
+    """From a step on the loader serves a shard whose answers a filter replaced; checkpoints behind it are worse."""
+
+    name = "bad-window"
+    recipe = "watched"
+    severities = (250, 310)
+    right = ("checkpoint-regression",)
+    near = ("noisy-data-mixture", "data-mixture-drift", "catastrophic-forgetting", "toxic-data", "data-rollback")
+    shows = ("eval-regression",)
+    also = ("low-diversity", "template-concentration", "repetition-loop", "eval-loss-rising", "loss-below-train")
+    repairs = ("dataset", "checkpoint")
+    onset = "severity"
+    asks = ("the score fell at some checkpoint and stayed down", "某个检查点之后分数突然下降，再没回来")
+
+    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split:
+        for record in train[8 * severity :]:
+            record["messages"][1]["content"] = rng.choice(["I cannot help with that.", "抱歉，我无法回答。"])
+        return train, held
 
 
 class MissingFile(Data):

@@ -78,6 +78,24 @@ class SkippedCollective(System):
         parts.skip = lambda rank, step: rank == 1 and step >= severity
 
 
+class WrongGlobalBatch(System):
+    """Accumulation left over from a run on fewer devices: four or eight times the batch that the plan names."""
+
+    name = "wrong-global-batch"
+    family = "optimiser"
+    recipe = "distributed"
+    severities = ("4", "8")
+    right = ("gbs-miscalculation",)
+    near = ("lr-batch-mismatch", "lr-schedule-misconfig")
+    shows = ("global-batch-mismatch",)
+    repairs = ("code", "grad_accumulation", "global_batch_size")
+    actions: ClassVar[dict[str, dict[str, str]]] = {"code": {"gradient_accumulation_steps": "1"}}
+    asks = ("a step takes far longer than on the old cluster", "同样的配置，每一步比旧集群慢好几倍")
+
+    def settings(self, severity: Any) -> dict[str, str]:
+        return {"gradient_accumulation_steps": severity}
+
+
 class MissingPackage(System):
     name = "missing-package"
     recipe = "chat"

@@ -33,6 +33,14 @@ class HealthyChat(Healthy):
     name, recipe = "healthy-chat", "chat"
 
 
+class HealthyWatched(Healthy):
+    name, recipe = "healthy-watched", "watched"
+
+
+class HealthyDomain(Healthy):
+    name, recipe = "healthy-domain", "domain"
+
+
 class HealthyDpo(Healthy):
     name, recipe = "healthy-dpo", "dpo"
 

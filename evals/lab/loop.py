@@ -232,6 +232,8 @@ def _as_good(key: str, value: float, wanted: float) -> bool:
         return value <= NEAR * wanted + SLACK
     if key in ("entropy", "reward", "accuracy", "stops"):
         return value >= 0.5 * wanted
+    if key == "general":
+        return value >= 0.9 * wanted
     if key == "chosen":
         return value >= min(wanted, 0.0) - 5.0
     return True
@@ -244,9 +246,10 @@ def expected_step(made: Recording) -> tuple[int, int] | None:
         return None
     if isinstance(onset, int):
         return (0, onset)
+    step: int | None = made.spec.case.severity(made.spec.case.fault) if onset == "severity" else None
     if onset == "nonfinite":
         step = next((i for i, v in enumerate(losses, 1) if not math.isfinite(v)), None)
-    else:
+    elif onset == "rise":
         step = _rise(losses)
     if step is None:
         return None

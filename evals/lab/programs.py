@@ -1,4 +1,4 @@
-"""The training programs of the lab: pre-training, SFT, DPO, GRPO, two gloo processes, a mixed-precision loop.
+"""The training programs of the lab around a library's trainer: pre-training, SFT, DPO, GRPO.
 
 They stand for the `train.py` that a user has and triage does not see. Each reads the run directory's own `train.yaml`
 and `config.json`, so that an edit of those files is an edit of the run. Runs in a child process, one thread.
@@ -10,9 +10,7 @@ import json
 import math
 import random
 import re
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, Trainer, TrainerCallback, TrainingArguments
 
-from .text import Record
+from .text import Record, conversation, ticket
 
 IGNORED = -100
 Example = dict[str, list[int]]
@@ -208,7 +206,9 @@ def pretrain(parts: Parts, trace: Trace, hook: Hook) -> None:
 
 def sft(parts: Parts, trace: Trace, hook: Hook) -> None:
     """Hugging Face Trainer on chat records, loss on the assistant's tokens."""
-    parts.model, parts.label = new_model(parts.folder), chat_example
+    base = Path(parts.settings["model_name_or_path"])
+    parts.model = AutoModelForCausalLM.from_pretrained(base) if base.is_dir() else new_model(parts.folder)
+    parts.label = chat_example
     start = parts.settings.get("resume_from_checkpoint")
     if start:
         parts.model.save_pretrained(str(parts.folder / start))
@@ -225,7 +225,11 @@ def sft(parts: Parts, trace: Trace, hook: Hook) -> None:
     parts.train = [example(r) for r in parts.records("train")]
     parts.held = [example(r) for r in parts.records("validation")]
     _dump(parts, limit)
+    if parts.settings.get("benchmark"):
+        _benchmark(parts, "base_results")
     _supervised(parts, trace)
+    if parts.settings.get("benchmark"):
+        trace.outcome["general"] = _benchmark(parts, "results")
     trace.outcome["stops"] = _generations(parts)
 
 
@@ -236,6 +240,8 @@ def _supervised(parts: Parts, trace: Trace) -> None:
         for name, p in parts.model.named_parameters():
             p.requires_grad_("ln_f" in name)
     trainer = _trainer(parts, args, trace)
+    if parts.settings.get("eval_answers"):
+        trainer.add_callback(Answers(trainer, parts))
     if parts.restart_at:
         _first_attempt(parts, trace)
     if parts.decay_steps:
@@ -252,6 +258,54 @@ def _supervised(parts: Parts, trace: Trace) -> None:
     kept = parts.folder / "final"
     if parts.settings.get("save_final"):
         trainer.save_model(str(kept))
+
+
+@torch.no_grad()
+def right_answers(model: Any, examples: list[Example], pad: int) -> float:
+    """Share of the examples whose every trained token is the likeliest: what greedy decoding answers exactly right."""
+    model.eval()
+    right = 0
+    for i in range(0, len(examples), 32):
+        batch = collate(examples[i : i + 32], pad)
+        batch.pop("weight", None)
+        labels = batch["labels"][:, 1:]
+        same = model(**batch).logits[:, :-1].argmax(-1) == labels
+        right += int((same | (labels == IGNORED)).all(1).sum())
+    return right / len(examples)
+
+
+class Answers(TrainerCallback):
+    """Logs the share of held-out questions answered exactly right, after every evaluation and for the last model."""
+
+    def __init__(self, trainer: Any, parts: Parts):
+        self.trainer, self.parts = trainer, parts
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        share = right_answers(self.trainer.model, self.parts.held, self.parts.tokenizer.pad_token_id)
+        self.trainer.log({"eval_accuracy": share})
+        told = {"eval_accuracy": share, "eval_samples": len(self.parts.held), "step": state.global_step}
+        (self.parts.folder / "eval_results.json").write_text(json.dumps(told, indent=1) + "\n")
+
+
+BENCHMARK = 400
+"""Questions of each task that a model is asked before and after fine-tuning."""
+
+
+def _benchmark(parts: Parts, name: str) -> float:
+    """Exact match on general questions and on the domain's, written as an evaluation harness does; the general one."""
+    rng = random.Random(f"benchmark {parts.settings['seed']}")
+    tasks = {"general_questions": conversation, "tickets": ticket}
+    results, pad = {}, parts.tokenizer.pad_token_id
+    for task, make in tasks.items():
+        asked = [chat_example(parts.tokenizer, make(rng)) for _ in range(BENCHMARK)]
+        share = right_answers(parts.model, asked, pad)
+        error = math.sqrt(share * (1 - share) / BENCHMARK)
+        results[task] = {"alias": task, "exact_match,none": share, "exact_match_stderr,none": error}
+    sizes = {task: {"original": BENCHMARK, "effective": BENCHMARK} for task in tasks}
+    (parts.folder / "eval").mkdir(exist_ok=True)
+    out = json.dumps({"results": results, "n-samples": sizes}, indent=1)
+    (parts.folder / "eval" / f"{name}.json").write_text(out + "\n")
+    return results["general_questions"]["exact_match,none"]
 
 
 def _trainer(parts: Parts, args: Any, trace: Trace) -> Any:
@@ -296,9 +350,10 @@ def _dump(parts: Parts, limit: int) -> None:
 
 
 @torch.no_grad()
-def _generations(parts: Parts, count: int = 40, limit: int = 24) -> float:
+def _generations(parts: Parts, count: int = 40) -> float:
     """Write greedy answers to the first held prompts as `generations.jsonl`; the share that stops by itself."""
     tokenizer, out, stopped = parts.tokenizer, [], 0
+    limit = parts.settings.get("max_new_tokens", 24)
     parts.model.eval()
     for record in parts.records("validation")[:count]:
         prompt = record["messages"][:1]
@@ -413,125 +468,3 @@ def similarity(text: str, wanted: str) -> float:
     pieces = [re.findall(r"\w{1,2}", s.lower()) for s in (text, wanted)]
     common = sum(min(pieces[0].count(p), pieces[1].count(p)) for p in set(pieces[1]))
     return 2 * common / max(len(pieces[0]) + len(pieces[1]), 1)
-
-
-def distributed(parts: Parts, trace: Trace, hook: Hook) -> None:
-    """Two processes over gloo that average their gradients; each writes its own log."""
-    import torch.multiprocessing as mp
-
-    hook(parts)
-    mp.start_processes(_rank, (parts.folder, parts.settings, parts.skip), nprocs=2, start_method="fork")
-    trace.outcome["finished"] = 1.0
-    log = (parts.folder / "rank0.log").read_text()
-    losses = [float(v) for v in re.findall(r"loss ([\d.]+)", log)]
-    trace.losses, trace.outcome["held_loss"] = losses, losses[-1] if losses else float("nan")
-
-
-def _rank(rank: int, folder: Path, settings: dict[str, Any], skip: Callable[[int, int], bool] | None) -> None:
-    import datetime
-    import os
-    import sys
-
-    import torch.distributed as dist
-
-    log = os.open(folder / f"rank{rank}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    sys.stdout = os.fdopen(1, "w", buffering=1)
-    wait = datetime.timedelta(seconds=settings["ddp_timeout"])
-    dist.init_process_group("gloo", f"file://{folder}/.rendezvous", timeout=wait, rank=rank, world_size=2)
-    torch.manual_seed(settings["seed"])
-    model = torch.nn.Sequential(torch.nn.Linear(16, 64), torch.nn.Tanh(), torch.nn.Linear(64, 8))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=settings["learning_rate"])
-    draw = torch.Generator().manual_seed(settings["seed"] * 100 + rank)
-    for step in range(1, settings["max_steps"] + 1):
-        x = torch.randn(settings["per_device_train_batch_size"], 16, generator=draw)
-        loss = torch.nn.functional.cross_entropy(model(x), x[:, :8].argmax(1))
-        optimizer.zero_grad()
-        loss.backward()
-        if skip and skip(rank, step):
-            dist.barrier()
-        else:
-            for p in model.parameters():
-                dist.all_reduce(p.grad)
-                p.grad /= 2  # pyright: ignore[reportOptionalOperand]
-        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), settings["max_grad_norm"])
-        optimizer.step()
-        stamp = time.strftime("%Y-%m-%d %H:%M:%S")
-        rate = settings["learning_rate"]
-        print(
-            f"{stamp} [rank{rank}] step {step} | loss {float(loss):.4f} | grad_norm {float(norm):.4f} | lr {rate}",
-            flush=True,
-        )
-        time.sleep(0.01)
-    dist.destroy_process_group()
-
-
-class Reader:
-    """Batches in their order, read ahead by `dataloader_num_workers` threads, or when they are wanted with none."""
-
-    def __init__(self, parts: Parts, settings: dict[str, Any], rng: random.Random):
-        size, steps = settings["per_device_train_batch_size"], settings["max_steps"]
-        self.slow, self.plan = parts.slow_read, [rng.sample(parts.train, size) for _ in range(steps)]
-        workers = settings.get("dataloader_num_workers", 0)
-        self.pool = ThreadPoolExecutor(workers) if workers else None
-        self.ahead = [self.pool.submit(self._read, i) for i in range(steps)] if self.pool else []
-        self.at = -1
-
-    def next(self) -> list[Example]:
-        self.at += 1
-        return self.ahead[self.at].result() if self.ahead else self._read(self.at)
-
-    def _read(self, step: int) -> list[Example]:
-        if self.slow:
-            time.sleep(self.slow(step))
-        return self.plan[step]
-
-
-def mixed(parts: Parts, trace: Trace, hook: Hook) -> None:
-    """A hand-written loop with autocast and a gradient scaler; prints the scale, as many such loops do."""
-    settings = parts.settings
-    size = settings["block_size"]
-    parts.model = new_model(parts.folder)
-    parts.train = blocks([r["text"] for r in parts.records("train")], parts.tokenizer, size)
-    parts.held = blocks([r["text"] for r in parts.records("validation")], parts.tokenizer, size)
-    hook(parts)
-    half = torch.float16 if settings.get("fp16") else torch.bfloat16
-    scaler = torch.amp.GradScaler("cpu", enabled=bool(settings.get("fp16")), growth_interval=200)
-    optimizer = torch.optim.AdamW(
-        parts.model.parameters(), lr=settings["learning_rate"], weight_decay=settings["weight_decay"]
-    )
-    rng, warm = random.Random(settings["seed"]), settings["warmup_steps"]
-    batches, clock = Reader(parts, settings, rng), time.perf_counter()
-    for step in range(1, settings["max_steps"] + 1):
-        rate = settings["learning_rate"] * min(1.0, step / warm)
-        for group in optimizer.param_groups:
-            group["lr"] = rate
-        batch = collate(batches.next(), parts.tokenizer.pad_token_id)
-        with torch.autocast("cpu", dtype=half):
-            loss = parts.model(**batch).loss
-        optimizer.zero_grad()
-        before = scaler.get_scale()
-        scaler.scale(loss).backward()
-        scaler.unscale_(optimizer)
-        norm = torch.nn.utils.clip_grad_norm_(parts.model.parameters(), settings["max_grad_norm"])
-        scaler.step(optimizer)
-        scaler.update()
-        trace.losses.append(float(loss.detach()))
-        if scaler.is_enabled() and scaler.get_scale() < before:
-            print(f"step {step}: gradient overflow, skipping step, reducing loss scale to {scaler.get_scale():g}")
-        if step % settings["logging_steps"] == 0:
-            scale = scaler.get_scale() if scaler.is_enabled() else 1.0
-            now = time.perf_counter()
-            taken, clock = (now - clock) / settings["logging_steps"], now
-            print(
-                f"step {step}/{settings['max_steps']} | loss {float(loss.detach()):.4f} | grad_norm {float(norm):.4f}"
-                f" | lr {rate:.3e} | loss_scale {scale:g} | step_time {taken:.4f}s",
-                flush=True,
-            )
-        if parts.end:
-            parts.end(step)
-        if trace.hopeless():
-            break
-    trace.outcome["finished"] = 1.0
-    trace.outcome["held_loss"] = held_loss(parts.model, parts.held, parts.tokenizer.pad_token_id)

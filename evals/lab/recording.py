@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import importlib
 import json
 import multiprocessing
 import os
@@ -23,6 +24,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ...tools.findings import TriageError
 from .fault import Case, Fault
 from .recipes import RECIPES, Recipe, first_files, write_data
 
@@ -126,7 +128,11 @@ def base_model(recipe: str, home: Path) -> Path:
 
 
 def _make(spec: Spec, root: Path, home: Path) -> None:
-    """Train in a child process whose console is the run's log."""
+    """Train in a child process whose console is the run's log.
+
+    Raises:
+        TriageError: the child could not start.
+    """
     run = root / "run"
     for name, text in spec.files.items():
         (run / name).write_text(text, encoding="utf-8")
@@ -139,6 +145,8 @@ def _make(spec: Spec, root: Path, home: Path) -> None:
     if child.is_alive():
         child.kill()
         child.join()
+    if not (run / "train.log").exists():  # nothing was trained, so nothing may be kept
+        raise TriageError(f"the training process of {spec.case.id} could not start (exit status {child.exitcode})")
     for rubbish in (".rendezvous", "README.md", "training_args.bin"):
         (run / rubbish).unlink(missing_ok=True)
     if not (root / "trace.json").exists():
@@ -171,7 +179,8 @@ def _train(spec: Spec, run: Path, trace_file: Path, home: Path) -> None:
             for fault, severity in spec.active("code"):
                 fault.code(parts, severity)
 
-        getattr(programs, spec.recipe.program)(parts, trace, hook)
+        module, name = spec.recipe.program.split(".")
+        getattr(importlib.import_module(f".{module}", __package__), name)(parts, trace, hook)
     except BaseException as error:
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         sys.stderr.write(_as_of_a_script(error))

@@ -43,8 +43,8 @@ class Plan:
     """Finding codes that are taken away before triage diagnoses, as if their detectors did not exist."""
 
 
-def cases(names: Sequence[str] = (), seeds: int = 2, quick: bool = False) -> tuple[Case, ...]:
-    """The cases of a run of the lab, healthy ones and doubles included.
+def cases(names: Sequence[str] = (), seeds: int = 2, quick: bool = False, first_seed: int = 1) -> tuple[Case, ...]:
+    """The cases of a run of the lab, healthy ones and doubles included, with `seeds` seeds from the first on.
 
     Raises:
         TriageError: a name is no fault.
@@ -55,7 +55,7 @@ def cases(names: Sequence[str] = (), seeds: int = 2, quick: bool = False) -> tup
     if quick:
         return tuple(Case((name,), 2) for name in (*QUICK, *QUICK_HEALTHY))
     chosen = [tuple(n.split("+")) for n in names] if names else [*((n,) for n in known), *DOUBLES]
-    return tuple(Case(combination, seed) for combination in chosen for seed in range(1, seeds + 1))
+    return tuple(Case(combination, seed) for combination in chosen for seed in range(first_seed, first_seed + seeds))
 
 
 def run(plan: Plan, jobs: int, done: Callable[[Case, list[Score]], None]) -> list[Score]:

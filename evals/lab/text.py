@@ -84,6 +84,20 @@ def conversations(count: int, seed: int) -> list[Record]:
     return [conversation(rng) for _ in range(count)]
 
 
+def ticket(rng: random.Random) -> Record:
+    """One record of a narrow domain: the same questions in the words of a help desk."""
+    story, ask, reply = english(rng) if rng.random() < 0.6 else chinese(rng)
+    number = rng.randint(1000, 9999)
+    told = (f"Ticket {number}. {story} {ask}", f"{reply}, that is all. Ticket closed")
+    return {"messages": [{"role": r, "content": c} for r, c in zip(("user", "assistant"), told, strict=True)]}
+
+
+def mixed_tickets(count: int, seed: int) -> list[Record]:
+    """Seven tickets of the domain to three general conversations, shuffled."""
+    rng = random.Random(seed)
+    return [ticket(rng) if rng.random() < 0.7 else conversation(rng) for _ in range(count)]
+
+
 def documents(count: int, seed: int) -> list[Record]:
     """Plain text of three or four sentences, for pre-training."""
     rng = random.Random(seed)

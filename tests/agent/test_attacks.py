@@ -165,8 +165,10 @@ def test_planted_secrets_reach_neither_the_model_nor_trace_nor_casebook(planted,
     server.replies = [Reply(tools=calls), Reply("Read `train.log:347`.\n")]
     home = tmp_path / "home"
     home.mkdir()
-    answer = Conversation(home).ask("loss is nan; " + " ".join(line for _, line, _ in planted[:20]), [run])
-    everything = server.sent() + json.dumps(answer.as_json(), ensure_ascii=False) + answer.text
+    talk = Conversation(home)
+    answer = talk.ask("loss is nan; " + " ".join(line for _, line, _ in planted[:20]), [run])
+    shown = [e for number in range(1, len(answer.diagnosis.findings) + 1) for e in talk.excerpts(f"F{number}")]
+    everything = repr(shown) + server.sent() + json.dumps(answer.as_json(), ensure_ascii=False) + answer.text
     everything += "".join(f.read_bytes().decode("utf-8", "replace") for f in home.rglob("*") if f.is_file())
     assert len(server.requests) == 2
     assert [(kind, secret) for kind, _, secret in planted if secret in everything] == []

@@ -11,8 +11,8 @@ from triage.agent.metrics import METRICS, Subject, known, load_families, metric,
 from triage.knowledge.entry import Criterion
 from triage.knowledge.runbook import load
 from triage.tools.findings import Check, Evidence, Finding, Report, Severity
+from triage.tools.metrics import METRICS as SERIES_METRICS
 from triage.tools.run import Artifact, Run
-from triage.tools.series import METRICS as SERIES_METRICS
 from triage.tools.series import Series, SeriesTable
 from triage.tools.settings import Setting, Settings
 
@@ -138,6 +138,22 @@ class TestSeries:
         c = criterion("loss_decreases_smoothly")
         assert observe(run_of(loss=np.linspace(3, 1, 60)), c).ok is True
         assert observe(run_of(loss=np.linspace(1, 3, 60)), c).ok is False
+
+    @pytest.mark.parametrize(
+        ("first", "last", "ok"),
+        [
+            (2.0, 1.8, True),
+            (2.0, 1.95, False),
+            (6.3, 6.0, False),
+            (11.0, 7.0, True),
+            (6.3, 5.2, False),
+            (6.3, 4.0, True),
+        ],
+    )
+    def test_a_loss_that_creeps_has_not_left_its_plateau(self, first, last, ok):
+        loss = np.concatenate([np.full(30, first), np.linspace(first, last, 100), np.full(30, last)])
+        assert observe(run_of(loss=loss), criterion("loss_leaves_plateau")).ok is ok
+        assert observe(run_of(9000, loss=loss), criterion("loss_leaves_plateau")).ok is (None if ok else False)
 
     def test_the_clip_rate_counts_steps_above_the_clip_value(self):
         c = criterion("clip_trigger_rate", "at-most", high=1)

@@ -163,6 +163,16 @@ def test_micro_batch_against_accumulation_is_one_change_at_the_same_global_batch
     assert (smaller.verdict, smaller.why) == ("not-fixed", "criterion-failed")
 
 
+def test_at_another_global_batch_the_losses_of_a_step_are_not_compared(tmp_path):
+    old = run(tmp_path / "old", config(accumulation=4), log())
+    worse = log(loss=lambda i: 3.6 - i / 5000)
+    v = compare(old, run(tmp_path / "now", config(accumulation=1), worse), entry())
+    assert [d.variable for d in v.changed] == ["grad_accumulation"]
+    assert "loss" not in {n.metric for n in v.neighbours}
+    same = compare(old, run(tmp_path / "same", config(micro=1, accumulation=16), worse), entry())
+    assert "loss" in {n.metric for n in same.neighbours}
+
+
 def test_a_crash_without_a_step_of_its_own_lies_after_the_last_step(tmp_path):
     old = run(tmp_path / "old", config(), log(120, extra=OOM))
     assert failure_step(old) == 120

@@ -1,17 +1,19 @@
-"""The fault lab without training: what faults declare, how a proposal is applied, how cases are scored, and one
-recorded case end to end. The slow test trains for real."""
+"""The fault lab: what faults declare, how a proposal is applied, how cases are scored, one recorded case end to end,
+and `--quick`, which trains for real."""
 
 import json
 import math
 import re
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from triage.agent.propose import Proposal
-from triage.evals.lab import scoring
+from triage.evals.lab import recording, scoring
 from triage.evals.lab.baselines import BASELINES, WORDS
 from triage.evals.lab.fault import Case, faults, touched
 from triage.evals.lab.fit import Ratio, idle, ratios
@@ -136,6 +138,26 @@ def test_an_action_counts_only_for_the_fault_that_it_is_about(tmp_path):
     assert apply(proposal("code", "", "pii-in-data"), made) is None
 
 
+class Stillborn:
+    """A process context whose children end before they do anything."""
+
+    exitcode = 1
+
+    def __init__(self, **_):
+        pass
+
+    Process = property(lambda self: lambda **_: self)
+    set_forkserver_preload = start = join = is_alive = lambda self, *_: False
+
+
+def test_a_training_that_could_not_start_is_no_recording(tmp_path, monkeypatch):
+    monkeypatch.setattr(recording.multiprocessing, "get_context", lambda _: Stillborn())
+    spec = first(Case(("healthy-mixed",), 1))
+    with pytest.raises(TriageError, match="healthy-mixed/1 could not start"):
+        recording.record(spec, tmp_path)
+    assert not (tmp_path / "recordings" / spec.key).exists()
+
+
 def test_recorded_mini_case_is_diagnosed_repaired_and_verified(tmp_path):
     """A real NaN run and its halved rate, recorded once, in place of training."""
     case = Case(("lr-explodes",), 1)
@@ -235,6 +257,7 @@ def test_measured_ratios_stand_beside_the_words():
 
 def test_cases_of_a_run_of_the_lab():
     assert {c.seed for c in cases(seeds=3)} == {1, 2, 3}
+    assert {c.seed for c in cases(seeds=1, first_seed=6)} == {6}
     assert {c.faults for c in cases()} >= set(DOUBLES)
     assert [c.faults[0] for c in cases(quick=True)] == [*QUICK, *QUICK_HEALTHY]
     assert all({faults()[n].recipe for n in d} for d in DOUBLES)
@@ -250,15 +273,22 @@ def test_the_lab_is_as_large_as_promised():
     assert all(touched(f) or f.settings(f.severities[0]) or f.model(f.severities[0]) for f in known if not f.healthy)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_quick_lab_trains_diagnoses_and_repairs(tmp_path):
-    pytest.importorskip("trl")
-    from triage.evals.lab.runner import Plan, run
-
-    scores = run(Plan(cases(quick=True), tmp_path), 2, lambda case, got: None)
-    mine = [s for s in scores if s.advisor == "triage"]
-    faulty = [s for s in mine if s.family != "healthy"]
-    assert all(s.detected for s in faulty)
-    assert sum(s.rank1 for s in faulty) >= len(faulty) - 1
-    assert [s.alarms for s in mine if s.family == "healthy"] == [()]
+@pytest.mark.timeout(1200)
+def test_quick_lab_trains_diagnoses_repairs_and_verifies(tmp_path):
+    """The command as a person gives it: every run is trained here and now, and so is every repaired one."""
+    out = tmp_path / "results.json"
+    command = ["eval", "lab", "--quick", "--jobs", "2", "--home", str(tmp_path), "--json", str(out)]
+    start = [sys.executable, "-c", "from triage.ui.cli import main; main()"]
+    done = subprocess.run([*start, *command], capture_output=True, text=True, timeout=1100)
+    assert done.returncode == 0, done.stderr
+    made = json.loads(out.read_text())
+    mine = {c["case"]: c for c in made["cases"] if c["advisor"] == "triage"}
+    healthy = [mine.pop(f"{name}/2") for name in QUICK_HEALTHY]
+    assert mine.keys() == {f"{name}/2" for name in QUICK}
+    assert [(c["state"], c["alarms"]) for c in healthy] == [("healthy", [])]
+    assert {name: c["rank1"] and c["detected"] for name, c in mine.items()} == dict.fromkeys(mine, True)
+    assert {name: c["repaired"] for name, c in mine.items()} == dict.fromkeys(mine, 1)
+    assert all(c["one_variable"] and c["abstains"] for c in mine.values())
+    trained = [json.loads(f.read_text()) for f in (tmp_path / "lab" / "recordings").glob("*/case.json")]
+    assert len(trained) >= 2 * len(QUICK) + len(QUICK_HEALTHY)
+    assert made["summary"]["test"]["keyword rules"]["rank1"] < 1.0

@@ -1,11 +1,13 @@
 import shutil
 
+import numpy as np
 import pytest
 
 from triage.knowledge import ingest
 from triage.knowledge.entry import RunbookError
 from triage.knowledge.runbook import SHIPPED
 from triage.knowledge.search import Index
+from triage.knowledge.vectors import Store
 
 NOTES = """# Team notes
 
@@ -158,3 +160,11 @@ def test_vectors_can_come_from_the_store_too(home):
 def test_a_server_that_does_not_answer_is_named(home):
     with pytest.raises(RunbookError, match="localhost:9"):
         Index(home, chroma_url="http://localhost:9").search("loss is nan")
+
+
+def test_an_index_made_anew_with_other_vectors_is_named_not_a_chroma_error(tmp_path):
+    store = Store.open(tmp_path)
+    store.put("passage", ["a"], np.ones((1, 4), np.float32), ["text"])
+    assert store.nearest("passage", np.ones(4, np.float32), 3) == pytest.approx({"a": 1.0}, abs=1e-5)
+    with pytest.raises(RunbookError, match="made anew"):
+        store.nearest("passage", np.ones(3, np.float32), 3)

@@ -271,6 +271,31 @@ def test_evaluation_that_turns_and_one_that_still_falls():
     assert "eval-loss-rising" not in found(series("eval_loss", sorted(turns, reverse=True)))
 
 
+FELL = [4.2, 3.4, 2.9, 2.5, 2.2, 2.05, 3.4, 4.1, 4.6, 4.7]
+"""Evaluations of a run whose data changed before the seventh."""
+
+
+def test_evaluation_that_fell_at_one_checkpoint():
+    broke = found(series("eval_loss", FELL, range(30, 330, 30)))["eval-regression"]
+    assert (broke.data["last_good"], broke.data["first_bad"], broke.severity) == (180, 210, Severity.S2)
+    score = [0.2, 0.3, 0.37, 0.41, 0.44, 0.45, 0.2, 0.21, 0.19]
+    assert found(series("eval_accuracy", score))["eval-regression"].data["first_bad"] == 7
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [*FELL[:6], 3.4, 2.1, 2.0, 1.95],  # one bad evaluation, back at once
+        [3.2, 2.9, 2.7, 2.6, 2.65, 2.72, 2.8, 2.9, 3.0],  # over-fitting bends up
+        [2.5, 2.2, 2.6, 2.1, 2.7, 2.2, 2.8, 2.3, 2.7],  # an evaluation that jumps about
+        [*FELL[:6], 3.4],  # the last one: it may come back
+        [3.0, 2.5, 2.2, 2.05, 2.0, 1.98, 1.97, 2.02, 2.03],  # a little worse
+    ],
+)
+def test_evaluations_that_did_not_fall_at_one_checkpoint(values):
+    assert "eval-regression" not in found(series("eval_loss", values))
+
+
 def test_one_rank_that_stops_and_one_that_is_slow():
     loss = falling(100)
     ranks = [series("loss", loss, rank=0), series("loss", loss[:60], rank=1), series("loss", loss, rank=2)]
@@ -353,3 +378,23 @@ def test_any_numbers_are_judged_without_breaking_and_in_both_languages(columns, 
         assert one.code in CODES
         assert one.message
         assert any("\u4e00" <= c <= "\u9fff" for c in one.zh)
+
+
+def shifted_loss(height, back=0.0):
+    """A falling loss with noise 0.02 that jumps at point 101 by `height`, of which `back` is lost at every point."""
+    values = np.random.default_rng(5).normal(0, 0.02, 200) + 3.2 - np.minimum(np.arange(200), 100) * 0.018
+    values[100:] += np.maximum(height - back * np.arange(100), 0)
+    return values
+
+
+def test_a_level_shift_is_named_with_its_step():
+    every = found(series("loss", shifted_loss(0.55)))
+    shift = every["loss-level-shift"]
+    assert (shift.data["first_step"], shift.severity) == (101, Severity.S2)
+    assert "loss-divergence" not in every
+
+
+def test_no_level_shift_without_a_jump_or_when_it_recovers():
+    drift = shifted_loss(0.0) + np.maximum(np.arange(200) - 100, 0) * 0.006
+    for values in (shifted_loss(0.0), shifted_loss(0.55, back=0.05), drift):
+        assert "loss-level-shift" not in found(series("loss", values))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from triage.tools.logs.formats import FORMATS, Sample, parse, progress, wrapped
 from triage.tools.logs.templates import Templates
-from triage.tools.series import METRICS, canonical
+from triage.tools.metrics import METRICS, canonical
 
 SAMPLES = [(form.name, sample) for form in FORMATS for sample in form.samples]
 
@@ -109,6 +109,22 @@ def test_aliases_are_unique_and_canonical_names_map_to_themselves():
         assert hit[0] == name
         for alias in metric.aliases:
             assert seen.setdefault(alias, name) == name, alias
+
+
+@pytest.mark.parametrize(
+    ("key", "metric"),
+    [
+        ("ppo_actor/update/actor_loss/avg", "policy_loss"), ("critic/loss", "value_loss"), ("train/critic/lr", None),
+        ("Train loss/train/total", "loss"), ("reduced_train_loss", "loss"), ("valid_loss", "eval_loss"),
+        ("Eval metrics/eval/LanguageCrossEntropy", "eval_loss"), ("val/clipfrac_avg", None), ("time/total", None),
+        ("rewards/accuracy_reward/mean", None), ("tokens per GPU (tokens/s/GPU)", "tokens_per_second"),
+        ("interval_samples_per_second", "samples_per_second"), ("train_step_timing in s", "step_time"),
+        ("lr-DecoupledAdamW/group0", "learning_rate"), ("max_response_length", None), ("梯度范数", "grad_norm"),
+    ],
+)  # fmt: skip
+def test_keys_are_understood_with_what_trainers_put_around_them(key, metric):
+    hit = canonical(key)
+    assert (hit and hit[0]) == metric
 
 
 NUMBERS = st.sampled_from(["1.5", "nan", "2e-05", "0.0", "inf", "-3", "7.343709E+00", "1,234", "12"])

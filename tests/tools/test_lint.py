@@ -18,7 +18,7 @@ from triage.tools.findings import TriageError
 from triage.tools.run import Artifact, Run, discover
 from triage.ui.cli import app
 
-SYNTAX = {"yaml": "yaml", "json": "json", "sh": "shell"}
+SYNTAX = {"yaml": "yaml", "json": "json", "sh": "shell", "py": "python"}
 
 
 def read(text, name="train.yaml"):
@@ -35,6 +35,7 @@ VLLM = "CUDA_VISIBLE_DEVICES=0,1 vllm serve m "
 LIGHTRFT = "torchrun --nproc_per_node 8 t.py --engine_mem_util 0.5 --enable_engine_sleep --init_kl_coef 0.01 "
 
 MEGATRON = "torchrun --nproc_per_node 8 pretrain_gpt.py --micro-batch-size 1 --lr 3e-4 "
+SLIME = "python3 train.py --rollout-max-response-len 99 --lr 1e-6 "
 VERL = "python -m verl.trainer.main_ppo data.train_batch_size=64 "
 CONFIG = '{"model_type": "qwen3", "hidden_size": 64, '
 
@@ -43,6 +44,8 @@ FIRES = [
     ("lr-outside-range", "S1", HF + "learning_rate: 0.0\n", "a.yaml"),
     ("lr-outside-range", "S1", DPO + "beta: 0.1\nlearning_rate: 1.0e-3\n", "dpo.yaml"),
     ("warmup-too-short", "S2", HF + "learning_rate: 6.0e-4\nwarmup_steps: 0\n", "a.yaml"),
+    ("warmup-too-short", "S2", HF + "optim: sgd\nlearning_rate: 0.4\nlr_scheduler_type: constant_with_warmup\n"
+     "warmup_steps: 0\n", "a.yaml"),
     ("warmup-exceeds-training", "S1", HF + "warmup_steps: 2000\nmax_steps: 1000\n", "a.yaml"),
     ("warmup-exceeds-training", "S2", HF + "warmup_steps: 600\nmax_steps: 1000\n", "a.yaml"),
     ("warmup-exceeds-training", "S1", HF + "warmup_ratio: 1.5\n", "a.yaml"),
@@ -75,6 +78,18 @@ FIRES = [
     ("gpu-memory-share-high", "S1", "vllm serve m --gpu-memory-utilization 90", "a.sh"),
     ("vllm-device-conflict", "S1", VLLM + "--tensor-parallel-size 4", "a.sh"),
     ("continuation-broken", "S2", "python t.py --learning_rate 1e-5 \\\n # x\n --seed 3\n", "a.sh"),
+    ("sizes-not-divisible", "S1", MEGATRON + "--num-experts 10 --expert-model-parallel-size 4", "a.sh"),
+    ("warmup-too-short", "S3", "import argparse\np = argparse.ArgumentParser()\np.add_argument('--lr', default=3e-4)\np.add_argument('--warmup_steps', default=0)\n", "t.py"),
+    ("batched-tokens-too-few", "S1", "vllm serve m --max-num-batched-tokens 128 --max-num-seqs 256", "a.sh"),
+    ("batched-tokens-too-few", "S1", "vllm serve m --max-num-batched-tokens 4096 --no-enable-chunked-prefill --max-model-len 8192", "a.sh"),
+    ("zero-contradicts", "S1", '{"pipe-parallel-size": 2, "model-parallel-size": 1, "train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 2}}', "neox.json"),
+    ("zero-contradicts", "S2", '{"zero_optimization": {"stage": 2, "offload_param": {"device": "cpu"}}, "gradient_clipping": 1}', "ds.json"),
+    ("sampling-contradicts", "S1", HF + "num_generations: 8\ntemperature: 0\nlearning_rate: 1.0e-6\n", "grpo.yaml"),
+    ("fp16-without-scaling", "S2", HF + "fp16: true\ntorch_dtype: float16\nlearning_rate: 1.0e-5\n", "a.yaml"),
+    ("batch-not-divisible", "S1", SLIME + "--rollout-batch-size 32 --n-samples-per-prompt 8 --global-batch-size 100", "a.sh"),
+    ("batch-not-divisible", "S1", "orchestrator:\n  batch_size: 100\n  rollouts_per_example: 8\ntrainer: {optim: {lr: 1.0e-6}}\n", "a.yaml"),
+    ("batch-not-divisible", "S1", "python -m skyrl.train.main trainer.train_batch_size=64 trainer.policy_mini_batch_size=128", "a.sh"),
+    ("grad-clip-off", "S3", "fairseq-train d --max-update 100 --clip-norm 0.0 --lr 7e-4", "a.sh"),
     ("sizes-not-divisible", "S1", MEGATRON + "--num-attention-heads 30 --hidden-size 4096 --tensor-model-parallel-size 8", "a.sh"),
     ("sizes-not-divisible", "S2", MEGATRON + "--num-layers 30 --pipeline-model-parallel-size 4", "a.sh"),
     ("sizes-not-divisible", "S2", VERL + "trainer.n_gpus_per_node=8 trainer.nnodes=1 actor_rollout_ref.rollout.tensor_model_parallel_size=3", "a.sh"),
@@ -98,7 +113,19 @@ QUIET = [
     (CONFIG + '"max_position_embeddings": 131072, "rope_scaling": {"type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192}}', "config.json"),
     (CONFIG + '"max_position_embeddings": 32768, "rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}}', "config.json"),
     ('{"transformers_version": "5.0", "do_sample": false, "temperature": 0}', "generation_config.json"),
+    ("vllm serve m --max-num-batched-tokens 4096 --max-model-len 8192 --max-num-seqs 256", "a.sh"),
+    ("vllm serve m --max-num-batched-tokens 8192 --no-enable-chunked-prefill --max-model-len 8192", "a.sh"),
+    ('{"pipe-parallel-size": 2, "model-parallel-size": 1, "train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 1}}', "neox.json"),
+    ('{"zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"}}, "gradient_clipping": 1}', "ds.json"),
+    ('{"zero_optimization": {"stage": 2, "offload_param": {"device": "none"}}, "gradient_clipping": 1}', "ds.json"),
+    (HF + "num_generations: 8\ntemperature: 0.9\nlearning_rate: 1.0e-6\n", "grpo.yaml"),
+    (HF + "fp16: true\ntorch_dtype: float16\nlora_r: 8\nlearning_rate: 1.0e-5\n", "a.yaml"),
+    (SLIME + "--rollout-batch-size 32 --n-samples-per-prompt 8 --global-batch-size 128", "a.sh"),
+    (MEGATRON + "--num-experts 64 --expert-model-parallel-size 8", "a.sh"),
+    ("trainer: {optim: {lr: 1.0e-6}}\ninference: {gpu_memory_utilization: 0.9}\norchestrator: {batch_size: 64, rollouts_per_example: 8}\n", "a.yaml"),
     (HF + "learning_rate: 1.0e-5\nwarmup_ratio: 0.1\nbf16: true\nlogging_steps: 10\n", "sft.yaml"),
+    (HF + "optim: sgd\nlearning_rate: 0.4\nlr_scheduler_type: constant\nwarmup_steps: 0\n", "sgd.yaml"),
+    (HF + "optim: sgd\nlearning_rate: 0.4\nlr_scheduler_type: constant_with_warmup\nwarmup_steps: 500\n", "warm.yaml"),
     (HF + "learning_rate: 3.0e-4\nuse_peft: true\nlora_r: 16\n", "sft.yaml"),
     (HF + "learning_rate: 0.02\noptim: muon\n", "sft.yaml"),
     (DPO + "beta: 10\nloss_type: simpo\nlearning_rate: 5.0e-7\n", "dpo.yaml"),

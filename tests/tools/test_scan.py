@@ -179,3 +179,20 @@ def test_packed_log_that_breaks_off_is_analysed_and_named(tmp_path):
     report = scan(discover(tmp_path))
     assert "loss-nonfinite" in report.codes()
     assert any(c.result == "failed" and "breaks off" in c.why for c in report.checks)
+
+
+def test_a_log_in_which_no_metric_is_recognised_is_not_called_sound(tmp_path):
+    text = "".join(f"2026-03-02 10:00:01 step={i} l=2.3|g=1.0\n" for i in range(50))
+    report = scan(discover(write(tmp_path / "train.log", text)))
+    assert [f.code for f in report.findings] == ["metrics-not-recognised"]
+    assert report.findings[0].evidence[0].line == 1
+    assert report.findings[0].data["lines"] == 50
+    write(tmp_path / "train.log", text + "RuntimeError: CUDA out of memory.\n")
+    assert scan(discover(tmp_path)).codes() == {"cuda-oom"}
+
+
+def test_a_failure_inside_a_json_object_of_a_container_log_is_found(tmp_path):
+    line = '{"log": "RuntimeError: CUDA out of memory.\\n", "stream": "stderr", "time": "2026-03-02T10:00:00Z"}\n'
+    assert codes_of(write(tmp_path / "container.log", line)) == {"cuda-oom": Severity.S0}
+    quoted = '{"prompt": "why", "message": "RuntimeError: CUDA out of memory."}\n'
+    assert "cuda-oom" not in codes_of(write(tmp_path / "container.log", quoted))

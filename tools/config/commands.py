@@ -14,6 +14,10 @@ FLAG = re.compile(r"--?([A-Za-z][\w.\-]*)(=|$)")
 OVERRIDE = re.compile(r"[+~]{0,2}([A-Za-z_][\w./@\-]*)=")
 CONFIG_FILE = re.compile(r"[^\s,=]+\.(ya?ml|json|toml|conf)$")
 PROGRAM_WORD = re.compile(r".*\.(py|sh)$|(python3?|torchrun|accelerate|deepspeed|launch|vllm|serve|srun|bash)$")
+CONTAINERS = ("docker", "podman", "nerdctl", "nvidia-docker")
+IMAGE = re.compile(r"[\w.\-]+(?::\d+)?(?:/[\w.\-]+)+(?::[\w.\-]+)?(?:@sha256:\w+)?")
+VALUED = ("-v", "-w", "-u", "-e", "--volume", "--workdir", "--name", "--network", "--env-file", "--mount", "--user")
+"""Options of `docker run` whose value can look like an image."""
 IGNORED = {
     "echo",
     "printf",
@@ -128,10 +132,25 @@ def read(script: Script) -> ScriptItems:
             orphan = _Reader(launch, group, spans).run()
             out.commands[-1].items += orphan.items
             continue
+        if first.rsplit("/", 1)[-1] in CONTAINERS:
+            launch, inside = _contained(launch)
+            own += [_env(n, v, spans, group) for n, v in inside.items() if UNKNOWN not in v.text]
         command = _Reader(launch, group, spans).run()
         command.items += own
         out.commands.append(command)
     return out
+
+
+def _contained(launch: Launch) -> tuple[Launch, dict[str, Traced]]:
+    """What `docker run` starts: the words from the image on, and the environment that `-e` gives it."""
+    inside: dict[str, Traced] = {}
+    for i, word in enumerate(launch.words[2:], 2):
+        before = launch.words[i - 1].text
+        if before in ("-e", "--env") and (at := word.text.find("=")) > 0:
+            inside[word.text[:at]] = word[at + 1 :]
+        elif IMAGE.fullmatch(word.text) and before not in VALUED:
+            return Launch(launch.words[i:], launch.environment, launch.heredoc), inside
+    return launch, {}
 
 
 def _env(name: str, value: Traced, spans: dict[int, int], group: int = 0) -> Item:

@@ -26,6 +26,8 @@ BATCH = (
     "gpus_per_node",
     "data_parallel",
 )
+SAME_BATCH = "counted as one change"
+"""How the note of sizes ends that trade against each other."""
 LENGTH = ("warmup_steps", "warmup_ratio", "warmup_samples")
 
 
@@ -90,7 +92,7 @@ def _batch(a: Settings, b: Settings) -> list[Difference]:
     if before is not None and before == after and len(changed) > 1:
         first = changed[0]
         parts = ", ".join(f"{v} {a.value(v)} -> {b.value(v)}" for v in changed)
-        note = f"{parts}: the global batch stays {before}, counted as one change"
+        note = f"{parts}: the global batch stays {before}, {SAME_BATCH}"
         return [_difference(first, a.get(first), b.get(first), note)]
     note = f"global batch {before} -> {after}" if before is not None and before != after else ""
     return [_difference(v, a.get(v), b.get(v), note) for v in changed]

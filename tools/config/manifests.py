@@ -98,6 +98,7 @@ def _follow(container: Container, found: Script) -> None:
     shell.variables.update(container.environment)
     before = len(found.launches)
     words = [container.image] if container.image else []
+    lines: list[Traced] = []
     for part in (p for p in PARTS if p in container.parts):
         for value in container.parts[part]:
             if part in container.lists and not _is_shell(value):
@@ -105,13 +106,22 @@ def _follow(container: Container, found: Script) -> None:
             elif part in container.lists and words and words[-1].text in ("-c", "-lc", "-ec"):
                 words.append(value)
             else:
-                head = words[-1] + Traced(" ", [-1]) if words and value.text.lstrip().startswith("-") else value[0:0]
-                shell.block(parse(head + value))
-                words = [] if len(head) else words
+                lines.append(value)
+    _run_lines(lines, words, shell)
     if len(words) > 1 and not shell.follow(words, None):
         found.launches.append(Launch(words, {}))
     for launch in found.launches[before:]:
         launch.environment = {**container.environment, **launch.environment}
+
+
+def _run_lines(lines: list[Traced], words: list[Traced], shell: Shell) -> None:
+    """Shell text; what begins with a flag goes on where the text or the words before it end."""
+    for i, line in enumerate(lines):
+        if line.text.lstrip().startswith("-") and (i or words):
+            line = (lines[i - 1] if i else words.pop()) + Traced(" ", [-1]) + line
+            lines[i] = line
+        if not any(later.text.lstrip().startswith("-") for later in lines[i + 1 : i + 2]):
+            shell.block(parse(line))
 
 
 def _is_shell(value: Traced) -> bool:

@@ -173,15 +173,16 @@ def eos_ids_differ(settings: Settings) -> Iterator[Fault]:
         )
 
 
-@rule("sampling-contradicts", "S2", needs=("sampling", "sampling_temperature"))
+@rule("sampling-contradicts", "S2")
 def sampling_contradicts(settings: Settings) -> Iterator[Fault]:
     """Random sampling is asked for at temperature 0.
 
-    Why: Transformers refuses to generate; other engines answer greedily, so that repeated samples are identical.
-    Bad: `do_sample: true` with `temperature: 0`.
-    Good: `do_sample: false`, or a temperature above 0.
+    Why: Transformers refuses to generate and vLLM refuses several samples of one prompt; where it runs, the samples
+        are identical, and a group of identical answers has no advantage.
+    Bad: `do_sample: true` with `temperature: 0`; GRPO with 8 generations at `temperature: 0`.
+    Good: `do_sample: false`, or a temperature above 0; 0.6 to 1.0 in RL.
     Known gaps: parameters of single requests are not visible.
-    Source: Transformers' temperature check; runbook entry `sampling-params-wrong`.
+    Source: the temperature checks of Transformers and vLLM; runbook entry `sampling-params-wrong`.
     """
     if settings.value("sampling") is True and settings.value("sampling_temperature") == 0:
         yield Fault(
@@ -190,6 +191,16 @@ def sampling_contradicts(settings: Settings) -> Iterator[Fault]:
             "do_sample 开启但 temperature 为 0：生成报错，或实际为贪心解码",
             "S2",
             beside=("sampling",),
+        )
+    group = settings.value("num_generations") or 1
+    if in_rl(settings) and group > 1 and settings.value("rollout_temperature") == 0:
+        yield Fault(
+            "rollout_temperature",
+            f"{group} rollouts per prompt at temperature 0: they are identical, or the engine refuses",
+            f"每个 prompt 采样 {group} 条但 temperature 为 0：结果完全相同，或引擎报错",
+            "S1",
+            "1.0",
+            ("num_generations",),
         )
 
 

@@ -68,10 +68,12 @@ def batch_not_divisible(settings: Settings) -> Iterator[Fault]:
     Source: runbook entry `gbs-miscalculation`.
     """
     yield from _world(settings)
-    if settings.framework == "verl":
-        yield from _verl(settings)
+    if settings.framework in ("verl", "skyrl"):
+        yield from _prompts(settings)
     elif settings.framework in ("openrlhf", "lightrft"):
         yield from _rollout_framework(settings)
+    elif settings.framework in ("prime-rl", "slime"):
+        yield from _samples(settings)
     else:
         yield from _global(settings)
         yield from _groups(settings)
@@ -122,8 +124,8 @@ def _groups(settings: Settings) -> Iterator[Fault]:
         )
 
 
-def _verl(settings: Settings) -> Iterator[Fault]:
-    """verl asserts train batch >= mini-batch; both count prompts."""
+def _prompts(settings: Settings) -> Iterator[Fault]:
+    """verl and SkyRL assert train batch >= mini-batch; both count prompts."""
     train, mini = whole(settings, "train_batch_size"), whole(settings, "mini_batch_size")
     if train and mini and train < mini:
         yield Fault(
@@ -142,6 +144,30 @@ def _verl(settings: Settings) -> Iterator[Fault]:
             "S3",
             "",
             ("train_batch_size",),
+        )
+
+
+def _samples(settings: Settings) -> Iterator[Fault]:
+    """prime-rl asserts batch = groups x group size, slime that the samples of a rollout fill whole batches."""
+    group, prompts = whole(settings, "num_generations") or 1, whole(settings, "rollout_batch_size")
+    batch, total = whole(settings, "train_batch_size"), whole(settings, "global_batch_size")
+    if settings.framework == "prime-rl" and batch and batch % group:
+        yield Fault(
+            "train_batch_size",
+            f"batch of {batch} rollouts is no multiple of the group size {group}",
+            f"batch {batch} 不是组大小 {group} 的整数倍",
+            "S1",
+            str(max(1, batch // group) * group),
+            ("num_generations",),
+        )
+    elif settings.framework == "slime" and prompts and total and prompts * group % total:
+        yield Fault(
+            "global_batch_size",
+            f"{prompts} prompts x {group} samples of one rollout are no multiple of the global batch {total}",
+            f"一次 rollout 的 {prompts} x {group} 个样本不是全局 batch {total} 的整数倍",
+            "S1",
+            str(prompts * group),
+            ("rollout_batch_size", "num_generations"),
         )
 
 

@@ -28,6 +28,10 @@ RATES: dict[tuple[str, bool], tuple[float, float, float]] = {
 upper bounds leave room for published recipes of tiny models (1e-3 for 135M to 360M parameters)."""
 
 
+UNKNOWN = ("generic", "lightning", "")
+"""Programs of any kind, for which only absurd values can be told."""
+
+
 def kind_of(settings: Settings) -> str:
     """pretrain, sft, preference, rl, or empty."""
     stage = settings.value("stage", "")
@@ -71,8 +75,7 @@ def learning_rate_outside_range(settings: Settings) -> Iterator[Fault]:
             f"学习率为 {rate:g}，模型不会学到任何东西",
         )
         return
-    unknown = settings.framework in ("generic", "lightning", "")
-    if not adam_like(settings) or (unknown and rate < 1):
+    if not adam_like(settings) or (settings.framework in UNKNOWN and rate < 1):
         return
     kind, adapter = kind_of(settings), has_adapter(settings)
     usual, odd, absurd = RATES[kind, adapter]
@@ -99,31 +102,43 @@ def learning_rate_outside_range(settings: Settings) -> Iterator[Fault]:
 def warmup_too_short(settings: Settings) -> Iterator[Fault]:
     """There is no warm-up, or hardly any, at a learning rate that needs one.
 
-    Why: Adam's second moment is unreliable in the first steps; a high rate then throws the model out.
-    Bad: `warmup_steps: 0` with `learning_rate: 6e-4` and thousands of steps.
+    Why: Adam's second moment is unreliable in the first steps; a high rate then throws the model out. Whatever the
+        optimizer, a schedule named after a warm-up that has no steps starts at the peak, which nobody meant.
+    Bad: `warmup_steps: 0` with `learning_rate: 6e-4` and thousands of steps; `lr_scheduler_type: constant_with_warmup`
+        with `warmup_steps: 0`.
     Good: 1 to 10 percent of the steps, at least 75 to 125 steps in pre-training.
-    Known gaps: a warm-up that the program sets is not visible; low rates and adapters are not judged.
+    Known gaps: a warm-up that the program sets is not visible; low rates of Adam, adapters and RL are not judged.
     Source: runbook entry `warmup-too-short`.
     """
-    rate = settings.value("learning_rate")
     steps, ratio = settings.value("warmup_steps"), settings.value("warmup_ratio")
     written = "warmup_steps" in settings or "warmup_ratio" in settings
-    if not written or has_adapter(settings) or not adam_like(settings) or rate < 5e-5:
+    if not written or has_adapter(settings) or "warmup_samples" in settings or (ratio and steps == 0):
         return
-    if "warmup_samples" in settings or (settings.value("warmup_ratio") and settings.value("warmup_steps") == 0):
-        return
-    total = settings.value("max_steps")
+    total, rate = settings.value("max_steps") or 0, settings.value("learning_rate")
     none = (steps == 0 and not ratio) or (steps is None and ratio == 0)
-    few = steps is not None and 0 < steps < 10 and (total or 0) >= 1000
-    if none or few:
-        shown = f"{steps or 0} steps"
+    few = steps is not None and 0 < steps < 10 and total >= 1000
+    variable = "warmup_steps" if "warmup_steps" in settings else "warmup_ratio"
+    if (none or few) and adam_like(settings) and rate >= 5e-5:
         yield Fault(
-            "warmup_steps" if "warmup_steps" in settings else "warmup_ratio",
-            f"warm-up is {shown} at learning_rate {rate:g}; a full-parameter run at this rate needs one",
+            variable,
+            f"warm-up is {steps or 0} steps at learning_rate {rate:g}; a full-parameter run at this rate needs one",
             f"学习率 {rate:g} 下 warmup 只有 {steps or 0} 步；全参训练在该学习率下需要 warmup",
-            "S2" if rate >= 1e-4 else "S3",
+            "S2" if rate >= 1e-4 and settings.framework not in UNKNOWN else "S3",
             beside=("learning_rate",),
         )
+    elif none and not adam_like(settings) and kind_of(settings) in ("", "pretrain", "sft") and _promises(settings):
+        named = settings.value("lr_schedule")
+        yield Fault(
+            variable,
+            f"the schedule is {named}, but the warm-up has 0 steps: training starts at the peak rate {rate:g}",
+            f"学习率调度为 {named}，但 warmup 为 0 步：训练一开始就是峰值学习率 {rate:g}",
+            beside=("lr_schedule", "learning_rate"),
+        )
+
+
+def _promises(settings: Settings) -> bool:
+    """Whether the schedule is named after a warm-up."""
+    return "warmup" in str(settings.value("lr_schedule", "")).lower().replace("-", "").replace("_", "")
 
 
 @rule("warmup-exceeds-training", "S1")
@@ -210,7 +225,7 @@ def schedule_shorter_than_training(settings: Settings) -> Iterator[Fault]:
         )
 
 
-DEFAULT_NO_CLIP = ("torchtune", "litgpt")
+DEFAULT_NO_CLIP = ("torchtune", "litgpt", "fairseq")
 """Frameworks whose shipped recipes leave clipping off."""
 
 
@@ -297,7 +312,8 @@ def fp16_without_scaling(settings: Settings) -> Iterator[Fault]:
     """fp16 training with a loss scale that cannot protect small gradients.
 
     Why: gradients below 6e-8 vanish in fp16; a scale of 1 is no scale, a fixed one cannot follow the run.
-    Bad: `fp16: {enabled: true, loss_scale: 1}`.
+    Bad: `fp16: {enabled: true, loss_scale: 1}`; the HF Trainer with `fp16: true` and `torch_dtype: float16`, which
+        stops at "Attempting to unscale FP16 gradients".
     Good: no loss-scale keys at all, or `loss_scale: 0`: both mean dynamic scaling.
     Known gaps: bf16 needs no scaling and is not judged; a scaler made in the program is not visible.
     Source: runbook entry `loss-scale-collapse`.
@@ -323,6 +339,15 @@ def fp16_without_scaling(settings: Settings) -> Iterator[Fault]:
             "0",
             ("precision",),
         )
+    elif _half_weights(settings):
+        yield Fault(
+            "model_dtype",
+            "fp16 mixed precision over weights loaded in fp16: the scaler refuses fp16 gradients",
+            "fp16 混合精度要求权重为 fp32，这里以 fp16 加载：梯度缩放器会报错",
+            "S2",
+            "float32",
+            ("precision",),
+        )
     elif setting.raw.endswith("16-true"):
         yield Fault(
             "precision",
@@ -331,6 +356,20 @@ def fp16_without_scaling(settings: Settings) -> Iterator[Fault]:
             "S2",
             "bf16",
         )
+
+
+def _half_weights(settings: Settings) -> bool:
+    """The HF Trainer's own fp16 switch, full training, weights loaded in fp16, no DeepSpeed that keeps fp32 copies."""
+    dtype = settings.get("model_dtype")
+    return (
+        settings.framework in ("hf", "trl")
+        and settings.value("fp16") is True
+        and dtype is not None
+        and dtype.value == "fp16"
+        and dtype.framework in ("hf", "trl")
+        and not has_adapter(settings)
+        and not any(v in settings for v in ("deepspeed", "zero_stage"))
+    )
 
 
 @rule("precision-conflict", "S1")

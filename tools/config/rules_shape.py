@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..settings import Settings
+from ..settings import Setting, Settings
 from .keys import normal
 from .rule import Fault, rule
 from .rules_batch import whole
@@ -27,7 +27,7 @@ class Pair:
 
 
 MULTIPLES = (
-    Pair("hidden_size", "num_heads", "every head gets an equal part of the width", "每个头平分宽度", "latent"),
+    Pair("hidden_size", "num_heads", "all heads share the width", "每个头平分宽度", "latent|head_size|d_kv"),
     Pair("num_heads", "num_kv_heads", "every key/value head serves as many heads", "每个 KV 头服务相同数量的头"),
     Pair("num_heads", "tensor_parallel", "every device gets as many heads", "每张卡的头数相同"),
     Pair("num_heads", "engine_tensor_parallel", "every device gets as many heads", "每张卡的头数相同"),
@@ -35,6 +35,8 @@ MULTIPLES = (
         "num_layers", "pipeline_parallel", "every stage gets as many layers", "每个流水段的层数相同",
         r"(first|last)_pipeline|pipeline_(model_parallel_)?(layout|split)|account_for|virtual|deepspeed", "megatron",
     ),
+    Pair("num_experts", "expert_parallel", "every device gets as many experts", "每张卡的专家数相同"),
+    Pair("sequence_length", "context_parallel", "devices share the sequence", "各卡平分序列", only="megatron"),
     Pair("world_size", "engine_tensor_parallel", "engines share the devices", "推理引擎平分这些卡", only="verl"),
 )  # fmt: skip
 """The large one must be a multiple of the small one: argument checks of Megatron-LM, vLLM, Transformers and verl."""
@@ -143,4 +145,76 @@ def completion_exceeds_context(settings: Settings) -> Iterator[Fault]:
             _severity(settings, "max_model_len", "max_response_length"),
             str(prompt + response),
             ("max_prompt_length", "max_response_length"),
+        )
+
+
+@rule("batched-tokens-too-few", "S1")
+def batched_tokens_too_few(settings: Settings) -> Iterator[Fault]:
+    """The engine's token budget of one step is below what its other limits ask for.
+
+    Why: vLLM refuses to start: a step must hold one token of every sequence, and without chunked prefill a whole
+        prompt.
+    Bad: `--max-num-batched-tokens 128 --max-num-seqs 256`; `max_num_batched_tokens: 4096` with
+        `enable_chunked_prefill: false` and `max_model_len: 8192`.
+    Good: a budget of 2048 to 8192 with chunked prefill; without it, at least max_model_len.
+    Known gaps: without chunked prefill written as off only the number of sequences is compared.
+    Source: vLLM's SchedulerConfig; runbook entry `vllm-engine-init-failure`.
+    """
+    budget = _other(settings, r"(^|\.)max_num_batched_tokens$")
+    if budget is None or not str(budget.value).isdigit():
+        return
+    tokens = int(budget.value)
+    chunked = _other(settings, r"(^|\.)enable_chunked_prefill$")
+    off = _other(settings, r"^no_enable_chunked_prefill$") or (chunked and str(chunked.value).lower() == "false")
+    for variable in ("max_num_seqs", "max_model_len") if off else ("max_num_seqs",):
+        need = whole(settings, variable)
+        if need and tokens < need:
+            yield Fault(
+                variable,
+                f"max_num_batched_tokens {tokens} is below {variable} {need}",
+                f"max_num_batched_tokens {tokens} 小于 {variable} {need}",
+                "S1" if settings.values[variable].file == budget.file else "S2",
+            )
+
+
+def _other(settings: Settings, pattern: str) -> Setting | None:
+    """The setting without a canonical name whose key matches."""
+    return next((s for key, s in settings.others.items() if re.search(pattern, normal(key))), None)
+
+
+ZERO_PIPELINE = ("gpt-neox", "megatron", "deepspeed")
+"""Frameworks whose pipelines run in DeepSpeed's engine when a ZeRO stage is written."""
+
+
+@rule("zero-contradicts", "S1", needs=("zero_stage",))
+def zero_contradicts(settings: Settings) -> Iterator[Fault]:
+    """The ZeRO stage excludes another setting.
+
+    Why: DeepSpeed's pipeline engine refuses stages 2 and 3; parameters are offloaded at stage 3 only, below it
+        the section has no effect.
+    Bad: `pipe-parallel-size: 2` with ZeRO stage 2; `offload_param: {device: cpu}` with `stage: 2`.
+    Good: stage 1 with pipelines; stage 3 with `offload_param`, or `offload_optimizer` alone.
+    Known gaps: a pipeline outside DeepSpeed's engine is not judged.
+    Source: DeepSpeed's PipelineEngine and its configuration reference; runbook entry `deepspeed-zero-misconfig`.
+    """
+    stage = settings.value("zero_stage")
+    stages = whole(settings, "pipeline_parallel") or 1
+    switched_off = _other(settings, r"^no_pipeline_parallel$")
+    if stage >= 2 and stages > 1 and settings.framework in ZERO_PIPELINE and not switched_off:
+        yield Fault(
+            "zero_stage",
+            f"ZeRO stage {stage} with {stages} pipeline stages: DeepSpeed's pipeline engine takes stage 0 or 1 only",
+            f"ZeRO {stage} 与流水并行 {stages} 段不兼容：DeepSpeed 流水引擎只支持 stage 0/1",
+            _severity(settings, "zero_stage", "pipeline_parallel"),
+            "1",
+            ("pipeline_parallel",),
+        )
+    offload = settings.get("offload_params")
+    if stage in (1, 2) and offload and offload.value is True and offload.framework in ("deepspeed", "gpt-neox"):
+        yield Fault(
+            "offload_params",
+            f"parameter offload has no effect at ZeRO stage {stage}; it needs stage 3",
+            f"ZeRO {stage} 下参数 offload 不生效，需要 stage 3",
+            "S2",
+            beside=("zero_stage",),
         )

@@ -45,10 +45,11 @@ def unwrapped(items: list[Item]) -> list[Item]:
         inner = [replace(i, key=i.key.removeprefix(wrapper)) for i in items if i.key.startswith(wrapper)]
         if len(inner) * 2 > len(items):
             return inner
-    wrapped = sum(i.key.endswith(".value") for i in items)
-    if wrapped * 2 < len(items) or not wrapped:
+    levels = [i.key.split(".") for i in items]
+    if not items or not all(len(parts) > 1 and parts[1] in ("value", "desc") for parts in levels):
         return items
-    return [replace(i, key=i.key.removesuffix(".value")) for i in items if not i.key.endswith(".desc")]
+    kept = zip(items, levels, strict=True)
+    return [replace(i, key=".".join([parts[0], *parts[2:]])) for i, parts in kept if parts[1] == "value"]
 
 
 def overrides(items: list[Item]) -> list[Item]:

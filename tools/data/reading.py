@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..findings import Check, TriageError
+from ..reading import head
 
 PART_BYTES = 2 << 20
 """Size of one part of a plain line file."""
@@ -27,6 +28,8 @@ BLOCK_BYTES = 1 << 20
 BLOCK_RECORDS = 1024
 MAX_RECORD = 64 << 20
 """A record longer than this many bytes is reported as broken and skipped."""
+JSON_BYTES = 32 << 20
+"""Largest file that is parsed as one JSON value."""
 
 FORMATS = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".tsv": "tsv",
@@ -247,6 +250,16 @@ class _ZstdFile(io.RawIOBase):
     def close(self) -> None:
         self._file.close()
         super().close()
+
+
+def load_json(path: Path) -> Any:
+    """The parsed file, or None where it is no JSON, too large or unreadable."""
+    try:
+        if path.stat().st_size > JSON_BYTES:
+            return None
+        return parse_json(head(path, JSON_BYTES + 1))
+    except (OSError, ValueError, TriageError):
+        return None
 
 
 def parse_json(line: bytes) -> Any:

@@ -11,30 +11,30 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Literal
 
-from ..series import canonical
+from ..metrics import canonical
+from .grammar import (
+    AFTER_KEY,
+    BAR_PAIR,
+    DASH_PAIR,
+    DICT_PAIR,
+    INDENTED_PAIR,
+    PIPE_PAIR,
+    VALUE,
+    Span,
+    counted,
+    counter,
+    epoch_of,
+    gaps,
+    loose_pairs,
+    number,
+    step_key,
+)
 
-_NUM = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)(?![\w.])"
-_UNIT = r"(?:\s?(ms|us|s|sec|GiB|GB|MiB|MB|%|K|M|B|T|TFLOPs|TFLOPS)(?![\w/]))?"
-VALUE = rf"(?:np\.\w{{1,12}}\(|tensor\(|[\[\"'])?\s*({_NUM}){_UNIT}(?!\w|\.\d|-\d)"
-"""A number with an optional wrapper (`np.float64(`, quotes, `[`) and unit; `nanms` and `1.2.3` are no values."""
-
-
-def _gaps(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """Compile with bounded runs of blanks: progress bars are wiped with hundreds of them."""
-    return re.compile(pattern.replace(r"\s*", r"\s{0,16}").replace(r"\s+", r"\s{1,16}"), flags)
-
-
-_UNITS = {
-    "ms": 1e-3, "us": 1e-6, "s": 1.0, "sec": 1.0, "GiB": 1.0, "GB": 1.0, "MiB": 1 / 1024, "MB": 1 / 1024,
-    "%": 0.01, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1.0, "TFLOPs": 1.0, "TFLOPS": 1.0,
-}  # fmt: skip
 SETTINGS_TOO = {"learning_rate", "loss_scale", "batch_size", "epoch", "gpu_memory", "response_length", "num_zeros"}
 """Metrics whose names also stand in printed configurations: alone they do not make a line a record."""
 
-Span = tuple[int, int]
 StepFrom = Literal["line", "keys", "last", "epoch"]
 
 
@@ -74,7 +74,8 @@ class Format:
     pairs: re.Pattern[str]
     """Key, number, unit."""
     step: re.Pattern[str] | None = None
-    """The step in its last group, the counter's name in the first of two; None: any step-like word."""
+    """The step in its last group, the counter's name in the first of two; None: any step-like word. Where the step is
+    the last one read, only what a line must match."""
     step_from: StepFrom = "line"
     """`line`: by `step`; `keys`: a step-like key or none; `last`: the step last read in the file; `epoch`."""
     keeps_unknown: bool = False
@@ -83,59 +84,28 @@ class Format:
     """Whether a line is a record even without a known metric."""
     rename: Mapping[str, str] = field(default_factory=dict)
     """Keys that mean something else in this format."""
+    before: str = ""
+    """Only what stands before this in the line is read for pairs."""
     opens: re.Pattern[str] | None = None
     """The start of a record that may be wrapped over several lines."""
     closes: re.Pattern[str] | None = None
     samples: tuple[Sample, ...] = ()
 
 
-STEP_KEYS = (
-    "step", "global_step", "current_steps", "global_step/max_steps", "iteration", "_step", "train/global_step",
-    "trainer/global_step", "num_updates", "iter", "steps", "training/global_step", "train/step", "update",
-    "training_step", "global_steps", "train_step", "rollout/step",
-)  # fmt: skip
-"""Keys that count steps in dictionaries, JSON lines and CSV columns, the one to believe first."""
-
-_STEP = _gaps(
-    r"(steps?|iter(?:ation)?|num_updates|update|batch)(?:[:=#]\s*|\s|(?=\[))\s*\[?\s*(\d{1,3}(?:,\d{3})+|\d+)(?!\w|\.\d|%|-\d)"
-)
-"""On lower-case text; what may stand before the word is `_counter`'s matter."""
-_BEFORE_STEP = _gaps(r"(?:^|[^\w.@-])((?:global|train(?:ing)?|optim\w*)[ _-])?$")
-_NOT_A_STEP = _gaps(r"\b(?:warm-?up|max|total|save|eval|logging|num|of|per|skipped|nan|every) $")
-_AFTER_KEY = _gaps(rf"[:=\s]{VALUE}", re.IGNORECASE)
-"""A number and what stands between it and its key: searching for numbers is cheaper than for keys."""
-_KEY_END = _gaps(r"[,|;{}\[\]\t\"'»]|  ")
-_DICT_PAIR = _gaps(rf"['\"]([^'\"\n]{{1,100}})['\"]\s*:\s*{VALUE}", re.IGNORECASE)
-_PIPE_PAIR = _gaps(rf"(?:^|\|)\s*([A-Za-z][^|:]{{1,60}}):\s*{VALUE}", re.IGNORECASE)
-_DASH_PAIR = _gaps(rf"(?:^|\s-\s)([^\s:]{{1,120}}):{VALUE}", re.IGNORECASE)
-_BAR_PAIR = _gaps(rf"[,\[]\s*([A-Za-z][\w/@.\- ]{{0,60}}?)\s*[=:]\s*{VALUE}", re.IGNORECASE)
-_INDENTED_PAIR = re.compile(rf"^ {{2,8}}([A-Za-z][\w.]{{0,60}}/[\w/.() -]{{1,60}})={VALUE}\s{{0,16}}$", re.IGNORECASE)
 _BAR = r"(\d+)%\|[^|\n]*\|\s*(\d+)/(\d+)\s*\["
-_EPOCH = _gaps(r"(?<![\w])epochs?\s*[:=#\[\s]\s*\[?\s*(\d+(?:\.\d+)?)", re.IGNORECASE)
-_RANK = _gaps(r"(?<!\w)rank\s*[:=]\s*(\d{1,5})(?!\d)", re.IGNORECASE)
-_HELD_OUT = _gaps(r"^(?:[^=,]|,(?=\d)){0,60}?(?<![\w/.-])(?:eval\w*|valid\w*|val|test\w*)(?![\w/.-])", re.IGNORECASE)
-_NOT_THE_VALUE = {
-    "max",
-    "min",
-    "best",
-    "std",
-    "target",
-    "prev",
-    "previous",
-    "threshold",
-    "lowest",
-    "highest",
-    "initial",
-}
-_STRING_STEP = _gaps(r"['\"]global_step/max_steps['\"]\s*:\s*['\"](\d+)/\d+")
-_DICT_STEP = _gaps(r"\b(step|rollout|iteration|iter|perf)\s+(\d+)\W{0,4}\{", re.IGNORECASE)
+_RANK = gaps(r"(?<!\w)rank\s*[:=]\s*(\d{1,5})(?!\d)", re.IGNORECASE)
+HELD_OUT = gaps(
+    r"^(?:[^=,]|,(?=\d)){0,60}?(?<![\w/.-])(?:eval\w*|valid\w*|val|test\w*|验证|评估)(?![\w/.-])", re.IGNORECASE
+)
+_STRING_STEP = gaps(r"['\"](?:global_step/max_steps|iteration)['\"]\s*:\s*['\"](\d+)/\d+")
+_DICT_STEP = gaps(r"\b(step|rollout|iteration|iter|perf)\s+(\d+)\W{0,4}\{", re.IGNORECASE)
 
 FORMATS: tuple[Format, ...] = (
     Format(
         "verl",
         ("step:", " - "),
-        _DASH_PAIR,
-        _gaps(r"(?<![\w/])(step):(\d+) - "),
+        DASH_PAIR,
+        gaps(r"(?<![\w/])(step):(\d+) - "),
         keeps_unknown=True,
         always=True,
         samples=(
@@ -150,11 +120,11 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "dict",
         ("{", ":"),
-        _DICT_PAIR,
+        DICT_PAIR,
         step_from="keys",
         keeps_unknown=True,
-        opens=_gaps(r"\{\s*['\"][\w/]{1,80}['\"]\s*:"),
-        closes=_gaps(r"\}"),
+        opens=gaps(r"\{\s*['\"][\w/]{1,80}['\"]\s*:"),
+        closes=gaps(r"\}"),
         samples=(
             Sample("{'loss': 0.0, 'grad_norm': nan, 'learning_rate': 1e-06, 'epoch': 0.8}", None, {"loss": 0.0, "grad_norm": float("nan")}),
             Sample("{'loss': '5.728', 'grad_norm': '3.377', 'learning_rate': '2e-05', 'epoch': '0.0625'}", None, {"loss": 5.728, "learning_rate": 2e-5}),
@@ -166,12 +136,26 @@ FORMATS: tuple[Format, ...] = (
         ),
     ),
     Format(
+        "nemo",
+        ("global_step:", "|"),
+        PIPE_PAIR,
+        gaps(r"\|\s*(global_step):\s*(\d+)\s*(?:\||$)"),
+        samples=(
+            Sample(
+                "Training epoch 0, iteration 5/999 | lr: 5.000e-06 | global_batch_size: 512 | global_step: 1005 | reduced_train_loss: 7.98"
+                " | train_step_timing in s: 7.2 | consumed_samples: 2560 | val_loss: 2.861",
+                1005,
+                {"loss": 7.98, "step_time": 7.2, "learning_rate": 5e-6, "eval_loss": 2.861},
+            ),
+        ),
+    ),
+    Format(
         "megatron",
         ("iteration", "|"),
-        _PIPE_PAIR,
-        _gaps(r"(?<!at )(iteration):?\s+(\d+)\s*/\s*\d+\s*\|", re.IGNORECASE),
-        opens=_gaps(r"(?<!at )iteration:?\s+\d+\s*/\s*\d+\s*\|"),
-        closes=_gaps(r"\|\s*$"),
+        PIPE_PAIR,
+        gaps(r"(?<!at )(iteration):?\s+(\d+)\s*/\s*\d+\s*\|", re.IGNORECASE),
+        opens=gaps(r"(?<!at )iteration:?\s+\d+\s*/\s*\d+\s*\|"),
+        closes=gaps(r"\|\s*$"),
         samples=(
             Sample(
                 " iteration    29050/  311541 | elapsed time per iteration (ms): 22148.5 | learning rate: 9.849E-05 | lm loss: 7.343709E+00"
@@ -194,15 +178,15 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "olmo",
         ("[step=", "/"),
-        _BAR_PAIR,
-        _gaps(r"\[(step)=(\d+)/\d+,"),
+        BAR_PAIR,
+        gaps(r"\[(step)=(\d+)/\d+,"),
         always=True,
         samples=(Sample("2025-12-12 11:05:02.009 host:0 olmo.train:979 INFO [step=2/15000,epoch=0]", 2, {"epoch": 0}),),
     ),
     Format(
         "olmo-metric",
         ("=", "/", "  "),
-        _INDENTED_PAIR,
+        INDENTED_PAIR,
         step_from="last",
         always=True,
         samples=(
@@ -214,8 +198,8 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "megatron-eval",
         ("iteration", "loss", "valid"),
-        _PIPE_PAIR,
-        _gaps(r"validation (?:loss|results) at (iteration) (\d+)"),
+        PIPE_PAIR,
+        gaps(r"validation (?:loss|results) at (iteration) (\d+)"),
         rename={"lm loss value": "eval_loss", "lm_loss value": "eval_loss", "lm loss PPL": "eval_ppl"},
         samples=(
             Sample(" validation loss at iteration 7000 | lm loss value: 7.174200E+00 | lm loss PPL: 1.3E+03 |", 7000, {"eval_loss": 7.1742}),
@@ -224,15 +208,15 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "torchtune-bar",
         ("|", "oss"),
-        _AFTER_KEY,
-        _gaps(r"^\s*\d+\|(\d+)\|(?=[A-Za-z])"),
+        AFTER_KEY,
+        gaps(r"^\s*\d+\|(\d+)\|(?=[A-Za-z])"),
         samples=(Sample("1|100|Loss: 0.9543: 10%|#    | 100/1000 [01:00<09:00, 1.6it/s]", 100, {"loss": 0.9543}),),
     ),
     Format(
         "mmengine",
         ("(train)", "["),
-        _AFTER_KEY,
-        _gaps(r"\(train\)\s*(?:\[\d+\]\s*)?\[\s*(\d+)/"),
+        AFTER_KEY,
+        gaps(r"\(train\)\s*(?:\[\d+\]\s*)?\[\s*(\d+)/"),
         rename={"time": "step_time", "memory": "memory_mb"},
         samples=(
             Sample("mmengine - INFO - Iter(train) [  10/1000]  lr: 2.0e-05  eta: 0:10:00  time: 1.25  memory: 12288  loss: 1.5", 10, {"loss": 1.5, "step_time": 1.25, "gpu_memory": 12.0}),
@@ -241,32 +225,86 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "bar",
         ("%|", "="),
-        _BAR_PAIR,
-        _gaps(r"%\|[^|\n]*\|\s*(\d+)/\d+\s*\["),
+        BAR_PAIR,
+        gaps(r"%\|[^|\n]*\|\s*(\d+)/\d+\s*\["),
         samples=(
             Sample("Epoch 0:  10%|#   | 50/500 [00:10<01:30, 5.00it/s, v_num=0, train_loss_step=2.3, lr=1e-5]", 50, {"loss": 2.3, "learning_rate": 1e-5}),
             Sample(" 10%|#   | 100/1000 [00:10<01:30, 5.00it/s]", -1),
         ),
     ),
     Format(
+        "levanter",
+        ("Progress on:", "it/"),
+        AFTER_KEY,
+        gaps(r"Progress on:\s*(train)\s+(\d{1,15}(?:\.\d{1,6})?[kM]?)it/"),
+        samples=(Sample("INFO :: Progress on:train 1.25kit/10.0kit rate:2.1it/s remaining:0:06:21 elapsed:01:40 postfix:loss=3.45", 1250, {"loss": 3.45}),),
+    ),
+    Format(
+        "bar-description",
+        ("%|", "/"),
+        AFTER_KEY,
+        gaps(r"%\|[^|\n]*\|\s*(\d+)/\d+\s*\["),
+        before="%|",
+        samples=(
+            Sample("loss 2.31 lr 1.00e-05:  10%|#   | 50/500 [00:10<01:30, 5.00it/s]", 50, {"loss": 2.31, "learning_rate": 1e-5}),
+            Sample("Evaluating loss 2.31:  10%|#   | 50/500 [00:10<01:30, 5.00it/s]", -1),
+            Sample("Epoch 1:  10%|#   | 50/500 [00:10<01:30, 2.00s/it]", -1),
+        ),
+    ),
+    Format(
+        "bar-rich",
+        ("━", "/"),
+        AFTER_KEY,
+        gaps(r"[━╸╺]\s+(?:\d+%\s+)?(\d+)/\d+\s"),
+        samples=(Sample("Training ━━━━━━━━━━ 10/5000 0:10:00 • 0:50:00 1.23it/s loss: 2.310 grad_norm: 1.2", 10, {"loss": 2.31, "grad_norm": 1.2}),),
+    ),
+    Format(
+        "clu",
+        ("] [", "="),
+        AFTER_KEY,
+        gaps(r"\]\s\[(\d+)\]\s(?=[A-Za-z])"),
+        samples=(
+            Sample("I0302 10:11:12.123 99 logging_writer.py:48] [250] accuracy=0.31, learning_rate=0.01, loss=2.5", 250, {"loss": 2.5, "learning_rate": 0.01}),
+        ),
+    ),
+    Format(
+        "batch-of-epoch",
+        ("]", "oss"),
+        AFTER_KEY,
+        gaps(r"^\s*\[\s*\d+,\s*(\d+)\]\s"),
+        samples=(Sample("[1,  2000] loss: 2.173", 2000, {"loss": 2.173}),),
+    ),
+    Format(
+        "keras",
+        ("/", "step", "oss"),
+        AFTER_KEY,
+        re.compile(r"^[\s\x08]*(\d+)/\1\s"),
+        step_from="last",
+        samples=(
+            Sample("25/25 - 2s - 80ms/step - accuracy: 0.82 - loss: 0.49 - val_loss: 0.51", None, {"loss": 0.49, "eval_loss": 0.51, "accuracy": 0.82, "step_time": 0.08}),
+            Sample("782/782 [==============================] - 61s 75ms/step - loss: 0.4697", None, {"loss": 0.4697}),
+            Sample("24/25 - 2s - 80ms/step - accuracy: 0.82 - loss: 0.49", -1),
+        ),
+    ),
+    Format(
         "nanogpt",
         ("iter ", "loss"),
-        _AFTER_KEY,
-        _gaps(r"^\s*(iter)\s+(\d+):"),
+        AFTER_KEY,
+        gaps(r"^\s*(iter)\s+(\d+):"),
         rename={"time": "step_time"},
         samples=(Sample("iter 100: loss 2.3012, time 512.25ms, mfu 41.20%", 100, {"loss": 2.3012, "step_time": 0.51225, "mfu": 0.412}),),
     ),
     Format(
         "image-classifier",
-        ("poch", "[", "oss"),
-        _AFTER_KEY,
-        _gaps(r"Epoch:?\s*\[\d+\](?:/\d+)?\s*\[\s*(\d+)\s*/"),
+        ("[", "oss", "/"),
+        AFTER_KEY,
+        gaps(r"(?:Epoch|Train):?\s*\[?\d+\]?(?:/\d+)?:?\s*\[\s*(\d+)\s*/"),
         samples=(Sample("Epoch: [0][ 10/1251] Time 0.5 (0.6) Loss 6.91 (6.95)", 10, {"loss": 6.91}),),
     ),
     Format(
         "generic",
         (),
-        _AFTER_KEY,
+        AFTER_KEY,
         samples=(
             Sample("step:20/1000, tokens seen:1.25M, avg_train_loss:nan time:182/1147s step_avg:1147ms", 20, {"loss": float("nan"), "step_time": 1.147}),
             Sample("step:10/1000, avg_train_loss:10.0153 time:125/nans step_avg:nanms", 10, {"loss": 10.0153}),
@@ -290,7 +328,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "loss-scale",
         ("oss scale",),
-        _gaps(rf"(loss scale):? (?:\d+(?:\.\d+)?, reducing|from \d+(?:\.\d+)?) to {VALUE}", re.IGNORECASE),
+        gaps(rf"(loss scale):? (?:\d+(?:\.\d+)?, reducing|from \d+(?:\.\d+)?) to {VALUE}", re.IGNORECASE),
         step_from="last",
         samples=(
             Sample("[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, reducing to 32768", None, {"loss_scale": 32768}),
@@ -300,23 +338,36 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "deepspeed-chat",
         ("average reward score",),
-        _gaps(rf"(average reward score):\s*{VALUE}", re.IGNORECASE),
+        gaps(rf"(average reward score):\s*{VALUE}", re.IGNORECASE),
         step_from="last",
         samples=(Sample("average reward score: -0.67919921875", None, {"reward": -0.67919921875}),),
     ),
     Format(
         "deepspeed-chat-time",
         ("E2E latency",),
-        _gaps(rf"\|\s*(E2E latency|CurSamplesPerSec)=\s*{VALUE}"),
+        gaps(rf"\|\s*(E2E latency|CurSamplesPerSec)=\s*{VALUE}"),
         step_from="last",
         samples=(
             Sample("|E2E latency=7.99s |Gather latency=0.00s (0.00%) |CurSamplesPerSec=8.01 |AvgSamplesPerSec=8.01", None, {"step_time": 7.99, "samples_per_second": 8.01}),
         ),
     ),
     Format(
+        "evaluation",
+        ("al",),
+        gaps(
+            rf"^[\W_]*((?:val\w*|eval\w*)[ _/](?:loss|acc(?:uracy)?|ppl|perplexity|bpb))\s*[:=]?\s*{VALUE}\s*$", re.IGNORECASE
+        ),
+        step_from="last",
+        samples=(
+            Sample("val loss 2.5", None, {"eval_loss": 2.5}),
+            Sample("Validation loss: 2.31", None, {"eval_loss": 2.31}),
+            Sample("eval loss at the end: 3", -1),
+        ),
+    ),
+    Format(
         "epoch",
         ("poch", "oss"),
-        _AFTER_KEY,
+        AFTER_KEY,
         step_from="epoch",
         samples=(
             Sample("Epoch 3/10 - train_loss: 1.5 - val_loss: 1.7", 3, {"loss": 1.5, "eval_loss": 1.7}),
@@ -352,29 +403,33 @@ _WRAPPED = tuple(form for form in FORMATS if form.opens)
 
 
 def _read(form: Format, text: str) -> Record | None:
-    step, counter, at = None, "", None
+    step, name, at = None, "", None
     if form.step_from == "line":
-        counted = _counter(text) if form.step is None else _own_counter(form.step, text)
-        if not counted:
+        found_at = counter(text) if form.step is None else _own_counter(form.step, text)
+        if not found_at:
             return None
-        counter, step, at = counted
-    if form.name == "bar" and _HELD_OUT.match(text):
+        name, step, at = found_at
+    if form.step_from == "last" and form.step is not None and not form.step.search(text):
         return None
-    triples = [p for p in _pairs(form, text) if form.step is None or p[0] not in STEP_KEYS]
+    if form.name.startswith("bar") and HELD_OUT.match(text):
+        return None
+    triples = [p for p in _pairs(form, text) if form.step is None or step_key(p[0]) is None]
+    if not triples and not form.always:
+        return None
     found = [(key, value) for key, value, _ in triples]
-    epoch = _epoch(text)
+    epoch = epoch_of(text)
     if form.step_from == "keys":
-        step, counter, found = _step_of_keys(found, text)
+        step, name, found = _step_of_keys(found, text)
         epoch = dict(found).get("epoch")
     if form.step_from == "epoch":
         if epoch is None:
             return None
-        step, counter = int(epoch), "epoch"
+        step, name = int(epoch), "epoch"
     if not found or not (form.always or _says_something(found)):
         return None
     rank = _RANK.search(text)
     spans = (at, *(span for _, _, span in triples)) if at else ()
-    return Record(form.name, tuple(found), step, counter, epoch, int(rank.group(1)) if rank else None, spans)
+    return Record(form.name, tuple(found), step, name, epoch, int(rank.group(1)) if rank else None, spans)
 
 
 def _own_counter(pattern: re.Pattern[str], text: str) -> tuple[str, int, Span] | None:
@@ -382,21 +437,7 @@ def _own_counter(pattern: re.Pattern[str], text: str) -> tuple[str, int, Span] |
     if not match:
         return None
     last = match.lastindex or 1
-    return match.group(1).lower(), _int(match.group(last)), match.span(last)
-
-
-def _counter(text: str) -> tuple[str, int, Span] | None:
-    """Name, value and place of the first step-like counter of a line, not `warmup steps: 100`, `max_step=5`."""
-    low = text.lower()
-    if len(low) != len(text):
-        low = text
-    for match in _STEP.finditer(low):
-        before = low[max(0, match.start() - 12) : match.start()]
-        fits = _BEFORE_STEP.search(before)
-        later = match.group(1) == "batch" and "step" in low[match.end() :]
-        if fits and not later and not _NOT_A_STEP.search(before):
-            return (fits.group(1) or "") + match.group(1), _int(match.group(2)), match.span(2)
-    return None
+    return match.group(1).lower() if last > 1 else "", counted(match.group(last)), match.span(last)
 
 
 def _says_something(found: list[tuple[str, float]]) -> bool:
@@ -408,8 +449,9 @@ def _says_something(found: list[tuple[str, float]]) -> bool:
 
 
 def _pairs(form: Format, text: str) -> Iterator[tuple[str, float, Span]]:
-    if form.pairs is _AFTER_KEY:
-        yield from _loose_pairs(form, text)
+    text = text.split(form.before, 1)[0] if form.before else text
+    if form.pairs is AFTER_KEY:
+        yield from loose_pairs(text, form.rename, HELD_OUT.match(text) is not None)
         return
     seen: set[str] = set()
     for match in form.pairs.finditer(text):
@@ -420,71 +462,21 @@ def _pairs(form: Format, text: str) -> Iterator[tuple[str, float, Span]]:
             yield key, number(match.group(2), match.group(3)), match.span(2)
 
 
-def _loose_pairs(form: Format, text: str) -> Iterator[tuple[str, float, Span]]:
-    """`key: value`, `key=value` and `key value` with known keys, whatever stands between the pairs."""
-    held_out = _HELD_OUT.match(text) is not None
-    seen: set[str] = set()
-    end = 0
-    for match in _AFTER_KEY.finditer(text):
-        phrase = text[max(end, match.start() - 80) : match.start()].strip(" \t:=")
-        end = match.end()
-        if not phrase:
-            continue
-        key = _known_end(phrase)
-        key = form.rename.get(key or phrase.rsplit(None, 1)[-1].lower(), key)
-        if held_out and key.lower() in ("loss", "accuracy", "ppl", "reward"):
-            key = f"eval_{key}".lower()
-        if key and key not in seen:
-            seen.add(key)
-            yield key, number(match.group(1), match.group(2)), match.span(1)
-
-
-@lru_cache(maxsize=4096)
-def _known_end(phrase: str) -> str:
-    """The longest end of a phrase of words that is a known metric (`for the val loss` -> `val loss`)."""
-    words = _KEY_END.split(phrase)[-1].split()[-5:]
-    if any(word.lower() in _NOT_THE_VALUE for word in words):
-        return ""
-    for i in range(len(words)):
-        end = " ".join(words[i:])
-        hit = canonical(end)
-        if hit and hit[0] != "epoch":
-            return end
-    return ""
-
-
 def _step_of_keys(found: list[tuple[str, float]], text: str) -> tuple[int | None, str, list[tuple[str, float]]]:
     """The step among the keys of a dictionary, and the other keys."""
-    values = dict(found)
-    for key in STEP_KEYS:
-        value = values.get(key)
-        if value is not None and value == value and abs(value) < 1e15:
-            return int(value), key, [(k, v) for k, v in found if k not in STEP_KEYS]
-    match = _STRING_STEP.search(text)
-    if match:
-        return int(match.group(1)), "global_step", found
-    match = _DICT_STEP.search(text)
-    if match:
-        return int(match.group(2)), match.group(1).lower(), found
+    counts = [(order, key, value) for key, value in found if (order := step_key(key)) is not None]
+    for _, key, value in sorted(counts, key=lambda c: c[0]):
+        if value == value and abs(value) < 1e15:
+            return int(value), key, [(k, v) for k, v in found if step_key(k) is None]
+    for pattern in (_STRING_STEP, _DICT_STEP):
+        match = pattern.search(text)
+        if match:
+            name = match.group(1).lower() if match.lastindex == 2 else "global_step"
+            return int(match.group(match.lastindex or 1)), name, found
     return None, "", found
 
 
-def number(text: str, unit: str | None = None) -> float:
-    """The float of a matched value in its canonical unit."""
-    value = float(text.replace(",", ""))
-    return value * _UNITS.get(unit, _UNITS.get(unit.lower(), 1.0)) if unit else value
-
-
-def _int(text: str) -> int:
-    return min(int(text.replace(",", "")[:18]), 1 << 60)
-
-
-def _epoch(text: str) -> float | None:
-    match = _EPOCH.search(text)
-    return float(match.group(1)[:12]) if match else None
-
-
-_PROGRESS = _gaps(rf"^\s*(?:(?:train\w*|epochs?\b[^|%]{{0,20}}|steps?)\s*:?)?\s*{_BAR}", re.IGNORECASE)
+_PROGRESS = gaps(rf"^\s*(?:(?:train\w*|epochs?\b[^|%]{{0,20}}|steps?)\s*:?)?\s*{_BAR}", re.IGNORECASE)
 
 
 def progress(text: str) -> tuple[int, int] | None:

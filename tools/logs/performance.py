@@ -113,7 +113,8 @@ def step_time_jitter(track: Track) -> Iterator[Finding]:
     points = finite(series)
     level = float(np.median(points.values))
     slow = points.values > 2 * level
-    if slow.mean() >= 0.05 and slow[len(slow) // 10 :].mean() >= 0.05:
+    scattered = np.count_nonzero(np.diff(slow)) >= 0.2 * slow.sum()  # else it became slow: `throughput-drop`
+    if slow.mean() >= 0.05 and slow[len(slow) // 10 :].mean() >= 0.05 and scattered:
         i = int(np.argmax(points.values))
         lost = float((points.values - level)[slow].sum() / points.values.sum())
         yield finding(

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..series import METRICS, Series, canonical
+from ..metrics import METRICS, canonical
+from ..series import Series
 
 POINT_BUDGET = 6_000_000
 """Points kept of one file (24 bytes each): beyond it every second ordinary point goes, non-finite ones stay."""
@@ -210,6 +211,8 @@ class Store:
             arrays = _arrays(points, scale, mixed)
             if key == "grad norm" and _never_computed(arrays[1]):
                 continue
+            if key.lower() in _BARE_TIME and _is_clock(arrays[1]):
+                continue
             if steps is not None:
                 arrays = (steps[arrays[0]], *arrays[1:])
             for number, part in _split(arrays, bounds):
@@ -340,6 +343,14 @@ def _arrays(points: Points, scale: float, mixed: bool) -> _Arrays:
 def _never_computed(values: np.ndarray) -> bool:
     """Megatron prints `grad norm: 0.000` where it was not computed."""
     return len(values) > 0 and not values.any()
+
+
+_BARE_TIME = frozenset(("time", "seconds", "duration"))
+
+
+def _is_clock(values: np.ndarray) -> bool:
+    """Whether a bare `time` is the time since the start (or of day), which never falls, and not that of a step."""
+    return len(values) < 3 or not (np.diff(values) < 0).any()
 
 
 def _split(arrays: _Arrays, bounds: np.ndarray) -> Iterator[tuple[int, _Arrays]]:

@@ -15,16 +15,18 @@ from typing import Any
 import numpy as np
 
 from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean
-from ..reading import BREAKS_OFF, Chunk, iter_chunks, pieces, split_prefix, text_chunks
+from ..metrics import METRICS
+from ..reading import BREAKS_OFF, Chunk, head, iter_chunks, pieces, split_prefix, text_chunks
 from ..run import Run
 from ..series import Series, SeriesTable, read_series
-from .causes import ALIVE, FRAME, Timeline, cut_traceback, judge, timelines
+from .causes import ALIVE, FRAME, SERVES, Timeline, cut_traceback, judge, timelines
 from .detectors import detect, healthy
 from .signatures import TABLE, Hit, Hits, match_chunks
 from .signatures_software import GENERIC
 
 CODES: dict[str, str] = {
     "hang-no-progress": "the log goes on, but no further step is logged",
+    "metrics-not-recognised": "the log has lines, but none in a known metric format: nothing could be judged",
 }
 
 SILENCE = 20 * 60
@@ -32,6 +34,9 @@ SILENCE = 20 * 60
 
 CLOCK = re.compile(r"(20\d\d-\d\d-\d\d)[ T_](\d\d:\d\d:\d\d)|(?:^|\[)(\d\d:\d\d:\d\d)\]")
 
+
+METRIC_TALK = re.compile(rb"(?i)\b(?:\w*loss|reward)\b\W{0,4}[-\d.nN]|\bstep\W{1,3}\d|" + "损失".encode())
+"""A line that prints a loss, a reward or a step in some way."""
 
 Read = tuple[SeriesTable, tuple[Check, ...]]
 
@@ -54,6 +59,7 @@ def scan(run: Run, grad_clip: float | None = None, read: Read | None = None) -> 
     texts, text_checks = _scan_texts(run, lives)
     matched = judge({name: t.hits for name, t in texts.items()}, {n: t.life for n, t in texts.items()})
     findings: list[Finding] = [*found, *matched, *_hangs(texts, lives, matched)]
+    findings += _unread(run, table, texts, findings)
     fine = healthy(table, findings)
     if fine is not None:
         findings.append(fine)
@@ -76,6 +82,7 @@ class _Text:
     """Clock (s) at the first metric line, the last one, and the end of the log, where all are printed."""
     broken: str = ""
     """Why a packed file could not be read to its end."""
+    lines: int = 0
 
 
 def _scan_texts(run: Run, lives: dict[str, Timeline]) -> tuple[dict[str, _Text], tuple[Check, ...]]:
@@ -99,7 +106,7 @@ def _scan_text(chunks: Iterable[Chunk], size: int | None, life: Timeline | None)
     watch = _Watch(life or Timeline())
     hits = match_chunks(watch.pass_on(chunks), size)
     _add_cut_traceback(hits, watch.frames)
-    return _Text(hits, watch.life_now(), watch.stopped(), watch.broken)
+    return _Text(hits, watch.life_now(), watch.stopped(), watch.broken, watch.lines)
 
 
 class _Watch:
@@ -107,7 +114,7 @@ class _Watch:
 
     def __init__(self, life: Timeline):
         self.life = life
-        self.alive = 0
+        self.alive = self.serves = self.lines = 0
         self.frames: list[tuple[int, str]] = []
         self.first_line = min((first for _, first, _ in life.attempts), default=0)
         self.last_line = max((last for _, _, last in life.attempts), default=0)
@@ -121,9 +128,12 @@ class _Watch:
 
     def _look(self, chunk: Chunk) -> None:
         data, number = chunk.data, chunk.first_line
-        signs = [match.start() for match in ALIVE.finditer(data)]
-        if signs:
-            self.alive = number + data.count(b"\n", 0, signs[-1])
+        sign = max(data.rfind(word) for word in ALIVE)
+        if sign >= 0:
+            self.alive = number + data.count(b"\n", 0, sign)
+        served = [at for word in SERVES if (at := data.find(word)) >= 0] if sign >= 0 and not self.serves else []
+        self.serves = number + data.count(b"\n", 0, min(served)) if served else self.serves
+        self.lines = number + data.count(b"\n") - 1
         spot = data.rfind(b'  File "')
         if spot >= 0:
             line = number + data.count(b"\n", 0, spot)
@@ -137,7 +147,7 @@ class _Watch:
         _put(self.clocks, "end", _clock_near(data[-8192:].split(b"\n")))
 
     def life_now(self) -> Timeline:
-        return Timeline(self.life.attempts, self.life.lines, self.alive)
+        return Timeline(self.life.attempts, self.life.lines, self.alive, self.serves)
 
     def stopped(self) -> tuple[float, float, float] | None:
         clocks = [self.clocks.get(name) for name in ("first", "last", "end")]
@@ -201,6 +211,39 @@ def _hangs(texts: dict[str, _Text], lives: dict[str, Timeline], matched: Sequenc
             (Evidence(name, last_line, text=clean("last metric line")),),
             {"silent_seconds": end - last, "interval_seconds": interval},
         )
+
+
+def _unread(run: Run, table: SeriesTable, texts: dict[str, _Text], found: Sequence[Finding]) -> list[Finding]:
+    """What to say of logs in which no metric was recognised and nothing else was found: that is no health.
+
+    A log of an inference server has no training metrics and is left alone.
+    """
+    read = any(series.metric in METRICS and series.metric not in ("epoch", "batch_size") for series in table)
+    blind = [a for a in run.of("log") if (t := texts.get(a.name)) and t.lines and not t.life.serves]
+    if read or not blind or any(f.severity != Severity.S3 for f in found):
+        return []
+    chosen = max(blind, key=lambda a: texts[a.name].lines)
+    name, text, beginning = chosen.name, texts[chosen.name], head(chosen.path, 1 << 20)
+    like = METRIC_TALK.search(beginning)
+    line, words = (1 + beginning.count(b"\n", 0, like.start()), _line(beginning, like.start())) if like else (1, "")
+    shown, shown_zh = (f" (line {line} comes nearest)", f"（最接近的是第 {line} 行）") if like else ("", "")
+    more, more_zh = (f" and {len(blind) - 1} more log(s)", f"等 {len(blind)} 个日志") if blind[1:] else ("", "")
+    return [
+        Finding(
+            "metrics-not-recognised",
+            Severity.S3,
+            f"{name}{more}: {text.lines} lines, but no metric was recognised, so the training was not judged: this "
+            "is no sign of health. Looked for a step with loss, grad_norm, learning rate, reward or speed, as "
+            f"`key: value`, dictionary, JSON line, table or progress bar{shown}. Next: name the file with the metrics "
+            "(trainer_state.json, a CSV or JSONL export), or log lines such as `step: 10 loss: 2.1 grad_norm: 0.9`.",
+            f"{name}{more_zh}：共 {text.lines} 行，但没有识别出任何指标，因此没有判断训练情况：这并不表示健康。"
+            "查找了步数与 loss、grad_norm、学习率、奖励或速度（`key: value`、字典、JSON 行、表格或进度条）"
+            f"{shown_zh}。下一步：指定保存指标的文件（trainer_state.json、导出的 CSV 或 JSONL），"
+            "或打印 `step: 10 loss: 2.1 grad_norm: 0.9` 这样的行。",
+            (Evidence(name, line, text=clean(words)),),
+            {"lines": text.lines, "logs": len(blind)},
+        )
+    ]
 
 
 def _signature_check(texts: dict[str, _Text], matched: Sequence[Finding]) -> Check:

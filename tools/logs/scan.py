@@ -6,20 +6,28 @@ Metric files (JSON state, JSON lines, CSV) are told from console logs by their f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..reading import Chunk, head, iter_chunks, pieces, split_prefix, text_chunks
+from ..reading import Chunk, head, iter_chunks, pieces, split_prefix, text_chunks, unwrapped
+from .blocks import Blocks, Found
 from .formats import Format, Record, progress, wrapped
 from .points import Store
 from .tables import read_table
 from .templates import Templates
 
-_WORDS = (b"loss", b"step", b"iter", b"reward", b"%|", b"epoch", b"e2e lat", b"grad_norm", b"rate", b"tokens_per_sec")
-"""A line without any of these (in lower case) holds no metric."""
+_WORDS = (
+    b"loss", b"step", b"iter", b"reward", b"%|", b"epoch", b"e2e lat", b"grad", b"rate", b"tokens_per_sec",
+    b"rew_mean", b"batch=", b"accuracy", b"actor/",
+    "损失".encode(), "步".encode(), "╭".encode(), "╒".encode(), "┌".encode(),
+)  # fmt: skip
+"""A line without any of these (in lower case) holds no metric, unless a block is open."""
 JOIN_LIMIT = 5
-"""Most lines one wrapped record may take."""
+"""Most lines one wrapped record may take; a dictionary printed with a key a line goes on as long as keys come."""
+DICT_LIMIT = 100
+_DICT_LINE = re.compile(r"^\s*[{,]?\s*['\"][^'\"]{1,100}['\"]\s*:|^\s*}")
 
 
 def read_store(path: Path, store: Store, logging_steps: int | None = None) -> None:
@@ -57,7 +65,9 @@ class _Reader:
     store: Store
     templates: Templates = field(default_factory=Templates)
     open: _Open | None = None
-    last_step: int | None = None
+    blocks: Blocks = field(default_factory=Blocks)
+    last: tuple[int, str] | None = None
+    """The step last read and what counted it."""
     bar: int | None = None
     """Steps done by the progress bar since the last record, if it moved."""
 
@@ -65,14 +75,15 @@ class _Reader:
         for data, number in chunks:
             at = 0
             for start in _candidates(data.lower()):
-                while self.open and at < start:
+                while (self.open or self.blocks.open) and at < start:
                     at, number = self.line(data, at, number)
                 if start >= at:
                     number += data.count(b"\n", at, start)
                     at, number = self.line(data, start, number)
-            while self.open and at < len(data):
+            while (self.open or self.blocks.open) and at < len(data):
                 at, number = self.line(data, at, number)
         self.close()
+        self.found(self.blocks.end())
 
     def line(self, data: bytes, start: int, number: int) -> tuple[int, int]:
         """Read the line at `start`; the offset and number of the next one."""
@@ -83,12 +94,15 @@ class _Reader:
         return end + 1, number + 1
 
     def piece(self, line: int, text: str) -> None:
-        rank, rest = split_prefix(text)
-        if self.open:
-            if self.join(line, rank, rest):
-                return
-            self.close()
-        self.fresh(line, rank, rest)
+        for wrapped_line in unwrapped(text) if text[:1] == "{" else (text,):
+            rank, rest = split_prefix(wrapped_line)
+            if self.open:
+                if self.join(line, rank, rest):
+                    continue
+                self.close()
+            if self.blocks.open:
+                self.found(self.blocks.take(line, rest))
+            self.fresh(line, rank, rest)
 
     def join(self, line: int, rank: int | None, rest: str) -> bool:
         """Add the line to the open record; False if it does not belong to it."""
@@ -96,7 +110,8 @@ class _Reader:
         if not held or not held.form.closes or not held.form.opens:
             return False
         stranger = rank is not None and rank != held.rank
-        if not rest.strip() or stranger or len(held.lines) == JOIN_LIMIT or held.form.opens.search(rest):
+        limit = DICT_LIMIT if held.form.name == "dict" and _DICT_LINE.match(rest) else JOIN_LIMIT
+        if not rest.strip() or stranger or len(held.lines) >= limit or held.form.opens.search(rest):
             return False
         glue = "" if rest[0].isspace() or held.text[-1:].isspace() else " "
         held.lines.append((line, rank, rest))
@@ -116,7 +131,26 @@ class _Reader:
     def record(self, line: int, rank: int | None, text: str) -> None:
         record = self.templates.parse(text)
         if record:
+            self.found(self.blocks.end() if record.step is not None else ())
             self.add(line, rank, record)
+            return
+        if not self.blocks.may_begin(text):
+            return
+        self.found(self.blocks.begin(line, rank, text))
+        block = self.blocks.block
+        if block and block.step is not None and (block.counter != "epoch" or not self.last or self.last[1] == "epoch"):
+            self.last = (block.step, block.counter)
+
+    def found(self, blocks: Iterable[Found]) -> None:
+        """Keep the metrics of finished blocks and rows of tables."""
+        for one in blocks:
+            if one.step is None:
+                self.store.unnumbered("block", one.rank, one.values, None)
+                continue
+            stream = self.store.stream(f"block:{one.counter}", one.rank)
+            stream.step_is = "epoch" if one.counter == "epoch" else stream.step_is
+            self.store.record(stream, one.step, one.values)
+            self.last = (one.step, one.counter)
 
     def fresh(self, line: int, rank: int | None, rest: str) -> None:
         done = progress(rest)
@@ -139,12 +173,14 @@ class _Reader:
                 stream.step_is = "epoch"
             epoch = None if record.format == "dict" or record.counter == "epoch" else record.epoch
             self.store.record(stream, record.step, values, epoch)
-            self.last_step = stream.last_step
+            self.last = (record.step if stream.last_step is None else stream.last_step, record.counter)
         elif record.format == "dict":
             self.store.unnumbered(name, rank, values, self.bar)
             self.bar = None
-        elif self.last_step is not None:
-            self.store.record(self.store.stream(name, rank), self.last_step, values)
+        elif self.last is not None:
+            stream = self.store.stream(f"{name}:{self.last[1]}", rank)
+            stream.step_is = "epoch" if self.last[1] == "epoch" else stream.step_is
+            self.store.record(stream, self.last[0], values)
 
 
 def _candidates(lower: bytes) -> list[int]:

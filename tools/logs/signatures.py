@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
-from ..reading import Chunk, split_prefix
+from ..reading import Chunk, split_prefix, unwrapped
 from . import signatures_gpu, signatures_ranks, signatures_software
 from .signature import Signature
 
@@ -104,6 +104,11 @@ def match_chunks(chunks: Iterable[Chunk], size: int | None = None) -> dict[int, 
 
 def prove(row: int, line: str, number: int = 0, commented: bool = False) -> Hit | None:
     """The hit, if the line really shows the signature and is neither program text, nor data, nor advice."""
+    hits = (_proved(row, text, number, commented) for text in unwrapped(line))
+    return next((hit for hit in hits if hit is not None), None)
+
+
+def _proved(row: int, line: str, number: int, commented: bool) -> Hit | None:
     if not commented and COMMENT.match(line):
         return None
     rank, text = split_prefix(line)

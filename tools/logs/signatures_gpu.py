@@ -5,29 +5,48 @@
 
 from __future__ import annotations
 
-from .signature import S0, S1, S2, Signature
+from .signature import S0, S1, S2, S3, Signature
 
 ROWS = (
     Signature(
         "kv-cache-oom", S0,
-        r"No available memory for the cache blocks|[Ff]ailed to allocate memory for KV cache|KV cache.{0,80}(larger|exceeds?).{0,60}(available|maximum number of tokens)|maximum number of tokens that can be stored in KV cache|memory.{0,40}needed for KV cache|Not enough memory\. Please try to increase --mem-fraction-static",
+        r"No available memory for the cache blocks|[Ff]ailed to allocate memory for KV cache|KV cache.{0,80}(larger|exceeds?).{0,60}(available|maximum number of tokens)|maximum number of tokens that can be stored in KV cache|memory.{0,40}needed for KV cache|Not enough memory\. Please try to increase --mem-fraction-static|Not enough memory to handle \d+ (prefill )?tokens|No enough (gpu memory for runtime|blocks)",
         "no GPU memory is left for the KV cache", "没有显存留给 KV cache",
         (
             "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.",
             "Failed to allocate memory for KV cache",
+            "Server error: Not enough memory to handle 4096 prefill tokens. You need to decrease `--max-batch-prefill-tokens`",
+            "RuntimeError: No enough gpu memory for runtime.",
             "ValueError: The model's max seq len (131072) is larger than the maximum number of tokens that can be stored in KV cache (22000).",
         ),
         ("INFO GPU KV cache size: 96,000 tokens", "Maximum concurrency for 4096 tokens per request: 12.1x"),
     ),
     Signature(
+        "kv-cache-pressure", S3,
+        r"is preempted by PreemptionMode|KV cache pool is full|failed to find free space in the KV cache|There is no memory left for KV cache in the current batch",
+        "the KV cache is full, so running requests are put back and computed again", "KV cache 已满，正在运行的请求被退回重算",
+        (
+            "WARNING scheduler.py:1057] Sequence group 0 is preempted by PreemptionMode.RECOMPUTE mode because there is not enough KV cache space.",
+            "[2026-04-01 10:25:12 TP0] KV cache pool is full. Retract requests. #retracted_reqs: 12, #new_token_ratio: 0.5981 -> 0.9002",
+            "srv  update_slots: failed to find free space in the KV cache, retrying with smaller batch size, i = 0, n_batch = 512, ret = 1",
+        ),
+        ("KV Cache is allocated. #tokens: 10234, K size: 1.25 GB, V size: 1.25 GB", "GPU KV cache usage: 99.1%"),
+    ),
+    Signature(
         "cuda-oom", S0,
-        r"(CUDA|HIP|XPU|NPU) out of memory|OutOfMemoryError: (CUDA|HIP|Allocation|NPU|XPU)|CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED|CUDA_ERROR_OUT_OF_MEMORY|CUDA error: out of memory|cuda runtime error \(2\)|MPS backend out of memory|HIPBLAS_STATUS_ALLOC_FAILED|Failed to CUDA calloc",
+        r"(CUDA|HIP|XPU|NPU) out of memory|OutOfMemoryError: (CUDA|HIP|Allocation|NPU|XPU)|CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED|CUDA_ERROR_OUT_OF_MEMORY|CUDA error: out of memory|cuda runtime error \(2\)|MPS backend out of memory|HIPBLAS_STATUS_ALLOC_FAILED|Failed to CUDA calloc|cuda\w{0,20}[Aa]lloc\w{0,8}(: | failed: )out of memory|CUDA runtime error.{0,40}out of memory|RESOURCE_EXHAUSTED: .{0,60}[Oo]ut of memory|Ran out of memory in memory space hbm|Out of memory error on GPU|ResourceExhaustedError:|Device memory not enough",
         "the GPU is out of memory", "GPU 显存不足",
         (
             "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.63 GiB. GPU 0 has a total capacity of 39.56 GiB",
             "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
             "torch.cuda.OutOfMemoryError: HIP out of memory. Tried to allocate 20.00 MiB",
             "RuntimeError: CUDA error: out of memory",
+            "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 8192.00 MiB on device 0: cudaMalloc failed: out of memory",
+            "[TM][ERROR] CUDA runtime error: out of memory /lmdeploy/src/turbomind/utils/allocator.h:212",
+            "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 17179869184 bytes.",
+            "JaxRuntimeError: RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 18.2G",
+            "Out of memory error on GPU 0. Cannot allocate 2.000000GB memory on GPU 0, 78.9GB memory has been allocated",
+            "RuntimeError: Allocate memory failed, Device memory not enough. Device(id:0) memory isn't enough and alloc failed",
         ),
         (
             'except RuntimeError as e: if "CUDA out of memory" in str(e):',
@@ -39,7 +58,7 @@ ROWS = (
     ),
     Signature(
         "host-oom", S0,
-        r"[Oo]ut of memory: Killed process|oom-kill|oom_kill|OOM [Kk]illed|OOMKilled|DefaultCPUAllocator: (can't|not enough)|^MemoryError|MemoryError: (Unable|bad)|[Ss]ignal 9 \(SIGKILL\)|Signals\.SIGKILL: 9|exitcode\s*: ?-9\b|exit code:? -9\b|return code = -9\b|was killed by signal: Killed|Killed by the OOM killer|std::bad_alloc|Cannot allocate memory|ray\.exceptions\.OutOfMemoryError|Some of the step tasks have been OOM Killed|^Killed$",
+        r"[Oo]ut of memory: Killed process|oom-kill|oom_kill|OOM [Kk]illed|OOMKilled|low on resource: memory|DefaultCPUAllocator: (can't|not enough)|^MemoryError|MemoryError: (Unable|bad)|[Ss]ignal 9 \(SIGKILL\)|Signals\.SIGKILL: 9|exitcode\s*: ?-9\b|exit code:? -9\b|return code = -9\b|was killed by signal: Killed|Killed by the OOM killer|std::bad_alloc|Cannot allocate memory|ray\.exceptions\.OutOfMemoryError|Some of the step tasks have been OOM Killed|^Killed$",
         "the host's memory ran out and the process was killed", "主机内存耗尽，进程被杀",
         (
             "[ 1234.5] Out of memory: Killed process 4242 (python) total-vm:91234kB",
@@ -66,24 +85,26 @@ ROWS = (
     ),
     Signature(
         "disk-full", S0,
-        r"No space left on device|[Dd]isk quota exceeded|ENOSPC|disk is full|file write failed|PytorchStreamWriter failed writing",
+        r"No space left on device|[Dd]isk quota exceeded|ENOSPC|disk is full|low on resource: ephemeral-storage|file write failed|PytorchStreamWriter failed writing",
         "the disk or the quota is full", "磁盘或配额已满",
-        ("OSError: [Errno 28] No space left on device", "OSError: [Errno 122] Disk quota exceeded: 'ckpt/model.pt'",
+        ("OSError: [Errno 28] No space left on device", "Warning  Evicted  pod/w-0  The node was low on resource: ephemeral-storage.", "OSError: [Errno 122] Disk quota exceeded: 'ckpt/model.pt'",
          "RuntimeError: [enforce fail at inline_container.cc:603] . PytorchStreamWriter failed writing file data/12: file write failed"),
         ("OSError: [Errno 28] No space left on device: '/dev/shm/torch_1'",),
         must_not=r"/dev/shm",
     ),
     Signature(
         "hardware-error", S0,
-        r"uncorrectable (ECC|NVLink)|ECC error|NVRM: Xid|\bXid\b.{0,40}\b(48|62|63|64|74|79|92|94|95|119|120)\b|fallen off the bus|GPU is lost|NVLink.{0,40}(error|fatal|down)|CUDA_ERROR_ECC_UNCORRECTABLE|hardware slowdown active|Unable to determine the device handle for GPU|unspecified launch failure.{0,40}ECC|CUDA error: uncorrectable",
+        r"uncorrectable (ECC|NVLink)|ECC error|NVRM: Xid|\bXid\b.{0,40}\b(48|62|63|64|74|79|92|94|95|119|120)\b|fallen off the bus|GPU is lost|NVLink.{0,40}(error|fatal|down)|CUDA_ERROR_ECC_UNCORRECTABLE|hardware slowdown active|Unable to determine the device handle for GPU|unspecified launch failure.{0,40}ECC|CUDA error: uncorrectable|GPU reset begin|VRAM is lost due to GPU reset|GPU HANG: ecode|DUE TO NODE FAIL|mce: \[Hardware Error\]",
         "the GPU, its memory or its link reported a hardware fault", "GPU、显存或互联硬件故障",
         (
             "RuntimeError: CUDA error: uncorrectable ECC error encountered",
             "kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus.",
             "Unable to determine the device handle for GPU 0000:1A:00.0: GPU is lost.",
+            "amdgpu 0000:c1:00.0: amdgpu: GPU reset begin!. Source:  1",
+            "slurmstepd: error: *** STEP 1.0 ON n7 CANCELLED AT 2026-03-02T10:00:00 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***",
         ),
-        ("ECC errors: 0", "No ECC error found", "Xid errors: none", "nvlink error counters are 0"),
-        must_not=r"(?i)\b(no|0|without|none)\b[^.]{0,20}\b(ecc|xid|nvlink|uncorrectable)|(ecc|xid|nvlink)\w*( errors?| error counters)?( are|:)? ?(0|none)\b",
+        ("NVRM: Xid (PCI:0000:41:00): 31, pid=12, name=python, MMU Fault: ENGINE GRAPHICS", "ECC errors: 0", "No ECC error found", "Xid errors: none", "nvlink error counters are 0"),
+        must_not=r"(?i)Xid \([^)]{1,40}\): (13|31|43|45),|\b(no|0|without|none)\b[^.]{0,20}\b(ecc|xid|nvlink|uncorrectable)|(ecc|xid|nvlink)\w*( errors?| error counters)?( are|:)? ?(0|none)\b",
     ),
     Signature(
         "device-assert", S0,
@@ -129,10 +150,11 @@ ROWS = (
     ),
     Signature(
         "cuda-illegal-access", S0,
-        r"illegal memory access|CUDA error: (an illegal|misaligned)|CUDA_ERROR_ILLEGAL_ADDRESS|CUDA_ERROR_MISALIGNED_ADDRESS",
+        r"illegal memory access|CUDA error: (an illegal|misaligned)|CUDA_ERROR_ILLEGAL_ADDRESS|CUDA_ERROR_MISALIGNED_ADDRESS|Xid \([^)]{1,40}\): (13|31),",
         "a GPU kernel read or wrote outside of its memory", "GPU 内核越界读写显存",
         ("RuntimeError: CUDA error: an illegal memory access was encountered",
          "RuntimeError: CUDA error: misaligned address",
+         "NVRM: Xid (PCI:0000:41:00): 31, pid=12, name=python, MMU Fault: ENGINE GRAPHICS GPCCLIENT_T1_0 faulted",
          "[Rank 0] Process group watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered"),
         ("CUDA kernel errors might be asynchronously reported at some other API call",),
     ),
@@ -211,19 +233,21 @@ ROWS = (
     ),
     Signature(
         "engine-init-failure", S0,
-        r"Engine core initialization failed|EngineCore failed to start|[Ff]ailed to initialize (the )?(vllm|vLLM|SGLang|inference) ?[Ee]ngine|Engine process failed to start|Failed core proc|WorkerProc initialization failed|Scheduler hit an exception|Free memory on device .{1,60} on startup is less than desired",
+        r"Engine core initialization failed|EngineCore failed to start|[Ff]ailed to initialize (the )?(vllm|vLLM|SGLang|inference) ?[Ee]ngine|Engine process failed to start|Failed core proc|WorkerProc initialization failed|Scheduler hit an exception|Shard \d+ failed to start|exiting due to model loading error|Free memory on device .{1,60} on startup is less than desired",
         "the inference engine did not start", "推理引擎启动失败",
         ("RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}",
-         "Failed to initialize vLLM engine", "EngineCore failed to start."),
+         "Failed to initialize vLLM engine", "EngineCore failed to start.", "ERROR text_generation_launcher: Shard 0 failed to start",
+         "main: exiting due to model loading error"),
         ("Initializing a V1 LLM engine (v0.8.5) with config: model=...",),
         role="echo",
     ),
     Signature(
         "engine-crash", S0,
-        r"EngineDeadError|AsyncEngineDeadError|Background loop (has errored|is not running|is stopped)|EngineCore encountered (a fatal|an) (error|issue)|MQLLMEngine.{0,20}dead|Engine loop is not running|vLLM engine.{0,20}(died|crashed)",
+        r"EngineDeadError|AsyncEngineDeadError|Background loop (has errored|is not running|is stopped)|EngineCore encountered (a fatal|an) (error|issue)|MQLLMEngine.{0,20}dead|Engine loop is not running|llama_decode: failed to decode, ret = -\d|vLLM engine.{0,20}(died|crashed)",
         "the inference engine died while it was serving", "推理引擎在服务中崩溃",
         ("vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace (above) for the root cause.",
-         "vllm.engine.async_llm_engine.AsyncEngineDeadError: Background loop has errored already."),
+         "vllm.engine.async_llm_engine.AsyncEngineDeadError: Background loop has errored already.",
+         "llama_decode: failed to decode, ret = -3"),
         ("(EngineCore_DP0 pid=12) INFO waiting for requests",),
         role="echo",
     ),

@@ -22,11 +22,12 @@ ROWS = (
     ),
     Signature(
         "nccl-timeout", S0,
-        r"Watchdog caught collective operation timeout|Timeout at NCCL work|NCCL (operation|collective).{0,40}timed? ?out|[Nn][Cc][Cc][Ll] timeout|Timed out waiting \d+ms for (recv|send) operation|Heartbeat monitor timed out|wait timeout after \d+ms|Socket [Tt]imeout",
+        r"Watchdog caught collective operation timeout|Timeout at NCCL work|NCCL (operation|collective).{0,40}timed? ?out|[Nn][Cc][Cc][Ll] timeout|Timed out waiting \d+ms for (recv|send) operation|Heartbeat monitor timed out|wait timeout after \d+ms|Socket [Tt]imeout|Notify register times out|^EI000[26]:",
         "a rank waited for the others until the time limit", "某个 rank 等待其他 rank 直至超时",
         (
             "[rank1]:[E1003 18:37:01 ProcessGroupNCCL.cpp:607] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=6463, OpType=ALLREDUCE)",
             "RuntimeError: NCCL timeout",
+            "EI0002: The wait execution of the Notify register times out. Reason: no Notify record from remote rank [3].",
             "RuntimeError: [../third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to complete",
         ),
         ("nccl timeout set to 1800 s", "--nccl_timeout 3600", "nccl_timeout: 7200",
@@ -115,11 +116,12 @@ ROWS = (
         role="echo",
     ),
     Signature(
-        "uncaught-exception", S0, r"ChildFailedError|exitcode ?: ?[1-9]\d* \(pid|exits with return code = [1-9]|exited with exit code [1-9]|failed \(exitcode: [1-9]",
+        "uncaught-exception", S0, r"ChildFailedError|exitcode ?: ?[1-9]\d* \(pid|exits with return code = [1-9]|[Ee]xited with exit code [1-9]|failed \(exitcode: [1-9]|Back-off restarting failed container|CrashLoopBackOff",
         "the launcher reports that a process failed", "启动器报告某个进程失败",
         ("torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
          "[2024-01-01 00:00:00,000] [ERROR] [launch.py:325:sigkill_handler] ['python'] exits with return code = 1",
-         "srun: error: node01: task 3: Exited with exit code 1".replace("Exited", "exited")),
+         "srun: error: node01: task 3: Exited with exit code 1",
+         "Warning  BackOff  pod/sft-worker-0  Back-off restarting failed container trainer in pod sft-worker-0"),
         ("[INFO] [launch.py:460:main] Process 47960 exits successfully.", "exited with exit code 0", "raise ChildFailedError("),
         role="echo",
     ),
@@ -131,7 +133,7 @@ ROWS = (
          "slurmstepd: error: *** STEP 12.0 ON n2 CANCELLED AT 2024-01-01T00:00:00 DUE TO PREEMPTION ***",
          "spot instance preempted"),
         ("#SBATCH --time=20:00:00", "Sequence group 3 is preempted by PreemptionMode.RECOMPUTE because there is not enough KV cache space"),
-        must_not=r"PreemptionMode|Sequence group|num_preempt|preempted_req|[Rr]equest",
+        must_not=r"NODE FAIL|PreemptionMode|Sequence group|num_preempt|preempted_req|[Rr]equest",
     ),
     Signature(
         "process-killed", S1,
@@ -165,10 +167,11 @@ ROWS = (
         ("find_unused_parameters=True",),
     ),
     Signature(
-        "engine-init-failure", S0, r"placement group.{0,60}(timed out|timeout|cannot be|could not be)|No available node types can fulfill|Total available GPUs \d+(\.\d+)? is less than total desired GPUs|cluster does not have enough (GPUs|resources)",
+        "engine-init-failure", S0, r"placement group.{0,60}(timed out|timeout|cannot be|could not be)|No available node types can fulfill|Total available GPUs \d+(\.\d+)? is less than total desired GPUs|cluster does not have enough (GPUs|resources)|nodes are available: .{0,80}Insufficient (nvidia|amd|gpu|huawei)",
         "the cluster does not have the GPUs that were asked for", "集群没有所请求数量的 GPU",
         ("ValueError: Total available GPUs 4 is less than total desired GPUs 8",
-         "(autoscaler) Error: No available node types can fulfill resource request {'GPU': 8.0}"),
+         "(autoscaler) Error: No available node types can fulfill resource request {'GPU': 8.0}",
+         "Warning  FailedScheduling  pod/sft-worker-0  0/12 nodes are available: 12 Insufficient nvidia.com/gpu."),
         ("placement group created",),
     ),
     Signature(

@@ -221,6 +221,12 @@ ROWS = (
         ("dtype: torch.bfloat16",),
     ),
     Signature(
+        "file-missing", S0, r"ErrImagePull|ImagePullBackOff|Failed to pull image|manifest unknown",
+        "the container image could not be pulled", "无法拉取容器镜像",
+        ('Warning  Failed  pod/sft-worker-0  Failed to pull image "reg/x:1": rpc error: not found', "Error: ErrImagePull"),
+        ("Successfully pulled image reg/x:1",),
+    ),
+    Signature(
         "file-missing", S0, r"HFValidationError|does not appear to have a file named|Unable to find '.{1,120}' (at|in)|Couldn't find (a|any) (dataset|data file)|Couldn't find .{1,80} at ",
         "a model or data set is not at the given path", "给定路径下没有模型或数据集",
         ("OSError: my/model does not appear to have a file named config.json.",

@@ -32,6 +32,7 @@ from .detection import (
     where,
     where_zh,
 )
+from .shifts import level_shift, shifted
 
 LANGUAGE_LOSS = (0.3, 20.0)
 """Range of a token-level cross entropy: ln of the largest vocabularies is about 12.5. Own judgement."""
@@ -121,6 +122,7 @@ def _is_serious(jump: Jump, known: int) -> bool:
     "the loss jumps far above its recent history",
     ["loss"],
     loss_divergence="the loss rises well above its earlier best and stays there",
+    loss_level_shift="the loss jumps once and goes on at a higher level",
 )
 def loss_spike(track: Track) -> Iterator[Finding]:
     """A jump of the loss above the run's own history, or a level that never comes back down.
@@ -229,9 +231,13 @@ def _spike(code: str, severity: Severity, points: Series, jump: Jump, company: s
 
 
 def _slow_divergence(points: Series) -> Iterator[Finding]:
-    """A drift upward without a jump: the last tenth is above the best stretch by 15% and 6 deviations."""
+    """One jump to a lasting level, else a drift upward: the last tenth is above the best by 15% and 6 deviations."""
     values = points.values
     if len(values) < 30:
+        return
+    shift = level_shift(values)
+    if shift is not None:
+        yield shifted(points, shift)
         return
     k = max(5, len(values) // 20)
     smooth = np.array([np.median(values[max(0, i - k + 1) : i + 1]) for i in _sample(len(values), k)])

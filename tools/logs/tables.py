@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..reading import Line, iter_chunks, iter_lines
-from ..series import canonical
-from .formats import STEP_KEYS, number
+from ..metrics import canonical
+from ..reading import Line, iter_chunks, iter_lines, unwrapped
+from .grammar import STEP_KEYS, number, step_key
 from .points import Store
 
 ENTRY_LIMIT = 256 << 10
@@ -32,9 +32,14 @@ def read_table(path: Path, sample: bytes, store: Store) -> bool:
     first = start.split(b"\n", 1)[0].strip()
     if csv_header(first):
         _read_csv(path, store)
+    elif SCALAR_TABLE.match(first) or TRACKED.match(first):
+        _read_scalars(path, store)
     elif start.startswith((b"{", b"[")) and _is_state(path, start):
         _read_objects(path, store)
     elif first.startswith(b"{") and first.endswith(b"}") and b'"' in first and b"'" not in first[:2]:
+        text = first.decode("utf-8", "replace")
+        if unwrapped(text) != [text]:
+            return False  # lines of a console log, each in an object
         _read_json_lines(path, store)
     else:
         return False
@@ -58,6 +63,32 @@ def csv_header(first: bytes) -> list[str] | None:
         return None
     known = {hit[0] for c in columns if (hit := canonical(_column(c)))} - {"epoch"}
     return columns if known and _step_column(columns) is not None else None
+
+
+SCALAR_TABLE = re.compile(rb"\"?wall[_ ]time\"?,\"?step\"?,\"?value\"?\s*$", re.I)
+"""The head of a TensorBoard download: one metric, named by the file."""
+TRACKED = re.compile(rb"\d{13} [-+\d.eEnaif]{1,40} \d{1,12}\s*$")
+"""A line of an MLflow metric file (clock in ms, value, step), named by the file."""
+
+
+def _read_scalars(path: Path, store: Store) -> None:
+    key = scalar_name(path)
+    stream = store.stream("scalars", None)
+    for line in iter_lines(path):
+        cells = line.text.replace(",", " ").split()
+        order = (2, 1) if b"," not in line.text.encode() else (1, 2)
+        step, value = (_number(cells[i]) if len(cells) == 3 else None for i in order)
+        if step is not None and value is not None and step == step and abs(step) < 1e15:
+            store.record(stream, int(step), [(key, value, line.number)])
+
+
+def scalar_name(path: Path) -> str:
+    """The metric that a file of one metric is named after: `run-1-tag-train_loss.csv`, `metrics/eval/loss`."""
+    if path.suffix.lower() == ".csv":
+        return path.stem.rsplit("tag-", 1)[-1]
+    parts = path.parts
+    below = len(parts) - 1 - parts[::-1].index("metrics") if "metrics" in parts[:-1] else len(parts) - 2
+    return "/".join(parts[below + 1 :])
 
 
 def _delimiter(text: str) -> str:
@@ -129,7 +160,7 @@ def _read_json_lines(path: Path, store: Store) -> None:
 
 
 def _json(line: Line) -> dict[str, float]:
-    """The numbers of one JSON line, one level of nesting joined with `/`."""
+    """The numbers of one JSON line."""
     import json
 
     import orjson
@@ -144,24 +175,30 @@ def _json(line: Line) -> dict[str, float]:
             data = json.loads(text)
         except (ValueError, RecursionError):
             return {}
-    flat: dict[str, float] = {}
-    for key, value in data.items() if isinstance(data, dict) else ():
-        inner = value.items() if isinstance(value, dict) else ((None, value),)
-        for below, leaf in inner:
-            numeric = _number(leaf) if isinstance(leaf, (int, float, str)) else None
-            if numeric is not None and len(str(key)) < 200:
-                flat[str(key) if below is None else f"{key}/{below}"] = numeric
-    return flat
+    return dict(_leaves(data, "", 4)) if isinstance(data, dict) else {}
+
+
+def _leaves(data: dict[Any, Any], above: str, depth: int) -> Iterator[tuple[str, float]]:
+    """The numbers of nested dictionaries, keys joined with `/`."""
+    for key, value in data.items():
+        name = f"{above}{key}"
+        if isinstance(value, dict) and depth:
+            yield from _leaves(value, f"{name}/", depth - 1)
+        elif isinstance(value, (int, float, str)) and len(name) < 200:
+            numeric = _number(value)
+            if numeric is not None:
+                yield name, numeric
 
 
 def _add_entry(store: Store, name: str, entry: dict[str, tuple[float, int]]) -> None:
     """One entry of a history: key -> value and line."""
-    step = next((entry[k][0] for k in STEP_KEYS if k in entry), None)
+    counts = [(order, k) for k in entry if (order := step_key(k)) is not None]
+    step = entry[min(counts)[1]][0] if counts else None
     summary = "train_runtime" in entry
     values = [
         ("train_loss_mean" if summary and k == "train_loss" else k, v, at)
         for k, (v, at) in entry.items()
-        if k not in STEP_KEYS
+        if step_key(k) is None
     ]
     if not any(canonical(k) for k, _, _ in values):
         return

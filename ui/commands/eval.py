@@ -64,6 +64,7 @@ def _need_lab() -> None:
 def lab(
     faults: Faults = "",
     seeds: Seeds = 2,
+    first_seed: Annotated[int, typer.Option(min=1, help="The first seed; an even one is a fresh test part.")] = 1,
     quick: Annotated[bool, typer.Option("--quick", help="A handful of faults, a few minutes.")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
     attempts: Annotated[int, typer.Option(min=0, help="Changes tried per run; 0 only diagnoses.")] = 3,
@@ -84,7 +85,7 @@ def lab(
     from ...evals.lab.runner import Plan, cases, run
     from ...evals.lab.scoring import Score
 
-    chosen = cases(_names(faults), seeds, quick)
+    chosen = cases(_names(faults), seeds, quick, first_seed)
     plan = Plan(chosen, _home(home), attempts, baseline_repairs=baseline_repairs, hidden=tuple(_names(without)))
     with _progress(len(chosen)) as say:
 
@@ -96,7 +97,7 @@ def lab(
     if json_out:
         json_out.write_text(json.dumps(out, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     if report:
-        report.write_text(rendering.report(out, _command(faults, seeds, quick, jobs)), encoding="utf-8")
+        report.write_text(rendering.report(out, _command(faults, seeds, first_seed, quick, jobs)), encoding="utf-8")
     _print_table(rendering.table(out["summary"].get("test") or out["summary"]["all"]))
 
 
@@ -104,8 +105,9 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _command(faults: str, seeds: int, quick: bool, jobs: int) -> str:
-    part = "--quick" if quick else f"--seeds {seeds}" + (f" --faults {faults}" if faults else "")
+def _command(faults: str, seeds: int, first_seed: int, quick: bool, jobs: int) -> str:
+    part = f"--seeds {seeds}" + (f" --first-seed {first_seed}" if first_seed > 1 else "")
+    part = "--quick" if quick else part + (f" --faults {faults}" if faults else "")
     return f"triage eval lab {part} --jobs {jobs}"
 
 
