@@ -278,6 +278,8 @@ FELL = [4.2, 3.4, 2.9, 2.5, 2.2, 2.05, 3.4, 4.1, 4.6, 4.7]
 def test_evaluation_that_fell_at_one_checkpoint():
     broke = found(series("eval_loss", FELL, range(30, 330, 30)))["eval-regression"]
     assert (broke.data["last_good"], broke.data["first_bad"], broke.severity) == (180, 210, Severity.S2)
+    late = [4.7, 3.9, 3.2, 2.4, 1.8, 1.56, 1.96, 2.92, 3.1, 3.13]  # the data changed shortly before the seventh
+    assert found(series("eval_loss", late))["eval-regression"].data["first_bad"] == 7
     score = [0.2, 0.3, 0.37, 0.41, 0.44, 0.45, 0.2, 0.21, 0.19]
     assert found(series("eval_accuracy", score))["eval-regression"].data["first_bad"] == 7
 
@@ -287,6 +289,7 @@ def test_evaluation_that_fell_at_one_checkpoint():
     [
         [*FELL[:6], 3.4, 2.1, 2.0, 1.95],  # one bad evaluation, back at once
         [3.2, 2.9, 2.7, 2.6, 2.65, 2.72, 2.8, 2.9, 3.0],  # over-fitting bends up
+        [3.2, 2.9, 2.7, 2.6, 2.7, 2.8, 2.9, 3.0],  # or goes straight
         [2.5, 2.2, 2.6, 2.1, 2.7, 2.2, 2.8, 2.3, 2.7],  # an evaluation that jumps about
         [*FELL[:6], 3.4],  # the last one: it may come back
         [3.0, 2.5, 2.2, 2.05, 2.0, 1.98, 1.97, 2.02, 2.03],  # a little worse

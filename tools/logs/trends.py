@@ -209,34 +209,35 @@ WORSE = {"eval_loss": 1, "eval_perplexity": 1, "eval_bpb": 1, "eval_accuracy": -
 
 @detector("eval-regression", "an evaluation became worse from one time to the next and stayed so", [*WORSE])
 def eval_regression(track: Track) -> Iterator[Finding]:
-    """One evaluation far worse than the best one, right after it, with at least half of the loss kept to the end.
+    """Within two evaluations far worse than the best one, and at least half of the loss is kept to the end.
 
-    Far: six times the noise and 5% of the level, and a third of all that is lost in the end; over-fitting bends up
-    slowly. At least four evaluations before it and one after. S2: was it the model or the evaluation? Own judgement.
+    Far: six times the noise, 5% of the level, and two thirds of all that is lost in the end; over-fitting bends up
+    slowly. Two, because what went wrong may lie shortly before an evaluation. At least four evaluations before and two
+    after. S2: was it the model or the evaluation? Own judgement.
     """
     for series in track.series:
         points, way = finite(series), WORSE.get(series.metric, 0)
         values = way * points.values
         if not way or len(values) < 6:
             continue
-        at = int(np.argmax(np.diff(values))) + 1
-        if not 4 <= at <= len(values) - 2:
+        good = int(np.argmin(values))
+        if not 3 <= good <= len(values) - 3:
             continue
-        before, spread = float(values[at - 1]), noise(np.diff(values[:at])) / np.sqrt(3)
-        step, lost = float(values[at] - before), values[at:] - before
-        far = step >= max(0.05 * abs(before), 6 * spread, lost.max() / 3) and step > 0
-        if not far or before > values[:at].min() + 3 * spread or lost.min() < 0.5 * step:
+        before, lost = float(values[good]), values[good + 1 :] - values[good]
+        spread, step = noise(np.diff(values[: good + 1])) / np.sqrt(3), float(lost[:2].max())
+        if step < max(0.05 * abs(before), 6 * spread, 2 / 3 * lost.max()) or lost[1:].min() < 0.5 * step or step <= 0:
             continue
-        old, new, last = points.values[at - 1], points.values[at], points.values[-1]
+        at = good + (1 if lost[0] >= max(3 * spread, 0.1 * step) else 2)
+        old, new, last = points.values[good], points.values[at], points.values[-1]
         yield finding(
             "eval-regression",
             S2,
-            [(points, at), (points, at - 1), (points, len(points) - 1)],
-            f"{points.key} goes from {old:.4g} at {where(points, at - 1)} to {new:.4g} at {where(points, at)} and "
+            [(points, at), (points, good), (points, len(points) - 1)],
+            f"{points.key} goes from {old:.4g} at {where(points, good)} to {new:.4g} at {where(points, at)} and "
             f"does not come back: it ends at {last:.4g}.",
-            f"{points.key} 从{where_zh(points, at - 1)}的 {old:.4g} 变为{where_zh(points, at)}的 {new:.4g}，"
+            f"{points.key} 从{where_zh(points, good)}的 {old:.4g} 变为{where_zh(points, at)}的 {new:.4g}，"
             f"之后没有恢复，最后为 {last:.4g}。",
-            last_good=int(points.steps[at - 1]),
+            last_good=int(points.steps[good]),
             first_bad=int(points.steps[at]),
             baseline=float(old),
             last=float(last),
