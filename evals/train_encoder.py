@@ -28,13 +28,16 @@ from ..knowledge.runbook import Runbook, load
 from ..knowledge.signals import Corpus, build, units_of
 
 DATA = Path(__file__).parent / "data"
-VOCABULARY = 8000
-DIMENSIONS = 256
+VOCABULARY = 4000
+"""Short pieces: 8000 or 16000 knew more words by heart, and fewer that no phrase has (4 MB either way)."""
+DIMENSIONS = 512
 ROUNDS = 250
 """Batches; each holds one pair of every class, so that no pair is a false negative of another."""
+JOINED = 4
+"""Most phrases of an entry that stand together on one side of a pair: a question is compared with the mean of many."""
 SYNONYM_ROUNDS = 60
 LEARNING_RATE = 0.02
-SCALE = 16.0
+SCALE = 10.0
 """Inverse temperature of the ranking loss."""
 SEED = 7
 
@@ -109,8 +112,9 @@ def pairs(groups: list[list[str]]) -> dict[str, dict[str, list[str]]]:
     out = {name: {"a": [], "b": []} for name in ("phrases", "synonyms")}
     for _ in range(ROUNDS):
         for group in groups:
-            for column, text in zip("ab", rng.choices(group, k=2), strict=True):
-                out["phrases"][column].append(reword(text))
+            said, *others = map(reword, rng.choices(group, k=1 + rng.randint(1, JOINED)))
+            out["phrases"]["a"].append(said)
+            out["phrases"]["b"].append(" ".join(others))
     for _ in range(SYNONYM_ROUNDS):
         for row in rng.sample(rows, min(len(groups), len(rows))):
             for column, word in zip("ab", rng.sample(row, 2), strict=True):

@@ -74,10 +74,10 @@ _EVAL_KEY = re.compile(
 _CONFIG_KEY = re.compile(
     rb"['\"](?:train_micro_batch_size_per_gpu|train_batch_size|zero_optimization|model_type|architectures|hidden_size"
     rb"|learning_rate|per_device_train_batch_size|fp16|bf16|optimizer|lora_alpha|num_train_epochs|max_steps|dataset"
-    rb"|model_name_or_path|rope_scaling|eos_token_id)['\"]\s*:", _I
+    rb"|model_name_or_path|rope_scaling|eos_token_id|apiVersion)['\"]\s*:", _I
 )  # fmt: skip
 _PYTHON_SETTINGS = re.compile(
-    rb"(?:TrainingArguments|(?:SFT|DPO|GRPO|PPO|KTO|ORPO|Reward|RLOO)Config|ArgumentParser|LoraConfig|Optimi[sz]er\w*Config|Optimizers\w*\.Config|Train(?:ing|er)Config|ConfigContainer|AdamWConfig)\s*\(|^\s*[\w.]+\.(?:lr|learning_rate|max_steps|train_iters|\w+_batch_size)\s*=|^\s*(?:learning_rate|batch_size|max_iters|lr)\s*[:=]", re.M
+    rb"(?:TrainingArguments|(?:SFT|DPO|GRPO|PPO|KTO|ORPO|Reward|RLOO)Config|ArgumentParser|LoraConfig|Optimi[sz]er\w*Config|Optimizers\w*\.Config|Train(?:ing|er)Config|ConfigContainer|AdamWConfig|\bTrainer)\s*\(|^\s*[\w.]+\.(?:lr|learning_rate|max_steps|train_iters|\w+_batch_size)\s*=|^\s*(?:learning_rate|batch_size|max_iters|lr)\s*[:=]", re.M
 )  # fmt: skip
 _FLAGS = re.compile(
     rb"(?:^|\s)--[a-z][\w.-]+|\b(?:torchrun|accelerate launch|deepspeed|vllm serve|srun|python3? )|^[\w.+]+=\S+$", re.M

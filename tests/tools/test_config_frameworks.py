@@ -915,7 +915,8 @@ swift rlhf \\
 ("xtuner_qlora_config.py", "xtuner", XTUNER_PY, {
     "sequence_length": 2048, "packing": True, "micro_batch_size": 1, "grad_accumulation": 16, "num_workers": 0,
     "epochs": 3.0, "learning_rate": 2e-4, "weight_decay": 0.1, "grad_clip": 1.0, "warmup_ratio": 0.03,
-    "save_steps": 500.0, "save_total_limit": 2, "lora_rank": 64, "lora_alpha": 16.0, "precision": "bf16"}),
+    "save_steps": 500.0, "save_total_limit": 2, "lora_rank": 64, "lora_alpha": 16.0, "precision": "bf16",
+    "adam_beta2": 0.999}),
 ("xtuner_v1_config.py", "xtuner", XTUNER1_PY, {
     "learning_rate": 6e-5, "weight_decay": 0.1, "lr_schedule": "cosine", "warmup_ratio": 0.05,
     "min_learning_rate": 1e-6, "tensor_parallel": 2, "sequence_length": 32768, "num_workers": 4,
@@ -1163,6 +1164,86 @@ weight_decay: 0.01
  "max_grad_norm": 1.0, "lr_scheduler_type": "linear", "adam_beta2": 0.999, "adam_epsilon": 1e-08, "seed": 42}
 """, {"learning_rate": 5e-5, "micro_batch_size": 8, "precision": "bf16", "grad_clip": 1.0, "lr_schedule": "linear",
       "adam_beta2": 0.999, "adam_epsilon": 1e-8, "seed": 42}),
+("sweep.yaml", "hf", """program: train.py
+method: bayes
+metric: {name: loss, goal: minimize}
+parameters:
+  learning_rate: {min: 1.0e-6, max: 1.0e-4}
+  per_device_train_batch_size: {values: [4, 8]}
+command: ["${env}", python, "${program}", --num_train_epochs, "3", --warmup_ratio, "0.1", "${args}"]
+""", {'epochs': 3.0, 'warmup_ratio': 0.1}),
+("azure.yml", "hf", """$schema: https://azuremlschemas.azureedge.net/latest/commandJob.schema.json
+command: >-
+  python train.py --learning_rate 2e-5 --per_device_train_batch_size ${{inputs.bs}} --max_grad_norm 1.0
+code: src
+environment: azureml:x@latest
+compute: azureml:gpu
+environment_variables:
+  NCCL_IB_DISABLE: "1"
+""", {'learning_rate': 2e-05, 'grad_clip': 1.0, 'nccl_ib_disable': True}),
+("det.yaml", "hf", """name: ft
+environment:
+  environment_variables: [NCCL_P2P_DISABLE=1]
+resources: {slots_per_trial: 8}
+entrypoint: >-
+  python -m determined.launch.torch_distributed
+  python finetune.py --learning_rate 1e-5 --warmup_ratio 0.03 --num_train_epochs 2
+max_restarts: 0
+""", {'learning_rate': 1e-05, 'warmup_ratio': 0.03, 'epochs': 2.0, 'nccl_p2p_disable': True}),
+("trl.sh", "trl", """trl dpo --model_name_or_path m --dataset_name d --beta 0.1 --learning_rate 5e-7 --max_length 1024 --bf16
+""", {'dpo_beta': 0.1, 'learning_rate': 5e-07, 'sequence_length': 1024, 'precision': 'bf16'}),
+("lws.yaml", "sglang", """apiVersion: leaderworkerset.x-k8s.io/v1
+kind: LeaderWorkerSet
+spec:
+  leaderWorkerTemplate:
+    leaderTemplate:
+      spec:
+        containers:
+        - name: l
+          image: lmsysorg/sglang:latest
+          command:
+          - sh
+          - -c
+          - "python3 -m sglang.launch_server --model-path m --tp 16 --nnodes 2 --mem-fraction-static 0.9"
+""", {'engine_tensor_parallel': 16, 'gpu_memory_utilization': 0.9}),
+("k8s.json", "vllm", """{"apiVersion":"v1","kind":"Pod","spec":{"containers":[{"name":"v","image":"vllm/vllm-openai:v1","args":["--model","m","--max-num-seqs","128"],"env":[{"name":"NCCL_P2P_DISABLE","value":"1"}]}]}}""", {'max_num_seqs': 128, 'nccl_p2p_disable': True}),
+("olmo_core_train.py", "olmo-core", """from olmo_core.optim import SkipStepAdamWConfig
+def build():
+    return TrainerConfig(max_duration=Duration.tokens(10))
+config = ExperimentConfig(
+    train_module=TransformerTrainModuleConfig(rank_microbatch_size=16384, max_sequence_length=4096,
+        optim=SkipStepAdamWConfig(lr=4e-4, weight_decay=0.1, betas=(0.9, 0.95)), max_grad_norm=1.0,
+        scheduler=CosWithWarmup(warmup_steps=2000)),
+    data_loader=NumpyDataLoaderConfig(global_batch_size=1048576, seed=0, num_workers=4))
+""", {'sequence_length': 4096, 'learning_rate': 0.0004, 'weight_decay': 0.1, 'adam_beta2': 0.95, 'grad_clip': 1.0, 'seed': 0, 'num_workers': 4}),
+("pl_train.py", "lightning", """import lightning as L
+trainer = L.Trainer(max_epochs=3, precision="bf16-mixed", gradient_clip_val=1.0, accumulate_grad_batches=4, devices=8)
+""", {'epochs': 3.0, 'precision': 'bf16', 'grad_clip': 1.0, 'grad_accumulation': 4}),
+("sagemaker_args.py", "hf", """from sagemaker.huggingface import HuggingFace
+hyperparameters = {"model_name_or_path": "m", "learning_rate": 2e-5, "num_train_epochs": 3, "per_device_train_batch_size": 4, "fp16": True}
+""", {'learning_rate': 2e-05, 'epochs': 3.0, 'micro_batch_size': 4, 'precision': 'fp16'}),
+("nanogpt.py", "generic", """# adamw
+learning_rate = 6e-4
+max_iters = 600000
+weight_decay = 1e-1
+beta2 = 0.95
+grad_clip = 1.0
+warmup_iters = 2000
+batch_size = 12
+block_size = 1024
+gradient_accumulation_steps = 5 * 8
+dtype = 'bfloat16'
+""", {'learning_rate': 0.0006, 'max_steps': 600000, 'weight_decay': 0.1, 'adam_beta2': 0.95, 'grad_clip': 1.0, 'warmup_steps': 2000, 'micro_batch_size': 12, 'sequence_length': 1024, 'precision': 'bf16'}),
+("megatron_args.yaml", "megatron", """tensor_model_parallel_size: 2
+micro_batch_size: 1
+global_batch_size: 128
+lr: 3.0e-4
+train_iters: 1000
+clip_grad: 1.0
+bf16: true
+""", {'tensor_parallel': 2, 'micro_batch_size': 1, 'global_batch_size': 128, 'learning_rate': 0.0003, 'max_steps': 1000, 'grad_clip': 1.0, 'precision': 'bf16'}),
+("swift_mcore.sh", "megatron", """NPROC_PER_NODE=8 megatron sft --load m --tensor_model_parallel_size 2 --micro_batch_size 1 --global_batch_size 16 --lr 1e-5 --train_iters 500 --max_length 4096
+""", {'tensor_parallel': 2, 'micro_batch_size': 1, 'global_batch_size': 16, 'learning_rate': 1e-05, 'max_steps': 500}),
 ]  # fmt: skip
 
 

@@ -324,6 +324,10 @@ def test_environment_of_one_command_does_not_leak_into_another():
     assert (s.value("visible_devices"), s.value("engine_tensor_parallel")) == ("1,2", 2)
 
 
+def test_an_unknown_word_behind_a_value_does_not_hide_it():
+    assert values("python t.py --learning_rate 1e-5 $EXTRA --seed 3 $@\n", "a.sh") == {"learning_rate": 1e-5, "seed": 3}
+
+
 def test_auto_none_and_empty_say_nothing():
     assert values("per_device_train_batch_size: auto\nlearning_rate:\nseed: null\nnum_train_epochs: 1\n") == {
         "epochs": 1.0

@@ -18,7 +18,7 @@ from triage.tools.findings import TriageError
 from triage.tools.run import Artifact, Run, discover
 from triage.ui.cli import app
 
-SYNTAX = {"yaml": "yaml", "json": "json", "sh": "shell", "py": "python"}
+SYNTAX = {"yaml": "yaml", "json": "json", "sh": "shell", "py": "python", "toml": "toml"}
 
 
 def read(text, name="train.yaml"):
@@ -35,6 +35,7 @@ VLLM = "CUDA_VISIBLE_DEVICES=0,1 vllm serve m "
 LIGHTRFT = "torchrun --nproc_per_node 8 t.py --engine_mem_util 0.5 --enable_engine_sleep --init_kl_coef 0.01 "
 
 MEGATRON = "torchrun --nproc_per_node 8 pretrain_gpt.py --micro-batch-size 1 --lr 3e-4 "
+K8S = "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: a\n    command: [bash]\n    "
 SLIME = "python3 train.py --rollout-max-response-len 99 --lr 1e-6 "
 VERL = "python -m verl.trainer.main_ppo data.train_batch_size=64 "
 CONFIG = '{"model_type": "qwen3", "hidden_size": 64, '
@@ -80,6 +81,10 @@ FIRES = [
     ("continuation-broken", "S2", "python t.py --learning_rate 1e-5 \\\n # x\n --seed 3\n", "a.sh"),
     ("sizes-not-divisible", "S1", MEGATRON + "--num-experts 10 --expert-model-parallel-size 4", "a.sh"),
     ("warmup-too-short", "S3", "import argparse\np = argparse.ArgumentParser()\np.add_argument('--lr', default=3e-4)\np.add_argument('--warmup_steps', default=0)\n", "t.py"),
+    ("lr-outside-range", "S1", '[optimizer]\nlr = 8e-2\n[training]\nlocal_batch_size = 8\nseq_len = 8192\n', "titan.toml"),
+    ("warmup-exceeds-training", "S1", "max_duration: 4800ba\nglobal_train_batch_size: 256\nscheduler: {t_warmup: 5000ba}\n", "foundry.yaml"),
+    ("grad-clip-off", "S2", K8S + 'args: ["-c", "python t.py --model_name_or_path m --max_grad_norm 0 --learning_rate 1e-5"]\n', "job.yaml"),
+    ("gpu-memory-share-high", "S2", "services:\n  s: {image: vllm/vllm-openai, command: --model m --gpu-memory-utilization 0.99}\n", "docker-compose.yaml"),
     ("batched-tokens-too-few", "S1", "vllm serve m --max-num-batched-tokens 128 --max-num-seqs 256", "a.sh"),
     ("batched-tokens-too-few", "S1", "vllm serve m --max-num-batched-tokens 4096 --no-enable-chunked-prefill --max-model-len 8192", "a.sh"),
     ("zero-contradicts", "S1", '{"pipe-parallel-size": 2, "model-parallel-size": 1, "train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 2}}', "neox.json"),
@@ -113,6 +118,10 @@ QUIET = [
     (CONFIG + '"max_position_embeddings": 131072, "rope_scaling": {"type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192}}', "config.json"),
     (CONFIG + '"max_position_embeddings": 32768, "rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}}', "config.json"),
     ('{"transformers_version": "5.0", "do_sample": false, "temperature": 0}', "generation_config.json"),
+    ("python t.py --model_name_or_path m --num_train_epochs 1 --learning_rate 1e-5 $EXTRA", "a.sh"),
+    ("optimizer: {learning_rate: 4.0e-4}\nscheduler: {units: tokens, t_warmup: 8388608000}\nmax_duration: 3e12T\nglobal_train_batch_size: 2048\n"
+     "device_train_microbatch_size: 8\nmodel: {max_sequence_length: 2048}\n", "olmo.yaml"),
+    ("orchestrator: {batch_size: 512, rollouts_per_example: 16}\ninference: {gpu_memory_utilization: 0.9}\n", "prime.yaml"),
     ("vllm serve m --max-num-batched-tokens 4096 --max-model-len 8192 --max-num-seqs 256", "a.sh"),
     ("vllm serve m --max-num-batched-tokens 8192 --no-enable-chunked-prefill --max-model-len 8192", "a.sh"),
     ('{"pipe-parallel-size": 2, "model-parallel-size": 1, "train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 1}}', "neox.json"),

@@ -180,6 +180,16 @@ SUITES: dict[str, dict[str, str]] = {
         "pin_memory": "data.pin_memory",
         "log_steps": "console_log_interval",
     },
+    "olmo-core": {
+        "learning_rate": "train_module.optim.lr",
+        "weight_decay": "train_module.optim.weight_decay",
+        "adam_beta2": "train_module.optim.betas.1 train_module.optim.betas",
+        "grad_clip": "train_module.max_grad_norm",
+        "sequence_length": "train_module.max_sequence_length",
+        "warmup_steps": "train_module.scheduler.warmup_steps",
+        "num_workers": "data_loader.num_workers",
+        "seed": "data_loader.seed",
+    },
     "fairseq": {
         "learning_rate": "lr optimization.lr optimization.lr.0",
         "lr_schedule": "lr_scheduler lr_scheduler._name",

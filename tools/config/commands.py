@@ -218,7 +218,12 @@ class _Reader:
             text = self.words[j].text
             is_flag = text.startswith("-") and not re.match(r"-(\d|\.\d|inf)", text)
             is_program = PROGRAM_WORD.match(text) and (values or not self.has_script())
-            if is_flag or is_program or (values and OVERRIDE.match(text) and "." in text):
+            if (
+                is_flag
+                or is_program
+                or (values and text == UNKNOWN)
+                or (values and OVERRIDE.match(text) and "." in text)
+            ):
                 break
             values.append(self.words[j])
             j += 1

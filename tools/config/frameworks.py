@@ -49,6 +49,7 @@ FILE_KEYS: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
     ),
     ("megatron-bridge", (("train.train_iters",), ("train.global_batch_size", "optimizer.lr"))),
     ("nemo-automodel", (("step_scheduler.global_batch_size",), ("step_scheduler.local_batch_size",))),
+    ("olmo-core", (("train_module.optim.lr",), ("train_module.rank_microbatch_size",))),
     (
         "olmo",
         (("device_train_microbatch_size", "optimizer.learning_rate"), ("max_duration", "optimizer.learning_rate")),
@@ -135,6 +136,7 @@ FILE_KEYS: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
     ),
     ("axolotl", (("base_model",),)),
     ("llama-factory", (("finetuning_type",), ("stage", "template"), ("cutoff_len",), ("pref_beta",), ("pref_loss",))),
+    ("megatron", (("train_iters", "lr"), ("tensor_model_parallel_size", "global_batch_size"), ("train_samples", "lr"))),
     (
         "gpt-neox",
         (
@@ -223,6 +225,7 @@ PROGRAMS = (
     ("lmdeploy", r"\blmdeploy\b"),
     ("tensorrt-llm", r"trtllm-|tensorrt_llm"),
     ("llama-cpp", r"\bllama-(server|cli)\b|llama\.cpp|llama_cpp"),
+    ("trl", r"\btrl\s+(sft|dpo|grpo|kto|reward|rloo)\b"),
     ("vllm", r"vllm\s+(serve|bench|complete|chat)\b|vllm\.entrypoints|vllm/vllm-openai"),
     ("sglang", r"sglang\.launch_server|sglang_router|sglang\s+serve"),
     ("verl", r"\bverl\.|main_ppo|dapo\.main_dapo|fsdp_sft_trainer"),

@@ -15,37 +15,42 @@ EXPANSION = re.compile(r"\$\(([A-Za-z_]\w*)\)")
 
 def as_shell(text: str) -> Traced:
     """The makefile as a script whose characters remember their place."""
-    whole = Traced(text, range(len(text)))
-    out, at, recipe = Traced("", []), 0, False
+    out: list[str] = []
+    at: list[int] = []
+    begin, recipe, continued = 0, False, False
     for line in text.splitlines(keepends=True):
-        piece, body = whole[at : at + len(line)], line.rstrip("\r\n")
-        at += len(line)
-        continued = out.text.endswith("\\\n")
+        body = line.rstrip("\r\n")
         if line.startswith("\t") or (continued and recipe):
             recipe = True
-            skip = len(body) - len(body.lstrip("\t @-" if not continued else "\t "))
-            out = out + _expanded(piece[skip:])
+            skip = len(body) - len(body.lstrip("\t " if continued else "\t @-"))
+            _copy(text, begin + skip, begin + len(line), out, at)
         elif match := VARIABLE.fullmatch(body):
             recipe = False
-            value = piece[match.start(2) : len(body)].strip()
             quote = "" if body.endswith("\\") else '"'
-            out = out + piece[match.start(1) : match.end(1)] + _written("=" + quote) + _expanded(value)
-            out = out + _written(quote + "\n")
+            _copy(text, begin + match.start(1), begin + match.end(1), out, at)
+            _write("=" + quote, out, at)
+            _copy(text, begin + match.start(2), begin + len(body.rstrip()), out, at)
+            _write(quote + "\n", out, at)
         else:
             recipe = False
-            out = out + _written("\n")
-    return out
+            _write("\n", out, at)
+        continued = body.endswith("\\")
+        begin += len(line)
+    return Traced("".join(out), at)
 
 
-def _written(text: str) -> Traced:
-    return Traced(text, [-1] * len(text))
+def _write(text: str, out: list[str], at: list[int]) -> None:
+    out.append(text)
+    at.extend([-1] * len(text))
 
 
-def _expanded(piece: Traced) -> Traced:
-    text = EXPANSION.sub(r"${\1}", piece.text)
-    piece = Traced(text, piece.at)
-    while (at := piece.text.find("$$")) >= 0:
-        piece = piece[:at] + Traced("$", [piece.at[at]]) + piece[at + 2 :]
-        if "$$" not in piece.text:
-            break
-    return piece
+def _copy(text: str, start: int, end: int, out: list[str], at: list[int]) -> None:
+    """Text of the file, with the shell's brackets and `$$` as the shell's `$`."""
+    last = start
+    for match in re.finditer(r"\$\$", text[start:end]):
+        middle = start + match.start() + 1
+        out.append(EXPANSION.sub(r"${\1}", text[last:middle]))
+        at.extend(range(last, middle))
+        last = middle + 1
+    out.append(EXPANSION.sub(r"${\1}", text[last:end]))
+    at.extend(range(last, end))

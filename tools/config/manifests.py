@@ -15,7 +15,11 @@ from .source import Item, Refused, Source, source
 COMMAND = re.compile(r"(?:(.*)\.)?(entrypoint|command|args|run|cmd|script|commands)(?:\.\d+)?")
 PARTS = ("entrypoint", "command", "args", "run", "cmd", "script", "commands")
 """Keys that make up what one container runs, in the order in which they do."""
-ENVIRONMENT = re.compile(r"(?:(.*)\.)?(?:env|environment|envs|env_vars)\.([\w]+)(?:\.(name|value))?")
+ENVIRONMENT = re.compile(
+    r"(?:(.*)\.)?(?:env|environment|envs|env_vars|environment_variables)\.([\w]+)(?:\.(name|value))?"
+)
+MAX_CONTAINERS = 40
+"""Most containers of one file that are looked at."""
 NESTED = "runtimeEnvYAML"
 """Key under which KubeRay keeps YAML as text."""
 SHELL_TEXT = re.compile(r"\s--?\w|\n|&&|\s\w+\.\w+=")
@@ -37,6 +41,8 @@ def script(items: list[Item], text: Source) -> Script | None:
     containers: dict[str, Container] = {}
     for item in items:
         if item.text and (match := COMMAND.fullmatch(item.key)):
+            if (match[1] or "") not in containers and len(containers) >= MAX_CONTAINERS:
+                break
             container = containers.setdefault(match[1] or "", Container())
             container.parts.setdefault(match[2], []).append(traced(item, text))
             if item.key[-1].isdigit():
@@ -147,14 +153,15 @@ def _block(item: Item, text: Source) -> Traced:
     first = text.text.find("\n", item.start) + 1
     if not first:
         return Traced("", [])
-    end, wanted = first, (item.text or "").count("\n") + 1
-    indent = ""
-    for line in text.text[first:].splitlines(keepends=True)[: 2 * wanted + 2]:
+    end, indent = first, ""
+    while end < len(text.text):
+        stop = text.text.find("\n", end) + 1 or len(text.text)
+        line = text.text[end:stop]
         if line.strip():
             indent = indent or line[: len(line) - len(line.lstrip(" "))]
             if not indent or not line.startswith(indent):
                 break
-        end += len(line)
+        end = stop
     raw = text.text[first:end]
     if text.text[item.start : item.start + 1] == ">":
         raw = _folded(raw)

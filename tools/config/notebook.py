@@ -14,7 +14,7 @@ from .source import Item, Refused, Source, source
 
 SOURCE = re.compile(r'"source"\s*:\s*(\[|"(?:[^"\\\n]|\\.)*")')
 STRING = re.compile(r'\s*("(?:[^"\\\n]|\\.)*")\s*,?')
-MAGIC = re.compile(r"^(\s*)[!%].*", re.MULTILINE)
+MAGIC = re.compile(r"^([ \t]*)[!%].*", re.MULTILINE)
 
 
 def read(text: Source) -> list[Item]:
@@ -28,18 +28,16 @@ def read(text: Source) -> list[Item]:
         cells = [c for c in document["cells"] if isinstance(c, dict)]
     except (ValueError, RecursionError, KeyError, TypeError) as error:
         raise Refused(f"{text.name}: not a notebook: {type(error).__name__}") from None
-    strings = _strings(text.text)
+    strings = iter(_strings(text.text))
     lines: list[tuple[str, int]] = []
     for cell in cells:
         wanted = cell.get("source")
         wanted = [wanted] if isinstance(wanted, str) else wanted
         if not isinstance(wanted, list) or not all(isinstance(w, str) for w in wanted):
             continue
-        while strings and [value for value, _ in strings[0]] != wanted:
-            strings.pop(0)
-        if not strings:
+        placed = next((own for own in strings if [value for value, _ in own] == wanted), None)
+        if placed is None:
             break
-        placed = strings.pop(0)
         if cell.get("cell_type") == "code" and _parses("".join(wanted)):
             lines += [*placed, ("\n", placed[-1][1] if placed else 0)]
     return _placed(lines, text)

@@ -192,11 +192,14 @@ def attributes(node: ast.expr) -> list[str]:
 
 
 def constant(node: ast.expr) -> str | float | bool | None:
-    """The value of a literal number, string, yes/no or number format (`torch.bfloat16`), signs included."""
+    """The value of a literal number, string, yes/no, number format (`torch.bfloat16`) or pair of fractions (betas)."""
     if isinstance(node, ast.Attribute) and (path := ".".join(attributes(node))) in PRECISIONS:
         return path
     if isinstance(node, ast.Constant) and isinstance(node.value, (str, int, float, bool)):
         return node.value
+    if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == 2:
+        pair = [constant(one) for one in node.elts]
+        return f"({pair[0]}, {pair[1]})" if all(isinstance(one, float) for one in pair) else None
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         inner = constant(node.operand)
         return -inner if isinstance(inner, (int, float)) else None

@@ -55,7 +55,7 @@ ROLES = {
     "generic": "generic",
 }
 """Framework -> what such a file is for; every other framework's file configures a trainer."""
-PROGRAMMED = ("torchtitan", "xtuner", "nemo", "megatron-bridge")
+PROGRAMMED = ("torchtitan", "xtuner", "nemo", "megatron-bridge", "olmo-core")
 """Frameworks whose configuration files are Python."""
 BOOKKEEPING = re.compile(r"(^|[._])_?(transformers_version|architectures|auto_map|added_tokens_decoder)($|\.)")
 
