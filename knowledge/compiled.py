@@ -24,7 +24,7 @@ from .outside import KINDS, phrases
 from .runbook import SHIPPED, Runbook, load
 from .signals import Corpus, build
 
-VERSION = 3
+VERSION = 4
 """Raised when what is in the cache, or the code that makes it, changes."""
 
 

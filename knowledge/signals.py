@@ -106,7 +106,7 @@ def build(entries: Sequence[Entry], outside: Mapping[str, Sequence[str]], encode
     np.add.at(centres, owner, vectors)
     centres = unit(centres)
     background = (vectors @ centres.T)[owner[:, None] != np.arange(len(groups))]
-    said = [[tokens(phrase) for phrase in (*entry.says.en, *entry.says.zh)] for entry in entries]
+    said = [[tokens(phrase) for phrase in _said(entry)] for entry in entries]
     ours = _shares([words for phrases in said for words in phrases])
     kinds = []
     for kind in KINDS:
@@ -139,11 +139,16 @@ def _log_odds(theirs: Mapping[str, float], ours: Mapping[str, float]) -> dict[st
 
 def units_of(entry: Entry) -> list[str]:
     """Phrases, title, causes, and the sentences of symptom and causes."""
-    units = [entry.title.en, entry.title.zh, *entry.says.en, *entry.says.zh, entry.check_first.en, entry.check_first.zh]
+    units = [entry.title.en, entry.title.zh, *_said(entry), entry.check_first.en, entry.check_first.zh]
     units += [text for cause in entry.causes for text in (cause.text.en, cause.text.zh)]
     for section in _sections(entry):
         units += [s for part in re.split(r"\n|(?<=[.。;；])\s*", section) if len(s := part.strip(" -*0123456789.")) > 3]
     return units
+
+
+def _said(entry: Entry) -> list[str]:
+    """The failure's own name, which is what many people type, and what else they say."""
+    return [entry.id.replace("-", " "), *entry.says.en, *entry.says.zh]
 
 
 def _sections(entry: Entry) -> list[str]:
@@ -154,5 +159,5 @@ def _sections(entry: Entry) -> list[str]:
 
 def _document(entry: Entry, said: Sequence[Sequence[str]]) -> list[str]:
     """The words an entry is found by; what people say counts three times."""
-    rest = "\n".join([entry.id.replace("-", " "), entry.title.en, entry.title.zh, *_sections(entry)])
+    rest = "\n".join([entry.title.en, entry.title.zh, *_sections(entry)])
     return tokens(rest) + 3 * [word for words in said for word in words]
