@@ -71,6 +71,11 @@ class Hypothesis:
     words: float = 0.0
     """Probability that the words of the question mean this entry."""
 
+    @property
+    def percent(self) -> str:
+        """The probability as people read it: only what a decisive finding establishes is ever 100%."""
+        return f"{self.probability if self.status == 'established' else min(self.probability, 0.99):.0%}"
+
 
 @dataclass(frozen=True)
 class Diagnosis:

@@ -18,8 +18,8 @@ SHOWN_CHECKS = 8
 
 T: dict[str, tuple[str, str]] = {
     "diagnosed": (
-        "**Most likely: {title}** (`{id}`) — {status}, probability {p:.0%}.",
-        "**最可能：{title}**（`{id}`）—— {status}，概率 {p:.0%}。",
+        "**Most likely: {title}** (`{id}`) — {status}, probability {p}.",
+        "**最可能：{title}**（`{id}`）—— {status}，概率 {p}。",
     ),
     "inconclusive": (
         "**Inconclusive.** What was looked at does not support one cause over the others.",
@@ -27,9 +27,9 @@ T: dict[str, tuple[str, str]] = {
     ),
     "closest": (
         "**Not established.** The source runbooks do not cover this; closest is an entry from public reports: {title} "
-        "(`{id}`), by your words alone ({p:.0%}).",
+        "(`{id}`), by your words alone ({p}).",
         "**尚未证实。** 来源手册没有覆盖这个问题；最接近的是一条来自公开报告的条目：{title}（`{id}`），"
-        "仅依据文字（{p:.0%}）。",
+        "仅依据文字（{p}）。",
     ),
     "not-covered": (
         "**The runbook does not cover this.** No entry accounts for what was asked and found.",
@@ -245,14 +245,14 @@ def _headline(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
             title=top.entry.title.say(lang),
             id=top.entry.id,
             status=say(top.status, lang),
-            p=top.probability,
+            p=top.percent,
         )
     elif d.state == "healthy":
         yield say("healthy", lang)
         if top:
             yield say("healthy-but", lang, id=top.entry.id, title=top.entry.title.say(lang))
     elif top and top.words >= MEANT and not top.entry.sources and not d.findings:
-        yield say("closest", lang, title=top.entry.title.say(lang), id=top.entry.id, p=top.probability)
+        yield say("closest", lang, title=top.entry.title.say(lang), id=top.entry.id, p=top.percent)
     else:
         yield say("inconclusive" if d.hypotheses or d.findings else "not-covered", lang)
     if not looked:
@@ -291,7 +291,7 @@ def _causes(d: Diagnosis, lang: str) -> Iterator[str]:
         ]
         cause = f": {h.cause.text.say(lang)}" if h.cause else ""
         tail = f" ({'; '.join(sides)})" if sides else ""
-        standing = f"{say(h.status, lang)}, {h.probability:.0%}{tail}"
+        standing = f"{say(h.status, lang)}, {h.percent}{tail}"
         yield f"{i}. {h.entry.title.say(lang)} [`{h.entry.id}`]{cause} — {standing}"
     key = "close" if d.close else "check"
     yield ""

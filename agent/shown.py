@@ -109,7 +109,7 @@ def _hypotheses(shown: Shown) -> Iterator[str]:
         )
         yield shown.say(
             f"cause [{h.entry.id}] {h.entry.title.say(lang)}{cause}; {h.status} ({narrate.say(h.status, lang)}), "
-            f"{h.probability:.0%}; {sides}"
+            f"{h.percent}; {sides}"
         )
     for h in a.diagnosis.hypotheses[:2]:
         yield shown.say(f"check first for [{h.entry.id}]: {h.entry.check_first.say(lang)}")

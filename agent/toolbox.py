@@ -110,8 +110,7 @@ class Toolbox:
         hits, found = books.search(symptom[:400]), a.diagnosis.findings
         d = diagnose(books.runbook, hits, found, a.diagnosis.checks, True, bool(a.seen))
         lines = [
-            self.shown.say(f"[{h.entry.id}] {h.entry.title.say(a.lang)}: {h.status}, {h.probability:.0%}")
-            for h in d.hypotheses
+            self.shown.say(f"[{h.entry.id}] {h.entry.title.say(a.lang)}: {h.status}, {h.percent}") for h in d.hypotheses
         ]
         return self._end("diagnose", d, [self.shown.say(f"state: {d.state}"), *lines])
 
