@@ -199,7 +199,7 @@ def fit(corpus: Corpus, runbook: Runbook) -> dict[str, Any]:
     asked = questions("fit")
     signals = [corpus.signals(q["text"]) for q in asked]
     ids = list(runbook.entries)
-    entry = torch.tensor([1.0, 1.0], dtype=torch.float64, requires_grad=True)
+    entry = torch.ones(len(relevance.ENTRY), dtype=torch.float64, requires_grad=True)
     none = torch.zeros(len(relevance.NONE), dtype=torch.float64, requires_grad=True)
     ours = [i for i, q in enumerate(asked) if q["kind"] != "injection"]
     of_entry = torch.tensor(np.stack([relevance.entry_features(signals[i]) for i in ours]), dtype=torch.float64)

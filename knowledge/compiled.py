@@ -22,9 +22,9 @@ from .entry import Entry, parse
 from .lexical import Lexical
 from .outside import KINDS, phrases
 from .runbook import SHIPPED, Runbook, load
-from .signals import Corpus, build
+from .signals import Corpus, build, names_of
 
-VERSION = 4
+VERSION = 5
 """Raised when what is in the cache, or the code that makes it, changes."""
 
 
@@ -83,7 +83,12 @@ def _read(file: Path, encoder: Encoder, version: str) -> Compiled | None:
             )
             mean, deviation = arrays["spread"].tolist()
             corpus = Corpus(
-                Lexical.restore(arrays, "entry"), arrays["centres"], kinds, encoder, (float(mean), float(deviation))
+                Lexical.restore(arrays, "entry"),
+                arrays["centres"],
+                kinds,
+                encoder,
+                names_of(entries),
+                (float(mean), float(deviation)),
             )
     except (OSError, ValueError, KeyError, zipfile.BadZipFile):
         return None

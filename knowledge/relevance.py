@@ -15,7 +15,7 @@ from typing import Any
 from .signals import Signals
 
 WEIGHTS = Path(__file__).parent / "encoder" / "ranking.json"
-ENTRY = ("lexical", "dense")
+ENTRY = ("lexical", "dense", "named")
 """Features of one entry."""
 NONE = ("one", "best lexical", "best dense", "unknown", "one over words")
 """Features of "none of the entries"."""
@@ -51,7 +51,7 @@ def entry_features(s: Signals) -> Any:
     """`[entries, ENTRY]`"""
     import numpy as np
 
-    return np.stack([s.lexical, s.dense], axis=1)
+    return np.stack([s.lexical, s.dense, s.named], axis=1)
 
 
 def none_features(s: Signals) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,8 @@ class Signals:
     """`[entries]` BM25 of the whole entry, over the square root of the number of words."""
     dense: Any
     """`[entries]` cosine with the mean vector of what people say, standardised over the corpus."""
+    named: Any
+    """`[entries]` 1 where the question holds every word of the entry's name, else 0."""
     outside: Any
     """`[kinds, 3]` log odds of the words (kind over entries, summed over the square root of their number), mean cosine
     with the nearest phrases of the kind, and cosine with the mean of all of them."""
@@ -55,6 +57,8 @@ class Corpus:
     outside: tuple[tuple[dict[str, float], Any, Any], ...]
     """Per kind: log odds of words, vectors of the phrases, the mean of those."""
     encoder: Encoder
+    names: tuple[frozenset[str], ...]
+    """The words of each entry's name."""
     spread: tuple[float, float]
     """Mean and deviation of the cosine between units and the centres of other entries, so that the fitted weights
     hold for another encoder too."""
@@ -77,6 +81,7 @@ class Corpus:
         return Signals(
             self.documents.scores(words) / length,
             self.standard(self.centres @ vector if cosines is None else np.array(cosines, np.float32)),
+            np.array([name <= set(words) for name in self.names], np.float32),
             np.array(outside),
             self.documents.unknown(words),
             len(words),
@@ -120,7 +125,12 @@ def build(entries: Sequence[Entry], outside: Mapping[str, Sequence[str]], encode
         )
     documents = Lexical.build([_document(entry, phrases) for entry, phrases in zip(entries, said, strict=True)])
     spread = (float(background.mean()), float(background.std()))
-    return Corpus(documents, centres, tuple(kinds), encoder, spread)
+    return Corpus(documents, centres, tuple(kinds), encoder, names_of(entries), spread)
+
+
+def names_of(entries: Iterable[Entry]) -> tuple[frozenset[str], ...]:
+    """The words of each entry's name: what many people type, and nothing more."""
+    return tuple(frozenset(tokens(entry.id.replace("-", " "))) for entry in entries)
 
 
 def _shares(texts: Sequence[Sequence[str]]) -> dict[str, float]:

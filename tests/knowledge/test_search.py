@@ -138,3 +138,27 @@ def test_an_encoder_that_cannot_be_had_is_named(monkeypatch, tmp_path):
         Index(encoder=str(tmp_path / "no-such-model")).search("loss")
     with pytest.raises(RunbookError, match="damaged"):
         embedding.static(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "entry"),
+    [
+        ("loss is nan", "loss-nan"),
+        ("entropy collapse", "entropy-collapse"),
+        ("NCCL hang", "nccl-hang"),
+        ("cuda oom", "train-oom"),
+        ("reward hacking", "reward-hacking"),
+        ("熵塌缩", "entropy-collapse"),
+    ],
+)
+def test_the_shortest_questions_are_of_the_field_and_mean_the_plain_failure(text, entry):
+    index = Index()
+    assert index.covers(text)
+    assert index.search(text, 1)[0].entry.id == entry
+
+
+def test_a_failure_is_found_by_its_own_name():
+    index = Index()
+    ids = [id for id in index.runbook.entries if "benign" not in id]
+    missed = [id for id in ids if index.search(id.replace("-", " "), 1)[0].entry.id != id]
+    assert len(missed) <= 0.02 * len(ids), missed
