@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from ..tools.findings import Check, Finding, Report, TriageError
@@ -36,7 +37,7 @@ class Look:
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        return tuple(c for report in self.reports for c in report.checks)
+        return tuple(dict.fromkeys(c for report in self.reports for c in report.checks))
 
 
 def look(paths: Sequence[Path], pasted: str = "", listen: Listen = ignore) -> Look:
@@ -60,8 +61,13 @@ def look(paths: Sequence[Path], pasted: str = "", listen: Listen = ignore) -> Lo
         settings, setting_checks = read_settings(run)
         table, read_checks = read_series(run)
         log = _try("scan", lambda: scan(run, _number(settings.value("grad_clip")), (table, read_checks)))
-        reports = [log, Report("settings", (), setting_checks)]
-        tools = {"lint": lint, "data": check_run_data, "checkpoints": check_run_checkpoints, "evals": check_run_evals}
+        reports = [log]
+        tools = {
+            "lint": partial(lint, read=(settings, setting_checks)),
+            "data": check_run_data,
+            "checkpoints": check_run_checkpoints,
+            "evals": check_run_evals,
+        }
         for name, tool in tools.items():
             listen(ToolStarted(name))
             reports.append(_try(name, lambda tool=tool: tool(run)))

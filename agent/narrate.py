@@ -25,6 +25,11 @@ T: dict[str, tuple[str, str]] = {
         "**Inconclusive.** What was looked at does not support one cause over the others.",
         "**无法下结论。** 现有证据不足以支持某一个原因。",
     ),
+    "unread": (
+        "**Nothing can be said yet.** What could be read shows nothing wrong, but some of it could not be checked; "
+        "mend what is named below and ask again.",
+        "**还不能下结论。** 能读到的部分没有发现问题，但有内容无法检查；请先处理下面列出的文件，再重新提问。",
+    ),
     "closest": (
         "**Not established.** The source runbooks do not cover this; closest is an entry from public reports: {title} "
         "(`{id}`), by your words alone ({p}).",
@@ -253,6 +258,8 @@ def _headline(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
             yield say("healthy-but", lang, id=top.entry.id, title=top.entry.title.say(lang))
     elif top and top.words >= MEANT and not top.entry.sources and not d.findings:
         yield say("closest", lang, title=top.entry.title.say(lang), id=top.entry.id, p=top.percent)
+    elif not d.findings and any(c.result == "failed" for c in d.checks):
+        yield say("unread", lang)
     else:
         yield say("inconclusive" if d.hypotheses or d.findings else "not-covered", lang)
     if not looked:

@@ -89,6 +89,7 @@ def read_series(run: Run) -> tuple[SeriesTable, tuple[Check, ...]]:
     """
     from .logs.points import POINT_BUDGET, Store
     from .logs.scan import read_pasted, read_store
+    from .logs.tables import cut_short
 
     found: list[Series] = []
     checks: list[Check] = []
@@ -105,6 +106,13 @@ def read_series(run: Run) -> tuple[SeriesTable, tuple[Check, ...]]:
         budget -= store.kept
         found += series
         checks.append(_check(artifact.name, series, store.thinned))
+        if artifact.kind == "metrics" and cut_short(artifact.path):
+            why = "the file ends in the middle of its JSON (a save that was cut off?); what stands before that was read"
+            checks.append(
+                Check(
+                    f"end of {artifact.name}", "failed", why, "文件在 JSON 中间结束（保存被中断？）；之前的内容已读取"
+                )
+            )
     if run.pasted:
         store = Store()
         read_pasted(run.pasted, store)

@@ -263,3 +263,10 @@ def test_a_config_that_cannot_be_read_is_not_a_config_without_faults(triage, tmp
         assert "Nothing wrong found" not in done.stdout
     (tmp_path / "sound.yaml").write_text("learning_rate: 1.0e-5\nwarmup_ratio: 0.1\nmax_grad_norm: 1.0\n")
     assert "Nothing wrong found in what could be checked." in triage("lint", str(tmp_path)).stdout
+
+
+def test_a_file_that_cannot_be_read_is_no_reason_to_say_that_the_runbook_covers_nothing(triage, tmp_path):
+    (tmp_path / "config.yaml").write_text("learning_rate: [1e-4\n  model: {")
+    answer = triage("ask", "what is wrong?", "--run", tmp_path).stdout
+    assert "Nothing can be said yet" in answer
+    assert "config.yaml" in answer

@@ -23,12 +23,18 @@ _load_rules()
 CODES: dict[str, str] = {code: rule.title for code, rule in sorted(RULES.items())}
 
 
-def lint(target: Run | Settings, attempt: str = "", everything: bool = False) -> Report:
+def lint(
+    target: Run | Settings,
+    attempt: str = "",
+    everything: bool = False,
+    read: tuple[Settings, tuple[Check, ...]] | None = None,
+) -> Report:
     """Judge the settings in force.
 
     Args:
         target: a run, or settings already read.
         attempt: which attempt of the run, as for `read_settings`.
+        read: what `read_settings` gave for the run, where that was read before.
         everything: judge also the attempts and files that are not in force, each by itself.
 
     Returns:
@@ -36,7 +42,7 @@ def lint(target: Run | Settings, attempt: str = "", everything: bool = False) ->
     """
     if isinstance(target, Settings):
         return _judged(target)
-    settings, checks = read_settings(target, attempt)
+    settings, checks = read or read_settings(target, attempt)
     report = _judged(settings)
     findings, seen = list(report.findings), set(settings.files)
     for other, more in _rest(target, attempt) if everything else ():

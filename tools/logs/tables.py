@@ -46,6 +46,16 @@ def read_table(path: Path, sample: bytes, store: Store) -> bool:
     return True
 
 
+def cut_short(path: Path) -> bool:
+    """Whether a plain JSON document ends before its last bracket, as when a run died while saving it."""
+    if path.suffix.lower() != ".json" or not path.is_file() or not path.stat().st_size:
+        return False
+    with path.open("rb") as file:
+        file.seek(-min(4096, path.stat().st_size), 2)
+        end = file.read().rstrip()
+    return not end.endswith((b"}", b"]"))
+
+
 def _is_state(path: Path, start: bytes) -> bool:
     """A JSON document (not JSON lines) that holds a list of entries with metrics."""
     if b'"log_history"' in start or path.name == "trainer_state.json":
