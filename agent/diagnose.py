@@ -38,7 +38,8 @@ BESIDE = 3.0
 NOTE = "weak"
 """The most that an S3 finding, a note, says for an entry, unless it is decisive."""
 SHARPNESS = 2.0
-"""Power of the odds before they become probabilities, fitted on the lab's fit part."""
+"""Power of the odds before they become probabilities, fitted on the lab's fit part. Words alone are not sharpened:
+their probabilities are fitted already (`knowledge.relevance`)."""
 ASKED = 0.3
 """Relevance of the words from which on they ask for a particular failure."""
 LEAST_WORDS: dict[str, float] = {"healthy": ASKED, "inconclusive": 0.05}
@@ -147,7 +148,8 @@ def rank(runbook: Runbook, findings: Iterable[Finding], relevance: Mapping[str, 
     """Every entry that has a finding or a word for it, most probable first, refuted ones last."""
     by_code = _by_code(findings)
     candidates = [_weigh(entry, by_code, relevance) for entry in runbook]
-    scored = [(SHARPNESS * score, h) for score, h in candidates if h.for_ or h.words > 0]
+    sharpness = SHARPNESS if any(h.for_ for _, h in candidates) else 1.0
+    scored = [(sharpness * score, h) for score, h in candidates if h.for_ or h.words > 0]
     total = math.exp(NONE_OF_THESE) + sum(math.exp(score) for score, h in scored if h.status != "refuted")
     ranked = [_with_probability(h, _share(h, math.exp(score), total)) for score, h in scored]
     return sorted(ranked, key=lambda h: (h.status == "refuted", -h.probability, _ORDER[h.status], h.entry.id))

@@ -1,7 +1,7 @@
 """Train the shipped encoder and fit the ranking: `python -m triage.evals.train_encoder`.
 
-Deterministic, a few minutes on two cores, no download. Pairs come from the runbook (any two units of one entry, across
-languages too), from the `train` questions of `data/questions.jsonl`, from the phrases of `outside.json`, and from
+Deterministic, two to four minutes on two cores, no download. Pairs come from the runbook (any two units of one entry,
+across languages too), from the `train` questions of `data/questions.jsonl`, from the phrases of `outside.json`, and from
 `data/synonyms.txt`, which also rewords the phrases; `data/fillers.txt` is put around them. The weights of
 `knowledge.relevance` are then fitted on the `fit` questions; the `test` questions and `data/held-out.jsonl` are for
 `evals.suites.retrieval` only.
@@ -30,11 +30,17 @@ from ..knowledge.signals import Corpus, build, units_of
 DATA = Path(__file__).parent / "data"
 VOCABULARY = 4000
 """Short pieces: 8000 or 16000 knew more words by heart, and fewer that no phrase has (4 MB either way)."""
-DIMENSIONS = 512
+MEMBERS = 6
+"""Tables trained from other seeds and laid side by side: a cosine is then the mean of theirs, and depends less on the
+draw of one training."""
+DIMENSIONS = 128
+"""Of one member."""
 ROUNDS = 250
 """Batches; each holds one pair of every class, so that no pair is a false negative of another."""
 JOINED = 4
 """Most phrases of an entry that stand together on one side of a pair: a question is compared with the mean of many."""
+TALK = range(2, 7)
+"""Fillers on one side of a phrase where it stands in a long report."""
 SYNONYM_ROUNDS = 60
 LEARNING_RATE = 0.02
 SCALE = 10.0
@@ -89,8 +95,11 @@ class Reword:
             words = [word for word in words if self._rng.random() > 0.2] or words
         if self._rng.random() < 0.2:
             words = [self._mistype(word) for word in words]
-        around = [self._rng.choice(self._fillers) if self._rng.random() < 0.2 else "" for _ in range(2)]
-        return " ".join([around[0], *words, around[1]]).strip()
+        return " ".join([*self._around(), *words, *self._around()])
+
+    def _around(self) -> list[str]:
+        """Mostly nothing, sometimes a little talk, and now and then as much as a report has."""
+        return self._rng.choices(self._fillers, k=self._rng.choices((0, 1, *TALK), (8, 2, *(len(TALK) * [0.3])))[0])
 
     def _mistype(self, word: str) -> str:
         """One letter of a long word lost or swapped with the next, now and then."""
@@ -105,9 +114,9 @@ class Reword:
         return self._rng.choice(self._rows[self._rng.choice(self._of[match[0]])])
 
 
-def pairs(groups: list[list[str]]) -> dict[str, dict[str, list[str]]]:
+def pairs(groups: list[list[str]], seed: int) -> dict[str, dict[str, list[str]]]:
     """Two sets of columns `a` and `b`; every run of `len(groups)` rows of `phrases` has one row a group."""
-    rng, rows = random.Random(SEED), synonyms()
+    rng, rows = random.Random(seed), synonyms()
     reword = Reword(rows, lines_of("fillers.txt"), rng)
     out = {name: {"a": [], "b": []} for name in ("phrases", "synonyms")}
     for _ in range(ROUNDS):
@@ -145,8 +154,8 @@ def train_tokenizer(texts: Iterator[str]) -> Any:
     return tokenizer
 
 
-def train(tokenizer: Any, groups: list[list[str]]) -> Any:
-    """`[vocabulary, DIMENSIONS]` float16 table, trained with in-batch negatives."""
+def train(tokenizer: Any, groups: list[list[str]], seed: int) -> Any:
+    """`[vocabulary, DIMENSIONS]` float32 table with rows of mean length 1, trained with in-batch negatives."""
     import torch
     from datasets import Dataset
     from sentence_transformers import (
@@ -165,7 +174,7 @@ def train(tokenizer: Any, groups: list[list[str]]) -> Any:
             rows: Any = torch.utils.data.SequentialSampler(dataset)
             super().__init__(rows, batch_size=batch_size, drop_last=True)
 
-    torch.manual_seed(SEED)
+    torch.manual_seed(seed)
     torch.use_deterministic_algorithms(True)
     module = StaticEmbedding(tokenizer, embedding_dim=DIMENSIONS)
     torch.nn.init.normal_(module.embedding.weight, std=0.01)  # a piece that is never seen says nothing
@@ -177,19 +186,20 @@ def train(tokenizer: Any, groups: list[list[str]]) -> Any:
         learning_rate=LEARNING_RATE,
         lr_scheduler_type="linear",
         batch_sampler=InOrder,
-        seed=SEED,
+        seed=seed,
         save_strategy="no",
         report_to="none",
         disable_tqdm=True,
         logging_steps=100,
         dataloader_pin_memory=False,
     )
-    sets = {name: Dataset.from_dict(columns) for name, columns in pairs(groups).items()}
+    sets = {name: Dataset.from_dict(columns) for name, columns in pairs(groups, seed).items()}
     loss = MultipleNegativesRankingLoss(
         model, scale=SCALE, directions=("query_to_doc", "doc_to_query"), partition_mode="per_direction"
     )
     SentenceTransformerTrainer(model, arguments, train_dataset=sets, loss=loss).train()
-    return module.embedding.weight.detach().numpy().astype(np.float16)
+    table = module.embedding.weight.detach().numpy()
+    return table / np.linalg.norm(table, axis=1).mean()
 
 
 def fit(corpus: Corpus, runbook: Runbook) -> dict[str, Any]:
@@ -274,7 +284,8 @@ def made(runbook: Runbook) -> embedding.StaticEncoder:
     everything = [*(t for g in groups for t in g), *(w for r in synonyms() for w in r)]
     everything += [*lines_of("fillers.txt"), *(t for entry in runbook for t in texts_of(entry))]
     tokenizer = train_tokenizer(iter(everything))
-    table = train(tokenizer, groups)
+    members = [train(tokenizer, groups, SEED + number) for number in range(MEMBERS)]
+    table = np.concatenate(members, 1).astype(np.float16)
     digest = hashlib.sha256(table.tobytes() + tokenizer.to_str().encode()).hexdigest()[:12]
     return embedding.StaticEncoder(f"triage-static@{digest}", table.astype(np.float32), tokenizer)
 

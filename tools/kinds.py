@@ -76,6 +76,11 @@ _CONFIG_KEY = re.compile(
     rb"|learning_rate|per_device_train_batch_size|fp16|bf16|optimizer|lora_alpha|num_train_epochs|max_steps|dataset"
     rb"|model_name_or_path|rope_scaling|eos_token_id|apiVersion)['\"]\s*:", _I
 )  # fmt: skip
+_REQUEST = re.compile(
+    rb"(?s)['\"](?:messages|prompt)['\"]\s*:.*['\"](?:repetition_penalty|temperature|top_[pk]|max(?:_completion)?_tokens|stream)"
+    rb"['\"]\s*:|['\"](?:repetition_penalty|temperature|top_[pk]|max(?:_completion)?_tokens|stream)['\"]\s*:.*"
+    rb"['\"](?:messages|prompt)['\"]\s*:"
+)
 _PYTHON_SETTINGS = re.compile(
     rb"(?:TrainingArguments|(?:SFT|DPO|GRPO|PPO|KTO|ORPO|Reward|RLOO)Config|ArgumentParser|LoraConfig|Optimi[sz]er\w*Config|Optimizers\w*\.Config|Train(?:ing|er)Config|ConfigContainer|AdamWConfig|\bTrainer)\s*\(|^\s*[\w.]+\.(?:lr|learning_rate|max_steps|train_iters|\w+_batch_size)\s*=|^\s*(?:learning_rate|batch_size|max_iters|lr)\s*[:=]", re.M
 )  # fmt: skip
@@ -181,6 +186,8 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
         return Recognised("data", "records with text keys") if _TEXT_KEY.search(head) else None
     if _CONFIG_KEY.search(head) or re.search(r"config|args|settings|params", name, _I):
         return Recognised("config", "JSON with configuration keys or such a name")
+    if _REQUEST.search(head):
+        return Recognised("config", "request to a server: a prompt and sampling parameters")
     if _EVAL_KEY.search(head):
         return Recognised("eval", "JSON with evaluation metrics")
     return Recognised("data", "JSON with text keys") if _TEXT_KEY.search(head) else None

@@ -39,6 +39,7 @@ K8S = "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: a\n    command
 SLIME = "python3 train.py --rollout-max-response-len 99 --lr 1e-6 "
 VERL = "python -m verl.trainer.main_ppo data.train_batch_size=64 "
 CONFIG = '{"model_type": "qwen3", "hidden_size": 64, '
+REQUEST = '{"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": true, '
 
 FIRES = [
     ("lr-outside-range", "S1", HF + "learning_rate: 0.3\n", "a.yaml"),
@@ -105,10 +106,14 @@ FIRES = [
     ("rope-scaling-inconsistent", "S2", CONFIG + '"max_position_embeddings": 131072, "rope_scaling": {"type": "yarn", "factor": 2.0, "original_max_position_embeddings": 32768}}', "config.json"),
     ("rope-scaling-inconsistent", "S2", CONFIG + '"max_position_embeddings": 4096, "rope_scaling": {"type": "yarn", "factor": 2.0, "original_max_position_embeddings": 8192}}', "config.json"),
     ("sampling-contradicts", "S2", '{"transformers_version": "5.0", "do_sample": true, "temperature": 0}', "generation_config.json"),
+    ("repetition-penalty-extreme", "S2", REQUEST + '"repetition_penalty": 2.0}', "request.json"),
+    ("repetition-penalty-extreme", "S2", '{"transformers_version": "5.0", "do_sample": true, "repetition_penalty": 1.5}', "generation_config.json"),
     ("number-read-as-string", "S3", HF + "learning_rate: 2e-5\n", "a.yaml"),
 ]  # fmt: skip
 
 QUIET = [
+    (REQUEST + '"repetition_penalty": 1.1, "temperature": 0.7}', "request.json"),
+    ('{"transformers_version": "5.0", "do_sample": true, "repetition_penalty": 1.2}', "generation_config.json"),
     ("torchrun --nproc_per_node 8 grpo.py --model_name_or_path m --dataset_name d --num_generations 8 --per_device_train_batch_size 4", "a.sh"),
     (MEGATRON + "--num-attention-heads 32 --kv-channels 128 --hidden-size 5000 --tensor-model-parallel-size 8", "a.sh"),
     (MEGATRON + "--num-layers 30 --pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 6", "a.sh"),

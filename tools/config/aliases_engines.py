@@ -229,6 +229,13 @@ ENGINES: dict[str, dict[str, str]] = {
         "repetition_penalty": "repetition_penalty",
         "stop_tokens": "stop_strings stop_token_ids",
     },
+    "request": {
+        "sampling_temperature": "temperature",
+        "repetition_penalty": "repetition_penalty extra_body.repetition_penalty parameters.repetition_penalty",
+        "stop_tokens": "stop stop_token_ids",
+        "seed": "seed",
+        "model": "model",
+    },
     "adapter": {
         "lora_rank": "r",
         "lora_alpha": "lora_alpha",

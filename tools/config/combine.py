@@ -21,6 +21,7 @@ PRECEDENCE = (
     "deepspeed",
     "launcher",
     "engine",
+    "request",
     "generic",
     "trainer",
     "script",
@@ -103,7 +104,7 @@ def combine(readings: list[Reading]) -> tuple[Settings, list[str]]:
                 shadowed.append(old)
             values[variable] = setting
         shadowed += reading.shadowed
-        plain = reading.role not in ("model", "tokenizer", "generation")
+        plain = reading.role not in ("model", "tokenizer", "generation", "request")
         others |= {k: s for k, s in reading.others.items() if plain or k.startswith("eos_token_id.")}
     conflicts += _refused_by_trainer(chosen, values)
     leader = max(chosen, key=lambda r: (r.role in ("script", "trainer"), r.framework != "generic", len(r.values)))

@@ -192,6 +192,14 @@ FILE_KEYS: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
     ("model", (("architectures.0",), ("model_type", "hidden_size"), ("model_type", "vocab_size"))),
     ("generation", (("transformers_version", "eos_token_id"), ("do_sample", "transformers_version"))),
     (
+        "request",
+        tuple(
+            (text, parameter)
+            for text in ("messages.", "prompt")
+            for parameter in ("temperature", "repetition_penalty", "max_tokens", "stream", "top_p", "top_k")
+        ),
+    ),
+    (
         "vllm",
         (
             ("gpu_memory_utilization",),

@@ -43,6 +43,7 @@ ROLES = {
     "model": "model",
     "tokenizer": "tokenizer",
     "generation": "generation",
+    "request": "request",
     "adapter": "adapter",
     "deepspeed": "deepspeed",
     "accelerate": "launcher",

@@ -136,6 +136,8 @@ def pad_equals_eos(settings: Settings) -> Iterator[Fault]:
     )
 
 
+EXTREME_PENALTY = 1.5
+"""Repetition penalty that no model is known to need."""
 WORTH = ("tokenizer", "model", "generation")
 """Files that name special tokens, the one that training masks by first; the trainer's own config goes before."""
 
@@ -201,6 +203,26 @@ def sampling_contradicts(settings: Settings) -> Iterator[Fault]:
             "S1",
             "1.0",
             ("num_generations",),
+        )
+
+
+@rule("repetition-penalty-extreme", "S2", needs=("repetition_penalty",))
+def repetition_penalty_extreme(settings: Settings) -> Iterator[Fault]:
+    """The repetition penalty is so strong that every token which has occurred becomes improbable.
+
+    Why: it also acts on the end token and on words that a sentence needs, so that texts derail or do not end.
+    Bad: `repetition_penalty: 1.9` in a request or in `generation_config.json`.
+    Good: 1.0 (off) to 1.2.
+    Known gaps: parameters that only the program sets are not visible; from 1.2 to 1.5 it depends on the model.
+    Source: Keskar et al. 2019 (CTRL) found 1.2 a good balance; the limit of 1.5 is our own judgement.
+    """
+    penalty = settings.value("repetition_penalty")
+    if isinstance(penalty, (int, float)) and penalty >= EXTREME_PENALTY:
+        yield Fault(
+            "repetition_penalty",
+            f"repetition_penalty {penalty:g}: end tokens and needed words are suppressed, outputs derail or do not end",
+            f"repetition_penalty 为 {penalty:g}：结束符和必要的词也被压制，输出会跑偏或停不下来",
+            fix="1.0",
         )
 
 

@@ -65,6 +65,15 @@ ROWS = (
         ("NCCL INFO Bootstrap : Using eth0:10.0.0.4<0>", "NCCL INFO NCCL_SOCKET_IFNAME set by environment to eth0"),
     ),
     Signature(
+        "nccl-virtual-interface", S2, r"\[\d{1,2}\](br-[0-9a-f]{8,}|veth[0-9a-z]{4,}|docker\d|virbr\d|cni\d|flannel)[^<]{1,80}<\d+>|(Bootstrap|NET/Socket) ?: Using (docker|br-[0-9a-f]{8}|virbr|veth|cni\d|flannel)",
+        "NCCL connects through a bridge or virtual interface, which other hosts cannot reach", "NCCL 使用了网桥或虚拟网卡，其他主机连不到",
+        ("n1:88:88 [0] NCCL INFO Bootstrap : Using docker0:172.17.0.1<0>",
+         "[1]br-0f3a9c21b7de:172.18.0.1<0>",
+         "n1:88:120 [0] NCCL INFO NET/Socket : Using [0]eno1:10.0.0.7<0> [1]veth3fa81c2:fe80::1c2f%veth3fa81c2<0>"),
+        ("NCCL INFO Bootstrap : Using eth0:10.0.0.4<0>", "NCCL INFO NET/Socket : Using [0]bond0:10.1.2.3<0> [1]ib0:10.2.0.3<0>",
+         "docker0: flags=4163<UP,BROADCAST,RUNNING,MULTICAST>  mtu 1500"),
+    ),
+    Signature(
         "p2p-error", S1, r"peer access is not supported|P2P.{0,40}(not supported|failed|unavailable)|peer-to-peer.{0,60}(not supported|fail)",
         "GPUs cannot reach each other directly", "GPU 之间无法直接通信",
         ("RuntimeError: CUDA error: peer access is not supported between these two devices",
