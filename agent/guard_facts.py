@@ -61,9 +61,16 @@ class Facts:
         return flat("\n".join((*self.shown.ours, *self.shown.theirs)))
 
     @cached_property
+    def quotes(self) -> set[str]:
+        """Sentences of the runbook on what to check first and what to beware of."""
+        entries = [h.entry for h in self.answer.diagnosis.hypotheses]
+        texts = [t.say(self.answer.lang) for e in entries for t in (e.check_first, *e.cautions)]
+        return {flat(plain(s)) for text in texts for s in words.SENTENCE_END.split(text)}
+
+    @cached_property
     def said(self) -> set[str]:
         """Sentences of the built-in answer."""
-        return {flat(plain(s)) for s in words.SENTENCE_END.split(self.answer.text)}
+        return {flat(plain(s)) for s in words.SENTENCE_END.split(self.answer.text)} | self.quotes
 
     @cached_property
     def words(self) -> set[str]:
@@ -167,7 +174,7 @@ _HAN = re.compile(r"[\u3400-\u9fff]+")
 @cache
 def _explaining() -> tuple[set[str], set[str]]:
     """(English stems, Chinese pieces) in `explaining/`."""
-    folder = files(__package__) / "explaining"
+    folder = files("triage.agent") / "explaining"
     en, zh = (re.sub("#.*", "", (folder / f"{lang}.txt").read_text("utf-8")).split() for lang in ("en", "zh"))
     return set(map(stem, en)), set(zh)
 

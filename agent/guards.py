@@ -175,7 +175,8 @@ def _code_known(span: str, facts: Facts) -> bool:
 
 def obeyed(sentence: str, facts: Facts, lang: str) -> bool:
     """Text that speaks to a model or a shell, or markup that could load something."""
-    return instruction(sentence) or bool(words.MARKUP.search(sentence))
+    quoted = flat(plain(sentence)) in facts.quotes
+    return (instruction(sentence) and not quoted) or bool(words.MARKUP.search(sentence))
 
 
 def leaked(sentence: str, facts: Facts, lang: str) -> bool:

@@ -337,3 +337,17 @@ def test_streaming_in_small_pieces_gives_the_same_text(cases):
     assert "fixed" not in at_once
     assert "```" not in at_once
     assert whole.dropped == {"execution": 1, "format": 1}
+
+
+def test_the_runbooks_own_caution_is_no_attack(tmp_path):
+    """Cautions speak of what not to send or run; the model must see them, and may repeat them."""
+    work = "WorkNCCL(SeqNum=812, OpType=ALLREDUCE, Timeout(ms)=600000)"
+    late = f"[rank3]:[E] Watchdog caught collective operation timeout: {work}"
+    steps = "\n".join(f"step: {i} loss: {3 - i / 200:.4f} grad_norm: 1.1" for i in range(200))
+    (tmp_path / "train.log").write_text(f"{steps}\n{late}\n")
+    shown = Shown(ask("training hangs", [tmp_path], "en"))
+    assert "left out" not in brief(shown)
+    assert shown.attacks == []
+    cautions = [c.say("en") for h in shown.answer.diagnosis.hypotheses[:1] for c in h.entry.cautions]
+    assert any("SIGQUIT" in c for c in cautions)
+    assert [s for c in cautions for s in sentences(c) if Guard(shown, "en").judge(s)] == []
