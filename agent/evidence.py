@@ -61,7 +61,7 @@ def look(paths: Sequence[Path], pasted: str = "", listen: Listen = ignore) -> Lo
         settings, setting_checks = read_settings(run)
         table, read_checks = read_series(run)
         clip, planned = (_number(settings.value(name)) for name in ("grad_clip", "max_steps"))
-        log = _try("scan", lambda: scan(run, clip, planned, (table, read_checks)))
+        log = _try("scan", lambda: scan(run, clip, (table, read_checks), planned))
         reports = [log]
         tools = {
             "lint": partial(lint, read=(settings, setting_checks)),

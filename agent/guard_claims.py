@@ -53,37 +53,56 @@ def _done(clause: str) -> bool:
 def overstated_cause(sentence: str, facts: Facts, lang: str) -> bool:
     """A cause stated with more certainty than the diagnosis gave it, or one that the diagnosis does not hold."""
     text = plain(sentence)
-    d = facts.answer.diagnosis
-    stated = len(content(text)) > SHORT and not sentence.lstrip().startswith("#")
-    if stated and not facts.answer.seen and not d.findings and not _open(text):
+    if _assumed(sentence, text, facts) or _reassures(text, facts):
         return True
     linked = _linked(text, facts)
     if words.DENIED.search(text):
         return not any(h.status == "refuted" for h in linked)
-    sound = words.PART_SOUND.search(text)
-    if sound and not words.NOT_CLAIMED.search(text[: sound.start()]) and not _clear(text, facts):
-        return True
-    if words.REASSURED.search(text) and d.state != "healthy":
-        return True
-    statuses = [LEVEL[h.status] for h in linked or d.hypotheses[:1]]
     certain = any(not words.WITHDRAWN.search(text[: m.start()]) for m in words.CERTAIN.finditer(text))
-    if certain and max(statuses, default=0) < LEVEL["established"]:
+    spoken_of = linked or facts.answer.diagnosis.hypotheses[:1]
+    if certain and max((LEVEL[h.status] for h in spoken_of), default=0) < LEVEL["established"]:
         return True
     if words.LOWERED.search(text) or any(h.percent in text for h in linked):
         return False
-    named = any(flat(h.entry.title.say(lang)) in flat(text) for h in d.hypotheses) or _is_one(text, facts)
-    spoken = words.JUDGED.search(text) or words.HEDGE_MIDDLE.search(text)
-    judged = linked and spoken and not words.GENERAL.search(text)
-    if not (judged or named or words.CAUSAL.search(text) or words.IDENTIFIED.search(text)):
-        return False
-    level = 1 if words.HEDGE_LOW.search(text) else 2 if words.HEDGE_MIDDLE.search(text) else 3
-    if certain and level == 2:
-        level = 3
+    return _blames(text, linked, facts, lang) and _claimed_level(text, certain) > _allowed_level(text, linked, facts)
+
+
+def _assumed(sentence: str, text: str, facts: Facts) -> bool:
+    """Whether something is told of a run that nobody has looked at."""
+    unseen = not facts.answer.seen and not facts.answer.diagnosis.findings
+    label = len(content(text)) <= SHORT or sentence.lstrip().startswith("#")
+    return unseen and not label and not _open(text)
+
+
+def _reassures(text: str, facts: Facts) -> bool:
+    """Whether the run is called sound though it is not, or a part of it that no check looked at."""
+    sound = words.PART_SOUND.search(text)
+    if sound and not words.NOT_CLAIMED.search(text[: sound.start()]) and not _clear(text, facts):
+        return True
+    return bool(words.REASSURED.search(text)) and facts.answer.diagnosis.state != "healthy"
+
+
+def _blames(text: str, linked: list, facts: Facts, lang: str) -> bool:
+    """Whether the sentence names a cause, in whatever form."""
+    if words.CAUSAL.search(text) or words.IDENTIFIED.search(text) or _is_one(text, facts):
+        return True
+    if any(flat(h.entry.title.say(lang)) in flat(text) for h in facts.answer.diagnosis.hypotheses):
+        return True
+    weighed = words.JUDGED.search(text) or words.HEDGE_MIDDLE.search(text)
+    return bool(linked and weighed) and not words.GENERAL.search(text)
+
+
+def _claimed_level(text: str, certain: bool) -> int:
+    if words.HEDGE_LOW.search(text):
+        return LEVEL["possible"]
+    return LEVEL["supported"] if words.HEDGE_MIDDLE.search(text) and not certain else LEVEL["established"]
+
+
+def _allowed_level(text: str, linked: list, facts: Facts) -> int:
+    d = facts.answer.diagnosis
     related = any(_settings(h.entry.title.en) & _settings(text) for h in d.hypotheses)
     allowed = max((LEVEL[h.status] for h in linked), default=int(related))
-    if d.state != "diagnosed":
-        allowed = min(allowed, 1)
-    return level > allowed
+    return allowed if d.state == "diagnosed" else min(allowed, LEVEL["possible"])
 
 
 def _linked(text: str, facts: Facts) -> list:
@@ -110,19 +129,8 @@ def _is_one(text: str, facts: Facts) -> bool:
 
 def _open(text: str) -> bool:
     """Whether a sentence leaves open what happened: where nothing was looked at, no other can be told."""
-    return any(
-        p.search(text)
-        for p in (
-            words.HEDGE_LOW,
-            words.HEDGE_MIDDLE,
-            words.GENERAL,
-            words.NOT_CLAIMED,
-            words.LOOKING,
-            words.NEGATED,
-            words.SOURCES,
-            CODE,
-        )
-    )
+    hedged = (words.HEDGE_LOW, words.HEDGE_MIDDLE, words.GENERAL, words.NOT_CLAIMED)
+    return any(p.search(text) for p in (*hedged, words.LOOKING, words.NEGATED, words.SOURCES, CODE))
 
 
 SHORT = 4

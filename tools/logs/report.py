@@ -42,15 +42,15 @@ Read = tuple[SeriesTable, tuple[Check, ...]]
 
 
 def scan(
-    run: Run, grad_clip: float | None = None, planned_steps: float | None = None, read: Read | None = None
+    run: Run, grad_clip: float | None = None, read: Read | None = None, planned_steps: float | None = None
 ) -> Report:
     """Scan the logs and metric files of a run.
 
     Args:
         run: what was discovered in the path.
         grad_clip: clipping threshold from the run's settings, where known.
-        planned_steps: optimizer steps that the run's settings ask for, where known.
         read: what `read_series(run)` gave, if the caller has it already.
+        planned_steps: optimizer steps that the run's settings ask for, where known.
 
     Returns:
         Tool `scan`: findings, most severe first; one check for each file, detector and the signature table;
