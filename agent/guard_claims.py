@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from . import guard_words as words
+from .diagnose import Hypothesis
 from .guard_facts import Facts, content, flat, numbers, plain, stem
 from .propose import Proposal
 
@@ -62,7 +63,7 @@ def overstated_cause(sentence: str, facts: Facts, lang: str) -> bool:
     spoken_of = linked or facts.answer.diagnosis.hypotheses[:1]
     if certain and max((LEVEL[h.status] for h in spoken_of), default=0) < LEVEL["established"]:
         return True
-    if words.LOWERED.search(text) or any(h.percent in text for h in linked):
+    if words.LOWERED.search(text) or any(_odds_of(h, text) for h in linked):
         return False
     return _blames(text, linked, facts, lang) and _claimed_level(text, certain) > _allowed_level(text, linked, facts)
 
@@ -82,7 +83,7 @@ def _reassures(text: str, facts: Facts) -> bool:
     return bool(words.REASSURED.search(text)) and facts.answer.diagnosis.state != "healthy"
 
 
-def _blames(text: str, linked: list, facts: Facts, lang: str) -> bool:
+def _blames(text: str, linked: list[Hypothesis], facts: Facts, lang: str) -> bool:
     """Whether the sentence names a cause, in whatever form."""
     if words.CAUSAL.search(text) or words.IDENTIFIED.search(text) or _is_one(text, facts):
         return True
@@ -98,14 +99,14 @@ def _claimed_level(text: str, certain: bool) -> int:
     return LEVEL["supported"] if words.HEDGE_MIDDLE.search(text) and not certain else LEVEL["established"]
 
 
-def _allowed_level(text: str, linked: list, facts: Facts) -> int:
+def _allowed_level(text: str, linked: list[Hypothesis], facts: Facts) -> int:
     d = facts.answer.diagnosis
     related = any(_settings(h.entry.title.en) & _settings(text) for h in d.hypotheses)
     allowed = max((LEVEL[h.status] for h in linked), default=int(related))
     return allowed if d.state == "diagnosed" else min(allowed, LEVEL["possible"])
 
 
-def _linked(text: str, facts: Facts) -> list:
+def _linked(text: str, facts: Facts) -> list[Hypothesis]:
     """The hypotheses that the sentence speaks of: by id, or by the words of their title and cause."""
     low = flat(text)
     found = []
@@ -113,10 +114,14 @@ def _linked(text: str, facts: Facts) -> list:
         cause = [h.cause.text] if h.cause else []
         said = [content(t.say(lang)) for t in (h.entry.title, *cause) for lang in ("en", "zh")]
         mine = content(low)
-        least = 1 if h.percent in text else 2
+        least = 1 if _odds_of(h, text) else 2
         if h.entry.id in low or any(len(s & mine) >= min(least, len(s)) for s in said if s):
             found.append(h)
     return found
+
+
+def _odds_of(hypothesis: Hypothesis, text: str) -> bool:
+    return re.search(rf"(?<![\d.<]){re.escape(hypothesis.percent)}", text) is not None
 
 
 def _is_one(text: str, facts: Facts) -> bool:

@@ -1,9 +1,9 @@
 """What stands between a model's words and the person: each sentence passes every rule, or is left out and counted.
 
 A sentence may cite, number, name, blame or advise only what the case holds, and it is made of the case's words and of
-those that explain (`explaining/`): what is said in any other word is news that no tool gave. The rules look at form, not
-at meaning: an odd but true sentence may be lost, and the built-in answer always follows whole, so nothing is lost with
-it.
+those that explain (`explaining/`): what is said in any other word is news that no tool gave. The rules look at form,
+not at meaning: an odd but true sentence may be lost, and the built-in answer always follows whole, so nothing is lost
+with it.
 """
 
 from __future__ import annotations
