@@ -74,7 +74,9 @@ class Hypothesis:
 
     @property
     def percent(self) -> str:
-        """The probability as people read it: only what a decisive finding establishes is ever 100%."""
+        """The probability as people read it: only what a decisive finding establishes is ever 100%, and none is 0%."""
+        if self.probability < 0.005:
+            return "<1%"
         return f"{self.probability if self.status == 'established' else min(self.probability, 0.99):.0%}"
 
 

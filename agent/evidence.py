@@ -60,7 +60,8 @@ def look(paths: Sequence[Path], pasted: str = "", listen: Listen = ignore) -> Lo
         listen(ToolStarted("scan"))
         settings, setting_checks = read_settings(run)
         table, read_checks = read_series(run)
-        log = _try("scan", lambda: scan(run, _number(settings.value("grad_clip")), (table, read_checks)))
+        clip, planned = (_number(settings.value(name)) for name in ("grad_clip", "max_steps"))
+        log = _try("scan", lambda: scan(run, clip, (table, read_checks), planned))
         reports = [log]
         tools = {
             "lint": partial(lint, read=(settings, setting_checks)),

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 
 from . import guard_words as words
-from .guard_facts import Facts, content, flat, numbers, plain
+from .diagnose import Hypothesis
+from .guard_facts import Facts, content, flat, numbers, plain, stem
+from .propose import Proposal
 
 LEVEL = {"established": 3, "supported": 2, "possible": 1, "refuted": 0}
 CODE = re.compile(r"`([^`\n]+)`")
@@ -20,11 +22,22 @@ def claimed_action(sentence: str, facts: Facts, lang: str) -> bool:
     text = plain(CODE.sub(" it ", sentence))
     if words.OWN_PART.search(text):
         return True
+    if words.EXPECTED.search(text):
+        return False
     clauses = [c.strip(" -*\t\n\"'”“") for c in words.PART.split(text)]
     clauses = [c for c in clauses if c]
     if re.search(r"[?？]|吗", text):
         clauses = clauses[:-1]
-    return any(map(_done, clauses))
+    return any(_done(c) or _in_force(c, facts.proposal) for c in clauses)
+
+
+def _in_force(clause: str, proposal: Proposal | None) -> bool:
+    """Whether the clause gives the proposed value as the present one."""
+    if proposal is None or words.PROPOSED.search(clause):
+        return False
+    values = {n.value for n in numbers(clause)}
+    old, new = ({n.value for n in numbers(text)} for text in (proposal.old, proposal.new))
+    return bool(values & (new - old)) and not values & old and bool(words.PRESENT.search(clause))
 
 
 def _done(clause: str) -> bool:
@@ -41,31 +54,59 @@ def _done(clause: str) -> bool:
 def overstated_cause(sentence: str, facts: Facts, lang: str) -> bool:
     """A cause stated with more certainty than the diagnosis gave it, or one that the diagnosis does not hold."""
     text = plain(sentence)
-    d = facts.answer.diagnosis
+    if _assumed(sentence, text, facts) or _reassures(text, facts):
+        return True
     linked = _linked(text, facts)
     if words.DENIED.search(text):
         return not any(h.status == "refuted" for h in linked)
-    if words.PART_SOUND.search(text) and not _clear(text, facts):
+    certain = any(not words.WITHDRAWN.search(text[: m.start()]) for m in words.CERTAIN.finditer(text))
+    spoken_of = linked or facts.answer.diagnosis.hypotheses[:1]
+    if certain and max((LEVEL[h.status] for h in spoken_of), default=0) < LEVEL["established"]:
         return True
-    if words.REASSURED.search(text) and d.state != "healthy":
-        return True
-    statuses = [LEVEL[h.status] for h in linked or d.hypotheses[:1]]
-    if words.CERTAIN.search(text) and max(statuses, default=0) < LEVEL["established"]:
-        return True
-    named = any(flat(h.entry.title.say(lang)) in flat(text) for h in d.hypotheses)
-    judged = linked and words.JUDGED.search(text) and not words.GENERAL.search(text)
-    if not (judged or named or words.CAUSAL.search(text) or words.IDENTIFIED.search(text)):
+    if words.LOWERED.search(text) or any(_odds_of(h, text) for h in linked):
         return False
-    level = 1 if words.HEDGE_LOW.search(text) else 2 if words.HEDGE_MIDDLE.search(text) else 3
-    if words.CERTAIN.search(text) and level == 2:
-        level = 3
-    allowed = max((LEVEL[h.status] for h in linked), default=0)
-    if d.state != "diagnosed":
-        allowed = min(allowed, 1)
-    return level > allowed
+    return _blames(text, linked, facts, lang) and _claimed_level(text, certain) > _allowed_level(text, linked, facts)
 
 
-def _linked(text: str, facts: Facts) -> list:
+def _assumed(sentence: str, text: str, facts: Facts) -> bool:
+    """Whether something is told of a run that nobody has looked at."""
+    unseen = not facts.answer.seen and not facts.answer.diagnosis.findings
+    label = len(content(text)) <= SHORT or sentence.lstrip().startswith("#")
+    return unseen and not label and not _open(text)
+
+
+def _reassures(text: str, facts: Facts) -> bool:
+    """Whether the run is called sound though it is not, or a part of it that no check looked at."""
+    sound = words.PART_SOUND.search(text)
+    if sound and not words.NOT_CLAIMED.search(text[: sound.start()]) and not _clear(text, facts):
+        return True
+    return bool(words.REASSURED.search(text)) and facts.answer.diagnosis.state != "healthy"
+
+
+def _blames(text: str, linked: list[Hypothesis], facts: Facts, lang: str) -> bool:
+    """Whether the sentence names a cause, in whatever form."""
+    if words.CAUSAL.search(text) or words.IDENTIFIED.search(text) or _is_one(text, facts):
+        return True
+    if any(flat(h.entry.title.say(lang)) in flat(text) for h in facts.answer.diagnosis.hypotheses):
+        return True
+    weighed = words.JUDGED.search(text) or words.HEDGE_MIDDLE.search(text)
+    return bool(linked and weighed) and not words.GENERAL.search(text)
+
+
+def _claimed_level(text: str, certain: bool) -> int:
+    if words.HEDGE_LOW.search(text):
+        return LEVEL["possible"]
+    return LEVEL["supported"] if words.HEDGE_MIDDLE.search(text) and not certain else LEVEL["established"]
+
+
+def _allowed_level(text: str, linked: list[Hypothesis], facts: Facts) -> int:
+    d = facts.answer.diagnosis
+    related = any(_settings(h.entry.title.en) & _settings(text) for h in d.hypotheses)
+    allowed = max((LEVEL[h.status] for h in linked), default=int(related))
+    return allowed if d.state == "diagnosed" else min(allowed, LEVEL["possible"])
+
+
+def _linked(text: str, facts: Facts) -> list[Hypothesis]:
     """The hypotheses that the sentence speaks of: by id, or by the words of their title and cause."""
     low = flat(text)
     found = []
@@ -73,9 +114,32 @@ def _linked(text: str, facts: Facts) -> list:
         cause = [h.cause.text] if h.cause else []
         said = [content(t.say(lang)) for t in (h.entry.title, *cause) for lang in ("en", "zh")]
         mine = content(low)
-        if h.entry.id in low or any(len(s & mine) >= min(2, len(s)) for s in said if s):
+        least = 1 if _odds_of(h, text) else 2
+        if h.entry.id in low or any(len(s & mine) >= min(least, len(s)) for s in said if s):
             found.append(h)
     return found
+
+
+def _odds_of(hypothesis: Hypothesis, text: str) -> bool:
+    return re.search(rf"(?<![\d.<]){re.escape(hypothesis.percent)}", text) is not None
+
+
+def _is_one(text: str, facts: Facts) -> bool:
+    """Whether the text says that the failure is what a hypothesis is named after, without any word for a cause."""
+    said = {stem(w) for m in words.IT_IS.finditer(text) for w in re.findall(r"[a-z]+", (m[1] or m[2]).lower())}
+    d = facts.answer.diagnosis
+    seen = {stem(w) for f in d.findings for w in re.findall("[a-z]+", f.message.lower())}
+    return any(stem(w) in said - seen for h in d.hypotheses for w in h.entry.id.split("-") if len(w) > 3)
+
+
+def _open(text: str) -> bool:
+    """Whether a sentence leaves open what happened: where nothing was looked at, no other can be told."""
+    hedged = (words.HEDGE_LOW, words.HEDGE_MIDDLE, words.GENERAL, words.NOT_CLAIMED)
+    return any(p.search(text) for p in (*hedged, words.LOOKING, words.NEGATED, words.SOURCES, CODE))
+
+
+SHORT = 4
+"""Content words up to which a line is a label and states nothing."""
 
 
 def _clear(text: str, facts: Facts) -> bool:
@@ -97,7 +161,13 @@ def unfounded_advice(sentence: str, facts: Facts, lang: str) -> bool:
         advised = bool(words.ADVICE.search(clause)) or _varies(clause, text, facts)
         advised = advised or (urged and bool(re.match(rf"(?:{words.VERBS})\b", clause, re.IGNORECASE)))
         urged = urged or advised
-        if advised and not words.LOOKING.search(clause) and not negated and not _proposed(clause, text, facts):
+        if (
+            advised
+            and not words.DISPUTED.search(text)
+            and not words.LOOKING.search(clause)
+            and not negated
+            and not _proposed(clause, text, facts)
+        ):
             return True
     return False
 
@@ -114,8 +184,9 @@ def _clauses(text: str) -> list[tuple[str, str]]:
 def _varies(clause: str, sentence: str, facts: Facts) -> bool:
     """Whether the clause orders or praises a change of a setting other than the proposed one, however it is put."""
     own = _settings(f"{facts.proposal.variable} {facts.proposal.key}") if facts.proposal else set()
-    ordered = words.CHANGE.search(clause) and not words.DESCRIBED.search(clause)
-    praised = words.BENEFIT.search(clause)
+    ordered = words.CHANGE.search(clause) or words.ASSIGNED.search(clause)
+    ordered = ordered and not words.DESCRIBED.search(clause)
+    praised = words.BENEFIT.search(clause) and not words.SOURCES.search(sentence)
     return bool((ordered and _settings(clause) - own) or (praised and _settings(sentence) - own))
 
 

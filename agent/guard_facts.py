@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.resources import files
 
 from ..tools.findings import Finding
 from . import guard_words as words
@@ -31,7 +32,7 @@ class Number:
         """Whether `other`, a number of the evidence, is this one, perhaps rounded here to the digits shown."""
         gap, rounded = abs(self.value - other.value), self.digits > 0 or (self.digits == 0 and other.value >= 1)
         equal = gap <= 1e-9 * abs(other.value) or (rounded and gap <= 0.5 * 10**-self.digits)
-        return equal and self.unit in ("", other.unit)
+        return equal and self.unit in ("", "points", other.unit)
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,16 @@ class Facts:
         return flat("\n".join((*self.shown.ours, *self.shown.theirs)))
 
     @cached_property
+    def quotes(self) -> set[str]:
+        """Sentences of the runbook on what to check first and what to beware of."""
+        entries = [h.entry for h in self.answer.diagnosis.hypotheses]
+        texts = [t.say(self.answer.lang) for e in entries for t in (e.check_first, *e.cautions)]
+        return {flat(plain(s)) for text in texts for s in words.SENTENCE_END.split(text)}
+
+    @cached_property
     def said(self) -> set[str]:
         """Sentences of the built-in answer."""
-        return {flat(plain(s)) for s in words.SENTENCE_END.split(self.answer.text)}
+        return {flat(plain(s)) for s in words.SENTENCE_END.split(self.answer.text)} | self.quotes
 
     @cached_property
     def words(self) -> set[str]:
@@ -111,24 +119,82 @@ class Facts:
         return {*map(float, (*places, *said, *named, *counted))}
 
     @cached_property
+    def odds(self) -> set[float]:
+        """Probabilities of the causes, in percent."""
+        return {n.value for h in self.answer.diagnosis.hypotheses for n in numbers(h.percent)}
+
+    @cached_property
     def proposal(self) -> Proposal | None:
         return self.answer.proposal if isinstance(self.answer.proposal, Proposal) else None
 
     def holds(self, text: str) -> bool:
         return flat(text) in self.all
 
+    @cached_property
+    def _latin(self) -> set[str]:
+        """Stems of the words that an answer may use: those of the case, and those that explain."""
+        case = f"{self.all} {self.answer.text.lower()}"
+        return {stem(w) for w in _LATIN.findall(case)} | _explaining()[0] | set(words.WORD_NUMBERS)
+
+    @cached_property
+    def _han(self) -> set[str]:
+        """Pieces of Chinese that an answer may use: of the case, or of an explanation."""
+        runs = set(_HAN.findall(f"{self.all} {self.answer.text}"))
+        lengths = range(2, LONGEST_PIECE + 1)
+        return {run[i : i + n] for run in runs for n in lengths for i in range(len(run) - n + 1)} | _explaining()[1]
+
+    def news(self, text: str, unclaimed: bool) -> list[str]:
+        """The words that neither the case nor an explanation has; one that claims nothing may also speak of acts."""
+        latin, han = (self._latin | words.ACTS_EN, self._han | words.ACTS_ZH) if unclaimed else (self._latin, self._han)
+        found = [w for w in _LATIN.findall(text.lower()) if stem(w) not in latin]
+        return found + [c for run in _HAN.findall(text) for c in _uncovered(run, han)]
+
     def traces(self, number: Number, around: set[str], about: set[str], cited: set[int]) -> bool:
         """Whether the evidence holds the number for one of these subjects, or in a context that shares a word."""
         if number.unit == "steps" and not about:
             return number.value in self.steps
+        if number.unit == "%" and not about and number.value in self.odds:
+            return True
         if not about and not number.unit and number.value in range(11):
             return any(number.known(n) for n in self.numbers)
-        bare = replace(number, unit="") if number.unit == "steps" else number
+        steps = number.unit == "steps"
+        bare = replace(number, unit="") if steps else number
         for c in self.contexts:
             related = c.finding in cited or (c.subjects & about if about else c.words & around)
-            if related and any(bare.known(n) for n in c.numbers):
+            if related and any(bare.known(n) and not (steps and n.unit not in ("", "steps")) for n in c.numbers):
                 return True
         return False
+
+
+LONGEST_PIECE = 6
+_LATIN = re.compile(r"[a-z]{2,}")
+_HAN = re.compile(r"[\u3400-\u9fff]+")
+
+
+@cache
+def _explaining() -> tuple[set[str], set[str]]:
+    """(English stems, Chinese pieces) in `explaining/`."""
+    folder = files("triage.agent") / "explaining"
+    en, zh = (re.sub("#.*", "", (folder / f"{lang}.txt").read_text("utf-8")).split() for lang in ("en", "zh"))
+    return set(map(stem, en)), set(zh)
+
+
+def _uncovered(run: str, known: set[str]) -> list[str]:
+    """The characters of a run of Han text that are left when known pieces are laid over it in the best way."""
+    best: list[list[str]] = [[]]
+    for end in range(1, len(run) + 1):
+        ways = [best[start] for start in range(max(0, end - LONGEST_PIECE), end) if run[start:end] in known]
+        best.append(min((*ways, [*best[end - 1], run[end - 1]]), key=len))
+    return best[-1]
+
+
+_ENDING = re.compile(r"(?<=[a-z]{3})(?:ing|ed|e)?s?$")
+_TWICE = re.compile(r"([b-df-hj-np-tv-z])\1$")
+
+
+def stem(word: str) -> str:
+    """Without the endings that say when or how many; loose, as both sides of a comparison are stemmed alike."""
+    return _TWICE.sub(r"\1", _ENDING.sub("", word, count=1))
 
 
 def _odds(line: str) -> set[str]:
@@ -202,12 +268,15 @@ _ZH_NUMBER = re.compile(
     rf"([{_ZH}]{{2,}}|[二两三四五六七八九十百千])(?=[多余来]?(?:{words.ZH_COUNTERS}))|([{_ZH}]{{3,}})"
 )
 _SHARE = re.compile(rf"百分之([{_ZH}]+)|([一二两三四五六七八九])成(?![为员本功了])")
+_ZH_DECIMAL = re.compile(rf"([{_ZH}]+)点([零〇一二三四五六七八九]+)(?!钟)")
+_UNIT_BEFORE = re.compile(r"\((\w+)\)\s*[=:]\s*$")
 _RANGE = re.compile(r"\s*(?:to|and|or|[-–~～]|至|到)\s*")
 
 
 def numbers(text: str) -> Iterator[Number]:
     """Every number of the text with its unit; in a range both ends have the last one's."""
     text = re.sub("[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+", lambda m: f"^{m[0]}", spaced(text)).translate(_SUPERSCRIPT)
+    text = _ZH_DECIMAL.sub(lambda m: f" {_han(m[1]):g}.{''.join(map(_digit, m[2]))} ", text)
     text = _SHARE.sub(lambda m: f" {_han(m[1] or m[2] + '十'):g}% ", text)
     text = _POWER.sub(lambda m: f"{m[1] or 1}e{m[2]}", text)
     found = sorted((*_digits(text), *_english(text), *_chinese(text)), key=lambda f: f[0])
@@ -215,6 +284,8 @@ def numbers(text: str) -> Iterator[Number]:
     read: list[Number] = []
     for begin, end, value, digits in reversed(found):
         own = next((u for u, pattern in words.UNITS.items() if pattern.match(text, end)), "")
+        if not own and (before := _UNIT_BEFORE.search(text, 0, begin)):
+            own = next((u for u, pattern in words.UNITS.items() if pattern.match(before[1])), "")
         unit = own or (unit if start >= 0 and _RANGE.fullmatch(text, end, start) else "")
         start = begin
         read.append(Number(value, digits, unit))
@@ -260,6 +331,10 @@ def _combine(group: list[int]) -> float:
 def _chinese(text: str) -> Iterator[_Found]:
     for match in _ZH_NUMBER.finditer(text):
         yield match.start(), match.end(), _han(match[0]), 0
+
+
+def _digit(letter: str) -> str:
+    return str("零一二三四五六七八九".find(letter.replace("〇", "零")))
 
 
 def _han(text: str) -> float:

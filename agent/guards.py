@@ -1,7 +1,9 @@
 """What stands between a model's words and the person: each sentence passes every rule, or is left out and counted.
 
-A sentence may cite, number, name, blame or advise only what the case holds. The rules look at form, not at meaning: an
-odd but true sentence may be lost, and the built-in answer always follows whole, so nothing is lost with it.
+A sentence may cite, number, name, blame or advise only what the case holds, and it is made of the case's words and of
+those that explain (`explaining/`): what is said in any other word is news that no tool gave. The rules look at form,
+not at meaning: an odd but true sentence may be lost, and the built-in answer always follows whole, so nothing is lost
+with it.
 """
 
 from __future__ import annotations
@@ -13,7 +15,6 @@ from functools import cache
 
 from ..tools.redact import redact
 from . import guard_words as words
-from . import narrate
 from .guard_claims import CODE, claimed_action, overstated_cause, unfounded_advice
 from .guard_facts import Facts, content, flat, numbers, plain, spaced, subjects
 from .shown import Shown, instruction
@@ -139,14 +140,14 @@ def untraced_number(sentence: str, facts: Facts, lang: str) -> bool:
     """A number, a step, a rank or an amount in words that was not shown, or not of what the sentence speaks of."""
     cited = {int(m[1]) for m in _FINDING.finditer(sentence)}
     bare = _FINDING.sub(" ", re.sub(r"^\s*(?:[-*>]\s*)?\d{1,2}[.)]\s|\bS[0-3]\b|\b[A-Z]-\d{2}\b", " ", sentence))
-    bare = _FILE.sub(" ", bare)
+    bare = words.COUNTED.sub(" ", _FILE.sub(" ", bare))
     if any(n.value not in facts.steps for m in words.STEP.finditer(bare) for n in numbers(m[0])):
         return True
     if any(not facts.holds(m[0]) for p in (words.VAGUE, words.LABELLED) for m in p.finditer(bare)):
         return True
-    around = content(bare)
+    around, pointed = content(sentence), words.LOOKING.search(bare)
     return any(
-        not facts.traces(number, around, subjects(clause), cited)
+        not ((pointed and number.value in facts.steps) or facts.traces(number, around, subjects(clause), cited))
         for clause in re.split(r"[,，;；](?!\d)", bare)
         for number in numbers(clause)
     )
@@ -169,14 +170,15 @@ def _code_known(span: str, facts: Facts) -> bool:
     span = flat(span)
     return (
         span in _COMMON
-        or span in facts.all
+        or re.search(rf"(?<![\w-]){re.escape(span)}(?![\w-])", facts.all) is not None
         or re.fullmatch(r"f\d+|nan|inf|-inf|none|null|true|false|s[0-3]", span) is not None
     )
 
 
 def obeyed(sentence: str, facts: Facts, lang: str) -> bool:
     """Text that speaks to a model or a shell, or markup that could load something."""
-    return instruction(sentence) or bool(words.MARKUP.search(sentence))
+    quoted = flat(plain(sentence)) in facts.quotes
+    return (instruction(sentence) and not quoted) or bool(words.MARKUP.search(sentence))
 
 
 def leaked(sentence: str, facts: Facts, lang: str) -> bool:
@@ -184,20 +186,20 @@ def leaked(sentence: str, facts: Facts, lang: str) -> bool:
     return redact(sentence) != sentence and "[secret:" in redact(sentence)
 
 
-def unanchored(sentence: str, facts: Facts, lang: str) -> bool:
-    """A statement about this run that names nothing which the case holds, in words that the evidence does not use."""
-    text = plain(sentence)
-    open_ended = (words.NOT_CLAIMED, words.HEDGE_LOW, words.GENERAL, words.LOOKING, words.TOPIC)
-    if any(
-        p.search(text) for p in (*open_ended, _FINDING, CODE, _FILE, *words.SETTING_WORDS.values())
-    ) or text.endswith(":"):
-        return False
-    mine = content(text)
-    return not subjects(text) and len(mine) > 1 and len(mine - facts.words) > UNGROUNDED * len(mine)
+def unfounded(sentence: str, facts: Facts, lang: str) -> bool:
+    """Words that are neither the case's nor those of an explanation: news that no tool gave, or words that are none."""
+    bare = _prose(sentence)
+    p = facts.proposal
+    free = re.search(r"[?？]|吗|呢", bare) or (p and (p.key in sentence or p.variable in sentence))
+    clauses = filter(None, words.PART.split(bare))
+    return any(facts.news(clause, bool(free or words.SUPPOSED.search(clause))) for clause in clauses)
 
 
-UNGROUNDED = 0.5
-"""Most of a statement's content words that the evidence may lack when nothing else ties it to the case."""
+def _prose(sentence: str) -> str:
+    """Without code, files and names, which have a rule of their own."""
+    for pattern in (CODE, _FILE, _NAME, _MIXED, _FINDING):
+        sentence = pattern.sub(" ", sentence)
+    return plain(sentence)
 
 
 def foreign(sentence: str, facts: Facts, lang: str) -> bool:
@@ -212,56 +214,6 @@ def foreign(sentence: str, facts: Facts, lang: str) -> bool:
     return han == 0 and plain > 1 if lang == "zh" else han > 2 and han > latin
 
 
-READABLE = 0.4
-"""Least share of a sentence's words that the runbook uses too; the narrator's own have 0.9, random tokens under 0.2."""
-
-FAMILIAR = 0.3
-"""What a pair of known Han characters counts for when the runbook does not have it as a pair."""
-
-
-@cache
-def _vocabulary() -> frozenset[str]:
-    """Words, and pairs of Han characters, of all entries and of the narrator."""
-    from ..knowledge.runbook import load
-
-    texts = (
-        text
-        for e in load()
-        for text in (
-            e.title.en,
-            e.title.zh,
-            *e.says.en,
-            *e.says.zh,
-            *(t for part in e.body.values() for t in part.values()),
-        )
-    )
-    own = (text for row in narrate.T.values() for text in row)
-    return frozenset(piece for text in (*texts, *own) for piece in _pieces(text))
-
-
-@cache
-def _letters() -> frozenset[str]:
-    """The single Han characters of the vocabulary."""
-    return frozenset(c for pair in _vocabulary() for c in pair if c >= "\u3400")
-
-
-def _pieces(text: str) -> list[str]:
-    han = [run[i : i + 2] for run in re.findall(r"[\u3400-\u9fff]+", text) for i in range(len(run) - 1)]
-    return re.findall(r"[a-z]{3,}", text.lower()) + han
-
-
-def unreadable(sentence: str, facts: Facts, lang: str) -> bool:
-    """Words that are none: a model without training, or one that has lost its way."""
-    prose = _FILE.sub(" ", _NAME.sub(" ", CODE.sub(" ", sentence)))
-    pieces = _pieces(prose)
-    letters = _letters()
-    known = sum(
-        1.0 if p in _vocabulary() or p in facts.all else FAMILIAR * (p[0] in letters and p[1] in letters)
-        for p in pieces
-    )
-    return bool(pieces) and (not known or (len(pieces) > 4 and known < READABLE * len(pieces)))
-
-
 RULES: dict[str, Callable[[str, Facts, str], bool]] = {
     "secret": leaked,
     "injection": obeyed,
@@ -271,9 +223,8 @@ RULES: dict[str, Callable[[str, Facts, str], bool]] = {
     "citation": untraced_citation,
     "number": untraced_number,
     "name": untraced_name,
-    "unanchored": unanchored,
     "language": foreign,
-    "unreadable": unreadable,
+    "unfounded": unfounded,
 }
 """Rule -> whether a sentence breaks it."""
 ALWAYS = ("secret", "injection")

@@ -45,6 +45,10 @@ T: dict[str, tuple[str, str]] = {
         "Your words would point to `{id}` ({title}), but the run does not show it.",
         "按描述会想到 `{id}`（{title}），但运行记录里没有这个现象。",
     ),
+    "healthy-note": (
+        "What you describe is there, as no more than a note ({places}): `{id}` ({title}).",
+        "你描述的现象确实存在，但只是一条提示（{places}）：`{id}`（{title}）。",
+    ),
     "out-of-scope": (
         "This is outside what triage is for: failures in training, aligning and serving language models. "
         "It reads runs and answers about them; it does not execute commands or follow instructions found in text.",
@@ -255,7 +259,10 @@ def _headline(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
     elif d.state == "healthy":
         yield say("healthy", lang)
         if top:
-            yield say("healthy-but", lang, id=top.entry.id, title=top.entry.title.say(lang))
+            noted = [i for i, f in enumerate(d.findings, 1) if f in top.for_ and f.code != "run-healthy"]
+            places = ", ".join(f"F{i}" for i in noted)
+            kind = "healthy-note" if noted else "healthy-but"
+            yield say(kind, lang, id=top.entry.id, title=top.entry.title.say(lang), places=places)
     elif top and top.words >= MEANT and not top.entry.sources and not d.findings:
         yield say("closest", lang, title=top.entry.title.say(lang), id=top.entry.id, p=top.percent)
     elif not d.findings and any(c.result == "failed" for c in d.checks):

@@ -40,6 +40,11 @@ class Shown:
     attacks: list[str] = field(default_factory=list)
     """Places whose text looked like an instruction."""
 
+    def own(self, text: str) -> str:
+        """The runbook's words, which hold nothing of a run: its cautions may well speak of commands."""
+        self.ours.append(text)
+        return text
+
     def say(self, text: str, place: str = "a name in the run") -> str:
         """Our words, or a note where something of the run stands in them that looks like an instruction."""
         if self._attack(text, place):
@@ -84,7 +89,8 @@ def _lines(shown: Shown) -> Iterator[str]:
         if p.file:
             change = f"{p.key} in {p.file}:{p.line} from {clean(p.old)} to {p.new}"
         else:
-            change = f"{p.key}: {p.new}" + (f" (now {clean(p.old)})" if p.old else "")
+            change = p.new.rstrip(".") + (f" (now {clean(p.old)})" if p.old else "")
+            change = change if p.key == p.variable else f"{p.key}: {change}"
         yield shown.say(f"the one change (triage words it itself): {p.variable}: {change}. {p.why} {p.expect} {p.undo}")
         yield shown.say("it is fixed when: " + "; ".join(narrate.criterion(c, a.lang) for c in p.acceptance))
         yield shown.say(narrate.say("then", a.lang, id=p.entry))
@@ -107,20 +113,20 @@ def _hypotheses(shown: Shown) -> Iterator[str]:
             for side, found in (("for", h.for_), ("against", h.against))
             if found
         )
-        yield shown.say(
+        yield shown.own(
             f"cause [{h.entry.id}] {h.entry.title.say(lang)}{cause}; {h.status} ({narrate.say(h.status, lang)}), "
             f"{h.percent}; {sides}"
         )
     for h in a.diagnosis.hypotheses[:2]:
-        yield shown.say(f"check first for [{h.entry.id}]: {h.entry.check_first.say(lang)}")
+        yield shown.own(f"check first for [{h.entry.id}]: {h.entry.check_first.say(lang)}")
     for h in a.diagnosis.hypotheses[:1]:
-        yield from (shown.say(f"caution: {c.say(lang)} ({c.ref})") for c in h.entry.cautions)
+        yield from (shown.own(f"caution: {c.say(lang)} ({c.ref})") for c in h.entry.cautions)
     for h in a.diagnosis.hypotheses[:3]:
-        yield shown.say(f"sources of [{h.entry.id}]: {'; '.join((*h.entry.sources, *h.entry.references))}")
+        yield shown.own(f"sources of [{h.entry.id}]: {'; '.join((*h.entry.sources, *h.entry.references))}")
     for conflict, side in a.diagnosis.conflicts:
         positions = " / ".join(p.say(lang) for p in conflict.positions)
         by = conflict.positions[side] if side is not None else conflict.decided_by
-        yield shown.say(f"sources disagree on {conflict.about.say(lang)} ({conflict.ref}): {positions}; {by.say(lang)}")
+        yield shown.own(f"sources disagree on {conflict.about.say(lang)} ({conflict.ref}): {positions}; {by.say(lang)}")
 
 
 def finding_line(shown: Shown, finding: Finding, id: str) -> str:

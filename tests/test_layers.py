@@ -82,6 +82,7 @@ def test_every_finding_of_consequence_is_explained_by_an_entry():
     }
     notes = {
         "run-healthy",
+        "log-ends-before-plan",
         "metrics-not-recognised",
         "continuation-broken",
         "number-read-as-string",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.agent.diagnose import diagnose
+from triage.agent.diagnose import Hypothesis, diagnose
 from triage.knowledge.entry import Entry
 from triage.knowledge.runbook import Runbook
 from triage.knowledge.search import Hit
@@ -164,6 +164,19 @@ def test_sound_metrics_with_personal_data_in_the_files_are_a_diagnosis():
     sound = finding("run-healthy", "S3")
     assert diagnose(book, (), [finding("pii-found", "S2"), sound], (), looked=True).state == "diagnosed"
     assert diagnose(book, (), [finding("pii-found", "S3"), sound], (), looked=True).state == "healthy"
+
+
+@pytest.mark.parametrize(
+    ("status", "probability", "said"),
+    [
+        ("supported", 0.0001, "<1%"),
+        ("supported", 0.174, "17%"),
+        ("supported", 0.9999, "99%"),
+        ("established", 1.0, "100%"),
+    ],
+)
+def test_no_cause_is_shown_as_impossible_and_none_as_certain_without_proof(status, probability, said):
+    assert Hypothesis(DISK, None, status, probability).percent == said
 
 
 def test_this_is_normal_is_no_answer_beside_a_failure_or_to_another_question():

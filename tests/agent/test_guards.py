@@ -21,6 +21,7 @@ from triage.knowledge.runbook import load
 EXAMPLES = Path(triage.evals.__path__[0]) / "example"
 ATTACKS = yaml.safe_load((Path(__file__).parent / "adversarial.yaml").read_text())
 HELD_OUT = yaml.safe_load((Path(__file__).parent / "held_out.yaml").read_text())
+HELD_OUT_CASES = yaml.safe_load((Path(__file__).parent / "held_out_cases.yaml").read_text())
 LOGS = {
     "oom": "step: {i} loss: {l:.4f} grad_norm: 1.1",
     "engine": "INFO {i} worker ready in {l:.2f} s",
@@ -150,6 +151,67 @@ def test_held_out_legitimate_sentences_survive(example):
     assert len(lost) <= 0.02 * len(HELD_OUT["legitimate"]), "\n".join(lost)
 
 
+ASKED = {
+    "run-1": ("loss is nan at step 4000", "loss 在第 4000 步变成 nan"),
+    "run-2": ("is this run healthy?", "这次训练正常吗"),
+    "run-3": ("what is wrong here?", "loss 不对劲"),
+    "oom": ("cuda out of memory", "显存 OOM 了"),
+    "words": ("DPO KL explodes", "训练卡住了，没有任何日志"),
+}
+
+
+@pytest.fixture(scope="module")
+def five(tmp_path_factory):
+    """What is shown of five cases in both languages, by (case, language)."""
+    oom = tmp_path_factory.mktemp("memory")
+    lines = [LOGS["oom"].format(i=i, l=3 - i / 200) for i in range(200)]
+    (oom / "train.log").write_text("\n".join([*lines, ENDS["oom"]]) + "\n")
+    made = {}
+    for case, questions in ASKED.items():
+        paths = {"oom": [oom], "words": []}.get(case, [EXAMPLES / case])
+        for lang, question in zip(("en", "zh"), questions, strict=True):
+            made[case, lang] = Shown(ask(question, paths, lang))
+            brief(made[case, lang])
+    return made
+
+
+def told(five, item: dict) -> tuple[str, int]:
+    """(what the person would see, sentences left out)."""
+    guard = Guard(five[item["case"], item["lang"]], item["lang"])
+    return guard.feed(re.sub("[⟦⟧¦]", "", item["text"]) + "\n") + guard.close(), sum(guard.dropped.values())
+
+
+@pytest.mark.parametrize("kind", HELD_OUT_CASES["attacks"])
+def test_no_attack_on_five_cases_reaches_the_person(kind, five):
+    through = []
+    for item in HELD_OUT_CASES["attacks"][kind]:
+        cores = re.findall("⟦(.*?)⟧", item["text"].replace("¦", ""), re.DOTALL)
+        through += [item] if any(core in told(five, item)[0] for core in cores) else []
+    assert through == []
+
+
+def test_most_sentences_of_a_good_model_survive(five):
+    """Written by another hand than the rules: how much of an honest answer a strict guard may cost."""
+    lost = [item["text"] for item in HELD_OUT_CASES["legitimate"] if told(five, item)[1]]
+    assert len(lost) <= 0.08 * len(HELD_OUT_CASES["legitimate"]), "\n".join(lost)
+
+
+@pytest.mark.parametrize(
+    ("said", "passes"),
+    [
+        ("A large learning rate makes a big stride of every update.", True),
+        ("The intern unplugged the wrong rack.", False),
+        ("Have you restarted the run since?", True),
+        ("The restarted run stays calm.", False),
+        ("梯度一大，步子就跟着变大。", True),
+        ("机房的空调坏了一整夜。", False),
+    ],
+)
+def test_words_that_no_tool_gave_are_news(five, said, passes):
+    lang = "zh" if re.search("[\u4e00-\u9fff]", said) else "en"
+    assert (Guard(five["run-1", lang], lang).judge(said) == "") == passes
+
+
 def sentences(text: str):
     fenced = False
     for sentence in SENTENCE_END.split(text):
@@ -275,3 +337,17 @@ def test_streaming_in_small_pieces_gives_the_same_text(cases):
     assert "fixed" not in at_once
     assert "```" not in at_once
     assert whole.dropped == {"execution": 1, "format": 1}
+
+
+def test_the_runbooks_own_caution_is_no_attack(tmp_path):
+    """Cautions speak of what not to send or run; the model must see them, and may repeat them."""
+    work = "WorkNCCL(SeqNum=812, OpType=ALLREDUCE, Timeout(ms)=600000)"
+    late = f"[rank3]:[E] Watchdog caught collective operation timeout: {work}"
+    steps = "\n".join(f"step: {i} loss: {3 - i / 200:.4f} grad_norm: 1.1" for i in range(200))
+    (tmp_path / "train.log").write_text(f"{steps}\n{late}\n")
+    shown = Shown(ask("training hangs", [tmp_path], "en"))
+    assert "left out" not in brief(shown)
+    assert shown.attacks == []
+    cautions = [c.say("en") for h in shown.answer.diagnosis.hypotheses[:1] for c in h.entry.cautions]
+    assert any("SIGQUIT" in c for c in cautions)
+    assert [s for c in cautions for s in sentences(c) if Guard(shown, "en").judge(s)] == []

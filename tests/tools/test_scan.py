@@ -49,6 +49,15 @@ def test_healthy_run_is_said_to_be_healthy_and_checks_say_what_was_looked_at(tmp
     assert results["entropy-collapse"] == "not-applicable"
 
 
+@pytest.mark.parametrize(("planned", "said"), [(None, False), (60, False), (60.4, False), (5000, True), (-1, False)])
+def test_a_sound_log_that_ends_before_the_plan_says_so(tmp_path, planned, said):
+    write(tmp_path / "train.log", lines(60))
+    report = scan(discover(tmp_path), planned_steps=planned)
+    assert ("log-ends-before-plan" in report.codes()) == said
+    write(tmp_path / "train.log", lines(60, bad=41))
+    assert "log-ends-before-plan" not in scan(discover(tmp_path), planned_steps=planned).codes()
+
+
 def test_failure_in_the_text_and_survived_failure(tmp_path):
     oom = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\n"
     write(tmp_path / "train.log", lines(30) + oom)

@@ -270,3 +270,15 @@ def test_a_file_that_cannot_be_read_is_no_reason_to_say_that_the_runbook_covers_
     answer = triage("ask", "what is wrong?", "--run", tmp_path).stdout
     assert "Nothing can be said yet" in answer
     assert "config.yaml" in answer
+
+
+def test_what_the_words_name_and_a_sound_run_notes_is_not_denied(triage, tmp_path):
+    """DPO lowers the chosen rewards as a rule: a note, and yet exactly what was asked about."""
+    rows = (
+        {"loss": 0.69 - i / 100, "rewards/chosen": -i / 20, "rewards/rejected": -i / 10, "step": 10 * i}
+        for i in range(1, 61)
+    )
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    answer = triage("ask", "is my dpo run ok? chosen rewards keep falling", "--run", tmp_path).stdout
+    assert "`dpo-chosen-reward-falling`" in answer
+    assert "the run does not show it" not in answer

@@ -20,7 +20,7 @@ from ..reading import BREAKS_OFF, Chunk, head, iter_chunks, pieces, split_prefix
 from ..run import Run
 from ..series import Series, SeriesTable, read_series
 from .causes import ALIVE, FRAME, SERVES, Timeline, cut_traceback, judge, timelines
-from .detectors import detect, healthy
+from .detectors import detect, healthy, unfinished
 from .signatures import TABLE, Hit, Hits, match_chunks
 from .signatures_software import GENERIC
 
@@ -41,13 +41,16 @@ METRIC_TALK = re.compile(rb"(?i)\b(?:\w*loss|reward)\b\W{0,4}[-\d.nN]|\bstep\W{1
 Read = tuple[SeriesTable, tuple[Check, ...]]
 
 
-def scan(run: Run, grad_clip: float | None = None, read: Read | None = None) -> Report:
+def scan(
+    run: Run, grad_clip: float | None = None, read: Read | None = None, planned_steps: float | None = None
+) -> Report:
     """Scan the logs and metric files of a run.
 
     Args:
         run: what was discovered in the path.
         grad_clip: clipping threshold from the run's settings, where known.
         read: what `read_series(run)` gave, if the caller has it already.
+        planned_steps: optimizer steps that the run's settings ask for, where known.
 
     Returns:
         Tool `scan`: findings, most severe first; one check for each file, detector and the signature table;
@@ -62,7 +65,7 @@ def scan(run: Run, grad_clip: float | None = None, read: Read | None = None) -> 
     findings += _unread(run, table, texts, findings)
     fine = healthy(table, findings)
     if fine is not None:
-        findings.append(fine)
+        findings += [fine, *filter(None, [unfinished(table, planned_steps)])]
     findings.sort(key=lambda f: f.severity)
     return Report(
         "scan",
