@@ -29,7 +29,7 @@ from ..knowledge.signals import Corpus, build, units_of
 
 DATA = Path(__file__).parent / "data"
 VOCABULARY = 4000
-"""Short pieces: 8000 or 16000 knew more words by heart, and fewer that no phrase has (4 MB either way)."""
+"""Short pieces: 8000 or 16000 knew more words by heart, and fewer that no phrase has."""
 MEMBERS = 6
 """Tables trained from other seeds and laid side by side: a cosine is then the mean of theirs, and depends less on the
 draw of one training."""
