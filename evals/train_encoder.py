@@ -1,7 +1,7 @@
 """Train the shipped encoder and fit the ranking: `python -m triage.evals.train_encoder`.
 
-Deterministic, two to four minutes on two cores, no download. Pairs come from the runbook (any two units of one entry,
-across languages too), from the `train` questions of `data/questions.jsonl`, from the phrases of `outside.json`, and from
+Deterministic, some minutes on two cores, no download. Pairs come from the runbook (any two units of one entry, across
+languages too), from the `train` questions of `data/questions.jsonl`, from the phrases of `outside.json`, and from
 `data/synonyms.txt`, which also rewords the phrases; `data/fillers.txt` is put around them. The weights of
 `knowledge.relevance` are then fitted on the `fit` questions; the `test` questions and `data/held-out.jsonl` are for
 `evals.suites.retrieval` only.
