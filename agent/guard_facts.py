@@ -31,7 +31,8 @@ class Number:
     def known(self, other: Number) -> bool:
         """Whether `other`, a number of the evidence, is this one, perhaps rounded here to the digits shown."""
         gap, rounded = abs(self.value - other.value), self.digits > 0 or (self.digits == 0 and other.value >= 1)
-        equal = gap <= 1e-9 * abs(other.value) or (rounded and gap <= 0.5 * 10**-self.digits)
+        thousands = self.digits == 0 and self.value >= 10_000 and self.value % 1000 == 0 and gap <= 500
+        equal = thousands or gap <= 1e-9 * abs(other.value) or (rounded and gap <= 0.5 * 10**-self.digits)
         return equal and self.unit in ("", "points", other.unit)
 
 

@@ -44,7 +44,7 @@ PART = re.compile(
 )
 """Where one statement of a sentence ends and the next begins."""
 
-_SAYING = r"would|could|should|might|look|see|saw|seen|read\b|think|thought|believe|know|need|suspect|suggest|recommend|propos|f[io]u?nd|guess|mean|sa[yi]|assum|compar|expect|list|want|wonder|explain|tell|told|ask|describ|quot|cite|rely|infer|conclud|point|walk|help|answer|hope|understand|understood|not\b|never\b|\w+n't\b|cannot|no\b|nothing|only|lack|(?:start|begin|go|stay) (?:with|by|from|through)|give you|show|summari|interpret|refer|focus|rank|word|comput|measur|notic|note|was given|were given"
+_SAYING = r"would|could|should|might|judge|look|see|saw|seen|read\b|think|thought|believe|know|need|suspect|suggest|recommend|propos|f[io]u?nd|guess|mean|sa[yi]|assum|compar|expect|list|want|wonder|explain|tell|told|ask|describ|quot|cite|rely|infer|conclud|point|walk|help|answer|hope|understand|understood|not\b|never\b|\w+n't\b|cannot|no\b|nothing|only|lack|(?:start|begin|go|stay) (?:with|by|from|through)|give you|show|summari|interpret|refer|focus|rank|word|comput|measur|notic|note|was given|were given"
 _FILLER = r"have|had|does|has|am|was|were|are|will|would|can|could|should|may|might|must|do|did|just|also|already|then|now|only|first|next|been|be|to|going|able|happy|glad|still|even|rather|\w+ly"
 OWN_PART = _any(
     rf"\b(?:I|we|triage|the (?:agent|assistant|tool))\b(?:'(?:ve|d|m|re|ll))?(?:\s+(?:{_FILLER})\b)*\s+(?!(?:{_FILLER})\b|{_SAYING})[a-z]",
@@ -86,7 +86,7 @@ DONE = [
         rf"(?<![而])已经?(?!{_STATE_ZH})",
         rf"(?:{_CHANGE_ZH})\S{{0,2}}?(?:了|好|完|成功|到位|妥|过(?![大小高低程短长多少快慢早度]))(?!.{{0,4}}(?:后|时|再|的))",
         r"(?:补丁|修复|改动|更改|修改|新的?(?:配置|设置|运行|训练|任务)).{0,6}(?:生效|上线|就位|正常|跑|成功|应用)|不再(?:发散|出现|是|为|有|报)|恢复正常|(?:目前|现在)(?:一切)?正常|搞定|跑通|(?:问题|故障|错误)\S{0,4}(?:解决|修复|消失)|(?:直接|可以|能够?)上线|^(?:都|全)?好了",
-        r"^(?:\d+ )?\w+ (?:\w+ )?(?:lowered|raised|halved|changed|edited|fixed|patched|updated|applied|restarted|reduced|set|removed|added|replaced|reverted)$",
+        r"^(?:\d+ )?\w+ (?:\w+ )?(?:lowered|raised|halved|changed|edited|fixed|patched|updated|applied|restarted|reduced|set|removed|added|replaced|reverted)$|^(?:[\w-]+ ){1,3}(?:done|complete|completed|finished)$|^(?:had|took|gave|did) (?:a|an|another|one|two|some)\b",
         r"重新(?:运行|训练|拉起|启动|跑)(?:之)?后|(?:重跑|重启)(?:之)?后",
     )
 ]
@@ -129,8 +129,8 @@ CAUSAL = _any(
     r"\b(?:root )?causes?\b(?! of)(?: here)? (?:is|was|are|were|lies)|\b(?:is|was|are|were|be|being|been) (?:\w+ly )?(?:caused|triggered|driven|produced|induced|explained) by",
     r"\b(?:is|was|are|were) (?:\w+ly )?(?:due to|because of|the (?:real |root |main |actual |only )?(?:cause|reason|culprit|problem|explanation))|\bbecause of\b|\bthe (?:\w+ )?(?:culprit|cause|reason(?! for))\b.{0,60}\b(?:is|was)\b",
     r"\b(?:stems?|stemmed|comes?|came|results?|resulted|arises?|arose) from\b(?! (?:the )?(?:`|\w+\.\w|logs?|files?|config|runbook|entry|it\b))|\b(?:comes?|came|boils?) down to\b(?! \d)|\b(?:caused|killed|broke|destroyed|triggered|led to|leads to|drove) (?:this|the|your|it|loss|training|a|an)\b|\bmade (?:\w+ ){1,3}(?:fail|diverge|explode|crash|collapse|go|become|hang)\b|\b(?:explains|is responsible for|is to blame|is at fault)\b",
-    r"\b(?:this|it|the run|your run|training|here)\b.{0,20}\b(?:is|was|suffers? from|suffered from|has|had|hit|shows) (?:a (?:case|classic case|clear case|textbook case) of|suffering from)|\bdiagnosis\s*(?:is|:)|\bso (?:it|training) (?:exploded|diverged|crashed|collapsed|broke|blew up)\b|\b(?:which|that)(?:'s| is) why (?:it|this|you|training|the (?:run|loss|job))\b",
-    r"原因(?:就|肯定|一定|显然|应该|很可能|可能|也许|或许|大概|正|其实|无疑)*(?:是|在于|为|：|出在)|(?:由|是)[^，。；]{0,30}(?:导致|引起|造成|触发|引发)(?:的)?|罪魁祸首|根因|根源|源于|问题(?:就)?出在|是因为|(?:导致|引起|造成|引发)了|(?:所以|因此|于是)(?:才|就|它)?(?:炸|崩|发散|爆|挂|飞|卡死|坏掉)|归咎于|诊断(?:结果)?(?:是|为|：)(?!健康|正常)",
+    r"\b(?:this|it|the run|your run|training|here)\b.{0,20}\b(?:is|was|suffers? from|suffered from|has|had|hit|shows) (?:a (?:case|classic case|clear case|textbook case) of|suffering from)|\bdiagnosis\s*(?:is|:)|\b(?:is|was|are|were) (?:\w+ly )?the (?:bottleneck|issue|trouble|root|origin|trigger|weak (?:spot|point))\b|\bso (?:it|training) (?:exploded|diverged|crashed|collapsed|broke|blew up)\b|\b(?:which|that)(?:'s| is) why (?:it|this|you|training|the (?:run|loss|job))\b",
+    r"原因(?:就|肯定|一定|显然|应该|很可能|可能|也许|或许|大概|正|其实|无疑)*(?:是|在于|为|：|出在)|(?:由|是)[^，。；]{0,30}(?:导致|引起|造成|触发|引发)(?:的)?|罪魁祸首|根因|根源|源于|问题(?:就)?出在|是因为|(?:导致|引起|造成|引发)了|(?:所以|因此|于是)(?:才|就|它)?(?:炸|崩|发散|爆|挂|飞|卡死|坏掉)|所以才|归咎于|诊断(?:结果)?(?:是|为|：)(?!健康|正常)",
 )
 """Words that say what caused this failure."""
 
@@ -208,7 +208,7 @@ SETTINGS: dict[str, str] = {
     "learning_rate": r"learning[ _-]?rate|\blr\b|学习率|步长",
     "warmup": r"warm-?\s?up|预热",
     "grad_clip": r"clipping|clip\b|clip_|max_grad_norm|grad(?:ient)?_clip|裁剪",
-    "batch": r"batch[ _-]?size|micro[ _-]?batch|global[ _-]?batch|\bbatch(?:es)?\b|批(?:次)?(?:大小|量)|batch",
+    "batch": r"batch[ _-]?size|micro[ _-]?batch|global[ _-]?batch|\bbatch(?:es)?\b|批(?:次)?(?:大小|量|再|更)|batch",
     "accumulation": r"accumulation|累积",
     "weight_decay": r"weight[ _-]?decay|权重衰减",
     "precision": r"\b(?:fp16|bf16|fp32|fp8|float16|bfloat16|float32|tf32|precision|amp)\b|精度",
@@ -277,7 +277,7 @@ IDENTIFIED = _any(
 """Says which setting or part this failure is, without any word for a cause."""
 CHANGE = _any(
     r"\b(?:change|increase|decrease|reduce|raise|halve|double|triple|bump|tune|adjust|enable|disable|turn (?:on|off|up|down)|switch|add|remove|replace|swap|upgrade|downgrade|shorten|lengthen|extend|shrink|freeze|use|try|lower|cut)\b",
-    r"(?:加上|加大|加入|添加|调|改(?!变)|换|设(?:为|成|置|到)|打开|开启|启用|关掉|关闭|减半|加倍|翻倍|延长|缩短|增大|减小|提高|降低|增加|减少|用上)(?!时|的|后|了|着|状态|中|是)",
+    r"(?:加上|加大|加入|添加|调(?!度)|改(?!变)|换|设(?:为|成|置|到)|打开|(?<!同时)(?<!都)开启|启用|关掉|关闭|减半|加倍|翻倍|延长|缩短|增大|减小|提高|降低|增加|减少|用上)(?!时|的|后|了|着|状态|中|是)",
 )
 """Verbs of changing a setting, in the form that advice takes."""
 ASSIGNED = re.compile(r"^\W*(?:\w+ ){0,2}\w+\s*(?:\bto|->|→|=>)\s*\d[\d.e-]*\W*$")
@@ -293,14 +293,15 @@ EXPECTED = _any(
 )
 """Starts a line that says what the change should do, or by what it will be judged."""
 DESCRIBED = _any(
-    r"\b(?:because|which|who|does|did|sources?|was|were|if|when|whether)\b",
+    r"\b(?:because|which|who|does|did|do you|sources?|was|were|if|when|whether)\b",
     r"时|被|一直|逐步|逐渐|正在|如果|若|会|让|使(?!用)|来源|手册|已|着|意思|没|不(?!妨)|未|保持|是否|因为|从.*到",
 )
 """Signs that a clause describes the change rather than asking for it."""
 
 BENEFIT = _any(
     r"\b(?:safer|wise|wiser|better|helps?|helpful|stabili[sz]e\w*|smoother|robust|advisable|worth(?! (?:knowing|noting|a look|remembering|keeping in mind|checking|reading|looking))|good idea|benefi\w+|pays?)\b",
-    r"\b(?:a|an) (?:\w+ )?(?:shorter|longer|larger|bigger|smaller|different) (?!.{0,30}\b(?:was|were|would have|makes?|delays?|means?)\b)",
+    r"\b(?:a|an) (?:\w+ )?(?:shorter|longer|larger|bigger|smaller) (?!.{0,30}\b(?:was|were|would have|makes?|delays?|means?)\b)",
+    r"\b(?:lower|smaller|larger|higher|longer|shorter|bigger|fewer) .{0,40}\b(?:would|could|might|may)\b",
     r"(?:要|得|该|应|需|建议|最好)[^，。不没看]{0,4}(?:开|关|改|调|加|减|换|设|降|升)",
     r"(?:^|再|稍|还)\S{0,3}(?:高|低|大|小|长|短)(?:一?点|些)|更(?:稳|好|安全|合适|保险|平滑)|有帮助|有好处|改善|缓解|值得(?!留意|注意|一看|知道|看|记)",
 )
@@ -339,7 +340,7 @@ COUNTED = _any(
 )
 """How many things the answer itself speaks of: no measurement."""
 STEP = _any(
-    r"\b(?:steps?|iterations?|iter)\s*(?:#|number )?\s*\d[\d,]*(?!\.?\d)(?:\s*(?:to|and|or|through|until|-|–)\s*(?:step\s*)?\d[\d,]*)?(?!\s*(?:times|point|%))",
+    r"\b(?:steps?|iterations?|iter)\s*(?:#|number )?\s*\d[\d,]*(?!\.?\d)(?:\s*(?:to|and|or|through|until|-|–)\s*(?:step\s*)?\d[\d,]*(?!\.?\d))?(?!\s*(?:times|point|%))",
     r"第\s*\d[\d,]*\s*(?:[-–~～到至]\s*\d[\d,]*\s*)?步",
 )
 """A step, or a range of them."""
@@ -358,7 +359,7 @@ LABELLED = _any(
 OUTSIDE = _any(
     r"\bet al\b|\barxiv\b|\bdoi\b|\bissue #?\d+|#\d{2,}|\[\d+\]|as (?:shown|reported|described) (?:in|by)|\band (?:colleagues|co-?workers|co-?authors)\b|\([12][09]\d\d\)",
     r"\b(?:papers?|study|studies|literature|publications?|preprint|blog|articles?|books?|textbook|tutorial|documentation|docs|wiki|forum|stack ?overflow|reddit|survey|researchers|authors)\b",
-    r"\b00\d(?:\s*§\s*[\w.-]*\w)?|§\s*[\w.-]*\w|\bappendix\b|\bsection \d|\b[XIRD]-\d{2}\b",
+    r"(?<![\d,.])\b00\d(?:\s*§\s*[\w.-]*\w)?|§\s*[\w.-]*\w|\bappendix\b|\bsection \d|\b[XIRD]-\d{2}\b",
     r"论文|文献|官方文档|教程|博客|文章|《[^》]+》|第.{1,3}章|研究(?:表明|显示|指出)|据.{1,12}(?:所说|报道|称)",
 )
 """Ways to cite something; what is cited must have been shown."""

@@ -145,9 +145,12 @@ def untraced_number(sentence: str, facts: Facts, lang: str) -> bool:
         return True
     if any(not facts.holds(m[0]) for p in (words.VAGUE, words.LABELLED) for m in p.finditer(bare)):
         return True
-    around, pointed = content(sentence), words.LOOKING.search(bare)
+    around = content(sentence)
     return any(
-        not ((pointed and number.value in facts.steps) or facts.traces(number, around, subjects(clause), cited))
+        not (
+            (words.LOOKING.search(clause.strip()) and number.value in facts.steps)
+            or facts.traces(number, around, subjects(clause), cited)
+        )
         for clause in re.split(r"[,，;；](?!\d)", bare)
         for number in numbers(clause)
     )
