@@ -145,7 +145,7 @@ def batch_size_mod_world_size(subject: Subject, criterion: Criterion) -> Observa
 @metric("zero_config_consistent")
 def zero_config_consistent(subject: Subject, criterion: Criterion) -> Observation:
     """train_batch_size = micro-batch x accumulation x replicas, and one precision in both files."""
-    codes = ("global-batch-mismatch", "precision-conflict", "deepspeed-config-error")
+    codes = ("global-batch-mismatch", "precision-conflict", "deepspeed-precision-differs", "deepspeed-config-error")
     if bad := sorted({f.code for f in subject.found(*codes)}):
         return seen(False, criterion, f"findings: {', '.join(bad)}", len(bad), _files(subject.settings))
     s = subject.settings

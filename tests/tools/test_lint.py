@@ -57,6 +57,7 @@ FIRES = [
     ("weight-decay-high", "S2", HF + "weight_decay: 10\n", "a.yaml"),
     ("fp16-without-scaling", "S1", '{"zero_optimization": {"stage": 1}, "fp16": {"enabled": true, "loss_scale": 1}}', "ds.json"),
     ("precision-conflict", "S1", HF + "bf16: true\nfp16: true\n", "a.yaml"),
+    ("precision-conflict", "S1", '{"bf16": {"enabled": true}, "fp16": {"enabled": true}, "zero_optimization": {"stage": 1}}', "ds.json"),
     ("global-batch-mismatch", "S1", '{"train_batch_size": 10, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2}', "ds.json"),
     ("batch-not-divisible", "S1", "torchrun --nproc_per_node 8 pretrain_gpt.py --micro-batch-size 4 --global-batch-size 100 --lr 1e-4", "a.sh"),
     ("batch-not-divisible", "S1", "python -m verl.trainer.main_ppo data.train_batch_size=64 actor_rollout_ref.actor.ppo_mini_batch_size=128", "a.sh"),
@@ -188,8 +189,12 @@ def test_end_tokens_of_model_and_generation_are_compared(tmp_path, model, genera
     assert {f.code for f in lint(discover(tmp_path)).findings} == code
 
 
+FORMATS = ("precision-conflict", "deepspeed-precision-differs", "fp16-for-bf16-model")
+BF16_MODEL = CONFIG + '"torch_dtype": "bfloat16"}'
+
+
 def test_every_rule_has_a_case_that_fires():
-    needs_files = {"settings-conflict", "long-context-without-scaling", "eos-ids-differ"}
+    needs_files = {"settings-conflict", "long-context-without-scaling", "eos-ids-differ", *FORMATS[1:]}
     assert {code for code, *_ in FIRES} | needs_files == set(CODES)
 
 
@@ -349,3 +354,19 @@ def test_deepspeed_file_that_contradicts_the_trainer_it_serves(tmp_path):
 def test_beta_is_found_in_files_with_few_keys(tmp_path, text):
     (tmp_path / "dpo.yaml").write_text(text)
     assert "dpo-beta-outside-range" in lint(discover(tmp_path)).codes()
+
+
+@pytest.mark.parametrize(
+    ("trainer", "beside", "code"),
+    [
+        ("bf16: true\ndeepspeed: ds.json\n", {"ds.json": '{"fp16": {"enabled": true}}'}, "deepspeed-precision-differs"),
+        ("bf16: true\ndeepspeed: ds.json\n", {"ds.json": '{"fp16": {"enabled": "auto"}}'}, None),
+        ("fp16: true\n", {"config.json": BF16_MODEL}, "fp16-for-bf16-model"),
+        ("bf16: true\n", {"config.json": BF16_MODEL}, None),
+    ],
+)
+def test_a_number_format_is_judged_by_who_asks_for_it(tmp_path, trainer, beside, code):
+    (tmp_path / "train.yaml").write_text(HF + "learning_rate: 1.0e-5\n" + trainer)
+    for name, text in beside.items():
+        (tmp_path / name).write_text(text)
+    assert lint(discover(tmp_path)).codes() & set(FORMATS) == ({code} if code else set())

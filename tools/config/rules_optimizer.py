@@ -377,33 +377,70 @@ def precision_conflict(settings: Settings) -> Iterator[Fault]:
     """Two number formats are asked for at once.
 
     Why: the trainer refuses to start, or trains in another format than the log suggests.
-    Bad: `bf16: true` and `fp16: true`; DeepSpeed with fp16 under a trainer with bf16; fp16 for a model that was
-        trained in bf16 and overflows.
+    Bad: `bf16: true` and `fp16: true` in one file (S1), or in two files of one run (S2).
     Good: one of them.
+    Known gaps: a format chosen by hardware ("auto") is not visible; DeepSpeed's file is the matter of
+        `deepspeed-precision-differs`.
+    Source: runbook entry `both-precisions-on`.
+    """
+    if _both_on(settings) and not _one_is_deepspeed(settings):
+        yield _two_formats(settings)
+
+
+@rule("deepspeed-precision-differs", "S1")
+def deepspeed_precision_differs(settings: Settings) -> Iterator[Fault]:
+    """The trainer's arguments and DeepSpeed's file ask for different number formats.
+
+    Why: transformers refuses values of the two that differ; other launchers train in the file's format.
+    Bad: `bf16: true` in the trainer's arguments and `"fp16": {"enabled": true}` in DeepSpeed's file.
+    Good: `"auto"` in DeepSpeed's file.
     Known gaps: a format chosen by hardware ("auto") is not visible.
+    Source: huggingface/transformers#12021; runbook entry `deepspeed-zero-misconfig`.
+    """
+    if _both_on(settings) and _one_is_deepspeed(settings):
+        yield _two_formats(settings)
+
+
+def _both_on(settings: Settings) -> bool:
+    return settings.value("bf16") is True and settings.value("fp16") is True
+
+
+def _one_is_deepspeed(settings: Settings) -> bool:
+    return [settings.values[name].framework for name in ("bf16", "fp16")].count("deepspeed") == 1
+
+
+def _two_formats(settings: Settings) -> Fault:
+    ours, theirs = settings.values["bf16"], settings.values["fp16"]
+    return Fault(
+        "precision",
+        f"bf16 ({ours.file}:{ours.line}) and fp16 ({theirs.file}:{theirs.line}) are both on",
+        f"bf16（{ours.file}:{ours.line}）与 fp16（{theirs.file}:{theirs.line}）同时开启",
+        "S1" if ours.file == theirs.file or _one_is_deepspeed(settings) else "S2",
+        beside=("bf16", "fp16"),
+    )
+
+
+@rule("fp16-for-bf16-model", "S2", needs=("model_dtype",))
+def fp16_for_bf16_model(settings: Settings) -> Iterator[Fault]:
+    """fp16 training of a model whose own format is bf16.
+
+    Why: weights and activations of a model trained in bf16 may pass 65504, the largest number of fp16.
+    Bad: `fp16: true` for a model whose `config.json` says `"torch_dtype": "bfloat16"`.
+    Good: bf16, where the GPU has it.
+    Known gaps: the model's file must be among those that were read.
     Source: runbook entry `precision-overflow`.
     """
-    if settings.value("bf16") is True and settings.value("fp16") is True:
-        ours, theirs = settings.values["bf16"], settings.values["fp16"]
-        same = ours.file == theirs.file
+    dtype = settings.get("model_dtype")
+    native = dtype is not None and dtype.framework == "model" and dtype.value == "bf16"
+    if native and settings.value("precision") == "fp16" and not _both_on(settings):
         yield Fault(
             "precision",
-            f"bf16 ({ours.file}:{ours.line}) and fp16 ({theirs.file}:{theirs.line}) are both on",
-            f"bf16（{ours.file}:{ours.line}）与 fp16（{theirs.file}:{theirs.line}）同时开启",
-            "S1" if same else "S2",
-            beside=("bf16", "fp16"),
+            "fp16 training of a model whose own format is bf16: activations may overflow",
+            "用 fp16 训练原生 bf16 的模型：激活可能溢出",
+            "S2",
+            "bf16",
+            ("model_dtype",),
         )
-    elif settings.value("precision") == "fp16":
-        dtype = settings.get("model_dtype")
-        if dtype is not None and dtype.framework == "model" and dtype.value == "bf16":
-            yield Fault(
-                "precision",
-                "fp16 training of a model whose own format is bf16: activations may overflow",
-                "用 fp16 训练原生 bf16 的模型：激活可能溢出",
-                "S2",
-                "bf16",
-                ("model_dtype",),
-            )
 
 
 @rule("number-read-as-string", "S3", needs=("learning_rate",))

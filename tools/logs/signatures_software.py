@@ -131,6 +131,15 @@ ROWS = (
          "AssertionError: real_train_batch_size (12) must be divisible by minimal possible batch size (8)",
          "AssertionError: Check batch related parameters. train_batch_size is not equal to micro_batch_per_gpu * gradient_acc_step * world_size 32 != 4 * 2 * 8"),
         ("vocab size padded to be divisible by 128",),
+        must_not=r"(?i)padd(ed|ing)|warning|recommend|performance|(heads|layers|experts|hidden.?size|vocab\w*).{0,60}(tensor|pipeline|expert|model).?(model.?)?parallel",
+    ),
+    Signature(
+        "sizes-not-divisible", S0,
+        r"(?i)(heads|layers|experts|hidden.?size|vocab\w*).{0,60}(divisible|multiple).{0,30}(tensor|pipeline|expert|model).?(model.?)?parallel",
+        "a size of the model cannot be split over the parallel ranks", "模型的某个尺寸无法在并行的 rank 之间整除",
+        ("ValueError: Total number of attention heads (52) must be divisible by tensor parallel size (3).",
+         "AssertionError: num_layers (30) must be divisible by pipeline_model_parallel_size (4)"),
+        ("vocab size padded to be divisible by tensor parallel size 8",),
         must_not=r"(?i)padd(ed|ing)|warning|recommend|performance",
     ),
     Signature(
