@@ -169,12 +169,18 @@ def _by_code(findings: Iterable[Finding]) -> dict[str, Finding]:
 def _words(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str, float]) -> float:
     """What the words say for an entry.
 
-    Words that name the symptom which it explains count once a finding speaks for it. Where the run shows something
-    and nothing of this entry, the words count little: the person describes a symptom, the run shows its cause.
+    Words that name the symptom which it explains count once a finding speaks for it, and more than weakly. Where the
+    run shows something and nothing of this entry, the words count little: the person describes a symptom, the run
+    shows its cause.
     """
     for_ = entry.findings.for_
-    if any(f.severity in SHOWN or for_[code] == "decisive" for code, f in by_code.items() if code in for_):
+    speaking = {
+        for_[code] for code, f in by_code.items() if code in for_ and (f.severity in SHOWN or for_[code] == "decisive")
+    }
+    if speaking - {"weak"}:
         return max(relevance.get(id, 0.0) for id in (entry.id, *entry.explains))
+    if speaking:
+        return relevance.get(entry.id, 0.0)
     shown = any(f.severity in SHOWN for f in by_code.values())
     return relevance.get(entry.id, 0.0) * (UNSEEN if shown else 1.0)
 

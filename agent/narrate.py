@@ -45,6 +45,10 @@ T: dict[str, tuple[str, str]] = {
         "Your words would point to `{id}` ({title}), but the run does not show it.",
         "按描述会想到 `{id}`（{title}），但运行记录里没有这个现象。",
     ),
+    "healthy-benign": (
+        "What you describe may be normal: `{id}` ({title}).",
+        "你描述的现象可能是正常的：`{id}`（{title}）。",
+    ),
     "healthy-note": (
         "What you describe is there, as no more than a note ({places}): `{id}` ({title}).",
         "你描述的现象确实存在，但只是一条提示（{places}）：`{id}`（{title}）。",
@@ -102,6 +106,7 @@ T: dict[str, tuple[str, str]] = {
     "established": ("established by a decisive finding", "有决定性证据"),
     "supported": ("supported by findings", "有证据支持"),
     "possible": ("possible, from the words only", "仅依据文字，有可能"),
+    "weak": ("possible, with weak support", "有可能，支持较弱"),
     "refuted": ("refuted", "已被证据否定"),
 }
 BASIS = {
@@ -222,7 +227,7 @@ def answer(
     parts = [
         list(_headline(diagnosis, lang, looked)),
         _shows(diagnosis, lang),
-        _causes(diagnosis, lang),
+        _causes(diagnosis, lang, looked),
         _conflicts(diagnosis, lang),
         _change(diagnosis, proposal, lang),
         _cautions(diagnosis, lang),
@@ -261,7 +266,7 @@ def _headline(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
         if top:
             noted = [i for i, f in enumerate(d.findings, 1) if f in top.for_ and f.code != "run-healthy"]
             places = ", ".join(f"F{i}" for i in noted)
-            kind = "healthy-note" if noted else "healthy-but"
+            kind = "healthy-note" if noted else "healthy-benign" if top.entry.kind == "benign" else "healthy-but"
             yield say(kind, lang, id=top.entry.id, title=top.entry.title.say(lang), places=places)
     elif top and top.words >= MEANT and not top.entry.sources and not d.findings:
         yield say("closest", lang, title=top.entry.title.say(lang), id=top.entry.id, p=top.percent)
@@ -292,7 +297,7 @@ def _place(finding: Finding) -> str:
     return ""
 
 
-def _causes(d: Diagnosis, lang: str) -> Iterator[str]:
+def _causes(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
     if not d.hypotheses or d.state == "healthy":
         return
     number = {id(f): f"F{i}" for i, f in enumerate(d.findings, 1)}
@@ -305,7 +310,10 @@ def _causes(d: Diagnosis, lang: str) -> Iterator[str]:
         ]
         cause = f": {h.cause.text.say(lang)}" if h.cause else ""
         tail = f" ({'; '.join(sides)})" if sides else ""
-        standing = f"{say(h.status, lang)}, {h.percent}{tail}"
+        weak = h.status == "possible" and h.for_
+        words_only = h.status == "possible" and not h.for_ and looked
+        odds = "" if words_only else f", {h.percent}"
+        standing = f"{say('weak' if weak else h.status, lang)}{odds}{tail}"
         yield f"{i}. {h.entry.title.say(lang)} [`{h.entry.id}`]{cause} — {standing}"
     key = "close" if d.close else "check"
     yield ""

@@ -42,7 +42,7 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Kind, str], ...] = (
 )  # fmt: skip
 _LOG_NAME = re.compile(
     r"\.(?:log|out|err|stdout|stderr)(?:\.\d+)?$|\.[oe]\d+$|^(?:stdout|stderr|log|nohup|console|output)(?:[_.-]|$)"
-    r"|(?:^|[_.-])(?:train|training|log|console|stdout|stderr|slurm|run|rank_?\d+)[\w.-]*\.txt$",
+    r"|(?:^|[_.-])(?:train|training|log|console|stdout|stderr|slurm|run|dmesg|kern|syslog|messages|journal|rank_?\d+)[\w.-]*\.txt$",
     _I,
 )
 _DATA_NAME = re.compile(r"\.(?:jsonl|ndjson|json|csv|tsv|parquet|arrow)$", _I)

@@ -192,3 +192,17 @@ def test_an_unusual_setting_of_a_sound_run_is_a_diagnosis_only_where_the_words_a
     found = [Finding("no-warmup", Severity.S2, "x", data={"variable": "warmup_steps"}), finding("run-healthy", "S3")]
     asked = {id: diagnose(book, [Hit(book.entries[id], 0.9)], found, (), looked=True).state for id in book.entries}
     assert asked == {"warm": "diagnosed", "worse": "healthy"}
+
+
+@pytest.mark.parametrize(("weight", "counts"), [("weak", False), ("moderate", True)])
+def test_words_for_a_symptom_count_for_its_cause_once_a_finding_says_more_than_a_little(weight, counts):
+    """ "It crashed" names a symptom of many failures: a weak sign must not make one of them nearly certain."""
+    crash = entry("crash")
+    fault = entry("fault", {"cuda-error": weight}, explains=["crash"])
+    book = Runbook({e.id: e for e in (crash, fault)})
+    d = diagnose(book, [Hit(crash, 0.9)], [finding("cuda-error", "S1")], (), looked=True)
+    assert (
+        next(h for h in d.hypotheses if h.entry.id == "fault").probability > 0.5
+        if counts
+        else d.state == "inconclusive"
+    )

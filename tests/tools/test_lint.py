@@ -66,7 +66,8 @@ FIRES = [
     ("rollout-batch-mismatch", "S2", LIGHTRFT + "--train_batch_size 4096 --rollout_batch_size 128 --n_samples_per_prompt 8", "a.sh"),
     ("rollout-batch-mismatch", "S3", LIGHTRFT + "--train_batch_size 128 --rollout_batch_size 128 --n_samples_per_prompt 8", "a.sh"),
     ("logging-sparse", "S2", HF + "logging_steps: 500\nmax_steps: 100\n", "a.yaml"),
-    ("dpo-beta-outside-range", "S2", DPO + "beta: 5\nloss_type: sigmoid\n", "dpo.yaml"),
+    ("dpo-beta-high", "S2", DPO + "beta: 5\nloss_type: sigmoid\n", "dpo.yaml"),
+    ("dpo-beta-outside-range", "S2", DPO + "beta: 0.0001\nloss_type: sigmoid\n", "dpo.yaml"),
     ("dpo-beta-outside-range", "S1", DPO + "beta: 0.0\n", "dpo.yaml"),
     ("kl-coef-outside-range", "S2", HF + "num_generations: 4\nbeta: 5\n", "grpo.yaml"),
     ("pad-equals-eos", "S2", "base_model: m\nlearning_rate: 1.0e-5\nspecial_tokens:\n  pad_token: <e>\n  eos_token: <e>\n", "a.yaml"),
@@ -79,7 +80,7 @@ FIRES = [
     ("nccl-p2p-disabled", "S2", "NCCL_P2P_DISABLE=1 torchrun --nproc_per_node 4 t.py", "a.sh"),
     ("gpu-memory-share-high", "S2", "vllm serve m --gpu-memory-utilization 0.99", "a.sh"),
     ("gpu-memory-share-high", "S1", "vllm serve m --gpu-memory-utilization 90", "a.sh"),
-    ("vllm-device-conflict", "S1", VLLM + "--tensor-parallel-size 4", "a.sh"),
+    ("engine-devices-too-few", "S1", VLLM + "--tensor-parallel-size 4", "a.sh"),
     ("continuation-broken", "S2", "python t.py --learning_rate 1e-5 \\\n # x\n --seed 3\n", "a.sh"),
     ("sizes-not-divisible", "S1", MEGATRON + "--num-experts 10 --expert-model-parallel-size 4", "a.sh"),
     ("warmup-too-short", "S3", "import argparse\np = argparse.ArgumentParser()\np.add_argument('--lr', default=3e-4)\np.add_argument('--warmup_steps', default=0)\n", "t.py"),
@@ -353,7 +354,7 @@ def test_deepspeed_file_that_contradicts_the_trainer_it_serves(tmp_path):
 )
 def test_beta_is_found_in_files_with_few_keys(tmp_path, text):
     (tmp_path / "dpo.yaml").write_text(text)
-    assert "dpo-beta-outside-range" in lint(discover(tmp_path)).codes()
+    assert "dpo-beta-high" in lint(discover(tmp_path)).codes()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -282,3 +283,24 @@ def test_what_the_words_name_and_a_sound_run_notes_is_not_denied(triage, tmp_pat
     answer = triage("ask", "is my dpo run ok? chosen rewards keep falling", "--run", tmp_path).stdout
     assert "`dpo-chosen-reward-falling`" in answer
     assert "the run does not show it" not in answer
+
+
+def test_what_only_the_words_say_about_a_run_that_was_read_has_no_percentage(triage, tmp_path):
+    (tmp_path / "train.log").write_text("".join(f"step: {i} loss: 2.5 grad_norm: 1.1\n" for i in range(200)))
+    done = triage("ask", "vllm waits on nccl, a timeout?", "--run", tmp_path).stdout
+    assert "from the words only" in done
+    assert not re.search(r"from the words only, <?\d+%", done)
+    assert re.search(r"from the words only, \d+%", triage("ask", "vllm waits on nccl, a timeout?").stdout)
+
+
+def test_a_loss_that_leaves_its_first_level_for_good_is_no_plateau(triage, tmp_path):
+    """The smoothed ends of such a curve are flat; doubling the learning rate would be the worst advice."""
+    values = [1.6, 1.6, 1.6, *(7.39 + 0.02 * (i % 3) for i in range(117))]
+    rows = "".join(
+        f"{{'loss': {v}, 'grad_norm': 60.0, 'learning_rate': 0.002, 'epoch': {i / 100}}}\n"
+        for i, v in enumerate(values)
+    )
+    (tmp_path / "train.log").write_text(rows)
+    codes = {f["code"] for f in answer(triage("ask", "look at this", "--run", tmp_path, "--json"))["findings"]}
+    assert "loss-divergence" in codes
+    assert "loss-plateau" not in codes

@@ -34,9 +34,9 @@ def beta_family(settings: Settings) -> str:
 def dpo_beta_outside_range(settings: Settings) -> Iterator[Fault]:
     """The beta of the preference loss does not fit the loss.
 
-    Why: too small and the policy drifts from the reference (KL explodes), too large and it cannot learn the
-        preference.
-    Bad: `beta: 5` with the plain sigmoid loss; `beta: 0`.
+    Why: too small and the policy drifts from the reference (KL explodes). What is too large is the matter of
+        `dpo-beta-high`.
+    Bad: `beta: 0.0001` with the plain sigmoid loss; `beta: 0`.
     Good: 0.01 to 0.5 for DPO, IPO and KTO; 2 to 10 for SimPO and length-normalised DPO.
     Known gaps: a loss chosen inside the program is not visible; then the plain loss is assumed.
     Source: runbook entry `dpo-kl-explosion`.
@@ -54,7 +54,7 @@ def dpo_beta_outside_range(settings: Settings) -> Iterator[Fault]:
             "S1",
             "0.1",
         )
-    elif beta < low or beta > high:
+    elif beta < low:
         yield Fault(
             "dpo_beta",
             f"beta {beta:g} is far outside {usual_low:g} to {usual_high:g} for the {family} loss",
@@ -63,13 +63,38 @@ def dpo_beta_outside_range(settings: Settings) -> Iterator[Fault]:
             "0.1" if family == "sigmoid" else "",
             ("loss_type",),
         )
-    elif not usual_low <= beta <= usual_high:
+    elif not usual_low <= beta <= usual_high and beta <= high:
         yield Fault(
             "dpo_beta",
             f"beta {beta:g} is unusual for the {family} loss ({usual_low:g} to {usual_high:g})",
             f"beta {beta:g} 不在 {family} 损失的常用范围 {usual_low:g}～{usual_high:g}",
             "S3",
             beside=("loss_type",),
+        )
+
+
+@rule("dpo-beta-high", "S2", needs=("dpo_beta",))
+def dpo_beta_high(settings: Settings) -> Iterator[Fault]:
+    """The beta of the preference loss is so large that the policy can hardly leave the reference.
+
+    Why: beta weighs the distance to the reference; far above the usual range next to nothing of the preference is
+        learned.
+    Bad: `beta: 5` with the plain sigmoid loss.
+    Good: 0.01 to 0.5 for DPO, IPO and KTO; 2 to 10 for SimPO and length-normalised DPO.
+    Known gaps: a loss chosen inside the program is not visible; then the plain loss is assumed.
+    Source: Rafailov et al. 2023, section 4 (beta as the strength of the KL constraint); runbook entry
+        `dpo-loss-stuck-ln2`.
+    """
+    beta, family = settings.value("dpo_beta"), beta_family(settings)
+    _, usual_low, usual_high, high = BETAS[family]
+    if settings.value("stage") in PREFERENCE and beta > high:
+        yield Fault(
+            "dpo_beta",
+            f"beta {beta:g} is far above {usual_low:g} to {usual_high:g} for the {family} loss",
+            f"beta {beta:g} 远高于 {family} 损失的常用范围 {usual_low:g}～{usual_high:g}",
+            "S2",
+            "0.1" if family == "sigmoid" else "",
+            ("loss_type",),
         )
 
 

@@ -98,7 +98,7 @@ def gpu_memory_share_high(settings: Settings) -> Iterator[Fault]:
         )
 
 
-@rule("vllm-device-conflict", "S1")
+@rule("engine-devices-too-few", "S1")
 def engine_devices_conflict(settings: Settings) -> Iterator[Fault]:
     """The inference engine needs more devices than it can see.
 
@@ -106,7 +106,7 @@ def engine_devices_conflict(settings: Settings) -> Iterator[Fault]:
     Bad: `CUDA_VISIBLE_DEVICES=0,1 vllm serve --tensor-parallel-size 4`.
     Good: tensor x pipeline x data parallel size equals the number of visible devices.
     Known gaps: devices given by the scheduler are not visible; engines over several machines are not judged.
-    Source: runbook entry `vllm-device-conflict`.
+    Source: runbook entry `vllm-engine-init-failure`.
     """
     visible, tensor = settings.get("visible_devices"), settings.get("engine_tensor_parallel")
     if visible is None or tensor is None or (settings.value("nodes") or 1) > 1:

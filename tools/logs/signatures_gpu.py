@@ -58,7 +58,7 @@ ROWS = (
     ),
     Signature(
         "host-oom", S0,
-        r"[Oo]ut of memory: Killed process|oom-kill|oom_kill|OOM [Kk]illed|OOMKilled|low on resource: memory|DefaultCPUAllocator: (can't|not enough)|^MemoryError|MemoryError: (Unable|bad)|[Ss]ignal 9 \(SIGKILL\)|Signals\.SIGKILL: 9|exitcode\s*: ?-9\b|exit code:? -9\b|return code = -9\b|was killed by signal: Killed|Killed by the OOM killer|std::bad_alloc|Cannot allocate memory|ray\.exceptions\.OutOfMemoryError|Some of the step tasks have been OOM Killed|^Killed$",
+        r"[Oo]ut of memory: Killed process|oom-kill|oom_kill|OOM [Kk]illed|OOMKilled|low on resource: memory|DefaultCPUAllocator: (can't|not enough)|^MemoryError|MemoryError: (Unable|bad)|[Ss]ignal 9 \(SIGKILL\)|Signals\.SIGKILL: 9|exitcode\s*: ?-9\b|exit code:? -9\b|return code = -9\b|was killed by signal: Killed|Killed by the OOM killer|std::bad_alloc|Cannot allocate memory|ray\.exceptions\.OutOfMemoryError|Some of the step tasks have been OOM Killed|^Killed$|: line \d+:\s+\d+ Killed\b",
         "the host's memory ran out and the process was killed", "主机内存耗尽，进程被杀",
         (
             "[ 1234.5] Out of memory: Killed process 4242 (python) total-vm:91234kB",
@@ -67,6 +67,7 @@ ROWS = (
             "  exitcode  : -9 (pid: 845)",
             "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=1.batch",
             "Killed",
+            "run.sh: line 14: 22133 Killed                  python train.py --config a.yaml",
         ),
         ("exitcode  : 1 (pid: 845)", "Killed the old tmux session", "oom_killer_adj is set to 0"),
         must_not=r"oom_kill\w*_adj|no oom|oom_kill_disable|SIGTERM",

@@ -71,7 +71,7 @@ ROWS = (
         ),
         ("Loading checkpoint shards: 100%", "Some weights of BertForX were not initialized from the model checkpoint",
          "Some weights of the model checkpoint were not used when initializing BertModel"),
-        must_not=r"Some weights of",
+        must_not=r"Some weights of|Error while serializing|No space left",
     ),
     Signature(
         "checkpoint-save-error", S0, r"[Cc]annot save checkpoint|[Ff]ailed to save (the )?(checkpoint|model)|[Ee]rror (while )?saving (the )?checkpoint|[Cc]heckpoint save failed|unexpected pos \d+ vs \d+",
@@ -134,13 +134,20 @@ ROWS = (
         must_not=r"(?i)padd(ed|ing)|warning|recommend|performance|(heads|layers|experts|hidden.?size|vocab\w*).{0,60}(tensor|pipeline|expert|model).?(model.?)?parallel",
     ),
     Signature(
+        "engine-sizes-not-divisible", S0,
+        r"(heads|experts|vocab\w*).{0,40} must be divisible by (the )?tensor parallel size",
+        "the inference engine cannot split the model over that many GPUs", "推理引擎无法把模型切到这么多张卡上",
+        ("ValueError: Total number of attention heads (52) must be divisible by tensor parallel size (3).",),
+        ("heads are divisible by tensor parallel size 4",),
+    ),
+    Signature(
         "sizes-not-divisible", S0,
         r"(?i)(heads|layers|experts|hidden.?size|vocab\w*).{0,60}(divisible|multiple).{0,30}(tensor|pipeline|expert|model).?(model.?)?parallel",
         "a size of the model cannot be split over the parallel ranks", "模型的某个尺寸无法在并行的 rank 之间整除",
-        ("ValueError: Total number of attention heads (52) must be divisible by tensor parallel size (3).",
-         "AssertionError: num_layers (30) must be divisible by pipeline_model_parallel_size (4)"),
+        ("AssertionError: num_layers (30) must be divisible by pipeline_model_parallel_size (4)",
+         "AssertionError: num_attention_heads (36) must be divisible by tensor_model_parallel_size (8)"),
         ("vocab size padded to be divisible by tensor parallel size 8",),
-        must_not=r"(?i)padd(ed|ing)|warning|recommend|performance",
+        must_not=r"(?i)padd(ed|ing)|warning|recommend|performance|divisible by (the )?tensor parallel size",
     ),
     Signature(
         "shape-mismatch", S0,

@@ -53,19 +53,37 @@ LONG_FLOOR = 0.5
     "the loss hardly changes over the run",
     ["loss"],
     loss_slow="the loss falls, but very slowly",
+    loss_divergence="the loss leaves its first level at once and stays above it",
 )
 def loss_plateau(track: Track) -> Iterator[Finding]:
     """The loss moves by less than 2% over at least 100 points (S2 below 0.5% without a trend, or where it stays
     above `UNLEARNED`, in a log that begins with the run: a resumed part may be flat).
 
-    A flat end of a long run is convergence and stays silent: the whole run is judged. Source: runbook 001 C.2
-    and 002 §2 name the symptom without a number; the numbers are own judgement.
+    A loss that is half as high again as its first points, and flat there, diverged at once. A flat end of a long run
+    is convergence and stays silent: the whole run is judged. Source: runbook 001 C.2 and 002 §2 name the symptom
+    without a number; the numbers are own judgement.
     """
-    points = _supervised_loss(track, 100)
-    if points is None:
+    loss, points = track.get("loss"), _supervised_loss(track, 100)
+    if loss is None or points is None:
         return
     first, last = head_tail(points.values, 0.1)
     if first <= 0.05:
+        return
+    every = finite(loss)
+    from_the_start = every.steps[0] <= 0.05 * every.steps[-1]
+    start = float(np.median(every.values[:3]))
+    if from_the_start and last >= 1.5 * start and last - start >= 1:
+        i = int(np.argmax(every.values > (start + last) / 2))
+        yield finding(
+            "loss-divergence",
+            S1,
+            [(every, i), (every, len(every) - 1)],
+            f"{every.key} starts at {start:.4g}, leaves that level at {where(every, i)} and stays near {last:.4g}.",
+            f"{every.key} 从 {start:.4g} 起步，在{where_zh(every, i)}离开该水平，此后停在 {last:.4g} 附近。",
+            baseline=start,
+            last=last,
+            factor=last / start,
+        )
         return
     gain = (first - last) / first
     _, z = mann_kendall(points.values)
@@ -75,7 +93,7 @@ def loss_plateau(track: Track) -> Iterator[Finding]:
     code = "loss-plateau" if flat or z > -2 else "loss-slow"
     yield finding(
         code,
-        S2 if (flat or last > UNLEARNED) and points.steps[0] <= 0.05 * points.steps[-1] else S3,
+        S2 if (flat or last > UNLEARNED) and from_the_start else S3,
         [(points, 0), (points, len(points) - 1)],
         f"{points.key} goes from {first:.4g} to {last:.4g} over {len(points)} points ({gain:+.1%} gain, "
         f"trend z {z:.1f}).",
