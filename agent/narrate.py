@@ -227,7 +227,7 @@ def answer(
     parts = [
         list(_headline(diagnosis, lang, looked)),
         _shows(diagnosis, lang),
-        _causes(diagnosis, lang, looked),
+        _causes(diagnosis, proposal, lang, looked),
         _conflicts(diagnosis, lang),
         _change(diagnosis, proposal, lang),
         _cautions(diagnosis, lang),
@@ -297,7 +297,7 @@ def _place(finding: Finding) -> str:
     return ""
 
 
-def _causes(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
+def _causes(d: Diagnosis, proposal: Proposal | Nothing, lang: str, looked: bool) -> Iterator[str]:
     if not d.hypotheses or d.state == "healthy":
         return
     number = {id(f): f"F{i}" for i, f in enumerate(d.findings, 1)}
@@ -315,7 +315,7 @@ def _causes(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
         odds = "" if words_only else f", {h.percent}"
         standing = f"{say('weak' if weak else h.status, lang)}{odds}{tail}"
         yield f"{i}. {h.entry.title.say(lang)} [`{h.entry.id}`]{cause} — {standing}"
-    key = "close" if d.close else "check"
+    key = "close" if d.close and isinstance(proposal, Nothing) else "check"
     yield ""
     yield say(key, lang, check=d.hypotheses[0].entry.check_first.say(lang))
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from ..knowledge.entry import NOT_A_SETTING, Criterion, Fix
 from ..tools.config.edit import Edit, add_value, like, set_value
-from ..tools.findings import TriageError
+from ..tools.findings import Finding, TriageError
 from ..tools.run import Run
 from ..tools.settings import Setting, Settings
-from .diagnose import SHOWN, Diagnosis, Hypothesis
+from .diagnose import SERIOUS, SHOWN, Diagnosis, Hypothesis
 
 SAME_THING = {"warmup_steps": "warmup_ratio", "max_steps": "epochs"}
 """The other spelling of a setting, changed by the same factor where a run uses it."""
@@ -120,7 +120,9 @@ def _fixes(hypothesis: Hypothesis) -> Iterator[Fix]:
 
 def _apply(hypothesis: Hypothesis, fix: Fix, settings: Settings, run: Run, lang: str) -> Proposal | None:
     """The fix on this run's own files, or None when it would change nothing."""
-    entry = hypothesis.entry
+    entry, limit = hypothesis.entry, _limit(hypothesis, fix)
+    if limit:
+        fix = fix.model_copy(update={"change": {"set": float(limit.data["fix"]["new"])}})
     change = _change(fix, settings, run, lang)
     if change is None:
         return None
@@ -129,12 +131,24 @@ def _apply(hypothesis: Hypothesis, fix: Fix, settings: Settings, run: Run, lang:
         fix.variable,
         *change,
         tuple(sorted(s.variable for s in settings if s.variable != fix.variable)),
-        fix.why.say(lang),
+        limit.say(lang) if limit else fix.why.say(lang),
         entry.check_first.say(lang),
         fix.expect.say(lang),
         fix.undo.say(lang) if fix.undo else PUT_BACK[lang],
         entry.acceptance,
     )
+
+
+def _limit(hypothesis: Hypothesis, fix: Fix) -> Finding | None:
+    """The finding that calls the value to be changed absurd and names a sound one: half of absurd is absurd still."""
+    if not {"multiply", "add"} & set(fix.change):
+        return None
+    for finding in hypothesis.for_:
+        rule = finding.data.get("fix")
+        absurd = finding.severity in SERIOUS and finding.data.get("variable") == fix.variable
+        if absurd and rule and _number(rule["new"]) is not None:
+            return finding
+    return None
 
 
 Change = tuple[str | None, int | None, str, str, str, str]

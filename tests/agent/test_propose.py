@@ -113,3 +113,15 @@ def test_of_two_close_hypotheses_the_one_with_a_strong_finding_of_its_own_is_tri
 
     assert isinstance(proposed(spike, off), Proposal)
     assert isinstance(proposed(spike), Nothing)
+
+
+def test_half_of_an_absurd_value_is_absurd_still(tmp_path):
+    """A learning rate of 2 is not cured by 1: the rule that calls it absurd names the limit."""
+    from triage.agent.session import ask
+
+    (tmp_path / "train.yaml").write_text(HF + "learning_rate: 2.0\nnum_train_epochs: 3\nwarmup_ratio: 0.03\n")
+    change = ask("loss does not go down", [tmp_path]).proposal
+    assert isinstance(change, Proposal)
+    assert change.variable == "learning_rate"
+    assert float(change.new) <= 3e-3
+    assert "learning_rate 2" in change.why
