@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..knowledge import embedding, relevance
+from ..knowledge.compiled import ship_centres
 from ..knowledge.entry import Entry
 from ..knowledge.outside import phrases
 from ..knowledge.runbook import Runbook, load
@@ -302,6 +303,7 @@ def main() -> None:
     embedding.ship(encoder)
     corpus = build(list(runbook), phrases(), encoder)
     (embedding.FOLDER / "ranking.json").write_text(json.dumps(fit(corpus, runbook)) + "\n")
+    ship_centres()
     print(encoder.name)
 
 

@@ -22,8 +22,11 @@ from .entry import Entry, parse
 from .lexical import Lexical
 from .outside import KINDS, phrases
 from .runbook import SHIPPED, Runbook, load
-from .signals import Corpus, build, names_of
+from .signals import Centres, Corpus, build, centres_of, names_of
 
+CENTRES = embedding.FOLDER / "centres.npz"
+"""The centres of the shipped entries, so that the first question need not wait for them; stale ones are not used.
+`python -m triage.knowledge.compiled` makes them anew."""
 VERSION = 5
 """Raised when what is in the cache, or the code that makes it, changes."""
 
@@ -46,12 +49,7 @@ def compiled(folder: Path | None, own: Mapping[str, str], encoder_name: str = em
         own: file -> text of the entries that a person added.
         encoder_name: `built-in`, or a sentence-transformers model.
     """
-    if encoder_name == embedding.BUILT_IN:
-        trained = (embedding.FOLDER / "manifest.json").read_text(encoding="utf-8")
-    else:
-        trained = encoder_name
-    shipped = {path.name: path.read_bytes() for path in sorted(SHIPPED.glob("*.md"))}
-    version = _hash(VERSION, trained, outside.PHRASES.read_bytes(), shipped, sorted(own.items()))
+    version = version_of(own, encoder_name)
     file = folder / f"runbook-{version}.npz" if folder else None
     if file and (found := _read(file, encoder(encoder_name), version)):
         return found
@@ -60,14 +58,40 @@ def compiled(folder: Path | None, own: Mapping[str, str], encoder_name: str = em
         entry = parse(text, f"{Path(name).stem}.md")
         entries[entry.id] = entry.model_copy(update={"origin": name})
     runbook = Runbook(entries)
-    made = Compiled(runbook, build(list(runbook), phrases(), encoder(encoder_name)), version)
+    made = Compiled(runbook, build(list(runbook), phrases(), encoder(encoder_name), _centres(version)), version)
     if file:
         _write(file, made)
     return made
 
 
-def _hash(*parts: Any) -> str:
+def version_of(own: Mapping[str, str], encoder_name: str = embedding.BUILT_IN) -> str:
+    """Hash of all that the index is made of."""
+    if encoder_name == embedding.BUILT_IN:
+        trained = (embedding.FOLDER / "manifest.json").read_text(encoding="utf-8")
+    else:
+        trained = encoder_name
+    shipped = {path.name: path.read_bytes() for path in sorted(SHIPPED.glob("*.md"))}
+    parts = (VERSION, trained, outside.PHRASES.read_bytes(), shipped, sorted(own.items()))
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+def _centres(version: str) -> Centres | None:
+    """The shipped centres, None where they are of another version."""
+    import numpy as np
+
+    if not CENTRES.exists():
+        return None
+    with np.load(CENTRES, allow_pickle=False) as arrays:
+        mean, deviation = arrays["spread"].tolist()
+        return Centres(arrays["rows"], (mean, deviation)) if str(arrays["version"]) == version else None
+
+
+def ship_centres() -> None:
+    """Write the centres of the shipped entries beside the encoder."""
+    import numpy as np
+
+    made = centres_of(list(load()), encoder())
+    np.savez(CENTRES, rows=made.rows, spread=np.array(made.spread), version=np.array(version_of({})))
 
 
 def _read(file: Path, encoder: Encoder, version: str) -> Compiled | None:
@@ -121,3 +145,7 @@ def _write(file: Path, made: Compiled) -> None:
                 old.unlink(missing_ok=True)
     except OSError:
         return
+
+
+if __name__ == "__main__":
+    ship_centres()

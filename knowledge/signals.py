@@ -100,17 +100,37 @@ def _best(scores: Any) -> float:
     return float(np.partition(scores, -NEAREST)[-NEAREST:].mean())
 
 
-def build(entries: Sequence[Entry], outside: Mapping[str, Sequence[str]], encoder: Encoder) -> Corpus:
-    """Index entries and outside phrases in memory; deterministic."""
+@dataclass(frozen=True)
+class Centres:
+    """Where the entries lie in the encoder's space: what takes longest to make."""
+
+    rows: Any
+    """`[entries, dimensions]` float32, of length 1."""
+    spread: tuple[float, float]
+    """Mean and deviation of how near an entry's text is to the other entries."""
+
+
+def centres_of(entries: Sequence[Entry], encoder: Encoder) -> Centres:
     import numpy as np
 
     groups = [units_of(entry) for entry in entries]
     owner = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     vectors = encoder.encode([text for group in groups for text in group])
-    centres = np.zeros((len(groups), vectors.shape[1]), np.float32)
-    np.add.at(centres, owner, vectors)
-    centres = unit(centres)
-    background = (vectors @ centres.T)[owner[:, None] != np.arange(len(groups))]
+    rows = np.zeros((len(groups), vectors.shape[1]), np.float32)
+    np.add.at(rows, owner, vectors)
+    rows = unit(rows)
+    background = (vectors @ rows.T)[owner[:, None] != np.arange(len(groups))]
+    return Centres(rows, (float(background.mean()), float(background.std())))
+
+
+def build(
+    entries: Sequence[Entry],
+    outside: Mapping[str, Sequence[str]],
+    encoder: Encoder,
+    centres: Centres | None = None,
+) -> Corpus:
+    """Index entries and outside phrases in memory; deterministic. `centres` are those of the entries, where known."""
+    centres = centres or centres_of(entries, encoder)
     said = [[tokens(phrase) for phrase in _said(entry)] for entry in entries]
     ours = _shares([words for phrases in said for words in phrases])
     kinds = []
@@ -124,8 +144,7 @@ def build(entries: Sequence[Entry], outside: Mapping[str, Sequence[str]], encode
             )
         )
     documents = Lexical.build([_document(entry, phrases) for entry, phrases in zip(entries, said, strict=True)])
-    spread = (float(background.mean()), float(background.std()))
-    return Corpus(documents, centres, tuple(kinds), encoder, names_of(entries), spread)
+    return Corpus(documents, centres.rows, tuple(kinds), encoder, names_of(entries), centres.spread)
 
 
 def names_of(entries: Iterable[Entry]) -> tuple[frozenset[str], ...]:

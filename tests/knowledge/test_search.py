@@ -7,7 +7,7 @@ from triage.evals.suites.retrieval import REFUSED, methods, states, table
 from triage.evals.train_encoder import DATA, questions
 from triage.knowledge import compiled as compiled_module
 from triage.knowledge import embedding
-from triage.knowledge.compiled import compiled
+from triage.knowledge.compiled import CENTRES, compiled, version_of
 from triage.knowledge.entry import RunbookError
 from triage.knowledge.lexical import Lexical
 from triage.knowledge.outside import ordered, phrases
@@ -162,3 +162,14 @@ def test_a_failure_is_found_by_its_own_name():
     ids = [id for id in index.runbook.entries if "benign" not in id]
     missed = [id for id in ids if index.search(id.replace("-", " "), 1)[0].entry.id != id]
     assert len(missed) <= 0.02 * len(ids), missed
+
+
+def test_the_shipped_centres_are_those_of_the_entries(monkeypatch, tmp_path):
+    """After a change of an entry or of the encoder: python -m triage.knowledge.compiled"""
+    with np.load(CENTRES, allow_pickle=False) as arrays:
+        assert str(arrays["version"]) == version_of({})
+    shipped = compiled(None, {}).corpus
+    monkeypatch.setattr(compiled_module, "CENTRES", tmp_path / "none.npz")
+    made = compiled(None, {}).corpus
+    assert np.allclose(shipped.centres, made.centres, atol=1e-5)
+    assert shipped.spread == pytest.approx(made.spread, abs=1e-5)
