@@ -45,6 +45,7 @@ WANTED: dict[str, str] = {
     "argument_effective": "the configuration that the trainer prints or saves at its start",
     "request_parameters_effective": "the server's log of the sampling parameters beside one request of each client",
     "loaded_equals_source": "the number of loaded samples and ten decoded ones beside the source",
+    "trained_weights_in_use": "the mean loss of ten training samples, with the trained weights and with the base",
     "token_ids_equal": "the token ids of fifty test strings on both sides",
     "vocab_embedding_match": "the shapes of embedding and head, and the tokenizer's length",
     # operational

@@ -12,6 +12,7 @@ weak evidence from looking like a diagnosis.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -31,6 +32,8 @@ WORDS = 60.0
 """What a question that surely means an entry adds to its odds."""
 DISCOUNT = 0.6
 """Weight of each further finding relative to the one before it."""
+BEHIND = 0.4
+"""What of the words for a symptom speaks for the entries that explain it, shared among them and "something else"."""
 UNSEEN = 0.1
 """What the words for an entry weigh when the run shows something else and nothing of that entry."""
 BESIDE = 3.0
@@ -130,7 +133,7 @@ def diagnose(
     wrong = [f for f in findings if f.severity in SERIOUS]
     if not in_field and not wrong:
         return Diagnosis("out-of-scope", findings=findings, checks=checks)
-    relevance = {hit.entry.id: hit.score for hit in hits}
+    relevance = _behind(runbook, {hit.entry.id: hit.score for hit in hits})
     ranked = rank(runbook, findings, relevance)[:keep]
     state = _state(ranked, findings, checks, looked)
     if not wrong and state in LEAST_WORDS:
@@ -141,7 +144,7 @@ def diagnose(
         tuple(ranked),
         findings,
         checks,
-        tuple(_conflicts(ranked[:2], {f.code for f in findings})),
+        tuple(_conflicts(ranked[:1] + [h for h in ranked[1:2] if h.probability >= LEAST], {f.code for f in findings})),
         tuple(f for f in wrong if f.code not in explained),
     )
 
@@ -155,6 +158,17 @@ def rank(runbook: Runbook, findings: Iterable[Finding], relevance: Mapping[str, 
     total = math.exp(NONE_OF_THESE) + sum(math.exp(score) for score, h in scored if h.status != "refuted")
     ranked = [_with_probability(h, _share(h, math.exp(score), total)) for score, h in scored]
     return sorted(ranked, key=lambda h: (h.status == "refuted", -h.probability, _ORDER[h.status], h.entry.id))
+
+
+def _behind(runbook: Runbook, relevance: Mapping[str, float]) -> dict[str, float]:
+    """The words of a symptom also mean, each a little, the entries that explain it: what is to be told apart next."""
+    explaining = Counter(symptom for entry in runbook for symptom in entry.explains)
+    out = dict(relevance)
+    for entry in runbook:
+        for symptom in entry.explains:
+            share = BEHIND * relevance.get(symptom, 0.0) / (explaining[symptom] + 1)
+            out[entry.id] = out.get(entry.id, 0.0) + share
+    return out
 
 
 def _by_code(findings: Iterable[Finding]) -> dict[str, Finding]:

@@ -6,6 +6,7 @@ Run `python -m triage.evals.suites.logs FOLDER`. A row of the manifest has `file
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import time
@@ -109,6 +110,6 @@ def main(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: python -m triage.evals.suites.logs FOLDER")
-    sys.exit(main(Path(sys.argv[1])))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    sys.exit(main(parser.parse_args().folder))

@@ -176,9 +176,12 @@ def five(tmp_path_factory):
 
 
 def told(five, item: dict) -> tuple[str, int]:
-    """(what the person would see, sentences left out)."""
-    guard = Guard(five[item["case"], item["lang"]], item["lang"])
-    return guard.feed(re.sub("[⟦⟧¦]", "", item["text"]) + "\n") + guard.close(), sum(guard.dropped.values())
+    """(what the person would see, sentences left out); `{entry}` in a sentence stands for its probability."""
+    shown = five[item["case"], item["lang"]]
+    guard = Guard(shown, item["lang"])
+    percent = {h.entry.id: h.percent for h in shown.answer.diagnosis.hypotheses}
+    said = re.sub(r"\{([a-z-]+)\}", lambda m: percent.get(m[1], m[0]), re.sub("[⟦⟧¦]", "", item["text"]))
+    return guard.feed(said + "\n") + guard.close(), sum(guard.dropped.values())
 
 
 @pytest.mark.parametrize("kind", HELD_OUT_CASES["attacks"])

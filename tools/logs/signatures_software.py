@@ -231,6 +231,13 @@ ROWS = (
         ("target_modules: ['q_proj', 'v_proj']",),
     ),
     Signature(
+        "adapter-not-loaded", S1, r"Found missing adapter keys while loading|Loading adapter weights from .{1,200} led to missing keys",
+        "weights of the adapter are missing where it was loaded, so the base answers in their place", "加载适配器时缺少权重，缺的部分由底座代答",
+        ("UserWarning: Found missing adapter keys while loading the checkpoint: ['base_model.model.model.layers.0.self_attn.q_proj.lora_A.default.weight'].",
+         "Loading adapter weights from out/adapter led to missing keys in the model: model.layers.0.self_attn.q_proj.lora_A.default.weight"),
+        ("Loading adapter weights from out/adapter", "Loaded adapter default, 224 keys"),
+    ),
+    Signature(
         "shape-mismatch", S0, r"expected (m1 and m2|mat1 and mat2) to have the same dtype|expected scalar type \w+ but found|Input type \(.{1,60}\) and (weight|bias) type",
         "tensors of different type meet", "张量数据类型不一致",
         ("RuntimeError: expected scalar type Half but found Float", "RuntimeError: expected mat1 and mat2 to have the same dtype, but got: float != c10::BFloat16"),
