@@ -137,7 +137,8 @@ def diagnose(
     ranked = rank(runbook, findings, relevance)[:keep]
     state = _state(ranked, findings, checks, looked)
     if not wrong and state in LEAST_WORDS:
-        ranked = [h for h in ranked if h.words >= LEAST_WORDS[state]]
+        symptom = ranked[0].entry.id if ranked and state == "inconclusive" else ""
+        ranked = [h for h in ranked if h.words >= LEAST_WORDS[state] or symptom in h.entry.explains]
     explained = {f.code for h in ranked for f in h.for_}
     return Diagnosis(
         state,

@@ -131,6 +131,14 @@ def test_a_conflict_is_decided_by_the_finding_that_the_entry_names():
     assert [side for _, side in open_.conflicts] == [None]
 
 
+def test_a_conflict_of_an_improbable_second_entry_is_not_shown():
+    conflict = {"about": text("order"), "positions": [text("a"), text("b")], "decided_by": text("the norm")}
+    book = Runbook({"a": entry("a", {"nan": "strong"}), "b": entry("b", {"nan": "weak"}, conflicts=[conflict])})
+    d = diagnose(book, (), [finding("nan")], (), looked=True)
+    assert [h.entry.id for h in d.hypotheses] == ["a", "b"]
+    assert not d.conflicts
+
+
 @pytest.mark.parametrize("severity", ["S0", "S1"])
 def test_healthy_is_withheld_while_anything_serious_is_found(severity):
     assert run(finding("run-healthy", "S3"), finding("enospc", severity)).state == "diagnosed"
@@ -206,3 +214,14 @@ def test_words_for_a_symptom_count_for_its_cause_once_a_finding_says_more_than_a
         if counts
         else d.state == "inconclusive"
     )
+
+
+def test_what_explains_the_symptom_that_the_words_name_is_listed_after_it():
+    symptom = entry("crash", sources=[])
+    causes = [entry(f"cause-{i}", explains=["crash"], prior="rare" if i else "usual") for i in range(3)]
+    book = Runbook({e.id: e for e in (symptom, *causes, entry("other"))})
+    for score in (0.9, 0.2):
+        d = diagnose(book, [Hit(symptom, score), Hit(causes[2], 0.01), Hit(book.entries["other"], 0.02)], (), ())
+        assert d.state == "inconclusive"
+        assert [h.entry.id for h in d.hypotheses] == ["crash", "cause-0", "cause-2", "cause-1"]
+        assert d.hypotheses[1].probability < d.hypotheses[0].probability / 2

@@ -216,15 +216,20 @@ ROWS = (
     ),
     Signature(
         "nan-in-forward", S0,
-        r"[Gg]ot NaN in (forward|backward|loss)|returned nan values in its 0th output|[Ff]ound NaN in (local )?(grad|loss|forward|param)|found (Inf|inf|NaN|nan)( or \w+)? in (the )?(local )?(grad|forward|loss|param)|probability tensor contains either `inf`, `nan`|[Ll]oss (is|became) (nan|NaN|inf)\b.{0,40}(stop|exit|abort)|Non-finite loss",
+        r"[Gg]ot NaN in (forward|backward|loss)|returned nan values in its 0th output|[Ff]ound NaN in (local )?(grad|loss|forward|param)|found (Inf|inf|NaN|nan)( or \w+)? in (the )?(local )?(grad|forward|loss|param)|[Ll]oss (is|became) (nan|NaN|inf)\b.{0,40}(stop|exit|abort)|Non-finite loss",
         "the program itself stopped on a non-finite value", "程序自身因非有限值而停止",
         (
             "RuntimeError: Function 'MulBackward0' returned nan values in its 0th output.",
             "AssertionError: found NaN in local grad norm in backward pass before data-parallel communication collective",
-            "RuntimeError: probability tensor contains either `inf`, `nan` or element < 0",
             "Loss is nan, stopping training",
         ),
         ("torch.isnan(x).any() or torch.isinf(x).any()", "logging_nan_inf_filter=True", "step_avg:nanms"),
+    ),
+    Signature(
+        "sampling-nonfinite", S0, r"probability tensor contains either `inf`, `nan`|[Pp]robabilit(y|ies) contains? (nan|NaN|inf)",
+        "the probabilities to sample from are NaN or infinite", "用于采样的概率含 NaN 或无穷",
+        ("RuntimeError: probability tensor contains either `inf`, `nan` or element < 0",),
+        ("sampling with temperature 0.5",),
     ),
     Signature(
         "engine-sleep-error", S1, r"[Ee]ngine (is )?already sleeping|already in sleep mode|Executor is (already sleeping|not sleeping)|Sleep mode is not enabled",
