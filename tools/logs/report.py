@@ -19,8 +19,9 @@ from ..metrics import METRICS
 from ..reading import BREAKS_OFF, Chunk, head, iter_chunks, pieces, split_prefix, text_chunks
 from ..run import Run
 from ..series import Series, SeriesTable, read_series
-from .causes import ALIVE, FRAME, SERVES, Timeline, cut_traceback, judge, timelines
+from .causes import ALIVE, SERVES, Timeline, cut_traceback, judge, timelines
 from .detectors import detect, healthy, unfinished
+from .phases import FRAME
 from .signatures import TABLE, Hit, Hits, match_chunks
 from .signatures_software import GENERIC
 
