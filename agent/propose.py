@@ -101,12 +101,14 @@ def _decided(first: Hypothesis, second: Hypothesis) -> bool:
     """Whether the first may be tried before the check between two close hypotheses.
 
     It may where both lead to the same setting, where it causes what the second names, or where something found speaks
-    strongly for it and not for the second.
+    strongly for it and not for the second; never where all that was found speaks alike for both.
     """
     variables = {fix.variable for h in (first, second) for fix in list(_fixes(h))[:1]}
     if len(variables) == 1 and variables.isdisjoint(NOT_A_SETTING):
         return True
     mine, other = first.entry.findings.for_, second.entry.findings.for_
+    if all(mine.get(f.code) == other.get(f.code) for f in (*first.for_, *second.for_)):
+        return False
     strong = (f.code for f in first.for_ if f.severity in SHOWN and mine[f.code] in ("decisive", "strong"))
     return second.entry.id in first.entry.explains or any(other.get(c) not in ("decisive", "strong") for c in strong)
 

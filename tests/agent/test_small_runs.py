@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from triage.agent.propose import Nothing
 from triage.agent.session import Answer, ask
 
 
@@ -47,3 +48,40 @@ OOM = (
 def test_the_phase_of_an_out_of_memory_error_outweighs_the_words(tmp_path, frame, entry):
     log = training() + f'Traceback (most recent call last):\n  File "/x/{frame}\n    x\n{OOM}'
     assert top(answer(tmp_path, "are the activations too large?", train__log=log)) == (entry, "supported")
+
+
+@pytest.mark.parametrize(
+    "end", ["Killed\n", "  exitcode  : -9 (pid: 4414)\n", "command terminated with exit code 137\n"]
+)
+def test_a_bare_kill_supports_a_lack_of_host_memory_and_does_not_establish_it(tmp_path, end):
+    killed = answer(tmp_path, "it died, gpu oom?", train__log=training() + end)
+    assert top(killed) == ("host-memory-exhausted", "supported")
+
+
+def test_a_bare_kill_leaves_open_whether_somebody_ended_the_job(tmp_path):
+    killed = answer(tmp_path, "training stopped", train__log=training() + "Killed\n")
+    assert top(killed) == ("host-memory-exhausted", "supported")
+    assert killed.diagnosis.close
+    assert killed.diagnosis.hypotheses[1].entry.id == "job-killed-externally"
+    assert isinstance(killed.proposal, Nothing)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        "[ 1234.5] Out of memory: Killed process 4242 (python) total-vm:91234kB\n",
+        "[ 1234.5] Memory cgroup out of memory: Killed process 4242 (python) total-vm:91234kB\n",
+        "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=1.batch\n",
+    ],
+)
+def test_the_kernels_own_line_establishes_a_lack_of_host_memory(tmp_path, kernel):
+    killed = answer(tmp_path, "it died, gpu oom?", train__log=training() + "Killed\n", dmesg__log=kernel)
+    assert top(killed) == ("host-memory-exhausted", "established")
+
+
+def test_a_kill_with_the_schedulers_reason_is_no_lack_of_memory(tmp_path):
+    end = "slurmstepd: error: *** JOB 123 ON n1 CANCELLED AT 2024-01-01T00:00:00 DUE TO TIME LIMIT ***\nKilled\n"
+    assert top(answer(tmp_path, "it died, oom?", train__log=training() + end)) == (
+        "job-killed-externally",
+        "established",
+    )

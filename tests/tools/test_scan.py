@@ -143,7 +143,7 @@ def test_launcher_report_is_the_echo_of_the_signal_at_its_end(tmp_path):
         "Root Cause (first observed failure):\n[0]:\n  time      : 2025-05-21\n  rank      : 0 (local_rank: 0)\n"
         "  exitcode  : {0} (pid: 14750)\n  error_file: <N/A>\n"
     )
-    first = {-9: "host-oom", -7: "shm-exhausted", -11: "native-crash"}
+    first = {-9: "killed-without-reason", -7: "shm-exhausted", -11: "native-crash"}
     for code, name in first.items():
         found = codes_of(write(tmp_path / "train.log", text.format(code)))
         assert found[name] in (Severity.S0, Severity.S1)
