@@ -85,3 +85,24 @@ def test_a_kill_with_the_schedulers_reason_is_no_lack_of_memory(tmp_path):
         "job-killed-externally",
         "established",
     )
+
+
+def spiked(back: bool) -> str:
+    return training(150, loss=lambda i: 7 if 80 <= i < (84 if back else 999) else 1 + 1 / (1 + i / 10))
+
+
+FULL = "OSError: [Errno 28] No space left on device: 'out/checkpoint-1500/optimizer.pt'\n"
+
+
+def test_the_error_that_ends_a_run_leads_over_a_spike_that_the_run_survived(tmp_path):
+    ended = answer(tmp_path, "loss spike killed the run", train__log=spiked(back=True) + FULL)
+    assert top(ended)[0] == "checkpoint-save-failure"
+    assert {f.code: f.severity for f in ended.diagnosis.findings}["loss-spike"] == "S2"
+
+
+@pytest.mark.parametrize(
+    ("back", "end"), [(False, FULL), (True, ""), (True, "RuntimeError: Loss is nan, stopping training\n")]
+)
+def test_a_spike_stays_serious_where_it_lasts_or_nothing_else_ends_the_run(tmp_path, back, end):
+    ended = answer(tmp_path, "loss spike killed the run", train__log=spiked(back) + end)
+    assert {f.code: f.severity for f in ended.diagnosis.findings}["loss-spike"] == "S1"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,9 @@ CODES: dict[str, str] = {
 
 SILENCE = 20 * 60
 """Seconds of log without a step before a hang is suspected. Own judgement; PyTorch's NCCL limit is 10 minutes."""
+
+NUMERIC = {"nan-in-forward", "loss-scale-collapse"}
+"""Errors that a jump of the loss leads to."""
 
 CLOCK = re.compile(r"(20\d\d-\d\d-\d\d)[ T_](\d\d:\d\d:\d\d)|(?:^|\[)(\d\d:\d\d:\d\d)\]")
 
@@ -62,7 +65,7 @@ def scan(
     lives = timelines(table)
     texts, text_checks = _scan_texts(run, lives)
     matched = judge({name: t.hits for name, t in texts.items()}, {n: t.life for n, t in texts.items()})
-    findings: list[Finding] = [*found, *matched, *_hangs(texts, lives, matched)]
+    findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, lives, matched)]
     findings += _unread(run, table, texts, findings)
     fine = healthy(table, findings)
     if fine is not None:
@@ -74,6 +77,24 @@ def scan(
         (*run.checks(), *checks, *detector_checks, *text_checks, _signature_check(texts, matched)),
         {"series": summary(table)},
     )
+
+
+def _survived(found: Sequence[Finding], matched: Sequence[Finding]) -> Iterator[Finding]:
+    """The findings of the series; a jump that recovered is S2 where an error that is none of values ends the run.
+
+    Both are shown, but what ended the run leads.
+    """
+    fatal = {f.code for f in matched if f.severity in (Severity.S0, Severity.S1)}
+    for finding in found:
+        if finding.severity == Severity.S1 and finding.data.get("recovered") and fatal and not fatal & NUMERIC:
+            yield replace(
+                finding,
+                severity=Severity.S2,
+                message=f"{finding.message} The run survived it: it ended for another reason.",
+                zh=f"{finding.zh} 运行挺过了这次跳变，结束另有原因。",
+            )
+        else:
+            yield finding
 
 
 @dataclass(frozen=True)
