@@ -106,3 +106,24 @@ def test_the_error_that_ends_a_run_leads_over_a_spike_that_the_run_survived(tmp_
 def test_a_spike_stays_serious_where_it_lasts_or_nothing_else_ends_the_run(tmp_path, back, end):
     ended = answer(tmp_path, "loss spike killed the run", train__log=spiked(back) + end)
     assert {f.code: f.severity for f in ended.diagnosis.findings}["loss-spike"] == "S1"
+
+
+def test_a_learning_rate_of_zero_throughout_is_no_matter_of_the_schedules_length(tmp_path):
+    still = answer(tmp_path, "loss does not fall, bad data?", train__log=training(120, rate=0, loss=lambda i: 2.3))
+    assert top(still) == ("loss-stagnation", "supported")
+    assert still.diagnosis.top.cause.id == "learning-rate-stays-zero"
+    assert "learning rate" in still.proposal.new
+
+
+def test_a_learning_rate_that_decayed_early_is_one(tmp_path):
+    rows = [
+        {
+            "loss": 2.3 + 0.01 * (i * 7 % 5 - 2),
+            "grad_norm": 1.2,
+            "learning_rate": max(0.0, 2e-5 * (1 - i / 50)),
+            "epoch": i / 100,
+        }
+        for i in range(120)
+    ]
+    decayed = answer(tmp_path, "loss does not fall any more", train__log="".join(f"{row}\n" for row in rows))
+    assert decayed.diagnosis.top.cause.id in ("decayed-too-early", "schedule-too-short")
