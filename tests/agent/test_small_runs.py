@@ -127,3 +127,11 @@ def test_a_learning_rate_that_decayed_early_is_one(tmp_path):
     ]
     decayed = answer(tmp_path, "loss does not fall any more", train__log="".join(f"{row}\n" for row in rows))
     assert decayed.diagnosis.top.cause.id in ("decayed-too-early", "schedule-too-short")
+
+
+def test_a_loss_of_zero_alone_leads_to_a_check_and_not_to_a_longer_limit(tmp_path):
+    zero = answer(
+        tmp_path, "loss is 0", train__log="{'loss': 0.0, 'grad_norm': 0.0, 'learning_rate': 1e-05, 'epoch': 0.1}\n" * 60
+    )
+    assert top(zero)[0] == "all-labels-masked"
+    assert isinstance(zero.proposal, Nothing)
