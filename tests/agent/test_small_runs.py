@@ -135,3 +135,19 @@ def test_a_loss_of_zero_alone_leads_to_a_check_and_not_to_a_longer_limit(tmp_pat
     )
     assert top(zero)[0] == "all-labels-masked"
     assert isinstance(zero.proposal, Nothing)
+
+
+REMAP = "[1.1] NVRM: Xid (PCI:0000:3b:00): 63, pid='<unknown>', Row Remapper: New row (0x1f2) marked for remapping\n"
+
+
+def test_a_recorded_row_remapping_alone_condemns_no_card(tmp_path):
+    fine = answer(tmp_path, "is the gpu broken?", train__log=training(), dmesg__log=REMAP)
+    assert fine.diagnosis.state == "healthy"
+    assert "memory-row-remapped" in fine.text
+
+
+@pytest.mark.parametrize("number", [48, 64, 74, 79, 94, 95])
+def test_a_row_remapping_beside_another_xid_is_a_hardware_fault(tmp_path, number):
+    kernel = REMAP + f"[1.2] NVRM: Xid (PCI:0000:3b:00): {number}, pid=12, name=python\n"
+    broken = answer(tmp_path, "is the gpu broken?", train__log=training(), dmesg__log=kernel)
+    assert top(broken) == ("gpu-hardware-fault", "established")

@@ -107,7 +107,7 @@ ROWS = (
     ),
     Signature(
         "hardware-error", S0,
-        r"uncorrectable (ECC|NVLink)|ECC error|NVRM: Xid|\bXid\b.{0,40}\b(48|62|63|64|74|79|92|94|95|119|120)\b|fallen off the bus|GPU is lost|NVLink.{0,40}(error|fatal|down)|CUDA_ERROR_ECC_UNCORRECTABLE|hardware slowdown active|Unable to determine the device handle for GPU|unspecified launch failure.{0,40}ECC|CUDA error: uncorrectable|GPU reset begin|VRAM is lost due to GPU reset|GPU HANG: ecode|DUE TO NODE FAIL|mce: \[Hardware Error\]",
+        r"uncorrectable (ECC|NVLink)|ECC error|NVRM: Xid|\bXid\b.{0,40}\b(48|62|64|74|79|92|94|95|119|120)\b|fallen off the bus|GPU is lost|NVLink.{0,40}(error|fatal|down)|CUDA_ERROR_ECC_UNCORRECTABLE|hardware slowdown active|Unable to determine the device handle for GPU|unspecified launch failure.{0,40}ECC|CUDA error: uncorrectable|GPU reset begin|VRAM is lost due to GPU reset|GPU HANG: ecode|DUE TO NODE FAIL|mce: \[Hardware Error\]",
         "the GPU, its memory or its link reported a hardware fault", "GPU、显存或互联硬件故障",
         (
             "RuntimeError: CUDA error: uncorrectable ECC error encountered",
@@ -116,8 +116,17 @@ ROWS = (
             "amdgpu 0000:c1:00.0: amdgpu: GPU reset begin!. Source:  1",
             "slurmstepd: error: *** STEP 1.0 ON n7 CANCELLED AT 2026-03-02T10:00:00 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***",
         ),
-        ("NVRM: Xid (PCI:0000:41:00): 31, pid=12, name=python, MMU Fault: ENGINE GRAPHICS", "ECC errors: 0", "No ECC error found", "Xid errors: none", "nvlink error counters are 0"),
-        must_not=r"(?i)Xid \([^)]{1,40}\): (13|31|43|45),|\b(no|0|without|none)\b[^.]{0,20}\b(ecc|xid|nvlink|uncorrectable)|(ecc|xid|nvlink)\w*( errors?| error counters)?( are|:)? ?(0|none)\b",
+        ("NVRM: Xid (PCI:0000:41:00): 31, pid=12, name=python, MMU Fault: ENGINE GRAPHICS", "ECC errors: 0", "No ECC error found",
+         "NVRM: Xid (PCI:0000:48:00): 63, pid='<unknown>', name=<unknown>, Row Remapper: New row (0x1f2) marked for remapping, reset gpu to activate.", "Xid errors: none", "nvlink error counters are 0"),
+        must_not=r"(?i)Xid \([^)]{1,40}\): (13|31|43|45|63),|\b(no|0|without|none)\b[^.]{0,20}\b(ecc|xid|nvlink|uncorrectable)|(ecc|xid|nvlink)\w*( errors?| error counters)?( are|:)? ?(0|none)\b",
+    ),
+    Signature(
+        "memory-row-remapped", S3,
+        r"Xid \([^)]{1,40}\): 63,|\bXid:? 63\b|Row Remapper: New row|Dynamic Page Retirement: New page",
+        "the GPU noted a memory row or page to replace at its next reset; by itself that is no fault (Xid 63)", "GPU 记录了一行（页）显存待替换，下次复位时生效；仅此一条不算故障（Xid 63）",
+        ("NVRM: Xid (PCI:0000:3b:00): 63, pid='<unknown>', name=<unknown>, Row Remapper: New row (0x1f2) marked for remapping, reset gpu to activate.",
+         "NVRM: Xid (PCI:0000:3b:00): 63, Dynamic Page Retirement: New page retired, reboot to activate (0x00000000000a5d4b)."),
+        ("NVRM: Xid (PCI:0000:63:00): 79, pid=1234, GPU has fallen off the bus.", "NVRM: Xid (PCI:0000:3b:00): 64, Row Remapper: Error recording row"),
     ),
     Signature(
         "device-assert", S0,
