@@ -20,8 +20,9 @@ from ..reading import BREAKS_OFF, Chunk, head, iter_chunks, pieces, split_prefix
 from ..run import Run
 from ..series import Series, SeriesTable, read_series
 from .causes import ALIVE, SERVES, Timeline, cut_traceback, judge, timelines
-from .detectors import detect, healthy, unfinished
+from .detectors import detect, healthy
 from .phases import FRAME
+from .plan import printed, unfinished
 from .signatures import TABLE, Hit, Hits, match_chunks
 from .signatures_software import GENERIC
 
@@ -69,7 +70,10 @@ def scan(
     findings += _unread(run, table, texts, findings)
     fine = healthy(table, findings)
     if fine is not None:
-        findings += [fine, *filter(None, [unfinished(table, planned_steps)])]
+        over = any(t.life.alive for t in texts.values())
+        plan = printed(run)
+        plan = replace(plan, steps=planned_steps) if planned_steps and planned_steps > 0 else plan
+        findings += [fine, *filter(None, [None if over else unfinished(table, plan)])]
     findings.sort(key=lambda f: f.severity)
     return Report(
         "scan",
