@@ -151,3 +151,27 @@ def test_a_row_remapping_beside_another_xid_is_a_hardware_fault(tmp_path, number
     kernel = REMAP + f"[1.2] NVRM: Xid (PCI:0000:3b:00): {number}, pid=12, name=python\n"
     broken = answer(tmp_path, "is the gpu broken?", train__log=training(), dmesg__log=kernel)
     assert top(broken) == ("gpu-hardware-fault", "established")
+
+
+def results(score, shots=5) -> dict:
+    return {"results": {"mmlu": {"acc,none": score, "acc_stderr,none": 0.0036}}, "n-shot": {"mmlu": shots}}
+
+
+@pytest.mark.parametrize(
+    ("base", "after", "entry"),
+    [
+        (results(0.71), results(0.60), "catastrophic-forgetting"),
+        (results(0.71), results(0.60, shots=0), "eval-harness-drift"),
+    ],
+)
+def test_lost_points_are_forgetting_only_where_both_were_measured_alike(tmp_path, base, after, entry):
+    lost = answer(tmp_path, "mmlu dropped after sft, forgetting?", base_results__json=base, results__json=after)
+    assert top(lost) == (entry, "supported")
+
+
+def test_a_score_at_chance_is_checked_first_and_not_called_forgetting(tmp_path):
+    files = {"base_results__json": results(0.71), "results__json": results(0.251)}
+    guess = answer(tmp_path, "mmlu is 25% after sft, catastrophic forgetting?", **files)
+    assert top(guess)[0] != "catastrophic-forgetting"
+    assert guess.diagnosis.close
+    assert isinstance(guess.proposal, Nothing)
