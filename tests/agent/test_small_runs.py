@@ -175,3 +175,18 @@ def test_a_score_at_chance_is_checked_first_and_not_called_forgetting(tmp_path):
     assert top(guess)[0] != "catastrophic-forgetting"
     assert guess.diagnosis.close
     assert isinstance(guess.proposal, Nothing)
+
+
+FRESH = "WARNING: optimizer.pt not found in out/checkpoint-1500, starting with a fresh optimizer\n"
+
+
+def test_an_optimizer_that_starts_anew_on_resume_is_named(tmp_path):
+    resumed = answer(tmp_path, "loss jumped, bad batch?", train__log=training(150) + FRESH + training(60))
+    assert top(resumed) == ("resume-loss-jump", "supported")
+    assert resumed.diagnosis.top.cause.id == "optimizer-state-missing"
+
+
+def test_a_resume_that_loads_its_optimizer_is_not_blamed(tmp_path):
+    loaded = "Loading optimizer state from out/checkpoint-1500/optimizer.pt\n"
+    resumed = answer(tmp_path, "loss jumped, bad batch?", train__log=training(150) + loaded)
+    assert resumed.diagnosis.state == "healthy"

@@ -144,6 +144,8 @@ def _graded(file: str, hit: Hit, hits: Hits, life: Timeline) -> _Event:
     if hit.signature.code == "engine-init-failure" and 0 < life.serves < hit.line:
         hit = replace(hit, row=ENGINE_CRASH)
     severity = hit.signature.severity
+    if hit.signature.lasting:
+        return _Event(file, hit, hits, severity)
     if life.survives(hit.line):
         return _Event(file, hit, hits, Severity.S3, "the run goes on after it")
     if life.resumes(hit.line) and severity < Severity.S2:
