@@ -190,8 +190,8 @@ def _chance(guessed: list[Pair]) -> Finding:
     return Finding(
         "score-at-chance",
         Severity.S1,
-        f"{shown}: that is what guessing gives. A loss of ability seldom goes so far; look first at how the trained model "
-        "was loaded and asked.",
+        f"{shown}: that is what guessing gives. A loss of ability seldom goes so far; look first at how the trained "
+        "model was loaded and asked.",
         f"{shown}：等于随机猜测的水平。能力下降很少会掉到这个程度，先查训练后的模型是怎么加载、怎么提问的。",
         tuple(Evidence(s.file, metric="eval", value=round(s.value, 4), text=name) for s in (new, old)),
         {"score": name, "before": old.value, "after": new.value, "at_chance": len(guessed)},
