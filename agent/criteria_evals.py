@@ -38,7 +38,7 @@ def before_after(subject: Subject, keep: re.Pattern[str] | None, base: bool = Tr
 
 NO_PAIR = (
     "evaluation results of both sides are needed: `results.json` here, and the base model's as `base_results.json` "
-    "(or in the baseline), with the same tasks"
+    "(or in the baseline), with the same tasks, measured alike"
 )
 
 

@@ -53,6 +53,8 @@ DATA_CHECKS: dict[str, tuple[str, ...]] = {
     "checkpoint-norm-jump": ("checkpoint series",),
     "embedding-rows-unmoved": ("checkpoint series",),
     "benchmark-drop": ("scores before and after training",),
+    "score-at-chance": ("scores before and after training",),
+    "eval-settings-differ": ("scores before and after training",),
 }
 """Finding code of `tools.data`, `tools.checkpoints` and `tools.evals` -> the checks that would find it."""
 

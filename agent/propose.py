@@ -16,7 +16,7 @@ from ..tools.config.edit import Edit, add_value, like, set_value
 from ..tools.findings import Finding, TriageError
 from ..tools.run import Run
 from ..tools.settings import Setting, Settings
-from .diagnose import SERIOUS, SHOWN, Diagnosis, Hypothesis
+from .diagnose import LEAST, SERIOUS, SHOWN, Diagnosis, Hypothesis
 
 SAME_THING = {"warmup_steps": "warmup_ratio", "max_steps": "epochs"}
 """The other spelling of a setting, changed by the same factor where a run uses it."""
@@ -75,6 +75,7 @@ def propose(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str = "en"
     if diagnosis.state != "diagnosed":
         return Nothing(f"the diagnosis is {diagnosis.state}", f"诊断结果为 {diagnosis.state}")
     believed = [h for h in diagnosis.hypotheses if h.status in ("established", "supported")]
+    believed = [*believed[:1], *(h for h in believed[1:2] if h.probability >= LEAST)]
     if not believed:
         return Nothing(
             "no finding of a run supports a cause yet; make the check first",
@@ -86,11 +87,11 @@ def propose(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str = "en"
             f"{first.entry.id} and {second.entry.id} are too close; the check decides first",
             f"{first.entry.id} 与 {second.entry.id} 证据相近，先做能区分二者的检查",
         )
-    if not any(True for hypothesis in believed[:2] for _ in _fixes(hypothesis)):
+    if not any(True for hypothesis in believed for _ in _fixes(hypothesis)):
         return Nothing(
             "the entry names a check, not a change; make the check first", "该条目只给出检查，不建议直接改动"
         )
-    for hypothesis in believed[:2]:
+    for hypothesis in believed:
         for fix in _fixes(hypothesis):
             if proposal := _apply(hypothesis, fix, settings, run, lang):
                 return proposal
@@ -101,12 +102,14 @@ def _decided(first: Hypothesis, second: Hypothesis) -> bool:
     """Whether the first may be tried before the check between two close hypotheses.
 
     It may where both lead to the same setting, where it causes what the second names, or where something found speaks
-    strongly for it and not for the second.
+    strongly for it and not for the second; never where all that was found speaks alike for both.
     """
     variables = {fix.variable for h in (first, second) for fix in list(_fixes(h))[:1]}
     if len(variables) == 1 and variables.isdisjoint(NOT_A_SETTING):
         return True
     mine, other = first.entry.findings.for_, second.entry.findings.for_
+    if all(mine.get(f.code) == other.get(f.code) for f in (*first.for_, *second.for_)):
+        return False
     strong = (f.code for f in first.for_ if f.severity in SHOWN and mine[f.code] in ("decisive", "strong"))
     return second.entry.id in first.entry.explains or any(other.get(c) not in ("decisive", "strong") for c in strong)
 

@@ -84,6 +84,7 @@ def test_every_finding_of_consequence_is_explained_by_an_entry():
         "run-healthy",
         "log-ends-before-plan",
         "metrics-not-recognised",
+        "memory-row-remapped",
         "continuation-broken",
         "number-read-as-string",
         "bisect-inconclusive",

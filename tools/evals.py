@@ -1,8 +1,8 @@
 """Scores in a run's evaluation results, and whether training lost what the model could do before.
 
 Result files of lm-evaluation-harness, of the Hugging Face Trainer and plain `{"task": score}` JSON are read. "Before"
-is a result file named as that of the base model (`base_results.json`). Whether the evaluation itself is sound is not
-judged, nor are evaluations in a log (`logs.trends`).
+is a result file named as that of the base model (`base_results.json`). Scores that were measured differently are not
+compared, and a score at the level of guessing is no loss of ability. Evaluations in a log are judged in `logs.trends`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ from .data.reading import load_json
 from .findings import Check, Evidence, Finding, Report, Severity
 from .run import Run
 
-CODES = {"benchmark-drop": "a score of the trained model is well below that of the model before training"}
+CODES = {
+    "benchmark-drop": "a score of the trained model is well below that of the model before training",
+    "score-at-chance": "a score fell to what guessing gives: a matter of loading or asking the model first",
+    "eval-settings-differ": "scores before and after training were measured with different settings",
+}
 CHECK = "scores before and after training"
 TARGET, LIMIT = 5.0, 10.0
 """Points that a general score may lose: the target and the hard limit. Source: 000 §1 data and §2 SFT."""
@@ -39,6 +43,20 @@ NOT_A_SCORE = re.compile(
     r"(?i)stderr|loss|perplexity|ppl|runtime|per_second|steps?$|epoch|alias|samples?$|bits_per|seconds|time"
 )
 COUNT = ("n", "num_samples", "n_samples", "samples", "total", "count", "eval_samples", "num_examples")
+CHANCE: tuple[tuple[re.Pattern[str], float], ...] = tuple(
+    (re.compile(rf"(?i)(?:^|[^a-z])(?:{names})(?:[^a-z]|$)"), points)
+    for names, points in (
+        (r"c?mmlu(?!_?(?:pro|redux))|c-?eval|hellaswag|arc|openbookqa", 25.0),
+        (r"winogrande|piqa|boolq", 50.0),
+        (r"commonsense_?qa", 20.0),
+        (r"gsm8k|humaneval|mbpp", 0.0),
+    )
+)
+"""Benchmarks, and the points that guessing gives: 1/choices, or nothing where an answer must be written."""
+NEAR_CHANCE = 2.0
+"""Points from chance within which a score says nothing of the model. Own judgement."""
+SETUP = {"n-shot": ("shots", "示例数"), "versions": ("task version", "任务版本")}
+"""What lm-evaluation-harness notes for each task beside its score, and how people call it."""
 BASE_MODEL = re.compile(
     r"(?i)(?:^|[/_.-])(?:base|before|pre|pretrained|reference|ref|orig(?:inal)?|initial|step_?0|sft_?ref)(?:[/_.-]|$)"
 )
@@ -54,6 +72,8 @@ class Score:
     stderr: float | None
     """In points, where the file gives it."""
     file: str
+    setup: tuple[tuple[str, str], ...] = ()
+    """(key of `SETUP`, value) of how it was measured, where the file says it."""
 
     @property
     def error(self) -> float | None:
@@ -88,7 +108,9 @@ def _read(value: Any, file: str) -> Iterator[tuple[str, Score]]:
         sizes = counts.get(task) if isinstance(counts, Mapping) else None
         n = sizes.get("effective", sizes.get("original")) if isinstance(sizes, Mapping) else None
         n = n if isinstance(n, int) and 0 < n < 1 << 40 else None
-        yield name, Score(score.value, score.n or n, score.stderr, file)
+        noted = ((key, value.get(key)) for key in SETUP)
+        setup = tuple((key, str(of[task])[:40]) for key, of in noted if isinstance(of, Mapping) and task in of)
+        yield name, Score(score.value, score.n or n, score.stderr, file, setup)
 
 
 def _walk(value: Any, path: tuple[str, ...], n: int | None) -> Iterator[tuple[str, Score]]:
@@ -114,8 +136,17 @@ def _stderr(values: Mapping[str, Any], key: str, scale: int) -> float | None:
 
 
 def pairs(before: Scores, after: Scores) -> list[Pair]:
-    """The scores that both sides have; of a group of tasks only the group."""
-    names = [n for n in after if n in before]
+    """The scores that both sides have and measured alike; of a group of tasks only the group."""
+    return _whole(before, after, [n for n in after if n in before and not differing(before[n], after[n])])
+
+
+def differing(a: Score, b: Score) -> list[tuple[str, str, str]]:
+    """(key of `SETUP`, value of a, value of b) where both files note the setting and it is not the same."""
+    other = dict(b.setup)
+    return [(key, value, other[key]) for key, value in a.setup if other.get(key, value) != value]
+
+
+def _whole(before: Scores, after: Scores, names: list[str]) -> list[Pair]:
     groups = {n.split("/", 1)[0] for n in names}
     whole = [n for n in names if not any(n.split("/", 1)[0].startswith(f"{g}_") for g in groups)]
     return [(n, before[n], after[n]) for n in whole or names]
@@ -128,15 +159,58 @@ def joint_error(a: Score, b: Score) -> float | None:
 
 def check_run_evals(run: Run) -> Report:
     """The scores of a run against those of the model before training, where its results are there."""
-    both = pairs(scores(run, base=True), scores(run))
-    if not both:
+    before, after = scores(run, base=True), scores(run)
+    both = pairs(before, after)
+    apart = _whole(before, after, [n for n in after if n in before and differing(before[n], after[n])])
+    if not both and not apart:
         why = "no task has results of both the trained and the base model (`results.json`, `base_results.json`)"
         zh = "没有同时包含训练后与基座模型得分的评测结果（`results.json`、`base_results.json`）"
         return Report("evals", (), (Check(CHECK, "not-applicable", why, zh),))
     fell = sorted((p for p in both if _fell(*p[1:])), key=lambda p: p[2].value - p[1].value)
-    found = (_drop(fell, both),) if fell else ()
-    check = Check(CHECK, "found" if fell else "clear", f"{len(both)} scores compared", f"比较了 {len(both)} 项得分")
+    guessed = [p for p in fell if _at_chance(*p)]
+    lost = [p for p in fell if p not in guessed]
+    found = (
+        *([_drop(lost, both)] if lost else ()),
+        *([_chance(guessed)] if guessed else ()),
+        *([_apart(apart)] if apart else ()),
+    )
+    check = Check(CHECK, "found" if found else "clear", f"{len(both)} scores compared", f"比较了 {len(both)} 项得分")
     return Report("evals", found, (check,))
+
+
+def _at_chance(name: str, before: Score, after: Score) -> bool:
+    """Whether the score is what guessing gives, and was clearly more before."""
+    chance = next((points for names, points in CHANCE if names.search(name)), None)
+    return chance is not None and abs(after.value - chance) <= NEAR_CHANCE and before.value > chance + LIMIT
+
+
+def _chance(guessed: list[Pair]) -> Finding:
+    shown = ", ".join(f"{name} {old.value:.1f} -> {new.value:.1f}" for name, old, new in guessed[:3])
+    name, old, new = guessed[0]
+    return Finding(
+        "score-at-chance",
+        Severity.S1,
+        f"{shown}: that is what guessing gives. A loss of ability seldom goes so far; look first at how the trained "
+        "model was loaded and asked.",
+        f"{shown}：等于随机猜测的水平。能力下降很少会掉到这个程度，先查训练后的模型是怎么加载、怎么提问的。",
+        tuple(Evidence(s.file, metric="eval", value=round(s.value, 4), text=name) for s in (new, old)),
+        {"score": name, "before": old.value, "after": new.value, "at_chance": len(guessed)},
+    )
+
+
+def _apart(apart: list[Pair]) -> Finding:
+    name, old, new = apart[0]
+    said = [(*SETUP[key], a, b) for key, a, b in differing(old, new)]
+    return Finding(
+        "eval-settings-differ",
+        Severity.S2,
+        f"{name} was measured with {', '.join(f'{en} {a} before and {b} after' for en, _, a, b in said)}: the scores "
+        f"({old.value:.1f}, {new.value:.1f}) cannot be compared.",
+        f"{name} 前后评测设置不同（{'，'.join(f'{zh} {a} → {b}' for _, zh, a, b in said)}），分数（{old.value:.1f}、"
+        f"{new.value:.1f}）不可比。",
+        tuple(Evidence(s.file, metric="eval", value=round(s.value, 4), text=name) for s in (new, old)),
+        {"score": name, "before": old.value, "after": new.value, "scores": len(apart)},
+    )
 
 
 def _fell(before: Score, after: Score) -> bool:

@@ -125,3 +125,10 @@ def test_half_of_an_absurd_value_is_absurd_still(tmp_path):
     assert change.variable == "learning_rate"
     assert float(change.new) <= 3e-3
     assert "learning_rate 2" in change.why
+
+
+def test_the_length_limit_is_raised_where_answers_were_found_cut_off_and_not_for_a_loss_of_zero(tmp_path):
+    config = HF + "max_seq_length: 512\n"
+    cut = proposal(tmp_path, config, "all-labels-masked", "answer-cut-off")
+    assert (cut.variable, cut.new) == ("sequence_length", "1024")
+    assert isinstance(proposal(tmp_path, config, "all-labels-masked", "loss-zero"), Nothing)

@@ -68,3 +68,35 @@ def test_of_a_group_of_tasks_only_the_group_is_compared(tmp_path):
     (tmp_path / "results.json").write_text(json.dumps(tasks))
     found = scores(discover(tmp_path))
     assert [name for name, *_ in pairs(found, found)] == ["mmlu/acc,none"]
+
+
+def test_a_score_at_the_level_of_guessing_is_no_drop_of_ability(tmp_path):
+    before = harness(mmlu=(0.71, 10_000), gsm8k=(0.80, 1300), hellaswag=(0.78, 10_000))
+    found, check = judged(tmp_path, before, harness(mmlu=(0.251, 10_000), gsm8k=(0.01, 1300), hellaswag=(0.60, 10_000)))
+    assert (check, found["score-at-chance"].data["at_chance"]) == ("found", 2)
+    assert found["benchmark-drop"].data["score"] == "hellaswag/acc,none"
+
+
+@pytest.mark.parametrize(
+    ("task", "before", "after"),
+    [
+        ("mmlu", 0.71, 0.35),  # well above guessing
+        ("mmlu_pro", 0.45, 0.25),  # ten choices: guessing gives 10
+        ("tickets", 0.71, 0.25),  # nobody knows what guessing gives
+        ("winogrande", 0.80, 0.60),
+    ],
+)
+def test_a_drop_that_stays_above_guessing_is_a_drop(tmp_path, task, before, after):
+    found, _ = judged(tmp_path, harness(**{task: (before, 10_000)}), harness(**{task: (after, 10_000)}))
+    assert found.keys() == {"benchmark-drop"}
+
+
+@pytest.mark.parametrize(("key", "one", "other"), [("n-shot", 5, 0), ("versions", 1.0, 2.0)])
+def test_scores_that_were_measured_differently_are_not_compared(tmp_path, key, one, other):
+    before, after = harness(mmlu=(0.71, 10_000)), harness(mmlu=(0.61, 10_000))
+    found, check = judged(tmp_path, {**before, key: {"mmlu": one}}, {**after, key: {"mmlu": other}})
+    assert (check, found.keys()) == ("found", {"eval-settings-differ"})
+    found, _ = judged(tmp_path, {**before, key: {"mmlu": one}}, {**after, key: {"mmlu": one}})
+    assert found.keys() == {"benchmark-drop"}
+    found, _ = judged(tmp_path, before, {**after, key: {"mmlu": one}})
+    assert found.keys() == {"benchmark-drop"}

@@ -39,6 +39,38 @@ def test_report_of_a_run_that_ends_in_nan(tmp_path):
     json.dumps(report.as_json(), allow_nan=False)
 
 
+BEGIN = "  Num examples = 16,000\n  Num Epochs = {epochs}\n  Total optimization steps = {total}\n"
+BATCH = "  Total train batch size (w. parallel, distributed & accumulation) = {}\n"
+
+
+@pytest.mark.parametrize(("total", "said"), [("3,000", True), ("60", False), ("61", False)])
+def test_the_total_that_a_log_prints_is_its_plan(tmp_path, total, said):
+    write(tmp_path / "train.log", BEGIN.format(epochs=3, total=total) + lines(60))
+    assert ("log-ends-before-plan" in scan(discover(tmp_path)).codes()) == said
+
+
+def test_a_log_that_says_it_is_done_or_prints_two_totals_does_not_end_early(tmp_path):
+    done = (
+        BEGIN.format(epochs=3, total=3000) + lines(60) + "{'train_runtime': 4012.3, 'train_loss': 1.09, 'epoch': 3.0}\n"
+    )
+    write(tmp_path / "train.log", done)
+    assert "log-ends-before-plan" not in scan(discover(tmp_path)).codes()
+    write(tmp_path / "train.log", BEGIN.format(epochs=3, total=3000) + BEGIN.format(epochs=3, total=60) + lines(60))
+    assert "log-ends-before-plan" not in scan(discover(tmp_path)).codes()
+
+
+@pytest.mark.parametrize(
+    ("epochs", "batch", "last", "said"),
+    [(3, None, 0.47, True), (3, None, 2.2, False), (1, None, 0.5, False), (1, 16, 0.5, True), (1, 16, 0.98, False)],
+)
+def test_a_log_without_step_numbers_is_held_against_its_epochs(tmp_path, epochs, batch, last, said):
+    text = BEGIN.format(epochs=epochs, total=1000 * epochs) + (BATCH.format(batch) if batch else "")
+    for i in range(1, 48):
+        text += f"{{'loss': {2 + 1 / i + 0.01 * (i % 3):.4f}, 'grad_norm': 1.{i % 5}, 'epoch': {last * i / 47:.3f}}}\n"
+    write(tmp_path / "train.log", text)
+    assert ("log-ends-before-plan" in scan(discover(tmp_path)).codes()) == said
+
+
 def test_healthy_run_is_said_to_be_healthy_and_checks_say_what_was_looked_at(tmp_path):
     write(tmp_path / "train.log", lines(60))
     report = scan(discover(tmp_path))
@@ -143,7 +175,7 @@ def test_launcher_report_is_the_echo_of_the_signal_at_its_end(tmp_path):
         "Root Cause (first observed failure):\n[0]:\n  time      : 2025-05-21\n  rank      : 0 (local_rank: 0)\n"
         "  exitcode  : {0} (pid: 14750)\n  error_file: <N/A>\n"
     )
-    first = {-9: "host-oom", -7: "shm-exhausted", -11: "native-crash"}
+    first = {-9: "killed-without-reason", -7: "shm-exhausted", -11: "native-crash"}
     for code, name in first.items():
         found = codes_of(write(tmp_path / "train.log", text.format(code)))
         assert found[name] in (Severity.S0, Severity.S1)

@@ -6,13 +6,13 @@ lines in one file; across files only "somebody else failed for a reason of his o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..findings import Evidence, Finding, Severity, clean
 from ..series import Series
-from .signatures import TABLE, Hit, Hits
+from .phases import FRAME, phases
+from .signatures import TABLE, WITH_TRACEBACK, Hit, Hits
 from .signatures_software import GENERIC
 
 PROGRESS_STEPS = 3
@@ -43,8 +43,6 @@ CODES = {TIMEOUT_ECHO: "a collective timed out because another rank had failed b
 
 ENGINE_CRASH = next(i for i, row in enumerate(TABLE) if row.code == "engine-crash")
 """The row that an engine's failure belongs to once the engine has served: it did start."""
-
-FRAME = re.compile(r'^\s*File "[^"]+", line \d+, in \S+')
 
 
 @dataclass(frozen=True)
@@ -116,7 +114,9 @@ def judge(found: Mapping[str, Mapping[int, Hits]], lives: Mapping[str, Timeline]
     """
     events = {file: _events(file, hits, lives.get(file, Timeline())) for file, hits in found.items()}
     causes = {file: _first_cause(file_events) for file, file_events in events.items()}
-    findings = [_finding(event, _follows(event, causes)) for file_events in events.values() for event in file_events]
+    pairs = [(event, _finding(event, _follows(event, causes))) for each in events.values() for event in each]
+    findings = [f for _, f in pairs]
+    findings += [p for e, f in pairs if e.code in WITH_TRACEBACK for p in phases(e.file, _kept(e.hits), f)]
     return sorted(_joined(findings), key=lambda f: f.severity)
 
 
@@ -144,6 +144,8 @@ def _graded(file: str, hit: Hit, hits: Hits, life: Timeline) -> _Event:
     if hit.signature.code == "engine-init-failure" and 0 < life.serves < hit.line:
         hit = replace(hit, row=ENGINE_CRASH)
     severity = hit.signature.severity
+    if hit.signature.lasting:
+        return _Event(file, hit, hits, severity)
     if life.survives(hit.line):
         return _Event(file, hit, hits, Severity.S3, "the run goes on after it")
     if life.resumes(hit.line) and severity < Severity.S2:

@@ -22,11 +22,7 @@ HEALTHY_POINTS = 10
 MOST_PER_CODE = 4
 """Findings kept for one code; further attempts and ranks are only counted."""
 
-FINISHED = 0.99
-"""Share of the planned steps from which a run counts as finished: the last ones may not be logged. Own judgement."""
-
 CODES: dict[str, str] = {
-    "log-ends-before-plan": "nothing is wrong, and the log ends well before the planned number of steps",
     "run-healthy": "enough points were read and nothing of severity S0 to S2 was found",
     **{code: text for d in DETECTORS.values() for code, text in d.codes.items()},
 }
@@ -113,22 +109,3 @@ def healthy(table: SeriesTable, findings: Sequence[Finding]) -> Finding | None:
                 first_step=int(series.steps[0]),
             )
     return None
-
-
-def unfinished(table: SeriesTable, planned: float | None) -> Finding | None:
-    """A note that the log of a run without a failure ends before the planned number of steps, None otherwise."""
-    loss = table.get("loss")
-    if loss is None or not len(loss) or loss.step_is != "step" or not planned or planned <= 0:
-        return None
-    i = len(loss) - 1
-    if loss.steps[i] >= FINISHED * planned:
-        return None
-    return finding(
-        "log-ends-before-plan",
-        Severity.S3,
-        [(loss, i)],
-        f"The log ends at {where(loss, i)} of {planned:g} planned, with no error: the run goes on, or was stopped from "
-        "outside.",
-        f"日志在 {where_zh(loss, i)} 结束，计划 {planned:g} 步，且没有报错：运行还在继续，或者是被外部停掉的。",
-        planned_steps=int(planned),
-    )

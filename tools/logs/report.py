@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,10 @@ from ..metrics import METRICS
 from ..reading import BREAKS_OFF, Chunk, head, iter_chunks, pieces, split_prefix, text_chunks
 from ..run import Run
 from ..series import Series, SeriesTable, read_series
-from .causes import ALIVE, FRAME, SERVES, Timeline, cut_traceback, judge, timelines
-from .detectors import detect, healthy, unfinished
+from .causes import ALIVE, SERVES, Timeline, cut_traceback, judge, timelines
+from .detectors import detect, healthy
+from .phases import FRAME
+from .plan import printed, unfinished
 from .signatures import TABLE, Hit, Hits, match_chunks
 from .signatures_software import GENERIC
 
@@ -31,6 +33,9 @@ CODES: dict[str, str] = {
 
 SILENCE = 20 * 60
 """Seconds of log without a step before a hang is suspected. Own judgement; PyTorch's NCCL limit is 10 minutes."""
+
+NUMERIC = {"nan-in-forward", "loss-scale-collapse"}
+"""Errors that a jump of the loss leads to."""
 
 CLOCK = re.compile(r"(20\d\d-\d\d-\d\d)[ T_](\d\d:\d\d:\d\d)|(?:^|\[)(\d\d:\d\d:\d\d)\]")
 
@@ -61,11 +66,14 @@ def scan(
     lives = timelines(table)
     texts, text_checks = _scan_texts(run, lives)
     matched = judge({name: t.hits for name, t in texts.items()}, {n: t.life for n, t in texts.items()})
-    findings: list[Finding] = [*found, *matched, *_hangs(texts, lives, matched)]
+    findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, lives, matched)]
     findings += _unread(run, table, texts, findings)
     fine = healthy(table, findings)
     if fine is not None:
-        findings += [fine, *filter(None, [unfinished(table, planned_steps)])]
+        over = any(t.life.alive for t in texts.values())
+        plan = printed(run)
+        plan = replace(plan, steps=planned_steps) if planned_steps and planned_steps > 0 else plan
+        findings += [fine, *filter(None, [None if over else unfinished(table, plan)])]
     findings.sort(key=lambda f: f.severity)
     return Report(
         "scan",
@@ -73,6 +81,24 @@ def scan(
         (*run.checks(), *checks, *detector_checks, *text_checks, _signature_check(texts, matched)),
         {"series": summary(table)},
     )
+
+
+def _survived(found: Sequence[Finding], matched: Sequence[Finding]) -> Iterator[Finding]:
+    """The findings of the series; a jump that recovered is S2 where an error that is none of values ends the run.
+
+    Both are shown, but what ended the run leads.
+    """
+    fatal = {f.code for f in matched if f.severity in (Severity.S0, Severity.S1)}
+    for finding in found:
+        if finding.severity == Severity.S1 and finding.data.get("recovered") and fatal and not fatal & NUMERIC:
+            yield replace(
+                finding,
+                severity=Severity.S2,
+                message=f"{finding.message} The run survived it: it ended for another reason.",
+                zh=f"{finding.zh} 运行挺过了这次跳变，结束另有原因。",
+            )
+        else:
+            yield finding
 
 
 @dataclass(frozen=True)

@@ -31,3 +31,5 @@ class Signature:
     """Safety constraint: a line that also matches this is not a hit."""
     role: Literal["cause", "echo"] = "cause"
     """An echo is the way another process or layer reports somebody else's failure."""
+    lasting: bool = False
+    """What the line says holds for the rest of the run, so that further steps do not show that it was survived."""

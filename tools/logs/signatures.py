@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from ..reading import Chunk, split_prefix, unwrapped
@@ -24,6 +24,9 @@ PROOFS = 2_000
 """Candidates of one row that are checked on their line in one file; later ones are not looked at."""
 AROUND = 600
 """Bytes on either side of a candidate that count as its line when the line is longer."""
+ABOVE = 16 << 10
+"""Bytes above a hit that are kept with it, for the codes of which the traceback says more than the error."""
+WITH_TRACEBACK = ("cuda-oom",)
 SMALL = 256 << 10
 """Bytes up to which compiling the hyperscan database (0.35 s for this table) costs more than plain
 `re` (1.3 us a byte)."""
@@ -54,6 +57,8 @@ class Hit:
     line: int
     rank: int | None
     text: str
+    above: str = ""
+    """What stands above the line, whole lines, where `WITH_TRACEBACK` asks for it."""
 
     @property
     def signature(self) -> Signature:
@@ -98,7 +103,7 @@ def match_chunks(chunks: Iterable[Chunk], size: int | None = None) -> dict[int, 
                 continue
             hit = prove(row, _line_at(chunk.data, spot), number, commented)
             if hit is not None:
-                hits.add(hit)
+                hits.add(replace(hit, above=_above(chunk.data, spot)) if hit.signature.code in WITH_TRACEBACK else hit)
     return {row: hits for row, hits in found.items() if hits.count}
 
 
@@ -151,6 +156,13 @@ def _line_at(data: bytes, spot: int) -> str:
     ends = [end for cut in (b"\n", b"\r") if (end := data.find(cut, spot, high)) >= 0]
     piece = data[max(low, max(starts) + 1) : min(ends, default=high)]
     return _ANSI.sub("", piece.decode("utf-8", "replace"))
+
+
+def _above(data: bytes, spot: int) -> str:
+    """The whole lines above the one that holds the offset, `ABOVE` bytes at most, as far as the chunk has them."""
+    end = max(0, data.rfind(b"\n", 0, spot))
+    start = data.find(b"\n", end - ABOVE) + 1 if end > ABOVE else 0
+    return _ANSI.sub("", data[start:end].decode("utf-8", "replace"))
 
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])")

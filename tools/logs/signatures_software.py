@@ -59,6 +59,21 @@ ROWS = (
         must_not=r"torch\.Size\(\[0\]\)",
     ),
     Signature(
+        "optimizer-state-not-restored", S2,
+        r"[Oo]ptimizer(\.pt|\.bin|[_ ][Ss]tates?( dict)?)\b.{0,60}(not (be )?(found|loaded|restored)|is missing|reset to)|([Ff]resh|[Rr]e-?initiali[sz]ed) optimizer|([Uu]nable|[Ff]ailed) to (load|restore) (the )?optimizer|[Cc]ould not (load|restore) (the )?optimizer|[Nn]o optimizer states? (found|in|to load)",
+        "the run was resumed without the state of its optimizer", "续训时没有恢复优化器状态",
+        (
+            "WARNING: optimizer.pt not found in out/checkpoint-1500, starting with a fresh optimizer",
+            "Model architecture changed. Optimizer state will not be loaded.",
+            "WARNING:root:Unable to load optimizer state from checkpoint, continuing",
+            "Optimizer states were not restored from global_step1500",
+            "no optimizer state found in checkpoint",
+        ),
+        ("Loading optimizer state from out/checkpoint-1500/optimizer.pt", "Optimizer 'adamw_foo' not found", "optimizer state will not be saved (save_only_model)",
+         "FileNotFoundError: [Errno 2] No such file or directory: 'out/optimizer.pt'"),
+        lasting=True,
+    ),
+    Signature(
         "checkpoint-load-error", S0,
         r"[Ee]rror\(s\) in loading state_dict|[Mm]issing key\(s\) in state_dict|[Uu]nexpected key\(s\) in state_dict|size mismatch for .{1,120}copying a param|PytorchStreamReader failed|invalid header or archive is corrupted|failed finding central directory|SafetensorError|HeaderTooLarge|InvalidHeaderDeserialization|MetadataIncompleteBuffer|[Cc]heckpoint not found|[Cc]an't find a valid checkpoint|Error loading state dict|Weights only load failed|Some weights of .{1,80} were not used|Error no file named|invalid load key",
         "the checkpoint is missing, damaged or of another shape", "检查点缺失、损坏或形状不符",
