@@ -154,7 +154,7 @@ def rank(runbook: Runbook, findings: Iterable[Finding], relevance: Mapping[str, 
     """Every entry that has a finding or a word for it, most probable first, refuted ones last."""
     by_code = _by_code(findings)
     candidates = [_weigh(entry, by_code, relevance) for entry in runbook]
-    sharpness = SHARPNESS if any(h.for_ for _, h in candidates) else 1.0
+    sharpness = SHARPNESS if any(h.status in ("established", "supported") for _, h in candidates) else 1.0
     scored = [(sharpness * score, h) for score, h in candidates if h.for_ or h.words > 0]
     total = math.exp(NONE_OF_THESE) + sum(math.exp(score) for score, h in scored if h.status != "refuted")
     ranked = [_with_probability(h, _share(h, math.exp(score), total)) for score, h in scored]
@@ -185,8 +185,8 @@ def _words(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
     """What the words say for an entry.
 
     Words that name the symptom which it explains count once a finding speaks for it, and more than weakly. Where the
-    run shows something and nothing of this entry, the words count little: the person describes a symptom, the run
-    shows its cause.
+    run shows something (a setting that is only unusual is nothing) and nothing of this entry, the words count little:
+    the person describes a symptom, the run shows its cause.
     """
     for_ = entry.findings.for_
     speaking = {
@@ -196,7 +196,7 @@ def _words(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
         return max(relevance.get(id, 0.0) for id in (entry.id, *entry.explains))
     if speaking:
         return relevance.get(entry.id, 0.0)
-    shown = any(f.severity in SHOWN for f in by_code.values())
+    shown = any(f.severity in SERIOUS or (f.severity in SHOWN and "variable" not in f.data) for f in by_code.values())
     return relevance.get(entry.id, 0.0) * (UNSEEN if shown else 1.0)
 
 

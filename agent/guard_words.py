@@ -82,7 +82,7 @@ DONE = [
         rf"\b(?:after|since|having)\s+(?!clipping)(?:the |a |this |that |your |it )?(?:change|fix|edit|{_GERUNDS}|freed|{_PARTICIPLES})\b|\bno more \w+ (?:after|since|with)\b|\b(?:problem|error|nan|issue)s? (?:is |are )?gone\b",
         r"(?<!\bone )\b(?:updated|corrected|edited|changed|revised|patched|lowered|halved|reduced|repaired) (?:config\w*|files?|rate|run|value|settings?|version|script|job)\b",
         rf"(?:{_CHANGE_ZH})\S{{0,2}}?(?:之|以)?后就?(?:没|不再|恢复|正常|稳)",
-        r"(?:实验|测试|试验|对比|验证|复现|模拟)\S{0,3}(?:显示|表明|证明|证实|支持|说明|来看)",
+        r"(?:实验|测试|试验|对比|验证|复现|模拟)\S{0,6}(?:显示|表明|证明|证实|支持|说明|来看)",
         rf"(?<![而])已经?(?!{_STATE_ZH})",
         rf"(?:{_CHANGE_ZH})\S{{0,2}}?(?:了|好|完|成功|到位|妥|过(?![大小高低程短长多少快慢早度]))(?!.{{0,4}}(?:后|时|再|的))",
         r"(?:补丁|修复|改动|更改|修改|新的?(?:配置|设置|运行|训练|任务)).{0,6}(?:生效|上线|就位|正常|跑|成功|应用)|不再(?:发散|出现|是|为|有|报)|恢复正常|(?:目前|现在)(?:一切)?正常|搞定|跑通|(?:问题|故障|错误)\S{0,4}(?:解决|修复|消失)|(?:直接|可以|能够?)上线|^(?:都|全)?好了",

@@ -195,7 +195,13 @@ ROWS = (
             "RuntimeError: cuDNN error: CUDNN_STATUS_EXECUTION_FAILED",
         ),
         ("CUDA kernel errors might be asynchronously reported at some other API call", "0 CUDA errors found"),
-        must_not=r"CUBLAS_STATUS_ALLOC_FAILED|device-side assert|CUDNN_STATUS_ALLOC_FAILED|illegal memory access|misaligned address",
+        must_not=r"CUBLAS_STATUS_ALLOC_FAILED|device-side assert|CUDNN_STATUS_ALLOC_FAILED|invalid device ordinal|illegal memory access|misaligned address",
+    ),
+    Signature(
+        "device-ordinal-invalid", S0, r"invalid device ordinal",
+        "a process asks for a GPU that is not there or not visible", "进程要用的 GPU 不存在或不可见",
+        ("RuntimeError: CUDA error: invalid device ordinal", "RuntimeError: cuda runtime error (101) : invalid device ordinal at torch/csrc/cuda/Module.cpp:59"),
+        ("CUDA_VISIBLE_DEVICES: 0,1", "device ordinal: 3"),
     ),
     Signature(
         "cuda-version-mismatch", S1, r"(cudnn|cuDNN).{0,60}(version incompatibility|not found|could not load)|libcud\w+\.so[.\d]*: cannot open shared object",

@@ -116,7 +116,7 @@ ROWS = (
         must_not=r"(?i)wandb|retry(ing)?\b|will try again",
     ),
     Signature(
-        "nccl-error", S1, r"Connection (reset|closed) by (remote )?peer|Broken pipe.{0,60}(TCPStore|store|rank)|recvValue failed|failed to recv, got 0 bytes",
+        "peer-closed", S1, r"Connection (reset|closed) by (remote )?peer|Broken pipe.{0,60}(TCPStore|store|rank)|recvValue failed|failed to recv, got 0 bytes",
         "another process closed the connection", "另一个进程关闭了连接",
         ("RuntimeError: [3] is setting up NCCL communicator but got: Connection reset by peer",
          "[E socket.cpp] recvValue failed on SocketImpl(fd=44): failed to recv, got 0 bytes"),

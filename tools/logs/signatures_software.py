@@ -38,9 +38,10 @@ ROWS = (
         ("Successfully built vllm",),
     ),
     Signature(
-        "version-mismatch", S1, r"requires (transformers|torch|accelerate|trl|peft|deepspeed|vllm|tokenizers)\s?[><=]{1,2}.{1,40}(but|found)|does not recognize this architecture|Unrecognized configuration class|Keras 3, but this is not yet supported|numpy\.dtype size changed|compiled using NumPy 1\.x",
+        "version-mismatch", S1, r"requires (transformers|torch|accelerate|trl|peft|deepspeed|vllm|tokenizers)\s?[><=]{1,2}.{1,40}(but|found)|does not recognize this architecture|`rope_scaling` must be a dictionary with|Unrecognized configuration class|Keras 3, but this is not yet supported|numpy\.dtype size changed|compiled using NumPy 1\.x",
         "installed versions do not fit each other or the model", "已安装版本与模型或彼此不匹配",
         ("ValueError: The checkpoint you are trying to load has model type `qwen3` but Transformers does not recognize this architecture.",
+         "ValueError: `rope_scaling` must be a dictionary with two fields, `type` and `factor`, got {'factor': 8.0, 'rope_type': 'llama3'}",
          "ValueError: numpy.dtype size changed, may indicate binary incompatibility."),
         ("requires transformers >= 4.40",),
     ),
@@ -75,18 +76,27 @@ ROWS = (
     ),
     Signature(
         "checkpoint-load-error", S0,
-        r"[Ee]rror\(s\) in loading state_dict|[Mm]issing key\(s\) in state_dict|[Uu]nexpected key\(s\) in state_dict|size mismatch for .{1,120}copying a param|PytorchStreamReader failed|invalid header or archive is corrupted|failed finding central directory|SafetensorError|HeaderTooLarge|InvalidHeaderDeserialization|MetadataIncompleteBuffer|[Cc]heckpoint not found|[Cc]an't find a valid checkpoint|Error loading state dict|Weights only load failed|Some weights of .{1,80} were not used|Error no file named|invalid load key",
+        r"[Ee]rror\(s\) in loading state_dict|[Mm]issing key\(s\) in state_dict|[Uu]nexpected key\(s\) in state_dict|size mismatch for .{1,120}copying a param|PytorchStreamReader failed|invalid header or archive is corrupted|failed finding central directory|SafetensorError|[Cc]heckpoint not found|[Cc]an't find a valid checkpoint|Error loading state dict|Weights only load failed|Some weights of .{1,80} were not used|Error no file named|invalid load key",
         "the checkpoint is missing, damaged or of another shape", "检查点缺失、损坏或形状不符",
         (
             "RuntimeError: Error(s) in loading state_dict for LlamaForCausalLM:",
             "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory",
-            "safetensors_rust.SafetensorError: Error while deserializing header: HeaderTooLarge",
+            "safetensors_rust.SafetensorError: Error while deserializing: invalid shape",
             "FileNotFoundError: Checkpoint not found",
-            "_pickle.UnpicklingError: invalid load key, 'v'.",
         ),
         ("Loading checkpoint shards: 100%", "Some weights of BertForX were not initialized from the model checkpoint",
          "Some weights of the model checkpoint were not used when initializing BertModel"),
-        must_not=r"Some weights of|Error while serializing|No space left",
+        must_not=r"Some weights of|Error while serializing|No space left|HeaderTooLarge|HeaderTooSmall|InvalidHeader|MetadataIncompleteBuffer|IncompleteMetadata|invalid load key, 'v'",
+    ),
+    Signature(
+        "weight-file-cut", S0, r"HeaderTooLarge|HeaderTooSmall|InvalidHeader(Length|Deserialization|Start)|MetadataIncompleteBuffer|IncompleteMetadata|invalid load key, 'v'",
+        "a weight file is cut off, or is a pointer and no weight file", "权重文件被截断，或只是指针文件",
+        (
+            "safetensors_rust.SafetensorError: Error while deserializing header: HeaderTooLarge",
+            "Error while deserializing header: MetadataIncompleteBuffer",
+            "_pickle.UnpicklingError: invalid load key, 'v'.",
+        ),
+        ("safetensors_rust.SafetensorError: Error while deserializing: invalid shape",),
     ),
     Signature(
         "checkpoint-save-error", S0, r"[Cc]annot save checkpoint|[Ff]ailed to save (the )?(checkpoint|model)|[Ee]rror (while )?saving (the )?checkpoint|[Cc]heckpoint save failed|unexpected pos \d+ vs \d+",
@@ -116,10 +126,11 @@ ROWS = (
     ),
     Signature(
         "data-schema-mismatch", S0,
-        r"KeyError: ['\"](messages|conversations?|text|prompt|chosen|rejected|instruction|input|output|role|content|from|value|label|response|input_ids|image|images|answer|question)['\"]|[Cc]olumn(s)? .{1,80}not in the dataset|Column name .{1,80} not in|Couldn't cast|CastError|features can't be aligned|[Uu]nexpected (role|column)|[Cc]onversation roles must alternate",
+        r"KeyError: ['\"](messages|conversations?|text|prompt|chosen|rejected|instruction|input|output|role|content|from|value|label|response|input_ids|image|images|answer|question)['\"]|[Cc]olumn(s)? .{1,80}not in the dataset|Column name .{1,80} not in|Couldn't cast|CastError|features can't be aligned|[Uu]nexpected (role|column)|[Cc]onversation roles must alternate|There are errors in the dataset, the data will be deleted",
         "the records do not have the expected fields", "记录缺少预期字段",
         ("KeyError: 'messages'", "ValueError: Column name ['text'] not in the dataset. Current columns in the dataset: ['a']",
-         "TypeError: Couldn't cast array of type string to null", "jinja2.exceptions.TemplateError: Conversation roles must alternate user/assistant/user/assistant/..."),
+         "TypeError: Couldn't cast array of type string to null", "jinja2.exceptions.TemplateError: Conversation roles must alternate user/assistant/user/assistant/...",
+         "[ERROR:swift] There are errors in the dataset, the data will be deleted"),
         ("columns: ['messages']",),
     ),
     Signature(

@@ -287,7 +287,9 @@ def test_stopping_leaves_no_partial_file_behind(tmp_path, after, signals):
     assert not list((tmp_path / "tmp").iterdir())
     left = {p.name for p in tmp_path.iterdir()} - {"a.jsonl", "tmp"}
     assert not any(name.endswith(".part") for name in left)
-    if process.returncode != 1:  # else it was done before the signal came
+    if process.returncode == 0:  # done before the signal came, or an import of numpy's swallowed it
+        assert left == {"p.jsonl", "c.jsonl", "r.jsonl"}
+    else:
         assert (process.returncode, errors) == (2, "triage: interrupted\n")
     for name in left:
         assert all(json.loads(line) for line in (tmp_path / name).read_text().splitlines())
