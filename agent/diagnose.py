@@ -185,8 +185,8 @@ def _words(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
     """What the words say for an entry.
 
     Words that name the symptom which it explains count once a finding speaks for it, and more than weakly. Where the
-    run shows something (a setting that is only unusual is nothing) and nothing of this entry, the words count little:
-    the person describes a symptom, the run shows its cause.
+    run shows something and nothing of this entry, the words count little: the person describes a symptom, the run
+    shows its cause.
     """
     for_ = entry.findings.for_
     speaking = {
@@ -196,7 +196,7 @@ def _words(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
         return max(relevance.get(id, 0.0) for id in (entry.id, *entry.explains))
     if speaking:
         return relevance.get(entry.id, 0.0)
-    shown = any(f.severity in SERIOUS or (f.severity in SHOWN and "variable" not in f.data) for f in by_code.values())
+    shown = any(f.severity in SHOWN for f in by_code.values())
     return relevance.get(entry.id, 0.0) * (UNSEEN if shown else 1.0)
 
 

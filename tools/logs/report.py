@@ -34,7 +34,7 @@ CODES: dict[str, str] = {
 SILENCE = 20 * 60
 """Seconds of log without a step before a hang is suspected. Own judgement; PyTorch's NCCL limit is 10 minutes."""
 
-NUMERIC = {"nan-in-forward", "loss-scale-collapse"}
+NUMERIC = {"nan-in-forward", "sampling-nonfinite", "loss-scale-collapse"}
 """Errors that a jump of the loss leads to."""
 
 CLOCK = re.compile(r"(20\d\d-\d\d-\d\d)[ T_](\d\d:\d\d:\d\d)|(?:^|\[)(\d\d:\d\d:\d\d)\]")
