@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from triage.tools.findings import Finding, Severity
@@ -141,6 +141,7 @@ PIECES = st.sampled_from([*(line for _, line in SHOWN), *(line for _, line in SI
 
 
 @settings(max_examples=40, deadline=None)
+@example(["command terminated with exit code 137", "Killed"], 0)
 @given(st.lists(st.one_of(PIECES, st.text(max_size=80)), max_size=12), st.integers(0, 400))
 def test_both_ways_of_searching_agree_on_any_text(parts, cut):
     text = "\n".join(parts)[cut:]

@@ -253,7 +253,7 @@ def _hyperscan_finder() -> Find:
         last = [-AROUND] * len(patterns)
 
         def keep(row: int, start: int, end: int, flags: int, context: object) -> None:
-            if end - last[row] > 8:  # every possible end of one match is reported
+            if end - last[row] > 8 or b"\n" in data[last[row] : end]:  # every possible end of one match is reported
                 last[row] = end
                 spots.append((row, end - 1))
 
