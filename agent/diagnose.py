@@ -145,9 +145,14 @@ def diagnose(
         tuple(ranked),
         findings,
         checks,
-        tuple(_conflicts(ranked[:1] + [h for h in ranked[1:2] if h.probability >= LEAST], {f.code for f in findings})),
+        tuple(_conflicts(leading(ranked), {f.code for f in findings})),
         tuple(f for f in wrong if f.code not in explained),
     )
+
+
+def leading(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:
+    """The first, and the second where it is probable enough to matter."""
+    return [h for i, h in enumerate(ranked[:2]) if not i or h.probability >= LEAST]
 
 
 def rank(runbook: Runbook, findings: Iterable[Finding], relevance: Mapping[str, float]) -> list[Hypothesis]:

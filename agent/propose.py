@@ -16,7 +16,7 @@ from ..tools.config.edit import Edit, add_value, like, set_value
 from ..tools.findings import Finding, TriageError
 from ..tools.run import Run
 from ..tools.settings import Setting, Settings
-from .diagnose import LEAST, SERIOUS, SHOWN, Diagnosis, Hypothesis
+from .diagnose import SERIOUS, SHOWN, Diagnosis, Hypothesis, leading
 
 SAME_THING = {"warmup_steps": "warmup_ratio", "max_steps": "epochs"}
 """The other spelling of a setting, changed by the same factor where a run uses it."""
@@ -74,8 +74,7 @@ def propose(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str = "en"
     """The one change of the most probable hypothesis whose fix applies to this run's settings."""
     if diagnosis.state != "diagnosed":
         return Nothing(f"the diagnosis is {diagnosis.state}", f"诊断结果为 {diagnosis.state}")
-    believed = [h for h in diagnosis.hypotheses if h.status in ("established", "supported")]
-    believed = [*believed[:1], *(h for h in believed[1:2] if h.probability >= LEAST)]
+    believed = leading([h for h in diagnosis.hypotheses if h.status in ("established", "supported")])
     if not believed:
         return Nothing(
             "no finding of a run supports a cause yet; make the check first",

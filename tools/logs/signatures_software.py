@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from .signature import S0, S1, S2, Signature
 
+CUT = r"HeaderTooLarge|HeaderTooSmall|InvalidHeader(Length|Deserialization|Start)|MetadataIncompleteBuffer|IncompleteMetadata|invalid load key, 'v'"
+"""What readers say of a weight file that is cut off or only a pointer."""
+
 ROWS = (
     Signature(
         "import-error", S0, r"ModuleNotFoundError: |ImportError: ",
@@ -76,7 +79,7 @@ ROWS = (
     ),
     Signature(
         "checkpoint-load-error", S0,
-        r"[Ee]rror\(s\) in loading state_dict|[Mm]issing key\(s\) in state_dict|[Uu]nexpected key\(s\) in state_dict|size mismatch for .{1,120}copying a param|PytorchStreamReader failed|invalid header or archive is corrupted|failed finding central directory|SafetensorError|[Cc]heckpoint not found|[Cc]an't find a valid checkpoint|Error loading state dict|Weights only load failed|Some weights of .{1,80} were not used|Error no file named|invalid load key",
+        r"[Ee]rror\(s\) in loading state_dict|[Mm]issing key\(s\) in state_dict|[Uu]nexpected key\(s\) in state_dict|size mismatch for .{1,120}copying a param|PytorchStreamReader failed|invalid header or archive is corrupted|failed finding central directory|SafetensorError|[Cc]heckpoint not found|[Cc]an't find a valid checkpoint|Error loading state dict|Weights only load failed|Error no file named|invalid load key",
         "the checkpoint is missing, damaged or of another shape", "检查点缺失、损坏或形状不符",
         (
             "RuntimeError: Error(s) in loading state_dict for LlamaForCausalLM:",
@@ -86,10 +89,10 @@ ROWS = (
         ),
         ("Loading checkpoint shards: 100%", "Some weights of BertForX were not initialized from the model checkpoint",
          "Some weights of the model checkpoint were not used when initializing BertModel"),
-        must_not=r"Some weights of|Error while serializing|No space left|HeaderTooLarge|HeaderTooSmall|InvalidHeader|MetadataIncompleteBuffer|IncompleteMetadata|invalid load key, 'v'",
+        must_not=rf"Error while serializing|No space left|{CUT}",
     ),
     Signature(
-        "weight-file-cut", S0, r"HeaderTooLarge|HeaderTooSmall|InvalidHeader(Length|Deserialization|Start)|MetadataIncompleteBuffer|IncompleteMetadata|invalid load key, 'v'",
+        "weight-file-cut", S0, CUT,
         "a weight file is cut off, or is a pointer and no weight file", "权重文件被截断，或只是指针文件",
         (
             "safetensors_rust.SafetensorError: Error while deserializing header: HeaderTooLarge",
