@@ -125,20 +125,22 @@ def diagnose(
         hits: what retrieval says about the question's words.
         findings: everything the tools found.
         checks: everything the tools looked at.
-        in_field: whether the question is about training, aligning or serving models at all.
+        in_field: whether the question is about training, aligning or serving models at all; "what is wrong?" is not,
+            and beside a run it names nothing.
         looked: whether there was a run to look at.
         keep: how many hypotheses to return.
     """
     findings, checks = tuple(findings), tuple(checks)
     wrong = [f for f in findings if f.severity in SERIOUS]
-    if not in_field and not wrong:
+    if not (in_field or looked or wrong):
         return Diagnosis("out-of-scope", findings=findings, checks=checks)
     relevance = _behind(runbook, {hit.entry.id: hit.score for hit in hits})
     ranked = rank(runbook, findings, relevance)[:keep]
     state = _state(ranked, findings, checks, looked)
     if not wrong and state in LEAST_WORDS:
-        symptom = ranked[0].entry.id if ranked and state == "inconclusive" else ""
-        ranked = [h for h in ranked if h.words >= LEAST_WORDS[state] or symptom in h.entry.explains]
+        symptom = ranked[0].entry.id if ranked and in_field and state == "inconclusive" else ""
+        least = LEAST_WORDS[state] if in_field else ASKED
+        ranked = [h for h in ranked if h.words >= least or symptom in h.entry.explains]
     explained = {f.code for h in ranked for f in h.for_}
     return Diagnosis(
         state,

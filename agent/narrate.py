@@ -40,6 +40,11 @@ T: dict[str, tuple[str, str]] = {
         "**The runbook does not cover this.** No entry accounts for what was asked and found.",
         "**手册没有覆盖这个问题。** 没有条目能解释所问和所见。",
     ),
+    "too-little": (
+        "**Inconclusive.** Nothing wrong was found in what was read, but that is too little to call the run healthy, "
+        "and no entry fits the question.",
+        "**无法下结论。** 读到的内容没有发现问题，但不足以判断运行正常，也没有条目与问题相符。",
+    ),
     "healthy": ("**Nothing wrong was found in this run.**", "**这次运行没有发现问题。**"),
     "healthy-but": (
         "Your words would point to `{id}` ({title}), but the run does not show it.",
@@ -273,7 +278,8 @@ def _headline(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
     elif not d.findings and any(c.result == "failed" for c in d.checks):
         yield say("unread", lang)
     else:
-        yield say("inconclusive" if d.hypotheses or d.findings else "not-covered", lang)
+        none = "too-little" if looked else "not-covered"
+        yield say("inconclusive" if d.hypotheses or d.findings else none, lang)
     if not looked:
         yield say("words-only", lang)
 

@@ -167,9 +167,9 @@ def ask(
         run, settings, findings, checks = seen.run, seen.settings, seen.findings, seen.checks
     listen(ToolStarted("search"))
     books = index(home, encoder)
-    in_field = bool(paths) or books.covers(words)
+    in_field = books.covers(words)
     diagnosis = diagnose(books.runbook, books.search(words), findings, checks, in_field, looked=bool(paths))
-    passages = tuple(p for p in books.passages(words, 3) if p.score >= MEANT) if in_field else ()
+    passages = tuple(p for p in books.passages(words, 3) if p.score >= MEANT) if in_field or paths else ()
     for i, finding in enumerate(diagnosis.findings, 1):
         listen(FindingMade(f"F{i}", finding))
     proposal = propose(diagnosis, settings, run, lang)

@@ -95,6 +95,13 @@ def test_a_question_outside_the_field_is_out_of_scope_unless_the_run_shows_a_fai
     assert run("enospc", in_field=False).top.entry.id == "disk-full"
 
 
+def test_a_question_that_names_no_failure_names_none_beside_a_run_that_shows_none():
+    """ "What is wrong?" is nearer to some entry than to others; that means nothing."""
+    assert not run(words=[("high-lr", 0.07)], in_field=False).hypotheses
+    assert run(words=[("high-lr", 0.07)]).hypotheses
+    assert [h.entry.id for h in run("nan", words=[("disk-full", 0.07)], in_field=False).hypotheses][:1] == ["bad-data"]
+
+
 def test_probabilities_leave_room_for_none_of_these():
     d = run("nan", "climb")
     assert 0 < sum(h.probability for h in d.hypotheses) < 1

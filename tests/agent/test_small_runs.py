@@ -199,3 +199,9 @@ def test_a_network_that_a_variable_switches_off_is_switched_on_by_it(tmp_path, v
     assert top(slow)[0] in ("comm-bottleneck", "network-fault")
     assert (slow.proposal.variable, slow.proposal.line) == (variable.lower(), 1)
     assert f"+export {variable}=0" in slow.proposal.patch
+
+
+def test_a_few_points_and_a_question_that_names_nothing_get_neither_a_cause_nor_health(tmp_path):
+    a = answer(tmp_path, "what is wrong", metrics__jsonl='{"step": 1, "loss": 2.0}\n{"step": 2, "lo')
+    assert (a.diagnosis.state, a.diagnosis.hypotheses) == ("inconclusive", ())
+    assert "too little to call the run healthy" in a.text
