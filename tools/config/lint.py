@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from ..findings import Check, Evidence, Finding, Report, Severity, TriageError
 from ..run import Run
-from ..settings import Setting, Settings, read_settings
+from ..settings import Setting, Settings
+from .combine import read_settings
 from .rule import RULES, Fault, Rule
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from ..settings import Settings
 from .rule import Fault, rule
+from .values import RL
 
 PREFERENCE = ("dpo", "kto", "orpo")
-RL = ("grpo", "ppo", "rl")
 NOT_ADAM = ("muon", "lion", "sgd", "adafactor", "prodigy", "dadapt", "shampoo", "soap", "lomo", "schedule", "apollo")
 """Optimizers whose step is scaled differently, so that Adam's ranges say nothing."""
 RATES: dict[tuple[str, bool], tuple[float, float, float]] = {

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from triage.agent.acceptance.subject import METRICS, Subject, load_families, observe
 from triage.agent.evidence import Look
 from triage.knowledge.entry import Criterion
+from triage.tools.config.combine import read_settings
 from triage.tools.logs.scan import scan
 from triage.tools.run import Run, discover
 from triage.tools.series import read_series
-from triage.tools.settings import read_settings
 
 
 def look_at(folder: Path) -> Look:
