@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import cache
 
-from ..tools.redact import redact
+from ..tools.secrets import redact
 from . import guard_words as words
 from .guard_claims import CODE, claimed_action, overstated_cause, unfounded_advice
 from .guard_facts import Facts, content, flat, numbers, plain, spaced, subjects

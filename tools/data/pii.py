@@ -1,7 +1,7 @@
 """Personal data and secrets in training data, found by form, checksum and context; values are never shown.
 
 A hit carries its kind and place, never its value: excerpts are masked before they leave this module. The kinds,
-and what is not detected, are in `pii_kinds`. Coarse hints are searched with hyperscan, so that clean text costs
+and what is not detected, are in `tools.personal`. Coarse hints are searched with hyperscan, so that clean text costs
 one pass.
 """
 
@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from ..findings import Check, Evidence, Finding, Report, Severity, clean
+from ..personal import CONTEXT, KINDS, Kind
 from .engine import Engine, Local
-from .pii_kinds import CONTEXT, KINDS, Kind
 from .reading import Broken, Lines, Part, blocks, plan, unread
 
 CODES = {

@@ -3,8 +3,9 @@ from pathlib import Path
 import pytest
 
 import triage.evals
+from triage.tools.boundary import Boundary
 from triage.tools.findings import clean
-from triage.tools.redact import Boundary, redact
+from triage.tools.secrets import redact
 
 A40 = "0123456789abcdef0123456789abcdef01234567"
 
