@@ -1,4 +1,4 @@
-"""Credentials in text, known by form: issuer prefixes, private keys, passwords in addresses, values with a telling name.
+"""Credentials in text, known by form: issuers' prefixes, private keys, passwords in addresses, values that are named so.
 
 The shapes are the issuers' published ones. No detector is depended on: detect-secrets 1.5 has had no release since
 2024, misses Hugging Face, OpenAI project and W&B keys, and takes log lines for secrets.
