@@ -1,4 +1,4 @@
-"""Credentials in text, known by form: issuers' prefixes, private keys, passwords in addresses, values that are named so.
+"""Credentials in text, known by form: issuers' prefixes, private keys, passwords in addresses, values named as one.
 
 The shapes are the issuers' published ones. No detector is depended on: detect-secrets 1.5 has had no release since
 2024, misses Hugging Face, OpenAI project and W&B keys, and takes log lines for secrets.
