@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
+from .personal import find
 from .secrets import redact
 
 Identity = Literal["hosts", "users", "paths"]
@@ -37,8 +38,6 @@ class Boundary:
 
     def hide(self, text: str) -> str:
         """The text as it may leave: the same value always becomes the same placeholder (`[email-1]`)."""
-        from .data.pii import find
-
         text, out, at = redact(text), "", 0
         for hit in find(text):
             if hit.kind.kind == "personal":
