@@ -15,7 +15,7 @@ from typing import Any
 from ..findings import Check, Evidence, Finding, Report, Severity, clean
 from ..personal import KINDS, Hit, find
 from .engine import Engine, Local
-from .reading import Broken, Lines, Part, blocks, plan, unread
+from .records.blocks import Broken, Lines, Part, blocks, plan, unread
 
 CODES = {
     "pii-found": "personal data (identity numbers, cards, phones, mail or network addresses) is in the training data",

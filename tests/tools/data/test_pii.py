@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from triage.tools.data.cleanup import write_masked
 from triage.tools.data.pii import find, mask, mask_value, pii
-from triage.tools.data.reading import plan
+from triage.tools.data.records.blocks import plan
 from triage.tools.personal import KINDS
 
 BENCH = Path(__file__).parents[3] / "evals" / "bench" / "pii.py"
