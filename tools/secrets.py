@@ -17,6 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+from .registry import table
+
 Valid = Callable[[str, str, str], bool]
 """(value, the characters before it, a few after it) -> whether it counts in training data."""
 PLACEHOLDER = re.compile(
@@ -56,7 +58,9 @@ random_token = token()
 
 def key_body(value: str, before: str, after: str) -> bool:
     """A private key with the key in it, and not only its heading."""
-    return any(irregular(run) for run in re.findall(r"[A-Za-z0-9+/=]{40}", value[:1000])) or value.startswith("AGE")
+    return any(irregular(run, 2, 5) for run in re.findall(r"[A-Za-z0-9+/=]{40}", value[:1000])) or value.startswith(
+        "AGE"
+    )
 
 
 def url_password(value: str, before: str, after: str) -> bool:
@@ -73,7 +77,8 @@ def assigned(value: str, before: str, after: str) -> bool:
     """The value of a variable called token, password and the like: neither words nor code; a short one mixes more."""
     if len(value) < 10 or set(value) & set("(){}[]<>$") or IDENTIFIER.fullmatch(value):
         return False
-    drawn = irregular(value, 2, 3.6) if len(value) >= 20 else irregular(value, 3)
+    long = len(value) >= 20
+    drawn = irregular(value, 2 if long else 3, 3.6 if long or set(value) & set("!@#^*~") else 3)
     return drawn and random_token(value, before, after)
 
 
@@ -173,9 +178,7 @@ SECRETS: tuple[Secret, ...] = (
            assigned, strong=False),
 )  # fmt: skip
 """In order: where two claim the same text the first has it, so issuers stand before addresses and names."""
-if twice := [kind for kind, count in Counter(s.kind for s in SECRETS).items() if count > 1]:
-    raise ValueError(f"SECRETS: {twice[0]!r} stands twice")
-
+table("SECRETS", ((secret.kind, secret) for secret in SECRETS))
 
 _HINTS = [(hint, secret) for secret in SECRETS for hint in secret.hint]
 

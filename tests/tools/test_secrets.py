@@ -1,32 +1,49 @@
+"""The rows of the table test themselves, through masking and through the scan of training data."""
+
+import importlib.util
+import json
+import sys
+import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-import triage.evals
-from triage.tools.boundary import Boundary
+from triage.tools import secrets
+from triage.tools.data.pii import find, mask, pii
 from triage.tools.findings import clean
-from triage.tools.secrets import redact
+from triage.tools.secrets import SECRETS, redact, spelled
 
+SOURCE = Path(secrets.__file__).read_text()
 A40 = "0123456789abcdef0123456789abcdef01234567"
+SHOWS = [pytest.param(s.kind, spelled(line), id=f"{s.kind}-{line}") for s in SECRETS for line in s.shows]
+SILENT = [spelled(line) for s in SECRETS for line in s.silent]
 
 
-@pytest.mark.parametrize(
-    "secret",
-    [
-        "hf_" + "a1B2" * 9,
-        "sk-proj-" + "Ab1_" * 10,
-        "sk-ant-api03-" + "Ab1_" * 10,
-        "AKIA" + "ABCD1234" * 2,
-        "ghp_" + "a1B2" * 9,
-        "github_pat_" + "a1B2_" * 9,
-        "xoxb-123456789012-abcdefABCDEF",
-        "AIza" + "a" * 35,
-        "glpat-" + "a1" * 12,
-        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
-    ],
-)
-def test_a_credential_never_survives(secret):
-    assert secret not in clean(f"export X={secret} && python train.py")
+@pytest.mark.parametrize(("kind", "line"), SHOWS)
+def test_what_a_row_shows_is_masked_and_is_found_in_data(kind, line):
+    assert f"[secret:{kind}]" in clean(f"export X={line} && python train.py")
+    (hit, *more) = find(line)
+    assert (hit.kind.name, more) == (kind, [])
+    assert line[hit.start : hit.end] not in redact(line)
+
+
+@pytest.mark.parametrize("line", SILENT)
+def test_what_only_looks_like_it_is_neither_masked_nor_found(line):
+    assert (redact(line), find(line)) == (line, [])
+
+
+def test_the_data_scan_reports_every_kind_of_the_table(tmp_path):
+    rows = [{"prompt": "write it down", "completion": line} for _, line in (p.values for p in SHOWS)]
+    path = tmp_path / "train.jsonl"
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    assert pii([path]).summary["hits"] == dict(Counter(kind for kind, _ in (p.values for p in SHOWS)))
+
+
+def test_sixty_planted_secrets_of_fifteen_kinds_are_masked_and_found_in_data(planted):
+    assert (len(planted), len({kind for kind, _, _ in planted})) == (60, 15)
+    assert [(kind, line) for kind, line, secret in planted if secret in redact(line)] == []
+    assert [(kind, line) for kind, line, secret in planted if secret in mask(line)] == []
 
 
 @pytest.mark.parametrize(
@@ -65,43 +82,48 @@ def test_clean_strips_escape_sequences_and_bounds_the_text():
     assert len(clean("x" * 10_000)) == 400
 
 
-def test_sixty_planted_secrets_of_fifteen_kinds_are_masked(planted):
-    assert (len(planted), len({kind for kind, _, _ in planted})) == (60, 15)
-    assert [(kind, line) for kind, line, secret in planted if secret in redact(line)] == []
+@pytest.fixture
+def with_row(tmp_path, monkeypatch):
+    """The module with one more row, as a newcomer would add it."""
+
+    def load(row):
+        end = "\n)  # fmt: skip\n"
+        (path := tmp_path / "secrets.py").write_text(SOURCE.replace(end, f"\n    {row},{end}"))
+        spec = importlib.util.spec_from_file_location("triage.tools.with_row", path)
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, spec.name, module)
+        spec.loader.exec_module(module)
+        return module
+
+    return load
 
 
-def test_clean_training_logs_pass_the_boundary_unchanged():
-    examples = (Path(triage.evals.__path__[0]) / "example").glob("run-*/train.*")
-    lines = [line for file in examples for line in file.read_text().splitlines()]
-    lines += [f"step {i} loss {5 / (i + 1):.10f} sha {i * 7919:040x} id={i * 104729:012d}" for i in range(500)]
-    changed = [line for line in lines if Boundary().hide(line) != line]
-    assert len(changed) < 0.01 * len(lines), changed[:5]
-
-
-def test_the_boundary_hides_personal_data_and_puts_it_back_where_asked():
-    boundary = Boundary()
-    line = "mail zhang.wei@corp-lab.cn, again zhang.wei@corp-lab.cn, not li.na@corp-lab.cn"
-    hidden = boundary.hide(line)
-    assert hidden == "mail [email-1], again [email-1], not [email-2]"
-    assert boundary.restore(hidden) == line
-
-
-def test_a_secret_is_not_put_back():
-    boundary, token = Boundary(), "hf_" + "a1B2" * 9
-    assert boundary.restore(boundary.hide(f"token {token}")) == "token [secret:huggingface]"
+def test_a_new_shape_is_one_row(with_row):
+    module = with_row(r"""Secret("acme-key", ("acme_",), r"\bacme_[a-z0-9]{20}", ("acme_{x20}",))""")
+    assert module.redact("login acme_" + A40[:20]) == "login [secret:acme-key]"
 
 
 @pytest.mark.parametrize(
-    ("also", "text", "gone"),
+    ("row", "says"),
     [
-        ("paths", "wrote /home/wei/exp42/ckpt/model.pt", "/home/wei/exp42"),
-        ("hosts", "node17: connection to 10.0.3.7:29500 refused", "10.0.3.7"),
-        ("hosts", "node17: connection to 10.0.3.7:29500 refused", "node17"),
-        ("users", "sudo: user=weizhang ran /usr/bin/x", "weizhang"),
+        ("""Secret("jwt", ("x",), "x", ("x",))""", "SECRETS: 'jwt' is declared twice"),
+        ("""Secret("", ("x",), "acme", ("x",))""", "SECRETS: 'acme' has an empty kind"),
+        ("""Secret("acme", ("",), "x", ("x",))""", "SECRETS: 'acme' has an empty hint"),
+        ("""Secret("acme", ("x",), "", ("x",))""", "SECRETS: 'acme' has an empty pattern"),
+        ("""Secret("acme", ("x",), "x", ())""", "SECRETS: 'acme' has an empty shows"),
     ],
 )
-def test_names_of_machines_people_and_folders_are_hidden_on_request(also, text, gone):
-    assert gone in Boundary().hide(text)
-    boundary = Boundary([also])
-    assert gone not in boundary.hide(text)
-    assert boundary.restore(boundary.hide(text)) == text
+def test_a_row_that_stands_twice_or_is_empty_fails_at_import(with_row, row, says):
+    with pytest.raises(ValueError, match=says):
+        with_row(row)
+
+
+@pytest.mark.parametrize("secret", SECRETS, ids=lambda secret: secret.kind)
+def test_long_lines_take_linear_time(secret):
+    starts = [*secret.hint, *(spelled(line)[:-3] + "-" for line in secret.shows)]
+    pumped = [f"{secret.hint[0]} {start}" for start in ("0", "a_", "a.", " ", "://a", "secret_", "eyJ-")] + starts
+    for text in (start * (60_000 // len(start)) for start in pumped):
+        begin = time.perf_counter()
+        redact(text)
+        find(text)
+        assert time.perf_counter() - begin < 1, text[:60]

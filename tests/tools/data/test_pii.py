@@ -57,6 +57,8 @@ def test_clean_text_with_order_numbers_hashes_and_timestamps_gives_no_hit():
         "sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 'api_key = "your-api-key-goes-here-please"', "AKIAIOSFODNN7EXAMPLE", "hf_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
         "姓名：张三", "The name is Li Lei.", "555-0123 or 212-555-0100 on film", "11010519491231002Y", "4111111111111112", "password: 'changeme-changeme-changeme'",
         "https://user:${PASSWORD}@host/x", "01:23:45:67:89:ab is a MAC", "2001:db8::1 is for documents",
+        "password=get_password(user1)", "api_key=os.environ['OPENAI_KEY1']", "secret_key=self.settings.SECRET_KEY_V2", '"secret_ref": "V1LocalObjectReference"',
+        "if '-----BEGIN PRIVATE KEY-----' in text and len(text) > 100: raise ValueError('a private key')", "https://0123456789abcdef0123456789abcdef@o1.ingest.site.io/2",
     ],
 )  # fmt: skip
 def test_what_only_looks_like_personal_data_stays_silent(text):
