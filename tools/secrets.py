@@ -171,9 +171,9 @@ SECRETS: tuple[Secret, ...] = (
            ("postgres://admin:{a14}@db.prod.net/x", "redis://:{a14}@db:1", "git+https://{a32}@h/x"),
            ("http://10.0.0.7:8080/a", "see https://x.org/@someone", "ssh://git@host/x"), url_password),
     Secret("assigned-secret", ("key", "secret", "token", "pass", "pwd", "credential", "密码", "口令", "密钥", "令牌"),
-           rf"(?<![A-Za-z\[]){_NAMED}s?(?:[_-][A-Za-z0-9]{{1,40}}){{0,8}}[\"']?\s{{0,40}}(?:=>|[:=：]|\s(?=\S{{0,300}}[0-9]))\s{{0,40}}[\"']?{_VALUE}"
+           rf"(?<!\[){_NAMED}s?(?:[_-][A-Za-z0-9]{{1,40}}){{0,8}}[\"']?\s{{0,40}}(?:=>|[:=：]|\s(?=\S{{0,300}}[0-9]))\s{{0,40}}[\"']?{_VALUE}"
            r"|(?<![A-Za-z_-])(?i:--token|token)[\"']?\s{0,40}[:=]\s{0,40}[\"']?(?P<long>(?=\S{0,300}[0-9])(?=\S{0,300}[A-Za-z])[A-Za-z0-9_.-]{20,})",
-           ('api_key = "{a32}"', "db_password={a12}!x", "密码：{a14}", '"passwd": "{a14}"', "secret_key: {x40}", "--hub_token={a20}"),
+           ('api_key = "{a32}"', "db_password={a12}!x", "密码：{a14}", '"passwd": "{a14}"', "secret_key: {x40}", "--hub_token={a20}", 'openaiApiKey: "{a32}"'),
            ("pad_token: <pad> eos_token=</s> num_tokens: {d9}", "tokens per second: {d7}.8 tokenizer_path: /data/llama", "max_tokens=4096", "password: None"),
            assigned, strong=False),
 )  # fmt: skip
