@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ..settings import Settings
+from ...settings import Settings
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Rule:
 
 
 RULES: dict[str, Rule] = {}
-"""Code -> rule, filled by importing the `rules_*` modules."""
+"""Code -> rule, filled by importing the modules of this package."""
 
 
 def rule(code: str, severity: str, needs: tuple[str, ...] = ()) -> Callable[[Judge], Judge]:

@@ -1,10 +1,10 @@
-"""Rules on context length, rotary scaling and epsilons."""
+"""Rules on context length and rotary scaling."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..settings import Settings
+from ...settings import Settings
 from .rule import Fault, rule
 
 SCALED = ("linear", "dynamic", "yarn", "llama3", "longrope", "su", "ntk")
@@ -110,39 +110,3 @@ def long_context_without_scaling(settings: Settings) -> Iterator[Fault]:
                 str(positions.value),
                 ("max_position_embeddings",),
             )
-
-
-NO_EPSILON = 1e-20
-"""Norm epsilon that is as good as none in every format. Own judgement; the smallest in use is BERT's 1e-12."""
-
-
-@rule("norm-epsilon-small", "S2")
-def norm_epsilon_small(settings: Settings) -> Iterator[Fault]:
-    """An epsilon is too small for the number format.
-
-    Why: below 6e-8 an epsilon is zero in fp16, and a division by a vanishing variance gives inf or NaN. One below
-        1e-20 protects in no format: its inverse root, above 1e10, is squared in the gradient.
-    Bad: `rms_norm_eps: 1e-8` with fp16; `adam_epsilon: 0`.
-    Good: 1e-5 or 1e-6 for norms, 1e-8 for Adam.
-    Known gaps: kernels that compute the norm in fp32 are safe with any epsilon; BERT's 1e-12 is usual in fp32.
-    Source: smallest positive fp16 number is 2^-24, 5.96e-8.
-    """
-    norm, adam = settings.get("norm_epsilon"), settings.get("adam_epsilon")
-    precision = settings.value("precision")
-    if norm is not None and (norm.value < NO_EPSILON or (norm.value < 5.96e-8 and precision == "fp16")):
-        yield Fault(
-            "norm_epsilon",
-            f"norm epsilon {norm.value:g} vanishes in {precision or 'this format'}",
-            f"归一化 epsilon {norm.value:g} 在 {precision or '该精度'} 下为 0",
-            "S2",
-            "1e-6",
-            ("precision",),
-        )
-    if adam is not None and adam.value <= 0:
-        yield Fault(
-            "adam_epsilon",
-            "Adam's epsilon is zero: an unused weight divides by zero",
-            "Adam 的 epsilon 为 0：未更新的权重会除以零",
-            "S2",
-            "1e-8",
-        )

@@ -1,57 +1,12 @@
-"""Rules on communication, devices and the inference engine."""
+"""Rules on the inference engine: its memory, its devices, its token budget."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..settings import Settings
+from ...settings import Settings
 from .rule import Fault, rule
-from .rules_alignment import in_rl
-
-
-@rule("nccl-ib-disabled", "S2", needs=("nccl_ib_disable",))
-def infiniband_disabled(settings: Settings) -> Iterator[Fault]:
-    """NCCL may not use InfiniBand or RoCE.
-
-    Why: collectives between machines fall back to TCP and are many times slower; left over from an experiment, it
-        is the cause of slow multi-node runs and of time-outs.
-    Bad: `export NCCL_IB_DISABLE=1` in a multi-node launch.
-    Good: not set; set for one run only, to localise a fault.
-    Known gaps: on one machine, or without such a network, it changes nothing: a note.
-    Source: runbook entry `network-fault`.
-    """
-    if settings.value("nccl_ib_disable"):
-        nodes = settings.value("nodes") or 0
-        yield Fault(
-            "nccl_ib_disable",
-            "NCCL_IB_DISABLE=1 is left on: traffic between machines goes over TCP",
-            "NCCL_IB_DISABLE=1 未关闭：机器间通信退回 TCP",
-            "S2" if nodes > 1 else "S3",
-            "0",
-            ("nodes",),
-        )
-
-
-@rule("nccl-p2p-disabled", "S2", needs=("nccl_p2p_disable",))
-def peer_to_peer_disabled(settings: Settings) -> Iterator[Fault]:
-    """GPUs of one machine may not talk to each other directly.
-
-    Why: every collective goes through host memory.
-    Bad: `export NCCL_P2P_DISABLE=1` on a machine with NVLink.
-    Good: not set; needed on consumer cards without peer-to-peer and in some virtual machines.
-    Known gaps: the kind of GPU is not visible.
-    Source: runbook entry `gpu-p2p-hang`.
-    """
-    if settings.value("nccl_p2p_disable"):
-        alone = settings.value("world_size") == 1
-        yield Fault(
-            "nccl_p2p_disable",
-            "NCCL_P2P_DISABLE=1 is left on: GPUs talk through host memory",
-            "NCCL_P2P_DISABLE=1 未关闭：GPU 间通信绕经主机内存",
-            "S3" if alone else "S2",
-            "0",
-        )
-
+from .training import in_rl, unnamed, whole
 
 OWN_DEVICES = ("areal", "nemo-rl", "prime-rl", "roll", "skyrl", "slime")
 """RL frameworks whose engines have devices of their own, or give the memory back while the trainer works."""
@@ -127,20 +82,30 @@ def engine_devices_conflict(settings: Settings) -> Iterator[Fault]:
         )
 
 
-@rule("continuation-broken", "S2")
-def continuation_broken(settings: Settings) -> Iterator[Fault]:
-    """Flags stand at the start of a command: the line above does not continue.
+@rule("batched-tokens-too-few", "S1")
+def batched_tokens_too_few(settings: Settings) -> Iterator[Fault]:
+    """The engine's token budget of one step is below what its other limits ask for.
 
-    Why: the shell ends the command there; the flags below it are not in force and bash reports "command not found".
-    Bad: a commented line, or a blank behind the backslash, in the middle of a long command.
-    Good: every line but the last ends in a backslash with nothing behind it.
-    Known gaps: none.
-    Source: bash manual, "Escape Character".
+    Why: vLLM refuses to start: a step must hold one token of every sequence, and without chunked prefill a whole
+        prompt.
+    Bad: `--max-num-batched-tokens 128 --max-num-seqs 256`; `max_num_batched_tokens: 4096` with
+        `enable_chunked_prefill: false` and `max_model_len: 8192`.
+    Good: a budget of 2048 to 8192 with chunked prefill; without it, at least max_model_len.
+    Known gaps: without chunked prefill written as off only the number of sequences is compared.
+    Source: vLLM's SchedulerConfig; runbook entry `vllm-engine-init-failure`.
     """
-    for flag in settings.broken:
-        yield Fault(
-            flag.variable,
-            f"{flag.file}:{flag.line}: {flag.raw} stands at the start of a command; the line "
-            "above does not continue, so this and the following flags are not in force",
-            f"{flag.file}:{flag.line}：{flag.raw} 处于命令开头，上一行没有续行，此后的参数不会生效",
-        )
+    budget = unnamed(settings, r"(^|\.)max_num_batched_tokens$")
+    if budget is None or not str(budget.value).isdigit():
+        return
+    tokens = int(budget.value)
+    chunked = unnamed(settings, r"(^|\.)enable_chunked_prefill$")
+    off = unnamed(settings, r"^no_enable_chunked_prefill$") or (chunked and str(chunked.value).lower() == "false")
+    for variable in ("max_num_seqs", "max_model_len") if off else ("max_num_seqs",):
+        need = whole(settings, variable)
+        if need and tokens < need:
+            yield Fault(
+                variable,
+                f"max_num_batched_tokens {tokens} is below {variable} {need}",
+                f"max_num_batched_tokens {tokens} 小于 {variable} {need}",
+                "S1" if settings.values[variable].file == budget.file else "S2",
+            )
