@@ -38,8 +38,10 @@ def dpo_beta_outside_range(settings: Settings) -> Iterator[Fault]:
 
     Why: too small and the policy drifts from the reference (KL explodes). What is too large is the matter of
         `dpo-beta-high`.
-    Bad: `beta: 0.0001` with the plain sigmoid loss; `beta: 0`.
-    Good: 0.01 to 0.5 for DPO, IPO and KTO; 2 to 10 for SimPO and length-normalised DPO.
+    Bad: `beta: 0.0001`, `loss_type: sigmoid` and `max_prompt_length: 512` in `dpo.yaml`; `beta: 0` with
+        `max_prompt_length: 512` in `dpo.yaml` (S1); `stage: dpo` with `pref_beta: 1.5` (S3).
+    Good: 0.01 to 0.5 for DPO, IPO and KTO, `beta: 0.1` with `max_prompt_length: 512` in `dpo.yaml`; 2 to 10 for SimPO
+        and length-normalised DPO, `stage: dpo`, `pref_loss: simpo`, `pref_beta: 2.0`.
     Known gaps: a loss chosen inside the program is not visible; then the plain loss is assumed.
     Source: runbook entry `dpo-kl-explosion`.
     """
@@ -81,8 +83,9 @@ def dpo_beta_high(settings: Settings) -> Iterator[Fault]:
 
     Why: beta weighs the distance to the reference; far above the usual range next to nothing of the preference is
         learned.
-    Bad: `beta: 5` with the plain sigmoid loss.
-    Good: 0.01 to 0.5 for DPO, IPO and KTO; 2 to 10 for SimPO and length-normalised DPO.
+    Bad: `beta: 5`, `loss_type: sigmoid` and `max_prompt_length: 512` in `dpo.yaml`.
+    Good: 0.01 to 0.5 for DPO, IPO and KTO, `stage: dpo` with `pref_beta: 0.1`; 2 to 10 for SimPO and length-normalised
+        DPO, `stage: dpo`, `pref_loss: simpo`, `pref_beta: 10`.
     Known gaps: a loss chosen inside the program is not visible; then the plain loss is assumed.
     Source: Rafailov et al. 2023, section 4 (beta as the strength of the KL constraint); runbook entry
         `dpo-loss-stuck-ln2`.
@@ -101,12 +104,12 @@ def dpo_beta_high(settings: Settings) -> Iterator[Fault]:
 
 
 @rule("kl-coef-outside-range", "S2", needs=("kl_coef",))
-def kl_coefficient_outside_range(settings: Settings) -> Iterator[Fault]:
+def kl_coef_outside_range(settings: Settings) -> Iterator[Fault]:
     """The coefficient of the KL penalty is out of proportion.
 
     Why: too large and the policy cannot move, negative and it is rewarded for leaving the reference.
-    Bad: `kl_coef: 5`.
-    Good: 0 (off, common in GRPO) to 0.1.
+    Bad: `kl_coef: 5`; `kl_coef: 0.5` (S3); `kl_coef: -0.1` (S1).
+    Good: `kl_coef: 0.02`; 0 (off, common in GRPO) to 0.1.
     Known gaps: adaptive controllers change it during the run; a coefficient whose penalty is switched off is not
         judged.
     Source: runbook entry `rl-instability`.

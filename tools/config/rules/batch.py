@@ -17,8 +17,11 @@ def global_batch_mismatch(settings: Settings) -> Iterator[Fault]:
     """The global batch that is written is not the one that the parts make.
 
     Why: learning rate and schedule were chosen for the written batch; DeepSpeed refuses to start.
-    Bad: `train_batch_size: 64` with micro-batch 4, accumulation 4 and 8 devices (128).
-    Good: global = micro x accumulation x data-parallel size.
+    Bad: `{"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 4}` in `ds.json`
+        and `deepspeed --num_gpus 8 train.py` in `launch.sh`, which make 128.
+    Good: global = micro x accumulation x data-parallel size,
+        `{"train_batch_size": 128, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 4}` in `ds.json`
+        and `deepspeed --num_gpus 8 train.py` in `launch.sh`.
     Known gaps: where the number of devices is not visible only divisibility is checked; sizes set by the
         scheduler at launch are not visible.
     Source: runbook entry `gbs-miscalculation`.
@@ -54,8 +57,11 @@ def batch_not_divisible(settings: Settings) -> Iterator[Fault]:
     """Sizes that must divide each other do not.
 
     Why: the trainer refuses to start, or silently rounds the batch down.
-    Bad: Megatron with global batch 100, micro-batch 8 and 4 replicas; a verl mini-batch above the train batch.
-    Good: the global batch is a multiple of micro-batch x replicas; the world a multiple of tensor x pipeline.
+    Bad: `torchrun --nproc_per_node 8 pretrain_gpt.py --micro-batch-size 4 --global-batch-size 100`; `python -m
+        verl.trainer.main_ppo data.train_batch_size=64 actor_rollout_ref.actor.ppo_mini_batch_size=128`, a mini-batch
+        above the train batch.
+    Good: `torchrun --nproc_per_node 8 pretrain_gpt.py --micro-batch-size 4 --global-batch-size 128`: a multiple of
+        micro-batch x replicas, and the world a multiple of tensor x pipeline.
     Known gaps: placeholders in published scripts (`NNODES=1 # change`) look like real sizes, so a world that is too
         small is S2.
     Source: runbook entry `gbs-miscalculation`.

@@ -7,17 +7,21 @@ from collections.abc import Iterator
 from ...settings import Settings
 from .rule import Fault, rule
 
-SCALED = ("linear", "dynamic", "yarn", "llama3", "longrope", "su", "ntk")
-
 
 @rule("rope-scaling-inconsistent", "S2")
 def rope_scaling_inconsistent(settings: Settings) -> Iterator[Fault]:
     """Type, factor and base of RoPE scaling do not belong together, or trainer and model disagree.
 
     Why: positions are scaled differently in training and in use; quality collapses beyond the original length.
-    Bad: `rope_scaling: {type: linear, factor: 0.25}`; training with factor 4 and serving with factor 8; yarn by 2
-        from 32768 positions in a model of 131072.
-    Good: one type and one factor in every file; linear scaling leaves `rope_theta` alone.
+    Bad: `vllm serve m --rope-scaling '{"rope_type": "linear", "factor": 0.25}'`; a model with
+        `{"model_type": "qwen3", "hidden_size": 4096, "rope_scaling": {"type": "yarn", "factor": 4}}` in `config.json`
+        served with `vllm serve m --rope-scaling '{"rope_type": "yarn", "factor": 8}'` in `launch.sh`; yarn by 2 from
+        32768 positions in a model of 131072, `{"model_type": "qwen3", "max_position_embeddings": 131072, "hidden_size":
+        4096, "rope_scaling": {"type": "yarn", "factor": 2, "original_max_position_embeddings": 32768}}` in
+        `config.json`.
+    Good: one type and one factor in every file, `{"model_type": "qwen3", "max_position_embeddings": 131072,
+        "hidden_size": 4096, "rope_scaling": {"type": "yarn", "factor": 4, "original_max_position_embeddings": 32768}}`
+        in `config.json`; linear scaling leaves rope_theta alone.
     Known gaps: scaling set in code is not visible.
     Source: runbook entry `rope-scaling-misconfig`.
     """
@@ -91,8 +95,12 @@ def long_context_without_scaling(settings: Settings) -> Iterator[Fault]:
     """Sequences are longer than the model's positions and no scaling is set.
 
     Why: positions that were never trained give noise; an engine refuses to start.
-    Bad: `cutoff_len: 131072` for a model with `max_position_embeddings: 32768` and no `rope_scaling`.
-    Good: lengths within the model's, or a scaling whose factor covers the ratio.
+    Bad: `cutoff_len: 131072` in `train.yaml` for a model with
+        `{"model_type": "qwen3", "hidden_size": 4096, "max_position_embeddings": 32768}` in `config.json`.
+    Good: lengths within the model's, `cutoff_len: 32768` in `train.yaml` with
+        `{"model_type": "qwen3", "hidden_size": 4096, "max_position_embeddings": 32768}` in `config.json`; or a scaling
+        whose factor covers the ratio, `{"model_type": "qwen3", "hidden_size": 4096, "max_position_embeddings": 32768,
+        "rope_scaling": {"type": "yarn", "factor": 4}}` in `config.json`.
     Known gaps: needs the model's config.json beside the run; models with relative positions (ALiBi) are not judged.
     Source: runbook entry `short-data-long-context`.
     """

@@ -18,8 +18,11 @@ def gpu_memory_share_high(settings: Settings) -> Iterator[Fault]:
 
     Why: what is left for CUDA graphs, NCCL buffers or a trainer on the same device is too little; it fails at
         start, at wake-up or under load.
-    Bad: `--gpu-memory-utilization 0.99`; 0.95 in RL with trainer and engine on the same devices.
-    Good: 0.9 for serving, 0.3 to 0.7 in RL.
+    Bad: `vllm serve m --gpu-memory-utilization 0.99`; in RL with trainer and engine on the same devices
+        `python -m verl.trainer.main_ppo actor_rollout_ref.rollout.gpu_memory_utilization=0.95`; a share that is none,
+        `vllm serve m --gpu-memory-utilization 90` (S1).
+    Good: `vllm serve m --gpu-memory-utilization 0.9`; 0.3 to 0.7 in RL,
+        `python -m verl.trainer.main_ppo actor_rollout_ref.rollout.gpu_memory_utilization=0.5`.
     Known gaps: what else runs on the device is not visible. "No available memory for the cache blocks" asks for
         more, not less.
     Source: runbook entry `kv-cache-oom`.
@@ -54,12 +57,13 @@ def gpu_memory_share_high(settings: Settings) -> Iterator[Fault]:
 
 
 @rule("engine-devices-too-few", "S1")
-def engine_devices_conflict(settings: Settings) -> Iterator[Fault]:
+def engine_devices_too_few(settings: Settings) -> Iterator[Fault]:
     """The inference engine needs more devices than it can see.
 
     Why: it fails at start, or waits for workers that never come.
-    Bad: `CUDA_VISIBLE_DEVICES=0,1 vllm serve --tensor-parallel-size 4`.
-    Good: tensor x pipeline x data parallel size equals the number of visible devices.
+    Bad: `CUDA_VISIBLE_DEVICES=0,1 vllm serve m --tensor-parallel-size 4`.
+    Good: `CUDA_VISIBLE_DEVICES=0,1 vllm serve m --tensor-parallel-size 2`: tensor x pipeline x data parallel size
+        equals the number of visible devices.
     Known gaps: devices given by the scheduler are not visible; engines over several machines are not judged.
     Source: runbook entry `vllm-engine-init-failure`.
     """
@@ -88,9 +92,11 @@ def batched_tokens_too_few(settings: Settings) -> Iterator[Fault]:
 
     Why: vLLM refuses to start: a step must hold one token of every sequence, and without chunked prefill a whole
         prompt.
-    Bad: `--max-num-batched-tokens 128 --max-num-seqs 256`; `max_num_batched_tokens: 4096` with
+    Bad: `vllm serve m --max-num-batched-tokens 128 --max-num-seqs 256`; `max_num_batched_tokens: 4096` with
         `enable_chunked_prefill: false` and `max_model_len: 8192`.
-    Good: a budget of 2048 to 8192 with chunked prefill; without it, at least max_model_len.
+    Good: a budget of 2048 to 8192 with chunked prefill,
+        `vllm serve m --max-num-batched-tokens 4096 --max-model-len 8192 --max-num-seqs 256`; without it at least
+        max_model_len, `vllm serve m --max-num-batched-tokens 8192 --no-enable-chunked-prefill --max-model-len 8192`.
     Known gaps: without chunked prefill written as off only the number of sequences is compared.
     Source: vLLM's SchedulerConfig; runbook entry `vllm-engine-init-failure`.
     """

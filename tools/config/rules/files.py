@@ -14,8 +14,15 @@ def settings_conflict(settings: Settings) -> Iterator[Fault]:
 
     Why: whoever reads the run, person or tool, may judge values that were never in force; and the HF Trainer
         stops at values of its DeepSpeed file that differ from its own.
-    Bad: `train.yaml` and `train_new.yaml` with different learning rates beside one log.
-    Good: one config per run directory, or a launch script that names it; `"auto"` in the DeepSpeed file.
+    Bad: `per_device_train_batch_size: 8`, `seed: 1`, `learning_rate: 1.0e-5` in `train.yaml` and
+        `per_device_train_batch_size: 8`, `seed: 1`, `learning_rate: 2.0e-5` in `train_new.yaml` beside one log;
+        `per_device_train_batch_size: 8` and `deepspeed: ds.json` in `train.yaml` with
+        `{"train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 2}}` in `ds.json`.
+    Good: one config per run directory, or a launch script that names it, `per_device_train_batch_size: 8`, `seed: 1`,
+        `learning_rate: 1.0e-5` in `train.yaml` and `per_device_train_batch_size: 8`, `seed: 1`, `learning_rate: 2.0e-5`
+        in `train_new.yaml` with `python train.py train_new.yaml` in `launch.sh`; `per_device_train_batch_size: 8` and
+        `deepspeed: ds.json` in `train.yaml` with
+        `{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}` in `ds.json`.
     Known gaps: files of different frameworks are not compared.
     Source: runbook entry `bug-report-checklist`.
     """
@@ -34,11 +41,21 @@ def settings_conflict(settings: Settings) -> Iterator[Fault]:
 
 @rule("continuation-broken", "S2")
 def continuation_broken(settings: Settings) -> Iterator[Fault]:
-    """Flags stand at the start of a command: the line above does not continue.
+    r"""Flags stand at the start of a command: the line above does not continue.
 
     Why: the shell ends the command there; the flags below it are not in force and bash reports "command not found".
-    Bad: a commented line, or a blank behind the backslash, in the middle of a long command.
-    Good: every line but the last ends in a backslash with nothing behind it.
+    Bad: a commented line, or a blank behind the backslash, in the middle of a long command:
+        ```launch.sh
+        python train.py --learning_rate 1e-5 \
+          # --warmup_steps 100 \
+          --seed 3
+        ```
+    Good: every line but the last ends in a backslash with nothing behind it:
+        ```launch.sh
+        python train.py --learning_rate 1e-5 \
+          --warmup_steps 100 \
+          --seed 3
+        ```
     Known gaps: none.
     Source: bash manual, "Escape Character".
     """

@@ -10,12 +10,13 @@ from .rule import Fault, rule
 
 
 @rule("params-frozen", "S3")
-def parameters_frozen(settings: Settings) -> Iterator[Fault]:
+def params_frozen(settings: Settings) -> Iterator[Fault]:
     """Part of the model is frozen, or an adapter of rank 0 is asked for.
 
     Why: a run that does not improve may not be allowed to.
-    Bad: `freeze_llm: true` in a run that should teach the language model; `lora_rank: 0` with `adapter: lora`.
-    Good: freezing a vision tower on purpose.
+    Bad: `freeze_llm: true` in a run that should teach the language model (S2); `finetuning_type: freeze` with
+        `freeze_trainable_layers: 2`; `finetuning_type: lora` with `lora_rank: 0` (S2).
+    Good: `finetuning_type: lora` with `lora_rank: 8`; freezing a vision tower on purpose.
     Known gaps: whether it is meant is not visible, hence a note.
     Source: runbook entry `frozen-no-trainable-params`.
     """

@@ -13,8 +13,8 @@ def logging_sparse(settings: Settings) -> Iterator[Fault]:
     """Metrics are logged so rarely that a failure cannot be located.
 
     Why: a spike between two log lines is invisible, and the first bad step is known to hundreds of steps only.
-    Bad: `logging_steps: 500`; `logging_steps: 500` in a run of 300 steps.
-    Good: 1 to 10.
+    Bad: `logging_steps: 500`; `logging_steps: 500` in a run of `max_steps: 300` (S2).
+    Good: `logging_steps: 10`; 1 to 10.
     Known gaps: DeepSpeed's `steps_per_print` does not control the trainer's log and is not judged.
     Source: runbook entry `insufficient-logging`.
     """

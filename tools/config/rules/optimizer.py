@@ -13,12 +13,12 @@ DEFAULT_NO_CLIP = ("torchtune", "litgpt", "fairseq")
 
 
 @rule("grad-clip-off", "S2")
-def gradients_not_clipped(settings: Settings) -> Iterator[Fault]:
+def grad_clip_off(settings: Settings) -> Iterator[Fault]:
     """Gradient clipping is switched off.
 
     Why: one bad batch then moves the weights without bound; the loss spikes or turns NaN.
-    Bad: `max_grad_norm: 0`, `clip_grad_norm: null`, `gradient_clipping: 0`.
-    Good: 1.0; 0.5 in RL.
+    Bad: `max_grad_norm: 0`; `clip_grad_norm: null`; `gradient_clipping: 0`; `max_grad_norm: 1000` (S3).
+    Good: `max_grad_norm: 1.0`; 0.5 in RL.
     Known gaps: where no key is written the framework's default counts (1.0 in most); a DeepSpeed file with its own
         optimizer and no `gradient_clipping` is off, but the trainer may pass it. Some recipes train without
         clipping on purpose.
@@ -59,8 +59,8 @@ def weight_decay_high(settings: Settings) -> Iterator[Fault]:
     """Weight decay is much stronger than usual.
 
     Why: the weights are pulled to zero faster than the gradient can move them; the loss stalls.
-    Bad: `weight_decay: 10`.
-    Good: 0 to 0.1 with AdamW.
+    Bad: `weight_decay: 10`; `weight_decay: 0.5` (S3); `weight_decay: -0.1` (S1).
+    Good: `weight_decay: 0.1`; 0 to 0.1 with AdamW.
     Known gaps: Lion and Muon take larger values.
     Source: runbook entry `weight-decay-misconfig`.
     """

@@ -47,8 +47,12 @@ def sizes_not_divisible(settings: Settings) -> Iterator[Fault]:
     """A size of the model or machine is no multiple of the one that splits it.
 
     Why: the program refuses to start, minutes after the job got its devices.
-    Bad: 30 attention heads with tensor parallel 8; 30 layers in 4 pipeline stages; `hidden_size: 4096` with 30 heads.
-    Good: heads a multiple of tensor parallel, layers of pipeline stages, width of heads.
+    Bad: `torchrun pretrain_gpt.py --micro-batch-size 1 --num-attention-heads 30 --tensor-model-parallel-size 8`;
+        `torchrun pretrain_gpt.py --micro-batch-size 1 --num-layers 30 --pipeline-model-parallel-size 4` (S2);
+        `{"model_type": "qwen3", "hidden_size": 4096, "num_attention_heads": 30}` in `config.json`.
+    Good: heads a multiple of tensor parallel, layers of pipeline stages, `torchrun pretrain_gpt.py
+        --num-attention-heads 32 --tensor-model-parallel-size 8 --num-layers 32 --pipeline-model-parallel-size 4`; width
+        of heads, `{"model_type": "qwen3", "hidden_size": 4096, "num_attention_heads": 32}` in `config.json`.
     Known gaps: sizes from different files may belong to different runs, then it is S2; uneven pipeline layouts and
         an own head width are recognised by their keys.
     Source: the argument checks of Megatron-LM, vLLM, Transformers and verl.
@@ -82,8 +86,11 @@ def zero_contradicts(settings: Settings) -> Iterator[Fault]:
 
     Why: DeepSpeed's pipeline engine refuses stages 2 and 3; parameters are offloaded at stage 3 only, below it
         the section has no effect.
-    Bad: `pipe-parallel-size: 2` with ZeRO stage 2; `offload_param: {device: cpu}` with `stage: 2`.
-    Good: stage 1 with pipelines; stage 3 with `offload_param`, or `offload_optimizer` alone.
+    Bad: `pipe-parallel-size: 2` with `zero_optimization: {stage: 2}` in `neox.yaml`;
+        `{"zero_optimization": {"stage": 2, "offload_param": {"device": "cpu"}}}` in `ds.json` (S2).
+    Good: stage 1 with pipelines, `pipe-parallel-size: 2` and `zero_optimization: {stage: 1}` in `neox.yaml`; stage 3
+        with `{"zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"}}}` in `ds.json`; or the optimizer
+        alone is offloaded.
     Known gaps: a pipeline outside DeepSpeed's engine is not judged.
     Source: DeepSpeed's PipelineEngine and its configuration reference; runbook entry `deepspeed-zero-misconfig`.
     """

@@ -14,9 +14,11 @@ def fp16_without_scaling(settings: Settings) -> Iterator[Fault]:
     """fp16 training with a loss scale that cannot protect small gradients.
 
     Why: gradients below 6e-8 vanish in fp16; a scale of 1 is no scale, a fixed one cannot follow the run.
-    Bad: `fp16: {enabled: true, loss_scale: 1}`; the HF Trainer with `fp16: true` and `torch_dtype: float16`, which
-        stops at "Attempting to unscale FP16 gradients".
-    Good: no loss-scale keys at all, or `loss_scale: 0`: both mean dynamic scaling.
+    Bad: `{"fp16": {"enabled": true, "loss_scale": 1}}` in `ds.json`; the HF Trainer with
+        `per_device_train_batch_size: 8`, `fp16: true` and `torch_dtype: float16`, which stops at "Attempting to unscale
+        FP16 gradients" (S2).
+    Good: no loss-scale keys at all, `{"fp16": {"enabled": true}, "gradient_clipping": 1}` in `ds.json`; or a scale of
+        0, `{"fp16": {"enabled": true, "loss_scale": 0}}` in `ds.json`: both mean dynamic scaling.
     Known gaps: bf16 needs no scaling and is not judged; a scaler made in the program is not visible.
     Source: runbook entry `loss-scale-collapse`.
     """
@@ -79,8 +81,9 @@ def precision_conflict(settings: Settings) -> Iterator[Fault]:
     """Two number formats are asked for at once.
 
     Why: the trainer refuses to start, or trains in another format than the log suggests.
-    Bad: `bf16: true` and `fp16: true` in one file (S1), or in two files of one run (S2).
-    Good: one of them.
+    Bad: `bf16: true` and `fp16: true` in one file; or in two files of one run, `bf16: true` in `train.yaml` and
+        `python train.py --fp16` in `launch.sh` (S2).
+    Good: one of them, `bf16: true` with `fp16: false`.
     Known gaps: a format chosen by hardware ("auto") is not visible; DeepSpeed's file is the matter of
         `deepspeed-precision-differs`.
     Source: runbook entry `both-precisions-on`.
@@ -94,8 +97,8 @@ def deepspeed_precision_differs(settings: Settings) -> Iterator[Fault]:
     """The trainer's arguments and DeepSpeed's file ask for different number formats.
 
     Why: transformers refuses values of the two that differ; other launchers train in the file's format.
-    Bad: `bf16: true` in the trainer's arguments and `"fp16": {"enabled": true}` in DeepSpeed's file.
-    Good: `"auto"` in DeepSpeed's file.
+    Bad: `bf16: true` and `deepspeed: ds.json` in `train.yaml`, but `{"fp16": {"enabled": true}}` in `ds.json`.
+    Good: `bf16: true` and `deepspeed: ds.json` in `train.yaml` with `{"fp16": {"enabled": "auto"}}` in `ds.json`.
     Known gaps: a format chosen by hardware ("auto") is not visible.
     Source: huggingface/transformers#12021; runbook entry `deepspeed-zero-misconfig`.
     """
@@ -127,8 +130,10 @@ def fp16_for_bf16_model(settings: Settings) -> Iterator[Fault]:
     """fp16 training of a model whose own format is bf16.
 
     Why: weights and activations of a model trained in bf16 may pass 65504, the largest number of fp16.
-    Bad: `fp16: true` for a model whose `config.json` says `"torch_dtype": "bfloat16"`.
-    Good: bf16, where the GPU has it.
+    Bad: `fp16: true` in `train.yaml` for a model with
+        `{"model_type": "qwen3", "hidden_size": 4096, "torch_dtype": "bfloat16"}` in `config.json`.
+    Good: where the GPU has it, `bf16: true` in `train.yaml` with
+        `{"model_type": "qwen3", "hidden_size": 4096, "torch_dtype": "bfloat16"}` in `config.json`.
     Known gaps: the model's file must be among those that were read.
     Source: runbook entry `precision-overflow`.
     """
@@ -155,8 +160,11 @@ def norm_epsilon_small(settings: Settings) -> Iterator[Fault]:
 
     Why: below 6e-8 an epsilon is zero in fp16, and a division by a vanishing variance gives inf or NaN. One below
         1e-20 protects in no format: its inverse root, above 1e10, is squared in the gradient.
-    Bad: `rms_norm_eps: 1e-8` with fp16; `adam_epsilon: 0`.
-    Good: 1e-5 or 1e-6 for norms, 1e-8 for Adam.
+    Bad: `fp16: true` in `train.yaml` for `{"model_type": "qwen3", "hidden_size": 4096, "rms_norm_eps": 1e-8}` in
+        `config.json`; in every format `{"model_type": "qwen3", "hidden_size": 4096, "rms_norm_eps": 1e-30}` in
+        `config.json`; `adam_epsilon: 0`.
+    Good: 1e-5 or 1e-6 for norms, `{"model_type": "qwen3", "hidden_size": 4096, "rms_norm_eps": 1e-6}` in `config.json`;
+        `adam_epsilon: 1.0e-8`.
     Known gaps: kernels that compute the norm in fp32 are safe with any epsilon; BERT's 1e-12 is usual in fp32.
     Source: smallest positive fp16 number is 2^-24, 5.96e-8.
     """

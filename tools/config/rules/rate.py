@@ -26,12 +26,15 @@ upper bounds leave room for published recipes of tiny models (1e-3 for 135M to 3
 
 
 @rule("lr-outside-range", "S1", needs=("learning_rate",))
-def learning_rate_outside_range(settings: Settings) -> Iterator[Fault]:
+def lr_outside_range(settings: Settings) -> Iterator[Fault]:
     """The learning rate is far from what this kind of training uses.
 
     Why: too high and the loss spikes or diverges, zero and nothing is learned.
-    Bad: `learning_rate: 0.3` with AdamW; `learning_rate: 1e-3` for full DPO of a 7B model.
-    Good: 1e-5 for full SFT, 1e-4 for LoRA, 5e-7 for full DPO, 1e-6 for GRPO, 1e-4 to 6e-4 for pre-training.
+    Bad: `learning_rate: 0.3` with `per_device_train_batch_size: 8` and AdamW; `learning_rate: 0.0`; full DPO of a 7B
+        model with `learning_rate: 1.0e-3`, `beta: 0.1` and `max_prompt_length: 512` in `dpo.yaml`.
+    Good: `learning_rate: 1.0e-5` with `per_device_train_batch_size: 8` for full SFT; `learning_rate: 1.0e-4`,
+        `lora_r: 16`, `per_device_train_batch_size: 8` for LoRA; `learning_rate: 5.0e-7`, `beta: 0.1`,
+        `max_prompt_length: 512` in `dpo.yaml` for full DPO; 1e-6 for GRPO, 1e-4 to 6e-4 for pre-training.
     Known gaps: the right value depends on model size and batch, which are often not visible; only absurd values
         are S1, unusual ones are notes. Optimizers on another scale (Muon, Lion, SGD) are not judged.
     Source: runbook entry `loss-nan-high-lr`.
@@ -68,12 +71,12 @@ def learning_rate_outside_range(settings: Settings) -> Iterator[Fault]:
 
 
 @rule("min-lr-above-lr", "S1", needs=("learning_rate", "min_learning_rate"))
-def floor_above_peak(settings: Settings) -> Iterator[Fault]:
+def min_lr_above_lr(settings: Settings) -> Iterator[Fault]:
     """The floor of the learning-rate schedule lies above its peak.
 
     Why: the rate grows while it should decay; Megatron-LM refuses to start.
-    Bad: `--lr 3e-4 --min-lr 3e-3`.
-    Good: a floor of a tenth of the peak, or 0.
+    Bad: `torchrun pretrain_gpt.py --micro-batch-size 1 --lr 3e-4 --min-lr 3e-3`.
+    Good: a floor of a tenth of the peak, `torchrun pretrain_gpt.py --micro-batch-size 1 --lr 3e-4 --min-lr 3e-5`, or 0.
     Known gaps: a floor given as a share of the peak is not judged.
     Source: argument checks of Megatron-LM; runbook entry `lr-schedule-misconfig`.
     """

@@ -16,8 +16,10 @@ def rollout_batch_mismatch(settings: Settings) -> Iterator[Fault]:
 
     Why: an update that needs more samples than one rollout makes leaves the number of updates at zero or mixes
         rollouts.
-    Bad: `train_batch_size: 4096` with `rollout_batch_size: 128` and 8 samples per prompt (1024).
-    Good: rollout_batch_size x n_samples_per_prompt is a multiple of train_batch_size.
+    Bad: `python -m openrlhf.cli.train_ppo_ray --train_batch_size 4096 --rollout_batch_size 128 --n_samples_per_prompt
+        8`, whose rollout has 1024 samples.
+    Good: `python -m openrlhf.cli.train_ppo_ray --train_batch_size 1024 --rollout_batch_size 128 --n_samples_per_prompt
+        8`: rollout_batch_size x n_samples_per_prompt is a multiple of train_batch_size.
     Known gaps: a train batch below the rollout's samples only means several updates per rollout, which maintained
         recipes use: a note. With `max_epochs` above 1 the quotient num_update_steps x train_batch // max_epochs
         // rollout_batch // n can still reach zero; the number of prompts it needs is not visible. verl counts
@@ -65,8 +67,11 @@ def group_of_one(settings: Settings) -> Iterator[Fault]:
 
     Why: the advantage is a response's distance from its group's mean; a group of one has none. TRL refuses to start,
         verl trains on raw rewards without a baseline.
-    Bad: `num_generations: 1`; verl's `rollout.n=1` with `adv_estimator=grpo`.
-    Good: 4 to 16 responses per prompt.
+    Bad: `num_generations: 1` and `max_completion_length: 512` in `grpo.yaml`;
+        `python -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=1` (S2).
+    Good: 4 to 16 responses per prompt, `num_generations: 8` and `max_completion_length: 512` in `grpo.yaml`; an
+        estimator without groups, `python -m verl.trainer.main_ppo algorithm.adv_estimator=reinforce_plus_plus
+        actor_rollout_ref.rollout.n=1`.
     Known gaps: an estimator that the program sets is not visible.
     Source: TRL's GRPOConfig; runbook entry `zero-advantage-groups`.
     """
@@ -87,8 +92,10 @@ def completion_exceeds_context(settings: Settings) -> Iterator[Fault]:
     """Prompt and response together do not fit the engine's context.
 
     Why: the engine refuses the request or cuts the response, which then counts as wrong.
-    Bad: `max_model_len: 4096` with prompts up to 1024 and responses up to 8192.
-    Good: max_model_len at least the sum of both.
+    Bad: `python -m verl.trainer.main_ppo data.max_prompt_length=1024 data.max_response_length=8192
+        actor_rollout_ref.rollout.max_model_len=4096`.
+    Good: max_model_len at least the sum of both, `python -m verl.trainer.main_ppo data.max_prompt_length=1024
+        data.max_response_length=3072 actor_rollout_ref.rollout.max_model_len=4096`.
     Known gaps: a context that the engine takes from the model's config is not judged.
     Source: verl's rollout checks; runbook entry `completions-truncated`.
     """

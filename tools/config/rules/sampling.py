@@ -15,8 +15,10 @@ def sampling_contradicts(settings: Settings) -> Iterator[Fault]:
 
     Why: Transformers refuses to generate and vLLM refuses several samples of one prompt; where it runs, the samples
         are identical, and a group of identical answers has no advantage.
-    Bad: `do_sample: true` with `temperature: 0`; GRPO with 8 generations at `temperature: 0`.
-    Good: `do_sample: false`, or a temperature above 0; 0.6 to 1.0 in RL.
+    Bad: `{"do_sample": true, "temperature": 0}` in `generation_config.json`; GRPO with `num_generations: 8`,
+        `temperature: 0` and `max_completion_length: 512` in `grpo.yaml` (S1).
+    Good: `{"do_sample": false, "temperature": 0}` in `generation_config.json`; a temperature above 0, in RL 0.6 to 1.0,
+        `num_generations: 8`, `temperature: 0.9` and `max_completion_length: 512` in `grpo.yaml`.
     Known gaps: parameters of single requests are not visible.
     Source: the temperature checks of Transformers and vLLM; runbook entry `sampling-params-wrong`.
     """
@@ -49,8 +51,9 @@ def repetition_penalty_extreme(settings: Settings) -> Iterator[Fault]:
     """The repetition penalty is so strong that every token which has occurred becomes improbable.
 
     Why: it also acts on the end token and on words that a sentence needs, so that texts derail or do not end.
-    Bad: `repetition_penalty: 1.9` in a request or in `generation_config.json`.
-    Good: 1.0 (off) to 1.2.
+    Bad: `{"model": "m", "messages": [{"role": "user", "content": "hi"}], "repetition_penalty": 1.9}` in `request.json`;
+        `{"do_sample": true, "repetition_penalty": 1.5}` in `generation_config.json`.
+    Good: 1.0 (off) to 1.2, `{"do_sample": true, "repetition_penalty": 1.2}` in `generation_config.json`.
     Known gaps: parameters that only the program sets are not visible; from 1.2 to 1.5 it depends on the model.
     Source: Keskar et al. 2019 (CTRL) found 1.2 a good balance; the limit of 1.5 is our own judgement.
     """

@@ -15,9 +15,11 @@ def warmup_too_short(settings: Settings) -> Iterator[Fault]:
 
     Why: Adam's second moment is unreliable in the first steps; a high rate then throws the model out. Whatever the
         optimizer, a schedule named after a warm-up that has no steps starts at the peak, which nobody meant.
-    Bad: `warmup_steps: 0` with `learning_rate: 6e-4` and thousands of steps; `lr_scheduler_type: constant_with_warmup`
-        with `warmup_steps: 0`.
-    Good: 1 to 10 percent of the steps, at least 75 to 125 steps in pre-training.
+    Bad: `warmup_steps: 0`, `learning_rate: 6.0e-4`, `per_device_train_batch_size: 8` and thousands of steps;
+        `optim: sgd`, `learning_rate: 0.4`, `lr_scheduler_type: constant_with_warmup`, `warmup_steps: 0`.
+    Good: `warmup_steps: 100`, `max_steps: 5000`, `learning_rate: 6.0e-4`, `per_device_train_batch_size: 8`: 1 to 10
+        percent of the steps, at least 75 to 125 steps in pre-training; `optim: sgd`, `learning_rate: 0.4`,
+        `lr_scheduler_type: constant`, `warmup_steps: 0`.
     Known gaps: a warm-up that the program sets is not visible; low rates of Adam, adapters and RL are not judged.
     Source: runbook entry `warmup-too-short`.
     """
@@ -57,8 +59,9 @@ def warmup_exceeds_training(settings: Settings) -> Iterator[Fault]:
     """Warm-up lasts as long as the whole run.
 
     Why: the learning rate never reaches its peak, so the model barely trains.
-    Bad: `warmup_steps: 2000` with `max_steps: 1000`.
-    Good: a warm-up of 1 to 10 percent of the steps.
+    Bad: `warmup_steps: 2000` with `max_steps: 1000`; `warmup_steps: 600` with `max_steps: 1000` (S2);
+        `warmup_ratio: 1.5`.
+    Good: `warmup_steps: 50` with `max_steps: 1000`: a warm-up of 1 to 10 percent of the steps.
     Known gaps: without a visible number of steps it cannot be told; LitGPT cuts the warm-up to the run, so there
         it is S2.
     Source: runbook entry `warmup-too-short`.
@@ -99,8 +102,10 @@ def schedule_shorter_than_training(settings: Settings) -> Iterator[Fault]:
     """The learning rate reaches its floor long before the run ends.
 
     Why: the rest of the run trains at the floor and looks like a plateau.
-    Bad: `lr_decay_iters: 10000` with `train_iters: 100000`.
-    Good: a decay over (nearly) the whole run.
+    Bad: `torchrun pretrain_gpt.py --lr 1e-4 --train-iters 100000 --lr-decay-iters 10000`; with
+        `torchrun pretrain_gpt.py --lr 1e-4 --train-iters 100000 --lr-decay-iters 50000` half of the run (S3).
+    Good: a decay over (nearly) the whole run,
+        `torchrun pretrain_gpt.py --lr 1e-4 --train-iters 100000 --lr-decay-iters 100000`.
     Known gaps: a long tail at the floor is a choice in some published pre-training runs, hence a note above a
         quarter of the run; schedules inside the program are not visible.
     Source: runbook entry `lr-schedule-misconfig`.

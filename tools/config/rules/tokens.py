@@ -23,8 +23,11 @@ def pad_equals_eos(settings: Settings) -> Iterator[Fault]:
     """The padding token is the end-of-sequence token.
 
     Why: where labels are masked by the pad id, the end token is masked too and the model never learns to stop.
-    Bad: `pad_token: "<|endoftext|>"` with the same `eos_token` in SFT.
-    Good: a pad token of its own, or labels masked by attention mask or length.
+    Bad: SFT with `base_model: m`, `learning_rate: 1.0e-5`,
+        `special_tokens: {pad_token: "<|endoftext|>", eos_token: "<|endoftext|>"}`.
+    Good: a pad token of its own, `base_model: m`, `learning_rate: 1.0e-5`,
+        `special_tokens: {pad_token: "<|pad|>", eos_token: "<|endoftext|>"}`; or labels masked by attention mask or
+        length.
     Known gaps: equality is no fault where masking does not use the id; the tokenizer must be visible, many programs
         set pad = eos in code.
     Source: runbook entry `pad-eos-misconfig`.
@@ -53,8 +56,11 @@ def eos_ids_differ(settings: Settings) -> Iterator[Fault]:
     """The model's config and its generation config name different end tokens.
 
     Why: what was trained as the end is not what generation stops at; answers run to the length limit.
-    Bad: `eos_token_id: 151645` in config.json with `eos_token_id: 151643` in generation_config.json.
-    Good: generation stops at least at the model's own end token, and at a chat model's end of turn.
+    Bad: `{"model_type": "qwen3", "hidden_size": 4096, "eos_token_id": 151645}` in `config.json` with
+        `{"eos_token_id": 151643}` in `generation_config.json`.
+    Good: `{"model_type": "qwen3", "hidden_size": 4096, "eos_token_id": 151645}` in `config.json` with
+        `{"eos_token_id": [151645, 151643]}` in `generation_config.json`: generation stops at least at the model's own
+        end token, and at a chat model's end of turn.
     Known gaps: tokens that are written as text are not compared with ids; an engine's own stop list is not visible.
     Source: Transformers takes generation's end tokens from generation_config.json; entry `endless-generation`.
     """
