@@ -18,11 +18,9 @@ def settings_conflict(settings: Settings) -> Iterator[Fault]:
         `per_device_train_batch_size: 8`, `seed: 1`, `learning_rate: 2.0e-5` in `train_new.yaml` beside one log;
         `per_device_train_batch_size: 8` and `deepspeed: ds.json` in `train.yaml` with
         `{"train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 2}}` in `ds.json`.
-    Good: one config per run directory, or a launch script that names it, `per_device_train_batch_size: 8`, `seed: 1`,
-        `learning_rate: 1.0e-5` in `train.yaml` and `per_device_train_batch_size: 8`, `seed: 1`, `learning_rate: 2.0e-5`
-        in `train_new.yaml` with `python train.py train_new.yaml` in `launch.sh`; `per_device_train_batch_size: 8` and
-        `deepspeed: ds.json` in `train.yaml` with
-        `{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}` in `ds.json`.
+    Good: `per_device_train_batch_size: 8` and `deepspeed: ds.json` in `train.yaml` with
+        `{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}` in `ds.json`; one config per run
+        directory, or a launch script that names it.
     Known gaps: files of different frameworks are not compared.
     Source: runbook entry `bug-report-checklist`.
     """

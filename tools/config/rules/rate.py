@@ -33,7 +33,7 @@ def lr_outside_range(settings: Settings) -> Iterator[Fault]:
     Bad: `learning_rate: 0.3` with `per_device_train_batch_size: 8` and AdamW; `learning_rate: 0.0`; full DPO of a 7B
         model with `learning_rate: 1.0e-3`, `beta: 0.1` and `max_prompt_length: 512` in `dpo.yaml`.
     Good: `learning_rate: 1.0e-5` with `per_device_train_batch_size: 8` for full SFT; `learning_rate: 1.0e-4`,
-        `lora_r: 16`, `per_device_train_batch_size: 8` for LoRA; `learning_rate: 5.0e-7`, `beta: 0.1`,
+        `use_peft: true`, `per_device_train_batch_size: 8` for LoRA; `learning_rate: 5.0e-7`, `beta: 0.1`,
         `max_prompt_length: 512` in `dpo.yaml` for full DPO; 1e-6 for GRPO, 1e-4 to 6e-4 for pre-training.
     Known gaps: the right value depends on model size and batch, which are often not visible; only absurd values
         are S1, unusual ones are notes. Optimizers on another scale (Muon, Lion, SGD) are not judged.
