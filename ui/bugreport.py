@@ -16,8 +16,8 @@ from pathlib import Path
 from ..agent.bundle import Bundle, attachments, told
 from ..tools.config.frameworks import FRAMEWORKS
 from ..tools.findings import TriageError, clean
-from ..tools.redact import redact
 from ..tools.registry import table
+from ..tools.secrets import redact
 from .output import where
 
 TEMPLATES = table(
