@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import Iterator
 
-from ..findings import Check, Evidence, Finding, Report, Severity, TriageError
+from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, declare
 from ..run import Run
 from ..settings import Setting, Settings, read_settings
 from .rule import RULES, Fault, Rule
@@ -20,7 +20,7 @@ def _load_rules() -> None:
 
 
 _load_rules()
-CODES: dict[str, str] = {code: rule.title for code, rule in sorted(RULES.items())}
+CODES = declare("lint", *((code, code, rule.title) for code, rule in sorted(RULES.items())))
 
 
 def lint(

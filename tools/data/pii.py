@@ -15,15 +15,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..findings import Check, Evidence, Finding, Report, Severity, clean
+from ..findings import Check, Evidence, Finding, Report, Severity, clean, declare
 from .engine import Engine, Local
 from .pii_kinds import CONTEXT, KINDS, Kind
 from .records.blocks import Broken, Lines, Part, blocks, plan, unread
 
-CODES = {
-    "pii-found": "personal data (identity numbers, cards, phones, mail or network addresses) is in the training data",
-    "secrets-found": "an API key, token, password or private key is in the training data",
-}
+CODES = declare(
+    "data pii",
+    ("pii-found", "personal data",
+     "personal data (identity numbers, cards, phones, mail or network addresses) is in the training data"),
+    ("secrets-found", "secrets", "an API key, token, password or private key is in the training data"),
+)  # fmt: skip
 
 HITS_KEPT = 50
 """Places of each part that are kept; the others are only counted."""

@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from triage.agent import narrate
-from triage.agent.acceptance.verify import compare, failure_step
+from triage.agent.acceptance.verify import compare, failure_step, verify
 from triage.agent.evidence import Look
 from triage.knowledge.entry import Entry
 from triage.knowledge.runbook import load
@@ -233,6 +235,18 @@ def test_what_spoke_for_the_entry_must_be_looked_for_again_and_be_gone(tmp_path)
     assert (again.verdict, again.criteria[-1].criterion.metric) == ("not-fixed", "loss_plateau")
     better = compare(before, run(tmp_path / "better", config("1e-5"), log(2000, loss=lambda i: 6.2 - i / 500)), plateau)
     assert better.verdict == "fixed"
+
+
+def test_an_adapter_that_was_saved_empty_must_be_looked_at_again_and_hold_something(tmp_path):
+    empty, whole = ({"q_proj.lora_B.weight": np.ones(shape, np.float32)} for shape in ((0,), (32, 4)))
+    before, now = (run(tmp_path / name, config(), log()).run.root for name in ("before", "now"))
+    for folder, tensors in ((before, empty), (now, whole)):
+        (folder / "adapter_config.json").write_text("{}")
+        save_file(tensors, folder / "adapter_model.safetensors")
+    entry = load().get("empty-weights-saved")
+    gone, again = verify(before, now, entry), verify(before, before, entry)
+    assert {j.criterion.metric: j.result for j in gone.criteria}["adapter_empty"] == "pass"
+    assert {j.criterion.metric: j.result for j in again.criteria}["adapter_empty"] == "fail"
 
 
 def test_a_loss_that_the_fault_made_look_good_is_no_neighbour(tmp_path):
