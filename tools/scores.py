@@ -14,7 +14,7 @@ from math import hypot, sqrt
 from pathlib import Path
 from typing import Any
 
-from .data.records.blocks import load_json
+from .data.records.plain import load_json
 from .findings import Check, Evidence, Finding, Report, Severity, declare
 from .run import Run
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..tools.findings import Check, Finding, Report, TriageError, clean
 from ..tools.redact import redact
-from .output import where
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -184,7 +183,7 @@ def _rows(findings: Sequence[Finding], lang: str, run: Run | None) -> Iterator[R
         for (finding, _), lines in zip(here, excerpts(path, [e for _, e in here]) if here else (), strict=True):
             quoted.setdefault(id(finding), []).append(lines)
     for i, f in enumerate(findings, 1):
-        yield Row(f"F{i}", f, clean(f.say(lang), 800), clean(where(f)), tuple(quoted.get(id(f), ())))
+        yield Row(f"F{i}", f, clean(f.say(lang), 800), clean(f.place()), tuple(quoted.get(id(f), ())))
 
 
 def _page(lang: str, checks: Sequence[Check], **parts: Any) -> str:

@@ -13,7 +13,9 @@ from pathlib import Path
 
 from ...knowledge.entry import Criterion
 from ...tools.data.preference import rewards_of
-from ...tools.data.records.blocks import COMPRESSION, Part, Stream, format_of, plan
+from ...tools.data.records.blocks import Stream, format_of, plan
+from ...tools.data.records.plain import COMPRESSION
+from ...tools.data.records.record import Part
 from ...tools.data.records.shapes import STOP, responses_of, shape_of, view
 from ...tools.data.rundata import EVAL_NAME
 from ...tools.findings import TriageError

@@ -17,7 +17,8 @@ from ...knowledge.entry import Criterion
 from ...tools.data.check import check
 from ...tools.data.engine import Local
 from ...tools.data.pii import pii
-from ...tools.data.records.blocks import Stream, load_json
+from ...tools.data.records.blocks import Stream
+from ...tools.data.records.plain import load_json
 from ...tools.data.records.shapes import view
 from ...tools.data.similar.dedup import dedup
 from ...tools.data.similar.leakage import Leaks, find_leaks

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...knowledge.entry import Criterion
-from ...tools.data.records.blocks import JSON_BYTES, load_json
+from ...tools.data.records.plain import JSON_BYTES, load_json
 from ...tools.findings import TriageError
 from ...tools.reading import head
 from .artifacts import files, search

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...knowledge.entry import Criterion
 from ...tools.data.generations import IDENTICAL_SHARE, LENGTH_REASONS, SAMPLE_TOKENS, distinct, loop_period
-from ...tools.data.records.blocks import load_json
+from ...tools.data.records.plain import load_json
 from ...tools.data.records.text_stats import MOJIBAKE, main_script, opening, token_estimate
 from .artifacts import Answer, answers, answers_of, files
 from .subject import Observation, Subject, metric, missing, seen

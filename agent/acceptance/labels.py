@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...knowledge.entry import Criterion
 from ...tools.data.labels import IGNORED, Dump, Sequence_, read_dump
-from ...tools.data.records.blocks import load_json
+from ...tools.data.records.plain import load_json
 from ...tools.run import Run
 from .artifacts import sample
 from .subject import Observation, Subject, metric, missing, once, seen

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...knowledge.entry import Criterion
-from ...tools.data.records.blocks import load_json
+from ...tools.data.records.plain import load_json
 from ...tools.findings import TriageError
 from ...tools.reading import head
 from .artifacts import Hit, files, search, started

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ..findings import Check, Evidence, Finding, Severity, clean, declare
 from .pii import mask
-from .records.blocks import Broken
-
-if TYPE_CHECKING:
-    from .check import Tally, Wanted
+from .records.record import Broken
+from .tally import Tally, Wanted
 
 CODES = declare(
     "data check",
@@ -98,7 +95,7 @@ LONG_SHARE = 0.05
 FILLED_SHARE = 0.01
 
 
-def judge(
+def results(
     total: Tally, broken: Sequence[tuple[str, int, Broken]], wanted: Wanted, norm: Mapping[str, float]
 ) -> tuple[tuple[Finding, ...], tuple[Check, ...]]:
     """(findings, checks) of the counts."""

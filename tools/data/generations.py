@@ -18,7 +18,8 @@ import numpy as np
 from ..findings import Check, Evidence, Finding, Report, Severity, clean, declare
 from .pii import mask
 from .preference import rewards_of
-from .records.blocks import Part, Stream
+from .records.blocks import Stream
+from .records.record import Part
 from .records.shapes import STOP, responses_of, view
 from .records.text_stats import main_script
 

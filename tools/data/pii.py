@@ -18,7 +18,8 @@ from typing import Any
 from ..findings import Check, Evidence, Finding, Report, Severity, clean, declare
 from .engine import Engine, Local
 from .pii_kinds import CONTEXT, KINDS, Kind
-from .records.blocks import Broken, Lines, Part, blocks, plan, unread
+from .records.blocks import blocks, plan
+from .records.record import Broken, Lines, Part, unread
 
 CODES = declare(
     "data pii",

@@ -16,7 +16,8 @@ import numpy as np
 
 from ..findings import Check, Evidence, Finding, Report, Severity, clean, declare
 from .pii import mask
-from .records.blocks import Part, Stream
+from .records.blocks import Stream
+from .records.record import Part
 from .records.shapes import responses_of, view
 from .statistics import Level, correlation_interval, krippendorff, spearman, spearman_within, wilson
 

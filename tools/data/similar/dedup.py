@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from ...findings import Check, Evidence, Finding, Report, Severity, clean, declare
 from ..engine import Engine, Local
 from ..pii import mask
-from ..records.blocks import Part, plan
+from ..records.blocks import plan
+from ..records.record import Part
 from .corpus import SAMPLE_DOCUMENTS, Corpus, Options, SignTask, Spill, read_spill, sign, spilled
 from .features import I64, U64, Unit
 from .matching import Compared, Groups, candidate_pairs, common_grams, compare, equal_pairs, unique_pairs

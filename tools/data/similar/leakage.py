@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from ...findings import Check, Evidence, Finding, Report, Severity, TriageError, clean, declare
 from ..engine import Engine, Local
 from ..pii import mask
-from ..records.blocks import Broken, Lines, Part, Stream, blocks, plan, unread
+from ..records.blocks import Stream, blocks, plan
+from ..records.record import Broken, Lines, Part, unread
 from ..records.shapes import View, view
 from .corpus import note_broken
 from .features import I64, U64, Batch, Grams, batches
