@@ -12,8 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...knowledge.entry import Criterion
-from ...tools.logs.detectors.detector import head_tail
-from ...tools.logs.detectors.trends import UNLEARNED
+from ...tools.logs.detectors.detector import UNLEARNED, head_tail
 from ...tools.metrics import METRICS
 from ...tools.series import Series
 from .artifacts import search
