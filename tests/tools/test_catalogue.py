@@ -1,9 +1,8 @@
 """A finding code is declared once, with its meaning and with checks that its tool really makes."""
 
-import json
-
 import numpy as np
 import pytest
+from making import write
 
 from triage.tools.catalogue import checks, codes, tables
 from triage.tools.checkpoints.health import check_checkpoints
@@ -54,7 +53,7 @@ def test_every_check_of_a_code_is_made_by_its_tool(tmp_path, tool):
     (tmp_path / "tokenizer_config.json").write_text("{}")
     save_file({"a.weight": np.eye(4, dtype=np.float32)}, tmp_path / "model.safetensors")
     for name, records in RECORDS.items():
-        (tmp_path / name).write_text("".join(json.dumps(r) + "\n" for r in records))
+        write(tmp_path / name, records)
     declared = {name for module, table in tables() if module.startswith(tool) for c in table.values() for name in c[0]}
     made = {c.name for report in TOOLS[tool](tmp_path) for c in report.checks}
     assert declared
