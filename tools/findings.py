@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
-from .redact import redact
 from .registry import table
+from .secrets import redact
 
 TEXT_LIMIT = 400
 """Longest piece of a run's own text kept in evidence, in characters."""
@@ -104,11 +104,12 @@ def declare(tool: str, *rows: tuple[str, str | tuple[str, ...], str]) -> dict[st
         ValueError: a code stands there twice, or a part of its row is empty.
     """
 
-    def whole(checks: str | tuple[str, ...], meaning: str) -> Code | None:
-        names = (checks,) if isinstance(checks, str) else checks
-        return Code(names, meaning) if names and all(names) and meaning else None
-
-    return table(f"CODES of {tool}", ((code, whole(checks, meaning)) for code, checks, meaning in rows))
+    declared = table(f"CODES of {tool}", ((code, (checks, meaning)) for code, checks, meaning in rows))
+    whole = {code: Code((one,) if isinstance(one, str) else one, meaning) for code, (one, meaning) in declared.items()}
+    for code, (names, meaning) in whole.items():
+        if not (names and all(names) and meaning):
+            raise ValueError(f"CODES of {tool}: {code!r} is empty")
+    return whole
 
 
 def looked_for(declared: Mapping[str, Code]) -> dict[str, frozenset[str]]:
