@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
+from .phrase import pick
 from .redact import redact
 
 TEXT_LIMIT = 400
@@ -72,7 +73,7 @@ class Finding:
     """Numbers, JSON-ready after `json_ready`."""
 
     def say(self, lang: str) -> str:
-        return self.zh if lang == "zh" and self.zh else self.message
+        return pick(lang, self.message, self.zh)
 
 
 CheckResult = Literal["found", "clear", "not-applicable", "failed"]
@@ -86,6 +87,9 @@ class Check:
     result: CheckResult
     why: str = ""
     zh: str = ""
+
+    def say(self, lang: str) -> str:
+        return pick(lang, self.why, self.zh)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..tools.findings import Finding, clean
 from ..tools.metrics import METRICS
+from ..tools.phrase import phrases
 from ..tools.run import natural
 from ..tools.series import Series, SeriesTable
 
@@ -32,16 +33,17 @@ PANELS, LINES, POINTS = 8, 24, 1000
 """Most panels in a picture, lines in a panel and points of a line (twice as many where it jumps)."""
 SPIKES = frozenset({"loss-spike", "grad-norm-spike", "throughput-drop", "straggler"})
 NONFINITE = ("loss-nonfinite", "loss-hidden-nan", "grad-norm-nonfinite")
-WORDS = {
-    "first-bad": ("┆ first bad step {step}", "┆ 首个坏步 {step}"),
-    "attempt": ("attempt {n}", "第 {n} 次"),
-    "rank": ("rank {n}", "rank {n}"),
-    "more": ("{n} more lines", "另有 {n} 条"),
-    "nothing": ("  no finite value", "  没有有限值"),
-    "step": ("step", "步"),
-    "line": ("log line", "日志记录"),
-    "epoch": ("epoch", "epoch"),
-}
+WORDS = phrases(
+    "words of plots",
+    ("first-bad", "┆ first bad step {step}", "┆ 首个坏步 {step}"),
+    ("attempt", "attempt {n}", "第 {n} 次"),
+    ("rank", "rank {n}", "rank {n}"),
+    ("more", "{n} more lines", "另有 {n} 条"),
+    ("nothing", "  no finite value", "  没有有限值"),
+    ("step", "step", "步"),
+    ("line", "log line", "日志记录"),
+    ("epoch", "epoch", "epoch"),
+)  # fmt: skip
 INK, BAD = "#6e7781", "#d1242f"
 COLOURS = ("#3182bd", "#e08214", "#35978f", "#8e6bbf", "#b8860b", "#c2578f")
 """Told apart by most colour-blind people, and at least 3:1 against white and against near-black."""
@@ -128,7 +130,7 @@ def series_panels(table: SeriesTable, findings: Sequence[Finding], lang: str = "
     wanted = dict.fromkeys([*KEY_METRICS[:2], *named, *KEY_METRICS])
     found = [panel for metric in wanted if (panel := _panel(table, metric, findings, lang))][:PANELS]
     if found and found[0].bad is not None:
-        found[0] = replace(found[0], note=_say("first-bad", lang, step=int(found[0].bad)))
+        found[0] = replace(found[0], note=WORDS["first-bad"].say(lang, step=int(found[0].bad)))
     return found
 
 
@@ -152,7 +154,7 @@ def _panel(table: SeriesTable, metric: str, findings: Sequence[Finding], lang: s
         _first_bad(findings, x),
         starts=tuple(float(min(s.steps[0] for s in shown if s.attempt == a)) for a in attempts[1:]),
         x=x,
-        note=_say("more", lang, n=len(shown) - LINES) if len(shown) > LINES else "",
+        note=WORDS["more"].say(lang, n=len(shown) - LINES) if len(shown) > LINES else "",
     )
 
 
@@ -176,9 +178,9 @@ def _shown(found: Sequence[Series]) -> list[Series]:
 def _label(s: Series, attempts: Sequence[str], many_ranks: bool, lang: str) -> str:
     parts = []
     if len(attempts) > 1:
-        parts.append(_say("attempt", lang, n=attempts.index(s.attempt) + 1))
+        parts.append(WORDS["attempt"].say(lang, n=attempts.index(s.attempt) + 1))
     if many_ranks and s.rank is not None:
-        parts.append(_say("rank", lang, n=s.rank))
+        parts.append(WORDS["rank"].say(lang, n=s.rank))
     return " ".join(parts)
 
 
@@ -219,10 +221,6 @@ def thin(line: Line, most: int = POINTS) -> Line:
     return replace(line, steps=line.steps[at], values=line.values[at])
 
 
-def _say(key: str, lang: str, **values: Any) -> str:
-    return WORDS[key][lang == "zh"].format(**values)
-
-
 # As a figure ----------------------------------------------------------------------------------------
 
 _DRAWING = threading.Lock()
@@ -248,7 +246,7 @@ def figure(panels: Sequence[Panel], lang: str = "en") -> Figure:
         last = panel is panels[-1] or panels[panels.index(panel) + 1].x != panel.x
         axes.tick_params(labelbottom=last)
         if last:
-            axes.set_xlabel(_say(panel.x, lang) if panel.x in WORDS else panel.x, color=INK, fontsize=8)
+            axes.set_xlabel(WORDS[panel.x].say(lang) if panel.x in WORDS else panel.x, color=INK, fontsize=8)
     return drawing
 
 
@@ -398,7 +396,7 @@ def text(panel: Panel, columns: int = 80, rows: int = 10, lang: str = "en", colo
 
     title = f"{panel.title}   {panel.note}".rstrip()
     if not len(panel.finite()):
-        return f"{title}\n{_say('nothing', lang)}"
+        return f"{title}\n{WORDS['nothing'].say(lang)}"
     axis = _Axis(panel)
     drawing = plotille.Figure()
     drawing.width, drawing.height = max(20, columns - 14), rows

@@ -42,8 +42,8 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from pydantic import ValidationError
 
 from ...tools.redact import Boundary
+from ..answer import Answer
 from ..events import Cancelled, Listen, Token
-from ..session import Answer
 from .guards.guard import Guard
 from .server import Model, resolve
 from .shown import LONGEST, Shown, brief
@@ -65,7 +65,7 @@ LANGUAGE = {"en": "English", "zh": "Chinese (简体中文)"}
 
 
 class Unanswered(Exception):
-    """The model gave no usable answer; the argument is the reason, a key of `narrate.NO_MODEL`."""
+    """The model gave no usable answer; the argument is the reason, a key of `turn.NO_MODEL`."""
 
 
 @dataclass
@@ -359,7 +359,7 @@ class Thoughts:
 
 
 def reason(error: Exception) -> str:
-    """Why a model call failed, as a key of `narrate.NO_MODEL`."""
+    """Why a model call failed, as a key of `turn.NO_MODEL`."""
     text = str(error).lower()
     if isinstance(error, openai.BadRequestError) and ("context" in text or "token" in text or "length" in text):
         return "context"

@@ -15,19 +15,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ...agent import narrate
 from ...agent.acceptance.verify import Verdict
-from ...agent.conversation import AROUND, Conversation, Excerpt
-from ...agent.events import Answered, Event, Listen, Notice, Token, ToolStarted, stream
+from ...agent.answer import Answer
+from ...agent.conversation import AROUND, Answered, Conversation, Excerpt
+from ...agent.events import Event, Listen, Notice, Token, ToolStarted, stream
 from ...agent.evidence import Look, look
+from ...agent.narrate.words import WORDS as ANSWER
 from ...agent.propose import propose
-from ...agent.session import Answer, language, shown
+from ...agent.session import language, shown
 from ...knowledge.entry import RunbookError
 from ...tools.findings import Evidence, TriageError, clean
 from ...tools.run import Run
 from ...tools.settings import Settings
 from .desk import Desk
-from .words import WORDS, say
+from .words import WORDS
 
 FRAME = 0.1
 """Seconds between two pictures of an answer that is still arriving."""
@@ -99,7 +100,7 @@ def ask(desk: Desk, talk: Talk, text: str, paths: Sequence[Path] = ()) -> Iterat
     """One question; yields True when the panels changed, False when only the conversation did."""
     paths = [*talk.waiting, *paths]
     if not text.strip():
-        text = say("what-wrong", talk.lang)
+        text = WORDS["what-wrong"].say(talk.lang)
     talk.conversation = talk.conversation or Conversation(desk.home)
     talk.conversation.lang = "zh" if talk.lang == "zh" else language(text)
     talk.messages = [*talk.messages[-MESSAGES_KEPT:], {"role": "user", "content": spoken(text)}]
@@ -128,7 +129,7 @@ def _watch(desk: Desk, talk: Talk, steps: Steps, turn: Callable[[Listen], object
 
     def work(listen: Listen) -> None:
         if not desk.workers.acquire(blocking=False):
-            listen(Notice(say("waiting", talk.lang)))
+            listen(Notice(WORDS["waiting"].say(talk.lang)))
             desk.workers.acquire()
         try:
             turn(listen)
@@ -162,7 +163,7 @@ class Steps:
     def __init__(self, lang: str):
         self.lang, self.start, self.done = lang, time.monotonic(), list[str]()
         self.message: Message = {
-            "role": "assistant", "content": "", "metadata": {"title": say("working", lang), "status": "pending"}
+            "role": "assistant", "content": "", "metadata": {"title": WORDS["working"].say(lang), "status": "pending"}
         }  # fmt: skip
         self._now: tuple[str, float] | None = None
 
@@ -171,7 +172,7 @@ class Steps:
         if isinstance(event, ToolStarted):
             self._finish()
             self._now = (self._named(event.name), time.monotonic())
-            self._say(f"{say('working', self.lang)}: {self._now[0]}")
+            self._say(f"{WORDS['working'].say(self.lang)}: {self._now[0]}")
         elif isinstance(event, Notice):
             self._say(escaped(event.text))
         else:
@@ -180,10 +181,10 @@ class Steps:
 
     def end(self) -> None:
         self._finish()
-        self._say(say("looked", self.lang, n=len(self.done), s=time.monotonic() - self.start), "done")
+        self._say(WORDS["looked"].say(self.lang, n=len(self.done), s=time.monotonic() - self.start), "done")
 
     def _named(self, tool: str) -> str:
-        return say(key, self.lang) if (key := f"tool-{tool}") in WORDS else escaped(tool)
+        return WORDS[key].say(self.lang) if (key := f"tool-{tool}") in WORDS else escaped(tool)
 
     def _finish(self) -> None:
         if self._now:
@@ -228,14 +229,14 @@ def failed(talk: Talk, why: str, steps: Steps | None = None) -> None:
     """Say in the conversation why there is no answer."""
     if steps and not steps.done:
         talk.messages.remove(steps.message)
-    text = say("failed-turn", talk.lang, why=escaped(why))
+    text = WORDS["failed-turn"].say(talk.lang, why=escaped(why))
     talk.messages.append({"role": "assistant", "content": text})
 
 
 def defect(error: Exception, lang: str) -> str:
     """Words for an error of our own; its details go to the server's log only."""
     traceback.print_exception(error)
-    return say("internal", lang, kind=type(error).__name__)
+    return WORDS["internal"].say(lang, kind=type(error).__name__)
 
 
 # Words ----------------------------------------------------------------------------------------------
@@ -243,7 +244,7 @@ def defect(error: Exception, lang: str) -> str:
 
 def said(text: str) -> list[Message]:
     """An answer as messages: what to do is open, what the panels show as well is folded."""
-    folded = {narrate.say(key, code).lstrip("# ") for key in FOLDED for code in ("en", "zh")}
+    folded = {ANSWER[key].say(code).lstrip("# ") for key in FOLDED for code in ("en", "zh")}
     first, *sections = re.split(r"^### ", text, flags=re.MULTILINE)
     open_parts, closed = [first.strip()], list[Message]()
     for section in sections:
@@ -307,7 +308,7 @@ def lines(talk: Talk, finding: str) -> list[Excerpt]:
     if talk.conversation.paths:
         out += talk.conversation.excerpts(finding)
     if not out:
-        raise TriageError(say("files-gone", talk.lang))
+        raise TriageError(WORDS["files-gone"].say(talk.lang))
     return _apart(out)[:PLACES]
 
 
@@ -337,15 +338,16 @@ def verify(desk: Desk, talk: Talk, candidate: Path | None) -> Iterator[bool]:
     talk.verdict, talk.problem = None, ""
     conversation = talk.conversation
     if conversation is None or talk.view is None:
-        talk.problem = say("first-ask", talk.lang)
+        talk.problem = WORDS["first-ask"].say(talk.lang)
     elif not conversation.paths:
-        talk.problem = say("files-gone" if talk.view["findings"] else "no-run-findings", talk.lang)
+        talk.problem = WORDS["files-gone" if talk.view["findings"] else "no-run-findings"].say(talk.lang)
     elif candidate is None:
-        talk.problem = say("no-candidate", talk.lang)
+        talk.problem = WORDS["no-candidate"].say(talk.lang)
     if talk.problem or conversation is None or candidate is None:
         yield True
         return
-    talk.messages.append({"role": "user", "content": escaped(say("verified", talk.lang, name=desk.shown(candidate)))})
+    against = WORDS["verified"].say(talk.lang, name=desk.shown(candidate))
+    talk.messages.append({"role": "user", "content": escaped(against)})
     steps = Steps(talk.lang)
     talk.messages.append(steps.message)
     yield False
@@ -386,8 +388,8 @@ def open_case(desk: Desk, talk: Talk, id: str) -> bool:
 def feedback(desk: Desk, talk: Talk, says: str) -> str:
     """Note what a person thinks of the answer on the case; returns what to tell them."""
     if not talk.case or says not in ("helpful", "unhelpful", "resolved"):
-        return say("first-ask", talk.lang)
+        return WORDS["first-ask"].say(talk.lang)
     with suppress(TriageError):
         desk.book.record(talk.case, "feedback", {"says": says}, status="resolved" if says == "resolved" else None)
-        return say("thanks", talk.lang)
-    return say("no-such-case", talk.lang)
+        return WORDS["thanks"].say(talk.lang)
+    return WORDS["no-such-case"].say(talk.lang)
