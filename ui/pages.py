@@ -77,10 +77,10 @@ class Row:
 
 def answer_page(answer: Answer) -> str:
     """An answer: question, answer, plots, findings with the lines around them, the change side by side, checks."""
-    from . import plots
+    from .plots.figure import series_figure
 
     d, seen = answer.diagnosis, answer.seen
-    drawing = plots.series_figure(seen.table, d.findings, answer.lang) if seen else None
+    drawing = series_figure(seen.table, d.findings, answer.lang) if seen else None
     patch = getattr(answer.proposal, "patch", "")
     lead, _, rest = re.sub(r"```diff\n.*?```\n", "", answer.text, flags=re.S).partition("\n### ")
     asked = answer.question.strip()
@@ -170,9 +170,9 @@ def side_by_side(patch: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _pictures(figures: Figures) -> list[Picture]:
-    from . import plots
+    from .plots.figure import svg
 
-    return [Picture(caption, plots.svg(figure, caption)) for caption, figure in figures if figure is not None]
+    return [Picture(caption, svg(figure, caption)) for caption, figure in figures if figure is not None]
 
 
 def _rows(findings: Sequence[Finding], lang: str, run: Run | None) -> Iterator[Row]:

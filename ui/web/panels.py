@@ -21,7 +21,7 @@ from ...knowledge.runbook import Runbook
 from ...tools.data.labels import IGNORED, Dump
 from ...tools.findings import Evidence, Finding, Severity, TriageError
 from ...tools.run import Run
-from ..plots import series_figure, svg
+from ..plots.figure import series_figure, svg
 from .desk import FILES_LIMIT
 from .words import WORDS
 
