@@ -6,7 +6,6 @@ caused, but say it in the conversation.
 
 from __future__ import annotations
 
-import re
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -20,26 +19,22 @@ from ...agent.answer import Answer
 from ...agent.conversation import AROUND, Answered, Conversation, Excerpt
 from ...agent.events import Event, Listen, Notice, Token, ToolStarted, stream
 from ...agent.evidence import Look, look
-from ...agent.narrate.words import WORDS as ANSWER
 from ...agent.propose import propose
-from ...agent.session import language, shown
+from ...agent.session import language
 from ...knowledge.entry import RunbookError
 from ...tools.findings import Evidence, TriageError, clean
 from ...tools.run import Run
 from ...tools.settings import Settings
 from .desk import Desk
+from .messages import Message, escaped, judged, said, spoken
 from .words import WORDS
 
 FRAME = 0.1
 """Seconds between two pictures of an answer that is still arriving."""
-FOLDED = ("shows", "causes", "conflicts", "cautions", "own", "looked", "sources")
-"""Sections of an answer that the panels show too: closed in the conversation."""
 MESSAGES_KEPT = 20
 """Most messages that a tab shows; every picture of an arriving answer sends them all. The case keeps everything."""
 PLACES = 4
 """Most places shown of one finding."""
-Message = dict[str, Any]
-"""`{"role", "content", "metadata"}` of Gradio's chat."""
 Shape = Callable[[str], list[Message]]
 """Makes messages of the words that have arrived so far."""
 
@@ -91,9 +86,6 @@ def fresh(talk: Talk) -> None:
     """Put everything of the last case away."""
     blank = Talk(talk.owner, talk.lang, tab=talk.tab)
     talk.__dict__.update(blank.__dict__)
-
-
-# Asking ---------------------------------------------------------------------------------------------
 
 
 def ask(desk: Desk, talk: Talk, text: str, paths: Sequence[Path] = ()) -> Iterator[bool]:
@@ -239,55 +231,6 @@ def defect(error: Exception, lang: str) -> str:
     return WORDS["internal"].say(lang, kind=type(error).__name__)
 
 
-# Words ----------------------------------------------------------------------------------------------
-
-
-def said(text: str) -> list[Message]:
-    """An answer as messages: what to do is open, what the panels show as well is folded."""
-    folded = {ANSWER[key].say(code).lstrip("# ") for key in FOLDED for code in ("en", "zh")}
-    first, *sections = re.split(r"^### ", text, flags=re.MULTILINE)
-    open_parts, closed = [first.strip()], list[Message]()
-    for section in sections:
-        title, _, body = section.partition("\n")
-        if title.strip() in folded:
-            meta = {"title": title.strip(), "status": "done"}
-            closed.append({"role": "assistant", "content": safe(body.strip()), "metadata": meta})
-        else:
-            open_parts.append(f"### {section.strip()}")
-    return [{"role": "assistant", "content": safe("\n\n".join(open_parts))}, *closed]
-
-
-def judged(text: str) -> list[Message]:
-    """A verdict as a message; its table is for the panel."""
-    return [{"role": "assistant", "content": safe(text.partition("\n\n|")[0].strip())}]
-
-
-def safe(markdown: str) -> str:
-    """Markdown of an answer in which a run's own text can neither fetch a picture nor be a tag or a hidden link."""
-    parts = re.split(r"(^```.*?^```|`[^`\n]*`)", markdown, flags=re.MULTILINE | re.DOTALL)
-    for i in range(0, len(parts), 2):
-        parts[i] = parts[i].replace("<", "&lt;").replace("![", "!\\[").replace("](", "]\\(")
-    return "".join(parts)
-
-
-def escaped(text: str) -> str:
-    """Plain text as Markdown that shows just this text."""
-    return re.sub(r"([\\`*_{}\[\]<>#|!~$])", r"\\\1", clean(text, 2_000))
-
-
-def spoken(text: str) -> str:
-    """A person's message: words as words, pasted lines as they are, bounded, without credentials."""
-    first, *rest = shown(text).strip().splitlines()
-    if not rest:
-        return escaped(first)
-    lines = [clean(line, 300).replace("```", "'''") for line in [first, *rest][:40]]
-    more = f"\n… {len(rest) + 1 - 40}" if len(rest) >= 40 else ""
-    return "```text\n" + "\n".join(lines) + more + "\n```"
-
-
-# The lines behind a finding -------------------------------------------------------------------------
-
-
 def lines(talk: Talk, finding: str) -> list[Excerpt]:
     """The lines around the places that a finding of the shown answer names; picking it again closes them.
 
@@ -328,9 +271,6 @@ def _apart(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
         if not any(one.file == k.file and one.line in dict(k.lines) for k in kept):
             kept.append(one)
     return kept
-
-
-# Verifying, cases, feedback -------------------------------------------------------------------------
 
 
 def verify(desk: Desk, talk: Talk, candidate: Path | None) -> Iterator[bool]:
