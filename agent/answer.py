@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ..knowledge.entry import Criterion
 from ..knowledge.library import Passage
 from ..tools.findings import finding_json, json_ready
 from .diagnose import Diagnosis
 from .evidence import Look
 from .propose import Nothing, Proposal
+
+PUBLIC = {"metric", "is_", "low", "high", "value", "unit", "window", "basis", "source", "needs"}
+"""What the public form says of a criterion."""
 
 
 @dataclass(frozen=True)
@@ -78,34 +82,16 @@ class Answer:
     def _proposal(self) -> dict[str, Any] | None:
         if isinstance(self.proposal, Nothing):
             return None
-        out = dict(self.proposal.__dict__)
-        out["acceptance"] = [
-            {
-                "metric": c.metric,
-                "is": c.is_,
-                "low": c.low,
-                "high": c.high,
-                "value": c.value,
-                "unit": c.unit,
-                "window": f"after {c.after}"
-                if c.after
-                else (f"{c.window['steps']} steps" if c.window and "steps" in c.window else "whole run"),
-                "basis": c.basis,
-                "source": c.source,
-                "needs": c.needs,
-            }
-            for c in self.proposal.acceptance
-        ]
-        return out
+        return self.proposal.__dict__ | {
+            "acceptance": [
+                c.model_dump(by_alias=True, include=PUBLIC) | {"window": _window(c)} for c in self.proposal.acceptance
+            ]
+        }
 
     def _citations(self) -> list[dict[str, object]]:
         """What it rests on: entries with the section and the sources behind it, and the person's own passages."""
         entries: list[dict[str, object]] = [
-            {
-                "entry": h.entry.id,
-                "section": "fix" if i == 0 else "diagnosis",
-                "sources": [*h.entry.sources, *h.entry.references],
-            }
+            {"entry": h.entry.id, "section": "diagnosis" if i else "fix", "sources": h.entry.cited}
             for i, h in enumerate(self.diagnosis.hypotheses)
         ]
         own = [
@@ -113,3 +99,9 @@ class Answer:
             for p in self.passages
         ]
         return [*entries, *own]
+
+
+def _window(c: Criterion) -> str:
+    if c.after:
+        return f"after {c.after}"
+    return f"{c.window['steps']} steps" if c.window and "steps" in c.window else "whole run"

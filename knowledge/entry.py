@@ -184,6 +184,11 @@ class Entry(Strict):
     origin: str = "triage"
     """`triage` for a shipped entry, otherwise the file it came from."""
 
+    @property
+    def cited(self) -> list[str]:
+        """All that it rests on."""
+        return [*self.sources, *self.references]
+
     def said(self, lang: str) -> dict[str, str]:
         """The sections of `SECTIONS` in the language: heading -> Markdown."""
         side = "zh" if lang == "zh" else "en"

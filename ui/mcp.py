@@ -199,7 +199,7 @@ class Tools:
             title=e.title.say(lang),
             severity=e.severity,
             stages=list(e.stages),
-            sources=[*e.sources, *e.references],
+            sources=e.cited,
             markdown=redact(page(e, lang)),
         )
 

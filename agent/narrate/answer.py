@@ -28,8 +28,8 @@ def answer_text(
     """The whole answer as Markdown."""
     if diagnosis.state == "out-of-scope":
         return WORDS["out-of-scope"].say(lang)
-    parts = [
-        list(_headline(diagnosis, lang, looked)),
+    return _joined(
+        _headline(diagnosis, lang, looked),
         _shows(diagnosis, lang),
         _causes(diagnosis, proposal, lang, looked),
         _conflicts(diagnosis, lang),
@@ -38,19 +38,17 @@ def answer_text(
         _own(passages, lang),
         checks_made(diagnosis.checks, lang),
         _sources(diagnosis, lang),
-    ]
-    return "\n\n".join("\n".join(lines) for lines in map(list, parts) if lines)
+    )
 
 
 def after_model(diagnosis: Diagnosis, proposal: Proposal | Nothing, lang: str, passages: Sequence[Passage] = ()) -> str:
     """What follows a model's words: the change, its acceptance, quotes, what could not be checked, the sources."""
     failed = [c for c in diagnosis.checks if c.result == "failed"]
-    parts = [
-        _change(diagnosis, proposal, lang),
-        _own(passages, lang),
-        checks_made(failed, lang),
-        _sources(diagnosis, lang),
-    ]
+    change, sources = _change(diagnosis, proposal, lang), _sources(diagnosis, lang)
+    return _joined(change, _own(passages, lang), checks_made(failed, lang), sources)
+
+
+def _joined(*parts: Iterable[str]) -> str:
     return "\n\n".join("\n".join(lines) for lines in map(list, parts) if lines)
 
 
@@ -193,7 +191,4 @@ def _sources(d: Diagnosis, lang: str) -> Iterator[str]:
     if not d.hypotheses or d.state == "healthy":
         return
     yield WORDS["sources"].say(lang)
-    yield from (
-        f"- `{h.entry.id}`: {'; '.join((*h.entry.sources, *h.entry.references)) or h.entry.origin}"
-        for h in d.hypotheses[:3]
-    )
+    yield from (f"- `{h.entry.id}`: {'; '.join(h.entry.cited) or h.entry.origin}" for h in d.hypotheses[:3])

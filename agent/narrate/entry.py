@@ -29,4 +29,4 @@ def page(entry: Entry, lang: str) -> str:
         lines += [f"## {heading}", text, ""]
     lines += [f"- {criterion(c, lang)}" for c in entry.acceptance]
     lines += [f"> {c.say(lang)}" for c in entry.cautions]
-    return "\n".join([*lines, "", "; ".join((*entry.sources, *entry.references))])
+    return "\n".join([*lines, "", "; ".join(entry.cited)])

@@ -124,7 +124,7 @@ def _hypotheses(shown: Shown) -> Iterator[str]:
     for h in a.diagnosis.hypotheses[:1]:
         yield from (shown.own(f"caution: {c.say(lang)} ({c.ref})") for c in h.entry.cautions)
     for h in a.diagnosis.hypotheses[:3]:
-        yield shown.own(f"sources of [{h.entry.id}]: {'; '.join((*h.entry.sources, *h.entry.references))}")
+        yield shown.own(f"sources of [{h.entry.id}]: {'; '.join(h.entry.cited)}")
     for conflict, side in a.diagnosis.conflicts:
         positions = " / ".join(p.say(lang) for p in conflict.positions)
         by = conflict.positions[side] if side is not None else conflict.decided_by

@@ -80,7 +80,7 @@ def causes(view: Mapping[str, Any] | None, runbook: Runbook, lang: str) -> str:
     for h in view["hypotheses"] if view else ():
         entry = runbook.get(h["entry"])
         cause = next((c for c in entry.causes if c.id == h["cause"]), None) if entry else None
-        sources = [*entry.sources, *entry.references] if entry else []
+        sources = entry.cited if entry else []
         title = entry.title.say(lang) if entry else h["title"]
         rows.append(dict(h, title=title, how=cause.text.say(lang) if cause else "", sources=sources))
     codes = {f["id"]: f["code"] for f in view["findings"]} if view else {}
