@@ -12,8 +12,8 @@ from pathlib import Path
 from ..knowledge.embedding import BUILT_IN
 from ..knowledge.search import MEANT, Index
 from ..tools.findings import Check, Finding, clean
-from ..tools.redact import redact
 from ..tools.run import Run
+from ..tools.secrets import redact
 from ..tools.settings import Settings
 from .answer import Answer
 from .casebook import Casebook

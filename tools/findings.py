@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from .phrase import pick
-from .redact import redact
+from .secrets import redact
 
 TEXT_LIMIT = 400
 """Longest piece of a run's own text kept in evidence, in characters."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..tools.findings import Check, Finding, Report, TriageError, clean
 from ..tools.phrase import phrases
-from ..tools.redact import redact
+from ..tools.secrets import redact
 from .output import where
 
 if TYPE_CHECKING:

@@ -33,8 +33,8 @@ from langchain_core.tools import StructuredTool
 from langchain_openai import ChatOpenAI
 from pydantic import ValidationError
 
+from ...tools.boundary import Boundary
 from ...tools.phrase import Phrase
-from ...tools.redact import Boundary
 from ..answer import Answer
 from ..events import Cancelled, Listen, Token
 from .guards.guard import Guard

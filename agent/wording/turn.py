@@ -10,8 +10,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from ...tools.boundary import Boundary
 from ...tools.phrase import phrases
-from ...tools.redact import Boundary
 from ..answer import Answer
 from ..events import Listen, Notice, Token
 from ..narrate.answer import after_model
