@@ -7,10 +7,13 @@ Entries come from files that people add, so they are validated here and nowhere 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, model_validator
+
+from ..tools.phrase import Phrase
 
 Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=60)]
 Strength = Literal["decisive", "strong", "moderate", "weak"]
@@ -27,16 +30,6 @@ NOT_A_SETTING = ("dataset", "checkpoint", "code", "environment")
 
 class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Text(Strict):
-    """The same sentence in both languages."""
-
-    en: str = Field(min_length=1)
-    zh: str = Field(min_length=1)
-
-    def say(self, lang: str) -> str:
-        return self.zh if lang == "zh" else self.en
 
 
 class Says(Strict):
@@ -60,10 +53,10 @@ class Fix(Strict):
     """A canonical setting, or one of `NOT_A_SETTING`."""
     change: dict[Literal["multiply", "set", "add", "do"], Any]
     """Exactly one of: `multiply: 0.5`, `set: 1.0`, `add: 1`, or `do: {en, zh}` for what is not a setting."""
-    why: Text
-    expect: Text
+    why: Phrase
+    expect: Phrase
     """What the next run should show if this was the cause."""
-    undo: Text | None = None
+    undo: Phrase | None = None
 
     @model_validator(mode="after")
     def one_change(self) -> Fix:
@@ -72,7 +65,7 @@ class Fix(Strict):
         if ("do" in self.change) != (self.variable in NOT_A_SETTING):
             raise ValueError(f"`do` goes with {', '.join(NOT_A_SETTING)}; a setting takes multiply, set or add")
         if "do" in self.change:
-            Text.model_validate(self.change["do"])
+            TypeAdapter(Phrase).validate_python(self.change["do"])
         return self
 
 
@@ -80,7 +73,7 @@ class Cause(Strict):
     """One cause inside an entry, when the entry has several that evidence can tell apart."""
 
     id: Id
-    text: Text
+    text: Phrase
     for_: dict[Id, Strength] = Field(default_factory=dict, alias="for")
     fix: Fix | None = None
     """Overrides the entry's fix."""
@@ -113,7 +106,7 @@ class Criterion(Strict):
     after: Literal["warmup", "start"] | None = None
     basis: Literal["stated", "inverted", "assumed", "proposed"] = "proposed"
     """`stated` in a source, the complement of a stated symptom, assumed definition, or proposed by us."""
-    definition: Text | None = None
+    definition: Phrase | None = None
     """Unit, population and window, where the source leaves them out: printed as assumed."""
     source: str = ""
     criterion: str = ""
@@ -139,31 +132,27 @@ class Criterion(Strict):
 class Conflict(Strict):
     """Where the sources disagree: both sides, and the observation that decides."""
 
-    about: Text
-    positions: tuple[Text, ...] = Field(min_length=2)
-    decided_by: Text
+    about: Phrase
+    positions: tuple[Phrase, ...] = Field(min_length=2)
+    decided_by: Phrase
     decided_by_findings: dict[Id, int] = Field(default_factory=dict)
     """Finding code -> index of the position it supports, so that a run can decide."""
     ref: str = ""
     """Code in the project's list of contradictions, such as `X-01`."""
 
 
-class Caution(Strict):
+@dataclass(frozen=True)
+class Caution(Phrase):
     """A dangerous, stale or disputed step and how to read it."""
 
-    en: str
-    zh: str
     ref: str = ""
-
-    def say(self, lang: str) -> str:
-        return self.zh if lang == "zh" else self.en
 
 
 class Entry(Strict):
     """One failure of the runbook."""
 
     id: Id
-    title: Text
+    title: Phrase
     kind: Literal["failure", "benign", "guide"] = "failure"
     """`benign` answers "is this normal?"; `guide` is a procedure (triage order, incident response)."""
     severity: Severity
@@ -172,7 +161,7 @@ class Entry(Strict):
     says: Says
     findings: Findings = Findings()
     causes: tuple[Cause, ...] = ()
-    check_first: Text
+    check_first: Phrase
     """The cheapest read-only check that splits this from its rivals."""
     fix: Fix | None = None
     """None where nothing should be changed (benign, or only a check)."""
@@ -194,6 +183,16 @@ class Entry(Strict):
     """language -> section heading -> Markdown."""
     origin: str = "triage"
     """`triage` for a shipped entry, otherwise the file it came from."""
+
+    @property
+    def cited(self) -> list[str]:
+        """All that it rests on."""
+        return [*self.sources, *self.references]
+
+    def said(self, lang: str) -> dict[str, str]:
+        """The sections of `SECTIONS` in the language: heading -> Markdown."""
+        side = "zh" if lang == "zh" else "en"
+        return {heading: self.body[side][heading] for heading in SECTIONS[side]}
 
 
 class RunbookError(ValueError):
