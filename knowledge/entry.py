@@ -1,14 +1,15 @@
 """A runbook entry: one failure, as one Markdown file with YAML front matter.
 
-The front matter is data that diagnosis, proposal and verification read; the body explains, in both languages.
-Entries come from files that people add, so they are validated here and nowhere else.
+The front matter is data that diagnosis, proposal and verification read; the body explains, in both languages. What
+people type when they have the failure only feeds the index: a shipped entry has it in a file of its own, a person's
+entry under `says`. Entries come from files that people add, so they are validated here and nowhere else.
 """
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
@@ -23,6 +24,9 @@ SECTIONS = {
 }
 NOT_A_SETTING = ("dataset", "checkpoint", "code", "environment")
 """What `fix.variable` may name beside a canonical setting."""
+
+
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
 class Strict(BaseModel):
@@ -42,8 +46,12 @@ class Text(Strict):
 class Says(Strict):
     """What people type when they have this problem; feeds the index, never shown."""
 
-    en: tuple[str, ...] = Field(min_length=3)
-    zh: tuple[str, ...] = Field(min_length=3)
+    en: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=3)
+    zh: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=3)
+
+
+SILENT = Says.model_construct(en=(), zh=())
+"""Of an entry that is found by its name, title, symptom and causes alone."""
 
 
 class Findings(Strict):
@@ -169,7 +177,7 @@ class Entry(Strict):
     severity: Severity
     stages: tuple[str, ...] = Field(min_length=1)
     prior: Literal["common", "usual", "rare"] = "usual"
-    says: Says
+    says: Says = SILENT
     findings: Findings = Findings()
     causes: tuple[Cause, ...] = ()
     check_first: Text
@@ -204,34 +212,63 @@ class EntryError(RunbookError):
     """An entry file is wrong; the message names the file and what to change."""
 
 
-def parse(text: str, name: str) -> Entry:
+def parse(text: str, name: str, says: Says | None = None) -> Entry:
     """Validate one entry file.
 
     Args:
         text: the file's content.
         name: its name, for messages.
+        says: its phrases, for an entry whose phrases lie in a file of their own; None where it holds them itself.
 
     Raises:
         EntryError: the front matter or the body is wrong, with the first problem and where it is.
     """
-    import yaml
-    from pydantic import ValidationError
-
     match = re.match(r"---\n(.*?)\n---\n(.*)", text, re.DOTALL)
     if not match:
         raise EntryError(f"{name}: an entry starts with YAML front matter between two lines of ---")
+    front = _mapping(match[1], name)
+    if says is not None:
+        front = {"says": says, **front}
+    entry = _valid(Entry, {**front, "body": _body(match[2], name)}, name)
+    if Path(name).stem != entry.id:
+        raise EntryError(f"{name}: the file must be named {entry.id}.md after its id")
+    return entry
+
+
+def parse_phrases(text: str, name: str) -> Says:
+    """Validate one file of phrases: `en` and `zh`, each a list of what people type.
+
+    Raises:
+        EntryError: it is empty or wrong, with its name.
+    """
+    languages = re.findall(r"^\w+(?=:)", text, re.MULTILINE)
+    if len(set(languages)) < len(languages):
+        raise EntryError(f"{name}: a language is given twice; make one list of the two")
+    return _valid(Says, _mapping(text, name), name)
+
+
+def _mapping(text: str, name: str) -> dict[str, Any]:
+    import yaml
+
     try:
-        front = yaml.load(match[1], Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        entry = Entry.model_validate({**front, "body": _body(match[2], name)})
+        found = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError as error:
-        raise EntryError(f"{name}: front matter is not YAML: {error}") from None
+        raise EntryError(f"{name}: not YAML: {error}") from None
+    if not isinstance(found, dict):
+        what = "nothing" if found is None else type(found).__name__
+        raise EntryError(f"{name}: expected `key: value` lines, found {what}")
+    return found
+
+
+def _valid(kind: type[_Model], found: dict[str, Any], name: str) -> _Model:
+    from pydantic import ValidationError
+
+    try:
+        return kind.model_validate(found)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise EntryError(f"{name}: {where}: {first['msg']} ({error.error_count()} problems in all)") from None
-    if Path(name).stem != entry.id:
-        raise EntryError(f"{name}: the file must be named {entry.id}.md after its id")
-    return entry
 
 
 def _body(markdown: str, name: str) -> dict[str, dict[str, str]]:

@@ -1,6 +1,7 @@
 """The runbook: every entry, by id.
 
-Shipped entries lie in `runbooks/*.md`; a person's own Markdown is handled by ingestion, not here.
+Shipped entries lie in `runbooks/ID.md` and what people say about them, which only feeds the index, in
+`runbooks/phrases/ID.yaml`; a person's own Markdown is handled by ingestion, not here.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from .entry import Entry, EntryError, parse
+from .entry import SILENT, Entry, EntryError, parse, parse_phrases
 
 SHIPPED = Path(__file__).parent / "runbooks"
 
@@ -37,21 +38,46 @@ def load(folder: Path = SHIPPED) -> Runbook:
     """All entries of a folder.
 
     Raises:
-        EntryError: an entry is wrong (shipped ones are checked by the tests, so this is a person's own folder).
+        EntryError: a file is wrong, with its name.
     """
-    entries = {path.stem: parse(path.read_text(encoding="utf-8"), path.name) for path in sorted(folder.glob("*.md"))}
+    entries, problems = _read(folder)
+    if problems:
+        raise EntryError(problems[0])
     return Runbook(entries)
+
+
+def files(folder: Path = SHIPPED) -> tuple[list[Path], list[Path]]:
+    """What the entries of a folder are made of: pages, and phrases."""
+    return sorted(folder.glob("*.md")), sorted(folder.glob("phrases/*"))
+
+
+def _read(folder: Path) -> tuple[dict[str, Entry], list[str]]:
+    """Entries by id, and what is wrong with the files that give none."""
+    entries: dict[str, Entry] = {}
+    problems: list[str] = []
+    pages, phrases = files(folder)
+    beside = {path.name: path for path in phrases}
+    for page in pages:
+        said = beside.pop(f"{page.stem}.yaml", None)
+        try:
+            says = parse_phrases(_text(said), f"phrases/{said.name}") if said else SILENT
+            entries[page.stem] = parse(_text(page), page.name, says)
+        except EntryError as error:
+            problems.append(str(error))
+    problems += [f"phrases/{name}: no entry has this name; phrases are named ID.yaml after theirs" for name in beside]
+    return entries, problems
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (UnicodeDecodeError, OSError) as error:
+        raise EntryError(f"{path.name}: cannot be read: {error}") from None
 
 
 def check(folder: Path = SHIPPED) -> list[str]:
     """Every problem of a folder of entries, one line each: schema, dangling rivals, phrases claimed twice."""
-    problems: list[str] = []
-    entries: dict[str, Entry] = {}
-    for path in sorted(folder.glob("*.md")):
-        try:
-            entries[path.stem] = parse(path.read_text(encoding="utf-8"), path.name)
-        except (EntryError, UnicodeDecodeError, OSError) as error:
-            problems.append(str(error))
+    entries, problems = _read(folder)
     said: dict[str, str] = {}
     sections = {section for entry in entries.values() for section in entry.sections}
     for entry in entries.values():
@@ -63,7 +89,7 @@ def check(folder: Path = SHIPPED) -> list[str]:
         for phrase in (*entry.says.en, *entry.says.zh):
             key = re.sub(r"\W+", " ", phrase).strip().lower()
             if said.setdefault(key, entry.id) != entry.id:
-                problems.append(f"{entry.id}.md: says {phrase!r}, which {said[key]}.md says too")
+                problems.append(f"phrases/{entry.id}.yaml: {phrase!r}, which phrases/{said[key]}.yaml has too")
         problems += [f"{entry.id}.md: explains {id!r}, which is no entry" for id in entry.explains if id not in entries]
         both = entry.findings.for_.keys() & entry.findings.against.keys()
         problems += [f"{entry.id}.md: {code} speaks both for and against" for code in sorted(both)]
