@@ -21,12 +21,12 @@ from .embedding import Encoder, encoder
 from .entry import Entry, parse
 from .lexical import Lexical
 from .outside import KINDS, phrases
-from .runbook import Runbook, files, load
+from .runbook import SHIPPED, Runbook, files, load
 from .signals import Centres, Corpus, build, centres_of, key_of, names_of
 
 CENTRES = embedding.FOLDER / "centres.npz"
-"""The centres of the shipped entries, so that the first question need not wait for them. They carry the key of the texts
-that they were made of; those of other texts are stale and not used."""
+"""The centres of the shipped entries, so that the first question need not wait for them. They carry the key of
+what they were made of; those of other texts are stale and not used."""
 VERSION = 5
 """Raised when what is in the cache, or the code that makes it, changes."""
 
@@ -71,7 +71,7 @@ def version_of(own: Mapping[str, str], encoder_name: str = embedding.BUILT_IN) -
         trained = (embedding.FOLDER / "manifest.json").read_text(encoding="utf-8")
     else:
         trained = encoder_name
-    shipped = {path.name: path.read_bytes() for paths in files() for path in paths}
+    shipped = {name: (SHIPPED / name).read_bytes() for names in files() for name in names}
     parts = (VERSION, trained, outside.PHRASES.read_bytes(), shipped, sorted(own.items()))
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
@@ -125,6 +125,7 @@ def _write(file: Path, made: Compiled) -> None:
     """Whole or not at all; older caches go. A full or read-only disk only costs speed."""
     import numpy as np
 
+    # Defaults are left out since they need not be valid: no phrases are a default, an empty list of them is refused.
     told = [entry.model_dump(by_alias=True, exclude_defaults=True) for entry in made.runbook]
     entries = json.dumps(told, ensure_ascii=False).encode()
     arrays: dict[str, Any] = {

@@ -228,7 +228,9 @@ def parse(text: str, name: str, says: Says | None = None) -> Entry:
         raise EntryError(f"{name}: an entry starts with YAML front matter between two lines of ---")
     front = _mapping(match[1], name)
     if says is not None:
-        front = {"says": says, **front}
+        if "says" in front:
+            raise EntryError(f"{name}: move `says` to phrases/{Path(name).stem}.txt, where phrases lie")
+        front["says"] = says
     entry = _valid(Entry, {**front, "body": _body(match[2], name)}, name)
     if Path(name).stem != entry.id:
         raise EntryError(f"{name}: the file must be named {entry.id}.md after its id")
@@ -236,15 +238,16 @@ def parse(text: str, name: str, says: Says | None = None) -> Entry:
 
 
 def parse_phrases(text: str, name: str) -> Says:
-    """Validate one file of phrases: `en` and `zh`, each a list of what people type.
+    """Validate one file of phrases: one a line, first those under `# en`, then those under `# zh`.
 
     Raises:
         EntryError: it is empty or wrong, with its name.
     """
-    languages = re.findall(r"^\w+(?=:)", text, re.MULTILINE)
-    if len(set(languages)) < len(languages):
-        raise EntryError(f"{name}: a language is given twice; make one list of the two")
-    return _valid(Says, _mapping(text, name), name)
+    before, *parts = re.split(r"^# (en|zh)\s*$", text, flags=re.MULTILINE)
+    if before.strip() or parts[::2] != ["en", "zh"]:
+        raise EntryError(f"{name}: phrases stand one a line, first under `# en`, then under `# zh`")
+    lines = ([line.strip() for line in part.splitlines() if line.strip()] for part in parts[1::2])
+    return _valid(Says, dict(zip(("en", "zh"), lines, strict=True)), name)
 
 
 def _mapping(text: str, name: str) -> dict[str, Any]:

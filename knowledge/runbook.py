@@ -1,7 +1,7 @@
 """The runbook: every entry, by id.
 
 Shipped entries lie in `runbooks/ID.md` and what people say about them, which only feeds the index, in
-`runbooks/phrases/ID.yaml`; a person's own Markdown is handled by ingestion, not here.
+`runbooks/phrases/ID.txt`; a person's own Markdown is handled by ingestion, not here.
 """
 
 from __future__ import annotations
@@ -46,33 +46,36 @@ def load(folder: Path = SHIPPED) -> Runbook:
     return Runbook(entries)
 
 
-def files(folder: Path = SHIPPED) -> tuple[list[Path], list[Path]]:
-    """What the entries of a folder are made of: pages, and phrases."""
-    return sorted(folder.glob("*.md")), sorted(folder.glob("phrases/*"))
+def files(folder: Path = SHIPPED) -> tuple[list[str], list[str]]:
+    """Names of what the entries of a folder are made of: `ID.md`, and `phrases/ID.txt`."""
+    pages = sorted(path.name for path in folder.glob("*.md"))
+    return pages, sorted(f"phrases/{path.name}" for path in folder.glob("phrases/[!.]*"))
 
 
 def _read(folder: Path) -> tuple[dict[str, Entry], list[str]]:
     """Entries by id, and what is wrong with the files that give none."""
+    pages, phrases = files(folder)
     entries: dict[str, Entry] = {}
     problems: list[str] = []
-    pages, phrases = files(folder)
-    beside = {path.name: path for path in phrases}
-    for page in pages:
-        said = beside.pop(f"{page.stem}.yaml", None)
+    beside = {page: f"phrases/{page.removesuffix('.md')}.txt" for page in pages}
+    for page, said in beside.items():
         try:
-            says = parse_phrases(_text(said), f"phrases/{said.name}") if said else SILENT
-            entries[page.stem] = parse(_text(page), page.name, says)
+            says = parse_phrases(_text(folder, said), said) if said in phrases else SILENT
+            entry = parse(_text(folder, page), page, says)
         except EntryError as error:
             problems.append(str(error))
-    problems += [f"phrases/{name}: no entry has this name; phrases are named ID.yaml after theirs" for name in beside]
+        else:
+            entries[entry.id] = entry
+    orphans = sorted({*phrases} - {*beside.values()})
+    problems += [f"{name}: no entry has this name; phrases are named ID.txt after theirs" for name in orphans]
     return entries, problems
 
 
-def _text(path: Path) -> str:
+def _text(folder: Path, name: str) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return (folder / name).read_text(encoding="utf-8")
     except (UnicodeDecodeError, OSError) as error:
-        raise EntryError(f"{path.name}: cannot be read: {error}") from None
+        raise EntryError(f"{name}: cannot be read: {error}") from None
 
 
 def check(folder: Path = SHIPPED) -> list[str]:
@@ -89,7 +92,7 @@ def check(folder: Path = SHIPPED) -> list[str]:
         for phrase in (*entry.says.en, *entry.says.zh):
             key = re.sub(r"\W+", " ", phrase).strip().lower()
             if said.setdefault(key, entry.id) != entry.id:
-                problems.append(f"phrases/{entry.id}.yaml: {phrase!r}, which phrases/{said[key]}.yaml has too")
+                problems.append(f"phrases/{entry.id}.txt: {phrase!r}, which phrases/{said[key]}.txt has too")
         problems += [f"{entry.id}.md: explains {id!r}, which is no entry" for id in entry.explains if id not in entries]
         both = entry.findings.for_.keys() & entry.findings.against.keys()
         problems += [f"{entry.id}.md: {code} speaks both for and against" for code in sorted(both)]
