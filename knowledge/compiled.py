@@ -71,7 +71,7 @@ def version_of(own: Mapping[str, str], encoder_name: str = embedding.BUILT_IN) -
         trained = (embedding.FOLDER / "manifest.json").read_text(encoding="utf-8")
     else:
         trained = encoder_name
-    shipped = {name: (SHIPPED / name).read_bytes() for names in files() for name in names}
+    shipped = {name: hashlib.sha256((SHIPPED / name).read_bytes()).digest() for names in files() for name in names}
     parts = (VERSION, trained, outside.PHRASES.read_bytes(), shipped, sorted(own.items()))
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
