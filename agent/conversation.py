@@ -17,13 +17,13 @@ from ..tools.findings import Evidence, TriageError, clean
 from ..tools.reading import iter_chunks, lines_of
 from ..tools.redact import Boundary
 from . import narrate
+from .acceptance.verify import Verdict, verify
 from .casebook import Casebook, new_id
 from .events import Answered, Listen, Token, ToolStarted, VerdictMade, ignore
 from .evidence import gather
-from .model import configured
 from .session import Answer, ask, index, note
-from .verify import Verdict, verify
-from .wording import worded
+from .wording.server import configured
+from .wording.turn import worded
 
 AROUND = 6
 """Lines shown before and after the line of a finding."""

@@ -12,7 +12,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from ..tools.findings import TriageError, clean
-from .model import Model, configured, resolve
+from .wording.server import Model, configured, resolve
 
 ENOUGH = 6_000
 """Tokens of context below which the evidence is cut."""

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from ..tools.findings import Finding
 
 if TYPE_CHECKING:
+    from .acceptance.verify import Verdict
     from .propose import Proposal
     from .session import Answer
-    from .verify import Verdict
 
 
 @dataclass(frozen=True)

@@ -51,8 +51,8 @@ def look(paths: Sequence[Path], pasted: str = "", listen: Listen = ignore) -> Lo
     from ..tools.checkpoints import check_run_checkpoints
     from ..tools.config.lint import lint
     from ..tools.data import check_run_data
-    from ..tools.evals import check_run_evals
-    from ..tools.logs.report import scan
+    from ..tools.logs.scan import scan
+    from ..tools.scores import check_run_evals
     from ..tools.series import read_series
     from ..tools.settings import read_settings
 

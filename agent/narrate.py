@@ -8,9 +8,9 @@ from ..knowledge.entry import SECTIONS, Criterion, Entry
 from ..knowledge.library import Passage
 from ..knowledge.search import MEANT
 from ..tools.findings import Check, Finding, clean
+from .acceptance.verify import Judged, Verdict
 from .diagnose import Diagnosis, Hypothesis
 from .propose import Nothing, Proposal
-from .verify import Judged, Verdict
 
 SHOWN_FINDINGS = 10
 SHOWN_CHECKS = 8

@@ -24,8 +24,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..tools.checkpoints.search import bisect_values
-from ..tools.checkpoints.stories import BELIEFS
+from ..tools.checkpoints.bisect.search import bisect_values
+from ..tools.checkpoints.bisect.stories import BELIEFS
 
 KINDS = {"step": 0.56, "step on a slope": 0.16, "none": 0.12, "drift": 0.11, "several": 0.05}
 """Share of each kind of row."""

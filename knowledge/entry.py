@@ -95,7 +95,7 @@ class Cause(Strict):
 
 
 class Criterion(Strict):
-    """One acceptance criterion; `agent.verify` computes it on the next run or says what is missing."""
+    """One acceptance criterion; `agent.acceptance.verify` computes it on the next run or says what is missing."""
 
     metric: str
     """A canonical metric, or a named acceptance metric (`train_eval_leak_rate`)."""

@@ -159,7 +159,7 @@ def _text(name: str, head: bytes, by_name: Recognised | None, alone: bool) -> Re
 
 def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None) -> Recognised | None:
     """JSON, JSON lines and CSV by their keys."""
-    from .logs.tables import SCALAR_TABLE, csv_header
+    from .logs.points.tables import SCALAR_TABLE, csv_header
 
     if b'"log_history"' in head or name == "trainer_state.json":
         return Recognised("metrics", "trainer state with a log history")
@@ -194,7 +194,7 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
 
 
 def _plain(head: bytes, alone: bool) -> Recognised | None:
-    from .logs.tables import TRACKED
+    from .logs.points.tables import TRACKED
 
     if TRACKED.match(head.split(b"\n", 1)[0]):
         return Recognised("metrics", "lines of clock, value and step")

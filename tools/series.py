@@ -87,9 +87,9 @@ def read_series(run: Run) -> tuple[SeriesTable, tuple[Check, ...]]:
 
     A file that cannot be read is a `failed` check, one without any metric is `not-applicable`.
     """
-    from .logs.points import POINT_BUDGET, Store
-    from .logs.scan import read_pasted, read_store
-    from .logs.tables import cut_short
+    from .logs.points.lines import read_pasted, read_store
+    from .logs.points.points import POINT_BUDGET, Store
+    from .logs.points.tables import cut_short
 
     found: list[Series] = []
     checks: list[Check] = []

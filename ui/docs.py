@@ -120,7 +120,7 @@ def codes() -> dict[str, dict[str, str]]:
 
 
 GROUPS = {"logs": "Logs and metrics", "config": "Configuration", "data": "Data", "checkpoints": "Checkpoints",
-          "evals": "Evaluation results"}  # fmt: skip
+          "scores": "Evaluation results"}  # fmt: skip
 
 
 FINDINGS = """\

@@ -30,11 +30,11 @@ from mcp.types import Resource, ToolAnnotations
 from pydantic import Field
 
 from ..agent import narrate
+from ..agent.acceptance.verify import verify as judge
 from ..agent.conversation import criteria_entry
 from ..agent.events import ToolStarted
 from ..agent.session import Answer, index
 from ..agent.session import ask as answer_one
-from ..agent.verify import verify as judge
 from ..knowledge.entry import Entry, RunbookError
 from ..tools.findings import Report, TriageError, clean, merge
 from ..tools.reading import listening
@@ -80,7 +80,7 @@ class Tools:
 
     def scan(self, paths: Paths, ctx: Context) -> results.Findings:
         """Scan logs and metrics: non-finite values, spikes, collapses, hangs, error signatures, with file and line."""
-        from ..tools.logs.report import scan
+        from ..tools.logs.scan import scan
 
         with reading(ctx):
             return _findings("scan", [scan(discover(p)) for p in self._paths(paths)])
@@ -121,8 +121,8 @@ class Tools:
         threshold: Annotated[float, Field(ge=0.05, le=1, description="Similarity from which records count.")] = 0.8,
     ) -> results.Findings:
         """Exact and near duplicates in training data, and evaluation items that leaked into it."""
-        from ..tools.data.dedup import dedup
-        from ..tools.data.leakage import find_leaks, leak_report
+        from ..tools.data.similar.dedup import dedup
+        from ..tools.data.similar.leakage import find_leaks, leak_report
 
         data, evals = self._paths(train), self._paths(against)
         with reading(ctx) as tick:

@@ -102,7 +102,7 @@ class Html:
 def emit(report: Report, as_json: bool, html: Html | None = None, fail_on: str = "S3") -> None:
     """Print the report and leave with its `status`."""
     if html and html.path:
-        from .report import findings_page
+        from .pages import findings_page
 
         write_html(findings_page(report, html.about, html.figures(), html.run), html.path)
     if as_json:
@@ -149,7 +149,7 @@ def print_checks(out: Console, checks: Sequence[Check]) -> None:
 
 
 def write_html(page: str, path: Path) -> None:
-    from .report import write
+    from .pages import write
 
     write(page, path)
     console(stderr=True).print(Text(f"wrote {path}"))

@@ -18,7 +18,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 
-from ...tools.checkpoints.search import bisect_values
+from ...tools.checkpoints.bisect.search import bisect_values
 from ..bisect_calibration import BUDGET, Row, draw_row
 
 

@@ -24,12 +24,12 @@ import datagen
 import memory
 import numpy as np
 
-from triage.tools.data.corpus import Options
-from triage.tools.data.dedup import find_matches
 from triage.tools.data.engine import Local
-from triage.tools.data.features import Batch, batches, grams, sketch, tables
-from triage.tools.data.leakage import find_leaks
-from triage.tools.data.reading import plan
+from triage.tools.data.records.blocks import plan
+from triage.tools.data.similar.corpus import Options
+from triage.tools.data.similar.dedup import find_matches
+from triage.tools.data.similar.features import Batch, batches, grams, sketch, tables
+from triage.tools.data.similar.leakage import find_leaks
 
 CHAR = 5
 SLOTS = 128

@@ -18,16 +18,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Protocol
 
+from ...agent.acceptance.verify import compare
 from ...agent.diagnose import Diagnosis, Hypothesis, diagnose
 from ...agent.evidence import Look, look
 from ...agent.propose import Nothing, Proposal, propose
 from ...agent.session import ask, index
-from ...agent.verify import compare
 from ...knowledge.entry import NOT_A_SETTING
 from ...tools.config.diff import diff
 from ...tools.config.edit import add_value, set_value
 from ...tools.findings import TriageError
-from ...tools.logs.detectors import healthy
+from ...tools.logs.detectors.detect import healthy
 from .fault import touched
 from .recording import Recording, Spec, first, healthy_of, record
 

@@ -16,7 +16,7 @@ from typing import Any
 from ...tools.config.combine import settings_of
 from ...tools.config.lint import lint
 from ...tools.config.read import read_file
-from ...tools.config.source import Refused
+from ...tools.config.syntax.source import Refused
 from ...tools.findings import Finding
 from ...tools.settings import DERIVED, VARIABLES, Settings
 

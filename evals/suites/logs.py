@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ...tools.findings import Finding, Severity
-from ...tools.logs.report import scan
+from ...tools.logs.scan import scan
 from ...tools.run import discover
 
 SAME: dict[str, tuple[str, ...]] = {

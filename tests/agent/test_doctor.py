@@ -5,8 +5,8 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from triage.agent import serving
 from triage.agent.doctor import examine
+from triage.agent.wording import serving
 from triage.ui.cli import app
 
 

@@ -220,7 +220,7 @@ def test_an_internal_error_is_never_an_empty_result(here, monkeypatch):
     def broken(*_):
         raise RuntimeError("SECRET PATH")
 
-    monkeypatch.setattr("triage.tools.logs.report.scan", broken)
+    monkeypatch.setattr("triage.tools.logs.scan.scan", broken)
 
     async def main():
         async with Client(here) as client:
@@ -247,7 +247,7 @@ def test_a_cancelled_call_stops_reading(folder, monkeypatch):
             stopped.append(type(error).__name__)
             raise
 
-    monkeypatch.setattr("triage.tools.logs.report.scan", endless)
+    monkeypatch.setattr("triage.tools.logs.scan.scan", endless)
 
     async def main():
         async with Client(build(Roots([folder]), folder.parent / "home")) as client, anyio.create_task_group() as tasks:

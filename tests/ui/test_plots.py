@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from triage.tools.findings import Evidence, Finding, Severity
-from triage.tools.logs.report import scan
+from triage.tools.logs.scan import scan
 from triage.tools.run import discover
 from triage.tools.series import Series, SeriesTable, read_series
 from triage.ui import plots

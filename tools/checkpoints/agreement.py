@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..findings import Evidence, Finding, Severity, clean
-from .layout import Checkpoint
-from .tensors import FLOATS, Reader, Stats, Tensor
+from .files.layout import Checkpoint
+from .files.tensors import FLOATS, Reader, Stats, Tensor
 
 EMBEDDING = re.compile(r"(?:^|\.)(?:embed_tokens|wte|word_embeddings|embed_in|tok_embeddings)\.weight$")
 _BLOCK = re.compile(r"(?:^|\.)(?:layers|h|blocks|block)\.(\d{1,5})\.")

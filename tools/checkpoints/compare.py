@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..findings import Check, Report, TriageError
+from .files.layout import Checkpoint, find_checkpoints
+from .files.tensors import FLOATS, Broken, Reader, Tensor, decode
 from .health import Opened, open_checkpoint, report
-from .layout import Checkpoint, find_checkpoints
-from .tensors import FLOATS, Broken, Reader, Tensor, decode
 
 SHOWN = 200
 """Most tensors listed in the summary, the most moved first."""

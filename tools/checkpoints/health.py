@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean
 from .agreement import against_base, agreement, rows_unmoved
-from .layout import Checkpoint, find_checkpoints, inside, weight_map
-from .pickled import dcp_items, read_torch
-from .tensors import Broken, Reader, Stats, Tensor, read_safetensors
+from .files.layout import Checkpoint, find_checkpoints, inside, weight_map
+from .files.pickled import dcp_items, read_torch
+from .files.tensors import Broken, Reader, Stats, Tensor, read_safetensors
 from .values import judge, norm_jumps
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..findings import Evidence, Finding, Severity, clean
-from .layout import Checkpoint
-from .tensors import Stats, Tensor
+from .files.layout import Checkpoint
+from .files.tensors import Stats, Tensor
 
 Measured = Mapping[str, tuple[Tensor, Stats]]
 """Tensor name -> its place and what its values look like."""

@@ -10,7 +10,7 @@ from ..run import Artifact, Run
 from ..settings import Setting, Settings
 from . import frameworks
 from .read import NOT_READ, Reading, read_file
-from .source import Refused
+from .syntax.source import Refused
 from .values import STAGES
 
 PRECEDENCE = (

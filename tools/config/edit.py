@@ -18,7 +18,7 @@ from ..settings import VARIABLES, Setting, Settings
 from .combine import settings_of
 from .keys import normal, primary
 from .read import Reading, read_source, syntax_of
-from .source import Source, load, source
+from .syntax.source import Source, load, source
 from .values import UNSET, convert
 
 PLAIN = re.compile(r"[\w.+\-/@%]+")

@@ -64,7 +64,7 @@ def _rest(run: Run, attempt: str) -> Iterator[tuple[Settings, tuple[Check, ...]]
     """Settings of the other attempts, and of every file that is in force nowhere."""
     from .combine import settings_of
     from .read import read_file
-    from .source import Refused
+    from .syntax.source import Refused
 
     for name in sorted({a.attempt for a in run.of("config", "script")} - {attempt}):
         yield read_settings(run, name)

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..settings import Setting
-from . import commands, frameworks, jsonfile, structure, yamlfile
+from . import frameworks
 from .keys import normal, table
-from .shell import Script
-from .shell import run as run_script
-from .shellvalues import UNKNOWN
-from .source import Item, Refused, Source, load
+from .syntax import commands, jsonfile, structure, yamlfile
+from .syntax.shell import Script
+from .syntax.shell import run as run_script
+from .syntax.shellvalues import UNKNOWN
+from .syntax.source import Item, Refused, Source, load
 from .values import STAGES, UNSET, convert, measured
 
 SYNTAX = {
@@ -125,7 +126,7 @@ def read_source(source: Source, syntax: str) -> Reading:
     if syntax == "shell":
         return _script(run_script(source.text), source)
     if syntax == "makefile":
-        from . import makefile
+        from .syntax import makefile
 
         return _script(run_script(makefile.as_shell(source.text)), source)
     written = _parse(source, syntax)
@@ -143,7 +144,7 @@ def read_source(source: Source, syntax: str) -> Reading:
 
 def _job(items: list[Item], source: Source) -> Reading | None:
     """A job description, if its commands set anything."""
-    from . import manifests
+    from .syntax import manifests
 
     script = manifests.script(items, source)
     reading = _script(script, source) if script else None
@@ -166,15 +167,15 @@ def _parse(source: Source, syntax: str) -> list[Item]:
                 raise
             return yamlfile.read(source)
     if syntax == "toml":
-        from . import tomlfile
+        from .syntax import tomlfile
 
         return tomlfile.read(source)
     if syntax == "python":
-        from . import pythonfile
+        from .syntax import pythonfile
 
         return pythonfile.read(source)
     if syntax == "notebook":
-        from . import notebook
+        from .syntax import notebook
 
         return notebook.read(source)
     return yamlfile.read(source)

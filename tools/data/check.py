@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from ..findings import Check, Finding, Report, clean
+from .defects import judge, mixture
 from .engine import Engine, Local
 from .generations import loop_period
-from .judge import judge, mixture
 from .pii import mask
-from .reading import Broken, Lines, Part, Record, blocks, plan, unread
-from .shapes import CHAT, ROLES, View, responses_of, view
-from .text_stats import BLOB, CONTROL, DOUBLE_BOS, MOJIBAKE, SPECIAL, main_script, opening, token_estimate
+from .records.blocks import Broken, Lines, Part, Record, blocks, plan, unread
+from .records.shapes import CHAT, ROLES, View, responses_of, view
+from .records.text_stats import BLOB, CONTROL, DOUBLE_BOS, MOJIBAKE, SPECIAL, main_script, opening, token_estimate
 
 PLACES_KEPT = 5
 OPENINGS_KEPT = 5000

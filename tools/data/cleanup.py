@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ..findings import TriageError
-from .corpus import ID_SHIFT
-from .dedup import Matches
 from .engine import held
-from .leakage import Leaks
 from .pii import find, mask_value, record_text
-from .reading import Lines, Part, blocks
+from .records.blocks import Lines, Part, blocks
+from .similar.corpus import ID_SHIFT
+from .similar.dedup import Matches
+from .similar.leakage import Leaks
 
 
 @dataclass(frozen=True)

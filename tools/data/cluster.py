@@ -21,7 +21,9 @@ from typing import Any
 import numpy as np
 
 from ..findings import MissingExtra, TriageError
-from .corpus import (
+from .engine import Item, Result
+from .records.blocks import Part
+from .similar.corpus import (
     ID_SHIFT,
     SAMPLE_DOCUMENTS,
     Corpus,
@@ -33,11 +35,9 @@ from .corpus import (
     pick_tasks,
     sign,
 )
-from .dedup import PAIRS_PER_TASK, Matches
-from .engine import Item, Result
-from .features import I64, U64
-from .matching import candidate_pairs, common_grams, compare, equal_pairs, unique_pairs
-from .reading import Part
+from .similar.dedup import PAIRS_PER_TASK, Matches
+from .similar.features import I64, U64
+from .similar.matching import candidate_pairs, common_grams, compare, equal_pairs, unique_pairs
 
 KEY_PARTITIONS = 8
 """Each band's keys are cut into this many ranges, so that one group of the shuffle fits a worker."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..findings import Check, Finding, Report, Severity, TriageError
-from .reading import Stream
+from .records.blocks import Stream
 
 CODES = {
     "codebook-collapse": "a codebook level uses only a few of its codes",

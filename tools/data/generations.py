@@ -18,9 +18,9 @@ import numpy as np
 from ..findings import Check, Evidence, Finding, Report, Severity, clean
 from .pii import mask
 from .preference import rewards_of
-from .reading import Part, Stream
-from .shapes import STOP, responses_of, view
-from .text_stats import main_script
+from .records.blocks import Part, Stream
+from .records.shapes import STOP, responses_of, view
+from .records.text_stats import main_script
 
 CODES = {
     "low-diversity": "answers repeat the same word pairs: distinct-2 is low at a fixed sample size",

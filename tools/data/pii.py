@@ -18,7 +18,7 @@ from typing import Any
 from ..findings import Check, Evidence, Finding, Report, Severity, clean
 from .engine import Engine, Local
 from .pii_kinds import CONTEXT, KINDS, Kind
-from .reading import Broken, Lines, Part, blocks, plan, unread
+from .records.blocks import Broken, Lines, Part, blocks, plan, unread
 
 CODES = {
     "pii-found": "personal data (identity numbers, cards, phones, mail or network addresses) is in the training data",

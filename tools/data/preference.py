@@ -16,8 +16,8 @@ import numpy as np
 
 from ..findings import Check, Evidence, Finding, Report, Severity, clean
 from .pii import mask
-from .reading import Part, Stream
-from .shapes import responses_of, view
+from .records.blocks import Part, Stream
+from .records.shapes import responses_of, view
 from .statistics import Level, correlation_interval, krippendorff, spearman, spearman_within, wilson
 
 CODES = {

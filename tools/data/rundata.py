@@ -15,15 +15,15 @@ from pathlib import Path
 from ..findings import Check, Finding, Report, TriageError
 from ..run import Artifact, Run
 from .check import check, check_order
-from .dedup import dedup
 from .engine import Local
 from .generations import generations
 from .labels import check_labels, check_tokenizer, read_dump
-from .leakage import find_leaks, leak_report
 from .pii import pii
 from .preference import preference
-from .reading import COMPRESSION, Part, format_of, plan
-from .shapes import Shape, shape_of
+from .records.blocks import COMPRESSION, Part, format_of, plan
+from .records.shapes import Shape, shape_of
+from .similar.dedup import dedup
+from .similar.leakage import find_leaks, leak_report
 
 SAMPLE_BYTES = 2 << 20
 """Of each file; compressed and columnar files are sampled by their size on disk."""
@@ -164,7 +164,7 @@ def _head(artifact: Artifact, share: int) -> tuple[Part, ...]:
 
 
 def _shape(parts: Sequence[Part]) -> Shape:
-    from .reading import blocks
+    from .records.blocks import blocks
 
     for part in parts:
         for block in blocks(part):

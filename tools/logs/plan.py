@@ -10,7 +10,7 @@ from ..findings import Finding, Severity, TriageError
 from ..reading import head
 from ..run import Run
 from ..series import SeriesTable
-from .detection import finding, finite, where, where_zh
+from .detectors.detector import finding, finite, where, where_zh
 
 CODES = {"log-ends-before-plan": "nothing is wrong, and the log ends well before the planned number of steps"}
 

@@ -63,7 +63,7 @@ def ask(
         talk = Conversation(data_home(home), case or "", lang, encoder, model)
         answer = talk.ask(question, run or (), lambda event: step())
     if html:
-        from ..report import answer_page
+        from ..pages import answer_page
 
         write_html(answer_page(answer), html)
     if as_json:
@@ -81,9 +81,9 @@ def answer_batch(file: Path, lang: str, home: Path, encoder: str, use_model: boo
     """One answer a line, in order; a bad line or an unreadable run is answered with its error."""
     import orjson
 
-    from ...agent.model import configured
     from ...agent.session import ask as answer_one
-    from ...agent.wording import worded
+    from ...agent.wording.server import configured
+    from ...agent.wording.turn import worded
     from ...tools.redact import Boundary
 
     model = configured() if use_model else None

@@ -14,7 +14,7 @@ import typer
 from ..output import HOME_OPTION, HTML_OPTION, JSON_OPTION, Html, console, emit
 
 if TYPE_CHECKING:
-    from ...tools.checkpoints.bisection import Outcome, Plan
+    from ...tools.checkpoints.bisect.drive import Outcome, Plan
     from ..plots import Panel
 
 HELP = """Find the checkpoint at which an evaluated metric changed, with as few evaluations as its noise allows.
@@ -62,10 +62,10 @@ def bisect(
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     from ...agent.casebook import home as data_home
-    from ...tools.checkpoints.bisect import bisect_checkpoints
-    from ...tools.checkpoints.bisection import Plan
-    from ...tools.checkpoints.evaluate import Command, default_cache
-    from ...tools.checkpoints.row import between, find_row
+    from ...tools.checkpoints.bisect.drive import Plan
+    from ...tools.checkpoints.bisect.evaluate import Command, default_cache
+    from ...tools.checkpoints.bisect.result import bisect_checkpoints
+    from ...tools.checkpoints.bisect.row import between, find_row
 
     command = Command(evaluate, "pass" if pass_fail else "number", key, timeout)
     points = between(find_row(directory), good, bad)
@@ -91,7 +91,7 @@ def bisect(
 
 
 def _forecast(plan: Plan, cache: Path) -> Iterator[str]:
-    from ...tools.checkpoints import search
+    from ...tools.checkpoints.bisect import search
 
     points = plan.points
     yield f"{len(points)} checkpoints from step {points[0].step} (good) to {points[-1].step} (bad)"
@@ -124,7 +124,7 @@ def _live(plan: Plan) -> Iterator[Callable[[Any], None]]:
 
 
 def _status(outcome: Outcome) -> str:
-    from ...tools.checkpoints.bisect import SHARE
+    from ...tools.checkpoints.bisect.result import SHARE
 
     if outcome.end is None:
         return ""
@@ -155,7 +155,7 @@ def panel(outcome: Outcome) -> Panel | None:
     """Means over steps, the single values, and the steps between which the first bad checkpoint lies."""
     import numpy as np
 
-    from ...tools.checkpoints.bisect import SHARE
+    from ...tools.checkpoints.bisect.result import SHARE
     from ..plots import Line, Panel
 
     values: dict[int, list[float]] = {}

@@ -89,7 +89,7 @@ def trace(
     from rich.text import Text
 
     from ...agent.casebook import home as data_home
-    from ...agent.trace import read
+    from ...agent.wording.trace import read
 
     turns = read(data_home(home), id)
     if as_json:

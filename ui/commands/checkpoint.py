@@ -38,7 +38,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _size(paths: list[Path]) -> int:
-    from ...tools.checkpoints.layout import find_checkpoints
+    from ...tools.checkpoints.files.layout import find_checkpoints
 
     return sum(w.stat().st_size for p in paths for c in find_checkpoints(p) for w in c.weights if w.is_file())
 

@@ -14,9 +14,9 @@ from ..output import HTML_OPTION, JSON_OPTION, Html, console, emit, progress
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ...tools.data.dedup import Matches
     from ...tools.data.engine import Engine
-    from ...tools.data.leakage import Leaks
+    from ...tools.data.similar.dedup import Matches
+    from ...tools.data.similar.leakage import Leaks
     from ...tools.findings import Report
 
 HELP = """Look at training data: schema, duplicates, leakage, personal data, labels.
@@ -57,7 +57,7 @@ def engine_for(
 ) -> Iterator[Engine]:
     """The engine that the options ask for, with a progress bar over the bytes read."""
     from ...tools.data.engine import Local
-    from ...tools.data.reading import plan
+    from ...tools.data.records.blocks import plan
     from ...tools.findings import TriageError
 
     if name not in ("local", "ray"):
@@ -101,7 +101,7 @@ def check(
 
 
 def _shares(recipe: str | None) -> dict[str, float]:
-    from ...tools.data.text_stats import SCRIPTS
+    from ...tools.data.records.text_stats import SCRIPTS
     from ...tools.findings import TriageError
 
     try:
@@ -165,9 +165,9 @@ def dedup(
     as_json: Json = False,
 ) -> None:
     """Exact and near duplicates, and evaluation items inside the training data."""
-    from ...tools.data.dedup import dedup as run
-    from ...tools.data.dedup import find_matches
-    from ...tools.data.leakage import find_leaks, leak_report
+    from ...tools.data.similar.dedup import dedup as run
+    from ...tools.data.similar.dedup import find_matches
+    from ...tools.data.similar.leakage import find_leaks, leak_report
     from ...tools.findings import Report, TriageError, merge
 
     if unit not in ("auto", "char", "word"):
@@ -186,7 +186,7 @@ def dedup(
     if leaks is not None:
         report = merge("data dedup", [report, leak_report(leaks)])
     if labels:
-        from ...tools.data.review import false_positive_rate
+        from ...tools.data.similar.review import false_positive_rate
 
         report = merge("data dedup", [report, Report("", summary={"review": false_positive_rate(labels)})])
     _write_pairs(pairs, sample, matches, leaks)
@@ -209,9 +209,9 @@ def _numbers(report: Report, as_json: bool) -> None:
 
 def _write_pairs(pairs: Path | None, sample: Path | None, matches: Matches, leaks: Leaks | None) -> None:
     from ...tools.data.cleanup import whole_files
-    from ...tools.data.dedup import pair_rows
-    from ...tools.data.leakage import leak_rows
-    from ...tools.data.review import write_sample
+    from ...tools.data.similar.dedup import pair_rows
+    from ...tools.data.similar.leakage import leak_rows
+    from ...tools.data.similar.review import write_sample
 
     def rows() -> Iterator[dict[str, Any]]:
         yield from pair_rows(matches)
@@ -264,7 +264,7 @@ def pii(
         report = run(paths, engine=chosen)
     if write and removed:
         from ...tools.data.cleanup import whole_files, write_masked
-        from ...tools.data.reading import plan
+        from ...tools.data.records.blocks import plan
 
         with whole_files(paths, write, removed) as (clean, gone):
             total, changed = write_masked(plan(paths), clean, gone)

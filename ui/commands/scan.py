@@ -47,8 +47,8 @@ def scan(
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     from ...tools.findings import merge
-    from ...tools.logs.report import scan as scan_run
-    from ...tools.logs.report import write_series
+    from ...tools.logs.scan import scan as scan_run
+    from ...tools.logs.scan import write_series
     from ...tools.reading import listening
     from ...tools.run import discover
     from ...tools.series import SeriesTable, read_series

@@ -39,7 +39,7 @@ def serve_model(
 ) -> None:
     import os
 
-    from ...agent.serving import MODELS, command, recommended
+    from ...agent.wording.serving import MODELS, command, recommended
     from ...tools.findings import MissingExtra, TriageError
 
     chosen = model

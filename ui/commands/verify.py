@@ -41,10 +41,10 @@ def verify(
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     from ...agent import narrate
+    from ...agent.acceptance.verify import verify as judge
     from ...agent.casebook import Casebook
     from ...agent.casebook import home as data_home
     from ...agent.conversation import criteria_entry
-    from ...agent.verify import verify as judge
 
     if entry and case:
         raise typer.BadParameter("give --entry or --case, not both")

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...agent import narrate
+from ...agent.acceptance.verify import Verdict
 from ...agent.casebook import Case
 from ...agent.conversation import Excerpt
 from ...agent.evidence import Look
-from ...agent.verify import Verdict
 from ...knowledge.runbook import Runbook
 from ...tools.data.labels import IGNORED, Dump
 from ...tools.findings import Evidence, Finding, Severity, TriageError
@@ -219,7 +219,7 @@ def _decoder(run: Run) -> Any:
 def token_dump(run: Run) -> Dump | None:
     """The first dump of input_ids and labels among the run's data files: its head, a few megabytes at most."""
     from ...tools.data.labels import read_dump
-    from ...tools.data.reading import plan
+    from ...tools.data.records.blocks import plan
 
     for artifact in run.of("data", "generations"):
         try:

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from ...agent import narrate
+from ...agent.acceptance.verify import Verdict
 from ...agent.conversation import AROUND, Conversation, Excerpt
 from ...agent.events import Answered, Event, Listen, Notice, Token, ToolStarted, stream
 from ...agent.evidence import Look, look
 from ...agent.propose import propose
 from ...agent.session import Answer, language, shown
-from ...agent.verify import Verdict
 from ...knowledge.entry import RunbookError
 from ...tools.findings import Evidence, TriageError, clean
 from ...tools.run import Run

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from triage.tools.checkpoints import search
-from triage.tools.checkpoints.bisect import bisect_checkpoints
-from triage.tools.checkpoints.bisection import Plan
-from triage.tools.checkpoints.changes import between as changes_between
-from triage.tools.checkpoints.evaluate import Command, read_value
-from triage.tools.checkpoints.journal import Evaluation, Journal
-from triage.tools.checkpoints.row import between, find_row
+from triage.tools.checkpoints.bisect import search
+from triage.tools.checkpoints.bisect.changes import between as changes_between
+from triage.tools.checkpoints.bisect.drive import Plan
+from triage.tools.checkpoints.bisect.evaluate import Command, read_value
+from triage.tools.checkpoints.bisect.journal import Evaluation, Journal
+from triage.tools.checkpoints.bisect.result import bisect_checkpoints
+from triage.tools.checkpoints.bisect.row import between, find_row
 from triage.tools.findings import TriageError
 from triage.ui.cli import app
 

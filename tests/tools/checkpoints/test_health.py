@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triage.tools.checkpoints import check_run_checkpoints
+from triage.tools.checkpoints.files.pickled import parse, read_torch
+from triage.tools.checkpoints.files.tensors import Broken, Reader, Tensor, decode, read_safetensors
 from triage.tools.checkpoints.health import check_checkpoints
-from triage.tools.checkpoints.pickled import parse, read_torch
-from triage.tools.checkpoints.tensors import Broken, Reader, Tensor, decode, read_safetensors
 from triage.tools.run import Run, discover
 
 CONFIG = {"model_type": "llama", "vocab_size": 64, "hidden_size": 32, "num_hidden_layers": 2}

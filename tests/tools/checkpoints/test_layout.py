@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from triage.tools.checkpoints.compare import compare
-from triage.tools.checkpoints.layout import find_checkpoints
+from triage.tools.checkpoints.files.layout import find_checkpoints
 from triage.tools.findings import TriageError
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triage.tools.checkpoints.observations import Observations, resolution
-from triage.tools.checkpoints.posterior import posterior
-from triage.tools.checkpoints.search import bisect_values, halving, next_index, predicted
+from triage.tools.checkpoints.bisect.observations import Observations, resolution
+from triage.tools.checkpoints.bisect.posterior import posterior
+from triage.tools.checkpoints.bisect.search import bisect_values, halving, next_index, predicted
 
 
 def noisy(levels, noise: float, seed: int):

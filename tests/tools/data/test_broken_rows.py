@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from triage.tools.data.check import check
 from triage.tools.data.codebook import codebook
-from triage.tools.data.dedup import dedup
 from triage.tools.data.engine import Local
 from triage.tools.data.generations import generations
 from triage.tools.data.labels import check_labels, read_dump
-from triage.tools.data.leakage import find_leaks, leak_report
 from triage.tools.data.pii import pii
 from triage.tools.data.preference import preference
-from triage.tools.data.review import false_positive_rate
+from triage.tools.data.similar.dedup import dedup
+from triage.tools.data.similar.leakage import find_leaks, leak_report
+from triage.tools.data.similar.review import false_positive_rate
 from triage.tools.findings import TriageError
 
 ONE = Local(1)

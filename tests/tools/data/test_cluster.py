@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from triage.tools.data.check import check
-from triage.tools.data.corpus import Options
-from triage.tools.data.dedup import find_matches
 from triage.tools.data.engine import Local
-from triage.tools.data.leakage import find_leaks
 from triage.tools.data.pii import pii
-from triage.tools.data.reading import plan
+from triage.tools.data.records.blocks import plan
+from triage.tools.data.similar.corpus import Options
+from triage.tools.data.similar.dedup import find_matches
+from triage.tools.data.similar.leakage import find_leaks
 
 pytest.importorskip("ray")
 from triage.tools.data.cluster import cluster

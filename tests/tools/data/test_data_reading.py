@@ -14,8 +14,8 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triage.tools.data.reading import Stream, blocks, plan
-from triage.tools.data.shapes import shape_of, view
+from triage.tools.data.records.blocks import Stream, blocks, plan
+from triage.tools.data.records.shapes import shape_of, view
 from triage.tools.findings import TriageError
 
 ROWS = [{"text": f"第 {i} 行\nline {i}", "n": i} for i in range(300)]

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triage.tools.data import features
 from triage.tools.data.cleanup import duplicate_removals, whole_files, write_clean
-from triage.tools.data.dedup import dedup, pair_rows
-from triage.tools.data.features import Batch, grams, sketch
-from triage.tools.data.matching import Groups, band_rows, candidate_pairs, equal_pairs, jaccard
+from triage.tools.data.similar import features
+from triage.tools.data.similar.dedup import dedup, pair_rows
+from triage.tools.data.similar.features import Batch, grams, sketch
+from triage.tools.data.similar.matching import Groups, band_rows, candidate_pairs, equal_pairs, jaccard
 from triage.tools.findings import TriageError
 
 WORDS = ["".join(random.Random(i).choices("abcdefghijklmnop", k=3 + i % 6)) for i in range(4000)]
@@ -203,10 +203,10 @@ def test_empty_and_wordless_records_are_no_duplicates_of_each_other(tmp_path):
 
 
 def test_the_answer_does_not_depend_on_the_number_of_workers_or_parts(tmp_path, monkeypatch):
-    from triage.tools.data import dedup as module
-    from triage.tools.data.corpus import Options
     from triage.tools.data.engine import Local
-    from triage.tools.data.reading import plan
+    from triage.tools.data.records.blocks import plan
+    from triage.tools.data.similar import dedup as module
+    from triage.tools.data.similar.corpus import Options
 
     rng = random.Random(9)
     texts = [prose(rng) for _ in range(300)]

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from triage.tools.data.leakage import find_leaks, leak_report, leak_rows
+from triage.tools.data.similar.leakage import find_leaks, leak_report, leak_rows
 
 WORDS = ["".join(random.Random(i).choices("abcdefghijklmnop", k=3 + i % 6)) for i in range(4000)]
 PROBLEM = (

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from triage.tools.data.cleanup import write_masked
 from triage.tools.data.pii import find, mask, mask_value, pii
 from triage.tools.data.pii_kinds import KINDS
-from triage.tools.data.reading import plan
+from triage.tools.data.records.blocks import plan
 
 BENCH = Path(__file__).parents[3] / "evals" / "bench" / "pii.py"
 spec = importlib.util.spec_from_file_location("pii_bench", BENCH)

@@ -1,0 +1,252 @@
+"""Acceptance metrics: each computes one number from a run's artifacts, or says what is missing.
+
+This module holds what they share: the subject, the observation and the registry. The metrics are functions in
+the other modules of this folder; a canonical series is reduced by the criterion's own comparison; a finding code in
+underscores is a criterion on that finding's absence. `no-observation` is never a pass.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from ...knowledge.entry import Criterion
+from ...tools.findings import Check, Finding, Report, TriageError, clean
+from ...tools.metrics import METRICS as SERIES_METRICS
+from ...tools.run import Run
+from ...tools.series import Series, SeriesTable
+from ...tools.settings import Settings
+
+if TYPE_CHECKING:
+    from ...tools.config.diff import Difference
+    from ..evidence import Look
+
+MIN_POINTS = 5
+"""Fewer points than this say nothing about a series."""
+COUNTED = ("step", "cumulative")
+"""Values of `Series.step_is` under which a step is an optimizer step."""
+LOGGED = "error signatures"
+"""The scan's check over its table of error lines."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The run that is judged, and what the baseline asks of it."""
+
+    run: Run
+    table: SeriesTable
+    settings: Settings
+    scan: Report
+    must_reach: int = 0
+    """Step at which the baseline failed: a shorter run has not been tested."""
+    findings: Sequence[Finding] = ()
+    """Of all tools, not only of the log scan."""
+    checks: Sequence[Check] = ()
+    baseline: Look | None = None
+    """The run that failed, where one was given."""
+    changed: Sequence[Difference] = ()
+    """Settings that differ from the baseline and can change what is learned."""
+    shared: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What one metric computed and another needs too."""
+
+    def once(self, key: str, compute: Callable[[], T]) -> T:
+        """The value of `compute`, which several metrics share, computed once."""
+        if key not in self.shared:
+            self.shared[key] = compute()
+        return self.shared[key]
+
+    def found(self, *codes: str) -> list[Finding]:
+        """The findings of these codes."""
+        return [f for f in (*self.scan.findings, *self.findings) if f.code in codes]
+
+    def ran(self, *names: str) -> bool:
+        """Whether a check of one of these names looked at something and came to a result.
+
+        A log that could not be read may hold anything, so the search of the others proves nothing.
+        """
+        every = (*self.scan.checks, *self.checks)
+        blind = any(c.result == "failed" and c.name.startswith("signatures in ") for c in every)
+        return any(
+            c.name in names and c.result in ("found", "clear") and not (blind and c.name == LOGGED) for c in every
+        )
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One measured number with how it was measured."""
+
+    value: float | bool | str | None
+    points: int
+    """How many observations the value rests on."""
+    window: str
+    """Steps, files or samples that were looked at."""
+    definition: str
+    ok: bool | None
+    """Whether the criterion holds; None when it could not be observed."""
+    noise: float | None = None
+    """One standard error of the value, in its unit, where it can be told."""
+    applies: bool = True
+    """False where the criterion is not made for this run (other hardware, a disputed pair): it decides nothing."""
+
+
+Metric = Callable[[Subject, Criterion], Observation]
+METRICS: dict[str, Metric] = {}
+
+
+def metric(*names: str) -> Callable[[Metric], Metric]:
+    """Register the function that computes the acceptance metrics `names`."""
+
+    def register(function: Metric) -> Metric:
+        for name in names:
+            if name in METRICS:
+                raise ValueError(f"acceptance metric {name!r} is defined twice")
+            METRICS[name] = function
+        return function
+
+    return register
+
+
+@cache
+def load_families() -> None:
+    """Import every module of this package; importing one registers its metrics."""
+    package = __package__ or "triage.agent.acceptance"
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        importlib.import_module(f"{package}.{module.name}")
+
+
+def observe(subject: Subject, criterion: Criterion) -> Observation:
+    """Compute the criterion's metric on the subject."""
+    from .absence import observe_absence, sources
+    from .needs import WANTED, needs
+    from .series import observe_series
+
+    load_families()
+    if function := METRICS.get(criterion.metric):
+        try:
+            return function(subject, criterion)
+        except (TriageError, OSError) as error:
+            return missing(f"an artifact cannot be read: {error}")
+        except Exception as error:  # the boundary: one broken metric must not cost the verdict of the others
+            why = f"the metric broke ({type(error).__name__}: {clean(str(error), 80)}); this is a defect of triage"
+            return missing(f"{why}, not of the run")
+    if series := subject.table.get(criterion.metric):
+        return observe_series(series, subject, criterion)
+    if criterion.metric in SERIES_METRICS:
+        return missing(f"{criterion.metric} is not logged in this run")
+    code = criterion.metric.replace("_", "-")
+    if criterion.is_ in ("true", "false") and sources(code):
+        return observe_absence(subject, criterion, code)
+    if wanted := WANTED.get(criterion.metric):
+        return missing(f"needs {needs(criterion)}: {wanted}")
+    if criterion.needs:
+        what = criterion.definition.en if criterion.definition else "see the runbook entry"
+        return missing(f"needs {criterion.needs}: {what}")
+    return missing(f"unknown metric {criterion.metric!r}: no function, series or finding code of this name")
+
+
+def known(criterion: Criterion) -> bool:
+    """Whether `observe` can do more with the criterion than call it unknown."""
+    from .absence import sources
+    from .needs import needs
+
+    load_families()
+    by_code = criterion.is_ in ("true", "false") and bool(sources(criterion.metric.replace("_", "-")))
+    return criterion.metric in METRICS or criterion.metric in SERIES_METRICS or by_code or bool(needs(criterion))
+
+
+def missing(what: str, points: int = 0, window: str = "", value: float | bool | str | None = None) -> Observation:
+    """Not observed, because of `what`."""
+    return Observation(value, points, window, what, None)
+
+
+def seen(
+    value: float | bool,
+    criterion: Criterion,
+    definition: str,
+    points: int,
+    window: str = "",
+    noise: float | None = None,
+) -> Observation:
+    """A single number, judged by the criterion's own comparison."""
+    if noise is not None:
+        definition += f"; standard error {noise:.3g}"
+    return Observation(value, points, window, definition, judge(value, criterion), noise)
+
+
+def judge(value: Any, c: Criterion) -> bool:
+    """Whether a single number or truth value meets the criterion; a number that is not finite never does."""
+    if isinstance(value, float) and not np.isfinite(value):
+        return False
+    low, high = c.low or 0.0, c.high or 0.0
+    match c.is_:
+        case "true":
+            return bool(value)
+        case "false":
+            return not value
+        case "equals":
+            return value == c.value or float(value) == float(c.value or 0)
+        case "between":
+            return low <= value <= high
+        case "below":
+            return value < high
+        case "at-most":
+            return value <= high
+        case "above" | "increases":
+            return value > low
+        case "at-least":
+            return value >= low
+        case "decreases":
+            return value < 0
+    raise ValueError(f"{c.metric}: {c.is_!r} needs a series, not one number")
+
+
+def interval(steps: np.ndarray) -> int:
+    """Usual distance of two logged steps, rounded up."""
+    return int(np.median(np.diff(steps))) + 1 if len(steps) > 1 else 1
+
+
+def warmup_end(subject: Subject) -> int:
+    """Last warm-up step: from the settings, else where the learning rate peaks first, else 0."""
+    if steps := subject.settings.value("warmup_steps"):
+        return int(steps)
+    rate = subject.table.get("learning_rate")
+    if rate is None or not len(rate) or not np.isfinite(rate.values).any():
+        return 0
+    return int(rate.steps[int(np.nanargmax(rate.values))])
+
+
+def last_step(table: SeriesTable) -> int | None:
+    """The last optimizer step of the table, None where no line carries one."""
+    return max((int(s.steps[-1]) for s in table if len(s) and s.step_is in COUNTED), default=None)
+
+
+def too_short(subject: Subject, criterion: Criterion, series: Series | None = None, start: int = 0) -> str:
+    """Why the run (or its series, from step `start` on) has not yet been tested; empty when it has.
+
+    A run must pass the step at which the baseline failed, and last as long as the criterion's own window.
+    """
+    wanted = (criterion.window or {}).get("steps", 0)
+    need = max(subject.must_reach, start + wanted)
+    if series is None:
+        series = max((s for s in subject.table if len(s)), key=lambda s: (s.step_is in COUNTED, len(s)), default=None)
+    if series is None or not len(series):
+        return "no step is logged"
+    if series.step_is not in COUNTED and not _same_count(series, subject):
+        return f"the log does not number its steps, and the run must reach step {need}" if need else ""
+    first, last = max(int(series.steps[0]), start), int(series.steps[-1])
+    if last < subject.must_reach or last - first < wanted - interval(series.steps):
+        return f"too short: the run must reach step {need}, it ends at {last}"
+    return ""
+
+
+def _same_count(series: Series, subject: Subject) -> bool:
+    """Whether the baseline counts its lines or epochs in the same way, so that the two can be compared."""
+    other = subject.baseline.table.get(series.metric) if subject.baseline else None
+    return other is not None and other.step_is == series.step_is

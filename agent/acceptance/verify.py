@@ -1,0 +1,355 @@
+"""Did the one change work? Criteria on the next run, the change itself, and the neighbours.
+
+`fixed` needs exactly one changed setting (or none, where the fix is not a setting), every computable criterion passed,
+the old failure gone for as long as it took to appear, and no neighbour worse. A criterion that nothing in the run can
+answer is `no-observation`: it blocks the verdict if a run could answer it, and only then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ...knowledge.entry import NOT_A_SETTING, Criterion, Entry
+from ...tools.config.diff import BATCH, SAME_BATCH, Difference, diff
+from ...tools.findings import Finding, TriageError, json_ready
+from ...tools.logs.detectors.detector import RL_METRICS
+from ...tools.series import SeriesTable
+from ..diagnose import SERIOUS, SHOWN
+from ..evidence import Look, look
+from .absence import observe_absence, sources
+from .needs import needs
+from .subject import COUNTED, Observation, Subject, last_step, observe
+
+Result = Literal["pass", "fail", "no-observation"]
+VerdictName = Literal["fixed", "not-fixed", "confounded", "inconclusive"]
+
+NEIGHBOURS: dict[str, tuple[int, float]] = {
+    "loss": (-1, 0.10),
+    "eval_loss": (-1, 0.05),
+    "reward": (1, 0.10),
+    "accuracy": (1, 0.05),
+    "tokens_per_second": (1, 0.20),
+    "samples_per_second": (1, 0.20),
+    "step_time": (-1, 0.25),
+    "entropy": (1, 0.30),
+    "eval_accuracy": (1, 0.05),
+    "eval_reward": (1, 0.10),
+    "kl": (-1, 1.00),
+    "gpu_memory": (-1, 0.20),
+}
+"""metric -> (which way is better, relative worsening tolerated); tolerances are our own judgement."""
+FLATTERED: dict[str, tuple[str, ...]] = {
+    "eval-leakage": ("eval_loss", "eval_accuracy"),
+    "eval-loss-rising": ("loss", "accuracy"),
+    "exact-duplicates": ("loss", "accuracy"),
+    "near-duplicates": ("loss", "accuracy"),
+    "repeated-text": ("loss", "eval_loss", "accuracy", "eval_accuracy"),
+    "repetition-loop": ("loss", "eval_loss", "accuracy", "eval_accuracy"),
+    "empty-records": ("loss", "accuracy"),
+    "loss-hidden-nan": ("loss",),
+    "loss-zero": ("loss",),
+    "label-mask-misaligned": ("loss", "eval_loss", "accuracy", "eval_accuracy"),
+    "eos-not-trained": ("loss", "eval_loss", "accuracy", "eval_accuracy"),
+    "reward-up-quality-down": ("reward", "eval_reward"),
+    "entropy-collapse": ("reward",),
+    "chosen-reward-falling": ("loss", "eval_loss"),
+}
+"""Finding of the baseline -> metrics that it makes look better than they were: they are no neighbours then."""
+BY_STEP = {"loss", "eval_loss", "accuracy", "eval_accuracy", "reward", "eval_reward", "step_time"}
+"""With another global batch a step is another amount of data and of work: at equal steps these cannot be compared."""
+TAIL = 0.1
+"""Share of the common steps, at their end, over which neighbours are compared."""
+NOISE = 2.0
+"""Standard errors that a neighbour must fall beside its tolerance, before it counts as worse."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One criterion with what was measured."""
+
+    criterion: Criterion
+    result: Result
+    observation: Observation
+
+    @property
+    def near(self) -> bool:
+        """Whether the value lies within two standard errors of a threshold, so that chance may have decided."""
+        value, noise = self.observation.value, self.observation.noise
+        limits = [t for t in (self.criterion.low, self.criterion.high) if t is not None]
+        if noise is None or not isinstance(value, (int, float)):
+            return False
+        return any(abs(value - limit) < NOISE * noise for limit in limits)
+
+    @property
+    def blocks(self) -> bool:
+        """Whether the verdict must wait for this criterion: a run could answer it, and this one does not."""
+        return self.result == "no-observation" and self.observation.applies and not needs(self.criterion)
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A metric that the change should not harm, over the last of the steps that both runs reached."""
+
+    metric: str
+    before: float
+    after: float
+    result: Literal["pass", "fail"]
+    window: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether the candidate repairs the baseline, with everything it rests on."""
+
+    verdict: VerdictName
+    entry: Entry
+    changed: tuple[Difference, ...]
+    criteria: tuple[Judged, ...]
+    neighbours: tuple[Neighbour, ...]
+    remaining: tuple[str, ...]
+    """Codes of S0/S1 findings of the baseline that the candidate still shows."""
+    new: tuple[str, ...]
+    """Codes of S0/S1 findings that only the candidate shows."""
+    reached: int | None
+    must_reach: int
+    why: str
+    """Which rule gave the verdict: a key of `narrate.VERDICTS`."""
+    unseen: tuple[str, ...] = ()
+    """What is missing for the criteria that a run could answer and this one does not."""
+
+    def as_json(self, answer: str) -> dict[str, Any]:
+        return json_ready(
+            {
+                "schema": "triage.verdict/1",
+                "verdict": self.verdict,
+                "entry": self.entry.id,
+                "why": self.why,
+                "changed": [
+                    {"variable": d.variable, "old": d.old, "new": d.new, "where": d.where, "note": d.note}
+                    for d in self.changed
+                ],
+                "criteria": [
+                    {
+                        "metric": j.criterion.metric,
+                        "is": j.criterion.is_,
+                        "low": j.criterion.low,
+                        "high": j.criterion.high,
+                        "threshold": j.criterion.value,
+                        "unit": j.criterion.unit,
+                        "result": j.result,
+                        "value": j.observation.value,
+                        "noise": j.observation.noise,
+                        "near_threshold": j.near,
+                        "applies": j.observation.applies,
+                        "points": j.observation.points,
+                        "window": j.observation.window,
+                        "definition": j.observation.definition,
+                        "basis": j.criterion.basis,
+                        "source": j.criterion.source,
+                        "criterion": j.criterion.criterion,
+                        "needs": needs(j.criterion),
+                    }
+                    for j in self.criteria
+                ],
+                "neighbours": [n.__dict__ for n in self.neighbours],
+                "remaining": self.remaining,
+                "new": self.new,
+                "reached": self.reached,
+                "must_reach": self.must_reach,
+                "missing": self.unseen,
+                "answer": answer,
+            }
+        )
+
+
+def verify(baseline: Path, candidate: Path, entry: Entry) -> Verdict:
+    """Judge `candidate` as a repair of `baseline` by the acceptance criteria of `entry`.
+
+    Raises:
+        TriageError: a run cannot be read.
+    """
+    return compare(look([baseline]), look([candidate]), entry)
+
+
+def compare(before: Look, after: Look, entry: Entry) -> Verdict:
+    """Judge one look at a run against another.
+
+    Raises:
+        TriageError: nothing can be read from the candidate.
+    """
+    if not after.run.artifacts and not len(after.table):
+        raise TriageError(f"{after.run.root}: nothing was read from this run, so there is nothing to verify")
+    changed = tuple(d for d in diff(before.settings, after.settings) if d.counts)
+    must_reach = failure_step(before)
+    subject = Subject(
+        after.run, after.table, after.settings, after.scan, must_reach, after.findings, after.checks, before, changed
+    )
+    symptoms = tuple(_symptoms(subject, before, after, entry))
+    judged = (*(_judged(c, observe(subject, c)) for c in entry.acceptance), *symptoms)
+    old, now = _bad(before, entry, changed), _bad(after, entry, changed)
+    flattered = {m for f in before.findings for m in FLATTERED.get(f.code, ())}
+    flattered |= set() if changed else {"loss", "accuracy"}  # other data or other labels: another loss
+    if any(d.variable in BATCH and not d.note.endswith(SAME_BATCH) for d in changed):
+        flattered |= BY_STEP
+    # a policy loss has no level; elsewhere entropy falls as a model learns
+    flattered |= {"loss"} if RL_METRICS & set(before.table.metrics()) else {"entropy"}
+    neighbours = tuple(n for n in _neighbours(before.table, after.table) if n.metric not in flattered)
+    remaining, new = tuple(sorted(old & now)), tuple(sorted(now - old))
+    gone = bool(symptoms) and all(j.result == "pass" for j in symptoms)
+    why = _rule(entry, changed, judged, neighbours, remaining, new, gone)
+    unseen = tuple(f"{j.criterion.metric}: {j.observation.definition}" for j in judged if j.blocks)
+    return Verdict(
+        verdict=VERDICT_OF[why],
+        entry=entry,
+        changed=changed,
+        criteria=judged,
+        neighbours=neighbours,
+        remaining=remaining,
+        new=new,
+        reached=last_step(after.table),
+        must_reach=must_reach,
+        why=why,
+        unseen=unseen,
+    )
+
+
+VERDICT_OF: dict[str, VerdictName] = {
+    "several-changes": "confounded",
+    "failure-remains": "not-fixed",
+    "new-failure": "not-fixed",
+    "criterion-failed": "not-fixed",
+    "neighbour-worse": "not-fixed",
+    "nothing-changed": "inconclusive",
+    "nothing-computable": "inconclusive",
+    "too-little-seen": "inconclusive",
+    "all-pass": "fixed",
+}
+
+
+def _rule(
+    entry: Entry,
+    changed: Sequence[Difference],
+    judged: Sequence[Judged],
+    neighbours: Iterable[Neighbour],
+    remaining: Sequence[str],
+    new: Sequence[str],
+    gone: bool,
+) -> str:
+    """The first rule that applies, in the order in which it would overrule the next.
+
+    A criterion that the run could have answered and does not is named, and blocks unless what spoke for the entry in
+    the baseline was looked for again and is `gone`.
+    """
+    fixes = (entry.fix, *(cause.fix for cause in entry.causes))
+    not_a_setting = any(fix.variable in NOT_A_SETTING for fix in fixes if fix)
+    passed = any(j.result == "pass" for j in judged)
+    rules = {
+        "several-changes": len(changed) > 1,
+        "failure-remains": bool(remaining),
+        "new-failure": bool(new),
+        "criterion-failed": any(j.result == "fail" for j in judged),
+        "nothing-changed": not changed and not not_a_setting,
+        "nothing-computable": not passed and not any(j.blocks for j in judged),
+        "too-little-seen": not passed or (any(j.blocks for j in judged) and not gone),
+        "neighbour-worse": any(n.result == "fail" for n in neighbours),
+    }
+    return next((name for name, holds in rules.items() if holds), "all-pass")
+
+
+def failure_step(look: Look) -> int:
+    """Step by which every S0/S1 failure of the baseline had shown itself, or 0 without one.
+
+    A failure without a step of its own (an error line) came after the last step logged above it.
+    """
+    first: dict[str, int] = {}
+    for finding in look.scan.findings:
+        if finding.severity in ("S0", "S1") and finding.evidence:
+            step = _step_of(finding, look.table)
+            first[finding.code] = min(step, first.get(finding.code, step))
+    return max(first.values(), default=0)
+
+
+def _step_of(finding: Finding, table: SeriesTable) -> int:
+    place = finding.evidence[0]
+    step = finding.data.get("first_step", place.step)
+    if isinstance(step, (int, float)):
+        return int(step)
+    above = [
+        int(s.steps[s.lines <= (place.line or 0)][-1])
+        for s in table
+        if s.file == place.file and s.step_is in COUNTED and bool((s.lines <= (place.line or 0)).any())
+    ]
+    return max(above, default=0)
+
+
+def _symptoms(subject: Subject, before: Look, after: Look, entry: Entry) -> Iterator[Judged]:
+    """One criterion for each finding that spoke strongly for the entry in the baseline: it must be gone.
+
+    One that is no more than a note in the candidate (a rate now within reason, a NaN that was survived) is left to the
+    entry's own criteria.
+    """
+    weights, now = entry.findings.for_, _worst(after)
+    for code, grade in _worst(before).items():
+        if grade in SHOWN and weights.get(code) in ("decisive", "strong") and now.get(code) != "S3" and sources(code):
+            name = {"metric": code.replace("-", "_"), "is": "false", "basis": "proposed"}
+            criterion = Criterion.model_validate(name)
+            yield _judged(criterion, observe_absence(subject, criterion, code))
+
+
+def _worst(look: Look) -> dict[str, str]:
+    """Code -> its worst grade; findings come worst first."""
+    out: dict[str, str] = {}
+    for finding in look.findings:
+        out.setdefault(finding.code, finding.severity)
+    return out
+
+
+def _bad(look: Look, entry: Entry, changed: Sequence[Difference]) -> set[str]:
+    """S0/S1 codes of the log scan, and of the data and checkpoint tools where they belong to the entry.
+
+    A setting that lint dislikes is no failure of the run, unless it is the one that was changed and it is still what
+    speaks for the entry; personal data in both runs says nothing about a rate.
+    """
+    named = {c for c in entry.findings.for_} | {c for cause in entry.causes for c in cause.for_}
+    variables = {d.variable for d in changed}
+    others = [
+        f
+        for r in look.reports
+        for f in r.findings
+        if f.code in named and (r.tool in ("data", "checkpoints") or f.data.get("variable") in variables)
+    ]
+    return {f.code for f in (*look.scan.findings, *others) if f.severity in SERIOUS}
+
+
+def _judged(criterion: Criterion, observation: Observation) -> Judged:
+    result: Result = "no-observation" if observation.ok is None else "pass" if observation.ok else "fail"
+    return Judged(criterion, result, observation)
+
+
+def _neighbours(before: SeriesTable, after: SeriesTable) -> Iterable[Neighbour]:
+    """Medians over the last tenth of the steps that both runs reached with finite values.
+
+    The standard error of a median is taken as 1.25 times that of the mean.
+    """
+    for name, (better, tolerated) in NEIGHBOURS.items():
+        a, b = before.get(name), after.get(name)
+        if a is None or b is None or a.step_is != b.step_is:
+            continue
+        finite = a.steps[np.isfinite(a.values)]
+        if not len(finite) or not len(b):
+            continue
+        last = min(int(finite[-1]), int(b.steps[-1]))
+        sides = [s.values[(s.steps <= last) & (s.steps >= (1 - TAIL) * last)] for s in (a, b)]
+        if min(map(len, sides)) < 3 or not all(np.isfinite(v).all() for v in sides):
+            continue
+        old, new = (float(np.median(v)) for v in sides)
+        noise = NOISE * 1.25 * float(np.hypot(*(v.std(ddof=1) / len(v) ** 0.5 for v in sides)))
+        worse = (old - new) * better
+        failed = worse > tolerated * max(abs(old), 1e-12) and worse > noise
+        window = f"steps {int((1 - TAIL) * last)}..{last} of both runs"
+        yield Neighbour(name, old, new, "fail" if failed else "pass", window)

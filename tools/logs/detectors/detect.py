@@ -1,0 +1,111 @@
+"""The list of series detectors, and the one function that runs them all.
+
+Importing a family module registers its detectors; each judges the run against its own history. Text of the
+log is not looked at here (see `signatures`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from ...findings import Check, Finding, Severity
+from ...series import SeriesTable
+from . import nonfinite, performance, rl, spikes, trends
+from .detector import DETECTORS, Detector, Track, finding, tracks_of, where, where_zh
+
+FAMILIES = (nonfinite, spikes, trends, rl, performance)
+
+HEALTHY_POINTS = 10
+"""Points of loss or reward below which a run is not called healthy. Own judgement."""
+
+MOST_PER_CODE = 4
+"""Findings kept for one code; further attempts and ranks are only counted."""
+
+CODES: dict[str, str] = {
+    "run-healthy": "enough points were read and nothing of severity S0 to S2 was found",
+    **{code: text for d in DETECTORS.values() for code, text in d.codes.items()},
+}
+
+
+def detect(table: SeriesTable, grad_clip: float | None = None) -> tuple[tuple[Finding, ...], tuple[Check, ...]]:
+    """Run every detector over the series of a run.
+
+    Args:
+        table: all series of the run.
+        grad_clip: clipping threshold from the settings; without it the clip rate is not judged.
+
+    Returns:
+        The findings, most severe first, and one check for each detector.
+    """
+    tracks = tracks_of(table, grad_clip)
+    findings: list[Finding] = []
+    checks: list[Check] = []
+    for one in DETECTORS.values():
+        found, check = _run(one, tracks)
+        findings += found
+        checks.append(check)
+    return tuple(sorted(findings, key=_order)), tuple(checks)
+
+
+def _order(f: Finding) -> tuple[Severity, float]:
+    step = f.data.get("first_step")
+    return f.severity, float("inf") if step is None else step
+
+
+def _run(one: Detector, tracks: Sequence[Track]) -> tuple[list[Finding], Check]:
+    if not any(track.get(metric) is not None for track in tracks for metric in one.needs):
+        needs = " or ".join(one.needs)
+        return [], Check(one.name, "not-applicable", f"{needs} is not logged", f"没有记录 {needs}")
+    try:
+        if one.run_all is not None:
+            found = list(one.run_all(tracks))
+        else:
+            assert one.run is not None
+            found = [f for track in tracks for f in one.run(track)]
+    except (ArithmeticError, ValueError, IndexError, TypeError) as error:
+        why = f"the detector broke: {type(error).__name__}: {error}"
+        return [], Check(one.name, "failed", why, f"检测器出错：{type(error).__name__}: {error}")
+    kept = _merge(found)
+    return kept, Check(one.name, "found" if kept else "clear")
+
+
+def _merge(found: Iterable[Finding]) -> list[Finding]:
+    """One finding for each code and event: the same event in a second file or rank becomes evidence of the
+    first."""
+    groups: dict[tuple[str, object, object], list[Finding]] = {}
+    for one in sorted(found, key=lambda f: (f.severity, f.data.get("step_is") != "step", _order(f)[1])):
+        attempt = str(one.data.get("attempt", ""))
+        groups.setdefault((one.code, one.data.get("metric"), attempt), []).append(one)
+    merged: dict[str, list[Finding]] = {}
+    for group in groups.values():
+        first = group[0]
+        if len(group) > 1:
+            more = tuple(f.evidence[0] for f in group[1:4])
+            data = {**first.data, "occurrences": len(group)}
+            first = replace(first, evidence=first.evidence + more, data=data)
+        merged.setdefault(first.code, []).append(first)
+    return [f for kept in merged.values() for f in kept[:MOST_PER_CODE]]
+
+
+def healthy(table: SeriesTable, findings: Sequence[Finding]) -> Finding | None:
+    """The reassurance that nothing is wrong, None when something is or when too little was read."""
+    if any(f.severity != Severity.S3 for f in findings):
+        return None
+    for metric in ("loss", "reward", "eval_loss"):
+        series = table.get(metric)
+        if series is not None and len(series) >= HEALTHY_POINTS:
+            i = len(series) - 1
+            return finding(
+                "run-healthy",
+                Severity.S3,
+                [(series, i), (series, 0)],
+                f"Nothing wrong in {len(series)} points of {series.key}: {series.values[0]:.4g} at "
+                f"{where(series, 0)}, "
+                f"{series.values[i]:.4g} at {where(series, i)}.",
+                f"{series.key} 的 {len(series)} 个点没有问题：{where_zh(series, 0)} {series.values[0]:.4g}，"
+                f"{where_zh(series, i)} {series.values[i]:.4g}。",
+                points=len(series),
+                first_step=int(series.steps[0]),
+            )
+    return None

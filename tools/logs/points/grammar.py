@@ -1,0 +1,193 @@
+"""The grammar of metric lines: numbers with units, pairs of key and value, step counters, epochs, progress bars.
+
+What belongs together in one line of one trainer is declared in `formats`; what a key means is in `tools.metrics`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from ...metrics import canonical
+
+NUM = (
+    r"[-+]?(?:\d{1,3}(?:,\d{3}){1,9}(?:\.\d{1,25})?|\d{1,25}\.?\d{0,25}|\.\d{1,25})(?:[eE][-+]?\d{1,5})?"
+    r"|[-+]?(?:nan|inf(?:inity)?)(?![\w.])"
+)
+"""Digits are bounded: the search takes no longer on a line of nothing but digits."""
+RATES = {
+    "tok/s": "tokens_per_second", "toks/s": "tokens_per_second", "tokens/s": "tokens_per_second",
+    "tok/sec": "tokens_per_second", "tokens/sec": "tokens_per_second", "samples/s": "samples_per_second",
+    "samples/sec": "samples_per_second", "ms/step": "step_time", "s/step": "step_time", "ms/it": "step_time",
+    "s/it": "step_time", "ms/iter": "step_time", "s/iter": "step_time", "% mfu": "mfu", "% bf16 mfu": "mfu",
+}  # fmt: skip
+"""Units that say by themselves which metric a number is (`3500 tok/s`)."""
+UNITS = {
+    "ms": 1e-3, "us": 1e-6, "s": 1.0, "sec": 1.0, "gib": 1.0, "gb": 1.0, "mib": 1 / 1024, "mb": 1 / 1024,
+    "%": 0.01, "k": 1e3, "m": 1e6, "b": 1e9,
+    "ms/step": 1e-3, "ms/it": 1e-3, "ms/iter": 1e-3, "% mfu": 0.01, "% bf16 mfu": 0.01,
+}  # fmt: skip
+"""Scale to the canonical unit; units not listed are canonical."""
+_UNIT = (
+    r"(?:\s?(ms/step|ms/it(?:er)?|s/step|s/it(?:er)?|tok(?:en)?s?/s(?:ec)?|samples/s(?:ec)?|% (?:bf16 )?MFU"
+    r"|ms|us|s|sec|GiB|GB|MiB|MB|%|K|M|B|T|TFLOPs|TFLOPS)(?![\w/]|\s?[:=]))?"
+)
+VALUE = rf"(?:np\.\w{{1,12}}\(|tensor\(|\{{['\"][\w-]{{1,30}}['\"]:\s|[\[\"'])?\s*({NUM}){_UNIT}(?!\w|\.\d|-\d)"
+"""A number with an optional wrapper (`np.float64(`, quotes, `[`) and unit; `nanms` and `1.2.3` are no values."""
+
+Span = tuple[int, int]
+
+
+def gaps(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """Compile with bounded runs of blanks: progress bars are wiped with hundreds of them."""
+    return re.compile(pattern.replace(r"\s*", r"\s{0,16}").replace(r"\s+", r"\s{1,16}"), flags)
+
+
+STEP_KEYS = (
+    "step", "global_step", "current_steps", "global_step/max_steps", "iteration", "train/global_step",
+    "trainer/global_step", "num_updates", "iter", "steps", "training/global_step", "train/step", "update",
+    "training_step", "global_steps", "train_step", "rollout/step", "iterations", "_step",
+)  # fmt: skip
+"""Keys that count steps in dictionaries, JSON lines and CSV columns, the one to believe first."""
+_STEP_KEY_OWNER = re.compile(r"^(?:train(?:ing|er)?|rollout|valid|val|eval|system|global)[/_]")
+
+AFTER_KEY = gaps(rf"[:=：\s]{VALUE}", re.IGNORECASE)
+"""A number and what stands between it and its key: searching for numbers is cheaper than for keys."""
+DICT_PAIR = gaps(rf"['\"]([^'\"\n]{{1,100}})['\"]\s*:\s*{VALUE}", re.IGNORECASE)
+PIPE_PAIR = gaps(rf"(?:^|\|)\s*([A-Za-z][^|:]{{1,60}}):\s*{VALUE}", re.IGNORECASE)
+DASH_PAIR = gaps(rf"(?:^|\s-\s)([^\s:]{{1,120}}):{VALUE}", re.IGNORECASE)
+BAR_PAIR = gaps(rf"[,\[]\s*([A-Za-z][\w/@.\- ]{{0,60}}?)\s*[=:]\s*{VALUE}", re.IGNORECASE)
+INDENTED_PAIR = re.compile(rf"^ {{2,8}}([A-Za-z][\w.]{{0,60}}/[\w/.() -]{{1,60}})={VALUE}\s{{0,16}}$", re.IGNORECASE)
+
+_STEP = gaps(
+    r"(steps?|iter(?:ation)?|num_updates|update|batch|步数|步骤|迭代(?:次数)?)(?:[:=#：]\s*|\s|(?=\[))\s*\[?\s*"
+    r"(\d{1,3}(?:,\d{3})+|\d+)(?!\w|\.\d|%|-\d)"
+)
+"""On lower-case text; what may stand before the word is `counters`' matter."""
+_BEFORE_STEP = gaps(r"(?:^|[^\w.@-]|[\u4e00-\u9fff])((?:global|train(?:ing)?|optim\w*)[ _-])?$")
+_NOT_A_STEP = gaps(
+    r"\b(?:warm-?up|max|total|save|eval|logging|num|of|per|skipped|nan|every) $|(?:最大|总|预热|保存|评估|每)$"
+)
+_STEP_ZH = gaps(r"第\s*(\d+)\s*(?:个\s*)?(?:训练)?步")
+_SOURCE_LINE = re.compile(r"\s(?:-|\|)\s")
+_KEY_END = gaps(r"[,|;{}\[\]\t\"'»，；。│]|  ")
+_EPOCH = gaps(r"(?:(?<!\w)epochs?|轮次|第\s*(?=\d+\s*轮))\s*[:=#：\[\s]?\s*\[?\s*(\d+(?:\.\d+)?)", re.IGNORECASE)
+_NOT_THE_VALUE = frozenset(
+    ("max", "min", "best", "std", "target", "prev", "previous", "threshold", "lowest", "highest", "initial")
+)
+_SPLITS = frozenset(("val", "valid", "validation", "eval", "test", "dev"))
+_BARE = frozenset(("time", "seconds"))
+"""Keys that are the time of one step only where they stand alone: not `elapsed seconds`."""
+
+
+def number(text: str, unit: str | None = None) -> float:
+    """The float of a matched value in its canonical unit."""
+    value = float(text.replace(",", ""))
+    return value * UNITS.get(unit.lower(), 1.0) if unit else value
+
+
+def counted(text: str) -> int:
+    """The whole number of a matched counter; `1.20k` is 1200."""
+    plain = text.replace(",", "").lower()
+    if plain.isdecimal():
+        return min(int(plain[:18]), 1 << 60)
+    return int(float(plain.rstrip("km")) * {"k": 1_000, "m": 1_000_000}.get(plain[-1], 1))
+
+
+@lru_cache(maxsize=4)
+def counters(text: str) -> tuple[tuple[int, str, int, Span], ...]:
+    """(rank, name, value, place) of the step-like counters of a line, not `warmup steps: 100`, `max_step=5`.
+
+    The lowest rank is the one to believe: the trainer's own step before a step, an iteration, a batch, and last what
+    may be the line number of a source file (`train:train_step:123 - `).
+    """
+    return tuple(_counters(text))
+
+
+def _counters(text: str) -> Iterator[tuple[int, str, int, Span]]:
+    low = text.lower()
+    if len(low) != len(text):
+        low = text
+    for match in _STEP.finditer(low):
+        before = low[max(0, match.start() - 12) : match.start()]
+        fits = _BEFORE_STEP.search(before)
+        if not fits or _NOT_A_STEP.search(before):
+            continue
+        word, owner = match.group(1), fits.group(1) or ""
+        rank = 3 if word == "batch" else 2 if word.startswith(("iter", "迭代")) else 0 if owner else 1
+        if before[fits.start() : fits.start() + 1] == ":" and _SOURCE_LINE.match(low, match.end()):
+            rank = 9
+        yield rank, owner + word, counted(match.group(2)), match.span(2)
+    if "第" in text:
+        for match in _STEP_ZH.finditer(text):
+            yield 1, "步", counted(match.group(1)), match.span(1)
+
+
+def counter(text: str) -> tuple[str, int, Span] | None:
+    """Name, value and place of the counter to believe."""
+    found = counters(text)
+    return min(found, key=lambda c: c[0])[1:] if found else None
+
+
+def epoch_of(text: str) -> float | None:
+    match = _EPOCH.search(text) if "poch" in text or "轮" in text or "POCH" in text else None
+    return float(match.group(1)[:12]) if match else None
+
+
+@lru_cache(maxsize=4096)
+def step_key(key: str) -> int | None:
+    """How soon a key is believed to count the steps, None for one that does not."""
+    for name in (key, _STEP_KEY_OWNER.sub("", key, count=1)):
+        if name in STEP_KEYS:
+            return STEP_KEYS.index(name)
+    return None
+
+
+def loose_pairs(text: str, rename: Mapping[str, str], held_out: bool) -> Iterator[tuple[str, float, Span]]:
+    """`key: value`, `key=value`, `key value` and `value unit` with known keys, whatever stands between the pairs.
+
+    A bare `val` after a loss is the loss of that split (`loss train: 2.1, val: 2.2`).
+    """
+    seen: set[str] = set()
+    end, last = 0, ""
+    for match in AFTER_KEY.finditer(text):
+        phrase = text[max(end, match.start() - 80) : match.start()].strip(" \t:=：")
+        end = match.end()
+        key = ""
+        if phrase:
+            key = known_end(phrase)
+            key = rename.get(key or phrase.rsplit(None, 1)[-1].lower(), key)
+            if not key and last and phrase.strip(",| ").lower() in _SPLITS:
+                key = f"eval_{last}"
+        unit = (match.group(2) or "").lower()
+        key = key or RATES.get(unit, "step_time" if unit == "ms" and phrase == "|" else "")
+        if not key:
+            continue
+        last = _base(key)
+        if held_out and not last.startswith("eval_") and "train" not in key.lower():
+            key = f"eval_{last}"
+            if not canonical(key):
+                continue
+        if key not in seen:
+            seen.add(key)
+            yield key, number(match.group(1), match.group(2)), match.span(1)
+
+
+def _base(key: str) -> str:
+    hit = canonical(key)
+    return hit[0] if hit else ""
+
+
+@lru_cache(maxsize=4096)
+def known_end(phrase: str) -> str:
+    """The longest end of a phrase of words that is a known metric (`for the val loss` -> `val loss`)."""
+    words = re.split(r"[\s:：]+", _KEY_END.split(phrase)[-1].strip())[-5:]
+    if any(word.lower() in _NOT_THE_VALUE for word in words):
+        return ""
+    for i in range(len(words)):
+        end = " ".join(words[i:])
+        hit = canonical(end)
+        if hit and hit[0] != "epoch":
+            return "" if end.lower() in _BARE and i else end
+    return ""

@@ -1,0 +1,195 @@
+"""One text file of a run into a `Store` of points: cheap line filter, wrapped records, progress bars, ranks.
+
+Metric files (JSON state, JSON lines, CSV) are told from console logs by their first bytes and read by
+`tools.logs.points.tables`. Nothing is judged here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...reading import Chunk, head, iter_chunks, pieces, split_prefix, text_chunks, unwrapped
+from .blocks import Blocks, Found
+from .formats import Format, Record, progress, wrapped
+from .points import Store
+from .tables import read_table
+from .templates import Templates
+
+_WORDS = (
+    b"loss", b"step", b"iter", b"reward", b"%|", b"epoch", b"e2e lat", b"grad", b"rate", b"tokens_per_sec",
+    b"rew_mean", b"batch=", b"accuracy", b"actor/",
+    "损失".encode(), "步".encode(), "╭".encode(), "╒".encode(), "┌".encode(),
+)  # fmt: skip
+"""A line without any of these (in lower case) holds no metric, unless a block is open."""
+JOIN_LIMIT = 5
+"""Most lines one wrapped record may take; a dictionary printed with a key a line goes on as long as keys come."""
+DICT_LIMIT = 100
+_DICT_LINE = re.compile(r"^\s*[{,]?\s*['\"][^'\"]{1,100}['\"]\s*:|^\s*}")
+
+
+def read_store(path: Path, store: Store, logging_steps: int | None = None) -> None:
+    """Read every metric of a log or metric file into `store`.
+
+    Args:
+        logging_steps: interval of Trainer lines that carry no step, None if unknown.
+
+    Raises:
+        TriageError: the file cannot be read.
+    """
+    store.logging_steps = logging_steps
+    if not read_table(path, head(path, 64 << 10), store):
+        _Reader(store).read(iter_chunks(path))
+
+
+def read_pasted(text: str, store: Store) -> None:
+    """The same for pasted text."""
+    _Reader(store).read(text_chunks(text))
+
+
+@dataclass
+class _Open:
+    """A record that goes on in the next line."""
+
+    form: Format
+    rank: int | None
+    text: str
+    lines: list[tuple[int, int | None, str]]
+    """(line, rank, text) of the lines taken in, to read on their own if the record never ends."""
+
+
+@dataclass
+class _Reader:
+    store: Store
+    templates: Templates = field(default_factory=Templates)
+    open: _Open | None = None
+    blocks: Blocks = field(default_factory=Blocks)
+    last: tuple[int, str] | None = None
+    """The step last read and what counted it."""
+    bar: int | None = None
+    """Steps done by the progress bar since the last record, if it moved."""
+
+    def read(self, chunks: Iterable[Chunk]) -> None:
+        for data, number in chunks:
+            at = 0
+            for start in _candidates(data.lower()):
+                while (self.open or self.blocks.open) and at < start:
+                    at, number = self.line(data, at, number)
+                if start >= at:
+                    number += data.count(b"\n", at, start)
+                    at, number = self.line(data, start, number)
+            while (self.open or self.blocks.open) and at < len(data):
+                at, number = self.line(data, at, number)
+        self.close()
+        self.found(self.blocks.end())
+
+    def line(self, data: bytes, start: int, number: int) -> tuple[int, int]:
+        """Read the line at `start`; the offset and number of the next one."""
+        end = data.find(b"\n", start)
+        end = len(data) if end < 0 else end
+        for piece in pieces(data[start:end]):
+            self.piece(number, piece)
+        return end + 1, number + 1
+
+    def piece(self, line: int, text: str) -> None:
+        for wrapped_line in unwrapped(text) if text[:1] == "{" else (text,):
+            rank, rest = split_prefix(wrapped_line)
+            if self.open:
+                if self.join(line, rank, rest):
+                    continue
+                self.close()
+            if self.blocks.open:
+                self.found(self.blocks.take(line, rest))
+            self.fresh(line, rank, rest)
+
+    def join(self, line: int, rank: int | None, rest: str) -> bool:
+        """Add the line to the open record; False if it does not belong to it."""
+        held = self.open
+        if not held or not held.form.closes or not held.form.opens:
+            return False
+        stranger = rank is not None and rank != held.rank
+        limit = DICT_LIMIT if held.form.name == "dict" and _DICT_LINE.match(rest) else JOIN_LIMIT
+        if not rest.strip() or stranger or len(held.lines) >= limit or held.form.opens.search(rest):
+            return False
+        glue = "" if rest[0].isspace() or held.text[-1:].isspace() else " "
+        held.lines.append((line, rank, rest))
+        held.text += glue + rest
+        if held.form.closes.search(rest):
+            self.open = None
+            self.record(held.lines[0][0], held.rank, held.text)
+        return True
+
+    def close(self) -> None:
+        """Give an unfinished record up: its first line and the lines taken in stand for themselves."""
+        if self.open:
+            held, self.open = self.open, None
+            for line, rank, text in held.lines:
+                self.record(line, rank, text)
+
+    def record(self, line: int, rank: int | None, text: str) -> None:
+        record = self.templates.parse(text)
+        if record:
+            self.found(self.blocks.end() if record.step is not None else ())
+            self.add(line, rank, record)
+            return
+        if not self.blocks.may_begin(text):
+            return
+        self.found(self.blocks.begin(line, rank, text))
+        block = self.blocks.block
+        if block and block.step is not None and (block.counter != "epoch" or not self.last or self.last[1] == "epoch"):
+            self.last = (block.step, block.counter)
+
+    def found(self, blocks: Iterable[Found]) -> None:
+        """Keep the metrics of finished blocks and rows of tables."""
+        for one in blocks:
+            if one.step is None:
+                self.store.unnumbered("block", one.rank, one.values, None)
+                continue
+            stream = self.store.stream(f"block:{one.counter}", one.rank)
+            stream.step_is = "epoch" if one.counter == "epoch" else stream.step_is
+            self.store.record(stream, one.step, one.values)
+            self.last = (one.step, one.counter)
+
+    def fresh(self, line: int, rank: int | None, rest: str) -> None:
+        done = progress(rest)
+        if done and done[1] > 1:
+            self.bar = done[0]
+            self.store.bar_after(done[0])
+        form = wrapped(rest)
+        if form:
+            self.open = _Open(form, rank, rest, [(line, rank, rest)])
+            return
+        self.record(line, rank, rest)
+
+    def add(self, line: int, rank: int | None, record: Record) -> None:
+        rank = record.rank if rank is None else rank
+        values = [(key, value, line) for key, value in record.values]
+        name = f"{record.format}:{record.counter}"
+        if record.step is not None:
+            stream = self.store.stream(name, rank)
+            if record.counter == "epoch":
+                stream.step_is = "epoch"
+            epoch = None if record.format == "dict" or record.counter == "epoch" else record.epoch
+            self.store.record(stream, record.step, values, epoch)
+            self.last = (record.step if stream.last_step is None else stream.last_step, record.counter)
+        elif record.format == "dict":
+            self.store.unnumbered(name, rank, values, self.bar)
+            self.bar = None
+        elif self.last is not None:
+            stream = self.store.stream(f"{name}:{self.last[1]}", rank)
+            stream.step_is = "epoch" if self.last[1] == "epoch" else stream.step_is
+            self.store.record(stream, self.last[0], values)
+
+
+def _candidates(lower: bytes) -> list[int]:
+    """Offsets of the lines (in lower case) that may hold a metric, found word by word, not line by line."""
+    starts: set[int] = set()
+    for word in _WORDS:
+        at = lower.find(word)
+        while at >= 0:
+            starts.add(lower.rfind(b"\n", 0, at) + 1)
+            end = lower.find(b"\n", at)
+            at = lower.find(word, end) if end >= 0 else -1
+    return sorted(starts)

@@ -1,0 +1,223 @@
+"""From signature hits to findings: the first cause of each failure, its echoes, and failures that the run survived.
+
+The error at the end of a log is the last in a cascade; the first one above it is the cause. Order is the order of
+lines in one file; across files only "somebody else failed for a reason of his own" is used, clocks are not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ...findings import Evidence, Finding, Severity, clean
+from ...series import Series
+from .match import TABLE, WITH_TRACEBACK, Hit, Hits
+from .phases import FRAME, phases
+from .software import GENERIC
+
+PROGRESS_STEPS = 3
+"""Different steps logged after a hit, within the attempt, that show that the run survived it. Own judgement."""
+
+CASCADE_LINES = 4_000
+"""Lines within which a later failure is taken for the consequence of the first. Own judgement."""
+
+WRAPPED_LINES = 60
+"""Lines within which the cause follows the message that wraps it (`BackendCompilerFailed: ... raised:`, the report of
+torchrun that names the signal at its end)."""
+
+SERVES = (
+    b"Application startup complete", b"Avg prompt throughput", b'HTTP/1.1" 200', b"Decode batch", b"Prefill batch",
+    b"fired up and ready", b"text_generation_router::server", b"print_timing: id", b"all slots are idle",
+    b'"Active Request Count"', b"[TM][INFO] [Forward]",
+)  # fmt: skip
+"""An inference server answers: vLLM, SGLang, TGI, llama.cpp, TensorRT-LLM, LMDeploy."""
+ALIVE = (
+    b"exits successfully", b"'train_runtime'", b'"train_runtime"', b"raining complete", b"raining is complete",
+    b"raining done", b"raining is done", b"raining finished", b"raining is finished", b"inished training",
+    b"inished Training", *SERVES,
+)  # fmt: skip
+"""The run ended well, or a server answers. Plain words: a search for them costs a tenth of that for a pattern."""
+
+TIMEOUT_ECHO = "timeout-after-error"
+CODES = {TIMEOUT_ECHO: "a collective timed out because another rank had failed before"}
+
+ENGINE_CRASH = next(i for i, row in enumerate(TABLE) if row.code == "engine-crash")
+"""The row that an engine's failure belongs to once the engine has served: it did start."""
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """What the metrics of one file say about its life."""
+
+    attempts: tuple[tuple[str, int, int], ...] = ()
+    """(attempt, first line, last line) in the order of lines."""
+    lines: Mapping[str, tuple[int, ...]] | None = None
+    """Attempt -> lines at which a new step was logged (a sample of at most 1,000, and the last ten)."""
+    alive: int = 0
+    """Last line that matches `ALIVE`."""
+    serves: int = 0
+    """First line that matches `SERVES`, 0 for none."""
+
+    def survives(self, line: int) -> bool:
+        """Whether the same attempt logs further steps after the line, or the run is said to end well."""
+        if self.alive > line:
+            return True
+        for name, first, last in self.attempts:
+            if first < line < last and self.lines is not None:
+                return sum(at > line for at in self.lines.get(name, ())) >= PROGRESS_STEPS
+        return False
+
+    def resumes(self, line: int) -> bool:
+        """Whether steps are logged later in the file: a later attempt, or the first step of the run."""
+        later = [name for name, first, _ in self.attempts if first > line]
+        return any(len((self.lines or {}).get(name, ())) >= PROGRESS_STEPS for name in later)
+
+
+def timelines(series: Iterable[Series]) -> dict[str, Timeline]:
+    """Timeline of every file, from its longest series of each attempt."""
+    best: dict[tuple[str, str], Series] = {}
+    for one in series:
+        where = (one.file, one.attempt)
+        if len(one) and (where not in best or len(one) > len(best[where])):
+            best[where] = one
+    result: dict[str, Timeline] = {}
+    for (file, attempt), one in best.items():
+        stride = max(1, len(one) // 1000)
+        lines = tuple(int(x) for x in (*one.lines[::stride], *one.lines[-10:]))
+        old = result.get(file, Timeline((), {}))
+        spans = (*old.attempts, (attempt, int(one.lines.min()), int(one.lines.max())))
+        result[file] = Timeline(tuple(sorted(spans, key=lambda s: s[1])), {**(old.lines or {}), attempt: lines})
+    return result
+
+
+@dataclass(frozen=True)
+class _Event:
+    """One code in one file, at its first hit."""
+
+    file: str
+    hit: Hit
+    hits: Hits
+    severity: Severity
+    survived: str = ""
+
+    @property
+    def code(self) -> str:
+        return self.hit.signature.code
+
+
+def judge(found: Mapping[str, Mapping[int, Hits]], lives: Mapping[str, Timeline]) -> list[Finding]:
+    """Findings of all files, most severe first.
+
+    Args:
+        found: file name -> row index -> hits.
+        lives: file name -> timeline; a file without metrics may be absent.
+    """
+    events = {file: _events(file, hits, lives.get(file, Timeline())) for file, hits in found.items()}
+    causes = {file: _first_cause(file_events) for file, file_events in events.items()}
+    pairs = [(event, _finding(event, _follows(event, causes))) for each in events.values() for event in each]
+    findings = [f for _, f in pairs]
+    findings += [p for e, f in pairs if e.code in WITH_TRACEBACK for p in phases(e.file, _kept(e.hits), f)]
+    return sorted(_joined(findings), key=lambda f: f.severity)
+
+
+def _events(file: str, rows: Mapping[int, Hits], life: Timeline) -> list[_Event]:
+    """One event for each code, in the order of lines; a generic exception that a better row names is dropped."""
+    named = {h.line for row, hits in rows.items() if TABLE[row] is not GENERIC for h in _kept(hits)}
+    events: dict[str, _Event] = {}
+    for row, hits in rows.items():
+        for hit in _kept(hits):
+            if TABLE[row] is GENERIC and hit.line in named:
+                continue
+            event = _graded(file, hit, hits, life)
+            old = events.get(event.code)
+            if old is None or (event.severity, hit.line) < (old.severity, old.hit.line):
+                events[event.code] = event
+    return sorted(events.values(), key=lambda e: e.hit.line)
+
+
+def _kept(hits: Hits) -> list[Hit]:
+    return hits.first + ([hits.last] if hits.last is not None and hits.last not in hits.first else [])
+
+
+def _graded(file: str, hit: Hit, hits: Hits, life: Timeline) -> _Event:
+    """The hit with its severity in this run: a note when the attempt goes on, S2 when steps come later."""
+    if hit.signature.code == "engine-init-failure" and 0 < life.serves < hit.line:
+        hit = replace(hit, row=ENGINE_CRASH)
+    severity = hit.signature.severity
+    if hit.signature.lasting:
+        return _Event(file, hit, hits, severity)
+    if life.survives(hit.line):
+        return _Event(file, hit, hits, Severity.S3, "the run goes on after it")
+    if life.resumes(hit.line) and severity < Severity.S2:
+        return _Event(file, hit, hits, Severity.S2, "steps are logged later in the same file")
+    return _Event(file, hit, hits, severity)
+
+
+def _first_cause(events: Sequence[_Event]) -> _Event | None:
+    """The first serious event that is no echo; if all are echoes, the first of them."""
+    serious = [e for e in events if e.severity in (Severity.S0, Severity.S1) or e.code == "interrupted"]
+    own = [e for e in serious if e.hit.signature.role == "cause" and e.severity != Severity.S3]
+    return own[0] if own else (serious[0] if serious else None)
+
+
+def _follows(event: _Event, causes: Mapping[str, _Event | None]) -> _Event | None:
+    """The event that this one follows from, None when it is the first."""
+    first = causes.get(event.file)
+    if first is not None and first.code != event.code:
+        gap = event.hit.line - first.hit.line
+        reach = 5 if first.hit.signature is GENERIC else WRAPPED_LINES  # a bare exception says less than its wrapper
+        wraps = event.hit.signature.role == "echo" and -reach <= gap <= 0
+        if 0 < gap <= CASCADE_LINES or wraps:
+            return first
+    if event.hit.signature.role == "echo" and (first is None or first.code == event.code):
+        others = [
+            c for c in causes.values() if c is not None and c.hit.signature.role == "cause" and c.file != event.file
+        ]
+        return others[0] if others else None
+    return None
+
+
+def _finding(event: _Event, cause: _Event | None) -> Finding:
+    """The finding of an event; a consequence is graded S2 (S3 stays)."""
+    signature, hit = event.hit.signature, event.hit
+    severity = event.severity
+    note, note_zh = "", ""
+    data: dict[str, object] = {"count": event.hits.count, "role": signature.role}
+    if cause is not None:
+        severity = max(severity, Severity.S2)
+        data["follows"] = {"code": cause.code, "file": cause.file, "line": cause.hit.line}
+        note = f" It follows {cause.code} at {cause.file}:{cause.hit.line}."
+        note_zh = f" 它是 {cause.file}:{cause.hit.line} 处 {cause.code} 的后果。"
+    if event.survived:
+        data["survived"] = event.survived
+        note += f" Not fatal: {event.survived}."
+        note_zh += " 并不致命：运行在此之后继续。"
+    code = TIMEOUT_ECHO if cause is not None and signature.code == "nccl-timeout" else signature.code
+    text = clean(hit.text)
+    evidence = tuple(Evidence(event.file, h.line, rank=h.rank, text=clean(h.text)) for h in _kept(event.hits))
+    first = Evidence(event.file, hit.line, rank=hit.rank, text=text)
+    return Finding(
+        code,
+        severity,
+        f"{event.file}:{hit.line}: {signature.en} ({event.hits.count} line(s)).{note}",
+        f"{event.file}:{hit.line}：{signature.zh}（共 {event.hits.count} 行）。{note_zh}",
+        (first, *(e for e in evidence if e != first)),
+        data,
+    )
+
+
+def _joined(findings: Sequence[Finding], most: int = 4) -> list[Finding]:
+    """At most `most` findings of one code (ranks that write files of their own repeat each other)."""
+    kept: dict[str, list[Finding]] = {}
+    for finding in sorted(findings, key=lambda f: f.severity):
+        kept.setdefault(finding.code, []).append(finding)
+    return [f for group in kept.values() for f in group[:most]]
+
+
+def cut_traceback(lines: Sequence[tuple[int, str]], before: int) -> tuple[int, str] | None:
+    """The last frame of a traceback whose own last line is missing, within 12 lines above line `before`.
+
+    Watchdog text can be glued to a traceback in place of the exception (field notes).
+    """
+    frames = [(n, text) for n, text in lines if before - 12 <= n <= before and FRAME.match(text)]
+    return frames[-1] if frames else None

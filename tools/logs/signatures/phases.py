@@ -1,0 +1,86 @@
+"""In which phase the GPU ran out of memory: the traceback above the error says it, the error itself does not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ...findings import Evidence, Finding, clean
+from ...reading import split_prefix
+from .match import Hit
+
+FRAME = re.compile(r'^\s*File "[^"]+", line \d+, in \S+')
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A phase, by the frames of its traceback."""
+
+    code: str
+    inside: re.Pattern[str]
+    """A frame of the phase."""
+    not_below: re.Pattern[str]
+    """A frame further in that shows that another phase had begun: an optimizer's closure runs the model."""
+    en: str
+    zh: str
+
+
+PHASES = (
+    Phase(
+        "oom-in-evaluation",
+        re.compile(
+            r"in (evaluation_loop|prediction_loop|prediction_step|nested_concat|validation_step|evaluation_step"
+            r"|evaluate_and_print_results)$|trainer\w*\.py\", line \d+, in _?evaluate$"
+        ),
+        re.compile(r"(?!)"),
+        "the GPU ran out of memory inside the evaluation loop",
+        "显存是在评估循环里耗尽的",
+    ),
+    Phase(
+        "oom-in-optimizer-step",
+        re.compile(
+            r"(torch/optim/(?!lr_scheduler|optimizer\.py)|bitsandbytes/optim/|apex/optimizers/|deepspeed/ops/adam/"
+            r"|/optimizers?/\w*(optimizer|adam)\w*\.py).{0,80}in (step|_?init\w*|_?(multi|single|fused)\w*)$"
+            r"|in (_?init(ialize)?_(optimizer_)?states?|_initialize_state)$"
+        ),
+        re.compile(r"in (forward|backward|_call_impl|closure|training_step|compute_loss)$"),
+        "the GPU ran out of memory inside the optimizer's step, where its states are created",
+        "显存是在优化器 step（创建优化器状态）时耗尽的",
+    ),
+)
+CODES = {phase.code: phase.en for phase in PHASES}
+
+
+def phases(file: str, hits: Iterable[Hit], of: Finding) -> Iterator[Finding]:
+    """The phase of an out-of-memory error, by the first traceback that names one; nothing where none does."""
+    for hit in hits:
+        frames = _frames(hit)
+        for phase in PHASES:
+            at = next((i for i, (_, text) in enumerate(frames) if phase.inside.search(text.rstrip())), None)
+            if at is None or any(phase.not_below.search(t.rstrip()) for _, t in frames[at:]):
+                continue
+            line, text = frames[at]
+            yield Finding(
+                phase.code,
+                of.severity,
+                f"{file}:{line}: {phase.en} (error at line {hit.line}).",
+                f"{file}:{line}：{phase.zh}（错误在第 {hit.line} 行）。",
+                (Evidence(file, line, rank=hit.rank, text=clean(text)),),
+                {key: of.data[key] for key in ("survived", "follows") if key in of.data},
+            )
+            return
+
+
+def _frames(hit: Hit) -> list[tuple[int, str]]:
+    """The frames of the traceback that ends in the hit, outermost first; lines of other ranks may stand between."""
+    found: list[tuple[int, str]] = []
+    for back, raw in enumerate(reversed(hit.above.split("\n")), 1):
+        rank, text = split_prefix(raw.rstrip("\r"))
+        if rank != hit.rank and None not in (rank, hit.rank):
+            continue
+        if text[:1].strip():
+            break
+        if FRAME.match(text):
+            found.append((hit.line - back, text))
+    return found[::-1]

@@ -1,0 +1,35 @@
+"""One error signature: what a line must contain, what it must not, and examples of both. The rows stand in
+`signatures_gpu`, `signatures_ranks` and `signatures_software`; the matcher is `signatures`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ...findings import Severity
+
+S0, S1, S2, S3 = Severity.S0, Severity.S1, Severity.S2, Severity.S3
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A row of the table. `pattern` is understood by `re` and by hyperscan: no look-around, no
+    back-references."""
+
+    code: str
+    severity: Severity
+    """Severity when the match is the end of the run and its first cause."""
+    pattern: str
+    en: str
+    """What it means, an English clause."""
+    zh: str
+    shows: tuple[str, ...]
+    """Lines it must match; they are its tests."""
+    silent: tuple[str, ...] = ()
+    """Similar lines it must not match; they are its tests."""
+    must_not: str = ""
+    """Safety constraint: a line that also matches this is not a hit."""
+    role: Literal["cause", "echo"] = "cause"
+    """An echo is the way another process or layer reports somebody else's failure."""
+    lasting: bool = False
+    """What the line says holds for the rest of the run, so that further steps do not show that it was survived."""
