@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
@@ -24,9 +24,6 @@ SECTIONS = {
 }
 NOT_A_SETTING = ("dataset", "checkpoint", "code", "environment")
 """What `fix.variable` may name beside a canonical setting."""
-
-
-_Model = TypeVar("_Model", bound=BaseModel)
 
 
 class Strict(BaseModel):
@@ -223,10 +220,17 @@ def parse(text: str, name: str, says: Says | None = None) -> Entry:
     Raises:
         EntryError: the front matter or the body is wrong, with the first problem and where it is.
     """
+    import yaml
+
     match = re.match(r"---\n(.*?)\n---\n(.*)", text, re.DOTALL)
     if not match:
         raise EntryError(f"{name}: an entry starts with YAML front matter between two lines of ---")
-    front = _mapping(match[1], name)
+    try:
+        front = yaml.load(match[1], Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        raise EntryError(f"{name}: front matter is not YAML: {error}") from None
+    if not isinstance(front, dict):
+        raise EntryError(f"{name}: front matter is made of `key: value` lines, and this is not")
     if says is not None:
         if "says" in front:
             raise EntryError(f"{name}: move `says` to phrases/{Path(name).stem}.txt, where phrases lie")
@@ -250,20 +254,7 @@ def parse_phrases(text: str, name: str) -> Says:
     return _valid(Says, dict(zip(("en", "zh"), lines, strict=True)), name)
 
 
-def _mapping(text: str, name: str) -> dict[str, Any]:
-    import yaml
-
-    try:
-        found = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError as error:
-        raise EntryError(f"{name}: not YAML: {error}") from None
-    if not isinstance(found, dict):
-        what = "nothing" if found is None else type(found).__name__
-        raise EntryError(f"{name}: expected `key: value` lines, found {what}")
-    return found
-
-
-def _valid(kind: type[_Model], found: dict[str, Any], name: str) -> _Model:
+def _valid(kind: type[BaseModel], found: dict[str, Any], name: str) -> Any:
     from pydantic import ValidationError
 
     try:

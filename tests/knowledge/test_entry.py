@@ -33,7 +33,7 @@ def test_no_entry_fixes_a_failure_without_saying_how_to_tell():
         ("prior: common", "prior: common\nsurprise: 1", "surprise"),
         ("    low: 0.5\n", "", "has no 'low'"),
         ("---\nid", "id", "front matter"),
-        (GOOD[: GOOD.index("\n---\n")], "---\n- id", "expected `key: value` lines, found list"),
+        (GOOD[: GOOD.index("\n---\n")], "---\n- id", "made of `key: value` lines"),
         ("severity: S0", "severity: S0\nsays: {en: [], zh: []}", "says.en"),
         ("severity: S0", "severity: !!python/object:os.system {}", "not YAML"),
     ],
