@@ -13,9 +13,9 @@ from typing import Any
 
 from ..knowledge.embedding import BUILT_IN
 from ..knowledge.entry import Entry
+from ..tools.boundary import Boundary
 from ..tools.findings import Evidence, TriageError, clean
 from ..tools.reading import iter_chunks, lines_of
-from ..tools.redact import Boundary
 from . import narrate
 from .acceptance.verify import Verdict, verify
 from .casebook import Casebook, new_id

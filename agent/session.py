@@ -14,8 +14,8 @@ from ..knowledge.embedding import BUILT_IN
 from ..knowledge.library import Passage
 from ..knowledge.search import MEANT, Index
 from ..tools.findings import Check, Finding, clean, finding_json, json_ready
-from ..tools.redact import redact
 from ..tools.run import Run
+from ..tools.secrets import redact
 from ..tools.settings import Settings
 from . import narrate
 from .casebook import Casebook

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
-from .redact import redact
+from .secrets import redact
 
 TEXT_LIMIT = 400
 """Longest piece of a run's own text kept in evidence, in characters."""

@@ -17,7 +17,7 @@ from typing import Literal
 from .findings import Check, TriageError, clean
 from .kinds import Recognised, Refused, recognise, wanted
 from .reading import head
-from .redact import redact
+from .secrets import redact
 
 Kind = Literal["log", "metrics", "config", "script", "tokenizer", "data", "checkpoint", "eval", "generations", "stack"]
 

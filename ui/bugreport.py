@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ..agent.bundle import Bundle, attachments, told
 from ..tools.findings import TriageError, clean
-from ..tools.redact import redact
+from ..tools.secrets import redact
 from .output import where
 
 

@@ -155,7 +155,9 @@ def rules_page() -> str:
 
 def _listed(page: str) -> str:
     """The headings of a rule's docstring (`Why:`, `Bad:`, ...) as list items."""
-    return re.sub(r"^(Why|Bad|Good|Known gaps|Source|Note)[^:\n]*:", r"- **\1:**", page.strip(), flags=re.M)
+    from ..tools.config.rules.rule import HEADINGS
+
+    return re.sub(rf"^({'|'.join(HEADINGS)}):", r"- **\1:**", page.strip(), flags=re.M)
 
 
 # What the hand-written pages show ---------------------------------------------------------------------

@@ -38,8 +38,8 @@ from ..agent.session import ask as answer_one
 from ..knowledge.entry import Entry, RunbookError
 from ..tools.findings import Report, TriageError, clean, merge
 from ..tools.reading import listening
-from ..tools.redact import redact
 from ..tools.run import discover
+from ..tools.secrets import redact
 from . import mcp_results as results
 from .roots import LOOPBACK, Roots
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..tools.findings import Check, Finding, Report, TriageError, clean
-from ..tools.redact import redact
+from ..tools.secrets import redact
 from .output import where
 
 if TYPE_CHECKING:

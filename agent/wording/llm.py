@@ -41,7 +41,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from pydantic import ValidationError
 
-from ...tools.redact import Boundary
+from ...tools.boundary import Boundary
 from ..events import Cancelled, Listen, Token
 from ..session import Answer
 from .guards.guard import Guard

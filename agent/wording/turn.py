@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from ...tools.redact import Boundary
+from ...tools.boundary import Boundary
 from .. import narrate
 from ..events import Listen, Notice, Token
 from ..session import Answer

@@ -14,8 +14,8 @@ from typing import Any
 
 from ...agent.conversation import Excerpt
 from ...agent.session import Answer
+from ...tools.boundary import Boundary
 from ...tools.findings import clean
-from ...tools.redact import Boundary
 from .inbox import Request
 from .text import escape, sections
 

@@ -1,13 +1,11 @@
-"""Rules on context length, rotary scaling and epsilons."""
+"""Rules on context length and rotary scaling."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..settings import Settings
+from ...settings import Settings
 from .rule import Fault, rule
-
-SCALED = ("linear", "dynamic", "yarn", "llama3", "longrope", "su", "ntk")
 
 
 @rule("rope-scaling-inconsistent", "S2")
@@ -15,9 +13,15 @@ def rope_scaling_inconsistent(settings: Settings) -> Iterator[Fault]:
     """Type, factor and base of RoPE scaling do not belong together, or trainer and model disagree.
 
     Why: positions are scaled differently in training and in use; quality collapses beyond the original length.
-    Bad: `rope_scaling: {type: linear, factor: 0.25}`; training with factor 4 and serving with factor 8; yarn by 2
-        from 32768 positions in a model of 131072.
-    Good: one type and one factor in every file; linear scaling leaves `rope_theta` alone.
+    Bad: `vllm serve m --rope-scaling '{"rope_type": "linear", "factor": 0.25}'`; a model with
+        `{"model_type": "qwen3", "hidden_size": 4096, "rope_scaling": {"type": "yarn", "factor": 4}}` in `config.json`
+        served with `vllm serve m --rope-scaling '{"rope_type": "yarn", "factor": 8}'` in `launch.sh`; yarn by 2 from
+        32768 positions in a model of 131072, `{"model_type": "qwen3", "max_position_embeddings": 131072, "hidden_size":
+        4096, "rope_scaling": {"type": "yarn", "factor": 2, "original_max_position_embeddings": 32768}}` in
+        `config.json`.
+    Good: one type and one factor in every file, `{"model_type": "qwen3", "max_position_embeddings": 131072,
+        "hidden_size": 4096, "rope_scaling": {"type": "yarn", "factor": 4, "original_max_position_embeddings": 32768}}`
+        in `config.json`; linear scaling leaves rope_theta alone.
     Known gaps: scaling set in code is not visible.
     Source: runbook entry `rope-scaling-misconfig`.
     """
@@ -91,8 +95,12 @@ def long_context_without_scaling(settings: Settings) -> Iterator[Fault]:
     """Sequences are longer than the model's positions and no scaling is set.
 
     Why: positions that were never trained give noise; an engine refuses to start.
-    Bad: `cutoff_len: 131072` for a model with `max_position_embeddings: 32768` and no `rope_scaling`.
-    Good: lengths within the model's, or a scaling whose factor covers the ratio.
+    Bad: `cutoff_len: 131072` in `train.yaml` for a model with
+        `{"model_type": "qwen3", "hidden_size": 4096, "max_position_embeddings": 32768}` in `config.json`.
+    Good: lengths within the model's, `cutoff_len: 32768` in `train.yaml` with
+        `{"model_type": "qwen3", "hidden_size": 4096, "max_position_embeddings": 32768}` in `config.json`; or a scaling
+        whose factor covers the ratio, `{"model_type": "qwen3", "hidden_size": 4096, "max_position_embeddings": 32768,
+        "rope_scaling": {"type": "yarn", "factor": 4}}` in `config.json`.
     Known gaps: needs the model's config.json beside the run; models with relative positions (ALiBi) are not judged.
     Source: runbook entry `short-data-long-context`.
     """
@@ -110,39 +118,3 @@ def long_context_without_scaling(settings: Settings) -> Iterator[Fault]:
                 str(positions.value),
                 ("max_position_embeddings",),
             )
-
-
-NO_EPSILON = 1e-20
-"""Norm epsilon that is as good as none in every format. Own judgement; the smallest in use is BERT's 1e-12."""
-
-
-@rule("norm-epsilon-small", "S2")
-def norm_epsilon_small(settings: Settings) -> Iterator[Fault]:
-    """An epsilon is too small for the number format.
-
-    Why: below 6e-8 an epsilon is zero in fp16, and a division by a vanishing variance gives inf or NaN. One below
-        1e-20 protects in no format: its inverse root, above 1e10, is squared in the gradient.
-    Bad: `rms_norm_eps: 1e-8` with fp16; `adam_epsilon: 0`.
-    Good: 1e-5 or 1e-6 for norms, 1e-8 for Adam.
-    Known gaps: kernels that compute the norm in fp32 are safe with any epsilon; BERT's 1e-12 is usual in fp32.
-    Source: smallest positive fp16 number is 2^-24, 5.96e-8.
-    """
-    norm, adam = settings.get("norm_epsilon"), settings.get("adam_epsilon")
-    precision = settings.value("precision")
-    if norm is not None and (norm.value < NO_EPSILON or (norm.value < 5.96e-8 and precision == "fp16")):
-        yield Fault(
-            "norm_epsilon",
-            f"norm epsilon {norm.value:g} vanishes in {precision or 'this format'}",
-            f"归一化 epsilon {norm.value:g} 在 {precision or '该精度'} 下为 0",
-            "S2",
-            "1e-6",
-            ("precision",),
-        )
-    if adam is not None and adam.value <= 0:
-        yield Fault(
-            "adam_epsilon",
-            "Adam's epsilon is zero: an unused weight divides by zero",
-            "Adam 的 epsilon 为 0：未更新的权重会除以零",
-            "S2",
-            "1e-8",
-        )

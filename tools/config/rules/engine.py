@@ -1,57 +1,12 @@
-"""Rules on communication, devices and the inference engine."""
+"""Rules on the inference engine: its memory, its devices, its token budget."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..settings import Settings
+from ...settings import Settings
 from .rule import Fault, rule
-from .rules_alignment import in_rl
-
-
-@rule("nccl-ib-disabled", "S2", needs=("nccl_ib_disable",))
-def infiniband_disabled(settings: Settings) -> Iterator[Fault]:
-    """NCCL may not use InfiniBand or RoCE.
-
-    Why: collectives between machines fall back to TCP and are many times slower; left over from an experiment, it
-        is the cause of slow multi-node runs and of time-outs.
-    Bad: `export NCCL_IB_DISABLE=1` in a multi-node launch.
-    Good: not set; set for one run only, to localise a fault.
-    Known gaps: on one machine, or without such a network, it changes nothing: a note.
-    Source: runbook entry `network-fault`.
-    """
-    if settings.value("nccl_ib_disable"):
-        nodes = settings.value("nodes") or 0
-        yield Fault(
-            "nccl_ib_disable",
-            "NCCL_IB_DISABLE=1 is left on: traffic between machines goes over TCP",
-            "NCCL_IB_DISABLE=1 未关闭：机器间通信退回 TCP",
-            "S2" if nodes > 1 else "S3",
-            "0",
-            ("nodes",),
-        )
-
-
-@rule("nccl-p2p-disabled", "S2", needs=("nccl_p2p_disable",))
-def peer_to_peer_disabled(settings: Settings) -> Iterator[Fault]:
-    """GPUs of one machine may not talk to each other directly.
-
-    Why: every collective goes through host memory.
-    Bad: `export NCCL_P2P_DISABLE=1` on a machine with NVLink.
-    Good: not set; needed on consumer cards without peer-to-peer and in some virtual machines.
-    Known gaps: the kind of GPU is not visible.
-    Source: runbook entry `gpu-p2p-hang`.
-    """
-    if settings.value("nccl_p2p_disable"):
-        alone = settings.value("world_size") == 1
-        yield Fault(
-            "nccl_p2p_disable",
-            "NCCL_P2P_DISABLE=1 is left on: GPUs talk through host memory",
-            "NCCL_P2P_DISABLE=1 未关闭：GPU 间通信绕经主机内存",
-            "S3" if alone else "S2",
-            "0",
-        )
-
+from .training import in_rl, unnamed, whole
 
 OWN_DEVICES = ("areal", "nemo-rl", "prime-rl", "roll", "skyrl", "slime")
 """RL frameworks whose engines have devices of their own, or give the memory back while the trainer works."""
@@ -63,8 +18,11 @@ def gpu_memory_share_high(settings: Settings) -> Iterator[Fault]:
 
     Why: what is left for CUDA graphs, NCCL buffers or a trainer on the same device is too little; it fails at
         start, at wake-up or under load.
-    Bad: `--gpu-memory-utilization 0.99`; 0.95 in RL with trainer and engine on the same devices.
-    Good: 0.9 for serving, 0.3 to 0.7 in RL.
+    Bad: `vllm serve m --gpu-memory-utilization 0.99`; in RL with trainer and engine on the same devices
+        `python -m verl.trainer.main_ppo actor_rollout_ref.rollout.gpu_memory_utilization=0.95`; a share that is none,
+        `vllm serve m --gpu-memory-utilization 90` (S1).
+    Good: `vllm serve m --gpu-memory-utilization 0.9`; 0.3 to 0.7 in RL,
+        `python -m verl.trainer.main_ppo actor_rollout_ref.rollout.gpu_memory_utilization=0.5`.
     Known gaps: what else runs on the device is not visible. "No available memory for the cache blocks" asks for
         more, not less.
     Source: runbook entry `kv-cache-oom`.
@@ -99,12 +57,13 @@ def gpu_memory_share_high(settings: Settings) -> Iterator[Fault]:
 
 
 @rule("engine-devices-too-few", "S1")
-def engine_devices_conflict(settings: Settings) -> Iterator[Fault]:
+def engine_devices_too_few(settings: Settings) -> Iterator[Fault]:
     """The inference engine needs more devices than it can see.
 
     Why: it fails at start, or waits for workers that never come.
-    Bad: `CUDA_VISIBLE_DEVICES=0,1 vllm serve --tensor-parallel-size 4`.
-    Good: tensor x pipeline x data parallel size equals the number of visible devices.
+    Bad: `CUDA_VISIBLE_DEVICES=0,1 vllm serve m --tensor-parallel-size 4`.
+    Good: `CUDA_VISIBLE_DEVICES=0,1 vllm serve m --tensor-parallel-size 2`: tensor x pipeline x data parallel size
+        equals the number of visible devices.
     Known gaps: devices given by the scheduler are not visible; engines over several machines are not judged.
     Source: runbook entry `vllm-engine-init-failure`.
     """
@@ -127,20 +86,32 @@ def engine_devices_conflict(settings: Settings) -> Iterator[Fault]:
         )
 
 
-@rule("continuation-broken", "S2")
-def continuation_broken(settings: Settings) -> Iterator[Fault]:
-    """Flags stand at the start of a command: the line above does not continue.
+@rule("batched-tokens-too-few", "S1")
+def batched_tokens_too_few(settings: Settings) -> Iterator[Fault]:
+    """The engine's token budget of one step is below what its other limits ask for.
 
-    Why: the shell ends the command there; the flags below it are not in force and bash reports "command not found".
-    Bad: a commented line, or a blank behind the backslash, in the middle of a long command.
-    Good: every line but the last ends in a backslash with nothing behind it.
-    Known gaps: none.
-    Source: bash manual, "Escape Character".
+    Why: vLLM refuses to start: a step must hold one token of every sequence, and without chunked prefill a whole
+        prompt.
+    Bad: `vllm serve m --max-num-batched-tokens 128 --max-num-seqs 256`; `max_num_batched_tokens: 4096` with
+        `enable_chunked_prefill: false` and `max_model_len: 8192`.
+    Good: a budget of 2048 to 8192 with chunked prefill,
+        `vllm serve m --max-num-batched-tokens 4096 --max-model-len 8192 --max-num-seqs 256`; without it at least
+        max_model_len, `vllm serve m --max-num-batched-tokens 8192 --no-enable-chunked-prefill --max-model-len 8192`.
+    Known gaps: without chunked prefill written as off only the number of sequences is compared.
+    Source: vLLM's SchedulerConfig; runbook entry `vllm-engine-init-failure`.
     """
-    for flag in settings.broken:
-        yield Fault(
-            flag.variable,
-            f"{flag.file}:{flag.line}: {flag.raw} stands at the start of a command; the line "
-            "above does not continue, so this and the following flags are not in force",
-            f"{flag.file}:{flag.line}：{flag.raw} 处于命令开头，上一行没有续行，此后的参数不会生效",
-        )
+    budget = unnamed(settings, r"(^|\.)max_num_batched_tokens$")
+    if budget is None or not str(budget.value).isdigit():
+        return
+    tokens = int(budget.value)
+    chunked = unnamed(settings, r"(^|\.)enable_chunked_prefill$")
+    off = unnamed(settings, r"^no_enable_chunked_prefill$") or (chunked and str(chunked.value).lower() == "false")
+    for variable in ("max_num_seqs", "max_model_len") if off else ("max_num_seqs",):
+        need = whole(settings, variable)
+        if need and tokens < need:
+            yield Fault(
+                variable,
+                f"max_num_batched_tokens {tokens} is below {variable} {need}",
+                f"max_num_batched_tokens {tokens} 小于 {variable} {need}",
+                "S1" if settings.values[variable].file == budget.file else "S2",
+            )

@@ -1,22 +1,15 @@
-"""Rules on batch sizes, parallel sizes, logging, and files that disagree."""
+"""Rules on batch sizes: the parts against the whole."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..settings import Settings
+from ...settings import Settings
 from .rule import Fault, rule
+from .training import whole
 
 STRICT = ("megatron", "deepspeed", "gpt-neox")
 """Trainers that refuse to start when the sizes do not fit."""
-
-
-def whole(settings: Settings, variable: str) -> int | None:
-    """A positive whole number that is written down, or None."""
-    setting = settings.get(variable)
-    if setting is None or isinstance(setting.value, bool) or not isinstance(setting.value, int):
-        return None
-    return setting.value if setting.value > 0 else None
 
 
 @rule("global-batch-mismatch", "S1", needs=("global_batch_size", "micro_batch_size"))
@@ -24,8 +17,11 @@ def global_batch_mismatch(settings: Settings) -> Iterator[Fault]:
     """The global batch that is written is not the one that the parts make.
 
     Why: learning rate and schedule were chosen for the written batch; DeepSpeed refuses to start.
-    Bad: `train_batch_size: 64` with micro-batch 4, accumulation 4 and 8 devices (128).
-    Good: global = micro x accumulation x data-parallel size.
+    Bad: `{"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 4}` in `ds.json`
+        and `deepspeed --num_gpus 8 train.py` in `launch.sh`, which make 128.
+    Good: global = micro x accumulation x data-parallel size,
+        `{"train_batch_size": 128, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 4}` in `ds.json`
+        and `deepspeed --num_gpus 8 train.py` in `launch.sh`.
     Known gaps: where the number of devices is not visible only divisibility is checked; sizes set by the
         scheduler at launch are not visible.
     Source: runbook entry `gbs-miscalculation`.
@@ -61,8 +57,11 @@ def batch_not_divisible(settings: Settings) -> Iterator[Fault]:
     """Sizes that must divide each other do not.
 
     Why: the trainer refuses to start, or silently rounds the batch down.
-    Bad: Megatron with global batch 100, micro-batch 8 and 4 replicas; a verl mini-batch above the train batch.
-    Good: the global batch is a multiple of micro-batch x replicas; the world a multiple of tensor x pipeline.
+    Bad: `torchrun --nproc_per_node 8 pretrain_gpt.py --micro-batch-size 4 --global-batch-size 100`; `python -m
+        verl.trainer.main_ppo data.train_batch_size=64 actor_rollout_ref.actor.ppo_mini_batch_size=128`, a mini-batch
+        above the train batch.
+    Good: `torchrun --nproc_per_node 8 pretrain_gpt.py --micro-batch-size 4 --global-batch-size 128`: a multiple of
+        micro-batch x replicas, and the world a multiple of tensor x pipeline.
     Known gaps: placeholders in published scripts (`NNODES=1 # change`) look like real sizes, so a world that is too
         small is S2.
     Source: runbook entry `gbs-miscalculation`.
@@ -196,110 +195,4 @@ def _rollout_framework(settings: Settings) -> Iterator[Fault]:
             "S2",
             "",
             ("micro_batch_size",),
-        )
-
-
-@rule("rollout-batch-mismatch", "S2", needs=("train_batch_size", "rollout_batch_size"))
-def rollout_batch_mismatch(settings: Settings) -> Iterator[Fault]:
-    """Samples per update and samples per rollout do not fit.
-
-    Why: an update that needs more samples than one rollout makes leaves the number of updates at zero or mixes
-        rollouts.
-    Bad: `train_batch_size: 4096` with `rollout_batch_size: 128` and 8 samples per prompt (1024).
-    Good: rollout_batch_size x n_samples_per_prompt is a multiple of train_batch_size.
-    Known gaps: a train batch below the rollout's samples only means several updates per rollout, which maintained
-        recipes use: a note. With `max_epochs` above 1 the quotient num_update_steps x train_batch // max_epochs
-        // rollout_batch // n can still reach zero; the number of prompts it needs is not visible. verl counts
-        prompts and is not judged.
-    Source: runbook entry `num-rollouts-zero`.
-    """
-    if settings.framework not in ("lightrft", "openrlhf"):
-        return
-    train, prompts = settings.value("train_batch_size"), settings.value("rollout_batch_size")
-    samples = prompts * (settings.value("num_generations") or 1)
-    if train > samples:
-        yield Fault(
-            "train_batch_size",
-            f"train batch {train} needs more than the {samples} samples of one rollout "
-            f"({prompts} prompts x {samples // prompts})",
-            f"train batch {train} 大于一次 rollout 的样本数 {samples}",
-            "S2",
-            str(samples),
-            ("rollout_batch_size", "num_generations"),
-        )
-    elif samples % train:
-        yield Fault(
-            "train_batch_size",
-            f"{samples} samples per rollout are no multiple of train batch {train}",
-            f"每次 rollout 的 {samples} 个样本不是 train batch {train} 的整数倍",
-            "S3",
-            "",
-            ("rollout_batch_size", "num_generations"),
-        )
-    elif train < samples and settings.framework == "lightrft":
-        yield Fault(
-            "train_batch_size",
-            f"train batch {train} is below the {samples} samples of one rollout: "
-            f"{samples // train} updates per rollout (slightly off-policy)",
-            f"train batch {train} 小于一次 rollout 的 {samples} 个样本：每次更新 {samples // train} 步",
-            "S3",
-            "",
-            ("rollout_batch_size", "num_generations"),
-        )
-
-
-@rule("logging-sparse", "S3", needs=("log_steps",))
-def logging_sparse(settings: Settings) -> Iterator[Fault]:
-    """Metrics are logged so rarely that a failure cannot be located.
-
-    Why: a spike between two log lines is invisible, and the first bad step is known to hundreds of steps only.
-    Bad: `logging_steps: 500`; `logging_steps: 500` in a run of 300 steps.
-    Good: 1 to 10.
-    Known gaps: DeepSpeed's `steps_per_print` does not control the trainer's log and is not judged.
-    Source: runbook entry `insufficient-logging`.
-    """
-    setting = settings.get("log_steps")
-    if setting is None or setting.framework == "deepspeed" or "steps_per_print" in setting.key:
-        return
-    total = settings.value("max_steps")
-    if total and setting.value > total:
-        yield Fault(
-            "log_steps",
-            f"nothing is logged: every {setting.value:g} steps of a run of {total}",
-            f"每 {setting.value:g} 步记录一次，而训练只有 {total} 步：没有任何日志",
-            "S2",
-            "10",
-            ("max_steps",),
-        )
-    elif setting.value > 100:
-        yield Fault(
-            "log_steps",
-            f"metrics are logged every {setting.value:g} steps only",
-            f"每 {setting.value:g} 步才记录一次指标，过于稀疏",
-            "S3",
-            "10",
-        )
-
-
-@rule("settings-conflict", "S2")
-def settings_conflict(settings: Settings) -> Iterator[Fault]:
-    """Two files set one variable differently and nothing tells which one the run used.
-
-    Why: whoever reads the run, person or tool, may judge values that were never in force; and the HF Trainer
-        stops at values of its DeepSpeed file that differ from its own.
-    Bad: `train.yaml` and `train_new.yaml` with different learning rates beside one log.
-    Good: one config per run directory, or a launch script that names it; `"auto"` in the DeepSpeed file.
-    Known gaps: files of different frameworks are not compared.
-    Source: runbook entry `bug-report-checklist`.
-    """
-    for ours, theirs in settings.conflicts[:5]:
-        refused = "deepspeed" in (theirs.framework, ours.framework) and theirs.framework != ours.framework
-        result = 'the trainer refuses to start; write "auto" there' if refused else "nothing tells which was used"
-        result_zh = '训练器会拒绝启动；在该处写 "auto"' if refused else "无法判断用了哪个"
-        yield Fault(
-            ours.variable,
-            f"{ours.variable} is {ours.raw} in {ours.file}:{ours.line} and {theirs.raw} in "
-            f"{theirs.file}:{theirs.line}; {result}",
-            f"{ours.variable} 在 {ours.file}:{ours.line} 为 {ours.raw}，在 {theirs.file}:{theirs.line} 为 "
-            f"{theirs.raw}，{result_zh}",
         )
