@@ -1,7 +1,8 @@
 """A runbook entry: one failure, as one Markdown file with YAML front matter.
 
-The front matter is data that diagnosis, proposal and verification read; the body explains, in both languages.
-Entries come from files that people add, so they are validated here and nowhere else.
+The front matter is data that diagnosis, proposal and verification read; the body explains, in both languages. What
+people type when they have the failure only feeds the index: a shipped entry has it in a file of its own, a person's
+entry under `says`. Entries come from files that people add, so they are validated here and nowhere else.
 """
 
 from __future__ import annotations
@@ -35,8 +36,12 @@ class Strict(BaseModel):
 class Says(Strict):
     """What people type when they have this problem; feeds the index, never shown."""
 
-    en: tuple[str, ...] = Field(min_length=3)
-    zh: tuple[str, ...] = Field(min_length=3)
+    en: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=3)
+    zh: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=3)
+
+
+SILENT = Says.model_construct(en=(), zh=())
+"""Of an entry that is found by its name, title, symptom and causes alone."""
 
 
 class Findings(Strict):
@@ -158,7 +163,7 @@ class Entry(Strict):
     severity: Severity
     stages: tuple[str, ...] = Field(min_length=1)
     prior: Literal["common", "usual", "rare"] = "usual"
-    says: Says
+    says: Says = SILENT
     findings: Findings = Findings()
     causes: tuple[Cause, ...] = ()
     check_first: Phrase
@@ -203,34 +208,60 @@ class EntryError(RunbookError):
     """An entry file is wrong; the message names the file and what to change."""
 
 
-def parse(text: str, name: str) -> Entry:
+def parse(text: str, name: str, says: Says | None = None) -> Entry:
     """Validate one entry file.
 
     Args:
         text: the file's content.
         name: its name, for messages.
+        says: its phrases, for an entry whose phrases lie in a file of their own; None where it holds them itself.
 
     Raises:
         EntryError: the front matter or the body is wrong, with the first problem and where it is.
     """
     import yaml
-    from pydantic import ValidationError
 
     match = re.match(r"---\n(.*?)\n---\n(.*)", text, re.DOTALL)
     if not match:
         raise EntryError(f"{name}: an entry starts with YAML front matter between two lines of ---")
     try:
         front = yaml.load(match[1], Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        entry = Entry.model_validate({**front, "body": _body(match[2], name)})
     except yaml.YAMLError as error:
         raise EntryError(f"{name}: front matter is not YAML: {error}") from None
+    if not isinstance(front, dict):
+        raise EntryError(f"{name}: front matter is made of `key: value` lines, and this is not")
+    if says is not None:
+        if "says" in front:
+            raise EntryError(f"{name}: move `says` to phrases/{Path(name).stem}.txt, where phrases lie")
+        front["says"] = says
+    entry = _valid(Entry, {**front, "body": _body(match[2], name)}, name)
+    if Path(name).stem != entry.id:
+        raise EntryError(f"{name}: the file must be named {entry.id}.md after its id")
+    return entry
+
+
+def parse_phrases(text: str, name: str) -> Says:
+    """Validate one file of phrases: one a line, first those under `# en`, then those under `# zh`.
+
+    Raises:
+        EntryError: it is empty or wrong, with its name.
+    """
+    before, *parts = re.split(r"^# (en|zh)\s*$", text, flags=re.MULTILINE)
+    if before.strip() or parts[::2] != ["en", "zh"]:
+        raise EntryError(f"{name}: phrases stand one a line, first under `# en`, then under `# zh`")
+    lines = ([line.strip() for line in part.splitlines() if line.strip()] for part in parts[1::2])
+    return _valid(Says, dict(zip(("en", "zh"), lines, strict=True)), name)
+
+
+def _valid(kind: type[BaseModel], found: dict[str, Any], name: str) -> Any:
+    from pydantic import ValidationError
+
+    try:
+        return kind.model_validate(found)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise EntryError(f"{name}: {where}: {first['msg']} ({error.error_count()} problems in all)") from None
-    if Path(name).stem != entry.id:
-        raise EntryError(f"{name}: the file must be named {entry.id}.md after its id")
-    return entry
 
 
 def _body(markdown: str, name: str) -> dict[str, dict[str, str]]:
