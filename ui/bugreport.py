@@ -18,7 +18,6 @@ from ..tools.config.frameworks import FRAMEWORKS
 from ..tools.findings import TriageError, clean
 from ..tools.registry import table
 from ..tools.secrets import redact
-from .output import where
 
 TEMPLATES = table(
     "issue forms", sorted((f.issue_form.name or f.name, f.issue_form) for f in FRAMEWORKS.values() if f.issue_form)
@@ -140,7 +139,7 @@ def _error(b: Bundle) -> Iterator[str]:
 def _findings(b: Bundle) -> Iterator[str]:
     if b.findings:
         yield from ("What triage measured in the logs and settings:", "")
-        yield from (f"- {f.code}: {clean(f.message, 300)} ({clean(where(f))})" for f in b.findings[:LISTED])
+        yield from (f"- {f.code}: {clean(f.message, 300)} ({clean(f.place())})" for f in b.findings[:LISTED])
         yield ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..findings import Check, Evidence, Finding, Report, Severity, TriageError
+from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, declare
 from ..registry import modules
 from ..run import Run
 from ..settings import Setting, Settings
@@ -12,7 +12,7 @@ from .combine import read_settings
 from .rules.rule import RULES, Fault, Rule
 
 tuple(modules(f"{__package__}.rules"))
-CODES: dict[str, str] = {code: rule.title for code, rule in sorted(RULES.items())}
+CODES = declare("lint", *((code, code, rule.title) for code, rule in sorted(RULES.items())))
 
 
 def lint(

@@ -12,15 +12,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..findings import Check, Evidence, Finding, Report, Severity, clean
+from ..findings import Check, Evidence, Finding, Report, Severity, clean, declare
 from ..personal import KINDS, Hit, find
 from .engine import Engine, Local
-from .records.blocks import Broken, Lines, Part, blocks, plan, unread
+from .records.blocks import blocks, plan
+from .records.record import Broken, Lines, Part, unread
 
-CODES = {
-    "pii-found": "personal data (identity numbers, cards, phones, mail or network addresses) is in the training data",
-    "secrets-found": "an API key, token, password or private key is in the training data",
-}
+CODES = declare(
+    "data pii",
+    ("pii-found", "personal data",
+     "personal data (identity numbers, cards, phones, mail or network addresses) is in the training data"),
+    ("secrets-found", "secrets", "an API key, token, password or private key is in the training data"),
+)  # fmt: skip
 
 HITS_KEPT = 50
 """Places of each part that are kept; the others are only counted."""

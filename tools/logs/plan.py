@@ -6,13 +6,17 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 
-from ..findings import Finding, Severity, TriageError
+from ..findings import Finding, Severity, TriageError, declare
 from ..reading import head
 from ..run import Run
 from ..series import SeriesTable
 from .detectors.detector import finding, finite, where, where_zh
 
-CODES = {"log-ends-before-plan": "nothing is wrong, and the log ends well before the planned number of steps"}
+PLANNED = "planned length"
+CODES = declare(
+    "plan",
+    ("log-ends-before-plan", PLANNED, "nothing is wrong, and the log ends well before the planned number of steps"),
+)
 
 FINISHED = 0.99
 """Share of the plan from which a run counts as finished: the last steps may not be logged. Own judgement."""

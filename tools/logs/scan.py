@@ -14,22 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean
+from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean, declare
 from ..metrics import METRICS
 from ..reading import BREAKS_OFF, Chunk, head, iter_chunks, pieces, split_prefix, text_chunks
 from ..run import Run
 from ..series import Series, SeriesTable, read_series
 from .detectors.detect import detect, healthy
-from .plan import printed, unfinished
+from .plan import PLANNED, printed, unfinished
 from .signatures.causes import ALIVE, SERVES, Timeline, cut_traceback, judge, timelines
 from .signatures.match import TABLE, Hit, Hits, match_chunks
 from .signatures.phases import FRAME
+from .signatures.signature import CHECK
 from .signatures.software import GENERIC
 
-CODES: dict[str, str] = {
-    "hang-no-progress": "the log goes on, but no further step is logged",
-    "metrics-not-recognised": "the log has lines, but none in a known metric format: nothing could be judged",
-}
+CODES = declare(
+    "scan",
+    ("hang-no-progress", CHECK, "the log goes on, but no further step is logged"),
+    ("metrics-not-recognised", CHECK, "the log has lines, but none in a known metric format: nothing could be judged"),
+)
 
 SILENCE = 20 * 60
 """Seconds of log without a step before a hang is suspected. Own judgement; PyTorch's NCCL limit is 10 minutes."""
@@ -69,16 +71,19 @@ def scan(
     findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, lives, matched)]
     findings += _unread(run, table, texts, findings)
     fine = healthy(table, findings)
+    ends: tuple[Check, ...] = ()
     if fine is not None:
         over = any(t.life.alive for t in texts.values())
         plan = printed(run)
         plan = replace(plan, steps=planned_steps) if planned_steps and planned_steps > 0 else plan
-        findings += [fine, *filter(None, [None if over else unfinished(table, plan)])]
+        short = None if over else unfinished(table, plan)
+        findings += [fine, *filter(None, [short])]
+        ends = (Check(PLANNED, "found" if short else "clear"),) if plan.steps or plan.epochs else ()
     findings.sort(key=lambda f: f.severity)
     return Report(
         "scan",
         tuple(findings),
-        (*run.checks(), *checks, *detector_checks, *text_checks, _signature_check(texts, matched)),
+        (*run.checks(), *checks, *detector_checks, *text_checks, _signature_check(texts, matched), *ends),
         {"series": summary(table)},
     )
 
@@ -277,10 +282,10 @@ def _unread(run: Run, table: SeriesTable, texts: dict[str, _Text], found: Sequen
 
 def _signature_check(texts: dict[str, _Text], matched: Sequence[Finding]) -> Check:
     if not texts:
-        return Check("error signatures", "not-applicable", "the run has no log file", "没有日志文件")
+        return Check(CHECK, "not-applicable", "the run has no log file", "没有日志文件")
     result = "found" if matched else "clear"
     why = f"{len(TABLE)} signatures over {len(texts)} log(s)"
-    return Check("error signatures", result, why, f"{len(TABLE)} 条特征，{len(texts)} 个日志")
+    return Check(CHECK, result, why, f"{len(TABLE)} 条特征，{len(texts)} 个日志")
 
 
 def summary(table: SeriesTable) -> dict[str, dict[str, Any]]:

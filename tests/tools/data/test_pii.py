@@ -2,7 +2,6 @@
 """Personal data and secrets: found by checksum and context, quiet on clean text, and never shown."""
 
 import importlib.util
-import json
 import random
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from making import write
 
 from triage.tools.data.cleanup import write_masked
 from triage.tools.data.pii import find, mask, mask_value, pii
@@ -28,11 +28,6 @@ spec.loader.exec_module(bench)
 
 def kinds(text):
     return [h.kind.name for h in find(text)]
-
-
-def write(path, rows):
-    path.write_text("".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows))
-    return path
 
 
 @pytest.mark.parametrize("name", bench.KINDS)
