@@ -359,7 +359,7 @@ def test_a_criterion_is_judged_on_the_artifacts(tmp_path, metric, is_, more, fil
 
 
 def test_every_metric_has_a_run_that_passes_and_one_that_fails():
-    """Those on series alone are in test_metrics."""
+    """Those on series alone are in test_subject."""
     elsewhere = {"training_stable", "sudden_collapse", "loss_decreases_smoothly", "loss_leaves_plateau",
                  "clip_trigger_rate", "total_steps", "zero_config_consistent", "checkpoint_complete"}  # fmt: skip
     for wanted in ("pass", "fail"):
