@@ -48,12 +48,12 @@ def look(paths: Sequence[Path], pasted: str = "", told: Callable[[str], object] 
         TriageError: a path does not exist or nothing in it can be read.
     """
     from ..tools.checkpoints import check_run_checkpoints
+    from ..tools.config.combine import read_settings
     from ..tools.config.lint import lint
     from ..tools.data import check_run_data
     from ..tools.logs.scan import scan
     from ..tools.scores import check_run_evals
     from ..tools.series import read_series
-    from ..tools.settings import read_settings
 
     with gather(paths, pasted) as run:
         told("scan")
