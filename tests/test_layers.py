@@ -19,6 +19,8 @@ MAY_IMPORT = {
     "ui": {"agent", "tools", "knowledge", "evals"},
     "evals": {"agent", "tools", "knowledge"},
 }
+EXCEPT = {"knowledge": {"tools.phrase"}}
+"""A sentence in two languages knows nothing of runs."""
 
 
 def test_every_package_folder_is_listed_for_the_wheel():
@@ -48,7 +50,8 @@ def test_imports_point_down(path):
         else:
             continue
         top = target[0] if target else node.names[0].name
-        assert top == here[0] or top in MAY_IMPORT[here[0]], f"line {node.lineno} imports triage.{'.'.join(target)}"
+        allowed = top == here[0] or top in MAY_IMPORT[here[0]] or ".".join(target) in EXCEPT.get(here[0], ())
+        assert allowed, f"line {node.lineno} imports triage.{'.'.join(target)}"
 
 
 def known_codes() -> set[str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
+from .phrase import pick
 from .registry import table
 from .secrets import redact
 
@@ -73,7 +74,7 @@ class Finding:
     """Numbers, JSON-ready after `json_ready`."""
 
     def say(self, lang: str) -> str:
-        return self.zh if lang == "zh" and self.zh else self.message
+        return pick(lang, self.message, self.zh)
 
     def place(self) -> str:
         """`train.log:18234 step 4000` of the first evidence, or an empty string."""
@@ -128,6 +129,9 @@ class Check:
     result: CheckResult
     why: str = ""
     zh: str = ""
+
+    def say(self, lang: str) -> str:
+        return pick(lang, self.why, self.zh)
 
 
 @dataclass(frozen=True)

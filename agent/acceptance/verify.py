@@ -120,7 +120,7 @@ class Verdict:
     reached: int | None
     must_reach: int
     why: str
-    """Which rule gave the verdict: a key of `narrate.VERDICTS`."""
+    """Which rule gave the verdict: a key of `narrate.words.VERDICTS`."""
     unseen: tuple[str, ...] = ()
     """What is missing for the criteria that a run could answer and this one does not."""
 

@@ -14,10 +14,10 @@ from triage.agent.acceptance.observe import families, observe
 from triage.agent.acceptance.subject import Subject
 from triage.agent.evidence import Look
 from triage.knowledge.entry import Criterion
+from triage.tools.config.combine import read_settings
 from triage.tools.logs.scan import scan
 from triage.tools.run import Run, discover
 from triage.tools.series import read_series
-from triage.tools.settings import read_settings
 
 
 def look_at(folder: Path) -> Look:

@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from triage.agent import narrate
 from triage.agent.acceptance.verify import compare, failure_step, verify
 from triage.agent.evidence import Look
+from triage.agent.narrate.verdict import verdict_text
+from triage.agent.narrate.words import VERDICTS
 from triage.knowledge.entry import Entry
 from triage.knowledge.runbook import load
+from triage.tools.config.combine import read_settings
 from triage.tools.findings import TriageError
 from triage.tools.logs.scan import scan
 from triage.tools.run import Run, discover
 from triage.tools.series import read_series
-from triage.tools.settings import read_settings
 
 EXAMPLE = Path(__file__).parents[3] / "evals" / "example"
 CONFIG = """\
@@ -103,8 +104,8 @@ def test_another_failure_is_not_fixed(tmp_path, failed):
 def test_a_run_that_has_not_reached_the_failure_is_inconclusive_and_says_where_it_must_go(tmp_path, failed):
     v = compare(failed, run(tmp_path / "now", config(), log(200)), entry())
     assert (v.verdict, v.why) == ("inconclusive", "too-little-seen")
-    assert "must reach step 300" in narrate.verdict(v, "en")
-    assert "300" in narrate.verdict(v, "zh")
+    assert "must reach step 300" in verdict_text(v, "en")
+    assert "300" in verdict_text(v, "zh")
 
 
 def test_nothing_changed_is_inconclusive(tmp_path, failed):
@@ -132,7 +133,7 @@ def test_a_criterion_that_a_run_could_answer_blocks_and_names_the_artifact(tmp_p
     v = compare(failed, run(tmp_path / "now", config(), log()), entry(computable))
     assert v.verdict == "inconclusive"
     assert v.unseen == ("near_dup_ratio: training data is needed in the run",)
-    assert "training data is needed" in narrate.verdict(v, "en")
+    assert "training data is needed" in verdict_text(v, "en")
     assert v.as_json("")["missing"] == list(v.unseen)
 
 
@@ -224,7 +225,7 @@ def test_the_bundled_examples_keep_their_verdicts(id, candidate, verdict):
 def test_every_reason_has_words_in_both_languages():
     from triage.agent.acceptance.verify import VERDICT_OF
 
-    assert VERDICT_OF.keys() == narrate.VERDICTS.keys()
+    assert VERDICT_OF.keys() == VERDICTS.keys()
 
 
 def test_what_spoke_for_the_entry_must_be_looked_for_again_and_be_gone(tmp_path):
