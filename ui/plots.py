@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..tools.findings import Finding, clean
-from ..tools.metrics import METRICS
 from ..tools.run import natural
 from ..tools.series import Series, SeriesTable
+from ..tools.vocabulary import VOCABULARY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -143,7 +143,7 @@ def _panel(table: SeriesTable, metric: str, findings: Sequence[Finding], lang: s
         for s in shown[:LINES]
     )
     x = shown[0].step_is if shown[0].step_is in ("line", "epoch") else "step"
-    metric_unit = METRICS[metric].unit if metric in METRICS else ""
+    metric_unit = VOCABULARY[metric].unit if metric in VOCABULARY else ""
     marks = tuple(_marks(findings, metric, x))
     return Panel(
         clean(metric, 60) + (f" ({metric_unit})" if metric_unit not in ("", "1") else ""),

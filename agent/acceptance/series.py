@@ -14,8 +14,8 @@ import numpy as np
 from ...knowledge.entry import Criterion
 from ...tools.logs.detectors.detector import head_tail
 from ...tools.logs.detectors.trends import UNLEARNED
-from ...tools.metrics import METRICS as SERIES_METRICS
 from ...tools.series import Series
+from ...tools.vocabulary import VOCABULARY
 from .subject import MIN_POINTS, Observation, Subject, interval, judge, metric, missing, seen, too_short, warmup_end
 
 OUTSIDE = 0.05
@@ -54,7 +54,7 @@ def observe_series(series: Series, subject: Subject, criterion: Criterion) -> Ob
 
 def _wants_percent(criterion: Criterion) -> bool:
     """Whether the source states percent and the series is a share."""
-    of = SERIES_METRICS.get(criterion.metric)
+    of = VOCABULARY.get(criterion.metric)
     return of is not None and of.unit == "1" and criterion.unit.startswith("%")
 
 

@@ -18,10 +18,10 @@ import numpy as np
 
 from ...knowledge.entry import Criterion
 from ...tools.findings import Check, Finding, Report, TriageError, clean
-from ...tools.metrics import METRICS as SERIES_METRICS
 from ...tools.run import Run
 from ...tools.series import Series, SeriesTable
 from ...tools.settings import Settings
+from ...tools.vocabulary import VOCABULARY
 
 if TYPE_CHECKING:
     from ...tools.config.diff import Difference
@@ -138,7 +138,7 @@ def observe(subject: Subject, criterion: Criterion) -> Observation:
             return missing(f"{why}, not of the run")
     if series := subject.table.get(criterion.metric):
         return observe_series(series, subject, criterion)
-    if criterion.metric in SERIES_METRICS:
+    if criterion.metric in VOCABULARY:
         return missing(f"{criterion.metric} is not logged in this run")
     code = criterion.metric.replace("_", "-")
     if criterion.is_ in ("true", "false") and sources(code):
@@ -158,7 +158,7 @@ def known(criterion: Criterion) -> bool:
 
     load_families()
     by_code = criterion.is_ in ("true", "false") and bool(sources(criterion.metric.replace("_", "-")))
-    return criterion.metric in METRICS or criterion.metric in SERIES_METRICS or by_code or bool(needs(criterion))
+    return criterion.metric in METRICS or criterion.metric in VOCABULARY or by_code or bool(needs(criterion))
 
 
 def missing(what: str, points: int = 0, window: str = "", value: float | bool | str | None = None) -> Observation:

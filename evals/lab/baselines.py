@@ -10,7 +10,7 @@ from pathlib import Path
 from ...agent.diagnose import Diagnosis, Hypothesis
 from ...agent.propose import Nothing, propose
 from ...agent.session import index
-from ...tools.run import discover
+from ...tools.discover import discover
 from ...tools.settings import read_settings
 from .loop import Advice
 

@@ -35,7 +35,7 @@ def test_a_fix_changes_exactly_one_thing(how):
 
 
 def run_with(tmp_path, config):
-    from triage.tools.run import discover
+    from triage.tools.discover import discover
     from triage.tools.settings import read_settings
 
     (tmp_path / "train.yaml").write_text(config)

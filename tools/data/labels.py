@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..findings import Check, Evidence, Finding, Report, Severity
-from .records.blocks import Part, Stream, parse_json
+from ..reading import parse_json
+from .records.blocks import Part, Stream
 
 CODES = {
     "label-mask-misaligned": "labels do not line up with their tokens or with the assistant's turns",

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from triage.tools.logs.points.formats import FORMATS, Sample, parse, progress, wrapped
 from triage.tools.logs.points.templates import Templates
-from triage.tools.metrics import METRICS, canonical
+from triage.tools.metrics import canonical
+from triage.tools.vocabulary import VOCABULARY
 
 SAMPLES = [(form.name, sample) for form in FORMATS for sample in form.samples]
 
@@ -103,7 +104,7 @@ def test_wrapped_records_are_noticed():
 
 def test_aliases_are_unique_and_canonical_names_map_to_themselves():
     seen: dict[str, str] = {}
-    for name, metric in METRICS.items():
+    for name, metric in VOCABULARY.items():
         hit = canonical(name)
         assert hit is not None
         assert hit[0] == name

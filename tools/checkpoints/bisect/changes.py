@@ -97,7 +97,7 @@ def _settings(good: Point, bad: Point) -> Iterator[Change]:
 
 
 def _read_settings(path: Path):
-    from ...run import discover
+    from ...discover import discover
     from ...settings import read_settings
 
     if not path.is_dir():

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ...findings import Check, TriageError
-from ...reading import head
+from ...reading import head, parse_json
 
 PART_BYTES = 2 << 20
 """Size of one part of a plain line file."""
@@ -260,34 +260,6 @@ def load_json(path: Path) -> Any:
         return parse_json(head(path, JSON_BYTES + 1))
     except (OSError, ValueError, TriageError):
         return None
-
-
-def parse_json(line: bytes) -> Any:
-    """JSON of one record; `NaN` and `Infinity`, which trainers write, are let through.
-
-    Raises:
-        ValueError: not JSON, or nested too deeply.
-    """
-    import json
-
-    import orjson
-
-    try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError as first:
-        if b"NaN" not in line and b"Infinity" not in line and not _long_digits(line):
-            raise ValueError(str(first)) from None
-    try:
-        return json.loads(line)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-
-
-def _long_digits(line: bytes) -> bool:
-    """Integers past 64 bits, which the fast parser refuses."""
-    import re
-
-    return re.search(rb"\d{19}", line) is not None
 
 
 def blocks(part: Part) -> Iterator[Block]:

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from .blocks import BLOCK_RECORDS, MAX_RECORD, Block, Broken, Part, Record, open_plain, parse_json
+from ...reading import parse_json
+from .blocks import BLOCK_RECORDS, MAX_RECORD, Block, Broken, Part, Record, open_plain
 
 ROWS = 512
 TEXT_MEMBERS = {"txt", "text", "caption", "md", "cls", "transcript"}

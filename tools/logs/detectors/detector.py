@@ -43,11 +43,6 @@ class Track:
         found = [s for s in self.series if s.metric == metric]
         return max(found, key=len, default=None)
 
-    def keyed(self, *parts: str) -> Series | None:
-        """The longest series whose own log key contains one of `parts`."""
-        found = [s for s in self.series if any(part in s.key.lower() for part in parts)]
-        return max(found, key=len, default=None)
-
     @property
     def is_rl(self) -> bool:
         return any(s.metric in RL_METRICS for s in self.series)
