@@ -196,8 +196,8 @@ COUNTS = ("epoch", "batch_size")
 BARE_TIMES = ("time", "seconds", "duration")
 """Keys that are the time of one step only where they stand alone (not `elapsed seconds`)."""
 
-COUNTERS = ("step", "iter", "update", "batch", "步", "迭代")
-"""Words of which every counter in a line of text holds one (`global step 3`, `num_updates=3`, `步数：3`)."""
+COUNTERS = ("steps?", "iter(?:ation)?", "num_updates", "update", "batch", "步数", "步骤", "迭代(?:次数)?")
+"""Words that count steps in a line of text, as patterns (`global step 3`, `num_updates=3`, `步数：3`)."""
 
 SPLITS = ("eval*", "valid*", "val", "test*", "dev", "held_out", "holdout", "验证", "评估", "测试")
 """Words for data that is not trained on; `*` stands for the rest of the word."""

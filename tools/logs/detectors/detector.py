@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...findings import Evidence, Finding, Severity
+from ...registry import table
 from ...series import Series, SeriesTable
 
 S0, S1, S2, S3 = Severity.S0, Severity.S1, Severity.S2, Severity.S3
@@ -130,9 +131,8 @@ def _codes(name: str, meaning: str, more: Mapping[str, str]) -> dict[str, str]:
 
 
 def _register(new: Detector) -> None:
-    if new.name in DETECTORS:
-        raise ValueError(f"two detectors are named {new.name!r}")
-    DETECTORS[new.name] = new
+    said = new if new.needs and all(new.codes.values()) else None
+    DETECTORS.update(table("DETECTORS", (*DETECTORS.items(), (new.name, said))))
 
 
 def finding(

@@ -15,10 +15,10 @@ from typing import Literal
 
 from ...metrics import canonical, splits, step_key
 from ...registry import table
-from ...vocabulary import COUNTERS
 from .grammar import (
     AFTER_KEY,
     BAR_PAIR,
+    COUNTER_HINT,
     DASH_PAIR,
     DICT_PAIR,
     INDENTED_PAIR,
@@ -335,7 +335,7 @@ _FORMATS = (
         "generic",
         (),
         AFTER_KEY,
-        own_hint="|".join(COUNTERS),
+        own_hint=COUNTER_HINT,
         samples=(
             Sample("step:20/1000, tokens seen:1.25M, avg_train_loss:nan time:182/1147s step_avg:1147ms", 20, {"loss": float("nan"), "step_time": 1.147}),
             Sample("step:10/1000, avg_train_loss:10.0153 time:125/nans step_avg:nanms", 10, {"loss": 10.0153}),

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from ...metrics import canonical, splits
-from ...vocabulary import BARE_TIMES, UNITS
+from ...vocabulary import BARE_TIMES, COUNTERS, UNITS
 
 NUM = (
     r"[-+]?(?:\d{1,3}(?:,\d{3}){1,9}(?:\.\d{1,25})?|\d{1,25}\.?\d{0,25}|\.\d{1,25})(?:[eE][-+]?\d{1,5})?"
@@ -38,15 +38,13 @@ DASH_PAIR = gaps(rf"(?:^|\s-\s)([^\s:]{{1,120}}):{VALUE}", re.IGNORECASE)
 BAR_PAIR = gaps(rf"[,\[]\s*([A-Za-z][\w/@.\- ]{{0,60}}?)\s*[=:]\s*{VALUE}", re.IGNORECASE)
 INDENTED_PAIR = re.compile(rf"^ {{2,8}}([A-Za-z][\w.]{{0,60}}/[\w/.() -]{{1,60}})={VALUE}\s{{0,16}}$", re.IGNORECASE)
 
-_STEP = gaps(
-    r"(steps?|iter(?:ation)?|num_updates|update|batch|步数|步骤|迭代(?:次数)?)(?:[:=#：]\s*|\s|(?=\[))\s*\[?\s*"
-    r"(\d{1,3}(?:,\d{3})+|\d+)(?!\w|\.\d|%|-\d)"
-)
+_STEP = gaps(rf"({'|'.join(COUNTERS)})" + r"(?:[:=#：]\s*|\s|(?=\[))\s*\[?\s*(\d{1,3}(?:,\d{3})+|\d+)(?!\w|\.\d|%|-\d)")
 """On lower-case text; what may stand before the word is `counters`' matter."""
 _BEFORE_STEP = gaps(r"(?:^|[^\w.@-]|[\u4e00-\u9fff])((?:global|train(?:ing)?|optim\w*)[ _-])?$")
 _NOT_A_STEP = gaps(
     r"\b(?:warm-?up|max|total|save|eval|logging|num|of|per|skipped|nan|every) $|(?:最大|总|预热|保存|评估|每)$"
 )
+COUNTER_HINT = "|".join((*COUNTERS, "步"))
 _STEP_ZH = gaps(r"第\s*(\d+)\s*(?:个\s*)?(?:训练)?步")
 _SOURCE_LINE = re.compile(r"\s(?:-|\|)\s")
 _KEY_END = gaps(r"[,|;{}\[\]\t\"'»，；。│]|  ")
