@@ -13,15 +13,16 @@ from typing import Any
 
 from ..knowledge.embedding import BUILT_IN
 from ..knowledge.entry import Entry
+from ..tools.boundary import Boundary
 from ..tools.findings import Evidence, TriageError, clean
 from ..tools.reading import iter_chunks, lines_of
-from ..tools.redact import Boundary
-from . import narrate
 from .acceptance.verify import Verdict, verify
+from .answer import Answer
 from .casebook import Casebook, new_id
-from .events import Answered, Listen, Token, ToolStarted, VerdictMade, ignore
+from .events import Event, Listen, Token, ToolStarted, ignore
 from .evidence import gather
-from .session import Answer, ask, index, note
+from .narrate.verdict import verdict_text
+from .session import ask, index, note
 from .wording.server import configured
 from .wording.turn import worded
 
@@ -29,6 +30,18 @@ AROUND = 6
 """Lines shown before and after the line of a finding."""
 PIECES = 8
 """Most pieces for each line of an excerpt, on average: a progress bar writes thousands over one another."""
+
+
+@dataclass(frozen=True)
+class VerdictMade(Event):
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Answered(Event):
+    """The last event of a turn that answers: all of it again, whole."""
+
+    answer: Answer
 
 
 class Conversation:
@@ -89,7 +102,7 @@ class Conversation:
             raise TriageError("this case has no run to compare with: give the failed run first")
         listen(ToolStarted("verify"))
         verdict = verify(self.paths[0], candidate, self._entry(entry))
-        text = narrate.verdict(verdict, self._language())
+        text = verdict_text(verdict, self._language())
         if self.case:
             Casebook(self.home).record(self.case, "verdict", verdict.as_json(text), status=verdict.verdict)
         listen(VerdictMade(verdict))

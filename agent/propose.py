@@ -14,6 +14,7 @@ from pathlib import Path
 from ..knowledge.entry import NOT_A_SETTING, Criterion, Fix
 from ..tools.config.edit import Edit, add_value, like, set_value
 from ..tools.findings import Finding, TriageError
+from ..tools.phrase import Phrase
 from ..tools.run import Run
 from ..tools.settings import Setting, Settings
 from .diagnose import SERIOUS, SHOWN, Diagnosis, Hypothesis, leading
@@ -34,8 +35,8 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "dpo_beta": (0.0, 10.0),
 }
 """Range in which a changed value stays; beyond it the change has no meaning."""
-UNSEEN = {"en": "not visible in the files that were read", "zh": "所读文件中看不到"}
-PUT_BACK = {"en": "Put the old value back.", "zh": "改回原值。"}
+UNSEEN = Phrase("not visible in the files that were read", "所读文件中看不到")
+PUT_BACK = Phrase("Put the old value back.", "改回原值。")
 
 
 @dataclass(frozen=True)
@@ -62,12 +63,8 @@ class Proposal:
     acceptance: tuple[Criterion, ...]
 
 
-@dataclass(frozen=True)
-class Nothing:
+class Nothing(Phrase):
     """No change is proposed yet, with the reason."""
-
-    en: str
-    zh: str
 
 
 def propose(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str = "en") -> Proposal | Nothing:
@@ -136,7 +133,7 @@ def _apply(hypothesis: Hypothesis, fix: Fix, settings: Settings, run: Run, lang:
         limit.say(lang) if limit else fix.why.say(lang),
         entry.check_first.say(lang),
         fix.expect.say(lang),
-        fix.undo.say(lang) if fix.undo else PUT_BACK[lang],
+        fix.undo.say(lang) if fix.undo else PUT_BACK.say(lang),
         entry.acceptance,
     )
 
@@ -169,10 +166,10 @@ def _change(fix: Fix, settings: Settings, run: Run, lang: str) -> Change | None:
     if default is not None and new is None:
         return None
     if edit := new is not None and _edit(settings, run, lambda path, name: add_value(fix.variable, new, path, name)):
-        return edit.file, edit.line, edit.key, edit.old or UNSEEN[lang], edit.new, edit.patch
+        return edit.file, edit.line, edit.key, edit.old or UNSEEN.say(lang), edit.new, edit.patch
     [(how, amount)] = fix.change.items()
     shown = {"set": "{}", "multiply": "x {}", "add": "+ {}"}[how].format(amount) if new is None else str(new)
-    return None, None, fix.variable, UNSEEN[lang], shown, ""
+    return None, None, fix.variable, UNSEEN.say(lang), shown, ""
 
 
 def _change_visible(fix: Fix, setting: Setting, run: Run) -> Change | None:

@@ -15,8 +15,8 @@ from pathlib import Path
 from .findings import TriageError, clean
 from .kinds import Kind, Recognised, Refused, recognise, wanted
 from .reading import head
-from .redact import redact
 from .run import Artifact, Run, Skipped, natural
+from .secrets import redact
 
 FILE_LIMIT = 5_000
 """Most files looked at in one run."""

@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 from ..agent.bundle import Bundle, attachments, told
 from ..tools.findings import TriageError, clean
-from ..tools.redact import redact
-from .output import where
+from ..tools.secrets import redact
 
 
 class Template(NamedTuple):
@@ -204,7 +203,7 @@ def _error(b: Bundle) -> Iterator[str]:
 def _findings(b: Bundle) -> Iterator[str]:
     if b.findings:
         yield from ("What triage measured in the logs and settings:", "")
-        yield from (f"- {f.code}: {clean(f.message, 300)} ({clean(where(f))})" for f in b.findings[:LISTED])
+        yield from (f"- {f.code}: {clean(f.message, 300)} ({clean(f.place())})" for f in b.findings[:LISTED])
         yield ""
 
 

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..tools.boundary import Boundary
 from ..tools.findings import json_ready
-from ..tools.redact import Boundary
 
 MOST_FINDINGS = 40
 """Worst first, so what is left out is the least severe."""

@@ -58,21 +58,6 @@ def print_json(value: Any) -> None:
     sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode() + "\n")
 
 
-def where(finding: Finding) -> str:
-    """`train.log:18234 step 4000` of the first evidence, or an empty string."""
-    if not finding.evidence:
-        return ""
-    e = finding.evidence[0]
-    place = f"{e.file}:{e.line}" if e.file and e.line else (e.file or "")
-    counted = finding.data.get("step_is", "step") != "line"  # else the step is the order of the log lines
-    parts = [
-        place,
-        f"step {e.step}" if e.step is not None and counted else "",
-        f"rank {e.rank}" if e.rank is not None else "",
-    ]
-    return " ".join(p for p in parts if p)
-
-
 def print_findings(out: Console, findings: tuple[Finding, ...], lang: str = "en") -> None:
     for i, finding in enumerate(findings, 1):
         line = Text().append(f"F{i} ", style="dim")
@@ -80,7 +65,7 @@ def print_findings(out: Console, findings: tuple[Finding, ...], lang: str = "en"
         line.append(f"{finding.code}  ", style="bold")
         line.append(clean(finding.say(lang), 600))
         out.print(line)
-        if place := where(finding):
+        if place := finding.place():
             out.print(Text(f"      {clean(place)}", style="dim"))
         if finding.evidence and (text := finding.evidence[0].text):
             out.print(Text(f"      | {clean(text, 160)}", style="dim"))

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...knowledge.entry import NOT_A_SETTING, Criterion, Entry
+from ...tools.catalogue import checks
 from ...tools.config.diff import BATCH, SAME_BATCH, Difference, diff
 from ...tools.findings import Finding, TriageError, json_ready
 from ...tools.logs.detectors.detector import RL_METRICS
@@ -22,9 +23,10 @@ from ...tools.series import SeriesTable
 from ...tools.vocabulary import VOCABULARY
 from ..diagnose import SERIOUS, SHOWN
 from ..evidence import Look, look
-from .absence import observe_absence, sources
+from .absence import observe_absence
 from .needs import needs
-from .subject import COUNTED, Observation, Subject, last_step, observe
+from .observe import observe
+from .subject import COUNTED, Observation, Subject, last_step
 
 Result = Literal["pass", "fail", "no-observation"]
 VerdictName = Literal["fixed", "not-fixed", "confounded", "inconclusive"]
@@ -119,7 +121,7 @@ class Verdict:
     reached: int | None
     must_reach: int
     why: str
-    """Which rule gave the verdict: a key of `narrate.VERDICTS`."""
+    """Which rule gave the verdict: a key of `narrate.words.VERDICTS`."""
     unseen: tuple[str, ...] = ()
     """What is missing for the criteria that a run could answer and this one does not."""
 
@@ -296,7 +298,7 @@ def _symptoms(subject: Subject, before: Look, after: Look, entry: Entry) -> Iter
     """
     weights, now = entry.findings.for_, _worst(after)
     for code, grade in _worst(before).items():
-        if grade in SHOWN and weights.get(code) in ("decisive", "strong") and now.get(code) != "S3" and sources(code):
+        if grade in SHOWN and weights.get(code) in ("decisive", "strong") and now.get(code) != "S3" and checks(code):
             name = {"metric": code.replace("-", "_"), "is": "false", "basis": "proposed"}
             criterion = Criterion.model_validate(name)
             yield _judged(criterion, observe_absence(subject, criterion, code))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from .text import Record
 
 if TYPE_CHECKING:
-    from .programs import Parts
+    from .parts import Parts
 
 Family = Literal["optimiser", "numerics", "data", "labels", "alignment", "system", "checkpoint", "healthy", "double"]
 Onset = Literal["none", "nonfinite", "rise", "severity"] | int

@@ -10,7 +10,7 @@ from .faults_data import Split
 from .text import Record, english
 
 if TYPE_CHECKING:
-    from .programs import Parts
+    from .parts import Parts
 
 
 class Alignment(Fault):

@@ -13,7 +13,7 @@ from .faults_optimiser import NONFINITE
 from .text import CHAT, PEOPLE, Record, conversation, ticket
 
 if TYPE_CHECKING:
-    from .programs import Parts
+    from .parts import Parts
 
 Split = tuple[list[Record], list[Record]]
 
@@ -171,7 +171,7 @@ class LabelsOnPrompt(Data):
     asks = ("the model repeats the question instead of answering", "模型复述问题而不回答")
 
     def code(self, parts: Parts, severity: Any) -> None:
-        from .programs import IGNORED, chat_example
+        from .parts import IGNORED, chat_example
 
         def label(tokenizer: Any, record: Record) -> Any:
             made = chat_example(tokenizer, record)
@@ -197,7 +197,7 @@ class PadIsEnd(Data):
     asks = ("the model never stops generating", "模型生成停不下来")
 
     def code(self, parts: Parts, severity: Any) -> None:
-        from .programs import IGNORED, chat_example
+        from .parts import IGNORED, chat_example
 
         parts.tokenizer.pad_token = parts.tokenizer.eos_token
         parts.tokenizer.save_pretrained(str(parts.folder / "tokenizer"))

@@ -9,7 +9,7 @@ from .fault import Family, Fault
 from .text import Record
 
 if TYPE_CHECKING:
-    from .programs import Parts
+    from .parts import Parts
 
 NONFINITE = (
     "loss-nonfinite", "loss-hidden-nan", "grad-norm-nonfinite", "grad-norm-climb-before-nan", "eval-loss-nonfinite",

@@ -8,7 +8,7 @@ from .fault import Family, Fault
 from .faults_optimiser import NONFINITE
 
 if TYPE_CHECKING:
-    from .programs import Parts
+    from .parts import Parts
 
 
 class System(Fault):

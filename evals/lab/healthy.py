@@ -9,7 +9,7 @@ from .fault import Family, Fault
 from .text import Record
 
 if TYPE_CHECKING:
-    from .programs import Parts
+    from .parts import Parts
 
 
 class Healthy(Fault):

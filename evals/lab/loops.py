@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from .programs import Example, Hook, Parts, Trace, blocks, collate, held_loss, new_model
+from .parts import Example, Hook, Parts, Trace, blocks, collate, held_loss, new_model
 
 
 def distributed(parts: Parts, trace: Trace, hook: Hook) -> None:

@@ -160,14 +160,14 @@ def _train(spec: Spec, run: Path, trace_file: Path, home: Path) -> None:
     os.dup2(log, 1)
     os.dup2(log, 2)
     sys.stdout, sys.stderr = os.fdopen(1, "w", buffering=1), os.fdopen(2, "w", buffering=1)
-    from . import programs
+    from .parts import Parts, Trace, settings_of
     from .text import save_tokenizer
 
-    trace = programs.Trace()
+    trace = Trace()
     status = 0
     try:
         _quiet(spec.case.seed)
-        parts = programs.Parts(run, programs.settings_of(run))
+        parts = Parts(run, settings_of(run))
         if "model_name_or_path" in parts.settings:
             parts.tokenizer = save_tokenizer(run / "tokenizer")
         if spec.recipe.base:
@@ -175,7 +175,7 @@ def _train(spec: Spec, run: Path, trace_file: Path, home: Path) -> None:
         for fault, severity in spec.active("environment"):
             fault.environment(severity)
 
-        def hook(parts: programs.Parts) -> None:
+        def hook(parts: Parts) -> None:
             for fault, severity in spec.active("code"):
                 fault.code(parts, severity)
 

@@ -17,29 +17,33 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean
+from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean, declare, looked_for
 from .agreement import against_base, agreement, rows_unmoved
 from .files.layout import Checkpoint, find_checkpoints, inside, weight_map
 from .files.pickled import dcp_items, read_torch
 from .files.tensors import Broken, Reader, Stats, Tensor, read_safetensors
-from .values import judge, norm_jumps
+from .values import norm_jumps, strange
 
 if TYPE_CHECKING:
     from ..run import Run
 
-CODES = {
-    "checkpoint-incomplete": "a shard is missing or cut off, or the index and the shards disagree",
-    "checkpoint-unreadable": "a weight file is damaged or not what its name says",
-    "checkpoint-unsafe-pickle": "a weight file is a pickle that is not made of tensors only; it was not loaded",
-    "checkpoint-nonfinite": "weights are NaN or infinite",
-    "checkpoint-tensor-constant": "a weight matrix is all zero or one constant value",
-    "checkpoint-norm-jump": "the norm of a tensor changed severalfold between two checkpoints",
-    "checkpoint-shape-mismatch": "tensor shapes contradict config.json",
-    "vocab-embedding-mismatch": "the tokenizer has more tokens than the embedding has rows",
-    "embedding-rows-unmoved": "rows of special tokens in use never moved in training",
-    "adapter-mismatch": "an adapter's tensors contradict adapter_config.json",
-    "adapter-empty": "an adapter holds no tensors, empty ones, or only zeros after training",
-}
+CODES = declare(
+    "checkpoints",
+    ("checkpoint-incomplete", "checkpoint files",
+     "a shard is missing or cut off, or the index and the shards disagree"),
+    ("checkpoint-unreadable", "checkpoint files", "a weight file is damaged or not what its name says"),
+    ("checkpoint-unsafe-pickle", "checkpoint files",
+     "a weight file is a pickle that is not made of tensors only; it was not loaded"),
+    ("checkpoint-nonfinite", "checkpoint values", "weights are NaN or infinite"),
+    ("checkpoint-tensor-constant", "checkpoint values", "a weight matrix is all zero or one constant value"),
+    ("checkpoint-shape-mismatch", "checkpoint neighbours", "tensor shapes contradict config.json"),
+    ("vocab-embedding-mismatch", "checkpoint neighbours", "the tokenizer has more tokens than the embedding has rows"),
+    ("adapter-mismatch", "checkpoint neighbours", "an adapter's tensors contradict adapter_config.json"),
+    ("adapter-empty", "checkpoint neighbours", "an adapter holds no tensors, empty ones, or only zeros after training"),
+    ("checkpoint-norm-jump", "checkpoint series", "the norm of a tensor changed severalfold between two checkpoints"),
+    ("embedding-rows-unmoved", "checkpoint series", "rows of special tokens in use never moved in training"),
+)  # fmt: skip
+GROUPS = looked_for(CODES)
 
 BUDGET_SECONDS = 1.5
 BUDGET_BYTES = 2 << 30
@@ -69,7 +73,7 @@ class Opened:
     @property
     def whole(self) -> bool:
         """Whether every tensor of its files is known."""
-        return not {f.code for f in self.findings} & set(_GROUPS["checkpoint files"])
+        return not {f.code for f in self.findings} & GROUPS["checkpoint files"]
 
 
 def open_checkpoint(checkpoint: Checkpoint) -> Opened:
@@ -224,7 +228,7 @@ def measure(opened: Opened, reader: Reader, deadline: float = math.inf, budget: 
                 return
             elif seen is not None:
                 opened.measured[tensor.name] = (tensor, seen)
-    opened.findings += judge(opened.checkpoint, opened.measured)
+    opened.findings += strange(opened.checkpoint, opened.measured)
 
 
 def check_checkpoints(paths: Sequence[Path], listen: Callable[[int], None] = lambda n: None) -> Report:
@@ -292,19 +296,6 @@ def _rises(one: Checkpoint, two: Checkpoint) -> bool:
     return one.step is not None and two.step is not None and one.step < two.step
 
 
-_GROUPS = {
-    "checkpoint files": ("checkpoint-incomplete", "checkpoint-unreadable", "checkpoint-unsafe-pickle"),
-    "checkpoint values": ("checkpoint-nonfinite", "checkpoint-tensor-constant"),
-    "checkpoint neighbours": (
-        "checkpoint-shape-mismatch",
-        "vocab-embedding-mismatch",
-        "adapter-mismatch",
-        "adapter-empty",
-    ),
-    "checkpoint series": ("checkpoint-norm-jump", "embedding-rows-unmoved"),
-}
-
-
 def report(opened: Sequence[Opened]) -> Report:
     findings = [f for one in opened for f in one.findings]
     findings.sort(key=lambda f: f.severity)
@@ -323,8 +314,8 @@ def report(opened: Sequence[Opened]) -> Report:
         "checkpoint series": (pairs, f"{pairs} pairs of consecutive checkpoints"),
     }
     checks = [
-        Check(name, "found" if codes & set(group) else ("clear" if seen[name][0] else "not-applicable"), seen[name][1])
-        for name, group in _GROUPS.items()
+        Check(name, "found" if codes & group else ("clear" if seen[name][0] else "not-applicable"), seen[name][1])
+        for name, group in GROUPS.items()
     ]
     return Report("checkpoints", tuple(findings), tuple(checks), {"checkpoints": [_summary(o) for o in opened]})
 

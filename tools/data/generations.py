@@ -15,23 +15,26 @@ from typing import Any
 
 import numpy as np
 
-from ..findings import Check, Evidence, Finding, Report, Severity, clean
+from ..findings import Check, Evidence, Finding, Report, Severity, clean, declare
 from .pii import mask
 from .preference import rewards_of
-from .records.blocks import Part, Stream
+from .records.blocks import Stream
+from .records.record import Part
 from .records.shapes import STOP, responses_of, view
 from .records.text_stats import main_script
 
-CODES = {
-    "low-diversity": "answers repeat the same word pairs: distinct-2 is low at a fixed sample size",
-    "repetition-loop": "answers end in a loop that repeats itself",
-    "generation-not-stopping": "answers run into the length limit instead of stopping",
-    "empty-answer-rewarded": "empty answers get a reward like full ones",
-    "format-reward-gaming": "answers with the right tags and nothing inside them are rewarded",
-    "group-identical": "all answers to one prompt are the same, so a group teaches nothing",
-    "response-length-growth": "answers to the same prompts have become much longer",
-    "response-length-collapse": "answers to the same prompts have become much shorter",
-}
+CODES = declare(
+    "data generations",
+    ("low-diversity", "distinct-2", "answers repeat the same word pairs: distinct-2 is low at a fixed sample size"),
+    ("repetition-loop", "loops", "answers end in a loop that repeats itself"),
+    ("generation-not-stopping", "stopping", "answers run into the length limit instead of stopping"),
+    ("empty-answer-rewarded", "reward of empty answers", "empty answers get a reward like full ones"),
+    ("format-reward-gaming", "format without content",
+     "answers with the right tags and nothing inside them are rewarded"),
+    ("group-identical", "answers within a group", "all answers to one prompt are the same, so a group teaches nothing"),
+    ("response-length-growth", "length before and after", "answers to the same prompts have become much longer"),
+    ("response-length-collapse", "length before and after", "answers to the same prompts have become much shorter"),
+)  # fmt: skip
 
 SAMPLE_TOKENS = 20_000
 """distinct-n is taken over this many tokens, spread over the answers."""

@@ -6,11 +6,15 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ..findings import Finding, Severity
+from ..findings import Finding, Severity, declare
 from ..series import SeriesTable
 from .detectors.detector import finding, finite, where, where_zh
 
-CODES = {"log-ends-before-plan": "nothing is wrong, and the log ends well before the planned number of steps"}
+PLANNED = "planned length"
+CODES = declare(
+    "plan",
+    ("log-ends-before-plan", PLANNED, "nothing is wrong, and the log ends well before the planned number of steps"),
+)
 
 FINISHED = 0.99
 """Share of the plan from which a run counts as finished: the last steps may not be logged. Own judgement."""

@@ -8,28 +8,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean
+from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean, declare
 from ..reading import head
 from ..run import Artifact, Run
 from ..series import Series, SeriesTable
 from ..vocabulary import ALIASES, COUNTS, VOCABULARY
 from .detectors.detect import detect, healthy
-from .plan import printed, unfinished
+from .plan import PLANNED, printed, unfinished
 from .points.read import read_series
 from .signatures.causes import judge
 from .signatures.match import TABLE
+from .signatures.signature import CHECK
 from .texts import Text, Watch, line_at
 
-CODES: dict[str, str] = {
-    "hang-no-progress": "the log goes on, but no further step is logged",
-    "metrics-not-recognised": "the log has lines, but none in a known metric format: nothing could be judged",
-}
+CODES = declare(
+    "scan",
+    ("hang-no-progress", CHECK, "the log goes on, but no further step is logged"),
+    ("metrics-not-recognised", CHECK, "the log has lines, but none in a known metric format: nothing could be judged"),
+)
 
 SILENCE = 20 * 60
 """Seconds of log without a step before a hang is suspected. Own judgement; PyTorch's NCCL limit is 10 minutes."""
@@ -47,11 +49,11 @@ METRIC_TALK = re.compile(rf"(?i)\b\w*(?:{_TOLD})\b\W{{0,4}}[-\d.nN]|\bstep\W{{1,
 class Read:
     """What one reading of the logs and metric files of a run gave."""
 
-    table: SeriesTable
-    checks: tuple[Check, ...]
-    texts: Mapping[str, Text]
+    table: SeriesTable = field(default_factory=SeriesTable)
+    checks: tuple[Check, ...] = ()
+    texts: Mapping[str, Text] = field(default_factory=dict)
     """By the name of the log."""
-    broken: tuple[Check, ...]
+    broken: tuple[Check, ...] = ()
     """What could not be read, or not to its end."""
 
 
@@ -92,16 +94,19 @@ def scan(
     findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, matched)]
     findings += _unread(run, table, texts, findings)
     fine = healthy(table, findings)
+    ends: tuple[Check, ...] = ()
     if fine is not None:
         over = any(t.life.alive for t in texts.values())
         plan = printed(filter(None, (t.said for t in texts.values())))
         plan = replace(plan, steps=planned_steps) if planned_steps and planned_steps > 0 else plan
-        findings += [fine, *filter(None, [None if over else unfinished(table, plan)])]
+        short = None if over else unfinished(table, plan)
+        findings += [fine, *filter(None, [short])]
+        ends = (Check(PLANNED, "found" if short else "clear"),) if plan.steps or plan.epochs else ()
     findings.sort(key=lambda f: f.severity)
     return Report(
         "scan",
         tuple(findings),
-        (*run.checks(), *read.checks, *detector_checks, *read.broken, _signature_check(texts, matched)),
+        (*run.checks(), *read.checks, *detector_checks, *read.broken, _signature_check(texts, matched), *ends),
         {"series": summary(table)},
     )
 
@@ -183,10 +188,10 @@ def _unread(run: Run, table: SeriesTable, texts: Mapping[str, Text], found: Sequ
 
 def _signature_check(texts: Mapping[str, Text], matched: Sequence[Finding]) -> Check:
     if not texts:
-        return Check("error signatures", "not-applicable", "the run has no log file", "没有日志文件")
+        return Check(CHECK, "not-applicable", "the run has no log file", "没有日志文件")
     result = "found" if matched else "clear"
     why = f"{len(TABLE)} signatures over {len(texts)} log(s)"
-    return Check("error signatures", result, why, f"{len(TABLE)} 条特征，{len(texts)} 个日志")
+    return Check(CHECK, result, why, f"{len(TABLE)} 条特征，{len(texts)} 个日志")
 
 
 def summary(table: SeriesTable) -> dict[str, dict[str, Any]]:

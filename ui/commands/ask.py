@@ -84,7 +84,7 @@ def answer_batch(file: Path, lang: str, home: Path, encoder: str, use_model: boo
     from ...agent.session import ask as answer_one
     from ...agent.wording.server import configured
     from ...agent.wording.turn import worded
-    from ...tools.redact import Boundary
+    from ...tools.boundary import Boundary
 
     model = configured() if use_model else None
 

@@ -77,16 +77,17 @@ def scan(
 
 def draw(table: SeriesTable, findings: Sequence[Finding]) -> None:
     """The first panels, in the terminal."""
-    from .. import plots
+    from ..plots.series import series_panels
+    from ..plots.terminal import text
 
     out = console()
-    for panel in plots.series_panels(table, findings)[:DRAWN]:
+    for panel in series_panels(table, findings)[:DRAWN]:
         colours = out.is_terminal and not out.no_color
-        print(plots.text(panel, min(out.width, 100), ROWS, colours=colours), end="\n\n")
+        print(text(panel, min(out.width, 100), ROWS, colours=colours), end="\n\n")
 
 
 def figures(shown: Sequence[tuple[str, SeriesTable, Report]]) -> list[tuple[str, Figure | None]]:
-    from ..plots import series_figure
+    from ..plots.figure import series_figure
 
     return [(f"Series of {clean(name)}", series_figure(table, one.findings)) for name, table, one in shown]
 

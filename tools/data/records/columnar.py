@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from ...reading import parse_json
-from .blocks import BLOCK_RECORDS, MAX_RECORD, Block, Broken, Part, Record, open_plain
+from .plain import open_plain
+from .record import BLOCK_RECORDS, MAX_RECORD, Block, Broken, Part, Record
 
 ROWS = 512
 TEXT_MEMBERS = {"txt", "text", "caption", "md", "cls", "transcript"}

@@ -20,17 +20,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...findings import Check, Evidence, Finding, Report, Severity, TriageError, clean
+from ...findings import Check, Evidence, Finding, Report, Severity, TriageError, clean, declare
 from ..engine import Engine, Local
 from ..pii import mask
-from ..records.blocks import Broken, Lines, Part, Stream, blocks, plan, unread
+from ..records.blocks import Stream, blocks, plan
+from ..records.record import Broken, Lines, Part, unread
 from ..records.shapes import View, view
 from .corpus import note_broken
 from .features import I64, U64, Batch, Grams, batches
 
-CODES = {
-    "eval-leakage": "evaluation items are in the training data",
-}
+CODES = declare(
+    "data leakage",
+    ("eval-leakage", "evaluation items in the training data", "evaluation items are in the training data"),
+)  # fmt: skip
 
 Match = Literal["verbatim", "normalised", "embedded", "partial", "numbers-changed"]
 KIND_MEANING: dict[Match, str] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ...findings import Check, Finding, Severity
+from ...findings import Check, Finding, Severity, declare
 from ...series import SeriesTable
 from . import nonfinite, performance, rl, spikes, trends
 from .detector import DETECTORS, Detector, Track, finding, tracks_of, where, where_zh
@@ -22,10 +22,14 @@ HEALTHY_POINTS = 10
 MOST_PER_CODE = 4
 """Findings kept for one code; further attempts and ranks are only counted."""
 
-CODES: dict[str, str] = {
-    "run-healthy": "enough points were read and nothing of severity S0 to S2 was found",
-    **{code: text for d in DETECTORS.values() for code, text in d.codes.items()},
-}
+CODES = declare(
+    "detectors",
+    ("run-healthy", tuple(DETECTORS), "enough points were read and nothing of severity S0 to S2 was found"),
+    *(
+        (code, tuple(d.name for d in DETECTORS.values() if code in d.codes), text)
+        for code, text in {code: text for d in DETECTORS.values() for code, text in d.codes.items()}.items()
+    ),
+)
 
 
 def detect(table: SeriesTable, grad_clip: float | None = None) -> tuple[tuple[Finding, ...], tuple[Check, ...]]:

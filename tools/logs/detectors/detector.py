@@ -24,6 +24,9 @@ steps"."""
 WINDOW = 50
 """Points of history that form a rolling baseline. Own judgement."""
 
+UNLEARNED = 5.0
+"""Loss (nats per token) that a model which has learned anything is below: a perplexity of 150. Own judgement."""
+
 RL_METRICS = frozenset({"reward", "kl", "response_length", "clip_fraction"})
 """Metrics that only reinforcement learning logs; its policy loss has no meaningful level."""
 

@@ -18,6 +18,7 @@ from .detector import (
     S1,
     S2,
     S3,
+    UNLEARNED,
     Track,
     blocks,
     detector,
@@ -43,8 +44,6 @@ def _supervised_loss(track: Track, least: int) -> Series | None:
     return points if len(points) >= least else None
 
 
-UNLEARNED = 5.0
-"""Loss (nats per token) that a model which has learned anything is below: a perplexity of 150. Own judgement."""
 LONG_FLOOR = 0.5
 """Share of the run at a zero learning rate from which on the schedule is taken to be wrong. Own judgement."""
 

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
 
+from ...findings import Code
 from ...reading import Chunk, split_prefix, unwrapped
 from . import gpu, ranks, software
-from .signature import Signature
+from .signature import CHECK, Signature
 
 TABLE: tuple[Signature, ...] = (*gpu.ROWS, *ranks.ROWS, *software.ROWS)
 
-CODES: dict[str, str] = {row.code: row.en for row in reversed(TABLE)}
+CODES = {row.code: Code((CHECK,), row.en) for row in reversed(TABLE)}
 
 FIRST_HITS = 3
 """Hits of one row kept from the start of a file; the last one is kept too, the others are counted."""
