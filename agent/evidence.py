@@ -8,11 +8,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from ..tools.discover import discover
 from ..tools.findings import Check, Finding, Report, TriageError
-from ..tools.run import Artifact, Run, discover
+from ..tools.run import Artifact, Run
 from ..tools.series import SeriesTable
 from ..tools.settings import Settings
+
+if TYPE_CHECKING:
+    from ..tools.logs.scan import Read
 
 
 @dataclass(frozen=True)
@@ -51,16 +56,21 @@ def look(paths: Sequence[Path], pasted: str = "", told: Callable[[str], object] 
     from ..tools.config.combine import read_settings
     from ..tools.config.lint import lint
     from ..tools.data import check_run_data
-    from ..tools.logs.scan import scan
+    from ..tools.logs.scan import Read, read_run, scan
     from ..tools.scores import check_run_evals
-    from ..tools.series import read_series
 
     with gather(paths, pasted) as run:
         told("scan")
         settings, setting_checks = read_settings(run)
-        table, read_checks = read_series(run)
         clip, planned = (_number(settings.value(name)) for name in ("grad_clip", "max_steps"))
-        log = _try("scan", lambda: scan(run, clip, (table, read_checks), planned))
+        read = Read()
+
+        def scanned() -> Report:
+            nonlocal read
+            read = read_run(run, settings.value("log_steps"))
+            return scan(run, clip, read, planned)
+
+        log = _try("scan", scanned)
         reports = [log]
         tools = {
             "lint": partial(lint, read=(settings, setting_checks)),
@@ -71,7 +81,16 @@ def look(paths: Sequence[Path], pasted: str = "", told: Callable[[str], object] 
         for name, tool in tools.items():
             told(name)
             reports.append(_try(name, lambda tool=tool: tool(run)))
-        return Look(run, table, settings, log, tuple(reports))
+        return Look(run, read.table, settings, log, tuple(reports))
+
+
+def read_logs(run: Run) -> Read:
+    """The run's logs alone, their lines without a step counted as its settings say."""
+    from ..tools.config.combine import read_settings
+    from ..tools.logs.scan import read_run
+
+    configured = any(run.of("config", "script"))
+    return read_run(run, read_settings(run)[0].value("log_steps") if configured else None)
 
 
 def _number(value: object) -> float | None:

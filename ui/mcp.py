@@ -38,9 +38,9 @@ from ..agent.narrate.verdict import verdict_text
 from ..agent.session import ask as answer_one
 from ..agent.session import index
 from ..knowledge.entry import Entry, RunbookError
+from ..tools.discover import discover
 from ..tools.findings import Report, TriageError, clean, merge
 from ..tools.reading import listening
-from ..tools.run import discover
 from ..tools.secrets import redact
 from . import mcp_results as results
 from .roots import LOOPBACK, Roots
@@ -82,10 +82,11 @@ class Tools:
 
     def scan(self, paths: Paths, ctx: Context) -> results.Findings:
         """Scan logs and metrics: non-finite values, spikes, collapses, hangs, error signatures, with file and line."""
+        from ..agent.evidence import read_logs
         from ..tools.logs.scan import scan
 
         with reading(ctx):
-            return _findings("scan", [scan(discover(p)) for p in self._paths(paths)])
+            return _findings("scan", [scan(run, read=read_logs(run)) for run in map(discover, self._paths(paths))])
 
     def lint(self, paths: Paths, ctx: Context) -> results.Findings:
         """Judge configs and launch scripts: settings that contradict each other or cannot work."""

@@ -12,8 +12,8 @@ from functools import cache
 from ...knowledge.entry import Criterion
 from ...tools.catalogue import checks
 from ...tools.findings import TriageError, clean
-from ...tools.metrics import METRICS
 from ...tools.registry import modules
+from ...tools.vocabulary import VOCABULARY
 from .absence import observe_absence
 from .needs import WANTED, needs
 from .series import observe_series
@@ -39,7 +39,7 @@ def observe(subject: Subject, criterion: Criterion) -> Observation:
             return missing(f"{why}, not of the run")
     if series := subject.table.get(criterion.metric):
         return observe_series(series, subject, criterion)
-    if criterion.metric in METRICS:
+    if criterion.metric in VOCABULARY:
         return missing(f"{criterion.metric} is not logged in this run")
     code = criterion.metric.replace("_", "-")
     if criterion.is_ in ("true", "false") and checks(code):
@@ -55,4 +55,4 @@ def observe(subject: Subject, criterion: Criterion) -> Observation:
 def known(criterion: Criterion) -> bool:
     """Whether `observe` can do more with the criterion than call it unknown."""
     by_code = criterion.is_ in ("true", "false") and bool(checks(criterion.metric.replace("_", "-")))
-    return criterion.metric in families() or criterion.metric in METRICS or by_code or bool(needs(criterion))
+    return criterion.metric in families() or criterion.metric in VOCABULARY or by_code or bool(needs(criterion))

@@ -13,8 +13,8 @@ import numpy as np
 
 from ...knowledge.entry import Criterion
 from ...tools.logs.detectors.detector import UNLEARNED, head_tail
-from ...tools.metrics import METRICS
 from ...tools.series import Series
+from ...tools.vocabulary import VOCABULARY
 from .artifacts import search
 from .subject import MIN_POINTS, Observation, Subject, holds, interval, metric, missing, seen, too_short, warmup_end
 
@@ -54,7 +54,7 @@ def observe_series(series: Series, subject: Subject, criterion: Criterion) -> Ob
 
 def _wants_percent(criterion: Criterion) -> bool:
     """Whether the source states percent and the series is a share."""
-    of = METRICS.get(criterion.metric)
+    of = VOCABULARY.get(criterion.metric)
     return of is not None and of.unit == "1" and criterion.unit.startswith("%")
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...tools.findings import Finding, clean
-from ...tools.metrics import METRICS
 from ...tools.series import Series
+from ...tools.vocabulary import VOCABULARY
 from ..casebook import Casebook
 from ..diagnose import diagnose
 from ..events import Listen, ToolStarted, ignore
@@ -51,7 +51,7 @@ class Toolbox:
         if seen is None:
             return self._none("no run was given")
         lines = [f"{a.kind}: {self.shown.quote(a.name, 'a file name', 120)}" for a in seen.run.artifacts[:30]]
-        lines += [self._series(s) for s in seen.table if s.metric in METRICS][:12]
+        lines += [self._series(s) for s in seen.table if s.metric in VOCABULARY][:12]
         return self._end("look", seen.run, lines)
 
     def scan(self, metric: str = "") -> str:
@@ -70,7 +70,7 @@ class Toolbox:
             points = ", ".join(f"{int(series.steps[i])}: {series.values[i]:.4g}" for i in picked)
             lines.append(self.shown.say(f"{series.metric} by step: {points}"))
         elif metric:
-            names = ", ".join(dict.fromkeys(s.metric for s in seen.table if s.metric in METRICS))
+            names = ", ".join(dict.fromkeys(s.metric for s in seen.table if s.metric in VOCABULARY))
             lines.append(self.shown.say(f"the run logs no such metric; it logs {names or 'none'}"))
         return self._end("scan", seen.scan, lines)
 

@@ -11,7 +11,7 @@ from ...agent.diagnose import Diagnosis, Hypothesis
 from ...agent.propose import Nothing, propose
 from ...agent.session import index
 from ...tools.config.combine import read_settings
-from ...tools.run import discover
+from ...tools.discover import discover
 from .loop import Advice
 
 WORDS: tuple[tuple[str, str], ...] = (

@@ -16,9 +16,9 @@ from triage.tools.data.pii import pii
 from triage.tools.data.preference import preference
 from triage.tools.data.similar.dedup import dedup
 from triage.tools.data.similar.leakage import find_leaks, leak_report
+from triage.tools.discover import discover
 from triage.tools.findings import declare
 from triage.tools.logs.scan import scan
-from triage.tools.run import discover
 from triage.tools.scores import check_run_evals
 
 RECORDS = {

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from triage.tools.discover import discover
 from triage.tools.findings import Evidence, Finding, Severity
-from triage.tools.logs.scan import scan
-from triage.tools.run import discover
-from triage.tools.series import Series, SeriesTable, read_series
+from triage.tools.logs.scan import read_run, scan
+from triage.tools.series import Series, SeriesTable
 from triage.ui.plots.figure import bars_figure, series_figure, svg
 from triage.ui.plots.series import LINES, POINTS, Line, Panel, series_panels, thin
 from triage.ui.plots.terminal import text
@@ -21,8 +21,8 @@ EXAMPLE = Path(__file__).parents[2] / "evals" / "example"
 
 def looked(path):
     run = discover(path)
-    read = read_series(run)
-    return read[0], scan(run, read=read).findings
+    read = read_run(run)
+    return read.table, scan(run, read=read).findings
 
 
 def series(metric, values, first=0, **more):

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..findings import Check, Evidence, Finding, Report, Severity, declare, looked_for
+from ..reading import parse_json
 from .records.blocks import Stream
-from .records.plain import parse_json
 from .records.record import Part
 
 END, TEMPLATE = "end token is trained", "chat template"

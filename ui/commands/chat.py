@@ -210,7 +210,7 @@ class Chat:
     def run(self, rest: str) -> None:
         from collections import Counter
 
-        from ...tools.run import discover
+        from ...tools.discover import discover
 
         path = _path(rest, "/run runs/exp42")
         kinds = Counter(a.kind for a in discover(path).artifacts)

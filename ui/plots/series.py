@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...tools.findings import Finding, clean
-from ...tools.metrics import METRICS
 from ...tools.phrase import phrases
 from ...tools.series import Series, SeriesTable
+from ...tools.vocabulary import VOCABULARY
 
 KEY_METRICS = (
     "loss", "grad_norm", "eval_loss", "learning_rate", "loss_scale", "reward", "kl", "entropy", "response_length",
@@ -130,7 +130,7 @@ def _panel(table: SeriesTable, metric: str, findings: Sequence[Finding], lang: s
         for s in shown[:LINES]
     )
     x = shown[0].step_is if shown[0].step_is in ("line", "epoch") else "step"
-    metric_unit = METRICS[metric].unit if metric in METRICS else ""
+    metric_unit = VOCABULARY[metric].unit if metric in VOCABULARY else ""
     marks = tuple(_marks(findings, metric, x))
     return Panel(
         clean(metric, 60) + (f" ({metric_unit})" if metric_unit not in ("", "1") else ""),

@@ -12,21 +12,21 @@ from hypothesis import strategies as st
 
 from triage.agent.acceptance.observe import families, observe
 from triage.agent.acceptance.subject import Subject
-from triage.agent.evidence import Look
+from triage.agent.evidence import Look, read_logs
 from triage.knowledge.entry import Criterion
 from triage.tools.config.combine import read_settings
+from triage.tools.discover import discover
 from triage.tools.logs.scan import scan
-from triage.tools.run import Run, discover
-from triage.tools.series import read_series
+from triage.tools.run import Run
 
 
 def look_at(folder: Path) -> Look:
     """What verification reads of a run, without the slower tools."""
     run = discover(folder) if any(folder.iterdir()) else Run(folder)
-    table, checks = read_series(run)
+    read = read_logs(run)
     settings, _ = read_settings(run)
-    report = scan(run, None, (table, checks))
-    return Look(run, table, settings, report, (report,))
+    report = scan(run, None, read)
+    return Look(run, read.table, settings, report, (report,))
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:

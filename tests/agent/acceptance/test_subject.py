@@ -13,10 +13,10 @@ from triage.knowledge.entry import Criterion
 from triage.knowledge.runbook import load
 from triage.tools.catalogue import codes
 from triage.tools.findings import Check, Evidence, Finding, Report, Severity
-from triage.tools.metrics import METRICS
 from triage.tools.run import Artifact, Run
 from triage.tools.series import Series, SeriesTable
 from triage.tools.settings import Setting, Settings
+from triage.tools.vocabulary import VOCABULARY
 
 SHIPPED = [(e.id, c) for e in load() for c in e.acceptance]
 EMPTY = Subject(Run(Path()), SeriesTable(), Settings(), Report("scan"))
@@ -58,7 +58,7 @@ def test_no_metric_passes_on_an_empty_run():
         ("below", {"high": 1e9}), ("at-least", {"low": -1e9}), ("above", {"low": -1e9}), ("increases", {}),
         ("decreases", {}), ("between", {"low": -1e9, "high": 1e9}), ("finite", {}), ("stable", {}),
     ]  # fmt: skip
-    for name in {*families(), *METRICS, *WANTED, *(c.metric for _, c in SHIPPED)}:
+    for name in {*families(), *VOCABULARY, *WANTED, *(c.metric for _, c in SHIPPED)}:
         for is_, more in ways:
             assert observe(EMPTY, criterion(name, is_, **more)).ok is None, (name, is_)
 

@@ -16,8 +16,9 @@ from triage.tools.config.memory import estimate, parameters
 from triage.tools.config.read import read_source
 from triage.tools.config.rules.rule import rule
 from triage.tools.config.syntax.source import source
+from triage.tools.discover import discover
 from triage.tools.findings import TriageError
-from triage.tools.run import Artifact, Run, discover
+from triage.tools.run import Artifact, Run
 from triage.ui.cli import app
 
 SYNTAX = {"yaml": "yaml", "json": "json", "sh": "shell", "py": "python", "toml": "toml"}

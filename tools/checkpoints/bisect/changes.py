@@ -98,7 +98,7 @@ def _settings(good: Point, bad: Point) -> Iterator[Change]:
 
 def _read_settings(path: Path):
     from ...config.combine import read_settings
-    from ...run import discover
+    from ...discover import discover
 
     if not path.is_dir():
         return None

@@ -12,8 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...findings import Check, TriageError
+from ...reading import parse_json
 from . import columnar, structured
-from .plain import COMPRESSION, TRUNCATED, is_wide, lines_of, open_plain, parse_json
+from .plain import COMPRESSION, TRUNCATED, is_wide, lines_of, open_plain
 from .record import BLOCK_BYTES, BLOCK_RECORDS, MAX_RECORD, Block, Broken, Lines, Part, Record, unread
 
 PART_BYTES = 2 << 20

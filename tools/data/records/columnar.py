@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from .plain import open_plain, parse_json
+from ...reading import parse_json
+from .plain import open_plain
 from .record import BLOCK_RECORDS, MAX_RECORD, Block, Broken, Part, Record
 
 ROWS = 512

@@ -5,16 +5,14 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
-import json
 import lzma
-import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from ...findings import TriageError
-from ...reading import head
+from ...reading import head, parse_json
 from .record import MAX_RECORD, Part
 
 JSON_BYTES = 32 << 20
@@ -87,30 +85,6 @@ def load_json(path: Path) -> Any:
         return parse_json(head(path, JSON_BYTES + 1))
     except (OSError, ValueError, TriageError):
         return None
-
-
-def parse_json(line: bytes) -> Any:
-    """JSON of one record; `NaN` and `Infinity`, which trainers write, are let through.
-
-    Raises:
-        ValueError: not JSON, or nested too deeply.
-    """
-    import orjson
-
-    try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError as first:
-        if b"NaN" not in line and b"Infinity" not in line and not _long_digits(line):
-            raise ValueError(str(first)) from None
-    try:
-        return json.loads(line)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-
-
-def _long_digits(line: bytes) -> bool:
-    """Integers past 64 bits, which the fast parser refuses."""
-    return re.search(rb"\d{19}", line) is not None
 
 
 def lines_of(part: Part) -> Iterator[tuple[int, int, bytes]]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...findings import Evidence, Finding, Severity
+from ...registry import table
 from ...series import Series, SeriesTable
 
 S0, S1, S2, S3 = Severity.S0, Severity.S1, Severity.S2, Severity.S3
@@ -44,11 +45,6 @@ class Track:
     def get(self, metric: str) -> Series | None:
         """The longest series of a canonical metric."""
         found = [s for s in self.series if s.metric == metric]
-        return max(found, key=len, default=None)
-
-    def keyed(self, *parts: str) -> Series | None:
-        """The longest series whose own log key contains one of `parts`."""
-        found = [s for s in self.series if any(part in s.key.lower() for part in parts)]
         return max(found, key=len, default=None)
 
     @property
@@ -138,9 +134,8 @@ def _codes(name: str, meaning: str, more: Mapping[str, str]) -> dict[str, str]:
 
 
 def _register(new: Detector) -> None:
-    if new.name in DETECTORS:
-        raise ValueError(f"two detectors are named {new.name!r}")
-    DETECTORS[new.name] = new
+    said = new if new.needs and all(new.codes.values()) else None
+    DETECTORS.update(table("DETECTORS", (*DETECTORS.items(), (new.name, said))))
 
 
 def finding(

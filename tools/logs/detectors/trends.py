@@ -13,6 +13,7 @@ import numpy as np
 
 from ...findings import Finding
 from ...series import Series
+from ...vocabulary import VOCABULARY
 from .detector import (
     S1,
     S2,
@@ -220,11 +221,10 @@ def eval_loss_rising(track: Track) -> Iterator[Finding]:
     )
 
 
-WORSE = {"eval_loss": 1, "eval_perplexity": 1, "eval_bpb": 1, "eval_accuracy": -1, "eval_reward": -1}
-"""Logged evaluation -> which way is worse."""
+EVALUATED = ("eval_loss", "eval_perplexity", "eval_bpb", "eval_accuracy", "eval_reward")
 
 
-@detector("eval-regression", "an evaluation became worse from one time to the next and stayed so", [*WORSE])
+@detector("eval-regression", "an evaluation became worse from one time to the next and stayed so", EVALUATED)
 def eval_regression(track: Track) -> Iterator[Finding]:
     """Within two evaluations far worse than the best one, and at least half of the loss is kept to the end.
 
@@ -233,7 +233,7 @@ def eval_regression(track: Track) -> Iterator[Finding]:
     after. S2: was it the model or the evaluation? Own judgement.
     """
     for series in track.series:
-        points, way = finite(series), WORSE.get(series.metric, 0)
+        points, way = finite(series), -VOCABULARY[series.metric].better if series.metric in EVALUATED else 0
         values = way * points.values
         if not way or len(values) < 6:
             continue

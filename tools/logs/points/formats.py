@@ -13,10 +13,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ...metrics import canonical
+from ...metrics import canonical, splits, step_key
+from ...registry import table
 from .grammar import (
     AFTER_KEY,
     BAR_PAIR,
+    COUNTER_HINT,
     DASH_PAIR,
     DICT_PAIR,
     INDENTED_PAIR,
@@ -29,7 +31,6 @@ from .grammar import (
     gaps,
     loose_pairs,
     number,
-    step_key,
 )
 
 SETTINGS_TOO = {"learning_rate", "loss_scale", "batch_size", "epoch", "gpu_memory", "response_length", "num_zeros"}
@@ -51,6 +52,8 @@ class Record:
     """The word the step was counted with; counters of different names are different streams."""
     epoch: float | None = None
     rank: int | None = None
+    counts_alone: bool = False
+    """As of the format."""
     spans: tuple[tuple[int, int], ...] = ()
     """Where in the line the step and each value stand, for formats that print the step."""
 
@@ -79,7 +82,7 @@ class Format:
     step_from: StepFrom = "line"
     """`line`: by `step`; `keys`: a step-like key or none; `last`: the step last read in the file; `epoch`."""
     keeps_unknown: bool = False
-    """Whether keys outside `METRICS` are kept."""
+    """Whether keys outside `VOCABULARY` are kept."""
     always: bool = False
     """Whether a line is a record even without a known metric."""
     rename: Mapping[str, str] = field(default_factory=dict)
@@ -89,18 +92,34 @@ class Format:
     opens: re.Pattern[str] | None = None
     """The start of a record that may be wrapped over several lines."""
     closes: re.Pattern[str] | None = None
+    a_key_a_line: re.Pattern[str] | None = None
+    """A line of a record that is printed with a key a line: it goes on as long as such lines come."""
+    counts_alone: bool = False
+    """Whether a line is a step of its own: one without a step counts as the next, and epochs do not restart it."""
+    training_only: bool = False
+    """Whether a line that tells of held-out data (the bar of an evaluation) is no record."""
+    keyed: bool = False
+    """Whether metrics stand under quoted keys: any line with the key of one is looked at."""
+    own_hint: str = ""
+    """What every line of the format holds, where `needs` has no word that is rare in other lines: a pattern in lower
+    case, without look-around."""
     samples: tuple[Sample, ...] = ()
 
+    @property
+    def hint(self) -> str:
+        """`own_hint`, or else the longest word of `needs`: a line with no format's hint is not looked at."""
+        return self.own_hint or re.escape(max(self.needs, key=len).lower())
 
+
+LOSS = "loss"
+"""`own_hint` of the formats that look for `oss`, which is Loss and LOSS too."""
 _BAR = r"(\d+)%\|[^|\n]*\|\s*(\d+)/(\d+)\s*\["
 _RANK = gaps(r"(?<!\w)rank\s*[:=]\s*(\d{1,5})(?!\d)", re.IGNORECASE)
-HELD_OUT = gaps(
-    r"^(?:[^=,]|,(?=\d)){0,60}?(?<![\w/.-])(?:eval\w*|valid\w*|val|test\w*|验证|评估)(?![\w/.-])", re.IGNORECASE
-)
+HELD_OUT = gaps(r"^(?:[^=,]|,(?=\d)){0,60}?(?<![\w/.-])(?:" + splits(r"\w*") + r")(?![\w/.-])", re.IGNORECASE)
 _STRING_STEP = gaps(r"['\"](?:global_step/max_steps|iteration)['\"]\s*:\s*['\"](\d+)/\d+")
 _DICT_STEP = gaps(r"\b(step|rollout|iteration|iter|perf)\s+(\d+)\W{0,4}\{", re.IGNORECASE)
 
-FORMATS: tuple[Format, ...] = (
+_FORMATS = (
     Format(
         "verl",
         ("step:", " - "),
@@ -125,6 +144,9 @@ FORMATS: tuple[Format, ...] = (
         keeps_unknown=True,
         opens=gaps(r"\{\s*['\"][\w/]{1,80}['\"]\s*:"),
         closes=gaps(r"\}"),
+        a_key_a_line=re.compile(r"^\s*[{,]?\s*['\"][^'\"]{1,100}['\"]\s*:|^\s*}"),
+        counts_alone=True,
+        keyed=True,
         samples=(
             Sample("{'loss': 0.0, 'grad_norm': nan, 'learning_rate': 1e-06, 'epoch': 0.8}", None, {"loss": 0.0, "grad_norm": float("nan")}),
             Sample("{'loss': '5.728', 'grad_norm': '3.377', 'learning_rate': '2e-05', 'epoch': '0.0625'}", None, {"loss": 5.728, "learning_rate": 2e-5}),
@@ -189,6 +211,7 @@ FORMATS: tuple[Format, ...] = (
         INDENTED_PAIR,
         step_from="last",
         always=True,
+        own_hint=r"  [a-z]\S*/[^=\n]*=",
         samples=(
             Sample("    train/CrossEntropyLoss=2.998", None, {"loss": 2.998}),
             Sample("    throughput/device/tokens_per_second=68,289", None, {"tokens_per_second": 68289}),
@@ -210,6 +233,7 @@ FORMATS: tuple[Format, ...] = (
         ("|", "oss"),
         AFTER_KEY,
         gaps(r"^\s*\d+\|(\d+)\|(?=[A-Za-z])"),
+        own_hint=LOSS,
         samples=(Sample("1|100|Loss: 0.9543: 10%|#    | 100/1000 [01:00<09:00, 1.6it/s]", 100, {"loss": 0.9543}),),
     ),
     Format(
@@ -227,6 +251,7 @@ FORMATS: tuple[Format, ...] = (
         ("%|", "="),
         BAR_PAIR,
         gaps(r"%\|[^|\n]*\|\s*(\d+)/\d+\s*\["),
+        training_only=True,
         samples=(
             Sample("Epoch 0:  10%|#   | 50/500 [00:10<01:30, 5.00it/s, v_num=0, train_loss_step=2.3, lr=1e-5]", 50, {"loss": 2.3, "learning_rate": 1e-5}),
             Sample(" 10%|#   | 100/1000 [00:10<01:30, 5.00it/s]", -1),
@@ -245,6 +270,7 @@ FORMATS: tuple[Format, ...] = (
         AFTER_KEY,
         gaps(r"%\|[^|\n]*\|\s*(\d+)/\d+\s*\["),
         before="%|",
+        training_only=True,
         samples=(
             Sample("loss 2.31 lr 1.00e-05:  10%|#   | 50/500 [00:10<01:30, 5.00it/s]", 50, {"loss": 2.31, "learning_rate": 1e-5}),
             Sample("Evaluating loss 2.31:  10%|#   | 50/500 [00:10<01:30, 5.00it/s]", -1),
@@ -256,6 +282,7 @@ FORMATS: tuple[Format, ...] = (
         ("━", "/"),
         AFTER_KEY,
         gaps(r"[━╸╺]\s+(?:\d+%\s+)?(\d+)/\d+\s"),
+        training_only=True,
         samples=(Sample("Training ━━━━━━━━━━ 10/5000 0:10:00 • 0:50:00 1.23it/s loss: 2.310 grad_norm: 1.2", 10, {"loss": 2.31, "grad_norm": 1.2}),),
     ),
     Format(
@@ -263,6 +290,7 @@ FORMATS: tuple[Format, ...] = (
         ("] [", "="),
         AFTER_KEY,
         gaps(r"\]\s\[(\d+)\]\s(?=[A-Za-z])"),
+        own_hint=r"\] \[[0-9]+\] [a-z]",
         samples=(
             Sample("I0302 10:11:12.123 99 logging_writer.py:48] [250] accuracy=0.31, learning_rate=0.01, loss=2.5", 250, {"loss": 2.5, "learning_rate": 0.01}),
         ),
@@ -272,6 +300,7 @@ FORMATS: tuple[Format, ...] = (
         ("]", "oss"),
         AFTER_KEY,
         gaps(r"^\s*\[\s*\d+,\s*(\d+)\]\s"),
+        own_hint=LOSS,
         samples=(Sample("[1,  2000] loss: 2.173", 2000, {"loss": 2.173}),),
     ),
     Format(
@@ -299,12 +328,14 @@ FORMATS: tuple[Format, ...] = (
         ("[", "oss", "/"),
         AFTER_KEY,
         gaps(r"(?:Epoch|Train):?\s*\[?\d+\]?(?:/\d+)?:?\s*\[\s*(\d+)\s*/"),
+        own_hint=LOSS,
         samples=(Sample("Epoch: [0][ 10/1251] Time 0.5 (0.6) Loss 6.91 (6.95)", 10, {"loss": 6.91}),),
     ),
     Format(
         "generic",
         (),
         AFTER_KEY,
+        own_hint=COUNTER_HINT,
         samples=(
             Sample("step:20/1000, tokens seen:1.25M, avg_train_loss:nan time:182/1147s step_avg:1147ms", 20, {"loss": float("nan"), "step_time": 1.147}),
             Sample("step:10/1000, avg_train_loss:10.0153 time:125/nans step_avg:nanms", 10, {"loss": 10.0153}),
@@ -358,6 +389,7 @@ FORMATS: tuple[Format, ...] = (
             rf"^[\W_]*((?:val\w*|eval\w*)[ _/](?:loss|acc(?:uracy)?|ppl|perplexity|bpb))\s*[:=]?\s*{VALUE}\s*$", re.IGNORECASE
         ),
         step_from="last",
+        own_hint=r"(?:val|eval)[a-z0-9_]*[ _/](?:loss|acc|ppl|perplexity|bpb)",
         samples=(
             Sample("val loss 2.5", None, {"eval_loss": 2.5}),
             Sample("Validation loss: 2.31", None, {"eval_loss": 2.31}),
@@ -374,6 +406,7 @@ FORMATS: tuple[Format, ...] = (
         ),
     ),
 )  # fmt: skip
+FORMATS: tuple[Format, ...] = tuple(table("FORMATS", ((f.name, f if f.samples else None) for f in _FORMATS)).values())
 
 
 def parse(text: str) -> Record | None:
@@ -411,7 +444,7 @@ def _read(form: Format, text: str) -> Record | None:
         name, step, at = found_at
     if form.step_from == "last" and form.step is not None and not form.step.search(text):
         return None
-    if form.name.startswith("bar") and HELD_OUT.match(text):
+    if form.training_only and HELD_OUT.match(text):
         return None
     triples = [p for p in _pairs(form, text) if form.step is None or step_key(p[0]) is None]
     if not triples and not form.always:
@@ -429,7 +462,8 @@ def _read(form: Format, text: str) -> Record | None:
         return None
     rank = _RANK.search(text)
     spans = (at, *(span for _, _, span in triples)) if at else ()
-    return Record(form.name, tuple(found), step, name, epoch, int(rank.group(1)) if rank else None, spans)
+    number_of_rank = int(rank.group(1)) if rank else None
+    return Record(form.name, tuple(found), step, name, epoch, number_of_rank, form.counts_alone, spans)
 
 
 def _own_counter(pattern: re.Pattern[str], text: str) -> tuple[str, int, Span] | None:
