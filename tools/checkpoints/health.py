@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean, declare, looked_for
 from .agreement import against_base, agreement, rows_unmoved
 from .files.layout import Checkpoint, find_checkpoints, inside, weight_map
-from .files.pickled import dcp_items, read_torch
 from .files.tensors import Broken, Reader, Stats, Tensor, read_safetensors
+from .files.torchfile import dcp_items, read_torch
 from .values import norm_jumps, strange
 
 if TYPE_CHECKING:
