@@ -261,46 +261,58 @@ def precursor(track: Track) -> Iterator[Finding]:
     if failed is None or before is None:
         return
     series, span = failed
-    step = int(series.steps[span.first])
-    index = np.flatnonzero(before.steps < step)[-WINDOW:]
+    index = np.flatnonzero(before.steps < series.steps[span.first])[-WINDOW:]
     values = before.values[index]
     if len(values) < 8 or not values.any():
         return
-    tau, z = mann_kendall(values)
     first, last = head_tail(values, 0.2)
+    if mann_kendall(values)[1] > 3 and last >= 2 * max(first, 1e-12):
+        yield _climb(before, index, series, span.first)
+    elif values[-3:].max() <= 3 * np.median(values) and np.median(np.diff(before.steps[index])) <= 50:
+        yield _no_warning(before, index, series, span.first)
+
+
+def _climb(norm: Series, index: np.ndarray, failed: Series, i: int) -> Finding:
+    """The norm at `index` climbs before the point `i` of the failed series."""
+    values, tau = norm.values[index], mann_kendall(norm.values[index])[0]
+    first, last = head_tail(values, 0.2)
+    en = (
+        f"{norm.key} climbs from {first:.3g} to {last:.3g} over the {len(values)} points before {where(failed, i)} "
+        f"(Kendall tau {tau:.2f})."
+    )
+    zh = (
+        f"{norm.key} 在{where_zh(failed, i)}之前的 {len(values)} 个点里从 {first:.3g} 升到 {last:.3g}"
+        f"（Kendall tau {tau:.2f}）。"
+    )
     start, end = int(index[0]), int(index[-1])
-    median, at, at_zh = float(np.median(values)), where(series, span.first), where_zh(series, span.first)
-    if z > 3 and last >= 2 * max(first, 1e-12):
-        en = (
-            f"{before.key} climbs from {first:.3g} to {last:.3g} over the {len(values)} points before {at} "
-            f"(Kendall tau {tau:.2f})."
-        )
-        zh = (
-            f"{before.key} 在{at_zh}之前的 {len(values)} 个点里从 {first:.3g} 升到 {last:.3g}"
-            f"（Kendall tau {tau:.2f}）。"
-        )
-        shown, factor = [(before, end), (before, start)], last / max(first, 1e-12)
-        data = {"first_step": int(before.steps[start]), "failure_step": step, "factor": factor, "tau": tau}
-        yield finding("grad-norm-climb-before-nan", S1, shown, en, zh, **data)
-    elif values[-3:].max() <= 3 * median and np.median(np.diff(before.steps[index])) <= 50:
-        en = (
-            f"{before.key} is flat (median {median:.3g}, last {values[-1]:.3g}) up to {before.steps[end]}, "
-            f"then {series.key} is {series.values[span.first]} at {at}: no warning."
-        )
-        zh = (
-            f"{before.key} 一直平稳（中位数 {median:.3g}，最后 {values[-1]:.3g}），随后 {series.key} 在"
-            f"{at_zh}直接变为 {series.values[span.first]}：没有前兆。"
-        )
-        shown = [(series, span.first), (before, end)]
-        yield finding("nonfinite-without-precursor", S2, shown, en, zh, failure_step=step, baseline=median)
+    data = {"first_step": int(norm.steps[start]), "failure_step": int(failed.steps[i])}
+    factor = last / max(first, 1e-12)
+    shown = [(norm, end), (norm, start)]
+    return finding("grad-norm-climb-before-nan", S1, shown, en, zh, **data, factor=factor, tau=tau)
+
+
+def _no_warning(norm: Series, index: np.ndarray, failed: Series, i: int) -> Finding:
+    """The norm at `index` is flat before the point `i` of the failed series."""
+    end, median = int(index[-1]), float(np.median(norm.values[index]))
+    last, bad, step = norm.values[end], failed.values[i], int(failed.steps[i])
+    en = (
+        f"{norm.key} is flat (median {median:.3g}, last {last:.3g}) up to {norm.steps[end]}, then {failed.key} is "
+        f"{bad} at {where(failed, i)}: no warning."
+    )
+    zh = (
+        f"{norm.key} 一直平稳（中位数 {median:.3g}，最后 {last:.3g}），随后 {failed.key} 在"
+        f"{where_zh(failed, i)}直接变为 {bad}：没有前兆。"
+    )
+    shown = [(failed, i), (norm, end)]
+    return finding("nonfinite-without-precursor", S2, shown, en, zh, failure_step=step, baseline=median)
 
 
 @detector("onset-near-peak-lr", "the failure starts when the learning rate reaches its peak", ["learning_rate"])
 def onset_near_peak_lr(track: Track) -> Iterator[Finding]:
     """The failure starts with the learning rate near its peak, at or soon after the end of warm-up.
 
-    Needs a visible warm-up (first rate below 0.9 of the peak); with a constant rate every step is "at the
-    peak". Window: up to twice the warm-up length (own judgement after contradictions X-01).
+    Needs a visible warm-up (first rate below 0.9 of the peak); with a constant rate every step is "at the peak".
+    Window: up to twice the warm-up length (own judgement after contradictions X-01).
     """
     failed, lr = failure(track), track.points("learning_rate")
     if failed is None or lr is None:

@@ -48,11 +48,8 @@ def throughput_drop(track: Track) -> Iterator[Finding]:
     if start is None or n - start < lasting or start < 2 or drop < 0.04 or level - last < 8 * spread:
         return
     severity = S3 if track.is_rl or drop < 0.25 else (S1 if drop >= 0.5 and n - start >= 10 else S2)
-    old, last, baseline = (
-        series.values[start - 1],
-        series.values[-1],
-        1 / level if series.metric == "step_time" else level,
-    )
+    old, last = series.values[start - 1], series.values[-1]
+    baseline = 1 / level if series.metric == "step_time" else level
     en = (
         f"Speed falls by {drop:.1%} from {where(series, start)} and stays low ({series.key}: {old:.4g} before, "
         f"{last:.4g} at the end)."

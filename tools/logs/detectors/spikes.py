@@ -81,7 +81,7 @@ def _worst(found: list[Jump]) -> Jump | None:
     return max(found, key=lambda j: j.height * min(j.width, 3), default=None)
 
 
-def _is_serious(jump: Jump, known: int) -> bool:
+def _is_serious(jump: Jump) -> bool:
     """Big, many deviations, and of language-loss scale; stricter when little history is known.
 
     Source: tr1-13B and tr8-104B chronicles (2.77 -> 7.34, 6.44 -> 11.42); a +1.5 outlier is tolerated
@@ -92,7 +92,7 @@ def _is_serious(jump: Jump, known: int) -> bool:
     usual = jump.values[10 : jump.start] - medians[10 : jump.start]
     if len(usual) >= 20 and jump.height < 1.5 * np.percentile(usual, 99):
         return False
-    needed = max(1.0, 0.5 * jump.baseline) if known >= 10 else max(2.0, 0.6 * jump.baseline)
+    needed = max(1.0, 0.5 * jump.baseline) if jump.start >= 10 else max(2.0, 0.6 * jump.baseline)
     return low <= jump.baseline <= high and jump.height >= max(needed, 8 * jump.spread)
 
 
@@ -123,7 +123,7 @@ def loss_spike(track: Track) -> Iterator[Finding]:
     lasting = jump.width >= 3 or (jump.open and jump.width >= 2)
     doubles = jump.height >= jump.baseline
     sticks = lasting or (bool(company) and doubles and (jump.width >= 2 or jump.open))
-    big, stays = _is_serious(jump, jump.start), jump.open and jump.width >= 2
+    big, stays = _is_serious(jump), jump.open and jump.width >= 2
     fell_short = _level_after(points.values, jump)
     if big and (sticks or fell_short):
         yield _spike(S1, points, jump, company, len(found))
@@ -226,37 +226,32 @@ def grad_norm_spike(track: Track) -> Iterator[Finding]:
     if len(values) < 6:
         return
     medians, spreads = rolling(values)
-    known = np.arange(len(values)) >= 5
-    over = known & (medians > 0) & (values >= 10 * medians) & (values >= medians + 10 * spreads)
-    hits = np.flatnonzero(over)
+    known = (np.arange(len(values)) >= 5) & (medians > 0)
+    hits = np.flatnonzero(known & (values >= 10 * medians) & (values >= medians + 10 * spreads))
     if not len(hits):
         return
-    i = int(hits[0])
-    top = int(hits[np.argmax(values[hits] / medians[hits])])
-    factor = float(values[top] / medians[top])
-    shown, baseline, at_first = (
-        [(series, j) for j in dict.fromkeys((i, top))],
-        float(medians[i]),
-        values[i] / medians[i],
-    )
+    times = values[hits] / medians[hits]
+    i, top = int(hits[0]), int(hits[np.argmax(times)])
+    baseline, first, most = float(medians[i]), float(times[0]), float(times.max())
     en = (
-        f"{series.key} is {values[i]:.4g} at {where(series, i)}, {at_first:.0f} times its rolling median "
-        f"({baseline:.3g}); {len(hits)} such point(s), the largest {factor:.0f} times."
+        f"{series.key} is {values[i]:.4g} at {where(series, i)}, {first:.0f} times its rolling median "
+        f"({baseline:.3g}); {len(hits)} such point(s), the largest {most:.0f} times."
     )
     zh = (
-        f"{series.key} 在{where_zh(series, i)}为 {values[i]:.4g}，是滚动中位数（{baseline:.3g}）的 {at_first:.0f} 倍；"
-        f"共 {len(hits)} 处，最大 {factor:.0f} 倍。"
+        f"{series.key} 在{where_zh(series, i)}为 {values[i]:.4g}，是滚动中位数（{baseline:.3g}）的 {first:.0f} 倍；"
+        f"共 {len(hits)} 处，最大 {most:.0f} 倍。"
     )
+    shown = [(series, j) for j in dict.fromkeys((i, top))]
     severity = S2 if len(hits) >= 3 else S3
-    yield finding("grad-norm-spike", severity, shown, en, zh, baseline=baseline, factor=factor, spikes=len(hits))
+    yield finding("grad-norm-spike", severity, shown, en, zh, baseline=baseline, factor=most, spikes=len(hits))
 
 
 @detector("clip-rate-high", "gradient clipping triggers more often than the run's own baseline explains", ["grad_norm"])
 def clip_rate_high(track: Track) -> Iterator[Finding]:
     """The share of steps whose gradient norm exceeds the clip value, against the run's own early share.
 
-    Runbook 002 calls more than 1% too many, but its healthy norm (0.5 to 5) exceeds its clip value (1.0), so
-    the three numbers are reported together (contradictions I-01, U-13). S2 only when share and norm grow.
+    Runbook 002 calls more than 1% too many, but its healthy norm (0.5 to 5) exceeds its clip value (1.0), so the
+    three numbers are reported together (contradictions I-01, U-13). S2 only when share and norm grow.
     """
     norm, clip = track.get("grad_norm"), track.grad_clip
     if norm is None or not clip or clip <= 0:

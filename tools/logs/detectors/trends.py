@@ -55,11 +55,7 @@ def loss_plateau(track: Track) -> Iterator[Finding]:
     from_the_start = every.steps[0] <= 0.05 * every.steps[-1]
     start = float(np.median(every.values[:3]))
     if from_the_start and last >= 1.5 * start and last - start >= 1:
-        i = int(np.argmax(every.values > (start + last) / 2))
-        en = f"{every.key} starts at {start:.4g}, leaves that level at {where(every, i)} and stays near {last:.4g}."
-        zh = f"{every.key} 从 {start:.4g} 起步，在{where_zh(every, i)}离开该水平，此后停在 {last:.4g} 附近。"
-        levels = {"baseline": start, "last": last, "factor": last / start}
-        yield finding("loss-divergence", S1, [(every, i), (every, -1)], en, zh, **levels)
+        yield _left_at_once(every, start, last)
         return
     gain = (first - last) / first
     _, z = mann_kendall(points.values)
@@ -72,6 +68,14 @@ def loss_plateau(track: Track) -> Iterator[Finding]:
     en = f"{points.key} goes from {first:.4g} to {last:.4g} over {n} points ({gain:+.1%} gain, trend z {z:.1f})."
     zh = f"{points.key} 在 {n} 个点里从 {first:.4g} 到 {last:.4g}（改善 {gain:+.1%}，趋势 z {z:.1f}）。"
     yield finding(code, severity, [(points, 0), (points, -1)], en, zh, **levels)
+
+
+def _left_at_once(points: Series, start: float, last: float) -> Finding:
+    i = int(np.argmax(points.values > (start + last) / 2))
+    en = f"{points.key} starts at {start:.4g}, leaves that level at {where(points, i)} and stays near {last:.4g}."
+    zh = f"{points.key} 从 {start:.4g} 起步，在{where_zh(points, i)}离开该水平，此后停在 {last:.4g} 附近。"
+    levels = {"baseline": start, "last": last, "factor": last / start}
+    return finding("loss-divergence", S1, [(points, i), (points, -1)], en, zh, **levels)
 
 
 @detector("loss-oscillation", "the loss swings widely without a downward trend", ["loss"])
