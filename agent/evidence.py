@@ -53,11 +53,11 @@ def look(paths: Sequence[Path], pasted: str = "", told: Callable[[str], object] 
         TriageError: a path does not exist or nothing in it can be read.
     """
     from ..tools.checkpoints import check_run_checkpoints
+    from ..tools.config.combine import read_settings
     from ..tools.config.lint import lint
     from ..tools.data import check_run_data
     from ..tools.logs.scan import Read, read_run, scan
     from ..tools.scores import check_run_evals
-    from ..tools.settings import read_settings
 
     with gather(paths, pasted) as run:
         told("scan")
@@ -86,8 +86,8 @@ def look(paths: Sequence[Path], pasted: str = "", told: Callable[[str], object] 
 
 def read_logs(run: Run) -> Read:
     """The run's logs alone, their lines without a step counted as its settings say."""
+    from ..tools.config.combine import read_settings
     from ..tools.logs.scan import read_run
-    from ..tools.settings import read_settings
 
     configured = any(run.of("config", "script"))
     return read_run(run, read_settings(run)[0].value("log_steps") if configured else None)

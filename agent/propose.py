@@ -21,12 +21,6 @@ from .diagnose import SERIOUS, SHOWN, Diagnosis, Hypothesis, leading
 
 SAME_THING = {"warmup_steps": "warmup_ratio", "max_steps": "epochs"}
 """The other spelling of a setting, changed by the same factor where a run uses it."""
-DEFAULTS: dict[tuple[str, str], float] = {
-    (framework, variable): value
-    for variable, value in {"grad_clip": 1.0, "learning_rate": 5e-5, "weight_decay": 0.0}.items()
-    for framework in ("hf", "llama-factory")
-} | {("trl", "grad_clip"): 1.0, ("axolotl", "grad_clip"): 1.0}
-"""(framework, setting) -> value in force when no file sets it. Source: transformers' TrainingArguments."""
 LEAST_RAISED: dict[str, float] = {"warmup_steps": 100, "warmup_ratio": 0.03}
 """What a setting becomes at least when it is raised: the lower end of what the runbook's sources name."""
 BOUNDS: dict[str, tuple[float, float]] = {
@@ -161,7 +155,7 @@ def _change(fix: Fix, settings: Settings, run: Run, lang: str) -> Change | None:
     setting = settings.get(fix.variable) or settings.get(SAME_THING.get(fix.variable, ""))
     if setting:
         return _change_visible(fix, setting, run)
-    default = DEFAULTS.get((settings.framework, fix.variable))
+    default = settings.defaults.get(fix.variable)
     new = target(default, fix)
     if default is not None and new is None:
         return None

@@ -104,7 +104,6 @@ def declare(tool: str, *rows: tuple[str, str | tuple[str, ...], str]) -> dict[st
     Raises:
         ValueError: a code stands there twice, or a part of its row is empty.
     """
-
     declared = table(f"CODES of {tool}", ((code, (checks, meaning)) for code, checks, meaning in rows))
     whole = {code: Code((one,) if isinstance(one, str) else one, meaning) for code, (one, meaning) in declared.items()}
     for code, (names, meaning) in whole.items():

@@ -73,10 +73,10 @@ def generation_stops_normally(subject: Subject, criterion: Criterion) -> Observa
     share = stopped / len(reasons)
     noise = (share * (1 - share) / len(reasons)) ** 0.5
     words = f"{stopped} of {len(reasons)} answers stopped by themselves; {STOPPED:.0%} are asked for (assumed)"
-    return Observation(share, len(reasons), "finish reasons", words, judge_truth(share >= STOPPED, criterion), noise)
+    return Observation(share, len(reasons), "finish reasons", words, agrees(share >= STOPPED, criterion), noise)
 
 
-def judge_truth(truth: bool, criterion: Criterion) -> bool:
+def agrees(truth: bool, criterion: Criterion) -> bool:
     return truth == (criterion.is_ != "false")
 
 
@@ -160,11 +160,11 @@ def language_diversity(subject: Subject, criterion: Criterion) -> Observation:
     tops = [Counter(opening(a.text) for a in said).most_common(1)[0][1] / len(said) for said in (old, answers(subject))]
     words = f"distinct-2 {sides[0]:.3f} -> {sides[1]:.3f}, top opening {tops[0]:.0%} -> {tops[1]:.0%}; before: {where}"
     change = sides[1] - sides[0]
-    good = judge_direction(change, criterion) and tops[1] <= tops[0] + 0.05
+    good = moved(change, criterion) and tops[1] <= tops[0] + 0.05
     return Observation(change, len(answers(subject)), f"{SAMPLE_TOKENS} tokens each", words, good)
 
 
-def judge_direction(change: float, criterion: Criterion) -> bool:
+def moved(change: float, criterion: Criterion) -> bool:
     return change < 0 if criterion.is_ == "decreases" else change > 0
 
 
@@ -240,7 +240,7 @@ def within_group_generations_differ(subject: Subject, criterion: Criterion) -> O
     same = sum(len({a.text for a in g}) == 1 for g in several)
     flat = sum(len({a.reward for a in g}) == 1 for g in several if g[0].reward is not None)
     words = f"{same} of {len(several)} prompts got one and the same answer every time, {flat} have equal rewards"
-    ok = judge_truth(same / len(several) < IDENTICAL_SHARE, criterion)
+    ok = agrees(same / len(several) < IDENTICAL_SHARE, criterion)
     words += f"; below {IDENTICAL_SHARE:.0%} asked for (assumed)"
     return Observation(1 - same / len(several), len(several), f"{len(several)} prompts", words, ok)
 

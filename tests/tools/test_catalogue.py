@@ -6,6 +6,7 @@ from making import write
 
 from triage.tools.catalogue import checks, codes, tables
 from triage.tools.checkpoints.health import check_checkpoints
+from triage.tools.config.combine import read_settings
 from triage.tools.config.lint import lint
 from triage.tools.data.check import check
 from triage.tools.data.codebook import codebook
@@ -19,7 +20,6 @@ from triage.tools.discover import discover
 from triage.tools.findings import declare
 from triage.tools.logs.scan import scan
 from triage.tools.scores import check_run_evals
-from triage.tools.settings import read_settings
 
 RECORDS = {
     "train.jsonl": [{"prompt": "a", "chosen": "long answer", "rejected": "short"}],

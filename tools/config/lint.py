@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, declare
 from ..registry import modules
 from ..run import Run
-from ..settings import Setting, Settings, read_settings
+from ..settings import Setting, Settings
+from .combine import read_settings
 from .rules.rule import RULES, Fault, Rule
 
 tuple(modules(f"{__package__}.rules"))

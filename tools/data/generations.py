@@ -197,12 +197,7 @@ def generations(paths: Sequence[Path | Part], *, before: Sequence[Path | Part] =
     Raises:
         TriageError: a path does not exist or holds no data.
     """
-    answers = read_answers(paths)
-    return judge_answers(answers, read_answers(before) if before else None)
-
-
-def judge_answers(answers: Answers, earlier: Answers | None = None) -> Report:
-    """The report on answers already read."""
+    answers, earlier = read_answers(paths), read_answers(before) if before else None
     summary: dict[str, Any] = {
         "records": answers.records,
         "answers": answers.total,
@@ -211,8 +206,8 @@ def judge_answers(answers: Answers, earlier: Answers | None = None) -> Report:
         "finish_reasons": dict(answers.reasons),
     }
     results: list[Finding | Check] = []
-    for judge in (_diversity, _loops, _stopping, _empty, _format, _groups):
-        results += judge(answers, summary)
+    for look in (_diversity, _loops, _stopping, _empty, _format, _groups):
+        results += look(answers, summary)
     results += _growth(answers, earlier, summary)
     return Report(
         "data generations",

@@ -14,10 +14,10 @@ from triage.agent.acceptance.observe import families, observe
 from triage.agent.acceptance.subject import Subject
 from triage.agent.evidence import Look, read_logs
 from triage.knowledge.entry import Criterion
+from triage.tools.config.combine import read_settings
 from triage.tools.discover import discover
 from triage.tools.logs.scan import scan
 from triage.tools.run import Run
-from triage.tools.settings import read_settings
 
 
 def look_at(folder: Path) -> Look:
@@ -359,7 +359,7 @@ def test_a_criterion_is_judged_on_the_artifacts(tmp_path, metric, is_, more, fil
 
 
 def test_every_metric_has_a_run_that_passes_and_one_that_fails():
-    """Those on series alone are in test_metrics."""
+    """Those on series alone are in test_subject."""
     elsewhere = {"training_stable", "sudden_collapse", "loss_decreases_smoothly", "loss_leaves_plateau",
                  "clip_trigger_rate", "total_steps", "zero_config_consistent", "checkpoint_complete"}  # fmt: skip
     for wanted in ("pass", "fail"):

@@ -12,11 +12,11 @@ from triage.agent.narrate.verdict import verdict_text
 from triage.agent.narrate.words import VERDICTS
 from triage.knowledge.entry import Entry
 from triage.knowledge.runbook import load
+from triage.tools.config.combine import read_settings
 from triage.tools.discover import discover
 from triage.tools.findings import TriageError
 from triage.tools.logs.scan import scan
 from triage.tools.run import Run
-from triage.tools.settings import read_settings
 
 EXAMPLE = Path(__file__).parents[3] / "evals" / "example"
 CONFIG = """\

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...settings import Settings
+from ..frameworks import named
 from .rule import Fault, rule
 from .training import in_rl, unnamed, whole
-
-OWN_DEVICES = ("areal", "nemo-rl", "prime-rl", "roll", "skyrl", "slime")
-"""RL frameworks whose engines have devices of their own, or give the memory back while the trainer works."""
 
 
 @rule("gpu-memory-share-high", "S2", needs=("gpu_memory_utilization",))
@@ -28,7 +26,7 @@ def gpu_memory_share_high(settings: Settings) -> Iterator[Fault]:
     Source: runbook entry `kv-cache-oom`.
     """
     share = settings.value("gpu_memory_utilization")
-    asleep = settings.value("engine_sleep") is True or settings.framework in OWN_DEVICES
+    asleep = settings.value("engine_sleep") is True or named(settings.framework).own_devices
     shared = in_rl(settings) and not asleep and settings.value("colocate") is not False
     if share > 1 or share <= 0:
         yield Fault(

@@ -9,9 +9,9 @@ import re
 
 from ...settings import Setting, Settings
 from ..keys import normal
+from ..values import RL
 
 PREFERENCE = ("dpo", "kto", "orpo")
-RL = ("grpo", "ppo", "rl")
 UNKNOWN = ("generic", "lightning", "")
 """Programs of any kind, for which only absurd values can be told."""
 NOT_ADAM = ("muon", "lion", "sgd", "adafactor", "prodigy", "dadapt", "shampoo", "soap", "lomo", "schedule", "apollo")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ...metrics import canonical, step_key
 from .formats import HELD_OUT, SETTINGS_TOO
-from .grammar import VALUE, counters, gaps, number
+from .grammar import HEAD_HINT, VALUE, counters, gaps, number
 
 REACH = 40
 """Lines without a pair after which a block is over: progress and notes stand between the pairs. Own judgement."""
@@ -31,7 +31,7 @@ _PAIR = gaps(
     re.IGNORECASE,
 )
 _TOP = "╭┌╒┏╔"
-HINTS = (*(_TOP + _FRAME.replace("|", "")), r"\|\s*[-+.]?[0-9]")
+HINTS = (*(_TOP + _FRAME.replace("|", "")), r"\|[ \t]*[-+.]?[0-9]", HEAD_HINT)
 """What a line holds with which a block begins, beside counters and epochs: see `formats.Format.hint`."""
 _NUMBER_CELL = re.compile(r"(?:^|[\s|│])[-+.]?\d")
 _RULE = re.compile(r"^[\s|+:│┃║├┼┤╞╪╡╘╧╛╒╤╕╭╮╰╯└┴┘┌┬┐┏┳┓┡╇┩┗┻┛━─═=-]*$")

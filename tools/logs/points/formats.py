@@ -102,7 +102,7 @@ class Format:
     """Whether metrics stand under quoted keys: any line with the key of one is looked at."""
     own_hint: str = ""
     """What every line of the format holds, where `needs` has no word that is rare in other lines: a pattern in lower
-    case, without look-around."""
+    case, without look-around and without line feeds."""
     samples: tuple[Sample, ...] = ()
 
     @property
@@ -309,6 +309,7 @@ _FORMATS = (
         AFTER_KEY,
         re.compile(r"^[\s\x08]*(\d+)/\1\s"),
         step_from="last",
+        own_hint=LOSS,
         samples=(
             Sample("25/25 - 2s - 80ms/step - accuracy: 0.82 - loss: 0.49 - val_loss: 0.51", None, {"loss": 0.49, "eval_loss": 0.51, "accuracy": 0.82, "step_time": 0.08}),
             Sample("782/782 [==============================] - 61s 75ms/step - loss: 0.4697", None, {"loss": 0.4697}),
