@@ -23,11 +23,14 @@ LEGACY = 5
 """Pickles in a torch file of the old form: a magic number, a version, the machine, the object, the storages' keys."""
 
 
-class _Slice(io.RawIOBase):
+class Slice(io.RawIOBase):
     """A byte range of a file as a file of its own: an item of a distributed checkpoint."""
 
     def __init__(self, file: Any, start: int, length: int):
         self.file, self.start, self.length, self.at = file, start, length, 0
+
+    def buffered(self) -> io.BufferedReader:
+        return io.BufferedReader(self)
 
     def seekable(self) -> bool:
         return True
@@ -94,7 +97,7 @@ def _legacy(file: Any, start: int, length: int) -> None:
     """Refuse: after asking whether its pickles are at least made of harmless names."""
     if length == 0:
         raise Broken("checkpoint-incomplete", "is empty", "是空文件")
-    parse_all(io.BufferedReader(_Slice(file, start, length)))
+    parse_all(Slice(file, start, length).buffered())
     raise Broken(
         "checkpoint-unsafe-pickle",
         "is a pickle of the old torch form (before 1.6), which is not read here; it names nothing harmful."
@@ -119,7 +122,7 @@ def parse_all(file: Any) -> None:
 
 
 def _zipped(file: Any, start: int, length: int) -> State:
-    with zipfile.ZipFile(io.BufferedReader(_Slice(file, start, length))) as archive:
+    with zipfile.ZipFile(Slice(file, start, length).buffered()) as archive:
         infos = {i.filename: i for i in archive.infolist()}
         pickles = [n for n in infos if n.endswith("/data.pkl") or n == "data.pkl"]
         names = [i.filename.lower() for i in archive.infolist()]  # torch takes names for the same in either case
