@@ -21,7 +21,7 @@ from .torchfile import Slice, parse_all, read_state
 
 FILES = 20_000
 """Most files looked at in one folder and what lies below."""
-DEPTH = 4
+DEPTH = 6
 _PICKLED = re.compile(
     r"\.(?:pth?|pkl|pickle|pk|ckpt|distcp)$|^\.metadata$"
     r"|^(?:optimizer|scheduler|scaler|training_args|sampler|custom_checkpoint|pytorch_model|adapter_model|random_states?"
@@ -41,7 +41,7 @@ _JSON = re.compile(
 
 
 def unsound(
-    folder: Path, root: Path, read: Collection[Path], others: Collection[Path] = (), below: bool = True
+    folder: Path, root: Path, read: Collection[Path], others: Collection[Path] = ()
 ) -> Iterator[tuple[Path, Broken]]:
     """Every file of the folder that is harmful, cut or not read.
 
@@ -50,7 +50,6 @@ def unsound(
         root: what no link may leave.
         read: files that were read as weights.
         others: folders below that are looked at by themselves.
-        below: whether to go into the folders below.
     """
     waiting, looked = [(folder, 0)], 0
     while waiting:
@@ -68,7 +67,12 @@ def unsound(
                 yield folder, Broken("checkpoint-unreadable", why, f"文件超过 {FILES} 个，其余没有查看")
                 return
             if entry.is_dir(follow_symlinks=False):
-                if below and depth < DEPTH and path not in others and entry.name != "__pycache__":
+                if path in others or entry.name.startswith((".", "__pycache__")):
+                    continue
+                if depth >= DEPTH:
+                    why = f"lies more than {DEPTH} folders deep; what it holds was not looked at"
+                    yield path, Broken("checkpoint-unreadable", why, "目录过深，没有查看", unread=True)
+                else:
                     waiting.append((path, depth + 1))
             elif path not in read and (broken := _look(path, root)):
                 yield path, broken
@@ -90,10 +94,18 @@ def _look(path: Path, root: Path) -> Broken | None:
             return Broken("checkpoint-unreadable", why, "是指向目录之外的链接，没有读取", unread=True) if sure else None
         whole_json(path) if text else harmless(path)
     except Broken as broken:
-        return broken if sure or text or broken.code == "checkpoint-unsafe-pickle" else None
+        unsafe = broken.code == "checkpoint-unsafe-pickle" and (not broken.data.get("unread") or _marked(path))
+        return broken if sure or text or unsafe else None
     except OSError as error:
         return _closed(error)
     return None
+
+
+def _marked(path: Path) -> bool:
+    """Whether the file's first bytes say that it is a pickle or a packed file, whatever it is called."""
+    with path.open("rb") as file:
+        head = file.read(2)
+    return head[:1] == b"\x80" or head in (b"PK", b"\x93N") or bool(_PACKED.search(path.name))
 
 
 def whole_json(path: Path) -> None:
