@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from .phrase import pick
 from .registry import table
-from .secrets import Shown, redact, unstyled
+from .secrets import Shown, redact, unstyled, visible
 
 TEXT_LIMIT = 400
 """Longest piece of a run's own text kept in evidence, in characters."""
@@ -54,7 +54,13 @@ class Evidence:
     """Canonical metric or setting name."""
     value: float | str | None = None
     text: str | None = None
-    """The run's own words: control characters stripped, at most `TEXT_LIMIT` characters, untrusted."""
+    """The run's own words, untrusted: made clean here, whoever gives them."""
+
+    def __post_init__(self):
+        if self.text is not None:
+            object.__setattr__(self, "text", clean(self.text))
+        if isinstance(self.value, str):
+            object.__setattr__(self, "value", visible(self.value))
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,10 @@ class Finding:
     evidence: tuple[Evidence, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
     """Numbers, JSON-ready after `json_ready`."""
+
+    def __post_init__(self):
+        object.__setattr__(self, "message", visible(self.message))
+        object.__setattr__(self, "zh", visible(self.zh))
 
     def say(self, lang: str) -> str:
         return pick(lang, self.message, self.zh)

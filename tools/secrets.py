@@ -14,11 +14,11 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import NewType
+from typing import Any, NewType
 
 from .registry import table
 
@@ -190,7 +190,7 @@ def named(head: str, value: str) -> bool:
     )
     if blank and not name.startswith("--") and not (digit and len(value) >= 6):
         return False
-    if _is_password(words) and not (blank and words[-1] == "pass") or _is_key(words):
+    if (_is_password(words) and not (blank and words[-1] == "pass")) or _is_key(words):
         return blank or name[:1] == "-" or len(value) > 5 or not value.isdigit()
     if blank and not name.startswith("--"):
         return False
@@ -350,6 +350,15 @@ def _plain(c: str) -> bool:
 def visible(text: str) -> Shown:
     """Text of a run, of one line or many, as it may be printed, kept and sent."""
     return Shown(redact(plain(text)))
+
+
+def visible_in(value: Any) -> Any:
+    """JSON-ready data with every text in it passed: the last step before it is printed or kept."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, Mapping):
+        return {visible(key) if isinstance(key, str) else key: visible_in(one) for key, one in value.items()}
+    return [visible_in(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def in_key(line: str, inside: bool) -> bool:
