@@ -45,7 +45,9 @@ def sprinkle(data: bytes, rng: random.Random, pieces: list[bytes], anchor: bytes
 
 
 def numbers(data: bytes, rng: random.Random, values: list[bytes]) -> bytes:
-    return re.sub(rb"(?<![\w.])\d+(\.\d+)?(?![\w.])", lambda m: rng.choice(values) if rng.random() < 0.3 else m[0], data)
+    return re.sub(
+        rb"(?<![\w.])\d+(\.\d+)?(?![\w.])", lambda m: rng.choice(values) if rng.random() < 0.3 else m[0], data
+    )
 
 
 for share in (10, 50, 90):
@@ -77,7 +79,9 @@ on_bytes(
     lambda data, rng: sprinkle(data, rng, [b"\\u001b]0;x\\u0007", b"\\u202e", b"\\u009b31m", b"\\ud800", b"\\u0000"]),
     "escaped",
 )
-on_bytes(lambda data, rng: sprinkle(data, rng, [b"$(id)", b"`id`", b"<img src=x>", b"[red]", b"{0}", b"%s%n"]), "markup")
+on_bytes(
+    lambda data, rng: sprinkle(data, rng, [b"$(id)", b"`id`", b"<img src=x>", b"[red]", b"{0}", b"%s%n"]), "markup"
+)
 
 
 @on_path

@@ -16,7 +16,7 @@ from attack.oracle import Truth, prints, wrongs
 
 EXAMPLE = Path(__file__).parents[3] / "evals" / "example" / "run-1"
 LIMITS = {"cpu": 10.0, "wall": 60.0, "resident": 1 << 30, "address": 4 << 30}
-"""Processor seconds rather than a wall clock, which other work on the machine would shorten; the wall is for waiting."""
+"""Processor seconds rather than a wall clock, which other work on the machine would shorten; that is for waiting."""
 
 
 class Fence:
@@ -90,7 +90,7 @@ class Tally:
         """Fail for what is not known, and for what is known and no longer so."""
         expected = self.expected()
         record("attack", {"about": self.about, "trials": self.trials, "commands": len(self.tried),
-                          "broken": Counter(p for _, _, p in self.broken), "known": len(expected),
+                          "broken": dict(Counter(p for _, _, p in self.broken)), "known": len(expected),
                           "slowest": self.slowest, "largest": self.largest})  # fmt: skip
         new, mended = sorted(self.broken - expected), sorted(expected - self.broken)
         told = [f"NEW {self.about}: {' | '.join(row)}: {self.notes[row]}" for row in new]

@@ -82,7 +82,25 @@ def losses(n: int = 60) -> list[dict]:
     ]
 
 
-WORDS = "the model reads every line of this record and writes what it finds into the next one".split()
+WORDS = [
+    "the",
+    "model",
+    "reads",
+    "every",
+    "line",
+    "of",
+    "this",
+    "record",
+    "and",
+    "writes",
+    "what",
+    "it",
+    "finds",
+    "into",
+    "the",
+    "next",
+    "one",
+]
 TEXTS = [" ".join(WORDS[i % 7 :] + [f"item {i}"] + WORDS[: i % 5]) for i in range(30)]
 
 # logs and metrics
@@ -153,7 +171,9 @@ text(
     "model: tiny\nlearning_rate: 0.3\nmax_grad_norm: 0\nwarmup_steps: 4000\nmax_steps: 600\noptim: adamw\nbf16: true\n"
     "name: &n exp\nagain: *n\n",
 )  # fmt: skip
-text("toml", "train.toml", CONFIG, '[training]\nlearning_rate = 0.3\nsteps = 600\n[optim]\nname = "adamw"\nclip = 0.0\n')
+text(
+    "toml", "train.toml", CONFIG, '[training]\nlearning_rate = 0.3\nsteps = 600\n[optim]\nname = "adamw"\nclip = 0.0\n'
+)
 text("ini", "train.ini", CONFIG, "[train]\nlearning_rate = 0.3\nmax_steps = 600\nseed = %(nothing)s\n")
 text(
     "launch", "launch.sh", CONFIG,
@@ -204,7 +224,12 @@ text(
     "services:\n  vllm:\n    image: vllm/vllm-openai\n    shm_size: 64mb\n    command: --model m --max-model-len 32768"
     " --gpu-memory-utilization 0.99\n",
 )  # fmt: skip
-text("dockerfile", "Dockerfile", CONFIG, "FROM pytorch\nENV NCCL_P2P_DISABLE=1\nRUN touch CANARY\nCMD torchrun train.py\n")
+text(
+    "dockerfile",
+    "Dockerfile",
+    CONFIG,
+    "FROM pytorch\nENV NCCL_P2P_DISABLE=1\nRUN touch CANARY\nCMD torchrun train.py\n",
+)
 text("dotenv", ".env", CONFIG, "NCCL_DEBUG=INFO\nLEARNING_RATE=0.3\nX=$(touch CANARY)\n")
 text("requirements", "requirements.txt", CONFIG, "torch==2.1.0\ntransformers==5.0.0\ndeepspeed>=0.9\n")
 text(
@@ -218,9 +243,9 @@ def tensors() -> dict:
     import numpy
 
     rng = numpy.random.default_rng(7)
-    return {
-        f"model.layers.{i}.mlp.up_proj.weight": rng.normal(size=(16, 8)).astype("float32") for i in range(4)
-    } | {"model.embed_tokens.weight": rng.normal(size=(32, 8)).astype("float32")}
+    return {f"model.layers.{i}.mlp.up_proj.weight": rng.normal(size=(16, 8)).astype("float32") for i in range(4)} | {
+        "model.embed_tokens.weight": rng.normal(size=(32, 8)).astype("float32")
+    }
 
 
 @kind("safetensors", "checkpoint-100/model.safetensors", CHECKPOINT, structured=True, beside=("config-json",))
@@ -439,12 +464,10 @@ def _npy_objects() -> bytes:
     return out.getvalue()
 
 
-def lay(kind: Kind, run: Path, done: frozenset[str] = frozenset()) -> Path:
+def lay(kind: Kind, run: Path) -> Path:
     """Write a kind and what lies beside it; the path of the kind itself."""
-    for name in kind.beside:
-        if name not in done and not (run / KINDS[name].path).exists():
-            lay(KINDS[name], run, done | {kind.name})
-    path = run / kind.path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(kind.make())
-    return path
+    for one in (*(KINDS[name] for name in kind.beside), kind):
+        path = run / one.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(one.make())
+    return run / kind.path

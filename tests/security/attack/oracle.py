@@ -13,6 +13,7 @@ from attack.kinds import CANARY
 
 CLEAN = re.compile(r"Nothing wrong (was )?found")
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\udc80-\udcff]")
+JSON = {"--json", "sarif"}
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ def wrongs(outcome: dict, truth: Truth) -> list[str]:
         "internal-error": "internal error" in said or "internal errors" in said,
         "status": not outcome["why"] and code not in (0, 1, 2),
         "control": any(UNSAFE.search(s) for s in strings(out)) or bool(UNSAFE.search(err)),
+        "not-json": not outcome["why"] and code in (0, 1) and bool(JSON & set(outcome["argv"])) and not parses(out),
         "unread-clean": not outcome["why"] and bool(truth.unread) and clean(outcome, truth.unread),
     }
     CANARY.unlink(missing_ok=True)
@@ -55,11 +57,19 @@ def strings(out: str) -> Iterator[str]:
     while todo:
         one = todo.pop()
         if isinstance(one, str):
-            yield one
+            yield one.replace("\r\n", "\n")  # a patch of a file with such ends must keep them
         elif isinstance(one, dict):
             todo += [*one, *one.values()]
         elif isinstance(one, list):
             todo += one
+
+
+def parses(out: str) -> bool:
+    try:
+        json.loads(out)
+    except ValueError:
+        return False
+    return True
 
 
 def clean(outcome: dict, unread: str) -> bool:
