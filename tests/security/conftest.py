@@ -33,8 +33,8 @@ def pytest_terminal_summary(terminalreporter):
     for about, values in sorted(lines.items()):
         broken = sum((Counter(v["broken"]) for v in values), Counter())
         told = ", ".join(f"{count} {promise}" for promise, count in sorted(broken.items())) or "none"
+        trials, commands, known = (sum(v[of] for v in values) for of in ("trials", "commands", "known"))
         terminalreporter.write_line(
-            f"attacks {about}: {sum(v['trials'] for v in values)} trials, {sum(v['commands'] for v in values)} commands;"
-            f" broken promises: {told} ({sum(v['known'] for v in values)} known);"
+            f"attacks {about}: {trials} trials, {commands} commands; broken promises: {told} ({known} known);"
             f" slowest {max(v['slowest'] for v in values):.1f} s, largest {max(v['largest'] for v in values) >> 20} MiB"
         )

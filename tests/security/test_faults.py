@@ -1,4 +1,4 @@
-"""Kills, parallel writers, full disks, homes that are read-only, damaged or open: nothing lost, and the answer comes."""
+"""Kills, parallel writers, full disks, homes read-only, damaged or open: nothing lost, and the answer comes."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from attack.oracle import Truth
 
 ASK = ["ask", "loss is nan at step 4000", "--run", str(EXAMPLE), "--json"]
 SEARCH = ["runbook", "search", "loss is nan", "--json"]
-NOTES = "".join(f"# Note {i}\n\nLoss is nan on host {i}: restart the node, lower the rate.\n\n" for i in range(40))
+NOTES = "".join(f"# Note {i}\n\nLoss is nan on host {i}: restart the node, lower the rate.\n\n" for i in range(12))
 
 
 def answered(outcome) -> bool:
@@ -30,10 +30,12 @@ def answered(outcome) -> bool:
 
 @pytest.fixture(scope="session")
 def lived_in(fence, tmp_path_factory):
-    """A home with a case, a cache, traces and a runbook of one's own; the notes themselves; a run with checkpoints; data."""
+    """A home with a case, a cache, traces and an own runbook; the notes themselves; a run with checkpoints; data."""
     base = tmp_path_factory.mktemp("lived-in")
     (base / "notes").mkdir()
+    (base / "more").mkdir()
     (base / "notes" / "oncall.md").write_text(NOTES)
+    (base / "more" / "other.md").write_text(NOTES.replace("host", "node"))
     for step in (100, 200, 300, 400):
         lay(KINDS["safetensors"], base / "run" / "x")
         (base / "run" / "x" / "checkpoint-100").rename(base / "run" / f"checkpoint-{step}")
@@ -47,13 +49,14 @@ def lived_in(fence, tmp_path_factory):
 def writers(base: Path, out: Path) -> dict[str, list[str]]:
     """Every command that writes, and what it writes into `out`."""
     data = str(base / "data.jsonl")
+    clean = ["--write", str(out / "c.jsonl"), "--removed", str(out / "r.jsonl"), "--workers", "1"]
     return {
         "ask": ASK,
         "ask-html": [*ASK[:-1], "--html", str(out / "a.html")],
-        "add": ["runbook", "add", str(base / "notes")],
+        "add": ["runbook", "add", str(base / "more")],
         "index": ["runbook", "index"],
-        "dedup": ["data", "dedup", data, "--pairs", str(out / "p.jsonl"), "--write", str(out / "c.jsonl"), "--workers", "1"],
-        "pii": ["data", "pii", data, "--write", str(out / "c.jsonl"), "--removed", str(out / "r.jsonl"), "--workers", "1"],
+        "dedup": ["data", "dedup", data, "--pairs", str(out / "p.jsonl"), *clean],
+        "pii": ["data", "pii", data, *clean],
         "scan": ["scan", str(EXAMPLE), "--html", str(out / "s.html"), "--series", str(out / "s.parquet")],
         "bisect": ["bisect", str(base / "run"), "--eval", "sh -c 'echo 1' {checkpoint}", "--home", str(out / "bh")],
         "report": ["report", str(EXAMPLE), "--bug", "trl", "--out", str(out / "o.zip")],
@@ -105,9 +108,9 @@ def still_works(fence, home: Path, cases: int) -> list[str]:
     return broken
 
 
-def kill(fence, lived_in, name, times, tmp_path, record_property):
+def kill(fence, lived_in, name, times, strict, tmp_path, record_property):
     """Kill at evenly spread moments of the command's usual time. All kills of a command are one row of KNOWN."""
-    tally = Tally("kills")
+    tally = Tally("kills", strict=strict)
     usual = None
     for number in range(times + 1):
         folder = tmp_path / str(number)
@@ -137,14 +140,14 @@ assert sum(KILLS.values()) >= 80
 
 @pytest.mark.parametrize("name", ["ask", "dedup", "report"])
 def test_a_kill_loses_nothing_in_part(fence, lived_in, name, tmp_path, record_property):
-    kill(fence, lived_in, name, 1, tmp_path, record_property)
+    kill(fence, lived_in, name, 1, False, tmp_path, record_property)
 
 
 @pytest.mark.security
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", KILLS)
 def test_a_kill_loses_nothing(fence, lived_in, name, tmp_path, record_property):
-    kill(fence, lived_in, name, KILLS[name], tmp_path, record_property)
+    kill(fence, lived_in, name, KILLS[name], True, tmp_path, record_property)
 
 
 def parallel(fence, base, rounds, groups, tmp_path, record_property):
@@ -215,8 +218,8 @@ def small_disk(folder: Path, size: str):
 def test_a_full_disk_costs_the_files_not_the_answer(fence, lived_in, place, tmp_path, record_property):
     tally = Tally("full-disk")
     with small_disk(tmp_path / "disk", "64k") as disk:
-        for name in ("ask", "ask-html", "dedup", "pii", "scan", "report", "verify", "add"):
-            if place == "home" and name not in ("ask", "ask-html", "verify", "add"):
+        for name in ("ask", "add", "ask-html", "dedup", "pii", "scan", "report"):
+            if (name in ("ask", "add")) != (place == "home"):
                 continue
             folder = disk / name
             (folder / "out").mkdir(parents=True)

@@ -329,7 +329,8 @@ text_bomb("shell-continued", "launch.sh", (LINT, ASK), lambda: "torchrun train.p
 text_bomb("shell-heredocs", "launch.sh", (LINT, ASK), lambda: "".join(f"cat <<E{i}\nx\n" for i in range(20_000)))
 text_bomb(
     "make-doubling", "Makefile", (LINT, ASK),
-    lambda: "A0=xxxxxxxx\n" + "".join(f"A{i + 1}=$(A{i})$(A{i})\n" for i in range(60)) + "t:\n\ttorchrun t.py --lr $(A60)\n",
+    lambda: "A0=xxxxxxxx\n" + "".join(f"A{i + 1}=$(A{i})$(A{i})\n" for i in range(60))
+    + "t:\n\ttorchrun t.py --lr $(A60)\n",
 )  # fmt: skip
 text_bomb("make-itself", "Makefile", (LINT, ASK), lambda: "A=$(A) $(A)\nt:\n\ttorchrun t.py --lr $(A)\n", quick=True)
 text_bomb("toml-dots", "train.toml", (LINT, ASK), lambda: "a." * 60_000 + "b = 1\n")

@@ -1,4 +1,4 @@
-"""The ways in which a file can be damaged, as functions of its bytes or of its place. Seeded: the same seed, the same damage."""
+"""The ways in which a file can be damaged, as functions of its bytes or of its place. Same seed, same damage."""
 
 import os
 import random

@@ -82,30 +82,13 @@ def losses(n: int = 60) -> list[dict]:
     ]
 
 
-WORDS = [
-    "the",
-    "model",
-    "reads",
-    "every",
-    "line",
-    "of",
-    "this",
-    "record",
-    "and",
-    "writes",
-    "what",
-    "it",
-    "finds",
-    "into",
-    "the",
-    "next",
-    "one",
-]
-TEXTS = [" ".join(WORDS[i % 7 :] + [f"item {i}"] + WORDS[: i % 5]) for i in range(30)]
+WORDS = "the model reads every line of this record and writes what it finds into the next one".split()  # noqa: SIM905
+TEXTS = [" ".join([*WORDS[i % 7 :], f"item {i}", *WORDS[: i % 5]]) for i in range(30)]
 
 # logs and metrics
 text(
-    "log", "train.log", LOG, "torchrun --nproc_per_node 2 train.py --learning_rate 0.3\n" + "".join(f"{r}\n" for r in losses())
+    "log", "train.log", LOG,
+    "torchrun --nproc_per_node 2 train.py --learning_rate 0.3\n" + "".join(f"{r}\n" for r in losses()),
 )  # fmt: skip
 text(
     "traceback", "error.log", LOG,

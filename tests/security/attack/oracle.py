@@ -1,4 +1,4 @@
-"""What every command owes to any input, whatever it holds: one function, `wrongs`, names the promises that were broken."""
+"""What every command owes to any input: one function, `wrongs`, names the promises that were broken."""
 
 import hashlib
 import json
@@ -73,7 +73,7 @@ def parses(out: str) -> bool:
 
 
 def clean(outcome: dict, unread: str) -> bool:
-    """Does it say that nothing is wrong? Where only a part was unread, a check that is said to have failed is enough."""
+    """Does it say that nothing is wrong? Where a part was unread, a check that is said to have failed is enough."""
     out = outcome["out"]
     try:
         value = json.loads(out)
@@ -91,7 +91,7 @@ def clean(outcome: dict, unread: str) -> bool:
 
 
 def prints(folder: Path) -> dict[str, str]:
-    """A fingerprint of every file: content of small ones, else size; mode; target of a link. Never follows or opens a pipe."""
+    """A fingerprint of every file: content of small ones, else size; mode; target of a link. Opens no link or pipe."""
     found = {}
     for base, folders, files in os.walk(folder):
         for name in folders + files:
