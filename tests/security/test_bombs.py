@@ -1,6 +1,6 @@
 """Small inputs that ask for much time or memory end soon, in little memory, and with a reason."""
 
-import shutil
+import subprocess
 
 import pytest
 from attack.bombs import BOMBS, Bomb
@@ -12,13 +12,15 @@ def light(fence, bomb: Bomb, tmp_path, record_property) -> None:
     tally = Tally("bombs", trials=1)
     run = tmp_path / "run"
     bomb.make(run)
-    for command in bomb.commands:
-        argv = [part.format(run=run) for part in command]
-        [outcome] = fence.run(argv, home=tmp_path / "home")
-        tally.add(f"{bomb.name}/-", name_of(command), outcome, Truth(bomb.unread))
-        if outcome["why"]:
-            break  # the others would meet the same reader
-    shutil.rmtree(run)
+    try:
+        for command in bomb.commands:
+            argv = [part.format(run=run) for part in command]
+            [outcome] = fence.run(argv, home=tmp_path / "home")
+            tally.add(f"{bomb.name}/-", name_of(command), outcome, Truth(bomb.unread))
+            if outcome["why"]:
+                break  # the others would meet the same reader
+    finally:
+        subprocess.run(["rm", "-rf", run], check=True)  # Python's own cannot remove what is nested deeply
     tally.settle(record_property)
 
 

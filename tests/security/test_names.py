@@ -48,7 +48,8 @@ COMMANDS = (
     ("bisect", "{run}", "--eval", "./eval.sh {{checkpoint}}", "--dry-run"),
     ("bisect", "{run}", "--eval", "sh -c 'eval {{checkpoint}}'", "--pass-fail", "--budget", "3"),
 )  # fmt: skip
-IN_PART = ("scan --html", "ask --json", "lint github", "bisect --dry-run")
+IN_PART = ("ask --json", "lint github", "bisect --dry-run")
+NAMES_IN_PART = ("newline", "escape", "right-to-left", "csi", "surrogate", "image", "option", "shell")
 
 
 def called(command) -> str:
@@ -97,7 +98,7 @@ def name_attack(fence, name, commands, tmp_path, record_property):
     tally.settle(record_property)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NAMES_IN_PART)
 def test_names_stay_names_in_part(fence, name, tmp_path, record_property):
     commands = [c for c in COMMANDS if called(c) in IN_PART]
     name_attack(fence, name, commands, tmp_path, record_property)

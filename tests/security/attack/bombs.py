@@ -302,7 +302,7 @@ def records_that_share_no_key(run):
 
 
 # shell, make and configuration
-text_bomb("shell-several-stars", "launch.sh", (LINT, ASK), lambda: f"A={'a' * 70_000}\nB=${{A##*b*c*d}}\necho $B\n")
+text_bomb("shell-several-stars", "launch.sh", (LINT, ASK), lambda: f"A={'bc' * 35_000}\nB=${{A##*b*c*d}}\necho $B\n")
 text_bomb(
     "shell-replacements", "launch.sh", (LINT, ASK),
     lambda: f"A={'a' * 20_000}\n" + "".join(f"B{i}=${{A//a/b}}\n" for i in range(2000)),
@@ -376,12 +376,17 @@ text_bomb(
 text_bomb(
     "env-doubling", ".env", (LINT, ASK), lambda: "A0=xxxxxxxx\n" + "".join(f"A{i + 1}=$A{i}$A{i}\n" for i in range(60))
 )
-text_bomb("config-digits", "train.yaml", (REPORT,), lambda: "key: x" + "0" * 200_000 + "\n")
+text_bomb("config-digits", "train.yaml", (REPORT,), lambda: "note: key " + "0" * 200_000 + "\n")
 text_bomb(
     "template-loops", "checkpoint-1/tokenizer_config.json", (SOUND, ASK), lambda: json.dumps(
         {"chat_template": "{% for i in range(10**9) %}{% for j in range(10**9) %}{{ i }}{% endfor %}{% endfor %}"}
     ), quick=True,
 )  # fmt: skip
+
+
+# questions
+for piece, called in (("0", "question-digits"), ("a.", "question-dots"), ("eyJ", "question-token")):
+    text_bomb(called, "notes.txt", (("ask", "the key " + piece * 20_000, "--json"),), lambda: "nothing\n")
 
 
 # logs: tokens and lines
@@ -394,7 +399,7 @@ for piece, called in (
 ):  # fmt: skip
     text_bomb(
         called, "train.log", (SCAN, ASK, REPORT),
-        lambda piece=piece: "step 1 loss 2.0\n" + f"Epoch 1: {piece * (60_000 // len(piece))}!\n" * 2
+        lambda piece=piece: "step 1 loss 2.0\n" + f"Epoch 1: {piece * (60_000 // len(piece))}!\n" * 6
         + f"Error: key {piece * (60_000 // len(piece))} failed\nRuntimeError: {piece * (60_000 // len(piece))}\n",
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ Way = Callable[[Path, random.Random], object]
 WAYS: dict[str, Way] = {}
 NOTHING_LEFT = frozenset({"empty", "nul", "random", "directory", "denied", "loop", "fifo"})
 """Nothing of the file can be read."""
-PART_LEFT = frozenset({"cut-1", "cut-10", "cut-50", "cut-90", "halves", "nul-middle", "doubled-cut"})
+PART_LEFT = frozenset({"cut-1", "cut-10", "cut-50", "cut-90", "halves", "nul-middle"})
 """A structured file cannot be read to its end."""
 SPARSE = 300 << 30
 

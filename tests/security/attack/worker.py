@@ -113,12 +113,9 @@ def entry() -> None:
 def watch(pid: int, job: dict) -> dict:
     """Wait for the child, or end it and everything it started: what became of it, and what it used."""
     start, used, peak, why = time.monotonic(), 0.0, 0, ""
-    while True:
-        done, status, spent = os.wait4(pid, os.WNOHANG)
-        wall = time.monotonic() - start
-        if done:
-            break
+    while not why and not ended(pid):
         seconds, resident = usage(pid)
+        wall = time.monotonic() - start
         used, peak = max(used, seconds), max(peak, resident)
         if job.get("kill_after") is not None and wall > job["kill_after"]:
             why = "killed"
@@ -126,26 +123,25 @@ def watch(pid: int, job: dict) -> dict:
             why = "hang"
         elif peak > job["resident"]:
             why = "memory"
-        if why:
-            _, status, spent = end(pid)
-            break
         time.sleep(0.003 if wall < 0.3 else 0.02)
-    leave_none(pid)
-    code = os.waitstatus_to_exitcode(status)
+    wall = time.monotonic() - start
+    end(pid)
+    _, status, spent = os.wait4(pid, 0)
     peak = max(peak, spent.ru_maxrss * 1024)
     used = max(used, spent.ru_utime + spent.ru_stime)
-    return {"code": code, "why": why, "wall": wall, "cpu": used, "peak": peak}
+    return {"code": os.waitstatus_to_exitcode(status), "why": why, "wall": wall, "cpu": used, "peak": peak}
 
 
-def end(pid: int):
+def ended(pid: int) -> bool:
+    """Whether the child has ended; it is not reaped yet, so that its number stays its own."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def end(pid: int) -> None:
+    """End the child, what it started, and what is left of its session. Only before it is reaped."""
     for one in tree(pid):
         with contextlib.suppress(ProcessLookupError):
             os.kill(one, signal.SIGKILL)
-    return os.wait4(pid, 0)
-
-
-def leave_none(pid: int) -> None:
-    """End what the child's session left running (our own children only: the session is named after it)."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
 
