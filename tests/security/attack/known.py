@@ -204,6 +204,9 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
         "D14 internal-error cases trace": {
             "traces-jsonl": "cut-50 nul random",
         },
+        "D14? internal-error cases trace": {
+            "traces-jsonl": "doubled-cut",
+        },
         "N4 no-answer ask": {
             "cache-npz": "empty",
             "runbooks-npz": "directory empty",
@@ -298,6 +301,7 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
         },
         "D15 open-mode ask": {
             "755": "mode",
+            "777": "mode",
         },
     },
     "names": {
