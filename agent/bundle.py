@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..tools.environment import Environment, Fact, read_environment
 from ..tools.findings import Evidence, Finding, clean
-from ..tools.redact import redact
+from ..tools.secrets import redact
 from ..tools.settings import Setting
 from .casebook import Case, Casebook
 from .conversation import Excerpt, excerpts

@@ -13,15 +13,17 @@ from typing import Any
 
 from ..knowledge.embedding import BUILT_IN
 from ..knowledge.entry import Entry
+from ..tools.boundary import Boundary
 from ..tools.findings import Evidence, TriageError, clean
 from ..tools.reading import iter_chunks, lines_of
-from ..tools.redact import Boundary
-from . import narrate
+from ..tools.secrets import in_key
 from .acceptance.verify import Verdict, verify
+from .answer import Answer
 from .casebook import Casebook, new_id
-from .events import Answered, Listen, Token, ToolStarted, VerdictMade, ignore
+from .events import Event, Listen, Token, ToolStarted, ignore
 from .evidence import gather
-from .session import Answer, ask, index, note
+from .narrate.verdict import verdict_text
+from .session import ask, index, note
 from .wording.server import configured
 from .wording.turn import worded
 
@@ -29,6 +31,18 @@ AROUND = 6
 """Lines shown before and after the line of a finding."""
 PIECES = 8
 """Most pieces for each line of an excerpt, on average: a progress bar writes thousands over one another."""
+
+
+@dataclass(frozen=True)
+class VerdictMade(Event):
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Answered(Event):
+    """The last event of a turn that answers: all of it again, whole."""
+
+    answer: Answer
 
 
 class Conversation:
@@ -89,7 +103,7 @@ class Conversation:
             raise TriageError("this case has no run to compare with: give the failed run first")
         listen(ToolStarted("verify"))
         verdict = verify(self.paths[0], candidate, self._entry(entry))
-        text = narrate.verdict(verdict, self._language())
+        text = verdict_text(verdict, self._language())
         if self.case:
             Casebook(self.home).record(self.case, "verdict", verdict.as_json(text), status=verdict.verdict)
         listen(VerdictMade(verdict))
@@ -145,10 +159,16 @@ def excerpts(path: Path, places: Sequence[Evidence], around: int = AROUND) -> li
     """For each place its line with `around` lines on each side, in one pass over the file."""
     wanted = {n for place in places for n in range((place.line or 1) - around, (place.line or 1) + around + 1)}
     kept: list[tuple[int, str]] = []
+    inside = False
     for chunk in iter_chunks(path):
         last = chunk.first_line + chunk.data.count(b"\n")
-        if any(chunk.first_line <= n <= last for n in wanted):
-            kept += [(n, clean(text, 300)) for n, text in lines_of([chunk]) if n in wanted]
+        near = any(chunk.first_line <= n <= last for n in wanted)
+        if near or inside or b"PRIVATE KEY" in chunk.data:
+            for n, text in lines_of([chunk]):
+                after = in_key(text, inside)
+                if n in wanted:
+                    kept.append((n, "[secret:private-key]" if inside and after else clean(text, 300)))
+                inside = after
         if last > max(wanted):
             break
     return [_excerpt(path, place, around, kept) for place in places]

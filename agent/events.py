@@ -9,60 +9,40 @@ import queue
 import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ..tools.findings import Finding
 
-if TYPE_CHECKING:
-    from .acceptance.verify import Verdict
-    from .propose import Proposal
-    from .session import Answer
+
+class Event:
+    """One thing that happened; what carries a proposal, a verdict or an answer stands with those who make it."""
 
 
 @dataclass(frozen=True)
-class ToolStarted:
+class ToolStarted(Event):
     name: str
 
 
 @dataclass(frozen=True)
-class FindingMade:
+class FindingMade(Event):
     id: str
     """`F1`, `F2`, ... as the answer numbers them."""
     finding: Finding
 
 
 @dataclass(frozen=True)
-class ProposalMade:
-    proposal: Proposal
-
-
-@dataclass(frozen=True)
-class Token:
+class Token(Event):
     """The next piece of the answer's Markdown."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class Notice:
+class Notice(Event):
     """One line about the turn itself, in the person's language: a model that did not answer, words left out."""
 
     text: str
 
 
-@dataclass(frozen=True)
-class VerdictMade:
-    verdict: Verdict
-
-
-@dataclass(frozen=True)
-class Answered:
-    """The last event of a turn that answers: all of it again, whole."""
-
-    answer: Answer
-
-
-Event = ToolStarted | FindingMade | ProposalMade | Token | Notice | VerdictMade | Answered
 Listen = Callable[[Event], None]
 
 

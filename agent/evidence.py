@@ -8,12 +8,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from ..tools.discover import discover
 from ..tools.findings import Check, Finding, Report, TriageError
-from ..tools.run import Artifact, Run, discover
+from ..tools.run import Artifact, Run
 from ..tools.series import SeriesTable
 from ..tools.settings import Settings
-from .events import Listen, ToolStarted, ignore
+
+if TYPE_CHECKING:
+    from ..tools.logs.scan import Read
 
 
 @dataclass(frozen=True)
@@ -40,28 +44,33 @@ class Look:
         return tuple(dict.fromkeys(c for report in self.reports for c in report.checks))
 
 
-def look(paths: Sequence[Path], pasted: str = "", listen: Listen = ignore) -> Look:
+def look(paths: Sequence[Path], pasted: str = "", told: Callable[[str], object] = lambda tool: None) -> Look:
     """Run every deterministic tool over the paths and the pasted text.
 
-    A tool that breaks becomes a `failed` check: the others still speak.
+    `told` hears the name of each tool before it runs. One that breaks becomes a `failed` check: the others still speak.
 
     Raises:
         TriageError: a path does not exist or nothing in it can be read.
     """
     from ..tools.checkpoints import check_run_checkpoints
+    from ..tools.config.combine import read_settings
     from ..tools.config.lint import lint
     from ..tools.data import check_run_data
-    from ..tools.logs.scan import scan
+    from ..tools.logs.scan import Read, read_run, scan
     from ..tools.scores import check_run_evals
-    from ..tools.series import read_series
-    from ..tools.settings import read_settings
 
     with gather(paths, pasted) as run:
-        listen(ToolStarted("scan"))
+        told("scan")
         settings, setting_checks = read_settings(run)
-        table, read_checks = read_series(run)
         clip, planned = (_number(settings.value(name)) for name in ("grad_clip", "max_steps"))
-        log = _try("scan", lambda: scan(run, clip, (table, read_checks), planned))
+        read = Read()
+
+        def scanned() -> Report:
+            nonlocal read
+            read = read_run(run, lambda: settings.value("log_steps"))
+            return scan(run, clip, read, planned)
+
+        log = _try("scan", scanned)
         reports = [log]
         tools = {
             "lint": partial(lint, read=(settings, setting_checks)),
@@ -70,9 +79,21 @@ def look(paths: Sequence[Path], pasted: str = "", listen: Listen = ignore) -> Lo
             "evals": check_run_evals,
         }
         for name, tool in tools.items():
-            listen(ToolStarted(name))
+            told(name)
             reports.append(_try(name, lambda tool=tool: tool(run)))
-        return Look(run, table, settings, log, tuple(reports))
+        return Look(run, read.table, settings, log, tuple(reports))
+
+
+def read_logs(run: Run) -> Read:
+    """The run's logs alone, their lines without a step counted as its settings say."""
+    from ..tools.logs.scan import read_run
+
+    def every() -> object:
+        from ..tools.config.combine import read_settings  # 60 small files, which most logs do not need
+
+        return read_settings(run)[0].value("log_steps")
+
+    return read_run(run, every)
 
 
 def _number(value: object) -> float | None:

@@ -6,26 +6,24 @@ Nothing here writes a file. A proposal exists only for a hypothesis that evidenc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..knowledge.entry import NOT_A_SETTING, Criterion, Fix
 from ..tools.config.edit import Edit, add_value, like, set_value
-from ..tools.findings import Finding, TriageError
+from ..tools.findings import Finding, TriageError, clean
+from ..tools.phrase import Phrase
 from ..tools.run import Run
+from ..tools.secrets import Shown, visible, visible_lines
 from ..tools.settings import Setting, Settings
 from .diagnose import SERIOUS, SHOWN, Diagnosis, Hypothesis, leading
 
 SAME_THING = {"warmup_steps": "warmup_ratio", "max_steps": "epochs"}
 """The other spelling of a setting, changed by the same factor where a run uses it."""
-DEFAULTS: dict[tuple[str, str], float] = {
-    (framework, variable): value
-    for variable, value in {"grad_clip": 1.0, "learning_rate": 5e-5, "weight_decay": 0.0}.items()
-    for framework in ("hf", "llama-factory")
-} | {("trl", "grad_clip"): 1.0, ("axolotl", "grad_clip"): 1.0}
-"""(framework, setting) -> value in force when no file sets it. Source: transformers' TrainingArguments."""
 LEAST_RAISED: dict[str, float] = {"warmup_steps": 100, "warmup_ratio": 0.03}
 """What a setting becomes at least when it is raised: the lower end of what the runbook's sources name."""
 BOUNDS: dict[str, tuple[float, float]] = {
@@ -34,8 +32,8 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "dpo_beta": (0.0, 10.0),
 }
 """Range in which a changed value stays; beyond it the change has no meaning."""
-UNSEEN = {"en": "not visible in the files that were read", "zh": "所读文件中看不到"}
-PUT_BACK = {"en": "Put the old value back.", "zh": "改回原值。"}
+UNSEEN = Phrase("not visible in the files that were read", "所读文件中看不到")
+PUT_BACK = Phrase("Put the old value back.", "改回原值。")
 
 
 @dataclass(frozen=True)
@@ -49,10 +47,12 @@ class Proposal:
     line: int | None
     key: str
     """The framework's own key, or what kind of thing changes."""
-    old: str
+    old: Shown
     new: str
-    patch: str
+    patch: Shown
     """Unified diff with one changed line; empty when the change is not in a file that triage read."""
+    hidden: bool
+    """Whether the patch shows less than the file holds, so that it does not apply; `real_patch` makes one that does."""
     unchanged: tuple[str, ...]
     """The other settings of the run, which must stay as they are."""
     why: str
@@ -62,12 +62,8 @@ class Proposal:
     acceptance: tuple[Criterion, ...]
 
 
-@dataclass(frozen=True)
-class Nothing:
+class Nothing(Phrase):
     """No change is proposed yet, with the reason."""
-
-    en: str
-    zh: str
 
 
 def propose(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str = "en") -> Proposal | Nothing:
@@ -136,7 +132,7 @@ def _apply(hypothesis: Hypothesis, fix: Fix, settings: Settings, run: Run, lang:
         limit.say(lang) if limit else fix.why.say(lang),
         entry.check_first.say(lang),
         fix.expect.say(lang),
-        fix.undo.say(lang) if fix.undo else PUT_BACK[lang],
+        fix.undo.say(lang) if fix.undo else PUT_BACK.say(lang),
         entry.acceptance,
     )
 
@@ -153,26 +149,63 @@ def _limit(hypothesis: Hypothesis, fix: Fix) -> Finding | None:
     return None
 
 
-Change = tuple[str | None, int | None, str, str, str, str]
-"""file, line, key, old, new, patch"""
+Change = tuple[str | None, int | None, str, Shown, str, Shown, bool]
+"""file, line, key, old, new, patch, hidden"""
+
+
+def _made(edit: Edit, unseen: str = "") -> Change:
+    patch = _shown(edit)
+    return edit.file, edit.line, clean(edit.key), clean(edit.old or unseen), edit.new, patch, patch != edit.patch
+
+
+def _shown(edit: Edit) -> Shown:
+    """The patch as it may be printed and kept: every line passed, with those inside a private key masked whole."""
+    lines, out, at = list(visible_lines(edit.text.split("\n"))), list[str](), -1
+    for line in edit.patch.split("\n"):
+        if hunk := re.match(r"@@ -\d+(?:,\d+)? \+(\d+)", line):
+            at = int(hunk[1]) - 1
+        if at >= 0 and line[:1] in (" ", "+"):
+            out.append(line[0] + lines[at])
+            at += 1
+        else:
+            out.append(line[:1] + visible(line[1:]))
+    return visible("\n".join(out))
+
+
+def real_patch(proposal: Mapping[str, Any], settings: Settings, run: Run) -> str:
+    """The patch of a kept proposal made again from the run's files, as they are: for the person's own machine only.
+
+    Raises:
+        TriageError: it has no patch, or the file is gone or no longer what it was.
+    """
+    path = next((a.path for a in run.artifacts if a.name == proposal["file"]), None)
+    if not proposal["patch"] or path is None:
+        raise TriageError("the last answer of this case proposes no patch of a file that is still there")
+    place = proposal["file"], proposal["key"]
+    setting = next((s for s in settings if (s.file, clean(s.key)) == place), None)
+    new = proposal["new"]
+    edit = set_value(setting, new, path) if setting else add_value(proposal["variable"], new, path, proposal["file"])
+    if _shown(edit) != proposal["patch"]:
+        raise TriageError(f"{proposal['file']}: has changed since the answer; ask again")
+    return edit.patch
 
 
 def _change(fix: Fix, settings: Settings, run: Run, lang: str) -> Change | None:
     """The one change in the run's own words, with its patch where a file shows the setting."""
     if fix.variable in NOT_A_SETTING:
-        return None, None, fix.variable, "", fix.change["do"][lang], ""
+        return None, None, fix.variable, clean(""), fix.change["do"][lang], clean(""), False
     setting = settings.get(fix.variable) or settings.get(SAME_THING.get(fix.variable, ""))
     if setting:
         return _change_visible(fix, setting, run)
-    default = DEFAULTS.get((settings.framework, fix.variable))
+    default = settings.defaults.get(fix.variable)
     new = target(default, fix)
     if default is not None and new is None:
         return None
     if edit := new is not None and _edit(settings, run, lambda path, name: add_value(fix.variable, new, path, name)):
-        return edit.file, edit.line, edit.key, edit.old or UNSEEN[lang], edit.new, edit.patch
+        return _made(edit, UNSEEN.say(lang))
     [(how, amount)] = fix.change.items()
     shown = {"set": "{}", "multiply": "x {}", "add": "+ {}"}[how].format(amount) if new is None else str(new)
-    return None, None, fix.variable, UNSEEN[lang], shown, ""
+    return None, None, fix.variable, clean(UNSEEN.say(lang)), shown, clean(""), False
 
 
 def _change_visible(fix: Fix, setting: Setting, run: Run) -> Change | None:
@@ -184,8 +217,8 @@ def _change_visible(fix: Fix, setting: Setting, run: Run) -> Change | None:
         edit = set_value(setting, new, path)
     except TriageError:
         spelled = like(setting.raw, new) if isinstance(new, (int, float)) else str(new)
-        return setting.file, setting.line, setting.key, setting.raw, spelled, ""
-    return edit.file, edit.line, edit.key, edit.old, edit.new, edit.patch
+        return setting.file, setting.line, clean(setting.key), clean(setting.raw), spelled, clean(""), False
+    return _made(edit)
 
 
 def _edit(settings: Settings, run: Run, make: Callable[[Path, str], Edit]) -> Edit | None:

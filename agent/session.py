@@ -8,113 +8,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from ..knowledge.embedding import BUILT_IN
-from ..knowledge.library import Passage
 from ..knowledge.search import MEANT, Index
-from ..tools.findings import Check, Finding, clean, finding_json, json_ready
-from ..tools.redact import redact
+from ..tools.findings import Check, Finding, clean
 from ..tools.run import Run
+from ..tools.secrets import redact
 from ..tools.settings import Settings
-from . import narrate
+from .answer import Answer
 from .casebook import Casebook
-from .diagnose import Diagnosis, diagnose
-from .events import FindingMade, Listen, ProposalMade, ToolStarted, ignore
-from .evidence import Look, look
-from .propose import Nothing, Proposal, propose
+from .diagnose import diagnose
+from .events import Event, FindingMade, Listen, ToolStarted, ignore
+from .evidence import look
+from .narrate.answer import answer_text
+from .propose import Proposal, propose
 
 QUESTION_LIMIT = 20_000
 """Longest question kept, in characters; a longer one (a pasted log) is scanned whole, then cut in the middle."""
 
 
 @dataclass(frozen=True)
-class Answer:
-    """Everything one question led to."""
-
-    question: str
-    lang: str
-    diagnosis: Diagnosis
-    proposal: Proposal | Nothing
-    text: str
-    """Markdown in the language of the question."""
-    passages: tuple[Passage, ...] = ()
-    """What the person's own runbooks say about it."""
-    case: str = ""
-    seen: Look | None = None
-    """What the tools saw: series to plot, settings; None without a run."""
-    model: str = "built-in"
-    """Who worded the text: `built-in`, or the served model's name."""
-
-    def as_json(self) -> dict[str, Any]:
-        """The public form, `triage.answer/1`."""
-        d, number = self.diagnosis, {id(f): f"F{i}" for i, f in enumerate(self.diagnosis.findings, 1)}
-        return json_ready(
-            {
-                "schema": "triage.answer/1",
-                "question": self.question,
-                "lang": self.lang,
-                "case": self.case,
-                "state": d.state,
-                "hypotheses": [
-                    {
-                        "entry": h.entry.id,
-                        "cause": h.cause.id if h.cause else h.entry.id,
-                        "title": h.entry.title.say(self.lang),
-                        "severity": h.entry.severity,
-                        "status": h.status,
-                        "probability": round(h.probability, 4),
-                        "for": [number[id(f)] for f in h.for_],
-                        "against": [number[id(f)] for f in h.against],
-                        "check_first": h.entry.check_first.say(self.lang),
-                    }
-                    for h in d.hypotheses
-                ],
-                "findings": [finding_json(f, f"F{i}", self.lang) for i, f in enumerate(d.findings, 1)],
-                "checks": [{"name": c.name, "result": c.result, "why": c.why} for c in d.checks],
-                "proposal": self._proposal(),
-                "no_proposal": (self.proposal.zh if self.lang == "zh" else self.proposal.en)
-                if isinstance(self.proposal, Nothing)
-                else None,
-                "citations": narrate.citations(d.hypotheses, self.passages),
-                "conflicts": [
-                    {
-                        "about": c.about.say(self.lang),
-                        "positions": [p.say(self.lang) for p in c.positions],
-                        "decided_by": c.decided_by.say(self.lang),
-                        "supported": side,
-                        "ref": c.ref,
-                    }
-                    for c, side in d.conflicts
-                ],
-                "cautions": [c.say(self.lang) for h in d.hypotheses[:1] for c in h.entry.cautions],
-                "model": self.model,
-                "answer": self.text,
-            }
-        )
-
-    def _proposal(self) -> dict[str, Any] | None:
-        if isinstance(self.proposal, Nothing):
-            return None
-        out = dict(self.proposal.__dict__)
-        out["acceptance"] = [
-            {
-                "metric": c.metric,
-                "is": c.is_,
-                "low": c.low,
-                "high": c.high,
-                "value": c.value,
-                "unit": c.unit,
-                "window": f"after {c.after}"
-                if c.after
-                else (f"{c.window['steps']} steps" if c.window and "steps" in c.window else "whole run"),
-                "basis": c.basis,
-                "source": c.source,
-                "needs": c.needs,
-            }
-            for c in self.proposal.acceptance
-        ]
-        return out
+class ProposalMade(Event):
+    proposal: Proposal
 
 
 @cache
@@ -163,7 +78,7 @@ def ask(
     checks: tuple[Check, ...] = ()
     run, settings, seen = Run(Path()), Settings(), None
     if paths or pasted:
-        seen = look(paths, pasted, listen)
+        seen = look(paths, pasted, lambda tool: listen(ToolStarted(tool)))
         run, settings, findings, checks = seen.run, seen.settings, seen.findings, seen.checks
     listen(ToolStarted("search"))
     books = index(home, encoder)
@@ -175,7 +90,7 @@ def ask(
     proposal = propose(diagnosis, settings, run, lang)
     if isinstance(proposal, Proposal):
         listen(ProposalMade(proposal))
-    text = narrate.answer(diagnosis, proposal, lang, looked=bool(paths or pasted), passages=passages)
+    text = answer_text(diagnosis, proposal, lang, looked=bool(paths or pasted), passages=passages)
     answer = Answer(shown(question), lang, diagnosis, proposal, text, passages, seen=seen)
     return note(answer, paths, home, case) if home and keep else answer
 

@@ -21,12 +21,12 @@ from .embedding import Encoder, encoder
 from .entry import Entry, parse
 from .lexical import Lexical
 from .outside import KINDS, phrases
-from .runbook import SHIPPED, Runbook, load
-from .signals import Centres, Corpus, build, centres_of, names_of
+from .runbook import SHIPPED, Runbook, files, load
+from .signals import Centres, Corpus, build, centres_of, key_of, names_of
 
 CENTRES = embedding.FOLDER / "centres.npz"
-"""The centres of the shipped entries, so that the first question need not wait for them; stale ones are not used.
-`python -m triage.knowledge.compiled` makes them anew."""
+"""The centres of the shipped entries, so that the first question need not wait for them. They carry the key of
+what they were made of; those of other texts are stale and not used."""
 VERSION = 5
 """Raised when what is in the cache, or the code that makes it, changes."""
 
@@ -57,8 +57,9 @@ def compiled(folder: Path | None, own: Mapping[str, str], encoder_name: str = em
     for name, text in own.items():
         entry = parse(text, f"{Path(name).stem}.md")
         entries[entry.id] = entry.model_copy(update={"origin": name})
-    runbook = Runbook(entries)
-    made = Compiled(runbook, build(list(runbook), phrases(), encoder(encoder_name), _centres(version)), version)
+    runbook, by = Runbook(entries), encoder(encoder_name)
+    corpus = build(list(runbook), phrases(), by, _centres(key_of(list(runbook), by)))
+    made = Compiled(runbook, corpus, version)
     if file:
         _write(file, made)
     return made
@@ -70,28 +71,29 @@ def version_of(own: Mapping[str, str], encoder_name: str = embedding.BUILT_IN) -
         trained = (embedding.FOLDER / "manifest.json").read_text(encoding="utf-8")
     else:
         trained = encoder_name
-    shipped = {path.name: path.read_bytes() for path in sorted(SHIPPED.glob("*.md"))}
+    shipped = {name: hashlib.sha256((SHIPPED / name).read_bytes()).digest() for names in files() for name in names}
     parts = (VERSION, trained, outside.PHRASES.read_bytes(), shipped, sorted(own.items()))
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
-def _centres(version: str) -> Centres | None:
-    """The shipped centres, None where they are of another version."""
+def _centres(key: str) -> Centres | None:
+    """The shipped centres, None where they have another key."""
     import numpy as np
 
     if not CENTRES.exists():
         return None
     with np.load(CENTRES, allow_pickle=False) as arrays:
         mean, deviation = arrays["spread"].tolist()
-        return Centres(arrays["rows"], (mean, deviation)) if str(arrays["version"]) == version else None
+        return Centres(arrays["rows"], (mean, deviation)) if str(arrays["key"]) == key else None
 
 
 def ship_centres() -> None:
     """Write the centres of the shipped entries beside the encoder."""
     import numpy as np
 
-    made = centres_of(list(load()), encoder())
-    np.savez(CENTRES, rows=made.rows, spread=np.array(made.spread), version=np.array(version_of({})))
+    entries = list(load())
+    made, key = centres_of(entries, encoder()), key_of(entries, encoder())
+    np.savez(CENTRES, rows=made.rows, spread=np.array(made.spread), key=np.array(key))
 
 
 def _read(file: Path, encoder: Encoder, version: str) -> Compiled | None:
@@ -123,7 +125,9 @@ def _write(file: Path, made: Compiled) -> None:
     """Whole or not at all; older caches go. A full or read-only disk only costs speed."""
     import numpy as np
 
-    entries = json.dumps([e.model_dump(by_alias=True) for e in made.runbook], ensure_ascii=False).encode()
+    # Defaults are left out since they need not be valid: no phrases are a default, an empty list of them is refused.
+    told = [entry.model_dump(by_alias=True, exclude_defaults=True) for entry in made.runbook]
+    entries = json.dumps(told, ensure_ascii=False).encode()
     arrays: dict[str, Any] = {
         "entries": np.frombuffer(entries, np.uint8),
         "centres": made.corpus.centres,

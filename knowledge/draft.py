@@ -50,16 +50,16 @@ def _front(case: Mapping[str, Any], answer: Mapping[str, Any], verdict: Mapping[
         "title": _both("name the failure", lang, f"like {top['entry']}" if top else ""),
         "severity": top.get("severity", "S2"),
         "stages": [f"{REVIEW} pretrain, sft, dpo, rl, inference, ..."],
-        "says": {
-            which: ([question] if which == lang else []) + [f"{REVIEW} another way to say it {n}" for n in (1, 2, 3)]
-            for which in ("en", "zh")
-        },
         "findings": {"for": codes, "against": {}},
         "check_first": _both("the cheapest read-only check", lang, top.get("check_first", "")),
         "fix": _fix(answer.get("proposal"), verdict, lang),
         "acceptance": _acceptance(answer.get("proposal") or {}, verdict, lang),
         "sources": [f"case {case['id']}"],
         "rivals": [h["entry"] for h in answer.get("hypotheses", ())[:3]],
+        "says": {
+            which: ([question] if which == lang else []) + [f"{REVIEW} another way to say it {n}" for n in (1, 2, 3)]
+            for which in ("en", "zh")
+        },
     }
     return (f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in front.items())
 

@@ -1,16 +1,20 @@
 """A runbook entry: one failure, as one Markdown file with YAML front matter.
 
-The front matter is data that diagnosis, proposal and verification read; the body explains, in both languages.
-Entries come from files that people add, so they are validated here and nowhere else.
+The front matter is data that diagnosis, proposal and verification read; the body explains, in both languages. What
+people type when they have the failure only feeds the index: a shipped entry has it in a file of its own, a person's
+entry under `says`. Entries come from files that people add, so they are validated here and nowhere else.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, model_validator
+
+from ..tools.phrase import Phrase
 
 Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=60)]
 Strength = Literal["decisive", "strong", "moderate", "weak"]
@@ -29,21 +33,15 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Text(Strict):
-    """The same sentence in both languages."""
-
-    en: str = Field(min_length=1)
-    zh: str = Field(min_length=1)
-
-    def say(self, lang: str) -> str:
-        return self.zh if lang == "zh" else self.en
-
-
 class Says(Strict):
     """What people type when they have this problem; feeds the index, never shown."""
 
-    en: tuple[str, ...] = Field(min_length=3)
-    zh: tuple[str, ...] = Field(min_length=3)
+    en: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=3)
+    zh: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=3)
+
+
+SILENT = Says.model_construct(en=(), zh=())
+"""Of an entry that is found by its name, title, symptom and causes alone."""
 
 
 class Findings(Strict):
@@ -60,10 +58,10 @@ class Fix(Strict):
     """A canonical setting, or one of `NOT_A_SETTING`."""
     change: dict[Literal["multiply", "set", "add", "do"], Any]
     """Exactly one of: `multiply: 0.5`, `set: 1.0`, `add: 1`, or `do: {en, zh}` for what is not a setting."""
-    why: Text
-    expect: Text
+    why: Phrase
+    expect: Phrase
     """What the next run should show if this was the cause."""
-    undo: Text | None = None
+    undo: Phrase | None = None
 
     @model_validator(mode="after")
     def one_change(self) -> Fix:
@@ -72,7 +70,7 @@ class Fix(Strict):
         if ("do" in self.change) != (self.variable in NOT_A_SETTING):
             raise ValueError(f"`do` goes with {', '.join(NOT_A_SETTING)}; a setting takes multiply, set or add")
         if "do" in self.change:
-            Text.model_validate(self.change["do"])
+            TypeAdapter(Phrase).validate_python(self.change["do"])
         return self
 
 
@@ -80,7 +78,7 @@ class Cause(Strict):
     """One cause inside an entry, when the entry has several that evidence can tell apart."""
 
     id: Id
-    text: Text
+    text: Phrase
     for_: dict[Id, Strength] = Field(default_factory=dict, alias="for")
     fix: Fix | None = None
     """Overrides the entry's fix."""
@@ -113,7 +111,7 @@ class Criterion(Strict):
     after: Literal["warmup", "start"] | None = None
     basis: Literal["stated", "inverted", "assumed", "proposed"] = "proposed"
     """`stated` in a source, the complement of a stated symptom, assumed definition, or proposed by us."""
-    definition: Text | None = None
+    definition: Phrase | None = None
     """Unit, population and window, where the source leaves them out: printed as assumed."""
     source: str = ""
     criterion: str = ""
@@ -139,40 +137,36 @@ class Criterion(Strict):
 class Conflict(Strict):
     """Where the sources disagree: both sides, and the observation that decides."""
 
-    about: Text
-    positions: tuple[Text, ...] = Field(min_length=2)
-    decided_by: Text
+    about: Phrase
+    positions: tuple[Phrase, ...] = Field(min_length=2)
+    decided_by: Phrase
     decided_by_findings: dict[Id, int] = Field(default_factory=dict)
     """Finding code -> index of the position it supports, so that a run can decide."""
     ref: str = ""
     """Code in the project's list of contradictions, such as `X-01`."""
 
 
-class Caution(Strict):
+@dataclass(frozen=True)
+class Caution(Phrase):
     """A dangerous, stale or disputed step and how to read it."""
 
-    en: str
-    zh: str
     ref: str = ""
-
-    def say(self, lang: str) -> str:
-        return self.zh if lang == "zh" else self.en
 
 
 class Entry(Strict):
     """One failure of the runbook."""
 
     id: Id
-    title: Text
+    title: Phrase
     kind: Literal["failure", "benign", "guide"] = "failure"
     """`benign` answers "is this normal?"; `guide` is a procedure (triage order, incident response)."""
     severity: Severity
     stages: tuple[str, ...] = Field(min_length=1)
     prior: Literal["common", "usual", "rare"] = "usual"
-    says: Says
+    says: Says = SILENT
     findings: Findings = Findings()
     causes: tuple[Cause, ...] = ()
-    check_first: Text
+    check_first: Phrase
     """The cheapest read-only check that splits this from its rivals."""
     fix: Fix | None = None
     """None where nothing should be changed (benign, or only a check)."""
@@ -195,6 +189,16 @@ class Entry(Strict):
     origin: str = "triage"
     """`triage` for a shipped entry, otherwise the file it came from."""
 
+    @property
+    def cited(self) -> list[str]:
+        """All that it rests on."""
+        return [*self.sources, *self.references]
+
+    def said(self, lang: str) -> dict[str, str]:
+        """The sections of `SECTIONS` in the language: heading -> Markdown."""
+        side = "zh" if lang == "zh" else "en"
+        return {heading: self.body[side][heading] for heading in SECTIONS[side]}
+
 
 class RunbookError(ValueError):
     """What `knowledge` cannot do with what it was given; the message names the thing and the next step."""
@@ -204,34 +208,60 @@ class EntryError(RunbookError):
     """An entry file is wrong; the message names the file and what to change."""
 
 
-def parse(text: str, name: str) -> Entry:
+def parse(text: str, name: str, says: Says | None = None) -> Entry:
     """Validate one entry file.
 
     Args:
         text: the file's content.
         name: its name, for messages.
+        says: its phrases, for an entry whose phrases lie in a file of their own; None where it holds them itself.
 
     Raises:
         EntryError: the front matter or the body is wrong, with the first problem and where it is.
     """
     import yaml
-    from pydantic import ValidationError
 
     match = re.match(r"---\n(.*?)\n---\n(.*)", text, re.DOTALL)
     if not match:
         raise EntryError(f"{name}: an entry starts with YAML front matter between two lines of ---")
     try:
         front = yaml.load(match[1], Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        entry = Entry.model_validate({**front, "body": _body(match[2], name)})
     except yaml.YAMLError as error:
         raise EntryError(f"{name}: front matter is not YAML: {error}") from None
+    if not isinstance(front, dict):
+        raise EntryError(f"{name}: front matter is made of `key: value` lines, and this is not")
+    if says is not None:
+        if "says" in front:
+            raise EntryError(f"{name}: move `says` to phrases/{Path(name).stem}.txt, where phrases lie")
+        front["says"] = says
+    entry = _valid(Entry, {**front, "body": _body(match[2], name)}, name)
+    if Path(name).stem != entry.id:
+        raise EntryError(f"{name}: the file must be named {entry.id}.md after its id")
+    return entry
+
+
+def parse_phrases(text: str, name: str) -> Says:
+    """Validate one file of phrases: one a line, first those under `# en`, then those under `# zh`.
+
+    Raises:
+        EntryError: it is empty or wrong, with its name.
+    """
+    before, *parts = re.split(r"^# (en|zh)\s*$", text, flags=re.MULTILINE)
+    if before.strip() or parts[::2] != ["en", "zh"]:
+        raise EntryError(f"{name}: phrases stand one a line, first under `# en`, then under `# zh`")
+    lines = ([line.strip() for line in part.splitlines() if line.strip()] for part in parts[1::2])
+    return _valid(Says, dict(zip(("en", "zh"), lines, strict=True)), name)
+
+
+def _valid(kind: type[BaseModel], found: dict[str, Any], name: str) -> Any:
+    from pydantic import ValidationError
+
+    try:
+        return kind.model_validate(found)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise EntryError(f"{name}: {where}: {first['msg']} ({error.error_count()} problems in all)") from None
-    if Path(name).stem != entry.id:
-        raise EntryError(f"{name}: the file must be named {entry.id}.md after its id")
-    return entry
 
 
 def _body(markdown: str, name: str) -> dict[str, dict[str, str]]:

@@ -169,6 +169,8 @@ class Library:
                 return []
             text, digest = _read(file, stat.st_size)
             entry = _entry(text, file.name)
+            if entry:
+                _alone(db, file)
         except (OSError, RunbookError) as error:
             done.skipped.append((name, error.strerror or "unreadable" if isinstance(error, OSError) else str(error)))
             return []
@@ -281,6 +283,13 @@ def _entry(text: str, name: str) -> str | None:
     if (SHIPPED / f"{entry.id}.md").exists():
         raise EntryError(f"{name}: the runbook has an entry {entry.id} already; give yours another id")
     return text.replace("\r\n", "\n")
+
+
+def _alone(db: sqlite3.Connection, file: Path) -> None:
+    """Refuses a second file with the entry's id, which is its name."""
+    for (other,) in db.execute("select path from files where entry is not null and path != ?", (str(file),)):
+        if Path(other).stem == file.stem and Path(other).is_file():
+            raise EntryError(f"{file.name}: {other} is an entry {file.stem} already; give one of them another id")
 
 
 def _insert(db: sqlite3.Connection, file: str, text: str, prefix: str) -> Iterator[Passage]:

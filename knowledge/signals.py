@@ -6,6 +6,7 @@ were there: BM25 of an entry's best phrases, and the cosine with its nearest phr
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections import Counter
@@ -121,6 +122,12 @@ def centres_of(entries: Sequence[Entry], encoder: Encoder) -> Centres:
     rows = unit(rows)
     background = (vectors @ rows.T)[owner[:, None] != np.arange(len(groups))]
     return Centres(rows, (float(background.mean()), float(background.std())))
+
+
+def key_of(entries: Sequence[Entry], encoder: Encoder) -> str:
+    """Hash of what `centres_of` makes them of: the encoder and the texts, so not of findings or acceptance."""
+    made_of = (encoder.name, [units_of(entry) for entry in entries])
+    return hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]
 
 
 def build(

@@ -7,13 +7,14 @@ from "did not look"), and a summary of numbers. The JSON form is the public cont
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from .redact import redact
+from .phrase import pick
+from .registry import table
+from .secrets import Shown, redact, unstyled, visible
 
 TEXT_LIMIT = 400
 """Longest piece of a run's own text kept in evidence, in characters."""
@@ -53,7 +54,13 @@ class Evidence:
     """Canonical metric or setting name."""
     value: float | str | None = None
     text: str | None = None
-    """The run's own words: control characters stripped, at most `TEXT_LIMIT` characters, untrusted."""
+    """The run's own words, untrusted: made clean here, whoever gives them."""
+
+    def __post_init__(self):
+        if self.text is not None:
+            object.__setattr__(self, "text", clean(self.text))
+        if isinstance(self.value, str):
+            object.__setattr__(self, "value", visible(self.value))
 
 
 @dataclass(frozen=True)
@@ -71,8 +78,53 @@ class Finding:
     data: Mapping[str, Any] = field(default_factory=dict)
     """Numbers, JSON-ready after `json_ready`."""
 
+    def __post_init__(self):
+        object.__setattr__(self, "message", visible(self.message))
+        object.__setattr__(self, "zh", visible(self.zh))
+
     def say(self, lang: str) -> str:
-        return self.zh if lang == "zh" and self.zh else self.message
+        return pick(lang, self.message, self.zh)
+
+    def place(self) -> str:
+        """`train.log:18234 step 4000` of the first evidence, or an empty string."""
+        if not self.evidence:
+            return ""
+        e = self.evidence[0]
+        counted = self.data.get("step_is", "step") != "line"  # else the step is the order of the log lines
+        parts = (
+            f"{e.file}:{e.line}" if e.file and e.line else (e.file or ""),
+            f"step {e.step}" if e.step is not None and counted else "",
+            f"rank {e.rank}" if e.rank is not None else "",
+        )
+        return " ".join(p for p in parts if p)
+
+
+class Code(NamedTuple):
+    """What a tool may report."""
+
+    checks: tuple[str, ...]
+    """Names of the checks that look for it: when one of them came to a result, not finding it means something."""
+    meaning: str
+
+
+def declare(tool: str, *rows: tuple[str, str | tuple[str, ...], str]) -> dict[str, Code]:
+    """The `CODES` of a tool, from rows of (code, check or checks that look for it, meaning).
+
+    Raises:
+        ValueError: a code stands there twice, or a part of its row is empty.
+    """
+    declared = table(f"CODES of {tool}", ((code, (checks, meaning)) for code, checks, meaning in rows))
+    whole = {code: Code((one,) if isinstance(one, str) else one, meaning) for code, (one, meaning) in declared.items()}
+    for code, (names, meaning) in whole.items():
+        if not (names and all(names) and meaning):
+            raise ValueError(f"CODES of {tool}: {code!r} is empty")
+    return whole
+
+
+def looked_for(declared: Mapping[str, Code]) -> dict[str, frozenset[str]]:
+    """Check -> the codes that it looks for, in the order of the table."""
+    names = dict.fromkeys(name for code in declared.values() for name in code.checks)
+    return {name: frozenset(c for c, code in declared.items() if name in code.checks) for name in names}
 
 
 CheckResult = Literal["found", "clear", "not-applicable", "failed"]
@@ -86,6 +138,9 @@ class Check:
     result: CheckResult
     why: str = ""
     zh: str = ""
+
+    def say(self, lang: str) -> str:
+        return pick(lang, self.why, self.zh)
 
 
 @dataclass(frozen=True)
@@ -151,11 +206,8 @@ def json_ready(value: Any) -> Any:
     return value
 
 
-def clean(text: str, limit: int = TEXT_LIMIT) -> str:
-    """A run's text made safe to show: credentials, escape sequences and control characters gone, one line, bounded."""
-    text = redact(_ESCAPES.sub("", text[: limit * 20]))
-    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+def clean(text: str, limit: int = TEXT_LIMIT) -> Shown:
+    """A run's text made safe to show on one line: as `visible`, blanks joined, bounded."""
+    shown = redact(unstyled(text[: limit * 20]))
+    shown = " ".join("".join(c if c.isprintable() else " " for c in shown).split())
+    return Shown(shown if len(shown) <= limit else shown[: limit - 1] + "…")

@@ -1,7 +1,7 @@
 """What a file of a run is, from its name and its first KiB.
 
 Names are only a hint: a binary file called `train.log` is no log, and a `.json` with a `log_history` is metrics. The
-walk over directories is `tools.run`.
+walk over directories is `tools.discover`.
 """
 
 # ruff: noqa: E501  one row of the table on one line
@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Literal, NamedTuple
 
+from .heads import SCALAR_TABLE, TRACKED, csv_header, metric_records
 from .reading import is_binary
 
-if TYPE_CHECKING:
-    from .run import Kind
+Kind = Literal["log", "metrics", "config", "script", "tokenizer", "data", "checkpoint", "eval", "generations", "stack"]
 
 
 class Recognised(NamedTuple):
@@ -52,13 +52,6 @@ _IGNORED = re.compile(
     r"\.(?:png|jpe?g|gif|svg|pdf|md|rst|html?|css|js|ts|so|whl|pyc|lock|wav|mp[34]|ttf|db|sqlite3?)$"
     r"|^(?:events\.out\.tfevents|LICENSE|README|requirements|\.git|wandb-metadata|wandb-summary|run-\w+\.wandb)",
     _I,
-)
-_METRIC_KEY = re.compile(
-    rb"['\"](?:(?:train|eval|val|actor|critic)[/_])?(?:loss|grad_norm|learning_rate|lr|reward|accuracy|kl|entropy)"
-    rb"(?:/mean)?['\"]\s*:\s*['\"]?[-\d.nNI]", _I
-)  # fmt: skip
-_STEP_KEY = re.compile(
-    rb"['\"](?:[\w/]*step|_step|current_steps|iteration|iter|num_updates|epoch)['\"]\s*:\s*['\"]?\d", _I
 )
 _TEXT_KEY = re.compile(
     rb"['\"](?:text|prompts?|messages|conversations?|instruction|chosen|rejected|question|answer|input|output|content"
@@ -159,8 +152,6 @@ def _text(name: str, head: bytes, by_name: Recognised | None, alone: bool) -> Re
 
 def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None) -> Recognised | None:
     """JSON, JSON lines and CSV by their keys."""
-    from .logs.points.tables import SCALAR_TABLE, csv_header
-
     if b'"log_history"' in head or name == "trainer_state.json":
         return Recognised("metrics", "trainer state with a log history")
     first = head.lstrip().split(b"\n", 1)[0]
@@ -173,16 +164,12 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
     if _FLIGHT.search(head):
         return Recognised("stack", "flight-recorder keys")
     lines = suffix in (".jsonl", ".ndjson") or (first.rstrip().endswith(b"}") and head.count(b"\n") > 1)
-    if (
-        (lines or head.lstrip()[:1] == b"[")
-        and _METRIC_KEY.search(head)
-        and _STEP_KEY.search(head)
-        and not _TEXT_KEY.search(first)
-    ):
+    records = lines or head.lstrip()[:1] == b"["
+    if records and not _TEXT_KEY.search(first if lines else head) and metric_records(head):
         return Recognised("metrics", "records with step and metric keys")
     if by_name and by_name.kind in ("tokenizer", "eval", "generations"):
         return by_name
-    if lines or head.lstrip()[:1] == b"[":
+    if records:
         return Recognised("data", "records with text keys") if _TEXT_KEY.search(head) else None
     if _CONFIG_KEY.search(head) or re.search(r"config|args|settings|params", name, _I):
         return Recognised("config", "JSON with configuration keys or such a name")
@@ -194,8 +181,6 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
 
 
 def _plain(head: bytes, alone: bool) -> Recognised | None:
-    from .logs.points.tables import TRACKED
-
     if TRACKED.match(head.split(b"\n", 1)[0]):
         return Recognised("metrics", "lines of clock, value and step")
     if _LOG_TEXT.search(head):

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from .findings import TriageError
 
@@ -81,7 +81,7 @@ def iter_lines(path: Path) -> Iterator[Line]:
 
 
 def lines_of(chunks: Iterable[Chunk]) -> Iterator[Line]:
-    """The lines of chunks that `iter_chunks` or `text_chunks` made."""
+    """The lines of chunks that `iter_chunks` made."""
     for data, number in chunks:
         body = data[:-1] if data.endswith(b"\n") else data
         for i, raw in enumerate(body.split(b"\n")):
@@ -111,12 +111,6 @@ def iter_chunks(path: Path, size: int = CHUNK_SIZE) -> Iterator[Chunk]:
     return _cut(_blocks(path, size), size)
 
 
-def text_chunks(text: str, size: int = CHUNK_SIZE) -> Iterator[Chunk]:
-    """Pasted text in the same form as a file."""
-    data = text.encode("utf-8", "replace")
-    return _cut((data[i : i + size] for i in range(0, len(data), size)), size)
-
-
 def head(path: Path, size: int = 4096) -> bytes:
     """The first bytes after unpacking, as they are: what a file is recognised by.
 
@@ -128,6 +122,30 @@ def head(path: Path, size: int = 4096) -> bytes:
             return stream.read(size)
     except _read_errors() as error:
         raise _unreadable(path, error) from error
+
+
+def parse_json(data: bytes) -> Any:
+    """JSON of one record; `NaN` and `Infinity`, which trainers write, and integers past 64 bits are let through.
+
+    Raises:
+        ValueError: not JSON, or nested too deeply.
+    """
+    import json
+
+    import orjson
+
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError as first:
+        if b"NaN" not in data and b"Infinity" not in data and not _LONG_DIGITS.search(data):
+            raise ValueError(str(first)) from None
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+_LONG_DIGITS = re.compile(rb"\d{19}")
 
 
 def is_binary(sample: bytes) -> bool:

@@ -21,7 +21,7 @@ def modules(package: str) -> Iterator[ModuleType]:
         yield import_module(f"{package}.{found.name}")
 
 
-def table(name: str, entries: Iterable[tuple[str, T]]) -> dict[str, T]:
+def table(name: str, entries: Iterable[tuple[str, T | None]]) -> dict[str, T]:
     """The entries as a dictionary.
 
     Raises:

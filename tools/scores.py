@@ -14,16 +14,17 @@ from math import hypot, sqrt
 from pathlib import Path
 from typing import Any
 
-from .data.records.blocks import load_json
-from .findings import Check, Evidence, Finding, Report, Severity
+from .data.records.plain import load_json
+from .findings import Check, Evidence, Finding, Report, Severity, declare
 from .run import Run
 
-CODES = {
-    "benchmark-drop": "a score of the trained model is well below that of the model before training",
-    "score-at-chance": "a score fell to what guessing gives: a matter of loading or asking the model first",
-    "eval-settings-differ": "scores before and after training were measured with different settings",
-}
 CHECK = "scores before and after training"
+CODES = declare(
+    "scores",
+    ("benchmark-drop", CHECK, "a score of the trained model is well below that of the model before training"),
+    ("score-at-chance", CHECK, "a score fell to what guessing gives: a matter of loading or asking the model first"),
+    ("eval-settings-differ", CHECK, "scores before and after training were measured with different settings"),
+)  # fmt: skip
 TARGET, LIMIT = 5.0, 10.0
 """Points that a general score may lose: the target and the hard limit. Source: 000 §1 data and §2 SFT."""
 CLEAR = 3.0

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from .findings import Check, Evidence
-from .run import Run
+from .findings import Evidence
 
 
 class Variable(NamedTuple):
@@ -197,6 +196,10 @@ class Settings:
     """Framework of the file or command that trains or serves; empty if none was recognised."""
     files: tuple[str, ...] = ()
     """Files whose settings are in force, in order of precedence."""
+    defaults: Mapping[str, float] = field(default_factory=dict)
+    """What the framework assumes where nothing is written."""
+    train_batch: str = ""
+    """What the framework counts in `train_batch_size`: samples or prompts; either, by the kind of training."""
 
     def get(self, variable: str) -> Setting | None:
         return self.values.get(variable)
@@ -219,22 +222,6 @@ class Settings:
 
     def __iter__(self) -> Iterator[Setting]:
         return iter(self.values.values())
-
-
-def read_settings(run: Run, attempt: str = "") -> tuple[Settings, tuple[Check, ...]]:
-    """The settings in force in one attempt of a run, and what was looked at.
-
-    Precedence, low to high: model and tokenizer files, DeepSpeed and accelerate files, the trainer's config,
-    the launch script. Files that disagree without anything telling which was used end in `Settings.conflicts`.
-
-    Args:
-        run: what `discover` found.
-        attempt: directory of the attempt; empty for the run itself or, where only attempts have configs, the
-            last of them.
-    """
-    from .config.combine import read_run
-
-    return read_run(run, attempt)
 
 
 def _numbers(settings: Settings, *variables: str) -> list[float] | None:
@@ -265,20 +252,16 @@ def _grad_accumulation(settings: Settings) -> int | None:
     if "global_batch_size" in settings:
         known = _numbers(settings, "global_batch_size", "micro_batch_size", "data_parallel")
         return (int(known[0] // (known[1] * known[2])) or None) if known else None
-    defaulted = settings.framework in ACCUMULATION_DEFAULTS_TO_ONE and "micro_batch_size" in settings
-    return 1 if defaulted else None
-
-
-ACCUMULATION_DEFAULTS_TO_ONE = ("hf", "llama-factory", "torchtune", "deepspeed")
-"""Frameworks whose gradient accumulation is 1 unless a key says otherwise."""
+    assumed = settings.defaults.get("grad_accumulation") if "micro_batch_size" in settings else None
+    return int(assumed) if assumed else None
 
 
 def _global_batch(settings: Settings) -> int | None:
     """micro x accumulation x replicas; for RL the framework's own count of samples per optimizer step."""
     if known := _numbers(settings, "mini_batch_size"):
         return int(known[0] * (settings.value("num_generations") or 1))
-    counts_samples = settings.framework in ("openrlhf", "lightrft") or (
-        settings.framework == "verl" and "num_generations" not in settings
+    counts_samples = settings.train_batch == "samples" or (
+        settings.train_batch == "either" and "num_generations" not in settings
     )
     if counts_samples and (known := _numbers(settings, "train_batch_size")):
         return int(known[0])
@@ -324,8 +307,8 @@ def _sequence_length(settings: Settings) -> int | None:
 
 
 def _rollout_batch(settings: Settings) -> int | None:
-    """The train_batch_size of verl, SkyRL and AReaL is the number of prompts per rollout."""
-    return settings.value("train_batch_size") if settings.framework in ("verl", "skyrl", "areal") else None
+    """Where the training batch is counted in prompts, they are those of one rollout."""
+    return settings.value("train_batch_size") if settings.train_batch in ("prompts", "either") else None
 
 
 def _decay_steps(settings: Settings) -> int | None:

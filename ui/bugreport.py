@@ -1,7 +1,7 @@
 """The hand-off bundle: what the makers of a framework ask for, in the order of their issue form, as Markdown.
 
-`TEMPLATES` is the one table of frameworks. Only what the run shows is filled in; what is missing is listed with the
-way to get it, and what only the reporter can write stays an empty heading.
+The forms themselves stand with their frameworks. Only what the run shows is filled in; what is missing is listed
+with the way to get it, and what only the reporter can write stays an empty heading.
 """
 
 from __future__ import annotations
@@ -12,82 +12,17 @@ import tarfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from ..agent.bundle import Bundle, attachments, told
+from ..tools.config.frameworks import FRAMEWORKS
 from ..tools.findings import TriageError, clean
-from ..tools.redact import redact
-from .output import where
+from ..tools.registry import table
+from ..tools.secrets import redact
 
-
-class Template(NamedTuple):
-    """The issue form of one framework."""
-
-    project: str
-    issues: str
-    sections: tuple[tuple[str, str], ...]
-    """Heading of the form, and the parts that answer it (see `PARTS`); none where only the reporter can."""
-    environment: str = "python -m torch.utils.collect_env"
-    """The command whose output the form asks for."""
-
-
-_HF = (("System Info", "versions hardware variables"), ("Who can help?", ""), ("Information", "command"), ("Tasks", ""),
-       ("Reproduction", "error settings tried"), ("Expected behavior", ""))  # fmt: skip
-_PLAIN = (("Describe the bug", "error findings"), ("Steps/Code to reproduce bug", "command settings"),
-          ("Expected behavior", ""), ("Environment", "versions hardware variables"),
-          ("Additional context", "tried"))  # fmt: skip
-TEMPLATES: dict[str, Template] = {
-    "accelerate": Template("Accelerate", "https://github.com/huggingface/accelerate/issues", _HF, "accelerate env"),
-    "axolotl": Template(
-        "Axolotl",
-        "https://github.com/axolotl-ai-cloud/axolotl/issues",
-        (("Expected Behavior", ""), ("Current behaviour", "error findings"), ("Steps to reproduce", "command settings"),
-         ("Possible solution", "tried"), ("Which Operating Systems are you using?", "hardware variables"),
-         ("Python Version", "versions"), ("axolotl branch-commit", "")),
-    ),
-    "deepspeed": Template(
-        "DeepSpeed",
-        "https://github.com/deepspeedai/DeepSpeed/issues",
-        (("Describe the bug", "error findings"), ("To Reproduce", "settings"), ("Expected behavior", ""),
-         ("ds_report output", "versions"), ("System info", "hardware variables"), ("Launcher context", "command"),
-         ("Docker context", ""), ("Additional context", "tried")),
-        "ds_report",
-    ),
-    "llama-factory": Template(
-        "LLaMA-Factory",
-        "https://github.com/hiyouga/LLaMA-Factory/issues",
-        (("System Info", "versions hardware variables"), ("Reproduction", "command settings error"),
-         ("Others", "findings tried")),
-        "llamafactory-cli env",
-    ),
-    "megatron": Template("Megatron-LM", "https://github.com/NVIDIA/Megatron-LM/issues", _PLAIN),
-    "openrlhf": Template("OpenRLHF", "https://github.com/OpenRLHF/OpenRLHF/issues", _PLAIN),
-    "pytorch": Template(
-        "PyTorch",
-        "https://github.com/pytorch/pytorch/issues",
-        (("🐛 Describe the bug", "error findings command settings tried"), ("Versions", "versions hardware variables")),
-    ),
-    "sglang": Template(
-        "SGLang",
-        "https://github.com/sgl-project/sglang/issues",
-        (("Describe the bug", "error findings tried"), ("Reproduction", "command settings"),
-         ("Environment", "versions hardware variables")),
-        "python3 -m sglang.check_env",
-    ),
-    "transformers": Template(
-        "Transformers", "https://github.com/huggingface/transformers/issues", _HF, "transformers env"
-    ),
-    "trl": Template("TRL", "https://github.com/huggingface/trl/issues", _HF, "trl env"),
-    "verl": Template("verl", "https://github.com/volcengine/verl/issues", _PLAIN),
-    "vllm": Template(
-        "vLLM",
-        "https://github.com/vllm-project/vllm/issues",
-        (("Your current environment", "versions hardware variables"),
-         ("🐛 Describe the bug", "error findings command settings tried")),
-        "python collect_env.py (vllm/collect_env.py of the repository)",
-    ),
-}  # fmt: skip
-"""The projects' own forms; OpenRLHF and verl publish none. A section without parts is for the reporter."""
+TEMPLATES = table(
+    "issue forms", sorted((f.issue_form.name or f.name, f.issue_form) for f in FRAMEWORKS.values() if f.issue_form)
+)
+"""Name of a project -> its form, from the framework's file in `tools/config/frameworks/`."""
 HOW = {
     "hardware": "GPU model, count and memory: `nvidia-smi`",
     "versions": "versions of the software: `pip freeze`, and `{environment}`",
@@ -204,7 +139,7 @@ def _error(b: Bundle) -> Iterator[str]:
 def _findings(b: Bundle) -> Iterator[str]:
     if b.findings:
         yield from ("What triage measured in the logs and settings:", "")
-        yield from (f"- {f.code}: {clean(f.message, 300)} ({clean(where(f))})" for f in b.findings[:LISTED])
+        yield from (f"- {f.code}: {clean(f.message, 300)} ({clean(f.place())})" for f in b.findings[:LISTED])
         yield ""
 
 

@@ -16,9 +16,9 @@ def entries(incomplete: str) -> Iterator[tuple[str, str]]:
 
 
 def rules(incomplete: str) -> Iterator[tuple[str, str]]:
-    from ..tools.config.lint import CODES
+    from ..tools.config.lint import RULES
 
-    yield from ((code, title) for code, title in CODES.items() if code.startswith(incomplete))
+    yield from ((code, rule.title) for code, rule in sorted(RULES.items()) if code.startswith(incomplete))
 
 
 def cases(incomplete: str) -> Iterator[tuple[str, str]]:

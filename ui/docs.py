@@ -6,8 +6,6 @@ block of the README and the hand-written pages again, and puts what they print b
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -106,19 +104,6 @@ def _first(help: str | None) -> str:
 # Catalogues -------------------------------------------------------------------------------------------
 
 
-def codes() -> dict[str, dict[str, str]]:
-    """Tool package -> finding code -> meaning, as the modules declare them."""
-    from .. import tools
-
-    found: dict[str, dict[str, str]] = {}
-    for module in pkgutil.walk_packages(tools.__path__, f"{tools.__name__}."):
-        declared = getattr(importlib.import_module(module.name), "CODES", None)
-        if declared:
-            group = module.name.removeprefix(f"{tools.__name__}.").split(".")[0]
-            found.setdefault(group, {}).update(declared)
-    return found
-
-
 GROUPS = {"logs": "Logs and metrics", "config": "Configuration", "data": "Data", "checkpoints": "Checkpoints",
           "scores": "Evaluation results"}  # fmt: skip
 
@@ -129,10 +114,12 @@ S0 stops the run now, S3 is worth knowing. `triage runbook search CODE` finds th
 
 
 def findings_page() -> str:
+    from ..tools.catalogue import codes
+
     lines = ["# Findings", "", FINDINGS, ""]
     for group, known in sorted(codes().items(), key=lambda item: list(GROUPS).index(item[0])):
         lines += [f"## {GROUPS[group]}", "", "| code | meaning |", "|---|---|"]
-        for code, meaning in sorted(known.items()):
+        for code, (_, meaning) in sorted(known.items()):
             link = f"[`{code}`](rules.md#{code})" if group == "config" else f"`{code}`"
             lines.append(f"| {link} | {meaning.replace('|', chr(92) + '|')} |")
         lines.append("")
@@ -155,7 +142,9 @@ def rules_page() -> str:
 
 def _listed(page: str) -> str:
     """The headings of a rule's docstring (`Why:`, `Bad:`, ...) as list items."""
-    return re.sub(r"^(Why|Bad|Good|Known gaps|Source|Note)[^:\n]*:", r"- **\1:**", page.strip(), flags=re.M)
+    from ..tools.config.rules.rule import HEADINGS
+
+    return re.sub(rf"^({'|'.join(HEADINGS)}):", r"- **\1:**", page.strip(), flags=re.M)
 
 
 # What the hand-written pages show ---------------------------------------------------------------------

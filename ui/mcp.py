@@ -29,17 +29,19 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import Resource, ToolAnnotations
 from pydantic import Field
 
-from ..agent import narrate
 from ..agent.acceptance.verify import verify as judge
+from ..agent.answer import Answer
 from ..agent.conversation import criteria_entry
 from ..agent.events import ToolStarted
-from ..agent.session import Answer, index
+from ..agent.narrate.entry import page
+from ..agent.narrate.verdict import verdict_text
 from ..agent.session import ask as answer_one
+from ..agent.session import index
 from ..knowledge.entry import Entry, RunbookError
+from ..tools.discover import discover
 from ..tools.findings import Report, TriageError, clean, merge
 from ..tools.reading import listening
-from ..tools.redact import redact
-from ..tools.run import discover
+from ..tools.secrets import redact
 from . import mcp_results as results
 from .roots import LOOPBACK, Roots
 
@@ -80,10 +82,11 @@ class Tools:
 
     def scan(self, paths: Paths, ctx: Context) -> results.Findings:
         """Scan logs and metrics: non-finite values, spikes, collapses, hangs, error signatures, with file and line."""
+        from ..agent.evidence import read_logs
         from ..tools.logs.scan import scan
 
         with reading(ctx):
-            return _findings("scan", [scan(discover(p)) for p in self._paths(paths)])
+            return _findings("scan", [scan(run, read=read_logs(run)) for run in map(discover, self._paths(paths))])
 
     def lint(self, paths: Paths, ctx: Context) -> results.Findings:
         """Judge configs and launch scripts: settings that contradict each other or cannot work."""
@@ -170,7 +173,7 @@ class Tools:
         before, after = self._paths([baseline, candidate])
         with reading(ctx):
             verdict = judge(before, after, criteria_entry(entry, "", before, self.home))
-        return results.Verdict.model_validate(results.fit(verdict.as_json(narrate.verdict(verdict, lang))))
+        return results.Verdict.model_validate(results.fit(verdict.as_json(verdict_text(verdict, lang))))
 
     def search_runbook(
         self, words: Question, ctx: Context, k: Annotated[int, Field(ge=1, le=20)] = 5
@@ -197,8 +200,8 @@ class Tools:
             title=e.title.say(lang),
             severity=e.severity,
             stages=list(e.stages),
-            sources=[*e.sources, *e.references],
-            markdown=redact(narrate.page(e, lang)),
+            sources=e.cited,
+            markdown=redact(page(e, lang)),
         )
 
     def entry(self, id: str) -> Entry:
@@ -252,7 +255,7 @@ def build(roots: Roots, home: Path) -> Server:
     def runbook_entry(id: str) -> str:
         """One runbook entry as Markdown."""
         try:
-            return redact(narrate.page(tools.entry(id), "en"))
+            return redact(page(tools.entry(id), "en"))
         except TriageError as error:
             raise ResourceNotFoundError(str(error)) from None
 

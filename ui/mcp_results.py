@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..tools.boundary import Boundary
 from ..tools.findings import json_ready
-from ..tools.redact import Boundary
 
 MOST_FINDINGS = 40
 """Worst first, so what is left out is the least severe."""
@@ -104,6 +104,8 @@ class Change(Result):
     new: str
     patch: str
     """Unified diff of one line; a person applies it."""
+    hidden: bool = False
+    """Whether credentials are hidden in it, so that it does not apply as shown; `triage cases patch` makes it again."""
     unchanged: list[str]
     why: str
     check_first: str

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..tools.findings import Check, Finding, Report, clean
+from ..tools.secrets import visible_in
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,22 +56,9 @@ def console(stderr: bool = False) -> Console:
 def print_json(value: Any) -> None:
     import orjson
 
-    sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode() + "\n")
-
-
-def where(finding: Finding) -> str:
-    """`train.log:18234 step 4000` of the first evidence, or an empty string."""
-    if not finding.evidence:
-        return ""
-    e = finding.evidence[0]
-    place = f"{e.file}:{e.line}" if e.file and e.line else (e.file or "")
-    counted = finding.data.get("step_is", "step") != "line"  # else the step is the order of the log lines
-    parts = [
-        place,
-        f"step {e.step}" if e.step is not None and counted else "",
-        f"rank {e.rank}" if e.rank is not None else "",
-    ]
-    return " ".join(p for p in parts if p)
+    sys.stdout.write(
+        orjson.dumps(visible_in(value), option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode() + "\n"
+    )
 
 
 def print_findings(out: Console, findings: tuple[Finding, ...], lang: str = "en") -> None:
@@ -80,7 +68,7 @@ def print_findings(out: Console, findings: tuple[Finding, ...], lang: str = "en"
         line.append(f"{finding.code}  ", style="bold")
         line.append(clean(finding.say(lang), 600))
         out.print(line)
-        if place := where(finding):
+        if place := finding.place():
             out.print(Text(f"      {clean(place)}", style="dim"))
         if finding.evidence and (text := finding.evidence[0].text):
             out.print(Text(f"      | {clean(text, 160)}", style="dim"))

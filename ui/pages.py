@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..tools.findings import Check, Finding, Report, TriageError, clean
-from ..tools.redact import redact
-from .output import where
+from ..tools.phrase import phrases
+from ..tools.secrets import redact
 
 if TYPE_CHECKING:
     from jinja2 import Template
     from matplotlib.figure import Figure
 
+    from ..agent.answer import Answer
     from ..agent.conversation import Excerpt
-    from ..agent.session import Answer
     from ..tools.run import Run
 
 GENERATOR = "triage report"
@@ -34,26 +34,27 @@ EXCERPTS = frozenset({"log", "config", "script", "stack", "metrics"})
 """Kinds of artifacts whose lines are quoted; lines of data sets are not."""
 QUOTED = 2
 """Places of one finding whose lines are quoted."""
-WORDS = {
-    "findings": ("What was found", "发现"),
-    "none": ("Nothing wrong was found.", "没有发现问题。"),
-    "pictures": ("Plots", "曲线"),
-    "change": ("The one change", "唯一的改动"),
-    "before": ("before", "改动前"),
-    "after": ("after", "改动后"),
-    "answer": ("Answer", "回答"),
-    "checks": ("What was looked at", "检查范围"),
-    "question": ("Question", "问题"),
-    "run": ("Run", "运行"),
-    "case": ("Case", "案例"),
-    "made": ("Made", "生成时间"),
-    "found": ("found something", "有发现"),
-    "clear": ("clear", "正常"),
-    "not-applicable": ("nothing to look at", "没有对应文件"),
-    "failed": ("could not be checked", "未能检查"),
-    "caption": ("Series of the run; F1, F2, ... are the findings below", "运行的指标曲线；F1、F2……即下文的发现"),
-    "skim": ("Redacted by triage; read it before you share it.", "已由 triage 脱敏；分享前请再读一遍。"),
-}
+WORDS = phrases(
+    "words of a page",
+    ("findings", "What was found", "发现"),
+    ("none", "Nothing wrong was found.", "没有发现问题。"),
+    ("pictures", "Plots", "曲线"),
+    ("change", "The one change", "唯一的改动"),
+    ("before", "before", "改动前"),
+    ("after", "after", "改动后"),
+    ("answer", "Answer", "回答"),
+    ("checks", "What was looked at", "检查范围"),
+    ("question", "Question", "问题"),
+    ("run", "Run", "运行"),
+    ("case", "Case", "案例"),
+    ("made", "Made", "生成时间"),
+    ("found", "found something", "有发现"),
+    ("clear", "clear", "正常"),
+    ("not-applicable", "nothing to look at", "没有对应文件"),
+    ("failed", "could not be checked", "未能检查"),
+    ("caption", "Series of the run; F1, F2, ... are the findings below", "运行的指标曲线；F1、F2……即下文的发现"),
+    ("skim", "Redacted by triage; read it before you share it.", "已由 triage 脱敏；分享前请再读一遍。"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,10 @@ class Row:
 
 def answer_page(answer: Answer) -> str:
     """An answer: question, answer, plots, findings with the lines around them, the change side by side, checks."""
-    from . import plots
+    from .plots.figure import series_figure
 
     d, seen = answer.diagnosis, answer.seen
-    drawing = plots.series_figure(seen.table, d.findings, answer.lang) if seen else None
+    drawing = series_figure(seen.table, d.findings, answer.lang) if seen else None
     patch = getattr(answer.proposal, "patch", "")
     lead, _, rest = re.sub(r"```diff\n.*?```\n", "", answer.text, flags=re.S).partition("\n### ")
     asked = answer.question.strip()
@@ -92,7 +93,7 @@ def answer_page(answer: Answer) -> str:
         ],
         lead=lead,
         rest=f"### {rest}" if rest else "",
-        pictures=_pictures([(WORDS["caption"][answer.lang == "zh"], drawing)]),
+        pictures=_pictures([(WORDS["caption"].say(answer.lang), drawing)]),
         rows=list(_rows(d.findings, answer.lang, seen.run if seen else None)),
         diff=list(side_by_side(patch)),
         checks=d.checks,
@@ -168,9 +169,9 @@ def side_by_side(patch: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _pictures(figures: Figures) -> list[Picture]:
-    from . import plots
+    from .plots.figure import svg
 
-    return [Picture(caption, plots.svg(figure, caption)) for caption, figure in figures if figure is not None]
+    return [Picture(caption, svg(figure, caption)) for caption, figure in figures if figure is not None]
 
 
 def _rows(findings: Sequence[Finding], lang: str, run: Run | None) -> Iterator[Row]:
@@ -184,7 +185,7 @@ def _rows(findings: Sequence[Finding], lang: str, run: Run | None) -> Iterator[R
         for (finding, _), lines in zip(here, excerpts(path, [e for _, e in here]) if here else (), strict=True):
             quoted.setdefault(id(finding), []).append(lines)
     for i, f in enumerate(findings, 1):
-        yield Row(f"F{i}", f, clean(f.say(lang), 800), clean(where(f)), tuple(quoted.get(id(f), ())))
+        yield Row(f"F{i}", f, clean(f.say(lang), 800), clean(f.place()), tuple(quoted.get(id(f), ())))
 
 
 def _page(lang: str, checks: Sequence[Check], **parts: Any) -> str:
@@ -193,11 +194,11 @@ def _page(lang: str, checks: Sequence[Check], **parts: Any) -> str:
     results = ("failed", "found", "clear", "not-applicable")
     return _template().render(
         lang="zh" if lang == "zh" else "en",
-        say={key: pair[lang == "zh"] for key, pair in WORDS.items()},
+        say={key: phrase.say(lang) for key, phrase in WORDS.items()},
         generator=f"{GENERATOR} {version('llm-triage')}",
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         checks={result: [c for c in checks if c.result == result] for result in results},
-        why=lambda check: check.zh if lang == "zh" and check.zh else check.why,
+        why=lambda check: check.say(lang),
         **parts,
     )
 

@@ -10,7 +10,6 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,73 +17,17 @@ from ...knowledge.entry import Criterion
 from ...tools.data.check import check
 from ...tools.data.engine import Local
 from ...tools.data.pii import pii
-from ...tools.data.records.blocks import COMPRESSION, Part, Stream, format_of, plan
+from ...tools.data.records.blocks import Stream
+from ...tools.data.records.plain import load_json
 from ...tools.data.records.shapes import view
-from ...tools.data.rundata import EVAL_NAME
 from ...tools.data.similar.dedup import dedup
 from ...tools.data.similar.leakage import Leaks, find_leaks
-from ...tools.findings import TriageError
-from ...tools.run import Artifact, Run
-from .files import files, load_json
-from .logs import search
-from .subject import Observation, Subject, metric, missing, seen
+from ...tools.run import Artifact
+from .artifacts import Sample, answers, data_of, files, held_out, sample, search, texts, training_data
+from .subject import Observation, Subject, metric, missing, once, seen
 
-FILE_BYTES = 8 << 20
-"""Read of each file."""
-TOTAL_BYTES = 24 << 20
 QUOTED = 1000
 """Generations that are looked for in the training data."""
-SPECIAL_NAMES = re.compile(r"(?i)takedown|notice|quarantin|blocklist|recipe|mixture|incident|manifest|canary")
-"""Lists beside the data, which are not training data."""
-
-
-@dataclass(frozen=True)
-class Sample:
-    """The part of some data files that is looked at."""
-
-    parts: tuple[Part, ...] = ()
-    names: tuple[str, ...] = ()
-    whole: bool = True
-    """Whether that is all of them."""
-
-    @property
-    def window(self) -> str:
-        some = ", ".join(self.names[:3]) + (f" and {len(self.names) - 3} more" if len(self.names) > 3 else "")
-        return some if self.whole else f"{some} (the first {FILE_BYTES >> 20} MiB of each, {TOTAL_BYTES >> 20} in all)"
-
-
-def sample(artifacts: Sequence[Artifact]) -> Sample:
-    """The heads of data files, within the budget; files that cannot be opened are left to the data checks."""
-    parts: list[Part] = []
-    names, left, whole = [], TOTAL_BYTES, True
-    for artifact in artifacts:
-        packed = artifact.path.suffix.lower() in COMPRESSION
-        try:
-            if artifact.path.is_file() and format_of(artifact.path) is None:
-                continue
-            every = plan([artifact.path], FILE_BYTES)
-        except (TriageError, OSError):
-            whole = False
-            continue
-        kept = [p for p in every if p.start == 0 and p.size * (4 if packed else 1) <= min(left, FILE_BYTES)]
-        kept = every if sum(p.size for p in every) * (4 if packed else 1) <= min(left, FILE_BYTES) else kept[:1]
-        whole = whole and len(kept) == len(every)
-        left -= sum(p.size for p in kept)
-        parts += [replace(p, name=artifact.name) for p in kept]
-        names += [artifact.name] if kept else []
-    return Sample(tuple(parts), tuple(names), whole)
-
-
-def training_data(subject: Subject) -> Sample:
-    return subject.once("train", lambda: sample([a for a in data_of(subject.run) if not EVAL_NAME.search(a.name)]))
-
-
-def held_out(subject: Subject) -> Sample:
-    return subject.once("held", lambda: sample([a for a in data_of(subject.run) if EVAL_NAME.search(a.name)]))
-
-
-def data_of(run: Run) -> list[Artifact]:
-    return [a for a in run.of("data") if not SPECIAL_NAMES.search(a.name)]
 
 
 def _absent(value: float, criterion: Criterion, words: str, points: int, data: Sample) -> Observation:
@@ -100,11 +43,12 @@ def _absent(value: float, criterion: Criterion, words: str, points: int, data: S
 BOTH = "training data and evaluation data are needed in the run (names with `eval`, `test`, `val` or `benchmark`)"
 
 
-def _leaks(subject: Subject) -> Leaks | None:
+@once
+def _leaks(subject: Subject, threshold: float = 0.8) -> Leaks | None:
     train, held = training_data(subject), held_out(subject)
     if not train.parts or not held.parts:
         return None
-    return subject.once("leaks", lambda: find_leaks(train.parts, held.parts, engine=Local(1)))
+    return find_leaks(train.parts, held.parts, threshold=threshold, engine=Local(1))
 
 
 def _both(subject: Subject) -> Sample:
@@ -138,10 +82,8 @@ def leak_canary_matches(subject: Subject, criterion: Criterion) -> Observation:
 @metric("pairwise_3gram_overlap")
 def pairwise_3gram_overlap(subject: Subject, criterion: Criterion) -> Observation:
     """Largest share of an evaluation item's n-grams in one training record, in percent (U-10)."""
-    train, held = training_data(subject), held_out(subject)
-    if not train.parts or not held.parts:
+    if (leaks := _leaks(subject, 0.5)) is None:
         return missing(BOTH)
-    leaks = subject.once("overlap", lambda: find_leaks(train.parts, held.parts, threshold=0.5, engine=Local(1)))
     shares = [leak.containment for _, _, leak in leaks.counted() if leak.kind != "numbers-changed"]
     words = (
         "largest containment of an item's n-grams in a training record (words: 3; characters: 3 to 5 where no spaces)"
@@ -156,15 +98,9 @@ def train_val_hash_collisions(subject: Subject, criterion: Criterion) -> Observa
     train, held = training_data(subject), held_out(subject)
     if not train.parts or not held.parts:
         return missing(BOTH)
-    sides = [{_digest(text) for text in _texts(data)} for data in (train, held)]
+    sides = [{_digest(text) for text in texts(data)} for data in (train, held)]
     words = "SHA256 of documents after folding width, case and white space, in both"
     return _absent(len(sides[0] & sides[1]), criterion, words, len(sides[1]), _both(subject))
-
-
-def _texts(data: Sample) -> Iterator[str]:
-    for _, _, record in Stream(data.parts):
-        if text := view(record.value).text.strip():
-            yield text
 
 
 def _digest(text: str) -> bytes:
@@ -179,7 +115,7 @@ def benchmark_overlap(subject: Subject, criterion: Criterion) -> Observation:
     if not train.parts or not held.parts:
         return missing(BOTH)
     items = [view(r.value).prompt or view(r.value).text for _, _, r in Stream(held.parts)]
-    hit, judged = shared_passages(items, _texts(train), 13)
+    hit, judged = shared_passages(items, texts(train), 13)
     words = f"of {judged} items long enough, those with a 13-gram (words or Chinese characters) in the corpus"
     return _absent(len(hit), criterion, words, judged, _both(subject))
 
@@ -187,12 +123,10 @@ def benchmark_overlap(subject: Subject, criterion: Criterion) -> Observation:
 @metric("verbatim_training_regurgitation")
 def verbatim_training_regurgitation(subject: Subject, criterion: Criterion) -> Observation:
     """Generations that hold a passage of 40 words or characters of the training data."""
-    from .generations import answers
-
-    train, said = training_data(subject), answers(subject.run)[:QUOTED]
+    train, said = training_data(subject), answers(subject)[:QUOTED]
     if not train.parts or not said:
         return missing("needs a reference artifact: generations of the model beside the training data")
-    hit, judged = shared_passages([a.text for a in said], _texts(train), 40)
+    hit, judged = shared_passages([a.text for a in said], texts(train), 40)
     words = (
         f"of {judged} generations long enough, those with 40 words (Chinese: characters) in a row of the training data"
     )
@@ -234,7 +168,7 @@ def near_dup_ratio(subject: Subject, criterion: Criterion) -> Observation:
     data = training_data(subject)
     if not data.parts:
         return missing("training data is needed in the run")
-    found = subject.once("dedup", lambda: dedup(data.parts, engine=Local(1))[0]).summary
+    found = dedup(data.parts, engine=Local(1))[0].summary
     total = found["documents"]
     if not total:
         return missing("the training data holds no text")
@@ -252,7 +186,7 @@ def pii_hits(subject: Subject, criterion: Criterion) -> Observation:
     data = sample(data_of(subject.run))
     if not data.parts:
         return missing("the cleaned data is needed in the run")
-    found = subject.once("pii", lambda: pii(data.parts, engine=Local(1))).summary
+    found = pii(data.parts, engine=Local(1)).summary
     words = f"regex and checksum hits, detectors of llm-triage {version('llm-triage')}"
     words += "".join(f"; {kind} {n}" for kind, n in found["hits"].items())
     return _absent(sum(found["hits"].values()), criterion, words, found["records"], data)
@@ -423,7 +357,7 @@ def _encoded(tokenizer: Artifact, data: Sample) -> list[int] | None:
         encoder = Tokenizer.from_file(str(tokenizer.path))
     except Exception:  # the library raises plain Exception for any defect of the file
         return None
-    return [n for text in islice(_texts(data), 8) if (n := len(encoder.encode(text[:20_000]).ids))]
+    return [n for text in islice(texts(data), 8) if (n := len(encoder.encode(text[:20_000]).ids))]
 
 
 @metric("segments_beyond_media_end")

@@ -6,42 +6,17 @@ What is in an evaluation score or a data record is judged in `scores` and `data`
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ...knowledge.entry import Criterion
-from ...tools.data.records.blocks import JSON_BYTES, load_json
+from ...tools.data.records.plain import JSON_BYTES, load_json
 from ...tools.findings import TriageError
 from ...tools.reading import head
-from .logs import search
+from .artifacts import files, search
 from .subject import MIN_POINTS, Observation, Subject, metric, missing, seen
-
-FILE_LIMIT = 5000
-DEPTH = 6
-
-
-def files(subject: Subject, pattern: str) -> list[Path]:
-    """Regular files below the run's root whose name matches, links left out, in a stable order."""
-    names = subject.once("files", lambda: sorted(_walk(subject.run.root)) if subject.run.artifacts else [])
-    wanted = re.compile(pattern)
-    return [p for p in names if wanted.search(p.name)]
-
-
-def _walk(root: Path) -> Iterator[Path]:
-    count = 0
-    for folder, folders, names in os.walk(root, followlinks=False):
-        deep = len(Path(folder).relative_to(root).parts)
-        folders[:] = [] if deep >= DEPTH else [d for d in folders if not d.startswith(".")]
-        for name in names:
-            count += 1
-            path = Path(folder) / name
-            if count > FILE_LIMIT:
-                return
-            if path.is_file() and not path.is_symlink():
-                yield path
 
 
 @metric("sid_index_and_item_files_exist")

@@ -1,6 +1,6 @@
 """Criteria on generated answers: stopping, repetition, diversity, length, reasoning, groups of one prompt.
 
-Answers are taken as written, the first `ANSWERS` of the run's dumps. Thresholds that the sources leave open are printed
+Answers are taken as written. Thresholds that the sources leave open are printed
 as assumed. Whether an answer is right is not judged.
 """
 
@@ -8,24 +8,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ...knowledge.entry import Criterion
 from ...tools.data.generations import IDENTICAL_SHARE, LENGTH_REASONS, SAMPLE_TOKENS, distinct, loop_period
-from ...tools.data.preference import rewards_of
-from ...tools.data.records.blocks import Stream
-from ...tools.data.records.shapes import STOP, responses_of, shape_of, view
+from ...tools.data.records.plain import load_json
 from ...tools.data.records.text_stats import MOJIBAKE, main_script, opening, token_estimate
-from ...tools.run import Run
-from ...tools.scores import BASE_MODEL
-from .data import sample
-from .files import files, load_json
+from .artifacts import Answer, answers, answers_of, files
 from .subject import Observation, Subject, metric, missing, seen
 
-ANSWERS = 20_000
 ENOUGH = 30
 """Answers (or prompts) below which a share says nothing."""
 STOPPED = 0.95
@@ -43,63 +36,12 @@ CHEATING = 0.5
 """Share of the best rewarded answers with one opening that counts as a pattern, if the others have it less."""
 
 
-@dataclass(frozen=True)
-class Answer:
-    """One generated answer."""
-
-    prompt: str
-    text: str
-    reason: str
-    """Finish reason, empty where none is given."""
-    reward: float | None
-
-
-def answers(run: Run, base: bool = False) -> list[Answer]:
-    """The answers of a run's generation dumps and rollouts; `base` picks dumps of the model before training."""
-    chosen = [
-        a for a in (*run.of("generations"), *run.of("data"))
-        if bool(BASE_MODEL.search(a.path.stem)) == base
-    ]  # fmt: skip
-    data = sample(chosen)
-    out: list[Answer] = []
-    generated = {a.name for a in run.of("generations")}
-    for file, _, record in Stream(data.parts) if data.parts else ():
-        shape = shape_of(record.value)
-        if shape == "rollout" or (file in generated and shape in ("prompt-completion", "chat", "instruction")):
-            out += _answers(record.value)
-        if len(out) >= ANSWERS:
-            break
-    return out
-
-
-def _answers(value: object) -> list[Answer]:
-    seen_as = view(value)
-    if not isinstance(value, Mapping) or seen_as.shape != "rollout":
-        return [Answer(seen_as.prompt, seen_as.response, "", None)]
-    reasons = next((value[k] for k in STOP if k in value), "")
-    texts, rewards = responses_of(value), rewards_of(value)
-    each = reasons if isinstance(reasons, list) else [reasons] * len(texts)
-    return [
-        Answer(
-            seen_as.prompt,
-            text,
-            str(each[i] or "") if i < len(each) else "",
-            rewards[i] if i < len(rewards) else None,
-        )
-        for i, text in enumerate(texts)
-    ]
-
-
-def _own(subject: Subject) -> list[Answer]:
-    return subject.once("answers", lambda: answers(subject.run))
-
-
 def _before(subject: Subject) -> tuple[list[Answer], str]:
     """Answers of the model before training where they are in the run, else the baseline's."""
-    if found := answers(subject.run, base=True):
+    if found := answers_of(subject.run, base=True):
         return found, "the base model's generations"
     old = subject.baseline.run if subject.baseline else None
-    return (answers(old, base=True) or answers(old), "the baseline's generations") if old else ([], "")
+    return (answers_of(old, base=True) or answers_of(old), "the baseline's generations") if old else ([], "")
 
 
 NONE = "a dump of generations is needed (`generations.jsonl`: prompt, response, finish_reason)"
@@ -109,7 +51,7 @@ def _share(
     subject: Subject, criterion: Criterion, bad: Callable[[Answer], bool], limit: float, words: str
 ) -> Observation:
     """Whether more than `limit` of the answers are bad."""
-    said = _own(subject)
+    said = answers(subject)
     if len(said) < ENOUGH:
         return missing(f"{NONE}; {ENOUGH} answers at least, {len(said)} found", len(said))
     count = sum(map(bad, said))
@@ -122,7 +64,7 @@ def _share(
 @metric("generation_stops_normally")
 def generation_stops_normally(subject: Subject, criterion: Criterion) -> Observation:
     """Share of the answers whose finish reason is not the length limit; 95% must stop (assumed)."""
-    reasons = [a.reason.lower() for a in _own(subject) if a.reason]
+    reasons = [a.reason.lower() for a in answers(subject) if a.reason]
     if len(reasons) < ENOUGH:
         return missing(
             f"generations with `finish_reason` are needed, {ENOUGH} at least; {len(reasons)} found", len(reasons)
@@ -131,17 +73,17 @@ def generation_stops_normally(subject: Subject, criterion: Criterion) -> Observa
     share = stopped / len(reasons)
     noise = (share * (1 - share) / len(reasons)) ** 0.5
     words = f"{stopped} of {len(reasons)} answers stopped by themselves; {STOPPED:.0%} are asked for (assumed)"
-    return Observation(share, len(reasons), "finish reasons", words, judge_truth(share >= STOPPED, criterion), noise)
+    return Observation(share, len(reasons), "finish reasons", words, agrees(share >= STOPPED, criterion), noise)
 
 
-def judge_truth(truth: bool, criterion: Criterion) -> bool:
+def agrees(truth: bool, criterion: Criterion) -> bool:
     return truth == (criterion.is_ != "false")
 
 
 @metric("truncated_answer_share")
 def truncated_answer_share(subject: Subject, criterion: Criterion) -> Observation:
     """Percent of the answers that were cut at the length limit or never close their reasoning."""
-    said = _own(subject)
+    said = answers(subject)
     if len(said) < ENOUGH or not any(a.reason or THINK.search(a.text) for a in said):
         return missing(f"generations with `finish_reason` or reasoning markers are needed; {len(said)} answers found")
     cut = sum(a.reason.lower() in LENGTH_REASONS or bool(OPEN_ENDED.search(a.text)) for a in said)
@@ -153,7 +95,7 @@ def truncated_answer_share(subject: Subject, criterion: Criterion) -> Observatio
 @metric("infinite_loop")
 def infinite_loop(subject: Subject, criterion: Criterion) -> Observation:
     """Answers cut at the length limit that end in a loop; none is tolerated."""
-    with_reason = sum(bool(a.reason) for a in _own(subject))
+    with_reason = sum(bool(a.reason) for a in answers(subject))
     if with_reason < ENOUGH:
         return missing(
             f"generations with `finish_reason` are needed, {ENOUGH} at least; {with_reason} found", with_reason
@@ -197,32 +139,32 @@ def _distinct(said: Sequence[Answer]) -> tuple[float | None, int, str]:
 @metric("distinct_2")
 def distinct_2(subject: Subject, criterion: Criterion) -> Observation:
     """Distinct word pairs over all, at a fixed sample size, because it falls as the sample grows (U-04)."""
-    value, tokens, unit = _distinct(_own(subject))
+    value, tokens, unit = _distinct(answers(subject))
     if value is None:
         return missing(f"{NONE}; a sample of {SAMPLE_TOKENS} tokens, {tokens} found", tokens)
     words = (
         f"distinct pairs of {unit} over {tokens} {unit}, the first 200 of each answer (assumed); depends on the size"
     )
-    return seen(value, criterion, words, tokens, f"{len(_own(subject))} answers")
+    return seen(value, criterion, words, tokens, f"{len(answers(subject))} answers")
 
 
 @metric("language_diversity")
 def language_diversity(subject: Subject, criterion: Criterion) -> Observation:
     """Change of distinct-2 against the earlier generations, at equal sample size; the openings are printed."""
     old, where = _before(subject)
-    sides = [_distinct(said)[0] for said in (old, _own(subject))]
+    sides = [_distinct(said)[0] for said in (old, answers(subject))]
     if sides[0] is None or sides[1] is None:
         return missing(
             f"needs a reference artifact: generations before and after, {SAMPLE_TOKENS} tokens each, same prompts"
         )
-    tops = [Counter(opening(a.text) for a in said).most_common(1)[0][1] / len(said) for said in (old, _own(subject))]
+    tops = [Counter(opening(a.text) for a in said).most_common(1)[0][1] / len(said) for said in (old, answers(subject))]
     words = f"distinct-2 {sides[0]:.3f} -> {sides[1]:.3f}, top opening {tops[0]:.0%} -> {tops[1]:.0%}; before: {where}"
     change = sides[1] - sides[0]
-    good = judge_direction(change, criterion) and tops[1] <= tops[0] + 0.05
-    return Observation(change, len(_own(subject)), f"{SAMPLE_TOKENS} tokens each", words, good)
+    good = moved(change, criterion) and tops[1] <= tops[0] + 0.05
+    return Observation(change, len(answers(subject)), f"{SAMPLE_TOKENS} tokens each", words, good)
 
 
-def judge_direction(change: float, criterion: Criterion) -> bool:
+def moved(change: float, criterion: Criterion) -> bool:
     return change < 0 if criterion.is_ == "decreases" else change > 0
 
 
@@ -230,7 +172,7 @@ def judge_direction(change: float, criterion: Criterion) -> bool:
 def response_length_growth(subject: Subject, criterion: Criterion) -> Observation:
     """Mean tokens after over mean tokens before, minus one, in percent, on the prompts that both answered."""
     old, where = _before(subject)
-    lengths = [_lengths(said) for said in (old, _own(subject))]
+    lengths = [_lengths(said) for said in (old, answers(subject))]
     both = lengths[0].keys() & lengths[1].keys()
     if len(both) < ENOUGH:
         return missing(
@@ -257,7 +199,7 @@ def _lengths(said: Sequence[Answer]) -> dict[str, float]:
 
 def _reasoning(subject: Subject) -> list[str]:
     """The reasoning spans; an answer without one counts as empty where others have one."""
-    spans = [THINK.search(a.text) for a in _own(subject)]
+    spans = [THINK.search(a.text) for a in answers(subject)]
     return [m[2].strip() if m else "" for m in spans] if any(spans) else []
 
 
@@ -287,7 +229,7 @@ def reasoning_steps(subject: Subject, criterion: Criterion) -> Observation:
 def within_group_generations_differ(subject: Subject, criterion: Criterion) -> Observation:
     """Prompts whose answers are not all the same; the share of groups with equal rewards is printed."""
     groups: dict[str, list[Answer]] = {}
-    for a in _own(subject):
+    for a in answers(subject):
         groups.setdefault(a.prompt, []).append(a)
     several = [g for p, g in groups.items() if p and len(g) > 1]
     if len(several) < ENOUGH:
@@ -298,7 +240,7 @@ def within_group_generations_differ(subject: Subject, criterion: Criterion) -> O
     same = sum(len({a.text for a in g}) == 1 for g in several)
     flat = sum(len({a.reward for a in g}) == 1 for g in several if g[0].reward is not None)
     words = f"{same} of {len(several)} prompts got one and the same answer every time, {flat} have equal rewards"
-    ok = judge_truth(same / len(several) < IDENTICAL_SHARE, criterion)
+    ok = agrees(same / len(several) < IDENTICAL_SHARE, criterion)
     words += f"; below {IDENTICAL_SHARE:.0%} asked for (assumed)"
     return Observation(1 - same / len(several), len(several), f"{len(several)} prompts", words, ok)
 
@@ -309,7 +251,7 @@ def cheating_pattern_found(subject: Subject, criterion: Criterion) -> Observatio
 
     A person confirms what the pattern means.
     """
-    paid = [(a.reward, a) for a in _own(subject) if a.reward is not None]
+    paid = [(a.reward, a) for a in answers(subject) if a.reward is not None]
     if bad := sorted({f.code for f in subject.found("format-reward-gaming", "empty-answer-rewarded")}):
         return seen(True, criterion, f"findings: {', '.join(bad)}", len(paid))
     if len(paid) < 2 * ENOUGH:
@@ -333,7 +275,7 @@ def valid_output_share(subject: Subject, criterion: Criterion) -> Observation:
         value = load_json(path)
         for tokens in value.values() if isinstance(value, dict) else ():
             known.add("".join(map(str, tokens)) if isinstance(tokens, list) else str(tokens))
-    said = [a.text.strip() for a in _own(subject) if a.text.strip()]
+    said = [a.text.strip() for a in answers(subject) if a.text.strip()]
     if not known or not said:
         return missing("the catalogue (`*.index.json`) is needed beside the generations")
     good = sum(text in known or "".join(text.split()) in known for text in said)

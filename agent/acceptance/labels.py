@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from ...knowledge.entry import Criterion
 from ...tools.data.labels import IGNORED, Dump, Sequence_, read_dump
+from ...tools.data.records.plain import load_json
 from ...tools.run import Run
-from .data import sample
-from .files import load_json
-from .subject import Observation, Subject, metric, missing, seen
+from .artifacts import sample
+from .subject import Observation, Subject, metric, missing, once, seen
 
 ASSISTANT = ("assistant", "gpt", "model")
 DUMP = (
@@ -24,14 +24,11 @@ DUMP = (
 )
 
 
+@once
 def dump(subject: Subject) -> Dump:
     """The labelled sequences of the run's data files."""
-
-    def read() -> Dump:
-        data = sample([a for a in (*subject.run.of("data"), *subject.run.of("generations"))])
-        return read_dump(data.parts) if data.parts else Dump()
-
-    return subject.once("dump", read)
+    data = sample([*subject.run.of("data"), *subject.run.of("generations")])
+    return read_dump(data.parts) if data.parts else Dump()
 
 
 def _spans(s: Sequence_) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

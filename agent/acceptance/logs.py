@@ -1,64 +1,25 @@
 """Criteria that are read off lines of a log: what a person or server printed, not a metric series.
 
-A bounded search shared by the other families, and the serving and operational metrics.
+Serving and operational metrics; the bounded search of the logs is in `artifacts`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
 from ...knowledge.entry import Criterion
+from ...tools.data.records.plain import load_json
 from ...tools.findings import TriageError
-from ...tools.reading import head, iter_chunks, split_prefix
-from .subject import LOGGED, Observation, Subject, last_step, metric, missing, seen, too_short
+from ...tools.reading import head
+from .artifacts import Hit, files, search, started
+from .subject import LOGGED, Observation, Subject, last_step, metric, missing, seen
 
-LOG_BYTES = 64 << 20
-"""Bytes of each log that are searched."""
-HITS = 20_000
 CONFIG_BYTES = 256 << 10
-SERVED = r"Application startup complete|Uvicorn running on|server is fired up|Avg (?:prompt|generation) throughput"
-"""Lines by which an inference server says that it is up."""
-
-
-@dataclass(frozen=True)
-class Hit:
-    """One match in a log."""
-
-    file: str
-    rank: int | None
-    match: re.Match[str]
-
-
-def search(subject: Subject, pattern: str) -> list[Hit]:
-    """Matches of a pattern in the run's logs, line by line, the first `LOG_BYTES` of each."""
-    return subject.once(f"log:{pattern}", lambda: list(_search(subject, re.compile(pattern))))
-
-
-def _search(subject: Subject, pattern: re.Pattern[str]):
-    left = HITS
-    for artifact in subject.run.of("log"):
-        read = 0
-        try:
-            for chunk in iter_chunks(artifact.path):
-                text = chunk.data.decode("utf-8", "replace")
-                for match in pattern.finditer(text):
-                    line = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
-                    rank = split_prefix(line[:200] + " x")[0]
-                    yield Hit(artifact.name, artifact.rank if rank is None else rank, match)
-                    left -= 1
-                    if not left:
-                        return
-                read += len(chunk.data)
-                if read > LOG_BYTES:
-                    break
-        except TriageError:
-            continue  # an unreadable log is already a failed check of the scan
 
 
 @metric("oom_under_high_concurrency")
@@ -224,22 +185,9 @@ def without(subject: Subject, criterion: Criterion, codes: tuple[str, ...], word
     return seen(True, criterion, words, 1)
 
 
-def started(subject: Subject, criterion: Criterion) -> str:
-    """Why the log does not show that the run got past the failure; empty when it does.
-
-    A serving run counts as started by its own lines; a training run must reach the step of the baseline's failure.
-    """
-    short = too_short(subject, criterion)
-    if short == "no step is logged" and not subject.must_reach and search(subject, SERVED):
-        return ""
-    return short
-
-
 @metric("response_time")
 def response_time(subject: Subject, criterion: Criterion) -> Observation:
     """Hours from the alert to the first response, from an `incident*.json` of the run."""
-    from .files import files, load_json
-
     for path in files(subject, r"^incident[\w.-]*\.json$"):
         times = _times(load_json(path))
         if times:

@@ -12,14 +12,15 @@ import numpy as np
 from ...knowledge.entry import Criterion
 from ...tools.data.preference import Gathered, gather, preference
 from ...tools.data.records.blocks import Stream
-from .data import Sample, data_of, sample
-from .subject import Observation, Subject, metric, missing, seen
+from .artifacts import Sample, data_of, sample
+from .subject import Observation, Subject, metric, missing, once, seen
 
 
+@once
 def _preferences(subject: Subject) -> tuple[Sample, dict[str, Any]]:
     """(what was looked at, summary of the preference tool)."""
     data = sample([*data_of(subject.run), *subject.run.of("generations")])
-    return data, subject.once("preference", lambda: dict(preference(data.parts).summary) if data.parts else {})
+    return data, dict(preference(data.parts).summary) if data.parts else {}
 
 
 @metric("length_reward_correlation")

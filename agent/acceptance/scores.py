@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from ...knowledge.entry import Criterion
-from ...tools.data.records.blocks import load_json
+from ...tools.data.records.plain import load_json
 from ...tools.run import Run
 from ...tools.scores import GENERAL, Pair, Scores, joint_error, pairs, scores
 from .subject import Observation, Subject, metric, missing, seen

@@ -12,11 +12,12 @@ from collections.abc import Callable
 import numpy as np
 
 from ...knowledge.entry import Criterion
-from ...tools.logs.detectors.detector import head_tail
-from ...tools.logs.detectors.trends import UNLEARNED
-from ...tools.metrics import METRICS as SERIES_METRICS
+from ...tools.logs.detectors.detector import UNLEARNED
+from ...tools.logs.detectors.robust import head_tail
 from ...tools.series import Series
-from .subject import MIN_POINTS, Observation, Subject, interval, judge, metric, missing, seen, too_short, warmup_end
+from ...tools.vocabulary import VOCABULARY
+from .artifacts import search
+from .subject import MIN_POINTS, Observation, Subject, holds, interval, metric, missing, seen, too_short, warmup_end
 
 OUTSIDE = 0.05
 """Share of the points that may lie above a band; the sources speak of a range and name no share."""
@@ -54,7 +55,7 @@ def observe_series(series: Series, subject: Subject, criterion: Criterion) -> Ob
 
 def _wants_percent(criterion: Criterion) -> bool:
     """Whether the source states percent and the series is a share."""
-    of = SERIES_METRICS.get(criterion.metric)
+    of = VOCABULARY.get(criterion.metric)
     return of is not None and of.unit == "1" and criterion.unit.startswith("%")
 
 
@@ -86,7 +87,7 @@ def _between(steps: np.ndarray, values: np.ndarray, c: Criterion) -> Reduced:
 
 def _median(steps: np.ndarray, values: np.ndarray, c: Criterion) -> Reduced:
     median = float(np.median(values))
-    return median, judge(median, c)
+    return median, holds(median, c)
 
 
 def _slope(sign: int) -> Callable[[np.ndarray, np.ndarray, Criterion], Reduced]:
@@ -158,7 +159,7 @@ def against_baseline(subject: Subject, criterion: Criterion, name: str) -> Obser
     noise = float(np.hypot(_error(sides[0]) or 0.0, _error(sides[1]) or 0.0))
     words = f"median after warm-up, candidate {after:.4g} minus baseline {before:.4g}; beyond two standard errors"
     change = after - before
-    ok = judge(change, criterion) and abs(change) > 2 * noise
+    ok = holds(change, criterion) and abs(change) > 2 * noise
     window = f"steps {int(new.steps[0])}..{int(new.steps[-1])}"
     return Observation(change, len(sides[1]), window, words, ok, noise)
 
@@ -246,10 +247,10 @@ def clip_trigger_rate(subject: Subject, criterion: Criterion) -> Observation:
     rate, median = float((values > float(clip)).mean() * 100), float(np.median(values))
     words = f"percent of logged steps after warm-up with grad_norm > {clip:g}; median norm {median:.3g}"
     noise = 100 * (rate / 100 * (1 - rate / 100) / len(values)) ** 0.5
-    if not judge(rate, criterion) and HEALTHY_NORM[0] <= median <= HEALTHY_NORM[1] and np.isfinite(values).all():
+    if not holds(rate, criterion) and HEALTHY_NORM[0] <= median <= HEALTHY_NORM[1] and np.isfinite(values).all():
         words += "; the norm is in the healthy range 0.5 to 5.0, which this clip value contradicts: not judged"
         return Observation(rate, len(values), "after warm-up", words, None, noise, applies=False)
-    if judge(rate, criterion) and (short := too_short(subject, criterion, norm)):
+    if holds(rate, criterion) and (short := too_short(subject, criterion, norm)):
         return missing(short, len(values), "after warm-up", rate)
     return seen(rate, criterion, words, len(values), "after warm-up", noise)
 
@@ -329,8 +330,6 @@ def mfu(subject: Subject, criterion: Criterion) -> Observation:
 
 def hardware(subject: Subject, name: str) -> bool:
     """Whether the logs name this device."""
-    from .logs import search
-
     return bool(search(subject, rf"\b(?:NVIDIA[ -])?{name}\b"))
 
 
@@ -356,8 +355,6 @@ def reward_human_trend_agreement(subject: Subject, criterion: Criterion) -> Obse
 @metric("microbatches_equal_across_dp_ranks")
 def microbatches_equal_across_dp_ranks(subject: Subject, criterion: Criterion) -> Observation:
     """Micro-batches counted in the log of every rank; they must be equal up to the last step all ranks reached."""
-    from .logs import search
-
     if subject.found("collective-mismatch"):
         return seen(False, criterion, "the log shows mismatched collectives", 1)
     hits = search(subject, r"\bmicro[ _-]?(?:batch|step)(?:es|s)?\b\W{0,3}\d+")

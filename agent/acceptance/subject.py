@@ -1,24 +1,22 @@
 """Acceptance metrics: each computes one number from a run's artifacts, or says what is missing.
 
 This module holds what they share: the subject, the observation and the registry. The metrics are functions in
-the other modules of this folder; a canonical series is reduced by the criterion's own comparison; a finding code in
-underscores is a criterion on that finding's absence. `no-observation` is never a pass.
+the families of this folder; `observe` finds the one that a criterion asks for.
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 
 from ...knowledge.entry import Criterion
-from ...tools.findings import Check, Finding, Report, TriageError, clean
-from ...tools.metrics import METRICS as SERIES_METRICS
+from ...tools.findings import Check, Finding, Report
+from ...tools.logs.signatures.signature import CHECK as LOGGED
+from ...tools.registry import table
 from ...tools.run import Run
 from ...tools.series import Series, SeriesTable
 from ...tools.settings import Settings
@@ -31,8 +29,7 @@ MIN_POINTS = 5
 """Fewer points than this say nothing about a series."""
 COUNTED = ("step", "cumulative")
 """Values of `Series.step_is` under which a step is an optimizer step."""
-LOGGED = "error signatures"
-"""The scan's check over its table of error lines."""
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -53,14 +50,8 @@ class Subject:
     """The run that failed, where one was given."""
     changed: Sequence[Difference] = ()
     """Settings that differ from the baseline and can change what is learned."""
-    shared: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What one metric computed and another needs too."""
-
-    def once(self, key: str, compute: Callable[[], T]) -> T:
-        """The value of `compute`, which several metrics share, computed once."""
-        if key not in self.shared:
-            self.shared[key] = compute()
-        return self.shared[key]
+    shared: dict[Hashable, object] = field(default_factory=dict, compare=False, repr=False)
+    """What one metric computed and another needs too; see `once`."""
 
     def found(self, *codes: str) -> list[Finding]:
         """The findings of these codes."""
@@ -97,68 +88,31 @@ class Observation:
 
 
 Metric = Callable[[Subject, Criterion], Observation]
-METRICS: dict[str, Metric] = {}
+CRITERIA: dict[str, Metric] = {}
+"""Name of an acceptance metric -> the function that computes it; full once `observe.families` has run."""
 
 
 def metric(*names: str) -> Callable[[Metric], Metric]:
     """Register the function that computes the acceptance metrics `names`."""
 
     def register(function: Metric) -> Metric:
-        for name in names:
-            if name in METRICS:
-                raise ValueError(f"acceptance metric {name!r} is defined twice")
-            METRICS[name] = function
+        CRITERIA.update(table("CRITERIA", [*CRITERIA.items(), *((name, function) for name in names)]))
         return function
 
     return register
 
 
-@cache
-def load_families() -> None:
-    """Import every module of this package; importing one registers its metrics."""
-    package = __package__ or "triage.agent.acceptance"
-    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
-        importlib.import_module(f"{package}.{module.name}")
+def once(function: Callable[Concatenate[Subject, P], T]) -> Callable[Concatenate[Subject, P], T]:
+    """The function, computed once for a subject and its further arguments: several metrics need the value."""
 
+    @wraps(function)
+    def shared(subject: Subject, *args: P.args, **named: P.kwargs) -> T:
+        key = (function, args, *named.items())
+        if key not in subject.shared:
+            subject.shared[key] = function(subject, *args, **named)
+        return cast(T, subject.shared[key])
 
-def observe(subject: Subject, criterion: Criterion) -> Observation:
-    """Compute the criterion's metric on the subject."""
-    from .absence import observe_absence, sources
-    from .needs import WANTED, needs
-    from .series import observe_series
-
-    load_families()
-    if function := METRICS.get(criterion.metric):
-        try:
-            return function(subject, criterion)
-        except (TriageError, OSError) as error:
-            return missing(f"an artifact cannot be read: {error}")
-        except Exception as error:  # the boundary: one broken metric must not cost the verdict of the others
-            why = f"the metric broke ({type(error).__name__}: {clean(str(error), 80)}); this is a defect of triage"
-            return missing(f"{why}, not of the run")
-    if series := subject.table.get(criterion.metric):
-        return observe_series(series, subject, criterion)
-    if criterion.metric in SERIES_METRICS:
-        return missing(f"{criterion.metric} is not logged in this run")
-    code = criterion.metric.replace("_", "-")
-    if criterion.is_ in ("true", "false") and sources(code):
-        return observe_absence(subject, criterion, code)
-    if wanted := WANTED.get(criterion.metric):
-        return missing(f"needs {needs(criterion)}: {wanted}")
-    if criterion.needs:
-        what = criterion.definition.en if criterion.definition else "see the runbook entry"
-        return missing(f"needs {criterion.needs}: {what}")
-    return missing(f"unknown metric {criterion.metric!r}: no function, series or finding code of this name")
-
-
-def known(criterion: Criterion) -> bool:
-    """Whether `observe` can do more with the criterion than call it unknown."""
-    from .absence import sources
-    from .needs import needs
-
-    load_families()
-    by_code = criterion.is_ in ("true", "false") and bool(sources(criterion.metric.replace("_", "-")))
-    return criterion.metric in METRICS or criterion.metric in SERIES_METRICS or by_code or bool(needs(criterion))
+    return shared
 
 
 def missing(what: str, points: int = 0, window: str = "", value: float | bool | str | None = None) -> Observation:
@@ -177,10 +131,10 @@ def seen(
     """A single number, judged by the criterion's own comparison."""
     if noise is not None:
         definition += f"; standard error {noise:.3g}"
-    return Observation(value, points, window, definition, judge(value, criterion), noise)
+    return Observation(value, points, window, definition, holds(value, criterion), noise)
 
 
-def judge(value: Any, c: Criterion) -> bool:
+def holds(value: Any, c: Criterion) -> bool:
     """Whether a single number or truth value meets the criterion; a number that is not finite never does."""
     if isinstance(value, float) and not np.isfinite(value):
         return False

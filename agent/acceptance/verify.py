@@ -15,34 +15,37 @@ from typing import Any, Literal
 import numpy as np
 
 from ...knowledge.entry import NOT_A_SETTING, Criterion, Entry
+from ...tools.catalogue import checks
 from ...tools.config.diff import BATCH, SAME_BATCH, Difference, diff
 from ...tools.findings import Finding, TriageError, json_ready
 from ...tools.logs.detectors.detector import RL_METRICS
 from ...tools.series import SeriesTable
+from ...tools.vocabulary import VOCABULARY
 from ..diagnose import SERIOUS, SHOWN
 from ..evidence import Look, look
-from .absence import observe_absence, sources
+from .absence import observe_absence
 from .needs import needs
-from .subject import COUNTED, Observation, Subject, last_step, observe
+from .observe import observe
+from .subject import COUNTED, Observation, Subject, last_step
 
 Result = Literal["pass", "fail", "no-observation"]
 VerdictName = Literal["fixed", "not-fixed", "confounded", "inconclusive"]
 
-NEIGHBOURS: dict[str, tuple[int, float]] = {
-    "loss": (-1, 0.10),
-    "eval_loss": (-1, 0.05),
-    "reward": (1, 0.10),
-    "accuracy": (1, 0.05),
-    "tokens_per_second": (1, 0.20),
-    "samples_per_second": (1, 0.20),
-    "step_time": (-1, 0.25),
-    "entropy": (1, 0.30),
-    "eval_accuracy": (1, 0.05),
-    "eval_reward": (1, 0.10),
-    "kl": (-1, 1.00),
-    "gpu_memory": (-1, 0.20),
+NEIGHBOURS: dict[str, float] = {
+    "loss": 0.10,
+    "eval_loss": 0.05,
+    "reward": 0.10,
+    "accuracy": 0.05,
+    "tokens_per_second": 0.20,
+    "samples_per_second": 0.20,
+    "step_time": 0.25,
+    "entropy": 0.30,
+    "eval_accuracy": 0.05,
+    "eval_reward": 0.10,
+    "kl": 1.00,
+    "gpu_memory": 0.20,
 }
-"""metric -> (which way is better, relative worsening tolerated); tolerances are our own judgement."""
+"""Metric -> relative worsening tolerated, our own judgement; which way is better is said in `VOCABULARY`."""
 FLATTERED: dict[str, tuple[str, ...]] = {
     "eval-leakage": ("eval_loss", "eval_accuracy"),
     "eval-loss-rising": ("loss", "accuracy"),
@@ -118,7 +121,7 @@ class Verdict:
     reached: int | None
     must_reach: int
     why: str
-    """Which rule gave the verdict: a key of `narrate.VERDICTS`."""
+    """Which rule gave the verdict: a key of `narrate.words.VERDICTS`."""
     unseen: tuple[str, ...] = ()
     """What is missing for the criteria that a run could answer and this one does not."""
 
@@ -295,7 +298,7 @@ def _symptoms(subject: Subject, before: Look, after: Look, entry: Entry) -> Iter
     """
     weights, now = entry.findings.for_, _worst(after)
     for code, grade in _worst(before).items():
-        if grade in SHOWN and weights.get(code) in ("decisive", "strong") and now.get(code) != "S3" and sources(code):
+        if grade in SHOWN and weights.get(code) in ("decisive", "strong") and now.get(code) != "S3" and checks(code):
             name = {"metric": code.replace("-", "_"), "is": "false", "basis": "proposed"}
             criterion = Criterion.model_validate(name)
             yield _judged(criterion, observe_absence(subject, criterion, code))
@@ -336,7 +339,7 @@ def _neighbours(before: SeriesTable, after: SeriesTable) -> Iterable[Neighbour]:
 
     The standard error of a median is taken as 1.25 times that of the mean.
     """
-    for name, (better, tolerated) in NEIGHBOURS.items():
+    for name, tolerated in NEIGHBOURS.items():
         a, b = before.get(name), after.get(name)
         if a is None or b is None or a.step_is != b.step_is:
             continue
@@ -349,7 +352,7 @@ def _neighbours(before: SeriesTable, after: SeriesTable) -> Iterable[Neighbour]:
             continue
         old, new = (float(np.median(v)) for v in sides)
         noise = NOISE * 1.25 * float(np.hypot(*(v.std(ddof=1) / len(v) ** 0.5 for v in sides)))
-        worse = (old - new) * better
+        worse = (old - new) * VOCABULARY[name].better
         failed = worse > tolerated * max(abs(old), 1e-12) and worse > noise
         window = f"steps {int((1 - TAIL) * last)}..{last} of both runs"
         yield Neighbour(name, old, new, "fail" if failed else "pass", window)

@@ -1,18 +1,16 @@
 """A served model words the answer: one LangChain agent over the case's evidence and tools, guarded, within a budget.
 
-The only module that knows LangChain, imported when a server is configured. The built-in answer exists before anything
-here is called; whatever goes wrong here ends in `Unanswered` with one reason, and that answer stands.
+LangChain is known here, to `memory` and to `limits`, and imported when a server is configured. The built-in answer
+exists before anything here is called; whatever goes wrong ends in `Unanswered` with one reason, and that answer stands.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import sqlite3
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import wraps
 from importlib.resources import files
@@ -25,28 +23,26 @@ import langsmith
 import openai
 from langchain.agents import create_agent
 from langchain.agents.middleware import (
-    AgentMiddleware,
     ModelCallLimitMiddleware,
     SummarizationMiddleware,
     ToolCallLimitMiddleware,
     ToolErrorMiddleware,
 )
-from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
-from langchain_core.runnables import RunnableConfig
+from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.tools import StructuredTool
 from langchain_openai import ChatOpenAI
-from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from pydantic import ValidationError
 
-from ...tools.redact import Boundary
+from ...tools.boundary import Boundary
+from ...tools.phrase import Phrase
+from ..answer import Answer
 from ..events import Cancelled, Listen, Token
-from ..session import Answer
 from .guards.guard import Guard
+from .limits import LastWord, NoRepeats, Watch
+from .memory import remembered
 from .server import Model, resolve
 from .shown import LONGEST, Shown, brief
+from .thoughts import Thoughts
 from .toolbox import Toolbox
 
 logging.getLogger("langchain_core.callbacks.manager").setLevel(logging.ERROR)  # it warns when `Watch` does its work
@@ -61,11 +57,11 @@ KEPT_MESSAGES = 8
 """Messages of earlier turns that stay whole when the rest is summarised."""
 HEARTBEAT = 0.3
 """Seconds without a word after which an empty one is told."""
-LANGUAGE = {"en": "English", "zh": "Chinese (简体中文)"}
+LANGUAGE = Phrase("English", "Chinese (简体中文)")
 
 
 class Unanswered(Exception):
-    """The model gave no usable answer; the argument is the reason, a key of `narrate.NO_MODEL`."""
+    """The model gave no usable answer; the argument is the reason, a key of `turn.NO_MODEL`."""
 
 
 @dataclass
@@ -142,7 +138,7 @@ class _Words:
         thoughts, agent = Thoughts(), self._agent()
         asked = HumanMessage(self.boundary.hide(question), id="question")
         self._note("user", asked.text)
-        with self._memory() as memory:
+        with remembered(None if self.fresh else self.home, self.case) as memory:
             self.history = memory.read()
             config: Any = {"recursion_limit": 8 * CALLS, "callbacks": [self.watch]}
             sent: Any = {"messages": [*self.history, asked]}
@@ -162,13 +158,6 @@ class _Words:
             self._say(self.guard.feed(self.boundary.restore(thoughts.close())) + self.guard.close(self.cut_off))
             if self.guard.kept:
                 memory.write([*self.history, asked, AIMessage(self.boundary.hide(self.turn.text))])
-
-    @contextmanager
-    def _memory(self) -> Iterator[Memory]:
-        """The conversation so far; a second attempt starts without it."""
-        path = str(self.home / "conversations.sqlite3") if self.home and self.case and not self.fresh else ":memory:"
-        with closing(sqlite3.connect(path, check_same_thread=False)) as db:
-            yield Memory(SqliteSaver(db), self.case or "none")
 
     def _say(self, passed: str) -> None:
         """Tell what passed; nothing, too, now and then, so that a listener that has gone is noticed."""
@@ -208,7 +197,9 @@ class _Words:
     def _agent(self) -> Any:
         context = self.turn.model.context
         limit = CALLS_WHEN_COMPLETE if complete(self.answer) else CALLS
-        system = prompt("system.md", language=LANGUAGE[self.answer.lang], evidence=self.boundary.hide(self.evidence))
+        system = prompt(
+            "system.md", language=LANGUAGE.say(self.answer.lang), evidence=self.boundary.hide(self.evidence)
+        )
         self._note("system", system)
         chat = ChatOpenAI(
             model=self.turn.model.name,
@@ -231,24 +222,6 @@ class _Words:
         ]
         tools = [_tool(function, self) for function in Toolbox(self.shown, self.home, self.listen).tools()]
         return create_agent(chat, tools, system_prompt=system, middleware=middleware)
-
-
-class Memory:
-    """Questions and guarded answers of one case, in LangGraph's SQLite checkpoints; a failed turn leaves no trace."""
-
-    def __init__(self, saver: SqliteSaver, case: str):
-        graph = StateGraph(MessagesState)
-        graph.add_node("turn", lambda state: {})
-        graph.add_edge(START, "turn")
-        self._graph, self._config = graph.compile(checkpointer=saver), RunnableConfig(configurable={"thread_id": case})
-
-    def read(self) -> list[AnyMessage]:
-        return self._graph.get_state(self._config).values.get("messages", [])
-
-    def write(self, messages: list[AnyMessage]) -> None:
-        fresh = [m.model_copy(update={"id": None}) for m in messages]
-        new: Any = {"messages": [RemoveMessage(REMOVE_ALL_MESSAGES), *fresh]}
-        self._graph.update_state(self._config, new, as_node="turn")
 
 
 def complete(answer: Answer) -> bool:
@@ -278,88 +251,8 @@ def _tool(function: Callable[..., str], words: _Words) -> StructuredTool:
     return StructuredTool.from_function(call, name=function.__name__, parse_docstring=True)
 
 
-class LastWord(AgentMiddleware):
-    """The last call that the budget allows gets no tools, so that it must answer."""
-
-    def __init__(self, limit: int):
-        super().__init__()
-        self._limit, self._count = limit, 0
-
-    def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-        self._count += 1
-        return handler(request.override(tools=[]) if self._count >= self._limit else request)
-
-
-class NoRepeats(AgentMiddleware):
-    """An identical call is refused: its result stands above."""
-
-    def __init__(self):
-        super().__init__()
-        self._made: set[str] = set()
-
-    def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-        call = request.tool_call
-        key = f"{call['name']} {sorted(call['args'].items(), key=str)}"
-        if key in self._made:
-            text = f"{call['name']} was called with these arguments already; its result is above. Answer now."
-            return ToolMessage(text, tool_call_id=call["id"], status="error")
-        self._made.add(key)
-        return handler(request)
-
-
-class Watch(BaseCallbackHandler):
-    """Ends a model call from inside, at its next token: when the turn is late, or nobody listens any more."""
-
-    raise_error = True
-
-    def __init__(self, seconds: float):
-        self._end, self._stopped = time.monotonic() + seconds, threading.Event()
-
-    @property
-    def late(self) -> bool:
-        return time.monotonic() > self._end
-
-    def stop(self) -> None:
-        self._stopped.set()
-
-    def on_llm_new_token(self, token: Any, **kwargs: Any) -> None:
-        if self.late or self._stopped.is_set():
-            raise TimeoutError("the turn is over")
-
-
-class Thoughts:
-    """Takes `<think>...</think>` out of a stream; thoughts that never end are never shown."""
-
-    OPEN, CLOSE = "<think>", "</think>"
-
-    def __init__(self):
-        self._buffer, self._inside = "", False
-
-    def feed(self, text: str) -> str:
-        self._buffer += text
-        return "".join(self._pieces())
-
-    def _pieces(self) -> Iterator[str]:
-        while True:
-            mark = self.CLOSE if self._inside else self.OPEN
-            before, found, after = self._buffer.partition(mark)
-            if not found:
-                break
-            if not self._inside:
-                yield before
-            self._buffer, self._inside = after, not self._inside
-        held = next((n for n in range(len(mark) - 1, 0, -1) if self._buffer.endswith(mark[:n])), 0)
-        ready, self._buffer = self._buffer[: len(self._buffer) - held], self._buffer[len(self._buffer) - held :]
-        if not self._inside:
-            yield ready
-
-    def close(self) -> str:
-        rest, self._buffer = self._buffer, ""
-        return "" if self._inside else rest
-
-
 def reason(error: Exception) -> str:
-    """Why a model call failed, as a key of `narrate.NO_MODEL`."""
+    """Why a model call failed, as a key of `turn.NO_MODEL`."""
     text = str(error).lower()
     if isinstance(error, openai.BadRequestError) and ("context" in text or "token" in text or "length" in text):
         return "context"

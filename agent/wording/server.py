@@ -13,8 +13,8 @@ from typing import Any, get_args
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from ...tools.boundary import Identity
 from ...tools.findings import TriageError
-from ...tools.redact import Identity
 
 
 @dataclass(frozen=True)

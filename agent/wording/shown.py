@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...tools.findings import Finding, clean
-from .. import narrate
+from ..answer import Answer
+from ..narrate.answer import checks_made
+from ..narrate.entry import criterion
+from ..narrate.words import WORDS
 from ..propose import Proposal
-from ..session import Answer
 from .guards.words import INSTRUCTION
 
 MOST_FINDINGS = 16
@@ -80,7 +82,7 @@ def _lines(shown: Shown) -> Iterator[str]:
     yield "findings:"
     yield from (finding_line(shown, f, f"F{i}") for i, f in enumerate(d.findings[:MOST_FINDINGS], 1))
     if not a.seen:
-        yield shown.say(narrate.say("words-only", a.lang))
+        yield shown.say(WORDS["words-only"].say(a.lang))
     if seen := a.seen:
         yield "settings:"
         yield from (_setting(shown, s) for s in list(seen.settings)[:40])
@@ -92,11 +94,11 @@ def _lines(shown: Shown) -> Iterator[str]:
             change = p.new.rstrip(".") + (f" (now {clean(p.old)})" if p.old else "")
             change = change if p.key == p.variable else f"{p.key}: {change}"
         yield shown.say(f"the one change (triage words it itself): {p.variable}: {change}. {p.why} {p.expect} {p.undo}")
-        yield shown.say("it is fixed when: " + "; ".join(narrate.criterion(c, a.lang) for c in p.acceptance))
-        yield shown.say(narrate.say("then", a.lang, id=p.entry))
+        yield shown.say("it is fixed when: " + "; ".join(criterion(c, a.lang) for c in p.acceptance))
+        yield shown.say(WORDS["then"].say(a.lang, id=p.entry))
     else:
-        yield shown.say(f"no change is proposed: {a.proposal.zh if a.lang == 'zh' else a.proposal.en}")
-    yield from map(shown.say, narrate.checks_made(d.checks, a.lang))
+        yield shown.say(f"no change is proposed: {a.proposal.say(a.lang)}")
+    yield from map(shown.say, checks_made(d.checks, a.lang))
     for p in a.passages:
         yield f"the person's own runbook, {shown.quote(f'{p.file}:{p.line}', 'runbook')}: " + shown.quote(
             p.text, f"{p.file}:{p.line}", 400
@@ -114,7 +116,7 @@ def _hypotheses(shown: Shown) -> Iterator[str]:
             if found
         )
         yield shown.own(
-            f"cause [{h.entry.id}] {h.entry.title.say(lang)}{cause}; {h.status} ({narrate.say(h.status, lang)}), "
+            f"cause [{h.entry.id}] {h.entry.title.say(lang)}{cause}; {h.status} ({WORDS[h.status].say(lang)}), "
             f"{h.percent}; {sides}"
         )
     for h in a.diagnosis.hypotheses[:2]:
@@ -122,7 +124,7 @@ def _hypotheses(shown: Shown) -> Iterator[str]:
     for h in a.diagnosis.hypotheses[:1]:
         yield from (shown.own(f"caution: {c.say(lang)} ({c.ref})") for c in h.entry.cautions)
     for h in a.diagnosis.hypotheses[:3]:
-        yield shown.own(f"sources of [{h.entry.id}]: {'; '.join((*h.entry.sources, *h.entry.references))}")
+        yield shown.own(f"sources of [{h.entry.id}]: {'; '.join(h.entry.cited)}")
     for conflict, side in a.diagnosis.conflicts:
         positions = " / ".join(p.say(lang) for p in conflict.positions)
         by = conflict.positions[side] if side is not None else conflict.decided_by

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from ...tools.findings import Finding, clean
-from ...tools.metrics import METRICS
 from ...tools.series import Series
-from .. import narrate
+from ...tools.vocabulary import VOCABULARY
 from ..casebook import Casebook
 from ..diagnose import diagnose
 from ..events import Listen, ToolStarted, ignore
+from ..narrate.answer import checks_made
+from ..narrate.entry import criterion
 from ..propose import Proposal
 from ..session import index
 from .shown import Shown, finding_line
@@ -50,7 +51,7 @@ class Toolbox:
         if seen is None:
             return self._none("no run was given")
         lines = [f"{a.kind}: {self.shown.quote(a.name, 'a file name', 120)}" for a in seen.run.artifacts[:30]]
-        lines += [self._series(s) for s in seen.table if s.metric in METRICS][:12]
+        lines += [self._series(s) for s in seen.table if s.metric in VOCABULARY][:12]
         return self._end("look", seen.run, lines)
 
     def scan(self, metric: str = "") -> str:
@@ -69,7 +70,7 @@ class Toolbox:
             points = ", ".join(f"{int(series.steps[i])}: {series.values[i]:.4g}" for i in picked)
             lines.append(self.shown.say(f"{series.metric} by step: {points}"))
         elif metric:
-            names = ", ".join(dict.fromkeys(s.metric for s in seen.table if s.metric in METRICS))
+            names = ", ".join(dict.fromkeys(s.metric for s in seen.table if s.metric in VOCABULARY))
             lines.append(self.shown.say(f"the run logs no such metric; it logs {names or 'none'}"))
         return self._end("scan", seen.scan, lines)
 
@@ -89,13 +90,9 @@ class Toolbox:
         """
         lang, books = self._start("search").answer.lang, index(self.home)
         hits = [h for h in books.search(words[:400], 3) if h.score > 0.01]
-        heading = "症状" if lang == "zh" else "Symptom"
         lines = [
-            self.shown.say(
-                f"[{h.entry.id}] {h.entry.title.say(lang)}: "
-                f"{clean(h.entry.body.get('zh' if lang == 'zh' else 'en', {}).get(heading, ''), 500)}"
-            )
-            for h in hits
+            self.shown.say(f"[{e.id}] {e.title.say(lang)}: {clean(next(iter(e.said(lang).values())), 500)}")
+            for e in (h.entry for h in hits)
         ]
         lines += [self.shown.quote(p.text, f"{p.file}:{p.line}", 400) for p in books.passages(words[:400], 2)]
         return self._end("search", hits, lines or [self.shown.say("the runbook has nothing on this")])
@@ -121,14 +118,14 @@ class Toolbox:
         if isinstance(p, Proposal):
             text = f"{p.variable}: {p.key} from {clean(p.old)} to {p.new}. {p.why} {p.expect}"
         else:
-            text = p.zh if a.lang == "zh" else p.en
+            text = p.say(a.lang)
         return self._end("propose", p, [self.shown.say(text)])
 
     def verify(self) -> str:
         """The acceptance criteria of the leading cause, and the verdict on the next run if there is one."""
         a = self._start("verify").answer
         top = a.diagnosis.top
-        lines = [self.shown.say(narrate.criterion(c, a.lang)) for c in (top.entry.acceptance if top else ())]
+        lines = [self.shown.say(criterion(c, a.lang)) for c in (top.entry.acceptance if top else ())]
         verdict = self._last_verdict(a.case)
         lines.append(self.shown.say(f"verdict on the next run: {verdict or 'none yet; no next run was given'}"))
         return self._end("verify", verdict, lines)
@@ -145,7 +142,7 @@ class Toolbox:
             return self._none("no run was given")
         report = next((r for r in seen.reports if r.tool == tool), None)
         lines = list(self._found(report.findings)) if report else []
-        lines += map(self.shown.say, narrate.checks_made(report.checks if report else (), self.shown.answer.lang))
+        lines += map(self.shown.say, checks_made(report.checks if report else (), self.shown.answer.lang))
         return self._end(tool, report, lines or [self.shown.say("nothing was found")])
 
     def _found(self, findings: Iterable[Finding]) -> Iterator[str]:

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ...tools.boundary import Boundary
 from ...tools.findings import TriageError, json_ready
-from ...tools.redact import Boundary
 
 LONGEST = 20_000
 """Characters kept of one message."""

@@ -10,13 +10,43 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from ...tools.redact import Boundary
-from .. import narrate
+from ...tools.boundary import Boundary
+from ...tools.phrase import phrases
+from ..answer import Answer
 from ..events import Listen, Notice, Token
-from ..session import Answer
+from ..narrate.answer import after_model
 from . import trace
 from .server import Model
 from .shown import Shown, brief
+
+NO_MODEL = phrases(
+    "why no model worded the answer",
+    ("no-server", "The model server does not answer, so this is the built-in answer; `triage doctor` says more.",
+     "模型服务没有响应，以下为内置回答；`triage doctor` 可查看详情。"),
+    ("slow", "The model took too long, so this is the built-in answer.", "模型超时，以下为内置回答。"),
+    ("error", "The model server failed twice, so this is the built-in answer; `triage doctor` says more.",
+     "模型服务两次出错，以下为内置回答；`triage doctor` 可查看详情。"),
+    ("malformed",
+     "The model's tool calls could not be read, so this is the built-in answer; `triage doctor` checks the parser.",
+     "模型的工具调用无法解析，以下为内置回答；`triage doctor` 可检查解析器。"),
+    ("context", "The evidence does not fit the model's context, so this is the built-in answer.",
+     "证据超出模型的上下文长度，以下为内置回答。"),
+    ("no-such-model", "The server does not serve the model that TRIAGE_MODEL names, so this is the built-in answer.",
+     "服务端没有 TRIAGE_MODEL 指定的模型，以下为内置回答。"),
+    ("unusable", "Nothing usable came from the model, so this is the built-in answer.",
+     "模型没有给出可用的内容，以下为内置回答。"),
+    ("not-installed",
+     "A model is configured but its extra is missing (pip install 'llm-triage[llm]'): this is the built-in answer.",
+     "已配置模型但缺少依赖（pip install 'llm-triage[llm]'），以下为内置回答。"),
+)  # fmt: skip
+"""Why the built-in answer stands although a model is configured."""
+NOTES = phrases(
+    "notes on an answer",
+    ("dropped", "{n} sentence(s) of the model were left out because the evidence does not carry them ({rules}).",
+     "模型有 {n} 句话没有证据支持，已略去（{rules}）。"),
+    ("attacks", "Text in {places} looks like an instruction to a model; it was treated as data.",
+     "{places} 中有看起来像是给模型下指令的文字，只当作数据处理。"),
+)  # fmt: skip
 
 
 def worded(
@@ -39,21 +69,21 @@ def worded(
         turn, outcome = _ask(answer, question, model, boundary, listen, home, case)
     begun = turn.text if turn else ""
     if turn and outcome == "worded":
-        rest = narrate.after_model(answer.diagnosis, answer.proposal, answer.lang, answer.passages)
+        rest = after_model(answer.diagnosis, answer.proposal, answer.lang, answer.passages)
         final = replace(answer, model=turn.model.name)
     else:
         rest, final = answer.text, answer
         if outcome != "built-in":
-            notices.append(narrate.say(outcome, answer.lang, narrate.NO_MODEL))
+            notices.append(NO_MODEL[outcome].say(answer.lang))
     gap = "\n" * (2 - begun.endswith("\n")) if begun and rest else ""
     for piece in (gap + rest).splitlines(keepends=True):
         listen(Token(piece))
     final = replace(final, text=(begun + gap + rest).strip())
     if turn and turn.dropped and turn.text:
         rules = ", ".join(f"{rule} {n}" for rule, n in sorted(turn.dropped.items()))
-        notices.append(narrate.say("dropped", answer.lang, narrate.NOTES, n=sum(turn.dropped.values()), rules=rules))
+        notices.append(NOTES["dropped"].say(answer.lang, n=sum(turn.dropped.values()), rules=rules))
     if attacks := _attacks(answer):
-        notices.append(narrate.say("attacks", answer.lang, narrate.NOTES, places=", ".join(attacks)))
+        notices.append(NOTES["attacks"].say(answer.lang, places=", ".join(attacks)))
     for notice in notices:
         listen(Notice(notice))
     final = replace(final, text="\n\n".join((final.text, *(f"*{n}*" for n in notices))))

@@ -10,8 +10,8 @@ from pathlib import Path
 from ...agent.diagnose import Diagnosis, Hypothesis
 from ...agent.propose import Nothing, propose
 from ...agent.session import index
-from ...tools.run import discover
-from ...tools.settings import read_settings
+from ...tools.config.combine import read_settings
+from ...tools.discover import discover
 from .loop import Advice
 
 WORDS: tuple[tuple[str, str], ...] = (

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...agent.session import Answer, ask
+from ...agent.answer import Answer
+from ...agent.session import ask
 from ...knowledge.entry import Entry
 
 RIGHT = Path(__file__).parent.parent / "data" / "case-entries.json"

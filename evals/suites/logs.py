@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...tools.discover import discover
 from ...tools.findings import Finding, Severity
 from ...tools.logs.scan import scan
-from ...tools.run import discover
 
 SAME: dict[str, tuple[str, ...]] = {
     "nan_loss": ("loss-nonfinite",),

@@ -6,8 +6,9 @@ import pytest
 
 import triage.evals
 from triage.agent.casebook import Casebook
-from triage.agent.conversation import Conversation
-from triage.agent.events import Answered, Cancelled, FindingMade, ProposalMade, Token, ToolStarted, stream
+from triage.agent.conversation import Answered, Conversation
+from triage.agent.events import Cancelled, FindingMade, Token, ToolStarted, stream
+from triage.agent.session import ProposalMade
 from triage.tools.findings import TriageError
 
 EXAMPLES = Path(triage.evals.__path__[0]) / "example"

@@ -35,8 +35,8 @@ def test_a_fix_changes_exactly_one_thing(how):
 
 
 def run_with(tmp_path, config):
-    from triage.tools.run import discover
-    from triage.tools.settings import read_settings
+    from triage.tools.config.combine import read_settings
+    from triage.tools.discover import discover
 
     (tmp_path / "train.yaml").write_text(config)
     run = discover(tmp_path)

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from triage.agent.answer import Answer
 from triage.agent.propose import Nothing
-from triage.agent.session import Answer, ask
+from triage.agent.session import ask
 
 
 def answer(tmp_path, question, **files) -> Answer:

@@ -64,7 +64,7 @@ def test_questions_come_in_both_languages_in_both_parts():
 
 def test_generated_data_has_the_fault_and_only_the_fault(tmp_path):
     from triage.tools.data import check_run_data
-    from triage.tools.run import discover
+    from triage.tools.discover import discover
 
     def codes(*names):
         folder = tmp_path / "-".join(names or ("none",))

@@ -110,18 +110,44 @@ def test_links_out_of_the_folder_are_not_followed(home):
     assert ingest.add(Index(home), [home / "docs"]).new == 1
 
 
+OWN = (SHIPPED / "loss-nan-high-lr.md").read_text(encoding="utf-8").replace("id: loss-nan-high-lr", "id: purple-fog")
+SAYS = """says:
+  en: [purple fog fills the rack, fog on rack 3, the purple haze is back]
+  zh: [机柜里有紫雾, 紫雾又来了, 三号柜起雾]
+"""
+
+
 def test_an_entry_file_becomes_an_entry_and_can_be_taken_back(home):
-    text = (
-        (SHIPPED / "loss-nan-high-lr.md").read_text(encoding="utf-8").replace("id: loss-nan-high-lr", "id: purple-fog")
-    )
     file = home / "docs" / "purple-fog.md"
-    file.write_text(text.replace("run blew up after warmup", "purple fog fills the rack"), encoding="utf-8")
+    file.write_text(OWN.replace("severity:", f"{SAYS}severity:", 1), encoding="utf-8")
     ingest.add(Index(home), [file])
     index = Index(home)
     assert index.search("purple fog fills the rack", 1)[0].entry.id == "purple-fog"
     assert index.runbook.get("purple-fog").origin == str(file)
     ingest.remove(Index(home), [file])
     assert Index(home).runbook.get("purple-fog") is None
+
+
+def test_an_entry_of_ones_own_needs_no_phrases(home):
+    file = home / "docs" / "purple-fog.md"
+    file.write_text(OWN, encoding="utf-8")
+    assert ingest.add(Index(home), [file]).new == 1
+    for index in (Index(home), Index(home)):
+        (hit,) = index.search("purple fog", 1)
+        assert (hit.entry.id, hit.entry.says.en) == ("purple-fog", ())
+
+
+def test_two_entries_of_ones_own_with_one_id_are_named(home):
+    for folder in ("a", "b"):
+        (home / folder).mkdir()
+        (home / folder / "purple-fog.md").write_text(OWN, encoding="utf-8")
+    done = ingest.add(Index(home), [home / "a", home / "b"])
+    assert done.new == 1
+    ((file, why),) = done.skipped
+    assert file == str(home / "b" / "purple-fog.md")
+    assert f"{home / 'a' / 'purple-fog.md'} is an entry purple-fog already" in why
+    (home / "a" / "purple-fog.md").unlink()
+    assert ingest.add(Index(home), [home / "b"]).skipped == []
 
 
 def test_an_entry_that_shadows_a_shipped_one_or_is_a_draft_is_refused(home):

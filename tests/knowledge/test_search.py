@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -7,11 +8,13 @@ from triage.evals.suites.retrieval import REFUSED, methods, states, table
 from triage.evals.train_encoder import DATA, questions
 from triage.knowledge import compiled as compiled_module
 from triage.knowledge import embedding
-from triage.knowledge.compiled import CENTRES, compiled, version_of
+from triage.knowledge.compiled import CENTRES, compiled
 from triage.knowledge.entry import RunbookError
 from triage.knowledge.lexical import Lexical
 from triage.knowledge.outside import ordered, phrases
+from triage.knowledge.runbook import SHIPPED, load
 from triage.knowledge.search import Index
+from triage.knowledge.signals import key_of
 from triage.knowledge.words import tokens
 
 
@@ -165,11 +168,32 @@ def test_a_failure_is_found_by_its_own_name():
 
 
 def test_the_shipped_centres_are_those_of_the_entries(monkeypatch, tmp_path):
-    """After a change of an entry or of the encoder: python -m triage.knowledge.compiled"""
     with np.load(CENTRES, allow_pickle=False) as arrays:
-        assert str(arrays["version"]) == version_of({})
+        key = str(arrays["key"])
+    stale = f"{CENTRES.name} is of other texts; `python -m triage.knowledge.compiled` makes it anew"
+    assert key == key_of(list(load()), embedding.encoder()), stale
     shipped = compiled(None, {}).corpus
     monkeypatch.setattr(compiled_module, "CENTRES", tmp_path / "none.npz")
     made = compiled(None, {}).corpus
     assert np.allclose(shipped.centres, made.centres, atol=1e-5)
     assert shipped.spread == pytest.approx(made.spread, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "same"),
+    [
+        ("loss-nan-high-lr.md", "onset-near-peak-lr: moderate", "onset-near-peak-lr: weak", True),
+        ("loss-nan-high-lr.md", "    low: 0.5\n", "    low: 0.4\n", True),
+        ("phrases/loss-nan-high-lr.txt", "run blew up after warmup", "run blew up after the warmup", False),
+        ("loss-nan-high-lr.md", 'check_first:\n  en: "', 'check_first:\n  en: "First, ', False),
+    ],
+    ids=["findings", "acceptance", "phrase", "check"],
+)
+def test_the_centres_are_keyed_by_the_texts_they_are_made_of(tmp_path, file, old, new, same):
+    shutil.copytree(SHIPPED, tmp_path / "runbooks")
+    page = tmp_path / "runbooks" / file
+    text = page.read_text(encoding="utf-8")
+    assert old in text
+    page.write_text(text.replace(old, new, 1), encoding="utf-8")
+    keys = {key_of(list(load(folder)), embedding.encoder()) for folder in (SHIPPED, tmp_path / "runbooks")}
+    assert len(keys) == (1 if same else 2)

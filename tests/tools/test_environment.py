@@ -2,9 +2,9 @@
 
 import pytest
 
+from triage.tools.config.combine import read_settings
+from triage.tools.discover import discover
 from triage.tools.environment import read_environment
-from triage.tools.run import discover
-from triage.tools.settings import read_settings
 
 LOG = "".join(f"step: {i} loss: 2.0\n" for i in range(20))
 

@@ -18,7 +18,6 @@ from triage.tools.reading import (
     lines_of,
     listening,
     split_prefix,
-    text_chunks,
 )
 
 
@@ -116,10 +115,6 @@ def test_chunks_end_at_line_ends_and_count_lines(tmp_path):
     for data, number in iter_chunks(path, size=100):
         assert data.endswith(b"\n")
         assert data.startswith(b"line %d\n" % number)
-
-
-def test_pasted_text_is_read_like_a_file():
-    assert list(lines_of(text_chunks("a\nb"))) == [(1, "a"), (2, "b")]
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from triage.tools.discover import FILE_LIMIT, discover
 from triage.tools.findings import TriageError
 from triage.tools.kinds import recognise
-from triage.tools.run import FILE_LIMIT, discover
 
 LOG = b"[2025-01-02 10:00:00] INFO step 1 loss 2.5\n" * 3
 STATE = b'{"log_history": [{"step": 1, "loss": 2.0}], "max_steps": 5}'
@@ -197,7 +197,7 @@ def test_one_binary_file_is_refused(tmp_path):
 
 
 def test_the_number_of_files_is_bounded_and_the_cut_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr("triage.tools.run.FILE_LIMIT", 5)
+    monkeypatch.setattr("triage.tools.discover.FILE_LIMIT", 5)
     for i in range(9):
         (tmp_path / f"{i}.log").write_bytes(LOG)
     found = discover(tmp_path)

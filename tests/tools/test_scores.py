@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from triage.tools.run import discover
+from triage.tools.discover import discover
 from triage.tools.scores import check_run_evals, pairs, scores
 
 

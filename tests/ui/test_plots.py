@@ -8,19 +8,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from triage.tools.discover import discover
 from triage.tools.findings import Evidence, Finding, Severity
-from triage.tools.logs.scan import scan
-from triage.tools.run import discover
-from triage.tools.series import Series, SeriesTable, read_series
-from triage.ui import plots
+from triage.tools.logs.scan import read_run, scan
+from triage.tools.series import Series, SeriesTable
+from triage.ui.plots.figure import bars_figure, series_figure, svg
+from triage.ui.plots.series import LINES, POINTS, Line, Panel, series_panels, thin
+from triage.ui.plots.terminal import text
 
 EXAMPLE = Path(__file__).parents[2] / "evals" / "example"
 
 
 def looked(path):
     run = discover(path)
-    read = read_series(run)
-    return read[0], scan(run, read=read).findings
+    read = read_run(run)
+    return read.table, scan(run, read=read).findings
 
 
 def series(metric, values, first=0, **more):
@@ -42,22 +44,22 @@ def broken():
 
 class TestWhatIsShown:
     def test_loss_and_gradient_norm_come_first_and_the_first_bad_step_is_marked(self, broken):
-        panels = plots.series_panels(*broken)
+        panels = series_panels(*broken)
         assert [p.title for p in panels] == ["loss", "grad_norm", "learning_rate"]
         assert {p.bad for p in panels} == {3450}
         assert "3450" in panels[0].note
 
     def test_every_finding_with_a_place_in_a_series_is_marked(self, broken):
         table, findings = broken
-        marked = {m.label for p in plots.series_panels(table, findings) for m in p.marks}
+        marked = {m.label for p in series_panels(table, findings) for m in p.marks}
         assert marked == {f"F{i}" for i in range(1, len(findings) + 1)}
 
     def test_a_healthy_run_has_no_mark(self):
-        panels = plots.series_panels(*looked(EXAMPLE / "run-2"))
+        panels = series_panels(*looked(EXAMPLE / "run-2"))
         assert [(p.marks, p.bad) for p in panels] == [((), None)] * len(panels)
 
     def test_what_a_metric_file_repeats_is_drawn_once(self, broken):
-        assert [len(p.lines) for p in plots.series_panels(*broken)] == [1, 1, 1]
+        assert [len(p.lines) for p in series_panels(*broken)] == [1, 1, 1]
 
     def test_attempts_and_ranks_are_told_apart(self):
         table = SeriesTable(
@@ -67,7 +69,7 @@ class TestWhatIsShown:
                 series("loss", range(10), first=5, attempt="2", rank=0),
             )
         )
-        (panel,) = plots.series_panels(table, ())
+        (panel,) = series_panels(table, ())
         assert [(line.label, line.colour) for line in panel.lines] == [
             ("attempt 1 rank 0", 0),
             ("attempt 1 rank 1", 0),
@@ -77,32 +79,32 @@ class TestWhatIsShown:
 
     def test_log_lines_are_not_mixed_with_steps(self):
         table = SeriesTable((series("loss", range(100, 109), step_is="line"), series("loss", range(20), file="b.csv")))
-        (panel,) = plots.series_panels(table, [spike(3, 103.0, step_is="line")])
+        (panel,) = series_panels(table, [spike(3, 103.0, step_is="line")])
         assert (len(panel.lines), len(panel.lines[0].steps), panel.marks, panel.x) == (1, 20, (), "step")
 
     def test_the_number_of_lines_and_of_points_is_bounded(self):
         table = SeriesTable(tuple(series("loss", np.random.rand(50_000), rank=r) for r in range(64)))
-        (panel,) = plots.series_panels(table, ())
-        assert len(panel.lines) == plots.LINES
-        assert max(len(line.steps) for line in panel.lines) <= 2 * plots.POINTS
+        (panel,) = series_panels(table, ())
+        assert len(panel.lines) == LINES
+        assert max(len(line.steps) for line in panel.lines) <= 2 * POINTS
         assert "40" in panel.note
 
     def test_one_value_is_no_series(self):
-        assert plots.series_figure(SeriesTable((series("loss", [1.0]),)), ()) is None
+        assert series_figure(SeriesTable((series("loss", [1.0]),)), ()) is None
 
 
 class TestThinning:
     def test_one_spike_and_one_nan_in_a_million_points_survive(self):
         values = np.ones(1_000_000)
         values[123_456], values[777_777] = 50.0, np.nan
-        line = plots.thin(plots.Line("", np.arange(len(values)), values))
+        line = thin(Line("", np.arange(len(values)), values))
         assert 50.0 in line.values
         assert 777_777 in line.steps[np.isnan(line.values)]
         assert (line.steps[0], line.steps[-1]) == (0, 999_999)
 
     def test_a_short_line_is_left_alone(self):
-        line = plots.Line("", np.arange(5), np.ones(5))
-        assert plots.thin(line) is line
+        line = Line("", np.arange(5), np.ones(5))
+        assert thin(line) is line
 
 
 @pytest.mark.parametrize(
@@ -116,12 +118,12 @@ class TestThinning:
     ],
 )
 def test_the_scale_follows_the_values(values, scale):
-    assert plots.Panel("loss", (plots.Line("", np.arange(len(values)), np.array(values)),)).scale() == scale
+    assert Panel("loss", (Line("", np.arange(len(values)), np.array(values)),)).scale() == scale
 
 
 class TestSvg:
     def test_it_is_one_well_formed_element_that_asks_for_nothing(self, broken):
-        text = plots.svg(plots.series_figure(*broken), 'a "label"')
+        text = svg(series_figure(*broken), 'a "label"')
         root = ElementTree.fromstring(text)
         assert root.get("aria-label") == 'a "label"'
         links = re.findall(r'(?:href|src)="([^"]*)"|url\(([^)]*)\)', text)
@@ -130,14 +132,14 @@ class TestSvg:
         assert "first bad step 3450" in text
 
     def test_chinese_text_stays_text(self, broken):
-        assert "首个坏步 3450" in plots.svg(plots.series_figure(*broken, lang="zh"))
+        assert "首个坏步 3450" in svg(series_figure(*broken, lang="zh"))
 
     @pytest.mark.parametrize("name", ["<script>alert(1)</script>", "$\\frac{$", "_under", "a&b", "\x1b[31mred"])
     def test_names_from_a_run_are_only_text(self, name):
         table = SeriesTable((series("loss", range(9), attempt=name), series("loss", range(9), 9, attempt=name + "#2")))
         finding = Finding("x", Severity.S2, "", "", (Evidence("a.log", 1, 3, None, name, 2.0),))
         extra = SeriesTable((*table, series(name, range(9))))
-        text = plots.svg(plots.series_figure(extra, [finding]))
+        text = svg(series_figure(extra, [finding]))
         assert "<script" not in text
         assert ElementTree.fromstring(text) is not None
 
@@ -146,15 +148,13 @@ class TestSvg:
     )
     def test_any_values_can_be_drawn(self, values):
         table = SeriesTable((series("loss", values),))
-        assert plots.svg(plots.series_figure(table, [spike(2, float("nan"))])).startswith("<svg")
-        (panel,) = plots.series_panels(table, ())
-        assert plots.text(panel)
+        assert svg(series_figure(table, [spike(2, float("nan"))])).startswith("<svg")
+        (panel,) = series_panels(table, ())
+        assert text(panel)
 
     def test_many_threads_draw_at_once(self, broken):
         made = []
-        threads = [
-            threading.Thread(target=lambda: made.append(plots.svg(plots.series_figure(*broken)))) for _ in range(4)
-        ]
+        threads = [threading.Thread(target=lambda: made.append(svg(series_figure(*broken)))) for _ in range(4)]
         [t.start() for t in threads]
         [t.join() for t in threads]
         assert len(made) == 4
@@ -162,24 +162,24 @@ class TestSvg:
 
 
 def test_bars_show_their_counts():
-    text = plots.svg(plots.bars_figure({"0-128": 7, "<b>": 41}, "records"))
+    text = svg(bars_figure({"0-128": 7, "<b>": 41}, "records"))
     assert ">41<" in text
     assert "<b>" not in text
 
 
 class TestTerminal:
     def test_the_picture_keeps_to_the_width_and_uses_no_escapes(self, broken):
-        panel = plots.series_panels(*broken)[0]
-        lines = plots.text(panel, columns=60, rows=8).splitlines()
+        panel = series_panels(*broken)[0]
+        lines = text(panel, columns=60, rows=8).splitlines()
         assert max(map(len, lines)) <= 60
         assert not any("\x1b" in line for line in lines)
         assert lines[0] == "loss   ┆ first bad step 3450"
 
     def test_the_first_bad_step_is_an_upright_line(self, broken):
-        panel = plots.series_panels(*broken)[0]
-        body = plots.text(panel, columns=80, rows=8).splitlines()[2:10]
+        panel = series_panels(*broken)[0]
+        body = text(panel, columns=80, rows=8).splitlines()[2:10]
         assert len({line.rfind("⡇") for line in body}) == 1
 
     def test_a_series_without_a_finite_value_says_so(self):
-        (panel,) = plots.series_panels(SeriesTable((series("loss", [np.nan, np.nan]),)), ())
-        assert "no finite value" in plots.text(panel)
+        (panel,) = series_panels(SeriesTable((series("loss", [np.nan, np.nan]),)), ())
+        assert "no finite value" in text(panel)

@@ -41,7 +41,7 @@ _PROJECTION = re.compile(
 _TABLE = re.compile(r"(?:embed_tokens|wte|word_embeddings|lm_head|embed_in|embed_out|tok_embeddings|output)\.weight$")
 
 
-def judge(checkpoint: Checkpoint, measured: Measured) -> Iterator[Finding]:
+def strange(checkpoint: Checkpoint, measured: Measured) -> Iterator[Finding]:
     yield from nonfinite(checkpoint, measured)
     yield from constant(checkpoint, measured)
 

@@ -6,12 +6,14 @@ import re
 from dataclasses import replace
 
 from ..findings import Check
-from ..run import Artifact, Run
+from ..run import Artifact, Run, natural
 from ..settings import Setting, Settings
-from . import frameworks
-from .read import NOT_READ, Reading, read_file
+from .collect import Reading
+from .frameworks import named
+from .read import NOT_READ, read_file
 from .syntax.source import Refused
-from .values import STAGES
+from .telling import stage_in
+from .values import RL, STAGES
 
 PRECEDENCE = (
     "model",
@@ -29,8 +31,17 @@ PRECEDENCE = (
 """Roles from weak to strong: the command line wins over the trainer's file, that over what it includes."""
 
 
-def read_run(run: Run, attempt: str = "") -> tuple[Settings, tuple[Check, ...]]:
-    """See `settings.read_settings`."""
+def read_settings(run: Run, attempt: str = "") -> tuple[Settings, tuple[Check, ...]]:
+    """The settings in force in one attempt of a run, and what was looked at.
+
+    Precedence, low to high: model and tokenizer files, DeepSpeed and accelerate files, the trainer's config,
+    the launch script. Files that disagree without anything telling which was used end in `Settings.conflicts`.
+
+    Args:
+        run: what `discover` found.
+        attempt: directory of the attempt; empty for the run itself or, where only attempts have configs, the
+            last of them.
+    """
     checks: list[Check] = []
     readings: list[Reading] = []
     for artifact in _chosen(run, attempt):
@@ -70,7 +81,7 @@ def _chosen(run: Run, attempt: str) -> list[Artifact]:
     found = [a for a in run.of("config", "script", "tokenizer") if _readable(a)]
     base = [a for a in found if not a.attempt]
     if not attempt and not base and found:
-        attempt = max({a.attempt for a in found}, key=_natural)
+        attempt = max({a.attempt for a in found}, key=natural)
     own = [a for a in found if a.attempt == attempt and attempt]
     shared = [] if any(a.kind == "config" or a.kind == "script" for a in own) else base
     return [*(shared if attempt else base), *own]
@@ -85,10 +96,6 @@ def _readable(artifact: Artifact) -> bool:
         "generation_config.json",
         "adapter_config.json",
     )
-
-
-def _natural(text: str) -> list[tuple[int, str]]:
-    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", text)]
 
 
 def combine(readings: list[Reading]) -> tuple[Settings, list[str]]:
@@ -118,6 +125,8 @@ def combine(readings: list[Reading]) -> tuple[Settings, list[str]]:
         tuple(b for r in chosen for b in r.broken),
         leader.framework,
         tuple(r.name for r in chosen),
+        named(leader.framework).defaults,
+        named(leader.framework).train_batch,
     )
     return settings, [r.name for r in unused]
 
@@ -171,15 +180,14 @@ def _disagreements(used: Reading, other: Reading) -> list[tuple[Setting, Setting
 
 def _refused_by_trainer(chosen: list[Reading], values: dict[str, Setting]) -> list[tuple[Setting, Setting]]:
     """What the DeepSpeed file of an HF trainer writes out otherwise than the trainer's own arguments."""
-    trainers = {"hf", "trl", "llama-factory", "open-instruct"}
     theirs = [r for r in chosen if r.role == "deepspeed"]
-    if not theirs or not any(r.framework in trainers for r in chosen):
+    if not theirs or not any(named(r.framework).checks_deepspeed for r in chosen):
         return []
     return [
         (values[v], r.values[v])
         for r in theirs
         for v in MATCHED
-        if v in r.values and values[v].value != r.values[v].value and values[v].framework in trainers
+        if v in r.values and values[v].value != r.values[v].value and named(values[v].framework).checks_deepspeed
     ]
 
 
@@ -201,7 +209,6 @@ JUDGED = (
     "dpo_beta",
 )
 """Variables whose disagreement matters enough to be told."""
-RL = ("grpo", "ppo", "rl")
 
 
 def _resolve(values: dict[str, Setting], others: dict[str, Setting], framework: str, hints: list[str]) -> None:
@@ -260,7 +267,7 @@ def _resolve_stage(values: dict[str, Setting], others: dict[str, Setting], hints
         near = values.get("num_generations", near)
     else:
         loss = values.get("loss_type")
-        word = frameworks.stage_in([str(loss.value)] if loss else []) or frameworks.stage_in(hints)
+        word = stage_in([str(loss.value)] if loss else []) or stage_in(hints)
         if not word and "beta" in values and "max_prompt_length" in values:
             word = "dpo"
     if word and near:

@@ -11,10 +11,8 @@ from typing import Any
 
 from ..settings import Setting, Settings
 from .keys import UNIMPORTANT, normal
-from .values import boolean, number
+from .values import HELPERS, boolean, number
 
-HELPERS = {"bf16", "fp16", "fp8", "beta", "kl_loss_coef", "kl_reward_coef", "min_lr_ratio", "stage"}
-"""Keys that only decide another variable, which is compared instead."""
 INERT = {"log_steps", "eval_steps", "save_steps", "save_total_limit", "visible_devices"}
 """Differences that cannot change what is learned; shown, but not counted."""
 BATCH = (

@@ -15,11 +15,12 @@ from pathlib import Path
 
 from ..findings import TriageError
 from ..settings import VARIABLES, Setting, Settings
+from .collect import Reading
 from .combine import settings_of
 from .keys import normal, primary
-from .read import Reading, read_source, syntax_of
+from .read import read_source, syntax_of
 from .syntax.source import Source, load, source
-from .values import UNSET, convert
+from .values import HELPERS, UNSET, convert
 
 PLAIN = re.compile(r"[\w.+\-/@%]+")
 LONG_NAMES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
@@ -341,12 +342,11 @@ def _checked(old: Source, text: str, syntax: str, variable: str, setting: Settin
 
 def changed_variables(before: Settings, after: Settings) -> dict[str, tuple[object, object]]:
     """Variables whose value differs, helper variables of the same decision left out."""
-    helpers = {"bf16", "fp16", "fp8", "model_dtype", "beta", "kl_loss_coef", "kl_reward_coef"}
     out = {}
     for variable in before.values.keys() | after.values.keys():
         a, b = before.get(variable), after.get(variable)
         old, new = a.value if a else None, b.value if b else None
-        if old != new and variable not in helpers:
+        if old != new and variable not in HELPERS:
             out[variable] = (old, new)
     return out
 

@@ -1,8 +1,7 @@
 """What each framework calls the canonical variables.
 
-One table: framework -> canonical variable -> that framework's keys, best first. Keys are compared after
-`normal`: lower case, dashes as underscores, hydra's `+` and flag dashes dropped; dots separate levels and `N`
-stands for any list index. A framework inherits the rows of its parents; its own rows come first.
+Each framework's file in `frameworks/` declares its own. Keys are compared after `normal`: lower case, dashes as
+underscores, hydra's `+` and flag dashes dropped. A framework inherits the keys of its parents; its own come first.
 """
 
 from __future__ import annotations
@@ -10,28 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from .aliases_engines import ENGINES
-from .aliases_rl import RL_SUITES
-from .aliases_suites import SUITES
-from .aliases_trainers import TRAINERS
-
-PARENTS: dict[str, tuple[str, ...]] = {
-    "trl": ("hf",),
-    "llama-factory": ("hf",),
-    "axolotl": ("hf",),
-    "open-instruct": ("hf",),
-    "deepspeed-chat": ("hf",),
-    "gpt-neox": ("deepspeed",),
-    "megatron-deepspeed": ("megatron",),
-    "lightrft": ("openrlhf",),
-    "ms-swift": ("hf",),
-    "paddlenlp": ("hf",),
-    "slime": ("megatron",),
-    "olmo": ("llm-foundry",),
-}
-
-ALIASES: dict[str, dict[str, str]] = TRAINERS | ENGINES | SUITES | RL_SUITES
-"""Framework -> variable -> keys."""
+from .frameworks import named
 
 
 def normal(key: str) -> str:
@@ -43,8 +21,8 @@ def normal(key: str) -> str:
 def table(framework: str) -> dict[str, tuple[str, int]]:
     """Normalised key -> (variable, rank); a lower rank is the better of two keys of one variable."""
     rows: dict[str, tuple[str, int]] = {}
-    for generation, name in enumerate((framework, *PARENTS.get(framework, ()))):
-        for variable, keys in ALIASES.get(name, {}).items():
+    for generation, name in enumerate((framework, *named(framework).parents)):
+        for variable, keys in named(name).keys.items():
             for rank, key in enumerate(keys.split()):
                 rows.setdefault(key, (variable, 20 * generation + rank))
     return rows
@@ -54,12 +32,12 @@ def primary(framework: str, variable: str, levels: bool = False) -> str | None:
     """The key under which this framework would write the variable, or None if it has none.
 
     Args:
-        framework: a row of `ALIASES`.
+        framework: name of a framework.
         variable: canonical variable.
         levels: prefer a dotted key, for files whose other keys are dotted.
     """
-    for name in (framework, *PARENTS.get(framework, ())):
-        if keys := ALIASES.get(name, {}).get(variable):
+    for name in (framework, *named(framework).parents):
+        if keys := named(name).keys.get(variable):
             return next((k for k in keys.split() if ("." in k) == levels), keys.split()[0])
     return None
 

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Iterator
 
-from ..findings import Check, Evidence, Finding, Report, Severity, TriageError
+from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, declare
+from ..registry import modules
 from ..run import Run
-from ..settings import Setting, Settings, read_settings
-from .rule import RULES, Fault, Rule
+from ..settings import Setting, Settings
+from .combine import read_settings
+from .rules.rule import RULES, Fault, Rule
 
-
-def _load_rules() -> None:
-    package = __package__ or "triage.tools.config"
-    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
-        if module.name.startswith("rules_"):
-            importlib.import_module(f"{package}.{module.name}")
-
-
-_load_rules()
-CODES: dict[str, str] = {code: rule.title for code, rule in sorted(RULES.items())}
+tuple(modules(f"{__package__}.rules"))
+CODES = declare("lint", *((code, code, rule.title) for code, rule in sorted(RULES.items())))
 
 
 def lint(

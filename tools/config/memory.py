@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..settings import Settings
-from .rules_optimizer import has_adapter
+from .rules.training import has_adapter
 
 OPTIMIZER_BYTES = {"8bit": 2, "4bit": 1, "adafactor": 1, "lion": 4, "muon": 4, "sgd": 4, "adam": 8}
 """Part of an optimizer's name -> bytes of its states per parameter."""

@@ -1,21 +1,25 @@
-"""From files to `Settings`: what each file sets, and which files are in force together."""
+"""From a file to its `Reading`: which syntax it is in, whose it is, and which of its commands leads.
+
+What its keys mean is collected in `collect`; which files are in force together is decided in `combine`.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ..settings import Setting
-from . import frameworks
-from .keys import normal, table
+from . import telling
+from .collect import Reading, as_setting, take
+from .frameworks import named
+from .keys import normal
 from .syntax import commands, jsonfile, structure, yamlfile
 from .syntax.shell import Script
 from .syntax.shell import run as run_script
 from .syntax.shellvalues import UNKNOWN
 from .syntax.source import Item, Refused, Source, load
-from .values import STAGES, UNSET, convert, measured
+from .values import STAGES
 
 SYNTAX = {
     ".yaml": "yaml",
@@ -40,49 +44,10 @@ SYNTAX = {
 NAMES = re.compile(r"(GNU)?[Mm]akefile$")
 NOT_READ = (".ini", ".cfg", ".bat", ".ps1", ".jinja")
 """Formats that hold no settings of trainers we know; said to be unread."""
-ROLES = {
-    "model": "model",
-    "tokenizer": "tokenizer",
-    "generation": "generation",
-    "request": "request",
-    "adapter": "adapter",
-    "deepspeed": "deepspeed",
-    "accelerate": "launcher",
-    "vllm": "engine",
-    "sglang": "engine",
-    "tgi": "engine",
-    "lmdeploy": "engine",
-    "tensorrt-llm": "engine",
-    "llama-cpp": "engine",
-    "generic": "generic",
-}
-"""Framework -> what such a file is for; every other framework's file configures a trainer."""
-PROGRAMMED = ("torchtitan", "xtuner", "nemo", "megatron-bridge", "olmo-core")
-"""Frameworks whose configuration files are Python."""
-BOOKKEEPING = re.compile(r"(^|[._])_?(transformers_version|architectures|auto_map|added_tokens_decoder)($|\.)")
 
 
 DEEPSPEED_WINS = ("loss_scale",)
 """Where the DeepSpeed file is obeyed although the command line says something else."""
-
-
-@dataclass
-class Reading:
-    """What one file sets."""
-
-    name: str
-    role: str
-    framework: str
-    values: dict[str, Setting] = field(default_factory=dict)
-    others: dict[str, Setting] = field(default_factory=dict)
-    shadowed: list[Setting] = field(default_factory=list)
-    files: set[str] = field(default_factory=set)
-    """Names of config files that this one points to."""
-    hints: list[str] = field(default_factory=list)
-    """Program and file names that may tell the stage."""
-    broken: list[Setting] = field(default_factory=list)
-    """Flags cut off from their command."""
-    problems: list[str] = field(default_factory=list)
 
 
 def syntax_of(path: Path, name: str) -> str:
@@ -134,11 +99,11 @@ def read_source(source: Source, syntax: str) -> Reading:
     framework = _framework(source.name, items)
     if framework == "generic" and syntax in ("yaml", "json") and (job := _job(written, source)):
         return job
-    program = syntax in ("python", "notebook") and framework not in PROGRAMMED
-    reading = Reading(source.name, "generic" if program else ROLES.get(framework, "trainer"), framework)
+    program = syntax in ("python", "notebook") and not named(framework).programmed
+    reading = Reading(source.name, "generic" if program else named(framework).role, framework)
     reading.hints += [source.name, *(i.key.split(".")[0] for i in items if i.key.split(".")[0] in STAGES)]
-    _take(reading, [i for i in items if i.style != "env"], source, (framework,))
-    _take(reading, [i for i in items if i.style == "env"], source, ("env",))
+    take(reading, [i for i in items if i.style != "env"], source, (framework,))
+    take(reading, [i for i in items if i.style == "env"], source, ("env",))
     return reading
 
 
@@ -154,8 +119,8 @@ def _job(items: list[Item], source: Source) -> Reading | None:
 def _framework(name: str, items: list[Item]) -> str:
     keys = {normal(i.key) for i in items}
     if items and all(i.style == "override" for i in items):
-        return frameworks.of_command("", keys)
-    return frameworks.of_file(name, keys)
+        return telling.of_command("", keys)
+    return telling.of_file(name, keys)
 
 
 def _parse(source: Source, syntax: str) -> list[Item]:
@@ -189,23 +154,23 @@ def _script(script: Script, source: Source) -> Reading:
     parts = []
     for command in found.commands:
         keys = {normal(i.key) for i in command.items if i.style != "env"}
-        framework = frameworks.of_command(command.program, keys)
-        names = (framework, "launcher") if frameworks.LAUNCHER.search(command.program) else (framework,)
+        framework = telling.of_command(command.program, keys)
+        names = (framework, "launcher") if telling.LAUNCHER.search(command.program) else (framework,)
         part = Reading(source.name, "script", framework, hints=[command.program])
-        _take(part, command.items, source, names)
+        take(part, command.items, source, names)
         part.files |= {w for w in command.program.split() if commands.CONFIG_FILE.fullmatch(w)}
         _program_model(part, command, source)
         _one_machine(part, command)
         parts.append(part)
     for items in found.embedded:
-        framework = frameworks.of_file("", {normal(i.key) for i in items})
+        framework = telling.of_file("", {normal(i.key) for i in items})
         part = Reading(source.name, "embedded", framework)
-        _take(part, items, source, (framework,))
+        take(part, items, source, (framework,))
         parts.append(part)
     parts.sort(key=lambda p: (p.role == "script", _weight(p)), reverse=True)
     for part in parts:
         _join(reading, part, main=part is parts[0])
-    _take(reading, found.environment, source, ("env",))
+    take(reading, found.environment, source, ("env",))
     _directives(reading, script.directives, source)
     return reading
 
@@ -261,82 +226,4 @@ def _directives(reading: Reading, directives: dict, source: Source) -> None:
         value = directives.get(name)
         if value is not None and variable not in reading.values and "world_size" not in reading.values:
             item = Item(f"SBATCH --{name}", value.text, "flag", value.start, value.start + len(value))
-            reading.values[variable] = _setting(variable, int(value.text), item, source, "slurm")
-
-
-def _take(reading: Reading, items: Iterable[Item], source: Source, names: tuple[str, ...]) -> None:
-    """Sort items into canonical values and others; of two keys the better ranked, of two equal ones the last."""
-    ranks: dict[str, int] = {}
-    for item in items:
-        if item.text is not None and UNKNOWN in item.text:
-            item = _without_value(item)
-            if item is None:
-                continue
-        key = normal(item.key)
-        _note_file(reading, item)
-        variable, rank, framework = _lookup(key, names if item.style != "env" else ("env",))
-        variable, text = measured(variable, item.text)
-        value = convert(variable, text, key, item.style == "switch") if variable else UNSET
-        if not variable or value is UNSET:
-            if item.style != "env" or key.startswith("nccl_"):
-                _other(reading, item, source, names[0])
-            continue
-        setting = _setting(variable, value, item, source, framework)
-        loser = reading.values.get(variable)
-        if loser is None or rank <= ranks.get(variable, 99):
-            reading.values[variable] = setting
-            ranks[variable] = rank
-        else:
-            loser = setting
-        if loser is not None:
-            reading.shadowed.append(loser)
-            if normal(loser.key) != normal(reading.values[variable].key):
-                reading.others[loser.key.lstrip("-")] = replace(loser, variable=loser.key.lstrip("-"))
-
-
-def _without_value(item: Item) -> Item | None:
-    """A flag whose value is not visible: kept as a switch if it can be one."""
-    if item.style == "flag" and normal(item.key) in commands.BARE:
-        return Item(item.key, None, "switch", item.start, item.end, group=item.group)
-    return None
-
-
-def _lookup(key: str, names: tuple[str, ...]) -> tuple[str, int, str]:
-    for name in names:
-        if hit := table(name).get(key):
-            return hit[0], hit[1], name
-    if names[0] != "generic" and "." not in key and names[0] in TOLERANT and (hit := table("generic").get(key)):
-        return hit[0], hit[1] + 50, names[0]
-    return "", 0, ""
-
-
-TOLERANT = ("hf", "trl", "open-instruct")
-"""Frameworks whose scripts add arguments of their own, so that common names are believed."""
-
-
-def _other(reading: Reading, item: Item, source: Source, framework: str) -> None:
-    part_of_list = item.style == "flag" and re.search(r"\.\d+$", item.key)
-    if part_of_list or (item.text is None and item.style != "switch") or BOOKKEEPING.search(item.key):
-        return
-    reading.others[item.key] = _setting(item.key, item.text if item.text is not None else True, item, source, framework)
-
-
-def _note_file(reading: Reading, item: Item) -> None:
-    if item.text and len(item.text) < 400:
-        reading.files |= {w for w in item.text.split() if commands.CONFIG_FILE.fullmatch(w)}
-
-
-def _setting(variable: str, value: object, item: Item, source: Source, framework: str) -> Setting:
-    raw = source.text[item.start : item.end]
-    column = source.column(item.start) if item.end > item.start else -1
-    start = item.start
-    if item.quoted and len(raw) >= 2 and raw[0] in "'\"" and raw[0] == raw[-1]:
-        raw, column, start = raw[1:-1], column + 1, start + 1
-    if "\n" in raw:
-        column = -1
-    if column < 0:
-        raw = (item.text or "")[:4000]
-    key = item.key if item.style != "flag" and item.style != "switch" else f"--{item.key}"
-    if item.key.startswith("SBATCH"):
-        key = item.key
-    return Setting(variable, value, raw, key, source.name, source.line(start), column, item.style, framework)
+            reading.values[variable] = as_setting(variable, int(value.text), item, source, "slurm")

@@ -73,6 +73,8 @@ STAGES = {
     "kd": "distill",
     "gkd": "distill",
 }
+RL = ("grpo", "ppo", "rl")
+"""Stages in which the model is trained on what it samples."""
 SWITCH_WORDS = {
     "activation_checkpointing": {
         "unsloth": True,
@@ -98,8 +100,8 @@ SWITCH_WORDS = {
     "fp8": {"hybrid": True, "e4m3": True},
 }
 """Words that count as yes or no for one variable."""
-
-
+HELPERS = {"bf16", "fp16", "fp8", "beta", "kl_loss_coef", "kl_reward_coef", "min_lr_ratio", "stage"}
+"""Variables that only decide another one, which is compared instead."""
 MEANS_UNSET = (
     "max_steps",
     "epochs",

@@ -17,7 +17,8 @@ from typing import Any, TextIO
 from ..findings import TriageError
 from .engine import held
 from .pii import find, mask_value, record_text
-from .records.blocks import Lines, Part, blocks
+from .records.blocks import blocks
+from .records.record import Lines, Part
 from .similar.corpus import ID_SHIFT
 from .similar.dedup import Matches
 from .similar.leakage import Leaks

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..findings import MissingExtra, TriageError
 from .engine import Item, Result
-from .records.blocks import Part
+from .records.record import Part
 from .similar.corpus import (
     ID_SHIFT,
     SAMPLE_DOCUMENTS,

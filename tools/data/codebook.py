@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..findings import Check, Finding, Report, Severity, TriageError
+from ..findings import Check, Finding, Report, Severity, TriageError, declare
 from .records.blocks import Stream
 
-CODES = {
-    "codebook-collapse": "a codebook level uses only a few of its codes",
-    "codebook-level-imbalance": "later codebook levels carry far less information than the first",
-}
+CODES = declare(
+    "data codebook",
+    ("codebook-collapse", "codebook use", "a codebook level uses only a few of its codes"),
+    ("codebook-level-imbalance", "codebook use", "later codebook levels carry far less information than the first"),
+)  # fmt: skip
 
 LEVELS_MOST = 64
 """A dimension of at most this many is the levels; residual quantisers have 2 to 32."""

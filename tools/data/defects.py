@@ -4,30 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Evidence, Finding, Severity, clean
+from ..findings import Check, Evidence, Finding, Severity, clean, declare
 from .pii import mask
-from .records.blocks import Broken
+from .records.record import Broken
+from .tally import Tally, Wanted
 
-if TYPE_CHECKING:
-    from .check import Tally, Wanted
-
-CODES = {
-    "data-parse-error": "records that cannot be parsed",
-    "data-schema-mismatch": "records whose fields, types or role tags differ from what training needs",
-    "data-empty": "the data holds no record",
-    "empty-records": "records without any text, or without a response",
-    "encoding-broken": "text decoded with the wrong encoding, or with invisible control characters",
-    "repeated-text": "records that end by repeating one piece again and again",
-    "unspaced-records": "records with long runs without spaces (base64, hashes, minified data)",
-    "double-bos": "the text begins with the begin-of-sequence token twice",
-    "overlong-records": "records longer than the context, which training cuts off",
-    "short-data-for-context": "almost no record is long enough to teach the context length",
-    "language-mix-shift": "the mixture of scripts differs from the recipe or the earlier shards",
-    "template-concentration": "many responses begin with the same words",
-    "filter-unexplained": "records were filtered out without a reason",
-}
+CODES = declare(
+    "data check",
+    ("data-parse-error", "parsing", "records that cannot be parsed"),
+    ("data-schema-mismatch", ("text and roles", "field types"),
+     "records whose fields, types or role tags differ from what training needs"),
+    ("data-empty", ("records", "parsing"), "the data holds no record"),
+    ("empty-records", "text and roles", "records without any text, or without a response"),
+    ("encoding-broken", "text and roles", "text decoded with the wrong encoding, or with invisible control characters"),
+    ("repeated-text", "text and roles", "records that end by repeating one piece again and again"),
+    ("unspaced-records", "text and roles", "records with long runs without spaces (base64, hashes, minified data)"),
+    ("double-bos", "text and roles", "the text begins with the begin-of-sequence token twice"),
+    ("overlong-records", "lengths", "records longer than the context, which training cuts off"),
+    ("short-data-for-context", "lengths", "almost no record is long enough to teach the context length"),
+    ("language-mix-shift", "script mixture", "the mixture of scripts differs from the recipe or the earlier shards"),
+    ("template-concentration", "openings", "many responses begin with the same words"),
+    ("filter-unexplained", "filter reasons", "records were filtered out without a reason"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ LONG_SHARE = 0.05
 FILLED_SHARE = 0.01
 
 
-def judge(
+def results(
     total: Tally, broken: Sequence[tuple[str, int, Broken]], wanted: Wanted, norm: Mapping[str, float]
 ) -> tuple[tuple[Finding, ...], tuple[Check, ...]]:
     """(findings, checks) of the counts."""

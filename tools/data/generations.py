@@ -15,23 +15,26 @@ from typing import Any
 
 import numpy as np
 
-from ..findings import Check, Evidence, Finding, Report, Severity, clean
+from ..findings import Check, Evidence, Finding, Report, Severity, clean, declare
 from .pii import mask
 from .preference import rewards_of
-from .records.blocks import Part, Stream
+from .records.blocks import Stream
+from .records.record import Part
 from .records.shapes import STOP, responses_of, view
 from .records.text_stats import main_script
 
-CODES = {
-    "low-diversity": "answers repeat the same word pairs: distinct-2 is low at a fixed sample size",
-    "repetition-loop": "answers end in a loop that repeats itself",
-    "generation-not-stopping": "answers run into the length limit instead of stopping",
-    "empty-answer-rewarded": "empty answers get a reward like full ones",
-    "format-reward-gaming": "answers with the right tags and nothing inside them are rewarded",
-    "group-identical": "all answers to one prompt are the same, so a group teaches nothing",
-    "response-length-growth": "answers to the same prompts have become much longer",
-    "response-length-collapse": "answers to the same prompts have become much shorter",
-}
+CODES = declare(
+    "data generations",
+    ("low-diversity", "distinct-2", "answers repeat the same word pairs: distinct-2 is low at a fixed sample size"),
+    ("repetition-loop", "loops", "answers end in a loop that repeats itself"),
+    ("generation-not-stopping", "stopping", "answers run into the length limit instead of stopping"),
+    ("empty-answer-rewarded", "reward of empty answers", "empty answers get a reward like full ones"),
+    ("format-reward-gaming", "format without content",
+     "answers with the right tags and nothing inside them are rewarded"),
+    ("group-identical", "answers within a group", "all answers to one prompt are the same, so a group teaches nothing"),
+    ("response-length-growth", "length before and after", "answers to the same prompts have become much longer"),
+    ("response-length-collapse", "length before and after", "answers to the same prompts have become much shorter"),
+)  # fmt: skip
 
 SAMPLE_TOKENS = 20_000
 """distinct-n is taken over this many tokens, spread over the answers."""
@@ -194,12 +197,7 @@ def generations(paths: Sequence[Path | Part], *, before: Sequence[Path | Part] =
     Raises:
         TriageError: a path does not exist or holds no data.
     """
-    answers = read_answers(paths)
-    return judge_answers(answers, read_answers(before) if before else None)
-
-
-def judge_answers(answers: Answers, earlier: Answers | None = None) -> Report:
-    """The report on answers already read."""
+    answers, earlier = read_answers(paths), read_answers(before) if before else None
     summary: dict[str, Any] = {
         "records": answers.records,
         "answers": answers.total,
@@ -208,8 +206,8 @@ def judge_answers(answers: Answers, earlier: Answers | None = None) -> Report:
         "finish_reasons": dict(answers.reasons),
     }
     results: list[Finding | Check] = []
-    for judge in (_diversity, _loops, _stopping, _empty, _format, _groups):
-        results += judge(answers, summary)
+    for look in (_diversity, _loops, _stopping, _empty, _format, _groups):
+        results += look(answers, summary)
     results += _growth(answers, earlier, summary)
     return Report(
         "data generations",

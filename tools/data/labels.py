@@ -17,17 +17,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..findings import Check, Evidence, Finding, Report, Severity
-from .records.blocks import Part, Stream, parse_json
+from ..findings import Check, Evidence, Finding, Report, Severity, declare, looked_for
+from ..reading import parse_json
+from .records.blocks import Stream
+from .records.record import Part
 
-CODES = {
-    "label-mask-misaligned": "labels do not line up with their tokens or with the assistant's turns",
-    "answer-cut-off": "truncation removed the answers of sequences, so that no label is left in them",
-    "eos-not-trained": "the end token is never a label, so the model does not learn to stop",
-    "pad-equals-eos": "padding and end share one token, and masking the padding masks the end too",
-    "double-bos": "sequences begin with the begin-of-sequence token twice",
-    "chat-template-missing": "chat data, and a tokenizer without a chat template",
-}
+END, TEMPLATE = "end token is trained", "chat template"
+CODES = declare(
+    "data labels",
+    ("label-mask-misaligned", "labels line up with tokens",
+     "labels do not line up with their tokens or with the assistant's turns"),
+    ("answer-cut-off", "labels line up with tokens",
+     "truncation removed the answers of sequences, so that no label is left in them"),
+    ("eos-not-trained", END, "the end token is never a label, so the model does not learn to stop"),
+    ("pad-equals-eos", "padding and end", "padding and end share one token, and masking the padding masks the end too"),
+    ("double-bos", "begin token once", "sequences begin with the begin-of-sequence token twice"),
+    ("chat-template-missing", TEMPLATE, "chat data, and a tokenizer without a chat template"),
+)  # fmt: skip
 
 IGNORED = -100
 ENOUGH = 3
@@ -129,21 +135,16 @@ def check_labels(dump: Dump) -> Report:
     if not dump.sequences and not dump.odd:
         return Report("data labels", checks=(Check("labels", "not-applicable", "no record with input_ids and labels"),))
     eos = dump.special.get("eos", _usual_end(dump.sequences))
-    findings = tuple(f for judge in (_shape, _alignment, _masking, _end, _padding, _double) for f in judge(dump, eos))
+    findings = tuple(f for fault in (_shape, _alignment, _masking, _end, _padding, _double) for f in fault(dump, eos))
     codes = {f.code for f in findings}
-    names = {
-        "labels line up with tokens": "label-mask-misaligned",
-        "end token is trained": "eos-not-trained",
-        "padding and end": "pad-equals-eos",
-        "begin token once": "double-bos",
-    }
     checks = tuple(
         Check(
             name,
-            "found" if code in codes else "clear" if code != "eos-not-trained" or eos is not None else "not-applicable",
+            "found" if codes & own else "not-applicable" if name == END and eos is None else "clear",
             f"{len(dump.sequences)} sequences, end token {'unknown' if eos is None else eos}",
         )
-        for name, code in names.items()
+        for name, own in looked_for(CODES).items()
+        if name != TEMPLATE
     )
     trained = sum(int((s.labels != IGNORED).sum()) for s in dump.sequences)
     total = sum(len(s.ids) for s in dump.sequences)
@@ -343,15 +344,15 @@ def check_tokenizer(folder: Path, chat_data: bool) -> Report:
     try:
         config = parse_json(path.read_bytes())
     except (OSError, ValueError) as error:
-        return Report("data labels", checks=(Check("chat template", "failed", f"{path.name}: {error}"),))
+        return Report("data labels", checks=(Check(TEMPLATE, "failed", f"{path.name}: {error}"),))
     if not isinstance(config, Mapping):
-        return Report("data labels", checks=(Check("chat template", "failed", f"{path.name} is not an object"),))
+        return Report("data labels", checks=(Check(TEMPLATE, "failed", f"{path.name} is not an object"),))
     template = config.get("chat_template") or any(
         (folder / n).exists() for n in ("chat_template.jinja", "chat_template.json", "additional_chat_templates")
     )
     if template or not chat_data:
         why = "the tokenizer has one" if template else "the data is not chat"
-        return Report("data labels", checks=(Check("chat template", "clear" if template else "not-applicable", why),))
+        return Report("data labels", checks=(Check(TEMPLATE, "clear" if template else "not-applicable", why),))
     return Report(
         "data labels",
         (
@@ -364,5 +365,5 @@ def check_tokenizer(folder: Path, chat_data: bool) -> Report:
                 (Evidence(path.name, 1, text="no chat_template"),),
             ),
         ),
-        (Check("chat template", "found", "no chat_template in the tokenizer"),),
+        (Check(TEMPLATE, "found", "no chat_template in the tokenizer"),),
     )

@@ -1,68 +1,39 @@
 """Personal data and secrets in training data, found by form, checksum and context; values are never shown.
 
 A hit carries its kind and place, never its value: excerpts are masked before they leave this module. The kinds,
-and what is not detected, are in `pii_kinds`. Coarse hints are searched with hyperscan, so that clean text costs
-one pass.
+how they are found and what is not, are in `personal` and `secrets`.
 """
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..findings import Check, Evidence, Finding, Report, Severity, clean
+from ..findings import Check, Evidence, Finding, Report, Severity, clean, declare
+from ..personal import KINDS, Hit, find
 from .engine import Engine, Local
-from .pii_kinds import CONTEXT, KINDS, Kind
-from .records.blocks import Broken, Lines, Part, blocks, plan, unread
+from .records.blocks import blocks, plan
+from .records.record import Broken, Lines, Part, unread
 
-CODES = {
-    "pii-found": "personal data (identity numbers, cards, phones, mail or network addresses) is in the training data",
-    "secrets-found": "an API key, token, password or private key is in the training data",
-}
+CODES = declare(
+    "data pii",
+    ("pii-found", "personal data",
+     "personal data (identity numbers, cards, phones, mail or network addresses) is in the training data"),
+    ("secrets-found", "secrets", "an API key, token, password or private key is in the training data"),
+)  # fmt: skip
 
 HITS_KEPT = 50
 """Places of each part that are kept; the others are only counted."""
 SHOWN = 8
 WINDOW = 40
 """Characters around a hit in its masked excerpt."""
-WIDE = {0xFF10 + i: str(i) for i in range(10)} | {0xFF20: "@", 0xFF0B: "+", 0xFF38: "X", 0xFF0D: "-"}
 NOT_DETECTED = (
     "names outside labelled fields, postal addresses, 15-digit Chinese identity numbers, licence plates, "
     "numbers written as words, images and audio"
 )
-
-
-@dataclass(frozen=True)
-class Hit:
-    """One value, by its place in the text; the value itself is not kept."""
-
-    kind: Kind
-    start: int
-    end: int
-
-
-def find(text: str) -> list[Hit]:
-    """All values in one text, in order, not overlapping (the first kind of the table wins)."""
-    if not text or not (likely := _hinted(text)):
-        return []
-    text = text.translate(WIDE)
-    hits: list[Hit] = []
-    for number in sorted(likely):
-        kind = KINDS[number]
-        for match in kind.pattern.finditer(text):
-            start, end = match.span("v" if "v" in kind.pattern.groupindex else 0)
-            before, after = text[max(0, start - CONTEXT) : start], text[end : end + 8]
-            if kind.valid(match[0] if "v" not in kind.pattern.groupindex else match["v"], before, after) and not any(
-                start < h.end and h.start < end for h in hits
-            ):
-                hits.append(Hit(kind, start, end))
-    company = any(h.kind.kind == "personal" and not h.kind.needs_company for h in hits)
-    return sorted((h for h in hits if company or not h.kind.needs_company), key=lambda h: h.start)
 
 
 def mask(text: str) -> str:
@@ -88,45 +59,6 @@ def _mask_field(key: str, value: Any) -> Any:
         masked = mask(f"{key}: {value}")
         return value if masked.endswith(str(value)) else masked[len(key) + 2 :]
     return mask(f"{key}: {value}")[len(key) + 2 :] if isinstance(value, str) else mask_value(value)
-
-
-_OWN = threading.local()
-"""`scratch`: the working space that each thread needs for itself."""
-
-
-@cache
-def _database() -> Any:
-    """Hyperscan database of the hints, or None where hyperscan cannot run."""
-    try:
-        import hyperscan
-    except ImportError:
-        return None
-    database = hyperscan.Database()
-    flags = hyperscan.HS_FLAG_SINGLEMATCH
-    database.compile(
-        expressions=[k.hint for k in KINDS],
-        ids=list(range(len(KINDS))),
-        elements=len(KINDS),
-        flags=[flags] * len(KINDS),
-    )
-    return database
-
-
-def _hinted(text: str) -> set[int]:
-    """Kinds whose hint is in the text."""
-    database = _database()
-    if database is None:
-        return set(range(len(KINDS)))
-    likely: set[int] = set()
-    if not text.isascii():
-        text = text.translate(WIDE)
-    if not hasattr(_OWN, "scratch"):
-        import hyperscan
-
-        _OWN.scratch = hyperscan.Scratch(database)
-    data = text.encode("utf-8", "replace")
-    database.scan(data, match_event_handler=lambda id, *rest: likely.add(id), scratch=_OWN.scratch)
-    return likely
 
 
 def record_text(value: Any) -> str:

@@ -14,17 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from ..findings import Check, Evidence, Finding, Report, Severity, clean
+from ..findings import Check, Evidence, Finding, Report, Severity, clean, declare
 from .pii import mask
-from .records.blocks import Part, Stream
+from .records.blocks import Stream
+from .records.record import Part
 from .records.shapes import responses_of, view
 from .statistics import Level, correlation_interval, krippendorff, spearman, spearman_within, wilson
 
-CODES = {
-    "length-reward-correlation": "longer answers are preferred or rewarded, whatever they say",
-    "preference-gap-small": "many pairs do not tell a better answer from a worse one",
-    "annotator-disagreement": "annotators agree too little for the labels to be learned",
-}
+CODES = declare(
+    "data preference",
+    ("length-reward-correlation", ("length against reward", "longer answer preferred"),
+     "longer answers are preferred or rewarded, whatever they say"),
+    ("preference-gap-small", "chosen differs from rejected", "many pairs do not tell a better answer from a worse one"),
+    ("annotator-disagreement", "annotator agreement", "annotators agree too little for the labels to be learned"),
+)  # fmt: skip
 
 LENGTH_ACCEPTED = 0.3
 """abs(Spearman) of length and reward stays below 0.3: runbook 000, `rm-length-bias`."""

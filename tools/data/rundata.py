@@ -20,7 +20,9 @@ from .generations import generations
 from .labels import check_labels, check_tokenizer, read_dump
 from .pii import pii
 from .preference import preference
-from .records.blocks import COMPRESSION, Part, format_of, plan
+from .records.blocks import format_of, plan
+from .records.plain import COMPRESSION
+from .records.record import Part
 from .records.shapes import Shape, shape_of
 from .similar.dedup import dedup
 from .similar.leakage import find_leaks, leak_report

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ..findings import Finding, Severity, TriageError
-from ..reading import head
-from ..run import Run
+from ..findings import Finding, Severity, declare
 from ..series import SeriesTable
-from .detectors.detector import finding, finite, where, where_zh
+from .detectors.detector import finding, where, where_zh
+from .detectors.robust import finite
 
-CODES = {"log-ends-before-plan": "nothing is wrong, and the log ends well before the planned number of steps"}
+PLANNED = "planned length"
+CODES = declare(
+    "plan",
+    ("log-ends-before-plan", PLANNED, "nothing is wrong, and the log ends well before the planned number of steps"),
+)
 
 FINISHED = 0.99
 """Share of the plan from which a run counts as finished: the last steps may not be logged. Own judgement."""
@@ -39,15 +42,23 @@ class Plan:
     """Epochs before which the run cannot be over: of a run of N steps the last epoch may be a part."""
 
 
-def printed(run: Run) -> Plan:
+Said = Mapping[str, set[int]]
+"""What one log prints of its plan, by the names of `PRINTED`."""
+
+
+def said(start: bytes) -> Said:
+    """What the beginning of a log says."""
+    return {
+        name: {int(n.replace(b",", b"")) for n in pattern.findall(start, 0, PREAMBLE)}
+        for name, pattern in PRINTED.items()
+    }
+
+
+def printed(logs: Iterable[Said]) -> Plan:
     """The plan that the run's logs print; what they print differently (a second attempt) is not known."""
-    said: dict[str, set[int]] = {name: set() for name in PRINTED}
-    for artifact in run.of("log"):
-        with suppress(TriageError, OSError):
-            start = head(artifact.path, PREAMBLE)
-            for name, pattern in PRINTED.items():
-                said[name] |= {int(n.replace(b",", b"")) for n in pattern.findall(start)}
-    steps, epochs, samples, batch = (min(v) if len(v) == 1 else None for v in said.values())
+    every = [*logs]
+    numbers = ({n for log in every for n in log[name]} for name in PRINTED)
+    steps, epochs, samples, batch = (min(v) if len(v) == 1 else None for v in numbers)
     if steps and samples and batch:
         return Plan(steps, steps * batch / samples, FINISHED * steps * batch / samples)
     return Plan(steps, epochs, epochs - 1 if epochs else None)

@@ -1,35 +1,37 @@
 """The log scan of a run: `scan(run)` reads its series, judges them, and searches its logs for error signatures.
 
-It judges nothing itself: detectors are in `detectors`, signatures in `signatures`, cause and echo in `causes`.
+It judges little itself: detectors are in `detectors`, signatures in `signatures`, cause and echo in `causes`. Every
+file is read once (`read_run`), for its series and its text together.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean
-from ..metrics import METRICS
-from ..reading import BREAKS_OFF, Chunk, head, iter_chunks, pieces, split_prefix, text_chunks
-from ..run import Run
-from ..series import Series, SeriesTable, read_series
+from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean, declare
+from ..reading import head
+from ..run import Artifact, Run
+from ..series import Series, SeriesTable
+from ..vocabulary import ALIASES, COUNTS, VOCABULARY
 from .detectors.detect import detect, healthy
-from .plan import printed, unfinished
-from .signatures.causes import ALIVE, SERVES, Timeline, cut_traceback, judge, timelines
-from .signatures.match import TABLE, Hit, Hits, match_chunks
-from .signatures.phases import FRAME
-from .signatures.software import GENERIC
+from .plan import PLANNED, printed, unfinished
+from .points.read import read_series
+from .signatures.causes import judge
+from .signatures.match import TABLE
+from .signatures.signature import CHECK
+from .texts import Text, Watch, line_at
 
-CODES: dict[str, str] = {
-    "hang-no-progress": "the log goes on, but no further step is logged",
-    "metrics-not-recognised": "the log has lines, but none in a known metric format: nothing could be judged",
-}
+CODES = declare(
+    "scan",
+    ("hang-no-progress", CHECK, "the log goes on, but no further step is logged"),
+    ("metrics-not-recognised", CHECK, "the log has lines, but none in a known metric format: nothing could be judged"),
+)
 
 SILENCE = 20 * 60
 """Seconds of log without a step before a hang is suspected. Own judgement; PyTorch's NCCL limit is 10 minutes."""
@@ -37,13 +39,37 @@ SILENCE = 20 * 60
 NUMERIC = {"nan-in-forward", "sampling-nonfinite", "loss-scale-collapse"}
 """Errors that a jump of the loss leads to."""
 
-CLOCK = re.compile(r"(20\d\d-\d\d-\d\d)[ T_](\d\d:\d\d:\d\d)|(?:^|\[)(\d\d:\d\d:\d\d)\]")
+_TOLD = "|".join(name for name in VOCABULARY if "_" not in name and name not in COUNTS)
+_TOLD_ZH = "|".join(alias for alias in ALIASES if not alias.isascii())
+METRIC_TALK = re.compile(rf"(?i)\b\w*(?:{_TOLD})\b\W{{0,4}}[-\d.nN]|\bstep\W{{1,3}}\d|{_TOLD_ZH}".encode())
+"""A line that prints a metric or a step in some way."""
 
 
-METRIC_TALK = re.compile(rb"(?i)\b(?:\w*loss|reward)\b\W{0,4}[-\d.nN]|\bstep\W{1,3}\d|" + "损失".encode())
-"""A line that prints a loss, a reward or a step in some way."""
+@dataclass(frozen=True)
+class Read:
+    """What one reading of the logs and metric files of a run gave."""
 
-Read = tuple[SeriesTable, tuple[Check, ...]]
+    table: SeriesTable = field(default_factory=SeriesTable)
+    checks: tuple[Check, ...] = ()
+    texts: Mapping[str, Text] = field(default_factory=dict)
+    """By the name of the log."""
+    broken: tuple[Check, ...] = ()
+    """What could not be read, or not to its end."""
+
+
+def read_run(run: Run, every: Callable[[], object] = lambda: None) -> Read:
+    """Read every log and metric file once; `every` as in `read_series`."""
+    watches: list[Watch] = []
+
+    def watch(artifact: Artifact) -> Watch:
+        watches.append(Watch(artifact))
+        return watches[-1]
+
+    table, checks = read_series(run, every, watch)
+    broken = [Check(f"signatures in {w.artifact.name}", "failed", w.failed) for w in watches if w.failed]
+    texts = {w.artifact.name: w.text for w in watches if w.text}
+    broken += [Check(f"read {name} to its end", "failed", t.broken) for name, t in texts.items() if t.broken]
+    return Read(table, checks, texts, tuple(broken))
 
 
 def scan(
@@ -54,31 +80,33 @@ def scan(
     Args:
         run: what was discovered in the path.
         grad_clip: clipping threshold from the run's settings, where known.
-        read: what `read_series(run)` gave, if the caller has it already.
+        read: what `read_run(run)` gave, if the caller has it already.
         planned_steps: optimizer steps that the run's settings ask for, where known.
 
     Returns:
         Tool `scan`: findings, most severe first; one check for each file, detector and the signature table;
         `summary["series"]` as in the contract.
     """
-    table, checks = read or read_series(run)
+    read = read or read_run(run)
+    table, texts = read.table, read.texts
     found, detector_checks = detect(table, grad_clip)
-    lives = timelines(table)
-    texts, text_checks = _scan_texts(run, lives)
     matched = judge({name: t.hits for name, t in texts.items()}, {n: t.life for n, t in texts.items()})
-    findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, lives, matched)]
+    findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, matched)]
     findings += _unread(run, table, texts, findings)
     fine = healthy(table, findings)
+    ends: tuple[Check, ...] = ()
     if fine is not None:
         over = any(t.life.alive for t in texts.values())
-        plan = printed(run)
+        plan = printed(filter(None, (t.said for t in texts.values())))
         plan = replace(plan, steps=planned_steps) if planned_steps and planned_steps > 0 else plan
-        findings += [fine, *filter(None, [None if over else unfinished(table, plan)])]
+        short = None if over else unfinished(table, plan)
+        findings += [fine, *filter(None, [short])]
+        ends = (Check(PLANNED, "found" if short else "clear"),) if plan.steps or plan.epochs else ()
     findings.sort(key=lambda f: f.severity)
     return Report(
         "scan",
         tuple(findings),
-        (*run.checks(), *checks, *detector_checks, *text_checks, _signature_check(texts, matched)),
+        (*run.checks(), *read.checks, *detector_checks, *read.broken, _signature_check(texts, matched), *ends),
         {"series": summary(table)},
     )
 
@@ -101,128 +129,11 @@ def _survived(found: Sequence[Finding], matched: Sequence[Finding]) -> Iterator[
             yield finding
 
 
-@dataclass(frozen=True)
-class _Text:
-    """What one pass over a log's text gave."""
-
-    hits: dict[int, Hits]
-    life: Timeline
-    stopped: tuple[float, float, float] | None = None
-    """Clock (s) at the first metric line, the last one, and the end of the log, where all are printed."""
-    broken: str = ""
-    """Why a packed file could not be read to its end."""
-    lines: int = 0
-
-
-def _scan_texts(run: Run, lives: dict[str, Timeline]) -> tuple[dict[str, _Text], tuple[Check, ...]]:
-    texts: dict[str, _Text] = {}
-    failed: list[Check] = []
-    for artifact in run.of("log"):
-        try:
-            size = artifact.path.stat().st_size if artifact.path.suffix not in (".gz", ".zst") else None
-            text = texts[artifact.name] = _scan_text(iter_chunks(artifact.path), size, lives.get(artifact.name))
-            if text.broken:
-                failed.append(Check(f"read {artifact.name} to its end", "failed", text.broken))
-        except (TriageError, OSError) as error:
-            failed.append(Check(f"signatures in {artifact.name}", "failed", str(error)))
-    if run.pasted:
-        name = "<question>"
-        texts[name] = _scan_text(text_chunks(run.pasted), len(run.pasted), lives.get(name))
-    return texts, tuple(failed)
-
-
-def _scan_text(chunks: Iterable[Chunk], size: int | None, life: Timeline | None) -> _Text:
-    watch = _Watch(life or Timeline())
-    hits = match_chunks(watch.pass_on(chunks), size)
-    _add_cut_traceback(hits, watch.frames)
-    return _Text(hits, watch.life_now(), watch.stopped(), watch.broken, watch.lines)
-
-
-class _Watch:
-    """Looks at chunks on their way: signs of life, traceback frames, and clocks around the metric lines."""
-
-    def __init__(self, life: Timeline):
-        self.life = life
-        self.alive = self.serves = self.lines = 0
-        self.frames: list[tuple[int, str]] = []
-        self.first_line = min((first for _, first, _ in life.attempts), default=0)
-        self.last_line = max((last for _, _, last in life.attempts), default=0)
-        self.clocks: dict[str, float] = {}
-        self.broken = ""
-
-    def pass_on(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        for chunk in chunks:
-            self._look(chunk)
-            yield chunk
-
-    def _look(self, chunk: Chunk) -> None:
-        data, number = chunk.data, chunk.first_line
-        sign = max(data.rfind(word) for word in ALIVE)
-        if sign >= 0:
-            self.alive = number + data.count(b"\n", 0, sign)
-        served = [at for word in SERVES if (at := data.find(word)) >= 0] if sign >= 0 and not self.serves else []
-        self.serves = number + data.count(b"\n", 0, min(served)) if served else self.serves
-        self.lines = number + data.count(b"\n") - 1
-        spot = data.rfind(b'  File "')
-        if spot >= 0:
-            line = number + data.count(b"\n", 0, spot)
-            self.frames = [(line, _line(data, spot))]
-        cut = data.rfind(BREAKS_OFF.encode(), len(data) - 1000)
-        self.broken = data[cut + 1 :].decode("utf-8", "replace").strip(" ]\n") if cut >= 0 else ""
-        end = number + data.count(b"\n")
-        for name, at in (("first", self.first_line), ("last", self.last_line)):
-            if number <= at <= end:
-                _put(self.clocks, name, _clock_near(data.split(b"\n", at - number + 1)[: at - number + 1]))
-        _put(self.clocks, "end", _clock_near(data[-8192:].split(b"\n")))
-
-    def life_now(self) -> Timeline:
-        return Timeline(self.life.attempts, self.life.lines, self.alive, self.serves)
-
-    def stopped(self) -> tuple[float, float, float] | None:
-        clocks = [self.clocks.get(name) for name in ("first", "last", "end")]
-        return None if None in clocks else tuple(clocks)  # type: ignore[return-value]
-
-
-def _put(clocks: dict[str, float], name: str, clock: float | None) -> None:
-    if clock is not None:
-        clocks[name] = clock
-
-
-def _line(data: bytes, spot: int) -> str:
-    start, stop = data.rfind(b"\n", 0, spot) + 1, data.find(b"\n", spot)
-    raw = data[start : stop if stop >= 0 else len(data)][:2000]
-    return split_prefix(next(pieces(raw), ""))[1]
-
-
-def _clock_near(lines: Sequence[bytes]) -> float | None:
-    """The clock of the last of these lines, or of one of the 20 before it, in seconds."""
-    for raw in reversed(lines[-20:]):
-        match = CLOCK.search(raw[:300].decode("utf-8", "replace"))
-        if match:
-            day = match.group(1) or "2000-01-01"
-            try:
-                return datetime.fromisoformat(f"{day} {match.group(2) or match.group(3)}").timestamp()
-            except ValueError:
-                return None
-    return None
-
-
-def _add_cut_traceback(hits: dict[int, Hits], frames: Sequence[tuple[int, str]]) -> None:
-    """An exception whose own line is missing, above the first watchdog line: the cause of the time-out."""
-    timeouts = [h.first[0].line for row, h in hits.items() if TABLE[row].code == "nccl-timeout"]
-    row = TABLE.index(GENERIC)
-    if timeouts and row not in hits:
-        frame = cut_traceback(frames, min(timeouts))
-        if frame is not None and FRAME.match(frame[1]):
-            hits[row] = Hits()
-            hits[row].add(Hit(row, frame[0], None, frame[1]))
-
-
-def _hangs(texts: dict[str, _Text], lives: dict[str, Timeline], matched: Sequence[Finding]) -> Iterator[Finding]:
+def _hangs(texts: Mapping[str, Text], matched: Sequence[Finding]) -> Iterator[Finding]:
     """The log's clock goes on for `SILENCE` and ten logging intervals after the last step, and nothing explains it."""
     ended = {e.file for f in matched if f.severity != Severity.S3 for e in f.evidence}
     for name, text in texts.items():
-        if text.stopped is None or name in ended or name not in lives:
+        if text.stopped is None or name in ended:
             continue
         first, last, end = text.stopped
         lines = max((len(at) for at in (text.life.lines or {}).values()), default=0)
@@ -242,19 +153,19 @@ def _hangs(texts: dict[str, _Text], lives: dict[str, Timeline], matched: Sequenc
         )
 
 
-def _unread(run: Run, table: SeriesTable, texts: dict[str, _Text], found: Sequence[Finding]) -> list[Finding]:
+def _unread(run: Run, table: SeriesTable, texts: Mapping[str, Text], found: Sequence[Finding]) -> list[Finding]:
     """What to say of logs in which no metric was recognised and nothing else was found: that is no health.
 
     A log of an inference server has no training metrics and is left alone.
     """
-    read = any(series.metric in METRICS and series.metric not in ("epoch", "batch_size") for series in table)
+    read = any(series.metric in VOCABULARY and series.metric not in COUNTS for series in table)
     blind = [a for a in run.of("log") if (t := texts.get(a.name)) and t.lines and not t.life.serves]
     if read or not blind or any(f.severity != Severity.S3 for f in found):
         return []
     chosen = max(blind, key=lambda a: texts[a.name].lines)
     name, text, beginning = chosen.name, texts[chosen.name], head(chosen.path, 1 << 20)
     like = METRIC_TALK.search(beginning)
-    line, words = (1 + beginning.count(b"\n", 0, like.start()), _line(beginning, like.start())) if like else (1, "")
+    line, words = (1 + beginning.count(b"\n", 0, like.start()), line_at(beginning, like.start())) if like else (1, "")
     shown, shown_zh = (f" (line {line} comes nearest)", f"（最接近的是第 {line} 行）") if like else ("", "")
     more, more_zh = (f" and {len(blind) - 1} more log(s)", f"等 {len(blind)} 个日志") if blind[1:] else ("", "")
     return [
@@ -275,12 +186,12 @@ def _unread(run: Run, table: SeriesTable, texts: dict[str, _Text], found: Sequen
     ]
 
 
-def _signature_check(texts: dict[str, _Text], matched: Sequence[Finding]) -> Check:
+def _signature_check(texts: Mapping[str, Text], matched: Sequence[Finding]) -> Check:
     if not texts:
-        return Check("error signatures", "not-applicable", "the run has no log file", "没有日志文件")
+        return Check(CHECK, "not-applicable", "the run has no log file", "没有日志文件")
     result = "found" if matched else "clear"
     why = f"{len(TABLE)} signatures over {len(texts)} log(s)"
-    return Check("error signatures", result, why, f"{len(TABLE)} 条特征，{len(texts)} 个日志")
+    return Check(CHECK, result, why, f"{len(TABLE)} 条特征，{len(texts)} 个日志")
 
 
 def summary(table: SeriesTable) -> dict[str, dict[str, Any]]:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...tools.secrets import visible
 from ..output import HOME_OPTION, HTML_OPTION, JSON_OPTION, Html, console, emit
 
 if TYPE_CHECKING:
     from ...tools.checkpoints.bisect.drive import Outcome, Plan
-    from ..plots import Panel
+    from ..plots.series import Panel
 
 HELP = """Find the checkpoint at which an evaluated metric changed, with as few evaluations as its noise allows.
 
@@ -77,16 +78,17 @@ def bisect(
     if dry_run:
         first = [points[i] for i in (len(points) - 1, (len(points) - 2) // 2)]
         for point in dict.fromkeys(first):
-            err.print("would run: " + shlex.join(command.words(point, 0)))
+            err.print(visible("would run: " + shlex.join(command.words(point, 0))))
         raise typer.Exit(0)
     with _live(plan) as tell:
         report, outcome = bisect_checkpoints(plan, where, directory, retry_failed, tell)
-    from .. import plots
+    from ..plots.figure import figure
+    from ..plots.terminal import text
 
     shown = panel(outcome)
     if shown and not as_json:
-        print(plots.text(shown, min(console().width, 80), CHART), end="\n\n")
-    figures = lambda: [("metric of the checkpoints", plots.figure([shown]))] if shown else []  # noqa: E731
+        print(text(shown, min(console().width, 80), CHART), end="\n\n")
+    figures = lambda: [("metric of the checkpoints", figure([shown]))] if shown else []  # noqa: E731
     emit(report, as_json, Html(html, str(directory), figures))
 
 
@@ -156,7 +158,7 @@ def panel(outcome: Outcome) -> Panel | None:
     import numpy as np
 
     from ...tools.checkpoints.bisect.result import SHARE
-    from ..plots import Line, Panel
+    from ..plots.series import Line, Panel
 
     values: dict[int, list[float]] = {}
     for done in outcome.history:

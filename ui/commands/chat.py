@@ -16,6 +16,7 @@ import typer
 from rich.text import Text
 
 from ...tools.findings import TriageError, clean
+from ...tools.phrase import Phrase
 from .. import complete
 from ..output import HOME_OPTION, STYLES, console
 
@@ -39,15 +40,18 @@ Examples:
   printf '/run runs/exp42\\nloss is nan\\n/next\\n' | triage chat
 """
 COMMANDS = {
-    "/run": ("PATH", "look at this run too", "加入一个运行目录"),
-    "/findings": ("[F3]", "list the findings, or show the lines around one", "列出发现；给出编号则显示日志原文"),
-    "/next": ("", "the cheapest check to make next", "下一步先做的检查"),
-    "/verify": ("PATH", "judge the run that was made with the one change", "验证只改一处之后的运行"),
-    "/lang": ("en|zh|auto", "language of the answers", "回答的语言"),
-    "/case": ("[ID]", "show this case, or go on with another", "显示当前案例，或切换案例"),
-    "/help": ("", "this list", "显示本列表"),
+    "/run": ("PATH", Phrase("look at this run too", "加入一个运行目录")),
+    "/findings": (
+        "[F3]",
+        Phrase("list the findings, or show the lines around one", "列出发现；给出编号则显示日志原文"),
+    ),
+    "/next": ("", Phrase("the cheapest check to make next", "下一步先做的检查")),
+    "/verify": ("PATH", Phrase("judge the run that was made with the one change", "验证只改一处之后的运行")),
+    "/lang": ("en|zh|auto", Phrase("language of the answers", "回答的语言")),
+    "/case": ("[ID]", Phrase("show this case, or go on with another", "显示当前案例，或切换案例")),
+    "/help": ("", Phrase("this list", "显示本列表")),
 }
-"""Command -> what it takes, and what it does in English and Chinese."""
+"""Command -> what it takes, and what it does."""
 
 
 def register(app: typer.Typer) -> None:
@@ -206,7 +210,7 @@ class Chat:
     def run(self, rest: str) -> None:
         from collections import Counter
 
-        from ...tools.run import discover
+        from ...tools.discover import discover
 
         path = _path(rest, "/run runs/exp42")
         kinds = Counter(a.kind for a in discover(path).artifacts)
@@ -258,9 +262,8 @@ class Chat:
         self.say(self.status().strip())
 
     def help(self, rest: str) -> None:
-        zh = self.conversation.lang == "zh"
-        for name, (takes, en, chinese) in COMMANDS.items():
-            self.say(f"{name + ' ' + takes:20} {chinese if zh else en}")
+        for name, (takes, does) in COMMANDS.items():
+            self.say(f"{name + ' ' + takes:20} {does.say(self.conversation.lang)}")
 
 
 def _path(text: str, example: str) -> Path:

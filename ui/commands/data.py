@@ -128,7 +128,7 @@ def _finish(report: Report, paths: list[Path], as_json: bool, html: Path | None)
             _bars(caption, counts)
 
     def figures() -> list[tuple[str, Figure | None]]:
-        from ..plots import bars_figure
+        from ..plots.figure import bars_figure
 
         return [(caption, bars_figure(counts, "")) for caption, counts in drawn.items()]
 

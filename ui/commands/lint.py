@@ -68,7 +68,7 @@ def lint(
 def judge(paths: list[Path], from_root: bool) -> Report:
     """One report over all paths; evidence names files relative to each path, or else from the working directory."""
     from ...tools.config.lint import lint as judge_run
-    from ...tools.run import discover
+    from ...tools.discover import discover
     from ..ci import from_here
 
     runs = [discover(path) for path in paths]

@@ -69,9 +69,7 @@ def list_entries(
         if own:
             list_own(index, as_json)
         elif as_json:
-            entries = [
-                {key: getattr(e, key) for key in LISTED} | {"title": e.title.model_dump()} for e in index.runbook
-            ]
+            entries = [{key: getattr(e, key) for key in LISTED} | {"title": vars(e.title)} for e in index.runbook]
             print_json({"schema": "triage.runbook/1", "entries": entries})
         else:
             out = console()
@@ -103,7 +101,7 @@ def show(
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Show one entry whole."""
-    from ...agent.narrate import page
+    from ...agent.narrate.entry import page
 
     with failing():
         entry = open_index(home).runbook.get(id)
@@ -134,7 +132,7 @@ def search(
         index = open_index(home, encoder)
         hits, passages, covers = index.search(words, k), index.passages(words, k), index.covers(words)
     if as_json:
-        found = [{"entry": h.entry.id, "title": h.entry.title.model_dump(), "score": round(h.score, 4)} for h in hits]
+        found = [{"entry": h.entry.id, "title": vars(h.entry.title), "score": round(h.score, 4)} for h in hits]
         quoted = [
             {"file": p.file, "line": p.line, "headings": p.headings, "text": p.text, "score": round(p.score, 4)}
             for p in passages

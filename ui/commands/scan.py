@@ -46,20 +46,21 @@ def scan(
     html: Annotated[Path | None, HTML_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
+    from ...agent.evidence import read_logs
+    from ...tools.discover import discover
     from ...tools.findings import merge
     from ...tools.logs.scan import scan as scan_run
     from ...tools.logs.scan import write_series
     from ...tools.reading import listening
-    from ...tools.run import discover
-    from ...tools.series import SeriesTable, read_series
+    from ...tools.series import SeriesTable
 
     reports, tables = [], []
     runs = [discover(path) for path in paths]
     with progress("scanning", sum(map(bytes_to_read, runs))) as step, listening(step):
         for run in runs:
-            read = read_series(run)
+            read = read_logs(run)
             reports.append(scan_run(run, read=read))
-            tables.append(read[0])
+            tables.append(read.table)
     if series:
         write_series(SeriesTable(tuple(s for table in tables for s in table)), series)
     report = reports[0] if len(reports) == 1 else merge("scan", reports)
@@ -76,21 +77,21 @@ def scan(
 
 def draw(table: SeriesTable, findings: Sequence[Finding]) -> None:
     """The first panels, in the terminal."""
-    from .. import plots
+    from ..plots.series import series_panels
+    from ..plots.terminal import text
 
     out = console()
-    for panel in plots.series_panels(table, findings)[:DRAWN]:
+    for panel in series_panels(table, findings)[:DRAWN]:
         colours = out.is_terminal and not out.no_color
-        print(plots.text(panel, min(out.width, 100), ROWS, colours=colours), end="\n\n")
+        print(text(panel, min(out.width, 100), ROWS, colours=colours), end="\n\n")
 
 
 def figures(shown: Sequence[tuple[str, SeriesTable, Report]]) -> list[tuple[str, Figure | None]]:
-    from ..plots import series_figure
+    from ..plots.figure import series_figure
 
     return [(f"Series of {clean(name)}", series_figure(table, one.findings)) for name, table, one in shown]
 
 
 def bytes_to_read(run: Run) -> int:
-    """Bytes that the scan reads: metric files once, logs twice (series, then text)."""
-    logs = sum(a.path.stat().st_size for a in run.of("log"))
-    return 2 * logs + sum(a.path.stat().st_size for a in run.of("metrics") if a.path.is_file())
+    """Bytes that the scan reads: every log and metric file once."""
+    return sum(a.path.stat().st_size for a in run.of("log", "metrics") if a.path.is_file())

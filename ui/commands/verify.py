@@ -40,11 +40,11 @@ def verify(
     home: Annotated[Path | None, HOME_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
-    from ...agent import narrate
     from ...agent.acceptance.verify import verify as judge
     from ...agent.casebook import Casebook
     from ...agent.casebook import home as data_home
     from ...agent.conversation import criteria_entry
+    from ...agent.narrate.verdict import verdict_text
 
     if entry and case:
         raise typer.BadParameter("give --entry or --case, not both")
@@ -53,7 +53,7 @@ def verify(
         chosen = criteria_entry(entry or "", case or "", baseline, folder)
         step()
         verdict = judge(baseline, candidate, chosen)
-    text = narrate.verdict(verdict, lang)
+    text = verdict_text(verdict, lang)
     if case:
         Casebook(folder).record(case, "verdict", verdict.as_json(text), status=verdict.verdict)
     if as_json:

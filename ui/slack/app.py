@@ -26,6 +26,7 @@ from . import blocks
 from .desk import Desk
 from .inbox import Request
 from .permissions import Permissions
+from .words import WORDS
 
 BODY_LIMIT = 1 << 20
 """Largest request over HTTP, in bytes; Slack's are far smaller."""
@@ -84,7 +85,7 @@ def build(desk: Desk, web: WebClient, signing_secret: str = "") -> App:
     def submitted(ack: Callable[..., Any], body: dict[str, Any]) -> None:
         request, path = from_form(body)
         if desk.allows(request) and not desk.readable(request, path):
-            ack(response_action="errors", errors={"path": blocks.say("outside", request.lang, path=path)})
+            ack(response_action="errors", errors={"path": WORDS["outside"].say(request.lang, path=path)})
             return
         desk.receive(request)
         ack()

@@ -21,9 +21,9 @@ from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 from slack_sdk.http_retry.builtin_handlers import RateLimitErrorRetryHandler
 
-from ...agent import narrate
 from ...agent.casebook import Casebook
 from ...agent.conversation import Conversation
+from ...agent.narrate.verdict import verdict_text
 from ...agent.session import language
 from ...knowledge.entry import RunbookError
 from ...tools.findings import TriageError, clean
@@ -31,6 +31,7 @@ from . import blocks, replies, text
 from .files import Attachments
 from .inbox import Inbox, Request
 from .permissions import Permissions
+from .words import WORDS
 
 WORKERS = 4
 MOST_TRIES = 8
@@ -40,7 +41,6 @@ PAGES = 5
 """Of 200 messages each, read of a thread to find its attachments."""
 NETWORK = (URLError, ConnectionError, TimeoutError, HTTPException)
 """After which the same request may succeed."""
-DEFAULT = {"en": "what went wrong with this run?", "zh": "这次运行出了什么问题？"}
 
 
 class Desk:
@@ -150,7 +150,7 @@ class Desk:
         lang = _lang(request)
         try:
             if why in ("not_in_channel", "channel_not_found"):
-                self._client.chat_postMessage(channel=request.user, text=blocks.say("invite", lang))
+                self._client.chat_postMessage(channel=request.user, text=WORDS["invite"].say(lang))
             else:
                 self._reply(request, lang).finish(blocks.failure(why, lang))
         except (SlackApiError, *NETWORK) as error:
@@ -177,7 +177,7 @@ class Desk:
         except (SlackApiError, *NETWORK):
             raise
         except Exception as error:
-            message = blocks.simple(blocks.say("internal", lang, error=type(error).__name__))
+            message = blocks.simple(WORDS["internal"].say(lang, error=type(error).__name__))
             print(f"triage: request {request.id}: {type(error).__name__}: {clean(str(error), 300)}", file=sys.stderr)
         reply.finish(message)
 
@@ -185,7 +185,7 @@ class Desk:
         return replies.Reply(self._client, self._quick, self.inbox, request, lang)
 
     def _refuse(self, request: Request, lang: str) -> None:
-        said: dict[str, Any] = {"channel": request.channel, "text": blocks.say("refused", lang)}
+        said: dict[str, Any] = {"channel": request.channel, "text": WORDS["refused"].say(lang)}
         if request.direct:
             self._client.chat_postMessage(thread_ts=request.thread, **said)
         else:
@@ -196,13 +196,13 @@ class Desk:
         if re.match(r"verify\b|验证", said, re.IGNORECASE):
             return self._verify(request, reply, lang)
         reply.start()
-        notes += [blocks.say("skipped", lang, what=text.escape(s)) for s in self._fetch(request)]
+        notes += [WORDS["skipped"].say(lang, what=text.escape(s)) for s in self._fetch(request)]
         case, before = self._case(request)
         attached = [f for f in [self._files.folder(request)] if f.is_dir() and any(f.iterdir())]
         runs = tuple(dict.fromkeys((*before, *named, *attached)))
-        question = said or (Casebook(self._home).get(case).question if case else runs and DEFAULT[lang])
+        question = said or (Casebook(self._home).get(case).question if case else runs and WORDS["what-wrong"].say(lang))
         if not question:
-            return blocks.markdown(blocks.say("help", lang), lang, notes)
+            return blocks.markdown(WORDS["help"].say(lang), lang, notes)
         talk = Conversation(self._home, case)
         talk.paths = before
         answer = talk.ask(str(question), runs, reply.listen)
@@ -225,9 +225,8 @@ class Desk:
         folders = self.permissions.folders(request)
         runs = [folders.path(path) for path in asked]
         runs += [folders.path(path) for path in bare if self.readable(request, path)]
-        unread = [blocks.say("outside", lang, path=text.escape(clean(p, 200))) for p in bare
-                  if not self.readable(request, p)]  # fmt: skip
-        return said, runs, [blocks.say("skipped", lang, what=what) for what in unread]
+        paths = (text.escape(clean(p, 200)) for p in bare if not self.readable(request, p))
+        return said, runs, [WORDS["skipped"].say(lang, what=WORDS["outside"].say(lang, path=p)) for p in paths]
 
     def _fetch(self, request: Request) -> list[str]:
         """Download what was attached to the thread up to this message; returns what was not read."""
@@ -261,21 +260,18 @@ class Desk:
         _, named, notes = self._named(request, lang)
         part = f"next-{request.ts or request.id}"
         reply.start()
-        notes += [
-            blocks.say("skipped", lang, what=text.escape(s)) for s in self._files.fetch(request, request.files, part)
-        ]
+        unread = self._files.fetch(request, request.files, part)
+        notes += [WORDS["skipped"].say(lang, what=text.escape(s)) for s in unread]
         attached = self._files.folder(request, part)
         candidates = [*named, *([attached] if attached.is_dir() else [])]
         if not candidates:
             raise TriageError("no next run to verify: attach its log and config, or write `verify --run PATH`")
         verdict = talk.verify(candidates[0], listen=reply.listen)
-        return blocks.markdown(narrate.verdict(verdict, lang), lang, notes)
+        return blocks.markdown(verdict_text(verdict, lang), lang, notes)
 
     def _next(self, request: Request, reply: replies.Reply, lang: str) -> blocks.Message:
         check = self._talk(request).next_check()
-        return blocks.simple(
-            blocks.say("check", lang, text=text.escape(check)) if check else blocks.say("no-check", lang)
-        )
+        return blocks.simple(WORDS["check" if check else "no-check"].say(lang, text=text.escape(check)))
 
     def _evidence(self, request: Request, reply: replies.Reply, lang: str) -> blocks.Message:
         talk = self._talk(request)
@@ -285,7 +281,7 @@ class Desk:
     def _note(self, said: str, status: str | None, request: Request, reply: replies.Reply, lang: str) -> blocks.Message:
         opinion = {"says": request.kind, "by": request.user}
         Casebook(self._home).record(self._talk(request).case, "feedback", opinion, status)
-        return blocks.simple(blocks.say(said, lang))
+        return blocks.simple(WORDS[said].say(lang))
 
 
 def _lang(request: Request) -> str:

@@ -15,6 +15,7 @@ from slack_sdk.errors import SlackApiError
 from ...agent.events import Event, FindingMade, Notice, ToolStarted
 from . import blocks
 from .inbox import Inbox, Request
+from .words import WORDS
 
 PACE = 1.5
 """Seconds between edits: Slack allows about 50 a minute for the whole app."""
@@ -69,7 +70,7 @@ class Reply:
         r = self._request
         try:
             self._quick.assistant_threads_setStatus(
-                channel_id=r.channel, thread_ts=r.thread, status=blocks.say("status", self._lang)
+                channel_id=r.channel, thread_ts=r.thread, status=WORDS["status"].say(self._lang)
             )
         except SlackApiError:
             return  # a plain direct message has no status line

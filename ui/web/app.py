@@ -15,7 +15,7 @@ from ...tools.findings import TriageError, clean
 from . import panels, turns
 from .desk import Desk
 from .turns import Talk
-from .words import say
+from .words import WORDS
 
 HERE = Path(__file__).parent
 PICK = "element.addEventListener('click', e => { const b = e.target.closest('[data-pick]');"
@@ -47,7 +47,7 @@ class Page:
 
     def _word(self, component: Any, prop: str, key: str) -> Any:
         self.worded.append((component, prop, key))
-        setattr(component, prop, say(key, "en"))
+        setattr(component, prop, WORDS[key].say("en"))
         return component
 
     @staticmethod
@@ -57,7 +57,8 @@ class Page:
     def _side(self) -> None:
         with gr.Sidebar(elem_id="tri-side", width=280):
             self._html("brand", "<h1 class='tri-brand'>triage</h1>")
-            self.new = self._word(gr.Button(say("new-case", "en"), variant="primary", size="sm"), "value", "new-case")
+            new = gr.Button(WORDS["new-case"].say("en"), variant="primary", size="sm")
+            self.new = self._word(new, "value", "new-case")
             self.search = gr.Textbox(show_label=False, max_lines=1, container=False, elem_id="tri-search")
             self._word(self._word(self.search, "placeholder", "search"), "label", "search")
             self.cases = self._html("cases", js=PICK)
@@ -70,14 +71,14 @@ class Page:
                     elem_id="tri-lang",
                 )
                 self._word(self.lang, "label", "language")
-                theme = gr.Button(say("theme", "en"), size="sm", elem_id="tri-theme")
+                theme = gr.Button(WORDS["theme"].say("en"), size="sm", elem_id="tri-theme")
                 self._word(theme, "value", "theme").click(None, None, None, js="() => triageTheme()")
 
     def _conversation(self) -> None:
         self.chat = gr.Chatbot(
             show_label=False, container=False, elem_id="tri-chat", height="100%", latex_delimiters=[], allow_tags=False,
             buttons=["copy"], allow_file_downloads=False, feedback_options=None, group_consecutive_messages=True,
-            placeholder=say("empty-chat", "en"), examples=examples("en"),
+            placeholder=WORDS["empty-chat"].say("en"), examples=examples("en"),
         )  # fmt: skip
         self.reads = self._html("reads", js=PICK)
         self.input = gr.MultimodalTextbox(
@@ -95,7 +96,7 @@ class Page:
             [], allow_custom_value=True, container=False, interactive=True, visible=offered, scale=3,
             elem_id=name, value=None, min_width=120,
         )  # fmt: skip
-        go = gr.Button(say(button, "en"), size="sm", scale=0, min_width=72, visible=offered, elem_id=f"{name}-go")
+        go = gr.Button(WORDS[button].say("en"), size="sm", scale=0, min_width=72, visible=offered, elem_id=f"{name}-go")
         self._word(box, "label", "path")
         return box, self._word(go, "value", button)
 
@@ -119,7 +120,7 @@ class Page:
                 self.labels = self._html("labels", panels.labels(None, None, "en"))
 
     def _tab(self, name: str) -> gr.Tab:
-        self.tabs[name] = gr.Tab(say(f"tab-{name}", "en"), id=name, elem_id=f"tri-tab-{name}")
+        self.tabs[name] = gr.Tab(WORDS[f"tab-{name}"].say("en"), id=name, elem_id=f"tri-tab-{name}")
         return self.tabs[name]
 
     # Events -----------------------------------------------------------------------------------------
@@ -203,7 +204,7 @@ class Page:
             turns.failed(talk, str(error))
             text = ""
         else:
-            text = text if text.strip() else say("what-wrong", talk.lang) if talk.waiting else ""
+            text = text if text.strip() else WORDS["what-wrong"].say(talk.lang) if talk.waiting else ""
         talk.asked = turns.ask(self.desk, talk, text) if text else None
         if talk.asked:
             next(talk.asked)
@@ -255,7 +256,7 @@ class Page:
 
     def open(self, talk: Talk, event: gr.EventData) -> dict[Any, Any]:
         if not turns.open_case(self.desk, talk, _picked(event)):
-            raise gr.Error(say("no-such-case", talk.lang))
+            raise gr.Error(WORDS["no-such-case"].say(talk.lang))
         return self.shown(talk)
 
     def find(self, words: str, talk: Talk) -> dict[Any, Any]:
@@ -309,12 +310,12 @@ class Page:
     def shown(self, talk: Talk) -> dict[Any, Any]:
         """Every panel; those that are drawn when looked at are empty until then."""
         view, lang, runbook = talk.view, talk.lang, self.books.runbook
-        titles = {}
+        titles, hint = {}, WORDS["empty-chat"].say(lang)
         for tab, key in (("evidence", "findings"), ("causes", "hypotheses")):
             count = f" ({len(view[key])})" if view and view[key] else ""
-            titles[self.tabs[tab]] = gr.update(label=say(f"tab-{tab}", lang) + count)
+            titles[self.tabs[tab]] = gr.update(label=WORDS[f"tab-{tab}"].say(lang) + count)
         return {
-            self.chat: gr.update(value=talk.messages, placeholder=say("empty-chat", lang), examples=examples(lang)),
+            self.chat: gr.update(value=talk.messages, placeholder=hint, examples=examples(lang)),
             self.head: panels.head(view, lang, talk.case),
             self.findings: panels.findings(view, lang, talk.picked),
             self.causes: panels.causes(view, runbook, lang),
@@ -338,7 +339,7 @@ class Page:
         except TriageError as error:
             return {panel: panels.render("problem", talk.lang, problem=str(error))}
         if talk.view and seen is None and talk.view["findings"]:
-            return {panel: panels.render("problem", talk.lang, problem=say("files-gone", talk.lang))}
+            return {panel: panels.render("problem", talk.lang, problem=WORDS["files-gone"].say(talk.lang))}
         if talk.tab == "plots":
             return {panel: panels.plots(seen, talk.view, talk.lang)}
         return {panel: panels.labels(panels.token_dump(seen.run) if seen else None, seen and seen.run, talk.lang)}
@@ -347,13 +348,13 @@ class Page:
         """The panels and every word of the interface."""
         updates: dict[Any, Any] = {}
         for component, prop, key in self.worded:
-            words: dict[str, Any] = {prop: say(key, talk.lang)}
+            words: dict[str, Any] = {prop: WORDS[key].say(talk.lang)}
             updates[component] = updates.get(component, {}) | gr.update(**words)
         for name, tab in self.tabs.items():
-            updates[tab] = gr.update(label=say(f"tab-{name}", talk.lang))
+            updates[tab] = gr.update(label=WORDS[f"tab-{name}"].say(talk.lang))
         offered = self.desk.offered()
         for box in (self.path, self.next_path):
-            updates[box] = gr.update(label=say("path", talk.lang), choices=offered)
+            updates[box] = gr.update(label=WORDS["path"].say(talk.lang), choices=offered)
         upload = panels.upload(talk.lang)
         return {**updates, self.folder: upload, self.next_files: upload, **self.shown(talk)}
 
@@ -393,4 +394,4 @@ def uploader(name: str) -> gr.HTML:
 
 
 def examples(lang: str) -> list[Any]:
-    return [{"text": say(f"example-{n}", lang)} for n in (1, 2, 3)]
+    return [{"text": WORDS[f"example-{n}"].say(lang)} for n in (1, 2, 3)]

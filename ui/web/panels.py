@@ -11,18 +11,20 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...agent import narrate
 from ...agent.acceptance.verify import Verdict
 from ...agent.casebook import Case
 from ...agent.conversation import Excerpt
 from ...agent.evidence import Look
+from ...agent.narrate.entry import criterion
+from ...agent.narrate.verdict import how, measured, verdict_text
+from ...agent.narrate.words import WORDS as NARRATED
 from ...knowledge.runbook import Runbook
 from ...tools.data.labels import IGNORED, Dump
 from ...tools.findings import Evidence, Finding, Severity, TriageError
 from ...tools.run import Run
-from ..plots import series_figure, svg
+from ..plots.figure import series_figure, svg
 from .desk import FILES_LIMIT
-from .words import say
+from .words import WORDS
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -48,7 +50,8 @@ def _templates() -> Environment:
 
 def render(name: str, lang: str, **values: Any) -> str:
     """The template with these values; `t(key)` in it gives the words of the interface."""
-    return _templates().get_template(f"{name}.html").render(t=lambda key, **v: say(key, lang, **v), lang=lang, **values)
+    page = _templates().get_template(f"{name}.html")
+    return page.render(t=lambda key, **v: WORDS[key].say(lang, **v), lang=lang, **values)
 
 
 def head(view: Mapping[str, Any] | None, lang: str, case: str = "", loading: bool = False) -> str:
@@ -78,7 +81,7 @@ def causes(view: Mapping[str, Any] | None, runbook: Runbook, lang: str) -> str:
     for h in view["hypotheses"] if view else ():
         entry = runbook.get(h["entry"])
         cause = next((c for c in entry.causes if c.id == h["cause"]), None) if entry else None
-        sources = [*entry.sources, *entry.references] if entry else []
+        sources = entry.cited if entry else []
         title = entry.title.say(lang) if entry else h["title"]
         rows.append(dict(h, title=title, how=cause.text.say(lang) if cause else "", sources=sources))
     codes = {f["id"]: f["code"] for f in view["findings"]} if view else {}
@@ -94,8 +97,9 @@ def change(view: Mapping[str, Any] | None, runbook: Runbook, lang: str) -> str:
         lang,
         view=view,
         p=proposal,
+        hidden=NARRATED["hidden"].say(lang).replace("`", ""),
         rows=side_by_side(proposal["patch"]) if proposal else [],
-        acceptance=[narrate.criterion(c, lang).replace("`", "") for c in entry.acceptance] if entry else [],
+        acceptance=[criterion(c, lang).replace("`", "") for c in entry.acceptance] if entry else [],
         cautions=view["cautions"] if view and proposal else [],
     )
 
@@ -139,13 +143,13 @@ def side_by_side(patch: str) -> list[tuple[Side, Side]]:
 
 def verdict(v: Verdict | None, lang: str, problem: str = "", loading: bool = False) -> str:
     """What the next run proves."""
-    sentence = narrate.verdict(v, lang).splitlines()[0].partition(": ")[2] if v else ""
+    sentence = verdict_text(v, lang).splitlines()[0].partition(": ")[2] if v else ""
     rows = [
         {
-            "text": narrate.criterion(j.criterion, lang).replace("`", ""),
+            "text": criterion(j.criterion, lang).replace("`", ""),
             "result": j.result,
-            "value": narrate.measured(j, lang),
-            "window": ": ".join(part for part in (j.observation.window, j.observation.definition) if part),
+            "value": measured(j, lang),
+            "window": how(j),
         }
         for j in (v.criteria if v else ())
     ]
@@ -157,7 +161,7 @@ def plots(look: Look | None, view: Mapping[str, Any] | None, lang: str) -> str:
     from markupsafe import Markup
 
     figure = series_figure(look.table, as_findings(view), lang) if look and view else None
-    picture = Markup(svg(figure, say("tab-plots", lang))) if figure else ""
+    picture = Markup(svg(figure, WORDS["tab-plots"].say(lang))) if figure else ""
     return render("plots", lang, view=view, picture=picture)
 
 
@@ -199,7 +203,7 @@ def _labels_summary(dump: Dump | None, lang: str) -> str:
         return ""
     total = sum(len(s.ids) for s in dump.sequences)
     trained = sum(int((s.labels != IGNORED).sum()) for s in dump.sequences)
-    return say("labels-sum", lang, share=trained / max(total, 1), tokens=total, n=len(dump.sequences))
+    return WORDS["labels-sum"].say(lang, share=trained / max(total, 1), tokens=total, n=len(dump.sequences))
 
 
 def _decoder(run: Run) -> Any:

@@ -6,7 +6,6 @@ caused, but say it in the conversation.
 
 from __future__ import annotations
 
-import re
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -15,30 +14,27 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ...agent import narrate
 from ...agent.acceptance.verify import Verdict
-from ...agent.conversation import AROUND, Conversation, Excerpt
-from ...agent.events import Answered, Event, Listen, Notice, Token, ToolStarted, stream
+from ...agent.answer import Answer
+from ...agent.conversation import AROUND, Answered, Conversation, Excerpt
+from ...agent.events import Event, Listen, Notice, Token, ToolStarted, stream
 from ...agent.evidence import Look, look
 from ...agent.propose import propose
-from ...agent.session import Answer, language, shown
+from ...agent.session import language
 from ...knowledge.entry import RunbookError
 from ...tools.findings import Evidence, TriageError, clean
 from ...tools.run import Run
 from ...tools.settings import Settings
 from .desk import Desk
-from .words import WORDS, say
+from .messages import Message, escaped, judged, said, spoken
+from .words import WORDS
 
 FRAME = 0.1
 """Seconds between two pictures of an answer that is still arriving."""
-FOLDED = ("shows", "causes", "conflicts", "cautions", "own", "looked", "sources")
-"""Sections of an answer that the panels show too: closed in the conversation."""
 MESSAGES_KEPT = 20
 """Most messages that a tab shows; every picture of an arriving answer sends them all. The case keeps everything."""
 PLACES = 4
 """Most places shown of one finding."""
-Message = dict[str, Any]
-"""`{"role", "content", "metadata"}` of Gradio's chat."""
 Shape = Callable[[str], list[Message]]
 """Makes messages of the words that have arrived so far."""
 
@@ -92,14 +88,11 @@ def fresh(talk: Talk) -> None:
     talk.__dict__.update(blank.__dict__)
 
 
-# Asking ---------------------------------------------------------------------------------------------
-
-
 def ask(desk: Desk, talk: Talk, text: str, paths: Sequence[Path] = ()) -> Iterator[bool]:
     """One question; yields True when the panels changed, False when only the conversation did."""
     paths = [*talk.waiting, *paths]
     if not text.strip():
-        text = say("what-wrong", talk.lang)
+        text = WORDS["what-wrong"].say(talk.lang)
     talk.conversation = talk.conversation or Conversation(desk.home)
     talk.conversation.lang = "zh" if talk.lang == "zh" else language(text)
     talk.messages = [*talk.messages[-MESSAGES_KEPT:], {"role": "user", "content": spoken(text)}]
@@ -128,7 +121,7 @@ def _watch(desk: Desk, talk: Talk, steps: Steps, turn: Callable[[Listen], object
 
     def work(listen: Listen) -> None:
         if not desk.workers.acquire(blocking=False):
-            listen(Notice(say("waiting", talk.lang)))
+            listen(Notice(WORDS["waiting"].say(talk.lang)))
             desk.workers.acquire()
         try:
             turn(listen)
@@ -162,7 +155,7 @@ class Steps:
     def __init__(self, lang: str):
         self.lang, self.start, self.done = lang, time.monotonic(), list[str]()
         self.message: Message = {
-            "role": "assistant", "content": "", "metadata": {"title": say("working", lang), "status": "pending"}
+            "role": "assistant", "content": "", "metadata": {"title": WORDS["working"].say(lang), "status": "pending"}
         }  # fmt: skip
         self._now: tuple[str, float] | None = None
 
@@ -171,7 +164,7 @@ class Steps:
         if isinstance(event, ToolStarted):
             self._finish()
             self._now = (self._named(event.name), time.monotonic())
-            self._say(f"{say('working', self.lang)}: {self._now[0]}")
+            self._say(f"{WORDS['working'].say(self.lang)}: {self._now[0]}")
         elif isinstance(event, Notice):
             self._say(escaped(event.text))
         else:
@@ -180,10 +173,10 @@ class Steps:
 
     def end(self) -> None:
         self._finish()
-        self._say(say("looked", self.lang, n=len(self.done), s=time.monotonic() - self.start), "done")
+        self._say(WORDS["looked"].say(self.lang, n=len(self.done), s=time.monotonic() - self.start), "done")
 
     def _named(self, tool: str) -> str:
-        return say(key, self.lang) if (key := f"tool-{tool}") in WORDS else escaped(tool)
+        return WORDS[key].say(self.lang) if (key := f"tool-{tool}") in WORDS else escaped(tool)
 
     def _finish(self) -> None:
         if self._now:
@@ -228,63 +221,14 @@ def failed(talk: Talk, why: str, steps: Steps | None = None) -> None:
     """Say in the conversation why there is no answer."""
     if steps and not steps.done:
         talk.messages.remove(steps.message)
-    text = say("failed-turn", talk.lang, why=escaped(why))
+    text = WORDS["failed-turn"].say(talk.lang, why=escaped(why))
     talk.messages.append({"role": "assistant", "content": text})
 
 
 def defect(error: Exception, lang: str) -> str:
     """Words for an error of our own; its details go to the server's log only."""
     traceback.print_exception(error)
-    return say("internal", lang, kind=type(error).__name__)
-
-
-# Words ----------------------------------------------------------------------------------------------
-
-
-def said(text: str) -> list[Message]:
-    """An answer as messages: what to do is open, what the panels show as well is folded."""
-    folded = {narrate.say(key, code).lstrip("# ") for key in FOLDED for code in ("en", "zh")}
-    first, *sections = re.split(r"^### ", text, flags=re.MULTILINE)
-    open_parts, closed = [first.strip()], list[Message]()
-    for section in sections:
-        title, _, body = section.partition("\n")
-        if title.strip() in folded:
-            meta = {"title": title.strip(), "status": "done"}
-            closed.append({"role": "assistant", "content": safe(body.strip()), "metadata": meta})
-        else:
-            open_parts.append(f"### {section.strip()}")
-    return [{"role": "assistant", "content": safe("\n\n".join(open_parts))}, *closed]
-
-
-def judged(text: str) -> list[Message]:
-    """A verdict as a message; its table is for the panel."""
-    return [{"role": "assistant", "content": safe(text.partition("\n\n|")[0].strip())}]
-
-
-def safe(markdown: str) -> str:
-    """Markdown of an answer in which a run's own text can neither fetch a picture nor be a tag or a hidden link."""
-    parts = re.split(r"(^```.*?^```|`[^`\n]*`)", markdown, flags=re.MULTILINE | re.DOTALL)
-    for i in range(0, len(parts), 2):
-        parts[i] = parts[i].replace("<", "&lt;").replace("![", "!\\[").replace("](", "]\\(")
-    return "".join(parts)
-
-
-def escaped(text: str) -> str:
-    """Plain text as Markdown that shows just this text."""
-    return re.sub(r"([\\`*_{}\[\]<>#|!~$])", r"\\\1", clean(text, 2_000))
-
-
-def spoken(text: str) -> str:
-    """A person's message: words as words, pasted lines as they are, bounded, without credentials."""
-    first, *rest = shown(text).strip().splitlines()
-    if not rest:
-        return escaped(first)
-    lines = [clean(line, 300).replace("```", "'''") for line in [first, *rest][:40]]
-    more = f"\n… {len(rest) + 1 - 40}" if len(rest) >= 40 else ""
-    return "```text\n" + "\n".join(lines) + more + "\n```"
-
-
-# The lines behind a finding -------------------------------------------------------------------------
+    return WORDS["internal"].say(lang, kind=type(error).__name__)
 
 
 def lines(talk: Talk, finding: str) -> list[Excerpt]:
@@ -307,7 +251,7 @@ def lines(talk: Talk, finding: str) -> list[Excerpt]:
     if talk.conversation.paths:
         out += talk.conversation.excerpts(finding)
     if not out:
-        raise TriageError(say("files-gone", talk.lang))
+        raise TriageError(WORDS["files-gone"].say(talk.lang))
     return _apart(out)[:PLACES]
 
 
@@ -329,23 +273,21 @@ def _apart(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
     return kept
 
 
-# Verifying, cases, feedback -------------------------------------------------------------------------
-
-
 def verify(desk: Desk, talk: Talk, candidate: Path | None) -> Iterator[bool]:
     """Judge the next run; yields as `ask` does."""
     talk.verdict, talk.problem = None, ""
     conversation = talk.conversation
     if conversation is None or talk.view is None:
-        talk.problem = say("first-ask", talk.lang)
+        talk.problem = WORDS["first-ask"].say(talk.lang)
     elif not conversation.paths:
-        talk.problem = say("files-gone" if talk.view["findings"] else "no-run-findings", talk.lang)
+        talk.problem = WORDS["files-gone" if talk.view["findings"] else "no-run-findings"].say(talk.lang)
     elif candidate is None:
-        talk.problem = say("no-candidate", talk.lang)
+        talk.problem = WORDS["no-candidate"].say(talk.lang)
     if talk.problem or conversation is None or candidate is None:
         yield True
         return
-    talk.messages.append({"role": "user", "content": escaped(say("verified", talk.lang, name=desk.shown(candidate)))})
+    against = WORDS["verified"].say(talk.lang, name=desk.shown(candidate))
+    talk.messages.append({"role": "user", "content": escaped(against)})
     steps = Steps(talk.lang)
     talk.messages.append(steps.message)
     yield False
@@ -386,8 +328,8 @@ def open_case(desk: Desk, talk: Talk, id: str) -> bool:
 def feedback(desk: Desk, talk: Talk, says: str) -> str:
     """Note what a person thinks of the answer on the case; returns what to tell them."""
     if not talk.case or says not in ("helpful", "unhelpful", "resolved"):
-        return say("first-ask", talk.lang)
+        return WORDS["first-ask"].say(talk.lang)
     with suppress(TriageError):
         desk.book.record(talk.case, "feedback", {"says": says}, status="resolved" if says == "resolved" else None)
-        return say("thanks", talk.lang)
-    return say("no-such-case", talk.lang)
+        return WORDS["thanks"].say(talk.lang)
+    return WORDS["no-such-case"].say(talk.lang)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import cache
 
-from ....tools.redact import redact
+from ....tools.secrets import redact
 from ..shown import Shown, instruction
 from . import words
 from .claims import CODE, claimed_action, overstated_cause, unfounded_advice

@@ -10,22 +10,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from triage.agent.acceptance.subject import METRICS, Subject, load_families, observe
-from triage.agent.evidence import Look
+from triage.agent.acceptance.observe import families, observe
+from triage.agent.acceptance.subject import Subject
+from triage.agent.evidence import Look, read_logs
 from triage.knowledge.entry import Criterion
+from triage.tools.config.combine import read_settings
+from triage.tools.discover import discover
 from triage.tools.logs.scan import scan
-from triage.tools.run import Run, discover
-from triage.tools.series import read_series
-from triage.tools.settings import read_settings
+from triage.tools.run import Run
 
 
 def look_at(folder: Path) -> Look:
     """What verification reads of a run, without the slower tools."""
     run = discover(folder) if any(folder.iterdir()) else Run(folder)
-    table, checks = read_series(run)
+    read = read_logs(run)
     settings, _ = read_settings(run)
-    report = scan(run, None, (table, checks))
-    return Look(run, table, settings, report, (report,))
+    report = scan(run, None, read)
+    return Look(run, read.table, settings, report, (report,))
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:
@@ -358,12 +359,11 @@ def test_a_criterion_is_judged_on_the_artifacts(tmp_path, metric, is_, more, fil
 
 
 def test_every_metric_has_a_run_that_passes_and_one_that_fails():
-    """Those on series alone are in test_metrics."""
-    load_families()
+    """Those on series alone are in test_subject."""
     elsewhere = {"training_stable", "sudden_collapse", "loss_decreases_smoothly", "loss_leaves_plateau",
                  "clip_trigger_rate", "total_steps", "zero_config_consistent", "checkpoint_complete"}  # fmt: skip
     for wanted in ("pass", "fail"):
-        assert METRICS.keys() - elsewhere <= {c[0] for c in CASES if c[5] == wanted}
+        assert families().keys() - elsewhere <= {c[0] for c in CASES if c[5] == wanted}
 
 
 def test_a_score_carries_its_standard_error(tmp_path):
@@ -392,7 +392,7 @@ def test_none_of_a_few_items_does_not_hide_the_size_of_the_evaluation_set(tmp_pa
 
 
 def test_no_hit_in_the_head_of_the_data_is_no_pass(tmp_path, monkeypatch):
-    monkeypatch.setattr("triage.agent.acceptance.data.FILE_BYTES", 4000)
+    monkeypatch.setattr("triage.agent.acceptance.artifacts.FILE_BYTES", 4000)
     clean = observe(subject(tmp_path, {TRAIN: MORE}), criterion("pii_hits", "equals", value=0))
     assert result(clean) == "no-observation"
     assert "head of the data" in clean.definition
@@ -462,23 +462,21 @@ STRANGE = {
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_strange_files_never_break_a_metric(data):
-    load_families()
     with TemporaryDirectory() as name:
         files = {file: data.draw(strategy) for file, strategy in STRANGE.items() if data.draw(st.booleans())}
         now = look_at(write(Path(name) / "run", files | {"train.log": log(20)}))
         s = Subject(now.run, now.table, now.settings, now.scan, 0, (), (), now)
-        for metric in METRICS:
+        for metric in families():
             done = observe(s, criterion(metric, "at-most", high=1))
             assert "the metric broke" not in done.definition, (metric, done.definition, files)
 
 
 def test_random_bytes_never_break_a_metric(tmp_path):
-    load_families()
     noise = random.Random(0)
     folder = write(tmp_path / "run", {"train.log": log(20)})
     for file in STRANGE:
         (folder / file).write_bytes(noise.randbytes(400))
     now = look_at(folder)
     s = Subject(now.run, now.table, now.settings, now.scan, 0, (), (), now)
-    for metric in METRICS:
+    for metric in families():
         assert "the metric broke" not in observe(s, criterion(metric, "at-most", high=1)).definition

@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 
 from triage.agent.acceptance.needs import WANTED, needs
-from triage.agent.acceptance.subject import METRICS, Subject, known, load_families, metric, observe
+from triage.agent.acceptance.observe import families, known, observe
+from triage.agent.acceptance.subject import Subject, metric
 from triage.knowledge.entry import Criterion
 from triage.knowledge.runbook import load
+from triage.tools.catalogue import codes
 from triage.tools.findings import Check, Evidence, Finding, Report, Severity
-from triage.tools.metrics import METRICS as SERIES_METRICS
 from triage.tools.run import Artifact, Run
 from triage.tools.series import Series, SeriesTable
 from triage.tools.settings import Setting, Settings
+from triage.tools.vocabulary import VOCABULARY
 
 SHIPPED = [(e.id, c) for e in load() for c in e.acceptance]
 EMPTY = Subject(Run(Path()), SeriesTable(), Settings(), Report("scan"))
@@ -51,15 +53,21 @@ def test_no_shipped_criterion_passes_or_ends_unknown_on_an_empty_run():
 
 
 def test_no_metric_passes_on_an_empty_run():
-    load_families()
     ways = [
         ("true", {}), ("false", {}), ("equals", {"value": 0}), ("equals", {"value": 1}), ("at-most", {"high": 1}),
         ("below", {"high": 1e9}), ("at-least", {"low": -1e9}), ("above", {"low": -1e9}), ("increases", {}),
         ("decreases", {}), ("between", {"low": -1e9, "high": 1e9}), ("finite", {}), ("stable", {}),
     ]  # fmt: skip
-    for name in {*METRICS, *SERIES_METRICS, *WANTED, *(c.metric for _, c in SHIPPED)}:
+    for name in {*families(), *VOCABULARY, *WANTED, *(c.metric for _, c in SHIPPED)}:
         for is_, more in ways:
             assert observe(EMPTY, criterion(name, is_, **more)).ok is None, (name, is_)
+
+
+def test_the_absence_of_every_finding_of_every_tool_is_a_criterion_that_does_not_pass_on_nothing():
+    for code in {code for wing in codes().values() for code in wing}:
+        done = observe(EMPTY, criterion(code.replace("-", "_"), "false"))
+        assert done.ok is None, code
+        assert "unknown metric" not in done.definition, code
 
 
 def test_all_criteria_of_the_sources_are_placed():
@@ -82,9 +90,11 @@ def test_a_metric_without_artifacts_names_what_would_settle_it():
 
 
 def test_a_metric_defined_twice_is_refused():
-    load_families()
+    families()
     with pytest.raises(ValueError, match="near_dup_ratio"):
-        metric("near_dup_ratio")(lambda subject, c: observe(subject, c))
+        metric("near_dup_ratio")(observe)
+    with pytest.raises(ValueError, match="CRITERIA: '' is empty"):
+        metric("")(observe)
 
 
 class TestSeries:

@@ -2,18 +2,21 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
-from triage.agent import narrate
-from triage.agent.acceptance.verify import compare, failure_step
-from triage.agent.evidence import Look
+from triage.agent.acceptance.verify import compare, failure_step, verify
+from triage.agent.evidence import Look, read_logs
+from triage.agent.narrate.verdict import verdict_text
+from triage.agent.narrate.words import VERDICTS
 from triage.knowledge.entry import Entry
 from triage.knowledge.runbook import load
+from triage.tools.config.combine import read_settings
+from triage.tools.discover import discover
 from triage.tools.findings import TriageError
 from triage.tools.logs.scan import scan
-from triage.tools.run import Run, discover
-from triage.tools.series import read_series
-from triage.tools.settings import read_settings
+from triage.tools.run import Run
 
 EXAMPLE = Path(__file__).parents[3] / "evals" / "example"
 CONFIG = """\
@@ -29,10 +32,10 @@ OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. G
 
 def look_at(folder: Path) -> Look:
     run = discover(folder)
-    table, checks = read_series(run)
+    read = read_logs(run)
     settings, _ = read_settings(run)
-    report = scan(run, None, (table, checks))
-    return Look(run, table, settings, report, (report,))
+    report = scan(run, None, read)
+    return Look(run, read.table, settings, report, (report,))
 
 
 def config(lr="1e-4", micro=4, accumulation=1, decay=0.0, every=10) -> str:
@@ -101,8 +104,8 @@ def test_another_failure_is_not_fixed(tmp_path, failed):
 def test_a_run_that_has_not_reached_the_failure_is_inconclusive_and_says_where_it_must_go(tmp_path, failed):
     v = compare(failed, run(tmp_path / "now", config(), log(200)), entry())
     assert (v.verdict, v.why) == ("inconclusive", "too-little-seen")
-    assert "must reach step 300" in narrate.verdict(v, "en")
-    assert "300" in narrate.verdict(v, "zh")
+    assert "must reach step 300" in verdict_text(v, "en")
+    assert "300" in verdict_text(v, "zh")
 
 
 def test_nothing_changed_is_inconclusive(tmp_path, failed):
@@ -130,7 +133,7 @@ def test_a_criterion_that_a_run_could_answer_blocks_and_names_the_artifact(tmp_p
     v = compare(failed, run(tmp_path / "now", config(), log()), entry(computable))
     assert v.verdict == "inconclusive"
     assert v.unseen == ("near_dup_ratio: training data is needed in the run",)
-    assert "training data is needed" in narrate.verdict(v, "en")
+    assert "training data is needed" in verdict_text(v, "en")
     assert v.as_json("")["missing"] == list(v.unseen)
 
 
@@ -222,7 +225,7 @@ def test_the_bundled_examples_keep_their_verdicts(id, candidate, verdict):
 def test_every_reason_has_words_in_both_languages():
     from triage.agent.acceptance.verify import VERDICT_OF
 
-    assert VERDICT_OF.keys() == narrate.VERDICTS.keys()
+    assert VERDICT_OF.keys() == VERDICTS.keys()
 
 
 def test_what_spoke_for_the_entry_must_be_looked_for_again_and_be_gone(tmp_path):
@@ -233,6 +236,18 @@ def test_what_spoke_for_the_entry_must_be_looked_for_again_and_be_gone(tmp_path)
     assert (again.verdict, again.criteria[-1].criterion.metric) == ("not-fixed", "loss_plateau")
     better = compare(before, run(tmp_path / "better", config("1e-5"), log(2000, loss=lambda i: 6.2 - i / 500)), plateau)
     assert better.verdict == "fixed"
+
+
+def test_an_adapter_that_was_saved_empty_must_be_looked_at_again_and_hold_something(tmp_path):
+    empty, whole = ({"q_proj.lora_B.weight": np.ones(shape, np.float32)} for shape in ((0,), (32, 4)))
+    before, now = (run(tmp_path / name, config(), log()).run.root for name in ("before", "now"))
+    for folder, tensors in ((before, empty), (now, whole)):
+        (folder / "adapter_config.json").write_text("{}")
+        save_file(tensors, folder / "adapter_model.safetensors")
+    entry = load().get("empty-weights-saved")
+    gone, again = verify(before, now, entry), verify(before, before, entry)
+    assert {j.criterion.metric: j.result for j in gone.criteria}["adapter_empty"] == "pass"
+    assert {j.criterion.metric: j.result for j in again.criteria}["adapter_empty"] == "fail"
 
 
 def test_a_loss_that_the_fault_made_look_good_is_no_neighbour(tmp_path):

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import triage.evals
-from triage.agent import narrate
-from triage.agent.conversation import Conversation
-from triage.agent.events import Answered, Notice, Token, ToolStarted, stream
+from triage.agent.conversation import Answered, Conversation
+from triage.agent.events import Notice, Token, ToolStarted, stream
 from triage.agent.wording import trace
 from triage.agent.wording.server import configured
+from triage.agent.wording.turn import NO_MODEL
 from triage.tools.findings import TriageError
 
 pytest.importorskip("langchain")
@@ -84,7 +84,7 @@ def test_complete_evidence_takes_at_most_two_calls_and_the_last_has_no_tools(scr
     assert len(server.requests) == 2
     assert not server.requests[1].get("tools")
     assert talk.answer.model == "built-in"
-    assert notices(events) == [narrate.NO_MODEL["unusable"][0]]
+    assert notices(events) == [NO_MODEL["unusable"].en]
 
 
 def test_an_identical_call_is_refused(scripted, tmp_path):
@@ -185,7 +185,7 @@ def test_a_misbehaving_model_ends_in_the_built_in_answer_with_one_line(scripted,
     talk, events = turn(tmp_path)
     a = talk.answer
     assert a.model == "built-in"
-    assert notices(events) in ([narrate.NO_MODEL[why][0]], [narrate.NO_MODEL["unusable"][0]])
+    assert notices(events) in ([NO_MODEL[why].en], [NO_MODEL["unusable"].en])
     assert a.text.startswith("**Most likely: Loss diverges")
     assert said(events) in a.text
     assert a.proposal.variable == "learning_rate"
@@ -220,7 +220,7 @@ def test_a_slow_or_endless_model_is_given_up(scripted, tmp_path, monkeypatch, re
     server.replies = [Reply(**reply)]
     talk, events = turn(tmp_path)
     assert talk.answer.model == "built-in"
-    assert notices(events) in ([narrate.NO_MODEL["slow"][0]], [narrate.NO_MODEL["unusable"][0]])
+    assert notices(events) in ([NO_MODEL["slow"].en], [NO_MODEL["unusable"].en])
     assert talk.answer.text.startswith("**Most likely")
     assert len(server.requests) == 1
 
@@ -242,7 +242,7 @@ def test_a_server_killed_in_the_middle_leaves_what_was_said_and_the_built_in_ans
 def test_no_server_at_all_is_said_at_once(tmp_path, monkeypatch):
     monkeypatch.setenv("TRIAGE_MODEL_URL", "http://127.0.0.1:9")
     talk, events = turn(tmp_path)
-    assert notices(events) == [narrate.NO_MODEL["no-server"][0]]
+    assert notices(events) == [NO_MODEL["no-server"].en]
     assert talk.answer.text.startswith("**Most likely")
 
 

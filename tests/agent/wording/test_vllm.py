@@ -20,10 +20,10 @@ from urllib.request import urlopen
 import pytest
 
 import triage.evals
-from triage.agent import narrate
 from triage.agent.conversation import Conversation
 from triage.agent.doctor import examine
 from triage.agent.events import Notice, Token, ToolStarted, stream
+from triage.agent.wording.turn import NO_MODEL
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(1200)]
 pytest.importorskip("langchain")
@@ -161,7 +161,7 @@ def events_of(talk, question):
 def test_random_weights_end_in_the_built_in_answer(untaught):
     events = events_of(untaught, TAUGHT.QUESTION)
     assert untaught.answer.model == "built-in"
-    assert next(e.text for e in events if isinstance(e, Notice)) in {en for en, _ in narrate.NO_MODEL.values()}
+    assert next(e.text for e in events if isinstance(e, Notice)) in {why.en for why in NO_MODEL.values()}
     assert "**Most likely: Loss diverges" in untaught.answer.text
 
 

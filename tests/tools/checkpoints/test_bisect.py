@@ -16,7 +16,7 @@ from triage.tools.checkpoints.bisect.changes import between as changes_between
 from triage.tools.checkpoints.bisect.drive import Plan
 from triage.tools.checkpoints.bisect.evaluate import Command, read_value
 from triage.tools.checkpoints.bisect.journal import Evaluation, Journal
-from triage.tools.checkpoints.bisect.result import bisect_checkpoints
+from triage.tools.checkpoints.bisect.result import CODES, bisect_checkpoints
 from triage.tools.checkpoints.bisect.row import between, find_row
 from triage.tools.findings import TriageError
 from triage.ui.cli import app
@@ -62,6 +62,7 @@ GOOD_UNTIL_900 = "print(0.8125 if step < 1000 else 0.4375)"
 def test_finds_the_first_bad_and_reports_it(lab):
     report = lab.bisect(GOOD_UNTIL_900)
     assert report.codes() == {"eval-regression"}
+    assert {c.name for c in report.checks} == {name for code in CODES.values() for name in code.checks}
     assert (report.summary["last_good"], report.summary["first_bad"]) == (900, 1000)
     assert report.summary["evaluations"] == len(lab.calls()) <= 5
     assert report.summary["rollback_steps"] == 700

@@ -16,10 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triage.tools.checkpoints import check_run_checkpoints
-from triage.tools.checkpoints.files.pickled import parse, read_torch
+from triage.tools.checkpoints.files.pickled import parse
 from triage.tools.checkpoints.files.tensors import Broken, Reader, Tensor, decode, read_safetensors
+from triage.tools.checkpoints.files.torchfile import read_torch
 from triage.tools.checkpoints.health import check_checkpoints
-from triage.tools.run import Run, discover
+from triage.tools.discover import discover
+from triage.tools.run import Run
 
 CONFIG = {"model_type": "llama", "vocab_size": 64, "hidden_size": 32, "num_hidden_layers": 2}
 LAST = "model-00002-of-00002.safetensors"

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from triage.tools.config.combine import read_settings
 from triage.tools.config.read import read_source, syntax_of
 from triage.tools.config.syntax.source import Refused, source
-from triage.tools.run import discover
-from triage.tools.settings import VARIABLES, read_settings
+from triage.tools.discover import discover
+from triage.tools.settings import VARIABLES
 
 TITAN_PY = """from torchtitan.trainer import Trainer
 

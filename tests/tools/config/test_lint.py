@@ -1,7 +1,8 @@
-"""Every rule: a config that fires and one that stays quiet; what the command prints."""
+"""Every rule does what its page says; other spellings and frameworks, sound configs; what the command prints."""
 
 # ruff: noqa: E501  (excerpts of real files are kept on one line)
 
+import inspect
 import json
 import re
 from pathlib import Path
@@ -10,12 +11,14 @@ import pytest
 from typer.testing import CliRunner
 
 from triage.tools.config.combine import settings_of
-from triage.tools.config.lint import CODES, RULES, explain, lint
+from triage.tools.config.lint import RULES, explain, lint
 from triage.tools.config.memory import estimate, parameters
 from triage.tools.config.read import read_source
+from triage.tools.config.rules.rule import rule
 from triage.tools.config.syntax.source import source
+from triage.tools.discover import discover
 from triage.tools.findings import TriageError
-from triage.tools.run import Artifact, Run, discover
+from triage.tools.run import Artifact, Run
 from triage.ui.cli import app
 
 SYNTAX = {"yaml": "yaml", "json": "json", "sh": "shell", "py": "python", "toml": "toml"}
@@ -29,9 +32,9 @@ def found(text, name="train.yaml"):
     return {f.code: str(f.severity) for f in lint(read(text, name)).findings}
 
 
+ROOT = Path(__file__).parents[3]
 HF = "model_name_or_path: m\nper_device_train_batch_size: 1\n"
 DPO = HF + "max_prompt_length: 9\n"
-VLLM = "CUDA_VISIBLE_DEVICES=0,1 vllm serve m "
 LIGHTRFT = "torchrun --nproc_per_node 8 t.py --engine_mem_util 0.5 --enable_engine_sleep --init_kl_coef 0.01 "
 
 MEGATRON = "torchrun --nproc_per_node 8 pretrain_gpt.py --micro-batch-size 1 --lr 3e-4 "
@@ -42,126 +45,125 @@ CONFIG = '{"model_type": "qwen3", "hidden_size": 64, '
 REQUEST = '{"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": true, '
 
 FIRES = [
-    ("lr-outside-range", "S1", HF + "learning_rate: 0.3\n", "a.yaml"),
-    ("lr-outside-range", "S1", HF + "learning_rate: 0.0\n", "a.yaml"),
-    ("lr-outside-range", "S1", DPO + "beta: 0.1\nlearning_rate: 1.0e-3\n", "dpo.yaml"),
-    ("warmup-too-short", "S2", HF + "learning_rate: 6.0e-4\nwarmup_steps: 0\n", "a.yaml"),
-    ("warmup-too-short", "S2", HF + "optim: sgd\nlearning_rate: 0.4\nlr_scheduler_type: constant_with_warmup\n"
-     "warmup_steps: 0\n", "a.yaml"),
-    ("warmup-exceeds-training", "S1", HF + "warmup_steps: 2000\nmax_steps: 1000\n", "a.yaml"),
-    ("warmup-exceeds-training", "S2", HF + "warmup_steps: 600\nmax_steps: 1000\n", "a.yaml"),
-    ("warmup-exceeds-training", "S1", HF + "warmup_ratio: 1.5\n", "a.yaml"),
-    ("schedule-shorter-than-training", "S2", "python pretrain_gpt.py --train-iters 100000 --lr-decay-iters 10000 --lr 1e-4", "a.sh"),
-    ("grad-clip-off", "S2", HF + "learning_rate: 1.0e-5\nmax_grad_norm: 0\n", "a.yaml"),
     ("grad-clip-off", "S3", "optimizer:\n  _component_: x\n  lr: 1.0e-5\nclip_grad_norm: null\n", "a.yaml"),
-    ("weight-decay-high", "S2", HF + "weight_decay: 10\n", "a.yaml"),
-    ("fp16-without-scaling", "S1", '{"zero_optimization": {"stage": 1}, "fp16": {"enabled": true, "loss_scale": 1}}', "ds.json"),
-    ("precision-conflict", "S1", HF + "bf16: true\nfp16: true\n", "a.yaml"),
     ("precision-conflict", "S1", '{"bf16": {"enabled": true}, "fp16": {"enabled": true}, "zero_optimization": {"stage": 1}}', "ds.json"),
     ("global-batch-mismatch", "S1", '{"train_batch_size": 10, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2}', "ds.json"),
-    ("batch-not-divisible", "S1", "torchrun --nproc_per_node 8 pretrain_gpt.py --micro-batch-size 4 --global-batch-size 100 --lr 1e-4", "a.sh"),
-    ("batch-not-divisible", "S1", "python -m verl.trainer.main_ppo data.train_batch_size=64 actor_rollout_ref.actor.ppo_mini_batch_size=128", "a.sh"),
     ("batch-not-divisible", "S1", LIGHTRFT + "--train_batch_size 16 --micro_train_batch_size 4", "a.sh"),
     ("batch-not-divisible", "S2", "torchrun --nproc_per_node 8 grpo.py --model_name_or_path m --dataset_name d --num_generations 6 --per_device_train_batch_size 4", "a.sh"),
-    ("rollout-batch-mismatch", "S2", LIGHTRFT + "--train_batch_size 4096 --rollout_batch_size 128 --n_samples_per_prompt 8", "a.sh"),
     ("rollout-batch-mismatch", "S3", LIGHTRFT + "--train_batch_size 128 --rollout_batch_size 128 --n_samples_per_prompt 8", "a.sh"),
-    ("logging-sparse", "S2", HF + "logging_steps: 500\nmax_steps: 100\n", "a.yaml"),
-    ("dpo-beta-high", "S2", DPO + "beta: 5\nloss_type: sigmoid\n", "dpo.yaml"),
-    ("dpo-beta-outside-range", "S2", DPO + "beta: 0.0001\nloss_type: sigmoid\n", "dpo.yaml"),
-    ("dpo-beta-outside-range", "S1", DPO + "beta: 0.0\n", "dpo.yaml"),
     ("kl-coef-outside-range", "S2", HF + "num_generations: 4\nbeta: 5\n", "grpo.yaml"),
-    ("pad-equals-eos", "S2", "base_model: m\nlearning_rate: 1.0e-5\nspecial_tokens:\n  pad_token: <e>\n  eos_token: <e>\n", "a.yaml"),
-    ("params-frozen", "S3", "finetuning_type: freeze\nfreeze_trainable_layers: 2\nstage: sft\n", "a.yaml"),
-    ("rope-scaling-inconsistent", "S2", "vllm serve m --rope-scaling '{\"rope_type\": \"linear\", \"factor\": 0.25}'", "a.sh"),
-    ("norm-epsilon-small", "S2", HF + "adam_epsilon: 0\n", "a.yaml"),
-    ("norm-epsilon-small", "S2", '{"model_type": "qwen3", "hidden_size": 64, "rms_norm_eps": 1e-30}', "config.json"),
-    ("nccl-ib-disabled", "S2", "export NCCL_IB_DISABLE=1\ntorchrun --nnodes 4 --nproc_per_node 8 t.py", "a.sh"),
-    ("nccl-ib-disabled", "S3", "export NCCL_IB_DISABLE=1\ntorchrun --nnodes 1 --nproc_per_node 8 t.py", "a.sh"),
-    ("nccl-p2p-disabled", "S2", "NCCL_P2P_DISABLE=1 torchrun --nproc_per_node 4 t.py", "a.sh"),
-    ("gpu-memory-share-high", "S2", "vllm serve m --gpu-memory-utilization 0.99", "a.sh"),
-    ("gpu-memory-share-high", "S1", "vllm serve m --gpu-memory-utilization 90", "a.sh"),
-    ("engine-devices-too-few", "S1", VLLM + "--tensor-parallel-size 4", "a.sh"),
-    ("continuation-broken", "S2", "python t.py --learning_rate 1e-5 \\\n # x\n --seed 3\n", "a.sh"),
     ("sizes-not-divisible", "S1", MEGATRON + "--num-experts 10 --expert-model-parallel-size 4", "a.sh"),
     ("warmup-too-short", "S3", "import argparse\np = argparse.ArgumentParser()\np.add_argument('--lr', default=3e-4)\np.add_argument('--warmup_steps', default=0)\n", "t.py"),
     ("lr-outside-range", "S1", '[optimizer]\nlr = 8e-2\n[training]\nlocal_batch_size = 8\nseq_len = 8192\n', "titan.toml"),
     ("warmup-exceeds-training", "S1", "max_duration: 4800ba\nglobal_train_batch_size: 256\nscheduler: {t_warmup: 5000ba}\n", "foundry.yaml"),
     ("grad-clip-off", "S2", K8S + 'args: ["-c", "python t.py --model_name_or_path m --max_grad_norm 0 --learning_rate 1e-5"]\n', "job.yaml"),
     ("gpu-memory-share-high", "S2", "services:\n  s: {image: vllm/vllm-openai, command: --model m --gpu-memory-utilization 0.99}\n", "docker-compose.yaml"),
-    ("batched-tokens-too-few", "S1", "vllm serve m --max-num-batched-tokens 128 --max-num-seqs 256", "a.sh"),
     ("batched-tokens-too-few", "S1", "vllm serve m --max-num-batched-tokens 4096 --no-enable-chunked-prefill --max-model-len 8192", "a.sh"),
-    ("zero-contradicts", "S1", '{"pipe-parallel-size": 2, "model-parallel-size": 1, "train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 2}}', "neox.json"),
-    ("zero-contradicts", "S2", '{"zero_optimization": {"stage": 2, "offload_param": {"device": "cpu"}}, "gradient_clipping": 1}', "ds.json"),
-    ("sampling-contradicts", "S1", HF + "num_generations: 8\ntemperature: 0\nlearning_rate: 1.0e-6\n", "grpo.yaml"),
-    ("fp16-without-scaling", "S2", HF + "fp16: true\ntorch_dtype: float16\nlearning_rate: 1.0e-5\n", "a.yaml"),
     ("batch-not-divisible", "S1", SLIME + "--rollout-batch-size 32 --n-samples-per-prompt 8 --global-batch-size 100", "a.sh"),
     ("batch-not-divisible", "S1", "orchestrator:\n  batch_size: 100\n  rollouts_per_example: 8\ntrainer: {optim: {lr: 1.0e-6}}\n", "a.yaml"),
     ("batch-not-divisible", "S1", "python -m skyrl.train.main trainer.train_batch_size=64 trainer.policy_mini_batch_size=128", "a.sh"),
     ("grad-clip-off", "S3", "fairseq-train d --max-update 100 --clip-norm 0.0 --lr 7e-4", "a.sh"),
-    ("sizes-not-divisible", "S1", MEGATRON + "--num-attention-heads 30 --hidden-size 4096 --tensor-model-parallel-size 8", "a.sh"),
-    ("sizes-not-divisible", "S2", MEGATRON + "--num-layers 30 --pipeline-model-parallel-size 4", "a.sh"),
     ("sizes-not-divisible", "S2", VERL + "trainer.n_gpus_per_node=8 trainer.nnodes=1 actor_rollout_ref.rollout.tensor_model_parallel_size=3", "a.sh"),
-    ("min-lr-above-lr", "S1", MEGATRON + "--min-lr 1e-3", "a.sh"),
-    ("group-of-one", "S2", VERL + "algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=1", "a.sh"),
-    ("group-of-one", "S1", HF + "num_generations: 1\nbeta: 0.0\n", "grpo.yaml"),
-    ("completion-exceeds-context", "S1", VERL + "data.max_prompt_length=1024 data.max_response_length=8192 actor_rollout_ref.rollout.max_model_len=4096", "a.sh"),
-    ("rope-scaling-inconsistent", "S2", CONFIG + '"max_position_embeddings": 131072, "rope_scaling": {"type": "yarn", "factor": 2.0, "original_max_position_embeddings": 32768}}', "config.json"),
     ("rope-scaling-inconsistent", "S2", CONFIG + '"max_position_embeddings": 4096, "rope_scaling": {"type": "yarn", "factor": 2.0, "original_max_position_embeddings": 8192}}', "config.json"),
-    ("sampling-contradicts", "S2", '{"transformers_version": "5.0", "do_sample": true, "temperature": 0}', "generation_config.json"),
-    ("repetition-penalty-extreme", "S2", REQUEST + '"repetition_penalty": 2.0}', "request.json"),
-    ("repetition-penalty-extreme", "S2", '{"transformers_version": "5.0", "do_sample": true, "repetition_penalty": 1.5}', "generation_config.json"),
-    ("number-read-as-string", "S3", HF + "learning_rate: 2e-5\n", "a.yaml"),
 ]  # fmt: skip
 
 QUIET = [
     (REQUEST + '"repetition_penalty": 1.1, "temperature": 0.7}', "request.json"),
-    ('{"transformers_version": "5.0", "do_sample": true, "repetition_penalty": 1.2}', "generation_config.json"),
     ("torchrun --nproc_per_node 8 grpo.py --model_name_or_path m --dataset_name d --num_generations 8 --per_device_train_batch_size 4", "a.sh"),
     (MEGATRON + "--num-attention-heads 32 --kv-channels 128 --hidden-size 5000 --tensor-model-parallel-size 8", "a.sh"),
     (MEGATRON + "--num-layers 30 --pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 6", "a.sh"),
-    (VERL + "algorithm.adv_estimator=reinforce_plus_plus actor_rollout_ref.rollout.n=1", "a.sh"),
-    (VERL + "data.max_prompt_length=1024 data.max_response_length=1024 actor_rollout_ref.rollout.max_model_len=4096", "a.sh"),
     (CONFIG + '"num_attention_heads": 5, "head_dim": 128, "num_key_value_heads": 5}', "config.json"),
     (CONFIG + '"max_position_embeddings": 131072, "rope_scaling": {"type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192}}', "config.json"),
     (CONFIG + '"max_position_embeddings": 32768, "rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}}', "config.json"),
-    ('{"transformers_version": "5.0", "do_sample": false, "temperature": 0}', "generation_config.json"),
     ("python t.py --model_name_or_path m --num_train_epochs 1 --learning_rate 1e-5 $EXTRA", "a.sh"),
     ("optimizer: {learning_rate: 4.0e-4}\nscheduler: {units: tokens, t_warmup: 8388608000}\nmax_duration: 3e12T\nglobal_train_batch_size: 2048\n"
      "device_train_microbatch_size: 8\nmodel: {max_sequence_length: 2048}\n", "olmo.yaml"),
     ("orchestrator: {batch_size: 512, rollouts_per_example: 16}\ninference: {gpu_memory_utilization: 0.9}\n", "prime.yaml"),
-    ("vllm serve m --max-num-batched-tokens 4096 --max-model-len 8192 --max-num-seqs 256", "a.sh"),
-    ("vllm serve m --max-num-batched-tokens 8192 --no-enable-chunked-prefill --max-model-len 8192", "a.sh"),
-    ('{"pipe-parallel-size": 2, "model-parallel-size": 1, "train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 1}}', "neox.json"),
-    ('{"zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"}}, "gradient_clipping": 1}', "ds.json"),
     ('{"zero_optimization": {"stage": 2, "offload_param": {"device": "none"}}, "gradient_clipping": 1}', "ds.json"),
-    (HF + "num_generations: 8\ntemperature: 0.9\nlearning_rate: 1.0e-6\n", "grpo.yaml"),
     (HF + "fp16: true\ntorch_dtype: float16\nlora_r: 8\nlearning_rate: 1.0e-5\n", "a.yaml"),
     (SLIME + "--rollout-batch-size 32 --n-samples-per-prompt 8 --global-batch-size 128", "a.sh"),
     (MEGATRON + "--num-experts 64 --expert-model-parallel-size 8", "a.sh"),
     ("trainer: {optim: {lr: 1.0e-6}}\ninference: {gpu_memory_utilization: 0.9}\norchestrator: {batch_size: 64, rollouts_per_example: 8}\n", "a.yaml"),
     (HF + "learning_rate: 1.0e-5\nwarmup_ratio: 0.1\nbf16: true\nlogging_steps: 10\n", "sft.yaml"),
-    (HF + "optim: sgd\nlearning_rate: 0.4\nlr_scheduler_type: constant\nwarmup_steps: 0\n", "sgd.yaml"),
     (HF + "optim: sgd\nlearning_rate: 0.4\nlr_scheduler_type: constant_with_warmup\nwarmup_steps: 500\n", "warm.yaml"),
-    (HF + "learning_rate: 3.0e-4\nuse_peft: true\nlora_r: 16\n", "sft.yaml"),
     (HF + "learning_rate: 0.02\noptim: muon\n", "sft.yaml"),
     (DPO + "beta: 10\nloss_type: simpo\nlearning_rate: 5.0e-7\n", "dpo.yaml"),
     (DPO + "beta: 5\nloss_type: dpo_norm\nlearning_rate: 5.0e-7\n", "dpo.yaml"),
     (DPO + "beta: 0.01\nlearning_rate: 5.0e-7\n", "dpo.yaml"),
     (HF + "num_generations: 8\nbeta: 0.0\nlearning_rate: 1.0e-6\n", "grpo.yaml"),
-    ('{"zero_optimization": {"stage": 3}, "fp16": {"enabled": true}}', "ds.json"),
-    ('{"fp16": {"enabled": true, "loss_scale": 0, "min_loss_scale": 1}, "gradient_clipping": 1.0}', "ds.json"),
     ("export NCCL_IB_DISABLE=0\n# export NCCL_P2P_DISABLE=1\ntorchrun --nnodes 2 --nproc_per_node 8 t.py\n", "a.sh"),
     ("python -m verl.trainer.main_ppo data.train_batch_size=128 actor_rollout_ref.rollout.n=8 trainer.critic_warmup=0 "
      "actor_rollout_ref.actor.ppo_mini_batch_size=64 algorithm.adv_estimator=grpo", "a.sh"),
     (LIGHTRFT + "--train_batch_size 1024 --rollout_batch_size 128 --n_samples_per_prompt 8 --micro_train_batch_size 4", "a.sh"),
     ("CUDA_VISIBLE_DEVICES=0 vllm serve a -tp 1 &\nCUDA_VISIBLE_DEVICES=1,2 vllm serve b -tp 2 &\n", "a.sh"),
-    (VLLM + "--tensor-parallel-size 2 --gpu-memory-utilization 0.9", "a.sh"),
     ("vllm serve m --max-model-len 131072", "a.sh"),
-    (HF + "bf16: true\nfp16: false\n", "a.yaml"),
     (HF + "bf16: auto\nlearning_rate: auto\n", "a.yaml"),
     ('{"architectures": ["Bert"], "hidden_size": 8, "layer_norm_eps": 1e-12, "max_position_embeddings": 512}', "config.json"),
     ('{"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2, "gradient_clipping": 1}', "ds.json"),
 ]  # fmt: skip
+
+
+def written(folder, files):
+    folder.mkdir(exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize("code", sorted(RULES))
+@pytest.mark.parametrize("heading", ["Bad", "Good"])
+def test_the_examples_on_the_page_of_a_rule_do_what_it_says(tmp_path, code, heading):
+    for number, example in enumerate(RULES[code].examples(heading)):
+        report = lint(discover(written(tmp_path / str(number), example.files)))
+        expected = {code: example.severity} if heading == "Bad" else {}
+        assert {f.code: str(f.severity) for f in report.findings} == expected, example
+        assert {c.name: c.result for c in report.checks}[code] == ("found" if expected else "clear"), example
+
+
+PAGE = """Title.
+
+Why: w.
+Bad: `seed: 1`.
+Good: `seed: 2` in `a.yaml`.
+Known gaps: none.
+Source: s.
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "page", "message"),
+    [
+        ("grad-clip-off", PAGE, "'grad-clip-off' is declared twice"),
+        ("seed-wrong", PAGE, "the function of 'seed-wrong' is called judge"),
+        ("judge", None, "'judge' says nothing under Why, Bad, Good, Known gaps, Source"),
+        ("judge", PAGE.replace("Source: s.", "Source:"), "'judge' says nothing under Source"),
+        ("judge", PAGE.replace("`seed: 1`", "a seed"), "'judge' has no example under Bad"),
+    ],
+)
+def test_a_rule_that_is_declared_wrongly_is_named_at_import(code, page, message):
+    def judge(settings):
+        yield from ()
+
+    judge.__doc__ = page
+    with pytest.raises(ValueError, match=f"lint rules: {message}"):
+        rule(code, "S2")(judge)
+    assert "judge" not in RULES
+
+
+@pytest.mark.parametrize("code", sorted(RULES))
+def test_a_rule_is_printed_under_its_code_and_names_an_entry_that_exists(code):
+    page = explain(code)
+    assert page.startswith(code)
+    named = re.search(r"runbook entry `([\w-]+)`", page)
+    assert named is None or (ROOT / "knowledge" / "runbooks" / f"{named[1]}.md").exists()
+
+
+def test_the_rule_in_the_guide_is_the_real_one():
+    shown = re.search(
+        r"```python\n(@rule.*?)```", (ROOT / "docs" / "extending.md").read_text(encoding="utf-8"), re.DOTALL
+    )
+    assert shown
+    assert shown[1] in inspect.getsource(RULES["warmup-exceeds-training"].judge)
 
 
 @pytest.mark.parametrize(("code", "severity", "text", "name"), FIRES, ids=[f"{c}-{s}" for c, s, *_ in FIRES])
@@ -177,7 +179,6 @@ def test_sound_configs_are_left_alone(text, name):
 @pytest.mark.parametrize(
     ("model", "generation", "code"),
     [
-        ("7", "8", {"eos-ids-differ"}),
         ("7", "[8, 9]", {"eos-ids-differ"}),
         ("7", "[8, 7]", set()),
         ("[7, 8]", "8", set()),
@@ -188,26 +189,6 @@ def test_end_tokens_of_model_and_generation_are_compared(tmp_path, model, genera
     (tmp_path / "generation_config.json").write_text(f'{{"transformers_version": "5.0", "eos_token_id": {generation}}}')
     (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "<e>", "pad_token": "<p>"}')
     assert {f.code for f in lint(discover(tmp_path)).findings} == code
-
-
-FORMATS = ("precision-conflict", "deepspeed-precision-differs", "fp16-for-bf16-model")
-BF16_MODEL = CONFIG + '"torch_dtype": "bfloat16"}'
-
-
-def test_every_rule_has_a_case_that_fires():
-    needs_files = {"settings-conflict", "long-context-without-scaling", "eos-ids-differ", *FORMATS[1:]}
-    assert {code for code, *_ in FIRES} | needs_files == set(CODES)
-
-
-@pytest.mark.parametrize("code", sorted(RULES))
-def test_every_rule_documents_itself(code):
-    page = explain(code)
-    assert page.startswith(code)
-    for heading in ("Why:", "Bad:", "Good:", "Known gaps:", "Source:"):
-        assert heading in page
-    named = re.search(r"runbook entry `([\w-]+)`", page)
-    runbooks = Path(__file__).parents[3] / "knowledge" / "runbooks"
-    assert named is None or (runbooks / f"{named[1]}.md").exists()
 
 
 def test_an_unknown_rule_lists_the_known_ones():
@@ -228,16 +209,6 @@ def test_what_is_not_visible_is_not_called_clear():
     checks = {c.name: c.result for c in lint(read(HF)).checks}
     assert checks["lr-outside-range"] == "not-applicable"
     assert checks["precision-conflict"] == "clear"
-
-
-def test_length_beyond_the_model_and_a_conflict_need_the_other_files(tmp_path):
-    texts = {"config.json": '{"architectures": ["X"], "max_position_embeddings": 2048, "hidden_size": 8}',
-             "a.yaml": HF + "max_length: 8192\nlearning_rate: 1.0e-5\nseed: 1\n",
-             "b.yaml": HF + "max_length: 8192\nlearning_rate: 2.0e-5\n"}  # fmt: skip
-    for name, text in texts.items():
-        (tmp_path / name).write_text(text)
-    run = Run(tmp_path, tuple(Artifact("config", tmp_path / n, n, "named so") for n in texts))
-    assert {"long-context-without-scaling", "settings-conflict"} <= lint(run).codes()
 
 
 def test_a_folder_of_unrelated_configs_is_judged_file_by_file(tmp_path):
@@ -341,33 +312,3 @@ def test_deepspeed_file_that_contradicts_the_trainer_it_serves(tmp_path):
     assert [(f.data["variable"], f.evidence[0].file, f.evidence[0].line) for f in found] == [
         ("micro_batch_size", "train.yaml", 1)
     ]
-    ds.write_text('{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}')
-    assert "settings-conflict" not in lint(discover(tmp_path)).codes()
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "stage: dpo\nmodel_name_or_path: x/y\nlearning_rate: 5.0e-6\npref_beta: 50\npref_loss: sigmoid\n",
-        "beta: 10.0\nloss_type: sigmoid\nmax_prompt_length: 512\nlearning_rate: 5.0e-7\n",
-    ],
-)
-def test_beta_is_found_in_files_with_few_keys(tmp_path, text):
-    (tmp_path / "dpo.yaml").write_text(text)
-    assert "dpo-beta-high" in lint(discover(tmp_path)).codes()
-
-
-@pytest.mark.parametrize(
-    ("trainer", "beside", "code"),
-    [
-        ("bf16: true\ndeepspeed: ds.json\n", {"ds.json": '{"fp16": {"enabled": true}}'}, "deepspeed-precision-differs"),
-        ("bf16: true\ndeepspeed: ds.json\n", {"ds.json": '{"fp16": {"enabled": "auto"}}'}, None),
-        ("fp16: true\n", {"config.json": BF16_MODEL}, "fp16-for-bf16-model"),
-        ("bf16: true\n", {"config.json": BF16_MODEL}, None),
-    ],
-)
-def test_a_number_format_is_judged_by_who_asks_for_it(tmp_path, trainer, beside, code):
-    (tmp_path / "train.yaml").write_text(HF + "learning_rate: 1.0e-5\n" + trainer)
-    for name, text in beside.items():
-        (tmp_path / name).write_text(text)
-    assert lint(discover(tmp_path)).codes() & set(FORMATS) == ({code} if code else set())

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from triage.tools.config.combine import read_settings
+from triage.tools.config.frameworks import named
 from triage.tools.run import Artifact, Run
-from triage.tools.settings import CONTEXT, VARIABLES, Setting, Settings, read_settings
+from triage.tools.settings import CONTEXT, VARIABLES, Setting, Settings
 
 LAUNCH = "torchrun --nproc_per_node 8 train.py recipe.yaml --learning_rate 1e-5\n"
 
@@ -16,6 +18,8 @@ def settings(framework="hf", **values):
     return Settings(
         {k: Setting(k, v, str(v), k, "train.yaml", i) for i, (k, v) in enumerate(values.items(), 1)},
         framework=framework,
+        defaults=named(framework).defaults,
+        train_batch=named(framework).train_batch,
     )
 
 

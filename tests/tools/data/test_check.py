@@ -5,6 +5,7 @@ import json
 import random
 
 import pytest
+from making import codes, write
 
 from triage.tools.data.check import check
 from triage.tools.findings import TriageError
@@ -51,13 +52,7 @@ def chats(count=300, seed=1):
 
 
 def run(tmp_path, rows, name="train.jsonl", **options):
-    path = tmp_path / name
-    path.write_text("".join((r if isinstance(r, str) else json.dumps(r, ensure_ascii=False)) + "\n" for r in rows))
-    return check([path], **options)
-
-
-def codes(report):
-    return {f.code: str(f.severity) for f in report.findings}
+    return check([write(tmp_path / name, rows)], **options)
 
 
 CLEAN = {
@@ -156,8 +151,7 @@ def test_the_mixture_is_judged_against_a_recipe_or_earlier_shards(tmp_path):
     assert codes(run(tmp_path, rows, recipe={"latin": 0.78, "han": 0.22})) == {}
     report = run(tmp_path, rows, recipe={"latin": 0.5, "han": 0.5})
     assert codes(report) == {"language-mix-shift": "S2"}
-    early = tmp_path / "early.jsonl"
-    early.write_text("".join(json.dumps(r) + "\n" for r in rows))
+    early = write(tmp_path / "early.jsonl", rows)
     assert codes(run(tmp_path, rows, reference=[early])) == {}
     assert codes(run(tmp_path, english, reference=[early])) == {"language-mix-shift": "S2"}
 
@@ -188,7 +182,7 @@ def test_a_path_without_data_is_an_error_of_the_user(tmp_path):
 
 
 def test_files_of_different_kinds_side_by_side_are_no_schema_mismatch(tmp_path):
-    (tmp_path / "sft.jsonl").write_text("".join(json.dumps(r) + "\n" for r in chats(200)))
+    write(tmp_path / "sft.jsonl", chats(200))
     (tmp_path / "prompts.jsonl").write_text(
         "".join(json.dumps({"id": f"p{i}", "prompt": f"say {i}"}) + "\n" for i in range(20))
     )
@@ -213,9 +207,7 @@ def test_a_chat_whose_answer_is_blank_is_an_empty_record_and_a_tool_call_is_not(
         return {"messages": [{"role": "user", "content": f"question {i}"}, {"role": "assistant", **last}]}
 
     def found(name, rows):
-        path = tmp_path / f"{name}.jsonl"
-        path.write_text("".join(json.dumps(r) + "\n" for r in rows))
-        return "empty-records" in {f.code for f in check([path]).findings}
+        return "empty-records" in check([write(tmp_path / f"{name}.jsonl", rows)]).codes()
 
     said = [chat(i, content=f"answer {i}") for i in range(50)]
     assert found("blank", [*said, *(chat(i, content=" ") for i in range(5))])

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from making import prose
 
 from triage.tools.data.check import check
 from triage.tools.data.engine import Local
@@ -22,7 +23,6 @@ pytest.importorskip("ray")
 from triage.tools.data.cluster import cluster
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-WORDS = ["".join(random.Random(i).choices("abcdefghijklmnop", k=3 + i % 6)) for i in range(4000)]
 DOCUMENTS = int(os.environ.get("TRIAGE_TEST_DOCUMENTS", "20000"))
 
 
@@ -31,7 +31,7 @@ def data(tmp_path_factory):
     rng, folder, kept = random.Random(1), tmp_path_factory.mktemp("ray"), []
     with (folder / "train.jsonl").open("w") as out:
         for i in range(DOCUMENTS):
-            text = " ".join(rng.choices(WORDS, k=60))
+            text = prose(rng, 60)
             if kept and i % 20 == 0:
                 words = rng.choice(kept).split()
                 words[rng.randrange(60)] = rng.choice(["edited", words[0]])

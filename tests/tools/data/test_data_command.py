@@ -5,12 +5,11 @@ import json
 import random
 
 import pytest
+from making import prose, write
 from typer.testing import CliRunner
 
 from triage.tools.findings import TriageError
 from triage.ui.cli import app
-
-WORDS = ["".join(random.Random(i).choices("abcdefghijklmnop", k=3 + i % 6)) for i in range(2000)]
 
 
 def run(*arguments):
@@ -20,9 +19,9 @@ def run(*arguments):
 @pytest.fixture
 def data(tmp_path):
     rng = random.Random(1)
-    texts = [" ".join(rng.choices(WORDS, k=50)) for _ in range(100)]
+    texts = [prose(rng, 50) for _ in range(100)]
     rows = [{"prompt": t[:60], "completion": t} for t in texts + texts[:10]]
-    (tmp_path / "train.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    write(tmp_path / "train.jsonl", rows)
     (tmp_path / "eval.jsonl").write_text(
         "".join(
             json.dumps({"question": t}) + "\n" for t in texts[40:42] + ["Is an unseen question here at all today?"] * 1
@@ -56,7 +55,7 @@ def test_a_labelled_sample_gives_the_false_positive_rate(data):
     rows = [json.loads(line) for line in (data / "s.jsonl").read_text().splitlines()]
     assert [r["label"] for r in rows] == [""] * 10
     labelled = [r | {"label": "different" if i == 0 else "duplicate"} for i, r in enumerate(rows)]
-    (data / "s.jsonl").write_text("".join(json.dumps(r) + "\n" for r in labelled))
+    write(data / "s.jsonl", labelled)
     done = run("dedup", data / "train.jsonl", "--labels", data / "s.jsonl", "--json")
     assert json.loads(done.stdout)["summary"]["review"]["false_positive_rate"] == 0.1
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from making import WORDS, prose
 
 from triage.tools.data.cleanup import duplicate_removals, whole_files, write_clean
 from triage.tools.data.similar import features
@@ -21,15 +22,10 @@ from triage.tools.data.similar.features import Batch, grams, sketch
 from triage.tools.data.similar.matching import Groups, band_rows, candidate_pairs, equal_pairs, jaccard
 from triage.tools.findings import TriageError
 
-WORDS = ["".join(random.Random(i).choices("abcdefghijklmnop", k=3 + i % 6)) for i in range(4000)]
 HAN = [chr(0x4E00 + i) for i in range(3000)]
 TEXTS = st.text(max_size=60) | st.lists(
     st.sampled_from(["the", "猫", "Ａ", "é", "e\u0301", "\u200b", ",", "日本", "x1", " ", "\n"]), max_size=25
 ).map(" ".join)
-
-
-def prose(rng, words=60):
-    return " ".join(rng.choices(WORDS, k=words))
 
 
 def write(path, texts):

@@ -1,26 +1,15 @@
 # ruff: noqa: E501  (cases are rows of a table)
 """Generated answers and codebooks: what fires, and what must stay silent."""
 
-import json
 import random
 
 import numpy as np
 import pytest
+from making import codes, prose, write
 
 from triage.tools.data.codebook import codebook
 from triage.tools.data.generations import distinct, generations, loop_period
 from triage.tools.findings import TriageError
-
-WORDS = ["".join(random.Random(i).choices("abcdefghijklmnop", k=3 + i % 6)) for i in range(4000)]
-
-
-def prose(rng, words=60):
-    return " ".join(rng.choices(WORDS, k=words))
-
-
-def write(path, rows):
-    path.write_text("".join(json.dumps(r) + "\n" for r in rows))
-    return [path]
 
 
 def rollouts(count=150, each=4, seed=1):
@@ -30,12 +19,8 @@ def rollouts(count=150, each=4, seed=1):
             for i in range(count)]  # fmt: skip
 
 
-def codes(report):
-    return {f.code: str(f.severity) for f in report.findings}
-
-
 def test_healthy_answers_have_no_finding(tmp_path):
-    report = generations(write(tmp_path / "a.jsonl", rollouts()))
+    report = generations([write(tmp_path / "a.jsonl", rollouts())])
     assert codes(report) == {}
     assert report.summary["distinct_2"] > 0.9
     assert report.summary["distinct_unit"] == "words"
@@ -70,12 +55,12 @@ def hollow(row, i):
     ],
 )  # fmt: skip
 def test_each_defect_is_found(tmp_path, edit, share, code):
-    assert code in codes(generations(write(tmp_path / "a.jsonl", edited(edit, share))))
+    assert code in codes(generations([write(tmp_path / "a.jsonl", edited(edit, share))]))
 
 
 def test_empty_answers_that_get_nothing_are_fine(tmp_path):
     rows = edited(lambda r, i: r | {"responses": ["", *r["responses"][1:]], "rewards": [0.0, *r["rewards"][1:]]}, 0.3)
-    assert codes(generations(write(tmp_path / "a.jsonl", rows))) == {}
+    assert codes(generations([write(tmp_path / "a.jsonl", rows)])) == {}
 
 
 @pytest.mark.parametrize(
@@ -112,12 +97,12 @@ def test_distinct_needs_its_sample_and_knows_its_unit():
     ("factor", "code"), [(1, None), (2, "response-length-growth"), (0.4, "response-length-collapse")]
 )
 def test_growth_is_measured_on_the_same_prompts(tmp_path, factor, code):
-    before = write(tmp_path / "before.jsonl", rollouts())
+    before = [write(tmp_path / "before.jsonl", rollouts())]
     rows = [
         r | {"responses": [prose(random.Random(i), int(len(t.split()) * factor)) for t in r["responses"]]}
         for i, r in enumerate(rollouts())
     ]
-    report = generations(write(tmp_path / "after.jsonl", rows), before=before)
+    report = generations([write(tmp_path / "after.jsonl", rows)], before=before)
     assert set(codes(report)) == ({code} if code else set())
 
 
@@ -137,7 +122,7 @@ def codes_dump(rng, shares, time=400, count=60):
 )
 def test_codebook_levels(tmp_path, shares, found):
     rng = np.random.default_rng(1)
-    report = codebook(write(tmp_path / "c.jsonl", codes_dump(rng, shares)), size=256)
+    report = codebook([write(tmp_path / "c.jsonl", codes_dump(rng, shares))], size=256)
     assert set(codes(report)) == found
     assert [lv["codes"] for lv in report.summary["levels"]] == [256] * 4
     assert report.summary["levels"][1]["entropy_nats"] == pytest.approx(np.log(max(1, int(256 * shares[1]))), abs=0.1)
@@ -145,7 +130,7 @@ def test_codebook_levels(tmp_path, shares, found):
 
 def test_a_small_dump_concludes_nothing_and_numpy_dumps_are_read(tmp_path):
     rng = np.random.default_rng(2)
-    report = codebook(write(tmp_path / "c.jsonl", codes_dump(rng, (0.02,), time=40, count=3)), size=256)
+    report = codebook([write(tmp_path / "c.jsonl", codes_dump(rng, (0.02,), time=40, count=3))], size=256)
     assert [c.result for c in report.checks] == ["not-applicable"]
     np.save(tmp_path / "x.npy", rng.integers(0, 1024, (8, 500, 4)))
     np.savez(tmp_path / "x.npz", a=rng.integers(0, 1024, (4, 3000)))
@@ -158,11 +143,11 @@ def test_a_pickled_array_and_text_are_refused(tmp_path):
     with pytest.raises(TriageError, match="numpy"):
         codebook([tmp_path / "x.npy"])
     with pytest.raises(TriageError, match="no codes"):
-        codebook(write(tmp_path / "a.jsonl", [{"text": "a"}]))
+        codebook([write(tmp_path / "a.jsonl", [{"text": "a"}])])
 
 
 def test_a_fall_against_an_earlier_dump_is_found(tmp_path):
     rng = np.random.default_rng(3)
-    now, then = (write(tmp_path / f"{n}.jsonl", codes_dump(rng, (s, 1))) for n, s in (("now", 0.3), ("then", 1)))
+    now, then = ([write(tmp_path / f"{n}.jsonl", codes_dump(rng, (s, 1)))] for n, s in (("now", 0.3), ("then", 1)))
     assert set(codes(codebook(now, size=256, before=then))) == {"codebook-collapse"}
     assert codes(codebook(now, size=256)) == {}

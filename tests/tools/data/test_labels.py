@@ -1,10 +1,10 @@
 # ruff: noqa: E501  (cases are rows of a table)
 """Token labels against their tokens: what a dump of input_ids and labels shows."""
 
-import json
 import random
 
 import pytest
+from making import codes, write
 
 from triage.tools.data.labels import check_labels, check_tokenizer, read_dump
 
@@ -27,13 +27,7 @@ def sequences(count=60, **options):
 
 
 def run(tmp_path, rows):
-    path = tmp_path / "dump.jsonl"
-    path.write_text("".join(json.dumps(r) + "\n" for r in rows))
-    return check_labels(read_dump([path]))
-
-
-def codes(report):
-    return {f.code: str(f.severity) for f in report.findings}
+    return check_labels(read_dump([write(tmp_path / "dump.jsonl", rows)]))
 
 
 def changed(edit, **options):

@@ -5,10 +5,10 @@ import json
 import random
 
 import pytest
+from making import prose, write
 
 from triage.tools.data.similar.leakage import find_leaks, leak_report, leak_rows
 
-WORDS = ["".join(random.Random(i).choices("abcdefghijklmnop", k=3 + i % 6)) for i in range(4000)]
 PROBLEM = (
     "Natalia sold clips to 48 of her friends in April, and then she sold half as many clips in May. "
     "How many clips did Natalia sell altogether in April and May if each of 3 shops returned 7 of them?"
@@ -16,15 +16,6 @@ PROBLEM = (
 CHINESE = (
     "小明在图书馆借了二十本书，第一周读完了其中的四分之一，第二周又读了剩下的三分之一，请问他还有多少本书没有读完？"
 )
-
-
-def prose(rng, words=60):
-    return " ".join(rng.choices(WORDS, k=words))
-
-
-def write(path, rows):
-    path.write_text("".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows))
-    return path
 
 
 @pytest.fixture

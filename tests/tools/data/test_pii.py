@@ -2,7 +2,6 @@
 """Personal data and secrets: found by checksum and context, quiet on clean text, and never shown."""
 
 import importlib.util
-import json
 import random
 import subprocess
 import sys
@@ -12,11 +11,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from making import write
 
 from triage.tools.data.cleanup import write_masked
 from triage.tools.data.pii import find, mask, mask_value, pii
-from triage.tools.data.pii_kinds import KINDS
 from triage.tools.data.records.blocks import plan
+from triage.tools.personal import KINDS
 
 BENCH = Path(__file__).parents[3] / "evals" / "bench" / "pii.py"
 spec = importlib.util.spec_from_file_location("pii_bench", BENCH)
@@ -28,11 +28,6 @@ spec.loader.exec_module(bench)
 
 def kinds(text):
     return [h.kind.name for h in find(text)]
-
-
-def write(path, rows):
-    path.write_text("".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows))
-    return path
 
 
 @pytest.mark.parametrize("name", bench.KINDS)
@@ -57,6 +52,8 @@ def test_clean_text_with_order_numbers_hashes_and_timestamps_gives_no_hit():
         "sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 'api_key = "your-api-key-goes-here-please"', "AKIAIOSFODNN7EXAMPLE", "hf_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
         "姓名：张三", "The name is Li Lei.", "555-0123 or 212-555-0100 on film", "11010519491231002Y", "4111111111111112", "password: 'changeme-changeme-changeme'",
         "https://user:${PASSWORD}@host/x", "01:23:45:67:89:ab is a MAC", "2001:db8::1 is for documents",
+        "password=get_password(user1)", "api_key=os.environ['OPENAI_KEY1']", "secret_key=self.settings.SECRET_KEY_V2", '"secret_ref": "V1LocalObjectReference"',
+        "if '-----BEGIN PRIVATE KEY-----' in text and len(text) > 100: raise ValueError('a private key')", "https://0123456789abcdef0123456789abcdef@o1.ingest.site.io/2",
     ],
 )  # fmt: skip
 def test_what_only_looks_like_personal_data_stays_silent(text):
@@ -159,7 +156,7 @@ def test_kinds_have_different_names():
 
 
 def test_a_number_said_again_and_again_is_no_bank_card():
-    from triage.tools.data.pii_kinds import card_valid
+    from triage.tools.personal import card_valid
 
     assert not card_valid("4000 0028 4000 0028 "[:19].replace("4000 0028", "4242 4242"), "card ", "")
     assert card_valid("4539 1488 0343 6467", "card number ", "")

@@ -1,6 +1,5 @@
 """Preference and reward statistics, and the mathematics under them."""
 
-import json
 import math
 import random
 
@@ -8,15 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from making import codes, write
 
 from triage.tools.data.preference import preference
 from triage.tools.data.statistics import correlation_interval, krippendorff, ranks, spearman, spearman_within, wilson
-
-
-def write(tmp_path, rows):
-    path = tmp_path / "pairs.jsonl"
-    path.write_text("".join(json.dumps(r) + "\n" for r in rows))
-    return [path]
 
 
 def words(rng, count):
@@ -31,25 +25,21 @@ def pairs(longer, count=200):
     ]
 
 
-def codes(report):
-    return {f.code: str(f.severity) for f in report.findings}
-
-
 @pytest.mark.parametrize(("longer", "found"), [(0.5, {}), (0.6, {}), (0.9, {"length-reward-correlation": "S2"})])
 def test_length_bias_needs_more_than_a_mild_tilt(tmp_path, longer, found):
-    assert codes(preference(write(tmp_path, pairs(longer)))) == found
+    assert codes(preference([write(tmp_path / "pairs.jsonl", pairs(longer))])) == found
 
 
 def test_few_pairs_prove_nothing(tmp_path):
-    assert codes(preference(write(tmp_path, pairs(1.0, 10)))) == {}
+    assert codes(preference([write(tmp_path / "pairs.jsonl", pairs(1.0, 10))])) == {}
 
 
 def test_pairs_without_a_gap(tmp_path):
     rows = [r | {"chosen_score": 5, "rejected_score": 5 if i % 2 else 3} for i, r in enumerate(pairs(0.5))]
-    assert codes(preference(write(tmp_path, rows))) == {"preference-gap-small": "S2"}
+    assert codes(preference([write(tmp_path / "pairs.jsonl", rows)])) == {"preference-gap-small": "S2"}
     rows = pairs(0.5)
     rows[7]["rejected"] = rows[7]["chosen"]
-    report = preference(write(tmp_path, rows))
+    report = preference([write(tmp_path / "pairs.jsonl", rows)])
     assert codes(report) == {"preference-gap-small": "S3"}
     assert report.findings[0].evidence[0].line == 8
 
@@ -66,13 +56,13 @@ def rollouts(slope, spread=0.0):
 
 
 def test_reward_that_follows_length_within_the_prompt_is_found(tmp_path):
-    report = preference(write(tmp_path, rollouts(1.0)))
+    report = preference([write(tmp_path / "pairs.jsonl", rollouts(1.0))])
     assert codes(report) == {"length-reward-correlation": "S2"}
     assert report.summary["length_reward_basis"] == "within the prompt"
 
 
 def test_harder_prompts_with_longer_answers_are_no_length_bias(tmp_path):
-    report = preference(write(tmp_path, rollouts(0.0, spread=3.0)))
+    report = preference([write(tmp_path / "pairs.jsonl", rollouts(0.0, spread=3.0))])
     assert codes(report) == {}
     assert report.summary["length_reward_pooled"] > 0.5  # the pooled number would have cried wolf
 
@@ -89,13 +79,13 @@ def annotations(noise, labels=("good", "bad", "unclear")):
 
 
 def test_agreement_is_krippendorffs_alpha_with_its_level(tmp_path):
-    good = preference(write(tmp_path, annotations(0.1)))
+    good = preference([write(tmp_path / "pairs.jsonl", annotations(0.1))])
     assert codes(good) == {}
     assert good.summary["krippendorff_alpha"] > 0.67
-    poor = preference(write(tmp_path, annotations(0.8)))
+    poor = preference([write(tmp_path / "pairs.jsonl", annotations(0.8))])
     assert codes(poor) == {"annotator-disagreement": "S2"}
     assert poor.summary["level_of_measurement"] == "nominal"
-    scale = preference(write(tmp_path, annotations(0.1, (1, 2, 3, 4, 5))))
+    scale = preference([write(tmp_path / "pairs.jsonl", annotations(0.1, (1, 2, 3, 4, 5)))])
     assert scale.summary["level_of_measurement"] == "ordinal"
 
 

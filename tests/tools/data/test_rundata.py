@@ -4,14 +4,14 @@ import json
 import random
 import time
 
+from making import prose
+
 from triage.tools.data import check_run_data
 from triage.tools.run import Artifact, Run
 
-WORDS = ["".join(random.Random(i).choices("abcdefghijklmnop", k=3 + i % 6)) for i in range(4000)]
-
 
 def chat(rng, i):
-    said = " ".join(rng.choices(WORDS, k=40))
+    said = prose(rng, 40)
     return {
         "messages": [{"role": "user", "content": f"question {i} {said[:80]}?"}, {"role": "assistant", "content": said}]
     }

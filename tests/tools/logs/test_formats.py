@@ -6,9 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triage.tools.logs.points.formats import FORMATS, Sample, parse, progress, wrapped
+from triage.tools.logs.points.format import Sample
+from triage.tools.logs.points.formats import FORMATS
+from triage.tools.logs.points.hints import SMALL, candidates
+from triage.tools.logs.points.lines import read_store
+from triage.tools.logs.points.parse import parse, progress, wrapped
+from triage.tools.logs.points.points import Store
 from triage.tools.logs.points.templates import Templates
-from triage.tools.metrics import METRICS, canonical
+from triage.tools.metrics import canonical
 
 SAMPLES = [(form.name, sample) for form in FORMATS for sample in form.samples]
 
@@ -35,6 +40,27 @@ def test_format_reads_its_sample(name: str, sample: Sample):
     values = canonical_values(record)
     for metric, expected in sample.values.items():
         assert values[metric] == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize(("name", "sample"), SAMPLES, ids=[f"{n}:{s.line[:40]}" for n, s in SAMPLES])
+def test_a_sample_is_read_from_a_file_as_from_a_line(name: str, sample: Sample, tmp_path):
+    store = Store()
+    path = tmp_path / "train.log"
+    path.write_text(f"starting 8 workers\nstep 7 kl 2.5\n{sample.line}\nbye\n")
+    read_store(path, store)
+    read = {
+        s.metric: s.values[i] for s in store.series("train.log", "", None) for i in range(len(s)) if s.lines[i] == 3
+    }
+    assert {metric: read.get(metric) for metric in sample.values} == pytest.approx(dict(sample.values), nan_ok=True)
+
+
+@pytest.mark.parametrize(("name", "sample"), SAMPLES, ids=[f"{n}:{s.line[:40]}" for n, s in SAMPLES])
+def test_the_first_pass_lets_every_record_through_in_both_ways_of_searching(name: str, sample: Sample):
+    line = sample.line.encode() + b"\n"
+    if sample.step != -1:
+        assert candidates(b"chatter\n" + line + b"chatter\n") == [8]
+    filler = b"GET /health 200 OK\n" * (SMALL // 18)
+    assert candidates(filler + line) == [len(filler) + at for at in candidates(line)]
 
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda f: f.name)
@@ -99,16 +125,6 @@ def test_wrapped_records_are_noticed():
     assert wrapped(" iteration  10/ 100 | lm loss: 1.5 |") is None
     assert wrapped("{'loss': 0.5, 'grad_norm':") is not None
     assert wrapped("{'loss': 0.5}") is None
-
-
-def test_aliases_are_unique_and_canonical_names_map_to_themselves():
-    seen: dict[str, str] = {}
-    for name, metric in METRICS.items():
-        hit = canonical(name)
-        assert hit is not None
-        assert hit[0] == name
-        for alias in metric.aliases:
-            assert seen.setdefault(alias, name) == name, alias
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import pytest
 
 from triage.tools.logs.signatures.causes import Timeline, judge
-from triage.tools.logs.signatures.match import match_chunks
-from triage.tools.reading import text_chunks
+from triage.tools.logs.signatures.match import Matcher
+from triage.tools.reading import Chunk
 
 OOM = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB\n"
@@ -19,7 +19,9 @@ def trace(*frames: str, rank: str = "") -> str:
 
 
 def found(text: str):
-    return {f.code: f for f in judge({"a.log": match_chunks(text_chunks(text), len(text))}, {"a.log": Timeline()})}
+    matcher = Matcher(len(text))
+    matcher.look(Chunk(text.encode(), 1))
+    return {f.code: f for f in judge({"a.log": matcher.hits()}, {"a.log": Timeline()})}
 
 
 OPTIMIZER = ("train.py main", "torch/optim/adamw.py step", "torch/optim/adamw.py _init_group")

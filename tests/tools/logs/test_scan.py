@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from triage.tools.discover import discover
 from triage.tools.findings import Severity
+from triage.tools.logs.points.read import read_series
 from triage.tools.logs.scan import scan, write_series
-from triage.tools.run import Run, discover
-from triage.tools.series import read_series
+from triage.tools.run import Run
 
 
 def lines(n: int, first: int = 1, bad: int | None = None) -> str:
@@ -124,12 +125,6 @@ def test_log_that_goes_on_without_steps_is_a_hang(tmp_path):
 def test_end_of_a_run_is_not_a_hang(tmp_path, end):
     text = clocked(50, 90) + end if end else clocked(50, 0)
     assert "hang-no-progress" not in scan(discover(write(tmp_path / "train.log", text))).codes()
-
-
-def test_pasted_text_is_scanned(tmp_path):
-    report = scan(Run(tmp_path, pasted="RuntimeError: CUDA error: device-side assert triggered\n"))
-    assert report.findings[0].code == "device-assert"
-    assert report.findings[0].evidence[0].file == "<question>"
 
 
 def test_empty_run_gives_an_empty_report(tmp_path):

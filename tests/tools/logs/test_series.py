@@ -9,8 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from triage.tools.run import Artifact, Run, discover
-from triage.tools.series import Series, SeriesTable, read_series
+from triage.tools.discover import discover
+from triage.tools.logs.points.read import read_series
+from triage.tools.run import Artifact, Run
+from triage.tools.series import Series, SeriesTable
 
 
 @pytest.fixture
@@ -60,9 +62,11 @@ def test_bars_in_a_block_of_their_own_give_no_steps(read):
     assert loss.step_is == "line"
 
 
-def test_logging_steps_of_the_config_gives_the_steps(read):
-    table = read({"train.log": hf(2.0) + hf(1.9, epoch=0.2), "args.yaml": "logging_steps: 25\n"})
-    assert points(table.get("loss"))[-1][:2] == (50, 1.9)
+def test_a_known_interval_gives_the_steps(tmp_path):
+    (tmp_path / "train.log").write_text(hf(2.0) + hf(1.9, epoch=0.2))
+    run = discover(tmp_path)
+    for every, last in ((25.0, 50), (None, 2), (0.05, 2)):
+        assert points(read_series(run, lambda every=every: every)[0].get("loss"))[-1][:2] == (last, 1.9)
 
 
 def test_evaluation_lines_belong_to_the_last_training_line(read):
@@ -224,10 +228,7 @@ def test_the_first_alias_has_the_canonical_name_and_others_keep_theirs(read):
     assert points(table.get("critic/rewards/mean")) == [(1, -13.5, 1)]
 
 
-def test_pasted_text_and_checks(tmp_path):
-    table, checks = read_series(Run(tmp_path, pasted="step 1 loss 2\nstep 2 loss nan"))
-    assert points(table.get("loss"))[0] == (1, 2.0, 1)
-    assert [c.result for c in checks] == ["clear"]
+def test_a_log_that_is_gone_is_a_failed_check(tmp_path):
     gone = Artifact("log", tmp_path / "gone.log", "gone.log", "log")
     assert [c.result for c in read_series(Run(tmp_path, (gone,)))[1]] == ["failed"]
 
@@ -240,7 +241,7 @@ def test_a_log_without_metrics_is_not_applicable(tmp_path):
 
 
 def test_too_many_points_are_thinned_but_no_change_to_nan_is_lost(tmp_path, monkeypatch):
-    monkeypatch.setattr("triage.tools.logs.points.points.POINT_BUDGET", 20_000)
+    monkeypatch.setattr("triage.tools.logs.points.read.POINT_BUDGET", 20_000)
     with (tmp_path / "train.log").open("w") as f:
         for i in range(60_000):
             f.write(f"step:{i} loss:{'nan' if i >= 45_678 else 2.5 + i % 7 / 10}\n")

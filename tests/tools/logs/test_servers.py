@@ -6,8 +6,8 @@
 
 import pytest
 
+from triage.tools.discover import discover
 from triage.tools.logs.scan import scan
-from triage.tools.run import discover
 
 VL = "(EngineCore_DP0 pid=212) INFO 03-02 10:{:02d}:43 [loggers.py:236] Engine 000: Avg prompt throughput: 1069.7 tokens/s, Avg generation throughput: 3562.1 tokens/s, Running: 126 reqs, Waiting: 0 reqs, GPU KV cache usage: 36.4%, Prefix cache hit rate: 0.0%\n"
 SPEC = "INFO 03-02 18:03:41 [metrics.py:53] SpecDecoding metrics: Draft acceptance rate: nan%, Accepted: 0 tokens, Drafted: 0 tokens\n"

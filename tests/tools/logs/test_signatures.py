@@ -8,14 +8,20 @@ from hypothesis import strategies as st
 
 from triage.tools.findings import Finding, Severity
 from triage.tools.logs.signatures.causes import Timeline, judge
-from triage.tools.logs.signatures.match import TABLE, find_plain, match_chunks, prove
-from triage.tools.reading import text_chunks
+from triage.tools.logs.signatures.match import TABLE, Hits, Matcher, find_plain, prove
+from triage.tools.reading import Chunk
 
 pytest.importorskip("hyperscan")
 
 
+def match(text: str, size: int | None = None) -> dict[int, Hits]:
+    matcher = Matcher(size)
+    matcher.look(Chunk(text.encode(), 1))
+    return matcher.hits()
+
+
 def codes(text: str, life: Timeline | None = None) -> dict[str, Finding]:
-    hits = match_chunks(text_chunks(text), len(text))
+    hits = match(text, len(text))
     return {f.code: f for f in judge({"train.log": hits}, {"train.log": life or Timeline()})}
 
 
@@ -26,8 +32,8 @@ SILENT = [(i, line) for i, row in enumerate(TABLE) for line in row.silent]
 @pytest.mark.parametrize(("row", "line"), SHOWN)
 def test_row_matches_its_examples_in_both_ways_of_searching(row, line):
     assert prove(row, line)
-    assert row in match_chunks(text_chunks(line + "\n"), len(line))
-    assert row in match_chunks(text_chunks(line + "\n"))
+    assert row in match(line + "\n", len(line))
+    assert row in match(line + "\n")
 
 
 @pytest.mark.parametrize(("row", "line"), SILENT)
@@ -125,7 +131,7 @@ def test_text_that_gives_orders_is_only_quoted():
 
 
 def test_many_hits_keep_a_few_and_count_all():
-    hits = match_chunks(text_chunks("RuntimeError: CUDA out of memory.\n" * 500), 10)
+    hits = match("RuntimeError: CUDA out of memory.\n" * 500, 10)
     row = next(r for r in hits if TABLE[r].code == "cuda-oom")
     assert (len(hits[row].first), hits[row].count) == (3, 500)
     assert hits[row].last is not None
@@ -145,7 +151,7 @@ PIECES = st.sampled_from([*(line for _, line in SHOWN), *(line for _, line in SI
 @given(st.lists(st.one_of(PIECES, st.text(max_size=80)), max_size=12), st.integers(0, 400))
 def test_both_ways_of_searching_agree_on_any_text(parts, cut):
     text = "\n".join(parts)[cut:]
-    plain, fast = match_chunks(text_chunks(text), 1), match_chunks(text_chunks(text))
+    plain, fast = match(text, 1), match(text)
     assert {r: (h.count, h.first) for r, h in plain.items()} == {r: (h.count, h.first) for r, h in fast.items()}
 
 

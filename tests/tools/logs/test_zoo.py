@@ -16,9 +16,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from triage.tools.logs.scan import scan
-from triage.tools.run import discover
-from triage.tools.series import read_series
+from triage.tools.discover import discover
+from triage.tools.logs.scan import read_run, scan
 
 BAD = 80
 
@@ -241,8 +240,8 @@ def scanned(tmp_path, row, run):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(row.render(run), "utf-8")
     found = discover(tmp_path)
-    read = read_series(found)
-    return read[0], scan(found, read=read)
+    read = read_run(found)
+    return read.table, scan(found, read=read)
 
 
 EVERY = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)

@@ -97,8 +97,8 @@ def _settings(good: Point, bad: Point) -> Iterator[Change]:
 
 
 def _read_settings(path: Path):
-    from ...run import discover
-    from ...settings import read_settings
+    from ...config.combine import read_settings
+    from ...discover import discover
 
     if not path.is_dir():
         return None

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ...findings import Check, Evidence, Finding, Report, Severity, TriageError
+from ...findings import Check, Evidence, Finding, Report, Severity, TriageError, declare
 from . import drive as bisection
 from . import search
 from .changes import Change, Changes
@@ -19,11 +19,13 @@ from .drive import Outcome, Plan
 from .journal import Journal
 from .row import Point, find_row
 
-CODES = {
-    "eval-regression": "an evaluated metric changed between two checkpoints, or drifted along them",
-    "bisect-inconclusive": "the evaluations made do not settle where, or whether, a metric changed",
-    "checkpoint-not-evaluated": "the evaluation command gave no number for some checkpoints",
-}
+CHECK = "change point"
+CODES = declare(
+    "bisect",
+    ("eval-regression", CHECK, "an evaluated metric changed between two checkpoints, or drifted along them"),
+    ("bisect-inconclusive", CHECK, "the evaluations made do not settle where, or whether, a metric changed"),
+    ("checkpoint-not-evaluated", CHECK, "the evaluation command gave no number for some checkpoints"),
+)  # fmt: skip
 ENTRY = "checkpoint-regression"
 """Runbook entry that a change point supports."""
 SHARE = 0.95
@@ -226,9 +228,9 @@ def _checks(outcome: Outcome) -> tuple[Check, ...]:
     assert end is not None
     made = sum(e.value is not None for e in outcome.history)
     if not outcome.settled:
-        return (Check("change point", "failed", f"not settled after {made} evaluations: {outcome.stopped}"),)
+        return (Check(CHECK, "failed", f"not settled after {made} evaluations: {outcome.stopped}"),)
     if end.verdict == "none":
         why = (f"no change point in {made} evaluations of {len(outcome.plan.points)} checkpoints, probability "
                f"{_sure(end.confidence)}")  # fmt: skip
-        return (Check("change point", "clear", why, f"{made} 次评测中没有突变点，概率 {_sure(end.confidence)}"),)
-    return (Check("change point", "found", f"{made} evaluations, probability {_sure(end.confidence)}"),)
+        return (Check(CHECK, "clear", why, f"{made} 次评测中没有突变点，概率 {_sure(end.confidence)}"),)
+    return (Check(CHECK, "found", f"{made} evaluations, probability {_sure(end.confidence)}"),)

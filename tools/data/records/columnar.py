@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from .blocks import BLOCK_RECORDS, MAX_RECORD, Block, Broken, Part, Record, open_plain, parse_json
+from ...reading import parse_json
+from .plain import open_plain
+from .record import BLOCK_RECORDS, MAX_RECORD, Block, Broken, Part, Record
 
 ROWS = 512
 TEXT_MEMBERS = {"txt", "text", "caption", "md", "cls", "transcript"}

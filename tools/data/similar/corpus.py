@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from ...findings import Check
 from ..engine import Engine
-from ..records.blocks import Broken, Lines, Part, blocks, unread
+from ..records.blocks import blocks
+from ..records.record import Broken, Lines, Part, unread
 from ..records.shapes import view
 from .features import SLOTS, U64, Batch, Unit, bands, batches, sketch
 from .matching import band_rows

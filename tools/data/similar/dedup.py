@@ -15,22 +15,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...findings import Check, Evidence, Finding, Report, Severity, clean
+from ...findings import Check, Evidence, Finding, Report, Severity, clean, declare
 from ..engine import Engine, Local
 from ..pii import mask
-from ..records.blocks import Part, plan
+from ..records.blocks import plan
+from ..records.record import Part
 from .corpus import SAMPLE_DOCUMENTS, Corpus, Options, SignTask, Spill, read_spill, sign, spilled
 from .features import I64, U64, Unit
 from .matching import Compared, Groups, candidate_pairs, common_grams, compare, equal_pairs, unique_pairs
 
-CODES = {
-    "exact-duplicates": "records with the same text (case, width and whitespace folded) occur more than once",
-    "near-duplicates": "records whose n-gram sets overlap at or above the threshold",
-    "ineffective-dedup-features": "words cut at spaces see nothing in this text: its script has no spaces",
-}
+CODES = declare(
+    "data dedup",
+    ("exact-duplicates", "exact duplicates",
+     "records with the same text (case, width and whitespace folded) occur more than once"),
+    ("near-duplicates", "near duplicates", "records whose n-gram sets overlap at or above the threshold"),
+    ("ineffective-dedup-features", "near duplicates",
+     "words cut at spaces see nothing in this text: its script has no spaces"),
+)  # fmt: skip
 
-NEAR_STRICT, NEAR_LOOSE = 0.01, 0.03
-"""Near duplicates stay below 1 (strict) to 3 percent (loose): runbook 000, `chinese-dedup-ineffective`."""
+NEAR_STRICT = 0.01
+"""Near duplicates stay below 1 percent (strictly; loosely below 3): runbook 000, `chinese-dedup-ineffective`."""
 EXACT_NOTED = 0.01
 """Below this share exact duplicates are only noted."""
 BLIND_SHARE = 0.1

@@ -1,7 +1,7 @@
 """The metric formats of training logs, as declarations that carry their own samples.
 
-`parse` turns one cleaned line into a `Record`. To add a format, add one `Format` to `FORMATS` with sample lines; the
-test runs every sample. What belongs together over several lines, ranks and restarts is `tools.logs.points.lines`.
+To add a format, add one `Format` to `FORMATS` with sample lines; the test runs every sample. A line is read by them in
+`parse`; what belongs together over several lines, ranks and restarts is `tools.logs.points.lines`.
 """
 
 # ruff: noqa: E501  sample lines are kept whole
@@ -9,98 +9,25 @@ test runs every sample. What belongs together over several lines, ranks and rest
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Literal
 
-from ...metrics import canonical
+from ...registry import table
+from .format import Format, Sample
 from .grammar import (
     AFTER_KEY,
     BAR_PAIR,
+    COUNTER_HINT,
     DASH_PAIR,
     DICT_PAIR,
     INDENTED_PAIR,
     PIPE_PAIR,
     VALUE,
-    Span,
-    counted,
-    counter,
-    epoch_of,
     gaps,
-    loose_pairs,
-    number,
-    step_key,
 )
 
-SETTINGS_TOO = {"learning_rate", "loss_scale", "batch_size", "epoch", "gpu_memory", "response_length", "num_zeros"}
-"""Metrics whose names also stand in printed configurations: alone they do not make a line a record."""
+LOSS = "loss"
+"""`own_hint` of the formats that look for `oss`, which is Loss and LOSS too."""
 
-StepFrom = Literal["line", "keys", "last", "epoch"]
-
-
-@dataclass(frozen=True)
-class Record:
-    """What one line says."""
-
-    format: str
-    values: tuple[tuple[str, float], ...]
-    """(key as the log has it, value in the canonical unit of its own suffix)."""
-    step: int | None = None
-    """None: the format has no step, it follows from the order of the lines."""
-    counter: str = ""
-    """The word the step was counted with; counters of different names are different streams."""
-    epoch: float | None = None
-    rank: int | None = None
-    spans: tuple[tuple[int, int], ...] = ()
-    """Where in the line the step and each value stand, for formats that print the step."""
-
-
-@dataclass(frozen=True)
-class Sample:
-    """A line of the format and what must be read from it; `step=-1`: the line must not be read."""
-
-    line: str
-    step: int | None = None
-    values: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Format:
-    """One way of printing metrics."""
-
-    name: str
-    needs: tuple[str, ...]
-    """Words that every line of the format holds: the cheap test before the patterns."""
-    pairs: re.Pattern[str]
-    """Key, number, unit."""
-    step: re.Pattern[str] | None = None
-    """The step in its last group, the counter's name in the first of two; None: any step-like word. Where the step is
-    the last one read, only what a line must match."""
-    step_from: StepFrom = "line"
-    """`line`: by `step`; `keys`: a step-like key or none; `last`: the step last read in the file; `epoch`."""
-    keeps_unknown: bool = False
-    """Whether keys outside `METRICS` are kept."""
-    always: bool = False
-    """Whether a line is a record even without a known metric."""
-    rename: Mapping[str, str] = field(default_factory=dict)
-    """Keys that mean something else in this format."""
-    before: str = ""
-    """Only what stands before this in the line is read for pairs."""
-    opens: re.Pattern[str] | None = None
-    """The start of a record that may be wrapped over several lines."""
-    closes: re.Pattern[str] | None = None
-    samples: tuple[Sample, ...] = ()
-
-
-_BAR = r"(\d+)%\|[^|\n]*\|\s*(\d+)/(\d+)\s*\["
-_RANK = gaps(r"(?<!\w)rank\s*[:=]\s*(\d{1,5})(?!\d)", re.IGNORECASE)
-HELD_OUT = gaps(
-    r"^(?:[^=,]|,(?=\d)){0,60}?(?<![\w/.-])(?:eval\w*|valid\w*|val|test\w*|验证|评估)(?![\w/.-])", re.IGNORECASE
-)
-_STRING_STEP = gaps(r"['\"](?:global_step/max_steps|iteration)['\"]\s*:\s*['\"](\d+)/\d+")
-_DICT_STEP = gaps(r"\b(step|rollout|iteration|iter|perf)\s+(\d+)\W{0,4}\{", re.IGNORECASE)
-
-FORMATS: tuple[Format, ...] = (
+_FORMATS = (
     Format(
         "verl",
         ("step:", " - "),
@@ -125,6 +52,9 @@ FORMATS: tuple[Format, ...] = (
         keeps_unknown=True,
         opens=gaps(r"\{\s*['\"][\w/]{1,80}['\"]\s*:"),
         closes=gaps(r"\}"),
+        a_key_a_line=re.compile(r"^\s*[{,]?\s*['\"][^'\"]{1,100}['\"]\s*:|^\s*}"),
+        counts_alone=True,
+        keyed=True,
         samples=(
             Sample("{'loss': 0.0, 'grad_norm': nan, 'learning_rate': 1e-06, 'epoch': 0.8}", None, {"loss": 0.0, "grad_norm": float("nan")}),
             Sample("{'loss': '5.728', 'grad_norm': '3.377', 'learning_rate': '2e-05', 'epoch': '0.0625'}", None, {"loss": 5.728, "learning_rate": 2e-5}),
@@ -189,6 +119,7 @@ FORMATS: tuple[Format, ...] = (
         INDENTED_PAIR,
         step_from="last",
         always=True,
+        own_hint=r"  [a-z]\S*/[^=\n]*=",
         samples=(
             Sample("    train/CrossEntropyLoss=2.998", None, {"loss": 2.998}),
             Sample("    throughput/device/tokens_per_second=68,289", None, {"tokens_per_second": 68289}),
@@ -210,6 +141,7 @@ FORMATS: tuple[Format, ...] = (
         ("|", "oss"),
         AFTER_KEY,
         gaps(r"^\s*\d+\|(\d+)\|(?=[A-Za-z])"),
+        own_hint=LOSS,
         samples=(Sample("1|100|Loss: 0.9543: 10%|#    | 100/1000 [01:00<09:00, 1.6it/s]", 100, {"loss": 0.9543}),),
     ),
     Format(
@@ -227,6 +159,7 @@ FORMATS: tuple[Format, ...] = (
         ("%|", "="),
         BAR_PAIR,
         gaps(r"%\|[^|\n]*\|\s*(\d+)/\d+\s*\["),
+        training_only=True,
         samples=(
             Sample("Epoch 0:  10%|#   | 50/500 [00:10<01:30, 5.00it/s, v_num=0, train_loss_step=2.3, lr=1e-5]", 50, {"loss": 2.3, "learning_rate": 1e-5}),
             Sample(" 10%|#   | 100/1000 [00:10<01:30, 5.00it/s]", -1),
@@ -245,6 +178,7 @@ FORMATS: tuple[Format, ...] = (
         AFTER_KEY,
         gaps(r"%\|[^|\n]*\|\s*(\d+)/\d+\s*\["),
         before="%|",
+        training_only=True,
         samples=(
             Sample("loss 2.31 lr 1.00e-05:  10%|#   | 50/500 [00:10<01:30, 5.00it/s]", 50, {"loss": 2.31, "learning_rate": 1e-5}),
             Sample("Evaluating loss 2.31:  10%|#   | 50/500 [00:10<01:30, 5.00it/s]", -1),
@@ -256,6 +190,7 @@ FORMATS: tuple[Format, ...] = (
         ("━", "/"),
         AFTER_KEY,
         gaps(r"[━╸╺]\s+(?:\d+%\s+)?(\d+)/\d+\s"),
+        training_only=True,
         samples=(Sample("Training ━━━━━━━━━━ 10/5000 0:10:00 • 0:50:00 1.23it/s loss: 2.310 grad_norm: 1.2", 10, {"loss": 2.31, "grad_norm": 1.2}),),
     ),
     Format(
@@ -263,6 +198,7 @@ FORMATS: tuple[Format, ...] = (
         ("] [", "="),
         AFTER_KEY,
         gaps(r"\]\s\[(\d+)\]\s(?=[A-Za-z])"),
+        own_hint=r"\] \[[0-9]+\] [a-z]",
         samples=(
             Sample("I0302 10:11:12.123 99 logging_writer.py:48] [250] accuracy=0.31, learning_rate=0.01, loss=2.5", 250, {"loss": 2.5, "learning_rate": 0.01}),
         ),
@@ -272,6 +208,7 @@ FORMATS: tuple[Format, ...] = (
         ("]", "oss"),
         AFTER_KEY,
         gaps(r"^\s*\[\s*\d+,\s*(\d+)\]\s"),
+        own_hint=LOSS,
         samples=(Sample("[1,  2000] loss: 2.173", 2000, {"loss": 2.173}),),
     ),
     Format(
@@ -280,6 +217,7 @@ FORMATS: tuple[Format, ...] = (
         AFTER_KEY,
         re.compile(r"^[\s\x08]*(\d+)/\1\s"),
         step_from="last",
+        own_hint=LOSS,
         samples=(
             Sample("25/25 - 2s - 80ms/step - accuracy: 0.82 - loss: 0.49 - val_loss: 0.51", None, {"loss": 0.49, "eval_loss": 0.51, "accuracy": 0.82, "step_time": 0.08}),
             Sample("782/782 [==============================] - 61s 75ms/step - loss: 0.4697", None, {"loss": 0.4697}),
@@ -299,12 +237,14 @@ FORMATS: tuple[Format, ...] = (
         ("[", "oss", "/"),
         AFTER_KEY,
         gaps(r"(?:Epoch|Train):?\s*\[?\d+\]?(?:/\d+)?:?\s*\[\s*(\d+)\s*/"),
+        own_hint=LOSS,
         samples=(Sample("Epoch: [0][ 10/1251] Time 0.5 (0.6) Loss 6.91 (6.95)", 10, {"loss": 6.91}),),
     ),
     Format(
         "generic",
         (),
         AFTER_KEY,
+        own_hint=COUNTER_HINT,
         samples=(
             Sample("step:20/1000, tokens seen:1.25M, avg_train_loss:nan time:182/1147s step_avg:1147ms", 20, {"loss": float("nan"), "step_time": 1.147}),
             Sample("step:10/1000, avg_train_loss:10.0153 time:125/nans step_avg:nanms", 10, {"loss": 10.0153}),
@@ -358,6 +298,7 @@ FORMATS: tuple[Format, ...] = (
             rf"^[\W_]*((?:val\w*|eval\w*)[ _/](?:loss|acc(?:uracy)?|ppl|perplexity|bpb))\s*[:=]?\s*{VALUE}\s*$", re.IGNORECASE
         ),
         step_from="last",
+        own_hint=r"(?:val|eval)[a-z0-9_]*[ _/](?:loss|acc|ppl|perplexity|bpb)",
         samples=(
             Sample("val loss 2.5", None, {"eval_loss": 2.5}),
             Sample("Validation loss: 2.31", None, {"eval_loss": 2.31}),
@@ -374,112 +315,4 @@ FORMATS: tuple[Format, ...] = (
         ),
     ),
 )  # fmt: skip
-
-
-def parse(text: str) -> Record | None:
-    """The metrics of one line (rank prefix already cut), None if it has none."""
-    for form in FORMATS:
-        for word in form.needs:
-            if word not in text:
-                break
-        else:
-            record = _read(form, text)
-            if record:
-                return record
-    return None
-
-
-def wrapped(text: str) -> Format | None:
-    """The format whose record starts in this line and does not end in it."""
-    for form in _WRAPPED:
-        if all(word in text for word in form.needs):
-            start = form.opens.search(text) if form.opens else None
-            if start and form.closes and not form.closes.search(text, start.end()):
-                return form
-    return None
-
-
-_WRAPPED = tuple(form for form in FORMATS if form.opens)
-
-
-def _read(form: Format, text: str) -> Record | None:
-    step, name, at = None, "", None
-    if form.step_from == "line":
-        found_at = counter(text) if form.step is None else _own_counter(form.step, text)
-        if not found_at:
-            return None
-        name, step, at = found_at
-    if form.step_from == "last" and form.step is not None and not form.step.search(text):
-        return None
-    if form.name.startswith("bar") and HELD_OUT.match(text):
-        return None
-    triples = [p for p in _pairs(form, text) if form.step is None or step_key(p[0]) is None]
-    if not triples and not form.always:
-        return None
-    found = [(key, value) for key, value, _ in triples]
-    epoch = epoch_of(text)
-    if form.step_from == "keys":
-        step, name, found = _step_of_keys(found, text)
-        epoch = dict(found).get("epoch")
-    if form.step_from == "epoch":
-        if epoch is None:
-            return None
-        step, name = int(epoch), "epoch"
-    if not found or not (form.always or _says_something(found)):
-        return None
-    rank = _RANK.search(text)
-    spans = (at, *(span for _, _, span in triples)) if at else ()
-    return Record(form.name, tuple(found), step, name, epoch, int(rank.group(1)) if rank else None, spans)
-
-
-def _own_counter(pattern: re.Pattern[str], text: str) -> tuple[str, int, Span] | None:
-    match = pattern.search(text)
-    if not match:
-        return None
-    last = match.lastindex or 1
-    return match.group(1).lower() if last > 1 else "", counted(match.group(last)), match.span(last)
-
-
-def _says_something(found: list[tuple[str, float]]) -> bool:
-    """Whether one key is a metric that no configuration would print."""
-    hits = [canonical(key) for key, _ in found]
-    return any(hit and hit[0] not in SETTINGS_TOO for hit in hits) or (
-        len(found) == 1 and hits[0] is not None and hits[0][0] == "loss_scale"
-    )
-
-
-def _pairs(form: Format, text: str) -> Iterator[tuple[str, float, Span]]:
-    text = text.split(form.before, 1)[0] if form.before else text
-    if form.pairs is AFTER_KEY:
-        yield from loose_pairs(text, form.rename, HELD_OUT.match(text) is not None)
-        return
-    seen: set[str] = set()
-    for match in form.pairs.finditer(text):
-        key = match.group(1).strip()
-        key = form.rename.get(key, key)
-        if key not in seen and (form.keeps_unknown or canonical(key)):
-            seen.add(key)
-            yield key, number(match.group(2), match.group(3)), match.span(2)
-
-
-def _step_of_keys(found: list[tuple[str, float]], text: str) -> tuple[int | None, str, list[tuple[str, float]]]:
-    """The step among the keys of a dictionary, and the other keys."""
-    counts = [(order, key, value) for key, value in found if (order := step_key(key)) is not None]
-    for _, key, value in sorted(counts, key=lambda c: c[0]):
-        if value == value and abs(value) < 1e15:
-            return int(value), key, [(k, v) for k, v in found if step_key(k) is None]
-    for pattern in (_STRING_STEP, _DICT_STEP):
-        match = pattern.search(text)
-        if match:
-            name = match.group(1).lower() if match.lastindex == 2 else "global_step"
-            return int(match.group(match.lastindex or 1)), name, found
-    return None, "", found
-
-
-_PROGRESS = gaps(rf"^\s*(?:(?:train\w*|epochs?\b[^|%]{{0,20}}|steps?)\s*:?)?\s*{_BAR}", re.IGNORECASE)
-
-
-def progress(text: str) -> tuple[int, int] | None:
-    """Done and total of a training progress bar; bars of evaluation, loading and mapping are not."""
-    match = _PROGRESS.match(text) if "%|" in text else None
-    return (int(match.group(2)[:15]), int(match.group(3)[:15])) if match else None
+FORMATS: tuple[Format, ...] = tuple(table("FORMATS", ((f.name, f if f.samples else None) for f in _FORMATS)).values())

@@ -1,6 +1,7 @@
 """The grammar of metric lines: numbers with units, pairs of key and value, step counters, epochs, progress bars.
 
-What belongs together in one line of one trainer is declared in `formats`; what a key means is in `tools.metrics`.
+What belongs together in one line of one trainer is declared in `formats`; what a key means is in
+`tools.metrics`, the words and units in `tools.vocabulary`.
 """
 
 from __future__ import annotations
@@ -9,30 +10,15 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from ...metrics import canonical
+from ...metrics import canonical, splits
+from ...vocabulary import BARE_TIMES, COUNTERS, UNITS
 
 NUM = (
     r"[-+]?(?:\d{1,3}(?:,\d{3}){1,9}(?:\.\d{1,25})?|\d{1,25}\.?\d{0,25}|\.\d{1,25})(?:[eE][-+]?\d{1,5})?"
     r"|[-+]?(?:nan|inf(?:inity)?)(?![\w.])"
 )
 """Digits are bounded: the search takes no longer on a line of nothing but digits."""
-RATES = {
-    "tok/s": "tokens_per_second", "toks/s": "tokens_per_second", "tokens/s": "tokens_per_second",
-    "tok/sec": "tokens_per_second", "tokens/sec": "tokens_per_second", "samples/s": "samples_per_second",
-    "samples/sec": "samples_per_second", "ms/step": "step_time", "s/step": "step_time", "ms/it": "step_time",
-    "s/it": "step_time", "ms/iter": "step_time", "s/iter": "step_time", "% mfu": "mfu", "% bf16 mfu": "mfu",
-}  # fmt: skip
-"""Units that say by themselves which metric a number is (`3500 tok/s`)."""
-UNITS = {
-    "ms": 1e-3, "us": 1e-6, "s": 1.0, "sec": 1.0, "gib": 1.0, "gb": 1.0, "mib": 1 / 1024, "mb": 1 / 1024,
-    "%": 0.01, "k": 1e3, "m": 1e6, "b": 1e9,
-    "ms/step": 1e-3, "ms/it": 1e-3, "ms/iter": 1e-3, "% mfu": 0.01, "% bf16 mfu": 0.01,
-}  # fmt: skip
-"""Scale to the canonical unit; units not listed are canonical."""
-_UNIT = (
-    r"(?:\s?(ms/step|ms/it(?:er)?|s/step|s/it(?:er)?|tok(?:en)?s?/s(?:ec)?|samples/s(?:ec)?|% (?:bf16 )?MFU"
-    r"|ms|us|s|sec|GiB|GB|MiB|MB|%|K|M|B|T|TFLOPs|TFLOPS)(?![\w/]|\s?[:=]))?"
-)
+_UNIT = rf"(?:\s?({'|'.join(sorted(UNITS, key=len, reverse=True))})(?![\w/]|\s?[:=]))?"
 VALUE = rf"(?:np\.\w{{1,12}}\(|tensor\(|\{{['\"][\w-]{{1,30}}['\"]:\s|[\[\"'])?\s*({NUM}){_UNIT}(?!\w|\.\d|-\d)"
 """A number with an optional wrapper (`np.float64(`, quotes, `[`) and unit; `nanms` and `1.2.3` are no values."""
 
@@ -44,14 +30,6 @@ def gaps(pattern: str, flags: int = 0) -> re.Pattern[str]:
     return re.compile(pattern.replace(r"\s*", r"\s{0,16}").replace(r"\s+", r"\s{1,16}"), flags)
 
 
-STEP_KEYS = (
-    "step", "global_step", "current_steps", "global_step/max_steps", "iteration", "train/global_step",
-    "trainer/global_step", "num_updates", "iter", "steps", "training/global_step", "train/step", "update",
-    "training_step", "global_steps", "train_step", "rollout/step", "iterations", "_step",
-)  # fmt: skip
-"""Keys that count steps in dictionaries, JSON lines and CSV columns, the one to believe first."""
-_STEP_KEY_OWNER = re.compile(r"^(?:train(?:ing|er)?|rollout|valid|val|eval|system|global)[/_]")
-
 AFTER_KEY = gaps(rf"[:=：\s]{VALUE}", re.IGNORECASE)
 """A number and what stands between it and its key: searching for numbers is cheaper than for keys."""
 DICT_PAIR = gaps(rf"['\"]([^'\"\n]{{1,100}})['\"]\s*:\s*{VALUE}", re.IGNORECASE)
@@ -60,15 +38,17 @@ DASH_PAIR = gaps(rf"(?:^|\s-\s)([^\s:]{{1,120}}):{VALUE}", re.IGNORECASE)
 BAR_PAIR = gaps(rf"[,\[]\s*([A-Za-z][\w/@.\- ]{{0,60}}?)\s*[=:]\s*{VALUE}", re.IGNORECASE)
 INDENTED_PAIR = re.compile(rf"^ {{2,8}}([A-Za-z][\w.]{{0,60}}/[\w/.() -]{{1,60}})={VALUE}\s{{0,16}}$", re.IGNORECASE)
 
-_STEP = gaps(
-    r"(steps?|iter(?:ation)?|num_updates|update|batch|步数|步骤|迭代(?:次数)?)(?:[:=#：]\s*|\s|(?=\[))\s*\[?\s*"
-    r"(\d{1,3}(?:,\d{3})+|\d+)(?!\w|\.\d|%|-\d)"
-)
+_STEP = gaps(rf"({'|'.join(COUNTERS)})" + r"(?:[:=#：]\s*|\s|(?=\[))\s*\[?\s*(\d{1,3}(?:,\d{3})+|\d+)(?!\w|\.\d|%|-\d)")
 """On lower-case text; what may stand before the word is `counters`' matter."""
 _BEFORE_STEP = gaps(r"(?:^|[^\w.@-]|[\u4e00-\u9fff])((?:global|train(?:ing)?|optim\w*)[ _-])?$")
 _NOT_A_STEP = gaps(
     r"\b(?:warm-?up|max|total|save|eval|logging|num|of|per|skipped|nan|every) $|(?:最大|总|预热|保存|评估|每)$"
 )
+_COUNTED = f"(?:{'|'.join(COUNTERS)})"
+COUNTER_HINT = rf"{_COUNTED}[^a-z0-9\n]*[0-9]|步"
+"""What every line with a counter holds."""
+HEAD_HINT = rf"{_COUNTED}s?(?:  |\t| ?\|)|(?:  |\t|\| ?)[a-z_/]*{_COUNTED}"
+"""What every head row of a table with a column of counters holds."""
 _STEP_ZH = gaps(r"第\s*(\d+)\s*(?:个\s*)?(?:训练)?步")
 _SOURCE_LINE = re.compile(r"\s(?:-|\|)\s")
 _KEY_END = gaps(r"[,|;{}\[\]\t\"'»，；。│]|  ")
@@ -76,15 +56,17 @@ _EPOCH = gaps(r"(?:(?<!\w)epochs?|轮次|第\s*(?=\d+\s*轮))\s*[:=#：\[\s]?\s*
 _NOT_THE_VALUE = frozenset(
     ("max", "min", "best", "std", "target", "prev", "previous", "threshold", "lowest", "highest", "initial")
 )
-_SPLITS = frozenset(("val", "valid", "validation", "eval", "test", "dev"))
-_BARE = frozenset(("time", "seconds"))
-"""Keys that are the time of one step only where they stand alone: not `elapsed seconds`."""
+_SPLIT = re.compile(splits())
+HELD_OUT = gaps(r"^(?:[^=,]|,(?=\d)){0,60}?(?<![\w/.-])(?:" + splits(r"\w*") + r")(?![\w/.-])", re.IGNORECASE)
+"""The beginning of a line that tells of held-out data."""
+SETTINGS_TOO = {"learning_rate", "loss_scale", "batch_size", "epoch", "gpu_memory", "response_length", "num_zeros"}
+"""Metrics whose names also stand in printed configurations: alone they do not make a line a record."""
 
 
 def number(text: str, unit: str | None = None) -> float:
     """The float of a matched value in its canonical unit."""
     value = float(text.replace(",", ""))
-    return value * UNITS.get(unit.lower(), 1.0) if unit else value
+    return value * UNITS[unit.lower()].scale if unit else value
 
 
 def counted(text: str) -> int:
@@ -135,15 +117,6 @@ def epoch_of(text: str) -> float | None:
     return float(match.group(1)[:12]) if match else None
 
 
-@lru_cache(maxsize=4096)
-def step_key(key: str) -> int | None:
-    """How soon a key is believed to count the steps, None for one that does not."""
-    for name in (key, _STEP_KEY_OWNER.sub("", key, count=1)):
-        if name in STEP_KEYS:
-            return STEP_KEYS.index(name)
-    return None
-
-
 def loose_pairs(text: str, rename: Mapping[str, str], held_out: bool) -> Iterator[tuple[str, float, Span]]:
     """`key: value`, `key=value`, `key value` and `value unit` with known keys, whatever stands between the pairs.
 
@@ -158,10 +131,10 @@ def loose_pairs(text: str, rename: Mapping[str, str], held_out: bool) -> Iterato
         if phrase:
             key = known_end(phrase)
             key = rename.get(key or phrase.rsplit(None, 1)[-1].lower(), key)
-            if not key and last and phrase.strip(",| ").lower() in _SPLITS:
+            if not key and last and _SPLIT.fullmatch(phrase.strip(",| ").lower()):
                 key = f"eval_{last}"
         unit = (match.group(2) or "").lower()
-        key = key or RATES.get(unit, "step_time" if unit == "ms" and phrase == "|" else "")
+        key = key or (UNITS[unit].metric if unit else "") or ("step_time" if unit == "ms" and phrase == "|" else "")
         if not key:
             continue
         last = _base(key)
@@ -189,5 +162,11 @@ def known_end(phrase: str) -> str:
         end = " ".join(words[i:])
         hit = canonical(end)
         if hit and hit[0] != "epoch":
-            return "" if end.lower() in _BARE and i else end
+            return "" if end.lower() in BARE_TIMES and i else end
     return ""
+
+
+def telling(key: str) -> bool:
+    """Whether a key is a metric that no configuration would print."""
+    hit = canonical(key)
+    return hit is not None and hit[0] not in SETTINGS_TOO

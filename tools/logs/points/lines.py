@@ -6,47 +6,58 @@ Metric files (JSON state, JSON lines, CSV) are told from console logs by their f
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
+from typing import Protocol
 
-from ...reading import Chunk, head, iter_chunks, pieces, split_prefix, text_chunks, unwrapped
+from ...reading import Chunk, iter_chunks, pieces, split_prefix, unwrapped
+from ...series import Series
 from .blocks import Blocks, Found
-from .formats import Format, Record, progress, wrapped
+from .format import Format, Record
+from .hints import candidates
+from .parse import progress, wrapped
 from .points import Store
-from .tables import read_table
+from .tables import SAMPLE, read_table
 from .templates import Templates
 
-_WORDS = (
-    b"loss", b"step", b"iter", b"reward", b"%|", b"epoch", b"e2e lat", b"grad", b"rate", b"tokens_per_sec",
-    b"rew_mean", b"batch=", b"accuracy", b"actor/",
-    "损失".encode(), "步".encode(), "╭".encode(), "╒".encode(), "┌".encode(),
-)  # fmt: skip
-"""A line without any of these (in lower case) holds no metric, unless a block is open."""
-JOIN_LIMIT = 5
-"""Most lines one wrapped record may take; a dictionary printed with a key a line goes on as long as keys come."""
-DICT_LIMIT = 100
-_DICT_LINE = re.compile(r"^\s*[{,]?\s*['\"][^'\"]{1,100}['\"]\s*:|^\s*}")
+JOIN_LIMIT, KEYS_LIMIT = 5, 100
+"""Most lines one wrapped record may take, and one that is printed with a key a line."""
 
 
-def read_store(path: Path, store: Store, logging_steps: int | None = None) -> None:
-    """Read every metric of a log or metric file into `store`.
+class Watcher(Protocol):
+    """Looks at the text of a log beside the reader of metrics, so that it is read once for both."""
 
-    Args:
-        logging_steps: interval of Trainer lines that carry no step, None if unknown.
+    def look(self, chunk: Chunk, points: int) -> None:
+        """See the next chunk, after which the reader has this number of points of the file."""
+        ...
+
+    def done(self, series: Sequence[Series], why: str = "") -> None:
+        """The file is read: its series, or `why` it could not be read."""
+        ...
+
+
+def read_store(path: Path, store: Store, beside: Watcher | None = None) -> None:
+    """Read every metric of a log or metric file into `store`; `beside` sees every chunk of it too.
 
     Raises:
         TriageError: the file cannot be read.
     """
-    store.logging_steps = logging_steps
-    if not read_table(path, head(path, 64 << 10), store):
-        _Reader(store).read(iter_chunks(path))
+    chunks = iter_chunks(path)
+    first = next(chunks, None)
+    if first is None:
+        return
+    seen = _seen(chain((first,), chunks), store, beside)
+    if not read_table(path, first.data[:SAMPLE], seen, store):
+        _Reader(store).read(seen)
 
 
-def read_pasted(text: str, store: Store) -> None:
-    """The same for pasted text."""
-    _Reader(store).read(text_chunks(text))
+def _seen(chunks: Iterable[Chunk], store: Store, beside: Watcher | None) -> Iterator[Chunk]:
+    for chunk in chunks:
+        yield chunk
+        if beside:
+            beside.look(chunk, store.kept)
 
 
 @dataclass
@@ -74,7 +85,7 @@ class _Reader:
     def read(self, chunks: Iterable[Chunk]) -> None:
         for data, number in chunks:
             at = 0
-            for start in _candidates(data.lower()):
+            for start in candidates(data):
                 while (self.open or self.blocks.open) and at < start:
                     at, number = self.line(data, at, number)
                 if start >= at:
@@ -110,7 +121,8 @@ class _Reader:
         if not held or not held.form.closes or not held.form.opens:
             return False
         stranger = rank is not None and rank != held.rank
-        limit = DICT_LIMIT if held.form.name == "dict" and _DICT_LINE.match(rest) else JOIN_LIMIT
+        a_key = held.form.a_key_a_line
+        limit = KEYS_LIMIT if a_key and a_key.match(rest) else JOIN_LIMIT
         if not rest.strip() or stranger or len(held.lines) >= limit or held.form.opens.search(rest):
             return False
         glue = "" if rest[0].isspace() or held.text[-1:].isspace() else " "
@@ -171,25 +183,13 @@ class _Reader:
             stream = self.store.stream(name, rank)
             if record.counter == "epoch":
                 stream.step_is = "epoch"
-            epoch = None if record.format == "dict" or record.counter == "epoch" else record.epoch
+            epoch = None if record.counts_alone or record.counter == "epoch" else record.epoch
             self.store.record(stream, record.step, values, epoch)
             self.last = (record.step if stream.last_step is None else stream.last_step, record.counter)
-        elif record.format == "dict":
+        elif record.counts_alone:
             self.store.unnumbered(name, rank, values, self.bar)
             self.bar = None
         elif self.last is not None:
             stream = self.store.stream(f"{name}:{self.last[1]}", rank)
             stream.step_is = "epoch" if self.last[1] == "epoch" else stream.step_is
             self.store.record(stream, self.last[0], values)
-
-
-def _candidates(lower: bytes) -> list[int]:
-    """Offsets of the lines (in lower case) that may hold a metric, found word by word, not line by line."""
-    starts: set[int] = set()
-    for word in _WORDS:
-        at = lower.find(word)
-        while at >= 0:
-            starts.add(lower.rfind(b"\n", 0, at) + 1)
-            end = lower.find(b"\n", at)
-            at = lower.find(word, end) if end >= 0 else -1
-    return sorted(starts)

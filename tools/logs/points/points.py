@@ -7,13 +7,14 @@ they fall all the time: then several unmarked ranks write into one file and the 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...metrics import METRICS, canonical
+from ...metrics import canonical, held_out
 from ...series import Series
+from ...vocabulary import BARE_TIMES, VOCABULARY
 
 POINT_BUDGET = 6_000_000
 """Points kept of one file (24 bytes each): beyond it every second ordinary point goes, non-finite ones stay."""
@@ -89,12 +90,12 @@ class Stream:
 class Store:
     """All points of one file."""
 
-    def __init__(self, budget: int = POINT_BUDGET):
+    def __init__(self, budget: int = POINT_BUDGET, every: Callable[[], int | None] = lambda: None):
         self.streams: dict[tuple[str, int | None], Stream] = {}
         self.budget = budget
         self.kept = 0
         self.thinned = False
-        self.logging_steps: int | None = None
+        self.every = every
         """Interval of records without a step, if the configuration says so."""
         self._waiting: Stream | None = None
 
@@ -112,7 +113,7 @@ class Store:
             stream.bars = array("q")
         if "train_runtime" in entry:
             values = [("train_loss_mean" if k == "train_loss" else k, v, at) for k, v, at in values]
-        elif any(canonical(k) and not k.startswith(_HELD_OUT) for k in entry if k != "epoch"):
+        elif any(canonical(k) and not held_out(k) for k in entry if k != "epoch"):
             self._count(stream, entry, values[0][2], bar)
         self._put(stream, stream.records, values)
 
@@ -202,7 +203,7 @@ class Store:
     def _attempts(self, stream: Stream) -> list[list[tuple[tuple[str, str], _Arrays, str]]]:
         """For each attempt of a stream: (metric, key), arrays and the meaning of the steps of each series."""
         chosen = _names(stream.points)
-        steps, step_is = _numbered(stream, self.logging_steps)
+        steps, step_is = _numbered(stream, self.every)
         mixed = len(stream.falls) > max(3, INTERLEAVED_SHARE * stream.records)
         bounds = np.array([] if mixed else stream.falls, dtype=np.int64)
         parts: dict[int, list[tuple[tuple[str, str], _Arrays, str]]] = {}
@@ -211,7 +212,7 @@ class Store:
             arrays = _arrays(points, scale, mixed)
             if key == "grad norm" and _never_computed(arrays[1]):
                 continue
-            if key.lower() in _BARE_TIME and _is_clock(arrays[1]):
+            if key.lower() in BARE_TIMES and _is_clock(arrays[1]):
                 continue
             if steps is not None:
                 arrays = (steps[arrays[0]], *arrays[1:])
@@ -238,9 +239,6 @@ def _printed_again(before: list[Series], now: list[Series]) -> bool:
     )
 
 
-_HELD_OUT = ("eval_", "predict_", "test_", "train_runtime")
-
-
 def _again(previous: tuple[tuple[str, float], ...], entry: dict[str, float]) -> bool:
     """Whether a record repeats the one before it: a poller prints the line twice, a callback some of its keys.
 
@@ -258,7 +256,7 @@ def _same(a: float, b: float) -> bool:
     return a == b or (a != a and b != b)
 
 
-def _numbered(stream: Stream, every: int | None) -> tuple[np.ndarray | None, str]:
+def _numbered(stream: Stream, every: Callable[[], int | None]) -> tuple[np.ndarray | None, str]:
     """Step of the record with each number, for a stream without steps of its own.
 
     In order of trust: the progress bars around the records, the configured interval, the order of the records.
@@ -275,7 +273,8 @@ def _numbered(stream: Stream, every: int | None) -> tuple[np.ndarray | None, str
         if steps is not None:
             return np.concatenate(([0], steps)), "step"
     counted = numbers - starts[part]
-    return (counted * every, "step") if every else (counted, "line")
+    interval = every()
+    return (counted * interval, "step") if interval else (counted, "line")
 
 
 def _epochs(stream: Stream) -> np.ndarray:
@@ -320,7 +319,7 @@ def _names(points: dict[str, Points]) -> dict[str, tuple[str, float]]:
     names: dict[str, tuple[str, float]] = {}
     for key, hit in found.items():
         wins = hit is not None and best[hit[0]][1] == key
-        own = key if key not in METRICS else f"{key}?"
+        own = key if key not in VOCABULARY else f"{key}?"
         names[key] = (hit[0], hit[1]) if wins and hit else (own, 1.0)
     return names
 
@@ -343,9 +342,6 @@ def _arrays(points: Points, scale: float, mixed: bool) -> _Arrays:
 def _never_computed(values: np.ndarray) -> bool:
     """Megatron prints `grad norm: 0.000` where it was not computed."""
     return len(values) > 0 and not values.any()
-
-
-_BARE_TIME = frozenset(("time", "seconds", "duration"))
 
 
 def _is_clock(values: np.ndarray) -> bool:

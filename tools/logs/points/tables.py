@@ -6,41 +6,41 @@ matter.
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ...metrics import canonical
-from ...reading import Line, iter_chunks, iter_lines, unwrapped
-from .grammar import STEP_KEYS, number, step_key
+from ...heads import SCALAR_TABLE, TRACKED, cells, column_key, csv_header, delimiter, names_metric, step_column
+from ...metrics import canonical, step_key
+from ...reading import Chunk, Line, lines_of, parse_json, unwrapped
+from .grammar import number
 from .points import Store
 
 ENTRY_LIMIT = 256 << 10
 """Longest entry of a log history, in characters."""
+SAMPLE = 64 << 10
+"""Bytes by which a table is told."""
 _SCALAR = re.compile(
     r'"([^"\\\n]{1,100})"\s*:\s*"?([-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|NaN|nan|Infinity|inf))"?(?=\s*[,}\]]|\s*$)'
 )
-_METRIC_KEYS = re.compile(rb"loss|reward|grad_norm|learning_rate|accuracy|\"lr\"|entropy|tokens_per|ppl|_acc")
 
 
-def read_table(path: Path, sample: bytes, store: Store) -> bool:
-    """Read the file if its first bytes are those of a table of metrics, else say False."""
-    sample = sample.removeprefix(b"\xef\xbb\xbf").replace(b"\0", b"")
+def read_table(path: Path, sample: bytes, chunks: Iterable[Chunk], store: Store) -> bool:
+    """Read the chunks if the first bytes of the file are those of a table of metrics, else say False."""
     start = sample.lstrip()
     first = start.split(b"\n", 1)[0].strip()
     if csv_header(first):
-        _read_csv(path, store)
+        _read_csv(chunks, store)
     elif SCALAR_TABLE.match(first) or TRACKED.match(first):
-        _read_scalars(path, store)
+        _read_scalars(scalar_name(path), chunks, store)
     elif start.startswith((b"{", b"[")) and _is_state(path, start):
-        _read_objects(path, store)
+        _read_objects(chunks, store)
     elif first.startswith(b"{") and first.endswith(b"}") and b'"' in first and b"'" not in first[:2]:
         text = first.decode("utf-8", "replace")
         if unwrapped(text) != [text]:
             return False  # lines of a console log, each in an object
-        _read_json_lines(path, store)
+        _read_json_lines(chunks, store)
     else:
         return False
     return True
@@ -60,34 +60,15 @@ def _is_state(path: Path, start: bytes) -> bool:
     """A JSON document (not JSON lines) that holds a list of entries with metrics."""
     if b'"log_history"' in start or path.name == "trainer_state.json":
         return True
-    return start.startswith(b"[") and b"{" in start[:200] and _METRIC_KEYS.search(start) is not None and b'"' in start
+    return re.match(rb"\[\s*\{", start) is not None and names_metric(start)
 
 
-def csv_header(first: bytes) -> list[str] | None:
-    """The columns if the line is the head of a metrics table: a step-like and a metric column."""
-    text = first.decode("utf-8", "replace").strip()
-    if len(text) > 100_000 or ("," not in text and "\t" not in text and ";" not in text):
-        return None
-    columns = [c.strip().strip('"') for c in _cells(text, _delimiter(text))]
-    if not columns or any(re.fullmatch(r"[-+]?[\d.]+(?:e[-+]?\d+)?", c) for c in columns):
-        return None
-    known = {hit[0] for c in columns if (hit := canonical(_column(c)))} - {"epoch"}
-    return columns if known and _step_column(columns) is not None else None
-
-
-SCALAR_TABLE = re.compile(rb"\"?wall[_ ]time\"?,\"?step\"?,\"?value\"?\s*$", re.I)
-"""The head of a TensorBoard download: one metric, named by the file."""
-TRACKED = re.compile(rb"\d{13} [-+\d.eEnaif]{1,40} \d{1,12}\s*$")
-"""A line of an MLflow metric file (clock in ms, value, step), named by the file."""
-
-
-def _read_scalars(path: Path, store: Store) -> None:
-    key = scalar_name(path)
+def _read_scalars(key: str, chunks: Iterable[Chunk], store: Store) -> None:
     stream = store.stream("scalars", None)
-    for line in iter_lines(path):
-        cells = line.text.replace(",", " ").split()
-        order = (2, 1) if b"," not in line.text.encode() else (1, 2)
-        step, value = (_number(cells[i]) if len(cells) == 3 else None for i in order)
+    for line in lines_of(chunks):
+        parts = line.text.replace(",", " ").split()
+        order = (2, 1) if "," not in line.text else (1, 2)
+        step, value = (_number(parts[i]) if len(parts) == 3 else None for i in order)
         if step is not None and value is not None and step == step and abs(step) < 1e15:
             store.record(stream, int(step), [(key, value, line.number)])
 
@@ -101,56 +82,31 @@ def scalar_name(path: Path) -> str:
     return "/".join(parts[below + 1 :])
 
 
-def _delimiter(text: str) -> str:
-    return max(",\t;", key=text.count)
-
-
-def _column(name: str) -> str:
-    """The key of a column; exports of experiment trackers put the name of the run before it."""
-    return name.rsplit(" - ", 1)[-1]
-
-
-def _step_column(columns: list[str]) -> int | None:
-    plain = [c.lower() for c in columns]
-    for key in (*STEP_KEYS, "epoch"):
-        if key in plain:
-            return plain.index(key)
-    return None
-
-
-def _read_csv(path: Path, store: Store) -> None:
+def _read_csv(chunks: Iterable[Chunk], store: Store) -> None:
     columns: list[str] = []
     wanted: list[tuple[int, str]] = []
-    delimiter, at = ",", None
+    cut, at = ",", None
     stream = store.stream("csv", None)
-    for line in iter_lines(path):
+    for line in lines_of(chunks):
         if not line.text.strip():
             continue
         if not columns:
             columns = csv_header(line.text.encode()) or []
-            delimiter, at = _delimiter(line.text), _step_column(columns)
+            cut, at = delimiter(line.text), step_column(columns)
             stream.step_is = "epoch" if at is not None and columns[at].lower() == "epoch" else "step"
-            wanted = [(i, _column(c)) for i, c in enumerate(columns) if i != at and not c.endswith(("__MIN", "__MAX"))]
+            keys = [(i, column_key(c)) for i, c in enumerate(columns) if not c.endswith(("__MIN", "__MAX"))]
+            wanted = [(i, key) for i, key in keys if i != at]
             continue
-        cells = _cells(line.text, delimiter)
-        step = _number(cells[at]) if at is not None and at < len(cells) else None
+        row = cells(line.text, cut)
+        step = _number(row[at]) if at is not None and at < len(row) else None
         if step is None or step != step or abs(step) > 1e15:
             continue
         values = [
             (key, value, line.number)
             for i, key in wanted
-            if i < len(cells) and cells[i] and (value := _number(cells[i])) is not None
+            if i < len(row) and row[i] and (value := _number(row[i])) is not None
         ]
         store.record(stream, int(step), values)
-
-
-def _cells(text: str, delimiter: str) -> list[str]:
-    if '"' not in text:
-        return text.split(delimiter)
-    try:
-        return next(csv.reader([text], delimiter=delimiter), [])
-    except csv.Error:
-        return []
 
 
 def _number(text: Any) -> float | None:
@@ -162,8 +118,8 @@ def _number(text: Any) -> float | None:
         return None
 
 
-def _read_json_lines(path: Path, store: Store) -> None:
-    for line in iter_lines(path):
+def _read_json_lines(chunks: Iterable[Chunk], store: Store) -> None:
+    for line in lines_of(chunks):
         entry = _json(line)
         if entry:
             _add_entry(store, "json-lines", {k: (v, line.number) for k, v in entry.items()})
@@ -171,20 +127,11 @@ def _read_json_lines(path: Path, store: Store) -> None:
 
 def _json(line: Line) -> dict[str, float]:
     """The numbers of one JSON line."""
-    import json
-
-    import orjson
-
     text = line.text.strip()
-    if not text.startswith("{"):
-        return {}
     try:
-        data = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        try:
-            data = json.loads(text)
-        except (ValueError, RecursionError):
-            return {}
+        data = parse_json(text.encode()) if text.startswith("{") else None
+    except ValueError:
+        return {}
     return dict(_leaves(data, "", 4)) if isinstance(data, dict) else {}
 
 
@@ -218,9 +165,9 @@ def _add_entry(store: Store, name: str, entry: dict[str, tuple[float, int]]) -> 
         store.unnumbered(name, None, values, None)
 
 
-def _read_objects(path: Path, store: Store) -> None:
+def _read_objects(chunks: Iterable[Chunk], store: Store) -> None:
     """Every flat object of a JSON document (the entries of `log_history`), with the line of each value."""
-    for entry in _objects(path):
+    for entry in _objects(chunks):
         found = {}
         for match in _SCALAR.finditer(entry[0]):
             line = entry[1] + entry[0].count("\n", 0, match.start())
@@ -229,10 +176,10 @@ def _read_objects(path: Path, store: Store) -> None:
             _add_entry(store, "state", found)
 
 
-def _objects(path: Path) -> Iterator[tuple[str, int]]:
+def _objects(chunks: Iterable[Chunk]) -> Iterator[tuple[str, int]]:
     """(text, line) of each innermost `{...}`, in order, bounded in length."""
     rest, line = "", 1
-    for chunk in iter_chunks(path, 1 << 20):
+    for chunk in chunks:
         if not rest:
             line = chunk.first_line
         text = rest + chunk.data.decode("utf-8", "replace")

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...findings import Evidence, Finding, Severity, clean
+from ...findings import Evidence, Finding, Severity, clean, declare
 from ...series import Series
 from .match import TABLE, WITH_TRACEBACK, Hit, Hits
 from .phases import FRAME, phases
+from .signature import CHECK
 from .software import GENERIC
 
 PROGRESS_STEPS = 3
@@ -39,7 +40,7 @@ ALIVE = (
 """The run ended well, or a server answers. Plain words: a search for them costs a tenth of that for a pattern."""
 
 TIMEOUT_ECHO = "timeout-after-error"
-CODES = {TIMEOUT_ECHO: "a collective timed out because another rank had failed before"}
+CODES = declare("causes", (TIMEOUT_ECHO, CHECK, "a collective timed out because another rank had failed before"))
 
 ENGINE_CRASH = next(i for i, row in enumerate(TABLE) if row.code == "engine-crash")
 """The row that an engine's failure belongs to once the engine has served: it did start."""

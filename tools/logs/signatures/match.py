@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
 
+from ...findings import Code
 from ...reading import Chunk, split_prefix, unwrapped
 from . import gpu, ranks, software
-from .signature import Signature
+from .signature import CHECK, Signature
 
 TABLE: tuple[Signature, ...] = (*gpu.ROWS, *ranks.ROWS, *software.ROWS)
 
-CODES: dict[str, str] = {row.code: row.en for row in reversed(TABLE)}
+CODES = {row.code: Code((CHECK,), row.en) for row in reversed(TABLE)}
 
 FIRST_HITS = 3
 """Hits of one row kept from the start of a file; the last one is kept too, the others are counted."""
@@ -81,30 +82,31 @@ class Hits:
             self.first.append(hit)
 
 
-def match_chunks(chunks: Iterable[Chunk], size: int | None = None) -> dict[int, Hits]:
-    """Scan a file's chunks.
+class Matcher:
+    """Scans one file, chunk by chunk."""
 
-    Args:
-        chunks: whole lines, see `tools.reading.iter_chunks`.
-        size: bytes of the file, to choose the way of the first pass; unknown means large.
+    def __init__(self, size: int | None = None):
+        """`size` of the file in bytes chooses the way of the first pass; unknown means large."""
+        self._find = _finder(size)
+        self._found: dict[int, Hits] = {}
+        self._commented: bool | None = None
 
-    Returns:
-        Row index -> its hits, only rows that were hit.
-    """
-    find = _finder(size)
-    found: dict[int, Hits] = {}
-    commented: bool | None = None
-    for chunk in chunks:
-        commented = _is_commented(chunk.data) if commented is None else commented
-        for row, spot, number in _numbered(chunk, find(chunk.data)):
-            hits = found.setdefault(row, Hits())
+    def look(self, chunk: Chunk) -> None:
+        """Scan the next chunk: whole lines, see `tools.reading.iter_chunks`."""
+        if self._commented is None:
+            self._commented = _is_commented(chunk.data)
+        for row, spot, number in _numbered(chunk, self._find(chunk.data)):
+            hits = self._found.setdefault(row, Hits())
             hits.candidates += 1
             if hits.candidates > PROOFS or (hits.last is not None and hits.last.line == number):
                 continue
-            hit = prove(row, _line_at(chunk.data, spot), number, commented)
+            hit = prove(row, _line_at(chunk.data, spot), number, self._commented)
             if hit is not None:
                 hits.add(replace(hit, above=_above(chunk.data, spot)) if hit.signature.code in WITH_TRACEBACK else hit)
-    return {row: hits for row, hits in found.items() if hits.count}
+
+    def hits(self) -> dict[int, Hits]:
+        """Row index -> its hits, only rows that were hit."""
+        return {row: hits for row, hits in self._found.items() if hits.count}
 
 
 def prove(row: int, line: str, number: int = 0, commented: bool = False) -> Hit | None:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ...findings import Evidence, Finding, clean
+from ...findings import Evidence, Finding, clean, declare
 from ...reading import split_prefix
 from .match import Hit
+from .signature import CHECK
 
 FRAME = re.compile(r'^\s*File "[^"]+", line \d+, in \S+')
 
@@ -49,7 +50,7 @@ PHASES = (
         "显存是在优化器 step（创建优化器状态）时耗尽的",
     ),
 )
-CODES = {phase.code: phase.en for phase in PHASES}
+CODES = declare("phases", *((phase.code, CHECK, phase.en) for phase in PHASES))
 
 
 def phases(file: str, hits: Iterable[Hit], of: Finding) -> Iterator[Finding]:

@@ -8,6 +8,8 @@ from typing import Literal
 
 from ...findings import Severity
 
+CHECK = "error signatures"
+"""The check that all rows are, and what else the text of a log says."""
 S0, S1, S2, S3 = Severity.S0, Severity.S1, Severity.S2, Severity.S3
 
 

@@ -1,0 +1,111 @@
+"""What one question led to, and its public form; who words it and who shows it are elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..knowledge.entry import Criterion
+from ..knowledge.library import Passage
+from ..tools.findings import finding_json, json_ready
+from ..tools.secrets import visible
+from .diagnose import Diagnosis
+from .evidence import Look
+from .propose import Nothing, Proposal
+
+PUBLIC = {"metric", "is_", "low", "high", "value", "unit", "window", "basis", "source", "needs"}
+"""What the public form says of a criterion."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Everything one question led to."""
+
+    question: str
+    lang: str
+    diagnosis: Diagnosis
+    proposal: Proposal | Nothing
+    text: str
+    """Markdown in the language of the question."""
+    passages: tuple[Passage, ...] = ()
+    """What the person's own runbooks say about it."""
+    case: str = ""
+    seen: Look | None = None
+    """What the tools saw: series to plot, settings; None without a run."""
+    model: str = "built-in"
+    """Who worded the text: `built-in`, or the served model's name."""
+
+    def __post_init__(self):
+        object.__setattr__(self, "text", visible(self.text))
+
+    def as_json(self) -> dict[str, Any]:
+        """The public form, `triage.answer/1`."""
+        d, number = self.diagnosis, {id(f): f"F{i}" for i, f in enumerate(self.diagnosis.findings, 1)}
+        return json_ready(
+            {
+                "schema": "triage.answer/1",
+                "question": self.question,
+                "lang": self.lang,
+                "case": self.case,
+                "state": d.state,
+                "hypotheses": [
+                    {
+                        "entry": h.entry.id,
+                        "cause": h.cause.id if h.cause else h.entry.id,
+                        "title": h.entry.title.say(self.lang),
+                        "severity": h.entry.severity,
+                        "status": h.status,
+                        "probability": round(h.probability, 4),
+                        "for": [number[id(f)] for f in h.for_],
+                        "against": [number[id(f)] for f in h.against],
+                        "check_first": h.entry.check_first.say(self.lang),
+                    }
+                    for h in d.hypotheses
+                ],
+                "findings": [finding_json(f, f"F{i}", self.lang) for i, f in enumerate(d.findings, 1)],
+                "checks": [{"name": c.name, "result": c.result, "why": c.why} for c in d.checks],
+                "proposal": self._proposal(),
+                "no_proposal": self.proposal.say(self.lang) if isinstance(self.proposal, Nothing) else None,
+                "citations": self._citations(),
+                "conflicts": [
+                    {
+                        "about": c.about.say(self.lang),
+                        "positions": [p.say(self.lang) for p in c.positions],
+                        "decided_by": c.decided_by.say(self.lang),
+                        "supported": side,
+                        "ref": c.ref,
+                    }
+                    for c, side in d.conflicts
+                ],
+                "cautions": [c.say(self.lang) for h in d.hypotheses[:1] for c in h.entry.cautions],
+                "model": self.model,
+                "answer": self.text,
+            }
+        )
+
+    def _proposal(self) -> dict[str, Any] | None:
+        if isinstance(self.proposal, Nothing):
+            return None
+        return self.proposal.__dict__ | {
+            "acceptance": [
+                c.model_dump(by_alias=True, include=PUBLIC) | {"window": _window(c)} for c in self.proposal.acceptance
+            ]
+        }
+
+    def _citations(self) -> list[dict[str, object]]:
+        """What it rests on: entries with the section and the sources behind it, and the person's own passages."""
+        entries: list[dict[str, object]] = [
+            {"entry": h.entry.id, "section": "diagnosis" if i else "fix", "sources": h.entry.cited}
+            for i, h in enumerate(self.diagnosis.hypotheses)
+        ]
+        own = [
+            {"entry": "", "own": True, "section": " > ".join(p.headings), "sources": [f"{p.file}:{p.line}"]}
+            for p in self.passages
+        ]
+        return [*entries, *own]
+
+
+def _window(c: Criterion) -> str:
+    if c.after:
+        return f"after {c.after}"
+    return f"{c.window['steps']} steps" if c.window and "steps" in c.window else "whole run"

@@ -1,0 +1,196 @@
+"""Words a diagnosis in English or Chinese. It adds nothing: every number and name comes from the objects given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ...knowledge.library import Passage
+from ...knowledge.search import MEANT
+from ...tools.findings import Check, Finding, clean
+from ..diagnose import Diagnosis
+from ..propose import Nothing, Proposal
+from .entry import criterion
+from .words import WORDS
+
+SHOWN_FINDINGS = 10
+SHOWN_CHECKS = 8
+"""Names of checks of one result in the answer; its JSON has them all."""
+
+
+def code(text: str) -> str:
+    """A run's text as a Markdown code span that cannot break out of it."""
+    return "`" + clean(text, 200).replace("`", "'") + "`"
+
+
+def answer_text(
+    diagnosis: Diagnosis, proposal: Proposal | Nothing, lang: str, looked: bool, passages: Sequence[Passage] = ()
+) -> str:
+    """The whole answer as Markdown."""
+    if diagnosis.state == "out-of-scope":
+        return WORDS["out-of-scope"].say(lang)
+    return _joined(
+        _headline(diagnosis, lang, looked),
+        _shows(diagnosis, lang),
+        _causes(diagnosis, proposal, lang, looked),
+        _conflicts(diagnosis, lang),
+        _change(diagnosis, proposal, lang),
+        _cautions(diagnosis, lang),
+        _own(passages, lang),
+        checks_made(diagnosis.checks, lang),
+        _sources(diagnosis, lang),
+    )
+
+
+def after_model(diagnosis: Diagnosis, proposal: Proposal | Nothing, lang: str, passages: Sequence[Passage] = ()) -> str:
+    """What follows a model's words: the change, its acceptance, quotes, what could not be checked, the sources."""
+    failed = [c for c in diagnosis.checks if c.result == "failed"]
+    change, sources = _change(diagnosis, proposal, lang), _sources(diagnosis, lang)
+    return _joined(change, _own(passages, lang), checks_made(failed, lang), sources)
+
+
+def _joined(*parts: Iterable[str]) -> str:
+    return "\n\n".join("\n".join(lines) for lines in map(list, parts) if lines)
+
+
+def _headline(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
+    top = d.top
+    if d.state == "diagnosed" and top:
+        title, status = top.entry.title.say(lang), WORDS[top.status].say(lang)
+        yield WORDS["diagnosed"].say(lang, title=title, id=top.entry.id, status=status, p=top.percent)
+    elif d.state == "healthy":
+        yield WORDS["healthy"].say(lang)
+        if top:
+            noted = [i for i, f in enumerate(d.findings, 1) if f in top.for_ and f.code != "run-healthy"]
+            places = ", ".join(f"F{i}" for i in noted)
+            kind = "healthy-note" if noted else "healthy-benign" if top.entry.kind == "benign" else "healthy-but"
+            yield WORDS[kind].say(lang, id=top.entry.id, title=top.entry.title.say(lang), places=places)
+    elif top and top.words >= MEANT and not top.entry.sources and not d.findings:
+        yield WORDS["closest"].say(lang, title=top.entry.title.say(lang), id=top.entry.id, p=top.percent)
+    elif not d.findings and any(c.result == "failed" for c in d.checks):
+        yield WORDS["unread"].say(lang)
+    else:
+        none = "too-little" if looked else "not-covered"
+        yield WORDS["inconclusive" if d.hypotheses or d.findings else none].say(lang)
+    if not looked:
+        yield WORDS["words-only"].say(lang)
+
+
+def _shows(d: Diagnosis, lang: str) -> Iterator[str]:
+    if not d.findings:
+        return
+    yield WORDS["shows"].say(lang)
+    for i, finding in enumerate(d.findings[:SHOWN_FINDINGS], 1):
+        yield f"- **F{i}** {finding.severity} `{finding.code}`: {clean(finding.say(lang), 600)}{_place(finding)}"
+    if len(d.findings) > SHOWN_FINDINGS:
+        yield WORDS["more"].say(lang, n=len(d.findings) - SHOWN_FINDINGS)
+    if d.unexplained:
+        yield WORDS["unexplained"].say(lang, codes=", ".join(f"`{f.code}`" for f in d.unexplained))
+
+
+def _place(finding: Finding) -> str:
+    for e in finding.evidence[:1]:
+        place = f"{e.file}:{e.line}" if e.line else e.file
+        return (f" — {code(place)}" if place else "") + (f" {code(e.text)}" if e.text else "")
+    return ""
+
+
+def _causes(d: Diagnosis, proposal: Proposal | Nothing, lang: str, looked: bool) -> Iterator[str]:
+    if not d.hypotheses or d.state == "healthy":
+        return
+    number = {id(f): f"F{i}" for i, f in enumerate(d.findings, 1)}
+    yield WORDS["causes"].say(lang)
+    for i, h in enumerate(d.hypotheses, 1):
+        sides = [
+            f"{WORDS[side].say(lang)} " + ", ".join(number[id(f)] for f in found)
+            for side, found in (("for", h.for_), ("against", h.against))
+            if found
+        ]
+        cause = f": {h.cause.text.say(lang)}" if h.cause else ""
+        tail = f" ({'; '.join(sides)})" if sides else ""
+        weak = h.status == "possible" and h.for_
+        words_only = h.status == "possible" and not h.for_ and looked
+        odds = "" if words_only else f", {h.percent}"
+        standing = f"{WORDS['weak' if weak else h.status].say(lang)}{odds}{tail}"
+        yield f"{i}. {h.entry.title.say(lang)} [`{h.entry.id}`]{cause} — {standing}"
+    key = "close" if d.close and isinstance(proposal, Nothing) else "check"
+    yield ""
+    yield WORDS[key].say(lang, check=d.hypotheses[0].entry.check_first.say(lang))
+
+
+def _conflicts(d: Diagnosis, lang: str) -> Iterator[str]:
+    if d.state == "healthy" or not d.conflicts:
+        return
+    yield WORDS["conflicts"].say(lang)
+    for conflict, side in d.conflicts:
+        positions = " / ".join(p.say(lang) for p in conflict.positions)
+        ref = f" ({conflict.ref})" if conflict.ref else ""
+        decision = (
+            WORDS["undecided"].say(lang, by=conflict.decided_by.say(lang))
+            if side is None
+            else WORDS["decided"].say(lang, position=conflict.positions[side].say(lang))
+        )
+        yield f"- {conflict.about.say(lang)}{ref}: {positions}. {decision}"
+
+
+def _change(d: Diagnosis, proposal: Proposal | Nothing, lang: str) -> Iterator[str]:
+    if isinstance(proposal, Nothing):
+        if d.state == "diagnosed":
+            yield WORDS["no-change"].say(lang, why=proposal.say(lang))
+        return
+    p = proposal
+    yield WORDS["change"].say(lang, variable=p.variable)
+    if p.file:
+        yield WORDS["from-to"].say(lang, file=code(f"{p.file}:{p.line}"), name=p.key, old=clean(p.old), new=p.new)
+    else:
+        yield WORDS["elsewhere"].say(lang, name=p.key, new=p.new) + (WORDS["old"].say(lang, old=p.old) if p.old else "")
+    if p.patch:
+        yield f"```diff\n{p.patch.rstrip().replace('```', chr(39) * 3)}\n```"
+    if p.hidden:
+        yield WORDS["hidden"].say(lang)
+    for key in ("why", "expect", "undo"):
+        yield f"- {WORDS[key].say(lang, text=getattr(p, key))}"
+    yield f"- {WORDS['unchanged'].say(lang)}"
+    yield ""
+    yield WORDS["acceptance"].say(lang)
+    yield from (f"- {criterion(c, lang)}" for c in p.acceptance)
+    yield ""
+    yield WORDS["then"].say(lang, id=p.entry)
+
+
+def _cautions(d: Diagnosis, lang: str) -> Iterator[str]:
+    cautions = [c.say(lang) + (f" ({c.ref})" if c.ref else "") for h in d.hypotheses[:1] for c in h.entry.cautions]
+    if cautions and d.state == "diagnosed":
+        yield WORDS["cautions"].say(lang)
+        yield from (f"- {text}" for text in cautions)
+
+
+def _own(passages: Iterable[Passage], lang: str) -> Iterator[str]:
+    """Quotes from the person's own runbooks, marked as such; their text is data, whatever it says."""
+    for i, passage in enumerate(passages):
+        if i == 0:
+            yield WORDS["own"].say(lang)
+        place = f"{passage.file}:{passage.line}"
+        yield f"- {code(place)} {clean(' > '.join(passage.headings), 120)}: {code(passage.text)}"
+
+
+def checks_made(checks: Iterable[Check], lang: str) -> Iterator[str]:
+    groups: dict[str, list[Check]] = {}
+    for check in checks:
+        groups.setdefault(check.result, []).append(check)
+    if not groups:
+        return
+    yield WORDS["looked"].say(lang)
+    for result in ("found", "clear", "not-applicable"):
+        if names := [c.name for c in groups.get(result, ())]:
+            names = list(dict.fromkeys(map(clean, names)))
+            rest = WORDS["more-checks"].say(lang, n=len(names) - SHOWN_CHECKS) if len(names) > SHOWN_CHECKS else ""
+            yield f"- {WORDS[result].say(lang)}: {', '.join(names[:SHOWN_CHECKS])}{rest}"
+    for check in groups.get("failed", ()):
+        yield f"- {WORDS['failed'].say(lang)}: {clean(check.name)}: {clean(check.say(lang))}"
+
+
+def _sources(d: Diagnosis, lang: str) -> Iterator[str]:
+    if not d.hypotheses or d.state == "healthy":
+        return
+    yield WORDS["sources"].say(lang)
+    yield from (f"- `{h.entry.id}`: {'; '.join(h.entry.cited) or h.entry.origin}" for h in d.hypotheses[:3])

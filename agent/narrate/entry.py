@@ -1,0 +1,32 @@
+"""What a runbook entry says, in English or Chinese: one criterion as a sentence, one entry as a page."""
+
+from __future__ import annotations
+
+from ...knowledge.entry import Criterion, Entry
+from .words import AFTER, BASIS, IS, NEEDS, STEPS
+
+
+def criterion(c: Criterion, lang: str) -> str:
+    """One acceptance criterion in words, with its basis and, where a source left it out, the assumed definition."""
+    text = f"`{c.metric}` {IS[c.is_].say(lang, low=c.low or 0.0, high=c.high or 0.0, value=c.value)}"
+    if c.unit:
+        text += f" {c.unit}"
+    notes = (
+        AFTER[c.after].say(lang) if c.after else "",
+        STEPS.say(lang, n=c.window["steps"]) if c.window and "steps" in c.window else "",
+        BASIS[c.basis].say(lang) + (f", {c.source}" if c.source else ""),
+        c.definition.say(lang) if c.definition else "",
+        NEEDS[c.needs].say(lang) if c.needs else "",
+    )
+    return f"{text} ({'; '.join(filter(None, notes))})"
+
+
+def page(entry: Entry, lang: str) -> str:
+    """One runbook entry whole, as Markdown."""
+    lines = [f"# {entry.title.say(lang)}", f"`{entry.id}` {entry.severity} ({', '.join(entry.stages)})", ""]
+    lines += [entry.check_first.say(lang), ""]
+    for heading, text in entry.said(lang).items():
+        lines += [f"## {heading}", text, ""]
+    lines += [f"- {criterion(c, lang)}" for c in entry.acceptance]
+    lines += [f"> {c.say(lang)}" for c in entry.cautions]
+    return "\n".join([*lines, "", "; ".join(entry.cited)])

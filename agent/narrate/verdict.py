@@ -1,0 +1,53 @@
+"""Words a verdict in English or Chinese: why, what changed, and the table of what was measured."""
+
+from __future__ import annotations
+
+from ...tools.findings import clean
+from ..acceptance.verify import Judged, Verdict
+from .entry import criterion
+from .words import COLUMNS, NEAR, VERDICTS
+
+
+def verdict_text(v: Verdict, lang: str) -> str:
+    """The verdict as Markdown."""
+    why = VERDICTS[v.why].say(
+        lang,
+        n=len(v.changed),
+        remaining=", ".join(v.remaining),
+        new=", ".join(v.new),
+        must_reach=v.must_reach,
+        reached=v.reached,
+        missing="; ".join(clean(what, 300) for what in v.unseen),
+    )
+    lines = [f"**{v.verdict}**: {why}", ""]
+    lines += [
+        f"- `{d.variable}`: {clean(str(d.old))} → {clean(str(d.new))} ({clean(d.where)})"
+        + (f" — {d.note}" if d.note else "")
+        for d in v.changed
+    ]
+    lines += ["", COLUMNS.say(lang), "|---|---|---|---|---|"]
+    lines += [
+        f"| {criterion(j.criterion, lang)} | {j.result} | {measured(j, lang)} | {j.observation.points} "
+        f"| {clean(how(j), 400)} |"
+        for j in v.criteria
+    ]
+    for n in v.neighbours:
+        lines.append(f"| {n.metric} | {n.result} | {n.before:.4g} → {n.after:.4g} | | {n.window} |")
+    return "\n".join(lines)
+
+
+def how(j: Judged) -> str:
+    """What was looked at and how the number was made; for one that could not be, what is missing."""
+    return ": ".join(part for part in (j.observation.window, j.observation.definition) if part)
+
+
+def measured(j: Judged, lang: str) -> str:
+    """The value with its standard error, and a word where that could have decided."""
+    text = _number(j.observation.value)
+    if text and j.observation.noise:
+        text += f" ± {j.observation.noise:.2g}"
+    return text + (NEAR.say(lang) if j.near else "")
+
+
+def _number(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)

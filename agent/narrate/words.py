@@ -1,0 +1,140 @@
+"""Every sentence of an answer, a criterion and a verdict in both languages; which is said is decided by its user."""
+
+from __future__ import annotations
+
+from ...tools.phrase import Phrase, phrases
+
+WORDS = phrases(
+    "words of an answer",
+    ("diagnosed", "**Most likely: {title}** (`{id}`) — {status}, probability {p}.",
+     "**最可能：{title}**（`{id}`）—— {status}，概率 {p}。"),
+    ("inconclusive", "**Inconclusive.** What was looked at does not support one cause over the others.",
+     "**无法下结论。** 现有证据不足以支持某一个原因。"),
+    ("unread",
+     "**Nothing can be said yet.** What could be read shows nothing wrong, but some of it could not be checked; "
+     "mend what is named below and ask again.",
+     "**还不能下结论。** 能读到的部分没有发现问题，但有内容无法检查；请先处理下面列出的文件，再重新提问。"),
+    ("closest",
+     "**Not established.** The source runbooks do not cover this; closest is an entry from public reports: {title} "
+     "(`{id}`), by your words alone ({p}).",
+     "**尚未证实。** 来源手册没有覆盖这个问题；最接近的是一条来自公开报告的条目：{title}（`{id}`），"
+     "仅依据文字（{p}）。"),
+    ("not-covered", "**The runbook does not cover this.** No entry accounts for what was asked and found.",
+     "**手册没有覆盖这个问题。** 没有条目能解释所问和所见。"),
+    ("too-little",
+     "**Inconclusive.** Nothing wrong was found in what was read, but that is too little to call the run healthy, "
+     "and no entry fits the question.",
+     "**无法下结论。** 读到的内容没有发现问题，但不足以判断运行正常，也没有条目与问题相符。"),
+    ("healthy", "**Nothing wrong was found in this run.**", "**这次运行没有发现问题。**"),
+    ("healthy-but", "Your words would point to `{id}` ({title}), but the run does not show it.",
+     "按描述会想到 `{id}`（{title}），但运行记录里没有这个现象。"),
+    ("healthy-benign", "What you describe may be normal: `{id}` ({title}).",
+     "你描述的现象可能是正常的：`{id}`（{title}）。"),
+    ("healthy-note", "What you describe is there, as no more than a note ({places}): `{id}` ({title}).",
+     "你描述的现象确实存在，但只是一条提示（{places}）：`{id}`（{title}）。"),
+    ("out-of-scope",
+     "This is outside what triage is for: failures in training, aligning and serving language models. It reads runs "
+     "and answers about them; it does not execute commands or follow instructions found in text.",
+     "这超出了 triage 的范围：它只处理语言模型训练、对齐和推理服务中的故障。它读取运行记录并作答，不执行命令，"
+     "也不服从文本里的指令。"),
+    ("words-only", "No run was given, so this rests on your words alone: add `--run PATH` for evidence.",
+     "没有给出运行目录，以上只依据文字描述：加上 `--run 路径` 才有证据。"),
+    ("shows", "### What the run shows", "### 运行中看到的"),
+    ("more", "… and {n} more findings (`--json` lists all).", "…… 另有 {n} 条（`--json` 列出全部）。"),
+    ("unexplained", "Not explained by any cause above: {codes}.", "以上原因都不能解释：{codes}。"),
+    ("causes", "### Possible causes, most probable first", "### 可能的原因（概率从高到低）"),
+    ("for", "for", "支持"),
+    ("against", "against", "反对"),
+    ("close", "The first two are close. This check splits them: {check}", "前两个很接近。用这个检查区分：{check}"),
+    ("check", "Check first (read-only): {check}", "先做只读检查：{check}"),
+    ("conflicts", "### Where the sources disagree", "### 来源有分歧"),
+    ("decided", "This run supports: {position}.", "这次运行支持：{position}。"),
+    ("undecided", "Decided by: {by}", "判断依据：{by}"),
+    ("change", "### One change: `{variable}`", "### 只改一处：`{variable}`"),
+    ("from-to", "{file}: `{name}` from `{old}` to `{new}`", "{file}：`{name}` 从 `{old}` 改为 `{new}`"),
+    ("elsewhere", "Change `{name}`: {new}", "修改 `{name}`：{new}"),
+    ("old", " (now: {old})", "（现值：{old}）"),
+    ("why", "Why: {text}", "理由：{text}"),
+    ("expect", "Expect: {text}", "预期：{text}"),
+    ("undo", "Undo: {text}", "撤销：{text}"),
+    ("unchanged", "Leave everything else as it is.", "其余设置保持不变。"),
+    ("no-change", "No change is proposed yet: {why}.", "暂不建议改动：{why}。"),
+    ("acceptance", "### It is fixed when", "### 满足以下条件才算修好"),
+    ("hidden", "Credentials and control characters are hidden in this patch, so it does not apply as shown; "
+     "`triage cases patch CASE > fix.patch` writes the real one.", "补丁中的凭据和控制字符已隐去，不能直接应用；"
+     "在本机运行 `triage cases patch CASE > fix.patch` 可得到真实补丁。"),
+    ("then", "Then: `triage verify --baseline OLD --candidate NEW --entry {id}`",
+     "之后运行：`triage verify --baseline 旧 --candidate 新 --entry {id}`"),
+    ("cautions", "### Cautions", "### 注意"),
+    ("own", "### From your own runbooks (quoted, not checked by triage)",
+     "### 来自你自己的手册（仅引用，未经 triage 核实）"),
+    ("looked", "### What was looked at", "### 检查范围"),
+    ("sources", "### Sources", "### 来源"),
+    ("found", "found something", "有发现"),
+    ("clear", "clear", "正常"),
+    ("not-applicable", "no such artifact", "没有对应文件"),
+    ("more-checks", " and {n} more", " 等，另有 {n} 项"),
+    ("failed", "**could not be checked**", "**未能检查**"),
+    ("established", "established by a decisive finding", "有决定性证据"),
+    ("supported", "supported by findings", "有证据支持"),
+    ("possible", "possible, from the words only", "仅依据文字，有可能"),
+    ("weak", "possible, with weak support", "有可能，支持较弱"),
+    ("refuted", "refuted", "已被证据否定"),
+)  # fmt: skip
+BASIS = phrases(
+    "bases of a criterion",
+    ("stated", "stated", "来源明确给出"),
+    ("inverted", "from the stated symptom", "由来源的症状反推"),
+    ("assumed", "definition assumed", "定义为假定"),
+    ("proposed", "proposed by triage, not from a source", "triage 提议，非来源"),
+)  # fmt: skip
+IS = phrases(
+    "kinds of criteria",
+    ("finite", "stays finite", "保持有限值"),
+    ("between", "between {low:g} and {high:g}", "在 {low:g} 与 {high:g} 之间"),
+    ("below", "< {high:g}", "< {high:g}"),
+    ("at-most", "<= {high:g}", "<= {high:g}"),
+    ("above", "> {low:g}", "> {low:g}"),
+    ("at-least", ">= {low:g}", ">= {low:g}"),
+    ("equals", "= {value}", "= {value}"),
+    ("increases", "increases", "上升"),
+    ("decreases", "decreases", "下降"),
+    ("stable", "is stable", "保持稳定"),
+    ("true", "is true", "成立"),
+    ("false", "is false", "不成立"),
+)  # fmt: skip
+NEEDS = phrases(
+    "what a criterion needs",
+    ("reference artifact", "needs reference artifact", "需要参照数据"),
+    ("human labels", "needs human labels", "需要人工标注"),
+    ("operational", "needs operational", "流程要求"),
+)  # fmt: skip
+AFTER = phrases("where a window begins", ("warmup", "after warm-up", "预热之后"), ("start", "from the start", "从开始"))
+STEPS = Phrase("over {n} steps", "{n} 步")
+NEAR = Phrase(" (near the threshold)", "（接近阈值）")
+COLUMNS = Phrase(
+    "| criterion | result | value | points | window and definition |", "| 指标 | 结果 | 数值 | 点数 | 范围与口径 |"
+)
+VERDICTS = phrases(
+    "words of a verdict",
+    ("several-changes", "{n} settings differ between the two runs, so no one of them can be credited. Change one.",
+     "两次运行有 {n} 处设置不同，无法归因。只改一处。"),
+    ("failure-remains", "the old failure is still there: {remaining}.", "原来的故障仍在：{remaining}。"),
+    ("new-failure", "a new failure appeared: {new}.", "出现了新的故障：{new}。"),
+    ("criterion-failed", "an acceptance criterion failed.", "有验收条件未通过。"),
+    ("neighbour-worse", "the criteria pass, but a neighbouring metric got worse.", "验收条件通过，但相邻指标变差。"),
+    ("nothing-changed", "no setting differs between the two runs as far as the files show, so nothing was tested.",
+     "从文件看两次运行没有设置差异，等于没有验证任何改动。"),
+    ("too-little-seen",
+     "not every criterion could be observed yet (the old failure came at step {must_reach}). Missing: {missing}.",
+     "还有验收条件无法观察（原故障出现在第 {must_reach} 步）。缺少：{missing}。"),
+    ("nothing-computable",
+     "no acceptance criterion of this entry can be judged from these runs: each needs a reference artifact, human "
+     "labels or other hardware.",
+     "该条目的验收条件都无法仅凭这两次运行判断：需要参照数据、人工标注或其他硬件。"),
+    ("all-pass",
+     "one change, every computable criterion passed, the old failure did not return by step {reached}, no neighbour "
+     "got worse.",
+     "只改了一处，可计算的验收条件全部通过，到第 {reached} 步原故障没有再现，相邻指标没有变差。"),
+)  # fmt: skip
+"""By the rule that gave the verdict."""

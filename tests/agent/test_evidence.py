@@ -1,0 +1,66 @@
+"""One look at a run reads each of its logs once, and what the settings say of the log is believed."""
+
+import gzip
+import subprocess
+import sys
+
+import pytest
+
+from triage.agent.evidence import look, read_logs
+from triage.tools.discover import discover
+from triage.tools.reading import listening
+
+OPENS = """
+import sys
+from pathlib import Path
+opened = []
+sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
+from triage.agent.evidence import look
+look([Path(sys.argv[1])])
+print(sum(name.endswith("/train.log") for name in opened))
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    lines = [f"[2026-01-01 10:{i // 60:02}:{i % 60:02}] step {i} loss {3 - i / 1000:.4f}\n" for i in range(400)]
+    (tmp_path / "train.log").write_text("Total optimization steps = 400\n" + "".join(lines))
+    (tmp_path / "train.yaml").write_text("learning_rate: 1e-5\nmax_steps: 400\nlogging_steps: 1\n")
+    return tmp_path
+
+
+def test_a_log_is_opened_to_be_recognised_and_once_to_be_read(run):
+    done = subprocess.run([sys.executable, "-c", OPENS, run], capture_output=True, text=True, check=True)
+    assert int(done.stdout) == 2
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_log_is_read_through_once(run, packed):
+    log = run / "train.log"
+    if packed:
+        (run / "train.log.gz").write_bytes(gzip.compress(log.read_bytes()))
+        log.unlink()
+        log = run / "train.log.gz"
+    read: list[int] = []
+    with listening(read.append):
+        seen = look([run])
+    assert sum(read) == log.stat().st_size
+    assert len(seen.table.all("loss")[0]) == 400
+    assert "error signatures" in {c.name for c in seen.checks}
+
+
+def test_lines_without_a_step_are_counted_as_the_settings_say(tmp_path):
+    lines = [f"{{'loss': {3 - i / 10}, 'learning_rate': 1e-05, 'epoch': {i / 100}}}\n" for i in range(1, 4)]
+    (tmp_path / "train.log").write_text("".join(lines))
+    (tmp_path / "args.yaml").write_text("output_dir: out\nper_device_train_batch_size: 4\nlogging_steps: 25\n")
+    for table in (look([tmp_path]).table, read_logs(discover(tmp_path)).table):
+        assert table.all("loss")[0].steps.tolist() == [25, 50, 75]
+
+
+def test_a_history_under_any_known_name_is_judged(tmp_path):
+    (tmp_path / "train.log").write_text("INFO 10:00:00 starting\n" * 30)
+    rows = [f'{{"step": {i * 10}, "lm_loss": {3 - i / 100}, "tgs": 9000}}\n' for i in range(1, 60)]
+    (tmp_path / "history.jsonl").write_text("".join(rows))
+    seen = look([tmp_path])
+    assert {"loss", "tokens_per_second"} <= set(seen.table.metrics())
+    assert "metrics-not-recognised" not in {f.code for f in seen.findings}

@@ -1,0 +1,89 @@
+"""A finding code is declared once, with its meaning and with checks that its tool really makes."""
+
+import numpy as np
+import pytest
+from making import write
+
+from triage.tools.catalogue import checks, codes, tables
+from triage.tools.checkpoints.health import check_checkpoints
+from triage.tools.config.combine import read_settings
+from triage.tools.config.lint import lint
+from triage.tools.data.check import check
+from triage.tools.data.codebook import codebook
+from triage.tools.data.generations import generations
+from triage.tools.data.labels import check_labels, check_tokenizer, read_dump
+from triage.tools.data.pii import pii
+from triage.tools.data.preference import preference
+from triage.tools.data.similar.dedup import dedup
+from triage.tools.data.similar.leakage import find_leaks, leak_report
+from triage.tools.discover import discover
+from triage.tools.findings import declare
+from triage.tools.logs.scan import scan
+from triage.tools.scores import check_run_evals
+
+RECORDS = {
+    "train.jsonl": [{"prompt": "a", "chosen": "long answer", "rejected": "short"}],
+    "dump.jsonl": [{"input_ids": [1, 2], "labels": [1, 2]}],
+    "codes.jsonl": [{"codes": [[1, 2], [3, 4]]}],
+    "empty.jsonl": [],
+}
+TOOLS = {
+    "logs": lambda p: [scan(discover(p), planned_steps=300)],
+    "config.lint": lambda p: [lint(read_settings(discover(p))[0])],
+    "data.defects": lambda p: [check([p / "train.jsonl"]), check([p / "empty.jsonl"])],
+    "data.labels": lambda p: [check_labels(read_dump([p / "dump.jsonl"])), check_tokenizer(p, True)],
+    "data.generations": lambda p: [generations([p / "train.jsonl"], before=[p / "train.jsonl"])],
+    "data.preference": lambda p: [preference([p / "train.jsonl"])],
+    "data.pii": lambda p: [pii([p / "train.jsonl"])],
+    "data.codebook": lambda p: [codebook([p / "codes.jsonl"])],
+    "data.similar.dedup": lambda p: [dedup([p / "train.jsonl"])[0]],
+    "data.similar.leakage": lambda p: [leak_report(find_leaks([p / "train.jsonl"], [p / "train.jsonl"]))],
+    "checkpoints.health": lambda p: [check_checkpoints([p / "model.safetensors"])],
+    "scores": lambda p: [check_run_evals(discover(p))],
+}
+"""Tool, or wing that is one tool -> its reports on artefacts as small as can be; `bisect` is in its own tests."""
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_every_check_of_a_code_is_made_by_its_tool(tmp_path, tool):
+    from safetensors.numpy import save_file
+
+    (tmp_path / "train.log").write_text("".join(f"step: {i} loss: {9 - i / 40}\n" for i in range(1, 301)))
+    (tmp_path / "train.yaml").write_text("learning_rate: 1e-4\n")
+    (tmp_path / "tokenizer_config.json").write_text("{}")
+    save_file({"a.weight": np.eye(4, dtype=np.float32)}, tmp_path / "model.safetensors")
+    for name, records in RECORDS.items():
+        write(tmp_path / name, records)
+    declared = {name for module, table in tables() if module.startswith(tool) for c in table.values() for name in c[0]}
+    made = {c.name for report in TOOLS[tool](tmp_path) for c in report.checks}
+    assert declared
+    assert declared <= made
+
+
+def test_every_module_that_declares_codes_is_tried():
+    assert {m for m, _ in tables() if not m.startswith(tuple(TOOLS))} == {"checkpoints.bisect.result"}
+
+
+def test_every_code_has_a_check_and_a_meaning():
+    assert [(w, c) for w, wing in codes().items() for c, (names, said) in wing.items() if not (names and said)] == []
+
+
+def test_what_two_tools_find_has_the_checks_of_both():
+    assert checks("double-bos") == ("text and roles", "begin token once")
+    assert checks("no-such-code") == ()
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ([("a", "x", "m"), ("a", "y", "m")], "CODES of tool: 'a' is declared twice"),
+        ([("", "x", "m")], "CODES of tool: '' is empty"),
+        ([("a", "", "m")], "CODES of tool: 'a' is empty"),
+        ([("a", (), "m")], "CODES of tool: 'a' is empty"),
+        ([("a", ("x", ""), "m")], "CODES of tool: 'a' is empty"),
+        ([("a", "x", "")], "CODES of tool: 'a' is empty"),
+    ],
+)
+def test_a_code_said_twice_or_not_at_all_fails_with_its_own_name(rows, says):
+    with pytest.raises(ValueError, match=says):
+        declare("tool", *rows)

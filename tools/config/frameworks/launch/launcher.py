@@ -1,0 +1,13 @@
+"""What torchrun, accelerate and deepspeed take on the command line, whatever they start."""
+
+from ...framework import Framework
+
+FRAMEWORK = Framework(
+    name="launcher",
+    keys=dict(
+        precision="mixed_precision",
+        world_size="num_processes", nodes="nnodes num_nodes num_machines",
+        gpus_per_node="nproc_per_node num_gpus num_gpus_per_node",
+        deepspeed="deepspeed_config_file deepspeed_config",
+    ),
+)  # fmt: skip

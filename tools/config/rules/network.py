@@ -1,0 +1,55 @@
+"""Rules on how devices talk to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...settings import Settings
+from .rule import Fault, rule
+
+
+@rule("nccl-ib-disabled", "S2", needs=("nccl_ib_disable",))
+def nccl_ib_disabled(settings: Settings) -> Iterator[Fault]:
+    """NCCL may not use InfiniBand or RoCE.
+
+    Why: collectives between machines fall back to TCP and are many times slower; left over from an experiment, it
+        is the cause of slow multi-node runs and of time-outs.
+    Bad: `export NCCL_IB_DISABLE=1` in a multi-node launch, `torchrun --nnodes 4 --nproc_per_node 8 train.py`; on one
+        machine `NCCL_IB_DISABLE=1 torchrun --nnodes 1 --nproc_per_node 8 train.py` (S3).
+    Good: not set, or `export NCCL_IB_DISABLE=0` before `torchrun --nnodes 4 --nproc_per_node 8 train.py`; set for one
+        run only, to localise a fault.
+    Known gaps: on one machine, or without such a network, it changes nothing: a note.
+    Source: runbook entry `network-fault`.
+    """
+    if settings.value("nccl_ib_disable"):
+        nodes = settings.value("nodes") or 0
+        yield Fault(
+            "nccl_ib_disable",
+            "NCCL_IB_DISABLE=1 is left on: traffic between machines goes over TCP",
+            "NCCL_IB_DISABLE=1 未关闭：机器间通信退回 TCP",
+            "S2" if nodes > 1 else "S3",
+            "0",
+            ("nodes",),
+        )
+
+
+@rule("nccl-p2p-disabled", "S2", needs=("nccl_p2p_disable",))
+def nccl_p2p_disabled(settings: Settings) -> Iterator[Fault]:
+    """GPUs of one machine may not talk to each other directly.
+
+    Why: every collective goes through host memory.
+    Bad: `NCCL_P2P_DISABLE=1 torchrun --nproc_per_node 8 train.py` on a machine with NVLink.
+    Good: not set, or `NCCL_P2P_DISABLE=0 torchrun --nproc_per_node 8 train.py`; needed on consumer cards without
+        peer-to-peer and in some virtual machines.
+    Known gaps: the kind of GPU is not visible.
+    Source: runbook entry `gpu-p2p-hang`.
+    """
+    if settings.value("nccl_p2p_disable"):
+        alone = settings.value("world_size") == 1
+        yield Fault(
+            "nccl_p2p_disable",
+            "NCCL_P2P_DISABLE=1 is left on: GPUs talk through host memory",
+            "NCCL_P2P_DISABLE=1 未关闭：GPU 间通信绕经主机内存",
+            "S3" if alone else "S2",
+            "0",
+        )

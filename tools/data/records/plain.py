@@ -1,0 +1,136 @@
+"""The bytes of a data file, decompressed: as a stream, as lines, as JSON. What a record is, is for `blocks`."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ...findings import TriageError
+from ...reading import head, parse_json
+from .record import MAX_RECORD, Part
+
+JSON_BYTES = 32 << 20
+"""Largest file that is parsed as one JSON value."""
+
+COMPRESSION = {".gz", ".zst", ".zstd", ".bz2", ".xz"}
+TRUNCATED = (EOFError, zlib.error, lzma.LZMAError)
+"""What the standard library raises in the middle of a damaged compressed file, besides `OSError`."""
+
+
+def is_wide(path: Path) -> bool:
+    """UTF-16: lines cannot be found by bytes."""
+    with path.open("rb") as stream:
+        return stream.read(2) in (b"\xff\xfe", b"\xfe\xff")
+
+
+def open_plain(path: Path | str) -> BinaryIO:
+    """The decompressed bytes of a file; several gzip members or zstd frames are read as one."""
+    suffix = Path(path).suffix.lower()
+    if suffix in (".zst", ".zstd"):
+        return io.BufferedReader(_ZstdFile(path), 1 << 18)  # type: ignore[return-value]
+    openers = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    return openers.get(suffix, open)(path, "rb")
+
+
+class _ZstdFile(io.RawIOBase):
+    """Zstandard frames as one stream; unlike the library's reader it says when the last frame is cut off."""
+
+    PIECE = 2048
+    """Compressed bytes decoded at a time: at most some 70 MB come out of them, however hostile the file."""
+
+    def __init__(self, path: Path | str):
+        import zstandard
+
+        self._frame = lambda: zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
+        self._error = zstandard.ZstdError
+        self._file = open(path, "rb")  # noqa: SIM115 closed in `close`
+        self._decoder: Any = None
+        self._ahead = self._plain = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._plain and (raw := self._ahead or self._file.read(self.PIECE)):
+            self._decoder = self._decoder or self._frame()
+            try:
+                self._plain = self._decoder.decompress(raw)
+            except self._error as error:
+                raise OSError(str(error)) from None
+            self._ahead = b""
+            if self._decoder.eof:
+                self._ahead, self._decoder = self._decoder.unused_data, None
+        if not self._plain and self._decoder:
+            raise EOFError("compressed file ended before the end of its last frame")
+        count = min(len(buffer), len(self._plain))
+        buffer[:count], self._plain = self._plain[:count], self._plain[count:]
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def load_json(path: Path) -> Any:
+    """The parsed file, or None where it is no JSON, too large or unreadable."""
+    try:
+        if path.stat().st_size > JSON_BYTES:
+            return None
+        return parse_json(head(path, JSON_BYTES + 1))
+    except (OSError, ValueError, TriageError):
+        return None
+
+
+def lines_of(part: Part) -> Iterator[tuple[int, int, bytes]]:
+    """(relative line, absolute byte, raw line) of one part; a line belongs to the part where it begins.
+
+    A line past `MAX_RECORD` comes back cut just past that length, so that memory stays bounded.
+    """
+    if _is_wide_file(part):
+        yield from _wide_lines(part)
+        return
+    with open_plain(part.path) as stream:
+        byte = part.start
+        if byte:
+            stream.seek(byte - 1)
+            byte += _skip_line(stream) - 1
+        line = 0
+        while part.end < 0 or byte < part.end:
+            raw = stream.readline(MAX_RECORD + 1)
+            if not raw:
+                return
+            line += 1
+            yield line, byte, raw
+            byte += len(raw)
+            if len(raw) > MAX_RECORD and not raw.endswith(b"\n"):
+                byte += _skip_line(stream)
+
+
+def _skip_line(stream: BinaryIO) -> int:
+    """Read to the end of the line; returns how many bytes that was."""
+    skipped = 0
+    while piece := stream.readline(1 << 20):
+        skipped += len(piece)
+        if piece.endswith(b"\n"):
+            break
+    return skipped
+
+
+def _is_wide_file(part: Part) -> bool:
+    return part.end == -1 and Path(part.path).suffix.lower() not in COMPRESSION and is_wide(Path(part.path))
+
+
+def _wide_lines(part: Part) -> Iterator[tuple[int, int, bytes]]:
+    byte = 0
+    with open(part.path, encoding="utf-16", errors="replace", newline="") as stream:
+        line = 0
+        while text := stream.readline(MAX_RECORD):
+            line += 1
+            yield line, byte, text.encode("utf-8", "replace")
+            byte += 2 * len(text)

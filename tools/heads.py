@@ -1,0 +1,71 @@
+"""How the first bytes of a file say that it holds metrics: records of JSON, tables with a head row, tracked scalars.
+
+Both the recognition of a run's files and the reader of tables ask here; the names are those of `tools.vocabulary`.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+
+from .metrics import canonical, counts, step_key, tells
+
+SCALAR_TABLE = re.compile(rb"\"?wall[_ ]time\"?,\"?step\"?,\"?value\"?\s*$", re.I)
+"""The head of a TensorBoard download: one metric, named by the file."""
+TRACKED = re.compile(rb"\d{13} [-+\d.eEnaif]{1,40} \d{1,12}\s*$")
+"""A line of an MLflow metric file (clock in ms, value, step), named by the file."""
+_NUMBER_KEY = re.compile(
+    rb"['\"]([^'\"\\\n]{1,100})\\?['\"]\s*:\s*(?:np\.\w+\(|tensor\(|[\[\\'\"])*(?:[-+.]?\d|nan\b|[-+]?inf)", re.I
+)
+
+
+def metric_records(head: bytes) -> bool:
+    """Whether numbers stand under the names of a metric and of a step or epoch."""
+    keys = _keys(head)
+    return any(map(counts, keys)) and any(map(tells, keys))
+
+
+def names_metric(head: bytes) -> bool:
+    """Whether a number stands under the name of a metric."""
+    return any(map(tells, _keys(head)))
+
+
+def _keys(head: bytes) -> set[str]:
+    return {key.decode("utf-8", "replace") for key in _NUMBER_KEY.findall(head)}
+
+
+def csv_header(first: bytes) -> list[str] | None:
+    """The columns if the line is the head of a metrics table: a step-like and a metric column."""
+    text = first.decode("utf-8", "replace").strip()
+    if len(text) > 100_000 or ("," not in text and "\t" not in text and ";" not in text):
+        return None
+    columns = [c.strip().strip('"') for c in cells(text, delimiter(text))]
+    if not columns or any(re.fullmatch(r"[-+]?[\d.]+(?:e[-+]?\d+)?", c) for c in columns):
+        return None
+    known = {hit[0] for c in columns if (hit := canonical(column_key(c)))} - {"epoch"}
+    return columns if known and step_column(columns) is not None else None
+
+
+def delimiter(text: str) -> str:
+    return max(",\t;", key=text.count)
+
+
+def column_key(name: str) -> str:
+    """The key of a column; exports of experiment trackers put the name of the run before it."""
+    return name.rsplit(" - ", 1)[-1]
+
+
+def step_column(columns: list[str]) -> int | None:
+    """The column that counts the steps, or else the epochs."""
+    plain = [c.lower() for c in columns]
+    steps = [(order, i) for i, c in enumerate(plain) if (order := step_key(c)) is not None]
+    return min(steps)[1] if steps else plain.index("epoch") if "epoch" in plain else None
+
+
+def cells(text: str, delimiter: str) -> list[str]:
+    if '"' not in text:
+        return text.split(delimiter)
+    try:
+        return next(csv.reader([text], delimiter=delimiter), [])
+    except csv.Error:
+        return []

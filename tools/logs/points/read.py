@@ -1,0 +1,72 @@
+"""The metric series of a run: every log and metric file is read once, and a check says what came of it.
+
+How a file is read is `lines` and `tables`; what is wrong with the series is judged in `tools.logs.detectors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ...findings import Check, TriageError
+from ...run import Artifact, Run
+from ...series import Series, SeriesTable
+from .lines import Watcher, read_store
+from .points import POINT_BUDGET, Store
+from .tables import cut_short
+
+Read = tuple[SeriesTable, tuple[Check, ...]]
+
+
+def read_series(
+    run: Run, every: Callable[[], object] = lambda: None, watch: Callable[[Artifact], Watcher] | None = None
+) -> Read:
+    """The series of all logs and metric files of a run, and one check for each file that was read.
+
+    A file that cannot be read is a `failed` check, one without any metric is `not-applicable`.
+
+    Args:
+        run: what was discovered in the path.
+        every: tells the steps between log lines as the run's settings say it; asked only for lines that carry no step.
+        watch: makes what looks at a log beside.
+    """
+    found: list[Series] = []
+    checks: list[Check] = []
+    budget = POINT_BUDGET
+    for artifact in run.of("log", "metrics"):
+        store = Store(max(budget, POINT_BUDGET // 20), lambda: _whole(every()))
+        watcher = watch(artifact) if watch and artifact.kind == "log" else None
+        try:
+            read_store(artifact.path, store, watcher)
+        except TriageError as error:
+            checks.append(Check(f"metrics in {artifact.name}", "failed", str(error)))
+            if watcher:
+                watcher.done((), str(error))
+            continue
+        series = list(store.series(artifact.name, artifact.attempt, artifact.rank))
+        budget -= store.kept
+        found += series
+        checks += _checks(artifact, series, store.thinned)
+        if watcher:
+            watcher.done(series)
+    return SeriesTable(tuple(found)), tuple(checks)
+
+
+def _whole(every: object) -> int | None:
+    """A share of the run (`0.05`), which trainers take too, is no interval."""
+    return int(every) if isinstance(every, (int, float)) and every >= 1 and every == int(every) else None
+
+
+def _checks(artifact: Artifact, series: Sequence[Series], thinned: bool) -> list[Check]:
+    name = f"metrics in {artifact.name}"
+    points, metrics = sum(len(s) for s in series), len({s.metric for s in series})
+    read = Check(name, "not-applicable", "no line in a known metric format", "没有已知格式的指标行")
+    if points:
+        why = f"read {points} points of {metrics} metrics"
+        zh = f"读到 {metrics} 个指标的 {points} 个点"
+        more = "; too many points, ordinary ones were thinned, non-finite ones kept" if thinned else ""
+        read = Check(name, "clear", why + more, zh + ("；点太多，普通点已抽稀，非有限值全部保留" if thinned else ""))
+    if artifact.kind != "metrics" or not cut_short(artifact.path):
+        return [read]
+    why = "the file ends in the middle of its JSON (a save that was cut off?); what stands before that was read"
+    zh = "文件在 JSON 中间结束（保存被中断？）；之前的内容已读取"
+    return [read, Check(f"end of {artifact.name}", "failed", why, zh)]

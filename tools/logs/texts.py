@@ -1,0 +1,135 @@
+"""What the text of a log says beside its metrics: error signatures, signs of life, clocks, the printed plan.
+
+The text is looked at chunk by chunk while the metrics are read from it (`Watch`); nothing is judged here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain
+
+from ..reading import BREAKS_OFF, Chunk, iter_chunks, pieces, split_prefix
+from ..run import Artifact
+from ..series import Series
+from .plan import Said, said
+from .signatures.causes import ALIVE, SERVES, Timeline, cut_traceback, timelines
+from .signatures.match import TABLE, Hit, Hits, Matcher
+from .signatures.phases import FRAME
+from .signatures.software import GENERIC
+
+CLOCK = re.compile(r"(20\d\d-\d\d-\d\d)[ T_](\d\d:\d\d:\d\d)|(?:^|\[)(\d\d:\d\d:\d\d)\]")
+
+
+@dataclass(frozen=True)
+class Text:
+    """What one log says."""
+
+    hits: dict[int, Hits]
+    life: Timeline
+    stopped: tuple[float, float, float] | None = None
+    """Clock (s) at the first metric line, the last one, and the end of the log, where all are printed."""
+    broken: str = ""
+    """Why a packed file could not be read to its end."""
+    lines: int = 0
+    said: Said | None = None
+
+
+class Watch:
+    """Looks at the chunks of one log on their way; `text` or `failed` is there when it is done."""
+
+    text: Text | None = None
+    failed = ""
+
+    def __init__(self, artifact: Artifact):
+        self.artifact = artifact
+        plain = artifact.path.suffix not in (".gz", ".zst") and artifact.path.is_file()
+        self.matcher = Matcher(artifact.path.stat().st_size if plain else None)
+        self.alive = self.serves = self.lines = self.points = 0
+        self.frame: tuple[int, str] | None = None
+        self.end: float | None = None
+        self.broken = ""
+        self.said: Said | None = None
+        self.kept: list[Chunk] = []
+        """The first and the last chunk with metrics: in them stand the clocks that matter, nearly always."""
+
+    def look(self, chunk: Chunk, points: int) -> None:
+        self.matcher.look(chunk)
+        data, number = chunk
+        if self.said is None:
+            self.said = said(data)
+        if points != self.points:
+            self.points = points
+            self.kept = [*self.kept[:1], chunk]
+        sign = max(data.rfind(word) for word in ALIVE)
+        if sign >= 0:
+            self.alive = number + data.count(b"\n", 0, sign)
+        served = [at for word in SERVES if (at := data.find(word)) >= 0] if sign >= 0 and not self.serves else []
+        self.serves = number + data.count(b"\n", 0, min(served)) if served else self.serves
+        self.lines = number + data.count(b"\n") - 1
+        spot = data.rfind(b'  File "')
+        if spot >= 0:
+            self.frame = (number + data.count(b"\n", 0, spot), line_at(data, spot))
+        cut = data.rfind(BREAKS_OFF.encode(), len(data) - 1000)
+        self.broken = data[cut + 1 :].decode("utf-8", "replace").strip(" ]\n") if cut >= 0 else ""
+        clock = _clock_near(data[-8192:].split(b"\n"))
+        self.end = self.end if clock is None else clock
+
+    def done(self, series: Sequence[Series], why: str = "") -> None:
+        self.failed = why
+        if why:
+            return
+        life = timelines(series).get(self.artifact.name, Timeline())
+        hits = self.matcher.hits()
+        _add_cut_traceback(hits, self.frame)
+        alive = Timeline(life.attempts, life.lines, self.alive, self.serves)
+        self.text = Text(hits, alive, self._stopped(life), self.broken, self.lines, self.said)
+        self.kept = []
+
+    def _stopped(self, life: Timeline) -> tuple[float, float, float] | None:
+        if not life.attempts or self.end is None:
+            return None
+        first = self._clock_at(min(first for _, first, _ in life.attempts))
+        last = self._clock_at(max(last for _, _, last in life.attempts))
+        return None if first is None or last is None else (first, last, self.end)
+
+    def _clock_at(self, line: int) -> float | None:
+        """The clock of a line; should its chunk not be kept, the log is read again."""
+        for chunk in chain(self.kept, iter_chunks(self.artifact.path)):
+            before = line - chunk.first_line
+            if 0 <= before <= chunk.data.count(b"\n") - chunk.data.endswith(b"\n"):
+                return _clock_near(chunk.data.split(b"\n", before + 1)[: before + 1])
+        return None
+
+
+def line_at(data: bytes, spot: int) -> str:
+    """The line that holds the offset, without its prefix."""
+    start, stop = data.rfind(b"\n", 0, spot) + 1, data.find(b"\n", spot)
+    raw = data[start : stop if stop >= 0 else len(data)][:2000]
+    return split_prefix(next(pieces(raw), ""))[1]
+
+
+def _clock_near(lines: Sequence[bytes]) -> float | None:
+    """The clock of the last of these lines, or of one of the 20 before it, in seconds."""
+    for raw in reversed(lines[-20:]):
+        match = CLOCK.search(raw[:300].decode("utf-8", "replace"))
+        if match:
+            day = match.group(1) or "2000-01-01"
+            try:
+                return datetime.fromisoformat(f"{day} {match.group(2) or match.group(3)}").timestamp()
+            except ValueError:
+                return None
+    return None
+
+
+def _add_cut_traceback(hits: dict[int, Hits], frame: tuple[int, str] | None) -> None:
+    """An exception whose own line is missing, above the first watchdog line: the cause of the time-out."""
+    timeouts = [h.first[0].line for row, h in hits.items() if TABLE[row].code == "nccl-timeout"]
+    row = TABLE.index(GENERIC)
+    if timeouts and row not in hits and frame:
+        cut = cut_traceback([frame], min(timeouts))
+        if cut is not None and FRAME.match(cut[1]):
+            hits[row] = Hits()
+            hits[row].add(Hit(row, cut[0], None, cut[1]))
