@@ -205,8 +205,7 @@ def _report(matches: Matches) -> Report:
         "histogram": histogram(matches.similarity),
     }
     findings = tuple(_findings(matches, exact, near))
-    checks = (*_checks(matches, exact, near), *corpus.checks())
-    return Report("data dedup", findings, checks, summary)
+    return corpus.account.on(Report("data dedup", findings, tuple(_checks(matches, exact, near)), summary))
 
 
 def _unit(matches: Matches) -> str:
