@@ -55,7 +55,7 @@ def plan(paths: Iterable[Path | Part], part_bytes: int = PART_BYTES) -> list[Par
                 shut.append((file, _reason(error)))
                 continue
             parts += [Part(len(parts) + i, str(file), name, format, *cut) for i, cut in enumerate(cuts)]
-        for file, why in shut:
+        for file, why in sorted(shut):
             parts.append(Part(len(parts), str(file), file.relative_to(root).as_posix(), "shut", shut=why))
     if parts and all(part.shut for part in parts):
         raise TriageError("; ".join(f"{part.path} cannot be opened: {part.shut}" for part in parts[:3]))
@@ -106,7 +106,7 @@ def walk(folder: Path) -> tuple[list[Path], list[tuple[Path, str]]]:
                         files.append(Path(entry.path))
         except OSError as error:
             shut.append((Path(here), _reason(error)))
-    return sorted(files), sorted(shut)
+    return sorted(files), shut
 
 
 def _reason(error: BaseException) -> str:
