@@ -15,6 +15,7 @@ import sys
 import typer
 
 from ..tools.findings import TriageError, clean
+from ..tools.registry import table
 from . import commands
 from .stopping import STOPPING, Stop, Stopped
 
@@ -28,7 +29,9 @@ app = typer.Typer(
 
 for module in pkgutil.iter_modules(commands.__path__):
     importlib.import_module(f"{commands.__name__}.{module.name}").register(app)
-
+COMMANDS = [(one.name or getattr(one.callback, "__name__", ""), one.help) for one in app.registered_commands]
+GROUPS = [(str(one.name), one.typer_instance) for one in app.registered_groups]
+table("commands", (*COMMANDS, *GROUPS))
 
 CLOSED = 128 + signal.SIGPIPE
 """Exit status when whoever read the output has gone (`| head`), as a shell shows it of other tools."""

@@ -1,0 +1,74 @@
+"""The house itself: no circles, no room that nobody can overlook, nothing upstairs needed downstairs."""
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("agent", "evals", "knowledge", "tools", "ui")
+SOURCES = {
+    ".".join(p.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): p
+    for folder in FOLDERS
+    for p in (ROOT / folder).rglob("*.py")
+}
+GROUND = {name for name in SOURCES if name.startswith("tools.") and name.count(".") == 1} - {"tools.scores"}
+GROUND -= {name for name in GROUND if SOURCES[name].name == "__init__.py"}
+"""The modules directly in `tools/`, which the wings stand on; `scores` is a tool."""
+
+
+def imports(name: str) -> set[str]:
+    """The modules of the package that a module imports, lazily or for types only as well."""
+    path = SOURCES[name]
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = package[: len(package) - node.level + 1] + (node.module or "").split(".") * bool(node.module)
+            found |= {".".join([*base, a.name]) for a in node.names} | {".".join(base)}
+    return (found & SOURCES.keys()) - {name}
+
+
+GRAPH = {name: imports(name) for name in SOURCES}
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Groups of modules that import each other, directly or through others."""
+    reached: dict[str, set[str]] = {}
+    for start in graph:
+        seen, todo = set(), list(graph[start])
+        while todo:
+            if (here := todo.pop()) not in seen:
+                seen.add(here)
+                todo += graph[here]
+        reached[start] = seen
+    groups = {frozenset({a, *(b for b in reached[a] if a in reached[b])}) for a in graph if a in reached[a]}
+    return sorted(sorted(group) for group in groups)
+
+
+def test_a_circle_is_seen():
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
+
+
+def test_no_modules_import_each_other_lazily_or_for_types_only_either():
+    assert circles(GRAPH) == []
+
+
+def test_the_ground_floor_stands_on_itself():
+    assert {name: up for name in GROUND if (up := GRAPH[name] - GROUND - {"tools"})} == {}
+
+
+def test_a_folder_can_be_overlooked():
+    assert {str(f): n for f, n in Counter(p.parent for p in SOURCES.values()).items() if n > 21} == {}
+
+
+def test_a_file_fits_a_reading_unless_it_is_a_table():
+    long = {name: lines for name, path in SOURCES.items() if (lines := len(path.read_text().splitlines())) > 400}
+    assert {name: lines for name, lines in long.items() if not is_table(SOURCES[name])} == {}
+
+
+def is_table(path: Path) -> bool:
+    """Whether nine lines in ten are data."""
+    text = path.read_text(encoding="utf-8")
+    built = [n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
+    code = sum(node.end_lineno - node.lineno + 1 for node in built)
+    return code < 0.1 * len(text.splitlines())
