@@ -8,6 +8,7 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
+from importlib import import_module
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from typer.testing import CliRunner
 from triage.agent.acceptance.observe import families
 from triage.agent.acceptance.subject import metric
 from triage.evals.lab.fault import Fault, faults
+from triage.tools.catalogue import codes
 from triage.tools.logs.detectors.detector import detector
 from triage.ui.cli import app
 
@@ -187,6 +189,7 @@ ROWS = [
 @pytest.mark.parametrize(("path", "name", "row", "says"), ROWS, ids=[row[-1] for row in ROWS])
 def test_a_row_that_stands_twice_or_is_empty_fails_by_its_name_at_import(path, name, row, says):
     dotted = "triage." + path.removesuffix(".py").replace("/", ".")
+    import_module(dotted)
     text = with_row((ROOT / path).read_text(encoding="utf-8"), name, row)
     with pytest.raises(ValueError, match=says):
         exec(compile(text, path, "exec"), {"__name__": dotted, "__package__": dotted.rpartition(".")[0]})
@@ -204,7 +207,7 @@ def test_a_row_that_stands_twice_or_is_empty_fails_by_its_name_at_import(path, n
     ],
 )
 def test_a_function_that_is_declared_twice_or_empty_fails_by_its_name(register, says):
-    families(), faults()
+    families(), faults(), codes()
     with pytest.raises(ValueError, match=says):
         register(lambda subject: None)
 
