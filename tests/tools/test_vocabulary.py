@@ -9,8 +9,7 @@ from triage.agent.acceptance.verify import NEIGHBOURS
 from triage.tools.heads import csv_header, step_column
 from triage.tools.kinds import recognise
 from triage.tools.logs.detectors.trends import EVALUATED
-from triage.tools.logs.points.formats import HELD_OUT
-from triage.tools.logs.points.grammar import VALUE, counters, number
+from triage.tools.logs.points.grammar import HELD_OUT, VALUE, counters, number
 from triage.tools.logs.points.hints import candidates
 from triage.tools.metrics import canonical, counts, held_out, step_key, tells
 from triage.tools.registry import table

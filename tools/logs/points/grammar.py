@@ -53,6 +53,10 @@ _NOT_THE_VALUE = frozenset(
     ("max", "min", "best", "std", "target", "prev", "previous", "threshold", "lowest", "highest", "initial")
 )
 _SPLIT = re.compile(splits())
+HELD_OUT = gaps(r"^(?:[^=,]|,(?=\d)){0,60}?(?<![\w/.-])(?:" + splits(r"\w*") + r")(?![\w/.-])", re.IGNORECASE)
+"""The beginning of a line that tells of held-out data."""
+SETTINGS_TOO = {"learning_rate", "loss_scale", "batch_size", "epoch", "gpu_memory", "response_length", "num_zeros"}
+"""Metrics whose names also stand in printed configurations: alone they do not make a line a record."""
 
 
 def number(text: str, unit: str | None = None) -> float:
@@ -156,3 +160,9 @@ def known_end(phrase: str) -> str:
         if hit and hit[0] != "epoch":
             return "" if end.lower() in BARE_TIMES and i else end
     return ""
+
+
+def telling(key: str) -> bool:
+    """Whether a key is a metric that no configuration would print."""
+    hit = canonical(key)
+    return hit is not None and hit[0] not in SETTINGS_TOO
