@@ -55,6 +55,8 @@ def test_every_counter_of_a_line_is_read_and_lets_the_line_through(word):
     line = f"{word} 12" + ("步" if word == "第" else "") + ", reward 2.5"
     assert counters(line)[0][2] == 12
     assert candidates(line.encode()) == [0]
+    head = f"loss  {word}\n{word}  loss\n| loss | {word} |\n".encode()
+    assert word == "第" or len(candidates(head)) == 3
 
 
 @pytest.mark.parametrize("word", WORDS)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ...metrics import canonical, step_key
-from .grammar import HELD_OUT, VALUE, counters, gaps, number, telling
+from .grammar import HEAD_HINT, HELD_OUT, VALUE, counters, gaps, number, telling
 
 REACH = 40
 """Lines without a pair after which a block is over: progress and notes stand between the pairs. Own judgement."""
@@ -30,7 +30,7 @@ _PAIR = gaps(
     re.IGNORECASE,
 )
 _TOP = "╭┌╒┏╔"
-HINTS = (*(_TOP + _FRAME.replace("|", "")), r"\|\s*[-+.]?[0-9]")
+HINTS = (*(_TOP + _FRAME.replace("|", "")), r"\|[ \t]*[-+.]?[0-9]", HEAD_HINT)
 """What a line holds with which a block begins, beside counters and epochs: see `format.Format.hint`."""
 _NUMBER_CELL = re.compile(r"(?:^|[\s|│])[-+.]?\d")
 _RULE = re.compile(r"^[\s|+:│┃║├┼┤╞╪╡╘╧╛╒╤╕╭╮╰╯└┴┘┌┬┐┏┳┓┡╇┩┗┻┛━─═=-]*$")

@@ -73,7 +73,7 @@ class Format:
     """Whether metrics stand under quoted keys: any line with the key of one is looked at."""
     own_hint: str = ""
     """What every line of the format holds, where `needs` has no word that is rare in other lines: a pattern in lower
-    case, without look-around."""
+    case, without look-around and without line feeds."""
     samples: tuple[Sample, ...] = ()
 
     @property

@@ -217,6 +217,7 @@ _FORMATS = (
         AFTER_KEY,
         re.compile(r"^[\s\x08]*(\d+)/\1\s"),
         step_from="last",
+        own_hint=LOSS,
         samples=(
             Sample("25/25 - 2s - 80ms/step - accuracy: 0.82 - loss: 0.49 - val_loss: 0.51", None, {"loss": 0.49, "eval_loss": 0.51, "accuracy": 0.82, "step_time": 0.08}),
             Sample("782/782 [==============================] - 61s 75ms/step - loss: 0.4697", None, {"loss": 0.4697}),

@@ -44,7 +44,11 @@ _BEFORE_STEP = gaps(r"(?:^|[^\w.@-]|[\u4e00-\u9fff])((?:global|train(?:ing)?|opt
 _NOT_A_STEP = gaps(
     r"\b(?:warm-?up|max|total|save|eval|logging|num|of|per|skipped|nan|every) $|(?:最大|总|预热|保存|评估|每)$"
 )
-COUNTER_HINT = "|".join((*COUNTERS, "步"))
+_COUNTED = f"(?:{'|'.join(COUNTERS)})"
+COUNTER_HINT = rf"{_COUNTED}[^a-z0-9\n]*[0-9]|步"
+"""What every line with a counter holds."""
+HEAD_HINT = rf"{_COUNTED}s?(?:  |\t| ?\|)|(?:  |\t|\| ?)[a-z_/]*{_COUNTED}"
+"""What every head row of a table with a column of counters holds."""
 _STEP_ZH = gaps(r"第\s*(\d+)\s*(?:个\s*)?(?:训练)?步")
 _SOURCE_LINE = re.compile(r"\s(?:-|\|)\s")
 _KEY_END = gaps(r"[,|;{}\[\]\t\"'»，；。│]|  ")
