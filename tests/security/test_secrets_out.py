@@ -20,7 +20,10 @@ from triage.ui.web.messages import said
 
 EXAMPLE = Path(__file__).parents[2] / "evals" / "example" / "run-1" / "train.log"
 TOKEN = spelled("hf_{a34}")
-LAUNCH = "#!/bin/bash\n# \x1b]0;owned\x07 \u202e\nexport HF_TOKEN={}\ntorchrun train.py --learning_rate 0.3 --max_grad_norm 0\n"
+LAUNCH = (
+    "#!/bin/bash\n# \x1b]0;owned\x07 \u202e\nexport HF_TOKEN={}\n"
+    "torchrun train.py --learning_rate 0.3 --max_grad_norm 0\n"
+)
 D, W = spelled("{a12}"), spelled("{a40}")
 BY_HAND = [
     ("DB_PASS=" + D, D),
@@ -109,7 +112,8 @@ def test_every_shape_is_out_of_every_channel(run, tmp_path):
         talk = Conversation(tmp_path / "home", use_model=False)
         (tmp_path / "home").mkdir(exist_ok=True)
         answer = talk.ask(f"loss is nan\n{line}", [run(line)])
-        assert isinstance(answer.proposal, Proposal) and answer.proposal.patch
+        assert isinstance(answer.proposal, Proposal)
+        assert answer.proposal.patch
         value = json.dumps(answer.as_json(), ensure_ascii=False)
         kept = json.dumps(Casebook(tmp_path / "home").get(answer.case).__dict__, ensure_ascii=False)
         shown = [
