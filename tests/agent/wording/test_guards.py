@@ -22,10 +22,7 @@ EXAMPLES = Path(triage.evals.__path__[0]) / "example"
 ATTACKS = yaml.safe_load((Path(__file__).parent / "adversarial.yaml").read_text())
 HELD_OUT = yaml.safe_load((Path(__file__).parent / "held_out.yaml").read_text())
 HELD_OUT_CASES = yaml.safe_load((Path(__file__).parent / "held_out_cases.yaml").read_text())
-LOGS = {
-    "oom": "step: {i} loss: {l:.4f} grad_norm: 1.1",
-    "engine": "INFO {i} worker ready in {l:.2f} s",
-}
+LOGS = {"oom": "step: {i} loss: {l:.4f} grad_norm: 1.1", "engine": "INFO {i} worker ready in {l:.2f} s"}
 ENDS = {
     "oom": "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has 79.15 GiB in total.",
     "engine": "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`.",
@@ -85,10 +82,7 @@ def marks(shown: Shown, turn: int) -> dict[str, str]:
     }
 
 
-LEGITIMATE = {
-    "en": ("The evidence is listed below.", "Read it first."),
-    "zh": ("证据列在下面。", "先看一遍。"),
-}
+LEGITIMATE = {"en": ("The evidence is listed below.", "Read it first."), "zh": ("证据列在下面。", "先看一遍。")}
 
 
 def test_no_adversarial_sentence_reaches_the_person(cases):

@@ -178,11 +178,7 @@ def test_sound_configs_are_left_alone(text, name):
 
 @pytest.mark.parametrize(
     ("model", "generation", "code"),
-    [
-        ("7", "[8, 9]", {"eos-ids-differ"}),
-        ("7", "[8, 7]", set()),
-        ("[7, 8]", "8", set()),
-    ],
+    [("7", "[8, 9]", {"eos-ids-differ"}), ("7", "[8, 7]", set()), ("[7, 8]", "8", set())],
 )
 def test_end_tokens_of_model_and_generation_are_compared(tmp_path, model, generation, code):
     (tmp_path / "config.json").write_text(CONFIG + f'"eos_token_id": {model}}}')
