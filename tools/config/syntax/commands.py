@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass, field
 
 from . import jsonfile, yamlfile
-from .shell import UNKNOWN, Launch, Script
-from .shellsyntax import Traced
+from .shell import Launch, Script
+from .shellvalues import UNKNOWN
+from .shellwords import Traced
 from .source import Item, Refused, source
 
 FLAG = re.compile(r"--?([A-Za-z][\w.\-]*)(=|$)")
