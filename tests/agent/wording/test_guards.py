@@ -27,22 +27,13 @@ ENDS = {
     "oom": "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has 79.15 GiB in total.",
     "engine": "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`.",
 }
-QUESTIONS = {
-    ("run-1", "en"): "loss is nan, what happened?",
-    ("run-1", "zh"): "loss 变成 nan 了，怎么回事",
-    ("run-2", "en"): "is this run healthy?",
-    ("run-2", "zh"): "这次训练正常吗",
-    ("run-3", "en"): "what is wrong here?",
-    ("run-3", "zh"): "loss 不对劲",
-    ("run-4", "en"): "the run stopped early, why?",
-    ("run-4", "zh"): "训练提前停了，为什么",
-    ("oom", "en"): "cuda out of memory",
-    ("oom", "zh"): "显存 OOM 了",
-    ("engine", "en"): "vllm does not start",
-    ("engine", "zh"): "vllm 起不来",
-    ("", "en"): "DPO KL explodes",
-    ("", "zh"): "训练卡住了，没有任何日志",
-}
+QUESTIONS = {("run-1", "en"): "loss is nan, what happened?", ("run-1", "zh"): "loss 变成 nan 了，怎么回事",
+             ("run-2", "en"): "is this run healthy?", ("run-2", "zh"): "这次训练正常吗",
+             ("run-3", "en"): "what is wrong here?", ("run-3", "zh"): "loss 不对劲",
+             ("run-4", "en"): "the run stopped early, why?", ("run-4", "zh"): "训练提前停了，为什么",
+             ("oom", "en"): "cuda out of memory", ("oom", "zh"): "显存 OOM 了", ("engine", "en"): "vllm does not start",
+             ("engine", "zh"): "vllm 起不来",
+             ("", "en"): "DPO KL explodes", ("", "zh"): "训练卡住了，没有任何日志"}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
