@@ -8,6 +8,7 @@ from typing import Any
 from ..knowledge.entry import Criterion
 from ..knowledge.library import Passage
 from ..tools.findings import finding_json, json_ready
+from ..tools.secrets import visible
 from .diagnose import Diagnosis
 from .evidence import Look
 from .propose import Nothing, Proposal
@@ -33,6 +34,9 @@ class Answer:
     """What the tools saw: series to plot, settings; None without a run."""
     model: str = "built-in"
     """Who worded the text: `built-in`, or the served model's name."""
+
+    def __post_init__(self):
+        object.__setattr__(self, "text", visible(self.text))
 
     def as_json(self) -> dict[str, Any]:
         """The public form, `triage.answer/1`."""

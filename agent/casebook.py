@@ -1,6 +1,6 @@
 """The journal of cases: question, diagnosis, each attempt with its one change and its verdict.
 
-One SQLite file (WAL) under the user's data directory. It holds answers, which are redacted already, and paths; never
+One SQLite file (WAL) under the user's data directory. It holds answers, redacted on their way in, and paths; never
 file contents.
 """
 
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..tools.findings import TriageError
+from ..tools.secrets import visible_in
 
 SCHEMA = """
 create table if not exists cases(
@@ -119,7 +120,7 @@ class Casebook:
         with self._open() as db:
             if not db.execute("select 1 from cases where id = ?", (case,)).fetchone():
                 raise TriageError(f"no case {case!r}; `triage cases` lists them")
-            db.execute("insert into events values(?, ?, ?, ?)", (case, _now(), kind, _dump(content)))
+            db.execute("insert into events values(?, ?, ?, ?)", (case, _now(), kind, _dump(visible_in(content))))
             if status:
                 db.execute("update cases set status = ? where id = ?", (status, case))
 

@@ -16,6 +16,7 @@ from ..knowledge.entry import Entry
 from ..tools.boundary import Boundary
 from ..tools.findings import Evidence, TriageError, clean
 from ..tools.reading import iter_chunks, lines_of
+from ..tools.secrets import in_key
 from .acceptance.verify import Verdict, verify
 from .answer import Answer
 from .casebook import Casebook, new_id
@@ -158,10 +159,16 @@ def excerpts(path: Path, places: Sequence[Evidence], around: int = AROUND) -> li
     """For each place its line with `around` lines on each side, in one pass over the file."""
     wanted = {n for place in places for n in range((place.line or 1) - around, (place.line or 1) + around + 1)}
     kept: list[tuple[int, str]] = []
+    inside = False
     for chunk in iter_chunks(path):
         last = chunk.first_line + chunk.data.count(b"\n")
-        if any(chunk.first_line <= n <= last for n in wanted):
-            kept += [(n, clean(text, 300)) for n, text in lines_of([chunk]) if n in wanted]
+        near = any(chunk.first_line <= n <= last for n in wanted)
+        if near or inside or b"PRIVATE KEY" in chunk.data:
+            for n, text in lines_of([chunk]):
+                after = in_key(text, inside)
+                if n in wanted:
+                    kept.append((n, "[secret:private-key]" if inside and after else clean(text, 300)))
+                inside = after
         if last > max(wanted):
             break
     return [_excerpt(path, place, around, kept) for place in places]

@@ -67,7 +67,7 @@ def look(paths: Sequence[Path], pasted: str = "", told: Callable[[str], object] 
 
         def scanned() -> Report:
             nonlocal read
-            read = read_run(run, settings.value("log_steps"))
+            read = read_run(run, lambda: settings.value("log_steps"))
             return scan(run, clip, read, planned)
 
         log = _try("scan", scanned)
@@ -86,11 +86,14 @@ def look(paths: Sequence[Path], pasted: str = "", told: Callable[[str], object] 
 
 def read_logs(run: Run) -> Read:
     """The run's logs alone, their lines without a step counted as its settings say."""
-    from ..tools.config.combine import read_settings
     from ..tools.logs.scan import read_run
 
-    configured = any(run.of("config", "script"))
-    return read_run(run, read_settings(run)[0].value("log_steps") if configured else None)
+    def every() -> object:
+        from ..tools.config.combine import read_settings  # 60 small files, which most logs do not need
+
+        return read_settings(run)[0].value("log_steps")
+
+    return read_run(run, every)
 
 
 def _number(value: object) -> float | None:

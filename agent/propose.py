@@ -6,16 +6,19 @@ Nothing here writes a file. A proposal exists only for a hypothesis that evidenc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..knowledge.entry import NOT_A_SETTING, Criterion, Fix
 from ..tools.config.edit import Edit, add_value, like, set_value
-from ..tools.findings import Finding, TriageError
+from ..tools.findings import Finding, TriageError, clean
 from ..tools.phrase import Phrase
 from ..tools.run import Run
+from ..tools.secrets import Shown, visible, visible_lines
 from ..tools.settings import Setting, Settings
 from .diagnose import SERIOUS, SHOWN, Diagnosis, Hypothesis, leading
 
@@ -44,10 +47,12 @@ class Proposal:
     line: int | None
     key: str
     """The framework's own key, or what kind of thing changes."""
-    old: str
+    old: Shown
     new: str
-    patch: str
+    patch: Shown
     """Unified diff with one changed line; empty when the change is not in a file that triage read."""
+    hidden: bool
+    """Whether the patch shows less than the file holds, so that it does not apply; `real_patch` makes one that does."""
     unchanged: tuple[str, ...]
     """The other settings of the run, which must stay as they are."""
     why: str
@@ -144,14 +149,51 @@ def _limit(hypothesis: Hypothesis, fix: Fix) -> Finding | None:
     return None
 
 
-Change = tuple[str | None, int | None, str, str, str, str]
-"""file, line, key, old, new, patch"""
+Change = tuple[str | None, int | None, str, Shown, str, Shown, bool]
+"""file, line, key, old, new, patch, hidden"""
+
+
+def _made(edit: Edit, unseen: str = "") -> Change:
+    patch = _shown(edit)
+    return edit.file, edit.line, clean(edit.key), clean(edit.old or unseen), edit.new, patch, patch != edit.patch
+
+
+def _shown(edit: Edit) -> Shown:
+    """The patch as it may be printed and kept: every line passed, with those inside a private key masked whole."""
+    lines, out, at = list(visible_lines(edit.text.split("\n"))), list[str](), -1
+    for line in edit.patch.split("\n"):
+        if hunk := re.match(r"@@ -\d+(?:,\d+)? \+(\d+)", line):
+            at = int(hunk[1]) - 1
+        if at >= 0 and line[:1] in (" ", "+"):
+            out.append(line[0] + lines[at])
+            at += 1
+        else:
+            out.append(line[:1] + visible(line[1:]))
+    return visible("\n".join(out))
+
+
+def real_patch(proposal: Mapping[str, Any], settings: Settings, run: Run) -> str:
+    """The patch of a kept proposal made again from the run's files, as they are: for the person's own machine only.
+
+    Raises:
+        TriageError: it has no patch, or the file is gone or no longer what it was.
+    """
+    path = next((a.path for a in run.artifacts if a.name == proposal["file"]), None)
+    if not proposal["patch"] or path is None:
+        raise TriageError("the last answer of this case proposes no patch of a file that is still there")
+    place = proposal["file"], proposal["key"]
+    setting = next((s for s in settings if (s.file, clean(s.key)) == place), None)
+    new = proposal["new"]
+    edit = set_value(setting, new, path) if setting else add_value(proposal["variable"], new, path, proposal["file"])
+    if _shown(edit) != proposal["patch"]:
+        raise TriageError(f"{proposal['file']}: has changed since the answer; ask again")
+    return edit.patch
 
 
 def _change(fix: Fix, settings: Settings, run: Run, lang: str) -> Change | None:
     """The one change in the run's own words, with its patch where a file shows the setting."""
     if fix.variable in NOT_A_SETTING:
-        return None, None, fix.variable, "", fix.change["do"][lang], ""
+        return None, None, fix.variable, clean(""), fix.change["do"][lang], clean(""), False
     setting = settings.get(fix.variable) or settings.get(SAME_THING.get(fix.variable, ""))
     if setting:
         return _change_visible(fix, setting, run)
@@ -160,10 +202,10 @@ def _change(fix: Fix, settings: Settings, run: Run, lang: str) -> Change | None:
     if default is not None and new is None:
         return None
     if edit := new is not None and _edit(settings, run, lambda path, name: add_value(fix.variable, new, path, name)):
-        return edit.file, edit.line, edit.key, edit.old or UNSEEN.say(lang), edit.new, edit.patch
+        return _made(edit, UNSEEN.say(lang))
     [(how, amount)] = fix.change.items()
     shown = {"set": "{}", "multiply": "x {}", "add": "+ {}"}[how].format(amount) if new is None else str(new)
-    return None, None, fix.variable, UNSEEN.say(lang), shown, ""
+    return None, None, fix.variable, clean(UNSEEN.say(lang)), shown, clean(""), False
 
 
 def _change_visible(fix: Fix, setting: Setting, run: Run) -> Change | None:
@@ -175,8 +217,8 @@ def _change_visible(fix: Fix, setting: Setting, run: Run) -> Change | None:
         edit = set_value(setting, new, path)
     except TriageError:
         spelled = like(setting.raw, new) if isinstance(new, (int, float)) else str(new)
-        return setting.file, setting.line, setting.key, setting.raw, spelled, ""
-    return edit.file, edit.line, edit.key, edit.old, edit.new, edit.patch
+        return setting.file, setting.line, clean(setting.key), clean(setting.raw), spelled, clean(""), False
+    return _made(edit)
 
 
 def _edit(settings: Settings, run: Run, make: Callable[[Path, str], Edit]) -> Edit | None:

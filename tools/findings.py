@@ -7,7 +7,6 @@ from "did not look"), and a summary of numbers. The JSON form is the public cont
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from .phrase import pick
 from .registry import table
-from .secrets import redact
+from .secrets import Shown, redact, unstyled, visible
 
 TEXT_LIMIT = 400
 """Longest piece of a run's own text kept in evidence, in characters."""
@@ -55,7 +54,13 @@ class Evidence:
     """Canonical metric or setting name."""
     value: float | str | None = None
     text: str | None = None
-    """The run's own words: control characters stripped, at most `TEXT_LIMIT` characters, untrusted."""
+    """The run's own words, untrusted: made clean here, whoever gives them."""
+
+    def __post_init__(self):
+        if self.text is not None:
+            object.__setattr__(self, "text", clean(self.text))
+        if isinstance(self.value, str):
+            object.__setattr__(self, "value", visible(self.value))
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,10 @@ class Finding:
     evidence: tuple[Evidence, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
     """Numbers, JSON-ready after `json_ready`."""
+
+    def __post_init__(self):
+        object.__setattr__(self, "message", visible(self.message))
+        object.__setattr__(self, "zh", visible(self.zh))
 
     def say(self, lang: str) -> str:
         return pick(lang, self.message, self.zh)
@@ -197,11 +206,8 @@ def json_ready(value: Any) -> Any:
     return value
 
 
-def clean(text: str, limit: int = TEXT_LIMIT) -> str:
-    """A run's text made safe to show: credentials, escape sequences and control characters gone, one line, bounded."""
-    text = redact(_ESCAPES.sub("", text[: limit * 20]))
-    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+def clean(text: str, limit: int = TEXT_LIMIT) -> Shown:
+    """A run's text made safe to show on one line: as `visible`, blanks joined, bounded."""
+    shown = redact(unstyled(text[: limit * 20]))
+    shown = " ".join("".join(c if c.isprintable() else " " for c in shown).split())
+    return Shown(shown if len(shown) <= limit else shown[: limit - 1] + "…")

@@ -12,12 +12,13 @@ from __future__ import annotations
 import ipaddress
 import re
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from typing import Any, Literal
 
-from .secrets import SECRETS, Valid
+from .secrets import SECRETS, Secret, Valid
 
 Class = Literal["personal", "secret"]
 CONTEXT = 40
@@ -38,6 +39,12 @@ class Kind:
     """A checksum or an unmistakable form backs it."""
     needs_company: bool = False
     """Counts only in a record that holds another personal value."""
+    secret: Secret | None = None
+    """The row of the table of credentials that it is."""
+
+    def spans(self, text: str) -> Iterable[tuple[int, int]]:
+        found = self.pattern.finditer(text)
+        return self.secret.spans(text) if self.secret else (match.span(match.lastgroup or 0) for match in found)
 
 
 @dataclass(frozen=True)
@@ -209,7 +216,7 @@ def _personal(name: str, pattern: str, valid: Valid, strong: bool = True, compan
 END = r"(?![\w@]|[.\-]\w)"
 
 KINDS: tuple[Kind, ...] = (
-    *(Kind(s.kind, s.regex, s.valid, "secret", s.strong) for s in SECRETS),
+    *(Kind(s.kind, s.regex, s.valid, "secret", s.strong, secret=s) for s in SECRETS),
     _personal("cn-id", r"(?<![\dA-Za-z])\d{17}[\dXx](?![\dA-Za-z])", cn_id_valid),
     _personal("iban", r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?(?![A-Za-z0-9])", iban_valid),
     _personal("bank-card", r"(?<![\w.+\-/#])\d(?:[ -]?\d){12,18}" + END, card_valid),
@@ -234,8 +241,7 @@ def find(text: str) -> list[Hit]:
         text = text.translate(WIDE)
     hits: list[Hit] = []
     for kind in _likely(text):
-        for match in kind.pattern.finditer(text):
-            start, end = match.span(match.lastgroup or 0)
+        for start, end in kind.spans(text):
             before, after = text[max(0, start - CONTEXT) : start], text[end : end + 8]
             if kind.valid(text[start:end], before, after) and not any(start < h.end and h.start < end for h in hits):
                 hits.append(Hit(kind, start, end))
@@ -243,8 +249,20 @@ def find(text: str) -> list[Hit]:
     return sorted((h for h in hits if company or not h.kind.needs_company), key=lambda h: h.start)
 
 
-_OWN = threading.local()
-"""`scratch`: the working space that each thread needs for itself."""
+SMALL = 256 << 10
+"""Characters up to which a thread is better served by `re` than by compiling the database (0.2 s)."""
+
+
+class _Own(threading.local):
+    """What each thread has for itself."""
+
+    seen = 0
+    """Characters searched so far."""
+    scratch: Any = None
+    """Hyperscan's working space."""
+
+
+_OWN = _Own()
 
 
 @cache
@@ -265,11 +283,12 @@ def _database() -> Any:
 
 def _likely(text: str) -> list[Kind]:
     """The kinds of which the text may hold a value, in the table's order."""
-    database = _database()
+    _OWN.seen += len(text)
+    database = _database() if _OWN.seen > SMALL else None
     if database is None:
         return list(KINDS)
     seen: set[int] = set()
-    if not hasattr(_OWN, "scratch"):
+    if _OWN.scratch is None:
         import hyperscan
 
         _OWN.scratch = hyperscan.Scratch(database)

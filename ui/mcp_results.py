@@ -104,6 +104,8 @@ class Change(Result):
     new: str
     patch: str
     """Unified diff of one line; a person applies it."""
+    hidden: bool = False
+    """Whether credentials are hidden in it, so that it does not apply as shown; `triage cases patch` makes it again."""
     unchanged: list[str]
     why: str
     check_first: str

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..tools.findings import Check, Finding, Report, clean
+from ..tools.secrets import visible_in
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,7 +56,9 @@ def console(stderr: bool = False) -> Console:
 def print_json(value: Any) -> None:
     import orjson
 
-    sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode() + "\n")
+    sys.stdout.write(
+        orjson.dumps(visible_in(value), option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode() + "\n"
+    )
 
 
 def print_findings(out: Console, findings: tuple[Finding, ...], lang: str = "en") -> None:

@@ -12,7 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ...knowledge.entry import Criterion
-from ...tools.logs.detectors.detector import UNLEARNED, head_tail
+from ...tools.logs.detectors.detector import UNLEARNED
+from ...tools.logs.detectors.robust import head_tail
 from ...tools.series import Series
 from ...tools.vocabulary import VOCABULARY
 from .artifacts import search

@@ -145,6 +145,8 @@ def _change(d: Diagnosis, proposal: Proposal | Nothing, lang: str) -> Iterator[s
         yield WORDS["elsewhere"].say(lang, name=p.key, new=p.new) + (WORDS["old"].say(lang, old=p.old) if p.old else "")
     if p.patch:
         yield f"```diff\n{p.patch.rstrip().replace('```', chr(39) * 3)}\n```"
+    if p.hidden:
+        yield WORDS["hidden"].say(lang)
     for key in ("why", "expect", "undo"):
         yield f"- {WORDS[key].say(lang, text=getattr(p, key))}"
     yield f"- {WORDS['unchanged'].say(lang)}"

@@ -60,6 +60,9 @@ WORDS = phrases(
     ("unchanged", "Leave everything else as it is.", "其余设置保持不变。"),
     ("no-change", "No change is proposed yet: {why}.", "暂不建议改动：{why}。"),
     ("acceptance", "### It is fixed when", "### 满足以下条件才算修好"),
+    ("hidden", "Credentials and control characters are hidden in this patch, so it does not apply as shown; "
+     "`triage cases patch CASE > fix.patch` writes the real one.", "补丁中的凭据和控制字符已隐去，不能直接应用；"
+     "在本机运行 `triage cases patch CASE > fix.patch` 可得到真实补丁。"),
     ("then", "Then: `triage verify --baseline OLD --candidate NEW --entry {id}`",
      "之后运行：`triage verify --baseline 旧 --candidate 新 --entry {id}`"),
     ("cautions", "### Cautions", "### 注意"),

@@ -247,7 +247,7 @@ def test_a_cancelled_call_stops_reading(folder, monkeypatch):
             stopped.append(type(error).__name__)
             raise
 
-    monkeypatch.setattr("triage.tools.logs.scan.scan", endless)
+    monkeypatch.setattr("triage.agent.evidence.read_logs", endless)
 
     async def main():
         async with Client(build(Roots([folder]), folder.parent / "home")) as client, anyio.create_task_group() as tasks:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean, declare, looked_for
 from .agreement import against_base, agreement, rows_unmoved
+from .files.beside import harmless, unsound
 from .files.layout import Checkpoint, find_checkpoints, inside, weight_map
 from .files.tensors import Broken, Reader, Stats, Tensor, read_safetensors
 from .files.torchfile import dcp_items, read_torch
@@ -48,8 +48,6 @@ GROUPS = looked_for(CODES)
 BUDGET_SECONDS = 1.5
 BUDGET_BYTES = 2 << 30
 """What a diagnosis may read of the values; about what the page cache gives in the time."""
-SIDE = re.compile(r"(?:optimizer|scheduler|rng_state\w*|scaler)\.(?:pt|pth)$")
-"""Files that resuming needs, in the zip form of torch."""
 THREADS = min(4, os.cpu_count() or 1)
 """That look at values at once: reading and numpy both leave the interpreter free for each other."""
 LATE = Stats()
@@ -76,22 +74,38 @@ class Opened:
         return not {f.code for f in self.findings} & GROUPS["checkpoint files"]
 
 
-def open_checkpoint(checkpoint: Checkpoint) -> Opened:
-    """Headers of all its weight files, and whether they agree with the index."""
+def open_checkpoint(checkpoint: Checkpoint, others: Collection[Path] = ()) -> Opened:
+    """Headers of all its weight files, whether they agree with the index, and whether what lies beside is sound.
+
+    Args:
+        checkpoint: what to open.
+        others: folders of other checkpoints, which may lie in this one.
+    """
     opened = Opened(checkpoint, findings=list(checkpoint.problems))
     if checkpoint.layout == "torch-dcp":
         _guarded(opened, checkpoint.path / ".metadata", lambda p: _pieces(opened, p))
     else:
         for path in checkpoint.weights:
             _guarded(opened, path, lambda p: read_safetensors(p) if p.suffix == ".safetensors" else read_torch(p))
-        _side_files(opened)
     for index in ("model.safetensors.index.json", "pytorch_model.bin.index.json"):
         opened.findings += _index(opened, weight_map(checkpoint.folder / index), index)
+    if checkpoint.path.is_dir():
+        beside(opened, checkpoint.path, others)
     return opened
 
 
+def beside(opened: Opened, folder: Path, others: Collection[Path], read: Collection[Path] = ()) -> None:
+    """What of the folder is harmful, cut or unread; a file that is named already is not named twice."""
+    checkpoint = opened.checkpoint
+    known = {e.file for f in opened.findings for e in f.evidence}
+    read = {*checkpoint.weights, *read, *([folder / ".metadata"] if checkpoint.layout == "torch-dcp" else ())}
+    for path, broken in unsound(folder, checkpoint.root, read, others):
+        if checkpoint.file(path) not in known:
+            opened.findings.append(broken_finding(checkpoint, path, broken))
+
+
 def _guarded(opened: Opened, path: Path, read: Callable[[Path], Iterable[Tensor]]) -> None:
-    if not path.exists() and path.name == ".metadata":
+    if path.name == ".metadata" and not os.path.lexists(path):
         return
     try:
         for tensor in read(path):
@@ -114,6 +128,7 @@ def _unique(opened: Opened, tensor: Tensor) -> str:
 def broken_finding(checkpoint: Checkpoint, path: Path, broken: Broken) -> Finding:
     """Something that cannot be read; a format merely not read here is a note."""
     severity = Severity.S3 if broken.data.get("unread") else Severity.S1
+    severity = Severity(broken.data.pop("severity", severity))
     name = checkpoint.file(path)
     evidence = Evidence(file=name, step=checkpoint.step, text=clean(str(broken.data.get("tensor", broken.why))))
     return Finding(
@@ -130,7 +145,7 @@ def _pieces(opened: Opened, metadata: Path) -> Iterator[Tensor]:
         path = folder / file
         if file in bad:
             continue
-        size = path.stat().st_size if inside(path, root) and path.is_file() else -1
+        size = path.stat().st_size if inside(path, root) and os.path.isfile(path) else -1
         if offset + length > size:
             bad.add(file)
             why = (f"is truncated: {offset + length - size} bytes of {clean(name)} are missing" if size >= 0
@@ -150,28 +165,8 @@ def _pieces(opened: Opened, metadata: Path) -> Iterator[Tensor]:
             for tensor in read_torch(path, offset, length):
                 label = name if tensor.name == "tensor" else f"{name}.{tensor.name}"
                 yield Tensor(label, tensor.dtype, tensor.shape, tensor.file, tensor.start, tensor.length)
-
-
-def _side_files(opened: Opened) -> None:
-    """Optimizer and random state: are their zip directories, written last, there?"""
-    folder, checkpoint = opened.checkpoint.path, opened.checkpoint
-    for path in sorted(folder.glob("*.p*")) if folder.is_dir() else ():
-        if SIDE.match(path.name) and inside(path, checkpoint.root) and _cut(path):
-            broken = Broken(
-                "checkpoint-incomplete", "is cut off; resuming from here will fail", "被截断；从这里恢复会失败"
-            )
-            opened.findings.append(broken_finding(checkpoint, path, broken))
-
-
-def _cut(path: Path) -> bool:
-    """Whether a zip lacks its closing record (22 bytes and a comment of at most 64 KiB at the end)."""
-    if not (path.is_file() and os.access(path, os.R_OK)):
-        return False
-    with path.open("rb") as file:
-        size = path.stat().st_size
-        head = file.read(4)
-        file.seek(max(0, size - 65_557))
-        return size == 0 or (head == b"PK\x03\x04" and b"PK\x05\x06" not in file.read())
+        elif length:
+            harmless(path, offset, length)
 
 
 def _index(opened: Opened, listed: dict[str, str], index: str) -> Iterator[Finding]:
@@ -242,13 +237,18 @@ def check_checkpoints(paths: Sequence[Path], listen: Callable[[int], None] = lam
         TriageError: a path does not exist, or holds no checkpoint.
     """
     opened: list[Opened] = []
+    loose: list[Opened] = []
     for path in paths:
-        found = find_checkpoints(path)
-        if not found:
+        unseen: list[tuple[Path, str]] = []
+        found = find_checkpoints(path, unseen=lambda folder, why, into=unseen: into.append((folder, why)))
+        around = _around(path, found, unseen)
+        if not found and not around.findings:
             raise TriageError(
                 f"{path} holds no checkpoint; name a checkpoint, a weight file, or the directory above them"
             )
-        opened += [open_checkpoint(c) for c in found]
+        folders = {c.path for c in found}
+        opened += [open_checkpoint(c, folders - {c.path}) for c in found]
+        loose.append(around)
     with Reader(listen) as reader:
         for one in opened:
             measure(one, reader)
@@ -259,7 +259,20 @@ def check_checkpoints(paths: Sequence[Path], listen: Callable[[int], None] = lam
             after.findings += norm_jumps(before.checkpoint, after.checkpoint, before.measured, after.measured)
         for before, after in ends(opened):
             after.findings += rows_unmoved(before.checkpoint, after.checkpoint, before.tensors, after.tensors, reader)
-    return report(opened)
+    return report(opened, [f for one in loose for f in one.findings])
+
+
+def _around(path: Path, found: Sequence[Checkpoint], unseen: Sequence[tuple[Path, str]]) -> Opened:
+    """What was named, as far as it is no checkpoint itself: loose pickles in it, folders that were not looked into."""
+    path = Path(path).resolve()
+    around = Opened(Checkpoint(path, path.name, "file", (), path if path.is_dir() else path.parent))
+    for folder, why in unseen:
+        broken = Broken("checkpoint-unreadable", why, "没有查看其中的内容", severity="S2")
+        around.findings.append(broken_finding(around.checkpoint, folder, broken))
+    folders = {c.path for c in found}
+    if path.is_dir() and path not in folders:
+        beside(around, path, folders, {w for c in found for w in c.weights})
+    return around
 
 
 def adapters(opened: Sequence[Opened], given: Sequence[Path]) -> Iterator[tuple[Opened, Opened]]:
@@ -296,8 +309,8 @@ def _rises(one: Checkpoint, two: Checkpoint) -> bool:
     return one.step is not None and two.step is not None and one.step < two.step
 
 
-def report(opened: Sequence[Opened]) -> Report:
-    findings = [f for one in opened for f in one.findings]
+def report(opened: Sequence[Opened], more: Sequence[Finding] = ()) -> Report:
+    findings = [*more, *(f for one in opened for f in one.findings)]
     findings.sort(key=lambda f: f.severity)
     codes = {f.code for f in findings}
     files = sum(len(o.checkpoint.weights) for o in opened)
@@ -317,6 +330,9 @@ def report(opened: Sequence[Opened]) -> Report:
         Check(name, "found" if codes & group else ("clear" if seen[name][0] else "not-applicable"), seen[name][1])
         for name, group in GROUPS.items()
     ]
+    unread = [f.data["file"] for f in findings if f.data.get("unread")]
+    if unread:
+        checks.append(Check("what the files hold", "failed", f"not read: {', '.join(unread[:20])}"))
     return Report("checkpoints", tuple(findings), tuple(checks), {"checkpoints": [_summary(o) for o in opened]})
 
 
@@ -338,6 +354,8 @@ def check_run_checkpoints(run: Run) -> Report:
     start = time.monotonic()
     found: dict[Path, Checkpoint] = {}
     for artifact in run.of("checkpoint"):
+        if time.monotonic() - start > BUDGET_SECONDS / 2:
+            break
         for checkpoint in find_checkpoints(artifact.path, run.root):
             found.setdefault(checkpoint.path, checkpoint)
     if not found:
@@ -347,7 +365,10 @@ def check_run_checkpoints(run: Run) -> Report:
     for checkpoint in newest[:STRUCTURES]:
         if time.monotonic() - start > BUDGET_SECONDS / 2:
             break
-        opened.append(open_checkpoint(checkpoint))
+        opened.append(open_checkpoint(checkpoint, found.keys() - {checkpoint.path}))
+    if not opened:
+        why = f"{len(found)} checkpoints took longer to find than there was time; none was opened"
+        return Report("checkpoints", (), (Check("checkpoint files", "failed", why),))
     with Reader() as reader:
         measure(opened[0], reader, start + BUDGET_SECONDS, BUDGET_BYTES)
     for one in opened:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from ..findings import Finding, Severity, declare
 from ..series import SeriesTable
-from .detectors.detector import finding, finite, where, where_zh
+from .detectors.detector import finding, where, where_zh
+from .detectors.robust import finite
 
 PLANNED = "planned length"
 CODES = declare(

@@ -7,7 +7,7 @@ file is read once (`read_run`), for its series and its text together.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ class Read:
     """What could not be read, or not to its end."""
 
 
-def read_run(run: Run, every: object = None) -> Read:
+def read_run(run: Run, every: Callable[[], object] = lambda: None) -> Read:
     """Read every log and metric file once; `every` as in `read_series`."""
     watches: list[Watch] = []
 

@@ -85,6 +85,7 @@ def answer_batch(file: Path, lang: str, home: Path, encoder: str, use_model: boo
     from ...agent.wording.server import configured
     from ...agent.wording.turn import worded
     from ...tools.boundary import Boundary
+    from ...tools.secrets import visible_in
 
     model = configured() if use_model else None
 
@@ -101,7 +102,7 @@ def answer_batch(file: Path, lang: str, home: Path, encoder: str, use_model: boo
             step()
             if line.strip():
                 out = _answer_line(line, number, file, one)
-                sys.stdout.write(orjson.dumps(out, option=orjson.OPT_NON_STR_KEYS).decode() + "\n")
+                sys.stdout.write(orjson.dumps(visible_in(out), option=orjson.OPT_NON_STR_KEYS).decode() + "\n")
                 sys.stdout.flush()
     raise typer.Exit(0)
 

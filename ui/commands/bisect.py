@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...tools.secrets import visible
 from ..output import HOME_OPTION, HTML_OPTION, JSON_OPTION, Html, console, emit
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def bisect(
     if dry_run:
         first = [points[i] for i in (len(points) - 1, (len(points) - 2) // 2)]
         for point in dict.fromkeys(first):
-            err.print("would run: " + shlex.join(command.words(point, 0)))
+            err.print(visible("would run: " + shlex.join(command.words(point, 0))))
         raise typer.Exit(0)
     with _live(plan) as tell:
         report, outcome = bisect_checkpoints(plan, where, directory, retry_failed, tell)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...tools.findings import clean
+from ...tools.findings import TriageError, clean
+from ...tools.secrets import visible
 from .. import complete
 from ..output import HOME_OPTION, JSON_OPTION, console, print_json
 
@@ -15,13 +17,15 @@ if TYPE_CHECKING:
     from ...agent.casebook import Casebook
 
 app = typer.Typer(
-    help="""List the cases; show one; trace its turns; draft a runbook entry from a resolved one.
+    help="""List the cases; show one; print its patch; trace its turns; draft a runbook entry from a resolved one.
 
 Examples:
 
   triage cases
 
   triage cases show 4be1c9
+
+  triage cases patch 4be1c9 > fix.patch
 
   triage cases trace 4be1c9
 
@@ -76,7 +80,23 @@ def show(
     out.print(f"case {case.id}, opened {case.opened}, {case.status}\n{clean(case.question, 500)}")
     for event in case.events:
         out.print(f"\n--- {event['at']} {event['kind']}\n")
-        out.print(event["content"].get("answer") or event["content"].get("says", ""))
+        out.print(visible(event["content"].get("answer") or event["content"].get("says", "")))
+
+
+@app.command()
+def patch(id: Annotated[str, ID], home: Annotated[Path | None, HOME_OPTION] = None) -> None:
+    """Print the last answer's patch as the file needs it, made again from the run: nothing in it is hidden."""
+    from ...agent.evidence import gather
+    from ...agent.propose import real_patch
+    from ...tools.config.combine import read_settings
+
+    case = casebook(home).get(id)
+    answers = [e["content"] for e in case.events if e["kind"] == "answer" and e["content"].get("proposal")]
+    if not answers:
+        raise TriageError(f"case {id} proposes no change")
+    with gather([Path(run) for run in case.runs]) as run:
+        text = real_patch(answers[-1]["proposal"], read_settings(run)[0], run)
+    sys.stdout.buffer.write(text.encode())
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,7 +41,8 @@ def register(app: typer.Typer) -> None:
 def _size(paths: list[Path]) -> int:
     from ...tools.checkpoints.files.layout import find_checkpoints
 
-    return sum(w.stat().st_size for p in paths for c in find_checkpoints(p) for w in c.weights if w.is_file())
+    weights = (w for p in paths for c in find_checkpoints(p) for w in c.weights if os.access(w, os.R_OK))
+    return sum(w.stat().st_size for w in weights)
 
 
 @checkpoint.command()

@@ -36,10 +36,17 @@ def judged(text: str) -> list[Message]:
 
 
 def safe(markdown: str) -> str:
-    """Markdown of an answer in which a run's own text can neither fetch a picture nor be a tag or a hidden link."""
-    parts = re.split(r"(^```.*?^```|`[^`\n]*`)", markdown, flags=re.MULTILINE | re.DOTALL)
+    """Markdown of an answer in which a run's own text can neither fetch a picture nor be a tag or a hidden link.
+
+    What counts as code here may be none for the page's own reader (a backtick that a backslash or another line takes):
+    so inside it an opening of a tag is broken too, by a blank that has no width.
+    """
+    markdown = re.sub(r"^(\W*)~{3,}", r"\1", markdown, flags=re.MULTILINE)
+    parts = re.split(r"(^```[\w-]*\n.*?^```|(?<![\\`])`[^`\n]*`(?!`))", markdown, flags=re.MULTILINE | re.DOTALL)
     for i in range(0, len(parts), 2):
         parts[i] = parts[i].replace("<", "&lt;").replace("![", "!\\[").replace("](", "]\\(")
+    for i in range(1, len(parts), 2):
+        parts[i] = re.sub(r"<(?=[A-Za-z/!?])", "<\u200b", parts[i]).replace("![", "!\u200b[").replace("](", "]\u200b(")
     return "".join(parts)
 
 

@@ -17,6 +17,7 @@ from ...agent.conversation import Excerpt
 from ...agent.evidence import Look
 from ...agent.narrate.entry import criterion
 from ...agent.narrate.verdict import how, measured, verdict_text
+from ...agent.narrate.words import WORDS as NARRATED
 from ...knowledge.runbook import Runbook
 from ...tools.data.labels import IGNORED, Dump
 from ...tools.findings import Evidence, Finding, Severity, TriageError
@@ -96,6 +97,7 @@ def change(view: Mapping[str, Any] | None, runbook: Runbook, lang: str) -> str:
         lang,
         view=view,
         p=proposal,
+        hidden=NARRATED["hidden"].say(lang).replace("`", ""),
         rows=side_by_side(proposal["patch"]) if proposal else [],
         acceptance=[criterion(c, lang).replace("`", "") for c in entry.acceptance] if entry else [],
         cautions=view["cautions"] if view and proposal else [],

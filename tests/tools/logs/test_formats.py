@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triage.tools.logs.points.formats import FORMATS, Sample, parse, progress, wrapped
+from triage.tools.logs.points.format import Sample
+from triage.tools.logs.points.formats import FORMATS
 from triage.tools.logs.points.hints import SMALL, candidates
 from triage.tools.logs.points.lines import read_store
+from triage.tools.logs.points.parse import parse, progress, wrapped
 from triage.tools.logs.points.points import Store
 from triage.tools.logs.points.templates import Templates
 from triage.tools.metrics import canonical

@@ -66,7 +66,7 @@ def test_a_known_interval_gives_the_steps(tmp_path):
     (tmp_path / "train.log").write_text(hf(2.0) + hf(1.9, epoch=0.2))
     run = discover(tmp_path)
     for every, last in ((25.0, 50), (None, 2), (0.05, 2)):
-        assert points(read_series(run, every)[0].get("loss"))[-1][:2] == (last, 1.9)
+        assert points(read_series(run, lambda every=every: every)[0].get("loss"))[-1][:2] == (last, 1.9)
 
 
 def test_evaluation_lines_belong_to_the_last_training_line(read):

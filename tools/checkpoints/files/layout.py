@@ -5,7 +5,6 @@ Looks at names, sizes, small JSON and tracker files only; the weight files thems
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...findings import Evidence, Finding, Severity, TriageError, clean
+from .tensors import Broken, bounded_json
 
 JSON_LIMIT = 64 << 20
 """Largest JSON file read, in bytes; an index of 100,000 tensors takes about 10 MB, a big tokenizer 35 MB."""
@@ -81,8 +81,8 @@ def read_json(path: Path) -> Any:
     try:
         if not path.is_file() or path.stat().st_size > JSON_LIMIT:
             return {}
-        value = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        value = bounded_json(path.read_bytes())
+    except (OSError, ValueError, RecursionError, Broken):
         return {}
     return value if isinstance(value, dict) else {}
 
@@ -109,12 +109,15 @@ def incomplete(root: Path, path: Path, en: str, zh: str, severity: Severity = Se
     )
 
 
-def find_checkpoints(path: Path, root: Path | None = None) -> list[Checkpoint]:
+def find_checkpoints(
+    path: Path, root: Path | None = None, unseen: Callable[[Path, str], None] = lambda path, why: None
+) -> list[Checkpoint]:
     """The checkpoints at or under a path, by folder and step.
 
     Args:
         path: a checkpoint, a file of weights, or a directory of checkpoints.
         root: what names are relative to and what no link may leave; the path itself (or its folder) by default.
+        unseen: told which folder was not looked into, and why.
 
     Raises:
         TriageError: the path does not exist.
@@ -126,24 +129,28 @@ def find_checkpoints(path: Path, root: Path | None = None) -> list[Checkpoint]:
     root = (root or (path if path.is_dir() else path.parent)).resolve()
     if path.is_file():
         return [_single(path, root)]
-    found = list(_walk(path, root))
+    found = list(_walk(path, root, unseen))
     found.sort(key=lambda c: (c.path.parent.as_posix(), c.step if c.step is not None else -1, c.name))
     return found
 
 
-def _walk(top: Path, root: Path) -> Iterator[Checkpoint]:
+def _walk(top: Path, root: Path, unseen: Callable[[Path, str], None]) -> Iterator[Checkpoint]:
     waiting, looked = [(top, 0)], 0
-    while waiting and looked < DIRECTORY_LIMIT:
+    while waiting:
         folder, depth = waiting.pop()
         looked += 1
+        if looked > DIRECTORY_LIMIT:
+            unseen(folder, f"and {len(waiting)} more folders were not searched, after {DIRECTORY_LIMIT:,} others")
+            return
         try:
             entries = sorted(os.scandir(folder), key=lambda e: e.name)
-        except OSError:
+            kept = [e for e in entries if inside(Path(e.path), root)]
+            names = [e.name for e in kept if e.is_file()]
+            folders = [e.name for e in kept if e.is_dir() and not (e.name.startswith(".") or e.name == "__pycache__")]
+            own = list(_here(folder, names, folders, root))
+        except OSError as error:
+            unseen(folder, f"cannot be opened ({error.strerror}); what it holds was not looked at")
             continue
-        kept = [e for e in entries if inside(Path(e.path), root)]
-        names = [e.name for e in kept if e.is_file()]
-        folders = [e.name for e in kept if e.is_dir() and not (e.name.startswith(".") or e.name == "__pycache__")]
-        own = list(_here(folder, names, folders, root))
         yield from own
         if not (own and own[0].path == folder and _FOLDER.match(folder.name)) and depth < DEPTH:
             waiting += [(folder / name, depth + 1) for name in folders if not name.startswith("mp_rank_")]
@@ -188,8 +195,7 @@ def _step(folder: Path) -> int | None:
 
 
 def _time(files: tuple[Path, ...]) -> float:
-    times = [p.stat().st_mtime for p in files if p.exists()]
-    return max(times, default=0.0)
+    return max((p.stat().st_mtime for p in files if os.access(p, os.F_OK)), default=0.0)
 
 
 def _beside(names: list[str]) -> tuple[str, ...]:

@@ -19,8 +19,14 @@ from typing import Any
 
 import numpy as np
 
-HEADER_LIMIT = 100_000_000
-"""Longest safetensors header in bytes; the limit of the safetensors library itself."""
+HEADER_LIMIT = 64 << 20
+"""Longest safetensors header read, in bytes; the library stops at 100 MB, and 100,000 tensors take 15 MB."""
+VALUES = 2_000_000
+"""Most values of a JSON file, told by its commas and brackets before it is parsed: about 200 bytes of memory each."""
+DIMENSIONS = 64
+"""Most dimensions of a tensor, as in numpy and torch."""
+BIG = 1 << 63
+"""No size, stride or offset reaches this."""
 BLOCK = 1 << 22
 """Bytes read at a time: of 256 KiB to 16 MiB the fastest; with small ones threads only wait for the interpreter."""
 SAMPLE = 4096
@@ -98,6 +104,19 @@ def regular(path: Path) -> os.stat_result:
     return info
 
 
+def bounded_json(data: bytes) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        Broken: it holds more values than are read.
+        ValueError, RecursionError: it is no JSON.
+    """
+    if sum(data.count(mark) for mark in (b",", b"[", b"{")) > VALUES:
+        why = f"is JSON of more than {VALUES:,} values; it was not read"
+        raise Broken("checkpoint-unreadable", why, f"JSON 超过 {VALUES:,} 个值，没有读取")
+    return json.loads(data)
+
+
 def read_safetensors(path: Path) -> list[Tensor]:
     """The tensors that the header promises, after checking every promise against the file's size.
 
@@ -118,8 +137,8 @@ def read_safetensors(path: Path) -> list[Tensor]:
             if len(first) == 8 and length > HEADER_LIMIT:
                 raise Broken(
                     "checkpoint-unreadable",
-                    f"its header claims {length} bytes, more than the {HEADER_LIMIT} that the format allows",
-                    f"文件头声称有 {length} 字节，超过格式允许的 {HEADER_LIMIT}",
+                    f"its header claims {length} bytes, more than the {HEADER_LIMIT} that are read here",
+                    f"文件头声称有 {length} 字节，超过本工具读取的上限 {HEADER_LIMIT}",
                 )
             if len(first) < 8 or 8 + length > size:
                 raise Broken(
@@ -127,7 +146,7 @@ def read_safetensors(path: Path) -> list[Tensor]:
                     f"ends inside its header ({size} bytes); the save was cut off",
                     f"在文件头内就结束了（{size} 字节），保存被中断",
                 )
-            header = json.loads(file.read(length))
+            header = bounded_json(file.read(length))
     except (ValueError, RecursionError) as error:
         raise Broken("checkpoint-unreadable", "its header is not valid JSON", "文件头不是合法 JSON") from error
     except OSError as error:
@@ -182,11 +201,12 @@ def _tensor(name: str, item: Any, path: Path, base: int) -> Tensor:
     item = item if isinstance(item, dict) else {}
     dtype, shape, offsets = item.get("dtype"), item.get("shape"), item.get("data_offsets")
     counts = [*shape, *offsets] if isinstance(shape, list) and isinstance(offsets, list) else [None]
-    if not all(type(n) is int and n >= 0 for n in counts) or len(offsets) != 2 or offsets[0] > offsets[1]:
+    many = isinstance(shape, list) and len(shape) > DIMENSIONS
+    if many or not all(type(n) is int and 0 <= n < BIG for n in counts) or len(offsets) != 2 or offsets[0] > offsets[1]:
         raise Broken(
             "checkpoint-unreadable",
-            f"its header entry for {name} is malformed",
-            f"文件头中 {name} 的条目格式错误",
+            f"its header entry for {name} is malformed" + (f" ({len(shape)} dimensions)" if many else ""),
+            f"文件头中 {name} 的条目格式错误" + (f"（{len(shape)} 维）" if many else ""),
             tensor=name,
         )
     dtype, shape, (start, stop) = str(dtype), tuple(shape), offsets

@@ -12,20 +12,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .pickled import Inert, View, parse
+from .pickled import BYTES, Inert, Stream, View, parse
 from .tensors import BITS, Broken, Tensor, regular
 
-PICKLE_LIMIT = 64 << 20
-"""Longest pickle that is parsed, in bytes; a state dict of 10,000 tensors takes about 2 MB."""
-ENTRY_LIMIT = 500_000
-"""Most objects walked in search of tensors."""
+ENTRY_LIMIT = 250_000
+"""Most containers and tensors walked in search of tensors."""
+NAMES_LIMIT = 32 << 20
+"""Most characters of all their names together."""
+LEGACY = 5
+"""Pickles in a torch file of the old form: a magic number, a version, the machine, the object, the storages' keys."""
 
 
-class _Slice(io.RawIOBase):
+class Slice(io.RawIOBase):
     """A byte range of a file as a file of its own: an item of a distributed checkpoint."""
 
     def __init__(self, file: Any, start: int, length: int):
         self.file, self.start, self.length, self.at = file, start, length, 0
+
+    def buffered(self) -> io.BufferedReader:
+        return io.BufferedReader(self)
 
     def seekable(self) -> bool:
         return True
@@ -40,12 +45,12 @@ class _Slice(io.RawIOBase):
         self.at = max(0, offset + (0, self.at, self.length)[whence])
         return self.at
 
-    def read(self, size: int = -1) -> bytes:
-        left = max(0, self.length - self.at)
+    def readinto(self, buffer: Any) -> int:
         self.file.seek(self.start + self.at)
-        data = self.file.read(left if size is None or size < 0 else min(size, left))
+        data = self.file.read(min(len(buffer), max(0, self.length - self.at)))
+        buffer[: len(data)] = data
         self.at += len(data)
-        return data
+        return len(data)
 
 
 def read_torch(path: Path, start: int = 0, length: int | None = None) -> list[Tensor]:
@@ -89,14 +94,10 @@ def read_state(path: Path, start: int = 0, length: int | None = None) -> State:
 
 
 def _legacy(file: Any, start: int, length: int) -> None:
-    """Refuse: after asking whether the pickle is at least made of harmless names."""
+    """Refuse: after asking whether its pickles are at least made of harmless names."""
     if length == 0:
         raise Broken("checkpoint-incomplete", "is empty", "是空文件")
-    file.seek(start)
-    stream = io.BytesIO(file.read(min(length, PICKLE_LIMIT)))
-    head = parse(stream)
-    for _ in range(3 if isinstance(head, int) else 0):
-        parse(stream)
+    parse_all(Slice(file, start, length).buffered())
     raise Broken(
         "checkpoint-unsafe-pickle",
         "is a pickle of the old torch form (before 1.6), which is not read here; it names nothing harmful."
@@ -106,28 +107,51 @@ def _legacy(file: Any, start: int, length: int) -> None:
     )
 
 
+def parse_all(file: Any) -> None:
+    """Every pickle of a stream: those of an old torch file before its raw data, else all to the end.
+
+    Raises:
+        Broken: as `parse`.
+    """
+    stream = Stream(file)
+    torch = isinstance(parse(stream), int)
+    done = 1
+    while not stream.at_end() and (not torch or done < LEGACY):
+        parse(stream)
+        done += 1
+
+
 def _zipped(file: Any, start: int, length: int) -> State:
-    with zipfile.ZipFile(_Slice(file, start, length)) as archive:  # type: ignore[arg-type]
+    with zipfile.ZipFile(Slice(file, start, length).buffered()) as archive:
         infos = {i.filename: i for i in archive.infolist()}
         pickles = [n for n in infos if n.endswith("/data.pkl") or n == "data.pkl"]
-        if len(pickles) != 1 or any(n.endswith("/code") or "/code/" in n for n in infos):
+        names = [i.filename.lower() for i in archive.infolist()]  # torch takes names for the same in either case
+        code = any(n.endswith(("/code", "constants.pkl")) or "/code/" in n for n in names)
+        if len(pickles) != 1 or code or len(set(names)) != len(names):
             raise Broken(
                 "checkpoint-unsafe-pickle" if pickles else "checkpoint-unreadable",
-                "is no plain torch file (it holds code or no single data.pkl); it was not loaded",
-                "不是普通 torch 文件（含代码，或没有唯一的 data.pkl）；没有加载",
+                "is no plain torch file (it holds code, a name twice, or no single data.pkl); it was not loaded",
+                "不是普通 torch 文件（含代码、重名，或没有唯一的 data.pkl）；没有加载",
             )
         prefix = pickles[0].removesuffix("data.pkl")
-        if infos[pickles[0]].file_size > PICKLE_LIMIT:
-            raise Broken("checkpoint-unreadable", "its pickle is too large to parse", "其 pickle 过大，不解析")
+        for name, info in infos.items():
+            if name.lower().endswith((".pkl", ".pickle")) and name != pickles[0]:
+                parse(_entry(archive, info))
         if prefix + "byteorder" in infos and archive.read(prefix + "byteorder")[:3] == b"big":
             raise Broken("checkpoint-unreadable", "is big-endian", "是大端字节序")
-        value = parse(archive.read(pickles[0]))
+        value = parse(_entry(archive, infos[pickles[0]]))
         storages = {
             name.removeprefix(prefix + "data/"): (_data_offset(file, start + info.header_offset), info.file_size)
             for name, info in infos.items()
             if name.startswith(prefix + "data/") and info.compress_type == zipfile.ZIP_STORED
         }
     return State(value, storages)
+
+
+def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    if info.file_size > BYTES:
+        raise Broken("checkpoint-unreadable", "its pickle is too large to parse", "其 pickle 过大，不解析")
+    return archive.read(info)
 
 
 def _data_offset(file: Any, header: int) -> int:
@@ -160,19 +184,28 @@ def views(value: Any) -> Iterator[tuple[str, View]]:
     """Every tensor with its dotted name; only the model's part where the file holds more (an optimizer, say)."""
     if isinstance(value, dict):
         value = next((value[k] for k in _MODEL_KEYS if isinstance(value.get(k), dict)), value)
-    waiting: list[tuple[str, Any]] = [("", value)]
+    waiting: list[Iterator[tuple[str, Any]]] = [iter([("", value)])]
     seen: set[int] = set()
-    visited = 0
-    while waiting and visited < ENTRY_LIMIT:
-        name, item = waiting.pop()
-        visited += 1
+    visited = letters = 0
+    while waiting:
+        name, item = next(waiting[-1], ("", waiting))
+        if item is waiting:
+            waiting.pop()
+            continue
+        visited, letters = visited + 1, letters + len(name)
+        if visited > ENTRY_LIMIT or letters > NAMES_LIMIT:
+            raise Broken("checkpoint-unreadable", f"holds more than {ENTRY_LIMIT:,} objects", "其中的对象过多")
         if isinstance(item, View):
             yield name or "tensor", item
         elif isinstance(item, dict | list | tuple) and id(item) not in seen:
             seen.add(id(item))
-            children = item.items() if isinstance(item, dict) else enumerate(item)
-            inner = [(f"{name}.{k}" if name else str(k), v) for k, v in children]
-            waiting.extend(reversed(inner))
+            waiting.append(_inner(name, item))
+
+
+def _inner(name: str, item: Any) -> Iterator[tuple[str, Any]]:
+    for key, value in item.items() if isinstance(item, dict) else enumerate(item):
+        if isinstance(value, View | dict | list | tuple):
+            yield f"{name}.{key}" if name else str(key), value
 
 
 def dcp_items(path: Path) -> list[tuple[str, str, int, int]]:
@@ -182,7 +215,7 @@ def dcp_items(path: Path) -> list[tuple[str, str, int, int]]:
         Broken: as `parse`; also when nothing in it is a storage record.
     """
     size = regular(path).st_size
-    if size > PICKLE_LIMIT:
+    if size > BYTES:
         raise Broken("checkpoint-unreadable", "is too large to parse", "过大，不解析")
     value = parse(path.read_bytes())
     state = value.state if isinstance(value, Inert) and isinstance(value.state, dict) else {}

@@ -62,11 +62,7 @@ def _run(one: Detector, tracks: Sequence[Track]) -> tuple[list[Finding], Check]:
         needs = " or ".join(one.needs)
         return [], Check(one.name, "not-applicable", f"{needs} is not logged", f"没有记录 {needs}")
     try:
-        if one.run_all is not None:
-            found = list(one.run_all(tracks))
-        else:
-            assert one.run is not None
-            found = [f for track in tracks for f in one.run(track)]
+        found = list(one.judge(tracks))
     except (ArithmeticError, ValueError, IndexError, TypeError) as error:
         why = f"the detector broke: {type(error).__name__}: {error}"
         return [], Check(one.name, "failed", why, f"检测器出错：{type(error).__name__}: {error}")
@@ -100,16 +96,15 @@ def healthy(table: SeriesTable, findings: Sequence[Finding]) -> Finding | None:
         series = table.get(metric)
         if series is not None and len(series) >= HEALTHY_POINTS:
             i = len(series) - 1
-            return finding(
-                "run-healthy",
-                Severity.S3,
-                [(series, i), (series, 0)],
-                f"Nothing wrong in {len(series)} points of {series.key}: {series.values[0]:.4g} at "
-                f"{where(series, 0)}, "
-                f"{series.values[i]:.4g} at {where(series, i)}.",
-                f"{series.key} 的 {len(series)} 个点没有问题：{where_zh(series, 0)} {series.values[0]:.4g}，"
-                f"{where_zh(series, i)} {series.values[i]:.4g}。",
-                points=len(series),
-                first_step=int(series.steps[0]),
+            first, last = series.values[0], series.values[i]
+            en = (
+                f"Nothing wrong in {len(series)} points of {series.key}: {first:.4g} at {where(series, 0)}, "
+                f"{last:.4g} at {where(series, i)}."
             )
+            zh = (
+                f"{series.key} 的 {len(series)} 个点没有问题：{where_zh(series, 0)} {first:.4g}，"
+                f"{where_zh(series, i)} {last:.4g}。"
+            )
+            shown, start = [(series, i), (series, 0)], int(series.steps[0])
+            return finding("run-healthy", Severity.S3, shown, en, zh, points=len(series), first_step=start)
     return None

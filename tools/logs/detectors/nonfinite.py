@@ -13,25 +13,14 @@ import numpy as np
 
 from ...findings import Finding, Severity
 from ...series import Series
-from .detector import (
-    S0,
-    S1,
-    S2,
-    S3,
-    WINDOW,
-    Track,
-    detector,
-    finding,
-    finite,
-    head_tail,
-    mann_kendall,
-    run_detector,
-    where,
-    where_zh,
-)
+from .detector import S0, S1, S2, S3, Track, detector, finding, run_detector, where, where_zh
+from .robust import WINDOW, head_tail, mann_kendall
 
 RL_LOSSES = ("policy_loss", "value_loss", "critic_grad_norm")
 OTHER_METRICS = ("reward", "kl", "entropy", "response_length", "codebook_entropy", *RL_LOSSES)
+
+
+Kind = Literal["persistent", "long", "transient", "leading"]
 
 
 @dataclass(frozen=True)
@@ -43,9 +32,8 @@ class BadSpan:
     last_finite: int | None
     """Index of the last finite point before `first`."""
     count: int
-    kind: Literal["persistent", "long", "transient", "leading"]
-    """`persistent`: to the end of the log; `long`: survived after many points; `leading`: only at the
-    start."""
+    kind: Kind
+    """`persistent`: to the end of the log; `long`: survived after many points; `leading`: only at the start."""
 
 
 def bad_span(series: Series) -> BadSpan | None:
@@ -54,7 +42,7 @@ def bad_span(series: Series) -> BadSpan | None:
     if not bad.any():
         return None
     first, count = int(np.flatnonzero(bad)[0]), int(bad.sum())
-    kind: Literal["persistent", "long", "transient", "leading"]
+    kind: Kind
     if bad[-1]:
         kind, first = "persistent", _failure_start(bad)
     elif first == 0 and not bad[min(3, len(bad) - 1) :].any():
@@ -73,13 +61,18 @@ def _failure_start(bad: np.ndarray) -> int:
 
 def failure(track: Track) -> tuple[Series, BadSpan] | None:
     """The earliest persistent failure of loss or grad_norm in a track."""
-    found = []
-    for series in track.series:
-        if series.metric in ("loss", "grad_norm"):
-            span = bad_span(series)
-            if span and span.kind == "persistent":
-                found.append((int(series.steps[span.first]), series, span))
-    return min(found, key=lambda f: f[0])[1:] if found else None
+    spans = ((s, bad_span(s)) for s in track.series if s.metric in ("loss", "grad_norm"))
+    found = [(series, span) for series, span in spans if span and span.kind == "persistent"]
+    return min(found, key=lambda f: f[0].steps[f[1].first], default=None)
+
+
+_AFTER = {
+    "persistent": ("and stays so to the end of the log", "直到日志结束"),
+    "long": ("{} values in all; the run recovers later", "共 {} 个，之后恢复"),
+    "transient": ("{} value(s) in all; the run goes on with finite values", "共 {} 个，之后仍为有限值"),
+    "leading": ("only at the start of the log", "仅出现在日志开头"),
+}
+"""What became of it, in both languages."""
 
 
 def _nonfinite(code: str, severity: Severity, series: Series, span: BadSpan) -> Finding:
@@ -87,30 +80,12 @@ def _nonfinite(code: str, severity: Severity, series: Series, span: BadSpan) -> 
     last = None if good is None else int(series.steps[good])
     before = "no finite value was logged before it" if last is None else f"last finite at {last}"
     before_zh = "此前没有有限值" if last is None else f"最后一个有限值在 {last}"
-    after = {
-        "persistent": "and stays so to the end of the log",
-        "long": f"{span.count} values in all; the run recovers later",
-        "transient": f"{span.count} value(s) in all; the run goes on with finite values",
-        "leading": "only at the start of the log",
-    }[span.kind]
-    after_zh = {
-        "persistent": "直到日志结束",
-        "long": f"共 {span.count} 个，之后恢复",
-        "transient": f"共 {span.count} 个，之后仍为有限值",
-        "leading": "仅出现在日志开头",
-    }[span.kind]
-    points = [(series, i)] if good is None else [(series, i), (series, good)]
-    return finding(
-        code,
-        severity,
-        points,
-        f"{series.key} is {series.values[i]} from {where(series, i)} ({before}), {after}.",
-        f"{series.key} 自{where_zh(series, i)}起为 {series.values[i]}（{before_zh}），{after_zh}。",
-        last_finite_step=last,
-        nonfinite_points=span.count,
-        points=len(series),
-        kind=span.kind,
-    )
+    after, after_zh = (text.format(span.count) for text in _AFTER[span.kind])
+    en = f"{series.key} is {series.values[i]} from {where(series, i)} ({before}), {after}."
+    zh = f"{series.key} 自{where_zh(series, i)}起为 {series.values[i]}（{before_zh}），{after_zh}。"
+    shown = [(series, j) for j in (i, good) if j is not None]
+    data = {"last_finite_step": last, "nonfinite_points": span.count, "points": len(series), "kind": span.kind}
+    return finding(code, severity, shown, en, zh, **data)
 
 
 @detector(
@@ -138,18 +113,15 @@ def loss_nonfinite(track: Track) -> Iterator[Finding]:
 def grad_norm_nonfinite(track: Track) -> Iterator[Finding]:
     """NaN or infinity in the gradient norm.
 
-    S0 to the end of the log, unless the loss goes on falling normally (S2: the printed norm is wrong, or the
-    scaler skips those steps) or the log ends at this one value next to a normal loss (S2). Survived values
-    are S3: fp16 prints them for every skipped step (field notes).
+    S0 to the end of the log, unless the loss goes on falling normally (S2: the printed norm is wrong, or the scaler
+    skips those steps) or the log ends at this one value next to a normal loss (S2). Survived values are S3: fp16 prints
+    them for every skipped step (field notes).
     """
     for series in track.series:
         span = bad_span(series) if series.metric == "grad_norm" else None
         if span:
-            severity = S3
-            if span.kind == "persistent":
-                severity = S2 if _norm_alone(track, series, span) else S0
-            elif span.kind == "long":
-                severity = S2
+            lasting = span.kind == "persistent" and not _norm_alone(track, series, span)
+            severity = S0 if lasting else S2 if span.kind in ("persistent", "long") else S3
             yield _nonfinite("grad-norm-nonfinite", severity, series, span)
 
 
@@ -185,16 +157,10 @@ def nonfinite_from_start(track: Track) -> Iterator[Finding]:
         return
     series, span = found
     if span.first == 0 and span.last_finite is None and len(series) >= 3:
-        yield finding(
-            "nonfinite-from-start",
-            S2,
-            [(series, 0)],
-            f"{series.key} is {series.values[0]} from the first logged point ({where(series, 0)}) to the end: the run "
-            "began broken.",
-            f"{series.key} 从第一个记录点（{where_zh(series, 0)}）起直到最后都是 {series.values[0]}："
-            "训练一开始就是坏的。",
-            points=len(series),
-        )
+        key, value = series.key, series.values[0]
+        en = f"{key} is {value} from the first logged point ({where(series, 0)}) to the end: the run began broken."
+        zh = f"{key} 从第一个记录点（{where_zh(series, 0)}）起直到最后都是 {value}：训练一开始就是坏的。"
+        yield finding("nonfinite-from-start", S2, [(series, 0)], en, zh, points=len(series))
 
 
 @detector("metric-nonfinite", "a metric other than loss and grad_norm is NaN or infinite", OTHER_METRICS)
@@ -220,9 +186,8 @@ def metric_nonfinite(track: Track) -> Iterator[Finding]:
 def loss_hidden_nan(track: Track) -> Iterator[Finding]:
     """A NaN that the logged loss hides.
 
-    Hugging Face prints `loss 0.0` next to `grad_norm nan`; its NaN filter (`logging_nan_inf_filter`) replaces
-    a NaN loss by an average (field notes). A loss of 0.0 with a finite norm is normal in GRPO and stays
-    silent.
+    Hugging Face prints `loss 0.0` next to `grad_norm nan`; its NaN filter (`logging_nan_inf_filter`) replaces a NaN
+    loss by an average (field notes). A loss of 0.0 with a finite norm is normal in GRPO and stays silent.
     """
     loss, norm = track.get("loss"), track.get("grad_norm")
     if loss is None:
@@ -246,18 +211,15 @@ def _hidden_behind_norm(track: Track, loss: Series, norm: Series, span: BadSpan)
     if not (zero or flat):
         return
     what, what_zh = ("0.0", "0.0") if zero else (f"a flat {level:.4g}", f"不变的 {level:.4g}")
-    yield finding(
-        "loss-hidden-nan",
-        S0,
-        [(loss, int(after[0])), (norm, span.first)],
-        f"{loss.key} is logged as {what} from {where(loss, int(after[0]))} while {norm.key} is "
-        f"{norm.values[span.first]}: the real loss is NaN, the log hides it.",
-        f"自{where_zh(loss, int(after[0]))}起 {loss.key} 记录为 {what_zh}，而 {norm.key} 为 "
-        f"{norm.values[span.first]}：真实 loss 是 NaN，被日志掩盖。",
-        first_step=step,
-        last_finite_step=None if span.last_finite is None else int(norm.steps[span.last_finite]),
-        logged_loss=level,
+    i, bad, good = int(after[0]), norm.values[span.first], span.last_finite
+    en = (
+        f"{loss.key} is logged as {what} from {where(loss, i)} while {norm.key} is {bad}: the real loss is NaN, "
+        "the log hides it."
     )
+    zh = f"自{where_zh(loss, i)}起 {loss.key} 记录为 {what_zh}，而 {norm.key} 为 {bad}：真实 loss 是 NaN，被日志掩盖。"
+    last = None if good is None else int(norm.steps[good])
+    data = {"first_step": step, "last_finite_step": last, "logged_loss": level}
+    yield finding("loss-hidden-nan", S0, [(loss, i), (norm, span.first)], en, zh, **data)
 
 
 def _loss_zero(loss: Series, norm: Series | None) -> Iterator[Finding]:
@@ -268,23 +230,18 @@ def _loss_zero(loss: Series, norm: Series | None) -> Iterator[Finding]:
     i = len(zero) - int(np.argmin(zero[::-1])) if not zero.all() else 0
     fell = i > 0 and float(np.abs(loss.values[max(0, i - 5) : i]).min()) > 0.1
     if norm is None and fell:
-        code, severity = "loss-hidden-nan", S1
+        code = "loss-hidden-nan"
         text = "no grad_norm is logged to tell a filtered NaN from masked labels"
         zh = "没有记录 grad_norm，无法区分被过滤的 NaN 与全部被屏蔽的标签"
     elif norm is not None and not np.any(norm.values[norm.steps >= loss.steps[i]]):
-        code, severity = "loss-zero", S1
+        code = "loss-zero"
         text = "grad_norm is 0 too, so no label or no parameter is trained"
         zh = "grad_norm 也为 0，说明没有标签或没有参数在训练"
     else:
         return
-    yield finding(
-        code,
-        severity,
-        [(loss, i)],
-        f"{loss.key} is exactly 0.0 from {where(loss, i)} to the end; {text}.",
-        f"{loss.key} 自{where_zh(loss, i)}起一直恰好为 0.0；{zh}。",
-        zero_points=int(zero[i:].sum()),
-    )
+    en = f"{loss.key} is exactly 0.0 from {where(loss, i)} to the end; {text}."
+    zh = f"{loss.key} 自{where_zh(loss, i)}起一直恰好为 0.0；{zh}。"
+    yield finding(code, S1, [(loss, i)], en, zh, zero_points=int(zero[i:].sum()))
 
 
 @detector(
@@ -296,85 +253,86 @@ def _loss_zero(loss: Series, norm: Series | None) -> Iterator[Finding]:
 def precursor(track: Track) -> Iterator[Finding]:
     """What grad_norm did in the `WINDOW` points before a failure.
 
-    A climb over tens of steps speaks for the learning rate, a flat norm for the batch (contradictions X-01).
-    Climb: Kendall z > 3 and last values at least twice the first; flat: the last point within 3x of the
-    median and at most 50 steps between points. A rise of one to four points says neither. Numbers: own
-    judgement.
+    A climb over tens of steps speaks for the learning rate, a flat norm for the batch (contradictions X-01). Climb:
+    Kendall z > 3 and last values at least twice the first; flat: the last point within 3x of the median and at most 50
+    steps between points. A rise of one to four points says neither. Numbers: own judgement.
     """
-    failed, norm = failure(track), track.get("grad_norm")
-    if failed is None or norm is None:
+    failed, before = failure(track), track.points("grad_norm")
+    if failed is None or before is None:
         return
     series, span = failed
-    step = int(series.steps[span.first])
-    before = finite(norm)
-    index = np.flatnonzero(before.steps < step)[-WINDOW:]
+    index = np.flatnonzero(before.steps < series.steps[span.first])[-WINDOW:]
     values = before.values[index]
     if len(values) < 8 or not values.any():
         return
-    tau, z = mann_kendall(values)
     first, last = head_tail(values, 0.2)
-    start, end = (before, int(index[0])), (before, int(index[-1]))
-    median = float(np.median(values))
-    if z > 3 and last >= 2 * max(first, 1e-12):
-        yield finding(
-            "grad-norm-climb-before-nan",
-            S1,
-            [end, start],
-            f"{norm.key} climbs from {first:.3g} to {last:.3g} over the {len(values)} points before "
-            f"{where(series, span.first)} (Kendall tau {tau:.2f}).",
-            f"{norm.key} 在{where_zh(series, span.first)}之前的 {len(values)} 个点里从 {first:.3g} "
-            f"升到 {last:.3g}（Kendall tau {tau:.2f}）。",
-            first_step=int(before.steps[index[0]]),
-            failure_step=step,
-            factor=last / max(first, 1e-12),
-            tau=tau,
-        )
-    elif values[-3:].max() <= 3 * median and np.median(np.diff(before.steps[index])) <= 50:
-        yield finding(
-            "nonfinite-without-precursor",
-            S2,
-            [(series, span.first), end],
-            f"{norm.key} is flat (median {median:.3g}, last {values[-1]:.3g}) up to "
-            f"{int(before.steps[index[-1]])}, "
-            f"then {series.key} is {series.values[span.first]} at {where(series, span.first)}: no warning.",
-            f"{norm.key} 一直平稳（中位数 {median:.3g}，最后 {values[-1]:.3g}），随后 {series.key} 在"
-            f"{where_zh(series, span.first)}直接变为 {series.values[span.first]}：没有前兆。",
-            failure_step=step,
-            baseline=median,
-        )
+    if mann_kendall(values)[1] > 3 and last >= 2 * max(first, 1e-12):
+        yield _climb(before, index, series, span.first)
+    elif values[-3:].max() <= 3 * np.median(values) and np.median(np.diff(before.steps[index])) <= 50:
+        yield _no_warning(before, index, series, span.first)
+
+
+def _climb(norm: Series, index: np.ndarray, failed: Series, i: int) -> Finding:
+    """The norm at `index` climbs before the point `i` of the failed series."""
+    values, tau = norm.values[index], mann_kendall(norm.values[index])[0]
+    first, last = head_tail(values, 0.2)
+    en = (
+        f"{norm.key} climbs from {first:.3g} to {last:.3g} over the {len(values)} points before {where(failed, i)} "
+        f"(Kendall tau {tau:.2f})."
+    )
+    zh = (
+        f"{norm.key} 在{where_zh(failed, i)}之前的 {len(values)} 个点里从 {first:.3g} 升到 {last:.3g}"
+        f"（Kendall tau {tau:.2f}）。"
+    )
+    start, end = int(index[0]), int(index[-1])
+    data = {"first_step": int(norm.steps[start]), "failure_step": int(failed.steps[i])}
+    factor = last / max(first, 1e-12)
+    shown = [(norm, end), (norm, start)]
+    return finding("grad-norm-climb-before-nan", S1, shown, en, zh, **data, factor=factor, tau=tau)
+
+
+def _no_warning(norm: Series, index: np.ndarray, failed: Series, i: int) -> Finding:
+    """The norm at `index` is flat before the point `i` of the failed series."""
+    end, median = int(index[-1]), float(np.median(norm.values[index]))
+    last, bad, step = norm.values[end], failed.values[i], int(failed.steps[i])
+    en = (
+        f"{norm.key} is flat (median {median:.3g}, last {last:.3g}) up to {norm.steps[end]}, then {failed.key} is "
+        f"{bad} at {where(failed, i)}: no warning."
+    )
+    zh = (
+        f"{norm.key} 一直平稳（中位数 {median:.3g}，最后 {last:.3g}），随后 {failed.key} 在"
+        f"{where_zh(failed, i)}直接变为 {bad}：没有前兆。"
+    )
+    shown = [(failed, i), (norm, end)]
+    return finding("nonfinite-without-precursor", S2, shown, en, zh, failure_step=step, baseline=median)
 
 
 @detector("onset-near-peak-lr", "the failure starts when the learning rate reaches its peak", ["learning_rate"])
 def onset_near_peak_lr(track: Track) -> Iterator[Finding]:
     """The failure starts with the learning rate near its peak, at or soon after the end of warm-up.
 
-    Needs a visible warm-up (first rate below 0.9 of the peak); with a constant rate every step is "at the
-    peak". Window: up to twice the warm-up length (own judgement after contradictions X-01).
+    Needs a visible warm-up (first rate below 0.9 of the peak); with a constant rate every step is "at the peak".
+    Window: up to twice the warm-up length (own judgement after contradictions X-01).
     """
-    failed, rate = failure(track), track.get("learning_rate")
-    if failed is None or rate is None:
+    failed, lr = failure(track), track.points("learning_rate")
+    if failed is None or lr is None:
         return
     series, span = failed
     step = int(series.steps[span.first])
-    lr = finite(rate)
     before = lr.values[lr.steps <= step]
-    if len(before) < 5 or before.max() <= 0 or before[0] >= 0.9 * before.max():
+    highest = float(before.max(initial=0))
+    if len(before) < 5 or highest <= 0 or before[0] >= 0.9 * highest:
         return
-    peak = int(np.argmax(before >= 0.999 * before.max()))
+    peak = int(np.argmax(before >= 0.999 * highest))
     warm = int(lr.steps[peak])
-    if before[-1] >= 0.9 * before.max() and step <= 2 * warm:
-        yield finding(
-            "onset-near-peak-lr",
-            S2,
-            [(lr, len(before) - 1), (lr, peak)],
+    if before[-1] >= 0.9 * highest and step <= 2 * warm:
+        en = (
             f"The failure at {step} starts with the learning rate at {before[-1]:.3g}, the highest so far "
-            f"({before.max():.3g}, reached at {warm}).",
-            f"失败始于 {step}，此时学习率为 {before[-1]:.3g}，为到此为止的最高值"
-            f"（{before.max():.3g}，在 {warm} 达到）。",
-            first_step=step,
-            peak=float(before.max()),
-            peak_step=warm,
+            f"({highest:.3g}, reached at {warm})."
         )
+        zh = f"失败始于 {step}，此时学习率为 {before[-1]:.3g}，为到此为止的最高值（{highest:.3g}，在 {warm} 达到）。"
+        data = {"first_step": step, "peak": highest, "peak_step": warm}
+        yield finding("onset-near-peak-lr", S2, [(lr, len(before) - 1), (lr, peak)], en, zh, **data)
 
 
 @run_detector("same-batch-nonfinite-again", "two attempts become non-finite at the same step", ["loss", "grad_norm"])
@@ -391,14 +349,10 @@ def same_batch_nonfinite_again(tracks: Sequence[Track]) -> Iterator[Finding]:
             same_try = (other.file, other.attempt) == (series.file, series.attempt)
             same_log = other.attempt == series.attempt == "" or same_try
             if abs(step - other_step) <= gap // 2 and not same_log:
-                yield finding(
-                    "same-batch-nonfinite-again",
-                    S2,
-                    [(series, span.first), (other, other_span.first)],
-                    f"Two attempts become non-finite at the same point ({other_step} and {step}): the same batch.",
-                    f"两次尝试在同一位置（{other_step} 与 {step}）变为非有限值：同一个 batch。",
-                    other_step=other_step,
-                )
+                shown = [(series, span.first), (other, other_span.first)]
+                en = f"Two attempts become non-finite at the same point ({other_step} and {step}): the same batch."
+                zh = f"两次尝试在同一位置（{other_step} 与 {step}）变为非有限值：同一个 batch。"
+                yield finding("same-batch-nonfinite-again", S2, shown, en, zh, other_step=other_step)
                 return
 
 

@@ -1,18 +1,22 @@
-"""The level shift: the loss jumps once, clearly, and then goes on at its new distance, neither recovering nor growing.
+"""Lasting rises of the loss: one clear jump after which it goes on at its new distance, or a drift without a jump.
 
-What a jump means is not decided here; a spike that recovers and a drift without a jump are `spikes`.
+What a jump means is not decided here; one that is large or recovers is `spikes`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...findings import Finding
 from ...series import Series
-from .detector import S2, finding, noise, where, where_zh
+from .detector import S1, S2, finding, where, where_zh
+from .robust import head_tail, noise
 
+LANGUAGE_LOSS = (0.3, 20.0)
+"""Range of a token-level cross entropy: ln of the largest vocabularies is about 12.5. Own judgement."""
 NEAR = 10
 """Points on either side of a jump that give the two levels. Own judgement."""
 CLEAR = 8.0
@@ -57,22 +61,58 @@ def level_shift(values: np.ndarray) -> Shift | None:
     return None
 
 
-def shifted(points: Series, shift: Shift) -> Finding:
+def _shifted(points: Series, shift: Shift) -> Finding:
     """The finding of a level shift, at its step."""
     i, height, last = shift.start, shift.after - shift.before, float(np.median(points.values[-5:]))
-    return finding(
-        "loss-level-shift",
-        S2,
-        [(points, i), (points, i - 1)],
+    en = (
         f"{points.key} jumps by {height:.3g} at {where(points, i)} (median {shift.before:.4g} before, "
         f"{shift.after:.4g} after, noise {shift.spread:.2g} a point) and neither comes back nor grows; it ends at "
-        f"{last:.4g}. Did the run resume there with state lost, or does other data begin?",
+        f"{last:.4g}. Did the run resume there with state lost, or does other data begin?"
+    )
+    zh = (
         f"{points.key} 在{where_zh(points, i)}一次跳升 {height:.3g}（之前中位数 {shift.before:.4g}，之后 "
         f"{shift.after:.4g}；单点噪声 {shift.spread:.2g}），此后既不回落也不继续增长：结束时为 {last:.4g}。"
-        "是否在此处恢复训练时丢失了状态，或换了数据？",
-        last_good_step=int(points.steps[i - 1]),
-        baseline=shift.before,
-        value=shift.after,
-        last=last,
-        robust_sigma=shift.spread,
+        "是否在此处恢复训练时丢失了状态，或换了数据？"
     )
+    levels = {"baseline": shift.before, "value": shift.after, "last": last, "robust_sigma": shift.spread}
+    shown, good = [(points, i), (points, i - 1)], int(points.steps[i - 1])
+    return finding("loss-level-shift", S2, shown, en, zh, last_good_step=good, **levels)
+
+
+def lasting_rise(points: Series) -> Iterator[Finding]:
+    """One jump to a lasting level, else a drift upward: the last tenth is above the best by 15% and 6 deviations."""
+    values = points.values
+    if len(values) < 30:
+        return
+    shift = level_shift(values)
+    if shift is not None:
+        yield _shifted(points, shift)
+        return
+    k = max(5, len(values) // 20)
+    at = _sample(len(values), k)
+    smooth = np.array([np.median(values[max(0, i - k + 1) : i + 1]) for i in at])
+    best = int(np.argmin(smooth))
+    _, last = head_tail(values, 0.1)
+    level, spread = float(smooth[best]), noise(values)
+    rise = last - level
+    kept = smooth[-2:].min() >= level + 0.7 * rise
+    if level <= 0 or rise < max(0.15 * level, 6 * spread) or not kept or best > len(smooth) - 4:
+        return
+    above = np.flatnonzero(smooth[best:] > level + max(2 * spread, 0.03 * level))
+    i, lowest = int(at[best + int(above[0])]), int(at[best])
+    severity = S1 if rise >= 0.3 * level and LANGUAGE_LOSS[0] <= level <= LANGUAGE_LOSS[1] else S2
+    en = (
+        f"{points.key} rises from its best level {level:.4g} (near {where(points, lowest)}) to {last:.4g} at the end, "
+        "without a single jump."
+    )
+    zh = (
+        f"{points.key} 从最好水平 {level:.4g}（{where_zh(points, lowest)}附近）一路升到结束时的 {last:.4g}，"
+        "没有单次跳变。"
+    )
+    data = {"baseline": level, "last": last, "factor": last / level, "robust_sigma": spread}
+    yield finding("loss-divergence", severity, [(points, i), (points, -1)], en, zh, **data)
+
+
+def _sample(n: int, k: int) -> np.ndarray:
+    """Indices at which a window of `k` values ends, at most 400 of them, the last included."""
+    return np.unique(np.linspace(k - 1, n - 1, min(400, n - k + 1)).astype(int))

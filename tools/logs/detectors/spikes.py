@@ -1,7 +1,6 @@
 """Detectors of jumps: loss spikes and divergence, gradient-norm spikes, clip rate, the fp16 loss scale.
 
-Every jump is measured against the run's own rolling history. One outlier that recovers at once is never
-serious.
+Every jump is measured against the run's own rolling history. One outlier that recovers at once is never serious.
 """
 
 from __future__ import annotations
@@ -13,29 +12,9 @@ import numpy as np
 
 from ...findings import Finding, Severity
 from ...series import Series
-from .detector import (
-    S1,
-    S2,
-    S3,
-    WARMUP_STEPS,
-    WINDOW,
-    Track,
-    detector,
-    finding,
-    finite,
-    head_tail,
-    noise,
-    onset,
-    rolling,
-    settled,
-    sigma,
-    where,
-    where_zh,
-)
-from .shifts import level_shift, shifted
-
-LANGUAGE_LOSS = (0.3, 20.0)
-"""Range of a token-level cross entropy: ln of the largest vocabularies is about 12.5. Own judgement."""
+from .detector import S1, S2, S3, Track, detector, finding, points_detector, where, where_zh
+from .robust import WARMUP_STEPS, WINDOW, finite, head_tail, onset, rolling, settled, sigma
+from .shifts import LANGUAGE_LOSS, lasting_rise
 
 
 @dataclass(frozen=True)
@@ -89,8 +68,8 @@ def jumps(values: np.ndarray, sigmas: float = 6.0, relative: float = 0.15) -> It
 def _known_needed(points: Series, jump: Jump) -> int:
     """Points of history needed before a jump counts.
 
-    Ten (early transients of sparse logs), but one in a log that begins in the middle of a run, and three
-    when the values never come back.
+    Ten (early transients of sparse logs), but one in a log that begins in the middle of a run, and three when the
+    values never come back.
     """
     if jump.open and jump.width >= 3:
         return 3
@@ -102,7 +81,7 @@ def _worst(found: list[Jump]) -> Jump | None:
     return max(found, key=lambda j: j.height * min(j.width, 3), default=None)
 
 
-def _is_serious(jump: Jump, known: int) -> bool:
+def _is_serious(jump: Jump) -> bool:
     """Big, many deviations, and of language-loss scale; stricter when little history is known.
 
     Source: tr1-13B and tr8-104B chronicles (2.77 -> 7.34, 6.44 -> 11.42); a +1.5 outlier is tolerated
@@ -113,7 +92,7 @@ def _is_serious(jump: Jump, known: int) -> bool:
     usual = jump.values[10 : jump.start] - medians[10 : jump.start]
     if len(usual) >= 20 and jump.height < 1.5 * np.percentile(usual, 99):
         return False
-    needed = max(1.0, 0.5 * jump.baseline) if known >= 10 else max(2.0, 0.6 * jump.baseline)
+    needed = max(1.0, 0.5 * jump.baseline) if jump.start >= 10 else max(2.0, 0.6 * jump.baseline)
     return low <= jump.baseline <= high and jump.height >= max(needed, 8 * jump.spread)
 
 
@@ -127,10 +106,9 @@ def _is_serious(jump: Jump, known: int) -> bool:
 def loss_spike(track: Track) -> Iterator[Finding]:
     """A jump of the loss above the run's own history, or a level that never comes back down.
 
-    S1 only when the jump is big and several deviations and lasts (three points, or to the end of the log)
-    or the loss scale or the gradient norm jumps with it and it lasts two; a jump that recovers is S3, S2 if
-    wide. The first `WARMUP_STEPS` steps are tolerated. Policy losses of RL are not judged: they have no
-    level.
+    S1 only when the jump is big and several deviations and lasts (three points, or to the end of the log) or the loss
+    scale or the gradient norm jumps with it and it lasts two; a jump that recovers is S3, S2 if wide. The first
+    `WARMUP_STEPS` steps are tolerated. Policy losses of RL are not judged: they have no level.
     """
     loss = track.get("loss")
     if loss is None or track.is_rl:
@@ -139,24 +117,23 @@ def loss_spike(track: Track) -> Iterator[Finding]:
     found = [j for j in jumps(points.values) if j.start >= _known_needed(points, j)]
     jump = _worst(found)
     if jump is None:
-        yield from _slow_divergence(points)
+        yield from lasting_rise(points)
         return
     company = _company(track, points, jump)
     lasting = jump.width >= 3 or (jump.open and jump.width >= 2)
     doubles = jump.height >= jump.baseline
     sticks = lasting or (bool(company) and doubles and (jump.width >= 2 or jump.open))
-    serious = _is_serious(jump, jump.start) and sticks
-    stays = jump.open and jump.width >= 2
+    big, stays = _is_serious(jump), jump.open and jump.width >= 2
     fell_short = _level_after(points.values, jump)
-    if serious or (_is_serious(jump, jump.start) and fell_short):
-        yield _spike("loss-spike", S1, points, jump, company, len(found))
+    if big and (sticks or fell_short):
+        yield _spike(S1, points, jump, company, len(found))
         if stays or fell_short:
-            yield _spike("loss-divergence", S1, points, jump, company, len(found))
+            yield _departure(points, jump, company, len(found))
     elif jump.height >= max(0.15 * abs(jump.baseline), 8 * jump.spread) and jump.start >= 10:
         wide = jump.width >= 3 and jump.height >= 0.25 * abs(jump.baseline)
-        yield _spike("loss-spike", S2 if wide else S3, points, jump, company, len(found))
+        yield _spike(S2 if wide else S3, points, jump, company, len(found))
     if not stays:
-        yield from _slow_divergence(points)
+        yield from lasting_rise(points)
 
 
 def _level_after(values: np.ndarray, jump: Jump) -> bool:
@@ -169,118 +146,77 @@ def _company(track: Track, loss: Series, jump: Jump) -> str:
     """The metric that jumps with the loss: grad_norm up fivefold, or the loss scale down to a quarter."""
     begin = int(loss.steps[max(0, jump.start - 1)])
     end = int(loss.steps[min(len(loss) - 1, jump.start + 2)])
-    norm, scale = track.get("grad_norm"), track.get("loss_scale")
+    norm, scale = track.points("grad_norm"), track.get("loss_scale")
     if norm is not None:
-        norm = finite(norm)
-        before = norm.values[norm.steps <= begin][-WINDOW:]
-        during = norm.values[(norm.steps > begin) & (norm.steps <= end)]
-        if len(before) and len(during) and np.median(before) > 0 and during.max() >= 5 * np.median(before):
+        before, during = _around(norm, begin, end)
+        usual = np.median(before[-WINDOW:]) if len(before) else 0.0
+        if len(during) and usual > 0 and during.max() >= 5 * usual:
             return "grad_norm"
     if scale is not None:
-        before = scale.values[scale.steps <= begin][-3:]
-        during = scale.values[(scale.steps > begin) & (scale.steps <= end)]
-        if len(before) and len(during) and during.min() <= before.min() / 4:
+        before, during = _around(scale, begin, end)
+        if len(before) and len(during) and during.min() <= before[-3:].min() / 4:
             return "loss_scale"
     return ""
 
 
-def _spike(code: str, severity: Severity, points: Series, jump: Jump, company: str, count: int) -> Finding:
-    i, k = jump.start, jump.peak
-    best = points.values[: i + 1].min()
+def _around(series: Series, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
+    """The values up to the step `begin`, and those after it up to `end`."""
+    before = series.steps <= begin
+    return series.values[before], series.values[~before & (series.steps <= end)]
+
+
+def _spike(severity: Severity, points: Series, jump: Jump, company: str, count: int) -> Finding:
+    i, high = jump.start, points.values[jump.peak]
     ends = "not recovered when the log ends" if jump.open else f"back near it after {jump.width} point(s)"
     ends_zh = "到日志结束仍未恢复" if jump.open else f"{jump.width} 个点后回落"
-    if code == "loss-divergence":
-        last = float(np.median(points.values[-3:]))
-        message = (
-            f"{points.key} leaves its level ({jump.baseline:.4g}) at {where(points, i)} and does not come "
-            f"back: "
-            f"it ends at {last:.4g}, the best before was {best:.4g}."
-        )
-        zh = (
-            f"{points.key} 在{where_zh(points, i)}离开原水平（{jump.baseline:.4g}）且没有回来：结束时为 "
-            f"{last:.4g}，"
-            f"此前最好为 {best:.4g}。"
-        )
-    else:
-        with_it = f"; {company} jumps with it" if company else ""
-        with_zh = f"；{company} 同时突变" if company else ""
-        message = (
-            f"{points.key} jumps from {jump.baseline:.4g} to {points.values[k]:.4g} at {where(points, i)}, "
-            f"{ends}{with_it}."
-        )
-        zh = (
-            f"{points.key} 在{where_zh(points, i)}从 {jump.baseline:.4g} 跳到 {points.values[k]:.4g}，"
-            f"{ends_zh}{with_zh}。"
-        )
+    more, more_zh = (f"; {company} jumps with it", f"；{company} 同时突变") if company else ("", "")
+    en = f"{points.key} jumps from {jump.baseline:.4g} to {high:.4g} at {where(points, i)}, {ends}{more}."
+    zh = f"{points.key} 在{where_zh(points, i)}从 {jump.baseline:.4g} 跳到 {high:.4g}，{ends_zh}{more_zh}。"
+    return _jump("loss-spike", severity, points, jump, en, zh, with_metric=company or None, spikes=count)
+
+
+def _departure(points: Series, jump: Jump, company: str, count: int) -> Finding:
+    i, last = jump.start, float(np.median(points.values[-3:]))
+    best = points.values[: i + 1].min()
+    en = (
+        f"{points.key} leaves its level ({jump.baseline:.4g}) at {where(points, i)} and does not come back: it ends at "
+        f"{last:.4g}, the best before was {best:.4g}."
+    )
+    zh = (
+        f"{points.key} 在{where_zh(points, i)}离开原水平（{jump.baseline:.4g}）且没有回来：结束时为 {last:.4g}，"
+        f"此前最好为 {best:.4g}。"
+    )
+    return _jump("loss-divergence", S1, points, jump, en, zh, with_metric=company or None, spikes=count)
+
+
+def _jump(code: str, severity: Severity, points: Series, jump: Jump, en: str, zh: str, **more: object) -> Finding:
+    """A finding at a jump, with its numbers."""
+    shown = [(points, i) for i in dict.fromkeys((jump.start, jump.peak))]
+    peak = float(points.values[jump.peak])
     return finding(
         code,
         severity,
-        [(points, i)] + ([(points, k)] if k != i else []),
-        message,
+        shown,
+        en,
         zh,
-        last_good_step=int(points.steps[i - 1]),
+        last_good_step=int(points.steps[jump.start - 1]),
         baseline=jump.baseline,
-        peak=float(points.values[k]),
-        factor=float(points.values[k] / jump.baseline) if jump.baseline else None,
+        peak=peak,
+        factor=peak / jump.baseline if jump.baseline else None,
         robust_sigma=jump.spread,
         points_above=jump.width,
         recovered=not jump.open,
-        with_metric=company or None,
-        spikes=count,
+        **more,
     )
-
-
-def _slow_divergence(points: Series) -> Iterator[Finding]:
-    """One jump to a lasting level, else a drift upward: the last tenth is above the best by 15% and 6 deviations."""
-    values = points.values
-    if len(values) < 30:
-        return
-    shift = level_shift(values)
-    if shift is not None:
-        yield shifted(points, shift)
-        return
-    k = max(5, len(values) // 20)
-    smooth = np.array([np.median(values[max(0, i - k + 1) : i + 1]) for i in _sample(len(values), k)])
-    at = _sample(len(values), k)
-    best = int(np.argmin(smooth))
-    _, last = head_tail(values, 0.1)
-    level, spread = float(smooth[best]), noise(values)
-    rise = last - level
-    if level <= 0 or rise < 0.15 * level or rise < 6 * spread or smooth[-2:].min() < level + 0.7 * rise:
-        return
-    if best > len(smooth) - 4:
-        return
-    above = np.flatnonzero(smooth[best:] > level + max(2 * spread, 0.03 * level))
-    i = int(at[best + int(above[0])])
-    severity = S1 if rise >= 0.3 * level and LANGUAGE_LOSS[0] <= level <= LANGUAGE_LOSS[1] else S2
-    yield finding(
-        "loss-divergence",
-        severity,
-        [(points, i), (points, len(values) - 1)],
-        f"{points.key} rises from its best level {level:.4g} (near {where(points, int(at[best]))}) to "
-        f"{last:.4g} "
-        f"at the end, without a single jump.",
-        f"{points.key} 从最好水平 {level:.4g}（{where_zh(points, int(at[best]))}附近）一路升到结束时的 "
-        f"{last:.4g}，没有单次跳变。",
-        baseline=level,
-        last=last,
-        factor=last / level,
-        robust_sigma=spread,
-    )
-
-
-def _sample(n: int, k: int) -> np.ndarray:
-    """Indices at which a window of `k` values ends, at most 400 of them, the last included."""
-    return np.unique(np.linspace(k - 1, n - 1, min(400, n - k + 1)).astype(int))
 
 
 @detector("grad-norm-spike", "the gradient norm jumps far above its recent history", ["grad_norm"])
 def grad_norm_spike(track: Track) -> Iterator[Finding]:
     """One gradient norm ten times the rolling median (S3; S2 from three of them). Never serious alone.
 
-    Good runs have such steps (field notes); RL has no warm-up transient, so its first steps count. Megatron
-    multiplies the norm by the fp16 loss scale, so the factor is taken against the run's own median; a norm
-    of 0.000 throughout means "not computed" and is skipped.
+    Good runs have such steps (field notes); RL has no warm-up transient, so its first steps count. Megatron multiplies
+    the norm by the fp16 loss scale, so the factor is taken against the run's own median; a norm of 0.000 throughout
+    means "not computed" and is skipped.
     """
     norm = track.get("grad_norm")
     if norm is None or not np.any(norm.values):
@@ -290,35 +226,32 @@ def grad_norm_spike(track: Track) -> Iterator[Finding]:
     if len(values) < 6:
         return
     medians, spreads = rolling(values)
-    known = np.arange(len(values)) >= 5
-    over = known & (medians > 0) & (values >= 10 * medians) & (values >= medians + 10 * spreads)
-    hits = np.flatnonzero(over)
+    known = (np.arange(len(values)) >= 5) & (medians > 0)
+    hits = np.flatnonzero(known & (values >= 10 * medians) & (values >= medians + 10 * spreads))
     if not len(hits):
         return
-    i = int(hits[0])
-    top = int(hits[np.argmax(values[hits] / medians[hits])])
-    factor = float(values[top] / medians[top])
-    yield finding(
-        "grad-norm-spike",
-        S2 if len(hits) >= 3 else S3,
-        [(series, i)] + ([(series, top)] if top != i else []),
-        f"{series.key} is {values[i]:.4g} at {where(series, i)}, {values[i] / medians[i]:.0f} times its "
-        f"rolling "
-        f"median ({medians[i]:.3g}); {len(hits)} such point(s), the largest {factor:.0f} times.",
-        f"{series.key} 在{where_zh(series, i)}为 {values[i]:.4g}，是滚动中位数（{medians[i]:.3g}）的 "
-        f"{values[i] / medians[i]:.0f} 倍；共 {len(hits)} 处，最大 {factor:.0f} 倍。",
-        baseline=float(medians[i]),
-        factor=factor,
-        spikes=len(hits),
+    times = values[hits] / medians[hits]
+    i, top = int(hits[0]), int(hits[np.argmax(times)])
+    baseline, first, most = float(medians[i]), float(times[0]), float(times.max())
+    en = (
+        f"{series.key} is {values[i]:.4g} at {where(series, i)}, {first:.0f} times its rolling median "
+        f"({baseline:.3g}); {len(hits)} such point(s), the largest {most:.0f} times."
     )
+    zh = (
+        f"{series.key} 在{where_zh(series, i)}为 {values[i]:.4g}，是滚动中位数（{baseline:.3g}）的 {first:.0f} 倍；"
+        f"共 {len(hits)} 处，最大 {most:.0f} 倍。"
+    )
+    shown = [(series, j) for j in dict.fromkeys((i, top))]
+    severity = S2 if len(hits) >= 3 else S3
+    yield finding("grad-norm-spike", severity, shown, en, zh, baseline=baseline, factor=most, spikes=len(hits))
 
 
 @detector("clip-rate-high", "gradient clipping triggers more often than the run's own baseline explains", ["grad_norm"])
 def clip_rate_high(track: Track) -> Iterator[Finding]:
     """The share of steps whose gradient norm exceeds the clip value, against the run's own early share.
 
-    Runbook 002 calls more than 1% too many, but its healthy norm (0.5 to 5) exceeds its clip value (1.0), so
-    the three numbers are reported together (contradictions I-01, U-13). S2 only when share and norm grow.
+    Runbook 002 calls more than 1% too many, but its healthy norm (0.5 to 5) exceeds its clip value (1.0), so the
+    three numbers are reported together (contradictions I-01, U-13). S2 only when share and norm grow.
     """
     norm, clip = track.get("grad_norm"), track.grad_clip
     if norm is None or not clip or clip <= 0:
@@ -334,44 +267,36 @@ def clip_rate_high(track: Track) -> Iterator[Finding]:
     if rate <= 0.01:
         return
     grows = late >= early + 0.3 and late_norm >= 1.5 * early_norm
-    i = int(np.argmax(over))
-    yield finding(
-        "clip-rate-high",
-        S2 if grows else S3,
-        [(points, i)],
-        f"{points.key} exceeds the clip value {clip:g} on {rate:.0%} of the steps after warm-up "
-        f"({early:.0%} in the first quarter, {late:.0%} in the last; median norm {early_norm:.3g} then "
-        f"{late_norm:.3g}). Assumed: the logged norm is the one before clipping.",
-        f"warmup 之后 {points.key} 有 {rate:.0%} 的步超过裁剪值 {clip:g}（前四分之一 {early:.0%}，后四分之一 "
-        f"{late:.0%}；"
-        f"范数中位数 {early_norm:.3g} → {late_norm:.3g}）。假定记录的是裁剪前的范数。",
-        clip=clip,
-        rate=rate,
-        early_rate=early,
-        late_rate=late,
-        median_norm=float(np.median(points.values)),
+    en = (
+        f"{points.key} exceeds the clip value {clip:g} on {rate:.0%} of the steps after warm-up ({early:.0%} in the "
+        f"first quarter, {late:.0%} in the last; median norm {early_norm:.3g} then {late_norm:.3g}). Assumed: the "
+        "logged norm is the one before clipping."
     )
+    zh = (
+        f"warmup 之后 {points.key} 有 {rate:.0%} 的步超过裁剪值 {clip:g}（前四分之一 {early:.0%}，后四分之一 "
+        f"{late:.0%}；范数中位数 {early_norm:.3g} → {late_norm:.3g}）。假定记录的是裁剪前的范数。"
+    )
+    shown = [(points, int(np.argmax(over)))]
+    rates = {"clip": clip, "rate": rate, "early_rate": early, "late_rate": late}
+    median = float(np.median(points.values))
+    yield finding("clip-rate-high", S2 if grows else S3, shown, en, zh, **rates, median_norm=median)
 
 
-@detector(
+@points_detector(
     "loss-scale-collapse",
     "the fp16 loss scale is driven to its floor",
-    ["loss_scale"],
+    "loss_scale",
+    2,
     loss_scale_drop="the fp16 loss scale drops several halvings in a row",
 )
-def loss_scale_collapse(track: Track) -> Iterator[Finding]:
+def loss_scale_collapse(points: Series, _: Track) -> Iterator[Finding]:
     """The dynamic loss scale ends at its floor (1 or less) or 2^10 below its settled level and under 32.
 
-    The search at the start (from 2^16 or 2^32 down) and single overflows are normal: a clean run shows over a
-    hundred OVERFLOW lines (field notes). A constant 1.0 is bf16. Source: runbook 001 C.2; numbers own
-    judgement.
+    The search at the start (from 2^16 or 2^32 down) and single overflows are normal: a clean run shows over a hundred
+    OVERFLOW lines (field notes). A constant 1.0 is bf16. Source: runbook 001 C.2; numbers own judgement.
     """
-    scale = track.get("loss_scale")
-    if scale is None:
-        return
-    points = finite(scale)
     values = points.values
-    if len(values) < 2 or values.max() < 16:
+    if values.max() < 16:
         return
     changes = np.diff(np.log2(np.maximum(values, 1e-9)))
     ready = _search_end(changes)
@@ -397,47 +322,29 @@ def _search_end(changes: np.ndarray) -> int:
 
 
 def _scale(code: str, severity: Severity, points: Series, i: int, before: float) -> Finding:
-    return finding(
-        code,
-        severity,
-        [(points, i), (points, len(points) - 1)],
-        f"{points.key} falls from {before:g} to {points.values[i]:g} at {where(points, i)} and ends at "
-        f"{points.values[-1]:g}.",
-        f"{points.key} 在{where_zh(points, i)}从 {before:g} 降到 {points.values[i]:g}，结束时为 "
-        f"{points.values[-1]:g}。",
-        baseline=before,
-        last=float(points.values[-1]),
-        halvings=float(np.log2(before / max(points.values[-1], 1e-9))),
-    )
+    now, last = points.values[i], float(points.values[-1])
+    en = f"{points.key} falls from {before:g} to {now:g} at {where(points, i)} and ends at {last:g}."
+    zh = f"{points.key} 在{where_zh(points, i)}从 {before:g} 降到 {now:g}，结束时为 {last:g}。"
+    data = {"baseline": before, "last": last, "halvings": float(np.log2(before / max(last, 1e-9)))}
+    return finding(code, severity, [(points, i), (points, -1)], en, zh, **data)
 
 
-@detector("grad-norm-vanishing", "the gradient norm fades to almost nothing", ["grad_norm"])
-def grad_norm_vanishing(track: Track) -> Iterator[Finding]:
+@points_detector("grad-norm-vanishing", "the gradient norm fades to almost nothing", "grad_norm", 20)
+def grad_norm_vanishing(points: Series, _: Track) -> Iterator[Finding]:
     """The last tenth of the gradient norms is a thousandth of the early level, or below 1e-7 of it all along.
 
-    Exactly 0.0 is "not computed" (Megatron) or "no advantage" (GRPO) and is skipped. Source: runbook 004;
-    the factor is own judgement.
+    Exactly 0.0 is "not computed" (Megatron) or "no advantage" (GRPO) and is skipped. Source: runbook 004; the factor is
+    own judgement.
     """
-    norm = track.get("grad_norm")
-    if norm is None:
+    computed = points.values[points.values > 0]
+    if len(computed) < len(points) / 2:
         return
-    points = finite(norm)
-    points_set = points.values[points.values > 0]
-    if len(points) < 20 or len(points_set) < len(points) / 2:
-        return
-    early, last = head_tail(points_set, 0.2)
+    early, last = head_tail(computed, 0.2)
     if last > 1e-3 * early and last > 1e-7:
         return
     start = onset((points.values < 0.01 * early) | (points.values <= 1e-7))
     i = start if start is not None else len(points) - 1
-    yield finding(
-        "grad-norm-vanishing",
-        S2,
-        [(points, i), (points, len(points) - 1)],
-        f"{points.key} fades from {early:.3g} to {last:.3g}; below a hundredth of the start from {where(points, i)}.",
-        f"{points.key} 从 {early:.3g} 降到 {last:.3g}；自{where_zh(points, i)}起低于初始水平的百分之一。",
-        baseline=early,
-        last=last,
-        factor=last / early if early else None,
-        robust_sigma=sigma(points_set),
-    )
+    en = f"{points.key} fades from {early:.3g} to {last:.3g}; below a hundredth of the start from {where(points, i)}."
+    zh = f"{points.key} 从 {early:.3g} 降到 {last:.3g}；自{where_zh(points, i)}起低于初始水平的百分之一。"
+    data = {"baseline": early, "last": last, "factor": last / early if early else None, "robust_sigma": sigma(computed)}
+    yield finding("grad-norm-vanishing", S2, [(points, i), (points, -1)], en, zh, **data)

@@ -1,5 +1,4 @@
-"""Detectors of slow behaviour of the loss and the learning rate: plateau, oscillation, evaluation drift,
-resumes.
+"""Detectors of slow behaviour of the loss and the learning rate: plateau, oscillation, evaluation drift, resumes.
 
 These are judgements about shape. They are S2 or S3: a person decides, a number is attached.
 """
@@ -14,25 +13,8 @@ import numpy as np
 from ...findings import Finding
 from ...series import Series
 from ...vocabulary import VOCABULARY
-from .detector import (
-    S1,
-    S2,
-    S3,
-    UNLEARNED,
-    Track,
-    blocks,
-    detector,
-    finding,
-    finite,
-    head_tail,
-    mann_kendall,
-    noise,
-    run_detector,
-    settled,
-    sigma,
-    where,
-    where_zh,
-)
+from .detector import S1, S2, S3, UNLEARNED, Track, detector, finding, points_detector, run_detector, where, where_zh
+from .robust import finite, head_tail, mann_kendall, noise, onset, settled, sigma
 
 
 def _supervised_loss(track: Track, least: int) -> Series | None:
@@ -73,17 +55,7 @@ def loss_plateau(track: Track) -> Iterator[Finding]:
     from_the_start = every.steps[0] <= 0.05 * every.steps[-1]
     start = float(np.median(every.values[:3]))
     if from_the_start and last >= 1.5 * start and last - start >= 1:
-        i = int(np.argmax(every.values > (start + last) / 2))
-        yield finding(
-            "loss-divergence",
-            S1,
-            [(every, i), (every, len(every) - 1)],
-            f"{every.key} starts at {start:.4g}, leaves that level at {where(every, i)} and stays near {last:.4g}.",
-            f"{every.key} 从 {start:.4g} 起步，在{where_zh(every, i)}离开该水平，此后停在 {last:.4g} 附近。",
-            baseline=start,
-            last=last,
-            factor=last / start,
-        )
+        yield _left_at_once(every, start, last)
         return
     gain = (first - last) / first
     _, z = mann_kendall(points.values)
@@ -91,27 +63,26 @@ def loss_plateau(track: Track) -> Iterator[Finding]:
         return
     flat = gain < 0.005 and z > -2
     code = "loss-plateau" if flat or z > -2 else "loss-slow"
-    yield finding(
-        code,
-        S2 if (flat or last > UNLEARNED) and from_the_start else S3,
-        [(points, 0), (points, len(points) - 1)],
-        f"{points.key} goes from {first:.4g} to {last:.4g} over {len(points)} points ({gain:+.1%} gain, "
-        f"trend z {z:.1f}).",
-        f"{points.key} 在 {len(points)} 个点里从 {first:.4g} 到 {last:.4g}（改善 {gain:+.1%}，趋势 z {z:.1f}）。",
-        gain=gain,
-        baseline=first,
-        last=last,
-        trend_z=z,
-    )
+    severity = S2 if (flat or last > UNLEARNED) and from_the_start else S3
+    n, levels = len(points), {"gain": gain, "baseline": first, "last": last, "trend_z": z}
+    en = f"{points.key} goes from {first:.4g} to {last:.4g} over {n} points ({gain:+.1%} gain, trend z {z:.1f})."
+    zh = f"{points.key} 在 {n} 个点里从 {first:.4g} 到 {last:.4g}（改善 {gain:+.1%}，趋势 z {z:.1f}）。"
+    yield finding(code, severity, [(points, 0), (points, -1)], en, zh, **levels)
+
+
+def _left_at_once(points: Series, start: float, last: float) -> Finding:
+    i = int(np.argmax(points.values > (start + last) / 2))
+    en = f"{points.key} starts at {start:.4g}, leaves that level at {where(points, i)} and stays near {last:.4g}."
+    zh = f"{points.key} 从 {start:.4g} 起步，在{where_zh(points, i)}离开该水平，此后停在 {last:.4g} 附近。"
+    levels = {"baseline": start, "last": last, "factor": last / start}
+    return finding("loss-divergence", S1, [(points, i), (points, -1)], en, zh, **levels)
 
 
 @detector("loss-oscillation", "the loss swings widely without a downward trend", ["loss"])
 def loss_oscillation(track: Track) -> Iterator[Finding]:
-    """The swing of the second half is a quarter of the level, twice that of the first half, and nothing is
-    gained.
+    """The swing of the second half is a quarter of the level, twice that of the first half, and nothing is gained.
 
-    Source of the symptom: runbook 001 C.2, 002 §2 ("violently up and down after warm-up"); numbers own
-    judgement.
+    Source of the symptom: runbook 001 C.2, 002 §2 ("violently up and down after warm-up"); numbers own judgement.
     """
     points = _supervised_loss(track, 60)
     if points is None:
@@ -123,20 +94,17 @@ def loss_oscillation(track: Track) -> Iterator[Finding]:
     _, z = mann_kendall(late)
     if level <= 0.05 or swing_late < 0.25 * level or swing_late < 2 * swing_early or z < -2:
         return
-    yield finding(
-        "loss-oscillation",
-        S2,
-        [(points, half), (points, half + int(np.argmax(late)))],
-        f"{points.key} swings by {swing_late:.3g} around {level:.3g} in the second half ({swing_early:.3g} "
-        f"in the "
-        f"first) and does not fall (trend z {z:.1f}).",
-        f"{points.key} 后半程在 {level:.3g} 附近摆动 {swing_late:.3g}（前半程 {swing_early:.3g}），"
-        f"且没有下降（趋势 z {z:.1f}）。",
-        baseline=swing_early,
-        swing=swing_late,
-        level=level,
-        trend_z=z,
+    en = (
+        f"{points.key} swings by {swing_late:.3g} around {level:.3g} in the second half ({swing_early:.3g} in the "
+        f"first) and does not fall (trend z {z:.1f})."
     )
+    zh = (
+        f"{points.key} 后半程在 {level:.3g} 附近摆动 {swing_late:.3g}（前半程 {swing_early:.3g}），"
+        f"且没有下降（趋势 z {z:.1f}）。"
+    )
+    shown = [(points, half), (points, half + int(np.argmax(late)))]
+    data = {"baseline": swing_early, "swing": swing_late, "level": level, "trend_z": z}
+    yield finding("loss-oscillation", S2, shown, en, zh, **data)
 
 
 def _trend(values: np.ndarray) -> np.ndarray:
@@ -160,19 +128,15 @@ def loss_jitter_benign(track: Track) -> Iterator[Finding]:
     rest = points.values - np.interp(np.arange(len(points)), *_smooth(points.values))
     if level <= 0 or spread < 0.03 * level or z > -3 or last >= first or rest.max() > 8 * spread:
         return
-    yield finding(
-        "loss-jitter-benign",
-        S3,
-        [(points, len(points) - 1)],
-        f"{points.key} is noisy ({spread:.2g} per point, {spread / level:.0%} of its level) but its moving "
-        f"average "
-        f"falls from {first:.4g} to {last:.4g}: normal jitter.",
-        f"{points.key} 有噪声（每点 {spread:.2g}，约为水平的 {spread / level:.0%}），但滑动平均从 "
-        f"{first:.4g} 降到 {last:.4g}：属正常抖动。",
-        robust_sigma=spread,
-        baseline=level,
-        tau=tau,
+    en = (
+        f"{points.key} is noisy ({spread:.2g} per point, {spread / level:.0%} of its level) but its moving average "
+        f"falls from {first:.4g} to {last:.4g}: normal jitter."
     )
+    zh = (
+        f"{points.key} 有噪声（每点 {spread:.2g}，约为水平的 {spread / level:.0%}），但滑动平均从 {first:.4g} 降到 "
+        f"{last:.4g}：属正常抖动。"
+    )
+    yield finding("loss-jitter-benign", S3, [(points, -1)], en, zh, robust_sigma=spread, baseline=level, tau=tau)
 
 
 def _smooth(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -183,21 +147,14 @@ def _smooth(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ends - np.array([len(p) for p in parts]) / 2, np.array([np.median(p) for p in parts])
 
 
-@detector("eval-loss-rising", "the evaluation loss rises while the training loss does not", ["eval_loss"])
-def eval_loss_rising(track: Track) -> Iterator[Finding]:
+@points_detector("eval-loss-rising", "the evaluation loss rises while the training loss does not", "eval_loss", 4)
+def eval_loss_rising(points: Series, track: Track) -> Iterator[Finding]:
     """At least three evaluations in a row above the best, each above the last, by more than the noise.
 
-    The noise is that of second differences, which a falling curve does not inflate. A rise below 0.5% is
-    ignored. S2 at any size: the best checkpoint is the earlier one. Source: runbook 001 C.4 (over-fitting);
-    numbers own judgement.
+    The noise is that of second differences, which a falling curve does not inflate. A rise below 0.5% is ignored. S2 at
+    any size: the best checkpoint is the earlier one. Source: runbook 001 C.4 (over-fitting); numbers own judgement.
     """
-    evaluation = track.get("eval_loss")
-    if evaluation is None:
-        return
-    points = finite(evaluation)
     values = points.values
-    if len(values) < 4:
-        return
     best = int(np.argmin(values))
     after = values[best:]
     rise = float(after[-1] - after[0])
@@ -205,20 +162,25 @@ def eval_loss_rising(track: Track) -> Iterator[Finding]:
         return
     if rise < 3 * noise(np.diff(values)) / np.sqrt(3):
         return
-    yield finding(
-        "eval-loss-rising",
-        S2,
-        [(points, best + 1), (points, best), (points, len(values) - 1)],
-        f"{points.key} rises from its best {values[best]:.4g} at {where(points, best)} to {values[-1]:.4g} "
-        f"over "
-        f"{len(after) - 1} evaluations.",
-        f"{points.key} 从{where_zh(points, best)}的最好值 {values[best]:.4g} 连续 {len(after) - 1} "
-        f"次评测升到 {values[-1]:.4g}。",
-        best_step=int(points.steps[best]),
-        baseline=float(values[best]),
-        last=float(values[-1]),
-        **_train_trend(track, int(points.steps[best])),
+    evaluations, step = len(after) - 1, int(points.steps[best])
+    en = (
+        f"{points.key} rises from its best {values[best]:.4g} at {where(points, best)} to {values[-1]:.4g} over "
+        f"{evaluations} evaluations."
     )
+    zh = (
+        f"{points.key} 从{where_zh(points, best)}的最好值 {values[best]:.4g} 连续 {evaluations} 次评测升到 "
+        f"{values[-1]:.4g}。"
+    )
+    shown = [(points, best + 1), (points, best), (points, -1)]
+    data = {"best_step": step, "baseline": float(values[best]), "last": float(values[-1])}
+    yield finding("eval-loss-rising", S2, shown, en, zh, **data, **_train_trend(track, step))
+
+
+def _train_trend(track: Track, step: int) -> dict[str, float]:
+    """Kendall z of the training loss after `step`, where it is logged densely enough."""
+    loss = track.points("loss")
+    later = loss.values[loss.steps >= step] if loss else np.array([])
+    return {"train_trend_z": mann_kendall(later)[1]} if len(later) >= 10 else {}
 
 
 EVALUATED = ("eval_loss", "eval_perplexity", "eval_bpb", "eval_accuracy", "eval_reward")
@@ -245,40 +207,29 @@ def eval_regression(track: Track) -> Iterator[Finding]:
         if step < max(0.05 * abs(before), 6 * spread, 2 / 3 * lost.max()) or lost[1:].min() < 0.5 * step or step <= 0:
             continue
         at = good + (1 if lost[0] >= max(3 * spread, 0.1 * step) else 2)
-        old, new, last = points.values[good], points.values[at], points.values[-1]
-        yield finding(
-            "eval-regression",
-            S2,
-            [(points, at), (points, good), (points, len(points) - 1)],
+        old, new, last = float(points.values[good]), float(points.values[at]), float(points.values[-1])
+        en = (
             f"{points.key} goes from {old:.4g} at {where(points, good)} to {new:.4g} at {where(points, at)} and "
-            f"does not come back: it ends at {last:.4g}.",
-            f"{points.key} 从{where_zh(points, good)}的 {old:.4g} 变为{where_zh(points, at)}的 {new:.4g}，"
-            f"之后没有恢复，最后为 {last:.4g}。",
-            last_good=int(points.steps[good]),
-            first_bad=int(points.steps[at]),
-            baseline=float(old),
-            last=float(last),
+            f"does not come back: it ends at {last:.4g}."
         )
+        zh = (
+            f"{points.key} 从{where_zh(points, good)}的 {old:.4g} 变为{where_zh(points, at)}的 {new:.4g}，"
+            f"之后没有恢复，最后为 {last:.4g}。"
+        )
+        shown = [(points, at), (points, good), (points, -1)]
+        steps = {"last_good": int(points.steps[good]), "first_bad": int(points.steps[at])}
+        yield finding("eval-regression", S2, shown, en, zh, **steps, baseline=old, last=last)
 
 
-def _train_trend(track: Track, step: int) -> dict[str, float]:
-    """Kendall z of the training loss after `step`, where it is logged densely enough."""
-    loss = track.get("loss")
-    later = finite(loss).values[finite(loss).steps >= step] if loss is not None else np.array([])
-    return {"train_trend_z": mann_kendall(later)[1]} if len(later) >= 10 else {}
-
-
-@detector("loss-below-train", "the evaluation loss is well below the training loss", ["eval_loss"])
-def loss_below_train(track: Track) -> Iterator[Finding]:
+@points_detector("loss-below-train", "the evaluation loss is well below the training loss", "eval_loss", 3)
+def loss_below_train(checks: Series, track: Track) -> Iterator[Finding]:
     """Evaluation below training loss by 15% at four evaluations of five: a suspicion of leakage to be tested.
 
-    Dropout, averaging over a window and an easier mix look the same (contradictions X-22), hence S3, S2 from
-    40%.
+    Dropout, averaging over a window and an easier mix look the same (contradictions X-22), hence S3, S2 from 40%.
     """
-    evaluation, loss = track.get("eval_loss"), track.get("loss")
-    if evaluation is None or loss is None or track.is_rl:
+    train = track.points("loss")
+    if train is None or track.is_rl:
         return
-    checks, train = finite(evaluation), finite(loss)
     gaps = []
     for step, value in zip(checks.steps, checks.values, strict=True):
         near = train.values[train.steps <= step][-10:]
@@ -289,46 +240,37 @@ def loss_below_train(track: Track) -> Iterator[Finding]:
     share, gap = float(np.mean(np.array(gaps) >= 0.15)), float(np.median(gaps))
     if share < 0.8:
         return
-    yield finding(
-        "loss-below-train",
-        S2 if gap >= 0.4 else S3,
-        [(checks, len(checks) - 1), (train, len(train) - 1)],
-        f"{checks.key} is {gap:.0%} below the training loss at {share:.0%} of {len(gaps)} evaluations; test "
-        f"the overlap "
-        "of both sets before concluding (dropout or an easier mix gives the same picture).",
+    en = (
+        f"{checks.key} is {gap:.0%} below the training loss at {share:.0%} of {len(gaps)} evaluations; test the "
+        "overlap of both sets before concluding (dropout or an easier mix gives the same picture)."
+    )
+    zh = (
         f"{len(gaps)} 次评测中有 {share:.0%} 的 {checks.key} 低于训练 loss，中位差 {gap:.0%}；"
-        f"先检查两者数据重合再下结论（dropout 或更容易的数据也会如此）。",
-        gap=gap,
-        evaluations=len(gaps),
+        "先检查两者数据重合再下结论（dropout 或更容易的数据也会如此）。"
     )
+    shown, severity = [(checks, -1), (train, -1)], S2 if gap >= 0.4 else S3
+    yield finding("loss-below-train", severity, shown, en, zh, gap=gap, evaluations=len(gaps))
 
 
-@detector("loss-abnormal-at-start", "the first losses are far above what random guessing gives", ["loss"])
-def loss_abnormal_at_start(track: Track) -> Iterator[Finding]:
-    """The first three losses are all above 14, when ln of the largest vocabularies is 12.5 (contradictions
-    X-01).
+@points_detector("loss-abnormal-at-start", "the first losses are far above what random guessing gives", "loss", 10)
+def loss_abnormal_at_start(points: Series, track: Track) -> Iterator[Finding]:
+    """The first three losses are all above 14, when ln of the largest vocabularies is 12.5 (contradictions X-01).
 
-    Only for a log that begins with the run (step at most 20) and a loss that later has token level (below
-    14). Known gap: a loss summed over accumulation steps looks the same.
+    Only for a log that begins with the run (step at most 20) and a loss that later has token level (below 14). Known
+    gap: a loss summed over accumulation steps looks the same.
     """
-    loss = track.get("loss")
-    if loss is None or track.is_rl:
+    first = float(points.values[0])
+    if track.is_rl or points.steps[0] > 20 or points.values[:3].min() <= 14 or np.median(points.values) >= 14:
         return
-    points = finite(loss)
-    if len(points) < 10 or points.steps[0] > 20 or points.values[:3].min() <= 14 or np.median(points.values) >= 14:
-        return
-    yield finding(
-        "loss-abnormal-at-start",
-        S2,
-        [(points, 0)],
-        f"{points.key} starts at {points.values[0]:.4g}; random guessing over 262,144 tokens gives 12.5 "
-        f"(assumed: mean "
-        "cross entropy per token, in nats).",
-        f"{points.key} 起始为 {points.values[0]:.4g}；在 262,144 个 token 上随机猜测为 12.5（假定为每 token "
-        f"平均交叉熵，单位 nat）。",
-        baseline=12.5,
-        value=float(points.values[0]),
+    en = (
+        f"{points.key} starts at {first:.4g}; random guessing over 262,144 tokens gives 12.5 (assumed: mean cross "
+        "entropy per token, in nats)."
     )
+    zh = (
+        f"{points.key} 起始为 {first:.4g}；在 262,144 个 token 上随机猜测为 12.5"
+        "（假定为每 token 平均交叉熵，单位 nat）。"
+    )
+    yield finding("loss-abnormal-at-start", S2, [(points, 0)], en, zh, baseline=12.5, value=first)
 
 
 @run_detector("loss-jump-on-resume", "the loss after a restart is above that before it", ["loss"])
@@ -347,71 +289,53 @@ def loss_jump_on_resume(tracks: Sequence[Track]) -> Iterator[Finding]:
             continue
         level, level_new = float(np.median(old_part)), float(np.median(new.values[:5]))
         if level > 0 and level_new - level > max(0.1 * level, 8 * noise(old.values[-50:])):
-            yield finding(
-                "loss-jump-on-resume",
-                S2,
-                [(new, 0), (old, len(old) - 1)],
-                f"After the restart at {where(new, 0)} {new.key} is {level_new:.4g}; it was {level:.4g} "
-                f"before: state "
-                "that was not restored (optimizer, scheduler, data order)?",
-                f"{where_zh(new, 0)}重启后 {new.key} 为 {level_new:.4g}，之前为 {level:.4g}："
-                f"可能有状态未恢复（优化器、调度器、数据顺序）。",
-                baseline=level,
-                value=level_new,
+            en = (
+                f"After the restart at {where(new, 0)} {new.key} is {level_new:.4g}; it was {level:.4g} before: state "
+                "that was not restored (optimizer, scheduler, data order)?"
             )
+            zh = (
+                f"{where_zh(new, 0)}重启后 {new.key} 为 {level_new:.4g}，之前为 {level:.4g}：可能有状态未恢复"
+                "（优化器、调度器、数据顺序）。"
+            )
+            shown = [(new, 0), (old, -1)]
+            yield finding("loss-jump-on-resume", S2, shown, en, zh, baseline=level, value=level_new)
 
 
-@detector(
+@points_detector(
     "learning-rate-zero",
     "the learning rate is zero while training goes on",
-    ["learning_rate"],
+    "learning_rate",
+    10,
     lr_at_floor="the learning rate stays at its minimum for the last part of the run",
 )
-def learning_rate_zero(track: Track) -> Iterator[Finding]:
-    """The learning rate is 0 for all of the log (S1 if the loss is flat too) or sits at its floor for a
-    third of it.
+def learning_rate_zero(points: Series, track: Track) -> Iterator[Finding]:
+    """The learning rate is 0 for all of the log (S1 if the loss is flat too) or sits at its floor for a third of it.
 
     A rate printed with few digits also reads 0: when the loss still falls, nothing is said. Own judgement.
     """
-    rate = track.get("learning_rate")
-    if rate is None:
-        return
-    points = finite(rate)
-    values = points.values
-    if len(values) < 10:
-        return
+    values, n = points.values, len(points)
     loss = track.get("loss")
     learns = loss is not None and mann_kendall(finite(loss).values)[1] < -3
     if not values[1:].any() and not learns:
         flat = loss is not None and len(loss) >= 10 and not track.is_rl
-        yield finding(
-            "learning-rate-zero",
-            S1 if flat else S2,
-            [(points, 1)],
-            f"{points.key} is 0 at all {len(values)} points and the loss does not fall: nothing is trained.",
-            f"{points.key} 在全部 {len(values)} 个点上都为 0，loss 也不下降：没有任何训练发生。",
-            points=len(values),
-        )
+        en = f"{points.key} is 0 at all {n} points and the loss does not fall: nothing is trained."
+        zh = f"{points.key} 在全部 {n} 个点上都为 0，loss 也不下降：没有任何训练发生。"
+        yield finding("learning-rate-zero", S1 if flat else S2, [(points, 1)], en, zh, points=n)
         return
     peak, floor = float(values.max()), float(values[-1])
-    at_floor = values <= max(floor, 1e-3 * peak) * 1.001
-    last_high = np.flatnonzero(~at_floor)
-    share = 1 - (int(last_high[-1]) + 1) / len(values) if len(last_high) else 1.0
-    if peak > 0 and floor <= 0.01 * peak and 0.33 <= share < 1.0 and int(np.argmax(values)) < last_high[-1] + 1:
-        i = int(last_high[-1]) + 1
-        yield finding(
-            "lr-at-floor",
-            S2 if share >= LONG_FLOOR else S3,
-            [(points, i), (points, len(values) - 1)],
+    i = onset(values <= max(floor, 1e-3 * peak) * 1.001) or 0
+    share = 1 - i / n
+    if peak > 0 and floor <= 0.01 * peak and 0.33 <= share < 1.0 and int(np.argmax(values)) < i:
+        en = (
             f"{points.key} is at its floor ({floor:.3g}, peak {peak:.3g}) from {where(points, i)}, the last "
-            f"{share:.0%} "
-            "of the run: is the schedule shorter than the training?",
-            f"{points.key} 自{where_zh(points, i)}起处于最低值（{floor:.3g}，峰值 {peak:.3g}），占最后 "
-            f"{share:.0%}：调度是否短于训练？",
-            peak=peak,
-            floor=floor,
-            share=share,
+            f"{share:.0%} of the run: is the schedule shorter than the training?"
         )
+        zh = (
+            f"{points.key} 自{where_zh(points, i)}起处于最低值（{floor:.3g}，峰值 {peak:.3g}），占最后 {share:.0%}："
+            "调度是否短于训练？"
+        )
+        severity, shown = S2 if share >= LONG_FLOOR else S3, [(points, i), (points, -1)]
+        yield finding("lr-at-floor", severity, shown, en, zh, peak=peak, floor=floor, share=share)
 
 
 @detector("metrics-not-logged", "what is needed to judge the run is not logged", ["loss"])
@@ -428,33 +352,16 @@ def metrics_not_logged(track: Track) -> Iterator[Finding]:
         missing.append("grad_norm")
     if missing:
         names = ", ".join(missing)
-        yield finding(
-            "metrics-not-logged",
-            S3,
-            [(loss, 0)],
-            f"{loss.file} logs {loss.key} but not {names}; without it some causes cannot be told apart.",
-            f"{loss.file} 记录了 {loss.key}，但没有 {names}；缺少它，有些原因无法区分。",
-            missing=missing,
-            first_step=None,
-        )
+        en = f"{loss.file} logs {loss.key} but not {names}; without it some causes cannot be told apart."
+        zh = f"{loss.file} 记录了 {loss.key}，但没有 {names}；缺少它，有些原因无法区分。"
+        yield finding("metrics-not-logged", S3, [(loss, 0)], en, zh, missing=missing, first_step=None)
 
 
-@detector("codebook-collapse", "the codebook entropy falls far below its start", ["codebook_entropy"])
-def codebook_collapse(track: Track) -> Iterator[Finding]:
-    """The entropy of codebook use ends below half of its early level. Source: runbook 001 C.5; number own
-    judgement."""
-    series = track.get("codebook_entropy")
-    if series is None or len(finite(series)) < 10:
-        return
-    points = finite(series)
+@points_detector("codebook-collapse", "the codebook entropy falls far below its start", "codebook_entropy", 10)
+def codebook_collapse(points: Series, _: Track) -> Iterator[Finding]:
+    """The entropy of codebook use ends below half of its early level. Source: runbook 001 C.5; number own judgement."""
     first, last = head_tail(points.values, 0.2)
-    if first > 0 and last < 0.5 * first and mann_kendall(blocks(points.values))[1] < -2:
-        yield finding(
-            "codebook-collapse",
-            S2,
-            [(points, len(points) - 1), (points, 0)],
-            f"{points.key} falls from {first:.3g} to {last:.3g}: fewer and fewer codes are used.",
-            f"{points.key} 从 {first:.3g} 降到 {last:.3g}：使用的码越来越少。",
-            baseline=first,
-            last=last,
-        )
+    if first > 0 and last < 0.5 * first and mann_kendall(points.values)[1] < -2:
+        en = f"{points.key} falls from {first:.3g} to {last:.3g}: fewer and fewer codes are used."
+        zh = f"{points.key} 从 {first:.3g} 降到 {last:.3g}：使用的码越来越少。"
+        yield finding("codebook-collapse", S2, [(points, -1), (points, 0)], en, zh, baseline=first, last=last)

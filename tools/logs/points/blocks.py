@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ...metrics import canonical, step_key
-from .formats import HELD_OUT, SETTINGS_TOO
-from .grammar import VALUE, counters, gaps, number
+from .grammar import HEAD_HINT, HELD_OUT, VALUE, counters, gaps, number, telling
 
 REACH = 40
 """Lines without a pair after which a block is over: progress and notes stand between the pairs. Own judgement."""
@@ -31,8 +30,8 @@ _PAIR = gaps(
     re.IGNORECASE,
 )
 _TOP = "╭┌╒┏╔"
-HINTS = (*(_TOP + _FRAME.replace("|", "")), r"\|\s*[-+.]?[0-9]")
-"""What a line holds with which a block begins, beside counters and epochs: see `formats.Format.hint`."""
+HINTS = (*(_TOP + _FRAME.replace("|", "")), r"\|[ \t]*[-+.]?[0-9]", HEAD_HINT)
+"""What a line holds with which a block begins, beside counters and epochs: see `format.Format.hint`."""
 _NUMBER_CELL = re.compile(r"(?:^|[\s|│])[-+.]?\d")
 _RULE = re.compile(r"^[\s|+:│┃║├┼┤╞╪╡╘╧╛╒╤╕╭╮╰╯└┴┘┌┬┐┏┳┓┡╇┩┗┻┛━─═=-]*$")
 _COLUMNS = re.compile(r"\s*[│┃║|]\s*|\t|\s{2,}")
@@ -137,7 +136,7 @@ class Blocks:
     def end(self) -> Iterator[Found]:
         """Close what is open and give the block, if it holds a metric that no configuration would print."""
         block, self.block, self.table = self.block, None, None
-        if block is None or not any(_telling(key) for key, _, _ in block.values):
+        if block is None or not any(telling(key) for key, _, _ in block.values):
             return
         step, counter = block.inner[1:] if block.inner and block.step is None else (block.step, block.counter)
         yield Found(block.values, step, counter, block.rank)
@@ -201,7 +200,7 @@ def _head_row(text: str, rank: int | None) -> _Table | None:
         return None
     orders = [(order, i) for i, n in enumerate(names) if (order := step_key(n.lower().replace(" ", "_"))) is not None]
     orders += [(99, i) for i, n in enumerate(names) if n.lower() == "epoch"]
-    if not orders or not any(_telling(name) for name in names):
+    if not orders or not any(telling(name) for name in names):
         return None
     return _Table(names, min(orders)[1], rank)
 
@@ -212,8 +211,3 @@ def _columns(text: str) -> list[str]:
 
 def _known(key: str) -> bool:
     return canonical(key) is not None
-
-
-def _telling(key: str) -> bool:
-    hit = canonical(key)
-    return hit is not None and hit[0] not in SETTINGS_TOO

@@ -1,7 +1,7 @@
 """The metric formats of training logs, as declarations that carry their own samples.
 
-`parse` turns one cleaned line into a `Record`. To add a format, add one `Format` to `FORMATS` with sample lines; the
-test runs every sample. What belongs together over several lines, ranks and restarts is `tools.logs.points.lines`.
+To add a format, add one `Format` to `FORMATS` with sample lines; the test runs every sample. A line is read by them in
+`parse`; what belongs together over several lines, ranks and restarts is `tools.logs.points.lines`.
 """
 
 # ruff: noqa: E501  sample lines are kept whole
@@ -9,12 +9,9 @@ test runs every sample. What belongs together over several lines, ranks and rest
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Literal
 
-from ...metrics import canonical, splits, step_key
 from ...registry import table
+from .format import Format, Sample
 from .grammar import (
     AFTER_KEY,
     BAR_PAIR,
@@ -24,100 +21,11 @@ from .grammar import (
     INDENTED_PAIR,
     PIPE_PAIR,
     VALUE,
-    Span,
-    counted,
-    counter,
-    epoch_of,
     gaps,
-    loose_pairs,
-    number,
 )
-
-SETTINGS_TOO = {"learning_rate", "loss_scale", "batch_size", "epoch", "gpu_memory", "response_length", "num_zeros"}
-"""Metrics whose names also stand in printed configurations: alone they do not make a line a record."""
-
-StepFrom = Literal["line", "keys", "last", "epoch"]
-
-
-@dataclass(frozen=True)
-class Record:
-    """What one line says."""
-
-    format: str
-    values: tuple[tuple[str, float], ...]
-    """(key as the log has it, value in the canonical unit of its own suffix)."""
-    step: int | None = None
-    """None: the format has no step, it follows from the order of the lines."""
-    counter: str = ""
-    """The word the step was counted with; counters of different names are different streams."""
-    epoch: float | None = None
-    rank: int | None = None
-    counts_alone: bool = False
-    """As of the format."""
-    spans: tuple[tuple[int, int], ...] = ()
-    """Where in the line the step and each value stand, for formats that print the step."""
-
-
-@dataclass(frozen=True)
-class Sample:
-    """A line of the format and what must be read from it; `step=-1`: the line must not be read."""
-
-    line: str
-    step: int | None = None
-    values: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Format:
-    """One way of printing metrics."""
-
-    name: str
-    needs: tuple[str, ...]
-    """Words that every line of the format holds: the cheap test before the patterns."""
-    pairs: re.Pattern[str]
-    """Key, number, unit."""
-    step: re.Pattern[str] | None = None
-    """The step in its last group, the counter's name in the first of two; None: any step-like word. Where the step is
-    the last one read, only what a line must match."""
-    step_from: StepFrom = "line"
-    """`line`: by `step`; `keys`: a step-like key or none; `last`: the step last read in the file; `epoch`."""
-    keeps_unknown: bool = False
-    """Whether keys outside `VOCABULARY` are kept."""
-    always: bool = False
-    """Whether a line is a record even without a known metric."""
-    rename: Mapping[str, str] = field(default_factory=dict)
-    """Keys that mean something else in this format."""
-    before: str = ""
-    """Only what stands before this in the line is read for pairs."""
-    opens: re.Pattern[str] | None = None
-    """The start of a record that may be wrapped over several lines."""
-    closes: re.Pattern[str] | None = None
-    a_key_a_line: re.Pattern[str] | None = None
-    """A line of a record that is printed with a key a line: it goes on as long as such lines come."""
-    counts_alone: bool = False
-    """Whether a line is a step of its own: one without a step counts as the next, and epochs do not restart it."""
-    training_only: bool = False
-    """Whether a line that tells of held-out data (the bar of an evaluation) is no record."""
-    keyed: bool = False
-    """Whether metrics stand under quoted keys: any line with the key of one is looked at."""
-    own_hint: str = ""
-    """What every line of the format holds, where `needs` has no word that is rare in other lines: a pattern in lower
-    case, without look-around."""
-    samples: tuple[Sample, ...] = ()
-
-    @property
-    def hint(self) -> str:
-        """`own_hint`, or else the longest word of `needs`: a line with no format's hint is not looked at."""
-        return self.own_hint or re.escape(max(self.needs, key=len).lower())
-
 
 LOSS = "loss"
 """`own_hint` of the formats that look for `oss`, which is Loss and LOSS too."""
-_BAR = r"(\d+)%\|[^|\n]*\|\s*(\d+)/(\d+)\s*\["
-_RANK = gaps(r"(?<!\w)rank\s*[:=]\s*(\d{1,5})(?!\d)", re.IGNORECASE)
-HELD_OUT = gaps(r"^(?:[^=,]|,(?=\d)){0,60}?(?<![\w/.-])(?:" + splits(r"\w*") + r")(?![\w/.-])", re.IGNORECASE)
-_STRING_STEP = gaps(r"['\"](?:global_step/max_steps|iteration)['\"]\s*:\s*['\"](\d+)/\d+")
-_DICT_STEP = gaps(r"\b(step|rollout|iteration|iter|perf)\s+(\d+)\W{0,4}\{", re.IGNORECASE)
 
 _FORMATS = (
     Format(
@@ -309,6 +217,7 @@ _FORMATS = (
         AFTER_KEY,
         re.compile(r"^[\s\x08]*(\d+)/\1\s"),
         step_from="last",
+        own_hint=LOSS,
         samples=(
             Sample("25/25 - 2s - 80ms/step - accuracy: 0.82 - loss: 0.49 - val_loss: 0.51", None, {"loss": 0.49, "eval_loss": 0.51, "accuracy": 0.82, "step_time": 0.08}),
             Sample("782/782 [==============================] - 61s 75ms/step - loss: 0.4697", None, {"loss": 0.4697}),
@@ -407,113 +316,3 @@ _FORMATS = (
     ),
 )  # fmt: skip
 FORMATS: tuple[Format, ...] = tuple(table("FORMATS", ((f.name, f if f.samples else None) for f in _FORMATS)).values())
-
-
-def parse(text: str) -> Record | None:
-    """The metrics of one line (rank prefix already cut), None if it has none."""
-    for form in FORMATS:
-        for word in form.needs:
-            if word not in text:
-                break
-        else:
-            record = _read(form, text)
-            if record:
-                return record
-    return None
-
-
-def wrapped(text: str) -> Format | None:
-    """The format whose record starts in this line and does not end in it."""
-    for form in _WRAPPED:
-        if all(word in text for word in form.needs):
-            start = form.opens.search(text) if form.opens else None
-            if start and form.closes and not form.closes.search(text, start.end()):
-                return form
-    return None
-
-
-_WRAPPED = tuple(form for form in FORMATS if form.opens)
-
-
-def _read(form: Format, text: str) -> Record | None:
-    step, name, at = None, "", None
-    if form.step_from == "line":
-        found_at = counter(text) if form.step is None else _own_counter(form.step, text)
-        if not found_at:
-            return None
-        name, step, at = found_at
-    if form.step_from == "last" and form.step is not None and not form.step.search(text):
-        return None
-    if form.training_only and HELD_OUT.match(text):
-        return None
-    triples = [p for p in _pairs(form, text) if form.step is None or step_key(p[0]) is None]
-    if not triples and not form.always:
-        return None
-    found = [(key, value) for key, value, _ in triples]
-    epoch = epoch_of(text)
-    if form.step_from == "keys":
-        step, name, found = _step_of_keys(found, text)
-        epoch = dict(found).get("epoch")
-    if form.step_from == "epoch":
-        if epoch is None:
-            return None
-        step, name = int(epoch), "epoch"
-    if not found or not (form.always or _says_something(found)):
-        return None
-    rank = _RANK.search(text)
-    spans = (at, *(span for _, _, span in triples)) if at else ()
-    number_of_rank = int(rank.group(1)) if rank else None
-    return Record(form.name, tuple(found), step, name, epoch, number_of_rank, form.counts_alone, spans)
-
-
-def _own_counter(pattern: re.Pattern[str], text: str) -> tuple[str, int, Span] | None:
-    match = pattern.search(text)
-    if not match:
-        return None
-    last = match.lastindex or 1
-    return match.group(1).lower() if last > 1 else "", counted(match.group(last)), match.span(last)
-
-
-def _says_something(found: list[tuple[str, float]]) -> bool:
-    """Whether one key is a metric that no configuration would print."""
-    hits = [canonical(key) for key, _ in found]
-    return any(hit and hit[0] not in SETTINGS_TOO for hit in hits) or (
-        len(found) == 1 and hits[0] is not None and hits[0][0] == "loss_scale"
-    )
-
-
-def _pairs(form: Format, text: str) -> Iterator[tuple[str, float, Span]]:
-    text = text.split(form.before, 1)[0] if form.before else text
-    if form.pairs is AFTER_KEY:
-        yield from loose_pairs(text, form.rename, HELD_OUT.match(text) is not None)
-        return
-    seen: set[str] = set()
-    for match in form.pairs.finditer(text):
-        key = match.group(1).strip()
-        key = form.rename.get(key, key)
-        if key not in seen and (form.keeps_unknown or canonical(key)):
-            seen.add(key)
-            yield key, number(match.group(2), match.group(3)), match.span(2)
-
-
-def _step_of_keys(found: list[tuple[str, float]], text: str) -> tuple[int | None, str, list[tuple[str, float]]]:
-    """The step among the keys of a dictionary, and the other keys."""
-    counts = [(order, key, value) for key, value in found if (order := step_key(key)) is not None]
-    for _, key, value in sorted(counts, key=lambda c: c[0]):
-        if value == value and abs(value) < 1e15:
-            return int(value), key, [(k, v) for k, v in found if step_key(k) is None]
-    for pattern in (_STRING_STEP, _DICT_STEP):
-        match = pattern.search(text)
-        if match:
-            name = match.group(1).lower() if match.lastindex == 2 else "global_step"
-            return int(match.group(match.lastindex or 1)), name, found
-    return None, "", found
-
-
-_PROGRESS = gaps(rf"^\s*(?:(?:train\w*|epochs?\b[^|%]{{0,20}}|steps?)\s*:?)?\s*{_BAR}", re.IGNORECASE)
-
-
-def progress(text: str) -> tuple[int, int] | None:
-    """Done and total of a training progress bar; bars of evaluation, loading and mapping are not."""
-    match = _PROGRESS.match(text) if "%|" in text else None
-    return (int(match.group(2)[:15]), int(match.group(3)[:15])) if match else None

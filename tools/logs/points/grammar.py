@@ -44,7 +44,11 @@ _BEFORE_STEP = gaps(r"(?:^|[^\w.@-]|[\u4e00-\u9fff])((?:global|train(?:ing)?|opt
 _NOT_A_STEP = gaps(
     r"\b(?:warm-?up|max|total|save|eval|logging|num|of|per|skipped|nan|every) $|(?:最大|总|预热|保存|评估|每)$"
 )
-COUNTER_HINT = "|".join((*COUNTERS, "步"))
+_COUNTED = f"(?:{'|'.join(COUNTERS)})"
+COUNTER_HINT = rf"{_COUNTED}[^a-z0-9\n]*[0-9]|步"
+"""What every line with a counter holds."""
+HEAD_HINT = rf"{_COUNTED}s?(?:  |\t| ?\|)|(?:  |\t|\| ?)[a-z_/]*{_COUNTED}"
+"""What every head row of a table with a column of counters holds."""
 _STEP_ZH = gaps(r"第\s*(\d+)\s*(?:个\s*)?(?:训练)?步")
 _SOURCE_LINE = re.compile(r"\s(?:-|\|)\s")
 _KEY_END = gaps(r"[,|;{}\[\]\t\"'»，；。│]|  ")
@@ -53,6 +57,10 @@ _NOT_THE_VALUE = frozenset(
     ("max", "min", "best", "std", "target", "prev", "previous", "threshold", "lowest", "highest", "initial")
 )
 _SPLIT = re.compile(splits())
+HELD_OUT = gaps(r"^(?:[^=,]|,(?=\d)){0,60}?(?<![\w/.-])(?:" + splits(r"\w*") + r")(?![\w/.-])", re.IGNORECASE)
+"""The beginning of a line that tells of held-out data."""
+SETTINGS_TOO = {"learning_rate", "loss_scale", "batch_size", "epoch", "gpu_memory", "response_length", "num_zeros"}
+"""Metrics whose names also stand in printed configurations: alone they do not make a line a record."""
 
 
 def number(text: str, unit: str | None = None) -> float:
@@ -156,3 +164,9 @@ def known_end(phrase: str) -> str:
         if hit and hit[0] != "epoch":
             return "" if end.lower() in BARE_TIMES and i else end
     return ""
+
+
+def telling(key: str) -> bool:
+    """Whether a key is a metric that no configuration would print."""
+    hit = canonical(key)
+    return hit is not None and hit[0] not in SETTINGS_TOO

@@ -17,7 +17,7 @@ from .formats import FORMATS
 SMALL = 256 << 10
 """Bytes up to which compiling the hyperscan database costs more than plain `re` (50 ns a byte)."""
 HINTS = tuple(dict.fromkeys((*(form.hint for form in FORMATS if not form.keyed), *blocks.HINTS)))
-QUOTED_KEY = r"""['"]\s?:"""
+QUOTED_KEY = r"""['"][ \t]*:"""
 
 Ends = tuple[list[int], list[int]]
 """Where the lines with a hint and those with a quoted key end, behind the line feed; one may stand several times."""

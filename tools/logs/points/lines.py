@@ -15,8 +15,9 @@ from typing import Protocol
 from ...reading import Chunk, iter_chunks, pieces, split_prefix, unwrapped
 from ...series import Series
 from .blocks import Blocks, Found
-from .formats import Format, Record, progress, wrapped
+from .format import Format, Record
 from .hints import candidates
+from .parse import progress, wrapped
 from .points import Store
 from .tables import SAMPLE, read_table
 from .templates import Templates

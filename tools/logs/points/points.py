@@ -7,7 +7,7 @@ they fall all the time: then several unmarked ranks write into one file and the 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -90,7 +90,7 @@ class Stream:
 class Store:
     """All points of one file."""
 
-    def __init__(self, budget: int = POINT_BUDGET, every: int | None = None):
+    def __init__(self, budget: int = POINT_BUDGET, every: Callable[[], int | None] = lambda: None):
         self.streams: dict[tuple[str, int | None], Stream] = {}
         self.budget = budget
         self.kept = 0
@@ -256,7 +256,7 @@ def _same(a: float, b: float) -> bool:
     return a == b or (a != a and b != b)
 
 
-def _numbered(stream: Stream, every: int | None) -> tuple[np.ndarray | None, str]:
+def _numbered(stream: Stream, every: Callable[[], int | None]) -> tuple[np.ndarray | None, str]:
     """Step of the record with each number, for a stream without steps of its own.
 
     In order of trust: the progress bars around the records, the configured interval, the order of the records.
@@ -273,7 +273,8 @@ def _numbered(stream: Stream, every: int | None) -> tuple[np.ndarray | None, str
         if steps is not None:
             return np.concatenate(([0], steps)), "step"
     counted = numbers - starts[part]
-    return (counted * every, "step") if every else (counted, "line")
+    interval = every()
+    return (counted * interval, "step") if interval else (counted, "line")
 
 
 def _epochs(stream: Stream) -> np.ndarray:

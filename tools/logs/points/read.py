@@ -17,21 +17,23 @@ from .tables import cut_short
 Read = tuple[SeriesTable, tuple[Check, ...]]
 
 
-def read_series(run: Run, every: object = None, watch: Callable[[Artifact], Watcher] | None = None) -> Read:
+def read_series(
+    run: Run, every: Callable[[], object] = lambda: None, watch: Callable[[Artifact], Watcher] | None = None
+) -> Read:
     """The series of all logs and metric files of a run, and one check for each file that was read.
 
     A file that cannot be read is a `failed` check, one without any metric is `not-applicable`.
 
     Args:
         run: what was discovered in the path.
-        every: steps between log lines as the run's settings say it, for lines that carry no step.
+        every: tells the steps between log lines as the run's settings say it; asked only for lines that carry no step.
         watch: makes what looks at a log beside.
     """
     found: list[Series] = []
     checks: list[Check] = []
     budget = POINT_BUDGET
     for artifact in run.of("log", "metrics"):
-        store = Store(max(budget, POINT_BUDGET // 20), _whole(every))
+        store = Store(max(budget, POINT_BUDGET // 20), lambda: _whole(every()))
         watcher = watch(artifact) if watch and artifact.kind == "log" else None
         try:
             read_store(artifact.path, store, watcher)

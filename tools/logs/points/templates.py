@@ -1,6 +1,6 @@
 """Speed for long logs: the shape of a parsed line is remembered, the next line of that shape is read by one match.
 
-A template is the line with its numbers replaced by groups. It gives the same record as `formats.parse` or does not
+A template is the line with its numbers replaced by groups. It gives the same record as `parse.parse` or does not
 match at all.
 """
 
@@ -10,8 +10,9 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .formats import Record, parse
+from .format import Record
 from .grammar import number
+from .parse import parse
 
 KEPT = 4
 """Shapes remembered at a time, the latest first: a run prints few kinds of lines."""

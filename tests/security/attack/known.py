@@ -1,0 +1,441 @@
+"""What is known to fail, and nothing else: the one table of the attack suite.
+
+Class of attacks -> "DEFECT PROMISE COMMAND" -> kind -> ways. Whoever mends a defect takes its rows out; a row that no
+longer fails is a failure of its test, unless its defect ends with a question mark: that one fails by chance. D1 to D19
+are the defects as the first attack numbered them, N1 and on those that this suite found:
+
+- N1 `lint --format github` prints escapes of the folder that was named
+- N2 pages of `--html` hold control characters of the folder that was named
+- N3 bytes that are not UTF-8 in a folder's name are an internal error of most commands
+- N4 a damaged cache of vectors: "Aborted.", exit 1, no answer
+- N5 the strings of `data ... --json` hold control characters of names and columns
+- N6 a number beyond 64 bits in a configuration is an internal error of `ask --json`
+- N7 `data codebook` waits for ever on a named pipe
+- N8 a kill leaves a cut Parquet file under the name that `scan --series` promised
+"""
+
+KNOWN: dict[str, dict[str, dict[str, str]]] = {
+    "bombs": {
+        "D13 hang checkpoint check": {
+            "tensor-of-a-million-dimensions": "-",
+        },
+        "D13 hang data check": {
+            "bz2-of-20-gb": "-",
+            "gz-of-20-gb": "-",
+            "sparse-records": "-",
+            "tar-member-of-2-to-the-40": "-",
+            "xz-of-20-gb": "-",
+            "zst-of-20-gb": "-",
+            "zst-of-one-line": "-",
+        },
+        "D13 hang lint": {
+            "shell-replacements": "-",
+        },
+        "D13 hang scan": {
+            "log-dotted-epoch": "-",
+            "log-in-gz-of-20-gb": "-",
+            "sparse-log": "-",
+        },
+        "D13 internal-error data codebook": {
+            "npz-of-zeros": "-",
+        },
+        "D13 memory checkpoint check": {
+            "pickle-that-copies-a-dictionary": "-",
+            "tensor-header-of-99-mb": "-",
+        },
+        "D13 memory data check": {
+            "parquet-dictionary-of-one-long-string": "-",
+        },
+        "D13 memory lint": {
+            "shell-variables-in-a-row": "-",
+            "toml-dots": "-",
+        },
+        "D14 internal-error data check": {
+            "folders-that-link-to-each-other": "-",
+            "two-thousand-nested-folders": "-",
+        },
+        "D14 internal-error data codebook": {
+            "npy-with-a-broken-header": "-",
+            "npz-with-an-unknown-packing": "-",
+        },
+        "D14 internal-error data pii": {
+            "folders-that-link-to-each-other": "-",
+        },
+        "D4 unread-clean data dedup": {
+            "field-of-csv-that-never-ends": "-",
+            "line-of-70-mib": "-",
+        },
+        "D4 unread-clean data pii": {
+            "brackets-in-a-record": "-",
+            "field-of-csv-that-never-ends": "-",
+            "line-of-70-mib": "-",
+        },
+        "D9 memory data dedup": {
+            "one-looped-record-of-10-mb": "-",
+            "one-record-of-half-a-million-words": "-",
+        },
+    },
+    "damage": {
+        "D13 hang data check": {
+            "data-jsonl": "sparse",
+        },
+        "D13 hang scan": {
+            "log": "sparse",
+            "trainer-state": "sparse",
+        },
+        "D14 internal-error data check": {
+            "arrow-file": "bad-utf-8",
+            "arrow-stream": "bad-utf-8",
+        },
+        "D14 internal-error data codebook": {
+            "npy": "flip flips huge suffix",
+            "npy-objects": "long-line",
+        },
+        "D14 internal-error data dedup": {
+            "arrow-file": "bad-utf-8",
+            "arrow-stream": "bad-utf-8",
+        },
+        "D14 internal-error data pii": {
+            "arrow-file": "bad-utf-8",
+            "arrow-stream": "bad-utf-8",
+        },
+        "D2 unread-clean checkpoint check": {
+            "optimizer": "cut-1 directory fifo halves loop nul nul-middle random",
+            "rng-state": "cut-1 directory fifo halves loop nul nul-middle random",
+            "scheduler-command": "cut-1 directory fifo halves loop nul nul-middle random",
+            "training-args": "cut-1 cut-10 cut-50 cut-90 directory empty fifo halves loop nul nul-middle random",
+        },
+        "D4 unread-clean ask": {
+            "trainer-state": "cut-50",
+        },
+        "D4 unread-clean checkpoint check": {
+            "adapter-model": "directory fifo loop",
+            "deepspeed-states": "directory",
+        },
+        "D4 unread-clean data check": {
+            "webdataset": "cut-90 halves nul-middle",
+        },
+        "D4 unread-clean data dedup": {
+            "arrow-file": "empty nul random",
+            "arrow-stream": "empty nul random",
+            "bz2": "empty nul random",
+            "chat-jsonl": "empty nul random",
+            "data-csv": "empty nul random",
+            "data-json": "empty nul random",
+            "data-jsonl": "empty nul random",
+            "data-tsv": "empty nul random",
+            "data-txt": "empty nul random",
+            "gz": "empty nul random",
+            "parquet": "empty nul random",
+            "webdataset": "empty halves nul nul-middle random",
+            "xz": "empty nul random",
+            "zst": "empty nul random",
+        },
+        "D4 unread-clean data generations": {
+            "generations": "empty nul random",
+        },
+        "D4 unread-clean data labels": {
+            "labels": "empty nul random",
+        },
+        "D4 unread-clean data pii": {
+            "arrow-file": "empty nul random",
+            "arrow-stream": "empty nul nul-middle random",
+            "bz2": "empty nul random",
+            "chat-jsonl": "empty nul random",
+            "data-csv": "empty nul random",
+            "data-json": "empty nul random",
+            "data-jsonl": "empty nul random",
+            "data-tsv": "empty nul random",
+            "data-txt": "empty nul random",
+            "gz": "empty nul random",
+            "parquet": "empty nul random",
+            "webdataset": "cut-90 empty halves nul nul-middle random",
+            "xz": "empty nul random",
+            "zst": "empty nul random",
+        },
+        "D4 unread-clean data preference": {
+            "preference": "empty",
+        },
+        "D4 unread-clean scan": {
+            "all-results": "cut-1 cut-10 cut-50 cut-90 halves nul-middle",
+            "flight-recorder": "cut-1 cut-10 cut-50 cut-90 halves nul-middle random",
+            "flight-recorder-json": "cut-1 cut-10 cut-50 cut-90 halves nul-middle random",
+            "lm-eval": "cut-1 cut-10 cut-50 cut-90 halves nul-middle",
+            "profiler-trace": "cut-1",
+            "pyspy": "random",
+        },
+        "D5 unread-clean checkpoint check": {
+            "adapter-config": "denied",
+            "config-json": "denied",
+            "optimizer": "denied",
+            "rng-state": "denied",
+            "scheduler-command": "denied",
+            "tokenizer-config": "denied",
+            "tokenizer-json": "denied",
+            "training-args": "denied",
+        },
+        "D6 unread-clean checkpoint check": {
+            "adapter-config": "cut-1 cut-10 cut-50 cut-90 directory empty fifo halves loop nul nul-middle random",
+            "config-json": "cut-1 cut-10 cut-50 cut-90 directory empty fifo halves loop nul nul-middle random",
+            "tokenizer-config": "cut-1 cut-10 cut-50 cut-90 directory empty fifo halves loop nul nul-middle random",
+            "tokenizer-json": "cut-1 cut-10 cut-50 cut-90 directory empty fifo halves loop nul nul-middle random",
+        },
+        "D9 memory data dedup": {
+            "data-tsv": "long-line",
+            "data-txt": "long-line",
+        },
+        "N6 internal-error ask": {
+            "adapter-config": "huge",
+        },
+        "N7 hang data codebook": {
+            "npy": "fifo",
+            "npy-objects": "fifo",
+            "npz": "fifo",
+        },
+    },
+    "damaged-home": {
+        "D10 no-answer ask": {
+            "chroma-sqlite3": "cut-50 denied directory empty loop nul random",
+        },
+        "D11 no-answer ask": {
+            "cases.sqlite3": "cut-50 denied directory loop nul random",
+            "runbooks-sqlite3": "cut-50 denied directory nul random",
+        },
+        "D14 internal-error cases trace": {
+            "traces-jsonl": "cut-50 nul random",
+        },
+        "D14? internal-error cases trace": {
+            "traces-jsonl": "doubled-cut",
+        },
+        "N4 no-answer ask": {
+            "cache-npz": "empty",
+            "runbooks-npz": "directory empty",
+        },
+        "N4 not-json ask": {
+            "cache-npz": "empty",
+            "runbooks-npz": "empty",
+        },
+        "N4 not-json runbook search": {
+            "cache-npz": "empty",
+            "runbooks-npz": "empty",
+        },
+    },
+    "full-disk": {
+        "D11 left-over ask": {
+            "home": "full",
+        },
+        "D11 left-over ask-html": {
+            "out": "full",
+        },
+        "D11 no-answer ask": {
+            "home": "full",
+        },
+        "D11 no-answer ask-html": {
+            "out": "full",
+        },
+        "D11 torn report": {
+            "out": "full",
+        },
+        "D11 torn scan": {
+            "out": "full",
+        },
+    },
+    "fuzz": {
+        "D1 control ask": {
+            "launch": "bytes",
+            "makefile": "bytes",
+        },
+        "D14 internal-error data check": {
+            "arrow-file": "bytes",
+            "arrow-stream": "bytes",
+        },
+        "D14 internal-error data codebook": {
+            "npy": "bytes",
+            "npy-objects": "bytes",
+            "npz": "bytes",
+        },
+        "D14 internal-error data dedup": {
+            "arrow-file": "bytes",
+            "arrow-stream": "bytes",
+        },
+        "D14 internal-error data pii": {
+            "arrow-file": "bytes",
+            "arrow-stream": "bytes",
+        },
+        "N5 control data pii": {
+            "parquet": "bytes",
+        },
+    },
+    "home": {
+        "D11 no-answer ask": {
+            "empty-0": "home",
+            "empty-500": "home",
+            "lived-in-0": "home",
+            "lived-in-500": "home",
+        },
+        "D11 no-answer runbook search": {
+            "empty-0": "home",
+            "lived-in-0": "home",
+        },
+        "D11 no-answer verify": {
+            "empty-0": "home",
+            "lived-in-0": "home",
+        },
+    },
+    "kills": {
+        "D10 ask-off kill": {
+            "first-add": "kill",
+            "index": "kill",
+        },
+        "D10 search-off kill": {
+            "first-add": "kill",
+            "index": "kill",
+        },
+        "N8? torn kill": {
+            "scan": "kill",
+        },
+    },
+    "modes": {
+        "D15 open-mode add": {
+            "755": "mode",
+        },
+        "D15 open-mode ask": {
+            "755": "mode",
+            "777": "mode",
+        },
+    },
+    "names": {
+        "D17 control bisect --dry-run": {
+            "carriage": "name",
+            "csi": "name",
+            "escape": "name",
+            "right-to-left": "name",
+            "title": "name",
+        },
+        "D17 executed bisect": {
+            "shell": "name",
+        },
+        "N1 control lint github": {
+            "carriage": "name",
+            "csi": "name",
+            "escape": "name",
+            "right-to-left": "name",
+            "tabs": "name",
+            "title": "name",
+        },
+        "N2 page-control ask --html": {
+            "carriage": "name",
+            "csi": "name",
+            "escape": "name",
+            "right-to-left": "name",
+            "tabs": "name",
+            "title": "name",
+        },
+        "N2 page-control scan --html": {
+            "carriage": "name",
+            "csi": "name",
+            "escape": "name",
+            "right-to-left": "name",
+            "tabs": "name",
+            "title": "name",
+        },
+        "N3 internal-error ask": {
+            "bad-utf-8": "name",
+            "c1-bytes": "name",
+            "surrogate": "name",
+        },
+        "N3 internal-error ask --html": {
+            "bad-utf-8": "name",
+            "c1-bytes": "name",
+            "surrogate": "name",
+        },
+        "N3 internal-error ask --json": {
+            "bad-utf-8": "name",
+            "c1-bytes": "name",
+            "surrogate": "name",
+        },
+        "N3 internal-error data dedup --json": {
+            "bad-utf-8": "name",
+            "c1-bytes": "name",
+            "surrogate": "name",
+        },
+        "N3 internal-error lint github": {
+            "bad-utf-8": "name",
+            "c1-bytes": "name",
+            "surrogate": "name",
+        },
+        "N3 internal-error lint sarif": {
+            "bad-utf-8": "name",
+            "c1-bytes": "name",
+            "surrogate": "name",
+        },
+        "N3 internal-error scan --html": {
+            "bad-utf-8": "name",
+            "c1-bytes": "name",
+            "surrogate": "name",
+        },
+        "N5 control data dedup --json": {
+            "carriage": "name",
+            "csi": "name",
+            "escape": "name",
+            "right-to-left": "name",
+            "tabs": "name",
+            "title": "name",
+        },
+    },
+    "parallel": {
+        "D10? failed add": {
+            "while-indexing": "parallel",
+        },
+        "D10? failed ask": {
+            "while-indexing": "parallel",
+        },
+        "D10? failed index": {
+            "while-indexing": "parallel",
+        },
+        "D10? failed search": {
+            "while-indexing": "parallel",
+        },
+        "D10? internal-error add": {
+            "while-indexing": "parallel",
+        },
+        "D10? internal-error index": {
+            "while-indexing": "parallel",
+        },
+        "D10? no-answer ask": {
+            "while-indexing": "parallel",
+        },
+    },
+    "permissions": {
+        "D5 aborted data check": {
+            "data": "file-000 file-write-only folder-no-enter",
+        },
+        "D5 aborted data dedup": {
+            "data": "file-000 file-write-only folder-no-enter",
+        },
+        "D5 aborted data pii": {
+            "data": "file-000 file-write-only folder-no-enter",
+        },
+        "D5 unread-clean checkpoint check": {
+            "checkpoints": "folder-000 folder-no-enter folder-no-list",
+        },
+        "D5 unread-clean data check": {
+            "data": "folder-000 folder-no-list",
+        },
+        "D5 unread-clean data pii": {
+            "data": "folder-000 folder-no-list",
+        },
+        "D5 unsaid checkpoint check": {
+            "checkpoints": "folder-000 folder-no-enter folder-no-list",
+        },
+        "D5 unsaid data check": {
+            "data": "folder-000 folder-no-list",
+        },
+        "D5 unsaid data dedup": {
+            "data": "folder-000 folder-no-list",
+        },
+        "D5 unsaid data pii": {
+            "data": "folder-000 folder-no-list",
+        },
+    },
+}

@@ -1,0 +1,114 @@
+"""What is asked of one series: its finite or settled points, and robust statistics of its values.
+
+Levels, noise, trends and onsets know no metric and no run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...series import Series
+
+WARMUP_STEPS = 20
+"""Steps in which transients are tolerated. Source: field notes, "early transients up to 36 in the first 20 steps"."""
+
+WINDOW = 50
+"""Points of history that form a rolling baseline. Own judgement."""
+
+
+def distinct(series: Series) -> Series:
+    """The series without repeats of the step before (pollers print one line many times)."""
+    before, after = series.values[:-1], series.values[1:]
+    same = (before == after) | (~np.isfinite(before) & ~np.isfinite(after))
+    keep = np.concatenate([[True], (np.diff(series.steps) != 0) | ~same])
+    return series if keep.all() else subset(series, keep)
+
+
+def subset(series: Series, keep: np.ndarray) -> Series:
+    return replace(series, steps=series.steps[keep], values=series.values[keep], lines=series.lines[keep])
+
+
+def finite(series: Series) -> Series:
+    """Only the finite points."""
+    return subset(series, np.isfinite(series.values))
+
+
+def settled(series: Series) -> Series:
+    """The finite points after warm-up transients (see `WARMUP_STEPS`)."""
+    return subset(series, np.isfinite(series.values) & (series.steps > WARMUP_STEPS))
+
+
+def sigma(values: np.ndarray) -> float:
+    """Standard deviation estimated from the median absolute deviation."""
+    if len(values) < 2:
+        return 0.0
+    return float(1.4826 * np.median(np.abs(values - np.median(values))))
+
+
+def noise(values: np.ndarray) -> float:
+    """Step-to-step noise, insensitive to a trend: the spread of first differences over sqrt(2)."""
+    if len(values) < 3:
+        return 0.0
+    return float(1.4826 * np.median(np.abs(np.diff(values))) / np.sqrt(2))
+
+
+def head_tail(values: np.ndarray, share: float = 0.1, least: int = 3) -> tuple[float, float]:
+    """Medians of the first and the last `share` of the values (at least `least` points each)."""
+    k = min(len(values), max(least, int(len(values) * share)))
+    return float(np.median(values[:k])), float(np.median(values[-k:]))
+
+
+def start_end(values: np.ndarray) -> tuple[float, float]:
+    """Medians of the first five values (a quarter of a short series) and of the last tenth.
+
+    A collapse early in a long run is missed when the start is taken as a share of the run.
+    """
+    k = min(5, max(1, len(values) // 4))
+    return float(np.median(values[:k])), head_tail(values)[1]
+
+
+def rolling(values: np.ndarray, window: int = WINDOW, most: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
+    """Median and robust sigma of up to `window` values before each point, both (n,), nan at the first.
+
+    Past `most` points the baseline is computed at every n-th point and held in between.
+    """
+    n = len(values)
+    medians, sigmas = np.full(n, np.nan), np.full(n, np.nan)
+    for i in range(1, min(n, window)):
+        medians[i], sigmas[i] = np.median(values[:i]), sigma(values[:i])
+    if n > window:
+        stride = max(1, n // most)
+        views = np.lib.stride_tricks.sliding_window_view(values[:-1], window)[::stride]
+        middle = np.median(views, axis=1)
+        spread = 1.4826 * np.median(np.abs(views - middle[:, None]), axis=1)
+        medians[window:] = np.repeat(middle, stride)[: n - window]
+        sigmas[window:] = np.repeat(spread, stride)[: n - window]
+    return medians, sigmas
+
+
+def blocks(values: np.ndarray, most: int = 200) -> np.ndarray:
+    """At most `most` block medians of the values."""
+    if len(values) <= most:
+        return values
+    return np.array([np.median(b) for b in np.array_split(values, most)])
+
+
+def mann_kendall(values: np.ndarray) -> tuple[float, float]:
+    """Kendall's tau of the values against time, and its z score (normal approximation, no tie correction)."""
+    x = blocks(values)
+    n = len(x)
+    if n < 4:
+        return 0.0, 0.0
+    s = float(np.sign(x[None, :] - x[:, None])[np.triu_indices(n, 1)].sum())
+    z = (s - np.sign(s)) / np.sqrt(n * (n - 1) * (2 * n + 5) / 18)
+    return s / (n * (n - 1) / 2), float(z)
+
+
+def onset(outside: np.ndarray) -> int | None:
+    """Index from which every later point is outside the healthy band, None when the last one is inside."""
+    if not len(outside) or not outside[-1]:
+        return None
+    inside = np.flatnonzero(~outside)
+    return int(inside[-1]) + 1 if len(inside) else 0

@@ -1,0 +1,125 @@
+"""One line of a log is read by the first format that fits it; which formats there are is declared in `formats`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...metrics import canonical, step_key
+from .format import Format, Record
+from .formats import FORMATS
+from .grammar import AFTER_KEY, HELD_OUT, Span, counted, counter, epoch_of, gaps, loose_pairs, number, telling
+
+_RANK = gaps(r"(?<!\w)rank\s*[:=]\s*(\d{1,5})(?!\d)", re.IGNORECASE)
+_STRING_STEP = gaps(r"['\"](?:global_step/max_steps|iteration)['\"]\s*:\s*['\"](\d+)/\d+")
+_DICT_STEP = gaps(r"\b(step|rollout|iteration|iter|perf)\s+(\d+)\W{0,4}\{", re.IGNORECASE)
+
+
+def parse(text: str) -> Record | None:
+    """The metrics of one line (rank prefix already cut), None if it has none."""
+    for form in FORMATS:
+        for word in form.needs:
+            if word not in text:
+                break
+        else:
+            record = _read(form, text)
+            if record:
+                return record
+    return None
+
+
+def wrapped(text: str) -> Format | None:
+    """The format whose record starts in this line and does not end in it."""
+    for form in _WRAPPED:
+        if all(word in text for word in form.needs):
+            start = form.opens.search(text) if form.opens else None
+            if start and form.closes and not form.closes.search(text, start.end()):
+                return form
+    return None
+
+
+_WRAPPED = tuple(form for form in FORMATS if form.opens)
+
+
+def _read(form: Format, text: str) -> Record | None:
+    step, name, at = None, "", None
+    if form.step_from == "line":
+        found_at = counter(text) if form.step is None else _own_counter(form.step, text)
+        if not found_at:
+            return None
+        name, step, at = found_at
+    if form.step_from == "last" and form.step is not None and not form.step.search(text):
+        return None
+    if form.training_only and HELD_OUT.match(text):
+        return None
+    triples = [p for p in _pairs(form, text) if form.step is None or step_key(p[0]) is None]
+    if not triples and not form.always:
+        return None
+    found = [(key, value) for key, value, _ in triples]
+    epoch = epoch_of(text)
+    if form.step_from == "keys":
+        step, name, found = _step_of_keys(found, text)
+        epoch = dict(found).get("epoch")
+    if form.step_from == "epoch":
+        if epoch is None:
+            return None
+        step, name = int(epoch), "epoch"
+    if not found or not (form.always or _says_something(found)):
+        return None
+    rank = _RANK.search(text)
+    spans = (at, *(span for _, _, span in triples)) if at else ()
+    number_of_rank = int(rank.group(1)) if rank else None
+    return Record(form.name, tuple(found), step, name, epoch, number_of_rank, form.counts_alone, spans)
+
+
+def _own_counter(pattern: re.Pattern[str], text: str) -> tuple[str, int, Span] | None:
+    match = pattern.search(text)
+    if not match:
+        return None
+    last = match.lastindex or 1
+    return match.group(1).lower() if last > 1 else "", counted(match.group(last)), match.span(last)
+
+
+def _says_something(found: list[tuple[str, float]]) -> bool:
+    """Whether one key is a metric that no configuration would print, or the loss scale stands alone."""
+    return any(telling(key) for key, _ in found) or (
+        len(found) == 1 and (canonical(found[0][0]) or ("",))[0] == "loss_scale"
+    )
+
+
+def _pairs(form: Format, text: str) -> Iterator[tuple[str, float, Span]]:
+    text = text.split(form.before, 1)[0] if form.before else text
+    if form.pairs is AFTER_KEY:
+        yield from loose_pairs(text, form.rename, HELD_OUT.match(text) is not None)
+        return
+    seen: set[str] = set()
+    for match in form.pairs.finditer(text):
+        key = match.group(1).strip()
+        key = form.rename.get(key, key)
+        if key not in seen and (form.keeps_unknown or canonical(key)):
+            seen.add(key)
+            yield key, number(match.group(2), match.group(3)), match.span(2)
+
+
+def _step_of_keys(found: list[tuple[str, float]], text: str) -> tuple[int | None, str, list[tuple[str, float]]]:
+    """The step among the keys of a dictionary, and the other keys."""
+    counts = [(order, key, value) for key, value in found if (order := step_key(key)) is not None]
+    for _, key, value in sorted(counts, key=lambda c: c[0]):
+        if value == value and abs(value) < 1e15:
+            return int(value), key, [(k, v) for k, v in found if step_key(k) is None]
+    for pattern in (_STRING_STEP, _DICT_STEP):
+        match = pattern.search(text)
+        if match:
+            name = match.group(1).lower() if match.lastindex == 2 else "global_step"
+            return int(match.group(match.lastindex or 1)), name, found
+    return None, "", found
+
+
+_BAR = r"(\d+)%\|[^|\n]*\|\s*(\d+)/(\d+)\s*\["
+_PROGRESS = gaps(rf"^\s*(?:(?:train\w*|epochs?\b[^|%]{{0,20}}|steps?)\s*:?)?\s*{_BAR}", re.IGNORECASE)
+
+
+def progress(text: str) -> tuple[int, int] | None:
+    """Done and total of a training progress bar; bars of evaluation, loading and mapping are not."""
+    match = _PROGRESS.match(text) if "%|" in text else None
+    return (int(match.group(2)[:15]), int(match.group(3)[:15])) if match else None
