@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from ...tools.registry import table
 from .text import Record
 
 if TYPE_CHECKING:
@@ -62,11 +63,9 @@ class Fault:
     """The training program is meant to fail."""
 
     def __init_subclass__(cls) -> None:
-        if "name" not in cls.__dict__:
-            return
-        if cls.name in FAULTS:
-            raise ValueError(f"two faults are named {cls.name!r}")
-        FAULTS[cls.name] = cls()
+        if "name" in cls.__dict__:
+            whole = cls() if hasattr(cls, "family") and hasattr(cls, "recipe") else None
+            FAULTS.update(table("faults of the lab", (*FAULTS.items(), (cls.name, whole))))
 
     @property
     def healthy(self) -> bool:
