@@ -96,11 +96,13 @@ def preference(paths: Sequence[Path | Part], *, level: Level | None = None) -> R
         *_judge_length(data, summary),
         *_judge_agreement(data, summary, level),
     ]
-    return Report(
-        "data preference",
-        tuple(r for r in results if isinstance(r, Finding)),
-        (*(r for r in results if isinstance(r, Check)), *stream.checks()),
-        summary,
+    return stream.account.on(
+        Report(
+            "data preference",
+            tuple(r for r in results if isinstance(r, Finding)),
+            tuple(r for r in results if isinstance(r, Check)),
+            summary,
+        )
     )
 
 

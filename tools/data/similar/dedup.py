@@ -194,8 +194,7 @@ def _report(matches: Matches) -> Report:
                "denominator": "records read (broken ones not counted)",
                "histogram": histogram(matches.similarity)}  # fmt: skip
     findings = tuple(_findings(matches, exact, near))
-    checks = (*_checks(matches, exact, near), *corpus.checks())
-    return Report("data dedup", findings, checks, summary)
+    return corpus.account.on(Report("data dedup", findings, tuple(_checks(matches, exact, near)), summary))
 
 
 def _unit(matches: Matches) -> str:
