@@ -17,9 +17,10 @@ Identity = Literal["hosts", "users", "paths"]
 IDENTITY: dict[Identity, str] = {
     "paths": r"(?<![\w./])(?:/[\w.@+-]+){2,}/?|\b[A-Z]:\\[^\s\"']+",
     "hosts": r"(?<![\w.:/-])(?:\d{1,3}\.){3}\d{1,3}(?!\.?\d)|(?<=@)[a-z][\w-]*(?:\.[\w-]+)*(?=[:\s]|$)"
-    r"|\b(?:[a-z0-9-]+\.)+(?:com|net|org|io|ai|cn|local|internal|corp|lan|cluster)\b"
+    r"|(?<![\w.-])(?:[a-z0-9-]{1,63}\.){1,8}(?:com|net|org|io|ai|cn|local|internal|corp|lan|cluster)\b"
     r"|\b(?:node|host|gpu|worker|compute|dgx|ip)-?\d[\w-]*\b|(?<=hostname[:= ])[\w.-]+|(?<=hostname: )[\w.-]+",
-    "users": r"(?<=/home/)[\w.-]+|(?<=/Users/)[\w.-]+|(?i:(?<=user=))[\w.-]+|\b[a-z][\w.-]*(?=@[a-z][\w.-]*:)",
+    "users": r"(?<=/home/)[\w.-]+|(?<=/Users/)[\w.-]+|(?i:(?<=user=))[\w.-]+"
+    r"|(?<![\w.-])[a-z][\w.-]{0,63}(?=@[a-z][\w.-]*:)",
 }
 """What names a machine, a person or a folder of the asker; hidden only where it is asked for."""
 

@@ -127,6 +127,8 @@ def looked_for(declared: Mapping[str, Code]) -> dict[str, frozenset[str]]:
     return {name: frozenset(c for c, code in declared.items() if name in code.checks) for name in names}
 
 
+RECORDS_READ = "records read"
+"""Begins the name of the check that fails where input was not read: then "nothing found" means nothing."""
 CheckResult = Literal["found", "clear", "not-applicable", "failed"]
 
 

@@ -1,3 +1,4 @@
+import time
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,10 @@ def test_names_of_machines_people_and_folders_are_hidden_on_request(also, text, 
     boundary = Boundary([also])
     assert gone not in boundary.hide(text)
     assert boundary.restore(boundary.hide(text)) == text
+
+
+@pytest.mark.parametrize("piece", ["a.", "a-", "secret-", "1-", "a@", "/a", "host1"])
+def test_long_lines_pass_in_linear_time(piece):
+    begin = time.perf_counter()
+    Boundary(["paths", "hosts", "users"]).hide(piece * (30_000 // len(piece)))
+    assert time.perf_counter() - begin < 2

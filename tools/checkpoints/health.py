@@ -105,7 +105,7 @@ def beside(opened: Opened, folder: Path, others: Collection[Path], read: Collect
 
 
 def _guarded(opened: Opened, path: Path, read: Callable[[Path], Iterable[Tensor]]) -> None:
-    if not path.exists() and path.name == ".metadata":
+    if path.name == ".metadata" and not os.path.lexists(path):
         return
     try:
         for tensor in read(path):
@@ -145,7 +145,7 @@ def _pieces(opened: Opened, metadata: Path) -> Iterator[Tensor]:
         path = folder / file
         if file in bad:
             continue
-        size = path.stat().st_size if inside(path, root) and path.is_file() else -1
+        size = path.stat().st_size if inside(path, root) and os.path.isfile(path) else -1
         if offset + length > size:
             bad.add(file)
             why = (f"is truncated: {offset + length - size} bytes of {clean(name)} are missing" if size >= 0

@@ -21,7 +21,7 @@ from .engine import Engine, Local
 from .generations import loop_period
 from .pii import mask
 from .records.blocks import blocks, plan
-from .records.record import Broken, Lines, Part, Record, unread
+from .records.record import Account, Broken, Lines, Part, Record
 from .records.shapes import CHAT, ROLES, View, responses_of, view
 from .records.text_stats import BLOB, CONTROL, DOUBLE_BOS, MOJIBAKE, SPECIAL, main_script, opening, token_estimate
 from .tally import PLACES_KEPT, Tally, Wanted
@@ -207,13 +207,14 @@ def check(
     """
     engine = engine or Local()
     wanted = Wanted(context_length, field)
-    parts, total, broken, unreadable = tally(paths, wanted, engine)
-    norm = dict(recipe or {})
+    parts, total, broken, account = tally(paths, wanted, engine)
+    norm, before = dict(recipe or {}), Account()
     if reference:
-        earlier = tally(reference, wanted, engine)[1]
+        _, earlier, _, before = tally(reference, wanted, engine)
         norm = {s: n / max(earlier.records, 1) for s, n in earlier.scripts.items()}
     findings, checks = results(total, broken, wanted, norm)
-    return Report("data check", findings, (*checks, *unreadable), summary(total, parts, norm))
+    report = account.on(Report("data check", findings, checks, summary(total, parts, norm)))
+    return before.on(report, "reference")
 
 
 def check_order(paths: Sequence[Part], engine: Engine | None = None) -> Report:
@@ -236,39 +237,28 @@ def check_order(paths: Sequence[Part], engine: Engine | None = None) -> Report:
 
 def tally(
     paths: Sequence[Path | Part], wanted: Wanted, engine: Engine
-) -> tuple[Sequence[Part], Tally, list[tuple[str, int, Broken]], tuple[Check, ...]]:
-    """(parts, counts, located broken records, failed checks) of all data under `paths`."""
+) -> tuple[Sequence[Part], Tally, list[tuple[str, int, Broken]], Account]:
+    """(parts, counts, located broken records, what was read) of all data under `paths`."""
     parts = plan(paths)
-    lines, total = Lines(), Tally()
+    lines, total, account = Lines(), Tally(), Account()
     broken: list[tuple[str, int, Broken]] = []
-    by_part: dict[int, list[Broken]] = {}
     for part, one in zip(parts, engine.map(partial(check_part, wanted), parts), strict=True):
         lines.add(part, one.lines)
         total.add(one, part, lines)
-        by_part[part.number] = one.broken
+        account.add(part.name, one.records, one.broken, one.broken_count)
         broken += [(part.name, lines.absolute(part, b.line), b) for b in one.broken]
-    return parts, total, broken, unread(parts, by_part)
+    return parts, total, broken, account
 
 
 def summary(total: Tally, parts: Sequence[Part], norm: Mapping[str, float]) -> dict[str, Any]:
     shares = {s: round(n / max(total.records, 1), 4) for s, n in total.scripts.most_common()}
-    return {
-        "files": len({p.path for p in parts}),
-        "records": total.records,
-        "broken": total.broken_count,
-        "shapes": dict(sum((Counter({s: n}) for (_, s), n in total.shapes.items()), Counter())),
-        "scripts": shares,
-        "expected_scripts": dict(norm),
-        "tokens_estimated": total.tokens,
-        "longest_estimated": total.longest,
-        "length_histogram": {str(e): total.lengths[e] for e in LENGTH_EDGES if total.lengths[e]},
-        "over_context": total.over_context,
-        "defects": dict(total.defects),
-        "fields": dict(total.keys.most_common(40)),
-        "filter_reasons": dict(total.reasons.most_common(40)),
-        "filter_flags": dict(total.kept_flags),
-        "top_openings": [
-            {"opening": clean(mask(o), 80), "share": round(n / max(total.responses, 1), 4)}
-            for o, n in total.openings.most_common(5)
-        ],
-    }
+    return {"files": len({p.path for p in parts}), "records": total.records, "broken": total.broken_count,
+            "shapes": dict(sum((Counter({s: n}) for (_, s), n in total.shapes.items()), Counter())),
+            "scripts": shares, "expected_scripts": dict(norm), "tokens_estimated": total.tokens,
+            "longest_estimated": total.longest,
+            "length_histogram": {str(e): total.lengths[e] for e in LENGTH_EDGES if total.lengths[e]},
+            "over_context": total.over_context, "defects": dict(total.defects),
+            "fields": dict(total.keys.most_common(40)), "filter_reasons": dict(total.reasons.most_common(40)),
+            "filter_flags": dict(total.kept_flags),
+            "top_openings": [{"opening": clean(mask(o), 80), "share": round(n / max(total.responses, 1), 4)}
+                             for o, n in total.openings.most_common(5)]}  # fmt: skip

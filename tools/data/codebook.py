@@ -7,7 +7,6 @@ far from healthy and the comparison with an earlier dump is offered first.
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..findings import Check, Finding, Report, Severity, TriageError, declare
-from .records.blocks import Stream
+from .records.blocks import Stream, walk
+from .records.record import Account, Broken
 
 CODES = declare(
     "data codebook",
@@ -68,8 +68,9 @@ def codebook(paths: Sequence[Path], *, size: int | None = None, before: Sequence
     Raises:
         TriageError: a path does not exist or holds no codes.
     """
-    levels = measure(count(paths), size)
-    earlier = measure(count(before), size) if before else []
+    account, then = Account(), Account()
+    levels = measure(count(paths, account), size)
+    earlier = measure(count(before, then), size) if before else []
     findings = (*_collapse(levels), *_imbalance(levels), *_fall(levels, earlier))
     enough = [lv.observed >= ENOUGH_PER_CODE * lv.codes for lv in levels]
     checks = [
@@ -94,13 +95,14 @@ def codebook(paths: Sequence[Path], *, size: int | None = None, before: Sequence
         ],
         "codebook_size_given": size is not None,
     }
-    return Report("data codebook", findings, tuple(checks), summary)
+    report = account.on(Report("data codebook", findings, tuple(checks), summary))
+    return then.on(report, "earlier dump")
 
 
-def count(paths: Sequence[Path]) -> list[NDArray[np.int64]]:
+def count(paths: Sequence[Path], account: Account) -> list[NDArray[np.int64]]:
     """Occurrences of each code, one array per level."""
     out: list[NDArray[np.int64]] = []
-    for array in _arrays(paths):
+    for array in _arrays(paths, account):
         for i, level in enumerate(_levels(array)):
             found = np.bincount(level[level >= 0])
             if i == len(out):
@@ -112,20 +114,24 @@ def count(paths: Sequence[Path]) -> list[NDArray[np.int64]]:
     if not any(len(level) for level in out):
         raise TriageError(
             f"no codes in {', '.join(map(str, paths))}: expected records with `codes`, or .npy/.npz arrays "
-            "of whole numbers"
+            f"of whole numbers{''.join(f'; {name}: {why}' for name, why in account.ended[:3])}"
         )
     return out
 
 
-def _arrays(paths: Sequence[Path]) -> Iterator[NDArray[np.int64]]:
+def _arrays(paths: Sequence[Path], account: Account) -> Iterator[NDArray[np.int64]]:
     for path in map(Path, paths):
-        files = sorted(p for p in path.rglob("*.np[yz]")) if path.is_dir() else [path]
+        files, shut = walk(path) if path.is_dir() else ([path], [])
         numeric = [f for f in files if f.suffix in (".npy", ".npz")]
         for file in numeric:
-            yield from _numpy(file)
+            yield from _numpy(file, account)
         if numeric:
+            for folder, why in shut:
+                account.add(str(folder), 0, [Broken(0, None, why, ends_file=True)])
             continue
-        for _, _, record in Stream([path]):
+        stream = Stream([path])
+        stream.account = account
+        for _, _, record in stream:
             value = record.value
             if isinstance(value, Mapping):
                 value = next((value[n] for n in NAMES if n in value), None)
@@ -133,14 +139,18 @@ def _arrays(paths: Sequence[Path]) -> Iterator[NDArray[np.int64]]:
                 yield array
 
 
-def _numpy(file: Path) -> Iterator[NDArray[np.int64]]:
+def _numpy(file: Path, account: Account) -> Iterator[NDArray[np.int64]]:
     try:
+        if not file.is_file():
+            raise OSError("not a file")
         loaded: Any = np.load(file, allow_pickle=False, mmap_mode="r" if file.suffix == ".npy" else None)
         for array in (loaded[n] for n in loaded.files) if file.suffix == ".npz" else (loaded,):
             if np.issubdtype(array.dtype, np.integer):
+                account.add(file.name, 1, ())
                 yield np.asarray(array, np.int64)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise TriageError(f"{file} is not a readable numpy file of whole numbers: {str(error)[:120]}") from None
+    except Exception as error:  # whatever the library makes of a damaged file
+        why = f"could not be read as numpy arrays: {type(error).__name__}: {str(error)[:120]}"
+        account.add(file.name, 0, [Broken(0, None, why, ends_file=True)])
 
 
 def _whole(value: Any) -> NDArray[np.int64] | None:

@@ -19,7 +19,7 @@ from ..findings import Check, Evidence, Finding, Report, Severity, clean, declar
 from .pii import mask
 from .preference import rewards_of
 from .records.blocks import Stream
-from .records.record import Part
+from .records.record import Account, Part
 from .records.shapes import STOP, responses_of, view
 from .records.text_stats import main_script
 
@@ -75,7 +75,7 @@ class Answers:
     texts: list[str] = field(default_factory=list)
     """Answers sampled for distinct-n."""
     places: dict[str, list[Evidence]] = field(default_factory=dict)
-    unread: tuple[Check, ...] = ()
+    account: Account = field(default_factory=Account)
 
     def place(self, name: str, file: str, line: int, text: str) -> None:
         places = self.places.setdefault(name, [])
@@ -114,7 +114,7 @@ def read_answers(paths: Sequence[Path | Part]) -> Answers:
     stream = Stream(paths)
     for file, line, record in stream:
         add_answers(out, file, line, record.value)
-    out.unread = stream.checks()
+    out.account = stream.account
     return out
 
 
@@ -209,12 +209,14 @@ def generations(paths: Sequence[Path | Part], *, before: Sequence[Path | Part] =
     for look in (_diversity, _loops, _stopping, _empty, _format, _groups):
         results += look(answers, summary)
     results += _growth(answers, earlier, summary)
-    return Report(
+    report = Report(
         "data generations",
         tuple(r for r in results if isinstance(r, Finding)),
-        (*(r for r in results if isinstance(r, Check)), *answers.unread),
+        tuple(r for r in results if isinstance(r, Check)),
         summary,
     )
+    report = answers.account.on(report)
+    return earlier.account.on(report, "earlier answers") if earlier else report
 
 
 def _diversity(a: Answers, summary: dict[str, Any]) -> Iterator[Finding | Check]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..findings import Check, Evidence, Finding, Report, Severity, declare, looked_for
 from ..reading import parse_json
 from .records.blocks import Stream
-from .records.record import Part
+from .records.record import Account, Part
 
 END, TEMPLATE = "end token is trained", "chat template"
 CODES = declare(
@@ -67,7 +67,7 @@ class Dump:
     odd: list[Evidence] = field(default_factory=list)
     """Records whose ids and labels have different lengths."""
     skipped: int = 0
-    unread: tuple[Check, ...] = ()
+    account: Account = field(default_factory=Account)
 
 
 def read_dump(paths: Sequence[Path | Part]) -> Dump:
@@ -81,7 +81,7 @@ def read_dump(paths: Sequence[Path | Part]) -> Dump:
     for file, line, record in stream:
         if len(out.sequences) < SEQUENCES_KEPT:
             add_sequence(out, file, line, record.value)
-    out.unread = stream.checks()
+    out.account = stream.account
     return out
 
 
@@ -133,7 +133,8 @@ def _placed(span: Mapping[str, Any]) -> bool:
 def check_labels(dump: Dump) -> Report:
     """What is wrong with the labels of a dump."""
     if not dump.sequences and not dump.odd:
-        return Report("data labels", checks=(Check("labels", "not-applicable", "no record with input_ids and labels"),))
+        none = Check("labels", "not-applicable", "no record with input_ids and labels")
+        return dump.account.on(Report("data labels", checks=(none,)))
     eos = dump.special.get("eos", _usual_end(dump.sequences))
     findings = tuple(f for fault in (_shape, _alignment, _masking, _end, _padding, _double) for f in fault(dump, eos))
     codes = {f.code for f in findings}
@@ -148,12 +149,8 @@ def check_labels(dump: Dump) -> Report:
     )
     trained = sum(int((s.labels != IGNORED).sum()) for s in dump.sequences)
     total = sum(len(s.ids) for s in dump.sequences)
-    return Report(
-        "data labels",
-        findings,
-        (*checks, *dump.unread),
-        {"sequences": len(dump.sequences), "tokens": total, "trained_share": trained / max(total, 1), "eos": eos},
-    )
+    summary = {"sequences": len(dump.sequences), "tokens": total, "trained_share": trained / max(total, 1), "eos": eos}
+    return dump.account.on(Report("data labels", findings, checks, summary))
 
 
 def _usual_end(sequences: Sequence[Sequence_]) -> int | None:

@@ -16,7 +16,7 @@ from ..findings import Check, Evidence, Finding, Report, Severity, clean, declar
 from ..personal import KINDS, Hit, find
 from .engine import Engine, Local
 from .records.blocks import blocks, plan
-from .records.record import Broken, Lines, Part, unread
+from .records.record import Account, Broken, Lines, Part
 
 CODES = declare(
     "data pii",
@@ -92,6 +92,8 @@ class Scanned:
     places: list[tuple[str, int, int | None, str]] = field(default_factory=list)
     """(kind, line, byte, masked excerpt) of the first hits."""
     broken: list[Broken] = field(default_factory=list)
+    """Those that end a file."""
+    unread: int = 0
 
 
 def scan_part(part: Part) -> Scanned:
@@ -99,6 +101,7 @@ def scan_part(part: Part) -> Scanned:
     out = Scanned(part.number)
     for block in blocks(part):
         out.broken += [b for b in block.broken if b.ends_file]
+        out.unread += len(block.broken)
         for record in block.records:
             out.records += 1
             if hits := find(text := record_text(record.value)):
@@ -134,23 +137,22 @@ def pii(paths: Sequence[Path | Part], *, engine: Engine | None = None) -> Report
         TriageError: a path does not exist or holds no data.
     """
     parts = plan(paths)
-    lines, total = Lines(), Scanned(-1)
+    lines, total, account = Lines(), Scanned(-1), Account()
     places: list[tuple[str, Evidence]] = []
-    broken: dict[int, list[Broken]] = {}
     for part, one in zip(parts, (engine or Local()).map(scan_part, parts), strict=True):
         lines.add(part, one.lines)
         total.records += one.records
         total.hits += one.hits
         total.hit_records += one.hit_records
-        broken[part.number] = one.broken
+        account.add(part.name, one.records, one.broken, one.unread)
         places += [
             (kind, Evidence(part.name, lines.absolute(part, line), value=kind, text=text))
             for kind, line, _, text in one.places
         ]
-    return pii_report(total, places, unread(parts, broken))
+    return account.on(pii_report(total, places))
 
 
-def pii_report(total: Scanned, places: list[tuple[str, Evidence]], unreadable: tuple[Check, ...] = ()) -> Report:
+def pii_report(total: Scanned, places: list[tuple[str, Evidence]]) -> Report:
     findings = tuple(_findings(total, places))
     none = 3 / total.records if total.records else None
     bound = (
@@ -179,7 +181,7 @@ def pii_report(total: Scanned, places: list[tuple[str, Evidence]], unreadable: t
         "records_by_kind": {k: n for k, n in total.hit_records.items() if k != "any"},
         "upper_bound_when_none": none if not total.hits else None,
     }
-    return Report("data pii", findings, (*checks, *unreadable), summary)
+    return Report("data pii", findings, tuple(checks), summary)
 
 
 def _names(kind: str) -> list[str]:

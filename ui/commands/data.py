@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -185,6 +186,7 @@ def dedup(
         leaks = find_leaks(train, against, threshold=threshold, field=field, engine=chosen) if against else None
     if leaks is not None:
         report = merge("data dedup", [report, leak_report(leaks)])
+        report = replace(report, checks=tuple(dict.fromkeys(report.checks)))  # both say what was not read
     if labels:
         from ...tools.data.similar.review import false_positive_rate
 

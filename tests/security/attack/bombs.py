@@ -399,7 +399,7 @@ for piece, called in (
 ):  # fmt: skip
     text_bomb(
         called, "train.log", (SCAN, ASK, REPORT),
-        lambda piece=piece: "step 1 loss 2.0\n" + f"Epoch 1: {piece * (60_000 // len(piece))}!\n" * 6
+        lambda piece=piece: "step 1 loss 2.0\n" + f"Epoch 1: {piece * (60_000 // len(piece))}!\n" * 2
         + f"Error: key {piece * (60_000 // len(piece))} failed\nRuntimeError: {piece * (60_000 // len(piece))}\n",
     )  # fmt: skip
 

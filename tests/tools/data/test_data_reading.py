@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from triage.tools.data.records.blocks import Stream, blocks, plan
 from triage.tools.data.records.shapes import shape_of, view
-from triage.tools.findings import TriageError
+from triage.tools.findings import Report, TriageError
 
 ROWS = [{"text": f"第 {i} 行\nline {i}", "n": i} for i in range(300)]
 
@@ -111,11 +111,10 @@ def test_broken_records_are_located_and_the_rest_is_read(tmp_path):
     stream = Stream([path])
     good = [(line, r.recoded) for _, line, r in stream]
     assert good == [(1, False), (4, False), (5, True)]
-    assert [(b.line, b.byte) for b in stream.broken[0]] == [(2, 14), (6, path.read_bytes().index(b"[[["))]
-    assert [(c.name, c.result, c.why[:6]) for c in stream.checks()] == [
-        ("parsing", "failed", "2 reco"),
-        ("the other records", "clear", "3 read"),
-    ]
+    broken = [b for p in plan([path]) for block in blocks(p) for b in block.broken]
+    assert [(b.line, b.byte) for b in broken] == [(2, 14), (6, path.read_bytes().index(b"[[["))]
+    [check] = stream.account.on(Report("data")).checks
+    assert (check.name, check.result, check.why[:16]) == ("records read", "failed", "2 of 5 records c")
 
 
 @pytest.mark.parametrize(
@@ -128,7 +127,7 @@ def test_a_truncated_file_is_a_failed_check_and_not_a_crash(tmp_path, name, keep
     path.write_bytes(data[: int(len(data) * keep)])
     stream = Stream([path])
     assert sum(1 for _ in stream) < len(ROWS)
-    assert any(c.result == "failed" and name in c.name for c in stream.checks())
+    assert any(c.result == "failed" and name in c.name for c in stream.account.on(Report("data")).checks)
 
 
 def test_an_array_that_breaks_in_the_middle_keeps_what_came_before(tmp_path):
@@ -136,7 +135,7 @@ def test_an_array_that_breaks_in_the_middle_keeps_what_came_before(tmp_path):
     path.write_text('[{"n": 1},\n {"n": 2},\n {"n": oops}, {"n": 4}]')
     stream = Stream([path])
     assert [(line, r.value["n"]) for _, line, r in stream] == [(1, 1), (2, 2)]
-    assert stream.broken[0][0].line == 3
+    assert [b.line for p in plan([path]) for block in blocks(p) for b in block.broken] == [3]
 
 
 def test_a_folder_without_data_and_a_missing_path_say_what_is_needed(tmp_path):

@@ -86,7 +86,7 @@ def _closed(error: OSError) -> Broken:
 def _look(path: Path, root: Path) -> Broken | None:
     name = path.name
     sure, maybe, text = _PICKLED.search(name), _MAYBE.search(name), _JSON.search(name)
-    if not (sure or maybe or text or _PACKED.search(name)) or path.is_dir():
+    if not (sure or maybe or text or _PACKED.search(name)) or os.path.isdir(path):
         return None
     try:
         if not inside(path, root):

@@ -7,15 +7,16 @@ never fatal. Nothing is unpickled; links are not followed out of a folder. Forma
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from ...findings import Check, TriageError
+from ...findings import TriageError
 from ...reading import parse_json
 from . import columnar, structured
 from .plain import COMPRESSION, TRUNCATED, is_wide, lines_of, open_plain
-from .record import BLOCK_BYTES, BLOCK_RECORDS, MAX_RECORD, Block, Broken, Lines, Part, Record, unread
+from .record import BLOCK_BYTES, BLOCK_RECORDS, MAX_RECORD, Account, Block, Broken, Lines, Part, Record
 
 PART_BYTES = 2 << 20
 """Size of one part of a plain line file."""
@@ -30,7 +31,7 @@ def plan(paths: Iterable[Path | Part], part_bytes: int = PART_BYTES) -> list[Par
     """The parts of all data files under `paths`, in a stable order; parts given instead are numbered anew.
 
     Raises:
-        TriageError: a path does not exist, or holds no data file of a known format.
+        TriageError: a path does not exist, or holds no data file of a known format, or nothing can be opened.
     """
     parts: list[Part] = []
     for path in paths:
@@ -38,17 +39,26 @@ def plan(paths: Iterable[Path | Part], part_bytes: int = PART_BYTES) -> list[Par
             parts.append(replace(path, number=len(parts)))
             continue
         path = Path(path)
-        files = list(_files(path))
-        if not files:
+        files, shut = _files(path)
+        if not (files or shut):
             raise TriageError(
                 f"no data file in {path}: known are {', '.join(sorted(FORMATS))}, plain or compressed "
                 "(.gz .zst .bz2 .xz), and folders of them"
             )
         root = path if path.is_dir() else path.parent
-        for file, format in files:
+        for file in files:
             name = file.relative_to(root).as_posix()
-            for start, end, size in _cuts(file, format, part_bytes):
-                parts.append(Part(len(parts), str(file), name, format, start, end, size))
+            try:
+                file.open("rb").close()
+                format, cuts = _cuts(file, part_bytes)
+            except OSError as error:
+                shut.append((file, _reason(error)))
+                continue
+            parts += [Part(len(parts) + i, str(file), name, format, *cut) for i, cut in enumerate(cuts)]
+        for file, why in shut:
+            parts.append(Part(len(parts), str(file), file.relative_to(root).as_posix(), "shut", shut=why))
+    if parts and all(part.shut for part in parts):
+        raise TriageError("; ".join(f"{part.path} cannot be opened: {part.shut}" for part in parts[:3]))
     return parts
 
 
@@ -60,18 +70,47 @@ def format_of(path: Path) -> str | None:
     return FORMATS.get(suffixes[-1]) if suffixes else None
 
 
-def _files(path: Path) -> Iterator[tuple[Path, str]]:
-    if path.is_file():
-        yield path, _sniff(path, format_of(path) or "jsonl")
-        return
-    if not path.is_dir():
-        raise TriageError(f"no such file or folder: {path}")
-    for file in sorted(path.rglob("*")):
-        inside = file.resolve().is_relative_to(path.resolve())
-        if file.name.startswith((".", "cache-")) or file.name in METADATA or not (inside and file.is_file()):
+def _files(path: Path) -> tuple[list[Path], list[tuple[Path, str]]]:
+    """The data files of a path, and what of it cannot be looked at, with the reason."""
+    try:
+        if path.is_file():
+            return [path], []
+        if not path.is_dir():
+            raise TriageError(f"no such file or folder: {path}")
+    except OSError as error:
+        return [], [(path, _reason(error))]
+    files, shut = walk(path)
+    found, root = [], path.resolve()
+    for file in files:
+        if file.name.startswith((".", "cache-")) or file.name in METADATA or not format_of(file):
             continue
-        if format := format_of(file):
-            yield file, _sniff(file, format)
+        try:
+            if file.resolve().is_relative_to(root) and file.is_file():
+                found.append(file)
+        except (OSError, RuntimeError) as error:  # a link to itself, before Python 3.13
+            shut.append((file, _reason(error)))
+    return found, shut
+
+
+def walk(folder: Path) -> tuple[list[Path], list[tuple[Path, str]]]:
+    """All that is no folder under a folder, and the folders that cannot be listed and why; no link is followed."""
+    files, shut, todo = [], [], [str(folder)]
+    while todo:
+        here = todo.pop()
+        try:
+            with os.scandir(here) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        todo.append(entry.path)
+                    else:
+                        files.append(Path(entry.path))
+        except OSError as error:
+            shut.append((Path(here), _reason(error)))
+    return sorted(files), sorted(shut)
+
+
+def _reason(error: BaseException) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or f"{type(error).__name__}: {str(error)[:160]}"
 
 
 METADATA = {"dataset_info.json", "state.json", "dataset_dict.json", "dataset_infos.json"}
@@ -102,16 +141,16 @@ def _parses(line: bytes) -> bool:
     return True
 
 
-def _cuts(path: Path, format: str, part_bytes: int) -> Iterator[tuple[int, int, int]]:
-    size = path.stat().st_size
+def _cuts(path: Path, part_bytes: int) -> tuple[str, list[tuple[int, int, int]]]:
+    """(format, [(start, end, size) of each part]) of a file."""
+    format, size = _sniff(path, format_of(path) or "jsonl"), path.stat().st_size
     if path.suffix.lower() in COMPRESSION or format not in ("jsonl", "text", "parquet") or is_wide(path):
-        yield 0, -1, size
-    elif format == "parquet":
+        return format, [(0, -1, size)]
+    if format == "parquet":
         groups = columnar.row_groups(path)
-        yield from ((i, i + 1, size // max(groups, 1)) for i in range(groups)) if groups else ((0, -1, size),)
-    else:
-        for start in range(0, max(size, 1), part_bytes):
-            yield start, min(start + part_bytes, size), min(part_bytes, size - start)
+        return format, [(i, i + 1, size // groups) for i in range(groups)] or [(0, -1, size)]
+    starts = range(0, max(size, 1), part_bytes)
+    return format, [(start, min(start + part_bytes, size), min(part_bytes, size - start)) for start in starts]
 
 
 def blocks(part: Part) -> Iterator[Block]:
@@ -128,22 +167,22 @@ def blocks(part: Part) -> Iterator[Block]:
         "parquet": columnar.parquet_blocks,
         "arrow": columnar.arrow_blocks,
         "tar": columnar.tar_blocks,
+        "shut": _shut,
     }
     seen = 0
     try:
         for block in readers[part.format](part):
             seen += block.lines
             yield block
-    except (OSError, *TRUNCATED) as error:
-        yield Block(broken=[Broken(seen + 1, None, _damage(error), ends_file=True)])
-    except Exception as error:
-        if type(error).__name__ not in ("ArrowInvalid", "ArrowException", "ReadError"):
-            raise
-        yield Block(broken=[Broken(seen + 1, None, _damage(error), ends_file=True)])
+    except TriageError:
+        raise
+    except Exception as error:  # whatever a reader library makes of a damaged file
+        why = part.shut or f"could not be read any further: {type(error).__name__}: {str(error)[:160]}"
+        yield Block(broken=[Broken(seen + 1, None, why, ends_file=True)])
 
 
-def _damage(error: BaseException) -> str:
-    return f"the file cannot be read any further: {type(error).__name__}: {str(error)[:160]}"
+def _shut(part: Part) -> Iterator[Block]:
+    raise OSError(part.shut)
 
 
 def _line_blocks(part: Part) -> Iterator[Block]:
@@ -172,6 +211,9 @@ def _add_line(block: Block, format: str, line: int, byte: int, raw: bytes) -> No
         raw = raw.removeprefix(b"\xef\xbb\xbf")
     if not raw.strip():
         return
+    if format == "text" and b"\0" in raw:
+        block.broken.append(Broken(line, byte, "not text: it holds zero bytes"))
+        return
     recoded = False
     try:
         text = raw.decode() if format == "text" or not raw.isascii() else ""
@@ -191,27 +233,18 @@ class Stream:
 
     def __init__(self, paths: Iterable[Path | Part]):
         self._parts = plan(paths)
-        self.broken: dict[int, list[Broken]] = {}
-        self.read = 0
+        self.account = Account()
+        """After the last record: what was read, and what was not."""
 
     def __iter__(self) -> Iterator[tuple[str, int, Record]]:
         lines = Lines()
         for part in self._parts:
             lines.add(part, 0)
-            count, broken = 0, self.broken.setdefault(part.number, [])
+            count = 0
             for block in blocks(part):
-                broken += block.broken
-                self.read += len(block.records)
+                self.account.add(part.name, len(block.records), block.broken)
                 for record in block.records:
                     yield part.name, lines.absolute(part, record.line), record
                 count += block.lines
+            self.account.add(part.name, 0, ())
             lines.add(part, count)
-
-    def checks(self) -> tuple[Check, ...]:
-        """After the last record: what could not be read."""
-        count = sum(len(b) for b in self.broken.values())
-        if not count:
-            return ()
-        some = Check("parsing", "failed", f"{count} records could not be parsed; `triage data check` locates them")
-        rest = (Check("the other records", "clear", f"{self.read} read"),) if self.read else ()
-        return (some, *rest, *unread(self._parts, self.broken))

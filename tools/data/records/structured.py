@@ -186,11 +186,14 @@ def csv_blocks(part: Part) -> Iterator[Block]:
             continue
         if header is None:
             header = [c.strip().lstrip("\ufeff") or f"column{i}" for i, c in enumerate(cells, 1)]
+        elif place.zeros:
+            block.broken.append(Broken(start[0], start[1], "not CSV: it holds zero bytes"))
         elif len(cells) == len(header):
             block.records.append(Record(dict(zip(header, cells, strict=True)), start[0], start[1]))
         elif cells:
             why = f"{len(cells)} columns where the header has {len(header)}"
             block.broken.append(Broken(start[0], start[1], why))
+        place.zeros = False
         if len(block.records) >= BLOCK_RECORDS:
             block.lines, row = place.line - row, place.line
             yield block
@@ -210,8 +213,10 @@ class _Place:
     def __init__(self) -> None:
         self.line = 0
         self.byte = 0
+        self.zeros = False
+        """Whether this row holds zero bytes."""
 
     def text(self, part: Part) -> Iterator[str]:
         for line, byte, raw in lines_of(part):
-            self.line, self.byte = line, byte + len(raw)
+            self.line, self.byte, self.zeros = line, byte + len(raw), self.zeros or b"\0" in raw
             yield raw.decode("utf-8", "replace").replace("\0", "")

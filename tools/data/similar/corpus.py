@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...findings import Check
 from ..engine import Engine
 from ..records.blocks import blocks
-from ..records.record import Broken, Lines, Part, unread
+from ..records.record import Account, Broken, Lines, Part
 from ..records.shapes import view
 from .features import SLOTS, U64, Batch, Unit, bands, batches, sketch
 from .matching import band_rows
@@ -224,7 +223,7 @@ class Corpus:
         self.parts = parts
         self.lines = Lines()
         self.records = self.empty = self.by_char = self.unspaced = self.broken_count = 0
-        self.broken: dict[int, list[Broken]] = {}
+        self.account = Account()
         self.sample: list[U64] = []
         kept: list[Signed] = []
         for one in signed:
@@ -234,7 +233,7 @@ class Corpus:
             self.by_char += one.by_char
             self.unspaced += one.unspaced
             self.broken_count += one.broken_count
-            self.broken[one.part] = one.broken
+            self.account.add(parts[one.part].name, one.records, one.broken, one.broken_count)
             self.sample += one.sample
             one.sample = []
             if len(one.ids):
@@ -256,9 +255,6 @@ class Corpus:
         part = self.parts[id >> ID_SHIFT]
         byte = int(self._byte[at])
         return part.name, self.lines.absolute(part, int(self._line[at])), byte if byte >= 0 else None
-
-    def checks(self) -> tuple[Check, ...]:
-        return unread(self.parts, self.broken)
 
 
 def _joined(arrays: list[Any], dtype: Any) -> Any:

@@ -6,7 +6,7 @@ Where an item is found is decided in `leakage`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -14,9 +14,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...findings import Check, TriageError
+from ...findings import TriageError
 from ..records.blocks import Stream
-from ..records.record import Part
+from ..records.record import Account, Part
 from ..records.shapes import view
 from .features import I64, U64, Batch, Grams
 
@@ -104,7 +104,7 @@ class Index:
     short: int = 0
     """Items that can only be matched whole."""
     threshold: float = 0.8
-    unread: tuple[Check, ...] = ()
+    account: Account = field(default_factory=Account)
 
 
 def build_index(paths: Sequence[Path | Part], threshold: float, field: str | None = None) -> Index:
@@ -127,7 +127,7 @@ def build_index(paths: Sequence[Path | Part], threshold: float, field: str | Non
     tables = [_table(batch, unit, masked, chosen) for unit, chosen in units if chosen.any() for masked in (False, True)]
     whole = {int(h): n for n, h in reversed(list(enumerate(batch.exact())))}
     judged = {n for t in tables if not t.masked for n, s in enumerate(t.sets) if len(s)}
-    return Index(items, tables, whole, len(items) - len(judged), threshold, stream.checks())
+    return Index(items, tables, whole, len(items) - len(judged), threshold, stream.account)
 
 
 def _table(batch: Batch, unit: Literal["char", "word"], masked: bool, chosen: NDArray[np.bool_]) -> Table:

@@ -23,7 +23,7 @@ from ...findings import Check, Evidence, Finding, Report, Severity, clean, decla
 from ..engine import Engine, Local
 from ..pii import mask
 from ..records.blocks import blocks, plan
-from ..records.record import Broken, Lines, Part, unread
+from ..records.record import Account, Broken, Lines, Part
 from ..records.shapes import View, view
 from .corpus import note_broken
 from .features import I64, Batch, batches
@@ -228,7 +228,7 @@ class Leaks:
     """(training file, absolute line, leak)."""
     records: int = 0
     more: int = 0
-    broken: dict[int, list[Broken]] = field(default_factory=dict)
+    account: Account = field(default_factory=Account)
 
     def counted(self) -> list[tuple[str, int, Leak]]:
         return [row for row in self.rows if not row[2].benign]
@@ -263,7 +263,7 @@ def find_leaks(
         lines.add(part, found.lines)
         out.records += found.records
         out.more += found.more
-        out.broken[part.number] = found.broken
+        out.account.add(part.name, found.records, found.broken, found.broken_count)
         out.rows += [(part.name, lines.absolute(part, leak.line), leak) for leak in found.leaks]
     return out
 
@@ -303,7 +303,8 @@ def leak_report(leaks: Leaks) -> Report:
         "eval_items_matched_whole_only": leaks.index.short,
     }
     findings = (_finding(leaks, items, kinds, total),) if items else ()
-    return Report("data dedup", findings, (*_checks(leaks, items), *unread(leaks.parts, leaks.broken)), summary)
+    report = leaks.account.on(Report("data dedup", findings, tuple(_checks(leaks, items)), summary))
+    return leaks.index.account.on(report, "evaluation data", accepted=0)  # any item may be the leaked one
 
 
 def _finding(leaks: Leaks, items: dict[int, Leak], kinds: Counter[str], total: int) -> Finding:
@@ -343,4 +344,3 @@ def _checks(leaks: Leaks, items: dict[int, Leak]) -> Iterator[Check]:
     if benign := Counter(leak.benign for _, _, leak in leaks.rows if leak.benign):
         counts = ", ".join(f"{kind} {n}" for kind, n in benign.items())
         yield Check("benign overlap", "clear", f"{counts} matches listed apart (--pairs, --sample), not counted")
-    yield from leaks.index.unread

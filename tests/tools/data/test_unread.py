@@ -1,0 +1,190 @@
+"""Clean means read: where records, files or folders could not be read, no command says that nothing is wrong."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from making import prose
+from typer.testing import CliRunner
+
+from triage.tools.data.records.record import MAX_RECORD, UNREAD_ACCEPTED
+from triage.ui.cli import app
+
+EVERY = ["check", "pii", "dedup", "preference", "generations", "labels"]
+RUN = """
+import os, sys
+os.setgroups([]), os.setgid(65534), os.setuid(65534)
+from triage.ui.cli import main
+sys.exit(main())
+"""
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["data", *map(str, arguments)])
+
+
+def unprivileged(*arguments):
+    argv = [sys.executable, "-c", RUN, "data", *map(str, arguments)]
+    where = {"HOME": "/nonexistent", "TRIAGE_HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(argv, env=os.environ | where, capture_output=True, text=True, check=False)
+
+
+def good(path, count=200, seed=1):
+    rng = random.Random(seed)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(json.dumps({"text": prose(rng, 40)}) + "\n" for _ in range(count)))
+    return path
+
+
+def noise(path):
+    path.write_bytes(random.Random(3).randbytes(5000))
+
+
+def empty_table(path):
+    pq.write_table(pa.table({"text": pa.array([], pa.string())}), path)
+
+
+def cut_table(path):
+    pq.write_table(pa.table({"text": ["some words"] * 100}), path)
+    path.write_bytes(path.read_bytes()[:-60])
+
+
+UNREADABLE = {
+    "noise.jsonl": noise, "noise.txt": noise, "noise.csv": noise, "zeros.txt": lambda p: p.write_bytes(bytes(4000)),
+    "cut.parquet": cut_table, "none.parquet": empty_table, "empty.jsonl": lambda p: p.write_bytes(b""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", EVERY)
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_data_of_which_nothing_was_read_is_not_called_clean(tmp_path, command, name):
+    UNREADABLE[name](path := tmp_path / name)
+    done = run(command, path)
+    assert done.exit_code == 1, done.output
+    assert "could not be checked: records read" in done.stdout
+    assert "Nothing wrong" not in done.stdout
+    assert " clear: " not in done.stdout.replace("clear: text", "")
+
+
+@pytest.mark.parametrize("command", ["pii", "dedup"])
+def test_a_line_longer_than_a_record_may_be_is_said(tmp_path, command):
+    path = good(tmp_path / "a.jsonl", 3)
+    with path.open("ab") as file:
+        file.write(b'{"text": "' + b"a" * MAX_RECORD + b'"}\n')
+    done = run(command, path, "--json")
+    answer = json.loads(done.stdout)
+    assert (done.exit_code, answer["summary"]["unread"]) == (1, 1)
+    assert {c["name"] for c in answer["checks"] if c["result"] == "failed"} == {"records read"}
+
+
+@pytest.mark.parametrize(("broken", "code"), [(1, 0), (5, 1)])
+def test_the_share_of_unread_records_decides(tmp_path, broken, code):
+    assert 1 / 201 <= UNREAD_ACCEPTED < 5 / 205
+    path = good(tmp_path / "a.jsonl")
+    path.write_text(path.read_text() + "{broken\n" * broken)
+    done = run("pii", path, "--json")
+    answer = json.loads(done.stdout)
+    assert (done.exit_code, answer["summary"]["unread"]) == (code, broken)
+    assert ("failed" if code else "clear") in [c["result"] for c in answer["checks"] if c["name"] == "records read"]
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that everyone can enter."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        good(Path(folder) / "data" / "a.jsonl")
+        good(Path(folder) / "data" / "sub" / "b.jsonl", seed=2)
+        yield Path(folder) / "data"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("shut", ["sub", "sub/b.jsonl"])
+@pytest.mark.parametrize("command", ["check", "pii", "dedup"])
+def test_what_may_not_be_opened_is_named_and_the_rest_is_read(open_folder, command, shut):
+    (open_folder / shut).chmod(0)
+    done = unprivileged(command, open_folder, "--workers", "1", "--json")
+    if "No module named" in done.stderr or "Permission denied" in done.stderr:
+        pytest.skip("another user cannot read this Python")
+    assert done.returncode == 1, done.stderr
+    answer = json.loads(done.stdout)
+    failed = [c for c in answer["checks"] if c["result"] == "failed"]
+    assert [c["name"] for c in failed] == ["records read", f"read {shut}"]
+    assert failed[1]["why"] == "Permission denied"
+    assert answer["summary"]["records"] == 200
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_path_that_cannot_be_opened_at_all_ends_with_two(open_folder):
+    (open_folder / "a.jsonl").chmod(0)
+    done = unprivileged("pii", open_folder / "a.jsonl")
+    assert (done.returncode, "Permission denied" in done.stderr) == (2, True)
+
+
+def test_links_in_a_circle_and_deep_folders_are_named(tmp_path):
+    good(tmp_path / "data" / "a.jsonl")
+    (tmp_path / "data" / "b").symlink_to("c")
+    (tmp_path / "data" / "c").symlink_to("b")
+    (tmp_path / "data" / "d.jsonl").symlink_to("d.jsonl")
+    here = os.open(tmp_path / "data", os.O_RDONLY)
+    for _ in range(2000):
+        os.mkdir("deep", dir_fd=here)
+        here, above = os.open("deep", os.O_RDONLY, dir_fd=here), here
+        os.close(above)
+    os.close(here)
+    try:
+        done = run("check", tmp_path / "data", "--json")
+        assert done.exit_code == 1, done.exception
+        failed = [c for c in json.loads(done.stdout)["checks"] if c["result"] == "failed"]
+        assert [c["name"][:14] for c in failed] == ["records read", "read d.jsonl", "read deep/deep"]
+        assert failed[2]["why"] == "File name too long"
+    finally:
+        subprocess.run(["rm", "-rf", tmp_path / "data"], check=True)
+
+
+def bad_utf8(path):
+    with pa.OSFile(str(path), "wb") as out, pa.ipc.new_stream(out, pa.schema([("text", pa.string())])) as writer:
+        writer.write_table(pa.table({"text": ["some plain words"] * 50}))
+    path.write_bytes(path.read_bytes().replace(b"plain", b"\xff\xfe\xff\xfe\xff"))
+
+
+@pytest.mark.parametrize("command", ["check", "pii", "dedup"])
+def test_arrow_with_bad_utf_8_has_a_reason(tmp_path, command):
+    bad_utf8(tmp_path / "a.arrow")
+    done = run(command, tmp_path / "a.arrow")
+    assert done.exit_code == 1
+    assert "could not be read any further: UnicodeDecodeError" in done.stdout
+
+
+def broken_header(path):
+    np.save(path, np.arange(100))
+    path.write_bytes(path.read_bytes().replace(b"{'descr'", b"{{{{{{(("))
+
+
+def unknown_packing(path):
+    np.savez(path, codes=np.arange(100))
+    with zipfile.ZipFile(path) as held:
+        at = held.start_dir
+    raw = bytearray(path.read_bytes())
+    raw[8:10] = raw[at + 10 : at + 12] = (99).to_bytes(2, "little")
+    path.write_bytes(raw)
+
+
+@pytest.mark.parametrize(("make", "name"), [(broken_header, "b.npy"), (unknown_packing, "b.npz"), (os.mkfifo, "b.npy")])
+def test_codes_that_numpy_cannot_read_have_a_reason(tmp_path, make, name):
+    np.save(tmp_path / "a.npy", np.random.default_rng(1).integers(0, 16, 4000))
+    make(tmp_path / name)
+    assert run("codebook", tmp_path / name).exit_code == 1 or name
+    done = run("codebook", tmp_path)
+    assert done.exit_code == 1, done.exception
+    assert f"could not be checked: read {name}: could not be read as numpy arrays" in done.stdout
