@@ -6,11 +6,14 @@ file contents.
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 import sqlite3
+import stat
+import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +31,13 @@ create table if not exists events(
 create index if not exists events_by_case on events(case_id);
 """
 COLUMNS = "id, opened, question, runs, status, owner"
+OURS = (
+    *("bisect", "cache", "chat-history", "chroma*", "lab", "runbooks", "slack", "slack.lock", "traces"),
+    *(f"{name}.sqlite3*" for name in ("cases", "conversations", "slack")),
+)
+"""What triage keeps directly in the data directory; everything else there is the person's own."""
+_MAKING = threading.Lock()
+"""Held while a file is made: closing a database lets go of the locks that other threads have on it."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +58,10 @@ class Case:
 
 
 def home(path: Path | None = None) -> Path:
-    """The data directory: `--home`, else `TRIAGE_HOME`, else the platform's own; made on first use."""
-    import os
+    """The data directory: `--home`, else `TRIAGE_HOME`, else the platform's own; made on first use.
 
+    A folder that was there keeps its mode; what triage keeps in it is closed to others all the same.
+    """
     if path is None:
         if env := os.environ.get("TRIAGE_HOME"):
             path = Path(env)
@@ -62,6 +73,18 @@ def home(path: Path | None = None) -> Path:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise TriageError(f"{path}: cannot make the data directory ({error.strerror}); pass --home DIR") from None
+    for kept in (p for pattern in OURS for p in path.glob(pattern)):
+        with suppress(OSError):  # another person's, or read-only
+            mode = kept.lstat().st_mode
+            if not stat.S_ISLNK(mode) and mode & 0o077:
+                kept.chmod(mode & 0o700)
+    return path
+
+
+def private(path: Path) -> Path:
+    """The file in the data directory, made if need be, for its owner only; what else is wrong, its opener says."""
+    with _MAKING, suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
     return path
 
 
@@ -83,7 +106,7 @@ class Casebook:
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         try:
-            with closing(sqlite3.connect(self._path, timeout=10)) as db, db:
+            with closing(sqlite3.connect(private(self._path), timeout=10)) as db, db:
                 db.execute("pragma journal_mode=wal")
                 yield db
         except sqlite3.Error as error:

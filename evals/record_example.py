@@ -14,25 +14,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-BASE = {
-    "model_name_or_path": "tiny-gpt2",
-    "dataset": "arithmetic-and-prose",
-    "optim": "sgd",
-    "optim_args": "momentum=0.9",
-    "learning_rate": "0.3",
-    "lr_scheduler_type": "constant_with_warmup",
-    "warmup_steps": "4000",
-    "max_steps": "5000",
-    "max_grad_norm": "0.0",
-    "weight_decay": "0.0",
-    "per_device_train_batch_size": "2",
-    "gradient_accumulation_steps": "1",
-    "logging_steps": "10",
-    "logging_nan_inf_filter": "false",
-    "seed": "17",
-    "report_to": "none",
-    "save_strategy": "'no'",
-}
+BASE = {"model_name_or_path": "tiny-gpt2", "dataset": "arithmetic-and-prose", "optim": "sgd",
+        "optim_args": "momentum=0.9", "learning_rate": "0.3", "lr_scheduler_type": "constant_with_warmup",
+        "warmup_steps": "4000", "max_steps": "5000", "max_grad_norm": "0.0", "weight_decay": "0.0",
+        "per_device_train_batch_size": "2", "gradient_accumulation_steps": "1", "logging_steps": "10",
+        "logging_nan_inf_filter": "false", "seed": "17", "report_to": "none", "save_strategy": "'no'"}  # fmt: skip
 RUNS: dict[str, dict[str, str]] = {
     "run-1": {},
     "run-2": {"learning_rate": "0.15"},
@@ -93,10 +79,7 @@ def train(config: Path, stop_after: int) -> None:
             eos_token_id=0,
         )
     )
-    print(
-        f"{sum(p.numel() for p in model.parameters())} parameters, {len(blocks)} blocks of 32 bytes",
-        flush=True,
-    )
+    print(f"{sum(p.numel() for p in model.parameters())} parameters, {len(blocks)} blocks of 32 bytes", flush=True)
     trainer = Trainer(model=model, args=args, train_dataset=[{"input_ids": b, "labels": b} for b in blocks])
 
     class Stop(TrainerCallback):

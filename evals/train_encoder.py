@@ -181,19 +181,10 @@ def train(tokenizer: Any, groups: list[list[str]], seed: int) -> Any:
     torch.nn.init.normal_(module.embedding.weight, std=0.01)  # a piece that is never seen says nothing
     model = SentenceTransformer(modules=[module], device="cpu")
     arguments = SentenceTransformerTrainingArguments(
-        output_dir="/tmp/triage-encoder",
-        num_train_epochs=1,
-        per_device_train_batch_size=len(groups),
-        learning_rate=LEARNING_RATE,
-        lr_scheduler_type="linear",
-        batch_sampler=InOrder,
-        seed=seed,
-        save_strategy="no",
-        report_to="none",
-        disable_tqdm=True,
-        logging_steps=100,
-        dataloader_pin_memory=False,
-    )
+        output_dir="/tmp/triage-encoder", num_train_epochs=1, per_device_train_batch_size=len(groups),
+        learning_rate=LEARNING_RATE, lr_scheduler_type="linear", batch_sampler=InOrder, seed=seed, save_strategy="no",
+        report_to="none", disable_tqdm=True, logging_steps=100, dataloader_pin_memory=False,
+    )  # fmt: skip
     sets = {name: Dataset.from_dict(columns) for name, columns in pairs(groups, seed).items()}
     loss = MultipleNegativesRankingLoss(
         model, scale=SCALE, directions=("query_to_doc", "doc_to_query"), partition_mode="per_direction"

@@ -131,10 +131,7 @@ def key_of(entries: Sequence[Entry], encoder: Encoder) -> str:
 
 
 def build(
-    entries: Sequence[Entry],
-    outside: Mapping[str, Sequence[str]],
-    encoder: Encoder,
-    centres: Centres | None = None,
+    entries: Sequence[Entry], outside: Mapping[str, Sequence[str]], encoder: Encoder, centres: Centres | None = None
 ) -> Corpus:
     """Index entries and outside phrases in memory; deterministic. `centres` are those of the entries, where known."""
     centres = centres or centres_of(entries, encoder)

@@ -47,6 +47,7 @@ class Store:
                     settings=settings,
                 )
             else:
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
                 client = chromadb.PersistentClient(str(folder), settings=settings)
             client.heartbeat()
         except Exception as error:  # Chroma raises bare ValueError, RuntimeError, and those of httpx and its Rust core

@@ -19,9 +19,8 @@ from ..tools.findings import TriageError, clean
 from ..tools.registry import table
 from ..tools.secrets import redact
 
-TEMPLATES = table(
-    "issue forms", sorted((f.issue_form.name or f.name, f.issue_form) for f in FRAMEWORKS.values() if f.issue_form)
-)
+FORMS = [(form.name or f.name, form if all(form[:3]) else None) for f in FRAMEWORKS.values() if (form := f.issue_form)]
+TEMPLATES = table("issue forms", sorted(FORMS, key=lambda form: form[0]))
 """Name of a project -> its form, from the framework's file in `tools/config/frameworks/`."""
 HOW = {
     "hardware": "GPU model, count and memory: `nvidia-smi`",

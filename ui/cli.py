@@ -6,15 +6,14 @@ its end. No traceback for bad input.
 
 from __future__ import annotations
 
-import importlib
 import os
-import pkgutil
 import signal
 import sys
 
 import typer
 
 from ..tools.findings import TriageError, clean
+from ..tools.registry import modules, table
 from . import commands
 from .stopping import STOPPING, Stop, Stopped
 
@@ -26,9 +25,11 @@ app = typer.Typer(
     help="Find out what went wrong with a training, alignment or serving run.",
 )
 
-for module in pkgutil.iter_modules(commands.__path__):
-    importlib.import_module(f"{commands.__name__}.{module.name}").register(app)
-
+for module in modules(commands.__name__):
+    module.register(app)
+COMMANDS = [(one.name or getattr(one.callback, "__name__", ""), one.help) for one in app.registered_commands]
+GROUPS = [(str(one.name), one.typer_instance) for one in app.registered_groups]
+table("commands", (*COMMANDS, *GROUPS))
 
 CLOSED = 128 + signal.SIGPIPE
 """Exit status when whoever read the output has gone (`| head`), as a shell shows it of other tools."""

@@ -14,11 +14,13 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
+from ..casebook import private
+
 
 @contextmanager
 def remembered(home: Path | None, case: str) -> Iterator[Memory]:
     """The conversation so far; without a data directory or a case it begins empty and is forgotten."""
-    path = str(home / "conversations.sqlite3") if home and case else ":memory:"
+    path = private(home / "conversations.sqlite3") if home and case else ":memory:"
     with closing(sqlite3.connect(path, check_same_thread=False)) as db:
         yield Memory(SqliteSaver(db), case or "none")
 

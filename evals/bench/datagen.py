@@ -64,72 +64,14 @@ def documents(language: str, count: int, seed: int, copies: float = 0.05, size: 
         yield prose.text(tokens)
 
 
-NAMES = [
-    "Ana",
-    "Ben",
-    "Chloe",
-    "Dev",
-    "Elif",
-    "Farid",
-    "Grace",
-    "Hugo",
-    "Ines",
-    "Jonas",
-    "Kira",
-    "Liam",
-    "Mona",
-    "Nils",
-    "Olga",
-    "Pia",
-    "Ravi",
-    "Sara",
-    "Tom",
-    "Uma",
-]
-THINGS = [
-    "apples",
-    "pencils",
-    "marbles",
-    "tickets",
-    "bricks",
-    "stickers",
-    "cookies",
-    "bottles",
-    "lamps",
-    "shells",
-    "tiles",
-    "coins",
-    "books",
-    "ropes",
-]
-PLACES = [
-    "market",
-    "library",
-    "harbour",
-    "garden",
-    "school",
-    "bakery",
-    "workshop",
-    "museum",
-    "station",
-    "farm",
-    "theatre",
-    "clinic",
-]
-VERBS = [
-    "buys",
-    "collects",
-    "paints",
-    "sorts",
-    "packs",
-    "borrows",
-    "repairs",
-    "plants",
-    "sells",
-    "counts",
-    "washes",
-    "delivers",
-]
+NAMES = ["Ana", "Ben", "Chloe", "Dev", "Elif", "Farid", "Grace", "Hugo", "Ines", "Jonas", "Kira", "Liam", "Mona",
+         "Nils", "Olga", "Pia", "Ravi", "Sara", "Tom", "Uma"]  # fmt: skip
+THINGS = ["apples", "pencils", "marbles", "tickets", "bricks", "stickers", "cookies", "bottles", "lamps", "shells",
+          "tiles", "coins", "books", "ropes"]  # fmt: skip
+PLACES = ["market", "library", "harbour", "garden", "school", "bakery", "workshop", "museum", "station", "farm",
+          "theatre", "clinic"]  # fmt: skip
+VERBS = ["buys", "collects", "paints", "sorts", "packs", "borrows", "repairs", "plants", "sells", "counts", "washes",
+         "delivers"]  # fmt: skip
 
 
 def word_problem(rng: random.Random, half: int = 0) -> str:
@@ -156,55 +98,12 @@ def word_problem(rng: random.Random, half: int = 0) -> str:
     return " ".join((rng.choice(openers), *rng.sample(middles, rng.randint(2, 3)), rng.choice(ends)))
 
 
-KINDS = [
-    "nested",
-    "sparse",
-    "weekly",
-    "signed",
-    "cyclic",
-    "partial",
-    "dense",
-    "ordered",
-    "cached",
-    "rolling",
-    "nightly",
-    "binary",
-    "padded",
-    "frozen",
-    "local",
-]
-NOUNS = [
-    "queue",
-    "matrix",
-    "ledger",
-    "sensor",
-    "recipe",
-    "playlist",
-    "graph",
-    "invoice",
-    "calendar",
-    "tree",
-    "grid",
-    "histogram",
-    "route",
-    "token",
-    "packet",
-]
-ACTIONS = [
-    "merge",
-    "rotate",
-    "filter",
-    "compress",
-    "rank",
-    "validate",
-    "split",
-    "count",
-    "normalise",
-    "schedule",
-    "deduplicate",
-    "interpolate",
-    "reverse",
-]
+KINDS = ["nested", "sparse", "weekly", "signed", "cyclic", "partial", "dense", "ordered", "cached", "rolling",
+         "nightly", "binary", "padded", "frozen", "local"]  # fmt: skip
+NOUNS = ["queue", "matrix", "ledger", "sensor", "recipe", "playlist", "graph", "invoice", "calendar", "tree", "grid",
+         "histogram", "route", "token", "packet"]  # fmt: skip
+ACTIONS = ["merge", "rotate", "filter", "compress", "rank", "validate", "split", "count", "normalise", "schedule",
+           "deduplicate", "interpolate", "reverse"]  # fmt: skip
 RULES = (
     "Ignore entries whose {a} is negative and keep the original order.",
     "Return an empty list when the {a} has no {b}.",

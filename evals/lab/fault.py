@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from ...tools.registry import table
 from .text import Record
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 Family = Literal["optimiser", "numerics", "data", "labels", "alignment", "system", "checkpoint", "healthy", "double"]
 Onset = Literal["none", "nonfinite", "rise", "severity"] | int
+Split = tuple[list[Record], list[Record]]
+"""The training records and the evaluation records."""
 FAULTS: dict[str, Fault] = {}
 
 
@@ -34,6 +37,8 @@ class Fault:
     """Raised when the injection changes, so that old recordings are made again."""
     severities: ClassVar[tuple[Any, ...]] = (1,)
     """Case of seed s uses severity (s - 1) mod n: seeds of the fit part and of the test part differ in it."""
+    changes: ClassVar[str] = ""
+    """Keys of `train.yaml` that differ from the healthy run, as the file spells them; `{}` is the severity."""
     right: ClassVar[tuple[str, ...]] = ()
     """Entries that count as the right diagnosis; empty for a healthy run."""
     near: ClassVar[tuple[str, ...]] = ()
@@ -58,29 +63,24 @@ class Fault:
     """The training program is meant to fail."""
 
     def __init_subclass__(cls) -> None:
-        if "name" not in cls.__dict__:
-            return
-        if cls.name in FAULTS:
-            raise ValueError(f"two faults are named {cls.name!r}")
-        FAULTS[cls.name] = cls()
+        if "name" in cls.__dict__:
+            whole = cls() if hasattr(cls, "family") and hasattr(cls, "recipe") else None
+            FAULTS.update(table("faults of the lab", (*FAULTS.items(), (cls.name, whole))))
 
     @property
     def healthy(self) -> bool:
         return not self.right
 
     def settings(self, severity: Any) -> dict[str, str]:
-        """Keys of `train.yaml` that differ from the healthy run, as the file spells them."""
-        return {}
+        """What `changes` says for this severity."""
+        return dict(change.split("=") for change in self.changes.format(severity).split())
 
     def model(self, severity: Any) -> dict[str, Any]:
         """Keys of `config.json` that differ from the healthy model."""
         return {}
 
-    def records(
-        self, train: list[Record], held: list[Record], severity: Any, rng: random.Random
-    ) -> tuple[list[Record], list[Record]]:
-        """The training and evaluation records with the fault in them."""
-        return train, held
+    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split | None:
+        """The records with the fault in them; None when they were changed where they are."""
 
     def environment(self, severity: Any) -> None:
         """Done in the training process before anything else."""

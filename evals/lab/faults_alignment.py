@@ -6,7 +6,6 @@ import random
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .fault import Family, Fault
-from .faults_data import Split
 from .text import Record, english
 
 if TYPE_CHECKING:
@@ -18,24 +17,20 @@ class Alignment(Fault):
 
 
 class DpoStepsTooLarge(Alignment):
-    name = "dpo-steps-too-large"
-    recipe = "dpo"
+    name, recipe = "dpo-steps-too-large", "dpo"
     severities = ("8.0e-3", "1.5e-2")
     right = ("dpo-kl-explosion", "dpo-chosen-reward-falling")
     near = ("loss-nan-high-lr",)
     shows = ("kl-above-range", "chosen-reward-falling", "lr-outside-range", "loss-divergence", "loss-spike")
     repairs = ("learning_rate",)
     asks = ("the policy moved far away from the reference", "策略离参考模型太远了")
-
-    def settings(self, severity: Any) -> dict[str, str]:
-        return {"learning_rate": severity}
+    changes = "learning_rate={}"
 
 
 class DpoTinyGap(Alignment):
     """Pairs whose two answers differ by a character and whose scores hardly differ."""
 
-    name = "dpo-tiny-gap"
-    recipe = "dpo"
+    name, recipe = "dpo-tiny-gap", "dpo"
     severities = (0.8, 0.6)
     right = ("preference-gap-too-small",)
     near = ("annotation-disagreement", "dpo-chosen-reward-falling")
@@ -44,17 +39,15 @@ class DpoTinyGap(Alignment):
     repairs = ("dataset",)
     asks = ("reward accuracy stays near one half", "奖励准确率一直在 0.5 附近")
 
-    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split:
+    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> None:
         for record in train:
             if rng.random() < severity:
                 record["rejected"] = record["chosen"] + rng.choice([" ", "."])
                 record["rejected_score"] = round(record["chosen_score"] - rng.uniform(0.0, 0.05), 3)
-        return train, held
 
 
 class DpoLongChosen(Alignment):
-    name = "dpo-long-chosen"
-    recipe = "dpo"
+    name, recipe = "dpo-long-chosen", "dpo"
     severities = (0.95, 0.85)
     right = ("rm-length-bias", "verbosity-drift")
     near = ("reward-hacking",)
@@ -62,19 +55,17 @@ class DpoLongChosen(Alignment):
     repairs = ("dataset",)
     asks = ("answers keep getting longer after preference tuning", "偏好训练之后回答越来越长")
 
-    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split:
+    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> None:
         for record in train:
             if rng.random() < severity:
                 extra = " ".join(english(rng)[0] for _ in range(rng.randint(1, 4)))
                 record["chosen"] = f"{record['chosen']}. {extra}"
-        return train, held
 
 
 class GrpoEntropyCollapse(Alignment):
     """A reward that is easily had, and steps so large that the policy settles on one answer."""
 
-    name = "grpo-entropy-collapse"
-    recipe = "grpo"
+    name, recipe = "grpo-entropy-collapse", "grpo"
     version = 2
     severities = ("1.0e-3", "1.5e-3")
     right = ("entropy-collapse", "rl-instability")
@@ -82,9 +73,7 @@ class GrpoEntropyCollapse(Alignment):
     shows = ("entropy-collapse", "rl-instability", "reward-decline", "zero-advantage-groups", "lr-outside-range")
     repairs = ("learning_rate", "kl_coef")
     asks = ("all samples of a prompt became the same", "同一个 prompt 的采样全都一样了")
-
-    def settings(self, severity: Any) -> dict[str, str]:
-        return {"learning_rate": severity, "beta": "0.0"}
+    changes = "learning_rate={} beta=0.0"
 
     def code(self, parts: Parts, severity: Any) -> None:
         parts.reward = brevity
@@ -93,8 +82,7 @@ class GrpoEntropyCollapse(Alignment):
 class GrpoGameableReward(Alignment):
     """A reward for brevity alone: it rises while fewer and fewer questions are answered."""
 
-    name = "grpo-gameable-reward"
-    recipe = "grpo"
+    name, recipe = "grpo-gameable-reward", "grpo"
     severities = ("4.0e-4", "6.0e-4")
     right = ("reward-hacking",)
     near = ("response-length-collapse", "rlvr-answer-guessing")
@@ -102,9 +90,7 @@ class GrpoGameableReward(Alignment):
     also = ("lr-outside-range", "entropy-collapse", "zero-advantage-groups")
     repairs = ("code",)
     asks = ("reward keeps rising, the answers are useless", "奖励一直涨，回答却没法用")
-
-    def settings(self, severity: Any) -> dict[str, str]:
-        return {"learning_rate": severity, "beta": "0.0"}
+    changes = "learning_rate={} beta=0.0"
 
     def code(self, parts: Parts, severity: Any) -> None:
         parts.reward, parts.quiz = brevity, True
@@ -118,8 +104,7 @@ def brevity(completions: list[Any], answer: list[str], **_: Any) -> list[float]:
 class GrpoNoSignal(Alignment):
     """A reward that only an exact match of a text nobody writes would earn."""
 
-    name = "grpo-no-signal"
-    recipe = "grpo"
+    name, recipe = "grpo-no-signal", "grpo"
     severities = ("<answer>", "\\boxed")
     right = ("zero-advantage-groups", "rl-no-convergence")
     near = ("grad-vanishing", "entropy-collapse")
@@ -135,8 +120,7 @@ class GrpoNoSignal(Alignment):
 
 
 class GrpoGroupSize(Alignment):
-    name = "grpo-group-size"
-    recipe = "grpo"
+    name, recipe = "grpo-group-size", "grpo"
     family = "system"
     severities = ("6", "5")
     right = ("group-size-not-divisible",)
@@ -146,6 +130,4 @@ class GrpoGroupSize(Alignment):
     actions: ClassVar[dict[str, dict[str, str]]] = {"code": {"per_device_train_batch_size": "30"}}
     crashes = True
     asks = ("it fails at start-up with an error about generations", "启动时报 generations 相关的错误")
-
-    def settings(self, severity: Any) -> dict[str, str]:
-        return {"num_generations": severity}
+    changes = "num_generations={}"

@@ -8,14 +8,12 @@ import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .fault import Family, Fault
+from .fault import Family, Fault, Split
 from .faults_optimiser import NONFINITE
 from .text import CHAT, PEOPLE, Record, conversation, ticket
 
 if TYPE_CHECKING:
     from .parts import Parts
-
-Split = tuple[list[Record], list[Record]]
 
 
 class Data(Fault):
@@ -27,8 +25,7 @@ class Data(Fault):
 class PoisonedBatch(Data):
     """One record whose sampling weight was divided by a count of zero: its batch has an infinite loss."""
 
-    name = "poisoned-batch"
-    recipe = "sft"
+    name, recipe = "poisoned-batch", "sft"
     severities = (400, 600)
     right = ("loss-nan-bad-data",)
     near = ("loss-nan", "attention-kernel-nan")
@@ -36,15 +33,12 @@ class PoisonedBatch(Data):
     also = ("generation-not-stopping", "repetition-loop")
     onset = "nonfinite"
     asks = ("loss is suddenly nan, lr looks fine", "loss 突然变成 nan，学习率看着没问题")
+    changes = "train_sampling_strategy=sequential logging_nan_inf_filter=false"
 
-    def settings(self, severity: Any) -> dict[str, str]:
-        return {"train_sampling_strategy": "sequential", "logging_nan_inf_filter": "false"}
-
-    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split:
+    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> None:
         for record in train:
             record["weight"] = round(rng.uniform(0.8, 1.2), 3)
         train[4 * severity]["weight"] = math.inf
-        return train, held
 
 
 class HiddenNan(PoisonedBatch):
@@ -54,9 +48,7 @@ class HiddenNan(PoisonedBatch):
     severities = (300, 500)
     near = ("loss-nan",)
     asks = ("the loss became exactly zero", "loss 变成 0 了")
-
-    def settings(self, severity: Any) -> dict[str, str]:
-        return {"train_sampling_strategy": "sequential"}
+    changes = "train_sampling_strategy=sequential"
 
 
 class WrongFields(Data):
@@ -68,10 +60,9 @@ class WrongFields(Data):
     crashes = True
     asks = ("training crashes while loading", "加载数据时就崩了")
 
-    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split:
+    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> None:
         for i in rng.sample(range(len(train)), len(train) // 5):
             train[i] = {severity: [{"from": m["role"], "value": m["content"]} for m in train[i]["messages"]]}
-        return train, held
 
 
 class BrokenLines(Data):
@@ -100,13 +91,12 @@ class BrokenEncoding(Data):
     also = ("answer-cut-off", "generation-not-stopping")
     asks = ("the model writes garbage characters", "模型输出乱码")
 
-    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split:
+    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> None:
         for record in train:
             text = record["messages"][0]["content"]
             if not text.isascii() and rng.random() < severity:
                 for message in record["messages"]:
                     message["content"] = message["content"].encode().decode("cp1252", errors="replace")
-        return train, held
 
 
 class EvalLeakage(Data):
@@ -117,14 +107,13 @@ class EvalLeakage(Data):
     shows = ("eval-leakage",)
     asks = ("validation scores look too good", "验证集分数高得可疑")
 
-    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split:
+    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> None:
         for i, record in enumerate(held):
             ask, reply = (m["content"] for m in record["messages"])
             if (severity == "zh") == (not ask.isascii()):
                 edited = ask.replace("，", "， ") if severity == "zh" else ask.replace("a ", "one ", 1)
                 roles = zip(("user", "assistant"), (edited, reply), strict=True)
                 train[rng.randrange(len(train))] = {"messages": [{"role": r, "content": c} for r, c in roles], "id": i}
-        return train, held
 
 
 class DuplicatedData(Data):
@@ -135,11 +124,10 @@ class DuplicatedData(Data):
     shows = ("exact-duplicates", "near-duplicates")
     asks = ("loss went down unusually fast after the new shard", "加入新数据分片后 loss 降得异常快")
 
-    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split:
+    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> None:
         copies = train[:40]
         for i in rng.sample(range(40, len(train)), int(severity * len(train))):
             train[i] = rng.choice(copies)
-        return train, held
 
 
 class PersonalData(Data):
@@ -149,13 +137,12 @@ class PersonalData(Data):
     shows = ("pii-found", "secrets-found")
     asks = ("can I release a model trained on this?", "用这批数据训练的模型能对外发布吗？")
 
-    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split:
+    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> None:
         for i in rng.sample(range(len(train)), int(severity * len(train))):
             who = rng.choice(PEOPLE).lower()
             number = f"1{rng.choice('35789')}{rng.randrange(10**9):09d}"
             mail = f"{who}.{rng.randrange(100, 999)}@{rng.choice(['qq.com', 'gmail.com', '163.com'])}"
             train[i]["messages"][0]["content"] += f" 联系方式：{mail}，手机 {number}。"
-        return train, held
 
 
 class LabelsOnPrompt(Data):
@@ -242,12 +229,11 @@ class LoopingAnswers(Data):
     shows = ("repeated-text", "repetition-loop", "low-diversity", "generation-not-stopping", "template-concentration")
     asks = ("it says the same words over and over", "模型一直重复同样的词")
 
-    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split:
+    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> None:
         for record in train:
             if rng.random() < severity:
                 answer = record["messages"][1]["content"]
                 record["messages"][1]["content"] = " ".join([answer] * 12)
-        return train, held
 
 
 class EmptyAnswers(Data):
@@ -260,11 +246,10 @@ class EmptyAnswers(Data):
     shows = ("empty-records",)
     asks = ("it often answers with nothing at all", "模型经常什么都不回答")
 
-    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split:
+    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> None:
         for record in train:
             if rng.random() < severity:
                 record["messages"][1]["content"] = ""
-        return train, held
 
 
 class ChineseOnly(Data):
@@ -278,9 +263,7 @@ class ChineseOnly(Data):
     shows = ("language-mix-shift",)
     also = ("exact-duplicates", "near-duplicates")
     asks = ("English got worse during the run", "训练后半段英文能力变差")
-
-    def settings(self, severity: Any) -> dict[str, str]:
-        return {"train_sampling_strategy": "sequential", "train_file": "data/train-*.jsonl"}
+    changes = "train_sampling_strategy=sequential train_file=data/train-*.jsonl"
 
     def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split:
         cut = int(severity * len(train))
@@ -291,8 +274,7 @@ class ChineseOnly(Data):
 class Forgetting(Data):
     """Fine-tuning on the domain alone: the general questions that the base model answered are lost."""
 
-    name = "forgetting"
-    recipe = "domain"
+    name, recipe = "forgetting", "domain"
     severities = (1.0, 0.98)
     right = ("catastrophic-forgetting",)
     near = ("checkpoint-regression", "noisy-data-mixture", "data-mixture-drift", "overfitting")
@@ -312,8 +294,7 @@ class Forgetting(Data):
 class BadWindow(Data):
     """From a step on the loader serves a shard whose answers a filter replaced; checkpoints behind it are worse."""
 
-    name = "bad-window"
-    recipe = "watched"
+    name, recipe = "bad-window", "watched"
     severities = (250, 310)
     right = ("checkpoint-regression",)
     near = ("noisy-data-mixture", "data-mixture-drift", "catastrophic-forgetting", "toxic-data", "data-rollback")
@@ -323,10 +304,9 @@ class BadWindow(Data):
     onset = "severity"
     asks = ("the score fell at some checkpoint and stayed down", "某个检查点之后分数突然下降，再没回来")
 
-    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split:
+    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> None:
         for record in train[8 * severity :]:
             record["messages"][1]["content"] = rng.choice(["I cannot help with that.", "抱歉，我无法回答。"])
-        return train, held
 
 
 class MissingFile(Data):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .fault import Family, Fault
+from .fault import Family, Fault, Split
 from .text import Record
 
 if TYPE_CHECKING:
@@ -33,16 +33,13 @@ class LearningRateTooHigh(Optimiser):
     shows = (*DIVERGES, "lr-outside-range", "clip-rate-high")
     repairs = ("learning_rate",)
     asks = ("loss is stuck way above the last run, what happened?", "loss 比上一个实验高很多而且下不去，怎么回事？")
-
-    def settings(self, severity: Any) -> dict[str, str]:
-        return {"learning_rate": severity}
+    changes = "learning_rate={}"
 
 
 class LearningRateExplodes(Optimiser):
     """Momentum at a rate that the model bears until warm-up brings it to the peak."""
 
-    name = "lr-explodes"
-    recipe = "momentum"
+    name, recipe = "lr-explodes", "momentum"
     severities = ("0.9", "0.7")
     right = ("loss-nan-high-lr",)
     near = ("grad-explosion", "loss-nan", "warmup-too-short")
@@ -51,9 +48,7 @@ class LearningRateExplodes(Optimiser):
     repairs = ("learning_rate", "grad_clip")
     onset = "rise"
     asks = ("loss went up and never came back, why?", "loss 升上去以后再也没下来")
-
-    def settings(self, severity: Any) -> dict[str, str]:
-        return {"learning_rate": severity}
+    changes = "learning_rate={}"
 
 
 class LearningRateTooLow(Optimiser):
@@ -64,9 +59,7 @@ class LearningRateTooLow(Optimiser):
     shows = STAGNATES
     repairs = ("learning_rate",)
     asks = ("the loss barely moves", "loss 几乎不下降")
-
-    def settings(self, severity: Any) -> dict[str, str]:
-        return {"learning_rate": severity}
+    changes = "learning_rate={}"
 
 
 class WarmupMissing(Optimiser):
@@ -79,16 +72,13 @@ class WarmupMissing(Optimiser):
     shows = (*DIVERGES, "warmup-too-short")
     repairs = ("warmup_steps", "warmup_ratio", "learning_rate")
     asks = ("worse than the same run last week, from the very start", "从一开始就比上周同样的实验差")
-
-    def settings(self, severity: Any) -> dict[str, str]:
-        return {"learning_rate": "1.2e-2", "warmup_steps": severity}
+    changes = "learning_rate=1.2e-2 warmup_steps={}"
 
 
 class WarmupMissingMomentum(Optimiser):
     """A rate that momentum bears after 300 steps of warm-up: without them the loss turns half-way and rises."""
 
-    name = "warmup-missing-momentum"
-    recipe = "momentum"
+    name, recipe = "warmup-missing-momentum", "momentum"
     severities = ("0.5", "0.45")
     right = ("warmup-too-short",)
     near = ("loss-nan-high-lr", "lr-schedule-misconfig", "grad-clip-saturation")
@@ -96,16 +86,13 @@ class WarmupMissingMomentum(Optimiser):
     also = ("clip-rate-high",)
     repairs = ("warmup_steps", "warmup_ratio", "learning_rate")
     asks = ("worse than the same run last week, from the very start", "从一开始就比上周同样的实验差")
-
-    def settings(self, severity: Any) -> dict[str, str]:
-        return {"learning_rate": severity, "warmup_steps": "0"}
+    changes = "learning_rate={} warmup_steps=0"
 
 
 class ClippingOff(Optimiser):
     """The same rate as in a run that clipping keeps stable, without the clipping."""
 
-    name = "clipping-off"
-    recipe = "momentum"
+    name, recipe = "clipping-off", "momentum"
     severities = ("0.45", "0.4")
     right = ("grad-explosion",)
     near = ("loss-nan-high-lr", "loss-nan")
@@ -113,9 +100,7 @@ class ClippingOff(Optimiser):
     repairs = ("grad_clip", "learning_rate")
     onset = "nonfinite"
     asks = ("gradients exploded in the middle of the run", "训练中途梯度炸了")
-
-    def settings(self, severity: Any) -> dict[str, str]:
-        return {"max_grad_norm": "0.0", "learning_rate": severity}
+    changes = "max_grad_norm=0.0 learning_rate={}"
 
 
 class WeightDecayTooHigh(Optimiser):
@@ -126,9 +111,7 @@ class WeightDecayTooHigh(Optimiser):
     shows = (*STAGNATES, "weight-decay-high")
     repairs = ("weight_decay",)
     asks = ("the model does not learn much", "模型基本学不到东西")
-
-    def settings(self, severity: Any) -> dict[str, str]:
-        return {"weight_decay": severity}
+    changes = "weight_decay={}"
 
 
 class ScheduleTooShort(Optimiser):
@@ -155,9 +138,7 @@ class WarmupTooLong(Optimiser):
     shows = ("warmup-exceeds-training", *STAGNATES)
     repairs = ("warmup_steps",)
     asks = ("why does it learn so slowly?", "为什么学得这么慢？")
-
-    def settings(self, severity: Any) -> dict[str, str]:
-        return {"warmup_steps": severity}
+    changes = "warmup_steps={}"
 
 
 class FrozenParameters(Optimiser):
@@ -168,9 +149,7 @@ class FrozenParameters(Optimiser):
     shows = (*STAGNATES, "no-trainable-parameters", "params-frozen", "grad-norm-vanishing", "learning-rate-zero")
     repairs = ("freeze",)
     asks = ("loss does not go down at all", "loss 完全不降")
-
-    def settings(self, severity: Any) -> dict[str, str]:
-        return {"freeze_base_model": severity}
+    changes = "freeze_base_model={}"
 
 
 class BadInitialisation(Optimiser):
@@ -200,9 +179,7 @@ class Overfitting(Optimiser):
     def settings(self, severity: Any) -> dict[str, str]:
         return {"max_steps": "", "num_train_epochs": str(14_000 // (severity * 5))}
 
-    def records(
-        self, train: list[Record], held: list[Record], severity: Any, rng: random.Random
-    ) -> tuple[list[Record], list[Record]]:
+    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> Split:
         return train[:severity], held
 
 

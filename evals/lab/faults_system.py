@@ -18,8 +18,7 @@ class System(Fault):
 class HostMemoryLimit(System):
     """The process may take only a little more memory than it has at the start; caching the data goes past it."""
 
-    name = "host-memory-limit"
-    recipe = "chat"
+    name, recipe = "host-memory-limit", "chat"
     severities = (300, 200)
     right = ("host-memory-exhausted",)
     near = ("memory-leak",)
@@ -44,17 +43,14 @@ class HostMemoryLimit(System):
 class SlowLoader(System):
     """Some batches lie on slow storage, and the loop reads a batch only when it wants it."""
 
-    name = "slow-loader"
-    recipe = "mixed"
+    name, recipe = "slow-loader", "mixed"
     severities = (0.5, 0.8)
     right = ("dataloader-bottleneck", "low-throughput")
     near = ("h2d-transfer-bottleneck", "gpu-throttling-straggler")
     shows = ("step-time-jitter", "throughput-drop", "throughput-low")
     repairs = ("num_workers",)
     asks = ("some steps take ten times as long as the others", "有些步要慢好几倍，GPU 利用率上不去")
-
-    def settings(self, severity: Any) -> dict[str, str]:
-        return {"dataloader_num_workers": "0"}
+    changes = "dataloader_num_workers=0"
 
     def code(self, parts: Parts, severity: Any) -> None:
         parts.slow_read = lambda step: severity if step % 20 == 3 else 0.0
@@ -91,14 +87,11 @@ class WrongGlobalBatch(System):
     repairs = ("code", "grad_accumulation", "global_batch_size")
     actions: ClassVar[dict[str, dict[str, str]]] = {"code": {"gradient_accumulation_steps": "1"}}
     asks = ("a step takes far longer than on the old cluster", "同样的配置，每一步比旧集群慢好几倍")
-
-    def settings(self, severity: Any) -> dict[str, str]:
-        return {"gradient_accumulation_steps": severity}
+    changes = "gradient_accumulation_steps={}"
 
 
 class MissingPackage(System):
-    name = "missing-package"
-    recipe = "chat"
+    name, recipe = "missing-package", "chat"
     severities = ("flash_attn", "liger_kernel")
     right = ("package-import-error",)
     near = ("dependency-conflict", "cuda-version-mismatch")
@@ -116,8 +109,7 @@ class MissingPackage(System):
 class OldArgument(System):
     """A script written for an older trainer passes an argument that this version no longer takes."""
 
-    name = "old-argument"
-    recipe = "chat"
+    name, recipe = "old-argument", "chat"
     severities = ("evaluation_strategy", "no_cuda")
     right = ("renamed-argument",)
     near = ("dependency-conflict",)
@@ -138,9 +130,7 @@ class BadCheckpoint(System):
     family: ClassVar[Family] = "checkpoint"
     recipe = "chat"
     repairs = ("checkpoint",)
-
-    def settings(self, severity: Any) -> dict[str, str]:
-        return {"resume_from_checkpoint": "checkpoint-500"}
+    changes = "resume_from_checkpoint=checkpoint-500"
 
 
 class TruncatedCheckpoint(BadCheckpoint):

@@ -6,6 +6,7 @@ import random
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .fault import Family, Fault
+from .recipes import RECIPES
 from .text import Record
 
 if TYPE_CHECKING:
@@ -17,46 +18,8 @@ class Healthy(Fault):
     asks = ("is this run healthy?", "这个训练正常吗？")
 
 
-class HealthyPretrain(Healthy):
-    name, recipe = "healthy-pretrain", "pretrain"
-
-
-class HealthyMomentum(Healthy):
-    name, recipe = "healthy-momentum", "momentum"
-
-
-class HealthySft(Healthy):
-    name, recipe = "healthy-sft", "sft"
-
-
-class HealthyChat(Healthy):
-    name, recipe = "healthy-chat", "chat"
-
-
-class HealthyWatched(Healthy):
-    name, recipe = "healthy-watched", "watched"
-
-
-class HealthyDomain(Healthy):
-    name, recipe = "healthy-domain", "domain"
-
-
-class HealthyDpo(Healthy):
-    name, recipe = "healthy-dpo", "dpo"
-
-
-class HealthyGrpo(Healthy):
-    name, recipe = "healthy-grpo", "grpo"
-
-
-class HealthyDistributed(Healthy):
-    name, recipe = "healthy-distributed", "distributed"
-
-
-class HealthyMixed(Healthy):
-    """fp16 with its first overflowing steps, as every such run has them."""
-
-    name, recipe = "healthy-mixed", "mixed"
+for _recipe in RECIPES:
+    type(f"Healthy{_recipe.title()}", (Healthy,), {"name": f"healthy-{_recipe}", "recipe": _recipe})
 
 
 class UglyJitter(Healthy):
@@ -64,9 +27,7 @@ class UglyJitter(Healthy):
 
     name, recipe = "ugly-jitter", "pretrain"
     asks = ("the loss is very noisy, is this normal?", "loss 抖动很大，正常吗？")
-
-    def settings(self, severity: Any) -> dict[str, str]:
-        return {"per_device_train_batch_size": "1"}
+    changes = "per_device_train_batch_size=1"
 
 
 class UglySpike(Healthy):
@@ -74,16 +35,11 @@ class UglySpike(Healthy):
 
     name, recipe = "ugly-spike", "pretrain"
     asks = ("one spike in the loss, should I worry?", "loss 有一个尖峰，要紧吗？")
+    changes = "train_sampling_strategy=sequential"
 
-    def settings(self, severity: Any) -> dict[str, str]:
-        return {"train_sampling_strategy": "sequential"}
-
-    def records(
-        self, train: list[Record], held: list[Record], severity: Any, rng: random.Random
-    ) -> tuple[list[Record], list[Record]]:
+    def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> None:
         for i in range(400, 402):
             train[i] = {"text": "".join(chr(rng.randint(0x3400, 0x9FFF)) for _ in range(40))}
-        return train, held
 
 
 class UglyWarnings(Healthy):
@@ -129,6 +85,4 @@ class UglyGrpo(Healthy):
 
     name, recipe = "ugly-grpo", "grpo"
     asks = ("the loss is about zero, is that normal in GRPO?", "GRPO 的 loss 一直接近 0，正常吗？")
-
-    def settings(self, severity: Any) -> dict[str, str]:
-        return {"beta": "0.0"}
+    changes = "beta=0.0"

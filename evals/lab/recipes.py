@@ -52,91 +52,71 @@ COMMON = {
 RECIPES: dict[str, Recipe] = {
     r.name: r
     for r in (
-        Recipe(
-            "pretrain", 3, "programs.pretrain",
+        Recipe("pretrain", 3, "programs.pretrain",
             {"model_name_or_path": "tiny-gpt2", "train_file": "data/train.jsonl",
              "validation_file": "data/validation.jsonl", "block_size": "32", "learning_rate": "2.0e-3",
              "warmup_steps": "50", "max_steps": "1030", "per_device_train_batch_size": "3", "logging_steps": "5",
              "eval_strategy": "steps", "eval_steps": "100"} | COMMON,
-            GPT2, text.documents, 2000,
-        ),
-        Recipe(
-            "momentum", 3, "programs.pretrain",
+            GPT2, text.documents, 2000),
+        Recipe("momentum", 3, "programs.pretrain",
             {"model_name_or_path": "tiny-gpt2", "train_file": "data/train.jsonl",
              "validation_file": "data/validation.jsonl", "block_size": "32"} | COMMON | {
              "optim": "sgd", "optim_args": "momentum=0.9", "learning_rate": "0.2", "lr_scheduler_type":
              "constant_with_warmup", "warmup_steps": "300", "max_steps": "1060", "max_grad_norm": "1.0",
              "weight_decay": "0.0", "per_device_train_batch_size": "3", "logging_steps": "5",
              "logging_nan_inf_filter": "false", "eval_strategy": "steps", "eval_steps": "200"},
-            GPT2, text.documents, 3000,
-        ),
-        Recipe(
-            "sft", 3, "programs.sft",
+            GPT2, text.documents, 3000),
+        Recipe("sft", 3, "programs.sft",
             {"model_name_or_path": "tiny-qwen3", "train_file": "data/train.jsonl",
              "validation_file": "data/validation.jsonl", "max_length": "128", "learning_rate": "2.0e-3",
              "warmup_steps": "60", "max_steps": "1060", "per_device_train_batch_size": "4", "logging_steps": "5",
              "eval_strategy": "steps", "eval_steps": "200", "save_final": "true"} | COMMON,
-            QWEN3, text.conversations, 5000,
-        ),
-        Recipe(
-            "chat", 5, "programs.sft",
+            QWEN3, text.conversations, 5000),
+        Recipe("chat", 5, "programs.sft",
             {"model_name_or_path": "tiny-qwen3", "train_file": "data/train.jsonl",
              "validation_file": "data/validation.jsonl", "max_length": "128", "learning_rate": "3.0e-3",
              "warmup_steps": "20", "max_steps": "450", "per_device_train_batch_size": "8", "logging_steps": "3",
              "eval_strategy": "steps", "eval_steps": "40"} | COMMON,
-            QWEN3, text.conversations, 3000,
-        ),
-        Recipe(
-            "watched", 1, "programs.sft",
+            QWEN3, text.conversations, 3000),
+        Recipe("watched", 1, "programs.sft",
             {"model_name_or_path": "tiny-qwen3", "train_file": "data/train.jsonl",
              "validation_file": "data/validation.jsonl", "max_length": "128", "learning_rate": "3.0e-3",
              "warmup_steps": "20", "max_steps": "450", "per_device_train_batch_size": "8", "logging_steps": "3",
              "train_sampling_strategy": "sequential", "eval_strategy": "steps", "eval_steps": "30",
              "eval_answers": "true"} | COMMON | {
              "save_strategy": "steps", "save_steps": "90", "save_only_model": "true"},
-            QWEN3, text.conversations, 3600,
-        ),
-        Recipe(
-            "domain", 2, "programs.sft",
+            QWEN3, text.conversations, 3600),
+        Recipe("domain", 2, "programs.sft",
             {"model_name_or_path": "base", "train_file": "data/train.jsonl",
              "validation_file": "data/validation.jsonl", "max_length": "128", "learning_rate": "1.0e-3",
              "warmup_steps": "20", "max_steps": "400", "per_device_train_batch_size": "8", "logging_steps": "4",
              "eval_strategy": "steps", "eval_steps": "50", "max_new_tokens": "48", "benchmark": "true"} | COMMON,
-            QWEN3, text.mixed_tickets, 3200, base="sft",
-        ),
-        Recipe(
-            "dpo", 4, "programs.dpo",
+            QWEN3, text.mixed_tickets, 3200, base="sft"),
+        Recipe("dpo", 4, "programs.dpo",
             {"model_name_or_path": "base", "train_file": "data/train.jsonl",
              "validation_file": "data/validation.jsonl", "beta": "0.1", "loss_type": "sigmoid", "max_length": "128",
              "learning_rate": "1.0e-5", "warmup_steps": "20", "max_steps": "200", "per_device_train_batch_size": "8",
              "per_device_eval_batch_size": "16", "logging_steps": "5", "eval_strategy": "steps", "eval_steps": "50",
              "gradient_checkpointing": "false"} | COMMON,
-            QWEN3, text.preferences, 1500, "trl dpo --config train.yaml 2>&1 | tee train.log", "sft",
-        ),
-        Recipe(
-            "grpo", 5, "programs.grpo",
+            QWEN3, text.preferences, 1500, "trl dpo --config train.yaml 2>&1 | tee train.log", "sft"),
+        Recipe("grpo", 5, "programs.grpo",
             {"model_name_or_path": "base", "train_file": "data/train.jsonl", "beta": "0.02",
              "num_generations": "4", "max_completion_length": "12", "temperature": "1.0", "learning_rate": "1.0e-5",
              "warmup_steps": "5", "max_steps": "70", "per_device_train_batch_size": "16", "logging_steps": "1",
              "gradient_checkpointing": "false"} | COMMON,
-            QWEN3, text.conversations, 1000, "trl grpo --config train.yaml 2>&1 | tee train.log", "sft",
-        ),
-        Recipe(
-            "distributed", 2, "loops.distributed",
+            QWEN3, text.conversations, 1000, "trl grpo --config train.yaml 2>&1 | tee train.log", "sft"),
+        Recipe("distributed", 2, "loops.distributed",
             {"train_file": "data/train.jsonl", "learning_rate": "1.0e-3", "max_steps": "400",
              "per_device_train_batch_size": "32", "gradient_accumulation_steps": "1", "global_batch_size": "64",
              "max_grad_norm": "1.0", "ddp_timeout": "20", "seed": "17"},
             {}, text.documents, 50,
-            "torchrun --nproc_per_node 2 train.py --config train.yaml",
-        ),
-        Recipe(
-            "mixed", 4, "loops.mixed",
+            "torchrun --nproc_per_node 2 train.py --config train.yaml"),
+        Recipe("mixed", 4, "loops.mixed",
             {"model_name_or_path": "tiny-gpt2", "train_file": "data/train.jsonl",
              "validation_file": "data/validation.jsonl", "block_size": "24", "fp16": "true",
              "learning_rate": "2.0e-3", "warmup_steps": "50", "max_steps": "1060", "max_grad_norm": "1.0",
              "weight_decay": "0.01", "per_device_train_batch_size": "4", "logging_steps": "5", "seed": "17"},
-            GPT2 | {"n_embd": 32, "n_layer": 1}, text.documents, 1500,
-        ),
+            GPT2 | {"n_embd": 32, "n_layer": 1}, text.documents, 1500),
     )
 }  # fmt: skip
 HELD = 96
@@ -163,7 +143,7 @@ def write_data(folder: Path, recipe: Recipe, faults: Sequence[tuple[Fault, Any]]
     """The training and evaluation records, with what the faults do to them; the training records in equal shards."""
     train, held = recipe.data(recipe.count, seed), recipe.data(HELD, 10_000 + seed)
     for fault, severity in faults:
-        train, held = fault.records(train, held, severity, random.Random(seed))
+        train, held = fault.records(train, held, severity, random.Random(seed)) or (train, held)
     (folder / "data").mkdir(exist_ok=True)
     (folder / "data" / "manifest.json").write_text(json.dumps({"train": {"num_examples": recipe.count}}) + "\n")
     files = {"validation": held, "train": train}

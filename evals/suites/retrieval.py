@@ -103,11 +103,7 @@ def methods(index: Index) -> dict[str, Rank]:
         chosen[list(columns)] = weights[list(columns)]
         return lambda text: np.exp((entry_features(index.signals(text)) @ chosen) / 10)
 
-    return {
-        "lexical": part(0),
-        "dense": part(1),
-        "fused": lambda text: index.relevance.entries(index.signals(text)),
-    }
+    return {"lexical": part(0), "dense": part(1), "fused": lambda text: index.relevance.entries(index.signals(text))}
 
 
 def through_ask(ids: Sequence[str]) -> Rank:

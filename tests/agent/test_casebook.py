@@ -1,9 +1,11 @@
+import os
 import sqlite3
+import stat
 import threading
 
 import pytest
 
-from triage.agent.casebook import Casebook, home
+from triage.agent.casebook import Casebook, home, private
 from triage.tools.findings import TriageError
 
 
@@ -63,3 +65,61 @@ def test_a_casebook_from_before_cases_had_owners_still_opens(tmp_path):
         db.execute("create table cases(id text, opened text, question text, runs text, status text)")
         db.execute("insert into cases values('a1', '2026-01-01', 'old', '[]', 'open')")
     assert Casebook(tmp_path).get("a1").owner == ""
+
+
+@pytest.fixture
+def usual_umask():
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def open_to_others(folder):
+    """What others could read, were the folder itself open: not what lies in a folder that is shut."""
+    for path in folder.iterdir():
+        shut = not stat.S_IMODE(path.lstat().st_mode) & 0o077
+        yield from () if shut else [path]
+        if path.is_dir() and not path.is_symlink() and not shut:
+            yield from open_to_others(path)
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o755, 0o777])
+def test_what_is_kept_in_a_home_that_was_there_is_its_owners_only(tmp_path, usual_umask, mode):
+    from triage.agent.wording.memory import remembered
+    from triage.agent.wording.trace import record
+    from triage.knowledge.compiled import compiled
+    from triage.knowledge.library import Library
+    from triage.knowledge.vectors import Store
+    from triage.tools.boundary import Boundary
+
+    tmp_path.chmod(mode)
+    folder = home(tmp_path)
+    book = Casebook(folder)
+    book.open_case("q", [])
+    with remembered(folder, "a1") as memory:
+        memory.write([])
+        beside = list(open_to_others(folder))
+    record(folder, "a1", {}, Boundary())
+    compiled(folder / "cache", {})
+    assert Library(folder).name
+    Store.open(folder / "chroma")
+    assert [*beside, *open_to_others(folder)] == []
+    assert {p.name for p in folder.iterdir()} >= {"cases.sqlite3", "conversations.sqlite3", "cache", "chroma", "traces"}
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == mode
+
+
+def test_what_an_older_version_left_open_is_shut_and_the_persons_own_is_left_alone(tmp_path, usual_umask):
+    ours = ["cases.sqlite3", "cases.sqlite3-wal", "conversations.sqlite3", "slack.sqlite3", "chat-history"]
+    for name in [*ours, "notes.txt"]:
+        (tmp_path / name).touch()
+    for name in ("cache", "chroma", "traces", "mine"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "lab").symlink_to(tmp_path / "mine")
+    home(tmp_path)
+    assert {p.name for p in open_to_others(tmp_path)} == {"notes.txt", "mine", "lab"}
+
+
+def test_a_private_file_keeps_what_is_in_it(tmp_path):
+    (tmp_path / "kept").write_text("x")
+    assert private(tmp_path / "kept").read_text() == "x"
+    assert private(tmp_path / "gone" / "file") == tmp_path / "gone" / "file"

@@ -92,7 +92,7 @@ def recorded(spec: Spec, root: Path, run: Path | None = None, **trace) -> Record
 
 
 def proposal(variable: str, new: str, entry: str = "loss-nan-high-lr") -> Proposal:
-    return Proposal(entry, variable, None, None, variable, "", new, "", (), "", "", "", "", ())
+    return Proposal(entry, variable, None, None, variable, "", new, "", False, (), "", "", "", "", ())
 
 
 def test_a_setting_is_edited_in_the_runs_own_file(tmp_path):

@@ -6,42 +6,25 @@ import yaml
 from triage.knowledge.draft import REVIEW, draft
 from triage.knowledge.entry import EntryError, RunbookError, parse
 
-CASE = {
-    "id": "c7f3",
-    "question": "loss is nan\n---\n# en: at step 4000",
-    "status": "fixed",
-    "events": [
-        {
-            "kind": "answer",
-            "content": {
-                "lang": "en",
-                "hypotheses": [{"entry": "loss-nan-high-lr", "severity": "S0", "check_first": "look at grad_norm"}],
-                "findings": [
-                    {"code": "loss-nonfinite", "severity": "S0", "message": "loss is nan\n## Fix\nfrom step 4000"},
-                    {"code": "run-healthy", "severity": "S3", "message": "..."},
-                ],
-                "proposal": {
-                    "variable": "learning_rate",
-                    "new": 1.5e-4,
-                    "why": "half the peak",
-                    "expect": "a finite loss",
-                    "acceptance": [
-                        {"metric": "loss", "is": "finite", "low": None, "value": None, "unit": ""},
-                        {"metric": "grad_norm", "is": "between", "low": 0.0, "high": 5.0},
-                    ],
-                },
-            },
-        },
-        {
-            "kind": "verdict",
-            "content": {
-                "verdict": "fixed",
-                "changed": [{"variable": "learning_rate", "old": 3e-4, "new": 1.5e-4}],
-                "criteria": [{"metric": "loss", "result": "pass"}, {"metric": "grad_norm", "result": "pass"}],
-            },
-        },
-    ],
-}
+CASE = {"id": "c7f3", "question": "loss is nan\n---\n# en: at step 4000", "status": "fixed",
+        "events": [{"kind": "answer",
+                    "content": {"lang": "en",
+                                "hypotheses": [{"entry": "loss-nan-high-lr", "severity": "S0",
+                                                "check_first": "look at grad_norm"}],
+                                "findings": [{"code": "loss-nonfinite", "severity": "S0",
+                                              "message": "loss is nan\n## Fix\nfrom step 4000"},
+                                             {"code": "run-healthy", "severity": "S3", "message": "..."}],
+                                "proposal": {"variable": "learning_rate", "new": 1.5e-4, "why": "half the peak",
+                                             "expect": "a finite loss",
+                                             "acceptance": [{"metric": "loss", "is": "finite", "low": None,
+                                                             "value": None, "unit": ""},
+                                                            {"metric": "grad_norm", "is": "between", "low": 0.0,
+                                                             "high": 5.0}]}}},
+                   {"kind": "verdict",
+                    "content": {"verdict": "fixed",
+                                "changed": [{"variable": "learning_rate", "old": 3e-4, "new": 1.5e-4}],
+                                "criteria": [{"metric": "loss", "result": "pass"},
+                                             {"metric": "grad_norm", "result": "pass"}]}}]}  # fmt: skip
 
 
 def test_a_draft_carries_what_the_case_established():

@@ -5,6 +5,7 @@ import pytest
 
 from triage.knowledge import ingest
 from triage.knowledge.entry import RunbookError
+from triage.knowledge.library import Library
 from triage.knowledge.runbook import SHIPPED
 from triage.knowledge.search import Index
 from triage.knowledge.vectors import Store
@@ -128,10 +129,15 @@ def test_an_entry_file_becomes_an_entry_and_can_be_taken_back(home):
     assert Index(home).runbook.get("purple-fog") is None
 
 
+def added(home, *paths):
+    """What the library says of them; the vectors of passages, which take long, are left out."""
+    return Library(home).add(paths, lambda passages: None, lambda ids: None, ingest.silent)
+
+
 def test_an_entry_of_ones_own_needs_no_phrases(home):
     file = home / "docs" / "purple-fog.md"
     file.write_text(OWN, encoding="utf-8")
-    assert ingest.add(Index(home), [file]).new == 1
+    assert added(home, file).new == 1
     for index in (Index(home), Index(home)):
         (hit,) = index.search("purple fog", 1)
         assert (hit.entry.id, hit.entry.says.en) == ("purple-fog", ())
@@ -141,13 +147,13 @@ def test_two_entries_of_ones_own_with_one_id_are_named(home):
     for folder in ("a", "b"):
         (home / folder).mkdir()
         (home / folder / "purple-fog.md").write_text(OWN, encoding="utf-8")
-    done = ingest.add(Index(home), [home / "a", home / "b"])
+    done = added(home, home / "a", home / "b")
     assert done.new == 1
     ((file, why),) = done.skipped
     assert file == str(home / "b" / "purple-fog.md")
     assert f"{home / 'a' / 'purple-fog.md'} is an entry purple-fog already" in why
     (home / "a" / "purple-fog.md").unlink()
-    assert ingest.add(Index(home), [home / "b"]).skipped == []
+    assert added(home, home / "b").skipped == []
 
 
 def test_an_entry_that_shadows_a_shipped_one_or_is_a_draft_is_refused(home):

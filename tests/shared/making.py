@@ -1,4 +1,4 @@
-"""What several tests make and read: records as JSON lines, prose of made-up words, the codes of a report."""
+"""What several tests make and read: files, records as JSON lines, prose of made-up words, the codes of a report."""
 
 import json
 import random
@@ -15,6 +15,16 @@ def write(path: Path, rows) -> Path:
     """Records as JSON lines; a row that is a string stands as it is."""
     path.write_text("".join((r if isinstance(r, str) else json.dumps(r, ensure_ascii=False)) + "\n" for r in rows))
     return path
+
+
+def fill(folder: Path, files) -> Path:
+    """A folder with these files in it: name -> text or bytes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return folder
 
 
 def codes(report) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Versions, hardware, variables and commands out of a run's files, and what must not be taken for one."""
 
 import pytest
+from making import fill
 
 from triage.tools.config.combine import read_settings
 from triage.tools.discover import discover
@@ -12,9 +13,7 @@ LOG = "".join(f"step: {i} loss: 2.0\n" for i in range(20))
 @pytest.fixture
 def read(tmp_path):
     def seen(**files):
-        for name, text in {"train.log": LOG, **files}.items():
-            (tmp_path / name).write_text(text)
-        run = discover(tmp_path)
+        run = discover(fill(tmp_path, {"train.log": LOG, **files}))
         return read_environment(run, read_settings(run)[0])
 
     return seen

@@ -9,16 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triage.tools.findings import TriageError
-from triage.tools.reading import (
-    HEAD_LIMIT,
-    head,
-    is_binary,
-    iter_chunks,
-    iter_lines,
-    lines_of,
-    listening,
-    split_prefix,
-)
+from triage.tools.reading import HEAD_LIMIT, head, is_binary, iter_chunks, iter_lines, lines_of, listening, split_prefix
 
 
 def write(tmp_path, data: bytes, name: str = "train.log"):

@@ -6,6 +6,7 @@ import os
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from making import fill
 
 from triage.tools.discover import FILE_LIMIT, discover
 from triage.tools.findings import TriageError
@@ -17,14 +18,7 @@ STATE = b'{"log_history": [{"step": 1, "loss": 2.0}], "max_steps": 5}'
 
 @pytest.fixture
 def run(tmp_path):
-    def build(files: dict[str, bytes]):
-        for name, data in files.items():
-            path = tmp_path / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-        return discover(tmp_path)
-
-    return build
+    return lambda files: discover(fill(tmp_path, files))
 
 
 def kinds(run):
@@ -51,23 +45,12 @@ def test_every_kind_is_recognised(run):
             "model/model.safetensors": b"\x10\0\0\0\0\0\0\0{}",
         }
     )
-    assert kinds(found) == {
-        "train.log": "log",
-        "trainer_state.json": "metrics",
-        "metrics.csv": "metrics",
-        "history.jsonl": "metrics",
-        "config.yaml": "config",
-        "ds_config.json": "config",
-        "launch.slurm": "script",
-        "train.py": "config",
-        "tokenizer_config.json": "tokenizer",
-        "data/train.jsonl": "data",
-        "data/part.parquet": "data",
-        "eval_results.json": "eval",
-        "generations.jsonl": "generations",
-        "py-spy-rank0.txt": "stack",
-        "model": "checkpoint",
-    }
+    assert kinds(found) == {"train.log": "log", "trainer_state.json": "metrics", "metrics.csv": "metrics",
+                            "history.jsonl": "metrics", "config.yaml": "config", "ds_config.json": "config",
+                            "launch.slurm": "script", "train.py": "config", "tokenizer_config.json": "tokenizer",
+                            "data/train.jsonl": "data", "data/part.parquet": "data", "eval_results.json": "eval",
+                            "generations.jsonl": "generations", "py-spy-rank0.txt": "stack",
+                            "model": "checkpoint"}  # fmt: skip
     assert all(a.why for a in found.artifacts)
     assert not found.skipped
 

@@ -102,8 +102,7 @@ def test_a_file_that_exists_is_left_alone(triage, run, tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
-    [(["--bug", "nope"], "known are accelerate"), (["--bug", "trl", "--out", "x.pdf"], "ends in .md")],
+    ("args", "told"), [(["--bug", "nope"], "known are accelerate"), (["--bug", "trl", "--out", "x.pdf"], "ends in .md")]
 )
 def test_a_wrong_option_names_the_right_ones(triage, run, args, told):
     assert told in str(triage("report", run, *args).exception)

@@ -15,95 +15,30 @@ ROOT = Path(__file__).parents[2]
 STEPS = "warmup_steps: 2000\nmax_steps: 1000\n"
 BAD = f"learning_rate: 1.0e-5\n{STEPS}per_device_train_batch_size: 4\nbf16: true\nfp16: true\n"
 TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "minLength": 1}}}
-SARIF = {
-    "type": "object",
-    "required": ["version", "runs"],
-    "properties": {
-        "version": {"const": "2.1.0"},
-        "runs": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["tool", "results"],
-                "properties": {
-                    "tool": {
-                        "type": "object",
-                        "required": ["driver"],
-                        "properties": {
-                            "driver": {
-                                "type": "object",
-                                "required": ["name"],
-                                "properties": {
-                                    "rules": {
-                                        "type": "array",
-                                        "uniqueItems": True,
-                                        "items": {
-                                            "type": "object",
-                                            "required": ["id"],
-                                            "properties": {
-                                                "shortDescription": TEXT,
-                                                "fullDescription": TEXT,
-                                                "help": TEXT,
-                                                "defaultConfiguration": {
-                                                    "properties": {
-                                                        "level": {"enum": ["none", "note", "warning", "error"]}
-                                                    }
-                                                },
-                                            },
-                                        },
-                                    }
-                                },
-                            }
-                        },
-                    },
-                    "results": {
-                        "type": "array",
-                        "items": {
-                            "type": "object",
-                            "required": ["message", "ruleId", "locations"],
-                            "properties": {
-                                "message": TEXT,
-                                "ruleIndex": {"type": "integer", "minimum": 0},
-                                "level": {"enum": ["none", "note", "warning", "error"]},
-                                "locations": {
-                                    "type": "array",
-                                    "minItems": 1,
-                                    "items": {
-                                        "required": ["physicalLocation"],
-                                        "properties": {
-                                            "physicalLocation": {
-                                                "required": ["artifactLocation", "region"],
-                                                "properties": {
-                                                    "artifactLocation": {
-                                                        "required": ["uri"],
-                                                        "properties": {
-                                                            "uri": {"type": "string", "pattern": r"^[^\s\\]+$"}
-                                                        },
-                                                    },
-                                                    "region": {
-                                                        "required": ["startLine"],
-                                                        "properties": {"startLine": {"type": "integer", "minimum": 1}},
-                                                    },
-                                                },
-                                            }
-                                        },
-                                    },
-                                },
-                            },
-                        },
-                    },
-                    "invocations": {
-                        "type": "array",
-                        "items": {
-                            "required": ["executionSuccessful"],
-                            "properties": {"executionSuccessful": {"type": "boolean"}},
-                        },
-                    },
-                },
-            },
-        },
-    },
-}
+
+
+def of(required: str, plain: bool = False, **properties) -> dict:
+    """The schema of an object."""
+    known = {"required": required.split(), "properties": properties}
+    return known if plain else {"type": "object", **known}
+
+
+def many(items: dict, **more) -> dict:
+    return {"type": "array", "items": items, **more}
+
+
+LEVEL = {"enum": ["none", "note", "warning", "error"]}
+RULE = of("id", shortDescription=TEXT, fullDescription=TEXT, help=TEXT,
+          defaultConfiguration={"properties": {"level": LEVEL}})  # fmt: skip
+PLACE = of("artifactLocation region", plain=True,
+           artifactLocation=of("uri", plain=True, uri={"type": "string", "pattern": r"^[^\s\\]+$"}),
+           region=of("startLine", plain=True, startLine={"type": "integer", "minimum": 1}))  # fmt: skip
+RESULT = of("message ruleId locations", message=TEXT, ruleIndex={"type": "integer", "minimum": 0}, level=LEVEL,
+            locations=many(of("physicalLocation", plain=True, physicalLocation=PLACE), minItems=1))  # fmt: skip
+DONE = of("executionSuccessful", plain=True, executionSuccessful={"type": "boolean"})
+RUN = of("tool results", tool=of("driver", driver=of("name", rules=many(RULE, uniqueItems=True))), results=many(RESULT),
+         invocations=many(DONE))  # fmt: skip
+SARIF = of("version runs", version={"const": "2.1.0"}, runs=many(RUN))
 """What the SARIF 2.1.0 schema and GitHub's code scanning ask of what we write."""
 
 

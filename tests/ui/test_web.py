@@ -1,11 +1,17 @@
-"""The web app without a browser and without Gradio: turns, panels, uploads, who sees what, words."""
+"""The web app without a browser: turns, panels, uploads, who sees what (also over HTTP), words."""
 
 import json
 import re
 import shutil
+import socket
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
+import httpx
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import triage.evals
 import triage.ui
@@ -300,6 +306,28 @@ def test_an_upload_beyond_the_limits_is_refused_and_removed(desk, tmp_path, monk
     assert desk.take("a", upload(tmp_path, "c.log"))
 
 
+def test_the_same_content_under_several_names_arrives_each_time(desk, tmp_path):
+    [(path, _)] = upload(tmp_path, "config.json", text="{}")
+    names = ["run/checkpoint-1/config.json", "run/checkpoint-2/config.json"]
+    [run] = desk.take("a", [(path, name) for name in names])
+    assert sorted(p.relative_to(run.parent).as_posix() for p in run.rglob("*.json")) == names
+    [twice] = desk.take("a", [(path, "config.json"), (path, "config.json")])
+    assert [p.read_text() for p in twice.rglob("config.json")] == ["{}", "{}"]
+
+
+def test_two_people_may_send_the_same_file(desk, tmp_path):
+    desk.kept = 900
+    [sent] = upload(tmp_path, "train.log")
+    [[first], [second]] = [desk.take(owner, [sent]) for owner in ("a", "b")]
+    assert first.read_text() == second.read_text()
+    assert not desk.allowed("a", second)
+    desk.sweep()
+    assert sent[0].exists()
+    desk.kept = 0
+    desk.sweep()
+    assert not sent[0].exists()
+
+
 def test_uploads_go_with_the_last_tab(desk, tmp_path):
     desk.enter("a", "one")
     desk.enter("a", "two")
@@ -326,6 +354,144 @@ def test_only_roots_and_own_uploads_are_allowed(desk, tmp_path):
 def test_a_browsers_secret_is_not_the_owners_name():
     assert "s3cret" not in Desk.owner(None, "s3cret")
     assert Desk.owner("ann", "x") == Desk.owner("ann", "y") != Desk.owner(None, "x")
+
+
+# Nobody in particular -------------------------------------------------------------------------------
+
+BROWSERS = ["b" * 32, "c" * 32]
+PEOPLE = ["", *(f"user:{name}" for name in ("ann", "bob")), *(Desk.owner(None, browser) for browser in BROWSERS)]
+
+
+@pytest.fixture(scope="module")
+def page(told, tmp_path_factory):
+    """A page over a casebook in which everybody has a case, the terminal too; `cases` names them."""
+    from triage.ui.web.app import Page
+
+    folder = tmp_path_factory.mktemp("page")
+    desk = Desk(folder, Roots([EXAMPLES]), folder / "scratch")
+    cases = {}
+    for owner in PEOPLE:
+        mark = f"secret of ({owner})"
+        cases[owner] = desk.book.open_case(mark, [str(EXAMPLES / "run-1")])
+        desk.book.record(cases[owner], "answer", told[1].view | {"question": mark, "answer": mark})
+        desk.book.claim(cases[owner], owner)
+    page = Page(desk, folder / "incoming")
+    page.of = cases
+    return page
+
+
+def happens(page, talk, name, what):
+    """One event of a tab; what the browser gets back."""
+    import gradio as gr
+
+    if name == "start":
+        user, browser = what
+        return page.start(browser, talk, SimpleNamespace(username=user, headers={}, session_hash="tab"))
+    if name in ("open", "pick", "drop"):
+        picked = {"open": page.of.get(what), "pick": "F1", "drop": "run-1"}[name]
+        try:
+            return getattr(page, name)(talk, SimpleNamespace(_data={"pick": picked}))
+        except gr.Error as refused:
+            return refused.message
+    if name == "ask":
+        return list(page.ask(talk))
+    inputs = {"find": "secret", "speak": "zh", "add_path": "run-1", "verify_path": "run-1", "begin": {"text": "loss"}}
+    return getattr(page, name)(*([inputs[name]] if name in inputs else []), talk)
+
+
+STARTS = st.tuples(st.just("start"), st.tuples(st.sampled_from([None, "ann", "bob"]), st.sampled_from(BROWSERS)))
+OTHERS = st.sampled_from(
+    ["find", "fresh", "pick", "drop", "speak", "add_path", "verify_path", "begin", "shown", "finish", "ask"]
+)
+EVENTS = st.one_of(
+    STARTS, st.tuples(st.just("open"), st.sampled_from(PEOPLE)), st.tuples(OTHERS, st.none()),
+    st.just(("find", None)),
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(EVENTS, max_size=12))
+def test_no_order_of_events_shows_the_case_of_another(page, events):
+    talk = Talk()
+    for name, what in events:
+        given = repr(happens(page, talk, name, what))
+        seen = given + repr(talk.messages) + repr(talk.view)
+        foreign = [o for o in PEOPLE if (not talk.owner or o != talk.owner) and (f"secret of ({o})" in seen)]
+        assert foreign == [], f"{talk.owner!r} saw {foreign} after {name}"
+        listed = [id for o, id in page.of.items() if id in given and (not o or o != talk.owner)]
+        assert listed == [], f"{talk.owner!r} was given {listed} after {name}"
+        if name == "find" and talk.owner:
+            assert page.of[talk.owner] in given
+
+
+def test_whoever_skips_the_start_of_the_page_gets_nothing(desk, tmp_path):
+    nobody = Talk()
+    for refused in (
+        lambda: turns.ask(desk, nobody, "loss is nan"),
+        lambda: turns.verify(desk, nobody, EXAMPLES / "run-2"),
+        lambda: desk.take("", upload(tmp_path, "train.log")),
+        lambda: desk.enter("", "tab"),
+    ):
+        with pytest.raises(TriageError, match="load it again"):
+            refused()
+    assert not desk.allowed("", EXAMPLES / "run-1")
+    assert nobody.conversation is None
+    assert Casebook(desk.home).cases() == []
+
+
+def test_an_answer_that_comes_after_the_tab_changed_hands_stays_with_who_asked(desk):
+    talk = Talk("user:ann")
+    turn = turns.ask(desk, talk, "loss is nan")
+    next(turn)
+    turns.enter(talk, "user:bob")
+    assert list(turn)
+    assert (talk.messages, talk.view, talk.conversation, desk.cases("user:bob")) == ([], None, None, [])
+    assert len(desk.cases("user:ann")) == 1
+
+
+@contextmanager
+def served(home, accounts):
+    """A function that sends one event of a tab to a real server as a browser does, and gives the answer's text."""
+    from triage.ui.web.server import running
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with running("127.0.0.1", port, [], accounts, home), httpx.Client(base_url=f"http://127.0.0.1:{port}") as web:
+        if accounts:
+            [(user, password)] = accounts.items()
+            assert web.post("/login", data={"username": user, "password": password}).status_code == 200
+        handlers = {f["api_name"]: f for f in web.get("/config").json()["dependencies"]}
+
+        def send(tab, name, *data, pick=None):
+            full = [*data, *[None] * (len(handlers[name]["inputs"]) - len(data))]
+            event = {"pick": pick} if pick else None
+            body = {"data": full, "fn_index": handlers[name]["id"], "session_hash": tab, "event_data": event}
+            web.post("/gradio_api/queue/join", json=body).raise_for_status()
+            with web.stream("GET", "/gradio_api/queue/data", params={"session_hash": tab}, timeout=30) as events:
+                for line in events.iter_lines():
+                    if '"process_completed"' in line:
+                        return line
+            raise AssertionError("the server gave no answer")
+
+        yield send
+
+
+@pytest.mark.parametrize("accounts", [{}, {"bob": "pw"}], ids=["browser", "signed-in"])
+def test_over_http_a_session_without_a_start_neither_lists_nor_opens_the_terminals_cases(page, accounts):
+    id, mark = page.of[""], "secret of"
+    with served(page.desk.home, accounts) as send:
+        listed = send("skipped", "find", "secret")
+        assert '"success":true' in listed.replace(" ", "")
+        assert mark not in listed
+        refused = send("skipped", "open", pick=id)
+        assert '"success":false' in refused.replace(" ", "")
+        assert mark not in refused
+        begun = send("skipped", "begin", {"text": "loss is nan", "files": []})
+        assert "load it again" in begun
+        own = send("started", "start", "") + send("started", "find", "secret")
+        assert ("secret of (user:bob)" in own) == bool(accounts)
+        assert "secret of ()" not in own
 
 
 # Words and the command ------------------------------------------------------------------------------

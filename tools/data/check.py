@@ -252,23 +252,13 @@ def tally(
 
 def summary(total: Tally, parts: Sequence[Part], norm: Mapping[str, float]) -> dict[str, Any]:
     shares = {s: round(n / max(total.records, 1), 4) for s, n in total.scripts.most_common()}
-    return {
-        "files": len({p.path for p in parts}),
-        "records": total.records,
-        "broken": total.broken_count,
-        "shapes": dict(sum((Counter({s: n}) for (_, s), n in total.shapes.items()), Counter())),
-        "scripts": shares,
-        "expected_scripts": dict(norm),
-        "tokens_estimated": total.tokens,
-        "longest_estimated": total.longest,
-        "length_histogram": {str(e): total.lengths[e] for e in LENGTH_EDGES if total.lengths[e]},
-        "over_context": total.over_context,
-        "defects": dict(total.defects),
-        "fields": dict(total.keys.most_common(40)),
-        "filter_reasons": dict(total.reasons.most_common(40)),
-        "filter_flags": dict(total.kept_flags),
-        "top_openings": [
-            {"opening": clean(mask(o), 80), "share": round(n / max(total.responses, 1), 4)}
-            for o, n in total.openings.most_common(5)
-        ],
-    }
+    return {"files": len({p.path for p in parts}), "records": total.records, "broken": total.broken_count,
+            "shapes": dict(sum((Counter({s: n}) for (_, s), n in total.shapes.items()), Counter())),
+            "scripts": shares, "expected_scripts": dict(norm), "tokens_estimated": total.tokens,
+            "longest_estimated": total.longest,
+            "length_histogram": {str(e): total.lengths[e] for e in LENGTH_EDGES if total.lengths[e]},
+            "over_context": total.over_context, "defects": dict(total.defects),
+            "fields": dict(total.keys.most_common(40)), "filter_reasons": dict(total.reasons.most_common(40)),
+            "filter_flags": dict(total.kept_flags),
+            "top_openings": [{"opening": clean(mask(o), 80), "share": round(n / max(total.responses, 1), 4)}
+                             for o, n in total.openings.most_common(5)]}  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -85,6 +86,24 @@ def leak_removals(leaks: Leaks) -> dict[tuple[str, int], Removal]:
     return out
 
 
+def _records(parts: Sequence[Part], removed: TextIO, counts: Counter[str]) -> Iterator[tuple[Part, int, int, Any]]:
+    """(part, place in it, line, value) of every record; broken ones are listed in `removed` and counted."""
+    lines = Lines()
+    for part in parts:
+        lines.add(part, 0)
+        place = consumed = 0
+        for block in blocks(part):
+            for record in block.records:
+                yield part, place, lines.absolute(part, record.line), record.value
+                place += 1
+            for broken in block.broken:
+                counts["broken"] += 1
+                row = {"rule": "data-parse-error", "file": part.name, "line": lines.absolute(part, broken.line)}
+                _dump(removed, row | {"why": broken.why})
+            consumed += block.lines
+        lines.add(part, consumed)
+
+
 def write_clean(
     parts: Sequence[Part],
     by_id: Mapping[int, Removal],
@@ -93,44 +112,14 @@ def write_clean(
     removed: TextIO,
 ) -> tuple[int, int]:
     """Every record into one of the two files; returns (kept, removed). Broken records count as removed."""
-    lines, kept, gone = Lines(), 0, 0
-    for part in parts:
-        lines.add(part, 0)
-        place = consumed = 0
-        for block in blocks(part):
-            for record in block.records:
-                line = lines.absolute(part, record.line)
-                why = by_id.get((part.number << ID_SHIFT) + place) or by_place.get((part.name, line))
-                place += 1
-                kept, gone = kept + (why is None), gone + (why is not None)
-                _write(clean if why is None else removed, part.name, line, record.value, why)
-            for broken in block.broken:
-                gone += 1
-                _dump(
-                    removed,
-                    {
-                        "rule": "data-parse-error",
-                        "file": part.name,
-                        "line": lines.absolute(part, broken.line),
-                        "why": broken.why,
-                    },
-                )
-            consumed += block.lines
-        lines.add(part, consumed)
-    return kept, gone
-
-
-def _write(out: TextIO, file: str, line: int, value: Any, why: Removal | None) -> None:
-    row = (
-        value
-        if why is None
-        else {"rule": why.rule, "partner": why.partner, "file": file, "line": line, "record": value}
-    )
-    _dump(out, {"text": row} if isinstance(row, str) else row)
-
-
-def _dump(out: TextIO, row: Any) -> None:
-    out.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+    counts = Counter[str]()
+    for part, place, line, value in _records(parts, removed, counts):
+        why = by_id.get((part.number << ID_SHIFT) + place) or by_place.get((part.name, line))
+        counts["kept" if why is None else "removed"] += 1
+        if why:
+            value = {"rule": why.rule, "partner": why.partner, "file": part.name, "line": line, "record": value}
+        _dump(removed if why else clean, value)
+    return counts["kept"], counts["removed"] + counts["broken"]
 
 
 def write_masked(parts: Sequence[Part], clean: TextIO, removed: TextIO) -> tuple[int, int]:
@@ -139,35 +128,19 @@ def write_masked(parts: Sequence[Part], clean: TextIO, removed: TextIO) -> tuple
     Returns:
         (records, records changed).
     """
-    lines, records, changed = Lines(), 0, 0
-    for part in parts:
-        lines.add(part, 0)
-        consumed = 0
-        for block in blocks(part):
-            for record in block.records:
-                hits = find(record_text(record.value))
-                records, changed = records + 1, changed + bool(hits)
-                _write(clean, part.name, 0, mask_value(record.value) if hits else record.value, None)
-                if hits:
-                    _dump(
-                        removed,
-                        {
-                            "rule": "masked",
-                            "file": part.name,
-                            "line": lines.absolute(part, record.line),
-                            "kinds": sorted({h.kind.name for h in hits}),
-                        },
-                    )
-            for broken in block.broken:
-                _dump(
-                    removed,
-                    {
-                        "rule": "data-parse-error",
-                        "file": part.name,
-                        "line": lines.absolute(part, broken.line),
-                        "why": broken.why,
-                    },
-                )
-            consumed += block.lines
-        lines.add(part, consumed)
-    return records, changed
+    counts = Counter[str]()
+    for part, _, line, value in _records(parts, removed, counts):
+        hits = find(record_text(value))
+        counts["records"] += 1
+        _dump(clean, mask_value(value) if hits else value)
+        if hits:
+            counts["changed"] += 1
+            kinds = sorted({h.kind.name for h in hits})
+            _dump(removed, {"rule": "masked", "file": part.name, "line": line, "kinds": kinds})
+    return counts["records"], counts["changed"]
+
+
+def _dump(out: TextIO, row: Any) -> None:
+    """A row as a JSON line; a text that is a record by itself gets the field `text`."""
+    row = {"text": row} if isinstance(row, str) else row
+    out.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")

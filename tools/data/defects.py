@@ -46,41 +46,25 @@ class Rule:
 RULES = (
     Rule(("empty",), "empty-records", 0.01, Severity.S2, "hold no text", "没有任何文本"),
     Rule(("empty-response",), "empty-records", 0.01, Severity.S2, "have an empty response", "回复为空"),
-    Rule(
-        ("encoding",), "encoding-broken", 0.01, Severity.S2,
-        "hold text decoded with the wrong encoding", "含乱码（编码错误）",
-    ),
-    Rule(
-        ("looping",), "repeated-text", 0.02, Severity.S2,
-        "end by repeating one piece four times or more", "结尾把同一段重复四次以上", False,
-    ),
-    Rule(
-        ("control",), "encoding-broken", 0.01, Severity.S2,
-        "hold control or invisible characters", "含控制字符或不可见字符", False,
-    ),
-    Rule(
-        ("blob",), "unspaced-records", 0.01, Severity.S2,
-        "hold a run of 400 or more characters without a space (base64, hashes)",
-        "含有 400 个以上字符无空格的片段（base64、哈希）", False,
-    ),
-    Rule(
-        ("double-bos",), "double-bos", 0.0, Severity.S2,
-        "begin with the begin-of-sequence token twice", "开头出现两次 BOS",
-    ),
-    Rule(
-        ("special-tokens",), "data-schema-mismatch", 0.01, Severity.S2,
-        "contain chat-template tokens as text; a template applied to them applies twice",
-        "文本中含有对话模板的特殊标记，套用模板时会重复", False,
-    ),
-    Rule(
-        ("chat-not-list", "chat-empty", "chat-no-role", "chat-unknown-role"), "data-schema-mismatch", 0.01,
-        Severity.S2, "are chats with missing or unknown role tags", "的对话缺少角色标签或角色未知",
-    ),
-    Rule(
-        ("chat-no-assistant",), "data-schema-mismatch", 0.01, Severity.S2,
-        "are chats without an assistant turn, so nothing in them is trained on",
-        "的对话没有 assistant 轮次，不产生训练信号",
-    ),
+    Rule(("encoding",), "encoding-broken", 0.01, Severity.S2,
+         "hold text decoded with the wrong encoding", "含乱码（编码错误）"),
+    Rule(("looping",), "repeated-text", 0.02, Severity.S2,
+         "end by repeating one piece four times or more", "结尾把同一段重复四次以上", False),
+    Rule(("control",), "encoding-broken", 0.01, Severity.S2,
+         "hold control or invisible characters", "含控制字符或不可见字符", False),
+    Rule(("blob",), "unspaced-records", 0.01, Severity.S2,
+         "hold a run of 400 or more characters without a space (base64, hashes)",
+         "含有 400 个以上字符无空格的片段（base64、哈希）", False),
+    Rule(("double-bos",), "double-bos", 0.0, Severity.S2,
+         "begin with the begin-of-sequence token twice", "开头出现两次 BOS"),
+    Rule(("special-tokens",), "data-schema-mismatch", 0.01, Severity.S2,
+         "contain chat-template tokens as text; a template applied to them applies twice",
+         "文本中含有对话模板的特殊标记，套用模板时会重复", False),
+    Rule(("chat-not-list", "chat-empty", "chat-no-role", "chat-unknown-role"), "data-schema-mismatch", 0.01,
+         Severity.S2, "are chats with missing or unknown role tags", "的对话缺少角色标签或角色未知"),
+    Rule(("chat-no-assistant",), "data-schema-mismatch", 0.01, Severity.S2,
+         "are chats without an assistant turn, so nothing in them is trained on",
+         "的对话没有 assistant 轮次，不产生训练信号"),
     Rule(("unknown-shape",), "data-schema-mismatch", 0.01, Severity.S2, "have no known shape", "的结构无法识别"),
 )  # fmt: skip
 BROKEN_SERIOUS = 0.01

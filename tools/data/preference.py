@@ -39,13 +39,9 @@ SMALL_GAP_SHARE = 0.2
 ENOUGH = 30
 """Below this many pairs, points or units nothing is concluded."""
 POINTS_KEPT = 1_000_000
-SCORES = (
-    ("score_chosen", "score_rejected"),
-    ("chosen_score", "rejected_score"),
-    ("chosen_rating", "rejected_rating"),
-    ("reward_chosen", "reward_rejected"),
-    ("chosen_reward", "rejected_reward"),
-)
+SCORES = (("score_chosen", "score_rejected"), ("chosen_score", "rejected_score"),
+          ("chosen_rating", "rejected_rating"), ("reward_chosen", "reward_rejected"),
+          ("chosen_reward", "rejected_reward"))  # fmt: skip
 RATINGS = ("ratings", "annotations", "labels", "votes", "scores_by_annotator")
 ANNOTATOR = ("annotator", "annotator_id", "worker", "worker_id", "rater", "rater_id", "labeler", "user_id")
 LABEL = ("label", "rating", "score", "choice", "preference", "vote")

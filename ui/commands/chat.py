@@ -105,6 +105,7 @@ def prompted(talk: Chat, home: Path) -> Iterator[str]:
     from prompt_toolkit.document import Document
     from prompt_toolkit.history import FileHistory
 
+    from ...agent.casebook import private
     from ...agent.session import shown
 
     class Kept(FileHistory):
@@ -121,7 +122,7 @@ def prompted(talk: Chat, home: Path) -> Iterator[str]:
             return ()
 
     session: PromptSession[str] = PromptSession(
-        history=Kept(str(home / "chat-history")),
+        history=Kept(str(private(home / "chat-history"))),
         completer=Commands(),
         complete_while_typing=False,
         bottom_toolbar=lambda: talk.status(),

@@ -48,7 +48,7 @@ def _home(home: Path | None) -> Path:
     from ...agent.casebook import home as data_home
 
     folder = data_home(home) / "lab"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder
 
 

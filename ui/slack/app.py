@@ -20,6 +20,7 @@ from slack_bolt import App, Assistant
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 
+from ...agent.casebook import private
 from ...tools.findings import TriageError
 from ..stopping import Stopped
 from . import blocks
@@ -195,7 +196,7 @@ def alone(home: Path) -> Iterator[None]:
     Raises:
         TriageError: another process holds it.
     """
-    with (home / "slack.lock").open("w") as lock:
+    with private(home / "slack.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ...agent.casebook import private
 from ...tools.findings import TriageError
 
 SCHEMA = """
@@ -77,7 +78,7 @@ class Inbox:
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         try:
-            with closing(sqlite3.connect(self._path, timeout=10)) as db, db:
+            with closing(sqlite3.connect(private(self._path), timeout=10)) as db, db:
                 db.executescript("pragma journal_mode=wal; pragma secure_delete=on")
                 yield db
         except sqlite3.Error as error:

@@ -184,7 +184,7 @@ class Page:
 
     def start(self, browser: str, talk: Talk, request: gr.Request) -> dict[Any, Any]:
         browser = browser if len(browser or "") >= 32 else secrets.token_urlsafe(32)
-        talk.owner = self.desk.owner(request.username, browser)
+        turns.enter(talk, self.desk.owner(request.username, browser))
         talk.lang = "zh" if request.headers.get("accept-language", "").lower().startswith("zh") else "en"
         self.desk.enter(talk.owner, request.session_hash or "")
         return {self.browser: browser, self.lang: talk.lang, **self.everything(talk)}
@@ -238,7 +238,7 @@ class Page:
 
     def add_path(self, text: str | None, talk: Talk) -> dict[Any, Any]:
         try:
-            path = self._path_of(text)
+            path = self._path_of(text, talk)
         except TriageError as error:
             return {self.reads: self.reading(talk, str(error))}
         if path not in talk.paths:
@@ -275,7 +275,7 @@ class Page:
         return self._candidate(talk, lambda: next(iter(self._taken(talk, event)), None))
 
     def verify_path(self, text: str | None, talk: Talk) -> dict[Any, Any]:
-        return self._candidate(talk, lambda: self._path_of(text) if (text or "").strip() else None)
+        return self._candidate(talk, lambda: self._path_of(text, talk) if (text or "").strip() else None)
 
     def _candidate(self, talk: Talk, given: Callable[[], Path | None]) -> dict[Any, Any]:
         """Take the next run; `judge` compares it."""
@@ -352,7 +352,7 @@ class Page:
             updates[component] = updates.get(component, {}) | gr.update(**words)
         for name, tab in self.tabs.items():
             updates[tab] = gr.update(label=WORDS[f"tab-{name}"].say(talk.lang))
-        offered = self.desk.offered()
+        offered = self.desk.offered() if talk.owner else []
         for box in (self.path, self.next_path):
             updates[box] = gr.update(label=WORDS["path"].say(talk.lang), choices=offered)
         upload = panels.upload(talk.lang)
@@ -374,7 +374,8 @@ class Page:
             files.append((path, str(item.get("name"))))
         return self.desk.take(talk.owner, files)
 
-    def _path_of(self, text: str | None) -> Path:
+    def _path_of(self, text: str | None, talk: Talk) -> Path:
+        self.desk.known(talk.owner)
         path = self.desk.roots.path(text or "")
         if not path.exists():
             raise TriageError(f"{clean(text or '', 200)!r}: no such file or folder; choose one of the list")

@@ -2,7 +2,7 @@
 
 An owner is a signed-in user or one browser. Uploads live in a folder per owner and go when the owner's last tab has
 been closed for a while, or the server stops. No path is opened that is neither an upload of the owner nor under the
-roots.
+roots. Whoever did not say who they are owns nothing: the terminal's cases have no owner and are in nobody's list.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -32,6 +33,8 @@ KEPT = 900.0
 """Seconds that uploads outlive the last tab, so that reloading the page keeps them."""
 LOOKS_KEPT = 16
 """Runs whose series stay in memory, for plots and log lines."""
+SENT_KEPT = 300.0
+"""Seconds that a file stays where it was received: others may have sent the same, and share it."""
 RUNS_SHOWN = 200
 """Most paths offered from the roots."""
 
@@ -62,6 +65,8 @@ class Desk:
         """Held while a question is worked on: more at once would only make each slower."""
         self._looks: deque[Look] = deque(maxlen=LOOKS_KEPT)
         self._owners: dict[str, _Owner] = {}
+        self._sent: set[Path] = set()
+        """Where files were received that have been taken since."""
         self._lock = threading.Lock()
 
     # People -----------------------------------------------------------------------------------------
@@ -70,6 +75,16 @@ class Desk:
     def owner(user: str | None, browser: str) -> str:
         """The name under which cases are kept: never the browser's own secret."""
         return f"user:{user}" if user else "browser:" + hashlib.sha256(browser.encode()).hexdigest()[:24]
+
+    @staticmethod
+    def known(owner: str) -> None:
+        """Refuse nobody: a page that has not begun.
+
+        Raises:
+            TriageError: there is no owner.
+        """
+        if not owner:
+            raise TriageError("the page has not begun: load it again")
 
     def enter(self, owner: str, tab: str) -> None:
         """A tab of the owner is open."""
@@ -91,11 +106,22 @@ class Desk:
         with self._lock:
             away = [o for o, p in self._owners.items() if not p.tabs and now - p.left >= self.kept]
             folders = [self._owners.pop(o).folder for o in away]
+            for path in list(self._sent):
+                self._forget(path)
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
 
+    def _forget(self, path: Path) -> None:
+        """Remove a file that was taken and that nobody has sent again for a while; with the lock held."""
+        with suppress(FileNotFoundError):
+            if time.time() - path.stat().st_mtime < min(self.kept, SENT_KEPT):
+                return
+            path.unlink()
+        self._sent.discard(path)
+
     def _of(self, owner: str) -> _Owner:
         """With the lock held."""
+        self.known(owner)
         if owner not in self._owners:
             folder = self.scratch / secrets.token_hex(16)
             folder.mkdir(mode=0o700, parents=True)
@@ -105,7 +131,7 @@ class Desk:
     # Paths ------------------------------------------------------------------------------------------
 
     def take(self, owner: str, files: Sequence[tuple[Path, str]]) -> list[Path]:
-        """Move an upload into the owner's folder: one file, or one run of several files.
+        """Put an upload into the owner's folder: one file, or one run of several files.
 
         Args:
             owner: as `owner` gives it.
@@ -115,7 +141,7 @@ class Desk:
             The path of the run: a file, or the folder that holds the files.
 
         Raises:
-            TriageError: too many files or bytes; all of them are then removed.
+            TriageError: too many files or bytes, all of them are then removed; or nobody knows whose they are.
         """
         size = sum(p.stat().st_size for p, _ in files)
         with self._lock:
@@ -131,9 +157,9 @@ class Desk:
             )
         place = person.folder / secrets.token_hex(4)
         for path, name in files:
-            target = place.joinpath(*_parts(name))
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.move(path, target)
+            _link(path, place, _parts(name))
+        with self._lock:
+            self._sent.update(path for path, _ in files)
         inside = sorted(place.iterdir()) if files else []
         return inside if len(inside) == 1 else [place] if inside else []
 
@@ -146,7 +172,7 @@ class Desk:
         with self._lock:
             person = self._owners.get(owner)
         mine = person is not None and real.is_relative_to(person.folder)
-        return mine or any(real.is_relative_to(folder) for folder in self.roots.folders)
+        return mine or (bool(owner) and any(real.is_relative_to(folder) for folder in self.roots.folders))
 
     def shown(self, path: Path) -> str:
         """A path as the owner knows it: the name of an upload, or the path from its root on."""
@@ -171,7 +197,7 @@ class Desk:
     # Cases ------------------------------------------------------------------------------------------
 
     def cases(self, owner: str, words: str = "") -> list[Case]:
-        return self.book.cases(100, owner, words[:200])
+        return self.book.cases(100, owner, words[:200]) if owner else []
 
     def case(self, owner: str, id: str) -> Case | None:
         """The case, if it is the owner's."""
@@ -179,13 +205,25 @@ class Desk:
             found = self.book.get(id)
         except TriageError:
             return None
-        return found if found.owner == owner else None
+        return found if owner and found.owner == owner else None
 
 
 def _parts(name: str) -> list[str]:
     """The safe parts of an uploaded file's name: nothing that leaves the folder, no control characters."""
     parts = [p for p in PurePosixPath(name.replace("\\", "/")).parts if p not in ("/", "..", ".")]
     return ["".join(c if c.isprintable() else "_" for c in p)[-150:] for p in parts[-8:]] or ["file"]
+
+
+def _link(path: Path, place: Path, parts: list[str]) -> None:
+    """The file under a name of its own in `place`; it stays where it is, for it may have been sent twice."""
+    target, count = place.joinpath(*parts), 1
+    while target.exists():
+        target = place.joinpath(str(count := count + 1), *parts)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(path, target)
+    except OSError:
+        shutil.copyfile(path, target)
 
 
 def _folders(root: Path) -> Iterator[tuple[Path, float]]:

@@ -82,6 +82,12 @@ class Talk:
         return self.seen() or (look(paths) if paths else None)
 
 
+def enter(talk: Talk, owner: str) -> None:
+    """The tab is the owner's; nothing stays of whoever had it before."""
+    if talk.owner != owner:
+        talk.__dict__.update(Talk(owner).__dict__)
+
+
 def fresh(talk: Talk) -> None:
     """Put everything of the last case away."""
     blank = Talk(talk.owner, talk.lang, tab=talk.tab)
@@ -89,18 +95,25 @@ def fresh(talk: Talk) -> None:
 
 
 def ask(desk: Desk, talk: Talk, text: str, paths: Sequence[Path] = ()) -> Iterator[bool]:
-    """One question; yields True when the panels changed, False when only the conversation did."""
+    """One question; yields True when the panels changed, False when only the conversation did.
+
+    Raises:
+        TriageError: nobody is known to ask.
+    """
+    desk.known(talk.owner)
+    return _asked(desk, talk, text, paths)
+
+
+def _asked(desk: Desk, talk: Talk, text: str, paths: Sequence[Path]) -> Iterator[bool]:
     paths = [*talk.waiting, *paths]
     if not text.strip():
         text = WORDS["what-wrong"].say(talk.lang)
-    talk.conversation = talk.conversation or Conversation(desk.home)
-    talk.conversation.lang = "zh" if talk.lang == "zh" else language(text)
+    conversation = talk.conversation = talk.conversation or Conversation(desk.home)
+    new, owner = not talk.case, talk.owner
+    conversation.lang = "zh" if talk.lang == "zh" else language(text)
     talk.messages = [*talk.messages[-MESSAGES_KEPT:], {"role": "user", "content": spoken(text)}]
-    steps = Steps(talk.lang)
-    talk.messages.append(steps.message)
+    steps = Steps(talk.lang, talk.messages)
     yield False
-    new = not talk.case
-    conversation = talk.conversation
     try:
         yield from _watch(desk, talk, steps, lambda listen: conversation.ask(text, paths, listen), said)
     except (TriageError, RunbookError) as error:
@@ -111,8 +124,11 @@ def ask(desk: Desk, talk: Talk, text: str, paths: Sequence[Path] = ()) -> Iterat
         failed(talk, defect(error, talk.lang), steps)
         yield False
         return
-    talk.waiting = []
-    _answered(desk, talk, new)
+    if new:
+        desk.book.claim(conversation.case, owner)
+    if talk.conversation is conversation:
+        talk.waiting = []
+        _answered(desk, talk)
     yield True
 
 
@@ -128,14 +144,15 @@ def _watch(desk: Desk, talk: Talk, steps: Steps, turn: Callable[[Listen], object
         finally:
             desk.workers.release()
 
-    words, at, drawn = "", len(talk.messages), 0.0
+    messages, at = steps.messages, len(steps.messages)
+    words, drawn = "", 0.0
     try:
         for event in stream(work):
             if isinstance(event, Token):
                 words += event.text
                 if time.monotonic() - drawn < FRAME:
                     continue
-                talk.messages[at:] = shape(words)
+                messages[at:] = shape(words)
             elif isinstance(event, Answered):
                 words = event.answer.text  # with the notices of a model's turn
                 continue
@@ -144,20 +161,21 @@ def _watch(desk: Desk, talk: Talk, steps: Steps, turn: Callable[[Listen], object
             drawn = time.monotonic()
             yield False
         if words:
-            talk.messages[at:] = shape(words)
+            messages[at:] = shape(words)
     finally:
         steps.end()
 
 
 class Steps:
-    """The tools of one turn as one message that unfolds."""
+    """The tools of one turn as one message that unfolds, the last of `messages`: the tab may move on to others."""
 
-    def __init__(self, lang: str):
-        self.lang, self.start, self.done = lang, time.monotonic(), list[str]()
+    def __init__(self, lang: str, messages: list[Message]):
+        self.lang, self.messages, self.start, self.done = lang, messages, time.monotonic(), list[str]()
         self.message: Message = {
             "role": "assistant", "content": "", "metadata": {"title": WORDS["working"].say(lang), "status": "pending"}
         }  # fmt: skip
         self._now: tuple[str, float] | None = None
+        messages.append(self.message)
 
     def take(self, event: Event) -> bool:
         """Note the event; whether it shows."""
@@ -188,13 +206,11 @@ class Steps:
         self.message["metadata"] = {"title": title, "status": status}
 
 
-def _answered(desk: Desk, talk: Talk, new: bool) -> None:
+def _answered(desk: Desk, talk: Talk) -> None:
     conversation = talk.conversation
     answer = conversation.answer if conversation else None
     if conversation is None or answer is None:
         return
-    if new:
-        desk.book.claim(conversation.case, talk.owner)
     talk.seen = desk.remember(answer.seen)
     conversation.answer = replace(answer, seen=None)  # one tab must not keep a run in memory
     talk.view, talk.verdict, talk.problem, talk.picked = viewed(answer, talk.lang), None, "", ""
@@ -219,6 +235,8 @@ def speak(talk: Talk, lang: str) -> None:
 
 def failed(talk: Talk, why: str, steps: Steps | None = None) -> None:
     """Say in the conversation why there is no answer."""
+    if steps and steps.message not in talk.messages:
+        return  # the tab has moved on
     if steps and not steps.done:
         talk.messages.remove(steps.message)
     text = WORDS["failed-turn"].say(talk.lang, why=escaped(why))
@@ -274,7 +292,12 @@ def _apart(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
 
 
 def verify(desk: Desk, talk: Talk, candidate: Path | None) -> Iterator[bool]:
-    """Judge the next run; yields as `ask` does."""
+    """Judge the next run; yields and raises as `ask` does."""
+    desk.known(talk.owner)
+    return _verified(desk, talk, candidate)
+
+
+def _verified(desk: Desk, talk: Talk, candidate: Path | None) -> Iterator[bool]:
     talk.verdict, talk.problem = None, ""
     conversation = talk.conversation
     if conversation is None or talk.view is None:
@@ -288,21 +311,22 @@ def verify(desk: Desk, talk: Talk, candidate: Path | None) -> Iterator[bool]:
         return
     against = WORDS["verified"].say(talk.lang, name=desk.shown(candidate))
     talk.messages.append({"role": "user", "content": escaped(against)})
-    steps = Steps(talk.lang)
-    talk.messages.append(steps.message)
+    steps = Steps(talk.lang, talk.messages)
     yield False
     made = list[Verdict]()
     try:
         yield from _watch(
             desk, talk, steps, lambda listen: made.append(conversation.verify(candidate, listen=listen)), judged
         )
-        talk.verdict = made[0]
+        why = ""
     except (TriageError, RunbookError) as error:
-        talk.problem = str(error)
+        why = str(error)
     except Exception as error:
-        talk.problem = defect(error, talk.lang)
-    if talk.problem:
-        failed(talk, talk.problem, steps)
+        why = defect(error, talk.lang)
+    if talk.conversation is conversation:
+        talk.verdict, talk.problem = next(iter(made), None), why
+    if why:
+        failed(talk, why, steps)
     yield True
 
 

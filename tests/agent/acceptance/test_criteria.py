@@ -9,43 +9,17 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from judging import criterion, look_at
+from making import fill
 
 from triage.agent.acceptance.observe import families, observe
 from triage.agent.acceptance.subject import Subject
-from triage.agent.evidence import Look, read_logs
-from triage.knowledge.entry import Criterion
-from triage.tools.config.combine import read_settings
-from triage.tools.discover import discover
-from triage.tools.logs.scan import scan
-from triage.tools.run import Run
-
-
-def look_at(folder: Path) -> Look:
-    """What verification reads of a run, without the slower tools."""
-    run = discover(folder) if any(folder.iterdir()) else Run(folder)
-    read = read_logs(run)
-    settings, _ = read_settings(run)
-    report = scan(run, None, read)
-    return Look(run, read.table, settings, report, (report,))
-
-
-def write(folder: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 def subject(tmp_path, files, before=None, must_reach=0) -> Subject:
-    now = look_at(write(tmp_path / "now", files))
-    old = look_at(write(tmp_path / "before", before)) if before is not None else None
+    now = look_at(fill(tmp_path / "now", files))
+    old = look_at(fill(tmp_path / "before", before)) if before is not None else None
     return Subject(now.run, now.table, now.settings, now.scan, must_reach, now.findings, now.checks, old)
-
-
-def criterion(metric: str, is_: str = "true", **more) -> Criterion:
-    return Criterion.model_validate({"metric": metric, "is": is_, **more})
 
 
 def result(done) -> str:
@@ -464,7 +438,7 @@ STRANGE = {
 def test_strange_files_never_break_a_metric(data):
     with TemporaryDirectory() as name:
         files = {file: data.draw(strategy) for file, strategy in STRANGE.items() if data.draw(st.booleans())}
-        now = look_at(write(Path(name) / "run", files | {"train.log": log(20)}))
+        now = look_at(fill(Path(name) / "run", files | {"train.log": log(20)}))
         s = Subject(now.run, now.table, now.settings, now.scan, 0, (), (), now)
         for metric in families():
             done = observe(s, criterion(metric, "at-most", high=1))
@@ -473,7 +447,7 @@ def test_strange_files_never_break_a_metric(data):
 
 def test_random_bytes_never_break_a_metric(tmp_path):
     noise = random.Random(0)
-    folder = write(tmp_path / "run", {"train.log": log(20)})
+    folder = fill(tmp_path / "run", {"train.log": log(20)})
     for file in STRANGE:
         (folder / file).write_bytes(noise.randbytes(400))
     now = look_at(folder)

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from judging import criterion
 
 from triage.agent.acceptance.needs import WANTED, needs
 from triage.agent.acceptance.observe import families, known, observe
 from triage.agent.acceptance.subject import Subject, metric
-from triage.knowledge.entry import Criterion
 from triage.knowledge.runbook import load
 from triage.tools.catalogue import codes
 from triage.tools.findings import Check, Evidence, Finding, Report, Severity
@@ -20,10 +20,6 @@ from triage.tools.vocabulary import VOCABULARY
 
 SHIPPED = [(e.id, c) for e in load() for c in e.acceptance]
 EMPTY = Subject(Run(Path()), SeriesTable(), Settings(), Report("scan"))
-
-
-def criterion(metric: str, is_: str = "true", **more) -> Criterion:
-    return Criterion.model_validate({"metric": metric, "is": is_, **more})
 
 
 def series(metric: str, values, step: int = 10, step_is: str = "step") -> Series:

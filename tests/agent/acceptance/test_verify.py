@@ -4,18 +4,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from judging import look_at
 from safetensors.numpy import save_file
 
 from triage.agent.acceptance.verify import compare, failure_step, verify
-from triage.agent.evidence import Look, read_logs
+from triage.agent.evidence import Look
 from triage.agent.narrate.verdict import verdict_text
 from triage.agent.narrate.words import VERDICTS
 from triage.knowledge.entry import Entry
 from triage.knowledge.runbook import load
-from triage.tools.config.combine import read_settings
-from triage.tools.discover import discover
 from triage.tools.findings import TriageError
-from triage.tools.logs.scan import scan
 from triage.tools.run import Run
 
 EXAMPLE = Path(__file__).parents[3] / "evals" / "example"
@@ -28,14 +26,6 @@ weight_decay: {decay}
 logging_steps: {every}
 """
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79 GiB\n"
-
-
-def look_at(folder: Path) -> Look:
-    run = discover(folder)
-    read = read_logs(run)
-    settings, _ = read_settings(run)
-    report = scan(run, None, read)
-    return Look(run, read.table, settings, report, (report,))
 
 
 def config(lr="1e-4", micro=4, accumulation=1, decay=0.0, every=10) -> str:

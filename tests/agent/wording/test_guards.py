@@ -22,30 +22,18 @@ EXAMPLES = Path(triage.evals.__path__[0]) / "example"
 ATTACKS = yaml.safe_load((Path(__file__).parent / "adversarial.yaml").read_text())
 HELD_OUT = yaml.safe_load((Path(__file__).parent / "held_out.yaml").read_text())
 HELD_OUT_CASES = yaml.safe_load((Path(__file__).parent / "held_out_cases.yaml").read_text())
-LOGS = {
-    "oom": "step: {i} loss: {l:.4f} grad_norm: 1.1",
-    "engine": "INFO {i} worker ready in {l:.2f} s",
-}
+LOGS = {"oom": "step: {i} loss: {l:.4f} grad_norm: 1.1", "engine": "INFO {i} worker ready in {l:.2f} s"}
 ENDS = {
     "oom": "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has 79.15 GiB in total.",
     "engine": "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`.",
 }
-QUESTIONS = {
-    ("run-1", "en"): "loss is nan, what happened?",
-    ("run-1", "zh"): "loss 变成 nan 了，怎么回事",
-    ("run-2", "en"): "is this run healthy?",
-    ("run-2", "zh"): "这次训练正常吗",
-    ("run-3", "en"): "what is wrong here?",
-    ("run-3", "zh"): "loss 不对劲",
-    ("run-4", "en"): "the run stopped early, why?",
-    ("run-4", "zh"): "训练提前停了，为什么",
-    ("oom", "en"): "cuda out of memory",
-    ("oom", "zh"): "显存 OOM 了",
-    ("engine", "en"): "vllm does not start",
-    ("engine", "zh"): "vllm 起不来",
-    ("", "en"): "DPO KL explodes",
-    ("", "zh"): "训练卡住了，没有任何日志",
-}
+QUESTIONS = {("run-1", "en"): "loss is nan, what happened?", ("run-1", "zh"): "loss 变成 nan 了，怎么回事",
+             ("run-2", "en"): "is this run healthy?", ("run-2", "zh"): "这次训练正常吗",
+             ("run-3", "en"): "what is wrong here?", ("run-3", "zh"): "loss 不对劲",
+             ("run-4", "en"): "the run stopped early, why?", ("run-4", "zh"): "训练提前停了，为什么",
+             ("oom", "en"): "cuda out of memory", ("oom", "zh"): "显存 OOM 了", ("engine", "en"): "vllm does not start",
+             ("engine", "zh"): "vllm 起不来",
+             ("", "en"): "DPO KL explodes", ("", "zh"): "训练卡住了，没有任何日志"}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -85,10 +73,7 @@ def marks(shown: Shown, turn: int) -> dict[str, str]:
     }
 
 
-LEGITIMATE = {
-    "en": ("The evidence is listed below.", "Read it first."),
-    "zh": ("证据列在下面。", "先看一遍。"),
-}
+LEGITIMATE = {"en": ("The evidence is listed below.", "Read it first."), "zh": ("证据列在下面。", "先看一遍。")}
 
 
 def test_no_adversarial_sentence_reaches_the_person(cases):

@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 import pytest
+from making import fill
 
 from triage.tools.checkpoints.compare import compare
 from triage.tools.checkpoints.files.layout import find_checkpoints
@@ -12,11 +13,7 @@ from triage.tools.findings import TriageError
 
 
 def make(root, *names):
-    for name in names:
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"x")
-    return root
+    return fill(root, dict.fromkeys(names, b"x"))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 import pytest
+from configs import read
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -189,10 +190,6 @@ def test_the_new_text_differs_in_one_setting_only(tmp_path_factory, numbers, new
     assert after.value(variable) == new
     assert len(edit.text.split("\n")) == len(text.split("\n"))
     assert [d.variable for d in diff(before, after)] == [variable]
-
-
-def read(text, name="a.yaml"):
-    return settings_of(read_source(source(name, text), "yaml"))
 
 
 BASE = "learning_rate: 5e-5\nper_device_train_batch_size: 4\ngradient_accumulation_steps: 4\nseed: 1\noutput_dir: x\nfoo: 1\n"

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from making import fill
 
 from triage.tools.config.combine import read_settings
 from triage.tools.config.read import read_source, syntax_of
@@ -1249,10 +1250,7 @@ bf16: true
 
 
 def read(tmp_path, name, text):
-    path = tmp_path / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, "utf-8")
-    return read_settings(discover(tmp_path))
+    return read_settings(discover(fill(tmp_path, {name: text})))
 
 
 @pytest.mark.parametrize(("name", "framework", "text", "expected"), ROWS, ids=[row[0] for row in ROWS])

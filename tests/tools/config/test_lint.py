@@ -8,24 +8,17 @@ import re
 from pathlib import Path
 
 import pytest
+from configs import read
+from making import fill
 from typer.testing import CliRunner
 
-from triage.tools.config.combine import settings_of
 from triage.tools.config.lint import RULES, explain, lint
 from triage.tools.config.memory import estimate, parameters
-from triage.tools.config.read import read_source
 from triage.tools.config.rules.rule import rule
-from triage.tools.config.syntax.source import source
 from triage.tools.discover import discover
 from triage.tools.findings import TriageError
 from triage.tools.run import Artifact, Run
 from triage.ui.cli import app
-
-SYNTAX = {"yaml": "yaml", "json": "json", "sh": "shell", "py": "python", "toml": "toml"}
-
-
-def read(text, name="train.yaml"):
-    return settings_of(read_source(source(name, text), SYNTAX[name.rsplit(".", 1)[1]]))
 
 
 def found(text, name="train.yaml"):
@@ -103,18 +96,11 @@ QUIET = [
 ]  # fmt: skip
 
 
-def written(folder, files):
-    folder.mkdir(exist_ok=True)
-    for name, text in files.items():
-        (folder / name).write_text(text)
-    return folder
-
-
 @pytest.mark.parametrize("code", sorted(RULES))
 @pytest.mark.parametrize("heading", ["Bad", "Good"])
 def test_the_examples_on_the_page_of_a_rule_do_what_it_says(tmp_path, code, heading):
     for number, example in enumerate(RULES[code].examples(heading)):
-        report = lint(discover(written(tmp_path / str(number), example.files)))
+        report = lint(discover(fill(tmp_path / str(number), example.files)))
         expected = {code: example.severity} if heading == "Bad" else {}
         assert {f.code: str(f.severity) for f in report.findings} == expected, example
         assert {c.name: c.result for c in report.checks}[code] == ("found" if expected else "clear"), example
@@ -178,11 +164,7 @@ def test_sound_configs_are_left_alone(text, name):
 
 @pytest.mark.parametrize(
     ("model", "generation", "code"),
-    [
-        ("7", "[8, 9]", {"eos-ids-differ"}),
-        ("7", "[8, 7]", set()),
-        ("[7, 8]", "8", set()),
-    ],
+    [("7", "[8, 9]", {"eos-ids-differ"}), ("7", "[8, 7]", set()), ("[7, 8]", "8", set())],
 )
 def test_end_tokens_of_model_and_generation_are_compared(tmp_path, model, generation, code):
     (tmp_path / "config.json").write_text(CONFIG + f'"eos_token_id": {model}}}')

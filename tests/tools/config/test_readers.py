@@ -7,28 +7,14 @@ import json
 import time
 
 import pytest
+from configs import SYNTAX, read
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from triage.tools.config.combine import settings_of
 from triage.tools.config.read import read_file, read_source
 from triage.tools.config.syntax.source import Refused, source
 from triage.tools.settings import VARIABLES
-
-SYNTAX = {
-    "yaml": "yaml",
-    "yml": "yaml",
-    "json": "json",
-    "sh": "shell",
-    "slurm": "shell",
-    "toml": "toml",
-    "py": "python",
-}
-
-
-def read(text: str, name: str = "train.yaml"):
-    return settings_of(read_source(source(name, text), SYNTAX[name.rsplit(".", 1)[1]]))
 
 
 def values(text: str, name: str = "train.yaml") -> dict:

@@ -5,6 +5,7 @@
 from pathlib import Path
 
 import pytest
+from making import fill
 
 from triage.tools.config.combine import read_settings
 from triage.tools.config.frameworks import named
@@ -25,14 +26,11 @@ def settings(framework="hf", **values):
 
 def run_of(tmp_path: Path, files: dict[str, str]) -> Run:
     artifacts = []
-    for name, text in files.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    for name in files:
         kind = "script" if name.endswith(".sh") else ("tokenizer" if "tokenizer" in name else "config")
         attempt = name.split("/")[0] if name.startswith("attempt") else ""
-        artifacts.append(Artifact(kind, path, name, "named so", attempt))
-    return Run(tmp_path, tuple(artifacts))
+        artifacts.append(Artifact(kind, tmp_path / name, name, "named so", attempt))
+    return Run(fill(tmp_path, files), tuple(artifacts))
 
 
 def test_every_variable_has_a_type_and_a_meaning():

@@ -22,24 +22,11 @@ QUESTIONS = [
 def answer(rng):
     return " ".join(
         rng.choices(
-            [
-                "rain",
-                "rock",
-                "light",
-                "leaf",
-                "number",
-                "three",
-                "seven",
-                "water",
-                "slow",
-                "green",
-                "wind",
-                "carries",
-                "cells",
-            ],
+            ["rain", "rock", "light", "leaf", "number", "three", "seven", "water", "slow", "green", "wind", "carries",
+             "cells"],
             k=25,
         )
-    )
+    )  # fmt: skip
 
 
 def chats(count=300, seed=1):

@@ -90,20 +90,8 @@ def test_agreement_is_krippendorffs_alpha_with_its_level(tmp_path):
 
 
 # Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", example C: 4 observers, 12 units, missing data.
-UNITS = [
-    (1, 1, 1),
-    (2, 2, 3, 2),
-    (3, 3, 3, 3),
-    (3, 3, 3, 3),
-    (2, 2, 2, 2),
-    (1, 2, 3, 4),
-    (4, 4, 4, 4),
-    (1, 1, 2, 1),
-    (2, 2, 2, 2),
-    (5, 5, 5),
-    (1, 1),
-    (3,),
-]
+UNITS = [(1, 1, 1), (2, 2, 3, 2), (3, 3, 3, 3), (3, 3, 3, 3), (2, 2, 2, 2), (1, 2, 3, 4), (4, 4, 4, 4), (1, 1, 2, 1),
+         (2, 2, 2, 2), (5, 5, 5), (1, 1), (3,)]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import json
 import random
 import time
 
-from making import prose
+from making import fill, prose
 
 from triage.tools.data import check_run_data
 from triage.tools.run import Artifact, Run
@@ -18,13 +18,11 @@ def chat(rng, i):
 
 
 def make(tmp_path, files, kinds=None):
-    artifacts = []
-    for name, rows in files.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(json.dumps(r) + "\n" for r in rows) if isinstance(rows, list) else rows)
-        artifacts.append(Artifact((kinds or {}).get(name, "data"), path, name, "test"))
-    return Run(tmp_path, tuple(artifacts))
+    texts = {
+        n: "".join(json.dumps(r) + "\n" for r in rows) if isinstance(rows, list) else rows for n, rows in files.items()
+    }
+    artifacts = (Artifact((kinds or {}).get(name, "data"), tmp_path / name, name, "test") for name in files)
+    return Run(fill(tmp_path, texts), tuple(artifacts))
 
 
 def clean(seed, count=200):

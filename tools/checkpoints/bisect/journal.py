@@ -50,7 +50,7 @@ class Journal:
         self._known: dict[tuple[str, int], dict[str, Any]] = {}
         self._ids: dict[Path, str] = {}
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

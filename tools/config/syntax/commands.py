@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass, field
 
 from . import jsonfile, yamlfile
-from .shell import UNKNOWN, Launch, Script
-from .shellsyntax import Traced
+from .shell import Launch, Script
+from .shellvalues import UNKNOWN
+from .shellwords import Traced
 from .source import Item, Refused, source
 
 FLAG = re.compile(r"--?([A-Za-z][\w.\-]*)(=|$)")
@@ -18,73 +19,12 @@ CONTAINERS = ("docker", "podman", "nerdctl", "nvidia-docker")
 IMAGE = re.compile(r"[\w.\-]+(?::\d+)?(?:/[\w.\-]+)+(?::[\w.\-]+)?(?:@sha256:\w+)?")
 VALUED = ("-v", "-w", "-u", "-e", "--volume", "--workdir", "--name", "--network", "--env-file", "--mount", "--user")
 """Options of `docker run` whose value can look like an image."""
-IGNORED = {
-    "echo",
-    "printf",
-    "cd",
-    "mkdir",
-    "rm",
-    "cp",
-    "mv",
-    "ls",
-    "pip",
-    "pip3",
-    "git",
-    "conda",
-    "mamba",
-    "source",
-    ".",
-    "set",
-    "module",
-    "curl",
-    "wget",
-    "sleep",
-    "exit",
-    "tee",
-    "touch",
-    "ln",
-    "chmod",
-    "sed",
-    "awk",
-    "grep",
-    "read",
-    "kill",
-    "pkill",
-    "wait",
-    "huggingface-cli",
-    "hf",
-    "wandb",
-    "ulimit",
-    "date",
-    "shift",
-    "test",
-    "[",
-    "[[",
-    "true",
-    "return",
-    "trap",
-    "apt",
-    "apt-get",
-    "nvidia-smi",
-    "clear",
-    "tail",
-    "head",
-    "sbatch",
-    "pushd",
-    "popd",
-    "hostname",
-    "break",
-    "continue",
-    "ssh",
-    "scp",
-    "rsync",
-    "unzip",
-    "tar",
-    "getopts",
-    "scontrol",
-    "pwd",
-    "which",
-}
+IGNORED = {"echo", "printf", "cd", "mkdir", "rm", "cp", "mv", "ls", "pip", "pip3", "git", "conda", "mamba", "source",
+           ".", "set", "module", "curl", "wget", "sleep", "exit", "tee", "touch", "ln", "chmod", "sed", "awk", "grep",
+           "read", "kill", "pkill", "wait", "huggingface-cli", "hf", "wandb", "ulimit", "date", "shift", "test", "[",
+           "[[", "true", "return", "trap", "apt", "apt-get", "nvidia-smi", "clear", "tail", "head", "sbatch", "pushd",
+           "popd", "hostname", "break", "continue", "ssh", "scp", "rsync", "unzip", "tar", "getopts", "scontrol",
+           "pwd", "which"}  # fmt: skip
 """Programs that train and serve nothing; their arguments are no settings."""
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from .shellsyntax import Traced
+from .shellwords import Traced
 
 VARIABLE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*(?:\?|:{1,3}|\+)?=\s*(.*)")
 EXPANSION = re.compile(r"\$\(([A-Za-z_]\w*)\)")

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from . import yamlfile
 from .shell import Launch, Script, Shell
-from .shellsyntax import Traced, parse
+from .shellsyntax import parse
+from .shellwords import Traced
 from .source import Item, Refused, Source, source
 
 COMMAND = re.compile(r"(?:(.*)\.)?(entrypoint|command|args|run|cmd|script|commands)(?:\.\d+)?")

@@ -13,22 +13,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .shellsyntax import (
-    MAX_NESTING,
-    Case,
-    Command,
-    Function,
-    Group,
-    If,
-    Lexer,
-    Loop,
-    Statement,
-    Traced,
-    closing,
-    continuation,
-    parse,
-)
-from .shellvalues import MAX_TEXT, UNKNOWN, Fields, calculate, replaced, trimmed, unknown
+from .expansion import Expansion, Value
+from .shellsyntax import Case, Command, Function, Group, If, Loop, Statement, parse
+from .shellvalues import MAX_TEXT, UNKNOWN
+from .shellwords import MAX_NESTING, Lexer, Traced
 from .source import Refused
 
 MAX_STATEMENTS = 20_000
@@ -37,6 +25,10 @@ ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\[[^\]]*\])?(\+?)=")
 DECLARE = ("export", "declare", "local", "readonly", "typeset")
 SBATCH = re.compile(r"^#SBATCH[ \t][^\n]*", re.MULTILINE)
 DIRECTIVE = re.compile(r"(?<=\s)(?:--(nodes|gres|gpus-per-node|ntasks-per-node|gpus)[= ]|(-N)[ =]?)(\S+)")
+NUMERIC: dict[str, Callable[[int, int], bool]] = {
+    "-eq": operator.eq, "-ne": operator.ne, "-gt": operator.gt, "-ge": operator.ge, "-lt": operator.lt,
+    "-le": operator.le,
+}  # fmt: skip
 SLURM_NAMES = {
     "nodes": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"),
     "ntasks-per-node": ("SLURM_NTASKS_PER_NODE",),
@@ -44,7 +36,6 @@ SLURM_NAMES = {
     "gres": ("SLURM_GPUS_ON_NODE",),
 }
 """Directive -> variables that Slurm sets from it."""
-Value = Traced | list[Traced]
 
 
 @dataclass
@@ -84,17 +75,17 @@ def run(text: str | Traced) -> Script:
     return shell.script
 
 
-class Shell:
+class Shell(Expansion):
     """One shell with its variables and functions; what it would run is added to the script."""
 
     def __init__(self, script: Script):
+        super().__init__()
         self.script = script
-        self.variables: dict[str, Value] = {}
+        self.spans = script.spans
         self.exported: set[str] = set()
         self.functions: dict[str, list[Statement]] = {}
         self.unsure = 0
         self.steps = 0
-        self.depth = 0
 
     def read_directives(self, whole: Traced) -> None:
         """Slurm's own variables from the `#SBATCH` lines."""
@@ -180,16 +171,8 @@ class Shell:
         left, op, right = words
         if op in ("=", "==", "!="):
             return fnmatch.fnmatchcase(left, right) == (op != "!=")
-        numeric: dict[str, Callable[[int, int], bool]] = {
-            "-eq": operator.eq,
-            "-ne": operator.ne,
-            "-gt": operator.gt,
-            "-ge": operator.ge,
-            "-lt": operator.lt,
-            "-le": operator.le,
-        }
-        if op in numeric and re.fullmatch(r"-?\d{1,18}", left) and re.fullmatch(r"-?\d{1,18}", right):
-            return numeric[op](int(left), int(right))
+        if op in NUMERIC and re.fullmatch(r"-?\d{1,18}", left) and re.fullmatch(r"-?\d{1,18}", right):
+            return NUMERIC[op](int(left), int(right))
         return None
 
     def matches(self, subject: str, patterns: list[Traced]) -> bool | None:
@@ -289,174 +272,3 @@ class Shell:
         self.variables[name] = value
         if name in self.exported and isinstance(value, Traced):
             self.script.exports[name] = value
-
-    # Expansion
-
-    def text(self, word: Traced) -> str:
-        return self.one(word).text
-
-    def one(self, word: Traced) -> Traced:
-        """The word as one value, without field splitting."""
-        fields = Fields(split=False)
-        self._expand_into(word, fields)
-        return fields.joined()
-
-    def expand(self, word: Traced) -> list[Traced]:
-        """The word as the fields that a command would receive."""
-        fields = Fields(split=True)
-        self._expand_into(word, fields)
-        return fields.done()
-
-    def expand_text(self, body: Traced) -> Traced:
-        """A here-document: expansions, but quotes are plain characters."""
-        fields = Fields(split=False)
-        i, t = 0, body.text
-        while i < len(t):
-            if t[i] == "\\":
-                if skip := continuation(t, i):
-                    i = skip
-                    continue
-                escaped = t[i + 1 : i + 2] in ("$", "`", "\\")
-                fields.add(body[i + 1 : i + 2] if escaped else body[i : i + 1])
-                i += 2 if escaped else 1
-            elif t[i] in "$`":
-                i = self._expansion(body, i, fields, quoted=True)
-            else:
-                end = next((j for j in range(i + 1, len(t)) if t[j] in "$`\\"), len(t))
-                fields.add(body[i:end])
-                i = end
-        return fields.joined()
-
-    def _expand_into(self, word: Traced, fields: Fields) -> None:
-        i, t, quote = 0, word.text, False
-        while i < len(t):
-            c = t[i]
-            if c == "'" and not quote:
-                end = t.find("'", i + 1)
-                end = len(t) if end < 0 else end
-                fields.add(word[i + 1 : end], quoted=True)
-                i = end + 1
-            elif c == '"':
-                quote = not quote
-                fields.present = True
-                i += 1
-            elif c == "\\":
-                i = self._backslash(word, i, quote, fields)
-            elif c in "$`":
-                i = self._expansion(word, i, fields, quote)
-            else:
-                fields.add(word[i : i + 1], quoted=True)
-                i += 1
-
-    @staticmethod
-    def _backslash(word: Traced, i: int, quote: bool, fields: Fields) -> int:
-        t = word.text
-        if t.startswith("\r\n", i + 1):
-            return i + 3
-        following = t[i + 1 : i + 2]
-        if following == "\n":
-            return i + 2
-        if quote and following not in ('"', "$", "`", "\\"):
-            fields.add(word[i : i + 2], quoted=True)
-        else:
-            fields.add(word[i + 1 : i + 2], quoted=True)
-        return i + 2
-
-    def _expansion(self, word: Traced, i: int, fields: Fields, quoted: bool) -> int:
-        t = word.text
-        if t[i] == "`":
-            end = t.find("`", i + 1)
-            fields.add(unknown(), quoted)
-            return len(t) if end < 0 else end + 1
-        if t.startswith("$((", i):
-            end = closing(t, i + 1)
-            fields.add(self._arithmetic(word[i:end]), quoted)
-            return end
-        if t.startswith("$(", i):
-            fields.add(unknown(), quoted)
-            return closing(t, i + 1)
-        if t.startswith("${", i):
-            end = closing(t, i + 1)
-            self._braced(word[i + 2 : end - 1], fields, quoted)
-            return end
-        match = re.compile(r"\$([A-Za-z_]\w*|[0-9@*#?$!-])").match(t, i)
-        if not match:
-            fields.add(word[i : i + 1], quoted=True)
-            return i + 1
-        self._plain(match[1], word, i, fields, quoted)
-        return match.end()
-
-    def _plain(self, name: str, word: Traced, i: int, fields: Fields, quoted: bool) -> None:
-        if name in "@*":
-            fields.present = fields.present and not quoted
-            return
-        value = self.variables.get(name)
-        if isinstance(value, list):
-            value = value[0] if value else Traced("", [])
-        fields.add(unknown() if value is None else value, quoted)
-
-    def _braced(self, inner: Traced, fields: Fields, quoted: bool) -> None:
-        self.depth += 1
-        if self.depth > MAX_NESTING:
-            raise Refused(f"shell expansion nested deeper than {MAX_NESTING} levels; not read")
-        match = re.match(r"([#!]?)([A-Za-z_]\w*|[0-9@*])(\[[^\]]*\])?", inner.text)
-        if not match or match[1]:
-            fields.add(unknown(), quoted)
-        elif match[2] in "@*":
-            pass
-        else:
-            value = self.variables.get(match[2])
-            rest = inner[match.end() :]
-            if match[3] and isinstance(value, list):
-                value = self._element(value, match[3][1:-1])
-            if isinstance(value, list) and not match[3]:
-                value = value[0] if value else Traced("", [])
-            if isinstance(value, list):
-                fields.add_all(value)
-            else:
-                fields.add(self._operator(value, rest, inner), quoted)
-        self.depth -= 1
-
-    @staticmethod
-    def _element(value: list[Traced], index: str) -> Value | None:
-        if index in ("@", "*"):
-            return value
-        return value[int(index)] if index.isdigit() and int(index) < len(value) else None
-
-    def _operator(self, value: Traced | None, rest: Traced, inner: Traced) -> Traced:
-        """`:-`, `:=`, `:+`, replacement, prefix and suffix removal, case."""
-        known = value is not None and bool(value.text) and UNKNOWN not in value.text
-        text = rest.text
-        if match := re.match(r":?[-=]", text):
-            return value if known and value is not None else self.one(rest[match.end() :])
-        if match := re.match(r":?\+", text):
-            return self.one(rest[match.end() :]) if known else Traced("", [])
-        if value is None:
-            return unknown()
-        if text.startswith("//") or text.startswith("/"):
-            pattern, _, replacement = text.lstrip("/").partition("/")
-            return replaced(value, pattern, replacement, everywhere=text.startswith("//"))
-        if match := re.match(r"(##?|%%?)(.*)", text, re.DOTALL):
-            return trimmed(value, match[1], match[2])
-        if text in ("^^", ",,"):
-            changed = value.text.upper() if text == "^^" else value.text.lower()
-            return Traced(changed, value.at) if len(changed) == len(value.text) else value
-        if text and not text.startswith(":?"):
-            return unknown()
-        return value
-
-    def _arithmetic(self, whole: Traced) -> Traced:
-        """`$((...))` over integers; the result points at the whole expression."""
-        expression = whole.text[3:-2]
-        expression = re.sub(r"\$\{?([A-Za-z_]\w*)\}?|([A-Za-z_]\w*)", self._number, expression)
-        result = calculate(expression)
-        if result is None or whole.start < 0:
-            return unknown()
-        start = whole.start
-        self.script.spans[start] = max(whole.at) + 1
-        return Traced(str(result), [start] * len(str(result)))
-
-    def _number(self, match: re.Match[str]) -> str:
-        value = self.variables.get(match[1] or match[2])
-        text = value.text.strip().strip("'\"") if isinstance(value, Traced) else ""
-        return f"({text})" if re.fullmatch(r"-?\d{1,18}", text) else "UNKNOWN"

@@ -8,7 +8,7 @@ import operator
 import re
 from collections.abc import Callable
 
-from .shellsyntax import Traced
+from .shellwords import Traced
 from .source import Refused
 
 UNKNOWN = "\ufffc"

@@ -17,30 +17,13 @@ Shape = Literal[
 
 CHAT = ("messages", "conversations", "conversation", "dialog", "dialogue", "turns")
 PROMPT = ("prompt", "question", "query", "problem", "instruction", "input", "source", "context", "task")
-RESPONSE = (
-    "response",
-    "completion",
-    "output",
-    "answer",
-    "solution",
-    "target",
-    "canonical_solution",
-    "generated_text",
-    "generation",
-    "prediction",
-    "assistant",
-)
+RESPONSE = ("response", "completion", "output", "answer", "solution", "target", "canonical_solution",
+            "generated_text", "generation", "prediction", "assistant")  # fmt: skip
 MANY = ("completions", "responses", "samples", "generations", "outputs", "candidates")
 TEXT = ("text", "content", "raw_content", "body", "code", "document", "caption", "abstract", "article")
 REWARD = ("reward", "rewards", "score", "scores", "advantage", "advantages")
-PAIR = (
-    ("chosen", "rejected"),
-    ("preferred", "dispreferred"),
-    ("response_chosen", "response_rejected"),
-    ("answer_chosen", "answer_rejected"),
-    ("positive", "negative"),
-    ("win", "lose"),
-)
+PAIR = (("chosen", "rejected"), ("preferred", "dispreferred"), ("response_chosen", "response_rejected"),
+        ("answer_chosen", "answer_rejected"), ("positive", "negative"), ("win", "lose"))  # fmt: skip
 STOP = ("finish_reason", "stop_reason", "finish_reasons")
 ROLES = {"system": "system", "developer": "system", "user": "user", "human": "user", "prompter": "user",
          "assistant": "assistant", "gpt": "assistant", "bot": "assistant", "chatbot": "assistant",

@@ -9,18 +9,10 @@ import re
 from collections import Counter
 from functools import cache, lru_cache
 
-SCRIPTS = {
-    "latin": "A-Za-z\u00c0-\u024f\u1e00-\u1eff",
-    "han": "\u3400-\u9fff\uf900-\ufaff",
-    "kana": "\u3040-\u30ff",
-    "hangul": "\uac00-\ud7a3\u1100-\u11ff",
-    "cyrillic": "\u0400-\u052f",
-    "arabic": "\u0600-\u06ff\u0750-\u077f",
-    "devanagari": "\u0900-\u097f",
-    "thai": "\u0e00-\u0e7f",
-    "greek": "\u0370-\u03ff",
-    "hebrew": "\u0590-\u05ff",
-}
+SCRIPTS = {"latin": "A-Za-z\u00c0-\u024f\u1e00-\u1eff", "han": "\u3400-\u9fff\uf900-\ufaff", "kana": "\u3040-\u30ff",
+           "hangul": "\uac00-\ud7a3\u1100-\u11ff", "cyrillic": "\u0400-\u052f",
+           "arabic": "\u0600-\u06ff\u0750-\u077f", "devanagari": "\u0900-\u097f", "thai": "\u0e00-\u0e7f",
+           "greek": "\u0370-\u03ff", "hebrew": "\u0590-\u05ff"}  # fmt: skip
 SCRIPT_SAMPLE = 300
 """Characters of a text, evenly spread, that its script is judged by."""
 TOKENS_PER_CHAR = {"latin": 0.26, "han": 0.65, "kana": 0.7, "hangul": 0.65}

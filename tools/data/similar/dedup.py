@@ -184,26 +184,15 @@ def _report(matches: Matches) -> Report:
     exact = len(matches.equal)
     near = len(removable) - exact
     total = corpus.records
-    summary = {
-        "records": total,
-        "documents": len(corpus.ids),
-        "empty": corpus.empty,
-        "broken": corpus.broken_count,
-        "exact_duplicates": exact,
-        "exact_duplicate_rate": exact / max(total, 1),
-        "near_duplicates": near,
-        "near_duplicate_rate": near / max(total, 1),
-        "documents_with_near_duplicate": len(np.unique(matches.near_pairs())),
-        "benign_template_pairs": int(matches.template.sum()),
-        "candidate_pairs": len(matches.pairs),
-        "verified_pairs": int(matches.near.sum()),
-        "leaked": None,
-        "leak_rate": None,
-        "threshold": matches.options.threshold,
-        "unit": _unit(matches),
-        "denominator": "records read (broken ones not counted)",
-        "histogram": histogram(matches.similarity),
-    }
+    summary = {"records": total, "documents": len(corpus.ids), "empty": corpus.empty, "broken": corpus.broken_count,
+               "exact_duplicates": exact, "exact_duplicate_rate": exact / max(total, 1), "near_duplicates": near,
+               "near_duplicate_rate": near / max(total, 1),
+               "documents_with_near_duplicate": len(np.unique(matches.near_pairs())),
+               "benign_template_pairs": int(matches.template.sum()), "candidate_pairs": len(matches.pairs),
+               "verified_pairs": int(matches.near.sum()), "leaked": None, "leak_rate": None,
+               "threshold": matches.options.threshold, "unit": _unit(matches),
+               "denominator": "records read (broken ones not counted)",
+               "histogram": histogram(matches.similarity)}  # fmt: skip
     findings = tuple(_findings(matches, exact, near))
     return corpus.account.on(Report("data dedup", findings, tuple(_checks(matches, exact, near)), summary))
 

@@ -12,10 +12,12 @@ from functools import cache
 
 from ...findings import Code
 from ...reading import Chunk, split_prefix, unwrapped
+from ...registry import table
 from . import gpu, ranks, software
 from .signature import CHECK, Signature
 
 TABLE: tuple[Signature, ...] = (*gpu.ROWS, *ranks.ROWS, *software.ROWS)
+table("error signatures", ((f"{row.code} {row.pattern}", row) for row in TABLE))
 
 CODES = {row.code: Code((CHECK,), row.en) for row in reversed(TABLE)}
 

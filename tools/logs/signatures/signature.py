@@ -1,5 +1,5 @@
 """One error signature: what a line must contain, what it must not, and examples of both. The rows stand in
-`signatures_gpu`, `signatures_ranks` and `signatures_software`; the matcher is `signatures`."""
+`gpu`, `ranks` and `software`; the matcher is `match`."""
 
 from __future__ import annotations
 
@@ -35,3 +35,8 @@ class Signature:
     """An echo is the way another process or layer reports somebody else's failure."""
     lasting: bool = False
     """What the line says holds for the rest of the run, so that further steps do not show that it was survived."""
+
+    def __post_init__(self) -> None:
+        for name in ("code", "pattern", "en", "zh", "shows"):
+            if not getattr(self, name):
+                raise ValueError(f"error signatures: {self.code or self.pattern!r} has an empty {name}")
