@@ -10,7 +10,6 @@ are the defects as the first attack numbered them, N1 and on those that this sui
 - N4 a damaged cache of vectors: "Aborted.", exit 1, no answer
 - N5 the strings of `data ... --json` hold control characters of names and columns
 - N6 a number beyond 64 bits in a configuration is an internal error of `ask --json`
-- N7 `data codebook` waits for ever on a named pipe
 - N8 a kill leaves a cut Parquet file under the name that `scan --series` promised
 """
 
@@ -50,26 +49,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
             "shell-variables-in-a-row": "-",
             "toml-dots": "-",
         },
-        "D14 internal-error data check": {
-            "folders-that-link-to-each-other": "-",
-            "two-thousand-nested-folders": "-",
-        },
-        "D14 internal-error data codebook": {
-            "npy-with-a-broken-header": "-",
-            "npz-with-an-unknown-packing": "-",
-        },
-        "D14 internal-error data pii": {
-            "folders-that-link-to-each-other": "-",
-        },
-        "D4 unread-clean data dedup": {
-            "field-of-csv-that-never-ends": "-",
-            "line-of-70-mib": "-",
-        },
-        "D4 unread-clean data pii": {
-            "brackets-in-a-record": "-",
-            "field-of-csv-that-never-ends": "-",
-            "line-of-70-mib": "-",
-        },
         "D9 memory data dedup": {
             "one-looped-record-of-10-mb": "-",
             "one-record-of-half-a-million-words": "-",
@@ -82,22 +61,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
         "D13 hang scan": {
             "log": "sparse",
             "trainer-state": "sparse",
-        },
-        "D14 internal-error data check": {
-            "arrow-file": "bad-utf-8",
-            "arrow-stream": "bad-utf-8",
-        },
-        "D14 internal-error data codebook": {
-            "npy": "flip flips huge suffix",
-            "npy-objects": "long-line",
-        },
-        "D14 internal-error data dedup": {
-            "arrow-file": "bad-utf-8",
-            "arrow-stream": "bad-utf-8",
-        },
-        "D14 internal-error data pii": {
-            "arrow-file": "bad-utf-8",
-            "arrow-stream": "bad-utf-8",
         },
         "D2 unread-clean checkpoint check": {
             "optimizer": "cut-1 directory fifo halves loop nul nul-middle random",
@@ -116,45 +79,10 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
             "webdataset": "cut-90 halves nul-middle",
         },
         "D4 unread-clean data dedup": {
-            "arrow-file": "empty nul random",
-            "arrow-stream": "empty nul random",
-            "bz2": "empty nul random",
-            "chat-jsonl": "empty nul random",
-            "data-csv": "empty nul random",
-            "data-json": "empty nul random",
-            "data-jsonl": "empty nul random",
-            "data-tsv": "empty nul random",
-            "data-txt": "empty nul random",
-            "gz": "empty nul random",
-            "parquet": "empty nul random",
-            "webdataset": "empty halves nul nul-middle random",
-            "xz": "empty nul random",
-            "zst": "empty nul random",
-        },
-        "D4 unread-clean data generations": {
-            "generations": "empty nul random",
-        },
-        "D4 unread-clean data labels": {
-            "labels": "empty nul random",
+            "webdataset": "halves nul-middle",
         },
         "D4 unread-clean data pii": {
-            "arrow-file": "empty nul random",
-            "arrow-stream": "empty nul nul-middle random",
-            "bz2": "empty nul random",
-            "chat-jsonl": "empty nul random",
-            "data-csv": "empty nul random",
-            "data-json": "empty nul random",
-            "data-jsonl": "empty nul random",
-            "data-tsv": "empty nul random",
-            "data-txt": "empty nul random",
-            "gz": "empty nul random",
-            "parquet": "empty nul random",
-            "webdataset": "cut-90 empty halves nul nul-middle random",
-            "xz": "empty nul random",
-            "zst": "empty nul random",
-        },
-        "D4 unread-clean data preference": {
-            "preference": "empty",
+            "webdataset": "cut-90 halves nul-middle",
         },
         "D4 unread-clean scan": {
             "all-results": "cut-1 cut-10 cut-50 cut-90 halves nul-middle",
@@ -186,11 +114,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
         },
         "N6 internal-error ask": {
             "adapter-config": "huge",
-        },
-        "N7 hang data codebook": {
-            "npy": "fifo",
-            "npy-objects": "fifo",
-            "npz": "fifo",
         },
     },
     "damaged-home": {
@@ -244,23 +167,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
         "D1 control ask": {
             "launch": "bytes",
             "makefile": "bytes",
-        },
-        "D14 internal-error data check": {
-            "arrow-file": "bytes",
-            "arrow-stream": "bytes",
-        },
-        "D14 internal-error data codebook": {
-            "npy": "bytes",
-            "npy-objects": "bytes",
-            "npz": "bytes",
-        },
-        "D14 internal-error data dedup": {
-            "arrow-file": "bytes",
-            "arrow-stream": "bytes",
-        },
-        "D14 internal-error data pii": {
-            "arrow-file": "bytes",
-            "arrow-stream": "bytes",
         },
         "N5 control data pii": {
             "parquet": "bytes",
@@ -407,35 +313,11 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
         },
     },
     "permissions": {
-        "D5 aborted data check": {
-            "data": "file-000 file-write-only folder-no-enter",
-        },
-        "D5 aborted data dedup": {
-            "data": "file-000 file-write-only folder-no-enter",
-        },
-        "D5 aborted data pii": {
-            "data": "file-000 file-write-only folder-no-enter",
-        },
         "D5 unread-clean checkpoint check": {
             "checkpoints": "folder-000 folder-no-enter folder-no-list",
         },
-        "D5 unread-clean data check": {
-            "data": "folder-000 folder-no-list",
-        },
-        "D5 unread-clean data pii": {
-            "data": "folder-000 folder-no-list",
-        },
         "D5 unsaid checkpoint check": {
             "checkpoints": "folder-000 folder-no-enter folder-no-list",
-        },
-        "D5 unsaid data check": {
-            "data": "folder-000 folder-no-list",
-        },
-        "D5 unsaid data dedup": {
-            "data": "folder-000 folder-no-list",
-        },
-        "D5 unsaid data pii": {
-            "data": "folder-000 folder-no-list",
         },
     },
 }
