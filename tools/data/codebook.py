@@ -33,6 +33,8 @@ IMBALANCE = 0.5
 """A level's share of log K below half of the first level's."""
 ENOUGH_PER_CODE = 10
 """Observations per code below which entropy says more about the sample than about the codebook."""
+CODE_LIMIT = 1 << 20
+"""No codebook is larger: a greater number is no code."""
 NAMES = ("codes", "audio_codes", "codebook_ids", "code_ids", "indices")
 
 
@@ -146,6 +148,8 @@ def _numpy(file: Path, account: Account) -> Iterator[NDArray[np.int64]]:
         loaded: Any = np.load(file, allow_pickle=False, mmap_mode="r" if file.suffix == ".npy" else None)
         for array in (loaded[n] for n in loaded.files) if file.suffix == ".npz" else (loaded,):
             if np.issubdtype(array.dtype, np.integer):
+                if array.size and array.max() >= CODE_LIMIT:
+                    raise ValueError(f"{array.max()} is no code of a codebook")
                 account.add(file.name, 1, ())
                 yield np.asarray(array, np.int64)
     except Exception as error:  # whatever the library makes of a damaged file
@@ -160,7 +164,7 @@ def _whole(value: Any) -> NDArray[np.int64] | None:
         array = np.asarray(value)
     except ValueError:
         return None
-    good = np.issubdtype(array.dtype, np.integer) and array.size and array.max() < 1 << 20
+    good = np.issubdtype(array.dtype, np.integer) and array.size and array.max() < CODE_LIMIT
     return array.astype(np.int64) if good else None
 
 

@@ -15,9 +15,6 @@ are the defects as the first attack numbered them, N1 and on those that this sui
 
 KNOWN: dict[str, dict[str, dict[str, str]]] = {
     "bombs": {
-        "D13 hang checkpoint check": {
-            "tensor-of-a-million-dimensions": "-",
-        },
         "D13 hang data check": {
             "bz2-of-20-gb": "-",
             "gz-of-20-gb": "-",
@@ -34,13 +31,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
             "log-dotted-epoch": "-",
             "log-in-gz-of-20-gb": "-",
             "sparse-log": "-",
-        },
-        "D13 internal-error data codebook": {
-            "npz-of-zeros": "-",
-        },
-        "D13 memory checkpoint check": {
-            "pickle-that-copies-a-dictionary": "-",
-            "tensor-header-of-99-mb": "-",
         },
         "D13 memory data check": {
             "parquet-dictionary-of-one-long-string": "-",
@@ -63,10 +53,10 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
             "trainer-state": "sparse",
         },
         "D2 unread-clean checkpoint check": {
-            "optimizer": "cut-1 directory fifo halves loop nul nul-middle random",
-            "rng-state": "cut-1 directory fifo halves loop nul nul-middle random",
-            "scheduler-command": "cut-1 directory fifo halves loop nul nul-middle random",
-            "training-args": "cut-1 cut-10 cut-50 cut-90 directory empty fifo halves loop nul nul-middle random",
+            "optimizer": "directory",
+            "rng-state": "directory",
+            "scheduler-command": "directory",
+            "training-args": "directory",
         },
         "D4 unread-clean ask": {
             "trainer-state": "cut-50",
@@ -92,21 +82,11 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
             "profiler-trace": "cut-1",
             "pyspy": "random",
         },
-        "D5 unread-clean checkpoint check": {
-            "adapter-config": "denied",
-            "config-json": "denied",
-            "optimizer": "denied",
-            "rng-state": "denied",
-            "scheduler-command": "denied",
-            "tokenizer-config": "denied",
-            "tokenizer-json": "denied",
-            "training-args": "denied",
-        },
         "D6 unread-clean checkpoint check": {
-            "adapter-config": "cut-1 cut-10 cut-50 cut-90 directory empty fifo halves loop nul nul-middle random",
-            "config-json": "cut-1 cut-10 cut-50 cut-90 directory empty fifo halves loop nul nul-middle random",
-            "tokenizer-config": "cut-1 cut-10 cut-50 cut-90 directory empty fifo halves loop nul nul-middle random",
-            "tokenizer-json": "cut-1 cut-10 cut-50 cut-90 directory empty fifo halves loop nul nul-middle random",
+            "adapter-config": "directory loop",
+            "config-json": "directory loop",
+            "tokenizer-config": "directory loop",
+            "tokenizer-json": "directory loop",
         },
         "D9 memory data dedup": {
             "data-tsv": "long-line",
@@ -211,16 +191,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
         },
     },
     "names": {
-        "D17 control bisect --dry-run": {
-            "carriage": "name",
-            "csi": "name",
-            "escape": "name",
-            "right-to-left": "name",
-            "title": "name",
-        },
-        "D17 executed bisect": {
-            "shell": "name",
-        },
         "N1 control lint github": {
             "carriage": "name",
             "csi": "name",
@@ -260,11 +230,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
             "c1-bytes": "name",
             "surrogate": "name",
         },
-        "N3 internal-error data dedup --json": {
-            "bad-utf-8": "name",
-            "c1-bytes": "name",
-            "surrogate": "name",
-        },
         "N3 internal-error lint github": {
             "bad-utf-8": "name",
             "c1-bytes": "name",
@@ -279,14 +244,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
             "bad-utf-8": "name",
             "c1-bytes": "name",
             "surrogate": "name",
-        },
-        "N5 control data dedup --json": {
-            "carriage": "name",
-            "csi": "name",
-            "escape": "name",
-            "right-to-left": "name",
-            "tabs": "name",
-            "title": "name",
         },
     },
     "parallel": {
@@ -310,14 +267,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
         },
         "D10? no-answer ask": {
             "while-indexing": "parallel",
-        },
-    },
-    "permissions": {
-        "D5 unread-clean checkpoint check": {
-            "checkpoints": "folder-000 folder-no-enter folder-no-list",
-        },
-        "D5 unsaid checkpoint check": {
-            "checkpoints": "folder-000 folder-no-enter folder-no-list",
         },
     },
 }
