@@ -402,3 +402,10 @@ def test_the_old_torch_form_is_looked_through_and_said_to_be_unread(tmp_path):
     (found,) = unsafe(tmp_path / "a")
     assert found.data["unread"]
     assert "names nothing harmful" in found.message
+
+
+def test_a_zip_with_a_name_that_is_not_utf_8_is_a_reason(tmp_path):
+    data = zipped(b"", "é/data.pkl").replace("é".encode(), b"\xff\xfe")
+    (sound(tmp_path) / "scheduler.pt").write_bytes(data)
+    report = check_checkpoints([tmp_path])
+    assert any("scheduler.pt" in f.message for f in report.findings)

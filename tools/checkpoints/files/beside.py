@@ -167,7 +167,7 @@ def _zip(path: Path, part: Any, start: int, length: int) -> None:
                     with archive.open(info) as file:
                         _array(file)
                 return
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError):
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, UnicodeDecodeError):
         pass  # said by the reader of torch files
     read_state(path, start, length)
 
