@@ -15,10 +15,11 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def modules(package: str) -> Iterator[ModuleType]:
-    """Every module directly in a package (dotted name), imported, in alphabetical order."""
+def modules(package: str, *prefixes: str) -> Iterator[ModuleType]:
+    """Every module directly in a package (dotted name) that begins so, imported, in alphabetical order."""
     for found in iter_modules(import_module(package).__path__):
-        yield import_module(f"{package}.{found.name}")
+        if found.name.startswith(prefixes or ""):
+            yield import_module(f"{package}.{found.name}")
 
 
 def table(name: str, entries: Iterable[tuple[str, T | None]]) -> dict[str, T]:

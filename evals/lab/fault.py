@@ -6,14 +6,12 @@ environment), which runbook entries count as right, and which changes repair it.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import random
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from ...tools.registry import table
+from ...tools.registry import modules, table
 from .text import Record
 
 if TYPE_CHECKING:
@@ -98,10 +96,7 @@ def touched(fault: Fault) -> tuple[str, ...]:
 @cache
 def faults() -> dict[str, Fault]:
     """Every fault by name; importing a module of this package that defines one is what registers it."""
-    package = __package__ or "triage.evals.lab"
-    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
-        if module.name.startswith("faults_") or module.name == "healthy":
-            importlib.import_module(f"{package}.{module.name}")
+    list(modules(__package__ or "triage.evals.lab", "faults_", "healthy"))
     return FAULTS
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..findings import Check, Finding, Report, TriageError
+from ..metrics import splits
 from ..run import Artifact, Run
 from .check import check, check_order
 from .engine import Local
@@ -32,10 +33,7 @@ SAMPLE_BYTES = 2 << 20
 TOTAL_BYTES = 4 << 20
 BUDGET = 2.0
 """Seconds of processor time; a check that would begin later is left out, and says so."""
-EVAL_NAME = re.compile(
-    r"(?:^|[/_.\-])(?:eval|evaluation|test|valid|validation|val|dev|held_?out|holdout|benchmark|bench)(?:[/_.\-]|$)",
-    re.IGNORECASE,
-)
+EVAL_NAME = re.compile(rf"(?:^|[/_.\-])(?:{splits('(?:u?ation)?')}|bench(?:mark)?)(?:[/_.\-]|$)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

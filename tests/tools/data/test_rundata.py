@@ -4,9 +4,11 @@ import json
 import random
 import time
 
+import pytest
 from making import fill, prose
 
 from triage.tools.data import check_run_data
+from triage.tools.data.rundata import EVAL_NAME
 from triage.tools.run import Artifact, Run
 
 
@@ -104,3 +106,12 @@ def test_later_shards_with_another_language_are_found_and_files_of_two_languages
 
 
 HAN = "天地玄黄宇宙洪荒日月盈昃辰宿列张寒来暑往秋收冬藏闰余成岁律吕调阳云腾致雨露结为霜金生丽水玉出昆冈"
+
+
+@pytest.mark.parametrize(
+    ("name", "held_out"),
+    [("data/eval.jsonl", True), ("validation-00000.jsonl", True), ("held_out/a.jsonl", True), ("测试.jsonl", True),
+     ("gsm8k_test.jsonl", True), ("benchmark.jsonl", True), ("testimonials.jsonl", False), ("train.jsonl", False)],
+)  # fmt: skip
+def test_data_that_is_not_trained_on_is_told_by_the_words_of_the_vocabulary(name, held_out):
+    assert bool(EVAL_NAME.search(name)) == held_out
