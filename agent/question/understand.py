@@ -15,7 +15,7 @@ from .polarity import Suspicion, suspicions
 from .symptoms import Symptom, symptoms
 from .wants import Want, wanted
 
-SUSPECT_NOTHING = ("thanks", "bye", "explain", "how_in", "lines", "short", "compare")
+SUSPECT_NOTHING = ("thanks", "bye", "explain", "how_in", "lines", "short", "compare", "resume", "is_fixed")
 """What is asked for in these is no opinion about the run."""
 
 
