@@ -17,7 +17,7 @@ from triage.agent.conversation import Conversation, excerpts
 from triage.agent.propose import Proposal
 from triage.tools.boundary import Boundary
 from triage.tools.findings import Evidence, Finding, Severity, clean
-from triage.tools.secrets import SECRETS, spelled, visible, visible_in, visible_lines
+from triage.tools.secrets import SECRETS, plain, redact, spelled, visible, visible_in, visible_lines
 from triage.ui import pages
 from triage.ui.mcp_results import fit
 from triage.ui.roots import Roots
@@ -116,10 +116,11 @@ def test_every_row_of_the_table_is_out_of_what_is_shown_kept_and_sent(run, tmp_p
     assert [line for line, _ in TABLE if line in Boundary().hide(line)] == []
 
 
-def through(shape, fence, listener, page, folder):
-    """What came out of every channel for one shape; each must have shown something that is masked."""
-    run = plant(folder / "run", shape.line)
-    question = f"loss is nan\n{shape.line}"
+def through(group, fence, listener, page, folder):
+    """What came out of every channel for some shapes; each must have shown something that is masked."""
+    lines = [shape.line for shape in group]
+    run = plant(folder / "run", lines)
+    question = "\n".join(["loss is nan", *lines])
     out = by_command(fence, listener, run, question, folder)
     out |= by_mcp(run, question, folder / "home") | by_slack(listener, run, question, folder / "home")
     out |= by_web(page, page.desk, run, question)
@@ -142,29 +143,40 @@ def page(tmp_path_factory):
     return Page(Desk(folder, Roots([folder.parent]), folder / "scratch"))
 
 
-def leak(shapes, fence, listener, page, tmp_path, record_property):
-    leaks, channels = [], set()
-    for number, shape in enumerate(shapes):
+def leak(groups, fence, listener, page, tmp_path, record_property):
+    leaks, passed = [], 0
+    for number, group in enumerate(groups):
         (folder := tmp_path / str(number)).mkdir()
-        out = through(shape, fence, listener, page, folder)
-        channels |= out.keys()
-        leaks += [(shape.issuer, name) for name, text in out.items() if shape.out(text)]
+        out = through(group, fence, listener, page, folder)
+        passed += len(group) * len(out)
+        leaks += [(shape.issuer, name) for shape in group for name, text in out.items() if shape.out(text)]
         shutil.rmtree(folder)
-    told = {"about": "secrets", "trials": len(shapes), "commands": len(shapes) * len(channels), "known": 0}
+    told = {"about": "secrets", "trials": sum(map(len, groups)), "commands": passed, "known": 0}
     broken = {"out": len(leaks)} if leaks else {}
     record_property("attack", told | {"broken": broken, "slowest": 0.0, "largest": 0})
     assert leaks == []
 
 
+def grouped(many):
+    """Three at a time; what holds a private key hides what stands below it, and goes alone."""
+    alone = [[shape] for shape in many if "PRIVATE KEY" in shape.line]
+    others = [shape for shape in many if "PRIVATE KEY" not in shape.line]
+    return [*alone, *(others[i : i + 3] for i in range(0, len(others), 3))]
+
+
+GROUPS = [*grouped(KNOWN), *grouped(BLIND)]
+assert sum(map(len, GROUPS)) == 150
+
+
 def test_no_shape_leaves_by_any_channel_in_part(fence, listener, page, tmp_path, record_property):
-    leak([KNOWN[1], BLIND[53]], fence, listener, page, tmp_path, record_property)
+    leak([[KNOWN[1], KNOWN[16], BLIND[53]]], fence, listener, page, tmp_path, record_property)
 
 
 @pytest.mark.security
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("part", range(10))
+@pytest.mark.parametrize("part", range(9))
 def test_no_shape_leaves_by_any_channel(fence, listener, page, part, tmp_path, record_property):
-    leak([*KNOWN, *BLIND][part::10], fence, listener, page, tmp_path, record_property)
+    leak(GROUPS[part::9], fence, listener, page, tmp_path, record_property)
 
 
 @pytest.mark.parametrize("around", [0, 2])
@@ -196,3 +208,15 @@ def test_a_finding_and_its_evidence_pass_by_themselves():
     made = Finding("x", Severity.S1, f"a {TOKEN} \x1b[31m", evidence=(Evidence(text=f"{TOKEN}\u202e", value=TOKEN),))
     assert TOKEN not in repr(made)
     assert all(mark not in made.message + str(made.evidence[0].text) for mark in "\x1b\u202e")
+
+
+def test_nothing_of_the_bundled_runs_the_runbook_and_the_docs_is_masked():
+    folders = [EXAMPLE.parents[1], EXAMPLE.parents[2] / "data", EXAMPLE.parents[3] / "knowledge"]
+    files = [
+        p for folder in folders for p in folder.rglob("*") if p.suffix in (".log", ".yaml", ".json", ".md", ".txt")
+    ]
+    files += (EXAMPLE.parents[3] / "docs").rglob("*.md")
+    texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in files}
+    assert len(texts) > 100
+    assert [str(path) for path, text in texts.items() if redact(text) != text] == []
+    assert [str(p) for p, text in texts.items() if "\n".join(visible_lines(text.split("\n"))) != plain(text)] == []

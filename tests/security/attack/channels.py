@@ -1,8 +1,9 @@
-"""Every channel by which text of a run leaves, each the real one: what came out of it for one shape."""
+"""Every channel by which text of a run leaves, each the real one: what came out of it for a few shapes."""
 
 import json
 import sqlite3
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
@@ -27,15 +28,16 @@ END_OF_NOTE
 """
 
 
-def plant(folder: Path, line: str) -> Path:
-    """A run that fails, with the shape beside the setting that is changed, at the failure, and in an error."""
+def plant(folder: Path, lines: Sequence[str]) -> Path:
+    """A run that fails, with the shapes beside the setting that is changed, at the failure, and in an error."""
     folder.mkdir()
     log = EXAMPLE.joinpath("train.log").read_text().splitlines()
-    flat = " ".join(line.split("\n"))
-    log[347:347] = line.split("\n")
-    log += [f"RuntimeError: CUDA out of memory while {flat}", line]
+    flat = [" ".join(line.split("\n")) for line in lines]
+    log[347:347] = "\n".join(lines).split("\n")
+    log += [*(f"RuntimeError: CUDA out of memory while {line}" for line in flat), *lines]
     (folder / "train.log").write_text("\n".join(log) + "\n")
-    (folder / "launch.sh").write_text(LAUNCH.format(above=f"# {flat}", below=line))
+    above = "\n".join(f"# {line}" for line in flat)
+    (folder / "launch.sh").write_text(LAUNCH.format(above=above, below="\n".join(lines)))
     return folder
 
 
@@ -55,10 +57,9 @@ def by_command(fence, listener, run, question, folder) -> dict[str, str]:
     with zipfile.ZipFile(bundle) as packed:
         out["bundle"] = "\n".join(packed.read(name).decode() for name in packed.namelist())
     out["html"] = page.read_text()
-    out["scan"] = call("scan", run) + call("scan", run, "--json")
     out["trace"] = "\n".join(file.read_text() for file in (home / "traces").glob("*.jsonl"))
     [case, *_] = json.loads(call("cases", "--json"))["cases"]
-    out["cases"] = call("cases", "show", case["id"]) + call("cases", "show", case["id"], "--json") + call("cases")
+    out["cases"] = call("cases", "show", case["id"]) + call("cases")
     with sqlite3.connect(home / "cases.sqlite3") as book:
         out["casebook"] = "\n".join(book.iterdump())
     patch = json.loads(out["json"])["proposal"]["patch"]
@@ -70,7 +71,7 @@ def by_mcp(run, question, home) -> dict[str, str]:
     async def talk():
         async with Client(build(Roots([run.parent]), home)) as client:
             asked = {"question": question, "paths": [run.name]}
-            calls = {"diagnose": asked, "propose": asked, "scan": {"paths": [run.name]}, "lint": {"paths": [run.name]}}
+            calls = {"diagnose": asked, "scan": {"paths": [run.name]}}
             return {name: await client.call_tool(name, arguments) for name, arguments in calls.items()}
 
     done = anyio.run(talk)
