@@ -37,7 +37,8 @@ def stored(desk):
 def test_a_hundred_wrong_passwords_are_not_compared_and_hold_up_nobody_else(tmp_path):
     with served(tmp_path, {"ann": "right", "bob": "right"}) as (web, _):
         codes = [web.log_in("bob", f"wrong {i}").status_code for i in range(100)]
-        assert codes == [400] * 5 + [429] * 95
+        assert codes[:6] == [400] * 5 + [429]
+        assert codes.count(429) > 88  # one more is compared after 1, 2, 4 ... seconds
         held = web.log_in("bob", "right")
         assert held.status_code == 429
         assert 0 < int(held.headers["retry-after"]) <= 60
