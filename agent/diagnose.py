@@ -20,7 +20,7 @@ from typing import Literal
 from ..knowledge.entry import Cause, Conflict, Entry
 from ..knowledge.runbook import Runbook
 from ..knowledge.search import MEANT, Hit
-from ..tools.findings import Check, Finding
+from ..tools.findings import EVIDENCE_READ, RECORDS_READ, Check, Finding
 
 STRENGTH = {"decisive": 100.0, "strong": 8.0, "moderate": 3.0, "weak": 1.5}
 """Likelihood ratio of each strength word; `triage eval fit` reports measured ones beside it."""
@@ -271,7 +271,7 @@ def _with_probability(h: Hypothesis, probability: float) -> Hypothesis:
 
 
 def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Sequence[Check], looked: bool) -> State:
-    """`healthy` needs a run that was read and shows nothing; `diagnosed` needs a leading hypothesis to believe.
+    """`healthy` needs a run that was read whole and shows nothing; `diagnosed`, a leading hypothesis to believe.
 
     A run with sound metrics is diagnosed where something more than a note speaks strongly for the leader (personal
     data is no matter of the loss), or where a note or an unusual setting does and the words ask for just that failure.
@@ -285,12 +285,19 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
     asked_for = top is not None and top.status != "refuted" and top.words >= ASKED
     if sound:
         shown = top is not None and any(f.code != "run-healthy" for f in top.for_)
-        return "diagnosed" if (asked_for and shown) or _shown_strongly(ranked) else "healthy"
+        if (asked_for and shown) or _shown_strongly(ranked):
+            return "diagnosed"
+        return "inconclusive" if unread(checks) else "healthy"
     if top is None or top.status == "refuted" or (top.entry.kind == "benign" and looked and not asked_for):
         return "inconclusive"
     if top.status in ("established", "supported"):
         return "diagnosed" if top.probability >= LEAST else "inconclusive"
     return "diagnosed" if top.words >= MEANT and top.entry.sources and not looked else "inconclusive"
+
+
+def unread(checks: Iterable[Check]) -> bool:
+    """Whether something that could have shown a fault was not read."""
+    return any(c.result == "failed" and c.name.startswith((EVIDENCE_READ, RECORDS_READ)) for c in checks)
 
 
 def _shown_strongly(ranked: Sequence[Hypothesis]) -> bool:

@@ -190,62 +190,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
             "777": "mode",
         },
     },
-    "names": {
-        "N1 control lint github": {
-            "carriage": "name",
-            "csi": "name",
-            "escape": "name",
-            "right-to-left": "name",
-            "tabs": "name",
-            "title": "name",
-        },
-        "N2 page-control ask --html": {
-            "carriage": "name",
-            "csi": "name",
-            "escape": "name",
-            "right-to-left": "name",
-            "tabs": "name",
-            "title": "name",
-        },
-        "N2 page-control scan --html": {
-            "carriage": "name",
-            "csi": "name",
-            "escape": "name",
-            "right-to-left": "name",
-            "tabs": "name",
-            "title": "name",
-        },
-        "N3 internal-error ask": {
-            "bad-utf-8": "name",
-            "c1-bytes": "name",
-            "surrogate": "name",
-        },
-        "N3 internal-error ask --html": {
-            "bad-utf-8": "name",
-            "c1-bytes": "name",
-            "surrogate": "name",
-        },
-        "N3 internal-error ask --json": {
-            "bad-utf-8": "name",
-            "c1-bytes": "name",
-            "surrogate": "name",
-        },
-        "N3 internal-error lint github": {
-            "bad-utf-8": "name",
-            "c1-bytes": "name",
-            "surrogate": "name",
-        },
-        "N3 internal-error lint sarif": {
-            "bad-utf-8": "name",
-            "c1-bytes": "name",
-            "surrogate": "name",
-        },
-        "N3 internal-error scan --html": {
-            "bad-utf-8": "name",
-            "c1-bytes": "name",
-            "surrogate": "name",
-        },
-    },
     "parallel": {
         "D10? failed add": {
             "while-indexing": "parallel",
