@@ -28,6 +28,8 @@ CUT: Why = (
     "文件在 JSON 中间结束（保存被中断？）",
 )
 UNLIKE: Why = ("is binary, not the text that its name promises", "是二进制文件，不是文件名所说的文本")
+_RECORDER = re.compile(r"^(?:nccl_trace|fr_trace|flight_?recorder)|\.json$", re.IGNORECASE)
+"""Dumps that are JSON or a pickle; of others, stacks in text are told by nothing."""
 _FILE = re.compile(r"(?:read|metrics in|signatures in) (.*?)(?: to its end)?")
 """The file in the name of a check."""
 
@@ -61,7 +63,7 @@ def fault(artifact: Artifact) -> Why | None:
         data = data.decode("utf-8-sig", "replace").encode()
     elif is_binary(data[:TOLD_BY]) or data[:1] == b"\x80":
         return UNLIKE if artifact.path.suffix in TEXT else _pickle(artifact.path)
-    if data.lstrip()[:1] not in (b"{", b"[") and artifact.kind != "eval":
+    if artifact.kind == "stack" and not _RECORDER.search(artifact.path.name) and data.lstrip()[:1] not in (b"{", b"["):
         return None
     return _document(data, lenient) if len(data) <= JSON_BYTES else _long(artifact)
 

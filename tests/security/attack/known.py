@@ -52,19 +52,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
             "log": "sparse",
             "trainer-state": "sparse",
         },
-        "D2 unread-clean checkpoint check": {
-            "optimizer": "directory",
-            "rng-state": "directory",
-            "scheduler-command": "directory",
-            "training-args": "directory",
-        },
-        "D4 unread-clean ask": {
-            "trainer-state": "cut-50",
-        },
-        "D4 unread-clean checkpoint check": {
-            "adapter-model": "directory fifo loop",
-            "deepspeed-states": "directory",
-        },
         "D4 unread-clean data check": {
             "webdataset": "cut-90 halves nul-middle",
         },
@@ -73,20 +60,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
         },
         "D4 unread-clean data pii": {
             "webdataset": "cut-90 halves nul-middle",
-        },
-        "D4 unread-clean scan": {
-            "all-results": "cut-1 cut-10 cut-50 cut-90 halves nul-middle",
-            "flight-recorder": "cut-1 cut-10 cut-50 cut-90 halves nul-middle random",
-            "flight-recorder-json": "cut-1 cut-10 cut-50 cut-90 halves nul-middle random",
-            "lm-eval": "cut-1 cut-10 cut-50 cut-90 halves nul-middle",
-            "profiler-trace": "cut-1",
-            "pyspy": "random",
-        },
-        "D6 unread-clean checkpoint check": {
-            "adapter-config": "directory loop",
-            "config-json": "directory loop",
-            "tokenizer-config": "directory loop",
-            "tokenizer-json": "directory loop",
         },
         "D9 memory data dedup": {
             "data-tsv": "long-line",

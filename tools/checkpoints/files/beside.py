@@ -39,6 +39,12 @@ _JSON = re.compile(
     r"|added_tokens|special_tokens_map)\.json$|\.index\.json$"
 )
 
+_FILE = re.compile(
+    r"\.safetensors$|^(?:optimizer|scheduler|scaler|training_args|random_states?|rng_state)[\w.-]*\.(?:pth?|bin|pkl)$"
+    r"|^(?:pytorch_model|adapter_model|model)[\w.-]*\.bin$|_(?:model|optim)_states\.pt$"
+)
+"""With `_JSON`: names that stand for a file wherever they are written; a folder of such a name hides what is lost."""
+
 
 def unsound(
     folder: Path, root: Path, read: Collection[Path], others: Collection[Path] = ()
@@ -69,7 +75,9 @@ def unsound(
             if entry.is_dir(follow_symlinks=False):
                 if path in others or entry.name.startswith((".", "__pycache__")):
                     continue
-                if depth >= DEPTH:
+                if broken := _look(path, root):
+                    yield path, broken
+                elif depth >= DEPTH:
                     why = f"lies more than {DEPTH} folders deep; what it holds was not looked at"
                     yield path, Broken("checkpoint-unreadable", why, "目录过深，没有查看", unread=True)
                 else:
@@ -85,20 +93,34 @@ def _closed(error: OSError) -> Broken:
 
 def _look(path: Path, root: Path) -> Broken | None:
     name = path.name
-    sure, maybe, text = _PICKLED.search(name), _MAYBE.search(name), _JSON.search(name)
-    if not (sure or maybe or text or _PACKED.search(name)) or os.path.isdir(path):
+    text, known = _JSON.search(name), _JSON.search(name) or _FILE.search(name)
+    sure = known or _PICKLED.search(name)
+    if os.path.isdir(path):
+        return _no_file("is a directory where a file should be", "应为文件，却是目录") if known else None
+    if not (sure or _MAYBE.search(name) or _PACKED.search(name)):
         return None
     try:
         if not inside(path, root):
-            why = "is a link that leads out of the folder; it was not read"
-            return Broken("checkpoint-unreadable", why, "是指向目录之外的链接，没有读取", unread=True) if sure else None
-        whole_json(path) if text else harmless(path)
+            return _link(path) if sure else None
+        reader = whole_json if text else regular if path.suffix == ".safetensors" else harmless
+        reader(path)
     except Broken as broken:
         unsafe = broken.code == "checkpoint-unsafe-pickle" and (not broken.data.get("unread") or _marked(path))
-        return broken if sure or text or unsafe else None
+        return broken if sure or unsafe else None
     except OSError as error:
         return _closed(error)
     return None
+
+
+def _no_file(why: str, zh: str) -> Broken:
+    return Broken("checkpoint-unreadable", f"{why}; it was not read", f"{zh}；没有读取", severity="S1", unread=True)
+
+
+def _link(path: Path) -> Broken:
+    if not os.path.exists(path):
+        return _no_file("is a link to nothing or to itself", "链接指向不存在的文件或自身")
+    why = "is a link that leads out of the folder; it was not read"
+    return Broken("checkpoint-unreadable", why, "是指向目录之外的链接，没有读取", unread=True)
 
 
 def _marked(path: Path) -> bool:
