@@ -163,7 +163,8 @@ class _Walk:
         try:
             real = path.resolve(strict=True) if path.is_symlink() else path
             if not real.is_relative_to(self.root):
-                self.skip(path, "is a link out of the run; name its target directly if you want it read")
+                why = "is a link out of the run; name its target directly if you want it read"
+                self.skip(path, why, shows(path.name, data=False))  # data sets are kept elsewhere as a rule
                 return ""
             info = real.stat()
         except (OSError, RuntimeError) as error:

@@ -197,13 +197,13 @@ def _plain(head: bytes, alone: bool) -> Recognised | None:
     return Recognised("log", "text file named by the user") if alone else None
 
 
-def shows(name: str) -> bool:
-    """Whether the name alone promises what could show that a run went wrong: a log, metrics, results, dumps."""
+def shows(name: str, data: bool = True) -> bool:
+    """Whether the name alone promises what could show that a run went wrong: a log, metrics, results, dumps, `data`."""
     plain = _PACKED.sub("", _ARCHIVE.sub("", name))
     by_name = next((kind for p, kind, _ in _BY_NAME if p.search(plain)), None)
     if by_name:
         return by_name in ("stack", "eval", "generations")
-    return bool(_LOG_NAME.search(plain) or (_DATA_NAME.search(plain) and _METRIC_NAME.search(plain)))
+    return bool(_LOG_NAME.search(plain) or (_DATA_NAME.search(plain) and (data or _METRIC_NAME.search(plain))))
 
 
 def wanted(name: str) -> bool:

@@ -4,9 +4,6 @@ Class of attacks -> "DEFECT PROMISE COMMAND" -> kind -> ways. Whoever mends a de
 longer fails is a failure of its test, unless its defect ends with a question mark: that one fails by chance. D1 to D19
 are the defects as the first attack numbered them, N1 and on those that this suite found:
 
-- N1 `lint --format github` prints escapes of the folder that was named
-- N2 pages of `--html` hold control characters of the folder that was named
-- N3 bytes that are not UTF-8 in a folder's name are an internal error of most commands
 - N4 a damaged cache of vectors: "Aborted.", exit 1, no answer
 - N5 the strings of `data ... --json` hold control characters of names and columns
 - N6 a number beyond 64 bits in a configuration is an internal error of `ask --json`

@@ -93,34 +93,31 @@ def _closed(error: OSError) -> Broken:
 
 def _look(path: Path, root: Path) -> Broken | None:
     name = path.name
-    text, known = _JSON.search(name), _JSON.search(name) or _FILE.search(name)
-    sure = known or _PICKLED.search(name)
-    if os.path.isdir(path):
-        return _no_file("is a directory where a file should be", "应为文件，却是目录") if known else None
-    if not (sure or _MAYBE.search(name) or _PACKED.search(name)):
+    sure, maybe, text = _PICKLED.search(name), _MAYBE.search(name), _JSON.search(name)
+    if (text or _FILE.search(name)) and (broken := _no_file(path)):
+        return broken
+    if not (sure or maybe or text or _PACKED.search(name)) or os.path.isdir(path):
         return None
     try:
         if not inside(path, root):
-            return _link(path) if sure else None
-        reader = whole_json if text else regular if path.suffix == ".safetensors" else harmless
-        reader(path)
+            why = "is a link that leads out of the folder; it was not read"
+            return Broken("checkpoint-unreadable", why, "是指向目录之外的链接，没有读取", unread=True) if sure else None
+        whole_json(path) if text else harmless(path)
     except Broken as broken:
         unsafe = broken.code == "checkpoint-unsafe-pickle" and (not broken.data.get("unread") or _marked(path))
-        return broken if sure or unsafe else None
+        return broken if sure or text or unsafe else None
     except OSError as error:
         return _closed(error)
     return None
 
 
-def _no_file(why: str, zh: str) -> Broken:
-    return Broken("checkpoint-unreadable", f"{why}; it was not read", f"{zh}；没有读取", severity="S1", unread=True)
-
-
-def _link(path: Path) -> Broken:
-    if not os.path.exists(path):
-        return _no_file("is a link to nothing or to itself", "链接指向不存在的文件或自身")
-    why = "is a link that leads out of the folder; it was not read"
-    return Broken("checkpoint-unreadable", why, "是指向目录之外的链接，没有读取", unread=True)
+def _no_file(path: Path) -> Broken | None:
+    """What stands there instead of a file: a folder, a pipe, a link to nothing or to itself."""
+    if os.path.isfile(path):
+        return None
+    what = "is a directory" if os.path.isdir(path) else "is no file, or a link to none"
+    why, zh = f"{what} where a file should be; it was not read", "应为文件，却不是文件；没有读取"
+    return Broken("checkpoint-unreadable", why, zh, severity="S1", unread=True)
 
 
 def _marked(path: Path) -> bool:

@@ -100,7 +100,7 @@ def regular(path: Path) -> os.stat_result:
     except OSError as error:
         raise Broken("checkpoint-unreadable", f"cannot be read: {error.strerror}", "无法读取") from error
     if not stat.S_ISREG(info.st_mode):
-        raise Broken("checkpoint-unreadable", "is not a regular file", "不是普通文件", severity="S1", unread=True)
+        raise Broken("checkpoint-unreadable", "is not a regular file", "不是普通文件")
     return info
 
 
