@@ -6,6 +6,7 @@ file contents.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import secrets
@@ -120,14 +121,14 @@ class Casebook:
         with self._open() as db:
             db.execute(
                 "insert into cases(id, opened, question, runs, status) values(?, ?, ?, ?, 'open')",
-                (id, _now(), question, _dump(runs)),
+                (id, _now(), question, _paths(runs)),
             )
         return id
 
     def set_runs(self, case: str, runs: list[str]) -> None:
         """The paths that the case is about by now."""
         with self._open() as db:
-            db.execute("update cases set runs = ? where id = ?", (_dump(runs), case))
+            db.execute("update cases set runs = ? where id = ?", (_paths(runs), case))
 
     def claim(self, case: str, owner: str) -> None:
         """Say whose case it is; it is no longer in the lists of others."""
@@ -178,11 +179,16 @@ class Casebook:
 
 def _case(row: tuple[str, ...], events: list[dict[str, Any]]) -> Case:
     id, opened, question, runs, status, owner = row
-    return Case(id, opened, question, _load(runs), status, events, owner)
+    return Case(id, opened, question, json.loads(runs), status, events, owner)
 
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _paths(runs: list[str]) -> str:
+    """As they are, for they are opened again: a byte of a name that is not UTF-8 is kept as an escape of JSON."""
+    return json.dumps(runs, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
 
 
 def _dump(value: Any) -> str:

@@ -22,7 +22,7 @@ from typing import Literal
 from ..knowledge.entry import Cause, Conflict, Entry
 from ..knowledge.runbook import Runbook
 from ..knowledge.search import MEANT, Hit
-from ..tools.findings import Check, Finding
+from ..tools.findings import EVIDENCE_READ, RECORDS_READ, Check, Finding
 
 STRENGTH = {"decisive": 100.0, "strong": 8.0, "moderate": 3.0, "weak": 1.5}
 """Likelihood ratio of each strength word; `triage eval fit` reports measured ones beside it."""
@@ -287,7 +287,7 @@ def _with_probability(h: Hypothesis, probability: float) -> Hypothesis:
 
 
 def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Sequence[Check], looked: bool) -> State:
-    """`healthy` needs a run that was read and shows nothing; `diagnosed` needs a leading hypothesis to believe.
+    """`healthy` needs a run that was read whole and shows nothing; `diagnosed`, a leading hypothesis to believe.
 
     A run with sound metrics is diagnosed where something more than a note speaks strongly for the leader (personal
     data is no matter of the loss). A benign entry is no diagnosis of a run. Words alone lead only to an entry of the
@@ -298,12 +298,19 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
     wrong = any(f.severity in SERIOUS for f in findings)
     sound = looked and not wrong and any(f.code == "run-healthy" for f in findings)
     if sound:
-        return "diagnosed" if _shown_strongly(ranked) else "healthy"
+        if _shown_strongly(ranked):
+            return "diagnosed"
+        return "inconclusive" if unread(checks) else "healthy"
     if top is None or top.status == "refuted" or (top.entry.kind == "benign" and looked):
         return "inconclusive"
     if top.status in ("established", "supported"):
         return "diagnosed" if top.probability >= LEAST else "inconclusive"
     return "diagnosed" if top.words >= MEANT and top.entry.sources and not looked else "inconclusive"
+
+
+def unread(checks: Iterable[Check]) -> bool:
+    """Whether something that could have shown a fault was not read."""
+    return any(c.result == "failed" and c.name.startswith((EVIDENCE_READ, RECORDS_READ)) for c in checks)
 
 
 def _shown_strongly(ranked: Sequence[Hypothesis]) -> bool:

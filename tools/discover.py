@@ -13,10 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from .findings import TriageError, clean
-from .kinds import Kind, Recognised, Refused, recognise, wanted
+from .kinds import Kind, Recognised, Refused, recognise, shows, wanted
 from .reading import head
 from .run import Artifact, Run, Skipped, natural
-from .secrets import redact
+from .secrets import redact, unstyled
 
 FILE_LIMIT = 5_000
 """Most files looked at in one run."""
@@ -84,7 +84,7 @@ def _one_file(path: Path) -> Run:
 
 
 def _plain_name(name: str) -> str:
-    text = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    text = unstyled(name)
     return redact(text) if text.isprintable() else clean(text)
 
 
@@ -113,8 +113,9 @@ class _Walk:
         placed.sort(key=lambda a: natural(a.name))
         return Run(self.root, tuple(placed), tuple(self.skipped))
 
-    def skip(self, path: Path, why: str) -> None:
-        self.skipped.append(Skipped(self.name(path), why))
+    def skip(self, path: Path, why: str, evidence: bool | None = None) -> None:
+        """Note what was not used; unless said, its name tells whether it could have shown a fault."""
+        self.skipped.append(Skipped(self.name(path), why, shows(path.name) if evidence is None else evidence))
 
     def take_unknown(self) -> None:
         """Nothing was recognised: text that the user's directory does hold is read as a log, the rest is listed."""
@@ -135,7 +136,7 @@ class _Walk:
         except OSError as error:
             if path == self.root:
                 raise TriageError(f"cannot list {path}: {error.strerror}; check its permissions") from error
-            self.skip(path, f"cannot list the directory: {error.strerror}")
+            self.skip(path, f"cannot list the directory: {error.strerror}", evidence=True)
             return
         names = [e.name for e in entries]
         if path != self.root and _is_checkpoint(path.name, names):
@@ -162,7 +163,8 @@ class _Walk:
         try:
             real = path.resolve(strict=True) if path.is_symlink() else path
             if not real.is_relative_to(self.root):
-                self.skip(path, "is a link out of the run; name its target directly if you want it read")
+                why = "is a link out of the run; name its target directly if you want it read"
+                self.skip(path, why, shows(path.name, data=False))  # data sets are kept elsewhere as a rule
                 return ""
             info = real.stat()
         except (OSError, RuntimeError) as error:
@@ -180,7 +182,9 @@ class _Walk:
         if self.files > FILE_LIMIT:
             self.full = True
             self.skip(
-                path, f"more than {FILE_LIMIT} files: this and later ones were not looked at; name a subdirectory"
+                path,
+                f"more than {FILE_LIMIT} files: this and later ones were not looked at; name a subdirectory",
+                evidence=True,
             )
             return ""
         self.file(path)
@@ -194,7 +198,7 @@ class _Walk:
                 self.skip(path, str(error))
             return
         if isinstance(found, Refused):
-            self.skip(path, found.why)
+            self.skip(path, found.why, False if found.empty else None)
         elif found:
             self.add(found.kind, path, found.why)
         elif len(self.unknown) < UNKNOWN_LIMIT:

@@ -57,6 +57,8 @@ class Evidence:
     """The run's own words, untrusted: made clean here, whoever gives them."""
 
     def __post_init__(self):
+        if self.file is not None:
+            object.__setattr__(self, "file", visible(self.file))
         if self.text is not None:
             object.__setattr__(self, "text", clean(self.text))
         if isinstance(self.value, str):
@@ -129,6 +131,8 @@ def looked_for(declared: Mapping[str, Code]) -> dict[str, frozenset[str]]:
 
 RECORDS_READ = "records read"
 """Begins the name of the check that fails where input was not read: then "nothing found" means nothing."""
+EVIDENCE_READ = "evidence read"
+"""The check that fails where a file that could show a fault was not read to its end: no run is healthy then."""
 CheckResult = Literal["found", "clear", "not-applicable", "failed"]
 
 

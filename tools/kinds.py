@@ -27,6 +27,8 @@ class Refused(NamedTuple):
     """A file whose name promises something that its content does not hold."""
 
     why: str
+    empty: bool = False
+    """There is nothing in it that was not read."""
 
 
 _I = re.IGNORECASE
@@ -46,6 +48,7 @@ _LOG_NAME = re.compile(
     _I,
 )
 _DATA_NAME = re.compile(r"\.(?:jsonl|ndjson|json|csv|tsv|parquet|arrow)$", _I)
+_METRIC_NAME = re.compile(r"metric|trainer_state|history|scalar|progress|loss|log", _I)
 _PACKED = re.compile(r"\.(?:gz|gzip|zst|zstd)$", _I)
 _ARCHIVE = re.compile(r"\.(?:tar|tgz|zip|7z|rar|bz2|xz|tar\.gz)$", _I)
 _IGNORED = re.compile(
@@ -118,7 +121,9 @@ def _empty(name: str, head: bytes, by_name: Recognised | None, packed: bool) -> 
     if head.strip(b"\r\n\t "):
         return Refused("holds only NUL bytes (an interrupted write or a full disk)")
     if by_name or _LOG_NAME.search(name):
-        return Refused("is empty, or packed data that breaks off before its first block" if packed else "is empty")
+        if packed:
+            return Refused("is empty, or packed data that breaks off before its first block")
+        return Refused("is empty", empty=True)
     return None
 
 
@@ -190,6 +195,15 @@ def _plain(head: bytes, alone: bool) -> Recognised | None:
     if len(_YAML.findall(head)) >= 2:
         return Recognised("config", "text with `key: value` lines")
     return Recognised("log", "text file named by the user") if alone else None
+
+
+def shows(name: str, data: bool = True) -> bool:
+    """Whether the name alone promises what could show that a run went wrong: a log, metrics, results, dumps, `data`."""
+    plain = _PACKED.sub("", _ARCHIVE.sub("", name))
+    by_name = next((kind for p, kind, _ in _BY_NAME if p.search(plain)), None)
+    if by_name:
+        return by_name in ("stack", "eval", "generations")
+    return bool(_LOG_NAME.search(plain) or (_DATA_NAME.search(plain) and (data or _METRIC_NAME.search(plain))))
 
 
 def wanted(name: str) -> bool:

@@ -36,6 +36,8 @@ class Skipped:
 
     name: str
     why: str
+    evidence: bool = True
+    """Whether it could have shown that something is wrong: a log, metrics, results, dumps, whatever a folder holds."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,10 @@ class Run:
     def checks(self) -> tuple[Check, ...]:
         """Unreadable artifacts as failed checks, so that they are never mistaken for clean ones."""
         return tuple(Check(f"read {s.name}", "failed", s.why) for s in self.skipped)
+
+    def lost(self) -> tuple[Check, ...]:
+        """Those of `checks` that could have shown a fault."""
+        return tuple(c for c, s in zip(self.checks(), self.skipped, strict=True) if s.evidence)
 
 
 def natural(name: str) -> tuple[tuple[int, int | str], ...]:

@@ -313,6 +313,8 @@ def redact(text: str) -> str:
 Shown = NewType("Shown", str)
 """Text of a run that has passed: no credential, no escape sequence, no control or direction mark. Made here only."""
 IN_KEY = Shown("[secret:private-key]")
+_HALF = re.compile("[\ud800-\udfff]")
+"""A byte of a file's name that is not UTF-8 (`surrogateescape`), or half a character of JSON: no text can hold either."""
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _KEY_EDGE = re.compile(r"-----(BEGIN|END) [A-Z ]{0,40}PRIVATE KEY")
 _KEY_BODY = re.compile(r"[A-Za-z0-9+/]{16,100}={0,2}")
@@ -322,8 +324,8 @@ _KEY_LINE = re.compile(r"[A-Za-z0-9+/]{30}|^\W*[A-Za-z0-9+/]*=*\W*$|^\W*(?:Proc-
 
 
 def unstyled(text: str) -> str:
-    """The text without escape sequences."""
-    return _ESCAPES.sub("", text)
+    """The text without escape sequences; what is no character at all becomes U+FFFD, so that any name can be read."""
+    return _HALF.sub("\ufffd", _ESCAPES.sub("", text))
 
 
 def plain(text: str) -> str:

@@ -52,8 +52,9 @@ def index() -> str:
 
 
 EXIT_STATUS = """\
-Exit status: 0 nothing wrong, 1 findings (or a verdict other than fixed), 2 it could not run. A server (`web`, `slack`,
-`mcp`) that Ctrl-C or SIGTERM stops leaves with 0; a command whose reader has gone (`| head`) with 141."""
+Exit status: 0 nothing wrong, 1 findings (or a verdict other than fixed, or evidence that was not read to its end), 2 it
+could not run. A server (`web`, `slack`, `mcp`) that Ctrl-C or SIGTERM stops leaves with 0; a command whose reader
+has gone (`| head`) with 141."""
 
 
 def command_pages() -> Iterator[tuple[str, str]]:

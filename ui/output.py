@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from ..tools.findings import RECORDS_READ, Check, Finding, Report, clean
+from ..tools.findings import EVIDENCE_READ, RECORDS_READ, Check, Finding, Report, clean
 from ..tools.secrets import visible_in
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def emit(report: Report, as_json: bool, html: Html | None = None, fail_on: str =
 
 
 def status(report: Report, fail_on: str = "S3") -> int:
-    """The contract's exit status: 1 with findings or unread records, 2 when nothing could be checked, 0 otherwise.
+    """The contract's exit status: 1 with findings or where not all was read, 2 when nothing could be checked, else 0.
 
     A reassurance (severity S3 code `run-healthy`) does not count as something wrong, nor what is milder than `fail_on`.
     """
@@ -113,15 +113,24 @@ def status(report: Report, fail_on: str = "S3") -> int:
         return 1
     if any(c.result == "failed" and c.name.startswith(RECORDS_READ) for c in report.checks):
         return 1
-    results = {c.result for c in report.checks}
-    return 2 if "failed" in results and not results & {"clear", "found"} else 0
+    failed = {c.name for c in report.checks if c.result == "failed"}
+    if failed and not judged(report):
+        return 2
+    return 1 if EVIDENCE_READ in failed else 0
+
+
+def judged(report: Report) -> bool:
+    """Whether any check came to a result."""
+    return any(c.result in ("clear", "found") for c in report.checks)
 
 
 def nothing(report: Report) -> str:
     """What to say when there is no finding: a check that broke is not a check that found nothing."""
     if status(report):
-        some = any(c.result in ("clear", "found") for c in report.checks)
-        return f"{'Not all' if some else 'Nothing'} could be checked: mend what is named below and run this again."
+        some = "Not all" if judged(report) else "Nothing"
+        return f"{some} could be checked: mend what is named below and run this again."
+    if not judged(report):
+        return "Nothing was judged: there is nothing here that this command reads."
     failed = any(c.result == "failed" for c in report.checks)
     return "Nothing wrong found in what could be checked." if failed else "Nothing wrong found."
 

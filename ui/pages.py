@@ -1,6 +1,6 @@
 """Reports to attach to a ticket: one HTML file with everything in it, that asks for nothing from outside.
 
-The look is in `report.html`; here is what goes into it. Every text is redacted and escaped on its way into the page,
+The look is in `report.html`; here is what goes into it. Every text is made clean and escaped on its way into the page,
 and the page's own policy forbids scripts and requests, so a run's words stay words.
 """
 
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..tools.findings import Check, Finding, Report, TriageError, clean
 from ..tools.phrase import phrases
-from ..tools.secrets import redact
+from ..tools.secrets import visible
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -38,6 +38,9 @@ WORDS = phrases(
     "words of a page",
     ("findings", "What was found", "发现"),
     ("none", "Nothing wrong was found.", "没有发现问题。"),
+    ("none-in-part", "Nothing wrong was found in what could be checked; not all could.",
+     "在能检查的内容中没有发现问题；并非全部都能检查。"),
+    ("none-judged", "Nothing was judged.", "没有可判断的内容。"),
     ("pictures", "Plots", "曲线"),
     ("change", "The one change", "唯一的改动"),
     ("before", "before", "改动前"),
@@ -146,7 +149,7 @@ def markdown(text: str) -> str:
     from markdown_it import MarkdownIt
 
     plain = MarkdownIt("commonmark", {"html": False}).enable("table").disable(["link", "image", "autolink"])
-    return plain.render(redact(text))
+    return plain.render(visible(text))
 
 
 def side_by_side(patch: str) -> Iterator[tuple[str, str, str]]:
@@ -192,8 +195,11 @@ def _page(lang: str, checks: Sequence[Check], **parts: Any) -> str:
     from importlib.metadata import version
 
     results = ("failed", "found", "clear", "not-applicable")
+    said = {c.result for c in checks}
+    nothing = "none-in-part" if "failed" in said else "none" if said & {"found", "clear"} else "none-judged"
     return _template().render(
         lang="zh" if lang == "zh" else "en",
+        nothing=WORDS[nothing].say(lang),
         say={key: phrase.say(lang) for key, phrase in WORDS.items()},
         generator=f"{GENERATOR} {version('llm-triage')}",
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -213,7 +219,7 @@ def _template() -> Template:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: redact(value) if type(value) is str else value,
+        finalize=lambda value: visible(value) if type(value) is str else value,
     )
     env.filters["markdown"] = lambda text: Markup(markdown(text))
     env.filters["drawn"] = lambda picture: Markup(picture.svg)

@@ -77,13 +77,18 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
             yield WORDS[kind].say(lang, id=top.entry.id, title=top.entry.title.say(lang), places=places)
     elif top and top.words >= MEANT and not top.entry.sources and not d.findings:
         yield WORDS["closest"].say(lang, title=top.entry.title.say(lang), id=top.entry.id, p=top.percent)
-    elif not d.findings and any(c.result == "failed" for c in d.checks):
+    elif _fine(d) and any(c.result == "failed" for c in d.checks):
         yield WORDS["unread"].say(lang)
     else:
         none = "too-little" if looked else "not-covered"
         yield WORDS["inconclusive" if d.hypotheses or d.findings else none].say(lang)
     if not looked:
         yield WORDS["words-only"].say(lang)
+
+
+def _fine(d: Diagnosis) -> bool:
+    """Whether what was read shows nothing wrong."""
+    return not d.findings or any(f.code == "run-healthy" for f in d.findings)
 
 
 def _shows(d: Diagnosis, lang: str) -> Iterator[str]:

@@ -17,7 +17,7 @@ NAMES = {
     "c1-bytes": os.fsdecode(b"a\x9b31m\x85b"),
     "bad-utf-8": os.fsdecode(b"a\xff\xfe\xc3b"),
     "surrogate": os.fsdecode(b"a\xed\xa0\x80b"),
-    "markup": "a[red]b[/red][link=x]",
+    "markup": "a[red]b[bold][link=x]",
     "image": "a`<img src=x onerror=alert(1)>`",
     "tag": "<img src=x>",
     "script": "<script>alert(1)<",

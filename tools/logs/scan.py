@@ -19,6 +19,7 @@ from ..reading import head
 from ..run import Artifact, Run
 from ..series import Series, SeriesTable
 from ..vocabulary import ALIASES, COUNTS, VOCABULARY
+from . import whole
 from .detectors.detect import detect, healthy
 from .plan import PLANNED, printed, unfinished
 from .points.read import read_series
@@ -86,6 +87,7 @@ def read_run(run: Run, every: Callable[[], object] = lambda: None) -> Read:
     broken = [Check(f"signatures in {w.artifact.name}", "failed", w.failed) for w in watches if w.failed]
     texts = {w.artifact.name: w.text for w in watches if w.text}
     broken += [Check(f"read {name} to its end", "failed", t.broken) for name, t in texts.items() if t.broken]
+    broken += whole.broken(run)
     return Read(table, checks, texts, tuple(broken))
 
 
@@ -106,11 +108,13 @@ def scan(
     """
     read = read or read_run(run)
     table, texts = read.table, read.texts
+    account = tuple(whole.account((*run.lost(), *read.checks, *read.broken)))
     found, detector_checks = detect(table, grad_clip)
     matched = judge({name: t.hits for name, t in texts.items()}, {n: t.life for n, t in texts.items()})
     findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, matched)]
     findings += _unread(run, table, texts, findings)
     fine = healthy(table, findings)
+    fine = _in_part(fine) if fine and account else fine
     ends: tuple[Check, ...] = ()
     if fine is not None:
         over = any(t.life.alive for t in texts.values())
@@ -123,9 +127,26 @@ def scan(
     return Report(
         "scan",
         tuple(findings),
-        (*run.checks(), *read.checks, *detector_checks, *read.broken, _signature_check(texts, matched), *ends),
+        (
+            *run.checks(),
+            *read.checks,
+            *detector_checks,
+            *read.broken,
+            *account,
+            _signature_check(texts, matched),
+            *ends,
+        ),
         {"series": summary(table)},
     )
+
+
+def _in_part(fine: Finding) -> Finding:
+    """The reassurance for a run of which not all was read."""
+    more, zh = (
+        " Not all of the run was read, so this does not make it healthy.",
+        "但并非全部内容都已读取，不能据此判断运行正常。",
+    )
+    return replace(fine, message=fine.message + more, zh=fine.zh + zh)
 
 
 def _survived(found: Sequence[Finding], matched: Sequence[Finding]) -> Iterator[Finding]:

@@ -68,7 +68,7 @@ class Watch:
             self.alive = number + data.count(b"\n", 0, sign)
         served = [at for word in SERVES if (at := data.find(word)) >= 0] if sign >= 0 and not self.serves else []
         self.serves = number + data.count(b"\n", 0, min(served)) if served else self.serves
-        self.lines = number + data.count(b"\n") - 1
+        self.lines = number + data.count(b"\n") - data.endswith(b"\n")
         spot = data.rfind(b'  File "')
         if spot >= 0:
             self.frame = (number + data.count(b"\n", 0, spot), line_at(data, spot))

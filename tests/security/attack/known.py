@@ -4,9 +4,6 @@ Class of attacks -> "DEFECT PROMISE COMMAND" -> kind -> ways. Whoever mends a de
 longer fails is a failure of its test, unless its defect ends with a question mark: that one fails by chance. D1 to D19
 are the defects as the first attack numbered them, N1 and on those that this suite found:
 
-- N1 `lint --format github` prints escapes of the folder that was named
-- N2 pages of `--html` hold control characters of the folder that was named
-- N3 bytes that are not UTF-8 in a folder's name are an internal error of most commands
 - N4 a damaged cache of vectors: "Aborted.", exit 1, no answer
 - N5 the strings of `data ... --json` hold control characters of names and columns
 - N6 a number beyond 64 bits in a configuration is an internal error of `ask --json`
@@ -52,19 +49,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
             "log": "sparse",
             "trainer-state": "sparse",
         },
-        "D2 unread-clean checkpoint check": {
-            "optimizer": "directory",
-            "rng-state": "directory",
-            "scheduler-command": "directory",
-            "training-args": "directory",
-        },
-        "D4 unread-clean ask": {
-            "trainer-state": "cut-50",
-        },
-        "D4 unread-clean checkpoint check": {
-            "adapter-model": "directory fifo loop",
-            "deepspeed-states": "directory",
-        },
         "D4 unread-clean data check": {
             "webdataset": "cut-90 halves nul-middle",
         },
@@ -73,20 +57,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
         },
         "D4 unread-clean data pii": {
             "webdataset": "cut-90 halves nul-middle",
-        },
-        "D4 unread-clean scan": {
-            "all-results": "cut-1 cut-10 cut-50 cut-90 halves nul-middle",
-            "flight-recorder": "cut-1 cut-10 cut-50 cut-90 halves nul-middle random",
-            "flight-recorder-json": "cut-1 cut-10 cut-50 cut-90 halves nul-middle random",
-            "lm-eval": "cut-1 cut-10 cut-50 cut-90 halves nul-middle",
-            "profiler-trace": "cut-1",
-            "pyspy": "random",
-        },
-        "D6 unread-clean checkpoint check": {
-            "adapter-config": "directory loop",
-            "config-json": "directory loop",
-            "tokenizer-config": "directory loop",
-            "tokenizer-json": "directory loop",
         },
         "D9 memory data dedup": {
             "data-tsv": "long-line",
@@ -188,62 +158,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
         "D15 open-mode ask": {
             "755": "mode",
             "777": "mode",
-        },
-    },
-    "names": {
-        "N1 control lint github": {
-            "carriage": "name",
-            "csi": "name",
-            "escape": "name",
-            "right-to-left": "name",
-            "tabs": "name",
-            "title": "name",
-        },
-        "N2 page-control ask --html": {
-            "carriage": "name",
-            "csi": "name",
-            "escape": "name",
-            "right-to-left": "name",
-            "tabs": "name",
-            "title": "name",
-        },
-        "N2 page-control scan --html": {
-            "carriage": "name",
-            "csi": "name",
-            "escape": "name",
-            "right-to-left": "name",
-            "tabs": "name",
-            "title": "name",
-        },
-        "N3 internal-error ask": {
-            "bad-utf-8": "name",
-            "c1-bytes": "name",
-            "surrogate": "name",
-        },
-        "N3 internal-error ask --html": {
-            "bad-utf-8": "name",
-            "c1-bytes": "name",
-            "surrogate": "name",
-        },
-        "N3 internal-error ask --json": {
-            "bad-utf-8": "name",
-            "c1-bytes": "name",
-            "surrogate": "name",
-        },
-        "N3 internal-error lint github": {
-            "bad-utf-8": "name",
-            "c1-bytes": "name",
-            "surrogate": "name",
-        },
-        "N3 internal-error lint sarif": {
-            "bad-utf-8": "name",
-            "c1-bytes": "name",
-            "surrogate": "name",
-        },
-        "N3 internal-error scan --html": {
-            "bad-utf-8": "name",
-            "c1-bytes": "name",
-            "surrogate": "name",
         },
     },
     "parallel": {

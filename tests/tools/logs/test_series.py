@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from triage.tools.discover import discover
 from triage.tools.logs.points.read import read_series
+from triage.tools.logs.scan import read_run
 from triage.tools.run import Artifact, Run
 from triage.tools.series import Series, SeriesTable
 
@@ -165,12 +166,12 @@ def test_a_save_that_was_cut_off_is_a_check_that_failed(tmp_path, keep, result):
     history = [{"loss": 2 - i / 50, "epoch": i / 50, "step": 10 * i} for i in range(50)]
     text = json.dumps({"global_step": 490, "log_history": history}, indent=2)
     (tmp_path / "trainer_state.json").write_text(text[: int(keep * len(text))])
-    table, checks = read_series(discover(tmp_path))
-    loss = table.get("loss")
+    read = read_run(discover(tmp_path))
+    loss = read.table.get("loss")
     assert loss is not None
     assert len(loss.steps) > 20
-    said = {c.name: c.result for c in checks}
-    assert said.get("end of trainer_state.json") == result
+    said = {c.name: c.result for c in read.broken}
+    assert said.get("read trainer_state.json to its end") == result
 
 
 def test_trainer_state_gives_steps_lines_and_bare_nan(read):

@@ -39,6 +39,12 @@ _JSON = re.compile(
     r"|added_tokens|special_tokens_map)\.json$|\.index\.json$"
 )
 
+_FILE = re.compile(
+    r"\.safetensors$|^(?:optimizer|scheduler|scaler|training_args|random_states?|rng_state)[\w.-]*\.(?:pth?|bin|pkl)$"
+    r"|^(?:pytorch_model|adapter_model|model)[\w.-]*\.bin$|_(?:model|optim)_states\.pt$"
+)
+"""With `_JSON`: names that stand for a file wherever they are written; a folder of such a name hides what is lost."""
+
 
 def unsound(
     folder: Path, root: Path, read: Collection[Path], others: Collection[Path] = ()
@@ -69,7 +75,9 @@ def unsound(
             if entry.is_dir(follow_symlinks=False):
                 if path in others or entry.name.startswith((".", "__pycache__")):
                     continue
-                if depth >= DEPTH:
+                if broken := _look(path, root):
+                    yield path, broken
+                elif depth >= DEPTH:
                     why = f"lies more than {DEPTH} folders deep; what it holds was not looked at"
                     yield path, Broken("checkpoint-unreadable", why, "目录过深，没有查看", unread=True)
                 else:
@@ -86,6 +94,8 @@ def _closed(error: OSError) -> Broken:
 def _look(path: Path, root: Path) -> Broken | None:
     name = path.name
     sure, maybe, text = _PICKLED.search(name), _MAYBE.search(name), _JSON.search(name)
+    if (text or _FILE.search(name)) and (broken := _no_file(path)):
+        return broken
     if not (sure or maybe or text or _PACKED.search(name)) or os.path.isdir(path):
         return None
     try:
@@ -99,6 +109,15 @@ def _look(path: Path, root: Path) -> Broken | None:
     except OSError as error:
         return _closed(error)
     return None
+
+
+def _no_file(path: Path) -> Broken | None:
+    """What stands there instead of a file: a folder, a pipe, a link to nothing or to itself."""
+    if os.path.isfile(path):
+        return None
+    what = "is a directory" if os.path.isdir(path) else "is no file, or a link to none"
+    why, zh = f"{what} where a file should be; it was not read", "应为文件，却不是文件；没有读取"
+    return Broken("checkpoint-unreadable", why, zh, severity="S1", unread=True)
 
 
 def _marked(path: Path) -> bool:

@@ -95,6 +95,8 @@ class Store:
         self.budget = budget
         self.kept = 0
         self.thinned = False
+        self.rows = self.unread = 0
+        """Records of a table, and those of them that could not be read."""
         self.every = every
         """Interval of records without a step, if the configuration says so."""
         self._waiting: Stream | None = None

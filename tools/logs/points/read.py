@@ -5,14 +5,14 @@ How a file is read is `lines` and `tables`; what is wrong with the series is jud
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from ...data.records.record import UNREAD_ACCEPTED
 from ...findings import Check, TriageError
 from ...run import Artifact, Run
 from ...series import Series, SeriesTable
 from .lines import Watcher, read_store
 from .points import POINT_BUDGET, Store
-from .tables import cut_short
 
 Read = tuple[SeriesTable, tuple[Check, ...]]
 
@@ -45,7 +45,7 @@ def read_series(
         series = list(store.series(artifact.name, artifact.attempt, artifact.rank))
         budget -= store.kept
         found += series
-        checks += _checks(artifact, series, store.thinned)
+        checks += _checks(artifact, series, store)
         if watcher:
             watcher.done(series)
     return SeriesTable(tuple(found)), tuple(checks)
@@ -56,17 +56,20 @@ def _whole(every: object) -> int | None:
     return int(every) if isinstance(every, (int, float)) and every >= 1 and every == int(every) else None
 
 
-def _checks(artifact: Artifact, series: Sequence[Series], thinned: bool) -> list[Check]:
+def _checks(artifact: Artifact, series: Sequence[Series], store: Store) -> Iterator[Check]:
     name = f"metrics in {artifact.name}"
     points, metrics = sum(len(s) for s in series), len({s.metric for s in series})
     read = Check(name, "not-applicable", "no line in a known metric format", "没有已知格式的指标行")
     if points:
         why = f"read {points} points of {metrics} metrics"
         zh = f"读到 {metrics} 个指标的 {points} 个点"
-        more = "; too many points, ordinary ones were thinned, non-finite ones kept" if thinned else ""
-        read = Check(name, "clear", why + more, zh + ("；点太多，普通点已抽稀，非有限值全部保留" if thinned else ""))
-    if artifact.kind != "metrics" or not cut_short(artifact.path):
-        return [read]
-    why = "the file ends in the middle of its JSON (a save that was cut off?); what stands before that was read"
-    zh = "文件在 JSON 中间结束（保存被中断？）；之前的内容已读取"
-    return [read, Check(f"end of {artifact.name}", "failed", why, zh)]
+        more = "; too many points, ordinary ones were thinned, non-finite ones kept" if store.thinned else ""
+        read = Check(
+            name, "clear", why + more, zh + ("；点太多，普通点已抽稀，非有限值全部保留" if store.thinned else "")
+        )
+    yield read
+    if store.unread > UNREAD_ACCEPTED * store.rows:
+        why = f"{store.unread} of {store.rows} records could not be read"
+        yield Check(
+            f"read {artifact.name} to its end", "failed", why, f"{store.rows} 条记录中有 {store.unread} 条无法读取"
+        )

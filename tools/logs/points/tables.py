@@ -46,16 +46,6 @@ def read_table(path: Path, sample: bytes, chunks: Iterable[Chunk], store: Store)
     return True
 
 
-def cut_short(path: Path) -> bool:
-    """Whether a plain JSON document ends before its last bracket, as when a run died while saving it."""
-    if path.suffix.lower() != ".json" or not path.is_file() or not path.stat().st_size:
-        return False
-    with path.open("rb") as file:
-        file.seek(-min(4096, path.stat().st_size), 2)
-        end = file.read().rstrip()
-    return not end.endswith((b"}", b"]"))
-
-
 def _is_state(path: Path, start: bytes) -> bool:
     """A JSON document (not JSON lines) that holds a list of entries with metrics."""
     if b'"log_history"' in start or path.name == "trainer_state.json":
@@ -119,19 +109,24 @@ def _number(text: Any) -> float | None:
 
 
 def _read_json_lines(chunks: Iterable[Chunk], store: Store) -> None:
+    """What begins as a record and cannot be read is counted, but for the last line, which may be being written."""
+    broken = False
     for line in lines_of(chunks):
+        store.unread += broken
         entry = _json(line)
+        broken = entry is None
+        store.rows += 1
         if entry:
             _add_entry(store, "json-lines", {k: (v, line.number) for k, v in entry.items()})
 
 
-def _json(line: Line) -> dict[str, float]:
-    """The numbers of one JSON line."""
+def _json(line: Line) -> dict[str, float] | None:
+    """The numbers of one JSON line, None where it cannot be read."""
     text = line.text.strip()
     try:
-        data = parse_json(text.encode()) if text.startswith("{") else None
+        data = parse_json(text.encode("utf-8", "replace")) if text.startswith("{") else None
     except ValueError:
-        return {}
+        return None
     return dict(_leaves(data, "", 4)) if isinstance(data, dict) else {}
 
 
