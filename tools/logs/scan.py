@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean, declare
+from ..keeping import reason, whole
 from ..reading import head
 from ..run import Artifact, Run
 from ..series import Series, SeriesTable
@@ -230,11 +231,12 @@ def write_series(table: SeriesTable, path: Path) -> None:
          ("file", "string"), ("attempt", "string"), ("rank", "int32")]
     )  # fmt: skip
     try:
-        with pq.ParquetWriter(path, schema) as writer:
+        with whole(path) as (draft,), pq.ParquetWriter(draft, schema) as writer:
             for series in table:
                 writer.write_table(pa.table(_columns(series), schema=schema))
     except OSError as error:
-        raise TriageError(f"{path}: cannot write the series ({error}); choose a path you may write to") from error
+        why = reason(error)
+        raise TriageError(f"{path}: cannot write the series ({why}); choose a path you may write to") from None
 
 
 def _columns(series: Series) -> dict[str, Any]:

@@ -62,10 +62,6 @@ def ask(
     with progress("reading") as step:
         talk = Conversation(data_home(home), case or "", lang, encoder, model)
         answer = talk.ask(question, run or (), lambda event: step())
-    if html:
-        from ..pages import answer_page
-
-        write_html(answer_page(answer), html)
     if as_json:
         print_json(answer.as_json())
     else:
@@ -73,7 +69,11 @@ def ask(
 
         out = console()
         out.print(Markdown(answer.text) if out.is_terminal else answer.text)
-        out.print(f"\ncase {answer.case}")
+        out.print(f"\ncase {answer.case}" if answer.case else "")
+    if html:
+        from ..pages import answer_page
+
+        write_html(answer_page(answer), html)
     raise typer.Exit(0 if answer.diagnosis.state in ("healthy", "out-of-scope") else 1)
 
 

@@ -111,36 +111,13 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
             "traces-jsonl": "doubled-cut",
         },
         "N4 no-answer ask": {
-            "cache-npz": "empty",
             "runbooks-npz": "directory empty",
         },
         "N4 not-json ask": {
-            "cache-npz": "empty",
             "runbooks-npz": "empty",
         },
         "N4 not-json runbook search": {
-            "cache-npz": "empty",
             "runbooks-npz": "empty",
-        },
-    },
-    "full-disk": {
-        "D11 left-over ask": {
-            "home": "full",
-        },
-        "D11 left-over ask-html": {
-            "out": "full",
-        },
-        "D11 no-answer ask": {
-            "home": "full",
-        },
-        "D11 no-answer ask-html": {
-            "out": "full",
-        },
-        "D11 torn report": {
-            "out": "full",
-        },
-        "D11 torn scan": {
-            "out": "full",
         },
     },
     "fuzz": {
@@ -150,22 +127,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
         },
         "N5 control data pii": {
             "parquet": "bytes",
-        },
-    },
-    "home": {
-        "D11 no-answer ask": {
-            "empty-0": "home",
-            "empty-500": "home",
-            "lived-in-0": "home",
-            "lived-in-500": "home",
-        },
-        "D11 no-answer runbook search": {
-            "empty-0": "home",
-            "lived-in-0": "home",
-        },
-        "D11 no-answer verify": {
-            "empty-0": "home",
-            "lived-in-0": "home",
         },
     },
     "kills": {
@@ -184,10 +145,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
     "modes": {
         "D15 open-mode add": {
             "755": "mode",
-        },
-        "D15 open-mode ask": {
-            "755": "mode",
-            "777": "mode",
         },
     },
     "names": {
