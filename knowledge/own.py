@@ -79,6 +79,7 @@ class Own:
 
     def nearest(self, kind: str, vector: Any, n: int) -> dict[str, float] | None:
         """id -> cosine of the `n` nearest; None where the store cannot be used."""
+        why: object = ""
         for _ in range(ATTEMPTS):
             name = ""
             try:

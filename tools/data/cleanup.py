@@ -48,7 +48,9 @@ def whole_files(inputs: Sequence[Path | Part], *outputs: Path) -> Iterator[list[
     if len({p.resolve() for p in outputs}) < len(outputs):
         raise TriageError("the clean file and the removed file must have different names")
     with whole(*outputs) as drafts, ExitStack() as files:
-        opened = [files.enter_context(d.open("w", encoding="utf-8", errors="surrogatepass")) for d in drafts]
+        opened: list[TextIO] = [
+            files.enter_context(d.open("w", encoding="utf-8", errors="surrogatepass")) for d in drafts
+        ]
         yield opened
 
 

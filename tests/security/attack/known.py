@@ -7,10 +7,8 @@ are the defects as the first attack numbered them, N1 and on those that this sui
 - N1 `lint --format github` prints escapes of the folder that was named
 - N2 pages of `--html` hold control characters of the folder that was named
 - N3 bytes that are not UTF-8 in a folder's name are an internal error of most commands
-- N4 a damaged cache of vectors: "Aborted.", exit 1, no answer
 - N5 the strings of `data ... --json` hold control characters of names and columns
 - N6 a number beyond 64 bits in a configuration is an internal error of `ask --json`
-- N8 a kill leaves a cut Parquet file under the name that `scan --series` promised
 """
 
 KNOWN: dict[str, dict[str, dict[str, str]]] = {
@@ -96,30 +94,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
             "adapter-config": "huge",
         },
     },
-    "damaged-home": {
-        "D10 no-answer ask": {
-            "chroma-sqlite3": "cut-50 denied directory empty loop nul random",
-        },
-        "D11 no-answer ask": {
-            "cases.sqlite3": "cut-50 denied directory loop nul random",
-            "runbooks-sqlite3": "cut-50 denied directory nul random",
-        },
-        "D14 internal-error cases trace": {
-            "traces-jsonl": "cut-50 nul random",
-        },
-        "D14? internal-error cases trace": {
-            "traces-jsonl": "doubled-cut",
-        },
-        "N4 no-answer ask": {
-            "runbooks-npz": "directory empty",
-        },
-        "N4 not-json ask": {
-            "runbooks-npz": "empty",
-        },
-        "N4 not-json runbook search": {
-            "runbooks-npz": "empty",
-        },
-    },
     "fuzz": {
         "D1 control ask": {
             "launch": "bytes",
@@ -127,24 +101,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
         },
         "N5 control data pii": {
             "parquet": "bytes",
-        },
-    },
-    "kills": {
-        "D10 ask-off kill": {
-            "first-add": "kill",
-            "index": "kill",
-        },
-        "D10 search-off kill": {
-            "first-add": "kill",
-            "index": "kill",
-        },
-        "N8? torn kill": {
-            "scan": "kill",
-        },
-    },
-    "modes": {
-        "D15 open-mode add": {
-            "755": "mode",
         },
     },
     "names": {
@@ -201,29 +157,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
             "bad-utf-8": "name",
             "c1-bytes": "name",
             "surrogate": "name",
-        },
-    },
-    "parallel": {
-        "D10? failed add": {
-            "while-indexing": "parallel",
-        },
-        "D10? failed ask": {
-            "while-indexing": "parallel",
-        },
-        "D10? failed index": {
-            "while-indexing": "parallel",
-        },
-        "D10? failed search": {
-            "while-indexing": "parallel",
-        },
-        "D10? internal-error add": {
-            "while-indexing": "parallel",
-        },
-        "D10? internal-error index": {
-            "while-indexing": "parallel",
-        },
-        "D10? no-answer ask": {
-            "while-indexing": "parallel",
         },
     },
 }
