@@ -16,10 +16,12 @@ from . import embedding
 from .compiled import Compiled, compiled
 from .entry import Entry, RunbookError
 from .library import Library, Passage
+from .outside import phrases
 from .own import Own
 from .relevance import Relevance, fitted, none_features
 from .runbook import Runbook
 from .signals import Signals
+from .spelling import Spelling
 from .vectors import Shelf
 from .words import tokens
 
@@ -89,8 +91,17 @@ class Index:
         signals = self.signals(text)
         return bool(signals.words) and self.relevance.in_field(signals) >= IN_FIELD
 
+    def corrected(self, text: str) -> str:
+        """The text with slips of typing put right."""
+        return self._spelling.corrected(text)
+
+    @cached_property
+    def _spelling(self) -> Spelling:
+        return Spelling.of(self.runbook, (text for kind in phrases().values() for text in kind))
+
     def signals(self, text: str) -> Signals:
-        corpus = self.compiled.corpus
+        """The question, its slips of typing put right, against every entry."""
+        corpus, text = self.compiled.corpus, self.corrected(text)
         if self.chroma_url is None:
             return corpus.signals(text)
         ids = list(self.runbook.entries)
