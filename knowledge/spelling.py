@@ -62,15 +62,20 @@ class Spelling:
     """Word -> how many texts have it."""
     known: frozenset[str] = PLAIN
     """Other words that are right."""
+    han: str = ""
+    """Chinese texts that are right."""
 
     @classmethod
     def of(cls, entries: Iterable[Entry], others: Iterable[str] = ()) -> Spelling:
         """Of the entries' words; those of other texts are right too, but nothing is put right to them."""
+        entries, others = list(entries), list(others)
         texts = (
             text.lower() for e in entries for text in (e.id.replace("-", " "), e.title.en, e.check_first.en, *e.says.en)
         )
         said = Counter(word for text in texts for word in set(re.findall(r"[a-z]{3,}", text)))
-        return cls(said, PLAIN | {word for text in others for word in re.findall(r"[a-z]{3,}", text.lower())})
+        known = PLAIN | {word for text in others for word in re.findall(r"[a-z]{3,}", text.lower())}
+        han = "\n".join((*others, *(text for e in entries for text in (e.title.zh, e.check_first.zh, *e.says.zh))))
+        return cls(said, known, han)
 
     @cached_property
     def _stems(self) -> frozenset[str]:
@@ -110,7 +115,8 @@ class Spelling:
         for term, sounds in _heard_terms():
             for start in range(len(run) - len(term) + 1):
                 window = slice(start, start + len(term))
-                if all(a & b for a, b in zip(heard[window], sounds, strict=True)):
+                same = all(a & b for a, b in zip(heard[window], sounds, strict=True))
+                if same and run[window] not in self.han:
                     out[window] = term
         return "".join(out)
 

@@ -1,0 +1,106 @@
+"""Is a question understood? `python -m triage.evals.suites.questions FILE.jsonl [--wrong]`.
+
+A line has `q`, the topics that it `suspects`, `denies`, `doubts` or that others told of (`told_by_others`), and `plans`
+of variable and direction. Prints how many suspicions and plans were recognised, with the right polarity and direction,
+and how many were seen where there are none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ...agent.question.understand import Question, understand
+from ...agent.session import index
+
+SAME: dict[str, str] = dict(
+    line.split()
+    for line in """
+max_grad_norm grad_clip
+per_device_train_batch_size micro_batch_size
+global_batch_size micro_batch_size
+batch_size micro_batch_size
+train_batch_size micro_batch_size
+num_train_epochs epochs
+num_epochs epochs
+temperature rollout_temperature
+bf16 precision
+fp16 precision
+gradient_checkpointing activation_checkpointing
+gradient_accumulation_steps grad_accumulation
+max_seq_length sequence_length
+max_tokens max_response_length
+dataset data
+tensor_parallel_size tensor_parallel
+dataloader_num_workers num_workers
+dataloader_pin_memory pin_memory
+lora_r lora_rank
+warmup_ratio warmup_steps
+load_in_4bit quantization
+transformers library
+vllm library
+attn_implementation flash_attention
+resume_from_checkpoint checkpoint
+""".strip().splitlines()
+)
+"""Names of one setting -> the name that it is compared by."""
+ALIKE = ({"set", "enable", "do"}, {"remove", "disable"})
+"""Directions that say the same of one variable."""
+
+
+def scored(row: Mapping[str, Any], asked: Question) -> Counter[str]:
+    """What of one question was right."""
+    count: Counter[str] = Counter()
+    truth = {topic: kind for kind in ("suspects", "denies", "doubts") for topic in row[kind]}
+    found = {s.topic.id: s.polarity for s in asked.suspicions}
+    for topic, polarity in truth.items():
+        count["suspicions"] += 1
+        count["recognised"] += topic in found
+        count["polarity"] += found.get(topic) == polarity
+    count["extra"] += sum(topic not in truth and topic not in row["told_by_others"] for topic in found)
+    plans = {SAME.get(p.variable, p.variable): p.direction for p in asked.plans}
+    for plan in row["plans"]:
+        way = plans.get(SAME.get(plan["variable"], plan["variable"]))
+        count["plans"] += 1
+        count["variable"] += way is not None
+        count["direction"] += way == plan["direction"] or any({way, plan["direction"]} <= group for group in ALIKE)
+    count["extra plans"] += max(len(plans) - len(row["plans"]), 0)
+    return count
+
+
+def rows(file: Path) -> Iterator[dict[str, Any]]:
+    return (json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--wrong", action="store_true", help="print the questions that were not understood")
+    options = parser.parse_args()
+    corrected, total = index(None).corrected, Counter[str]()
+    for row in rows(options.file):
+        count = scored(row, asked := understand(row["q"], corrected))
+        total += count
+        wrong = count["polarity"] < count["suspicions"] or count["direction"] < count["plans"] or count["extra"]
+        if options.wrong and wrong:
+            print(
+                row["q"],
+                [(s.topic.id, s.polarity) for s in asked.suspicions],
+                [(p.variable, p.direction) for p in asked.plans],
+            )
+    for part, whole in (
+        ("recognised", "suspicions"),
+        ("polarity", "recognised"),
+        ("variable", "plans"),
+        ("direction", "plans"),
+    ):
+        print(f"{part:12} {total[part]:4} of {total[whole]}")
+    print(f"seen where there is none: {total['extra']} suspicions, {total['extra plans']} plans")
+
+
+if __name__ == "__main__":
+    main()
