@@ -17,7 +17,7 @@ from ..tools.boundary import Boundary
 from ..tools.findings import Evidence, TriageError, clean
 from ..tools.keeping import losses, lost
 from ..tools.reading import iter_chunks, lines_of
-from ..tools.secrets import in_key
+from ..tools.secrets import IN_KEY, KEY_LINES, bare, ends_key, in_key, visible_after
 from .acceptance.verify import Verdict, verify
 from .answer import Answer
 from .casebook import BOOK, Casebook, Unusable, new_id
@@ -199,8 +199,8 @@ class Excerpt:
 def excerpts(path: Path, places: Sequence[Evidence], around: int = AROUND) -> list[Excerpt]:
     """For each place its line with `around` lines on each side, in one pass over the file."""
     wanted = {n for place in places for n in range((place.line or 1) - around, (place.line or 1) + around + 1)}
-    kept: list[tuple[int, str]] = []
-    inside = False
+    kept: dict[int, str] = {}
+    inside, before, maybe = False, "", list[int]()
     for chunk in iter_chunks(path):
         last = chunk.first_line + chunk.data.count(b"\n")
         near = any(chunk.first_line <= n <= last for n in wanted)
@@ -208,11 +208,14 @@ def excerpts(path: Path, places: Sequence[Evidence], around: int = AROUND) -> li
             for n, text in lines_of([chunk]):
                 after = in_key(text, inside)
                 if n in wanted:
-                    kept.append((n, "[secret:private-key]" if inside and after else clean(text, 300)))
-                inside = after
+                    kept[n] = IN_KEY if inside and after else clean(visible_after(before, text), 300)
+                if not inside and ends_key(text):  # its beginning is cut: what came before it is its body
+                    kept |= dict.fromkeys(kept.keys() & set(maybe), IN_KEY)
+                maybe = [*maybe, n][-KEY_LINES:] if bare(text) else []
+                inside, before = after, text
         if last > max(wanted):
             break
-    return [_excerpt(path, place, around, kept) for place in places]
+    return [_excerpt(path, place, around, list(kept.items())) for place in places]
 
 
 def _excerpt(path: Path, place: Evidence, around: int, kept: Sequence[tuple[int, str]]) -> Excerpt:

@@ -54,6 +54,9 @@ LEAST = 0.2
 CLOSE = 2.5
 """The top two are close when their probabilities differ by less than this factor."""
 
+LIKELY = 0.1
+"""Probability from which on an entry that rests on the same findings as the first is a rival, whatever their priors."""
+
 SERIOUS = ("S0", "S1")
 SHOWN = (*SERIOUS, "S2")
 """Grades of a finding that is more than a note."""
@@ -108,7 +111,14 @@ class Diagnosis:
         if len(self.hypotheses) < 2:
             return False
         first, second = self.hypotheses[:2]
-        return second.status != "refuted" and first.probability < CLOSE * second.probability
+        near = first.probability < CLOSE * second.probability
+        return second.status != "refuted" and (near or (second.probability >= LIKELY and alike(first, second)))
+
+
+def alike(first: Hypothesis, second: Hypothesis) -> bool:
+    """Whether all that was found says the same for both, so that nothing but how common they are tells them apart."""
+    mine, other = first.entry.findings.for_, second.entry.findings.for_
+    return bool(first.for_) and all(mine.get(f.code) == other.get(f.code) for f in (*first.for_, *second.for_))
 
 
 def diagnose(
@@ -280,19 +290,16 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
     """`healthy` needs a run that was read and shows nothing; `diagnosed` needs a leading hypothesis to believe.
 
     A run with sound metrics is diagnosed where something more than a note speaks strongly for the leader (personal
-    data is no matter of the loss), or where a note or an unusual setting does and the words ask for just that failure.
-    A benign entry
-    answers a question about it, and no other. Words alone lead only to an entry of the source runbooks, and only where
-    there was no run to look at; an entry that rests on public reports needs a finding before it is called a diagnosis.
+    data is no matter of the loss). A benign entry is no diagnosis of a run. Words alone lead only to an entry of the
+    source runbooks, and only where there was no run to look at; an entry that rests on public reports needs a finding
+    before it is called a diagnosis.
     """
     top = ranked[0] if ranked else None
     wrong = any(f.severity in SERIOUS for f in findings)
     sound = looked and not wrong and any(f.code == "run-healthy" for f in findings)
-    asked_for = top is not None and top.status != "refuted" and top.words >= ASKED
     if sound:
-        shown = top is not None and any(f.code != "run-healthy" for f in top.for_)
-        return "diagnosed" if (asked_for and shown) or _shown_strongly(ranked) else "healthy"
-    if top is None or top.status == "refuted" or (top.entry.kind == "benign" and looked and not asked_for):
+        return "diagnosed" if _shown_strongly(ranked) else "healthy"
+    if top is None or top.status == "refuted" or (top.entry.kind == "benign" and looked):
         return "inconclusive"
     if top.status in ("established", "supported"):
         return "diagnosed" if top.probability >= LEAST else "inconclusive"

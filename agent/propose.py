@@ -20,7 +20,7 @@ from ..tools.phrase import Phrase
 from ..tools.run import Run
 from ..tools.secrets import Shown, visible, visible_lines
 from ..tools.settings import Setting, Settings
-from .diagnose import SERIOUS, SHOWN, Diagnosis, Hypothesis, leading
+from .diagnose import SERIOUS, SHOWN, Diagnosis, Hypothesis, alike, leading
 
 SAME_THING = {"warmup_steps": "warmup_ratio", "max_steps": "epochs"}
 """The other spelling of a setting, changed by the same factor where a run uses it."""
@@ -103,7 +103,7 @@ def _decided(first: Hypothesis, second: Hypothesis) -> bool:
     if len(variables) == 1 and variables.isdisjoint(NOT_A_SETTING):
         return True
     mine, other = first.entry.findings.for_, second.entry.findings.for_
-    if all(mine.get(f.code) == other.get(f.code) for f in (*first.for_, *second.for_)):
+    if alike(first, second):
         return False
     strong = (f.code for f in first.for_ if f.severity in SHOWN and mine[f.code] in ("decisive", "strong"))
     return second.entry.id in first.entry.explains or any(other.get(c) not in ("decisive", "strong") for c in strong)

@@ -128,25 +128,42 @@ class Secret:
 
 _VALUES = (
     r"(?:\\{1,3}[\"'](?P<quoted>[^\"'\\\n]{1,300})\\|\"(?P<double>[^\"\n]{1,300})\"|'(?P<single>[^'\n]{1,300})'"
-    r"|\\{0,3}[\"']?(?P<value>(?:[^\s\"',;，；。\\`]|,(?=[^\s\"',])(?!\w{1,40}[=:])){3,300}))"
+    r"|\\{0,3}[\"']?(?P<value>(?:(?!</)[^\s\"',;，；。\\`]|,(?=[^\s\"',])(?!\w{1,40}[=:])){3,300}))"
 )
-_NAME = r"(?:(?<![\[A-Za-z0-9_-])[A-Za-z0-9_-]{0,80}(?i:key|token|secret|pass|pwd|credential|auth)[A-Za-z0-9_-]{0,80}|密码|口令|密钥|令牌)"
-_SEPARATOR = r"(?:\\{0,3}[\"'])?(?:[ \t]{0,40}(?:=>|:[ ]?str[ ]?=|[:=：])[ \t]{0,40}|,?[ \t]{1,9}(?=[^\s-]))"
+_NAME = (
+    r"(?:(?<![\[A-Za-z0-9_.-])[A-Za-z0-9_.-]{0,80}(?i:key|token|secret|pass|pwd|credential|auth)[A-Za-z0-9_.-]{0,80}"
+    r"|密码|口令|密钥|令牌|私钥)"
+)
+_SEPARATOR = (
+    r"\\{0,3}[\"']?,?\s{1,40}\\{0,3}[\"']?(?i:value)\\{0,3}[\"']?[ \t]{0,9}[:=][ \t]{0,9}|</name>\s{0,40}<value>"
+    r"|(?:\\{0,3}[\"']\]?)?(?:[ \t]{0,40}(?:=>|:[ ]?str[ ]?=|[:=：]|[是为])[ \t]{0,40}|,?[ \t]{1,9}(?=[^\s-]))"
+    r"|(?<=[\"']),(?=[\"'])"
+)
+"""Between a name and its value: of an assignment, an option, a pair in code, XML or a list of names and values."""
+_PASSWORD_OPTIONS = {
+    r"mysql(?:dump|admin)?|mariadb": r"-p(?=[^\s-])",
+    r"sshpass|docker login|mongo(?:sh|dump|restore)?": r"-p[ =]?",
+    r"curl|wget|etcdctl": r"(?:-u|--user)[ =]{0,9}[\"']?[^\s:\"']{1,80}:",
+    r"redis-cli": r"-a ",
+    r"ossutil(?:64)?|obsutil|tosutil|coscli|coscmd": r"-s?k[ =]",
+    r"mc": r"(?:alias set|config host add)(?:\s{1,9}[^\s|;&]{1,200}){3}\s{1,9}",
+    r"sqlcmd|ipmitool": r"-P ?",
+    r"smbclient": r"-U ?[\"']?[^\s%]{1,80}%",
+    r"openssl": r"-pass(?:in|out)?\s{1,9}[\"']?pass:",
+}
+"""Program -> what stands before a password among its options."""
 _NO_VALUE = re.compile(
-    r"\$\{?[\w.:-]*\}?|\$\(.*|\{\{?[^{}]*\}\}?|<[A-Za-z_| /-]*>|<\|.*|[*.x•…]+|[-\d.,]{1,3}[a-z%]{0,3}|\[secret:.*|\[[a-z-]+-\d+\]|[\[({][\s\"'\])}]?|\w+\(.*|\w+(?:\.\w+)+[\[(].*"
+    r"\$\{?[\w.:-]*\}?|\$\(.*|\{\{?[^{}]*\}\}?|<[A-Za-z_| /-]*>|\[[A-Z_ ]+\]|<\|.*|[*.x•…]+|[-\d.,]{1,3}[a-z%]{0,3}|\[secret:.*|\[[a-z-]+-\d+\]|[\[({][\s\"'\])}]?|\w+\(.*|\w+(?:\.\w+)+[\[(].*"
     r"|.*(?:\.{3}|…)|(?i:your[_ -].*|none|null|nil|true|false|yes|no|on|off|str|string|bool|int|float|bytes|optional|required|missing|not|is|unset|invalid|empty|redacted|auto|default|ok|failed)",
     re.DOTALL,
 )
 """References to a variable, templates, placeholders, brackets that open a structure, calls, small numbers, plain words."""
-_ABOUT = set(
-    "file path dir directory env name names ref refs len length field type class policy store manager provider count size id ids index hash version prefix suffix url uri format kind mode found".split()
-)
+_ABOUT = "file path dir directory env name names ref refs len length field type class policy store manager provider count size id ids index hash version prefix suffix url uri format kind mode found stdin".split()
 """Last words of names that say something of a credential, not the credential."""
-_KEYS = set(
-    "api access secret private encrypt encryption decrypt decryption signing master auth client deploy ssh license admin consumer hmac jwt fernet subscription git gh hub slack wandb openai hf anthropic account app".split()
-)
-_TOKENS = set(
-    "access auth bot hub hf refresh api session npm vault git github gitlab gh slack wandb openai security personal deploy oauth csrf".split()
+_KEYS = "api access secret private encrypt encryption decrypt decryption signing master auth client deploy ssh license admin consumer hmac jwt fernet subscription git gh hub slack wandb openai hf anthropic account app".split()
+_TOKENS = "access auth bot hub hf refresh api session npm vault git github gitlab gh slack wandb openai security personal deploy oauth csrf".split()
+_PASSES = re.compile(
+    r"(?:require|db|user|ssh|root|my|pg|admin|ftp|smtp|redis|proxy|http|vpn|wifi|sudo|become)?pass(?:code)?"
 )
 _NOT_PASS = set("forward backward bwd fwd first second third one two single multi last next by".split())
 
@@ -161,14 +178,12 @@ def _is_password(words: list[str]) -> bool:
     if re.search(r"passw|passphrase|密码|口令|密钥|令牌|(?:secret|credential)s?(?!ar|iv|ed)", whole):
         return True
     before = words[-2] if len(words) > 1 else ""
-    return words[-1] == "pwd" or (words[-1] in ("pass", "dbpass") and before not in _NOT_PASS)
+    return words[-1] == "pwd" or bool(_PASSES.fullmatch(words[-1]) and before not in _NOT_PASS)
 
 
 def _is_key(words: list[str]) -> bool:
-    run = any(
-        w in ("apikey", "secretkey", "accesskey", "privatekey", "authkey", "authtoken", "accesstoken") for w in words
-    )
-    return run or any((b == "key" and a in _KEYS) or (b == "token" and a in _TOKENS) for a, b in pairwise(words))
+    whole = any(re.fullmatch(r"(?:api|secret|access|private|auth)key|(?:auth|access)token", word) for word in words)
+    return whole or any((b == "key" and a in _KEYS) or (b == "token" and a in _TOKENS) for a, b in pairwise(words))
 
 
 def named(head: str, value: str) -> bool:
@@ -176,28 +191,25 @@ def named(head: str, value: str) -> bool:
 
     A value named as a password counts whatever it looks like; one named as some token or key when it looks drawn.
     """
-    match = re.match(r"[\w-]+", head)
+    match = re.match(r"[\w.-]+", head)
     name, value = (match[0] if match else ""), value.strip()
     words = _words(name)
-    if not words or words[-1] in _ABOUT or _NO_VALUE.fullmatch(value.rstrip(")]},")):
+    if not words or words[-1] in _ABOUT or any(map(_NO_VALUE.fullmatch, (value, value.rstrip(")]},")))):
         return False
-    if re.match(r"[~.]{0,2}/(?:[\w.@+-]+/|[\w-]+\.\w+$)|[A-Z]:\\", value) and not re.search(r"[+=]|//", value):
+    path = re.match(r"[~.]{0,2}/(?:[\w.@+-]+/|[\w-]+\.\w+$)|[A-Z]:\\", value) and not re.search(r"[+=]|//", value)
+    if path and not any(len(part) >= 16 and irregular(part, 3) for part in value.split("/")):
         return False
-    digit, letter, blank = (
-        re.search(r"\d", value),
-        re.search("[A-Za-z]", value),
-        not re.search(r"[=:：]", head[len(name) :]),
-    )
-    if blank and not name.startswith("--") and not (digit and len(value) >= 6):
+    digit, letter = re.search(r"\d", value), re.search("[A-Za-z]", value)
+    blank, option = not re.search(r"[=:：是为<]", head[len(name) :]), name.startswith("--")
+    if blank and not option and not (digit and len(value) >= 6 and re.fullmatch(r"[^().*]+|[\w+/=.-]+", value)):
         return False
     if (_is_password(words) and not (blank and words[-1] == "pass")) or _is_key(words):
         return blank or name[:1] == "-" or len(value) > 5 or not value.isdigit()
-    if blank and not name.startswith("--"):
+    if blank and not option:
         return False
     if words[-1] == "token":
-        return bool(
-            digit and letter and len(value) >= (8 if name.isupper() else 16) and re.fullmatch(r"[\w.~+/=-]+", value)
-        )
+        long = len(value) >= (8 if name.isupper() else 16)
+        return bool(digit and letter and long and re.fullmatch(r"[\w.~+/=-]+", value))
     if words[-1] == "auth":
         return bool(re.search("[A-Z]", value) and re.fullmatch(r"[A-Za-z0-9+/]{11,}={0,2}", value))
     drawn = digit and re.search("[a-z]", value) and re.search("[A-Z]", value)
@@ -205,38 +217,18 @@ def named(head: str, value: str) -> bool:
 
 
 SECRETS: tuple[Secret, ...] = (
-    Secret("private-key", ("private key", "age-secret-key"),
-           r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)|AGE-SECRET-KEY-1[A-Z0-9]{20,}",
-           ("-----BEGIN RSA PRIVATE KEY----- {a60} -----END RSA PRIVATE KEY-----", "key: '-----BEGIN PGP PRIVATE KEY BLOCK----- {a64}", "AGE-SECRET-KEY-1{u58}"),
-           ("expected BEGIN PRIVATE KEY", "-----BEGIN PUBLIC KEY----- {a60}"), key_body),
-    Secret("huggingface-token", ("hf_", "api_org_"), r"\b(?:hf|api_org)_[A-Za-z0-9]{20,}\b",
-           ("login --token hf_{a34}", "api_org_{a34}"), ("hf_hub_download hf_transfer=1", "hf_olmo_{a34}"), token(33)),
-    Secret("anthropic-key", ("sk-ant-",), r"\bsk-ant-(?:[a-z0-9]{1,12}-)?[A-Za-z0-9_-]{20,}",
-           ("export KEY=sk-ant-api03-{a80}",), ("sk-ant-lion",), token(31)),
-    Secret("openai-key", ("sk-",), r"\bsk-(?:proj-|svcacct-|admin-|or-v1-)?(?=[A-Za-z_-]{0,200}[0-9])[A-Za-z0-9_-]{20,}",
-           ("OPENAI_API_KEY=sk-{a48}", "sk-proj-{a64}", "sk-or-v1-{x64}"), ("task-{a48}", "sk-learn-contrib-models-without-digits-in-them"), token(43)),
-    Secret("aws-key", ("akia", "asia", "abia", "acca", "aws"),
-           r"\b(?:AKIA|ASIA|ABIA|ACCA)(?![ACGTNU]{16}\b)[0-9A-Z]{16}\b"
-           r"|(?i:aws[a-z_ ]{0,20}(?:secret|key|token)[a-z_ ]{0,20})[\"']?\s*[:=]+\s*[\"']?(?P<value>[A-Za-z0-9/+=]{40,})",
-           ("aws_access_key_id = AKIA{u16}", "ASIA{u16}", "ABIA{u16}", "ACCA{u16}", "AWS_SECRET_ACCESS_KEY={a40}"),
-           ("aws s3 cp s3://bucket/key .", "read ACCAGATTACAGATTACAGA")),
-    Secret("google-key", ("aiza", "ya29.", "gocspx-"), r"\bAIza[0-9A-Za-z_-]{35}|\bya29\.[0-9A-Za-z_-]{20,}|\bGOCSPX-[0-9A-Za-z_-]{20,}",
-           ("key=AIza{a35}", "ya29.{a60}", "GOCSPX-{a28}"), ("AIzawa et al. 2024",)),
-    Secret("azure-key", ("accountkey", "sharedaccess", "sig=", "8q~", "7q~"),
-           r"\b(?:AccountKey|SharedAccessKey|SharedAccessSignature)=(?P<value>[A-Za-z0-9%+/=&-]{20,})"
-           r"|\bsig=[A-Za-z0-9%+/=]{30,}|\b[A-Za-z0-9_~.]{3}[78]Q~[A-Za-z0-9_~.-]{31,34}",
-           ("azure: AccountKey={a86}==;EndpointSuffix=x", "SharedAccessKey={a43}=", "https://x/y?sv=2024&sig={a43}%3D", "abc8Q~{a33}"),
-           ("sig=sigmoid", "AccountKey=$KEY"), token(0, 3)),
-    Secret("github-token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"), r"\bgh[pousr]_[A-Za-z0-9]{30,}\b|\bgithub_pat_[A-Za-z0-9_]{30,}\b",
-           ("https://ghp_{a36}@github.com/x/y", "ghs_{a36}", "github_pat_{a22}_{a59}"), ("ghp_token is not set",)),
-    Secret("gitlab-token", ("glpat-", "gldt-", "glrt-"), r"\bgl(?:pat|dt|rt)-[A-Za-z0-9_-]{20,}",
-           ("glpat-{a20}", "gldt-{a20}", "glrt-{a20}"), ("glpat-token",)),
-    Secret("slack-token", ("xox", "xapp-", "hooks.slack.com"),
-           r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-\d-[A-Za-z0-9-]{10,}|hooks\.slack\.com/services/(?P<value>[A-Za-z0-9/]+)",
-           ("SLACK=xoxb-{d12}-{a24}", "xapp-1-{u11}-{d13}-{x64}", "https://hooks.slack.com/services/T{u8}/B{u8}/{a24}"), ("https://hooks.slack.com/services/",), token(15)),
-    Secret("wandb-key", ("wandb", "w&b", "weights"),
-           r"\bwandb_v1_[A-Za-z0-9_]{20,}|(?i:wandb|w&b|weights ?& ?biases)(?:(?!(?i:commit|sha|hash|revision))[^\n]){0,40}?(?<![0-9a-z])(?P<value>[0-9a-f]{40})\b",
-           ("wandb login {x40}", "WANDB_API_KEY={x40}", "wandb_v1_{a60}"), ("weights at commit {x40}", "wandb: run {x8} sha256 {x64}", "wandb commit: {x40}")),
+    Secret("private-key", ("private key", "age-secret-key"), r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)|AGE-SECRET-KEY-1[A-Z0-9]{20,}"
+           r"|(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{16,100}={0,2}(?:\s|\\n){1,4}){1,60}-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----", ("-----BEGIN RSA PRIVATE KEY----- {a60} -----END RSA PRIVATE KEY-----", "key: '-----BEGIN PGP PRIVATE KEY BLOCK----- {a64}", "AGE-SECRET-KEY-1{u58}", "{a64} {a64} {a20}= -----END RSA PRIVATE KEY-----"), ("expected BEGIN PRIVATE KEY", "-----BEGIN PUBLIC KEY----- {a60}"), key_body),
+    Secret("huggingface-token", ("hf_", "api_org_"), r"\b(?:hf|api_org)_[A-Za-z0-9]{20,}\b", ("login --token hf_{a34}", "api_org_{a34}"), ("hf_hub_download hf_transfer=1", "hf_olmo_{a34}"), token(33)),
+    Secret("anthropic-key", ("sk-ant-",), r"\bsk-ant-(?:[a-z0-9]{1,12}-)?[A-Za-z0-9_-]{20,}", ("export KEY=sk-ant-api03-{a80}",), ("sk-ant-lion",), token(31)),
+    Secret("openai-key", ("sk-",), r"\bsk-(?:proj-|svcacct-|admin-|or-v1-)?(?=[A-Za-z_-]{0,200}[0-9])[A-Za-z0-9_-]{20,}", ("OPENAI_API_KEY=sk-{a48}", "sk-proj-{a64}", "sk-or-v1-{x64}"), ("task-{a48}", "sk-learn-contrib-models-without-digits-in-them"), token(43)),
+    Secret("aws-key", ("akia", "asia", "abia", "acca", "aws"), r"\b(?:AKIA|ASIA|ABIA|ACCA)(?![ACGTNU]{16}\b)[0-9A-Z]{16}\b|(?i:aws[a-z_ ]{0,20}(?:secret|key|token)[a-z_ ]{0,20})[\"']?\s*[:=]+\s*[\"']?(?P<value>[A-Za-z0-9/+=]{40,})", ("aws_access_key_id = AKIA{u16}", "ASIA{u16}", "ABIA{u16}", "ACCA{u16}", "AWS_SECRET_ACCESS_KEY={a40}"), ("aws s3 cp s3://bucket/key .", "read ACCAGATTACAGATTACAGA")),
+    Secret("google-key", ("aiza", "ya29.", "gocspx-"), r"\bAIza[0-9A-Za-z_-]{35}|\bya29\.[0-9A-Za-z_-]{20,}|\bGOCSPX-[0-9A-Za-z_-]{20,}", ("key=AIza{a35}", "ya29.{a60}", "GOCSPX-{a28}"), ("AIzawa et al. 2024",)),
+    Secret("azure-key", ("accountkey", "sharedaccess", "sig=", "8q~", "7q~"), r"\b(?:AccountKey|SharedAccessKey|SharedAccessSignature)=(?P<value>[A-Za-z0-9%+/=&-]{20,})|\bsig=[A-Za-z0-9%+/=]{30,}|\b[A-Za-z0-9_~.]{3}[78]Q~[A-Za-z0-9_~.-]{31,34}", ("azure: AccountKey={a86}==;EndpointSuffix=x", "SharedAccessKey={a43}=", "https://x/y?sv=2024&sig={a43}%3D", "abc8Q~{a33}"), ("sig=sigmoid", "AccountKey=$KEY"), token(0, 3)),
+    Secret("github-token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"), r"\bgh[pousr]_[A-Za-z0-9]{30,}\b|\bgithub_pat_[A-Za-z0-9_]{30,}\b", ("https://ghp_{a36}@github.com/x/y", "ghs_{a36}", "github_pat_{a22}_{a59}"), ("ghp_token is not set",)),
+    Secret("gitlab-token", ("glpat-", "gldt-", "glrt-"), r"\bgl(?:pat|dt|rt)-[A-Za-z0-9_-]{20,}", ("glpat-{a20}", "gldt-{a20}", "glrt-{a20}"), ("glpat-token",)),
+    Secret("slack-token", ("xox", "xapp-", "hooks.slack.com"), r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-\d-[A-Za-z0-9-]{10,}|hooks\.slack\.com/services/(?P<value>[A-Za-z0-9/]+)", ("SLACK=xoxb-{d12}-{a24}", "xapp-1-{u11}-{d13}-{x64}", "https://hooks.slack.com/services/T{u8}/B{u8}/{a24}"), ("https://hooks.slack.com/services/",), token(15)),
+    Secret("wandb-key", ("wandb", "w&b", "weights"), r"\bwandb_v1_[A-Za-z0-9_]{20,}|(?i:wandb|w&b|weights ?& ?biases)(?:(?!(?i:commit|sha|hash|revision))[^\n]){0,40}?(?<![0-9a-z])(?P<value>[0-9a-f]{40})\b", ("wandb login {x40}", "WANDB_API_KEY={x40}", "wandb_v1_{a60}"), ("weights at commit {x40}", "wandb: run {x8} sha256 {x64}", "wandb commit: {x40}")),
     Secret("stripe-key", ("_live_",), r"\b[sr]k_live_[0-9A-Za-z]{16,}", ("sk_live_{a24}", "rk_live_{a24}"), ("task_live_{a24}",)),
     Secret("sendgrid-key", ("sg.",), r"\bSG\.[\w-]{20,24}\.[\w-]{40,46}", ("SG.{a22}.{a43}",)),
     Secret("npm-token", ("npm_",), r"\bnpm_[A-Za-z0-9]{36}", ("//registry/:_authToken=npm_{a36}",), ("npm_config_cache=x",)),
@@ -248,7 +240,7 @@ SECRETS: tuple[Secret, ...] = (
     Secret("digitalocean-token", ("dop_v1_",), r"\bdop_v1_[a-f0-9]{64}", ("dop_v1_{x64}",)),
     Secret("square-secret", ("sq0csp-",), r"\bsq0csp-[\w-]{43}", ("sq0csp-{a43}",)),
     Secret("discord-webhook", ("discord",), r"discord(?:app)?\.com/api/webhooks/(?P<value>[\w/-]{20,})", ("https://discord.com/api/webhooks/{d18}/{a68}",)),
-    Secret("telegram-token", (":aa",), r"\b\d{8,10}:AA[\w-]{33}\b", ("chat via {d10}:AA{a33}",), ("12:AA:3F",)),
+    Secret("telegram-token", (":aa",), r"(?<!\d)\d{8,10}:AA[\w-]{33}\b", ("chat via {d10}:AA{a33}", "https://api.telegram.org/bot{d10}:AA{a33}/sendMessage"), ("12:AA:3F",)),
     Secret("xai-key", ("xai-",), r"\bxai-[A-Za-z0-9]{40,}", ("xai-{a80}",), ("xai-sdk",)),
     Secret("langsmith-key", ("lsv2_",), r"\blsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}", ("lsv2_pt_{x32}_{x10}",), ("lsv2_pt_missing",)),
     Secret("vault-token", ("hvs.", "hvb.", "hvr."), r"\bhv[sbr]\.[\w-]{20,}", ("login hvs.{a90}", "hvb.{a90}"), ("hvs.init",)),
@@ -261,13 +253,9 @@ SECRETS: tuple[Secret, ...] = (
     Secret("perplexity-key", ("pplx-",), r"\bpplx-[A-Za-z0-9]{32,}", ("pplx-{a48}",), ("pplx-70b-online",)),
     Secret("doppler-token", ("dp.",), r"\bdp\.(?:st|pt|ct|sa|scim|audit)\.[\w.-]{30,}", ("dp.st.prd.{a40}", "dp.pt.{a43}"), ("dp.st.x",)),
     Secret("google-refresh-token", ("1//0",), r"\b1//0[\w-]{30,}", ("1//0{a60}",), ("1//0x",)),
-    Secret("cloud-access-key", ("aklt", "ltai", "akid", "altak"), r"\bAKLT[A-Za-z0-9+/_-]{20,}={0,2}|\bLTAI[A-Za-z0-9]{16,24}\b|\bAKID[A-Za-z0-9]{32}\b|\b(?:bce-v3/)?ALTAK-[\w/-]{20,}",
-           ("AKLT{a40}", "LTAI{a20}", "AKID{a32}", "bce-v3/ALTAK-{a21}/{x40}"), ("AKLT is not set", "LTAI5t")),
-    Secret("chat-webhook", ("/hook/", "webhook/send", "robot/send"),
-           r"(?:feishu\.cn|larksuite\.com)/open-apis/bot/(?:v2/)?hook/(?P<feishu>[\w-]{20,})|qyapi\.weixin\.qq\.com/cgi-bin/webhook/send\?key=(?P<wecom>[\w-]{20,})"
-           r"|oapi\.dingtalk\.com/robot/send\?access_token=(?P<dingtalk>\w{20,})",
-           ("https://open.feishu.cn/open-apis/bot/v2/hook/{x8}-0c1d-4e2f-8a3b-{x12}", "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key={x8}-0c1d-4e2f-8a3b-{x12}",
-            "https://oapi.dingtalk.com/robot/send?access_token={x64}"), ("https://open.feishu.cn/open-apis/bot/v2/hook/",)),
+    Secret("cloud-access-key", ("aklt", "ltai", "akid", "altak"), r"\bAKLT[A-Za-z0-9+/_-]{20,}={0,2}|\bLTAI[A-Za-z0-9]{16,24}\b|\bAKID[A-Za-z0-9]{32}\b|\b(?:bce-v3/)?ALTAK-[\w/-]{20,}", ("AKLT{a40}", "LTAI{a20}", "AKID{a32}", "bce-v3/ALTAK-{a21}/{x40}"), ("AKLT is not set", "LTAI5t")),
+    Secret("chat-webhook", ("/hook/", "webhook/send", "robot/send"), r"(?:feishu\.cn|larksuite\.com)/open-apis/bot/(?:v2/)?hook/(?P<feishu>[\w-]{20,})|qyapi\.weixin\.qq\.com/cgi-bin/webhook/send\?key=(?P<wecom>[\w-]{20,})|oapi\.dingtalk\.com/robot/send\?access_token=(?P<dingtalk>\w{20,})",
+           ("https://open.feishu.cn/open-apis/bot/v2/hook/{x8}-0c1d-4e2f-8a3b-{x12}", "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key={x8}-0c1d-4e2f-8a3b-{x12}", "https://oapi.dingtalk.com/robot/send?access_token={x64}"), ("https://open.feishu.cn/open-apis/bot/v2/hook/",)),
     Secret("docker-token", ("dckr_",), r"\bdckr_(?:pat|oat)_[\w-]{20,}", ("dckr_pat_{a27}",), ("dckr_pat_x",)),
     Secret("together-key", ("tgp_v1_",), r"\btgp_v1_[\w-]{30,}", ("tgp_v1_{a43}",)),
     Secret("sentry-token", ("sntry",), r"\bsntry[su]_[\w+/=-]{30,}", ("sntryu_{x64}",)),
@@ -283,29 +271,26 @@ SECRETS: tuple[Secret, ...] = (
     Secret("runpod-key", ("rpa_",), r"\brpa_[A-Z0-9]{30,}[A-Za-z0-9]{0,20}", ("rpa_{u42}",), ("rpa_score",)),
     Secret("posthog-key", ("phx_", "phc_"), r"\bph[xc]_[A-Za-z0-9]{40,}", ("phx_{a43}",)),
     Secret("jwt", ("eyj",), r"\beyJ[A-Za-z0-9_-]{10,1000}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*", ("cookie eyJ{a20}.eyJ{a30}.{a30}",), ("eyJ{a20}",)),
-    Secret("bearer-token", ("bearer ", "authorization"),
-           r"(?i:bearer (?P<value>[a-z0-9._~+/-]{20,}=*)|authorization\\{0,3}[\"']?[ \t]{0,9}[:=][ \t]{0,9}\\{0,3}[\"']?(?:token|basic|apikey|bot|bearer)[ ](?P<basic>[a-z0-9._~+/-]{8,}=*))",
-           ("Authorization: Bearer {a40}", "authorization: Basic {a24}=="), ("the bearer of this letter", "bearer token is missing"), token(0, 2)),
-    Secret("url-password", ("://",), r"://(?!\[secret:)(?:(?P<value>[^\s/:@\"']{0,80}:(?!\d{1,5}/)[^\s\"'<>]{1,200})|(?P<user>[A-Za-z0-9_-]{20,200}))@(?!sha256:)",
-           ("postgres://admin:{a14}@db.prod.net/x", "redis://:{a14}@db:1", "git+https://{a32}@h/x", "postgres://u:{a9}@{a3}/{a4}@db.prod.net/x"),
-           ("http://10.0.0.7:8080/a", "see https://x.org/@someone", "ssh://git@host/x"), url_password),
-    Secret("command-password", ("mysql", "mariadb", "sshpass", "curl", "docker login", "redis-cli"),
-           r"\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n|;&]{0,200}?\s-p(?P<mysql>[^\s-]\S{1,100})|\bsshpass\s{1,9}-p\s{0,9}[\"']?(?P<ssh>[^\s\"']{1,200})"
-           r"|\bcurl\b[^\n|;&]{0,200}?\s(?:-u|--user)[ =]{0,9}[\"']?[^\s:\"']{1,80}:(?P<curl>[^\s\"']{1,200})|\bdocker login\b[^\n|;&]{0,200}?\s-p[ =]?(?P<docker>[^\s\"']{1,200})"
-           r"|\bredis-cli\b[^\n|;&]{0,200}?\s-a[ ](?P<redis>[^\s\"']{1,200})",
-           ("mysql -u root -p{a14}", "sshpass -p '{a14}' ssh h", "curl -s -u admin:{a14} https://h/x", "docker login -u me -p {a24} reg"),
-           ("mysql -u root -p db", "curl -u $CREDS https://h", "ssh -p 2222 host", "curl -s https://h/x:y"), strong=False, form=lambda head, value: not _NO_VALUE.fullmatch(value)),
-    Secret("cookie", ("cookie",), r"(?i:\b(?:set-)?cookie[\"']?[ \t]{0,9}[:=][ \t]{0,9}[\"']?)(?P<value>[\w.-]{1,80}=[^\s\"';]{4,1000}(?:;[ ]?[\w.-]{1,80}(?:=[^\s\"';]{0,1000})?){0,40})",
-           ("Cookie: session={a24}", "set-cookie: sid={a24}; Path=/; HttpOnly", '"Cookie": "a={a24}; b={x24}"'), ("cookies: 5", "cookie=true", "Cookie: consent"), strong=False),
-    Secret("assigned-secret", ("key", "secret", "token", "pass", "pwd", "credential", "auth", "密码", "口令", "密钥", "令牌"),
-           rf"{_NAME}{_SEPARATOR}{_VALUES}",
-           ('api_key = "{a32}"', "db_password={a12}!x", "密码：{a14}", '"passwd": "{a14}"', "secret_key: {x40}", "--hub_token={a20}", 'openaiApiKey: "{a32}"',
-            "VAULT_TOKEN={a24}", "NPM_TOKEN={x8}-0c1d-4e2f-8a3b-{x12}", "PGPASSWORD={a14}", "accessKeySecret: {a30}", "encryption_key: {a32}", "--password {a14}",
-            "client-key-data: {a60}", '{\\"password\\": \\"{a14}\\"}', '"auth": "{a40}"'),
-           ("pad_token: <pad> eos_token=</s> num_tokens: {d9}", "tokens per second: {d7}.8 tokenizer_path: /data/llama", "max_tokens=4096", "password: None",
-            "password=$DB_PASSWORD", "password: ${DB_PASSWORD}", "api_key=os.environ['KEY']", "secret_name: train-{x8}", "PWD=/home/me/run", "cache_key: {x40}",
-            "forward_pass: 12.5ms", "bos_token: <|begin_of_text|>", "sort_key: LengthGroupedSampler", "eos_token_id: 128009", "image_token: <image_1>"),
-           assigned, strong=False, form=named),
+    Secret("modelscope-token", ("ms-",), r"\bms-[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", ("login('ms-{x8}-0c1d-4e2f-8a3b-{x12}')",), ("ms-swift", "12.5ms-{x8}")),
+    Secret("signed-address", ("signature", "security-token", "response="), r"(?i:(?<![a-z])(?:x-[a-z]{2,6}-|q-)?(?:signature|security-token)=)(?P<value>[A-Za-z0-9%+/=_~.-]{20,})|(?i:authorization\\{0,3}[\"']?[ \t]{0,9}[:=][ \t]{0,9}\\{0,3}[\"']?(?:digest|hawk|oauth|mac)[ ][^\n]{0,400}?response=\\{0,3}[\"'])(?P<digest>[0-9a-fA-F]{16,})",
+           ("https://b.s3.aws/x?X-Amz-Expires=60&X-Amz-Signature={x64}", "AWS4-HMAC-SHA256 SignedHeaders=host, Signature={x64}", "https://b.oss/x?OSSAccessKeyId=1&Signature={a27}%3D", 'Authorization: Digest username="u", uri="/", response="{x32}"'), ("signature=sha256", "inspect.signature=function"), token(20)),
+    Secret("bearer-token", ("bearer ", "authorization"), r"(?i:bearer (?P<value>[a-z0-9._~+/-]{20,}=*)|authorization\\{0,3}[\"']?[ \t]{0,9}[:=][ \t]{0,9}\\{0,3}[\"']?(?:token|basic|apikey|bot|bearer)[ ](?P<basic>[a-z0-9._~+/-]{8,}=*))", ("Authorization: Bearer {a40}", "authorization: Basic {a24}=="), ("the bearer of this letter", "bearer token is missing"), token(0, 2)),
+    Secret("url-password", ("://",), r"://(?!\[secret:)(?:(?P<value>[^\s/:@\"']{0,80}:(?!\d{1,5}/)[^\s\"'<>]{1,200})|(?P<user>[A-Za-z0-9_-]{20,200}))@(?!sha256:)", ("postgres://admin:{a14}@db.prod.net/x", "redis://:{a14}@db:1", "git+https://{a32}@h/x", "postgres://u:{a9}@{a3}/{a4}@db.prod.net/x"), ("http://10.0.0.7:8080/a", "see https://x.org/@someone", "ssh://git@host/x"), url_password),
+    Secret("command-password", ("mysql", "mariadb", "sshpass", "curl", "wget", "docker login", "redis-cli", "etcdctl", "ossutil", "obsutil", "coscli", "coscmd", "tosutil", "mongo", "mc alias", "mc config", "chpasswd",
+            "password-stdin", "--stdin", "with-token", "sudo -s", "identified by", "openssl", "sqlcmd", "ipmitool", "smbclient"), "|".join(rf"\b(?:{program})\b[^\n|;&]{{0,200}}?\s{option}[\"']?(?P<of_{i}>[^\s\"']{{1,200}})" for i, (program, option) in enumerate(_PASSWORD_OPTIONS.items()))
+           + r"|\becho\s{1,9}(?:-n\s{1,9})?[\"']?(?P<piped>[^\s\"'|;&][^\n\"'|;&]{0,200}?)[\"']?\s{0,9}\|[^\n|;]{0,200}?(?:--password-stdin|--stdin|--with-token|\bchpasswd|\bsudo -S)\b|(?i:\bidentified\s{1,9}by\s{1,9}(?:password\s{1,9})?)'(?P<sql>[^'\n]{1,200})'", ("mysql -u root -p{a14}", "sshpass -p '{a14}' ssh h", "curl -s -u admin:{a14} https://h/x", "docker login -u me -p {a24} reg", "etcdctl --user root:{a16} get /x", "ossutil config -i x -k {a30}",
+            "mc alias set lake http://h:9000 admin {a20}", "echo '{a14}' | docker login -u me --password-stdin reg", "CREATE USER a IDENTIFIED BY '{a14}'", "openssl rsa -in k -passin pass:{a14}"), ("mysql -u root -p db", "curl -u $CREDS https://h", "ssh -p 2222 host", "curl -s https://h/x:y", "docker run -u 1000:1000 img", "echo $PW | docker login --password-stdin r",
+            "mc alias set lake http://h:9000", "ossutil cp -r oss://b/x . -k", "echo done | tee x"), strong=False, form=lambda head, value: not _NO_VALUE.fullmatch(value)),
+    Secret("given-secret", ("client", "login", "auth", "connect"), r"(?i:\b\w{0,40}(?:client|login|auth|connect)\w{0,12}\([ ]{0,3}\\{0,3}[\"'])(?P<only>[\w+=-]{16,300})\\{0,3}[\"']|(?i:\b\w{0,40}(?:login|auth|authenticate)\w{0,12}(?:[ ]?=[ ]?)?\([ ]{0,3}[\"'][^\"'\n]{1,100}[\"'],[ ]{0,3}[\"'])(?P<second>[^\"'\n]{3,200})[\"']",
+           ('cohere.ClientV2("{a40}")', "api.login('{x40}')", "smtp.login('me@x.org', '{a14}')", "requests.get(u, auth=('me', '{a14}'))"), ('Client("localhost")', "login('meta-llama/Llama-3.1-8B')", 'connect("gpu-node-07-internal-name")', "client('my_long_experiment_name_2')", "auth(user, password)"), strong=False, form=lambda head, value: "," in head or (len(value) >= 20 and random_token(value, "", "") and irregular(value))),
+    Secret("told-secret", ("key", "token", "secret", "=> '", "sk=", "sk:", "sk\"", "sk'"), r"(?i:\b(?:unseal|recovery|root|master|api|access|secret|private|encryption|bot|session|refresh|deploy)[ ](?:key|token|secret)(?:[ ]#?\d{1,2})?(?:[ ]?[:=]|[ ]is)[ ]{0,9}[\"']?)(?P<said>[A-Za-z0-9+/=_.-]{16,300})"
+           r"|(?<![\w-])[\"']?(?i:sk)[\"']?[ ]{0,4}[:=][ ]{0,4}[\"'](?P<sk>[A-Za-z0-9+/=]{30,300})[\"']|\bsecrets\.\w{1,80}[^\n]{0,20}\n[^\n]{0,60}=>[ ]'(?P<next>[^'\n]{1,300})'|\[debug\]=>[ ]'(?P<shown>[A-Za-z0-9+/=_-]{16,300})'",
+           ("Unseal Key 1: {a43}=", "Client(ak='x', sk='{a58}==')", "##[debug]Evaluating: secrets.DB_PASS\n##[debug]=> '{a22}'", "the api key is {a32}"), ("api key is missing", "sk: 'sklearn'", "##[debug]=> 'refs/heads/main'", "Session token: none", "secret key 1: abc"), strong=False, form=lambda head, value: "secrets." in head or irregular(value)),
+    Secret("cookie", ("cookie",), r"(?i:\b(?:set-)?cookie[\"']?[ \t]{0,9}[:=][ \t]{0,9}[\"']?)(?P<value>[\w.-]{1,80}=[^\s\"';]{4,1000}(?:;[ ]?[\w.-]{1,80}(?:=[^\s\"';]{0,1000})?){0,40})", ("Cookie: session={a24}", "set-cookie: sid={a24}; Path=/; HttpOnly", '"Cookie": "a={a24}; b={x24}"'), ("cookies: 5", "cookie=true", "Cookie: consent"), strong=False),
+    Secret("assigned-secret", ("key", "secret", "token", "pass", "pwd", "credential", "auth", "密码", "口令", "密钥", "令牌"), rf"{_NAME}(?:{_SEPARATOR}){_VALUES}", ('api_key = "{a32}"', "db_password={a12}!x", "密码：{a14}", '"passwd": "{a14}"', "secret_key: {x40}", "--hub_token={a20}", 'openaiApiKey: "{a32}"',
+            "VAULT_TOKEN={a24}", "NPM_TOKEN={x8}-0c1d-4e2f-8a3b-{x12}", "PGPASSWORD={a14}", "accessKeySecret: {a30}", "encryption_key: {a32}", "--password {a14}", "os.environ['SERPER_API_KEY'] = '{x40}'", "<name>fs.s3a.secret.key</name><value>{a40}</value>", "- name: DB_PASSWORD\n  value: {a14}", "密码是{a14}",
+            "client-key-data: {a60}", '{\\"password\\": \\"{a14}\\"}', '"auth": "{a40}"'), ("pad_token: <pad> eos_token=</s> num_tokens: {d9}", "tokens per second: {d7}.8 tokenizer_path: /data/llama", "max_tokens=4096", "password: None", "password=$DB_PASSWORD", "password: ${DB_PASSWORD}", "api_key=os.environ['KEY']", "secret_name: train-{x8}", "PWD=/home/me/run", "cache_key: {x40}",
+            "forward_pass: 12.5ms", "bos_token: <|begin_of_text|>", "sort_key: LengthGroupedSampler", "eos_token_id: 128009", "image_token: <image_1>", "--logger.wandb.key {wandb_token}", "--logger.wandb.key [WANDB_TOKENS] or True", "[*secret.hint, *(spelled(line)[:-3])]", "--password-stdin harbor.lan", "lowpass: 0.3"), assigned, strong=False, form=named),
 )  # fmt: skip
 """In order: where two claim the same text the first has it, so issuers stand before addresses and names."""
 table("SECRETS", ((secret.kind, secret) for secret in SECRETS))
@@ -327,8 +312,12 @@ def redact(text: str) -> str:
 
 Shown = NewType("Shown", str)
 """Text of a run that has passed: no credential, no escape sequence, no control or direction mark. Made here only."""
+IN_KEY = Shown("[secret:private-key]")
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _KEY_EDGE = re.compile(r"-----(BEGIN|END) [A-Z ]{0,40}PRIVATE KEY")
+_KEY_BODY = re.compile(r"[A-Za-z0-9+/]{16,100}={0,2}")
+KEY_LINES = 200
+"""Most lines of a key that has no beginning; the largest in use have about a hundred."""
 _KEY_LINE = re.compile(r"[A-Za-z0-9+/]{30}|^\W*[A-Za-z0-9+/]*=*\W*$|^\W*(?:Proc-Type|DEK-Info|Version|Comment|Hash):")
 
 
@@ -368,13 +357,36 @@ def in_key(line: str, inside: bool) -> bool:
     return inside and bool(_KEY_LINE.search(plain(line)))
 
 
+def ends_key(line: str) -> bool:
+    """Whether a private key ends on this line before another begins."""
+    return bool((edge := _KEY_EDGE.search(line)) and edge[1] == "END")
+
+
+def bare(line: str) -> bool:
+    """Whether a line is nothing but what may be the body of a key, whose beginning is cut."""
+    return bool(_KEY_BODY.fullmatch(plain(line).strip()))
+
+
+def visible_after(before: str, line: str) -> Shown:
+    """A line by itself, where the one before it may say what it is: `name: DB_PASSWORD`, and below it the value."""
+    both = redact(f"{plain(before)}\n{plain(line)}").partition("\n")
+    return Shown(both[2]) if both[1] else visible(line)
+
+
 def visible_lines(lines: Iterable[str]) -> Iterator[Shown]:
     """Consecutive lines of a file, each by itself, from its beginning: one inside a private key is masked whole."""
-    inside = False
+    inside, before, held = False, "", list[str]()
     for line in lines:
+        if not inside and bare(line) and len(held) < KEY_LINES:
+            held.append(line)
+            continue
+        tail = not inside and ends_key(line)
+        yield from (IN_KEY if tail else visible(one) for one in held)
+        held.clear()
         after = in_key(line, inside)
-        yield Shown("[secret:private-key]") if inside and (after or _KEY_EDGE.search(line)) else visible(line)
-        inside = after
+        yield IN_KEY if inside and (after or ends_key(line)) else visible_after(before, line)
+        inside, before = after, line
+    yield from map(visible, held)
 
 
 _DRAWN = {"a": "k7Qz2mW9xR4tB6nY1vH8cJ3pL5sD0gF", "x": "3f9a0c7e1b6d8254", "u": "7QZ2MW9XR4TB6NY1", "d": "8301947265"}

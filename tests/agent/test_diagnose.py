@@ -194,19 +194,19 @@ def test_no_cause_is_shown_as_impossible_and_none_as_certain_without_proof(statu
     assert Hypothesis(DISK, None, status, probability).percent == said
 
 
-def test_this_is_normal_is_no_answer_beside_a_failure_or_to_another_question():
+def test_this_is_normal_is_no_diagnosis_of_a_run():
     book = Runbook({"jitter": entry("jitter", {"noisy": "decisive"}, kind="benign")})
     noisy, hits = finding("noisy", "S3"), [Hit(book.entries["jitter"], 0.9)]
-    assert diagnose(book, hits, [noisy, finding("run-healthy", "S3")], (), looked=True).state == "diagnosed"
+    assert diagnose(book, hits, [noisy, finding("run-healthy", "S3")], (), looked=True).state == "healthy"
     assert diagnose(book, hits, [noisy, finding("nan")], (), looked=True).state == "inconclusive"
     assert diagnose(book, (), [noisy], (), looked=True).state == "inconclusive"
 
 
-def test_an_unusual_setting_of_a_sound_run_is_a_diagnosis_only_where_the_words_ask_for_it():
+def test_an_unusual_setting_of_a_sound_run_is_no_diagnosis_whatever_the_words_ask_for():
     book = Runbook({"warm": entry("warm", {"no-warmup": "strong"}), "worse": entry("worse")})
     found = [Finding("no-warmup", Severity.S2, "x", data={"variable": "warmup_steps"}), finding("run-healthy", "S3")]
     asked = {id: diagnose(book, [Hit(book.entries[id], 0.9)], found, (), looked=True).state for id in book.entries}
-    assert asked == {"warm": "diagnosed", "worse": "healthy"}
+    assert asked == {"warm": "healthy", "worse": "healthy"}
 
 
 @pytest.mark.parametrize(("weight", "counts"), [("weak", False), ("moderate", True)])

@@ -46,7 +46,7 @@ COMMANDS = (
     ("checkpoint", "check", "{run}"), ("checkpoint", "check", "{run}", "--json"),
     ("verify", "--baseline", "{example}", "--candidate", "{run}", "--json"), ("cases",),
     ("bisect", "{run}", "--eval", "./eval.sh {{checkpoint}}", "--dry-run"),
-    ("bisect", "{run}", "--eval", "sh -c 'eval {{checkpoint}}'", "--pass-fail", "--budget", "3"),
+    ("bisect", "{run}", "--eval", "sh -c 'echo \"$1\"; exit 1' _ {{checkpoint}}", "--pass-fail", "--budget", "3"),
 )  # fmt: skip
 IN_PART = ("ask --json", "lint github", "bisect --dry-run")
 NAMES_IN_PART = ("newline", "escape", "right-to-left", "csi", "surrogate", "image", "option", "shell")

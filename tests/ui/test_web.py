@@ -3,15 +3,13 @@
 import json
 import re
 import shutil
-import socket
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
-import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from webclient import served
 
 import triage.evals
 import triage.ui
@@ -51,12 +49,15 @@ def told(tmp_path_factory):
     return desk, asked(desk)[0]
 
 
-def upload(folder, *names, text="step 1 loss 2.0\n"):
+def sent(desk, owner, folder, *names, text="step 1 loss 2.0\n"):
+    """Files as the server has received them from the owner, with the names that the page gives them."""
     files = []
     for i, name in enumerate(names):
         path = folder / f"incoming-{i}"
         path.write_text(text)
         files.append((path, name))
+    desk.enter(owner, "tab", owner)
+    desk.received(desk.begin(owner), 0, [path for path, _ in files])
     return files
 
 
@@ -279,59 +280,71 @@ def test_feedback_is_kept_on_the_case(desk):
 
 
 def test_a_folder_keeps_its_shape_and_a_file_stays_a_file(desk, tmp_path):
-    [folder] = desk.take("a", upload(tmp_path, "run-2/train.log", "run-2/rank_1/train.log"))
+    [folder] = desk.take("a", sent(desk, "a", tmp_path, "run-2/train.log", "run-2/rank_1/train.log"))
     assert sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*.log")) == ["rank_1/train.log", "train.log"]
     assert desk.shown(folder) == "run-2"
-    [file] = desk.take("a", upload(tmp_path, "train.log"))
+    [file] = desk.take("a", sent(desk, "a", tmp_path, "train.log"))
     assert file.is_file()
     assert desk.shown(file) == "train.log"
-    [both] = desk.take("a", upload(tmp_path, "train.log", "train.yaml"))
+    [both] = desk.take("a", sent(desk, "a", tmp_path, "train.log", "train.yaml"))
     assert both.is_dir()
 
 
 @pytest.mark.parametrize("name", ["../../x.log", "/etc/x.log", "a/../../../x.log", "..\\..\\x.log", "", "\x00\n.log"])
 def test_an_uploads_name_cannot_leave_its_folder(desk, tmp_path, name):
-    [path] = desk.take("a", upload(tmp_path, name))
+    [path] = desk.take("a", sent(desk, "a", tmp_path, name))
     assert path.resolve().is_relative_to(desk.scratch)
     assert desk.allowed("a", path)
     assert not desk.allowed("b", path)
 
 
 def test_an_upload_beyond_the_limits_is_refused_and_removed(desk, tmp_path, monkeypatch):
-    monkeypatch.setattr(desk_module, "BYTES_LIMIT", 20)
-    files = upload(tmp_path, "a.log", "b.log")
-    with pytest.raises(TriageError, match="limits"):
+    monkeypatch.setattr(desk_module, "BYTES_LIMIT", desk_module.LEAST)
+    files = sent(desk, "a", tmp_path, "a.log", "b.log")
+    with pytest.raises(TriageError, match="limit of 0 MB for the uploads of one person"):
         desk.take("a", files)
     assert not any(path.exists() for path, _ in files)
-    assert desk.take("a", upload(tmp_path, "c.log"))
+    assert desk.take("a", sent(desk, "a", tmp_path, "c.log"))
 
 
 def test_the_same_content_under_several_names_arrives_each_time(desk, tmp_path):
-    [(path, _)] = upload(tmp_path, "config.json", text="{}")
+    [(path, _)] = sent(desk, "a", tmp_path, "config.json", text="{}")
     names = ["run/checkpoint-1/config.json", "run/checkpoint-2/config.json"]
     [run] = desk.take("a", [(path, name) for name in names])
     assert sorted(p.relative_to(run.parent).as_posix() for p in run.rglob("*.json")) == names
+    sent(desk, "a", tmp_path, "config.json", text="{}")
     [twice] = desk.take("a", [(path, "config.json"), (path, "config.json")])
     assert [p.read_text() for p in twice.rglob("config.json")] == ["{}", "{}"]
 
 
 def test_two_people_may_send_the_same_file(desk, tmp_path):
     desk.kept = 900
-    [sent] = upload(tmp_path, "train.log")
-    [[first], [second]] = [desk.take(owner, [sent]) for owner in ("a", "b")]
+    [[file], _] = [sent(desk, owner, tmp_path, "train.log") for owner in ("a", "b")]
+    [[first], [second]] = [desk.take(owner, [file]) for owner in ("a", "b")]
     assert first.read_text() == second.read_text()
     assert not desk.allowed("a", second)
     desk.sweep()
-    assert sent[0].exists()
+    assert file[0].exists()
     desk.kept = 0
     desk.sweep()
-    assert not sent[0].exists()
+    assert not file[0].exists()
+
+
+def test_what_another_sent_cannot_be_attached(desk, tmp_path):
+    files = sent(desk, "a", tmp_path, "train.log")
+    desk.enter("b", "other")
+    with pytest.raises(TriageError, match="not an uploaded file"):
+        desk.take("b", files)
+    with pytest.raises(TriageError, match="not an uploaded file"):
+        desk.take("a", [(Path("/etc/passwd"), "train.log")])
+    assert desk.take("a", files)
 
 
 def test_uploads_go_with_the_last_tab(desk, tmp_path):
     desk.enter("a", "one")
     desk.enter("a", "two")
-    [path] = desk.take("a", upload(tmp_path, "train.log"))
+    [path] = desk.take("a", sent(desk, "a", tmp_path, "train.log"))
+    desk.leave("tab")
     desk.leave("one")
     assert path.exists()
     desk.leave("two")
@@ -375,7 +388,7 @@ def page(told, tmp_path_factory):
         cases[owner] = desk.book.open_case(mark, [str(EXAMPLES / "run-1")])
         desk.book.record(cases[owner], "answer", told[1].view | {"question": mark, "answer": mark})
         desk.book.claim(cases[owner], owner)
-    page = Page(desk, folder / "incoming")
+    page = Page(desk)
     page.of = cases
     return page
 
@@ -429,7 +442,8 @@ def test_whoever_skips_the_start_of_the_page_gets_nothing(desk, tmp_path):
     for refused in (
         lambda: turns.ask(desk, nobody, "loss is nan"),
         lambda: turns.verify(desk, nobody, EXAMPLES / "run-2"),
-        lambda: desk.take("", upload(tmp_path, "train.log")),
+        lambda: desk.take("", [(tmp_path / "train.log", "train.log")]),
+        lambda: desk.begin("a" * 43),
         lambda: desk.enter("", "tab"),
     ):
         with pytest.raises(TriageError, match="load it again"):
@@ -449,38 +463,13 @@ def test_an_answer_that_comes_after_the_tab_changed_hands_stays_with_who_asked(d
     assert len(desk.cases("user:ann")) == 1
 
 
-@contextmanager
-def served(home, accounts):
-    """A function that sends one event of a tab to a real server as a browser does, and gives the answer's text."""
-    from triage.ui.web.server import running
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with running("127.0.0.1", port, [], accounts, home), httpx.Client(base_url=f"http://127.0.0.1:{port}") as web:
-        if accounts:
-            [(user, password)] = accounts.items()
-            assert web.post("/login", data={"username": user, "password": password}).status_code == 200
-        handlers = {f["api_name"]: f for f in web.get("/config").json()["dependencies"]}
-
-        def send(tab, name, *data, pick=None):
-            full = [*data, *[None] * (len(handlers[name]["inputs"]) - len(data))]
-            event = {"pick": pick} if pick else None
-            body = {"data": full, "fn_index": handlers[name]["id"], "session_hash": tab, "event_data": event}
-            web.post("/gradio_api/queue/join", json=body).raise_for_status()
-            with web.stream("GET", "/gradio_api/queue/data", params={"session_hash": tab}, timeout=30) as events:
-                for line in events.iter_lines():
-                    if '"process_completed"' in line:
-                        return line
-            raise AssertionError("the server gave no answer")
-
-        yield send
-
-
 @pytest.mark.parametrize("accounts", [{}, {"bob": "pw"}], ids=["browser", "signed-in"])
 def test_over_http_a_session_without_a_start_neither_lists_nor_opens_the_terminals_cases(page, accounts):
     id, mark = page.of[""], "secret of"
-    with served(page.desk.home, accounts) as send:
+    with served(page.desk.home, accounts) as (web, _):
+        for account in accounts.items():
+            assert web.log_in(*account).status_code == 200
+        send = web.event
         listed = send("skipped", "find", "secret")
         assert '"success":true' in listed.replace(" ", "")
         assert mark not in listed

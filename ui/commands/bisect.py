@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...tools.secrets import visible
+from ...tools.findings import clean
 from ..output import HOME_OPTION, HTML_OPTION, JSON_OPTION, Html, console, emit
 
 if TYPE_CHECKING:
@@ -22,7 +22,9 @@ HELP = """Find the checkpoint at which an evaluated metric changed, with as few 
 
 The command is run on one checkpoint at a time and prints a number on its last line, or a JSON object (--key), or says
 pass or fail by its exit status (--pass-fail; 125 skips). {checkpoint} stands for the path, {step}, {repeat} (0, 1, ...
-to vary a seed) and {job} (0 to jobs - 1, to choose a device) may be used too. It runs without a shell.
+to vary a seed) and {job} (0 to jobs - 1, to choose a device) may be used too. It runs without a shell; the path is also
+in the variable TRIAGE_CHECKPOINT. A run chooses its checkpoints' names, so {checkpoint} inside the text of a shell or
+another interpreter is refused; it is given as an argument.
 
 Examples:
 
@@ -32,11 +34,15 @@ Examples:
 
   triage bisect runs/exp42 --eval './check.sh {checkpoint}' --pass-fail --dry-run
 
+  triage bisect runs/exp42 --eval 'sh -c "python eval.py \\"$1\\" | tail -1" _ {checkpoint}'
+
 Exit status: 0 nothing changed, 1 something did or it could not be settled, 2 it could not run. Killed or interrupted,
 the same command continues and repeats no evaluation.
 """
 CHART = 12
 """Lines of the plot."""
+LONGEST = 4_000
+"""Characters shown of a command."""
 
 
 def register(app: typer.Typer) -> None:
@@ -78,7 +84,7 @@ def bisect(
     if dry_run:
         first = [points[i] for i in (len(points) - 1, (len(points) - 2) // 2)]
         for point in dict.fromkeys(first):
-            err.print(visible("would run: " + shlex.join(command.words(point, 0))))
+            err.print("would run: " + clean(shlex.join(command.words(point, 0)), LONGEST))
         raise typer.Exit(0)
     with _live(plan) as tell:
         report, outcome = bisect_checkpoints(plan, where, directory, retry_failed, tell)

@@ -14,6 +14,7 @@ from ...agent.session import index
 from ...tools.findings import TriageError, clean
 from . import panels, turns
 from .desk import Desk
+from .door import browser as browser_of
 from .turns import Talk
 from .words import WORDS
 
@@ -27,8 +28,8 @@ LAZY = ("plots", "labels")
 class Page:
     """The components of the page by name, and the handlers."""
 
-    def __init__(self, desk: Desk, incoming: Path):
-        self.desk, self.incoming, self.books = desk, incoming.resolve(), index(desk.home)
+    def __init__(self, desk: Desk):
+        self.desk, self.books = desk, index(desk.home)
         self.worded: list[tuple[Any, str, str]] = []
         """(component, property, key of its words), for the language switch."""
         self.tabs: dict[str, gr.Tab] = {}
@@ -186,7 +187,7 @@ class Page:
         browser = browser if len(browser or "") >= 32 else secrets.token_urlsafe(32)
         turns.enter(talk, self.desk.owner(request.username, browser))
         talk.lang = "zh" if request.headers.get("accept-language", "").lower().startswith("zh") else "en"
-        self.desk.enter(talk.owner, request.session_hash or "")
+        self.desk.enter(talk.owner, request.session_hash or "", browser_of(request.headers))
         return {self.browser: browser, self.lang: talk.lang, **self.everything(talk)}
 
     def leave(self, request: gr.Request) -> None:
@@ -364,15 +365,10 @@ class Page:
     # What a browser sent ----------------------------------------------------------------------------
 
     def _taken(self, talk: Talk, event: gr.EventData) -> list[Path]:
-        """The upload that the page reports, moved to the owner's folder; only files that were uploaded count."""
+        """The upload that the page reports, moved to the owner's folder."""
         sent = event._data.get("files") if isinstance(event._data, dict) else None
-        files = []
-        for item in sent if isinstance(sent, list) else ():
-            path = Path(str(item.get("path"))).resolve() if isinstance(item, dict) else self.incoming
-            if not path.is_relative_to(self.incoming) or not path.is_file():
-                raise TriageError(f"{clean(path.name, 100)}: not an uploaded file; upload it again")
-            files.append((path, str(item.get("name"))))
-        return self.desk.take(talk.owner, files)
+        items = [item for item in sent if isinstance(item, dict)] if isinstance(sent, list) else []
+        return self.desk.take(talk.owner, [(Path(str(item.get("path"))), str(item.get("name"))) for item in items])
 
     def _path_of(self, text: str | None, talk: Talk) -> Path:
         self.desk.known(talk.owner)

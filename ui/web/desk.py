@@ -26,15 +26,19 @@ from ...tools.findings import TriageError, clean
 from ..roots import Roots
 
 FILES_LIMIT = 2_000
-"""Most files of one upload."""
+"""Most files of one upload, and most that wait to be attached."""
 BYTES_LIMIT = 512 << 20
-"""Most bytes that one owner's uploads hold together."""
+"""Most bytes that one owner's uploads hold together, those under way and those never attached too."""
+SERVER_LIMIT = 8 << 30
+"""Most bytes of all uploads of one server: a temporary folder is often small."""
+LEAST = 4096
+"""Bytes that a file counts at least: it takes a block of the disk."""
 KEPT = 900.0
-"""Seconds that uploads outlive the last tab, so that reloading the page keeps them."""
+"""Seconds that uploads outlive the last tab, so that reloading the page keeps them, or wait to be attached."""
+BROWSERS_KEPT = 50
+"""Browsers of one owner that may upload; the one that opened its page longest ago goes first."""
 LOOKS_KEPT = 16
 """Runs whose series stay in memory, for plots and log lines."""
-SENT_KEPT = 300.0
-"""Seconds that a file stays where it was received: others may have sent the same, and share it."""
 RUNS_SHOWN = 200
 """Most paths offered from the roots."""
 
@@ -45,7 +49,17 @@ class _Owner:
     tabs: set[str] = field(default_factory=set)
     left: float = 0.0
     """When the last tab was closed, monotonic seconds."""
-    bytes: int = 0
+    held: int = 0
+    """Bytes of what is under way, waits and was attached."""
+    under_way: int = 0
+    """Uploads that have begun and not ended."""
+    sent: dict[Path, int] = field(default_factory=dict)
+    """Files received and not yet attached, with what each counts."""
+    browsers: dict[str, None] = field(default_factory=dict)
+
+
+class TooMuch(TriageError):
+    """An upload that does not fit."""
 
 
 class Desk:
@@ -65,8 +79,11 @@ class Desk:
         """Held while a question is worked on: more at once would only make each slower."""
         self._looks: deque[Look] = deque(maxlen=LOOKS_KEPT)
         self._owners: dict[str, _Owner] = {}
+        self._browsers: dict[str, str] = {}
+        """Browser -> owner."""
         self._sent: set[Path] = set()
-        """Where files were received that have been taken since."""
+        """Where files were received; others may have sent the same, and share it."""
+        self._held = 0
         self._lock = threading.Lock()
 
     # People -----------------------------------------------------------------------------------------
@@ -86,10 +103,19 @@ class Desk:
         if not owner:
             raise TriageError("the page has not begun: load it again")
 
-    def enter(self, owner: str, tab: str) -> None:
-        """A tab of the owner is open."""
+    def enter(self, owner: str, tab: str, browser: str = "") -> None:
+        """A tab of the owner is open, in this browser."""
         with self._lock:
-            self._of(owner).tabs.add(tab)
+            person = self._of(owner)
+            person.tabs.add(tab)
+            if browser:
+                before = self._owners.get(self._browsers.get(browser, ""))
+                for one in (person, before or person):
+                    one.browsers.pop(browser, None)
+                self._browsers[browser], person.browsers[browser] = owner, None
+                while len(person.browsers) > BROWSERS_KEPT:
+                    oldest = next(iter(person.browsers))
+                    del person.browsers[oldest], self._browsers[oldest]
 
     def leave(self, tab: str) -> None:
         """A tab was closed."""
@@ -104,20 +130,26 @@ class Desk:
         """Remove the uploads of everyone who has been away for long enough."""
         now = time.monotonic()
         with self._lock:
-            away = [o for o, p in self._owners.items() if not p.tabs and now - p.left >= self.kept]
-            folders = [self._owners.pop(o).folder for o in away]
+            away = [o for o, p in self._owners.items() if not (p.tabs or p.under_way) and now - p.left >= self.kept]
+            gone = [self._owners.pop(o) for o in away]
+            for person in gone:
+                self._held -= person.held
+                for browser in person.browsers:
+                    del self._browsers[browser]
             for path in list(self._sent):
                 self._forget(path)
-        for folder in folders:
-            shutil.rmtree(folder, ignore_errors=True)
+        for person in gone:
+            shutil.rmtree(person.folder, ignore_errors=True)
 
     def _forget(self, path: Path) -> None:
-        """Remove a file that was taken and that nobody has sent again for a while; with the lock held."""
+        """Remove a received file that nobody has sent again for a while; with the lock held."""
         with suppress(FileNotFoundError):
-            if time.time() - path.stat().st_mtime < min(self.kept, SENT_KEPT):
+            if time.time() - path.stat().st_mtime < self.kept:
                 return
             path.unlink()
         self._sent.discard(path)
+        for person in self._owners.values():
+            self._charge(person, -person.sent.pop(path, 0))
 
     def _of(self, owner: str) -> _Owner:
         """With the lock held."""
@@ -128,7 +160,58 @@ class Desk:
             self._owners[owner] = _Owner(folder, left=time.monotonic())
         return self._owners[owner]
 
-    # Paths ------------------------------------------------------------------------------------------
+    # Uploads ----------------------------------------------------------------------------------------
+
+    def _charge(self, person: _Owner, size: int) -> None:
+        """Count bytes, or with a negative size forget them; with the lock held.
+
+        Raises:
+            TooMuch: they do not fit.
+        """
+        for held, limit, whose in ((person.held, BYTES_LIMIT, "one person"), (self._held, SERVER_LIMIT, "this server")):
+            if size > 0 and held + size > limit:
+                raise TooMuch(
+                    f"over the limit of {limit / 1e6:.0f} MB for the uploads of {whose}: upload the logs and configs "
+                    "only, or name a path on the server"
+                )
+        person.held += size
+        self._held += size
+
+    def begin(self, browser: str) -> str:
+        """An upload begins; whose it is. `received` ends it.
+
+        Raises:
+            TriageError: no page has begun in this browser.
+        """
+        with self._lock:
+            owner = self._browsers.get(browser, "")
+            self._of(owner).under_way += 1
+        return owner
+
+    def hold(self, owner: str, size: int) -> None:
+        """Count bytes of an upload under way.
+
+        Raises:
+            TooMuch: they do not fit, or too many files wait to be attached.
+        """
+        with self._lock:
+            person = self._of(owner)
+            if len(person.sent) >= FILES_LIMIT:
+                raise TooMuch(f"over the limit of {FILES_LIMIT} files that wait to be attached")
+            self._charge(person, size)
+
+    def received(self, owner: str, held: int, paths: Sequence[Path]) -> None:
+        """An upload has ended: its files count in place of the bytes that were held for it."""
+        with self._lock:
+            person = self._of(owner)
+            person.under_way -= 1
+            self._charge(person, -held)
+            for path in paths:
+                size = max(LEAST, path.stat().st_size) - person.sent.get(path, 0)
+                self._sent.add(path)
+                person.sent[path] = person.sent.get(path, 0) + size
+                person.held += size
+                self._held += size
 
     def take(self, owner: str, files: Sequence[tuple[Path, str]]) -> list[Path]:
         """Put an upload into the owner's folder: one file, or one run of several files.
@@ -141,27 +224,33 @@ class Desk:
             The path of the run: a file, or the folder that holds the files.
 
         Raises:
-            TriageError: too many files or bytes, all of them are then removed; or nobody knows whose they are.
+            TriageError: a file that this owner did not send; too many files or bytes, all of them are then removed; or
+                nobody knows whose they are.
         """
-        size = sum(p.stat().st_size for p, _ in files)
         with self._lock:
             person = self._of(owner)
-            fits = len(files) <= FILES_LIMIT and person.bytes + size <= BYTES_LIMIT
-            person.bytes += size if fits else 0
-        if not fits:
-            for path, _ in files:
-                path.unlink(missing_ok=True)
-            raise TriageError(
-                f"the upload has {len(files)} files and {size / 1e6:.0f} MB; the limits are {FILES_LIMIT} files and "
-                f"{BYTES_LIMIT / 1e6:.0f} MB in all: upload the logs and configs only, or name a path on the server"
-            )
+            for path, name in files:
+                if path not in person.sent:
+                    raise TriageError(f"{clean(name, 100)}: not an uploaded file; upload it again")
+            sizes = [max(LEAST, path.stat().st_size) for path, _ in files]
+            for path in {path for path, _ in files}:
+                self._charge(person, -person.sent.pop(path))
+            try:
+                if len(files) > FILES_LIMIT:
+                    raise TooMuch(f"the upload has {len(files)} files; over the limit of {FILES_LIMIT} files")
+                self._charge(person, sum(sizes))
+            except TooMuch:
+                for path in {path for path, _ in files}:
+                    if not any(path in other.sent for other in self._owners.values()):
+                        path.unlink(missing_ok=True)
+                raise
         place = person.folder / secrets.token_hex(4)
         for path, name in files:
             _link(path, place, _parts(name))
-        with self._lock:
-            self._sent.update(path for path, _ in files)
         inside = sorted(place.iterdir()) if files else []
         return inside if len(inside) == 1 else [place] if inside else []
+
+    # Paths ------------------------------------------------------------------------------------------
 
     def allowed(self, owner: str, path: Path) -> bool:
         """Whether the path exists and may be read for this owner: an upload of theirs, or under the roots."""

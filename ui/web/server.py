@@ -5,9 +5,12 @@ A page may fetch from nowhere else, and on this machine only its own names are a
 
 from __future__ import annotations
 
+import fcntl
 import hmac
+import math
 import os
 import secrets
+import shutil
 import sys
 import tempfile
 import time
@@ -22,49 +25,28 @@ from ...tools.findings import TriageError
 from ..roots import LOOPBACK, Roots
 from ..stopping import Stopped
 from .app import HERE, Page
+from .attempts import Attempts
 from .desk import KEPT, Desk
+from .door import PLACE, Door
 
 FILE_SIZE = "256mb"
 """Largest single upload."""
 SWITCH = 0.001
 """Seconds after which a thread that computes lets the others in: the page must answer while questions are worked on."""
+SCRATCH = "triage-web-"
+"""How the folders of uploads begin, in the folder for temporary files."""
+LOCK = "lock"
+"""Held by the server whose folder it is."""
 THREADS = 512
 """Each waiting question holds one; the work itself is bounded by `Desk.workers`."""
 
-POLICY = (
-    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' data: blob:; worker-src 'self' blob:; "
-    "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
-)
-"""No picture, script or connection from elsewhere, whatever text of a run got into the page."""
-HEADERS = [
-    (b"content-security-policy", POLICY.encode()),
-    (b"referrer-policy", b"no-referrer"),
-    (b"x-content-type-options", b"nosniff"),
-]
 
-
-class Guarded:
-    """ASGI middleware that adds `HEADERS`."""
-
-    def __init__(self, app: Any):
-        self.app = app
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        async def with_headers(message: Any) -> None:
-            if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", ()), *HEADERS]}
-            await send(message)
-
-        await self.app(scope, receive, with_headers)
-
-
-def middleware(host: str) -> list[Any]:
+def middleware(host: str, desk: Desk) -> list[Any]:
     """For a server bound to `host`: on this machine only its own names are answered (DNS rebinding)."""
     from starlette.middleware import Middleware
     from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-    layers = [Middleware(Guarded)]
+    layers = [Middleware(Door, desk=desk)]
     if host in LOOPBACK:
         layers.append(Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost", "[::1]"]))
     return layers
@@ -90,12 +72,12 @@ def running(
     host: str, port: int, roots: Sequence[Path], accounts: Mapping[str, str], home: Path, kept: float = KEPT
 ) -> Iterator[Desk]:
     """The app, served while the context is open; everything that was uploaded is gone then."""
-    with tempfile.TemporaryDirectory(prefix="triage-web-") as scratch:
-        incoming = Path(scratch, "incoming")
+    with scratch_folder() as scratch:
+        incoming = scratch / "incoming"
         incoming.mkdir()
         os.environ.update(GRADIO_TEMP_DIR=str(incoming), GRADIO_ANALYTICS_ENABLED="False")
-        desk = Desk(home, Roots(roots), Path(scratch, "kept"), kept)
-        blocks = Page(desk, incoming).blocks
+        desk = Desk(home, Roots(roots), scratch / "kept", kept)
+        blocks = Page(desk).blocks
         blocks.queue(default_concurrency_limit=None, api_open=False)
         try:
             blocks.launch(
@@ -103,7 +85,7 @@ def running(
                 prevent_thread_lock=True, quiet=True, footer_links=[], ssr_mode=False, show_error=False,
                 enable_monitoring=False, max_file_size=FILE_SIZE, max_threads=THREADS, state_session_capacity=2_000,
                 theme=theme(), css_paths=[HERE / "style.css"], js=(HERE / "page.js").read_text(),
-                app_kwargs={"middleware": middleware(host)},
+                app_kwargs={"middleware": middleware(host, desk)},
             )  # fmt: skip
         except OSError as error:
             raise TriageError(f"cannot listen there ({error}); choose another --host or --port") from None
@@ -113,13 +95,50 @@ def running(
             blocks.close(verbose=False)
 
 
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder for uploads, and what servers that were killed left of theirs is removed first.
+
+    A server holds a lock in its folder for as long as it lives, and the folder has its name only once the lock is held.
+    """
+    for left in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
+        _sweep(left)
+    new = Path(tempfile.mkdtemp(prefix="new-" + SCRATCH)).resolve()
+    folder = new.with_name(new.name.removeprefix("new-"))
+    with Path(new, LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        new.rename(folder)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove the folder if it is ours and its server is gone."""
+    with suppress(OSError):
+        if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
+            return
+        with suppress(FileNotFoundError), open(os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW)) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def checker(accounts: Mapping[str, str]) -> Callable[[str, str], bool]:
-    """Compares in constant time, known user or not."""
+    """Compares in constant time, known user or not; whoever was wrong too often waits."""
+    from starlette.exceptions import HTTPException
+
+    attempts = Attempts()
 
     def check(user: str, password: str) -> bool:
+        if (seconds := math.ceil(attempts.wait(user, PLACE.get()))) > 0:
+            raise HTTPException(
+                429, f"too many wrong log-ins; try again in {seconds} s", headers={"Retry-After": str(seconds)}
+            )
         known = accounts.get(user)
-        right = hmac.compare_digest((known or secrets.token_hex()).encode(), password.encode())
-        return right and known is not None
+        right = hmac.compare_digest((known or secrets.token_hex()).encode(), password.encode()) and known is not None
+        (attempts.right if right else attempts.wrong)(user, PLACE.get())
+        return right
 
     return check
 

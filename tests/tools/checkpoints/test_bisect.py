@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from triage.tools.checkpoints.bisect.drive import Plan
 from triage.tools.checkpoints.bisect.evaluate import Command, read_value
 from triage.tools.checkpoints.bisect.journal import Evaluation, Journal
 from triage.tools.checkpoints.bisect.result import CODES, bisect_checkpoints
-from triage.tools.checkpoints.bisect.row import between, find_row
+from triage.tools.checkpoints.bisect.row import Point, between, find_row
 from triage.tools.findings import TriageError
 from triage.ui.cli import app
 
@@ -212,6 +213,74 @@ def test_paths_with_blanks_and_shell_characters_are_one_argument(tmp_path):
     report, _ = bisect_checkpoints(Plan(find_row(run), command), tmp_path / "cache", run)
     assert {e["value"] for e in report.summary["history"]} == {3.0}
     assert not list(tmp_path.rglob("pwned"))
+
+
+IN_TEXT = [
+    "sh -c 'eval.py {checkpoint}'", "bash -euo pipefail -c 'eval.py {checkpoint}'",
+    "/bin/zsh -lc 'eval.py {checkpoint}'",
+    "dash -c {checkpoint}/eval.sh", "env A=1 sh -c 'eval.py {checkpoint}'",
+    "timeout 9 bash -c 'eval.py {checkpoint}' x",
+    "python -c 'print({checkpoint})'", "python3.11 -W ignore -c'print(open(\"{checkpoint}\"))'",
+    "perl -ne 'print {checkpoint}'",
+    "node --eval='x({checkpoint})'", "bash -co pipefail 'eval.py {checkpoint}'",
+]  # fmt: skip
+AS_ARGUMENT = [
+    "sh -c 'eval.py \"$1\"' _ {checkpoint}", "python -u -c 'import sys' {checkpoint}", "python eval.py -c {checkpoint}",
+    "sh eval.sh -c {checkpoint}", "python -m lm_eval --model_args pretrained={checkpoint},dtype=bf16",
+    "bash -x e.sh {checkpoint}",
+    "perl -e'print 1' {checkpoint}", "sh -c 'eval.py \"$TRIAGE_CHECKPOINT\"'", "ssh node eval.py {checkpoint}",
+    "./eval.py --with '{{\"model\": \"{checkpoint}\"}}'",
+]  # fmt: skip
+HOSTILE = [
+    "$(touch $CANARY)",
+    "`touch $CANARY`",
+    "; touch $CANARY;",
+    "' touch $CANARY '",
+    '"; touch $CANARY; "',
+    "\n touch $CANARY\n",
+]
+
+
+@pytest.mark.parametrize("text", IN_TEXT)
+def test_a_name_inside_the_text_of_an_interpreter_is_refused_with_what_to_do_instead(text):
+    with pytest.raises(TriageError, match=r'give it as an argument instead: sh -c \'eval.py "\$1"\' _ \{checkpoint\}'):
+        Command(text)
+
+
+@pytest.mark.parametrize("text", AS_ARGUMENT)
+def test_a_name_as_an_argument_is_taken(text, tmp_path):
+    words = Command(text).words(Point(100, tmp_path, "x"), 0)
+    assert str(tmp_path) in " ".join(words) or "TRIAGE_CHECKPOINT" in text
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sh -c 'echo 1 \"$1\"; echo 1' _ {checkpoint}", "sh -c 'echo \"$TRIAGE_CHECKPOINT\"; echo 1'",
+        "env -S 'sh -c \"echo {checkpoint}; echo 1\"'",
+        "su -c 'echo {checkpoint}'", "echo {checkpoint} 1",
+    ],
+)  # fmt: skip
+def test_no_name_of_a_checkpoint_is_ever_run(tmp_path, monkeypatch, text, name):
+    """Whatever stands around it: the name is one argument, or the command is refused before the first evaluation."""
+    monkeypatch.setenv("CANARY", str(tmp_path / "canary"))
+    for step in (1, 2, 3):
+        (tmp_path / "run" / f"{name.replace('/', '')}" / f"checkpoint-{step}").mkdir(parents=True)
+    row = find_row(tmp_path / "run" / name)
+    with suppress(TriageError):
+        bisect_checkpoints(Plan(row, Command(text), retries=0), tmp_path / "cache", tmp_path / "run")
+    assert not (tmp_path / "canary").exists()
+
+
+def test_a_dry_run_shows_names_without_escapes(tmp_path):
+    for step in (1, 2, 3):
+        (tmp_path / "r\x1b]0;owned\x07\n\u202ex" / f"checkpoint-{step}").mkdir(parents=True)
+    argv = ["bisect", str(next(tmp_path.iterdir())), "--eval", "eval.py {checkpoint}", "--dry-run"]
+    shown = CliRunner().invoke(app, argv).stderr
+    assert "would run: eval.py" in shown
+    assert not [c for c in shown if not c.isprintable() and c != "\n"]
+    assert len([line for line in shown.splitlines() if "checkpoint-" in line]) == shown.count("would run")
 
 
 @pytest.mark.parametrize("text", ["", "python eval.py", "echo 'unclosed {checkpoint}"])

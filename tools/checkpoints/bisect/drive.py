@@ -42,6 +42,8 @@ class Plan:
             raise TriageError(f"--confidence {self.confidence:g}: give a probability from 0.5 to below 1, such as 0.95")
         if self.jobs < 1:
             raise TriageError(f"--jobs {self.jobs}: at least one")
+        for point in self.points:
+            self.command.words(point, 0)
 
     @property
     def most(self) -> int:

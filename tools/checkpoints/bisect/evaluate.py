@@ -2,7 +2,7 @@
 
 The command comes from the command line and nowhere else. It runs without a shell, in a process group of its own that
 is ended with it, with a time limit; what it prints is bounded. A command that fails, hangs or prints no number gives
-no observation, never a bad value.
+no observation, never a bad value. A checkpoint's name, which the run chose, is an argument and never text of a command.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,21 @@ SKIP = 125
 """Exit status with which a command says that this checkpoint cannot be judged, as in `git bisect run`."""
 NUMBER = re.compile(r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?%?$|[-+]?(?:nan|inf(?:inity)?)$", re.IGNORECASE)
 PLACES = ("checkpoint", "step", "repeat", "job")
+VARIABLE = "TRIAGE_CHECKPOINT"
+"""Holds the checkpoint's path in the environment of the command."""
+INTERPRETERS = {
+    r"(?:ba|z|da|k|mk|a|fi|tc|c|xon|pw)?sh|(?:python|pypy)[\d.]*": "cC",
+    r"(?:perl|ruby|lua)[\d.]*|node|bun|julia|Rscript": "eEp",
+    r"php[\d.]*": "r",
+}
+"""Programs that run text -> the letters of the options that give it to them."""
+TAKES_VALUE = re.compile(r"[-+][A-Za-z]*[oOWXIr]|--(?:rcfile|init-file|require|import)")
+"""Options before that text whose value is the next word."""
+READ_AGAIN = {"ssh", "rsh", "pdsh", "mosh", "eval", "watch", "parallel"}
+"""Programs that join their words to a line for a shell."""
+PLAIN_PATH = re.compile(r"[\w@%+=:,./-]+")
+PLAIN_WORD = re.compile(r"[^\s;|&<>()`$\"'\\]*")
+INSTEAD = f"""sh -c 'eval.py "$1"' _ {{checkpoint}}, or sh -c 'eval.py "${VARIABLE}"'"""
 
 
 @dataclass(frozen=True)
@@ -57,8 +73,13 @@ class Command:
             raise TriageError(f"--eval: {error}; quote it as in a shell: --eval 'eval.py {{checkpoint}}'") from None
         if not words:
             raise TriageError("--eval: no command given")
-        if "{checkpoint}" not in self.text:
+        if "{checkpoint}" not in self.text and VARIABLE not in self.text:
             raise TriageError("--eval: the command needs {checkpoint} where the path of the checkpoint goes")
+        if any("{checkpoint}" in text for text in _texts(words)):
+            raise TriageError(
+                "--eval: {checkpoint} stands inside text that is run, and the run chose the checkpoints' names; "
+                f"give it as an argument instead: {INSTEAD}"
+            )
 
     @property
     def identity(self) -> str:
@@ -66,13 +87,46 @@ class Command:
         return json.dumps([self.text, self.reading, self.key])
 
     def words(self, point: Point, repeat: int, job: int = 0) -> list[str]:
-        """The argument vector: every placeholder is replaced inside its own word, so nothing needs quoting."""
-        path = str(point.path.resolve())
+        """The argument vector: every placeholder is replaced inside its own word, so nothing needs quoting.
+
+        Raises:
+            TriageError: the path is more than a plain name, and its word looks like text that some shell will read.
+        """
+        path, words = str(point.path.resolve()), shlex.split(self.text)
+        risky = any("{checkpoint}" in w and not PLAIN_WORD.fullmatch(w) for w in words) or not READ_AGAIN.isdisjoint(
+            Path(word).name for word in words
+        )
+        if risky and not PLAIN_PATH.fullmatch(path):
+            raise TriageError(
+                f"--eval: {clean(path)!r} holds more than letters, digits and @%+=:,./_-, and a shell may read what "
+                f"stands around {{checkpoint}}; give it as an argument of its own: {INSTEAD}"
+            )
         values = {"checkpoint": path, "step": str(point.step), "repeat": str(repeat), "job": str(job)}
-        return [_PLACE.sub(lambda m: values[m[1]], word) for word in shlex.split(self.text)]
+        return [_PLACE.sub(lambda m: values[m[1]], word) for word in words]
 
 
 _PLACE = re.compile("{(" + "|".join(PLACES) + ")}")
+
+
+def _texts(words: list[str]) -> Iterator[str]:
+    """The words that are text which a program among them runs: after its `-c` or `-e`, or joined to it."""
+    for at, word in enumerate(words):
+        for letters in (found for name, found in INTERPRETERS.items() if re.fullmatch(name, Path(word).name)):
+            yield from _run_by(words[at + 1 :], re.compile(rf"-[A-Za-z]*[{letters}]|--(?:command|eval|print)\b"))
+
+
+def _run_by(words: list[str], runs: re.Pattern[str]) -> Iterator[str]:
+    code = value = False
+    for word in words:
+        if value:
+            value = False
+            continue
+        option = len(word) > 1 and word[0] in "-+"
+        code |= option and bool(runs.match(word))
+        value = option and bool(TAKES_VALUE.fullmatch(word)) and not runs.fullmatch(word)
+        yield from [word] if code else []
+        if not option or (code and not word.strip("-+").isalpha()):
+            return
 
 
 @dataclass
@@ -151,7 +205,8 @@ def start(command: Command, point: Point, index: int, repeat: int, slot: int, tr
     words = command.words(point, repeat, slot)
     try:
         process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,
-                                   preexec_fn=_die_with_parent if sys.platform == "linux" else None)  # fmt: skip
+                                   preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+                                   env=os.environ | {VARIABLE: str(point.path.resolve())})  # fmt: skip
     except OSError as error:
         raise TriageError(f"--eval: cannot start {clean(words[0])!r}: {error.strerror}") from None
     now = time.monotonic()
