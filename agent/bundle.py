@@ -12,9 +12,10 @@ from pathlib import Path
 
 from ..tools.environment import Environment, Fact, read_environment
 from ..tools.findings import Evidence, Finding, clean
+from ..tools.keeping import lost
 from ..tools.secrets import redact
 from ..tools.settings import Setting
-from .casebook import Case, Casebook
+from .casebook import BOOK, Case, Casebook, Unusable
 from .conversation import Excerpt, excerpts
 from .evidence import Look, look
 
@@ -78,9 +79,19 @@ def bundle(path: Path, home: Path, case: str = "") -> Bundle:
         first,
         _error_lines(seen, first) if first else None,
         seen.findings,
-        tuple(_tried(Casebook(home), path, case)),
+        _attempts(home, path, case),
         tuple((a.name, a.path) for a in seen.run.of("config", "script") if a.path.is_file()),
     )
+
+
+def _attempts(home: Path, path: Path, case: str) -> tuple[str, ...]:
+    try:
+        return tuple(_tried(Casebook(home), path, case))
+    except Unusable as error:
+        if case:
+            raise
+        lost(home / BOOK, "not used", error.why)
+        return ()
 
 
 def _first_error(seen: Look) -> Finding | None:

@@ -1,7 +1,7 @@
 """The journal of cases: question, diagnosis, each attempt with its one change and its verdict.
 
 One SQLite file (WAL) under the user's data directory. It holds answers, redacted on their way in, and paths; never
-file contents.
+file contents. A damaged one is set aside by whoever meets it, and a new one begins.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ import secrets
 import sqlite3
 import stat
 import threading
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..tools.findings import TriageError
+from ..tools.keeping import PRIVATE, damaged, lost, mend, reason
 from ..tools.secrets import visible_in
 
 SCHEMA = """
@@ -31,6 +32,8 @@ create table if not exists events(
     case_id text not null references cases(id), at text not null, kind text not null, content text not null);
 create index if not exists events_by_case on events(case_id);
 """
+BOOK = "cases.sqlite3"
+Result = TypeVar("Result")
 COLUMNS = "id, opened, question, runs, status, owner"
 OURS = (
     *("bisect", "cache", "chat-history", "chroma*", "lab", "runbooks", "slack", "slack.lock", "traces"),
@@ -39,6 +42,14 @@ OURS = (
 """What triage keeps directly in the data directory; everything else there is the person's own."""
 _MAKING = threading.Lock()
 """Held while a file is made: closing a database lets go of the locks that other threads have on it."""
+
+
+class Unusable(TriageError):
+    """The casebook cannot be read or written; an answer does without it."""
+
+    def __init__(self, path: Path, why: str):
+        super().__init__(f"{path}: the casebook cannot be used ({why}); move it away or pass --home DIR")
+        self.why = why
 
 
 @dataclass(frozen=True)
@@ -61,7 +72,8 @@ class Case:
 def home(path: Path | None = None) -> Path:
     """The data directory: `--home`, else `TRIAGE_HOME`, else the platform's own; made on first use.
 
-    A folder that was there keeps its mode; what triage keeps in it is closed to others all the same.
+    A folder that was there keeps its mode; what triage keeps in it is closed to others all the same. Where none can be
+    made, nothing is kept, and whoever needs it says so.
     """
     if path is None:
         if env := os.environ.get("TRIAGE_HOME"):
@@ -72,9 +84,11 @@ def home(path: Path | None = None) -> Path:
             path = user_data_path("triage", appauthor=False)
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        there = [p for pattern in OURS for p in path.glob(pattern)]
     except OSError as error:
-        raise TriageError(f"{path}: cannot make the data directory ({error.strerror}); pass --home DIR") from None
-    for kept in (p for pattern in OURS for p in path.glob(pattern)):
+        lost(path, "not kept", error)
+        there = []
+    for kept in there:
         with suppress(OSError):  # another person's, or read-only
             mode = kept.lstat().st_mode
             if not stat.S_ISLNK(mode) and mode & 0o077:
@@ -85,7 +99,7 @@ def home(path: Path | None = None) -> Path:
 def private(path: Path) -> Path:
     """The file in the data directory, made if need be, for its owner only; what else is wrong, its opener says."""
     with _MAKING, suppress(OSError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, PRIVATE))
     return path
 
 
@@ -98,42 +112,48 @@ class Casebook:
     """Open for each use and close at once: many processes may write at the same time."""
 
     def __init__(self, folder: Path):
-        self._path = folder / "cases.sqlite3"
-        with self._open() as db:
-            db.executescript(SCHEMA)
-            if "owner" not in {row[1] for row in db.execute("pragma table_info(cases)")}:
-                db.execute("alter table cases add column owner text not null default ''")
+        self._path = folder / BOOK
+        self._do(lambda db: None)
 
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
+    def _do(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        """What the work gives, in one transaction; done again in a new book if this one is damaged.
+
+        Raises:
+            Unusable: the book cannot be opened, read or written.
+        """
         try:
-            with closing(sqlite3.connect(private(self._path), timeout=10)) as db, db:
-                db.execute("pragma journal_mode=wal")
-                yield db
-        except sqlite3.Error as error:
-            raise TriageError(
-                f"{self._path}: the casebook cannot be used ({error}); move it away or pass --home DIR"
-            ) from None
+            try:
+                return self._once(work)
+            except sqlite3.DatabaseError as error:
+                if not damaged(error):
+                    raise
+                mend(self._path)
+                return self._once(work)
+        except (sqlite3.Error, OSError) as error:
+            raise Unusable(self._path, reason(error)) from None
+
+    def _once(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        with closing(sqlite3.connect(private(self._path), timeout=10)) as db, db:
+            db.execute("pragma journal_mode=wal")
+            if "owner" not in {row[1] for row in db.execute("pragma table_info(cases)")}:
+                db.executescript(SCHEMA)
+                _add_owner(db)
+            return work(db)
 
     def open_case(self, question: str, runs: list[str], id: str = "") -> str:
-        """Enter a new case, under `id` if its turn began with one; returns its id."""
-        id = id or new_id()
-        with self._open() as db:
-            db.execute(
-                "insert into cases(id, opened, question, runs, status) values(?, ?, ?, ?, 'open')",
-                (id, _now(), question, _paths(runs)),
-            )
-        return id
+        """Enter a new case, under `id` if its turn began with one, unless it is there; returns its id."""
+        row = (id or new_id(), _now(), question, _paths(runs))
+        query = "insert or ignore into cases(id, opened, question, runs, status) values(?, ?, ?, ?, 'open')"
+        self._do(lambda db: db.execute(query, row))
+        return row[0]
 
     def set_runs(self, case: str, runs: list[str]) -> None:
         """The paths that the case is about by now."""
-        with self._open() as db:
-            db.execute("update cases set runs = ? where id = ?", (_paths(runs), case))
+        self._do(lambda db: db.execute("update cases set runs = ? where id = ?", (_paths(runs), case)))
 
     def claim(self, case: str, owner: str) -> None:
         """Say whose case it is; it is no longer in the lists of others."""
-        with self._open() as db:
-            db.execute("update cases set owner = ? where id = ?", (owner, case))
+        self._do(lambda db: db.execute("update cases set owner = ? where id = ?", (owner, case)))
 
     def record(self, case: str, kind: str, content: Any, status: str | None = None) -> None:
         """Append one event; with `status`, also set the case's.
@@ -141,20 +161,21 @@ class Casebook:
         Raises:
             TriageError: there is no such case.
         """
-        with self._open() as db:
-            if not db.execute("select 1 from cases where id = ?", (case,)).fetchone():
-                raise TriageError(f"no case {case!r}; `triage cases` lists them")
-            db.execute("insert into events values(?, ?, ?, ?)", (case, _now(), kind, _dump(visible_in(content))))
+        event = (case, _now(), kind, _dump(visible_in(content)))
+
+        def work(db: sqlite3.Connection) -> None:
+            _case_row(db, case)
+            db.execute("insert into events values(?, ?, ?, ?)", event)
             if status:
                 db.execute("update cases set status = ? where id = ?", (status, case))
 
+        self._do(work)
+
     def get(self, case: str) -> Case:
-        with self._open() as db:
-            row = db.execute(f"select {COLUMNS} from cases where id = ?", (case,)).fetchone()
-            if not row:
-                raise TriageError(f"no case {case!r}; `triage cases` lists them")
-            events = db.execute("select at, kind, content from events where case_id = ? order by rowid", (case,))
-            return _case(row, [{"at": at, "kind": kind, "content": _load(content)} for at, kind, content in events])
+        query = "select at, kind, content from events where case_id = ? order by rowid"
+        row, events = self._do(lambda db: (_case_row(db, case), db.execute(query, (case,)).fetchall()))
+        read = ((at, kind, _load(content)) for at, kind, content in events)
+        return _case(row, [{"at": at, "kind": kind, "content": content} for at, kind, content in read if content])
 
     def cases(self, limit: int = 50, owner: str | None = None, words: str = "") -> list[Case]:
         """The newest cases, without their events.
@@ -165,21 +186,33 @@ class Casebook:
             words: only cases in whose id, question, runs, status or answers this text occurs, whatever its case.
         """
         like = "%" + re.sub(r"([\\%_])", r"\\\1", words.strip()) + "%"
-        with self._open() as db:
-            rows = db.execute(
-                f"select {COLUMNS} from cases where (:owner is null or owner = :owner) and (:words = '%%'"
-                " or id || ' ' || question || ' ' || runs || ' ' || status like :words escape '\\'"
-                " or exists (select 1 from events where case_id = id"
-                " and json_extract(content, '$.answer') like :words escape '\\'))"
-                " order by rowid desc limit :limit",
-                {"owner": owner, "words": like, "limit": limit},
-            ).fetchall()
-        return [_case(row, []) for row in rows]
+        query = (
+            f"select {COLUMNS} from cases where (:owner is null or owner = :owner) and (:words = '%%'"
+            " or id || ' ' || question || ' ' || runs || ' ' || status like :words escape '\\'"
+            " or exists (select 1 from events where case_id = id"
+            " and json_extract(content, '$.answer') like :words escape '\\'))"
+            " order by rowid desc limit :limit"
+        )
+        asked = {"owner": owner, "words": like, "limit": limit}
+        return [_case(row, []) for row in self._do(lambda db: db.execute(query, asked).fetchall())]
+
+
+def _add_owner(db: sqlite3.Connection) -> None:
+    """To a book of an earlier version."""
+    if "owner" not in {row[1] for row in db.execute("pragma table_info(cases)")}:
+        db.execute("alter table cases add column owner text not null default ''")
+
+
+def _case_row(db: sqlite3.Connection, case: str) -> tuple[str, ...]:
+    row = db.execute(f"select {COLUMNS} from cases where id = ?", (case,)).fetchone()
+    if not row:
+        raise TriageError(f"no case {case!r}; `triage cases` lists them")
+    return row
 
 
 def _case(row: tuple[str, ...], events: list[dict[str, Any]]) -> Case:
     id, opened, question, runs, status, owner = row
-    return Case(id, opened, question, json.loads(runs), status, events, owner)
+    return Case(id, opened, question, _paths_of(runs), status, events, owner)
 
 
 def _now() -> str:
@@ -191,6 +224,14 @@ def _paths(runs: list[str]) -> str:
     return json.dumps(runs, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
 
 
+def _paths_of(text: str) -> list[str]:
+    """None of them for a row that a bad disk has changed."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return []
+
+
 def _dump(value: Any) -> str:
     import orjson
 
@@ -198,6 +239,10 @@ def _dump(value: Any) -> str:
 
 
 def _load(text: str) -> Any:
+    """None for a row that a bad disk has changed."""
     import orjson
 
-    return orjson.loads(text)
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None

@@ -15,12 +15,13 @@ from ..knowledge.embedding import BUILT_IN
 from ..knowledge.entry import Entry
 from ..tools.boundary import Boundary
 from ..tools.findings import Evidence, TriageError, clean
+from ..tools.keeping import losses, lost
 from ..tools.reading import iter_chunks, lines_of
 from ..tools.secrets import IN_KEY, KEY_LINES, bare, ends_key, in_key, visible_after
 from .acceptance.verify import Verdict, verify
 from .answer import Answer
-from .casebook import Casebook, new_id
-from .events import Event, Listen, Token, ToolStarted, ignore
+from .casebook import BOOK, Casebook, Unusable, new_id
+from .events import Event, Listen, Notice, Token, ToolStarted, ignore
 from .evidence import Look, gather, stamped
 from .followup import follow_up
 from .narrate.verdict import verdict_text
@@ -87,6 +88,14 @@ class Conversation:
         Raises:
             TriageError: a path does not exist, or nothing can be read.
         """
+        with losses() as told:
+            answer = self._answer(text, paths, listen)
+        for line in told:
+            listen(Notice(line))
+        listen(Answered(answer))
+        return answer
+
+    def _answer(self, text: str, paths: Sequence[Path], listen: Listen) -> Answer:
         together = (*self.paths, *(p for p in paths if p not in self.paths))
         stamp, case = stamped(together), self.case or new_id()
         seen = self.answer.seen if self.answer and stamp == self._stamp else None
@@ -97,10 +106,9 @@ class Conversation:
             replace(answer, case=case), text, self.model, self._boundary, listen, self.home, case, self.brief
         )
         answer = note(answer, together, self.home, self.case)
-        if self.case and together != self.paths:
+        if self.case and answer.case and together != self.paths:
             Casebook(self.home).set_runs(case, [str(p) for p in together])
-        self.paths, self.case, self.answer, self._stamp = together, case, answer, stamp
-        listen(Answered(answer))
+        self.paths, self.case, self.answer, self._stamp = together, answer.case, answer, stamp
         return answer
 
     def _follow_up(self, text: str, together: Sequence[Path], seen: Look | None) -> Answer | None:
@@ -115,7 +123,6 @@ class Conversation:
     def _told(self, answer: Answer, listen: Listen) -> Answer:
         for piece in answer.text.splitlines(keepends=True):
             listen(Token(piece))
-        listen(Answered(answer))
         return answer
 
     def _whole(self, text: str) -> str:
@@ -136,8 +143,10 @@ class Conversation:
         listen(ToolStarted("verify"))
         verdict = verify(self.paths[0], candidate, self._entry(entry))
         text = verdict_text(verdict, self._language())
-        if self.case:
-            Casebook(self.home).record(self.case, "verdict", verdict.as_json(text), status=verdict.verdict)
+        with losses() as told:
+            keep_verdict(self.home, self.case, verdict, text)
+        for line in told:
+            listen(Notice(line))
         listen(VerdictMade(verdict))
         for piece in text.splitlines(keepends=True):
             listen(Token(piece))
@@ -213,6 +222,15 @@ def _excerpt(path: Path, place: Evidence, around: int, kept: Sequence[tuple[int,
     line = place.line or 1
     lines = [(n, text) for n, text in kept if abs(n - line) <= around]
     return Excerpt(place.file or path.name, line, tuple(lines[: PIECES * (2 * around + 1)]))
+
+
+def keep_verdict(home: Path, case: str, verdict: Verdict, text: str) -> None:
+    """Note it in the case, if there is one; a casebook that cannot be used is said."""
+    if case:
+        try:
+            Casebook(home).record(case, "verdict", verdict.as_json(text), status=verdict.verdict)
+        except Unusable as error:
+            lost(home / BOOK, "not kept", error.why)
 
 
 def criteria_entry(named: str, case: str, baseline: Path, home: Path) -> Entry:

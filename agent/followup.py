@@ -30,11 +30,14 @@ SAID = phrases(
     ("none-yet", "This case has no findings.", "本案例没有任何发现。"),
     ("next-check", "Next, a check that changes nothing: {check}", "下一步先检查（不改动任何东西）：{check}"),
     ("next-change", "Then the one change: {change}.", "然后只改一处：{change}。"),
-    ("judge", "A new run is judged by `triage verify --case {case} --candidate NEXT_RUN`; words cannot say whether it is fixed.",
+    ("judge", "A new run is judged by `triage verify --case {case} --candidate NEXT_RUN`; words cannot say whether it is "
+     "fixed.",
      "新的运行用 `triage verify --case {case} --candidate 新运行` 判断；仅凭文字无法说明是否修好。"),
-    ("resume", "Resume from `{checkpoint}`: the newest before the first bad step, {step}. It was not loaded or checked here: "
+    ("resume", "Resume from `{checkpoint}`: the newest before the first bad step, {step}. It was not loaded or "
+     "checked here: "
      "`triage checkpoint check` does that.",
-     "从 `{checkpoint}` 恢复：它是第一个坏点（第 {step} 步）之前最新的检查点。这里没有加载检查，请先用 `triage checkpoint check`。"),
+     "从 `{checkpoint}` 恢复：它是第一个坏点（第 {step} 步）之前最新的检查点。"
+     "这里没有加载检查，请先用 `triage checkpoint check`。"),
     ("no-resume", "No checkpoint from before the first bad step ({step}) was found in what was read.",
      "在读到的内容里，没有找到第一个坏点（第 {step} 步）之前的检查点。"),
     ("no-step", "Nothing that was read says at which step it went bad, so no checkpoint can be named.",

@@ -13,11 +13,12 @@ from ..knowledge.embedding import BUILT_IN
 from ..knowledge.search import MEANT, Index
 from ..knowledge.words import tokens
 from ..tools.findings import Check, Finding, clean
+from ..tools.keeping import lost
 from ..tools.run import Run
 from ..tools.secrets import redact
 from ..tools.settings import Settings
 from .answer import Answer
-from .casebook import Casebook
+from .casebook import BOOK, Casebook, Unusable
 from .diagnose import diagnose
 from .events import Event, FindingMade, Listen, ToolStarted, ignore
 from .evidence import Look, look
@@ -76,8 +77,8 @@ def ask(
         seen: what an earlier turn saw of the same paths, which are then not read again.
 
     Raises:
-        TriageError: a path does not exist, nothing can be read, or the case is unknown.
-        RunbookError: the index does not fit the encoder or the runbook.
+        TriageError: a path does not exist, or nothing can be read.
+        RunbookError: there is no such encoder.
     """
     lang = language(question) if lang == "auto" else lang
     pasted = question if question.count("\n") >= 1 else ""
@@ -133,13 +134,16 @@ def shown(question: str) -> str:
 
 
 def note(answer: Answer, paths: Sequence[Path], home: Path, case: str | None) -> Answer:
-    """The answer with its case, recorded there; without `case` it opens one, under the answer's own id if it has one.
+    """The answer with its case, recorded there; a case that is not in the book is opened, under `case` or its own id.
 
-    Raises:
-        TriageError: the case is unknown, or the casebook cannot be used.
+    Where the casebook cannot be used, the answer has no case, and that is said.
     """
-    book = Casebook(home)
-    id = case or book.open_case(clean(answer.question, 500), [str(p) for p in paths], answer.case)
-    noted = replace(answer, case=id)
-    book.record(id, "answer", noted.as_json())
+    try:
+        book = Casebook(home)
+        id = book.open_case(clean(answer.question, 500), [str(p) for p in paths], case or answer.case)
+        noted = replace(answer, case=id)
+        book.record(id, "answer", noted.as_json())
+    except Unusable as error:
+        lost(home / BOOK, "not kept", error.why)
+        return replace(answer, case="")
     return noted

@@ -9,16 +9,16 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
-import zipfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..tools.keeping import PRIVATE, lost, whole
 from . import embedding, outside
 from .embedding import Encoder, encoder
-from .entry import Entry, parse
+from .entry import Entry, EntryError, parse
 from .lexical import Lexical
 from .outside import KINDS, phrases
 from .runbook import SHIPPED, Runbook, files, load
@@ -27,6 +27,8 @@ from .signals import Centres, Corpus, build, centres_of, key_of, names_of
 CENTRES = embedding.FOLDER / "centres.npz"
 """The centres of the shipped entries, so that the first question need not wait for them. They carry the key of
 what they were made of; those of other texts are stale and not used."""
+STALE = 3600
+"""Seconds after which a draft is nobody's any more."""
 VERSION = 5
 """Raised when what is in the cache, or the code that makes it, changes."""
 
@@ -53,14 +55,19 @@ def compiled(folder: Path | None, own: Mapping[str, str], encoder_name: str = em
     file = folder / f"runbook-{version}.npz" if folder else None
     if file and (found := _read(file, encoder(encoder_name), version)):
         return found
-    entries = dict(load().entries)
+    entries, usable = dict(load().entries), True
     for name, text in own.items():
-        entry = parse(text, f"{Path(name).stem}.md")
+        try:
+            entry = parse(text, f"{Path(name).stem}.md")
+        except EntryError as error:  # of an earlier version of triage, which took it
+            lost(Path(name), "not used", error)
+            usable = False
+            continue
         entries[entry.id] = entry.model_copy(update={"origin": name})
     runbook, by = Runbook(entries), encoder(encoder_name)
     corpus = build(list(runbook), phrases(), by, _centres(key_of(list(runbook), by)))
     made = Compiled(runbook, corpus, version)
-    if file:
+    if file and usable:
         _write(file, made)
     return made
 
@@ -116,13 +123,13 @@ def _read(file: Path, encoder: Encoder, version: str) -> Compiled | None:
                 names_of(entries),
                 (float(mean), float(deviation)),
             )
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+    except Exception:  # whatever is wrong with a cache, it is made anew
         return None
     return Compiled(Runbook({entry.id: entry for entry in entries}), corpus, version)
 
 
 def _write(file: Path, made: Compiled) -> None:
-    """Whole or not at all; older caches go. A full or read-only disk only costs speed."""
+    """Whole or not at all; older caches go, and drafts that a kill has left. A full disk only costs speed."""
     import numpy as np
 
     # Defaults are left out since they need not be valid: no phrases are a default, an empty list of them is refused.
@@ -141,14 +148,13 @@ def _write(file: Path, made: Compiled) -> None:
     np.savez(buffer, **arrays)
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        part = file.with_suffix(f".{os.getpid()}.part")
-        part.write_bytes(buffer.getvalue())
-        part.replace(file)
-        for old in file.parent.glob("runbook-*.npz"):
-            if old != file:
+        with whole(file, mode=PRIVATE) as (draft,):
+            draft.write_bytes(buffer.getvalue())
+        for old in (*file.parent.glob("runbook-*.npz"), *file.parent.glob(".runbook-*.part")):
+            if old != file and (old.suffix == ".npz" or old.stat().st_mtime < time.time() - STALE):
                 old.unlink(missing_ok=True)
-    except OSError:
-        return
+    except OSError as error:
+        lost(file, "not kept", error)
 
 
 if __name__ == "__main__":

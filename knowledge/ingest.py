@@ -1,18 +1,21 @@
 """Keeping an index up to date: a person's files in, out, and everything anew.
 
-Reading Markdown is `markdown`'s, remembering files is `library`'s; this brings library and Chroma store into step.
+Reading Markdown is `markdown`'s, remembering files is `library`'s; this brings the Chroma store into step, aside, while
+others search the one that is in force. One writer at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from . import embedding
 from .entry import RunbookError
 from .library import Added, Library, Listen, Passage, indexed
-from .search import Index, read_own
-from .vectors import Store
+from .own import read_own
+from .search import Index
+from .vectors import Shelf, Store
 
 BATCH = 500
 """Passages encoded at once."""
@@ -33,18 +36,10 @@ def add(index: Index, paths: Sequence[Path], listen: Listen = silent) -> Added:
     Raises:
         RunbookError: a path does not exist, or the index was made with another encoder.
     """
-    library, store = _writable(index)
-    encoder = embedding.encoder(index.encoder)
-    if (made := store.manifest().get("encoder")) not in (None, encoder.name):
-        raise RunbookError(f"the index was made with encoder {made}; `triage runbook index` makes it anew")
-
-    def write(passages: list[Passage]) -> None:
-        _put(index, store, passages)
-
-    done = library.add(paths, write, lambda ids: store.remove("passage", ids), listen)
-    if done.new or done.changed or done.removed or not store.manifest():
-        read_own(library)
-        mirror(_fresh(index), store)
+    with _alone(index) as library:
+        _same_encoder(index)
+        done = library.add(paths, listen)
+        _bring(_fresh(index), library)
     return done
 
 
@@ -54,48 +49,73 @@ def remove(index: Index, paths: Sequence[Path]) -> int:
     Raises:
         RunbookError: none of them was added.
     """
-    library, store = _writable(index)
-    count = library.remove(paths, lambda ids: store.remove("passage", ids))
-    mirror(_fresh(index), store)
+    with _alone(index) as library:
+        count = library.remove(paths)
+        _bring(_fresh(index), library)
     return count
 
 
 def rebuild(index: Index, listen: Listen = silent) -> int:
     """Make the whole index anew with the index's encoder; returns the number of passages."""
-    library, store = _writable(index)
-    passages = library.passages()
-    for kind in ("passage", "entry"):
-        store.clear(kind)
-    for at in range(0, len(passages), BATCH):
-        _put(index, store, passages[at : at + BATCH])
-        listen(min(at + BATCH, len(passages)), len(passages))
-    mirror(index, store)
+    with _alone(index) as library:
+        return _bring(index, library, listen, anew=True)
+
+
+@contextmanager
+def _alone(index: Index) -> Iterator[Library]:
+    with index.own_library().alone():
+        yield index.own_library()
+
+
+def _same_encoder(index: Index) -> None:
+    """Vectors of two encoders cannot be compared; a store that cannot be read is made anew, with any."""
+    wanted = embedding.encoder(index.encoder).name
+    store = _in_force(index.shelf)
+    if store and store.manifest().get("encoder") not in (None, wanted):
+        raise RunbookError(
+            f"the index was made with encoder {store.manifest()['encoder']}; `triage runbook index` makes it anew"
+        )
+
+
+def _in_force(shelf: Shelf) -> Store | None:
+    try:
+        store = shelf.current()
+        store.manifest()
+    except RunbookError:
+        if shelf.url:
+            raise
+        return None
+    return store
+
+
+def _bring(index: Index, library: Library, listen: Listen = silent, anew: bool = False) -> int:
+    """Put the passages of the library, and the entries, into a store, and that in force; returns their number."""
+    passages, prefix = read_own(library).passages, f"{library.name}-"
+    begin = None if anew else _in_force(index.shelf)
+    had = begin.ids("passage", prefix) if begin else set()
+    missing = [p for p in passages if p.id not in had]
+    gone = had - {p.id for p in passages}
+    if begin and not missing and not gone and begin.manifest() == index.manifest():
+        return len(passages)
+    with index.shelf.next(begin) as store:
+        for kind in ("passage", "entry") if anew else ():
+            store.clear(kind)
+        store.remove("passage", sorted(gone))
+        for at in range(0, len(missing), BATCH):
+            _put(index, store, missing[at : at + BATCH])
+            listen(min(at + BATCH, len(missing)), len(missing))
+        _mirror(index, store)
     return len(passages)
 
 
-def mirror(index: Index, store: Store) -> None:
-    """Put entries, their phrases and their sections into the store, unless they are there already."""
+def _mirror(index: Index, store: Store) -> None:
+    """Put the entries into the store, unless they are there already."""
     if store.manifest() == index.manifest():
         return
-    texts: dict[str, dict[str, str]] = {"phrase": {}, "section": {}}
-    for entry in index.runbook:
-        for lang, phrases in (("en", entry.says.en), ("zh", entry.says.zh)):
-            texts["phrase"] |= {f"{entry.id}/{lang}/{i}": phrase for i, phrase in enumerate(phrases)}
-        for lang, part in entry.body.items():
-            texts["section"] |= {f"{entry.id}/{lang}/{heading}": text for heading, text in part.items()}
-    corpus = index.compiled.corpus
-    for kind in ("entry", *texts):
-        store.clear(kind)
-    store.put("entry", list(index.runbook.entries), corpus.centres, [e.title.en for e in index.runbook])
-    for kind, of in texts.items():
-        store.put(kind, list(of), corpus.encoder.encode(list(of.values())), list(of.values()))
+    store.clear("entry")
+    entries = list(index.runbook)
+    store.put("entry", [e.id for e in entries], index.compiled.corpus.centres, [e.title.en for e in entries])
     store.set_manifest(index.manifest())
-
-
-def _writable(index: Index) -> tuple[Library, Store]:
-    store = index.open_store()
-    assert index.library is not None
-    return index.library, store
 
 
 def _fresh(index: Index) -> Index:

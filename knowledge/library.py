@@ -1,8 +1,8 @@
 """A person's own runbooks: Markdown files as passages, and entry files that they made live.
 
-SQLite in the data directory is the truth (files with their hashes, passages with file, headings and line); the Chroma
-store and the BM25 file are made from it. What is written in a file is data to quote: nothing here follows it, and
-nothing is read but what a person named.
+SQLite in the data directory is the truth (files with their hashes, passages with file, headings and line, and which
+Chroma store is in force); that store and the BM25 file are made from it. What is written in a file is data to quote:
+nothing here follows it, and nothing is read but what a person named.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..tools.keeping import damaged, locked, reason, set_aside
 from .draft import REVIEW
 from .entry import EntryError, RunbookError, parse
 from .markdown import pieces
@@ -32,6 +33,7 @@ BATCH = 40
 """Files between two commits: what an interruption can cost."""
 _ENTRY = re.compile(r"---\n(?:.*\n)*?(?:says|check_first):")
 SCHEMA = """
+begin;
 create table if not exists files(
     path text primary key, hash text not null, size integer not null, mtime integer not null, entry text);
 create table if not exists passages(
@@ -39,6 +41,7 @@ create table if not exists passages(
     headings text not null, line integer not null, text text not null);
 create index if not exists passages_by_file on passages(file);
 create table if not exists meta(key text primary key, value text not null);
+commit;
 """
 
 Listen = Callable[[int, int], None]
@@ -96,42 +99,82 @@ class Library:
 
     def __init__(self, home: Path):
         self.folder = home / "runbooks"
-        self._path = self.folder / "library.sqlite3"
+        self.path = self.folder / "library.sqlite3"
 
     @property
     def exists(self) -> bool:
-        return self._path.exists()
+        """Whether something was ever added; true also where that cannot be told, so that it is said."""
+        try:
+            return self.path.lstat().st_size > 0
+        except OSError as error:
+            return not isinstance(error, FileNotFoundError)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Made if need be, mended if damaged, and nobody else writes to it meanwhile: the others wait.
+
+        Raises:
+            RunbookError: it cannot be written.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with locked(self.folder):
+                self._prepare()
+                yield
+        except (sqlite3.Error, OSError) as error:
+            raise self._unusable(error) from None
+
+    def _prepare(self) -> None:
+        for attempt in (1, 2):
+            try:
+                with closing(sqlite3.connect(self.path, timeout=10)) as db, db:
+                    db.executescript(SCHEMA)
+                    db.execute("insert or ignore into meta values('name', ?)", (secrets.token_hex(4),))
+                    if db.execute("pragma quick_check(1)").fetchone()[0] == "ok":
+                        return
+            except sqlite3.DatabaseError as error:
+                if not damaged(error) or attempt == 2:
+                    raise
+            set_aside(self.path)
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
+        """To read as well: what a kill has left half done is undone by writing."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with closing(sqlite3.connect(self._path, timeout=10)) as db:
-                db.executescript(SCHEMA)
+            with closing(sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=rw", uri=True, timeout=10)) as db:
                 yield db
-        except (sqlite3.Error, OSError) as error:
-            raise RunbookError(f"{self._path}: cannot be used ({error}); move it away or pass --home DIR") from None
+        except RunbookError:
+            raise
+        except (sqlite3.Error, OSError, ValueError) as error:
+            raise self._unusable(error) from None
+
+    def _unusable(self, error: Exception) -> RunbookError:
+        return RunbookError(f"{self.path}: cannot be used ({reason(error)}); move it away or pass --home DIR")
+
+    def _meta(self, key: str) -> str:
+        with self._open() as db:
+            row = db.execute("select value from meta where key = ?", (key,)).fetchone()
+        return row[0] if row else ""
 
     @property
     def name(self) -> str:
         """A random name that keeps the ids of two libraries on one Chroma server apart."""
-        with self._open() as db, db:
-            db.execute("insert or ignore into meta values('name', ?)", (secrets.token_hex(4),))
-            return db.execute("select value from meta where key = 'name'").fetchone()[0]
+        return self._meta("name")
 
-    def add(
-        self,
-        paths: Sequence[Path],
-        write: Callable[[list[Passage]], None],
-        forget: Callable[[list[str]], None],
-        listen: Listen,
-    ) -> Added:
+    @property
+    def store(self) -> str:
+        """The name of the Chroma store that is in force; empty before the first one is made."""
+        return self._meta("store")
+
+    def set_store(self, name: str) -> None:
+        with self._open() as db, db:
+            db.execute("insert or replace into meta values('store', ?)", (name,))
+
+    def add(self, paths: Sequence[Path], listen: Listen) -> Added:
         """Bring files and directories up to date: read what is new or changed, drop what is gone.
 
         Args:
             paths: files or directories; none for everything added before.
-            write: called with the new passages of each batch, before it is committed.
-            forget: called with the ids of passages that are dropped.
             listen: progress.
 
         Raises:
@@ -140,73 +183,65 @@ class Library:
         for path in paths:
             if not path.exists():
                 raise RunbookError(f"{path}: no such file or directory")
-        done, prefix = Added(), self.name
+        done = Added()
         with self._open() as db:
             known = {row[0]: row[1:] for row in db.execute("select path, hash, size, mtime from files")}
             files = list(_walk(paths)) if paths else [Path(p) for p in known]
             gone = [p for p in known if _inside(p, paths) and not Path(p).is_file()]
-            forget(self._drop(db, gone, prefix))
+            with db:
+                self._drop(db, gone)
             done.removed = len(gone)
             files = [f for f in files if str(f) not in gone]
             for at in range(0, len(files), BATCH):
                 with db:
-                    made = [p for f in files[at : at + BATCH] for p in self._file(db, f, known, done, forget, prefix)]
-                    if made:
-                        write(made)
-                done.passages += len(made)
+                    done.passages += sum(self._file(db, f, known, done) for f in files[at : at + BATCH])
                 listen(min(at + BATCH, len(files)), len(files))
         return done
 
-    def _file(
-        self, db: sqlite3.Connection, file: Path, known: dict[str, Any], done: Added, forget: Any, prefix: str
-    ) -> list[Passage]:
-        """Read one file if it is not what was read before; returns its passages."""
+    def _file(self, db: sqlite3.Connection, file: Path, known: dict[str, Any], done: Added) -> int:
+        """Read one file if it is not what was read before; returns the number of passages written."""
         name = str(file)
         try:
             stat = file.stat()
             if name in known and known[name][1:] == (stat.st_size, stat.st_mtime_ns):
                 done.unchanged += 1
-                return []
+                return 0
             text, digest = _read(file, stat.st_size)
             entry = _entry(text, file.name)
             if entry:
                 _alone(db, file)
         except (OSError, RunbookError) as error:
             done.skipped.append((name, error.strerror or "unreadable" if isinstance(error, OSError) else str(error)))
-            return []
+            return 0
         same = name in known and known[name][0] == digest
         if name in known and not same:
-            forget(self._drop(db, [name], prefix))
+            self._drop(db, [name])
         row = (name, digest, stat.st_size, stat.st_mtime_ns, entry)
         db.execute("insert or replace into files values(?, ?, ?, ?, ?)", row)
         done.unchanged += same
         done.changed += name in known and not same
         done.new += name not in known
-        return [] if same or entry else list(_insert(db, name, text, prefix))
+        return 0 if same or entry else _insert(db, name, text)
 
-    def _drop(self, db: sqlite3.Connection, files: Iterable[str], prefix: str) -> list[str]:
-        """Delete files and their passages; returns the passages' ids."""
-        ids: list[str] = []
+    def _drop(self, db: sqlite3.Connection, files: Iterable[str]) -> None:
+        """Delete files and their passages."""
         for file in files:
-            ids += [f"{prefix}-{id}" for (id,) in db.execute("select id from passages where file = ?", (file,))]
             db.execute("delete from passages where file = ?", (file,))
             db.execute("delete from files where path = ?", (file,))
-        db.commit()
-        return ids
 
-    def remove(self, paths: Sequence[Path], forget: Callable[[list[str]], None]) -> int:
+    def remove(self, paths: Sequence[Path]) -> int:
         """Forget files, and all files below directories; returns how many.
 
         Raises:
             RunbookError: none of them was added.
         """
-        prefix = self.name
         with self._open() as db:
             files = [p for (p,) in db.execute("select path from files") if _inside(p, paths)]
             if not files:
                 named = ", ".join(map(str, paths))
                 raise RunbookError(f"{named}: not among the added runbooks; `triage runbook list --own` shows them")
-            forget(self._drop(db, files, prefix))
+            with db:
+                self._drop(db, files)
         return len(files)
 
     def files(self) -> list[File]:
@@ -229,7 +264,7 @@ class Library:
         prefix = self.name
         with self._open() as db:
             rows = db.execute("select id, file, headings, line, text from passages order by id").fetchall()
-        return [Passage(f, tuple(json.loads(h)), line, t, id=f"{prefix}-{id}") for id, f, h, line, t in rows]
+            return [Passage(f, tuple(json.loads(h)), line, t, id=f"{prefix}-{id}") for id, f, h, line, t in rows]
 
     def revision(self) -> str:
         """Changes whenever a passage does."""
@@ -292,13 +327,10 @@ def _alone(db: sqlite3.Connection, file: Path) -> None:
             raise EntryError(f"{file.name}: {other} is an entry {file.stem} already; give one of them another id")
 
 
-def _insert(db: sqlite3.Connection, file: str, text: str, prefix: str) -> Iterator[Passage]:
-    for piece in pieces(text):
-        cursor = db.execute(
-            "insert into passages(file, headings, line, text) values(?, ?, ?, ?)",
-            (file, json.dumps(piece.headings, ensure_ascii=False), piece.line, piece.text),
-        )
-        yield Passage(file, piece.headings, piece.line, piece.text, id=f"{prefix}-{cursor.lastrowid}")
+def _insert(db: sqlite3.Connection, file: str, text: str) -> int:
+    rows = [(file, json.dumps(p.headings, ensure_ascii=False), p.line, p.text) for p in pieces(text)]
+    db.executemany("insert into passages(file, headings, line, text) values(?, ?, ?, ?)", rows)
+    return len(rows)
 
 
 def _state(path: Path, size: int, mtime: int) -> str:

@@ -11,17 +11,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from ..tools.keeping import lost
 from . import embedding
 from .compiled import Compiled, compiled
 from .entry import Entry, RunbookError
-from .lexical import Lexical
-from .library import Library, Passage, indexed
+from .library import Library, Passage
 from .outside import phrases
+from .own import Own
 from .relevance import Relevance, fitted, none_features
 from .runbook import Runbook
 from .signals import Signals
 from .spelling import Spelling
-from .vectors import Store
+from .vectors import Shelf
 from .words import tokens
 
 IN_FIELD = 0.5
@@ -59,7 +60,11 @@ class Index:
     @cached_property
     def compiled(self) -> Compiled:
         """Entries and their index, from the cache if nothing has changed."""
-        own = self.library.entries() if self.library else {}
+        try:
+            own = self.library.entries() if self.library else {}
+        except RunbookError as error:
+            lost(self.own_library().path, "not used", error)
+            own = {}
         return compiled(self.home / "cache" if self.home else None, own, self.encoder)
 
     @property
@@ -100,86 +105,44 @@ class Index:
         if self.chroma_url is None:
             return corpus.signals(text)
         ids = list(self.runbook.entries)
-        near = self._store.nearest("entry", corpus.encoder.encode([text])[0], len(ids))
-        return corpus.signals(text, [near.get(id, 0.0) for id in ids])
+        near = self.own.nearest("entry", corpus.encoder.encode([text])[0], len(ids))
+        return corpus.signals(text, [near.get(id, 0.0) for id in ids] if near else None)
 
     def passages(self, text: str, k: int = 5) -> list[Passage]:
-        """The `k` most relevant passages of the person's own runbooks, best first.
-
-        Raises:
-            RunbookError: the index was made with another encoder or another version of the runbook.
-        """
+        """The `k` most relevant passages of the person's own runbooks, best first."""
         import numpy as np
 
-        if self.library is None or not self.library.exists or not self._own.passages:
+        if self.library is None or (own := self.own.read()) is None:
             return []
         words, corpus = list(dict.fromkeys(tokens(text))), self.compiled.corpus
-        lexical = self._own.words.scores(words) / max(len(words), 1) ** 0.5
-        near = self._store.nearest("passage", corpus.encoder.encode([text])[0], CANDIDATES)
+        lexical = own.words.scores(words) / max(len(words), 1) ** 0.5
+        near = self.own.nearest("passage", corpus.encoder.encode([text])[0], CANDIDATES) or {}
         dense = np.full(len(lexical), min(near.values(), default=0.0), np.float32)
         for id, cosine in near.items():
-            if id in self._own.numbers:
-                dense[self._own.numbers[id]] = cosine
+            if id in own.numbers:
+                dense[own.numbers[id]] = cosine
         entry, none = self.relevance.entry, self.relevance.none @ none_features(corpus.signals(text))
         logits = entry[0] * lexical + entry[1] * corpus.standard(dense) - none
         order = [i for i in np.argsort(-logits, kind="stable")[:k] if lexical[i] > 0 or dense[i] > 0.3]
-        return [replace(self._own.passages[i], score=float(1 / (1 + np.exp(-logits[i])))) for i in order]
+        return [replace(own.passages[i], score=float(1 / (1 + np.exp(-logits[i])))) for i in order]
 
     @cached_property
-    def _own(self) -> _Own:
-        assert self.library is not None
-        return read_own(self.library)
-
-    @cached_property
-    def _store(self) -> Store:
-        """The Chroma store, if what is in it was made by this encoder from this runbook."""
-        store = self.open_store()
-        found, wanted = store.manifest(), self.manifest()
+    def own(self) -> Own:
+        """Passages can be compared when the encoder made them; entries, when they are this runbook's too."""
         option = "" if self.encoder == embedding.BUILT_IN else f" --encoder {self.encoder}"
-        for key, what in (("encoder", "with encoder"), ("version", "from version")):
-            if found.get(key) != wanted[key]:
-                raise RunbookError(
-                    f"the index was made {what} {found.get(key, 'none')}, not {wanted[key]}; "
-                    f"`triage runbook index{option}` makes it anew"
-                )
-        return store
+        wanted = self.manifest() if self.chroma_url else {"encoder": self.compiled.corpus.encoder.name}
+        return Own(self.shelf, wanted, option)
 
-    def open_store(self) -> Store:
-        """The Chroma store, whatever is in it."""
-        if self.home is None:
+    def own_library(self) -> Library:
+        """The library, where there must be one."""
+        if self.library is None:
             raise RunbookError("the index needs a data directory; pass --home DIR or set TRIAGE_HOME")
-        return Store.open(self.home / "chroma", self.chroma_url)
+        return self.library
+
+    @property
+    def shelf(self) -> Shelf:
+        return Shelf(self.own_library(), self.chroma_url)
 
     def manifest(self) -> dict[str, str]:
-        """What a store must have been made with to be used."""
+        """What a store is made with."""
         return {"encoder": self.compiled.corpus.encoder.name, "version": self.compiled.version}
-
-
-@dataclass(frozen=True)
-class _Own:
-    """A person's passages and their words."""
-
-    passages: list[Passage]
-    numbers: dict[str, int]
-    words: Lexical
-
-
-def read_own(library: Library) -> _Own:
-    """Read the passages, and their BM25 from its file, or make that anew when a passage has changed."""
-    import zipfile
-
-    import numpy as np
-
-    passages, revision = library.passages(), library.revision()
-    file = library.folder / "passages.npz"
-    try:
-        with np.load(file, allow_pickle=False) as arrays:
-            words = Lexical.restore(arrays, "passage") if str(arrays["revision"]) == revision else None
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-        words = None
-    if words is None:
-        words = Lexical.build([tokens(indexed(p)) for p in passages])
-        part = file.with_suffix(".part.npz")
-        np.savez(part, revision=np.array(revision), **words.arrays("passage"))
-        part.replace(file)
-    return _Own(passages, {p.id: i for i, p in enumerate(passages)}, words)

@@ -16,6 +16,7 @@ from pathlib import Path
 from ..agent.bundle import Bundle, attachments, told
 from ..tools.config.frameworks import FRAMEWORKS
 from ..tools.findings import TriageError, clean
+from ..tools.keeping import reason, whole
 from ..tools.registry import table
 from ..tools.secrets import redact
 
@@ -60,12 +61,12 @@ def write(b: Bundle, framework: str, path: Path) -> list[str]:
     if path.suffix != ".md":
         files |= {f"files/{name}": text for name, text in attachments(b.files)}
     try:
-        with path.open("xb") as out:
-            out.write(_packed(files, path))
+        with whole(path, new=True) as (draft,):
+            draft.write_bytes(_packed(files, path))
     except FileExistsError:
         raise TriageError(f"{path}: exists; choose another name") from None
     except OSError as error:
-        raise TriageError(f"{path}: cannot be written ({error.strerror}); choose a path you may write to") from None
+        raise TriageError(f"{path}: cannot be written ({reason(error)}); choose a path you may write to") from None
     return list(files)
 
 

@@ -15,6 +15,7 @@ import typer
 from ..tools.findings import TriageError, clean
 from ..tools.registry import modules, table
 from . import commands
+from .output import telling_losses
 from .stopping import STOPPING, Stop, Stopped
 
 app = typer.Typer(
@@ -42,10 +43,11 @@ def main() -> None:
         if signal.getsignal(number) != signal.SIG_IGN:  # nohup, or a background job of a shell
             signal.signal(number, stop)
     try:
-        try:
-            app()
-        finally:
-            sys.stdout.flush()
+        with telling_losses():
+            try:
+                app()
+            finally:
+                sys.stdout.flush()
     except SystemExit as left:
         if not isinstance(left.__context__, BrokenPipeError):  # Typer and Rich leave with 1, which means findings
             raise

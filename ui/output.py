@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..tools.findings import EVIDENCE_READ, RECORDS_READ, Check, Finding, Report, clean
+from ..tools.keeping import heard, losses
 from ..tools.secrets import visible_in
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ STYLES = {"S0": "bold red", "S1": "red", "S2": "yellow", "S3": "cyan"}
 JSON_OPTION = typer.Option("--json", help="Print one JSON object instead of text.")
 """For `as_json: Annotated[bool, JSON_OPTION] = False`, the same in every command."""
 HTML_OPTION = typer.Option("--html", metavar="REPORT.html", help="Also write a report to attach to a ticket: one file.")
-HOME_OPTION = typer.Option("--home", help="Where cases and caches live.", envvar="TRIAGE_HOME")
+HOME_OPTION = typer.Option("--home", help="Where cases and caches live.", envvar="TRIAGE_HOME", readable=False)
+"""Not `readable`: a command does without one that it may not read, where it can."""
 CHECKED = {"found": "found something", "clear": "clear", "not-applicable": "had nothing to look at"}
 CHECKS_NAMED = 6
 """Checks of one result that the text output names."""
@@ -53,9 +55,11 @@ def console(stderr: bool = False) -> Console:
     )
 
 
-def print_json(value: Any) -> None:
+def print_json(value: dict[str, Any]) -> None:
+    """With what could not be kept or used of the data directory under `losses`, where there is any."""
     import orjson
 
+    value = value | {"losses": told} if (told := heard()) else value
     sys.stdout.write(
         orjson.dumps(visible_in(value), option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode() + "\n"
     )
@@ -87,12 +91,14 @@ class Html:
     """Where the lines around findings are read."""
 
 
-def emit(report: Report, as_json: bool, html: Html | None = None, fail_on: str = "S3") -> None:
-    """Print the report and leave with its `status`."""
-    if html and html.path:
-        from .pages import findings_page
-
-        write_html(findings_page(report, html.about, html.figures(), html.run), html.path)
+def emit(
+    report: Report,
+    as_json: bool,
+    html: Html | None = None,
+    fail_on: str = "S3",
+    also: Callable[[], None] = lambda: None,
+) -> None:
+    """Print the report, write the files beside it (a full disk costs these alone), and leave with its `status`."""
     if as_json:
         print_json(report.as_json())
     else:
@@ -101,6 +107,11 @@ def emit(report: Report, as_json: bool, html: Html | None = None, fail_on: str =
         if not report.findings:
             out.print(nothing(report))
         print_checks(out, report.checks)
+    if html and html.path:
+        from .pages import findings_page
+
+        write_html(findings_page(report, html.about, html.figures(), html.run), html.path)
+    also()
     raise typer.Exit(status(report, fail_on))
 
 
@@ -153,6 +164,17 @@ def write_html(page: str, path: Path) -> None:
 
     write(page, path)
     console(stderr=True).print(Text(f"wrote {path}"))
+
+
+@contextmanager
+def telling_losses() -> Iterator[None]:
+    """What could not be kept or used of the data directory, at the end: one line on standard error."""
+    with losses() as told:
+        try:
+            yield
+        finally:
+            if told:
+                print(f"triage: {clean('; '.join(told), 2000)}", file=sys.stderr)
 
 
 @contextmanager

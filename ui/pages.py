@@ -6,9 +6,7 @@ and the page's own policy forbids scripts and requests, so a run's words stay wo
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..tools.findings import Check, Finding, Report, TriageError, clean
+from ..tools.keeping import reason, whole
 from ..tools.phrase import phrases
 from ..tools.secrets import visible
 
@@ -136,12 +135,10 @@ def write(page: str, path: Path) -> None:
     try:
         if path.exists() and GENERATOR not in path.read_bytes()[:400].decode("utf-8", "replace"):
             raise TriageError(f"{path}: exists and is not a report of triage; choose another name")
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".html", encoding="utf-8", delete=False) as out:
-            out.write(page)
-        os.chmod(out.name, 0o644)
-        os.replace(out.name, path)
+        with whole(path) as (draft,):
+            draft.write_text(page, encoding="utf-8")
     except OSError as error:
-        raise TriageError(f"{path}: cannot write it ({error.strerror}); choose a path you may write to") from None
+        raise TriageError(f"{path}: cannot write it ({reason(error)}); choose a path you may write to") from None
 
 
 def markdown(text: str) -> str:

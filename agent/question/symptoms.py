@@ -136,7 +136,8 @@ KINDS: dict[str, Kind] = table(
             "奖励不涨",
             r"\breward\b.{0,25}\b(?:flat|stuck|not (?:going up|rising|increasing|improving|moving)"
             r"|doesn'?t (?:rise"
-            r"|go up|increase|move|improve)|zero|stays)|(?:奖励|reward).{0,10}(?:不涨|不动|不上升|没动|没涨|平|一直是?0)",
+            r"|go up|increase|move|improve)|zero|stays)"
+            r"|(?:奖励|reward).{0,10}(?:不涨|不动|不上升|没动|没涨|平|一直是?0)",
             "reward-flat zero-advantage-groups reward-decline",
             "reward",
         ),

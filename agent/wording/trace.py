@@ -14,13 +14,20 @@ from typing import Any
 
 from ...tools.boundary import Boundary
 from ...tools.findings import TriageError, json_ready
+from ...tools.keeping import append, lost, reason
 
 LONGEST = 20_000
 """Characters kept of one message."""
+SHOWN = {
+    "at": str, "model": str, "outcome": str, "state": str, "seconds": (int, float), "question": str, "tools": list,
+    "dropped": dict, "calls": int, "tokens": dict, "kept": int,
+}  # fmt: skip
+"""What is shown of a turn; `TOOL` of each tool call."""
+TOOL = {"name", "args", "chars"}
 
 
 def record(home: Path, case: str, turn: dict[str, Any], boundary: Boundary) -> None:
-    """Append one turn.
+    """Append one turn; where that cannot be done, it is said.
 
     Args:
         home: the data directory.
@@ -32,26 +39,47 @@ def record(home: Path, case: str, turn: dict[str, Any], boundary: Boundary) -> N
 
     turn = {"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "case": case, **_hidden(turn, boundary)}
     folder = home / "traces"
-    folder.mkdir(exist_ok=True, mode=0o700)
-    line = orjson.dumps(json_ready(turn), option=orjson.OPT_NON_STR_KEYS) + b"\n"
-    with (folder / f"{case}.jsonl").open("ab") as file:
-        file.write(line)
+    line = orjson.dumps(json_ready(turn), option=orjson.OPT_NON_STR_KEYS)
+    try:
+        folder.mkdir(exist_ok=True, mode=0o700)
+        append(folder / f"{case}.jsonl", line)
+    except OSError as error:
+        lost(folder / f"{case}.jsonl", "not kept", error)
     if os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
         export(turn)
 
 
 def read(home: Path, case: str) -> list[dict[str, Any]]:
-    """The turns of a case, oldest first.
+    """The turns of a case, oldest first; lines that a kill or a bad disk has torn are passed over, and counted.
 
     Raises:
-        TriageError: nothing was traced for this case.
+        TriageError: nothing was traced for this case, or it cannot be read.
     """
+    file = home / "traces" / f"{case}.jsonl"
+    try:
+        lines = [line for line in file.read_bytes().splitlines() if line.strip()] if case.isalnum() else []
+    except FileNotFoundError:
+        lines = []
+    except OSError as error:
+        raise TriageError(f"{file}: the trace cannot be read ({reason(error)})") from None
+    if not lines:
+        raise TriageError(f"no trace of case {case!r} under {file.parent}; `triage cases` lists the cases")
+    turns = [turn for line in lines if (turn := _turn(line))]
+    if torn := len(lines) - len(turns):
+        lost(file, "not used", f"{torn} of {len(lines)} lines are torn")
+    return turns
+
+
+def _turn(line: bytes) -> dict[str, Any] | None:
+    """None for a line that is no whole turn."""
     import orjson
 
-    file = home / "traces" / f"{case}.jsonl"
-    if not case.isalnum() or not file.is_file():
-        raise TriageError(f"no trace of case {case!r} under {file.parent}; `triage cases` lists the cases")
-    return [orjson.loads(line) for line in file.read_bytes().splitlines() if line.strip()]
+    try:
+        turn = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    whole = isinstance(turn, dict) and all(isinstance(turn.get(k), kind) for k, kind in SHOWN.items())
+    return turn if whole and all(isinstance(t, dict) and t.keys() >= TOOL for t in turn["tools"]) else None
 
 
 def _hidden(value: Any, boundary: Boundary) -> Any:

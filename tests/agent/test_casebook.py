@@ -5,8 +5,9 @@ import threading
 
 import pytest
 
-from triage.agent.casebook import Casebook, home, private
+from triage.agent.casebook import Casebook, Unusable, home, private
 from triage.tools.findings import TriageError
+from triage.tools.keeping import losses
 
 
 def test_a_case_keeps_its_events_in_order(tmp_path):
@@ -35,10 +36,55 @@ def test_writers_do_not_lose_each_others_events(tmp_path):
     assert sorted(e["content"]["n"] for e in book.get(case).events) == list(range(20))
 
 
-def test_a_damaged_casebook_is_named(tmp_path):
+def cut(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+@pytest.mark.parametrize("damage", [cut, lambda path: path.write_bytes(b"not a database" * 100)])
+def test_a_damaged_casebook_is_set_aside_whole_and_a_new_one_begins(tmp_path, damage):
+    book, path = Casebook(tmp_path), tmp_path / "cases.sqlite3"
+    case = book.open_case("before", [])
+    damage(path)
+    broken = path.read_bytes()
+    with losses() as told:
+        book.open_case("after", [])
+        book.open_case("again", [])
+    assert [c.question for c in Casebook(tmp_path).cases()] == ["again", "after"]
+    assert (tmp_path / "cases.sqlite3.damaged-1").read_bytes() == broken
+    [line] = told
+    assert f"{path}: set aside as cases.sqlite3.damaged-1" in line
+    with pytest.raises(TriageError, match="no case"):
+        book.get(case)
+
+
+def test_many_who_meet_a_damaged_casebook_lose_nothing_of_the_new_one(tmp_path):
     (tmp_path / "cases.sqlite3").write_bytes(b"not a database" * 100)
-    with pytest.raises(TriageError, match=r"cases\.sqlite3"):
+    threads = [threading.Thread(target=lambda n: Casebook(tmp_path).open_case(str(n), []), args=(n,)) for n in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert sorted(c.question for c in Casebook(tmp_path).cases()) == sorted(map(str, range(8)))
+    assert len(list(tmp_path.glob("*.damaged-*"))) == 1
+
+
+def test_a_casebook_that_is_no_file_is_named_and_left_alone(tmp_path):
+    (tmp_path / "cases.sqlite3").mkdir()
+    with pytest.raises(Unusable, match=r"cases\.sqlite3"):
         Casebook(tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["cases.sqlite3"]
+
+
+def test_a_row_that_a_bad_disk_has_changed_hides_no_other(tmp_path):
+    book = Casebook(tmp_path)
+    case = book.open_case("q", ["runs/a"])
+    book.record(case, "answer", {"n": 1})
+    book.record(case, "answer", {"n": 2})
+    with sqlite3.connect(tmp_path / "cases.sqlite3") as db:
+        db.execute("update events set content = '{torn' where rowid = 1")
+        db.execute("update cases set runs = '[torn'")
+    assert [e["content"] for e in book.get(case).events] == [{"n": 2}]
+    assert [c.runs for c in book.cases()] == [[]]
 
 
 def test_home_follows_the_environment(tmp_path, monkeypatch):
@@ -101,7 +147,8 @@ def test_what_is_kept_in_a_home_that_was_there_is_its_owners_only(tmp_path, usua
         beside = list(open_to_others(folder))
     record(folder, "a1", {}, Boundary())
     compiled(folder / "cache", {})
-    assert Library(folder).name
+    with Library(folder).alone():
+        assert Library(folder).name
     Store.open(folder / "chroma")
     assert [*beside, *open_to_others(folder)] == []
     assert {p.name for p in folder.iterdir()} >= {"cases.sqlite3", "conversations.sqlite3", "cache", "chroma", "traces"}

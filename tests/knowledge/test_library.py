@@ -1,4 +1,5 @@
 import shutil
+import sqlite3
 
 import numpy as np
 import pytest
@@ -6,9 +7,10 @@ import pytest
 from triage.knowledge import ingest
 from triage.knowledge.entry import RunbookError
 from triage.knowledge.library import Library
-from triage.knowledge.runbook import SHIPPED
+from triage.knowledge.runbook import SHIPPED, load
 from triage.knowledge.search import Index
 from triage.knowledge.vectors import Store
+from triage.tools.keeping import losses
 
 NOTES = """# Team notes
 
@@ -131,7 +133,8 @@ def test_an_entry_file_becomes_an_entry_and_can_be_taken_back(home):
 
 def added(home, *paths):
     """What the library says of them; the vectors of passages, which take long, are left out."""
-    return Library(home).add(paths, lambda passages: None, lambda ids: None, ingest.silent)
+    with Library(home).alone():
+        return Library(home).add(paths, ingest.silent)
 
 
 def test_an_entry_of_ones_own_needs_no_phrases(home):
@@ -165,23 +168,102 @@ def test_an_entry_that_shadows_a_shipped_one_or_is_a_draft_is_refused(home):
     assert "REVIEW:" in reasons["mine.md"]
 
 
-def test_an_index_of_another_encoder_or_version_refuses_and_says_what_to_do(home, monkeypatch):
+def told_by(work):
+    with losses() as told:
+        found = work()
+    return found, told
+
+
+def test_vectors_of_another_encoder_are_not_used_and_the_words_still_find_the_passage(home):
     ingest.add(Index(home), [home / "docs"])
-    store = Index(home).open_store()
-    assert {store.collection(kind).count() > 100 for kind in ("entry", "phrase", "section")} == {True}
-    manifest = store.manifest()
-    for changed in ({"encoder": "other"}, {"version": "old"}):
-        store.set_manifest(manifest | changed)
-        with pytest.raises(RunbookError, match="triage runbook index"):
-            Index(home).passages("blue racks")
+    store = Index(home).shelf.current()
+    assert (store.collection("entry").count(), store.collection("passage").count()) == (len(load().entries), 3)
+    store.set_manifest(store.manifest() | {"encoder": "other"})
+    found, told = told_by(lambda: Index(home).passages("blue racks beep", 1))
+    assert [p.line for p in found] == [7]
+    [line] = told
+    assert "triage runbook index" in line
+    assert f"{home / 'chroma'}: not used" in line
+    with pytest.raises(RunbookError, match="with encoder other"):
+        ingest.add(Index(home), [home / "docs"])
     assert ingest.rebuild(Index(home)) == 3
-    assert Index(home).passages("blue racks beep", 1)[0].line == 7
+    assert told_by(lambda: Index(home).passages("blue racks beep", 1)[0].line) == (7, [])
+
+
+def test_an_index_is_made_aside_and_the_one_in_force_stands_until_it_is_whole(home, monkeypatch):
+    ingest.add(Index(home), [home / "docs"])
+    held, before = Index(home), sorted(p.name for p in (home / "chroma").iterdir())
+    assert held.passages("blue racks beep", 1)[0].line == 7
+    (home / "docs" / "more.md").write_text("# More\n\nred racks whistle\n", encoding="utf-8")
+
+    def killed(*args):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ingest, "_mirror", killed)
+        for write in (lambda: ingest.add(Index(home), [home / "docs"]), lambda: ingest.rebuild(Index(home))):
+            with pytest.raises(KeyboardInterrupt):
+                write()
+            assert sorted(p.name for p in (home / "chroma").iterdir()) == before
+            found, told = told_by(lambda: Index(home).passages("blue racks beep", 1)[0].line)
+            assert (found, told) == (7, [])
+    assert ingest.add(Index(home), []).unchanged == 2
+    assert len(list((home / "chroma").iterdir())) == 1
+    assert told_by(lambda: held.passages("red racks whistle", 1)[0].text) == ("red racks whistle", [])
+
+
+DAMAGE = {
+    "empty": lambda path: path.write_bytes(b""),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:3000]),
+    "other": lambda path: path.write_bytes(b"\x00\xffno such thing" * 500),
+    "folder": lambda path: (path.unlink(), path.mkdir()),
+    "gone": lambda path: path.unlink(),
+}
+FILES = {"chroma": "chroma/*/chroma.sqlite3", "library": "runbooks/library.sqlite3", "words": "runbooks/passages.npz"}
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A home with notes in its index, to be copied: making one takes seconds."""
+    home = tmp_path_factory.mktemp("kept")
+    (home / "docs").mkdir()
+    (home / "docs" / "notes.md").write_text(NOTES, encoding="utf-8")
+    ingest.add(Index(home), [home / "docs"])
+    return home
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("file", FILES)
+def test_whatever_is_damaged_of_an_index_entries_are_found_and_it_is_said(kept, tmp_path, file, damage):
+    shutil.copytree(kept, tmp_path / "home")
+    [path] = (tmp_path / "home").glob(FILES[file])
+    DAMAGE[damage](path)
+    index = Index(tmp_path / "home")
+    found, told = told_by(lambda: (index.search("loss is nan", 1), index.passages("blue racks beep", 1)))
+    assert found[0][0].entry.id == "loss-nan"
+    assert [p.line for p in found[1]] == ([] if file == "library" else [7])
+    assert bool(told) == (file == "chroma" or (file, damage) in TOLD)
+
+
+TOLD = {("library", "cut"), ("library", "other"), ("library", "folder"), ("words", "folder")}
+"""A library that is empty or gone is that of somebody who never added anything; other words' files are made anew."""
+
+
+def test_adding_again_mends_a_damaged_index_and_deletes_no_library(kept, tmp_path):
+    home = tmp_path / "home"
+    shutil.copytree(kept, home)
+    for pattern in FILES.values():
+        DAMAGE["other"](next(home.glob(pattern)))
+    _, told = told_by(lambda: ingest.add(Index(home), [kept / "docs"]))
+    assert "set aside as library.sqlite3.damaged-1" in told[0]
+    assert (home / "runbooks" / "library.sqlite3.damaged-1").read_bytes().endswith(b"no such thing")
+    assert told_by(lambda: Index(home).passages("blue racks beep", 1)[0].line) == (7, [])
 
 
 def test_vectors_can_come_from_the_store_too(home):
     ingest.add(Index(home), [home / "docs"])
     memory, store = Index(home), Index(home)
-    store.__dict__["_store"] = store.open_store()
+    store.__dict__["own"] = store.own
     object.__setattr__(store, "chroma_url", "given")
     text = "全部卡住没有日志"
     assert [(h.entry.id, round(h.score, 3)) for h in store.search(text, 3)] == [
@@ -189,14 +271,28 @@ def test_vectors_can_come_from_the_store_too(home):
     ]
 
 
-def test_a_server_that_does_not_answer_is_named(home):
+def test_a_server_that_does_not_answer_is_named_and_not_needed(home):
+    found, told = told_by(lambda: Index(home, chroma_url="http://localhost:9").search("loss is nan", 1))
+    assert found[0].entry.id == "loss-nan"
+    assert "localhost:9" in told[0]
     with pytest.raises(RunbookError, match="localhost:9"):
-        Index(home, chroma_url="http://localhost:9").search("loss is nan")
+        ingest.add(Index(home, chroma_url="http://localhost:9"), [home / "docs"])
 
 
-def test_an_index_made_anew_with_other_vectors_is_named_not_a_chroma_error(tmp_path):
+def test_vectors_of_another_length_are_a_refusal_not_a_chroma_error(tmp_path):
     store = Store.open(tmp_path)
     store.put("passage", ["a"], np.ones((1, 4), np.float32), ["text"])
     assert store.nearest("passage", np.ones(4, np.float32), 3) == pytest.approx({"a": 1.0}, abs=1e-5)
-    with pytest.raises(RunbookError, match="made anew"):
+    with pytest.raises(RunbookError, match="makes it anew"):
         store.nearest("passage", np.ones(3, np.float32), 3)
+
+
+def test_an_entry_that_a_later_version_no_longer_takes_is_left_out_and_said(home):
+    file = home / "docs" / "purple-fog.md"
+    file.write_text(OWN, encoding="utf-8")
+    added(home, file)
+    with sqlite3.connect(home / "runbooks" / "library.sqlite3") as db:
+        db.execute("update files set entry = replace(entry, 'severity:', 'gravity:')")
+    found, told = told_by(lambda: Index(home).search("loss is nan", 1)[0].entry.id)
+    assert found == "loss-nan"
+    assert str(file) in told[0]

@@ -1,7 +1,6 @@
 """Kills, parallel writers, full disks, homes read-only, damaged or open: nothing lost, and the answer comes."""
 
 import json
-import os
 import random
 import shutil
 import stat
@@ -319,15 +318,25 @@ def test_a_damaged_home_costs_no_answer(fence, annotated, way, tmp_path, record_
     damaged(fence, annotated, (way,), tmp_path, record_property)
 
 
+def open_to_others(folder: Path):
+    """What others could read, were the folder itself open."""
+    for path in folder.iterdir():
+        if stat.S_IMODE(path.lstat().st_mode) & 0o077:
+            yield path
+            if path.is_dir():
+                yield from open_to_others(path)
+
+
 def closed(fence, lived_in, mode, name, tmp_path, record_property):
-    """Whoever made the folder, what is kept in it is its owner's alone."""
+    """A folder that was there keeps its mode; what is kept in it is shut, or in what is shut."""
     tally = Tally("modes", trials=1)
     home = tmp_path / "home"
     home.mkdir()
     home.chmod(mode)
     [outcome] = fence.run(writers(lived_in, tmp_path)[name], home=home)
-    loose = [p for p in (home, *home.rglob("*")) if stat.S_IMODE(os.lstat(p).st_mode) & 0o077]
-    tally.add(f"{mode:o}/mode", name, outcome, Truth(), ["open-mode"] if loose else [])
+    loose = list(open_to_others(home))
+    also = [] if not loose and stat.S_IMODE(home.stat().st_mode) == mode else ["open-mode"]
+    tally.add(f"{mode:o}/mode", name, outcome, Truth(), also)
     tally.settle(record_property)
 
 

@@ -98,7 +98,7 @@ LAYOUTS = [
 def test_the_layout_does_not_move_the_diagnosis(layout, tmp_path):
     layout(tmp_path / "path")
     answer = ask(ASKED, [tmp_path / "path"])
-    assert answer.diagnosis.top and answer.diagnosis.top.entry.id == "loss-nan-high-lr"
+    assert answer.diagnosis.hypotheses[0].entry.id == "loss-nan-high-lr"
     assert answer.seen
     assert len({s.attempt for s in answer.seen.table}) == 1
     assert answer.proposal.variable == "learning_rate"
@@ -128,12 +128,14 @@ def test_two_runs_given_together_are_not_mixed():
     answer = ask(ASKED, [RUN, EXAMPLE / "run-2"])
     assert answer.proposal.file == "train.yaml"
     assert answer.proposal.old == "0.3"
-    assert answer.seen and [o.run for o in answer.seen.others] == ["run-2"]
+    assert answer.seen
+    assert [o.run for o in answer.seen.others] == ["run-2"]
 
 
 def test_a_log_and_its_configuration_given_apart_are_one_run():
     answer = ask(ASKED, [RUN / "train.log", RUN / "train.yaml"])
-    assert answer.seen and not answer.seen.others
+    assert answer.seen
+    assert not answer.seen.others
     assert answer.proposal.variable == "learning_rate"
 
 

@@ -6,17 +6,15 @@ A removed record says which rule removed it and which partner stays. Personal da
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 from ..findings import TriageError
-from .engine import held
+from ..keeping import whole
 from .pii import find, mask_value, record_text
 from .records.blocks import blocks
 from .records.record import Lines, Part
@@ -49,23 +47,11 @@ def whole_files(inputs: Sequence[Path | Part], *outputs: Path) -> Iterator[list[
             raise TriageError(f"no folder {path.parent} to write {path.name} in")
     if len({p.resolve() for p in outputs}) < len(outputs):
         raise TriageError("the clean file and the removed file must have different names")
-    drafts = [path.with_name(f".{path.name}.{os.getpid()}.part") for path in outputs]
-    files: list[TextIO] = []
-    try:
-        files += [d.open("w", encoding="utf-8", errors="surrogatepass") for d in drafts]
-        yield files
-        for file in files:
-            file.flush()
-            os.fsync(file.fileno())
-            file.close()
-        with held(signal.SIGINT, signal.SIGTERM):  # all of them or none
-            for draft, path in zip(drafts, outputs, strict=True):
-                draft.replace(path)
-    finally:
-        for file in files:
-            file.close()
-        for draft in drafts:
-            draft.unlink(missing_ok=True)
+    with whole(*outputs) as drafts, ExitStack() as files:
+        opened: list[TextIO] = [
+            files.enter_context(d.open("w", encoding="utf-8", errors="surrogatepass")) for d in drafts
+        ]
+        yield opened
 
 
 def duplicate_removals(matches: Matches) -> dict[int, Removal]:

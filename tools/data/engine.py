@@ -11,10 +11,10 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
 from ..findings import TriageError
+from ..keeping import held
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -77,16 +77,6 @@ class Local:
             ) from None
         finally:
             _stop(pool)
-
-
-@contextmanager
-def held(*signals: int) -> Iterator[None]:
-    """The signals wait until the block is over; a process started in it never sees them, not even while it imports."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin_worker() -> None:

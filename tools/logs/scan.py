@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean, declare
+from ..keeping import reason, whole
 from ..reading import head
 from ..run import Artifact, Run
 from ..series import Series, SeriesTable
 from ..vocabulary import ALIASES, COUNTS, VOCABULARY
-from . import whole
+from . import whole as wholeness
 from .detectors.detect import detect, healthy
 from .plan import PLANNED, printed, unfinished
 from .points.read import read_series
@@ -87,7 +88,7 @@ def read_run(run: Run, every: Callable[[], object] = lambda: None) -> Read:
     broken = [Check(f"signatures in {w.artifact.name}", "failed", w.failed) for w in watches if w.failed]
     texts = {w.artifact.name: w.text for w in watches if w.text}
     broken += [Check(f"read {name} to its end", "failed", t.broken) for name, t in texts.items() if t.broken]
-    broken += whole.broken(run)
+    broken += wholeness.broken(run)
     return Read(table, checks, texts, tuple(broken))
 
 
@@ -108,7 +109,7 @@ def scan(
     """
     read = read or read_run(run)
     table, texts = read.table, read.texts
-    account = tuple(whole.account((*run.lost(), *read.checks, *read.broken)))
+    account = tuple(wholeness.account((*run.lost(), *read.checks, *read.broken)))
     found, detector_checks = detect(table, grad_clip)
     matched = judge({name: t.hits for name, t in texts.items()}, {n: t.life for n, t in texts.items()})
     findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, matched)]
@@ -268,11 +269,12 @@ def write_series(table: SeriesTable, path: Path) -> None:
          ("file", "string"), ("attempt", "string"), ("rank", "int32")]
     )  # fmt: skip
     try:
-        with pq.ParquetWriter(path, schema) as writer:
+        with whole(path) as (draft,), pq.ParquetWriter(draft, schema) as writer:
             for series in table:
                 writer.write_table(pa.table(_columns(series), schema=schema))
     except OSError as error:
-        raise TriageError(f"{path}: cannot write the series ({error}); choose a path you may write to") from error
+        why = reason(error)
+        raise TriageError(f"{path}: cannot write the series ({why}); choose a path you may write to") from None
 
 
 def _columns(series: Series) -> dict[str, Any]:

@@ -70,14 +70,14 @@ def ask(
     with progress("reading") as step:
         talk = Conversation(data_home(home), case or "", lang, encoder, model)
         answer = talk.ask(question, run or (), lambda event: step())
-    if html:
-        from ..pages import answer_page
-
-        write_html(answer_page(answer), html)
     if as_json:
         print_json(answer.as_json())
     else:
         _show(answer, full)
+    if html:
+        from ..pages import answer_page
+
+        write_html(answer_page(answer), html)
     raise typer.Exit(0 if answer.diagnosis.state in ("healthy", "out-of-scope") else 1)
 
 
@@ -90,7 +90,8 @@ def _show(answer: Answer, full: bool) -> None:
         out.print(Markdown(answer.text) if out.is_terminal else answer.text)
     else:
         out.print(answer.short, markup=False)
-    out.print(f"case {answer.case}" + ("" if full else "; -v shows the whole answer"))
+    case = [f"case {answer.case}"] if answer.case else []
+    out.print("; ".join([*case, *([] if full else ["-v shows the whole answer"])]))
 
 
 def answer_batch(file: Path, lang: str, home: Path, encoder: str, use_model: bool) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...tools.findings import TriageError, clean
+from ...tools.keeping import whole
 from ...tools.secrets import visible
 from .. import complete
 from ..output import HOME_OPTION, JSON_OPTION, console, print_json
@@ -117,10 +118,12 @@ def trace(
         return
     out = console()
     for turn in turns:
-        out.print(Text(f"{turn['at']}  {turn['model']}: {turn['outcome']}, {turn['state']}, {turn['seconds']} s"))
+        what = f"{turn['at']}  {turn['model']}: {turn['outcome']}, {turn['state']}, {turn['seconds']} s"
+        out.print(Text(clean(what)))
         out.print(Text(f"  asked     {clean(turn['question'], 160)}"))
         for tool in turn["tools"]:
-            out.print(Text(f"  tool      {tool['name']} {clean(str(tool['args']), 120)}: {tool['chars']} characters"))
+            called = f"{tool['name']} {clean(str(tool['args']), 120)}: {tool['chars']} characters"
+            out.print(Text(f"  tool      {clean(called)}"))
         dropped = ", ".join(f"{rule} {n}" for rule, n in turn["dropped"].items()) or "none"
         out.print(Text(f"  model     {turn['calls']} calls, {turn['tokens'] or 'no tokens'}"))
         out.print(Text(f"  guards    kept {turn['kept']} sentences; left out: {dropped}"))
@@ -143,6 +146,6 @@ def draft(
         print(text)
     if out is None:
         return
-    with out.open("x", encoding="utf-8") as file:
-        file.write(text)
+    with whole(out, new=True) as (made,):
+        made.write_text(text, encoding="utf-8")
     console(stderr=True).print(f"{out}: review it, then `triage runbook add {out}`")

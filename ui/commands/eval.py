@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...tools.keeping import whole
 from ..output import HOME_OPTION, JSON_OPTION, console, print_json
 
 if TYPE_CHECKING:
@@ -95,9 +96,11 @@ def lab(
         scores = run(plan, jobs, done)
     out = rendering.results(scores)
     if json_out:
-        json_out.write_text(json.dumps(out, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        with whole(json_out) as (draft,):
+            draft.write_text(json.dumps(out, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     if report:
-        report.write_text(rendering.report(out, _command(faults, seeds, first_seed, quick, jobs)), encoding="utf-8")
+        with whole(report) as (draft,):
+            draft.write_text(rendering.report(out, _command(faults, seeds, first_seed, quick, jobs)), encoding="utf-8")
     _print_table(rendering.table(out["summary"].get("test") or out["summary"]["all"]))
 
 

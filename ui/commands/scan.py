@@ -61,8 +61,11 @@ def scan(
             read = read_logs(run)
             reports.append(scan_run(run, read=read))
             tables.append(read.table)
-    if series:
-        write_series(SeriesTable(tuple(s for table in tables for s in table)), series)
+
+    def write() -> None:
+        if series:
+            write_series(SeriesTable(tuple(s for table in tables for s in table)), series)
+
     report = reports[0] if len(reports) == 1 else merge("scan", reports)
     if not as_json and (console().is_terminal if plot is None else plot):
         for table, one in zip(tables, reports, strict=True):
@@ -72,6 +75,7 @@ def scan(
         report,
         as_json,
         Html(html, ", ".join(map(str, paths)), lambda: figures(shown), runs[0] if len(runs) == 1 else None),
+        also=write,
     )
 
 

@@ -41,9 +41,8 @@ def verify(
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     from ...agent.acceptance.verify import verify as judge
-    from ...agent.casebook import Casebook
     from ...agent.casebook import home as data_home
-    from ...agent.conversation import criteria_entry
+    from ...agent.conversation import criteria_entry, keep_verdict
     from ...agent.narrate.verdict import verdict_text
 
     if entry and case:
@@ -54,8 +53,7 @@ def verify(
         step()
         verdict = judge(baseline, candidate, chosen)
     text = verdict_text(verdict, lang)
-    if case:
-        Casebook(folder).record(case, "verdict", verdict.as_json(text), status=verdict.verdict)
+    keep_verdict(folder, case or "", verdict, text)
     if as_json:
         print_json(verdict.as_json(text))
     else:

@@ -68,8 +68,9 @@ def markdown(text: str, lang: str, notes: Sequence[str] = (), buttons: Sequence[
 
 def answer(a: Answer, notes: Sequence[str]) -> Message:
     """The answer with its buttons."""
-    below = [*notes, WORDS["case"].say(a.lang, case=a.case)]
-    return markdown(a.text, a.lang, below, [] if a.diagnosis.state == "out-of-scope" else [actions(a.case, a.lang)])
+    below = [*notes, WORDS["case"].say(a.lang, case=a.case)] if a.case else notes
+    about = a.case and a.diagnosis.state != "out-of-scope"
+    return markdown(a.text, a.lang, below, [actions(a.case, a.lang)] if about else [])
 
 
 def actions(case: str, lang: str) -> dict[str, Any]:

@@ -124,8 +124,9 @@ def _asked(desk: Desk, talk: Talk, text: str, paths: Sequence[Path]) -> Iterator
         failed(talk, defect(error, talk.lang), steps)
         yield False
         return
-    if new:
-        desk.book.claim(conversation.case, owner)
+    if new and conversation.case:
+        with suppress(TriageError):  # whoever reads it next says that it is damaged
+            desk.book.claim(conversation.case, owner)
     if talk.conversation is conversation:
         talk.waiting = []
         _answered(desk, talk)

@@ -4,10 +4,8 @@ Class of attacks -> "DEFECT PROMISE COMMAND" -> kind -> ways. Whoever mends a de
 longer fails is a failure of its test, unless its defect ends with a question mark: that one fails by chance. D1 to D19
 are the defects as the first attack numbered them, N1 and on those that this suite found:
 
-- N4 a damaged cache of vectors: "Aborted.", exit 1, no answer
 - N5 the strings of `data ... --json` hold control characters of names and columns
 - N6 a number beyond 64 bits in a configuration is an internal error of `ask --json`
-- N8 a kill leaves a cut Parquet file under the name that `scan --series` promised
 """
 
 KNOWN: dict[str, dict[str, dict[str, str]]] = {
@@ -66,53 +64,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
             "adapter-config": "huge",
         },
     },
-    "damaged-home": {
-        "D10 no-answer ask": {
-            "chroma-sqlite3": "cut-50 denied directory empty loop nul random",
-        },
-        "D11 no-answer ask": {
-            "cases.sqlite3": "cut-50 denied directory loop nul random",
-            "runbooks-sqlite3": "cut-50 denied directory nul random",
-        },
-        "D14 internal-error cases trace": {
-            "traces-jsonl": "cut-50 nul random",
-        },
-        "D14? internal-error cases trace": {
-            "traces-jsonl": "doubled-cut",
-        },
-        "N4 no-answer ask": {
-            "cache-npz": "empty",
-            "runbooks-npz": "directory empty",
-        },
-        "N4 not-json ask": {
-            "cache-npz": "empty",
-            "runbooks-npz": "empty",
-        },
-        "N4 not-json runbook search": {
-            "cache-npz": "empty",
-            "runbooks-npz": "empty",
-        },
-    },
-    "full-disk": {
-        "D11 left-over ask": {
-            "home": "full",
-        },
-        "D11 left-over ask-html": {
-            "out": "full",
-        },
-        "D11 no-answer ask": {
-            "home": "full",
-        },
-        "D11 no-answer ask-html": {
-            "out": "full",
-        },
-        "D11 torn report": {
-            "out": "full",
-        },
-        "D11 torn scan": {
-            "out": "full",
-        },
-    },
     "fuzz": {
         "D1 control ask": {
             "launch": "bytes",
@@ -120,67 +71,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
         },
         "N5 control data pii": {
             "parquet": "bytes",
-        },
-    },
-    "home": {
-        "D11 no-answer ask": {
-            "empty-0": "home",
-            "empty-500": "home",
-            "lived-in-0": "home",
-            "lived-in-500": "home",
-        },
-        "D11 no-answer runbook search": {
-            "empty-0": "home",
-            "lived-in-0": "home",
-        },
-        "D11 no-answer verify": {
-            "empty-0": "home",
-            "lived-in-0": "home",
-        },
-    },
-    "kills": {
-        "D10 ask-off kill": {
-            "first-add": "kill",
-            "index": "kill",
-        },
-        "D10 search-off kill": {
-            "first-add": "kill",
-            "index": "kill",
-        },
-        "N8? torn kill": {
-            "scan": "kill",
-        },
-    },
-    "modes": {
-        "D15 open-mode add": {
-            "755": "mode",
-        },
-        "D15 open-mode ask": {
-            "755": "mode",
-            "777": "mode",
-        },
-    },
-    "parallel": {
-        "D10? failed add": {
-            "while-indexing": "parallel",
-        },
-        "D10? failed ask": {
-            "while-indexing": "parallel",
-        },
-        "D10? failed index": {
-            "while-indexing": "parallel",
-        },
-        "D10? failed search": {
-            "while-indexing": "parallel",
-        },
-        "D10? internal-error add": {
-            "while-indexing": "parallel",
-        },
-        "D10? internal-error index": {
-            "while-indexing": "parallel",
-        },
-        "D10? no-answer ask": {
-            "while-indexing": "parallel",
         },
     },
 }

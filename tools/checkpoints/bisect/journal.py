@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ...findings import TriageError
+from ...keeping import append_to
 from .row import SUFFIXES, Point
 
 WEIGHTS = SUFFIXES | {".distcp"}
@@ -76,9 +77,7 @@ class Journal:
         record = {"key": self._key(point), "repeat": done.repeat, "step": done.step, "value": done.value,
                   "seconds": round(done.seconds, 3), "why": done.why}  # fmt: skip
         self._known[(record["key"], done.repeat)] = record
-        line = json.dumps(record, ensure_ascii=False).encode() + b"\n"
-        start = b"" if _ends_whole(self._fd) else b"\n"
-        os.write(self._fd, start + line)
+        append_to(self._fd, json.dumps(record, ensure_ascii=False).encode())
         os.fsync(self._fd)
 
     def _key(self, point: Point) -> str:
@@ -86,11 +85,6 @@ class Journal:
             text = json.dumps([self.command, str(point.path.resolve()), list(_weights(point.path))])
             self._ids[point.path] = hashlib.sha256(text.encode()).hexdigest()[:32]
         return self._ids[point.path]
-
-
-def _ends_whole(fd: int) -> bool:
-    size = os.fstat(fd).st_size
-    return size == 0 or os.pread(fd, 1, size - 1) == b"\n"
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:
