@@ -16,21 +16,14 @@ are the defects as the first attack numbered them, N1 and on those that this sui
 KNOWN: dict[str, dict[str, dict[str, str]]] = {
     "bombs": {
         "D13 hang data check": {
-            "bz2-of-20-gb": "-",
-            "gz-of-20-gb": "-",
             "sparse-records": "-",
             "tar-member-of-2-to-the-40": "-",
-            "xz-of-20-gb": "-",
-            "zst-of-20-gb": "-",
-            "zst-of-one-line": "-",
         },
         "D13 hang lint": {
             "shell-replacements": "-",
         },
         "D13 hang scan": {
             "log-dotted-epoch": "-",
-            "log-in-gz-of-20-gb": "-",
-            "sparse-log": "-",
         },
         "D13 memory data check": {
             "parquet-dictionary-of-one-long-string": "-",
