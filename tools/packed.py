@@ -14,12 +14,16 @@ import lzma
 import os
 import zlib
 from collections.abc import Callable
-from typing import IO, Any
+from pathlib import Path
+from typing import IO, Any, BinaryIO
 
 RATIO = 200
 """Times its own size that a packed file may unpack to: real logs and records stay below 50."""
 FREE = 128 << 20
 """Bytes that may come out whatever the ratio: what a small file gives, however it repeats itself."""
+HOLE = 64 << 20
+"""Bytes of a hole that are read as the zeros they stand for; a disk that was full leaves less."""
+BUFFER = 256 << 10
 BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError)
 """What reading a damaged, cut or bomb file raises."""
 
@@ -71,6 +75,16 @@ class Unpacked(io.RawIOBase):
         super().close()
 
 
+class Sparse(io.FileIO):
+    """A plain file that ends, with the reason, at a hole too large to be inside a record."""
+
+    def readinto(self, buffer: Any) -> int | None:
+        at = self.tell()
+        if (hole := next_written(self, at) - at) > HOLE:
+            raise OSError(f"a hole of {hole} bytes from byte {at} on, where nothing was ever written")
+        return super().readinto(buffer)
+
+
 class _Frames:
     """Zstandard frames as one stream; unlike the library's reader it says when the last frame is cut off."""
 
@@ -120,6 +134,35 @@ def packing_of(file: IO[bytes]) -> str | None:
     start = file.read(4)
     file.seek(0)
     return next((packing for magic, packing in MAGIC.items() if start.startswith(magic)), None)
+
+
+def open_plain(path: Path | str) -> BinaryIO:
+    """The bytes of a data file, unpacked as its name says: within the budget, and up to the first large hole."""
+    file, suffix = open(path, "rb"), Path(path).suffix.lower()  # noqa: SIM115 closed by its reader
+    if suffix in PACKINGS:
+        return io.BufferedReader(Unpacked(file, suffix), BUFFER)  # type: ignore[return-value]
+    if not is_sparse(file):
+        return file
+    file.close()
+    return io.BufferedReader(Sparse(path), BUFFER)  # type: ignore[return-value]
+
+
+def written_size(path: Path) -> int:
+    """The size of a plain file, or where its first large hole has begun."""
+    with path.open("rb") as file:
+        size, at = os.fstat(file.fileno()).st_size, 0
+        while is_sparse(file) and at < size:
+            begin = os.lseek(file.fileno(), at, os.SEEK_HOLE)
+            at = next_written(file, begin)
+            if at - begin > HOLE:
+                return begin + 1
+        return size
+
+
+def is_sparse(file: IO[bytes]) -> bool:
+    """Whether the file takes less room than it is long; some file systems pack, so it need not have a hole."""
+    facts = os.fstat(file.fileno())
+    return facts.st_blocks * 512 < facts.st_size
 
 
 def next_written(file: IO[bytes], at: int) -> int:

@@ -16,7 +16,6 @@ are the defects as the first attack numbered them, N1 and on those that this sui
 KNOWN: dict[str, dict[str, dict[str, str]]] = {
     "bombs": {
         "D13 hang data check": {
-            "sparse-records": "-",
             "tar-member-of-2-to-the-40": "-",
         },
         "D13 hang lint": {
@@ -38,13 +37,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
         },
     },
     "damage": {
-        "D13 hang data check": {
-            "data-jsonl": "sparse",
-        },
-        "D13 hang scan": {
-            "log": "sparse",
-            "trainer-state": "sparse",
-        },
         "D2 unread-clean checkpoint check": {
             "optimizer": "directory",
             "rng-state": "directory",

@@ -181,3 +181,31 @@ def test_codes_that_numpy_cannot_read_have_a_reason(tmp_path, make, name):
     done = run("codebook", tmp_path)
     assert done.exit_code == 1, done.exception
     assert f"could not be checked: read {name}: could not be read as numpy arrays" in done.stdout
+
+
+LINE = b'{"text": "a record of some words"}\n'
+HOLED = {
+    "a.jsonl": LINE * 30, "a.txt": b"some words\n" * 30, "a.csv": b"text,n\n" + b"words,1\n" * 30,
+    "a.json": b"[" + LINE.strip() + b"," + LINE, "wide.jsonl": (LINE * 30).decode().encode("utf-16"),
+    "a.tar": LINE * 30,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOLED)
+def test_a_file_that_is_nearly_all_hole_is_read_up_to_it_and_says_so(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(HOLED[name])
+    os.truncate(path, 300 << 30)
+    done = run("pii", path, "--workers", 1)
+    assert (done.exit_code, "Nothing wrong" in done.stdout) == (1, False)
+    assert "hole of" in done.stdout or name == "a.tar"  # this one begins like no archive
+
+
+def test_records_before_a_small_hole_and_after_it_are_read(tmp_path):
+    path = tmp_path / "a.jsonl"
+    with path.open("wb") as file:
+        file.write(LINE * 50)
+        file.seek(8 << 20)
+        file.write(b"\n" + LINE * 50)
+    summary = json.loads(run("pii", path, "--json").stdout)["summary"]
+    assert (summary["records"], summary["unread"]) == (100, 1)

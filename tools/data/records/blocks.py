@@ -13,10 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...findings import TriageError
-from ...packed import BROKEN, PACKINGS
+from ...packed import BROKEN, PACKINGS, open_plain, written_size
 from ...reading import parse_json
 from . import columnar, structured
-from .plain import is_wide, lines_of, open_plain
+from .plain import is_wide, lines_of
 from .record import BLOCK_BYTES, BLOCK_RECORDS, MAX_RECORD, Account, Block, Broken, Lines, Part, Record
 
 PART_BYTES = 2 << 20
@@ -150,6 +150,7 @@ def _cuts(path: Path, part_bytes: int) -> tuple[str, list[tuple[int, int, int]]]
     if format == "parquet":
         groups = columnar.row_groups(path)
         return format, [(i, i + 1, size // groups) for i in range(groups)] or [(0, -1, size)]
+    size = written_size(path)
     starts = range(0, max(size, 1), part_bytes)
     return format, [(start, min(start + part_bytes, size), min(part_bytes, size - start)) for start in starts]
 

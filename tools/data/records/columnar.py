@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from ...packed import open_plain
 from ...reading import parse_json
-from .plain import open_plain
 from .record import BLOCK_RECORDS, MAX_RECORD, Block, Broken, Part, Record
 
 ROWS = 512

@@ -1,4 +1,4 @@
-"""The bytes of a data file, decompressed: as a stream, as lines, as JSON. What a record is, is for `blocks`."""
+"""A data file as lines, or as one JSON value. How bytes are opened is for `tools.packed`, what a record is for `blocks`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ...findings import TriageError
-from ...packed import PACKINGS, Unpacked
+from ...packed import PACKINGS, open_plain
 from ...reading import head, parse_json
 from .record import MAX_RECORD, Part
 
@@ -20,12 +20,6 @@ def is_wide(path: Path) -> bool:
     """UTF-16: lines cannot be found by bytes."""
     with path.open("rb") as stream:
         return stream.read(2) in (b"\xff\xfe", b"\xfe\xff")
-
-
-def open_plain(path: Path | str) -> BinaryIO:
-    """The decompressed bytes of a file within their budget; several gzip members or zstd frames are read as one."""
-    file, suffix = open(path, "rb"), Path(path).suffix.lower()  # noqa: SIM115 closed by its reader
-    return io.BufferedReader(Unpacked(file, suffix), 1 << 18) if suffix in PACKINGS else file  # type: ignore[return-value]
 
 
 def load_json(path: Path) -> Any:
@@ -79,7 +73,7 @@ def _is_wide_file(part: Part) -> bool:
 
 def _wide_lines(part: Part) -> Iterator[tuple[int, int, bytes]]:
     byte = 0
-    with open(part.path, encoding="utf-16", errors="replace", newline="") as stream:
+    with io.TextIOWrapper(open_plain(part.path), encoding="utf-16", errors="replace", newline="") as stream:
         line = 0
         while text := stream.readline(MAX_RECORD):
             line += 1
