@@ -15,9 +15,6 @@ are the defects as the first attack numbered them, N1 and on those that this sui
 
 KNOWN: dict[str, dict[str, dict[str, str]]] = {
     "bombs": {
-        "D13 hang data check": {
-            "tar-member-of-2-to-the-40": "-",
-        },
         "D13 hang lint": {
             "shell-replacements": "-",
         },
@@ -49,15 +46,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
         "D4 unread-clean checkpoint check": {
             "adapter-model": "directory fifo loop",
             "deepspeed-states": "directory",
-        },
-        "D4 unread-clean data check": {
-            "webdataset": "cut-90 halves nul-middle",
-        },
-        "D4 unread-clean data dedup": {
-            "webdataset": "halves nul-middle",
-        },
-        "D4 unread-clean data pii": {
-            "webdataset": "cut-90 halves nul-middle",
         },
         "D4 unread-clean scan": {
             "all-results": "cut-1 cut-10 cut-50 cut-90 halves nul-middle",

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from ...packed import open_plain
+from ...packed import BROKEN, open_plain
 from ...reading import parse_json
 from .record import BLOCK_RECORDS, MAX_RECORD, Block, Broken, Part, Record
 
 ROWS = 512
+WINDOW = 1 << 20
 TEXT_MEMBERS = {"txt", "text", "caption", "md", "cls", "transcript"}
 JSON_MEMBERS = {"json"}
 
@@ -67,41 +68,59 @@ def tar_blocks(part: Part) -> Iterator[Block]:
     """WebDataset: the members that share a name up to the first dot make one sample."""
     block, sample, key, row = Block(), {}, None, 0
     with open_plain(part.path) as raw, tarfile.open(fileobj=cast(Any, end := _End(raw)), mode="r|") as tar:
-        for member in tar:
-            if not member.isfile():
-                continue
-            stem, _, extension = Path(member.name).name.partition(".")
-            name = str(Path(member.name).parent / stem)
-            if name != key and sample:
-                row += 1
-                block.records.append(Record(sample, row))
-                block.lines += 1
-                sample = {}
-            key = name
-            sample["__key__"] = name
-            _add_member(tar, member, extension.lower(), sample, block, row + 1)
-            if len(block.records) >= BLOCK_RECORDS:
-                yield block
-                block = Block()
-    if sample:
-        block.records.append(Record(sample, row + 1))
-        block.lines += 1
-    yield block
-    if end.last.strip(b"\0"):
-        raise OSError("the archive ends without its closing blocks: it was cut off")
+        try:
+            for member in tar:
+                if not member.isfile():
+                    continue
+                stem, _, extension = Path(member.name).name.partition(".")
+                name = str(Path(member.name).parent / stem)
+                if name != key and sample:
+                    row += 1
+                    block.records.append(Record(sample, row))
+                    block.lines += 1
+                    sample = {}
+                key = name
+                sample["__key__"] = name
+                _add_member(tar, member, extension.lower(), sample, block, row + 1)
+                if len(block.records) >= BLOCK_RECORDS:
+                    yield block
+                    block = Block()
+        except (tarfile.TarError, *BROKEN):
+            yield block  # what came before the damage counts
+            raise
+        if sample:
+            block.records.append(Record(sample, row + 1))
+            block.lines += 1
+        yield block
+        end.check(tar.offset)
 
 
 class _End:
-    """A stream that remembers its last 512 bytes: `tarfile` takes a cut-off archive for a complete one."""
+    """A stream that knows where its last byte is: `tarfile` takes a broken archive for one that ends there."""
 
     def __init__(self, stream: BinaryIO):
         self._stream = stream
-        self.last = b""
+        self._at = self._written = 0
+        self._over = False
 
     def read(self, size: int = -1) -> bytes:
         data = self._stream.read(size)
-        self.last = data[-512:] or self.last
+        if not data and self._over:  # `tarfile` would go on asking for as much as a member claims
+            raise OSError(f"the archive ends at byte {self._at}, inside of a member: it was cut off")
+        self._over = not data
+        self._written = self._at + len(kept) if (kept := data.rstrip(b"\0")) else self._written
+        self._at += len(data)
         return data
+
+    def check(self, closed: int) -> None:
+        """Raise unless the archive has an end mark at byte `closed`, and nothing after it."""
+        while self.read(WINDOW):
+            pass
+        if self._at <= closed:
+            raise OSError("the archive ends without its closing blocks: it was cut off")
+        if self._written > closed:
+            left = self._written - closed
+            raise OSError(f"{left} bytes follow the zeros at byte {closed} that end the archive, and were not read")
 
 
 def _add_member(

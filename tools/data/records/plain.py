@@ -1,4 +1,4 @@
-"""A data file as lines, or as one JSON value. How bytes are opened is for `tools.packed`, what a record is for `blocks`."""
+"""A data file as lines, or as one JSON value; `tools.packed` opens its bytes, `blocks` knows what a record is."""
 
 from __future__ import annotations
 
