@@ -8,7 +8,6 @@ are the defects as the first attack numbered them, N1 and on those that this sui
 - N2 pages of `--html` hold control characters of the folder that was named
 - N3 bytes that are not UTF-8 in a folder's name are an internal error of most commands
 - N4 a damaged cache of vectors: "Aborted.", exit 1, no answer
-- N5 the strings of `data ... --json` hold control characters of names and columns
 - N6 a number beyond 64 bits in a configuration is an internal error of `ask --json`
 - N8 a kill leaves a cut Parquet file under the name that `scan --series` promised
 """
@@ -27,10 +26,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
         "D13 memory lint": {
             "shell-variables-in-a-row": "-",
             "toml-dots": "-",
-        },
-        "D9 memory data dedup": {
-            "one-looped-record-of-10-mb": "-",
-            "one-record-of-half-a-million-words": "-",
         },
     },
     "damage": {
@@ -60,10 +55,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
             "config-json": "directory loop",
             "tokenizer-config": "directory loop",
             "tokenizer-json": "directory loop",
-        },
-        "D9 memory data dedup": {
-            "data-tsv": "long-line",
-            "data-txt": "long-line",
         },
         "N6 internal-error ask": {
             "adapter-config": "huge",
@@ -120,9 +111,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
         "D1 control ask": {
             "launch": "bytes",
             "makefile": "bytes",
-        },
-        "N5 control data pii": {
-            "parquet": "bytes",
         },
     },
     "home": {
