@@ -20,9 +20,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
         "D13 hang scan": {
             "log-dotted-epoch": "-",
         },
-        "D13 memory data check": {
-            "parquet-dictionary-of-one-long-string": "-",
-        },
         "D13 memory lint": {
             "shell-variables-in-a-row": "-",
             "toml-dots": "-",
