@@ -23,7 +23,7 @@ FREE = 128 << 20
 """Bytes that may come out whatever the ratio: what a small file gives, however it repeats itself."""
 HOLE = 64 << 20
 """Bytes of a hole that are read as the zeros they stand for; a disk that was full leaves less."""
-BUFFER = 256 << 10
+BUFFER = 128 << 10
 BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError)
 """What reading a damaged, cut or bomb file raises."""
 
@@ -138,7 +138,7 @@ def packing_of(file: IO[bytes]) -> str | None:
 
 def open_plain(path: Path | str) -> BinaryIO:
     """The bytes of a data file, unpacked as its name says: within the budget, and up to the first large hole."""
-    file, suffix = open(path, "rb"), Path(path).suffix.lower()  # noqa: SIM115 closed by its reader
+    file, suffix = open(path, "rb", BUFFER), Path(path).suffix.lower()  # noqa: SIM115 closed by its reader
     if suffix in PACKINGS:
         return io.BufferedReader(Unpacked(file, suffix), BUFFER)  # type: ignore[return-value]
     if not is_sparse(file):
