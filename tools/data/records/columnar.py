@@ -108,14 +108,13 @@ def _portions(batch: Any) -> Iterator[tuple[Any, int]]:
 def _bytes(array: Any) -> int:
     """Bytes of the values of an array; a value that a dictionary holds once counts wherever it stands."""
     import pyarrow as pa
-    import pyarrow.compute as pc
+    import pyarrow.compute
 
+    pc: Any = pyarrow.compute  # its functions are made when it is imported
     kind = array.type
     if pa.types.is_dictionary(kind):
         words = array.dictionary
-        if not (
-            pa.types.is_string(words.type) or pa.types.is_large_string(words.type) or pa.types.is_binary(words.type)
-        ):
+        if words.type not in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary()):
             return array.nbytes
         lengths = pc.binary_length(words)
         most = (pc.max(lengths).as_py() or 0) * len(array)
