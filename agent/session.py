@@ -92,7 +92,8 @@ def ask(
     listen(ToolStarted("search"))
     books = index(home, encoder)
     in_field = books.covers(words)
-    hits = books.search(words)
+    asked = understand(question, books.corrected)
+    hits = books.search((asked.described or words) if paths and not pasted else words)
     if not looked and len(tokens(words)) < NAMED and hits and hits[0].score < MEANT:
         hits = []
     diagnosis = diagnose(books.runbook, hits, findings, checks, in_field, looked=bool(paths))
@@ -102,7 +103,6 @@ def ask(
     proposal = propose(diagnosis, settings, run, lang)
     if isinstance(proposal, Proposal):
         listen(ProposalMade(proposal))
-    asked = understand(question, books.corrected)
     reply = respond(asked, books.runbook, diagnosis, proposal, seen.table if looked and seen else None)
     said = [*order_lines(asked.orders, lang), *lines(reply, diagnosis, proposal, lang, looked)]
     head = (headline(diagnosis, lang, looked), *(about(seen, lang) if looked and seen else ()), *said)
