@@ -18,7 +18,9 @@ from datetime import date
 from functools import cache
 from typing import Any, Literal
 
-from .secrets import SECRETS, Secret, Valid
+from .secrets.forms import Valid
+from .secrets.row import Secret
+from .secrets.table import SECRETS
 
 Class = Literal["personal", "secret"]
 CONTEXT = 40
@@ -272,12 +274,13 @@ def _database() -> Any:
         import hyperscan
     except ImportError:
         return None
-    database, count = hyperscan.Database(), len(KINDS)
+    database = hyperscan.Database()
     flags = hyperscan.HS_FLAG_SINGLEMATCH | hyperscan.HS_FLAG_PREFILTER | hyperscan.HS_FLAG_UTF8
-    patterns = [
-        re.sub(r"\{(\d+),\d+\}", r"{\1,}", k.pattern.pattern).encode() for k in KINDS
-    ]  # long counts compile slowly
-    database.compile(expressions=patterns, ids=list(range(count)), elements=count, flags=[flags] * count)
+    coarse = [(n, one) for n, k in enumerate(KINDS) for one in (k.secret and k.secret.sieve) or (k.pattern.pattern,)]
+    patterns = [re.sub(r"\{(\d+),\d+\}", r"{\1,}", one).encode() for _, one in coarse]  # long counts compile slowly
+    database.compile(
+        expressions=patterns, ids=[n for n, _ in coarse], elements=len(coarse), flags=[flags] * len(coarse)
+    )
     return database
 
 
@@ -286,7 +289,8 @@ def _likely(text: str) -> list[Kind]:
     _OWN.seen += len(text)
     database = _database() if _OWN.seen > SMALL else None
     if database is None:
-        return list(KINDS)
+        low = text.lower()
+        return [k for k in KINDS if not k.secret or any(hint in low for hint in k.secret.hint)]
     seen: set[int] = set()
     if _OWN.scratch is None:
         import hyperscan
