@@ -131,6 +131,11 @@ _VALUES = (
     r"|\\{0,3}[\"']?(?P<value>(?:[^\s\"',;，；。\\`]|,(?=[^\s\"',])(?!\w{1,40}[=:])){3,300}))"
 )
 _NAME = r"(?:(?<![\[A-Za-z0-9_-])[A-Za-z0-9_-]{0,80}(?i:key|token|secret|pass|pwd|credential|auth)[A-Za-z0-9_-]{0,80}|密码|口令|密钥|令牌)"
+_LINE = (
+    r"(?m:^[ \t]{0,40}(?:-[ ])?)[\w-]{0,80}(?i:password|passwd|passphrase|pwd|secret|credentials?|(?:db|root|admin|user)[_-]?pass|密码|口令)[\"']?:[ \t]{1,9}"
+    r"(?!(?i:none|null|not|is|unset|invalid|missing|required|optional)\b)(?P<line>[^\s\"'\[\]{}|>&*!%@`$<(#\\-]\S{0,200}(?:[ \t]{1,9}[^\s#]\S{0,200}){1,30})"
+)
+"""A line of YAML: without quotes, the value of a password goes on over blanks, to the end or a comment."""
 _SEPARATOR = r"(?:\\{0,3}[\"'])?(?:[ \t]{0,40}(?:=>|:[ ]?str[ ]?=|[:=：])[ \t]{0,40}|,?[ \t]{1,9}(?=[^\s-]))"
 _NO_VALUE = re.compile(
     r"\$\{?[\w.:-]*\}?|\$\(.*|\{\{?[^{}]*\}\}?|<[A-Za-z_| /-]*>|<\|.*|[*.x•…]+|[-\d.,]{1,3}[a-z%]{0,3}|\[secret:.*|\[[a-z-]+-\d+\]|[\[({][\s\"'\])}]?|\w+\(.*|\w+(?:\.\w+)+[\[(].*"
@@ -176,6 +181,7 @@ def named(head: str, value: str) -> bool:
 
     A value named as a password counts whatever it looks like; one named as some token or key when it looks drawn.
     """
+    head = head.lstrip("- \t") if head[:1].isspace() or head.startswith("- ") else head
     match = re.match(r"[\w-]+", head)
     name, value = (match[0] if match else ""), value.strip()
     words = _words(name)
@@ -298,7 +304,7 @@ SECRETS: tuple[Secret, ...] = (
     Secret("cookie", ("cookie",), r"(?i:\b(?:set-)?cookie[\"']?[ \t]{0,9}[:=][ \t]{0,9}[\"']?)(?P<value>[\w.-]{1,80}=[^\s\"';]{4,1000}(?:;[ ]?[\w.-]{1,80}(?:=[^\s\"';]{0,1000})?){0,40})",
            ("Cookie: session={a24}", "set-cookie: sid={a24}; Path=/; HttpOnly", '"Cookie": "a={a24}; b={x24}"'), ("cookies: 5", "cookie=true", "Cookie: consent"), strong=False),
     Secret("assigned-secret", ("key", "secret", "token", "pass", "pwd", "credential", "auth", "密码", "口令", "密钥", "令牌"),
-           rf"{_NAME}{_SEPARATOR}{_VALUES}",
+           rf"{_LINE}|{_NAME}{_SEPARATOR}{_VALUES}",
            ('api_key = "{a32}"', "db_password={a12}!x", "密码：{a14}", '"passwd": "{a14}"', "secret_key: {x40}", "--hub_token={a20}", 'openaiApiKey: "{a32}"',
             "VAULT_TOKEN={a24}", "NPM_TOKEN={x8}-0c1d-4e2f-8a3b-{x12}", "PGPASSWORD={a14}", "accessKeySecret: {a30}", "encryption_key: {a32}", "--password {a14}",
             "client-key-data: {a60}", '{\\"password\\": \\"{a14}\\"}', '"auth": "{a40}"'),

@@ -24,20 +24,12 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
             "zst-of-20-gb": "-",
             "zst-of-one-line": "-",
         },
-        "D13 hang lint": {
-            "shell-replacements": "-",
-        },
         "D13 hang scan": {
-            "log-dotted-epoch": "-",
             "log-in-gz-of-20-gb": "-",
             "sparse-log": "-",
         },
         "D13 memory data check": {
             "parquet-dictionary-of-one-long-string": "-",
-        },
-        "D13 memory lint": {
-            "shell-variables-in-a-row": "-",
-            "toml-dots": "-",
         },
         "D9 memory data dedup": {
             "one-looped-record-of-10-mb": "-",
@@ -92,9 +84,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
             "data-tsv": "long-line",
             "data-txt": "long-line",
         },
-        "N6 internal-error ask": {
-            "adapter-config": "huge",
-        },
     },
     "damaged-home": {
         "D10 no-answer ask": {
@@ -144,10 +133,6 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
         },
     },
     "fuzz": {
-        "D1 control ask": {
-            "launch": "bytes",
-            "makefile": "bytes",
-        },
         "N5 control data pii": {
             "parquet": "bytes",
         },
