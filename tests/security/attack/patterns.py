@@ -297,7 +297,7 @@ def attacks(found: Found) -> Iterator[tuple[str, str, str]]:
     made: dict[tuple[str, str, str], None] = {}
     for flavour in range(len(FLAVOURS)):
         for before, pump in repeats(tree, "", flavour):
-            for end in ("", "\x01", "\n\x01"):
+            for end in ("\x01", "\n\x01"):
                 made |= {(before, pump, end): None, ("", before + pump, end): None} if pump else {}
             if before:
                 made["", before, "\x01"] = None
