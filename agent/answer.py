@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..knowledge.entry import Criterion
 from ..knowledge.library import Passage
-from ..tools.findings import finding_json, json_ready
+from ..tools.findings import Finding, finding_json, json_ready
 from ..tools.secrets import visible
 from .diagnose import Diagnosis
 from .evidence import Look
+from .narrate.reply import weighed
+from .narrate.short import short_text
 from .propose import Nothing, Proposal
+from .question.understand import Question
+from .respond import Reply
 
 PUBLIC = {"metric", "is_", "low", "high", "value", "unit", "window", "basis", "source", "needs"}
 """What the public form says of a criterion."""
@@ -34,6 +39,14 @@ class Answer:
     """What the tools saw: series to plot, settings; None without a run."""
     model: str = "built-in"
     """Who worded the text: `built-in`, or the served model's name."""
+    asked: Question | None = None
+    """The question as it was understood."""
+    reply: Reply = field(default_factory=Reply)
+    """What the evidence says to the person's own words."""
+    head: tuple[str, ...] = ()
+    """The headline, and a line for each verdict of the reply."""
+    run: str = ""
+    """The path of the run that it is about, empty for none."""
 
     def __post_init__(self):
         object.__setattr__(self, "text", visible(self.text))
@@ -78,10 +91,55 @@ class Answer:
                     for c, side in d.conflicts
                 ],
                 "cautions": [c.say(self.lang) for h in d.hypotheses[:1] for c in h.entry.cautions],
+                "understood": self._understood(number),
+                "run": self.run or None,
                 "model": self.model,
+                "short": self.short,
                 "answer": self.text,
             }
         )
+
+    @property
+    def short(self) -> str:
+        """The answer that fits a screen."""
+        return visible(short_text(self.diagnosis, self.proposal, self.head, self.lang, self.case, self.run))
+
+    def _understood(self, number: Mapping[int, str]) -> dict[str, Any]:
+        """What the words were taken for, each with its verdict."""
+
+        def ids(findings: Iterable[Finding]) -> list[str]:
+            return [number[id(f)] for f in findings if id(f) in number]
+
+        return {
+            "symptoms": [
+                {"what": s.symptom.kind.id, "where": s.symptom.where, "verdict": s.verdict, "for": ids(s.findings)}
+                for s in self.reply.symptoms
+            ],
+            "suspicions": [
+                {
+                    "entry": j.entry,
+                    "topic": j.suspicion.topic.id,
+                    "polarity": j.suspicion.polarity,
+                    "told_by_others": j.suspicion.told_by,
+                    "verdict": j.verdict,
+                    "for": ids(j.for_),
+                    "against": ids(j.against),
+                }
+                for j in self.reply.suspicions
+            ],
+            "plans": [
+                {
+                    "variable": w.plan.variable,
+                    "direction": w.plan.direction,
+                    "value": w.plan.value or None,
+                    "verdict": w.verdict,
+                    "why": weighed(w, self.diagnosis, self.proposal, number, self.lang),
+                }
+                for w in self.reply.plans
+            ],
+            "orders": list(self.asked.orders) if self.asked else [],
+            "wants": self.asked.wants if self.asked else "why",
+        }
 
     def _proposal(self) -> dict[str, Any] | None:
         if isinstance(self.proposal, Nothing):

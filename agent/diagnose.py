@@ -1,8 +1,9 @@
-"""Which failure explains this evidence? Prior odds, times the words, times the findings; status by rule.
+"""Which failure explains this evidence? Prior odds, times the findings; status by rule.
 
     log-odds(entry) = log(prior + WORDS * p) + sum of log likelihood ratios of its findings, for and against
 
-with p the probability that the words of the question mean this entry.
+with p the probability that the words of the question mean this entry where there is no run to look at, and 0 where
+there is one: then words choose what is answered (`agent.respond`), and rank nothing.
 
 Findings of one run are not independent (a NaN loss and a NaN gradient norm say nearly the same), so the ratios of one
 entry are sorted by strength and each further one counts less (`DISCOUNT`). One extra hypothesis, "none of these", keeps
@@ -134,10 +135,12 @@ def diagnose(
     wrong = [f for f in findings if f.severity in SERIOUS]
     if not (in_field or looked or wrong):
         return Diagnosis("out-of-scope", findings=findings, checks=checks)
-    relevance = _behind(runbook, {hit.entry.id: hit.score for hit in hits})
+    relevance = {} if looked else _behind(runbook, {hit.entry.id: hit.score for hit in hits})
     ranked = rank(runbook, findings, relevance)[:keep]
     state = _state(ranked, findings, checks, looked)
-    if not wrong and state in LEAST_WORDS:
+    if looked and state == "healthy":
+        ranked = []
+    elif not (wrong or looked) and state in LEAST_WORDS:
         symptom = ranked[0].entry.id if ranked and in_field and state == "inconclusive" else ""
         least = LEAST_WORDS[state] if in_field else ASKED
         ranked = [h for h in ranked if h.words >= least or symptom in h.entry.explains]

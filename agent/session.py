@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..knowledge.embedding import BUILT_IN
 from ..knowledge.search import MEANT, Index
+from ..knowledge.words import tokens
 from ..tools.findings import Check, Finding, clean
 from ..tools.run import Run
 from ..tools.secrets import redact
@@ -20,9 +21,14 @@ from .casebook import Casebook
 from .diagnose import diagnose
 from .events import Event, FindingMade, Listen, ToolStarted, ignore
 from .evidence import look
-from .narrate.answer import answer_text
+from .narrate.answer import answer_text, headline
+from .narrate.reply import lines, order_lines
 from .propose import Proposal, propose
+from .question.understand import understand
+from .respond import respond
 
+NAMED = 3
+"""Words from which on a question without a run can name a failure that it does not name clearly."""
 QUESTION_LIMIT = 20_000
 """Longest question kept, in characters; a longer one (a pasted log) is scanned whole, then cut in the middle."""
 
@@ -73,6 +79,7 @@ def ask(
     """
     lang = language(question) if lang == "auto" else lang
     pasted = question if question.count("\n") >= 1 else ""
+    looked = bool(paths or pasted)
     words = "\n".join(question.splitlines()[:40])[:4000]
     findings: tuple[Finding, ...] = ()
     checks: tuple[Check, ...] = ()
@@ -83,15 +90,25 @@ def ask(
     listen(ToolStarted("search"))
     books = index(home, encoder)
     in_field = books.covers(words)
-    diagnosis = diagnose(books.runbook, books.search(words), findings, checks, in_field, looked=bool(paths))
+    hits = books.search(words)
+    if not looked and len(tokens(words)) < NAMED and hits and hits[0].score < MEANT:
+        hits = []
+    diagnosis = diagnose(books.runbook, hits, findings, checks, in_field, looked=bool(paths))
     passages = tuple(p for p in books.passages(words, 3) if p.score >= MEANT) if in_field or paths else ()
     for i, finding in enumerate(diagnosis.findings, 1):
         listen(FindingMade(f"F{i}", finding))
     proposal = propose(diagnosis, settings, run, lang)
     if isinstance(proposal, Proposal):
         listen(ProposalMade(proposal))
-    text = answer_text(diagnosis, proposal, lang, looked=bool(paths or pasted), passages=passages)
-    answer = Answer(shown(question), lang, diagnosis, proposal, text, passages, seen=seen)
+    asked = understand(question, books.corrected)
+    reply = respond(asked, books.runbook, diagnosis, proposal, seen.table if seen else None)
+    said = [*order_lines(asked.orders, lang), *lines(reply, diagnosis, proposal, lang, looked)]
+    head = (headline(diagnosis, lang, looked), *said)
+    text = answer_text(diagnosis, proposal, lang, head, looked, passages)
+    about = str(paths[0]) if paths else ""
+    answer = Answer(
+        shown(question), lang, diagnosis, proposal, text, passages, "", seen, "built-in", asked, reply, head, about
+    )
     return note(answer, paths, home, case) if home and keep else answer
 
 

@@ -16,9 +16,11 @@ from .compiled import Compiled, compiled
 from .entry import Entry, RunbookError
 from .lexical import Lexical
 from .library import Library, Passage, indexed
+from .outside import phrases
 from .relevance import Relevance, fitted, none_features
 from .runbook import Runbook
 from .signals import Signals
+from .spelling import Spelling
 from .vectors import Store
 from .words import tokens
 
@@ -84,8 +86,17 @@ class Index:
         signals = self.signals(text)
         return bool(signals.words) and self.relevance.in_field(signals) >= IN_FIELD
 
+    def corrected(self, text: str) -> str:
+        """The text with slips of typing put right."""
+        return self._spelling.corrected(text)
+
+    @cached_property
+    def _spelling(self) -> Spelling:
+        return Spelling.of(self.runbook, (text for kind in phrases().values() for text in kind))
+
     def signals(self, text: str) -> Signals:
-        corpus = self.compiled.corpus
+        """The question, its slips of typing put right, against every entry."""
+        corpus, text = self.compiled.corpus, self.corrected(text)
         if self.chroma_url is None:
             return corpus.signals(text)
         ids = list(self.runbook.entries)

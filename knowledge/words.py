@@ -22,11 +22,11 @@ def tokens(text: str) -> list[str]:
             out += [word[i : i + 2] for i in range(len(word) - 1)] or [word]
             continue
         parts = re.split(r"[._+-]", word)
-        out += [_stem(p) for p in (parts if len(parts) == 1 else [word, *parts]) if p and p not in _STOP]
+        out += [stem(p) for p in (parts if len(parts) == 1 else [word, *parts]) if p and p not in _STOP]
     return out
 
 
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
     """Plural and verb endings off: enough for matching questions with phrases."""
     for ending in ("ing", "ed", "es", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 4:

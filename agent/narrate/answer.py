@@ -23,13 +23,19 @@ def code(text: str) -> str:
 
 
 def answer_text(
-    diagnosis: Diagnosis, proposal: Proposal | Nothing, lang: str, looked: bool, passages: Sequence[Passage] = ()
+    diagnosis: Diagnosis,
+    proposal: Proposal | Nothing,
+    lang: str,
+    head: Sequence[str],
+    looked: bool,
+    passages: Sequence[Passage] = (),
 ) -> str:
-    """The whole answer as Markdown."""
+    """The whole answer as Markdown, below its `head`: the headline and what is said to the person's own words."""
     if diagnosis.state == "out-of-scope":
         return WORDS["out-of-scope"].say(lang)
     return _joined(
-        _headline(diagnosis, lang, looked),
+        head[:1],
+        (f"- {line}" for line in head[1:]),
         _shows(diagnosis, lang),
         _causes(diagnosis, proposal, lang, looked),
         _conflicts(diagnosis, lang),
@@ -52,7 +58,12 @@ def _joined(*parts: Iterable[str]) -> str:
     return "\n\n".join("\n".join(lines) for lines in map(list, parts) if lines)
 
 
-def _headline(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
+def headline(d: Diagnosis, lang: str, looked: bool) -> str:
+    """What an answer begins with, in one or two sentences."""
+    return " ".join(_head(d, lang, looked))
+
+
+def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
     top = d.top
     if d.state == "diagnosed" and top:
         title, status = top.entry.title.say(lang), WORDS[top.status].say(lang)

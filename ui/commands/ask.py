@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ...tools.findings import TriageError
 from .. import complete
 from ..output import HOME_OPTION, HTML_OPTION, JSON_OPTION, console, print_json, progress, write_html
+
+if TYPE_CHECKING:
+    from ...agent.answer import Answer
 
 HELP = """Ask what went wrong, with or without a run to look at.
 
@@ -21,6 +24,8 @@ Examples:
   triage ask "卡死了，没有任何日志" --run train.log
 
   tail -200 train.log | triage ask - --json
+
+  triage ask "should I halve the learning rate?" --run runs/exp42 --full
 
   triage ask "KL explodes" --run runs/exp44 --html report.html
 """
@@ -42,6 +47,9 @@ def ask(
     model: Annotated[
         bool, typer.Option("--model/--no-model", help="Let the server that TRIAGE_MODEL_URL names word the answer.")
     ] = True,
+    full: Annotated[
+        bool, typer.Option("--full", "-v", help="Everything: all causes, the patch, cautions, checks, sources.")
+    ] = False,
     html: Annotated[Path | None, HTML_OPTION] = None,
     home: Annotated[Path | None, HOME_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
@@ -69,12 +77,20 @@ def ask(
     if as_json:
         print_json(answer.as_json())
     else:
-        from rich.markdown import Markdown
-
-        out = console()
-        out.print(Markdown(answer.text) if out.is_terminal else answer.text)
-        out.print(f"\ncase {answer.case}")
+        _show(answer, full)
     raise typer.Exit(0 if answer.diagnosis.state in ("healthy", "out-of-scope") else 1)
+
+
+def _show(answer: Answer, full: bool) -> None:
+    """The answer as text: a screen of it, or, where it was asked for or a model worded it, all of it."""
+    from rich.markdown import Markdown
+
+    out = console()
+    if full or answer.model != "built-in":
+        out.print(Markdown(answer.text) if out.is_terminal else answer.text)
+    else:
+        out.print(answer.short, markup=False)
+    out.print(f"case {answer.case}" + ("" if full else "; -v shows the whole answer"))
 
 
 def answer_batch(file: Path, lang: str, home: Path, encoder: str, use_model: bool) -> None:

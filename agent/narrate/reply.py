@@ -1,0 +1,123 @@
+"""Words what the evidence says to the person's own words, in their language, for the first lines of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ...tools.findings import Finding
+from ...tools.phrase import phrases
+from ..diagnose import Diagnosis
+from ..propose import Nothing, Proposal
+from ..respond import Judged, Reply, Seen, Weighed
+
+SAID = phrases(
+    "who says it",
+    ("suspects", "You suspect {topic}", "你怀疑{topic}"),
+    ("denies", "You rule out {topic}", "你排除{topic}"),
+    ("doubts", "You doubt that it is {topic}", "你不太相信是{topic}"),
+    ("told", "You were told of {topic}", "别人说是{topic}"),
+)
+JUDGED = phrases(
+    "verdicts on a suspicion",
+    ("supported", "supported by the run ({for_}).", "运行证据支持（{for_}）。"),
+    ("supported-denied", "but the run supports it ({for_}).", "但运行证据支持它（{for_}）。"),
+    ("not-supported", "not supported; {against} speak for `{leader}`.", "没有证据支持；{against} 指向 `{leader}`。"),
+    ("not-supported-hint", "weakly supported ({for_}); {against} speak for `{leader}`.",
+     "只有弱证据（{for_}）；{against} 指向 `{leader}`。"),
+    ("not-supported-denied", "the run agrees; {against} speak for `{leader}`.", "运行证据与此一致；{against} 指向 `{leader}`。"),
+    ("not-supported-healthy", "nothing in what was read shows it.", "读到的内容里没有这个迹象。"),
+    ("contradicted", "{against} speak against it.", "{against} 与之矛盾。"),
+    ("contradicted-denied", "the run agrees ({against}).", "运行证据与此一致（{against}）。"),
+    ("unchecked", "unchecked: nothing that was read speaks for or against it.", "未能核实：读到的内容既不支持也不反对。"),
+    ("unchecked-hint", "unchecked: {for_} alone are too little.", "未能核实：只有 {for_}，证据太少。"),
+    ("no-run", "unchecked: no run was given.", "未能核实：没有给出运行目录。"),
+)  # fmt: skip
+PLANNED = phrases(
+    "plans",
+    ("raise", "You plan to raise `{what}`", "你打算调高 `{what}`"),
+    ("lower", "You plan to lower `{what}`", "你打算调低 `{what}`"),
+    ("set", "You plan to change `{what}`", "你打算改动 `{what}`"),
+    ("enable", "You plan to turn on `{what}`", "你打算开启 `{what}`"),
+    ("disable", "You plan to turn off `{what}`", "你打算关闭 `{what}`"),
+    ("remove", "You plan to remove from `{what}`", "你打算从 `{what}` 中删除"),
+    ("do", "You plan to act on `{what}`", "你打算处理 `{what}`"),
+)  # fmt: skip
+WEIGHED = phrases(
+    "verdicts on a plan",
+    ("is-the-proposal", "that is the one change proposed: `{key}` to {new}.", "这正是建议的那一处改动：`{key}` 改为 {new}。"),
+    ("not-now", "not now: one change at a time, and it is `{key}` first.", "先不要：一次只改一处，先改 `{key}`。"),
+    ("not-now-healthy", "not now: nothing was found that it would mend.", "先不要：没有发现需要它来修的问题。"),
+    ("harmful", "no: {because} ask for the opposite.", "不要：{because} 要求相反的方向。"),
+    ("unchecked", "unchecked: no evidence yet says that it would help.", "未能核实：还没有证据说明它有用。"),
+)  # fmt: skip
+SEEN = phrases(
+    "symptoms",
+    ("contradicted", "You describe {what}: the run does not show it (last measured at step {step}: {value:.4g}).",
+     "你描述的是{what}：运行里没有出现（最后一次测量在第 {step} 步：{value:.4g}）。"),
+    ("unchecked", "You describe {what}: nothing that was read could show it.", "你描述的是{what}：读到的内容无法核实。"),
+)  # fmt: skip
+ORDERS = phrases(
+    "orders in a paste",
+    ("order", "Line {lines} of what you pasted holds an instruction to an assistant; it was not followed.",
+     "粘贴内容第 {lines} 行含有对助手的指令；未予执行。"),
+)  # fmt: skip
+
+
+def lines(reply: Reply, d: Diagnosis, proposal: Proposal | Nothing, lang: str, looked: bool) -> Iterator[str]:
+    """One line for each suspicion, plan and symptom that is not simply there."""
+    number = {id(f): f"F{i}" for i, f in enumerate(d.findings, 1)}
+    yield from (_judged(j, d, number, lang, looked) for j in reply.suspicions)
+    yield from (weighed(w, d, proposal, number, lang) for w in reply.plans)
+    yield from (_seen(s, lang) for s in reply.symptoms if s.verdict != "shown")
+
+
+def _places(findings: Sequence[Finding], number: Mapping[int, str]) -> str:
+    return ", ".join(number[id(f)] for f in findings[:4] if id(f) in number)
+
+
+def _judged(j: Judged, d: Diagnosis, number: Mapping[int, str], lang: str, looked: bool) -> str:
+    s = j.suspicion
+    who = SAID["told" if s.told_by else s.polarity].say(lang, topic=s.topic.name.say(lang))
+    key: str = j.verdict if looked else "no-run"
+    tails = {
+        "supported": "-denied" if s.polarity != "suspects" else "",
+        "contradicted": "-denied" if s.polarity != "suspects" else "",
+        "not-supported": "-healthy"
+        if not j.against
+        else "-denied"
+        if s.polarity != "suspects"
+        else "-hint"
+        if j.for_
+        else "",
+        "unchecked": "-hint" if j.for_ else "",
+    }
+    leader = d.top.entry.id if d.top else ""
+    said = JUDGED[key + tails.get(key, "")]
+    verdict = said.say(lang, for_=_places(j.for_, number), against=_places(j.against, number), leader=leader)
+    return f"{who}{'：' if lang == 'zh' else ': '}{verdict}"
+
+
+def weighed(w: Weighed, d: Diagnosis, proposal: Proposal | Nothing, number: Mapping[int, str], lang: str) -> str:
+    """What is said of one plan."""
+    p = w.plan
+    key: str = w.verdict
+    if key == "not-now" and isinstance(proposal, Nothing):
+        key = "not-now-healthy"
+    change = proposal if isinstance(proposal, Proposal) else None
+    verdict = WEIGHED[key].say(
+        lang,
+        key=change.key if change else "",
+        new=change.new if change else "",
+        because=_places(w.because, number) or (d.top.entry.id if d.top else ""),
+    )
+    return f"{PLANNED[p.direction].say(lang, what=p.variable)}{'：' if lang == 'zh' else ': '}{verdict}"
+
+
+def _seen(s: Seen, lang: str) -> str:
+    return SEEN[s.verdict].say(lang, what=s.symptom.kind.name.say(lang), step=s.step, value=s.value or 0.0)
+
+
+def order_lines(numbers: Sequence[int], lang: str) -> Iterator[str]:
+    """What is said of pasted lines that speak to an assistant."""
+    if numbers:
+        yield ORDERS["order"].say(lang, lines=", ".join(map(str, numbers)))

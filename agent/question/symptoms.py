@@ -1,0 +1,182 @@
+"""What a person says that was seen: a kind of symptom, with the findings that show it and the metrics that would."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...tools.phrase import Phrase
+from ...tools.registry import table
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One thing that can be seen in a run."""
+
+    id: str
+    name: Phrase
+    said: re.Pattern[str]
+    codes: frozenset[str]
+    """Findings that show it."""
+    metrics: tuple[str, ...]
+    """Metrics in which it would be seen; none where only a log line could show it."""
+
+
+@dataclass(frozen=True)
+class Symptom:
+    """One symptom as a message tells it."""
+
+    kind: Kind
+    where: str
+    """As told: "step 4000", "epoch 2", "overnight"; empty for none."""
+
+
+def _kind(id: str, en: str, zh: str, said: str, codes: str, metrics: str = "") -> tuple[str, Kind]:
+    found = Kind(id, Phrase(en, zh), re.compile(said, re.IGNORECASE), frozenset(codes.split()), tuple(metrics.split()))
+    return id, found
+
+
+KINDS: dict[str, Kind] = table(
+    "symptoms",
+    (
+        _kind(
+            "nonfinite-loss",
+            "a loss that is NaN or inf",
+            "loss 变成 NaN 或 inf",
+            r"(?:loss|it|training|run).{0,25}\b(?:nans?|nan'?d|infs?|infinite|not a number)\b|\bnan(?:s"
+            r"|ned)?\b.{0,12}(?:loss|at step)|loss.{0,8}(?:nan|inf)|变(?:成)?\s*nan|出(?:现)?\s*nan|nan\s*了",
+            "loss-nonfinite loss-hidden-nan nan-in-forward nonfinite-from-start same-batch-nonfinite-again",
+            "loss",
+        ),
+        _kind(
+            "loss-up",
+            "a loss that jumps or diverges",
+            "loss 突增或发散",
+            r"loss.{0,30}\b(?:spik(?:e|es|ed|ing)|explod\w+|diverg\w+|blew up|blows? up|blow(?:n|ing)? up|shot up"
+            r"|jump(?:s|ed)?|went up|goes up|goes? through the roof|bump)|\bloss spikes?\b|loss.{0,12}(?:尖峰|飙|炸|爆"
+            r"|发散|跳|突然|突增|上升|往上|spike)|损失.{0,10}(?:尖峰|飙|炸|发散|跳|突增|上升)",
+            "loss-spike loss-divergence loss-level-shift loss-nonfinite loss-jump-on-resume loss-abnormal-at-start",
+            "loss",
+        ),
+        _kind(
+            "loss-flat",
+            "a loss that does not fall",
+            "loss 不下降",
+            r"loss.{0,30}\b(?:flat|stuck|plateau\w*|stagnat\w+|stall\w*|not (?:going down|decreasing|moving"
+            r"|falling"
+            r"|improving)|won'?t (?:go down|drop|move|budge|fall)|doesn'?t (?:go down|drop|move|decrease|fall"
+            r"|improve)"
+            r"|barely (?:moves|falls))|\b(?:not|isn'?t|doesn'?t|won'?t) (?:learn(?:ing)?|converg\w+)|plateaued"
+            r"|(?:loss"
+            r"|损失).{0,10}(?:不降|不动|不下降|平|卡在|降不下)|不收敛|学不到",
+            "loss-plateau loss-slow loss-oscillation no-trainable-parameters learning-rate-zero reward-flat "
+            "params-frozen",
+            "loss",
+        ),
+        _kind(
+            "eval-worse",
+            "an evaluation that gets worse",
+            "评测变差",
+            r"\b(?:eval|val(?:idation)?|held-?out|test|benchmark|score|accuracy|acc)\b.{0,30}\b(?:wors(?:e|ening)"
+            r"|drop(?:s|ped|ping)?|fell|fall(?:s|ing)?|rising|rises|climb\w*|going up|goes up|went up|regress\w*"
+            r"|down"
+            r"|decreas\w+|degrad\w+)|(?:评测|验证集?|准确率|得?分数?|指标).{0,12}(?:掉|降|变差|上升|往上|上涨|下滑|跌)",
+            "eval-loss-rising eval-regression benchmark-drop accuracy-decline",
+            "eval_loss eval_accuracy accuracy eval_reward",
+        ),
+        _kind(
+            "out-of-memory",
+            "memory that ran out",
+            "显存或内存不足",
+            r"\booms?\b|out of memory|memory error|爆显存|显存(?:不足|不够|爆|溢出)|内存(?:不足|不够|爆)",
+            "cuda-oom host-oom kv-cache-oom oom-in-evaluation oom-in-optimizer-step gpu-memory-growth "
+            "shm-exhausted "
+            "process-killed",
+        ),
+        _kind(
+            "hang",
+            "a run that stands still",
+            "训练卡住",
+            r"\b(?:hang(?:s|ing)?|hung|stuck(?! at \d| on (?:the )?loss)|freez(?:e|es|ing)|frozen(?! layers"
+            r"| param)"
+            r"|no progress|deadlock(?:ed)?|stall(?:s|ed)?)\b|卡死|卡住|不动了|没有?反应|挂起",
+            "hang-no-progress nccl-timeout rank-missing collective-mismatch rendezvous-timeout timeout-after-error",
+        ),
+        _kind(
+            "slow",
+            "a run that is slow",
+            "训练变慢",
+            r"\b(?:slow(?:er|ly|s|ed)?(?: down)?|throughput.{0,20}(?:drop\w*|fell|low|halved)|crawl(?:s|ing)?"
+            r"|takes? forever|(?:gpu )?util\w* (?:is )?low)\b|变慢|很慢|太慢|慢了|吞吐.{0,8}(?:降|低|掉)|利用率低",
+            "throughput-drop throughput-low step-time-jitter straggler gpu-utilization-low",
+            "tokens_per_second step_time samples_per_second",
+        ),
+        _kind(
+            "kl-high",
+            "a KL that runs away",
+            "KL 失控",
+            r"\bkl\b.{0,25}\b(?:explod\w+|blow\w*|blew|huge|high|shot|ris\w+|spik\w+|went to|diverg\w+|runaway"
+            r"|through the roof|climb\w*)|KL.{0,8}(?:爆|飙|太?大|太?高|失控|上升|发散)",
+            "kl-above-range rl-instability",
+            "kl",
+        ),
+        _kind(
+            "entropy-low",
+            "an entropy that collapses",
+            "熵坍塌",
+            r"\bentropy\b.{0,25}\b(?:collaps\w+|drop\w*|low|fell|falls?|goes? to (?:zero|0)|down|vanish\w*)"
+            r"|熵.{0,8}(?:坍塌|崩|塌|掉|降|低)",
+            "entropy-collapse low-diversity",
+            "entropy",
+        ),
+        _kind(
+            "reward-flat",
+            "a reward that does not rise",
+            "奖励不涨",
+            r"\breward\b.{0,25}\b(?:flat|stuck|not (?:going up|rising|increasing|improving|moving)"
+            r"|doesn'?t (?:rise"
+            r"|go up|increase|move|improve)|zero|stays)|(?:奖励|reward).{0,10}(?:不涨|不动|不上升|没动|没涨|平|一直是?0)",
+            "reward-flat zero-advantage-groups reward-decline",
+            "reward",
+        ),
+        _kind(
+            "never-stops",
+            "a generation that never stops",
+            "生成不停",
+            r"\b(?:never|won'?t|doesn'?t|does not|not) (?:stop|end|shut up|emit)\w*|endless(?:ly)?|run-?on"
+            r"|until the (?:limit|max)|keeps? (?:generating|going|talking|repeating)|停不下来|不停|不会停|一直(?:生成"
+            r"|输出)|没完没了|复读",
+            "generation-not-stopping eos-not-trained repetition-loop repeated-text response-truncated "
+            "response-length-growth pad-equals-eos answer-cut-off",
+        ),
+        _kind(
+            "crash",
+            "a run that crashed",
+            "训练崩溃",
+            r"\b(?:crash(?:es|ed|ing)?|died|dies|killed|segfault\w*|traceback|exception|core dump\w*|aborted"
+            r"|exit(?:ed)? (?:with )?(?:code|status))\b|崩(?:溃|了)|挂了|报错|被杀|退出",
+            "uncaught-exception process-killed engine-crash native-crash cuda-error interrupted job-cancelled "
+            "host-oom "
+            "cuda-oom nccl-timeout import-error killed-without-reason argument-error device-assert "
+            "cuda-illegal-access "
+            "engine-init-failure checkpoint-load-error file-missing data-schema-mismatch",
+        ),
+    ),
+)
+"""In the order in which they are named."""
+
+_WHERE = re.compile(
+    r"(?:at|around|after|from|since|by|near|~) (?:about |around )?(?:step|iter(?:ation)?|epoch|batch"
+    r"|checkpoint"
+    r"|update)\s*~?\d[\d,.]*\s*[kKmM]?\b|step ?\d[\d,.]*[kKmM]?|overnight|after (?:the |a )?(?:restart|resume"
+    r"|upgrade|merge)"
+    r"|第\s*[\d一二三四五六七八九十百千万]+\s*(?:万|千|k)?\s*(?:步|轮|个?epoch)|\d+\s*(?:步|轮)|一夜之间|重启(?:之)?后|恢复(?:之)?后",
+    re.IGNORECASE,
+)
+
+
+def symptoms(text: str) -> Iterator[Symptom]:
+    """The symptoms that the person's own words tell."""
+    where = _WHERE.search(text)
+    return (Symptom(kind, where[0] if where else "") for kind in KINDS.values() if kind.said.search(text))

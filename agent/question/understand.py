@@ -1,0 +1,73 @@
+"""A message as typed: what was seen, what is suspected, what is planned, what is wanted.
+
+Built-in: tables and the order of words, no model. Words describe; they decide nothing (`agent.respond` answers them).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .parts import orders, sentences, split
+from .plans import Plan, last_named, plans, topic_of
+from .polarity import Suspicion, suspicions
+from .symptoms import Symptom, symptoms
+from .wants import Want, wanted
+
+SUSPECT_NOTHING = ("thanks", "bye", "explain", "how_in", "lines", "short", "compare")
+"""What is asked for in these is no opinion about the run."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One message of a person."""
+
+    text: str
+    own: str
+    """Their own sentences."""
+    pasted: str
+    """Lines of a log, a table or a configuration."""
+    symptoms: tuple[Symptom, ...]
+    suspicions: tuple[Suspicion, ...]
+    plans: tuple[Plan, ...]
+    wants: Want
+    orders: tuple[int, ...]
+    """Lines of the paste that are addressed to an assistant."""
+    finding: str
+    """The finding that is asked about (`F3`), empty for none."""
+
+
+def understand(text: str, corrected: Callable[[str], str] = str) -> Question:
+    """Read one message, in English, Chinese, or both.
+
+    Args:
+        corrected: puts slips of typing right (`knowledge.search.Index.corrected`).
+    """
+    own, pasted = split(text)
+    said = corrected(own).replace("’", "'")
+    wants = wanted(said)
+    planned: dict[str, Plan] = {}
+    suspected: dict[str, Suspicion] = {}
+    spoken_of = ""
+    for sentence in sentences(said) if wants not in SUSPECT_NOTHING else ():
+        acts = list(plans(sentence, spoken_of))
+        spoken_of = last_named(sentence) or spoken_of
+        planned |= {p.variable: p for p in acts}
+        suspected |= {s.topic.id: s for s in suspicions(sentence, tuple(_acted_on(acts)))}
+    found = re.search(r"\b[fF](\d{1,2})\b", own)
+    return Question(
+        text,
+        own,
+        pasted,
+        tuple(symptoms(said)),
+        tuple(suspected.values()),
+        tuple(planned.values()),
+        wants,
+        tuple(orders(pasted)),
+        f"F{found[1]}" if found else "",
+    )
+
+
+def _acted_on(acts: list[Plan]) -> list[str]:
+    return [topic for plan in acts for topic in (topic_of(plan.variable), plan.variable) if topic]

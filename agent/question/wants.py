@@ -1,0 +1,148 @@
+"""What a message asks for: an explanation, a next step, leave to do something, thanks, nothing of the field."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from ...tools.registry import table
+
+Want = Literal[
+    "why",
+    "next",
+    "ok_to",
+    "is_fixed",
+    "explain",
+    "compare",
+    "how_in",
+    "lines",
+    "short",
+    "resume",
+    "thanks",
+    "bye",
+    "none",
+]
+
+_WANTS: dict[str, re.Pattern[str]] = {
+    want: re.compile(pattern, re.IGNORECASE)
+    for want, pattern in table(
+        "wants",
+        (
+            (
+                "bye",
+                r"^\W*(?:ok(?:ay)?\W+|thanks?\W+|thx\W+|great\W+)*(?:good ?)?(?:bye|bye bye|see (?:you|ya)|cya"
+                r"|quit|exit"
+                r"|good ?night|later|ttyl|i'?m (?:off|done)|going to bed|signing off|gn)\b.{0,40}$|再见|拜拜|先这样"
+                r"|下线了|晚安|回头见|我去睡|撤了|收工",
+            ),
+            (
+                "thanks",
+                r"^\W*(?:(?:ok(?:ay)?|great|cool|awesome|perfect|nice|alright|wow)\W+)*(?:many |big )?(?:thanks?"
+                r"|thank you|thx|ty|tysm|cheers|much appreciated|you(?:'re| are) (?:the best|a life ?saver|great"
+                r"|awesome)|appreciate it|great (?:help|job|work)|life ?saver|that (?:helped|worked|did it"
+                r"|fixed it))\b(?!.*\?).{0,80}$|^\W*.{0,12}(?:谢谢|多谢|感谢|辛苦了?|谢了|太好了|帮大忙"
+                r"|牛)(?!.*[?？吗]).{0,30}$",
+            ),
+            (
+                "explain",
+                r"^\W*(?:please |pls |can you |could you |ok,? )*explain\b|\b(?:elaborate|what (?:does|do|is"
+                r"|are) (?:[fF]\d+|.{1,40} mean|an? |the difference|meant)|what'?s (?:[fF]\d+|an? )|meaning of"
+                r"|define"
+                r"|tell me (?:more )?about|walk me through|what do you mean)\b|\b[fF]\d{1,2}\b(?!\S)|解释|是什么意思"
+                r"|什么意思|啥意思|讲讲|说明一下|是啥|什么叫|怎么理解",
+            ),
+            (
+                "lines",
+                r"\b(?:show|print|see|give) (?:me )?(?:the )?(?:raw |log |actual |exact )?(?:lines?|log|evidence"
+                r"|excerpt)\b|(?:看|给我?)(?:一?下)?(?:原始|那几|日志)?(?:行|原文|日志)",
+            ),
+            (
+                "short",
+                r"\b(?:tl;?dr|in one (?:line|sentence)|short version|in short|briefly|summar(?:y|i[sz]e))\b"
+                r"|一句话|简短"
+                r"|太长|总结|简单说",
+            ),
+            (
+                "resume",
+                r"\b(?:safe|ok|okay|fine|possible) to (?:resume|restart|continue)|(?:resume|restart"
+                r"|continue) from (?:which|where|what)|where (?:to|should i|do i|can i) resume|which checkpoint\b"
+                r"|从哪(?:个|里)?.{0,8}(?:恢复|续|开始)|能(?:不能)?(?:续训|恢复)",
+            ),
+            (
+                "is_fixed",
+                r"\b(?:is|was|are) (?:it|this|that|we|things|the .{1,30}?) (?:now |actually |really |finally "
+                r"|all )*(?:fixed|solved|resolved|good now|ok now|okay now|better|healthy now|repaired|gone)"
+                r"|did (?:it"
+                r"|that|this|the .{1,30}?) (?:fix|help|work|solve)|(?:fixed|solved|resolved)(?: now)? ?\?"
+                r"|has it been fixed|does (?:this|the new) .{1,30} look (?:fixed|better|ok)|修好(?:了)?(?:吗|没|么)?"
+                r"|好了(?:吗|没)|解决(?:了)?(?:吗|没)|算(?:是)?(?:修|好)|有没有(?:修|解决)|恢复(?:正常)?了(?:吗|没)",
+            ),
+            (
+                "compare",
+                r"\b(?:compare[ds]?|comparison|versus|vs\.?|difference between|differ(?:s|ent)? from"
+                r"|which (?:run|one"
+                r"|of (?:the|these)).{0,30}better|side by side|better than (?:the )?(?:last|previous|run"
+                r"|baseline))\b"
+                r"|对比|比较一下|比一?下|区别|哪个(?:run|更)?好|相比|和上(?:次|个).{0,8}比",
+            ),
+            (
+                "how_in",
+                r"\b(?:how (?:do|to|would|can|should) .{0,60}\b(?:in|with|for|under) (?:axolotl|deepspeed"
+                r"|megatron\S*"
+                r"|trl|verl|hf|hugging ?face|transformers|llama-?factory|lightning|torchtune|openrlhf|accelerate"
+                r"|fsdp"
+                r"|nemo|vllm|sglang|ms-?swift|neox|colossal\w*)|what'?s the (?:flag|option|arg(?:ument)?|key"
+                r"|syntax"
+                r"|setting|equivalent)|(?:syntax|flag|equivalent) (?:in|for))\b|(?:在|用)\s*(?:axolotl|deepspeed"
+                r"|megatron|trl|verl|llama-?factory|openrlhf|swift|accelerate|vllm|transformers).{0,20}(?:怎么"
+                r"|如何|哪)"
+                r"|(?:怎么|如何)在.{1,20}(?:里|中|配)|对应(?:的)?(?:参数|写法|配置)|哪个参数",
+            ),
+            (
+                "next",
+                r"\b(?:what(?:'s| is| are)? (?:the )?next|what (?:now|next)|what (?:should|do|can|would"
+                r"|shall) (?:i|we"
+                r"|you) (?:do|try|check|look|run|change|test)|next (?:step|check|move|thing)s?|where (?:do"
+                r"|should) (?:i"
+                r"|we) (?:start|look|begin)|how (?:do|can|should|would|to) (?:(?:i|we) )?(?:fix|solve|debug"
+                r"|proceed"
+                r"|check|verify|stop|avoid|confirm|repair|find out|tell)|now what|recommend|advise|any (?:ideas?"
+                r"|suggestions?|advice)|what to (?:do|check|try))\b|下一步|接下来|怎么(?:办|修|解决|查|排查|改|弄|处理"
+                r"|验证|确认)|如何(?:解决|修|排查|处理|验证)|该(?:怎么|做什么|查|从哪)|咋(?:办|整|搞|修)"
+                r"|从哪(?:里)?(?:查|开始)|有什么建议|建议",
+            ),
+            (
+                "ok_to",
+                r"\b(?:ok(?:ay)?|fine|safe|alright|good idea|wise|worth|reasonable|acceptable|make sense|bad idea"
+                r"|a mistake|dumb|stupid)(?: (?:to|if|or|idea))?\b.{0,80}\?|\b(?:should|shall|can|could"
+                r"|may) (?:i|we"
+                r"|you just|it just)\b(?! (?:do|try|check|look)\b)|\b(?:would|will|does|do) .{1,60}\b(?:help"
+                r"|hurt|work"
+                r"|fix|break|be (?:ok|fine|enough|safe|better))\b.{0,40}\?|, (?:ok(?:ay)?|right|fine|yes|no|good"
+                r"|thoughts)\s*\?|(?:ok|right|no|yes|thoughts|objections|yay or nay|good)\s*\?\s*$|why (?:not"
+                r"|don'?t (?:i|we)|can'?t (?:i|we))|what if (?:i|we)|how about|what about|\b(?:gonna|going to"
+                r"|planning"
+                r"|thinking (?:of|about)|tempted|about to|considering|let'?s|i'?ll|i will|i'?d like|i want"
+                r"|i plan)\b"
+                r"|行(?:吗|不行|么)|可以(?:吗|么|不)|好吗|要不要|能不能|可不可以|该不该|合适吗|有用吗|打算|准备|为什么不"
+                r"|怎么不|直接.{1,30}(?:吧|吗|行|可以|不就)|是不是(?:该|要|应该|可以)|想把|想(?:先|直接)|有必要",
+            ),
+            (
+                "why",
+                r"\b(?:why|what(?:'s| is| was| are|s)? (?:wrong|going|happening|the (?:cause|reason|problem"
+                r"|issue|matter"
+                r"|deal)|up with|causing|broken|this)|what (?:went|caused|happened|broke|killed|made)|how come"
+                r"|root cause|reason|cause|explanation|wtf|is (?:it|this|that)|could (?:it|this)|diagnos\w+"
+                r"|because"
+                r"|suspect\w*|think|help|what the)\b|\?|为什么|为啥|怎么回事|原因|什么情况|咋回事|怎么会|哪里(?:有|出)"
+                r"|啥问题|什么问题|哪(?:儿|里)不对|怎么了|是不是|吗|呢|怀疑|看(?:一)?下|帮",
+            ),
+        ),
+    ).items()
+}
+"""In the order in which they win."""
+
+
+def wanted(text: str) -> Want:
+    """What the person's own words ask for; `why` for a bare description of a failure, `none` for no words at all."""
+    return next((want for want, pattern in _WANTS.items() if pattern.search(text)), "why" if text.strip() else "none")  # pyright: ignore[reportReturnType]

@@ -1,0 +1,161 @@
+"""What the evidence says to the person's own words: each symptom, suspicion and plan gets a verdict of its own.
+
+The diagnosis is made before and is not touched here: a suspicion is answered, not believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ..knowledge.entry import Entry, Fix
+from ..knowledge.runbook import Runbook
+from ..tools.findings import Finding
+from ..tools.series import SeriesTable
+from .diagnose import LEAST, SHOWN, Diagnosis, Hypothesis, rank
+from .propose import SAME_THING, Nothing, Proposal
+from .question.plans import Direction, Plan
+from .question.polarity import Suspicion
+from .question.symptoms import Symptom
+from .question.understand import Question
+
+Verdict = Literal["supported", "not-supported", "contradicted", "unchecked"]
+PlanVerdict = Literal["is-the-proposal", "not-now", "harmful", "unchecked"]
+ENOUGH = 10
+"""Points from which on a series can contradict what a person says of it."""
+BELIEVED = ("established", "supported")
+OPPOSITE: dict[Direction, tuple[Direction, ...]] = {
+    "raise": ("lower", "disable"),
+    "lower": ("raise", "enable"),
+    "enable": ("disable", "lower"),
+    "disable": ("enable", "raise"),
+}
+NOT_A_SETTING = {"data": "dataset", "library": "environment", "hardware": "environment"}
+"""What a plan acts on -> what a proposal calls it."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One suspicion, and what the run says of it."""
+
+    suspicion: Suspicion
+    entry: str
+    """The entry of the topic that the evidence says most of."""
+    verdict: Verdict
+    for_: tuple[Finding, ...] = ()
+    against: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """One plan, and what follows from the proposal for it."""
+
+    plan: Plan
+    verdict: PlanVerdict
+    because: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One symptom, and whether the run shows it."""
+
+    symptom: Symptom
+    verdict: Literal["shown", "contradicted", "unchecked"]
+    findings: tuple[Finding, ...] = ()
+    step: int | None = None
+    """Where the measure ends that contradicts it."""
+    value: float | None = None
+
+
+@dataclass(frozen=True)
+class Reply:
+    """Everything that is said to the person's own words."""
+
+    symptoms: tuple[Seen, ...] = ()
+    suspicions: tuple[Judged, ...] = ()
+    plans: tuple[Weighed, ...] = ()
+
+
+def respond(
+    question: Question,
+    runbook: Runbook,
+    diagnosis: Diagnosis,
+    proposal: Proposal | Nothing,
+    table: SeriesTable | None,
+) -> Reply:
+    """Verdicts on what the question says; `table` is None without a run, and then nothing can be judged."""
+    ranked = rank(runbook, diagnosis.findings, {}) if table is not None else []
+    return Reply(
+        tuple(_seen(s, diagnosis.findings, table) for s in question.symptoms) if table is not None else (),
+        tuple(_judged(s, runbook, diagnosis, ranked, table is not None) for s in question.suspicions),
+        tuple(_weighed(p, diagnosis, proposal, table is not None) for p in question.plans),
+    )
+
+
+def _judged(s: Suspicion, runbook: Runbook, d: Diagnosis, ranked: Sequence[Hypothesis], looked: bool) -> Judged:
+    """A topic is judged by the best of its entries; benign ones and guides blame nothing."""
+    about = [h for h in ranked if s.topic.about(h.entry) and h.entry.kind == "failure"]
+    entry = about[0].entry.id if about else _first(s, runbook)
+    if not looked:
+        return Judged(s, entry, "unchecked")
+    backed = [h for h in about if h.status in BELIEVED and h.probability >= LEAST]
+    if backed:
+        return Judged(s, backed[0].entry.id, "supported", backed[0].for_, backed[0].against)
+    hints = tuple(f for h in about[:1] for f in h.for_ if f.severity in SHOWN)
+    refuted = tuple({id(f): f for h in about if h.status == "refuted" for f in h.against}.values())
+    if refuted and not hints:
+        return Judged(s, entry, "contradicted", (), refuted)
+    if d.state == "diagnosed" and d.top and d.top.status in BELIEVED:
+        return Judged(s, entry, "not-supported", hints, d.top.for_)
+    return Judged(s, entry, "not-supported" if d.state == "healthy" else "unchecked", hints)
+
+
+def _first(s: Suspicion, runbook: Runbook) -> str:
+    return next((e.id for e in runbook if e.kind == "failure" and s.topic.about(e)), "")
+
+
+def _weighed(plan: Plan, d: Diagnosis, proposal: Proposal | Nothing, looked: bool) -> Weighed:
+    if not looked:
+        return Weighed(plan, "unchecked")
+    believed = [h for h in d.hypotheses if h.status in BELIEVED and h.probability >= LEAST]
+    for h in believed:
+        for way in _ways(h.entry, plan.variable):
+            if way in OPPOSITE.get(plan.direction, ()):
+                return Weighed(plan, "harmful", h.for_)
+    if isinstance(proposal, Proposal) and same_variable(plan.variable, proposal.variable):
+        return Weighed(plan, "is-the-proposal")
+    if isinstance(proposal, Proposal) or d.state == "healthy":
+        return Weighed(plan, "not-now", d.top.for_ if d.top else ())
+    return Weighed(plan, "unchecked")
+
+
+def same_variable(planned: str, proposed: str) -> bool:
+    """Whether a plan and a proposal act on one thing."""
+    planned = NOT_A_SETTING.get(planned, planned)
+    return planned == proposed or SAME_THING.get(planned) == proposed or SAME_THING.get(proposed) == planned
+
+
+def _ways(entry: Entry, variable: str) -> Iterator[Direction]:
+    """The directions in which the entry's fixes move a variable."""
+    for fix in (entry.fix, *(c.fix for c in entry.causes)):
+        if fix and same_variable(variable, fix.variable):
+            yield _way(fix)
+
+
+def _way(fix: Fix) -> Direction:
+    [(how, amount)] = fix.change.items()
+    if how == "multiply":
+        return "lower" if amount < 1 else "raise"
+    return "raise" if how == "add" and amount > 0 else "lower" if how == "add" else "set"
+
+
+def _seen(symptom: Symptom, findings: Sequence[Finding], table: SeriesTable) -> Seen:
+    """Shown by a finding; contradicted by a measure that is long enough and has none; else nobody can tell."""
+    shown = tuple(f for f in findings if f.code in symptom.kind.codes)
+    if shown:
+        return Seen(symptom, "shown", shown)
+    measured = next((s for m in symptom.kind.metrics if (s := table.get(m)) and len(s) >= ENOUGH), None)
+    if measured is None:
+        return Seen(symptom, "unchecked")
+    return Seen(symptom, "contradicted", (), int(measured.steps[-1]), float(measured.values[-1]))
