@@ -36,5 +36,6 @@ def finite(pattern: str) -> str:
 @lru_cache(4096)
 def bounded(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """The pattern, made finite and compiled."""
-    text = pattern if isinstance(pattern, str) else pattern.decode("latin-1")
-    return re.compile(finite(text) if isinstance(pattern, str) else finite(text).encode("latin-1"), flags)
+    if isinstance(pattern, str):
+        return re.compile(finite(pattern), flags)
+    return re.compile(finite(pattern.decode("latin-1")).encode("latin-1"), flags)
