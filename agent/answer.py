@@ -47,9 +47,11 @@ class Answer:
     """The headline, and a line for each verdict of the reply."""
     run: str = ""
     """The path of the run that it is about, empty for none."""
+    only: str = ""
+    """What a follow-up is told instead of the answer, which stands."""
 
     def __post_init__(self):
-        object.__setattr__(self, "text", visible(self.text))
+        object.__setattr__(self, "text", visible(self.only or self.text))
 
     def as_json(self) -> dict[str, Any]:
         """The public form, `triage.answer/1`."""
@@ -93,6 +95,7 @@ class Answer:
                 "cautions": [c.say(self.lang) for h in d.hypotheses[:1] for c in h.entry.cautions],
                 "understood": self._understood(number),
                 "run": self.run or None,
+                "other_runs": self._others(),
                 "model": self.model,
                 "short": self.short,
                 "answer": self.text,
@@ -102,7 +105,11 @@ class Answer:
     @property
     def short(self) -> str:
         """The answer that fits a screen."""
-        return visible(short_text(self.diagnosis, self.proposal, self.head, self.lang, self.case, self.run))
+        return (
+            self.text
+            if self.only
+            else visible(short_text(self.diagnosis, self.proposal, self.head, self.lang, self.case, self.run))
+        )
 
     def _understood(self, number: Mapping[int, str]) -> dict[str, Any]:
         """What the words were taken for, each with its verdict."""
@@ -140,6 +147,17 @@ class Answer:
             "orders": list(self.asked.orders) if self.asked else [],
             "wants": self.asked.wants if self.asked else "why",
         }
+
+    def _others(self) -> list[dict[str, Any]]:
+        """The other trainings under the same path."""
+        out: list[dict[str, Any]] = []
+        for other in self.seen.others if self.seen else ():
+            f = other.worst
+            step = f.evidence[0].step if f and f.evidence else None
+            out.append(
+                {"run": other.run, "worst": f.code if f else None, "severity": f.severity if f else None, "step": step}
+            )
+        return out
 
     def _proposal(self) -> dict[str, Any] | None:
         if isinstance(self.proposal, Nothing):

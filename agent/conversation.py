@@ -21,9 +21,11 @@ from .acceptance.verify import Verdict, verify
 from .answer import Answer
 from .casebook import Casebook, new_id
 from .events import Event, Listen, Token, ToolStarted, ignore
-from .evidence import gather
+from .evidence import Look, gather, stamped
+from .followup import follow_up
 from .narrate.verdict import verdict_text
-from .session import ask, index, note
+from .question.understand import understand
+from .session import ask, index, language, note, shown
 from .wording.server import configured
 from .wording.turn import worded
 
@@ -53,16 +55,26 @@ class Conversation:
         case: a case to continue; its runs are read again at the next question.
         lang: `en`, `zh`, or `auto` for the language of each message.
         use_model: whether the model server that the environment names words the answers.
+        brief: whether an answer streams as what fits a screen; the whole one is what a turn returns.
 
     Raises:
         TriageError: there is no such case, or the environment names a malformed server.
     """
 
-    def __init__(self, home: Path, case: str = "", lang: str = "auto", encoder: str = BUILT_IN, use_model: bool = True):
-        self.home, self.case, self.lang, self.encoder = home, case, lang, encoder
+    def __init__(
+        self,
+        home: Path,
+        case: str = "",
+        lang: str = "auto",
+        encoder: str = BUILT_IN,
+        use_model: bool = True,
+        brief: bool = False,
+    ):
+        self.home, self.case, self.lang, self.encoder, self.brief = home, case, lang, encoder, brief
         self.model = configured() if use_model else None
         self._boundary = Boundary(self.model.hide if self.model else ())
         self.answer: Answer | None = None
+        self._stamp: tuple[object, ...] = ()
         self.paths: tuple[Path, ...] = ()
         self._said = ""
         if case:
@@ -76,13 +88,33 @@ class Conversation:
             TriageError: a path does not exist, or nothing can be read.
         """
         together = (*self.paths, *(p for p in paths if p not in self.paths))
-        answer = ask(self._whole(text), together, self.lang, self.home, None, False, self.encoder, listen)
-        case = self.case or new_id()
-        answer = worded(replace(answer, case=case), text, self.model, self._boundary, listen, self.home, case)
+        stamp, case = stamped(together), self.case or new_id()
+        seen = self.answer.seen if self.answer and stamp == self._stamp else None
+        if follow := self._follow_up(text, together, seen):
+            return self._told(follow, listen)
+        answer = ask(self._whole(text), together, self.lang, self.home, None, False, self.encoder, listen, seen)
+        answer = worded(
+            replace(answer, case=case), text, self.model, self._boundary, listen, self.home, case, self.brief
+        )
         answer = note(answer, together, self.home, self.case)
         if self.case and together != self.paths:
             Casebook(self.home).set_runs(case, [str(p) for p in together])
-        self.paths, self.case, self.answer = together, case, answer
+        self.paths, self.case, self.answer, self._stamp = together, case, answer, stamp
+        listen(Answered(answer))
+        return answer
+
+    def _follow_up(self, text: str, together: Sequence[Path], seen: Look | None) -> Answer | None:
+        """The last answer with what this message is told, if nothing has to be looked at anew for it."""
+        if not self.answer or together != self.paths or (self.paths and seen is None):
+            return None
+        lang = language(text) if self.lang == "auto" else self.lang
+        last = replace(self.answer, lang=lang, only="")
+        told = follow_up(understand(text, index(self.home, self.encoder).corrected), last)
+        return replace(last, question=shown(text), only=told) if told else None
+
+    def _told(self, answer: Answer, listen: Listen) -> Answer:
+        for piece in answer.text.splitlines(keepends=True):
+            listen(Token(piece))
         listen(Answered(answer))
         return answer
 

@@ -2,8 +2,9 @@
 
     log-odds(entry) = log(prior + WORDS * p) + sum of log likelihood ratios of its findings, for and against
 
-with p the probability that the words of the question mean this entry where there is no run to look at, and 0 where
-there is one: then words choose what is answered (`agent.respond`), and rank nothing.
+with p the probability that the words of the question mean this entry where there is no run to look at. Beside a run the
+findings rank alone; words choose what is answered (`agent.respond`), and where a run shows nothing for any entry, they
+say what to look for next, as possibilities that nothing supports.
 
 Findings of one run are not independent (a NaN loss and a NaN gradient norm say nearly the same), so the ratios of one
 entry are sorted by strength and each further one counts less (`DISCOUNT`). One extra hypothesis, "none of these", keeps
@@ -135,12 +136,14 @@ def diagnose(
     wrong = [f for f in findings if f.severity in SERIOUS]
     if not (in_field or looked or wrong):
         return Diagnosis("out-of-scope", findings=findings, checks=checks)
-    relevance = {} if looked else _behind(runbook, {hit.entry.id: hit.score for hit in hits})
-    ranked = rank(runbook, findings, relevance)[:keep]
+    relevance = _behind(runbook, {hit.entry.id: hit.score for hit in hits})
+    ranked = rank(runbook, findings, {} if looked else relevance)[:keep]
     state = _state(ranked, findings, checks, looked)
+    if looked and not ranked and state == "inconclusive" and in_field:
+        ranked = rank(runbook, findings, relevance)[:keep]
     if looked and state == "healthy":
         ranked = []
-    elif not (wrong or looked) and state in LEAST_WORDS:
+    elif not wrong and state in LEAST_WORDS and not any(h.for_ for h in ranked):
         symptom = ranked[0].entry.id if ranked and in_field and state == "inconclusive" else ""
         least = LEAST_WORDS[state] if in_field else ASKED
         ranked = [h for h in ranked if h.words >= least or symptom in h.entry.explains]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..tools.attempts import name_of, named_in, trainings
 from ..tools.discover import discover
 from ..tools.findings import Check, Finding, Report, TriageError
 from ..tools.run import Artifact, Run
@@ -18,6 +22,20 @@ from ..tools.settings import Settings
 
 if TYPE_CHECKING:
     from ..tools.logs.scan import Read
+
+
+@dataclass(frozen=True)
+class Other:
+    """A training beside the one that was looked at, in one line."""
+
+    run: str
+    findings: tuple[Finding, ...]
+    """What its logs show, worst first."""
+
+    @property
+    def worst(self) -> Finding | None:
+        """The finding to name; None where nothing is wrong as far as its logs show."""
+        return next((f for f in self.findings if f.severity in ("S0", "S1")), None)
 
 
 @dataclass(frozen=True)
@@ -30,6 +48,10 @@ class Look:
     scan: Report
     """What the log scan alone found: the part that verification compares."""
     reports: tuple[Report, ...]
+    about: str = ""
+    """The training that was looked at where there are several: its folder below the path."""
+    others: tuple[Other, ...] = ()
+    """The other trainings under the same path."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -44,10 +66,13 @@ class Look:
         return tuple(dict.fromkeys(c for report in self.reports for c in report.checks))
 
 
-def look(paths: Sequence[Path], pasted: str = "", told: Callable[[str], object] = lambda tool: None) -> Look:
+def look(
+    paths: Sequence[Path], pasted: str = "", told: Callable[[str], object] = lambda tool: None, words: str = ""
+) -> Look:
     """Run every deterministic tool over the paths and the pasted text.
 
     `told` hears the name of each tool before it runs. One that breaks becomes a `failed` check: the others still speak.
+    Where the paths hold several trainings, the one that the words name is looked at, else the one whose logs are worst.
 
     Raises:
         TriageError: a path does not exist or nothing in it can be read.
@@ -61,16 +86,21 @@ def look(paths: Sequence[Path], pasted: str = "", told: Callable[[str], object] 
 
     with gather(paths, pasted) as run:
         told("scan")
-        settings, setting_checks = read_settings(run)
-        clip, planned = (_number(settings.value(name)) for name in ("grad_clip", "max_steps"))
         read = Read()
+        settings, setting_checks = read_settings(run)
 
-        def scanned() -> Report:
+        def reading() -> Report:
             nonlocal read
             read = read_run(run, lambda: settings.value("log_steps"))
-            return scan(run, clip, read, planned)
+            return Report("read")
 
-        log = _try("scan", scanned)
+        broken = _try("scan", reading)
+        run, others = _chosen(run, read, words)
+        if others:
+            settings, setting_checks = read_settings(run)
+        read = read.only(run)
+        clip, planned = (_number(settings.value(name)) for name in ("grad_clip", "max_steps"))
+        log = broken if broken.checks else _try("scan", lambda: scan(run, clip, read, planned))
         reports = [log]
         tools = {
             "lint": partial(lint, read=(settings, setting_checks)),
@@ -81,7 +111,40 @@ def look(paths: Sequence[Path], pasted: str = "", told: Callable[[str], object] 
         for name, tool in tools.items():
             told(name)
             reports.append(_try(name, lambda tool=tool: tool(run)))
-        return Look(run, read.table, settings, log, tuple(reports))
+        about = name_of(run) if others else ""
+        return Look(run, read.table, settings, log, tuple(reports), about, others)
+
+
+def _chosen(run: Run, read: Read, words: str) -> tuple[Run, tuple[Other, ...]]:
+    """The training to look at, and the others in one line each."""
+    from ..tools.logs.scan import scan
+
+    found = trainings(run, read.table)
+    if len(found) == 1:
+        return found[0], ()
+    scanned = [(part, _try("scan", lambda part=part: scan(part, None, read.only(part))).findings) for part in found]
+    named = next(named_in(words, found), None)
+    chosen = named or min(scanned, key=lambda s: min((f.severity for f in s[1]), default="S9"))[0]
+    return chosen, tuple(Other(name_of(part), findings) for part, findings in scanned if part is not chosen)
+
+
+STAMPED = 5000
+"""Files of which size and time are compared before what was read is used again."""
+
+
+def stamped(paths: Sequence[Path]) -> tuple[object, ...]:
+    """Name, size and time of every file under the paths: equal as long as nothing has changed."""
+
+    def stamp(path: Path) -> tuple[str, int, int]:
+        try:
+            found = path.stat()
+        except OSError:
+            return str(path), -1, -1
+        return str(path), found.st_size, found.st_mtime_ns
+
+    inside = (Path(folder, name) for path in paths for folder, _, names in os.walk(path) for name in sorted(names))
+    files = list(islice(inside, STAMPED + 1))
+    return (*map(stamp, paths), *map(stamp, files), *([time.monotonic()] if len(files) > STAMPED else ()))
 
 
 def read_logs(run: Run) -> Read:
@@ -111,18 +174,27 @@ def _try(name: str, tool: Callable[[], Report]) -> Report:
         return Report(name, (), (Check(name, "failed", why),))
 
 
+def _beside(run: Run, other: Run, folder: bool) -> Run:
+    """Two paths as one; a folder keeps a place of its own among the attempts, a single file is a part of the first."""
+    prefix = f"{other.root.name}/"
+    attempt = prefix.rstrip("/") if folder else ""
+    placed = (
+        replace(a, name=prefix + a.name, attempt="/".join(filter(None, (attempt, a.attempt)))) for a in other.artifacts
+    )
+    return replace(
+        run,
+        artifacts=(*run.artifacts, *placed),
+        skipped=(*run.skipped, *(replace(s, name=prefix + s.name) for s in other.skipped)),
+    )
+
+
 @contextmanager
 def gather(paths: Sequence[Path], pasted: str = "") -> Iterator[Run]:
     """One run out of several paths and pasted log text (read as a log named `<question>`)."""
     runs = [discover(path) for path in paths]
     run = runs[0] if runs else Run(Path())
-    for other in runs[1:]:
-        prefix = f"{other.root.name}/"
-        run = replace(
-            run,
-            artifacts=(*run.artifacts, *(replace(a, name=prefix + a.name) for a in other.artifacts)),
-            skipped=(*run.skipped, *(replace(s, name=prefix + s.name) for s in other.skipped)),
-        )
+    for path, other in zip(paths[1:], runs[1:], strict=True):
+        run = _beside(run, other, path.is_dir())
     if not pasted:
         yield run
         return

@@ -20,9 +20,9 @@ from .answer import Answer
 from .casebook import Casebook
 from .diagnose import diagnose
 from .events import Event, FindingMade, Listen, ToolStarted, ignore
-from .evidence import look
+from .evidence import Look, look
 from .narrate.answer import answer_text, headline
-from .narrate.reply import lines, order_lines
+from .narrate.reply import about, lines, order_lines
 from .propose import Proposal, propose
 from .question.understand import understand
 from .respond import respond
@@ -60,6 +60,7 @@ def ask(
     keep: bool = True,
     encoder: str = BUILT_IN,
     listen: Listen = ignore,
+    seen: Look | None = None,
 ) -> Answer:
     """Answer one question, with or without a run.
 
@@ -72,6 +73,7 @@ def ask(
         keep: whether to note the answer in the casebook.
         encoder: the built-in encoder, or a sentence-transformers model.
         listen: told of each tool before it runs, each finding, and the proposal.
+        seen: what an earlier turn saw of the same paths, which are then not read again.
 
     Raises:
         TriageError: a path does not exist, nothing can be read, or the case is unknown.
@@ -83,14 +85,15 @@ def ask(
     words = "\n".join(question.splitlines()[:40])[:4000]
     findings: tuple[Finding, ...] = ()
     checks: tuple[Check, ...] = ()
-    run, settings, seen = Run(Path()), Settings(), None
-    if paths or pasted:
-        seen = look(paths, pasted, lambda tool: listen(ToolStarted(tool)))
+    run, settings = Run(Path()), Settings()
+    if looked:
+        seen = seen if seen and not pasted else look(paths, pasted, lambda tool: listen(ToolStarted(tool)), words)
         run, settings, findings, checks = seen.run, seen.settings, seen.findings, seen.checks
     listen(ToolStarted("search"))
     books = index(home, encoder)
     in_field = books.covers(words)
-    hits = books.search(words)
+    asked = understand(question, books.corrected)
+    hits = books.search((asked.described or words) if paths and not pasted else words)
     if not looked and len(tokens(words)) < NAMED and hits and hits[0].score < MEANT:
         hits = []
     diagnosis = diagnose(books.runbook, hits, findings, checks, in_field, looked=bool(paths))
@@ -100,14 +103,25 @@ def ask(
     proposal = propose(diagnosis, settings, run, lang)
     if isinstance(proposal, Proposal):
         listen(ProposalMade(proposal))
-    asked = understand(question, books.corrected)
-    reply = respond(asked, books.runbook, diagnosis, proposal, seen.table if seen else None)
+    reply = respond(asked, books.runbook, diagnosis, proposal, seen.table if looked and seen else None)
     said = [*order_lines(asked.orders, lang), *lines(reply, diagnosis, proposal, lang, looked)]
-    head = (headline(diagnosis, lang, looked), *said)
+    head = (headline(diagnosis, lang, looked), *(about(seen, lang) if looked and seen else ()), *said)
     text = answer_text(diagnosis, proposal, lang, head, looked, passages)
-    about = str(paths[0]) if paths else ""
+    path = str(paths[0] / seen.about if seen and seen.about and len(paths) == 1 else paths[0]) if paths else ""
     answer = Answer(
-        shown(question), lang, diagnosis, proposal, text, passages, "", seen, "built-in", asked, reply, head, about
+        shown(question),
+        lang,
+        diagnosis,
+        proposal,
+        text,
+        passages,
+        "",
+        seen if looked else None,
+        "built-in",
+        asked,
+        reply,
+        head,
+        path,
     )
     return note(answer, paths, home, case) if home and keep else answer
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...tools.findings import Finding
+from ...tools.findings import Finding, clean
 from ...tools.phrase import phrases
 from ..diagnose import Diagnosis
+from ..evidence import Look, Other
 from ..propose import Nothing, Proposal
 from ..respond import Judged, Reply, Seen, Weighed
 
@@ -24,11 +25,13 @@ JUDGED = phrases(
     ("not-supported", "not supported; {against} speak for `{leader}`.", "没有证据支持；{against} 指向 `{leader}`。"),
     ("not-supported-hint", "weakly supported ({for_}); {against} speak for `{leader}`.",
      "只有弱证据（{for_}）；{against} 指向 `{leader}`。"),
-    ("not-supported-denied", "the run agrees; {against} speak for `{leader}`.", "运行证据与此一致；{against} 指向 `{leader}`。"),
+    ("not-supported-denied", "the run agrees; {against} speak for `{leader}`.",
+     "运行证据与此一致；{against} 指向 `{leader}`。"),
     ("not-supported-healthy", "nothing in what was read shows it.", "读到的内容里没有这个迹象。"),
     ("contradicted", "{against} speak against it.", "{against} 与之矛盾。"),
     ("contradicted-denied", "the run agrees ({against}).", "运行证据与此一致（{against}）。"),
-    ("unchecked", "unchecked: nothing that was read speaks for or against it.", "未能核实：读到的内容既不支持也不反对。"),
+    ("unchecked", "unchecked: nothing that was read speaks for or against it.",
+     "未能核实：读到的内容既不支持也不反对。"),
     ("unchecked-hint", "unchecked: {for_} alone are too little.", "未能核实：只有 {for_}，证据太少。"),
     ("no-run", "unchecked: no run was given.", "未能核实：没有给出运行目录。"),
 )  # fmt: skip
@@ -44,7 +47,8 @@ PLANNED = phrases(
 )  # fmt: skip
 WEIGHED = phrases(
     "verdicts on a plan",
-    ("is-the-proposal", "that is the one change proposed: `{key}` to {new}.", "这正是建议的那一处改动：`{key}` 改为 {new}。"),
+    ("is-the-proposal", "that is the one change proposed: `{key}` to {new}.",
+     "这正是建议的那一处改动：`{key}` 改为 {new}。"),
     ("not-now", "not now: one change at a time, and it is `{key}` first.", "先不要：一次只改一处，先改 `{key}`。"),
     ("not-now-healthy", "not now: nothing was found that it would mend.", "先不要：没有发现需要它来修的问题。"),
     ("harmful", "no: {because} ask for the opposite.", "不要：{because} 要求相反的方向。"),
@@ -54,13 +58,42 @@ SEEN = phrases(
     "symptoms",
     ("contradicted", "You describe {what}: the run does not show it (last measured at step {step}: {value:.4g}).",
      "你描述的是{what}：运行里没有出现（最后一次测量在第 {step} 步：{value:.4g}）。"),
-    ("unchecked", "You describe {what}: nothing that was read could show it.", "你描述的是{what}：读到的内容无法核实。"),
+    ("unchecked", "You describe {what}: nothing that was read could show it.",
+     "你描述的是{what}：读到的内容无法核实。"),
 )  # fmt: skip
+RUNS = phrases(
+    "several runs",
+    ("about", "There are several runs here; this is about `{run}`.", "这里有多个运行；以下说的是 `{run}`。"),
+    ("other", "Also here: `{run}`: {worst}.", "另有 `{run}`：{worst}。"),
+    ("nothing", "nothing wrong in its logs", "日志中没有发现问题"),
+    ("worst", "{severity} {code}{step}", "{severity} {code}{step}"),
+    ("step", " from step {step}", "，自第 {step} 步起"),
+)  # fmt: skip
+OTHERS = 4
+"""Other runs that are named."""
 ORDERS = phrases(
     "orders in a paste",
     ("order", "Line {lines} of what you pasted holds an instruction to an assistant; it was not followed.",
      "粘贴内容第 {lines} 行含有对助手的指令；未予执行。"),
 )  # fmt: skip
+
+
+def about(seen: Look, lang: str) -> Iterator[str]:
+    """Which of several runs is meant, and the others in a line each."""
+    if not seen.others:
+        return
+    yield RUNS["about"].say(lang, run=clean(seen.about, 80) or ".")
+    for other in seen.others[:OTHERS]:
+        yield RUNS["other"].say(lang, run=clean(other.run, 80) or ".", worst=_worst(other, lang))
+
+
+def _worst(other: Other, lang: str) -> str:
+    f = other.worst
+    if f is None:
+        return RUNS["nothing"].say(lang)
+    at = f.evidence[0].step if f.evidence else None
+    step = "" if at is None else RUNS["step"].say(lang, step=at)
+    return RUNS["worst"].say(lang, severity=f.severity, code=f.code, step=step)
 
 
 def lines(reply: Reply, d: Diagnosis, proposal: Proposal | Nothing, lang: str, looked: bool) -> Iterator[str]:

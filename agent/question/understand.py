@@ -15,7 +15,7 @@ from .polarity import Suspicion, suspicions
 from .symptoms import Symptom, symptoms
 from .wants import Want, wanted
 
-SUSPECT_NOTHING = ("thanks", "bye", "explain", "how_in", "lines", "short", "compare")
+SUSPECT_NOTHING = ("thanks", "bye", "explain", "how_in", "lines", "short", "compare", "resume", "is_fixed")
 """What is asked for in these is no opinion about the run."""
 
 
@@ -28,6 +28,8 @@ class Question:
     """Their own sentences."""
     pasted: str
     """Lines of a log, a table or a configuration."""
+    described: str
+    """Their sentences that neither suspect nor plan anything: what was seen."""
     symptoms: tuple[Symptom, ...]
     suspicions: tuple[Suspicion, ...]
     plans: tuple[Plan, ...]
@@ -49,17 +51,20 @@ def understand(text: str, corrected: Callable[[str], str] = str) -> Question:
     wants = wanted(said)
     planned: dict[str, Plan] = {}
     suspected: dict[str, Suspicion] = {}
-    spoken_of = ""
+    spoken_of, described = "", list[str]()
     for sentence in sentences(said) if wants not in SUSPECT_NOTHING else ():
         acts = list(plans(sentence, spoken_of))
         spoken_of = last_named(sentence) or spoken_of
+        said_of = list(suspicions(sentence, tuple(_acted_on(acts))))
         planned |= {p.variable: p for p in acts}
-        suspected |= {s.topic.id: s for s in suspicions(sentence, tuple(_acted_on(acts)))}
+        suspected |= {s.topic.id: s for s in said_of}
+        described += [] if acts or said_of else [sentence]
     found = re.search(r"\b[fF](\d{1,2})\b", own)
     return Question(
         text,
         own,
         pasted,
+        "\n".join(described),
         tuple(symptoms(said)),
         tuple(suspected.values()),
         tuple(planned.values()),

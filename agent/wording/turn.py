@@ -17,7 +17,8 @@ from ..events import Listen, Notice, Token
 from ..narrate.answer import after_model
 from . import trace
 from .server import Model
-from .shown import Shown, brief
+from .shown import Shown
+from .shown import brief as told_briefly
 
 NO_MODEL = phrases(
     "why no model worded the answer",
@@ -50,7 +51,14 @@ NOTES = phrases(
 
 
 def worded(
-    answer: Answer, question: str, model: Model | None, boundary: Boundary, listen: Listen, home: Path | None, case: str
+    answer: Answer,
+    question: str,
+    model: Model | None,
+    boundary: Boundary,
+    listen: Listen,
+    home: Path | None,
+    case: str,
+    brief: bool = False,
 ) -> Answer:
     """The answer in its final words, streamed as `Token` events, with `Notice` lines; traced under `home`.
 
@@ -62,6 +70,7 @@ def worded(
         listen: told the words as they come.
         home: the data directory; None for no trace and no memory.
         case: the case's id, for its memory and its trace.
+        brief: whether to stream the answer that fits a screen; the whole one is what is returned.
     """
     start, turn, outcome = time.monotonic(), None, "built-in"
     notices: list[str] = []
@@ -76,7 +85,8 @@ def worded(
         if outcome != "built-in":
             notices.append(NO_MODEL[outcome].say(answer.lang))
     gap = "\n" * (2 - begun.endswith("\n")) if begun and rest else ""
-    for piece in (gap + rest).splitlines(keepends=True):
+    said = answer.short if brief and not begun else gap + rest
+    for piece in said.splitlines(keepends=True):
         listen(Token(piece))
     final = replace(final, text=(begun + gap + rest).strip())
     if turn and turn.dropped and turn.text:
@@ -111,7 +121,7 @@ def _ask(
 def _attacks(answer: Answer) -> list[str]:
     """Places of this run's evidence whose text looks like an instruction."""
     shown = Shown(answer)
-    brief(shown)
+    told_briefly(shown)
     return shown.attacks[:5]
 
 

@@ -56,6 +56,23 @@ class Read:
     broken: tuple[Check, ...] = ()
     """What could not be read, or not to its end."""
 
+    def only(self, run: Run) -> Read:
+        """What of it belongs to the artifacts of one run, which may be another attempt there."""
+        placed = {a.name: a.attempt for a in run.artifacts}
+        series = tuple(
+            replace(s, attempt=placed[s.file] + s.attempt[len(s.attempt.partition("#")[0]) :])
+            for s in self.table
+            if s.file in placed
+        )
+        texts = {name: text for name, text in self.texts.items() if name in placed}
+        gone = {s.file for s in self.table} | set(self.texts)
+        gone -= set(placed)
+
+        def kept(checks: tuple[Check, ...]) -> tuple[Check, ...]:
+            return tuple(c for c in checks if not any(f" {name}" in c.name for name in gone))
+
+        return Read(SeriesTable(series), kept(self.checks), texts, kept(self.broken))
+
 
 def read_run(run: Run, every: Callable[[], object] = lambda: None) -> Read:
     """Read every log and metric file once; `every` as in `read_series`."""

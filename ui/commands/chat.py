@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 HELP = """Talk a case over: questions, follow-ups, pasted logs, the next check, the next run.
 
-/help lists the commands. Ctrl-C stops a turn, Ctrl-D leaves; the case is kept, and --case goes on with it.
+/help lists the commands. Ctrl-C stops a turn, Ctrl-D, quit or bye leaves; the case is kept, and --case goes on with it.
 
 Examples:
 
@@ -39,6 +39,7 @@ Examples:
 
   printf '/run runs/exp42\\nloss is nan\\n/next\\n' | triage chat
 """
+LEAVING = ("quit", "exit", "bye", "/quit", "/exit", "再见")
 COMMANDS = {
     "/run": ("PATH", Phrase("look at this run too", "加入一个运行目录")),
     "/findings": (
@@ -66,17 +67,20 @@ def chat(
     model: Annotated[
         bool, typer.Option("--model/--no-model", help="Let the server that TRIAGE_MODEL_URL names word the answers.")
     ] = True,
+    full: Annotated[bool, typer.Option("--full", "-v", help="Whole answers instead of what fits a screen.")] = False,
     home: Annotated[Path | None, HOME_OPTION] = None,
 ) -> None:
     from ...agent.casebook import home as data_home
     from ...agent.conversation import Conversation
 
-    talk = Chat(lambda case, lang: Conversation(data_home(home), case, lang, encoder, model), case, lang)
+    talk = Chat(lambda case, lang: Conversation(data_home(home), case, lang, encoder, model, not full), case, lang)
     for path in run or ():
         talk.run(str(path))
     if typed := sys.stdin.isatty():
         signal.signal(signal.SIGINT, signal.default_int_handler)  # Ctrl-C ends a turn here, not the program
     for message in prompted(talk, data_home(home)) if typed else paragraphs(sys.stdin):
+        if message.strip().lower() in LEAVING:
+            break
         talk.take(message)
     if talk.conversation.case:
         talk.say(f"case {talk.conversation.case} is kept: triage chat --case {talk.conversation.case}", "dim")

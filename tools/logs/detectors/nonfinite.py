@@ -346,9 +346,7 @@ def same_batch_nonfinite_again(tracks: Sequence[Track]) -> Iterator[Finding]:
     for j, (step, series, span) in enumerate(failed):
         for other_step, other, other_span in failed[:j]:
             gap = max(_interval(series), _interval(other))
-            same_try = (other.file, other.attempt) == (series.file, series.attempt)
-            same_log = other.attempt == series.attempt == "" or same_try
-            if abs(step - other_step) <= gap // 2 and not same_log:
+            if abs(step - other_step) <= gap // 2 and other.attempt != series.attempt:
                 shown = [(series, span.first), (other, other_span.first)]
                 en = f"Two attempts become non-finite at the same point ({other_step} and {step}): the same batch."
                 zh = f"两次尝试在同一位置（{other_step} 与 {step}）变为非有限值：同一个 batch。"

@@ -1,0 +1,139 @@
+"""What of a path is one training: copies of it, its restarts, and other runs beside it.
+
+Told by the measures themselves: the same values at the same steps are one training printed twice, steps that go on are
+its next attempt, other values at the same steps are another run. A folder without a series of its own (a server's log,
+an evaluation) belongs to what lies beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from .run import Artifact, Run, Skipped, natural
+from .series import Series, SeriesTable
+
+TRAINING = ("loss", "policy_loss", "reward", "grad_norm", "learning_rate", "train_loss_mean")
+"""Metrics by which trainings are compared, the one to prefer first."""
+POINTS = 5
+"""Shared steps from which on two series can be compared."""
+SAME = 0.95
+"""Share of them that must agree for one training; logs round."""
+ROUNDING = 5e-3
+"""Relative difference that rounding makes: HF prints four digits, Megatron seven."""
+_NUMBERED = re.compile(
+    r"^(?:.*[-_.])?(?:attempts?|restart|resumed?|retry|tries|try|part|continued?)[-_.]?\d*$", re.IGNORECASE
+)
+"""Names of folders that are attempts of one run, whatever is in them."""
+
+
+def trainings(run: Run, table: SeriesTable) -> list[Run]:
+    """The run as one run for each training in it: copies left out, attempts together.
+
+    Args:
+        run: what was discovered under one path or several.
+        table: its series.
+    """
+    homes = sorted({a.attempt for a in run.artifacts}, key=natural)
+    measured = {home: found for home in homes if (found := _measures(table, home))}
+    copies, groups = dict[str, str](), list[list[str]]()
+    for home in measured:
+        before = next((h for g in groups for h in g if _copies(measured[h], measured[home])), None)
+        if before is not None:
+            copies[home] = before
+            continue
+        group = next((g for g in groups if any(_next(h, home, measured) for h in g)), None)
+        groups.append([home]) if group is None else group.append(home)
+    if len(groups) < 2:
+        return [_without_copies(run, copies)]
+    owned = {home for group in groups for home in group} | set(copies)
+    return [_part(_without_copies(run, copies), group, owned) for group in groups]
+
+
+def _measures(table: SeriesTable, home: str) -> Mapping[str, list[Series]]:
+    """Metric -> the series of one folder, its attempts inside one file included."""
+    out: dict[str, list[Series]] = {}
+    for s in table:
+        if s.attempt.partition("#")[0] == home and s.metric in TRAINING and len(s) >= POINTS:
+            out.setdefault(s.metric, []).append(s)
+    return out
+
+
+def _copies(a: Mapping[str, list[Series]], b: Mapping[str, list[Series]]) -> bool:
+    """Whether two folders hold one training: the same values at the same steps."""
+    return any(
+        _agree(x, y) for metric in TRAINING[:4] if metric in a and metric in b for x in a[metric] for y in b[metric]
+    )
+
+
+def _agree(a: Series, b: Series) -> bool:
+    steps, i, j = np.intersect1d(a.steps, b.steps, return_indices=True)
+    if len(steps) < POINTS or len(steps) < 0.5 * min(len(a), len(b)):
+        return False
+    x, y = a.values[i], b.values[j]
+    near = np.isclose(x, y, rtol=ROUNDING, atol=1e-4, equal_nan=True)
+    return bool(near.mean() >= SAME and (len(np.unique(x)) > 2 or np.isnan(x).all()))
+
+
+def _next(a: str, b: str, measured: Mapping[str, Mapping[str, list[Series]]]) -> bool:
+    """Whether the second folder is another attempt at the first one's run: by its name, or because its steps go on."""
+    parents = {name.rpartition("/")[0] for name in (a, b)}
+    if len(parents) == 1 and all(_NUMBERED.match(name.rpartition("/")[2]) or not name for name in (a, b)):
+        return True
+    common = next((m for m in TRAINING if m in measured[a] and m in measured[b]), None)
+    if common is None:
+        return True
+    first, second = _span(measured[a][common]), _span(measured[b][common])
+    (low, high), (begin, end) = min(first, second), max(first, second)
+    return begin > low + 0.1 * (high - low) and end > high
+
+
+def _span(series: list[Series]) -> tuple[int, int]:
+    return min(int(s.steps.min()) for s in series), max(int(s.steps.max()) for s in series)
+
+
+def _without_copies(run: Run, copies: Mapping[str, str]) -> Run:
+    """A copy's measures are read once; its other files stay."""
+
+    def again(a: Artifact) -> bool:
+        return a.attempt in copies and a.kind in ("log", "metrics")
+
+    told = tuple(
+        Skipped(a.name, f"the same training as {copies[a.attempt] or 'the folder above it'}: counted once")
+        for a in run.artifacts
+        if again(a) and _repeats(a, run, copies)
+    )
+    kept = (a for a in run.artifacts if a.name not in {s.name for s in told})
+    return replace(run, artifacts=tuple(replace(a, attempt=copies.get(a.attempt, a.attempt)) for a in kept))
+
+
+def _repeats(a: Artifact, run: Run, copies: Mapping[str, str]) -> bool:
+    """Whether the original has a file of this kind too; where it has not, this one is its other half."""
+    return any(b.kind == a.kind and b.attempt == copies[a.attempt] for b in run.artifacts)
+
+
+def _part(run: Run, group: list[str], owned: set[str]) -> Run:
+    """One training of several, with what belongs to no other."""
+    return replace(run, artifacts=tuple(a for a in run.artifacts if a.attempt in group or _shared(a, owned)))
+
+
+def _shared(a: Artifact, owned: set[str]) -> bool:
+    return a.attempt not in owned
+
+
+def name_of(run: Run) -> str:
+    """What tells a training from the others under the same path."""
+    homes = sorted({a.attempt for a in run.of("log", "metrics")}, key=natural)
+    return homes[0] if homes else ""
+
+
+def named_in(words: str, runs: list[Run]) -> Iterator[Run]:
+    """The runs whose folder the words name."""
+    said = words.lower()
+    for run in runs:
+        last = name_of(run).rpartition("/")[2].lower()
+        if len(last) > 2 and re.search(rf"(?<![\w-]){re.escape(last)}(?![\w-])", said):
+            yield run
