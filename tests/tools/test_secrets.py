@@ -128,7 +128,7 @@ def test_long_lines_take_linear_time(secret):
     starts = [*secret.hint, *(spelled(line)[:-3] + "-" for line in secret.shows)]
     pumped = [f"{secret.hint[0]} {start}" for start in ("0", "a_", "a.", " ", "://a", "secret_", "eyJ-")] + starts
     for text in (start * (60_000 // len(start)) for start in pumped):
-        begin = time.perf_counter()
+        begin = time.process_time()
         redact(text)
         find(text)
-        assert time.perf_counter() - begin < 1, text[:60]
+        assert time.process_time() - begin < 1, text[:60]
