@@ -21,6 +21,7 @@ from typing import IO, Any, NamedTuple
 
 from .findings import TriageError
 from .packed import BROKEN, Unpacked, next_written, packing_of
+from .patterns import bounded
 
 CHUNK_SIZE = 4 << 20
 """Bytes read at a time; a chunk is cut at a line end, so it is about this long."""
@@ -222,7 +223,7 @@ def split_prefix(text: str) -> tuple[int | None, str]:
 
 
 _PREFIX_STARTS = frozenset("[(#>rR0123456789 \t")
-_PREFIX = re.compile(
+_PREFIX = bounded(
     r"""\s{0,16}(?:
       \[ (?:rank|default)\ ?(\d{1,5}) \] :? \s?                     # [rank2]:  [Rank 2]  [default7]:
     | rank\ ?(\d{1,5}) \s?[:|] \s                                   # rank2: text

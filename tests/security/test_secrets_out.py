@@ -17,7 +17,8 @@ from triage.agent.conversation import Conversation, excerpts
 from triage.agent.propose import Proposal
 from triage.tools.boundary import Boundary
 from triage.tools.findings import Evidence, Finding, Severity, clean
-from triage.tools.secrets import SECRETS, plain, redact, spelled, visible, visible_in, visible_lines
+from triage.tools.secrets import plain, redact, visible, visible_in, visible_lines
+from triage.tools.secrets.table import SECRETS, spelled
 from triage.ui import pages
 from triage.ui.mcp_results import fit
 from triage.ui.roots import Roots

@@ -55,6 +55,8 @@ def test_sixty_planted_secrets_of_fifteen_kinds_are_masked_and_found_in_data(pla
         ("WANDB_API_KEY=" + A40, A40),
         ("wandb login " + A40, A40),
         ("password: correct-horse", "correct-horse"),
+        ("db:\n  password: correct horse battery  # of the store\n", "correct horse battery"),
+        ("- smtp_passwd: my old horse", "my old horse"),
         ("--hub_token=abcdefgh12345678", "abcdefgh12345678"),
         ("https://user:s3cr3t@registry.example/x", "s3cr3t"),
         ("Authorization: Bearer abcdefghijklmnopqrstuvwx", "abcdefghijklmnopqrstuvwx"),
@@ -74,6 +76,9 @@ def test_a_named_credential_is_masked_by_its_context(text, hidden):
         "tokens per second: 1234567.8 tokenizer_path: /data/llama",
         "max_tokens=4096 token_type_ids missing",
         "password: None",
+        "Password: not asked for on this host",
+        "pass: 3 of 5 tests",
+        "password_policy: at least ten letters",
     ],
 )
 def test_training_logs_are_left_alone(text):

@@ -1,4 +1,3 @@
-
 """What a value looks like: whether it was drawn at random, or is a placeholder, a word, a name in code.
 
 The scan of training data asks it beside a row's pattern; what stands before a value is for `naming`.

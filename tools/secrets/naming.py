@@ -32,6 +32,11 @@ _SEPARATOR = (
 )
 """Between a name and its value: of an assignment, an option, a pair in code, XML or a list of names and values."""
 ASSIGNED = rf"{_NAME}(?:{_SEPARATOR}){_VALUES}"
+YAML_LINE = (
+    r"(?m:^[ \t]{0,40}(?:-[ ])?)[\w-]{0,80}(?i:password|passwd|passphrase|pwd|secret|credentials?|(?:db|root|admin|user)[_-]?pass|密码|口令)[\"']?:[ \t]{1,9}"
+    r"(?!(?i:none|null|not|is|unset|invalid|missing|required|optional)\b)(?P<line>[^\s\"'\[\]{}|>&*!%@`$<(#\\-]\S{0,200}(?:[ \t]{1,9}[^\s#]\S{0,200}){1,30})"
+)
+"""A line of YAML: without quotes, the value of a password goes on over blanks, to the end or a comment."""
 _COARSE = rf"(?i:{'|'.join(WORDS)})[\w.-]*[\\\"'\]]*"
 SIEVE = (
     rf"{_COARSE}[ \t]*(?:=|:|：|是|为|<)",

@@ -14,7 +14,7 @@ import re
 
 from ..registry import table
 from .forms import assigned, irregular, key_body, random_token, token, url_password
-from .naming import ASSIGNED, NO_VALUE, SIEVE, WORDS, named
+from .naming import ASSIGNED, NO_VALUE, SIEVE, WORDS, YAML_LINE, named
 from .row import Secret
 
 _PASSWORD_OPTIONS = {
@@ -101,6 +101,7 @@ SECRETS: tuple[Secret, ...] = (
            r"|(?<![\w-])[\"']?(?i:sk)[\"']?[ ]{0,4}[:=][ ]{0,4}[\"'](?P<sk>[A-Za-z0-9+/=]{30,300})[\"']|\bsecrets\.\w{1,80}[^\n]{0,20}\n[^\n]{0,60}=>[ ]'(?P<next>[^'\n]{1,300})'|\[debug\]=>[ ]'(?P<shown>[A-Za-z0-9+/=_-]{16,300})'",
            ("Unseal Key 1: {a43}=", "Client(ak='x', sk='{a58}==')", "##[debug]Evaluating: secrets.DB_PASS\n##[debug]=> '{a22}'", "the api key is {a32}"), ("api key is missing", "sk: 'sklearn'", "##[debug]=> 'refs/heads/main'", "Session token: none", "secret key 1: abc"), strong=False, form=lambda head, value: "secrets." in head or irregular(value)),
     Secret("cookie", ("cookie",), r"(?i:\b(?:set-)?cookie[\"']?[ \t]{0,9}[:=][ \t]{0,9}[\"']?)(?P<value>[\w.-]{1,80}=[^\s\"';]{4,1000}(?:;[ ]?[\w.-]{1,80}(?:=[^\s\"';]{0,1000})?){0,40})", ("Cookie: session={a24}", "set-cookie: sid={a24}; Path=/; HttpOnly", '"Cookie": "a={a24}; b={x24}"'), ("cookies: 5", "cookie=true", "Cookie: consent"), strong=False),
+    Secret("password-line", ("passw", "passphrase", "pwd", "secret", "credential", "pass:", "pass\"", "pass'", "密码", "口令"), YAML_LINE, ("db:\n  password: {a14} {a8} # of x", "a:\n- smtp_passwd: {a12} {d4} {a6}"), ("Password: not asked for on this host", "pass: 3 of 5 tests", "password_policy: at least ten letters"), assigned, strong=False, form=lambda head, value: named(head.lstrip("- \t"), value)),
     Secret("assigned-secret", WORDS, ASSIGNED, ('api_key = "{a32}"', "db_password={a12}!x", "密码：{a14}", '"passwd": "{a14}"', "secret_key: {x40}", "--hub_token={a20}", 'openaiApiKey: "{a32}"',
             "VAULT_TOKEN={a24}", "NPM_TOKEN={x8}-0c1d-4e2f-8a3b-{x12}", "PGPASSWORD={a14}", "accessKeySecret: {a30}", "encryption_key: {a32}", "--password {a14}", "os.environ['SERPER_API_KEY'] = '{x40}'", "<name>fs.s3a.secret.key</name><value>{a40}</value>", "- name: DB_PASSWORD\n  value: {a14}", "密码是{a14}",
             "client-key-data: {a60}", '{\\"password\\": \\"{a14}\\"}', '"auth": "{a40}"'), ("pad_token: <pad> eos_token=</s> num_tokens: {d9}", "tokens per second: {d7}.8 tokenizer_path: /data/llama", "max_tokens=4096", "password: None", "password=$DB_PASSWORD", "password: ${DB_PASSWORD}", "api_key=os.environ['KEY']", "secret_name: train-{x8}", "PWD=/home/me/run", "cache_key: {x40}",
