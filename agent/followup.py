@@ -6,12 +6,12 @@ The diagnosis of the case stands; a message that brings evidence, a run or a sym
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
 from ..knowledge.entry import Entry
 from ..tools.config.frameworks import FRAMEWORKS
 from ..tools.findings import Finding, clean
+from ..tools.patterns import bounded
 from ..tools.phrase import phrases
 from .answer import Answer
 from .narrate.short import place
@@ -30,8 +30,8 @@ SAID = phrases(
     ("none-yet", "This case has no findings.", "本案例没有任何发现。"),
     ("next-check", "Next, a check that changes nothing: {check}", "下一步先检查（不改动任何东西）：{check}"),
     ("next-change", "Then the one change: {change}.", "然后只改一处：{change}。"),
-    ("judge", "A new run is judged by `triage verify --case {case} --candidate NEXT_RUN`; words cannot say whether it is "
-     "fixed.",
+    ("judge", "A new run is judged by `triage verify --case {case} --candidate NEXT_RUN`; words cannot say "
+     "whether it is fixed.",
      "新的运行用 `triage verify --case {case} --candidate 新运行` 判断；仅凭文字无法说明是否修好。"),
     ("resume", "Resume from `{checkpoint}`: the newest before the first bad step, {step}. It was not loaded or "
      "checked here: "
@@ -47,6 +47,7 @@ SAID = phrases(
      "这里不知道 {framework} 如何写 `{variable}`。"),
 )  # fmt: skip
 STRONG = ("decisive", "strong", "moderate")
+_NUMBER = bounded(r"(\d+)$")
 
 
 def follow_up(asked: Question, answer: Answer) -> str | None:
@@ -116,7 +117,7 @@ def _resume(asked: Question, answer: Answer) -> Iterator[str]:
         yield SAID["no-step"].say(answer.lang)
         return
     bad, kept = min(steps), answer.seen.run.of("checkpoint") if answer.seen else ()
-    numbered = [(int(m[1]), a.name) for a in kept if (m := re.search(r"(\d+)$", a.name))]
+    numbered = [(int(m[1]), a.name) for a in kept if (m := _NUMBER.search(a.name))]
     before = max((c for c in numbered if c[0] < bad), default=None)
     if before:
         yield SAID["resume"].say(answer.lang, checkpoint=clean(before[1], 80), step=bad)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-COMMAND = re.compile(r"(?:^|[|&]\s{0,9}|bin/)(?:[A-Z_]{1,80}=\S{1,200}\s{1,9}){0,9}triage\s{1,9}(?P<arguments>.+)$")
+COMMAND = re.compile(r"(?:^|[|&]\s{0,9}|bin/)(?:[A-Z_]{1,80}=\S{1,200}\s{1,9}){0,9}triage\s{1,9}(?P<arguments>.+)")
 """A line that runs triage, also at the end of a pipe or of a chain."""
 
 
