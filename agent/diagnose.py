@@ -55,8 +55,8 @@ TRAINING = {
 CAUSE = 0.5
 """Log-odds by which a cause with strong evidence of its own stands before a symptom that it explains."""
 SHARPNESS = 2.5
-"""Power of the odds before they become probabilities. The lab alone would have it at 4; a stranger's run shows less than
-a lab's, so this stays below. Words alone are not sharpened: their probabilities are fitted (`knowledge.relevance`)."""
+"""Power of the odds before they become probabilities. The lab alone would have it at 4; a stranger's run shows less
+than a lab's, so this stays below. Words alone are not sharpened: their probabilities are fitted (`knowledge.relevance`)."""
 ASKED = 0.3
 """Relevance of the words from which on they ask for a particular failure."""
 LEAST_WORDS: dict[str, float] = {"healthy": ASKED, "inconclusive": 0.05}
@@ -274,7 +274,8 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
     for_ = tuple(f for code, f in by_code.items() if code in weights)
     against = tuple(f for code, f in by_code.items() if code in entry.findings.against)
     beside = [f for f in by_code.values() if f.severity in SERIOUS and f.code not in weights]
-    if entry.findings.needs and by_code.keys().isdisjoint(entry.findings.needs):
+    seen = {code for code, f in by_code.items() if code in entry.findings.needs or f.severity in SERIOUS}
+    if entry.findings.needs and seen.isdisjoint({*entry.findings.needs, *weights}):
         weights = {code: "weak" for code in weights}
     support = _discounted(_ratios(weights, by_code))
     opposition = _discounted(_ratios(entry.findings.against, by_code, notes=True))

@@ -50,7 +50,7 @@ class Findings(Strict):
     for_: dict[Id, Strength] = Field(default_factory=dict, alias="for")
     against: dict[Id, Strength] = Field(default_factory=dict)
     needs: tuple[Id, ...] = ()
-    """What the title says was seen: without any of these, whatever else speaks for the entry is weak."""
+    """What the title says was seen: without any of these, or a serious finding, what speaks for the entry is weak."""
 
 
 class Fix(Strict):
