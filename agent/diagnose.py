@@ -56,7 +56,7 @@ CAUSE = 0.5
 """Log-odds by which a cause with strong evidence of its own stands before a symptom that it explains."""
 SHARPNESS = 2.5
 """Power of the odds before they become probabilities. The lab alone would have it at 4; a stranger's run shows less
-than a lab's, so this stays below. Words alone are not sharpened: their probabilities are fitted (`knowledge.relevance`)."""
+than a lab's, so this stays below. Words alone are not sharpened: theirs are fitted (`knowledge.relevance`)."""
 ASKED = 0.3
 """Relevance of the words from which on they ask for a particular failure."""
 LEAST_WORDS: dict[str, float] = {"healthy": ASKED, "inconclusive": 0.05}
