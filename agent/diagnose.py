@@ -112,6 +112,8 @@ class Diagnosis:
     """Conflicts of the leading entries, with the position that this run supports, if it decides."""
     unexplained: tuple[Finding, ...] = field(default=())
     """S0 and S1 findings that no listed hypothesis accounts for."""
+    missed: tuple[str, ...] = ()
+    """Files that were not read though they could have shown a fault."""
 
     @property
     def top(self) -> Hypothesis | None:
@@ -142,6 +144,7 @@ def diagnose(
     looked: bool = False,
     keep: int = 5,
     stage: str = "",
+    missed: Sequence[str] = (),
 ) -> Diagnosis:
     """Rank the entries by the findings of the run and the words of the question.
 
@@ -155,6 +158,7 @@ def diagnose(
         looked: whether there was a run to look at.
         keep: how many hypotheses to return.
         stage: what kind of training the run's settings say it is, empty where they do not.
+        missed: files that were not read though they could have shown a fault.
     """
     findings, checks = tuple(findings), tuple(checks)
     wrong = [f for f in findings if f.severity in SERIOUS]
@@ -166,7 +170,7 @@ def diagnose(
     if looked and not ranked and state == "inconclusive" and in_field:
         ranked = rank(runbook, findings, relevance, stage)[:keep]
     if looked and state == "healthy":
-        ranked = []
+        ranked, state = [], "inconclusive" if missed else "healthy"
     elif not wrong and state in LEAST_WORDS and not any(h.for_ for h in ranked):
         symptom = ranked[0].entry.id if ranked and in_field and state == "inconclusive" else ""
         least = LEAST_WORDS[state] if in_field else ASKED
@@ -179,6 +183,7 @@ def diagnose(
         checks,
         tuple(_conflicts(leading(ranked), {f.code for f in findings})),
         tuple(f for f in wrong if f.code not in explained),
+        tuple(missed),
     )
 
 
