@@ -49,6 +49,8 @@ class Findings(Strict):
 
     for_: dict[Id, Strength] = Field(default_factory=dict, alias="for")
     against: dict[Id, Strength] = Field(default_factory=dict)
+    needs: tuple[Id, ...] = ()
+    """What the title says was seen: without any of these, or a serious finding, what speaks for the entry is weak."""
 
 
 class Fix(Strict):
