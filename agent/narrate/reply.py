@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ...tools.findings import Finding, clean
 from ...tools.phrase import phrases
@@ -78,13 +78,13 @@ ORDERS = phrases(
 )  # fmt: skip
 
 
-def about(seen: Look, lang: str) -> Iterator[str]:
-    """Which of several runs is meant, and the others in a line each."""
+def about(seen: Look, lang: str, place: Callable[[str], str]) -> Iterator[str]:
+    """Which of several runs is meant, and the others in a line each; `place` says where a run lies."""
     if not seen.others:
         return
-    yield RUNS["about"].say(lang, run=clean(seen.about, 80) or ".")
+    yield RUNS["about"].say(lang, run=clean(place(seen.about), 200))
     for other in seen.others[:OTHERS]:
-        yield RUNS["other"].say(lang, run=clean(other.run, 80) or ".", worst=_worst(other, lang))
+        yield RUNS["other"].say(lang, run=clean(place(other.run), 200), worst=_worst(other, lang))
 
 
 def _worst(other: Other, lang: str) -> str:
