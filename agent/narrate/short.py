@@ -21,6 +21,8 @@ from .words import WORDS
 LINES, WIDTH = 20, 80
 CARRYING = 3
 """Findings shown."""
+HEADLINE = 4
+"""Most lines of the headline, which says where it rests on words alone."""
 INDENT = "   "
 """Before what goes on from the line above."""
 _WIDE = "\\u1100-\\u115f\\u2e80-\\uffef"
@@ -60,14 +62,15 @@ def short_text(
         candidate: the path of the one other run that was given, empty for none.
     """
     if d.state == "out-of-scope":
-        return WORDS["out-of-scope"].say(lang)
+        return "\n".join(wrapped(WORDS["out-of-scope"].say(lang), LINES))
     change = [line for text in _change(d, proposal, lang) for line in wrapped(text, 3)]
     if isinstance(proposal, Proposal):
         change += command(SAID["then"].say(lang), _verify(proposal, lang, case, run, candidate))
     ends = [*change, *(line for text in _coverage(d.checks, lang) for line in wrapped(text, 2))]
     evidence = [wrapped(text, 2) for text in _carrying(d, lang)]
     least = len(evidence[0]) if evidence else 0
-    begins = [line for text in head for line in wrapped(text, 3)][: max(LINES - len(ends) - least, 1)]
+    begins = [line for i, text in enumerate(head) for line in wrapped(text, 3 if i else HEADLINE)]
+    begins = begins[: max(LINES - len(ends) - least, 1)]
     middle = [line for lines in evidence for line in lines][: max(LINES - len(begins) - len(ends), 0)]
     return "\n".join([*begins, *middle, *ends][:LINES])
 

@@ -135,6 +135,7 @@ def _show(answer: Answer, full: bool, events: Sequence[Event], named: Sequence[P
                 out.print(clean(event.text, 500))
     else:
         out.print(Markdown(answer.text) if out.is_terminal else answer.text)
+        out.print()
     out.print("; ".join(_beside(answer, brief, named)))
 
 
@@ -146,7 +147,7 @@ def _beside(answer: Answer, brief: bool, named: Sequence[Path]) -> Iterator[str]
         yield f"read {', '.join(clean(str(p), 80) for p in named)}, named in the question"
     if not answer.run and answer.diagnosis.state != "out-of-scope" and _stands_in_a_run():
         yield "this folder looks like a run: add --run . to have it read"
-    if brief:
+    if brief and answer.diagnosis.state != "out-of-scope":
         yield "-v shows the whole answer"
 
 

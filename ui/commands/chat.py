@@ -284,8 +284,7 @@ class _Writer:
         self.out, self.kept, self.fenced = out, "", False
 
     def write(self, text: str, lines: bool = False) -> None:
-        if self.out.is_terminal and lines:
-            self.finish()
+        if lines:
             self.out.print(emphasised(text), end="")
             return
         if not self.out.is_terminal:
