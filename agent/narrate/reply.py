@@ -17,6 +17,7 @@ SAID = phrases(
     ("denies", "You rule out {topic}", "你排除{topic}"),
     ("doubts", "You doubt that it is {topic}", "你不太相信是{topic}"),
     ("told", "You were told of {topic}", "别人说是{topic}"),
+    ("both", "You say both that it is {topic} and that it is not", "你既说是{topic}，又说不是"),
 )
 JUDGED = phrases(
     "verdicts on a suspicion",
@@ -110,7 +111,7 @@ def _places(findings: Sequence[Finding], number: Mapping[int, str]) -> str:
 
 def _judged(j: Judged, d: Diagnosis, number: Mapping[int, str], lang: str, looked: bool) -> str:
     s = j.suspicion
-    who = SAID["told" if s.told_by else s.polarity].say(lang, topic=s.topic.name.say(lang))
+    who = SAID["both" if s.both else "told" if s.told_by else s.polarity].say(lang, topic=s.topic.name.say(lang))
     key: str = j.verdict if looked else "no-run"
     tails = {
         "supported": "-denied" if s.polarity != "suspects" else "",

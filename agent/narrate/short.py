@@ -80,6 +80,8 @@ def _carrying(d: Diagnosis, lang: str) -> Iterator[str]:
     top = d.top
     carrying = [f for f in (top.for_ if top else ()) if f.severity in SHOWN] or list(top.for_ if top else ())
     rest = [f for f in d.findings if f.severity in SHOWN and f not in carrying]
+    if not carrying and not rest:
+        rest = [f for f in d.findings if f.code != "run-healthy"]  # notes, where nothing is more than that
     number = {id(f): i for i, f in enumerate(d.findings, 1)}
     for f in [*carrying, *rest][:CARRYING]:
         yield f"F{number[id(f)]} {f.severity} {clean(f.say(lang), 200)}{place(f)}"
@@ -190,7 +192,8 @@ def command(label: str, words: Sequence[str]) -> list[str]:
             lines.append(f"{INDENT}{word}")
         else:
             lines[-1] += f" {word}"
-        while columns(lines[-1]) > WIDTH - 2 and "'" not in word:
+        mark = "'" if word.count("'") == 2 else ""
+        while columns(lines[-1]) > WIDTH - 2 and word.count("'") in (0, 2):
             begun = lines.pop()
-            lines += [begun[: WIDTH - 2] + "\\", begun[WIDTH - 2 :]]
+            lines += [f"{begun[: WIDTH - 2]}{mark}\\", f"{mark}{begun[WIDTH - 2 :]}"]
     return lines
