@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from shlex import quote
 
 from ...tools.findings import Check, Finding, clean
@@ -39,6 +39,7 @@ SAID = phrases(
     ("holds", "Fixed when {criteria}.", "满足才算修好：{criteria}。"),
     ("then", "Then: ", "之后："),
     ("next-run", "NEXT_RUN", "新运行"),
+    ("missed", "Not read: {files}.", "未读：{files}。"),
     ("looked", "Looked at: {found} found, {clear} clear, {missing} not there, {failed} could not be checked{names}.",
      "检查：{found} 项有发现，{clear} 项正常，{missing} 项没有对应文件，{failed} 项未能检查{names}。"),
 )  # fmt: skip
@@ -66,7 +67,7 @@ def short_text(
     change = [line for text in _change(d, proposal, lang) for line in wrapped(text, 3)]
     if isinstance(proposal, Proposal):
         change += command(SAID["then"].say(lang), _verify(proposal, lang, case, run, candidate))
-    ends = [*change, *(line for text in _coverage(d.checks, lang) for line in wrapped(text, 2))]
+    ends = [*change, *(line for text in _coverage(d, lang) for line in wrapped(text, 2))]
     evidence = [wrapped(text, 2) for text in _carrying(d, lang)]
     least = len(evidence[0]) if evidence else 0
     begins = [line for i, text in enumerate(head) for line in wrapped(text, 3 if i else HEADLINE)]
@@ -122,10 +123,13 @@ def _verify(p: Proposal, lang: str, case: str, run: str, candidate: str) -> list
     ]
 
 
-def _coverage(checks: Iterable[Check], lang: str) -> Iterator[str]:
-    kept = list(checks)
+def _coverage(d: Diagnosis, lang: str) -> Iterator[str]:
+    kept: Sequence[Check] = d.checks
     if not kept:
         return
+    if d.missed and d.state != "inconclusive":
+        names = ", ".join(clean(name, 40) for name in d.missed[:CARRYING])
+        yield SAID["missed"].say(lang, files=names + (f" +{len(d.missed) - CARRYING}" if d.missed[CARRYING:] else ""))
     count = {r: len({c.name for c in kept if c.result == r}) for r in ("found", "clear", "not-applicable", "failed")}
     failed = list(dict.fromkeys(clean(c.name, 40) for c in kept if c.result == "failed"))[:3]
     names = f" ({', '.join(failed)})" if failed else ""

@@ -76,9 +76,11 @@ def understand(text: str, corrected: Callable[[str], str] = str) -> Question:
 
 def _beside(said: Suspicion, before: Suspicion | None) -> Suspicion:
     """What is said of a cause, where something was said of it before: the last word counts, a contradiction is kept."""
-    if before and not (before.told_by or said.told_by) and {before.polarity, said.polarity} == {"suspects", "denies"}:
-        return replace(said, polarity="suspects", both=True)
-    return said
+    if before is None or {before.polarity, said.polarity} != {"suspects", "denies"}:
+        return said
+    if any(s.told_by or re.search(r"[?？]|[吗呢吧]\W*$", s.text) for s in (before, said)):
+        return said
+    return replace(said, polarity="suspects", both=True)
 
 
 def _acted_on(acts: list[Plan]) -> list[str]:

@@ -71,6 +71,13 @@ def test_the_case_is_kept_and_shown(triage):
     assert ([e["kind"] for e in kept["events"]], kept["status"]) == (["answer", "verdict"], "fixed")
 
 
+def test_a_case_knows_the_run_that_failed(triage):
+    case = answer(triage("ask", "loss is nan", "--run", EXAMPLE / "run-1", "--json"))["case"]
+    assert answer(triage("verify", "--candidate", EXAMPLE / "run-2", "--case", case, "--json"))["verdict"] == "fixed"
+    none = triage("verify", "--candidate", EXAMPLE / "run-2")
+    assert (none.returncode, "--baseline RUN" in none.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("candidate", "verdict", "changed", "status"),
     [
