@@ -181,3 +181,8 @@ def symptoms(text: str) -> Iterator[Symptom]:
     """The symptoms that the person's own words tell."""
     where = _WHERE.search(text)
     return (Symptom(kind, where[0] if where else "") for kind in KINDS.values() if kind.said.search(text))
+
+
+def spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where a text tells symptoms."""
+    return (m.span() for kind in KINDS.values() for m in kind.said.finditer(text))

@@ -61,7 +61,7 @@ TOPICS: dict[str, Topic] = table(
             "gradient-clipping",
             "gradient clipping",
             "梯度裁剪",
-            r"(?:grad(?:ient)?s?[- _]?)?clip(?:ping|ped|s)?|max[_ ]grad[_ ]norm",
+            r"(?:grad(?:ient)?s?[- _]?)?clip(?:p?ing|p?ed|s)?|gradients?(?! (?:norm|check|accum))|max[_ ]grad[_ ]norm",
             r"梯度裁剪|裁剪|剪裁|梯度截断",
             r"grad-clip-saturation|grad-explosion",
             "grad_clip",
@@ -162,7 +162,7 @@ TOPICS: dict[str, Topic] = table(
             "hardware",
             "the hardware",
             "硬件",
-            r"hard[- ]?ware|(?:bad|faulty|broken|dying|flaky|dead|the) (?:gpu|node|card|host|machine|cable"
+            r"hard[- ]?ware|[ahbv]\d{2,3}s|[ahb]\d00|gpu\d|(?:bad|faulty|broken|dying|flaky|dead|the) (?:gpu|node|card|host|machine|cable"
             r"|nvlink)s?"
             r"|ecc(?: errors?)?|xid|nvlink|overheat(?:ing)?|thermal(?:s| throttling)?|throttl(?:e|ing)|pcie"
             r"|driver"
@@ -174,7 +174,7 @@ TOPICS: dict[str, Topic] = table(
             "network",
             "the network",
             "网络",
-            r"networks?|nccl|infini ?band|ib|roce|nic|ethernet|interconnect|switch(?:es)?(?! to)|rdma|firewall"
+            r"networks?|nccl|infini ?band|ib|roce|nic|ethernet|interconnect|(?:the |network |bad )switch(?:es)?|switches|rdma|firewall"
             r"|gloo"
             r"|communication|comms?",
             r"网络|网卡|交换机|通信|带宽|防火墙",
@@ -242,7 +242,7 @@ TOPICS: dict[str, Topic] = table(
             r"(?:max[- _]?)?(?:seq(?:uence)?|context|ctx|model|prompt|response|completion)[- _]?len(?:gth)?s?"
             r"|long[- ]context|context window|\d+k context|rope(?:[- ]scaling| theta)?|yarn|truncat(?:ion|ed|ing)"
             r"|max[_ ]tokens|cut ?off",
-            r"序列长度|上下文(?:长度)?|长上下文|截断|序列太长|最大长度|长度限制",
+            r"序列长度|上下文(?:长度)?|长上下文|截断|序列(?!化|并行)(?:太长)?|最大长度|长度限制",
             r"context-.*|long-context-.*|rope-.*|short-data-.*|completions-truncated|eval-output-truncated"
             r"|kv-cache-oom",
             "sequence_length max_model_len rope_scaling_type rope_scaling_factor rope_theta "
@@ -263,7 +263,7 @@ TOPICS: dict[str, Topic] = table(
             "overfitting",
             "overfitting",
             "过拟合",
-            r"over[- ]?fit(?:ting|s|ted)?|too many epochs|memori[sz]ing the (?:train|data)\w*",
+            r"over[- ]?fit(?:t?ing|s|t?ed)?|too many epochs|memori[sz]ing the (?:train|data)\w*",
             r"过拟合|轮数太多|训(?:练)?过头",
             r"overfitting|catastrophic-forgetting|rlvr-memorization",
             "epochs",
@@ -276,7 +276,7 @@ TOPICS: dict[str, Topic] = table(
             r"|repetition[- _]?penalty|decoding(?: params?)?|greedy",
             r"采样|(?<!机器)(?<!显卡)温度|解码参数|重复惩罚",
             r"sampling-.*|repetitive-output|entropy-.*|constrained-.*",
-            "sampling_temperature rollout_temperature repetition_penalty",
+            "sampling_temperature rollout_temperature repetition_penalty top_p",
         ),
         _topic(
             "engine",

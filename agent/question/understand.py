@@ -49,30 +49,24 @@ def understand(text: str, corrected: Callable[[str], str] = str) -> Question:
     own, pasted = split(text)
     said = corrected(own).replace("’", "'")
     wants = wanted(said)
-    planned: dict[str, Plan] = {}
-    suspected: dict[str, Suspicion] = {}
-    spoken_of, described = "", list[str]()
-    for sentence in sentences(said) if wants not in SUSPECT_NOTHING else ():
-        acts = list(plans(sentence, spoken_of))
+    message = sentences(said) if wants not in SUSPECT_NOTHING else []
+    acts, spoken_of = list[Plan](), ""
+    for sentence in message:
+        acts += plans(sentence, spoken_of)
         spoken_of = last_named(sentence) or spoken_of
-        said_of = list(suspicions(sentence, tuple(_acted_on(acts))))
-        planned |= {p.variable: p for p in acts}
-        suspected |= {s.topic.id: s for s in said_of}
-        described += [] if acts or said_of else [sentence]
+    suspected = suspicions(message, [(topic, p.text) for p in acts for topic in (topic_of(p.variable), p.variable)])
+    spoken = [*(p.text for p in acts), *(s.text for s in suspected)]
     found = re.search(r"\b[fF](\d{1,2})\b", own)
     return Question(
         text,
         own,
         pasted,
-        "\n".join(described),
+        "\n".join(s for s in message if not any(part in s for part in spoken)),
         tuple(symptoms(said)),
-        tuple(suspected.values()),
-        tuple(planned.values()),
+        tuple(suspected),
+        tuple({p.variable: p for p in reversed(acts)}.values())[::-1],
         wants,
         tuple(orders(pasted)),
         f"F{found[1]}" if found else "",
     )
 
-
-def _acted_on(acts: list[Plan]) -> list[str]:
-    return [topic for plan in acts for topic in (topic_of(plan.variable), plan.variable) if topic]

@@ -49,7 +49,7 @@ _WANTS: dict[str, re.Pattern[str]] = {
                 r"|are) (?:[fF]\d+|.{1,40} mean|an? |the difference|meant)|what'?s (?:[fF]\d+|an? )|meaning of"
                 r"|define"
                 r"|tell me (?:more )?about|walk me through|what do you mean)\b|\b[fF]\d{1,2}\b(?!\S)|解释|是什么意思"
-                r"|什么意思|啥意思|讲讲|说明一下|是啥|什么叫|怎么理解",
+                r"|什么意思|啥意思|讲讲|说明一下|(?<!到底)(?<!你说)是啥|什么叫|怎么理解",
             ),
             (
                 "lines",
