@@ -26,7 +26,7 @@ VARIABLES: dict[str, str] = table(
             r"(?:the |global[- _]|train[- _])?batch[- _]?size|gbs|bs|global batch|(?:the )?batch(?= ?(?:to|down|by"
             r"|from|=)|改|降|减|调|设|加)|批大小|批次大小|批量",
         ),
-        ("sequence_length", r"(?:max[- _]?)?seq(?:uence)?[- _]?len(?:gth)?|max_seq_len|context length|序列长度"),
+        ("sequence_length", r"(?:max[- _]?)?seq(?:uence)?[- _]?len(?:gth)?|max_seq_len|context(?:[- ](?:len(?:gth)?|window|size))?|序列长度|序列|上下文"),
         ("max_model_len", r"max[- _]model[- _]len|上下文长度"),
         (
             "max_response_length",
@@ -38,8 +38,12 @@ VARIABLES: dict[str, str] = table(
             r"|mem_fraction\w*",
         ),
         ("max_num_seqs", r"max[- _]num[- _]seqs|concurrency|并发"),
-        ("kl_coef", r"kl(?:[- _]?(?:coef\w*|penalty|weight|loss[_ ]coef|term))?|KL\s*(?:系数|惩罚|权重)"),
-        ("dpo_beta", r"(?:dpo[- _]?)?beta"),
+        ("kl_coef", r"KL\s*(?:系数|惩罚|权重)|kl(?:[- _]?(?:coef\w*|penalty|weight|loss[_ ]coef|term))?"),
+        ("dropout", r"drop-?outs?"),
+        ("freeze", r"embeddings?|backbone|vision (?:tower|encoder)|冻结"),
+        ("lr_schedule", r"(?:lr[- _]?|cosine )?schedul(?:e|er)|调度器?"),
+        ("entropy_coef", r"entropy[- _]?(?:coef\w*|bonus|loss|term)|熵(?:系数|奖励|正则)"),
+        ("dpo_beta", r"(?:dpo[- _]?)?beta(?![- _]?[12])"),
         ("rollout_temperature", r"(?:rollout |sampling )?temp(?:erature)?|采样温度|(?<!机器)(?<!显卡)温度"),
         ("repetition_penalty", r"rep(?:etition)?[- _]?penalty|重复惩罚"),
         ("num_generations", r"num[_ ]generations|group[- ]size|rollouts? per prompt|组大小|采样数"),
@@ -119,7 +123,7 @@ VERBS: tuple[tuple[Direction, str, str], ...] = (
         r"|(?:run|train|try|go|going)(?:ning|ing)? without|skip(?:ping)?(?= (?:the )?(?:warm|eval|packing))"
         r"|(?:drop"
         r"|kill)(?:ping|ing)?(?= (?:the )?(?:packing|flash|kl|amp|compile|clip))|no more",
-        r"关(?:掉|闭|上)?|禁用|去掉(?=.{0,6}(?:裁剪|惩罚|KL|预热|flash|packing|打包|编译|混合))|不用|停用|取消",
+        r"(?<![无有没相])关(?:掉|闭|上)?(?![系于键注心联])|禁用|去掉(?=.{0,6}(?:裁剪|惩罚|KL|预热|flash|packing|打包|编译|混合))|不用|停用|取消",
     ),
     (
         "raise",
@@ -142,11 +146,11 @@ VERBS: tuple[tuple[Direction, str, str], ...] = (
         r"|turn(?:ing)?(?: \S+){0,3} down|dial(?:ling|ing)?(?: \S+){0,3} (?:down|back)"
         r"|bring(?:ing)?(?: \S+){0,3} down|shorten(?:ing)?|(?:us|try)(?:e|ing)?(?: a| an)? (?:much |far "
         r"|even )?(?:smaller|lower|shorter|fewer|less)",
-        r"降低|减小|调小|减半|降(?=到|为|一|点)|调低|缩小|改小|减少|缩短|砍(?:半|到|一半)?|压低|压到|设小|调短|减到|减|降",
+        r"降低|减小|调小|减半|降(?=到|为|一|点)|调低|缩小|改小|减少|缩短|砍(?:半|到|一半)?|压低|压到|设小|调短|减到|减|降(?![频级噪维])",
     ),
     (
         "enable",
-        r"enabl(?:e|ing)|(?:turn|switch)(?:ing)?(?: \S+){0,3} on|activat(?:e|ing)|add(?:ing)?|us(?:e|ing)"
+        r"enabl(?:e|ing)|(?:turn|switch)(?:ing)?(?: \S+){0,3} on|activat(?:e|ing)|freez(?:e|ing)|add(?:ing)?|us(?:e|ing)"
         r"|try(?:ing)?|put(?:ting)? in|why not|how about|pin(?= mem)|introduc(?:e|ing)|apply(?:ing)?",
         r"开启|打开|启用|加上?(?!大|到|倍|载)|用上|上(?=梯度|flash|ZeRO|LoRA|个)|开(?=梯度|flash|ZeRO|LoRA|激活|一下|个"
         r"|混合|packing|overlap|检查点)|试试|引入|使用",
@@ -162,7 +166,7 @@ VERBS: tuple[tuple[Direction, str, str], ...] = (
     ),
     (
         "set",
-        r"set(?:ting)?|chang(?:e|ing)|switch(?:ing)?|swap(?:ping)?|mov(?:e|ing) to|go(?:ing)? with"
+        r"set(?:ting)?|go(?:ing)? from|chang(?:e|ing)|switch(?:ing)?|swap(?:ping)?|mov(?:e|ing) to|go(?:ing)? with"
         r"|pin(?:ning)?"
         r"|fix(?:ing)?|mak(?:e|ing)|replac(?:e|ing)",
         r"设(?:成|为|置|到)?|改(?:成|为|到|用|回)?|换(?:成|到|个|用|回|掉)?|切(?:换)?(?:到|成|回)?|调(?:成|到|为|回)?"

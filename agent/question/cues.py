@@ -29,6 +29,7 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         unless - X
         X ~ 没 问题/毛病/写错/坏 吧
         怕/该 不 会? 是 - X
+        不 会 是 ~ X ~ 吧
         会不会/是不是/是否/难道/莫非/可不就 是? - X
         不 只 是? - X
         不 排除 - X
@@ -112,6 +113,7 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         查/检查/核对/验证/确认/看/排查/测/换 过 了? - X
         跟/和/与/同 - X ~ 无关/没关系/没有关系/没什么关系/没啥关系/不相干/不沾边/两码事
         X ~ 没/没有 啥/什么/任何? 问题/毛病/动过/改过/变/关系/动/错/异常/坏/动静/影响
+        跟/和/与/同 - X ~ 没 ~ 关系
         X ~ 无关/不背锅/背不了锅/不背这个锅/清白/正常/干净/没变/好的/一致/一样/对的/没得说
         X ~ 查/检查/核对/验证/确认/排查/测/换 过
         X ~ 排除/不可能
@@ -142,6 +144,7 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         wrong/off/up/happened/problem/issue/issues/bug/trouble with/in - X
         cause/reason/problem/issue/explanation/answer is/was/being/must - X
         X ~ is/was the/our/my real/actual/main/likely/root? problem/cause/reason/issue/culprit/explanation
+        X ~ the/a real/main/actual? problem/cause/culprit/reason/issue
         is/was it/this/that/there still/again/maybe/just/all/simply/something? - X
         it's/its/thats/that's/it_is/that_is/this_is - X
         blame/blaming/suspecting - X

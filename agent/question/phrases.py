@@ -19,8 +19,9 @@ _FUNCTION = (
     "either or nor and again teh always still purely mostly partly mainly only likely definitely definitly clearly obviously surely certainly probably still new old then here there probably simply something anything else such"
 )
 _FUNCTION_ZH = "是 因为 由于 这个 那个 这 那 的 了 什么 关于 我们 你 我 跟 和 与 在 出 于 一个 某个 新 或 还是 又 都 也 就 可能 单纯"
+"""Words that say nothing of what they stand between."""
 _GAPS = {
-    "-": rf"(?:(?:{'|'.join(_FUNCTION.split())}|{OTHER})[ ,]+){{0,6}}",
+    "-": rf"(?:(?:{'|'.join(_FUNCTION.split())}|{OTHER})[ ,]+|(?:{'|'.join(_FUNCTION_ZH.split())}) ?){{0,6}}",
     "~": r"(?:[^ ]{1,40} ){0,5}?",
 }
 _GAPS_ZH = {

@@ -50,6 +50,16 @@ _ALONE = (
 )
 """What a verb of doing acts on where it has no object."""
 
+_TOPICS = {
+    "run": "checkpoint",
+    "library": "library-version",
+    "code": "code-change",
+    "reward": "reward-model",
+    "num_generations": "batch-size",
+    "global_batch_size": "batch-size",
+}
+"""What a variable that is no setting of an entry belongs to."""
+
 _INTENT = re.compile(
     r"\b(?:should|shall|can|could|may|might|must|need|ought|will|would|gonna|going to|about to|wanna|want|gotta|plan\w*"
     r"|intend\w*|thinking|tempted|consider\w*|propos\w+|suggest\w*|prefer|rather|better|ready|let'?s|let me|lemme"
@@ -63,7 +73,7 @@ _INTENT = re.compile(
 _PAST = re.compile(
     r"\b(?:already|yesterday|last (?:night|week|run|time|month)|ago|(?:after|when|since|once|because) (?:i|we|they|he"
     r"|she|someone)|(?:i|we)(?:'ve| have| had) (?:just |already |now )?|did(?:n'?t)?|used to|never|someone|somebody"
-    r"|(?:after|since|despite|upon|from|even|of)(?= \w{1,12}ing))\b"
+    r"|(?:after|since|despite|upon|even)(?= \w{1,12}ing))\b"
     r"|已经|早就|早已|昨天|刚才|刚刚|之前就?|上次|试过|过了|改完|调完|换完|没有?用",
     re.IGNORECASE,
 )
@@ -90,7 +100,7 @@ _NOUNS = re.compile(
 _INVARIANT = re.compile(r"set|cut|put in|reset|cut down", re.IGNORECASE)
 _SUBJECT = re.compile(r"\b(?:i|we|he|she|they|you|someone|\w{1,20}ing)\s+(?:just |also |only |had )?$", re.IGNORECASE)
 """Whom a verb without a past form follows when it tells what was done."""
-_IMMINENT = re.compile(r"要|准备|打算|想|把.{1,20}(?:吧|吗|行|可以|算)|先|直接|干脆|吧|不就")
+_IMMINENT = re.compile(r"要|准备|打算|想|把.{1,20}(?:吧|吗|行|可以|算)|先|直接|干脆|吧|不就|试|看|[吗？?]")
 _AND = re.compile(
     r"\s*[&+]\s+|\s+(?:and(?: then| also)?|then|plus|while|or|but)\s+|(?=再(?!说|看)|然后|并且|并(?!行|发)|同时|顺便|接着)"
     r"|(?<=吧)(?=\S)",
@@ -100,9 +110,10 @@ _NUMBER = r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
 _WORDS = r"b?f(?:loat|p)?(?:16|32|8)|true|false|none|sdpa|eager|adamw?|sgd|step[- ]?\d+k?"
 _TO = re.compile(
     rf"(?:\b(?:to|at|with|by|of|from scratch with)\s+|=\s*|->\s*|→\s*|到|成|为|用|回|至)\s*(?:about |around )?"
-    rf"(?P<value>~?{_NUMBER}\s?[%kKxXMB]?|{_WORDS})(?![\w.]*\d)",
+    rf"(?P<value>~?{_NUMBER}(?:\.\d+)?\s?[%kKxXMB]?|{_WORDS})(?![\w.]*\d)",
     re.IGNORECASE,
 )
+_THERE = re.compile(rf"\s?(?P<value>~?{_NUMBER}\s?[%kKxXMB]?|{_WORDS})", re.IGNORECASE)
 _BARE = re.compile(rf"(?<![\w.-])({_NUMBER}[%xXk]?|bf16|fp16|fp32)(?![\w.])", re.IGNORECASE)
 _SHIFT = re.compile(
     rf"^[\s:]*(?:from {_NUMBER} )?(?P<way>goes|going|back|should be|up|down|go|gets|is|从\s?{_NUMBER}\s?|直接|先|就)?\s?"
@@ -111,7 +122,7 @@ _SHIFT = re.compile(
     re.IGNORECASE,
 )
 """What follows a variable that goes to a value without any verb: "temperature to 0.7"."""
-_FROM_TO = re.compile(rf"(?:from|从)\s*({_NUMBER})\s*\S{{0,3}}\s*(?:to|->|到|成|为)\s*({_NUMBER})", re.IGNORECASE)
+_FROM_TO = re.compile(rf"(?:from|从)\s*(?:[a-z_]{{1,20}}\s)?({_NUMBER})\s*\S{{0,3}}\s*(?:to|->|到|成|为)\s*({_NUMBER})", re.IGNORECASE)
 _JOINED = re.compile(r"\s*(?:,|/|、|和|与|跟|及|and|&|\+|plus)\s*(?:the |my |our )?", re.IGNORECASE)
 _AIM = re.compile(r"[把将从给让对]")
 _HAN = re.compile(r"[\u3400-\u9fff]")
@@ -140,7 +151,7 @@ def last_named(text: str) -> str:
 
 def topic_of(variable: str) -> str:
     """The topic whose setting a variable is, empty for none."""
-    return next((t.id for t in TOPICS.values() if variable in t.variables), "")
+    return _TOPICS.get(variable) or next((t.id for t in TOPICS.values() if variable in t.variables), "")
 
 
 def _of_part(part: str, clause: str, spoken_of: str, last: Plan | None, meant: bool) -> Iterator[Plan]:
@@ -148,7 +159,7 @@ def _of_part(part: str, clause: str, spoken_of: str, last: Plan | None, meant: b
     acts = list(_acts(part, clause))
     for act in acts:
         rest = part[act.end :]
-        to = _TO.search(rest)
+        to = _TO.search(rest) or _THERE.match(rest)
         value = (to["value"] if to else next(iter(_BARE.findall(rest)), "")).strip()
         if not (meant or (to and act.direction != "do") or act.start <= 6):
             continue
@@ -161,12 +172,12 @@ def _of_part(part: str, clause: str, spoken_of: str, last: Plan | None, meant: b
 def _acts(part: str, clause: str) -> Iterator[_Act]:
     """The verbs of a part that somebody will act by; of two in one place the more particular."""
     found = sorted(
-        (m.start(), order, _Act(direction, m.start(), m.end(), m[0]))
+        (m.start(), -len(m[0]), order, _Act(direction, m.start(), m.end(), m[0]))
         for order, (direction, pattern) in enumerate(ACTS)
         for m in pattern.finditer(part)
     )
     covered = -1
-    for start, _, act in found:
+    for start, *_, act in found:
         if start < covered:
             continue
         covered = act.end

@@ -25,6 +25,10 @@ NEAR = 3
 SHORT = 60
 """Characters of a question that asks for nothing but what it names."""
 _ASKS = re.compile(r"[?？]|[吗呢么]\W{0,3}$")
+_COMPOUND = re.compile(r"[ -]?[a-z]{2}$|版本", re.IGNORECASE)
+"""What follows the first word of a compound, whose last word says what it is."""
+_MEANWHILE = re.compile(r"\b(?:on|after|during|before|upon|at|since) (?:the |a |every |each )?$", re.IGNORECASE)
+"""What stands before a name that only says when."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,8 @@ class _Named:
     told: bool = False
     bare: bool = False
     """Whether the clause is hardly more than the name."""
+    when: bool = False
+    """Whether the name only says when something happened."""
     seen: bool = False
     """Whether it is named in telling what was seen or done."""
 
@@ -79,7 +85,7 @@ def _of_clause(clause: str, sentence: int, at: int, acted: Sequence[tuple[str, s
     told_apart = _told_apart(clause)
     seen = [m for m in spans(clause)]
     names = "".join(clause[s:e] for _, s, e in told_apart)
-    bare = len(re.sub(r"\b(?:the|a|or|and|just|maybe|new)\b|[\W_]|[和或吗呢么吧的]", "", clause)) - len(names) <= 6
+    bare = len(re.sub(r"\b(?:the|a|or|and|just|maybe|new)\b|[\W_]|[和或吗呢么吧的]", "", clause)) - len(names) <= 3
     for topic in dict.fromkeys(t for t, _, _ in told_apart):
         start, end = next((s, e) for t, s, e in told_apart if t == topic)
         planned = any(topic.id == what and clause == where for what, where in acted)
@@ -88,14 +94,16 @@ def _of_clause(clause: str, sentence: int, at: int, acted: Sequence[tuple[str, s
         if inside and (sign == "suspects" or (start, end) not in seen):
             sign = None
         told = TOLD.search(plain(clause)) or NAMED_SPEAKER.search(clause)
-        yield _Named(topic, sentence, at, sign, bool(told) and not OWN.search(plain(clause)), bare, inside or planned)
+        others = bool(told) and not OWN.search(plain(clause))
+        when = _MEANWHILE.search(clause[:start]) is not None
+        yield _Named(topic, sentence, at, sign, others, bare, when, inside or planned)
 
 
 def _told_apart(clause: str) -> list[tuple[Topic, int, int]]:
     """The mentions of a clause; of a compound its last ("eval version"), of "a bug in X" X."""
     found = mentions(clause)
-    heads = [f for f, then in zip_longest(found, found[1:]) if then is None or then[1] - f[2] > 1]
-    return [f for f in heads if f[0].id != "code-change" or len(heads) == 1]
+    found = [f for f in found if f[0].id != "code-change" or len(found) == 1]
+    return [f for f, then in zip_longest(found, found[1:]) if then is None or not _COMPOUND.match(clause[f[2] : then[1] + 2])]
 
 
 def _masked(clause: str, topic: Topic, named: Sequence[tuple[Topic, int, int]]) -> str:
@@ -104,7 +112,7 @@ def _masked(clause: str, topic: Topic, named: Sequence[tuple[Topic, int, int]]) 
     for other, start, end in named:
         parts += [clause[at:start], X if other == topic else OTHER]
         at = end
-    return plain("".join((*parts, clause[at:])))
+    return plain("".join((*parts, clause[at:]))).replace(f"{X}'s ", f"{X} is ")
 
 
 def _polarity(masked: str) -> Polarity | None:
@@ -127,6 +135,8 @@ def _spoken_back(found: list[_Named], clause: str, at: int) -> list[_Named]:
 
 def _neighbours(here: list[_Named], sentence: str) -> list[_Named]:
     """The causes of one sentence, the bare ones with the sign of those beside them."""
+    if any(n.polarity and not n.when for n in here):
+        here = [n for n in here if not n.when]
     told = len({n.topic.id for n in here}) == 1 and (TOLD.search(plain(sentence)) or NAMED_SPEAKER.search(sentence))
     out: list[_Named] = []
     for place, one in enumerate(here):

@@ -79,7 +79,7 @@ KINDS: dict[str, Kind] = table(
             "an evaluation that gets worse",
             "评测变差",
             r"\b(?:eval|val(?:idation)?|held-?out|test|benchmark|score|accuracy|acc)\b.{0,30}\b(?:wors(?:e|ening)"
-            r"|drop(?:s|ped|ping)?|fell|fall(?:s|ing)?|rising|rises|climb\w*|going up|goes up|went up|regress\w*"
+            r"|drop(?:s|ped|ping)?|fell|fall(?:s|ing)?|rising|rises|climb\w*|going up|goes up|went up|regressed"
             r"|down"
             r"|decreas\w+|degrad\w+)|(?:评测|验证集?|准确率|得?分数?|指标).{0,12}(?:掉|降|变差|上升|往上|上涨|下滑|跌)",
             "eval-loss-rising eval-regression benchmark-drop accuracy-decline",

@@ -52,7 +52,7 @@ TOPICS: dict[str, Topic] = table(
             "learning-rate",
             "the learning rate",
             "学习率",
-            r"learning[- ]?rates?|l\.?r\.?s?|step size",
+            r"learning[- ]?rates?|l\.?r\.?s?|step size|(?:cosine |lr |l\.r\. |rate )?schedul(?:e|er)(?: decay)?",
             r"学习率|步长",
             r"loss-nan-high-lr|.*-lr-.*|lr-.*|dpo-kl-explosion|loss-oscillation",
             "learning_rate min_learning_rate lr_schedule",
@@ -377,8 +377,8 @@ TOPICS: dict[str, Topic] = table(
             "库版本",
             r"(?:library|package|lib|torch|pytorch|transformers|trl|cuda|driver|flash-attn|peft|accelerate"
             r"|deepspeed"
-            r"|vllm|numpy)?[- ]?(?:versions?|upgrad(?:e[ds]?|ing)|updat(?:e[ds]?|ing)|bump(?:ed)?|release|wheel)"
-            r"|(?:upgrad(?:ed|ing)|bumping|updating) \w+|dependenc(?:y|ies)|environment|conda|pip|docker image"
+            r"|vllm|numpy)?[- ]?(?:versions?|upgrad(?:e[ds]?|ing)|release|wheel)"
+            r"|(?:upgrad(?:ed|ing)|bump(?:ed|ing)|updat(?:ed|ing)) (?:to )?(?:torch|pytorch|transformers|trl|cuda|drivers?|vllm|peft|accelerate|deepspeed|numpy|flash-attn)|dependenc(?:y|ies)|environment|conda|pip|docker image"
             r"|incompatib\w+|new (?:torch|transformers|trl|vllm|cuda)",
             r"版本|依赖|升级|环境|镜像|装包|兼容",
             r"dependency-.*|.*version.*|package-.*|renamed-argument|extension-.*|vllm-install-.*|op-build-.*",

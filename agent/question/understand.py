@@ -15,7 +15,7 @@ from .polarity import Suspicion, suspicions
 from .symptoms import Symptom, symptoms
 from .wants import Want, wanted
 
-SUSPECT_NOTHING = ("thanks", "bye", "explain", "how_in", "lines", "short", "compare", "resume", "is_fixed")
+SUSPECT_NOTHING = ("thanks", "bye", "explain", "how_in", "lines", "short")
 """What is asked for in these is no opinion about the run."""
 
 
@@ -55,6 +55,8 @@ def understand(text: str, corrected: Callable[[str], str] = str) -> Question:
         acts += plans(sentence, spoken_of)
         spoken_of = last_named(sentence) or spoken_of
     suspected = suspicions(message, [(topic, p.text) for p in acts for topic in (topic_of(p.variable), p.variable)])
+    if wants in ("why", "ok_to"):
+        wants = "ok_to" if acts else "why" if suspected else wants
     spoken = [*(p.text for p in acts), *(s.text for s in suspected)]
     found = re.search(r"\b[fF](\d{1,2})\b", own)
     return Question(
