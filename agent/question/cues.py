@@ -25,12 +25,14 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         isn't/aren't/wasn't - X ~ the/a cause/reason/problem/issue/culprit
         X - isn't it
         not only - X
+        what if ~ X
+        isn't/wasn't/aren't/weren't there ~ X
         haven't/hasn't/not ruled/excluded/checked - X
         unless - X
         X ~ 没 问题/毛病/写错/坏 吧
         怕/该 不 会? 是 - X
         不 会 是 ~ X ~ 吧
-        会不会/是不是/是否/难道/莫非/可不就 是? - X
+        会不会/是不是/是否/难道/难不成/莫非/可不就 是? - X
         不 只 是? - X
         不 排除 - X
         不是 - X - 还 能? 是?
@@ -60,7 +62,7 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         feels/seems/sounds/looks wrong/off/unlikely/fishy - to? blame? - X
         too easy/convenient/simple
         not obvious*
-        真的? 是 - X ~ 吗/么/嘛
+        真/真的 是 - X ~ 吗/么/嘛
         真的 是/有/会
         真 是/会/有 ~ 吗/么
         真的假的/真的吗/真的么/说不通/不见得/未必/不一定/存疑/牵强/半信半疑/打个问号/站不住/打问号
@@ -123,7 +125,7 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
     (
         "suspects",
         """
-        suspect*/suspicious/suspicion/blame/blames/blaming/accuse/culprit/guilty/fault/responsible/fishy
+        suspect*/suspicio*/blame/blames/blaming/accuse/culprit/guilty/fault/responsible/fishy
         think*/thought/believe*/guess*/bet/bets/betting/feel*/reckon*/figure*/assum*/swear*/insist*/claim*/convinced/worried/afraid/wonder*/leaning - X
         sure/certain/positive/convinced/confident - X
         imo/imho/my money/hunch/theory/hypothesis/gut/vote/take
@@ -163,6 +165,7 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         OTHER or/and/vs - X
         怀疑/是不是/是否/会不会/应该是/可能/估计/肯定/八成/多半/大概/感觉/认为/猜/难道/怕是/恐怕/或许/也许/莫非/九成/十有八九/一看就
         觉得/觉的/直觉/我看/我赌/赌/押/盲猜/说是/坚持/咬定/看着像/好像/貌似/似乎/疑似/像是/估摸/断定/笃定/笃信
+        站/投/押 - X
         怪/赖/归咎/甩锅/导致/引起/造成/引发/因为/由于/一定是/就是/都是/又是/准是/绝对是/还是/毁/坑/害/祸 - X
         X ~ 的锅/的问题/的事/的毛病/的 bug/背锅/惹的/搞的/害的/闹的/捣鬼/作怪/作妖/搞鬼/干的/造成/导致/引起/引发/坑/拖累/拖后腿/有关
         锅 是 - X
@@ -184,9 +187,10 @@ _BACK: tuple[tuple[Polarity, str], ...] = (
         i/i'd/we/we'd still/really/do/kinda/honestly? doubt
         not so/too/really/entirely/quite/yet/that? sure/convinced/buying/sold
         don't/can't/do_not/cannot really/quite/fully/entirely? buy/believe/see
-        skeptical/sceptical/unconvinced/dubious/far-fetched
+        skeptical/sceptical/unconvinced/dubious/far-fetched/idk/dunno/grain
+        jury - out
         ^ but? is/are/was? it/that/you? hmm/seriously/really/plausible/sure $
-        真的假的/真的吗/真的么/存疑/靠谱吗/靠谱么/说不通/牵强/不见得/未必/半信半疑
+        真的假的/真的吗/真的么/保留/难说/不好说/别扯/存疑/靠谱吗/靠谱么/说不通/牵强/不见得/未必/半信半疑
         不 太/大/怎么/敢? 信/相信/确定/认同/同意
         可能 吗/么
         """,
@@ -199,7 +203,7 @@ _BACK: tuple[tuple[Polarity, str], ...] = (
         i/i'd disagree
         nonsense/bullshit/bs/rubbish/wrong/impossible
         can't/cannot/isn't/couldn't/wasn't/not - be? it/that/this
-        ^ 我/这/那? 不可能/胡说/扯淡/不同意/瞎说/不是它/不是这个/不信/没关系/无关
+        ^ 我/这/那? 不可能/胡说/扯淡/别怀疑它/别怀疑/别怪它/不同意/瞎说/不是它/不是这个/不信/没关系/无关
         """,
     ),
     (

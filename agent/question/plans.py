@@ -65,7 +65,7 @@ _INTENT = re.compile(
     r"|intend\w*|thinking|tempted|consider\w*|propos\w+|suggest\w*|prefer|rather|better|ready|let'?s|let me|lemme"
     r"|(?:i|we|you|they)['’]?(?:ll|d|m|re)|what if|how about|what about|why not|why don'?t|ok|okay|safe|fine|worth|help"
     r"|just|simply|fix|next|tonight|tomorrow|now|try\w*|before i|instead|please|pls|idea|objections?|unless|sense|enough"
-    r"|harmless|thoughts|wise|smart|dumb|stupid|wrong to|enough to)\b|\?"
+    r"|harmless|thoughts|wise|smart|dumb|stupid|wrong to|enough to|time to)\b|\?"
     r"|打算|准备|想(?!不|起|问)|要(?!是|么|不然)|能不能|可以|行[吗不么]|好[吗么]|直接|干脆|应该|需要|[该得]不?该?|试|不如|先|就|把|将"
     r"|为什么不|怎么不|计划|考虑|必要|有用|会好|一下|吧|算了|今晚|明天|下一?[轮次步]|[吗么？]|省得|免得|看看|再",
     re.IGNORECASE,
@@ -81,7 +81,7 @@ _PAST = re.compile(
 _DENIED = re.compile(
     r"(?:\b(?:don'?t|do not|won'?t|wouldn'?t|never|not|no|without|instead of|rather than|refuse to|cannot|can'?t"
     r"|doesn'?t|didn'?t|isn'?t|fails? to|seems? to|starts? to|tends? to|keeps?|it|which|that)\s+(?:\w{1,12} )?"
-    r"|(?<![要能可何否会])(?:别|不要?|没有?|不会|无需|不用|不想|不打算|不能|不准|勿)\s*(?:再|去|先|想)?)$",
+    r"|(?<![要能可何否会])(?:别|不要?|没有?|不会|无需|不用|不想|不打算|不能|不准|勿|一)\s*(?:再|去|先|想)?)$",
     re.IGNORECASE,
 )
 """What right before a verb means that nobody will act."""
@@ -116,15 +116,16 @@ _TO = re.compile(
 _THERE = re.compile(rf"\s?(?P<value>~?{_NUMBER}\s?[%kKxXMB]?|{_WORDS})", re.IGNORECASE)
 _BARE = re.compile(rf"(?<![\w.-])({_NUMBER}[%xXk]?|bf16|fp16|fp32)(?![\w.])", re.IGNORECASE)
 _SHIFT = re.compile(
-    rf"^[\s:]*(?:from {_NUMBER} )?(?P<way>goes|going|back|should be|up|down|go|gets|is|从\s?{_NUMBER}\s?|直接|先|就)?\s?"
+    rf"^[\s:]*(?:from {_NUMBER} )?(?P<way>be|goes|going|back|should be|up|down|go|gets|is|从\s?{_NUMBER}\s?|直接|先|就)?\s?"
     r"(?P<more>up|down|back)?\s?"
-    rf"(?:to\s|=|->|→|降到|掉到|到|改成|设成|改为|成|调成|弄成|搞成|给到)\s*(?P<value>~?{_NUMBER}[kKxX%]?|{_WORDS})",
+    rf"(?:to\s|(?<=be )|=|->|→|降到|掉到|到|改成|设成|改为|成|调成|弄成|搞成|给到)\s*(?P<value>~?{_NUMBER}[kKxX%]?|{_WORDS})",
     re.IGNORECASE,
 )
 """What follows a variable that goes to a value without any verb: "temperature to 0.7"."""
 _FROM_TO = re.compile(rf"(?:from|从)\s*(?:[a-z_]{{1,20}}\s)?({_NUMBER})\s*\S{{0,3}}\s*(?:to|->|到|成|为)\s*({_NUMBER})", re.IGNORECASE)
 _JOINED = re.compile(r"\s*(?:,|/|、|和|与|跟|及|and|&|\+|plus)\s*(?:the |my |our )?", re.IGNORECASE)
 _AIM = re.compile(r"[把将从给让对]")
+_BATCH = re.compile(r"batch|批", re.IGNORECASE)
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _GIVEN = re.compile(r"\b(?:with|at|when|if|using|under|is|was|had|have|has|in)\s*$", re.IGNORECASE)
 
@@ -161,9 +162,11 @@ def _of_part(part: str, clause: str, spoken_of: str, last: Plan | None, meant: b
         rest = part[act.end :]
         to = _TO.search(rest) or _THERE.match(rest)
         value = (to["value"] if to else next(iter(_BARE.findall(rest)), "")).strip()
-        if not (meant or (to and act.direction != "do") or act.start <= 6):
+        if not (meant or (to and act.direction != "do") or act.start <= 12):
             continue
         for name in _objects(part, act, [a for a in acts if a is not act]) or _unsaid(act, rest, spoken_of):
+            if name == "data" and act.direction in ("raise", "lower") and _BATCH.search(part):
+                name = "global_batch_size"
             yield Plan(name, _meant(act.direction, name, value, part), "" if act.direction == "do" else value, clause)
     if not acts and not _PAST.search(part):
         yield from _without_verb(part, clause, last, meant)
@@ -210,6 +213,8 @@ def _meant(direction: Direction, variable: str, value: str, part: str) -> Direct
     moved = _FROM_TO.search(part)
     if direction == "set" and moved and not thing and moved[1] != moved[2]:
         return "raise" if float(moved[2]) > float(moved[1]) else "lower"
+    if direction == "lower" and thing:
+        return "remove"
     if direction == "remove" and value and variable not in ("data", "checkpoint"):
         return "lower"
     if direction == "remove" and not thing:
