@@ -19,14 +19,14 @@ VARIABLES: dict[str, str] = table(
         ("grad_clip", r"(?:grad(?:ient)?[- _]?)?clip(?:p?ing)?|max[_ ]grad[_ ]norm|grad_clip|梯度裁剪|裁剪|剪裁"),
         ("warmup_steps", r"warm[- ]?up(?:[_ ](?:steps|ratio))?|预热|热身"),
         ("weight_decay", r"weight[- _]?decay|wd|权重衰减"),
-        ("grad_accumulation", r"grad(?:ient)?[- _]?accum\w*(?: steps)?|gas|梯度累[积计]"),
+        ("grad_accumulation", r"grad(?:ient)?[- _]?accum\w*(?: steps)?|accumulation(?: steps)?|gas|梯度累[积计]"),
         ("micro_batch_size", r"(?:per[_ -]device[_ -]train[_ -]|micro[- _]?|per[- ]gpu )batch(?:[- _]?size)?|mbs|微批"),
         (
             "global_batch_size",
             r"(?:the |global[- _]|train[- _])?batch[- _]?size|gbs|bs|global batch|(?:the )?batch(?= ?(?:to|down|by"
             r"|from|=)|改|降|减|调|设|加)|批大小|批次大小|批量",
         ),
-        ("sequence_length", r"(?:max[- _]?)?seq(?:uence)?[- _]?len(?:gth)?|max_seq_len|context(?:[- ](?:len(?:gth)?|window|size))?|序列长度|序列|上下文"),
+        ("sequence_length", r"(?:max[- _]?)?seq(?:uence)?[- _]?len(?:gth)?|max_seq_len|sequences?|truncat(?:e|ing)|context(?:[- ](?:len(?:gth)?|window|size))?|序列长度|序列|上下文"),
         ("max_model_len", r"max[- _]model[- _]len|上下文长度"),
         (
             "max_response_length",
@@ -39,6 +39,7 @@ VARIABLES: dict[str, str] = table(
         ),
         ("max_num_seqs", r"max[- _]num[- _]seqs|concurrency|并发"),
         ("kl_coef", r"KL\s*(?:系数|惩罚|权重)|kl(?:[- _]?(?:coef\w*|penalty|weight|loss[_ ]coef|term))?"),
+        ("enable_prefix_caching", r"(?:enable_)?prefix[- _]?cach(?:e|ing)|前缀缓存"),
         ("dropout", r"drop-?outs?"),
         ("freeze", r"embeddings?|backbone|vision (?:tower|encoder)|冻结"),
         ("lr_schedule", r"(?:lr[- _]?|cosine )?schedul(?:e|er)|调度器?"),
@@ -84,7 +85,7 @@ VARIABLES: dict[str, str] = table(
             r"|packages?"
             r"|version|版本|依赖|库",
         ),
-        ("hardware", r"(?:the |that |this |bad )?(?:node|gpu|machine|host|card)s?|hardware|机器|节点|卡|显卡"),
+        ("hardware", r"(?:the |that |this |bad )?(?:node|gpu|machine|host|card)s?(?:[- ]?\d{1,4})?|hardware|机器|节点|卡|显卡"),
         (
             "checkpoint",
             r"(?:last |step[- ]?\d+ |old(?:er)? |previous |earlier |the )?(?:checkpoint|ckpt)s?|weights|(?:to "
@@ -95,10 +96,10 @@ VARIABLES: dict[str, str] = table(
             "data",
             r"(?:that |this |the |those |these |bad |which )*(?:data(?:[- ]?set)?|batch(?:es)?(?![-_ ]?size| (?:to|down|by|from)\b|改|降|减|调|设|加| ?=)"
             r"|samples?"
-            r"|rows?|records?|shards?|examples?|duplicates?|corpus)|数据集?|样本|这一?批|那一?批|这个批次|那些?批次?"
+            r"|rows?|records?|shards?|examples?|duplicates?|corpus)|de-?dup\w*|数据集?|样本|这一?批|那一?批|这个批次|那些?批次?"
             r"|语料|重复(?:的)?",
         ),
-        ("code", r"code|script|commit|patch|pr\b|代码|脚本|提交"),
+        ("code", r"code|script|commit|patch|(?:\w{1,12} )?refactor(?:ing)?|pull request|pr\b|代码|脚本|提交"),
         (
             "run",
             r"(?:the )?(?:run|job|training|server|process|whole thing|everything|it from scratch|from scratch)"
@@ -127,18 +128,18 @@ VERBS: tuple[tuple[Direction, str, str], ...] = (
     ),
     (
         "raise",
-        r"doubl(?:e|ing)|tripl(?:e|ing)|quadrupl(?:e|ing)|increas(?:e|ing)|rais(?:e|ing)|bump(?:ing)?(?: up)?"
+        r"\d{1,3}x(?= the\b| our\b| my\b| l\.?r)|doubl(?:e|ing)|(?:train|run|do|add|go)(?:ing)? (?:for )?\w{1,8} more|tripl(?:e|ing)|quadrupl(?:e|ing)|increas(?:e|ing)|rais(?:e|ing)|bump(?:ing)?(?: up)?"
         r"|crank(?:ing)?(?: \S+){0,3}(?: up)?|push(?:ing)? up|turn(?:ing)?(?: \S+){0,3} up|go(?:ing)? up"
         r"|goes up"
         r"|scal(?:e|ing) up|up(?:ping)?(?=\s+the)|boost(?:ing)?|extend(?:ing)?|lengthen(?:ing)?|(?:us|try"
         r"|add|giv"
         r"|run|train)(?:e|ing)?(?: it| for)? (?:a |an? )?(?:much |far |even )?(?:bigger|larger|higher|longer"
         r"|more)",
-        r"提高|增大|调大|加大|翻倍|加倍|拉高|调高|拉长|增加|调长|升(?=到|高)|改大|放大|延长|设大|开大|加到|提到|多训|多跑|拉大|调高|提升|升",
+        r"拉到|开到|提高|增大|调大|加大|翻倍|加倍|拉高|调高|拉长|增加|调长|升(?=到|高)|改大|放大|延长|设大|开大|加到|提到|多训|多跑|拉大|调高|提升|升",
     ),
     (
         "lower",
-        r"halv(?:e|ing)|lower(?:ing)?|reduc(?:e|ing)|decreas(?:e|ing)|drop(?:ping)?(?= (?:it|them) (?:to"
+        r"halv(?:e|ing)|half(?= (?:the|my|our|it)\b)|truncat(?:e|ing)|cap(?:ping)?|lower(?:ing)?|reduc(?:e|ing)|decreas(?:e|ing)|drop(?:ping)?(?= (?:it|them) (?:to"
         r"|down|by)"
         r"| to\b| (?:the |my |our )?(?:l\.?r|learning|batch|mbs|temp|kl|beta|seq|max|gpu|weight|engine|lora"
         r"|rank|num"
@@ -146,18 +147,18 @@ VERBS: tuple[tuple[Direction, str, str], ...] = (
         r"|turn(?:ing)?(?: \S+){0,3} down|dial(?:ling|ing)?(?: \S+){0,3} (?:down|back)"
         r"|bring(?:ing)?(?: \S+){0,3} down|shorten(?:ing)?|(?:us|try)(?:e|ing)?(?: a| an)? (?:much |far "
         r"|even )?(?:smaller|lower|shorter|fewer|less)",
-        r"降低|减小|调小|减半|降(?=到|为|一|点)|调低|缩小|改小|减少|缩短|砍(?:半|到|一半)?|压低|压到|设小|调短|减到|减|降(?![频级噪维])",
+        r"降低|减小|调小|减半|降(?=到|为|一|点)|调低|缩小|改小|减少|缩短|砍(?:半|到|一半)?|压低|压到|设小|调短|减到|减|截(?:断|短|到)|降(?![频级噪维])",
     ),
     (
         "enable",
-        r"enabl(?:e|ing)|(?:turn|switch)(?:ing)?(?: \S+){0,3} on|activat(?:e|ing)|freez(?:e|ing)|add(?:ing)?|us(?:e|ing)"
+        r"enabl(?:e|ing)|(?:turn|switch)(?:ing)?(?: \S+){0,3} on|activat(?:e|ing)|clip(?:ping)?(?= (?:the|our|my|grad|at|it))|freez(?:e|ing)|add(?:ing)?|us(?:e|ing)"
         r"|try(?:ing)?|put(?:ting)? in|why not|how about|pin(?= mem)|introduc(?:e|ing)|apply(?:ing)?",
         r"开启|打开|启用|加上?(?!大|到|倍|载)|用上|上(?=梯度|flash|ZeRO|LoRA|个)|开(?=梯度|flash|ZeRO|LoRA|激活|一下|个"
         r"|混合|packing|overlap|检查点)|试试|引入|使用",
     ),
     (
         "remove",
-        r"remov(?:e|ing)|delet(?:e|ing)|filter(?:ing)?(?: \S+){0,2}(?: out)?|skip(?:ping)?|drop(?:ping)?"
+        r"remov(?:e|ing)|exempt(?:ing)?|tak(?:e|ing)(?: \S+){1,3} out|pull(?:ing)?(?: \S+){1,3} (?:out|from)|delet(?:e|ing)|filter(?:ing)?(?: \S+){0,2}(?: out)?|skip(?:ping)?|drop(?:ping)?"
         r"|throw(?:ing)?(?: \S+){0,2} (?:out|away)|discard(?:ing)?|exclud(?:e|ing)|blacklist(?:ing)?"
         r"|clean(?:ing)?(?: up)?|de-?dup(?:licate|e|ing)?|prun(?:e|ing)|wip(?:e|ing)|toss(?:ing)?|purg(?:e"
         r"|ing)"
@@ -166,11 +167,11 @@ VERBS: tuple[tuple[Direction, str, str], ...] = (
     ),
     (
         "set",
-        r"set(?:ting)?|go(?:ing)? from|chang(?:e|ing)|switch(?:ing)?|swap(?:ping)?|mov(?:e|ing) to|go(?:ing)? with"
+        r"set(?:ting)?|go(?:ing)?(?: from| to|(?= b?fp?\d))|chang(?:e|ing)|switch(?:ing)?|swap(?:ping)?|mov(?:e|ing) to|go(?:ing)? with"
         r"|pin(?:ning)?"
         r"|fix(?:ing)?|mak(?:e|ing)|replac(?:e|ing)",
         r"设(?:成|为|置|到)?|改(?:成|为|到|用|回)?|换(?:成|到|个|用|回|掉)?|切(?:换)?(?:到|成|回)?|调(?:成|到|为|回)?"
-        r"|用(?=\s*(?:bf16|fp16|fp32|sdpa|\d))|固定|(?:拉|调整|定|配|弄|搞|给|放)(?:到|成|为)",
+        r"|用(?=\s*(?:bf16|fp16|fp32|sdpa|\d))|固定|(?:调整|定|配|弄|搞|给|放)(?:到|成|为)",
     ),
     (
         "do",
@@ -183,7 +184,7 @@ VERBS: tuple[tuple[Direction, str, str], ...] = (
         r"|keep (?:going|training|running)|ship(?:ping)?|deploy(?:ing)?|regenerat(?:e|ing)|relabel(?:l?ing)?"
         r"|patch(?:ing)?|carry on",
         r"重启|续训|重跑|重训|重新(?:训练|跑|开始|启动|下载|编译|安装|分词|切|生成|标注)|回滚|回退|升级|降级|杀掉|停掉"
-        r"|停(?=了|下)|继续(?:训|跑)?|恢复|重装|再跑一?(?:遍|次)|从头|更新|退回|上线|发布|接着(?:训|跑)|打补丁",
+        r"|停(?=了|下)|继续(?:训|跑)?|恢复|重装|再(?:跑|训|来一)(?:一?[遍次])?|从头|更新|退回|上线|发布|接着(?:训|跑)|打补丁",
     ),
 )
 """Direction, its verbs (never in the past form), its Chinese verbs; what stands earlier wins where two begin alike."""

@@ -62,7 +62,7 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         feels/seems/sounds/looks wrong/off/unlikely/fishy - to? blame? - X
         too easy/convenient/simple
         not obvious*
-        真/真的 是 - X ~ 吗/么/嘛
+        真/真的 是 - X ~ 吗/么/嘛/？
         真的 是/有/会
         真 是/会/有 ~ 吗/么
         真的假的/真的吗/真的么/说不通/不见得/未必/不一定/存疑/牵强/半信半疑/打个问号/站不住/打问号
@@ -128,13 +128,16 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         suspect*/suspicio*/blame/blames/blaming/accuse/culprit/guilty/fault/responsible/fishy
         think*/thought/believe*/guess*/bet/bets/betting/feel*/reckon*/figure*/assum*/swear*/insist*/claim*/convinced/worried/afraid/wonder*/leaning - X
         sure/certain/positive/convinced/confident - X
+        X ~ is/are/was/were/being what ~ makes/made/make/causes/caused/kills/killed/broke/breaks/bit/drives/drove
+        i/we think/guess/believe/reckon/suppose $
+        if you ask me
         imo/imho/my money/hunch/theory/hypothesis/gut/vote/take
         X imo/imho/suspect/maybe/perhaps/surely/probably
         must/might/may/could/can/gotta/should/would've have? - be/been/come/have/do/cause/explain/break
         must/might/may/could/can/should've/would - X
         X ~ must/might/may/could/would be/have/has/explain/cause/do/break/make/lead/alone
         has/have/got/gotta/ought to? be
-        maybe/perhaps/probably/prob/presumably/likely/obviously/clearly/definitely/surely/apparently/def/prolly/possibly/potentially
+        maybe/perhaps/probably/prob/presumably/likely/obviously/clearly/definit*/surely/apparently/def/prolly/possibly/potentially
         looks/look/smells/smell/sounds/sound/feels/feel/seems/seem/reeks/stinks/screams like/of/to - X
         smells/screams/reeks/stinks
         points/point/pointing/pointed to/at

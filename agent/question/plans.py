@@ -72,7 +72,7 @@ _INTENT = re.compile(
 )
 _PAST = re.compile(
     r"\b(?:already|yesterday|last (?:night|week|run|time|month)|ago|(?:after|when|since|once|because) (?:i|we|they|he"
-    r"|she|someone)|(?:i|we)(?:'ve| have| had) (?:just |already |now )?|did(?:n'?t)?|used to|never|someone|somebody"
+    r"|she|someone)|who(?:ever)?(?= \w{1,12}ed)|(?:i|we)(?:'ve| have| had) (?:just |already |now )?|did(?:n'?t)?|used to|never|someone|somebody"
     r"|(?:after|since|despite|upon|even)(?= \w{1,12}ing))\b"
     r"|已经|早就|早已|昨天|刚才|刚刚|之前就?|上次|试过|过了|改完|调完|换完|没有?用",
     re.IGNORECASE,
@@ -88,13 +88,13 @@ _DENIED = re.compile(
 _WHY_NOT = re.compile(r"\bwhy (?:not|don'?t|can'?t)|\bcan'?t (?:i|we)|\bunless|为什么|为啥|干嘛|怎么|何不|要不|能不|可不", re.IGNORECASE)
 _NOUN = re.compile(
     r"\b(?:the|a|an|my|our|your|their|this|that|each|every|on|after|at|upon|since|in|during|no|last|first|any|of|from)\s+"
-    r"(?:\w{1,12}ed |\w{1,12}y |new |old |next )?$",
+    r"(?:\w{1,12}ed |\w{1,12}y |new |old |next )?$|\b(?:is|are|was|were|be|been|looks?|seems?|'s|all)\s+(?:\w{1,12}ly )?$",
     re.IGNORECASE,
 )
 """What right before a verb makes it a noun."""
 _NOUNS = re.compile(
     r"resume|restart|re-?run|update|upgrade|patch|merge|reset|drop|cut|bump|increase|decrease|change|fix|stop|use|set"
-    r"|switch|kill|boost|try|revert|retry|swap|replay|ship|push up|scale up|move to|triple",
+    r"|switch|kill|boost|try|revert|retry|swap|replay|ship|push up|scale up|move to|triple|clean|clip|half",
     re.IGNORECASE,
 )
 _INVARIANT = re.compile(r"set|cut|put in|reset|cut down", re.IGNORECASE)
@@ -102,7 +102,7 @@ _SUBJECT = re.compile(r"\b(?:i|we|he|she|they|you|someone|\w{1,20}ing)\s+(?:just
 """Whom a verb without a past form follows when it tells what was done."""
 _IMMINENT = re.compile(r"要|准备|打算|想|把.{1,20}(?:吧|吗|行|可以|算)|先|直接|干脆|吧|不就|试|看|[吗？?]")
 _AND = re.compile(
-    r"\s*[&+]\s+|\s+(?:and(?: then| also)?|then|plus|while|or|but)\s+|(?=再(?!说|看)|然后|并且|并(?!行|发)|同时|顺便|接着)"
+    r"\s*[&+]\s+|\s+(?:and(?: then| also)?|then|plus|while|or|but)\s+|(?=再(?!说|看)|然后|并且|并(?!行|发)|同时|顺便|接着(?!训|跑))"
     r"|(?<=吧)(?=\S)",
     re.IGNORECASE,
 )
@@ -118,16 +118,27 @@ _BARE = re.compile(rf"(?<![\w.-])({_NUMBER}[%xXk]?|bf16|fp16|fp32)(?![\w.])", re
 _SHIFT = re.compile(
     rf"^[\s:]*(?:from {_NUMBER} )?(?P<way>be|goes|going|back|should be|up|down|go|gets|is|从\s?{_NUMBER}\s?|直接|先|就)?\s?"
     r"(?P<more>up|down|back)?\s?"
-    rf"(?:to\s|(?<=be )|=|->|→|降到|掉到|到|改成|设成|改为|成|调成|弄成|搞成|给到)\s*(?P<value>~?{_NUMBER}[kKxX%]?|{_WORDS})",
+    rf"(?:to\s|(?<=be )|=|->|→|降到|将到|掉到|到|改成|设成|改为|成|调成|弄成|搞成|给到)\s*(?P<value>~?{_NUMBER}[kKxX%]?|{_WORDS})",
     re.IGNORECASE,
 )
 """What follows a variable that goes to a value without any verb: "temperature to 0.7"."""
+_WISH = re.compile(rf"\b(?:want|have|like|keep|put|get) it (?:at|to|be|around) (?P<value>{_NUMBER}|{_WORDS})", re.IGNORECASE)
+"""A value that "it" shall have."""
 _FROM_TO = re.compile(rf"(?:from|从)\s*(?:[a-z_]{{1,20}}\s)?({_NUMBER})\s*\S{{0,3}}\s*(?:to|->|到|成|为)\s*({_NUMBER})", re.IGNORECASE)
+_NO_OBJECT = re.compile(
+    r"\s*(?:$|[^\w\s]|\d|[\u3400-\u9fff]|(?:it|them|that|this|those|these|both|over|again|from|with|without|now|tonight|today|tomorrow|and|at|to"
+    r"|by|in|for|a bit|entirely|everything|if|unless|until|asap|then|or|first|right|anyway|once|back|the next)\b)",
+    re.IGNORECASE,
+)
+"""What follows a verb whose object is left out or a pronoun."""
+_FROM_STEP = re.compile(r"\bfrom (?:step )?\d|从.{0,6}(?:步|ckpt|万|k\b)", re.IGNORECASE)
+_SETTING = re.compile(r"(?<![\w.])[a-z]{2,20}(?:_[a-z0-9]{1,20}){1,5}(?![\w.])", re.IGNORECASE)
+"""A name that only a setting has, whether or not the table knows it."""
 _JOINED = re.compile(r"\s*(?:,|/|、|和|与|跟|及|and|&|\+|plus)\s*(?:the |my |our )?", re.IGNORECASE)
 _AIM = re.compile(r"[把将从给让对]")
 _BATCH = re.compile(r"batch|批", re.IGNORECASE)
 _HAN = re.compile(r"[\u3400-\u9fff]")
-_GIVEN = re.compile(r"\b(?:with|at|when|if|using|under|is|was|had|have|has|in)\s*$", re.IGNORECASE)
+_GIVEN = re.compile(r"\b(?:with|at|when|if|using|under|is|was|had|have|has|in|\w{1,12}ed)\s+(?:the |our |my )?$", re.IGNORECASE)
 
 
 def plans(sentence: str, spoken_of: str = "") -> Iterator[Plan]:
@@ -158,18 +169,20 @@ def topic_of(variable: str) -> str:
 def _of_part(part: str, clause: str, spoken_of: str, last: Plan | None, meant: bool) -> Iterator[Plan]:
     """The actions of one part; without a verb it shifts a variable or goes on with the verb before it."""
     acts = list(_acts(part, clause))
+    shifts = [] if _PAST.search(part) else list(_without_verb(part, clause, spoken_of, last, meant))
+    if all(a.direction == "enable" for a in acts) and (not acts or any(s.value for s in shifts)):
+        yield from shifts
+        return
     for act in acts:
         rest = part[act.end :]
         to = _TO.search(rest) or _THERE.match(rest)
         value = (to["value"] if to else next(iter(_BARE.findall(rest)), "")).strip()
         if not (meant or (to and act.direction != "do") or act.start <= 12):
             continue
-        for name in _objects(part, act, [a for a in acts if a is not act]) or _unsaid(act, rest, spoken_of):
+        for name in _objects(part, act, [a for a in acts if a is not act]) or _unsaid(act, part, spoken_of):
             if name == "data" and act.direction in ("raise", "lower") and _BATCH.search(part):
                 name = "global_batch_size"
             yield Plan(name, _meant(act.direction, name, value, part), "" if act.direction == "do" else value, clause)
-    if not acts and not _PAST.search(part):
-        yield from _without_verb(part, clause, last, meant)
 
 
 def _acts(part: str, clause: str) -> Iterator[_Act]:
@@ -179,7 +192,7 @@ def _acts(part: str, clause: str) -> Iterator[_Act]:
         for order, (direction, pattern) in enumerate(ACTS)
         for m in pattern.finditer(part)
     )
-    covered = -1
+    covered, named = -1, _named(part)
     for start, *_, act in found:
         if start < covered:
             continue
@@ -189,19 +202,23 @@ def _acts(part: str, clause: str) -> Iterator[_Act]:
         denied = _DENIED.search(before) and not _WHY_NOT.search(clause)
         noun = _NOUN.search(before) and _NOUNS.fullmatch(act.said)
         told = _INVARIANT.fullmatch(act.said) and _SUBJECT.search(before)
-        if not (done or denied or noun or told or _PAST.search(part[: act.end + 12])):
+        within = any(n < start and act.end <= n - size for n, size, _ in named)
+        done = done or after.startswith(("太", "得太"))
+        if not (within or done or denied or noun or told or _PAST.search(part[: act.end + 12])):
             yield act
 
 
-def _without_verb(part: str, clause: str, last: Plan | None, meant: bool) -> Iterator[Plan]:
+def _without_verb(part: str, clause: str, spoken_of: str, last: Plan | None, meant: bool) -> Iterator[Plan]:
     """ "temperature to 0.7", "warmup_steps=2000"; or more objects of the verb before."""
     named = _named(part)
+    if spoken_of and (wish := _WISH.search(part)):
+        yield Plan(spoken_of, "set", wish["value"], clause)
     for place, (start, size, name) in enumerate(named):
         end = named[place + 1][0] if place + 1 < len(named) else len(part)
         shift = _SHIFT.match(part[start - size : end])
-        if shift and (meant or last or "=" not in shift[0]) and not _GIVEN.search(part[:start]):
+        if shift and (meant or last or "=" not in shift[0]) and not _GIVEN.search(part[max(0, start - 30) : start]):
             way = {shift["way"], shift["more"]}
-            direction = "lower" if "down" in way or "降" in shift[0] else "raise" if "up" in way else "set"
+            direction = "lower" if "down" in way or re.search("[降将]到", shift[0]) else "raise" if "up" in way else "set"
             yield Plan(name, direction, shift["value"], clause)
         elif last and len(part) <= -size + 12 and last.direction != "do":
             yield Plan(name, last.direction, "", clause)
@@ -230,7 +247,7 @@ def _named(part: str) -> list[tuple[int, int, str]]:
     """Place, minus length, and name of every variable in a part; one inside a longer one is left out."""
     spans = sorted((-len(m[0]), m.start(), name) for name, pattern in SAID_AS.items() for m in pattern.finditer(part))
     kept: list[tuple[int, int, str]] = []
-    for size, start, name in spans:
+    for size, start, name in (*spans, *sorted((-len(m[0]), m.start(), m[0].lower()) for m in _SETTING.finditer(part))):
         if all(start - size <= s or start >= s - k for s, k, _ in kept):
             kept.append((start, size, name))
     return sorted(kept)
@@ -250,7 +267,7 @@ def _objects(part: str, act: _Act, others: list[_Act]) -> list[str]:
     )
     near = not han and before and not after and act.start - (named[before[-1]][0] - named[before[-1]][1]) < 18
     if act.direction == "do" and han and not _AIM.search(part[: act.start]):
-        first = first and not re.match(r"训|跑", part[act.end :])
+        first = False
     if inside:
         return [named[inside[0]][2]]
     if first or (near and act.direction != "do"):
@@ -270,9 +287,15 @@ def _list(part: str, named: list[tuple[int, int, str]], at: int, step: int) -> l
     return out
 
 
-def _unsaid(act: _Act, rest: str, spoken_of: str) -> list[str]:
-    """What a verb without an object acts on."""
-    if act.direction == "do":
-        with_value = spoken_of and re.match(rf"\s*(?:it )?with {_NUMBER}", rest)
-        return [spoken_of if with_value else next(name for name, verbs in _ALONE if verbs.search(act.said))]
-    return [spoken_of] if spoken_of else []
+def _unsaid(act: _Act, part: str, spoken_of: str) -> list[str]:
+    """What a verb without a known object acts on; nothing where the object is a thing that is not known."""
+    rest = part[act.end :]
+    if not (_HAN.search(act.said) or _NO_OBJECT.match(rest)):
+        return []
+    if act.direction != "do":
+        return [spoken_of] if spoken_of else []
+    if spoken_of and re.match(rf"\s*(?:it )?with {_NUMBER}", rest):
+        return [spoken_of]
+    if _FROM_STEP.search(part):
+        return ["checkpoint"]
+    return [next(name for name, verbs in _ALONE if verbs.search(act.said))]

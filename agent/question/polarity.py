@@ -29,6 +29,13 @@ _COMPOUND = re.compile(r"[ -]?[a-z]{2}$|版本", re.IGNORECASE)
 """What follows the first word of a compound, whose last word says what it is."""
 _MEANWHILE = re.compile(r"\b(?:on|after|during|before|upon|at|since) (?:the |a |every |each )?$", re.IGNORECASE)
 """What stands before a name that only says when."""
+_TRIED = re.compile(
+    r"\b(?:i|we)(?:'ve| have| had)? (?:already |just |even |also |only )?"
+    r"(?!suspect|believ|guess|figur|assum|blam)(?:\w{2,12}ed|set|cut|put) (?:the |my |our )?$"
+    r"|(?:早就?|已经?)(?:把|将|给)?$",
+    re.IGNORECASE,
+)
+"""What stands before a name to which the person has done something."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +92,7 @@ def _of_clause(clause: str, sentence: int, at: int, acted: Sequence[tuple[str, s
     told_apart = _told_apart(clause)
     seen = [m for m in spans(clause)]
     names = "".join(clause[s:e] for _, s, e in told_apart)
-    bare = len(re.sub(r"\b(?:the|a|or|and|just|maybe|new)\b|[\W_]|[和或吗呢么吧的]", "", clause)) - len(names) <= 3
+    bare = len(re.sub(r"\b(?:the|teh|a|or|and|just|maybe|new|again|still|surely|definit\w*|obviously|hmm+|ok)\b|[\W_]|[和或吗呢么吧的]", "", clause)) - len(names) <= 3
     for topic in dict.fromkeys(t for t, _, _ in told_apart):
         start, end = next((s, e) for t, s, e in told_apart if t == topic)
         planned = any(topic.id == what and clause == where for what, where in acted)
@@ -93,6 +100,8 @@ def _of_clause(clause: str, sentence: int, at: int, acted: Sequence[tuple[str, s
         sign = None if planned else _polarity(_masked(clause, topic, told_apart))
         if inside and (sign == "suspects" or (start, end) not in seen):
             sign = None
+        inside = inside or (sign == "suspects" and _TRIED.search(clause[:start]) is not None)
+        sign = None if inside and sign == "suspects" else sign
         told = TOLD.search(plain(clause)) or NAMED_SPEAKER.search(clause)
         others = bool(told) and not OWN.search(plain(clause))
         when = _MEANWHILE.search(clause[:start]) is not None

@@ -239,7 +239,7 @@ TOPICS: dict[str, Topic] = table(
             "sequence-length",
             "the sequence length",
             "序列长度",
-            r"(?:max[- _]?)?(?:seq(?:uence)?|context|ctx|model|prompt|response|completion)[- _]?len(?:gth)?s?"
+            r"sequences?(?! parallel)|(?:max[- _]?)?(?:seq(?:uence)?|context|ctx|model|prompt|response|completion)[- _]?len(?:gth)?s?"
             r"|long[- ]context|context window|\d+k context|rope(?:[- ]scaling| theta)?|yarn|truncat(?:ion|ed|ing)"
             r"|max[_ ]tokens|cut ?off",
             r"序列长度|上下文(?:长度)?|长上下文|截断|序列(?!化|并行)(?:太长)?|最大长度|长度限制",
@@ -324,7 +324,7 @@ TOPICS: dict[str, Topic] = table(
             r"(?:tensor|pipeline|data|context|expert|sequence)[- ]?parallel(?:ism)?|parallelism|tp|pp|dp|fsdp"
             r"|zero(?:[- ]?[123])?|deepspeed|ddp|shard(?:ing|ed)|moe(?: (?:routing|balance))?|expert(?:s)?"
             r"|world size"
-            r"|ranks?",
+            r"|ranks",
             r"张量并行|流水线?并行|数据并行|并行(?:度|配置|策略)?|专家",
             r"deepspeed-.*|zero-.*|zero3-.*|parallel-.*|moe-.*|collective-.*|gpu-load-.*|rank0-.*"
             r"|empty-weights-saved",

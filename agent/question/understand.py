@@ -49,10 +49,11 @@ def understand(text: str, corrected: Callable[[str], str] = str) -> Question:
     own, pasted = split(text)
     said = corrected(own).replace("’", "'")
     wants = wanted(said)
-    message = sentences(said) if wants not in SUSPECT_NOTHING else []
-    acts, spoken_of = list[Plan](), ""
-    for sentence in message:
-        acts += plans(sentence, spoken_of)
+    message, acts, spoken_of = list[str](), list[Plan](), ""
+    for sentence in sentences(said):
+        if wants not in SUSPECT_NOTHING or wanted(sentence) not in SUSPECT_NOTHING:
+            message.append(sentence)
+            acts += plans(sentence, spoken_of)
         spoken_of = last_named(sentence) or spoken_of
     suspected = suspicions(message, [(topic, p.text) for p in acts for topic in (topic_of(p.variable), p.variable)])
     if wants in ("why", "ok_to"):
@@ -66,7 +67,7 @@ def understand(text: str, corrected: Callable[[str], str] = str) -> Question:
         "\n".join(s for s in message if not any(part in s for part in spoken)),
         tuple(symptoms(said)),
         tuple(suspected),
-        tuple({p.variable: p for p in reversed(acts)}.values())[::-1],
+        tuple({p.variable: p for p in acts}.values()),
         wants,
         tuple(orders(pasted)),
         f"F{found[1]}" if found else "",

@@ -40,12 +40,12 @@ _WANTS: dict[str, re.Pattern[str]] = {
                 "bye",
                 r"^\W*(?:ok(?:ay)?\W+|thanks?\W+|thx\W+|great\W+)*(?:good ?)?(?:bye|bye bye|see (?:you|ya)|cya"
                 r"|quit|exit"
-                r"|good ?night|later|ttyl|i'?m (?:off|done)|going to bed|signing off|gn)\b.{0,40}$|再见|拜拜|先这样"
-                r"|下线了|晚安|回头见|我去睡|撤了|收工",
+                r"|good ?night|later|ttyl|i'?m (?:off|done)|going to bed|signing off|gn)\b.{0,40}$|再见|拜拜|^.{0,14}(?:先这样"
+                r"|下线了|晚安|回头见|我去睡|撤了|收工)",
             ),
             (
                 "explain",
-                r"^\W*(?:please |pls |can you |could you |ok,? )*explain\b|\b(?:elaborate|what (?:does|do|is"
+                r"^\W*(?:please |pls |can you |could you |ok,? )*explain\b|\b(?:elaborate|what (?:on earth |exactly |the hell )?(?:does|do|is"
                 r"|are) (?:[fF]\d+|.{1,40} mean|an? |the difference|meant)|what'?s (?:[fF]\d+|an? )|meaning of"
                 r"|define"
                 r"|tell me (?:more )?about|walk me through|what do you mean)\b|\b[fF]\d{1,2}\b(?!\S)|解释|是什么意思"
@@ -73,7 +73,7 @@ _WANTS: dict[str, re.Pattern[str]] = {
                 r"\b(?:is|was|are) (?:it|this|that|we|things|the .{1,30}?) (?:now |actually |really |finally "
                 r"|all )*(?:fixed|solved|resolved|good now|ok now|okay now|better|healthy now|repaired|gone)"
                 r"|did (?:it"
-                r"|that|this|the .{1,30}?) (?:fix|help|work|solve)|(?:fixed|solved|resolved)(?: now)? ?\?"
+                r"|that|this|the .{1,30}?|\w{1,20}'s .{1,20}?) (?:actually |really )?(?:fix|help|work|solve)|(?:fixed|solved|resolved)(?: now)? ?\?"
                 r"|has (?:it|this|that) been fix(?:e?d|ed)|are we (?:good|ok|fine|done)\b|does (?:this|the new) .{1,30} look (?:fixed|better|ok)|修好(?:了)?(?:吗|没|么)?"
                 r"|好了(?:吗|没)|解决(?:了)?(?:吗|没)|算(?:是)?(?:修|好)|有没有(?:修|解决)|恢复(?:正常)?了(?:吗|没)",
             ),
