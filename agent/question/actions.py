@@ -26,7 +26,11 @@ VARIABLES: dict[str, str] = table(
             r"(?:the |global[- _]|train[- _])?batch[- _]?size|gbs|bs|global batch|(?:the )?batch(?= ?(?:to|down|by"
             r"|from|=)|改|降|减|调|设|加)|批大小|批次大小|批量",
         ),
-        ("sequence_length", r"(?:max[- _]?)?seq(?:uence)?[- _]?len(?:gth)?|max_seq_len|sequences?|truncat(?:e|ing)|context(?:[- ](?:len(?:gth)?|window|size))?|序列长度|序列|上下文"),
+        (
+            "sequence_length",
+            r"(?:max[- _]?)?seq(?:uence)?[- _]?len(?:gth)?|max_seq_len|sequences?|truncat(?:e|ing)"
+            r"|context(?:[- ](?:len(?:gth)?|window|size))?|序列长度|序列|上下文",
+        ),
         ("max_model_len", r"max[- _]model[- _]len|上下文长度"),
         (
             "max_response_length",
@@ -85,7 +89,10 @@ VARIABLES: dict[str, str] = table(
             r"|packages?"
             r"|version|版本|依赖|库",
         ),
-        ("hardware", r"(?:the |that |this |bad )?(?:node|gpu|machine|host|card)s?(?:[- ]?\d{1,4})?|hardware|机器|节点|卡|显卡"),
+        (
+            "hardware",
+            r"(?:the |that |this |bad )?(?:node|gpu|machine|host|card)s?(?:[- ]?\d{1,4})?|hardware|机器|节点|卡|显卡",
+        ),
         (
             "checkpoint",
             r"(?:last |step[- ]?\d+ |old(?:er)? |previous |earlier |the )?(?:checkpoint|ckpt)s?|weights|(?:to "
@@ -94,7 +101,8 @@ VARIABLES: dict[str, str] = table(
         ),
         (
             "data",
-            r"(?:that |this |the |those |these |bad |which )*(?:data(?:[- ]?set)?|batch(?:es)?(?![-_ ]?size| (?:to|down|by|from)\b|改|降|减|调|设|加| ?=)"
+            r"(?:that |this |the |those |these |bad |which )*(?:data(?:[- ]?set)?|batch(?:es)?(?![-_ ]?size| (?:to"
+            r"|down|by|from)\b|改|降|减|调|设|加| ?=)"
             r"|samples?"
             r"|rows?|records?|shards?|examples?|duplicates?|corpus)|de-?dup\w*|数据集?|样本|这一?批|那一?批|这个批次|那些?批次?"
             r"|语料|重复(?:的)?",
@@ -128,7 +136,9 @@ VERBS: tuple[tuple[Direction, str, str], ...] = (
     ),
     (
         "raise",
-        r"\d{1,3}x(?= the\b| our\b| my\b| l\.?r)|doubl(?:e|ing)|(?:train|run|do|add|go)(?:ing)? (?:for )?\w{1,8} more|tripl(?:e|ing)|quadrupl(?:e|ing)|increas(?:e|ing)|rais(?:e|ing)|bump(?:ing)?(?: up)?"
+        r"\d{1,3}x(?= the\b| our\b| my\b| l\.?r)|doubl(?:e|ing)|(?:train|run|do|add"
+        r"|go)(?:ing)? (?:for )?\w{1,8} more|tripl(?:e|ing)|quadrupl(?:e|ing)|increas(?:e|ing)|rais(?:e|ing)"
+        r"|bump(?:ing)?(?: up)?"
         r"|crank(?:ing)?(?: \S+){0,3}(?: up)?|push(?:ing)? up|turn(?:ing)?(?: \S+){0,3} up|go(?:ing)? up"
         r"|goes up"
         r"|scal(?:e|ing) up|up(?:ping)?(?=\s+the)|boost(?:ing)?|extend(?:ing)?|lengthen(?:ing)?|(?:us|try"
@@ -139,7 +149,8 @@ VERBS: tuple[tuple[Direction, str, str], ...] = (
     ),
     (
         "lower",
-        r"halv(?:e|ing)|half(?= (?:the|my|our|it)\b)|truncat(?:e|ing)|cap(?:ping)?|lower(?:ing)?|reduc(?:e|ing)|decreas(?:e|ing)|drop(?:ping)?(?= (?:it|them) (?:to"
+        r"halv(?:e|ing)|half(?= (?:the|my|our|it)\b)|truncat(?:e|ing)|cap(?:ping)?|lower(?:ing)?|reduc(?:e|ing)"
+        r"|decreas(?:e|ing)|drop(?:ping)?(?= (?:it|them) (?:to"
         r"|down|by)"
         r"| to\b| (?:the |my |our )?(?:l\.?r|learning|batch|mbs|temp|kl|beta|seq|max|gpu|weight|engine|lora"
         r"|rank|num"
@@ -151,14 +162,16 @@ VERBS: tuple[tuple[Direction, str, str], ...] = (
     ),
     (
         "enable",
-        r"enabl(?:e|ing)|(?:turn|switch)(?:ing)?(?: \S+){0,3} on|activat(?:e|ing)|clip(?:ping)?(?= (?:the|our|my|grad|at|it))|freez(?:e|ing)|add(?:ing)?|us(?:e|ing)"
+        r"enabl(?:e|ing)|(?:turn|switch)(?:ing)?(?: \S+){0,3} on|activat(?:e|ing)|clip(?:ping)?(?= (?:the|our|my"
+        r"|grad|at|it))|freez(?:e|ing)|add(?:ing)?|us(?:e|ing)"
         r"|try(?:ing)?|put(?:ting)? in|why not|how about|pin(?= mem)|introduc(?:e|ing)|apply(?:ing)?",
         r"开启|打开|启用|加上?(?!大|到|倍|载)|用上|上(?=梯度|flash|ZeRO|LoRA|个)|开(?=梯度|flash|ZeRO|LoRA|激活|一下|个"
         r"|混合|packing|overlap|检查点)|试试|引入|使用",
     ),
     (
         "remove",
-        r"remov(?:e|ing)|exempt(?:ing)?|tak(?:e|ing)(?: \S+){1,3} out|pull(?:ing)?(?: \S+){1,3} (?:out|from)|delet(?:e|ing)|filter(?:ing)?(?: \S+){0,2}(?: out)?|skip(?:ping)?|drop(?:ping)?"
+        r"remov(?:e|ing)|exempt(?:ing)?|tak(?:e|ing)(?: \S+){1,3} out|pull(?:ing)?(?: \S+){1,3} (?:out|from)"
+        r"|delet(?:e|ing)|filter(?:ing)?(?: \S+){0,2}(?: out)?|skip(?:ping)?|drop(?:ping)?"
         r"|throw(?:ing)?(?: \S+){0,2} (?:out|away)|discard(?:ing)?|exclud(?:e|ing)|blacklist(?:ing)?"
         r"|clean(?:ing)?(?: up)?|de-?dup(?:licate|e|ing)?|prun(?:e|ing)|wip(?:e|ing)|toss(?:ing)?|purg(?:e"
         r"|ing)"
@@ -167,7 +180,8 @@ VERBS: tuple[tuple[Direction, str, str], ...] = (
     ),
     (
         "set",
-        r"set(?:ting)?|go(?:ing)?(?: from| to|(?= b?fp?\d))|chang(?:e|ing)|switch(?:ing)?|swap(?:ping)?|mov(?:e|ing) to|go(?:ing)? with"
+        r"set(?:ting)?|go(?:ing)?(?: from| to|(?= b?fp?\d))|chang(?:e|ing)|switch(?:ing)?|swap(?:ping)?|mov(?:e"
+        r"|ing) to|go(?:ing)? with"
         r"|pin(?:ning)?"
         r"|fix(?:ing)?|mak(?:e|ing)|replac(?:e|ing)",
         r"设(?:成|为|置|到)?|改(?:成|为|到|用|回)?|换(?:成|到|个|用|回|掉)?|切(?:换)?(?:到|成|回)?|调(?:成|到|为|回)?"

@@ -27,7 +27,8 @@ _PASTED = re.compile(
 _PAIR = re.compile(r"[\w/.-]+\s*[:=]\s*[-+]?(?:\d|nan|inf)", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?。！？;；])(?=\s|[\u3400-\u9fff]|$)\s*|\n+")
 _CLAUSE = re.compile(
-    r"[,，、;；:：]\s*|\s+-+\s+|\s+(?=(?:but|so(?! (?:sure|certain|convinced|much|far|many|high|low|big|small|bad))|and (?:i|we|my|then|now)|because|since|although|though"
+    r"[,，;；:：]\s*|\s+-+\s+|\s+(?=(?:but|so(?! (?:sure|certain|convinced|much|far|many|high|low|big|small|bad))"
+    r"|and (?:i|we|my|then|now)|because|since|although|though"
     r"|whereas|yet"
     r"|instead)\b)"
     r"|(?<!不是)(?=但是?|不过|所以|因为|而且|然后|虽然)",

@@ -1,6 +1,6 @@
 """What a person is about to do: a variable, a direction, a value.
 
-A clause is cut where one action ends and the next begins ("and", "then", "再"). Each part has a verb and what it acts on:
+A clause is cut where one action ends and the next begins ("and", "then", "再"). Each part has a verb and its object:
 in English after the verb, in Chinese also before it; a part without a verb takes the one before it ("raise A and B");
 "it" is what was spoken of last. What was done already ("I halved the rate") is no plan, and neither is what is denied
 ("don't touch the rate") or only a noun ("on resume").
@@ -61,20 +61,25 @@ _TOPICS = {
 """What a variable that is no setting of an entry belongs to."""
 
 _INTENT = re.compile(
-    r"\b(?:should|shall|can|could|may|might|must|need|ought|will|would|gonna|going to|about to|wanna|want|gotta|plan\w*"
+    r"\b(?:should|shall|can|could|may|might|must|need|ought|will|would|gonna|going to|about to|wanna|want|gotta"
+    r"|plan\w*"
     r"|intend\w*|thinking|tempted|consider\w*|propos\w+|suggest\w*|prefer|rather|better|ready|let'?s|let me|lemme"
-    r"|(?:i|we|you|they)['’]?(?:ll|d|m|re)|what if|how about|what about|why not|why don'?t|ok|okay|safe|fine|worth|help"
-    r"|just|simply|fix|next|tonight|tomorrow|now|try\w*|before i|instead|please|pls|idea|objections?|unless|sense|enough"
+    r"|(?:i|we|you|they)['’]?(?:ll|d|m|re)|what if|how about|what about|why not|why don'?t|ok|okay|safe|fine|worth"
+    r"|help"
+    r"|just|simply|fix|next|tonight|tomorrow|now|try\w*|before i|instead|please|pls|idea|objections?|unless|sense"
+    r"|enough"
     r"|harmless|thoughts|wise|smart|dumb|stupid|wrong to|enough to|time to)\b|\?"
     r"|打算|准备|想(?!不|起|问)|要(?!是|么|不然)|能不能|可以|行[吗不么]|好[吗么]|直接|干脆|应该|需要|[该得]不?该?|试|不如|先|就|把|将"
     r"|为什么不|怎么不|计划|考虑|必要|有用|会好|一下|吧|算了|今晚|明天|下一?[轮次步]|[吗么？]|省得|免得|看看|再",
     re.IGNORECASE,
 )
 _PAST = re.compile(
-    r"\b(?:already|yesterday|last (?:night|week|run|time|month)|ago|(?:after|when|since|once|because) (?:i|we|they|he"
-    r"|she|someone)|who(?:ever)?(?= \w{1,12}ed)|(?:i|we)(?:'ve| have| had) (?:just |already |now )?|did(?:n'?t)?|used to|never|someone|somebody"
+    r"\b(?:already|yesterday|last (?:night|week|run|time|month)|ago|(?:after|when|since|once|because) (?:i|we|they"
+    r"|he"
+    r"|she|someone)|who(?:ever)?(?= \w{1,12}ed)|(?:i|we)(?:'ve| have| had) (?:just |already |now )?|did(?:n'?t)?"
+    r"|used to|never|someone|somebody"
     r"|(?:after|since|despite|upon|even)(?= \w{1,12}ing))\b"
-    r"|已经|早就|早已|昨天|刚才|刚刚|之前就?|上次|试过|过了|改完|调完|换完|没有?用",
+    r"|已经|早就|早已|昨天|刚|之前就?|上次|试过|过了|改完|调完|换完|没有?用",
     re.IGNORECASE,
 )
 """What stands in a part that tells what was done."""
@@ -85,24 +90,33 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 """What right before a verb means that nobody will act."""
-_WHY_NOT = re.compile(r"\bwhy (?:not|don'?t|can'?t)|\bcan'?t (?:i|we)|\bunless|为什么|为啥|干嘛|怎么|何不|要不|能不|可不", re.IGNORECASE)
+_WHY_NOT = re.compile(
+    r"\bwhy (?:not|don'?t|can'?t)|\bcan'?t (?:i|we)|\bunless|为什么|为啥|干嘛|怎么|何不|要不|能不|可不", re.IGNORECASE
+)
 _NOUN = re.compile(
-    r"\b(?:the|a|an|my|our|your|their|this|that|each|every|on|after|at|upon|since|in|during|no|last|first|any|of|from)\s+"
-    r"(?:\w{1,12}ed |\w{1,12}y |new |old |next )?$|\b(?:is|are|was|were|be|been|looks?|seems?|'s|all)\s+(?:\w{1,12}ly )?$",
+    r"\b(?:the|a|an|my|our|your|their|this|that|each|every|on|after|at|upon|since|in|during|no|last|first|any|of"
+    r"|from)\s+"
+    r"(?:[\w-]{1,20} ){0,3}$|\b(?:is|are|was|were|be|been|looks?|seems?|'s|all)\s+(?:\w{1,12}ly )?$",
     re.IGNORECASE,
 )
 """What right before a verb makes it a noun."""
 _NOUNS = re.compile(
-    r"resume|restart|re-?run|update|upgrade|patch|merge|reset|drop|cut|bump|increase|decrease|change|fix|stop|use|set"
+    r"resume|restart|re-?run|update|upgrade|patch|merge|reset|drop|cut|bump|increase|decrease|change|fix|stop|use"
+    r"|set"
     r"|switch|kill|boost|try|revert|retry|swap|replay|ship|push up|scale up|move to|triple|clean|clip|half",
     re.IGNORECASE,
 )
 _INVARIANT = re.compile(r"set|cut|put in|reset|cut down", re.IGNORECASE)
+_DONE = re.compile(r"(?!算了)[多少大小高低好完掉到]?[了过]")
+"""What follows a Chinese verb that tells what was done."""
+_MOVES = re.compile(r"go(?:es|ing) (?:back )?(?:up|down)", re.IGNORECASE)
+"""What measures do by themselves; a plan only with a value."""
 _SUBJECT = re.compile(r"\b(?:i|we|he|she|they|you|someone|\w{1,20}ing)\s+(?:just |also |only |had )?$", re.IGNORECASE)
 """Whom a verb without a past form follows when it tells what was done."""
 _IMMINENT = re.compile(r"要|准备|打算|想|把.{1,20}(?:吧|吗|行|可以|算)|先|直接|干脆|吧|不就|试|看|[吗？?]")
 _AND = re.compile(
-    r"\s*[&+]\s+|\s+(?:and(?: then| also)?|then|plus|while|or|but)\s+|(?=再(?!说|看)|然后|并且|并(?!行|发)|同时|顺便|接着(?!训|跑))"
+    r"\s*[&+]\s+|\s+(?:and(?: then| also)?|then|plus|while|or|but)\s+|(?=再(?!说|看)|然后|并且|并(?!行|发)|同时|顺便"
+    r"|接着(?!训|跑))"
     r"|(?<=吧)(?=\S)",
     re.IGNORECASE,
 )
@@ -116,29 +130,40 @@ _TO = re.compile(
 _THERE = re.compile(rf"\s?(?P<value>~?{_NUMBER}\s?[%kKxXMB]?|{_WORDS})", re.IGNORECASE)
 _BARE = re.compile(rf"(?<![\w.-])({_NUMBER}[%xXk]?|bf16|fp16|fp32)(?![\w.])", re.IGNORECASE)
 _SHIFT = re.compile(
-    rf"^[\s:]*(?:from {_NUMBER} )?(?P<way>be|goes|going|back|should be|up|down|go|gets|is|从\s?{_NUMBER}\s?|直接|先|就)?\s?"
+    rf"^[\s:]*(?:from {_NUMBER} )?(?P<way>be|goes|going|back|should be|up|down|go|gets|is|从\s?{_NUMBER}\s?|直接"
+    rf"|先|就)?\s?"
     r"(?P<more>up|down|back)?\s?"
-    rf"(?:to\s|(?<=be )|=|->|→|降到|将到|掉到|到|改成|设成|改为|成|调成|弄成|搞成|给到)\s*(?P<value>~?{_NUMBER}[kKxX%]?|{_WORDS})",
+    rf"(?:to\s|(?<=be )|=|->|→|降到|将到|掉到|到|改成|设成|改为|成|调成|弄成|搞成|给到)\s*"
+    rf"(?P<value>~?{_NUMBER}[kKxX%]?|{_WORDS})",
     re.IGNORECASE,
 )
 """What follows a variable that goes to a value without any verb: "temperature to 0.7"."""
-_WISH = re.compile(rf"\b(?:want|have|like|keep|put|get) it (?:at|to|be|around) (?P<value>{_NUMBER}|{_WORDS})", re.IGNORECASE)
+_WISH = re.compile(
+    rf"\b(?:want|have|like|keep|put|get) it (?:at|to|be|around) (?P<value>{_NUMBER}|{_WORDS})", re.IGNORECASE
+)
 """A value that "it" shall have."""
-_FROM_TO = re.compile(rf"(?:from|从)\s*(?:[a-z_]{{1,20}}\s)?({_NUMBER})\s*\S{{0,3}}\s*(?:to|->|到|成|为)\s*({_NUMBER})", re.IGNORECASE)
+_FROM_TO = re.compile(
+    rf"(?:from|从)\s*(?:[a-z_]{{1,20}}\s)?({_NUMBER})\s*\S{{0,3}}\s*(?:to|->|到|成|为)\s*({_NUMBER})", re.IGNORECASE
+)
 _NO_OBJECT = re.compile(
-    r"\s*(?:$|[^\w\s]|\d|[\u3400-\u9fff]|(?:it|them|that|this|those|these|both|over|again|from|with|without|now|tonight|today|tomorrow|and|at|to"
+    r"\s*(?:$|[^\w\s]|\d|[\u3400-\u9fff]|(?:it|them|that|this|those|these|both|over|again|from|with|without|now"
+    r"|tonight|today|tomorrow|and|at|to"
     r"|by|in|for|a bit|entirely|everything|if|unless|until|asap|then|or|first|right|anyway|once|back|the next)\b)",
     re.IGNORECASE,
 )
 """What follows a verb whose object is left out or a pronoun."""
 _FROM_STEP = re.compile(r"\bfrom (?:step )?\d|从.{0,6}(?:步|ckpt|万|k\b)", re.IGNORECASE)
+_FRONTED = re.compile(r"\b(?:is|be|what|should|could|needs?|gets?)\b")
+"""What stands between an object and the verb after it."""
 _SETTING = re.compile(r"(?<![\w.])[a-z]{2,20}(?:_[a-z0-9]{1,20}){1,5}(?![\w.])", re.IGNORECASE)
 """A name that only a setting has, whether or not the table knows it."""
 _JOINED = re.compile(r"\s*(?:,|/|、|和|与|跟|及|and|&|\+|plus)\s*(?:the |my |our )?", re.IGNORECASE)
 _AIM = re.compile(r"[把将从给让对]")
 _BATCH = re.compile(r"batch|批", re.IGNORECASE)
 _HAN = re.compile(r"[\u3400-\u9fff]")
-_GIVEN = re.compile(r"\b(?:with|at|when|if|using|under|is|was|had|have|has|in|\w{1,12}ed)\s+(?:the |our |my )?$", re.IGNORECASE)
+_GIVEN = re.compile(
+    r"\b(?:with|at|when|if|using|under|is|was|had|have|has|in|\w{1,12}ed)\s+(?:the |our |my )?$", re.IGNORECASE
+)
 
 
 def plans(sentence: str, spoken_of: str = "") -> Iterator[Plan]:
@@ -158,7 +183,7 @@ def plans(sentence: str, spoken_of: str = "") -> Iterator[Plan]:
 
 def last_named(text: str) -> str:
     """The variable that a text names last, empty for none."""
-    return next((name for _, _, name in reversed(_named(text))), "")
+    return next((name for _, _, name in reversed(_named(text)) if name != "run"), "")
 
 
 def topic_of(variable: str) -> str:
@@ -180,6 +205,8 @@ def _of_part(part: str, clause: str, spoken_of: str, last: Plan | None, meant: b
         if not (meant or (to and act.direction != "do") or act.start <= 12):
             continue
         for name in _objects(part, act, [a for a in acts if a is not act]) or _unsaid(act, part, spoken_of):
+            if name == "run" and act.direction != "do":
+                continue
             if name == "data" and act.direction in ("raise", "lower") and _BATCH.search(part):
                 name = "global_batch_size"
             yield Plan(name, _meant(act.direction, name, value, part), "" if act.direction == "do" else value, clause)
@@ -198,12 +225,13 @@ def _acts(part: str, clause: str) -> Iterator[_Act]:
             continue
         covered = act.end
         before, after = part[:start], part[act.end :]
-        done = after.startswith(("了", "过")) and not _IMMINENT.search(part)
+        done = _DONE.match(after) and not _IMMINENT.search(part)
         denied = _DENIED.search(before) and not _WHY_NOT.search(clause)
         noun = _NOUN.search(before) and _NOUNS.fullmatch(act.said)
         told = _INVARIANT.fullmatch(act.said) and _SUBJECT.search(before)
         within = any(n < start and act.end <= n - size for n, size, _ in named)
-        done = done or after.startswith(("太", "得太"))
+        done = done or (_MOVES.match(act.said) and not _TO.search(after))
+        told = told or re.match("得?太|不下", after)
         if not (within or done or denied or noun or told or _PAST.search(part[: act.end + 12])):
             yield act
 
@@ -218,7 +246,9 @@ def _without_verb(part: str, clause: str, spoken_of: str, last: Plan | None, mea
         shift = _SHIFT.match(part[start - size : end])
         if shift and (meant or last or "=" not in shift[0]) and not _GIVEN.search(part[max(0, start - 30) : start]):
             way = {shift["way"], shift["more"]}
-            direction = "lower" if "down" in way or re.search("[降将]到", shift[0]) else "raise" if "up" in way else "set"
+            direction = (
+                "lower" if "down" in way or re.search("[降将]到", shift[0]) else "raise" if "up" in way else "set"
+            )
             yield Plan(name, direction, shift["value"], clause)
         elif last and len(part) <= -size + 12 and last.direction != "do":
             yield Plan(name, last.direction, "", clause)
@@ -254,7 +284,7 @@ def _named(part: str) -> list[tuple[int, int, str]]:
 
 
 def _objects(part: str, act: _Act, others: list[_Act]) -> list[str]:
-    """The variables that a verb acts on: inside it, after it, else (Chinese, or a passive) before it; and their list."""
+    """The variables that a verb acts on: inside it, after it, else (Chinese, passive) before it; their list."""
     named = _named(part)
     after_limit = min((a.start for a in others if a.start > act.start), default=len(part))
     before_limit = max((a.end for a in others if a.start < act.start), default=0)
@@ -265,7 +295,7 @@ def _objects(part: str, act: _Act, others: list[_Act]) -> list[str]:
     first = before and (
         goes or (han and (not after or _AIM.search(part[: act.start]) or named[after[0]][0] - act.end > 4))
     )
-    near = not han and before and not after and act.start - (named[before[-1]][0] - named[before[-1]][1]) < 18
+    near = not han and before and not after and _FRONTED.search(part[named[before[-1]][0] : act.start])
     if act.direction == "do" and han and not _AIM.search(part[: act.start]):
         first = False
     if inside:

@@ -92,7 +92,18 @@ def _of_clause(clause: str, sentence: int, at: int, acted: Sequence[tuple[str, s
     told_apart = _told_apart(clause)
     seen = [m for m in spans(clause)]
     names = "".join(clause[s:e] for _, s, e in told_apart)
-    bare = len(re.sub(r"\b(?:the|teh|a|or|and|just|maybe|new|again|still|surely|definit\w*|obviously|hmm+|ok)\b|[\W_]|[和或吗呢么吧的]", "", clause)) - len(names) <= 3
+    bare = (
+        len(
+            re.sub(
+                r"\b(?:the|teh|a|or|and|just|maybe|new|again|still|surely|definit\w*|obviously|hmm+|ok)\b|[\W_]"
+                r"|[和或吗呢么吧的]",
+                "",
+                clause,
+            )
+        )
+        - len(names)
+        <= 3
+    )
     for topic in dict.fromkeys(t for t, _, _ in told_apart):
         start, end = next((s, e) for t, s, e in told_apart if t == topic)
         planned = any(topic.id == what and clause == where for what, where in acted)
@@ -112,7 +123,11 @@ def _told_apart(clause: str) -> list[tuple[Topic, int, int]]:
     """The mentions of a clause; of a compound its last ("eval version"), of "a bug in X" X."""
     found = mentions(clause)
     found = [f for f in found if f[0].id != "code-change" or len(found) == 1]
-    return [f for f, then in zip_longest(found, found[1:]) if then is None or not _COMPOUND.match(clause[f[2] : then[1] + 2])]
+    return [
+        f
+        for f, then in zip_longest(found, found[1:])
+        if then is None or not _COMPOUND.match(clause[f[2] : then[1] + 2])
+    ]
 
 
 def _masked(clause: str, topic: Topic, named: Sequence[tuple[Topic, int, int]]) -> str:

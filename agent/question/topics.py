@@ -61,7 +61,8 @@ TOPICS: dict[str, Topic] = table(
             "gradient-clipping",
             "gradient clipping",
             "梯度裁剪",
-            r"(?:grad(?:ient)?s?[- _]?)?clip(?:p?ing|p?ed|s)?|gradients?(?! (?:norm|check|accum))|max[_ ]grad[_ ]norm",
+            r"(?:grad(?:ient)?s?[- _]?)?clip(?:p?ing|p?ed|s)?|gradients?(?! (?:norm|check|accum))"
+            r"|max[_ ]grad[_ ]norm",
             r"梯度裁剪|裁剪|剪裁|梯度截断",
             r"grad-clip-saturation|grad-explosion",
             "grad_clip",
@@ -97,7 +98,7 @@ TOPICS: dict[str, Topic] = table(
             "分词器",
             r"tokeni[sz](?:er|ers|ation|ing)|vocab(?:ulary)?(?: size)?|special tokens?|bos(?: token)?",
             r"分词器?|词表|特殊\s*token",
-            r"tokenizer-.*|vocab-.*|double-bos|untrained-special-tokens|pad-eos-misconfig",
+            r"device-side-assert|tokenizer-.*|vocab-.*|double-bos|untrained-special-tokens|pad-eos-misconfig",
         ),
         _topic(
             "precision",
@@ -162,7 +163,8 @@ TOPICS: dict[str, Topic] = table(
             "hardware",
             "the hardware",
             "硬件",
-            r"hard[- ]?ware|[ahbv]\d{2,3}s|[ahb]\d00|gpu\d|(?:bad|faulty|broken|dying|flaky|dead|the) (?:gpu|node|card|host|machine|cable"
+            r"hard[- ]?ware|[ahbv]\d{2,3}s|[ahb]\d00|gpu\d|(?:bad|faulty|broken|dying|flaky|dead|the) (?:gpu|node"
+            r"|card|host|machine|cable"
             r"|nvlink)s?"
             r"|ecc(?: errors?)?|xid|nvlink|overheat(?:ing)?|thermal(?:s| throttling)?|throttl(?:e|ing)|pcie"
             r"|driver"
@@ -174,7 +176,8 @@ TOPICS: dict[str, Topic] = table(
             "network",
             "the network",
             "网络",
-            r"networks?|nccl|infini ?band|ib|roce|nic|ethernet|interconnect|(?:the |network |bad )switch(?:es)?|switches|rdma|firewall"
+            r"networks?|nccl|infini ?band|ib|roce|nic|ethernet|interconnect|(?:the |network |bad )switch(?:es)?"
+            r"|switches|rdma|firewall"
             r"|gloo"
             r"|communication|comms?",
             r"网络|网卡|交换机|通信|带宽|防火墙",
@@ -200,7 +203,7 @@ TOPICS: dict[str, Topic] = table(
             r"|weights(?: file)?"
             r"|safetensors|state dict|merge)",
             r"检查点|断点|权重|续训|恢复训练|合并",
-            r"checkpoint-.*|resume-.*|empty-weights-saved|truncated-safetensors|.*weight-sync.*|codec-.*",
+            r"checkpoint-.*|resume-.*|empty-weights-saved|truncated-safetensors|.*weight-sync.*",
             "checkpoint save_total_limit",
         ),
         _topic(
@@ -239,7 +242,8 @@ TOPICS: dict[str, Topic] = table(
             "sequence-length",
             "the sequence length",
             "序列长度",
-            r"sequences?(?! parallel)|(?:max[- _]?)?(?:seq(?:uence)?|context|ctx|model|prompt|response|completion)[- _]?len(?:gth)?s?"
+            r"sequences?(?! parallel)|(?:max[- _]?)?(?:seq(?:uence)?|context|ctx|model|prompt|response"
+            r"|completion)[- _]?len(?:gth)?s?"
             r"|long[- ]context|context window|\d+k context|rope(?:[- ]scaling| theta)?|yarn|truncat(?:ion|ed|ing)"
             r"|max[_ ]tokens|cut ?off",
             r"序列长度|上下文(?:长度)?|长上下文|截断|序列(?!化|并行)(?:太长)?|最大长度|长度限制",
@@ -307,6 +311,66 @@ TOPICS: dict[str, Topic] = table(
             r"注意力(?:核|内核|实现|算子)?|算子|内核|编译",
             r"attention-.*|kernel-.*|op-build-.*|illegal-memory-.*|extension-abi-.*",
             "flash_attention",
+        ),
+        _topic(
+            "initialization",
+            "the initialization",
+            "初始化",
+            r"init(?:iali[sz]ation)?|random init|init[_ ]std|warm[- ]start(?:ing|ed)?|freez(?:e|ing)"
+            r"|frozen (?:layers?|params?)",
+            r"初始化|冻结",
+            r"bad-init|frozen-.*",
+            "init_std freeze",
+        ),
+        _topic(
+            "reference-model",
+            "the reference model",
+            "参考模型",
+            r"ref(?:erence)?[- ](?:model|policy|log-?probs?)|chosen and rejected|rejected answers?",
+            r"参考模型|参考策略",
+            r"dpo-chosen-reward-falling|dpo-loss-stuck-ln2",
+        ),
+        _topic(
+            "critic",
+            "the critic",
+            "价值模型",
+            r"critic|value[- ](?:function|head|model|network|loss)|advantages?|gae",
+            r"价值(?:模型|函数|网络|头)|优势(?:估计|函数)?",
+            r"critic-failure",
+            "advantage_normalization",
+        ),
+        _topic(
+            "codec",
+            "the codec",
+            "编解码器",
+            r"codec|codebooks?|r?vq|vae|quantizer levels?|reconstruction",
+            r"码本|编解码|残差量化|重建",
+            r"codec-.*|codebook-collapse|rvq-level-imbalance",
+        ),
+        _topic(
+            "instability",
+            "an unstable training",
+            "训练不稳定",
+            r"(?:training |general )?instabilit(?:y|ies)|unstable training|non-?convergence|local (?:minimum"
+            r"|minima|optimum)",
+            r"训练不稳定|局部最优",
+            r"loss-nan|rl-no-convergence|loss-oscillation",
+        ),
+        _topic(
+            "throughput",
+            "the throughput",
+            "吞吐",
+            r"throughput|bottleneck|compute[- ]bound|mfu",
+            r"吞吐|瓶颈",
+            r"low-throughput",
+        ),
+        _topic(
+            "logging",
+            "the logging",
+            "日志",
+            r"(?:our |the )?logging(?: interval| config)?|logger|missing metrics",
+            r"日志(?:太少|不全|配置)|打点",
+            r"insufficient-logging",
         ),
         _topic(
             "seed",
@@ -378,7 +442,9 @@ TOPICS: dict[str, Topic] = table(
             r"(?:library|package|lib|torch|pytorch|transformers|trl|cuda|driver|flash-attn|peft|accelerate"
             r"|deepspeed"
             r"|vllm|numpy)?[- ]?(?:versions?|upgrad(?:e[ds]?|ing)|release|wheel)"
-            r"|(?:upgrad(?:ed|ing)|bump(?:ed|ing)|updat(?:ed|ing)) (?:to )?(?:torch|pytorch|transformers|trl|cuda|drivers?|vllm|peft|accelerate|deepspeed|numpy|flash-attn)|dependenc(?:y|ies)|environment|conda|pip|docker image"
+            r"|(?:upgrad(?:ed|ing)|bump(?:ed|ing)|updat(?:ed|ing)) (?:to )?(?:torch|pytorch|transformers|trl|cuda"
+            r"|drivers?|vllm|peft|accelerate|deepspeed|numpy|flash-attn)|dependenc(?:y|ies)|environment|conda|pip"
+            r"|docker image"
             r"|incompatib\w+|new (?:torch|transformers|trl|vllm|cuda)",
             r"版本|依赖|升级|环境|镜像|装包|兼容",
             r"dependency-.*|.*version.*|package-.*|renamed-argument|extension-.*|vllm-install-.*|op-build-.*",

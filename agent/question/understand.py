@@ -72,4 +72,3 @@ def understand(text: str, corrected: Callable[[str], str] = str) -> Question:
         tuple(orders(pasted)),
         f"F{found[1]}" if found else "",
     )
-
