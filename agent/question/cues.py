@@ -253,8 +253,6 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         mismatch*/starvation/bug/corruption/failure/leak/regression/drift/misalign* in/of/between? - X
         X TROUBLE
         either - X
-        X or/and/vs - OTHER
-        OTHER or/and/vs - X
         GUESS_ZH
         FEEL_ZH
         站/投/押 - X

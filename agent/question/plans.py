@@ -11,11 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from .actions import ACTS, SAID_AS, Direction
 from .parts import clauses
 from .topics import TOPICS
 
+MOST = 20
+"""Actions of one part that are looked at; nobody plans more in one breath."""
 REACH = 40
 """Characters between a verb and what it acts on."""
 
@@ -193,7 +196,7 @@ def topic_of(variable: str) -> str:
 
 def _of_part(part: str, clause: str, spoken_of: str, last: Plan | None, meant: bool) -> Iterator[Plan]:
     """The actions of one part; without a verb it shifts a variable or goes on with the verb before it."""
-    acts = list(_acts(part, clause))
+    acts = list(islice(_acts(part, clause), MOST))
     shifts = [] if _PAST.search(part) else list(_without_verb(part, clause, spoken_of, last, meant))
     if all(a.direction == "enable" for a in acts) and (not acts or any(s.value for s in shifts)):
         yield from shifts
