@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from ...tools.patterns import bounded
 from ...tools.registry import table
 
 Direction = Literal["raise", "lower", "set", "enable", "disable", "remove", "do"]
@@ -118,7 +119,7 @@ VARIABLES: dict[str, str] = table(
 )
 """Variable -> how it is said; the first that a clause names nearest to its verb is meant."""
 SAID_AS = {
-    name: re.compile(
+    name: bounded(
         rf"(?<![A-Za-z_])(?:{words})(?![A-Za-z])|(?<=[\u3400-\u9fff])(?:{words})(?=[\u3400-\u9fff0-9])", re.IGNORECASE
     )
     for name, words in VARIABLES.items()
@@ -202,4 +203,4 @@ VERBS: tuple[tuple[Direction, str, str], ...] = (
     ),
 )
 """Direction, its verbs (never in the past form), its Chinese verbs; what stands earlier wins where two begin alike."""
-ACTS = [(d, re.compile(rf"(?<![A-Za-z-])(?:{en})(?![A-Za-z])|{zh}", re.IGNORECASE)) for d, en, zh in VERBS]
+ACTS = [(d, bounded(rf"(?<![A-Za-z-])(?:{en})(?![A-Za-z])|{zh}", re.IGNORECASE)) for d, en, zh in VERBS]

@@ -6,9 +6,9 @@ phrase stands before it. Nothing here knows what a cause is called (`topics`) or
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
+from ...tools.patterns import bounded
 from .phrases import phrases
 
 Polarity = Literal["suspects", "denies", "doubts"]
@@ -329,7 +329,7 @@ TOLD = phrases(
     WORDS,
 )
 """Somebody else's opinion."""
-NAMED_SPEAKER = re.compile(
+NAMED_SPEAKER = bounded(
     r"\b(?!I\b|We\b|It\b|The\b|This\b|That\b|What\b|My\b|So\b|And\b|But\b|You\b|Who\b)[A-Z][a-z]{1,20}"
     rf"(?: from \w{{1,20}})?(?: {{1,2}}\w{{1,20}}){{0,1}} (?:{'|'.join(WORDS['SAY'].split())})\b"
     r"|(?:[小老][\u4e00-\u9fff]|[\u4e00-\u9fff][哥姐工总]|\b[A-Z][a-z]{1,20} ?)[^，。,.]{0,8}?"

@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterator
 
 from ...knowledge.outside import ordered
+from ...tools.patterns import bounded
 
 OWN_LIMIT = 4000
 """Characters of the person's own words that are understood; more is a paste, whatever it looks like."""
-_PASTED = re.compile(
+_PASTED = bounded(
     r"^\s*(?:\[?\d{4}[-/]\d\d[-/]\d\d|\[?\d{1,2}:\d\d:\d\d|\[?rank ?\d|\d+:\s|(?:INFO|WARN(?:ING)?|ERROR"
     r"|DEBUG"
     r"|CRITICAL)\b"
@@ -24,9 +25,9 @@ _PASTED = re.compile(
     r"|at \S+\(|[@+-]{2,})",
     re.IGNORECASE,
 )
-_PAIR = re.compile(r"[\w/.-]+\s*[:=]\s*[-+]?(?:\d|nan|inf)", re.IGNORECASE)
-_SENTENCE = re.compile(r"(?<=[.!?。！？;；])(?=\s|[\u3400-\u9fff]|$)\s*|\n+")
-_CLAUSE = re.compile(
+_PAIR = bounded(r"[\w/.-]+\s*[:=]\s*[-+]?(?:\d|nan|inf)", re.IGNORECASE)
+_SENTENCE = bounded(r"(?<=[.!?。！？;；])(?=\s|[\u3400-\u9fff]|$)\s*|\n+")
+_CLAUSE = bounded(
     r"[,，;；:：]\s*|\s+-+\s+|\s+(?=(?:but|so(?! (?:sure|certain|convinced|much|far|many|high|low|big|small|bad))"
     r"|and (?:i|we|my|then|now)|because|since|although|though"
     r"|whereas|yet"

@@ -12,9 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from ...tools.patterns import bounded
+
 X, OTHER = "\ue000", "\ue001"
 """What stands for the thing that is spoken of, and for other things of its kind."""
-_HAN = re.compile(r"[\u3400-\u9fff]")
+_HAN = bounded(r"[\u3400-\u9fff]")
 _FUNCTION = (
     "a an the my our your their his her its this that these those some any one of to in by with from about for on at "
     "it is was be been being are were it's that's because due down caused just really actually all even also only "
@@ -38,7 +40,7 @@ _GAPS_ZH = {
 
 def phrases(lines: str, words: Mapping[str, str]) -> re.Pattern[str]:
     """One pattern that finds any of the phrases in a text that `plain` has prepared."""
-    return re.compile("|".join(_line(line, words) for line in lines.splitlines() if line.strip()), re.IGNORECASE)
+    return bounded("|".join(_line(line, words) for line in lines.splitlines() if line.strip()), re.IGNORECASE)
 
 
 def plain(text: str) -> str:

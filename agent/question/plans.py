@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from ...tools.patterns import bounded
 from .actions import ACTS, SAID_AS, Direction
 from .parts import clauses
 from .topics import TOPICS
@@ -47,9 +48,9 @@ class _Act:
 
 
 _ALONE = (
-    ("library", re.compile("upgrad|downgrad|pin|install|升级|降级|重装", re.IGNORECASE)),
-    ("checkpoint", re.compile("roll|rewind|back|回滚|回退|退回", re.IGNORECASE)),
-    ("run", re.compile("")),
+    ("library", bounded("upgrad|downgrad|pin|install|升级|降级|重装", re.IGNORECASE)),
+    ("checkpoint", bounded("roll|rewind|back|回滚|回退|退回", re.IGNORECASE)),
+    ("run", bounded("")),
 )
 """What a verb of doing acts on where it has no object."""
 
@@ -63,7 +64,7 @@ _TOPICS = {
 }
 """What a variable that is no setting of an entry belongs to."""
 
-_INTENT = re.compile(
+_INTENT = bounded(
     r"\b(?:should|shall|can|could|may|might|must|need|ought|will|would|gonna|going to|about to|wanna|want|gotta"
     r"|plan\w*"
     r"|intend\w*|thinking|tempted|consider\w*|propos\w+|suggest\w*|prefer|rather|better|ready|let'?s|let me|lemme"
@@ -76,7 +77,7 @@ _INTENT = re.compile(
     r"|为什么不|怎么不|计划|考虑|必要|有用|会好|一下|吧|算了|今晚|明天|下一?[轮次步]|[吗么？]|省得|免得|看看|再",
     re.IGNORECASE,
 )
-_PAST = re.compile(
+_PAST = bounded(
     r"\b(?:already|yesterday|last (?:night|week|run|time|month)|ago|(?:after|when|since|once|because) (?:i|we|they"
     r"|he"
     r"|she|someone)|who(?:ever)?(?= \w{1,12}ed)|(?:i|we)(?:'ve| have| had) (?:just |already |now )?|did(?:n'?t)?"
@@ -86,38 +87,38 @@ _PAST = re.compile(
     re.IGNORECASE,
 )
 """What stands in a part that tells what was done."""
-_DENIED = re.compile(
+_DENIED = bounded(
     r"(?:\b(?:don'?t|do not|won'?t|wouldn'?t|never|not|no|without|instead of|rather than|refuse to|cannot|can'?t"
     r"|doesn'?t|didn'?t|isn'?t|fails? to|seems? to|starts? to|tends? to|keeps?|it|which|that)\s+(?:\w{1,12} )?"
     r"|(?<![要能可何否会])(?:别|不要?|没有?|不会|无需|不用|不想|不打算|不能|不准|勿|一)\s*(?:再|去|先|想)?)$",
     re.IGNORECASE,
 )
 """What right before a verb means that nobody will act."""
-_WHY_NOT = re.compile(
+_WHY_NOT = bounded(
     r"\bwhy (?:not|don'?t|can'?t)|\bcan'?t (?:i|we)|\bunless|为什么|为啥|干嘛|怎么|何不|要不|能不|可不", re.IGNORECASE
 )
-_NOUN = re.compile(
+_NOUN = bounded(
     r"\b(?:the|a|an|my|our|your|their|this|that|each|every|on|after|at|upon|since|in|during|no|last|first|any|of"
     r"|from)\s+"
     r"(?:[\w-]{1,20} ){0,3}$|\b(?:is|are|was|were|be|been|looks?|seems?|'s|all)\s+(?:\w{1,12}ly )?$",
     re.IGNORECASE,
 )
 """What right before a verb makes it a noun."""
-_NOUNS = re.compile(
+_NOUNS = bounded(
     r"resume|restart|re-?run|update|upgrade|patch|merge|reset|drop|cut|bump|increase|decrease|change|fix|stop|use"
     r"|set"
     r"|switch|kill|boost|try|revert|retry|swap|replay|ship|push up|scale up|move to|triple|clean|clip|half",
     re.IGNORECASE,
 )
-_INVARIANT = re.compile(r"set|cut|put in|reset|cut down", re.IGNORECASE)
-_DONE = re.compile(r"(?!算了)[多少大小高低好完掉到]?[了过]")
+_INVARIANT = bounded(r"set|cut|put in|reset|cut down", re.IGNORECASE)
+_DONE = bounded(r"(?!算了)[多少大小高低好完掉到]?[了过]")
 """What follows a Chinese verb that tells what was done."""
-_MOVES = re.compile(r"go(?:es|ing) (?:back )?(?:up|down)", re.IGNORECASE)
+_MOVES = bounded(r"go(?:es|ing) (?:back )?(?:up|down)", re.IGNORECASE)
 """What measures do by themselves; a plan only with a value."""
-_SUBJECT = re.compile(r"\b(?:i|we|he|she|they|you|someone|\w{1,20}ing)\s+(?:just |also |only |had )?$", re.IGNORECASE)
+_SUBJECT = bounded(r"\b(?:i|we|he|she|they|you|someone|\w{1,20}ing)\s+(?:just |also |only |had )?$", re.IGNORECASE)
 """Whom a verb without a past form follows when it tells what was done."""
-_IMMINENT = re.compile(r"要|准备|打算|想|把.{1,20}(?:吧|吗|行|可以|算)|先|直接|干脆|吧|不就|试|看|[吗？?]")
-_AND = re.compile(
+_IMMINENT = bounded(r"要|准备|打算|想|把.{1,20}(?:吧|吗|行|可以|算)|先|直接|干脆|吧|不就|试|看|[吗？?]")
+_AND = bounded(
     r"\s*[&+]\s+|\s+(?:and(?: then| also)?|then|plus|while|or|but)\s+|(?=再(?!说|看)|然后|并且|并(?!行|发)|同时|顺便"
     r"|接着(?!训|跑))"
     r"|(?<=吧)(?=\S)",
@@ -125,14 +126,14 @@ _AND = re.compile(
 )
 _NUMBER = r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
 _WORDS = r"b?f(?:loat|p)?(?:16|32|8)|true|false|none|sdpa|eager|adamw?|sgd|step[- ]?\d+k?"
-_TO = re.compile(
+_TO = bounded(
     rf"(?:\b(?:to|at|with|by|of|from scratch with)\s+|=\s*|->\s*|→\s*|到|成|为|用|回|至)\s*(?:about |around )?"
     rf"(?P<value>~?{_NUMBER}(?:\.\d+)?\s?[%kKxXMB]?|{_WORDS})(?![\w.]*\d)",
     re.IGNORECASE,
 )
-_THERE = re.compile(rf"\s?(?P<value>~?{_NUMBER}\s?[%kKxXMB]?|{_WORDS})", re.IGNORECASE)
-_BARE = re.compile(rf"(?<![\w.-])({_NUMBER}[%xXk]?|bf16|fp16|fp32)(?![\w.])", re.IGNORECASE)
-_SHIFT = re.compile(
+_THERE = bounded(rf"\s?(?P<value>~?{_NUMBER}\s?[%kKxXMB]?|{_WORDS})", re.IGNORECASE)
+_BARE = bounded(rf"(?<![\w.-])({_NUMBER}[%xXk]?|bf16|fp16|fp32)(?![\w.])", re.IGNORECASE)
+_SHIFT = bounded(
     rf"^[\s:]*(?:from {_NUMBER} )?(?P<way>be|goes|going|back|should be|up|down|go|gets|is|从\s?{_NUMBER}\s?|直接"
     rf"|先|就)?\s?"
     r"(?P<more>up|down|back)?\s?"
@@ -141,30 +142,30 @@ _SHIFT = re.compile(
     re.IGNORECASE,
 )
 """What follows a variable that goes to a value without any verb: "temperature to 0.7"."""
-_WISH = re.compile(
+_WISH = bounded(
     rf"\b(?:want|have|like|keep|put|get) it (?:at|to|be|around) (?P<value>{_NUMBER}|{_WORDS})", re.IGNORECASE
 )
 """A value that "it" shall have."""
-_FROM_TO = re.compile(
+_FROM_TO = bounded(
     rf"(?:from|从)\s*(?:[a-z_]{{1,20}}\s)?({_NUMBER})\s*\S{{0,3}}\s*(?:to|->|到|成|为)\s*({_NUMBER})", re.IGNORECASE
 )
-_NO_OBJECT = re.compile(
+_NO_OBJECT = bounded(
     r"\s*(?:$|[^\w\s]|\d|[\u3400-\u9fff]|(?:it|them|that|this|those|these|both|over|again|from|with|without|now"
     r"|tonight|today|tomorrow|and|at|to"
     r"|by|in|for|a bit|entirely|everything|if|unless|until|asap|then|or|first|right|anyway|once|back|the next)\b)",
     re.IGNORECASE,
 )
 """What follows a verb whose object is left out or a pronoun."""
-_FROM_STEP = re.compile(r"\bfrom (?:step )?\d|从.{0,6}(?:步|ckpt|万|k\b)", re.IGNORECASE)
-_FRONTED = re.compile(r"\b(?:is|be|what|should|could|needs?|gets?)\b")
+_FROM_STEP = bounded(r"\bfrom (?:step )?\d|从.{0,6}(?:步|ckpt|万|k\b)", re.IGNORECASE)
+_FRONTED = bounded(r"\b(?:is|be|what|should|could|needs?|gets?)\b")
 """What stands between an object and the verb after it."""
-_SETTING = re.compile(r"(?<![\w.])[a-z]{2,20}(?:_[a-z0-9]{1,20}){1,5}(?![\w.])", re.IGNORECASE)
+_SETTING = bounded(r"(?<![\w.])[a-z]{2,20}(?:_[a-z0-9]{1,20}){1,5}(?![\w.])", re.IGNORECASE)
 """A name that only a setting has, whether or not the table knows it."""
-_JOINED = re.compile(r"\s*(?:,|/|、|和|与|跟|及|and|&|\+|plus)\s*(?:the |my |our )?", re.IGNORECASE)
-_AIM = re.compile(r"[把将从给让对]")
-_BATCH = re.compile(r"batch|批", re.IGNORECASE)
-_HAN = re.compile(r"[\u3400-\u9fff]")
-_GIVEN = re.compile(
+_JOINED = bounded(r"\s*(?:,|/|、|和|与|跟|及|and|&|\+|plus)\s*(?:the |my |our )?", re.IGNORECASE)
+_AIM = bounded(r"[把将从给让对]")
+_BATCH = bounded(r"batch|批", re.IGNORECASE)
+_HAN = bounded(r"[\u3400-\u9fff]")
+_GIVEN = bounded(
     r"\b(?:with|at|when|if|using|under|is|was|had|have|has|in|\w{1,12}ed)\s+(?:the |our |my )?$", re.IGNORECASE
 )
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
+from ...tools.patterns import bounded
 from .cues import BACK, CUES, NAMED_SPEAKER, OWN, TOLD, Polarity
 from .parts import clauses
 from .phrases import OTHER, X, plain
@@ -24,12 +25,12 @@ NEAR = 3
 """Clauses after which nothing is said back of a cause any more."""
 SHORT = 60
 """Characters of a question that asks for nothing but what it names."""
-_ASKS = re.compile(r"[?？]|[吗呢么]\W{0,3}$")
-_COMPOUND = re.compile(r"[ -]?[a-z]{2}$|版本", re.IGNORECASE)
+_ASKS = bounded(r"[?？]|[吗呢么]\W{0,3}$")
+_COMPOUND = bounded(r"[ -]?[a-z]{2}$|版本", re.IGNORECASE)
 """What follows the first word of a compound, whose last word says what it is."""
-_MEANWHILE = re.compile(r"\b(?:on|after|during|before|upon|at|since) (?:the |a |every |each )?$", re.IGNORECASE)
+_MEANWHILE = bounded(r"\b(?:on|after|during|before|upon|at|since) (?:the |a |every |each )?$", re.IGNORECASE)
 """What stands before a name that only says when."""
-_TRIED = re.compile(
+_TRIED = bounded(
     r"\b(?:i|we)(?:'ve| have| had)? (?:already |just |even |also |only )?"
     r"(?!suspect|believ|guess|figur|assum|blam)(?:\w{2,12}ed|set|cut|put) (?:the |my |our )?$"
     r"|(?:早就?|已经?)(?:把|将|给)?$",

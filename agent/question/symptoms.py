@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ...tools.patterns import bounded
 from ...tools.phrase import Phrase
 from ...tools.registry import table
 
@@ -33,7 +34,7 @@ class Symptom:
 
 
 def _kind(id: str, en: str, zh: str, said: str, codes: str, metrics: str = "") -> tuple[str, Kind]:
-    found = Kind(id, Phrase(en, zh), re.compile(said, re.IGNORECASE), frozenset(codes.split()), tuple(metrics.split()))
+    found = Kind(id, Phrase(en, zh), bounded(said, re.IGNORECASE), frozenset(codes.split()), tuple(metrics.split()))
     return id, found
 
 
@@ -177,7 +178,7 @@ KINDS: dict[str, Kind] = table(
 )
 """In the order in which they are named."""
 
-_WHERE = re.compile(
+_WHERE = bounded(
     r"(?:at|around|after|from|since|by|near|~) (?:about |around )?(?:step|iter(?:ation)?|epoch|batch"
     r"|checkpoint"
     r"|update)\s*~?\d[\d,.]*\s*[kKmM]?\b|step ?\d[\d,.]*[kKmM]?|overnight|after (?:the |a )?(?:restart|resume"

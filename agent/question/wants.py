@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from ...tools.patterns import bounded
 from ...tools.registry import table
 
 Want = Literal[
@@ -24,7 +25,7 @@ Want = Literal[
 ]
 
 _WANTS: dict[str, re.Pattern[str]] = {
-    want: re.compile(pattern, re.IGNORECASE)
+    want: bounded(pattern, re.IGNORECASE)
     for want, pattern in table(
         "wants",
         (
