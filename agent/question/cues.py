@@ -6,6 +6,7 @@ phrase stands before it. Nothing here knows what a cause is called (`topics`) or
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from ...tools.patterns import bounded
@@ -267,7 +268,7 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         """,
     ),
 )
-CUES = [(polarity, phrases(lines, WORDS)) for polarity, lines in _CUES]
+CUES: list[tuple[Polarity, re.Pattern[str]]] = [(polarity, phrases(lines, WORDS)) for polarity, lines in _CUES]
 """Polarity, and the clauses that say it of `X`, in the order in which they win."""
 
 _BACK: tuple[tuple[Polarity, str], ...] = (
@@ -310,7 +311,7 @@ _BACK: tuple[tuple[Polarity, str], ...] = (
         """,
     ),
 )
-BACK = [(polarity, phrases(lines, WORDS)) for polarity, lines in _BACK]
+BACK: list[tuple[Polarity, re.Pattern[str]]] = [(polarity, phrases(lines, WORDS)) for polarity, lines in _BACK]
 """What a clause without any cause says of the cause named before it."""
 
 TOLD = phrases(

@@ -17,8 +17,8 @@ from typing import Any
 from ...agent.question.understand import Question, understand
 from ...agent.session import index
 
-SAME: dict[str, str] = dict(
-    line.split()
+SAME: dict[str, str] = {
+    line.split()[0]: line.split()[1]
     for line in """
 max_grad_norm grad_clip
 per_device_train_batch_size micro_batch_size
@@ -47,7 +47,7 @@ attn_implementation flash_attention
 resume_from_checkpoint checkpoint
 node hardware
 """.strip().splitlines()
-)
+}
 """Names of one setting -> the name that it is compared by."""
 ALIKE = ({"set", "enable", "do"}, {"remove", "disable"})
 """Directions that say the same of one variable."""
@@ -66,7 +66,8 @@ def scored(row: Mapping[str, Any], asked: Question) -> Counter[str]:
     plans = {SAME.get(p.variable, p.variable): p.direction for p in asked.plans}
     meant: dict[str, set[str]] = {}
     for plan in row["plans"]:
-        meant.setdefault(SAME.get(plan["variable"], plan["variable"]), set()).add(plan["direction"])
+        name = str(plan["variable"])
+        meant.setdefault(SAME.get(name, name), set()).add(plan["direction"])
     for variable, ways in meant.items():
         way, right = plans.get(variable), "set" if len(ways) > 1 else min(ways)
         count["plans"] += 1
