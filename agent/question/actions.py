@@ -203,4 +203,6 @@ VERBS: tuple[tuple[Direction, str, str], ...] = (
     ),
 )
 """Direction, its verbs (never in the past form), its Chinese verbs; what stands earlier wins where two begin alike."""
-ACTS = [(d, bounded(rf"(?<![A-Za-z-])(?:{en})(?![A-Za-z])|{zh}", re.IGNORECASE)) for d, en, zh in VERBS]
+ACTS: list[tuple[Direction, re.Pattern[str]]] = [
+    (d, bounded(rf"(?<![A-Za-z-])(?:{en})(?![A-Za-z])|{zh}", re.IGNORECASE)) for d, en, zh in VERBS
+]

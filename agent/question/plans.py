@@ -250,7 +250,7 @@ def _without_verb(part: str, clause: str, spoken_of: str, last: Plan | None, mea
         shift = _SHIFT.match(part[start - size : end])
         if shift and (meant or last or "=" not in shift[0]) and not _GIVEN.search(part[max(0, start - 30) : start]):
             way = {shift["way"], shift["more"]}
-            direction = (
+            direction: Direction = (
                 "lower" if "down" in way or re.search("[降将]到", shift[0]) else "raise" if "up" in way else "set"
             )
             yield Plan(name, direction, shift["value"], clause)
