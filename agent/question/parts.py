@@ -26,16 +26,10 @@ _PASTED = bounded(
     re.IGNORECASE,
 )
 _PAIR = bounded(r"[\w/.-]+\s*[:=]\s*[-+]?(?:\d|nan|inf)", re.IGNORECASE)
-<<<<<<< HEAD
-_SENTENCE = re.compile(r"(?<=[.!?。！？;；])(?=\s|[\u3400-\u9fff]|$)\s*|\n+")
-_CLAUSE = bounded(
-    r"[,，、;；:：]\s*|\s+-+\s+|\s+(?=(?:but|so|and (?:i|we|my|then|now)|because|since|although|though"
-=======
 _SENTENCE = bounded(r"(?<=[.!?。！？;；])(?=\s|[\u3400-\u9fff]|$)\s*|\n+")
 _CLAUSE = bounded(
     r"[,，;；:：]\s*|\s+-+\s+|\s+(?=(?:but|so(?! (?:sure|certain|convinced|much|far|many|high|low|big|small|bad))"
     r"|and (?:i|we|my|then|now)|because|since|although|though"
->>>>>>> q2
     r"|whereas|yet"
     r"|instead)\b)"
     r"|(?<!不是)(?=但是?|不过|所以|因为|而且|然后|虽然)",

@@ -175,6 +175,9 @@ def _neighbours(here: list[_Named], sentence: str) -> list[_Named]:
     return out
 
 
+_QUESTION = re.compile(r"[?？]|[吗呢吧]\W*$")
+
+
 def _one_each(found: list[_Named], message: Sequence[str]) -> Iterator[Suspicion]:
     """One suspicion a topic: what is said over what is asked, the own over what was told, the careful over the bold."""
     said = [n for n in found if n.polarity] or [
@@ -185,7 +188,12 @@ def _one_each(found: list[_Named], message: Sequence[str]) -> Iterator[Suspicion
             (n for n in said if n.topic == topic),
             key=lambda n: (n.told, CAREFUL.index(n.polarity) if n.polarity else len(CAREFUL)),
         )
-        if best.polarity:
+        own = {
+            n.polarity for n in said if n.topic == topic and not n.told and not _QUESTION.search(message[n.sentence])
+        }
+        if {"suspects", "denies"} <= own:
+            yield Suspicion(topic, "suspects", False, message[best.sentence], both=True)
+        elif best.polarity:
             yield Suspicion(topic, best.polarity, best.told, message[best.sentence])
 
 
