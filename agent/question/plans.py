@@ -287,16 +287,22 @@ def _of_clause(clause: str, spoken_of: str) -> Iterator[Plan]:
         for m in pattern.finditer(clause)
     )
     covered, alone = -1, not spoken_of and len({m.start() for *_, m in acts}) == 1
+    acted = set[str]()
     for start, _, direction, verb in acts:
         done = clause[verb.end() :].startswith("了") and not _IMMINENT.search(clause)
         if start < covered or done:
             continue
         covered = verb.end()
         variable = _object(clause, verb) or ("" if direction == "do" else spoken_of)
+        if direction == "do" and variable in acted:
+            variable = "run"  # "halve the batch and rerun"
+        elif direction == "remove" and variable == "global_batch_size":
+            variable = "data"  # "skip the batch"
         if not variable and direction == "do":
             variable = next((name for name, verbs in _ALONE if verbs.search(verb[0])), "run" if alone else "")
         value = next((a or b for a, b in _VALUE.findall(clause[verb.end() :])), "") if direction != "do" else ""
         if variable:
+            acted.add(variable)
             yield Plan(variable, _meant(direction, variable, value), value.strip(), clause)
     if not acts and (shift := _SHIFT.search(clause)):
         named = [n for n in _named(clause) if n[0] < shift.end()]
@@ -308,8 +314,6 @@ def _of_clause(clause: str, spoken_of: str) -> Iterator[Plan]:
 
 def _meant(direction: Direction, variable: str, value: str) -> Direction:
     """The direction once it is known what is acted on."""
-    if direction == "remove" and variable == "global_batch_size":
-        return "lower" if value else direction
     if direction == "remove" and value and variable not in ("data", "checkpoint"):
         return "lower"
     if direction == "remove" and variable not in ("data", "checkpoint", "code", "run", "hardware", "library"):
@@ -324,10 +328,12 @@ def _meant(direction: Direction, variable: str, value: str) -> Direction:
 def _named(clause: str) -> list[tuple[int, int, str]]:
     """Place, minus length, and name of every variable in a clause; one inside a longer one is left out."""
     spans = sorted(
-        (-len(m[0]), m.start(), name) for name, pattern in _BOUNDED.items() for m in pattern.finditer(clause)
+        (-len(m[0]), m.start(), order, name)
+        for order, (name, pattern) in enumerate(_BOUNDED.items())
+        for m in pattern.finditer(clause)
     )
     kept: list[tuple[int, int, str]] = []
-    for size, start, name in spans:
+    for size, start, _, name in spans:
         if all(start - size <= s or start >= s - k for s, k, _ in kept):
             kept.append((start, size, name))
     return sorted(kept)

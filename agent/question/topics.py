@@ -33,7 +33,9 @@ class Topic:
 
     @cached_property
     def said(self) -> re.Pattern[str]:
-        return re.compile(rf"(?<![A-Za-z])(?:{self.words})(?![A-Za-z])|{self.zh}", re.IGNORECASE)
+        """Its words, and the name that answers give it: people repeat that."""
+        named, han = re.escape(self.name.en.removeprefix("the ")), re.escape(self.name.zh)
+        return re.compile(rf"(?<![A-Za-z])(?:{self.words}|{named})(?![A-Za-z])|{self.zh}|{han}", re.IGNORECASE)
 
     def about(self, entry: Entry) -> bool:
         """Whether the entry is a failure of this kind."""
