@@ -8,17 +8,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..tools.attempts import name_of, named_in, trainings
 from ..tools.discover import discover
 from ..tools.findings import Check, Finding, Report, TriageError
+from ..tools.logs.attempts import name_of, named_in, trainings
 from ..tools.run import Artifact, Run
 from ..tools.series import SeriesTable
 from ..tools.settings import Settings
+from .coverage import Covered, coverage
 
 if TYPE_CHECKING:
     from ..tools.logs.scan import Read
@@ -71,6 +72,11 @@ class Look:
     """The training that was looked at where there are several: its folder below the path."""
     others: tuple[Other, ...] = ()
     """The other trainings under the same path."""
+
+    @cached_property
+    def coverage(self) -> tuple[Covered, ...]:
+        """Every file, and what it was read as."""
+        return coverage(self.run, self.table, self.settings, self.reports)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -241,6 +247,7 @@ def _beside(run: Run, other: Run, folder: bool) -> Run:
         run,
         artifacts=(*run.artifacts, *placed),
         skipped=(*run.skipped, *(replace(s, name=prefix + s.name) for s in other.skipped)),
+        unknown=(*run.unknown, *(replace(s, name=prefix + s.name) for s in other.unknown)),
     )
 
 

@@ -30,7 +30,7 @@ _ORDERS = (
     r"(输出|打印|告诉我|显示|列出|复述|背|泄露|给我看).{0,14}"
     r"(系统提示|隐藏|提示词|内部提示|全部内容|收到的|规则|密钥|密码|环境变量|api ?key|/etc)",
     # run something
-    r"\brm -rf?\b|\bsudo\b|\bscancel\b|\bchmod\b|\bcurl\b.*\|\s*(ba)?sh|git push|kubectl delete|drop table",
+    r"\brm -rf?\b|\bsudo\b|\bscancel\b|\bchmod\b|\bcurl\b.{0,200}\|\s{0,9}(ba)?sh|git push|kubectl delete|drop table",
     r"\b(please|now|for me|yourself|right now|authori[sz]e)\b.{0,40}\b(delete|kill|wipe|reboot|shut ?down|execute|"
     r"uninstall|overwrite|relaunch|cancel|upload)\b|\b(delete|kill|wipe|reboot|shut ?down|execute|run|uninstall|"
     r"cancel|upload|restart)\b.{0,60}\b(for me|yourself|right now|i authori[sz]e|do it)\b",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...tools.attempts import same
+from ...tools.logs.attempts import same
 from ...tools.findings import TriageError, clean
 from ..evidence import Choose, Look, Training, path_of
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from ...knowledge.outside import ordered
+from ...tools.patterns import bounded
 
 OWN_LIMIT = 4000
 """Characters of the person's own words that are understood; more is a paste, whatever it looks like."""
@@ -24,7 +25,7 @@ _PASTED = re.compile(
     r"|at \S+\(|[@+-]{2,})",
     re.IGNORECASE,
 )
-_PAIR = re.compile(r"[\w/.-]+\s*[:=]\s*[-+]?(?:\d|nan|inf)", re.IGNORECASE)
+_PAIR = bounded(r"[\w/.-]+\s*[:=]\s*[-+]?(?:\d|nan|inf)", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?。！？;；])(?=\s|[\u3400-\u9fff]|$)\s*|\n+")
 _CLAUSE = re.compile(
     r"[,，、;；:：]\s*|\s+-+\s+|\s+(?=(?:but|so|and (?:i|we|my|then|now)|because|since|although|though"

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from ...tools.patterns import bounded
 from ...tools.registry import table
 from .parts import clauses
 from .topics import TOPICS
@@ -123,7 +124,7 @@ _NAMES: dict[str, str] = table(
 )
 """Variable -> how it is said; the first that a clause names nearest to its verb is meant."""
 _BOUNDED = {
-    name: re.compile(
+    name: bounded(
         rf"(?<![A-Za-z_])(?:{words})(?![A-Za-z])|(?<=[\u3400-\u9fff])(?:{words})(?=[\u3400-\u9fff0-9])", re.IGNORECASE
     )
     for name, words in _NAMES.items()
@@ -239,7 +240,7 @@ _PAST = re.compile(
     re.IGNORECASE,
 )
 _IMMINENT = re.compile(r"要|准备|打算|想|把.{1,20}(?:吧|吗|行|可以)")
-_VALUE = re.compile(
+_VALUE = bounded(
     r"(?:\b(?:to|at|=|by|of)\s*|到|成|为|用)\s*(~?[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?\s?[%kKxX]?|b?f(?:loat"
     r"|p)?(?:16|32"
     r"|8)|true|false|none|sdpa|eager|adamw?|sgd)(?![\w.])"
@@ -287,22 +288,16 @@ def _of_clause(clause: str, spoken_of: str) -> Iterator[Plan]:
         for m in pattern.finditer(clause)
     )
     covered, alone = -1, not spoken_of and len({m.start() for *_, m in acts}) == 1
-    acted = set[str]()
     for start, _, direction, verb in acts:
         done = clause[verb.end() :].startswith("了") and not _IMMINENT.search(clause)
         if start < covered or done:
             continue
         covered = verb.end()
         variable = _object(clause, verb) or ("" if direction == "do" else spoken_of)
-        if direction == "do" and variable in acted:
-            variable = "run"  # "halve the batch and rerun"
-        elif direction == "remove" and variable == "global_batch_size":
-            variable = "data"  # "skip the batch"
         if not variable and direction == "do":
             variable = next((name for name, verbs in _ALONE if verbs.search(verb[0])), "run" if alone else "")
         value = next((a or b for a, b in _VALUE.findall(clause[verb.end() :])), "") if direction != "do" else ""
         if variable:
-            acted.add(variable)
             yield Plan(variable, _meant(direction, variable, value), value.strip(), clause)
     if not acts and (shift := _SHIFT.search(clause)):
         named = [n for n in _named(clause) if n[0] < shift.end()]
@@ -314,6 +309,8 @@ def _of_clause(clause: str, spoken_of: str) -> Iterator[Plan]:
 
 def _meant(direction: Direction, variable: str, value: str) -> Direction:
     """The direction once it is known what is acted on."""
+    if direction == "remove" and variable == "global_batch_size":
+        return "lower" if value else direction
     if direction == "remove" and value and variable not in ("data", "checkpoint"):
         return "lower"
     if direction == "remove" and variable not in ("data", "checkpoint", "code", "run", "hardware", "library"):
@@ -328,12 +325,10 @@ def _meant(direction: Direction, variable: str, value: str) -> Direction:
 def _named(clause: str) -> list[tuple[int, int, str]]:
     """Place, minus length, and name of every variable in a clause; one inside a longer one is left out."""
     spans = sorted(
-        (-len(m[0]), m.start(), order, name)
-        for order, (name, pattern) in enumerate(_BOUNDED.items())
-        for m in pattern.finditer(clause)
+        (-len(m[0]), m.start(), name) for name, pattern in _BOUNDED.items() for m in pattern.finditer(clause)
     )
     kept: list[tuple[int, int, str]] = []
-    for size, start, _, name in spans:
+    for size, start, name in spans:
         if all(start - size <= s or start >= s - k for s, k, _ in kept):
             kept.append((start, size, name))
     return sorted(kept)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ...knowledge.entry import Entry
+from ...tools.patterns import bounded
 from ...tools.phrase import Phrase
 from ...tools.registry import table
 
@@ -33,9 +34,7 @@ class Topic:
 
     @cached_property
     def said(self) -> re.Pattern[str]:
-        """Its words, and the name that answers give it: people repeat that."""
-        named, han = re.escape(self.name.en.removeprefix("the ")), re.escape(self.name.zh)
-        return re.compile(rf"(?<![A-Za-z])(?:{self.words}|{named})(?![A-Za-z])|{self.zh}|{han}", re.IGNORECASE)
+        return bounded(rf"(?<![A-Za-z])(?:{self.words})(?![A-Za-z])|{self.zh}", re.IGNORECASE)
 
     def about(self, entry: Entry) -> bool:
         """Whether the entry is a failure of this kind."""
@@ -44,7 +43,9 @@ class Topic:
 
 
 def _topic(id: str, en: str, zh: str, words: str, han: str, entries: str, variables: str = "") -> tuple[str, Topic]:
-    return id, Topic(id, Phrase(en, zh), words, han, entries, tuple(variables.split()))
+    """A topic; the name that answers give it is one of its words: people repeat that."""
+    named = re.escape(en.removeprefix("the "))
+    return id, Topic(id, Phrase(en, zh), rf"{words}|{named}", rf"{han}|{zh}", entries, tuple(variables.split()))
 
 
 TOPICS: dict[str, Topic] = table(
