@@ -197,12 +197,12 @@ def stamped(paths: Sequence[Path]) -> tuple[object, ...]:
     A copy may keep size and time of writing of what it replaces; the time of its entry is its own.
     """
 
-    def stamp(path: Path) -> tuple[str, int, int, int]:
+    def stamp(path: Path) -> tuple[str, tuple[int, int], int]:
         try:
             found = path.stat()
         except OSError:
-            return str(path), -1, -1, -1
-        return str(path), found.st_size, found.st_mtime_ns, found.st_ctime_ns
+            return str(path), (-1, -1), -1
+        return str(path), (found.st_size, found.st_ctime_ns), found.st_mtime_ns
 
     inside = (Path(folder, name) for path in paths for folder, _, names in os.walk(path) for name in sorted(names))
     files = list(islice(inside, STAMPED + 1))

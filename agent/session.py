@@ -21,7 +21,7 @@ from .answer import Answer
 from .casebook import BOOK, Casebook, Unusable
 from .diagnose import diagnose
 from .events import Event, FindingMade, Listen, ToolStarted, ignore
-from .evidence import Look, look, named_or_worst, path_of
+from .evidence import Look, look, named_or_worst
 from .narrate.answer import answer_text, headline
 from .narrate.reply import about, lines, order_lines
 from .propose import Proposal, propose
@@ -114,7 +114,7 @@ def ask(
     said = [*order_lines(asked.orders, lang), *lines(reply, diagnosis, proposal, lang, looked)]
     head = (headline(diagnosis, lang, looked), *(about(seen, lang) if looked and seen else ()), *said)
     text = answer_text(diagnosis, proposal, lang, head, looked, passages)
-    path = str(path_of(paths, seen.about if seen else "")) if paths else ""
+    path = str(paths[0] / seen.about if seen and seen.about and len(paths) == 1 else paths[0]) if paths else ""
     answer = Answer(
         shown(question),
         lang,

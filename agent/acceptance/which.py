@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...tools.logs.attempts import same
 from ...tools.findings import TriageError, clean
+from ...tools.logs.attempts import same
 from ..evidence import Choose, Look, Training, path_of
 
 NAMED = 12

@@ -269,12 +269,6 @@ def test_two_runs_given_together_are_not_mixed():
     assert [o.run for o in answer.seen.others] == ["run-2"]
 
 
-def test_the_run_that_the_words_name_is_named_where_two_paths_were_given():
-    answer = ask("is run-2 healthy?", [RUN, EXAMPLE / "run-2"])
-    assert answer.diagnosis.state == "healthy"
-    assert answer.run.endswith("run-2")
-
-
 def test_verify_finds_the_failed_run_and_the_next_one_in_one_folder_and_names_both(tmp_path):
     for name in ("run-1", "run-2"):
         shutil.copytree(EXAMPLE / name, tmp_path / name)
