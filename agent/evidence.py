@@ -179,12 +179,10 @@ def _chosen(run: Run, read: Read, choose: Choose) -> tuple[Run, tuple[Other, ...
 
 
 def path_of(paths: Sequence[Path], about: str) -> Path:
-    """The path of one training, given the paths that were read together and its folder below them."""
-    first, *beside = paths
-    for path in beside:
-        if about == path.name or about.startswith(f"{path.name}/"):
-            return path / about[len(path.name) + 1 :]
-    return first / about if about else first
+    """Where a training lies that a look is about, as the person gave the paths that were read together."""
+    first, _, rest = about.partition("/")
+    beside = next((p for p in paths[1:] if first and (p.name or p.resolve().name) == first), None)
+    return beside / rest if beside else paths[0] / about
 
 
 STAMPED = 5000
