@@ -43,7 +43,9 @@ class Topic:
 
 
 def _topic(id: str, en: str, zh: str, words: str, han: str, entries: str, variables: str = "") -> tuple[str, Topic]:
-    return id, Topic(id, Phrase(en, zh), words, han, entries, tuple(variables.split()))
+    """A topic; the name that answers give it is one of its words: people repeat that."""
+    named = re.escape(en.removeprefix("the "))
+    return id, Topic(id, Phrase(en, zh), rf"{words}|{named}", rf"{han}|{zh}", entries, tuple(variables.split()))
 
 
 TOPICS: dict[str, Topic] = table(
