@@ -1,6 +1,7 @@
-"""What can be acted on and how acting is said: two tables, of variables and of verbs, in English and Chinese.
+"""How acting is said: verbs before what they act on, words behind it ("temperature up"), and wishes ("a lower rate").
 
-How a clause puts a verb and a variable together is decided in `plans`.
+Verbs are listed by their stems; the forms of a person who is about to act are derived, past forms never. How a clause
+puts a verb and what it acts on together is decided in `plans`; what can be acted on is in `named`.
 """
 
 from __future__ import annotations
@@ -9,200 +10,105 @@ import re
 from typing import Literal
 
 from ...tools.patterns import bounded
-from ...tools.registry import table
 
 Direction = Literal["raise", "lower", "set", "enable", "disable", "remove", "do"]
 
-VARIABLES: dict[str, str] = table(
-    "variables in words",
-    (
-        ("learning_rate", r"learning[- _]?rates?|l\.?r\.?|学习率"),
-        ("grad_clip", r"(?:grad(?:ient)?[- _]?)?clip(?:p?ing)?|max[_ ]grad[_ ]norm|grad_clip|梯度裁剪|裁剪|剪裁"),
-        ("warmup_steps", r"warm[- ]?up(?:[_ ](?:steps|ratio))?|预热|热身"),
-        ("weight_decay", r"weight[- _]?decay|wd|权重衰减"),
-        ("grad_accumulation", r"grad(?:ient)?[- _]?accum\w*(?: steps)?|accumulation(?: steps)?|gas|梯度累[积计]"),
-        ("micro_batch_size", r"(?:per[_ -]device[_ -]train[_ -]|micro[- _]?|per[- ]gpu )batch(?:[- _]?size)?|mbs|微批"),
-        (
-            "global_batch_size",
-            r"(?:the |global[- _]|train[- _])?batch[- _]?size|gbs|bs|global batch|(?:the )?batch(?= ?(?:to|down|by"
-            r"|from|=)|改|降|减|调|设|加)|批大小|批次大小|批量",
-        ),
-        (
-            "sequence_length",
-            r"(?:max[- _]?)?seq(?:uence)?[- _]?len(?:gth)?|max_seq_len|sequences?|truncat(?:e|ing)"
-            r"|context(?:[- ](?:len(?:gth)?|window|size))?|序列长度|序列|上下文",
-        ),
-        ("max_model_len", r"max[- _]model[- _]len|上下文长度"),
-        (
-            "max_response_length",
-            r"max[- _](?:response|completion|new)[- _](?:len(?:gth)?|tokens)|max_tokens|最大(?:回复|生成)长度|生成长度",
-        ),
-        (
-            "gpu_memory_utilization",
-            r"gpu[- _]mem(?:ory)?[- _]util(?:i[sz]ation)?|engine[- _]mem\w*|gpu_mem\w*|显存(?:占用|利用率?)(?:比例)?"
-            r"|mem_fraction\w*",
-        ),
-        ("max_num_seqs", r"max[- _]num[- _]seqs|concurrency|并发"),
-        ("kl_coef", r"KL\s*(?:系数|惩罚|权重)|kl(?:[- _]?(?:coef\w*|penalty|weight|loss[_ ]coef|term))?"),
-        ("enable_prefix_caching", r"(?:enable_)?prefix[- _]?cach(?:e|ing)|前缀缓存"),
-        ("dropout", r"drop-?outs?"),
-        ("freeze", r"embeddings?|backbone|vision (?:tower|encoder)|冻结"),
-        ("lr_schedule", r"(?:lr[- _]?|cosine )?schedul(?:e|er)|调度器?"),
-        ("entropy_coef", r"entropy[- _]?(?:coef\w*|bonus|loss|term)|熵(?:系数|奖励|正则)"),
-        ("dpo_beta", r"(?:dpo[- _]?)?beta(?![- _]?[12])"),
-        ("rollout_temperature", r"(?:rollout |sampling )?temp(?:erature)?|采样温度|(?<!机器)(?<!显卡)温度"),
-        ("repetition_penalty", r"rep(?:etition)?[- _]?penalty|重复惩罚"),
-        ("num_generations", r"num[_ ]generations|group[- ]size|rollouts? per prompt|组大小|采样数"),
-        ("epochs", r"(?:num[_ ](?:train[_ ])?)?epochs?|轮数?|epoch"),
-        ("max_steps", r"max[_ ]steps|more steps|训练步数|步数"),
-        ("precision", r"b?f(?:loat|p)?(?:16|32|8)|precision|amp|autocast|混合精度|精度"),
-        ("loss_scale", r"loss[- _]scal\w*|loss\s*scale"),
-        (
-            "activation_checkpointing",
-            r"(?:grad(?:ient)?|activation)[- _]checkpoint(?:ing)?|recompute|激活重(?:计算|算)|梯度检查点",
-        ),
-        ("flash_attention", r"flash[- _]?att\w*(?:[- ]?2)?|fa2|sdpa|xformers|attention kernel"),
-        ("zero_stage", r"zero(?:[- _]?(?:stage)?[- _]?[123])?|ZeRO"),
-        ("offload_optimizer", r"(?:cpu[- _]?|optimizer[- _]?)?offload(?:ing)?|卸载"),
-        ("tensor_parallel", r"tensor[- _]?parallel(?:ism|_size)?|tp(?:[_ ]size)?|张量并行"),
-        ("pipeline_parallel", r"pipeline[- _]?parallel\w*|pp(?:[_ ]size)?|流水线?并行"),
-        ("num_workers", r"(?:dataloader )?(?:num[_ ])?workers|num_workers|加载进程"),
-        ("pin_memory", r"pin[_ ]memory"),
-        ("packing", r"packing|打包"),
-        ("seed", r"(?:random )?seeds?|随机种子|种子"),
-        ("lora_rank", r"lora[- _]?(?:rank|r)|rank(?! ?\d)|r(?= ?(?:=|to\b|从|到))|秩"),
-        ("lora_alpha", r"(?:lora[- _]?)?alpha"),
-        ("adam_beta2", r"(?:adam[- _]?)?beta_?2"),
-        ("adam_epsilon", r"(?:adam[- _]?)?eps(?:ilon)?"),
-        ("nccl_timeout", r"(?:nccl[- _]?|ddp[- _]?)?time[- ]?out|超时(?:时间)?"),
-        ("nccl_p2p_disable", r"nccl[_ ]p2p[_ ]disable|p2p"),
-        ("nccl_ib_disable", r"nccl[_ ]ib[_ ]disable|infiniband|ib"),
-        ("top_p", r"top[-_ ]?p"),
-        ("quantization", r"load_in_[48]bit|quanti[sz]ation|[48][- ]?bit|int[48]|量化"),
-        ("chat_template", r"chat[- _]template|template|对话模板|模板"),
-        ("tokenizer", r"tokeni[sz]er|分词器"),
-        ("optimizer", r"optimi[sz]er|adamw?|sgd|muon|lion|优化器"),
-        ("reward", r"reward(?: function| model)?|rm|奖励(?:模型|函数)?"),
-        ("evaluation", r"eval(?:uation)?(?: harness| set)?|harness|评测"),
-        (
-            "library",
-            r"transformers|trl|torch|pytorch|vllm|flash-attn|deepspeed|cuda|drivers?|libs?|librar(?:y|ies)"
-            r"|packages?"
-            r"|version|版本|依赖|库",
-        ),
-        (
-            "hardware",
-            r"(?:the |that |this |bad )?(?:node|gpu|machine|host|card)s?(?:[- ]?\d{1,4})?|hardware|机器|节点|卡|显卡",
-        ),
-        (
-            "checkpoint",
-            r"(?:last |step[- ]?\d+ |old(?:er)? |previous |earlier |the )?(?:checkpoint|ckpt)s?|weights|(?:to "
-            r"|from "
-            r"|back to )step[- ]?\d+\w*|检查点|断点|权重",
-        ),
-        (
-            "data",
-            r"(?:that |this |the |those |these |bad |which )*(?:data(?:[- ]?set)?|batch(?:es)?(?![-_ ]?size| (?:to"
-            r"|down|by|from)\b|改|降|减|调|设|加| ?=)"
-            r"|samples?"
-            r"|rows?|records?|shards?|examples?|duplicates?|corpus)|de-?dup\w*|数据集?|样本|这一?批|那一?批|这个批次|那些?批次?"
-            r"|语料|重复(?:的)?",
-        ),
-        ("code", r"code|script|commit|patch|(?:\w{1,12} )?refactor(?:ing)?|pull request|pr\b|代码|脚本|提交"),
-        (
-            "run",
-            r"(?:the )?(?:run|job|training|server|process|whole thing|everything|it from scratch|from scratch)"
-            r"|任务|训练"
-            r"|进程|作业|服务",
-        ),
-    ),
-)
-"""Variable -> how it is said; the first that a clause names nearest to its verb is meant."""
-SAID_AS = {
-    name: bounded(
-        rf"(?<![A-Za-z_])(?:{words})(?![A-Za-z])|(?<=[\u3400-\u9fff])(?:{words})(?=[\u3400-\u9fff0-9])", re.IGNORECASE
-    )
-    for name, words in VARIABLES.items()
+STEMS: dict[Direction, str] = {
+    "raise": "double triple quadruple increase raise bump boost extend lengthen enlarge grow widen elevate hike lift "
+    "max_out multiply",
+    "lower": "halve truncate cap lower reduce decrease cut shrink shorten slash trim squash squeeze lessen minimize "
+    "minimise quarter compress chop back_off_on back_off ease_off ease_up_on go_easier_on tone_down cut_back_on "
+    "cut_down_on soften",
+    "enable": "enable activate freeze add use try put_in throw_in introduce apply adopt include give slap_on test toss_in "
+    "re-enable experiment_with",
+    "disable": "disable deactivate get_rid_of shut_off unfreeze do_without go_without stop_using no_longer_use "
+    "turn_off switch_off",
+    "remove": "remove exempt delete skip drop discard exclude blacklist clean clean_up dedup dedupe deduplicate prune wipe "
+    "toss purge strip ditch axe scrap nuke rip_out weed_out filter filter_out throw_out throw_away leave_out lose cull "
+    "chuck dump take_out yank",
+    "set": "set change switch swap move_to go_with pin fix make replace tweak tune adjust modify flip cast lock lock_in "
+    "play_with mess_with experiment_on",
+    "do": "restart resume rerun re-run retrain revert upgrade downgrade reboot relaunch kill stop continue rebuild "
+    "reinstall retokenize re-tokenize reshuffle retry start_over start_again start_fresh update merge requeue cordon "
+    "drain go_back rewind bisect reset redo let_it_run ship deploy regenerate relabel patch carry_on abort bounce "
+    "restore reload fall_back pull_the_plug pick_up start_from cancel terminate resubmit rebase undo recompile",
 }
-
-VERBS: tuple[tuple[Direction, str, str], ...] = (
-    (
-        "disable",
-        r"disabl(?:e|ing)|(?:turn|switch|flip|toggl)(?:e|ing)?(?: \S+){0,3} off|deactivate"
-        r"|get(?:ting)? rid of"
-        r"|(?:run|train|try|go|going)(?:ning|ing)? without|skip(?:ping)?(?= (?:the )?(?:warm|eval|packing))"
-        r"|(?:drop"
-        r"|kill)(?:ping|ing)?(?= (?:the )?(?:packing|flash|kl|amp|compile|clip))|no more",
-        r"(?<![无有没相])关(?:掉|闭|上)?(?![系于键注心联])|禁用|去掉(?=.{0,6}(?:裁剪|惩罚|KL|预热|flash|packing|打包|编译|混合))|不用|停用|取消",
-    ),
-    (
-        "raise",
-        r"\d{1,3}x(?= the\b| our\b| my\b| l\.?r)|doubl(?:e|ing)|(?:train|run|do|add"
-        r"|go)(?:ing)? (?:for )?\w{1,8} more|tripl(?:e|ing)|quadrupl(?:e|ing)|increas(?:e|ing)|rais(?:e|ing)"
-        r"|bump(?:ing)?(?: up)?"
-        r"|crank(?:ing)?(?: \S+){0,3}(?: up)?|push(?:ing)? up|turn(?:ing)?(?: \S+){0,3} up|go(?:ing)? up"
-        r"|goes up"
-        r"|scal(?:e|ing) up|up(?:ping)?(?=\s+the)|boost(?:ing)?|extend(?:ing)?|lengthen(?:ing)?|(?:us|try"
-        r"|add|giv"
-        r"|run|train)(?:e|ing)?(?: it| for)? (?:a |an? )?(?:much |far |even )?(?:bigger|larger|higher|longer"
-        r"|more)",
-        r"拉到|开到|提高|增大|调大|加大|翻倍|加倍|拉高|调高|拉长|增加|调长|升(?=到|高)|改大|放大|延长|设大|开大|加到|提到|多训|多跑|拉大|调高|提升|升",
-    ),
-    (
-        "lower",
-        r"halv(?:e|ing)|half(?= (?:the|my|our|it)\b)|truncat(?:e|ing)|cap(?:ping)?|lower(?:ing)?|reduc(?:e|ing)"
-        r"|decreas(?:e|ing)|drop(?:ping)?(?= (?:it|them) (?:to"
-        r"|down|by)"
-        r"| to\b| (?:the |my |our )?(?:l\.?r|learning|batch|mbs|temp|kl|beta|seq|max|gpu|weight|engine|lora"
-        r"|rank|num"
-        r"|rollout))|cut(?:ting)?(?: down)?|shrink(?:ing)?|go(?:ing|es)? (?:back )?down|scal(?:e|ing) down"
-        r"|turn(?:ing)?(?: \S+){0,3} down|dial(?:ling|ing)?(?: \S+){0,3} (?:down|back)"
-        r"|bring(?:ing)?(?: \S+){0,3} down|shorten(?:ing)?|(?:us|try)(?:e|ing)?(?: a| an)? (?:much |far "
-        r"|even )?(?:smaller|lower|shorter|fewer|less)",
-        r"降低|减小|调小|减半|降(?=到|为|一|点)|调低|缩小|改小|减少|缩短|砍(?:半|到|一半)?|压低|压到|设小|调短|减到|减|截(?:断|短|到)|降(?![频级噪维])",
-    ),
-    (
-        "enable",
-        r"enabl(?:e|ing)|(?:turn|switch)(?:ing)?(?: \S+){0,3} on|activat(?:e|ing)|clip(?:ping)?(?= (?:the|our|my"
-        r"|grad|at|it))|freez(?:e|ing)|add(?:ing)?|us(?:e|ing)"
-        r"|try(?:ing)?|put(?:ting)? in|why not|how about|pin(?= mem)|introduc(?:e|ing)|apply(?:ing)?",
-        r"开启|打开|启用|加上?(?!大|到|倍|载)|用上|上(?=梯度|flash|ZeRO|LoRA|个)|开(?=梯度|flash|ZeRO|LoRA|激活|一下|个"
-        r"|混合|packing|overlap|检查点)|试试|引入|使用",
-    ),
-    (
-        "remove",
-        r"remov(?:e|ing)|exempt(?:ing)?|tak(?:e|ing)(?: \S+){1,3} out|pull(?:ing)?(?: \S+){1,3} (?:out|from)"
-        r"|delet(?:e|ing)|filter(?:ing)?(?: \S+){0,2}(?: out)?|skip(?:ping)?|drop(?:ping)?"
-        r"|throw(?:ing)?(?: \S+){0,2} (?:out|away)|discard(?:ing)?|exclud(?:e|ing)|blacklist(?:ing)?"
-        r"|clean(?:ing)?(?: up)?|de-?dup(?:licate|e|ing)?|prun(?:e|ing)|wip(?:e|ing)|toss(?:ing)?|purg(?:e"
-        r"|ing)"
-        r"|strip(?:ping)?",
-        r"删(?:掉|除|了)?|过滤(?:掉)?|跳过|丢(?:掉|弃)?|剔除|剔|去掉|移除|清洗|清(?:掉|理)|去重|扔掉?|筛掉?|去除|洗一遍",
-    ),
-    (
-        "set",
-        r"set(?:ting)?|go(?:ing)?(?: from| to|(?= b?fp?\d))|chang(?:e|ing)|switch(?:ing)?|swap(?:ping)?|mov(?:e"
-        r"|ing) to|go(?:ing)? with"
-        r"|pin(?:ning)?"
-        r"|fix(?:ing)?|mak(?:e|ing)|replac(?:e|ing)",
-        r"设(?:成|为|置|到)?|改(?:成|为|到|用|回)?|换(?:成|到|个|用|回|掉)?|切(?:换)?(?:到|成|回)?|调(?:成|到|为|回)?"
-        r"|用(?=\s*(?:bf16|fp16|fp32|sdpa|\d))|固定|(?:调整|定|配|弄|搞|给|放)(?:到|成|为)",
-    ),
-    (
-        "do",
-        r"re-?start(?:ing)?|resum(?:e|ing)|re-?run(?:ning)?|re-?train(?:ing)?|roll(?:ing)?(?: \S+){0,3} ?back"
-        r"|revert(?:ing)?|upgrad(?:e|ing)|downgrad(?:e|ing)|reboot(?:ing)?|re-?launch(?:ing)?|kill(?:ing)?"
-        r"|stop(?:ping)?|continu(?:e|ing)|re-?build(?:ing)?|re-?install(?:ing)?|re-?tokeni[sz](?:e|ing)"
-        r"|re-?shuffl(?:e|ing)|retry|start(?:ing)? (?:over|again)|updat(?:e|ing)|merg(?:e|ing)|requeue"
-        r"|cordon(?:ing)?|drain(?:ing)?|go(?:ing)? back|rewind(?:ing)?|bisect(?:ing)?|reset(?:ting)?|redo"
-        r"|let it run"
-        r"|keep (?:going|training|running)|ship(?:ping)?|deploy(?:ing)?|regenerat(?:e|ing)|relabel(?:l?ing)?"
-        r"|patch(?:ing)?|carry on",
-        r"重启|续训|重跑|重训|重新(?:训练|跑|开始|启动|下载|编译|安装|分词|切|生成|标注)|回滚|回退|升级|降级|杀掉|停掉"
-        r"|停(?=了|下)|继续(?:训|跑)?|恢复|重装|再(?:跑|训|来一)(?:一?[遍次])?|从头|更新|退回|上线|发布|接着(?:训|跑)|打补丁",
-    ),
+"""Direction -> verbs; `_` is a space. Both the bare form and the one in -ing are meant."""
+_UP = "dial jack turn push ramp crank bump bring move scale tune step wind beef pump go take nudge tick"
+_DOWN = "dial turn push ramp bring move scale tune step wind go take nudge tick knock cut back pull throttle drop bump crank"
+_BACK = "dial scale cut knock throttle ease pare ratchet"
+MOVED = {"raise": ((_UP, "up(?! to date)"),), "lower": ((_DOWN, "down"), (_BACK, "(?:back|off)"))}
+"""Verbs that say by the word behind them where something goes."""
+PARTICULAR: dict[Direction, str] = {
+    "raise": r"\d{1,3}x(?=\s)|upping|up(?= (?:the|our|my)\b)|(?:train|run|do|add|go)(?:ing)? (?:it )?(?:for )?\w{1,8} more|go(?:ing)? (?:even )?(?:higher|bigger|longer)"
+    r"(?: (?:on|with))?|goes up|crank(?:ing)?",
+    "lower": r"half(?= (?:the|my|our|it)\b)|go(?:ing)? (?:even )?(?:lower|smaller|shorter)(?: (?:on|with))?|go(?:ing|es)? (?:back )?down",
+    "enable": r"why not|how about|what about|pin(?= mem)|clip(?:ping)?(?= (?:the|our|my|grad|at|it))"
+    r"|(?:turn|switch|flip|toggl)(?:e|ing)?(?: back)? on|turning on",
+    "disable": r"(?:run|train|try|go|re-?run)(?:n?ing)?(?: it| this)? without|no more|(?:what about|how about|with|try) no"
+    r"|(?:turn|switch|flip|toggl)(?:e|ing)? off",
+    "remove": r"(?:take|taking|pull|pulling|kick|kicking|throw|throwing|filter|filtering|leave|leaving)(?: \S+){1,3} (?:out|away|from)",
+    "set": r"go(?:ing)?(?: from| to| for|(?= b?fp?\d| zero| full| half))"
+    r"|(?:re-?run|train|run|start|launch|load|cast|comput)(?:n?e?ing|e)? (?:it |this |everything )?(?:in|to|as|with|at|on)"
+    r"(?= \S{1,30}(?: \S{1,12}){0,2})|plan(?:ning)? on",
+    "do": r"roll(?:ing)?(?: \S+){0,3} ?back|keep (?:it )?(?:going|training|running)|load(?:ing)?(?= .{0,20}(?:checkpoint|ckpt|weights))"
+    r"|pull(?:ing)? the plug|leave it running",
+}
+"""What no stem says."""
+CHINESE: dict[Direction, str] = {
+    "disable": r"(?<![无有没相])关(?:掉|闭|上|了|一下)?(?![系于键注心联])|禁用|去掉(?=.{0,6}(?:裁剪|惩罚|KL|预热|flash|packing|打包|编译|混合))"
+    r"|(?<!要)(?<!为啥)(?<!什么)(?<!怎么)(?<!干嘛)(?<!何)不(?:[用开加](?!说|到|去|心|是)|上(?!下|去|来))|别[用开加上]|停用|取消|解冻|不要(?=.{1,16}[了吧行])|去了(?=$|[吧行，,？?])|砍掉|停掉(?=.{0,3}[a-z])|拿掉",
+    "raise": r"拉[到大高长满]|开[到大]|提高|增[大加强]|[调加改放设][大高长多](?!小)|翻[倍番]|加倍|延长|[加提升](?=到|至|为|成|一?点|上去|高|倍)"
+    r"|[加提](?!速|示|交|前|载|了个|个|上|问|入)(?=\s?\d)|多[训跑加](?!卡)|提升|上调|(?:往|向)上[调提拉加](?:一?调|一?点)?|再[大高长多](?=一?[点些])|升"
+    r"|[搞弄][大高长多](?=一?[点些]|$|行)|拉满|提上[去来]|加强",
+    "lower": r"降低|[减缩改调设压][小低短少](?!量)|减半|降(?=到|为|一|点|至|下|成|回|个)|缩短|砍(?:半|到|一半|一?点|一刀)?(?!掉)|压(?=到|一|下)|减到"
+    r"|减|截(?:断|短|到)|下调|(?:往|向)下[调降压拉](?:一?调|一?点)?|再[小低短少](?=一?[点些])|[搞弄][小低短少](?=一?[点些]|$|行)|调[小低]|减弱"
+    r"|降(?![频级噪维])|收[紧小]",
+    "enable": r"开启|打开|启用|(?<!增)加上?(?![大到倍载强速权至]|\s?\d)|用上|上(?=\s?(?:梯度|flash|FA|ZeRO|LoRA|个|混合|激活|offload|重|packing|预热|warmup|KL|clip|bf16))"
+    r"|开(?![始源发头会销到大支车])|试试|试一[下试]|引入|使用|冻[结住上]|(?:想|要|打算|准备|直接|先|试着|不如|可以|能不能)用|上一?个|(?<=[要先接想该能])上(?![下次周月升涨去来线面述调传])",
+    "remove": r"删(?:掉|除|了)?|[过筛]?滤(?:掉)?|跳过|丢(?:掉|弃|了)?|剔除|剔|去掉|移除|清洗|清(?:掉|理)|去重|扔(?:掉|了)?|筛掉?|去除|洗一[遍下洗]"
+    r"|踢(?:掉|出去?|了)|隔离|摘(?:掉|除|了)|屏蔽|排除|下线",
+    "set": r"设(?:置|定)?(?:成|为|置|到)?|改(?:成|为|到|用|回|一下|一改|动)?|换(?:成|到|个|用|回|掉|一[个下换])?|切(?:换)?(?:到|成|回)?"
+    r"|调(?:整)?(?:成|到|为|回|一下|一调)?|用(?=\s*(?:bf16|fp16|fp32|sdpa|\d))|固定|给(?=\s?\d)|锁[定死]"
+    r"|(?:调整|定|配|弄|搞|给|放|卡|锁)(?:到|成|为|在)",
+    "do": r"重启|续训|重[跑训来](?!要)|重新(?:训练|跑|开始|启动|下载|编译|安装|分词|切|生成|标注|训|来|拉|打|加载)|回滚|回退|升级|降级|杀[掉了]?|停掉|停(?=了|下)"
+    r"|继续(?:训|跑)?|恢复|重装|再(?:跑|训|来一)(?:一?[遍次])?|从头|更新|退[回到]|上线|发布|接着(?:训|跑)|打补丁|加载(?=.{0,6}(?:ckpt|checkpoint|检查点|权重|断点))|终止|中断",
+}
+BEHIND: tuple[tuple[Direction, str, str], ...] = (
+    ("raise", r"(?:way |back |a (?:bit|little) )?(?:up|higher|larger|bigger|longer)(?! (?:than|and up|to date))|[x×*] ?[2-9]|[2-9]x", "拉满"),
+    ("lower", r"(?:way |back |a (?:bit|little) )?(?:down|lower|smaller|shorter|in half)(?! than)|back(?= a (?:bit|notch|little)|\W*$)", "减半"),
+    ("disable", r"(?:completely |entirely |back )?(?:off|out|away)(?! of)|to (?:0|zero|none|false)(?! ?[.\d])", "不要了|不用了|不开了?|关"),
+    ("enable", r"(?:back )?on(?! (?:the|a|top|every|all|each|my|our))|help|to true", "开起来|开|上"),
 )
-"""Direction, its verbs (never in the past form), its Chinese verbs; what stands earlier wins where two begin alike."""
-ACTS: list[tuple[Direction, re.Pattern[str]]] = [
-    (d, bounded(rf"(?<![A-Za-z-])(?:{en})(?![A-Za-z])|{zh}", re.IGNORECASE)) for d, en, zh in VERBS
-]
+"""Direction, what stands right behind the thing; only where something is intended."""
+WISHES: tuple[tuple[Direction, str, str], ...] = (
+    ("raise", r"(?:much |slightly |even |far |an? (?:bit|little) )?(?:higher|bigger|larger|longer|more|stronger)|twice", "(?:更|再)[大高长多]的?"),
+    ("lower", r"(?:much |slightly |even |far |an? (?:bit|little) )?(?:lower|smaller|shorter|fewer|less|gentler|weaker)|half", "(?:更|再)[小低短少]的?"),
+    ("disable", r"no|without|zero", "不带"),
+    ("set", r"new|different|another|other|fresh|older|newer", "另一?个|别的"),
+)
+"""Direction, what stands right before the thing; only where something is intended."""
+
+
+def _forms(stem: str) -> str:
+    """The bare form and the one in -ing of a verb, with what belongs to it: `cut_back_on`, `cutting back on`."""
+    verb, *rest = stem.split("_")
+    base = verb[:-1] if verb.endswith("e") and not verb.endswith("ee") else verb + verb[-1] + "?"
+    return rf"(?:{verb}|{base}ing)" + "".join(rf" {word}" for word in rest)
+
+
+def _verbs(direction: Direction) -> str:
+    forms = [_forms(stem) for stem in STEMS[direction].split()]
+    for stems, way in MOVED.get(direction, ()):
+        forms += [f"{_forms(stem)} {way}" for stem in stems.split()]
+    return "|".join(sorted((*forms, PARTICULAR[direction]), key=len, reverse=True))
+
+
+def _found(en: str, zh: str) -> re.Pattern[str]:
+    return bounded(rf"(?<![A-Za-z0-9.-])(?:{en})(?![A-Za-z_])|{zh}", re.IGNORECASE)
+
+
+ACTS = [(direction, _found(_verbs(direction), zh)) for direction, zh in CHINESE.items()]
+"""Direction, its verbs; what stands earlier wins where two begin alike and are as long."""
+AFTERWARDS = [(direction, _found(en, zh)) for direction, en, zh in BEHIND]
+WISHED = [(direction, _found(en, zh)) for direction, en, zh in WISHES]

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from ...tools.patterns import bounded
-from .actions import ACTS, SAID_AS, Direction
+from .actions import ACTS, AFTERWARDS, WISHED, Direction
+from .named import THINGS, named
 from .parts import clauses
 from .topics import TOPICS
 
@@ -45,6 +46,8 @@ class _Act:
     start: int
     end: int
     said: str
+    thing: str = ""
+    """What it acts on, where it stands right beside it."""
 
 
 _ALONE = (
@@ -83,7 +86,7 @@ _PAST = bounded(
     r"|she|someone)|who(?:ever)?(?= \w{1,12}ed)|(?:i|we)(?:'ve| have| had) (?:just |already |now )?|did(?:n'?t)?"
     r"|used to|never|someone|somebody"
     r"|(?:after|since|despite|upon|even)(?= \w{1,12}ing))\b"
-    r"|已经|早就|早已|昨天|刚|之前就?|上次|试过|过了|改完|调完|换完|没有?用",
+    r"|已经|早就|早已|昨天|刚|之前(?!的)|上次|试过|过了|改完|调完|换完|没有?用",
     re.IGNORECASE,
 )
 """What stands in a part that tells what was done."""
@@ -100,7 +103,7 @@ _WHY_NOT = bounded(
 _NOUN = bounded(
     r"\b(?:the|a|an|my|our|your|their|this|that|each|every|on|after|at|upon|since|in|during|no|last|first|any|of"
     r"|from)\s+"
-    r"(?:[\w-]{1,20} ){0,3}$|\b(?:is|are|was|were|be|been|looks?|seems?|'s|all)\s+(?:\w{1,12}ly )?$",
+    r"(?:[\w-]{1,20} ){0,3}$|\b(?:is|are|was|were|be|been|looks?|seems?|(?<!let)'s|all)\s+(?:\w{1,12}ly )?$",
     re.IGNORECASE,
 )
 """What right before a verb makes it a noun."""
@@ -113,11 +116,16 @@ _NOUNS = bounded(
 _INVARIANT = bounded(r"set|cut|put in|reset|cut down", re.IGNORECASE)
 _DONE = bounded(r"(?!算了)[多少大小高低好完掉到]?[了过]")
 """What follows a Chinese verb that tells what was done."""
+_OUTCOME = bounded(r"\b(?:did|didn'?t|made|makes|changed|changes|has|had|helped|fixed|broke|doesn'?t|gave)\b", re.IGNORECASE)
+"""What tells how something went that was tried."""
+_RUNNING = bounded(r"(?:running|training|serving|loading|using) ?", re.IGNORECASE)
+_BEING = bounded(r"\b(?:are|is|am|was|were|been|\w{1,5}'(?:re|m|s|ve))\s+(?:currently |now |all |still )?$", re.IGNORECASE)
+"""What is so now."""
 _MOVES = bounded(r"go(?:es|ing) (?:back )?(?:up|down)", re.IGNORECASE)
 """What measures do by themselves; a plan only with a value."""
 _SUBJECT = bounded(r"\b(?:i|we|he|she|they|you|someone|\w{1,20}ing)\s+(?:just |also |only |had )?$", re.IGNORECASE)
 """Whom a verb without a past form follows when it tells what was done."""
-_IMMINENT = bounded(r"要|准备|打算|想|把.{1,20}(?:吧|吗|行|可以|算)|先|直接|干脆|吧|不就|试|看|[吗？?]")
+_IMMINENT = bounded(r"^(?:那|要不|就|先|干脆)?[把将](?!.*(?:还是|没用|结果|之后|后[，,]?))|要|准备|打算|想|把.{1,20}(?:吧|吗|行|可以|算)|先|直接|干脆|吧|不就|试|看|[吗？?]")
 _AND = bounded(
     r"\s*[&+]\s+|\s+(?:and(?: then| also)?|then|plus|while|or|but)\s+|(?=再(?!说|看)|然后|并且|并(?!行|发)|同时|顺便"
     r"|接着(?!训|跑))"
@@ -152,15 +160,44 @@ _FROM_TO = bounded(
 _NO_OBJECT = bounded(
     r"\s*(?:$|[^\w\s]|\d|[\u3400-\u9fff]|(?:it|them|that|this|those|these|both|over|again|from|with|without|now"
     r"|tonight|today|tomorrow|and|at|to"
-    r"|by|in|for|a bit|entirely|everything|if|unless|until|asap|then|or|first|right|anyway|once|back|the next)\b)",
+    r"|by|in|for|a bit|entirely|everything|overnight|as is|for|too|if|unless|until|asap|then|or|first|right|anyway|once|back|the next)\b)",
     re.IGNORECASE,
 )
 """What follows a verb whose object is left out or a pronoun."""
-_FROM_STEP = bounded(r"\bfrom (?:step )?\d|从.{0,6}(?:步|ckpt|万|k\b)", re.IGNORECASE)
+_FROM_STEP = bounded(r"\bfrom (?:step )?\d|从.{0,6}(?:步|ckpt|万|k(?![a-z]))", re.IGNORECASE)
 _FRONTED = bounded(r"\b(?:is|be|what|should|could|needs?|gets?)\b")
 """What stands between an object and the verb after it."""
-_SETTING = bounded(r"(?<![\w.])[a-z]{2,20}(?:_[a-z0-9]{1,20}){1,5}(?![\w.])", re.IGNORECASE)
-"""A name that only a setting has, whether or not the table knows it."""
+VAGUE = ("set", "enable", "do")
+"""Directions that another word of the same part makes clear."""
+_MOVER = bounded(
+    r"(?:dial|push|ramp|crank|bring|take|knock|scale|turn|move|nudge|jack|ease|wind|bump|put|get|flip|switch|toggle"
+    r"|shut|leave|re-?run|run|train|try|send|dropp?|cut|throw|kick)(?:ing)?\b|把|将|先|直接",
+    re.IGNORECASE,
+)
+"""A verb at the start that says by the word behind its object where that goes."""
+_ASKED = bounded(
+    r"(?:so |and |but |hm+ )?(?:is|are|was|were|did|does|do|why|when|whenever|every time|each time|as soon as|how (?!about)|which"
+    r"|where|has|have|had)\b(?! an? | not| don| it make| you think| we| i )|为什么(?!不)|为啥(?!不)|怎么(?!不)",
+    re.IGNORECASE,
+)
+"""How a question about facts begins."""
+_TRIAL = bounded(r"(?<!we're )(?<!are )(?<!i'm )(?<!been )\b(?:re-?run|run|train|try|test|go|start|launch|restart|resume|redo|what if|again)(?:n?ing)?\b", re.IGNORECASE)
+"""What makes a condition ("with packing off") one that is about to hold."""
+_GAP = re.compile(r"\s?(?:(?:all|right|much|way|even|a bit|that|再|也|要不要|先|都|给) ?)?")
+_ENDS = bounded(r"kill|stop|cancel|abort|terminat|停|杀|终止", re.IGNORECASE)
+_LESS = bounded(r"drop|trim|cut|strip", re.IGNORECASE)
+_AMOUNTS = bounded(
+    r"learning_rate|batch|length|_len$|temperature|utilization|max_|num_|rank|alpha|epochs|steps|(?<!sequence_)parallel|beta|timeout"
+    r"|world_size|top_|zero_stage|epsilon|theta|factor"
+)
+"""Settings that always have an amount, so that to drop one is to lower it."""
+_VALUE = bounded(rf"\s?(?:at|of|were|was at|around|=|:|：|用|给|改|设)?\s?(?P<value>{_NUMBER}[kKxX%]?|{_WORDS})(?![\w.]*\d)", re.IGNORECASE)
+_WANTED = bounded(
+    r"\b(?:want|try|trying|use|using|keep|put|run|re-?run|train|go|going|plan\w*|how about|what about|let'?s|thinking"
+    r"|maybe|what if|rather|prefer|with|like)\b|[想要把试换用]|不如|打算|准备",
+    re.IGNORECASE,
+)
+_ASK_AFTER = bounded(r"\s?(?:试|怎么样|行不行|行吗|可以|如何|好不好|呢|吧|instead|maybe|then\?|next)", re.IGNORECASE)
 _JOINED = bounded(r"\s*(?:,|/|、|和|与|跟|及|and|&|\+|plus)\s*(?:the |my |our )?", re.IGNORECASE)
 _AIM = bounded(r"[把将从给让对]")
 _BATCH = bounded(r"batch|批", re.IGNORECASE)
@@ -187,7 +224,7 @@ def plans(sentence: str, spoken_of: str = "") -> Iterator[Plan]:
 
 def last_named(text: str) -> str:
     """The variable that a text names last, empty for none."""
-    return next((name for _, _, name in reversed(_named(text)) if name != "run"), "")
+    return next((name for _, _, name in reversed(named(text)) if name != "run"), "")
 
 
 def topic_of(variable: str) -> str:
@@ -198,22 +235,56 @@ def topic_of(variable: str) -> str:
 def _of_part(part: str, clause: str, spoken_of: str, last: Plan | None, meant: bool) -> Iterator[Plan]:
     """The actions of one part; without a verb it shifts a variable or goes on with the verb before it."""
     acts = list(islice(_acts(part, clause), MOST))
+    acts += _beside(part, acts) if meant or _MOVER.match(part) else []
     shifts = [] if _PAST.search(part) else list(_without_verb(part, clause, spoken_of, last, meant))
     if all(a.direction == "enable" for a in acts) and (not acts or any(s.value for s in shifts)):
         yield from shifts
         return
-    for act in acts:
-        rest = part[act.end :]
-        to = _TO.search(rest) or _THERE.match(rest)
-        value = (to["value"] if to else next(iter(_BARE.findall(rest)), "")).strip()
-        if not (meant or (to and act.direction != "do") or act.start <= 12):
+    found = [plan for act in acts for plan in _by_act(act, acts, part, clause, spoken_of, meant)]
+    found += [s for s in shifts if s.variable not in {p.variable for p in found if p.direction != "enable" or not s.value}]
+    yield from (p for p in found if not (p.direction in VAGUE and any(_clearer(other, p) for other in found)))
+
+
+def _clearer(one: Plan, other: Plan) -> bool:
+    """Whether a plan says of the same thing what the other leaves open."""
+    if one.variable != other.variable or one is other:
+        return False
+    return one.direction not in VAGUE or (one.direction == "set" and bool(one.value) and not other.value)
+
+
+def _by_act(act: _Act, acts: list[_Act], part: str, clause: str, spoken_of: str, meant: bool) -> Iterator[Plan]:
+    """The plans that one verb makes: one for every object."""
+    rest = part[act.end :]
+    to = _TO.search(rest) or _THERE.match(rest)
+    value = (to["value"] if to else next(iter(_BARE.findall(rest)), "")).strip()
+    if not (meant or act.thing or (to and act.direction != "do") or act.start <= 12):
+        return
+    others = [a for a in acts if a is not act and not a.thing]
+    for name in [act.thing] if act.thing else _objects(part, act, others) or _unsaid(act, part, spoken_of):
+        if name == "run" and act.direction not in ("do", "remove", "disable"):
             continue
-        for name in _objects(part, act, [a for a in acts if a is not act]) or _unsaid(act, part, spoken_of):
-            if name == "run" and act.direction != "do":
-                continue
-            if name == "data" and act.direction in ("raise", "lower") and _BATCH.search(part):
-                name = "global_batch_size"
-            yield Plan(name, _meant(act.direction, name, value, part), "" if act.direction == "do" else value, clause)
+        if name == "data" and act.direction in ("raise", "lower") and _BATCH.search(part):
+            name = "global_batch_size"
+        yield Plan(name, _meant(act, name, value, part), "" if act.direction == "do" else value, clause)
+
+
+def _beside(part: str, acts: list[_Act]) -> Iterator[_Act]:
+    """What stands right behind or before a thing and moves it: "temperature up", "a lower rate", "no packing"."""
+    if _PAST.search(part) or _ASKED.match(part):
+        return
+    for start, size, name in named(part):
+        end, before = start - size, part[:start]
+        if _GIVEN.search(before) and not _TRIAL.search(before):
+            continue
+        for direction, pattern in AFTERWARDS:
+            said = pattern.match(part, end + len(_GAP.match(part[end:])[0]))  # type: ignore[index]
+            if said and not any(a.start <= said.start() < a.end for a in acts):
+                yield _Act(direction, said.start(), said.end(), said[0], name)
+        for direction, pattern in WISHED:
+            said = next((m for m in pattern.finditer(before) if not before[m.end() :].strip()), None)
+            known = name not in THINGS or name in ("data", "seed") or direction == "set"
+            if said and known and not any(a.start <= said.start() < a.end for a in acts):
+                yield _Act(direction, said.start(), said.end(), said[0], name)
 
 
 def _acts(part: str, clause: str) -> Iterator[_Act]:
@@ -223,7 +294,7 @@ def _acts(part: str, clause: str) -> Iterator[_Act]:
         for order, (direction, pattern) in enumerate(ACTS)
         for m in pattern.finditer(part)
     )
-    covered, named = -1, _named(part)
+    covered, here = -1, named(part)
     for start, *_, act in found:
         if start < covered:
             continue
@@ -233,40 +304,62 @@ def _acts(part: str, clause: str) -> Iterator[_Act]:
         denied = _DENIED.search(before) and not _WHY_NOT.search(clause)
         noun = _NOUN.search(before) and _NOUNS.fullmatch(act.said)
         told = _INVARIANT.fullmatch(act.said) and _SUBJECT.search(before)
-        within = any(n < start and act.end <= n - size for n, size, _ in named)
+        within = any(n < start and act.end <= n - size for n, size, _ in here)
         done = done or (_MOVES.match(act.said) and not _TO.search(after))
-        told = told or re.match("得?太|不下", after)
+        told = told or re.match("得?太|不下", after) or (act.said.endswith("ing") and _OUTCOME.search(after))
+        told = told or (_RUNNING.match(act.said) and _BEING.search(before))
         if not (within or done or denied or noun or told or _PAST.search(part[: act.end + 12])):
             yield act
 
 
 def _without_verb(part: str, clause: str, spoken_of: str, last: Plan | None, meant: bool) -> Iterator[Plan]:
     """ "temperature to 0.7", "warmup_steps=2000"; or more objects of the verb before."""
-    named = _named(part)
+    here = named(part)
     if spoken_of and (wish := _WISH.search(part)):
         yield Plan(spoken_of, "set", wish["value"], clause)
-    for place, (start, size, name) in enumerate(named):
-        end = named[place + 1][0] if place + 1 < len(named) else len(part)
+    for place, (start, size, name) in enumerate(here):
+        end = here[place + 1][0] if place + 1 < len(here) else len(part)
         shift = _SHIFT.match(part[start - size : end])
         if shift and (meant or last or "=" not in shift[0]) and not _GIVEN.search(part[max(0, start - 30) : start]):
             way = {shift["way"], shift["more"]}
             direction: Direction = (
                 "lower" if "down" in way or re.search("[降将]到", shift[0]) else "raise" if "up" in way else "set"
             )
-            yield Plan(name, direction, shift["value"], clause)
+            act = _Act(direction, start, end, "")
+            yield Plan(name, _meant(act, name, shift["value"], part[start:]), shift["value"], clause)
+        elif (value := _VALUE.match(part[start - size : end])) and meant and _desired(part, start, start - size + value.end()):
+            yield Plan(name, "set", value["value"], clause)
         elif last and len(part) <= -size + 12 and last.direction != "do":
             yield Plan(name, last.direction, "", clause)
 
 
-def _meant(direction: Direction, variable: str, value: str, part: str) -> Direction:
+def _desired(part: str, start: int, end: int) -> bool:
+    """Whether a value right beside a variable is one to be tried, not one that is."""
+    if _PAST.search(part) or _ASKED.match(part):
+        return False
+    before = part[:start]
+    if not before.strip() and not part[end:].strip(" ?.!"):
+        return True
+    return bool(_WANTED.search(before) or _ASK_AFTER.match(part[end:])) and not (
+        _GIVEN.search(before) and not _TRIAL.search(before)
+    )
+
+
+def _meant(act: _Act, variable: str, value: str, part: str) -> Direction:
     """The direction once it is known what is acted on."""
-    thing = variable in ("data", "checkpoint", "code", "run", "hardware", "library")
+    direction, thing = act.direction, variable in THINGS
+    if direction in ("remove", "disable") and variable == "run":
+        return "do"
+    if direction == "do" and not thing and variable not in ("seed", "optimizer"):
+        return "disable" if _ENDS.match(act.said) else "set" if value else "do"
+    if direction == "remove" and _LESS.match(act.said) and _AMOUNTS.search(variable):
+        return "lower"
     moved = _FROM_TO.search(part)
     if direction == "set" and moved and not thing and moved[1] != moved[2]:
         return "raise" if float(moved[2]) > float(moved[1]) else "lower"
     if direction == "lower" and thing:
         return "remove"
-    if direction == "remove" and value and variable not in ("data", "checkpoint"):
+    if direction == "remove" and value and variable not in ("data", "checkpoint", "precision"):
         return "lower"
     if direction == "remove" and not thing:
         return "disable"
@@ -277,36 +370,26 @@ def _meant(direction: Direction, variable: str, value: str, part: str) -> Direct
     return direction
 
 
-def _named(part: str) -> list[tuple[int, int, str]]:
-    """Place, minus length, and name of every variable in a part; one inside a longer one is left out."""
-    spans = sorted((-len(m[0]), m.start(), name) for name, pattern in SAID_AS.items() for m in pattern.finditer(part))
-    kept: list[tuple[int, int, str]] = []
-    for size, start, name in (*spans, *sorted((-len(m[0]), m.start(), m[0].lower()) for m in _SETTING.finditer(part))):
-        if all(start - size <= s or start >= s - k for s, k, _ in kept):
-            kept.append((start, size, name))
-    return sorted(kept)
-
-
 def _objects(part: str, act: _Act, others: list[_Act]) -> list[str]:
     """The variables that a verb acts on: inside it, after it, else (Chinese, passive) before it; their list."""
-    named = _named(part)
+    here = named(part)
     after_limit = min((a.start for a in others if a.start > act.start), default=len(part))
     before_limit = max((a.end for a in others if a.start < act.start), default=0)
-    inside = [i for i, n in enumerate(named) if act.start <= n[0] < act.end]
-    after = [i for i, n in enumerate(named) if act.end - 1 <= n[0] < min(after_limit, act.end + REACH)]
-    before = [i for i, n in enumerate(named) if before_limit <= n[0] < act.start and act.start - n[0] < REACH]
+    inside = [i for i, n in enumerate(here) if act.start <= n[0] < act.end and n[2] != "run"]
+    after = [i for i, n in enumerate(here) if act.end - 1 <= n[0] < min(after_limit, act.end + REACH)]
+    before = [i for i, n in enumerate(here) if before_limit <= n[0] < act.start and act.start - n[0] < REACH]
     han, goes = _HAN.search(act.said) is not None, act.said.lower().startswith("go")
     first = before and (
-        goes or (han and (not after or _AIM.search(part[: act.start]) or named[after[0]][0] - act.end > 4))
+        goes or (han and (not after or _AIM.search(part[: act.start]) or here[after[0]][0] - act.end > 4))
     )
-    near = not han and before and not after and _FRONTED.search(part[named[before[-1]][0] : act.start])
+    near = not han and before and not after and _FRONTED.search(part[here[before[-1]][0] : act.start])
     if act.direction == "do" and han and not _AIM.search(part[: act.start]):
         first = False
     if inside:
-        return [named[inside[0]][2]]
+        return [here[inside[0]][2]]
     if first or (near and act.direction != "do"):
-        return _list(part, named, before[-1], -1)
-    return _list(part, named, after[0], 1) if after else []
+        return _list(part, here, before[-1], -1)
+    return _list(part, here, after[0], 1) if after else []
 
 
 def _list(part: str, named: list[tuple[int, int, str]], at: int, step: int) -> list[str]:
