@@ -25,7 +25,7 @@ STEMS: dict[Direction, str] = {
     "turn_off switch_off",
     "remove": "remove exempt delete skip drop discard exclude blacklist clean clean_up dedup dedupe deduplicate prune wipe "
     "toss purge strip ditch axe scrap nuke rip_out weed_out filter filter_out throw_out throw_away leave_out lose cull "
-    "chuck dump take_out yank",
+    "chuck dump take_out yank yeet nix trash bin",
     "set": "set change switch swap move_to go_with pin fix make replace tweak tune adjust modify flip cast lock lock_in "
     "play_with mess_with experiment_on",
     "do": "restart resume rerun re-run retrain revert upgrade downgrade reboot relaunch kill stop continue rebuild "
@@ -63,7 +63,7 @@ CHINESE: dict[Direction, str] = {
     r"|[搞弄][大高长多](?=一?[点些]|$|行)|拉满|提上[去来]|加强",
     "lower": r"降低|[减缩改调设压][小低短少](?!量)|减半|降(?=到|为|一|点|至|下|成|回|个)|缩短|砍(?:半|到|一半|一?点|一刀)?(?!掉)|压(?=到|一|下)|减到"
     r"|减|截(?:断|短|到)|下调|(?:往|向)下[调降压拉](?:一?调|一?点)?|再[小低短少](?=一?[点些])|[搞弄][小低短少](?=一?[点些]|$|行)|调[小低]|减弱"
-    r"|降(?![频级噪维])|收[紧小]",
+    r"|降(?![频级噪维])|收[紧小]|缩(?!略)",
     "enable": r"开启|打开|启用|(?<!增)加上?(?![大到倍载强速权至]|\s?\d)|用上|上(?=\s?(?:梯度|flash|FA|ZeRO|LoRA|个|混合|激活|offload|重|packing|预热|warmup|KL|clip|bf16))"
     r"|开(?![始源发头会销到大支车])|试试|试一[下试]|引入|使用|冻[结住上]|(?:想|要|打算|准备|直接|先|试着|不如|可以|能不能)用|上一?个|(?<=[要先接想该能])上(?![下次周月升涨去来线面述调传])",
     "remove": r"删(?:掉|除|了)?|[过筛]?滤(?:掉)?|跳过|丢(?:掉|弃|了)?|剔除|剔|去掉|移除|清洗|清(?:掉|理)|去重|扔(?:掉|了)?|筛掉?|去除|洗一[遍下洗]"
@@ -78,7 +78,7 @@ BEHIND: tuple[tuple[Direction, str, str], ...] = (
     ("raise", r"(?:way |back |a (?:bit|little) )?(?:up|higher|larger|bigger|longer)(?! (?:than|and up|to date))|[x×*] ?[2-9]|[2-9]x", "拉满"),
     ("lower", r"(?:way |back |a (?:bit|little) )?(?:down|lower|smaller|shorter|in half)(?! than)|back(?= a (?:bit|notch|little)|\W*$)", "减半"),
     ("disable", r"(?:completely |entirely |back )?(?:off|out|away)(?! of)|to (?:0|zero|none|false)(?! ?[.\d])", "不要了|不用了|不开了?|关"),
-    ("enable", r"(?:back )?on(?! (?:the|a|top|every|all|each|my|our))|help|to true", "开起来|开|上"),
+    ("enable", r"(?:back )?on(?=\W*$|[,.?!]| (?:for|tonight|and|again|too|next|now|to|instead|then|with|before|first|please)\b)|help|to true", "开起来|开|上"),
 )
 """Direction, what stands right behind the thing; only where something is intended."""
 WISHES: tuple[tuple[Direction, str, str], ...] = (
@@ -105,7 +105,7 @@ def _verbs(direction: Direction) -> str:
 
 
 def _found(en: str, zh: str) -> re.Pattern[str]:
-    return bounded(rf"(?<![A-Za-z0-9.-])(?:{en})(?![A-Za-z_])|{zh}", re.IGNORECASE)
+    return bounded(rf"(?<![A-Za-z0-9_.-])(?:{en})(?![A-Za-z_])|{zh}", re.IGNORECASE)
 
 
 ACTS = [(direction, _found(_verbs(direction), zh)) for direction, zh in CHINESE.items()]

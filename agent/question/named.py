@@ -62,7 +62,7 @@ VARIABLES: dict[str, str] = table(
         ),
         (
             "sequence_length",
-            r"(?:max[- _]?)?seq(?:uence)?s?[- _]?(?:len(?:gth)?s?)?|max[-_ ]length|cutoff(?:[-_ ]len(?:gth)?)?|block[-_ ]size|truncat(?:e|ing)"
+            r"(?:max[- _]?)?seq(?:uence)?s?[- _]?(?:len(?:gth)?s?)?|max[-_ ]len(?:gth)?|cutoff(?:[-_ ]len(?:gth)?)?|block[-_ ]size|truncat(?:e|ing)"
             r"|(?:ctx|context)(?:[- _]?(?:len(?:gth)?|window|size))?|序列长度|序列|上下文(?:窗口)?|最大长度|截断长度|cutoff",
         ),
         (

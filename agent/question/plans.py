@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from ...tools.patterns import bounded
-from .actions import ACTS, AFTERWARDS, WISHED, Direction
+from .actions import ACTS, AFTERWARDS, STEMS, WISHED, Direction
 from .named import THINGS, named
 from .parts import clauses
 from .topics import TOPICS
@@ -91,7 +91,7 @@ _PAST = bounded(
 )
 """What stands in a part that tells what was done."""
 _DENIED = bounded(
-    r"(?:\b(?:don'?t|do not|won'?t|wouldn'?t|never|not|no|without|instead of|rather than|refuse to|cannot|can'?t"
+    r"(?:\b(?:don'?t|do not|won'?t|wouldn'?t|never|not|no|without|instead of|rather than|not (?:going|planning|about|gonna) to|refuse to|cannot|can'?t"
     r"|doesn'?t|didn'?t|isn'?t|fails? to|seems? to|starts? to|tends? to|keeps?|it|which|that)\s+(?:\w{1,12} )?"
     r"|(?<![要能可何否会])(?:别|不要?|没有?|不会|无需|不用|不想|不打算|不能|不准|勿|一)\s*(?:再|去|先|想)?)$",
     re.IGNORECASE,
@@ -116,6 +116,16 @@ _NOUNS = bounded(
 _INVARIANT = bounded(r"set|cut|put in|reset|cut down", re.IGNORECASE)
 _DONE = bounded(r"(?!算了)[多少大小高低好完掉到]?[了过]")
 """What follows a Chinese verb that tells what was done."""
+_SIEVE = bounded(r"filter|de-?dup|clean|weed|过?滤|清洗|去重|洗|筛", re.IGNORECASE)
+"""Verbs that act on data where nothing else is named."""
+_LATER = bounded(r"\S{0,8}?(?:之后|以后|后|的?时候?)(?!面|续|端)")
+_HABIT = bounded(r"(?:train|run|start|launch|load|cast|use)\b.{0,12}", re.IGNORECASE)
+"""What somebody does all the time."""
+_ADVISED = bounded(r"\b(?:told|tells|asked|asks|advised?s?|suggest(?:s|ed)|wants?|recommend(?:s|ed)|says?|said)\b|[让叫劝]我|建议", re.IGNORECASE)
+_REFUSED = bounded(r"\b(?:i|we) (?:really |just )?(?:don'?t (?:want|think)|won'?t|refuse|said no|disagree)\b|我(?:可|就|才)?(?:不想|不打算|不会|不同意|没同意|不干)", re.IGNORECASE)
+"""Advice, and that it is not followed."""
+_IN_E = frozenset(stem for stems in STEMS.values() for stem in re.split(r"[ _]", stems) if stem.endswith("e"))
+_SUPPOSED = bounded(r"\b(if (?:i|we) (?:just |simply |only )?)([a-z]{2,12}?)([bdgmnpt]?)(e?)d\b", re.IGNORECASE)
 _OUTCOME = bounded(r"\b(?:did|didn'?t|made|makes|changed|changes|has|had|helped|fixed|broke|doesn'?t|gave)\b", re.IGNORECASE)
 """What tells how something went that was tried."""
 _RUNNING = bounded(r"(?:running|training|serving|loading|using) ?", re.IGNORECASE)
@@ -177,11 +187,11 @@ _MOVER = bounded(
 """A verb at the start that says by the word behind its object where that goes."""
 _ASKED = bounded(
     r"(?:so |and |but |hm+ )?(?:is|are|was|were|did|does|do|why|when|whenever|every time|each time|as soon as|how (?!about)|which"
-    r"|where|has|have|had)\b(?! an? | not| don| it make| you think| we| i )|为什么(?!不)|为啥(?!不)|怎么(?!不)",
+    r"|where|has|have|had)\b(?! an? | it (?:ok|okay|safe|fine|worth|wise|better|enough|reasonable|dumb|stupid|smart|sane|good|possible|time)\b| not| don| it make| you think| we| i )|为什么(?!不)|为啥(?!不)|怎么(?!不)",
     re.IGNORECASE,
 )
 """How a question about facts begins."""
-_TRIAL = bounded(r"(?<!we're )(?<!are )(?<!i'm )(?<!been )\b(?:re-?run|run|train|try|test|go|start|launch|restart|resume|redo|what if|again)(?:n?ing)?\b", re.IGNORECASE)
+_TRIAL = bounded(r"\bget away\b|(?<!we're )(?<!are )(?<!i'm )(?<!been )\b(?:re-?run|run|train|try|test|go|start|launch|restart|resume|redo|what if|again)(?:n?ing)?\b", re.IGNORECASE)
 """What makes a condition ("with packing off") one that is about to hold."""
 _GAP = re.compile(r"\s?(?:(?:all|right|much|way|even|a bit|that|再|也|要不要|先|都|给) ?)?")
 _ENDS = bounded(r"kill|stop|cancel|abort|terminat|停|杀|终止", re.IGNORECASE)
@@ -214,12 +224,22 @@ def plans(sentence: str, spoken_of: str = "") -> Iterator[Plan]:
         spoken_of: the variable that was named last before it, which "it" means.
     """
     meant = _INTENT.search(sentence) is not None
+    if _ADVISED.search(sentence) and _REFUSED.search(sentence):
+        return
+    sentence = _SUPPOSED.sub(_bare, sentence)
     for clause in clauses(sentence):
         last: Plan | None = None
         for part in _AND.split(clause):
             for plan in _of_part(part, clause, spoken_of, last, meant):
                 yield (last := plan)
             spoken_of = last_named(part) or spoken_of
+
+
+def _bare(supposed: re.Match[str]) -> str:
+    """ "if I dropped it" is "if I drop it"."""
+    start, verb, twice, e = supposed.groups()
+    doubled = twice and verb.endswith(twice)
+    return f"{start}{verb}{'' if doubled else twice}{e if verb + twice + e in _IN_E else ''}"
 
 
 def last_named(text: str) -> str:
@@ -296,19 +316,20 @@ def _acts(part: str, clause: str) -> Iterator[_Act]:
     )
     covered, here = -1, named(part)
     for start, *_, act in found:
-        if start < covered:
+        within = any(n < start < n - size for n, size, _ in here)
+        if start < covered or within:
             continue
         covered = act.end
         before, after = part[:start], part[act.end :]
-        done = _DONE.match(after) and not _IMMINENT.search(part)
+        done = (_DONE.match(after) or _LATER.match(after) or act.said.endswith("了")) and not _IMMINENT.search(part)
         denied = _DENIED.search(before) and not _WHY_NOT.search(clause)
         noun = _NOUN.search(before) and _NOUNS.fullmatch(act.said)
         told = _INVARIANT.fullmatch(act.said) and _SUBJECT.search(before)
-        within = any(n < start and act.end <= n - size for n, size, _ in here)
         done = done or (_MOVES.match(act.said) and not _TO.search(after))
         told = told or re.match("得?太|不下", after) or (act.said.endswith("ing") and _OUTCOME.search(after))
+        told = told or (_HABIT.fullmatch(act.said) and _SUBJECT.search(before) and not _INTENT.search(clause))
         told = told or (_RUNNING.match(act.said) and _BEING.search(before))
-        if not (within or done or denied or noun or told or _PAST.search(part[: act.end + 12])):
+        if not (done or denied or noun or told or _PAST.search(part[: act.end + 12])):
             yield act
 
 
@@ -363,7 +384,7 @@ def _meant(act: _Act, variable: str, value: str, part: str) -> Direction:
         return "lower"
     if direction == "remove" and not thing:
         return "disable"
-    if direction == "enable" and (value or variable in ("library", "optimizer", "tokenizer", "seed")):
+    if direction == "enable" and ((value and variable != "freeze") or variable in ("library", "optimizer", "tokenizer", "seed")):
         return "set"
     if direction == "enable" and variable in ("checkpoint", "run", "library", "code"):
         return "do"
@@ -407,8 +428,10 @@ def _list(part: str, named: list[tuple[int, int, str]], at: int, step: int) -> l
 def _unsaid(act: _Act, part: str, spoken_of: str) -> list[str]:
     """What a verb without a known object acts on; nothing where the object is a thing that is not known."""
     rest = part[act.end :]
-    if not (_HAN.search(act.said) or _NO_OBJECT.match(rest)):
+    if not (_HAN.search(act.said) or _NO_OBJECT.match(rest) or _SIEVE.match(act.said)):
         return []
+    if _SIEVE.match(act.said) and (not spoken_of or spoken_of == "data"):
+        return ["data"]
     if act.direction != "do":
         return [spoken_of] if spoken_of else []
     if spoken_of and re.match(rf"\s*(?:it )?with {_NUMBER}", rest):
