@@ -19,14 +19,18 @@ STEMS: dict[Direction, str] = {
     "lower": "halve truncate cap lower reduce decrease cut shrink shorten slash trim squash squeeze lessen minimize "
     "minimise quarter compress chop back_off_on back_off ease_off ease_up_on go_easier_on tone_down cut_back_on "
     "cut_down_on soften",
-    "enable": "enable activate freeze add use try put_in throw_in introduce apply adopt include give slap_on test toss_in "
+    "enable": "enable activate freeze add use try put_in throw_in introduce apply adopt "
+    "include give slap_on test toss_in "
     "re-enable experiment_with",
     "disable": "disable deactivate get_rid_of shut_off unfreeze do_without go_without stop_using no_longer_use "
     "turn_off switch_off",
-    "remove": "remove exempt delete skip drop discard exclude blacklist clean clean_up dedup dedupe deduplicate prune wipe "
-    "toss purge strip ditch axe scrap nuke rip_out weed_out filter filter_out throw_out throw_away leave_out lose cull "
+    "remove": "remove exempt delete skip drop discard exclude blacklist clean clean_up dedup "
+    "dedupe deduplicate prune wipe "
+    "toss purge strip ditch axe scrap nuke rip_out weed_out filter filter_out "
+    "throw_out throw_away leave_out lose cull "
     "chuck dump take_out yank yeet nix trash bin",
-    "set": "set change switch swap move_to go_with pin fix make replace tweak tune adjust modify flip cast lock lock_in "
+    "set": "set change switch swap move_to go_with pin fix make replace tweak tune adjust "
+    "modify flip cast lock lock_in "
     "play_with mess_with experiment_on",
     "do": "restart resume rerun re-run retrain revert upgrade downgrade reboot relaunch kill stop continue rebuild "
     "reinstall retokenize re-tokenize reshuffle retry start_over start_again start_fresh update merge requeue cordon "
@@ -35,55 +39,109 @@ STEMS: dict[Direction, str] = {
 }
 """Direction -> verbs; `_` is a space. Both the bare form and the one in -ing are meant."""
 _UP = "dial jack turn push ramp crank bump bring move scale tune step wind beef pump go take nudge tick"
-_DOWN = "dial turn push ramp bring move scale tune step wind go take nudge tick knock cut back pull throttle drop bump crank"
+_DOWN = (
+    "dial turn push ramp bring move scale tune step wind go take nudge tick knock "
+    "cut back pull throttle drop bump crank"
+)
 _BACK = "dial scale cut knock throttle ease pare ratchet"
 MOVED = {"raise": ((_UP, "up(?! to date)"),), "lower": ((_DOWN, "down"), (_BACK, "(?:back|off)"))}
 """Verbs that say by the word behind them where something goes."""
 PARTICULAR: dict[Direction, str] = {
-    "raise": r"\d{1,3}x(?=\s)|upping|up(?= (?:the|our|my)\b)|(?:train|run|do|add|go)(?:ing)? (?:it )?(?:for )?\w{1,8} more|go(?:ing)? (?:even )?(?:higher|bigger|longer)"
+    "raise": r"\d{1,3}x(?=\s)|upping|up(?= (?:the|our|my)\b)|(?:train|run|do|add|go)(?:ing)? (?:it )?(?:for )?\w{1,8} more"
+    r"|go(?:ing)? (?:even )?(?:higher|bigger|longer)"
     r"(?: (?:on|with))?|goes up|crank(?:ing)?",
-    "lower": r"half(?= (?:the|my|our|it)\b)|go(?:ing)? (?:even )?(?:lower|smaller|shorter)(?: (?:on|with))?|go(?:ing|es)? (?:back )?down",
+    "lower": r"half(?= (?:the|my|our|it)\b)|go(?:ing)? (?:even )?(?:lower|smaller|shorter)(?: (?:on"
+    r"|with))?|go(?:ing|es)? (?:back )?down|(?:dial|scal|eas|par|knock|throttl)(?:e"
+    r"|l?ing)?(?: \S+){1,3} back(?: to)?",
     "enable": r"why not|how about|what about|pin(?= mem)|clip(?:ping)?(?= (?:the|our|my|grad|at|it))"
     r"|(?:turn|switch|flip|toggl)(?:e|ing)?(?: back)? on|turning on",
-    "disable": r"(?:run|train|try|go|re-?run)(?:n?ing)?(?: it| this)? without|no more|(?:what about|how about|with|try) no"
+    "disable": r"(?:run|train|try|go|re-?run)(?:n?ing)?(?: it| this)? without|no more|(?:what about"
+    r"|how about|with|try) no"
     r"|(?:turn|switch|flip|toggl)(?:e|ing)? off",
-    "remove": r"(?:take|taking|pull|pulling|kick|kicking|throw|throwing|filter|filtering|leave|leaving)(?: \S+){1,3} (?:out|away|from)",
+    "remove": r"(?:take|taking|pull|pulling|kick|kicking|throw|throwing|filter|filtering"
+    r"|leave|leaving)(?: \S+){1,3} (?:out|away|from)",
     "set": r"go(?:ing)?(?: from| to| for|(?= b?fp?\d| zero| full| half))"
-    r"|(?:re-?run|train|run|start|launch|load|cast|comput)(?:n?e?ing|e)? (?:it |this |everything )?(?:in|to|as|with|at|on)"
+    r"|(?:mov|switch|cast|convert|port)(?:e|ing)? (?:it |everything |the model |all |this )?(?:over |back )?to"
+    r"|(?:re-?run|train|run|start|launch|load|cast|comput)(?:n?e?ing|e)? (?:it "
+    r"|this |everything )?(?:in|to|as|with|at|on)"
     r"(?= \S{1,30}(?: \S{1,12}){0,2})|plan(?:ning)? on",
-    "do": r"roll(?:ing)?(?: \S+){0,3} ?back|keep (?:it )?(?:going|training|running)|load(?:ing)?(?= .{0,20}(?:checkpoint|ckpt|weights))"
+    "do": r"roll(?:ing)?(?: \S+){0,3} ?back|keep (?:it )?(?:going|training|running)|load(?:ing)?(?= .{0,20}(?:checkpoint"
+    r"|ckpt|weights))"
     r"|pull(?:ing)? the plug|leave it running",
 }
 """What no stem says."""
 CHINESE: dict[Direction, str] = {
-    "disable": r"(?<![无有没相])关(?:掉|闭|上|了|一下)?(?![系于键注心联])|禁用|去掉(?=.{0,6}(?:裁剪|惩罚|KL|预热|flash|packing|打包|编译|混合))"
-    r"|(?<!要)(?<!为啥)(?<!什么)(?<!怎么)(?<!干嘛)(?<!何)不(?:[用开加](?!说|到|去|心|是)|上(?!下|去|来))|别[用开加上]|停用|取消|解冻|不要(?=.{1,16}[了吧行])|去了(?=$|[吧行，,？?])|砍掉|停掉(?=.{0,3}[a-z])|拿掉",
-    "raise": r"拉[到大高长满]|开[到大]|提高|增[大加强]|[调加改放设][大高长多](?!小)|翻[倍番]|加倍|延长|[加提升](?=到|至|为|成|一?点|上去|高|倍)"
-    r"|[加提](?!速|示|交|前|载|了个|个|上|问|入)(?=\s?\d)|多[训跑加](?!卡)|提升|上调|(?:往|向)上[调提拉加](?:一?调|一?点)?|再[大高长多](?=一?[点些])|升"
+    "disable": r"(?<![无有没相])关(?:掉|闭|上|了|一下)?(?![系于键注心联])|禁用|去掉(?=.{0,6}(?:裁剪"
+    r"|惩罚|KL|预热|flash|packing|打包|编译|混合))"
+    r"|(?<!要)(?<!为啥)(?<!什么)(?<!怎么)(?<!干嘛)(?<!何)不(?:[用开加](?!说|到"
+    r"|去|心|是)|上(?!下|去|来))|别[用开加上]|停用|取消|解冻|不要(?=.{1,16}[了吧行])"
+    r"|去了(?=$|[吧行，,？?])|砍掉|停掉(?=.{0,3}[a-z])|拿掉",
+    "raise": r"拉[到大高长满]|开[到大]|提高|增[大加强]|[调加改放设][大高长多](?!小)|翻[倍番]"
+    r"|加倍|延长|[加提升](?=到|至|为|成|一?点|上去|高|倍)"
+    r"|[加提](?!速|示|交|前|载|了个|个|上|问|入)(?=\s?\d)|多[训跑加](?!卡)|提升"
+    r"|上调|(?:往|向)上[调提拉加](?:一?调|一?点)?|再[大高长多](?=一?[点些])|升"
     r"|[搞弄][大高长多](?=一?[点些]|$|行)|拉满|提上[去来]|加强",
-    "lower": r"降低|[减缩改调设压][小低短少](?!量)|减半|降(?=到|为|一|点|至|下|成|回|个)|缩短|砍(?:半|到|一半|一?点|一刀)?(?!掉)|压(?=到|一|下)|减到"
-    r"|减|截(?:断|短|到)|下调|(?:往|向)下[调降压拉](?:一?调|一?点)?|再[小低短少](?=一?[点些])|[搞弄][小低短少](?=一?[点些]|$|行)|调[小低]|减弱"
+    "lower": r"降低|[减缩改调设压][小低短少](?!量)|减半|降(?=到|为|一|点|至|下|成|回|个)"
+    r"|缩短|砍(?:半|到|一半|一?点|一刀)?(?!掉)|压(?=到|一|下)|减到"
+    r"|减|截(?:断|短|到)|下调|(?:往|向)下[调降压拉](?:一?调|一?点)?|再[小低短少](?=一?[点些])"
+    r"|[搞弄][小低短少](?=一?[点些]|$|行)|调[小低]|减弱"
     r"|降(?![频级噪维])|收[紧小]|缩(?!略)",
-    "enable": r"开启|打开|启用|(?<!增)加上?(?![大到倍载强速权至]|\s?\d)|用上|上(?=\s?(?:梯度|flash|FA|ZeRO|LoRA|个|混合|激活|offload|重|packing|预热|warmup|KL|clip|bf16))"
-    r"|开(?![始源发头会销到大支车])|试试|试一[下试]|引入|使用|冻[结住上]|(?:想|要|打算|准备|直接|先|试着|不如|可以|能不能)用|上一?个|(?<=[要先接想该能])上(?![下次周月升涨去来线面述调传])",
-    "remove": r"删(?:掉|除|了)?|[过筛]?滤(?:掉)?|跳过|丢(?:掉|弃|了)?|剔除|剔|去掉|移除|清洗|清(?:掉|理)|去重|扔(?:掉|了)?|筛掉?|去除|洗一[遍下洗]"
+    "enable": r"开启|打开|启用|(?<!增)加上?(?![大到倍载强速权至]|\s?\d)|用上|上(?=\s?(?:梯度"
+    r"|flash|FA|ZeRO|LoRA|个|混合|激活|offload|重|packing|预热|warmup|KL|clip|bf16))"
+    r"|开(?![始源发头会销到大支车])|试试|试一[下试]|引入|使用|冻[结住上]|(?:想"
+    r"|要|打算|准备|直接|先|试着|不如|可以|能不能)用|上一?个|(?<=[要先接想该能])上(?![下次周月升涨去来线面述调传])",
+    "remove": r"删(?:掉|除|了)?|[过筛]?滤(?:掉)?|跳过|丢(?:掉|弃|了)?|剔除|剔|去掉|移除|清洗"
+    r"|清(?:掉|理)|去重|扔(?:掉|了)?|筛掉?|去除|洗一[遍下洗]"
     r"|踢(?:掉|出去?|了)|隔离|摘(?:掉|除|了)|屏蔽|排除|下线",
-    "set": r"设(?:置|定)?(?:成|为|置|到)?|改(?:成|为|到|用|回|一下|一改|动)?|换(?:成|到|个|用|回|掉|一[个下换])?|切(?:换)?(?:到|成|回)?"
+    "set": r"设(?:置|定)?(?:成|为|置|到)?|改(?:成|为|到|用|回|一下|一改|动)?|换(?:成|到"
+    r"|个|用|回|掉|一[个下换])?|切(?:换)?(?:到|成|回)?"
     r"|调(?:整)?(?:成|到|为|回|一下|一调)?|用(?=\s*(?:bf16|fp16|fp32|sdpa|\d))|固定|给(?=\s?\d)|锁[定死]"
     r"|(?:调整|定|配|弄|搞|给|放|卡|锁)(?:到|成|为|在)",
-    "do": r"重启|续训|重[跑训来](?!要)|重新(?:训练|跑|开始|启动|下载|编译|安装|分词|切|生成|标注|训|来|拉|打|加载)|回滚|回退|升级|降级|杀[掉了]?|停掉|停(?=了|下)"
-    r"|继续(?:训|跑)?|恢复|重装|再(?:跑|训|来一)(?:一?[遍次])?|从头|更新|退[回到]|上线|发布|接着(?:训|跑)|打补丁|加载(?=.{0,6}(?:ckpt|checkpoint|检查点|权重|断点))|终止|中断",
+    "do": r"重启|续训|重[跑训来](?!要)|重新(?:训练|跑|开始|启动|下载|编译|安装|分词|切"
+    r"|生成|标注|训|来|拉|打|加载)|回滚|回退|升级|降级|杀[掉了]?|停掉|停(?=了|下)"
+    r"|继续(?:训|跑)?|恢复|重装|再(?:跑|训|来一)(?:一?[遍次])?|从头|更新|退[回到]"
+    r"|上线|发布|接着(?:训|跑)|打补丁|加载(?=.{0,6}(?:ckpt|checkpoint|检查点|权重"
+    r"|断点))|终止|中断",
 }
 BEHIND: tuple[tuple[Direction, str, str], ...] = (
-    ("raise", r"(?:way |back |a (?:bit|little) )?(?:up|higher|larger|bigger|longer)(?! (?:than|and up|to date))|[x×*] ?[2-9]|[2-9]x", "拉满"),
-    ("lower", r"(?:way |back |a (?:bit|little) )?(?:down|lower|smaller|shorter|in half)(?! than)|back(?= a (?:bit|notch|little)|\W*$)", "减半"),
-    ("disable", r"(?:completely |entirely |back )?(?:off|out|away)(?! of)|to (?:0|zero|none|false)(?! ?[.\d])", "不要了|不用了|不开了?|关"),
-    ("enable", r"(?:back )?on(?=\W*$|[,.?!]| (?:for|tonight|and|again|too|next|now|to|instead|then|with|before|first|please)\b)|help|to true", "开起来|开|上"),
+    (
+        "raise",
+        r"(?:way |back |a (?:bit|little) )?(?:up|higher|larger|bigger|longer)(?! (?:than"
+        r"|and up|to date))|[x×*] ?[2-9]|[2-9]x",
+        "拉满",
+    ),
+    (
+        "lower",
+        r"(?:way |back |a (?:bit|little) )?(?:down|lower|smaller|shorter|in half)(?! than)"
+        r"|back(?= a (?:bit|notch|little)|\W*$)",
+        "减半",
+    ),
+    (
+        "disable",
+        r"(?:completely |entirely |back |goes |gets |stays )?(?:off|out|away)(?! of)"
+        r"|to (?:0|zero|none|false)(?! ?[.\d])",
+        "不要了|不用了|不开了?|关",
+    ),
+    (
+        "enable",
+        r"(?:back |goes |gets |stays )?on(?=\W*$|[,.?!]| (?:for|tonight|and|again|too"
+        r"|next|now|to|instead|then|with|before|first|please)\b)|help|to true",
+        "开起来|开|上",
+    ),
 )
 """Direction, what stands right behind the thing; only where something is intended."""
 WISHES: tuple[tuple[Direction, str, str], ...] = (
-    ("raise", r"(?:much |slightly |even |far |an? (?:bit|little) )?(?:higher|bigger|larger|longer|more|stronger)|twice", "(?:更|再)[大高长多]的?"),
-    ("lower", r"(?:much |slightly |even |far |an? (?:bit|little) )?(?:lower|smaller|shorter|fewer|less|gentler|weaker)|half", "(?:更|再)[小低短少]的?"),
+    (
+        "raise",
+        r"(?:much |slightly |even |far |an? (?:bit|little) )?(?:higher|bigger|larger|longer|more|stronger)|twice",
+        "(?:更|再)[大高长多]的?",
+    ),
+    (
+        "lower",
+        r"(?:much |slightly |even |far |an? (?:bit|little) )?(?:lower|smaller|shorter"
+        r"|fewer|less|gentler|weaker)|half",
+        "(?:更|再)[小低短少]的?",
+    ),
     ("disable", r"no|without|zero", "不带"),
     ("set", r"new|different|another|other|fresh|older|newer", "另一?个|别的"),
 )

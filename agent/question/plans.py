@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from ...tools.patterns import bounded
-from .actions import ACTS, AFTERWARDS, STEMS, WISHED, Direction
+from . import signs
+from .actions import ACTS, AFTERWARDS, WISHED, Direction
 from .named import THINGS, named
 from .parts import clauses
 from .topics import TOPICS
@@ -50,186 +50,19 @@ class _Act:
     """What it acts on, where it stands right beside it."""
 
 
-_ALONE = (
-    ("library", bounded("upgrad|downgrad|pin|install|升级|降级|重装", re.IGNORECASE)),
-    ("checkpoint", bounded("roll|rewind|back|回滚|回退|退回", re.IGNORECASE)),
-    ("run", bounded("")),
-)
-"""What a verb of doing acts on where it has no object."""
-
-_TOPICS = {
-    "run": "checkpoint",
-    "library": "library-version",
-    "code": "code-change",
-    "reward": "reward-model",
-    "num_generations": "batch-size",
-    "global_batch_size": "batch-size",
-}
-"""What a variable that is no setting of an entry belongs to."""
-
-_INTENT = bounded(
-    r"\b(?:should|shall|can|could|may|might|must|need|ought|will|would|gonna|going to|about to|wanna|want|gotta"
-    r"|plan\w*"
-    r"|intend\w*|thinking|tempted|consider\w*|propos\w+|suggest\w*|prefer|rather|better|ready|let'?s|let me|lemme"
-    r"|(?:i|we|you|they)['’]?(?:ll|d|m|re)|what if|how about|what about|why not|why don'?t|ok|okay|safe|fine|worth"
-    r"|help"
-    r"|just|simply|fix|next|tonight|tomorrow|now|try\w*|before i|instead|please|pls|idea|objections?|unless|sense"
-    r"|enough"
-    r"|harmless|thoughts|wise|smart|dumb|stupid|wrong to|enough to|time to)\b|\?"
-    r"|打算|准备|想(?!不|起|问)|要(?!是|么|不然)|能不能|可以|行[吗不么]|好[吗么]|直接|干脆|应该|需要|[该得]不?该?|试|不如|先|就|把|将"
-    r"|为什么不|怎么不|计划|考虑|必要|有用|会好|一下|吧|算了|今晚|明天|下一?[轮次步]|[吗么？]|省得|免得|看看|再",
-    re.IGNORECASE,
-)
-_PAST = bounded(
-    r"\b(?:already|yesterday|last (?:night|week|run|time|month)|ago|(?:after|when|since|once|because) (?:i|we|they"
-    r"|he"
-    r"|she|someone)|who(?:ever)?(?= \w{1,12}ed)|(?:i|we)(?:'ve| have| had) (?:just |already |now )?|did(?:n'?t)?"
-    r"|used to|never|someone|somebody"
-    r"|(?:after|since|despite|upon|even)(?= \w{1,12}ing))\b"
-    r"|已经|早就|早已|昨天|刚|之前(?!的)|上次|试过|过了|改完|调完|换完|没有?用",
-    re.IGNORECASE,
-)
-"""What stands in a part that tells what was done."""
-_DENIED = bounded(
-    r"(?:\b(?:don'?t|do not|won'?t|wouldn'?t|never|not|no|without|instead of|rather than|not (?:going|planning|about|gonna) to|refuse to|cannot|can'?t"
-    r"|doesn'?t|didn'?t|isn'?t|fails? to|seems? to|starts? to|tends? to|keeps?|it|which|that)\s+(?:\w{1,12} )?"
-    r"|(?<![要能可何否会])(?:别|不要?|没有?|不会|无需|不用|不想|不打算|不能|不准|勿|一)\s*(?:再|去|先|想)?)$",
-    re.IGNORECASE,
-)
-"""What right before a verb means that nobody will act."""
-_WHY_NOT = bounded(
-    r"\bwhy (?:not|don'?t|can'?t)|\bcan'?t (?:i|we)|\bunless|为什么|为啥|干嘛|怎么|何不|要不|能不|可不", re.IGNORECASE
-)
-_NOUN = bounded(
-    r"\b(?:the|a|an|my|our|your|their|this|that|each|every|on|after|at|upon|since|in|during|no|last|first|any|of"
-    r"|from)\s+"
-    r"(?:[\w-]{1,20} ){0,3}$|\b(?:is|are|was|were|be|been|looks?|seems?|(?<!let)'s|all)\s+(?:\w{1,12}ly )?$",
-    re.IGNORECASE,
-)
-"""What right before a verb makes it a noun."""
-_NOUNS = bounded(
-    r"resume|restart|re-?run|update|upgrade|patch|merge|reset|drop|cut|bump|increase|decrease|change|fix|stop|use"
-    r"|set"
-    r"|switch|kill|boost|try|revert|retry|swap|replay|ship|push up|scale up|move to|triple|clean|clip|half",
-    re.IGNORECASE,
-)
-_INVARIANT = bounded(r"set|cut|put in|reset|cut down", re.IGNORECASE)
-_DONE = bounded(r"(?!算了)[多少大小高低好完掉到]?[了过]")
-"""What follows a Chinese verb that tells what was done."""
-_SIEVE = bounded(r"filter|de-?dup|clean|weed|过?滤|清洗|去重|洗|筛", re.IGNORECASE)
-"""Verbs that act on data where nothing else is named."""
-_LATER = bounded(r"\S{0,8}?(?:之后|以后|后|的?时候?)(?!面|续|端)")
-_HABIT = bounded(r"(?:train|run|start|launch|load|cast|use)\b.{0,12}", re.IGNORECASE)
-"""What somebody does all the time."""
-_ADVISED = bounded(r"\b(?:told|tells|asked|asks|advised?s?|suggest(?:s|ed)|wants?|recommend(?:s|ed)|says?|said)\b|[让叫劝]我|建议", re.IGNORECASE)
-_REFUSED = bounded(r"\b(?:i|we) (?:really |just )?(?:don'?t (?:want|think)|won'?t|refuse|said no|disagree)\b|我(?:可|就|才)?(?:不想|不打算|不会|不同意|没同意|不干)", re.IGNORECASE)
-"""Advice, and that it is not followed."""
-_IN_E = frozenset(stem for stems in STEMS.values() for stem in re.split(r"[ _]", stems) if stem.endswith("e"))
-_SUPPOSED = bounded(r"\b(if (?:i|we) (?:just |simply |only )?)([a-z]{2,12}?)([bdgmnpt]?)(e?)d\b", re.IGNORECASE)
-_OUTCOME = bounded(r"\b(?:did|didn'?t|made|makes|changed|changes|has|had|helped|fixed|broke|doesn'?t|gave)\b", re.IGNORECASE)
-"""What tells how something went that was tried."""
-_RUNNING = bounded(r"(?:running|training|serving|loading|using) ?", re.IGNORECASE)
-_BEING = bounded(r"\b(?:are|is|am|was|were|been|\w{1,5}'(?:re|m|s|ve))\s+(?:currently |now |all |still )?$", re.IGNORECASE)
-"""What is so now."""
-_MOVES = bounded(r"go(?:es|ing) (?:back )?(?:up|down)", re.IGNORECASE)
-"""What measures do by themselves; a plan only with a value."""
-_SUBJECT = bounded(r"\b(?:i|we|he|she|they|you|someone|\w{1,20}ing)\s+(?:just |also |only |had )?$", re.IGNORECASE)
-"""Whom a verb without a past form follows when it tells what was done."""
-_IMMINENT = bounded(r"^(?:那|要不|就|先|干脆)?[把将](?!.*(?:还是|没用|结果|之后|后[，,]?))|要|准备|打算|想|把.{1,20}(?:吧|吗|行|可以|算)|先|直接|干脆|吧|不就|试|看|[吗？?]")
-_AND = bounded(
-    r"\s*[&+]\s+|\s+(?:and(?: then| also)?|then|plus|while|or|but)\s+|(?=再(?!说|看)|然后|并且|并(?!行|发)|同时|顺便"
-    r"|接着(?!训|跑))"
-    r"|(?<=吧)(?=\S)",
-    re.IGNORECASE,
-)
-_NUMBER = r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
-_WORDS = r"b?f(?:loat|p)?(?:16|32|8)|true|false|none|sdpa|eager|adamw?|sgd|step[- ]?\d+k?"
-_TO = bounded(
-    rf"(?:\b(?:to|at|with|by|of|from scratch with)\s+|=\s*|->\s*|→\s*|到|成|为|用|回|至)\s*(?:about |around )?"
-    rf"(?P<value>~?{_NUMBER}(?:\.\d+)?\s?[%kKxXMB]?|{_WORDS})(?![\w.]*\d)",
-    re.IGNORECASE,
-)
-_THERE = bounded(rf"\s?(?P<value>~?{_NUMBER}\s?[%kKxXMB]?|{_WORDS})", re.IGNORECASE)
-_BARE = bounded(rf"(?<![\w.-])({_NUMBER}[%xXk]?|bf16|fp16|fp32)(?![\w.])", re.IGNORECASE)
-_SHIFT = bounded(
-    rf"^[\s:]*(?:from {_NUMBER} )?(?P<way>be|goes|going|back|should be|up|down|go|gets|is|从\s?{_NUMBER}\s?|直接"
-    rf"|先|就)?\s?"
-    r"(?P<more>up|down|back)?\s?"
-    rf"(?:to\s|(?<=be )|=|->|→|降到|将到|掉到|到|改成|设成|改为|成|调成|弄成|搞成|给到)\s*"
-    rf"(?P<value>~?{_NUMBER}[kKxX%]?|{_WORDS})",
-    re.IGNORECASE,
-)
-"""What follows a variable that goes to a value without any verb: "temperature to 0.7"."""
-_WISH = bounded(
-    rf"\b(?:want|have|like|keep|put|get) it (?:at|to|be|around) (?P<value>{_NUMBER}|{_WORDS})", re.IGNORECASE
-)
-"""A value that "it" shall have."""
-_FROM_TO = bounded(
-    rf"(?:from|从)\s*(?:[a-z_]{{1,20}}\s)?({_NUMBER})\s*\S{{0,3}}\s*(?:to|->|到|成|为)\s*({_NUMBER})", re.IGNORECASE
-)
-_NO_OBJECT = bounded(
-    r"\s*(?:$|[^\w\s]|\d|[\u3400-\u9fff]|(?:it|them|that|this|those|these|both|over|again|from|with|without|now"
-    r"|tonight|today|tomorrow|and|at|to"
-    r"|by|in|for|a bit|entirely|everything|overnight|as is|for|too|if|unless|until|asap|then|or|first|right|anyway|once|back|the next)\b)",
-    re.IGNORECASE,
-)
-"""What follows a verb whose object is left out or a pronoun."""
-_FROM_STEP = bounded(r"\bfrom (?:step )?\d|从.{0,6}(?:步|ckpt|万|k(?![a-z]))", re.IGNORECASE)
-_FRONTED = bounded(r"\b(?:is|be|what|should|could|needs?|gets?)\b")
-"""What stands between an object and the verb after it."""
-VAGUE = ("set", "enable", "do")
-"""Directions that another word of the same part makes clear."""
-_MOVER = bounded(
-    r"(?:dial|push|ramp|crank|bring|take|knock|scale|turn|move|nudge|jack|ease|wind|bump|put|get|flip|switch|toggle"
-    r"|shut|leave|re-?run|run|train|try|send|dropp?|cut|throw|kick)(?:ing)?\b|把|将|先|直接",
-    re.IGNORECASE,
-)
-"""A verb at the start that says by the word behind its object where that goes."""
-_ASKED = bounded(
-    r"(?:so |and |but |hm+ )?(?:is|are|was|were|did|does|do|why|when|whenever|every time|each time|as soon as|how (?!about)|which"
-    r"|where|has|have|had)\b(?! an? | it (?:ok|okay|safe|fine|worth|wise|better|enough|reasonable|dumb|stupid|smart|sane|good|possible|time)\b| not| don| it make| you think| we| i )|为什么(?!不)|为啥(?!不)|怎么(?!不)",
-    re.IGNORECASE,
-)
-"""How a question about facts begins."""
-_TRIAL = bounded(r"\bget away\b|(?<!we're )(?<!are )(?<!i'm )(?<!been )\b(?:re-?run|run|train|try|test|go|start|launch|restart|resume|redo|what if|again)(?:n?ing)?\b", re.IGNORECASE)
-"""What makes a condition ("with packing off") one that is about to hold."""
-_GAP = re.compile(r"\s?(?:(?:all|right|much|way|even|a bit|that|再|也|要不要|先|都|给) ?)?")
-_ENDS = bounded(r"kill|stop|cancel|abort|terminat|停|杀|终止", re.IGNORECASE)
-_LESS = bounded(r"drop|trim|cut|strip", re.IGNORECASE)
-_AMOUNTS = bounded(
-    r"learning_rate|batch|length|_len$|temperature|utilization|max_|num_|rank|alpha|epochs|steps|(?<!sequence_)parallel|beta|timeout"
-    r"|world_size|top_|zero_stage|epsilon|theta|factor"
-)
-"""Settings that always have an amount, so that to drop one is to lower it."""
-_VALUE = bounded(rf"\s?(?:at|of|were|was at|around|=|:|：|用|给|改|设)?\s?(?P<value>{_NUMBER}[kKxX%]?|{_WORDS})(?![\w.]*\d)", re.IGNORECASE)
-_WANTED = bounded(
-    r"\b(?:want|try|trying|use|using|keep|put|run|re-?run|train|go|going|plan\w*|how about|what about|let'?s|thinking"
-    r"|maybe|what if|rather|prefer|with|like)\b|[想要把试换用]|不如|打算|准备",
-    re.IGNORECASE,
-)
-_ASK_AFTER = bounded(r"\s?(?:试|怎么样|行不行|行吗|可以|如何|好不好|呢|吧|instead|maybe|then\?|next)", re.IGNORECASE)
-_JOINED = bounded(r"\s*(?:,|/|、|和|与|跟|及|and|&|\+|plus)\s*(?:the |my |our )?", re.IGNORECASE)
-_AIM = bounded(r"[把将从给让对]")
-_BATCH = bounded(r"batch|批", re.IGNORECASE)
-_HAN = bounded(r"[\u3400-\u9fff]")
-_GIVEN = bounded(
-    r"\b(?:with|at|when|if|using|under|is|was|had|have|has|in|\w{1,12}ed)\s+(?:the |our |my )?$", re.IGNORECASE
-)
-
-
 def plans(sentence: str, spoken_of: str = "") -> Iterator[Plan]:
     """The actions that one sentence has in mind: an intention, a verb that begins a clause, a value to go to.
 
     Args:
         spoken_of: the variable that was named last before it, which "it" means.
     """
-    meant = _INTENT.search(sentence) is not None
-    if _ADVISED.search(sentence) and _REFUSED.search(sentence):
+    meant = signs.INTENT.search(sentence) is not None
+    if signs.ADVISED.search(sentence) and signs.REFUSED.search(sentence):
         return
-    sentence = _SUPPOSED.sub(_bare, sentence)
+    sentence = signs.SUPPOSED.sub(_bare, sentence)
     for clause in clauses(sentence):
         last: Plan | None = None
-        for part in _AND.split(clause):
+        for part in signs.AND.split(clause):
             for plan in _of_part(part, clause, spoken_of, last, meant):
                 yield (last := plan)
             spoken_of = last_named(part) or spoken_of
@@ -239,7 +72,7 @@ def _bare(supposed: re.Match[str]) -> str:
     """ "if I dropped it" is "if I drop it"."""
     start, verb, twice, e = supposed.groups()
     doubled = twice and verb.endswith(twice)
-    return f"{start}{verb}{'' if doubled else twice}{e if verb + twice + e in _IN_E else ''}"
+    return f"{start}{verb}{'' if doubled else twice}{e if verb + twice + e in signs.IN_E else ''}"
 
 
 def last_named(text: str) -> str:
@@ -249,55 +82,57 @@ def last_named(text: str) -> str:
 
 def topic_of(variable: str) -> str:
     """The topic whose setting a variable is, empty for none."""
-    return _TOPICS.get(variable) or next((t.id for t in TOPICS.values() if variable in t.variables), "")
+    return signs.TOPICS.get(variable) or next((t.id for t in TOPICS.values() if variable in t.variables), "")
 
 
 def _of_part(part: str, clause: str, spoken_of: str, last: Plan | None, meant: bool) -> Iterator[Plan]:
     """The actions of one part; without a verb it shifts a variable or goes on with the verb before it."""
     acts = list(islice(_acts(part, clause), MOST))
-    acts += _beside(part, acts) if meant or _MOVER.match(part) else []
-    shifts = [] if _PAST.search(part) else list(_without_verb(part, clause, spoken_of, last, meant))
+    acts += _beside(part, acts) if meant or signs.MOVER.match(part) else []
+    shifts = [] if signs.PAST.search(part) else list(_without_verb(part, clause, spoken_of, last, meant))
     if all(a.direction == "enable" for a in acts) and (not acts or any(s.value for s in shifts)):
         yield from shifts
         return
     found = [plan for act in acts for plan in _by_act(act, acts, part, clause, spoken_of, meant)]
-    found += [s for s in shifts if s.variable not in {p.variable for p in found if p.direction != "enable" or not s.value}]
-    yield from (p for p in found if not (p.direction in VAGUE and any(_clearer(other, p) for other in found)))
+    found += [
+        s for s in shifts if s.variable not in {p.variable for p in found if p.direction != "enable" or not s.value}
+    ]
+    yield from (p for p in found if not (p.direction in signs.VAGUE and any(_clearer(other, p) for other in found)))
 
 
 def _clearer(one: Plan, other: Plan) -> bool:
     """Whether a plan says of the same thing what the other leaves open."""
     if one.variable != other.variable or one is other:
         return False
-    return one.direction not in VAGUE or (one.direction == "set" and bool(one.value) and not other.value)
+    return one.direction not in signs.VAGUE or (one.direction == "set" and bool(one.value) and not other.value)
 
 
 def _by_act(act: _Act, acts: list[_Act], part: str, clause: str, spoken_of: str, meant: bool) -> Iterator[Plan]:
     """The plans that one verb makes: one for every object."""
     rest = part[act.end :]
-    to = _TO.search(rest) or _THERE.match(rest)
-    value = (to["value"] if to else next(iter(_BARE.findall(rest)), "")).strip()
+    to = signs.TO.search(rest) or signs.THERE.match(rest)
+    value = (to["value"] if to else next(iter(signs.BARE.findall(rest)), "")).strip()
     if not (meant or act.thing or (to and act.direction != "do") or act.start <= 12):
         return
     others = [a for a in acts if a is not act and not a.thing]
     for name in [act.thing] if act.thing else _objects(part, act, others) or _unsaid(act, part, spoken_of):
         if name == "run" and act.direction not in ("do", "remove", "disable"):
             continue
-        if name == "data" and act.direction in ("raise", "lower") and _BATCH.search(part):
+        if name == "data" and act.direction in ("raise", "lower") and signs.BATCH.search(part):
             name = "global_batch_size"
         yield Plan(name, _meant(act, name, value, part), "" if act.direction == "do" else value, clause)
 
 
 def _beside(part: str, acts: list[_Act]) -> Iterator[_Act]:
     """What stands right behind or before a thing and moves it: "temperature up", "a lower rate", "no packing"."""
-    if _PAST.search(part) or _ASKED.match(part):
+    if signs.PAST.search(part) or signs.ASKED.match(part):
         return
     for start, size, name in named(part):
         end, before = start - size, part[:start]
-        if _GIVEN.search(before) and not _TRIAL.search(before):
+        if signs.GIVEN.search(before) and not signs.TRIAL.search(before):
             continue
         for direction, pattern in AFTERWARDS:
-            said = pattern.match(part, end + len(_GAP.match(part[end:])[0]))  # type: ignore[index]
+            said = pattern.match(part, end + len(signs.GAP.match(part[end:])[0]))  # type: ignore[index]
             if said and not any(a.start <= said.start() < a.end for a in acts):
                 yield _Act(direction, said.start(), said.end(), said[0], name)
         for direction, pattern in WISHED:
@@ -321,34 +156,46 @@ def _acts(part: str, clause: str) -> Iterator[_Act]:
             continue
         covered = act.end
         before, after = part[:start], part[act.end :]
-        done = (_DONE.match(after) or _LATER.match(after) or act.said.endswith("了")) and not _IMMINENT.search(part)
-        denied = _DENIED.search(before) and not _WHY_NOT.search(clause)
-        noun = _NOUN.search(before) and _NOUNS.fullmatch(act.said)
-        told = _INVARIANT.fullmatch(act.said) and _SUBJECT.search(before)
-        done = done or (_MOVES.match(act.said) and not _TO.search(after))
-        told = told or re.match("得?太|不下", after) or (act.said.endswith("ing") and _OUTCOME.search(after))
-        told = told or (_HABIT.fullmatch(act.said) and _SUBJECT.search(before) and not _INTENT.search(clause))
-        told = told or (_RUNNING.match(act.said) and _BEING.search(before))
-        if not (done or denied or noun or told or _PAST.search(part[: act.end + 12])):
+        done = (
+            signs.DONE.match(after) or signs.LATER.match(after) or act.said.endswith("了")
+        ) and not signs.IMMINENT.search(part)
+        denied = signs.DENIED.search(before) and not signs.WHY_NOT.search(clause)
+        noun = signs.NOUN.search(before) and signs.NOUNS.fullmatch(act.said)
+        told = signs.INVARIANT.fullmatch(act.said) and signs.SUBJECT.search(before)
+        done = done or (signs.MOVES.match(act.said) and not signs.TO.search(after))
+        told = told or re.match("得?太|不下", after) or (act.said.endswith("ing") and signs.OUTCOME.search(after))
+        told = told or (
+            signs.HABIT.fullmatch(act.said) and signs.SUBJECT.search(before) and not signs.INTENT.search(clause)
+        )
+        told = told or (signs.RUNNING.match(act.said) and signs.BEING.search(before))
+        if not (done or denied or noun or told or signs.PAST.search(part[: act.end + 12])):
             yield act
 
 
 def _without_verb(part: str, clause: str, spoken_of: str, last: Plan | None, meant: bool) -> Iterator[Plan]:
     """ "temperature to 0.7", "warmup_steps=2000"; or more objects of the verb before."""
     here = named(part)
-    if spoken_of and (wish := _WISH.search(part)):
+    if spoken_of and (wish := signs.WISH.search(part)):
         yield Plan(spoken_of, "set", wish["value"], clause)
     for place, (start, size, name) in enumerate(here):
         end = here[place + 1][0] if place + 1 < len(here) else len(part)
-        shift = _SHIFT.match(part[start - size : end])
-        if shift and (meant or last or "=" not in shift[0]) and not _GIVEN.search(part[max(0, start - 30) : start]):
+        shift = signs.SHIFT.match(part[start - size : end])
+        if (
+            shift
+            and (meant or last or "=" not in shift[0])
+            and not signs.GIVEN.search(part[max(0, start - 30) : start])
+        ):
             way = {shift["way"], shift["more"]}
             direction: Direction = (
                 "lower" if "down" in way or re.search("[降将]到", shift[0]) else "raise" if "up" in way else "set"
             )
             act = _Act(direction, start, end, "")
             yield Plan(name, _meant(act, name, shift["value"], part[start:]), shift["value"], clause)
-        elif (value := _VALUE.match(part[start - size : end])) and meant and _desired(part, start, start - size + value.end()):
+        elif (
+            (value := signs.VALUE.match(part[start - size : end]))
+            and meant
+            and _desired(part, start, start - size + value.end())
+        ):
             yield Plan(name, "set", value["value"], clause)
         elif last and len(part) <= -size + 12 and last.direction != "do":
             yield Plan(name, last.direction, "", clause)
@@ -356,13 +203,13 @@ def _without_verb(part: str, clause: str, spoken_of: str, last: Plan | None, mea
 
 def _desired(part: str, start: int, end: int) -> bool:
     """Whether a value right beside a variable is one to be tried, not one that is."""
-    if _PAST.search(part) or _ASKED.match(part):
+    if signs.PAST.search(part) or signs.ASKED.match(part):
         return False
     before = part[:start]
     if not before.strip() and not part[end:].strip(" ?.!"):
         return True
-    return bool(_WANTED.search(before) or _ASK_AFTER.match(part[end:])) and not (
-        _GIVEN.search(before) and not _TRIAL.search(before)
+    return bool(signs.WANTED.search(before) or signs.ASK_AFTER.match(part[end:])) and not (
+        signs.GIVEN.search(before) and not signs.TRIAL.search(before)
     )
 
 
@@ -372,19 +219,23 @@ def _meant(act: _Act, variable: str, value: str, part: str) -> Direction:
     if direction in ("remove", "disable") and variable == "run":
         return "do"
     if direction == "do" and not thing and variable not in ("seed", "optimizer"):
-        return "disable" if _ENDS.match(act.said) else "set" if value else "do"
-    if direction == "remove" and _LESS.match(act.said) and _AMOUNTS.search(variable):
+        return "disable" if signs.ENDS.match(act.said) else "set" if value else "do"
+    if direction == "remove" and signs.LESS.match(act.said) and signs.AMOUNTS.search(variable):
         return "lower"
-    moved = _FROM_TO.search(part)
+    moved = signs.FROM_TO.search(part)
     if direction == "set" and moved and not thing and moved[1] != moved[2]:
         return "raise" if float(moved[2]) > float(moved[1]) else "lower"
+    if direction in ("lower", "raise") and variable == "library":
+        return "do"
     if direction == "lower" and thing:
         return "remove"
     if direction == "remove" and value and variable not in ("data", "checkpoint", "precision"):
         return "lower"
     if direction == "remove" and not thing:
         return "disable"
-    if direction == "enable" and ((value and variable != "freeze") or variable in ("library", "optimizer", "tokenizer", "seed")):
+    if direction == "enable" and (
+        (value and variable != "freeze") or variable in ("library", "optimizer", "tokenizer", "seed")
+    ):
         return "set"
     if direction == "enable" and variable in ("checkpoint", "run", "library", "code"):
         return "do"
@@ -399,12 +250,13 @@ def _objects(part: str, act: _Act, others: list[_Act]) -> list[str]:
     inside = [i for i, n in enumerate(here) if act.start <= n[0] < act.end and n[2] != "run"]
     after = [i for i, n in enumerate(here) if act.end - 1 <= n[0] < min(after_limit, act.end + REACH)]
     before = [i for i, n in enumerate(here) if before_limit <= n[0] < act.start and act.start - n[0] < REACH]
-    han, goes = _HAN.search(act.said) is not None, act.said.lower().startswith("go")
+    han, goes = signs.HAN.search(act.said) is not None, act.said.lower().startswith("go")
     first = before and (
-        goes or (han and (not after or _AIM.search(part[: act.start]) or here[after[0]][0] - act.end > 4))
+        goes or (han and (not after or signs.AIM.search(part[: act.start]) or here[after[0]][0] - act.end > 4))
     )
-    near = not han and before and not after and _FRONTED.search(part[here[before[-1]][0] : act.start])
-    if act.direction == "do" and han and not _AIM.search(part[: act.start]):
+    near = not han and before and not after and signs.FRONTED.search(part[here[before[-1]][0] : act.start])
+    near = near or (not after and before and signs.HAN.search(part[here[before[-1]][0] : act.start]))
+    if act.direction == "do" and han and not signs.AIM.search(part[: act.start]):
         first = False
     if inside:
         return [here[inside[0]][2]]
@@ -418,7 +270,7 @@ def _list(part: str, named: list[tuple[int, int, str]], at: int, step: int) -> l
     out = [named[at][2]]
     while 0 <= at + step < len(named):
         left, right = sorted((at, at + step))
-        if not _JOINED.fullmatch(part[named[left][0] - named[left][1] : named[right][0]]):
+        if not signs.JOINED.fullmatch(part[named[left][0] - named[left][1] : named[right][0]]):
             break
         at += step
         out.append(named[at][2])
@@ -428,14 +280,14 @@ def _list(part: str, named: list[tuple[int, int, str]], at: int, step: int) -> l
 def _unsaid(act: _Act, part: str, spoken_of: str) -> list[str]:
     """What a verb without a known object acts on; nothing where the object is a thing that is not known."""
     rest = part[act.end :]
-    if not (_HAN.search(act.said) or _NO_OBJECT.match(rest) or _SIEVE.match(act.said)):
+    if not (signs.HAN.search(act.said) or signs.NO_OBJECT.match(rest) or signs.SIEVE.match(act.said)):
         return []
-    if _SIEVE.match(act.said) and (not spoken_of or spoken_of == "data"):
+    if signs.SIEVE.match(act.said) and (not spoken_of or spoken_of == "data"):
         return ["data"]
-    if act.direction != "do":
+    if act.direction != "do" or (spoken_of in signs.DONE_TO and signs.IT.match(rest)):
         return [spoken_of] if spoken_of else []
-    if spoken_of and re.match(rf"\s*(?:it )?with {_NUMBER}", rest):
+    if spoken_of and re.match(rf"\s*(?:it )?with {signs.NUMBER}", rest):
         return [spoken_of]
-    if _FROM_STEP.search(part):
+    if signs.FROM_STEP.search(part):
         return ["checkpoint"]
-    return [next(name for name, verbs in _ALONE if verbs.search(act.said))]
+    return [next(name for name, verbs in signs.ALONE if verbs.search(act.said))]

@@ -85,13 +85,15 @@ FRAMES = {
         lower {x}? / gonna slash {x} / should i cut {x} in half / worth decreasing {x}? / would a lower {x} help?
         let's ease off {x} / thinking of dialing back {x} / can i bring {x} down / half {x}? / {x} from 8 to 2, sane?
         I'd shrink {x} / let me reduce {x} / {x} down? / planning to trim {x} / try a smaller {x} / halve {x}, ok?
-        squash {x} and see / knocking {x} down tonight / dial {x} down a notch / we will scale {x} back / back off on {x}?
+        squash {x} and see / knocking {x} down tonight / dial {x} down a notch / we will scale {x} back
+        back off on {x}?
         taking {x} down to 2 / would it help to lower {x}
         """,
     ("set", "en"): """
         set {x} to 4 / {x}=4? / {x} = 4, ok? / go with {x} 4? / how about {x} at 4 / changing {x} to 4
         gonna tweak {x} / should {x} be 4? / I want {x} at 4 / what if {x} were 4? / {x} to 4, thoughts? / try {x} 4
-        flip {x} to 4 / let's put {x} at 4 / use {x}=4 / what about {x} of 4? / rerun with {x} 4 / i'd run it with {x}=4
+        flip {x} to 4 / let's put {x} at 4 / use {x}=4 / what about {x} of 4? / rerun with {x} 4
+        i'd run it with {x}=4
         planning on {x} 4 next / keep {x} at 4? / let's try {x}: 4
         """,
     ("enable", "en"): """
@@ -102,17 +104,21 @@ FRAMES = {
         """,
     ("disable", "en"): """
         disable {x}? / turn off {x} / gonna switch {x} off / flip {x} off tonight / kill {x}? / nuke {x}
-        ditch {x}? / i'll get rid of {x} / what about no {x}? / let's go without {x} / {x} off? / axe {x} / drop {x} entirely
-        should we turn {x} off / no more {x} / rip out {x} / run it without {x}? / i want {x} off / let me try without {x}
+        ditch {x}? / i'll get rid of {x} / what about no {x}? / let's go without {x} / {x} off? / axe {x}
+        drop {x} entirely
+        should we turn {x} off / no more {x} / rip out {x} / run it without {x}? / i want {x} off
+        let me try without {x}
         shut off {x}? / toss {x} / scrap {x}, fine? / rerun with {x} off / remove {x}? / stop using {x}
         """,
     ("raise", "zh"): """
         把{x}调大行吗 / {x}调高一点？ / 想把{x}翻倍 / 要不要加大{x} / {x}往上调调试试 / 准备提高{x} / {x}拉高点行不行
-        我打算增大{x} / {x}从2加到8 / 要不{x}加倍 / {x}再大点试试？ / 把{x}提上去 / 将{x}上调 / {x}拉满吧 / 把{x}升到64
+        我打算增大{x} / {x}从2加到8 / 要不{x}加倍 / {x}再大点试试？ / 把{x}提上去 / 将{x}上调 / {x}拉满吧
+        把{x}升到64
         """,
     ("lower", "zh"): """
         把{x}调小行吗 / {x}调低一点？ / 想把{x}减半 / 要不要减小{x} / {x}往下调调试试 / 准备降低{x} / {x}压低点行不行
-        我打算缩小{x} / {x}从8降到2 / 要不{x}砍半 / {x}再小点试试？ / 把{x}降下来 / 将{x}下调 / 把{x}压到2 / 把{x}砍一半
+        我打算缩小{x} / {x}从8降到2 / 要不{x}砍半 / {x}再小点试试？ / 把{x}降下来 / 将{x}下调 / 把{x}压到2
+        把{x}砍一半
         """,
     ("set", "zh"): """
         把{x}设成4 / {x}改成4行吗 / {x}=4试试 / 想把{x}调到4 / 将{x}设置为4 / {x}换成4怎么样 / {x}用4可以吗
@@ -123,44 +129,58 @@ FRAMES = {
         试试{x}？ / 将{x}开启 / 要不开一下{x} / {x}要不要开
         """,
     ("disable", "zh"): """
-        关{x}行吗 / 关掉{x} / 要不要去掉{x} / 准备停用{x} / 把{x}关了 / 不开{x}试试 / 想取消{x} / {x}关掉吧 / 把{x}去了
+        关{x}行吗 / 关掉{x} / 要不要去掉{x} / 准备停用{x} / 把{x}关了 / 不开{x}试试 / 想取消{x} / {x}关掉吧
+        把{x}去了
         不用{x}了行吗 / 将{x}关闭 / 要不先关一下{x} / {x}要不要关 / 把{x}砍掉 / 干脆不要{x}了
         """,
 }
 OTHERS = {
     "data": """
-        toss the bad shard / nuke those samples? / filter out the long rows / ditch that batch and go on / drop the duplicates
+        toss the bad shard / nuke those samples? / filter out the long rows / ditch that batch and go on
+        drop the duplicates
         blacklist shard 14 / should i skip the next 300 batches / let's prune the noisy samples / dedup the corpus?
-        weed out the empty records / let's throw that file away / 把脏数据删了 / 把那批数据滤掉 / 剔除重复样本 / 跳过那个batch行吗
+        weed out the empty records / let's throw that file away / 把脏数据删了 / 把那批数据滤掉 / 剔除重复样本
+        跳过那个batch行吗
         把坏样本去掉 / 去重试试 / 清洗一下数据 / 把那个分片扔了 / 那几条样本删掉吧 / 这批数据不要了
         """,
     "checkpoint": """
-        roll back to step 4000 / resume from the last ckpt? / go back to ckpt 12k / reload the step-6000 checkpoint / restore from 8k
-        fall back to the previous checkpoint / rewind to 3k steps / load the older checkpoint and go on / pick up from ckpt 5000
+        roll back to step 4000 / resume from the last ckpt? / go back to ckpt 12k / reload the step-6000 checkpoint
+        restore from 8k
+        fall back to the previous checkpoint / rewind to 3k steps / load the older checkpoint and go on
+        pick up from ckpt 5000
         回退到8000步 / 从上一个ckpt续训 / 回滚到旧的检查点 / 退回到4万步 / 加载之前的checkpoint接着训 / 从5k恢复
         """,
     "run": """
-        restart? / kill it and start over / should i just stop the job / relaunch the whole thing? / let it run? / pull the plug?
+        restart? / kill it and start over / should i just stop the job / relaunch the whole thing? / let it run?
+        pull the plug?
         abort the run / bounce the server / start fresh? / nuke the run and start over / keep it running overnight?
         重启试试 / 要不要停掉 / 直接杀了重跑 / 从头训一遍行吗 / 接着跑可以吗 / 再跑一遍 / 先停了吧 / 重新来一遍吧
         """,
     "library": """
-        upgrade vllm / pin transformers at 4.44 / downgrade torch to 2.3? / bump vllm to 0.8 / roll transformers back to 4.44
-        reinstall flash-attn? / update deepspeed / should i go back to trl 0.9 / swap in an older torch / revert to vllm 0.6
-        升级vllm / 把torch降到2.3 / 把transformers退回4.44 / 重装deepspeed试试 / vllm换个版本 / 锁定trl版本 / torch升到2.5
+        upgrade vllm / pin transformers at 4.44 / downgrade torch to 2.3? / bump vllm to 0.8
+        roll transformers back to 4.44
+        update deepspeed / should i go back to trl 0.9 / swap in an older torch
+        revert to vllm 0.6
+        升级vllm / 把torch降到2.3 / 把transformers退回4.44 / 重装deepspeed试试 / vllm换个版本 / 锁定trl版本
+        torch升到2.5
         """,
     "hardware": """
-        swap the node / drain gpu-17 / cordon node 5? / take node 12 out of the pool / kick that host out / replace the bad gpu
-        reboot the machine / exclude node 7 from the job / add more nodes / 换台机器 / 把节点5踢掉 / 换卡 / 隔离那个节点 / 重启机器
+        swap the node / drain gpu-17 / cordon node 5? / take node 12 out of the pool / kick that host out
+        replace the bad gpu
+        reboot the machine / exclude node 7 from the job / add more nodes / 换台机器 / 把节点5踢掉 / 换卡
+        隔离那个节点 / 重启机器
         """,
     "seed": """
-        rerun with another seed / try a different seed / change the seed / seed=7? / swap seeds / new seed? / 换个种子 / 种子改成7
+        rerun with another seed / try a different seed / change the seed / seed=7? / swap seeds / new seed?
+        换个种子 / 种子改成7
         """,
     "optimizer": """
-        switch to adafactor / try Lion? / swap adamw for muon / use 8bit adam / change the optimizer / 换成adafactor / 优化器换成Lion
+        switch to adafactor / try Lion? / swap adamw for muon / use 8bit adam / change the optimizer / 换成adafactor
+        优化器换成Lion
         """,
     "precision": """
-        switch to bf16 / go bf16 / train in fp32? / move to fp32 / cast to float32 / 换成bf16 / 用fp32跑 / 切到bf16 / 精度换成fp32
+        switch to bf16 / go bf16 / train in fp32? / move to fp32 / cast to float32 / 换成bf16 / 用fp32跑 / 切到bf16
+        精度换成fp32
         """,
     "lr_schedule": "switch to a cosine schedule / use a linear schedule / try wsd? / 改用cosine调度 / 调度换成linear",
     "zero_stage": "switch to ZeRO-3 / go zero3? / move to zero 2 / use ZeRO-1 / 上ZeRO-3 / 换成zero2 / 开zero3",
@@ -172,11 +192,16 @@ OTHERS = {
     "reward": "swap the reward model / retrain the RM / fix the reward function / 换个奖励模型 / 改一下奖励函数",
 }
 NO_PLANS = """
-    I bumped {x} yesterday / we already tried a lower {x} / changing {x} did nothing / {x} was doubled last week and nothing changed
-    Don't touch {x} / what does {x} do? / someone changed {x} before the crash / we had set {x} to 4 / after I cut {x} it diverged
-    what is {x}? / {x} is 4 / i will not touch {x} / {x} looks fine / a colleague raised {x} a month ago / we never use {x}
-    the framework sets {x} by default / we have {x} on / we're running with {x}=4 and it crashes / it crashes with {x} at 4
-    {x}是什么 / 我昨天改了{x}没用 / {x}已经调低了 / 不想动{x} / {x}没问题 / 别动{x} / 改过{x}了还是炸 / {x}现在是4 / 同事上周调过{x}
+    I bumped {x} yesterday / we already tried a lower {x} / changing {x} did nothing
+    {x} was doubled last week and nothing changed
+    Don't touch {x} / what does {x} do? / someone changed {x} before the crash / we had set {x} to 4
+    after I cut {x} it diverged
+    what is {x}? / {x} is 4 / i will not touch {x} / {x} looks fine / a colleague raised {x} a month ago
+    we never use {x}
+    the framework sets {x} by default / we have {x} on / we're running with {x}=4 and it crashes
+    it crashes with {x} at 4
+    {x}是什么 / 我昨天改了{x}没用 / {x}已经调低了 / 不想动{x} / {x}没问题 / 别动{x} / 改过{x}了还是炸 / {x}现在是4
+    同事上周调过{x}
     """
 
 
@@ -213,13 +238,14 @@ def test_other_things_are_planned_too(text, variable):
     assert variable in {p.variable for p in understand(text).plans}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        frame.format(x=name.replace("the ", "the "))
-        for i, frame in enumerate(_split(NO_PLANS))
-        for name in [list(NUMBERS.values())[(i * 3 + k) % len(NUMBERS)].split("|")[not frame.isascii()].split("/")[0] for k in range(3)]
-    ],
-)
+def _unplanned():
+    names = list(NUMBERS.values())
+    for i, frame in enumerate(_split(NO_PLANS)):
+        for k in range(3):
+            said = names[(i * 3 + k) % len(names)].split("|")[not frame.isascii()]
+            yield frame.format(x=said.split("/")[0])
+
+
+@pytest.mark.parametrize("text", _unplanned())
 def test_the_same_words_plan_nothing_when_nobody_will_act(text):
     assert understand(text).plans == ()
