@@ -47,7 +47,8 @@ _BACK = "dial scale cut knock throttle ease pare ratchet"
 MOVED = {"raise": ((_UP, "up(?! to date)"),), "lower": ((_DOWN, "down"), (_BACK, "(?:back|off)"))}
 """Verbs that say by the word behind them where something goes."""
 PARTICULAR: dict[Direction, str] = {
-    "raise": r"\d{1,3}x(?=\s)|upping|up(?= (?:the|our|my)\b)|(?:train|run|do|add|go)(?:ing)? (?:it )?(?:for )?\w{1,8} more"
+    "raise": r"\d{1,3}x(?=\s)|upping|up(?= (?:the|our|my)\b)|(?:train|run|do|add|go)(?:ing)? (?:it )?(?:for )?\w{1,8}"
+    r" more"
     r"|go(?:ing)? (?:even )?(?:higher|bigger|longer)"
     r"(?: (?:on|with))?|goes up|crank(?:ing)?",
     "lower": r"half(?= (?:the|my|our|it)\b)|go(?:ing)? (?:even )?(?:lower|smaller|shorter)(?: (?:on"
@@ -65,7 +66,8 @@ PARTICULAR: dict[Direction, str] = {
     r"|(?:re-?run|train|run|start|launch|load|cast|comput)(?:n?e?ing|e)? (?:it "
     r"|this |everything )?(?:in|to|as|with|at|on)"
     r"(?= \S{1,30}(?: \S{1,12}){0,2})|plan(?:ning)? on",
-    "do": r"roll(?:ing)?(?: \S+){0,3} ?back|keep (?:it )?(?:going|training|running)|load(?:ing)?(?= .{0,20}(?:checkpoint"
+    "do": r"roll(?:ing)?(?: \S+){0,3} ?back|keep (?:it )?(?:going|training|running)|load(?:ing)?"
+    r"(?= .{0,20}(?:checkpoint"
     r"|ckpt|weights))"
     r"|pull(?:ing)? the plug|leave it running",
 }
@@ -166,7 +168,9 @@ def _found(en: str, zh: str) -> re.Pattern[str]:
     return bounded(rf"(?<![A-Za-z0-9_.-])(?:{en})(?![A-Za-z_])|{zh}", re.IGNORECASE)
 
 
-ACTS = [(direction, _found(_verbs(direction), zh)) for direction, zh in CHINESE.items()]
+ACTS: list[tuple[Direction, re.Pattern[str]]] = [
+    (direction, _found(_verbs(direction), zh)) for direction, zh in CHINESE.items()
+]
 """Direction, its verbs; what stands earlier wins where two begin alike and are as long."""
-AFTERWARDS = [(direction, _found(en, zh)) for direction, en, zh in BEHIND]
-WISHED = [(direction, _found(en, zh)) for direction, en, zh in WISHES]
+AFTERWARDS: list[tuple[Direction, re.Pattern[str]]] = [(direction, _found(en, zh)) for direction, en, zh in BEHIND]
+WISHED: list[tuple[Direction, re.Pattern[str]]] = [(direction, _found(en, zh)) for direction, en, zh in WISHES]

@@ -28,7 +28,8 @@ _PASTED = bounded(
 _PAIR = bounded(r"[\w/.-]+\s*[:=]\s*[-+]?(?:\d|nan|inf)", re.IGNORECASE)
 _SENTENCE = bounded(r"(?<=[.!?。！？;；])(?=\s|[\u3400-\u9fff]|$)\s*|\n+")
 _CLAUSE = bounded(
-    r"[,，;；]\s*|[:：](?!\s?\d)\s*|\s+-+\s+|\s+(?=(?:but|so(?! (?:sure|certain|convinced|much|far|many|high|low|big|small|bad))"
+    r"[,，;；]\s*|[:：](?!\s?\d)\s*|\s+-+\s+"
+    r"|\s+(?=(?:but|so(?! (?:sure|certain|convinced|much|far|many|high|low|big|small|bad))"
     r"|and (?:i|we|my|then|now)|because|since|although|though"
     r"|whereas|yet"
     r"|instead)\b)"

@@ -131,8 +131,9 @@ def _beside(part: str, acts: list[_Act]) -> Iterator[_Act]:
         end, before = start - size, part[:start]
         if signs.GIVEN.search(before) and not signs.TRIAL.search(before):
             continue
+        gap = signs.GAP.match(part, end)
         for direction, pattern in AFTERWARDS:
-            said = pattern.match(part, end + len(signs.GAP.match(part[end:])[0]))  # type: ignore[index]
+            said = pattern.match(part, gap.end() if gap else end)
             if said and not any(a.start <= said.start() < a.end for a in acts):
                 yield _Act(direction, said.start(), said.end(), said[0], name)
         for direction, pattern in WISHED:

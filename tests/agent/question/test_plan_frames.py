@@ -246,6 +246,6 @@ def _unplanned():
             yield frame.format(x=said.split("/")[0])
 
 
-@pytest.mark.parametrize("text", _unplanned())
+@pytest.mark.parametrize("text", list(_unplanned()))
 def test_the_same_words_plan_nothing_when_nobody_will_act(text):
     assert understand(text).plans == ()
