@@ -270,7 +270,8 @@ ALIKE = 0.87
 """How much of a key may be mistyped."""
 
 
-def named(part: str) -> list[tuple[int, int, str]]:
+@lru_cache(64)
+def named(part: str) -> tuple[tuple[int, int, str], ...]:
     """Place, minus length, and name of every variable in a part; one inside a longer one is left out."""
     spans = sorted(
         (-len(m[0]), order, m.start(), name)
@@ -282,7 +283,7 @@ def named(part: str) -> list[tuple[int, int, str]]:
     for size, _, start, name in (*spans, *keys):
         if all(start - size <= s or start >= s - k for s, k, _ in kept):
             kept.append((start, size, name))
-    return sorted(kept)
+    return tuple(sorted(kept))
 
 
 @lru_cache(1024)

@@ -88,7 +88,7 @@ def topic_of(variable: str) -> str:
 def _of_part(part: str, clause: str, spoken_of: str, last: Plan | None, meant: bool) -> Iterator[Plan]:
     """The actions of one part; without a verb it shifts a variable or goes on with the verb before it."""
     acts = list(islice(_acts(part, clause), MOST))
-    acts += _beside(part, acts) if meant or signs.MOVER.match(part) else []
+    acts += islice(_beside(part, acts), MOST) if meant or signs.MOVER.match(part) else []
     shifts = [] if signs.PAST.search(part) else list(_without_verb(part, clause, spoken_of, last, meant))
     if all(a.direction == "enable" for a in acts) and (not acts or any(s.value for s in shifts)):
         yield from shifts
@@ -266,7 +266,7 @@ def _objects(part: str, act: _Act, others: list[_Act]) -> list[str]:
     return _list(part, here, after[0], 1) if after else []
 
 
-def _list(part: str, named: list[tuple[int, int, str]], at: int, step: int) -> list[str]:
+def _list(part: str, named: tuple[tuple[int, int, str], ...], at: int, step: int) -> list[str]:
     """The variable at a place, and those that are joined to it."""
     out = [named[at][2]]
     while 0 <= at + step < len(named):
