@@ -19,12 +19,14 @@ from ..tools.secrets import redact
 from ..tools.settings import Settings
 from .answer import Answer
 from .casebook import BOOK, Casebook, Unusable
-from .diagnose import diagnose
+from .diagnose import Diagnosis, diagnose
 from .events import Event, FindingMade, Listen, ToolStarted, ignore
 from .evidence import Look, look
 from .narrate.answer import answer_text, headline
 from .narrate.reply import about, lines, order_lines
-from .propose import Proposal, propose
+from .propose import Nothing, Proposal, propose
+from .question.parts import split
+from .question.tongue import PLEASE, third
 from .question.understand import understand
 from .respond import respond
 
@@ -81,6 +83,10 @@ def ask(
         RunbookError: there is no such encoder.
     """
     lang = language(question) if lang == "auto" else lang
+    if third(split(question)[0]):
+        please = PLEASE.say(lang)
+        answer = Answer(shown(question), lang, Diagnosis("out-of-scope"), Nothing(please, please), please, only=please)
+        return note(answer, paths, home, case) if home and keep else answer
     pasted = question if question.count("\n") >= 1 else ""
     looked = bool(paths or pasted)
     words = "\n".join(question.splitlines()[:40])[:4000]
@@ -108,9 +114,13 @@ def ask(
         listen(ProposalMade(proposal))
     reply = respond(asked, books.runbook, diagnosis, proposal, seen.table if looked and seen else None)
     said = [*order_lines(asked.orders, lang), *lines(reply, diagnosis, proposal, lang, looked)]
-    head = (headline(diagnosis, lang, looked), *(about(seen, lang) if looked and seen else ()), *said)
+    head = (
+        headline(diagnosis, lang, looked),
+        *(about(seen, lang, lambda name: place(name, paths)) if looked and seen else ()),
+        *said,
+    )
     text = answer_text(diagnosis, proposal, lang, head, looked, passages)
-    path = str(paths[0] / seen.about if seen and seen.about and len(paths) == 1 else paths[0]) if paths else ""
+    others = seen.others if looked and seen else ()
     answer = Answer(
         shown(question),
         lang,
@@ -124,9 +134,24 @@ def ask(
         asked,
         reply,
         head,
-        path,
+        place(seen.about if seen else "", paths),
+        place(others[0].run, paths) if len(others) == 1 else "",
     )
     return note(answer, paths, home, case) if home and keep else answer
+
+
+def place(training: str, paths: Sequence[Path]) -> str:
+    """Where a training lies that `Look` names, as the person gave the paths; empty without any."""
+    if not paths:
+        return ""
+    first, _, rest = training.partition("/")
+    beside = next((p for p in paths[1:] if first and (p.name or p.resolve().name) == first), None)
+    return str(beside / rest if beside else paths[0] / training)
+
+
+def absolute(paths: Sequence[Path]) -> list[str]:
+    """The paths as a case keeps them: the next question may be asked elsewhere."""
+    return [str(p.absolute()) for p in paths]
 
 
 def shown(question: str) -> str:
@@ -142,7 +167,7 @@ def note(answer: Answer, paths: Sequence[Path], home: Path, case: str | None) ->
     """
     try:
         book = Casebook(home)
-        id = book.open_case(clean(answer.question, 500), [str(p) for p in paths], case or answer.case)
+        id = book.open_case(clean(answer.question, 500), absolute(paths), case or answer.case)
         noted = replace(answer, case=id)
         book.record(id, "answer", noted.as_json())
     except Unusable as error:
