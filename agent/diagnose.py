@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ..knowledge.entry import Cause, Conflict, Entry
@@ -54,6 +54,10 @@ LEAST = 0.2
 CLOSE = 2.5
 """The top two are close when their probabilities differ by less than this factor."""
 
+PROVEN = 0.5
+"""An established cause is likelier than all others together: so there is one at most, and it is the first."""
+UNPROVEN = 0.97
+"""Most that is said for a cause that nothing establishes."""
 LIKELY = 0.1
 """Probability from which on an entry that rests on the same findings as the first is a rival, whatever their priors."""
 
@@ -82,10 +86,8 @@ class Hypothesis:
 
     @property
     def percent(self) -> str:
-        """The probability as people read it: only what a decisive finding establishes is ever 100%, and none is 0%."""
-        if self.probability < 0.005:
-            return "<1%"
-        return f"{self.probability if self.status == 'established' else min(self.probability, 0.99):.0%}"
+        """The probability as people read it: only what is established is ever above `UNPROVEN`, and none is 0%."""
+        return "<1%" if self.probability < 0.005 else f"{self.probability:.0%}"
 
 
 @dataclass(frozen=True)
@@ -149,9 +151,10 @@ def diagnose(
     relevance = _behind(runbook, {hit.entry.id: hit.score for hit in hits})
     ranked = rank(runbook, findings, {} if looked else relevance)[:keep]
     state = _state(ranked, findings, checks, looked)
+    sound = looked and _sound(findings)
     if looked and not ranked and state == "inconclusive" and in_field:
         ranked = rank(runbook, findings, relevance)[:keep]
-    if looked and state == "healthy":
+    if sound and state != "diagnosed":
         ranked = []
     elif not wrong and state in LEAST_WORDS and not any(h.for_ for h in ranked):
         symptom = ranked[0].entry.id if ranked and in_field and state == "inconclusive" else ""
@@ -180,8 +183,20 @@ def rank(runbook: Runbook, findings: Iterable[Finding], relevance: Mapping[str, 
     sharpness = SHARPNESS if any(h.status in ("established", "supported") for _, h in candidates) else 1.0
     scored = [(sharpness * score, h) for score, h in candidates if h.for_ or h.words > 0]
     total = math.exp(NONE_OF_THESE) + sum(math.exp(score) for score, h in scored if h.status != "refuted")
-    ranked = [_with_probability(h, _share(h, math.exp(score), total)) for score, h in scored]
-    return sorted(ranked, key=lambda h: (h.status == "refuted", -h.probability, _ORDER[h.status], h.entry.id))
+    ranked = [replace(h, probability=_share(h, math.exp(score), total)) for score, h in scored]
+    return _standing(sorted(ranked, key=lambda h: (h.status == "refuted", -h.probability, _ORDER[h.status], h.entry.id)))
+
+
+def _standing(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:
+    """The same list, where no status and no probability says more than that of the one before it."""
+    out: list[Hypothesis] = []
+    for h in ranked:
+        status: Status = "supported" if h.status == "established" and h.probability < PROVEN else h.status
+        if out:
+            status = max(status, out[-1].status, key=lambda s: _ORDER[s])
+        most = min(1.0 if status == "established" else UNPROVEN, out[-1].probability if out else 1.0)
+        out.append(replace(h, status=status, probability=min(h.probability, most)))
+    return out
 
 
 def _behind(runbook: Runbook, relevance: Mapping[str, float]) -> dict[str, float]:
@@ -240,17 +255,24 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
     opposition = _discounted(_ratios(entry.findings.against, by_code, notes=True))
     score = math.log(PRIOR[entry.prior] + WORDS * _words(entry, by_code, relevance)) + support - opposition
     score -= _discounted([math.log(BESIDE)] * len(beside))
-    decisive = any(weights[f.code] == "decisive" for f in for_)
     status: Status
     if (against and opposition > support) or _no_answer(entry, by_code, relevance):
         status = "refuted"
-    elif decisive:
+    elif entry.kind != "benign" and any(weights[f.code] == "decisive" and _agreed(f, for_) for f in for_):
         status = "established"
-    elif any(weights[f.code] in ("strong", "moderate") for f in for_):
+    elif any(weights[f.code] in ("decisive", "strong", "moderate") for f in for_):
         status = "supported"
     else:
         status = "possible"
     return score, Hypothesis(entry, cause, status, 0.0, for_, against, relevance.get(entry.id, 0.0))
+
+
+def _agreed(decisive: Finding, others: Iterable[Finding]) -> bool:
+    """Whether the finding is a measurement, or more than one kind of line says the same: one pattern can match anything."""
+    if "role" not in decisive.data:
+        return True
+    line = decisive.evidence[:1]
+    return any(f.code != decisive.code and f.evidence[:1] != line for f in others)
 
 
 def _no_answer(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str, float]) -> bool:
@@ -282,10 +304,6 @@ def _share(h: Hypothesis, odds: float, total: float) -> float:
     return odds / (total + odds) if h.status == "refuted" else odds / total
 
 
-def _with_probability(h: Hypothesis, probability: float) -> Hypothesis:
-    return Hypothesis(h.entry, h.cause, h.status, probability, h.for_, h.against, h.words)
-
-
 def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Sequence[Check], looked: bool) -> State:
     """`healthy` needs a run that was read whole and shows nothing; `diagnosed`, a leading hypothesis to believe.
 
@@ -295,9 +313,7 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
     before it is called a diagnosis.
     """
     top = ranked[0] if ranked else None
-    wrong = any(f.severity in SERIOUS for f in findings)
-    sound = looked and not wrong and any(f.code == "run-healthy" for f in findings)
-    if sound:
+    if looked and _sound(findings):
         if _shown_strongly(ranked):
             return "diagnosed"
         return "inconclusive" if unread(checks) else "healthy"
@@ -306,6 +322,11 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
     if top.status in ("established", "supported"):
         return "diagnosed" if top.probability >= LEAST else "inconclusive"
     return "diagnosed" if top.words >= MEANT and top.entry.sources and not looked else "inconclusive"
+
+
+def _sound(findings: Sequence[Finding]) -> bool:
+    """Whether the metrics were read, look well, and nothing serious was found."""
+    return any(f.code == "run-healthy" for f in findings) and not any(f.severity in SERIOUS for f in findings)
 
 
 def unread(checks: Iterable[Check]) -> bool:

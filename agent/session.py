@@ -25,7 +25,8 @@ from .evidence import Look, look
 from .narrate.answer import answer_text, headline
 from .narrate.reply import about, lines, order_lines
 from .propose import Proposal, propose
-from .question.understand import understand
+from .question.parts import as_run
+from .question.understand import Question, understand
 from .respond import respond
 
 NAMED = 3
@@ -81,20 +82,19 @@ def ask(
         RunbookError: there is no such encoder.
     """
     lang = language(question) if lang == "auto" else lang
-    pasted = question if question.count("\n") >= 1 else ""
+    listen(ToolStarted("search"))
+    books = index(home, encoder)
+    asked = understand(question, books.corrected)
+    pasted, words = as_run(asked.pasted), _words(asked)
     looked = bool(paths or pasted)
-    words = "\n".join(question.splitlines()[:40])[:4000]
     findings: tuple[Finding, ...] = ()
     checks: tuple[Check, ...] = ()
     run, settings = Run(Path()), Settings()
     if looked:
         seen = seen if seen and not pasted else look(paths, pasted, lambda tool: listen(ToolStarted(tool)), words)
         run, settings, findings, checks = seen.run, seen.settings, seen.findings, seen.checks
-    listen(ToolStarted("search"))
-    books = index(home, encoder)
     in_field = books.covers(words)
-    asked = understand(question, books.corrected)
-    hits = books.search((asked.described or words) if paths and not pasted else words)
+    hits = books.search(_words(asked, asked.described) if looked and asked.described else words)
     if not looked and len(tokens(words)) < NAMED and hits and hits[0].score < MEANT:
         hits = []
     diagnosis = diagnose(books.runbook, hits, findings, checks, in_field, looked=bool(paths))
@@ -125,6 +125,12 @@ def ask(
         path,
     )
     return note(answer, paths, home, case) if home and keep else answer
+
+
+def _words(asked: Question, own: str | None = None) -> str:
+    """What is searched for: the person's sentences, and the beginning of what they pasted."""
+    lines = (asked.own if own is None else own).splitlines() + asked.pasted.splitlines()
+    return "\n".join(lines[:40])[:4000]
 
 
 def shown(question: str) -> str:

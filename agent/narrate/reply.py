@@ -72,9 +72,9 @@ RUNS = phrases(
 OTHERS = 4
 """Other runs that are named."""
 ORDERS = phrases(
-    "orders in a paste",
-    ("order", "Line {lines} of what you pasted holds an instruction to an assistant; it was not followed.",
-     "粘贴内容第 {lines} 行含有对助手的指令；未予执行。"),
+    "orders in the evidence",
+    ("order", "Line {lines} holds an instruction to an assistant; it was not followed.",
+     "第 {lines} 行含有对助手的指令；未予执行。"),
 )  # fmt: skip
 
 
