@@ -42,9 +42,21 @@ BESIDE = 3.0
 """Likelihood ratio against an entry for a serious finding of the run that it does not account for."""
 NOTE = "weak"
 """The most that an S3 finding, a note, says for an entry, unless it is decisive."""
-SHARPNESS = 2.0
-"""Power of the odds before they become probabilities, fitted on the lab's fit part. Words alone are not sharpened:
-their probabilities are fitted already (`knowledge.relevance`)."""
+ELSEWHERE = 3.0
+"""Likelihood ratio against an entry of another kind of training."""
+TRAINING = {
+    "pretrain": ("pretrain",),
+    "sft": ("sft", "distill"),
+    "dpo": ("dpo", "kto", "orpo"),
+    "rm": ("rm",),
+    "rl": ("ppo", "grpo"),
+}
+"""Kind of training as entries name it -> as settings do."""
+CAUSE = 0.5
+"""Log-odds by which a cause with strong evidence of its own stands before a symptom that it explains."""
+SHARPNESS = 2.5
+"""Power of the odds before they become probabilities. The lab alone would have it at 4; a stranger's run shows less
+than a lab's, so this stays below. Words alone are not sharpened: theirs are fitted (`knowledge.relevance`)."""
 ASKED = 0.3
 """Relevance of the words from which on they ask for a particular failure."""
 LEAST_WORDS: dict[str, float] = {"healthy": ASKED, "inconclusive": 0.05}
@@ -131,6 +143,7 @@ def diagnose(
     in_field: bool = True,
     looked: bool = False,
     keep: int = 5,
+    stage: str = "",
 ) -> Diagnosis:
     """Rank the entries by the findings of the run and the words of the question.
 
@@ -143,18 +156,18 @@ def diagnose(
             and beside a run it names nothing.
         looked: whether there was a run to look at.
         keep: how many hypotheses to return.
+        stage: what kind of training the run's settings say it is, empty where they do not.
     """
     findings, checks = tuple(findings), tuple(checks)
     wrong = [f for f in findings if f.severity in SERIOUS]
     if not (in_field or looked or wrong):
         return Diagnosis("out-of-scope", findings=findings, checks=checks)
     relevance = _behind(runbook, {hit.entry.id: hit.score for hit in hits})
-    ranked = rank(runbook, findings, {} if looked else relevance)[:keep]
+    ranked = rank(runbook, findings, {} if looked else relevance, stage)[:keep]
     state = _state(ranked, findings, checks, looked)
-    sound = looked and _sound(findings)
     if looked and not ranked and state == "inconclusive" and in_field:
-        ranked = rank(runbook, findings, relevance)[:keep]
-    if sound and state != "diagnosed":
+        ranked = rank(runbook, findings, relevance, stage)[:keep]
+    if looked and state != "diagnosed" and _sound(findings):
         ranked = []
     elif not wrong and state in LEAST_WORDS and not any(h.for_ for h in ranked):
         symptom = ranked[0].entry.id if ranked and in_field and state == "inconclusive" else ""
@@ -176,10 +189,13 @@ def leading(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:
     return [h for i, h in enumerate(ranked[:2]) if not i or h.probability >= LEAST]
 
 
-def rank(runbook: Runbook, findings: Iterable[Finding], relevance: Mapping[str, float]) -> list[Hypothesis]:
+def rank(
+    runbook: Runbook, findings: Iterable[Finding], relevance: Mapping[str, float], stage: str = ""
+) -> list[Hypothesis]:
     """Every entry that has a finding or a word for it, most probable first, refuted ones last."""
     by_code = _by_code(findings)
     candidates = [_weigh(entry, by_code, relevance) for entry in runbook]
+    candidates = [(score - _elsewhere(h.entry, stage), h) for score, h in _before_symptoms(candidates)]
     sharpness = SHARPNESS if any(h.status in ("established", "supported") for _, h in candidates) else 1.0
     scored = [(sharpness * score, h) for score, h in candidates if h.for_ or h.words > 0]
     total = math.exp(NONE_OF_THESE) + sum(math.exp(score) for score, h in scored if h.status != "refuted")
@@ -197,6 +213,27 @@ def _standing(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:
         most = min(1.0 if status == "established" else UNPROVEN, out[-1].probability if out else 1.0)
         out.append(replace(h, status=status, probability=min(h.probability, most)))
     return out
+
+
+def _elsewhere(entry: Entry, stage: str) -> float:
+    """Log likelihood ratio against an entry of other kinds of training than the run is."""
+    kinds = TRAINING.keys() & set(entry.stages)
+    here = {kind for kind in kinds if stage in TRAINING[kind]}
+    return math.log(ELSEWHERE) if kinds and not here and any(stage in names for names in TRAINING.values()) else 0.0
+
+
+def _before_symptoms(candidates: Sequence[tuple[float, Hypothesis]]) -> list[tuple[float, Hypothesis]]:
+    """A cause with evidence of its own stands before the symptom that it explains, however much shows the symptom."""
+    by_id = {h.entry.id: (score, h) for score, h in candidates if h.for_ and h.status != "refuted"}
+
+    def raised(score: float, h: Hypothesis) -> float:
+        weights = h.entry.findings.for_
+        own = {f.code for f in h.for_ if f.severity in SHOWN and weights[f.code] in ("decisive", "strong")}
+        explained = (by_id[id] for id in h.entry.explains if id in by_id and h.status != "refuted")
+        over = [s + CAUSE for s, symptom in explained if own - symptom.entry.findings.for_.keys()]
+        return max([score, *over])
+
+    return [(raised(score, h), h) for score, h in candidates]
 
 
 def _behind(runbook: Runbook, relevance: Mapping[str, float]) -> dict[str, float]:
@@ -247,10 +284,13 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
     cause = max(entry.causes, key=lambda c: sum(_ratios(c.for_, by_code)), default=None)
     if cause and not _ratios(cause.for_, by_code):
         cause = None
-    weights = entry.findings.for_
+    weights: Mapping[str, str] = entry.findings.for_
     for_ = tuple(f for code, f in by_code.items() if code in weights)
     against = tuple(f for code, f in by_code.items() if code in entry.findings.against)
     beside = [f for f in by_code.values() if f.severity in SERIOUS and f.code not in weights]
+    seen = {code for code, f in by_code.items() if code in entry.findings.needs or f.severity in SERIOUS}
+    if entry.findings.needs and seen.isdisjoint({*entry.findings.needs, *weights}):
+        weights = {code: "weak" for code in weights}
     support = _discounted(_ratios(weights, by_code))
     opposition = _discounted(_ratios(entry.findings.against, by_code, notes=True))
     score = math.log(PRIOR[entry.prior] + WORDS * _words(entry, by_code, relevance)) + support - opposition

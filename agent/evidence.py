@@ -13,9 +13,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..tools.attempts import name_of, named_in, trainings
 from ..tools.discover import discover
 from ..tools.findings import Check, Finding, Report, TriageError
+from ..tools.logs.attempts import name_of, named_in, trainings
 from ..tools.run import Artifact, Run
 from ..tools.series import SeriesTable
 from ..tools.settings import Settings

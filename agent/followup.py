@@ -30,8 +30,8 @@ SAID = phrases(
     ("none-yet", "This case has no findings.", "本案例没有任何发现。"),
     ("next-check", "Next, a check that changes nothing: {check}", "下一步先检查（不改动任何东西）：{check}"),
     ("next-change", "Then the one change: {change}.", "然后只改一处：{change}。"),
-    ("judge", "A new run is judged by `triage verify --case {case} --candidate NEXT_RUN`; words cannot say whether it is "
-     "fixed.",
+    ("judge", "A new run is judged by `triage verify --case {case} --candidate NEXT_RUN`; words cannot say "
+     "whether it is fixed.",
      "新的运行用 `triage verify --case {case} --candidate 新运行` 判断；仅凭文字无法说明是否修好。"),
     ("resume", "Resume from `{checkpoint}`: the newest before the first bad step, {step}. It was not loaded or "
      "checked here: "

@@ -97,7 +97,9 @@ def ask(
     hits = books.search(_words(asked, asked.described) if looked and asked.described else words)
     if not looked and len(tokens(words)) < NAMED and hits and hits[0].score < MEANT:
         hits = []
-    diagnosis = diagnose(books.runbook, hits, findings, checks, in_field, looked=bool(paths))
+    diagnosis = diagnose(
+        books.runbook, hits, findings, checks, in_field, looked=bool(paths), stage=str(settings.value("stage") or "")
+    )
     passages = tuple(p for p in books.passages(words, 3) if p.score >= MEANT) if in_field or paths else ()
     for i, finding in enumerate(diagnosis.findings, 1):
         listen(FindingMade(f"F{i}", finding))

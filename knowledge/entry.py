@@ -49,6 +49,8 @@ class Findings(Strict):
 
     for_: dict[Id, Strength] = Field(default_factory=dict, alias="for")
     against: dict[Id, Strength] = Field(default_factory=dict)
+    needs: tuple[Id, ...] = ()
+    """What the title says was seen: without any of these, or a serious finding, what speaks for the entry is weak."""
 
 
 class Fix(Strict):
@@ -271,7 +273,7 @@ def _body(markdown: str, name: str) -> dict[str, dict[str, str]]:
         part = re.search(rf"^# {lang}\s*\n(.*?)(?=^# (?:en|zh)\s*$|\Z)", markdown, re.DOTALL | re.MULTILINE)
         if not part:
             raise EntryError(f"{name}: the body has no `# {lang}` part")
-        found = re.split(r"^## (.+?)\s*$", part[1], flags=re.MULTILINE)
+        found = re.split(r"^## (.*\S)[^\S\n]*$", part[1], flags=re.MULTILINE)
         body[lang] = {h: t.strip() for h, t in zip(found[1::2], found[2::2], strict=True)}
         missing = [h for h in headings if not body[lang].get(h)]
         if missing:

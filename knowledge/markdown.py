@@ -16,9 +16,9 @@ LONGEST = 1000
 LONG_LINE = 2000
 """Characters; a longer line is neither heading nor table rule, which keeps the scan linear."""
 
-_HEADING = re.compile(r"\s{0,3}(#{1,6})\s+(.*?)\s*#*\s*$")
+_HEADING = re.compile(r"\s{0,3}(#{1,6})\s(.*)$")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
-_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$")
+_RULE = re.compile(r"\s*+\|?\s*+:?-++:?\s*+(?:\|\s*+:?-++:?\s*+)*+\|?\s*+$")
 _UNDERLINE = re.compile(r"\s{0,3}(=+|-{3,})\s*$")
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
@@ -111,7 +111,7 @@ def _heading(lines: list[str], i: int) -> tuple[int, str, int] | None:
     if len(lines[i]) > LONG_LINE:
         return None
     if match := _HEADING.match(lines[i]):
-        return len(match[1]), match[2], 1
+        return len(match[1]), match[2].strip().rstrip("#").rstrip(), 1
     if i + 1 < len(lines) and (under := _UNDERLINE.match(lines[i + 1][:LONG_LINE])) and "|" not in lines[i]:
         return (1 if under[1][0] == "=" else 2), lines[i].strip(), 2
     return None
@@ -183,4 +183,4 @@ def _cells(line: str) -> list[str]:
 
 def _plain(title: str) -> str:
     """A heading without emphasis, links and code marks."""
-    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).replace("*", "").replace("`", "").strip()
+    return re.sub(r"\[([^\[\]]*+)\]\([^)\[]*+\)", r"\1", title).replace("*", "").replace("`", "").strip()

@@ -33,7 +33,7 @@ _ORDERS = (
     r"(输出|打印|告诉我|显示|列出|复述|背|泄露|给我看).{0,14}"
     r"(系统提示|隐藏|提示词|内部提示|全部内容|收到的|规则|密钥|密码|环境变量|api ?key|/etc)",
     # run something
-    r"\brm -rf?\b|\bsudo\b|\bscancel\b|\bchmod\b|\bcurl\b.*\|\s*(ba)?sh|git push|kubectl delete|drop table",
+    r"\brm -rf?\b|\bsudo\b|\bscancel\b|\bchmod\b|\bcurl\b.{0,200}\|\s{0,9}(ba)?sh|git push|kubectl delete|drop table",
     r"\b(please|now|for me|yourself|right now|authori[sz]e)\b.{0,40}\b(delete|kill|wipe|reboot|shut ?down|execute|"
     r"uninstall|overwrite|relaunch|cancel|upload)\b|\b(delete|kill|wipe|reboot|shut ?down|execute|run|uninstall|"
     r"cancel|upload|restart)\b.{0,60}\b(for me|yourself|right now|i authori[sz]e|do it)\b",
@@ -50,7 +50,7 @@ _ORDERED = re.compile("|".join(f"(?:{pattern})" for pattern in _ORDERS), re.IGNO
 _READER = (
     r"(?:(?:ai|llm|large language|language|chat|evaluator|judge|review(?:ing)?)[ -]?"
     r"(?:model|agent|assistant|reviewer|tool|bot|system|reader)s?"
-    r"|assistants?|a\.?i\.?s?|llms?|copilot|chatgpt|gpt(?:-?\d\w*)?|claude|gemini|triage)"
+    r"|assistants?|a\.?i\.?s?|llms?|copilot|chatgpt|gpt(?:-?\d\w{0,9})?|claude|gemini|triage)"
     r"(?:/(?:gpt|claude|gemini|llm|copilot|ai|agent))?"
 )
 _MAYBE_READER = r"(?:models?|agents?|bots?|reader|reviewer|grader|evaluator)"
@@ -65,18 +65,18 @@ _DO = (
 )
 _HAIL = (
     r"(?:dear|hey|hi|hello|attention|attn|(?:note|message|notice|warning|instructions?) (?:to|for)|p\.?s\.? for"
-    r"|for|to|please)[ ]+(?:any |all |the |every |you |our )*"
+    r"|for|to|please)[ ]{1,9}(?:any |all |the |every |you |our ){0,6}"
 )
 _HAILED = (
     rf"(?<![\w.]){_READER}(?: (?:reading|processing|analy[sz]ing|seeing|that reads)\b[^:,]{{0,20}})?"
-    rf"[ ]*[:,;!>–—-]+[ ]*{_DO}",
-    rf"(?:^|[#<*\"'(\[|/;-])[ ]*(?:!--[ ]*)?(?:the |any |all )?{_MAYBE_READER}[ ]*[:,!][ ]*{_DO}(?![ ]*[=:])",
-    rf"\b{_HAIL}(?:{_READER}|{_MAYBE_READER})\b[^.:,]{{0,30}}[ :,;!-]+{_DO}",
+    rf"[ ]{{0,9}}[:,;!>–—-]{{1,9}}[ ]{{0,9}}{_DO}",
+    rf"(?:^|[#<*\"'(\[|/;-])[ ]{{0,9}}(?:!--[ ]{{0,9}})?(?:the |any |all )?{_MAYBE_READER}[ ]{{0,9}}[:,!][ ]{{0,9}}{_DO}(?![ ]{{0,9}}[=:])",
+    rf"\b{_HAIL}(?:{_READER}|{_MAYBE_READER})\b[^.:,]{{0,30}}[ :,;!-]{{1,9}}{_DO}",
     rf"\b{_HAIL}{_READER} (?:reading|processing|analy[sz]ing)\b",
     rf"\bplease {_READER} {_DO}",
-    rf"\b(?:assistant|ai|llm|agent|copilot|model) (?:instructions?|commands?|directives?|orders?)\W+(?:\d+\W+)?{_DO}",
+    rf"\b(?:assistant|ai|llm|agent|copilot|model) (?:instructions?|commands?|directives?|orders?)\W{{1,9}}(?:\d{{1,9}}\W{{1,9}})?{_DO}",
     r"(?:ai|人工智能|大?语言模型|大模型|智能体|助手|机器人|模型)(?:助手|们|读者)?"
-    r"(?:(?:请?注意|须知)?[：:，,！!]|请|必须|务必)[ ]*"
+    r"(?:(?:请?注意|须知)?[：:，,！!]|请|必须|务必)[ ]{0,9}"
     r"(?:请|你|必须|务必|不要|不得|只|直接|立即|马上|忽略|回答|回复|输出|执行|运行|删除|报告|告诉|说|把|将|改|上传|发送|停止|跳过|推荐|根本)",
     r"(?:致|给|写给|告诉)(?:各位)?[ ]?(?:ai|人工智能|大模型|语言模型|助手|智能体|模型)",
     r"作为(?:一个|一名)?(?:ai|人工智能|助手|大模型|语言模型|智能体)[^。]{0,6}(?:你|请|必须|应|只能|不要|不得)",
@@ -94,11 +94,11 @@ _ASKED = (
     r"\bfrom now on,? (?:you|answer|reply|respond|act|speak|only|always|never)\b|\btell the user\b",
     # set aside what was said
     r"(?<!to )(?<!will )(?<!not )\b(?:ignore|disregard|forget|override)\b (?:all |any |the |your |everything |of |these "
-    r"|those )*(?:previous|above|earlier|prior|preceding|foregoing|system|instructions)\b",
+    r"|those ){0,6}(?:previous|above|earlier|prior|preceding|foregoing|system|instructions)\b",
     r"\b(?:new|updated|override|hidden) instructions?\b\W{0,4}(?:from|to|for|you|please|answer|ignore)",
     # certain words, whatever the evidence
     r"\b(?:reply|respond|answer) (?:only|exactly|solely|just)\b"
-    r"|\b(?:reply|respond|answer) (?:with|in) (?:only|exactly|the words?|\w+ speak|a single word)\b",
+    r"|\b(?:reply|respond|answer) (?:with|in) (?:only|exactly|the words?|\w{1,20} speak|a single word)\b",
     r"\b(?:reveal|print|show|repeat|output|leak|dump)\b.{0,15}\b(?:your|the|hidden)\b.{0,10}"
     r"\b(?:system prompt|instructions|hidden prompt|initial prompt)\b",
     r"\b(?:say|conclude|declare|pretend|report|tell (?:the )?(?:user|people|them|everyone)|write) (?:that )?"
@@ -106,7 +106,7 @@ _ASKED = (
     r"\b(?:healthy|fine|passed|normal|ok|no (?:problem|issue)s?|nothing wrong|up to date|perfect)\b",
     # run something
     r"\b(?:run|execute)\b.{0,3}\b(?:curl|wget|rm)\b|\bcall the (?:tool|function)\b",
-    r"请.{0,12}(?:执行|运行).{0,3}(?:curl|wget|rm|sudo|chmod)|调用(?:工具|函数)[ ]*\w",
+    r"请.{0,12}(?:执行|运行).{0,3}(?:curl|wget|rm|sudo|chmod)|调用(?:工具|函数)[ ]{0,9}\w",
     r"你(?:现在)?(?:必须|务必|只能|只需|应当|不得|不要|现在是|不再是)",
     r"(?:请|必须|务必|立即)?(?:忽略|无视|忘记|忘掉|抛开|不要理会)掉?(?:以上|上面|之前|前面|所有|此前|先前|一切|上述)",
     r"(?:直接|只需?|只能|请|务必|统一)(?:回答|回复|输出|告诉用户|声称|报告)(?:说|为|[：:“\"])?[^。]{0,12}"
@@ -116,7 +116,7 @@ _ASKED = (
 _HAILS = re.compile("|".join(f"(?:{pattern})" for pattern in _HAILED), re.IGNORECASE)
 _ASKS = re.compile("|".join(f"(?:{pattern})" for pattern in _ASKED), re.IGNORECASE)
 _INVISIBLE = re.compile(r"[\u200b-\u200f\u2060\ufeff\u00ad]")
-_JOINED = re.compile(r"(?<=[a-z])[_-]+(?=[a-z])", re.IGNORECASE)
+_JOINED = re.compile(r"(?<=[a-z])[_-]{1,9}(?=[a-z])", re.IGNORECASE)
 LINE = 2000
 """Characters of a line that are looked at."""
 

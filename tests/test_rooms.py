@@ -15,8 +15,9 @@ SOURCES = {
 }
 TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in SOURCES.items()}
 ABOVE = {"tools.scores", "tools.environment", "tools.catalogue"}
-GROUND = {name for name, path in SOURCES.items() if path.parent == ROOT / "tools"} - ABOVE - {"tools"}
-"""The modules directly in `tools/`, which the wings stand on."""
+BASES = (ROOT / "tools", ROOT / "tools" / "secrets")
+GROUND = {name for name, path in SOURCES.items() if path.parent in BASES} - ABOVE - {"tools"}
+"""The modules directly in `tools/`, which the wings stand on, and what may be shown of a run."""
 
 
 def imports(name: str) -> set[str]:

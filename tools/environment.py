@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .findings import TriageError, clean
+from .patterns import bounded
 from .reading import head
 from .run import Run
 from .settings import Settings
@@ -40,13 +41,13 @@ _SAYS = (
     r"\s*==\s*|=(?=\d+\.\d+\.\d+)|\s+\(?v"
     r"|[\s_-]*(?:(?:api server|engine|info|runtime|library)[\s:.]*)?\(?version\)?['\"]?[\s.:=(v'\"]*"
 )
-_VERSION = re.compile(rf"(?<![\w/.-])(?P<name>{PACKAGES})['\"`]?(?:{_SAYS})\(?{_NUMBER}", re.I)
+_VERSION = bounded(rf"(?<![\w/.-])(?P<name>{PACKAGES})['\"`]?(?:{_SAYS})\(?{_NUMBER}", re.I)
 _DEVICE = re.compile(
     r"\b(?:NVIDIA )?(?:(?:GeForce )?RTX (?:A?\d{4})(?: Ti| SUPER)?(?: Ada)?|Tesla [A-Z]\d{2,3}[\w-]*|MI\d{3}X?"
     r"|(?:A10G?|A30|A40|A100|A800|H100|H800|H20|H200|B100|B200|GB200|L4|L40S?|V100|T4)"
     r"(?:[- ](?:SXM\d?|PCIe|NVL|\d+GB|SXM\d-\d+GB))*)\b"
 )
-_SIZE = re.compile(r"total capacity of [\d.]+ ?[GM]iB|\d+MiB\s*/\s*\d+MiB")
+_SIZE = bounded(r"total capacity of [\d.]+ ?[GM]iB|\d+MiB\s*/\s*\d+MiB")
 _LAUNCH = re.compile(
     r"\b(?:torchrun|deepspeed|accelerate\s+launch|mpirun|srun|horovodrun|vllm\s+serve|llamafactory-cli|axolotl|swift"
     r"|ray\s+job\s+submit|tune\s+run|python3?\s+(?:-u\s+)?(?:-m\s+\S+|\S+\.py))\b"

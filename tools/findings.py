@@ -198,7 +198,7 @@ def finding_json(finding: Finding, id: str, lang: str = "en") -> dict[str, Any]:
 
 
 def json_ready(value: Any) -> Any:
-    """Plain strict JSON: numpy scalars and arrays unwrapped, non-finite numbers as strings."""
+    """Plain strict JSON: numpy scalars and arrays unwrapped; numbers not finite or beyond 64 bits as strings."""
     if isinstance(value, Mapping):
         return {str(k): json_ready(v) for k, v in value.items()}
     if isinstance(value, str):
@@ -207,6 +207,8 @@ def json_ready(value: Any) -> Any:
         value = value.tolist()
     if isinstance(value, float) and not math.isfinite(value):
         return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
+        return str(value) if value.bit_length() < 1000 else f"a number of {value.bit_length()} bits"
     if isinstance(value, (Sequence, set, frozenset)):
         return [json_ready(v) for v in value]
     return value

@@ -13,6 +13,7 @@ from pathlib import PurePath
 from typing import Literal, NamedTuple
 
 from .heads import SCALAR_TABLE, TRACKED, csv_header, metric_records
+from .patterns import bounded
 from .reading import is_binary
 
 Kind = Literal["log", "metrics", "config", "script", "tokenizer", "data", "checkpoint", "eval", "generations", "stack"]
@@ -42,7 +43,7 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Kind, str], ...] = (
     (re.compile(r"\.(?:slurm|sbatch|sh|bash|zsh|bat|ps1|pbs|lsf|mk)$|^(?:GNU)?makefile$|^(?:launch|run|command|cmd|args|flags|overrides)(?:[_.-][\w.-]*)?\.txt$", _I), "script", "launch script name"),
     (re.compile(r"\.(?:ya?ml|toml|ini|cfg|ipynb)$", _I), "config", "configuration file name"),
 )  # fmt: skip
-_LOG_NAME = re.compile(
+_LOG_NAME = bounded(
     r"\.(?:log|out|err|stdout|stderr)(?:\.\d+)?$|\.[oe]\d+$|^(?:stdout|stderr|log|nohup|console|output)(?:[_.-]|$)"
     r"|(?:^|[_.-])(?:train|training|log|console|stdout|stderr|slurm|run|dmesg|kern|syslog|messages|journal|rank_?\d+)[\w.-]*\.txt$",
     _I,
@@ -72,12 +73,11 @@ _CONFIG_KEY = re.compile(
     rb"|learning_rate|per_device_train_batch_size|fp16|bf16|optimizer|lora_alpha|num_train_epochs|max_steps|dataset"
     rb"|model_name_or_path|rope_scaling|eos_token_id|apiVersion)['\"]\s*:", _I
 )  # fmt: skip
-_REQUEST = re.compile(
-    rb"(?s)['\"](?:messages|prompt)['\"]\s*:.*['\"](?:repetition_penalty|temperature|top_[pk]|max(?:_completion)?_tokens|stream)"
-    rb"['\"]\s*:|['\"](?:repetition_penalty|temperature|top_[pk]|max(?:_completion)?_tokens|stream)['\"]\s*:.*"
-    rb"['\"](?:messages|prompt)['\"]\s*:"
+_REQUEST = re.compile(rb"['\"](?:messages|prompt)['\"]\s{0,16}:")
+_SAMPLED = re.compile(
+    rb"['\"](?:repetition_penalty|temperature|top_[pk]|max(?:_completion)?_tokens|stream)['\"]\s{0,16}:"
 )
-_PYTHON_SETTINGS = re.compile(
+_PYTHON_SETTINGS = bounded(
     rb"(?:TrainingArguments|(?:SFT|DPO|GRPO|PPO|KTO|ORPO|Reward|RLOO)Config|ArgumentParser|LoraConfig|Optimi[sz]er\w*Config|Optimizers\w*\.Config|Train(?:ing|er)Config|ConfigContainer|AdamWConfig|\bTrainer)\s*\(|^\s*[\w.]+\.(?:lr|learning_rate|max_steps|train_iters|\w+_batch_size)\s*=|^\s*(?:learning_rate|batch_size|max_iters|lr)\s*[:=]", re.M
 )  # fmt: skip
 _FLAGS = re.compile(
@@ -178,7 +178,7 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
         return Recognised("data", "records with text keys") if _TEXT_KEY.search(head) else None
     if _CONFIG_KEY.search(head) or re.search(r"config|args|settings|params", name, _I):
         return Recognised("config", "JSON with configuration keys or such a name")
-    if _REQUEST.search(head):
+    if _REQUEST.search(head) and _SAMPLED.search(head):
         return Recognised("config", "request to a server: a prompt and sampling parameters")
     if _EVAL_KEY.search(head):
         return Recognised("eval", "JSON with evaluation metrics")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from .patterns import bounded
 from .vocabulary import ALIASES, BARE_TIMES, COUNTS, SPLITS, STEPS, UNITS, VOCABULARY
 
 _FAMILIES = (
@@ -16,7 +17,7 @@ _FAMILIES = (
     (re.compile(r"^val-(?:core|aux)/[^ ]*/(?:reward|score)/mean@\d+$"), "eval_reward"),
     (re.compile(r"^eval_(?!.*(?:aux|policy|value)_loss$)\w+_loss$"), "eval_loss"),
     (
-        re.compile(r"^(?:\w+[/_])?lr(?:-\w+|[_/](?:pg_?|group_?|adam\w*)\d*)(?:/(?:pg|group)\d+)?$"),
+        bounded(r"^(?:\w+[/_])?lr(?:-\w+|[_/](?:pg_?|group_?|adam\w*)\d*)(?:/(?:pg|group)\d+)?$"),
         "learning_rate",
     ),
 )

@@ -18,7 +18,10 @@ from datetime import date
 from functools import cache
 from typing import Any, Literal
 
-from .secrets import SECRETS, Secret, Valid
+from .patterns import bounded
+from .secrets.forms import Valid
+from .secrets.row import Secret
+from .secrets.table import SECRETS
 
 Class = Literal["personal", "secret"]
 CONTEXT = 40
@@ -57,16 +60,20 @@ class Hit:
 
 
 def _context(words: str) -> re.Pattern[str]:
-    return re.compile(words, re.IGNORECASE | re.ASCII)
+    return bounded(words, re.IGNORECASE | re.ASCII)
 
 
-NOT_A_PERSON = _context(
+_OTHER = (
     r"订单|单号|编号|流水|序列|快递|运单|商品|产品|型号|条码|批次|版本|校验|时间戳|端口"
     r"|order|invoice|serial|\bsku|\bisbn|\bissn|ticket|tracking|\bbatch|\bhash|checksum|\bbuild|\bcommit|timestamp"
     r"|\buid|\bguid|\buuid|item|product|\bepoch|\bstep|seed|offset|\bts\b|transaction|\bref|\bdoi|arxiv"
-    r"|(?:^|[^a-z])(?:id|no|num|number|code|sn|oid|pid)\.?[\"']?\s*[:：=#]?\s*[\"']?$"
 )
-ID_WORDS = _context(r"身份|证件|id[ _-]?card|identity|national id|\bid number|idno|id_no")
+OTHER_NUMBER = _context(_OTHER)
+NOT_A_PERSON = _context(rf"{_OTHER}|(?:^|[^a-z])(?:id|no|num|number|code|sn|oid|pid)\.?[\"']?\s*[:：=#]?\s*[\"']?$")
+ID_WORDS = _context(
+    r"身份|证件|id[ _-]?card|identity|national id|\bid number|idno|id_no"
+    r"|(?:user|person|citizen|resident|customer|client|member|patient|student|employee|holder|owner)(?:'?s)?[ _-]?id\b"
+)
 PHONE_WORDS = _context(
     r"电话|手机|联系|致电|拨打|热线|短信|微信|传真|座机|tel|phone|mobile|cell|\bcall|fax|contact|whatsapp|\bsms"
 )
@@ -106,8 +113,12 @@ SURNAMES = set(
 
 
 def cn_id_valid(value: str, before: str = "", after: str = "") -> bool:
-    """GB 11643: province, date of birth, and the check character modulo 11; not where an order number stands."""
-    if NOT_A_PERSON.search(before) and not ID_WORDS.search(before):
+    """GB 11643: province, date of birth, and the check character modulo 11; not where an order number stands.
+
+    After a mere "id" or "no." a number may be anything, but one that ends with X is no number.
+    """
+    other = OTHER_NUMBER if value[17] in "xX" else NOT_A_PERSON
+    if other.search(before) and not ID_WORDS.search(before):
         return False
     if int(value[:2]) not in CN_PROVINCES:
         return False
@@ -210,7 +221,7 @@ def surname_first(value: str, before: str, after: str) -> bool:
 
 
 def _personal(name: str, pattern: str, valid: Valid, strong: bool = True, company: bool = False) -> Kind:
-    return Kind(name, re.compile(pattern, re.ASCII), valid, "personal", strong, company)
+    return Kind(name, bounded(pattern, re.ASCII), valid, "personal", strong, company)
 
 
 END = r"(?![\w@]|[.\-]\w)"
@@ -272,12 +283,13 @@ def _database() -> Any:
         import hyperscan
     except ImportError:
         return None
-    database, count = hyperscan.Database(), len(KINDS)
+    database = hyperscan.Database()
     flags = hyperscan.HS_FLAG_SINGLEMATCH | hyperscan.HS_FLAG_PREFILTER | hyperscan.HS_FLAG_UTF8
-    patterns = [
-        re.sub(r"\{(\d+),\d+\}", r"{\1,}", k.pattern.pattern).encode() for k in KINDS
-    ]  # long counts compile slowly
-    database.compile(expressions=patterns, ids=list(range(count)), elements=count, flags=[flags] * count)
+    coarse = [(n, one) for n, k in enumerate(KINDS) for one in (k.secret and k.secret.sieve) or (k.pattern.pattern,)]
+    patterns = [re.sub(r"\{(\d+),\d+\}", r"{\1,}", one).encode() for _, one in coarse]  # long counts compile slowly
+    database.compile(
+        expressions=patterns, ids=[n for n, _ in coarse], elements=len(coarse), flags=[flags] * len(coarse)
+    )
     return database
 
 
@@ -286,7 +298,8 @@ def _likely(text: str) -> list[Kind]:
     _OWN.seen += len(text)
     database = _database() if _OWN.seen > SMALL else None
     if database is None:
-        return list(KINDS)
+        low = text.lower()
+        return [k for k in KINDS if not k.secret or any(hint in low for hint in k.secret.hint)]
     seen: set[int] = set()
     if _OWN.scratch is None:
         import hyperscan

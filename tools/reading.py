@@ -10,10 +10,9 @@ It does not follow the meaning of a line: that is `tools.logs`.
 from __future__ import annotations
 
 import codecs
-import gzip
+import io
 import os
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -21,6 +20,8 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from .findings import TriageError
+from .packed import BROKEN, Unpacked, next_written, packing_of
+from .patterns import bounded
 
 CHUNK_SIZE = 4 << 20
 """Bytes read at a time; a chunk is cut at a line end, so it is about this long."""
@@ -28,12 +29,9 @@ HEAD_LIMIT = 64 << 10
 """Bytes kept from the start of an overlong piece of a line."""
 TAIL_LIMIT = 4 << 10
 """Bytes kept from its end: a traceback glued to a long line stands there."""
-BOMB_RATIO = 200
-BOMB_SIZE = 256 << 20
-"""A packed file that unpacks to more than both is cut there: real logs shrink 10 to 50 times."""
+FREE = 12 << 20
+"""Bytes that a packed log may give whatever their ratio: seconds of reading where every line is a step."""
 
-GZIP_MAGIC = b"\x1f\x8b"
-ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 
@@ -120,7 +118,7 @@ def head(path: Path, size: int = 4096) -> bytes:
     try:
         with open_unpacked(path) as stream:
             return stream.read(size)
-    except _read_errors() as error:
+    except BROKEN as error:
         raise _unreadable(path, error) from error
 
 
@@ -225,7 +223,7 @@ def split_prefix(text: str) -> tuple[int | None, str]:
 
 
 _PREFIX_STARTS = frozenset("[(#>rR0123456789 \t")
-_PREFIX = re.compile(
+_PREFIX = bounded(
     r"""\s{0,16}(?:
       \[ (?:rank|default)\ ?(\d{1,5}) \] :? \s?                     # [rank2]:  [Rank 2]  [default7]:
     | rank\ ?(\d{1,5}) \s?[:|] \s                                   # rank2: text
@@ -245,34 +243,9 @@ _PREFIX = re.compile(
 @contextmanager
 def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
     """The bytes of a plain, gzip or zstd file, told apart by their first bytes."""
-    with open(path, "rb") as raw, _unpacked(raw) as stream:
-        yield stream
-
-
-@contextmanager
-def _unpacked(raw: IO[bytes]) -> Iterator[IO[bytes]]:
-    magic = raw.read(4)
-    raw.seek(0)
-    if magic[:2] == GZIP_MAGIC:
-        with gzip.GzipFile(fileobj=raw) as stream:
-            yield stream  # type: ignore[misc]
-    elif magic == ZSTD_MAGIC:
-        import zstandard
-
-        decoder = zstandard.ZstdDecompressor(max_window_size=1 << 27)
-        with decoder.stream_reader(raw, read_across_frames=True, closefd=False) as stream:
-            yield stream  # type: ignore[misc]
-    else:
-        yield raw
-
-
-def _read_errors() -> tuple[type[BaseException], ...]:
-    errors: tuple[type[BaseException], ...] = (OSError, EOFError, zlib.error)
-    try:
-        import zstandard
-    except ImportError:
-        return errors
-    return (*errors, zstandard.ZstdError)
+    with open(path, "rb") as raw:
+        packing = packing_of(raw)
+        yield io.BufferedReader(Unpacked(raw, packing, FREE)) if packing else raw  # type: ignore[misc]
 
 
 def _unreadable(path: Path, error: BaseException) -> TriageError:
@@ -284,18 +257,15 @@ def _blocks(path: Path, size: int) -> Iterator[bytes]:
     """Unpacked blocks, UTF-16 already turned into UTF-8."""
     decoder, started = None, False
     held = bytearray()
-    listen, told, unpacked = _listener.get(), 0, 0
+    listen, told = _listener.get(), 0
     try:
-        with open(path, "rb") as raw, _unpacked(raw) as stream:
-            read = getattr(stream, "read1", stream.read)  # read1 gives the sound part of a broken gzip file
-            end = os.fstat(raw.fileno()).st_size if stream is raw else None
-            while block := read(size if end is None else min(size, max(0, end - raw.tell()))):
-                here, unpacked = raw.tell(), unpacked + len(block)
+        with open(path, "rb") as raw:
+            packing = packing_of(raw)
+            for block in _packed(raw, packing, size) if packing else _plain(raw, size):
+                here = raw.tell()
                 if listen and here != told:
                     listen(here - told)
                     told = here
-                if unpacked > BOMB_SIZE and unpacked > BOMB_RATIO * here:
-                    raise EOFError(f"it unpacks to more than {BOMB_RATIO} times its size and is not read further")
                 if not decoder and block == _NULS[: len(block)]:
                     continue  # a hole of a sparse file
                 held += block
@@ -306,11 +276,27 @@ def _blocks(path: Path, size: int) -> Iterator[bytes]:
                 held = bytearray()
         if held:
             yield _recoded(held, decoder or (None if started else _utf16_decoder(held)))
-    except _read_errors() as error:
+    except BROKEN as error:
         if not started and not held:
             raise _unreadable(path, error) from error
         yield bytes(held)
         yield f"\n{BREAKS_OFF} {path.name} breaks off here: {error}]\n".encode("utf-8", "replace")
+
+
+def _packed(raw: IO[bytes], packing: str, size: int) -> Iterator[bytes]:
+    stream = Unpacked(raw, packing, FREE)
+    while block := stream.read1(size):  # read1 gives the sound part of a broken file
+        yield block
+
+
+def _plain(raw: IO[bytes], size: int) -> Iterator[bytes]:
+    """Up to where the file ends now; holes of a sparse file are passed over."""
+    end = os.fstat(raw.fileno()).st_size
+    while (at := next_written(raw, raw.tell())) < end:
+        raw.seek(at)
+        if not (block := raw.read(min(size, end - at))):
+            return
+        yield block
 
 
 def _recoded(block: bytearray, decoder: codecs.IncrementalDecoder | None) -> bytes:

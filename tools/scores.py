@@ -16,6 +16,7 @@ from typing import Any
 
 from .data.records.plain import load_json
 from .findings import Check, Evidence, Finding, Report, Severity, declare
+from .patterns import bounded
 from .run import Run
 
 CHECK = "scores before and after training"
@@ -30,7 +31,7 @@ TARGET, LIMIT = 5.0, 10.0
 CLEAR = 3.0
 """Standard errors that a drop must exceed."""
 
-GENERAL = re.compile(
+GENERAL = bounded(
     r"(?i)(?:^|[^a-z])(?:c?mmlu|c-?eval|hellaswag|arc|winogrande|truthfulqa|boolq|piqa|bbh|agieval|gsm8k|lambada|openbookqa"
     r"|commonsense\w*|triviaqa|nq|humaneval|mbpp|ifeval|mt_?bench|general)(?:[^a-z]|$)"
 )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-COMMAND = re.compile(r"(?:^|[|&]\s*|bin/)(?:[A-Z_]+=\S+\s+)*triage\s+(?P<arguments>.+)$")
+COMMAND = re.compile(r"(?:^|[|&]\s{0,9}|bin/)(?:[A-Z_]{1,80}=\S{1,200}\s{1,9}){0,9}triage\s{1,9}(?P<arguments>.+)$")
 """A line that runs triage, also at the end of a pipe or of a chain."""
 
 
@@ -150,7 +150,7 @@ def _listed(page: str) -> str:
 
 # What the hand-written pages show ---------------------------------------------------------------------
 
-BLOCK = re.compile(r"^(?P<fence>`{3,})console\n(?P<body>.*?)^(?P=fence)$", re.S | re.M)
+BLOCK = re.compile(r"^(?P<fence>`{3,})console\n(?P<body>(?:(?!(?P=fence)).*\n)*+)(?P=fence)$", re.M)
 
 
 def refreshed(text: str, run: Callable[[str], str]) -> str:
@@ -167,7 +167,7 @@ def refreshed(text: str, run: Callable[[str], str]) -> str:
 
 def commands_of(text: str) -> Iterator[str]:
     """Every command that runs triage in the bash and console blocks of a page."""
-    for block in re.finditer(r"^[ ]*(`{3,})(bash|console)\n(.*?)^[ ]*\1$", text, re.S | re.M):
+    for block in re.finditer(r"^[ ]*(`{3,})(bash|console)\n((?:(?! *\1).*\n)*+) *\1$", text, re.M):
         for line in re.sub(r"\\\n\s*", "", block.group(3)).splitlines():
             line = line.strip()
             if block.group(2) == "console":
@@ -177,7 +177,7 @@ def commands_of(text: str) -> Iterator[str]:
 
 
 def _uncommented(line: str) -> str:
-    return re.sub(r"\s+#\s.*$", "", line)
+    return re.sub(r"(?<!\s)\s++#\s.*", "", line)
 
 
 def in_shell(command: str, cwd: Path, home: Path) -> str:

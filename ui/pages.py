@@ -83,7 +83,7 @@ def answer_page(answer: Answer) -> str:
     d, seen = answer.diagnosis, answer.seen
     drawing = series_figure(seen.table, d.findings, answer.lang) if seen else None
     patch = getattr(answer.proposal, "patch", "")
-    lead, _, rest = re.sub(r"```diff\n.*?```\n", "", answer.text, flags=re.S).partition("\n### ")
+    lead, _, rest = re.sub(r"```diff\n(?:[^`]++|`(?!``))*+```\n", "", answer.text).partition("\n### ")
     asked = answer.question.strip()
     return _page(
         answer.lang,

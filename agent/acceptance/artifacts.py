@@ -14,11 +14,11 @@ from pathlib import Path
 from ...knowledge.entry import Criterion
 from ...tools.data.preference import rewards_of
 from ...tools.data.records.blocks import Stream, format_of, plan
-from ...tools.data.records.plain import COMPRESSION
 from ...tools.data.records.record import Part
 from ...tools.data.records.shapes import STOP, responses_of, shape_of, view
 from ...tools.data.rundata import EVAL_NAME
 from ...tools.findings import TriageError
+from ...tools.packed import PACKINGS
 from ...tools.reading import iter_chunks, split_prefix
 from ...tools.run import Artifact, Run
 from ...tools.scores import BASE_MODEL
@@ -134,7 +134,7 @@ def sample(artifacts: Sequence[Artifact]) -> Sample:
     parts: list[Part] = []
     names, left, whole = [], TOTAL_BYTES, True
     for artifact in artifacts:
-        packed = artifact.path.suffix.lower() in COMPRESSION
+        packed = artifact.path.suffix.lower() in PACKINGS
         try:
             if artifact.path.is_file() and format_of(artifact.path) is None:
                 continue

@@ -14,6 +14,7 @@ from typing import Any
 from ...knowledge.entry import Criterion
 from ...tools.data.records.plain import JSON_BYTES, load_json
 from ...tools.findings import TriageError
+from ...tools.patterns import bounded
 from ...tools.reading import head
 from .artifacts import files, search
 from .subject import MIN_POINTS, Observation, Subject, metric, missing, seen
@@ -38,7 +39,7 @@ def sid_index_and_item_files_exist(subject: Subject, criterion: Criterion) -> Ob
     return seen(not bare, criterion, words, len(item), window)
 
 
-PART = re.compile(
+PART = bounded(
     r"^(?P<base>.*?)[_.-]?(?:rank|gpu|split|part|shard|proc|worker)?[_.-]?(?P<number>\d{1,3})\.(?P<end>jsonl?|csv)$",
     re.I,
 )

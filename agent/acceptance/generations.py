@@ -28,9 +28,12 @@ LOOPING = 0.01
 GARBLED = 0.005
 REPEATED_GRAMS = 0.5
 """An answer of 50 words or more repeats itself when this share of its 4-grams occurred before."""
-THINK = re.compile(r"<(think|reasoning|thought)>(.*?)(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-OPEN_ENDED = re.compile(r"<(think|reasoning|thought)>(?!.*</\1>)", re.DOTALL | re.IGNORECASE)
-STEP = re.compile(r"(?im)^\s*(?:step\s*\d+|第\s*[一二三四五六七八九十\d]+\s*步|\d+\s*[.)、:：]|[-*]\s)")
+THINK = re.compile(r"<(think|reasoning|thought)>((?:[^<]++|<(?!/?\1>))*+)(?:</\1>|\Z)", re.IGNORECASE)
+OPEN_ENDED = re.compile(r"<(think|reasoning|thought)>(?:[^<]++|<(?!/?\1>))*+\Z", re.IGNORECASE)
+STEP = re.compile(
+    r"(?im)^[^\S\n]*+(?:step\s{0,9}\d+|第\s{0,9}[一二三四五六七八九十\d]{1,9}\s{0,9}步"
+    r"|\d{1,9}\s{0,9}[.)、:：]|[-*]\s)"
+)
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd]")
 CHEATING = 0.5
 """Share of the best rewarded answers with one opening that counts as a pattern, if the others have it less."""

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ...knowledge.outside import addressed
+from ...tools.patterns import bounded
 
 OWN_LIMIT = 4000
 """Characters of the person's own words that are understood; more is a paste, whatever it looks like."""
@@ -23,14 +24,15 @@ _PASTED = re.compile(
     r"|at \S+\(|[@+-]{2,})",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?%?(?![\w.]*\w)", re.IGNORECASE)
-_WORD = re.compile(r"[a-z]{2,}|[\u3400-\u9fff]", re.IGNORECASE)
-_RESULT = re.compile(r"\S\s*=\s*[-+]?(?:\d|nan|inf)[^?？。!]*$", re.IGNORECASE)
-_CURVES = re.compile(
+_NUMBER = bounded(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?%?(?![\w.]*\w)", re.IGNORECASE)
+_WORD = bounded(r"[a-z]{2,}|[\u3400-\u9fff]", re.IGNORECASE)
+_RESULT = bounded(r"\S\s*=\s*[-+]?(?:\d|nan|inf)[^?？。!]*$", re.IGNORECASE)
+_CURVES = bounded(
     r"\W*(?:epoch|step|iter(?:ation)?)s?[\s,;|]+train(?:ing)?[\s,;|]+(?:val(?:id(?:ation)?)?|eval)\W*$", re.IGNORECASE
 )
-_FENCE = re.compile(r"\s*```")
-_PAIR = re.compile(r"[\w/.-]+\s*[:=]\s*[-+]?(?:\d|nan|inf)", re.IGNORECASE)
+_VALUE = bounded(r"[-+\d.e]*\d")
+_FENCE = bounded(r"\s*```")
+_PAIR = bounded(r"[\w/.-]+\s*[:=]\s*[-+]?(?:\d|nan|inf)", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?。！？;；])(?=\s|[\u3400-\u9fff]|$)\s*|\n+")
 _CLAUSE = re.compile(
     r"[,，、;；:：]\s*|\s+-+\s+|\s+(?=(?:but|so|and (?:i|we|my|then|now)|because|since|although|though"
@@ -97,7 +99,7 @@ def as_run(pasted: str) -> str:
     lines = pasted.splitlines()
     for n, line in enumerate(lines):
         if _CURVES.match(line):
-            rows = [found for row in lines[n + 1 :] if len(found := re.findall(r"[-+\d.e]*\d", row)) > 2]
+            rows = [found for row in lines[n + 1 :] if len(found := _VALUE.findall(row)) > 2]
             if len(rows) > 1 and _falls(rows[0][1], rows[-1][1]):
                 lines[n] = re.sub(r"(?i)\b(train|val|eval)\w*", lambda m: m[1].lower() + "_loss", line)
     return "\n".join(lines)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from ...tools.patterns import bounded
 from ...tools.registry import table
 from .parts import clauses
 from .topics import TOPICS
@@ -123,7 +124,7 @@ _NAMES: dict[str, str] = table(
 )
 """Variable -> how it is said; the first that a clause names nearest to its verb is meant."""
 _BOUNDED = {
-    name: re.compile(
+    name: bounded(
         rf"(?<![A-Za-z_])(?:{words})(?![A-Za-z])|(?<=[\u3400-\u9fff])(?:{words})(?=[\u3400-\u9fff0-9])", re.IGNORECASE
     )
     for name, words in _NAMES.items()
@@ -239,7 +240,7 @@ _PAST = re.compile(
     re.IGNORECASE,
 )
 _IMMINENT = re.compile(r"要|准备|打算|想|把.{1,20}(?:吧|吗|行|可以)")
-_VALUE = re.compile(
+_VALUE = bounded(
     r"(?:\b(?:to|at|=|by|of)\s*|到|成|为|用)\s*(~?[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?\s?[%kKxX]?|b?f(?:loat"
     r"|p)?(?:16|32"
     r"|8)|true|false|none|sdpa|eager|adamw?|sgd)(?![\w.])"

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from ...tools.patterns import bounded
 from .parts import clauses
 from .topics import Topic, mentions
 
@@ -33,7 +34,7 @@ class Suspicion:
 
 
 def _signs(*parts: str) -> re.Pattern[str]:
-    return re.compile("|".join(parts), re.IGNORECASE)
+    return bounded("|".join(parts), re.IGNORECASE)
 
 
 _SAY = (

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ...tools.patterns import bounded
 from ...tools.phrase import Phrase
 from ...tools.registry import table
 
@@ -167,7 +168,7 @@ KINDS: dict[str, Kind] = table(
 )
 """In the order in which they are named."""
 
-_WHERE = re.compile(
+_WHERE = bounded(
     r"(?:at|around|after|from|since|by|near|~) (?:about |around )?(?:step|iter(?:ation)?|epoch|batch"
     r"|checkpoint"
     r"|update)\s*~?\d[\d,.]*\s*[kKmM]?\b|step ?\d[\d,.]*[kKmM]?|overnight|after (?:the |a )?(?:restart|resume"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ...knowledge.entry import Entry
+from ...tools.patterns import bounded
 from ...tools.phrase import Phrase
 from ...tools.registry import table
 
@@ -33,7 +34,7 @@ class Topic:
 
     @cached_property
     def said(self) -> re.Pattern[str]:
-        return re.compile(rf"(?<![A-Za-z])(?:{self.words})(?![A-Za-z])|{self.zh}", re.IGNORECASE)
+        return bounded(rf"(?<![A-Za-z])(?:{self.words})(?![A-Za-z])|{self.zh}", re.IGNORECASE)
 
     def about(self, entry: Entry) -> bool:
         """Whether the entry is a failure of this kind."""

@@ -91,7 +91,8 @@ def without(run: Path, question: str, codes: Iterable[str]) -> tuple[Diagnosis, 
         fine = healthy(seen.table, kept) if report.tool == "scan" else None
         reports.append(replace(report, findings=(*kept, fine) if fine else kept))
     seen = replace(seen, reports=tuple(reports))
-    found = diagnose(index().runbook, index().search(question), seen.findings, seen.checks, looked=True)
+    stage = str(seen.settings.value("stage") or "")
+    found = diagnose(index().runbook, index().search(question), seen.findings, seen.checks, looked=True, stage=stage)
     return found, seen
 
 

@@ -17,7 +17,8 @@ from triage.agent.conversation import Conversation, excerpts
 from triage.agent.propose import Proposal
 from triage.tools.boundary import Boundary
 from triage.tools.findings import Evidence, Finding, Severity, clean
-from triage.tools.secrets import SECRETS, plain, redact, spelled, visible, visible_in, visible_lines
+from triage.tools.secrets import plain, redact, visible, visible_in, visible_lines
+from triage.tools.secrets.table import SECRETS, spelled
 from triage.ui import pages
 from triage.ui.mcp_results import fit
 from triage.ui.roots import Roots
@@ -58,7 +59,7 @@ def triage(tmp_path):
 
 def test_a_patch_beside_a_token_shows_it_nowhere_and_the_real_one_is_made_on_request(run, triage, tmp_path):
     folder, page = run("x"), tmp_path / "page.html"
-    said = triage("ask", "loss is nan", "--run", folder, "--html", page)
+    said = triage("ask", "-v", "loss is nan", "--run", folder, "--html", page)
     case = said.split()[-1].decode()
     assert b"triage cases patch" in said
     outputs = [said, triage("ask", "loss is nan", "--run", folder, "--json"), triage("cases", "show", case)]

@@ -8,13 +8,16 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from triage.tools import secrets
+from triage.tools import personal
 from triage.tools.data.pii import find, mask, pii
 from triage.tools.findings import clean
-from triage.tools.secrets import SECRETS, redact, spelled
+from triage.tools.secrets import table
+from triage.tools.secrets.table import SECRETS, redact, spelled
 
-SOURCE = Path(secrets.__file__).read_text()
+SOURCE = Path(table.__file__).read_text()
 A40 = "0123456789abcdef0123456789abcdef01234567"
 SHOWS = [pytest.param(s.kind, spelled(line), id=f"{s.kind}-{line}") for s in SECRETS for line in s.shows]
 SILENT = [spelled(line) for s in SECRETS for line in s.silent]
@@ -52,6 +55,8 @@ def test_sixty_planted_secrets_of_fifteen_kinds_are_masked_and_found_in_data(pla
         ("WANDB_API_KEY=" + A40, A40),
         ("wandb login " + A40, A40),
         ("password: correct-horse", "correct-horse"),
+        ("db:\n  password: correct horse battery  # of the store\n", "correct horse battery"),
+        ("- smtp_passwd: my old horse", "my old horse"),
         ("--hub_token=abcdefgh12345678", "abcdefgh12345678"),
         ("https://user:s3cr3t@registry.example/x", "s3cr3t"),
         ("Authorization: Bearer abcdefghijklmnopqrstuvwx", "abcdefghijklmnopqrstuvwx"),
@@ -71,6 +76,9 @@ def test_a_named_credential_is_masked_by_its_context(text, hidden):
         "tokens per second: 1234567.8 tokenizer_path: /data/llama",
         "max_tokens=4096 token_type_ids missing",
         "password: None",
+        "Password: not asked for on this host",
+        "pass: 3 of 5 tests",
+        "password_policy: at least ten letters",
     ],
 )
 def test_training_logs_are_left_alone(text):
@@ -88,8 +96,8 @@ def with_row(tmp_path, monkeypatch):
 
     def load(row):
         end = "\n)  # fmt: skip\n"
-        (path := tmp_path / "secrets.py").write_text(SOURCE.replace(end, f"\n    {row},{end}"))
-        spec = importlib.util.spec_from_file_location("triage.tools.with_row", path)
+        (path := tmp_path / "table.py").write_text(SOURCE.replace(end, f"\n    {row},{end}"))
+        spec = importlib.util.spec_from_file_location("triage.tools.secrets.with_row", path)
         module = importlib.util.module_from_spec(spec)
         monkeypatch.setitem(sys.modules, spec.name, module)
         spec.loader.exec_module(module)
@@ -127,3 +135,47 @@ def test_long_lines_take_linear_time(secret):
         redact(text)
         find(text)
         assert time.process_time() - begin < 1, text[:60]
+
+
+NAMED = SECRETS[-1]
+PIECES = st.sampled_from(
+    ["api_key", "token", "db-password", "PASS", "--token", "-auth", "[secret", "密码", "é", "İ", "\u212a", "keytoken",
+     "x" * 85 + "key", "=", ": ", " = ", ":str=", " ", ", ", "\t", "\n", '"', "'", '\\"', "：", "=>", "-", "(", "a",
+     "os.environ", "7", "k7Qz2mW9xR4tB6nY1v", "lettersonly", ".", "fs.s3a.secret.key", "['", "']", '","', "是", "为",
+     "私钥", "</name><value>", "</value>", "name: DB_PASSWORD\n  value: "]
+)  # fmt: skip
+LINES = st.lists(PIECES, max_size=14).map("".join)
+
+
+def searched(secret, text):
+    """`Secret.spans`, by its pattern alone."""
+    at = 0
+    while match := secret.regex.search(text, at):
+        start, end = match.span(match.lastgroup)
+        if whole := secret.form(text[match.start() : start], text[start:end]):
+            yield start, end
+        at = match.end() if whole or start == match.start() else start
+
+
+@settings(max_examples=500, deadline=None)
+@given(LINES)
+def test_looking_at_names_alone_finds_what_the_pattern_finds(text):
+    assert NAMED.sieve
+    assert list(NAMED.spans(text)) == list(searched(NAMED, text))
+
+
+@settings(max_examples=500, deadline=None)
+@given(LINES)
+def test_the_sieve_of_training_data_lets_every_find_through(text):
+    pytest.importorskip("hyperscan")
+    found = find(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(personal, "SMALL", -1)
+        assert find(text) == found
+
+
+@pytest.mark.parametrize(("kind", "line"), SHOWS)
+def test_the_sieve_lets_through_what_a_row_shows(kind, line, monkeypatch):
+    pytest.importorskip("hyperscan")
+    monkeypatch.setattr(personal, "SMALL", -1)
+    assert [hit.kind.name for hit in find(line)] == [kind]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..findings import Evidence, Finding, Severity, clean
+from ..patterns import bounded
 from .files.layout import Checkpoint
 from .files.tensors import Stats, Tensor
 
@@ -29,12 +30,12 @@ AGAINST_OTHERS = 8
 JUMP_SIZE = 1024
 """Smallest tensor whose norm is followed, in values."""
 
-_MASK = re.compile(
+_MASK = bounded(
     r"(?:^|[._])(?:\w*mask\w*|masked_bias|bias_mask|attn_bias|causal)(?:$|\.)|\.attn\.bias$|attention\.bias$"
 )
 _LORA = re.compile(r"lora_|\.dora_|vera_|adapter")
 _LAYER = re.compile(r"(?<=[._])\d+(?=[._])")
-_PROJECTION = re.compile(
+_PROJECTION = bounded(
     r"(?:q|k|v|o|qkv|kv|out|in|up|down|gate|gate_up|c|c_attn|c_fc|proj|dense|fc|linear|query|key|value|attn|mlp|w)_?\d?"
     r"(?:_?proj|_?attn|_?fc|_?proj_with_mqa|_h_to_4h|_4h_to_h|_?linear)?\.(?:base_layer\.)?weight$|linear_\w+\.weight$"
 )

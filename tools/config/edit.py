@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..findings import TriageError
+from ..patterns import bounded
 from ..settings import VARIABLES, Setting, Settings
 from .collect import Reading
 from .combine import settings_of
@@ -220,7 +221,7 @@ def _precision_switch(old: Source, setting: Setting, spelled: str) -> str:
         )
     value_at = old.starts[setting.line - 1] + setting.column
     inside = r"\s*[\n{]" if setting.key.endswith(".enabled") else ""
-    keys = list(re.finditer(rf"""(?m)^[\s{{]*["']?({setting.value})["']?\s*:{inside}""", text[:value_at]))
+    keys = list(bounded(rf"""(?m)^[\s{{]*["']?({setting.value})["']?\s*:{inside}""").finditer(text[:value_at]))
     if not keys:
         raise TriageError(f"{setting.file}:{setting.line}: the key {setting.value} is not found above; edit by hand")
     start, end = keys[-1].span(1)

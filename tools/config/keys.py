@@ -6,9 +6,9 @@ underscores, hydra's `+` and flag dashes dropped. A framework inherits the keys 
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
+from ..patterns import bounded
 from .frameworks import named
 
 
@@ -42,7 +42,7 @@ def primary(framework: str, variable: str, levels: bool = False) -> str | None:
     return None
 
 
-UNIMPORTANT = re.compile(
+UNIMPORTANT = bounded(
     r"(^|[._])(output|out|save|log|logs|logging|logger|wandb|swanlab|mlflow|tensorboard|hub|run|exp|experiment|"
     r"project|job|report|cache|caches|overwrite|trackio|comet|profiler|monitor|verbose|debug|tags|notes|timestamp|"
     r"port|host|master|rdzv|rank|plot|tracking|print|printed|api|default_local|ckpt|checkpoint|checkpoints|"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
+from ..patterns import bounded
 from .frameworks import FRAMEWORKS
 
 FILE_NAMES = [(f.file_name, f.name) for f in FRAMEWORKS.values() if f.file_name]
@@ -26,7 +27,7 @@ def of_file(name: str, keys: Collection[str]) -> str:
         keys: normalised dotted keys.
     """
     for pattern, framework in FILE_NAMES:
-        if re.search(pattern, name):
+        if bounded(pattern).search(name):
             return framework
     return _by_keys(FILE_KEYS, keys) or "generic"
 
@@ -34,7 +35,7 @@ def of_file(name: str, keys: Collection[str]) -> str:
 def of_command(program: str, keys: Collection[str]) -> str:
     """Framework of a command line; `generic` if none is recognised."""
     for _, framework, pattern in PROGRAMS:
-        if re.search(pattern, program):
+        if bounded(pattern).search(program):
             return framework
     return _by_keys(COMMAND_KEYS, keys) or "generic"
 

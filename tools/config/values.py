@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ..patterns import bounded
 from ..settings import CONTEXT, VARIABLES
 
 UNSET = object()
 """The key is present and says nothing: `auto`, null, or text of the wrong type."""
-NUMBER = re.compile(r"[-+]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)([eE][-+]?\d+)?")
+NUMBER = bounded(r"[-+]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)([eE][-+]?\d+)?")
 TRUE = {"true", "yes", "on", "1", "y", "enable", "enabled"}
 FALSE = {"false", "no", "off", "0", "n", "disable", "disabled", "none"}
 PRECISIONS = {
@@ -219,7 +220,7 @@ def _number(variable: str, text: str, kind: str, key: str) -> Any:
     return value
 
 
-PAIR = re.compile(r"[(\[]?\s*[\d.eE-]+\s*[, ]\s*([\d.eE-]+)\s*[)\]]?")
+PAIR = bounded(r"[(\[]?\s*[\d.eE-]+\s*[, ]\s*([\d.eE-]+)\s*[)\]]?")
 """Both betas of Adam in one value: `(0.9, 0.98)`, `0.9 0.95`."""
 ZERO = re.compile(r"(?:zero|stage)_?([0-3])(?![0-9])")
 """ZeRO stages by name: `stage2`, `zero3`."""

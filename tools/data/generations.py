@@ -51,7 +51,9 @@ GROWTH = 1.5
 ENOUGH = 30
 ANSWERS_KEPT = 200_000
 LENGTH_REASONS = {"length", "max_tokens", "max_length", "truncated"}
-TAGS = re.compile(r"<(think|reasoning|answer|solution)>(.*?)</\1>|\\boxed\{([^{}]*)\}", re.DOTALL | re.IGNORECASE)
+TAGS = re.compile(
+    r"<(think|reasoning|answer|solution)>((?:[^<]++|<(?!/?\1>))*+)</\1>|\\boxed\{([^{}]*+)\}", re.IGNORECASE
+)
 WORDS = re.compile(r"\w+")
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..findings import Check, Finding, Report, TriageError
 from ..metrics import splits
+from ..packed import PACKINGS
 from ..run import Artifact, Run
 from .check import check, check_order
 from .engine import Local
@@ -22,7 +23,6 @@ from .labels import check_labels, check_tokenizer, read_dump
 from .pii import pii
 from .preference import preference
 from .records.blocks import format_of, plan
-from .records.plain import COMPRESSION
 from .records.record import Part
 from .records.shapes import Shape, shape_of
 from .similar.dedup import dedup
@@ -158,7 +158,7 @@ def _head(artifact: Artifact, share: int) -> tuple[Part, ...]:
     """The first parts of one file; a file that is one part (compressed, a table) is taken only when it is small."""
     parts = [p for p in plan([artifact.path], share) if p.start == 0 or p.format == "parquet"]
     size = artifact.path.stat().st_size if artifact.path.is_file() else sum(p.size for p in parts)
-    factor = 4 if Path(artifact.path).suffix in COMPRESSION else 1
+    factor = 4 if Path(artifact.path).suffix in PACKINGS else 1
     kept = parts[:1] if parts and parts[0].size * factor <= max(share, size if size <= share else 0) else []
     return tuple(replace(p, name=artifact.name) for p in kept)
 

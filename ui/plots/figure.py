@@ -71,7 +71,7 @@ def svg(drawing: Figure, label: str = "") -> str:
     with _DRAWING:
         drawing.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = out.getvalue()
-    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text[text.index("<svg") :], flags=re.S)
+    text = re.sub(r"<metadata>(?:[^<]++|<(?!/?metadata>))*+</metadata>\s*", "", text[text.index("<svg") :])
     text = re.sub(r' width="[\d.]+pt"| height="[\d.]+pt"', "", text, count=2)
     return text.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1).replace(INK, "currentColor")
 

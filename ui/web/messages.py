@@ -41,7 +41,7 @@ def safe(markdown: str) -> str:
     What counts as code here may be none for the page's own reader (a backtick that a backslash or another line takes):
     so inside it an opening of a tag is broken too, by a blank that has no width.
     """
-    markdown = re.sub(r"^(\W*)~{3,}", r"\1", markdown, flags=re.MULTILINE)
+    markdown = re.sub(r"^([^\w\n]*?)~{3,}", r"\1", markdown, flags=re.MULTILINE)
     parts = re.split(r"(^```[\w-]*\n.*?^```|(?<![\\`])`[^`\n]*`(?!`))", markdown, flags=re.MULTILINE | re.DOTALL)
     for i in range(0, len(parts), 2):
         parts[i] = parts[i].replace("<", "&lt;").replace("![", "!\\[").replace("](", "]\\(")

@@ -13,6 +13,7 @@ from functools import cache, cached_property
 from importlib.resources import files
 
 from ....tools.findings import Finding
+from ....tools.patterns import bounded
 from ...propose import Proposal
 from ..shown import Shown
 from . import words
@@ -261,7 +262,7 @@ def content(text: str) -> set[str]:
 
 
 _DIGITS = re.compile(r"(?<![\w.§])(\d[\d,]*(?:\.\d+)?|\.\d+)([eE][-+]?\d+)?(?:\s?([kKM])(?![A-Za-z_])|([万千]))?(?!\d)")
-_POWER = re.compile(r"(?:(\d+(?:\.\d+)?)\s*[×*x·]\s*)?(?<!\d)10\s*\^\s*\{?([-+]?\d+)\}?")
+_POWER = bounded(r"(?:(\d+(?:\.\d+)?)\s*[×*x·]\s*)?(?<!\d)10\s*\^\s*\{?([-+]?\d+)\}?")
 _SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻−", "0123456789--")
 _SCALE = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "万": 1e4, "千": 1e3}
 _ZH = "零〇一二两三四五六七八九十百千万亿"
@@ -269,7 +270,7 @@ _ZH_NUMBER = re.compile(
     rf"([{_ZH}]{{2,}}|[二两三四五六七八九十百千])(?=[多余来]?(?:{words.ZH_COUNTERS}))|([{_ZH}]{{3,}})"
 )
 _SHARE = re.compile(rf"百分之([{_ZH}]+)|([一二两三四五六七八九])成(?![为员本功了])")
-_ZH_DECIMAL = re.compile(rf"([{_ZH}]+)点([零〇一二三四五六七八九]+)(?!钟)")
+_ZH_DECIMAL = bounded(rf"([{_ZH}]+)点([零〇一二三四五六七八九]+)(?!钟)")
 _UNIT_BEFORE = re.compile(r"\((\w+)\)\s*[=:]\s*$")
 _RANGE = re.compile(r"\s*(?:to|and|or|[-–~～]|至|到)\s*")
 

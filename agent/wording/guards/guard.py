@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import cache
 
+from ....tools.patterns import bounded
 from ....tools.secrets import redact
 from ..shown import Shown, instruction
 from . import words
@@ -20,9 +21,10 @@ from .claims import CODE, claimed_action, overstated_cause, unfounded_advice
 from .facts import Facts, content, flat, numbers, plain, spaced, subjects
 
 _FILE = re.compile(
-    rf"(?:[\w.@~-]*/)*[\w.@-]+\.(?:{words.EXTENSIONS})\b(?::\d+)?|(?<![\w.])(?:~|\.{{0,2}})/[\w.@/-]{{2,}}"
+    rf"(?<![\w.@~/-])(?:[\w.@~-]*+/)*[\w.@-]+\.(?:{words.EXTENSIONS})\b(?::\d+)?"
+    r"|(?<![\w.])(?:~|\.{0,2})/[\w.@/-]{2,}"
 )
-_NAME = re.compile(
+_NAME = bounded(
     r"(?<!\w)--?[a-zA-Z][\w-]*(?:=\S+)?|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|\b[a-z0-9]+(?:_[a-z0-9]+)+\b|\b\w+(?:\.\w+)+\(\)?|\b[a-z]+\(\)"
 )
 _MIXED = re.compile(r"(?<![\w-])(?=[\w-]*\d)[A-Za-z][\w-]*\b|\b\d+(?:\.\d+)?[A-Za-z]{1,3}\b")

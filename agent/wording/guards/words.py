@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import re
 
+from ....tools.patterns import bounded
+
 
 def _any(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(patterns), re.IGNORECASE)
+    return bounded("|".join(patterns), re.IGNORECASE)
 
 
 INSTRUCTION = _any(
@@ -65,7 +67,7 @@ _ADVERB = r"(?:(?:now|just|also|already|since|then|all|both|first|successfully|\
 _CHANGE_ZH = r"改|调|换|设|删|清|修|重启|重跑|重训|拉起|打开|关掉|加上|更新|替换|回滚|提交|部署|安装|执行|验证|复现|应用|恢复|搞|处理|弄|生效|解决|降|升"
 _STATE_ZH = r"\s*(?:在|被)?(?:关闭|关掉|禁用|经|达到?|升|降(?!低|成|为)|离|超|变|开始|停|失|连续|不|跳|有|是(?!正常)|没|无|给出|知|列|显示|说明|读|看|检查|记录|崩|发散|出现|爆|远|很|接近|到|高|低|损坏|丢|用尽|耗尽|满|溢出|存在|占|结束|中断|退出|杀|断|超时|挂|卡|偏离|明显|足够|支持|指向|包含|写|落后|退化|下滑|上涨|增|攀|飙|坏)"
 DONE = [
-    re.compile(pattern, re.IGNORECASE)
+    bounded(pattern, re.IGNORECASE)
     for pattern in (
         rf"\b(?:was|were|been|being|got)\s+{_ADVERB}(?!(?:{_DESCRIBES})\b)(?:\w+(?<!e)ed|set|re-?run|run|made|done|put|cut|built|sent|rebuilt|reset|undone|brought|rewritten|swapped)\b",
         rf"\b(?:has|have|had|it's|everything's|that's)\s+{_ADVERB}(?!(?:{_DESCRIBES})\b)(?:\w+(?<!e)ed|gone|run|re-?run|come|made|done)\b",
@@ -318,7 +320,7 @@ GENERAL = _any(
 """Marks of a sentence that explains how things go in general."""
 
 UNITS: dict[str, re.Pattern[str]] = {
-    name: re.compile(rf"\s*(?:{pattern})", re.IGNORECASE)
+    name: bounded(rf"\s*(?:{pattern})", re.IGNORECASE)
     for name, pattern in {
         "%": r"%|％|per ?cent\b",
         "times": r"times\b|-?fold\b|x\b|×|[多余来]?倍",
@@ -372,10 +374,10 @@ WORD_NUMBERS: dict[str, int] = {
     **{"dozen": 12, "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9},
     **{"dozens": 12, "hundreds": 100, "thousands": 1000, "millions": 10**6},
 }
-SENTENCE_END = re.compile(
+SENTENCE_END = bounded(
     r"(?<=[。！？；])|(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!^\d\.)(?<!^\d\d\.)(?<!\n\d\.)(?<!\n\d\d\.)(?<=[.!?])(?=\s)|(?<=[.!?][*_)\]\"'])(?=\s)|(?<=\n)"
 )
-CLAUSE = re.compile(
+CLAUSE = bounded(
     r"[;；,，。：:、]|\s[-–—]+\s|\b(?:and|but|then|also|or|while|plus|along with|together with|as well as)\b|并且|同时|然后|以及|而且|再|并|和|但",
     re.IGNORECASE,
 )

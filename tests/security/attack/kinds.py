@@ -412,7 +412,7 @@ def _arrow_stream() -> bytes:
 def _tar() -> bytes:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
-        for i, one in enumerate(TEXTS[:10]):
+        for i, one in enumerate(TEXTS[:9]):  # so that the padding is less than what a cut takes away
             for suffix, content in (("txt", one.encode()), ("json", json.dumps({"i": i, "text": one}).encode())):
                 info = tarfile.TarInfo(f"{i:06d}.{suffix}")
                 info.size = len(content)

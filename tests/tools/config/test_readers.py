@@ -332,6 +332,12 @@ def test_toml_sections():
         "micro_batch_size": 8, "sequence_length": 2048, "learning_rate": 3e-4}  # fmt: skip
 
 
+def test_dots_in_a_value_are_no_levels_of_a_key():
+    assert values(f'[training]\nseq_len = 2048\nname = "{"a-b " * 90}{"..." * 90}"\n', "t.toml") == {
+        "sequence_length": 2048
+    }
+
+
 def test_the_meaning_of_beta_depends_on_the_stage():
     assert values("num_generations: 8\nbeta: 0.0\nlearning_rate: 1.0e-6\n", "grpo.yaml")["kl_coef"] == 0.0
     assert values("beta: 0.1\nlearning_rate: 1.0e-6\nnum_train_epochs: 1\n", "dpo.yaml")["dpo_beta"] == 0.1
@@ -349,14 +355,21 @@ def test_the_meaning_of_beta_depends_on_the_stage():
             f"{c}: &{c} [{','.join('*' + p for _ in range(9))}]\n" for p, c in zip("abcdefgh", "bcdefghi", strict=True)), "alias"),
         ("a.sh", "A=x\n" + "A=$A$A$A$A\n" * 40 + "python t.py --x $A\n", "grows"),
         ("a.sh", "if true; then\n" * 500, "nested"),
+        ("a.sh", f"A={'a' * 150_000}\n" + "B=$A\n" * 19_000, "characters in all"),
+        ("a.sh", f"A={'a' * 20_000}\n" + "B=${A//a/b}\n" * 2_000, "characters in all"),
+        ("a.sh", f"A={'ab' * 900}c\n" + "B=${A##*a*b*d}\n" * 2_000, "characters in all"),
+        ("a.sh", f"A={'a' * 100_000}\n" + "case $A in *b*) echo;; esac\n" * 9_000, "characters in all"),
+        ("a.sh", "A=x\n" + f"A+={'x' * 20}\n" * 9_000 + "python t.py\n", "characters in all"),
+        ("a.toml", "x = 1\n" + "a." * 60_000 + "b = 1\n", "line 2: nested"),
+        ("a.toml", "[" + '"a" . ' * 60_000 + "b]\n", "nested"),
     ],
 )  # fmt: skip
 def test_hostile_files_are_refused_at_once_with_file_and_reason(name, text, reason):
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(Refused, match=reason) as error:
         read(text, name)
     assert name in str(error.value) or name.endswith(".sh")
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_large_binary_and_missing_files_are_refused(tmp_path):

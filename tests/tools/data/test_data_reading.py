@@ -5,6 +5,7 @@ import csv
 import gzip
 import io
 import json
+import resource
 import tarfile
 
 import pyarrow as pa
@@ -194,3 +195,46 @@ def test_any_json_has_a_shape_and_a_text(value):
 def test_shapes(value, shape, prompt, response):
     seen = view(value)
     assert (shape_of(value), seen.prompt, seen.response) == (shape, prompt, response)
+
+
+def blown(count, size):
+    """One long text many times over, stored once."""
+    words = pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), ["words " * (size // 6)])
+    return {"text": words, "lists": pa.ListArray.from_arrays(pa.array(range(count + 1), pa.int32()), words)}
+
+
+def stream(path, table):
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(table)
+
+
+BLOWN = {
+    "a.arrow": stream,
+    "dictionary.parquet": lambda path, table: pq.write_table(table, path),
+    "plain.parquet": lambda path, table: pq.write_table(table, path, store_schema=False),
+}
+
+
+@pytest.mark.parametrize("column", ["text", "lists"])
+@pytest.mark.parametrize("name", BLOWN)
+def test_a_table_that_stores_a_long_text_once_is_unfolded_within_its_budget(tmp_path, name, column):
+    table = pa.table({column: blown(3000, 4 << 20)[column]})
+    BLOWN[name](tmp_path / name, table)
+    before, read, why = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, 0, []
+    for part in plan([tmp_path / name]):
+        for block in blocks(part):
+            read += len(block.records)
+            why += [b.why for b in block.broken]
+            if read > 100:
+                break  # of an Arrow file 200 times its size is read
+    assert read >= 32
+    assert read > 100 or ("not read further" in why[0] and len(why) == 1)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 << 10
+
+
+@pytest.mark.parametrize("name", BLOWN)
+def test_ordinary_dictionaries_are_read_whole(tmp_path, name):
+    table = pa.table({column: values.take(pa.array(range(700))) for column, values in blown(700, 3000).items()})
+    BLOWN[name](tmp_path / name, table)
+    rows = [record.value for part in plan([tmp_path / name]) for block in blocks(part) for record in block.records]
+    assert rows == table.to_pylist()

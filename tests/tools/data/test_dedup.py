@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from making import WORDS, prose
 
 from triage.tools.data.cleanup import duplicate_removals, whole_files, write_clean
-from triage.tools.data.similar import features
+from triage.tools.data.similar import features, longtext
 from triage.tools.data.similar.dedup import dedup, pair_rows
 from triage.tools.data.similar.features import Batch, grams, sketch
 from triage.tools.data.similar.matching import Groups, band_rows, candidate_pairs, equal_pairs, jaccard
@@ -294,3 +295,44 @@ def test_stopping_leaves_no_partial_file_behind(tmp_path, after, signals):
 def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     process, _ = _dedup_stopped(tmp_path, 0.8, KILL)  # the pipes are closed only when the workers are gone, too
     assert process.returncode == -KILL
+
+
+LOOPS = st.builds(lambda text, times: text * times, TEXTS.filter(len), st.integers(1, 40))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(LOOPS | TEXTS, max_size=8).map(" ".join).filter(len), st.sampled_from(["auto", "char", "word"]))
+def test_a_long_text_hashed_in_pieces_has_the_same_features(text, unit):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(longtext, "BATCH_CHARS", 64)  # one word may have 64 characters here, not 96,000
+        patch.setattr(longtext, "CUT", 63)
+        pieces = longtext.LongText(text, unit)
+        assert pieces.exact() == Batch([text]).exact()[0]
+        whole = grams([text], unit)
+        if any(len(word) > 30 for word in re.split("[ \n\t\u3000]", text)) and not pieces.by_char:
+            return
+        assert pieces.unspaced == Batch([text]).unspaced()[0]
+        assert np.array_equal(pieces.gram_set(), whole.set_of(0))
+        assert np.array_equal(pieces.sketch()[0], sketch(whole)[0])
+
+
+@pytest.mark.parametrize(
+    "text", ["ab cd " * 60_000, "a" * 200_000, "!" * 200_000, "猫が好き。" * 50_000, "one, " + "." * 200_000]
+)
+def test_a_looped_text_is_compared_with_its_like(tmp_path, text):
+    report, matches = dedup([write(tmp_path / "a.jsonl", [text, text + " ", "the end of " + text])])
+    letters = any(c.isalnum() for c in text)
+    assert report.summary["exact_duplicates"] == (1 if letters else 0)
+    assert report.summary["empty"] == (0 if letters else 2)
+    assert len(matches.equal) == (1 if letters else 0)
+
+
+def test_the_texts_compared_together_are_bounded(tmp_path, monkeypatch):
+    rng = random.Random(5)
+    one = prose(rng, 400)
+    path = write(tmp_path / "a.jsonl", [f"{one} {prose(rng, 3)}" for _ in range(30)])
+    whole = dedup([path])[1]
+    monkeypatch.setattr("triage.tools.data.similar.dedup.BYTES_PER_TASK", 8000)
+    few = dedup([path])[1]
+    assert np.array_equal(few.pairs, whole.pairs)
+    assert np.array_equal(few.similarity, whole.similarity)

@@ -60,6 +60,16 @@ def test_what_only_looks_like_personal_data_stays_silent(text):
     assert kinds(text) == []
 
 
+@pytest.mark.parametrize("before", ["user id", "user_id=", "the holder's ID is", "for customer id:", "no.", ""])
+def test_a_chinese_identity_number_is_found_beside_plain_words(before):
+    assert kinds(f"{before} 11010519491231002X") == ["cn-id"]
+
+
+@pytest.mark.parametrize("before", ["order", "tracking no.", "订单号：", "at step"])
+def test_what_is_named_as_another_number_is_no_identity_number(before):
+    assert kinds(f"{before} 11010519491231002X") == []
+
+
 def test_a_name_counts_only_beside_another_value():
     assert kinds("姓名：王小明，电话：13912345678") == ["name", "cn-mobile"]
     assert mask("姓名：王小明，电话：13912345678") == "姓名：[name]，电话：[cn-mobile]"

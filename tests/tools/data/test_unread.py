@@ -1,11 +1,14 @@
 """Clean means read: where records, files or folders could not be read, no command says that nothing is wrong."""
 
+import gzip
+import io
 import json
 import os
 import random
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -181,3 +184,71 @@ def test_codes_that_numpy_cannot_read_have_a_reason(tmp_path, make, name):
     done = run("codebook", tmp_path)
     assert done.exit_code == 1, done.exception
     assert f"could not be checked: read {name}: could not be read as numpy arrays" in done.stdout
+
+
+LINE = b'{"text": "a record of some words"}\n'
+HOLED = {
+    "a.jsonl": LINE * 30, "a.txt": b"some words\n" * 30, "a.csv": b"text,n\n" + b"words,1\n" * 30,
+    "a.json": b"[" + LINE.strip() + b"," + LINE, "wide.jsonl": (LINE * 30).decode().encode("utf-16"),
+    "a.tar": LINE * 30,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOLED)
+def test_a_file_that_is_nearly_all_hole_is_read_up_to_it_and_says_so(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(HOLED[name])
+    os.truncate(path, 300 << 30)
+    done = run("pii", path, "--workers", 1)
+    assert (done.exit_code, "Nothing wrong" in done.stdout) == (1, False)
+    assert "hole of" in done.stdout or name == "a.tar"  # this one begins like no archive
+
+
+def test_records_before_a_small_hole_and_after_it_are_read(tmp_path):
+    path = tmp_path / "a.jsonl"
+    with path.open("wb") as file:
+        file.write(LINE * 50)
+        file.seek(8 << 20)
+        file.write(b"\n" + LINE * 50)
+    summary = json.loads(run("pii", path, "--json").stdout)["summary"]
+    assert (summary["records"], summary["unread"]) == (100, 1)
+
+
+def shard(path, samples=9):
+    with tarfile.open(path, "w") as tar:
+        for i in range(samples):
+            info = tarfile.TarInfo(f"{i:06d}.txt")
+            info.size = len(text := f"the words of sample {i}".encode())
+            tar.addfile(info, io.BytesIO(text))
+    return path.read_bytes()
+
+
+BROKEN_SHARDS = {
+    "a second archive": lambda data: data + data,
+    "a header of zeros": lambda data: data[:4096] + bytes(512) + data[4608:],
+    "cut in a member": lambda data: data[:4200], "cut after a member": lambda data: data[:4096],
+    "halves": lambda data: data[5120:] + data[:5120], "a member of 2 ** 40": lambda data: HUGE + data,
+}  # fmt: skip
+huge = tarfile.TarInfo("0.txt")
+huge.size = 1 << 40
+HUGE = huge.tobuf(tarfile.GNU_FORMAT)
+
+
+@pytest.mark.parametrize("packed", ["", ".gz"])
+@pytest.mark.parametrize("name", BROKEN_SHARDS)
+def test_what_a_broken_archive_hides_is_said(tmp_path, name, packed):
+    data = BROKEN_SHARDS[name](shard(tmp_path / "a.tar"))
+    (tmp_path / "a.tar").unlink()
+    (tmp_path / f"b.tar{packed}").write_bytes(gzip.compress(data) if packed else data)
+    done = run("pii", tmp_path / f"b.tar{packed}", "--workers", 1)
+    assert (done.exit_code, "could not be checked: records read" in done.stdout) == (1, True)
+
+
+@pytest.mark.parametrize("blocking", [2, 3, 20, 64])
+def test_a_whole_archive_is_read_whatever_its_padding(tmp_path, blocking):
+    data = shard(tmp_path / "a.tar").rstrip(b"\0")
+    data += bytes(-len(data) % 512 + 1024)
+    (tmp_path / "a.tar").write_bytes(data + bytes(-len(data) % (512 * blocking)))
+    done = run("pii", tmp_path / "a.tar", "--json")
+    answer = json.loads(done.stdout)
+    assert (done.exit_code, answer["summary"]["records"]) == (0, 9)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...findings import Evidence, Finding, Severity, TriageError, clean
+from ...patterns import bounded
 from .tensors import Broken, bounded_json
 
 JSON_LIMIT = 64 << 20
@@ -20,7 +21,7 @@ JSON_LIMIT = 64 << 20
 DIRECTORY_LIMIT = 5_000
 DEPTH = 6
 
-_SHARD = re.compile(r"^(.*?)(\d+)-of-(\d+)(\..+)$")
+_SHARD = bounded(r"^(.*?)(\d+)-of-(\d+)(\..+)$")
 _STEP = re.compile(r"(?:step|iter|checkpoint|ckpt|epoch)[-_=]?(\d+)", re.IGNORECASE)
 _FOLDER = re.compile(r"^(?:tmp-)?(?:checkpoint|ckpt|global_?step|iter|step|epoch)[-_]?(\d+)$", re.IGNORECASE)
 _HF = re.compile(r"^(?:model|pytorch_model|adapter_model)[\w.-]*\.(?:safetensors|bin)$")
@@ -37,9 +38,7 @@ BESIDE: dict[str, re.Pattern[str]] = {
     "scheduler": re.compile(r"^scheduler"),
     "rng": re.compile(r"^rng_state|^random_states?|^model_optim_rng"),
     "trainer-state": re.compile(r"^trainer_state\.json$|^recipe_state"),
-    "data-state": re.compile(
-        r"^(?:data|dataloader|sampler|train_dataloader)[\w-]*(?:state)?[\w-]*\.(?:pt|json|pth|pkl)$"
-    ),
+    "data-state": bounded(r"^(?:data|dataloader|sampler|train_dataloader)[\w-]*(?:state)?[\w-]*\.(?:pt|json|pth|pkl)$"),
     "tokenizer": re.compile(r"^tokenizer|^vocab\.json$|\.model$"),
     "config": re.compile(r"^(?:config|adapter_config|params)\.json$"),
 }

@@ -17,14 +17,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from textwrap import dedent
 
+from ...patterns import bounded
 from ...settings import Settings
 
 HEADINGS = ("Why", "Bad", "Good", "Known gaps", "Source")
 """What the page of every rule says, in this order."""
 EXAMPLE = re.compile(r"(?:```.*?```|`[^`]*`|[^;`])+", re.DOTALL)
-CODE = re.compile(r"```(\S+)\n(.*?)```|`([^`]+)`", re.DOTALL)
+CODE = bounded(r"```(\S+)\n(.*?)```|`([^`]+)`", re.DOTALL)
 FILE = re.compile(r"[\w-]+\.(ya?ml|json|toml|sh|py)")
-YAML = re.compile(r"[\w.]+: ")
+YAML = bounded(r"[\w.]+: ")
 
 
 @dataclass(frozen=True)

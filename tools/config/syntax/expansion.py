@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from .shellvalues import UNKNOWN, Fields, calculate, replaced, trimmed, unknown
+from .shellvalues import UNKNOWN, Budget, Fields, calculate, replaced, trimmed, unknown
 from .shellwords import MAX_NESTING, Traced, closing, continuation
 from .source import Refused
 
@@ -22,26 +22,28 @@ class Expansion:
         self.spans: dict[int, int] = {}
         """Start -> end of arithmetic expressions: their digits are nowhere in the file."""
         self.depth = 0
+        self.budget = Budget()
 
     def text(self, word: Traced) -> str:
         return self.one(word).text
 
     def one(self, word: Traced) -> Traced:
         """The word as one value, without field splitting."""
-        fields = Fields(split=False)
+        fields = Fields(False, self.budget)
         self._expand_into(word, fields)
         return fields.joined()
 
     def expand(self, word: Traced) -> list[Traced]:
         """The word as the fields that a command would receive."""
-        fields = Fields(split=True)
+        fields = Fields(True, self.budget)
         self._expand_into(word, fields)
         return fields.done()
 
     def expand_text(self, body: Traced) -> Traced:
         """A here-document: expansions, but quotes are plain characters."""
-        fields = Fields(split=False)
+        fields = Fields(False, self.budget)
         i, t = 0, body.text
+        self.budget.spend(len(t))
         while i < len(t):
             if t[i] == "\\":
                 if skip := continuation(t, i):
@@ -60,6 +62,7 @@ class Expansion:
 
     def _expand_into(self, word: Traced, fields: Fields) -> None:
         i, t, quote = 0, word.text, False
+        self.budget.spend(len(t))
         while i < len(t):
             c = t[i]
             if c == "'" and not quote:
@@ -168,7 +171,7 @@ class Expansion:
             pattern, _, replacement = text.lstrip("/").partition("/")
             return replaced(value, pattern, replacement, everywhere=text.startswith("//"))
         if match := re.match(r"(##?|%%?)(.*)", text, re.DOTALL):
-            return trimmed(value, match[1], match[2])
+            return trimmed(value, match[1], match[2], self.budget)
         if text in ("^^", ",,"):
             changed = value.text.upper() if text == "^^" else value.text.lower()
             return Traced(changed, value.at) if len(changed) == len(value.text) else value

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from .source import MAX_DEPTH, MAX_ITEMS, Item, Refused, Source
 
 TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+|"')
-SPACE = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/|#[^\n]*)+", re.DOTALL)
+SPACE = re.compile(r"(?:\s++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)|#[^\n]*+)++")
 
 
 def read(source: Source) -> list[Item]:

@@ -7,13 +7,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from ...patterns import bounded
 from . import yamlfile
 from .shell import Launch, Script, Shell
 from .shellsyntax import parse
 from .shellwords import Traced
 from .source import Item, Refused, Source, source
 
-COMMAND = re.compile(r"(?:(.*)\.)?(entrypoint|command|args|run|cmd|script|commands)(?:\.\d+)?")
+COMMAND = bounded(r"(?:(.*)\.)?(entrypoint|command|args|run|cmd|script|commands)(?:\.\d+)?")
 PARTS = ("entrypoint", "command", "args", "run", "cmd", "script", "commands")
 """Keys that make up what one container runs, in the order in which they do."""
 ENVIRONMENT = re.compile(

@@ -7,7 +7,6 @@ let both branches speak, earlier assignments winning. Whatever only the machine 
 
 from __future__ import annotations
 
-import fnmatch
 import operator
 import re
 from collections.abc import Callable
@@ -92,7 +91,7 @@ class Shell(Expansion):
         lines = list(SBATCH.finditer(whole.text))
         for match in (m for line in lines for m in DIRECTIVE.finditer(whole.text, line.start(), line.end())):
             directive = "nodes" if match[2] else match[1]
-            number = re.search(r"(\d+)$", match[3])
+            number = re.search(r"(?<!\d)(\d++)$", match[3])
             if not number:
                 continue
             start = match.start(3) + number.start()
@@ -160,8 +159,7 @@ class Shell(Expansion):
         inner = words[1:-1] if words[-1].text in ("]", "]]") else words[1:]
         return self.test([w.text if w.text in ("==", "=", "!=", "&&", "||") else self.text(w) for w in inner])
 
-    @staticmethod
-    def test(words: list[str]) -> bool | None:
+    def test(self, words: list[str]) -> bool | None:
         if len(words) == 2 and words[0] in ("-z", "-n"):
             if UNKNOWN in words[1]:
                 return None
@@ -170,7 +168,7 @@ class Shell(Expansion):
             return None
         left, op, right = words
         if op in ("=", "==", "!="):
-            return fnmatch.fnmatchcase(left, right) == (op != "!=")
+            return self.budget.fits(left, right) == (op != "!=")
         if op in NUMERIC and re.fullmatch(r"-?\d{1,18}", left) and re.fullmatch(r"-?\d{1,18}", right):
             return NUMERIC[op](int(left), int(right))
         return None
@@ -178,7 +176,7 @@ class Shell(Expansion):
     def matches(self, subject: str, patterns: list[Traced]) -> bool | None:
         if UNKNOWN in subject or not subject:
             return None
-        return any(fnmatch.fnmatchcase(subject, self.text(p)) for p in patterns)
+        return any(self.budget.fits(subject, self.text(p)) for p in patterns)
 
     def command(self, command: Command) -> None:
         words = command.words
@@ -259,6 +257,7 @@ class Shell(Expansion):
         old = self.variables.get(name)
         if append and old is not None and type(old) is type(value):
             value = old + value  # type: ignore[operator]
+            self.budget.spend(sum(map(len, value)) if isinstance(value, list) else len(value))
         self.assign(name, value)
 
     def assign(self, name: str, value: Value) -> None:

@@ -17,11 +17,34 @@ MAX_TEXT = 200_000
 """Longest expansion, in characters."""
 
 
+MAX_WORK = 3_000_000
+"""Characters that all expansions of a script may read, compare and write: the largest script that is read, three times.
+It bounds memory, and time to a few seconds."""
+
+
+class Budget:
+    """What the expansions of one script may still do."""
+
+    def __init__(self) -> None:
+        self.left = MAX_WORK
+
+    def spend(self, characters: int) -> None:
+        self.left -= characters
+        if self.left < 0:
+            raise Refused(f"shell expansions take more than {MAX_WORK} characters in all; script not read")
+
+    def fits(self, text: str, pattern: str) -> bool:
+        """Whether a text has the form of a glob pattern."""
+        self.spend(len(text) * (1 + pattern.count("*")) + 20 * len(pattern))
+        return fnmatch.fnmatchcase(text, pattern)
+
+
 class Fields:
     """Collects the fields of one word."""
 
-    def __init__(self, split: bool):
+    def __init__(self, split: bool, budget: Budget):
         self.split = split
+        self.budget = budget
         self.fields: list[Traced] = []
         self.text: list[str] = []
         self.at: list[int] = []
@@ -30,6 +53,7 @@ class Fields:
 
     def add(self, piece: Traced, quoted: bool = False) -> None:
         self.size += len(piece)
+        self.budget.spend(len(piece))
         if self.size > MAX_TEXT:
             raise Refused(f"shell expansion grows beyond {MAX_TEXT} characters; script not read")
         if not self.split or quoted:
@@ -74,18 +98,19 @@ def unknown() -> Traced:
 def replaced(value: Traced, pattern: str, replacement: str, everywhere: bool) -> Traced:
     if not pattern:
         return value
-    out, last = Traced("", []), 0
+    text, places, last = [], [], 0
     while (at := value.text.find(pattern, last)) >= 0:
-        out = out + value[last:at] + Traced(replacement, [-1] * len(replacement))
+        text += [value.text[last:at], replacement]
+        places += [*value.at[last:at], *[-1] * len(replacement)]
         last = at + len(pattern)
         if not everywhere:
             break
-        if len(out) > MAX_TEXT:
+        if len(places) > MAX_TEXT:
             raise Refused(f"shell expansion grows beyond {MAX_TEXT} characters; script not read")
-    return out + value[last:]
+    return Traced("".join((*text, value.text[last:])), [*places, *value.at[last:]])
 
 
-def trimmed(value: Traced, op: str, pattern: str) -> Traced:
+def trimmed(value: Traced, op: str, pattern: str, budget: Budget) -> Traced:
     """`#`, `##`, `%`, `%%` with glob patterns, for texts short enough to try every cut."""
     n = len(value.text)
     if n > 2_000:
@@ -93,7 +118,7 @@ def trimmed(value: Traced, op: str, pattern: str) -> Traced:
     cuts = range(n + 1) if op in ("#", "%%") else range(n, -1, -1)
     for cut in cuts:
         part = value.text[:cut] if op[0] == "#" else value.text[cut:]
-        if fnmatch.fnmatchcase(part, pattern):
+        if budget.fits(part, pattern):
             return value[cut:] if op[0] == "#" else value[:cut]
     return value
 

@@ -25,7 +25,7 @@ def interpolated(items: list[Item]) -> list[Item]:
     out = []
     for item in items:
         if item.text and "${" in item.text:
-            match = re.fullmatch(r"\$\{(\.*)([\w.]+)\}", item.text)
+            match = re.fullmatch(r"\$\{(\.*+)([\w.]++)\}", item.text)
             target = known.get(_absolute(item.key, match[1], match[2])) if match else None
             if target is None or target.text is None or "${" in target.text:
                 continue

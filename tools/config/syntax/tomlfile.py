@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 import tomllib
 
-from .source import MAX_ITEMS, Item, Refused, Source
+from .source import MAX_DEPTH, MAX_ITEMS, Item, Refused, Source
 
-SECTION = re.compile(r"\s*\[\[?\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?$")
-PAIR = re.compile(r"""\s*([\w.\-"']+)\s*=\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^#\n]+?)\s*(#.*)?$""")
+SECTION = re.compile(r"\s*+\[\[?\s*+([^\[\]]*[^\[\]\s])\s*+\]\]?\s*+(#.*)?$")
+PAIR = re.compile(r"""\s*+([\w.\-"']++)\s*+=\s*+("(?:[^"\\]|\\.)*+"|'[^']*+'|[^#\s](?:[^#\n]*[^#\s])?)\s*+(#.*)?$""")
+
+DEEP = re.compile(rf"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{MAX_DEPTH}}}""")
+"""A key of too many parts: `tomllib` takes a square of their number."""
 
 
 def read(source: Source) -> list[Item]:
@@ -17,6 +20,9 @@ def read(source: Source) -> list[Item]:
     Raises:
         Refused: not TOML, or too many values.
     """
+    if deep := DEEP.search(source.text):
+        line = source.line(deep.start())
+        raise Refused(f"{source.name}: line {line}: nested deeper than {MAX_DEPTH} levels; not read")
     try:
         tomllib.loads(source.text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:

@@ -13,9 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...findings import TriageError
+from ...packed import BROKEN, PACKINGS, open_plain, written_size
 from ...reading import parse_json
 from . import columnar, structured
-from .plain import COMPRESSION, TRUNCATED, is_wide, lines_of, open_plain
+from .plain import is_wide, lines_of
 from .record import BLOCK_BYTES, BLOCK_RECORDS, MAX_RECORD, Account, Block, Broken, Lines, Part, Record
 
 PART_BYTES = 2 << 20
@@ -65,7 +66,7 @@ def plan(paths: Iterable[Path | Part], part_bytes: int = PART_BYTES) -> list[Par
 def format_of(path: Path) -> str | None:
     """`jsonl`, `csv`, ... from the name, looking below a compression suffix; None when it is not data."""
     suffixes = [s.lower() for s in path.suffixes]
-    if suffixes and suffixes[-1] in COMPRESSION:
+    if suffixes and suffixes[-1] in PACKINGS:
         suffixes.pop()
     return FORMATS.get(suffixes[-1]) if suffixes else None
 
@@ -124,7 +125,7 @@ def _sniff(path: Path, format: str) -> str:
     try:
         with open_plain(path) as stream:
             head = stream.read(1 << 16)
-    except (OSError, *TRUNCATED):
+    except BROKEN:
         return format
     head = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if head.startswith(b"["):
@@ -144,11 +145,12 @@ def _parses(line: bytes) -> bool:
 def _cuts(path: Path, part_bytes: int) -> tuple[str, list[tuple[int, int, int]]]:
     """(format, [(start, end, size) of each part]) of a file."""
     format, size = _sniff(path, format_of(path) or "jsonl"), path.stat().st_size
-    if path.suffix.lower() in COMPRESSION or format not in ("jsonl", "text", "parquet") or is_wide(path):
+    if path.suffix.lower() in PACKINGS or format not in ("jsonl", "text", "parquet") or is_wide(path):
         return format, [(0, -1, size)]
     if format == "parquet":
         groups = columnar.row_groups(path)
         return format, [(i, i + 1, size // groups) for i in range(groups)] or [(0, -1, size)]
+    size = written_size(path)
     starts = range(0, max(size, 1), part_bytes)
     return format, [(start, min(start + part_bytes, size), min(part_bytes, size - start)) for start in starts]
 
@@ -196,7 +198,7 @@ def _line_blocks(part: Part) -> Iterator[Block]:
             if size > BLOCK_BYTES or len(block.records) >= BLOCK_RECORDS:
                 yield block
                 block, size = Block(), 0
-    except (OSError, *TRUNCATED):
+    except BROKEN:
         yield block  # what came before the damage counts
         raise
     if block.lines:

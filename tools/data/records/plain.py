@@ -1,80 +1,25 @@
-"""The bytes of a data file, decompressed: as a stream, as lines, as JSON. What a record is, is for `blocks`."""
+"""A data file as lines, or as one JSON value; `tools.packed` opens its bytes, `blocks` knows what a record is."""
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
-import lzma
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from ...findings import TriageError
+from ...packed import PACKINGS, open_plain
 from ...reading import head, parse_json
 from .record import MAX_RECORD, Part
 
 JSON_BYTES = 32 << 20
 """Largest file that is parsed as one JSON value."""
 
-COMPRESSION = {".gz", ".zst", ".zstd", ".bz2", ".xz"}
-TRUNCATED = (EOFError, zlib.error, lzma.LZMAError)
-"""What the standard library raises in the middle of a damaged compressed file, besides `OSError`."""
-
 
 def is_wide(path: Path) -> bool:
     """UTF-16: lines cannot be found by bytes."""
     with path.open("rb") as stream:
         return stream.read(2) in (b"\xff\xfe", b"\xfe\xff")
-
-
-def open_plain(path: Path | str) -> BinaryIO:
-    """The decompressed bytes of a file; several gzip members or zstd frames are read as one."""
-    suffix = Path(path).suffix.lower()
-    if suffix in (".zst", ".zstd"):
-        return io.BufferedReader(_ZstdFile(path), 1 << 18)  # type: ignore[return-value]
-    openers = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-    return openers.get(suffix, open)(path, "rb")
-
-
-class _ZstdFile(io.RawIOBase):
-    """Zstandard frames as one stream; unlike the library's reader it says when the last frame is cut off."""
-
-    PIECE = 2048
-    """Compressed bytes decoded at a time: at most some 70 MB come out of them, however hostile the file."""
-
-    def __init__(self, path: Path | str):
-        import zstandard
-
-        self._frame = lambda: zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
-        self._error = zstandard.ZstdError
-        self._file = open(path, "rb")  # noqa: SIM115 closed in `close`
-        self._decoder: Any = None
-        self._ahead = self._plain = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._plain and (raw := self._ahead or self._file.read(self.PIECE)):
-            self._decoder = self._decoder or self._frame()
-            try:
-                self._plain = self._decoder.decompress(raw)
-            except self._error as error:
-                raise OSError(str(error)) from None
-            self._ahead = b""
-            if self._decoder.eof:
-                self._ahead, self._decoder = self._decoder.unused_data, None
-        if not self._plain and self._decoder:
-            raise EOFError("compressed file ended before the end of its last frame")
-        count = min(len(buffer), len(self._plain))
-        buffer[:count], self._plain = self._plain[:count], self._plain[count:]
-        return count
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
 
 
 def load_json(path: Path) -> Any:
@@ -123,12 +68,12 @@ def _skip_line(stream: BinaryIO) -> int:
 
 
 def _is_wide_file(part: Part) -> bool:
-    return part.end == -1 and Path(part.path).suffix.lower() not in COMPRESSION and is_wide(Path(part.path))
+    return part.end == -1 and Path(part.path).suffix.lower() not in PACKINGS and is_wide(Path(part.path))
 
 
 def _wide_lines(part: Part) -> Iterator[tuple[int, int, bytes]]:
     byte = 0
-    with open(part.path, encoding="utf-16", errors="replace", newline="") as stream:
+    with io.TextIOWrapper(open_plain(part.path), encoding="utf-16", errors="replace", newline="") as stream:
         line = 0
         while text := stream.readline(MAX_RECORD):
             line += 1

@@ -11,7 +11,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from .plain import lines_of, open_plain
+from ...packed import open_plain
+from .plain import lines_of
 from .record import BLOCK_RECORDS, MAX_RECORD, Block, Broken, Part, Record
 
 WINDOW = 1 << 20

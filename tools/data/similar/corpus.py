@@ -21,7 +21,8 @@ from ..engine import Engine
 from ..records.blocks import blocks
 from ..records.record import Account, Broken, Lines, Part
 from ..records.shapes import view
-from .features import SLOTS, U64, Batch, Unit, bands, batches, sketch
+from .features import EMPTY, SLOTS, U64, Batch, Unit, bands, batches, sketch
+from .longtext import LongText, is_long
 from .matching import band_rows
 
 ID_SHIFT = 32
@@ -114,6 +115,8 @@ def sign(task: SignTask) -> Signed:
 
 def _sign_batch(texts: list[str], task: SignTask, out: Signed) -> tuple[U64, NDArray[np.uint32]]:
     """(exact hash, signature); hash 0 marks a document without letters."""
+    if is_long(texts):
+        return _sign_long(LongText(texts[0], task.options.unit), out)
     batch = Batch(texts)
     cut = batch.grams(texts, task.options.unit)
     full = np.diff(cut.starts) > 0
@@ -123,6 +126,15 @@ def _sign_batch(texts: list[str], task: SignTask, out: Signed) -> tuple[U64, NDA
     for d in np.flatnonzero(full)[: max(0, task.sample - len(out.sample))]:
         out.sample.append(cut.set_of(int(d)))
     return np.where(full, np.maximum(batch.exact(), np.uint64(1)), np.uint64(0)), sketch(cut)
+
+
+def _sign_long(text: LongText, out: Signed) -> tuple[U64, NDArray[np.uint32]]:
+    """As `_sign_batch`, of one text; it is no sample of a template, which would be short."""
+    signature = text.sketch()
+    full = bool((signature != EMPTY).any())
+    out.unspaced += full and text.unspaced
+    out.by_char += full and text.by_char
+    return np.array([max(text.exact(), 1) if full else 0], np.uint64), signature
 
 
 def note_broken(out: Any, broken: Iterable[Broken]) -> None:

@@ -40,6 +40,8 @@ EXACT_NOTED = 0.01
 BLIND_SHARE = 0.1
 """From this share of records without spaces, word n-grams are the wrong features."""
 PAIRS_PER_TASK = 2000
+BYTES_PER_TASK = 64 << 20
+"""Text of the pairs that are compared together."""
 SHOWN = 5
 """Pairs quoted as evidence."""
 QUOTED = 2000
@@ -107,13 +109,29 @@ def compare_task(task: CompareTask) -> Compared:
 
 
 def _verify(pairs: I64, spill: Spill, options: Options, frame: U64, engine: Engine) -> Compared:
-    pieces = [pairs[i : i + PAIRS_PER_TASK] for i in range(0, len(pairs), PAIRS_PER_TASK)]
-    tasks = [CompareTask(p, spill.path, spill.where(np.unique(p).tolist()), options, frame) for p in pieces]
+    tasks = [CompareTask(p, spill.path, spill.where(np.unique(p).tolist()), options, frame)
+             for p in _portions(pairs, spill)]  # fmt: skip
     done = list(engine.map(compare_task, tasks))
     return Compared(
         np.concatenate([c.similarity for c in done]) if done else np.zeros(0),
         np.concatenate([c.template for c in done]) if done else np.zeros(0, bool),
     )
+
+
+def _portions(pairs: I64, spill: Spill) -> Iterator[I64]:
+    """The pairs in runs whose texts a process can hold at once."""
+    begin, held, size = 0, set(), 0
+    for at, pair in enumerate(pairs.tolist()):
+        new = set(pair) - held
+        more = sum(length for _, length in spill.where(new).values())
+        if at > begin and (at - begin >= PAIRS_PER_TASK or size + more > BYTES_PER_TASK):
+            yield pairs[begin:at]
+            begin, held, size, new = at, set(), 0, set(pair)
+            more = sum(length for _, length in spill.where(new).values())
+        held |= new
+        size += more
+    if len(pairs):
+        yield pairs[begin:]
 
 
 def dedup(

@@ -16,7 +16,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, reduce
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +90,7 @@ def mix(x: U64) -> U64:
 
 
 _rng = np.random.default_rng(20240607)
-_GRAM = np.uint64(0xA3C59AC2F0ED4F6B)
+GRAM = np.uint64(0xA3C59AC2F0ED4F6B)
 _ROW = _rng.integers(0, 2**63, SLOTS, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 
@@ -156,10 +156,18 @@ class Batch:
 
     def unspaced(self) -> NDArray[np.bool_]:
         """Which documents are cut by characters, shape (documents,)."""
+        return self.is_unspaced(*self.letters())
+
+    def letters(self) -> tuple[I64, I64]:
+        """Characters of words, and those of scripts without spaces, of each document."""
         if not self.count:
-            return np.zeros(0, bool)
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
         words = np.add.reduceat((self.kind != SEPARATOR).view(np.uint8), self.starts[:-1], dtype=np.int64)
-        scripts = np.add.reduceat((self.kind == UNSPACED).view(np.uint8), self.starts[:-1], dtype=np.int64)
+        return words, np.add.reduceat((self.kind == UNSPACED).view(np.uint8), self.starts[:-1], dtype=np.int64)
+
+    @staticmethod
+    def is_unspaced(words: Any, scripts: Any) -> Any:
+        """Whether documents of so many characters of words are cut by characters."""
         return scripts > UNSPACED_SHARE * words
 
     def exact(self) -> U64:
@@ -196,10 +204,7 @@ class Batch:
 
     def char_grams(self, lengths: Sequence[int] = CHAR_N, mask_numbers: bool = False, positions: bool = False) -> Grams:
         """Hashes of the character n-grams of each document, over letters and digits only."""
-        at = np.flatnonzero(self._coded > FOLDED)
-        tokens = self._coded.take(at)
-        tokens &= FOLDED
-        tokens = tokens.astype(np.uint64)
+        tokens, at = self.chars()
         if mask_numbers:
             number = _is_number_char(tokens)
             keep = ~self._continues(number, at)
@@ -214,6 +219,13 @@ class Batch:
             keep = ~self._continues(number, at)
             words, at = np.where(number, np.uint64(48), words)[keep], at[keep]
         return self._grams(words, at, (n,), positions)
+
+    def chars(self) -> tuple[U64, I64]:
+        """(folded code point, index) of every letter and digit of every document."""
+        at = np.flatnonzero(self._coded > FOLDED)
+        tokens = self._coded.take(at)
+        tokens &= FOLDED
+        return tokens.astype(np.uint64), at
 
     def words(self) -> tuple[U64, I64]:
         """(hash, index of the first code point) of every word of every document."""
@@ -247,7 +259,7 @@ class Batch:
         valid = np.ones((total, len(lengths)), bool)
         hashes = tokens.copy()
         for k in range(1, longest):
-            hashes *= _GRAM
+            hashes *= GRAM
             hashes += padded[k : k + total]
             if k + 1 in lengths:
                 column = lengths.index(k + 1)
@@ -259,7 +271,7 @@ class Batch:
                 valid[last[last >= 0], column] = False
         for d in np.flatnonzero((sizes > 0) & (sizes < shortest)):
             few = tokens[starts[d] : starts[d + 1]].tolist()
-            table[starts[d], 0] = reduce(lambda a, b: a * int(_GRAM) + b, few) % 2**64
+            table[starts[d], 0] = reduce(lambda a, b: a * int(GRAM) + b, few) % 2**64
             valid[starts[d], 0] = True
         counts = np.sum([np.maximum(sizes - n + 1, 0) for n in lengths], axis=0)
         counts[(sizes > 0) & (sizes < shortest)] = 1
@@ -319,15 +331,6 @@ def grams(texts: Sequence[str], unit: Unit = "auto") -> Grams:
     return Batch(texts).grams(texts, unit)
 
 
-def gram_sets(texts: Sequence[str], unit: Unit = "auto") -> list[U64]:
-    """The sorted set of n-grams of each text."""
-    out: list[U64] = []
-    for piece in batches(texts):
-        cut = grams(texts[piece], unit)
-        out += [cut.set_of(d) for d in range(len(cut.starts) - 1)]
-    return out
-
-
 ROUNDS = 4
 """Rounds in which every n-gram throws one ball at the slots, each steered by 7 other bits of its hash above the 32 that
 are its value; slots still empty then are filled directly."""
@@ -339,14 +342,14 @@ def sketch(grams: Grams) -> NDArray[np.uint32]:
     out = np.full((len(counts), SLOTS), EMPTY, np.uint32)
     chosen, hashes = np.flatnonzero(counts), grams.hashes
     for round in range(ROUNDS):
-        _throw(out, hashes, np.repeat(chosen * SLOTS, counts[chosen]), round)
+        throw(out, hashes, np.repeat(chosen * SLOTS, counts[chosen]), round)
         unfilled = (out[chosen] == EMPTY).any(axis=1)
         if not unfilled.any():
             return out
         if unfilled.mean() < MOSTLY:
             hashes = hashes[np.repeat(unfilled, counts[chosen])]
             chosen = chosen[unfilled]
-    _fill(out, grams, chosen)
+    fill(out, grams, chosen)
     return out
 
 
@@ -354,7 +357,7 @@ MOSTLY = 0.8
 """From this share of documents with an empty slot on, leaving the others out costs more than throwing for them too."""
 
 
-def _throw(out: NDArray[np.uint32], hashes: U64, row: I64, round: int) -> None:
+def throw(out: NDArray[np.uint32], hashes: U64, row: I64, round: int) -> None:
     """Lower each n-gram's slot to its value; values of a later round are above all earlier ones."""
     slot = hashes >> np.uint64(57 - 7 * round)
     if round:
@@ -367,7 +370,7 @@ def _throw(out: NDArray[np.uint32], hashes: U64, row: I64, round: int) -> None:
     np.minimum.at(out.reshape(-1), slot.view(np.int64), value)
 
 
-def _fill(out: NDArray[np.uint32], grams: Grams, chosen: I64) -> None:
+def fill(out: NDArray[np.uint32], grams: Grams, chosen: I64) -> None:
     """Give each empty slot of the chosen documents its own permutation."""
     rows, slots = np.nonzero(out[chosen] == EMPTY)
     rows = chosen[rows]

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .features import I64, SLOTS, U64, Unit, gram_sets
+from .features import I64, SLOTS, U64, Unit
+from .longtext import gram_sets
 
 FULL_BUCKET = 32
 """Up to this many documents with one band key are compared all with all; beyond, with the first and the next."""

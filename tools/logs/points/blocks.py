@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ...metrics import canonical, step_key
-from .grammar import HEAD_HINT, HELD_OUT, VALUE, counters, gaps, number, telling
+from ...patterns import bounded
+from .grammar import HEAD_HINT, HELD_OUT, VALUE, counters, number, telling
 
 REACH = 40
 """Lines without a pair after which a block is over: progress and notes stand between the pairs. Own judgement."""
@@ -18,14 +19,15 @@ STRANGERS = 3
 """Lines that do not fit after which a table with a head row is over. Own judgement."""
 
 _HEADER_END = re.compile(
-    r"(?:\s*/\s*\d[\d,]*)?[\s)\]]*(?:done|finished|completed?|start(?:ed|ing)?|results?|metrics)?[\s\])=:*#.━─-]*$",
+    r"(?:\s*+/\s*+\d[\d,]*+)?[\s)\]]*+(?:done|finished|completed?|start(?:ed|ing)?|results?|metrics)?"
+    r"[\s\])=:*#.━─-]*+$",
     re.I,
 )
-_EPOCH_HEADER = re.compile(r"^[\s=*#━─-]{0,40}epoch\s*[:#]?\s*\[?(\d{1,9})(?:\s*/\s*\d+)?[\s\]:=*#.━─-]{0,60}$", re.I)
+_EPOCH_HEADER = bounded(r"^[\s=*#━─-]{0,40}epoch\s*[:#]?\s*\[?(\d{1,9})(?:\s*/\s*\d+)?[\s\]:=*#.━─-]{0,60}$", re.I)
 _FRAME = "│┃║|"
 _FRAMED = re.compile(r"[│┃║|]")
-_CELL = gaps(rf"\s*{VALUE}\)?\s*", re.IGNORECASE)
-_PAIR = gaps(
+_CELL = bounded(rf"\s*{VALUE}\)?\s*", re.IGNORECASE)
+_PAIR = bounded(
     rf"^[\s•*·>–-]{{0,16}}([A-Za-z\u4e00-\u9fff][^:=：\n]{{0,80}}?)\s*[:=：]\s*{VALUE}\)?\s*(?:\([^()]{{0,40}}\))?\s*$",
     re.IGNORECASE,
 )
@@ -34,7 +36,7 @@ HINTS = (*(_TOP + _FRAME.replace("|", "")), r"\|[ \t]*[-+.]?[0-9]", HEAD_HINT)
 """What a line holds with which a block begins, beside counters and epochs: see `format.Format.hint`."""
 _NUMBER_CELL = re.compile(r"(?:^|[\s|│])[-+.]?\d")
 _RULE = re.compile(r"^[\s|+:│┃║├┼┤╞╪╡╘╧╛╒╤╕╭╮╰╯└┴┘┌┬┐┏┳┓┡╇┩┗┻┛━─═=-]*$")
-_COLUMNS = re.compile(r"\s*[│┃║|]\s*|\t|\s{2,}")
+_COLUMNS = re.compile(r"(?<!\s)\s++[│┃║|]\s*+|[│┃║|]\s*+|\t|\s{2,}")
 
 Values = list[tuple[str, float, int]]
 """(key, value, line)."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 
+from ...patterns import bounded
 from ...registry import table
 from .format import Format, Sample
 from .grammar import (
@@ -21,7 +22,6 @@ from .grammar import (
     INDENTED_PAIR,
     PIPE_PAIR,
     VALUE,
-    gaps,
 )
 
 LOSS = "loss"
@@ -32,7 +32,7 @@ _FORMATS = (
         "verl",
         ("step:", " - "),
         DASH_PAIR,
-        gaps(r"(?<![\w/])(step):(\d+) - "),
+        bounded(r"(?<![\w/])(step):(\d+) - "),
         keeps_unknown=True,
         always=True,
         samples=(
@@ -50,9 +50,9 @@ _FORMATS = (
         DICT_PAIR,
         step_from="keys",
         keeps_unknown=True,
-        opens=gaps(r"\{\s*['\"][\w/]{1,80}['\"]\s*:"),
-        closes=gaps(r"\}"),
-        a_key_a_line=re.compile(r"^\s*[{,]?\s*['\"][^'\"]{1,100}['\"]\s*:|^\s*}"),
+        opens=bounded(r"\{\s*['\"][\w/]{1,80}['\"]\s*:"),
+        closes=bounded(r"\}"),
+        a_key_a_line=bounded(r"^\s*[{,]?\s*['\"][^'\"]{1,100}['\"]\s*:|^\s*}"),
         counts_alone=True,
         keyed=True,
         samples=(
@@ -69,7 +69,7 @@ _FORMATS = (
         "nemo",
         ("global_step:", "|"),
         PIPE_PAIR,
-        gaps(r"\|\s*(global_step):\s*(\d+)\s*(?:\||$)"),
+        bounded(r"\|\s*(global_step):\s*(\d+)\s*(?:\||$)"),
         samples=(
             Sample(
                 "Training epoch 0, iteration 5/999 | lr: 5.000e-06 | global_batch_size: 512 | global_step: 1005 | reduced_train_loss: 7.98"
@@ -83,9 +83,9 @@ _FORMATS = (
         "megatron",
         ("iteration", "|"),
         PIPE_PAIR,
-        gaps(r"(?<!at )(iteration):?\s+(\d+)\s*/\s*\d+\s*\|", re.IGNORECASE),
-        opens=gaps(r"(?<!at )iteration:?\s+\d+\s*/\s*\d+\s*\|"),
-        closes=gaps(r"\|\s*$"),
+        bounded(r"(?<!at )(iteration):?\s+(\d+)\s*/\s*\d+\s*\|", re.IGNORECASE),
+        opens=bounded(r"(?<!at )iteration:?\s+\d+\s*/\s*\d+\s*\|"),
+        closes=bounded(r"\|\s*$"),
         samples=(
             Sample(
                 " iteration    29050/  311541 | elapsed time per iteration (ms): 22148.5 | learning rate: 9.849E-05 | lm loss: 7.343709E+00"
@@ -109,7 +109,7 @@ _FORMATS = (
         "olmo",
         ("[step=", "/"),
         BAR_PAIR,
-        gaps(r"\[(step)=(\d+)/\d+,"),
+        bounded(r"\[(step)=(\d+)/\d+,"),
         always=True,
         samples=(Sample("2025-12-12 11:05:02.009 host:0 olmo.train:979 INFO [step=2/15000,epoch=0]", 2, {"epoch": 0}),),
     ),
@@ -130,7 +130,7 @@ _FORMATS = (
         "megatron-eval",
         ("iteration", "loss", "valid"),
         PIPE_PAIR,
-        gaps(r"validation (?:loss|results) at (iteration) (\d+)"),
+        bounded(r"validation (?:loss|results) at (iteration) (\d+)"),
         rename={"lm loss value": "eval_loss", "lm_loss value": "eval_loss", "lm loss PPL": "eval_ppl"},
         samples=(
             Sample(" validation loss at iteration 7000 | lm loss value: 7.174200E+00 | lm loss PPL: 1.3E+03 |", 7000, {"eval_loss": 7.1742}),
@@ -140,7 +140,7 @@ _FORMATS = (
         "torchtune-bar",
         ("|", "oss"),
         AFTER_KEY,
-        gaps(r"^\s*\d+\|(\d+)\|(?=[A-Za-z])"),
+        bounded(r"^\s*\d+\|(\d+)\|(?=[A-Za-z])"),
         own_hint=LOSS,
         samples=(Sample("1|100|Loss: 0.9543: 10%|#    | 100/1000 [01:00<09:00, 1.6it/s]", 100, {"loss": 0.9543}),),
     ),
@@ -148,7 +148,7 @@ _FORMATS = (
         "mmengine",
         ("(train)", "["),
         AFTER_KEY,
-        gaps(r"\(train\)\s*(?:\[\d+\]\s*)?\[\s*(\d+)/"),
+        bounded(r"\(train\)\s*(?:\[\d+\]\s*)?\[\s*(\d+)/"),
         rename={"time": "step_time", "memory": "memory_mb"},
         samples=(
             Sample("mmengine - INFO - Iter(train) [  10/1000]  lr: 2.0e-05  eta: 0:10:00  time: 1.25  memory: 12288  loss: 1.5", 10, {"loss": 1.5, "step_time": 1.25, "gpu_memory": 12.0}),
@@ -158,7 +158,7 @@ _FORMATS = (
         "bar",
         ("%|", "="),
         BAR_PAIR,
-        gaps(r"%\|[^|\n]*\|\s*(\d+)/\d+\s*\["),
+        bounded(r"%\|[^|\n]{0,400}\|\s*(\d+)/\d+\s*\["),
         training_only=True,
         samples=(
             Sample("Epoch 0:  10%|#   | 50/500 [00:10<01:30, 5.00it/s, v_num=0, train_loss_step=2.3, lr=1e-5]", 50, {"loss": 2.3, "learning_rate": 1e-5}),
@@ -169,14 +169,14 @@ _FORMATS = (
         "levanter",
         ("Progress on:", "it/"),
         AFTER_KEY,
-        gaps(r"Progress on:\s*(train)\s+(\d{1,15}(?:\.\d{1,6})?[kM]?)it/"),
+        bounded(r"Progress on:\s*(train)\s+(\d{1,15}(?:\.\d{1,6})?[kM]?)it/"),
         samples=(Sample("INFO :: Progress on:train 1.25kit/10.0kit rate:2.1it/s remaining:0:06:21 elapsed:01:40 postfix:loss=3.45", 1250, {"loss": 3.45}),),
     ),
     Format(
         "bar-description",
         ("%|", "/"),
         AFTER_KEY,
-        gaps(r"%\|[^|\n]*\|\s*(\d+)/\d+\s*\["),
+        bounded(r"%\|[^|\n]{0,400}\|\s*(\d+)/\d+\s*\["),
         before="%|",
         training_only=True,
         samples=(
@@ -189,7 +189,7 @@ _FORMATS = (
         "bar-rich",
         ("━", "/"),
         AFTER_KEY,
-        gaps(r"[━╸╺]\s+(?:\d+%\s+)?(\d+)/\d+\s"),
+        bounded(r"[━╸╺]\s+(?:\d+%\s+)?(\d+)/\d+\s"),
         training_only=True,
         samples=(Sample("Training ━━━━━━━━━━ 10/5000 0:10:00 • 0:50:00 1.23it/s loss: 2.310 grad_norm: 1.2", 10, {"loss": 2.31, "grad_norm": 1.2}),),
     ),
@@ -197,7 +197,7 @@ _FORMATS = (
         "clu",
         ("] [", "="),
         AFTER_KEY,
-        gaps(r"\]\s\[(\d+)\]\s(?=[A-Za-z])"),
+        bounded(r"\]\s\[(\d+)\]\s(?=[A-Za-z])"),
         own_hint=r"\] \[[0-9]+\] [a-z]",
         samples=(
             Sample("I0302 10:11:12.123 99 logging_writer.py:48] [250] accuracy=0.31, learning_rate=0.01, loss=2.5", 250, {"loss": 2.5, "learning_rate": 0.01}),
@@ -207,7 +207,7 @@ _FORMATS = (
         "batch-of-epoch",
         ("]", "oss"),
         AFTER_KEY,
-        gaps(r"^\s*\[\s*\d+,\s*(\d+)\]\s"),
+        bounded(r"^\s*\[\s*\d+,\s*(\d+)\]\s"),
         own_hint=LOSS,
         samples=(Sample("[1,  2000] loss: 2.173", 2000, {"loss": 2.173}),),
     ),
@@ -228,7 +228,7 @@ _FORMATS = (
         "nanogpt",
         ("iter ", "loss"),
         AFTER_KEY,
-        gaps(r"^\s*(iter)\s+(\d+):"),
+        bounded(r"^\s*(iter)\s+(\d+):"),
         rename={"time": "step_time"},
         samples=(Sample("iter 100: loss 2.3012, time 512.25ms, mfu 41.20%", 100, {"loss": 2.3012, "step_time": 0.51225, "mfu": 0.412}),),
     ),
@@ -236,7 +236,7 @@ _FORMATS = (
         "image-classifier",
         ("[", "oss", "/"),
         AFTER_KEY,
-        gaps(r"(?:Epoch|Train):?\s*\[?\d+\]?(?:/\d+)?:?\s*\[\s*(\d+)\s*/"),
+        bounded(r"(?:Epoch|Train):?\s*\[?\d+\]?(?:/\d+)?:?\s*\[\s*(\d+)\s*/"),
         own_hint=LOSS,
         samples=(Sample("Epoch: [0][ 10/1251] Time 0.5 (0.6) Loss 6.91 (6.95)", 10, {"loss": 6.91}),),
     ),
@@ -268,7 +268,7 @@ _FORMATS = (
     Format(
         "loss-scale",
         ("oss scale",),
-        gaps(rf"(loss scale):? (?:\d+(?:\.\d+)?, reducing|from \d+(?:\.\d+)?) to {VALUE}", re.IGNORECASE),
+        bounded(rf"(loss scale):? (?:\d+(?:\.\d+)?, reducing|from \d+(?:\.\d+)?) to {VALUE}", re.IGNORECASE),
         step_from="last",
         samples=(
             Sample("[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, reducing to 32768", None, {"loss_scale": 32768}),
@@ -278,14 +278,14 @@ _FORMATS = (
     Format(
         "deepspeed-chat",
         ("average reward score",),
-        gaps(rf"(average reward score):\s*{VALUE}", re.IGNORECASE),
+        bounded(rf"(average reward score):\s*{VALUE}", re.IGNORECASE),
         step_from="last",
         samples=(Sample("average reward score: -0.67919921875", None, {"reward": -0.67919921875}),),
     ),
     Format(
         "deepspeed-chat-time",
         ("E2E latency",),
-        gaps(rf"\|\s*(E2E latency|CurSamplesPerSec)=\s*{VALUE}"),
+        bounded(rf"\|\s*(E2E latency|CurSamplesPerSec)=\s*{VALUE}"),
         step_from="last",
         samples=(
             Sample("|E2E latency=7.99s |Gather latency=0.00s (0.00%) |CurSamplesPerSec=8.01 |AvgSamplesPerSec=8.01", None, {"step_time": 7.99, "samples_per_second": 8.01}),
@@ -294,7 +294,7 @@ _FORMATS = (
     Format(
         "evaluation",
         ("al",),
-        gaps(
+        bounded(
             rf"^[\W_]*((?:val\w*|eval\w*)[ _/](?:loss|acc(?:uracy)?|ppl|perplexity|bpb))\s*[:=]?\s*{VALUE}\s*$", re.IGNORECASE
         ),
         step_from="last",

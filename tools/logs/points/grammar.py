@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from ...metrics import canonical, splits
+from ...patterns import bounded
 from ...vocabulary import BARE_TIMES, COUNTERS, UNITS
 
 NUM = (
@@ -25,23 +26,20 @@ VALUE = rf"(?:np\.\w{{1,12}}\(|tensor\(|\{{['\"][\w-]{{1,30}}['\"]:\s|[\[\"'])?\
 Span = tuple[int, int]
 
 
-def gaps(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """Compile with bounded runs of blanks: progress bars are wiped with hundreds of them."""
-    return re.compile(pattern.replace(r"\s*", r"\s{0,16}").replace(r"\s+", r"\s{1,16}"), flags)
-
-
-AFTER_KEY = gaps(rf"[:=：\s]{VALUE}", re.IGNORECASE)
+AFTER_KEY = bounded(rf"[:=：\s]{VALUE}", re.IGNORECASE)
 """A number and what stands between it and its key: searching for numbers is cheaper than for keys."""
-DICT_PAIR = gaps(rf"['\"]([^'\"\n]{{1,100}})['\"]\s*:\s*{VALUE}", re.IGNORECASE)
-PIPE_PAIR = gaps(rf"(?:^|\|)\s*([A-Za-z][^|:]{{1,60}}):\s*{VALUE}", re.IGNORECASE)
-DASH_PAIR = gaps(rf"(?:^|\s-\s)([^\s:]{{1,120}}):{VALUE}", re.IGNORECASE)
-BAR_PAIR = gaps(rf"[,\[]\s*([A-Za-z][\w/@.\- ]{{0,60}}?)\s*[=:]\s*{VALUE}", re.IGNORECASE)
+DICT_PAIR = bounded(rf"['\"]([^'\"\n]{{1,100}})['\"]\s*:\s*{VALUE}", re.IGNORECASE)
+PIPE_PAIR = bounded(rf"(?:^|\|)\s*([A-Za-z][^|:]{{1,60}}):\s*{VALUE}", re.IGNORECASE)
+DASH_PAIR = bounded(rf"(?:^|\s-\s)([^\s:]{{1,120}}):{VALUE}", re.IGNORECASE)
+BAR_PAIR = bounded(rf"[,\[]\s*([A-Za-z][\w/@.\- ]{{0,60}}?)\s*[=:]\s*{VALUE}", re.IGNORECASE)
 INDENTED_PAIR = re.compile(rf"^ {{2,8}}([A-Za-z][\w.]{{0,60}}/[\w/.() -]{{1,60}})={VALUE}\s{{0,16}}$", re.IGNORECASE)
 
-_STEP = gaps(rf"({'|'.join(COUNTERS)})" + r"(?:[:=#：]\s*|\s|(?=\[))\s*\[?\s*(\d{1,3}(?:,\d{3})+|\d+)(?!\w|\.\d|%|-\d)")
+_STEP = bounded(
+    rf"({'|'.join(COUNTERS)})" + r"(?:[:=#：]\s*|\s|(?=\[))\s*\[?\s*(\d{1,3}(?:,\d{3})+|\d+)(?!\w|\.\d|%|-\d)"
+)
 """On lower-case text; what may stand before the word is `counters`' matter."""
-_BEFORE_STEP = gaps(r"(?:^|[^\w.@-]|[\u4e00-\u9fff])((?:global|train(?:ing)?|optim\w*)[ _-])?$")
-_NOT_A_STEP = gaps(
+_BEFORE_STEP = bounded(r"(?:^|[^\w.@-]|[\u4e00-\u9fff])((?:global|train(?:ing)?|optim\w*)[ _-])?$")
+_NOT_A_STEP = bounded(
     r"\b(?:warm-?up|max|total|save|eval|logging|num|of|per|skipped|nan|every) $|(?:最大|总|预热|保存|评估|每)$"
 )
 _COUNTED = f"(?:{'|'.join(COUNTERS)})"
@@ -49,15 +47,15 @@ COUNTER_HINT = rf"{_COUNTED}[^a-z0-9\n]*[0-9]|步"
 """What every line with a counter holds."""
 HEAD_HINT = rf"{_COUNTED}s?(?:  |\t| ?\|)|(?:  |\t|\| ?)[a-z_/]*{_COUNTED}"
 """What every head row of a table with a column of counters holds."""
-_STEP_ZH = gaps(r"第\s*(\d+)\s*(?:个\s*)?(?:训练)?步")
+_STEP_ZH = bounded(r"第\s*(\d+)\s*(?:个\s*)?(?:训练)?步")
 _SOURCE_LINE = re.compile(r"\s(?:-|\|)\s")
-_KEY_END = gaps(r"[,|;{}\[\]\t\"'»，；。│]|  ")
-_EPOCH = gaps(r"(?:(?<!\w)epochs?|轮次|第\s*(?=\d+\s*轮))\s*[:=#：\[\s]?\s*\[?\s*(\d+(?:\.\d+)?)", re.IGNORECASE)
+_KEY_END = bounded(r"[,|;{}\[\]\t\"'»，；。│]|  ")
+_EPOCH = bounded(r"(?:(?<!\w)epochs?|轮次|第\s*(?=\d+\s*轮))\s*[:=#：\[\s]?\s*\[?\s*(\d+(?:\.\d+)?)", re.IGNORECASE)
 _NOT_THE_VALUE = frozenset(
     ("max", "min", "best", "std", "target", "prev", "previous", "threshold", "lowest", "highest", "initial")
 )
 _SPLIT = re.compile(splits())
-HELD_OUT = gaps(r"^(?:[^=,]|,(?=\d)){0,60}?(?<![\w/.-])(?:" + splits(r"\w*") + r")(?![\w/.-])", re.IGNORECASE)
+HELD_OUT = bounded(r"^(?:[^=,]|,(?=\d)){0,60}?(?<![\w/.-])(?:" + splits(r"\w*") + r")(?![\w/.-])", re.IGNORECASE)
 """The beginning of a line that tells of held-out data."""
 SETTINGS_TOO = {"learning_rate", "loss_scale", "batch_size", "epoch", "gpu_memory", "response_length", "num_zeros"}
 """Metrics whose names also stand in printed configurations: alone they do not make a line a record."""

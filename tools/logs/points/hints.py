@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import cache
 
 from ...heads import names_metric
+from ...patterns import finite
 from . import blocks
 from .formats import FORMATS
 
@@ -35,13 +36,14 @@ def candidates(data: bytes) -> list[int]:
 
 @cache
 def _finder(small: bool) -> Callable[[bytes], Ends]:
-    lines = [f"(?:{pattern})[^\n]*\n".encode() for pattern in ("|".join(HINTS), QUOTED_KEY)]
     if not small:
         try:
-            return _hyperscan(lines)
+            return _hyperscan([f"(?:{pattern})[^\n]*\n".encode() for pattern in ("|".join(HINTS), QUOTED_KEY)])
         except ImportError:
             pass
-    hinted, keyed = map(re.compile, lines)
+    hinted, keyed = (
+        re.compile(rf"(?:{finite(pattern)})[^\n]*+(?:\n|\Z)".encode()) for pattern in ("|".join(HINTS), QUOTED_KEY)
+    )
 
     def find(data: bytes) -> Ends:
         low = data.lower()

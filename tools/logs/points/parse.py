@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator
 
 from ...metrics import canonical, step_key
+from ...patterns import bounded
 from .format import Format, Record
 from .formats import FORMATS
-from .grammar import AFTER_KEY, HELD_OUT, Span, counted, counter, epoch_of, gaps, loose_pairs, number, telling
+from .grammar import AFTER_KEY, HELD_OUT, Span, counted, counter, epoch_of, loose_pairs, number, telling
 
-_RANK = gaps(r"(?<!\w)rank\s*[:=]\s*(\d{1,5})(?!\d)", re.IGNORECASE)
-_STRING_STEP = gaps(r"['\"](?:global_step/max_steps|iteration)['\"]\s*:\s*['\"](\d+)/\d+")
-_DICT_STEP = gaps(r"\b(step|rollout|iteration|iter|perf)\s+(\d+)\W{0,4}\{", re.IGNORECASE)
+_RANK = bounded(r"(?<!\w)rank\s*[:=]\s*(\d{1,5})(?!\d)", re.IGNORECASE)
+_STRING_STEP = bounded(r"['\"](?:global_step/max_steps|iteration)['\"]\s*:\s*['\"](\d+)/\d+")
+_DICT_STEP = bounded(r"\b(step|rollout|iteration|iter|perf)\s+(\d+)\W{0,4}\{", re.IGNORECASE)
 
 
 def parse(text: str) -> Record | None:
@@ -115,8 +116,8 @@ def _step_of_keys(found: list[tuple[str, float]], text: str) -> tuple[int | None
     return None, "", found
 
 
-_BAR = r"(\d+)%\|[^|\n]*\|\s*(\d+)/(\d+)\s*\["
-_PROGRESS = gaps(rf"^\s*(?:(?:train\w*|epochs?\b[^|%]{{0,20}}|steps?)\s*:?)?\s*{_BAR}", re.IGNORECASE)
+_BAR = r"(\d+)%\|[^|\n]{0,400}\|\s*(\d+)/(\d+)\s*\["
+_PROGRESS = bounded(rf"^\s*(?:(?:train\w*|epochs?\b[^|%]{{0,20}}|steps?)\s*:?)?\s*{_BAR}", re.IGNORECASE)
 
 
 def progress(text: str) -> tuple[int, int] | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ...heads import SCALAR_TABLE, TRACKED, cells, column_key, csv_header, delimiter, names_metric, step_column
 from ...metrics import canonical, step_key
+from ...patterns import bounded
 from ...reading import Chunk, Line, lines_of, parse_json, unwrapped
 from .grammar import number
 from .points import Store
@@ -21,7 +22,7 @@ ENTRY_LIMIT = 256 << 10
 """Longest entry of a log history, in characters."""
 SAMPLE = 64 << 10
 """Bytes by which a table is told."""
-_SCALAR = re.compile(
+_SCALAR = bounded(
     r'"([^"\\\n]{1,100})"\s*:\s*"?([-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|NaN|nan|Infinity|inf))"?(?=\s*[,}\]]|\s*$)'
 )
 

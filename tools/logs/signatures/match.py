@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from ...findings import Code
+from ...patterns import bounded
 from ...reading import Chunk, split_prefix, unwrapped
 from ...registry import table
 from . import gpu, ranks, software
@@ -42,9 +43,9 @@ SOURCE_CODE = re.compile(
 """Program text: tracebacks and some trainers print it, and it talks about failures that did not happen."""
 COMMENT = re.compile(r"^\s*#\s")
 """A comment line of a program; looked at before `split_prefix`, which cuts the mark off pasted logs."""
-QUOTED = re.compile(r"""^\s*(?:[\[{]\s*)*["'](?!level|severity)[^"']{0,60}["']?\s*[:,]|^\s*["']""")
+QUOTED = bounded(r"""^\s*(?:[\[{]\s*)*["'](?!level|severity)[^"']{0,60}["']?\s*[:,]|^\s*["']""")
 """A record of data (a model's answer, a prompt) that quotes an error."""
-TALK = re.compile(
+TALK = bounded(
     r"(?i)\breceived request\b|\bprompts?: ?['\"]|\bif you (?:see|get|encounter|run into|hit)\b|\bto avoid\b"
     r"|\bfor example\b|\be\.g\.|^\s*\[Error\]"
 )
@@ -122,17 +123,12 @@ def _proved(row: int, line: str, number: int, commented: bool) -> Hit | None:
         return None
     rank, text = split_prefix(line)
     signature = TABLE[row]
-    match = _compiled(signature.pattern).search(text)
+    match = bounded(signature.pattern).search(text)
     if match is None or SOURCE_CODE.match(text) or QUOTED.match(text):
         return None
-    if TALK.search(text[: match.start() + 1]) or (signature.must_not and _compiled(signature.must_not).search(text)):
+    if TALK.search(text[: match.start() + 1]) or (signature.must_not and bounded(signature.must_not).search(text)):
         return None
     return Hit(row, number, rank, text)
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
 
 
 def _is_commented(data: bytes) -> bool:
@@ -196,7 +192,7 @@ def find_plain(data: bytes) -> Iterator[tuple[int, int]]:
 
 @cache
 def _byte_pattern(row: int) -> re.Pattern[bytes]:
-    return re.compile(_unanchored(TABLE[row].pattern))
+    return bounded(_unanchored(TABLE[row].pattern))
 
 
 @cache
@@ -229,7 +225,7 @@ def _plain_runs(pattern: str) -> list[list[str]]:
 
 
 _PIECE = re.compile(
-    r"(?P<plain>[^\\\[\](){}.*+?|^$]|\\[^A-Za-z0-9])|\[\^?\]?(?:\\.|[^\]])*\]|\{[^}]*\}|\\.|.", re.DOTALL
+    r"(?P<plain>[^\\\[\](){}.*+?|^$]|\\[^A-Za-z0-9])|\[\^?\]?(?:\\.|[^\]\\])*+\]|\{[^}]*\}|\\.|.", re.DOTALL
 )
 """A plain (or escaped) character, a class, a count, or one of the signs of a pattern."""
 

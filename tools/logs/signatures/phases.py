@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ...findings import Evidence, Finding, clean, declare
+from ...patterns import bounded
 from ...reading import split_prefix
 from .match import Hit
 from .signature import CHECK
@@ -30,7 +31,7 @@ class Phase:
 PHASES = (
     Phase(
         "oom-in-evaluation",
-        re.compile(
+        bounded(
             r"in (evaluation_loop|prediction_loop|prediction_step|nested_concat|validation_step|evaluation_step"
             r"|evaluate_and_print_results)$|trainer\w*\.py\", line \d+, in _?evaluate$"
         ),

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, SIM905  (patterns and words are read as a table)
+# ruff: noqa: E501  (patterns are read as a table)
 """Credentials in text, known by form: issuers' prefixes, private keys, passwords in addresses, values named as one.
 
 One table for two readers. `redact` masks whatever has the form: it errs on hiding. The scan of training data
@@ -10,136 +10,13 @@ The shapes are the issuers' published ones. No detector is depended on: detect-s
 
 from __future__ import annotations
 
-import math
 import re
-import unicodedata
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
-from typing import Any, NewType
 
-from .registry import table
+from ..registry import table
+from .forms import assigned, irregular, key_body, random_token, token, url_password
+from .naming import ASSIGNED, NO_VALUE, SIEVE, WORDS, YAML_LINE, named
+from .row import Secret
 
-Valid = Callable[[str, str, str], bool]
-"""(value, the characters before it, a few after it) -> whether it counts in training data."""
-PLACEHOLDER = re.compile(
-    r"example|your|xxxx|placeholder|dummy|sample|changeme|redacted|test|fake|\*\*\*|\.\.\.|1234567|abcdef0|0{8}|<|\$\{|\{\{",
-    re.IGNORECASE,
-)
-IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
-"""`settings.api.KEY_2`, `OPENAI_API_KEY`: what stands for a secret in code."""
-
-
-def entropy(text: str) -> float:
-    """Bits per character of the text's own character frequencies."""
-    counts = Counter(text)
-    return -sum(n / len(text) * math.log2(n / len(text)) for n in counts.values()) if text else 0.0
-
-
-def irregular(value: str, kinds: int = 2, run: float = 3) -> bool:
-    """Whether capitals, small letters and digits alternate as if drawn: `k3Qz9xW1`, not `V1ObjectReference2`."""
-    pieces = re.findall(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+", value)
-    found = sum(bool(re.search(kind, value)) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
-    return found >= kinds and sum(map(len, pieces)) <= run * len(pieces)
-
-
-def token(least: int = 0, kinds: int = 0) -> Valid:
-    """No placeholder, as irregular as a random token, of a length; with `kinds`, of so many kinds of letters, mixed."""
-
-    def valid(value: str, before: str, after: str) -> bool:
-        tail = re.sub(r"^[A-Za-z]+[_-](?:[a-z]+[_-])*", "", value)
-        drawn = not kinds or irregular(value, kinds)
-        return len(value) >= least and drawn and not PLACEHOLDER.search(value) and entropy(tail) > 2.8
-
-    return valid
-
-
-random_token = token()
-
-
-def key_body(value: str, before: str, after: str) -> bool:
-    """A private key with the key in it, and not only its heading."""
-    return any(irregular(run, 2, 5) for run in re.findall(r"[A-Za-z0-9+/=]{40}", value[:1000])) or value.startswith(
-        "AGE"
-    )
-
-
-def url_password(value: str, before: str, after: str) -> bool:
-    """No template and no placeholder; without a user, it must look like a token."""
-    _, colon, password = value.rpartition(":")
-    if PLACEHOLDER.search(password) or set(value) & set("<>{}[]$"):
-        return False
-    if not colon:
-        return irregular(value, 3)
-    return len(password) >= 6 and password.lower() not in {"password", "passwd", "secret"}
-
-
-def assigned(value: str, before: str, after: str) -> bool:
-    """The value of a variable called token, password and the like: neither words nor code; a short one mixes more."""
-    if len(value) < 10 or set(value) & set("(){}[]<>$") or IDENTIFIER.fullmatch(value):
-        return False
-    long = len(value) >= 20
-    drawn = irregular(value, 2 if long else 3, 3.6 if long or set(value) & set("!@#^*~") else 3)
-    return drawn and random_token(value, before, after)
-
-
-@dataclass(frozen=True, eq=False)
-class Secret:
-    """One kind of credential: a row of the table."""
-
-    kind: str
-    """What stands in its place: `[secret:KIND]`."""
-    hint: tuple[str, ...]
-    """Lower-case words of which the lower-cased text must hold one, so that clean text costs no pattern."""
-    pattern: str
-    """A named group narrows what is masked. Bounded repeats where the start can come again: time stays linear."""
-    shows: tuple[str, ...]
-    """Lines in which both readers must find it, for `spelled`: its tests."""
-    silent: tuple[str, ...] = ()
-    """Similar lines in which neither may find anything; its tests."""
-    valid: Valid = random_token
-    """What is asked beside the form in training data; masking does not ask."""
-    strong: bool = True
-    """An unmistakable form: in training data a find of the first severity."""
-    form: Callable[[str, str], bool] = lambda head, value: True
-    """(what the pattern found before the value, the value) -> whether it is one: asked by both readers."""
-
-    def __post_init__(self) -> None:
-        for name in ("kind", "hint", "pattern", "shows"):
-            said = getattr(self, name)
-            if not said or not all(said):
-                raise ValueError(f"SECRETS: {self.kind or self.pattern!r} has an empty {name}")
-
-    @cached_property
-    def regex(self) -> re.Pattern[str]:
-        return re.compile(self.pattern, re.ASCII)
-
-    def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where its values stand. What is none is read again from there on: it may hold one itself."""
-        at = 0
-        while match := self.regex.search(text, at):
-            start, end = match.span(match.lastgroup or 0)
-            if whole := self.form(text[match.start() : start], text[start:end]):
-                yield start, end
-            at = match.end() if whole or start == match.start() else start
-
-
-_VALUES = (
-    r"(?:\\{1,3}[\"'](?P<quoted>[^\"'\\\n]{1,300})\\|\"(?P<double>[^\"\n]{1,300})\"|'(?P<single>[^'\n]{1,300})'"
-    r"|\\{0,3}[\"']?(?P<value>(?:(?!</)[^\s\"',;，；。\\`]|,(?=[^\s\"',])(?!\w{1,40}[=:])){3,300}))"
-)
-_NAME = (
-    r"(?:(?<![\[A-Za-z0-9_.-])[A-Za-z0-9_.-]{0,80}(?i:key|token|secret|pass|pwd|credential|auth)[A-Za-z0-9_.-]{0,80}"
-    r"|密码|口令|密钥|令牌|私钥)"
-)
-_SEPARATOR = (
-    r"\\{0,3}[\"']?,?\s{1,40}\\{0,3}[\"']?(?i:value)\\{0,3}[\"']?[ \t]{0,9}[:=][ \t]{0,9}|</name>\s{0,40}<value>"
-    r"|(?:\\{0,3}[\"']\]?)?(?:[ \t]{0,40}(?:=>|:[ ]?str[ ]?=|[:=：]|[是为])[ \t]{0,40}|,?[ \t]{1,9}(?=[^\s-]))"
-    r"|(?<=[\"']),(?=[\"'])"
-)
-"""Between a name and its value: of an assignment, an option, a pair in code, XML or a list of names and values."""
 _PASSWORD_OPTIONS = {
     r"mysql(?:dump|admin)?|mariadb": r"-p(?=[^\s-])",
     r"sshpass|docker login|mongo(?:sh|dump|restore)?": r"-p[ =]?",
@@ -152,69 +29,6 @@ _PASSWORD_OPTIONS = {
     r"openssl": r"-pass(?:in|out)?\s{1,9}[\"']?pass:",
 }
 """Program -> what stands before a password among its options."""
-_NO_VALUE = re.compile(
-    r"\$\{?[\w.:-]*\}?|\$\(.*|\{\{?[^{}]*\}\}?|<[A-Za-z_| /-]*>|\[[A-Z_ ]+\]|<\|.*|[*.x•…]+|[-\d.,]{1,3}[a-z%]{0,3}|\[secret:.*|\[[a-z-]+-\d+\]|[\[({][\s\"'\])}]?|\w+\(.*|\w+(?:\.\w+)+[\[(].*"
-    r"|.*(?:\.{3}|…)|(?i:your[_ -].*|none|null|nil|true|false|yes|no|on|off|str|string|bool|int|float|bytes|optional|required|missing|not|is|unset|invalid|empty|redacted|auto|default|ok|failed)",
-    re.DOTALL,
-)
-"""References to a variable, templates, placeholders, brackets that open a structure, calls, small numbers, plain words."""
-_ABOUT = "file path dir directory env name names ref refs len length field type class policy store manager provider count size id ids index hash version prefix suffix url uri format kind mode found stdin".split()
-"""Last words of names that say something of a credential, not the credential."""
-_KEYS = "api access secret private encrypt encryption decrypt decryption signing master auth client deploy ssh license admin consumer hmac jwt fernet subscription git gh hub slack wandb openai hf anthropic account app".split()
-_TOKENS = "access auth bot hub hf refresh api session npm vault git github gitlab gh slack wandb openai security personal deploy oauth csrf".split()
-_PASSES = re.compile(
-    r"(?:require|db|user|ssh|root|my|pg|admin|ftp|smtp|redis|proxy|http|vpn|wifi|sudo|become)?pass(?:code)?"
-)
-_NOT_PASS = set("forward backward bwd fwd first second third one two single multi last next by".split())
-
-
-def _words(name: str) -> list[str]:
-    return [w.lower() for w in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+|[^\x00-\x7f]+", name)]
-
-
-def _is_password(words: list[str]) -> bool:
-    """Whether the name says that its value is a secret, whatever the value looks like."""
-    whole = "".join(words)
-    if re.search(r"passw|passphrase|密码|口令|密钥|令牌|(?:secret|credential)s?(?!ar|iv|ed)", whole):
-        return True
-    before = words[-2] if len(words) > 1 else ""
-    return words[-1] == "pwd" or bool(_PASSES.fullmatch(words[-1]) and before not in _NOT_PASS)
-
-
-def _is_key(words: list[str]) -> bool:
-    whole = any(re.fullmatch(r"(?:api|secret|access|private|auth)key|(?:auth|access)token", word) for word in words)
-    return whole or any((b == "key" and a in _KEYS) or (b == "token" and a in _TOKENS) for a, b in pairwise(words))
-
-
-def named(head: str, value: str) -> bool:
-    """Whether the name that stands before the value makes it a credential.
-
-    A value named as a password counts whatever it looks like; one named as some token or key when it looks drawn.
-    """
-    match = re.match(r"[\w.-]+", head)
-    name, value = (match[0] if match else ""), value.strip()
-    words = _words(name)
-    if not words or words[-1] in _ABOUT or any(map(_NO_VALUE.fullmatch, (value, value.rstrip(")]},")))):
-        return False
-    path = re.match(r"[~.]{0,2}/(?:[\w.@+-]+/|[\w-]+\.\w+$)|[A-Z]:\\", value) and not re.search(r"[+=]|//", value)
-    if path and not any(len(part) >= 16 and irregular(part, 3) for part in value.split("/")):
-        return False
-    digit, letter = re.search(r"\d", value), re.search("[A-Za-z]", value)
-    blank, option = not re.search(r"[=:：是为<]", head[len(name) :]), name.startswith("--")
-    if blank and not option and not (digit and len(value) >= 6 and re.fullmatch(r"[^().*]+|[\w+/=.-]+", value)):
-        return False
-    if (_is_password(words) and not (blank and words[-1] == "pass")) or _is_key(words):
-        return blank or name[:1] == "-" or len(value) > 5 or not value.isdigit()
-    if blank and not option:
-        return False
-    if words[-1] == "token":
-        long = len(value) >= (8 if name.isupper() else 16)
-        return bool(digit and letter and long and re.fullmatch(r"[\w.~+/=-]+", value))
-    if words[-1] == "auth":
-        return bool(re.search("[A-Z]", value) and re.fullmatch(r"[A-Za-z0-9+/]{11,}={0,2}", value))
-    drawn = digit and re.search("[a-z]", value) and re.search("[A-Z]", value)
-    return bool(words[-1] == "key" and len(words) > 1 and drawn and re.fullmatch(r"[A-Za-z0-9+/=]{20,}", value))
-
 
 SECRETS: tuple[Secret, ...] = (
     Secret("private-key", ("private key", "age-secret-key"), r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)|AGE-SECRET-KEY-1[A-Z0-9]{20,}"
@@ -280,17 +94,18 @@ SECRETS: tuple[Secret, ...] = (
             "password-stdin", "--stdin", "with-token", "sudo -s", "identified by", "openssl", "sqlcmd", "ipmitool", "smbclient"), "|".join(rf"\b(?:{program})\b[^\n|;&]{{0,200}}?\s{option}[\"']?(?P<of_{i}>[^\s\"']{{1,200}})" for i, (program, option) in enumerate(_PASSWORD_OPTIONS.items()))
            + r"|\becho\s{1,9}(?:-n\s{1,9})?[\"']?(?P<piped>[^\s\"'|;&][^\n\"'|;&]{0,200}?)[\"']?\s{0,9}\|[^\n|;]{0,200}?(?:--password-stdin|--stdin|--with-token|\bchpasswd|\bsudo -S)\b|(?i:\bidentified\s{1,9}by\s{1,9}(?:password\s{1,9})?)'(?P<sql>[^'\n]{1,200})'", ("mysql -u root -p{a14}", "sshpass -p '{a14}' ssh h", "curl -s -u admin:{a14} https://h/x", "docker login -u me -p {a24} reg", "etcdctl --user root:{a16} get /x", "ossutil config -i x -k {a30}",
             "mc alias set lake http://h:9000 admin {a20}", "echo '{a14}' | docker login -u me --password-stdin reg", "CREATE USER a IDENTIFIED BY '{a14}'", "openssl rsa -in k -passin pass:{a14}"), ("mysql -u root -p db", "curl -u $CREDS https://h", "ssh -p 2222 host", "curl -s https://h/x:y", "docker run -u 1000:1000 img", "echo $PW | docker login --password-stdin r",
-            "mc alias set lake http://h:9000", "ossutil cp -r oss://b/x . -k", "echo done | tee x"), strong=False, form=lambda head, value: not _NO_VALUE.fullmatch(value)),
+            "mc alias set lake http://h:9000", "ossutil cp -r oss://b/x . -k", "echo done | tee x"), strong=False, form=lambda head, value: not NO_VALUE.fullmatch(value)),
     Secret("given-secret", ("client", "login", "auth", "connect"), r"(?i:\b\w{0,40}(?:client|login|auth|connect)\w{0,12}\([ ]{0,3}\\{0,3}[\"'])(?P<only>[\w+=-]{16,300})\\{0,3}[\"']|(?i:\b\w{0,40}(?:login|auth|authenticate)\w{0,12}(?:[ ]?=[ ]?)?\([ ]{0,3}[\"'][^\"'\n]{1,100}[\"'],[ ]{0,3}[\"'])(?P<second>[^\"'\n]{3,200})[\"']",
            ('cohere.ClientV2("{a40}")', "api.login('{x40}')", "smtp.login('me@x.org', '{a14}')", "requests.get(u, auth=('me', '{a14}'))"), ('Client("localhost")', "login('meta-llama/Llama-3.1-8B')", 'connect("gpu-node-07-internal-name")', "client('my_long_experiment_name_2')", "auth(user, password)"), strong=False, form=lambda head, value: "," in head or (len(value) >= 20 and random_token(value, "", "") and irregular(value))),
     Secret("told-secret", ("key", "token", "secret", "=> '", "sk=", "sk:", "sk\"", "sk'"), r"(?i:\b(?:unseal|recovery|root|master|api|access|secret|private|encryption|bot|session|refresh|deploy)[ ](?:key|token|secret)(?:[ ]#?\d{1,2})?(?:[ ]?[:=]|[ ]is)[ ]{0,9}[\"']?)(?P<said>[A-Za-z0-9+/=_.-]{16,300})"
            r"|(?<![\w-])[\"']?(?i:sk)[\"']?[ ]{0,4}[:=][ ]{0,4}[\"'](?P<sk>[A-Za-z0-9+/=]{30,300})[\"']|\bsecrets\.\w{1,80}[^\n]{0,20}\n[^\n]{0,60}=>[ ]'(?P<next>[^'\n]{1,300})'|\[debug\]=>[ ]'(?P<shown>[A-Za-z0-9+/=_-]{16,300})'",
            ("Unseal Key 1: {a43}=", "Client(ak='x', sk='{a58}==')", "##[debug]Evaluating: secrets.DB_PASS\n##[debug]=> '{a22}'", "the api key is {a32}"), ("api key is missing", "sk: 'sklearn'", "##[debug]=> 'refs/heads/main'", "Session token: none", "secret key 1: abc"), strong=False, form=lambda head, value: "secrets." in head or irregular(value)),
     Secret("cookie", ("cookie",), r"(?i:\b(?:set-)?cookie[\"']?[ \t]{0,9}[:=][ \t]{0,9}[\"']?)(?P<value>[\w.-]{1,80}=[^\s\"';]{4,1000}(?:;[ ]?[\w.-]{1,80}(?:=[^\s\"';]{0,1000})?){0,40})", ("Cookie: session={a24}", "set-cookie: sid={a24}; Path=/; HttpOnly", '"Cookie": "a={a24}; b={x24}"'), ("cookies: 5", "cookie=true", "Cookie: consent"), strong=False),
-    Secret("assigned-secret", ("key", "secret", "token", "pass", "pwd", "credential", "auth", "密码", "口令", "密钥", "令牌"), rf"{_NAME}(?:{_SEPARATOR}){_VALUES}", ('api_key = "{a32}"', "db_password={a12}!x", "密码：{a14}", '"passwd": "{a14}"', "secret_key: {x40}", "--hub_token={a20}", 'openaiApiKey: "{a32}"',
+    Secret("password-line", ("passw", "passphrase", "pwd", "secret", "credential", "pass:", "pass\"", "pass'", "密码", "口令"), YAML_LINE, ("db:\n  password: {a14} {a8} # of x", "a:\n- smtp_passwd: {a12} {d4} {a6}"), ("Password: not asked for on this host", "pass: 3 of 5 tests", "password_policy: at least ten letters"), assigned, strong=False, form=lambda head, value: named(head.lstrip("- \t"), value)),
+    Secret("assigned-secret", WORDS, ASSIGNED, ('api_key = "{a32}"', "db_password={a12}!x", "密码：{a14}", '"passwd": "{a14}"', "secret_key: {x40}", "--hub_token={a20}", 'openaiApiKey: "{a32}"',
             "VAULT_TOKEN={a24}", "NPM_TOKEN={x8}-0c1d-4e2f-8a3b-{x12}", "PGPASSWORD={a14}", "accessKeySecret: {a30}", "encryption_key: {a32}", "--password {a14}", "os.environ['SERPER_API_KEY'] = '{x40}'", "<name>fs.s3a.secret.key</name><value>{a40}</value>", "- name: DB_PASSWORD\n  value: {a14}", "密码是{a14}",
             "client-key-data: {a60}", '{\\"password\\": \\"{a14}\\"}', '"auth": "{a40}"'), ("pad_token: <pad> eos_token=</s> num_tokens: {d9}", "tokens per second: {d7}.8 tokenizer_path: /data/llama", "max_tokens=4096", "password: None", "password=$DB_PASSWORD", "password: ${DB_PASSWORD}", "api_key=os.environ['KEY']", "secret_name: train-{x8}", "PWD=/home/me/run", "cache_key: {x40}",
-            "forward_pass: 12.5ms", "bos_token: <|begin_of_text|>", "sort_key: LengthGroupedSampler", "eos_token_id: 128009", "image_token: <image_1>", "--logger.wandb.key {wandb_token}", "--logger.wandb.key [WANDB_TOKENS] or True", "[*secret.hint, *(spelled(line)[:-3])]", "--password-stdin harbor.lan", "lowpass: 0.3"), assigned, strong=False, form=named),
+            "forward_pass: 12.5ms", "bos_token: <|begin_of_text|>", "sort_key: LengthGroupedSampler", "eos_token_id: 128009", "image_token: <image_1>", "--logger.wandb.key {wandb_token}", "--logger.wandb.key [WANDB_TOKENS] or True", "[*secret.hint, *(spelled(line)[:-3])]", "--password-stdin harbor.lan", "lowpass: 0.3"), assigned, strong=False, form=named, sieve=SIEVE),
 )  # fmt: skip
 """In order: where two claim the same text the first has it, so issuers stand before addresses and names."""
 table("SECRETS", ((secret.kind, secret) for secret in SECRETS))
@@ -308,87 +123,6 @@ def redact(text: str) -> str:
             at = end
         text = "".join((*parts, text[at:])) if parts else text
     return text
-
-
-Shown = NewType("Shown", str)
-"""Text of a run that has passed: no credential, no escape sequence, no control or direction mark. Made here only."""
-IN_KEY = Shown("[secret:private-key]")
-_HALF = re.compile("[\ud800-\udfff]")
-"""A byte of a file's name that is not UTF-8 (`surrogateescape`), or half a character of JSON: no text can hold either."""
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
-_KEY_EDGE = re.compile(r"-----(BEGIN|END) [A-Z ]{0,40}PRIVATE KEY")
-_KEY_BODY = re.compile(r"[A-Za-z0-9+/]{16,100}={0,2}")
-KEY_LINES = 200
-"""Most lines of a key that has no beginning; the largest in use have about a hundred."""
-_KEY_LINE = re.compile(r"[A-Za-z0-9+/]{30}|^\W*[A-Za-z0-9+/]*=*\W*$|^\W*(?:Proc-Type|DEK-Info|Version|Comment|Hash):")
-
-
-def unstyled(text: str) -> str:
-    """The text without escape sequences; what is no character at all becomes U+FFFD, so that any name can be read."""
-    return _HALF.sub("\ufffd", _ESCAPES.sub("", text))
-
-
-def plain(text: str) -> str:
-    """The text without escape sequences, control characters and marks that turn the direction; lines stay lines."""
-    text = unstyled(text)
-    return text if text.isprintable() else "".join(filter(_plain, text))
-
-
-def _plain(c: str) -> bool:
-    return c in "\n\t" or c.isprintable() or unicodedata.category(c) == "Zs"
-
-
-def visible(text: str) -> Shown:
-    """Text of a run, of one line or many, as it may be printed, kept and sent."""
-    return Shown(redact(plain(text)))
-
-
-def visible_in(value: Any) -> Any:
-    """JSON-ready data with every text in it passed: the last step before it is printed or kept."""
-    if isinstance(value, str):
-        return visible(value)
-    if isinstance(value, Mapping):
-        return {visible(key) if isinstance(key, str) else key: visible_in(one) for key, one in value.items()}
-    return [visible_in(one) for one in value] if isinstance(value, (list, tuple)) else value
-
-
-def in_key(line: str, inside: bool) -> bool:
-    """Whether the line after this one lies in a private key, if this one does or does not."""
-    if edge := _KEY_EDGE.findall(line):
-        return edge[-1] == "BEGIN"
-    return inside and bool(_KEY_LINE.search(plain(line)))
-
-
-def ends_key(line: str) -> bool:
-    """Whether a private key ends on this line before another begins."""
-    return bool((edge := _KEY_EDGE.search(line)) and edge[1] == "END")
-
-
-def bare(line: str) -> bool:
-    """Whether a line is nothing but what may be the body of a key, whose beginning is cut."""
-    return bool(_KEY_BODY.fullmatch(plain(line).strip()))
-
-
-def visible_after(before: str, line: str) -> Shown:
-    """A line by itself, where the one before it may say what it is: `name: DB_PASSWORD`, and below it the value."""
-    both = redact(f"{plain(before)}\n{plain(line)}").partition("\n")
-    return Shown(both[2]) if both[1] else visible(line)
-
-
-def visible_lines(lines: Iterable[str]) -> Iterator[Shown]:
-    """Consecutive lines of a file, each by itself, from its beginning: one inside a private key is masked whole."""
-    inside, before, held = False, "", list[str]()
-    for line in lines:
-        if not inside and bare(line) and len(held) < KEY_LINES:
-            held.append(line)
-            continue
-        tail = not inside and ends_key(line)
-        yield from (IN_KEY if tail else visible(one) for one in held)
-        held.clear()
-        after = in_key(line, inside)
-        yield IN_KEY if inside and (after or ends_key(line)) else visible_after(before, line)
-        inside, before = after, line
-    yield from map(visible, held)
 
 
 _DRAWN = {"a": "k7Qz2mW9xR4tB6nY1vH8cJ3pL5sD0gF", "x": "3f9a0c7e1b6d8254", "u": "7QZ2MW9XR4TB6NY1", "d": "8301947265"}

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from .run import Artifact, Run, Skipped, natural
-from .series import Series, SeriesTable
+from ..run import Artifact, Run, Skipped, natural
+from ..series import Series, SeriesTable
 
 TRAINING = ("loss", "policy_loss", "reward", "grad_norm", "learning_rate", "train_loss_mean")
 """Metrics by which trainings are compared, the one to prefer first."""

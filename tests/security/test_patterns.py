@@ -1,0 +1,89 @@
+"""No regular expression of the package takes time that grows faster than the text it is given."""
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+
+import pytest
+from attack import patterns
+from attack.growth import super_linear
+from attack.patterns import Found
+
+from triage.tools.patterns import bounded
+
+PARTS = 8
+LARGE = 500
+"""Characters of a pattern above which not all of its hundreds of attacks are tried: an alternation of many words."""
+
+
+@cache
+def every() -> tuple[Found, ...]:
+    done = subprocess.run(
+        [sys.executable, patterns.__file__], capture_output=True, text=True, check=True, env=os.environ
+    )
+    return tuple(Found(**found) for found in json.loads(done.stdout))
+
+
+def told(found: list[Found], often: int = 1) -> list[str]:
+    said = [(one, next(super_linear(one, often), None)) for one in found]
+    return [f"{one.place} {one.pattern[:200]!r} by {attack}" for one, attack in said if attack]
+
+
+def test_the_patterns_are_collected():
+    """From tables, functions and builders of every wing, and not by a list."""
+    places = {found.place.split(":")[0] for found in every()}
+    assert len(every()) > 600
+    assert {
+        "tools/secrets/table.py",
+        "tools/logs/points/grammar.py",
+        "tools/config/values.py",
+        "ui/slack/text.py",
+    } <= places
+    assert {place.split("/")[0] for place in places} == set(patterns.WINGS)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"\s+#", r"(a+)+b", r"\w+\s*=\s*\w+;", r"<a>.*?</a>", r"\d+\.\d+x", r"(?:a|b|ab)*c", r"^\s*\s*x$", r"x[^]]*\]"],
+)
+def test_a_pattern_that_grows_too_fast_is_found(pattern):
+    assert told([Found(pattern, 0, False, ("finditer",), "here")])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "way"),
+    [
+        (r"\s{1,16}#", "search"),
+        (r"\s+#", "match"),
+        (r"(?<!\w)\w++=", "sub"),
+        (r"<a>[^<]*+</a>", "finditer"),
+        ("a|b", "?"),
+    ],
+)
+def test_a_pattern_that_grows_with_the_text_is_not(pattern, way):
+    assert told([Found(pattern, 0, False, (way,), "here")]) == []
+
+
+@pytest.mark.parametrize("pattern", [r"\s+#", r"\w+\s*=\s*\w+;", r"x{3,}y", r"<a>.*?</a>", r"(?:\w+ly\s+)*x"])
+def test_bounded_patterns_match_what_they_matched(pattern):
+    for text in ("a  # b", "key = value;", "xxxxy", "<a>b</a>", "nearly newly x"):
+        assert [m.span() for m in bounded(pattern).finditer(text)] == [
+            m.span() for m in patterns.re.finditer(pattern, text)
+        ]
+    assert told([Found(bounded(pattern).pattern, 0, False, ("finditer",), "here")]) == []
+
+
+def test_no_pattern_grows_faster_than_its_text_in_part():
+    """Every pattern, with some of its attacks."""
+    assert told(list(every()), often=12) == []
+
+
+@pytest.mark.security
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_pattern_grows_faster_than_its_text(part):
+    mine = every()[part::PARTS]
+    assert told([found for found in mine if len(found.pattern) < LARGE]) == []
+    assert told([found for found in mine if len(found.pattern) >= LARGE], often=5) == []
