@@ -19,6 +19,7 @@ from ..tools.logs.attempts import name_of, named_in, trainings
 from ..tools.run import Artifact, Run
 from ..tools.series import SeriesTable
 from ..tools.settings import Settings
+from .orders import orders
 
 if TYPE_CHECKING:
     from ..tools.logs.scan import Read
@@ -52,6 +53,8 @@ class Look:
     """The training that was looked at where there are several: its folder below the path."""
     others: tuple[Other, ...] = ()
     """The other trainings under the same path."""
+    orders: tuple[str, ...] = ()
+    """Places in its files that speak to an assistant."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -112,7 +115,8 @@ def look(
             told(name)
             reports.append(_try(name, lambda tool=tool: tool(run)))
         about = name_of(run) if others else ""
-        return Look(run, read.table, settings, log, tuple(reports), about, others)
+        spoken = orders(run, (f for report in reports for f in report.findings))
+        return Look(run, read.table, settings, log, tuple(reports), about, others, spoken)
 
 
 def _chosen(run: Run, read: Read, words: str) -> tuple[Run, tuple[Other, ...]]:

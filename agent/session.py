@@ -107,8 +107,10 @@ def ask(
     if isinstance(proposal, Proposal):
         listen(ProposalMade(proposal))
     reply = respond(asked, books.runbook, diagnosis, proposal, seen.table if looked and seen else None)
-    said = [*order_lines(asked.orders, lang), *lines(reply, diagnosis, proposal, lang, looked)]
-    head = (headline(diagnosis, lang, looked), *(about(seen, lang) if looked and seen else ()), *said)
+    orders = tuple(order_lines(asked.orders, seen.orders if looked and seen else (), lang))
+    said = (*(about(seen, lang) if looked and seen else ()), *orders, *lines(reply, diagnosis, proposal, lang, looked))
+    outside = diagnosis.state == "out-of-scope"
+    head = (headline(diagnosis, lang, looked), *(orders if outside else said))
     text = answer_text(diagnosis, proposal, lang, head, looked, passages)
     path = str(paths[0] / seen.about if seen and seen.about and len(paths) == 1 else paths[0]) if paths else ""
     answer = Answer(

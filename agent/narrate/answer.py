@@ -32,7 +32,7 @@ def answer_text(
 ) -> str:
     """The whole answer as Markdown, below its `head`: the headline and what is said to the person's own words."""
     if diagnosis.state == "out-of-scope":
-        return WORDS["out-of-scope"].say(lang)
+        return _joined(head[:1], (f"- {line}" for line in head[1:]))
     return _joined(
         head[:1],
         (f"- {line}" for line in head[1:]),
@@ -60,6 +60,8 @@ def _joined(*parts: Iterable[str]) -> str:
 
 def headline(d: Diagnosis, lang: str, looked: bool) -> str:
     """What an answer begins with, in one or two sentences."""
+    if d.state == "out-of-scope":
+        return WORDS["out-of-scope"].say(lang)
     return " ".join(_head(d, lang, looked))
 
 

@@ -46,7 +46,7 @@ def short_text(
         run: the path of the run, as the person gave it; empty for none.
     """
     if d.state == "out-of-scope":
-        return WORDS["out-of-scope"].say(lang)
+        return "\n".join(head)
     tail = [*_change(d, proposal, lang, case, run), *_coverage(d.checks, lang)]
     ends = [line for text in tail for line in wrapped(text, 3)]
     begins = [line for text in head for line in wrapped(text, 3)]
