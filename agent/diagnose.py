@@ -200,7 +200,9 @@ def rank(
     scored = [(sharpness * score, h) for score, h in candidates if h.for_ or h.words > 0]
     total = math.exp(NONE_OF_THESE) + sum(math.exp(score) for score, h in scored if h.status != "refuted")
     ranked = [replace(h, probability=_share(h, math.exp(score), total)) for score, h in scored]
-    return _standing(sorted(ranked, key=lambda h: (h.status == "refuted", -h.probability, _ORDER[h.status], h.entry.id)))
+    return _standing(
+        sorted(ranked, key=lambda h: (h.status == "refuted", -h.probability, _ORDER[h.status], h.entry.id))
+    )
 
 
 def _standing(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:

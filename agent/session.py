@@ -81,10 +81,10 @@ def ask(
         TriageError: a path does not exist, or nothing can be read.
         RunbookError: there is no such encoder.
     """
-    lang = language(question) if lang == "auto" else lang
     listen(ToolStarted("search"))
     books = index(home, encoder)
     asked = understand(question, books.corrected)
+    lang = language(asked.own or question) if lang == "auto" else lang
     pasted, words = as_run(asked.pasted), _words(asked)
     looked = bool(paths or pasted)
     findings: tuple[Finding, ...] = ()

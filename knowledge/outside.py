@@ -63,16 +63,18 @@ _DO = (
     r"|fetch|set|use|treat|assume|chmod|chown|curl|rm|sudo|obey|comply|follow|repeat|leak|close"
     r"|you (?:must|should|are|will|have|need|now|may|can))\b"
 )
+_ANY = r"[ ]{1,9}(?:any |all |the |every |each |you |our |whichever |whatever ){0,6}"
 _HAIL = (
-    r"(?:dear|hey|hi|hello|attention|attn|(?:note|message|notice|warning|instructions?) (?:to|for)|p\.?s\.? for"
-    r"|for|to|please)[ ]{1,9}(?:any |all |the |every |you |our ){0,6}"
+    r"(?:dear|hey|hi|hello|attention|attn|(?:note|message|notice|warning|instructions?) (?:to|for)|p\.?s\.? for|please)"
 )
+_READING = r"(?:reading|reads|processing|processes|parsing|parses|analy[sz]ing|seeing|sees|(?:that|which|who) reads?)"
 _HAILED = (
-    rf"(?<![\w.]){_READER}(?: (?:reading|processing|analy[sz]ing|seeing|that reads)\b[^:,]{{0,20}})?"
+    rf"(?<![\w.]){_READER}(?: {_READING}\b[^:,]{{0,20}})?"
     rf"[ ]{{0,9}}[:,;!>–—-]{{1,9}}[ ]{{0,9}}{_DO}",
     rf"(?:^|[#<*\"'(\[|/;-])[ ]{{0,9}}(?:!--[ ]{{0,9}})?(?:the |any |all )?{_MAYBE_READER}[ ]{{0,9}}[:,!][ ]{{0,9}}{_DO}(?![ ]{{0,9}}[=:])",
-    rf"\b{_HAIL}(?:{_READER}|{_MAYBE_READER})\b[^.:,]{{0,30}}[ :,;!-]{{1,9}}{_DO}",
-    rf"\b{_HAIL}{_READER} (?:reading|processing|analy[sz]ing)\b",
+    rf"\b{_HAIL}{_ANY}(?:{_READER}|{_MAYBE_READER})\b[^.:,]{{0,30}}[ :,;!-]{{1,9}}{_DO}",
+    rf"\b(?:for|to){_ANY}(?:{_READER}|{_MAYBE_READER})(?: {_READING}\b[^.:,]{{0,30}})?[ ]{{0,9}}[:,;!]{{1,9}}[ ]{{0,9}}{_DO}",
+    rf"\b(?:for|to){_ANY}{_READER} {_READING}\b",
     rf"\bplease {_READER} {_DO}",
     rf"\b(?:assistant|ai|llm|agent|copilot|model) (?:instructions?|commands?|directives?|orders?)\W{{1,9}}(?:\d{{1,9}}\W{{1,9}})?{_DO}",
     r"(?:ai|人工智能|大?语言模型|大模型|智能体|助手|机器人|模型)(?:助手|们|读者)?"

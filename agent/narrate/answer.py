@@ -9,7 +9,7 @@ from ...knowledge.search import MEANT
 from ...tools.findings import Check, Finding, clean
 from ..diagnose import Diagnosis
 from ..propose import Nothing, Proposal
-from .entry import criterion
+from .entry import criterion, next_check
 from .words import WORDS
 
 SHOWN_FINDINGS = 10
@@ -123,7 +123,7 @@ def _causes(d: Diagnosis, proposal: Proposal | Nothing, lang: str, looked: bool)
             for side, found in (("for", h.for_), ("against", h.against))
             if found
         ]
-        cause = f": {h.cause.text.say(lang)}" if h.cause else ""
+        cause = WORDS["cause"].say(lang, cause=h.cause.text.say(lang)) if h.cause else ""
         tail = f" ({'; '.join(sides)})" if sides else ""
         weak = h.status == "possible" and h.for_
         words_only = h.status == "possible" and not h.for_ and looked
@@ -131,8 +131,9 @@ def _causes(d: Diagnosis, proposal: Proposal | Nothing, lang: str, looked: bool)
         standing = f"{WORDS['weak' if weak else h.status].say(lang)}{odds}{tail}"
         yield f"{i}. {h.entry.title.say(lang)} [`{h.entry.id}`]{cause} — {standing}"
     key = "close" if d.close and isinstance(proposal, Nothing) else "check"
-    yield ""
-    yield WORDS[key].say(lang, check=d.hypotheses[0].entry.check_first.say(lang))
+    if check := next_check(d, lang):
+        yield ""
+        yield WORDS[key].say(lang, check=check)
 
 
 def _conflicts(d: Diagnosis, lang: str) -> Iterator[str]:

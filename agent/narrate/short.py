@@ -15,7 +15,7 @@ from ...tools.findings import Check, Finding, clean
 from ...tools.phrase import phrases
 from ..diagnose import SHOWN, Diagnosis
 from ..propose import Nothing, Proposal
-from .entry import criterion
+from .entry import criterion, next_check
 from .words import WORDS
 
 LINES, WIDTH = 20, 80
@@ -77,8 +77,9 @@ def _change(d: Diagnosis, proposal: Proposal | Nothing, lang: str, case: str, ru
     if isinstance(proposal, Nothing):
         if d.state == "diagnosed":
             yield SAID["none"].say(lang, why=proposal.say(lang))
-        if d.top and (d.state == "diagnosed" or (d.state == "inconclusive" and d.top.for_)):
-            yield SAID["first"].say(lang, check=d.top.entry.check_first.say(lang))
+        told = d.top and (d.state == "diagnosed" or (d.state == "inconclusive" and d.top.for_))
+        if told and (check := next_check(d, lang)):
+            yield SAID["first"].say(lang, check=check)
         return
     p = proposal
     if p.file:

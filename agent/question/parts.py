@@ -120,4 +120,3 @@ def sentences(text: str) -> list[str]:
 def clauses(sentence: str) -> list[str]:
     """The parts of a sentence that say one thing each."""
     return [c for part in _CLAUSE.split(sentence) if (c := part.strip())]
-
