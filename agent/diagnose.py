@@ -210,8 +210,7 @@ def _standing(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:
     out: list[Hypothesis] = []
     for h in ranked:
         status: Status = "supported" if h.status == "established" and h.probability < PROVEN else h.status
-        if out:
-            status = max(status, out[-1].status, key=lambda s: _ORDER[s])
+        status = max(status, out[-1].status, key=lambda s: _ORDER[s]) if out else status
         most = min(1.0 if status == "established" else UNPROVEN, out[-1].probability if out else 1.0)
         out.append(replace(h, status=status, probability=min(h.probability, most)))
     return out
@@ -310,11 +309,10 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
 
 
 def _agreed(decisive: Finding, others: Iterable[Finding]) -> bool:
-    """Whether the finding is a measurement, or more than one kind of line says the same: one pattern can match anything."""
+    """Whether the finding is a measurement, or a second kind of line agrees: one pattern can match anything."""
     if "role" not in decisive.data:
         return True
-    line = decisive.evidence[:1]
-    return any(f.code != decisive.code and f.evidence[:1] != line for f in others)
+    return any(f.code != decisive.code and f.evidence[:1] != decisive.evidence[:1] for f in others)
 
 
 def _no_answer(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str, float]) -> bool:

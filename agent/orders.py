@@ -1,7 +1,7 @@
 """Lines of a run's own files that speak to an assistant: named in the answer, followed nowhere.
 
-Logs, settings and scripts are read for them; data and generated text may well hold instructions. The places where
-findings show a line are looked at too, however far into a file they lie.
+Settings and scripts are read for them, and every line that a finding shows, wherever it stands. A log is not read once
+more for this, and data and generated text may well hold instructions.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from itertools import islice
 
 from ..knowledge.outside import addressed
 from ..tools.findings import Finding, TriageError, clean
-from ..tools.reading import iter_lines
+from ..tools.reading import head
 from ..tools.run import Artifact, Run
 
-KINDS = ("log", "config", "script", "metrics")
-FILES, LINES, FORMS = 40, 20_000, 2_000
-"""Files of a run and lines of a file that are looked at, and lines of different form in all of them (numbers apart)."""
+KINDS = ("config", "script")
+FILES, BYTES, FORMS = 40, 256 << 10, 2_000
+"""Files of a run and bytes of a file that are looked at, and lines of different form in all of them (numbers apart)."""
 NAMED = 5
 """Places that are named."""
 _DIGITS = re.compile(r"\d")
@@ -51,6 +51,6 @@ def _in_files(run: Run) -> Iterator[str]:
 
 def _lines(artifact: Artifact) -> Iterator[tuple[int, str]]:
     try:
-        yield from ((line.number, line.text) for line in islice(iter_lines(artifact.path), LINES))
+        yield from enumerate(head(artifact.path, BYTES).decode("utf-8", "replace").splitlines(), 1)
     except (TriageError, OSError):
         return

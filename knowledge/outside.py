@@ -71,12 +71,15 @@ _READING = r"(?:reading|reads|processing|processes|parsing|parses|analy[sz]ing|s
 _HAILED = (
     rf"(?<![\w.]){_READER}(?: {_READING}\b[^:,]{{0,20}})?"
     rf"[ ]{{0,9}}[:,;!>–—-]{{1,9}}[ ]{{0,9}}{_DO}",
-    rf"(?:^|[#<*\"'(\[|/;-])[ ]{{0,9}}(?:!--[ ]{{0,9}})?(?:the |any |all )?{_MAYBE_READER}[ ]{{0,9}}[:,!][ ]{{0,9}}{_DO}(?![ ]{{0,9}}[=:])",
+    rf"(?:^|[#<*\"'(\[|/;-])[ ]{{0,9}}(?:!--[ ]{{0,9}})?(?:the |any |all )?"
+    rf"{_MAYBE_READER}[ ]{{0,9}}[:,!][ ]{{0,9}}{_DO}(?![ ]{{0,9}}[=:])",
     rf"\b{_HAIL}{_ANY}(?:{_READER}|{_MAYBE_READER})\b[^.:,]{{0,30}}[ :,;!-]{{1,9}}{_DO}",
-    rf"\b(?:for|to){_ANY}(?:{_READER}|{_MAYBE_READER})(?: {_READING}\b[^.:,]{{0,30}})?[ ]{{0,9}}[:,;!]{{1,9}}[ ]{{0,9}}{_DO}",
+    rf"\b(?:for|to){_ANY}(?:{_READER}|{_MAYBE_READER})(?: {_READING}\b[^.:,]{{0,30}})?"
+    rf"[ ]{{0,9}}[:,;!]{{1,9}}[ ]{{0,9}}{_DO}",
     rf"\b(?:for|to){_ANY}{_READER} {_READING}\b",
     rf"\bplease {_READER} {_DO}",
-    rf"\b(?:assistant|ai|llm|agent|copilot|model) (?:instructions?|commands?|directives?|orders?)\W{{1,9}}(?:\d{{1,9}}\W{{1,9}})?{_DO}",
+    rf"\b(?:assistant|ai|llm|agent|copilot|model) (?:instructions?|commands?|directives?|orders?)"
+    rf"\W{{1,9}}(?:\d{{1,9}}\W{{1,9}})?{_DO}",
     r"(?:ai|人工智能|大?语言模型|大模型|智能体|助手|机器人|模型)(?:助手|们|读者)?"
     r"(?:(?:请?注意|须知)?[：:，,！!]|请|必须|务必)[ ]{0,9}"
     r"(?:请|你|必须|务必|不要|不得|只|直接|立即|马上|忽略|回答|回复|输出|执行|运行|删除|报告|告诉|说|把|将|改|上传|发送|停止|跳过|推荐|根本)",
@@ -95,8 +98,8 @@ _ASKED = (
     r"\byou are (?:now|no longer) (?:a|an|the|in|not|my|bound|free|allowed)\b|\bpretend (?:to be|you|that)\b",
     r"\bfrom now on,? (?:you|answer|reply|respond|act|speak|only|always|never)\b|\btell the user\b",
     # set aside what was said
-    r"(?<!to )(?<!will )(?<!not )\b(?:ignore|disregard|forget|override)\b (?:all |any |the |your |everything |of |these "
-    r"|those ){0,6}(?:previous|above|earlier|prior|preceding|foregoing|system|instructions)\b",
+    r"(?<!to )(?<!will )(?<!not )\b(?:ignore|disregard|forget|override)\b (?:all |any |the |your |everything "
+    r"|of |these |those ){0,6}(?:previous|above|earlier|prior|preceding|foregoing|system|instructions)\b",
     r"\b(?:new|updated|override|hidden) instructions?\b\W{0,4}(?:from|to|for|you|please|answer|ignore)",
     # certain words, whatever the evidence
     r"\b(?:reply|respond|answer) (?:only|exactly|solely|just)\b"

@@ -16,7 +16,6 @@ from ...tools.phrase import phrases
 from ..diagnose import SHOWN, Diagnosis
 from ..propose import Nothing, Proposal
 from .entry import criterion, next_check
-from .words import WORDS
 
 LINES, WIDTH = 20, 80
 CARRYING = 3

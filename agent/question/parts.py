@@ -15,11 +15,13 @@ from ...tools.patterns import bounded
 OWN_LIMIT = 4000
 """Characters of the person's own words that are understood; more is a paste, whatever it looks like."""
 _PASTED = re.compile(
-    r"^\s*(?:\[[\w./ -]+\][\s:]|\"[\w./-]+\"\s*:|\[?\d{4}[-/]\d\d[-/]\d\d|\[?\d{1,2}:\d\d:\d\d|\[?rank ?\d|\d+:\s|(?:INFO|WARN(?:ING)?|ERROR"
+    r"^\s*(?:\[[\w./ -]+\][\s:]|\"[\w./-]+\"\s*:|\[?\d{4}[-/]\d\d[-/]\d\d|\[?\d{1,2}:\d\d:\d\d|\[?rank ?\d|\d+:\s"
+    r"|(?:INFO|WARN(?:ING)?|ERROR"
     r"|DEBUG|CRITICAL|FATAL|PANIC)\b|(?:wandb|srun|slurmstepd|torchrun|deepspeed|swanlab|kernel|dmesg)\S*: "
     r"|Traceback|File \"|\{.*[:=]|[A-Z]\w*(?:Error|Exception|Warning):|\|.*\||(?:step|iter(?:ation)?"
     r"|epoch)\b\W{0,3}\d"
-    r"|[-+\w./]+(?:\s*[,;\t]\s*[-+\w./%]+){2,}\s*$|[-+\w./]+(?:[,;\t][-+\w./%]+)+\s*$|\s*[\w.-]+\s*[:=]\s*\S{1,60}\s*$|[#$>]\s|Processing"
+    r"|[-+\w./]+(?:\s*[,;\t]\s*[-+\w./%]+){2,}\s*$|[-+\w./]+(?:[,;\t][-+\w./%]+)+\s*$"
+    r"|\s*[\w.-]+\s*[:=]\s*\S{1,60}\s*$|[#$>]\s|Processing"
     r"|\s{2,}\S"
     r"|at \S+\(|[@+-]{2,})",
     re.IGNORECASE,
@@ -89,9 +91,8 @@ def _orders(lines: Sequence[str], pasted: Sequence[bool]) -> Iterator[int]:
         return
     for n, line in enumerate(lines):
         within = pasted[n] or among[0] < n < among[-1]
-        if within or n > among[0]:
-            if addressed(line, by_name=not within):
-                yield n + 1
+        if (within or n > among[0]) and addressed(line, by_name=not within):
+            yield n + 1
 
 
 def as_run(pasted: str) -> str:
