@@ -97,6 +97,10 @@ class Answer:
                 "understood": self._understood(number),
                 "run": self.run or None,
                 "other_runs": self._others(),
+                "coverage": [
+                    {"file": c.file, "read_as": c.read_as, "why": c.why or None}
+                    for c in (self.seen.coverage if self.seen else ())
+                ],
                 "model": self.model,
                 "short": self.short,
                 "answer": self.text,

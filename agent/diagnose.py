@@ -65,18 +65,15 @@ LEAST = 0.2
 """Probability below which a hypothesis is no diagnosis."""
 CLOSE = 2.5
 """The top two are close when their probabilities differ by less than this factor."""
-
 PROVEN = 0.5
 """An established cause is likelier than all others together: so there is one at most, and it is the first."""
 UNPROVEN = 0.97
 """Most that is said for a cause that nothing establishes."""
 LIKELY = 0.1
 """Probability from which on an entry that rests on the same findings as the first is a rival, whatever their priors."""
-
 SERIOUS = ("S0", "S1")
 SHOWN = (*SERIOUS, "S2")
 """Grades of a finding that is more than a note."""
-
 Status = Literal["established", "supported", "possible", "refuted"]
 State = Literal["diagnosed", "inconclusive", "healthy", "out-of-scope"]
 _ORDER = {"established": 0, "supported": 1, "possible": 2, "refuted": 3}
@@ -98,7 +95,7 @@ class Hypothesis:
 
     @property
     def percent(self) -> str:
-        """The probability as people read it: only what is established is ever above `UNPROVEN`, and none is 0%."""
+        """The probability as people read it: none is 0%."""
         return "<1%" if self.probability < 0.005 else f"{self.probability:.0%}"
 
 
@@ -114,6 +111,8 @@ class Diagnosis:
     """Conflicts of the leading entries, with the position that this run supports, if it decides."""
     unexplained: tuple[Finding, ...] = field(default=())
     """S0 and S1 findings that no listed hypothesis accounts for."""
+    missed: tuple[str, ...] = ()
+    """Files that were not read though they could have shown a fault."""
 
     @property
     def top(self) -> Hypothesis | None:
@@ -144,6 +143,7 @@ def diagnose(
     looked: bool = False,
     keep: int = 5,
     stage: str = "",
+    missed: Sequence[str] = (),
 ) -> Diagnosis:
     """Rank the entries by the findings of the run and the words of the question.
 
@@ -152,11 +152,10 @@ def diagnose(
         hits: what retrieval says about the question's words.
         findings: everything the tools found.
         checks: everything the tools looked at.
-        in_field: whether the question is about training, aligning or serving models at all; "what is wrong?" is not,
-            and beside a run it names nothing.
+        in_field: whether the question is about training, aligning or serving models at all; "what is wrong?" is not.
         looked: whether there was a run to look at.
-        keep: how many hypotheses to return.
         stage: what kind of training the run's settings say it is, empty where they do not.
+        missed: files that were not read though they could have shown a fault.
     """
     findings, checks = tuple(findings), tuple(checks)
     wrong = [f for f in findings if f.severity in SERIOUS]
@@ -168,7 +167,7 @@ def diagnose(
     if looked and not ranked and state == "inconclusive" and in_field:
         ranked = rank(runbook, findings, relevance, stage)[:keep]
     if looked and state != "diagnosed" and _sound(findings):
-        ranked = []
+        ranked, state = [], "inconclusive" if missed else state
     elif not wrong and state in LEAST_WORDS and not any(h.for_ for h in ranked):
         symptom = ranked[0].entry.id if ranked and in_field and state == "inconclusive" else ""
         least = LEAST_WORDS[state] if in_field else ASKED
@@ -181,6 +180,7 @@ def diagnose(
         checks,
         tuple(_conflicts(leading(ranked), {f.code for f in findings})),
         tuple(f for f in wrong if f.code not in explained),
+        tuple(missed),
     )
 
 
@@ -210,7 +210,7 @@ def _standing(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:
     out: list[Hypothesis] = []
     for h in ranked:
         status: Status = "supported" if h.status == "established" and h.probability < PROVEN else h.status
-        status = max(status, out[-1].status, key=lambda s: _ORDER[s]) if out else status
+        status = max([status, *(o.status for o in out[-1:])], key=lambda s: _ORDER[s])
         most = min(1.0 if status == "established" else UNPROVEN, out[-1].probability if out else 1.0)
         out.append(replace(h, status=status, probability=min(h.probability, most)))
     return out
@@ -310,9 +310,9 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
 
 def _agreed(decisive: Finding, others: Iterable[Finding]) -> bool:
     """Whether the finding is a measurement, or a second kind of line agrees: one pattern can match anything."""
-    if "role" not in decisive.data:
-        return True
-    return any(f.code != decisive.code and f.evidence[:1] != decisive.evidence[:1] for f in others)
+    return "role" not in decisive.data or any(
+        f.code != decisive.code and f.evidence[:1] != decisive.evidence[:1] for f in others
+    )
 
 
 def _no_answer(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str, float]) -> bool:

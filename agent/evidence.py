@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from ..tools.logs.attempts import name_of, named_in, trainings
 from ..tools.run import Artifact, Run
 from ..tools.series import SeriesTable
 from ..tools.settings import Settings
+from .coverage import Covered, coverage
 from .orders import orders
 
 if TYPE_CHECKING:
@@ -55,6 +56,11 @@ class Look:
     """The other trainings under the same path."""
     orders: tuple[str, ...] = ()
     """Places in its files that speak to an assistant."""
+
+    @cached_property
+    def coverage(self) -> tuple[Covered, ...]:
+        """Every file, and what it was read as."""
+        return coverage(self.run, self.table, self.settings, self.reports)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -189,6 +195,7 @@ def _beside(run: Run, other: Run, folder: bool) -> Run:
         run,
         artifacts=(*run.artifacts, *placed),
         skipped=(*run.skipped, *(replace(s, name=prefix + s.name) for s in other.skipped)),
+        unknown=(*run.unknown, *(replace(s, name=prefix + s.name) for s in other.unknown)),
     )
 
 

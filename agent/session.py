@@ -97,9 +97,9 @@ def ask(
     hits = books.search(_words(asked, asked.described) if looked and asked.described else words)
     if not looked and len(tokens(words)) < NAMED and hits and hits[0].score < MEANT:
         hits = []
-    diagnosis = diagnose(
-        books.runbook, hits, findings, checks, in_field, looked=bool(paths), stage=str(settings.value("stage") or "")
-    )
+    missed = [c.file for c in seen.coverage if c.missed] if paths and seen else []
+    stage = str(settings.value("stage") or "")
+    diagnosis = diagnose(books.runbook, hits, findings, checks, in_field, bool(paths), stage=stage, missed=missed)
     passages = tuple(p for p in books.passages(words, 3) if p.score >= MEANT) if in_field or paths else ()
     for i, finding in enumerate(diagnosis.findings, 1):
         listen(FindingMade(f"F{i}", finding))

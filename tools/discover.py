@@ -97,7 +97,7 @@ class _Walk:
         self.skipped: list[Skipped] = []
         self.seen: set[tuple[int, int]] = set()
         self.unknown: list[Path] = []
-        """Files of no known kind, the first `UNKNOWN_LIMIT`: read as logs if the run has nothing else."""
+        """Files of no known kind; the first `UNKNOWN_LIMIT` are read as logs if the run has nothing else."""
         self.files = 0
         self.full = False
 
@@ -111,7 +111,8 @@ class _Walk:
         homes = _attempts(self.artifacts)
         placed = [replace(a, attempt=homes.get(a.name, "")) for a in self.artifacts]
         placed.sort(key=lambda a: natural(a.name))
-        return Run(self.root, tuple(placed), tuple(self.skipped))
+        unknown = (Skipped(self.name(path), "no reader knows this kind of file") for path in self.unknown)
+        return Run(self.root, tuple(placed), tuple(self.skipped), tuple(unknown))
 
     def skip(self, path: Path, why: str, evidence: bool | None = None) -> None:
         """Note what was not used; unless said, its name tells whether it could have shown a fault."""
@@ -119,7 +120,8 @@ class _Walk:
 
     def take_unknown(self) -> None:
         """Nothing was recognised: text that the user's directory does hold is read as a log, the rest is listed."""
-        for path in self.unknown:
+        looked, self.unknown = self.unknown[:UNKNOWN_LIMIT], self.unknown[UNKNOWN_LIMIT:]
+        for path in looked:
             found = recognise(path.name, head(path, SNIFF), alone=True)
             if isinstance(found, Recognised):
                 self.add(found.kind, path, f"{found.why}; nothing else in the directory is part of a run")
@@ -201,7 +203,7 @@ class _Walk:
             self.skip(path, found.why, False if found.empty else None)
         elif found:
             self.add(found.kind, path, found.why)
-        elif len(self.unknown) < UNKNOWN_LIMIT:
+        else:
             self.unknown.append(path)
 
     def add(self, kind: Kind, path: Path, why: str) -> None:

@@ -47,6 +47,8 @@ class Run:
     root: Path
     artifacts: tuple[Artifact, ...] = ()
     skipped: tuple[Skipped, ...] = ()
+    unknown: tuple[Skipped, ...] = ()
+    """Files that no reader knows; nothing was looked at in them but their first bytes."""
 
     def of(self, *kinds: Kind) -> Iterator[Artifact]:
         return (a for a in self.artifacts if a.kind in kinds)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from shlex import quote
 
 from ...tools.findings import Check, Finding, clean
@@ -29,6 +29,7 @@ SAID = phrases(
     ("holds", "Fixed when {criteria}.", "满足才算修好：{criteria}。"),
     ("then", "Then: triage verify --baseline {run} --candidate NEXT_RUN {by}",
      "之后：triage verify --baseline {run} --candidate 新运行 {by}"),
+    ("missed", "Not read: {files}.", "未读：{files}。"),
     ("looked", "Looked at: {found} found, {clear} clear, {missing} not there, {failed} could not be checked{names}.",
      "检查：{found} 项有发现，{clear} 项正常，{missing} 项没有对应文件，{failed} 项未能检查{names}。"),
 )  # fmt: skip
@@ -46,7 +47,7 @@ def short_text(
     """
     if d.state == "out-of-scope":
         return "\n".join(head)
-    tail = [*_change(d, proposal, lang, case, run), *_coverage(d.checks, lang)]
+    tail = [*_change(d, proposal, lang, case, run), *_coverage(d, lang)]
     ends = [line for text in tail for line in wrapped(text, 3)]
     begins = [line for text in head for line in wrapped(text, 3)]
     room = LINES - len(begins) - len(ends)
@@ -91,10 +92,13 @@ def _change(d: Diagnosis, proposal: Proposal | Nothing, lang: str, case: str, ru
     yield SAID["then"].say(lang, run=quote(run or "RUN"), by=f"--case {case}" if case else f"--entry {p.entry}")
 
 
-def _coverage(checks: Iterable[Check], lang: str) -> Iterator[str]:
-    kept = list(checks)
+def _coverage(d: Diagnosis, lang: str) -> Iterator[str]:
+    kept: Sequence[Check] = d.checks
     if not kept:
         return
+    if d.missed and d.state != "inconclusive":
+        names = ", ".join(clean(name, 40) for name in d.missed[:CARRYING])
+        yield SAID["missed"].say(lang, files=names + (f" +{len(d.missed) - CARRYING}" if d.missed[CARRYING:] else ""))
     count = {r: len({c.name for c in kept if c.result == r}) for r in ("found", "clear", "not-applicable", "failed")}
     failed = list(dict.fromkeys(clean(c.name, 40) for c in kept if c.result == "failed"))[:3]
     names = f" ({', '.join(failed)})" if failed else ""

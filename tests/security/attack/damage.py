@@ -31,7 +31,7 @@ def on_path(change: Way) -> Way:
 
 def flip(data: bytes, rng: random.Random, times: int) -> bytes:
     out = bytearray(data)
-    for _ in range(times):
+    for _ in range(times if out else 0):
         out[rng.randrange(len(out))] ^= 1 << rng.randrange(8)
     return bytes(out)
 
