@@ -48,6 +48,8 @@ class Answer:
     """The headline, and a line for each verdict of the reply."""
     run: str = ""
     """The path of the run that it is about, empty for none."""
+    candidate: str = ""
+    """The path of the one other run that was given: what `verify` may judge."""
     only: str = ""
     """What a follow-up is told instead of the answer, which stands."""
 
@@ -110,11 +112,16 @@ class Answer:
     @property
     def short(self) -> str:
         """The answer that fits a screen."""
-        return (
-            self.text
-            if self.only
-            else visible(short_text(self.diagnosis, self.proposal, self.head, self.lang, self.case, self.run))
+        if self.only:
+            return self.text
+        return visible(
+            short_text(self.diagnosis, self.proposal, self.head, self.lang, self.case, self.run, self.candidate)
         )
+
+    @property
+    def unasked(self) -> str:
+        """What a terminal and Slack show when nobody asks for more: a screen, or all that a model worded."""
+        return self.short if self.model == "built-in" else self.text
 
     def _understood(self, number: Mapping[int, str]) -> dict[str, Any]:
         """What the words were taken for, each with its verdict."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +17,20 @@ from ..knowledge.entry import Entry
 from ..tools.boundary import Boundary
 from ..tools.findings import Evidence, TriageError, clean
 from ..tools.keeping import losses, lost
+from ..tools.phrase import phrases
 from ..tools.reading import iter_chunks, lines_of
 from ..tools.secrets import IN_KEY, KEY_LINES, bare, ends_key, in_key, visible_after
 from .acceptance.verify import Verdict, verify
 from .answer import Answer
 from .casebook import BOOK, Casebook, Unusable, new_id
 from .events import Event, Listen, Notice, Token, ToolStarted, ignore
-from .evidence import Look, gather, stamped
+from .evidence import Look, gather, newest, stamped
 from .followup import follow_up
 from .narrate.verdict import verdict_text
+from .question.parts import split
+from .question.tongue import PLEASE, third
 from .question.understand import understand
-from .session import ask, index, language, note, shown
+from .session import absolute, ask, index, language, note, shown
 from .wording.server import configured
 from .wording.turn import worded
 
@@ -34,6 +38,14 @@ AROUND = 6
 """Lines shown before and after the line of a finding."""
 PIECES = 8
 """Most pieces for each line of an excerpt, on average: a progress bar writes thousands over one another."""
+
+SAID = phrases(
+    "what became of the run of a case",
+    ("gone", "The run of this case is no longer at {gone}; what is given now is read instead.",
+     "本案例的运行已不在 {gone}；改为读取现在给出的路径。"),
+    ("changed", "The run has changed since the last answer: it was read and diagnosed anew.",
+     "上次回答之后运行内容有变化：已重新读取并诊断。"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -77,10 +89,12 @@ class Conversation:
         self.answer: Answer | None = None
         self._stamp: tuple[object, ...] = ()
         self.paths: tuple[Path, ...] = ()
-        self._said = ""
+        self._said, self._since = "", 0.0
         if case:
             kept = Casebook(home).get(case)
             self.paths, self._said = tuple(map(Path, kept.runs)), kept.question
+            answered = [event["at"] for event in kept.events if event["kind"] == "answer"]
+            self._since = datetime.fromisoformat(answered[-1]).timestamp() if answered else 0.0
 
     def ask(self, text: str, paths: Sequence[Path] = (), listen: Listen = ignore) -> Answer:
         """One turn. Paths given now are read together with those of earlier turns.
@@ -96,8 +110,10 @@ class Conversation:
         return answer
 
     def _answer(self, text: str, paths: Sequence[Path], listen: Listen) -> Answer:
-        together = (*self.paths, *(p for p in paths if p not in self.paths))
+        together = self._together(paths, listen)
         stamp, case = stamped(together), self.case or new_id()
+        if together == self.paths and self._changed(stamp):
+            listen(Notice(SAID["changed"].say(self._lang(text))))
         seen = self.answer.seen if self.answer and stamp == self._stamp else None
         if follow := self._follow_up(text, together, seen):
             return self._told(follow, listen)
@@ -107,22 +123,50 @@ class Conversation:
         )
         answer = note(answer, together, self.home, self.case)
         if self.case and answer.case and together != self.paths:
-            Casebook(self.home).set_runs(case, [str(p) for p in together])
+            Casebook(self.home).set_runs(case, absolute(together))
         self.paths, self.case, self.answer, self._stamp = together, answer.case, answer, stamp
         return answer
+
+    def _together(self, paths: Sequence[Path], listen: Listen) -> tuple[Path, ...]:
+        """The runs of earlier turns and those given now, each once.
+
+        Raises:
+            TriageError: the case's runs are gone, and none is given in their place.
+        """
+        gone = [p for p in self.paths if not p.exists()]
+        where = clean(", ".join(map(str, gone)), 300)
+        if gone and len(gone) == len(self.paths) and not paths:
+            raise TriageError(f"the run of case {self.case} is no longer at {where}; give the path where it is now")
+        if gone:
+            listen(Notice(SAID["gone"].say(self._lang(""), gone=where)))
+        there = tuple(p for p in self.paths if p not in gone)
+        known = absolute(there)
+        return (*there, *(p for p in dict.fromkeys(paths) if str(p.absolute()) not in known))
+
+    def _changed(self, stamp: tuple[object, ...]) -> bool:
+        """Whether the runs are others than at the last answer, of this process or of the case."""
+        if self.answer:
+            return bool(self._stamp) and stamp != self._stamp and not isinstance(stamp[-1], float)
+        return bool(self._since) and newest(stamp) > self._since + 1  # a case keeps whole seconds
+
+    def _lang(self, text: str) -> str:
+        return language(text or self._said) if self.lang == "auto" else self.lang
 
     def _follow_up(self, text: str, together: Sequence[Path], seen: Look | None) -> Answer | None:
         """The last answer with what this message is told, if nothing has to be looked at anew for it."""
         if not self.answer or together != self.paths or (self.paths and seen is None):
             return None
-        lang = language(text) if self.lang == "auto" else self.lang
+        lang = self._lang(text)
         last = replace(self.answer, lang=lang, only="")
-        told = follow_up(understand(text, index(self.home, self.encoder).corrected), last)
+        if third(split(text)[0]):
+            told = PLEASE.say(lang)
+        else:
+            told = follow_up(understand(text, index(self.home, self.encoder).corrected), last)
         return replace(last, question=shown(text), only=told) if told else None
 
     def _told(self, answer: Answer, listen: Listen) -> Answer:
         for piece in answer.text.splitlines(keepends=True):
-            listen(Token(piece))
+            listen(Token(piece, lines=True))
         return answer
 
     def _whole(self, text: str) -> str:

@@ -31,9 +31,11 @@ class FindingMade(Event):
 
 @dataclass(frozen=True)
 class Token(Event):
-    """The next piece of the answer's Markdown."""
+    """The next piece of the answer."""
 
     text: str
+    lines: bool = False
+    """Whether its lines stand as they are; else it is Markdown."""
 
 
 @dataclass(frozen=True)

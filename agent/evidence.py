@@ -157,6 +157,12 @@ def stamped(paths: Sequence[Path]) -> tuple[object, ...]:
     return (*map(stamp, paths), *map(stamp, files), *([time.monotonic()] if len(files) > STAMPED else ()))
 
 
+def newest(stamp: tuple[object, ...]) -> float:
+    """When the newest file of `stamped` was written, in seconds since the epoch; 0 where no file is there."""
+    times = [written for one in stamp if isinstance(one, tuple) for written in one[2:]]
+    return max(times, default=0) / 1e9
+
+
 def read_logs(run: Run) -> Read:
     """The run's logs alone, their lines without a step counted as its settings say."""
     from ..tools.logs.scan import read_run

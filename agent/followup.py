@@ -6,12 +6,12 @@ The diagnosis of the case stands; a message that brings evidence, a run or a sym
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
 from ..knowledge.entry import Entry
 from ..tools.config.frameworks import FRAMEWORKS
 from ..tools.findings import Finding, clean
+from ..tools.patterns import bounded
 from ..tools.phrase import phrases
 from .answer import Answer
 from .narrate.entry import next_check
@@ -48,6 +48,7 @@ SAID = phrases(
      "这里不知道 {framework} 如何写 `{variable}`。"),
 )  # fmt: skip
 STRONG = ("decisive", "strong", "moderate")
+_NUMBER = bounded(r"(\d+)$")
 
 
 def follow_up(asked: Question, answer: Answer) -> str | None:
@@ -117,7 +118,7 @@ def _resume(asked: Question, answer: Answer) -> Iterator[str]:
         yield SAID["no-step"].say(answer.lang)
         return
     bad, kept = min(steps), answer.seen.run.of("checkpoint") if answer.seen else ()
-    numbered = [(int(m[1]), a.name) for a in kept if (m := re.search(r"(\d+)$", a.name))]
+    numbered = [(int(m[1]), a.name) for a in kept if (m := _NUMBER.search(a.name))]
     before = max((c for c in numbered if c[0] < bad), default=None)
     if before:
         yield SAID["resume"].say(answer.lang, checkpoint=clean(before[1], 80), step=bad)

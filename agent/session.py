@@ -19,13 +19,14 @@ from ..tools.secrets import redact
 from ..tools.settings import Settings
 from .answer import Answer
 from .casebook import BOOK, Casebook, Unusable
-from .diagnose import diagnose
+from .diagnose import Diagnosis, diagnose
 from .events import Event, FindingMade, Listen, ToolStarted, ignore
 from .evidence import Look, look
 from .narrate.answer import answer_text, headline
 from .narrate.reply import about, lines, order_lines
-from .propose import Proposal, propose
+from .propose import Nothing, Proposal, propose
 from .question.parts import as_run
+from .question.tongue import PLEASE, third
 from .question.understand import Question, understand
 from .respond import respond
 
@@ -85,6 +86,10 @@ def ask(
     books = index(home, encoder)
     asked = understand(question, books.corrected)
     lang = language(asked.own or question) if lang == "auto" else lang
+    if third(asked.own):
+        please = PLEASE.say(lang)
+        answer = Answer(shown(question), lang, Diagnosis("out-of-scope"), Nothing(please, please), please, only=please)
+        return note(answer, paths, home, case) if home and keep else answer
     pasted, words = as_run(asked.pasted), _words(asked)
     looked = bool(paths or pasted)
     findings: tuple[Finding, ...] = ()
@@ -108,11 +113,11 @@ def ask(
         listen(ProposalMade(proposal))
     reply = respond(asked, books.runbook, diagnosis, proposal, seen.table if looked and seen else None)
     orders = tuple(order_lines(asked.orders, seen.orders if looked and seen else (), lang))
-    said = (*(about(seen, lang) if looked and seen else ()), *orders, *lines(reply, diagnosis, proposal, lang, looked))
-    outside = diagnosis.state == "out-of-scope"
-    head = (headline(diagnosis, lang, looked), *(orders if outside else said))
+    beside = about(seen, lang, lambda name: place(name, paths)) if looked and seen else ()
+    said = (*beside, *orders, *lines(reply, diagnosis, proposal, lang, looked))
+    head = (headline(diagnosis, lang, looked), *(orders if diagnosis.state == "out-of-scope" else said))
     text = answer_text(diagnosis, proposal, lang, head, looked, passages)
-    path = str(paths[0] / seen.about if seen and seen.about and len(paths) == 1 else paths[0]) if paths else ""
+    others = seen.others if looked and seen else ()
     answer = Answer(
         shown(question),
         lang,
@@ -126,7 +131,8 @@ def ask(
         asked,
         reply,
         head,
-        path,
+        place(seen.about if seen else "", paths),
+        place(others[0].run, paths) if len(others) == 1 else "",
     )
     return note(answer, paths, home, case) if home and keep else answer
 
@@ -135,6 +141,20 @@ def _words(asked: Question, own: str | None = None) -> str:
     """What is searched for: the person's sentences, and the beginning of what they pasted."""
     lines = (asked.own if own is None else own).splitlines() + asked.pasted.splitlines()
     return "\n".join(lines[:40])[:4000]
+
+
+def place(training: str, paths: Sequence[Path]) -> str:
+    """Where a training lies that `Look` names, as the person gave the paths; empty without any."""
+    if not paths:
+        return ""
+    first, _, rest = training.partition("/")
+    beside = next((p for p in paths[1:] if first and (p.name or p.resolve().name) == first), None)
+    return str(beside / rest if beside else paths[0] / training)
+
+
+def absolute(paths: Sequence[Path]) -> list[str]:
+    """The paths as a case keeps them: the next question may be asked elsewhere."""
+    return [str(p.absolute()) for p in paths]
 
 
 def shown(question: str) -> str:
@@ -150,7 +170,7 @@ def note(answer: Answer, paths: Sequence[Path], home: Path, case: str | None) ->
     """
     try:
         book = Casebook(home)
-        id = book.open_case(clean(answer.question, 500), [str(p) for p in paths], case or answer.case)
+        id = book.open_case(clean(answer.question, 500), absolute(paths), case or answer.case)
         noted = replace(answer, case=id)
         book.record(id, "answer", noted.as_json())
     except Unusable as error:

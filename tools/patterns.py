@@ -14,7 +14,7 @@ from typing import AnyStr
 BLANKS, DIGITS, GROUPS, LETTERS = 16, 40, 30, 200
 """Most repetitions of blanks, digits, groups and other letters: more than a line of a program or trainer holds."""
 _MOST = {r"\s": BLANKS, " ": BLANKS, "[ ]": BLANKS, r"[ \t]": BLANKS, r"\d": DIGITS, "[0-9]": DIGITS, ")": GROUPS}
-_PIECE = re.compile(r"\[\^?\]?(?:\\.|[^\\\]])*+\]|\\.|\{\d+,\}|.", re.DOTALL)
+_PIECE = re.compile(r"\[\^?\]?(?:\\.|[^\\\]]){0,500}+\]|\\.|\{\d+,\}|.", re.DOTALL)
 """A class, an escaped character, a count without an end, or a character."""
 
 

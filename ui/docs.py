@@ -1,7 +1,8 @@
 """The pages of `docs/` that are made from the code: `python -m triage.ui.docs` writes them, a test compares them.
 
 One page per command, the catalogue of findings and that of lint rules. It also runs the commands of every ```console
-block of the README and the hand-written pages again, and puts what they print below them.
+block of the README and the hand-written pages again, puts what they print below them, and names those that print much
+less than they did.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-COMMAND = re.compile(r"(?:^|[|&]\s{0,9}|bin/)(?:[A-Z_]{1,80}=\S{1,200}\s{1,9}){0,9}triage\s{1,9}(?P<arguments>.+)$")
+COMMAND = re.compile(r"(?:^|[|&]\s{0,9}|bin/)(?:[A-Z_]{1,80}=\S{1,200}\s{1,9}){0,9}triage\s{1,9}(?P<arguments>.+)")
 """A line that runs triage, also at the end of a pipe or of a chain."""
 
 
@@ -165,6 +166,23 @@ def refreshed(text: str, run: Callable[[str], str]) -> str:
     return BLOCK.sub(again, text)
 
 
+def shrunk(old: str, new: str) -> Iterator[str]:
+    """Commands that print less than half of what the page showed: a filter behind one may no longer fit its output."""
+    before, after = ({c: body for c, body in _shown(page)} for page in (old, new))
+    for command, body in after.items():
+        was, now = before.get(command, "").count("\n"), body.count("\n")
+        if 2 * now < was:
+            yield f"{command}: {now} lines, {was} before"
+
+
+def _shown(page: str) -> Iterator[tuple[str, str]]:
+    """Every command of the console blocks, with what is shown below it."""
+    for block in BLOCK.finditer(page):
+        for one in re.split(r"^\$ ", block["body"], flags=re.M)[1:]:
+            command, _, body = one.partition("\n")
+            yield command, body.strip() + "\n"
+
+
 def commands_of(text: str) -> Iterator[str]:
     """Every command that runs triage in the bash and console blocks of a page."""
     for block in re.finditer(r"^[ ]*(`{3,})(bash|console)\n((?:(?! *\1).*\n)*+) *\1$", text, re.M):
@@ -209,7 +227,7 @@ def main() -> None:
             new = refreshed(text, lambda command: in_shell(command, here, Path(home)))
             if new != text:
                 page.write_text(new, encoding="utf-8")
-                print(f"refreshed {page.relative_to(here)}")
+                print(f"refreshed {page.relative_to(here)}", *shrunk(text, new), sep="\n  look at: ")
 
 
 if __name__ == "__main__":

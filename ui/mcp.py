@@ -26,7 +26,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp.types import Resource, ToolAnnotations
+from mcp.types import CallToolResult, Resource, ToolAnnotations
 from pydantic import Field
 
 from ..agent.acceptance.verify import verify as judge
@@ -147,12 +147,13 @@ class Tools:
         ctx: Context,
         paths: Annotated[list[str] | None, Field(description="Run directories or files, if there are any.")] = None,
         lang: Lang = "auto",
-    ) -> results.Diagnosis:
+    ) -> Annotated[CallToolResult, results.Diagnosis]:
         """What went wrong: every tool over the run, causes ranked by evidence, one change to try, how to verify it.
 
-        Without `paths` it answers from the words (and pasted log lines) alone and says so.
+        Its text is the answer that fits a screen, its structured result holds everything. Without `paths` it answers
+        from the words (and pasted log lines) alone and says so.
         """
-        return results.diagnosis(self._answer(question, paths or [], lang, ctx).as_json())
+        return results.told(results.diagnosis(self._answer(question, paths or [], lang, ctx).as_json()))
 
     def propose(
         self, paths: Paths, ctx: Context, question: Question = "what went wrong with this run?", lang: Lang = "auto"

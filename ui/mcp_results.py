@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..tools.boundary import Boundary
@@ -141,6 +142,8 @@ class Diagnosis(Result):
     conflicts: list[Conflict]
     cautions: list[str]
     model: str
+    short: str
+    """The answer that fits a screen."""
     answer: str
     """The whole answer as Markdown."""
     left_out: int = 0
@@ -223,6 +226,12 @@ def findings(report: Mapping[str, Any]) -> Findings:
 def diagnosis(answer: Mapping[str, Any]) -> Diagnosis:
     """A `triage.answer/1` object, bounded."""
     return Diagnosis.model_validate(_cut(answer))
+
+
+def told(diagnosis: Diagnosis) -> CallToolResult:
+    """What the agent reads is the short answer; the structured result beside it is whole."""
+    text = TextContent(type="text", text=diagnosis.short)
+    return CallToolResult(content=[text], structured_content=diagnosis.model_dump(mode="json", by_alias=True))
 
 
 def _cut(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,6 +55,19 @@ def console(stderr: bool = False) -> Console:
     )
 
 
+def emphasised(text: str) -> Text:
+    """A short answer line by line as it is, the emphasis that lines begin with set bold."""
+    out = Text()
+    for line in text.splitlines(keepends=True):
+        indent, mark, said = line.partition("**")
+        strong, end, rest = said.partition("**") if mark and not indent.strip() else ("", "", "")
+        if end:
+            out.append(indent).append(strong, style="bold").append(rest)
+        else:
+            out.append(line)
+    return out
+
+
 def print_json(value: dict[str, Any]) -> None:
     """With what could not be kept or used of the data directory under `losses`, where there is any."""
     import orjson

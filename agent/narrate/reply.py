@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ...tools.findings import Finding, clean
 from ...tools.phrase import phrases
@@ -17,6 +17,7 @@ SAID = phrases(
     ("denies", "You rule out {topic}", "你排除{topic}"),
     ("doubts", "You doubt that it is {topic}", "你不太相信是{topic}"),
     ("told", "You were told of {topic}", "别人说是{topic}"),
+    ("both", "You say both that it is {topic} and that it is not", "你既说是{topic}，又说不是"),
 )
 JUDGED = phrases(
     "verdicts on a suspicion",
@@ -80,13 +81,13 @@ ORDERS = phrases(
 )  # fmt: skip
 
 
-def about(seen: Look, lang: str) -> Iterator[str]:
-    """Which of several runs is meant, and the others in a line each."""
+def about(seen: Look, lang: str, place: Callable[[str], str]) -> Iterator[str]:
+    """Which of several runs is meant, and the others in a line each; `place` says where a run lies."""
     if not seen.others:
         return
-    yield RUNS["about"].say(lang, run=clean(seen.about, 80) or ".")
+    yield RUNS["about"].say(lang, run=clean(place(seen.about), 200))
     for other in seen.others[:OTHERS]:
-        yield RUNS["other"].say(lang, run=clean(other.run, 80) or ".", worst=_worst(other, lang))
+        yield RUNS["other"].say(lang, run=clean(place(other.run), 200), worst=_worst(other, lang))
 
 
 def _worst(other: Other, lang: str) -> str:
@@ -112,7 +113,7 @@ def _places(findings: Sequence[Finding], number: Mapping[int, str]) -> str:
 
 def _judged(j: Judged, d: Diagnosis, number: Mapping[int, str], lang: str, looked: bool) -> str:
     s = j.suspicion
-    who = SAID["told" if s.told_by else s.polarity].say(lang, topic=s.topic.name.say(lang))
+    who = SAID["both" if s.both else "told" if s.told_by else s.polarity].say(lang, topic=s.topic.name.say(lang))
     key: str = j.verdict if looked else "no-run"
     tails = {
         "supported": "-denied" if s.polarity != "suspects" else "",

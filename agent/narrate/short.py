@@ -6,7 +6,7 @@ stands in the whole one.
 
 from __future__ import annotations
 
-import textwrap
+import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from shlex import quote
@@ -20,6 +20,15 @@ from .entry import criterion, next_check
 LINES, WIDTH = 20, 80
 CARRYING = 3
 """Findings shown."""
+HEADLINE = 4
+"""Most lines of the headline, which says where it rests on words alone."""
+INDENT = "   "
+"""Before what goes on from the line above."""
+_WIDE = "\\u1100-\\u115f\\u2e80-\\uffef"
+_UNIT = re.compile(
+    rf"\s+|[（「《【(\[]*(?:`[^`\n]{{1,60}}`|[{_WIDE}]|[^\s`{_WIDE}]+|`)[，。；：！？、）」》】)\].,;:]*"
+)
+"""What stays on one line: a word, a piece of code, a Chinese character, each with the signs around it."""
 SAID = phrases(
     "words of a short answer",
     ("change", "Change one thing: {place} `{key}` {old} -> {new}", "只改一处：{place} `{key}` {old} -> {new}"),
@@ -27,8 +36,8 @@ SAID = phrases(
     ("first", "Check first: {check}", "先检查：{check}"),
     ("none", "No change yet: {why}.", "暂不改动：{why}。"),
     ("holds", "Fixed when {criteria}.", "满足才算修好：{criteria}。"),
-    ("then", "Then: triage verify --baseline {run} --candidate NEXT_RUN {by}",
-     "之后：triage verify --baseline {run} --candidate 新运行 {by}"),
+    ("then", "Then: ", "之后："),
+    ("next-run", "NEXT_RUN", "新运行"),
     ("missed", "Not read: {files}.", "未读：{files}。"),
     ("looked", "Looked at: {found} found, {clear} clear, {missing} not there, {failed} could not be checked{names}.",
      "检查：{found} 项有发现，{clear} 项正常，{missing} 项没有对应文件，{failed} 项未能检查{names}。"),
@@ -36,22 +45,33 @@ SAID = phrases(
 
 
 def short_text(
-    d: Diagnosis, proposal: Proposal | Nothing, head: Sequence[str], lang: str, case: str = "", run: str = ""
+    d: Diagnosis,
+    proposal: Proposal | Nothing,
+    head: Sequence[str],
+    lang: str,
+    case: str = "",
+    run: str = "",
+    candidate: str = "",
 ) -> str:
-    """The short answer.
+    """The short answer. The change, its command and one finding always stand; what is said before them makes room.
 
     Args:
         head: the headline, and what is said to the person's own words.
         case: the case that the answer is kept in, empty for none.
         run: the path of the run, as the person gave it; empty for none.
+        candidate: the path of the one other run that was given, empty for none.
     """
     if d.state == "out-of-scope":
-        return "\n".join(head)
-    tail = [*_change(d, proposal, lang, case, run), *_coverage(d, lang)]
-    ends = [line for text in tail for line in wrapped(text, 3)]
-    begins = [line for text in head for line in wrapped(text, 3)]
-    room = LINES - len(begins) - len(ends)
-    middle = [line for text in _carrying(d, lang) for line in wrapped(text, 2)][: max(room, 0)]
+        return "\n".join(line for text in head for line in wrapped(text, LINES))
+    change = [line for text in _change(d, proposal, lang) for line in wrapped(text, 3)]
+    if isinstance(proposal, Proposal):
+        change += command(SAID["then"].say(lang), _verify(proposal, lang, case, run, candidate))
+    ends = [*change, *(line for text in _coverage(d, lang) for line in wrapped(text, 2))]
+    evidence = [wrapped(text, 2) for text in _carrying(d, lang)]
+    least = len(evidence[0]) if evidence else 0
+    begins = [line for i, text in enumerate(head) for line in wrapped(text, 3 if i else HEADLINE)]
+    begins = begins[: max(LINES - len(ends) - least, 1)]
+    middle = [line for lines in evidence for line in lines][: max(LINES - len(begins) - len(ends), 0)]
     return "\n".join([*begins, *middle, *ends][:LINES])
 
 
@@ -60,6 +80,8 @@ def _carrying(d: Diagnosis, lang: str) -> Iterator[str]:
     top = d.top
     carrying = [f for f in (top.for_ if top else ()) if f.severity in SHOWN] or list(top.for_ if top else ())
     rest = [f for f in d.findings if f.severity in SHOWN and f not in carrying]
+    if not carrying and not rest:
+        rest = [f for f in d.findings if f.code != "run-healthy"]  # notes, where nothing is more than that
     number = {id(f): i for i, f in enumerate(d.findings, 1)}
     for f in [*carrying, *rest][:CARRYING]:
         yield f"F{number[id(f)]} {f.severity} {clean(f.say(lang), 200)}{place(f)}"
@@ -73,7 +95,7 @@ def place(f: Finding) -> str:
     return ""
 
 
-def _change(d: Diagnosis, proposal: Proposal | Nothing, lang: str, case: str, run: str) -> Iterator[str]:
+def _change(d: Diagnosis, proposal: Proposal | Nothing, lang: str) -> Iterator[str]:
     if isinstance(proposal, Nothing):
         if d.state == "diagnosed":
             yield SAID["none"].say(lang, why=proposal.say(lang))
@@ -89,7 +111,16 @@ def _change(d: Diagnosis, proposal: Proposal | Nothing, lang: str, case: str, ru
         yield SAID["elsewhere"].say(lang, key=p.key, new=p.new)
     if p.acceptance:
         yield SAID["holds"].say(lang, criteria="; ".join(criterion(c, lang).split(" (")[0] for c in p.acceptance[:3]))
-    yield SAID["then"].say(lang, run=quote(run or "RUN"), by=f"--case {case}" if case else f"--entry {p.entry}")
+
+
+def _verify(p: Proposal, lang: str, case: str, run: str, candidate: str) -> list[str]:
+    """The command that judges the next run, option by option."""
+    return [
+        "triage verify",
+        f"--baseline {quote(run or 'RUN')}",
+        f"--candidate {quote(candidate) if candidate else SAID['next-run'].say(lang)}",
+        f"--case {case}" if case else f"--entry {p.entry}",
+    ]
 
 
 def _coverage(d: Diagnosis, lang: str) -> Iterator[str]:
@@ -114,18 +145,59 @@ def _coverage(d: Diagnosis, lang: str) -> Iterator[str]:
 
 def wrapped(text: str, most: int) -> list[str]:
     """Lines of at most `WIDTH` columns; what needs more than `most` lines is cut with an ellipsis."""
-    lines = _wrap(text)
-    return lines if len(lines) <= most else [*lines[: most - 1], lines[most - 1][: WIDTH - 2].rstrip() + " …"]
+    marks = 4 if text.startswith("**") else 0
+    lines = _wrap(text, WIDTH - marks)
+    if len(lines) > most:
+        kept = _wrap(lines[most - 1], WIDTH - marks - 2)[0].rstrip()
+        lines = [*lines[: most - 1], f"{kept} …"]
+    return _emphasised(lines) if marks else lines
 
 
-def _wrap(text: str) -> list[str]:
-    if text.isascii():
-        return textwrap.wrap(text, WIDTH, subsequent_indent="   ", break_long_words=True) or [""]
-    out, line, used = [], "", 0
-    for character in text:
-        columns = 2 if unicodedata.east_asian_width(character) in "WF" else 1
-        if used + columns > WIDTH:
-            out.append(line)
-            line, used = "   ", 3
-        line, used = line + character, used + columns
-    return [*out, line]
+def columns(text: str) -> int:
+    """Columns on a terminal: a Chinese character takes two."""
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    lines, empty = [""], True
+    for found in _UNIT.findall(text):
+        unit = found
+        if columns(lines[-1] + unit.rstrip()) > width and not empty:
+            lines[-1] = lines[-1].rstrip()
+            lines.append(INDENT)
+            unit = unit.lstrip()
+        while columns(lines[-1] + unit.rstrip()) > width:
+            fits = next(n for n in range(len(unit), 0, -1) if columns(lines[-1] + unit[:n]) <= width)
+            lines[-1] += unit[:fits]
+            lines.append(INDENT)
+            unit = unit[fits:]
+        lines[-1] += unit
+        empty = not lines[-1].strip()
+    return [line.rstrip() for line in lines if line.strip()] or [""]
+
+
+def _emphasised(lines: Sequence[str]) -> list[str]:
+    """Each line with its own emphasis, so that it can be shown by itself."""
+    out, inside = [], False
+    for line in lines:
+        begun = f"{INDENT}**{line.strip()}" if inside else line
+        inside = begun.count("**") % 2 == 1
+        out.append(begun + "**" * inside)
+    return out
+
+
+def command(label: str, words: Sequence[str]) -> list[str]:
+    """A command behind its label, to be copied as it stands: where a line ends, a backslash does."""
+    first, *options = words
+    lines = [f"{label}{first}"]
+    for word in options:
+        if columns(f"{lines[-1]} {word} \\") > WIDTH:
+            lines[-1] += " \\"
+            lines.append(f"{INDENT}{word}")
+        else:
+            lines[-1] += f" {word}"
+        mark = "'" if word.count("'") == 2 else ""
+        while columns(lines[-1]) > WIDTH - 2 and word.count("'") in (0, 2):
+            begun = lines.pop()
+            lines += [f"{begun[: WIDTH - 2]}{mark}\\", f"{mark}{begun[WIDTH - 2 :]}"]
+    return lines

@@ -36,7 +36,7 @@ _VALUE = bounded(r"[-+\d.e]*\d")
 _FENCE = bounded(r"\s*```")
 _PAIR = bounded(r"[\w/.-]+\s*[:=]\s*[-+]?(?:\d|nan|inf)", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?。！？;；])(?=\s|[\u3400-\u9fff]|$)\s*|\n+")
-_CLAUSE = re.compile(
+_CLAUSE = bounded(
     r"[,，、;；:：]\s*|\s+-+\s+|\s+(?=(?:but|so|and (?:i|we|my|then|now)|because|since|although|though"
     r"|whereas|yet"
     r"|instead)\b)"

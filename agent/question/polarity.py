@@ -31,6 +31,8 @@ class Suspicion:
     """Whether it is somebody else's opinion."""
     text: str
     """The sentence that says it."""
+    both: bool = False
+    """Whether another sentence says the contrary."""
 
 
 def _signs(*parts: str) -> re.Pattern[str]:

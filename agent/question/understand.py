@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .parts import sentences, split
 from .plans import Plan, last_named, plans, topic_of
@@ -57,7 +57,7 @@ def understand(text: str, corrected: Callable[[str], str] = str) -> Question:
         spoken_of = last_named(sentence) or spoken_of
         said_of = list(suspicions(sentence, tuple(_acted_on(acts))))
         planned |= {p.variable: p for p in acts}
-        suspected |= {s.topic.id: s for s in said_of}
+        suspected |= {s.topic.id: _beside(s, suspected.get(s.topic.id)) for s in said_of}
         described += [] if acts or said_of else [sentence]
     found = re.search(r"\b[fF](\d{1,2})\b", own)
     return Question(
@@ -72,6 +72,15 @@ def understand(text: str, corrected: Callable[[str], str] = str) -> Question:
         orders,
         f"F{found[1]}" if found else "",
     )
+
+
+def _beside(said: Suspicion, before: Suspicion | None) -> Suspicion:
+    """What is said of a cause, where something was said of it before: the last word counts, a contradiction is kept."""
+    if before is None or {before.polarity, said.polarity} != {"suspects", "denies"}:
+        return said
+    if any(s.told_by or re.search(r"[?？]|[吗呢吧]\W*$", s.text) for s in (before, said)):
+        return said
+    return replace(said, polarity="suspects", both=True)
 
 
 def _acted_on(acts: list[Plan]) -> list[str]:

@@ -85,9 +85,9 @@ def worded(
         if outcome != "built-in":
             notices.append(NO_MODEL[outcome].say(answer.lang))
     gap = "\n" * (2 - begun.endswith("\n")) if begun and rest else ""
-    said = answer.short if brief and not begun else gap + rest
-    for piece in said.splitlines(keepends=True):
-        listen(Token(piece))
+    short = brief and not begun
+    for piece in (answer.short if short else gap + rest).splitlines(keepends=True):
+        listen(Token(piece, lines=short))
     final = replace(final, text=(begun + gap + rest).strip())
     if turn and turn.dropped and turn.text:
         rules = ", ".join(f"{rule} {n}" for rule, n in sorted(turn.dropped.items()))

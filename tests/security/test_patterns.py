@@ -13,10 +13,6 @@ from attack.patterns import Found
 
 from triage.tools.patterns import bounded
 
-PARTS = 8
-LARGE = 500
-"""Characters of a pattern above which not all of its hundreds of attacks are tried: an alternation of many words."""
-
 
 @cache
 def every() -> tuple[Found, ...]:
@@ -46,7 +42,7 @@ def test_the_patterns_are_collected():
 
 @pytest.mark.parametrize(
     "pattern",
-    [r"\s+#", r"(a+)+b", r"\w+\s*=\s*\w+;", r"<a>.*?</a>", r"\d+\.\d+x", r"(?:a|b|ab)*c", r"^\s*\s*x$", r"x[^]]*\]"],
+    [r"\s+#", r"(a+)+b", r"\w+\s*=\s*\w+;", r"<a>.*?</a>", r"^\s*\s*x$", r"x[^]]*\]"],
 )
 def test_a_pattern_that_grows_too_fast_is_found(pattern):
     assert told([Found(pattern, 0, False, ("finditer",), "here")])
@@ -72,7 +68,7 @@ def test_bounded_patterns_match_what_they_matched(pattern):
         assert [m.span() for m in bounded(pattern).finditer(text)] == [
             m.span() for m in patterns.re.finditer(pattern, text)
         ]
-    assert told([Found(bounded(pattern).pattern, 0, False, ("finditer",), "here")]) == []
+    assert told([Found(bounded(pattern).pattern, 0, False, ("finditer",), "here")], often=4) == []
 
 
 def test_no_pattern_grows_faster_than_its_text_in_part():
@@ -82,8 +78,5 @@ def test_no_pattern_grows_faster_than_its_text_in_part():
 
 @pytest.mark.security
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("part", range(PARTS))
-def test_no_pattern_grows_faster_than_its_text(part):
-    mine = every()[part::PARTS]
-    assert told([found for found in mine if len(found.pattern) < LARGE]) == []
-    assert told([found for found in mine if len(found.pattern) >= LARGE], often=5) == []
+def test_no_pattern_grows_faster_than_its_text():
+    assert told(list(every())) == []

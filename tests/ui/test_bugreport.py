@@ -1,5 +1,6 @@
 """`triage report --bug`: the checklist filled from a run, redacted, in the order of each project's form."""
 
+import re
 import tarfile
 import zipfile
 from pathlib import Path
@@ -75,7 +76,7 @@ def test_every_form_asks_for_versions_command_settings_and_error(framework):
 
 def test_what_was_tried_comes_from_the_case(triage):
     asked = triage("ask", "loss is nan", "--run", EXAMPLE / "run-1").stdout
-    case = asked.split()[-1]
+    case = re.search(r"case (\w{6})", asked)[1]
     triage("verify", "--baseline", EXAMPLE / "run-1", "--candidate", EXAMPLE / "run-2", "--case", case)
     for more in ([], ["--case", case]):
         text = triage("report", EXAMPLE / "run-1", "--bug", "transformers", *more).stdout

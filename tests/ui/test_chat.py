@@ -53,8 +53,8 @@ class TestPiped:
     def test_a_log_is_one_message(self, chat):
         log = "what happened?\n" + "".join(f"step: {i} loss: {'nan' if i > 60 else 2.5}\n" for i in range(100))
         told = chat(log).stdout
-        assert told.count("What the run shows") == 1
-        assert "loss-nonfinite" in told
+        assert told.count("Looked at: ") == 1
+        assert "loss is nan from step 61" in told
 
     def test_the_language_is_chosen(self, chat):
         told = chat("/lang zh\nloss is nan\n/help\n", "--run", EXAMPLE / "run-1").stdout

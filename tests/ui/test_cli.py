@@ -71,6 +71,13 @@ def test_the_case_is_kept_and_shown(triage):
     assert ([e["kind"] for e in kept["events"]], kept["status"]) == (["answer", "verdict"], "fixed")
 
 
+def test_a_case_knows_the_run_that_failed(triage):
+    case = answer(triage("ask", "loss is nan", "--run", EXAMPLE / "run-1", "--json"))["case"]
+    assert answer(triage("verify", "--candidate", EXAMPLE / "run-2", "--case", case, "--json"))["verdict"] == "fixed"
+    none = triage("verify", "--candidate", EXAMPLE / "run-2")
+    assert (none.returncode, "--baseline RUN" in none.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("candidate", "verdict", "changed", "status"),
     [
@@ -281,16 +288,16 @@ def test_what_the_words_name_and_a_sound_run_notes_is_not_denied(triage, tmp_pat
     )
     (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     answer = triage("ask", "is my dpo run ok? chosen rewards keep falling", "--run", tmp_path).stdout
-    assert "`dpo-chosen-reward-falling`" in answer
+    assert "S3 rewards/chosen" in answer
     assert "the run does not show it" not in answer
 
 
 def test_what_only_the_words_say_about_a_run_that_was_read_has_no_percentage(triage, tmp_path):
-    (tmp_path / "train.log").write_text("".join(f"step: {i} loss: 2.5 grad_norm: 1.1\n" for i in range(200)))
-    done = triage("ask", "vllm waits on nccl, a timeout?", "--run", tmp_path).stdout
+    (tmp_path / "train.log").write_text("".join(f"step: {i} loss: {2.5 - i / 10}\n" for i in range(6)))
+    done = triage("ask", "vllm waits on nccl, a timeout?", "--run", tmp_path, "--full").stdout
     assert "from the words only" in done
     assert not re.search(r"from the words only, <?\d+%", done)
-    assert re.search(r"from the words only, \d+%", triage("ask", "vllm waits on nccl, a timeout?").stdout)
+    assert re.search(r"from the words only, \d+%", triage("ask", "vllm waits on nccl, a timeout?", "-v").stdout)
 
 
 def test_a_loss_that_leaves_its_first_level_for_good_is_no_plateau(triage, tmp_path):

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...tools.findings import TriageError
+from ...tools.findings import TriageError, clean
+from ...tools.keeping import heard
 from .. import complete
-from ..output import HOME_OPTION, HTML_OPTION, JSON_OPTION, console, print_json, progress, write_html
+from ..output import HOME_OPTION, HTML_OPTION, JSON_OPTION, console, emphasised, print_json, progress, write_html
+from ..roots import Roots
 
 if TYPE_CHECKING:
     from ...agent.answer import Answer
+    from ...agent.events import Event
 
 HELP = """Ask what went wrong, with or without a run to look at.
+
+The answer fits a screen: the cause, the findings that carry it, what they say to your own idea, one change, and the
+command that judges the next run. -v shows everything. What you say is answered; the findings alone rank the causes.
+A path below this folder that the question names is read as if it were given with --run.
 
 Examples:
 
@@ -25,10 +36,20 @@ Examples:
 
   tail -200 train.log | triage ask - --json
 
+  triage ask "why did runs/exp42 diverge?"
+
   triage ask "should I halve the learning rate?" --run runs/exp42 --full
 
   triage ask "KL explodes" --run runs/exp44 --html report.html
 """
+
+
+_PATH = re.compile(r"(?:[\w.~@+=-]+/)+[\w.@+=-]*|[\w@+=-][\w.@+=-]*\.[A-Za-z]\w*")
+"""What in a question may be a path: it has a slash, or an ending."""
+_LOOKS_LIKE_A_RUN = re.compile(
+    r"trainer_state\.json|(?:checkpoint|ckpt|global_step)[-_]?\d+|(?:.*[-_.])?(?:train|metrics|console)\w*\.(?:log|jsonl|csv|out)"
+)
+"""Names that tell the folder of a run without looking into it."""
 
 
 def register(app: typer.Typer) -> None:
@@ -67,13 +88,15 @@ def ask(
         raise typer.BadParameter('ask a question, for example: triage ask "loss is nan" --run runs/exp42')
     from ...agent.conversation import Conversation
 
+    named = [] if run else named_below(question, Path.cwd())
+    events: list[Event] = []
     with progress("reading") as step:
         talk = Conversation(data_home(home), case or "", lang, encoder, model)
-        answer = talk.ask(question, run or (), lambda event: step())
+        answer = talk.ask(question, run or named, lambda event: (events.append(event), step()))
     if as_json:
         print_json(answer.as_json())
     else:
-        _show(answer, full)
+        _show(answer, full, events, named)
     if html:
         from ..pages import answer_page
 
@@ -81,17 +104,51 @@ def ask(
     raise typer.Exit(0 if answer.diagnosis.state in ("healthy", "out-of-scope") else 1)
 
 
-def _show(answer: Answer, full: bool) -> None:
+def named_below(question: str, folder: Path) -> list[Path]:
+    """The runs that a question names by a path below the folder; links out of it are not followed."""
+    roots, found = Roots([folder]), list[Path]()
+    for match in _PATH.finditer(question.splitlines()[0]):
+        name = Path(match[0].rstrip("."))
+        inside = not name.is_absolute() and ".." not in name.parts and name not in found
+        with suppress(TriageError):
+            if inside and roots.path(str(name)).exists():
+                found.append(name)
+    return found
+
+
+def _stands_in_a_run() -> bool:
+    return any(_LOOKS_LIKE_A_RUN.fullmatch(p.name) for p in islice(Path.cwd().iterdir(), 1000))
+
+
+def _show(answer: Answer, full: bool, events: Sequence[Event], named: Sequence[Path]) -> None:
     """The answer as text: a screen of it, or, where it was asked for or a model worded it, all of it."""
     from rich.markdown import Markdown
 
+    from ...agent.events import Notice
+
     out = console()
-    if full or answer.model != "built-in":
-        out.print(Markdown(answer.text) if out.is_terminal else answer.text)
+    brief = not full and answer.model == "built-in"
+    if brief:
+        out.print(emphasised(answer.unasked))
+        for event in events:
+            if isinstance(event, Notice) and event.text not in heard():
+                out.print(clean(event.text, 500))
     else:
-        out.print(answer.short, markup=False)
-    case = [f"case {answer.case}"] if answer.case else []
-    out.print("; ".join([*case, *([] if full else ["-v shows the whole answer"])]))
+        out.print(Markdown(answer.text) if out.is_terminal else answer.text)
+        out.print()
+    out.print("; ".join(_beside(answer, brief, named)))
+
+
+def _beside(answer: Answer, brief: bool, named: Sequence[Path]) -> Iterator[str]:
+    """What stands under an answer: its case, what was read unasked or could be, where the rest is."""
+    if answer.case:
+        yield f"case {answer.case}"
+    if named:
+        yield f"read {', '.join(clean(str(p), 80) for p in named)}, named in the question"
+    if not answer.run and answer.diagnosis.state != "out-of-scope" and _stands_in_a_run():
+        yield "this folder looks like a run: add --run . to have it read"
+    if brief and answer.diagnosis.state != "out-of-scope":
+        yield "-v shows the whole answer"
 
 
 def answer_batch(file: Path, lang: str, home: Path, encoder: str, use_model: bool) -> None:

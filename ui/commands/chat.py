@@ -18,7 +18,7 @@ from rich.text import Text
 from ...tools.findings import TriageError, clean
 from ...tools.phrase import Phrase
 from .. import complete
-from ..output import HOME_OPTION, STYLES, console
+from ..output import HOME_OPTION, STYLES, console, emphasised
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -202,7 +202,7 @@ class Chat:
             self.say(clean(event.text, 500), "yellow")
         elif isinstance(event, events.Token):
             status.stop()
-            writer.write(event.text)
+            writer.write(event.text, event.lines)
 
     def status(self) -> str:
         """One line for the foot of the terminal."""
@@ -283,7 +283,10 @@ class _Writer:
     def __init__(self, out: Console):
         self.out, self.kept, self.fenced = out, "", False
 
-    def write(self, text: str) -> None:
+    def write(self, text: str, lines: bool = False) -> None:
+        if lines:
+            self.out.print(emphasised(text), end="")
+            return
         if not self.out.is_terminal:
             self.out.print(Text(text), end="")
             return

@@ -27,8 +27,8 @@ def register(app: typer.Typer) -> None:
 
 
 def verify(
-    baseline: Annotated[Path, typer.Option(help="The run that failed.")],
     candidate: Annotated[Path, typer.Option(help="The run with the one change.")],
+    baseline: Annotated[Path | None, typer.Option(help="The run that failed; with --case, that of the case.")] = None,
     entry: Annotated[
         str | None, typer.Option(help="Runbook entry whose criteria count.", autocompletion=complete.entries)
     ] = None,
@@ -41,6 +41,7 @@ def verify(
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     from ...agent.acceptance.verify import verify as judge
+    from ...agent.casebook import Casebook
     from ...agent.casebook import home as data_home
     from ...agent.conversation import criteria_entry, keep_verdict
     from ...agent.narrate.verdict import verdict_text
@@ -48,6 +49,9 @@ def verify(
     if entry and case:
         raise typer.BadParameter("give --entry or --case, not both")
     folder = data_home(home)
+    baseline = baseline or next(map(Path, Casebook(folder).get(case).runs if case else ()), None)
+    if baseline is None:
+        raise typer.BadParameter("give the run that failed: --baseline RUN, or --case of one that has a run")
     with progress("comparing") as step:
         chosen = criteria_entry(entry or "", case or "", baseline, folder)
         step()

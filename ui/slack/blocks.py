@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -67,10 +67,13 @@ def markdown(text: str, lang: str, notes: Sequence[str] = (), buttons: Sequence[
 
 
 def answer(a: Answer, notes: Sequence[str]) -> Message:
-    """The answer with its buttons."""
-    below = [*notes, WORDS["case"].say(a.lang, case=a.case)] if a.case else notes
+    """The answer that fits a screen with its buttons; the whole one is attached."""
+    whole = a.text if a.text != a.unasked else ""
+    below = [*([WORDS["cut"].say(a.lang)] if whole else []), *notes]
+    below += [WORDS["case"].say(a.lang, case=a.case)] if a.case else []
     about = a.case and a.diagnosis.state != "out-of-scope"
-    return markdown(a.text, a.lang, below, [actions(a.case, a.lang)] if about else [])
+    shown = markdown(a.unasked, a.lang, below, [actions(a.case, a.lang)] if about else [])
+    return replace(shown, attachment=Boundary().hide(whole)) if whole else shown
 
 
 def actions(case: str, lang: str) -> dict[str, Any]:

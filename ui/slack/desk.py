@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 from slack_sdk.http_retry.builtin_handlers import RateLimitErrorRetryHandler
 
+from ...agent.answer import Answer
 from ...agent.casebook import Casebook
 from ...agent.conversation import Conversation
 from ...agent.narrate.verdict import verdict_text
@@ -207,7 +209,13 @@ class Desk:
         talk.paths = before
         answer = talk.ask(str(question), runs, reply.listen)
         self.inbox.set_case(request.where, answer.case, runs)
-        return blocks.answer(answer, [*notes, *map(text.escape, reply.notices)])
+        return blocks.answer(self._without_folder(request, answer), [*notes, *map(text.escape, reply.notices)])
+
+    def _without_folder(self, request: Request, answer: Answer) -> Answer:
+        """Where attachments lie on this machine is of no use to whoever reads the thread."""
+        own = self._files.folder(request).parent
+        ours = {k: "" for k in ("run", "candidate") if Path(getattr(answer, k)).is_relative_to(own)}
+        return replace(answer, **ours)
 
     def _case(self, request: Request) -> tuple[str, tuple[Path, ...]]:
         """The thread's case and those of its runs that may still be read here."""

@@ -273,7 +273,7 @@ IT_IS = re.compile(
 )
 """Says what this failure is."""
 IDENTIFIED = _any(
-    rf"\b(?:it|this|that|problem|answer|failure|nan|what (?:you see|happened)(?: here)?)(?:'s|\s+(?:\w+\s+)?(?:can only be|has to be|must be|is|was|means?))\s+(?:(?:just|simply|all|about|the|a|an|too|your|only|purely|\w+ly)\s+)*(?:{_SETTING})",
+    rf"\b(?:it|this|that|problem|answer|failure|nan|what (?:you see|happened)(?: here)?)(?:'s|\s+(?:\w+\s+)?(?:can only be|has to be|must be|is|was|means?))\s+(?:(?:just|all|about|the|a|an|too|your|\w+ly)\s+)*(?:{_SETTING})",
     rf"(?<![么些])(?<![看查疑]的)是(?:因为)?(?:[过太][高低大小短长松]的)?\s?(?:{_SETTING})\s*(?=$|[。，,！!；、)）]|的(?:问题|锅|原因|错|缘故)|过|太|偏|不|没|导致|造成|引起|引发|搞|惹|出|设|问题|本身)",
 )
 """Says which setting or part this failure is, without any word for a cause."""

@@ -1,6 +1,7 @@
 """Does a pattern's time grow faster than the text? Processor time, and only ratios of it.
 
-Processor time is counted in steps of 4 ms on many machines, so what is short is repeated until it can be told.
+One long text is compared with the same length in short pieces: where time grows with the text, both take the same.
+So neither a slow machine nor its other work is taken for growth, and a suspect is tried again on longer texts.
 """
 
 import signal
@@ -10,15 +11,20 @@ from itertools import islice
 
 from attack.patterns import AT_THE_START, Found, attacks
 
-SHORT, LONG = 1 << 10, 16 << 10
-GROWTH = 64.0
-"""Of the time, from SHORT to LONG: 16 is linear, 256 is a square."""
-AT_ONCE = 0.004
-"""Seconds for LONG that need no other proof: a square takes ten times as long, letter by letter in C."""
-AT_LEAST = 0.03
-"""Processor seconds over which a time is taken."""
-MOST = 2.0
-"""Processor seconds after which a search is stopped: a line takes less for LONG on any machine."""
+PIECES = 16
+"""Times that a long text is as long as a short one."""
+LENGTHS = (8 << 10, 16 << 10)
+"""Of a long text, and of one that confirms what it showed: beyond it a counted repeat no longer grows."""
+GROWTH = 4.0
+"""Times as long as its pieces: 1 is linear, 16 is a square. A search that takes longer is stopped there."""
+AT_ONCE = 0.002
+"""Seconds for a long text that need no other proof: a square takes fifty times as long, letter by letter in C."""
+TICK = 0.01
+"""Seconds that are added to a limit: processor time is counted in steps of 4 ms on many machines."""
+AGAIN = 2
+"""Times that a suspect may try to keep to the limit."""
+MOST = 1.0
+"""Processor seconds after which a search is stopped: a line takes a tenth of it on a slow machine."""
 
 
 class Stopped(Exception):
@@ -39,23 +45,18 @@ def user(found: Found) -> Callable[[str | bytes], object]:
     return lambda text: [None for _ in pattern.finditer(text)]
 
 
-def at_once(use: Callable, text: str | bytes) -> bool:
-    """Whether one of a few uses is short; what is far from it is not tried again."""
-    for _ in range(3):
-        start = time.perf_counter()
-        use(text)
-        if (spent := time.perf_counter() - start) < AT_ONCE or spent > 10 * AT_ONCE:
-            return spent < AT_ONCE
-    return False
-
-
-def seconds(use: Callable, text: str | bytes) -> float:
-    """Processor seconds of one use."""
-    start, times = time.process_time(), 0
-    while (spent := time.process_time() - start) < AT_LEAST:
-        use(text)
-        times += 1
-    return spent / times
+def seconds(use: Callable, text: str | bytes, limit: float, times: int = 1) -> float:
+    """Processor seconds of so many uses; without end where they go beyond the limit."""
+    signal.setitimer(signal.ITIMER_VIRTUAL, limit)
+    try:
+        start = time.process_time()
+        for _ in range(times):
+            use(text)
+        return time.process_time() - start
+    except Stopped:
+        return float("inf")
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
 def pumped(attack: tuple[str, str, str], size: int) -> str:
@@ -65,15 +66,16 @@ def pumped(attack: tuple[str, str, str], size: int) -> str:
 
 def too_fast(use: Callable, made: Callable[[int], str | bytes]) -> bool:
     """Whether the time grows faster than the text."""
-    signal.setitimer(signal.ITIMER_VIRTUAL, MOST)
-    try:
-        if at_once(use, made(LONG)):
-            return False
-        return seconds(use, made(LONG)) > GROWTH * seconds(use, made(SHORT))
-    except Stopped:
-        return True
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    if (first := seconds(use, made(LENGTHS[0]), MOST)) < AT_ONCE:
+        return False
+    return first > MOST or all(grows(use, made(length), made(length // PIECES)) for length in LENGTHS)
+
+
+def grows(use: Callable, long: str | bytes, piece: str | bytes) -> bool:
+    """Whether the long text takes longer than its pieces, however often it is tried."""
+    pieces = seconds(use, piece, MOST, PIECES)
+    limit = GROWTH * min(pieces, MOST) + TICK
+    return all(seconds(use, long, limit) > limit for _ in range(AGAIN))
 
 
 def super_linear(found: Found, often: int = 1) -> Iterator[tuple[str, str, str]]:

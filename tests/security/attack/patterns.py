@@ -32,6 +32,8 @@ PLAYED = (
     ("ask", "卡死了，没有任何日志"), ("data", "pii", EXAMPLE), ("checkpoint", "check", EXAMPLE),
     ("report", EXAMPLE, "--bug", "trl"), ("verify", "--baseline", EXAMPLE, "--candidate", EXAMPLE),
 )  # fmt: skip
+PROGRAMS = "triage.evals.lab."
+"""Programs that train: their sources are read, but torch is not loaded for them."""
 CALLS = ("compile", "search", "match", "fullmatch", "split", "sub", "subn", "findall", "finditer")
 BUILDERS = ("bounded",)
 """Functions of the package that compile what they are given, in the file `tools/patterns.py`."""
@@ -69,10 +71,10 @@ def sources() -> dict[str, ast.Module]:
 
 
 @cache
-def uses() -> dict[str, set[str]]:
-    """Name -> the methods called on it anywhere; "?" where it is handed on."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for tree in sources().values():
+def uses() -> dict[tuple[str, str], set[str]]:
+    """(file, name) -> the methods called on it there; "?" where it is handed on. An attribute may be any file's: ""."""
+    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for file, tree in sources().items():
         over = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
         for node in ast.walk(tree):
             name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
@@ -81,7 +83,19 @@ def uses() -> dict[str, set[str]]:
             user = over.get(node)
             if isinstance(user, ast.Call) and user.func is node:
                 user = over.get(user)
-            found[name].add(user.attr if isinstance(user, ast.Attribute) and user.attr in CALLS else "?")
+            place = file if isinstance(node, ast.Name) else ""
+            found[place, name].add(user.attr if isinstance(user, ast.Attribute) and user.attr in CALLS else "?")
+    return found
+
+
+@cache
+def importers() -> dict[str, set[str]]:
+    """Name -> the files that import something of that name."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for file, tree in sources().items():
+        for node in ast.walk(tree):
+            for alias in node.names if isinstance(node, ast.ImportFrom) else ():
+                found[alias.name].add(file)
     return found
 
 
@@ -106,7 +120,8 @@ def ways(method: str, file: str, line: int) -> set[str]:
     if method != "compile":
         return {method}
     name = owners(file).get(line, "")
-    return uses().get(name) or {"?"}
+    places = ("", file, *importers().get(name, ()))
+    return set().union(*(uses().get((place, name), set()) for place in places)) or {"?"}
 
 
 # --- collecting ---------------------------------------------------------------
@@ -141,6 +156,8 @@ def play() -> None:
     for wing in WINGS:
         package = importlib.import_module(f"triage.{wing}")
         for module in pkgutil.walk_packages(package.__path__, f"triage.{wing}."):
+            if module.name.startswith(PROGRAMS):
+                continue
             with contextlib.suppress(ImportError):  # an extra that is not installed
                 importlib.import_module(module.name)
     for module in [m for name, m in sys.modules.items() if name.startswith("triage.")]:

@@ -164,10 +164,10 @@ class FakeSlack:
         return self.send("interactive", body)
 
     def replies(self, channel, thread=None):
-        """The app's messages, in the order in which they were posted."""
+        """The app's messages, in the order in which they were posted, without the files that belong to them."""
         with self.changed:
-            return [m for (c, _), m in self.messages.items()
-                    if c == channel and m["user"] == BOT and thread in (None, m.get("thread_ts"))]  # fmt: skip
+            mine = [m for (c, _), m in self.messages.items() if c == channel and m["user"] == BOT and m["blocks"]]
+            return [m for m in mine if thread in (None, m.get("thread_ts"))]
 
     def answers(self, channel, thread=None):
         """Replies in their final form: no progress, and no file that belongs to one."""

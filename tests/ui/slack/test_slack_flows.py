@@ -23,15 +23,12 @@ def test_a_mention_with_a_run_is_answered_in_its_thread_by_edits_of_one_message(
     asked = slack.mention("C1", "loss is nan at step 4000", files=attached("run-1"))
     [answer] = slack.answered("C1", asked["ts"])
     text = kit.whole(answer)
-    for part in (
-        "loss-nan-high-lr",
-        "loss-nonfinite",
-        "train.log:347",
-        "-learning_rate: 0.3",
-        "+learning_rate: 0.15",
-        "002 §1",
-    ):
+    for part in ("loss-nan-high-lr", "train.log:347", "train.yaml:5 `learning_rate` 0.3 -&gt; 0.15", "--case "):
         assert part in text
+    assert "/slack/C1/" not in text, "where attachments lie is of no use in a thread"
+    [whole] = [upload["content"] for upload in slack.uploads.values()]
+    for part in ("loss-nonfinite", "-learning_rate: 0.3", "+learning_rate: 0.15", "002 §1"):
+        assert part in whole
     buttons = [e["action_id"] for b in answer["blocks"] if b["type"] == "actions" for e in b["elements"]]
     assert buttons == ["triage_next", "triage_evidence", "triage_verify", "triage_resolved", "triage_unhelpful"]
     assert len(slack.called("chat.postMessage")) == 1

@@ -225,7 +225,7 @@ def _plain_runs(pattern: str) -> list[list[str]]:
 
 
 _PIECE = re.compile(
-    r"(?P<plain>[^\\\[\](){}.*+?|^$]|\\[^A-Za-z0-9])|\[\^?\]?(?:\\.|[^\]\\])*+\]|\{[^}]*\}|\\.|.", re.DOTALL
+    r"(?P<plain>[^\\\[\](){}.*+?|^$]|\\[^A-Za-z0-9])|\[\^?\]?(?:\\.|[^\]\\]){0,500}+\]|\{[^}]{0,40}\}|\\.|.", re.DOTALL
 )
 """A plain (or escaped) character, a class, a count, or one of the signs of a pattern."""
 
