@@ -6,7 +6,7 @@ that must survive is in the casebook.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -185,7 +185,7 @@ class Conversation:
         if not self.paths:
             raise TriageError("this case has no run to compare with: give the failed run first")
         listen(ToolStarted("verify"))
-        verdict = verify(self.paths[0], candidate, self._entry(entry))
+        verdict = verify(self.paths, candidate, self._entry(entry), self.last().get("run") or "")
         text = verdict_text(verdict, self._language())
         with losses() as told:
             keep_verdict(self.home, self.case, verdict, text)
@@ -200,8 +200,7 @@ class Conversation:
         """The last answer in its public form, a continued case's too; empty before the first one."""
         if self.answer:
             return self.answer.as_json()
-        events = Casebook(self.home).get(self.case).events if self.case else []
-        return next((e["content"] for e in reversed(events) if e["kind"] == "answer"), {})
+        return next(answers(self.case, self.home), {})
 
     def _language(self) -> str:
         return self.last().get("lang", "en") if self.lang == "auto" else self.lang
@@ -277,6 +276,12 @@ def keep_verdict(home: Path, case: str, verdict: Verdict, text: str) -> None:
             lost(home / BOOK, "not kept", error.why)
 
 
+def answers(case: str, home: Path) -> Iterator[dict[str, Any]]:
+    """The answers of a case in their public form, the last first; nothing without a case."""
+    events = Casebook(home).get(case).events if case else []
+    return (e["content"] for e in reversed(events) if e["kind"] == "answer")
+
+
 def criteria_entry(named: str, case: str, baseline: Path, home: Path) -> Entry:
     """The entry named; else the one that the case's last answer leads with; else the diagnosis of the baseline.
 
@@ -284,8 +289,7 @@ def criteria_entry(named: str, case: str, baseline: Path, home: Path) -> Entry:
         TriageError: an unknown entry, or no cause that the evidence supports.
     """
     if not named and case:
-        answers = [e["content"] for e in Casebook(home).get(case).events if e["kind"] == "answer"]
-        named = next((a["hypotheses"][0]["entry"] for a in reversed(answers) if a["hypotheses"]), "")
+        named = next((a["hypotheses"][0]["entry"] for a in answers(case, home) if a["hypotheses"]), "")
         if not named:
             raise TriageError(f"case {case} has no diagnosis to verify; name an entry (`triage runbook list`)")
     if named:

@@ -41,6 +41,25 @@ class Other:
 
 
 @dataclass(frozen=True)
+class Training:
+    """One of several trainings under the paths, by its logs alone, before one of them is looked at."""
+
+    run: Run
+    table: SeriesTable
+    findings: tuple[Finding, ...]
+
+    @property
+    def name(self) -> str:
+        """Its folder below the path; empty for the path itself."""
+        return name_of(self.run)
+
+    @property
+    def grade(self) -> str:
+        """Of its worst finding."""
+        return min((f.severity for f in self.findings), default="S9")
+
+
+@dataclass(frozen=True)
 class Look:
     """One run as the tools see it."""
 
@@ -75,13 +94,34 @@ class Look:
         return tuple(dict.fromkeys(c for report in self.reports for c in report.checks))
 
 
+Choose = Callable[[Sequence[Training]], Training]
+"""Which of several trainings is looked at."""
+
+
+def named_or_worst(words: str) -> Choose:
+    """The training that the words name, else the one whose logs are worst."""
+
+    def choose(found: Sequence[Training]) -> Training:
+        named = next(named_in(words, [t.run for t in found]), None)
+        return next((t for t in found if t.run is named), min(found, key=lambda t: t.grade))
+
+    return choose
+
+
 def look(
-    paths: Sequence[Path], pasted: str = "", told: Callable[[str], object] = lambda tool: None, words: str = ""
+    paths: Sequence[Path],
+    pasted: str = "",
+    told: Callable[[str], object] = lambda tool: None,
+    choose: Choose | None = None,
 ) -> Look:
     """Run every deterministic tool over the paths and the pasted text.
 
-    `told` hears the name of each tool before it runs. One that breaks becomes a `failed` check: the others still speak.
-    Where the paths hold several trainings, the one that the words name is looked at, else the one whose logs are worst.
+    Args:
+        paths: files and folders, read as one run; where they hold several trainings, one is looked at.
+        pasted: log text.
+        told: hears the name of each tool before it runs. One that breaks becomes a `failed` check: the others still
+            speak.
+        choose: which of several trainings; by default the one whose logs are worst.
 
     Raises:
         TriageError: a path does not exist or nothing in it can be read.
@@ -104,8 +144,9 @@ def look(
             return Report("read")
 
         broken = _try("scan", reading)
-        run, others = _chosen(run, read, words)
-        if others:
+        found = run.artifacts
+        run, others = _chosen(run, read, choose or named_or_worst(""))
+        if run.artifacts != found:
             settings, setting_checks = read_settings(run)
         read = read.only(run)
         clip, planned = (_number(settings.value(name)) for name in ("grad_clip", "max_steps"))
@@ -125,17 +166,27 @@ def look(
         return Look(run, read.table, settings, log, tuple(reports), about, others, spoken)
 
 
-def _chosen(run: Run, read: Read, words: str) -> tuple[Run, tuple[Other, ...]]:
+def _chosen(run: Run, read: Read, choose: Choose) -> tuple[Run, tuple[Other, ...]]:
     """The training to look at, and the others in one line each."""
     from ..tools.logs.scan import scan
 
     found = trainings(run, read.table)
     if len(found) == 1:
         return found[0], ()
-    scanned = [(part, _try("scan", lambda part=part: scan(part, None, read.only(part))).findings) for part in found]
-    named = next(named_in(words, found), None)
-    chosen = named or min(scanned, key=lambda s: min((f.severity for f in s[1]), default="S9"))[0]
-    return chosen, tuple(Other(name_of(part), findings) for part, findings in scanned if part is not chosen)
+    parts = ((part, read.only(part)) for part in found)
+    scanned = [
+        Training(part, own.table, _try("scan", lambda part=part, own=own: scan(part, None, own)).findings)
+        for part, own in parts
+    ]
+    chosen = choose(scanned)
+    return chosen.run, tuple(Other(t.name, t.findings) for t in scanned if t is not chosen)
+
+
+def path_of(paths: Sequence[Path], about: str) -> Path:
+    """Where a training lies that a look is about, as the person gave the paths that were read together."""
+    first, _, rest = about.partition("/")
+    beside = next((p for p in paths[1:] if first and (p.name or p.resolve().name) == first), None)
+    return beside / rest if beside else paths[0] / about
 
 
 STAMPED = 5000
@@ -143,14 +194,17 @@ STAMPED = 5000
 
 
 def stamped(paths: Sequence[Path]) -> tuple[object, ...]:
-    """Name, size and time of every file under the paths: equal as long as nothing has changed."""
+    """Name, size and times of every file under the paths: equal as long as nothing has changed.
 
-    def stamp(path: Path) -> tuple[str, int, int]:
+    A copy may keep size and time of writing of what it replaces; the time of its entry is its own.
+    """
+
+    def stamp(path: Path) -> tuple[str, tuple[int, int], int]:
         try:
             found = path.stat()
         except OSError:
-            return str(path), -1, -1
-        return str(path), found.st_size, found.st_mtime_ns
+            return str(path), (-1, -1), -1
+        return str(path), (found.st_size, found.st_ctime_ns), found.st_mtime_ns
 
     inside = (Path(folder, name) for path in paths for folder, _, names in os.walk(path) for name in sorted(names))
     files = list(islice(inside, STAMPED + 1))

@@ -21,7 +21,7 @@ from .answer import Answer
 from .casebook import BOOK, Casebook, Unusable
 from .diagnose import Diagnosis, diagnose
 from .events import Event, FindingMade, Listen, ToolStarted, ignore
-from .evidence import Look, look
+from .evidence import Look, look, named_or_worst, path_of
 from .narrate.answer import answer_text, headline
 from .narrate.reply import about, lines, order_lines
 from .propose import Nothing, Proposal, propose
@@ -96,7 +96,11 @@ def ask(
     checks: tuple[Check, ...] = ()
     run, settings = Run(Path()), Settings()
     if looked:
-        seen = seen if seen and not pasted else look(paths, pasted, lambda tool: listen(ToolStarted(tool)), words)
+        seen = (
+            seen
+            if seen and not pasted
+            else look(paths, pasted, lambda tool: listen(ToolStarted(tool)), named_or_worst(words))
+        )
         run, settings, findings, checks = seen.run, seen.settings, seen.findings, seen.checks
     in_field = books.covers(words)
     hits = books.search(_words(asked, asked.described) if looked and asked.described else words)
@@ -145,11 +149,7 @@ def _words(asked: Question, own: str | None = None) -> str:
 
 def place(training: str, paths: Sequence[Path]) -> str:
     """Where a training lies that `Look` names, as the person gave the paths; empty without any."""
-    if not paths:
-        return ""
-    first, _, rest = training.partition("/")
-    beside = next((p for p in paths[1:] if first and (p.name or p.resolve().name) == first), None)
-    return str(beside / rest if beside else paths[0] / training)
+    return str(path_of(paths, training)) if paths else ""
 
 
 def absolute(paths: Sequence[Path]) -> list[str]:

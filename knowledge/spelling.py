@@ -39,7 +39,7 @@ PLAIN = frozenset(
         "toward  tried trust tuesday turn twice under until upon using usual very want wants wasn wednesday week "
         "weeks well went  were what when where whether which while whole whose will wish with within without "
         "wonder word words work worked  working works worse would wouldn write wrong year yesterday your yours "
-        "bug bugs don dont alice bob ",
+        "bug bugs don dont isnt wasnt doesnt didnt cant wont couldnt arent havent hasnt thats alice bob ",
     )
 )
 """Everyday words, which are right though no entry has them."""

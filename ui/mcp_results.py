@@ -178,6 +178,8 @@ class Verdict(Result):
     schema_: Literal["triage.verdict/1"] = Field(alias="schema")
     verdict: Literal["fixed", "not-fixed", "confounded", "inconclusive"]
     entry: str
+    baseline: str
+    candidate: str
     changed: list[Setting]
     criteria: list[Judged]
     neighbours: list[dict[str, Any]]

@@ -8,7 +8,7 @@ answer is `no-observation`: it blocks the verdict if a run could answer it, and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,11 +22,12 @@ from ...tools.logs.detectors.detector import RL_METRICS
 from ...tools.series import SeriesTable
 from ...tools.vocabulary import VOCABULARY
 from ..diagnose import SERIOUS, SHOWN
-from ..evidence import Look, look
+from ..evidence import Look, look, path_of
 from .absence import observe_absence
 from .needs import needs
 from .observe import observe
 from .subject import COUNTED, Observation, Subject, last_step
+from .which import the_failed, the_next
 
 Result = Literal["pass", "fail", "no-observation"]
 VerdictName = Literal["fixed", "not-fixed", "confounded", "inconclusive"]
@@ -124,6 +125,12 @@ class Verdict:
     """Which rule gave the verdict: a key of `narrate.words.VERDICTS`."""
     unseen: tuple[str, ...] = ()
     """What is missing for the criteria that a run could answer and this one does not."""
+    baseline: str = ""
+    """Path of the run that failed, as given; below it, where that path holds several runs."""
+    candidate: str = ""
+    """The same of the next run."""
+    chosen: bool = False
+    """Whether either was chosen among several."""
 
     def as_json(self, answer: str) -> dict[str, Any]:
         return json_ready(
@@ -131,6 +138,8 @@ class Verdict:
                 "schema": "triage.verdict/1",
                 "verdict": self.verdict,
                 "entry": self.entry.id,
+                "baseline": self.baseline,
+                "candidate": self.candidate,
                 "why": self.why,
                 "changed": [
                     {"variable": d.variable, "old": d.old, "new": d.new, "where": d.where, "note": d.note}
@@ -170,13 +179,28 @@ class Verdict:
         )
 
 
-def verify(baseline: Path, candidate: Path, entry: Entry) -> Verdict:
+def verify(baseline: Path | Sequence[Path], candidate: Path, entry: Entry, run: str = "") -> Verdict:
     """Judge `candidate` as a repair of `baseline` by the acceptance criteria of `entry`.
 
+    Args:
+        baseline: the failed run; several paths are parts of it.
+        candidate: the next run.
+        entry: whose criteria count.
+        run: the path of the training that is meant, where the baseline holds several.
+
     Raises:
-        TriageError: a run cannot be read.
+        TriageError: a run cannot be read, or a path holds several trainings and nothing says which is meant.
     """
-    return compare(look([baseline]), look([candidate]), entry)
+    old = [baseline] if isinstance(baseline, Path) else list(baseline)
+    before = look(old, choose=the_failed(old, run))
+    after = look([candidate], choose=the_next(candidate, before))
+    verdict = compare(before, after, entry)
+    return replace(
+        verdict,
+        baseline=str(path_of(old, before.about)),
+        candidate=str(path_of([candidate], after.about)),
+        chosen=bool(before.others or after.others),
+    )
 
 
 def compare(before: Look, after: Look, entry: Entry) -> Verdict:

@@ -13,7 +13,7 @@ from shlex import quote
 
 from ...tools.findings import Check, Finding, clean
 from ...tools.phrase import phrases
-from ..diagnose import SHOWN, Diagnosis
+from ..diagnose import SERIOUS, SHOWN, Diagnosis
 from ..propose import Nothing, Proposal
 from .entry import criterion, next_check
 
@@ -84,7 +84,26 @@ def _carrying(d: Diagnosis, lang: str) -> Iterator[str]:
         rest = [f for f in d.findings if f.code != "run-healthy"]  # notes, where nothing is more than that
     number = {id(f): i for i, f in enumerate(d.findings, 1)}
     for f in [*carrying, *rest][:CARRYING]:
-        yield f"F{number[id(f)]} {f.severity} {clean(f.say(lang), 200)}{place(f)}"
+        yield _with_place(f"F{number[id(f)]} {f.severity} {clean(f.say(lang), 200)}", place(f))
+        if f in [*carrying, *rest][:1] and (line := _line(f)):
+            yield f"   > {line}"
+
+
+def _with_place(said: str, where: str) -> str:
+    """A finding with its place behind it, which stands however long the finding is; one that begins with it has it."""
+    if where and where[2:-1] in said:
+        where = ""
+    whole = said
+    while said and len(wrapped(whole + where, 3)) > 2:
+        said = said[:-6].rstrip()
+        whole = f"{said} …"
+    return whole + where
+
+
+def _line(f: Finding) -> str:
+    """The error as the log has it, where one line of a log makes the finding: its message begins with that place."""
+    said = next((e.text or "" for e in f.evidence[:1] if f.message.startswith(f"{e.file}:{e.line}:")), "")
+    return clean(said, 2 * WIDTH - 12) if f.severity in SERIOUS else ""
 
 
 def place(f: Finding) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...tools.findings import clean
 from ..acceptance.verify import Judged, Verdict
 from .entry import criterion
-from .words import COLUMNS, NEAR, VERDICTS
+from .words import CHOSEN, COLUMNS, NEAR, VERDICTS
 
 
 def verdict_text(v: Verdict, lang: str) -> str:
@@ -20,6 +20,8 @@ def verdict_text(v: Verdict, lang: str) -> str:
         missing="; ".join(clean(what, 300) for what in v.unseen),
     )
     lines = [f"**{v.verdict}**: {why}", ""]
+    if v.chosen:
+        lines += [CHOSEN.say(lang, old=clean(v.baseline, 200), new=clean(v.candidate, 200)), ""]
     lines += [
         f"- `{d.variable}`: {clean(str(d.old))} → {clean(str(d.new))} ({clean(d.where)})"
         + (f" — {d.note}" if d.note else "")

@@ -115,6 +115,9 @@ NEEDS = phrases(
 AFTER = phrases("where a window begins", ("warmup", "after warm-up", "预热之后"), ("start", "from the start", "从开始"))
 STEPS = Phrase("over {n} steps", "{n} 步")
 NEAR = Phrase(" (near the threshold)", "（接近阈值）")
+CHOSEN = Phrase(
+    "Several runs lie there; compared: `{old}` with `{new}`.", "路径里有多个运行；比较的是 `{old}` 与 `{new}`。"
+)
 COLUMNS = Phrase(
     "| criterion | result | value | points | window and definition |", "| 指标 | 结果 | 数值 | 点数 | 范围与口径 |"
 )

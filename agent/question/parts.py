@@ -14,7 +14,7 @@ from ...tools.patterns import bounded
 
 OWN_LIMIT = 4000
 """Characters of the person's own words that are understood; more is a paste, whatever it looks like."""
-_PASTED = re.compile(
+_PASTED = bounded(
     r"^\s*(?:\[[\w./ -]+\][\s:]|\"[\w./-]+\"\s*:|\[?\d{4}[-/]\d\d[-/]\d\d|\[?\d{1,2}:\d\d:\d\d|\[?rank ?\d|\d+:\s"
     r"|(?:INFO|WARN(?:ING)?|ERROR"
     r"|DEBUG|CRITICAL|FATAL|PANIC)\b|(?:wandb|srun|slurmstepd|torchrun|deepspeed|swanlab|kernel|dmesg)\S*: "
@@ -35,12 +35,13 @@ _CURVES = bounded(
 _VALUE = bounded(r"[-+\d.e]*\d")
 _FENCE = bounded(r"\s*```")
 _PAIR = bounded(r"[\w/.-]+\s*[:=]\s*[-+]?(?:\d|nan|inf)", re.IGNORECASE)
-_SENTENCE = re.compile(r"(?<=[.!?。！？;；])(?=\s|[\u3400-\u9fff]|$)\s*|\n+")
+_SENTENCE = bounded(r"(?<=[.!?。！？;；])(?=\s|[\u3400-\u9fff]|$)\s*|\n+")
 _CLAUSE = bounded(
-    r"[,，、;；:：]\s*|\s+-+\s+|\s+(?=(?:but|so|and (?:i|we|my|then|now)|because|since|although|though"
+    r"[,，;；:：]\s*|\s+-+\s+|\s+(?=(?:but|so(?! (?:sure|certain|convinced|much|far|many|high|low|big|small|bad))"
+    r"|and (?:i|we|my|then|now)|because|since|although|though"
     r"|whereas|yet"
     r"|instead)\b)"
-    r"|(?=但是?|不过|所以|因为|而且|然后|虽然)",
+    r"|(?<!不是)(?=但是?|不过|所以|因为|而且|然后|虽然)",
     re.IGNORECASE,
 )
 

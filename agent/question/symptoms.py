@@ -34,7 +34,7 @@ class Symptom:
 
 
 def _kind(id: str, en: str, zh: str, said: str, codes: str, metrics: str = "") -> tuple[str, Kind]:
-    found = Kind(id, Phrase(en, zh), re.compile(said, re.IGNORECASE), frozenset(codes.split()), tuple(metrics.split()))
+    found = Kind(id, Phrase(en, zh), bounded(said, re.IGNORECASE), frozenset(codes.split()), tuple(metrics.split()))
     return id, found
 
 
@@ -45,7 +45,9 @@ KINDS: dict[str, Kind] = table(
             "nonfinite-loss",
             "a loss that is NaN or inf",
             "loss 变成 NaN 或 inf",
-            r"(?:loss|it|training|run).{0,25}\b(?:nans?|nan'?d|infs?|infinite|not a number)\b|\bnan(?:s"
+            r"\bnans? (?:some|at|in|from|after|since)\w*|\b(?:went|goes|gets?|got|is|are|all|turns?|turned|became"
+            r"|hits?) (?:to )?nans?\b|(?:loss|it|training|run).{0,25}\b(?:nans?|nan'?d|infs?|infinite"
+            r"|not a number)\b|\bnan(?:s"
             r"|ned)?\b.{0,12}(?:loss|at step)|loss.{0,8}(?:nan|inf)|变(?:成)?\s*nan|出(?:现)?\s*nan|nan\s*了",
             "loss-nonfinite loss-hidden-nan nan-in-forward nonfinite-from-start same-batch-nonfinite-again",
             "loss",
@@ -55,7 +57,9 @@ KINDS: dict[str, Kind] = table(
             "a loss that jumps or diverges",
             "loss 突增或发散",
             r"loss.{0,30}\b(?:spik(?:e|es|ed|ing)|explod\w+|diverg\w+|blew up|blows? up|blow(?:n|ing)? up|shot up"
-            r"|jump(?:s|ed)?|went up|goes up|goes? through the roof|bump)|\bloss spikes?\b|loss.{0,12}(?:尖峰|飙|炸|爆"
+            r"|jump(?:s|ed)?|went up|goes up|goes? through the roof|bump)|\bloss spikes?\b|\b(?:blew|blows?|blown"
+            r"|blowing) up\b|\b(?:perplexity|ppl).{0,20}(?:explod\w*|jump\w*|spik\w*)|(?:困惑度|ppl).{0,8}(?:涨|飙"
+            r"|爆|上升)|loss.{0,12}(?:尖峰|飙|炸|爆"
             r"|发散|跳|突然|突增|上升|往上|spike)|损失.{0,10}(?:尖峰|飙|炸|发散|跳|突增|上升)",
             "loss-spike loss-divergence loss-level-shift loss-nonfinite loss-jump-on-resume loss-abnormal-at-start",
             "loss",
@@ -68,7 +72,8 @@ KINDS: dict[str, Kind] = table(
             r"|falling"
             r"|improving)|won'?t (?:go down|drop|move|budge|fall)|doesn'?t (?:go down|drop|move|decrease|fall"
             r"|improve)"
-            r"|barely (?:moves|falls))|\b(?:not|isn'?t|doesn'?t|won'?t) (?:learn(?:ing)?|converg\w+)|plateaued"
+            r"|barely (?:moves|falls))|\b(?:not|isn'?t|doesn'?t|won'?t) (?:learn(?:ing)?|converg\w+)"
+            r"|\bplateau(?:ed|s)?\b(?! lr)"
             r"|(?:loss"
             r"|损失).{0,10}(?:不降|不动|不下降|平|卡在|降不下)|不收敛|学不到",
             "loss-plateau loss-slow loss-oscillation no-trainable-parameters learning-rate-zero reward-flat "
@@ -80,7 +85,7 @@ KINDS: dict[str, Kind] = table(
             "an evaluation that gets worse",
             "评测变差",
             r"\b(?:eval|val(?:idation)?|held-?out|test|benchmark|score|accuracy|acc)\b.{0,30}\b(?:wors(?:e|ening)"
-            r"|drop(?:s|ped|ping)?|fell|fall(?:s|ing)?|rising|rises|climb\w*|going up|goes up|went up|regress\w*"
+            r"|drop(?:s|ped|ping)?|fell|fall(?:s|ing)?|rising|rises|climb\w*|going up|goes up|went up|regressed"
             r"|down"
             r"|decreas\w+|degrad\w+)|(?:评测|验证集?|准确率|得?分数?|指标).{0,12}(?:掉|降|变差|上升|往上|上涨|下滑|跌)",
             "eval-loss-rising eval-regression benchmark-drop accuracy-decline",
@@ -90,7 +95,8 @@ KINDS: dict[str, Kind] = table(
             "out-of-memory",
             "memory that ran out",
             "显存或内存不足",
-            r"\booms?\b|out of memory|memory error|爆显存|显存(?:不足|不够|爆|溢出)|内存(?:不足|不够|爆)",
+            r"\booms?\b|out of memory|(?:can'?t|cannot|failed to|unable to) allocate|memory error|爆显存"
+            r"|显存(?:不足|不够|爆|溢出)|内存(?:不足|不够|爆)",
             "cuda-oom host-oom kv-cache-oom oom-in-evaluation oom-in-optimizer-step gpu-memory-growth "
             "shm-exhausted "
             "process-killed",
@@ -101,15 +107,17 @@ KINDS: dict[str, Kind] = table(
             "训练卡住",
             r"\b(?:hang(?:s|ing)?|hung|stuck(?! at \d| on (?:the )?loss)|freez(?:e|es|ing)|frozen(?! layers"
             r"| param)"
-            r"|no progress|deadlock(?:ed)?|stall(?:s|ed)?)\b|卡死|卡住|不动了|没有?反应|挂起",
+            r"|no progress|just sits|sits there|deadlock(?:ed)?|stall(?:s|ed)?)\b|卡死|卡住|不动了|没有?反应|挂起",
             "hang-no-progress nccl-timeout rank-missing collective-mismatch rendezvous-timeout timeout-after-error",
         ),
         _kind(
             "slow",
             "a run that is slow",
             "训练变慢",
-            r"\b(?:slow(?:er|ly|s|ed)?(?: down)?|throughput.{0,20}(?:drop\w*|fell|low|halved)|crawl(?:s|ing)?"
-            r"|takes? forever|(?:gpu )?util\w* (?:is )?low)\b|变慢|很慢|太慢|慢了|吞吐.{0,8}(?:降|低|掉)|利用率低",
+            r"\b(?:slow(?:er|ly|s|ed)?(?: down)?|(?:throughput|tok/s|tokens/s|samples/s|it/s|mfu).{0,20}(?:drop\w*"
+            r"|fell|low|halved)|crawl(?:s|ing)?"
+            r"|takes? forever|(?:gpu )?util\w* (?:is )?low)\b|变慢|越来越慢|很慢|太慢|慢了"
+            r"|吞吐.{0,8}(?:降|低|掉)|利用率低",
             "throughput-drop throughput-low step-time-jitter straggler gpu-utilization-low",
             "tokens_per_second step_time samples_per_second",
         ),
@@ -126,7 +134,8 @@ KINDS: dict[str, Kind] = table(
             "entropy-low",
             "an entropy that collapses",
             "熵坍塌",
-            r"\bentropy\b.{0,25}\b(?:collaps\w+|drop\w*|low|fell|falls?|goes? to (?:zero|0)|down|vanish\w*)"
+            r"\bentropy\b.{0,25}\b(?:collaps\w+|drop\w*|low|fell|falls?|goes? to (?:zero|0)|down|vanish\w*"
+            r"|(?:basically |almost |nearly )?zero|gone)"
             r"|熵.{0,8}(?:坍塌|崩|塌|掉|降|低)",
             "entropy-collapse low-diversity",
             "entropy",
@@ -147,7 +156,8 @@ KINDS: dict[str, Kind] = table(
             "a generation that never stops",
             "生成不停",
             r"\b(?:never|won'?t|doesn'?t|does not|not) (?:stop|end|shut up|emit)\w*|endless(?:ly)?|run-?on"
-            r"|until the (?:limit|max)|keeps? (?:generating|going|talking|repeating)|停不下来|不停|不会停|一直(?:生成"
+            r"|until the (?:limit|max)|repeats? (?:it|itself|the same|forever)|keeps? (?:generating|going|talking"
+            r"|repeating)|停不下来|不停|不会停|一直(?:生成"
             r"|输出)|没完没了|复读",
             "generation-not-stopping eos-not-trained repetition-loop repeated-text response-truncated "
             "response-length-growth pad-equals-eos answer-cut-off",
@@ -182,3 +192,8 @@ def symptoms(text: str) -> Iterator[Symptom]:
     """The symptoms that the person's own words tell."""
     where = _WHERE.search(text)
     return (Symptom(kind, where[0] if where else "") for kind in KINDS.values() if kind.said.search(text))
+
+
+def spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where a text tells symptoms."""
+    return (m.span() for kind in KINDS.values() for m in kind.said.finditer(text))

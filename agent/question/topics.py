@@ -43,7 +43,9 @@ class Topic:
 
 
 def _topic(id: str, en: str, zh: str, words: str, han: str, entries: str, variables: str = "") -> tuple[str, Topic]:
-    return id, Topic(id, Phrase(en, zh), words, han, entries, tuple(variables.split()))
+    """A topic; the name that answers give it is one of its words: people repeat that."""
+    named = re.escape(en.removeprefix("the "))
+    return id, Topic(id, Phrase(en, zh), rf"{words}|{named}", rf"{han}|{zh}", entries, tuple(variables.split()))
 
 
 TOPICS: dict[str, Topic] = table(
@@ -53,7 +55,7 @@ TOPICS: dict[str, Topic] = table(
             "learning-rate",
             "the learning rate",
             "学习率",
-            r"learning[- ]?rates?|l\.?r\.?s?|step size",
+            r"learning[- ]?rates?|l\.?r\.?s?|step size|(?:cosine |lr |l\.r\. |rate )?schedul(?:e|er)(?: decay)?",
             r"学习率|步长",
             r"loss-nan-high-lr|.*-lr-.*|lr-.*|dpo-kl-explosion|loss-oscillation",
             "learning_rate min_learning_rate lr_schedule",
@@ -62,7 +64,8 @@ TOPICS: dict[str, Topic] = table(
             "gradient-clipping",
             "gradient clipping",
             "梯度裁剪",
-            r"(?:grad(?:ient)?s?[- _]?)?clip(?:ping|ped|s)?|max[_ ]grad[_ ]norm",
+            r"(?:grad(?:ient)?s?[- _]?)?clip(?:p?ing|p?ed|s)?|gradients?(?! (?:norm|check|accum))"
+            r"|max[_ ]grad[_ ]norm",
             r"梯度裁剪|裁剪|剪裁|梯度截断",
             r"grad-clip-saturation|grad-explosion",
             "grad_clip",
@@ -98,7 +101,7 @@ TOPICS: dict[str, Topic] = table(
             "分词器",
             r"tokeni[sz](?:er|ers|ation|ing)|vocab(?:ulary)?(?: size)?|special tokens?|bos(?: token)?",
             r"分词器?|词表|特殊\s*token",
-            r"tokenizer-.*|vocab-.*|double-bos|untrained-special-tokens|pad-eos-misconfig",
+            r"device-side-assert|tokenizer-.*|vocab-.*|double-bos|untrained-special-tokens|pad-eos-misconfig",
         ),
         _topic(
             "precision",
@@ -163,7 +166,8 @@ TOPICS: dict[str, Topic] = table(
             "hardware",
             "the hardware",
             "硬件",
-            r"hard[- ]?ware|(?:bad|faulty|broken|dying|flaky|dead|the) (?:gpu|node|card|host|machine|cable"
+            r"hard[- ]?ware|[ahbv]\d{2,3}s|[ahb]\d00|gpu\d|(?:bad|faulty|broken|dying|flaky|dead|the) (?:gpu|node"
+            r"|card|host|machine|cable"
             r"|nvlink)s?"
             r"|ecc(?: errors?)?|xid|nvlink|overheat(?:ing)?|thermal(?:s| throttling)?|throttl(?:e|ing)|pcie"
             r"|driver"
@@ -175,7 +179,8 @@ TOPICS: dict[str, Topic] = table(
             "network",
             "the network",
             "网络",
-            r"networks?|nccl|infini ?band|ib|roce|nic|ethernet|interconnect|switch(?:es)?(?! to)|rdma|firewall"
+            r"networks?|nccl|infini ?band|ib|roce|nic|ethernet|interconnect|(?:the |network |bad )switch(?:es)?"
+            r"|switches|rdma|firewall"
             r"|gloo"
             r"|communication|comms?",
             r"网络|网卡|交换机|通信|带宽|防火墙",
@@ -189,7 +194,7 @@ TOPICS: dict[str, Topic] = table(
             "内存与显存",
             r"(?:gpu |host |cpu |system |shared )?(?:memory|ram|vram)(?:[- ](?:leak|fragmentation|pressure))?"
             r"|oom(?:[- ]?killer)?|out of memory|kv[- ]?cache|fragmentation|shm|leak(?:ing|s)?(?= memory)|swap",
-            r"显存|内存|爆显存|共享内存|内存泄漏|碎片",
+            r"(?:显存|内存)(?:泄[漏露]|碎片)|显存|内存|爆显存|共享内存|内存泄漏|碎片",
             r".*oom.*|memory-leak|host-memory-.*|shared-memory-.*|vllm-device-conflict",
             "gpu_memory_utilization activation_checkpointing zero_stage offload_optimizer offload_params max_num_seqs",
         ),
@@ -201,7 +206,7 @@ TOPICS: dict[str, Topic] = table(
             r"|weights(?: file)?"
             r"|safetensors|state dict|merge)",
             r"检查点|断点|权重|续训|恢复训练|合并",
-            r"checkpoint-.*|resume-.*|empty-weights-saved|truncated-safetensors|.*weight-sync.*|codec-.*",
+            r"checkpoint-.*|resume-.*|empty-weights-saved|truncated-safetensors|.*weight-sync.*",
             "checkpoint save_total_limit",
         ),
         _topic(
@@ -240,10 +245,11 @@ TOPICS: dict[str, Topic] = table(
             "sequence-length",
             "the sequence length",
             "序列长度",
-            r"(?:max[- _]?)?(?:seq(?:uence)?|context|ctx|model|prompt|response|completion)[- _]?len(?:gth)?s?"
+            r"sequences?(?! parallel)|(?:max[- _]?)?(?:seq(?:uence)?|context|ctx|model|prompt|response"
+            r"|completion)[- _]?len(?:gth)?s?"
             r"|long[- ]context|context window|\d+k context|rope(?:[- ]scaling| theta)?|yarn|truncat(?:ion|ed|ing)"
             r"|max[_ ]tokens|cut ?off",
-            r"序列长度|上下文(?:长度)?|长上下文|截断|序列太长|最大长度|长度限制",
+            r"序列长度|上下文(?:长度)?|长上下文|截断|序列(?!化|并行)(?:太长)?|最大长度|长度限制",
             r"context-.*|long-context-.*|rope-.*|short-data-.*|completions-truncated|eval-output-truncated"
             r"|kv-cache-oom",
             "sequence_length max_model_len rope_scaling_type rope_scaling_factor rope_theta "
@@ -264,7 +270,7 @@ TOPICS: dict[str, Topic] = table(
             "overfitting",
             "overfitting",
             "过拟合",
-            r"over[- ]?fit(?:ting|s|ted)?|too many epochs|memori[sz]ing the (?:train|data)\w*",
+            r"over[- ]?fit(?:t?ing|s|t?ed)?|too many epochs|memori[sz]ing the (?:train|data)\w*",
             r"过拟合|轮数太多|训(?:练)?过头",
             r"overfitting|catastrophic-forgetting|rlvr-memorization",
             "epochs",
@@ -277,7 +283,7 @@ TOPICS: dict[str, Topic] = table(
             r"|repetition[- _]?penalty|decoding(?: params?)?|greedy",
             r"采样|(?<!机器)(?<!显卡)温度|解码参数|重复惩罚",
             r"sampling-.*|repetitive-output|entropy-.*|constrained-.*",
-            "sampling_temperature rollout_temperature repetition_penalty",
+            "sampling_temperature rollout_temperature repetition_penalty top_p",
         ),
         _topic(
             "engine",
@@ -310,6 +316,66 @@ TOPICS: dict[str, Topic] = table(
             "flash_attention",
         ),
         _topic(
+            "initialization",
+            "the initialization",
+            "初始化",
+            r"init(?:iali[sz]ation)?|random init|init[_ ]std|warm[- ]start(?:ing|ed)?|freez(?:e|ing)"
+            r"|frozen (?:layers?|params?)",
+            r"初始化|冻结",
+            r"bad-init|frozen-.*",
+            "init_std freeze",
+        ),
+        _topic(
+            "reference-model",
+            "the reference model",
+            "参考模型",
+            r"ref(?:erence)?[- ](?:model|policy|log-?probs?)|chosen and rejected|rejected answers?",
+            r"参考模型|参考策略",
+            r"dpo-chosen-reward-falling|dpo-loss-stuck-ln2",
+        ),
+        _topic(
+            "critic",
+            "the critic",
+            "价值模型",
+            r"critic|value[- ](?:function|head|model|network|loss)|advantages?|gae",
+            r"价值(?:模型|函数|网络|头)|优势(?:估计|函数)?",
+            r"critic-failure",
+            "advantage_normalization",
+        ),
+        _topic(
+            "codec",
+            "the codec",
+            "编解码器",
+            r"codec|codebooks?|r?vq|vae|quantizer levels?|reconstruction",
+            r"码本|编解码|残差量化|重建",
+            r"codec-.*|codebook-collapse|rvq-level-imbalance",
+        ),
+        _topic(
+            "instability",
+            "an unstable training",
+            "训练不稳定",
+            r"(?:training |general )?instabilit(?:y|ies)|unstable training|non-?convergence|local (?:minimum"
+            r"|minima|optimum)",
+            r"训练不稳定|局部最优",
+            r"loss-nan|rl-no-convergence|loss-oscillation",
+        ),
+        _topic(
+            "throughput",
+            "the throughput",
+            "吞吐",
+            r"throughput|bottleneck|compute[- ]bound|mfu",
+            r"吞吐|瓶颈",
+            r"low-throughput",
+        ),
+        _topic(
+            "logging",
+            "the logging",
+            "日志",
+            r"(?:our |the )?logging(?: interval| config)?|logger|missing metrics",
+            r"日志(?:太少|不全|配置)|打点",
+            r"insufficient-logging",
+        ),
+        _topic(
             "seed",
             "the seed",
             "随机种子",
@@ -325,7 +391,7 @@ TOPICS: dict[str, Topic] = table(
             r"(?:tensor|pipeline|data|context|expert|sequence)[- ]?parallel(?:ism)?|parallelism|tp|pp|dp|fsdp"
             r"|zero(?:[- ]?[123])?|deepspeed|ddp|shard(?:ing|ed)|moe(?: (?:routing|balance))?|expert(?:s)?"
             r"|world size"
-            r"|ranks?",
+            r"|ranks",
             r"张量并行|流水线?并行|数据并行|并行(?:度|配置|策略)?|专家",
             r"deepspeed-.*|zero-.*|zero3-.*|parallel-.*|moe-.*|collective-.*|gpu-load-.*|rank0-.*"
             r"|empty-weights-saved",
@@ -378,8 +444,10 @@ TOPICS: dict[str, Topic] = table(
             "库版本",
             r"(?:library|package|lib|torch|pytorch|transformers|trl|cuda|driver|flash-attn|peft|accelerate"
             r"|deepspeed"
-            r"|vllm|numpy)?[- ]?(?:versions?|upgrad(?:e[ds]?|ing)|updat(?:e[ds]?|ing)|bump(?:ed)?|release|wheel)"
-            r"|(?:upgrad(?:ed|ing)|bumping|updating) \w+|dependenc(?:y|ies)|environment|conda|pip|docker image"
+            r"|vllm|numpy)?[- ]?(?:versions?|upgrad(?:e[ds]?|ing)|release|wheel)"
+            r"|(?:upgrad(?:ed|ing)|bump(?:ed|ing)|updat(?:ed|ing)) (?:to )?(?:torch|pytorch|transformers|trl|cuda"
+            r"|drivers?|vllm|peft|accelerate|deepspeed|numpy|flash-attn)|dependenc(?:y|ies)|environment|conda|pip"
+            r"|docker image"
             r"|incompatib\w+|new (?:torch|transformers|trl|vllm|cuda)",
             r"版本|依赖|升级|环境|镜像|装包|兼容",
             r"dependency-.*|.*version.*|package-.*|renamed-argument|extension-.*|vllm-install-.*|op-build-.*",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from .parts import sentences, split
 from .plans import Plan, last_named, plans, topic_of
@@ -15,7 +15,7 @@ from .polarity import Suspicion, suspicions
 from .symptoms import Symptom, symptoms
 from .wants import Want, wanted
 
-SUSPECT_NOTHING = ("thanks", "bye", "explain", "how_in", "lines", "short", "compare", "resume", "is_fixed")
+SUSPECT_NOTHING = ("thanks", "bye", "explain", "how_in", "lines", "short")
 """What is asked for in these is no opinion about the run."""
 
 
@@ -49,39 +49,26 @@ def understand(text: str, corrected: Callable[[str], str] = str) -> Question:
     own, pasted, orders = split(text)
     said = corrected(own).replace("’", "'")
     wants = wanted(said)
-    planned: dict[str, Plan] = {}
-    suspected: dict[str, Suspicion] = {}
-    spoken_of, described = "", list[str]()
-    for sentence in sentences(said) if wants not in SUSPECT_NOTHING else ():
-        acts = list(plans(sentence, spoken_of))
+    message, acts, spoken_of = list[str](), list[Plan](), ""
+    for sentence in sentences(said):
+        if wants not in SUSPECT_NOTHING or wanted(sentence) not in SUSPECT_NOTHING:
+            message.append(sentence)
+            acts += plans(sentence, spoken_of)
         spoken_of = last_named(sentence) or spoken_of
-        said_of = list(suspicions(sentence, tuple(_acted_on(acts))))
-        planned |= {p.variable: p for p in acts}
-        suspected |= {s.topic.id: _beside(s, suspected.get(s.topic.id)) for s in said_of}
-        described += [] if acts or said_of else [sentence]
+    suspected = suspicions(message, [(topic, p.text) for p in acts for topic in (topic_of(p.variable), p.variable)])
+    if wants in ("why", "ok_to"):
+        wants = "ok_to" if acts else "why" if suspected else wants
+    spoken = [*(p.text for p in acts), *(s.text for s in suspected)]
     found = re.search(r"\b[fF](\d{1,2})\b", own)
     return Question(
         text,
         own,
         pasted,
-        "\n".join(described),
+        "\n".join(s for s in message if not any(part in s for part in spoken)),
         tuple(symptoms(said)),
-        tuple(suspected.values()),
-        tuple(planned.values()),
+        tuple(suspected),
+        tuple({p.variable: p for p in acts}.values()),
         wants,
         orders,
         f"F{found[1]}" if found else "",
     )
-
-
-def _beside(said: Suspicion, before: Suspicion | None) -> Suspicion:
-    """What is said of a cause, where something was said of it before: the last word counts, a contradiction is kept."""
-    if before is None or {before.polarity, said.polarity} != {"suspects", "denies"}:
-        return said
-    if any(s.told_by or re.search(r"[?？]|[吗呢吧]\W*$", s.text) for s in (before, said)):
-        return said
-    return replace(said, polarity="suspects", both=True)
-
-
-def _acted_on(acts: list[Plan]) -> list[str]:
-    return [topic for plan in acts for topic in (topic_of(plan.variable), plan.variable) if topic]

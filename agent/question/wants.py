@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from ...tools.patterns import bounded
 from ...tools.registry import table
 
 Want = Literal[
@@ -24,32 +25,35 @@ Want = Literal[
 ]
 
 _WANTS: dict[str, re.Pattern[str]] = {
-    want: re.compile(pattern, re.IGNORECASE)
+    want: bounded(pattern, re.IGNORECASE)
     for want, pattern in table(
         "wants",
         (
-            (
-                "bye",
-                r"^\W*(?:ok(?:ay)?\W+|thanks?\W+|thx\W+|great\W+)*(?:good ?)?(?:bye|bye bye|see (?:you|ya)|cya"
-                r"|quit|exit"
-                r"|good ?night|later|ttyl|i'?m (?:off|done)|going to bed|signing off|gn)\b.{0,40}$|再见|拜拜|先这样"
-                r"|下线了|晚安|回头见|我去睡|撤了|收工",
-            ),
             (
                 "thanks",
                 r"^\W*(?:(?:ok(?:ay)?|great|cool|awesome|perfect|nice|alright|wow)\W+)*(?:many |big )?(?:thanks?"
                 r"|thank you|thx|ty|tysm|cheers|much appreciated|you(?:'re| are) (?:the best|a life ?saver|great"
                 r"|awesome)|appreciate it|great (?:help|job|work)|life ?saver|that (?:helped|worked|did it"
-                r"|fixed it))\b(?!.*\?).{0,80}$|^\W*.{0,12}(?:谢谢|多谢|感谢|辛苦了?|谢了|太好了|帮大忙"
+                r"|fixed it))\b(?!.*(?:\?|\b(?:why|but|what|how|should)\b|怎么|为什么)).{0,80}$|^\W*.{0,12}(?:谢谢"
+                r"|多谢|感谢|辛苦了?|谢了|太好了|帮大忙|thx|thanks"
                 r"|牛)(?!.*[?？吗]).{0,30}$",
             ),
             (
+                "bye",
+                r"^\W*(?:ok(?:ay)?\W+|thanks?\W+|thx\W+|great\W+)*(?:good ?)?(?:bye|bye bye|see (?:you|ya)|cya"
+                r"|quit|exit"
+                r"|good ?night|later|ttyl|i'?m (?:off|done)|going to bed|signing off|gn)\b.{0,40}$|再见|拜拜"
+                r"|^.{0,14}(?:先这样"
+                r"|下线了|晚安|回头见|我去睡|撤了|收工)",
+            ),
+            (
                 "explain",
-                r"^\W*(?:please |pls |can you |could you |ok,? )*explain\b|\b(?:elaborate|what (?:does|do|is"
+                r"^\W*(?:please |pls |can you |could you |ok,? )*explain\b|\b(?:elaborate|what (?:on earth "
+                r"|exactly |the hell )?(?:does|do|is"
                 r"|are) (?:[fF]\d+|.{1,40} mean|an? |the difference|meant)|what'?s (?:[fF]\d+|an? )|meaning of"
                 r"|define"
                 r"|tell me (?:more )?about|walk me through|what do you mean)\b|\b[fF]\d{1,2}\b(?!\S)|解释|是什么意思"
-                r"|什么意思|啥意思|讲讲|说明一下|是啥|什么叫|怎么理解",
+                r"|什么意思|啥意思|讲讲|说明一下|(?<!到底)(?<!你说)是啥|什么叫|怎么理解",
             ),
             (
                 "lines",
@@ -60,7 +64,7 @@ _WANTS: dict[str, re.Pattern[str]] = {
                 "short",
                 r"\b(?:tl;?dr|in one (?:line|sentence)|short version|in short|briefly|summar(?:y|i[sz]e))\b"
                 r"|一句话|简短"
-                r"|太长|总结|简单说",
+                r"|太长(?:不|了不|没)看|总结|简单说",
             ),
             (
                 "resume",
@@ -73,21 +77,26 @@ _WANTS: dict[str, re.Pattern[str]] = {
                 r"\b(?:is|was|are) (?:it|this|that|we|things|the .{1,30}?) (?:now |actually |really |finally "
                 r"|all )*(?:fixed|solved|resolved|good now|ok now|okay now|better|healthy now|repaired|gone)"
                 r"|did (?:it"
-                r"|that|this|the .{1,30}?) (?:fix|help|work|solve)|(?:fixed|solved|resolved)(?: now)? ?\?"
-                r"|has it been fixed|does (?:this|the new) .{1,30} look (?:fixed|better|ok)|修好(?:了)?(?:吗|没|么)?"
+                r"|that|this|the .{1,30}?|\w{1,20}'s .{1,20}?) (?:actually |really )?(?:fix|help|work|solve)"
+                r"|(?:fixed|solved|resolved)(?: now)? ?\?"
+                r"|has (?:it|this|that) been fix(?:e?d|ed)|are we (?:good|ok|fine|done)\b|does (?:this"
+                r"|the new) .{1,30} look (?:fixed|better|ok)|修好(?:了)?(?:吗|没|么)?"
                 r"|好了(?:吗|没)|解决(?:了)?(?:吗|没)|算(?:是)?(?:修|好)|有没有(?:修|解决)|恢复(?:正常)?了(?:吗|没)",
             ),
             (
                 "compare",
-                r"\b(?:compare[ds]?|comparison|versus|vs\.?|difference between|differ(?:s|ent)? from"
+                r"\b(?:compare[ds]?|comparison|(?:runs?|one|this|that|mine|baseline|[a-z0-9]) (?:versus|vs\.?)"
+                r"|difference between|differ(?:s|ent)? from"
                 r"|which (?:run|one"
-                r"|of (?:the|these)).{0,30}better|side by side|better than (?:the )?(?:last|previous|run"
+                r"|of (?:the|these)).{0,30}(?:better|worse)|side by side|the same (?:one )?as (?:here|in|the)"
+                r"|better than (?:the )?(?:last|previous|run"
                 r"|baseline))\b"
-                r"|对比|比较一下|比一?下|区别|哪个(?:run|更)?好|相比|和上(?:次|个).{0,8}比",
+                r"|对比|比较一下|比一?下|区别|哪个(?:run|更)?好|相比|[跟和与].{1,12}[次回个]比|差在哪|有(?:啥|什么)不同|和上(?:次|个).{0,8}比",
             ),
             (
                 "how_in",
-                r"\b(?:how (?:do|to|would|can|should) .{0,60}\b(?:in|with|for|under) (?:axolotl|deepspeed"
+                r"\b(?:(?:how (?:do|to|would|can|should) .{0,60}|where (?:is|do|can|would) .{0,60})\b(?:in|with"
+                r"|for|under) (?:the )?(?:torchtitan|axolotl|deepspeed"
                 r"|megatron\S*"
                 r"|trl|verl|hf|hugging ?face|transformers|llama-?factory|lightning|torchtune|openrlhf|accelerate"
                 r"|fsdp"
@@ -95,7 +104,7 @@ _WANTS: dict[str, re.Pattern[str]] = {
                 r"|syntax"
                 r"|setting|equivalent)|(?:syntax|flag|equivalent) (?:in|for))\b|(?:在|用)\s*(?:axolotl|deepspeed"
                 r"|megatron|trl|verl|llama-?factory|openrlhf|swift|accelerate|vllm|transformers).{0,20}(?:怎么"
-                r"|如何|哪)"
+                r"|如何|哪|which)"
                 r"|(?:怎么|如何)在.{1,20}(?:里|中|配)|对应(?:的)?(?:参数|写法|配置)|哪个参数",
             ),
             (
@@ -106,7 +115,8 @@ _WANTS: dict[str, re.Pattern[str]] = {
                 r"|should) (?:i"
                 r"|we) (?:start|look|begin)|how (?:do|can|should|would|to) (?:(?:i|we) )?(?:fix|solve|debug"
                 r"|proceed"
-                r"|check|verify|stop|avoid|confirm|repair|find out|tell)|now what|recommend|advise|any (?:ideas?"
+                r"|check|verify|stop|avoid|confirm|repair|find out|tell)|now what|then what|what else|what'?s left"
+                r"|recommend|advise|any (?:ideas?"
                 r"|suggestions?|advice)|what to (?:do|check|try))\b|下一步|接下来|怎么(?:办|修|解决|查|排查|改|弄|处理"
                 r"|验证|确认)|如何(?:解决|修|排查|处理|验证)|该(?:怎么|做什么|查|从哪)|咋(?:办|整|搞|修)"
                 r"|从哪(?:里)?(?:查|开始)|有什么建议|建议",

@@ -17,8 +17,8 @@ from typing import Any
 from ...agent.question.understand import Question, understand
 from ...agent.session import index
 
-SAME: dict[str, str] = dict(
-    line.split()
+SAME: dict[str, str] = {
+    line.split()[0]: line.split()[1]
     for line in """
 max_grad_norm grad_clip
 per_device_train_batch_size micro_batch_size
@@ -45,15 +45,16 @@ transformers library
 vllm library
 attn_implementation flash_attention
 resume_from_checkpoint checkpoint
+node hardware
 """.strip().splitlines()
-)
+}
 """Names of one setting -> the name that it is compared by."""
 ALIKE = ({"set", "enable", "do"}, {"remove", "disable"})
 """Directions that say the same of one variable."""
 
 
 def scored(row: Mapping[str, Any], asked: Question) -> Counter[str]:
-    """What of one question was right."""
+    """What of one question was right; "fp16 off, bf16 on" is one plan that sets the precision."""
     count: Counter[str] = Counter()
     truth = {topic: kind for kind in ("suspects", "denies", "doubts") for topic in row[kind]}
     found = {s.topic.id: s.polarity for s in asked.suspicions}
@@ -63,11 +64,15 @@ def scored(row: Mapping[str, Any], asked: Question) -> Counter[str]:
         count["polarity"] += found.get(topic) == polarity
     count["extra"] += sum(topic not in truth and topic not in row["told_by_others"] for topic in found)
     plans = {SAME.get(p.variable, p.variable): p.direction for p in asked.plans}
+    meant: dict[str, set[str]] = {}
     for plan in row["plans"]:
-        way = plans.get(SAME.get(plan["variable"], plan["variable"]))
+        name = str(plan["variable"])
+        meant.setdefault(SAME.get(name, name), set()).add(plan["direction"])
+    for variable, ways in meant.items():
+        way, right = plans.get(variable), "set" if len(ways) > 1 else min(ways)
         count["plans"] += 1
         count["variable"] += way is not None
-        count["direction"] += way == plan["direction"] or any({way, plan["direction"]} <= group for group in ALIKE)
+        count["direction"] += way == right or any({way, right} <= group for group in ALIKE)
     count["extra plans"] += max(len(plans) - len(row["plans"]), 0)
     return count
 

@@ -1,5 +1,6 @@
 """A case in several turns, its events, and what an interface shows of a finding."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,32 @@ def test_a_continued_case_still_shows_the_lines_and_the_next_check(told):
     assert again.excerpts("F1") == talk.excerpts("F1")
     with pytest.raises(TriageError, match="F999"):
         again.excerpts("F999")
+
+
+@pytest.mark.parametrize("asked", ["explain F1", "what next?", "thanks", "I suspect the data", "again: why?"])
+def test_a_follow_up_reads_no_run_again(told, asked):
+    talk, _ = told
+    proposed = talk.answer.proposal
+    events = list(stream(lambda listen: talk.ask(asked, (), listen)))
+    assert {e.name for e in events if isinstance(e, ToolStarted)} <= {"search"}
+    assert talk.answer.proposal == proposed
+
+
+def test_a_log_that_grew_is_read_again(tmp_path):
+    shutil.copytree(EXAMPLES / "run-1", tmp_path / "run")
+    talk = Conversation(tmp_path / "home")
+    talk.ask("what went wrong?", [tmp_path / "run"])
+    with (tmp_path / "run" / "train.log").open("a") as log:
+        log.write("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n")
+    events = list(stream(lambda listen: talk.ask("explain F1", (), listen)))
+    assert "scan" in {e.name for e in events if isinstance(e, ToolStarted)}
+    assert "cuda-oom" in {f.code for f in talk.answer.diagnosis.findings}
+
+
+def test_verify_of_a_case_judges_the_run_that_its_answer_was_about(tmp_path):
+    for name in ("run-1", "run-2", "run-3"):
+        shutil.copytree(EXAMPLES / name, tmp_path / "runs" / name)
+    talk = Conversation(tmp_path / "home")
+    talk.ask("why did run-1 fail?", [tmp_path / "runs"])
+    verdict = talk.verify(EXAMPLES / "run-2")
+    assert (verdict.verdict, verdict.baseline) == ("fixed", str(tmp_path / "runs" / "run-1"))

@@ -1,12 +1,13 @@
 """One look at a run reads each of its logs once, and what the settings say of the log is believed."""
 
 import gzip
+import os
 import subprocess
 import sys
 
 import pytest
 
-from triage.agent.evidence import look, read_logs
+from triage.agent.evidence import look, read_logs, stamped
 from triage.tools.discover import discover
 from triage.tools.reading import listening
 
@@ -64,3 +65,32 @@ def test_a_history_under_any_known_name_is_judged(tmp_path):
     seen = look([tmp_path])
     assert {"loss", "tokens_per_second"} <= set(seen.table.metrics())
     assert "metrics-not-recognised" not in {f.code for f in seen.findings}
+
+
+def replaced_in_the_same_size_and_time(path):
+    before = path.stat()
+    (path.parent / "new").write_text(path.read_text().replace("2.0", "9.0"))
+    os.utime(path.parent / "new", ns=(before.st_atime_ns, before.st_mtime_ns))
+    (path.parent / "new").rename(path)
+
+
+@pytest.mark.parametrize(
+    "touch",
+    [
+        lambda log: log.write_text(log.read_text() + "{'loss': 1.0}\n"),
+        lambda log: log.write_text(log.read_text()[:-5]),
+        lambda log: replaced_in_the_same_size_and_time(log),
+        lambda log: (log.parent / "deep" / "train.yaml").write_text("learning_rate: 0.1\n"),
+        lambda log: log.unlink(),
+    ],
+    ids=["appended", "cut", "replaced", "another file", "gone"],
+)
+def test_a_change_under_the_paths_is_noticed(tmp_path, touch):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "train.log").write_text("{'loss': 2.0}\n" * 3)
+    for paths in ([tmp_path], [tmp_path, tmp_path / "deep"]):
+        before = stamped(paths)
+        assert stamped(paths) == before
+    before = stamped([tmp_path])
+    touch(tmp_path / "train.log")
+    assert stamped([tmp_path]) != before

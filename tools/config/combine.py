@@ -77,9 +77,15 @@ def _summary(settings: Settings, unused: list[str]) -> Check:
 
 
 def _chosen(run: Run, attempt: str) -> list[Artifact]:
-    """Artifacts of the attempt, the run's own first; without a named attempt and own configs, the last attempt's."""
+    """Artifacts of the attempt, the run's own first; without a named attempt and own configs, the last attempt's.
+
+    Where everything that was logged lies in one folder, its files and those above it are one run's.
+    """
     found = [a for a in run.of("config", "script", "tokenizer") if _readable(a)]
     base = [a for a in found if not a.attempt]
+    logged = {a.attempt for a in run.of("log", "metrics")}
+    if not attempt and len(logged) == 1:
+        return [a for a in found if a.attempt in ("", *logged)]
     if not attempt and not base and found:
         attempt = max({a.attempt for a in found}, key=natural)
     own = [a for a in found if a.attempt == attempt and attempt]

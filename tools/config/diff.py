@@ -137,9 +137,14 @@ def _others(a: Settings, b: Settings) -> list[Difference]:
         if UNIMPORTANT.search(key) or key in a.values or key in b.values or key in compared:
             continue
         left, right = old.get(key), new.get(key)
-        if _plain(left) != _plain(right):
+        if _plain(left) != _plain(right) and not (_points(left, a) and _points(right, b)):
             out.append(_difference(key, left, right))
     return out
+
+
+def _points(setting: Setting | None, settings: Settings) -> bool:
+    """Whether a key says no more than which of the files to read, whose contents are compared themselves."""
+    return setting is None or _base(setting.value) in map(_base, settings.files)
 
 
 def _plain(setting: Setting | None) -> object:

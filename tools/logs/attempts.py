@@ -8,7 +8,7 @@ an evaluation) belongs to what lies beside it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -38,7 +38,8 @@ def trainings(run: Run, table: SeriesTable) -> list[Run]:
         table: its series.
     """
     homes = sorted({a.attempt for a in run.artifacts}, key=natural)
-    measured = {home: found for home in homes if (found := _measures(table, home))}
+    owned_by = {home: [s for s in table if s.attempt.partition("#")[0] == home] for home in homes}
+    measured = {home: found for home, series in owned_by.items() if (found := _measures(series))}
     copies, groups = dict[str, str](), list[list[str]]()
     for home in measured:
         before = next((h for g in groups for h in g if _copies(measured[h], measured[home])), None)
@@ -53,11 +54,16 @@ def trainings(run: Run, table: SeriesTable) -> list[Run]:
     return [_part(_without_copies(run, copies), group, owned) for group in groups]
 
 
-def _measures(table: SeriesTable, home: str) -> Mapping[str, list[Series]]:
-    """Metric -> the series of one folder, its attempts inside one file included."""
+def same(a: SeriesTable, b: SeriesTable) -> bool:
+    """Whether two tables hold one training, wherever they were read."""
+    return _copies(_measures(a), _measures(b))
+
+
+def _measures(table: Iterable[Series]) -> Mapping[str, list[Series]]:
+    """Metric -> its series that are long enough to be compared."""
     out: dict[str, list[Series]] = {}
     for s in table:
-        if s.attempt.partition("#")[0] == home and s.metric in TRAINING and len(s) >= POINTS:
+        if s.metric in TRAINING and len(s) >= POINTS:
             out.setdefault(s.metric, []).append(s)
     return out
 

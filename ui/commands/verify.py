@@ -43,7 +43,7 @@ def verify(
     from ...agent.acceptance.verify import verify as judge
     from ...agent.casebook import Casebook
     from ...agent.casebook import home as data_home
-    from ...agent.conversation import criteria_entry, keep_verdict
+    from ...agent.conversation import answers, criteria_entry, keep_verdict
     from ...agent.narrate.verdict import verdict_text
 
     if entry and case:
@@ -55,7 +55,8 @@ def verify(
     with progress("comparing") as step:
         chosen = criteria_entry(entry or "", case or "", baseline, folder)
         step()
-        verdict = judge(baseline, candidate, chosen)
+        about = next((a.get("run") for a in answers(case or "", folder)), None)
+        verdict = judge(baseline, candidate, chosen, about or "")
     text = verdict_text(verdict, lang)
     keep_verdict(folder, case or "", verdict, text)
     if as_json:

@@ -8,7 +8,9 @@ import pytest
 from making import fill
 
 from triage.tools.config.combine import read_settings
+from triage.tools.config.diff import diff
 from triage.tools.config.frameworks import named
+from triage.tools.discover import discover
 from triage.tools.run import Artifact, Run
 from triage.tools.settings import CONTEXT, VARIABLES, Setting, Settings
 
@@ -146,3 +148,23 @@ def test_nothing_to_read_is_said_to_be_not_visible(tmp_path):
     s, checks = read_settings(Run(tmp_path))
     assert not s.values
     assert [(c.name, c.result) for c in checks] == [("settings", "not-applicable")]
+
+
+def test_a_flag_that_names_a_file_is_no_change_where_that_file_was_read(tmp_path):
+    files = {"train.yaml": "learning_rate: 1.0e-5\nnum_train_epochs: 1\n"}
+    launch = {"launch.sh": "python train.py --config {} --seed 3\n"}
+    plain, _ = read_settings(run_of(tmp_path / "a", files))
+    for name, differs in (("train.yaml", {"seed"}), ("elsewhere.yaml", {"seed", "config"})):
+        text = {k: v.format(name) for k, v in launch.items()}
+        other, _ = read_settings(run_of(tmp_path / name.partition(".")[0], files | text))
+        assert {d.variable for d in diff(plain, other)} == differs
+
+
+def test_a_launch_script_above_the_only_log_goes_with_the_settings_beside_it(tmp_path):
+    files = {
+        "launch.sh": "python train.py --seed 3\n",
+        "exp/train.yaml": "learning_rate: 1.0e-5\nnum_train_epochs: 1\n",
+        "exp/train.log": "{'loss': 2.0, 'learning_rate': 1e-05, 'epoch': 0.1}\n",
+    }
+    settings, _ = read_settings(discover(fill(tmp_path, files)))
+    assert (settings.value("learning_rate"), settings.value("seed")) == (1e-5, 3)

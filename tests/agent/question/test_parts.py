@@ -1,0 +1,87 @@
+"""Symptoms, wants, topics, phrases: the tables that a message is read by."""
+
+import pytest
+
+from triage.agent.question.phrases import X, phrases
+from triage.agent.question.topics import mentions, of_entry
+from triage.agent.question.understand import understand
+from triage.agent.session import index
+
+FAILURES = [e for e in index(None).runbook if e.kind == "failure"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("loss went nan at 4000", {"nonfinite-loss"}),
+        ("损失第四千步变nan了", {"nonfinite-loss"}),
+        ("the loss is flat as a pancake", {"loss-flat"}),
+        ("cuda oom on step 1", {"out-of-memory"}),
+        ("vllm can't allocate memory", {"out-of-memory"}),
+        ("model never stops talking", {"never-stops"}),
+        ("tok/s fell 43% overnight", {"slow"}),
+        ("policy entropy is basically zero", {"entropy-low"}),
+        ("reward flat at 0.412", {"reward-flat"}),
+        ("I suspect the tokenizer", set()),
+        ("thanks, that did it", set()),
+    ],
+)
+def test_symptoms_told_are_seen_and_no_others(text, kinds):
+    assert {s.kind.id for s in understand(text).symptoms} == kinds
+
+
+@pytest.mark.parametrize(
+    ("text", "wants"),
+    [
+        ("thanks, that did it", "thanks"),
+        ("thx 收工了", "thanks"),
+        ("bye, back tomorrow", "bye"),
+        ("explain F3", "explain"),
+        ("what on earth is a loss scale", "explain"),
+        ("are we good?", "is_fixed"),
+        ("how does this run compare with the one from monday?", "compare"),
+        ("跟上周那次比哪个好", "compare"),
+        ("where is this set in Megatron?", "how_in"),
+        ("whats the next thing to check", "next"),
+        ("then what?", "next"),
+        ("wd 0.5 looks odd to me... lower it to 0.1?", "ok_to"),
+        ("lr too high right?", "why"),
+        ("loss went nan at 4000", "why"),
+        ("", "none"),
+    ],
+)
+def test_what_is_wanted(text, wants):
+    assert understand(text).wants == wants
+
+
+@pytest.mark.parametrize("entry", FAILURES, ids=lambda e: e.id)
+def test_a_failure_belongs_to_a_topic(entry):
+    assert list(of_entry(entry))
+
+
+def test_the_words_of_a_topic_are_those_of_its_entries():
+    """The phrases of most entries name one of their own topics."""
+    named = 0
+    for entry in FAILURES:
+        texts = (*entry.says.en, *entry.says.zh, entry.title.en, entry.title.zh)
+        named += bool({t.id for t in of_entry(entry)} & {t.id for text in texts for t, *_ in mentions(text)})
+    assert named >= 0.95 * len(FAILURES)
+
+
+@pytest.mark.parametrize(
+    ("line", "matches", "others"),
+    [
+        ("not - X", ["not X", "not because of the X"], ["not converging with X", "knot X"]),
+        ("X ~ fine", ["X fine", "X is perfectly fine"], ["X finer"]),
+        ("really? X", ["really X", "X"], []),
+        ("doubt* X", ["doubts X", "doubtful X"], ["do X"]),
+        ("do_not X", ["do not X"], ["do X"]),
+        ("^ X $", ["X", "X?"], ["the X", "X is"]),
+        ("X ~ 坏 了", ["X坏了", "X好像坏了"], ["X，别的坏了"]),
+        ("GOOD X", ["fine X", "ok X"], ["bad X"]),
+    ],
+)
+def test_the_notation_of_phrases(line, matches, others):
+    pattern = phrases(line, {"GOOD": "fine ok"})
+    assert all(pattern.search(text.replace("X", X)) for text in matches)
+    assert not any(pattern.search(text.replace("X", X)) for text in others)

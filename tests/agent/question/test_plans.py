@@ -1,0 +1,59 @@
+"""What a message plans: variable, direction and value; and what is no plan."""
+
+import pytest
+
+from triage.agent.question.understand import understand
+
+
+@pytest.mark.parametrize(
+    ("text", "planned"),
+    [
+        ("I'm going to double the LR, ok?", {"learning_rate": "raise"}),
+        ("bump num_workers to 16 and pin memory", {"num_workers": "raise", "pin_memory": "enable"}),
+        ("set max_grad_norm=0.5 and warmup_steps=2000", {"grad_clip": "set", "warmup_steps": "set"}),
+        (
+            "temperature up to 1.2 and drop the KL term, good plan?",
+            {"rollout_temperature": "raise", "kl_coef": "disable"},
+        ),
+        ("plateaued, the lr is too low. bump it to 6e-4?", {"learning_rate": "raise"}),
+        ("let's filter that batch out", {"data": "remove"}),
+        ("ill halve the batch and double grad accum", {"global_batch_size": "lower", "grad_accumulation": "raise"}),
+        ("why not gradient clipping at 1.0", {"grad_clip": "set"}),
+        ("resume from 12k with a lower lr?", {"checkpoint": "do", "learning_rate": "lower"}),
+        ("should the lr be 3e-5 instead", {"learning_rate": "set"}),
+        ("change the lr from 1e-4 to 5e-5?", {"learning_rate": "lower"}),
+        ("how do i turn on clipping in torchtune? I want it at 1.0", {"grad_clip": "set"}),
+        ("going to set my_own_option to 3", {"my_own_option": "set"}),
+        ("把预热加到五百步，可以吗", {"warmup_steps": "raise"}),
+        ("我打算把学习率减半再从4万步接着训", {"learning_rate": "lower", "checkpoint": "do"}),
+        ("先关掉 packing 看看", {"packing": "disable"}),
+        (
+            "我想把学习率、预热、批大小一起调低",
+            {v: "lower" for v in ("learning_rate", "warmup_steps", "global_batch_size")},
+        ),
+        ("权重衰减太大了吧，去掉算了", {"weight_decay": "disable"}),
+        ("重启一下就好了吧", {"run": "do"}),
+    ],
+)
+def test_a_plan_is_read(text, planned):
+    assert {p.variable: p.direction for p in understand(text).plans} == planned
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I already halved the learning rate and it still diverges",
+        "Don't touch the LR. I'm not going to touch the LR.",
+        "it spiked right on resume",
+        "reward goes up and up",
+        "whoever bumped vllm from 0.6 to 0.8 broke this",
+        "ruled out hardware, dcgm is clean on all 8 nodes",
+        "with tp=1 the outputs are sane, with tp=4 it's word salad",
+        "学习率我早就减半了，没用",
+        "跟精度无关",
+        "模型停不下来",
+        "一恢复训练损失就跳",
+    ],
+)
+def test_what_was_done_denied_or_seen_is_no_plan(text):
+    assert understand(text).plans == ()

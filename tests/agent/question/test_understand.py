@@ -1,0 +1,51 @@
+"""A message of any kind is read, quickly; and what was once understood of the suites stays so."""
+
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import triage.evals
+from triage.agent.question.understand import understand
+from triage.agent.session import index
+from triage.evals.suites.questions import rows, scored
+
+WORDS = [
+    *("not", "the", "lr", "is", "data", "really", "I doubt it", "raise", "to", "1e-4", "from", "nan", "and", "or"),
+    *("学习率", "不是", "吗", "把", "降", "?", ".", ",", "X_y", ":", "=", "->", "\n", "\ue000", "'", "(", "é", "🙂"),
+]
+
+
+@given(st.one_of(st.text(max_size=400), st.lists(st.sampled_from(WORDS), max_size=60).map(" ".join)))
+@settings(max_examples=150, deadline=None)
+def test_any_text_is_read(text):
+    asked = understand(text)
+    assert asked.text == text
+    assert len({s.topic.id for s in asked.suspicions}) == len(asked.suspicions)
+
+
+@pytest.mark.parametrize(
+    "piece", ["not ", "学习率", "降", "raise the lr ", "lr, ", "lr? ", "a_", "loss ", "\ue000 ", "x\n"]
+)
+def test_the_longest_message_is_read_in_time(piece):
+    start = time.monotonic()
+    understand((piece * 100_000)[:100_000])
+    assert time.monotonic() - start < 10
+
+
+FLOORS = {"leading.jsonl": 0.97, "leading-2.jsonl": 0.95}
+
+
+@pytest.mark.parametrize("name", FLOORS)
+def test_the_suites_are_understood(name):
+    total, corrected = Counter(), index(None).corrected
+    for row in rows(Path(triage.evals.__path__[0]) / "data" / name):
+        total += scored(row, understand(row["q"], corrected))
+    assert total["recognised"] >= FLOORS[name] * total["suspicions"]
+    assert total["polarity"] >= 0.97 * total["recognised"]
+    assert total["direction"] >= 0.95 * total["plans"]
+    assert total["extra"] <= 6
+    assert total["extra plans"] <= 10

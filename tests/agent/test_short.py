@@ -1,0 +1,39 @@
+"""What an on-call engineer looks for on the screen: each finding with its place, and the error as it was printed."""
+
+import pytest
+
+from triage.agent.diagnose import diagnose
+from triage.agent.narrate.short import LINES, short_text
+from triage.agent.propose import Nothing
+from triage.agent.session import ask
+from triage.knowledge.runbook import load
+from triage.tools.findings import Evidence, Finding
+
+LONG = "the embedding and every tensor of the model hold values that are not finite " * 5
+
+
+def shown(finding, lang="en"):
+    d = diagnose(load(), [], [finding], [], looked=True)
+    return short_text(d, Nothing("nothing", "没有"), ["**head**"], lang)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_finding_that_is_cut_keeps_its_place(lang):
+    found = Finding("checkpoint-nonfinite", "S0", LONG, LONG, (Evidence("out/model.safetensors", 7),))
+    short = shown(found, lang)
+    assert "… (out/model.safetensors:7)" in " ".join(line.strip() for line in short.splitlines())
+    assert len(short.splitlines()) <= LINES
+
+
+def test_the_error_is_shown_as_it_was_printed(tmp_path):
+    (tmp_path / "train.log").write_text("step 1 loss 2.0\nstep 2 loss 1.9\nKeyError: 'labels_of_the_batch'\n")
+    lines = ask("what went wrong?", [tmp_path]).short.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("F1"))
+    assert lines[at].count("train.log:3") == 1
+    assert "   > KeyError: 'labels_of_the_batch'" in lines[at : at + 3]
+
+
+def test_a_record_of_the_data_is_not_shown_as_an_error():
+    where = Evidence("data.jsonl", 2, text="a private record")
+    found = Finding("eval-leakage", "S1", "3 of 9 items leaked", "", (where,))
+    assert "a private record" not in shown(found)
