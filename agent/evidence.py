@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..tools.discover import discover
 from ..tools.findings import Check, Finding, Report, TriageError
 from ..tools.logs.attempts import name_of, named_in, trainings
-from ..tools.run import Artifact, Run
+from ..tools.run import Artifact, Run, files_below
 from ..tools.series import SeriesTable
 from ..tools.settings import Settings
 from .coverage import Covered, coverage
@@ -206,8 +204,7 @@ def stamped(paths: Sequence[Path]) -> tuple[object, ...]:
             return str(path), (-1, -1), -1
         return str(path), (found.st_size, found.st_ctime_ns), found.st_mtime_ns
 
-    inside = (Path(folder, name) for path in paths for folder, _, names in os.walk(path) for name in sorted(names))
-    files = list(islice(inside, STAMPED + 1))
+    files = [file for path in paths for file in files_below(path, STAMPED + 1)]
     return (*map(stamp, paths), *map(stamp, files), *([time.monotonic()] if len(files) > STAMPED else ()))
 
 
