@@ -12,6 +12,7 @@ from ..tools.findings import Finding, finding_json, json_ready
 from ..tools.secrets import visible
 from .diagnose import Diagnosis
 from .evidence import Look
+from .narrate.entry import next_check
 from .narrate.reply import weighed
 from .narrate.short import short_text
 from .propose import Nothing, Proposal
@@ -75,9 +76,9 @@ class Answer:
                         "probability": round(h.probability, 4),
                         "for": [number[id(f)] for f in h.for_],
                         "against": [number[id(f)] for f in h.against],
-                        "check_first": h.entry.check_first.say(self.lang),
+                        "check_first": h.entry.check_first.say(self.lang) if i else next_check(d, self.lang),
                     }
-                    for h in d.hypotheses
+                    for i, h in enumerate(d.hypotheses)
                 ],
                 "findings": [finding_json(f, f"F{i}", self.lang) for i, f in enumerate(d.findings, 1)],
                 "checks": [{"name": c.name, "result": c.result, "why": c.why} for c in d.checks],

@@ -5,14 +5,13 @@ An answer calls a run healthy only where nothing that could show the trouble was
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from ..tools.findings import Report
-from ..tools.run import Artifact, Run
+from ..tools.run import Artifact, Run, files_below
 from ..tools.series import SeriesTable
 from ..tools.settings import Settings
 
@@ -85,7 +84,8 @@ def coverage(run: Run, table: SeriesTable, settings: Settings, reports: Iterable
 
 def _artifact(a: Artifact, measured: set[str], settings: Settings, nothing: dict[str, str]) -> Iterator[Covered]:
     if a.path.is_dir():
-        yield from (Covered(f"{a.name}/{name}", a.kind, "") for name in _inside(a.path))
+        inside = (f.relative_to(a.path).as_posix() for f in files_below(a.path, LISTED))
+        yield from (Covered(f"{a.name}/{name}", a.kind, "") for name in inside)
     elif a.kind == "log" and a.name not in measured:
         yield Covered(a.name, "log", "only error lines were looked for: no line in a known metric format")
     elif a.kind == "metrics" and a.name not in measured:
@@ -96,14 +96,3 @@ def _artifact(a: Artifact, measured: set[str], settings: Settings, nothing: dict
         yield Covered(a.name, None, "a dump; only whether it is whole was looked at")
     else:
         yield Covered(a.name, a.kind, "")
-
-
-def _inside(folder: Path) -> Iterator[str]:
-    """Names of the files below a folder, relative to it."""
-    listed = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            listed += 1
-            if listed > LISTED:
-                return
-            yield (Path(parent) / name).relative_to(folder).as_posix()

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ..knowledge.entry import Cause, Conflict, Entry
@@ -65,14 +65,15 @@ LEAST = 0.2
 """Probability below which a hypothesis is no diagnosis."""
 CLOSE = 2.5
 """The top two are close when their probabilities differ by less than this factor."""
-
+PROVEN = 0.5
+"""An established cause is likelier than all others together: so there is one at most, and it is the first."""
+UNPROVEN = 0.97
+"""Most that is said for a cause that nothing establishes."""
 LIKELY = 0.1
 """Probability from which on an entry that rests on the same findings as the first is a rival, whatever their priors."""
-
 SERIOUS = ("S0", "S1")
 SHOWN = (*SERIOUS, "S2")
 """Grades of a finding that is more than a note."""
-
 Status = Literal["established", "supported", "possible", "refuted"]
 State = Literal["diagnosed", "inconclusive", "healthy", "out-of-scope"]
 _ORDER = {"established": 0, "supported": 1, "possible": 2, "refuted": 3}
@@ -94,10 +95,8 @@ class Hypothesis:
 
     @property
     def percent(self) -> str:
-        """The probability as people read it: only what a decisive finding establishes is ever 100%, and none is 0%."""
-        if self.probability < 0.005:
-            return "<1%"
-        return f"{self.probability if self.status == 'established' else min(self.probability, 0.99):.0%}"
+        """The probability as people read it: none is 0%."""
+        return "<1%" if self.probability < 0.005 else f"{self.probability:.0%}"
 
 
 @dataclass(frozen=True)
@@ -153,10 +152,8 @@ def diagnose(
         hits: what retrieval says about the question's words.
         findings: everything the tools found.
         checks: everything the tools looked at.
-        in_field: whether the question is about training, aligning or serving models at all; "what is wrong?" is not,
-            and beside a run it names nothing.
+        in_field: whether the question is about training, aligning or serving models at all; "what is wrong?" is not.
         looked: whether there was a run to look at.
-        keep: how many hypotheses to return.
         stage: what kind of training the run's settings say it is, empty where they do not.
         missed: files that were not read though they could have shown a fault.
     """
@@ -169,8 +166,8 @@ def diagnose(
     state = _state(ranked, findings, checks, looked)
     if looked and not ranked and state == "inconclusive" and in_field:
         ranked = rank(runbook, findings, relevance, stage)[:keep]
-    if looked and state == "healthy":
-        ranked, state = [], "inconclusive" if missed else "healthy"
+    if looked and state != "diagnosed" and _sound(findings):
+        ranked, state = [], "inconclusive" if missed else state
     elif not wrong and state in LEAST_WORDS and not any(h.for_ for h in ranked):
         symptom = ranked[0].entry.id if ranked and in_field and state == "inconclusive" else ""
         least = LEAST_WORDS[state] if in_field else ASKED
@@ -202,8 +199,21 @@ def rank(
     sharpness = SHARPNESS if any(h.status in ("established", "supported") for _, h in candidates) else 1.0
     scored = [(sharpness * score, h) for score, h in candidates if h.for_ or h.words > 0]
     total = math.exp(NONE_OF_THESE) + sum(math.exp(score) for score, h in scored if h.status != "refuted")
-    ranked = [_with_probability(h, _share(h, math.exp(score), total)) for score, h in scored]
-    return sorted(ranked, key=lambda h: (h.status == "refuted", -h.probability, _ORDER[h.status], h.entry.id))
+    ranked = [replace(h, probability=_share(h, math.exp(score), total)) for score, h in scored]
+    return _standing(
+        sorted(ranked, key=lambda h: (h.status == "refuted", -h.probability, _ORDER[h.status], h.entry.id))
+    )
+
+
+def _standing(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:
+    """The same list, where no status and no probability says more than that of the one before it."""
+    out: list[Hypothesis] = []
+    for h in ranked:
+        status: Status = "supported" if h.status == "established" and h.probability < PROVEN else h.status
+        status = max([status, *(o.status for o in out[-1:])], key=lambda s: _ORDER[s])
+        most = min(1.0 if status == "established" else UNPROVEN, out[-1].probability if out else 1.0)
+        out.append(replace(h, status=status, probability=min(h.probability, most)))
+    return out
 
 
 def _elsewhere(entry: Entry, stage: str) -> float:
@@ -286,17 +296,23 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
     opposition = _discounted(_ratios(entry.findings.against, by_code, notes=True))
     score = math.log(PRIOR[entry.prior] + WORDS * _words(entry, by_code, relevance)) + support - opposition
     score -= _discounted([math.log(BESIDE)] * len(beside))
-    decisive = any(weights[f.code] == "decisive" for f in for_)
     status: Status
     if (against and opposition > support) or _no_answer(entry, by_code, relevance):
         status = "refuted"
-    elif decisive:
+    elif entry.kind != "benign" and any(weights[f.code] == "decisive" and _agreed(f, for_) for f in for_):
         status = "established"
-    elif any(weights[f.code] in ("strong", "moderate") for f in for_):
+    elif any(weights[f.code] in ("decisive", "strong", "moderate") for f in for_):
         status = "supported"
     else:
         status = "possible"
     return score, Hypothesis(entry, cause, status, 0.0, for_, against, relevance.get(entry.id, 0.0))
+
+
+def _agreed(decisive: Finding, others: Iterable[Finding]) -> bool:
+    """Whether the finding is a measurement, or a second kind of line agrees: one pattern can match anything."""
+    return "role" not in decisive.data or any(
+        f.code != decisive.code and f.evidence[:1] != decisive.evidence[:1] for f in others
+    )
 
 
 def _no_answer(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str, float]) -> bool:
@@ -328,10 +344,6 @@ def _share(h: Hypothesis, odds: float, total: float) -> float:
     return odds / (total + odds) if h.status == "refuted" else odds / total
 
 
-def _with_probability(h: Hypothesis, probability: float) -> Hypothesis:
-    return Hypothesis(h.entry, h.cause, h.status, probability, h.for_, h.against, h.words)
-
-
 def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Sequence[Check], looked: bool) -> State:
     """`healthy` needs a run that was read whole and shows nothing; `diagnosed`, a leading hypothesis to believe.
 
@@ -341,9 +353,7 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
     before it is called a diagnosis.
     """
     top = ranked[0] if ranked else None
-    wrong = any(f.severity in SERIOUS for f in findings)
-    sound = looked and not wrong and any(f.code == "run-healthy" for f in findings)
-    if sound:
+    if looked and _sound(findings):
         if _shown_strongly(ranked):
             return "diagnosed"
         return "inconclusive" if unread(checks) else "healthy"
@@ -352,6 +362,11 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
     if top.status in ("established", "supported"):
         return "diagnosed" if top.probability >= LEAST else "inconclusive"
     return "diagnosed" if top.words >= MEANT and top.entry.sources and not looked else "inconclusive"
+
+
+def _sound(findings: Sequence[Finding]) -> bool:
+    """Whether the metrics were read, look well, and nothing serious was found."""
+    return any(f.code == "run-healthy" for f in findings) and not any(f.severity in SERIOUS for f in findings)
 
 
 def unread(checks: Iterable[Check]) -> bool:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..tools.discover import discover
 from ..tools.findings import Check, Finding, Report, TriageError
 from ..tools.logs.attempts import name_of, named_in, trainings
-from ..tools.run import Artifact, Run
+from ..tools.run import Artifact, Run, files_below
 from ..tools.series import SeriesTable
 from ..tools.settings import Settings
 from .coverage import Covered, coverage
+from .orders import orders
 
 if TYPE_CHECKING:
     from ..tools.logs.scan import Read
@@ -72,6 +71,8 @@ class Look:
     """The training that was looked at where there are several: its folder below the path."""
     others: tuple[Other, ...] = ()
     """The other trainings under the same path."""
+    orders: tuple[str, ...] = ()
+    """Places in its files that speak to an assistant."""
 
     @cached_property
     def coverage(self) -> tuple[Covered, ...]:
@@ -159,7 +160,8 @@ def look(
             told(name)
             reports.append(_try(name, lambda tool=tool: tool(run)))
         about = name_of(run) if others else ""
-        return Look(run, read.table, settings, log, tuple(reports), about, others)
+        spoken = orders(run, (f for report in reports for f in report.findings))
+        return Look(run, read.table, settings, log, tuple(reports), about, others, spoken)
 
 
 def _chosen(run: Run, read: Read, choose: Choose) -> tuple[Run, tuple[Other, ...]]:
@@ -202,8 +204,7 @@ def stamped(paths: Sequence[Path]) -> tuple[object, ...]:
             return str(path), (-1, -1), -1
         return str(path), (found.st_size, found.st_ctime_ns), found.st_mtime_ns
 
-    inside = (Path(folder, name) for path in paths for folder, _, names in os.walk(path) for name in sorted(names))
-    files = list(islice(inside, STAMPED + 1))
+    files = [file for path in paths for file in files_below(path, STAMPED + 1)]
     return (*map(stamp, paths), *map(stamp, files), *([time.monotonic()] if len(files) > STAMPED else ()))
 
 

@@ -14,6 +14,7 @@ from ..tools.findings import Finding, clean
 from ..tools.patterns import bounded
 from ..tools.phrase import phrases
 from .answer import Answer
+from .narrate.entry import next_check
 from .narrate.short import place
 from .propose import Proposal
 from .question.understand import Question
@@ -90,8 +91,8 @@ def _against(entry: Entry, f: Finding) -> bool:
 
 
 def _next(asked: Question, answer: Answer) -> Iterator[str]:
-    if top := answer.diagnosis.top:
-        yield SAID["next-check"].say(answer.lang, check=top.entry.check_first.say(answer.lang))
+    if check := next_check(answer.diagnosis, answer.lang):
+        yield SAID["next-check"].say(answer.lang, check=check)
     if isinstance(answer.proposal, Proposal):
         yield SAID["next-change"].say(answer.lang, change=_change(answer.proposal))
 

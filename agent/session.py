@@ -25,9 +25,9 @@ from .evidence import Look, look, named_or_worst, path_of
 from .narrate.answer import answer_text, headline
 from .narrate.reply import about, lines, order_lines
 from .propose import Nothing, Proposal, propose
-from .question.parts import split
+from .question.parts import as_run
 from .question.tongue import PLEASE, third
-from .question.understand import understand
+from .question.understand import Question, understand
 from .respond import respond
 
 NAMED = 3
@@ -82,14 +82,16 @@ def ask(
         TriageError: a path does not exist, or nothing can be read.
         RunbookError: there is no such encoder.
     """
-    lang = language(question) if lang == "auto" else lang
-    if third(split(question)[0]):
+    listen(ToolStarted("search"))
+    books = index(home, encoder)
+    asked = understand(question, books.corrected)
+    lang = language(asked.own or question) if lang == "auto" else lang
+    if third(asked.own):
         please = PLEASE.say(lang)
         answer = Answer(shown(question), lang, Diagnosis("out-of-scope"), Nothing(please, please), please, only=please)
         return note(answer, paths, home, case) if home and keep else answer
-    pasted = question if question.count("\n") >= 1 else ""
+    pasted, words = as_run(asked.pasted), _words(asked)
     looked = bool(paths or pasted)
-    words = "\n".join(question.splitlines()[:40])[:4000]
     findings: tuple[Finding, ...] = ()
     checks: tuple[Check, ...] = ()
     run, settings = Run(Path()), Settings()
@@ -100,11 +102,8 @@ def ask(
             else look(paths, pasted, lambda tool: listen(ToolStarted(tool)), named_or_worst(words))
         )
         run, settings, findings, checks = seen.run, seen.settings, seen.findings, seen.checks
-    listen(ToolStarted("search"))
-    books = index(home, encoder)
     in_field = books.covers(words)
-    asked = understand(question, books.corrected)
-    hits = books.search((asked.described or words) if paths and not pasted else words)
+    hits = books.search(_words(asked, asked.described) if looked and asked.described else words)
     if not looked and len(tokens(words)) < NAMED and hits and hits[0].score < MEANT:
         hits = []
     missed = [c.file for c in seen.coverage if c.missed] if paths and seen else []
@@ -117,12 +116,10 @@ def ask(
     if isinstance(proposal, Proposal):
         listen(ProposalMade(proposal))
     reply = respond(asked, books.runbook, diagnosis, proposal, seen.table if looked and seen else None)
-    said = [*order_lines(asked.orders, lang), *lines(reply, diagnosis, proposal, lang, looked)]
-    head = (
-        headline(diagnosis, lang, looked),
-        *(about(seen, lang, lambda name: place(name, paths)) if looked and seen else ()),
-        *said,
-    )
+    orders = tuple(order_lines(asked.orders, seen.orders if looked and seen else (), lang))
+    beside = about(seen, lang, lambda name: place(name, paths)) if looked and seen else ()
+    said = (*beside, *orders, *lines(reply, diagnosis, proposal, lang, looked))
+    head = (headline(diagnosis, lang, looked), *(orders if diagnosis.state == "out-of-scope" else said))
     text = answer_text(diagnosis, proposal, lang, head, looked, passages)
     others = seen.others if looked and seen else ()
     answer = Answer(
@@ -142,6 +139,12 @@ def ask(
         place(others[0].run, paths) if len(others) == 1 else "",
     )
     return note(answer, paths, home, case) if home and keep else answer
+
+
+def _words(asked: Question, own: str | None = None) -> str:
+    """What is searched for: the person's sentences, and the beginning of what they pasted."""
+    lines = (asked.own if own is None else own).splitlines() + asked.pasted.splitlines()
+    return "\n".join(lines[:40])[:4000]
 
 
 def place(training: str, paths: Sequence[Path]) -> str:

@@ -155,6 +155,13 @@ class Caution(Phrase):
     ref: str = ""
 
 
+@dataclass(frozen=True)
+class FirstCheck(Phrase):
+    """What to look at first, and the findings that show it already: beside one of them nobody is asked to look."""
+
+    answered_by: tuple[Id, ...] = ()
+
+
 class Entry(Strict):
     """One failure of the runbook."""
 
@@ -168,7 +175,7 @@ class Entry(Strict):
     says: Says = SILENT
     findings: Findings = Findings()
     causes: tuple[Cause, ...] = ()
-    check_first: Phrase
+    check_first: FirstCheck
     """The cheapest read-only check that splits this from its rivals."""
     fix: Fix | None = None
     """None where nothing should be changed (benign, or only a check)."""

@@ -3,6 +3,9 @@
 `outside.json` holds phrases of both kinds in both languages; they are indexed like the phrases of an entry, so a
 question nearer to them than to any entry is refused. `ordered` is the small table of wordings that only an order has.
 Nothing here decides alone: `relevance` weighs it.
+
+`addressed` is for evidence instead: a line of a log, a configuration or a paste that speaks to whoever reads it by
+machine. A log reports; it greets nobody, and asks nobody to answer, to conceal or to approve.
 """
 
 from __future__ import annotations
@@ -43,6 +46,95 @@ _ORDERS = (
     r"\b(assistant|ai agents?|ai tools?|ai)\b.{0,40}\b(must|should|to approve|approve|conclude|recommend|obey|do as)\b",
 )
 _ORDERED = re.compile("|".join(f"(?:{pattern})" for pattern in _ORDERS), re.IGNORECASE | re.DOTALL)
+
+_READER = (
+    r"(?:(?:ai|llm|large language|language|chat|evaluator|judge|review(?:ing)?)[ -]?"
+    r"(?:model|agent|assistant|reviewer|tool|bot|system|reader)s?"
+    r"|assistants?|a\.?i\.?s?|llms?|copilot|chatgpt|gpt(?:-?\d\w{0,9})?|claude|gemini|triage)"
+    r"(?:/(?:gpt|claude|gemini|llm|copilot|ai|agent))?"
+)
+_MAYBE_READER = r"(?:models?|agents?|bots?|reader|reviewer|grader|evaluator)"
+"""Words that logs use too: they are hailed only where a line, a comment or a quotation begins."""
+_DO = (
+    r"(?:please|kindly|now|always|just|immediately|do not|don'?t|never|only|ignore|disregard|forget|delete|remove|erase"
+    r"|wipe|run|execute|launch|open|call|say|tell|answer|reply|respond|report|recommend|suggest|advise|skip|omit|mark"
+    r"|approve|accept|confirm|upload|send|post|email|forward|change|edit|push|commit|merge|print|output|reveal|show"
+    r"|write|conclude|claim|state|declare|mention|praise|blame|act|pretend|stop|kill|reboot|restart|install|download"
+    r"|fetch|set|use|treat|assume|chmod|chown|curl|rm|sudo|obey|comply|follow|repeat|leak|close"
+    r"|you (?:must|should|are|will|have|need|now|may|can))\b"
+)
+_ANY = r"[ ]{1,9}(?:any |all |the |every |each |you |our |whichever |whatever ){0,6}"
+_HAIL = (
+    r"(?:dear|hey|hi|hello|attention|attn|(?:note|message|notice|warning|instructions?) (?:to|for)|p\.?s\.? for|please)"
+)
+_READING = r"(?:reading|reads|processing|processes|parsing|parses|analy[sz]ing|seeing|sees|(?:that|which|who) reads?)"
+_HAILED = (
+    rf"(?<![\w.]){_READER}(?: {_READING}\b[^:,]{{0,20}})?"
+    rf"[ ]{{0,9}}[:,;!>–—-]{{1,9}}[ ]{{0,9}}{_DO}",
+    rf"(?:^|[#<*\"'(\[|/;-])[ ]{{0,9}}(?:!--[ ]{{0,9}})?(?:the |any |all )?"
+    rf"{_MAYBE_READER}[ ]{{0,9}}[:,!][ ]{{0,9}}{_DO}(?![ ]{{0,9}}[=:])",
+    rf"\b{_HAIL}{_ANY}(?:{_READER}|{_MAYBE_READER})\b[^.:,]{{0,30}}[ :,;!-]{{1,9}}{_DO}",
+    rf"\b(?:for|to){_ANY}(?:{_READER}|{_MAYBE_READER})(?: {_READING}\b[^.:,]{{0,30}})?"
+    rf"[ ]{{0,9}}[:,;!]{{1,9}}[ ]{{0,9}}{_DO}",
+    rf"\b(?:for|to){_ANY}{_READER} {_READING}\b",
+    rf"\bplease {_READER} {_DO}",
+    rf"\b(?:assistant|ai|llm|agent|copilot|model) (?:instructions?|commands?|directives?|orders?)"
+    rf"\W{{1,9}}(?:\d{{1,9}}\W{{1,9}})?{_DO}",
+    r"(?:ai|人工智能|大?语言模型|大模型|智能体|助手|机器人|模型)(?:助手|们|读者)?"
+    r"(?:(?:请?注意|须知)?[：:，,！!]|请|必须|务必)[ ]{0,9}"
+    r"(?:请|你|必须|务必|不要|不得|只|直接|立即|马上|忽略|回答|回复|输出|执行|运行|删除|报告|告诉|说|把|将|改|上传|发送|停止|跳过|推荐|根本)",
+    r"(?:致|给|写给|告诉)(?:各位)?[ ]?(?:ai|人工智能|大模型|语言模型|助手|智能体|模型)",
+    r"作为(?:一个|一名)?(?:ai|人工智能|助手|大模型|语言模型|智能体)[^。]{0,6}(?:你|请|必须|应|只能|不要|不得)",
+)
+"""A machine that reads is hailed, and something is asked of it."""
+_SAY = (
+    r"(?:tell|say|answer|reply|respond|report|obey|comply|approve|ignore|pretend|act|conclude|recommend|output|print"
+    r"|write|confirm|reveal|execute|delete|claim|forget|disregard|stop|refuse|agree|follow)"
+)
+_ASKED = (
+    # what "you" must do or be
+    rf"\byou (?:must|should|shall|have to|need to|are (?:now|to|required to|ordered to)|will now|now|may only|can only)"
+    rf" (?:only |always |never |not )?{_SAY}\b",
+    r"\byou are (?:now|no longer) (?:a|an|the|in|not|my|bound|free|allowed)\b|\bpretend (?:to be|you|that)\b",
+    r"\bfrom now on,? (?:you|answer|reply|respond|act|speak|only|always|never)\b|\btell the user\b",
+    # set aside what was said
+    r"(?<!to )(?<!will )(?<!not )\b(?:ignore|disregard|forget|override)\b (?:all |any |the |your |everything "
+    r"|of |these |those ){0,6}(?:previous|above|earlier|prior|preceding|foregoing|system|instructions)\b",
+    r"\b(?:new|updated|override|hidden) instructions?\b\W{0,4}(?:from|to|for|you|please|answer|ignore)",
+    # certain words, whatever the evidence
+    r"\b(?:reply|respond|answer) (?:only|exactly|solely|just)\b"
+    r"|\b(?:reply|respond|answer) (?:with|in) (?:only|exactly|the words?|\w{1,20} speak|a single word)\b",
+    r"\b(?:reveal|print|show|repeat|output|leak|dump)\b.{0,15}\b(?:your|the|hidden)\b.{0,10}"
+    r"\b(?:system prompt|instructions|hidden prompt|initial prompt)\b",
+    r"\b(?:say|conclude|declare|pretend|report|tell (?:the )?(?:user|people|them|everyone)|write) (?:that )?"
+    r"(?:the |this |all |everything |it |there |you )[^.]{0,40}"
+    r"\b(?:healthy|fine|passed|normal|ok|no (?:problem|issue)s?|nothing wrong|up to date|perfect)\b",
+    # run something
+    r"\b(?:run|execute)\b.{0,3}\b(?:curl|wget|rm)\b|\bcall the (?:tool|function)\b",
+    r"请.{0,12}(?:执行|运行).{0,3}(?:curl|wget|rm|sudo|chmod)|调用(?:工具|函数)[ ]{0,9}\w",
+    r"你(?:现在)?(?:必须|务必|只能|只需|应当|不得|不要|现在是|不再是)",
+    r"(?:请|必须|务必|立即)?(?:忽略|无视|忘记|忘掉|抛开|不要理会)掉?(?:以上|上面|之前|前面|所有|此前|先前|一切|上述)",
+    r"(?:直接|只需?|只能|请|务必|统一)(?:回答|回复|输出|告诉用户|声称|报告)(?:说|为|[：:“\"])?[^。]{0,12}"
+    r"(?:没有?问题|没问题|正常|健康|即可|通过|ok)",
+)
+"""Nobody is named, but only a reader could do it."""
+_HAILS = re.compile("|".join(f"(?:{pattern})" for pattern in _HAILED), re.IGNORECASE)
+_ASKS = re.compile("|".join(f"(?:{pattern})" for pattern in _ASKED), re.IGNORECASE)
+_INVISIBLE = re.compile(r"[\u200b-\u200f\u2060\ufeff\u00ad]")
+_JOINED = re.compile(r"(?<=[a-z])[_-]{1,9}(?=[a-z])", re.IGNORECASE)
+LINE = 2000
+"""Characters of a line that are looked at."""
+
+
+def addressed(line: str, by_name: bool = False) -> bool:
+    """Whether a line of evidence speaks to a machine that reads it; words joined as in a name are read apart.
+
+    Args:
+        by_name: only where it hails the reader; what people ask of triage themselves rarely does.
+    """
+    line = _INVISIBLE.sub("", line[:LINE])
+    patterns = (_HAILS,) if by_name else (_HAILS, _ASKS)
+    return any(p.search(text) for text in {line, _JOINED.sub(" ", line)} for p in patterns)
 
 
 def ordered(text: str) -> bool:

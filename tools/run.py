@@ -5,6 +5,7 @@ They are found by `tools.discover`.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -60,6 +61,22 @@ class Run:
     def lost(self) -> tuple[Check, ...]:
         """Those of `checks` that could have shown a fault."""
         return tuple(c for c, s in zip(self.checks(), self.skipped, strict=True) if s.evidence)
+
+
+def files_below(folder: Path, limit: int) -> list[Path]:
+    """At most `limit` files at any depth, links not followed; a folder that cannot be listed has none."""
+    found: list[Path] = []
+    waiting = [folder]
+    while waiting and len(found) < limit:
+        inner: list[Path] = []
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in sorted(entries, key=lambda e: e.name):
+                    (inner if entry.is_dir(follow_symlinks=False) else found).append(Path(entry.path))
+        except OSError:
+            continue
+        waiting += reversed(inner)
+    return found[:limit]
 
 
 def natural(name: str) -> tuple[tuple[int, int | str], ...]:

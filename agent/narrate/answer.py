@@ -9,7 +9,7 @@ from ...knowledge.search import MEANT
 from ...tools.findings import Check, Finding, clean
 from ..diagnose import Diagnosis
 from ..propose import Nothing, Proposal
-from .entry import criterion
+from .entry import criterion, next_check
 from .words import WORDS
 
 SHOWN_FINDINGS = 10
@@ -34,7 +34,7 @@ def answer_text(
 ) -> str:
     """The whole answer as Markdown, below its `head`: the headline and what is said to the person's own words."""
     if diagnosis.state == "out-of-scope":
-        return WORDS["out-of-scope"].say(lang)
+        return _joined(head[:1], (f"- {line}" for line in head[1:]))
     return _joined(
         head[:1],
         (f"- {line}" for line in head[1:]),
@@ -67,6 +67,8 @@ def named(files: Sequence[str]) -> str:
 
 def headline(d: Diagnosis, lang: str, looked: bool) -> str:
     """What an answer begins with, in one or two sentences."""
+    if d.state == "out-of-scope":
+        return WORDS["out-of-scope"].say(lang)
     return " ".join(_head(d, lang, looked))
 
 
@@ -130,7 +132,7 @@ def _causes(d: Diagnosis, proposal: Proposal | Nothing, lang: str, looked: bool)
             for side, found in (("for", h.for_), ("against", h.against))
             if found
         ]
-        cause = f": {h.cause.text.say(lang)}" if h.cause else ""
+        cause = WORDS["cause"].say(lang, cause=h.cause.text.say(lang)) if h.cause else ""
         tail = f" ({'; '.join(sides)})" if sides else ""
         weak = h.status == "possible" and h.for_
         words_only = h.status == "possible" and not h.for_ and looked
@@ -138,8 +140,9 @@ def _causes(d: Diagnosis, proposal: Proposal | Nothing, lang: str, looked: bool)
         standing = f"{WORDS['weak' if weak else h.status].say(lang)}{odds}{tail}"
         yield f"{i}. {h.entry.title.say(lang)} [`{h.entry.id}`]{cause} — {standing}"
     key = "close" if d.close and isinstance(proposal, Nothing) else "check"
-    yield ""
-    yield WORDS[key].say(lang, check=d.hypotheses[0].entry.check_first.say(lang))
+    if check := next_check(d, lang):
+        yield ""
+        yield WORDS[key].say(lang, check=check)
 
 
 def _conflicts(d: Diagnosis, lang: str) -> Iterator[str]:

@@ -1,8 +1,9 @@
-"""What a runbook entry says, in English or Chinese: one criterion as a sentence, one entry as a page."""
+"""What a runbook entry says, in English or Chinese: a criterion, the check that is still open, the entry as a page."""
 
 from __future__ import annotations
 
 from ...knowledge.entry import Criterion, Entry
+from ..diagnose import LIKELY, Diagnosis, Hypothesis
 from .words import AFTER, BASIS, IS, NEEDS, STEPS
 
 
@@ -19,6 +20,17 @@ def criterion(c: Criterion, lang: str) -> str:
         NEEDS[c.needs].say(lang) if c.needs else "",
     )
     return f"{text} ({'; '.join(filter(None, notes))})"
+
+
+def answered(h: Hypothesis, d: Diagnosis) -> bool:
+    """Whether the run shows already what the first check of a hypothesis asks for."""
+    return any(f.code in h.entry.check_first.answered_by for f in d.findings)
+
+
+def next_check(d: Diagnosis, lang: str) -> str:
+    """The first check that is still open, of the leader or else of a likely rival; empty where there is none."""
+    rivals = [h for h in d.hypotheses[1:3] if h.status != "refuted" and h.probability >= LIKELY]
+    return next((h.entry.check_first.say(lang) for h in (*d.hypotheses[:1], *rivals) if not answered(h, d)), "")
 
 
 def page(entry: Entry, lang: str) -> str:

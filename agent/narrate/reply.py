@@ -73,9 +73,11 @@ RUNS = phrases(
 OTHERS = 4
 """Other runs that are named."""
 ORDERS = phrases(
-    "orders in a paste",
-    ("order", "Line {lines} of what you pasted holds an instruction to an assistant; it was not followed.",
-     "粘贴内容第 {lines} 行含有对助手的指令；未予执行。"),
+    "orders in the evidence",
+    ("order", "Line {lines} holds an instruction to an assistant; it was not followed.",
+     "第 {lines} 行含有对助手的指令；未予执行。"),
+    ("file-order", "{places} holds an instruction to an assistant; it was not followed.",
+     "{places} 含有对助手的指令；未予执行。"),
 )  # fmt: skip
 
 
@@ -151,7 +153,9 @@ def _seen(s: Seen, lang: str) -> str:
     return SEEN[s.verdict].say(lang, what=s.symptom.kind.name.say(lang), step=s.step, value=s.value or 0.0)
 
 
-def order_lines(numbers: Sequence[int], lang: str) -> Iterator[str]:
-    """What is said of pasted lines that speak to an assistant."""
+def order_lines(numbers: Sequence[int], places: Sequence[str], lang: str) -> Iterator[str]:
+    """What is said of lines, of the message and of the run's files, that speak to an assistant."""
+    if places:
+        yield ORDERS["file-order"].say(lang, places=", ".join(f"`{place}`" for place in places))
     if numbers:
         yield ORDERS["order"].say(lang, lines=", ".join(map(str, numbers)))

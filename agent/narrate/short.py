@@ -15,8 +15,7 @@ from ...tools.findings import Check, Finding, clean
 from ...tools.phrase import phrases
 from ..diagnose import SERIOUS, SHOWN, Diagnosis
 from ..propose import Nothing, Proposal
-from .entry import criterion
-from .words import WORDS
+from .entry import criterion, next_check
 
 LINES, WIDTH = 20, 80
 CARRYING = 3
@@ -63,7 +62,7 @@ def short_text(
         candidate: the path of the one other run that was given, empty for none.
     """
     if d.state == "out-of-scope":
-        return "\n".join(wrapped(WORDS["out-of-scope"].say(lang), LINES))
+        return "\n".join(line for text in head for line in wrapped(text, LINES))
     change = [line for text in _change(d, proposal, lang) for line in wrapped(text, 3)]
     if isinstance(proposal, Proposal):
         change += command(SAID["then"].say(lang), _verify(proposal, lang, case, run, candidate))
@@ -119,8 +118,9 @@ def _change(d: Diagnosis, proposal: Proposal | Nothing, lang: str) -> Iterator[s
     if isinstance(proposal, Nothing):
         if d.state == "diagnosed":
             yield SAID["none"].say(lang, why=proposal.say(lang))
-        if d.top and (d.state == "diagnosed" or (d.state == "inconclusive" and d.top.for_)):
-            yield SAID["first"].say(lang, check=d.top.entry.check_first.say(lang))
+        told = d.top and (d.state == "diagnosed" or (d.state == "inconclusive" and d.top.for_))
+        if told and (check := next_check(d, lang)):
+            yield SAID["first"].say(lang, check=check)
         return
     p = proposal
     if p.file:

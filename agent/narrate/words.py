@@ -45,6 +45,7 @@ WORDS = phrases(
     ("more", "… and {n} more findings (`--json` lists all).", "…… 另有 {n} 条（`--json` 列出全部）。"),
     ("unexplained", "Not explained by any cause above: {codes}.", "以上原因都不能解释：{codes}。"),
     ("causes", "### Possible causes, most probable first", "### 可能的原因（概率从高到低）"),
+    ("cause", ", perhaps: {cause}", "，可能是：{cause}"),
     ("for", "for", "支持"),
     ("against", "against", "反对"),
     ("close", "The first two are close. This check splits them: {check}", "前两个很接近。用这个检查区分：{check}"),

@@ -7,24 +7,33 @@ words. A single line is always the person's own.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from ...knowledge.outside import ordered
+from ...knowledge.outside import addressed
 from ...tools.patterns import bounded
 
 OWN_LIMIT = 4000
 """Characters of the person's own words that are understood; more is a paste, whatever it looks like."""
 _PASTED = bounded(
-    r"^\s*(?:\[?\d{4}[-/]\d\d[-/]\d\d|\[?\d{1,2}:\d\d:\d\d|\[?rank ?\d|\d+:\s|(?:INFO|WARN(?:ING)?|ERROR"
-    r"|DEBUG"
-    r"|CRITICAL)\b"
+    r"^\s*(?:\[[\w./ -]+\][\s:]|\"[\w./-]+\"\s*:|\[?\d{4}[-/]\d\d[-/]\d\d|\[?\d{1,2}:\d\d:\d\d|\[?rank ?\d|\d+:\s"
+    r"|(?:INFO|WARN(?:ING)?|ERROR"
+    r"|DEBUG|CRITICAL|FATAL|PANIC)\b|(?:wandb|srun|slurmstepd|torchrun|deepspeed|swanlab|kernel|dmesg)\S*: "
     r"|Traceback|File \"|\{.*[:=]|[A-Z]\w*(?:Error|Exception|Warning):|\|.*\||(?:step|iter(?:ation)?"
     r"|epoch)\b\W{0,3}\d"
-    r"|[-+\w./]+(?:\s*[,;\t]\s*[-+\w./%]+){2,}\s*$|\s*[\w.-]+\s*[:=]\s*\S{1,60}\s*$|[#$>]\s|Processing"
+    r"|[-+\w./]+(?:\s*[,;\t]\s*[-+\w./%]+){2,}\s*$|[-+\w./]+(?:[,;\t][-+\w./%]+)+\s*$"
+    r"|\s*[\w.-]+\s*[:=]\s*\S{1,60}\s*$|[#$>]\s|Processing"
     r"|\s{2,}\S"
     r"|at \S+\(|[@+-]{2,})",
     re.IGNORECASE,
 )
+_NUMBER = bounded(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?%?(?![\w.]*\w)", re.IGNORECASE)
+_WORD = bounded(r"[a-z]{2,}|[\u3400-\u9fff]", re.IGNORECASE)
+_RESULT = bounded(r"\S\s*=\s*[-+]?(?:\d|nan|inf)[^?？。!]*$", re.IGNORECASE)
+_CURVES = bounded(
+    r"\W*(?:epoch|step|iter(?:ation)?)s?[\s,;|]+train(?:ing)?[\s,;|]+(?:val(?:id(?:ation)?)?|eval)\W*$", re.IGNORECASE
+)
+_VALUE = bounded(r"[-+\d.e]*\d")
+_FENCE = bounded(r"\s*```")
 _PAIR = bounded(r"[\w/.-]+\s*[:=]\s*[-+]?(?:\d|nan|inf)", re.IGNORECASE)
 _SENTENCE = bounded(r"(?<=[.!?。！？;；])(?=\s|[\u3400-\u9fff]|$)\s*|\n+")
 _CLAUSE = bounded(
@@ -38,20 +47,72 @@ _CLAUSE = bounded(
 )
 
 
-def split(text: str) -> tuple[str, str]:
-    """The person's own words, and the pasted lines; either may be empty."""
+def split(text: str) -> tuple[str, str, tuple[int, ...]]:
+    """The person's own words, the pasted lines, and the numbers of the lines that speak to an assistant.
+
+    The last are in neither part: whatever they say is no evidence and no question.
+    """
     lines = text.splitlines()
     if len(lines) < 2:
-        return (text, "") if len(text) <= OWN_LIMIT else (text[:OWN_LIMIT], text)
-    own, pasted, fenced = [], [], False
+        return (text, "", ()) if len(text) <= OWN_LIMIT else (text[:OWN_LIMIT], text, ())
+    pasted = list(_pasted(lines))
+    orders = set(_orders(lines, pasted))
+    kept = [(line, paste) for n, (line, paste) in enumerate(zip(lines, pasted, strict=True), 1) if n not in orders]
+    own = [line for line, paste in kept if not paste and line.strip() and not _FENCE.match(line)]
+    log = [line for line, paste in kept if paste and not _FENCE.match(line)]
+    return "\n".join(own)[:OWN_LIMIT], "\n".join(log), tuple(sorted(orders))
+
+
+def _pasted(lines: Sequence[str]) -> Iterator[bool]:
+    """Of each line, whether it was pasted; what stands between fences was, whatever it looks like."""
+    fenced, columns = False, 0
     for line in lines:
-        if line.lstrip().startswith("```"):
+        if _FENCE.match(line):
             fenced = not fenced
-        elif fenced or _PASTED.match(line) or len(_PAIR.findall(line)) > 1 or len(line) > 600:
-            pasted.append(line)
-        elif line.strip():
-            own.append(line)
-    return "\n".join(own)[:OWN_LIMIT], "\n".join(pasted)
+        row = columns > 1 and line.count(",") >= columns and " " not in line.split(",")[0]
+        paste = fenced or row or _looks_pasted(line)
+        columns = line.count(",") if paste else 0
+        yield paste
+
+
+def _looks_pasted(line: str) -> bool:
+    if _PASTED.match(line) or _RESULT.search(line) or len(_PAIR.findall(line)) > 1 or len(line) > 600:
+        return True
+    numbers = len(_NUMBER.findall(line))
+    return numbers > 2 and len(_WORD.findall(line)) <= numbers
+
+
+def _orders(lines: Sequence[str], pasted: Sequence[bool]) -> Iterator[int]:
+    """One-based numbers of the lines of the evidence that speak to an assistant.
+
+    A line that looks like the person's own is evidence where it stands between pasted ones, or where it follows a
+    paste and greets its reader by name.
+    """
+    among = [n for n, paste in enumerate(pasted) if paste]
+    if not among:
+        return
+    for n, line in enumerate(lines):
+        within = pasted[n] or among[0] < n < among[-1]
+        if (within or n > among[0]) and addressed(line, by_name=not within):
+            yield n + 1
+
+
+def as_run(pasted: str) -> str:
+    """The paste as the tools read it: a table headed `epoch, train, val` that falls is one of losses."""
+    lines = pasted.splitlines()
+    for n, line in enumerate(lines):
+        if _CURVES.match(line):
+            rows = [found for row in lines[n + 1 :] if len(found := _VALUE.findall(row)) > 2]
+            if len(rows) > 1 and _falls(rows[0][1], rows[-1][1]):
+                lines[n] = re.sub(r"(?i)\b(train|val|eval)\w*", lambda m: m[1].lower() + "_loss", line)
+    return "\n".join(lines)
+
+
+def _falls(first: str, last: str) -> bool:
+    try:
+        return float(first) > float(last)
+    except ValueError:
+        return False
 
 
 def sentences(text: str) -> list[str]:
@@ -62,8 +123,3 @@ def sentences(text: str) -> list[str]:
 def clauses(sentence: str) -> list[str]:
     """The parts of a sentence that say one thing each."""
     return [c for part in _CLAUSE.split(sentence) if (c := part.strip())]
-
-
-def orders(pasted: str) -> Iterator[int]:
-    """One-based numbers of the pasted lines that are addressed to an assistant."""
-    return (n for n, line in enumerate(pasted.splitlines(), 1) if ordered(line[:2000]))

@@ -17,6 +17,7 @@ from ...tools.patterns import bounded
 X, OTHER = "\ue000", "\ue001"
 """What stands for the thing that is spoken of, and for other things of its kind."""
 _HAN = bounded(r"[\u3400-\u9fff]")
+_QUOTES = bounded(r"[\"'“”‘’`*()\[\]\s_]+(?=[\"'“”‘’`*()\[\]\s])|[\"“”‘`*()\[\]]")
 _FUNCTION = (
     "a an the my our your their his her its this that these those some any one of to in by with from about for on at "
     "it is was be been being are were it's that's because due down caused just really actually all even also only "
@@ -45,7 +46,7 @@ def phrases(lines: str, words: Mapping[str, str]) -> re.Pattern[str]:
 
 def plain(text: str) -> str:
     """A text without quotes and doubled spaces, as the patterns of `phrases` expect it."""
-    return re.sub(r"[\"'“”‘’`*()\[\]\s_]+(?=[\"'“”‘’`*()\[\]\s])|[\"“”‘`*()\[\]]", "", text.replace("’", "'")).strip()
+    return _QUOTES.sub("", text.replace("’", "'")).strip()
 
 
 def _line(line: str, lists: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .parts import orders, sentences, split
+from .parts import sentences, split
 from .plans import Plan, last_named, plans, topic_of
 from .polarity import Suspicion, suspicions
 from .symptoms import Symptom, symptoms
@@ -35,7 +35,7 @@ class Question:
     plans: tuple[Plan, ...]
     wants: Want
     orders: tuple[int, ...]
-    """Lines of the paste that are addressed to an assistant."""
+    """One-based numbers of the lines of the message that speak to an assistant; they are in no other part."""
     finding: str
     """The finding that is asked about (`F3`), empty for none."""
 
@@ -46,7 +46,7 @@ def understand(text: str, corrected: Callable[[str], str] = str) -> Question:
     Args:
         corrected: puts slips of typing right (`knowledge.search.Index.corrected`).
     """
-    own, pasted = split(text)
+    own, pasted, orders = split(text)
     said = corrected(own).replace("’", "'")
     wants = wanted(said)
     message, acts, spoken_of = list[str](), list[Plan](), ""
@@ -69,6 +69,6 @@ def understand(text: str, corrected: Callable[[str], str] = str) -> Question:
         tuple(suspected),
         tuple({p.variable: p for p in acts}.values()),
         wants,
-        tuple(orders(pasted)),
+        orders,
         f"F{found[1]}" if found else "",
     )

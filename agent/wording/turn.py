@@ -119,10 +119,11 @@ def _ask(
 
 
 def _attacks(answer: Answer) -> list[str]:
-    """Places of this run's evidence whose text looks like an instruction."""
+    """Places of this run's evidence whose text looks like an instruction, beside those that the answer names."""
     shown = Shown(answer)
     told_briefly(shown)
-    return shown.attacks[:5]
+    said = answer.seen.orders if answer.seen else ()
+    return [place for place in shown.attacks if place not in said][:5]
 
 
 def _trace(

@@ -151,7 +151,8 @@ def test_a_recorded_row_remapping_alone_condemns_no_card(tmp_path):
 def test_a_row_remapping_beside_another_xid_is_a_hardware_fault(tmp_path, number):
     kernel = REMAP + f"[1.2] NVRM: Xid (PCI:0000:3b:00): {number}, pid=12, name=python\n"
     broken = answer(tmp_path, "is the gpu broken?", train__log=training(), dmesg__log=kernel)
-    assert top(broken) == ("gpu-hardware-fault", "established")
+    assert top(broken) == ("gpu-hardware-fault", "supported"), "one kind of line establishes nothing"
+    assert broken.diagnosis.top.probability <= 0.97
 
 
 def results(score, shots=5) -> dict:

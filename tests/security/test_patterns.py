@@ -73,10 +73,10 @@ def test_bounded_patterns_match_what_they_matched(pattern):
 
 def test_no_pattern_grows_faster_than_its_text_in_part():
     """Every pattern, with some of its attacks."""
-    assert told(list(every()), often=12) == []
+    assert told(list(every()), often=24) == []
 
 
 @pytest.mark.security
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(3600)
 def test_no_pattern_grows_faster_than_its_text():
     assert told(list(every())) == []

@@ -144,7 +144,15 @@ PIECES = st.sampled_from(
      "os.environ", "7", "k7Qz2mW9xR4tB6nY1v", "lettersonly", ".", "fs.s3a.secret.key", "['", "']", '","', "是", "为",
      "私钥", "</name><value>", "</value>", "name: DB_PASSWORD\n  value: "]
 )  # fmt: skip
-LINES = st.lists(PIECES, max_size=14).map("".join)
+ASSIGNMENTS = st.tuples(
+    st.sampled_from(["api_key", "db.password", "--hub_token", "fs.s3a.secret.key", "密码", "私钥", "X_TOKEN"]),
+    st.sampled_from(["=", ": ", "：", "是", " 为 ", " ", "\t", ", ", '", "', '","', '\\",\\"', "'] = ", '" => ',
+                     ":str=", "</name> <value>", "\n  value: ", '", "value": ']),
+    st.sampled_from(["", '"', "'", '\\"']),
+    st.sampled_from(["k7Qz2mW9xR4tB6nY1v", "k7Q,z2mW9xR4tB6nY1v", "kWxRtBnYvHcJpLsDgF", "hunter2!xY", "1234567"]),
+    st.sampled_from(["", '"', "'", '\\"', "\n", " # 7"]),
+).map("".join)  # fmt: skip
+LINES = st.lists(PIECES, max_size=14).map("".join) | st.lists(ASSIGNMENTS, min_size=1, max_size=3).map(" ".join)
 
 
 def searched(secret, text):

@@ -14,6 +14,7 @@ import typer
 
 from ...tools.findings import TriageError, clean
 from ...tools.keeping import heard
+from ...tools.patterns import bounded
 from .. import complete
 from ..output import HOME_OPTION, HTML_OPTION, JSON_OPTION, console, emphasised, print_json, progress, write_html
 from ..roots import Roots
@@ -44,7 +45,7 @@ Examples:
 """
 
 
-_PATH = re.compile(r"(?:[\w.~@+=-]+/)+[\w.@+=-]*|[\w@+=-][\w.@+=-]*\.[A-Za-z]\w*")
+_PATH = bounded(r"(?:[\w.~@+=-]+/)+[\w.@+=-]*|[\w@+=-][\w.@+=-]*\.[A-Za-z]\w*")
 """What in a question may be a path: it has a slash, or an ending."""
 _LOOKS_LIKE_A_RUN = re.compile(
     r"trainer_state\.json|(?:checkpoint|ckpt|global_step)[-_]?\d+|(?:.*[-_.])?(?:train|metrics|console)\w*\.(?:log|jsonl|csv|out)"

@@ -67,6 +67,9 @@ def _dictionary(file: IO[bytes], column: Any) -> int:
     return max(values[1:]) if values[0] == 2 else 0
 
 
+HOLE = "NUL characters where text should be (a hole in the file)"
+
+
 def arrow_blocks(part: Part) -> Iterator[Block]:
     """Stream format (what `datasets` writes) or file format."""
     import pyarrow as pa
@@ -79,6 +82,10 @@ def arrow_blocks(part: Part) -> Iterator[Block]:
             batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
         pieces = (batch.slice(start, ROWS) for batch in batches for start in range(0, batch.num_rows, ROWS))
         yield from _row_blocks(pieces, source.size())
+        at = source.tell()
+        while rest := source.read(WINDOW):
+            if rest.strip(b"\0"):
+                raise OSError(f"the stream has an end mark at byte {at}, and data after it: it is damaged there")
 
 
 def _row_blocks(batches: Iterable[Any], packed: int) -> Iterator[Block]:
@@ -90,9 +97,14 @@ def _row_blocks(batches: Iterable[Any], packed: int) -> Iterator[Block]:
             if size > MAX_RECORD and piece.num_rows == 1:
                 yield Block(broken=[Broken(row + 1, None, f"row longer than {MAX_RECORD >> 20} MiB, skipped")], lines=1)
             else:
-                rows = piece.to_pylist()
-                yield Block([Record(one, row + i) for i, one in enumerate(rows, 1)], [], len(rows))
+                rows = list(enumerate(piece.to_pylist(), row + 1))
+                records = [Record(one, n) for n, one in rows if not _holed(one)]
+                yield Block(records, [Broken(n, None, HOLE) for n, one in rows if _holed(one)], len(rows))
             row += piece.num_rows
+
+
+def _holed(row: dict[str, Any]) -> bool:
+    return any(isinstance(value, str) and "\0" in value for value in row.values())
 
 
 def _portions(batch: Any) -> Iterator[tuple[Any, int]]:
