@@ -62,13 +62,15 @@ class Covered:
     """What it was read as, None for not at all."""
     why: str
     """Why it was not read, or how little of it; empty for a file that was read."""
+    evidence: bool = True
+    """Whether whoever refused it thinks that it could have shown a fault."""
 
     @property
     def missed(self) -> bool:
         """Whether it was not read though it could have shown a fault."""
         name = PurePosixPath(self.file).name
         shows = PurePosixPath(name).suffix.lower() in SHOWING or _TRACKER.search(name)
-        return self.read_as is None and bool(shows) and not _PAPERS.search(name)
+        return self.read_as is None and self.evidence and bool(shows) and not _PAPERS.search(name)
 
 
 def coverage(run: Run, table: SeriesTable, settings: Settings, reports: Iterable[Report]) -> tuple[Covered, ...]:
@@ -78,7 +80,7 @@ def coverage(run: Run, table: SeriesTable, settings: Settings, reports: Iterable
         c.name.removeprefix("metrics in "): c.why for r in reports for c in r.checks if c.result == "not-applicable"
     }
     found = [c for a in run.artifacts for c in _artifact(a, measured, settings, nothing)]
-    found += [Covered(s.name, None, s.why) for s in (*run.skipped, *run.unknown)]
+    found += [Covered(s.name, None, s.why, s.evidence) for s in (*run.skipped, *run.unknown)]
     return tuple({c.file: c for c in sorted(found, key=lambda c: (c.read_as is None, c.file))}.values())
 
 
@@ -93,6 +95,6 @@ def _artifact(a: Artifact, measured: set[str], settings: Settings, nothing: dict
     elif a.kind in ("config", "script") and a.name not in settings.files:
         yield Covered(a.name, a.kind, "no known setting in it is in force")
     elif a.kind == "stack":
-        yield Covered(a.name, None, "a dump; only whether it is whole was looked at")
+        yield Covered(a.name, a.kind, "only whether the dump is whole was looked at")
     else:
         yield Covered(a.name, a.kind, "")

@@ -198,7 +198,7 @@ def rank(
     candidates = [(score - _elsewhere(h.entry, stage), h) for score, h in _before_symptoms(candidates)]
     sharpness = SHARPNESS if any(h.status in ("established", "supported") for _, h in candidates) else 1.0
     scored = [(sharpness * score, h) for score, h in candidates if h.for_ or h.words > 0]
-    total = math.exp(NONE_OF_THESE) + sum(math.exp(score) for score, h in scored if h.status != "refuted")
+    total = math.exp(sharpness * NONE_OF_THESE) + sum(math.exp(score) for score, h in scored if h.status != "refuted")
     ranked = [replace(h, probability=_share(h, math.exp(score), total)) for score, h in scored]
     return _standing(
         sorted(ranked, key=lambda h: (h.status == "refuted", -h.probability, _ORDER[h.status], h.entry.id))

@@ -34,7 +34,7 @@ class TestPiped:
             "Most likely: Loss diverges because the learning rate is too high",
             "F1  S0 loss-nonfinite",
             ">     347 | {'loss': 'nan'",
-            "Look at grad_norm",
+            "Change one thing",
             "**fixed**",
             "is kept: triage chat --case",
         ]

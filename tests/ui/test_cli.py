@@ -205,7 +205,8 @@ class TestBadInput:
         self.refused(triage("scan", tmp_path / "nowhere"), "nowhere")
 
     def test_an_empty_directory(self, triage, tmp_path):
-        self.refused(triage("ask", "what happened", "--run", tmp_path), str(tmp_path))
+        (empty := tmp_path / "empty").mkdir()
+        self.refused(triage("ask", "what happened", "--run", empty), str(empty))
 
     def test_no_question(self, triage):
         self.refused(triage("ask", ""), "ask a question")

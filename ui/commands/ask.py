@@ -92,8 +92,13 @@ def ask(
     named = [] if run else named_below(question, Path.cwd())
     events: list[Event] = []
     with progress("reading") as step:
+
+        def hear(event: Event) -> None:
+            events.append(event)
+            step()
+
         talk = Conversation(data_home(home), case or "", lang, encoder, model)
-        answer = talk.ask(question, run or named, lambda event: (events.append(event), step()))
+        answer = talk.ask(question, run or named, hear)
     if as_json:
         print_json(answer.as_json())
     else:

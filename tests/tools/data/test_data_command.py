@@ -65,7 +65,8 @@ def test_clean_data_exits_with_zero(data, command):
     path = data / "clean.jsonl"
     path.write_text("".join((data / "train.jsonl").read_text().splitlines(keepends=True)[:100]))
     done = run(command, path)
-    assert (done.exit_code, "Nothing wrong found." in done.stdout) == (0, True), done.stdout
+    assert done.exit_code == 0, done.stdout
+    assert any(said in done.stdout for said in ("Nothing wrong found.", "Nothing was judged")), done.stdout
 
 
 def test_the_report_draws_the_histogram(data):
