@@ -98,7 +98,7 @@ CHINESE: dict[Direction, str] = {
     "set": r"设(?:置|定)?(?:成|为|置|到)?|改(?:成|为|到|用|回|一下|一改|动)?|换(?:成|到"
     r"|个|用|回|掉|一[个下换])?|切(?:换)?(?:到|成|回)?"
     r"|调(?:整)?(?:成|到|为|回|一下|一调)?|用(?=\s*(?:bf16|fp16|fp32|sdpa|\d))|固定|给(?=\s?\d)|锁[定死]"
-    r"|(?:调整|定|配|弄|搞|给|放|卡|锁)(?:到|成|为|在)",
+    r"|(?:调整|定|配|弄|搞|给|放|锁)(?:到|成|为|在)(?!一个)",
     "do": r"重启|续训|重[跑训来](?!要)|重新(?:训练|跑|开始|启动|下载|编译|安装|分词|切"
     r"|生成|标注|训|来|拉|打|加载)|回滚|回退|升级|降级|杀[掉了]?|停掉|停(?=了|下)"
     r"|继续(?:训|跑)?|恢复|重装|再(?:跑|训|来一)(?:一?[遍次])?|从头|更新|退[回到]"
@@ -128,7 +128,7 @@ BEHIND: tuple[tuple[Direction, str, str], ...] = (
         "enable",
         r"(?:back |goes |gets |stays )?on(?=\W*$|[,.?!]| (?:for|tonight|and|again|too"
         r"|next|now|to|instead|then|with|before|first|please)\b)|help|to true",
-        "开起来|开|上",
+        "开起来|[开上](?=$|[吧行，,？?])",
     ),
 )
 """Direction, what stands right behind the thing; only where something is intended."""

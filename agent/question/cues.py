@@ -142,10 +142,10 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         hard/difficult/struggle/struggling/trouble - believe/see/believing/seeing
         a bit/little? of? a stretch
         no idea/clue if/whether
-        is/was/are/were/can/could/would/does/did/do/should/might it/this/that? really
-        really - X
-        is/was/are/can/could/would/does/did ~ X really/actually
-        X ~ really/actually be/do/cause/explain/matter
+        is/was/are/were/can/could/would/does/did/do/should/might it/this/that? really/truly
+        really/truly - X
+        is/was/are/can/could/would/does/did ~ X really/truly/actually
+        X ~ really/truly/actually be/do/cause/explain/matter
         do you really/honestly/actually think/believe
         surely/probably/likely not - X
         surely - X - isn't/can't

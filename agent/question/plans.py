@@ -168,6 +168,7 @@ def _acts(part: str, clause: str) -> Iterator[_Act]:
         told = told or (
             signs.HABIT.fullmatch(act.said) and signs.SUBJECT.search(before) and not signs.INTENT.search(clause)
         )
+        told = told or (act.said.lower() in ("make", "making") and not signs.BARE.search(after))
         told = told or (signs.RUNNING.match(act.said) and signs.BEING.search(before))
         if not (done or denied or noun or told or signs.PAST.search(part[: act.end + 12])):
             yield act

@@ -134,7 +134,7 @@ SHIFT = bounded(
     rf"|先|就)?\s?"
     r"(?P<more>up|down|back)?\s?"
     rf"(?:to\s|(?<=be )|=|->|→|降到|将到|掉到|到|改成|设成|改为|成|调成|弄成|搞成|给到)\s*"
-    rf"(?P<value>~?{NUMBER}[kKxX%]?|{WORDS})",
+    rf"(?P<value>~?{NUMBER}[kKxX%]?|{WORDS})(?![\d.]*\s?了)",
     re.IGNORECASE,
 )
 """What follows a variable that goes to a value without any verb: "temperature to 0.7"."""
