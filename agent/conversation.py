@@ -17,7 +17,7 @@ from ..knowledge.entry import Entry
 from ..tools.boundary import Boundary
 from ..tools.findings import Evidence, TriageError, clean
 from ..tools.keeping import losses, lost
-from ..tools.phrase import phrases
+from ..tools.phrase import Phrase, phrases
 from ..tools.reading import iter_chunks, lines_of
 from ..tools.secrets import IN_KEY, KEY_LINES, bare, ends_key, in_key, visible_after
 from .acceptance.verify import Verdict, verify
@@ -36,6 +36,10 @@ from .wording.turn import worded
 
 AROUND = 6
 """Lines shown before and after the line of a finding."""
+NEXT_CHANGE = Phrase(
+    "No check is left: what was found answers it. Change one thing: `{key}` {old} -> {new}",
+    "没有需要再做的检查：已有发现给出了答案。只改一处：`{key}` {old} -> {new}",
+)
 PIECES = 8
 """Most pieces for each line of an excerpt, on average: a progress bar writes thousands over one another."""
 
@@ -209,8 +213,11 @@ class Conversation:
         return criteria_entry(named, self.case, self.paths[0], self.home)
 
     def next_check(self) -> str:
-        """The cheapest read-only check that would tell the leading causes apart; empty before the first answer."""
-        leading = self.last().get("hypotheses", [])[:1]
+        """The cheapest read-only check that would tell the leading causes apart, or the change where none is left."""
+        last = self.last()
+        leading, change = last.get("hypotheses", [])[:1], last.get("proposal")
+        if leading and not leading[0]["check_first"] and change:
+            return NEXT_CHANGE.say(last["lang"], key=change["key"], old=change["old"], new=change["new"])
         return leading[0]["check_first"] if leading else ""
 
     def excerpts(self, finding_id: str) -> list[Excerpt]:

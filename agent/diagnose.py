@@ -54,7 +54,7 @@ TRAINING = {
 """Kind of training as entries name it -> as settings do."""
 CAUSE = 0.5
 """Log-odds by which a cause with strong evidence of its own stands before a symptom that it explains."""
-SHARPNESS = 2.5
+SHARPNESS = 2.25
 """Power of the odds before they become probabilities. The lab alone would have it at 4; a stranger's run shows less
 than a lab's, so this stays below. Words alone are not sharpened: theirs are fitted (`knowledge.relevance`)."""
 ASKED = 0.3

@@ -153,7 +153,7 @@ def test_lines_of_a_log_pasted_into_the_question_are_shown_from_it(desk):
     talk, _ = asked(desk, log, [])
     found = next(f for f in talk.view["findings"] if f["code"] == "loss-nonfinite")
     [first, *_] = turns.lines(talk, found["id"])
-    assert "loss nan" in dict(first.lines)[first.line]
+    assert "loss nan" in dict(first.lines)[first.line + 1]  # the place is counted in the paste, below the question
 
 
 def test_the_diff_stands_side_by_side():

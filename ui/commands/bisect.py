@@ -34,7 +34,7 @@ Examples:
 
   triage bisect runs/exp42 --eval './check.sh {checkpoint}' --pass-fail --dry-run
 
-  triage bisect runs/exp42 --eval 'sh -c "python eval.py \\"$1\\" | tail -1" _ {checkpoint}'
+  triage bisect runs/exp42 --eval 'sh -c "python eval.py --model \\"$1\\" | tail -1" _ {checkpoint}'
 
 Exit status: 0 nothing changed, 1 something did or it could not be settled, 2 it could not run. Killed or interrupted,
 the same command continues and repeats no evaluation.

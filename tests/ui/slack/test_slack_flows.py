@@ -139,7 +139,7 @@ class TestButtons:
 
     def test_next_check(self, slack, case, kit):
         slack.press(case, "next")
-        assert "`learning_rate` 0.3" in kit.whole(self.second(slack, case))
+        assert "Change one thing" in kit.whole(self.second(slack, case))
 
     def test_evidence_shows_the_lines(self, slack, case, kit):
         slack.press(case, "evidence")
