@@ -8,7 +8,7 @@ from triage.evals.suites.rewordings import counted, reword
 
 EXAMPLE = Path(__file__).parents[2] / "evals" / "example"
 NOT_YET = {"l8", "l10"}
-"""A cause in the words of a symptom (\"too little memory\" did it), and one in the words of a plan (\"the upgrade\" did it)."""
+"""A cause in the words of a symptom (too little memory), and one in the words of a plan (the upgrade)."""
 
 
 @pytest.mark.parametrize("run", ["run-1", "run-2", "run-3", "run-4"])

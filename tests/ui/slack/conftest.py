@@ -166,7 +166,8 @@ class FakeSlack:
     def replies(self, channel, thread=None):
         """The app's messages, in the order in which they were posted, without the files that belong to them."""
         with self.changed:
-            mine = [m for (c, _), m in self.messages.items() if c == channel and m["user"] == BOT and m["blocks"]]
+            spoken = ((c, m) for (c, _), m in self.messages.items() if m["user"] == BOT and not m.get("files"))
+            mine = [m for c, m in spoken if c == channel]
             return [m for m in mine if thread in (None, m.get("thread_ts"))]
 
     def answers(self, channel, thread=None):
