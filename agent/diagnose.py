@@ -69,7 +69,7 @@ PROVEN = 0.5
 """An established cause is likelier than all others together: so there is one at most, and it is the first."""
 UNPROVEN = 0.97
 """Most that is said for a cause that nothing establishes."""
-LIKELY = 0.1
+LIKELY = 0.05
 """Probability from which on an entry that rests on the same findings as the first is a rival, whatever their priors."""
 SERIOUS = ("S0", "S1")
 SHOWN = (*SERIOUS, "S2")

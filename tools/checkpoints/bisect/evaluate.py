@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from ...findings import TriageError, clean
-from ...patterns import bounded
 from .row import Point
 
 Reading = Literal["number", "pass"]
@@ -37,7 +36,7 @@ GRACE = 5.0
 """Seconds between asking a process group to end and killing it."""
 SKIP = 125
 """Exit status with which a command says that this checkpoint cannot be judged, as in `git bisect run`."""
-NUMBER = bounded(r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?%?$|[-+]?(?:nan|inf(?:inity)?)$", re.IGNORECASE)
+NUMBER = re.compile(r"[-+]?(?:\d[\d_]*+\.?+\d*+|\.\d++)(?:e[-+]?\d++)?+%?$|[-+]?(?:nan|inf(?:inity)?)$", re.IGNORECASE)
 PLACES = ("checkpoint", "step", "repeat", "job")
 VARIABLE = "TRIAGE_CHECKPOINT"
 """Holds the checkpoint's path in the environment of the command."""
