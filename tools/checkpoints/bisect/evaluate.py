@@ -36,7 +36,7 @@ GRACE = 5.0
 """Seconds between asking a process group to end and killing it."""
 SKIP = 125
 """Exit status with which a command says that this checkpoint cannot be judged, as in `git bisect run`."""
-NUMBER = re.compile(r"[-+]?(?:\d[\d_]*+\.?+\d*+|\.\d++)(?:e[-+]?\d++)?+%?$|[-+]?(?:nan|inf(?:inity)?)$", re.IGNORECASE)
+NUMBER = re.compile(r"^(?:[-+]?(?:\d[\d_]*+\.?+\d*+|\.\d++)(?:e[-+]?\d++)?+%?|[-+]?(?:nan|inf(?:inity)?))$", re.I)
 PLACES = ("checkpoint", "step", "repeat", "job")
 VARIABLE = "TRIAGE_CHECKPOINT"
 """Holds the checkpoint's path in the environment of the command."""
