@@ -20,9 +20,9 @@ GROWTH = 4.0
 AT_ONCE = 0.002
 """Seconds for a long text that need no other proof: a square takes fifty times as long, letter by letter in C."""
 TICK = 0.01
-"""Seconds that are added to a limit: processor time is counted in steps of 4 ms on many machines."""
+"""Seconds after its limit that a search is stopped: the timer counts in steps of 4 ms on many machines."""
 AGAIN = 2
-"""Times that a suspect may try to keep to the limit."""
+"""Times that a suspect and its pieces are tried, and the quickest counts."""
 MOST = 1.0
 """Processor seconds after which a search is stopped: a line takes a tenth of it on a slow machine."""
 
@@ -72,10 +72,10 @@ def too_fast(use: Callable, made: Callable[[int], str | bytes]) -> bool:
 
 
 def grows(use: Callable, long: str | bytes, piece: str | bytes) -> bool:
-    """Whether the long text takes longer than its pieces, however often it is tried."""
-    pieces = seconds(use, piece, MOST, PIECES)
-    limit = GROWTH * min(pieces, MOST) + TICK
-    return all(seconds(use, long, limit) > limit for _ in range(AGAIN))
+    """Whether the long text takes longer than its pieces, however often both are tried."""
+    pieces = min(seconds(use, piece, MOST, PIECES) for _ in range(AGAIN))
+    limit = GROWTH * min(pieces, MOST)
+    return all(seconds(use, long, limit + TICK) > limit for _ in range(AGAIN))
 
 
 def super_linear(found: Found, often: int = 1) -> Iterator[tuple[str, str, str]]:
