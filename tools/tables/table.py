@@ -1,0 +1,58 @@
+"""A table of any file: columns with what each is for, and the line of every row.
+
+How a file is read into tables is `tools.tables.read`, what a column is for `tools.tables.roles`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+Role = Literal["axis", "group", "measure", "identifier", "text"]
+"""What a column is for: where on the way a row stands (step, time, length), what it is about (rank, source, task),
+what was measured, which one it is, or anything else."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column."""
+
+    name: str
+    """As the header says it; without a header its place, from `0`."""
+    role: Role
+    of: str
+    """Of an axis and a group its kind (`step`, `time`, `rank`, `host`), of a measure its canonical metric; its own
+    name where none is known."""
+    unit: str
+    """Unit of the values; empty where they have none or it is not known."""
+    values: np.ndarray
+    """(n,) float64 of a measure and of a numeric axis, missing ones NaN, times in seconds since the epoch; else (n,)
+    object, text."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of one file, or of one part of it."""
+
+    file: str
+    """Name of the artifact."""
+    part: str
+    """Which part: key path, heading, name of the table; empty for the only one."""
+    columns: tuple[Column, ...]
+    lines: np.ndarray
+    """(n,) int64, one-based line of each row, 0 where the format has no lines."""
+    cut: str = ""
+    """Why not all rows were read; empty where they were."""
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def of(self, *roles: Role) -> tuple[Column, ...]:
+        """Its columns of these roles."""
+        return tuple(c for c in self.columns if c.role in roles)
+
+    def get(self, of: str) -> Column | None:
+        """Its first column of this kind or metric."""
+        return next((c for c in self.columns if c.of == of), None)
