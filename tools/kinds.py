@@ -67,7 +67,9 @@ _TRACKER_NAME = re.compile(
     r"tfevents|\.(?:wandb|swanlab|aim)$|^wandb-(?:summary|history|events)\.jsonl?$"
     r"|^(?:mlflow|trackio|swanlab|aim)[\w.-]*\.(?:db|sqlite3?)$", _I
 )  # fmt: skip
-_TRACKER_SCHEMA = re.compile(rb"latest_metrics|experiment_tags|\brun_(?:uuid|name|id)\b.{0,400}\b(?:metrics?|step)\b", _I | re.S)
+_TRACKER_SCHEMA = re.compile(
+    rb"latest_metrics|experiment_tags|\brun_(?:uuid|name|id)\b.{0,400}\b(?:metrics?|step)\b", _I | re.S
+)
 """Tables of MLflow, or rows of a metric for each run, in the first pages of a SQLite file."""
 _SQLITE = b"SQLite format 3\0"
 _TABLE_NAME = re.compile(r"\.(?:csv|tsv|psv|ssv|jsonl?|ndjson|prom|db|sqlite3?)$", _I)
