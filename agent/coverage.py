@@ -54,7 +54,7 @@ _TRACKER = re.compile(r"^events\.out\.tfevents|\.wandb$")
 _PAPERS = re.compile(
     r"^(?:README|LICEN[CS]E|COPYING|NOTICE|AUTHORS|CONTRIBUTING|CODE_OF_CONDUCT|SECURITY|CITATION|MODEL_CARD"
     r"|Dockerfile|robots)"
-    r"(?:[._-].*)?$|^requirements[\w.-]*\.txt$|^package(?:-lock)?\.json$|^tsconfig.*\.json$|^\."
+    r"(?:[._-]|$)|^requirements[\w.-]*\.txt$|^package(?:-lock)?\.json$|^tsconfig.*\.json$|^\."
     r"|^generation_config\.json$"
     r"|(?:^|_)index\.json$|^(?:dataset_infos?|manifest|state|preprocessor_config|processor_config)\.json$",
     re.IGNORECASE,

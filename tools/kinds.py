@@ -75,7 +75,7 @@ _SQLITE = b"SQLite format 3\0"
 _TABLE_NAME = re.compile(r"\.(?:csv|tsv|psv|ssv|jsonl?|ndjson|prom|db|sqlite3?)$", _I)
 _DOCUMENT_NAME = re.compile(
     r"\.(?:md|markdown|rst|txt|adoc|org|diff|patch)$"
-    r"|^(?:change(?:s|log)?|news|notes?|todo|plan|readme|history|requirements)(?:[._-].*)?$", _I
+    r"|^(?:change(?:s|log)?|news|notes?|todo|plan|readme|history|requirements)(?:[._-]|$)", _I
 )  # fmt: skip
 _ROWS = bounded(
     rb"(?m)^\#\ (?:TYPE|HELP)\ \w|(?:^[ ]{0,8}[|+][^\n]{3,400}[|+][ ]{0,8}\r?\n){3}|^\s{0,8}\|?(?:\s{0,4}:?-{3,40}:?\s{0,4}\|){2}",
