@@ -7,12 +7,12 @@ means: detectors see known metrics (`tools.logs.attempts.joined`), `tools.relate
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..documents.event import Claim, Event
 from ..findings import TriageError
-from ..kinds import OPEN
+from ..kinds import OPEN, Kind
 from ..run import Artifact, Run
 from ..series import Series
 from ..tables.table import Table
@@ -21,7 +21,7 @@ FILES = 500
 """Most files that the open readers look into: a table of each of a thousand prompts says no more."""
 SECONDS = 60.0
 """Time after which no further file is begun: an answer is waited for."""
-ALSO = ("eval",)
+ALSO: tuple[Kind, ...] = ("eval",)
 """Kinds with readers of their own whose rows are wanted as well."""
 
 
@@ -61,10 +61,10 @@ class Opened:
         )
 
 
-def read_open(run: Run) -> Opened:
+def read_open(run: Run, kinds: Sequence[Kind] = (*OPEN, *ALSO)) -> Opened:
     """Read the tables, trackers' files and documents of a run, and the rows of its evaluation results."""
     end, accounts, found = time.monotonic() + SECONDS, dict[str, Account](), list[_Found]()
-    for i, artifact in enumerate(a for a in run.artifacts if a.kind in (*OPEN, *ALSO)):
+    for i, artifact in enumerate(run.of(*kinds)):
         if i >= FILES:
             accounts[artifact.name] = Account(f"over the limit of {FILES} tables, trackers and documents", False)
         elif time.monotonic() > end:
