@@ -197,7 +197,7 @@ def _aligned(title: str, lines: list[Line]) -> tuple[int, Raw | None]:
     ruled = len(lines) > 2 and bool(_RULE.match(lines[1].text)) and "-" in lines[1].text + "=─━"
     head = lines[0].text.lstrip("# ") if lines[0].text.startswith("#") else lines[0].text
     words = _BLANKS.split(head.strip())
-    if len(words) < 2 or len(head) > 2000:
+    if len(words) < 2 or len(head) > 2000 or _RULE.match(head):
         return 0, None
     if ruled and len(_RULED.findall(lines[1].text)) > 1:
         return _spanned(title, lines)
@@ -274,9 +274,11 @@ def _spanned(title: str, lines: list[Line]) -> tuple[int, Raw | None]:
     for line in lines[2:]:
         if _RULE.match(line.text):
             continue
-        rows.append([short(line.text[a:b].strip()) for a, b in zip(begins, ends, strict=True)])
+        text = _broad(line.text)
+        rows.append([short(text[a:b].replace("\0", "").strip()) for a, b in zip(begins, ends, strict=True)])
         at.append(line.number)
-    names = [lines[0].text[a:b].strip() for a, b in zip(begins, ends, strict=True)]
+    head = _broad(lines[0].text)
+    names = [head[a:b].replace("\0", "").strip() for a, b in zip(begins, ends, strict=True)]
     if not rows or not all(names):
         return 0, None
     return len(lines), Raw.of_rows(title, names, rows, at)

@@ -135,7 +135,7 @@ class _Reader:
 
     def _noted(self, note: str, line: int, cells: list[str]) -> tuple[list[list[str]], list[int], str]:
         """The header where it is a comment (`# step loss lr`), or the title of the table."""
-        if _COMMENT.match(note):
+        if _COMMENT.match(note) and any(number(c) is not None for c in cells):
             bare = _COMMENT.sub("", note, count=1).strip()
             for separator in (self.shape.separator, "", ","):
                 names = next(cut([bare], separator), [])

@@ -137,9 +137,9 @@ def _of_numbers(draft: _Draft, name: str, headless: bool) -> None:
     axis, group, numbers = words.axis_of(name), words.group_of(name), draft.numbers
     hit = words.metric_of(name)
     whole = is_whole(numbers)
-    if hit and axis not in _TRAINING and not (axis == "length" or (group and whole)):
+    if hit and axis not in _TRAINING and not (axis in ("length", "load") or (group and whole)):
         draft.be("measure", "time" if axis == "time" else name)
-    elif words.listed(name, words.IDENTIFIERS) and whole:
+    elif _identifies(name, group) and whole:
         draft.be("identifier", name)
     elif axis in ("step", "epoch", "checkpoint") and (whole or axis == "epoch") and not _is_count(name):
         draft.be("axis", axis)
@@ -151,6 +151,19 @@ def _of_numbers(draft: _Draft, name: str, headless: bool) -> None:
         draft.be("text", name)
     else:
         draft.be("measure", name)
+
+
+def _identifies(name: str, group: str) -> bool:
+    """Whether the name is one of an identifier, and not of a group that is numbered (`expert_id`)."""
+    return words.name_of(name).plain in words.IDENTIFIERS or (not group and words.listed(name, words.IDENTIFIERS))
+
+
+def _addresses(name: str, filled: Sequence[str]) -> bool:
+    """Whether values of their own each, numbered, stand under a name that may also be one of a group."""
+    return (
+        words.name_of(name).plain in words.ADDRESSES
+        and sum(any(map(str.isdigit, t)) for t in filled) * 10 >= len(filled) * 7
+    )
 
 
 def _is_count(name: str) -> bool:
@@ -177,7 +190,7 @@ def _of_texts(draft: _Draft, name: str, flag: bool) -> None:
         draft.be("axis", "checkpoint")
     elif labels:
         draft.be("group", labels[0])
-    elif words.listed(name, words.IDENTIFIERS) and not group:
+    elif _identifies(name, group) or (distinct == len(filled) and _addresses(name, filled)):
         draft.be("identifier", name)
     elif ((group and group not in ("variant",)) or not words.listed(name, words.TEXTS)) and group:
         draft.be("group", group)
@@ -216,6 +229,8 @@ def _by_neighbours(drafts: list[_Draft], headless: bool) -> None:
         kind = words.axis_of(draft.name)
         if draft.role == "measure" and draft.of == kind:
             draft.of = draft.name
+        elif draft.of == "layer" and draft.numeric and _distinct(draft) and rising(draft.numbers) and len(drafts) > 1:
+            draft.be("axis", "depth")
     _label(drafts)
 
 
@@ -264,7 +279,8 @@ def _index(draft: _Draft, other: bool, drafts: list[_Draft]) -> bool:
 
 def _nameless(drafts: list[_Draft], headless: bool) -> None:
     """Without names, or under a name that nobody knows, whole numbers that go up are the way."""
-    if any(d.role in ("axis", "group", "identifier") or words.axis_of(d.name) for d in drafts):
+    taken = ("axis",) if headless else ("axis", "group", "identifier")
+    if any(d.role in taken or (not headless and words.axis_of(d.name)) for d in drafts):
         return
     if len(drafts) < 2 or len(drafts[0].numbers) < 3:
         return
@@ -272,13 +288,7 @@ def _nameless(drafts: list[_Draft], headless: bool) -> None:
         if not headless and words.known(draft.name):
             return
         numbers = draft.numbers
-        if (
-            draft.role == "measure"
-            and draft.numeric
-            and is_whole(numbers)
-            and rising(numbers, strictly=True)
-            and len(drafts) > 1
-        ):
+        if draft.role == "measure" and is_whole(numbers) and rising(numbers, strictly=not headless):
             steps = np.diff(numbers[np.isfinite(numbers)])
             index = bool(len(steps)) and bool((steps == 1).all()) and numbers[0] in (0, 1)
             draft.be("axis", "index" if index else "step")

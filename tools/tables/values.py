@@ -33,15 +33,16 @@ _TASKS = re.compile(
 )
 _ROW = bounded(
     r"^(global_step|step|iter(?:ation)?|epoch|ckpt|checkpoint|rank|gpu|cuda|npu|node|host|worker|expert|shard|layer|part"
-    r"|fold|seed|run|exp|第)[-_ .:#]{0,2}(\d{1,9})(?:[步轮层]|\.\w{1,8}|/)?$",
+    r"|fold|seed|run|exp|第)[-_ .:#]{0,2}(\d{1,9})(?:\s?([步轮层周天期次])|\.\w{1,8}|/)?$",
     re.IGNORECASE,
 )
 _ROW_OF = {"global_step": "step", "iter": "step", "iteration": "step", "ckpt": "checkpoint", "cuda": "gpu",
            "npu": "gpu",
-           "node": "host", "worker": "rank", "layer": "depth", "part": "shard", "fold": "phase", "seed": "variant",
+           "node": "host", "worker": "rank", "part": "shard", "fold": "phase", "seed": "variant",
            "run": "variant",
-    "exp": "variant", "第": "step"}  # fmt: skip
-AXIS_KINDS = frozenset(("step", "epoch", "checkpoint", "depth"))
+    "exp": "variant", "第步": "step", "第轮": "epoch", "第层": "layer", "第周": "time", "第天": "time", "第期": "time",
+           "第次": "index", "第": "index"}  # fmt: skip
+AXIS_KINDS = frozenset(("step", "epoch", "checkpoint", "time", "index"))
 _HOST = bounded(
     r"^(?:\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?|(?:node|host|gpu|worker|server|dgx|cn|compute|c|ip|hgx|h100|a100|slurm|nid|pod"
     r"|rack)[-_]?[\w.-]*\d[\w.-]*)$",
@@ -97,7 +98,8 @@ def numbered(texts: Sequence[str]) -> tuple[str, list[float]] | None:
         match = _ROW.match(text.rsplit("/", 1)[-1]) if text else None
         if text and not match:
             return None
-        kinds.add(match[1].lower()) if match else None
+        if match:
+            kinds.add((match[1] + (match[3] or "") if match[1] == "第" else match[1]).lower())
         numbers.append(float(match[2]) if match else float("nan"))
     return (_ROW_OF.get(kind := kinds.pop(), kind), numbers) if len(kinds) == 1 else None
 
