@@ -33,7 +33,7 @@ class _Form(NamedTuple):
 
 
 _FORMS = (
-    _Form(bounded(rf"(?P<old>{_V})\s?(?P<u>[a-zA-Z%]{{1,8}})? → (?P<new>{_V})")),
+    _Form(bounded(rf"(?P<old>{_V})(?:(?<=\d)\s?[a-zA-Z%]{{1,8}})? → (?P<new>{_V})")),
     _Form(bounded(rf"\bfrom\s(?:the\s)?(?P<old>{_V})(?:\s[a-z]{{2,10}})?\s(?:up |down |back )?to\s(?:the\s)?(?P<new>{_NUM}|{_V})", _I), told=False),
     _Form(bounded(rf"(?:从|由)\s?(?:原来的|原先的|之前的|默认的?)?\s?(?P<old>[^\s,;()→\u4e00-\u9fff]+)\s?[个条张]?\s?(?:直接|逐步|手动|临时|统一)?{_TO_ZH}了?\s?(?P<new>[^\s,;()→\u4e00-\u9fff.]+(?:\.[^\s,;()→\u4e00-\u9fff]+)*)")),
     _Form(bounded(rf"(?P<old>(?<![\w.-])v?\d[\w.%+-]*)\s?{_UP_ZH}了?\s?(?P<new>v?\d[\w.%+-]*)")),
@@ -59,6 +59,7 @@ _ASIDE = bounded(r"\((?!was|before|prev|old|from|instead|step|第|原|之前|此
 _LEAD = bounded(r"^(?:and|then|also|we|i|the|a|an|our|my|just|now|finally|again|把|将|并|并且|又|再|同时|我|我们|已|已经|后|了|其中|把\s)\s*|^(?:把|将|并|又|已)", _I)
 _TAIL = bounded(r"\s*(?:\b(?:was|were|is|has been|been|went|got|now|from|by|at|of|to)\b|[:=]|从|由|比例|是|为|被|了)+\s*$", _I)
 _TRASH = bounded(r"^(?:update|fix|delete|add|create|edit|docs?:?)\s?(?:the )?(?:read ?me|docs?|docstrings?|typos?|comments?|changelog|licen[cs]e|gitignore|badge)|^(?:docs?|style|chore\(docs\)|ci)(?:\([^)]*\))?:|^Merge (?:branch|remote|pull)|^typos?\b|^(?:wip|tmp|initial commit|first commit)\b|README", _I)
+_FIX = bounded(r"^(?:\w+(?:\([^)]*\))?:\s)?(?:fix|bug|refactor|revert|implement|feat\b|修复|修正|重构|实现)", _I)
 _VERSION = bounded(r"^v?\d+\.\d+(?:\.\d+)*[\w.+-]*$")
 _DATA = bounded(r"\b(?:data|mix(?:ture)?|share|blend|corpus|tokens? ratio|sampling weight)\b|数据|语料|占比|配比|比例", _I)
 
@@ -105,6 +106,9 @@ def _values(text: str, said: Sentence) -> Iterator[tuple[str, str, str]]:
             continue
         inside = match.groupdict().get("name")
         variable = _named(inside or text[at:start], text[match.end() :], text[:start])
+        digits = any(c.isdigit() for c in old + new)
+        if not digits and not names.setting(variable) and said.stamp.step is None and not said.stamp.dated:
+            continue  # a path through menus
         at, taken = match.end(), True
         yield variable, old, new
     if not taken:
@@ -188,6 +192,8 @@ def _upgraded(text: str) -> bool:
 def _kind(text: str, said: Sentence) -> Kind | None:
     """What an event without values is about; a note only where the line is stamped and nobody chats."""
     changed = _changed(text, said)
+    if said.mode == "commit" and _FIX.search(text):
+        return "code"
     first = next(((kind, m) for kind, p in _KINDS if (m := p.search(text))), None)
     if first and (changed or first[0] == "restart"):
         weak = first[0] in ("config", "data", "code", "deployment") and not said.stamp.dated and said.stamp.step is None
@@ -197,7 +203,7 @@ def _kind(text: str, said: Sentence) -> Kind | None:
         return first[0] if first and changed else "code"
     if said.mode == "chat":
         return "note" if said.stamp.step is not None else None
-    stamped = said.stamp.step is not None or (said.stamp.dated and said.stamp.head)
+    stamped = said.stamp.step is not None or (said.stamp.dated and (said.stamp.head or changed))
     return "note" if stamped and len(text) > 3 else None
 
 

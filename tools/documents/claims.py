@@ -40,7 +40,7 @@ _UNITS = (
 _A_STEP = bounded(r"^\s?(?:/|per |a |each )\s?(?:step|iter|update|batch)|^\s?(?:每步|一步)", _I)
 _STEP_BEFORE = bounded(r"(?:每步|每个 ?step|单步|per step|tokens?/step|each step)[^,;]{0,20}$", _I)
 _BETWEEN = bounded(rf"^(?:\s|[|:=~≈\"'(]|{words.BOUND.pattern}|size|value|rate of|大小|设为|取)*$", _I)
-_DOUBT = bounded(r"\b(?:if|maybe|could|might|perhaps|whether|what about|unless|consider|propos\w*|suggest\w*|instead|try)\b|\?|如果|假如|也许|可能|建议|考虑|是否|要不要|不如|讨论", _I)
+_DOUBT = bounded(r"\b(?:if|maybe|could|might|perhaps|whether|what about|unless|consider|propos\w*|suggest\w*|instead|try)\b|\?|^(?:run|variant|arm|option|trial|exp|ablation)\s\w{1,3}\s?:|如果|假如|也许|可能|建议|考虑|是否|要不要|不如|讨论", _I)
 _WARM = bounded(r"(?:warm-?up|预热|热身)", _I)
 _COMPARED = bounded(r"(?:>=|<=|≥|≤|>|<|\b(?:above|below|at least|at most|over|under|reach(?:es)?|达到)|不低于|不高于|至少|至多|达到|超过|低于|高于)\s*(?:to |a |an |the |about |~)*$", _I)
 _FILL = bounded(r"^(?:we|the|a|an|our|to|is|of|at|should|for|be|get|on|have|will|by|with|in|final|end|that|i)\b|^[的:=\s|*-]+", _I)
@@ -124,7 +124,7 @@ def _aimed(item: str, value: re.Match[str], at: int, said: Sentence) -> tuple[st
     """A number with a unit that says what it counts, or a score that is meant to be reached."""
     by_unit = _of_unit(value, item[value.start() :], item[: value.start()])
     left = item[at : value.start()]
-    if by_unit and not re.search(r"\b(?:every|each|at|step|last|first|per)\s*$|每|第\s*$", left, _I):
+    if by_unit and not re.search(r"\b(?:every|each|at|step|last|first|per)\s*$|[每第]\s*$", left, _I):
         if by_unit[0] == "max_steps" and _WARM.search(item):
             return "warmup_steps", _number(value), "steps"
         if by_unit[0] != "train_tokens" or _number(value) >= 1e6:

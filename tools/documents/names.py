@@ -66,7 +66,7 @@ PHRASES = table("PHRASES", (
     ("temperature", "temperature|温度"),
     ("reward_clip", "reward clip|reward clipping|奖励裁剪"),
     ("lora_rank", "lora rank|lora r|adapter rank|lora 秩"),
-    ("lora_alpha", "lora alpha"),
+    ("lora_alpha", "lora alpha|alpha"),
     ("rope_theta", "rope theta|rope base"),
     ("rope_scaling_factor", "rope factor|rope scaling factor|rope scaling"),
     ("max_model_len", "max model len|max model length|最大模型长度"),

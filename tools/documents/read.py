@@ -90,7 +90,9 @@ def _read(lines: Sequence[Line], name: str, cut: str = "") -> Document:
     cut = cut or _over(events, EVENTS, "events") or _over(meant, CLAIMS, "claims")
     if not meant and all(e.what == "note" and e.step is None for e in events):
         return Document(cut=cut)  # a calendar, a shopping list
-    return Document(tuple(sorted(events[:EVENTS], key=lambda e: e.line)), tuple(meant[:CLAIMS]), cut)
+    told = {e.line for e in events if e.what != "note"}
+    kept = [e for e in events[:EVENTS] if e.what != "note" or e.line not in told]
+    return Document(tuple(sorted(kept, key=lambda e: e.line)), tuple(meant[:CLAIMS]), cut)
 
 
 def _over(found: Sequence[object], limit: int, what: str) -> str:

@@ -48,7 +48,7 @@ _COMMIT = re.compile(r"^commit ([0-9a-f]{7,40})\b")
 _FIELD = bounded(r"^(?:Author|Date|AuthorDate|Commit|CommitDate|Merge|Signed-off-by|Co-authored-by|Change-Id|Reviewed-by):\s*(.*)$")
 _ONELINE = bounded(r"^[*|\\/ ]*\b(?=[0-9a-f]*\d)(?=[0-9]*[a-f])[0-9a-f]{7,40}\s(?:\([^)]*\)\s)?")
 _NAME = r"[^\W\d][\w.@ -]{0,30}"
-_SPEAKER = bounded(rf"^[\s\])|,-]*<?@?({_NAME}?)>?(?:\s?\([^)]*\))?\s?:\s")
+_SPEAKER = bounded(rf"^[\s\])|,-]*<?@?({_NAME}?)>?(?:\s?\([^)]*\))?\s?:(?:\s|(?=[\u4e00-\u9fff]))")
 _SAID = bounded(
     rf"^(?:(?P<who>{_NAME}?)\s{{1,4}}\[?(?:\d{{4}}[-/]\d\d?[-/]\d\d?\s)?\d{{1,2}}:\d\d(?::\d\d)?(?:\s?[AaPp][Mm])?\]?\s*"
     rf"|\[?(?:\d{{4}}[-/]\d\d?[-/]\d\d?\s)?\d{{1,2}}:\d\d(?::\d\d)?(?:\s?[AaPp][Mm])?\]?\s{{1,4}}(?P<who2>{_NAME}))$"
@@ -80,6 +80,7 @@ class _Reader:
         self.talk: Mode | None = None
         self.fenced = False
         self.speakers = _speakers(lines)
+        self.heads = _heads(lines)
 
     def run(self) -> Iterator[Sentence]:
         for i, (number, raw) in enumerate(self.lines):
@@ -99,7 +100,7 @@ class _Reader:
                 self.said = Stamp(at=Calendar().read(field[1])[0], dated=True)
             return True
         plain = normal(raw)
-        if _SAID.match(plain.strip()) and len(plain) < 70:
+        if len(plain) < 70 and (said := _SAID.match(plain.strip())) and (said["who"] or said["who2"]) in self.heads:
             at, dated, _ = self.calendar.read(re.sub(rf"^{_NAME}?\s{{1,4}}\[?(?=\d)", "", plain.strip()))
             self.said, self.talk = Stamp(at=at, dated=dated), "chat"
             return True
@@ -175,7 +176,8 @@ class _Reader:
 
 def _or(own: Stamp, line: Stamp) -> Stamp:
     """A sentence's stamp, with what only the line says."""
-    step, back = (own.step, own.resumed) if (own.step, own.resumed) != (None, None) else (line.step, line.resumed)
+    step = own.step if own.step is not None else line.step
+    back = own.resumed if own.resumed is not None else line.resumed
     if own.at is None or line.head:
         return Stamp(step, back, line.at if line.at is not None else own.at, own.dated or line.dated, own.head or line.head)
     return replace(own, step=step, resumed=back)
@@ -199,3 +201,11 @@ def _speakers(lines: Sequence[Line]) -> frozenset[str]:
             count[speaker[1].strip().lower()] += 1
     often = frozenset(name for name, n in count.items() if n > 1)
     return frozenset(count) if often else often
+
+
+def _heads(lines: Sequence[Line]) -> frozenset[str]:
+    """Names that stand alone with a time, above what they said: after it twice or more, before it in two lines."""
+    found = [m for _, raw in lines[:2000] if len(raw) < 70 and (m := _SAID.match(normal(raw).strip()))]
+    first = [m["who"] for m in found if m["who"] and len(m["who"].split()) < 4]
+    behind = Counter(m["who2"] for m in found if m["who2"])
+    return frozenset(first if len(first) > 1 else ()) | {name for name, n in behind.items() if n > 1}

@@ -49,7 +49,7 @@ _STEPS = tuple(bounded(p, _I) for p in (
     rf"(?<=[(（]){_N}\s?步起",
 ))  # fmt: skip
 _CHECKPOINT = bounded(rf"\b(?:ckpt|checkpoint|chkpt|step|iter|global_step|检查点)s?[-_ @#/]{{0,2}}(?:step|iter)?[-_ ]?{_N}(?![\w.]*\d)|检查点\s?{_N.replace('<n>', '<n2>').replace('<k>', '<k2>')}", _I)
-_BACK = bounded(r"(?:\b(?:from|to|back to|using|with|of|until)|从|回滚到|回退到|恢复到|(?<!训练)(?<!练)(?<!跑)到|由)\s?(?:about |the |global |step |ckpt |checkpoint |iteration |第)*$", _I)
+_BACK = bounded(r"(?:\b(?:from|to|back to|using|with)|从|回滚到|回退到|恢复到|(?<!训练)(?<!练)(?<!跑)到|由)\s?(?:about |the |global |step |ckpt |checkpoint |iteration |第)*$", _I)
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ PAST = (
     r"|cordoned|rebooted|crashed|died|killed|preempted|pre-empted|requeued|interrupted|pushed|shuffled|reshuffled"
     r"|regenerated|rebuilt|migrated|reverted|pinned|updated|skipped|restored|reset|released|went live|came back|installed"
     r"|uninstalled|scaled|started|stopped|paused|launched|filtered|deduplicated|deduped|relabel+ed|retokenized|tokenized"
-    r"|lost|failed|dropped out|re-?ran|adjusted|tweaked|tightened|relaxed|loosened|cut|excluded|included|introduced|refactored"
+    r"|left|joined|arrived|lost|failed|dropped out|re-?ran|adjusted|tweaked|tightened|relaxed|loosened|cut|excluded|included|introduced|refactored"
     r"|rewrote|implemented|loaded|continued|shrank|grew|extended|shortened|hot-?fixed|evicted|reseated|began|taken (?:out|down)"
     r"|took (?:out|down)|brought (?:back|up|in)|put back|onboarded|refreshed|recompiled|rescheduled|reinstalled|aborted"
 )
@@ -119,7 +119,7 @@ KINDS: Kinds = (
              r"|\b(?:power|network|switch|infiniband|ib|nfs|filesystem|storage) (?:outage|cut|failure|flap|flapped|maintenance)|maintenance\b"
              r"|(?:更换|替换|换|下线|隔离|剔除|新增|扩容|重启|维修)[^,.]{0,10}(?:节点|机器|网卡|号机|主机|显卡|机房|交换机|光模块|服务器|卡)"
              r"|(?:节点|机器|网卡|号机|主机|显卡|机房|交换机|光模块|服务器)[^,.]{0,14}(?:更换|替换|下线|掉线|掉卡|宕机|断电|故障|隔离|重启|离线|坏)|掉卡"),
-    ("deployment", r"\b(?:re-?deploy(?:ed|s|ment)?|rolled out|roll out|went live|go live|released?|promoted|canary|migrat(?:ed|ion)|(?:container|docker) image"
+    ("deployment", r"\b(?:(?:re-?)?deploy(?:ed|s|ment)?|rolled out|roll out|went live|go live|released?|promoted|canary|migrat(?:ed|ion)|(?:container|docker) image"
                    r"|(?:rolled|roll) back(?: the)? (?:image|release|deployment|version)|moved (?:\w+ ){0,2}(?:from|to) (?:the )?(?:cluster|region|partition|queue|zone|pod)"
                    r"|(?:new|switched) (?:image|cluster|endpoint)|image)\b"
                    r"|上线|部署|发布|灰度|迁移|镜像|切流|扩容|缩容|推理服务|回滚(?:镜像|版本)|集群"),
