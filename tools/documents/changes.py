@@ -30,6 +30,8 @@ class _Form(NamedTuple):
     """With the groups `old`, `new`, of which one may be missing, and `name` where it stands inside."""
     told: bool = True
     """It tells of a change by itself, without a word for one."""
+    known: bool = False
+    """It counts only beside the name of a setting or of a weight."""
 
 
 _FORMS = (
@@ -39,13 +41,18 @@ _FORMS = (
     _Form(bounded(rf"(?P<old>(?<![\w.-])v?\d[\w.%+-]*)\s?{_UP_ZH}了?\s?(?P<new>v?\d[\w.%+-]*)")),
     _Form(bounded(r"(?:升级|降级|更新)\s?(?P<name>[A-Za-z][\w.-]*)\s(?P<old>v?\d[\w.+-]*)\s?[到至]\s?(?P<new>v?\d[\w.+-]*)")),
     _Form(bounded(rf"(?P<new>{_NUM})\s?\((?:was|before|previously|formerly|prev|old|from|instead of|原|原来|之前|此前|原先)[:为是]?\s?(?P<old>{_V})\)", _I)),
-    _Form(bounded(rf"(?P<new>{_NUM}),? (?:instead of|rather than|was) (?P<old>{_NUM})", _I), told=False),
+    _Form(bounded(rf"(?P<new>{_NUM}),? (?:was|before:?|formerly|previously) (?P<old>{_NUM})", _I)),
+    _Form(bounded(rf"(?P<new>{_NUM}),? (?:instead of|rather than) (?P<old>{_NUM})", _I), told=False),
+    _Form(bounded(rf"(?P<new>{_NUM})\s(?P<name>[A-Za-z ]{{2,40}}?)\s\((?:was|before|previously|formerly):? (?P<old>{_V})\)", _I)),
+    _Form(bounded(rf"(?:之前|原来|原先|以前|此前)[是用为]?\s?(?P<old>[^\s,;]+?)\s?[,;]\s?(?:现在|现|目前)[是用为改成]{{0,3}}\s?(?P<new>[^\s,;.]+)")),
+    _Form(bounded(rf"\b(?:was|before) (?P<old>{_NUM}),? (?:is )?now (?P<new>{_NUM})", _I)),
+    _Form(bounded(rf"(?<!from )(?<![\w.])(?P<old>{_NUM}) to (?P<new>{_NUM})(?![\w%])", _I), told=False, known=True),
     _Form(bounded(r"\b(?:upgrad|downgrad|bump|lower|rais|increas|decreas|reduc)\w*\s(?P<name>[\w. -]{1,30}?)\s(?P<old>v?\d[\w.+-]*)\s?(?:to|-)\s(?P<new>v?\d[\w.+-]*)", _I)),
 )  # fmt: skip
 _NEW = (
     bounded(rf"(?P<verb>\b(?:set|raised?|lower(?:ed)?|increased?|decreased?|reduced?|changed?|bump(?:ed)?|upgraded?|downgraded?|switch(?:ed)?|moved?|cut|halved?|doubled?|rolled back|roll back|scaled|reset|pin(?:ned)?|updated?|shortened|extended|dropped|grew|adjusted|capped|cap)\b)(?P<name>[^,;:→=]{{0,50}}?)\s?(?:(?:back |up |down )?\bto\b|=|\bat\b)\s?(?:the |about |~)?(?P<new>{_NUM}|v\d[\w.]*|True|False|true|false|[\w-]+-v?\d[\w.-]*)(?![\w%])", _I),
     bounded(rf"(?P<name>[\w ./-]{{2,50}}?)\s(?:(?:was|were|is now|has been|now|got|been)\s)?(?P<verb>(?:set|raised|lowered|increased|decreased|reduced|changed|bumped|halved|doubled|cut|reset|upgraded|downgraded|dropped|switched|scaled|pinned|updated|shortened|extended|went (?:up|down)|adjusted|moved|capped)) (?:(?:back |up |down )?to|at)\s(?P<new>{_NUM}|v\d[\w.]*|True|False|true|false)(?![\w%])", _I),
-    bounded(rf"(?P<verb>[降升提调改增减设切换][低高级整加大少小置换]?[到至为成]+|设置为|改用|换用)了?\s?(?P<new>{_NUM}|v\d[\w.]*|[A-Za-z][\w.-]*)"),
+    bounded(rf"(?P<verb>[降升提调改增减设切换加翻][低高级整加大少小置换倍半]?[到至为成]+|设置为|改用|换用)了?\s?(?P<new>{_NUM}|v\d[\w.]*|[A-Za-z][\w.-]*)"),
 )
 _DATASET = bounded(r"\b(?:switch(?:ed)?|moved?|chang(?:ed?)|went)\b.{0,20}?\bto (?:the |new )?(?:data(?:set)?|corpus|mix(?:ture)?|data mix)[ _-](?P<new>[\w.-]*\d[\w.-]*)|(?:切换?|换)[到成为了]?(?:新)?(?:的)?(?:数据集?|语料)\s?(?P<zh>[\w.-]*\d[\w.-]*)", _I)
 _SWITCH = bounded(rf"\b(?P<on>{words.ON.split('|启')[0]})\b|\b(?P<off>{words.OFF.split('|禁')[0]})\b|(?P<on_zh>启用|开启|打开)|(?P<off_zh>禁用|关闭|关掉|停用)", _I)
@@ -55,10 +62,12 @@ _NOW = bounded(rf"^(?:\W|\w+(?:\([^)]*\))?:\s|we |i |and ){{0,3}}(?:{words.NOW})
 _DONE_ZH = bounded(words.DONE_ZH)
 _KINDS = tuple((kind, bounded(pattern, _I)) for kind, pattern in words.KINDS)
 _PACKAGE = bounded(rf"(?<![\w-])(?:{words.PACKAGES})(?![\w-])", _I)
-_ASIDE = bounded(r"\((?!was|before|prev|old|from|instead|step|第|原|之前|此前)[^()]*\)")
+_ASIDE = bounded(r"\((?![^()]*(?:→|\d to \.?\d))(?!was|before|prev|old|from|instead|step|第|原|之前|此前)[^()]*\)")
 _LEAD = bounded(r"^(?:and|then|also|we|i|the|a|an|our|my|just|now|finally|again|把|将|并|并且|又|再|同时|我|我们|已|已经|后|了|其中|把\s)\s*|^(?:把|将|并|又|已)", _I)
 _TAIL = bounded(r"\s*(?:\b(?:was|were|is|has been|been|went|got|now|from|by|at|of|to)\b|[:=]|从|由|比例|是|为|被|了)+\s*$", _I)
 _TRASH = bounded(r"^(?:update|fix|delete|add|create|edit|docs?:?)\s?(?:the )?(?:read ?me|docs?|docstrings?|typos?|comments?|changelog|licen[cs]e|gitignore|badge)|^(?:docs?|style|chore\(docs\)|ci)(?:\([^)]*\))?:|^Merge (?:branch|remote|pull)|^typos?\b|^(?:wip|tmp|initial commit|first commit)\b|README", _I)
+_SINCE = bounded(r"\b(?:since|as of|starting|effective)\s(?:\w+ )?\d|自.{0,12}起", _I)
+_WEIGHT = bounded(r"\b(?:weight|ratio|share|rate|size|coefficient|threshold|width|scale|probability|interval|limit|factor|fraction)\b", _I)
 _FIX = bounded(r"^(?:\w+(?:\([^)]*\))?:\s)?(?:fix|bug|refactor|revert|implement|feat\b|修复|修正|重构|实现)", _I)
 _VERSION = bounded(r"^v?\d+\.\d+(?:\.\d+)*[\w.+-]*$")
 _DATA = bounded(r"\b(?:data|mix(?:ture)?|share|blend|corpus|tokens? ratio|sampling weight)\b|数据|语料|占比|配比|比例", _I)
@@ -106,6 +115,8 @@ def _values(text: str, said: Sentence) -> Iterator[tuple[str, str, str]]:
             continue
         inside = match.groupdict().get("name")
         variable = _named(inside or text[at:start], text[match.end() :], text[:start])
+        if _FORMS[i].known and not (names.setting(text[at:start]) or _WEIGHT.search(text[at:start])):
+            continue
         digits = any(c.isdigit() for c in old + new)
         if not digits and not names.setting(variable) and said.stamp.step is None and not said.stamp.dated:
             continue  # a path through menus
@@ -129,8 +140,12 @@ def _only_new(text: str, said: Sentence) -> Iterator[tuple[str, str, str]]:
                 package = _PACKAGE.search(around)
                 yield variable or (package[0].lower() if package else ""), "", new
                 return
-    if (switch := _SWITCH.search(text)) and (variable := names.setting(text)):
-        yield variable, "", "true" if switch["on"] or switch["on_zh"] else "false"
+    if switch := _SWITCH.search(text):
+        variable = names.setting(text)
+        if not variable and (said.item or said.stamp.head) and (said.stamp.dated or said.stamp.step is not None):
+            variable = _own(text.replace(switch[0], " "))
+        if variable:
+            yield variable, "", "true" if switch["on"] or switch["on_zh"] else "false"
 
 
 def _worth(old: str, new: str) -> bool:
@@ -145,7 +160,7 @@ def _value(text: str) -> str:
 def _named(before: str, after: str, whole: str) -> str:
     """The variable of a change from the words before its old value."""
     left = before.rstrip(" :=")
-    piece = re.split(r"[,;|]|: | and (?=\w+ \S*$)|并", _TAIL.sub("", left))[-1]
+    piece = re.split(r"[,;|]|: | and (?=\w+ \S*$)|并(?!行)", _TAIL.sub("", left))[-1]
     if found := names.setting(piece):
         return found
     if package := _PACKAGE.findall(piece):
@@ -156,7 +171,8 @@ def _named(before: str, after: str, whole: str) -> str:
 
 def _own(piece: str) -> str:
     """The words of an unknown variable, without what leads to them."""
-    piece = _TAIL.sub("", piece).strip(" :=|-\"'")
+    piece = _TAIL.sub("", piece).strip(" :=|-(\"'")
+    piece = re.sub(rf"^.{{0,80}}\b(?:{words.PAST})\s+(?=\w)", "", piece, count=1, flags=_I)
     for _ in range(4):
         shorter = _LEAD.sub("", piece, count=1).strip()
         shorter = re.sub(rf"^(?:{words.PAST}|{words.NOW}|{words.DONE_ZH})(?:\s|(?<=[\u4e00-\u9fff]))", "", shorter, count=1, flags=_I).strip()
@@ -180,8 +196,12 @@ def _kind_of_change(variable: str, old: str, new: str, said: Sentence) -> Kind:
         return "dependency"
     if variable == "dataset" or (not known and _DATA.search(f"{said.text} {said.heading}")):
         return "data"
-    if not known and (kind := _kind(said.text, said)) in ("node", "deployment"):
+    if not known and names.metric(variable):
+        return "note"
+    if not known and (kind := _kind(said.text, said, True)) in ("node", "deployment", "data"):
         return kind
+    if not known and versions and re.search(r"service|endpoint|server|服务|推送|pushed|shipped", said.text, _I):
+        return "deployment"
     return "config"
 
 
@@ -189,9 +209,9 @@ def _upgraded(text: str) -> bool:
     return bool(re.search(r"upgrad|downgrad|bump|升级|降级", text, _I))
 
 
-def _kind(text: str, said: Sentence) -> Kind | None:
+def _kind(text: str, said: Sentence, changed: bool = False) -> Kind | None:
     """What an event without values is about; a note only where the line is stamped and nobody chats."""
-    changed = _changed(text, said)
+    changed = changed or _changed(text, said)
     if said.mode == "commit" and _FIX.search(text):
         return "code"
     first = next(((kind, m) for kind, p in _KINDS if (m := p.search(text))), None)
@@ -203,7 +223,7 @@ def _kind(text: str, said: Sentence) -> Kind | None:
         return first[0] if first and changed else "code"
     if said.mode == "chat":
         return "note" if said.stamp.step is not None else None
-    stamped = said.stamp.step is not None or (said.stamp.dated and (said.stamp.head or changed))
+    stamped = said.stamp.step is not None or (said.stamp.dated and (said.stamp.head or said.item or changed or _SINCE.search(text)))
     return "note" if stamped and len(text) > 3 else None
 
 

@@ -24,7 +24,7 @@ _QUANTITY = bounded(
     r"(?<![\w.^*/-])(?P<n>[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)"
     r"\s?(?P<k>[kKMBT](?![A-Za-z0-9])|万亿|十亿|百万|千|万|亿|thousand\b|million\b|billion\b|trillion\b)?"
     r"\s?(?P<unit>%|tokens?\s?(?:/|per |a )\s?(?:s|sec|second)\b|tok/s(?:ec)?\b|toks/s\b|[TP]FLOP/?s\b|(?:A100|H100|H800|A800|H200|H20|V100|B200|910B)s?\b(?:\sGPUs?)?"
-    r"|[A-Za-z]+(?:[ /][a-z]+)?|[张块]\s?(?:[A-Z]\d{2,4})?(?:GPU|显卡|卡)?|卡|个?\s?(?:token|词元)|步|轮|机|台|节点|层)?",
+    r"|[A-Za-z]+(?:[ /][a-z]+)?|[张块]\s?(?:[A-Z]\d{2,4})?(?:GPU|显卡|卡)?|卡|个?\s?(?:token|词元)|步|轮|机|台|节点|层|参数|秒|毫秒)?",
 )
 _SPEED = bounded(r"^tok(?:en)?s?\s?(?:/|per |a )\s?s", _I)
 _UNITS = (
@@ -42,7 +42,7 @@ _STEP_BEFORE = bounded(r"(?:每步|每个 ?step|单步|per step|tokens?/step|eac
 _BETWEEN = bounded(rf"^(?:\s|[|:=~≈\"'(]|{words.BOUND.pattern}|size|value|rate of|大小|设为|取)*$", _I)
 _DOUBT = bounded(r"\b(?:if|maybe|could|might|perhaps|whether|what about|unless|consider|propos\w*|suggest\w*|instead|try)\b|\?|^(?:run|variant|arm|option|trial|exp|ablation)\s\w{1,3}\s?:|如果|假如|也许|可能|建议|考虑|是否|要不要|不如|讨论", _I)
 _WARM = bounded(r"(?:warm-?up|预热|热身)", _I)
-_COMPARED = bounded(r"(?:>=|<=|≥|≤|>|<|\b(?:above|below|at least|at most|over|under|reach(?:es)?|达到)|不低于|不高于|至少|至多|达到|超过|低于|高于)\s*(?:to |a |an |the |about |~)*$", _I)
+_COMPARED = bounded(r"(?:>=|<=|≥|≤|>|<|\b(?:above|below|at least|at most|over|under|reach(?:es)?|达到)|不低于|不高于|至少|至多|达到|超过|低于|高于|不超过)\s*(?:to |a |an |the |about |~)*$", _I)
 _FILL = bounded(r"^(?:we|the|a|an|our|to|is|of|at|should|for|be|get|on|have|will|by|with|in|final|end|that|i)\b|^[的:=\s|*-]+", _I)
 _TIME = bounded(r"^(?:days?|hours?|hrs?|h|minutes?|min|weeks?|months?|years?|pm|am|天|小时|分钟|周|个月|月|日|年|点|号)\b|^(?:天|小时|分钟|周|个月|月|日|年|点|号|次|个月)", _I)
 _DECAY = bounded(r"\b(?:cosine|decay\w*|anneal\w*|linear)\b[^,;]{0,20}? to (?P<n>\d+(?:\.\d+)?)\s?%", _I)
@@ -106,7 +106,7 @@ def _named(item: str, value: re.Match[str], found: list[tuple[int, int, str]]) -
     of = ""
     if before and _BETWEEN.match(item[before[-1][0] : value.start()]):
         of = before[-1][1]
-    elif (after := [of for start, _, of in found if value.end("n") <= start <= value.end("n") + 4]) and after[0] not in ("max_steps", "parameters"):
+    elif (after := [of for start, _, of in found if value.end("n") <= start <= value.end("n") + 4 and not re.search(r"[:,;]", item[value.end("n") : start])]) and after[0] not in ("max_steps", "parameters"):
         of = after[0]
     of = names.TARGETS.get(of, of)
     by_unit = _of_unit(value, item[value.start() :], item[: value.start()])
@@ -134,12 +134,20 @@ def _aimed(item: str, value: re.Match[str], at: int, said: Sentence) -> tuple[st
         return None
     own = _score(left)
     metric = names.metric(own) if own else ""
+    if not metric and (behind := _behind(item[value.end("n") :])):
+        own = metric = behind
     if not own or not (metric or words.AIM.search(said.text) or _COMPARED.search(left)):
         return None
     if not (metric or _BETWEEN.match(re.sub(r"^.*[\w\u4e00-\u9fff]", "", left)) or _COMPARED.search(left)):
         return None
     scale = 0.01 if unit == "%" and metric and VOCABULARY[metric].unit == "1" else 1.0
     return metric or own, _number(value) * scale, (VOCABULARY[metric].unit if metric else "%" if unit == "%" else "")
+
+
+def _behind(rest: str) -> str:
+    """The metric that is named right behind its number."""
+    words_after = re.findall(r"[a-z_]+", rest[:40].lower())[:3]
+    return next((m for n in (3, 2, 1) if rest[:1] == " " and (m := names.metric(" ".join(words_after[:n])))), "")
 
 
 def _score(left: str) -> str:
@@ -149,7 +157,7 @@ def _score(left: str) -> str:
         text = shorter
     text = re.split(r"[:|]", text)[-1].strip()
     own = " ".join(text.split()[-3:]).lower()
-    return own if 1 < len(own) < 40 and re.search(r"[a-z\u4e00-\u9fff]", own) and not re.search(r"[=*]|step|epoch|步", own) else ""
+    return own if 1 < len(own) < 40 and re.search(r"[a-z\u4e00-\u9fff]", own) and (names.metric(own) or not re.search(r"[=*]|step|epoch|步", own)) else ""
 
 
 def _of_unit(value: re.Match[str], rest: str, before: str) -> tuple[str, str] | None:
@@ -157,6 +165,8 @@ def _of_unit(value: re.Match[str], rest: str, before: str) -> tuple[str, str] | 
     unit = (value["unit"] or "").strip()
     if _SPEED.match(unit):
         return "tokens_per_second", "tokens/s"
+    if unit and re.match(r"gpus?\b|卡|cards?\b|[A-Z]+\d{2,4}", unit, _I) and re.search(r"(?:每台|每机|每节点|单机|per node|each with)\s?$|^.{0,20}(?:per|/) ?node", before if "每" in before or "单" in before else rest, _I):
+        return "gpus_per_node", "devices"
     row = next(((of, name) for p, of, name in _UNITS if p.match(unit)), None)
     if row and row[0] == "train_tokens":
         tail = rest[value.start("unit") - value.start() :]

@@ -28,7 +28,7 @@ _KEYED = bounded(r"^(?P<indent>\s*)(?:-\s+)?(?:export\s+|set\s+)?[\"']?(?P<flag>
 _FLAG = bounded(r"(?<!\S)--?(?P<key>[A-Za-z][\w.-]+)(?:[ =](?P<value>(?!-)[^\s\\]+))?")
 _PIN = bounded(r"^\s*(?:-\s+)?[\"']?(?P<name>[A-Za-z][\w.-]*(?:\[[\w,-]+\])?)\s*(?P<how>===?|>=|~=|<=|=|<|>|!=|@|\s)?\s*(?P<version>[\w.!+*,<>=~:/@-]*)[\"',]*\s*(?:[;#].*)?$")
 _OPENS = bounded(r"^(?P<indent>\s*)[\"']?(?P<key>[A-Za-z_][\w.-]*)[\"']?\s*:\s*(?:\{|\[)?\s*$")
-_COMMENT = re.compile(r"^\s*(?:#|//|\*|/\*|\"\"\"|'''|--\s)|^\s*$")
+_COMMENT = re.compile(r"^\s*(?:#(?!SBATCH|PBS|BSUB|\$)|//|\*|/\*|\"\"\"|'''|--\s)|^\s*$")
 _CALL = re.compile(r"[({\[]\s*$|[()]")
 
 
@@ -55,7 +55,8 @@ def split(lines: Sequence[Line]) -> tuple[list[_Hunk], list[Line]]:
     hunks: list[_Hunk] = []
     rest: list[Line] = []
     file, at, inside, before = "", 0, False, ""
-    sections: list[tuple[int, str]] = []
+    old_open: list[tuple[int, str]] = []
+    new_open: list[tuple[int, str]] = []
     i = 0
     while i < len(lines):
         number, text = lines[i]
@@ -65,9 +66,9 @@ def split(lines: Sequence[Line]) -> tuple[list[_Hunk], list[Line]]:
             continue
         if file and (hunk := _HUNK.match(text)):
             hunks.append(_Hunk(file))
-            at, inside, sections, before = int(hunk[1]), True, [], ""
+            at, inside, old_open, new_open, before = int(hunk[1]), True, [], [], ""
         elif inside and text[:1] in ("+", "-", " ", "") and (text or following[:1] in ("+", "-", " ")):
-            before, at = _line(hunks, sections, Line(number, text), before, at)
+            before, at = _line(hunks, (old_open, new_open), Line(number, text), before, at)
         elif not _META.match(text):
             inside = False
             rest.append(lines[i])
@@ -75,27 +76,34 @@ def split(lines: Sequence[Line]) -> tuple[list[_Hunk], list[Line]]:
     return hunks, rest
 
 
-def _line(hunks: list[_Hunk], sections: list[tuple[int, str]], line: Line, before: str, at: int) -> tuple[str, int]:
+def _line(
+    hunks: list[_Hunk], opened: tuple[list[tuple[int, str]], list[tuple[int, str]]], line: Line, before: str, at: int
+) -> tuple[str, int]:
     """Take one line of a hunk; a removal after an addition or after context begins a new place."""
     number, text = line
     sign, body = text[:1], text[1:2000]
-    hunk = hunks[-1]
-    if sign == "-":
-        if before != "-":
-            hunks.append(hunk := _Hunk(hunk.file))
-        hunk.removed.append((number, at, ".".join(k for _, k in sections), body))
-        return sign, at
-    if sign == "+":
-        if before not in ("-", "+"):
-            hunks.append(hunk := _Hunk(hunk.file))
-        hunk.added.append((number, at, ".".join(k for _, k in sections), body))
-    if sign != "-" and body.strip():
-        indent = len(body) - len(body.lstrip())
-        while sections and sections[-1][0] >= indent:
-            sections.pop()
-        if (opens := _OPENS.match(body)) and len(sections) < 20:
-            sections.append((indent, opens["key"]))
-    return sign, at + 1
+    if (sign == "-" and before != "-") or (sign == "+" and before not in ("-", "+")):
+        hunks.append(_Hunk(hunks[-1].file))
+    if sign in ("-", "+"):
+        rows = hunks[-1].removed if sign == "-" else hunks[-1].added
+        rows.append((number, at, _section(opened[sign == "+"], body), body))
+    else:
+        _section(opened[0], body)
+        _section(opened[1], body)
+    return sign, at + (sign != "-")
+
+
+def _section(opened: list[tuple[int, str]], body: str) -> str:
+    """The dotted sections that are open at a line of YAML or JSON, which the line may close and open."""
+    if not body.strip():
+        return ""
+    indent = len(body) - len(body.lstrip())
+    while opened and opened[-1][0] >= indent:
+        opened.pop()
+    here = ".".join(key for _, key in opened)
+    if (opens := _OPENS.match(body)) and len(opened) < 20:
+        opened.append((indent, opens["key"]))
+    return here
 
 
 def events(hunks: Sequence[_Hunk], name: str) -> Iterator[Event]:
@@ -126,6 +134,8 @@ def _pins(lines: Sequence[tuple[int, int, str, str]]) -> dict[str, _Value]:
 
 def _settings(hunk: _Hunk, name: str) -> Iterator[Event]:
     old, new = _values(hunk.removed), _values(hunk.added)
+    if len(old) == len(new) == 1 and not old.keys() & new.keys():
+        old = _moved(old, new)
     config = _CONFIG.search(hunk.file)
     told = False
     for key in [*new, *(k for k in old if k not in new)]:
@@ -140,6 +150,12 @@ def _settings(hunk: _Hunk, name: str) -> Iterator[Event]:
     if code and not told and not config:
         first = code[0]
         yield Event("code", clean(f"{hunk.file}:{first[1]} {first[3].strip()}"), name, first[0])
+
+
+def _moved(old: dict[str, _Value], new: dict[str, _Value]) -> dict[str, _Value]:
+    """The one value that was there under the key it has now, where both end alike."""
+    (was, value), (now, _) = *old.items(), *new.items()
+    return {now: value} if was.rpartition(".")[2] == now.rpartition(".")[2] else old
 
 
 def _scalar(value: str) -> bool:

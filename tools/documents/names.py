@@ -41,7 +41,7 @@ PHRASES = table("PHRASES", (
     ("context_parallel", "context parallel|context parallelism|cp|上下文并行|序列并行"),
     ("expert_parallel", "expert parallel|expert parallelism|ep|专家并行"),
     ("data_parallel", "data parallel|data parallel size|dp|dp size|数据并行"),
-    ("sequence_length", "sequence length|seq length|seq len|seqlen|context length|context window|context size|max seq len|max length|block size|序列长度|上下文长度|上下文窗口|最大长度"),
+    ("sequence_length", "sequence length|seq length|seq len|seqlen|context length|context window|context size|max seq len|max length|block size|序列长度|context|上下文|上下文长度|上下文窗口|最大长度"),
     ("zero_stage", "zero stage|zero|zero 阶段"),
     ("activation_checkpointing", "activation checkpointing|gradient checkpointing|recompute|activation recomputation|重计算|激活重计算|梯度检查点"),
     ("flash_attention", "flash attention|flash attn"),
@@ -105,6 +105,9 @@ def _phrase(words: str) -> str:
 _PHRASES = sorted(((p, of) for of, ps in PHRASES.items() for p in ps.split("|")), key=lambda row: -len(row[0]))
 _PHRASE = re.compile("|".join(_phrase(words) for words, _ in _PHRASES), re.IGNORECASE)
 _PLAIN = {re.sub(r"[ _-]", "", words): of for words, of in _PHRASES}
+_METRICS = {"单步耗时": "step_time", "每步时间": "step_time", "验证困惑度": "eval_perplexity", "梯度": "grad_norm", "验证集损失": "eval_loss",
+            "评测损失": "eval_loss", "准确度": "accuracy", "奖励均值": "reward", "熵": "entropy"}  # fmt: skip
+"""What Chinese notes call a metric, beside the names of `tools.vocabulary`."""
 _KEY = bounded(r"[A-Za-z_][\w-]*(?:[._/-]\w+)+|[A-Z]{2,}(?:_[A-Z0-9]+)+")
 _CHINESE = bounded(r"[\u4e00-\u9fff]")
 
@@ -158,5 +161,6 @@ def places(words: str) -> list[tuple[int, int, str]]:
 @lru_cache(4096)
 def metric(words: str) -> str:
     """The metric that some words name, empty where the vocabulary has none."""
+    words = _METRICS.get(words.strip(), words)
     hit = canonical(words.strip().replace(" ", "_"))
     return hit[0] if hit else ""

@@ -43,6 +43,8 @@ _MARKS = re.compile(r"\*\*|__|`|~~")
 _ITEM = bounded(r"^\s*(?:>\s*)*(?:[-*+•·▪–—]\s+|\d{1,3}[.)]\s+|[（(]?[一二三四五六七八九十]{1,3}[、.)）]\s*|#\d+\s+)?(?P<box>\[[ xX✓✔]\]\s*)?")
 _HEADING = bounded(r"^\s{0,3}(#{1,6})\s+(?P<text>.+?)\s*#*$|^\s{0,3}\*\*(?P<bold>[^*]{2,60})\*\*:?\s*$|^(?P<bare>[^\d\W][^:：.。,，=→]{1,38})[:：]\s*$")
 _UNDERLINE = re.compile(r"^\s{0,3}(?:={3,}|-{3,})\s*$")
+_RULE = re.compile(r"^[\s|:+=-]+$")
+_WEEKDAY = bounded(r"\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\b|(?:周|星期)[一二三四五六日天]|\b(?:date|day)\b|日期", re.I)
 _FENCE = re.compile(r"^\s{0,3}(?:```|~~~)")
 _COMMIT = re.compile(r"^commit ([0-9a-f]{7,40})\b")
 _FIELD = bounded(r"^(?:Author|Date|AuthorDate|Commit|CommitDate|Merge|Signed-off-by|Co-authored-by|Change-Id|Reviewed-by):\s*(.*)$")
@@ -72,6 +74,7 @@ class _Reader:
         self.lines = lines
         self.calendar = Calendar()
         self.calendar.heading(name.rpartition("/")[2])
+        self.calendar.day = None  # a file is written on a day, and tells of others
         self.mode: Mode = _heading_mode(re.sub(r"[_.-]", " ", name.rpartition("/")[2]), "told")
         self.title_mode: Mode = self.mode
         self.heading = ""
@@ -104,13 +107,20 @@ class _Reader:
             at, dated, _ = self.calendar.read(re.sub(rf"^{_NAME}?\s{{1,4}}\[?(?=\d)", "", plain.strip()))
             self.said, self.talk = Stamp(at=at, dated=dated), "chat"
             return True
+        at, (start, end) = self.calendar.read(plain)[1:]
+        if at and not re.search(r"[^\W\d_]{4}|\d", _WEEKDAY.sub("", plain[:start] + plain[end:])) and not re.search(r"\d:\d", plain):
+            self._headed(plain, 6)
+            return True
         follows = self.lines[i + 1][1] if i + 1 < len(self.lines) else ""
         found = _HEADING.match(raw)
         if found or (_UNDERLINE.match(follows) and len(raw) < 80 and "|" not in raw):
             text = next((g for g in found.group("text", "bold", "bare") if g), raw) if found else raw
             self._headed(normal(text), len(found[1]) if found and found[1] else 7 if found else 1)
             return not (found and found["text"] and steps(normal(text))[0] is not None)
-        return bool(_UNDERLINE.match(raw)) or bool(re.match(r"^[\s|:+=-]+$", raw))
+        if "|" in raw and "-" in follows and _RULE.match(follows):
+            self.calendar.heading(plain) if "UTC" in plain else None
+            return True
+        return bool(_UNDERLINE.match(raw) or _RULE.match(raw))
 
     def _headed(self, text: str, level: int) -> None:
         self.calendar.heading(text)

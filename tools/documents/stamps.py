@@ -33,7 +33,7 @@ _DATES = tuple(bounded(p, _I) for p in (
     rf"(?<![\w./])(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s{_MONTH}\b{_CLOCK}?",
     rf"^(?P<month>\d{{1,2}})[-/](?P<day>\d{{1,2}})(?![\d/.-]|\s?(?:of|步|steps?)){_CLOCK}?",
 ))  # fmt: skip
-_YEAR = bounded(r"(?<!\d)(20\d\d)(?:[-/.年])")
+_YEAR = bounded(r"(?<![\d.])(20\d\d)(?![\d.])")
 _CLOCK_ONLY = bounded(rf"^[(\[|~ ]{{0,3}}{_CLOCK}(?=[\s|\]),:;–—-]|[\u4e00-\u9fff]|$)", _I)
 _ZONES = {"z": 0, "utc": 0, "gmt": 0, "pst": -8, "pdt": -7, "est": -5, "edt": -4, "cet": 1, "cest": 2, "jst": 9, "bjt": 8,
           "北京时间": 8}  # fmt: skip
@@ -45,7 +45,9 @@ _STEPS = tuple(bounded(p, _I) for p in (
     rf"(?<![\w/])(?<!every )(?<!max )(?<!total )(?<!warmup )(?<!save )(?<!eval )(?<!log ){_STEP_WORD}(?:\s?[:=#]\s?|[ _-])~?{_N}(?![\w.]*\d*%|\s?(?:steps|ms\b|s\b|sec))",
     rf"第\s?{_N}\s?个?(?:步|step|次?迭代|轮迭代|iter)",
     rf"(?:\b(?:at|after|by|around|since|until|past|near|from|to)\s(?:about\s|around\s|roughly\s|~)?){_N}[ -](?:{_STEP_WORD})\b",
-    rf"(?<![\d.\-~到至/])(?<!每)(?<!每 )(?<!热 )(?<!热)(?<!共)(?<!共 )(?<!数 )(?<!存)(?<!存 )(?<!隔 )(?<!跑了 )(?<!跑了){_N}\s?步(?!长|数|预热|一|保存|评)",
+    rf"(?:^|(?<=[在到从于至约(])|(?<=[在到从于至约] )|(?<=(?<!每)训练)|(?<=(?<!每)训练 )){_N}\s?步(?!长|数|预热|一|保存|评)",
+    rf"(?<![\d.\-~到至/])(?<!每)(?<!每 )(?<!热 )(?<!热)(?<!身)(?<!身 ){_N}\s?步(?=时|后|起|处|附近|左右|之后|开始|:)",
+    r"^(?P<n>\d+(?:\.\d+)?)(?P<k>[kK])\s?[:-]\s",
     rf"(?<=[(（]){_N}\s?步起",
 ))  # fmt: skip
 _CHECKPOINT = bounded(rf"\b(?:ckpt|checkpoint|chkpt|step|iter|global_step|检查点)s?[-_ @#/]{{0,2}}(?:step|iter)?[-_ ]?{_N}(?![\w.]*\d)|检查点\s?{_N.replace('<n>', '<n2>').replace('<k>', '<k2>')}", _I)
@@ -124,6 +126,8 @@ class Calendar:
         named = match.groupdict()
         zone = _zone(named.get("zone")) if named.get("zone") else self.zone
         clock = _seconds(match) if named.get("hour") else 0.0
+        if (named.get("zone") or "").startswith("-") and not named.get("second") and "T" not in match[0]:
+            zone = self.zone  # 02:00-04:00 is from two to four
         shift = zone * 3600 if named.get("hour") else 0.0
         return float(timegm((day.year, day.month, day.day, 0, 0, 0))) + clock - shift
 

@@ -10,7 +10,7 @@ from .event import Kind
 
 WISH = bounded(
     r"\b(?:should|shall|could|can (?:we|you|i)|may|might|maybe|perhaps|would|will|if|whether|plan(?:s|ned|ning)? (?:to|for)"
-    r"|propos\w*|suggest\w*|consider(?:ing)?|recommend\w*|wants? to|wanted to|needs? to|needed|let'?s|going to|gonna|intend\w*|to ?do"
+    r"|propos\w*|suggest\w*|consider(?:ing)?|recommend\w*|wants? to|wanted to|needs? to|needed|let'?s|going to|gonna|will|intend\w*|to ?do"
     r"|try(?:ing)? (?:a|an|to|with)|what about|how about|think(?:ing)? about|pending|tbd|not yet|scheduled"
     r"|in case|unless|ideas?|must|ought to|hope(?:s|fully)?|wish|please|do not|don'?t|next (?:step|week|time|run|we)"
     r"|tomorrow|soon|someday|ask(?:ed|s|ing)? (?:to|for|whether)|wonder\w*|would-be|in the future|awaiting"
@@ -21,7 +21,7 @@ WISH = bounded(
 WISH_ZH = bounded(
     r"建议|计划|打算|准备(?!好|完|工作)|考虑|如果|假如|要是|若(?!干)|要不要|是否|能不能|可不可以|可以|应该|应当|可能|也许|希望|拟(?!合)"
     r"|待(?!遇)|将(?:会|要|在|于|来)|会再|需要|想(?:要|把|试)|尝试|试试|吗|下次|下一步|明天|下周|下个月|后续(?:要|再|会)|不如|最好|(?<!申)请"
-    r"|暂不|讨论|再把|再将|要把|预定|预备|何时|什么时候|怎么|呢(?:$|[?.])|吧(?:$|[?.])|还没"
+    r"|暂不|讨论|再把|再将|要把|预定|预备|何时|什么时候|怎么|呢(?:$|[?.])|吧(?:$|[?.])|还没|会(?=升|改|换|调|切|重启|更|把)"
 )
 NOT = bounded(
     r"\b(?:did(?: not|n't)|(?:was|were|is|has|have|had)(?: not|n't)|never|no (?:change|restart|switch|upgrade)s?|unchanged"
@@ -42,8 +42,8 @@ BECAUSE = bounded(
 """The end of a sentence that gives the reason."""
 
 PLAN_HEADING = bounded(
-    r"\b(?:plans?|planned|targets?|goals?|budget|expect(?:ed|ations?)|objectives?|hyper-?param(?:eter)?s?|hparams?|settings?|setup)\b"
-    r"|计划|规划|目标|预期|预算|超参|参数|配置",
+    r"\b(?:plans?|planned|targets?|goals?|budget|expect(?:ed|ations?)|objectives?|criteria|acceptance|spec(?:ification)?|recipe|hyper-?param(?:eter)?s?|hparams?|settings?|setup)\b"
+    r"|计划|规划|方案|规格|标准|验收|目标|预期|预算|超参|参数|配置",
     2,
 )
 """A heading under which quantities are meant and nothing has happened."""
@@ -63,7 +63,7 @@ AIM = bounded(
 """The words of a quantity that is meant to come out."""
 BOUND = bounded(
     r"(?:>=|<=|>|<|≥|≤|~|≈|=|:|\b(?:is|of|to|at|about|around|above|below|over|under|reach(?:es)?|at least|at most"
-    r"|below|near|by|be|was|were|approximately|roughly|up to)\b|为|是|达到|约|大约|到|不低于|不高于|至少|至多|超过|低于|高于|以上|以下)",
+    r"|below|near|by|be|was|were|approximately|roughly|up to)\b|为|是|达到|约|大约|到|不低于|不高于|至少|至多|超过|低于|高于|不超过|以上|以下|以内)",
     2,
 )
 """What stands between a name and its quantity."""
@@ -77,7 +77,7 @@ PAST = (
     r"|uninstalled|scaled|started|stopped|paused|launched|filtered|deduplicated|deduped|relabel+ed|retokenized|tokenized"
     r"|left|joined|arrived|lost|failed|dropped out|re-?ran|adjusted|tweaked|tightened|relaxed|loosened|cut|excluded|included|introduced|refactored"
     r"|rewrote|implemented|loaded|continued|shrank|grew|extended|shortened|hot-?fixed|evicted|reseated|began|taken (?:out|down)"
-    r"|took (?:out|down)|brought (?:back|up|in)|put back|onboarded|refreshed|recompiled|rescheduled|reinstalled|aborted"
+    r"|took (?:out|down)|brought (?:back|up|in)|put back|went|quanti[sz]ed|converted|exported|shipped|doubling|shrunk|onboarded|refreshed|recompiled|rescheduled|reinstalled|aborted"
 )
 """Words for what somebody did or what befell the run."""
 NOW = (
@@ -91,7 +91,7 @@ NOW = (
 DONE_ZH = (
     r"改[为成到用]?|调[整到至低高大小为成]?|降[低到至为]?|升[级高到至]?|提[高升到]|增[加大至]|减[少小半至]|切换?[到成为]?|换[成为了上]?|更换|替换|更新|启用|禁用|开启|打开"
     r"|关闭|关掉|重启|恢复|续训|回滚|回退|中断|中止|停止|暂停|崩溃|挂[了掉]|上线|下线|部署|发布|修复|修正|修改|合并|重构|加入|新增|添加|加[了上]|删除|去掉|移除|去重|清洗"
-    r"|过滤|跳过|打乱|重新|翻倍|加倍|减半|冻结|解冻|掉线|掉卡|宕机|断电|隔离|迁移|扩容|缩容|采用|使用新|引入|安装|卸载|重装|被杀|抢占|启动|开始训练|接着训|重训|重跑"
+    r"|过滤|跳过|打乱|踢出|摘除|剔除|量化|转换|推送|重新|翻倍|加倍|减半|冻结|解冻|掉线|掉卡|宕机|断电|隔离|迁移|扩容|缩容|采用|使用新|引入|安装|卸载|重装|被杀|抢占|启动|开始训练|接着训|重训|重跑"
 )
 
 Kinds = tuple[tuple[Kind, str], ...]
@@ -113,16 +113,16 @@ KINDS: Kinds = (
                 r"|killed|(?:job|run|training) (?:died|was lost|failed|stopped|aborted|started|ended|hung)"
                 r"|(?:re)?loaded (?:the )?(?:ckpt|checkpoint)|back to (?:step|ckpt|checkpoint)|rolled back to (?:\w+[ -]){0,2}\d{3,}"
                 r"|continu(?:ed|ing) from|came back from (?:ckpt|checkpoint)|launched|started training|training started|oom-?killed)\b"
-                r"|重启|重新启动|恢复训练|续训|断点|继续训?|中断|被杀|抢占|崩溃|挂掉|挂了|回滚到?第?\s?\d+\s?步|开始训练|重新拉起|拉起|回退到?第?\s?\d+"),
+                r"|重启|重新启动|恢复训练|续训|断点|继续训?|中断|被杀|抢占|崩溃|挂掉|挂了|回滚到?第?\s?\d+\s?步|开始训练|重新拉起|拉起|恢复运行|作业恢复|任务恢复|恢复作业|恢复任务|回退到?第?\s?\d+"),
     ("node", rf"\b(?:replac|swap|drain|cordon|reboot|remov|evict|lost|reseat|fail|down\b|died|ecc\b|xid\b|moved|added|exclud)\w*[^.]{{0,30}}\b{_NODE}\b"
              rf"|\b{_NODE}\b[-\w]*[^.]{{0,30}}\b(?:replac|swap|drain|cordon|reboot|remov|evict|lost|reseat|fail|down\b|died|ecc\b|xid|offline|dead|hung)\w*"
              r"|\b(?:power|network|switch|infiniband|ib|nfs|filesystem|storage) (?:outage|cut|failure|flap|flapped|maintenance)|maintenance\b"
-             r"|(?:更换|替换|换|下线|隔离|剔除|新增|扩容|重启|维修)[^,.]{0,10}(?:节点|机器|网卡|号机|主机|显卡|机房|交换机|光模块|服务器|卡)"
+             r"|(?:更换|替换|换|下线|隔离|剔除|新增|扩容|重启|维修)[^,.]{0,10}(?:节点|机器|网卡|号机|主机|显卡|机房|交换机|光模块|服务器|卡|node|host|gpu)|(?:机器|节点|服务器|主机)[^,.]{0,6}(?:踢出|摘除|剔除|挂)"
              r"|(?:节点|机器|网卡|号机|主机|显卡|机房|交换机|光模块|服务器)[^,.]{0,14}(?:更换|替换|下线|掉线|掉卡|宕机|断电|故障|隔离|重启|离线|坏)|掉卡"),
     ("deployment", r"\b(?:(?:re-?)?deploy(?:ed|s|ment)?|rolled out|roll out|went live|go live|released?|promoted|canary|migrat(?:ed|ion)|(?:container|docker) image"
                    r"|(?:rolled|roll) back(?: the)? (?:image|release|deployment|version)|moved (?:\w+ ){0,2}(?:from|to) (?:the )?(?:cluster|region|partition|queue|zone|pod)"
-                   r"|(?:new|switched) (?:image|cluster|endpoint)|image)\b"
-                   r"|上线|部署|发布|灰度|迁移|镜像|切流|扩容|缩容|推理服务|回滚(?:镜像|版本)|集群"),
+                   r"|(?:new|switched) (?:image|cluster|endpoint)|image|(?:service|endpoint|server|model|api) (?:was |were )?rolled back|rolled back to v?\d+\.\d+|(?:to|in|into) prod(?:uction)?)\b"
+                   r"|上线|部署|发布|灰度|迁移|镜像|切流|扩容|缩容|推理服务|回滚(?:镜像|版本)|回滚到 ?v?\d+\.\d|集群"),
     ("data", r"\b(?:data ?sets?|data|shards?|corpus|corpora|mix(?:ture)?|subsets?|samples|tokenizer|batches|rows|records|documents|blend"
              r"|guidelines?|annotat(?:ion|or)s?|labels?|prompts?|sft set|dedup\w*|re-?shuffl\w*|vocab(?:ulary)?|splits?)\b"
              r"|数据|语料|标注|样本|分片|词表|分词|配比|去重|个 ?batch|prompt 集|题库"),
