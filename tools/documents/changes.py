@@ -19,10 +19,14 @@ _I = re.IGNORECASE
 _V = r"[^\s,;()\[\]{}|→\"'=<>\u3002]+"
 _NUM = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?:%|[kKMBT]\b|[\w.+-]*)"
 _TO_ZH = (
-    r"(?:改[为成到]|调[整]?[到至为成]|调[高低大小][到至]|[降升提][低高级]?[到至为]|提高[到至]|降低[到至]|增[加大][到至]|减[少小半][到至]|变[为成]|换成|切换?[到成为]|升级[到至为]|降级[到至为]"
+    r"(?:改[为成到]|调[整]?[到至为成]|调[高低大小][到至]|[降升提][低高级]?[到至为]|提高[到至]|降低[到至]|增[加大][到至]"
+    r"|减[少小半][到至]|变[为成]|换成|切换?[到成为]|升级[到至为]|降级[到至为]"
     r"|回退到|扩[大展]?到|缩[小短]?到|设[为成置]为?|到|至)"
 )
-_UP_ZH = r"(?:改[为成到]|调整?[到至为成]|升级[到至为]|降级[到至为]|提高[到至]|降[低]?[到至]|升[到至]|增加[到至]|减少[到至]|变成|换成|调[高低大小][到至])"
+_UP_ZH = (
+    r"(?:改[为成到]|调整?[到至为成]|升级[到至为]|降级[到至为]|提高[到至]|"
+    r"降[低]?[到至]|升[到至]|增加[到至]|减少[到至]|变成|换成|调[高低大小][到至])"
+)
 
 
 class _Form(NamedTuple):
@@ -36,47 +40,111 @@ class _Form(NamedTuple):
 
 _FORMS = (
     _Form(bounded(rf"(?P<old>{_V})(?:(?<=\d)\s?[a-zA-Z%]{{1,8}})? → (?P<new>{_V})")),
-    _Form(bounded(rf"\bfrom\s(?:the\s)?(?P<old>{_V})(?:\s[a-z]{{2,10}})?\s(?:up |down |back )?to\s(?:the\s)?(?P<new>{_NUM}|{_V})", _I), told=False),
-    _Form(bounded(rf"(?:从|由)\s?(?:原来的|原先的|之前的|默认的?)?\s?(?P<old>[^\s,;()→\u4e00-\u9fff]+)\s?[个条张]?\s?(?:直接|逐步|手动|临时|统一)?{_TO_ZH}了?\s?(?P<new>[^\s,;()→\u4e00-\u9fff.]+(?:\.[^\s,;()→\u4e00-\u9fff]+)*)")),
+    _Form(bounded(rf"\bfrom\s(?:the\s)?(?P<old>{_V})(?:\s[a-z]{{2,10}})?\s(?:up |down "
+    rf"|back )?to\s(?:the\s)?(?P<new>{_NUM}|{_V})", _I), told=False),
+    _Form(bounded(rf"(?:从|由)\s?(?:原来的|原先的|之前的|默认的?)?\s?(?P<old>[^\s,;()→\u4e00-\u9fff]+)\s?[个条张]?\s?(?:直接"
+    rf"|逐步|手动|临时"
+    rf"|统一)?{_TO_ZH}了?\s?(?P<new>[^\s,;()→\u4e00-\u9fff.]+(?:\.[^\s,;()→\u4e00-\u9fff]+)*)")),
     _Form(bounded(rf"(?P<old>(?<![\w.-])v?\d[\w.%+-]*)\s?{_UP_ZH}了?\s?(?P<new>v?\d[\w.%+-]*)")),
     _Form(bounded(r"(?:升级|降级|更新)\s?(?P<name>[A-Za-z][\w.-]*)\s(?P<old>v?\d[\w.+-]*)\s?[到至]\s?(?P<new>v?\d[\w.+-]*)")),
-    _Form(bounded(rf"(?P<new>{_NUM})\s?\((?:was|before|previously|formerly|prev|old|from|instead of|原|原来|之前|此前|原先)[:为是]?\s?(?P<old>{_V})\)", _I)),
+    _Form(bounded(rf"(?P<new>{_NUM})\s?\((?:was|before|previously|formerly|prev|old|from|instead of|原|原来"
+    rf"|之前|此前|原先)[:为是]?\s?(?P<old>{_V})\)", _I)),
     _Form(bounded(rf"(?P<new>{_NUM}),? (?:was|before:?|formerly|previously) (?P<old>{_NUM})", _I)),
     _Form(bounded(rf"(?P<new>{_NUM}),? (?:instead of|rather than) (?P<old>{_NUM})", _I), told=False),
-    _Form(bounded(rf"(?P<new>{_NUM})\s(?P<name>[A-Za-z ]{{2,40}}?)\s\((?:was|before|previously|formerly):? (?P<old>{_V})\)", _I)),
-    _Form(bounded(rf"(?:之前|原来|原先|以前|此前)[是用为]?\s?(?P<old>[^\s,;]+?)\s?[,;]\s?(?:现在|现|目前)[是用为改成]{{0,3}}\s?(?P<new>[^\s,;.]+)")),
+    _Form(bounded(rf"(?P<new>{_NUM})\s(?P<name>[A-Za-z ]{{2,40}}?)\s\((?:was|before|previously"
+    rf"|formerly):? (?P<old>{_V})\)", _I)),
+    _Form(bounded(r"(?:之前|原来|原先|以前|此前)[是用为]?\s?(?P<old>[^\s,;]+?)\s?[,;]\s?(?:现在|现"
+    r"|目前)[是用为改成]{0,3}\s?(?P<new>[^\s,;.]+)")),
     _Form(bounded(rf"\b(?:was|before) (?P<old>{_NUM}),? (?:is )?now (?P<new>{_NUM})", _I)),
     _Form(bounded(rf"(?<!from )(?<![\w.])(?P<old>{_NUM}) to (?P<new>{_NUM})(?![\w%])", _I), told=False, known=True),
-    _Form(bounded(r"\b(?:upgrad|downgrad|bump|lower|rais|increas|decreas|reduc)\w*\s(?P<name>[\w. -]{1,30}?)\s(?P<old>v?\d[\w.+-]*)\s?(?:to|-)\s(?P<new>v?\d[\w.+-]*)", _I)),
+    _Form(bounded(r"\b(?:upgrad|downgrad|bump|lower|rais|increas|decreas"
+    r"|reduc)\w*\s(?P<name>[\w. -]{1,30}?)\s(?P<old>v?\d[\w.+-]*)\s?(?:to"
+    r"|-)\s(?P<new>v?\d[\w.+-]*)", _I)),
 )  # fmt: skip
 _NEW = (
-    bounded(rf"(?P<verb>\b(?:set|raised?|lower(?:ed)?|increased?|decreased?|reduced?|changed?|bump(?:ed)?|upgraded?|downgraded?|switch(?:ed)?|moved?|cut|halved?|doubled?|rolled back|roll back|scaled|reset|pin(?:ned)?|updated?|shortened|extended|dropped|grew|adjusted|capped|cap)\b)(?P<name>[^,;:→=]{{0,50}}?)\s?(?:(?:back |up |down )?\bto\b|=|\bat\b)\s?(?:the |about |~)?(?P<new>{_NUM}|v\d[\w.]*|True|False|true|false|[\w-]+-v?\d[\w.-]*)(?![\w%])", _I),
-    bounded(rf"(?P<name>[\w ./-]{{2,50}}?)\s(?:(?:was|were|is now|has been|now|got|been)\s)?(?P<verb>(?:set|raised|lowered|increased|decreased|reduced|changed|bumped|halved|doubled|cut|reset|upgraded|downgraded|dropped|switched|scaled|pinned|updated|shortened|extended|went (?:up|down)|adjusted|moved|capped)) (?:(?:back |up |down )?to|at)\s(?P<new>{_NUM}|v\d[\w.]*|True|False|true|false)(?![\w%])", _I),
-    bounded(rf"(?P<verb>[降升提调改增减设切换加翻][低高级整加大少小置换倍半]?[到至为成]+|设置为|改用|换用)了?\s?(?P<new>{_NUM}|v\d[\w.]*|[A-Za-z][\w.-]*)"),
+    bounded(
+        rf"(?P<verb>\b(?:set|raised?|lower(?:ed)?|increased?|decreased?|reduced?|changed?"
+        rf"|bump(?:ed)?|upgraded?|downgraded?|switch(?:ed)?|moved?|cut|halved?|doubled?"
+        rf"|rolled back|roll back|scaled|reset|pin(?:ned)?|updated?|shortened|extended|dropped"
+        rf"|grew|adjusted|capped|cap)\b)(?P<name>[^,;:→=]{{0,50}}?)\s?(?:(?:back |up "
+        rf"|down )?\bto\b|=|\bat\b)\s?(?:the |about |~)?(?P<new>{_NUM}|v\d[\w.]*|True|False"
+        rf"|true|false|[\w-]+-v?\d[\w.-]*)(?![\w%])",
+        _I,
+    ),
+    bounded(
+        rf"\s(?:(?:was|were|is now|has been|now|got|been)\s)?(?P<verb>(?:set|raised|lowered"
+        rf"|increased|decreased|reduced|changed|bumped|halved|doubled|cut|reset|upgraded"
+        rf"|downgraded|dropped|switched|scaled|pinned|updated|shortened|extended|went (?:up"
+        rf"|down)|adjusted|moved|capped)) (?:(?:back |up |down )?to|at)\s(?P<new>{_NUM}"
+        rf"|v\d[\w.]*|True|False|true|false)(?![\w%])",
+        _I,
+    ),
+    bounded(
+        rf"(?P<verb>[降升提调改增减设切换加翻][低高级整加大少小置换倍半]?[到至为成]+|设置为|改用|换用)了?\s?(?P<new>{_NUM}|v\d[\w.]*|[A-Za-z][\w.-]*)"
+    ),
 )
-_DATASET = bounded(r"\b(?:switch(?:ed)?|moved?|chang(?:ed?)|went)\b.{0,20}?\bto (?:the |new )?(?:data(?:set)?|corpus|mix(?:ture)?|data mix)[ _-](?P<new>[\w.-]*\d[\w.-]*)|(?:切换?|换)[到成为了]?(?:新)?(?:的)?(?:数据集?|语料)\s?(?P<zh>[\w.-]*\d[\w.-]*)", _I)
-_SWITCH = bounded(rf"\b(?P<on>{words.ON.split('|启')[0]})\b|\b(?P<off>{words.OFF.split('|禁')[0]})\b|(?P<on_zh>启用|开启|打开)|(?P<off_zh>禁用|关闭|关掉|停用)", _I)
+_DATASET = bounded(
+    r"\b(?:switch(?:ed)?|moved?|chang(?:ed?)|went)\b.{0,20}?\bto (?:the "
+    r"|new )?(?:data(?:set)?|corpus|mix(?:ture)?|data mix)[ _-](?P<new>[\w.-]*\d[\w.-]*)"
+    r"|(?:切换?|换)[到成为了]?(?:新)?(?:的)?(?:数据集?|语料)\s?(?P<zh>[\w.-]*\d[\w.-]*)",
+    _I,
+)
+_SWITCH = bounded(
+    rf"\b(?P<on>{words.ON.split('|启')[0]})\b|\b(?P<off>{words.OFF.split('|禁')[0]})\b"
+    rf"|(?P<on_zh>启用|开启|打开)|(?P<off_zh>禁用|关闭|关掉|停用)",
+    _I,
+)
 _TO_NEW = bounded(r"\bswitch(?:ed)?\b[^,;]{0,40}? to (?P<new>[\w.-]*\d[\w.-]*)$", _I)
 _PAST = bounded(rf"\b(?:{words.PAST})\b", _I)
-_NOW = bounded(rf"^(?:\W|\w+(?:\([^)]*\))?:\s|we |i |and ){{0,3}}(?:{words.NOW})\b|^Revert\b|\brestart(?:s|ing)?\b|\b(?:{words.NOW})\b(?=.{{0,40}}(?:→|\bto\b))", _I)
+_NOW = bounded(
+    rf"^(?:\W|\w+(?:\([^)]*\))?:\s|we |i |and ){{0,3}}(?:{words.NOW})\b|^Revert\b"
+    rf"|\brestart(?:s|ing)?\b|\b(?:{words.NOW})\b(?=.{{0,40}}(?:→|\bto\b))",
+    _I,
+)
 _DONE_ZH = bounded(words.DONE_ZH)
 _KINDS = tuple((kind, bounded(pattern, _I)) for kind, pattern in words.KINDS)
 _PACKAGE = bounded(rf"(?<![\w-])(?:{words.PACKAGES})(?![\w-])", _I)
 _ASIDE = bounded(r"\((?![^()]*(?:→|\d to \.?\d))(?!was|before|prev|old|from|instead|step|第|原|之前|此前)[^()]*\)")
-_LEAD = bounded(r"^(?:and|then|also|we|i|the|a|an|our|my|just|now|finally|again|把|将|并|并且|又|再|同时|我|我们|已|已经|后|了|其中|把\s)\s*|^(?:把|将|并|又|已)", _I)
-_TAIL = bounded(r"\s*(?:\b(?:was|were|is|has been|been|went|got|now|from|by|at|of|to)\b|[:=]|从|由|比例|是|为|被|了)+\s*$", _I)
-_TRASH = bounded(r"^(?:update|fix|delete|add|create|edit|docs?:?)\s?(?:the )?(?:read ?me|docs?|docstrings?|typos?|comments?|changelog|licen[cs]e|gitignore|badge)|^(?:docs?|style|chore\(docs\)|ci)(?:\([^)]*\))?:|^Merge (?:branch|remote|pull)|^typos?\b|^(?:wip|tmp|initial commit|first commit)\b|README", _I)
+_LEAD = bounded(
+    r"^(?:and|then|also|we|i|the|a|an|our|my|just|now|finally|again|把|将|并|并且|又|再|同时|我|我们|已"
+    r"|已经|后|了|其中|把\s)\s*|^(?:把|将|并|又|已)",
+    _I,
+)
+_TAIL = bounded(
+    r"\s*(?:\b(?:was|were|is|has been|been|went|got|now|from|by|at|of|to)\b|[:=]|从|由|比例|是|为|被|了)+\s*$", _I
+)
+_TRASH = bounded(
+    r"^(?:update|fix|delete|add|create|edit|docs?:?)\s?(?:the )?(?:read ?me|docs?"
+    r"|docstrings?|typos?|comments?|changelog|licen[cs]e|gitignore|badge)|^(?:docs?|style"
+    r"|chore\(docs\)|ci)(?:\([^)]*\))?:|^Merge (?:branch|remote|pull)|^typos?\b|^(?:wip"
+    r"|tmp|initial commit|first commit)\b|README",
+    _I,
+)
+_STATE = bounded(
+    r"\b(?:is|are|means?|lists?|shows?|contains?|describes?|holds?|does|supports?"
+    r"|provides?|allows?|uses|requires?)\b(?! (?:now|back|up|again))",
+    _I,
+)
+_HINT = bounded(rf"[\d→]|\b(?:{words.PAST}|{words.NOW}|restart\w*|resum\w*)\b|{words.DONE_ZH}", _I)
+"""Without any of it a sentence tells no event."""
 _SINCE = bounded(r"\b(?:since|as of|starting|effective)\s(?:\w+ )?\d|自.{0,12}起", _I)
-_WEIGHT = bounded(r"\b(?:weight|ratio|share|rate|size|coefficient|threshold|width|scale|probability|interval|limit|factor|fraction)\b", _I)
+_WEIGHT = bounded(
+    r"\b(?:weight|ratio|share|rate|size|coefficient|threshold|width|scale|probability"
+    r"|interval|limit|factor|fraction)\b",
+    _I,
+)
 _FIX = bounded(r"^(?:\w+(?:\([^)]*\))?:\s)?(?:fix|bug|refactor|revert|implement|feat\b|修复|修正|重构|实现)", _I)
 _VERSION = bounded(r"^v?\d+\.\d+(?:\.\d+)*[\w.+-]*$")
-_DATA = bounded(r"\b(?:data|mix(?:ture)?|share|blend|corpus|tokens? ratio|sampling weight)\b|数据|语料|占比|配比|比例", _I)
+_DATA = bounded(
+    r"\b(?:data|mix(?:ture)?|share|blend|corpus|tokens? ratio|sampling weight)\b|数据|语料|占比|配比|比例", _I
+)
 
 
 def events(said: Sentence, name: str) -> Iterator[Event]:
     """The events of a sentence, none where it only wishes, asks or denies."""
     text = said.text
-    if said.mode in ("plan", "wish") or not happened(text):
+    stamped = said.stamp.dated or said.stamp.step is not None
+    if said.mode in ("plan", "wish") or not (stamped or _HINT.search(text)) or not happened(text):
         return
     bare = _ASIDE.sub(" ", text)
     if said.mode == "commit" and _TRASH.search(bare.strip()):
@@ -100,7 +168,9 @@ def happened(text: str) -> bool:
 def _event(said: Sentence, name: str, what: Kind, variable: str, old: str, new: str) -> Event:
     s = said.stamp
     step = s.step if s.step is not None else s.resumed
-    return Event(what, clean(said.raw), name, said.line, step, s.at, clean(variable, 80), clean(old, 80), clean(new, 80))
+    return Event(
+        what, clean(said.raw), name, said.line, step, s.at, clean(variable, 80), clean(old, 80), clean(new, 80)
+    )
 
 
 def _values(text: str, said: Sentence) -> Iterator[tuple[str, str, str]]:
@@ -150,7 +220,11 @@ def _only_new(text: str, said: Sentence) -> Iterator[tuple[str, str, str]]:
 
 def _worth(old: str, new: str) -> bool:
     """Two values, and not two places or two words of prose."""
-    return any(c.isdigit() for c in old + new) or bool(re.search(r"[_./-]", old + new)) or (len(old) < 24 and len(new) < 24)
+    return (
+        any(c.isdigit() for c in old + new)
+        or bool(re.search(r"[_./-]", old + new))
+        or (len(old) < 24 and len(new) < 24)
+    )
 
 
 def _value(text: str) -> str:
@@ -175,7 +249,9 @@ def _own(piece: str) -> str:
     piece = re.sub(rf"^.{{0,80}}\b(?:{words.PAST})\s+(?=\w)", "", piece, count=1, flags=_I)
     for _ in range(4):
         shorter = _LEAD.sub("", piece, count=1).strip()
-        shorter = re.sub(rf"^(?:{words.PAST}|{words.NOW}|{words.DONE_ZH})(?:\s|(?<=[\u4e00-\u9fff]))", "", shorter, count=1, flags=_I).strip()
+        shorter = re.sub(
+            rf"^(?:{words.PAST}|{words.NOW}|{words.DONE_ZH})(?:\s|(?<=[\u4e00-\u9fff]))", "", shorter, count=1, flags=_I
+        ).strip()
         if shorter == piece:
             break
         piece = shorter
@@ -217,13 +293,18 @@ def _kind(text: str, said: Sentence, changed: bool = False) -> Kind | None:
     first = next(((kind, m) for kind, p in _KINDS if (m := p.search(text))), None)
     if first and (changed or first[0] == "restart"):
         weak = first[0] in ("config", "data", "code", "deployment") and not said.stamp.dated and said.stamp.step is None
+        weak = weak or (said.mode == "told" and not said.item and _STATE.search(text) is not None)
+        if weak and _STATE.search(text) and said.mode == "told":
+            return None if not said.stamp.dated and said.stamp.step is None else "note"
         if not weak or said.mode in ("commit", "chat") or _near(text, first[1]) or said.item:
             return first[0]
     if said.mode == "commit" and (changed or first):
         return first[0] if first and changed else "code"
     if said.mode == "chat":
         return "note" if said.stamp.step is not None else None
-    stamped = said.stamp.step is not None or (said.stamp.dated and (said.stamp.head or said.item or changed or _SINCE.search(text)))
+    stamped = said.stamp.step is not None or (
+        said.stamp.dated and (said.stamp.head or said.item or changed or _SINCE.search(text))
+    )
     return "note" if stamped and len(text) > 3 else None
 
 
@@ -238,6 +319,8 @@ def _unvalued(text: str, kind: Kind) -> tuple[str, str, str]:
     if kind == "dependency" and (package := _PACKAGE.search(text)):
         version = re.search(r"\bto v?(\d[\w.+-]*)", text)
         return package[0].lower(), "", version[1] if version else ""
-    if kind in ("deployment", "code", "config") and (new := re.search(r"\bto (?:the )?([\w.-]*\d[\w.-]*)\b", text[:400])):
+    if kind in ("deployment", "code", "config") and (
+        new := re.search(r"\bto (?:the )?([\w.-]*\d[\w.-]*)\b", text[:400])
+    ):
         return (names.setting(text[: new.start()]) if kind == "config" else ""), "", new[1].rstrip(".")
     return "", "", ""

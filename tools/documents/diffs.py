@@ -19,14 +19,36 @@ from .event import Event
 _OLD = bounded(r"^--- (?:a/)?(\S+)")
 _NEW = bounded(r"^\+\+\+ (?:b/)?(\S+)")
 _HUNK = bounded(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
-_META = re.compile(r"^(?:diff --git |index [0-9a-f]+\.\.|new file mode|deleted file mode|similarity index|rename (?:from|to)|old mode|new mode|Only in |\\ No newline)")
-_PROSE = bounded(r"\.(?:md|rst|txt|html?|css|svg|ipynb|lock|csv)$|(?:^|/)(?:LICENSE|README|CHANGELOG)[^/]*$|^/dev/null$", re.I)
-_PACKAGES = bounded(r"(?:^|/)(?:[\w.-]*requirements?[\w./-]*\.(?:txt|in)|pip[_-]?(?:freeze|list)[\w.-]*|environment[\w.-]*\.ya?ml|conda[\w.-]*\.ya?ml|constraints[\w.-]*\.txt|freeze[\w.-]*\.txt|packages?[\w.-]*\.txt)$", re.I)
-_CONFIG = bounded(r"\.(?:ya?ml|json|jsonc|toml|ini|cfg|conf|sh|bash|slurm|sbatch|env)$|config|args|hparams|settings|recipe", re.I)
+_META = re.compile(
+    r"^(?:diff --git |index [0-9a-f]+\.\.|new file mode|deleted file mode|similarity index"
+    r"|rename (?:from|to)|old mode|new mode|Only in |\\ No newline)"
+)
+_PROSE = bounded(
+    r"\.(?:md|rst|txt|html?|css|svg|ipynb|lock|csv)$|(?:^|/)(?:LICENSE|README"
+    r"|CHANGELOG)[^/]*$|^/dev/null$",
+    re.I,
+)
+_PACKAGES = bounded(
+    r"(?:^|/)(?:[\w.-]*requirements?[\w./-]*\.(?:txt|in)|pip[_-]?(?:freeze|list)[\w.-]*"
+    r"|environment[\w.-]*\.ya?ml|conda[\w.-]*\.ya?ml|constraints[\w.-]*\.txt"
+    r"|freeze[\w.-]*\.txt|packages?[\w.-]*\.txt)$",
+    re.I,
+)
+_CONFIG = bounded(
+    r"\.(?:ya?ml|json|jsonc|toml|ini|cfg|conf|sh|bash|slurm|sbatch|env)$|config|args"
+    r"|hparams|settings|recipe",
+    re.I,
+)
 _DATA_FILE = bounded(r"data|mix|corpus|blend", re.I)
-_KEYED = bounded(r"^(?P<indent>\s*)(?:-\s+)?(?:export\s+|set\s+)?[\"']?(?P<flag>-{1,2}|\+{1,2})?(?P<key>[A-Za-z_][\w.-]*)[\"']?\s*(?P<sep>:|=|\s)\s*(?P<value>.*)$")
+_KEYED = bounded(
+    r"^(?P<indent>\s*)(?:-\s+)?(?:export\s+|set\s+)?[\"']?(?P<flag>-{1,2}"
+    r"|\+{1,2})?(?P<key>[A-Za-z_][\w.-]*)[\"']?\s*(?P<sep>:|=|\s)\s*(?P<value>.*)$"
+)
 _FLAG = bounded(r"(?<!\S)--?(?P<key>[A-Za-z][\w.-]+)(?:[ =](?P<value>(?!-)[^\s\\]+))?")
-_PIN = bounded(r"^\s*(?:-\s+)?[\"']?(?P<name>[A-Za-z][\w.-]*(?:\[[\w,-]+\])?)\s*(?P<how>===?|>=|~=|<=|=|<|>|!=|@|\s)?\s*(?P<version>[\w.!+*,<>=~:/@-]*)[\"',]*\s*(?:[;#].*)?$")
+_PIN = bounded(
+    r"^\s*(?:-\s+)?[\"']?(?P<name>[A-Za-z][\w.-]*(?:\[[\w,-]+\])?)\s*(?P<how>===?|>=|~=|<="
+    r"|=|<|>|!=|@|\s)?\s*(?P<version>[\w.!+*,<>=~:/@-]*)[\"',]*\s*(?:[;#].*)?$"
+)
 _OPENS = bounded(r"^(?P<indent>\s*)[\"']?(?P<key>[A-Za-z_][\w.-]*)[\"']?\s*:\s*(?:\{|\[)?\s*$")
 _COMMENT = re.compile(r"^\s*(?:#(?!SBATCH|PBS|BSUB|\$)|//|\*|/\*|\"\"\"|'''|--\s)|^\s*$")
 _CALL = re.compile(r"[({\[]\s*$|[()]")
@@ -124,12 +146,14 @@ def _packages(hunk: _Hunk, name: str) -> Iterator[Event]:
 
 
 def _pins(lines: Sequence[tuple[int, int, str, str]]) -> dict[str, _Value]:
-    rows = [(n, at, _PIN.match(text)) for n, at, _, text in lines if not _COMMENT.match(text)]
-    return {
-        pin["name"].lower().replace("_", "-"): _Value(n, at, pin["name"].lower().replace("_", "-"), (pin["version"] if pin["how"] in ("==", "===", "=", None, "@") or pin["how"] == " " else (pin["how"] or "") + pin["version"]).strip())
-        for n, at, pin in rows
-        if pin
-    }  # fmt: skip
+    found = {}
+    for n, at, _, text in lines:
+        pin = None if _COMMENT.match(text) else _PIN.match(text)
+        if pin:
+            name, how = pin["name"].lower().replace("_", "-"), (pin["how"] or "").strip()
+            exact = how in ("", "=", "==", "===", "@")
+            found[name] = _Value(n, at, name, pin["version"] if exact else how + pin["version"])
+    return found
 
 
 def _settings(hunk: _Hunk, name: str) -> Iterator[Event]:
@@ -141,7 +165,9 @@ def _settings(hunk: _Hunk, name: str) -> Iterator[Event]:
     for key in [*new, *(k for k in old if k not in new)]:
         was, now = old.get(key), new.get(key)
         known = names.of_key(key)
-        if (was and now and was.value == now.value) or not (known or config or (was and now and _scalar(was.value) and _scalar(now.value))):
+        if (was and now and was.value == now.value) or not (
+            known or config or (was and now and _scalar(was.value) and _scalar(now.value))
+        ):
             continue
         told = True
         data = not known and (_DATA_FILE.search(hunk.file) or _DATA_FILE.search(key))
@@ -183,7 +209,9 @@ def _values(lines: Sequence[tuple[int, int, str, str]]) -> dict[str, _Value]:
 def _event(hunk: _Hunk, name: str, kind, variable: str, was: _Value | None, now: _Value | None) -> Event:
     here = now or was
     assert here is not None
-    told = f"{hunk.file}:{here.at} {here.key}: {was.value if was else '(not set)'} -> {now.value if now else '(removed)'}"
+    told = (
+        f"{hunk.file}:{here.at} {here.key}: {was.value if was else '(not set)'} -> {now.value if now else '(removed)'}"
+    )
     return Event(
         kind, clean(told), name, here.line, variable=clean(variable, 80),
         old=clean(was.value, 80) if was else "", new=clean(now.value, 80) if now else "",

@@ -4,10 +4,13 @@ People write "peak LR", "全局批大小", `--global-batch-size` or `trainer.kl_
 `tools.settings` and `tools.vocabulary`. Own words stay own words.
 """
 
+# ruff: noqa: E501  one row of the table on one line
+
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from functools import cache, lru_cache
 
 from ..config.frameworks import FRAMEWORKS
@@ -96,20 +99,15 @@ TARGETS = {"temperature": "rollout_temperature", "beta": "dpo_beta"}
 """What a bare word means in a note, where nothing else says so."""
 
 
-def _phrase(words: str) -> str:
-    """A phrase as a pattern: blanks stand for a blank, dash, underscore or nothing."""
-    pattern = r"[ _-]?".join(re.escape(w) for w in words.split())
-    return rf"(?<![A-Za-z0-9_])(?:{pattern})(?![A-Za-z0-9_])" if words[0].isascii() else f"(?:{pattern})"
-
-
-_PHRASES = sorted(((p, of) for of, ps in PHRASES.items() for p in ps.split("|")), key=lambda row: -len(row[0]))
-_PHRASE = re.compile("|".join(_phrase(words) for words, _ in _PHRASES), re.IGNORECASE)
-_PLAIN = {re.sub(r"[ _-]", "", words): of for words, of in _PHRASES}
+_TOKEN = re.compile(r"[A-Za-z0-9]+|[\u4e00-\u9fff]")
+_BY_TOKENS = {tuple(_TOKEN.findall(p)): of for of, phrases in PHRASES.items() for p in phrases.split("|")}
+_MOST = max(map(len, _BY_TOKENS))
+_BETWEEN = frozenset(("", " ", "_", "-", "/"))
+_PLAIN = {"".join(tokens): of for tokens, of in _BY_TOKENS.items()}
 _METRICS = {"单步耗时": "step_time", "每步时间": "step_time", "验证困惑度": "eval_perplexity", "梯度": "grad_norm", "验证集损失": "eval_loss",
             "评测损失": "eval_loss", "准确度": "accuracy", "奖励均值": "reward", "熵": "entropy"}  # fmt: skip
 """What Chinese notes call a metric, beside the names of `tools.vocabulary`."""
 _KEY = bounded(r"[A-Za-z_][\w-]*(?:[._/-]\w+)+|[A-Z]{2,}(?:_[A-Z0-9]+)+")
-_CHINESE = bounded(r"[\u4e00-\u9fff]")
 
 
 @cache
@@ -142,9 +140,25 @@ def setting(words: str) -> str:
     found = ""
     for match in _KEY.finditer(words):
         found = of_key(match[0].replace("/", ".")) or found
-    for match in _PHRASE.finditer(words):
-        found = _PLAIN[re.sub(r"[ _-]", "", match[0].lower())]
-    return found
+    return next((of for _, _, of in reversed(list(_phrases(words)))), found)
+
+
+def _phrases(words: str) -> Iterator[tuple[int, int, str]]:
+    """Start, end and name of the phrases of the table in a text, the longest at each place."""
+    tokens = list(_TOKEN.finditer(words))
+    i = 0
+    while i < len(tokens):
+        said: tuple[str, ...] = ()
+        hit = (i + 1, "")
+        for j in range(i, min(i + _MOST, len(tokens))):
+            if j > i and words[tokens[j - 1].end() : tokens[j].start()] not in _BETWEEN:
+                break
+            said += (tokens[j][0].lower(),)
+            hit = (j + 1, _BY_TOKENS[said]) if said in _BY_TOKENS else hit
+        start, end = tokens[i].start(), tokens[hit[0] - 1].end()
+        if hit[1] and words[max(0, start - 1) : start] != "_" and words[end : end + 1] != "_":
+            yield start, end, hit[1]
+        i = hit[0]
 
 
 def places(words: str) -> list[tuple[int, int, str]]:
@@ -152,9 +166,7 @@ def places(words: str) -> list[tuple[int, int, str]]:
     spans = [(m.start(), m.end(), of_key(m[0].replace("/", "."))) for m in _KEY.finditer(words)]
     found = [span for span in spans if span[2]]
     taken = [range(a, b) for a, b, _ in found]
-    for match in _PHRASE.finditer(words):
-        if not any(match.start() in r for r in taken):
-            found.append((match.start(), match.end(), _PLAIN[re.sub(r"[ _-]", "", match[0].lower())]))
+    found += [span for span in _phrases(words) if not any(span[0] in r for r in taken)]
     return sorted(found)
 
 

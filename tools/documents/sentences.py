@@ -17,7 +17,7 @@ from ..reading import Line
 from .stamps import Calendar, Stamp, steps
 from .words import PLAN_HEADING, WISH_HEADING
 
-LINE_LIMIT = 2000
+LINE_LIMIT = 4000
 """Characters of a line that are read: more is a blob and no sentence."""
 Mode = Literal["told", "plan", "wish", "chat", "commit"]
 
@@ -40,14 +40,26 @@ _WIDE = str.maketrans("，：；（）！？“”‘’【】　～", ",:;()!?\
 _ARROW = bounded(r"\s*(?:-{1,3}>|={1,2}>|[→⇒➜⟶➔↦»]|~>|—>|–>|➡️?)\s*")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _MARKS = re.compile(r"\*\*|__|`|~~")
-_ITEM = bounded(r"^\s*(?:>\s*)*(?:[-*+•·▪–—]\s+|\d{1,3}[.)]\s+|[（(]?[一二三四五六七八九十]{1,3}[、.)）]\s*|#\d+\s+)?(?P<box>\[[ xX✓✔]\]\s*)?")
-_HEADING = bounded(r"^\s{0,3}(#{1,6})\s+(?P<text>.+?)\s*#*$|^\s{0,3}\*\*(?P<bold>[^*]{2,60})\*\*:?\s*$|^(?P<bare>[^\d\W][^:：.。,，=→]{1,38})[:：]\s*$")
+_ITEM = bounded(
+    r"^\s*(?:>\s*)*(?:[-*+•·▪–—]\s+|\d{1,3}[.)]\s+|[（(]?[一二三四五六七八九十]{1,3}[、.)）]\s*"
+    r"|#\d+\s+)?(?P<box>\[[ xX✓✔]\]\s*)?"
+)
+_HEADING = bounded(
+    r"^\s{0,3}(#{1,6})\s+(?P<text>.+?)\s*#*$|^\s{0,3}\*\*(?P<bold>[^*]{2,60})\*\*:?\s*$"
+    r"|^(?P<bare>[^\d\W][^:：.。,，=→]{1,38})[:：]\s*$"
+)
 _UNDERLINE = re.compile(r"^\s{0,3}(?:={3,}|-{3,})\s*$")
+_COMMENT = re.compile(r"^\s+#|^\s*(?://|/\*|<!--)")
 _RULE = re.compile(r"^[\s|:+=-]+$")
-_WEEKDAY = bounded(r"\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\b|(?:周|星期)[一二三四五六日天]|\b(?:date|day)\b|日期", re.I)
+_WEEKDAY = bounded(
+    r"\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\b|(?:周|星期)[一二三四五六日天]|\b(?:date|day)\b|日期", re.I
+)
 _FENCE = re.compile(r"^\s{0,3}(?:```|~~~)")
 _COMMIT = re.compile(r"^commit ([0-9a-f]{7,40})\b")
-_FIELD = bounded(r"^(?:Author|Date|AuthorDate|Commit|CommitDate|Merge|Signed-off-by|Co-authored-by|Change-Id|Reviewed-by):\s*(.*)$")
+_FIELD = bounded(
+    r"^(?:Author|Date|AuthorDate|Commit|CommitDate|Merge|Signed-off-by|Co-authored-by"
+    r"|Change-Id|Reviewed-by):\s*(.*)$"
+)
 _ONELINE = bounded(r"^[*|\\/ ]*\b(?=[0-9a-f]*\d)(?=[0-9]*[a-f])[0-9a-f]{7,40}\s(?:\([^)]*\)\s)?")
 _NAME = r"[^\W\d][\w.@ -]{0,30}"
 _SPEAKER = bounded(rf"^[\s\])|,-]*<?@?({_NAME}?)>?(?:\s?\([^)]*\))?\s?:(?:\s|(?=[\u4e00-\u9fff]))")
@@ -55,7 +67,10 @@ _SAID = bounded(
     rf"^(?:(?P<who>{_NAME}?)\s{{1,4}}\[?(?:\d{{4}}[-/]\d\d?[-/]\d\d?\s)?\d{{1,2}}:\d\d(?::\d\d)?(?:\s?[AaPp][Mm])?\]?\s*"
     rf"|\[?(?:\d{{4}}[-/]\d\d?[-/]\d\d?\s)?\d{{1,2}}:\d\d(?::\d\d)?(?:\s?[AaPp][Mm])?\]?\s{{1,4}}(?P<who2>{_NAME}))$"
 )
-_END = re.compile(r"(?<=[a-z\u4e00-\u9fff)\"'%\d])(?:[.!]\s+(?=[A-Z\u4e00-\u9fff\"(])|;\s+|(?<=\?)\s+)|(?<=[\u4e00-\u9fff])\.\s|\?\s+")
+_END = re.compile(
+    r"(?<=[a-z\u4e00-\u9fff)\"'%\d])(?:[.!]\s+(?=[A-Z\u4e00-\u9fff\"(])|;\s+|(?<=\?)\s+)"
+    r"|(?<=[\u4e00-\u9fff])\.\s|\?\s+"
+)
 
 
 def normal(text: str) -> str:
@@ -90,7 +105,7 @@ class _Reader:
             raw = raw[:LINE_LIMIT]
             if _FENCE.match(raw):
                 self.fenced = not self.fenced
-            elif not self.fenced and raw.strip() and not self._frame(raw, i):
+            elif not self.fenced and raw.strip() and not _COMMENT.match(raw) and not self._frame(raw, i):
                 yield from self._said(number, raw)
 
     def _frame(self, raw: str, i: int) -> bool:
@@ -108,7 +123,11 @@ class _Reader:
             self.said, self.talk = Stamp(at=at, dated=dated), "chat"
             return True
         at, (start, end) = self.calendar.read(plain)[1:]
-        if at and not re.search(r"[^\W\d_]{4}|\d", _WEEKDAY.sub("", plain[:start] + plain[end:])) and not re.search(r"\d:\d", plain):
+        if (
+            at
+            and not re.search(r"[^\W\d_]{4}|\d", _WEEKDAY.sub("", plain[:start] + plain[end:]))
+            and not re.search(r"\d:\d", plain)
+        ):
             self._headed(plain, 6)
             return True
         follows = self.lines[i + 1][1] if i + 1 < len(self.lines) else ""
@@ -189,7 +208,9 @@ def _or(own: Stamp, line: Stamp) -> Stamp:
     step = own.step if own.step is not None else line.step
     back = own.resumed if own.resumed is not None else line.resumed
     if own.at is None or line.head:
-        return Stamp(step, back, line.at if line.at is not None else own.at, own.dated or line.dated, own.head or line.head)
+        return Stamp(
+            step, back, line.at if line.at is not None else own.at, own.dated or line.dated, own.head or line.head
+        )
     return replace(own, step=step, resumed=back)
 
 

@@ -14,17 +14,22 @@ from datetime import date
 from ..patterns import bounded
 
 _I = re.IGNORECASE
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _MONTH = r"(?P<mon>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)[a-z]{0,6}\.?"
 _CLOCK = (
-    r"(?:[T,]?\s{0,3}(?:at\s)?(?P<hour>[01]?\d|2[0-4])[:点](?P<minute>[0-5]\d)分?(?::(?P<second>[0-5]\d)(?:[.,]\d{1,9})?)?"
+    r"(?:[T,]?\s{0,3}(?:at\s)?(?P<hour>[01]?\d"
+    r"|2[0-4])[:点](?P<minute>[0-5]\d)分?(?::(?P<second>[0-5]\d)(?:[.,]\d{1,9})?)?"
     r"(?:\s?(?P<half>[AaPp])\.?[Mm]\b\.?)?"
-    r"(?:\s?(?P<zone>Z\b|UTC(?:[+-]\d{1,2}(?::?\d\d)?)?|GMT(?:[+-]\d{1,2})?|[+-]\d\d:?\d\d\b|PST|PDT|EST|EDT|CET|CEST|JST|BJT|北京时间))?)"
+    r"(?:\s?(?P<zone>Z\b|UTC(?:[+-]\d{1,2}(?::?\d\d)?)?|GMT(?:[+-]\d{1,2})?"
+    r"|[+-]\d\d:?\d\d\b|PST|PDT|EST|EDT|CET|CEST|JST|BJT|北京时间))?)"
 )
 _DATES = tuple(bounded(p, _I) for p in (
-    rf"(?<![\d.])(?P<year>(?:19|20)\d\d)(?P<sep>[-/.年])\s?(?P<month>\d{{1,2}})[-/.月]\s?(?P<day>\d{{1,2}})(?!\d)日?号?{_CLOCK}?",
-    r"(?<![\w.-])(?P<year>20\d\d)(?P<month>[01]\d)(?P<day>[0-3]\d)(?:[-_T ]?(?P<hour>[012]\d):?(?P<minute>[0-5]\d)(?::?(?P<second>[0-5]\d))?)?(?![\w.])",
-    rf"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w{{0,6}},?\s{{1,3}}{_MONTH}\s{{1,3}}(?P<day>\d{{1,2}})\s(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)\s(?P<year>\d{{4}})(?:\s(?P<zone>[+-]\d{{4}}))?",
+    rf"(?<![\d.])(?P<year>(?:19"
+    rf"|20)\d\d)(?P<sep>[-/.年])\s?(?P<month>\d{{1,2}})[-/.月]\s?(?P<day>\d{{1,2}})(?!\d)日?号?{_CLOCK}?",
+    r"(?<![\w.-])(?P<year>20\d\d)(?P<month>[01]\d)(?P<day>[0-3]\d)"
+    r"(?:[-_T ]?(?P<hour>[012]\d):?(?P<minute>[0-5]\d)(?::?(?P<second>[0-5]\d))?)?(?![\w.])",
+    rf"\b(?:Mon|Tue|Wed|Thu|Fri|Sat"
+    rf"|Sun)\w{{0,6}},?\s{{1,3}}{_MONTH}\s{{1,3}}(?P<day>\d{{1,2}})\s(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)\s(?P<year>\d{{4}})(?:\s(?P<zone>[+-]\d{{4}}))?",
     rf"\b{_MONTH}\s{{1,3}}(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s{{1,3}}(?P<year>(?:19|20)\d\d){_CLOCK}?",
     rf"(?<!\d)(?P<day>\d{{1,2}})(?:st|nd|rd|th)?[ -]{_MONTH}[ -,]{{1,2}}(?P<year>(?:19|20)\d\d){_CLOCK}?",
     rf"(?<!\d)(?P<day>\d{{1,2}})\.(?P<month>\d{{1,2}})\.(?P<year>(?:19|20)\d\d){_CLOCK}?",
@@ -33,25 +38,38 @@ _DATES = tuple(bounded(p, _I) for p in (
     rf"(?<![\w./])(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s{_MONTH}\b{_CLOCK}?",
     rf"^(?P<month>\d{{1,2}})[-/](?P<day>\d{{1,2}})(?![\d/.-]|\s?(?:of|步|steps?)){_CLOCK}?",
 ))  # fmt: skip
+_DIGIT = re.compile(r"\d")
 _YEAR = bounded(r"(?<![\d.])(20\d\d)(?![\d.])")
 _CLOCK_ONLY = bounded(rf"^[(\[|~ ]{{0,3}}{_CLOCK}(?=[\s|\]),:;–—-]|[\u4e00-\u9fff]|$)", _I)
-_ZONES = {"z": 0, "utc": 0, "gmt": 0, "pst": -8, "pdt": -7, "est": -5, "edt": -4, "cet": 1, "cest": 2, "jst": 9, "bjt": 8,
-          "北京时间": 8}  # fmt: skip
+_ZONES = {"z": 0, "utc": 0, "gmt": 0, "pst": -8, "pdt": -7, "est": -5, "edt": -4, "cet": 1, "cest": 2, "jst": 9,
+          "bjt": 8, "北京时间": 8}  # fmt: skip
 DEFAULT_ZONE = bounded(r"(?:UTC|GMT)\s?(?P<offset>[+-]\s?\d{1,2})\b|(?P<beijing>北京时间|Beijing time)", _I)
 
 _N = r"(?P<n>\d+(?:\.\d+)?)\s?(?P<k>[kKMw万千]\b|[万千])?"
 _STEP_WORD = r"(?:(?:global|train(?:ing)?|optimizer|update)[ _]?)?(?:steps?|iter(?:ation)?s?|updates?)"
 _STEPS = tuple(bounded(p, _I) for p in (
-    rf"(?<![\w/])(?<!every )(?<!max )(?<!total )(?<!warmup )(?<!save )(?<!eval )(?<!log ){_STEP_WORD}(?:\s?[:=#]\s?|[ _-])~?{_N}(?![\w.]*\d*%|\s?(?:steps|ms\b|s\b|sec))",
+    rf"(?<![\w/])(?<!every )(?<!max )(?<!total )(?<!warmup )(?<!save )(?<!eval )(?<!log ){_STEP_WORD}(?:\s?[:=#]\s?"
+    rf"|[ _-])~?{_N}(?![\w.]*\d*%|\s?(?:steps|ms\b|s\b|sec))",
     rf"第\s?{_N}\s?个?(?:步|step|次?迭代|轮迭代|iter)",
-    rf"(?:\b(?:at|after|by|around|since|until|past|near|from|to)\s(?:about\s|around\s|roughly\s|~)?){_N}[ -](?:{_STEP_WORD})\b",
-    rf"(?:^|(?<=[在到从于至约(])|(?<=[在到从于至约] )|(?<=(?<!每)训练)|(?<=(?<!每)训练 )){_N}\s?步(?!长|数|预热|一|保存|评)",
+    rf"(?:\b(?:at|after|by|around|since|until|past|near|from|to)\s(?:about\s|around\s"
+    rf"|roughly\s|~)?){_N}[ -](?:{_STEP_WORD})\b",
+    rf"(?:^|(?<=[在到从于至约(])|(?<=[在到从于至约] )|(?<=(?<!每)训练)|(?<=(?<!每)训练 ))"
+    rf"{_N}\s?步(?!长|数|预热|一|保存|评)",
     rf"(?<![\d.\-~到至/])(?<!每)(?<!每 )(?<!热 )(?<!热)(?<!身)(?<!身 ){_N}\s?步(?=时|后|起|处|附近|左右|之后|开始|:)",
     r"^(?P<n>\d+(?:\.\d+)?)(?P<k>[kK])\s?[:-]\s",
     rf"(?<=[(（]){_N}\s?步起",
 ))  # fmt: skip
-_CHECKPOINT = bounded(rf"\b(?:ckpt|checkpoint|chkpt|step|iter|global_step|检查点)s?[-_ @#/]{{0,2}}(?:step|iter)?[-_ ]?{_N}(?![\w.]*\d)|检查点\s?{_N.replace('<n>', '<n2>').replace('<k>', '<k2>')}", _I)
-_BACK = bounded(r"(?:\b(?:from|to|back to|using|with)|从|回滚到|回退到|恢复到|(?<!训练)(?<!练)(?<!跑)到|由)\s?(?:about |the |global |step |ckpt |checkpoint |iteration |第)*$", _I)
+_CHECKPOINT = bounded(
+    rf"\b(?:ckpt|checkpoint|chkpt|step|iter|global_step|检查点)s?[-_ @#/]{{0,2}}(?:step"
+    rf"|iter)?[-_ ]?{_N}(?![\w.]*\d)"
+    rf"|检查点\s?{_N.replace('<n>', '<n2>').replace('<k>', '<k2>')}",
+    _I,
+)
+_BACK = bounded(
+    r"(?:\b(?:from|to|back to|using|with)|从|回滚到|回退到|恢复到|(?<!训练)(?<!练)(?<!跑)到"
+    r"|由)\s?(?:about |the |global |step |ckpt |checkpoint |iteration |第)*$",
+    _I,
+)
 
 
 @dataclass(frozen=True)
@@ -91,6 +109,8 @@ class Calendar:
 
     def read(self, text: str) -> tuple[float | None, bool, tuple[int, int]]:
         """Time, whether there is a date or clock, and where it stands."""
+        if not _DIGIT.search(text):
+            return None, False, (0, 0)
         best = min((m for p in _DATES if (m := p.search(text))), key=lambda m: (m.start(), -m.end()), default=None)
         if best:
             day = self._day(best)
@@ -157,6 +177,8 @@ def count(n: str, k: str | None) -> int | None:
 def steps(text: str) -> tuple[int | None, int | None, tuple[int, int]]:
     """The step at which, the step from which on (a checkpoint), and where the first of them stands."""
     at = back = None
+    if not _DIGIT.search(text):
+        return None, None, (0, 0)
     span = (0, 0)
     found = sorted((m for p in _STEPS for m in p.finditer(text)), key=lambda m: (m.start(), -m.end()))
     for match in found:
@@ -167,6 +189,10 @@ def steps(text: str) -> tuple[int | None, int | None, tuple[int, int]]:
         elif value is not None and at is None and not gone_back:
             at = value
             span = match.span()
-    if back is None and (named := _CHECKPOINT.search(text)) and not any(named.start() <= m.start("n") < named.end() for m in found):
+    if (
+        back is None
+        and (named := _CHECKPOINT.search(text))
+        and not any(named.start() <= m.start("n") < named.end() for m in found)
+    ):
         back = count(named["n"] or named["n2"], named["k"] or named["k2"])
     return at, back, span
