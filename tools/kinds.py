@@ -60,7 +60,7 @@ _METRIC_NAME = re.compile(r"metric|trainer_state|history|scalar|progress|loss|lo
 _PACKED = re.compile(r"\.(?:gz|gzip|zst|zstd)$", _I)
 _ARCHIVE = re.compile(r"\.(?:tar|tgz|zip|7z|rar|bz2|xz|tar\.gz)$", _I)
 _IGNORED = re.compile(
-    r"\.(?:png|jpe?g|gif|svg|pdf|html?|css|js|ts|so|whl|pyc|lock|wav|mp[34]|ttf)$"
+    r"\.(?:png|jpe?g|gif|svg|pdf|css|js|ts|so|whl|pyc|lock|wav|mp[34]|ttf)$"
     r"|^(?:LICEN[CS]E|COPYING|NOTICE|\.git|wandb-metadata)", _I
 )  # fmt: skip
 _TRACKER_NAME = re.compile(
@@ -72,7 +72,7 @@ _TRACKER_SCHEMA = re.compile(
 )
 """Tables of MLflow, or rows of a metric for each run, in the first pages of a SQLite file."""
 _SQLITE = b"SQLite format 3\0"
-_TABLE_NAME = re.compile(r"\.(?:csv|tsv|psv|ssv|jsonl?|ndjson|prom|db|sqlite3?)$", _I)
+_TABLE_NAME = re.compile(r"\.(?:csv|tsv|tab|psv|ssv|dat|jsonl?|ndjson|prom|db|sqlite3?|swanlab)$", _I)
 _DOCUMENT_NAME = re.compile(
     r"\.(?:md|markdown|rst|txt|adoc|org|diff|patch)$"
     r"|^(?:change(?:s|log)?|news|notes?|todo|plan|readme|history|requirements)(?:[._-]|$)", _I
@@ -163,7 +163,10 @@ def _open(name: str, head: bytes) -> Recognised | Refused | None:
     prose = _DOCUMENT_NAME.search(name) or not PurePath(name).suffix
     if name.startswith(".") or _IGNORED.search(name) or not head.strip(b"\0 \r\n\t") or is_binary(head):
         return None
-    if _TABLE_NAME.search(name) or (PurePath(name).suffix.lower() in ("", ".txt") and _ROWS.search(head)):
+    suffix = PurePath(name).suffix.lower()
+    if suffix in (".html", ".htm"):
+        return Recognised("table", "page with a table") if b"<table" in head.lower() else None
+    if _TABLE_NAME.search(name) or (suffix in ("", ".txt") and _ROWS.search(head)):
         return Recognised("table", "rows in no known format")
     return Recognised("document", "text") if prose else None
 

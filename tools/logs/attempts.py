@@ -27,8 +27,6 @@ LONGER = 1.1
 """How many times as long a copy must be to be used instead of the first."""
 ROUNDING = 5e-3
 """Relative difference that rounding makes: HF prints four digits, Megatron seven."""
-STEPPED = ("step", "line", "cumulative", "epoch")
-"""Ways of counting of series that detectors, verification and plots understand."""
 _NUMBERED = re.compile(
     r"^(?:.*[-_.])?(?:attempts?|restart|resumed?|retry|tries|try|part|continued?)[-_.]?\d*$", re.IGNORECASE
 )
@@ -76,13 +74,16 @@ def same(a: SeriesTable, b: SeriesTable) -> bool:
 
 
 def joined(table: SeriesTable, more: Iterable[Series]) -> SeriesTable:
-    """The table with what tables and trackers hold of known metrics; of a measure written twice the longer is used."""
+    """The table with what tables and trackers hold of known metrics; of a measure written twice the longer is used.
+
+    A curve for each source, task or layer is none of the training as a whole.
+    """
     kept = list(table)
     known = dict[tuple[str, str], list[Series]]()
     for s in kept:
         known.setdefault((s.metric, s.attempt.partition("#")[0]), []).append(s)
     for s in map(_ordered, more):
-        if s.metric not in VOCABULARY or s.metric in COUNTS or s.step_is not in STEPPED or not len(s):
+        if s.metric not in VOCABULARY or s.metric in COUNTS or not len(s) or (s.group and s.rank is None):
             continue
         beside = known.setdefault((s.metric, s.attempt.partition("#")[0]), [])
         twice = [t for t in beside if (t.rank is None or s.rank is None or t.rank == s.rank) and _twice(t, s)]

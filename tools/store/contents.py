@@ -107,20 +107,16 @@ def series_part(series: Iterable[Series]) -> Part:
         "metric": ("VARCHAR", each(clean(s.metric) for s in kept)),
         "key": ("VARCHAR", each(clean(s.key) for s in kept)),
         "unit": ("VARCHAR", each(_unit(s) for s in kept)),
-        "axis": ("VARCHAR", each(_axis(s) for s in kept)),
+        "axis": ("VARCHAR", each(s.axis if s.axis != "step" else s.step_is for s in kept)),
         "at": ("BIGINT", joined((s.steps for s in kept), np.int64)),
         "value": ("DOUBLE", joined((s.values for s in kept), np.float64)),
-        "group": ("VARCHAR", each(clean(getattr(s, "group", "")) for s in kept)),
+        "group": ("VARCHAR", each(clean(s.group) for s in kept)),
         "file": ("VARCHAR", each(s.file for s in kept)),
         "line": ("BIGINT", joined((s.lines for s in kept), np.int64)),
         "attempt": ("VARCHAR", each(s.attempt for s in kept)),
         "rank": ("BIGINT", each(s.rank for s in kept)),
     }
     return Part("series", "", columns, {}, f"over the limit of {ROWS} points" if left < 0 else "")
-
-
-def _axis(s: Series) -> str:
-    return getattr(s, "axis", "") or s.step_is
 
 
 def _unit(s: Series) -> str:
@@ -170,7 +166,7 @@ def _values(column: Column) -> tuple[Type, Any]:
     values = column.values[:ROWS]
     if values.dtype.kind != "f":
         return "VARCHAR", texts(values)
-    given = np.isin(np.arange(len(values)), getattr(column, "nans", ()))
+    given = np.isin(np.arange(len(values)), column.nans)
     missing = np.ma.array(values, mask=np.isnan(values) & ~given)
     return ("TIMESTAMP" if column.role == "axis" and column.of == "time" else "DOUBLE"), missing
 

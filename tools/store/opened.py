@@ -7,12 +7,14 @@ means: detectors see known metrics (`tools.logs.attempts.joined`), `tools.relate
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from ..documents.event import Claim, Event
 from ..findings import TriageError
 from ..kinds import OPEN, Kind
+from ..reading import head
 from ..run import Artifact, Run
 from ..series import Series
 from ..tables.table import Table
@@ -91,13 +93,16 @@ class _Found:
     events: tuple[Event, ...] = ()
     claims: tuple[Claim, ...] = ()
     failed: str = ""
+    cut: str = ""
     whole: bool = True
     """Whether having read it needs no rows: prose."""
+    tracked: bool = False
+    """Whether a tracker wrote it."""
 
     def account(self) -> Account:
         rows, points = sum(map(len, self.tables)), sum(map(len, self.series))
         lines = len(self.events) + len(self.claims)
-        cut = next((t.cut for t in self.tables if t.cut), "")
+        cut = self.cut or next((t.cut for t in self.tables if t.cut), "")
         if self.failed or not (self.whole or rows):
             return Account(self.failed or "no table was found in it", False)
         return Account(cut, True, rows, points, lines)
@@ -114,31 +119,35 @@ def _read(artifact: Artifact) -> _Found:
 
 
 def _document(artifact: Artifact) -> _Found:
-    """Prose, and the tables that it quotes."""
+    """Prose, and the tables that it quotes; a value that a tracker keeps in a file of its own is rows alone."""
     from ..documents.read import read_document
 
+    rows = _Found()
+    with suppress(TriageError):
+        rows = _rows(artifact)
+    if rows.tracked:
+        return rows
     said = read_document(artifact.path, artifact.name)
-    quoted = _Found() if artifact.path.suffix in (".diff", ".patch") else _quoted(artifact)
-    return replace(quoted, events=said.events, claims=said.claims, whole=True)
-
-
-def _quoted(artifact: Artifact) -> _Found:
-    try:
-        return _rows(artifact)
-    except TriageError:
-        return _Found()
+    return replace(rows, events=said.events, claims=said.claims, cut=said.cut, whole=True)
 
 
 def _rows(artifact: Artifact) -> _Found:
+    """The tables of a file, by its tracker's reader where one wrote it."""
     from ..tables.read import read_tables
     from ..tables.series import series_of
-    from ..trackers.read import read_tracker
+    from ..trackers.read import SNIFF, is_tracker, read_tracker
 
-    tables = (read_tracker if artifact.kind == "tracker" else read_tables)(artifact.path, artifact.name)
-    return _Found(tables, tuple(_placed(artifact, tables, series_of)), whole=False)
+    tables: tuple[Table, ...] = ()
+    tracked = is_tracker(artifact.name, head(artifact.path, SNIFF))
+    if tracked:
+        tables = read_tracker(artifact.path, artifact.name)
+    tables = tables or read_tables(artifact.path, artifact.name)
+    return _Found(tables, tuple(_placed(artifact, tables, series_of)), whole=False, tracked=tracked and bool(tables))
 
 
-def _placed(artifact: Artifact, tables: Iterable[Table], series_of) -> Iterable[Series]:
+def _placed(
+    artifact: Artifact, tables: Iterable[Table], series_of: Callable[[Table], tuple[Series, ...]]
+) -> Iterator[Series]:
     """The series with the attempt and rank of their file; a metric that a later part gives again is another attempt."""
     given = dict[str, int]()
     for table in tables:
