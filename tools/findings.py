@@ -133,12 +133,13 @@ RECORDS_READ = "records read"
 """Begins the name of the check that fails where input was not read: then "nothing found" means nothing."""
 EVIDENCE_READ = "evidence read"
 """The check that fails where a file that could show a fault was not read to its end: no run is healthy then."""
-CheckResult = Literal["found", "clear", "not-applicable", "failed"]
+CheckResult = Literal["found", "clear", "too-short", "not-applicable", "failed"]
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at: `failed` means that the tool broke, never that nothing was found."""
+    """One thing that was looked at: `failed` means that the tool broke, `too-short` that there was too little to judge,
+    neither that nothing was found."""
 
     name: str
     result: CheckResult

@@ -100,6 +100,7 @@ def _is_serious(jump: Jump) -> bool:
     "loss-spike",
     "the loss jumps far above its recent history",
     ["loss"],
+    least=12,
     loss_divergence="the loss rises well above its earlier best and stays there",
     loss_level_shift="the loss jumps once and goes on at a higher level",
 )
@@ -210,7 +211,7 @@ def _jump(code: str, severity: Severity, points: Series, jump: Jump, en: str, zh
     )
 
 
-@detector("grad-norm-spike", "the gradient norm jumps far above its recent history", ["grad_norm"])
+@detector("grad-norm-spike", "the gradient norm jumps far above its recent history", ["grad_norm"], 6)
 def grad_norm_spike(track: Track) -> Iterator[Finding]:
     """One gradient norm ten times the rolling median (S3; S2 from three of them). Never serious alone.
 
@@ -246,7 +247,9 @@ def grad_norm_spike(track: Track) -> Iterator[Finding]:
     yield finding("grad-norm-spike", severity, shown, en, zh, baseline=baseline, factor=most, spikes=len(hits))
 
 
-@detector("clip-rate-high", "gradient clipping triggers more often than the run's own baseline explains", ["grad_norm"])
+@detector(
+    "clip-rate-high", "gradient clipping triggers more often than the run's own baseline explains", ["grad_norm"], 40
+)
 def clip_rate_high(track: Track) -> Iterator[Finding]:
     """The share of steps whose gradient norm exceeds the clip value, against the run's own early share.
 

@@ -34,6 +34,7 @@ LONG_FLOOR = 0.5
     "loss-plateau",
     "the loss hardly changes over the run",
     ["loss"],
+    least=100,
     loss_slow="the loss falls, but very slowly",
     loss_divergence="the loss leaves its first level at once and stays above it",
 )
@@ -78,7 +79,7 @@ def _left_at_once(points: Series, start: float, last: float) -> Finding:
     return finding("loss-divergence", S1, [(points, i), (points, -1)], en, zh, **levels)
 
 
-@detector("loss-oscillation", "the loss swings widely without a downward trend", ["loss"])
+@detector("loss-oscillation", "the loss swings widely without a downward trend", ["loss"], 60)
 def loss_oscillation(track: Track) -> Iterator[Finding]:
     """The swing of the second half is a quarter of the level, twice that of the first half, and nothing is gained.
 
@@ -186,7 +187,7 @@ def _train_trend(track: Track, step: int) -> dict[str, float]:
 EVALUATED = ("eval_loss", "eval_perplexity", "eval_bpb", "eval_accuracy", "eval_reward")
 
 
-@detector("eval-regression", "an evaluation became worse from one time to the next and stayed so", EVALUATED)
+@detector("eval-regression", "an evaluation became worse from one time to the next and stayed so", EVALUATED, 6)
 def eval_regression(track: Track) -> Iterator[Finding]:
     """Within two evaluations far worse than the best one, and at least half of the loss is kept to the end.
 
