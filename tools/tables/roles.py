@@ -27,6 +27,7 @@ RISING = 0.8
 LABEL = 60
 """Characters of a label; what is longer is text."""
 _OF_TOTAL = bounded(r"^\D{0,14}(\d{1,12})(?:\s?/\s?\d{1,12})?$")
+_CODES = words_of("exit_code exitcode status state code status_code returncode return_code rc 退出码 状态码")
 _ELAPSED = frozenset(("elapsed", "duration", "runtime", "took", "耗时", "用时"))
 _TRAINING = frozenset(("step", "epoch", "tokens", "samples"))
 _VAGUE = words_of(
@@ -76,7 +77,8 @@ def with_roles(raw: Raw, file: str) -> Table:
 def _draft(raw: Raw, i: int, how: Marks) -> _Draft:
     cells = understand(raw.columns[i], how)
     under = raw.units[i] if i < len(raw.units) else ""
-    return _Draft(raw.names[i], cells, cells.unit or words.name_of(raw.names[i]).unit or under)
+    unit = cells.unit or words.name_of(raw.names[i]).unit or under
+    return _Draft(raw.names[i], cells, words.UNIT_NAMES.get(unit.lower(), unit))
 
 
 def _by_name(draft: _Draft, raw: Raw, headless: bool) -> None:
@@ -147,7 +149,7 @@ def _of_numbers(draft: _Draft, name: str, headless: bool) -> None:
         draft.be("measure", axis)  # until the columns beside it are known
     elif group and whole and (few(numbers) or group in ("rank", "gpu", "expert", "shard", "host", "variant")):
         draft.be("group", group)
-    elif words.listed(name, words.TEXTS) and whole and not words.measured(name):
+    elif words.name_of(name).last in _CODES and whole:
         draft.be("text", name)
     else:
         draft.be("measure", name)
@@ -185,7 +187,7 @@ def _of_texts(draft: _Draft, name: str, flag: bool) -> None:
         whole = numbered(texts)
         draft.be("axis", labels[0], np.asarray(whole[1], np.float64) if whole else None)
     elif flag or distinct <= 1 or _is_long(filled):
-        draft.be("text", group or name)
+        draft.be("text", group or (kind_of(filled) if distinct == 1 else "") or name)
     elif axis == "checkpoint":
         draft.be("axis", "checkpoint")
     elif labels:
@@ -267,11 +269,12 @@ def _flat_rate(numbers: np.ndarray) -> bool:
 def _index(draft: _Draft, other: bool, drafts: list[_Draft]) -> bool:
     numbers = draft.numbers[np.isfinite(draft.numbers)]
     gpus = any("gpu" in words.name_of(d.name).words for d in drafts)
-    if is_whole(numbers) and gpus and len(set(numbers.tolist())) <= 128:
+    distinct = len(set(numbers.tolist()))
+    if not is_whole(numbers) or len(numbers) < 2:
+        return False
+    if draft.name.strip().lower() in ("index", "idx") and gpus and distinct <= 128:
         draft.be("group", "gpu")
-    elif is_whole(numbers) and few(numbers) and len(set(numbers.tolist())) < len(numbers):
-        draft.be("group", draft.name)
-    elif is_whole(numbers) and len(numbers) and bool((np.diff(numbers) == 1).all()):
+    elif bool((np.diff(numbers) == 1).all()):
         draft.be("identifier" if other else "axis", "index")
         return not other
     return False
@@ -324,6 +327,10 @@ def _metrics(drafts: list[_Draft]) -> None:
             best[hit[0]] = (known[2], draft, hit[1])
     for metric, (_, draft, scale) in best.items():
         _canonical(draft, metric, scale)
+    summary = any(d.name == "train_runtime" for d in drafts)
+    for draft in drafts:
+        if summary and draft.name == "train_loss":  # the last line of the Hugging Face Trainer
+            draft.of = "train_loss_mean"
 
 
 def _canonical(draft: _Draft, metric: str, scale: float) -> None:
