@@ -143,10 +143,10 @@ _SUFFIXES = words_of("ms us ns s sec secs seconds min mins minutes hours hrs h m
                      "pct percent % w watts kw mhz ghz c celsius tflops tok/s tokens/s tps usd gbps mbps")  # fmt: skip
 _PER_SECOND = words_of("s sec")
 UNIT_NAMES = {
-    "gib": "GiB", "mib": "MiB", "kib": "KiB", "gb": "GB", "mb": "MB", "kb": "KB", "tb": "TB", "pct": "%", "percent": "%",
-    "％": "%", "c": "°C", "celsius": "°C", "℃": "°C", "w": "W", "watts": "W", "瓦": "W", "kw": "kW", "mhz": "MHz",
-    "ghz": "GHz", "mb/s": "MB/s", "gb/s": "GB/s", "sec": "s", "secs": "s", "seconds": "s", "秒": "s", "毫秒": "ms",
-    "分钟": "min", "小时": "h",
+    "gib": "GiB", "mib": "MiB", "kib": "KiB", "gb": "GB", "mb": "MB", "kb": "KB", "tb": "TB", "pct": "%",
+    "percent": "%", "％": "%", "c": "°C", "celsius": "°C", "℃": "°C", "w": "W", "watts": "W", "瓦": "W", "kw": "kW",
+    "mhz": "MHz", "ghz": "GHz", "mb/s": "MB/s", "gb/s": "GB/s", "sec": "s", "secs": "s", "seconds": "s", "秒": "s",
+    "毫秒": "ms", "分钟": "min", "小时": "h",
 }  # fmt: skip
 """One writing of each unit."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
