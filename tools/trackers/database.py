@@ -60,7 +60,7 @@ def opened(path: Path, file: str) -> Iterator[Database]:
     try:
         with _settled(path) as (whole, how, missing), closing(_connected(whole, how)) as connection:
             yield Database(connection, missing)
-    except (sqlite3.Error, OSError, OverflowError) as error:
+    except (sqlite3.Error, OSError, OverflowError, UnicodeError) as error:
         why = f"a question took over the limit of {SECONDS:g} s" if "interrupted" in str(error) else str(error)
         raise TriageError(f"cannot read {file}: {why}; close the program that writes it, or name a copy") from error
 
