@@ -35,7 +35,7 @@ HOME_OPTION = typer.Option("--home", help="Where cases and caches live.", envvar
 CHECKED = {
     "found": "found something",
     "clear": "clear",
-    "too-short": "had too little to judge",
+    "too-short": "too short to judge",
     "not-applicable": "had nothing to look at",
 }
 CHECKS_NAMED = 6

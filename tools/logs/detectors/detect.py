@@ -58,8 +58,7 @@ def _order(f: Finding) -> tuple[Severity, float]:
 
 
 def _run(one: Detector, tracks: Sequence[Track]) -> tuple[list[Finding], Check]:
-    longest = max((len(s) for t in tracks for metric in one.needs if (s := t.get(metric)) is not None), default=None)
-    if longest is None:
+    if not any(track.get(metric) is not None for track in tracks for metric in one.needs):
         needs = " or ".join(one.needs)
         return [], Check(one.name, "not-applicable", f"{needs} is not logged", f"没有记录 {needs}")
     try:
@@ -68,10 +67,10 @@ def _run(one: Detector, tracks: Sequence[Track]) -> tuple[list[Finding], Check]:
         why = f"the detector broke: {type(error).__name__}: {error}"
         return [], Check(one.name, "failed", why, f"检测器出错：{type(error).__name__}: {error}")
     kept = _merge(found)
-    if not kept and longest < one.least:
-        needs = " or ".join(one.needs)
-        why = f"too short to judge: {longest} points of {needs}, {one.least} are needed"
-        return [], Check(one.name, "too-short", why, f"太短，无法判断：{needs} 有 {longest} 个点，需要 {one.least} 个")
+    points = max((len(p) for track in tracks for metric in one.needs if (p := track.points(metric))), default=0)
+    if not kept and points < one.least:
+        why = f"too short to judge: {points} points, {one.least} are needed"
+        return [], Check(one.name, "too-short", why, f"太短，无法判断：{points} 个点，至少需要 {one.least} 个")
     return kept, Check(one.name, "found" if kept else "clear")
 
 

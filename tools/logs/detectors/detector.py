@@ -11,7 +11,7 @@ from typing import Any
 
 from ...findings import Finding, Severity
 from ...registry import table
-from ...series import Series, SeriesTable
+from ...series import SURE, Series, SeriesTable
 from .robust import distinct, finite
 
 S0, S1, S2, S3 = Severity.S0, Severity.S1, Severity.S2, Severity.S3
@@ -72,7 +72,7 @@ class Detector:
     judge: Callable[[Sequence[Track]], Iterable[Finding]]
     """Looks at all tracks of the run."""
     least: int = 1
-    """Points of one of its metrics below which it says nothing."""
+    """Finite points of one of `needs` below which finding nothing says nothing."""
 
 
 DETECTORS: dict[str, Detector] = {}
@@ -131,6 +131,8 @@ def finding(
 ) -> Finding:
     """A finding whose evidence is the shown points; the first one gives `first_step` unless stated."""
     series, i = shown[0]
+    if severity < S2 and all(s.confidence < SURE for s, _ in shown):
+        severity = S2  # what the lines mean is a guess
     step = int(series.steps[i])
     base = {"first_step": step, "metric": series.metric, "key": series.key, "step_is": series.step_is}
     attempt = {"attempt": series.attempt} if series.attempt else {}

@@ -34,7 +34,7 @@ LONG_FLOOR = 0.5
     "loss-plateau",
     "the loss hardly changes over the run",
     ["loss"],
-    least=100,
+    100,
     loss_slow="the loss falls, but very slowly",
     loss_divergence="the loss leaves its first level at once and stays above it",
 )
@@ -114,7 +114,7 @@ def _trend(values: np.ndarray) -> np.ndarray:
     return np.polyval(np.polyfit(t, values, 3), t)
 
 
-@detector("loss-jitter-benign", "the loss is noisy but falls: normal behaviour", ["loss"])
+@detector("loss-jitter-benign", "the loss is noisy but falls: normal behaviour", ["loss"], 30)
 def loss_jitter_benign(track: Track) -> Iterator[Finding]:
     """Reassurance: the 100-step moving average falls, and no point leaves the noise band far behind.
 
@@ -274,7 +274,7 @@ def loss_abnormal_at_start(points: Series, track: Track) -> Iterator[Finding]:
     yield finding("loss-abnormal-at-start", S2, [(points, 0)], en, zh, baseline=12.5, value=first)
 
 
-@run_detector("loss-jump-on-resume", "the loss after a restart is above that before it", ["loss"])
+@run_detector("loss-jump-on-resume", "the loss after a restart is above that before it", ["loss"], 15)
 def loss_jump_on_resume(tracks: Sequence[Track]) -> Iterator[Finding]:
     """First losses of a resumed attempt against the last ones before it: above by 8 deviations and 10%.
 
@@ -339,7 +339,7 @@ def learning_rate_zero(points: Series, track: Track) -> Iterator[Finding]:
         yield finding("lr-at-floor", severity, shown, en, zh, peak=peak, floor=floor, share=share)
 
 
-@detector("metrics-not-logged", "what is needed to judge the run is not logged", ["loss"])
+@detector("metrics-not-logged", "what is needed to judge the run is not logged", ["loss"], 10)
 def metrics_not_logged(track: Track) -> Iterator[Finding]:
     """The training loss is logged but the gradient norm is not, so causes of a failure cannot be told apart.
 
