@@ -22,6 +22,7 @@ from .casebook import BOOK, Casebook, Unusable
 from .diagnose import Diagnosis, diagnose
 from .events import Event, FindingMade, Listen, ToolStarted, ignore
 from .evidence import Look, look, named_or_worst, path_of
+from .missing import missing
 from .narrate.answer import answer_text, headline
 from .narrate.reply import about, lines, order_lines
 from .propose import Nothing, Proposal, propose
@@ -153,9 +154,9 @@ def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in
         if len(tokens(words)) < NAMED and hits and hits[0].score < MEANT:
             hits = []
         return diagnose(books.runbook, hits, (), (), in_field, paths)
-    missed = [c.file for c in seen.coverage if c.missed] if paths else []
+    unsaid = missing(seen.coverage, asked.symptoms, seen.checks, seen.findings) if paths else ()
     stage = str(seen.settings.value("stage") or "")
-    return diagnose(books.runbook, hits, seen.findings, seen.checks, in_field, paths, stage=stage, missed=missed)
+    return diagnose(books.runbook, hits, seen.findings, seen.checks, in_field, paths, stage=stage, missing=unsaid)
 
 
 def _words(asked: Question, own: str | None = None) -> str:

@@ -161,9 +161,10 @@ def _coverage(d: Diagnosis, lang: str) -> Iterator[str]:
     kept: Sequence[Check] = d.checks
     if not kept:
         return
-    if d.missed and d.state != "inconclusive":
-        names = ", ".join(clean(name, 40) for name in d.missed[:CARRYING])
-        yield SAID["missed"].say(lang, files=names + (f" +{len(d.missed) - CARRYING}" if d.missed[CARRYING:] else ""))
+    files = [m.file for m in d.missing if m.file]
+    if files and d.state != "inconclusive":
+        names = ", ".join(clean(name, 40) for name in files[:CARRYING])
+        yield SAID["missed"].say(lang, files=names + (f" +{len(files) - CARRYING}" if files[CARRYING:] else ""))
     count = {r: len({c.name for c in kept if c.result == r}) for r in RESULTS}
     failed = list(dict.fromkeys(clean(c.name, 40) for c in kept if c.result == "failed"))[:3]
     names = f" ({', '.join(failed)})" if failed else ""
