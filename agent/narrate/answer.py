@@ -10,12 +10,14 @@ from ...tools.findings import Check, Finding, clean
 from ..diagnose import Diagnosis
 from ..missing import Missing
 from ..propose import Nothing, Proposal
-from .entry import criterion, next_check
+from .entry import criterion, next_check, stopped
 from .words import WORDS
 
 SHOWN_FINDINGS = 10
 MISSED = 3
 """What is missing, named in the headline."""
+ERROR = 56
+"""Characters of an error in the headline; its line stands below."""
 SHOWN_CHECKS = 8
 """Names of checks of one result in the answer; its JSON has them all."""
 
@@ -88,6 +90,11 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
             places = ", ".join(f"F{i}" for i in noted)
             kind = "healthy-note" if noted else "healthy-benign" if top.entry.kind == "benign" else "healthy-but"
             yield WORDS[kind].say(lang, id=top.entry.id, title=top.entry.title.say(lang), places=places)
+    elif error := stopped(d):
+        e = error.evidence[0]
+        said = e.text or ""
+        short = said if len(said) <= ERROR else f"{said[:ERROR]}…"
+        yield WORDS["stopped"].say(lang, error=code(short), place=code(f"{e.file}:{e.line}"))
     elif top and top.words >= MEANT and not top.entry.sources and not d.findings:
         yield WORDS["closest"].say(lang, title=top.entry.title.say(lang), id=top.entry.id, p=top.percent)
     elif _fine(d) and any(c.result == "failed" for c in d.checks):
