@@ -68,7 +68,7 @@ _NEW = (
         rf"|rolled back|roll back|scaled|reset|pin(?:ned)?|updated?|shortened|extended|dropped"
         rf"|grew|adjusted|capped|cap)\b)(?P<name>[^,;:→=]{{0,50}}?)\s?(?:(?:back |up "
         rf"|down )?\bto\b|=|\bat\b)\s?(?:the |about |~)?(?P<new>{_NUM}|v\d[\w.]*|True|False"
-        rf"|true|false|[\w-]+-v?\d[\w.-]*)(?![\w%])",
+        rf"|true|false|[\w-]+-v?\d[\w.-]*)(?![\w%/])",
         _I,
     ),
     bounded(
@@ -76,7 +76,7 @@ _NEW = (
         rf"|increased|decreased|reduced|changed|bumped|halved|doubled|cut|reset|upgraded"
         rf"|downgraded|dropped|switched|scaled|pinned|updated|shortened|extended|went (?:up"
         rf"|down)|adjusted|moved|capped)) (?:(?:back |up |down )?to|at)\s(?P<new>{_NUM}"
-        rf"|v\d[\w.]*|True|False|true|false)(?![\w%])",
+        rf"|v\d[\w.]*|True|False|true|false)(?![\w%/])",
         _I,
     ),
     bounded(
@@ -102,7 +102,7 @@ _NOW = bounded(
     _I,
 )
 _DONE_ZH = bounded(words.DONE_ZH)
-_KINDS = tuple((kind, bounded(pattern, _I)) for kind, pattern in words.KINDS)
+_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple((kind, bounded(pattern, _I)) for kind, pattern in words.KINDS)
 _PACKAGE = bounded(rf"(?<![\w-])(?:{words.PACKAGES})(?![\w-])", _I)
 _ASIDE = bounded(r"\((?![^()]*(?:→|\d to \.?\d))(?!was|before|prev|old|from|instead|step|第|原|之前|此前)[^()]*\)")
 _LEAD = bounded(
@@ -153,12 +153,12 @@ def events(said: Sentence, name: str) -> Iterator[Event]:
     if said.mode in ("plan", "wish") or not (stamped or _HINT.search(text)) or not happened(text):
         return
     bare = _ASIDE.sub(" ", text)
-    if said.mode == "commit" and _TRASH.search(bare.strip()):
+    if said.mode in ("commit", "body") and _TRASH.search(bare.strip()):
         return
     found = list(_values(bare, said))
     for variable, old, new in found:
         yield _event(said, name, _kind_of_change(variable, old, new, said), variable, old, new)
-    if found:
+    if found or said.mode == "body":
         return
     kind = _kind(bare, said)
     if kind:
@@ -292,24 +292,19 @@ def _upgraded(text: str) -> bool:
 def _kind(text: str, said: Sentence, changed: bool = False) -> Kind | None:
     """What an event without values is about; a note only where the line is stamped and nobody chats."""
     changed = changed or _changed(text, said)
-    if said.mode == "commit" and _FIX.search(text):
-        return "code"
-    first = next(((kind, m) for kind, p in _KINDS if (m := p.search(text))), None)
-    if first and (changed or first[0] == "restart"):
-        weak = first[0] in ("config", "data", "code", "deployment") and not said.stamp.dated and said.stamp.step is None
-        weak = weak or (said.mode == "told" and not said.item and _STATE.search(text) is not None)
-        if weak and _STATE.search(text) and said.mode == "told":
-            return None if not said.stamp.dated and said.stamp.step is None else "note"
-        if not weak or said.mode in ("commit", "chat") or _near(text, first[1]) or said.item:
-            return first[0]
-    if said.mode == "commit" and (changed or first):
-        return first[0] if first and changed else "code"
+    stamped = said.stamp.step is not None or (said.stamp.dated and said.stamp.head)
+    kind, place = next(((kind, m) for kind, p in _KINDS if (m := p.search(text))), (None, None))
+    if said.mode == "commit":
+        fixed = _FIX.search(text) or kind in (None, "restart", "node")
+        return None if not (changed or kind) else "code" if fixed else kind
+    if kind and place and (changed or (kind == "restart" and stamped)):
+        stated = said.mode == "told" and not said.item and _STATE.search(text)
+        if stamped or said.mode == "chat" or (not stated and _near(text, place)):
+            return kind
     if said.mode == "chat":
         return "note" if said.stamp.step is not None else None
-    stamped = said.stamp.step is not None or (
-        said.stamp.dated and (said.stamp.head or said.item or changed or _SINCE.search(text))
-    )
-    return "note" if stamped and len(text) > 3 else None
+    told = stamped or (said.stamp.dated and (changed or _SINCE.search(text)))
+    return "note" if told and len(text) > 3 else None
 
 
 def _near(text: str, match: re.Match[str]) -> bool:

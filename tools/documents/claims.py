@@ -76,13 +76,18 @@ _NUMERIC = {v for v, kind in {**VARIABLES, **CONTEXT}.items() if kind.type in ("
 _ITEMS = bounded(r",\s|,(?=\D)|;|(?<=[\u4e00-\u9fff])\.\s|\s\|\s(?=[^\d\s]{1,40}\s\|)")
 _EVERY = bounded(r"(?:\b(?:every|each|at|step|last|first|per)|[每第])$", _I)
 _PUNCTUATION = " :=|-~≈<>≥≤*(\"'"
+_LINK = bounded(rf"(?:{words.BOUND.pattern})\s?(?:about |the |roughly |~|≈)?$|^.{{0,8}}[\u4e00-\u9fff]\s?$", _I)
 _EQUALS = bounded(r"\s*(?:={1,2}|≈|≃|~=)\s*")
 _SUM = bounded(r"[\d)\w%]\s*[*x×/÷+]\s*[\d(]")
 
 
 def claims(said: Sentence, name: str) -> Iterator[Claim]:
     """The claims of a sentence, none where it doubts, wishes, denies or chats."""
-    if said.mode in ("wish", "chat", "commit") or not any(c.isdigit() for c in said.text) or _DOUBT.search(said.text):
+    if (
+        said.mode in ("wish", "chat", "commit", "body")
+        or not any(c.isdigit() for c in said.text)
+        or _DOUBT.search(said.text)
+    ):
         return
     aimed = said.mode == "plan" or words.AIM.search(said.text) is not None
     if not aimed and (words.WISH.search(said.text) or words.WISH_ZH.search(said.text) or words.NOT.search(said.text)):
@@ -168,7 +173,7 @@ def _aimed(item: str, value: re.Match[str], at: int, said: Sentence) -> tuple[st
         if by_unit[0] != "train_tokens" or _number(value) >= 1e6:
             return by_unit[0], _number(value), by_unit[1]
     unit = value["unit"] or ""
-    if _TIME.match(unit) or by_unit:
+    if _TIME.match(unit) or by_unit or value["k"]:
         return None
     own = _score(left)
     metric = names.metric(own) if own else ""
@@ -176,7 +181,7 @@ def _aimed(item: str, value: re.Match[str], at: int, said: Sentence) -> tuple[st
         own = metric = behind
     if not own or not (metric or words.AIM.search(item) or _COMPARED.search(left)):
         return None
-    if not (metric or _BETWEEN.match(left[len(left.rstrip(_PUNCTUATION)) :]) or _COMPARED.search(left)):
+    if not (metric or _LINK.search(left[-40:])):
         return None
     scale = 0.01 if unit == "%" and metric and VOCABULARY[metric].unit == "1" else 1.0
     return metric or own, _number(value) * scale, (VOCABULARY[metric].unit if metric else "%" if unit == "%" else "")

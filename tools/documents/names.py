@@ -127,7 +127,7 @@ def of_key(key: str) -> str:
     """The variable of a key as a file or command spells it (dotted, dashed), empty for an unknown one."""
     plain = normal(key.strip("\"'` "))
     keys = _keys()
-    while plain:
+    while plain and plain != "batch_size":  # of one device in half of the frameworks, of all in the others
         if found := keys.get(plain) or _PLAIN.get(plain.replace("_", "")):
             return found
         plain = plain.partition(".")[2]

@@ -19,7 +19,8 @@ from .words import PLAN_HEADING, WISH_HEADING
 
 LINE_LIMIT = 4000
 """Characters of a line that are read: more is a blob and no sentence."""
-Mode = Literal["told", "plan", "wish", "chat", "commit"]
+Mode = Literal["told", "plan", "wish", "chat", "commit", "body"]
+"""`body` is what a commit says below its subject."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,7 @@ class _Reader:
         self.said = Stamp()
         self.talk: Mode | None = None
         self.fenced = False
+        self.subject = True
         self.speakers = _speakers(lines)
         self.heads = _heads(lines)
 
@@ -111,7 +113,7 @@ class _Reader:
     def _frame(self, raw: str, i: int) -> bool:
         """Whether the line only frames others: a heading, a commit's or message's head, a rule."""
         if _COMMIT.match(raw):
-            self.said, self.talk = Stamp(), "commit"
+            self.said, self.talk, self.subject = Stamp(), "commit", True
             return True
         if self.talk == "commit" and (field := _FIELD.match(raw.strip())):
             if "Date" in raw[:12]:
@@ -155,6 +157,8 @@ class _Reader:
     def _said(self, number: int, raw: str) -> Iterator[Sentence]:
         plain = normal(raw)
         mode: Mode = self.talk or self.mode
+        if mode == "commit":
+            mode, self.subject = "commit" if self.subject else "body", False
         if one := _ONELINE.match(plain):
             plain, mode = plain[one.end() :], "commit"
         item = _ITEM.match(plain)

@@ -9,7 +9,7 @@ from ..patterns import bounded
 from .event import Kind
 
 WISH = bounded(
-    r"\b(?:should|shall|could|can (?:we|you|i)|may|might|maybe|perhaps|would|will|if"
+    r"\b(?:should|shall|could|can|able to|ability to|may|might|maybe|perhaps|would|will|if"
     r"|whether|plan(?:s|ned|ning)? (?:to|for)"
     r"|propos\w*|suggest\w*|consider(?:ing)?|recommend\w*|wants? to|wanted to|needs? to"
     r"|needed|let'?s|going to|gonna|will|intend\w*|to ?do"
@@ -71,7 +71,7 @@ AIM = bounded(
 """The words of a quantity that is meant to come out."""
 BOUND = bounded(
     r"(?:>=|<=|>|<|≥|≤|~|≈|=|:|\b(?:is|of|to|at|about|around|above|below|over|under|reach(?:es)?|at least|at most"
-    r"|below|near|by|be|was|were|approximately|roughly|up to)\b"
+    r"|below|near|be|was|were|approximately|roughly|up to)\b"
     r"|为|是|达到|约|大约|到|不低于|不高于|至少|至多|超过|低于|高于|不超过|以上|以下|以内)",
     2,
 )
@@ -134,7 +134,7 @@ KINDS: Kinds = (
     ("dependency", rf"\b(?:upgrad|downgrad|bump|pin|updat|install|reinstall)\w*\b.{{0,40}}\b(?:{PACKAGES})\b"
                    rf"|\b(?:{PACKAGES})\b.{{0,30}}\b(?:upgrad|downgrad|bump|pinn|updat|install)\w*"
                    rf"|(?:升级|降级|更新|安装|重装|回退)[^,]{{0,12}}(?:{PACKAGES})|(?:{PACKAGES})[^,]{{0,16}}(?:升级|降级|更新)"),
-    ("restart", r"\b(?:re-?start(?:ed|s|ing)?|resum(?:ed?|es|ing)|re-?launch(?:ed)?|re-?queued?"
+    ("restart", r"\b(?:re-?start(?:ed|ing)?|resum(?:ed?|es|ing)|re-?launch(?:ed)?|re-?queued?"
     r"|crash(?:ed|es)?|preempt(?:ed|ion)?|pre-empted"
                 r"|interrupted|(?:rolled|roll|rolling) (?:\w+ ){0,3}?back (?:\w+ ){0,2}to (?:step|ckpt|checkpoint|iter)"
                 r"|killed|(?:job|run|training) (?:died|was lost|failed|stopped|aborted|started|ended|hung)"
