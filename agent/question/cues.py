@@ -6,11 +6,10 @@ phrase stands before it. Nothing here knows what a cause is called (`topics`) or
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
 from ...tools.patterns import bounded
-from .phrases import phrases
+from .phrases import Phrases
 
 Polarity = Literal["suspects", "denies", "doubts"]
 
@@ -268,7 +267,7 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         """,
     ),
 )
-CUES: list[tuple[Polarity, re.Pattern[str]]] = [(polarity, phrases(lines, WORDS)) for polarity, lines in _CUES]
+CUES: list[tuple[Polarity, Phrases]] = [(polarity, Phrases(lines, WORDS)) for polarity, lines in _CUES]
 """Polarity, and the clauses that say it of `X`, in the order in which they win."""
 
 _BACK: tuple[tuple[Polarity, str], ...] = (
@@ -311,10 +310,10 @@ _BACK: tuple[tuple[Polarity, str], ...] = (
         """,
     ),
 )
-BACK: list[tuple[Polarity, re.Pattern[str]]] = [(polarity, phrases(lines, WORDS)) for polarity, lines in _BACK]
+BACK: list[tuple[Polarity, Phrases]] = [(polarity, Phrases(lines, WORDS)) for polarity, lines in _BACK]
 """What a clause without any cause says of the cause named before it."""
 
-TOLD = phrases(
+TOLD = Phrases(
     """
     COLLEAGUE ~ SAY
     PEOPLE ~ SAY
@@ -337,7 +336,7 @@ NAMED_SPEAKER = bounded(
     r"(?:说|觉得|认为|怀疑|坚持|咬定|猜|讲|怪|建议|告诉|判断)"
 )
 """The same by name, where capitals count."""
-OWN = phrases(
+OWN = Phrases(
     """
     i/we/i'm/i'd/i've/imo/imho/my/im SUSPECT
     i/we still/also/personally/really/honestly/strongly/kinda think/suspect/believe/doubt/guess/bet

@@ -174,7 +174,10 @@ def test_any_encoding_is_read(tmp_path, data):
         ("1 -> 2, " * 130_000, "characters"),
         ("step " * 200_000 + "\n" + "从" * 300_000, "characters"),
         ("--- a/x\n+++ b/x\n@@ -1 +1 @@\n" + "-lr: 1\n+lr: 2\n" * 30_000, "events"),
-        ("--- a/x.sh\n+++ b/x.sh\n@@ -1 +1 @@\n-" + "--lr 1 " * 100_000 + "\n+" + "--lr 2 " * 100_000 + "\n", "characters"),
+        (
+            "--- a/x.sh\n+++ b/x.sh\n@@ -1 +1 @@\n-" + "--lr 1 " * 100_000 + "\n+" + "--lr 2 " * 100_000 + "\n",
+            "characters",
+        ),
         ("commit 1234567\n" * 20_000, ""),
     ],
     ids=lambda v: v[:12] if isinstance(v, str) else None,
