@@ -175,7 +175,7 @@ def test_any_encoding_is_read(tmp_path, data):
         ("step " * 200_000 + "\n" + "从" * 300_000, "characters"),
         ("--- a/x\n+++ b/x\n@@ -1 +1 @@\n" + "-lr: 1\n+lr: 2\n" * 30_000, "events"),
         (
-            "--- a/x.sh\n+++ b/x.sh\n@@ -1 +1 @@\n-" + "--lr 1 " * 100_000 + "\n+" + "--lr 2 " * 100_000 + "\n",
+            "--- a/x.sh\n+++ b/x.sh\n@@ -1 +1 @@\n-" + "-a 1 " * 100_000 + "\n+" + "-a 2 " * 100_000 + "\n",
             "characters",
         ),
         ("commit 1234567\n" * 20_000, ""),
