@@ -19,7 +19,7 @@ _I = re.IGNORECASE
 _V = r"[^\s,;()\[\]{}|→\"'=<>\u3002]+"
 _NUM = r"(?<![A-Za-z0-9_.])[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?:%|[kKMBT]\b|[\w.+-]*)"
 _TO_ZH = (
-    r"(?:改[为成到]|调[整]?[到至为成]|调[高低大小][到至]|[降升提][低高级]?[到至为]|提高[到至]|降低[到至]|增[加大][到至]"
+    r"(?:改[为成到]|调[整]?[到至为成]|调[高低大小][到至]|[降升提][低高级]?[到至为]|提高[到至]|降低[到至]|增?加大?[到至]|增大[到至]"
     r"|减[少小半][到至]|变[为成]|换成|切换?[到成为]|升级[到至为]|降级[到至为]"
     r"|回退到|扩[大展]?到|缩[小短]?到|设[为成置]为?|到|至)"
 )
@@ -104,7 +104,9 @@ _NOW = bounded(
 _DONE_ZH = bounded(words.DONE_ZH)
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple((kind, bounded(pattern, _I)) for kind, pattern in words.KINDS)
 _PACKAGE = bounded(rf"(?<![\w-])(?:{words.PACKAGES})(?![\w-])", _I)
-_ASIDE = bounded(r"\((?![^()]*(?:→|\d to \.?\d))(?!was|before|prev|old|from|instead|step|第|原|之前|此前)[^()]*\)")
+_ASIDE = bounded(
+    r"\((?![^()]*(?:→|\d to \.?\d|instead of))(?!was|before|prev|old|from|instead|step|第|原|之前|此前)[^()]*\)"
+)
 _LEAD = bounded(
     r"^(?:and|then|also|we|i|the|a|an|our|my|just|now|finally|again|把|将|并|并且|又|再|同时|我|我们|已"
     r"|已经|后|了|其中|把\s)\s*|^(?:把|将|并|又|已)",
@@ -133,13 +135,21 @@ _SERVICE = bounded(r"service|endpoint|server|服务|推送|pushed|shipped", _I)
 _PARTS = bounded(r"[,;|]|: | and (?=\w+(?: \S+)?$)|并(?!行)")
 _TO_VERSION = bounded(r"\bto v?(\d[\w.+-]*)")
 _TO_SOMETHING = bounded(r"\bto (?:the )?((?=[a-zA-Z_.-]{0,30}\d)[\w.-]+)")
+_REST = bounded(
+    r"(?:其余|其他|其它|剩余|everything else|all else|the rest|others?(?: settings)?|same config)[^,;.]*", _I
+)
+_NOTHING = bounded(r"^(?:nothing|none\b|n/a|no (?:change|news)|无$|没有变化|一切(?:正常|顺利))", _I)
+_NEW_ONE = bounded(r"^new\b|\b(?:a|the|with) new\b|^新|新版|新的", _I)
 _SINCE = bounded(r"\b(?:since|as of|starting|effective)\s(?:\w+ )?\d|自.{0,12}起", _I)
 _WEIGHT = bounded(
     r"\b(?:weight|ratio|share|rate|size|coefficient|threshold|width|scale|probability"
     r"|interval|limit|factor|fraction)\b",
     _I,
 )
-_FIX = bounded(r"^(?:\w+(?:\([^)]*\))?:\s)?(?:fix|bug|refactor|revert|implement|feat\b|修复|修正|重构|实现)", _I)
+_FIX = bounded(
+    r"^(?:feat|perf|fix|refactor)(?:\([^)]*\))?!?:|^(?:\w+(?:\([^)]*\))?:\s)?(?:fix|bug|refactor|revert|implement|修复|修正|重构|实现)",
+    _I,
+)
 _VERSION = bounded(r"^v?\d+\.\d+(?:\.\d+)*[\w.+-]*$")
 _DATA = bounded(
     r"\b(?:data|mix(?:ture)?|share|blend|corpus|tokens? ratio|sampling weight)\b|数据|语料|占比|配比|比例", _I
@@ -150,7 +160,12 @@ def events(said: Sentence, name: str) -> Iterator[Event]:
     """The events of a sentence, none where it only wishes, asks or denies."""
     text = said.text
     stamped = said.stamp.dated or said.stamp.step is not None
-    if said.mode in ("plan", "wish") or not (stamped or _HINT.search(text)) or not happened(text):
+    if (
+        said.mode in ("plan", "wish")
+        or not (stamped or said.mode == "commit" or _HINT.search(text))
+        or _NOTHING.match(text)
+        or not happened(text)
+    ):
         return
     bare = _ASIDE.sub(" ", text)
     if said.mode in ("commit", "body") and _TRASH.search(bare.strip()):
@@ -167,7 +182,7 @@ def events(said: Sentence, name: str) -> Iterator[Event]:
 
 def happened(text: str) -> bool:
     """Whether a sentence tells a fact and no wish, question, condition, plan or denial."""
-    core = words.BECAUSE.sub("", _ASIDE.sub(" ", text))
+    core = _REST.sub("", words.BECAUSE.sub("", _ASIDE.sub(" ", text)))
     return not any(p.search(core) for p in (words.WISH, words.WISH_ZH, words.NOT, words.NOT_ZH))
 
 
@@ -184,7 +199,9 @@ def _values(text: str, said: Sentence) -> Iterator[tuple[str, str, str]]:
     at, taken = 0, False
     spans = sorted((m.start(), -m.end(), i, m) for i, f in enumerate(_FORMS) for m in f.pattern.finditer(text))
     for start, _, i, match in spans:
-        if start < at or not (_FORMS[i].told or _changed(text, said)):
+        if start < at or not (
+            _FORMS[i].told or _changed(text, said) or names.setting(text[max(at, start - 30) : start])
+        ):
             continue
         old, new = _value(match["old"]), _value(match["new"])
         if not old or not new or not (_worth(old, new)):
@@ -295,9 +312,10 @@ def _kind(text: str, said: Sentence, changed: bool = False) -> Kind | None:
     stamped = said.stamp.step is not None or (said.stamp.dated and said.stamp.head)
     kind, place = next(((kind, m) for kind, p in _KINDS if (m := p.search(text))), (None, None))
     if said.mode == "commit":
-        fixed = _FIX.search(text) or kind in (None, "restart", "node")
-        return None if not (changed or kind) else "code" if fixed else kind
-    if kind and place and (changed or (kind == "restart" and stamped)):
+        if not (fixed := _FIX.search(said.text)) and not (changed or kind):
+            return None
+        return "code" if fixed or kind in (None, "restart", "node") else kind
+    if kind and place and (changed or (stamped and (kind == "restart" or _NEW_ONE.search(text)))):
         stated = said.mode == "told" and not said.item and _STATE.search(text)
         if stamped or said.mode == "chat" or (not stated and _near(text, place)):
             return kind
