@@ -134,7 +134,7 @@ _VERB = bounded(rf"^(?:{words.PAST}|{words.NOW}|{words.DONE_ZH})(?:\s|(?<=[\u4e0
 _SERVICE = bounded(r"service|endpoint|server|服务|推送|pushed|shipped", _I)
 _PARTS = bounded(r"[,;|]|: | and (?=\w+(?: \S+)?$)|并(?!行)")
 _TO_VERSION = bounded(r"\bto v?(\d[\w.+-]*)")
-_TO_SOMETHING = bounded(r"\bto (?:the )?((?=[a-zA-Z_.-]{0,30}\d)[\w.-]+)")
+_TO_SOMETHING = bounded(r"\bto (?:the )?((?=[a-zA-Z_.-]{0,30}\d)[\w.-]+)(?![/%])")
 _REST = bounded(
     r"(?:其余|其他|其它|剩余|everything else|all else|the rest|others?(?: settings)?|same config)[^,;.]*", _I
 )
@@ -311,13 +311,15 @@ def _kind(text: str, said: Sentence, changed: bool = False) -> Kind | None:
     changed = changed or _changed(text, said)
     stamped = said.stamp.step is not None or (said.stamp.dated and said.stamp.head)
     kind, place = next(((kind, m) for kind, p in _KINDS if (m := p.search(text))), (None, None))
+    if kind in (None, "code", "config") and changed and (named := names.places(text)):
+        return "config" if stamped or said.mode in ("chat", "commit") or _near(text, *named[0][:2]) else None
     if said.mode == "commit":
         if not (fixed := _FIX.search(said.text)) and not (changed or kind):
             return None
         return "code" if fixed or kind in (None, "restart", "node") else kind
     if kind and place and (changed or (stamped and (kind == "restart" or _NEW_ONE.search(text)))):
         stated = said.mode == "told" and not said.item and _STATE.search(text)
-        if stamped or said.mode == "chat" or (not stated and _near(text, place)):
+        if stamped or said.mode == "chat" or (not stated and _near(text, *place.span())):
             return kind
     if said.mode == "chat":
         return "note" if said.stamp.step is not None else None
@@ -325,9 +327,9 @@ def _kind(text: str, said: Sentence, changed: bool = False) -> Kind | None:
     return "note" if told and len(text) > 3 else None
 
 
-def _near(text: str, match: re.Match[str]) -> bool:
+def _near(text: str, start: int, end: int) -> bool:
     """A word for a change stands within a few words of what it is about."""
-    around = text[max(0, match.start() - 40) : match.end() + 40]
+    around = text[max(0, start - 40) : end + 40]
     return bool(_PAST.search(around) or _DONE_ZH.search(around))
 
 
@@ -338,4 +340,4 @@ def _unvalued(text: str, kind: Kind) -> tuple[str, str, str]:
         return package[0].lower(), "", version[1] if version else ""
     if kind in ("deployment", "code", "config") and (new := _TO_SOMETHING.search(text[:400])):
         return (names.setting(text[: new.start()]) if kind == "config" else ""), "", new[1].rstrip(".")
-    return "", "", ""
+    return (names.setting(text) if kind == "config" else ""), "", ""

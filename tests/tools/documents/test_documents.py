@@ -1,8 +1,8 @@
 """Documents tell what happened when and what was meant, and nothing of what was only wished for.
 
 `first.txt`, `blind.txt` and `third.txt` hold documents that were written before and without the reader: behind `⟹`
-stands what a line tells (`E` an event with its kinds, `s` step, `t` time, `v` variable, `o` old, `n` new; `C` a claim of,
-value), behind `⟹?` what it should tell and does not yet.
+stands what a line tells (`E` an event with its kinds, `s` step, `t` time, `v` variable, `o` old, `n` new; `C` a claim
+of, value), behind `⟹?` what it should tell and does not yet.
 """
 
 import gzip
