@@ -18,7 +18,7 @@ from .cells import MISSING, is_unit, number
 from .header import has_header, unit_row
 from .raw import CELL, CELLS, COLUMNS, Raw, short
 
-SEPARATORS = (",", "\t", ";", "|", "||", "::", "\x01", "^", "~", "¦", "§", "，", "；", ":")
+SEPARATORS = (",", "\t", ";", "|", "||", "::", "\x01", "^", "~", "¦", "§", "，", "；")
 SAMPLE_LINES = 300
 """Lines by which the separator and the header are told."""
 PREAMBLE = 60
@@ -57,7 +57,7 @@ def shape_of(texts: Sequence[str], strict: bool) -> Shape | None:
         return _only_header(data, strict)
     found = []
     quoted = len(list(cut(data, ","))) * 4 > len(data)
-    for order, separator in enumerate((*SEPARATORS, "")):
+    for order, separator in enumerate((*SEPARATORS, "") if strict else (*SEPARATORS, ":", "")):
         counts = Counter(len(cells) for cells in cut(data, separator, quoted))
         width, often = max(counts.items(), key=lambda c: (c[1] * (c[0] > 1), c[0]))
         share = often / len(data)
@@ -106,6 +106,17 @@ def cut(texts: Iterable[str], separator: str, quoted: bool = True) -> Iterator[l
             yield from csv.reader(texts, delimiter=separator, skipinitialspace=True, quoting=quoting)
         except csv.Error:
             return
+
+
+def _like_lines(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a word stands in the same place of every row: the lines of a log, and no table."""
+    first = rows[0] if rows else []
+    return any(
+        any(map(str.isalpha, cell))
+        and number(cell) is None
+        and all(len(r) > i and r[i] == cell for r in rows[:SAMPLE_LINES])
+        for i, cell in enumerate(first)
+    )
 
 
 class _Reader:
@@ -205,7 +216,7 @@ class _Reader:
         units = unit_row(names, rows[1:12]) if headed else []
         start = headed + bool(units)
         body = [(r, n) for r, n in zip(rows[start:], at[start:], strict=True) if not headed or r != names]
-        if not body and not headed:
+        if (not body and not headed) or (self.strict and not headed and _like_lines([r for r, _ in body])):
             return
         if self.strict and len(body) < (1 if headed else 3):
             return

@@ -28,6 +28,8 @@ SETTINGS = words_of("learning_rate batch_size epoch loss_scale")
 """Metrics that a configuration names too."""
 SAMPLE = 64 << 10
 """Bytes by which a file is told."""
+LINES = frozenset((".md", ".log", ".out", ".err"))
+"""Suffixes of texts that are no table as a whole."""
 TEXT_LINES = 200_000
 """Lines of a text looked at for tables printed in it."""
 SOURCES = frozenset(
@@ -142,7 +144,7 @@ def _of_lines(path: Path, suffix: str) -> Iterator[Raw]:
     for raw in printed:
         raw.cut = raw.cut or lines.cut
     rows = sum(map(len, printed))
-    parted = [] if suffix in DELIMITED or suffix == ".md" else list(read_delimited(iter_lines(path)))
+    parted = [] if suffix in DELIMITED or suffix in LINES else list(read_delimited(iter_lines(path)))
     yield from parted if sum(map(len, parted)) > 2 * rows else printed
 
 
