@@ -208,21 +208,24 @@ def _aligned(title: str, lines: list[Line], at: int) -> tuple[int, Raw | None]:
         return 0, None
     if len(_RULED.findall(lines[at + 1].text)) > 1 and _RULE.match(lines[at + 1].text):
         return _spanned(title, lines[at:])
-    for split in (_WIDE, _BLANKS):
-        names = split.split(head.strip())
-        size, raw = _even(title, names, lines, at + 1, split) if len(names) > 1 else (0, None)
-        if raw is not None:
-            return size, raw
+    found = [_even(title, split.split(head.strip()), lines, at + 1, split) for split in (_WIDE, _BLANKS)]
+    size, raw = max(found, key=lambda f: (len(f[1]), len(f[1].names)) if f[1] else (0, 0))
+    if raw is not None:
+        return size, raw
     return _gapped(title, lines[at:], head) if len(lines) - at <= GAPPED else (0, None)
 
 
 def _even(title: str, names: list[str], lines: list[Line], at: int, split: re.Pattern[str]) -> tuple[int, Raw | None]:
     """Rows with exactly as many words as the header, as long as they come; the first ones say whether it is a table."""
-    rows, places, end, judged = [], [], at, False
+    rows, places, end, judged = [], [], at, len(names) < 2
+    if judged:
+        return 0, None
     for i in range(at, len(lines)):
         text = lines[i].text.strip()
         end = i
-        if _RULE.match(text):
+        if _RULE.match(text) or (
+            text.startswith("#") and not rows and len(split.split(text.lstrip("# "))) != len(names)
+        ):
             continue
         cells = split.split(text.lstrip("# ") if text.startswith("#") else text)
         if not rows and split is _WIDE and len(cells) == len(names) + 1 and _labelled(cells):

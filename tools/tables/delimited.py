@@ -23,7 +23,7 @@ SAMPLE_LINES = 300
 """Lines by which the separator and the header are told."""
 PREAMBLE = 60
 """Lines that may stand above the header."""
-_COMMENT = re.compile(r"\s*(?:#|//|%|--|!)")
+_COMMENT = re.compile(r"\s*+(?:#|//|%|--|!)")
 _BLANKS = re.compile(r"\s++")
 csv.field_size_limit(1 << 20)
 
@@ -147,7 +147,7 @@ class _Reader:
     def _noted(self, note: str, line: int, cells: list[str]) -> tuple[list[list[str]], list[int], str]:
         """The header where it is a comment (`# step loss lr`), or the title of the table."""
         if _COMMENT.match(note) and any(number(c) is not None for c in cells):
-            bare = _COMMENT.sub("", note, count=1).strip()
+            bare = note.lstrip("#/%-! \t")
             for separator in (self.shape.separator, "", ","):
                 names = next(cut([bare], separator), [])
                 if len(names) == len(cells) and not any(number(n) is not None for n in names):

@@ -143,9 +143,13 @@ def _of_lines(path: Path, suffix: str) -> Iterator[Raw]:
     printed = list(read_text(lines))
     for raw in printed:
         raw.cut = raw.cut or lines.cut
-    rows = sum(map(len, printed))
+    cells = _cells(printed)
     parted = [] if suffix in DELIMITED or suffix in LINES else list(read_delimited(iter_lines(path)))
-    yield from parted if sum(map(len, parted)) > 2 * rows else printed
+    yield from parted if _cells(parted) > 2 * cells else printed
+
+
+def _cells(raws: list[Raw]) -> int:
+    return sum(len(raw) * len(raw.names) for raw in raws)
 
 
 class _Bounded:
