@@ -44,7 +44,7 @@ def with_roles(raw: Raw, file: str) -> Table:
 
 
 def _meaning(raw: Raw, i: int, file: str) -> str:
-    """The name by which a column is understood: the file's for a download of one metric, a tracker's without the run."""
+    """The name by which a column is understood: the file's for a download of one metric; without a tracker's run."""
     name = raw.names[i]
     if [n.lower().replace("_", " ") for n in raw.names] == ["wall time", "step", "value"] and i == 2:
         return PurePosixPath(file).stem.rsplit("tag-", 1)[-1]
