@@ -13,7 +13,7 @@ import numpy as np
 
 from ...metrics import canonical
 from ...patterns import bounded
-from .shapes import Shape
+from .shapes import ANY_NOISE, TOKEN, Shape
 
 STEPS = frozenset((
     "step", "steps", "it", "iter", "iters", "iteration", "iterations", "batch", "batches", "b", "i", "n", "s",
@@ -32,15 +32,18 @@ _FILLERS = frozenset((
     ">", "*", "•",
 ))  # fmt: skip
 """Words at either end of a name that do not belong to it."""
-_CUT = bounded(r"[,|;(){}\[\]<>\t\"'，；。！│]|  | - |(?<![\w/])-{2,}|(?<=\w): (?=\S)|\d")
+_CUT = bounded(r"[,|;(){}\[\]<>\t\"'，；。！│]|  | - |(?<![\w/])-{2,}|(?<=\w): (?=\S)")
 _COUNTED_AFTER = bounded(r"^\s?(轮|步|批|个?epoch|(?:st|nd|rd|th) (?:step|epoch|iteration))", re.IGNORECASE)
 _UNIT_AFTER = bounded(r"^\s?([A-Za-z%][\w/%]{0,15})(?=\s*[)\]|,;]|\s*$|  )")
 _KILO = bounded(r"^[kKM](?=\s|$|[,|)])")
 _THOUSANDS = {"k": 1e3, "K": 1e3, "M": 1e6}
+_LETTERS = re.compile(r"[^\W\d_]+")
+_RATE = bounded(r"s/it|it/s|<|\?")
 _SPACED = re.compile(r"[\s_]+")
 _SOURCE = bounded(r"(?:\.(?:py|cc|cpp|cu|h|rs|go)|>|:\w+):$|\.py\"?, line $")
 """Before the line number of a program."""
 _BEST = bounded(r"\b(?:best|lowest|highest|max|min)\b", re.IGNORECASE)
+_NEW_BEST = bounded(r"\bnew best\b", re.IGNORECASE)
 _BAR = bounded(r"%\|\|\s*$")
 """Before the count of a progress bar, see `shapes`."""
 OTHER_BAR = bounded(
@@ -87,7 +90,7 @@ def columns_of(shape: Shape) -> Iterator[Column]:
     text, end, before = shape.text, 0, ""
     heads = _heads(shape)
     for i, ((start, stop), values) in enumerate(zip(shape.spans, shape.columns, strict=True)):
-        gap, after = text[end:start], text[stop : stop + 40]
+        gap, after = ANY_NOISE.sub("|", text[end:start]), text[stop : stop + 40]
         total = end > 0 and gap.strip() in ("/", "of", "\\")
         name = heads[i] if heads else _name(gap, after, before, bool(end))
         whole = re.fullmatch(r"[-+]?[\d,]+", text[start:stop]) is not None
@@ -98,8 +101,8 @@ def columns_of(shape: Shape) -> Iterator[Column]:
             )
         if _SOURCE.search(gap):
             name = "line"
-        elif _BEST.search(gap):
-            name = f"best {name}".replace("best best", "best")
+        elif _BEST.search(gap) or _NEW_BEST.search(text, 0, start):
+            name = f"best {name}".replace("best best", "best").strip()
         if _BAR.search(gap):
             name = "step"
         elif after.startswith("%||"):
@@ -144,6 +147,11 @@ def _heads(shape: Shape) -> list[str]:
         if len(names) == len(shape.spans):
             return names
     return []
+
+
+def words_of(shape: Shape) -> str:
+    """What shapes have in common that differ in signs and in the form of their numbers alone."""
+    return " ".join(_LETTERS.findall(_RATE.sub("", TOKEN.sub(" ", shape.text))))
 
 
 def plain(name: str) -> str:

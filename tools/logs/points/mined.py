@@ -6,7 +6,7 @@ tell groups apart. Each series says how sure it is (`Series.confidence`); nothin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,8 +14,8 @@ import numpy as np
 from ...metrics import canonical, step_key, tells
 from ...run import Artifact
 from ...series import Series
-from ...vocabulary import BARE_TIMES, COUNTS
-from .columns import EPOCHS, OTHER_BAR, STEPS, Column, columns_of, joined, plain
+from ...vocabulary import BARE_TIMES, COUNTS, VOCABULARY
+from .columns import EPOCHS, OTHER_BAR, STEPS, Column, columns_of, joined, plain, words_of
 from .grammar import HELD_OUT, known_end
 from .points import Store
 from .shapes import Shape, Shapes
@@ -30,6 +30,8 @@ BARE = 3
 """Most numbers without any name that are kept of a shape."""
 GROUPS = 16
 """Different values of a whole number that may tell groups apart."""
+TOLD = 50
+"""Lines of a shape by which it is told whether a format reads them."""
 MOST_LOSS = 20.0
 """Middle value up to which a number without a name of its own may be a loss: ln of the largest vocabularies is 12.5."""
 GUESSED = 0.4
@@ -93,7 +95,7 @@ class Mine:
         alike: dict[tuple[str, ...], list[tuple[Shape, list[Column]]]] = {}
         for shape in shapes.repeated(LEAST):
             columns = [*columns_of(shape)] if not OTHER_BAR.match(shape.text) else []
-            alike.setdefault(tuple(c.name for c in columns), []).append((shape, columns))
+            alike.setdefault((words_of(shape), *(c.name for c in columns)), []).append((shape, columns))
         self.tables = [table for same in alike.values() if (table := _table(same))]
         for table in self.tables:
             if table.axisless:
@@ -101,7 +103,7 @@ class Mine:
 
     def first_line(self) -> int:
         """The first line with a number of a known name, past every line where there is none."""
-        known = (t for t in self.tables if any(_is_measure(c, t, set()) and _known(c, t) for c in t.columns))
+        known = (t for t in self.tables if any(_is_measure(c, t, {}) and _known(c, t) for c in t.columns))
         return min((int(t.lines[0]) for t in known), default=1 << 60)
 
     def whole(self) -> int:
@@ -116,8 +118,8 @@ class Mine:
             known: what the declared formats have read in it.
             starts: lines at which its program was started again.
         """
-        taken = {s.metric for s in known} | {plain(s.key) for s in known}
-        found: list[Series] = []
+        taken = _taken(known)
+        found: list[_Found] = []
         for table in self.tables:
             table.measures = [c for c in table.columns if _is_measure(c, table, taken)]
             if table.measures:
@@ -125,19 +127,28 @@ class Mine:
                 store.starts = starts
                 _fill(store, table)
                 for one in store.series(log.name, log.attempt, log.rank):
-                    found.append(_named(replace(one, confidence=_confidence(table, one)), table.axisless))
+                    sure = replace(one, confidence=_confidence(table, one))
+                    found.append((_named(sure, table.axisless), table))
         yield from _best(found, {s.metric for s in known})
 
 
-def _best(found: list[Series], taken: set[str]) -> Iterator[Series]:
-    """Each metric by the surest and longest of its shapes; the others keep their own names."""
-    owner: dict[str, tuple[str, str]] = {}
-    kept = sorted(found, key=lambda s: (-s.confidence, -len(s)))[:MOST]
-    for s in kept:
-        if s.metric != s.key:
-            owner.setdefault(s.metric, (s.key, s.step_is))
-        mine = s.metric == s.key or (s.metric not in taken and owner[s.metric] == (s.key, s.step_is))
-        yield s if mine else replace(s, metric=s.key)
+_Found = tuple[Series, _Table]
+
+
+def _best(found: list[_Found], taken: set[str]) -> Iterator[Series]:
+    """Each metric by the surest and longest of its tables; in the others the number keeps its whole name."""
+    owner: dict[str, tuple[_Table, str]] = {}
+    for one, table in sorted(found, key=lambda f: (-f[0].confidence, -len(f[0])))[:MOST]:
+        if one.metric == one.key and one.metric not in VOCABULARY:
+            yield one
+            continue
+        mine = owner.setdefault(one.metric, (table, one.key))
+        if one.metric not in taken and mine[0] is table and mine[1] == one.key:
+            yield one
+            continue
+        names = (c.name for c in table.measures if one.key.startswith(_key(c, table)))
+        name = next(names, one.key)
+        yield replace(one, metric=name if name not in VOCABULARY else f"{name}?", key=name)
 
 
 def _named(series: Series, axisless: bool) -> Series:
@@ -182,7 +193,7 @@ def _tells_apart(column: Column) -> bool:
     return len(values) <= GROUPS and int(counts.min()) >= LEAST and bool((np.diff(column.values) < 0).any())
 
 
-def _is_measure(column: Column, table: _Table, taken: set[str]) -> bool:
+def _is_measure(column: Column, table: _Table, taken: Mapping[str, set[int]]) -> bool:
     """Whether a column is a series that the declared formats have not read."""
     roles = (table.step, table.epoch, table.writer, table.label)
     if column in roles or column.total or not (column.changes or column.delimited):
@@ -193,14 +204,26 @@ def _is_measure(column: Column, table: _Table, taken: set[str]) -> bool:
         return False
     metric = canonical(_key(column, table))
     name = plain(column.name)
-    if column.name in RATES and "<" in table.text:
+    if column.name in RATES and ("<" in table.text or "it [" in table.text):
         return False
-    if name in taken or (metric and (metric[0] in taken or metric[0] in COUNTS)) or name in BARE_TIMES:
+    if name in BARE_TIMES or (metric and metric[0] in COUNTS):
+        return False
+    read = taken.get(name, set()) | (taken.get(metric[0], set()) if metric else set())
+    if not read.isdisjoint(table.lines[:TOLD].tolist()):
         return False
     if not column.name:
         bare = [c for c in table.columns if c.changes and c not in roles]
         return not table.axisless and column.changes and len(bare) <= BARE and not any(c.name for c in bare)
     return column.changes or (metric is not None and table.step is not None)
+
+
+def _taken(known: Sequence[Series]) -> dict[str, set[int]]:
+    """The lines in which the declared formats have read each metric and key."""
+    taken: dict[str, set[int]] = {}
+    for one in known:
+        for name in {one.metric, plain(one.key)}:
+            taken.setdefault(name, set()).update(one.lines.tolist())
+    return taken
 
 
 def _known(column: Column, table: _Table) -> bool:
@@ -295,4 +318,4 @@ def _confidence(table: _Table, series: Series) -> float:
     column = next((c for c in table.measures if series.key.startswith(_key(c, table))), None)
     counter = table.step or table.epoch
     axis = 0.0 if counter is None and table.borrowed is None else 0.2 if counter is None or counter.name else 0.1
-    return round(0.2 + often + said + axis + (0.1 if column is not None and column.delimited else 0.0), 2)
+    return min(0.95, round(0.2 + often + said + axis + (0.1 if column is not None and column.delimited else 0.0), 2))
