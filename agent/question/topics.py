@@ -263,7 +263,7 @@ TOPICS: dict[str, Topic] = table(
             r"contaminat(?:ion|ed)|leak(?:age|ed|s)?|test[- ](?:set )?leak(?:age)?|train(?:ed"
             r"|ing)? on (?:the )?test"
             r"|(?:benchmark|eval|test)(?:[- ](?:set|items?|data|questions?))? leak\w*|memori[sz](?:ed|ation|ing)",
-            r"污染|泄[露漏题]|背题|(?:测试|评测|验证|考)(?:集|题|数据|样本)?[^没无不，。]{0,6}(?:混|漏|泄|跑)(?:进|入|到|露|题)?(?:了?训练(?:集|数据)?)?",
+            r"污染|泄[露漏题]|背题|(?:测试|评测|验证|考)(?:集|题|数据|样本)?[^没无不，。]{0,6}(?:混[进入到]|漏[题进到了]|泄[露漏题])(?:了?训练(?:集|数据)?)?",
             r".*contamination|eval-leakage|rlvr-memorization",
         ),
         _topic(
