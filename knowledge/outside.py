@@ -65,7 +65,10 @@ _DO = (
     r"|you (?:must|should|are|will|have|need|now|may|can))\b"
 )
 _ANY = r"[ ]{1,9}(?:any |all |the |every |each |you |our |whichever |whatever ){0,6}"
-_HAIL = r"(?:dear|hey|hi|hello|yo|attention|attn|(?:note|message|notice|warning|instructions?) (?:to|for)|p\.?s\.? for|please)"
+_HAIL = (
+    r"(?:dear|hey|hi|hello|yo|attention|attn|(?:note|message|notice|warning|instructions?) (?:to|for)"
+    r"|p\.?s\.? for|please)"
+)
 _READING = r"(?:reading|reads|processing|processes|parsing|parses|analy[sz]ing|seeing|sees|(?:that|which|who) reads?)"
 _TELL = (
     r"(?:rate|grade|score|rank|translate|summari[sz]e|rewrite|speak|talk|sing|pay|buy|order|share|publish|tweet|label"
@@ -130,7 +133,8 @@ _ASKED = (
     rf" (?:only |always |never |not )?{_SAY}\b",
     r"\byou are (?:now|no longer) (?:a|an|the|in|not|my|bound|free|allowed)\b|\bpretend (?:to be|you|that)\b",
     r"\bfrom now on,? (?:you|answer|reply|respond|act|speak|only|always|never)\b|\btell the user\b",
-    r"\byour (?:only |new |real |sole |next |true |actual |permitted |allowed |updated |current |final ){1,3}(?:task|job|answer|reply|response|mission|instructions?|goal|duty|role) "
+    r"\byour (?:only |new |real |sole |next |true |actual |permitted |allowed |updated |current "
+    r"|final ){1,3}(?:task|job|answer|reply|response|mission|instructions?|goal|duty|role) "
     r"(?:is|are|must|will|should|shall)\b",
     r"\bthe (?:only |sole |right |correct |one |permitted |allowed |expected ){0,3}(?:answer|reply|response|verdict) "
     r"(?:to give|you give|that you|you (?:may|must|should)|allowed|permitted)\b",
@@ -143,7 +147,8 @@ _ASKED = (
     r"|logs?|secrets?|passwords?|credentials?|configs?|report|data|files?)\b.{0,20}\bto\b.{0,20}(?:@|https?:|ftp|s3:"
     r"|\d{1,3}\.\d{1,3}\.)",
     r"(?:不要|别|不准|不许|禁止)(?:报告|提及|提到|说出|指出|透露).{0,16}(?:改|而是|说|怪|推|归)",
-    r"\b(?:reveal|print|show|dump|leak) (?:\w{1,8} ){0,2}(?:hidden|secret|internal|system) (?:rules?|prompts?|instructions?)\b",
+    r"\b(?:reveal|print|show|dump|leak) (?:\w{1,8} ){0,2}(?:hidden|secret|internal|system) (?:rules?|prompts?"
+    r"|instructions?)\b",
     # set aside what was said
     r"(?<!to )(?<!will )(?<!not )\b(?:ignore|disregard|forget|override)\b (?:all |any |the |your |everything "
     r"|of |these |those ){0,6}(?:previous|above|earlier|prior|preceding|foregoing|system|instructions)\b",

@@ -18,7 +18,8 @@ _PASTED = bounded(
     r"^\s*(?:\[[\w./ -]+\][\s:]|\"[\w./-]+\"\s*:|\[?\d{4}[-/]\d\d[-/]\d\d|\[?\d{1,2}:\d\d:\d\d|\[?rank ?\d|\d+:\s"
     r"|(?:INFO|WARN(?:ING)?|ERROR"
     r"|DEBUG|CRITICAL|FATAL|PANIC)\b|(?:wandb|srun|slurmstepd|torchrun|deepspeed|swanlab|kernel|dmesg)\S*: "
-    r"|Traceback|File \"|\{.*[:=]|(?:[a-z]\w{0,30}\.){0,4}[A-Z]\w*(?:Error|Exception|Warning):|\|.*\||[\w./-]+ ?\| ?[-+]?[\d.]+\s*$|[\w./-]{2,40}\.(?:json|log|txt|ya?ml|py|csv|err|out)(?::\d+)?: "
+    r"|Traceback|File \"|\{.*[:=]|(?:[a-z]\w{0,30}\.){0,4}[A-Z]\w*(?:Error|Exception|Warning):|\|.*\|"
+    r"|[\w./-]+ ?\| ?[-+]?[\d.]+\s*$|[\w./-]{2,40}\.(?:json|log|txt|ya?ml|py|csv|err|out)(?::\d+)?: "
     r"|[\w./-]{2,40} [-+]?(?:\d+(?:\.\d+)?(?:e-?\d+)?|nan|inf)\s*$|(?:step|iter(?:ation)?"
     r"|epoch)\b\W{0,3}\d"
     r"|[-+\w./]+(?:\s*[,;\t]\s*[-+\w./%]+){2,}\s*$|[-+\w./]+(?:[,;\t][-+\w./%]+)+\s*$"
@@ -41,7 +42,8 @@ _PAIR = bounded(r"[\w/.-]+\s*[:=]\s*[-+]?(?:\d|nan|inf)", re.IGNORECASE)
 _SENTENCE = bounded(r"(?<=[.!?。！？;；])(?=\s|[\u3400-\u9fff]|$)\s*|\n+")
 _CLAUSE = bounded(
     r"[,，;；](?!\s{0,3}(?:no|right|huh|eh|yes|yeah|correct|agree|innit)\W{0,3}$)\s*|[:：](?!\s?\d)\s*|\s+-+\s+"
-    r"|\s+(?=(?:(?<!anything )(?<!thing )(?<!nothing )(?<!no one )(?<!could be )(?<!all )but|so(?! (?:sure|certain|convinced|much|far|many|high|low|big|small|bad))"
+    r"|\s+(?=(?:(?<!anything )(?<!thing )(?<!nothing )(?<!no one )(?<!could be )(?<!all )but|so(?! (?:sure"
+    r"|certain|convinced|much|far|many|high|low|big|small|bad))"
     r"|and (?:i|we|my|then|now)|because|since|although|though"
     r"|whereas|yet"
     r"|instead(?! of\b))\b)"

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from . import amounts, signs
 from ...tools.settings import VARIABLES as CANONICAL
+from . import amounts, signs
 from .actions import ACTS, AFTERWARDS, WISHED, Direction
 from .named import THINGS, named
 from .parts import clauses

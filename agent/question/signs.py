@@ -72,7 +72,8 @@ NOUN = bounded(
 NOUNS = bounded(
     r"resume|restart|re-?run|update|upgrade|patch|merge|reset|drop|cut|bump|increase|decrease|change|fix|stop|use"
     r"|set"
-    r"|switch|kill|boost|try|revert|retry|swap|replay|ship|push up|scale up|move to|triple|clean|clip|half|limit|cap|clamp|ramp|back off|test|curb",
+    r"|switch|kill|boost|try|revert|retry|swap|replay|ship|push up|scale up|move to|triple|clean|clip|half"
+    r"|limit|cap|clamp|ramp|back off|test|curb",
     re.IGNORECASE,
 )
 INVARIANT = bounded(r"set|cut|put in|reset|cut down", re.IGNORECASE)
@@ -117,7 +118,8 @@ REFUSED = bounded(
 IN_E = frozenset(stem for stems in STEMS.values() for stem in re.split(r"[ _]", stems) if stem.endswith("e"))
 SUPPOSED = bounded(r"\b(if (?:i|we) (?:just |simply |only )?)([a-z]{2,12}?)([bdgmnpt]?)(e?)d\b", re.IGNORECASE)
 IRREGULAR = dict(
-    pair.split("/") for pair in "got/get took/take went/go ran/run threw/throw gave/give made/make froze/freeze".split()
+    pair.split("/")
+    for pair in ["got/get", "took/take", "went/go", "ran/run", "threw/throw", "gave/give", "made/make", "froze/freeze"]
 )
 SUPPOSED_IRREGULAR = bounded(
     rf"\b(if (?:i|we|you|they) (?:just |simply |only )?)({'|'.join(IRREGULAR)})\b", re.IGNORECASE

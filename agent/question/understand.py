@@ -81,7 +81,7 @@ def spelled(own: str, corrected: Callable[[str], str]) -> str:
 
 @lru_cache(2048)
 def _spelled(typed: str, said: str) -> str:
-    """A word as typed where it is one of the phrases; as put right; else the word of the phrases that it slipped from."""
+    """A word as typed where a phrase has it; as put right; else the word of the phrases that it slipped from."""
     low = typed.lower()
     if low in SPOKEN or low.startswith(SPOKEN_STEMS) or any(p.fullmatch(low) for _, p in ACTS):
         return typed
