@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..knowledge.embedding import BUILT_IN
 from ..knowledge.entry import Entry
@@ -20,19 +20,20 @@ from ..tools.keeping import losses, lost
 from ..tools.phrase import Phrase, phrases
 from ..tools.reading import iter_chunks, lines_of
 from ..tools.secrets import IN_KEY, KEY_LINES, bare, ends_key, in_key, visible_after
-from .acceptance.verify import Verdict, verify
 from .answer import Answer
 from .casebook import BOOK, Casebook, Unusable, new_id
 from .events import Event, Listen, Notice, Token, ToolStarted, ignore
 from .evidence import Look, gather, newest, stamped
 from .followup import follow_up
-from .narrate.verdict import verdict_text
 from .question.parts import split
 from .question.tongue import PLEASE, third
 from .question.understand import understand
 from .session import absolute, ask, index, language, note, shown
 from .wording.server import configured
 from .wording.turn import worded
+
+if TYPE_CHECKING:
+    from .acceptance.verify import Verdict
 
 AROUND = 6
 """Lines shown before and after the line of a finding."""
@@ -189,6 +190,9 @@ class Conversation:
         if not self.paths:
             raise TriageError("this case has no run to compare with: give the failed run first")
         listen(ToolStarted("verify"))
+        from .acceptance.verify import verify
+        from .narrate.verdict import verdict_text
+
         verdict = verify(self.paths, candidate, self._entry(entry), self.last().get("run") or "")
         text = verdict_text(verdict, self._language())
         with losses() as told:

@@ -12,7 +12,7 @@ from pathlib import Path
 from ..knowledge.embedding import BUILT_IN
 from ..knowledge.search import MEANT, Index
 from ..knowledge.words import tokens
-from ..tools.findings import Check, Finding, clean
+from ..tools.findings import clean
 from ..tools.keeping import lost
 from ..tools.run import Run
 from ..tools.secrets import redact
@@ -89,56 +89,73 @@ def ask(
     if third(asked.own):
         please = PLEASE.say(lang)
         answer = Answer(shown(question), lang, Diagnosis("out-of-scope"), Nothing(please, please), please, only=please)
-        return note(answer, paths, home, case) if home and keep else answer
-    pasted, words = as_run(asked.pasted), _words(asked)
-    looked = bool(paths or pasted)
-    findings: tuple[Finding, ...] = ()
-    checks: tuple[Check, ...] = ()
-    run, settings = Run(Path()), Settings()
-    if looked:
-        seen = (
-            seen
-            if seen and not pasted
-            else look(paths, pasted, lambda tool: listen(ToolStarted(tool)), named_or_worst(words))
-        )
-        run, settings, findings, checks = seen.run, seen.settings, seen.findings, seen.checks
+    else:
+        answer = _answer(question, asked, _looked(asked, paths, seen, listen), paths, books, lang, listen)
+    return note(answer, paths, home, case) if home and keep else answer
+
+
+def _looked(asked: Question, paths: Sequence[Path], seen: Look | None, listen: Listen) -> Look | None:
+    """What the tools see in the paths and in what was pasted; None without either."""
+    pasted = as_run(asked.pasted)
+    if not paths and not pasted:
+        return None
+    if seen and not pasted:
+        return seen
+    return look(paths, pasted, lambda tool: listen(ToolStarted(tool)), named_or_worst(_words(asked)))
+
+
+def _answer(
+    question: str,
+    asked: Question,
+    seen: Look | None,
+    paths: Sequence[Path],
+    books: Index,
+    lang: str,
+    listen: Listen,
+) -> Answer:
+    """The answer, before it is noted; tells of each finding and of the proposal."""
+    looked, words = seen is not None, _words(asked)
     in_field = books.covers(words)
-    hits = books.search(_words(asked, asked.described) if looked and asked.described else words)
-    if not looked and len(tokens(words)) < NAMED and hits and hits[0].score < MEANT:
-        hits = []
-    missed = [c.file for c in seen.coverage if c.missed] if paths and seen else []
-    stage = str(settings.value("stage") or "")
-    diagnosis = diagnose(books.runbook, hits, findings, checks, in_field, bool(paths), stage=stage, missed=missed)
-    passages = tuple(p for p in books.passages(words, 3) if p.score >= MEANT) if in_field or paths else ()
+    diagnosis = _diagnosed(asked, seen, bool(paths), books, in_field)
     for i, finding in enumerate(diagnosis.findings, 1):
         listen(FindingMade(f"F{i}", finding))
+    run, settings = (seen.run, seen.settings) if seen else (Run(Path()), Settings())
     proposal = propose(diagnosis, settings, run, lang)
     if isinstance(proposal, Proposal):
         listen(ProposalMade(proposal))
-    reply = respond(asked, books.runbook, diagnosis, proposal, seen.table if looked and seen else None)
-    orders = tuple(order_lines(asked.orders, seen.orders if looked and seen else (), lang))
-    beside = about(seen, lang, lambda name: place(name, paths)) if looked and seen else ()
+    reply = respond(asked, books.runbook, diagnosis, proposal, seen.table if seen else None)
+    orders = tuple(order_lines(asked.orders, seen.orders if seen else (), lang))
+    beside = about(seen, lang, lambda name: place(name, paths)) if seen else ()
     said = (*beside, *orders, *lines(reply, diagnosis, proposal, lang, looked))
     head = (headline(diagnosis, lang, looked), *(orders if diagnosis.state == "out-of-scope" else said))
-    text = answer_text(diagnosis, proposal, lang, head, looked, passages)
-    others = seen.others if looked and seen else ()
-    answer = Answer(
-        shown(question),
-        lang,
-        diagnosis,
-        proposal,
-        text,
-        passages,
-        "",
-        seen if looked else None,
-        "built-in",
-        asked,
-        reply,
-        head,
-        place(seen.about if seen else "", paths),
-        place(others[0].run, paths) if len(others) == 1 else "",
+    passages = tuple(p for p in books.passages(words, 3) if p.score >= MEANT) if in_field or paths else ()
+    return Answer(
+        question=shown(question),
+        lang=lang,
+        diagnosis=diagnosis,
+        proposal=proposal,
+        text=answer_text(diagnosis, proposal, lang, head, looked, passages),
+        passages=passages,
+        seen=seen,
+        asked=asked,
+        reply=reply,
+        head=head,
+        run=place(seen.about if seen else "", paths),
+        candidate=place(seen.others[0].run, paths) if seen and len(seen.others) == 1 else "",
     )
-    return note(answer, paths, home, case) if home and keep else answer
+
+
+def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in_field: bool) -> Diagnosis:
+    """The causes ranked: beside a run by what it shows, without one by the words."""
+    words = _words(asked)
+    hits = books.search(_words(asked, asked.described) if seen and asked.described else words)
+    if not seen:
+        if len(tokens(words)) < NAMED and hits and hits[0].score < MEANT:
+            hits = []
+        return diagnose(books.runbook, hits, (), (), in_field, paths)
+    missed = [c.file for c in seen.coverage if c.missed] if paths else []
+    stage = str(seen.settings.value("stage") or "")
+    return diagnose(books.runbook, hits, seen.findings, seen.checks, in_field, paths, stage=stage, missed=missed)
 
 
 def _words(asked: Question, own: str | None = None) -> str:

@@ -8,7 +8,8 @@ read on to the end, however long that is, does without: possessively (`*+`), or 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
 from typing import AnyStr
 
 BLANKS, DIGITS, GROUPS, LETTERS = 16, 40, 30, 200
@@ -39,3 +40,95 @@ def bounded(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     if isinstance(pattern, str):
         return re.compile(finite(pattern), flags)
     return re.compile(finite(pattern.decode("latin-1")).encode("latin-1"), flags)
+
+
+class Sought:
+    """A pattern that is compiled when a text first holds one of its words: that costs far more than the search.
+
+    Args:
+        pattern: as for `bounded`.
+        telling: a part of it of which every match holds a match; all of it where none is given.
+    """
+
+    at_once = False
+    """Compiled when it is made: for whoever collects all patterns."""
+
+    def __init__(self, pattern: str, flags: int = 0, telling: str = ""):
+        self.pattern, self.flags, self.telling = pattern, flags, telling or pattern
+        if Sought.at_once:
+            _ = self.compiled
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """Of which every match holds one, in lower case."""
+        return tuple(word.lower() for word in words_of(self.telling))
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        return bounded(self.pattern, self.flags)
+
+    def possible(self, text: str) -> bool:
+        """Whether the text holds one of its words."""
+        low = text.lower()
+        return not self.words or any(word in low for word in self.words)
+
+    def search(self, text: str) -> re.Match[str] | None:
+        return self.compiled.search(text) if self.possible(text) else None
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        return self.compiled.finditer(text) if self.possible(text) else iter(())
+
+
+LEAST = 2
+"""Least length of a word by which a pattern is left uncompiled; a Chinese character counts for two letters."""
+_SIGN = re.compile(
+    r"(?P<plain>[^\\\[\](){}.*+?|^$]|\\[^A-Za-z0-9])|(?P<look>\(\?<?[=!])|(?P<open>\((?:\?:|\?P<\w{1,40}>)?+(?!\?))"
+    r"|\[\^?\]?(?:\\.|[^\]\\]){0,500}+\]|\{[^}]{0,40}\}|\\.|.",
+    re.DOTALL,
+)
+"""A plain (or escaped) character, the beginning of a look or a group, a class, a count, or one of the other signs."""
+
+
+def words_of(pattern: str, least: int = LEAST) -> tuple[str, ...]:
+    """Words of which every match of the pattern holds one; empty if that cannot be told."""
+    words = _words(pattern, _SIGN.finditer(pattern))[0]
+    return words if min(map(weight, words), default=0) >= least else ()
+
+
+def weight(word: str) -> int:
+    """Length of a word, a Chinese character counted twice."""
+    return len(word) + sum("\u3400" <= letter <= "\u9fff" for letter in word)
+
+
+def _words(pattern: str, signs: Iterator[re.Match[str]]) -> tuple[tuple[str, ...], int]:
+    """Of a group, and where it ends: of each alternative the words that tell most, all of them together."""
+    alternatives: list[tuple[str, ...]] = []
+    kept, run, end = ("",), "", len(pattern)
+    for sign in signs:
+        if sign["plain"] and not _optional(pattern, sign.end()):
+            run += sign[0].removeprefix("\\")
+            continue
+        kept, run = _better(kept, (run,)), ""
+        if sign["open"] or sign["look"] or sign[0] == "(":
+            inner, after = _words(pattern, signs)
+            if sign["open"] and not _optional(pattern, after):
+                kept = _better(kept, inner)
+        elif sign[0] in ("|", ")"):
+            alternatives.append(kept)
+            kept = ("",)
+        if sign[0] == ")":
+            end = sign.end()
+            break
+    else:
+        alternatives.append(_better(kept, (run,)))
+    return tuple(dict.fromkeys(word for words in alternatives for word in words)), end
+
+
+def _optional(pattern: str, at: int) -> bool:
+    """Whether what ends there may be left out."""
+    return pattern[at : at + 1] in ("?", "*", "{")
+
+
+def _better(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    """Of two sets of words, the one whose shortest is longer."""
+    return max(one, other, key=lambda words: min(map(weight, words), default=0))

@@ -13,6 +13,9 @@ import numpy as np
 from .findings import Evidence
 from .run import natural
 
+SURE = 0.5
+"""Confidence from which on a series may raise a serious finding alone. Own judgement."""
+
 
 @dataclass(frozen=True)
 class Series:
@@ -36,6 +39,12 @@ class Series:
     step_is: str = "step"
     """`step` if the log says so, `line` if steps are the order of the log lines (HF dict lines), `cumulative` if
     the log counts steps per epoch and they were added up, `epoch` if only epochs are numbered."""
+    axis: str = "step"
+    """What `steps` count: steps, or what a table goes along (`epoch`, `tokens`, `time` in seconds, `index`)."""
+    group: str = ""
+    """Which of several curves of one table this is: `rank=0, task=mmlu`."""
+    confidence: float = 1.0
+    """How sure name and axis are: below 1 for lines of no declared format, see `tools.logs.points.mined`."""
 
     def __len__(self) -> int:
         return len(self.steps)

@@ -38,6 +38,7 @@ SAID = phrases(
     ("holds", "Fixed when {criteria}.", "满足才算修好：{criteria}。"),
     ("then", "Then: ", "之后："),
     ("next-run", "NEXT_RUN", "新运行"),
+    ("failed", "Not read: {file}: {why}.", "未读：{file}：{why}。"),
     ("missed", "Not read: {files}.", "未读：{files}。"),
     ("looked", "Looked at: {found} found, {clear} clear, {missing} not there, {failed} could not be checked{names}.",
      "检查：{found} 项有发现，{clear} 项正常，{missing} 项没有对应文件，{failed} 项未能检查{names}。"),
@@ -67,7 +68,7 @@ def short_text(
     if isinstance(proposal, Proposal):
         change += command(SAID["then"].say(lang), _verify(proposal, lang, case, run, candidate))
     ends = [*change, *(line for text in _coverage(d, lang) for line in wrapped(text, 2))]
-    evidence = [wrapped(text, 2) for text in _carrying(d, lang)]
+    evidence = [wrapped(text, 2) for text in (*_carrying(d, lang), *_failed(d, lang))]
     least = len(evidence[0]) if evidence else 0
     begins = [line for i, text in enumerate(head) for line in wrapped(text, 3 if i else HEADLINE)]
     begins = begins[: max(LINES - len(ends) - least, 1)]
@@ -87,6 +88,17 @@ def _carrying(d: Diagnosis, lang: str) -> Iterator[str]:
         yield _with_place(f"F{number[id(f)]} {f.severity} {clean(f.say(lang), 200)}", place(f))
         if f in [*carrying, *rest][:1] and (line := _line(f)):
             yield f"   > {line}"
+
+
+def _failed(d: Diagnosis, lang: str) -> Iterator[str]:
+    """What could not be checked, and why, where there is nothing else to go by."""
+    if d.state == "diagnosed" or d.findings:
+        return
+    failed = [c for c in d.checks if c.result == "failed" and c.name.startswith("read ")]
+    for check in failed[:CARRYING]:
+        file = check.name.removeprefix("read ")
+        why = clean(check.say(lang).removeprefix(f"{file}: "), 200).rstrip(".。")
+        yield SAID["failed"].say(lang, file=clean(file, 60), why=why)
 
 
 def _with_place(said: str, where: str) -> str:
@@ -149,14 +161,17 @@ def _coverage(d: Diagnosis, lang: str) -> Iterator[str]:
     if d.missed and d.state != "inconclusive":
         names = ", ".join(clean(name, 40) for name in d.missed[:CARRYING])
         yield SAID["missed"].say(lang, files=names + (f" +{len(d.missed) - CARRYING}" if d.missed[CARRYING:] else ""))
-    count = {r: len({c.name for c in kept if c.result == r}) for r in ("found", "clear", "not-applicable", "failed")}
+    count = {
+        r: len({c.name for c in kept if c.result == r})
+        for r in ("found", "clear", "too-short", "not-applicable", "failed")
+    }
     failed = list(dict.fromkeys(clean(c.name, 40) for c in kept if c.result == "failed"))[:3]
     names = f" ({', '.join(failed)})" if failed else ""
     yield SAID["looked"].say(
         lang,
         found=count["found"],
         clear=count["clear"],
-        missing=count["not-applicable"],
+        missing=count["not-applicable"] + count["too-short"],
         failed=count["failed"],
         names=names,
     )

@@ -10,7 +10,7 @@ import re
 from typing import Literal
 
 from ...tools.patterns import bounded
-from .phrases import phrases
+from .phrases import Phrases
 
 Polarity = Literal["suspects", "denies", "doubts"]
 
@@ -341,7 +341,7 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         """,
     ),
 )
-CUES: list[tuple[Polarity, re.Pattern[str]]] = [(polarity, phrases(lines, WORDS)) for polarity, lines in _CUES]
+CUES: list[tuple[Polarity, Phrases]] = [(polarity, Phrases(lines, WORDS)) for polarity, lines in _CUES]
 """Polarity, and the clauses that say it of `X`, in the order in which they win."""
 
 _BACK: tuple[tuple[Polarity, str], ...] = (
@@ -398,7 +398,7 @@ _BACK: tuple[tuple[Polarity, str], ...] = (
         """,
     ),
 )
-SURE = phrases(
+SURE = Phrases(
     """
     must/might/may/could - be - X
     blame/blaming/suspect/suspecting/because_of/due_to/caused_by - X
@@ -415,10 +415,10 @@ SPOKEN = frozenset(word for word in _SAID if not word.endswith("*"))
 """Words of the phrases, which are spelled right wherever a person uses them."""
 SPOKEN_STEMS = tuple({word[:-1] for word in _SAID if word.endswith("*") and len(word) > 4})
 """The beginnings of such words."""
-BACK: list[tuple[Polarity, re.Pattern[str]]] = [(polarity, phrases(lines, WORDS)) for polarity, lines in _BACK]
+BACK: list[tuple[Polarity, Phrases]] = [(polarity, Phrases(lines, WORDS)) for polarity, lines in _BACK]
 """What a clause without any cause says of the cause named before it."""
 
-TOLD = phrases(
+TOLD = Phrases(
     """
     COLLEAGUE ~ SAY
     PEOPLE ~ SAY
@@ -441,7 +441,7 @@ NAMED_SPEAKER = bounded(
     r"(?:说|觉得|认为|怀疑|坚持|咬定|猜|讲|怪|建议|告诉|判断)"
 )
 """The same by name, where capitals count."""
-OWN = phrases(
+OWN = Phrases(
     """
     i/we/i'm/i'd/i've/imo/imho/my/im SUSPECT
     i/we still/also/personally/really/honestly/strongly/kinda think/suspect/believe/doubt/guess/bet

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from ...tools.config.frameworks import FRAMEWORKS
-from ...tools.patterns import bounded
+from ...tools.patterns import Sought, bounded
 from ...tools.registry import table
 from ...tools.settings import VARIABLES as CANONICAL
 
@@ -246,12 +246,13 @@ THINGS = ("data", "checkpoint", "code", "run", "hardware", "library", "evaluatio
 """What is no setting: nothing is carried by these."""
 
 
-def _said(name: str, words: str) -> re.Pattern[str]:
+def _said(name: str, words: str) -> Sought:
     before, after = ("(?:the )?", "") if name in THINGS else _AROUND
-    return bounded(
+    return Sought(
         rf"(?<![A-Za-z_])(?:{before}(?:{words}){after})(?![A-Za-z_])"
         rf"|(?<=[\u3400-\u9fff])(?:(?:{words}){after})(?=[\u3400-\u9fff0-9])",
         re.IGNORECASE,
+        words,
     )
 
 

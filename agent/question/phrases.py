@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ...tools.patterns import bounded
+from ...tools.patterns import Sought, bounded
 
 X, OTHER = "\ue000", "\ue001"
 """What stands for the thing that is spoken of, and for other things of its kind."""
@@ -39,9 +39,15 @@ _GAPS_ZH = {
 }
 
 
-def phrases(lines: str, words: Mapping[str, str]) -> re.Pattern[str]:
-    """One pattern that finds any of the phrases in a text that `plain` has prepared."""
-    return bounded("|".join(_line(line, words) for line in lines.splitlines() if line.strip()), re.IGNORECASE)
+class Phrases:
+    """Any of the phrases, in a text that `plain` has prepared; each is compiled when a text holds a word of it."""
+
+    def __init__(self, lines: str, words: Mapping[str, str]):
+        self.lines = [_line(line, words) for line in lines.splitlines() if line.strip()]
+
+    def search(self, text: str) -> bool:
+        """Whether one of them stands in the text."""
+        return any(line.search(text) for line in self.lines)
 
 
 def plain(text: str) -> str:
@@ -49,7 +55,7 @@ def plain(text: str) -> str:
     return _QUOTES.sub("", text.replace("’", "'")).strip()
 
 
-def _line(line: str, lists: Mapping[str, str]) -> str:
+def _line(line: str, lists: Mapping[str, str]) -> Sought:
     """The pattern of one line."""
     chinese = _HAN.search(line) is not None or "_ZH" in line
     gaps, space = (_GAPS_ZH, " ?") if chinese else (_GAPS, " ")
@@ -67,7 +73,8 @@ def _line(line: str, lists: Mapping[str, str]) -> str:
         parts.append(f"(?:(?:{one}){'' if last else space}){optional}")
     body = "".join(parts)
     body = f"{start}(?:{body}){end}"
-    return body if chinese else rf"(?<![A-Za-z0-9'-])(?:{body})(?![A-Za-z0-9-])"
+    whole = body if chinese else rf"(?<![A-Za-z0-9'-])(?:{body})(?![A-Za-z0-9-])"
+    return Sought(whole, re.IGNORECASE, body)
 
 
 def _word(word: str) -> str:

@@ -17,7 +17,7 @@ from ..narrate.answer import checks_made
 from ..narrate.entry import criterion
 from ..narrate.words import WORDS
 from ..propose import Proposal
-from .guards.words import INSTRUCTION
+from .instruction import INSTRUCTION
 
 MOST_FINDINGS = 16
 LONGEST = 7_000

@@ -37,3 +37,11 @@ def test_a_record_of_the_data_is_not_shown_as_an_error():
     where = Evidence("data.jsonl", 2, text="a private record")
     found = Finding("eval-leakage", "S1", "3 of 9 items leaked", "", (where,))
     assert "a private record" not in shown(found)
+
+
+def test_what_could_not_be_read_is_named_with_its_reason(tmp_path):
+    (tmp_path / "train.yaml").write_text("learning_rate: 1e-4\nper_device: [1, 2")
+    (tmp_path / "train.log").write_bytes(bytes(range(256)) * 20)
+    short = ask("loss is nan", [tmp_path]).short
+    assert "Not read: train.log: is binary" in short
+    assert "Not read: train.yaml: line 2: not YAML" in short

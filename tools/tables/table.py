@@ -5,7 +5,7 @@ How a file is read into tables is `tools.tables.read`, what a column is for `too
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -13,6 +13,9 @@ import numpy as np
 Role = Literal["axis", "group", "measure", "identifier", "text"]
 """What a column is for: where on the way a row stands (step, time, length), what it is about (rank, source, task),
 what was measured, which one it is, or anything else."""
+
+
+NO_ROWS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class Column:
     values: np.ndarray
     """(n,) float64 of a measure and of a numeric axis, missing ones NaN, times in seconds since the epoch; else (n,)
     object, text."""
+    nans: np.ndarray = field(default_factory=lambda: NO_ROWS)
+    """(m,) int64 rows of a number where the file itself says NaN; where only this column has NaN, nothing stood."""
 
 
 @dataclass(frozen=True)

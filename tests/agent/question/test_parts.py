@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.agent.question.phrases import X, phrases
+from triage.agent.question.phrases import Phrases, X
 from triage.agent.question.topics import mentions, of_entry
 from triage.agent.question.understand import understand
 from triage.agent.session import index
@@ -82,6 +82,6 @@ def test_the_words_of_a_topic_are_those_of_its_entries():
     ],
 )
 def test_the_notation_of_phrases(line, matches, others):
-    pattern = phrases(line, {"GOOD": "fine ok"})
+    pattern = Phrases(line, {"GOOD": "fine ok"})
     assert all(pattern.search(text.replace("X", X)) for text in matches)
     assert not any(pattern.search(text.replace("X", X)) for text in others)

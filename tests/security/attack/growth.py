@@ -21,7 +21,7 @@ AT_ONCE = 0.002
 """Seconds for a long text that need no other proof: a square takes fifty times as long, letter by letter in C."""
 TICK = 0.01
 """Seconds after its limit that a search is stopped: the timer counts in steps of 4 ms on many machines."""
-AGAIN = 2
+AGAIN = 6
 """Times that a suspect and its pieces are tried, and the quickest counts."""
 MOST = 1.0
 """Processor seconds after which a search is stopped: a line takes a tenth of it on a slow machine."""

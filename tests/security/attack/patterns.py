@@ -35,7 +35,7 @@ PLAYED = (
 PROGRAMS = "triage.evals.lab."
 """Programs that train: their sources are read, but torch is not loaded for them."""
 CALLS = ("compile", "search", "match", "fullmatch", "split", "sub", "subn", "findall", "finditer")
-BUILDERS = ("bounded",)
+BUILDERS = ("bounded", "Sought")
 """Functions of the package that compile what they are given, in the file `tools/patterns.py`."""
 AT_THE_START = {"match", "fullmatch"}
 
@@ -153,6 +153,7 @@ def spied() -> Iterator[tuple[tuple[str, int, bool], str, str, int]]:
 
 def play() -> None:
     sys.path.insert(0, str(ROOT))
+    importlib.import_module("triage.tools.patterns").Sought.at_once = True
     for wing in WINGS:
         package = importlib.import_module(f"triage.{wing}")
         for module in pkgutil.walk_packages(package.__path__, f"triage.{wing}."):

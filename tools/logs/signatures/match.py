@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from ...findings import Code
-from ...patterns import bounded
+from ...patterns import bounded, words_of
 from ...reading import Chunk, split_prefix, unwrapped
 from ...registry import table
 from . import gpu, ranks, software
@@ -201,33 +201,8 @@ def _words(row: int) -> tuple[bytes, ...]:
 
     Compiling all rows takes longer than all the rest of a small scan: a row whose words are absent is not compiled.
     """
-    words = [max(runs, key=len) for runs in _plain_runs(TABLE[row].pattern)]
-    told = "(?i" not in TABLE[row].pattern and all(len(word) >= 3 for word in words)
-    return tuple(word.encode() for word in words) if told else ()
-
-
-def _plain_runs(pattern: str) -> list[list[str]]:
-    """For each alternative of a pattern, the runs of plain characters that stand outside of groups and classes."""
-    alternatives, run, depth = [[""]], "", 0
-    for match in _PIECE.finditer(pattern):
-        piece = match[0]
-        quantified = pattern[match.end() : match.end() + 1] in ("?", "*", "{")
-        if depth == 0 and match["plain"] and not quantified:
-            run += piece.removeprefix("\\")
-            continue
-        alternatives[-1].append(run)
-        run = ""
-        depth += {"(": 1, ")": -1}.get(piece, 0)
-        if piece == "|" and depth == 0:
-            alternatives.append([""])
-    alternatives[-1].append(run)
-    return alternatives
-
-
-_PIECE = re.compile(
-    r"(?P<plain>[^\\\[\](){}.*+?|^$]|\\[^A-Za-z0-9])|\[\^?\]?(?:\\.|[^\]\\]){0,500}+\]|\{[^}]{0,40}\}|\\.|.", re.DOTALL
-)
-"""A plain (or escaped) character, a class, a count, or one of the signs of a pattern."""
+    pattern = TABLE[row].pattern
+    return () if "(?i" in pattern else tuple(word.encode() for word in words_of(pattern, 3))
 
 
 def _unanchored(pattern: str) -> bytes:

@@ -1,0 +1,328 @@
+"""What a sentence says has happened: kind of change, variable, old and new value.
+
+A wish, a question, a condition, a plan and a denial are no events. Which words mean what is `words`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..findings import clean
+from ..patterns import bounded
+from . import names, words
+from .event import Event, Kind
+from .sentences import Sentence
+
+_I = re.IGNORECASE
+_V = r"[^\s,;()\[\]{}|→\"'=<>\u3002]+"
+_NUM = r"(?<![A-Za-z0-9_.])[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?:%|[kKMBT]\b|[\w.+-]*)"
+_TO_ZH = (
+    r"(?:改[为成到]|调[整]?[到至为成]|调[高低大小][到至]|[降升提][低高级]?[到至为]|提高[到至]|降低[到至]|增[加大][到至]"
+    r"|减[少小半][到至]|变[为成]|换成|切换?[到成为]|升级[到至为]|降级[到至为]"
+    r"|回退到|扩[大展]?到|缩[小短]?到|设[为成置]为?|到|至)"
+)
+_UP_ZH = (
+    r"(?:改[为成到]|调整?[到至为成]|升级[到至为]|降级[到至为]|提高[到至]|"
+    r"降[低]?[到至]|升[到至]|增加[到至]|减少[到至]|变成|换成|调[高低大小][到至])"
+)
+
+
+class _Form(NamedTuple):
+    pattern: re.Pattern[str]
+    """With the groups `old`, `new`, of which one may be missing, and `name` where it stands inside."""
+    told: bool = True
+    """It tells of a change by itself, without a word for one."""
+    known: bool = False
+    """It counts only beside the name of a setting or of a weight."""
+
+
+_FORMS = (
+    _Form(bounded(rf"(?P<old>{_V})(?:(?<=\d)\s?[a-zA-Z%]{{1,8}})? → (?P<new>{_V})")),
+    _Form(bounded(rf"\bfrom\s(?:the\s)?(?P<old>{_V})(?:\s[a-z]{{2,10}})?\s(?:up |down "
+    rf"|back )?to\s(?:the\s)?(?P<new>{_NUM}|{_V})", _I), told=False),
+    _Form(bounded(rf"(?:从|由)\s?(?:原来的|原先的|之前的|默认的?)?\s?(?P<old>[^\s,;()→\u4e00-\u9fff]+)\s?[个条张]?\s?(?:直接"
+    rf"|逐步|手动|临时"
+    rf"|统一)?{_TO_ZH}了?\s?(?P<new>[^\s,;()→\u4e00-\u9fff.]+(?:\.[^\s,;()→\u4e00-\u9fff]+)*)")),
+    _Form(bounded(rf"(?P<old>(?<![\w.-])v?\d[\w.%+-]*)\s?{_UP_ZH}了?\s?(?P<new>v?\d[\w.%+-]*)")),
+    _Form(bounded(r"(?:升级|降级|更新)\s?(?P<name>[A-Za-z][\w.-]*)\s(?P<old>v?\d[\w.+-]*)\s?[到至]\s?(?P<new>v?\d[\w.+-]*)")),
+    _Form(bounded(rf"(?P<new>{_NUM})\s?\((?:was|before|previously|formerly|prev|old|from|instead of|原|原来"
+    rf"|之前|此前|原先)[:为是]?\s?(?P<old>{_V})\)", _I)),
+    _Form(bounded(rf"(?P<new>{_NUM}),? (?:was|before:?|formerly|previously) (?P<old>{_NUM})", _I)),
+    _Form(bounded(rf"(?P<new>{_NUM}),? (?:instead of|rather than) (?P<old>{_NUM})", _I), told=False),
+    _Form(bounded(rf"(?P<new>{_NUM})\s(?P<name>[A-Za-z ]{{2,40}}?)\s\((?:was|before|previously"
+    rf"|formerly):? (?P<old>{_V})\)", _I)),
+    _Form(bounded(r"(?:之前|原来|原先|以前|此前)[是用为]?\s?(?P<old>[^\s,;]+?)\s?[,;]\s?(?:现在|现"
+    r"|目前)[是用为改成]{0,3}\s?(?P<new>[^\s,;.]+)")),
+    _Form(bounded(rf"\b(?:was|before) (?P<old>{_NUM}),? (?:is )?now (?P<new>{_NUM})", _I)),
+    _Form(bounded(rf"(?<!from )(?<![\w.])(?P<old>{_NUM}) to (?P<new>{_NUM})(?![\w%])", _I), told=False, known=True),
+    _Form(bounded(r"\b(?:upgrad|downgrad|bump|lower|rais|increas|decreas"
+    r"|reduc)\w*\s(?P<name>[\w. -]{1,30}?)\s(?P<old>v?\d[\w.+-]*)\s?(?:to"
+    r"|-)\s(?P<new>v?\d[\w.+-]*)", _I)),
+)  # fmt: skip
+_NEW = (
+    bounded(
+        rf"(?P<verb>\b(?:set|raised?|lower(?:ed)?|increased?|decreased?|reduced?|changed?"
+        rf"|bump(?:ed)?|upgraded?|downgraded?|switch(?:ed)?|moved?|cut|halved?|doubled?"
+        rf"|rolled back|roll back|scaled|reset|pin(?:ned)?|updated?|shortened|extended|dropped"
+        rf"|grew|adjusted|capped|cap)\b)(?P<name>[^,;:→=]{{0,50}}?)\s?(?:(?:back |up "
+        rf"|down )?\bto\b|=|\bat\b)\s?(?:the |about |~)?(?P<new>{_NUM}|v\d[\w.]*|True|False"
+        rf"|true|false|[\w-]+-v?\d[\w.-]*)(?![\w%])",
+        _I,
+    ),
+    bounded(
+        rf"\s(?:(?:was|were|is now|has been|now|got|been)\s)?(?P<verb>(?:set|raised|lowered"
+        rf"|increased|decreased|reduced|changed|bumped|halved|doubled|cut|reset|upgraded"
+        rf"|downgraded|dropped|switched|scaled|pinned|updated|shortened|extended|went (?:up"
+        rf"|down)|adjusted|moved|capped)) (?:(?:back |up |down )?to|at)\s(?P<new>{_NUM}"
+        rf"|v\d[\w.]*|True|False|true|false)(?![\w%])",
+        _I,
+    ),
+    bounded(
+        rf"(?P<verb>[降升提调改增减设切换加翻][低高级整加大少小置换倍半]?[到至为成]+|设置为|改用|换用)了?\s?(?P<new>{_NUM}|v\d[\w.]*|[A-Za-z][\w.-]*)"
+    ),
+)
+_DATASET = bounded(
+    r"\b(?:switch(?:ed)?|moved?|chang(?:ed?)|went)\b.{0,20}?\bto (?:the "
+    r"|new )?(?:data(?:set)?|corpus|mix(?:ture)?|data mix)[ _-](?P<new>[\w.-]*\d[\w.-]*)"
+    r"|(?:切换?|换)[到成为了]?(?:新)?(?:的)?(?:数据集?|语料)\s?(?P<zh>[\w.-]*\d[\w.-]*)",
+    _I,
+)
+_SWITCH = bounded(
+    rf"\b(?P<on>{words.ON.split('|启')[0]})\b|\b(?P<off>{words.OFF.split('|禁')[0]})\b"
+    rf"|(?P<on_zh>启用|开启|打开)|(?P<off_zh>禁用|关闭|关掉|停用)",
+    _I,
+)
+_TO_NEW = bounded(r"\bswitch(?:ed)?\b[^,;]{0,40}? to (?P<new>[\w.-]*\d[\w.-]*)$", _I)
+_PAST = bounded(rf"\b(?:{words.PAST})\b", _I)
+_NOW = bounded(
+    rf"^(?:\W|\w+(?:\([^)]*\))?:\s|we |i |and ){{0,3}}(?:{words.NOW})\b|^Revert\b"
+    rf"|\brestart(?:s|ing)?\b|\b(?:{words.NOW})\b(?=.{{0,40}}(?:→|\bto\b))",
+    _I,
+)
+_DONE_ZH = bounded(words.DONE_ZH)
+_KINDS = tuple((kind, bounded(pattern, _I)) for kind, pattern in words.KINDS)
+_PACKAGE = bounded(rf"(?<![\w-])(?:{words.PACKAGES})(?![\w-])", _I)
+_ASIDE = bounded(r"\((?![^()]*(?:→|\d to \.?\d))(?!was|before|prev|old|from|instead|step|第|原|之前|此前)[^()]*\)")
+_LEAD = bounded(
+    r"^(?:and|then|also|we|i|the|a|an|our|my|just|now|finally|again|把|将|并|并且|又|再|同时|我|我们|已"
+    r"|已经|后|了|其中|把\s)\s*|^(?:把|将|并|又|已)",
+    _I,
+)
+_TAIL = bounded(
+    r"\s*(?:\b(?:was|were|is|has been|been|went|got|now|from|by|at|of|to)\b|[:=]|从|由|比例|是|为|被|了)+\s*$", _I
+)
+_TRASH = bounded(
+    r"^(?:update|fix|delete|add|create|edit|docs?:?)\s?(?:the )?(?:read ?me|docs?"
+    r"|docstrings?|typos?|comments?|changelog|licen[cs]e|gitignore|badge)|^(?:docs?|style"
+    r"|chore\(docs\)|ci)(?:\([^)]*\))?:|^Merge (?:branch|remote|pull)|^typos?\b|^(?:wip"
+    r"|tmp|initial commit|first commit)\b|README",
+    _I,
+)
+_STATE = bounded(
+    r"\b(?:is|are|means?|lists?|shows?|contains?|describes?|holds?|does|supports?"
+    r"|provides?|allows?|uses|requires?)\b(?! (?:now|back|up|again))",
+    _I,
+)
+_HINT = bounded(rf"[\d→]|\b(?:{words.PAST}|{words.NOW}|restart\w*|resum\w*)\b|{words.DONE_ZH}", _I)
+"""Without any of it a sentence tells no event."""
+_DID = bounded(rf"^.{{0,80}}\b(?:{words.PAST})\s(?=\w)", _I)
+_VERB = bounded(rf"^(?:{words.PAST}|{words.NOW}|{words.DONE_ZH})(?:\s|(?<=[\u4e00-\u9fff]))", _I)
+_SERVICE = bounded(r"service|endpoint|server|服务|推送|pushed|shipped", _I)
+_PARTS = bounded(r"[,;|]|: | and (?=\w+(?: \S+)?$)|并(?!行)")
+_TO_VERSION = bounded(r"\bto v?(\d[\w.+-]*)")
+_TO_SOMETHING = bounded(r"\bto (?:the )?((?=[a-zA-Z_.-]{0,30}\d)[\w.-]+)")
+_SINCE = bounded(r"\b(?:since|as of|starting|effective)\s(?:\w+ )?\d|自.{0,12}起", _I)
+_WEIGHT = bounded(
+    r"\b(?:weight|ratio|share|rate|size|coefficient|threshold|width|scale|probability"
+    r"|interval|limit|factor|fraction)\b",
+    _I,
+)
+_FIX = bounded(r"^(?:\w+(?:\([^)]*\))?:\s)?(?:fix|bug|refactor|revert|implement|feat\b|修复|修正|重构|实现)", _I)
+_VERSION = bounded(r"^v?\d+\.\d+(?:\.\d+)*[\w.+-]*$")
+_DATA = bounded(
+    r"\b(?:data|mix(?:ture)?|share|blend|corpus|tokens? ratio|sampling weight)\b|数据|语料|占比|配比|比例", _I
+)
+
+
+def events(said: Sentence, name: str) -> Iterator[Event]:
+    """The events of a sentence, none where it only wishes, asks or denies."""
+    text = said.text
+    stamped = said.stamp.dated or said.stamp.step is not None
+    if said.mode in ("plan", "wish") or not (stamped or _HINT.search(text)) or not happened(text):
+        return
+    bare = _ASIDE.sub(" ", text)
+    if said.mode == "commit" and _TRASH.search(bare.strip()):
+        return
+    found = list(_values(bare, said))
+    for variable, old, new in found:
+        yield _event(said, name, _kind_of_change(variable, old, new, said), variable, old, new)
+    if found:
+        return
+    kind = _kind(bare, said)
+    if kind:
+        yield _event(said, name, kind, *_unvalued(bare, kind))
+
+
+def happened(text: str) -> bool:
+    """Whether a sentence tells a fact and no wish, question, condition, plan or denial."""
+    core = words.BECAUSE.sub("", _ASIDE.sub(" ", text))
+    return not any(p.search(core) for p in (words.WISH, words.WISH_ZH, words.NOT, words.NOT_ZH))
+
+
+def _event(said: Sentence, name: str, what: Kind, variable: str, old: str, new: str) -> Event:
+    s = said.stamp
+    step = s.step if s.step is not None else s.resumed
+    return Event(
+        what, clean(said.raw), name, said.line, step, s.at, clean(variable, 80), clean(old, 80), clean(new, 80)
+    )
+
+
+def _values(text: str, said: Sentence) -> Iterator[tuple[str, str, str]]:
+    """Variable, old and new value of every change that the sentence spells."""
+    at, taken = 0, False
+    spans = sorted((m.start(), -m.end(), i, m) for i, f in enumerate(_FORMS) for m in f.pattern.finditer(text))
+    for start, _, i, match in spans:
+        if start < at or not (_FORMS[i].told or _changed(text, said)):
+            continue
+        old, new = _value(match["old"]), _value(match["new"])
+        if not old or not new or not (_worth(old, new)):
+            continue
+        inside = match.groupdict().get("name")
+        variable = _named(inside or text[at:start], text[match.end() :], text[:start])
+        if _FORMS[i].known and not (names.setting(text[at:start]) or _WEIGHT.search(text[at:start])):
+            continue
+        digits = any(c.isdigit() for c in old + new)
+        if not digits and not names.setting(variable) and said.stamp.step is None and not said.stamp.dated:
+            continue  # a path through menus
+        at, taken = match.end(), True
+        yield variable, old, new
+    if not taken:
+        yield from _only_new(text, said)
+
+
+def _only_new(text: str, said: Sentence) -> Iterator[tuple[str, str, str]]:
+    if found := _DATASET.search(text):
+        yield "dataset", "", _value(found["new"] or found["zh"])
+        return
+    if not _changed(text, said):
+        return
+    for pattern in _NEW:
+        if (found := pattern.search(text)) and (new := _value(found["new"])):
+            around = found.groupdict().get("name") or text[: found.start()]
+            variable = names.setting(around) or names.setting(text[: found.start("new")])
+            if variable or _PACKAGE.search(around):
+                package = _PACKAGE.search(around)
+                yield variable or (package[0].lower() if package else ""), "", new
+                return
+    if switch := _SWITCH.search(text):
+        variable = names.setting(text)
+        if not variable and (said.item or said.stamp.head) and (said.stamp.dated or said.stamp.step is not None):
+            variable = _own(text.replace(switch[0], " "))
+        if variable:
+            yield variable, "", "true" if switch["on"] or switch["on_zh"] else "false"
+
+
+def _worth(old: str, new: str) -> bool:
+    """Two values, and not two places or two words of prose."""
+    return (
+        any(c.isdigit() for c in old + new)
+        or bool(re.search(r"[_./-]", old + new))
+        or (len(old) < 24 and len(new) < 24)
+    )
+
+
+def _value(text: str) -> str:
+    return text.strip("\"'`*_:.,;") if text else ""
+
+
+def _named(before: str, after: str, whole: str) -> str:
+    """The variable of a change from the words before its old value."""
+    left = before.rstrip(" :=")
+    piece = _PARTS.split(_TAIL.sub("", left))[-1]
+    if found := names.setting(piece):
+        return found
+    if package := _PACKAGE.findall(piece):
+        return package[-1].lower()
+    own = _own(piece)
+    return own or names.setting(whole) or _own(re.split(r"[,;|]|: ", left)[-1]) or names.setting(after[:40])
+
+
+def _own(piece: str) -> str:
+    """The words of an unknown variable, without what leads to them."""
+    piece = _TAIL.sub("", piece).strip(" :=|-(\"'")
+    piece = _DID.sub("", piece, count=1)
+    for _ in range(4):
+        shorter = _LEAD.sub("", piece, count=1).strip()
+        shorter = _VERB.sub("", shorter, count=1).strip()
+        if shorter == piece:
+            break
+        piece = shorter
+    return " ".join(piece.split()[-4:]).lower()[-60:]
+
+
+def _changed(text: str, said: Sentence) -> bool:
+    """Whether the sentence has a word for a change that was made."""
+    if _PAST.search(text) or _DONE_ZH.search(text):
+        return True
+    return (said.mode == "commit" or said.stamp.head or said.item) and bool(_NOW.search(text))
+
+
+def _kind_of_change(variable: str, old: str, new: str, said: Sentence) -> Kind:
+    known = variable in names.PHRASES or names.of_key(variable)
+    versions = _VERSION.match(new) and (not old or _VERSION.match(old))
+    if versions and (_PACKAGE.search(variable) or (not known and (_PACKAGE.search(said.text) or _upgraded(said.text)))):
+        return "dependency"
+    if variable == "dataset" or (not known and _DATA.search(f"{said.text} {said.heading}")):
+        return "data"
+    if not known and names.metric(variable):
+        return "note"
+    if not known and (kind := _kind(said.text, said, True)) in ("node", "deployment", "data"):
+        return kind
+    if not known and versions and _SERVICE.search(said.text):
+        return "deployment"
+    return "config"
+
+
+def _upgraded(text: str) -> bool:
+    return bool(re.search(r"upgrad|downgrad|bump|升级|降级", text, _I))
+
+
+def _kind(text: str, said: Sentence, changed: bool = False) -> Kind | None:
+    """What an event without values is about; a note only where the line is stamped and nobody chats."""
+    changed = changed or _changed(text, said)
+    if said.mode == "commit" and _FIX.search(text):
+        return "code"
+    first = next(((kind, m) for kind, p in _KINDS if (m := p.search(text))), None)
+    if first and (changed or first[0] == "restart"):
+        weak = first[0] in ("config", "data", "code", "deployment") and not said.stamp.dated and said.stamp.step is None
+        weak = weak or (said.mode == "told" and not said.item and _STATE.search(text) is not None)
+        if weak and _STATE.search(text) and said.mode == "told":
+            return None if not said.stamp.dated and said.stamp.step is None else "note"
+        if not weak or said.mode in ("commit", "chat") or _near(text, first[1]) or said.item:
+            return first[0]
+    if said.mode == "commit" and (changed or first):
+        return first[0] if first and changed else "code"
+    if said.mode == "chat":
+        return "note" if said.stamp.step is not None else None
+    stamped = said.stamp.step is not None or (
+        said.stamp.dated and (said.stamp.head or said.item or changed or _SINCE.search(text))
+    )
+    return "note" if stamped and len(text) > 3 else None
+
+
+def _near(text: str, match: re.Match[str]) -> bool:
+    """A word for a change stands within a few words of what it is about."""
+    around = text[max(0, match.start() - 40) : match.end() + 40]
+    return bool(_PAST.search(around) or _DONE_ZH.search(around))
+
+
+def _unvalued(text: str, kind: Kind) -> tuple[str, str, str]:
+    """Variable and new value of an event whose line has no pair of values."""
+    if kind == "dependency" and (package := _PACKAGE.search(text)):
+        version = _TO_VERSION.search(text)
+        return package[0].lower(), "", version[1] if version else ""
+    if kind in ("deployment", "code", "config") and (new := _TO_SOMETHING.search(text[:400])):
+        return (names.setting(text[: new.start()]) if kind == "config" else ""), "", new[1].rstrip(".")
+    return "", "", ""

@@ -1,0 +1,242 @@
+"""The sentences of a note, chat, timeline or commit log, each with when it was said and what its heading makes of it.
+
+Fenced code is passed over, a heading's date and meaning (plan, to-do) holds for what is below it, a message's or a
+commit's for its lines. What a sentence says is `changes` and `claims`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ..patterns import bounded
+from ..reading import Line
+from .stamps import Calendar, Stamp, steps
+from .words import PLAN_HEADING, WISH_HEADING
+
+LINE_LIMIT = 4000
+"""Characters of a line that are read: more is a blob and no sentence."""
+Mode = Literal["told", "plan", "wish", "chat", "commit"]
+
+
+@dataclass(frozen=True)
+class Sentence:
+    line: int
+    text: str
+    """Normalised: half-width marks, one kind of arrow, no thousands separators, no stamp at its head."""
+    raw: str
+    """The whole line as it stands."""
+    stamp: Stamp
+    mode: Mode
+    item: bool
+    """Begins a list item or a table row."""
+    heading: str = ""
+
+
+_WIDE = str.maketrans("，：；（）！？“”‘’【】　～", ",:;()!?\"\"''[] ~") | {ord("。"): ". ", ord("、"): ", "}
+_ARROW = bounded(r"\s*(?:-{1,3}>|={1,2}>|[→⇒➜⟶➔↦»]|~>|—>|–>|➡️?)\s*")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_MARKS = re.compile(r"\*\*|__|`|~~")
+_ITEM = bounded(
+    r"^\s*(?:>\s*)*(?:[-*+•·▪–—]\s+|\d{1,3}[.)]\s+|[（(]?[一二三四五六七八九十]{1,3}[、.)）]\s*"
+    r"|#\d+\s+)?(?P<box>\[[ xX✓✔]\]\s*)?"
+)
+_HEADING = bounded(
+    r"^\s{0,3}(#{1,6})\s+(?P<text>.+?)\s*#*$|^\s{0,3}\*\*(?P<bold>[^*]{2,60})\*\*:?\s*$"
+    r"|^(?P<bare>[^\d\W][^:：.。,，=→]{1,38})[:：]\s*$"
+)
+_UNDERLINE = re.compile(r"^\s{0,3}(?:={3,}|-{3,})\s*$")
+_COMMENT = re.compile(r"^\s+#|^\s*(?://|/\*|<!--)")
+_RULE = re.compile(r"^[\s|:+=-]+$")
+_WEEKDAY = bounded(
+    r"\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\b|(?:周|星期)[一二三四五六日天]|\b(?:date|day)\b|日期", re.I
+)
+_FENCE = re.compile(r"^\s{0,3}(?:```|~~~)")
+_COMMIT = re.compile(r"^commit ([0-9a-f]{7,40})\b")
+_FIELD = bounded(
+    r"^(?:Author|Date|AuthorDate|Commit|CommitDate|Merge|Signed-off-by|Co-authored-by"
+    r"|Change-Id|Reviewed-by):\s*(.*)$"
+)
+_ONELINE = bounded(r"^[*|\\/ ]*\b(?=[0-9a-f]*\d)(?=[0-9]*[a-f])[0-9a-f]{7,40}\s(?:\([^)]*\)\s)?")
+_NAME = r"[^\W\d][\w.@ -]{0,30}"
+_SPEAKER = bounded(rf"^[\s\])|,-]*<?@?({_NAME}?)>?(?:\s?\([^)]*\))?\s?:(?:\s|(?=[\u4e00-\u9fff]))")
+_SAID = bounded(
+    rf"^(?:(?P<who>{_NAME}?)\s{{1,4}}\[?(?:\d{{4}}[-/]\d\d?[-/]\d\d?\s)?\d{{1,2}}:\d\d(?::\d\d)?(?:\s?[AaPp][Mm])?\]?\s*"
+    rf"|\[?(?:\d{{4}}[-/]\d\d?[-/]\d\d?\s)?\d{{1,2}}:\d\d(?::\d\d)?(?:\s?[AaPp][Mm])?\]?\s{{1,4}}(?P<who2>{_NAME}))$"
+)
+_END = re.compile(
+    r"(?<=[a-z\u4e00-\u9fff)\"'%\d])(?:[.!]\s+(?=[A-Z\u4e00-\u9fff\"(])|;\s+|(?<=\?)\s+)"
+    r"|(?<=[\u4e00-\u9fff])\.\s|\?\s+"
+)
+
+
+def normal(text: str) -> str:
+    """The text as the patterns of this package expect it."""
+    text = _THOUSANDS.sub("", text[:LINE_LIMIT].translate(_WIDE).replace("\u00a0", " "))
+    return _ARROW.sub(" → ", _MARKS.sub("", text).replace("−", "-"))
+
+
+def sentences(lines: Sequence[Line], name: str) -> Iterator[Sentence]:
+    """The sentences of a document's lines, in order."""
+    return _Reader(lines, name).run()
+
+
+class _Reader:
+    def __init__(self, lines: Sequence[Line], name: str):
+        self.lines = lines
+        self.calendar = Calendar()
+        self.calendar.heading(name.rpartition("/")[2])
+        self.calendar.day = None  # a file is written on a day, and tells of others
+        self.mode: Mode = _heading_mode(re.sub(r"[_.-]", " ", name.rpartition("/")[2]), "told")
+        self.title_mode: Mode = self.mode
+        self.heading = ""
+        self.levels: list[tuple[int, Mode]] = []
+        self.said = Stamp()
+        self.talk: Mode | None = None
+        self.fenced = False
+        self.speakers = _speakers(lines)
+        self.heads = _heads(lines)
+
+    def run(self) -> Iterator[Sentence]:
+        for i, (number, raw) in enumerate(self.lines):
+            raw = raw[:LINE_LIMIT]
+            if _FENCE.match(raw):
+                self.fenced = not self.fenced
+            elif not self.fenced and raw.strip() and not _COMMENT.match(raw) and not self._frame(raw, i):
+                yield from self._said(number, raw)
+
+    def _frame(self, raw: str, i: int) -> bool:
+        """Whether the line only frames others: a heading, a commit's or message's head, a rule."""
+        if _COMMIT.match(raw):
+            self.said, self.talk = Stamp(), "commit"
+            return True
+        if self.talk == "commit" and (field := _FIELD.match(raw.strip())):
+            if "Date" in raw[:12]:
+                self.said = Stamp(at=Calendar().read(field[1])[0], dated=True)
+            return True
+        plain = normal(raw)
+        if len(plain) < 70 and (said := _SAID.match(plain.strip())) and (said["who"] or said["who2"]) in self.heads:
+            at, dated, _ = self.calendar.read(re.sub(rf"^{_NAME}?\s{{1,4}}\[?(?=\d)", "", plain.strip()))
+            self.said, self.talk = Stamp(at=at, dated=dated), "chat"
+            return True
+        at, (start, end) = self.calendar.read(plain)[1:]
+        if (
+            at
+            and not re.search(r"[^\W\d_]{4}|\d", _WEEKDAY.sub("", plain[:start] + plain[end:]))
+            and not re.search(r"\d:\d", plain)
+        ):
+            self._headed(plain, 6)
+            return True
+        follows = self.lines[i + 1][1] if i + 1 < len(self.lines) else ""
+        found = _HEADING.match(raw)
+        if found or (_UNDERLINE.match(follows) and len(raw) < 80 and "|" not in raw):
+            text = next((g for g in found.group("text", "bold", "bare") if g), raw) if found else raw
+            self._headed(normal(text), len(found[1]) if found and found[1] else 7 if found else 1)
+            return not (found and found["text"] and steps(normal(text))[0] is not None)
+        if "|" in raw and "-" in follows and _RULE.match(follows):
+            self.calendar.heading(plain) if "UTC" in plain else None
+            return True
+        return bool(_UNDERLINE.match(raw) or _RULE.match(raw))
+
+    def _headed(self, text: str, level: int) -> None:
+        self.calendar.heading(text)
+        while self.levels and self.levels[-1][0] >= level:
+            self.levels.pop()
+        above = self.levels[-1][1] if self.levels else self.title_mode if level > 1 else "told"
+        self.mode = _heading_mode(text, above)
+        self.levels.append((level, self.mode))
+        self.heading = text
+        if self.talk == "chat" and level < 7:
+            self.talk = None
+
+    def _said(self, number: int, raw: str) -> Iterator[Sentence]:
+        plain = normal(raw)
+        mode: Mode = self.talk or self.mode
+        if one := _ONELINE.match(plain):
+            plain, mode = plain[one.end() :], "commit"
+        item = _ITEM.match(plain)
+        body = plain[item.end() :] if item else plain
+        row = body.startswith("|")
+        body = body.strip("| \t") if row else body.strip()
+        if item and item["box"]:
+            mode = "wish" if item["box"].strip() == "[ ]" else "told"
+        stamp, body = self._stamp(body)
+        if (speaker := _SPEAKER.match(body)) and speaker[1].strip().lower() in self.speakers and mode == "told":
+            body, mode = body[speaker.end() :], "chat"
+        listed = row or bool(item and item.end() > 0 and plain[: item.end()].strip())
+        first = True
+        for part in _END.split(body):
+            if part and part.strip():
+                own = stamp if first else replace(self._stamp(part, keep=True)[0], head=False)
+                yield Sentence(number, part.strip(), raw, _or(own, stamp), mode, listed and first, self.heading)
+                first = False
+
+    def _stamp(self, body: str, keep: bool = False) -> tuple[Stamp, str]:
+        """The stamp of a line, and the line without one at its head."""
+        at, dated, (start, end) = self.calendar.read(body)
+        step, back, span = steps(body)
+        head = (dated and start <= 2) or (step is not None and span[0] <= 4 and bool(span[1]))
+        if not dated and self.talk:
+            at, dated = self.said.at, self.said.dated
+        elif not dated and self.calendar.day and not keep:
+            at = self._day()
+        stamp = Stamp(step, back, at, dated or at is not None, head)
+        if keep:
+            return stamp, body
+        if dated and end and start <= 2:
+            body = body[end:].lstrip(" -–—:|,.~)]起\t")
+            _, _, span = steps(body)
+        if step is not None and span[1] and span[0] <= 4 and not body[: span[0]].strip("([ at@"):
+            rest = body[span[1] :].lstrip(" ")
+            if rest[:1] in ":-–—|,)" or rest[:1] > "\u2e80":
+                body = rest.lstrip(" -–—:|,)\t")
+        return stamp, body
+
+    def _day(self) -> float | None:
+        """The day of the heading, for lines below it without a clock."""
+        from calendar import timegm
+
+        day = self.calendar.day
+        return float(timegm((day.year, day.month, day.day, 0, 0, 0))) if day and day.year >= 1970 else None
+
+
+def _or(own: Stamp, line: Stamp) -> Stamp:
+    """A sentence's stamp, with what only the line says."""
+    step = own.step if own.step is not None else line.step
+    back = own.resumed if own.resumed is not None else line.resumed
+    if own.at is None or line.head:
+        return Stamp(
+            step, back, line.at if line.at is not None else own.at, own.dated or line.dated, own.head or line.head
+        )
+    return replace(own, step=step, resumed=back)
+
+
+def _heading_mode(text: str, above: Mode) -> Mode:
+    if WISH_HEADING.search(text):
+        return "wish"
+    if PLAN_HEADING.search(text):
+        return "plan"
+    return above if above in ("wish", "plan") else "told"
+
+
+def _speakers(lines: Sequence[Line]) -> frozenset[str]:
+    """Names that begin two or more dated lines: the document is a chat."""
+    calendar, count = Calendar(), Counter[str]()
+    for _, raw in lines[:400]:
+        plain = normal(raw[:200])
+        _, dated, (start, end) = calendar.read(plain)
+        if dated and start <= 2 and (speaker := _SPEAKER.match(plain[end:])):
+            count[speaker[1].strip().lower()] += 1
+    often = frozenset(name for name, n in count.items() if n > 1)
+    return frozenset(count) if often else often
+
+
+def _heads(lines: Sequence[Line]) -> frozenset[str]:
+    """Names that stand alone with a time, above what they said: after it twice or more, before it in two lines."""
+    found = [m for _, raw in lines[:2000] if len(raw) < 70 and (m := _SAID.match(normal(raw).strip()))]
+    first = [m["who"] for m in found if m["who"] and len(m["who"].split()) < 4]
+    behind = Counter(m["who2"] for m in found if m["who2"])
+    return frozenset(first if len(first) > 1 else ()) | {name for name, n in behind.items() if n > 1}

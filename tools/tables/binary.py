@@ -1,0 +1,189 @@
+"""Tables in binary files: Parquet, Arrow and Feather, SQLite, NumPy. Nothing is written beside them."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..findings import TriageError
+from .raw import CELLS, COLUMNS, TABLES, Raw, short
+
+COPIED = 256 << 20
+"""Bytes of a database in use that are copied to look at it."""
+SECONDS = 20.0
+"""Time for the queries of one database."""
+BATCH = 20_000
+"""Rows read at a time."""
+ARRAY = 256 << 20
+"""Bytes of one array of NumPy."""
+FIELD = 1 << 20
+"""Bytes of one value of a database."""
+
+
+def read_arrow(path: Path) -> Iterator[Raw]:
+    """A Parquet, Arrow or Feather file.
+
+    Raises:
+        TriageError: it is damaged.
+    """
+    import pyarrow as pa
+
+    try:
+        names, batches = _parquet(path) if _starts(path, b"PAR1") else _ipc(path)
+        columns: list[list[Any]] = [[] for _ in names]
+        left, cut = CELLS, ""
+        for batch in batches:
+            left -= batch.num_rows * len(names)
+            for into, column in zip(columns, batch.columns, strict=True):
+                into.extend(_cell(v) for v in column.to_pylist())
+            if left < 0:
+                cut = f"over the limit of {CELLS:,} cells from row {len(columns[0]) + 1:,} on"
+                break
+        yield Raw("", names, columns, [0] * len(columns[0] if columns else []), cut=cut)
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        raise TriageError(f"cannot read {path.name}: {str(error)[:200]}") from None
+
+
+def _starts(path: Path, magic: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(magic)) == magic
+
+
+def _parquet(path: Path) -> tuple[list[str], Iterator[Any]]:
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(path, memory_map=False)
+    names = file.schema_arrow.names[:COLUMNS]
+    size = max(1, min(BATCH, CELLS // max(len(names), 1)))
+    return names, file.iter_batches(size, columns=names)
+
+
+def _ipc(path: Path) -> tuple[list[str], Iterator[Any]]:
+    import pyarrow as pa
+
+    if _starts(path, b"ARROW1"):
+        file = pa.ipc.open_file(pa.memory_map(str(path)))
+        return file.schema.names, (file.get_batch(i) for i in range(file.num_record_batches))
+    if _starts(path, b"FEA1"):
+        import pyarrow.feather as feather
+
+        table = feather.read_table(path)
+        return table.schema.names, iter(table.to_batches(BATCH))
+    stream = pa.ipc.open_stream(pa.memory_map(str(path)))
+    return stream.schema.names, iter(stream)
+
+
+def _cell(value: Any) -> Any:
+    """A plain cell; whatever else a file can hold is written as text."""
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return short(value)
+    if isinstance(value, bytes):
+        return ""
+    return short(str(value))
+
+
+def read_sqlite(path: Path) -> Iterator[Raw]:
+    """Every table of a database, also of one that is being written: that is copied first, with its journal.
+
+    Raises:
+        TriageError: it is damaged, or in use and too large to be copied.
+    """
+    beside = [p for s in ("-wal", "-journal") if (p := path.with_name(path.name + s)).is_file() and p.stat().st_size]
+    if not beside:
+        yield from _database(path, f"{path.resolve().as_uri()}?mode=ro&immutable=1")
+        return
+    if sum(p.stat().st_size for p in (path, *beside)) > COPIED:
+        raise TriageError(f"{path.name} is being written and over the limit of {COPIED >> 20} MiB for a copy")
+    with tempfile.TemporaryDirectory() as folder:
+        for file in (path, *beside):
+            shutil.copyfile(file, Path(folder) / file.name)
+        yield from _database(path, (Path(folder) / path.name).as_uri())
+
+
+def _database(path: Path, uri: str) -> Iterator[Raw]:
+    try:
+        base = sqlite3.connect(uri, uri=True)
+    except sqlite3.Error as error:
+        raise TriageError(f"cannot read {path.name}: {error}") from None
+    until = time.monotonic() + SECONDS
+    base.set_progress_handler(lambda: time.monotonic() > until, 10_000)
+    base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, FIELD)
+    base.text_factory = lambda raw: raw.decode("utf-8", "replace")
+    try:
+        for pragma in ("trusted_schema = OFF", "query_only = ON", "mmap_size = 0"):
+            base.execute(f"PRAGMA {pragma}")
+        names = base.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table'"
+            " AND name NOT LIKE 'sqlite_%' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+        ).fetchmany(TABLES)
+        left = CELLS
+        for (name,) in names:
+            raw = _relation(base, str(name), left)
+            left -= len(raw) * len(raw.names)
+            yield raw
+    except sqlite3.Error as error:
+        raise TriageError(f"cannot read {path.name}: {error}; it may be damaged or in use") from None
+    finally:
+        base.close()
+
+
+def _relation(base: sqlite3.Connection, name: str, left: int) -> Raw:
+    quoted = name.replace('"', '""')
+    rows = base.execute(f'SELECT * FROM "{quoted}"')
+    names = [d[0] for d in rows.description][:COLUMNS]
+    found = rows.fetchmany(max(left, 0) // max(len(names), 1))
+    raw = Raw.of_rows(name, names, [[_cell(c) for c in row] for row in found], [0] * len(found))
+    if rows.fetchone() is not None:
+        raw.cut = f"over the limit of {CELLS:,} cells from row {len(found) + 1:,} on"
+    return raw
+
+
+def read_numpy(path: Path) -> Iterator[Raw]:
+    """The one-dimensional arrays of an archive as columns of tables, one for each length; or one array.
+
+    Raises:
+        TriageError: it is damaged, or holds objects of Python.
+    """
+    try:
+        if path.suffix.lower() == ".npy":
+            yield from _arrays({path.stem: np.load(path, mmap_mode="r", allow_pickle=False)})
+            return
+        with zipfile.ZipFile(path) as archive:
+            small = {i.filename for i in archive.infolist() if i.file_size <= ARRAY}
+        with np.load(path, allow_pickle=False) as archive:
+            chosen = [n for n in archive.files[:1000] if f"{n}.npy" in small]
+            yield from _arrays({n: a for n in chosen if (a := _member(archive, n)) is not None})
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, KeyError, MemoryError) as error:
+        raise TriageError(f"cannot read {path.name}: {str(error)[:200]}") from None
+
+
+def _member(archive: Any, name: str) -> np.ndarray | None:
+    try:
+        array = archive[name]
+    except ValueError:  # objects, which would have to be unpickled
+        return None
+    return array if array.ndim == 1 else None
+
+
+def _arrays(arrays: dict[str, np.ndarray]) -> Iterator[Raw]:
+    by_size: dict[int, dict[str, np.ndarray]] = {}
+    for name, array in arrays.items():
+        if array.dtype.names and array.ndim == 1:
+            by_size.setdefault(len(array), {}).update({n: array[n] for n in array.dtype.names if array[n].ndim == 1})
+        elif array.ndim == 1 and array.dtype.kind in "biufUSM" and len(array) > 1:
+            by_size.setdefault(len(array), {})[name] = array
+        elif array.ndim == 2 and 1 < array.shape[1] <= 64 and array.dtype.kind in "iuf":
+            by_size.setdefault(len(array), {}).update({str(i): array[:, i] for i in range(array.shape[1])})
+    for size, columns in by_size.items():
+        rows = min(size, CELLS // len(columns))
+        cut = f"over the limit of {CELLS:,} cells from row {rows + 1:,} on" if rows < size else ""
+        cells = [[_cell(v) for v in column[:rows].tolist()] for column in columns.values()]
+        yield Raw("" if len(by_size) == 1 else f"{size} rows", list(columns), cells, [0] * rows, cut=cut)

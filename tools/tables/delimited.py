@@ -1,0 +1,221 @@
+"""Tables whose cells are parted by a sign: CSV, TSV, semicolons, bars, blanks, whatever is the same in most lines.
+
+Where the table begins, whether it has a header, units under it, the header once more where two files were joined:
+all of it is told by the lines themselves. Console tables with columns under each other are `console`.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+
+from ..reading import Line
+from .cells import MISSING, is_unit, number
+from .header import has_header, unit_row
+from .raw import CELLS, COLUMNS, Raw, short
+
+SEPARATORS = (",", "\t", ";", "|", "||", "::", "\x01", "^", "~", "¦", "§", "，", "；", ":")
+SAMPLE_LINES = 300
+"""Lines by which the separator and the header are told."""
+PREAMBLE = 60
+"""Lines that may stand above the header."""
+_COMMENT = re.compile(r"\s*(?:#|//|%|--|!)")
+_BLANKS = re.compile(r"\s++")
+csv.field_size_limit(1 << 20)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How the lines of a file are cut."""
+
+    separator: str
+    """Empty for blanks."""
+    width: int
+    """Cells of most lines."""
+    share: float
+    """Part of the lines that have so many."""
+
+
+def read_delimited(lines: Iterable[Line], strict: bool = True) -> Iterator[Raw]:
+    """The tables of the lines; `strict` where nothing but the lines says that there are any."""
+    lines = iter(lines)
+    sample = list(islice(lines, SAMPLE_LINES))
+    shape = shape_of([line.text for line in sample], strict)
+    if not shape:
+        return
+    yield from _Reader(shape, strict).tables(chain(sample, lines))
+
+
+def shape_of(texts: Sequence[str], strict: bool) -> Shape | None:
+    """The separator by which most lines have equally many cells, at least two."""
+    data = [t for t in texts if t.strip() and not _COMMENT.match(t)] or [t for t in texts if t.strip()]
+    if len(data) < 2:
+        return _only_header(data, strict)
+    found = []
+    for order, separator in enumerate((*SEPARATORS, "")):
+        counts = Counter(len(cells) for cells in cut(data, separator))
+        width, often = max(counts.items(), key=lambda c: (c[1] * (c[0] > 1), c[0]))
+        share = often / len(data)
+        if width > 1 and share >= (0.8 if strict else 0.4):
+            found.append((share * _clean(data, separator, width), -order, Shape(separator, width, share)))
+    best = max(found, default=None, key=lambda f: f[:2])
+    if not best or best[0] < (0.5 if strict else 0.2):
+        return _one_column(data, strict)
+    return best[2]
+
+
+def _only_header(data: list[str], strict: bool) -> Shape | None:
+    width = data[0].count(",") + 1 if data else 0
+    return Shape(",", width, 1.0) if width > 1 and not strict else None
+
+
+def _one_column(data: list[str], strict: bool) -> Shape | None:
+    """A file of numbers, one in each line, perhaps under a header."""
+    numbers = sum(number(t.strip()) is not None for t in data)
+    return Shape("\0", 1, 1.0) if numbers >= len(data) - 1 and (numbers > 2 or not strict) and numbers else None
+
+
+def _clean(data: list[str], separator: str, width: int) -> float:
+    """How much the cells look like cells: numbers, or words without another separator in them."""
+    good = total = 0.0
+    for cells in cut(data[-100:], separator):
+        if len(cells) != width:
+            continue
+        for cell in cells:
+            text = cell.strip()
+            total += 1
+            fine = text.lower() in MISSING or number(text) is not None
+            good += 1.0 if fine else 0.0 if any(s in text for s in "\t;|") else 0.8 if len(text) < 40 else 0.5
+    return good / total if total else 0.0
+
+
+def cut(texts: Iterable[str], separator: str) -> Iterator[list[str]]:
+    """The lines as cells."""
+    if separator == "":
+        yield from (_BLANKS.split(t.strip()) for t in texts)
+    elif len(separator) > 1 or separator == "\0":
+        yield from (t.split(separator) for t in texts)
+    else:
+        try:
+            yield from csv.reader(texts, delimiter=separator, skipinitialspace=True)
+        except csv.Error:
+            return
+
+
+class _Reader:
+    """Rows, and the places where a new table begins."""
+
+    def __init__(self, shape: Shape, strict: bool) -> None:
+        self.shape = shape
+        self.strict = strict
+        self.left = CELLS
+        self.cut = ""
+
+    def tables(self, lines: Iterable[Line]) -> Iterator[Raw]:
+        rows, at, title, note = [], [], "", ""
+        for number_, cells, text in self._rows(lines):
+            if cells is None:  # a comment, a title or a gap
+                note = text if text.strip() and not rows else note
+                if rows and text.strip() and not _COMMENT.match(text):
+                    yield from self._table(rows, at, title)
+                    rows, at, title = [], [], text.strip("# \t")
+                continue
+            if rows and self._another(rows, cells):
+                yield from self._table(rows, at, title)
+                rows, at, title = [], [], ""
+            if not rows and note and not title:
+                rows, at, title = self._noted(note, number_, cells)
+            rows.append(cells)
+            at.append(number_)
+        yield from self._table(rows, at, title)
+
+    def _noted(self, note: str, line: int, cells: list[str]) -> tuple[list[list[str]], list[int], str]:
+        """The header where it is a comment (`# step loss lr`), or the title of the table."""
+        if _COMMENT.match(note) and any(number(c) is not None for c in cells):
+            bare = _COMMENT.sub("", note, count=1).strip()
+            for separator in (self.shape.separator, "", ","):
+                names = next(cut([bare], separator), [])
+                if len(names) == len(cells) and not any(number(n) is not None for n in names):
+                    return [[n.strip() for n in names]], [line - 1], ""
+        return [], [], ""
+
+    def _another(self, rows: list[list[str]], cells: list[str]) -> bool:
+        """Whether these cells are the header of a further table: as many as never before, and no numbers."""
+        if len(cells) == len(rows[-1]) or len(rows) < 2 or len(cells) < 2:
+            return False
+        words = [c for c in cells if c.strip()]
+        numeric_before = any(number(c) is not None for c in rows[-1])
+        return numeric_before and len(words) == len(cells) and not any(number(c) is not None for c in words)
+
+    def _rows(self, lines: Iterable[Line]) -> Iterator[tuple[int, list[str] | None, str]]:
+        """(line, cells, text) of every line; no cells for one that is no row."""
+        wide = self.shape.width
+        for first, text, cells in self._records(lines):
+            filled = sum(1 for c in cells if c.strip()) if cells else 0
+            if not filled or (_COMMENT.match(text) and number(cells[0]) is None):
+                yield first, None, text
+                continue
+            if len(cells) == 1 < wide or (len(cells) < wide / 2 and len(cells) * 2 < wide and filled < 2):
+                yield first, None, text
+                continue
+            self.left -= len(cells)
+            if self.left < 0:
+                self.cut = f"over the limit of {CELLS:,} cells from line {first:,} on"
+                return
+            yield first, [short(c.strip()) for c in cells[:COLUMNS]], text
+
+    def _records(self, lines: Iterable[Line]) -> Iterator[tuple[int, str, list[str]]]:
+        """(first line, its text, cells); a quoted cell may go over several lines."""
+        seen: list[Line] = []
+
+        def told() -> Iterator[str]:
+            for line in lines:
+                seen.append(line)
+                yield line.text + "\n" if len(self.shape.separator) == 1 else line.text
+
+        rows = cut(told(), self.shape.separator)
+        while True:
+            cells = next(rows, None)
+            if cells is None:
+                return
+            if seen:
+                yield seen[0].number, seen[0].text, cells
+                seen.clear()
+
+    def _table(self, rows: list[list[str]], at: list[int], title: str) -> Iterator[Raw]:
+        """The rows as a table: what stands above the header is left out, what is under it told."""
+        if len(rows) < 1:
+            return
+        begin = self._begin(rows)
+        rows, at = rows[begin:], at[begin:]
+        width = Counter(map(len, rows[:SAMPLE_LINES])).most_common(1)[0][0]
+        rows = [r[:-1] if len(r) == width + 1 and not r[-1] else r for r in rows]
+        headed = has_header(rows[:SAMPLE_LINES])
+        names = rows[0] if headed else [str(i) for i in range(width)]
+        units = unit_row(names, rows[1:12]) if headed else []
+        start = headed + bool(units)
+        body = [(r, n) for r, n in zip(rows[start:], at[start:], strict=True) if not headed or r != names]
+        if not body and not headed:
+            return
+        if self.strict and len(body) < (1 if headed else 3):
+            return
+        if len(names) + 1 == width and headed:
+            names = ["0", *names]  # the rows have labels and the header none for them
+        names = [n if n else str(i) for i, n in enumerate(names)]
+        raw = Raw.of_rows(title, names, [r for r, _ in body], [n for _, n in body])
+        raw.units, raw.cut = units, self.cut
+        raw.loose = self.strict
+        yield raw
+
+    def _begin(self, rows: list[list[str]]) -> int:
+        """The first row of the table itself, where others stand above it: as wide as the most."""
+        width = Counter(map(len, rows[-SAMPLE_LINES:])).most_common(1)[0][0]
+        near = (width, width - 1) if width > 2 else (width,)
+        for i, row in enumerate(rows[:PREAMBLE]):
+            if len(row) in near and all(is_unit(c) or c for c in row[1:2]):
+                return i
+        return 0

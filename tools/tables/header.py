@@ -1,0 +1,81 @@
+"""Whether the first row of a table is its header, and whether units stand under it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from .cells import MISSING, is_unit, number
+from .times import span, times
+from .vocabulary import known
+
+_UNIT_CELL = re.compile(r"[(\[（]?([^()\[\]（）]{0,24})[)\]）]?$")
+
+
+def has_header(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row names the columns: words above numbers, or words that are names of columns.
+
+    Numbers may be names too (a column for each of the steps 1000, 2000, 3000), where the first one is a word and the
+    values below are none of a row of such numbers.
+    """
+    first, below = rows[0], rows[1:]
+    if not any(first):
+        return False
+    if not below:
+        return not any(_valued(c) for c in first)
+    votes = against = 0
+    for i, cell in enumerate(first):
+        cells = [r[i] for r in below if i < len(r) and r[i].lower() not in MISSING]
+        if not cells:
+            continue
+        valued = sum(map(_valued, cells)) / len(cells) > 0.6
+        if valued and not _valued(cell):
+            votes += bool(cell) and cell.lower() not in MISSING
+        elif valued:
+            against += 1
+    if votes > against:
+        return True
+    if against:
+        return _counted(first, below)
+    return _named(first, below)
+
+
+def _valued(cell: str) -> bool:
+    return number(cell) is not None or span(cell) is not None or times([cell]) is not None
+
+
+def _counted(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Whether the row is a word and then rising whole numbers, with broken ones below."""
+    counts = [c for c in first[1:] if c]
+    if len(counts) < 2 or _valued(first[0]) or not all(re.fullmatch(r"\d{1,9}[kKmM]?", c) for c in counts):
+        return False
+    values = [number(c) for c in counts]
+    rising = all(a[0] < b[0] for a, b in pairwise(values) if a and b)
+    cells = [c for r in below for c in r[1:] if c]
+    return rising and sum("." in c or "%" in c for c in cells) > len(cells) / 2
+
+
+def _named(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Of nothing but words: whether the first are names, which do not come again below."""
+    words = [c for c in first if c]
+    if len(set(words)) < len(words) or any(len(w) > 60 for w in words):
+        return False
+    if sum(known(w) for w in words) * 2 >= len(words):
+        return True
+    return not any(cell and cell in (r[i] for r in below if i < len(r)) for i, cell in enumerate(first)) and all(
+        re.fullmatch(r"[\w .\-/()%\[\]]{1,40}", w) for w in words
+    ) and len(below) > 1  # fmt: skip
+
+
+def unit_row(names: Sequence[str], below: Sequence[Sequence[str]]) -> list[str]:
+    """The units that stand under the header, one for each column; none where the next row holds values."""
+    if not below or len(below) < 2:
+        return []
+    cells = [(_UNIT_CELL.match(c) or [c, c])[1].strip() for c in below[0]]
+    told = [c for c in cells if c and c not in ("-", "--")]
+    if not told or not all(is_unit(c) or c.lower() in ("idx", "none", "id", "str", "#") for c in told):
+        return []
+    if any(number(c) is not None for c in below[0]) or len(below[0]) > len(names):
+        return []
+    return ["" if c.lower() in ("idx", "none", "id", "str", "#", "-", "--") else c for c in cells]

@@ -1,0 +1,139 @@
+"""Any file as tables: which reader it is for is told by its first bytes, then by its name.
+
+What a column is for is `roles`. Nothing is written and nothing executed; every reader has its limits and says in `cut`
+which one it came to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from ..reading import Line, head, is_binary, iter_chunks, iter_lines
+from . import binary
+from .console import read_text
+from .delimited import SAMPLE_LINES, read_delimited
+from .html import read_html
+from .prometheus import is_prometheus, read_prometheus
+from .raw import TABLES, Raw, words_of
+from .roles import with_roles
+from .structured import JSON_LIMIT, read_json, read_json_lines, read_notebook, read_yaml
+from .table import Table
+from .vocabulary import measured
+
+SETTINGS = words_of("learning_rate batch_size epoch loss_scale")
+"""Metrics that a configuration names too."""
+SAMPLE = 64 << 10
+"""Bytes by which a file is told."""
+TEXT_LINES = 200_000
+"""Lines of a text looked at for tables printed in it."""
+SOURCES = frozenset(
+    (".py", ".sh", ".c", ".cc", ".cpp", ".h", ".cu", ".js", ".ts", ".go", ".rs", ".java", ".diff", ".patch")
+)
+"""Programs, which hold no table of results."""
+DELIMITED = frozenset((".csv", ".tsv", ".tab", ".psv", ".ssv", ".dat", ".data"))
+_PACKED = (".gz", ".zst", ".zstd")
+_MAGIC: tuple[tuple[bytes, Callable[[Path], Iterator[Raw]]], ...] = (
+    (b"PAR1", binary.read_arrow),
+    (b"ARROW1", binary.read_arrow),
+    (b"FEA1", binary.read_arrow),
+    (b"SQLite format 3\0", binary.read_sqlite),
+    (b"\x93NUMPY", binary.read_numpy),
+)
+_BY_NAME = {".arrow": binary.read_arrow, ".npz": binary.read_numpy}
+
+
+def read_tables(path: Path, name: str) -> tuple[Table, ...]:
+    """The tables of a file, with the role of each column; empty where it holds none.
+
+    Raises:
+        TriageError: the file is damaged or cannot be read.
+    """
+    found = [(with_roles(raw, name), raw.loose) for raw in islice(_raws(path), TABLES)]
+    return tuple(table for table, loose in found if len(table) and (not loose or _tells(table)))
+
+
+def _tells(table: Table) -> bool:
+    """Whether a form that says nothing of a table holds one: something measured, and no configuration."""
+    measures = table.of("measure")
+    if len(table) > 1:
+        return bool(measures)
+    told = [c for c in measures if c.of not in SETTINGS and measured(c.name) and c.values.dtype.kind == "f"]
+    return len(told) * 5 >= max(len(measures), 1)
+
+
+def _raws(path: Path) -> Iterator[Raw]:
+    start = head(path, SAMPLE)
+    suffix = next((s for s in reversed(path.suffixes) if s.lower() not in _PACKED), "").lower()
+    reader = next((read for magic, read in _MAGIC if start.startswith(magic)), _BY_NAME.get(suffix))
+    if reader:
+        yield from reader(path)
+    elif start.strip() and not is_binary(start[:4096]):
+        yield from _of_text(path, suffix)
+
+
+def _of_text(path: Path, suffix: str) -> Iterator[Raw]:
+    sample = [line.text for line in islice(iter_lines(path), SAMPLE_LINES)]
+    filled = [text for text in sample if text.strip()]
+    first = filled[0].lstrip() if filled else ""
+    if suffix in SOURCES:
+        return
+    if suffix == ".ipynb":
+        yield from read_notebook(_whole(path)[0])
+    elif first[:1] in ("{", "[") and _is_json_lines(filled):
+        yield from read_json_lines(iter_lines(path))
+    elif suffix == ".json" or (first[:1] in ("{", "[") and suffix not in DELIMITED and _opens_json(filled)):
+        yield from read_json(*_whole(path))
+    elif is_prometheus(sample):
+        yield from read_prometheus(iter_lines(path))
+    elif suffix in (".yaml", ".yml"):
+        yield from read_yaml(_whole(path)[0])
+    elif suffix in (".html", ".htm"):
+        yield from read_html(_whole(path)[0])
+    else:
+        yield from _of_lines(path, suffix)
+
+
+def _is_json_lines(filled: list[str]) -> bool:
+    """Whether every line is a value of its own; a single line is a document."""
+    whole = [t.strip() for t in filled]
+    return (
+        len(whole) > 1
+        and all(t[:1] in "{[" and t.rstrip(",")[-1:] in "}]" for t in whole[:3] if t)
+        and len(whole[0]) > 2
+    )
+
+
+def _opens_json(filled: list[str]) -> bool:
+    text = "".join(filled[:3]).replace(" ", "").replace("\t", "")
+    return text[:2] in ("[]", "{}", "[{", "[[", '{"', '["') or (text[:1] == "[" and text[1:2] in "-0123456789")
+
+
+def _whole(path: Path) -> tuple[str, str]:
+    """The text of a document, and why not all of it."""
+    parts, size = [], 0
+    for chunk in iter_chunks(path):
+        parts.append(chunk.data)
+        size += len(chunk.data)
+        if size > JSON_LIMIT:
+            text = b"".join(parts)[:JSON_LIMIT].decode("utf-8", "ignore")
+            return text, f"over the limit of {JSON_LIMIT >> 20} MiB for one document"
+    return b"".join(parts).decode("utf-8", "replace"), ""
+
+
+def _of_lines(path: Path, suffix: str) -> Iterator[Raw]:
+    """Text: what is cut by a sign as a whole, else tables printed in it."""
+    if suffix in DELIMITED:
+        found = list(read_delimited(iter_lines(path), strict=False))
+        if found:
+            yield from found
+            return
+    printed = list(read_text(_bounded(path)))
+    rows = sum(map(len, printed))
+    parted = [] if suffix in DELIMITED or suffix == ".md" else list(read_delimited(iter_lines(path)))
+    yield from parted if sum(map(len, parted)) > 2 * rows else printed
+
+
+def _bounded(path: Path) -> Iterator[Line]:
+    return islice(iter_lines(path), TEXT_LINES)

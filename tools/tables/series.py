@@ -1,0 +1,86 @@
+"""The measures of a table along its way, one curve for each of its groups: what the detectors of curves can judge.
+
+A table without an axis has none. Which metric a column is has been decided in `roles`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..series import Series
+from .table import Column, Table
+
+WAYS = ("step", "epoch", "tokens", "samples", "time", "checkpoint", "index")
+"""Axes along which a run goes, the one to be preferred first."""
+CURVES = 512
+"""Curves of one table; a column of so many labels groups nothing."""
+POINTS = 2
+"""Points of a curve."""
+
+
+def series_of(table: Table) -> tuple[Series, ...]:
+    """Every measure of the table as a series, split where groups go the same way each."""
+    way = _way(table)
+    if way is None:
+        return ()
+    found: list[Series] = []
+    for label, rank, rows in _curves(table, way):
+        for column in table.of("measure"):
+            one = _one(table, way, column, rows, label, rank)
+            if one is not None:
+                found.append(one)
+    return tuple(found)
+
+
+def _way(table: Table) -> Column | None:
+    """The axis to draw the table over."""
+    axes = [c for c in table.of("axis") if c.values.dtype.kind == "f" and np.isfinite(c.values).sum() >= POINTS]
+    return min((c for c in axes if c.of in WAYS), key=lambda c: WAYS.index(c.of), default=None)
+
+
+def _curves(table: Table, way: Column) -> Iterator[tuple[str, int | None, np.ndarray]]:
+    """(label, rank, rows) of each curve: groups split a table only where one of them has several rows."""
+    groups = [c for c in table.of("group") if 1 < len(set(map(str, c.values))) <= CURVES]
+    rows = np.arange(len(table))
+    keys = [tuple(str(c.values[i]) for c in groups) for i in rows]
+    members: dict[tuple[str, ...], list[int]] = {}
+    for i, key in enumerate(keys):
+        members.setdefault(key, []).append(i)
+    separate = [key for key, found in members.items() if len(found) >= POINTS and _moves(way.values[found])]
+    if not groups or not separate or len(members) > CURVES:
+        yield "", None, rows
+        return
+    ranks = next((i for i, c in enumerate(groups) if c.of == "rank"), None)
+    for key in separate:
+        rank = key[ranks] if ranks is not None else ""
+        label = ", ".join(f"{c.name}={v}" for c, v in zip(groups, key, strict=True))
+        yield label, int(rank) if rank.isdecimal() and len(rank) < 7 else None, np.asarray(members[key])
+
+
+def _moves(values: np.ndarray) -> bool:
+    finite = values[np.isfinite(values)]
+    return len(finite) >= POINTS and finite.max() > finite.min()
+
+
+def _one(table: Table, way: Column, column: Column, rows: np.ndarray, label: str, rank: int | None) -> Series | None:
+    at, values = way.values[rows], column.values[rows]
+    if values.dtype.kind != "f":
+        return None
+    kept = np.isfinite(at) & (np.abs(at) < 2.0**62) & ~(np.isnan(values) & ~np.isin(rows, column.nans))
+    if kept.sum() < POINTS:
+        return None
+    steps, how = _steps(at[kept], way.of)
+    return Series(
+        column.of, column.name, steps, values[kept], table.lines[rows][kept], table.file, rank=rank,
+        step_is=how, axis=way.of, group=label,
+    )  # fmt: skip
+
+
+def _steps(at: np.ndarray, of: str) -> tuple[np.ndarray, str]:
+    """The way as whole numbers; parts of an epoch are counted as rows."""
+    whole = np.floor(at)
+    if of == "epoch" and len(np.unique(whole)) < len(np.unique(at)):
+        return np.arange(1, len(at) + 1), "line"
+    return whole.astype(np.int64), "epoch" if of == "epoch" else "step" if of in ("step", "checkpoint") else "line"

@@ -1,0 +1,110 @@
+"""A tracker's file as tables: which tracker wrote it, and its points, settings or scores. Nothing of it is executed.
+
+No tracker's own package is needed, and none is asked over a network. Logs are `tools.logs`, tables that no tracker wrote
+`tools.tables`; the log of a server is a log, `serving.read_server_lines` gives what it says of its load.
+"""
+
+# ruff: noqa: E501  one row of the table on one line
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..findings import TriageError
+from ..packed import BROKEN
+from ..patterns import bounded
+from ..reading import head
+from ..tables.table import Table
+from . import databases, harness, lines, serving, swanlab, tensorboard, wandb
+from .database import MAGIC
+from .gather import Gathered, joined
+
+SNIFF = 4096
+"""First bytes by which a file is told."""
+_I = re.IGNORECASE
+
+
+@dataclass(frozen=True)
+class Tracker:
+    """One kind of file that a tracker, a harness or a benchmark leaves."""
+
+    tracker: str
+    name: re.Pattern[str]
+    """What its path ends in, `/` separated."""
+    head: re.Pattern[bytes]
+    """How its first bytes begin."""
+    read: Callable[[Path, str], tuple[Table, ...]]
+
+
+def _gathered(reader: Callable[[Path, str], Iterator[Gathered]]) -> Callable[[Path, str], tuple[Table, ...]]:
+    return lambda path, file: joined(reader(path, file))
+
+
+def _no_aim(path: Path, file: str) -> tuple[Table, ...]:
+    raise TriageError(
+        f"cannot read {file}: Aim keeps its runs in RocksDB, which needs Aim itself; write them out there"
+        " (`aim.Repo(...).query_metrics(...)`, `.dataframe()`, `.to_csv(...)`) and name that table"
+    )
+
+
+_ANYTHING = re.compile(rb"")
+_RECORD = re.compile(rb"\s{0,64}\{")
+
+RECOGNISED: tuple[Tracker, ...] = (
+    Tracker("TensorBoard", re.compile(r"events\.out\.tfevents\.[^/]*$|\.tfevents$"), _ANYTHING, _gathered(tensorboard.read)),
+    Tracker("W&B", re.compile(r"\.wandb$"), _ANYTHING, _gathered(wandb.read)),
+    Tracker("W&B", re.compile(r"(?:^|/)wandb-summary\.json$"), _RECORD, _gathered(wandb.read_summary)),
+    Tracker("SwanLab", re.compile(r"\.swanlab$"), re.compile(re.escape(swanlab.MAGIC)), _gathered(swanlab.read)),
+    Tracker("Aim", re.compile(r"(?:^|/)\.aim/run_metadata\.sqlite$"), _ANYTHING, _no_aim),
+    Tracker("MLflow or Trackio", re.compile(r"\.(?:db|sqlite3?)$", _I), re.compile(re.escape(MAGIC)), _gathered(databases.read)),
+    Tracker("MLflow", re.compile(r"(?:^|/)metrics/[^.][^\n]*$"), re.compile(rb"\d{13} [-+\d.eEnaif]{1,40}(?: |$)"), _gathered(lines.read_mlflow_metric)),
+    Tracker("MLflow", re.compile(r"(?:^|/)[0-9a-f]{32}/params/[^\n]+$"), _ANYTHING, _gathered(lines.read_mlflow_param)),
+    Tracker("Lightning", re.compile(r"(?:^|/)metrics\.csv$"), re.compile(rb"(?:[^\n]{0,3000},)?step(?:,|\r?\n)"), _gathered(lines.read_sparse)),
+    Tracker("LLaMA-Factory", re.compile(r"(?:^|/)trainer_log\.jsonl$"), _RECORD, _gathered(lines.read_records)),
+    Tracker("ms-swift", re.compile(r"(?:^|/)logging\.jsonl$"), _RECORD, _gathered(lines.read_records)),
+    Tracker("monitor of devices", re.compile(r"(?:^|/)gpu_metrics\.jsonl$"), _RECORD, _gathered(lines.read_devices)),
+    Tracker("lm-evaluation-harness", re.compile(r"(?:^|/)[\w.-]*results?[\w.-]*\.json$", _I), re.compile(rb"\s{0,64}\{\s{0,64}\"results\"\s{0,16}:\s{0,16}\{\s{0,64}\"[^\"\n]{1,200}\"\s{0,16}:\s{0,16}\{"), harness.read_results),
+    Tracker("lighteval", re.compile(r"(?:^|/)[\w.-]*results?[\w.-]*\.json$", _I), re.compile(rb"\s{0,64}\{\s{0,64}\"config_general\"\s{0,16}:\s{0,16}\{"), harness.read_results),
+    Tracker("OpenCompass", re.compile(r"(?:^|/)[\w.-]*\.csv$", _I), re.compile(rb"(?:\xef\xbb\xbf)?dataset,version,metric,mode,"), harness.read_opencompass),
+    Tracker("benchmark of a server", re.compile(r"\.jsonl?$", _I), bounded(rb"\s*[\[{](?s:.{0,4000}?)\"(?:mean_ttft_ms|request_throughput|output_throughput|total_token_throughput)\"\s*:"), serving.read_benchmark),
+)  # fmt: skip
+"""By name and first bytes; the first that fits a file has it."""
+
+
+def tracker_of(name: str, head: bytes) -> Tracker | None:
+    """Which of them a file is of.
+
+    Args:
+        name: its path below the run, `/` separated (or only its name: then an MLflow folder is not seen).
+        head: its first `SNIFF` bytes.
+    """
+    return next((t for t in RECOGNISED if t.name.search(name) and t.head.match(head)), None)
+
+
+def is_tracker(name: str, head: bytes) -> bool:
+    """Whether `read_tracker` has a reader for the file."""
+    return tracker_of(name, head[:SNIFF]) is not None
+
+
+def read_tracker(path: Path, name: str) -> tuple[Table, ...]:
+    """The tables of a tracker's file, none of a database that is no tracker's.
+
+    Args:
+        path: where it lies.
+        name: what evidence calls it: its path below the run.
+
+    Raises:
+        TriageError: no tracker wrote it, or it cannot be read.
+    """
+    try:
+        tracker = tracker_of(name, head(path, SNIFF)) or tracker_of(path.as_posix(), head(path, SNIFF))
+        if tracker is None:
+            raise TriageError(
+                f"{name} is of no tracker that is known: {', '.join(sorted({t.tracker for t in RECOGNISED}))}"
+            )
+        return tracker.read(path, name)
+    except BROKEN as error:
+        raise TriageError(f"cannot read {name}: {error}") from error
