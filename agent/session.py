@@ -19,7 +19,7 @@ from ..tools.secrets import redact
 from ..tools.settings import Settings
 from .answer import Answer
 from .casebook import BOOK, Casebook, Unusable
-from .diagnose import Diagnosis, diagnose
+from .diagnose import ASKED, Diagnosis, diagnose
 from .events import Event, FindingMade, Listen, ToolStarted, ignore
 from .evidence import Look, look, named_or_worst, path_of
 from .narrate.answer import answer_text, headline
@@ -153,6 +153,8 @@ def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in
         if len(tokens(words)) < NAMED and hits and hits[0].score < MEANT:
             hits = []
         return diagnose(books.runbook, hits, (), (), in_field, paths)
+    if not (asked.symptoms or asked.suspicions or asked.plans or asked.pasted):
+        hits = [hit for hit in hits if hit.score >= ASKED]  # "what went wrong?" names no failure
     missed = [c.file for c in seen.coverage if c.missed] if paths else []
     stage = str(seen.settings.value("stage") or "")
     return diagnose(books.runbook, hits, seen.findings, seen.checks, in_field, paths, stage=stage, missed=missed)

@@ -9,10 +9,12 @@ from ...knowledge.search import MEANT
 from ...tools.findings import Check, Finding, clean
 from ..diagnose import Diagnosis
 from ..propose import Nothing, Proposal
-from .entry import criterion, next_check
+from .entry import criterion, next_check, stopped
 from .words import WORDS
 
 SHOWN_FINDINGS = 10
+ERROR = 56
+"""Characters of an error in the headline; its line stands below."""
 MISSED = 4
 """Unread files named in the headline."""
 SHOWN_CHECKS = 8
@@ -86,6 +88,11 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
             places = ", ".join(f"F{i}" for i in noted)
             kind = "healthy-note" if noted else "healthy-benign" if top.entry.kind == "benign" else "healthy-but"
             yield WORDS[kind].say(lang, id=top.entry.id, title=top.entry.title.say(lang), places=places)
+    elif error := stopped(d):
+        e = error.evidence[0]
+        said = e.text or ""
+        short = said if len(said) <= ERROR else f"{said[:ERROR]}…"
+        yield WORDS["stopped"].say(lang, error=code(short), place=code(f"{e.file}:{e.line}"))
     elif top and top.words >= MEANT and not top.entry.sources and not d.findings:
         yield WORDS["closest"].say(lang, title=top.entry.title.say(lang), id=top.entry.id, p=top.percent)
     elif _fine(d) and any(c.result == "failed" for c in d.checks):

@@ -14,6 +14,12 @@ WORDS = phrases(
      "**Nothing can be said yet.** What could be read shows nothing wrong, but some of it could not be checked; "
      "mend what is named below and ask again.",
      "**还不能下结论。** 能读到的部分没有发现问题，但有内容无法检查；请先处理下面列出的文件，再重新提问。"),
+    ("stopped",
+     "**The program stopped with an error that no entry of the runbook names**: {error} ({place}).",
+     "**程序因一个手册中没有条目的错误而停止**：{error}（{place}）。"),
+    ("trace",
+     "Read the lines above {file}:{line}: the last frame of the traceback that is your own code is the place.",
+     "看 {file}:{line} 上面的几行：回溯里最后一个属于你自己代码的位置就是出错的地方。"),
     ("closest",
      "**Not established.** The source runbooks do not cover this; closest is an entry from public reports: {title} "
      "(`{id}`), by your words alone ({p}).",
