@@ -84,7 +84,7 @@ def ask(
     """
     listen(ToolStarted("search"))
     books = index(home, encoder)
-    asked = understand(question, books.corrected)
+    asked = understand(question, books.corrected, books.search)
     lang = language(asked.own or question) if lang == "auto" else lang
     if third(asked.own):
         please = PLEASE.say(lang)
