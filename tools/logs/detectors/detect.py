@@ -12,11 +12,11 @@ from dataclasses import replace
 from ...findings import Check, Finding, Severity, declare
 from ...series import Series, SeriesTable
 from ...vocabulary import VOCABULARY
-from . import nonfinite, performance, rl, spikes, trends
+from . import levels, nonfinite, performance, rl, spikes, trends
 from .detector import DETECTORS, Detector, Track, finding, tracks_of, where, where_zh
 from .robust import finite, head_tail
 
-FAMILIES = (nonfinite, spikes, trends, rl, performance)
+FAMILIES = (nonfinite, spikes, trends, rl, performance, levels)
 
 HEALTHY_POINTS = 10
 """Points of loss or reward below which a run is not called healthy. Own judgement."""
@@ -39,17 +39,20 @@ CODES = declare(
 )
 
 
-def detect(table: SeriesTable, grad_clip: float | None = None) -> tuple[tuple[Finding, ...], tuple[Check, ...]]:
+def detect(
+    table: SeriesTable, grad_clip: float | None = None, classes: int | None = None
+) -> tuple[tuple[Finding, ...], tuple[Check, ...]]:
     """Run every detector over the series of a run.
 
     Args:
         table: all series of the run.
         grad_clip: clipping threshold from the settings; without it the clip rate is not judged.
+        classes: classes of the task, where the run's files say them.
 
     Returns:
         The findings, most severe first, and one check for each detector.
     """
-    tracks = tracks_of(table, grad_clip)
+    tracks = tracks_of(table, grad_clip, classes)
     findings: list[Finding] = []
     checks: list[Check] = []
     for one in DETECTORS.values():
