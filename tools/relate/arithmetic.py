@@ -30,7 +30,7 @@ COUNTERS = {
                 "total_samples", "examples_seen", "train_samples_seen"),
 }  # fmt: skip
 """Measures that count what was consumed so far."""
-FLOOR = 1.02
+FLOOR = 1.00001
 """The learning rate is at its floor within this factor of it."""
 EARLY = 0.8
 """Share of the planned steps before which the floor is too early."""
@@ -52,7 +52,7 @@ def number(value: float) -> str:
     for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M")):
         if abs(value) >= size:
             return f"{value / size:.3g}{letter}"
-    return f"{value:,.0f}" if abs(value) >= 100 and value == int(value) else f"{value:.4g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.4g}"
 
 
 def quantities(settings: Settings, lines: Sequence[Line], claims: Iterable[Claim] = ()) -> dict[str, Quantity]:
@@ -132,7 +132,8 @@ def _batches(settings: Settings, claims: Sequence[Claim], made: dict[str, Quanti
     logged, counted = made.get("tokens_per_step_logged"), made.get("samples_per_step_logged")
     for claim in claims:
         of_tokens = claim.of == "tokens_per_step" or (claim.of == "global_batch_size" and claim.unit.startswith("tok"))
-        real = (logged or tokens) if of_tokens else (counted or batch) if claim.of == "global_batch_size" else None
+        pair = (logged, tokens) if of_tokens else (counted, batch) if claim.of == "global_batch_size" else ()
+        real = _both(*pair) if pair else None
         if real and not near(claim.value, real.value):
             yield _claimed(claim, real, settings)
             break
@@ -145,6 +146,14 @@ def _batches(settings: Settings, claims: Sequence[Claim], made: dict[str, Quanti
                 f"而日志中 {real.formula}，为其 {ratio:.3g} 倍{_named_zh(ratio, settings)}",
                 (*real.evidence, *written.evidence), real.value,
             )  # fmt: skip
+
+
+def _both(logged: Quantity | None, made: Quantity | None) -> Quantity | None:
+    """What the log counts, said with the parts that make it where they agree."""
+    if logged and made and near(logged.value, made.value):
+        evidence = (*made.evidence, *logged.evidence)
+        return Quantity(made.name, made.value, f"{made.formula}; {logged.formula}", evidence)
+    return logged or made
 
 
 def _ramps(settings: Settings) -> bool:
@@ -243,7 +252,7 @@ def _floor(settings: Settings, lines: Sequence[Line], made: dict[str, Quantity])
     top = int(rate.values.argmax())
     if peak <= 0 or last > 0.5 * peak:
         return
-    low = np.flatnonzero(rate.values[top:] <= max(last * FLOOR, last + 1e-4 * peak))
+    low = np.flatnonzero(rate.values[top:] <= max(last * FLOOR, last + 1e-6 * peak))
     at = top + int(low[0])
     held = len(rate) - at
     needed = made.get("steps_needed")

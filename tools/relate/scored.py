@@ -36,6 +36,10 @@ SETUP = bounded(
 MODEL = bounded(r"(?:^|_)(?:model|ckpt|checkpoint|weights?|run|candidate|system|revision)(?:_|$)")
 WEIGHTS = bounded(r"(?:^|_)(?:hash|sha\d*|md5|checksum|digest|weights)(?:_|$)")
 TASK = bounded(r"(?:^|_)(?:task|benchmark|bench|subset|split|domain|language|lang|dataset|category)(?:_|$)")
+WAY = bounded(
+    r"^(?:global_?|train_?)?(?:step|iteration|iter|ckpt|checkpoint)s?(?:_?(?:k|step|num|number|idx))?$|^epoch$"
+)
+"""Columns that count checkpoints along the training; `ckpt_k` in thousands."""
 ITEM = bounded(r"(?:^|_)(?:item|question|example|sample|doc|pair|prompt)_?id$|^id$|^item$")
 SIZE = bounded(
     r"^(?:n|num_?samples|n_?samples|samples|total|count|n_?items|items|num_?examples|questions|n_questions|size)$"
@@ -91,7 +95,7 @@ def _rows(table: Table, around: Mapping[str, str]) -> Iterator[Scored]:
     named = {plain(c.name): c for c in table.columns}
     others = {name: c for name, c in named.items() if c not in scores}
     size, error = (_first(others, pattern) for pattern in (SIZE, ERROR))
-    axis = next((c for c in table.of("axis") if c.values.dtype.kind == "f" and c.of != "time"), None)
+    axis = next((c for name, c in others.items() if WAY.search(name) and c.values.dtype.kind == "f"), None)
     for column in scores:
         finite = column.values[np.isfinite(column.values)]
         scale = 100.0 if len(finite) and np.abs(finite).max() <= 1.0 else 1.0
@@ -110,6 +114,7 @@ def _row(table: Table, i: int, column: Column, scale: float, others: Mapping[str
     noise = noise * scale if noise is not None else 100 * sqrt(max(p * (1 - p), 1e-4) / n) if n and n >= 1 else None
     setup = tuple(sorted((name, value) for name, value in cells.items() if SETUP.search(name)))
     step = float(axis.values[i]) if axis is not None and np.isfinite(axis.values[i]) else None
+    step = step * 1000 if step is not None and axis is not None and plain(axis.name).endswith("_k") else step
     where = Evidence(table.file, int(table.lines[i]) or None, metric="eval", value=float(column.values[i]))
     return Scored(metric_of(column), value, noise, _said(cells, TASK), _said(cells, MODEL), _said(cells, WEIGHTS),
                   _said(cells, ITEM), step, setup, where, int(n) if n else None)  # fmt: skip
@@ -122,7 +127,7 @@ def _is_score(column: Column) -> bool:
 
 
 def _first(columns: Mapping[str, Column], pattern: re.Pattern[str]) -> Column | None:
-    return next((c for name, c in columns.items() if pattern.search(name) and c.values.dtype.kind == "f"), None)
+    return next((c for name, c in columns.items() if pattern.search(name) and c.of != "step"), None)
 
 
 def _said(cells: Mapping[str, str], pattern: re.Pattern[str]) -> str:
