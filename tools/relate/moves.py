@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from ..findings import Evidence, Finding, Severity
-from .changes import LEAST_POINTS, Change, changes, noise
+from .changes import LEAST_POINTS, Change, changes, in_blocks, noise
 from .line import Line
 
 Way = Literal["rises", "falls", "flat", "unclear"]
@@ -63,7 +63,7 @@ class Move:
         """Over the whole run."""
         first, last = self.ends
         moved = last - first
-        blocks = np.array([np.median(b) for b in np.array_split(self.line.values, min(40, len(self.line)))])
+        blocks, _ = in_blocks(self.line.values, 40)
         if self.lasting and abs(moved) > STILL * self.scale:
             return "rises" if moved > 0 else "falls"
         trend = kendall(blocks)
