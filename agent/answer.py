@@ -100,7 +100,7 @@ class Answer:
                 "run": self.run or None,
                 "other_runs": self._others(),
                 "coverage": [
-                    {"file": c.file, "read_as": c.read_as, "why": c.why or None}
+                    {"file": c.file, "read_as": c.read_as, "why": c.why or None, "rows": c.rows, "points": c.points}
                     for c in (self.seen.coverage if self.seen else ())
                 ],
                 "model": self.model,

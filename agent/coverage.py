@@ -6,15 +6,24 @@ An answer calls a run healthy only where nothing that could show the trouble was
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from ..tools.findings import Report
-from ..tools.run import Artifact, Run, files_below
+from ..tools.kinds import OPEN, shows
+from ..tools.run import Artifact, Run, Skipped, files_below
 from ..tools.series import SeriesTable
 from ..tools.settings import Settings
 
+if TYPE_CHECKING:
+    from ..tools.store.opened import Account
+
+PASSED = 200
+"""Files of a folder that is no part of a run, named one by one."""
 LISTED = 5000
 """Files of checkpoint folders that are listed one by one."""
 SHOWING = frozenset(
@@ -45,7 +54,7 @@ _TRACKER = re.compile(r"^events\.out\.tfevents|\.wandb$")
 _PAPERS = re.compile(
     r"^(?:README|LICEN[CS]E|COPYING|NOTICE|AUTHORS|CONTRIBUTING|CODE_OF_CONDUCT|SECURITY|CITATION|MODEL_CARD"
     r"|Dockerfile|robots)"
-    r"(?:[._-].*)?$|^requirements[\w.-]*\.txt$|^package(?:-lock)?\.json$|^tsconfig.*\.json$|^\."
+    r"(?:[._-]|$)|^requirements[\w.-]*\.txt$|^package(?:-lock)?\.json$|^tsconfig.*\.json$|^\."
     r"|^generation_config\.json$"
     r"|(?:^|_)index\.json$|^(?:dataset_infos?|manifest|state|preprocessor_config|processor_config)\.json$",
     re.IGNORECASE,
@@ -64,6 +73,9 @@ class Covered:
     """Why it was not read, or how little of it; empty for a file that was read."""
     evidence: bool = True
     """Whether whoever refused it thinks that it could have shown a fault."""
+    rows: int = 0
+    points: int = 0
+    """Rows of tables and points of series that it gave."""
 
     @property
     def missed(self) -> bool:
@@ -73,28 +85,87 @@ class Covered:
         return self.read_as is None and self.evidence and bool(shows) and not _PAPERS.search(name)
 
 
-def coverage(run: Run, table: SeriesTable, settings: Settings, reports: Iterable[Report]) -> tuple[Covered, ...]:
-    """The account of every file under the path, in the order of names."""
-    measured = {s.file for s in table}
+def coverage(
+    run: Run,
+    table: SeriesTable,
+    settings: Settings,
+    reports: Iterable[Report],
+    accounts: Mapping[str, Account] = MappingProxyType({}),
+    elsewhere: Iterable[Artifact] = (),
+) -> tuple[Covered, ...]:
+    """The account of every file under the path, each once, in the order of names; unread ones last.
+
+    Args:
+        run: what was looked at.
+        table: its series.
+        settings: what is set.
+        reports: what the tools said of the files that they read.
+        accounts: what the open readers said of theirs.
+        elsewhere: files of other trainings under the same path.
+    """
+    points = Counter[str]()
+    for series in table:
+        points[series.file] += len(series)
     nothing = {
         c.name.removeprefix("metrics in "): c.why for r in reports for c in r.checks if c.result == "not-applicable"
     }
-    found = [c for a in run.artifacts for c in _artifact(a, measured, settings, nothing)]
-    found += [Covered(s.name, None, s.why, s.evidence) for s in (*run.skipped, *run.unknown)]
-    return tuple({c.file: c for c in sorted(found, key=lambda c: (c.read_as is None, c.file))}.values())
+    account = _Account(points, settings, nothing, accounts)
+    found = [Covered(s.name, None, s.why, s.evidence) for s in (*run.skipped, *run.unknown) if s.folder is None]
+    found += [account.of(a) for a in run.artifacts if not a.path.is_dir()]
+    found += [Covered(a.name, a.kind, OTHER, False) for a in elsewhere if not a.path.is_dir()]
+    named = {c.file: c for c in reversed(found)}
+    for s in (*run.skipped, *run.unknown):
+        if s.folder is not None:
+            named = {c.file: c for c in _unlooked(s, s.folder)} | named
+    for a in (*run.artifacts, *elsewhere):
+        if a.path.is_dir():
+            named = {c.file: c for c in _inside(a)} | named
+    return tuple(sorted(named.values(), key=lambda c: (c.read_as is None, c.file)))
 
 
-def _artifact(a: Artifact, measured: set[str], settings: Settings, nothing: dict[str, str]) -> Iterator[Covered]:
-    if a.path.is_dir():
-        inside = (f.relative_to(a.path).as_posix() for f in files_below(a.path, LISTED))
-        yield from (Covered(f"{a.name}/{name}", a.kind, "") for name in inside)
-    elif a.kind == "log" and a.name not in measured:
-        yield Covered(a.name, "log", "only error lines were looked for: no line in a known metric format")
-    elif a.kind == "metrics" and a.name not in measured:
-        yield Covered(a.name, None, nothing.get(a.name, "no metric in it is known"))
-    elif a.kind in ("config", "script") and a.name not in settings.files:
-        yield Covered(a.name, a.kind, "no known setting in it is in force")
-    elif a.kind == "stack":
-        yield Covered(a.name, a.kind, "only whether the dump is whole was looked at")
-    else:
-        yield Covered(a.name, a.kind, "")
+OTHER = "belongs to another training under the same path, of which only the logs were judged"
+
+
+def _inside(a: Artifact) -> Iterator[Covered]:
+    """The files of a checkpoint folder; of one with weights beside other files, the weights."""
+    for file in files_below(a.path, LISTED):
+        name = file.relative_to(a.path).as_posix()
+        yield Covered(name if a.name == "." else f"{a.name}/{name}", a.kind, "")
+
+
+def _unlooked(s: Skipped, folder: Path) -> Iterator[Covered]:
+    """The files of a folder that was not looked into, or the folder itself where they are many."""
+    inside = files_below(folder, PASSED + 1)
+    if not inside or len(inside) > PASSED:
+        yield Covered(f"{s.name}/", None, s.why, s.evidence)
+        return
+    for file in inside:
+        yield Covered(f"{s.name}/{file.relative_to(folder).as_posix()}", None, s.why, s.evidence and shows(file.name))
+
+
+@dataclass(frozen=True)
+class _Account:
+    """What was read in a file, by those who read it."""
+
+    points: Mapping[str, int]
+    settings: Settings
+    nothing: Mapping[str, str]
+    opened: Mapping[str, Account]
+
+    def of(self, a: Artifact) -> Covered:
+        points, opened = self.points.get(a.name, 0), self.opened.get(a.name)
+        rows = opened.rows if opened else 0
+        if a.kind in OPEN and opened:
+            read = a.kind if opened.read else None
+            return Covered(a.name, read, opened.why, True, rows, max(points, opened.points))
+        if a.kind == "metrics" and not points and a.name in self.nothing:
+            return Covered(a.name, None, self.nothing[a.name])
+        return Covered(a.name, a.kind, self._little(a, points), True, rows, points)
+
+    def _little(self, a: Artifact, points: int) -> str:
+        """How little of a file was looked at, empty for one that was read."""
+        if a.kind == "log" and not points and a.name in self.nothing:
+            return "only error lines were looked for: no line in a known metric format"
+        if a.kind in ("config", "script") and a.name not in self.settings.files:
+            return "no known setting in it is in force"
+        return "only whether the dump is whole was looked at" if a.kind == "stack" else ""

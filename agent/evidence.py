@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -13,15 +13,19 @@ from typing import TYPE_CHECKING
 
 from ..tools.discover import discover
 from ..tools.findings import Check, Finding, Report, TriageError
-from ..tools.logs.attempts import name_of, named_in, trainings
+from ..tools.kinds import OPEN
+from ..tools.logs.attempts import joined, name_of, named_in, trainings
 from ..tools.run import Artifact, Run, files_below
-from ..tools.series import SeriesTable
+from ..tools.series import Series, SeriesTable
 from ..tools.settings import Settings
 from .coverage import Covered, coverage
 from .orders import orders
 
 if TYPE_CHECKING:
+    from ..tools.documents.event import Claim, Event
     from ..tools.logs.scan import Read
+    from ..tools.store.opened import Opened
+    from ..tools.tables.table import Table
 
 
 @dataclass(frozen=True)
@@ -73,11 +77,38 @@ class Look:
     """The other trainings under the same path."""
     orders: tuple[str, ...] = ()
     """Places in its files that speak to an assistant."""
+    opened: Opened | None = None
+    """What the open readers gave; None where the run has nothing for them."""
+    elsewhere: tuple[Artifact, ...] = ()
+    """Files of the other trainings."""
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The rows of its tables, trackers, quoted tables and evaluation results."""
+        return self.opened.tables if self.opened else ()
+
+    @property
+    def series(self) -> tuple[Series, ...]:
+        """Everything that was measured, whether its name is known or not."""
+        known = {(s.file, s.key) for s in self.table}
+        more = self.opened.series if self.opened else ()
+        return (*self.table, *(s for s in more if (s.file, s.key) not in known))
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What its documents tell."""
+        return self.opened.events if self.opened else ()
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """Quantities that its documents plan or promise."""
+        return self.opened.claims if self.opened else ()
 
     @cached_property
     def coverage(self) -> tuple[Covered, ...]:
         """Every file, and what it was read as."""
-        return coverage(self.run, self.table, self.settings, self.reports)
+        accounts = self.opened.accounts if self.opened else {}
+        return coverage(self.run, self.table, self.settings, self.reports, accounts, self.elsewhere)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -142,11 +173,15 @@ def look(
             return Report("read")
 
         broken = _try("scan", reading)
-        found = run.artifacts
+        whole, opened = run, read_open(run)
+        read = _together(read, opened.series if opened else ())
         run, others = _chosen(run, read, choose or named_or_worst(""))
-        if run.artifacts != found:
+        if run.artifacts != whole.artifacts:
             settings, setting_checks = read_settings(run)
         read = read.only(run)
+        if opened:
+            opened = opened.only(a.name for a in run.artifacts)
+            read = _together(read, [s for s in read.table if s.file in opened.accounts])
         clip, planned = (_number(settings.value(name)) for name in ("grad_clip", "max_steps"))
         log = broken if broken.checks else _try("scan", lambda: scan(run, clip, read, planned))
         reports = [log]
@@ -161,7 +196,26 @@ def look(
             reports.append(_try(name, lambda tool=tool: tool(run)))
         about = name_of(run) if others else ""
         spoken = orders(run, (f for report in reports for f in report.findings))
-        return Look(run, read.table, settings, log, tuple(reports), about, others, spoken)
+        here = {a.name for a in run.artifacts} | {s.name for s in run.unknown}
+        elsewhere = tuple(a for a in whole.artifacts if a.name not in here)
+        return Look(run, read.table, settings, log, tuple(reports), about, others, spoken, opened, elsewhere)
+
+
+def read_open(run: Run) -> Opened | None:
+    """What the open readers give of a run; None, and nothing imported, where it has nothing for them."""
+    if not any(a.kind in (*OPEN, "eval") for a in run.artifacts):
+        return None
+    from ..tools.store.opened import read_open as read
+
+    return read(run)
+
+
+def _together(read: Read, more: Iterable[Series]) -> Read:
+    """The series of the logs with those of tables and trackers, which may be among them already."""
+    more = list(more)
+    files = {s.file for s in more}
+    logged = SeriesTable(tuple(s for s in read.table if s.file not in files))
+    return replace(read, table=joined(logged, more)) if more else read
 
 
 def _chosen(run: Run, read: Read, choose: Choose) -> tuple[Run, tuple[Other, ...]]:
@@ -223,7 +277,8 @@ def read_logs(run: Run) -> Read:
 
         return read_settings(run)[0].value("log_steps")
 
-    return read_run(run, every)
+    opened = read_open(run)
+    return _together(read_run(run, every), opened.series if opened else ())
 
 
 def _number(value: object) -> float | None:

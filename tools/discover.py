@@ -9,17 +9,20 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
 from .findings import TriageError, clean
-from .kinds import Kind, Recognised, Refused, recognise, shows, wanted
+from .kinds import OPEN, Kind, Recognised, Refused, recognise, shows, wanted
 from .reading import head
 from .run import Artifact, Run, Skipped, natural
 from .secrets import redact, unstyled
 
 FILE_LIMIT = 5_000
 """Most files looked at in one run."""
+NAME_LIMIT = 20_000
+"""Most files named in one run, looked at or not."""
 DEPTH_LIMIT = 8
 """Deepest directory below the root that is looked into."""
 UNKNOWN_LIMIT = 20
@@ -46,10 +49,15 @@ _GROUPING = re.compile(
 """Directories that group the files of one run and are no attempt of their own."""
 _RANK = re.compile(r"(?:^|[^A-Za-z])(?:global_|local_)?rank[_.-]?(\d{1,5})(?!\d)", re.IGNORECASE)
 _TORCHRUN_RANK = re.compile(r"(?:^|/)attempt_\d+/(\d{1,5})/std(?:out|err)\.log$")
+RANKED = ("log", "metrics", "stack", *OPEN)
 LOOKED_FOR = (
     "logs (*.log, *.out, *.txt), metrics (trainer_state.json, *.jsonl, *.csv), configurations (*.yaml, *.json, *.toml),"
-    " launch scripts (*.sh, *.slurm), tokenizer files, data files, checkpoints, evaluation results, stack dumps"
+    " launch scripts (*.sh, *.slurm), tokenizer files, data files, checkpoints, evaluation results, stack dumps,"
+    " tables, trackers' files (TensorBoard, W&B, MLflow), notes and changelogs"
 )
+
+
+UNKNOWN = "no reader knows this kind of file"
 
 
 def discover(path: Path) -> Run:
@@ -79,7 +87,7 @@ def _one_file(path: Path) -> Run:
         raise TriageError(f"{path.name} {found.why}")
     if found is None:
         raise TriageError(f"{path.name} is none of: {LOOKED_FOR}")
-    rank = _rank(path.name) if found.kind in ("log", "metrics", "stack") else None
+    rank = _rank(path.name) if found.kind in RANKED else None
     return Run(path.parent, (Artifact(found.kind, path, _plain_name(path.name), found.why, "", rank),))
 
 
@@ -95,32 +103,47 @@ class _Walk:
         self.root = root
         self.artifacts: list[Artifact] = []
         self.skipped: list[Skipped] = []
-        self.seen: set[tuple[int, int]] = set()
-        self.unknown: list[Path] = []
-        """Files of no known kind; the first `UNKNOWN_LIMIT` are read as logs if the run has nothing else."""
+        self.seen: dict[tuple[int, int], Path] = {}
+        self.links: list[Path] = []
+        """Links inside the run, which are followed last: what they lead to is named where it lies."""
+        self.unknown: list[tuple[Path, str]] = []
+        """Files of no known kind, or seen elsewhere, with the reason; the first `UNKNOWN_LIMIT` are read as logs if
+        the run has nothing else."""
+        self.names: dict[str, Path] = {}
         self.files = 0
-        self.full = False
 
     def run(self) -> Run:
+        self.seen[_inode(self.root.stat())] = self.root
         self.directory(self.root, 0)
+        for link in self.links:
+            self.linked(link)
         self.latest_state()
-        if not self.artifacts:
+        if all(a.kind == "document" for a in self.artifacts):
             self.take_unknown()
         if not self.artifacts and not self.skipped:
             raise TriageError(f"{self.root} holds nothing to triage; looked for {LOOKED_FOR}")
         homes = _attempts(self.artifacts)
         placed = [replace(a, attempt=homes.get(a.name, "")) for a in self.artifacts]
         placed.sort(key=lambda a: natural(a.name))
-        unknown = (Skipped(self.name(path), "no reader knows this kind of file") for path in self.unknown)
+        unknown = (
+            Skipped(self.name(p), why, why == UNKNOWN, p if p.name in _NOT_ENTERED and p.is_dir() else None)
+            for p, why in self.unknown
+        )
         return Run(self.root, tuple(placed), tuple(self.skipped), tuple(unknown))
 
-    def skip(self, path: Path, why: str, evidence: bool | None = None) -> None:
+    def skip(self, path: Path, why: str, evidence: bool | None = None, folder: bool = False) -> None:
         """Note what was not used; unless said, its name tells whether it could have shown a fault."""
-        self.skipped.append(Skipped(self.name(path), why, shows(path.name) if evidence is None else evidence))
+        said = shows(path.name) if evidence is None else evidence
+        self.skipped.append(Skipped(self.name(path), why, said, path if folder else None))
 
     def take_unknown(self) -> None:
-        """Nothing was recognised: text that the user's directory does hold is read as a log, the rest is listed."""
-        looked, self.unknown = self.unknown[:UNKNOWN_LIMIT], self.unknown[UNKNOWN_LIMIT:]
+        """Nothing but prose was recognised: text that the user's directory does hold is read as a log, the rest is
+        listed."""
+        prose = {a.path for a in self.artifacts}
+        waiting = [*sorted(prose), *(path for path, why in self.unknown if why == UNKNOWN)]
+        looked = dict.fromkeys(waiting[:UNKNOWN_LIMIT])
+        self.artifacts = [a for a in self.artifacts if a.path not in looked]
+        self.unknown = [(path, why) for path, why in self.unknown if path not in looked]
         for path in looked:
             found = recognise(path.name, head(path, SNIFF), alone=True)
             if isinstance(found, Recognised):
@@ -129,8 +152,14 @@ class _Walk:
                 self.skip(path, found.why if found else "is neither a log nor a known part of a run; name it directly")
 
     def name(self, path: Path) -> str:
-        """The path relative to the root as text: no byte that is not UTF-8, no control character, no credential."""
-        return _plain_name(path.relative_to(self.root).as_posix())
+        """The path relative to the root as text: no byte that is not UTF-8, no control character, no credential; two
+        files that would be called the same are told apart."""
+        plain = name = _plain_name(path.relative_to(self.root).as_posix())
+        for i in range(2, 1000):
+            if self.names.setdefault(name, path) == path:
+                break
+            name = f"{plain}~{i}"
+        return name
 
     def directory(self, path: Path, depth: int) -> None:
         try:
@@ -138,7 +167,7 @@ class _Walk:
         except OSError as error:
             if path == self.root:
                 raise TriageError(f"cannot list {path}: {error.strerror}; check its permissions") from error
-            self.skip(path, f"cannot list the directory: {error.strerror}", evidence=True)
+            self.skip(path, f"cannot list the directory: {error.strerror}", evidence=True, folder=True)
             return
         names = [e.name for e in entries]
         if path != self.root and _is_checkpoint(path.name, names):
@@ -147,20 +176,40 @@ class _Walk:
         shards = [n for n in names if _WEIGHTS.search(n)]
         if shards:
             self.add("checkpoint", path, f"directory with weights ({shards[0]})")
-        folders = []
-        for entry in entries:
-            if self.full or (entry.name in shards and entry.name != "adapter_config.json"):
-                continue
-            kind = self.entry(Path(entry.path))
-            if kind == "directory" and entry.name not in _NOT_ENTERED:
-                folders.append(Path(entry.path))
-        for folder in folders:
-            if depth >= DEPTH_LIMIT:
-                self.skip(folder, f"deeper than {DEPTH_LIMIT} directories; name it directly to look into it")
-            elif not self.full:
+        for folder in [Path(e.path) for e in entries if self.enters(e, shards)]:
+            if folder.name in _NOT_ENTERED:
+                self.pass_over(folder)
+            elif depth >= DEPTH_LIMIT:
+                why = f"deeper than {DEPTH_LIMIT} directories; name it directly to look into it"
+                self.skip(folder, why, folder=True)
+            else:
                 self.directory(folder, depth + 1)
 
-    def entry(self, path: Path) -> str:
+    def enters(self, entry: os.DirEntry[str], shards: Collection[str]) -> bool:
+        """Look at an entry of a directory; whether it is one to enter."""
+        weights = entry.name in shards and entry.name != "adapter_config.json"
+        return not weights and self.entry(Path(entry.path)) == "directory"
+
+    def pass_over(self, folder: Path) -> None:
+        """A folder of tools beside a run, which is no part of it."""
+        self.unknown.append((folder, f"inside {folder.name}, which is no part of a run"))
+
+    def linked(self, path: Path) -> None:
+        """Follow a link inside the run: to what was seen, it is one name more."""
+        try:
+            info = path.resolve(strict=True).stat()
+        except (OSError, RuntimeError) as error:
+            self.skip(path, f"cannot be followed: {getattr(error, 'strerror', None) or 'a loop of links'}")
+            return
+        if (known := self.seen.get(_inode(info))) is not None:
+            self.unknown.append((path, f"a link to {self.name(known) if known != self.root else 'the run itself'}"))
+        elif stat.S_ISDIR(info.st_mode):
+            self.seen[_inode(info)] = path
+            self.directory(path, 1)
+        else:
+            self.entry(path, follow=True)
+
+    def entry(self, path: Path, follow: bool = False) -> str:
         """Recognise a file; say `directory` for one to enter."""
         try:
             real = path.resolve(strict=True) if path.is_symlink() else path
@@ -172,24 +221,25 @@ class _Walk:
         except (OSError, RuntimeError) as error:
             self.skip(path, f"cannot be followed: {getattr(error, 'strerror', None) or 'a loop of links'}")
             return ""
-        if (info.st_dev, info.st_ino) in self.seen:
+        if real is not path and not follow:
+            self.links.append(path)
             return ""
-        self.seen.add((info.st_dev, info.st_ino))
+        if (known := self.seen.setdefault(_inode(info), path)) != path:
+            self.unknown.append((path, f"the same file as {self.name(known)}"))
+            return ""
         if stat.S_ISDIR(info.st_mode):
             return "directory"
         if not stat.S_ISREG(info.st_mode):
             self.skip(path, "is a pipe, socket or device; not opened")
             return ""
         self.files += 1
-        if self.files > FILE_LIMIT:
-            self.full = True
-            self.skip(
-                path,
-                f"more than {FILE_LIMIT} files: this and later ones were not looked at; name a subdirectory",
-                evidence=True,
-            )
-            return ""
-        self.file(path)
+        if self.files <= FILE_LIMIT:
+            self.file(path)
+        elif self.files == FILE_LIMIT + 1:
+            why = f"more than {FILE_LIMIT} files: this and later ones were not looked at; name a subdirectory"
+            self.skip(path, why, evidence=True)
+        elif self.files <= NAME_LIMIT:
+            self.unknown.append((path, f"over the limit of {FILE_LIMIT} files"))
         return "file"
 
     def file(self, path: Path) -> None:
@@ -198,17 +248,19 @@ class _Walk:
         except TriageError as error:
             if wanted(path.name):
                 self.skip(path, str(error))
+            else:
+                self.unknown.append((path, str(error)))
             return
         if isinstance(found, Refused):
             self.skip(path, found.why, False if found.empty else None)
         elif found:
             self.add(found.kind, path, found.why)
         else:
-            self.unknown.append(path)
+            self.unknown.append((path, UNKNOWN if path.stat().st_size else "is empty"))
 
     def add(self, kind: Kind, path: Path, why: str) -> None:
         name = self.name(path)
-        rank = _rank(name) if kind in ("log", "metrics", "stack") else None
+        rank = _rank(name) if kind in RANKED else None
         self.artifacts.append(Artifact(kind, path, name, why, "", rank))
 
     def latest_state(self) -> None:
@@ -223,6 +275,10 @@ class _Walk:
                     latest[artifact.path.parent] = state
         for state in latest.values():
             self.add("metrics", state, "trainer state of the latest checkpoint")
+
+
+def _inode(info: os.stat_result) -> tuple[int, int]:
+    return info.st_dev, info.st_ino
 
 
 def _is_checkpoint(name: str, names: list[str]) -> bool:
@@ -243,7 +299,7 @@ def _rank(name: str) -> int | None:
 
 def _attempts(artifacts: list[Artifact]) -> dict[str, str]:
     """Artifact name -> directory of its attempt: the deepest that holds its own log or metrics."""
-    homes = {_home(a) for a in artifacts if a.kind in ("log", "metrics")} - {""}
+    homes = {_home(a) for a in artifacts if a.kind in ("log", "metrics", "tracker")} - {""}
     placed = {}
     for artifact in artifacts:
         home = _home(artifact)

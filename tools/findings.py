@@ -133,7 +133,7 @@ RECORDS_READ = "records read"
 """Begins the name of the check that fails where input was not read: then "nothing found" means nothing."""
 EVIDENCE_READ = "evidence read"
 """The check that fails where a file that could show a fault was not read to its end: no run is healthy then."""
-CheckResult = Literal["found", "clear", "not-applicable", "failed"]
+CheckResult = Literal["found", "clear", "too-short", "not-applicable", "failed"]
 
 
 @dataclass(frozen=True)

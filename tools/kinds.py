@@ -16,7 +16,12 @@ from .heads import SCALAR_TABLE, TRACKED, csv_header, metric_records
 from .patterns import bounded
 from .reading import is_binary
 
-Kind = Literal["log", "metrics", "config", "script", "tokenizer", "data", "checkpoint", "eval", "generations", "stack"]
+Kind = Literal[
+    "log", "metrics", "config", "script", "tokenizer", "data", "checkpoint", "eval", "generations", "stack",
+    "table", "tracker", "document",
+]  # fmt: skip
+OPEN: tuple[Kind, ...] = ("table", "tracker", "document")
+"""Kinds of files that no reader of a known format takes: rows, trackers' own files, prose (`tools.store.opened`)."""
 
 
 class Recognised(NamedTuple):
@@ -33,6 +38,8 @@ class Refused(NamedTuple):
 
 
 _I = re.IGNORECASE
+_UNREAD_NAME = re.compile(r"\.(?:md|rst)$|^(?:README|requirements)", _I)
+"""Papers, which are no logs, configurations or data whatever they quote."""
 _BY_NAME: tuple[tuple[re.Pattern[str], Kind, str], ...] = (
     (re.compile(r"^(?:tokenizer(?:_config)?\.json|tokenizer\.model|special_tokens_map\.json|added_tokens\.json|vocab\.(?:json|txt)|merges\.txt|chat_template\.(?:jinja|json)|spiece\.model|tokenization_\w+\.py)$", _I), "tokenizer", "tokenizer file name"),
     (re.compile(r"\.(?:safetensors|ckpt|pth?|gguf|distcp)$|^(?:pytorch_model|adapter_model|optimizer|model)[\w.-]*\.bin$", _I), "checkpoint", "weights file name"),
@@ -53,10 +60,28 @@ _METRIC_NAME = re.compile(r"metric|trainer_state|history|scalar|progress|loss|lo
 _PACKED = re.compile(r"\.(?:gz|gzip|zst|zstd)$", _I)
 _ARCHIVE = re.compile(r"\.(?:tar|tgz|zip|7z|rar|bz2|xz|tar\.gz)$", _I)
 _IGNORED = re.compile(
-    r"\.(?:png|jpe?g|gif|svg|pdf|md|rst|html?|css|js|ts|so|whl|pyc|lock|wav|mp[34]|ttf|db|sqlite3?)$"
-    r"|^(?:events\.out\.tfevents|LICENSE|README|requirements|\.git|wandb-metadata|wandb-summary|run-\w+\.wandb)",
-    _I,
+    r"\.(?:png|jpe?g|gif|svg|pdf|css|js|ts|so|whl|pyc|lock|wav|mp[34]|ttf)$"
+    r"|^(?:LICEN[CS]E|COPYING|NOTICE|\.git|wandb-metadata)", _I
+)  # fmt: skip
+_TRACKER_NAME = re.compile(
+    r"tfevents|\.(?:wandb|swanlab|aim)$|^wandb-(?:summary|history|events)\.jsonl?$"
+    r"|^(?:mlflow|trackio|swanlab|aim)[\w.-]*\.(?:db|sqlite3?)$", _I
+)  # fmt: skip
+_TRACKER_SCHEMA = re.compile(
+    rb"latest_metrics|experiment_tags|\brun_(?:uuid|name|id)\b.{0,400}\b(?:metrics?|step)\b", _I | re.S
 )
+"""Tables of MLflow, or rows of a metric for each run, in the first pages of a SQLite file."""
+_SQLITE = b"SQLite format 3\0"
+_TABLE_NAME = re.compile(r"\.(?:csv|tsv|tab|psv|ssv|dat|jsonl?|ndjson|prom|db|sqlite3?|swanlab)$", _I)
+_DOCUMENT_NAME = re.compile(
+    r"\.(?:md|markdown|rst|txt|adoc|org|diff|patch)$"
+    r"|^(?:change(?:s|log)?|news|notes?|todo|plan|readme|history|requirements)(?:[._-]|$)", _I
+)  # fmt: skip
+_ROWS = bounded(
+    rb"(?m)^\#\ (?:TYPE|HELP)\ \w|(?:^[ ]{0,8}[|+][^\n]{3,400}[|+][ ]{0,8}\r?\n){3}|^\s{0,8}\|?(?:\s{0,4}:?-{3,40}:?\s{0,4}\|){2}",
+    re.X,
+)
+"""Prometheus text, and tables drawn with bars."""
 _TEXT_KEY = re.compile(
     rb"['\"](?:text|prompts?|messages|conversations?|instruction|chosen|rejected|question|answer|input|output|content"
     rb"|response|completion|query|problem|solution|input_ids|labels|token_ids|score|source|target)['\"]\s*:", _I
@@ -103,7 +128,15 @@ def recognise(name: str, head: bytes, alone: bool = False) -> Recognised | Refus
     plain = _PACKED.sub("", name)
     if _ARCHIVE.search(name):
         return Refused("is an archive; unpack it and name the directory")
-    if not alone and _IGNORED.search(plain):
+    if _TRACKER_NAME.search(plain) or head.startswith(_SQLITE):
+        return _tracked(plain, head)
+    rows = alone and _TABLE_NAME.search(plain) and not (_LOG_TEXT.search(head) and plain.lower().endswith("json"))
+    return _known(plain, head, alone and not rows, plain != name) or _open(plain, head)
+
+
+def _known(plain: str, head: bytes, alone: bool, packed: bool) -> Recognised | Refused | None:
+    """A file of a format with a reader of its own."""
+    if not alone and (_IGNORED.search(plain) or _UNREAD_NAME.search(plain)):
         return None
     by_name = next((Recognised(kind, why) for p, kind, why in _BY_NAME if p.search(plain)), None)
     if by_name and by_name.kind == "checkpoint" and not _LOG_NAME.search(plain):
@@ -111,10 +144,31 @@ def recognise(name: str, head: bytes, alone: bool = False) -> Recognised | Refus
     if PurePath(plain).suffix.lower() in (".parquet", ".arrow"):
         return by_name or Recognised("data", "columnar data file name")
     if not head.strip(b"\0 \r\n\t"):
-        return _empty(plain, head, by_name, plain != name)
+        return _empty(plain, head, by_name, packed)
     if is_binary(head):
         return _binary(plain, by_name, alone)
     return _text(plain, head, by_name, alone)
+
+
+def _tracked(name: str, head: bytes) -> Recognised | Refused:
+    if not head.strip(b"\0"):
+        return Refused("is empty", empty=True)
+    if head.startswith(_SQLITE) and not (_TRACKER_NAME.search(name) or _TRACKER_SCHEMA.search(head)):
+        return Recognised("table", "SQLite file")
+    return Recognised("tracker", "file of an experiment tracker")
+
+
+def _open(name: str, head: bytes) -> Recognised | Refused | None:
+    """A file that only the open readers can take: rows or prose."""
+    prose = _DOCUMENT_NAME.search(name) or not PurePath(name).suffix
+    if name.startswith(".") or _IGNORED.search(name) or not head.strip(b"\0 \r\n\t") or is_binary(head):
+        return None
+    suffix = PurePath(name).suffix.lower()
+    if suffix in (".html", ".htm"):
+        return Recognised("table", "page with a table") if b"<table" in head.lower() else None
+    if _TABLE_NAME.search(name) or (suffix in ("", ".txt") and _ROWS.search(head)):
+        return Recognised("table", "rows in no known format")
+    return Recognised("document", "text") if prose else None
 
 
 def _empty(name: str, head: bytes, by_name: Recognised | None, packed: bool) -> Recognised | Refused | None:

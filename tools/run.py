@@ -39,6 +39,8 @@ class Skipped:
     why: str
     evidence: bool = True
     """Whether it could have shown that something is wrong: a log, metrics, results, dumps, whatever a folder holds."""
+    folder: Path | None = None
+    """Where a folder lies that was not looked into."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ class Run:
     artifacts: tuple[Artifact, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     unknown: tuple[Skipped, ...] = ()
-    """Files that no reader knows; nothing was looked at in them but their first bytes."""
+    """Files that were passed over: no reader knows them, or they are seen elsewhere; at most their first bytes were
+    looked at."""
 
     def of(self, *kinds: Kind) -> Iterator[Artifact]:
         return (a for a in self.artifacts if a.kind in kinds)

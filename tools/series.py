@@ -13,6 +13,9 @@ import numpy as np
 from .findings import Evidence
 from .run import natural
 
+SURE = 0.5
+"""Confidence from which on a series may raise a serious finding alone. Own judgement."""
+
 
 @dataclass(frozen=True)
 class Series:
@@ -40,6 +43,8 @@ class Series:
     """What `steps` count: steps, or what a table goes along (`epoch`, `tokens`, `time` in seconds, `index`)."""
     group: str = ""
     """Which of several curves of one table this is: `rank=0, task=mmlu`."""
+    confidence: float = 1.0
+    """How sure name and axis are: below 1 for lines of no declared format, see `tools.logs.points.mined`."""
 
     def __len__(self) -> int:
         return len(self.steps)

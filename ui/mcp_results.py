@@ -53,7 +53,7 @@ class Found(Result):
 
 class Checked(Result):
     name: str
-    result: Literal["found", "clear", "not-applicable", "failed"]
+    result: Literal["found", "clear", "too-short", "not-applicable", "failed"]
     """`failed`: it could not be looked at, which is not the same as clear."""
     why: str = ""
 

@@ -32,7 +32,12 @@ JSON_OPTION = typer.Option("--json", help="Print one JSON object instead of text
 HTML_OPTION = typer.Option("--html", metavar="REPORT.html", help="Also write a report to attach to a ticket: one file.")
 HOME_OPTION = typer.Option("--home", help="Where cases and caches live.", envvar="TRIAGE_HOME", readable=False)
 """Not `readable`: a command does without one that it may not read, where it can."""
-CHECKED = {"found": "found something", "clear": "clear", "not-applicable": "had nothing to look at"}
+CHECKED = {
+    "found": "found something",
+    "clear": "clear",
+    "too-short": "too short to judge",
+    "not-applicable": "had nothing to look at",
+}
 CHECKS_NAMED = 6
 """Checks of one result that the text output names."""
 

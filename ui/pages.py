@@ -52,6 +52,7 @@ WORDS = phrases(
     ("made", "Made", "生成时间"),
     ("found", "found something", "有发现"),
     ("clear", "clear", "正常"),
+    ("too-short", "too short to judge", "太短，无法判断"),
     ("not-applicable", "nothing to look at", "没有对应文件"),
     ("failed", "could not be checked", "未能检查"),
     ("caption", "Series of the run; F1, F2, ... are the findings below", "运行的指标曲线；F1、F2……即下文的发现"),
@@ -191,7 +192,7 @@ def _rows(findings: Sequence[Finding], lang: str, run: Run | None) -> Iterator[R
 def _page(lang: str, checks: Sequence[Check], **parts: Any) -> str:
     from importlib.metadata import version
 
-    results = ("failed", "found", "clear", "not-applicable")
+    results = ("failed", "found", "clear", "too-short", "not-applicable")
     said = {c.result for c in checks}
     nothing = "none-in-part" if "failed" in said else "none" if said & {"found", "clear"} else "none-judged"
     return _template().render(

@@ -208,7 +208,7 @@ def checks_made(checks: Iterable[Check], lang: str) -> Iterator[str]:
     if not groups:
         return
     yield WORDS["looked"].say(lang)
-    for result in ("found", "clear", "not-applicable"):
+    for result in ("found", "clear", "too-short", "not-applicable"):
         if names := [c.name for c in groups.get(result, ())]:
             names = list(dict.fromkeys(map(clean, names)))
             rest = WORDS["more-checks"].say(lang, n=len(names) - SHOWN_CHECKS) if len(names) > SHOWN_CHECKS else ""

@@ -161,14 +161,17 @@ def _coverage(d: Diagnosis, lang: str) -> Iterator[str]:
     if d.missed and d.state != "inconclusive":
         names = ", ".join(clean(name, 40) for name in d.missed[:CARRYING])
         yield SAID["missed"].say(lang, files=names + (f" +{len(d.missed) - CARRYING}" if d.missed[CARRYING:] else ""))
-    count = {r: len({c.name for c in kept if c.result == r}) for r in ("found", "clear", "not-applicable", "failed")}
+    count = {
+        r: len({c.name for c in kept if c.result == r})
+        for r in ("found", "clear", "too-short", "not-applicable", "failed")
+    }
     failed = list(dict.fromkeys(clean(c.name, 40) for c in kept if c.result == "failed"))[:3]
     names = f" ({', '.join(failed)})" if failed else ""
     yield SAID["looked"].say(
         lang,
         found=count["found"],
         clear=count["clear"],
-        missing=count["not-applicable"],
+        missing=count["not-applicable"] + count["too-short"],
         failed=count["failed"],
         names=names,
     )

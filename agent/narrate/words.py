@@ -75,6 +75,7 @@ WORDS = phrases(
     ("sources", "### Sources", "### 来源"),
     ("found", "found something", "有发现"),
     ("clear", "clear", "正常"),
+    ("too-short", "too short to judge", "太短，无法判断"),
     ("not-applicable", "no such artifact", "没有对应文件"),
     ("more-checks", " and {n} more", " 等，另有 {n} 项"),
     ("failed", "**could not be checked**", "**未能检查**"),

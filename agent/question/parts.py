@@ -37,11 +37,11 @@ _FENCE = bounded(r"\s*```")
 _PAIR = bounded(r"[\w/.-]+\s*[:=]\s*[-+]?(?:\d|nan|inf)", re.IGNORECASE)
 _SENTENCE = bounded(r"(?<=[.!?。！？;；])(?=\s|[\u3400-\u9fff]|$)\s*|\n+")
 _CLAUSE = bounded(
-    r"[,，;；]\s*|[:：](?!\s?\d)\s*|\s+-+\s+"
-    r"|\s+(?=(?:but|so(?! (?:sure|certain|convinced|much|far|many|high|low|big|small|bad))"
+    r"[,，;；](?!\s{0,3}(?:no|right|huh|eh|yes|yeah|correct|agree|innit)\W{0,3}$)\s*|[:：](?!\s?\d)\s*|\s+-+\s+"
+    r"|\s+(?=(?:(?<!anything )(?<!thing )(?<!nothing )(?<!no one )(?<!could be )(?<!all )but|so(?! (?:sure|certain|convinced|much|far|many|high|low|big|small|bad))"
     r"|and (?:i|we|my|then|now)|because|since|although|though"
     r"|whereas|yet"
-    r"|instead)\b)"
+    r"|instead(?! of\b))\b)"
     r"|(?<!不是)(?=但是?|不过|所以|因为|而且|然后|虽然)",
     re.IGNORECASE,
 )

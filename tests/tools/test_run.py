@@ -63,9 +63,41 @@ def test_a_binary_file_called_log_is_skipped_with_the_reason(run):
 
 
 def test_files_that_are_no_part_of_a_run_are_passed_over_in_silence(run):
-    found = run({"README.md": b"# hi", "plot.png": b"\x89PNG", ".git/config": b"[core]\n", "a.log": LOG})
+    found = run({"LICENSE": b"hi", "plot.png": b"\x89PNG", ".git/config": b"[core]\n", "a.log": LOG})
     assert kinds(found) == {"a.log": "log"}
     assert not found.skipped
+    assert {s.name for s in found.unknown} == {"LICENSE", "plot.png", ".git"}
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "kind"),
+    [
+        ("gpu.csv", b"time,gpu,total_gib\n09:13:00,0,79.15\n", "table"),
+        ("eval.tsv", b"ckpt\tacc\n10\t59.5\n", "table"),
+        ("scores.json", b'{"rows": [{"node": 1, "jobs": 3}]}', "table"),
+        ("metrics.prom", b"# TYPE up gauge\nup 1\n", "table"),
+        ("metrics.txt", b"# HELP up is it\n# TYPE up gauge\nup 1\n", "table"),
+        ("smi.txt", b"+-----+-----+\n| GPU | Mem |\n+-----+-----+\n|   0 |  79 |\n", "table"),
+        ("run.db", b"SQLite format 3\0\x10\0CREATE TABLE people", "table"),
+        ("run.db", b"SQLite format 3\0\x10\0CREATE TABLE latest_metrics", "tracker"),
+        ("events.out.tfevents.1.host.2.0", b"\x18\0\0\0\0\0\0\0\xa3", "tracker"),
+        ("run-abc.wandb", b":W&B\xbb\xd4\0", "tracker"),
+        ("wandb-summary.json", b'{"loss": 1.5}', "tracker"),
+        ("CHANGES.md", b"- step 8,000: two nodes replaced\n", "document"),
+        ("data_mix.yaml.diff", b"-code: 0.1\n+code: 0.3\n", "document"),
+        ("requirements.txt", b"torch==2.1\n", "document"),
+        ("notes", b"we changed the data\n", "document"),
+    ],
+)
+def test_a_file_that_no_known_format_fits_is_for_the_open_readers(run, name, data, kind):
+    assert kinds(run({name: data, "a.log": LOG})) == {name: kind, "a.log": "log"}
+
+
+@pytest.mark.parametrize("name", ["photo.png", "LICENSE", "app.js", ".env", "tool.bin"])
+def test_what_holds_no_rows_and_no_prose_is_named_and_not_read(run, name):
+    found = run({name: b"\x89PNG\0\0" if name.endswith("n") else b"text", "a.log": LOG})
+    assert kinds(found) == {"a.log": "log"}
+    assert [s.name for s in found.unknown] == [name]
 
 
 def test_packed_logs_are_recognised_by_their_content(run):
@@ -209,10 +241,8 @@ def test_any_bytes_under_any_name_are_recognised_or_not(name, data, alone):
 
 
 def test_unknown_text_is_read_as_a_log_when_the_directory_holds_nothing_else(run):
-    found = run(
-        {"eval.txt": b"acc = 0.3\nsome words\n", "notes": b"loss was fine\n", "request.json": b'{"prompt_id": 3}'}
-    )
-    assert kinds(found) == {"eval.txt": "log", "notes": "log", "request.json": "log"}
+    found = run({"eval.txt": b"acc = 0.3\nsome words\n", "notes": b"loss was fine\n"})
+    assert kinds(found) == {"eval.txt": "log", "notes": "log"}
     assert "nothing else" in found.artifacts[0].why
 
 

@@ -17,7 +17,7 @@ from .sentences import Sentence
 
 _I = re.IGNORECASE
 _V = r"[^\s,;()\[\]{}|→\"'=<>\u3002]+"
-_NUM = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?:%|[kKMBT]\b|[\w.+-]*)"
+_NUM = r"(?<![A-Za-z0-9_.])[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?:%|[kKMBT]\b|[\w.+-]*)"
 _TO_ZH = (
     r"(?:改[为成到]|调[整]?[到至为成]|调[高低大小][到至]|[降升提][低高级]?[到至为]|提高[到至]|降低[到至]|增[加大][到至]"
     r"|减[少小半][到至]|变[为成]|换成|切换?[到成为]|升级[到至为]|降级[到至为]"
@@ -127,6 +127,12 @@ _STATE = bounded(
 )
 _HINT = bounded(rf"[\d→]|\b(?:{words.PAST}|{words.NOW}|restart\w*|resum\w*)\b|{words.DONE_ZH}", _I)
 """Without any of it a sentence tells no event."""
+_DID = bounded(rf"^.{{0,80}}\b(?:{words.PAST})\s(?=\w)", _I)
+_VERB = bounded(rf"^(?:{words.PAST}|{words.NOW}|{words.DONE_ZH})(?:\s|(?<=[\u4e00-\u9fff]))", _I)
+_SERVICE = bounded(r"service|endpoint|server|服务|推送|pushed|shipped", _I)
+_PARTS = bounded(r"[,;|]|: | and (?=\w+(?: \S+)?$)|并(?!行)")
+_TO_VERSION = bounded(r"\bto v?(\d[\w.+-]*)")
+_TO_SOMETHING = bounded(r"\bto (?:the )?((?=[a-zA-Z_.-]{0,30}\d)[\w.-]+)")
 _SINCE = bounded(r"\b(?:since|as of|starting|effective)\s(?:\w+ )?\d|自.{0,12}起", _I)
 _WEIGHT = bounded(
     r"\b(?:weight|ratio|share|rate|size|coefficient|threshold|width|scale|probability"
@@ -234,7 +240,7 @@ def _value(text: str) -> str:
 def _named(before: str, after: str, whole: str) -> str:
     """The variable of a change from the words before its old value."""
     left = before.rstrip(" :=")
-    piece = re.split(r"[,;|]|: | and (?=\w+ \S*$)|并(?!行)", _TAIL.sub("", left))[-1]
+    piece = _PARTS.split(_TAIL.sub("", left))[-1]
     if found := names.setting(piece):
         return found
     if package := _PACKAGE.findall(piece):
@@ -246,12 +252,10 @@ def _named(before: str, after: str, whole: str) -> str:
 def _own(piece: str) -> str:
     """The words of an unknown variable, without what leads to them."""
     piece = _TAIL.sub("", piece).strip(" :=|-(\"'")
-    piece = re.sub(rf"^.{{0,80}}\b(?:{words.PAST})\s+(?=\w)", "", piece, count=1, flags=_I)
+    piece = _DID.sub("", piece, count=1)
     for _ in range(4):
         shorter = _LEAD.sub("", piece, count=1).strip()
-        shorter = re.sub(
-            rf"^(?:{words.PAST}|{words.NOW}|{words.DONE_ZH})(?:\s|(?<=[\u4e00-\u9fff]))", "", shorter, count=1, flags=_I
-        ).strip()
+        shorter = _VERB.sub("", shorter, count=1).strip()
         if shorter == piece:
             break
         piece = shorter
@@ -276,7 +280,7 @@ def _kind_of_change(variable: str, old: str, new: str, said: Sentence) -> Kind:
         return "note"
     if not known and (kind := _kind(said.text, said, True)) in ("node", "deployment", "data"):
         return kind
-    if not known and versions and re.search(r"service|endpoint|server|服务|推送|pushed|shipped", said.text, _I):
+    if not known and versions and _SERVICE.search(said.text):
         return "deployment"
     return "config"
 
@@ -317,10 +321,8 @@ def _near(text: str, match: re.Match[str]) -> bool:
 def _unvalued(text: str, kind: Kind) -> tuple[str, str, str]:
     """Variable and new value of an event whose line has no pair of values."""
     if kind == "dependency" and (package := _PACKAGE.search(text)):
-        version = re.search(r"\bto v?(\d[\w.+-]*)", text)
+        version = _TO_VERSION.search(text)
         return package[0].lower(), "", version[1] if version else ""
-    if kind in ("deployment", "code", "config") and (
-        new := re.search(r"\bto (?:the )?([\w.-]*\d[\w.-]*)\b", text[:400])
-    ):
+    if kind in ("deployment", "code", "config") and (new := _TO_SOMETHING.search(text[:400])):
         return (names.setting(text[: new.start()]) if kind == "config" else ""), "", new[1].rstrip(".")
     return "", "", ""

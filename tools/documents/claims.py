@@ -73,6 +73,9 @@ _NUMERIC = {v for v, kind in {**VARIABLES, **CONTEXT}.items() if kind.type in ("
     "parameters",
     "dropout",
 }
+_ITEMS = bounded(r",\s|,(?=\D)|;|(?<=[\u4e00-\u9fff])\.\s|\s\|\s(?=[^\d\s]{1,40}\s\|)")
+_EVERY = bounded(r"(?:\b(?:every|each|at|step|last|first|per)|[每第])$", _I)
+_PUNCTUATION = " :=|-~≈<>≥≤*(\"'"
 _EQUALS = bounded(r"\s*(?:={1,2}|≈|≃|~=)\s*")
 _SUM = bounded(r"[\d)\w%]\s*[*x×/÷+]\s*[\d(]")
 
@@ -92,7 +95,7 @@ def claims(said: Sentence, name: str) -> Iterator[Claim]:
 
 
 def _quantities(said: Sentence, aimed: bool) -> Iterator[tuple[str, float, str]]:
-    for item in re.split(r",\s+|,(?=[^\d])|;|(?<=[\u4e00-\u9fff])\.\s|\s\|\s(?=[^\d\s]+\s\|)", said.text):
+    for item in _ITEMS.split(said.text):
         if decay := _DECAY.search(item):
             yield "min_lr_ratio", float(decay["n"]) / 100, "share"
         elif _SUM.search(item) and len(sides := _EQUALS.split(item)) > 1:
@@ -159,7 +162,7 @@ def _aimed(item: str, value: re.Match[str], at: int, said: Sentence) -> tuple[st
     """A number with a unit that says what it counts, or a score that is meant to be reached."""
     by_unit = _of_unit(value, item[value.start() :], item[: value.start()])
     left = item[at : value.start()]
-    if by_unit and not re.search(r"\b(?:every|each|at|step|last|first|per)\s*$|[每第]\s*$", left, _I):
+    if by_unit and not _EVERY.search(left[-20:].rstrip()):
         if by_unit[0] == "max_steps" and _WARM.search(item):
             return "warmup_steps", _number(value), "steps"
         if by_unit[0] != "train_tokens" or _number(value) >= 1e6:
@@ -173,7 +176,7 @@ def _aimed(item: str, value: re.Match[str], at: int, said: Sentence) -> tuple[st
         own = metric = behind
     if not own or not (metric or words.AIM.search(item) or _COMPARED.search(left)):
         return None
-    if not (metric or _BETWEEN.match(re.sub(r"^.*[\w\u4e00-\u9fff]", "", left)) or _COMPARED.search(left)):
+    if not (metric or _BETWEEN.match(left[len(left.rstrip(_PUNCTUATION)) :]) or _COMPARED.search(left)):
         return None
     scale = 0.01 if unit == "%" and metric and VOCABULARY[metric].unit == "1" else 1.0
     return metric or own, _number(value) * scale, (VOCABULARY[metric].unit if metric else "%" if unit == "%" else "")
@@ -187,7 +190,7 @@ def _behind(rest: str) -> str:
 
 def _score(left: str) -> str:
     """The name of a score in the words before its number."""
-    text = re.sub(rf"{words.AIM.pattern}|{words.BOUND.pattern}", " ", left, flags=_I).strip(" :|-")
+    text = words.BOUND.sub(" ", words.AIM.sub(" ", left[-200:])).strip(" :|-")
     while (shorter := _FILL.sub("", text, count=1).strip()) != text:
         text = shorter
     text = re.split(r"[:|]", text)[-1].strip()

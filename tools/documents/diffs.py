@@ -199,7 +199,7 @@ def _values(lines: Sequence[tuple[int, int, str, str]]) -> dict[str, _Value]:
             for flag in flags[:200]:
                 found[flag["key"]] = _Value(n, at, flag["key"], (flag["value"] or "true").strip("\"'"))
         elif (row := _KEYED.match(text)) and (row["sep"].strip() or row["flag"]):
-            value = re.sub(r"\s+[#].*$", "", row["value"]).strip().rstrip(",\\ ").strip("\"'")
+            value = f" {row['value']}".partition(" #")[0].strip().rstrip(",\\ ").strip("\"'")
             if value and not (row["sep"] == "=" and value.startswith("=")):
                 key = f"{section}.{row['key']}" if section else row["key"]
                 found[key] = _Value(n, at, key, value)

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..run import Artifact, Run, Skipped, natural
 from ..series import Series, SeriesTable
+from ..vocabulary import COUNTS, VOCABULARY
 
 TRAINING = ("loss", "policy_loss", "reward", "grad_norm", "learning_rate", "train_loss_mean")
 """Metrics by which trainings are compared, the one to prefer first."""
@@ -22,6 +23,8 @@ POINTS = 5
 """Shared steps from which on two series can be compared."""
 SAME = 0.95
 """Share of them that must agree for one training; logs round."""
+LONGER = 1.1
+"""How many times as long a copy must be to be used instead of the first."""
 ROUNDING = 5e-3
 """Relative difference that rounding makes: HF prints four digits, Megatron seven."""
 _NUMBERED = re.compile(
@@ -40,12 +43,8 @@ def trainings(run: Run, table: SeriesTable) -> list[Run]:
     homes = sorted({a.attempt for a in run.artifacts}, key=natural)
     owned_by = {home: [s for s in table if s.attempt.partition("#")[0] == home] for home in homes}
     measured = {home: found for home, series in owned_by.items() if (found := _measures(series))}
-    copies, groups = dict[str, str](), list[list[str]]()
-    for home in measured:
-        before = next((h for g in groups for h in g if _copies(measured[h], measured[home])), None)
-        if before is not None:
-            copies[home] = before
-            continue
+    copies, groups = _whole_of(measured), list[list[str]]()
+    for home in (home for home in measured if home not in copies):
         group = next((g for g in groups if any(_next(h, home, measured) for h in g)), None)
         groups.append([home]) if group is None else group.append(home)
     if len(groups) < 2:
@@ -54,9 +53,67 @@ def trainings(run: Run, table: SeriesTable) -> list[Run]:
     return [_part(_without_copies(run, copies), group, owned) for group in groups]
 
 
+def _whole_of(measured: Mapping[str, Mapping[str, list[Series]]]) -> dict[str, str]:
+    """Copy -> what it is a copy of: the first, or one that goes on for longer."""
+    alike: list[list[str]] = []
+    for home, found in measured.items():
+        beside = next((c for c in alike if any(_copies(measured[h], found) for h in c)), None)
+        alike.append([home]) if beside is None else beside.append(home)
+    length = {home: max(len(s) for series in found.values() for s in series) for home, found in measured.items()}
+    out: dict[str, str] = {}
+    for first, *rest in alike:
+        longest = max((first, *rest), key=lambda h: length[h])
+        whole = longest if length[longest] > LONGER * length[first] else first
+        out |= {home: whole for home in (first, *rest) if home != whole}
+    return out
+
+
 def same(a: SeriesTable, b: SeriesTable) -> bool:
     """Whether two tables hold one training, wherever they were read."""
     return _copies(_measures(a), _measures(b))
+
+
+def joined(table: SeriesTable, more: Iterable[Series]) -> SeriesTable:
+    """The table with what tables and trackers hold of known metrics; of a measure written twice the longer is used.
+
+    A curve for each source, task or layer is none of the training as a whole.
+    """
+    kept = list(table)
+    known = dict[tuple[str, str], list[Series]]()
+    for s in kept:
+        known.setdefault((s.metric, s.attempt.partition("#")[0]), []).append(s)
+    for s in map(_ordered, more):
+        if s.metric not in VOCABULARY or s.metric in COUNTS or not len(s) or (s.group and s.rank is None):
+            continue
+        beside = known.setdefault((s.metric, s.attempt.partition("#")[0]), [])
+        twice = [t for t in beside if (t.rank is None or s.rank is None or t.rank == s.rank) and _twice(t, s)]
+        if not any(len(t) >= len(s) for t in twice):
+            beside[:] = [t for t in beside if all(t is not u for u in twice)] + [s]
+            kept = [t for t in kept if all(t is not u for u in twice)] + [s]
+    return SeriesTable(tuple(kept))
+
+
+def _ordered(s: Series) -> Series:
+    if len(s) < 2 or (np.diff(s.steps) >= 0).all():
+        return s
+    order = np.argsort(s.steps, kind="stable")
+    return replace(s, steps=s.steps[order], values=s.values[order], lines=s.lines[order])
+
+
+def _twice(a: Series, b: Series) -> bool:
+    """Whether two files hold one measure: the same values at the same steps, or one after the other where a log does
+    not number its steps."""
+    if "line" in (a.step_is, b.step_is) and len(a) == len(b) > 1:
+        return bool(_near(a.values, b.values).mean() >= SAME)
+    shared, i, j = np.intersect1d(a.steps, b.steps, return_indices=True)
+    least = min(len(a), len(b))
+    if not least or len(shared) < 0.5 * least or (least > 1 and len(shared) < 2):
+        return False
+    return bool(_near(a.values[i], b.values[j]).mean() >= SAME)
+
+
+def _near(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.isclose(x, y, rtol=ROUNDING, atol=1e-4, equal_nan=True)
 
 
 def _measures(table: Iterable[Series]) -> Mapping[str, list[Series]]:
@@ -80,8 +137,7 @@ def _agree(a: Series, b: Series) -> bool:
     if len(steps) < POINTS or len(steps) < 0.5 * min(len(a), len(b)):
         return False
     x, y = a.values[i], b.values[j]
-    near = np.isclose(x, y, rtol=ROUNDING, atol=1e-4, equal_nan=True)
-    return bool(near.mean() >= SAME and (len(np.unique(x)) > 2 or np.isnan(x).all()))
+    return bool(_near(x, y).mean() >= SAME and (len(np.unique(x)) > 2 or np.isnan(x).all()))
 
 
 def _next(a: str, b: str, measured: Mapping[str, Mapping[str, list[Series]]]) -> bool:
@@ -105,15 +161,16 @@ def _without_copies(run: Run, copies: Mapping[str, str]) -> Run:
     """A copy's measures are read once; its other files stay."""
 
     def again(a: Artifact) -> bool:
-        return a.attempt in copies and a.kind in ("log", "metrics")
+        return a.attempt in copies and a.kind in ("log", "metrics", "tracker")
 
     told = tuple(
-        Skipped(a.name, f"the same training as {copies[a.attempt] or 'the folder above it'}: counted once")
+        Skipped(a.name, f"the same training as {copies[a.attempt] or 'the folder above it'}: counted once", False)
         for a in run.artifacts
         if again(a) and _repeats(a, run, copies)
     )
     kept = (a for a in run.artifacts if a.name not in {s.name for s in told})
-    return replace(run, artifacts=tuple(replace(a, attempt=copies.get(a.attempt, a.attempt)) for a in kept))
+    placed = tuple(replace(a, attempt=copies.get(a.attempt, a.attempt)) for a in kept)
+    return replace(run, artifacts=placed, unknown=(*run.unknown, *told))
 
 
 def _repeats(a: Artifact, run: Run, copies: Mapping[str, str]) -> bool:
@@ -132,7 +189,7 @@ def _shared(a: Artifact, owned: set[str]) -> bool:
 
 def name_of(run: Run) -> str:
     """What tells a training from the others under the same path."""
-    homes = sorted({a.attempt for a in run.of("log", "metrics")}, key=natural)
+    homes = sorted({a.attempt for a in run.of("log", "metrics", "tracker")}, key=natural)
     return homes[0] if homes else ""
 
 

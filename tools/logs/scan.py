@@ -21,12 +21,14 @@ from ..run import Artifact, Run
 from ..series import Series, SeriesTable
 from ..vocabulary import ALIASES, COUNTS, VOCABULARY
 from . import whole as wholeness
+from .attempts import TRAINING
 from .detectors.detect import detect, healthy
 from .plan import PLANNED, printed, unfinished
 from .points.read import read_series
 from .signatures.causes import judge
 from .signatures.match import TABLE
 from .signatures.signature import CHECK
+from .starting import starting
 from .texts import Text, Watch, line_at
 
 CODES = declare(
@@ -113,6 +115,7 @@ def scan(
     found, detector_checks = detect(table, grad_clip)
     matched = judge({name: t.hits for name, t in texts.items()}, {n: t.life for n, t in texts.items()})
     findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, matched)]
+    findings += starting(texts, findings, any(s.metric in TRAINING and len(s) > 1 for s in table))
     findings += _unread(run, table, texts, findings)
     fine = healthy(table, findings)
     fine = _in_part(fine) if fine and account else fine
@@ -177,6 +180,8 @@ def _hangs(texts: Mapping[str, Text], matched: Sequence[Finding]) -> Iterator[Fi
         first, last, end = text.stopped
         lines = max((len(at) for at in (text.life.lines or {}).values()), default=0)
         last_line = max(stop for _, _, stop in text.life.attempts)
+        if any(start > last_line for start in text.life.starts):
+            continue
         interval = (last - first) / max(lines - 11, 1)
         if lines < 15 or text.life.alive > last_line or interval <= 0 or end - last < max(SILENCE, 10 * interval):
             continue

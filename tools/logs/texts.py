@@ -15,12 +15,17 @@ from ..reading import BREAKS_OFF, Chunk, iter_chunks, pieces, split_prefix
 from ..run import Artifact
 from ..series import Series
 from .plan import Said, said
-from .signatures.causes import ALIVE, SERVES, Timeline, cut_traceback, timelines
+from .signatures.causes import ALIVE, SERVES, SHUTS, Timeline, cut_traceback, timelines
 from .signatures.match import TABLE, Hit, Hits, Matcher
 from .signatures.phases import FRAME
 from .signatures.software import GENERIC
 
 CLOCK = re.compile(r"(20\d\d-\d\d-\d\d)[ T_](\d\d:\d\d:\d\d)|(?:^|\[)(\d\d:\d\d:\d\d)\]")
+
+EDGE, WIDE = 16 << 10, 400
+"""Bytes at the beginning and the end of a log of which the lines are kept, and the most of one line."""
+ENDING = 40
+"""Lines kept of its end."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,13 @@ class Text:
     """Why a packed file could not be read to its end."""
     lines: int = 0
     said: Said | None = None
+    head: tuple[tuple[int, str], ...] = ()
+    tail: tuple[tuple[int, str], ...] = ()
+    """The first and the last lines with their numbers, shortened."""
+    end: float | None = None
+    """The last clock (s); without a date it lies before the year 2001."""
+    written: float = 0.0
+    """When the file was last changed."""
 
 
 class Watch:
@@ -47,11 +59,13 @@ class Watch:
         self.artifact = artifact
         plain = artifact.path.suffix not in (".gz", ".zst") and artifact.path.is_file()
         self.matcher = Matcher(artifact.path.stat().st_size if plain else None)
-        self.alive = self.serves = self.lines = self.points = 0
+        self.alive = self.serves = self.shut = self.lines = self.points = 0
         self.frame: tuple[int, str] | None = None
         self.end: float | None = None
         self.broken = ""
         self.said: Said | None = None
+        self.head: tuple[tuple[int, str], ...] = ()
+        self.tail: tuple[tuple[int, str], ...] = ()
         self.kept: list[Chunk] = []
         """The first and the last chunk with metrics: in them stand the clocks that matter, nearly always."""
 
@@ -60,6 +74,9 @@ class Watch:
         data, number = chunk
         if self.said is None:
             self.said = said(data)
+            self.head = _few(data[:EDGE], number)
+        last = data[-EDGE:]
+        self.tail = _few(last, number + data.count(b"\n", 0, len(data) - len(last)))[-ENDING:]
         if points != self.points:
             self.points = points
             self.kept = [*self.kept[:1], chunk]
@@ -68,6 +85,8 @@ class Watch:
             self.alive = number + data.count(b"\n", 0, sign)
         served = [at for word in SERVES if (at := data.find(word)) >= 0] if sign >= 0 and not self.serves else []
         self.serves = number + data.count(b"\n", 0, min(served)) if served else self.serves
+        shut = [at for word in SHUTS if (at := data.find(word)) >= 0] if not self.shut else []
+        self.shut = number + data.count(b"\n", 0, min(shut)) if shut else self.shut
         self.lines = number + data.count(b"\n") - data.endswith(b"\n")
         spot = data.rfind(b'  File "')
         if spot >= 0:
@@ -77,16 +96,23 @@ class Watch:
         clock = _clock_near(data[-8192:].split(b"\n"))
         self.end = self.end if clock is None else clock
 
-    def done(self, series: Sequence[Series], why: str = "") -> None:
+    def done(self, series: Sequence[Series], why: str = "", starts: tuple[int, ...] = (), whole: int = 0) -> None:
         self.failed = why
         if why:
             return
         life = timelines(series).get(self.artifact.name, Timeline())
         hits = self.matcher.hits()
         _add_cut_traceback(hits, self.frame)
-        alive = Timeline(life.attempts, life.lines, self.alive, self.serves)
-        self.text = Text(hits, alive, self._stopped(life), self.broken, self.lines, self.said)
+        alive = Timeline(life.attempts, life.lines, max(self.alive, whole), self.serves, starts, self.shut)
+        told = (self.broken, self.lines, self.said, self.head, self.tail, self.end, self._written())
+        self.text = Text(hits, alive, self._stopped(life), *told)
         self.kept = []
+
+    def _written(self) -> float:
+        try:
+            return self.artifact.path.stat().st_mtime
+        except OSError:
+            return 0.0
 
     def _stopped(self, life: Timeline) -> tuple[float, float, float] | None:
         if not life.attempts or self.end is None:
@@ -102,6 +128,12 @@ class Watch:
             if 0 <= before <= chunk.data.count(b"\n") - chunk.data.endswith(b"\n"):
                 return _clock_near(chunk.data.split(b"\n", before + 1)[: before + 1])
         return None
+
+
+def _few(data: bytes, number: int) -> tuple[tuple[int, str], ...]:
+    """The lines of a piece of a log; of a redrawn one the last state."""
+    lines = data.removesuffix(b"\n").split(b"\n")
+    return tuple((number + i, ([*pieces(raw)] or [""])[-1][-WIDE:]) for i, raw in enumerate(lines))
 
 
 def line_at(data: bytes, spot: int) -> str:

@@ -135,6 +135,8 @@ def _framed(title: str, lines: list[Line]) -> Iterator[Raw]:
     heads = next((r for r in rules if r), 0)
     if heads and len(rows[0][0]) == 1 < width:
         title, rows, heads = rows[0][0][0] or title, rows[1:], max(0, next((r for r in rules if r > 1), 1) - 1)
+    if (not heads and len(rows) < 2) or any("%|" in line.text for line in lines[:3]):
+        return  # a bar of progress
     names, body = _head_of(rows, heads, width)
     body = [(c, n) for c, n in body if len(c) <= width and any(c)]
     if width < 2 or not body:
@@ -240,6 +242,8 @@ def _even(title: str, names: list[str], body: list[Line], split: re.Pattern[str]
         at.append(line.number)
     if not rows or (not has_header([names, *rows[:50]]) and not (len(rows) > 1 and _headed(names))):
         return None
+    if names[0].startswith("-") or sum(_same_words(a, b) for a, b in zip(names, rows[0], strict=True)) * 3 > len(names):
+        return None
     if len(rows) == 1 and not _headed(names):
         return None
     units = unit_row(names, rows[:3]) if len(rows) > 1 else []
@@ -249,6 +253,12 @@ def _even(title: str, names: list[str], body: list[Line], split: re.Pattern[str]
     raw = Raw.of_rows(title, names, [list(map(short, r)) for r in rows[start:]], at[start:])
     raw.units = units
     return raw
+
+
+def _same_words(head: str, cell: str) -> bool:
+    """Whether a head is a pair like those below it: `loss 6.71` over `loss 5.29`."""
+    words, below = head.split(), cell.split()
+    return len(words) > 1 and words[0] == below[0] and any(map(str.isdigit, head))
 
 
 def _headed(names: Sequence[str]) -> bool:
@@ -327,7 +337,7 @@ def _paired(title: str, lines: list[Line]) -> Iterator[Raw]:
     table, row, at, pairs = Records(title), {}, 0, 0
     for line in lines:
         match = _PAIR.match(line.text) if len(line.text) < 400 else None
-        if not match:
+        if not match or match[1].startswith("-"):
             continue
         pairs += 1
         key, value = match[1].strip(), match[2].strip()
@@ -339,5 +349,6 @@ def _paired(title: str, lines: list[Line]) -> Iterator[Raw]:
     if row:
         table.add(row, at)
     told = sum(number(str(c[0])) is not None for c in table.raw.columns if c)
+    table.raw.loose = True
     if pairs > 1 and pairs * 3 >= len(lines) * 2 and told * 2 >= len(table.raw.names) and told > 1:
         yield table.raw

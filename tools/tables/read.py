@@ -16,11 +16,14 @@ from .console import read_text
 from .delimited import SAMPLE_LINES, read_delimited
 from .html import read_html
 from .prometheus import is_prometheus, read_prometheus
-from .raw import TABLES, Raw
+from .raw import TABLES, Raw, words_of
 from .roles import with_roles
 from .structured import JSON_LIMIT, read_json, read_json_lines, read_notebook, read_yaml
 from .table import Table
+from .vocabulary import measured
 
+SETTINGS = words_of("learning_rate batch_size epoch loss_scale")
+"""Metrics that a configuration names too."""
 SAMPLE = 64 << 10
 """Bytes by which a file is told."""
 TEXT_LINES = 200_000
@@ -48,7 +51,16 @@ def read_tables(path: Path, name: str) -> tuple[Table, ...]:
         TriageError: the file is damaged or cannot be read.
     """
     found = [(with_roles(raw, name), raw.loose) for raw in islice(_raws(path), TABLES)]
-    return tuple(table for table, loose in found if len(table) and (not loose or table.of("measure")))
+    return tuple(table for table, loose in found if len(table) and (not loose or _tells(table)))
+
+
+def _tells(table: Table) -> bool:
+    """Whether a form that says nothing of a table holds one: something measured, and no configuration."""
+    measures = table.of("measure")
+    if len(table) > 1:
+        return bool(measures)
+    told = [c for c in measures if c.of not in SETTINGS and measured(c.name) and c.values.dtype.kind == "f"]
+    return len(told) * 5 >= max(len(measures), 1)
 
 
 def _raws(path: Path) -> Iterator[Raw]:

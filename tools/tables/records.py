@@ -138,20 +138,21 @@ class Walk:
 
     def _record(self, value: dict[Any, Any], path: str, used: frozenset[Any]) -> Iterator[Raw]:
         """The scalars of one record, and of records within it that are no tables themselves, as one row."""
-        row = flat({k: v for k, v in value.items() if k not in used and not self._is_table(v)})
+        row = flat({k: v for k, v in value.items() if k not in used and not self._is_table(v, _join(path, k))})
         row = {k: v for k, v in row.items() if not isinstance(v, (list, dict)) and v is not None}
         if self.single and sum(isinstance(v, (int, float)) and not isinstance(v, bool) for v in row.values()):
             table = Records(path)
             table.add(row, self.line_of(value))
+            table.raw.loose = True
             yield table.raw
 
-    def _is_table(self, value: Any) -> bool:
+    def _is_table(self, value: Any, path: str) -> bool:
         if isinstance(value, list):
             return True
         if not isinstance(value, dict) or not value:
             return False
         inner = [v for v in value.values() if isinstance(v, dict)]
-        return (bool(inner) and len(inner) * 2 >= len(value) and _alike(inner, "")) or any(
+        return (bool(inner) and len(inner) * 2 >= len(value) and _alike(inner, path)) or any(
             isinstance(v, list) and len(v) > 1 and _flat(v) for v in value.values()
         )  # fmt: skip
 

@@ -1,9 +1,11 @@
-"""What texts in a column say of its kind where its name says nothing: hosts, languages, tasks, numbered labels."""
+"""What values in a column say where its name says nothing: hosts, languages, numbered labels; numbers that go on."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+
+import numpy as np
 
 from ..patterns import bounded
 from .raw import words_of
@@ -67,6 +69,9 @@ _IDENTIFIER = bounded(
     re.I,
 )
 SHARE = 0.7
+"""Part of the values that must be of a kind."""
+RISING = 0.8
+"""Part of the differences that may not be negative on the way of a run; restarts and ranks go back now and then."""
 
 
 def kind_of(texts: Sequence[str]) -> str:
@@ -116,3 +121,39 @@ def identifying(texts: Sequence[str]) -> bool:
     if len(set(values)) < 0.9 * len(values) or len(values) < 2:
         return False
     return sum(_IDENTIFIER.match(v) is not None for v in values[:500]) >= SHARE * min(len(values), 500)
+
+
+def rising(numbers: np.ndarray, strictly: bool = False) -> bool:
+    """Whether values go on as on the way of a run."""
+    finite = numbers[np.isfinite(numbers)]
+    if len(finite) < 2 or finite.max() == finite.min():
+        return len(finite) == 1
+    steps = np.diff(finite)
+    return bool((steps > 0 if strictly else steps >= 0).mean() >= (RISING if not strictly or len(finite) > 5 else 1.0))
+
+
+def is_whole(numbers: np.ndarray) -> bool:
+    finite = numbers[np.isfinite(numbers)]
+    return bool(len(finite)) and bool((finite == np.floor(finite)).all())
+
+
+def few(numbers: np.ndarray) -> bool:
+    """Whether a few values come again and again, or there are but a few."""
+    finite = numbers[np.isfinite(numbers)]
+    distinct = len(np.unique(finite))
+    return distinct <= 64 or distinct * 2 <= len(finite)
+
+
+def is_sweep(numbers: np.ndarray) -> bool:
+    """Whether values were chosen and not measured: going up or down, or a few of them in every combination."""
+    finite = numbers[np.isfinite(numbers)]
+    if len(finite) < 2 or finite.max() == finite.min():
+        return False
+    distinct = len(np.unique(finite))
+    return rising(finite) or rising(-finite) or distinct * 2 <= len(finite)
+
+
+def steady(numbers: np.ndarray) -> bool:
+    """Whether values hardly move: the time of one step, not the time since the start."""
+    finite = numbers[np.isfinite(numbers)]
+    return bool(len(finite)) and finite.max() < 2 * max(finite.min(), 1e-9)

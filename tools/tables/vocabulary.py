@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..metrics import canonical, step_key
 from ..patterns import bounded
 from ..vocabulary import COUNTERS
-from .cells import is_unit
+from .cells import SIZES, is_unit
 from .raw import words_of
 
 AXES: Mapping[str, frozenset[str]] = MappingProxyType({
@@ -52,8 +52,9 @@ AXES: Mapping[str, frozenset[str]] = MappingProxyType({
                      "num_concurrent num_clients clients users connections batch bs threads num_threads n_gpus "
                      "num_gpus world_size gpus nodes nnodes num_prompts msg_size message_size size_bytes bucket "
                      "percentile quantile le 并发 并发数 请求速率 批大小 卡数 分位数 分位 并发量"),
-    "index": words_of("index idx # no no. nr num row row_id row_number i n order ordinal rownum position pos "
-                      "sample_idx example_idx line line_no record 序号 编号 行号 索引 序 第几条"),
+    "index": words_of("index index_level_0 unnamed_0 idx # no no. nr num row row_id row_number i n order ordinal "
+                      "rownum position pos sample_idx example_idx line line_no record 序号 编号 行号 索引 序 "
+                      "第几条"),
 })  # fmt: skip
 """Kind of an axis -> names of its columns. `load` is what a benchmark turns up: concurrency, batch, percentile."""
 
@@ -73,10 +74,10 @@ GROUPS: Mapping[str, frozenset[str]] = MappingProxyType({
                        "data_name origin data_set db collection bucket_name namespace site 来源 数据集 数据源 "
                        "语料 数据来源 领域 语料来源 域 数据集名"),
     "task": words_of("task tasks task_name benchmark benchmarks subject category eval eval_name test_name "
-                     "problem_type topic subtask suite field class label skill question_type discipline bench "
-                     "benchmark_name env environment scenario capability dimension level difficulty tier jobname "
-                     "job_name 任务 任务名 学科 科目 类别 评测集 评测任务 基准 题型 难度 能力 类型 维度 场景 "
-                     "测评项 评测项 评测 主题 标签"),
+                     "problem_type topic subtask suite field skill question_type discipline bench benchmark_name "
+                     "env environment scenario capability dimension level difficulty tier jobname job_name 任务 "
+                     "任务名 学科 科目 类别 评测集 评测任务 基准 题型 难度 能力 类型 维度 场景 测评项 评测项 评测 "
+                     "主题"),
     "language": words_of("language lang languages locale lang_code language_pair lp 语言 语种"),
     "layer": words_of("layer layer_idx layer_id layer_index layer_num block_idx block 层 层数 层号 第几层"),
     "parallel": words_of("tp pp dp cp ep sp tp_size pp_size dp_size cp_size ep_size tensor_parallel_size 并行度"),
@@ -126,13 +127,28 @@ MEASURED = words_of("loss acc accuracy score latency throughput norm util utiliz
                     "seconds duration percent pct 损失 准确率 得分 延迟 吞吐 显存 利用率 温度 功耗 占用 速度 比例 "
                     "耗时 数量 均值 方差 用时 时延 带宽 评分 率 度")  # fmt: skip
 """Words in the name of a measure that outrank the words of an axis or group beside them."""
-COUNTED = words_of("num number count n total 数 数量 总数 个数")
+COUNTED = words_of("num number count n total max min 总 最大 最小")
+"""First words of a name that counts what its other words name."""
+NOUNS = words_of("rank host node gpu device shard source dataset task benchmark subject language lang expert "
+                 "annotator rater judge model run variant config experiment method stage phase metric hostname "
+                 "corpus domain category optimizer policy engine backend step epoch checkpoint ckpt timestamp "
+                 "date datetime layer 步数 步 轮数 轮次 节点 主机 模型 任务 语言 数据集 来源 专家 标注员 阶段 "
+                 "时间戳 检查点 显卡 设备 指标 学科 方法 版本")  # fmt: skip
+"""Words that say what a column is about also where others stand before them."""
 
 _BRACKET = bounded(r"^(.{0,120}?)\s{0,4}[(\[（【]([^()\[\]（）【】]{1,24})[)\]）】]\s{0,4}$")
 _SLASH = bounded(r"^(.{1,80}?)\s{0,2}[/,，]\s{0,2}([^/,，]{1,12})$")
 _LAST = bounded(r"^(.{1,100}?)[_ ](?:in_)?([A-Za-z%°/]{1,8})$")
 _SUFFIXES = words_of("ms us ns s sec secs seconds min mins minutes hours hrs h mb mib gb gib kb kib tb tib bytes "
                      "pct percent % w watts kw mhz ghz c celsius tflops tok/s tokens/s tps usd gbps mbps")  # fmt: skip
+_PER_SECOND = words_of("s sec")
+UNIT_NAMES = {
+    "gib": "GiB", "mib": "MiB", "kib": "KiB", "gb": "GB", "mb": "MB", "kb": "KB", "tb": "TB", "pct": "%",
+    "percent": "%", "％": "%", "c": "°C", "celsius": "°C", "℃": "°C", "w": "W", "watts": "W", "瓦": "W", "kw": "kW",
+    "mhz": "MHz", "ghz": "GHz", "mb/s": "MB/s", "gb/s": "GB/s", "sec": "s", "secs": "s", "seconds": "s", "秒": "s",
+    "毫秒": "ms", "分钟": "min", "小时": "h",
+}  # fmt: skip
+"""One writing of each unit."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _PARTS = re.compile(r"[\s_\-./:@]+")
 
@@ -145,6 +161,8 @@ class Name(NamedTuple):
     words: tuple[str, ...]
     unit: str
     """As the header writes it."""
+    last: str
+    """Of a nested key its last part."""
 
 
 @lru_cache(maxsize=8192)
@@ -152,7 +170,7 @@ def name_of(header: str) -> Name:
     """The words and the unit of a header.
 
     >>> name_of("utilization.gpu [%]"), name_of("显存占用（GB）").unit, name_of("latency_ms").unit
-    (Name(plain='utilization_gpu', words=('utilization', 'gpu'), unit='%'), 'GB', 'ms')
+    (Name(plain='utilization_gpu', words=('utilization', 'gpu'), unit='%', last='gpu'), 'GB', 'ms')
     """
     text, unit = header.strip()[:200].rstrip(":："), ""
     match = _BRACKET.match(text)
@@ -164,7 +182,15 @@ def name_of(header: str) -> Name:
         text, unit = match[1], match[2]
     plain = _CAMEL.sub("_", text).lower() if not text.isupper() else text.lower()
     words = tuple(w for w in _PARTS.split(plain) if w)
-    return Name("_".join(words), words, unit)
+    if (
+        len(words) > 1
+        and unit in _PER_SECOND
+        and (words[-1] == "per" or (is_unit(f"{words[-1]}/{unit}") and words[-1] in SIZES))
+    ):
+        unit = f"{words[-2 if words[-1] == 'per' else -1]}/{unit}"  # tokens_per_s, read_mb_s
+    return Name(
+        "_".join(words), words, UNIT_NAMES.get(unit.lower(), unit), re.sub(r"\W+", "_", plain.rsplit(".", 1)[-1])
+    )
 
 
 _COUNTER = bounded(rf"(?:{'|'.join(COUNTERS)})")
@@ -187,9 +213,14 @@ def group_of(header: str) -> str:
 
 
 def _listed(kinds: Mapping[str, frozenset[str]], name: Name) -> str:
-    for plain in (name.plain, name.plain.removesuffix("_id"), "_".join(name.words[-2:]), "_".join(name.words[-1:])):
+    """The kind of a name, or of its end where that is a noun that says enough: `base_model`, `训练节点`."""
+    foreign = bool(MEASURED.intersection(name.words) or COUNTED.intersection(name.words[:1]))
+    whole = [name.plain, re.sub(r"_(?:id|name|k|idx)$", "", name.plain)]
+    ends = ["_".join(name.words[-2:]), name.words[-1] if name.words else "", *(name.plain[-n:] for n in (4, 3, 2, 1))]
+    nouns = [] if foreign else [name.last, *(end for end in ends if end in NOUNS)]
+    for plain in (*whole, *nouns):
         for kind, names in kinds.items():
-            if plain and plain in names and (plain == name.plain or not MEASURED.intersection(name.words)):
+            if plain and plain in names:
                 return kind
     return ""
 
@@ -208,9 +239,15 @@ _ROOM = frozenset(("total", "free", "limit", "cap", "available", "capacity", "�
 @lru_cache(maxsize=8192)
 def metric_of(header: str) -> tuple[str, float] | None:
     """Canonical metric of a header and the scale to its unit."""
-    for key in (header, name_of(header).plain, header.split(".", 1)[-1]):
+    name = name_of(header)
+    for key in (
+        header,
+        name.plain,
+        header.split(".", 1)[-1],
+        f"{name.plain}_sec" if name.words[-1:] == ("per",) else "",
+    ):
         hit = canonical(key) if key else None
-        if hit and hit[0] != "epoch" and not (hit[0] == "gpu_memory" and _ROOM.intersection(name_of(header).words)):
+        if hit and hit[0] != "epoch" and not (hit[0] == "gpu_memory" and _ROOM.intersection(name.words)):
             return hit[0], hit[1]
     return None
 

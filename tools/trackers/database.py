@@ -60,7 +60,7 @@ def opened(path: Path, file: str) -> Iterator[Database]:
     try:
         with _settled(path) as (whole, how, missing), closing(_connected(whole, how)) as connection:
             yield Database(connection, missing)
-    except (sqlite3.Error, OSError, OverflowError) as error:
+    except (sqlite3.Error, OSError, OverflowError, UnicodeError) as error:
         why = f"a question took over the limit of {SECONDS:g} s" if "interrupted" in str(error) else str(error)
         raise TriageError(f"cannot read {file}: {why}; close the program that writes it, or name a copy") from error
 
@@ -71,7 +71,7 @@ def _settled(path: Path) -> Iterator[tuple[Path, str, str]]:
     beside = [p for p in (path.with_name(path.name + end) for end in _UNFINISHED) if _size(p)]
     size = path.stat().st_size + sum(map(_size, beside))
     if not beside:
-        yield path, _AS_IT_STANDS, ""
+        yield path, _AS_IT_STANDS, _torn(path)
     elif size > COPY:
         yield path, _AS_IT_STANDS, f"its last writes are in {beside[0].name}: with it over the limit of {COPY} bytes"
     else:
@@ -79,6 +79,16 @@ def _settled(path: Path) -> Iterator[tuple[Path, str, str]]:
             for one in (path, *beside):
                 shutil.copyfile(one, Path(folder) / one.name)
             yield Path(folder) / path.name, "mode=rw", ""
+
+
+def _torn(path: Path) -> str:
+    """Why rows are missing of a file that is shorter than its head says: SQLite itself may pass over that."""
+    with path.open("rb") as stream:
+        head = stream.read(100).ljust(100, b"\0")
+    page, pages = int.from_bytes(head[16:18], "big"), int.from_bytes(head[28:32], "big")
+    said = (65536 if page == 1 else page) * pages
+    size = path.stat().st_size
+    return f"it was cut off: {size} of {said} bytes are there" if head[24:28] == head[92:96] and size < said else ""
 
 
 _AS_IT_STANDS = "mode=ro&immutable=1"

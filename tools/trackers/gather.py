@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -98,17 +99,21 @@ class Gathered:
         for key, points in self._metrics.items():
             groups.setdefault((points.steps.tobytes(), points.lines.tobytes()), []).append(key)
         meanings = _meanings(self._metrics)
-        found = [self._table(keys, meanings) for keys in groups.values()]
+        folders = Counter(_folder(keys) for keys in groups.values())
+        found = [
+            self._table(keys, meanings, _folder(keys) if folders[_folder(keys)] == 1 else keys[0])
+            for keys in groups.values()
+        ]
         return (*found, *self._settings())
 
-    def _table(self, keys: list[str], meanings: Mapping[str, tuple[str, float]]) -> Table:
+    def _table(self, keys: list[str], meanings: Mapping[str, tuple[str, float]], part: str) -> Table:
         first = self._metrics[keys[0]]
         columns = [*self._run(len(first.lines))]
         for of, unit, values in (("step", "", first.steps), ("time", "s", first.times)):
             if not all(map(math.isnan, values)):
                 columns.append(Column(of, "axis", of, unit, np.frombuffer(values)))
         columns += [_column(key, *meanings[key], np.frombuffer(self._metrics[key].values)) for key in keys]
-        part = "/".join(filter(None, (self.run, _common(keys))))
+        part = "/".join(filter(None, (self.run, part)))
         return Table(self.file, part, tuple(columns), np.frombuffer(first.lines, np.int64), self.cut)
 
     def _settings(self) -> Iterable[Table]:
@@ -178,7 +183,7 @@ def _meanings(keys: Iterable[str]) -> dict[str, tuple[str, float]]:
     return {k: (h[0], h[1]) if h and best[h[0]] == k else (k, 1.0) for k, h in found.items()}
 
 
-def _common(keys: list[str]) -> str:
+def _folder(keys: list[str]) -> str:
     """The folder that the keys share, else the first of them."""
     folders = {key.rpartition("/")[0] for key in keys}
     return folders.pop() or keys[0] if len(folders) == 1 else keys[0]

@@ -69,7 +69,7 @@ def findings(
     problem: str = "",
 ) -> str:
     """Findings as buttons, worst first, the picked one with the log lines around its places; what was looked at."""
-    groups: dict[str, list[Any]] = {name: [] for name in ("failed", "found", "clear", "not-applicable")}
+    groups: dict[str, list[Any]] = {name: [] for name in ("failed", "found", "clear", "too-short", "not-applicable")}
     for check in view["checks"] if view else ():
         groups[check["result"]].append(check)
     return render("findings", lang, view=view, groups=groups, picked=picked, excerpts=excerpts, problem=problem)

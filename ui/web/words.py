@@ -74,6 +74,7 @@ WORDS = phrases(
     ("coverage", "What was looked at", "检查范围"),
     ("found", "found something", "有发现"),
     ("clear", "clear", "正常"),
+    ("too-short", "too short to judge", "太短，无法判断"),
     ("not-applicable", "no such artifact", "没有对应文件"),
     ("no-lines", "This finding names no line of a readable text file.", "这条发现没有指向可读文本文件中的某一行。"),
     ("files-gone",

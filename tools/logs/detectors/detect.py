@@ -67,6 +67,10 @@ def _run(one: Detector, tracks: Sequence[Track]) -> tuple[list[Finding], Check]:
         why = f"the detector broke: {type(error).__name__}: {error}"
         return [], Check(one.name, "failed", why, f"检测器出错：{type(error).__name__}: {error}")
     kept = _merge(found)
+    points = max((len(p) for track in tracks for metric in one.needs if (p := track.points(metric))), default=0)
+    if not kept and points < one.least:
+        why = f"too short to judge: {points} points, {one.least} are needed"
+        return [], Check(one.name, "too-short", why, f"太短，无法判断：{points} 个点，至少需要 {one.least} 个")
     return kept, Check(one.name, "found" if kept else "clear")
 
 

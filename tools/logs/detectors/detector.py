@@ -11,7 +11,7 @@ from typing import Any
 
 from ...findings import Finding, Severity
 from ...registry import table
-from ...series import Series, SeriesTable
+from ...series import SURE, Series, SeriesTable
 from .robust import distinct, finite
 
 S0, S1, S2, S3 = Severity.S0, Severity.S1, Severity.S2, Severity.S3
@@ -71,12 +71,16 @@ class Detector:
     """Every code it may yield, with one line of meaning."""
     judge: Callable[[Sequence[Track]], Iterable[Finding]]
     """Looks at all tracks of the run."""
+    least: int = 1
+    """Finite points of one of `needs` below which finding nothing says nothing."""
 
 
 DETECTORS: dict[str, Detector] = {}
 
 
-def run_detector(name: str, meaning: str, needs: Sequence[str], **more: str) -> Callable[[RunJudge], RunJudge]:
+def run_detector(
+    name: str, meaning: str, needs: Sequence[str], least: int = 1, **more: str
+) -> Callable[[RunJudge], RunJudge]:
     """Register a detector that compares the tracks of a run (ranks, attempts).
 
     `more` names further codes it may yield, with `_` for `-`.
@@ -84,18 +88,18 @@ def run_detector(name: str, meaning: str, needs: Sequence[str], **more: str) -> 
 
     def register(judge: RunJudge) -> RunJudge:
         codes = {name: meaning} | {code.replace("_", "-"): text for code, text in more.items()}
-        said = Detector(name, tuple(needs), codes, judge) if needs and all(codes.values()) else None
+        said = Detector(name, tuple(needs), codes, judge, least) if needs and all(codes.values()) else None
         DETECTORS.update(table("DETECTORS", (*DETECTORS.items(), (name, said))))
         return judge
 
     return register
 
 
-def detector(name: str, meaning: str, needs: Sequence[str], **more: str) -> Callable[[Judge], Judge]:
+def detector(name: str, meaning: str, needs: Sequence[str], least: int = 1, **more: str) -> Callable[[Judge], Judge]:
     """Register a detector that looks at one track at a time."""
 
     def register(judge: Judge) -> Judge:
-        run_detector(name, meaning, needs, **more)(lambda tracks: (f for track in tracks for f in judge(track)))
+        run_detector(name, meaning, needs, least, **more)(lambda tracks: (f for track in tracks for f in judge(track)))
         return judge
 
     return register
@@ -111,7 +115,7 @@ def points_detector(
             points = track.points(metric, least)
             return () if points is None else judge(points, track)
 
-        detector(name, meaning, [metric], **more)(of_track)
+        detector(name, meaning, [metric], least, **more)(of_track)
         return judge
 
     return register
@@ -127,6 +131,8 @@ def finding(
 ) -> Finding:
     """A finding whose evidence is the shown points; the first one gives `first_step` unless stated."""
     series, i = shown[0]
+    if severity < S2 and all(s.confidence < SURE for s, _ in shown):
+        severity = S2  # what the lines mean is a guess
     step = int(series.steps[i])
     base = {"first_step": step, "metric": series.metric, "key": series.key, "step_is": series.step_is}
     attempt = {"attempt": series.attempt} if series.attempt else {}

@@ -27,7 +27,7 @@ def _speed(track: Track) -> tuple[Series, np.ndarray] | None:
     return series, 1 / series.values if series.metric == "step_time" else series.values
 
 
-@detector("throughput-drop", "the speed falls below the run's own level and stays there", SPEEDS)
+@detector("throughput-drop", "the speed falls below the run's own level and stays there", SPEEDS, 5)
 def throughput_drop(track: Track) -> Iterator[Finding]:
     """The speed stays below its earlier median to the end: S1 from half, S2 from 25%, S3 from 4% and far beyond noise.
 

@@ -12,9 +12,12 @@ import numpy as np
 
 from ...findings import Finding, Severity
 from ...series import Series
-from .detector import S1, S2, S3, Track, detector, finding, points_detector, where, where_zh
+from .detector import S1, S2, S3, UNLEARNED, Track, detector, finding, points_detector, where, where_zh
 from .robust import WARMUP_STEPS, WINDOW, finite, head_tail, onset, rolling, settled, sigma
 from .shifts import LANGUAGE_LOSS, lasting_rise
+
+EXCERPT = 10
+"""Points below which a log is a few pasted lines."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ def _is_serious(jump: Jump) -> bool:
     "loss-spike",
     "the loss jumps far above its recent history",
     ["loss"],
+    2,
     loss_divergence="the loss rises well above its earlier best and stays there",
     loss_level_shift="the loss jumps once and goes on at a higher level",
 )
@@ -112,6 +116,10 @@ def loss_spike(track: Track) -> Iterator[Finding]:
     """
     loss = track.get("loss")
     if loss is None or track.is_rl:
+        return
+    excerpt = _in_excerpt(finite(loss))
+    if excerpt is not None:
+        yield excerpt
         return
     points = settled(loss)
     found = [j for j in jumps(points.values) if j.start >= _known_needed(points, j)]
@@ -134,6 +142,23 @@ def loss_spike(track: Track) -> Iterator[Finding]:
         yield _spike(S2 if wide else S3, points, jump, company, len(found))
     if not stays:
         yield from lasting_rise(points)
+
+
+def _in_excerpt(points: Series) -> Finding | None:
+    """The jump of a few pasted lines, which have no history: the loss doubles within one logging interval.
+
+    S1 if it is still there at the next point, else S2. Never near random guessing. Numbers: own judgement.
+    """
+    values = points.values
+    if not 2 <= len(values) < EXCERPT:
+        return None
+    i = int(np.argmax(np.diff(values)))
+    level, after = float(np.median(values[: i + 1])), values[i + 1 :]
+    low = LANGUAGE_LOSS[0] <= level < UNLEARNED
+    if not low or after[0] < 2 * max(1.0, level) or values[i] > 1.5 * level or (after < (level + after[0]) / 2).any():
+        return None
+    jump = Jump(i + 1, i + 1 + int(np.argmax(after)), len(values), level, 0.0, values)
+    return _spike(S1 if len(after) > 1 else S2, points, jump, "", 1)
 
 
 def _level_after(values: np.ndarray, jump: Jump) -> bool:
@@ -210,7 +235,7 @@ def _jump(code: str, severity: Severity, points: Series, jump: Jump, en: str, zh
     )
 
 
-@detector("grad-norm-spike", "the gradient norm jumps far above its recent history", ["grad_norm"])
+@detector("grad-norm-spike", "the gradient norm jumps far above its recent history", ["grad_norm"], 6)
 def grad_norm_spike(track: Track) -> Iterator[Finding]:
     """One gradient norm ten times the rolling median (S3; S2 from three of them). Never serious alone.
 
@@ -246,7 +271,9 @@ def grad_norm_spike(track: Track) -> Iterator[Finding]:
     yield finding("grad-norm-spike", severity, shown, en, zh, baseline=baseline, factor=most, spikes=len(hits))
 
 
-@detector("clip-rate-high", "gradient clipping triggers more often than the run's own baseline explains", ["grad_norm"])
+@detector(
+    "clip-rate-high", "gradient clipping triggers more often than the run's own baseline explains", ["grad_norm"], 40
+)
 def clip_rate_high(track: Track) -> Iterator[Finding]:
     """The share of steps whose gradient norm exceeds the clip value, against the run's own early share.
 

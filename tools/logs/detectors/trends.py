@@ -34,6 +34,7 @@ LONG_FLOOR = 0.5
     "loss-plateau",
     "the loss hardly changes over the run",
     ["loss"],
+    100,
     loss_slow="the loss falls, but very slowly",
     loss_divergence="the loss leaves its first level at once and stays above it",
 )
@@ -78,7 +79,7 @@ def _left_at_once(points: Series, start: float, last: float) -> Finding:
     return finding("loss-divergence", S1, [(points, i), (points, -1)], en, zh, **levels)
 
 
-@detector("loss-oscillation", "the loss swings widely without a downward trend", ["loss"])
+@detector("loss-oscillation", "the loss swings widely without a downward trend", ["loss"], 60)
 def loss_oscillation(track: Track) -> Iterator[Finding]:
     """The swing of the second half is a quarter of the level, twice that of the first half, and nothing is gained.
 
@@ -113,7 +114,7 @@ def _trend(values: np.ndarray) -> np.ndarray:
     return np.polyval(np.polyfit(t, values, 3), t)
 
 
-@detector("loss-jitter-benign", "the loss is noisy but falls: normal behaviour", ["loss"])
+@detector("loss-jitter-benign", "the loss is noisy but falls: normal behaviour", ["loss"], 30)
 def loss_jitter_benign(track: Track) -> Iterator[Finding]:
     """Reassurance: the 100-step moving average falls, and no point leaves the noise band far behind.
 
@@ -186,7 +187,7 @@ def _train_trend(track: Track, step: int) -> dict[str, float]:
 EVALUATED = ("eval_loss", "eval_perplexity", "eval_bpb", "eval_accuracy", "eval_reward")
 
 
-@detector("eval-regression", "an evaluation became worse from one time to the next and stayed so", EVALUATED)
+@detector("eval-regression", "an evaluation became worse from one time to the next and stayed so", EVALUATED, 6)
 def eval_regression(track: Track) -> Iterator[Finding]:
     """Within two evaluations far worse than the best one, and at least half of the loss is kept to the end.
 
@@ -273,7 +274,7 @@ def loss_abnormal_at_start(points: Series, track: Track) -> Iterator[Finding]:
     yield finding("loss-abnormal-at-start", S2, [(points, 0)], en, zh, baseline=12.5, value=first)
 
 
-@run_detector("loss-jump-on-resume", "the loss after a restart is above that before it", ["loss"])
+@run_detector("loss-jump-on-resume", "the loss after a restart is above that before it", ["loss"], 15)
 def loss_jump_on_resume(tracks: Sequence[Track]) -> Iterator[Finding]:
     """First losses of a resumed attempt against the last ones before it: above by 8 deviations and 10%.
 
@@ -338,7 +339,7 @@ def learning_rate_zero(points: Series, track: Track) -> Iterator[Finding]:
         yield finding("lr-at-floor", severity, shown, en, zh, peak=peak, floor=floor, share=share)
 
 
-@detector("metrics-not-logged", "what is needed to judge the run is not logged", ["loss"])
+@detector("metrics-not-logged", "what is needed to judge the run is not logged", ["loss"], 10)
 def metrics_not_logged(track: Track) -> Iterator[Finding]:
     """The training loss is logged but the gradient norm is not, so causes of a failure cannot be told apart.
 

@@ -234,11 +234,15 @@ _FORMATS = (
     ),
     Format(
         "image-classifier",
-        ("[", "oss", "/"),
+        ("oss", "/"),
         AFTER_KEY,
-        bounded(r"(?:Epoch|Train):?\s*\[?\d+\]?(?:/\d+)?:?\s*\[\s*(\d+)\s*/"),
+        bounded(r"(?:Epoch|Train):?\s*[\[(]?\d+(?:\s?/\s?\d+)?[\])]?:?\s*[\[(]\s*(\d+)\s*/\s*\d"),
         own_hint=LOSS,
-        samples=(Sample("Epoch: [0][ 10/1251] Time 0.5 (0.6) Loss 6.91 (6.95)", 10, {"loss": 6.91}),),
+        samples=(
+            Sample("Epoch: [0][ 10/1251] Time 0.5 (0.6) Loss 6.91 (6.95)", 10, {"loss": 6.91}),
+            Sample("Epoch:[1/1](10/39695), loss: 8.92, lr: 0.0005", 10, {"loss": 8.92, "learning_rate": 5e-4}),
+            Sample("Train Epoch: 1 (640/60000 (1%)) Loss: 0.31", 640, {"loss": 0.31}),
+        ),
     ),
     Format(
         "generic",

@@ -19,6 +19,7 @@ from .format import Format, Record
 from .hints import candidates
 from .parse import progress, wrapped
 from .points import Store
+from .shapes import Shapes
 from .tables import SAMPLE, read_table
 from .templates import Templates
 
@@ -33,13 +34,23 @@ class Watcher(Protocol):
         """See the next chunk, after which the reader has this number of points of the file."""
         ...
 
-    def done(self, series: Sequence[Series], why: str = "") -> None:
-        """The file is read: its series, or `why` it could not be read."""
+    def done(self, series: Sequence[Series], why: str = "", starts: tuple[int, ...] = (), whole: int = 0) -> None:
+        """The file is read: its series, or `why` it could not be read.
+
+        Args:
+            series: what was read.
+            why: the reason, empty where it was read.
+            starts: lines at which its program was started again.
+            whole: the line at which a counter reached its total, 0 for none.
+        """
         ...
 
 
-def read_store(path: Path, store: Store, beside: Watcher | None = None) -> None:
+def read_store(path: Path, store: Store, beside: Watcher | None = None) -> Shapes:
     """Read every metric of a log or metric file into `store`; `beside` sees every chunk of it too.
+
+    Returns:
+        The shapes of the lines of a log, whether or not a format reads them.
 
     Raises:
         TriageError: the file cannot be read.
@@ -47,10 +58,13 @@ def read_store(path: Path, store: Store, beside: Watcher | None = None) -> None:
     chunks = iter_chunks(path)
     first = next(chunks, None)
     if first is None:
-        return
+        return Shapes()
     seen = _seen(chain((first,), chunks), store, beside)
-    if not read_table(path, first.data[:SAMPLE], seen, store):
-        _Reader(store).read(seen)
+    if read_table(path, first.data[:SAMPLE], seen, store):
+        return Shapes()
+    reader = _Reader(store)
+    reader.read(seen)
+    return reader.shapes
 
 
 def _seen(chunks: Iterable[Chunk], store: Store, beside: Watcher | None) -> Iterator[Chunk]:
@@ -77,14 +91,16 @@ class _Reader:
     templates: Templates = field(default_factory=Templates)
     open: _Open | None = None
     blocks: Blocks = field(default_factory=Blocks)
+    shapes: Shapes = field(default_factory=Shapes)
     last: tuple[int, str] | None = None
     """The step last read and what counted it."""
     bar: int | None = None
     """Steps done by the progress bar since the last record, if it moved."""
 
     def read(self, chunks: Iterable[Chunk]) -> None:
-        for data, number in chunks:
-            at = 0
+        for chunk in chunks:
+            self.shapes.look(chunk)
+            (data, number), at = chunk, 0
             for start in candidates(data):
                 while (self.open or self.blocks.open) and at < start:
                     at, number = self.line(data, at, number)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -22,6 +22,9 @@ SERIES_LIMIT = 400
 """Different keys kept of one file; later unknown keys are dropped, known metrics are always kept."""
 INTERLEAVED_SHARE = 0.1
 """Share of falling steps above which a stream is several writers, not restarts."""
+
+MANY_AN_EPOCH = 20
+"""Points of one epoch from which on they are the batches of it, and not several writers. Own judgement."""
 
 
 @dataclass
@@ -73,6 +76,8 @@ class Stream:
     """The state of one writer."""
 
     step_is: str = "step"
+    by_line: bool = False
+    """Whether the order of the lines is all that numbers its records."""
     last_step: int | None = None
     records: int = 0
     falls: list[int] = field(default_factory=list)
@@ -97,6 +102,8 @@ class Store:
         self.thinned = False
         self.rows = self.unread = 0
         """Records of a table, and those of them that could not be read."""
+        self.starts: tuple[int, ...] = ()
+        """Lines at which the program was started again, see `shapes.Opening`."""
         self.every = every
         """Interval of records without a step, if the configuration says so."""
         self._waiting: Stream | None = None
@@ -134,6 +141,10 @@ class Store:
         assert stream.bars is not None
         stream.bars.extend((-1 if bar is None else bar, -1))
         self._waiting = stream
+
+    def first_line(self) -> int:
+        """The line of the first point, past every line where there is none."""
+        return min((p.lines[0] for s in self.streams.values() for p in s.points.values() if p.lines), default=1 << 60)
 
     def bar_after(self, done: int) -> None:
         """A progress bar was drawn: the first one after a record shows the step of that record."""
@@ -207,11 +218,15 @@ class Store:
         chosen = _names(stream.points)
         steps, step_is = _numbered(stream, self.every)
         mixed = len(stream.falls) > max(3, INTERLEAVED_SHARE * stream.records)
-        bounds = np.array([] if mixed else stream.falls, dtype=np.int64)
+        falls = {*([] if mixed else stream.falls), *(self.starts if stream.bars is not None or stream.by_line else ())}
+        bounds = np.array(sorted(falls), dtype=np.int64)
         parts: dict[int, list[tuple[tuple[str, str], _Arrays, str]]] = {}
         for key, points in stream.points.items():
             metric, scale = chosen[key]
-            arrays = _arrays(points, scale, mixed)
+            part_is, points = step_is, points
+            if step_is == "epoch" and _many_an_epoch(points):
+                part_is, points = "line", _by_line(points)
+            arrays = _arrays(points, scale, mixed and part_is == step_is)
             if key == "grad norm" and _never_computed(arrays[1]):
                 continue
             if key.lower() in BARE_TIMES and _is_clock(arrays[1]):
@@ -219,7 +234,7 @@ class Store:
             if steps is not None:
                 arrays = (steps[arrays[0]], *arrays[1:])
             for number, part in _split(arrays, bounds):
-                parts.setdefault(number, []).append(((metric, key), part, step_is))
+                parts.setdefault(number, []).append(((metric, key), part, part_is))
         return [parts[number] for number in sorted(parts)]
 
 
@@ -339,6 +354,15 @@ def _arrays(points: Points, scale: float, mixed: bool) -> _Arrays:
         first[1:] = steps[1:] != steps[:-1]
         steps, values, lines = steps[first], values[first], lines[first]
     return steps, values, lines
+
+
+def _many_an_epoch(points: Points) -> bool:
+    """Whether lines that number the epoch alone come all through it."""
+    return len(points) > MANY_AN_EPOCH * len(set(points.steps))
+
+
+def _by_line(points: Points) -> Points:
+    return replace(points, steps=array("q", range(1, len(points) + 1)))
 
 
 def _never_computed(values: np.ndarray) -> bool:

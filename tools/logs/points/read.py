@@ -12,6 +12,7 @@ from ...findings import Check, TriageError
 from ...run import Artifact, Run
 from ...series import Series, SeriesTable
 from .lines import Watcher, read_store
+from .mined import Mine
 from .points import POINT_BUDGET, Store
 
 Read = tuple[SeriesTable, tuple[Check, ...]]
@@ -36,18 +37,21 @@ def read_series(
         store = Store(max(budget, POINT_BUDGET // 20), lambda: _whole(every()))
         watcher = watch(artifact) if watch and artifact.kind == "log" else None
         try:
-            read_store(artifact.path, store, watcher)
+            shapes = read_store(artifact.path, store, watcher)
         except TriageError as error:
             checks.append(Check(f"metrics in {artifact.name}", "failed", str(error)))
             if watcher:
                 watcher.done((), str(error))
             continue
+        mine = Mine(shapes)
+        store.starts = shapes.opening.starts(min(store.first_line(), mine.first_line()))
         series = list(store.series(artifact.name, artifact.attempt, artifact.rank))
+        series += mine.series(artifact, series, store.starts)
         budget -= store.kept
         found += series
         checks += _checks(artifact, series, store)
         if watcher:
-            watcher.done(series)
+            watcher.done(series, starts=store.starts, whole=mine.whole())
     return SeriesTable(tuple(found)), tuple(checks)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from ...findings import Evidence, Finding, Severity, clean, declare
 from ...series import Series
+from ...vocabulary import VOCABULARY
 from .match import TABLE, WITH_TRACEBACK, Hit, Hits
 from .phases import FRAME, phases
 from .signature import CHECK
@@ -38,6 +39,14 @@ ALIVE = (
     b"inished Training", *SERVES,
 )  # fmt: skip
 """The run ended well, or a server answers. Plain words: a search for them costs a tenth of that for a pattern."""
+SHUTS = (
+    b"Draining requests and shutting down",
+    b"hutting down FastAPI HTTP server",
+    b"INFO:     Shutting down",
+    b"SIGTERM received.",
+    b"trigger received signal=SIGTERM",
+)
+"""A server was told to stop."""
 
 TIMEOUT_ECHO = "timeout-after-error"
 CODES = declare("causes", (TIMEOUT_ECHO, CHECK, "a collective timed out because another rank had failed before"))
@@ -58,6 +67,10 @@ class Timeline:
     """Last line that matches `ALIVE`."""
     serves: int = 0
     """First line that matches `SERVES`, 0 for none."""
+    starts: tuple[int, ...] = ()
+    """Lines at which the program was started again."""
+    shut: int = 0
+    """First line that says that a server is shut down on purpose, 0 for none."""
 
     def survives(self, line: int) -> bool:
         """Whether the same attempt logs further steps after the line, or the run is said to end well."""
@@ -69,7 +82,9 @@ class Timeline:
         return False
 
     def resumes(self, line: int) -> bool:
-        """Whether steps are logged later in the file: a later attempt, or the first step of the run."""
+        """Whether the run goes on later in the file: a later start or attempt, or the first step of the run."""
+        if any(start > line for start in self.starts):
+            return True
         later = [name for name, first, _ in self.attempts if first > line]
         return any(len((self.lines or {}).get(name, ())) >= PROGRESS_STEPS for name in later)
 
@@ -78,6 +93,8 @@ def timelines(series: Iterable[Series]) -> dict[str, Timeline]:
     """Timeline of every file, from its longest series of each attempt."""
     best: dict[tuple[str, str], Series] = {}
     for one in series:
+        if one.confidence < 1.0 and one.metric not in VOCABULARY:
+            continue  # numbers of lines that may be no steps
         where = (one.file, one.attempt)
         if len(one) and (where not in best or len(one) > len(best[where])):
             best[where] = one
@@ -149,8 +166,12 @@ def _graded(file: str, hit: Hit, hits: Hits, life: Timeline) -> _Event:
         return _Event(file, hit, hits, severity)
     if life.survives(hit.line):
         return _Event(file, hit, hits, Severity.S3, "the run goes on after it")
+    if 0 < life.serves < life.shut < hit.line:
+        return _Event(file, hit, hits, Severity.S3, "the server was being shut down on purpose")
     if life.resumes(hit.line) and severity < Severity.S2:
-        return _Event(file, hit, hits, Severity.S2, "steps are logged later in the same file")
+        again = any(start > hit.line for start in life.starts)
+        why = "the program is started again later" if again else "steps are logged later"
+        return _Event(file, hit, hits, Severity.S2, f"{why} in the same file")
     return _Event(file, hit, hits, severity)
 
 

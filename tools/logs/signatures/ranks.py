@@ -136,9 +136,10 @@ ROWS = (
     ),
     Signature(
         "job-cancelled", S1,
-        r"DUE TO TIME LIMIT|DUE TO PREEMPTION|CANCELLED AT .{1,40}(DUE|BY)|[Pp]reempt(ed|ion notice)|STEP \d+\.\S+ .{0,20}CANCELLED",
+        r"(JOB|STEP) \S{1,40} ON \S{1,60} CANCELLED AT|DUE TO TIME LIMIT|DUE TO PREEMPTION|CANCELLED AT .{1,40}(DUE|BY)|[Pp]reempt(ed|ion notice)|STEP \d+\.\S+ .{0,20}CANCELLED",
         "the scheduler ended the job", "作业被调度器终止",
         ("slurmstepd: error: *** JOB 123 ON n1 CANCELLED AT 2024-01-01T00:00:00 DUE TO TIME LIMIT ***",
+         "slurmstepd: error: *** JOB 267039 ON n1 CANCELLED AT 2025-08-21T02:53:05 ***",
          "slurmstepd: error: *** STEP 12.0 ON n2 CANCELLED AT 2024-01-01T00:00:00 DUE TO PREEMPTION ***",
          "spot instance preempted"),
         ("#SBATCH --time=20:00:00", "Sequence group 3 is preempted by PreemptionMode.RECOMPUTE because there is not enough KV cache space"),

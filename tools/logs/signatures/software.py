@@ -283,7 +283,8 @@ ROWS = (
         "a model or data set is not at the given path", "给定路径下没有模型或数据集",
         ("OSError: my/model does not appear to have a file named config.json.",
          "huggingface_hub.errors.HFValidationError: Repo id must be in the form 'repo_name' or 'namespace/repo_name': './out'"),
-        ("found config.json",),
+        ("found config.json", "Failed to load generation config for m: m does not appear to have a file named generation_config.json. Proceeding without generation config."),
+        must_not=r"[Pp]roceeding without|[Gg]eneration config",
     ),
     Signature(
         "uncaught-exception", S0, r"RayTaskError|ActorDiedError|ActorUnavailableError|CalledProcessError|DistBackendError|BrokenProcessPool|DataLoader worker \(pid.{1,40} exited unexpectedly",

@@ -1,0 +1,144 @@
+"""Lines of no declared format: of a shape that comes again, the numbers that change are series."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from triage.tools.discover import discover
+from triage.tools.logs.points.mined import MOST, Mine
+from triage.tools.logs.points.shapes import SHAPES, Shapes
+from triage.tools.logs.scan import read_run, scan
+from triage.tools.reading import Chunk
+from triage.tools.series import SURE, Series
+
+LOSS = [round(5 * math.exp(-i / 10) + 2 + 0.013 * (i % 7), 4) for i in range(30)]
+R = range(30)
+
+
+def read(path: Path, lines: Sequence[str]) -> dict[str, Series]:
+    file = path / "train.log"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return {s.metric if s.rank is None else f"{s.metric}@{s.rank}": s for s in read_run(discover(file)).table}
+
+
+WRITTEN = {
+    "as MiniMind": ([f"Epoch:[1/1]({10 * i}/39695), loss: {LOSS[i]:.4f}, lr: 0.0005" for i in R], "loss", "step", 10),
+    "a number, a split, a number": ([f"{10 * i} train {LOSS[i]:.4f}" for i in R], "loss", "step", 10),
+    "the postfix of a bar": (
+        [f"Training: {i}%|{'█' * (i // 4)}| {i}/90 [00:{i:02d}<00:30, 1.2it/s, obj={LOSS[i]:.4f}]" for i in R],
+        "obj", "step", 1,
+    ),
+    "a sentence": ([f"step {i}: grpo_loss is {LOSS[i]:.4f} and kl is {i / 100:.4f}" for i in R], "grpo_loss", "step", 1),
+    "letters": ([f"[E 3 | B {200 * i}] L={LOSS[i]:.4f} (avg {LOSS[i] + 1:.2f})" for i in R], "loss", "step", 200),
+    "Chinese": ([f"训练步数 {10 * i} 当前损失 {LOSS[i]:.4f} 奖励值 {i / 10:.2f}" for i in R], "loss", "step", 10),
+    "loguru": (
+        [f"2024-05-01 10:{i:02d}:11.345 | INFO     | t.core:fit:123 - it {10 * i} total {LOSS[i]:.4f}" for i in R],
+        "total", "step", 10,
+    ),
+    "absl": ([f"I0501 10:{i:02d}:11.34 139 train.py:88] step {i}: mlm={LOSS[i]:.4f}" for i in R], "mlm", "step", 1),
+    "structlog": (
+        [f"2024-05-01T10:{i:02d}:11.345Z [info     ] iteration    rec={LOSS[i]:.4f} n={10 * i}" for i in R],
+        "rec", "step", 10,
+    ),
+    "rows": (["| step | obj |", "|---|---|", *(f"| {10 * i} | {LOSS[i]:.4f} |" for i in R)], "obj", "step", 10),
+    "columns under a head": (
+        ["iter    objective   wall", "-" * 24, *(f"{10 * i:5d}   {LOSS[i]:.4f}   {i * 2.2:.1f}" for i in R)],
+        "objective", "step", 10,
+    ),
+    "a dictionary of any keys": ([str({"it": 10 * i, "rec": LOSS[i], "kld": i / 8}) for i in R], "rec", "step", 10),
+    "a block below a counter": (
+        [line for i in R for line in (f"---- iteration {i} ----", f"objective {LOSS[i]:.4f}", f"err {i * 0.1:.3f}")],
+        "objective", "step", 1,
+    ),
+    "a sentence with a counter inside": (
+        [f"After {100 * i} iterations the objective was {LOSS[i]:.4f}" for i in R], "objective", "step", 100,
+    ),
+    "a writer": ([f"[rank{r}] s={10 * i} obj={LOSS[i] + r / 9:.4f}" for i in R for r in range(4)], "obj@0", "step", 10),
+    "no counter at all": ([f"loss:{x:.4f}, recall:{1 / x:.4f}" for x in LOSS], "loss", "line", 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", WRITTEN)
+def test_the_numbers_that_change_are_series(how: str, tmp_path: Path):
+    lines, metric, step_is, stride = WRITTEN[how]
+    found = read(tmp_path, lines)[metric]
+    assert found.step_is == step_is
+    assert found.values.tolist() == LOSS
+    assert (found.steps[1:] - found.steps[:-1] == stride).all()
+    assert all(f"{v:.4f}"[:3] in lines[n - 1] for v, n in zip(found.values, found.lines, strict=True))
+
+
+def test_labels_tell_series_apart(tmp_path: Path):
+    lines = [f"== Epoch {i}/50, top {k} acc: {k / 10 + i / 1000:.4f} ==" for i in R for k in (1, 5)]
+    found = read(tmp_path, lines)
+    tops = [s for name, s in found.items() if "top" in name]
+    assert sorted(len(s) for s in tops) == [30, 30]
+    assert {round(float(s.values[0]), 1) for s in tops} == {0.1, 0.5}
+
+
+def test_steps_that_begin_anew_with_each_epoch_are_added_up(tmp_path: Path):
+    lines = [f"[E {i // 10} | B {20 * (i % 10)}] rec={LOSS[i]:.4f}" for i in R]
+    found = read(tmp_path, lines)["rec"]
+    assert found.step_is == "cumulative" and (found.steps[1:] > found.steps[:-1]).all()
+
+
+def test_the_batches_of_an_epoch_are_not_its_writers(tmp_path: Path):
+    lines = [f"INFO - Epoch {i // 40 + 1} - Batch loss: {3 - i / 100:.4f}" for i in range(120)]
+    loss = read(tmp_path, lines)["loss"]
+    assert loss.step_is == "line" and len(loss) == 120
+
+
+SILENT = {
+    "settings": ["lr: 0.1", "batch: 64", "epochs: 20", "wd: 0.01"],
+    "a model": [f"  ({i}): Linear(in_features=4096, out_features=4096, bias=False)" for i in range(40)],
+    "requests": [f'INFO:  10.0.0.{i}:{39000 + i} - "POST /act HTTP/1.1" 200 OK' for i in range(40)],
+    "a bar of something else": [f"Loading shards: {i}%|█| {i}/40 [00:{i:02d}<00:10, 2.{i % 9}s/it]" for i in range(40)],
+    "the place in a program": [f"worker.py:{i % 30}: done" for i in range(40)],
+    "clocks alone": [f"2024-01-02 10:00:{i % 60:02d} waiting" for i in range(40)],
+}
+
+
+@pytest.mark.parametrize("what", SILENT)
+def test_other_numbers_are_no_series(what: str, tmp_path: Path):
+    assert not read(tmp_path, SILENT[what])
+
+
+def test_what_is_read_by_a_format_is_not_mined_again(tmp_path: Path):
+    lines = [f"step {i} loss {x} lr 1e-4 sparsity {i / 30:.3f}" for i, x in enumerate(LOSS)]
+    found = read(tmp_path, lines)
+    assert found["loss"].confidence == 1 and found["sparsity"].confidence < 1
+    assert set(found) == {"loss", "learning_rate", "sparsity"}
+
+
+def test_a_guessed_name_alone_is_never_serious(tmp_path: Path):
+    """The same numbers under their own name are S1."""
+    values = [3.0 - i / 100 + 0.01 * (i % 3) for i in range(60)] + [9.0 + i / 10 for i in range(20)]
+    grades = []
+    for name in ("train", "loss"):
+        file = tmp_path / f"{name}.log"
+        file.write_text("".join(f"{i + 100} {name} {v:.4f}\n" for i, v in enumerate(values)))
+        report = scan(discover(file))
+        grades.append(min(f.severity for f in report.findings))
+        sure = {s.confidence >= SURE for s in read_run(discover(file)).table if s.metric == "loss"}
+        assert sure == {name == "loss"}
+    assert grades == ["S2", "S1"]
+
+
+def test_text_that_never_repeats_is_bounded():
+    draw = random.Random(4)
+    shapes = Shapes()
+    for part in range(8):
+        words = ("".join(draw.choices("abcdefgh", k=9)) for _ in range(3_000))
+        shapes.look(Chunk("".join(f"{w} {i}\n{w} {i + 1}\n" for i, w in enumerate(words)).encode(), 1 + 6_000 * part))
+    assert len(shapes.known) <= SHAPES
+    assert len(Mine(shapes).tables) <= SHAPES
+
+
+def test_a_line_of_very_many_numbers_is_passed_over(tmp_path: Path):
+    lines = [" ".join(f"c{k}={i * k * 0.1:.2f}" for k in range(200)) for i in range(30)]
+    assert len(read(tmp_path, lines)) <= MOST

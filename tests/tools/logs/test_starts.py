@@ -1,0 +1,135 @@
+"""Several starts in one file, logs that stop in the start-up, and a few pasted lines."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from triage.tools.discover import discover
+from triage.tools.findings import Report
+from triage.tools.logs.scan import read_run, scan
+
+BANNER = ["Using device: cuda", "Loading tokenizer from ./tok", "Model has 124M parameters", "Begin training"]
+ERROR = ["Traceback (most recent call last):", '  File "t.py", line 3, in <module>', "ValueError: shapes do not match"]
+
+
+def written(path: Path, lines: list[str], age: float = 7200) -> Report:
+    file = path / "train.log"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    os.utime(file, (time.time() - age,) * 2)
+    return scan(discover(path))
+
+
+def graded(report: Report) -> dict[str, str]:
+    return {f.code: str(f.severity) for f in report.findings}
+
+
+def steps(n: int, first: int = 0) -> list[str]:
+    return [f"step {first + i} loss {3 - i / 100:.4f} grad_norm 1.0 lr 1e-4" for i in range(n)]
+
+
+def test_the_error_of_an_old_attempt_does_not_explain_the_last_one(tmp_path: Path):
+    report = written(tmp_path, [*BANNER, *ERROR, *BANNER, *steps(2)])
+    assert graded(report)["uncaught-exception"] == "S2"
+    assert "started again" in next(f for f in report.findings if f.code == "uncaught-exception").data["survived"]
+
+
+def test_the_error_of_the_last_attempt_is_its_cause(tmp_path: Path):
+    report = written(tmp_path, [*BANNER, *steps(20), *BANNER, *ERROR])
+    assert graded(report)["uncaught-exception"] == "S0"
+
+
+def test_lines_without_steps_are_split_where_the_program_starts_again(tmp_path: Path):
+    lines = [*BANNER, *(f"loss: {3 - i / 100:.4f}" for i in range(30))]
+    (tmp_path / "train.log").write_text("\n".join(lines * 3) + "\n")
+    losses = [s for s in read_run(discover(tmp_path)).table if s.metric == "loss"]
+    assert [len(s) for s in losses] == [30, 30, 30]
+
+
+def test_a_line_of_the_loop_is_no_start(tmp_path: Path):
+    lines = [line for i in range(40) for line in ("Fetching the next batch ...", f"loss: {3 - i / 100:.4f}")]
+    (tmp_path / "train.log").write_text("\n".join(lines) + "\n")
+    losses = [s for s in read_run(discover(tmp_path)).table if s.metric == "loss"]
+    assert [len(s) for s in losses] == [40]
+
+
+def test_a_server_that_is_shut_down_has_not_crashed(tmp_path: Path):
+    serving = ["INFO 08-21 10:00:00 Application startup complete."] * 3
+    dead = ["ERROR async_llm.py:704] vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue."]
+    stop = ["INFO core.py:1214] [shutdown] EngineCore: trigger received signal=SIGTERM"]
+    assert graded(written(tmp_path, serving + dead))["engine-crash"] == "S0"
+    assert graded(written(tmp_path, serving + stop + dead))["engine-crash"] == "S3"
+
+
+LOADING = [
+    "START 21:40:19",
+    "launch_server.py:56: UserWarning: 'python -m server' is still supported",
+    "server_args=ServerArgs(model_path='m')",
+    "Init torch distributed begin.",
+    "Init torch distributed ends. mem usage=0.02 GB",
+    "Load weight begin. avail mem=110.50 GB",
+    "Loading safetensors checkpoint shards:  40% Completed | 4/10",
+    "Loading safetensors checkpoint shards: 100% Completed | 10/10",
+    "Memory pool end. avail mem=12.49 GB",
+    "Capture cuda graph begin. This can take up to several minutes. avail mem=11.78 GB",
+]
+LEAK = ["resource_tracker.py:279: UserWarning: resource_tracker: There appear to be 1 leaked semaphore objects"]
+
+
+def test_a_log_that_stops_in_the_start_up_is_a_finding(tmp_path: Path):
+    assert graded(written(tmp_path, LOADING))["log-ends-in-startup"] == "S2"
+    found = written(tmp_path, [*LOADING, *LEAK]).findings[0]
+    assert (found.code, found.severity, found.evidence[0].line) == ("log-ends-in-startup", "S1", len(LOADING))
+
+
+NOT_STOPPED = {
+    "it runs": [*LOADING, *steps(12)],
+    "it serves": [*LOADING, "INFO:     Application startup complete."],
+    "it says that it is over": [*LOADING, "All models saved to ./cache, exiting"],
+    "an error says why": [*LOADING, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."],
+    "a few pasted lines": LOADING[5:],
+    "no start-up": ["downloading part %d" % i for i in range(20)],
+}
+
+
+@pytest.mark.parametrize("why", NOT_STOPPED)
+def test_silent_where_the_start_up_is_over_or_explained(why: str, tmp_path: Path):
+    assert "log-ends-in-startup" not in graded(written(tmp_path, NOT_STOPPED[why]))
+
+
+def test_silent_while_the_log_is_written(tmp_path: Path):
+    now = time.strftime("[%Y-%m-%d %H:%M:%S] ", time.localtime(time.time() - 100))
+    lines = [now + line for line in LOADING]
+    assert "log-ends-in-startup" not in graded(written(tmp_path, lines, age=100))
+    assert "log-ends-in-startup" in graded(written(tmp_path, lines, age=7000))
+    assert "log-ends-in-startup" not in graded(written(tmp_path, LOADING, age=0))
+
+
+@pytest.mark.parametrize(
+    ("values", "severity"),
+    [
+        ((3.1, 7.7), "S2"),
+        ((3.2, 3.1, 3.1, 7.7, 7.9), "S1"),
+        ((3.2, 3.1, 7.7, 3.1, 3.0), None),
+        ((10.8, 36.0), None),
+        ((3.1, 4.4), None),
+        ((0.4, 1.1), None),
+        ((3.1, 3.0, 2.9), None),
+    ],
+)
+def test_a_few_pasted_lines_are_a_run(values: tuple[float, ...], severity: str | None, tmp_path: Path):
+    report = written(tmp_path, [f"step {1200 + i} loss {v}" for i, v in enumerate(values)])
+    assert graded(report).get("loss-spike") == severity
+
+
+def test_a_check_with_too_few_points_is_not_clear(tmp_path: Path):
+    report = written(tmp_path, steps(5))
+    said = {c.name: c for c in report.checks}
+    assert said["loss-plateau"].result == "too-short" and "5 points, 100 are needed" in said["loss-plateau"].why
+    assert said["loss-nonfinite"].result == "clear"
+    assert "run-healthy" not in graded(report)
+    long = {c.name: c.result for c in written(tmp_path, steps(120)).checks}
+    assert long["loss-plateau"] == "clear"

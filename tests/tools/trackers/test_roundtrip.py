@@ -1,0 +1,66 @@
+"""The same run of 200 steps, written by each tracker's own package: the same series. They are in the extra `dev`."""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import writers
+from curves import same, series
+
+from triage.tools.reading import head
+from triage.tools.trackers.read import is_tracker, read_tracker
+
+NEEDS = {
+    "tensorboard": "tensorboard",
+    "wandb": "wandb",
+    "mlflow": "mlflow",
+    "mlflow_sqlite": "alembic",
+    "trackio": "trackio",
+    "lightning": "pytorch_lightning",
+    "trainer": "tensorboard",
+}
+"""Writer -> the module without which it does not run."""
+
+
+@pytest.fixture(scope="module")
+def run_of(tmp_path_factory):
+    """The folder of the run, written once."""
+    made: dict[tuple[str, str], Path] = {}
+
+    def write(writer: str, state: str) -> Path:
+        if find_spec(NEEDS[writer]) is None:
+            pytest.skip(f"{NEEDS[writer]} is not installed")
+        if (writer, state) not in made:
+            folder = tmp_path_factory.mktemp(f"{writer}-{state}")
+            command = [sys.executable, writers.__file__, writer, state, str(folder)]
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                env={**os.environ, "HOME": str(folder)},
+                capture_output=True,
+                text=True,
+                timeout=240,
+            )
+            assert done.returncode == 0, done.stderr[-2000:]
+            made[writer, state] = folder
+        return made[writer, state]
+
+    return write
+
+
+@pytest.mark.parametrize("state", ["nan", "healthy"])
+@pytest.mark.parametrize("writer", NEEDS)
+def test_each_tracker_gives_the_same_series(run_of, writer, state):
+    folder = run_of(writer, state)
+    before = {p: p.stat().st_size for p in folder.rglob("*") if p.is_file()}
+    found = {}
+    for path in sorted(before):
+        name = path.relative_to(folder).as_posix()
+        if is_tracker(name, head(path)):
+            for of, points in series(read_tracker(path, name)).items():
+                found[of] = max(found.get(of, []), points, key=len)
+    same(found, state)
+    assert {p: p.stat().st_size for p in folder.rglob("*") if p.is_file()} == before

@@ -1,0 +1,140 @@
+"""A log that stops while the program starts up, with no error: nothing else in the run says so.
+
+The stages of a start are told by what frameworks and engines print in them. What a program does once it runs, and
+why it was stopped, is not told here.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from ..findings import Evidence, Finding, Severity, clean, declare
+from ..patterns import bounded
+from ..reading import split_prefix
+from .signatures.signature import CHECK
+from .texts import Text
+
+CODES = declare(
+    "starting", ("log-ends-in-startup", CHECK, "the log stops in the middle of the start-up, with no error")
+)
+
+SHORT = 8
+"""Lines below which a log is a few pasted lines, which end anywhere."""
+STAGES = 2
+"""Different stages of a start that a log must show."""
+NEAR_END = 25
+"""Lines at the end of which one belongs to a stage."""
+RECENT, FRESH = 15 * 60, 2
+"""Seconds since the last line within which the program may still be starting (loading a large model takes minutes),
+and since a change of a file whose lines have no clock that fits it: it may have been copied."""
+UNDATED = 1e9
+"""Clocks below it have no date, see `texts`."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of a start, and lines by which it is told."""
+
+    name: str
+    zh: str
+    tells: re.Pattern[str]
+
+
+KNOWN = tuple(
+    Stage(name, zh, bounded("|".join(words), re.IGNORECASE))
+    for name, zh, words in (
+        ("the launch", "启动命令", (
+            r"launch_server|torchrun|world.?size|nproc|server_args|engine args|non-default args|launching",
+            r"^\s*start(?:ing|ed)?\b")),
+        ("the process group", "进程组初始化", (
+            r"init(?:ializ\w+)? (?:torch )?distributed|process.?group|rendezvous|NCCL (?:INFO|version)",
+            r"Bootstrap ?: Using")),
+        ("loading the weights", "加载权重", (
+            r"load(?:ing)? (?:\w+ ){0,3}(?:weights?|shards?|checkpoint|safetensors|model)",
+            r"checkpoint shards|start(?:ing)? to load model")),
+        ("building the model", "构建模型", (
+            r"(?:build|creat|initializ|instantiat)\w* (?:the |an? )?(?:\w+ ){0,2}(?:model|tokenizer|engine|optimizer)",
+            r"number of parameters|resolved architecture|enabled custom fusions")),
+        ("loading the data", "加载数据", (
+            r"load(?:ing)? (?:the )?(?:\w+ ){0,2}data(?:set|loader)?s?\b|generating \w+ split|tokenizing",)),
+        ("the KV cache", "分配 KV 缓存", (
+            r"kv ?cache (?:is )?(?:allocat|size|memory)|memory pool|# ?GPU blocks",)),
+        ("compiling and capturing", "编译与图捕获", (
+            r"captur\w+ (?:\w+ ){0,4}(?:graph|num tokens)|cuda ?graphs?\b|torch\.?compile|compil\w+ a graph",
+            r"dynamo bytecode|aot compiled|autotun|warm(?:ing)?.?up")),
+        ("the first step", "第一步之前", (
+            r"\*{3,} ?running training|num(?:ber of)? examples ?=|total optimization steps",
+            r"start(?:ing)? (?:the )?training")),
+    )
+)  # fmt: skip
+"""In the order in which programs go through them."""
+OVER = bounded(
+    r"\b(?:done|finish\w*|complete[d!.]*|exit(?:ed|ing|s)?|bye|goodbye|shut\w*.?down|terminated|stopped|succe\w+|aborted"
+    r"|results?|elapsed|traceback|error|exception|usage|cancel\w+|killed|saved? (?:to|the model)|ready)\b"
+    r"|结束|完成|训练完毕",
+    re.IGNORECASE,
+)
+"""What the last line of a program that ended, or ran, says."""
+_BESIDE = bounded(r"warn|deprecat|resource_tracker|\[W\d", re.IGNORECASE)
+"""Lines that say nothing about where the program is."""
+_LEAKED = "resource_tracker"
+
+
+def starting(texts: Mapping[str, Text], found: Iterable[Finding], trained: bool) -> Iterator[Finding]:
+    """One finding for each log that ends in the start-up.
+
+    Silent where the program trains or serves, where anything explains the end, where the last line says that it is
+    over, in a few pasted lines, and while the log may still be written.
+
+    Args:
+        texts: what each log says, by its name.
+        found: what else was found; a log with an error is left to it.
+        trained: whether any file of the run has steps.
+    """
+    blamed = {e.file for f in found if f.severity < Severity.S3 for e in f.evidence}
+    for name, text in texts.items():
+        if trained or name in blamed or not _quiet(text):
+            continue
+        said = [(n, line) for n, line in (*text.head, *text.tail) if line.strip() and not _BESIDE.search(line)]
+        told = [(n, line) for n, line in said if n > text.lines - NEAR_END]
+        stages = [s for s in KNOWN if any(s.tells.search(line) for _, line in said)]
+        if len(stages) < STAGES or not told or OVER.search(told[-1][1]):
+            continue
+        last = next((s for n, line in reversed(told) for s in KNOWN if s.tells.search(line)), None)
+        if last is not None:
+            yield _finding(name, text, last, *told[-1])
+
+
+def _quiet(text: Text) -> bool:
+    """Whether a log of some length shows no step, no server and no end, and is not being written."""
+    life, begun = text.life, max(text.life.starts, default=0)
+    if text.lines - begun < SHORT or max(life.alive, life.serves) > begun or text.broken:
+        return False
+    return not any(last > begun for _, _, last in life.attempts) and not _still_written(text)
+
+
+def _finding(name: str, text: Text, stage: Stage, line: int, words: str) -> Finding:
+    killed = any(_LEAKED in said for _, said in text.tail)
+    more = " Only the warning of a leaked semaphore follows: the process was killed from outside." if killed else ""
+    more_zh = "之后只有泄漏信号量的警告：进程是从外部被杀掉的。" if killed else ""
+    return Finding(
+        "log-ends-in-startup",
+        Severity.S1 if killed else Severity.S2,
+        f"{name}:{line}: the log stops in the start-up (last stage: {stage.name}), with no error and before any step "
+        f"or request.{more} Look for a kill by the system (dmesg, the scheduler), first of all for the host's memory.",
+        f"{name}:{line}：日志在启动过程中中断（最后阶段：{stage.zh}），没有报错，也还没有任何步或请求。{more_zh}"
+        "请查看系统是否杀掉了进程（dmesg、调度器），首先看主机内存。",
+        (Evidence(name, line, text=clean(split_prefix(words)[1])),),
+        {"stage": stage.name},
+    )
+
+
+def _still_written(text: Text) -> bool:
+    """Whether the file was changed just now: long enough ago where its own clock says the same, whatever the zone."""
+    gone, clock = time.time() - text.written, text.end
+    same_day = clock is not None and (clock < UNDATED or abs(text.written - clock) < 26 * 3600)
+    fits = clock is not None and same_day and (text.written - clock + 60) % 3600 < 120
+    return gone < (RECENT if fits else FRESH)

@@ -1,0 +1,158 @@
+"""What the open readers give of a run: rows, series, events and claims of the files that no known format fits.
+
+Each file is read once, bounded by its reader; a file that gives nothing has a reason. Who uses it decides what it
+means: detectors see known metrics (`tools.logs.attempts.joined`), `tools.relate` and the store see everything.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from ..documents.event import Claim, Event
+from ..findings import TriageError
+from ..kinds import OPEN, Kind
+from ..reading import head
+from ..run import Artifact, Run
+from ..series import Series
+from ..tables.table import Table
+
+FILES = 500
+"""Most files that the open readers look into: a table of each of a thousand prompts says no more."""
+SECONDS = 60.0
+"""Time after which no further file is begun: an answer is waited for."""
+ALSO: tuple[Kind, ...] = ("eval",)
+"""Kinds with readers of their own whose rows are wanted as well."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """What one file gave."""
+
+    why: str = ""
+    """Why it was not read, or what of it was not; empty for a file that was read."""
+    read: bool = True
+    rows: int = 0
+    points: int = 0
+    lines: int = 0
+    """Dated or stepped lines and quantities of a document."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Everything that the open readers gave."""
+
+    tables: tuple[Table, ...] = ()
+    series: tuple[Series, ...] = ()
+    events: tuple[Event, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    accounts: Mapping[str, Account] = field(default_factory=dict)
+    """By the name of the file."""
+
+    def only(self, names: Iterable[str]) -> Opened:
+        """What of it comes from these files; the accounts stay whole."""
+        kept = set(names)
+        return Opened(
+            tuple(t for t in self.tables if t.file in kept),
+            tuple(s for s in self.series if s.file in kept),
+            tuple(e for e in self.events if e.file in kept),
+            tuple(c for c in self.claims if c.file in kept),
+            self.accounts,
+        )
+
+
+def read_open(run: Run, kinds: Sequence[Kind] = (*OPEN, *ALSO)) -> Opened:
+    """Read the tables, trackers' files and documents of a run, and the rows of its evaluation results."""
+    end, accounts, found = time.monotonic() + SECONDS, dict[str, Account](), list[_Found]()
+    for i, artifact in enumerate(run.of(*kinds)):
+        if i >= FILES:
+            accounts[artifact.name] = Account(f"over the limit of {FILES} tables, trackers and documents", False)
+        elif time.monotonic() > end:
+            accounts[artifact.name] = Account(f"over the limit of {SECONDS:.0f} s for such files", False)
+        else:
+            one = _read(artifact)
+            found.append(one)
+            accounts[artifact.name] = one.account()
+    return Opened(
+        tuple(t for one in found for t in one.tables),
+        tuple(s for one in found for s in one.series),
+        tuple(e for one in found for e in one.events),
+        tuple(c for one in found for c in one.claims),
+        accounts,
+    )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What one file gave."""
+
+    tables: tuple[Table, ...] = ()
+    series: tuple[Series, ...] = ()
+    events: tuple[Event, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    failed: str = ""
+    cut: str = ""
+    whole: bool = True
+    """Whether having read it needs no rows: prose."""
+    tracked: bool = False
+    """Whether a tracker wrote it."""
+
+    def account(self) -> Account:
+        rows, points = sum(map(len, self.tables)), sum(map(len, self.series))
+        lines = len(self.events) + len(self.claims)
+        cut = self.cut or next((t.cut for t in self.tables if t.cut), "")
+        if self.failed or not (self.whole or rows):
+            return Account(self.failed or "no table was found in it", False)
+        return Account(cut, True, rows, points, lines)
+
+
+def _read(artifact: Artifact) -> _Found:
+    """The boundary where a reader's exception becomes the reason why a file was not read."""
+    try:
+        return _document(artifact) if artifact.kind == "document" else _rows(artifact)
+    except TriageError as error:
+        return _Found(failed=str(error).removeprefix(f"{artifact.name}: "))
+    except (Exception, MemoryError) as error:
+        return _Found(failed=f"the reader broke ({type(error).__name__}); this is a defect of triage, not of the run")
+
+
+def _document(artifact: Artifact) -> _Found:
+    """Prose, and the tables that it quotes; a value that a tracker keeps in a file of its own is rows alone."""
+    from ..documents.read import read_document
+
+    rows = _Found()
+    with suppress(TriageError):
+        rows = _rows(artifact)
+    if rows.tracked:
+        return rows
+    said = read_document(artifact.path, artifact.name)
+    return replace(rows, events=said.events, claims=said.claims, cut=said.cut, whole=True)
+
+
+def _rows(artifact: Artifact) -> _Found:
+    """The tables of a file, by its tracker's reader where one wrote it."""
+    from ..tables.read import read_tables
+    from ..tables.series import series_of
+    from ..trackers.read import SNIFF, is_tracker, read_tracker
+
+    tables: tuple[Table, ...] = ()
+    tracked = is_tracker(artifact.name, head(artifact.path, SNIFF))
+    if tracked:
+        tables = read_tracker(artifact.path, artifact.name)
+    tables = tables or read_tables(artifact.path, artifact.name)
+    return _Found(tables, tuple(_placed(artifact, tables, series_of)), whole=False, tracked=tracked and bool(tables))
+
+
+def _placed(
+    artifact: Artifact, tables: Iterable[Table], series_of: Callable[[Table], tuple[Series, ...]]
+) -> Iterator[Series]:
+    """The series with the attempt and rank of their file; a metric that a later part gives again is another attempt."""
+    given = dict[str, int]()
+    for table in tables:
+        series = series_of(table)
+        nth = 1 + max((given.get(s.metric, 0) for s in series), default=0)
+        given |= {s.metric: nth for s in series}
+        attempt = artifact.attempt + (f"#{nth}" if nth > 1 else "")
+        yield from (replace(s, attempt=attempt, rank=artifact.rank if s.rank is None else s.rank) for s in series)
