@@ -30,6 +30,8 @@ COUNTERS = {
                 "total_samples", "examples_seen", "train_samples_seen"),
 }  # fmt: skip
 """Measures that count what was consumed so far."""
+FIRST, ABOVE_UNIFORM = 10, 1.5
+"""Steps within which a loss is the first one, and nats that it may lie above ln(vocabulary). Own judgement."""
 FLOOR = 1.00001
 """The learning rate is at its floor within this factor of it."""
 EARLY = 0.8
@@ -57,7 +59,7 @@ def number(value: float) -> str:
 
 def quantities(settings: Settings, lines: Sequence[Line], claims: Iterable[Claim] = ()) -> dict[str, Quantity]:
     """What follows from settings and counters, by name."""
-    found = [*_batch(settings), *_counted(lines)]
+    found = [*_batch(settings), *_counted(lines), *shares(lines), *start(settings, lines)]
     out = {q.name: q for q in found}
     step = out.get("tokens_per_step") or out.get("tokens_per_step_logged")
     total = _value(settings, "train_tokens") or next((c.value for c in claims if c.of == "train_tokens"), None)
@@ -73,6 +75,32 @@ def quantities(settings: Settings, lines: Sequence[Line], claims: Iterable[Claim
 def _value(settings: Settings, variable: str) -> float | None:
     value = settings.value(variable)
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0 else None
+
+
+def shares(lines: Sequence[Line]) -> Iterator[Quantity]:
+    """What share of a step its parts take at the end, and where the loss began."""
+    ends = {x.name: x for x in reversed(lines) if len(x.finite()) >= 10 and not x.group}
+    whole = ends.get("step_time")
+    for part in ("data", "compute", "comm", "rollout"):
+        line = ends.get(f"{part}_time")
+        if line is not None and whole is not None:
+            took, of = (float(np.median(x.finite().values[-max(3, len(x) // 10) :])) for x in (line, whole))
+            if 0 <= took <= 1.5 * of:
+                formula = f"{line.key} {took:.3g} / {whole.key} {of:.3g} = {took / of:.0%}"
+                evidence = (line.evidence(len(line) - 1), whole.evidence(len(whole) - 1))
+                yield Quantity(f"{part}_share", took / of, formula, evidence)
+
+
+def start(settings: Settings, lines: Sequence[Line]) -> Iterator[Quantity]:
+    """The first loss, and the most that a model with small random weights gives."""
+    loss, vocabulary = next((x.finite() for x in lines if x.name == "loss"), None), _value(settings, "vocab_size")
+    if loss is not None and len(loss) and loss.axis == "step" and loss.x[0] <= FIRST:
+        said = f"{loss.key} {loss.values[0]:.4g} at step {loss.x[0]:.0f}"
+        yield Quantity("loss_first", float(loss.values[0]), said, (loss.evidence(0),))
+    if vocabulary:
+        most = math.log(vocabulary) + ABOVE_UNIFORM
+        said = f"ln({vocabulary:.0f}) + {ABOVE_UNIFORM:g} = {most:.4g}"
+        yield Quantity("loss_at_init", most, said, settings.sources("vocab_size"))
 
 
 def _batch(settings: Settings) -> Iterator[Quantity]:
