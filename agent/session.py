@@ -85,24 +85,24 @@ def ask(
     """
     listen(ToolStarted("search"))
     books = index(home, encoder)
-    asked = understand(question, books.corrected)
+    asked = understand(question, books.corrected, books.search)
     lang = language(asked.own or question) if lang == "auto" else lang
     if third(asked.own):
         please = PLEASE.say(lang)
         answer = Answer(shown(question), lang, Diagnosis("out-of-scope"), Nothing(please, please), please, only=please)
     else:
-        answer = _answer(question, asked, _looked(asked, paths, seen, listen), paths, books, lang, listen)
+        answer = _answer(question, asked, _looked(asked, paths, seen, books, listen), paths, books, lang, listen)
     return note(answer, paths, home, case) if home and keep else answer
 
 
-def _looked(asked: Question, paths: Sequence[Path], seen: Look | None, listen: Listen) -> Look | None:
+def _looked(asked: Question, paths: Sequence[Path], seen: Look | None, books: Index, listen: Listen) -> Look | None:
     """What the tools see in the paths and in what was pasted; None without either."""
     pasted = as_run(asked.pasted)
     if not paths and not pasted:
         return None
     if seen and not pasted:
         return seen
-    return look(paths, pasted, lambda tool: listen(ToolStarted(tool)), named_or_worst(_words(asked)))
+    return look(paths, pasted, lambda tool: listen(ToolStarted(tool)), named_or_worst(_words(asked)), books.runbook)
 
 
 def _answer(

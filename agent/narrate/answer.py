@@ -14,10 +14,10 @@ from .entry import criterion, next_check, stopped
 from .words import WORDS
 
 SHOWN_FINDINGS = 10
-MISSED = 3
-"""What is missing, named in the headline."""
 ERROR = 56
 """Characters of an error in the headline; its line stands below."""
+MISSED = 3
+"""What is missing, named in the headline."""
 SHOWN_CHECKS = 8
 """Names of checks of one result in the answer; its JSON has them all."""
 
