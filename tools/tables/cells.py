@@ -63,9 +63,12 @@ class Marks:
     """Whether `1,5` is one and a half."""
 
 
-def marks(samples: Iterable[Sequence[Any]]) -> Marks:
-    """How the numbers of these columns are written: what can only be a decimal comma is held against what cannot."""
-    decimal = thousands = 0
+def marks(samples: Iterable[Sequence[Any]], likely: bool = False) -> Marks:
+    """How the numbers of these columns are written: what can only be a decimal comma is held against what cannot.
+
+    `likely` where the separator is chosen so that a comma is free for it (`12;1,234`).
+    """
+    decimal = thousands = open_ = 0
     for cells in samples:
         for cell in cells[:500]:
             if not isinstance(cell, str) or "," not in cell or len(cell) > 40:
@@ -79,9 +82,9 @@ def marks(samples: Iterable[Sequence[Any]]) -> Marks:
                 thousands += 1
             elif "." in whole or len(digits) != 3 or whole == "0":
                 decimal += 1
-            elif len(whole) <= 3:
-                thousands += 0
-    return Marks(decimal > thousands)
+            else:
+                open_ += 1
+    return Marks(decimal > thousands or (likely and not thousands and open_ > 0))
 
 
 def understand(cells: Sequence[Any], how: Marks) -> Cells:
@@ -193,6 +196,12 @@ def number(text: str, how: Marks = Marks()) -> tuple[float, str] | None:
     value *= float(f"1{match['exp']}") if match["exp"] else 1.0
     factor = _SCALED.get(unit.lower() if unit not in ("m", "t") else "", 1.0)
     return (-value if match["sign"] in ("-", "−") else value) * factor, "" if factor != 1.0 else unit
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell by itself is a number, with nothing but a unit behind it."""
+    found = number(text)
+    return found is not None and (not found[1] or is_unit(found[1]))
 
 
 def _value(body: str, comma: bool) -> float | None:
