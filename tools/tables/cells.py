@@ -6,7 +6,7 @@ Which sign is the decimal one is decided by all cells of a table together. What 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -87,16 +87,19 @@ def marks(samples: Iterable[Sequence[Any]], likely: bool = False) -> Marks:
     return Marks(decimal > thousands or (likely and not thousands and open_ > 0))
 
 
+_TIMES: tuple[tuple[What, Callable[[Sequence[str]], np.ndarray | None]], ...] = (
+    ("time", times),
+    ("clock", clocks),
+    ("span", spans),
+)
+
+
 def understand(cells: Sequence[Any], how: Marks) -> Cells:
     """What the cells of a column are."""
     found = _understand(cells, how)
     if found.numbers is None or not np.isnan(found.numbers).any():
         return found
-    rows = [
-        i
-        for i in np.flatnonzero(np.isnan(found.numbers))
-        if cells[i] is not None and str(cells[i]).strip().lower() in _NANS
-    ]
+    rows = [i for i in map(int, np.flatnonzero(np.isnan(found.numbers))) if str(cells[i]).strip().lower() in _NANS]
     return replace(found, nans=np.asarray(rows, np.int64))
 
 
@@ -111,7 +114,7 @@ def _understand(cells: Sequence[Any], how: Marks) -> Cells:
         return Cells("empty", np.full(len(cells), np.nan), None)
     if {t.lower() for t in filled[:SAMPLE]} <= FLAGS:
         return Cells("flag", None, _objects(texts))
-    for what, read in (("time", times), ("clock", clocks), ("span", spans)):
+    for what, read in _TIMES:
         if read(filled[:20]) is None:
             continue
         found = read(bare)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..patterns import bounded
 from ..reading import Line
 from .cells import MISSING, is_number
-from .header import has_header, like_pairs, unit_row
+from .header import has_header, holds_pairs, like_pairs, unit_row
 from .nvidia import read_smi
 from .raw import CELLS, TABLES, Raw, Records, short
 from .vocabulary import known
@@ -32,7 +32,7 @@ _TITLE = bounded(
 _PAIR = bounded(
     r"^[\s*•|>-]{0,12}([^\s:=：#|][^:=：|]{0,60}?)(?:\s{0,40}[:=：]\s{0,40}|\s{2,60}|\t\s{0,20}|\.{3,60}\s{0,4})(\S.{0,200}?)\s*$"
 )
-_NO_HEAD = re.compile(r"\d\d:\d\d|\d/\d|[=;'\"]|\s(?:and|to|the|of|for|is|be|not|no|was|in|with|from)\s")
+_NO_HEAD = re.compile(r"\d\d:\d\d|\d/\d|[=;'\"]|\s(?:and|to|the|of|for|be|not|with|from)\s")
 """What stands in lines of logs, programs and prose, and in no head of columns."""
 _WIDE = re.compile(r"\s{2,}+|\t")
 _BLANKS = re.compile(r"\s++")
@@ -148,6 +148,8 @@ def _framed(title: str, lines: list[Line]) -> Iterator[Raw]:
     ):
         return  # a line of a log, or a bar of progress
     names, body = _head_of(rows, heads, width)
+    if holds_pairs(names) or (not names and len(body) > 1 and like_pairs(body[0][0], body[1][0])):
+        return
     body = [(c, n) for c, n in body if len(c) <= width and any(c)]
     if width < 2 or not body:
         return
@@ -261,7 +263,7 @@ def _labelled(cells: Sequence[str]) -> bool:
 
 def _is_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     """Whether these are the head and rows of a table, and not lines that happen to have equally many words."""
-    if not rows or names[0].startswith("-") or any(n.endswith(":") for n in names) or like_pairs(names, rows[0]):
+    if not rows or names[0].startswith("-") or holds_pairs(names) or like_pairs(names, rows[0]):
         return False
     headed = _headed(names)
     capitals = all(n == n.upper() for n in names)
@@ -303,7 +305,7 @@ def _gapped(title: str, lines: list[Line], head: str) -> tuple[int, Raw | None]:
     """Columns where the same places are blank in every line: a cell may be empty, or of several words."""
     words = _WIDE.split(head.strip())
     body = [line for line in lines[1:] if not _RULE.match(line.text)]
-    if not body or len(words) < 2 or not _headed(words):
+    if not body or len(words) < 2 or not _headed(words) or holds_pairs(words):
         return 0, None
     spans = _between([_broad(line.text) for line in (lines[0], *body)])
     if len(spans) < max(2, len(words)):

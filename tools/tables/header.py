@@ -10,6 +10,7 @@ from .cells import MISSING, is_number, is_unit, number
 from .times import span, times
 from .vocabulary import known
 
+_PAIR = re.compile(r"[:=：]\s?[-+]?\.?\d")
 _UNIT_CELL = re.compile(r"[(\[（]?([^()\[\]（）]{0,24})[)\]）]?$")
 
 
@@ -20,7 +21,7 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
     values below are none of a row of such numbers.
     """
     first, below = rows[0], rows[1:]
-    if not any(first) or any(c.endswith(":") for c in first) or (below and like_pairs(first, below[0])):
+    if not any(first) or holds_pairs(first) or (below and like_pairs(first, below[0])):
         return False
     if not below:
         return not any(_valued(c) for c in first)
@@ -39,6 +40,11 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
     if against:
         return _counted(first, below)
     return _named(first, below)
+
+
+def holds_pairs(names: Sequence[str]) -> bool:
+    """Whether there are keys with their values among the names (`Data path:`, `lr: 3e-4`)."""
+    return any(n.endswith((":", "：")) or _PAIR.search(n) for n in names)
 
 
 def like_pairs(first: Sequence[str], below: Sequence[str]) -> bool:
