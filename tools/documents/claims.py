@@ -134,13 +134,15 @@ def _plain(item: str, said: Sentence, aimed: bool) -> Iterator[tuple[str, float,
     for value in _QUANTITY.finditer(item):
         if re.match(r"\s?[-–~]\s?\d|[:/]\d", item[value.end("n") :]) or value.start() < at:
             continue
-        row = _named(item, value, found) or (_aimed(item, value, at, said) if aimed else None)
+        row = _named(item, value, found, said.text) or (_aimed(item, value, at, said) if aimed else None)
         if row:
             yield row
             at = value.end()
 
 
-def _named(item: str, value: re.Match[str], found: list[tuple[int, int, str]]) -> tuple[str, float, str] | None:
+def _named(
+    item: str, value: re.Match[str], found: list[tuple[int, int, str]], whole: str
+) -> tuple[str, float, str] | None:
     """A number beside the name of a setting."""
     before = [(end, of) for _, end, of in found if end <= value.start()]
     of = ""
@@ -154,7 +156,8 @@ def _named(item: str, value: re.Match[str], found: list[tuple[int, int, str]]) -
         ]
     ) and after[0] not in ("max_steps", "parameters"):
         of = after[0]
-    of = names.TARGETS.get(of, of)
+    beside, meaning = names.BESIDE.get(of, ("", ""))
+    of = meaning if beside and beside in whole.lower() else names.TARGETS.get(of, of)
     by_unit = _of_unit(value, item[value.start() :], item[: value.start()])
     if by_unit and of == "global_batch_size" and by_unit[1] == "tokens":
         of = "tokens_per_step"
