@@ -186,8 +186,10 @@ KINDS: Kinds = (
              r"|revert(?:ed)?|kernel|hot-?fix\w*|mask(?:ing)?|branch)\b|修复|修正|合并|重构|代码|补丁|修改了"),
 )  # fmt: skip
 """Kinds of event, the one to prefer first, with the words that tell it."""
-DOING = r"(?:re)?start|resum|chang|switch|replac|reduc|increas|lower|rais|remov|add|kick|skipp"
-    r"|shrink|mov|us|load|disabl|enabl"
+DOING = (
+    r"(?:re)?start|resum|chang|switch|replac|reduc|increas|lower|rais|remov|add|kick|skipp|shrink|mov|us|load"
+    r"|disabl|enabl"
+)
 """Beginnings of what a log's entry does: `restarting from step 25000`."""
 ON = r"enabled?|turned on|turn on|switched on|activated|启用|开启|打开"
 OFF = r"disabled?|turned off|turn off|switched off|deactivated|禁用|关闭|关掉|停用"
