@@ -22,6 +22,7 @@ from .coverage import Covered, coverage
 from .orders import orders
 
 if TYPE_CHECKING:
+    from ..knowledge.entry import Entry
     from ..tools.documents.event import Claim, Event
     from ..tools.logs.scan import Read
     from ..tools.store.opened import Opened
@@ -142,6 +143,7 @@ def look(
     pasted: str = "",
     told: Callable[[str], object] = lambda tool: None,
     choose: Choose | None = None,
+    entries: Iterable[Entry] | None = None,
 ) -> Look:
     """Run every deterministic tool over the paths and the pasted text.
 
@@ -151,6 +153,7 @@ def look(
         told: hears the name of each tool before it runs. One that breaks becomes a `failed` check: the others still
             speak.
         choose: which of several trainings; by default the one whose logs are worst.
+        entries: whose signs are asked; by default those of the shipped runbook.
 
     Raises:
         TriageError: a path does not exist or nothing in it can be read.
@@ -159,6 +162,7 @@ def look(
     from ..tools.config.combine import read_settings
     from ..tools.config.lint import lint
     from ..tools.data import check_run_data
+    from ..tools.data.evalrows import check_eval_rows
     from ..tools.logs.scan import Read, read_run, scan
     from ..tools.scores import check_run_evals
 
@@ -190,6 +194,7 @@ def look(
             "data": check_run_data,
             "checkpoints": check_run_checkpoints,
             "evals": check_run_evals,
+            "eval rows": check_eval_rows,
         }
         for name, tool in tools.items():
             told(name)
@@ -198,7 +203,26 @@ def look(
         spoken = orders(run, (f for report in reports for f in report.findings))
         here = {a.name for a in run.artifacts} | {s.name for s in run.unknown}
         elsewhere = tuple(a for a in whole.artifacts if a.name not in here)
-        return Look(run, read.table, settings, log, tuple(reports), about, others, spoken, opened, elsewhere)
+        seen = Look(run, read.table, settings, log, tuple(reports), about, others, spoken, opened, elsewhere)
+        told("relate")
+        return related(seen, entries)
+
+
+def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
+    """The look with the relations of what it holds, and the signs of the runbook that they show."""
+    from ..knowledge.runbook import load
+    from ..tools.relate.relate import Related, relate
+    from .signs import ask
+
+    found = _try(
+        "relate", lambda: relate(SeriesTable(seen.series), seen.tables, seen.settings, seen.events, seen.claims)
+    )
+    if not isinstance(found, Related):
+        return replace(seen, reports=(*seen.reports, found))
+    asked = _try(
+        "signs", lambda: ask(entries if entries is not None else load(), found, (*seen.findings, *found.findings))
+    )
+    return replace(seen, reports=(*seen.reports, found, asked))
 
 
 def read_open(run: Run) -> Opened | None:

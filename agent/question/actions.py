@@ -15,12 +15,12 @@ Direction = Literal["raise", "lower", "set", "enable", "disable", "remove", "do"
 
 STEMS: dict[Direction, str] = {
     "raise": "double triple quadruple increase raise bump boost extend lengthen enlarge grow widen elevate hike lift "
-    "max_out multiply",
+    "max_out multiply ramp escalate amplify inflate",
     "lower": "halve truncate cap lower reduce decrease cut shrink shorten slash trim squash squeeze lessen minimize "
     "minimise quarter compress chop back_off_on back_off ease_off ease_up_on go_easier_on tone_down cut_back_on "
-    "cut_down_on soften",
+    "cut_down_on soften divide limit clamp cap restrict curb taper dampen decrement",
     "enable": "enable activate freeze add use try put_in throw_in introduce apply adopt "
-    "include give slap_on test toss_in "
+    "include give gimme slap_on test toss_in "
     "re-enable experiment_with",
     "disable": "disable deactivate get_rid_of shut_off unfreeze do_without go_without stop_using no_longer_use "
     "turn_off switch_off",
@@ -53,19 +53,21 @@ PARTICULAR: dict[Direction, str] = {
     r"(?: (?:on|with))?|goes up|crank(?:ing)?",
     "lower": r"half(?= (?:the|my|our|it)\b)|go(?:ing)? (?:even )?(?:lower|smaller|shorter)(?: (?:on"
     r"|with))?|go(?:ing|es)? (?:back )?down|(?:dial|scal|eas|par|knock|throttl)(?:e"
-    r"|l?ing)?(?: \S+){1,3} back(?: to)?",
+    r"|l?ing)?(?: \S+){1,3} back(?: to)?|back(?:ing)?(?: \S+){1,3} off",
     "enable": r"why not|how about|what about|pin(?= mem)|clip(?:ping)?(?= (?:the|our|my|grad|at|it))"
-    r"|(?:turn|switch|flip|toggl)(?:e|ing)?(?: back)? on|turning on",
+    r"|(?:turn|switch|flip|toggl)(?:e|ing)?(?: back)? on|turning on|(?:let'?s|lets) do(?! (?:it|this|that)\b)"
+    r"|(?:put|throw|slot)(?:t?ing)?(?: \S+){1,3} in(?=\W|$)",
     "disable": r"(?:run|train|try|go|re-?run)(?:n?ing)?(?: it| this)? without|no more|(?:what about"
     r"|how about|with|try) no"
     r"|(?:turn|switch|flip|toggl)(?:e|ing)? off",
     "remove": r"(?:take|taking|pull|pulling|kick|kicking|throw|throwing|filter|filtering"
-    r"|leave|leaving)(?: \S+){1,3} (?:out|away|from)",
+    r"|leave|leaving)(?: \S+){1,3} (?:out(?! of (?:it|this)\b)|away|from)",
     "set": r"go(?:ing)?(?: from| to| for|(?= b?fp?\d| zero| full| half))"
     r"|(?:mov|switch|cast|convert|port)(?:e|ing)? (?:it |everything |the model |all |this )?(?:over |back )?to"
     r"|(?:re-?run|train|run|start|launch|load|cast|comput)(?:n?e?ing|e)? (?:it "
     r"|this |everything )?(?:in|to|as|with|at|on)"
-    r"(?= \S{1,30}(?: \S{1,12}){0,2})|plan(?:ning)? on",
+    r"(?= \S{1,30}(?: \S{1,12}){0,2})|plan(?:ning)? on|(?:put|keep|hold|have)(?:t?ing)?(?= (?:\S+ ){1,4}(?:at"
+    r"|to|around) \d)",
     "do": r"roll(?:ing)?(?: \S+){0,3} ?back|keep (?:it )?(?:going|training|running)|load(?:ing)?"
     r"(?= .{0,20}(?:checkpoint"
     r"|ckpt|weights))"
@@ -77,8 +79,8 @@ CHINESE: dict[Direction, str] = {
     r"|惩罚|KL|预热|flash|packing|打包|编译|混合))"
     r"|(?<!要)(?<!为啥)(?<!什么)(?<!怎么)(?<!干嘛)(?<!何)不(?:[用开加](?!说|到"
     r"|去|心|是)|上(?!下|去|来))|别[用开加上]|停用|取消|解冻|不要(?=.{1,16}[了吧行])"
-    r"|去了(?=$|[吧行，,？?])|砍掉|停掉(?=.{0,3}[a-z])|拿掉",
-    "raise": r"拉[到大高长满]|开[到大]|提高|增[大加强]|[调加改放设][大高长多](?!小)|翻[倍番]"
+    r"|去了(?=$|[吧行，,？?])|砍掉|停掉(?=.{0,3}[a-z])|拿掉|撤[掉了下]|干掉|卸掉|[拔撤]了",
+    "raise": r"拉[到大高长满]|开[到大]|提高|增[大加强]|[调加改放设][大高长多](?!小)|翻(?:了|一|[两二三四]|\d)?[倍番]"
     r"|加倍|延长|[加提升](?=到|至|为|成|一?点|上去|高|倍)"
     r"|[加提](?!速|示|交|前|载|了个|个|上|问|入)(?=\s?\d)|多[训跑加](?!卡)|提升"
     r"|上调|(?:往|向)上[调提拉加](?:一?调|一?点)?|再[大高长多](?=一?[点些])|升"
@@ -87,17 +89,18 @@ CHINESE: dict[Direction, str] = {
     r"|缩短|砍(?:半|到|一半|一?点|一刀)?(?!掉)|压(?=到|一|下)|减到"
     r"|减|截(?:断|短|到)|下调|(?:往|向)下[调降压拉](?:一?调|一?点)?|再[小低短少](?=一?[点些])"
     r"|[搞弄][小低短少](?=一?[点些]|$|行)|调[小低]|减弱"
-    r"|降(?![频级噪维])|收[紧小]|缩(?!略)",
-    "enable": r"开启|打开|启用|(?<!增)加上?(?![大到倍载强速权至]|\s?\d)|用上|上(?=\s?(?:梯度"
+    r"|降(?![频级噪维])|收[紧小]|收到(?=\s?\d)|缩(?!略)|限制?[到在为]|打[一二三四五六七八九个对半]{0,3}折",
+    "enable": r"开启|打开|启用|(?:为什么|为啥|怎么|干嘛|何)不(?:用|开|加|上|启用)(?!了)|^上(?!的|了|过|来|去|面"
+    r"|次|一|个|周|月|升|涨|述|下)|(?<!增)加上?(?![大到倍载强速权至]|\s?\d)|用上|上(?=\s?(?:梯度"
     r"|flash|FA|ZeRO|LoRA|个|混合|激活|offload|重|packing|预热|warmup|KL|clip|bf16))"
     r"|开(?![始源发头会销到大支车])|试试|试一[下试]|引入|使用|冻[结住上]|(?:想"
     r"|要|打算|准备|直接|先|试着|不如|可以|能不能)用|上一?个|(?<=[要先接想该能])上(?![下次周月升涨去来线面述调传])",
     "remove": r"删(?:掉|除|了)?|[过筛]?滤(?:掉)?|跳过|丢(?:掉|弃|了)?|剔除|剔|去掉|移除|清洗"
     r"|清(?:掉|理)|去重|扔(?:掉|了)?|筛掉?|去除|洗一[遍下洗]"
-    r"|踢(?:掉|出去?|了)|隔离|摘(?:掉|除|了)|屏蔽|排除|下线",
+    r"|踢(?:掉|出去?|了)|隔离|摘(?:掉|除|了)|屏蔽|排除掉|排除(?=.{0,4}(?:样本|脏|坏))|下线",
     "set": r"设(?:置|定)?(?:成|为|置|到)?|改(?:成|为|到|用|回|一下|一改|动)?|换(?:成|到"
     r"|个|用|回|掉|一[个下换])?|切(?:换)?(?:到|成|回)?"
-    r"|调(?:整)?(?:成|到|为|回|一下|一调)?|用(?=\s*(?:bf16|fp16|fp32|sdpa|\d))|固定|给(?=\s?\d)|锁[定死]"
+    r"|调(?:整)?(?:成|到|为|回|一下|一调)?|用(?=\s*(?:bf16|fp16|fp32|sdpa|\d))|固定|(?:(?<=系数)|(?<=权重)|(?<=惩罚))(?:归零|清零)|给(?=\s?\d)|锁[定死]"
     r"|(?:调整|定|配|弄|搞|给|放|锁)(?:到|成|为|在)(?!一个)",
     "do": r"重启|续训|重[跑训来](?!要)|重新(?:训练|跑|开始|启动|下载|编译|安装|分词|切"
     r"|生成|标注|训|来|拉|打|加载)|回滚|回退|升级|降级|杀[掉了]?|停掉|停(?=了|下)"
@@ -110,13 +113,13 @@ BEHIND: tuple[tuple[Direction, str, str], ...] = (
         "raise",
         r"(?:way |back |a (?:bit|little) )?(?:up|higher|larger|bigger|longer)(?! (?:than"
         r"|and up|to date))|[x×*] ?[2-9]|[2-9]x",
-        "拉满",
+        "拉满|(?:给|放|调|弄|设|整)?[大高长多](?:一?[点些])|放大(?!了)|多给一?[点些]|乘以?[2-9]",
     ),
     (
         "lower",
         r"(?:way |back |a (?:bit|little) )?(?:down|lower|smaller|shorter|in half)(?! than)"
         r"|back(?= a (?:bit|notch|little)|\W*$)",
-        "减半",
+        "减半|(?:给|放|调|弄|设|整)?[小低短少](?:一?[点些])|缩小|少给一?[点些]|除以?[1-9]",
     ),
     (
         "disable",

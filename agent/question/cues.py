@@ -6,6 +6,7 @@ phrase stands before it. Nothing here knows what a cause is called (`topics`) or
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from ...tools.patterns import bounded
@@ -14,6 +15,7 @@ from .phrases import Phrases
 Polarity = Literal["suspects", "denies", "doubts"]
 
 WORDS: dict[str, str] = {
+    "ARGUE": "think* say* believ* blam* suspect* insist* assum*",
     "BAD": (
         "bad broken buggy wrong corrupt* faulty flaky dying dead dirty poisoned stale odd weird mismatched "
         "misconfigured unlucky crappy garbage messed screwy botched rotten"
@@ -31,6 +33,7 @@ WORDS: dict[str, str] = {
         "misconfigured dirty poisoned stale odd weird strange fishy lost off garbage rubbish dead toast messy "
         "borked hosed unhealthy insane crazy overheating acting stupid rotten dodgy sus"
     ),
+    "CHECKED": "checked verified validated tested inspected audited double-checked confirmed",
     "CHIEF": (
         "cto director engineer student phd labmate roommate supervisor mentor consultant overflow ticket issue chief"
     ),
@@ -50,6 +53,7 @@ WORDS: dict[str, str] = {
         "真的假的 真的吗 真的么 保留 难说 不好说 别扯 存疑 靠谱吗 靠谱么 说不通 牵强 不见得 未必 半信半疑"
     ),
     "DOUBT_ZH": "真的假的 真的吗 真的么 说不通 不见得 未必 不一定 存疑 牵强 半信半疑 打个问号 站不住 打问号",
+    "EVENT": "drop jump spike gap crash hang nan nans oom slowdown regression problem issue failure",
     "FAULT_ZH": (
         "的锅 的问题 的事 的毛病 的bug 的_bug 背锅 惹的 搞的 害的 闹的 捣鬼 作怪 作妖 搞鬼 "
         "干的 造成 导致 引起 引发 坑 拖累 拖后腿 有关"
@@ -61,10 +65,12 @@ WORDS: dict[str, str] = {
         "fine ok okay clean correct good innocent healthy solid identical unchanged sane out right ruled excluded "
         "irrelevant unrelated normal same cleared stable perfect"
     ),
-    "FINE_ZH": "无关 不背锅 背不了锅 不背这个锅 清白 正常 干净 没变 好的 一致 一样 对的 没得说",
+    "FINE_ZH": "没问题 没有问题 没毛病 ok的 ok_的 fine的 挺好 很好 靠谱 可以排除 排除了 已排除 无关 不背锅 "
+    "背不了锅 不背这个锅 清白 正常 干净 没变 好的 一致 一样 对的 没得说",
     "GUESS_ZH": (
         "怀疑 是不是 是否 会不会 应该是 可能 估计 肯定 八成 多半 大概 感觉 认为 猜 难道 怕是 恐怕 "
-        "或许 也许 莫非 九成 十有八九 一看就"
+        "或许 也许 莫非 九成 十有八九 一看就 说不定 搞不好 弄不好 指不定 没准 保不齐 备不住 大概率 看样子 "
+        "看起来 看来 敢说 打赌 押 站 我投 铁定 必定 必然 妥妥 十成"
     ),
     "IS_SEEN": "is are was were looks look seems seem checks check checked came comes",
     "MAYBE": (
@@ -76,7 +82,8 @@ WORDS: dict[str, str] = {
     ),
     "NO_ZH": "不可能 胡说 扯淡 别怀疑它 别怀疑 别怪它 不同意 瞎说 不是它 不是这个 不信 没关系 无关",
     "OTHERS_ZH": (
-        "同事 老板 导师 组长 师兄 师姐 师弟 师妹 领导 运维 有人 群里 别人 大家 网上 网友 他们 "
+        "的人 人家 大佬 老大 mentor leader 后端 算法组 硬件组 值班 夜班 前辈 同事 老板 导师 组长 师兄 师姐 师弟 "
+        "师妹 领导 运维 有人 群里 别人 大家 网上 网友 他们 "
         "她们 队友 客服 厂商 博客 论文 文档 知乎 主管 实习生 同学 经理 平台 隔壁"
     ),
     "PEOPLE": (
@@ -89,11 +96,15 @@ WORDS: dict[str, str] = {
         "pointed points mentioned keeps wants say swear insist claim suspect"
     ),
     "SAY_ZH": "说 觉得 认为 怀疑 坚持 咬定 猜 讲 怪 建议 告诉 判断 强调 非说",
+    "SUSPECT_ZH": "嫌疑 可疑 没跑了 跑不了 脱不了 无疑 首当其冲 难辞其咎 说不过去 作孽 惹祸",
+    "WHERE_ZH": (
+        "罪魁祸首 元凶 祸首 祸根 根子 根源 根因 症结 病根 毛病 问题 锅 责任 源头 原因 病因 关键 凶手 矛头 疑点 嫌疑"
+    ),
     "SUSPECT": "suspect* think believe guess bet reckon feel sure convinced say money hunch theory",
     "SO": "so too really entirely totally fully 100% at quite yet very",
     "THINK": (
         "think* thought believe* guess* bet bets betting feel* reckon* figure* assum* swear* insist* claim* "
-        "convinced worried afraid wonder* leaning"
+        "convinced worried afraid wonder* leaning guessing betting suspecting"
     ),
     "TROUBLE": (
         "issue issues problem problems bug bugs mismatch starvation fault failure regression drift trouble mixup "
@@ -106,7 +117,13 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
     (
         "suspects",
         """
-        isn't/wasn't/aren't it/this/that - X
+        isn't/wasn't/aren't it/this/that/we just? looking? at? - X
+        tell ~ not/isn't/wasn't ~ X
+        what/who/where else ~ if/but not? - X
+        nothing/none else ~ but/than - X
+        how likely/probable/plausible/big ~ X
+        only/last thing/suspect/candidate/explanation/option/one ~ left ~ X
+        wouldn't/won't/not be? surprise* ~ X
         not ruling/ruled out - X
         can't/cannot/couldn't/can_not rule out - X
         don't/wouldn't rule out - X
@@ -121,6 +138,8 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         X ~ 没 问题/毛病/写错/坏 吧
         怕/该 不 会? 是 - X
         不 会 是 ~ X ~ 吧
+        不会 又? 是? - X ~ 吧
+        莫不是/怕不是/该不会/可别又 是? - X
         会不会/是不是/是否/难道/难不成/莫非/可不就 是? - X
         不 只 是? - X
         不 排除 - X
@@ -131,8 +150,19 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         "doubts",
         """
         not SO? all? sure/convinced/certain/buying/sold/persuaded
-        isn't/aren't/wasn't/ain't/im/i'm not? so/too/really/entirely/quite? sure/convinced/certain
-        how sure/certain/confident/likely
+        isn't/aren't/wasn't/ain't so/too/really/entirely/quite? sure/convinced/certain
+        im/i'm not SO? sure/convinced/certain
+        how sure/certain/confident
+        why would/should/could/must/shall it/this/that/they? be/have? - X
+        why do/does/did/are/is/should you/they/we/he/she/people/everyone/everybody all/always/even/still? ARGUE ~ X
+        what/who/where ~ makes/made/gives/gave/says/said/told/evidence/proof ~ you/us/them/him/her ~ X
+        who/where say/says/said/told/decided/claims ~ X
+        since/from when ~ X
+        you're/you/are/they're you? telling/saying/claiming/suggesting/blaming ~ X
+        does/do/did anyone/anybody/somebody/someone ~ believe/believes/think/thinks ~ X
+        X ~ far fetched/farfetched/stretch/dubious/unlikely/questionable/implausible
+        X ~ hard/difficult to believe/imagine/see
+        have/had/got/has my/some/serious/big/real? doubts
         are/r you/we/u really? sure/certain
         DOUBT
         far-fetched/farfetched/seriously
@@ -151,6 +181,9 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         feels/seems/sounds/looks wrong/off/unlikely/fishy - to? blame? - X
         too easy/convenient/simple
         not obvious*
+        谁/凭什么/凭啥/怎么/哪里/哪儿/为什么/为啥/何以 ~ 说/看出/能/会/可能/见得/觉得/认为/怀疑/断定/断言 ~ 是? - X
+        你/您/你们 就? 确定/肯定/敢肯定/保证 是? - X
+        确定/肯定 是? - X ~ 吗/么/？
         真/真的 是 - X ~ 吗/么/嘛/？
         真的 是/有/会
         真 是/会/有 ~ 吗/么
@@ -171,6 +204,22 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         "denies",
         """
         no way/chance - X
+        anything/everything/anyone but - X
+        neither - X
+        not/isn't/wasn't/can't/cannot/couldn't/nor/neither/without possibly/really/ever/again? be? - X
+        surely/definitely/certainly/clearly/obviously not - X
+        X ~ be/been/is/are/was/were/already? ruled/excluded/eliminated/cleared/dismissed/discounted/exonerated
+        X - was/were/is/has/been? CHECKED ~ twice/again/fine/ok/clean/good/already/thoroughly
+        X ~ off the table
+        X ~ red herring/non-issue/nonissue
+        X 一点/半点 问题/毛病 也/都? 没
+        stop/quit/enough ~ blam*/point*/say*/talk*/suspect*/accus*/pinning ~ X
+        enough/done with/about - X
+        ^ just/so/and/please? forget/skip/ignore about? - X
+        leave/keep - X - out of
+        same - X - as/in/for/since ~ work*/fine/ok/before/week/run/time
+        knows?/know X - is/are good/fine/ok/clean
+        swap*/chang*/replac*/tri* - X ~ same/no
         not/isn't/wasn't/aren't/weren't/ain't/isnt/wasnt/cannot/can't/couldn't/cant/nor/neither/without - X
         can't/cannot/couldn't/can_not/could_not/won't/wouldn't be - X
         not - fault/problem/issue/matter/question of/with/in - X
@@ -184,7 +233,8 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         haven't/hasn't/didn't/nobody/noone/never/not/no_one has? touch*/chang*/modif*/edit* - X
         X ~ IS_SEEN all/also/just/perfectly/totally/completely/absolutely/definitely/really/already/been/both? FINE
         X ~ the same as/in/for/since/everywhere/across
-        X - isn't/aren't/wasn't/weren't/is/are/was/were/can/could not? - to blame
+        X - isn't/aren't/wasn't/weren't - to blame
+        X - is/are/was/were/can/could not - to blame
         X - isn't/aren't/wasn't/weren't/ain't/cannot/can't/couldn't/cant/isnt/wasnt
         X - is/are/was/were/could/can/would/does/did/do/had/has/have not
         X - has/have/had/got nothing/nada/zero/little
@@ -206,6 +256,7 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         X ~ 没/没有 啥/什么/任何? 问题/毛病/动过/改过/变/关系/动/错/异常/坏/动静/影响
         跟/和/与/同 - X ~ 没 ~ 关系
         X ~ FINE_ZH
+        X ~ 是/很/挺/应该/都 是? FINE
         X ~ 查/检查/核对/验证/确认/排查/测/换 过
         X ~ 排除/不可能
         X - 不是/不会
@@ -214,6 +265,21 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
     (
         "suspects",
         """
+        tell/told/say/says/said/mention*/swear*/claim*/note*/report* me/us/that/it? - X $
+        bucks/money/bet/bets/betting/dollars/dibs/vote/votes on/for/goes - X
+        lean*/incline*/gravitat*/drawn/coming/come/back to/towards/toward ~ X
+        trace*/track*/narrow*/boil*/com* it? down? to - X
+        worry/worried/worries/worrying about - X
+        X rather than
+        imo/imho/tbh/honestly/def/clearly/obviously - X
+        X - 100%/imo/imho/obviously/clearly/lol $
+        mess*/screw*/fiddl* with? - X $
+        did/has/have we/someone/somebody/anyone/anybody/they ~ X
+        look/start/begin/check at/with/by? - X - first
+        shouldn't/should/could/can/may/might we/i look/check/be looking? at? - X
+        X ~ written all over
+        odds/chances/signs/everything/evidence/all are/is/says/say/point*/suggest*/lead* at/to/towards/toward? - X
+        leftover/remaining/left is/are - X
         suspect*/suspicio*/blame/blames/blaming/accuse/culprit/guilty/fault/responsible/fishy
         THINK - X
         sure/certain/positive/convinced/confident - X
@@ -224,6 +290,7 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         X imo/imho/suspect/maybe/perhaps/surely/probably
         must/might/may/could/can/gotta/should/would've have? - be/been/come/have/do/cause/explain/break
         must/might/may/could/can/should've/would - X
+        could/can/might/would the/this/that/it/my/our EVENT be - X
         X ~ must/might/may/could/would be/have/has/explain/cause/do/break/make/lead/alone
         has/have/got/gotta/ought to? be
         MAYBE
@@ -233,14 +300,17 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         because/due/caused/thanks/related/owing/down of/to/by - X
         comes/come/coming/came/stems/stemming from - X
         something/anything/lot to? do with - X
-        something wrong/off/odd/up/weird/fishy with/in/about - X
+        something/sth/smth/anything/smthg is? wrong/off/odd/up/weird/fishy/broken with/w//in/about - X
+        wrong with/w/ - X
         something - X
         wrong/off/up/happened/problem/issue/issues/bug/trouble with/in - X
         cause/reason/problem/issue/explanation/answer is/was/being/must - X
         X ~ is/was the/our/my real/actual/main/likely/root? problem/cause/reason/issue/culprit/explanation
         X ~ the/a real/main/actual? problem/cause/culprit/reason/issue
         is/was it/this/that/there still/again/maybe/just/all/simply/something? - X
-        it's/its/thats/that's/it_is/that_is/this_is - X
+        it's/thats/that's/it_is/that_is/this_is - X
+        ^ its - X
+        its the/just/probably/prob/definitely/all/again/some - X
         blame/blaming/suspecting - X
         what/how about - X
         too high/low/large/big/small/short/long/aggressive/strong/weak/noisy/hot/many/few/much/little/old/new
@@ -255,6 +325,10 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         either - X
         GUESS_ZH
         FEEL_ZH
+        WHERE_ZH 出? 在/就在/是/就是/还是/都在 - X
+        X ~ SUSPECT_ZH
+        倾向 于? 是? ~ X
+        甩锅/归咎/归因/怀疑到
         站/投/押 - X
         BLAME_ZH - X
         X ~ FAULT_ZH
@@ -272,6 +346,13 @@ CUES: list[tuple[Polarity, Phrases]] = [(polarity, Phrases(lines, WORDS)) for po
 
 _BACK: tuple[tuple[Polarity, str], ...] = (
     (
+        "suspects",
+        """
+        isn't/wasn't/ain't it/that/this
+        认定/断定/肯定/觉得/认为 它/这/那/他 ~ 是 ~ WHERE_ZH
+        """,
+    ),
+    (
         "doubts",
         """
         i/i'd/we/we'd still/really/do/kinda/honestly? doubt
@@ -279,8 +360,11 @@ _BACK: tuple[tuple[Polarity, str], ...] = (
         don't/can't/do_not/cannot really/quite/fully/entirely? buy/believe/see
         skeptical/sceptical/unconvinced/dubious/far-fetched/idk/dunno/grain
         jury - out
-        ^ but? is/are/was? it/that/you? hmm/seriously/really/plausible/sure $
+        ^ but? is/are/was? it/that/you? hmm/seriously/really/sure $
         DOUBTS_IT_ZH
+        hard/difficult to believe/imagine/see
+        have my/some/serious/big? doubts
+        ^ 我/可? 不 信/太像/像/太信
         不 太/大/怎么/敢? 信/相信/确定/认同/同意
         可能 吗/么
         """,
@@ -289,7 +373,10 @@ _BACK: tuple[tuple[Polarity, str], ...] = (
         "denies",
         """
         no way
+        ^ nope/no/nah/negative/never $
         not it/that/this
+        ^ 我/我们/已经/早就/早? ~ rule_out/ruled_out
+        we've/i've/already/been? ruled - it/that out
         i/i'd disagree
         nonsense/bullshit/bs/rubbish/wrong/impossible
         can't/cannot/isn't/couldn't/wasn't/not - be? it/that/this
@@ -299,6 +386,7 @@ _BACK: tuple[tuple[Polarity, str], ...] = (
     (
         "suspects",
         """
+        ^ i/we/me/imo/imho/probably/maybe/perhaps/likely still/do/also? guess/reckon/bet/suppose/suspect? $
         it/this/that - has/have/must/gotta/got/might/could/may/should - to? be - it/that/this/reason/cause/why
         that's/thats/is/it's/its - it/why/cause/reason/problem/culprit/spike
         i/we agree
@@ -310,6 +398,23 @@ _BACK: tuple[tuple[Polarity, str], ...] = (
         """,
     ),
 )
+SURE = Phrases(
+    """
+    must/might/may/could - be - X
+    blame/blaming/suspect/suspecting/because_of/due_to/caused_by - X
+    GUESS_ZH 就? 是 - X
+    是不是/会不会/怀疑/怕是/恐怕/难道/莫非 是? - X
+    X ~ 的锅/闹的/害的/惹的/搞的/干的/造成的/导致的/引起的
+    """,
+    WORDS,
+)
+"""Beliefs so plain that what they name is a cause, though it is a symptom's word too ("it must be the memory")."""
+_SAID = [word for lines in (*_CUES, *_BACK) for word in re.findall(r"[a-z]{3,}\*?", lines[1])]
+_SAID += re.findall(r"[a-z]{3,}\*?", " ".join(WORDS.values()))
+SPOKEN = frozenset(word for word in _SAID if not word.endswith("*"))
+"""Words of the phrases, which are spelled right wherever a person uses them."""
+SPOKEN_STEMS = tuple({word[:-1] for word in _SAID if word.endswith("*") and len(word) > 4})
+"""The beginnings of such words."""
 BACK: list[tuple[Polarity, Phrases]] = [(polarity, Phrases(lines, WORDS)) for polarity, lines in _BACK]
 """What a clause without any cause says of the cause named before it."""
 

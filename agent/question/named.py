@@ -7,8 +7,10 @@ file needs no row, it is looked up. What is done to them is in `actions`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import lru_cache
+from itertools import pairwise
 
 from ...tools.config.frameworks import FRAMEWORKS
 from ...tools.patterns import Sought, bounded
@@ -99,12 +101,12 @@ VARIABLES: dict[str, str] = table(
             r"adv(?:antage)?s?[-_ ](?:norm[a-z]*|whiten[a-z]*)|whiten(?:ing)?|优势(?:函数)?(?:归一化?|白化|标准化)",
         ),
         ("enable_prefix_caching", r"(?:enable_)?prefix[- _]?cach(?:e|ing)|前缀缓存"),
-        ("dropout", r"(?:lora[-_ ]|attention[-_ ]|attn[-_ ])?drop-?outs?"),
+        ("dropout", r"(?:lora[-_ ]|attention[-_ ]|attn[-_ ])?drop-?outs?|丢弃率|随机失活"),
         ("label_smoothing", r"label[-_ ]smoothing|标签平滑"),
         ("ema", r"ema"),
         ("early_stopping", r"early[-_ ]stop(?:ping)?|早停"),
         ("shuffle", r"(?:data )?shuffl(?:e|ing)|打乱"),
-        ("torch_compile", r"(?:torch[._ ])?compile|cuda[-_ ]?graphs?"),
+        ("torch_compile", r"(?:torch[._ ])?compile|cuda[-_ ]?graphs?|图编译"),
         ("neftune", r"neftune"),
         (
             "freeze",
@@ -279,12 +281,33 @@ def named(part: str) -> tuple[tuple[int, int, str], ...]:
         for order, (name, p) in enumerate(SAID_AS.items())
         for m in p.finditer(part)
     )
-    keys = sorted((-len(m[0]), 0, m.start(), _by_key(m[0])) for m in _KEY.finditer(part))
+    keys = sorted((-len(m[0]), len(SAID_AS), m.start(), _by_key(m[0])) for m in _KEY.finditer(part))
     kept: list[tuple[int, int, str]] = []
-    for size, _, start, name in (*spans, *keys):
+    for size, _, start, name in sorted((*spans, *keys, *_spelled_out(part))):
         if all(start - size <= s or start >= s - k for s, k, _ in kept):
             kept.append((start, size, name))
     return tuple(sorted(kept))
+
+
+SPELLED_OUT: dict[str, str] = {
+    key: variable for key, variable in (*BY_KEY.items(), *((v, v) for v in CANONICAL)) if "_" in key
+}
+"""Keys of several words, which people write with spaces or dashes too."""
+LONGEST = max(key.count("_") for key in SPELLED_OUT) + 1
+_PIECE = bounded(r"[A-Za-z][A-Za-z0-9]{0,24}|\d{1,4}(?![\w.])")
+
+
+def _spelled_out(part: str) -> Iterator[tuple[int, int, int, str]]:
+    """Minus length, order, place, and variable of every key whose words stand side by side."""
+    words = list(_PIECE.finditer(part))
+    for first, word in enumerate(words):
+        key = word[0].lower()
+        for before, last in pairwise(words[first : first + LONGEST]):
+            if part[before.end() : last.start()] not in (" ", "-"):
+                break
+            key += "_" + last[0].lower()
+            if key in SPELLED_OUT:
+                yield word.start() - last.end(), len(SAID_AS), word.start(), SPELLED_OUT[key]
 
 
 @lru_cache(1024)

@@ -13,12 +13,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from . import signs
+from ...tools.settings import VARIABLES as CANONICAL
+from . import amounts, signs
 from .actions import ACTS, AFTERWARDS, WISHED, Direction
 from .named import THINGS, named
 from .parts import clauses
 from .topics import TOPICS
 
+SWITCHES = frozenset(
+    (*(name for name, v in CANONICAL.items() if v.type == "bool"), "packing", "torch_compile", "enable_prefix_caching")
+)
+"""What is on or off and has no amount."""
 MOST = 20
 """Actions of one part that are looked at; nobody plans more in one breath."""
 REACH = 40
@@ -59,7 +64,7 @@ def plans(sentence: str, spoken_of: str = "") -> Iterator[Plan]:
     meant = signs.INTENT.search(sentence) is not None
     if signs.ADVISED.search(sentence) and signs.REFUSED.search(sentence):
         return
-    sentence = signs.SUPPOSED.sub(_bare, sentence)
+    sentence = signs.SUPPOSED.sub(_bare, signs.SUPPOSED_IRREGULAR.sub(_irregular, sentence))
     for clause in clauses(sentence):
         last: Plan | None = None
         for part in signs.AND.split(clause):
@@ -75,6 +80,11 @@ def _bare(supposed: re.Match[str]) -> str:
     return f"{start}{verb}{'' if doubled else twice}{e if verb + twice + e in signs.IN_E else ''}"
 
 
+def _irregular(supposed: re.Match[str]) -> str:
+    """ "if I got rid of it" is "if I get rid of it"."""
+    return supposed[1] + signs.IRREGULAR[supposed[2].lower()]
+
+
 def last_named(text: str) -> str:
     """The variable that a text names last, empty for none."""
     return next((name for _, _, name in reversed(named(text)) if name != "run"), "")
@@ -88,7 +98,11 @@ def topic_of(variable: str) -> str:
 def _of_part(part: str, clause: str, spoken_of: str, last: Plan | None, meant: bool) -> Iterator[Plan]:
     """The actions of one part; without a verb it shifts a variable or goes on with the verb before it."""
     acts = list(islice(_acts(part, clause), MOST))
-    acts += islice(_beside(part, acts), MOST) if meant or signs.MOVER.match(part) else []
+    acts += (
+        islice(_beside(part, acts), MOST)
+        if meant or any(a.direction == "set" for a in acts) or signs.MOVER.match(part)
+        else []
+    )
     shifts = [] if signs.PAST.search(part) else list(_without_verb(part, clause, spoken_of, last, meant))
     if all(a.direction == "enable" for a in acts) and (not acts or any(s.value for s in shifts)):
         yield from shifts
@@ -134,7 +148,7 @@ def _beside(part: str, acts: list[_Act]) -> Iterator[_Act]:
         gap = signs.GAP.match(part, end)
         for direction, pattern in AFTERWARDS:
             said = pattern.match(part, gap.end() if gap else end)
-            if said and not any(a.start <= said.start() < a.end for a in acts):
+            if said and not any(a.start <= said.start() < a.end and a.direction != direction for a in acts):
                 yield _Act(direction, said.start(), said.end(), said[0], name)
         for direction, pattern in WISHED:
             said = next((m for m in pattern.finditer(before) if not before[m.end() :].strip()), None)
@@ -164,14 +178,28 @@ def _acts(part: str, clause: str) -> Iterator[_Act]:
         noun = signs.NOUN.search(before) and signs.NOUNS.fullmatch(act.said)
         told = signs.INVARIANT.fullmatch(act.said) and signs.SUBJECT.search(before)
         done = done or (signs.MOVES.match(act.said) and not signs.TO.search(after))
-        told = told or re.match("得?太|不下", after) or (act.said.endswith("ing") and signs.OUTCOME.search(after))
+        told = (
+            told
+            or signs.TURNED_OUT.match(after)
+            or signs.BY_ITSELF.search(before)
+            or (act.said.endswith("ing") and signs.OUTCOME.search(after))
+        )
         told = told or (
             signs.HABIT.fullmatch(act.said) and signs.SUBJECT.search(before) and not signs.INTENT.search(clause)
         )
         told = told or (act.said.lower() in ("make", "making") and not signs.BARE.search(after))
+        told = told or (act.said == "设置" and signs.IS_SO.match(after))
+        told = told or signs.BLAMING.match(after) is not None or (signs.MENDS.match(act.said) and signs.IT.match(after))
+        told = told or (signs.OFFERED.match(act.said) and _unoffered(part[act.end :]))
         told = told or (signs.RUNNING.match(act.said) and signs.BEING.search(before))
         if not (done or denied or noun or told or signs.PAST.search(part[: act.end + 12])):
             yield act
+
+
+def _unoffered(rest: str) -> bool:
+    """Whether "what about X" names no value and nothing that is turned on: then X is suspected."""
+    first = next((name for _, _, name in named(rest)), "")
+    return first in signs.ASKED_ABOUT and not signs.BARE.search(rest)
 
 
 def _without_verb(part: str, clause: str, spoken_of: str, last: Plan | None, meant: bool) -> Iterator[Plan]:
@@ -193,6 +221,8 @@ def _without_verb(part: str, clause: str, spoken_of: str, last: Plan | None, mea
             )
             act = _Act(direction, start, end, "")
             yield Plan(name, _meant(act, name, shift["value"], part[start:]), shift["value"], clause)
+        elif (meant or not part[:start].strip()) and amounts.BESIDE.match(part, start - size) and _free(part, start):
+            yield Plan(name, amounts.moved(part[start:]) or "set", "", clause)
         elif (
             (value := signs.VALUE.match(part[start - size : end]))
             and meant
@@ -201,6 +231,11 @@ def _without_verb(part: str, clause: str, spoken_of: str, last: Plan | None, mea
             yield Plan(name, "set", value["value"], clause)
         elif last and len(part) <= -size + 12 and last.direction != "do":
             yield Plan(name, last.direction, "", clause)
+
+
+def _free(part: str, start: int) -> bool:
+    """Whether nothing says that it is so, or was."""
+    return not (signs.PAST.search(part) or signs.ASKED.match(part) or signs.GIVEN.search(part[:start]))
 
 
 def _desired(part: str, start: int, end: int) -> bool:
@@ -224,9 +259,12 @@ def _meant(act: _Act, variable: str, value: str, part: str) -> Direction:
         return "disable" if signs.ENDS.match(act.said) else "set" if value else "do"
     if direction == "remove" and signs.LESS.match(act.said) and signs.AMOUNTS.search(variable):
         return "lower"
-    moved = signs.FROM_TO.search(part)
-    if direction == "set" and moved and not thing and moved[1] != moved[2]:
-        return "raise" if float(moved[2]) > float(moved[1]) else "lower"
+    if direction in ("set", "enable") and not thing and (moved := amounts.moved(part)):
+        return moved
+    if direction == "lower" and variable in SWITCHES and not value:
+        return "disable"
+    if value.lower() in signs.OFF and variable in SWITCHES:
+        return "disable"
     if direction in ("lower", "raise") and variable == "library":
         return "do"
     if direction == "lower" and thing:

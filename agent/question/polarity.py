@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 
 from ...tools.patterns import bounded
-from .cues import BACK, CUES, NAMED_SPEAKER, OWN, TOLD, Polarity
+from .cues import BACK, CUES, NAMED_SPEAKER, OWN, SURE, TOLD, Polarity
+from .named import named
 from .parts import clauses
 from .phrases import OTHER, X, plain
 from .symptoms import spans
@@ -26,6 +26,10 @@ NEAR = 3
 SHORT = 60
 """Characters of a question that asks for nothing but what it names."""
 _ASKS = bounded(r"[?？]|[吗呢么]\W{0,3}$")
+_SMALL = bounded(
+    r"\b(?:the|teh|a|or|and|just|maybe|new|again|still|surely|definit\w*|obviously|hmm+|ok)\b|[\W_]|[和或吗呢么吧的]"
+)
+"""What makes a name no more than a name."""
 _COMPOUND = bounded(r"[ -]?[a-z]{2}$|版本", re.IGNORECASE)
 """What follows the first word of a compound, whose last word says what it is."""
 _MEANWHILE = bounded(r"\b(?:on|after|during|before|upon|at|since) (?:the |a |every |each )?$", re.IGNORECASE)
@@ -68,6 +72,8 @@ class _Named:
     """Whether the name only says when something happened."""
     seen: bool = False
     """Whether it is named in telling what was seen or done."""
+    planned: bool = False
+    """Whether it will be acted on."""
 
 
 def suspicions(message: Sequence[str], acted: Sequence[tuple[str, str]] = ()) -> list[Suspicion]:
@@ -94,43 +100,39 @@ def _of_clause(clause: str, sentence: int, at: int, acted: Sequence[tuple[str, s
     """The causes of one clause."""
     told_apart = _told_apart(clause)
     seen = [m for m in spans(clause)]
-    names = "".join(clause[s:e] for _, s, e in told_apart)
-    bare = (
-        len(
-            re.sub(
-                r"\b(?:the|teh|a|or|and|just|maybe|new|again|still|surely|definit\w*|obviously|hmm+|ok)\b|[\W_]"
-                r"|[和或吗呢么吧的]",
-                "",
-                clause,
-            )
-        )
-        - len(names)
-        <= 3
-    )
+    names = "".join(clause[s:e].removeprefix("the ") for _, s, e in told_apart)
+    bare = len(_SMALL.sub("", clause)) - len(names) <= 3
+    acting = [(start, start - size) for start, size, name in named(clause) if (name, clause) in acted]
     for topic in dict.fromkeys(t for t, _, _ in told_apart):
         start, end = next((s, e) for t, s, e in told_apart if t == topic)
-        planned = any(topic.id == what and clause == where for what, where in acted)
+        masked = _masked(clause, topic, told_apart)
+        sure = SURE.search(masked)
+        planned = (topic.id, clause) in acted or (not sure and any(s <= start and end <= e for s, e in acting))
         inside = any(s <= start and end <= e for s, e in seen)
-        sign = None if planned else _polarity(_masked(clause, topic, told_apart))
+        sign = None if planned else _polarity(masked)
+        told = TOLD.search(plain(clause)) or NAMED_SPEAKER.search(clause)
+        inside = inside and not (sure and sign == "suspects")
         if inside and (sign == "suspects" or (start, end) not in seen):
             sign = None
         inside = inside or (sign == "suspects" and _TRIED.search(clause[:start]) is not None)
         sign = None if inside and sign == "suspects" else sign
-        told = TOLD.search(plain(clause)) or NAMED_SPEAKER.search(clause)
+        sign = "suspects" if sign is None and told and not (inside or planned) else sign
         others = bool(told) and not OWN.search(plain(clause))
         when = _MEANWHILE.search(clause[:start]) is not None
-        yield _Named(topic, sentence, at, sign, others, bare, when, inside or planned)
+        yield _Named(topic, sentence, at, sign, others, bare, when, inside or planned, planned)
 
 
 def _told_apart(clause: str) -> list[tuple[Topic, int, int]]:
     """The mentions of a clause; of a compound its last ("eval version"), of "a bug in X" X."""
     found = mentions(clause)
     found = [f for f in found if f[0].id != "code-change" or len(found) == 1]
-    return [
-        f
-        for f, then in zip_longest(found, found[1:])
-        if then is None or not _COMPOUND.match(clause[f[2] : then[1] + 2])
-    ]
+    out: list[tuple[Topic, int, int]] = []
+    for topic, start, end in found:
+        if out and _COMPOUND.match(clause[out[-1][2] : start + 2]):
+            before = out.pop()
+            start = before[1] if before[0] == topic else start
+        out.append((topic, start, end))
+    return out
 
 
 def _masked(clause: str, topic: Topic, named: Sequence[tuple[Topic, int, int]]) -> str:
@@ -152,12 +154,17 @@ def _spoken_back(found: list[_Named], clause: str, at: int) -> list[_Named]:
     last = max((n.clause for n in found), default=0)
     if said is None or at - last > NEAR:
         return found
-    return [
-        replace(n, polarity=said, told=n.told)
-        if n.clause == last and not n.seen and (n.polarity is None or (n.polarity == "suspects" and said != "suspects"))
-        else n
-        for n in found
-    ]
+    return [replace(n, polarity=_turned(n, said)) if n.clause == last else n for n in found]
+
+
+def _turned(named: _Named, said: Polarity) -> Polarity | None:
+    """What a cause is meant as once something is said back of it: a denial that was told and is doubted suspects."""
+    if named.polarity == "denies" and named.told and said in ("doubts", "denies"):
+        return "suspects"
+    if named.seen and not (named.planned and said == "suspects"):
+        return named.polarity
+    bold = named.polarity == "suspects" and said != "suspects"
+    return said if named.polarity is None or bold else named.polarity
 
 
 def _neighbours(here: list[_Named], sentence: str) -> list[_Named]:

@@ -6,16 +6,33 @@ Built-in: tables and the order of words, no model. Words describe; they decide n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache, lru_cache
 
+from ...knowledge.search import Hit
+from ...knowledge.spelling import PLAIN
+from ...tools.settings import VARIABLES as CANONICAL
+from .actions import ACTS
+from .cues import SPOKEN, SPOKEN_STEMS
 from .parts import sentences, split
 from .plans import Plan, last_named, plans, topic_of
 from .polarity import Suspicion, suspicions
+from .signs import VAGUE
 from .symptoms import Symptom, symptoms
+from .topics import TOPICS
+from .unnamed import unnamed
 from .wants import Want, wanted
 
-SUSPECT_NOTHING = ("thanks", "bye", "explain", "how_in", "lines", "short")
+_WORD = re.compile(r"[A-Za-z]{3,}")
+LONG = 5
+"""Letters from which on a word that nothing knows may be a slip of one of the phrases."""
+Search = Callable[[str, int], list[Hit]]
+CONTRARY = ("raise", "lower")
+"""Of these two in one clause the later is meant: "crank it down"; in two clauses they are two plans."""
+KINDS = frozenset(name for name, v in CANONICAL.items() if v.type == "str")
+"""Settings that one turns from one kind to another: "fp16 off, bf16 on"."""
+SUSPECT_NOTHING = ("thanks", "bye", "explain", "how_in", "lines", "short", "is_fixed")
 """What is asked for in these is no opinion about the run."""
 
 
@@ -40,14 +57,64 @@ class Question:
     """The finding that is asked about (`F3`), empty for none."""
 
 
-def understand(text: str, corrected: Callable[[str], str] = str) -> Question:
+def _each(acts: list[Plan]) -> Iterator[Plan]:
+    """One plan for each thing and direction; what only says "change it" gives way to what says how."""
+    for name in dict.fromkeys(p.variable for p in acts):
+        here = list(
+            {(p.text if p.direction in CONTRARY else p.direction): p for p in acts if p.variable == name}.values()
+        )
+        chosen = [p for p in here if p.direction == "set" and p.value and name in KINDS]
+        clear = [p for p in here if p.direction not in VAGUE]
+        yield from chosen[-1:] or {p.direction: p for p in clear}.values() or here[-1:]
+
+
+def _touched(plan: Plan) -> tuple[str, ...]:
+    """The topics that a plan is about; another version of the engine is no suspicion of the engine."""
+    return topic_of(plan.variable), plan.variable, *(("engine",) if plan.variable == "library" else ())
+
+
+def spelled(own: str, corrected: Callable[[str], str]) -> str:
+    """Their words with slips put right, except in the words with which opinions and actions are said."""
+    typed, said = _WORD.findall(own), corrected(own)
+    if len(typed) != len(_WORD.findall(said)):
+        return said
+    words = iter(typed)
+    return _WORD.sub(lambda m: _spelled(next(words), m[0]), said)
+
+
+@lru_cache(2048)
+def _spelled(typed: str, said: str) -> str:
+    """A word as typed where a phrase has it; as put right; else the word of the phrases that it slipped from."""
+    low = typed.lower()
+    if low in SPOKEN or low.startswith(SPOKEN_STEMS) or any(p.fullmatch(low) for _, p in ACTS):
+        return typed
+    return said if said != typed or low in PLAIN else _slips().get(low, said)
+
+
+@cache
+def _slips() -> dict[str, str]:
+    """Words of the phrases with two letters exchanged or, of a long one, a letter inside missing."""
+    out: dict[str, str] = {}
+    names = {word for t in TOPICS.values() for word in re.findall(r"[a-z]{4,}", t.name.en)}
+    for word in sorted(w for w in SPOKEN | names if len(w) >= LONG):
+        if word in names and len(word) > LONG + 1:
+            out.setdefault(word[:-1], word)
+        for i in range(1, len(word) - 1):
+            out.setdefault(word[:i] + word[i + 1] + word[i] + word[i + 2 :], word)
+            if len(word) > LONG + 1:
+                out.setdefault(word[:i] + word[i + 1 :], word)
+    return {typed: word for typed, word in out.items() if typed not in SPOKEN}
+
+
+def understand(text: str, corrected: Callable[[str], str] = str, search: Search | None = None) -> Question:
     """Read one message, in English, Chinese, or both.
 
     Args:
         corrected: puts slips of typing right (`knowledge.search.Index.corrected`).
+        search: finds the entries nearest to a phrase (`Index.search`), for causes that no table names.
     """
     own, pasted, orders = split(text)
-    said = corrected(own).replace("’", "'")
+    said = spelled(own, corrected).replace("’", "'")
     wants = wanted(said)
     message, acts, spoken_of = list[str](), list[Plan](), ""
     for sentence in sentences(said):
@@ -55,7 +122,9 @@ def understand(text: str, corrected: Callable[[str], str] = str) -> Question:
             message.append(sentence)
             acts += plans(sentence, spoken_of)
         spoken_of = last_named(sentence) or spoken_of
-    suspected = suspicions(message, [(topic, p.text) for p in acts for topic in (topic_of(p.variable), p.variable)])
+    suspected = suspicions(message, [(topic, p.text) for p in acts for topic in _touched(p)])
+    if search and not suspected and not acts:
+        suspected = list({s.topic.id: s for s in unnamed(message, search)}.values())
     if wants in ("why", "ok_to"):
         wants = "ok_to" if acts else "why" if suspected else wants
     spoken = [*(p.text for p in acts), *(s.text for s in suspected)]
@@ -67,7 +136,7 @@ def understand(text: str, corrected: Callable[[str], str] = str) -> Question:
         "\n".join(s for s in message if not any(part in s for part in spoken)),
         tuple(symptoms(said)),
         tuple(suspected),
-        tuple({p.variable: p for p in acts}.values()),
+        tuple(_each(acts)),
         wants,
         orders,
         f"F{found[1]}" if found else "",

@@ -41,7 +41,7 @@ _WANTS: dict[str, re.Pattern[str]] = {
             (
                 "bye",
                 r"^\W*(?:ok(?:ay)?\W+|thanks?\W+|thx\W+|great\W+)*(?:good ?)?(?:bye|bye bye|see (?:you|ya)|cya"
-                r"|quit|exit"
+                r"|quit(?! \w{2,12}ing)|exit"
                 r"|good ?night|later|ttyl|i'?m (?:off|done)|going to bed|signing off|gn)\b.{0,40}$|再见|拜拜"
                 r"|^.{0,14}(?:先这样"
                 r"|下线了|晚安|回头见|我去睡|撤了|收工)",
@@ -58,7 +58,7 @@ _WANTS: dict[str, re.Pattern[str]] = {
             (
                 "lines",
                 r"\b(?:show|print|see|give) (?:me )?(?:the )?(?:raw |log |actual |exact )?(?:lines?|log|evidence"
-                r"|excerpt)\b|(?:看|给我?)(?:一?下)?(?:原始|那几|日志)?(?:行|原文|日志)",
+                r"|excerpt)\b|(?:看|给我?)(?:一?下)?(?:原始|那几|日志)?(?:行(?![吗不么嘛])|原文|日志)",
             ),
             (
                 "short",
@@ -77,7 +77,8 @@ _WANTS: dict[str, re.Pattern[str]] = {
                 r"\b(?:is|was|are) (?:it|this|that|we|things|the .{1,30}?) (?:now |actually |really |finally "
                 r"|all )*(?:fixed|solved|resolved|good now|ok now|okay now|better|healthy now|repaired|gone)"
                 r"|did (?:it"
-                r"|that|this|the .{1,30}?|\w{1,20}'s .{1,20}?) (?:actually |really )?(?:fix|help|work|solve)"
+                r"|that|this|(?:that|this|my|our|the) .{1,30}?|\w{1,20}'s .{1,20}?) (?:actually "
+                r"|really )?(?:fix|help|work|solve)"
                 r"|(?:fixed|solved|resolved)(?: now)? ?\?"
                 r"|has (?:it|this|that) been fix(?:e?d|ed)|are we (?:good|ok|fine|done)\b|does (?:this"
                 r"|the new) .{1,30} look (?:fixed|better|ok)|修好(?:了)?(?:吗|没|么)?"

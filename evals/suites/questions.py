@@ -34,6 +34,13 @@ gradient_checkpointing activation_checkpointing
 gradient_accumulation_steps grad_accumulation
 max_seq_length sequence_length
 max_tokens max_response_length
+max_new_tokens max_response_length
+max_completion_length max_response_length
+lr_scheduler_type lr_schedule
+lora_dropout dropout
+kl_beta kl_coef
+beta kl_coef
+dpo_beta kl_coef
 dataset data
 tensor_parallel_size tensor_parallel
 dataloader_num_workers num_workers
@@ -63,13 +70,16 @@ def scored(row: Mapping[str, Any], asked: Question) -> Counter[str]:
         count["recognised"] += topic in found
         count["polarity"] += found.get(topic) == polarity
     count["extra"] += sum(topic not in truth and topic not in row["told_by_others"] for topic in found)
-    plans = {SAME.get(p.variable, p.variable): p.direction for p in asked.plans}
+    plans: dict[str, set[str]] = {}
+    for p in asked.plans:
+        plans.setdefault(SAME.get(p.variable, p.variable), set()).add(p.direction)
     meant: dict[str, set[str]] = {}
     for plan in row["plans"]:
         name = str(plan["variable"])
         meant.setdefault(SAME.get(name, name), set()).add(plan["direction"])
     for variable, ways in meant.items():
-        way, right = plans.get(variable), "set" if len(ways) > 1 else min(ways)
+        found, right = plans.get(variable, set()), "set" if len(ways) > 1 else min(ways)
+        way = "set" if len(found) > 1 else min(found, default=None)
         count["plans"] += 1
         count["variable"] += way is not None
         count["direction"] += way == right or any({way, right} <= group for group in ALIKE)
@@ -86,9 +96,9 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("--wrong", action="store_true", help="print the questions that were not understood")
     options = parser.parse_args()
-    corrected, total = index(None).corrected, Counter[str]()
+    books, total = index(None), Counter[str]()
     for row in rows(options.file):
-        count = scored(row, asked := understand(row["q"], corrected))
+        count = scored(row, asked := understand(row["q"], books.corrected, books.search))
         total += count
         wrong = count["polarity"] < count["suspicions"] or count["direction"] < count["plans"] or count["extra"]
         if options.wrong and wrong:

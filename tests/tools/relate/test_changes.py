@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+
+from triage.tools.relate.changes import changes
+from triage.tools.relate.line import Line
+from triage.tools.relate.moves import moves
+
+STEPS = np.arange(400)
+
+
+def noisy(way, size=0.05, seed=0):
+    return way + np.random.default_rng(seed).normal(0, size, len(way))
+
+
+def test_a_step_is_found_at_its_place_with_an_interval_and_both_levels():
+    found = changes(noisy(np.where(STEPS < 250, 10.0, 9.6)))
+    assert [c.kind for c in found] == ["step"]
+    assert found[0].low <= 250 <= found[0].high
+    assert (found[0].before, found[0].after) == pytest.approx((10.0, 9.6), abs=0.05)
+
+
+def test_a_small_step_has_a_wider_interval():
+    small, large = (changes(noisy(np.where(STEPS < 250, 10.0, 10 - h)))[0] for h in (0.15, 0.6))
+    assert small.high - small.low > large.high - large.low
+
+
+def test_two_levels_without_any_noise_change_at_one_place():
+    found = changes(np.array([61.0] * 10 + [66.0] * 9))
+    assert [(c.i, c.low, c.high) for c in found] == [(10, 10, 10)]
+
+
+def test_a_drift_begins_where_the_row_leaves_its_level():
+    found = changes(noisy(10 + np.maximum(STEPS - 200, 0) * 0.01))
+    assert [c.kind for c in found] == ["drift"]
+    assert found[0].low <= 200 <= found[0].high
+
+
+def test_a_point_that_sticks_out_is_a_needle_and_no_step():
+    row = noisy(np.full(400, 10.0))
+    row[123] += 3
+    assert [(c.kind, c.i) for c in changes(row)] == [("needle", 123)]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        noisy(np.full(400, 10.0)),
+        noisy(2 + 8 * (STEPS + 1.0) ** -0.4, 0.03),
+        noisy(1 + STEPS / 100, 0.2),
+        3e-4 * np.minimum((STEPS + 1) / 20, 0.5 * (1 + np.cos(np.pi * STEPS / 400))),
+        np.exp(noisy(np.zeros(400), 0.5)),
+        np.full(400, 3.0),
+        np.arange(5.0),
+    ],
+    ids=["level", "loss", "trend", "cosine", "heavy tails", "constant", "too few"],
+)
+def test_healthy_rows_have_no_change(row):
+    assert changes(row) == ()
+
+
+def line(values, name="tokens_per_second", every=1):
+    n = len(values)
+    return Line(name, name, "log.csv", np.arange(n) * float(every), values, np.arange(2, n + 2))
+
+
+def test_a_row_goes_up_down_or_stays():
+    ways = [m.way for m in moves([line(noisy(way)) for way in (STEPS / 100, -STEPS / 100, np.full(400, 10.0))])]
+    assert ways == ["rises", "falls", "flat"]
+
+
+def test_missing_and_infinite_values_are_told_and_left_out():
+    values = noisy(np.full(400, 10.0))
+    values[[5, 300]] = np.nan, np.inf
+    move = moves([line(values)])[0]
+    assert len(move.line) == 398
+    assert move.nonfinite is not None
+    assert move.nonfinite.step == 5

@@ -1,0 +1,279 @@
+import numpy as np
+import pytest
+
+from triage.tools.documents.event import Claim, Event
+from triage.tools.relate.relate import relate
+from triage.tools.series import Series, SeriesTable
+from triage.tools.settings import Setting, Settings
+from triage.tools.tables.table import Column, Table
+
+RNG = np.random.default_rng(3)
+N = 600
+
+
+def column(name, values, role="measure", of=None):
+    kind = np.asarray(values, float if role in ("measure", "axis") else object)
+    return Column(name, role, of or name, "", kind)
+
+
+def table(*columns, file="run.csv", part=""):
+    return Table(file, part, columns, np.arange(2, len(columns[0].values) + 2))
+
+
+def steps(n=N, every=1):
+    return column("step", np.arange(1, n + 1) * every, "axis")
+
+
+def level(height, size=0.01, n=N):
+    return height * (1 + RNG.normal(0, size, n))
+
+
+def stepped(before, after, at, size=0.01, n=N):
+    return np.where(np.arange(1, n + 1) < at, before, after) * (1 + RNG.normal(0, size, n))
+
+
+def settings(**values):
+    return Settings({v: Setting(v, n, str(n), v, "config.yaml", i + 1) for i, (v, n) in enumerate(values.items())})
+
+
+def codes(report, *grades):
+    return [f.code for f in report.findings if not grades or f.severity in grades]
+
+
+def the(report, code):
+    return next(f for f in report.findings if f.code == code)
+
+
+def slow():
+    """Throughput falls at step 400 together with the loader's time, while the device computes as before."""
+    return table(
+        steps(), column("tokens_per_s", stepped(410e3, 233e3, 400), of="tokens_per_second"),
+        column("data_time", stepped(0.04, 0.76, 400)), column("compute_time", level(0.9)),
+        column("queue", stepped(8, 2, 380)),
+    )  # fmt: skip
+
+
+def test_the_onset_names_the_symptom_its_company_what_stayed_and_the_event():
+    event = Event("data", "switched to shard group B", "loader.log", 512, 400)
+    found = relate(SeriesTable(), [slow()], events=[event, Event("note", "lunch", "notes.md", 1, 20)])
+    first = found.findings[0]
+    assert (first.code, first.severity) == ("onset", "S2")
+    assert first.data["metric"] == "tokens_per_second"
+    assert first.data["interval"][0] <= 400 <= first.data["interval"][1]
+    assert [c["metric"] for c in first.data["with"]] == ["data_time"]
+    assert [c["metric"] for c in first.data["before"]] == ["queue"]
+    assert "compute_time" in first.data["flat"]
+    assert [e["line"] for e in first.data["events"]] == [512]
+    assert (first.evidence[0].file, first.evidence[0].line) == ("run.csv", 401)
+
+
+def test_an_unknown_measure_that_changes_alone_is_a_note():
+    found = relate(SeriesTable(), [table(steps(), column("queue", stepped(8, 2, 300)), column("heat", level(60)))])
+    assert codes(found) == ["metric-changed"]
+    assert codes(found, "S0", "S1", "S2") == []
+
+
+def test_a_measure_that_gets_better_is_no_symptom():
+    found = relate(SeriesTable(), [table(steps(), column("tok/s", stepped(2e5, 4e5, 300), of="tokens_per_second"))])
+    assert codes(found, "S0", "S1", "S2") == []
+
+
+def test_series_of_a_log_and_columns_of_a_monitor_meet_at_one_onset():
+    values = stepped(410e3, 233e3, 400)
+    log = Series("tokens_per_second", "tok/s", np.arange(1, N + 1), values, np.arange(1, N + 1), "train.log")
+    rare = table(steps(12, 50), column("mount_read", [0.0] * 7 + [180.0] * 5), file="host.csv")
+    assert [c["metric"] for c in relate(SeriesTable((log,)), [rare]).findings[0].data["with"]] == ["mount_read"]
+
+
+def test_a_monitor_without_steps_is_joined_by_the_clock_of_the_run():
+    clock = table(steps(), column("time", 1.7e9 + np.arange(N) * 2.0, "axis"), column("tok/s", stepped(4e5, 2e5, 400),
+                  of="tokens_per_second"))  # fmt: skip
+    times = 1.7e9 + np.arange(0, 1200, 20.0)
+    monitor = table(column("time", times, "axis"), column("cpu", np.where(times < 1.7e9 + 800, 20.0, 95.0)),
+                    file="host.csv")  # fmt: skip
+    assert [c["metric"] for c in relate(SeriesTable(), [clock, monitor]).findings[0].data["with"]] == ["cpu"]
+
+
+def ranked(odd=1.4, count=8, rows=20):
+    where = [(r, g) for r in range(rows) for g in range(count)]
+    values = [(odd if g == 5 else 1.0) * RNG.normal(1, 0.01) for _, g in where]
+    return table(column("step", [r for r, _ in where], "axis"), column("rank", [str(g) for _, g in where], "group"),
+                 column("step_time", values))  # fmt: skip
+
+
+def test_the_rank_that_differs_is_named_with_by_how_much():
+    found = the(relate(SeriesTable(), [ranked()]), "group-differs")
+    assert (found.severity, found.data["by"], found.data["groups"]) == ("S2", "rank", ["5"])
+    low, high = found.data["interval"]
+    assert low <= 0.4 <= high
+    assert found.data["sizes"]["5"] == 20
+
+
+@pytest.mark.parametrize("count", [1, 2, 8])
+def test_equal_ranks_and_one_or_two_groups_are_not_told_apart(count):
+    assert codes(relate(SeriesTable(), [ranked(1.0, count)])) == []
+
+
+def test_groups_that_differ_by_nature_are_a_note():
+    values = [RNG.normal({"code": 1.0, "web": 2.5}[s], 0.05) for s in ["code", "web"] * 50]
+    rows = table(column("source", ["code", "web"] * 50, "group"), column("loss", values))
+    assert [(f.code, f.severity) for f in relate(SeriesTable(), [rows]).findings] == [("group-differs", "S3")]
+
+
+def test_one_language_that_gets_worse_alone_is_told():
+    where = [(s, g) for s in range(1, 61) for g in ("de", "en", "fr", "zh")]
+    values = [(12 - s * 0.02 + (0.2 * s if g == "zh" else 0)) * RNG.normal(1, 0.005) for s, g in where]
+    rows = table(column("step", [s for s, _ in where], "axis"), column("language", [g for _, g in where], "group"),
+                 column("eval_ppl", values, of="eval_perplexity"))  # fmt: skip
+    found = the(relate(SeriesTable(), [rows]), "group-parts")
+    assert (found.data["group"], found.data["way"], found.severity) == ("language zh", "rises", "S2")
+
+
+def checkpoints(values, n=1000, **constant):
+    more = [column(name, [value] * len(values), "group") for name, value in constant.items()]
+    return table(column("ckpt_k", np.arange(len(values)) * 5 + 10, "axis", "step"), column("acc", values),
+                 column("n", [n] * len(values)), *more, file="eval.csv")  # fmt: skip
+
+
+FELL = [59.5, 58.9, 62.2, 57.7, 57.3, 58.7, 58.5, 55.7, 58.0, 58.6, 53.2, 53.6, 52.7, 55.2, 54.3, 55.2, 53.8]
+
+
+def test_a_row_of_noisy_scores_falls_where_the_posterior_says_and_not_at_the_first_low_value():
+    found = the(relate(SeriesTable(), [checkpoints(FELL)]), "score-falls-at-checkpoint")
+    assert found.data["interval"][0] < found.data["at"] == 60_000 <= found.data["interval"][1]
+    assert found.data["before"] == pytest.approx(58.5, abs=0.7)
+    assert found.data["after"] == pytest.approx(54.0, abs=0.7)
+
+
+def test_noise_alone_and_rows_measured_differently_are_no_fall():
+    assert codes(relate(SeriesTable(), [checkpoints(FELL[:10])])) == []
+    mixed = checkpoints(FELL)
+    other = column("num_fewshot", ["5"] * 10 + ["0"] * 7, "group")
+    mixed = table(*mixed.columns, other, file="eval.csv")
+    assert "score-falls-at-checkpoint" not in codes(relate(SeriesTable(), [mixed]))
+
+
+def results(file, weights, values, **setup):
+    said = table(*(column(k, [v], "group") for k, v in setup.items()), file=file)
+    rows = table(column("ckpt", ["A", "B"][: len(values)], "identifier"), column("hash", weights, "identifier"),
+                 column("acc", values), column("n", [2000] * len(values)), file=file, part="results")  # fmt: skip
+    return [said, rows]
+
+
+def test_the_same_weights_scored_apart_by_two_harnesses_is_the_harness():
+    tables = [*results("may.json", ["9f2c"], [61.0], commit="71ab", num_fewshot="5"),
+              *results("june.json", ["9f2c", "b71e"], [55.7, 56.1], commit="c03e", num_fewshot="0")]  # fmt: skip
+    found = relate(SeriesTable(), tables).findings[0]
+    assert (found.code, found.data["before"], found.data["after"]) == ("same-weights-scored-apart", 61.0, 55.7)
+
+
+def test_other_weights_measured_differently_are_not_compared_and_measured_alike_are():
+    may = results("may.json", ["9f2c"], [61.0], num_fewshot="5")
+    apart = relate(SeriesTable(), [*may, *results("june.json", ["b71e"], [56.1], num_fewshot="0")])
+    assert codes(apart) == ["eval-settings-differ"]
+    alike = relate(SeriesTable(), results("june.json", ["9f2c", "b71e"], [61.0, 56.1], num_fewshot="0"))
+    assert codes(alike) == ["score-differs"]
+
+
+def pairs(gaps):
+    base = RNG.uniform(0, 5, len(gaps))
+    return table(column("chosen_score", base + gaps), column("rejected_score", base), file="pairs.csv")
+
+
+def test_pairs_that_hardly_differ_are_counted():
+    found = the(relate(SeriesTable(), [pairs(np.array([0.1] * 61 + [1.2] * 39))]), "preference-gap-small")
+    assert (found.data["small"], found.data["pairs"], found.severity) == (61, 100, "S1")
+    assert codes(relate(SeriesTable(), [pairs(np.array([0.1] * 10 + [1.2] * 90))])) == []
+
+
+def labels(agree):
+    given = [(f"q{i}", f"a{a}", "AB"[(i + (RNG.random() > agree)) % 2]) for i in range(200) for a in range(3)]
+    return table(*(column(name, [g[k] for g in given], role) for k, (name, role) in
+                   enumerate([("item", "identifier"), ("annotator", "group"), ("label", "text")])))  # fmt: skip
+
+
+def test_annotators_who_disagree_are_told_with_alpha_and_its_interval():
+    found = the(relate(SeriesTable(), [labels(0.75)]), "annotator-disagreement")
+    assert found.data["interval"][0] < found.data["alpha"] < found.data["interval"][1] < 0.67
+    assert codes(relate(SeriesTable(), [labels(0.98)])) == []
+
+
+def probes(change):
+    rows = [(s, p, f"answer {p} {s if change else ''}") for s in (5, 100, 250) for p in range(16)]
+    return table(column("step", [r[0] for r in rows], "axis"), column("prompt_id", [str(r[1]) for r in rows], "group"),
+                 column("output", [r[2] for r in rows], "text"))  # fmt: skip
+
+
+def test_outputs_that_never_change_are_told():
+    assert codes(relate(SeriesTable(), [probes(False)])) == ["outputs-unchanged"]
+    assert codes(relate(SeriesTable(), [probes(True)])) == []
+
+
+WHOLE = {"micro_batch_size": 4, "grad_accumulation": 8, "world_size": 128, "tensor_parallel": 2, "pipeline_parallel": 4,
+         "sequence_length": 4096}  # fmt: skip
+
+
+def test_a_plan_that_multiplies_by_the_world_is_contradicted_with_the_formula():
+    plan = Claim("tokens_per_step", 16_777_216, "tokens", "GBS = 4*8*128*4096 = 16.8M tokens", "plan.md", 6)
+    found = relate(SeriesTable(), (), settings(**WHOLE), claims=[plan]).findings[0]
+    assert (found.code, found.severity) == ("batch-contradicts-plan", "S1")
+    assert "128 / (2 x 4) = 16; 4 x 8 x 16 x 4096 = 2.1M tokens a step" in found.message
+    assert "exactly tensor_parallel x pipeline_parallel" in found.message
+    assert (
+        codes(relate(SeriesTable(), (), settings(**WHOLE), claims=[Claim(*("tokens_per_step", 2.1e6), *[""] * 3, 1)]))
+        == []
+    )
+
+
+def test_steps_that_do_not_fit_the_tokens_are_contradicted():
+    found = relate(SeriesTable(), (), settings(**WHOLE, max_steps=17882, train_tokens=3e11))
+    assert codes(found) == ["steps-contradict-tokens"]
+    assert found.quantities["steps_needed"].value == pytest.approx(143051, rel=1e-3)
+    assert codes(relate(SeriesTable(), (), settings(**WHOLE, max_steps=143051, train_tokens=3e11))) == []
+
+
+def test_a_counter_of_the_log_is_held_against_the_parts():
+    counted = table(steps(), column("tokens", np.arange(1, N + 1) * 4_194_304.0))
+    assert codes(relate(SeriesTable(), [counted], settings(**WHOLE))) == ["batch-contradicts-log"]
+
+
+def test_a_rate_at_its_floor_long_before_the_end_is_told():
+    way = np.maximum(3e-5, 3e-4 * (1 - np.arange(N) / 300))
+    rate = table(steps(), column("lr", way, of="learning_rate"))
+    found = the(relate(SeriesTable(), [rate], settings(max_steps=5000, learning_rate=3e-4)), "lr-floor-early")
+    assert found.data["at"] == pytest.approx(271, abs=4)
+    assert "lr-floor-early" not in codes(relate(SeriesTable(), [rate], settings(max_steps=330, learning_rate=3e-4)))
+
+
+SHAPE = {"num_layers": 48, "num_kv_heads": 8, "head_dim": 128, "hidden_size": 5120, "num_heads": 40,
+         "intermediate_size": 13824, "vocab_size": 152064, "max_model_len": 8192}  # fmt: skip
+
+
+def card(total=79.15, held=34.0):
+    return table(column("gpu", ["0", "1"], "group"), column("total_gib", [total] * 2),
+                 column("trainer_gib", [held] * 2), file="gpu.csv")  # fmt: skip
+
+
+def test_a_pool_below_one_sequence_names_the_shares_that_would_do():
+    found = relate(SeriesTable(), [card()], settings(**SHAPE, gpu_memory_utilization=0.35)).findings[0]
+    assert found.code == "kv-pool-below-need"
+    assert (
+        "2 x 48 x 8 x 128 x 2 = 196,608 bytes a token" in found.data.get("formula", "")
+        or found.data["kv_per_token"] == 196608
+    )
+    assert 0.35 < found.data["least_share"] < 0.41
+    assert found.data["most_share"] == pytest.approx(0.56, abs=0.02)
+    assert codes(relate(SeriesTable(), [card()], settings(**SHAPE, gpu_memory_utilization=0.5))) == []
+
+
+def test_a_setting_that_the_log_contradicts_is_told():
+    rate = table(steps(), column("lr", 1e-4 * np.minimum(np.arange(1, N + 1) / 50, 1 - np.arange(N) / 1000),
+                 of="learning_rate"))  # fmt: skip
+    found = relate(SeriesTable(), [rate], settings(learning_rate=3e-4))
+    assert [(f.code, f.severity) for f in found.findings if f.code == "said-differently"] == [
+        ("said-differently", "S2")
+    ]
+
+
+def test_what_could_not_be_looked_at_is_not_called_clear():
+    assert {c.result for c in relate(SeriesTable()).checks} == {"not-applicable"}

@@ -1,0 +1,256 @@
+"""Which group differs: rank, host, shard, source, task; by how much, beyond what the groups' own spread allows.
+
+Groups that ought to be alike (ranks, hosts, shards) are judged against one another: the widest gap in the row of their
+medians, measured in what is left of the spread on both sides of it. Groups that differ by nature (tasks, languages)
+are told as a note, and as more only where one of them gets worse while the others do not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..findings import Evidence, Finding, Severity
+from ..series import SeriesTable
+from ..tables.table import Column, Table
+from ..vocabulary import COUNTS, VOCABULARY
+from .line import MOST_GROUPS, metric_of
+from .moves import Move
+
+ALIKE = re.compile(r"(?i)(?:^|[^a-z])(?:rank|host|hostname|node|gpu|device|card|worker|replica|stage|shard|machine|pod"
+                   r"|server|instance|process|pid|engine|seed)s?(?:[^a-z]|$|_?(?:id|index|name|no|num))")  # fmt: skip
+"""Names of groups that ought to be alike."""
+GAP = {2: np.inf, 3: 12.0, 4: 9.0, 5: 7.5, 6: 7.0}
+"""Groups -> width of the gap in deviations of the rest; with few groups the rest says little about its spread."""
+USUAL_GAP = 6.0
+LEAST_SHARE = 0.05
+"""Share of the level by which groups that ought to be alike differ at least; twice as much is a fault."""
+LEAST_ROWS = 3
+"""Rows of a group below which it is not judged."""
+CLEAR = 4.0
+"""Standard errors between groups that differ by nature."""
+MOST_TOLD = 12
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """One measure that is not the same in all groups."""
+
+    metric: str
+    key: str
+    by: str
+    different: tuple[str, ...]
+    """The groups on the smaller side of the gap."""
+    theirs: float
+    others: float
+    """Medians of both sides."""
+    gap: float
+    """In deviations of what the groups otherwise differ by."""
+    interval: tuple[float, float]
+    """Of the difference, 95%."""
+    sizes: Mapping[str, int]
+    """Rows of every group."""
+    alike: bool
+    """Whether these groups ought to be alike."""
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def share(self) -> float:
+        return abs(self.theirs - self.others) / (abs(self.others) or 1.0)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of one measure by group."""
+
+    metric: str
+    key: str
+    by: str
+    values: Mapping[str, np.ndarray]
+    shown: Mapping[str, Evidence]
+    level: float
+    """Usual size of the measure, which stays when its way is taken out."""
+
+
+def contrasts(series: SeriesTable, tables: Sequence[Table]) -> list[Contrast]:
+    """The measures that differ by some group, the clearest first."""
+    found = [c for rows in (*_of_tables(tables), *_of_ranks(series)) if (c := _contrast(rows)) is not None]
+    return sorted(found, key=lambda c: (not c.alike, -c.gap))
+
+
+def _of_tables(tables: Sequence[Table]) -> Iterator[_Rows]:
+    for table in tables:
+        axis = next((c for c in table.of("axis") if c.values.dtype.kind == "f"), None)
+        for group in table.of("group"):
+            labels = np.array([str(v) for v in group.values.tolist()], object)
+            if not 1 < len(set(labels.tolist())) <= 4 * MOST_GROUPS:
+                continue
+            for measure in table.of("measure"):
+                if measure.values.dtype.kind == "f" and metric_of(measure) not in COUNTS:
+                    yield _rows(table, group, measure, labels, axis)
+
+
+def _rows(table: Table, group: Column, measure: Column, labels: np.ndarray, axis: Column | None) -> _Rows:
+    keep = np.isfinite(measure.values)
+    values, names, lines = measure.values[keep], labels[keep], table.lines[keep]
+    level = float(np.median(np.abs(values))) if len(values) else 0.0
+    if axis is not None:
+        values = _without_way(values, axis.values[keep])
+    by = {name: names == name for name in dict.fromkeys(names.tolist())}
+    metric = metric_of(measure)
+    shown = {
+        name: Evidence(table.file, int(lines[rows][0]) or None, metric=metric, text=f"{group.name} {name}")
+        for name, rows in by.items()
+    }
+    return _Rows(metric, measure.name, group.of or group.name, {n: values[r] for n, r in by.items()}, shown, level)
+
+
+def _without_way(values: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """What each row is away from the others at the same place, where most places have rows of several groups."""
+    _, inverse, count = np.unique(places, return_inverse=True, return_counts=True)
+    if len(count) == len(values) or np.median(count) < 3:
+        return values
+    order = np.argsort(inverse, kind="stable")
+    middles = np.array([np.median(part) for part in np.split(values[order], np.cumsum(count)[:-1])])
+    return values - middles[inverse] + float(np.median(values))
+
+
+def _of_ranks(series: SeriesTable) -> Iterator[_Rows]:
+    by_metric: dict[tuple[str, str], list] = {}
+    for s in series:
+        if s.rank is not None and s.metric not in COUNTS:
+            by_metric.setdefault((s.metric, s.attempt), []).append(s)
+    for (metric, _), found in by_metric.items():
+        ranks = {s.rank: s for s in sorted(found, key=len)}
+        if len(ranks) < 3:
+            continue
+        parts = {f"{rank}": s.values[np.isfinite(s.values)] for rank, s in sorted(ranks.items())}
+        shown = {f"{rank}": s.at(len(s) - 1) for rank, s in ranks.items() if len(s)}
+        every = np.concatenate(list(parts.values()))
+        level = float(np.median(np.abs(every))) if len(every) else 0.0
+        yield _Rows(metric, found[0].key, "rank", parts, shown, level)
+
+
+def _contrast(rows: _Rows) -> Contrast | None:
+    """The widest gap between the groups, if it is wider than the groups' own spread allows."""
+    alike = bool(ALIKE.search(rows.by))
+    groups = {name: v for name, v in rows.values.items() if len(v) >= LEAST_ROWS}
+    if len(groups) < 2 or rows.level == 0:
+        return None
+    names = sorted(groups, key=lambda name: float(np.median(groups[name])))
+    middles = np.array([float(np.median(groups[name])) for name in names])
+    errors = np.array([_error(groups[name]) for name in names])
+    cut = int(np.diff(middles).argmax()) + 1
+    sides = names[:cut], names[cut:]
+    small, rest = sides if cut <= len(names) / 2 else sides[::-1]
+    theirs, others = (float(np.median([np.median(groups[n]) for n in side])) for side in (small, rest))
+    error = float(np.hypot(*(_joint(errors[[names.index(n) for n in side]]) for side in (small, rest))))
+    spread = _spread(middles[:cut], middles[cut:], rows.level if alike else 0.0)
+    gap = float(np.diff(middles).max()) / float(np.hypot(spread, np.median(errors)) or rows.level * 1e-9)
+    wide = gap >= GAP.get(len(names), USUAL_GAP) if alike else abs(theirs - others) >= CLEAR * error > 0
+    if not wide or abs(theirs - others) < LEAST_SHARE * rows.level:
+        return None
+    base = rows.level + (others - float(np.median(middles))) if abs(others) < 1e-9 else others
+    half = 1.96 * float(np.hypot(error, spread))
+    return Contrast(
+        rows.metric, rows.key, rows.by, tuple(small), theirs, base, gap,
+        (theirs - others - half, theirs - others + half),
+        {name: len(v) for name, v in rows.values.items()}, alike,
+        tuple(rows.shown[n] for n in (*small[:3], rest[0]) if n in rows.shown),
+    )  # fmt: skip
+
+
+def _joint(errors: np.ndarray) -> float:
+    """Standard error of the middle of several groups."""
+    return float(np.sqrt((errors**2).mean() / len(errors)))
+
+
+def _error(values: np.ndarray) -> float:
+    """Standard error of a group's median."""
+    return 1.25 * 1.4826 * float(np.median(np.abs(values - np.median(values)))) / np.sqrt(len(values))
+
+
+def _spread(low: np.ndarray, high: np.ndarray, level: float) -> float:
+    """Deviation of the groups on both sides of the gap, at least half a percent of the level."""
+    free = len(low) + len(high) - 2
+    squares = float(((low - low.mean()) ** 2).sum() + ((high - high.mean()) ** 2).sum())
+    return max(np.sqrt(squares / free) if free > 0 else 0.0, 0.005 * level)
+
+
+def told(found: Sequence[Contrast]) -> list[Finding]:
+    """The contrasts as findings."""
+    return [_finding(c) for c in found[:MOST_TOLD]]
+
+
+def _finding(c: Contrast) -> Finding:
+    worse = c.metric in VOCABULARY and VOCABULARY[c.metric].better * (c.theirs - c.others) < 0
+    few = 2 * len(c.different) < len(c.sizes) and len(c.different) <= max(2, len(c.sizes) // 4)
+    severity = Severity.S2 if c.alike and worse and few and c.share >= 2 * LEAST_SHARE else Severity.S3
+    names = ", ".join(c.different[:6])
+    sizes = f"{sum(c.sizes[n] for n in c.different)} rows against {sum(c.sizes.values())} in {len(c.sizes)} groups"
+    change = (c.theirs - c.others) / (abs(c.others) or 1.0)
+    low, high = c.interval
+    en = (
+        f"{c.key} differs by {c.by}: {c.theirs:.4g} on {names}, {c.others:.4g} elsewhere ({change:+.0%}, difference "
+        f"between {low:.3g} and {high:.3g}); the gap is {c.gap:.0f} times what the groups otherwise differ by "
+        f"({sizes})."
+    )
+    zh = (
+        f"{c.key} 随 {c.by} 而不同：{names} 为 {c.theirs:.4g}，其余为 {c.others:.4g}（{change:+.0%}，差值区间 "
+        f"{low:.3g} 到 "
+        f"{high:.3g}）；差距是各组之间正常差异的 {c.gap:.0f} 倍。"
+    )
+    data = {"metric": c.metric, "key": c.key, "by": c.by, "groups": list(c.different), "value": c.theirs,
+            "others": c.others, "gap": c.gap, "interval": [low, high], "sizes": dict(c.sizes),
+            "alike": c.alike}  # fmt: skip
+    return Finding("group-differs", severity, en, zh, c.evidence, data)
+
+
+@dataclass(frozen=True)
+class Parting:
+    """One group of a measure gets worse along the way while others do not."""
+
+    move: Move
+    others: tuple[Move, ...]
+
+
+def partings(found: Iterable[Move]) -> list[Parting]:
+    """Measures with groups of which fewer than half move one way, and no other does."""
+    by_key: dict[tuple[str, str, str], list[Move]] = {}
+    for move in found:
+        if move.line.group:
+            by_key.setdefault((move.line.file, move.line.key, move.line.attempt), []).append(move)
+    out = []
+    for same in by_key.values():
+        for way in ("rises", "falls"):
+            moved = [m for m in same if m.way == way]
+            if moved and 2 * len(moved) < len(same):
+                others = tuple(m for m in same if m.way != way)
+                if sum(m.way != "unclear" for m in others) >= max(1, len(others) // 2):
+                    out += [Parting(m, others) for m in moved[:3]]
+    return out
+
+
+def parted(p: Parting) -> Finding:
+    """A parting as a finding: a fault where the measure is known to get worse."""
+    move, (first, last) = p.move, p.move.ends
+    worse = move.line.better * (last - first) < 0
+    change = (last - first) / move.scale
+    serious = worse and abs(change) >= 0.1 and all(move.line.better * (m.ends[1] - m.ends[0]) >= 0 for m in p.others)
+    names = ", ".join(m.line.group for m in p.others[:4])
+    i = move.lasting[0].i if move.lasting else 0
+    return Finding(
+        "group-parts",
+        Severity.S2 if serious else Severity.S3,
+        f"{move.line.key} of {move.line.group} {move.way} from {first:.4g} to {last:.4g} from {move.line.where(i)}"
+        " on, "
+        f"while {len(p.others)} other groups ({names}) do not.",
+        f"{move.line.key} 中只有 {move.line.group} 从 {first:.4g} 变到 {last:.4g}（自{move.line.where(i)}起），其余 "
+        f"{len(p.others)} 组（{names}）没有。",
+        (move.line.evidence(len(move.line) - 1), move.line.evidence(i)),
+        {"metric": move.line.name, "group": move.line.group, "way": move.way, "before": first, "after": last,
+         "at": float(move.line.x[i]), "others": [m.line.group for m in p.others]},
+    )  # fmt: skip

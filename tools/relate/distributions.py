@@ -1,0 +1,267 @@
+"""How values and texts of tables are spread: gaps of preference pairs, reward within groups, truncated and identical
+outputs, lengths against the window, chance level, agreement of annotators.
+
+Records of the run's data are judged in `tools.data`; here the same is asked of whatever became a table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from ..data.statistics import krippendorff, wilson
+from ..findings import Evidence, Finding, Severity
+from ..patterns import bounded
+from ..settings import Settings
+from ..tables.table import Column, Table
+from .line import plain
+
+ENOUGH = 30
+"""Rows, pairs, groups or items below which nothing is said."""
+GAP, SMALL_SHARE = 0.3, 0.2
+"""Pairs with a smaller gap tell little; a larger share of them is told. 000: drop pairs with a gap below 0.3."""
+MEAN_GAP = 0.5
+"""000: mean gap above 0.5 after filtering."""
+ALPHA = 0.67
+"""000: Krippendorff's alpha of at least 0.67."""
+CUT_SHARE = 0.3
+"""Share of outputs that end at the limit. Own judgement."""
+EQUAL_SHARE = 0.5
+"""Share of groups whose rewards are all the same. Own judgement."""
+SAME_SHARE = 0.9
+"""Share of prompts whose output never changes along the way."""
+LONG_SHARE = 0.05
+CHOSEN, REJECTED = (bounded(rf"(?:^|_){word}(?:_\w+)?_?(?:score|reward|rating)|(?:score|reward|rating)_(?:of_)?{word}")
+                    for word in ("chosen", "rejected"))  # fmt: skip
+ANNOTATOR = bounded(r"(?:^|_)(?:annotator|rater|labell?er|worker|reviewer|judge|coder)s?(?:_id|_name)?$")
+UNIT = bounded(r"^(?:item|unit|example|prompt|pair|sample|question|doc|id|task)(?:_?id)?$")
+LABEL = bounded(r"^(?:label|rating|score|choice|preference|vote|annotation|answer|verdict)$")
+ENDING = bounded(r"(?:finish|stop|end)_?(?:reason|cause)$")
+CUT = re.compile(r"(?i)^(?:length|max_?tokens|max_?length|truncated|cut)$")
+OUTPUT = bounded(r"^(?:output|completion|response|generation|generated|text|answer|prediction|reply)(?:_text)?$")
+PROMPT = bounded(r"^(?:prompt|question|input|query|group)(?:_?(?:id|idx|index|text))?$")
+REWARD = bounded(r"^(?:reward|score|return)s?$")
+LENGTH = bounded(r"(?:^|_)(?:length|len|tokens|num_tokens|n_tokens|token_count)$")
+
+
+def spread(tables: Sequence[Table], settings: Settings) -> list[Finding]:
+    """What the tables' distributions say."""
+    found = [f for table in tables if len(table) >= ENOUGH for look in LOOKS for f in look(table)]
+    return found + [f for table in tables if len(table) >= ENOUGH for f in _lengths(table, settings)]
+
+
+def named(table: Table, pattern: re.Pattern[str], *kinds: str) -> Column | None:
+    """The first column of that name, text or numbers."""
+    return next((c for c in table.columns if pattern.search(plain(c.name)) and c.values.dtype.kind in (kinds or "Of")),
+                None)  # fmt: skip
+
+
+def texts(column: Column) -> np.ndarray:
+    """Its cells as text."""
+    return np.array([str(v) for v in column.values.tolist()], object)
+
+
+def shown(table: Table, rows: Sequence[int], metric: str) -> tuple[Evidence, ...]:
+    return tuple(Evidence(table.file, int(table.lines[i]) or None, metric=metric) for i in rows)
+
+
+def gaps(table: Table) -> Iterator[Finding]:
+    """Preference pairs whose scores hardly differ."""
+    chosen, rejected = named(table, CHOSEN, "f"), named(table, REJECTED, "f")
+    if chosen is None or rejected is None:
+        return
+    keep = np.isfinite(chosen.values) & np.isfinite(rejected.values)
+    gap = (chosen.values - rejected.values)[keep].round(6)
+    scale = float(np.ptp(np.concatenate([chosen.values[keep], rejected.values[keep]]))) if len(gap) else 0.0
+    small = np.abs(gap) < GAP
+    if len(gap) < ENOUGH or scale <= 1.0 or small.mean() <= SMALL_SHARE:
+        return
+    low, high = wilson(int(small.sum()), len(gap))
+    mean, equal, same = float(gap.mean()), int((gap == 0).sum()), _same_text(table)
+    rows = np.flatnonzero(keep)[np.argsort(np.abs(gap), kind="stable")[:3]]
+    left = float(gap[~small].mean()) if (~small).any() else 0.0
+    yield Finding(
+        "preference-gap-small", Severity.S1 if small.mean() >= 0.5 else Severity.S2,
+        f"{small.sum()} of {len(gap)} pairs ({small.mean():.0%}, 95%: {low:.0%} to {high:.0%}) differ by less "
+        f"than {GAP} in score, {equal} by nothing{_said(same)}; the mean gap is {mean:.2f} on a scale of {scale:.3g}, "
+        f"and {left:.2f} without them.",
+        f"{len(gap)} 对中有 {small.sum()} 对（{small.mean():.0%}）分差小于 {GAP}，其中 {equal} 对相等；平均分差 "
+        f"{mean:.2f}（分数跨度 "
+        f"{scale:.3g}），去掉后为 {left:.2f}。",
+        shown(table, [*same[:1], *rows.tolist()], "preference_gap"),
+        {"pairs": len(gap), "small": int(small.sum()), "share": float(small.mean()), "interval": [low, high],
+         "mean_gap": mean, "equal": equal, "same_text": len(same), "scale": scale, "mean_without": left},
+    )  # fmt: skip
+
+
+def _same_text(table: Table) -> list[int]:
+    """Rows whose chosen and rejected answer are one text."""
+    chosen, rejected = (named(table, re.compile(rf"^{word}(?:_text|_answer|_response)?$"), "O") for word in
+                        ("chosen", "rejected"))  # fmt: skip
+    if chosen is None or rejected is None:
+        return []
+    return np.flatnonzero([a == b for a, b in zip(texts(chosen), texts(rejected), strict=True)]).tolist()
+
+
+def _said(same: Sequence[int]) -> str:
+    return f", and in {len(same)} both answers are the same text" if same else ""
+
+
+def agreement(table: Table) -> Iterator[Finding]:
+    """Annotators who label the same items apart."""
+    who, unit, label = (named(table, pattern) for pattern in (ANNOTATOR, UNIT, LABEL))
+    if who is None or unit is None or label is None or len(set(texts(who).tolist())) < 2:
+        return
+    by_unit: dict[str, dict[str, object]] = {}
+    numeric = label.values.dtype.kind == "f"
+    for u, w, v in zip(texts(unit), texts(who), label.values.tolist(), strict=True):
+        if v == v and str(v):
+            by_unit.setdefault(u, {})[w] = v if numeric else str(v)
+    units = [u for u in by_unit.values() if len(u) > 1]
+    if len(units) < ENOUGH:
+        return
+    level = "ordinal" if numeric and len({v for u in units for v in u.values()}) > 2 else "nominal"
+    alpha = krippendorff([list(u.values()) for u in units], level)  # type: ignore[arg-type]
+    low, high = _alpha_interval(units, level)
+    if not alpha < ALPHA or high >= ALPHA:
+        return
+    without = {w: krippendorff([[v for k, v in u.items() if k != w] for u in units], level)  # type: ignore[arg-type]
+               for w in sorted({w for u in units for w in u})[:20]}  # fmt: skip
+    single = [w for w, a in without.items() if a >= ALPHA and len(without) > 2]
+    one = f" Without {single[0]} it is {without[single[0]]:.2f}." if single else " No single annotator explains it."
+    one_zh = f"去掉 {single[0]} 后为 {without[single[0]]:.2f}。" if single else "不是某一个标注者造成的。"
+    yield Finding(
+        "annotator-disagreement", Severity.S2,
+        f"Krippendorff's alpha of {len(without)} annotators over {len(units)} items is {alpha:.2f} (95%: {low:.2f} to "
+        f"{high:.2f}), below {ALPHA}.{one}",
+        f"{len(without)} 名标注者对 {len(units)} 个条目的 Krippendorff α 为 {alpha:.2f}（95% 区间 {low:.2f} 到 "
+        f"{high:.2f}），"
+        f"低于 {ALPHA}。{one_zh}",
+        shown(table, [0], "alpha"),
+        {"alpha": alpha, "interval": [low, high], "items": len(units), "annotators": len(without), "without": without},
+    )  # fmt: skip
+
+
+def _alpha_interval(units: list[dict[str, object]], level: str) -> tuple[float, float]:
+    """95% interval over items drawn again, the same draws every time."""
+    draws = np.random.default_rng(0).integers(0, len(units), (40, min(len(units), 200)))
+    rows = [list(u.values()) for u in units]
+    found = np.array([krippendorff([rows[i] for i in draw], level) for draw in draws])  # type: ignore[arg-type]
+    narrow = np.sqrt(draws.shape[1] / len(units))
+    middle = float(np.nanmean(found))
+    half = 1.96 * float(np.nanstd(found)) * narrow
+    return middle - half, middle + half
+
+
+def truncated(table: Table) -> Iterator[Finding]:
+    """Outputs that end at the limit instead of stopping."""
+    ending = named(table, ENDING, "O")
+    if ending is None:
+        return
+    said = texts(ending)
+    cut = np.array([bool(CUT.match(v)) for v in said])
+    low, high = wilson(int(cut.sum()), len(cut))
+    if low < CUT_SHARE:
+        return
+    yield Finding(
+        "generation-not-stopping", Severity.S2,
+        f"{cut.sum()} of {len(cut)} outputs ({cut.mean():.0%}, 95%: {low:.0%} to {high:.0%}) end at the length limit.",
+        f"{len(cut)} 条输出中有 {cut.sum()} 条（{cut.mean():.0%}）因到达长度上限而结束。",
+        shown(table, np.flatnonzero(cut)[:3].tolist(), "finish_reason"),
+        {"outputs": len(cut), "cut": int(cut.sum()), "share": float(cut.mean()), "interval": [low, high]},
+    )  # fmt: skip
+
+
+def unchanged(table: Table) -> Iterator[Finding]:
+    """Outputs to the same prompt that stay the same along the way."""
+    output, prompt = named(table, OUTPUT, "O"), named(table, PROMPT)
+    axis = next((c for c in table.of("axis") if c.values.dtype.kind == "f"), None)
+    if output is None or prompt is None or axis is None:
+        return
+    by_prompt: dict[str, dict[float, str]] = {}
+    for p, x, text in zip(texts(prompt), axis.values.tolist(), texts(output), strict=True):
+        by_prompt.setdefault(p, {})[x] = text
+    several = {p: found for p, found in by_prompt.items() if len(found) > 1}
+    same = [p for p, found in several.items() if len(set(found.values())) == 1]
+    if (
+        len(several) < 8
+        or len(same) < SAME_SHARE * len(several)
+        or len({v for f in several.values() for v in f.values()}) < 4
+    ):
+        return
+    steps = sorted({x for found in several.values() for x in found})
+    i = texts(prompt).tolist().index(same[0])
+    yield Finding(
+        "outputs-unchanged", Severity.S2,
+        f"{len(same)} of {len(several)} prompts get the very same output at {len(steps)} places from {axis.name} "
+        f"{steps[0]:.10g} to {steps[-1]:.10g}: whatever answers there does not change with training.",
+        f"{len(several)} 个提示中有 {len(same)} 个在 {axis.name} {steps[0]:.10g} 到 {steps[-1]:.10g} 之间的 "
+        f"{len(steps)} 处输出完全相同："
+        "生成所用的模型没有随训练变化。",
+        shown(table, [i], "output"),
+        {"prompts": len(several), "same": len(same), "share": len(same) / len(several), "steps": steps[:50]},
+    )  # fmt: skip
+
+
+def groups_equal(table: Table) -> Iterator[Finding]:
+    """Groups of answers to one prompt whose rewards are all the same."""
+    prompt, reward = named(table, PROMPT), named(table, REWARD, "f")
+    if prompt is None or reward is None:
+        return
+    axis = next((c for c in table.of("axis") if c.values.dtype.kind == "f"), None)
+    places = axis.values.tolist() if axis is not None else [0.0] * len(table)
+    groups: dict[tuple[str, float], list[float]] = {}
+    for p, x, r in zip(texts(prompt), places, reward.values.tolist(), strict=True):
+        groups.setdefault((p, x), []).append(r)
+    whole = [g for g in groups.values() if len(g) > 1]
+    if len(whole) < ENOUGH:
+        return
+    equal = [g for g in whole if max(g) == min(g)]
+    low, high = wilson(len(equal), len(whole))
+    if low < EQUAL_SHARE:
+        return
+    top = max(max(g) for g in whole)
+    best = sum(g[0] == top for g in equal)
+    yield Finding(
+        "groups-without-signal", Severity.S2,
+        f"In {len(equal)} of {len(whole)} groups ({len(equal) / len(whole):.0%}, 95%: {low:.0%} to {high:.0%}) "
+        "all answers "
+        f"have the same reward, {best} of them the highest: these groups teach nothing.",
+        f"{len(whole)} 组中有 {len(equal)} 组（{len(equal) / len(whole):.0%}）组内奖励完全相同（其中 {best} 组为最"
+        "高分），没有学习信号。",
+        shown(table, [0], "reward"),
+        {"groups": len(whole), "equal": len(equal), "all_best": best, "share": len(equal) / len(whole),
+         "interval": [low, high]},
+    )  # fmt: skip
+
+
+def _lengths(table: Table, settings: Settings) -> Iterator[Finding]:
+    """Texts that are longer than the window."""
+    window = next(
+        (v for name in ("sequence_length", "max_model_len") if isinstance(v := settings.value(name), int)), None
+    )
+    column = named(table, LENGTH, "f")
+    if not window or column is None or column.role != "measure" or table.of("axis"):
+        return
+    values = column.values[np.isfinite(column.values)]
+    over = values > window
+    if len(values) < ENOUGH or over.mean() < LONG_SHARE:
+        return
+    low, high = wilson(int(over.sum()), len(values))
+    lost = float((values - window)[over].sum() / values.sum())
+    yield Finding(
+        "lengths-over-window", Severity.S3,
+        f"{over.sum()} of {len(values)} rows ({over.mean():.0%}) are longer than the window of {window}; "
+        f"{lost:.0%} of all "
+        f"tokens lie beyond it.",
+        f"{len(values)} 行中有 {over.sum()} 行（{over.mean():.0%}）超过窗口 {window}，占全部 token 的 {lost:.0%}。",
+        (*shown(table, np.flatnonzero(column.values > window)[:2].tolist(), "length"),
+         *settings.sources("sequence_length", "max_model_len")),
+        {"rows": len(values), "over": int(over.sum()), "share": float(over.mean()), "interval": [low, high],
+         "window": window, "lost": lost},
+    )  # fmt: skip
+
+
+LOOKS: tuple[Callable[[Table], Iterator[Finding]], ...] = (gaps, agreement, truncated, unchanged, groups_equal)

@@ -1,0 +1,168 @@
+"""A measure along its way: one row of numbers over steps, time or depth, wherever it was written down.
+
+Series of logs and the measures of tables become `Line`s here, a table with groups one for each group. What the numbers
+say is judged beside this file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..findings import Evidence
+from ..metrics import canonical
+from ..series import Series
+from ..tables.table import Column, Table
+from ..vocabulary import COUNTS, VOCABULARY, Better
+
+MOST_LINES = 4000
+"""Lines that are judged; a run of 500 series on 8 ranks has as many."""
+MOST_GROUPS = 64
+"""Groups of one table that become lines of their own; beyond, only `contrast` looks at them."""
+AXES = ("step", "time", "length", "epoch")
+"""Kinds of way, the one to prefer first."""
+_NOISY_NAME = re.compile(r"[^a-z0-9一-鿿]+")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One measure along one way; only finite places on the way, in their order."""
+
+    name: str
+    """Canonical metric, or the measure's own name."""
+    key: str
+    """What the file calls it."""
+    file: str
+    x: np.ndarray
+    """(n,) float64, increasing: steps, seconds since the epoch, or whatever the way is counted in."""
+    values: np.ndarray
+    """(n,) float64, as they were written: NaN and infinities are kept."""
+    at: np.ndarray
+    """(n,) int64, one-based line in `file`; 0 where it has none."""
+    axis: str = "step"
+    """Kind of the way: `step`, `time`, or its own name."""
+    group: str = ""
+    """`rank 3`: which part of the run it is about; empty for the whole."""
+    rank: int | None = None
+    attempt: str = ""
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    @property
+    def known(self) -> bool:
+        return self.name in VOCABULARY and self.name not in COUNTS
+
+    @property
+    def better(self) -> Better:
+        """Which way is good; 0 where nobody knows."""
+        return VOCABULARY[self.name].better if self.known else 0
+
+    @property
+    def said(self) -> str:
+        """Its name as people read it: with its group."""
+        return f"{self.key} ({self.group})" if self.group else self.key
+
+    def finite(self) -> Line:
+        keep = np.isfinite(self.values)
+        return self if keep.all() else self.only(keep)
+
+    def only(self, keep: np.ndarray) -> Line:
+        return replace(self, x=self.x[keep], values=self.values[keep], at=self.at[keep])
+
+    def evidence(self, i: int) -> Evidence:
+        """The point as evidence."""
+        step = int(self.x[i]) if self.axis == "step" else None
+        line = int(self.at[i]) or None
+        return Evidence(self.file, line, step, self.rank, self.name, float(self.values[i]))
+
+    def where(self, i: int) -> str:
+        """`step 4000`, or the time of day."""
+        return place(self.axis, float(self.x[i]))
+
+
+def place(axis: str, x: float) -> str:
+    """A place on a way as people read it."""
+    if axis == "time" and x > 1e8:
+        return str(np.datetime64(round(x), "s")).replace("T", " ")
+    return f"{axis} {x:.10g}"
+
+
+def plain(name: str) -> str:
+    """A name without case and punctuation, so that `Data Time` and `data_time` are one."""
+    return _NOISY_NAME.sub("_", name.lower()).strip("_")
+
+
+def lines_of(series: Iterable[Series], tables: Sequence[Table]) -> tuple[Line, ...]:
+    """Every measure along a way, longest first; what a log's reader and a table's reader both read counts once."""
+    found = [_of_series(s) for s in series]
+    seen = {(line.file, plain(line.key)) for line in found}
+    found += [line for table in tables for line in _of_table(table) if (line.file, plain(line.key)) not in seen]
+    whole = [line for line in found if len(line) > 1 and line.name not in COUNTS]
+    return tuple(sorted(whole, key=lambda line: -len(line))[:MOST_LINES])
+
+
+def _of_series(s: Series) -> Line:
+    axis = "step" if s.step_is in ("step", "cumulative") else s.step_is
+    group = "" if s.rank is None else f"rank {s.rank}"
+    line = Line(s.metric, s.key, s.file, s.steps.astype(float), s.values, s.lines, axis, group, s.rank, s.attempt)
+    return _ordered(line)
+
+
+def _of_table(table: Table) -> Iterator[Line]:
+    axes = [c for c in table.of("axis") if c.values.dtype.kind == "f"]
+    axis = min(axes, key=lambda c: AXES.index(c.of) if c.of in AXES else len(AXES), default=None)
+    if axis is None or len(table) < 2:
+        return
+    measures = [c for c in table.of("measure") if c.values.dtype.kind == "f"]
+    for label, rank, rows in groups_of(table):
+        for column in measures:
+            keep = rows & np.isfinite(axis.values)
+            if keep.sum() > 1:
+                yield _ordered(
+                    Line(metric_of(column), column.name, table.file, axis.values[keep], column.values[keep],
+                         table.lines[keep], axis.of or axis.name, label, rank)
+                )  # fmt: skip
+
+
+def metric_of(column: Column) -> str:
+    """The canonical metric of a measure, its own name where none is known."""
+    if column.of in VOCABULARY:
+        return column.of
+    hit = canonical(column.name)
+    return hit[0] if hit else column.name
+
+
+def groups_of(table: Table) -> Iterator[tuple[str, int | None, np.ndarray]]:
+    """(label, rank, rows) of each group of a table; the whole table where it has none, nothing where it has too many.
+
+    A group that never changes inside the table, or that counts as finely as the rows, tells nothing apart.
+    """
+    columns = [c for c in table.of("group") if 1 < len(set(c.values.tolist())) <= MOST_GROUPS]
+    if not columns:
+        yield "", None, np.ones(len(table), bool)
+        return
+    keys = list(zip(*(c.values.tolist() for c in columns), strict=True))
+    different = dict.fromkeys(keys)
+    if len(different) > MOST_GROUPS:
+        return
+    number = {key: i for i, key in enumerate(different)}
+    codes = np.array([number[key] for key in keys])
+    for key, i in number.items():
+        label = ", ".join(f"{c.of or c.name} {value}" for c, value in zip(columns, key, strict=True))
+        yield label, _rank(columns, key), codes == i
+
+
+def _rank(columns: Sequence[Column], key: Sequence[object]) -> int | None:
+    found = (str(v) for c, v in zip(columns, key, strict=True) if c.of == "rank")
+    return next((int(v) for v in found if v.isdecimal() and len(v) < 7), None)
+
+
+def _ordered(line: Line) -> Line:
+    """In the order of the way; of rows at one place the last one counts."""
+    order = np.argsort(line.x, kind="stable")
+    last = np.append(np.diff(line.x[order]) != 0, True) if len(order) else np.zeros(0, bool)
+    return line.only(order[last])

@@ -1,0 +1,220 @@
+"""When the trouble began, and what else changed there: the symptom, its company, what stayed as it was, the events.
+
+The symptom is the known measure that gets worst for good. Measures that nobody knows only accompany it; where there is
+no known one, several that change at one place are told as a note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from ..documents.event import Event
+from ..findings import Evidence, Finding, Severity
+from .changes import Change
+from .clock import Clock
+from .line import place
+from .moves import Move, described, facts, shown
+
+SURE = 12.0
+"""Log likelihood from which on a change of a known measure is a symptom."""
+WORSE = 0.03
+"""Share of its level by which a symptom gets worse at least. Own judgement."""
+OUTCOMES = frozenset(("loss", "eval_loss", "reward", "eval_reward", "accuracy", "eval_accuracy", "tokens_per_second",
+                      "samples_per_second", "mfu", "tflops", "perplexity", "eval_perplexity", "eval_bpb",
+                      "reward_accuracy", "reward_margin"))  # fmt: skip
+"""Measures that people run for: before others that get as bad, they are the symptom."""
+LEAD = 0.05
+"""Share of the run before and behind the onset that is told as before and after it."""
+TOGETHER = 3
+"""Unknown measures that change at one place to be told without a symptom."""
+MOST_TOLD = 6
+"""Measures and events named in the sentence; all are in the data."""
+When = Literal["with", "before", "after"]
+
+
+@dataclass(frozen=True)
+class Onset:
+    """A symptom and what surrounds it."""
+
+    move: Move
+    change: Change
+    low: float
+    high: float
+    """The interval of the onset on the way."""
+    company: tuple[tuple[When, Move, Change], ...]
+    still: tuple[Move, ...]
+    events: tuple[Event, ...]
+
+
+def onset(found: Sequence[Move], events: Sequence[Event], clock: Clock) -> Onset | None:
+    """The onset of the worst symptom; None where nothing known gets worse, and less than a few others change."""
+    symptom = max(((_weight(m, c), m, c) for m in found for c in m.lasting if _symptom(m, c)),
+                  key=lambda found: found[0], default=None)  # fmt: skip
+    if symptom is not None:
+        return _around(symptom[1], symptom[2], found, events, clock)
+    unknown = sorted(((c.strength, i, c) for i, m in enumerate(found) for c in m.lasting if not m.line.known
+                      and c.strength >= SURE), key=lambda found: -found[0])  # fmt: skip
+    for _, i, change in unknown[:MOST_TOLD]:
+        whole = _around(found[i], change, found, events, clock)
+        if sum(when == "with" for when, *_ in whole.company) >= TOGETHER - 1:
+            return whole
+    return None
+
+
+def _symptom(move: Move, change: Change) -> bool:
+    """Whether a known measure gets worse there for good."""
+    line = move.line
+    worse = line.better and change.up == (line.better < 0)
+    enough = change.strength >= SURE and move.share(change) >= WORSE
+    return bool(worse and enough and abs(change.after - change.before) >= 1.5 * change.sigma and _lasts(move, change))
+
+
+def _lasts(move: Move, change: Change) -> bool:
+    """Whether it does not come back: its last tenth is not as good as before."""
+    back = (change.after - move.ends[1]) / ((change.after - change.before) or 1.0)
+    return back < 0.75 or move.line.better * (move.ends[1] - change.before) < 0
+
+
+def _weight(move: Move, change: Change) -> tuple[bool, float]:
+    """How bad a symptom is: what people run for first, then by its size."""
+    return move.line.name in OUTCOMES, min(move.share(change), 2.0)
+
+
+def _around(move: Move, change: Change, found: Sequence[Move], events: Sequence[Event], clock: Clock) -> Onset:
+    low, high = move.span(change)
+    here = [m for m in found if m.line.axis == move.line.axis and m is not move]
+    here = [m for m in here if m.line.attempt in ("", move.line.attempt) or not move.line.attempt]
+    reach = LEAD * float(np.ptp(move.line.x))
+    company = _company(here, low, high, reach, move.line.name)
+    told = {m.line.said for _, m, _ in company} | {move.line.said}
+    still = [m for m in here if not m.lasting and m.line.said not in told and m.still(low, high)]
+    still = list({m.line.said: m for m in still}.values())
+    at = _events(events, low, high, reach, clock) if move.line.axis in ("step", "time") else ()
+    return Onset(move, change, low, high, tuple(company), tuple(still), at)
+
+
+def _company(here: Iterable[Move], low: float, high: float, reach: float, name: str) -> list[tuple[When, Move, Change]]:
+    """Changes in the window, before and after it; of ranks that do the same, and of the symptom's own, the "
+    "clearest."""
+    best: dict[str, tuple[When, Move, Change]] = {}
+    for move in here:
+        for change in move.lasting:
+            when = _when(move, change, low, high, reach)
+            known = best.get(move.line.name)
+            if when and move.line.name != name and (known is None or (when == "with", change.strength)
+                                                    > (known[0] == "with", known[2].strength)):  # fmt: skip
+                best[move.line.name] = (when, move, change)
+    return sorted(best.values(), key=lambda found: (found[0] != "with", -found[2].strength))
+
+
+def _when(move: Move, change: Change, low: float, high: float, reach: float) -> When | None:
+    """Where a change lies beside the onset; one that may lie in the same interval is with it."""
+    first, last = move.span(change)
+    slack = _spacing(move, change)
+    if first - slack <= high and last + slack >= low:
+        return "with"
+    if last < low:
+        return "before" if low - last <= reach else None
+    return "after" if first - high <= reach else None
+
+
+def _spacing(move: Move, change: Change) -> float:
+    """The distance of its points there: one that is logged rarely changes somewhere between two of them."""
+    x = move.line.x[max(0, change.i - 1) : change.i + 2]
+    return float(np.diff(x).max()) if len(x) > 1 else 0.0
+
+
+def _events(events: Sequence[Event], low: float, high: float, reach: float, clock: Clock) -> tuple[Event, ...]:
+    """Events inside the window, mere notes last, the nearest before the onset first."""
+    near: list[tuple[bool, float, int, Event]] = []
+    for i, event in enumerate(events):
+        at = float(event.step) if event.step is not None else clock.step(event.at) if event.at is not None else None
+        if at is not None and low - reach <= at <= high + reach / 5:
+            near.append((event.what == "note", abs(at - low) + (reach if at > high else 0.0), i, event))
+    return tuple(event for *_, event in sorted(near, key=lambda found: found[:3]))
+
+
+def surrounded(finding: Finding, found: Sequence[Move], events: Sequence[Event]) -> Finding:
+    """A finding with an interval of steps, with the events and changes that lie in it."""
+    low, high = finding.data.get("interval", (0.0, 0.0)) if "at" in finding.data else (0.0, 0.0)
+    if high <= low:
+        return finding
+    there = [e for e in events if e.step is not None and low < e.step <= high]
+    there = sorted(there, key=lambda e: e.what == "note")[:3]
+    with_ = [(m, c) for m in found if m.line.axis == "step" for c in m.lasting
+             if low < m.span(c)[0] <= high and m.span(c)[1] <= high]  # fmt: skip
+    if not (there or with_):
+        return finding
+    en = "; ".join(
+        [*(_event(e) for e in there), *(described(m, c)[0] + f" at {m.line.where(c.i)}" for m, c in with_[:3])]
+    )
+    zh = "；".join([*(_event(e) for e in there), *(described(m, c)[1] for m, c in with_[:3])])
+    evidence = (
+        *(Evidence(e.file, e.line, e.step, text=e.text) for e in there),
+        *(shown(m, c)[0] for m, c in with_[:3]),
+    )
+    data = {**finding.data, "events": [_as_data(e) for e in there], "with": [facts(m, c) for m, c in with_]}
+    return replace(finding, message=f"{finding.message} In between: {en}.", zh=f"{finding.zh}其间：{zh}。",
+                   evidence=(*finding.evidence, *evidence), data=data)  # fmt: skip
+
+
+def told(found: Onset) -> Finding:
+    """The onset as one finding."""
+    move, change = found.move, found.change
+    at, within = move.line.where(change.i), ""
+    if found.high > found.low:
+        within = f", between {place(move.line.axis, found.low)} and {found.high:.10g}"
+    share = (change.after - change.before) / abs(change.before) if change.before else float("nan")
+    percent = f" ({share:+.0%})" if np.isfinite(share) and abs(share) < 20 else ""
+    en, zh = described(move, change)
+    parts = [f"{en}{percent} at {at}{within}."]
+    parts_zh = [f"{zh}{percent}，起点 {at}{within.replace(', between', '，区间').replace(' and ', ' - ')}。"]
+    for when, (say, say_zh) in _SAID.items():
+        company = [described(m, c) for w, m, c in found.company if w == when][:MOST_TOLD]
+        if company:
+            parts.append(f"{say}: {'; '.join(c[0] for c in company)}.")
+            parts_zh.append(f"{say_zh}：{'；'.join(c[1] for c in company)}。")
+    if found.still:
+        names = ", ".join(m.line.said for m in found.still[:MOST_TOLD])
+        parts.append(f"Flat: {names}.")
+        parts_zh.append(f"保持平稳：{names}。")
+    if found.events:
+        parts.append(f"There: {'; '.join(_event(e) for e in found.events[:3])}.")
+        parts_zh.append(f"该处事件：{'；'.join(_event(e) for e in found.events[:3])}。")
+    severity = Severity.S2 if move.line.known else Severity.S3
+    return Finding("onset", severity, " ".join(parts), "".join(parts_zh), _evidence(found), _data(found))
+
+
+_SAID: dict[When, tuple[str, str]] = {
+    "with": ("In the same window", "同一窗口内"),
+    "before": ("Before it", "在此之前"),
+    "after": ("After it", "在此之后"),
+}
+
+
+def _event(event: Event) -> str:
+    return f"{event.file}:{event.line} {event.text[:120]}"
+
+
+def _evidence(found: Onset) -> tuple[Evidence, ...]:
+    company = tuple(shown(m, c)[0] for w, m, c in found.company if w == "with")[:MOST_TOLD]
+    events = tuple(Evidence(e.file, e.line, e.step, text=e.text) for e in found.events[:3])
+    return (*shown(found.move, found.change), *company, *events)
+
+
+def _data(found: Onset) -> dict[str, object]:
+    company = {when: [facts(m, c) for w, m, c in found.company if w == when] for when in _SAID}
+    return {
+        **facts(found.move, found.change), "interval": [found.low, found.high],
+        **company, "flat": [m.line.name for m in found.still],
+        "events": [_as_data(e) for e in found.events],
+    }  # fmt: skip
+
+
+def _as_data(e: Event) -> dict[str, object]:
+    return {"what": e.what, "file": e.file, "line": e.line, "step": e.step, "variable": e.variable, "old": e.old,
+            "new": e.new}  # fmt: skip

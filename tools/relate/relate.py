@@ -1,0 +1,163 @@
+"""All relations of one run, computed once: what changed where and with what, which group differs, which scores do,
+how values are spread, what contradicts the arithmetic or another place.
+
+`relate` is the whole of it. What the relations mean is said by the runbook's entries, in their signs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ..documents.event import Claim, Event
+from ..findings import Check, Finding, Report, declare
+from ..patterns import bounded
+from ..series import SeriesTable
+from ..settings import CONTEXT, VARIABLES, Setting, Settings
+from ..tables.table import Table
+from . import arithmetic, capacity, contrast, disagreement, distributions, moves, onset, scored
+from .arithmetic import Quantity
+from .clock import clock_of
+from .contrast import Contrast
+from .line import Line, lines_of
+from .moves import Move
+from .onset import Onset
+
+CHANGES, ONSET, CONTRAST = "changes of every measure", "onset and its company", "groups against each other"
+SCORES, SPREAD, ARITHMETIC = "scores in tables", "distributions in tables", "arithmetic of the run"
+STATEMENTS = "statements against each other"
+CODES = declare(
+    "relate",
+    ("metric-changed", CHANGES, "a measure changed for good: where, by how much, in a step or a drift"),
+    ("onset", ONSET, "where the worst symptom began, what changed with it, and what stayed flat"),
+    ("group-differs", CONTRAST, "a measure differs by rank, host, shard, source or another group"),
+    ("group-parts", CONTRAST, "one group of a measure moves along the run while the others do not"),
+    ("same-weights-scored-apart", SCORES, "the same weights have different scores under different ways of measuring"),
+    ("score-falls-at-checkpoint", SCORES, "scores of a row of checkpoints fall at one of them, by their posterior"),
+    ("score-changes-at-checkpoint", SCORES, "scores of a row of checkpoints change at one of them, not to the worse"),
+    ("score-differs", SCORES, "two scores differ by more than their standard errors allow"),
+    ("outputs-unchanged", SPREAD, "the outputs to fixed prompts stay the same while training goes on"),
+    ("groups-without-signal", SPREAD, "most groups of answers have one and the same reward"),
+    ("lengths-over-window", SPREAD, "rows are longer than the window"),
+    ("batch-contradicts-plan", ARITHMETIC, "the batch that was planned is not the one that its parts make"),
+    ("batch-contradicts-log", ARITHMETIC, "the batch that the parts make is not the one that the log counts"),
+    ("steps-contradict-tokens", ARITHMETIC, "the steps that are set are not those that the planned tokens need"),
+    ("lr-floor-early", ARITHMETIC, "the learning rate reaches its floor long before the run's planned end"),
+    ("kv-pool-below-need", ARITHMETIC, "the engine's memory share leaves less cache than one sequence needs"),
+    ("training-above-card", ARITHMETIC, "weights, gradients, optimizer and activations need more than the card has"),
+    ("window-above-positions", ARITHMETIC, "sequences are longer than the positions that the model was built for"),
+    ("said-differently", STATEMENTS, "two places of the run say different numbers for one quantity"),
+)
+
+CONFIGURES = bounded(r"(?i)\.(?:ya?ml|json|toml|ini|cfg|conf)$|(?:^|[/_.-])(?:args|config|params|flags|cmd)\w*\.txt$")
+"""Files that set, rather than plan or report."""
+
+
+@dataclass(frozen=True)
+class Related(Report):
+    """The relations of a run: their findings, and what signs are asked over."""
+
+    moves: tuple[Move, ...] = ()
+    onset: Onset | None = None
+    contrasts: tuple[Contrast, ...] = ()
+    quantities: dict[str, Quantity] = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+    settings: Settings = field(default_factory=Settings)
+
+
+def relate(
+    series: SeriesTable,
+    tables: Sequence[Table] = (),
+    settings: Settings | None = None,
+    events: Sequence[Event] = (),
+    claims: Sequence[Claim] = (),
+) -> Related:
+    """Every relation between what a run measured, set, planned and told.
+
+    Args:
+        series: series of its logs.
+        tables: everything that was read as rows.
+        settings: in force.
+        events: what happened, by step or time.
+        claims: what was planned or promised.
+
+    Returns:
+        Findings, worst first, in one grade the onset before what only accompanies it; and the relations themselves.
+    """
+    settings = filled(settings or Settings(), claims)
+    clock = clock_of(tables, events)
+    lines = [clock.on_steps(line) for line in lines_of(series, tables)]
+    moved = moves.moves(lines)
+    begun = onset.onset(moved, events, clock)
+    apart = contrast.contrasts(series, tables)
+    made = _quantities(settings, lines, tables, claims)
+    parts: dict[str, Callable[[], Sequence[Finding]]] = {
+        ARITHMETIC: lambda: [*arithmetic.contradictions(settings, lines, claims, made),
+                             *capacity.limits(settings, made)],
+        SCORES: lambda: [onset.surrounded(f, moved, events) for f in scored.related(tables)],
+        ONSET: lambda: [onset.told(begun)] if begun else [],
+        CONTRAST: lambda: [*contrast.told(apart), *map(contrast.parted, contrast.partings(moved))],
+        SPREAD: lambda: distributions.spread(tables, settings),
+        STATEMENTS: lambda: disagreement.disagreements(settings, claims, lines, made),
+        CHANGES: lambda: moves.told(moved),
+    }  # fmt: skip
+    found, checks = _run(parts, {CHANGES: len(lines), ONSET: len(lines), CONTRAST: len(series) + len(tables),
+                                 SCORES: len(tables), SPREAD: len(tables), ARITHMETIC: len(made),
+                                 STATEMENTS: len(claims) + len(settings.values)})  # fmt: skip
+    summary = {"lines": len(lines), "changed": sum(bool(m.lasting) for m in moved),
+               "quantities": {q.name: q.value for q in made.values()}}  # fmt: skip
+    return Related(
+        "relate", tuple(found), tuple(checks), summary, moved, begun, tuple(apart), made, tuple(events), settings
+    )
+
+
+def filled(settings: Settings, claims: Sequence[Claim]) -> Settings:
+    """The settings, and what a configuration says that no known framework's reader read."""
+    said: dict[str, list[Claim]] = {}
+    for claim in claims:
+        if claim.of in VARIABLES.keys() | CONTEXT.keys() and CONFIGURES.search(claim.file):
+            said.setdefault(claim.of, []).append(claim)
+    agreed = {of: c for of, c in said.items() if of not in settings and len({one.value for one in c}) == 1}
+    values = {of: _setting(c[0]) for of, c in agreed.items()}
+    return replace(settings, values={**values, **settings.values}) if values else settings
+
+
+def _setting(claim: Claim) -> Setting:
+    variable = (VARIABLES | CONTEXT)[claim.of]
+    value = int(claim.value) if variable.type == "int" else claim.value
+    key = claim.text.partition(":")[0].strip(" \"'-")[:80]
+    return Setting(claim.of, value, f"{claim.value:g}", key, claim.file, claim.line)
+
+
+def _quantities(
+    settings: Settings, lines: Sequence[Line], tables: Sequence[Table], claims: Sequence[Claim]
+) -> dict[str, Quantity]:
+    made = arithmetic.quantities(settings, lines, claims) | capacity.capacity(settings, tables, claims)
+    speed = next((x for x in lines if x.name == "tokens_per_second" and len(x) >= 5), None)
+    rate = float(np.nanmedian(speed.values)) if speed is not None else None
+    if (share := capacity.throughput(settings, tables, rate)) is not None:
+        made[share.name] = share
+    return made
+
+
+def _run(
+    parts: dict[str, Callable[[], Sequence[Finding]]], looked: dict[str, int]
+) -> tuple[list[Finding], list[Check]]:
+    """The findings of all parts, and for each whether it found something, nothing, or had nothing to look at."""
+    found: list[Finding] = []
+    checks = []
+    for name, part in parts.items():
+        try:
+            new = part()
+        except (ArithmeticError, ValueError, IndexError, TypeError, KeyError) as error:
+            why = f"the relation broke: {type(error).__name__}: {error}"
+            checks.append(Check(name, "failed", why, f"计算出错：{type(error).__name__}: {error}"))
+            continue
+        found += new
+        if not looked[name] and not new:
+            checks.append(Check(name, "not-applicable", "the run has nothing to compare", "没有可供比较的内容"))
+        else:
+            checks.append(Check(name, "found" if new else "clear"))
+    return sorted(found, key=lambda f: f.severity), checks
