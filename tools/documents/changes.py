@@ -56,6 +56,7 @@ _FORMS = (
     rf"|formerly):? (?P<old>{_V})\)", _I)),
     _Form(bounded(r"(?:之前|原来|原先|以前|此前)[是用为]?\s?(?P<old>[^\s,;]+?)\s?[,;]\s?(?:现在|现"
     r"|目前)[是用为改成]{0,3}\s?(?P<new>[^\s,;.]+)")),
+    _Form(bounded(r"(?<!from )\b(?P<old>v\d[\w.+-]*) to (?P<new>v\d[\w.+-]*)"), told=False),
     _Form(bounded(rf"\b(?:was|before) (?P<old>{_NUM}),? (?:is )?now (?P<new>{_NUM})", _I)),
     _Form(bounded(rf"(?<!from )(?<![\w.])(?P<old>{_NUM}) to (?P<new>{_NUM})(?![\w%])", _I), told=False, known=True),
     _Form(bounded(r"\b(?:upgrad|downgrad|bump|lower|rais|increas|decreas"
@@ -106,7 +107,7 @@ _DONE_ZH = bounded(words.DONE_ZH)
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple((kind, bounded(pattern, _I)) for kind, pattern in words.KINDS)
 _PACKAGE = bounded(rf"(?<![\w-])(?:{words.PACKAGES})(?![\w-])", _I)
 _ASIDE = bounded(
-    r"\((?![^()]*(?:→|\d to \.?\d|instead of))(?!was|before|prev|old|from|instead|originally"
+    r"\((?![^()]*(?:→|\d to v?\.?\d|instead of))(?!was|before|prev|old|from|instead|originally"
     r"|step|第|原|之前|此前)[^()]*\)"
 )
 _LEAD = bounded(
@@ -184,7 +185,8 @@ def events(said: Sentence, name: str) -> Iterator[Event]:
         return
     found = list(_values(bare, said))
     for variable, old, new in found:
-        yield _event(said, name, _kind_of_change(variable, old, new, said), variable, old, new)
+        kind = _kind_of_change(variable, old, new, said)
+        yield _event(said, name, kind, (kind == "note" and _measure(variable)) or variable, old, new)
     if found or said.mode == "body":
         return
     kind = _kind(bare, said)
@@ -246,7 +248,8 @@ def _only_new(text: str, said: Sentence) -> Iterator[tuple[str, str, str]]:
                 yield variable or (package[0].lower() if package else ""), "", new
                 return
     if switch := _SWITCH.search(text):
-        variable = names.setting(text)
+        after = names.places(text[switch.end() :])
+        variable = after[0][2] if after else names.setting(text)
         if not variable and (said.item or said.stamp.head) and (said.stamp.dated or said.stamp.step is not None):
             variable = _own(text.replace(switch[0], " "))
         if variable:
@@ -307,13 +310,19 @@ def _kind_of_change(variable: str, old: str, new: str, said: Sentence) -> Kind:
         return "dependency"
     if variable == "dataset" or (not known and _DATA.search(f"{said.text} {said.heading}")):
         return "data"
-    if not known and names.metric(variable):
+    if not known and _measure(variable):
         return "note"
     if not known and (kind := _kind(said.text, said, True)) in ("node", "deployment", "data"):
         return kind
     if not known and versions and _SERVICE.search(said.text):
         return "deployment"
     return "config"
+
+
+def _measure(variable: str) -> str:
+    """The metric that the last words of a variable name, empty where they name none."""
+    own = variable.split()
+    return next((metric for n in (4, 3, 2, 1) if (metric := names.metric(" ".join(own[-n:])))), "")
 
 
 def _upgraded(text: str) -> bool:
@@ -324,7 +333,7 @@ def _kind(text: str, said: Sentence, changed: bool = False) -> Kind | None:
     """What an event without values is about; a note only where the line is stamped and nobody chats."""
     changed = changed or _changed(text, said)
     stamped = said.stamp.step is not None or (said.stamp.dated and said.stamp.head)
-    kind, place = next(((kind, m) for kind, p in _KINDS if (m := p.search(text))), (None, None))
+    kind, start, end = _named_kind(text)
     if kind in (None, "code", "config") and changed and (named := names.places(text)):
         if stamped or said.entry or said.mode in ("chat", "commit") or _done(text, "config", *named[0][:2]):
             return "config"
@@ -334,14 +343,22 @@ def _kind(text: str, said: Sentence, changed: bool = False) -> Kind | None:
             return None
         return "code" if fixed or kind in (None, "restart", "node") else kind
     entry = stamped or said.entry
-    if kind and place and (changed or (entry and (kind in ("restart", "node") or _NEW_ONE.search(text)))):
+    if kind and (changed or (entry and (kind in ("restart", "node") or _NEW_ONE.search(text)))):
         stated = said.mode == "told" and not said.item and _STATE.search(text)
-        if entry or said.mode == "chat" or (not stated and _done(text, kind, *place.span())):
+        if entry or said.mode == "chat" or (not stated and _done(text, kind, start, end)):
             return kind
     if said.mode == "chat":
         return "note" if said.stamp.step is not None else None
     told = stamped or (said.stamp.dated and (changed or _SINCE.search(text)))
     return "note" if told and len(text) > 3 else None
+
+
+def _named_kind(text: str) -> tuple[Kind | None, int, int]:
+    """The first kind whose words a sentence has, and where they stand."""
+    for kind, pattern in _KINDS:
+        if found := pattern.search(text):
+            return kind, found.start(), found.end()
+    return None, 0, 0
 
 
 def _done(text: str, kind: Kind, start: int, end: int) -> bool:

@@ -183,7 +183,7 @@ def _aimed(item: str, value: re.Match[str], at: int, said: Sentence) -> tuple[st
         return None
     own = _score(left)
     metric = names.metric(own) if own else ""
-    if not metric and (behind := _behind(item[value.end("n") :])):
+    if not metric and (behind := _behind(item[value.end("n") :].removeprefix("%"))):
         own = metric = behind
     if not own or not (metric or words.AIM.search(item) or _COMPARED.search(left)):
         return None
@@ -222,6 +222,8 @@ def _of_unit(value: re.Match[str], rest: str, before: str) -> tuple[str, str] | 
         return "tokens_per_second", "tokens/s"
     if _CARDS.match(unit) and (_IN_EACH.search(before[-40:]) or _PER_NODE.match(rest)):
         return "gpus_per_node", "devices"
+    if unit.startswith("token") and before.rstrip().endswith(("sequences of", "samples of")):
+        return "sequence_length", "tokens"
     row = next(((of, name) for p, of, name in _UNITS if p.match(unit)), None)
     if row and row[0] == "train_tokens":
         tail = rest[value.start("unit") - value.start() :]
