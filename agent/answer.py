@@ -10,6 +10,7 @@ from ..knowledge.entry import Criterion
 from ..knowledge.library import Passage
 from ..tools.findings import Finding, finding_json, json_ready
 from ..tools.secrets import visible
+from .coverage import as_json
 from .diagnose import Diagnosis
 from .evidence import Look
 from .narrate.entry import next_check
@@ -99,10 +100,7 @@ class Answer:
                 "understood": self._understood(number),
                 "run": self.run or None,
                 "other_runs": self._others(),
-                "coverage": [
-                    {"file": c.file, "read_as": c.read_as, "why": c.why or None, "rows": c.rows, "points": c.points}
-                    for c in (self.seen.coverage if self.seen else ())
-                ],
+                "coverage": as_json(self.seen.coverage if self.seen else ()),
                 "model": self.model,
                 "short": self.short,
                 "answer": self.text,
