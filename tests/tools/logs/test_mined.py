@@ -33,7 +33,8 @@ WRITTEN = {
         [f"Training: {i}%|{'█' * (i // 4)}| {i}/90 [00:{i:02d}<00:30, 1.2it/s, obj={LOSS[i]:.4f}]" for i in R],
         "obj", "step", 1,
     ),
-    "a sentence": ([f"step {i}: grpo_loss is {LOSS[i]:.4f} and kl is {i / 100:.4f}" for i in R], "grpo_loss", "step", 1),
+    "a sentence": ([f"step {i}: grpo_loss is {LOSS[i]:.4f} and kl is {i / 100:.4f}" for i in R], "grpo_loss", "
+    ""step", 1),
     "letters": ([f"[E 3 | B {200 * i}] L={LOSS[i]:.4f} (avg {LOSS[i] + 1:.2f})" for i in R], "loss", "step", 200),
     "Chinese": ([f"训练步数 {10 * i} 当前损失 {LOSS[i]:.4f} 奖励值 {i / 10:.2f}" for i in R], "loss", "step", 10),
     "loguru": (

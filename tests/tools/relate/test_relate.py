@@ -246,7 +246,8 @@ def test_a_rate_at_its_floor_long_before_the_end_is_told():
 
 
 SHAPE = {"num_layers": 48, "num_kv_heads": 8, "head_dim": 128, "hidden_size": 5120, "num_heads": 40,
-         "intermediate_size": 13824, "vocab_size": 152064, "model_dtype": "bfloat16", "max_model_len": 8192}  # fmt: skip
+         "intermediate_size": 13824, "vocab_size": 152064, "model_dtype": "bfloat16", "max_model_len": 8192}  # "
+         "fmt: skip
 
 
 def card(total=79.15, held=34.0):
