@@ -103,7 +103,8 @@ class Watch:
         life = timelines(series).get(self.artifact.name, Timeline())
         hits = self.matcher.hits()
         _add_cut_traceback(hits, self.frame)
-        alive = Timeline(life.attempts, life.lines, max(self.alive, whole), self.serves, starts, self.shut)
+        ends = (max(self.alive, whole), self.serves, starts, self.shut, self.lines)
+        alive = Timeline(life.attempts, life.lines, *ends)
         told = (self.broken, self.lines, self.said, self.head, self.tail, self.end, self._written())
         self.text = Text(hits, alive, self._stopped(life), *told)
         self.kept = []
