@@ -155,3 +155,14 @@ def test_an_early_error_counts_where_the_last_start_did_not_get_that_far(tmp_pat
     error = "RuntimeError: CUDA out of memory.\n"
     assert found(tmp_path, banner + work + error + banner + work + work)["cuda-oom"].severity == "S2"
     assert found(tmp_path, banner + work + error + banner)["cuda-oom"].severity == "S0"
+
+
+def test_a_log_behind_nul_bytes_is_read_and_they_are_told(tmp_path):
+    steps = "".join(f"step: {i} loss: {4 - i / 40:.4f} lr: 0.0003\n" for i in range(1, 61))
+    (tmp_path / "train.log").write_bytes(bytes(11_000) + steps.encode())
+    run = discover(tmp_path)
+    assert "11000 bytes are NUL" in next(run.of("log")).why
+    assert not run.skipped
+    assert "run-healthy" in scan(run).codes()
+    (tmp_path / "train.log").write_bytes(bytes(11_000))
+    assert "only NUL bytes" in discover(tmp_path).skipped[0].why

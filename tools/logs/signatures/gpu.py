@@ -192,7 +192,7 @@ ROWS = (
     ),
     Signature(
         "cuda-error", S0,
-        r"CUDA error: (unknown|unspecified|initialization|invalid|operation|all CUDA-capable|too many|peer|the launch)|CUDA error: CUBLAS_STATUS|CUDNN_STATUS_(EXECUTION|INTERNAL|NOT_INITIALIZED|MAPPING|BAD)|cuDNN error|c10::(CUDAError|AcceleratorError)|CUBLAS_STATUS_(EXECUTION_FAILED|NOT_INITIALIZED|INTERNAL_ERROR)|No CUDA GPUs are available|CUDA unknown error|HIP error: |ROCm error: |HSA_STATUS_ERROR\w*|hipError(LaunchFailure|IllegalAddress|Unknown|InvalidValue|LaunchTimeOut)|rocBLAS error|[Mm]emory access fault by GPU|Segmentation fault|ERR\d{5} |EZ9999|AclNN\w*Error|aclnn\w{1,40} failed|rtStreamSynchronize\w{0,24} (execute )?failed|MPSNDArray.{0,80}(Error|failed)|failed assertion .{0,160}MPS|Command buffer exited with error|XlaRuntimeError: (INTERNAL|ABORTED|UNAVAILABLE|FAILED_PRECONDITION)|TPU initialization failed|Unable to initialize backend 'tpu'",
+        r"CUDA error: (unknown|unspecified|initialization|invalid|operation|all CUDA-capable|too many|peer|the launch)|CUDA error: CUBLAS_STATUS|CUDNN_STATUS_(EXECUTION|INTERNAL|NOT_INITIALIZED|MAPPING|BAD)|cuDNN error|c10::(CUDAError|AcceleratorError)|CUBLAS_STATUS_(EXECUTION_FAILED|NOT_INITIALIZED|INTERNAL_ERROR)|No CUDA GPUs are available|CUDA unknown error|HIP error: |ROCm error: |HSA_STATUS_ERROR\w*|hipError(LaunchFailure|IllegalAddress|Unknown|InvalidValue|LaunchTimeOut)|rocBLAS error|[Mm]emory access fault by GPU|Segmentation fault|MPSNDArray.{0,80}(Error|failed)|failed assertion .{0,160}MPS|Command buffer exited with error|XlaRuntimeError: (INTERNAL|ABORTED|UNAVAILABLE|FAILED_PRECONDITION)|TPU initialization failed|Unable to initialize backend 'tpu'",
         "a call of the GPU runtime failed (CUDA, ROCm, CANN, Metal or XLA)", "GPU 运行时调用失败（CUDA、ROCm、CANN、Metal 或 XLA）",
         (
             "  what():  CUDA error: unknown error",
@@ -200,13 +200,20 @@ ROWS = (
             "ROCm error: unspecified launch failure",
             ":0:rocdevice.cpp            :2984: 1: Callback: Queue 0x7f aborting with error : HSA_STATUS_ERROR_EXCEPTION: An HSAIL operation resulted in a hardware exception. code: 0x1016",
             "Memory access fault by GPU node-1 (Agent handle: 0x55) on address 0x7f. Reason: Page not present or supervisor privilege.",
-            "RuntimeError: The Inner error is reported as above. ERR00100 PTA call acl api failed.",
-            "[ERROR] RUNTIME rtStreamSynchronizeWithTimeout execute failed, reason=[the model stream execute failed]",
             "Error: command buffer exited with error status: Command buffer exited with error (Insufficient Permission)",
             "jaxlib.xla_extension.XlaRuntimeError: INTERNAL: Failed to execute XLA Runtime executable",
         ),
         ("CUDA kernel errors might be asynchronously reported at some other API call", "0 CUDA errors found"),
         must_not=r"CUBLAS_STATUS_ALLOC_FAILED|device-side assert|CUDNN_STATUS_ALLOC_FAILED|invalid device (ordinal|function)|no kernel image|kernel image is invalid|error: out of memory|illegal memory access|misaligned address",
+    ),
+    Signature(
+        "cuda-error", S0, r"\bE[EZ]\d{4}\b|AclNN\w{0,20}Error|aclnn\w{1,40} failed|rt\w{0,24}(Synchronize|Launch)\w{0,24} (execute )?failed",
+        "a call of the NPU's runtime failed", "NPU 运行时调用失败",
+        ("[ERROR] RUNTIME rtStreamSynchronizeWithTimeout execute failed, reason=[the model stream execute failed]",
+         "EZ9999: Inner Error! The error from device(chipId:3, dieId:0), aicore exception."),
+        ("EI0002: The wait execution of the Notify register times out.", "model EE2000x loaded",
+         "RuntimeError: The Inner error is reported as above. ERR00100 PTA call acl api failed."),
+        role="echo",
     ),
     Signature(
         "device-ordinal-invalid", S0, r"invalid device ordinal",
