@@ -135,7 +135,7 @@ def _numbers(table: Table) -> int:
 def _read(artifact: Artifact) -> _Found:
     """The boundary where a reader's exception becomes the reason why a file was not read."""
     try:
-        return _document(artifact) if artifact.kind == "document" else _rows(artifact)
+        return _BY_KIND.get(artifact.kind, _rows)(artifact)
     except TriageError as error:
         return _Found(failed=str(error).removeprefix(f"{artifact.name}: "))
     except (Exception, MemoryError) as error:
@@ -153,6 +153,16 @@ def _document(artifact: Artifact) -> _Found:
         return rows
     said = read_document(artifact.path, artifact.name)
     return replace(rows, events=said.events, claims=said.claims, cut=said.cut, whole=True)
+
+
+def _load(artifact: Artifact) -> _Found:
+    """What a server's log says of its load; of any other log nothing, which is no fault."""
+    from ..trackers.serving import read_server_lines
+
+    return _Found(read_server_lines(artifact.path, artifact.name))
+
+
+_BY_KIND: Mapping[Kind, Callable[[Artifact], _Found]] = {"document": _document, "log": _load}
 
 
 def _rows(artifact: Artifact) -> _Found:
