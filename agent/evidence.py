@@ -115,7 +115,8 @@ class Look:
     def findings(self) -> tuple[Finding, ...]:
         """Worst first; within one grade, in the order of the tools. Reassurance falls when another tool found harm."""
         found = [f for report in self.reports for f in report.findings]
-        if any(f.severity in ("S0", "S1") for f in found):
+        related = [f for report in self.reports if report.tool == "relate" for f in report.findings]
+        if any(f.severity in ("S0", "S1") for f in found) or any(f.severity != "S3" for f in related):
             found = [f for f in found if f.code != "run-healthy"]
         return tuple(sorted(found, key=lambda f: f.severity))
 

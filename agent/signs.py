@@ -121,7 +121,7 @@ def holds(sign: Sign, asked: Asked) -> tuple[Held, ...] | None:
             return None
         ways.append(found)
     for together in islice(product(*ways), 5000):
-        if all(_linked(link, a, b, asked) for link, a, b in zip(sign.links, together, together[1:], strict=True)):
+        if all(_linked(link, a, b, asked) for link, a, b in zip(sign.links, together, together[1:], strict=False)):
             return together
     return None
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from triage.knowledge.runbook import load
+from triage.knowledge.sign import parse_sign
 from triage.tools.catalogue import codes
 
 ROOT = Path(__file__).parents[1]
@@ -78,6 +79,7 @@ def test_every_finding_of_consequence_is_explained_by_an_entry():
     explained = {
         code for entry in load() for part in (entry.findings.for_, *(c.for_ for c in entry.causes)) for code in part
     }
+    explained |= {p.names[0] for e in load() for s in e.signs.for_ for p in parse_sign(s).parts if p.asks == "found"}
     notes = {
         "run-healthy",
         "log-ends-before-plan",
@@ -87,5 +89,12 @@ def test_every_finding_of_consequence_is_explained_by_an_entry():
         "number-read-as-string",
         "bisect-inconclusive",
         "checkpoint-not-evaluated",
+        "metric-changed",
+        "onset",
+        "group-differs",
+        "score-changes-at-checkpoint",
+        "score-differs",
+        "said-differently",
+        "lengths-over-window",
     }
     assert known_codes() - explained - notes == set()
