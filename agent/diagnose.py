@@ -23,6 +23,7 @@ from ..knowledge.entry import Cause, Conflict, Entry
 from ..knowledge.runbook import Runbook
 from ..knowledge.search import MEANT, Hit
 from ..tools.findings import EVIDENCE_READ, RECORDS_READ, Check, Finding
+from .missing import Missing
 
 STRENGTH = {"decisive": 100.0, "strong": 8.0, "moderate": 3.0, "weak": 1.5}
 """Likelihood ratio of each strength word; `triage eval fit` reports measured ones beside it."""
@@ -32,8 +33,7 @@ NONE_OF_THESE = math.log(6.0)
 """Log-odds of "no entry covers this", on the same scale."""
 WORDS = 60.0
 """What a question that surely means an entry adds to its odds."""
-DISCOUNT = 0.6
-"""Weight of each further finding relative to the one before it."""
+DISCOUNT = 0.6  # weight of each further finding relative to the one before it
 BEHIND = 0.4
 """What of the words for a symptom speaks for the entries that explain it, shared among them and "something else"."""
 UNSEEN = 0.1
@@ -111,8 +111,8 @@ class Diagnosis:
     """Conflicts of the leading entries, with the position that this run supports, if it decides."""
     unexplained: tuple[Finding, ...] = field(default=())
     """S0 and S1 findings that no listed hypothesis accounts for."""
-    missed: tuple[str, ...] = ()
-    """Files that were not read though they could have shown a fault."""
+    missing: tuple[Missing, ...] = ()
+    """What keeps a run in which nothing wrong was found from being called healthy, worst first."""
 
     @property
     def top(self) -> Hypothesis | None:
@@ -143,7 +143,7 @@ def diagnose(
     looked: bool = False,
     keep: int = 5,
     stage: str = "",
-    missed: Sequence[str] = (),
+    missing: Sequence[Missing] = (),
 ) -> Diagnosis:
     """Rank the entries by the findings of the run and the words of the question.
 
@@ -155,7 +155,7 @@ def diagnose(
         in_field: whether the question is about training, aligning or serving models at all; "what is wrong?" is not.
         looked: whether there was a run to look at.
         stage: what kind of training the run's settings say it is, empty where they do not.
-        missed: files that were not read though they could have shown a fault.
+        missing: as of `Diagnosis`.
     """
     findings, checks = tuple(findings), tuple(checks)
     wrong = [f for f in findings if f.severity in SERIOUS]
@@ -167,7 +167,7 @@ def diagnose(
     if looked and not ranked and state == "inconclusive" and in_field:
         ranked = rank(runbook, findings, relevance, stage)[:keep]
     if looked and state != "diagnosed" and _sound(findings):
-        ranked, state = [], "inconclusive" if missed else state
+        ranked, state = [], "inconclusive" if missing else state
     elif not wrong and state in LEAST_WORDS and not any(h.for_ for h in ranked):
         symptom = ranked[0].entry.id if ranked and in_field and state == "inconclusive" else ""
         least = LEAST_WORDS[state] if in_field else ASKED
@@ -180,7 +180,7 @@ def diagnose(
         checks,
         tuple(_conflicts(leading(ranked), {f.code for f in findings})),
         tuple(f for f in wrong if f.code not in explained),
-        tuple(missed),
+        tuple(missing),
     )
 
 

@@ -163,6 +163,7 @@ def look(
     from ..tools.config.combine import read_settings
     from ..tools.config.lint import lint
     from ..tools.data import check_run_data
+    from ..tools.data.evalrows import check_eval_rows
     from ..tools.logs.scan import Read, read_run, scan
     from ..tools.scores import check_run_evals
 
@@ -194,6 +195,7 @@ def look(
             "data": check_run_data,
             "checkpoints": check_run_checkpoints,
             "evals": check_run_evals,
+            "eval rows": check_eval_rows,
         }
         for name, tool in tools.items():
             told(name)

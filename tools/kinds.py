@@ -64,7 +64,7 @@ _IGNORED = re.compile(
     r"|^(?:LICEN[CS]E|COPYING|NOTICE|\.git|wandb-metadata)", _I
 )  # fmt: skip
 _TRACKER_NAME = re.compile(
-    r"tfevents|\.(?:wandb|swanlab|aim)$|^wandb-(?:summary|history|events)\.jsonl?$"
+    r"tfevents|\.(?:wandb|swanlab|aim)$|^wandb-summary\.json$"
     r"|^(?:mlflow|trackio|swanlab|aim)[\w.-]*\.(?:db|sqlite3?)$", _I
 )  # fmt: skip
 _TRACKER_SCHEMA = re.compile(

@@ -15,6 +15,7 @@ from .phrases import Phrases
 Polarity = Literal["suspects", "denies", "doubts"]
 
 WORDS: dict[str, str] = {
+    "ARGUE": "think* say* believ* blam* suspect* insist* assum*",
     "BAD": (
         "bad broken buggy wrong corrupt* faulty flaky dying dead dirty poisoned stale odd weird mismatched "
         "misconfigured unlucky crappy garbage messed screwy botched rotten"
@@ -32,6 +33,7 @@ WORDS: dict[str, str] = {
         "misconfigured dirty poisoned stale odd weird strange fishy lost off garbage rubbish dead toast messy "
         "borked hosed unhealthy insane crazy overheating acting stupid rotten dodgy sus"
     ),
+    "CHECKED": "checked verified validated tested inspected audited double-checked confirmed",
     "CHIEF": (
         "cto director engineer student phd labmate roommate supervisor mentor consultant overflow ticket issue chief"
     ),
@@ -51,6 +53,7 @@ WORDS: dict[str, str] = {
         "真的假的 真的吗 真的么 保留 难说 不好说 别扯 存疑 靠谱吗 靠谱么 说不通 牵强 不见得 未必 半信半疑"
     ),
     "DOUBT_ZH": "真的假的 真的吗 真的么 说不通 不见得 未必 不一定 存疑 牵强 半信半疑 打个问号 站不住 打问号",
+    "EVENT": "drop jump spike gap crash hang nan nans oom slowdown regression problem issue failure",
     "FAULT_ZH": (
         "的锅 的问题 的事 的毛病 的bug 的_bug 背锅 惹的 搞的 害的 闹的 捣鬼 作怪 作妖 搞鬼 "
         "干的 造成 导致 引起 引发 坑 拖累 拖后腿 有关"
@@ -62,7 +65,8 @@ WORDS: dict[str, str] = {
         "fine ok okay clean correct good innocent healthy solid identical unchanged sane out right ruled excluded "
         "irrelevant unrelated normal same cleared stable perfect"
     ),
-    "FINE_ZH": "没问题 没有问题 没毛病 ok的 ok_的 fine的 挺好 很好 靠谱 可以排除 排除了 已排除 无关 不背锅 背不了锅 不背这个锅 清白 正常 干净 没变 好的 一致 一样 对的 没得说",
+    "FINE_ZH": "没问题 没有问题 没毛病 ok的 ok_的 fine的 挺好 很好 靠谱 可以排除 排除了 已排除 无关 不背锅 "
+    "背不了锅 不背这个锅 清白 正常 干净 没变 好的 一致 一样 对的 没得说",
     "GUESS_ZH": (
         "怀疑 是不是 是否 会不会 应该是 可能 估计 肯定 八成 多半 大概 感觉 认为 猜 难道 怕是 恐怕 "
         "或许 也许 莫非 九成 十有八九 一看就 说不定 搞不好 弄不好 指不定 没准 保不齐 备不住 大概率 看样子 "
@@ -78,7 +82,8 @@ WORDS: dict[str, str] = {
     ),
     "NO_ZH": "不可能 胡说 扯淡 别怀疑它 别怀疑 别怪它 不同意 瞎说 不是它 不是这个 不信 没关系 无关",
     "OTHERS_ZH": (
-        "的人 人家 大佬 老大 mentor leader 后端 算法组 硬件组 值班 夜班 前辈 同事 老板 导师 组长 师兄 师姐 师弟 师妹 领导 运维 有人 群里 别人 大家 网上 网友 他们 "
+        "的人 人家 大佬 老大 mentor leader 后端 算法组 硬件组 值班 夜班 前辈 同事 老板 导师 组长 师兄 师姐 师弟 "
+        "师妹 领导 运维 有人 群里 别人 大家 网上 网友 他们 "
         "她们 队友 客服 厂商 博客 论文 文档 知乎 主管 实习生 同学 经理 平台 隔壁"
     ),
     "PEOPLE": (
@@ -149,7 +154,7 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         im/i'm not SO? sure/convinced/certain
         how sure/certain/confident
         why would/should/could/must/shall it/this/that/they? be/have? - X
-        why do/does/did/are/is/would/should you/they/we/he/she/people/everyone/everybody all/always/even/still? think*/say*/believ*/blam*/suspect*/insist*/assum* ~ X
+        why do/does/did/are/is/should you/they/we/he/she/people/everyone/everybody all/always/even/still? ARGUE ~ X
         what/who/where ~ makes/made/gives/gave/says/said/told/evidence/proof ~ you/us/them/him/her ~ X
         who/where say/says/said/told/decided/claims ~ X
         since/from when ~ X
@@ -203,8 +208,8 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         neither - X
         not/isn't/wasn't/can't/cannot/couldn't/nor/neither/without possibly/really/ever/again? be? - X
         surely/definitely/certainly/clearly/obviously not - X
-        X ~ be/been/is/are/was/were/already? ruled/excluded/eliminated/cleared/dismissed/discounted/exonerated/exculpated
-        X - was/were/is/has/been? checked/verified/validated/tested/inspected/audited/double-checked/confirmed ~ twice/again/fine/ok/clean/good/yesterday/today/already/thoroughly
+        X ~ be/been/is/are/was/were/already? ruled/excluded/eliminated/cleared/dismissed/discounted/exonerated
+        X - was/were/is/has/been? CHECKED ~ twice/again/fine/ok/clean/good/already/thoroughly
         X ~ off the table
         X ~ red herring/non-issue/nonissue
         X 一点/半点 问题/毛病 也/都? 没
@@ -273,7 +278,7 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         look/start/begin/check at/with/by? - X - first
         shouldn't/should/could/can/may/might we/i look/check/be looking? at? - X
         X ~ written all over
-        odds/chances/signs/everything/evidence/all/everyone are/is/says/say/point*/suggest*/lead* at/to/towards/toward? - X
+        odds/chances/signs/everything/evidence/all are/is/says/say/point*/suggest*/lead* at/to/towards/toward? - X
         leftover/remaining/left is/are - X
         suspect*/suspicio*/blame/blames/blaming/accuse/culprit/guilty/fault/responsible/fishy
         THINK - X
@@ -285,7 +290,7 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         X imo/imho/suspect/maybe/perhaps/surely/probably
         must/might/may/could/can/gotta/should/would've have? - be/been/come/have/do/cause/explain/break
         must/might/may/could/can/should've/would - X
-        could/can/might/would the/this/that/it/my/our drop/jump/spike/gap/crash/hang/nan/nans/oom/slowdown/regression/problem/issue/failure be - X
+        could/can/might/would the/this/that/it/my/our EVENT be - X
         X ~ must/might/may/could/would be/have/has/explain/cause/do/break/make/lead/alone
         has/have/got/gotta/ought to? be
         MAYBE

@@ -37,7 +37,7 @@ PHRASES = table("PHRASES", (
     ("loss_scale", "loss scale|损失缩放"),
     ("micro_batch_size", "micro batch|micro batch size|mbs|per device batch|per device batch size|per gpu batch size|微批大小|微批|单卡 batch|单卡批大小|每卡批大小"),
     ("grad_accumulation", "accumulation|gradient accumulation|grad accumulation|grad accum|gradient accumulation steps|accumulation steps|ga|梯度累积|累积步数|梯度累计"),
-    ("global_batch_size", "global batch|global batch size|gbs|total batch size|全局批大小|全局批次|全局 batch|全局批量|全局 batch size|总批大小"),
+    ("global_batch_size", "global batch|global batch size|effective batch|effective batch size|gbs|total batch size|全局批大小|全局批次|全局 batch|全局批量|全局 batch size|总批大小|有效批大小|有效批次|有效 batch"),
     ("world_size", "world size|gpu count|number of gpus|num gpus|总卡数|卡数"),
     ("tensor_parallel", "tensor parallel|tensor parallelism|tensor parallel size|tp|tp size|张量并行"),
     ("pipeline_parallel", "pipeline parallel|pipeline parallelism|pipeline parallel size|pp|流水线并行|流水并行"),
@@ -62,7 +62,7 @@ PHRASES = table("PHRASES", (
     ("kl_target", "kl target|target kl|目标 kl|kl 目标"),
     ("use_kl_loss", "kl loss|use kl loss"),
     ("num_generations", "num generations|rollouts per prompt|generations per prompt|responses per prompt|samples per prompt|completions per prompt|group size|rollout n|每题采样数|组大小|每个 prompt 采样数|采样数"),
-    ("rollout_batch_size", "rollout batch|rollout batch size"),
+    ("rollout_batch_size", "rollout batch|rollout batch size|prompts per rollout|prompts per step|prompts per batch"),
     ("train_batch_size", "train batch size"),
     ("rollout_temperature", "rollout temperature|采样温度"),
     ("sampling_temperature", "sampling temperature|eval temperature"),
@@ -127,7 +127,7 @@ def of_key(key: str) -> str:
     """The variable of a key as a file or command spells it (dotted, dashed), empty for an unknown one."""
     plain = normal(key.strip("\"'` "))
     keys = _keys()
-    while plain:
+    while plain and plain != "batch_size":  # of one device in half of the frameworks, of all in the others
         if found := keys.get(plain) or _PLAIN.get(plain.replace("_", "")):
             return found
         plain = plain.partition(".")[2]

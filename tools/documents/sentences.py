@@ -19,7 +19,8 @@ from .words import PLAN_HEADING, WISH_HEADING
 
 LINE_LIMIT = 4000
 """Characters of a line that are read: more is a blob and no sentence."""
-Mode = Literal["told", "plan", "wish", "chat", "commit"]
+Mode = Literal["told", "plan", "wish", "chat", "commit", "body"]
+"""`body` is what a commit says below its subject."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,11 @@ _HEADING = bounded(
 )
 _UNDERLINE = re.compile(r"^\s{0,3}(?:={3,}|-{3,})\s*$")
 _COMMENT = re.compile(r"^\s+#|^\s*(?://|/\*|<!--)")
+_STEP_CELL = bounded(
+    r"^(?:global |train(?:ing)? )?(?:step|iter(?:ation)?|update)s?$|^(?:训练)?(?:步数?|迭代(?:次数|步数)?|step)$"
+)
+_COUNT = re.compile(r"^\d{1,9}(?:\.\d)?[kKM]?$")
+_NUMBERED = re.compile(r"^\s{0,3}(\d{1,9}[kK]?)\s?:\s")
 _RULE = re.compile(r"^[\s|:+=-]+$")
 _WEEKDAY = bounded(
     r"\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\b|(?:周|星期)[一二三四五六日天]|\b(?:date|day)\b|日期", re.I
@@ -97,6 +103,9 @@ class _Reader:
         self.said = Stamp()
         self.talk: Mode | None = None
         self.fenced = False
+        self.subject = True
+        self.column: int | None = None
+        self.numbered = _numbered(lines)
         self.speakers = _speakers(lines)
         self.heads = _heads(lines)
 
@@ -111,7 +120,7 @@ class _Reader:
     def _frame(self, raw: str, i: int) -> bool:
         """Whether the line only frames others: a heading, a commit's or message's head, a rule."""
         if _COMMIT.match(raw):
-            self.said, self.talk = Stamp(), "commit"
+            self.said, self.talk, self.subject = Stamp(), "commit", True
             return True
         if self.talk == "commit" and (field := _FIELD.match(raw.strip())):
             if "Date" in raw[:12]:
@@ -137,6 +146,8 @@ class _Reader:
             self._headed(normal(text), len(found[1]) if found and found[1] else 7 if found else 1)
             return not (found and found["text"] and steps(normal(text))[0] is not None)
         if "|" in raw and "-" in follows and _RULE.match(follows):
+            cells = [cell.strip().lower() for cell in plain.strip(" |").split("|")]
+            self.column = next((n for n, cell in enumerate(cells) if _STEP_CELL.match(cell)), None)
             self.calendar.heading(plain) if "UTC" in plain else None
             return True
         return bool(_UNDERLINE.match(raw) or _RULE.match(raw))
@@ -155,6 +166,8 @@ class _Reader:
     def _said(self, number: int, raw: str) -> Iterator[Sentence]:
         plain = normal(raw)
         mode: Mode = self.talk or self.mode
+        if mode == "commit":
+            mode, self.subject = "commit" if self.subject else "body", False
         if one := _ONELINE.match(plain):
             plain, mode = plain[one.end() :], "commit"
         item = _ITEM.match(plain)
@@ -163,6 +176,7 @@ class _Reader:
         body = body.strip("| \t") if row else body.strip()
         if item and item["box"]:
             mode = "wish" if item["box"].strip() == "[ ]" else "told"
+        body = self._counted(body, row)
         stamp, body = self._stamp(body)
         if (speaker := _SPEAKER.match(body)) and speaker[1].strip().lower() in self.speakers and mode == "told":
             body, mode = body[speaker.end() :], "chat"
@@ -173,6 +187,15 @@ class _Reader:
                 own = stamp if first else replace(self._stamp(part, keep=True)[0], head=False)
                 yield Sentence(number, part.strip(), raw, _or(own, stamp), mode, listed and first, self.heading)
                 first = False
+
+    def _counted(self, body: str, row: bool) -> str:
+        """The line with its step called so, where a column or the number at its head is one."""
+        cells = body.split("|") if row and self.column is not None else []
+        if self.column is not None and len(cells) > self.column and _COUNT.match(cells[self.column].strip()):
+            return f"step {cells.pop(self.column).strip()}: {'|'.join(cells).strip()}"
+        if self.numbered and (head := _NUMBERED.match(body)):
+            return f"step {head[1]}: {body[head.end() :]}"
+        return body
 
     def _stamp(self, body: str, keep: bool = False) -> tuple[Stamp, str]:
         """The stamp of a line, and the line without one at its head."""
@@ -240,3 +263,10 @@ def _heads(lines: Sequence[Line]) -> frozenset[str]:
     first = [m["who"] for m in found if m["who"] and len(m["who"].split()) < 4]
     behind = Counter(m["who2"] for m in found if m["who2"])
     return frozenset(first if len(first) > 1 else ()) | {name for name, n in behind.items() if n > 1}
+
+
+def _numbered(lines: Sequence[Line]) -> bool:
+    """Whether the lines begin with a number and a colon, growing past what numbers a list: with their steps."""
+    heads = [_NUMBERED.match(normal(raw[:40])) for _, raw in lines[:400] if raw.strip()]
+    found = [int(head[1].rstrip("kK")) for head in heads if head]
+    return len(found) > 2 and 2 * len(found) > len(heads) and found == sorted(found) and found[-1] > 10 * len(found)

@@ -25,7 +25,7 @@ _CLOCK = (
 )
 _DATES = tuple(bounded(p, _I) for p in (
     rf"(?<![\d.])(?P<year>(?:19"
-    rf"|20)\d\d)(?P<sep>[-/.年])\s?(?P<month>\d{{1,2}})[-/.月]\s?(?P<day>\d{{1,2}})(?!\d)日?号?{_CLOCK}?",
+    rf"|20)\d\d)\s?(?P<sep>[-/.年])\s?(?P<month>\d{{1,2}})\s?[-/.月]\s?(?P<day>\d{{1,2}})(?!\d)(?:\s?日)?号?{_CLOCK}?",
     r"(?<![\w.-])(?P<year>20\d\d)(?P<month>[01]\d)(?P<day>[0-3]\d)"
     r"(?:[-_T ]?(?P<hour>[012]\d):?(?P<minute>[0-5]\d)(?::?(?P<second>[0-5]\d))?)?(?![\w.])",
     rf"\b(?:Mon|Tue|Wed|Thu|Fri|Sat"
@@ -41,6 +41,7 @@ _DATES = tuple(bounded(p, _I) for p in (
 _DIGIT = re.compile(r"\d")
 _YEAR = bounded(r"(?<![\d.])(20\d\d)(?![\d.])")
 _CLOCK_ONLY = bounded(rf"^[(\[|~ ]{{0,3}}{_CLOCK}(?=[\s|\]),:;–—-]|[\u4e00-\u9fff]|$)", _I)
+_CLOCK_AT = bounded(rf"\b(?:at|around|since|by|until)\s{_CLOCK}", _I)
 _ZONES = {"z": 0, "utc": 0, "gmt": 0, "pst": -8, "pdt": -7, "est": -5, "edt": -4, "cet": 1, "cest": 2, "jst": 9,
           "bjt": 8, "北京时间": 8}  # fmt: skip
 DEFAULT_ZONE = bounded(r"(?:UTC|GMT)\s?(?P<offset>[+-]\s?\d{1,2})\b|(?P<beijing>北京时间|Beijing time)", _I)
@@ -119,6 +120,8 @@ class Calendar:
             return self._time(day, best), True, best.span()
         if clock := _CLOCK_ONLY.search(text):
             return self._time(self._clock_day(clock), clock), True, clock.span()
+        if self.day and (clock := _CLOCK_AT.search(text)):
+            return self._time(self.day, clock), True, clock.span()
         return None, False, (0, 0)
 
     def _day(self, match: re.Match[str]) -> date | None:

@@ -9,7 +9,7 @@ from ..patterns import bounded
 from .event import Kind
 
 WISH = bounded(
-    r"\b(?:should|shall|could|can (?:we|you|i)|may|might|maybe|perhaps|would|will|if"
+    r"\b(?:should|shall|could|can|able to|ability to|may|might|maybe|perhaps|would|will|if"
     r"|whether|plan(?:s|ned|ning)? (?:to|for)"
     r"|propos\w*|suggest\w*|consider(?:ing)?|recommend\w*|wants? to|wanted to|needs? to"
     r"|needed|let'?s|going to|gonna|will|intend\w*|to ?do"
@@ -57,8 +57,10 @@ PLAN_HEADING = bounded(
 WISH_HEADING = bounded(
     r"\b(?:to-?dos?|ideas?|next(?: steps?| week)?|proposals?|suggestions?|open questions?"
     r"|questions?|future(?: work)?|wish ?list"
-    r"|action items?|follow-?ups?|recommendations?|backlog|roadmap|options?|lessons|agenda)\b"
-    r"|待办|想法|下一步|建议|改进(?:措施)?|下周|后续|问题|提案|展望|议程|行动项",
+    r"|action items?|follow-?ups?|recommendations?|how to|guide|manual|sop|tutorial|faq"
+    r"|checklist|instructions|procedure|playbook|references|backlog|roadmap|options?"
+    r"|lessons|agenda)\b"
+    r"|手册|如何|教程|流程|指南|常见问题|参考|待办|想法|下一步|建议|改进(?:措施)?|下周|后续|问题|提案|展望|议程|行动项",
     2,
 )
 """A heading under which nothing is said that holds."""
@@ -71,7 +73,7 @@ AIM = bounded(
 """The words of a quantity that is meant to come out."""
 BOUND = bounded(
     r"(?:>=|<=|>|<|≥|≤|~|≈|=|:|\b(?:is|of|to|at|about|around|above|below|over|under|reach(?:es)?|at least|at most"
-    r"|below|near|by|be|was|were|approximately|roughly|up to)\b"
+    r"|below|near|be|was|were|approximately|roughly|up to)\b"
     r"|为|是|达到|约|大约|到|不低于|不高于|至少|至多|超过|低于|高于|不超过|以上|以下|以内)",
     2,
 )
@@ -88,7 +90,9 @@ PAST = (
     r"|released|went live|came back|installed"
     r"|uninstalled|scaled|started|stopped|paused|launched|filtered|deduplicated|deduped"
     r"|relabel+ed|retokenized|tokenized"
-    r"|left|joined|arrived|lost|failed|dropped out|re-?ran|adjusted|tweaked|tightened"
+    r"|left|joined|arrived|fell|rose|jumped|spiked|flap(?:ped)?|outage|hung|stalled"
+    r"|diverged|exploded|collapsed|terminated|lost|failed|dropped out|re-?ran|adjusted"
+    r"|tweaked|tightened"
     r"|relaxed|loosened|cut|excluded|included|introduced|refactored"
     r"|rewrote|implemented|loaded|continued|shrank|grew|extended|shortened|hot-?fixed"
     r"|evicted|reseated|began|taken (?:out|down)"
@@ -111,7 +115,7 @@ NOW = (
 )
 """The same as commit messages and changelogs write it."""
 DONE_ZH = (
-    r"改[为成到用]?|调[整到至低高大小为成]?|降[低到至为]?|升[级高到至]?|提[高升到]|增[加大至]|减[少小半至]|切换?[到成为]?|换[成为了上]?|更换|替换|更新|启用|禁用|开启|打开"
+    r"改[为成到用了回]|调[整到至低高大小为成]|降[低到至为了]|升[级高到至]?|提[高升到]|增[加大至]|减[少小半至]|(?<!一)切换?[到成为]?|换[成为了上]?|更换|替换|更新|启用|禁用|开启|打开"
     r"|关闭|关掉|重启|恢复|续训|回滚|回退|中断|中止|停止|暂停|崩溃|挂[了掉]|上线|下线|部署|发布|修复|修正|修改|合并|重构|加入|新增|添加|加[了上]|删除|去掉|移除|去重|清洗"
     r"|过滤|跳过|打乱|踢出|摘除|剔除|量化|转换|推送|重新|翻倍|加倍|减半|冻结|解冻|掉线|掉卡|宕机|断电|隔离|迁移|扩容|缩容|采用|使用新|引入|安装|卸载|重装|被杀|抢占|启动|开始训练|接着训|重训|重跑"
 )
@@ -134,10 +138,10 @@ KINDS: Kinds = (
     ("dependency", rf"\b(?:upgrad|downgrad|bump|pin|updat|install|reinstall)\w*\b.{{0,40}}\b(?:{PACKAGES})\b"
                    rf"|\b(?:{PACKAGES})\b.{{0,30}}\b(?:upgrad|downgrad|bump|pinn|updat|install)\w*"
                    rf"|(?:升级|降级|更新|安装|重装|回退)[^,]{{0,12}}(?:{PACKAGES})|(?:{PACKAGES})[^,]{{0,16}}(?:升级|降级|更新)"),
-    ("restart", r"\b(?:re-?start(?:ed|s|ing)?|resum(?:ed?|es|ing)|re-?launch(?:ed)?|re-?queued?"
+    ("restart", r"\b(?:re-?start(?:ed|ing)?|resum(?:ed?|es|ing)|re-?launch(?:ed)?|re-?queued?"
     r"|crash(?:ed|es)?|preempt(?:ed|ion)?|pre-empted"
                 r"|interrupted|(?:rolled|roll|rolling) (?:\w+ ){0,3}?back (?:\w+ ){0,2}to (?:step|ckpt|checkpoint|iter)"
-                r"|killed|(?:job|run|training) (?:died|was lost|failed|stopped|aborted|started|ended|hung)"
+                r"|killed|(?:job|run|training) (?:died|was lost|failed|stopped|aborted|started|ended)"
                 r"|(?:re)?loaded (?:the )?(?:ckpt|checkpoint)|back to (?:step|ckpt|checkpoint)"
     r"|rolled back to (?:\w+[ -]){0,2}\d{3,}"
                 r"|continu(?:ed|ing) from|came back from (?:ckpt|checkpoint)|launched|started training"

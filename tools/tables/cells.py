@@ -34,7 +34,8 @@ _NUMBER = bounded(
 )
 _SCALED = {"k": 1e3, "m": 1e6, "g": 1e9, "b": 1e9, "bn": 1e9, "t": 1e12, "万": 1e4, "亿": 1e8, "千": 1e3, "百万": 1e6}
 """Letters that stand for a factor where nothing else follows the number."""
-_TAIL = re.compile(r"[*†‡^]+$")
+_MARKS = "*†‡^"
+"""Signs of a footnote behind a number."""
 SAMPLE = 20_000
 """Cells of a column by which its kind is guessed before all are read."""
 
@@ -69,7 +70,7 @@ def marks(samples: Iterable[Sequence[Any]]) -> Marks:
         for cell in cells[:500]:
             if not isinstance(cell, str) or "," not in cell or len(cell) > 40:
                 continue
-            body = _TAIL.sub("", cell.strip().split(" ")[0].strip("%-+"))
+            body = cell.strip().split(" ")[0].strip("%-+").rstrip(_MARKS)
             if not re.fullmatch(r"[\d.,]+(?:[eE][-+]?\d+)?", body):
                 continue
             whole, _, fraction = body.rpartition(",")
@@ -180,7 +181,7 @@ def number(text: str, how: Marks = Marks()) -> tuple[float, str] | None:
     low = text.lower()
     if low in _ENDLESS:
         return _ENDLESS[low], ""
-    match = _NUMBER.match(_TAIL.sub("", text)) if len(text) <= 120 else None
+    match = _NUMBER.match(text.rstrip(_MARKS)) if len(text) <= 120 else None
     if not match:
         return None
     rest, unit = (match["rest"] or "").strip(), (match["unit"] or "").strip()
@@ -224,7 +225,7 @@ SIZES: dict[str, tuple[str, float]] = {
 }  # fmt: skip
 """Unit, in lower case -> what it measures and how much of it."""
 _UNITS = words_of(
-    "% ％ ‰ pct w kw mw kwh j °c ℃ c °f k v mv a ma fps rpm pp pts bp x × it its img imgs req reqs tok toks token "
+    "m % ％ ‰ pct w kw mw kwh j °c ℃ c °f k v mv a ma fps rpm pp pts bp x × it its img imgs req reqs tok toks token "
     "tokens sample samples step steps iter iters epoch epochs row rows gpu gpus nats bit bits bits/byte flops "
     "flop tflops gflops pflops tflop/s usd $ 步 轮 个 条 次 张 卡 瓦 度 元 词 字 分 倍 字节 样本 词元"
 )

@@ -14,7 +14,7 @@ from .raw import Raw, words_of
 from .records import KEY
 from .table import Role
 from .times import EPOCH, times
-from .values import AXIS_KINDS, few, identifying, is_whole, kind_of, numbered, rising, status_words
+from .values import AXIS_KINDS, few, identifying, is_whole, kind_of, numbered, rising, status_words, steps_by_one
 
 LABEL = 60
 """Characters of a label; what is longer is text."""
@@ -55,7 +55,7 @@ def by_name(draft: Draft, raw: Raw, headless: bool) -> None:
     if name == KEY:
         name = raw.part.rsplit(".", 1)[-1].removesuffix("s")
     what = draft.cells.what
-    if what == "time" or (what == "number" and not words.measured(name) and _since_epoch(draft, headless)):
+    if what == "time" or (what == "number" and _since_epoch(draft, headless)):
         draft.be("axis", "time", draft.values)
     elif what == "empty":
         draft.be("measure" if words.metric_of(name) else "text", words.group_of(name) or name)
@@ -105,6 +105,8 @@ def _since_epoch(draft: Draft, headless: bool) -> bool:
 
 def _of_numbers(draft: Draft, name: str, headless: bool) -> None:
     axis, group, numbers = words.axis_of(name), words.group_of(name), draft.numbers
+    if axis == "load" and words.name_of(name).plain in ("batch", "批次") and steps_by_one(numbers):
+        axis = "step"
     hit = words.metric_of(name)
     whole = is_whole(numbers)
     if hit and axis not in TRAINING and not (axis in ("length", "load") or (group and whole)):

@@ -6,10 +6,12 @@ which one it came to.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
+from ..findings import TriageError
 from ..reading import Line, head, is_binary, iter_chunks, iter_lines
 from . import binary
 from .console import read_text
@@ -26,12 +28,15 @@ SETTINGS = words_of("learning_rate batch_size epoch loss_scale")
 """Metrics that a configuration names too."""
 SAMPLE = 64 << 10
 """Bytes by which a file is told."""
+LINES = frozenset((".md", ".log", ".out", ".err"))
+"""Suffixes of texts that are no table as a whole."""
 TEXT_LINES = 200_000
 """Lines of a text looked at for tables printed in it."""
 SOURCES = frozenset(
     (".py", ".sh", ".c", ".cc", ".cpp", ".h", ".cu", ".js", ".ts", ".go", ".rs", ".java", ".diff", ".patch")
 )
 """Programs, which hold no table of results."""
+_NUMBERS = re.compile(r"\[-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?[,\]]")
 DELIMITED = frozenset((".csv", ".tsv", ".tab", ".psv", ".ssv", ".dat", ".data"))
 _PACKED = (".gz", ".zst", ".zstd")
 _MAGIC: tuple[tuple[bytes, Callable[[Path], Iterator[Raw]]], ...] = (
@@ -84,7 +89,12 @@ def _of_text(path: Path, suffix: str) -> Iterator[Raw]:
     elif first[:1] in ("{", "[") and _is_json_lines(filled):
         yield from read_json_lines(iter_lines(path))
     elif suffix == ".json" or (first[:1] in ("{", "[") and suffix not in DELIMITED and _opens_json(filled)):
-        yield from read_json(*_whole(path))
+        try:
+            yield from read_json(*_whole(path))
+        except TriageError:
+            if suffix == ".json":
+                raise
+            yield from _of_lines(path, suffix)
     elif is_prometheus(sample):
         yield from read_prometheus(iter_lines(path))
     elif suffix in (".yaml", ".yml"):
@@ -107,7 +117,7 @@ def _is_json_lines(filled: list[str]) -> bool:
 
 def _opens_json(filled: list[str]) -> bool:
     text = "".join(filled[:3]).replace(" ", "").replace("\t", "")
-    return text[:2] in ("[]", "{}", "[{", "[[", '{"', '["') or (text[:1] == "[" and text[1:2] in "-0123456789")
+    return text[:2] in ("[]", "{}", "[{", "[[", '{"', '["') or _NUMBERS.match(text) is not None
 
 
 def _whole(path: Path) -> tuple[str, str]:
@@ -129,11 +139,27 @@ def _of_lines(path: Path, suffix: str) -> Iterator[Raw]:
         if found:
             yield from found
             return
-    printed = list(read_text(_bounded(path)))
-    rows = sum(map(len, printed))
-    parted = [] if suffix in DELIMITED or suffix == ".md" else list(read_delimited(iter_lines(path)))
-    yield from parted if sum(map(len, parted)) > 2 * rows else printed
+    lines = _Bounded(path)
+    printed = list(read_text(lines))
+    for raw in printed:
+        raw.cut = raw.cut or lines.cut
+    cells = _cells(printed)
+    parted = [] if suffix in DELIMITED or suffix in LINES else list(read_delimited(iter_lines(path)))
+    yield from parted if _cells(parted) > 2 * cells else printed
 
 
-def _bounded(path: Path) -> Iterator[Line]:
-    return islice(iter_lines(path), TEXT_LINES)
+def _cells(raws: list[Raw]) -> int:
+    return sum(len(raw) * len(raw.names) for raw in raws)
+
+
+class _Bounded:
+    """The first lines of a file; `cut` says afterwards whether there were more."""
+
+    def __init__(self, path: Path) -> None:
+        self._lines = iter_lines(path)
+        self.cut = ""
+
+    def __iter__(self) -> Iterator[Line]:
+        yield from islice(self._lines, TEXT_LINES)
+        if next(self._lines, None) is not None:
+            self.cut = f"over the limit of {TEXT_LINES:,} lines of text"

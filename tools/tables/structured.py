@@ -21,8 +21,8 @@ YAML_LIMIT = 2 << 20
 """Bytes of a YAML file: its parser is slow."""
 PLACED = 8 << 20
 """Bytes of a document in which the line of every row is looked up."""
-LOST = 20
-"""A file of which one line in so many is no JSON is none of JSON lines."""
+NESTED = 64
+"""Levels of a damaged document that are closed again."""
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]|\n')
 
 
@@ -61,7 +61,7 @@ def _whole(text: str) -> list[tuple[int, str]]:
         elif token in ("]", "}"):
             if not open_ or open_.pop() != token:
                 break
-            if open_:
+            if 0 < len(open_) <= NESTED:
                 ends = [*ends[-4:], (match.end(), "".join(reversed(open_)))]
     return ends
 

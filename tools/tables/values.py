@@ -157,3 +157,11 @@ def steady(numbers: np.ndarray) -> bool:
     """Whether values hardly move: the time of one step, not the time since the start."""
     finite = numbers[np.isfinite(numbers)]
     return bool(len(finite)) and finite.max() < 2 * max(finite.min(), 1e-9)
+
+
+def steps_by_one(numbers: np.ndarray) -> bool:
+    """Whether values count up: the same distance between all of them, which for a few is one."""
+    steps = np.diff(numbers[np.isfinite(numbers)])
+    return (
+        len(steps) > 1 and bool((steps == steps[0]).all()) and bool(steps[0] == 1 or (steps[0] > 0 and len(steps) > 9))
+    )

@@ -1,8 +1,8 @@
 """Documents tell what happened when and what was meant, and nothing of what was only wished for.
 
-`first.txt` and `blind.txt` hold documents that were written before and without the reader: behind `⟹` stands what a
-line tells (`E` an event with its kinds, `s` step, `t` time, `v` variable, `o` old, `n` new; `C` a claim of, value),
-behind `⟹?` what it should tell and does not yet.
+`first.txt`, `blind.txt` and `third.txt` hold documents that were written before and without the reader: behind `⟹`
+stands what a line tells (`E` an event with its kinds, `s` step, `t` time, `v` variable, `o` old, `n` new; `C` a claim
+of, value), behind `⟹?` what it should tell and does not yet.
 """
 
 import gzip
@@ -33,7 +33,11 @@ def written(name: str) -> list[tuple[str, list[str]]]:
     return [(lines[0], lines[1:]) for lines in (part.rstrip("\n").split("\n") for part in parts)]
 
 
-WRITTEN = [pytest.param(*doc, id=f"{name}-{doc[0]}") for name in ("first.txt", "blind.txt") for doc in written(name)]
+WRITTEN = [
+    pytest.param(*doc, id=f"{name}-{doc[0]}")
+    for name in ("first.txt", "blind.txt", "third.txt")
+    for doc in written(name)
+]
 
 
 def read(folder: Path, name: str, text: str | bytes) -> Document:
@@ -175,7 +179,7 @@ def test_any_encoding_is_read(tmp_path, data):
         ("step " * 200_000 + "\n" + "从" * 300_000, "characters"),
         ("--- a/x\n+++ b/x\n@@ -1 +1 @@\n" + "-lr: 1\n+lr: 2\n" * 30_000, "events"),
         (
-            "--- a/x.sh\n+++ b/x.sh\n@@ -1 +1 @@\n-" + "--lr 1 " * 100_000 + "\n+" + "--lr 2 " * 100_000 + "\n",
+            "--- a/x.sh\n+++ b/x.sh\n@@ -1 +1 @@\n-" + "-a 1 " * 100_000 + "\n+" + "-a 2 " * 100_000 + "\n",
             "characters",
         ),
         ("commit 1234567\n" * 20_000, ""),

@@ -54,7 +54,7 @@ _NUMBER = (
     r"|[-+]?(?:nan|inf(?:inity)?)(?=\s?(?:$|[,;|)\]}%]))|(?<=[:=])\s?[-+]?(?:nan|inf(?:inity)?)(?!\w)"
 )
 TOKEN = re.compile(rf"(?:(?<![\w.])(?<![A-Za-z][-@])|(?<=\brank)|(?<=\bdefault))(?:{_NOISE}|{_NUMBER})", re.IGNORECASE)
-NOISE = re.compile(rf"(?:{_NOISE})\Z")
+NOISE, ANY_NOISE = re.compile(rf"(?:{_NOISE})\Z"), re.compile(_NOISE)
 _END = b"\x01"
 _CELLS = bytes(c if chr(c) in "0123456789.+-eE\x01" else 32 for c in range(256))
 """Everything that cannot belong to a number becomes a blank: a line is cut into cells without a search."""
