@@ -83,7 +83,7 @@ class Asked:
 
 def ask(entries: Iterable[Entry], related: Related, findings: Iterable[Finding]) -> Report:
     """The signs of the entries that hold, the strongest that any entry gives them."""
-    asked = Asked(related, findings)
+    entries, asked = tuple(entries), Asked(related, findings)
     words: dict[str, str] = {}
     order = list(GRADES)
     for entry in entries:
@@ -91,11 +91,23 @@ def ask(entries: Iterable[Entry], related: Related, findings: Iterable[Finding])
             for text, word in side.items():
                 word = word if side is entry.signs.for_ else least
                 words[text] = min(word, words.get(text, "weak"), key=order.index)
-    found = [f for text, word in words.items() if (f := _finding(text, word, asked)) is not None]
+    held = {text: f for text, word in words.items() if (f := _finding(text, word, asked)) is not None}
+    useful = _of_use(entries, held, asked)
+    found = [f for text, f in held.items() if text in useful]
     result = "found" if found else "clear" if words and (related.moves or related.quantities) else "not-applicable"
     return Report(
         "signs", tuple(found), (Check(CHECK, result, f"{len(words)} signs asked", f"查了 {len(words)} 个征象"),)
     )
+
+
+def _of_use(entries: Sequence[Entry], held: dict[str, Finding], asked: Asked) -> set[str]:
+    """The signs that say something of an entry for which more than a weak sign, or another tool's finding, speaks."""
+    out: set[str] = set()
+    for entry in entries:
+        strong = any(text in held and word != "weak" for text, word in entry.signs.for_.items())
+        if strong or any(code in asked.findings for code in entry.findings.for_):
+            out |= entry.signs.for_.keys() | entry.signs.against.keys()
+    return out
 
 
 def _finding(text: str, word: str, asked: Asked) -> Finding | None:

@@ -56,7 +56,14 @@ def read_tables(path: Path, name: str) -> tuple[Table, ...]:
         TriageError: the file is damaged or cannot be read.
     """
     found = [(with_roles(raw, name), raw.loose) for raw in islice(_raws(path), TABLES)]
-    return tuple(table for table, loose in found if len(table) and (not loose or _tells(table)))
+    kept = {id(table) for table, loose in found if len(table) and (not loose or _tells(table))}
+    parts = [table.part for table, _ in found if id(table) in kept and table.part]
+    return tuple(table for table, _ in found if id(table) in kept or _heads(table, parts))
+
+
+def _heads(table: Table, parts: list[str]) -> bool:
+    """Whether one row says what holds for all the rows below it: how results were measured."""
+    return len(table) == 1 and not table.part and bool(parts)
 
 
 def _tells(table: Table) -> bool:
