@@ -94,10 +94,21 @@ def ask(entries: Iterable[Entry], related: Related, findings: Iterable[Finding])
     held = {text: f for text, word in words.items() if (f := _finding(text, word, asked)) is not None}
     useful = _of_use(entries, held, asked)
     found = [f for text, f in held.items() if text in useful]
-    result = "found" if found else "clear" if words and (related.moves or related.quantities) else "not-applicable"
-    return Report(
-        "signs", tuple(found), (Check(CHECK, result, f"{len(words)} signs asked", f"查了 {len(words)} 个征象"),)
-    )
+    results = {text: _result(text, held.get(text), asked) for text in words}
+    seen = words and (related.moves or related.quantities or related.contrasts)
+    check = Check(CHECK, "found" if found else "clear" if seen else "not-applicable", f"{len(words)} signs asked",
+                  f"查了 {len(words)} 个征象")  # fmt: skip
+    return Report("signs", tuple(found), (check,), {"signs": results})
+
+
+def _result(text: str, held: Finding | None, asked: Asked) -> tuple[str, str]:
+    """What became of a sign, and why."""
+    if held is not None:
+        return "holds", held.message
+    unseen = [", ".join(part.names) for part in read(text).parts if not _seen(part, asked)]
+    if unseen:
+        return "cannot-tell", f"no file of the run shows {unseen[0]}"
+    return "does-not-hold", "the run shows otherwise"
 
 
 def _of_use(entries: Sequence[Entry], held: dict[str, Finding], asked: Asked) -> set[str]:
@@ -309,12 +320,3 @@ ASKS: dict[str, Callable[[Part, Asked], Iterator[Held]]] = {
     "absent": _absent,
     "found": _found,
 }
-
-
-def asked_of(entries: Sequence[Entry]) -> dict[str, list[str]]:
-    """Every sign -> the entries that have it."""
-    out: dict[str, list[str]] = {}
-    for entry in entries:
-        for text in (*entry.signs.for_, *entry.signs.against):
-            out.setdefault(text, []).append(entry.id)
-    return out
