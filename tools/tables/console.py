@@ -223,9 +223,11 @@ def _aligned(title: str, lines: list[Line], at: int) -> tuple[int, Raw | None]:
         return _spanned(title, lines[at:])
     found = [_even(title, split.split(head.strip()), lines, at + 1, split) for split in (_WIDE, _BLANKS)]
     size, raw = max(found, key=lambda f: (len(f[1]), len(f[1].names)) if f[1] else (0, 0))
-    if raw is not None:
-        return size, raw
-    return _gapped(title, lines[at:], head) if len(lines) - at <= GAPPED else (0, None)
+    if raw is None or (len(raw) + 1 < len(lines) - at <= GAPPED):
+        wide, whole = _gapped(title, lines[at:], head) if len(lines) - at <= GAPPED else (0, None)
+        if whole is not None:
+            return wide, whole
+    return (size, raw) if raw is not None else (0, None)
 
 
 def _even(title: str, names: list[str], lines: list[Line], at: int, split: re.Pattern[str]) -> tuple[int, Raw | None]:
