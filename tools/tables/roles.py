@@ -82,11 +82,10 @@ def _by_neighbours(drafts: list[Draft], headless: bool) -> None:
 def _join_clock(drafts: list[Draft]) -> None:
     """A clock beside a column of days is told in seconds since the epoch, as the two together are."""
     times = [d for d in drafts if d.role == "axis" and d.of == "time"]
-    days = next((d for d in times if _days(d) is not None), None)
+    days = next((found for d in times if (found := _days(d)) is not None), None)
     clock = next((d for d in times if d.cells.what == "clock"), None)
-    if days and clock:
-        clock.values = clock.numbers % 86400.0 + _days(days)
-        clock.unit = "s"
+    if days is not None and clock:
+        clock.values, clock.unit = clock.numbers % 86400.0 + days, "s"
 
 
 def _days(draft: Draft) -> np.ndarray | None:
