@@ -214,8 +214,7 @@ class _Walk:
         if (known := self.seen.get(_inode(info))) is not None:
             self.unknown.append((path, f"a link to {self.name(known) if known != self.root else 'the run itself'}"))
         elif stat.S_ISDIR(info.st_mode):
-            self.seen[_inode(info)] = path
-            self.directory(path, 1)
+            self.unknown.append((path, "a link to a folder that was not looked into"))
         else:
             self.entry(path, follow=True)
 

@@ -92,6 +92,11 @@ _TEXT_COLUMN = re.compile(
     rb"(?:^|[,\t])\"?(?:text|prompt|question|answer|instruction|input|output|content|chosen|response)\"?(?:[,\t\r]|$)",
     _I,
 )
+_GROUPED = re.compile(
+    rb"(?:^|[,\t;])\"?(?:task|rank|gpu|host(?:name)?|node|source|lang(?:uage)?|dataset|domain|expert|layer|annotator)\"?(?:[,\t;\r]|$)",
+    _I,
+)  # fmt: skip
+"""A column that says whose row it is: the rows are several curves, which the reader of tables tells apart."""
 _EVAL_KEY = re.compile(
     rb'"(?:eval_\w+|(?:acc(?:uracy)?|exact_match)(?:,[\w-]+)?|bleu|rouge\w*|perplexity)"\s*:\s*[-\d.]', _I
 )
@@ -217,7 +222,7 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
         return Recognised("metrics", "trainer state with a log history")
     first = head.lstrip().split(b"\n", 1)[0]
     if suffix in (".csv", ".tsv"):
-        if csv_header(first) or SCALAR_TABLE.match(first.strip()):
+        if (csv_header(first) and not _GROUPED.search(first)) or SCALAR_TABLE.match(first.strip()):
             return Recognised("metrics", "table with a step and a metric column")
         if _TEXT_COLUMN.search(first):
             return by_name or Recognised("data", "table with a text column")
