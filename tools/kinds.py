@@ -12,7 +12,7 @@ import re
 from pathlib import PurePath
 from typing import Literal, NamedTuple
 
-from .heads import SCALAR_TABLE, TRACKED, csv_header, metric_records
+from .heads import SCALAR_TABLE, SWANLAB_POINT, TRACKED, csv_header, metric_records
 from .patterns import bounded
 from .reading import is_binary
 
@@ -130,7 +130,7 @@ def recognise(name: str, head: bytes, alone: bool = False) -> Recognised | Refus
     plain = _PACKED.sub("", name)
     if _ARCHIVE.search(name):
         return Refused("is an archive; unpack it and name the directory")
-    if _TRACKER_NAME.search(plain) or head.startswith(_SQLITE):
+    if _TRACKER_NAME.search(plain) or head.startswith(_SQLITE) or SWANLAB_POINT.match(head):
         return _tracked(plain, head)
     rows = alone and _TABLE_NAME.search(plain) and not (_LOG_TEXT.search(head) and plain.lower().endswith("json"))
     return _known(plain, head, alone and not rows, plain != name) or _open(plain, head)

@@ -16,6 +16,7 @@ from curves import FILES, same, series, written
 
 from triage.agent.evidence import look
 from triage.agent.store import store_of
+from triage.tools.discover import discover
 from triage.tools.findings import TriageError
 from triage.tools.trackers.read import RECOGNISED, is_tracker, read_tracker, tracker_of
 from triage.tools.trackers.serving import read_server_lines
@@ -209,10 +210,19 @@ def test_wandbs_summary_is_one_point(tmp_path):
     np.testing.assert_equal(series([table]), {"loss": [(7, math.nan)]})
 
 
-def test_aim_says_how_to_get_at_its_runs(tmp_path):
-    path = put(tmp_path, ".aim/run_metadata.sqlite", b"SQLite format 3\0")
-    with pytest.raises(TriageError, match=r"needs Aim itself"):
-        opened(path, ".aim/run_metadata.sqlite")
+def test_aims_folder_is_named_once_with_the_way_to_get_at_its_runs(tmp_path):
+    put(tmp_path, ".aim/run_metadata.sqlite", b"SQLite format 3\0")
+    put(tmp_path, ".aim/seqs/chunks/a/000009.sst", b"\0")
+    (skipped,) = discover(tmp_path).skipped
+    assert (skipped.name, skipped.evidence) == (".aim", True)
+    assert "needs Aim itself" in skipped.why
+
+
+def test_swanlabs_local_files_are_one_metric_each(tmp_path):
+    line = '{"index": %d, "data": %s, "create_time": "2026-01-01T00:00:00+00:00"}\n'
+    path = put(tmp_path, "logs/train%2Floss/1000.log", line % (1, 2.5) + line % (2, "NaN"))
+    np.testing.assert_equal(series(opened(path, "logs/train%2Floss/1000.log")), {"loss": [(1, 2.5), (2, math.nan)]})
+    assert [a.kind for a in discover(tmp_path).artifacts] == ["tracker"]
 
 
 LM_EVAL = {
