@@ -83,7 +83,7 @@ class Asked:
 
 def ask(entries: Iterable[Entry], related: Related, findings: Iterable[Finding]) -> Report:
     """The signs of the entries that hold, the strongest that any entry gives them."""
-    asked = Asked(related, findings)
+    entries, asked = tuple(entries), Asked(related, findings)
     words: dict[str, str] = {}
     order = list(GRADES)
     for entry in entries:
@@ -91,11 +91,34 @@ def ask(entries: Iterable[Entry], related: Related, findings: Iterable[Finding])
             for text, word in side.items():
                 word = word if side is entry.signs.for_ else least
                 words[text] = min(word, words.get(text, "weak"), key=order.index)
-    found = [f for text, word in words.items() if (f := _finding(text, word, asked)) is not None]
-    result = "found" if found else "clear" if words and (related.moves or related.quantities) else "not-applicable"
-    return Report(
-        "signs", tuple(found), (Check(CHECK, result, f"{len(words)} signs asked", f"查了 {len(words)} 个征象"),)
-    )
+    held = {text: f for text, word in words.items() if (f := _finding(text, word, asked)) is not None}
+    useful = _of_use(entries, held, asked)
+    found = [f for text, f in held.items() if text in useful]
+    results = {text: _result(text, held.get(text), asked) for text in words}
+    seen = words and (related.moves or related.quantities or related.contrasts)
+    check = Check(CHECK, "found" if found else "clear" if seen else "not-applicable", f"{len(words)} signs asked",
+                  f"查了 {len(words)} 个征象")  # fmt: skip
+    return Report("signs", tuple(found), (check,), {"signs": results})
+
+
+def _result(text: str, held: Finding | None, asked: Asked) -> tuple[str, str]:
+    """What became of a sign, and why."""
+    if held is not None:
+        return "holds", held.message
+    unseen = [", ".join(part.names) for part in read(text).parts if not _seen(part, asked)]
+    if unseen:
+        return "cannot-tell", f"no file of the run shows {unseen[0]}"
+    return "does-not-hold", "the run shows otherwise"
+
+
+def _of_use(entries: Sequence[Entry], held: dict[str, Finding], asked: Asked) -> set[str]:
+    """The signs that say something of an entry for which more than a weak sign, or another tool's finding, speaks."""
+    out: set[str] = set()
+    for entry in entries:
+        strong = any(text in held and word != "weak" for text, word in entry.signs.for_.items())
+        if strong or any(code in asked.findings for code in entry.findings.for_):
+            out |= entry.signs.for_.keys() | entry.signs.against.keys()
+    return out
 
 
 def _finding(text: str, word: str, asked: Asked) -> Finding | None:
@@ -121,7 +144,7 @@ def holds(sign: Sign, asked: Asked) -> tuple[Held, ...] | None:
             return None
         ways.append(found)
     for together in islice(product(*ways), 5000):
-        if all(_linked(link, a, b, asked) for link, a, b in zip(sign.links, together, together[1:], strict=True)):
+        if all(_linked(link, a, b, asked) for link, a, b in zip(sign.links, together, together[1:], strict=False)):
             return together
     return None
 
@@ -297,12 +320,3 @@ ASKS: dict[str, Callable[[Part, Asked], Iterator[Held]]] = {
     "absent": _absent,
     "found": _found,
 }
-
-
-def asked_of(entries: Sequence[Entry]) -> dict[str, list[str]]:
-    """Every sign -> the entries that have it."""
-    out: dict[str, list[str]] = {}
-    for entry in entries:
-        for text in (*entry.signs.for_, *entry.signs.against):
-            out.setdefault(text, []).append(entry.id)
-    return out
