@@ -61,14 +61,14 @@ _PACKED = re.compile(r"\.(?:gz|gzip|zst|zstd)$", _I)
 _ARCHIVE = re.compile(r"\.(?:tar|tgz|zip|7z|rar|bz2|xz|tar\.gz)$", _I)
 _IGNORED = re.compile(
     r"\.(?:png|jpe?g|gif|svg|pdf|css|js|ts|so|whl|pyc|lock|wav|mp[34]|ttf)$"
-    r"|^(?:LICEN[CS]E|COPYING|NOTICE|\.git|wandb-metadata)", _I
+    r"|^(?:LICEN[CS]E|COPYING|NOTICE|\.git|(?:wandb|swanlab)-metadata)", _I
 )  # fmt: skip
 _TRACKER_NAME = re.compile(
     r"tfevents|\.(?:wandb|swanlab|aim)$|^wandb-summary\.json$"
     r"|^(?:mlflow|trackio|swanlab|aim)[\w.-]*\.(?:db|sqlite3?)$", _I
 )  # fmt: skip
-_OF_TRACKER_ITSELF = re.compile(r"^debug-(?:core|internal|cli[\w.]{0,80})\.log$", _I)
-"""What W&B says of its own work, often a link into a cache."""
+_OF_TRACKER_ITSELF = re.compile(r"^debug-(?:core|internal|cli[\w.]{0,80})\.log$|^(?:wandb|swanlab)-metadata\.json$", _I)
+"""What a tracker says of its own work (W&B's often a link into a cache), and of the machine."""
 _TRACKER_SCHEMA = re.compile(
     rb"latest_metrics|experiment_tags|\brun_(?:uuid|name|id)\b.{0,400}\b(?:metrics?|step)\b", _I | re.S
 )
