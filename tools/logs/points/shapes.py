@@ -27,6 +27,8 @@ CELLS = 6_000_000
 """Numbers kept of one file (8 bytes each); past it every second line of each shape goes."""
 WIDEST, LONGEST = 40, 2_000
 """Most numbers, and most bytes, of a line whose numbers are looked at."""
+HEADS = 3
+"""Lines above the first of a shape of which one may be the head of its columns."""
 TOGETHER = 16
 """Lines of one shape in a chunk from which on they are read together."""
 TRIAL = 64
@@ -194,8 +196,8 @@ class Shapes:
     def __init__(self) -> None:
         self.known: dict[bytes, Shape | None] = {}
         """By what is left of a line without numbers; None for a shape that is not followed."""
-        self.once: dict[bytes, tuple[int, bytes, str]] = {}
-        """Number, text and head of the only line of a shape."""
+        self.once: dict[bytes, tuple[int, bytes, list[bytes]]] = {}
+        """Number and text of the only line of a shape, and the lines above it."""
         self.size = 0
         self.opening = Opening()
 
@@ -236,8 +238,8 @@ class Shapes:
                 if at and len(key) <= LONGEST:
                     self._remember(key, numbers[at[0]], lines, at[0])
                 return None
-            _, text, above = before or (0, lines[at[0]], _head_above(lines, at[0]))
-            shape = _shape(text, above)
+            _, text, above = before or (0, lines[at[0]], lines[max(0, at[0] - HEADS) : at[0]])
+            shape = _shape(text, _head_above(above))
             if shape is None:
                 self.known[key] = None
                 return None
@@ -257,7 +259,7 @@ class Shapes:
         if len(self.once) >= ONCE:
             self.once.clear()
         if len(lines[at]) <= LONGEST:
-            self.once[key] = (number, lines[at], _head_above(lines, at))
+            self.once[key] = (number, lines[at], lines[max(0, at - HEADS) : at])
 
     def _thin(self) -> None:
         for shape in self.known.values():
@@ -288,9 +290,9 @@ def _plain(chunk: Chunk) -> tuple[bytes, list[int] | None]:
     return data.replace(b"\r", b"\n"), numbers
 
 
-def _head_above(lines: Sequence[bytes], at: int) -> str:
-    """The nearest line above that has letters and no number, at most three lines up: the head of the columns."""
-    for line in reversed(lines[max(0, at - 3) : at]):
+def _head_above(lines: Sequence[bytes]) -> str:
+    """The nearest line above that has letters and no number: the head of the columns."""
+    for line in reversed(lines):
         text = line.decode("utf-8", "replace")
         if len(text) <= LONGEST and re.search(r"[^\W\d_]", text):
             return "" if TOKEN.search(text) else text
