@@ -98,11 +98,7 @@ def topic_of(variable: str) -> str:
 def _of_part(part: str, clause: str, spoken_of: str, last: Plan | None, meant: bool) -> Iterator[Plan]:
     """The actions of one part; without a verb it shifts a variable or goes on with the verb before it."""
     acts = list(islice(_acts(part, clause), MOST))
-    acts += (
-        islice(_beside(part, acts), MOST)
-        if meant or any(a.direction == "set" for a in acts) or signs.MOVER.match(part)
-        else []
-    )
+    acts += islice(_beside(part, acts), MOST) if meant or any(a.direction == "set" for a in acts) or signs.MOVER.match(part) else []
     shifts = [] if signs.PAST.search(part) else list(_without_verb(part, clause, spoken_of, last, meant))
     if all(a.direction == "enable" for a in acts) and (not acts or any(s.value for s in shifts)):
         yield from shifts
@@ -178,12 +174,7 @@ def _acts(part: str, clause: str) -> Iterator[_Act]:
         noun = signs.NOUN.search(before) and signs.NOUNS.fullmatch(act.said)
         told = signs.INVARIANT.fullmatch(act.said) and signs.SUBJECT.search(before)
         done = done or (signs.MOVES.match(act.said) and not signs.TO.search(after))
-        told = (
-            told
-            or signs.TURNED_OUT.match(after)
-            or signs.BY_ITSELF.search(before)
-            or (act.said.endswith("ing") and signs.OUTCOME.search(after))
-        )
+        told = told or signs.TURNED_OUT.match(after) or signs.BY_ITSELF.search(before) or (act.said.endswith("ing") and signs.OUTCOME.search(after))
         told = told or (
             signs.HABIT.fullmatch(act.said) and signs.SUBJECT.search(before) and not signs.INTENT.search(clause)
         )
@@ -220,7 +211,7 @@ def _without_verb(part: str, clause: str, spoken_of: str, last: Plan | None, mea
             )
             act = _Act(direction, start, end, "")
             yield Plan(name, _meant(act, name, shift["value"], part[start:]), shift["value"], clause)
-        elif (meant or not part[:start].strip()) and amounts.BESIDE.match(part, start - size) and _free(part, start):
+        elif (meant or not part[: start].strip()) and amounts.BESIDE.match(part, start - size) and _free(part, start):
             yield Plan(name, amounts.moved(part[start:]) or "set", "", clause)
         elif (
             (value := signs.VALUE.match(part[start - size : end]))

@@ -88,17 +88,7 @@ BLAMING = bounded(r"\s?(?:blam|point|say|talk|accus|suspect|tell|insist)ing\b|\s
 MENDS = bounded(r"fix|mak(?:e|ing)|chang", re.IGNORECASE)
 """What is done to the failure itself: "fix it"."""
 OFFERED = bounded(r"(?:what|how) about", re.IGNORECASE)
-ASKED_ABOUT = (
-    "data",
-    "checkpoint",
-    "code",
-    "hardware",
-    "library",
-    "evaluation",
-    "reward",
-    "tokenizer",
-    "chat_template",
-)
+ASKED_ABOUT = ("data", "checkpoint", "code", "hardware", "library", "evaluation", "reward", "tokenizer", "chat_template")
 ASKED_ABOUT += ("optimizer", "learning_rate", "global_batch_size", "micro_batch_size", "sequence_length")
 """What is rather suspected than tried where only its name is asked about."""
 LATER = bounded(r"\S{0,8}?(?:之后|以后|后|的?时[候侯]?)(?!面|续|端)")
@@ -122,9 +112,7 @@ IRREGULAR = dict(
 SUPPOSED_IRREGULAR = bounded(
     rf"\b(if (?:i|we|you|they) (?:just |simply |only )?)({'|'.join(IRREGULAR)})\b", re.IGNORECASE
 )
-TURNED_OUT = bounded(
-    r"的?(?:惹|害|闹|导致|引起|造成|引发|弄坏|背锅|锅|祸|问题|毛病)|得?太|不下|(?:之?后)?[就也都才](?![行可完好算能]|不?会好)"
-)
+TURNED_OUT = bounded(r"的?(?:惹|害|闹|导致|引起|造成|引发|弄坏|背锅|锅|祸|问题|毛病)|得?太|不下|(?:之?后)?[就也都才](?![行可完好算能]|不?会好)")
 """What follows a Chinese verb that tells how it went."""
 BY_ITSELF = bounded(r"(?:一路|一直|不断|持续|自动|逐渐|慢慢|突然|越来越|始终|每次都?|总是?)(?:在|会|被|往|地)?$")
 """What stands before what nobody did."""

@@ -57,9 +57,7 @@ class Question:
 def _each(acts: list[Plan]) -> Iterator[Plan]:
     """One plan for each thing and direction; what only says "change it" gives way to what says how."""
     for name in dict.fromkeys(p.variable for p in acts):
-        here = list(
-            {(p.text if p.direction in CONTRARY else p.direction): p for p in acts if p.variable == name}.values()
-        )
+        here = list({(p.text if p.direction in CONTRARY else p.direction): p for p in acts if p.variable == name}.values())
         chosen = [p for p in here if p.direction == "set" and p.value and name in KINDS]
         clear = [p for p in here if p.direction not in VAGUE]
         yield from chosen[-1:] or {p.direction: p for p in clear}.values() or here[-1:]
