@@ -211,16 +211,12 @@ class Shapes:
         )
         keys = data.translate(None, NUMBERS).split(b"\n")
         self.opening.begin(keys)
-        groups: dict[bytes, list[int]] = {}
         known, opening = self.known, self.opening.places
-        for i, key in enumerate(keys):
-            if known.get(key, 0) is not None or key in opening:
-                groups.setdefault(key, []).append(i)
-        for key, at in groups.items():
+        for key, at in _groups(keys):
             if key in opening:
                 self.opening.add(key, chunk.first_line, at, numbers)
-                if known.get(key, 0) is None:
-                    continue
+            if known.get(key, 0) is None:
+                continue
             if key in known or len(known) < SHAPES:
                 here = range(chunk.first_line, chunk.first_line + len(lines)) if numbers is None else numbers
                 group = self._group(key, at, lines, here)
@@ -270,6 +266,24 @@ class Shapes:
     def repeated(self, least: int) -> list[Shape]:
         """The shapes of at least so many lines, in the order in which they began."""
         return [s for s in self.known.values() if s is not None and len(s.numbers) * s.every >= least]
+
+
+class _Numbered(dict[bytes, int]):
+    """A number for each key, in the order in which they are asked for."""
+
+    def __missing__(self, key: bytes) -> int:
+        self[key] = number = len(self)
+        return number
+
+
+def _groups(keys: list[bytes]) -> Iterator[tuple[bytes, list[int]]]:
+    """Each key with the places at which it stands, in the order of the first ones."""
+    numbered = _Numbered()
+    ids = np.fromiter(map(numbered.__getitem__, keys), np.int64, len(keys))
+    order = np.argsort(ids, kind="stable").tolist()
+    ends = np.cumsum(np.bincount(ids)).tolist()
+    for key, begin, end in zip(numbered, [0, *ends], ends, strict=False):
+        yield key, order[begin:end]
 
 
 def _plain(chunk: Chunk) -> tuple[bytes, list[int] | None]:

@@ -125,7 +125,8 @@ def _fits(plan: Plan, group: Group) -> bool:
     step, n = group.shape.width + 1, len(group.at)
     if any(group.cells[cell::step].count(text) != n for cell, text in plan.same):
         return False
-    if max(map(len, group.cells)) > LONGEST_CELL:
+    read = {group.shape.cells[j] for _, j, _ in plan.values}
+    if any(max(map(len, group.cells[cell::step])) > LONGEST_CELL for cell in read):
         return False
     whole = [j for j in (plan.step, plan.rank) if j is not None]
     for j in whole:
