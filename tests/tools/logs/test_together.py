@@ -34,7 +34,7 @@ def _kinds(draw: random.Random, i: int, epoch: int, forms: list[str]) -> list[st
         ),
         f"{{'train/loss': {v[0]}, 'layer{rank}/norm': {v[1]}, 'top 1': {v[2]}, 'step': {step}}}",
         f"step:{step} - actor/entropy:{v[0]} - critic/score/mean:{v[1]} - time/x{rank}:{v[2]}",
-        f"2024-05-01 10:00:{i % 60:02d} INFO step {step}/900 loss {v[0]} lr {v[1]} {draw.randrange(900)} tok/s {v[2]}ms",
+        f"2024-05-01 10:00:{i % 60:02d} INFO step {step}/900 loss {v[0]} lr {v[1]} {7 * i % 900} tok/s {v[2]}ms",
         f"Epoch [{epoch}/9], Step [{i}/100], Loss: {v[0]}, acc: {v[1]}%",
         f"Epoch: [{epoch}][{i}/100] Loss {v[0]} ({v[1]}) time {v[2]}s",
         f"Epoch {epoch} - train_loss: {v[0]} - val_loss: {v[1]}",
