@@ -87,7 +87,7 @@ class Points:
 
 
 @dataclass(frozen=True)
-class Column:
+class Keyed:
     """The values of one key in many records."""
 
     key: str
@@ -141,10 +141,8 @@ class Store:
 
         A record that repeats the last one (two callbacks print it) is not counted twice.
         """
-        stream = self.stream(name + "?", rank)
+        stream = self.stepless(name, rank)
         entry = {key: value for key, value, _ in values}
-        if stream.bars is None:
-            stream.bars = array("q")
         if "train_runtime" in entry:
             values = [("train_loss_mean" if k == "train_loss" else k, v, at) for k, v, at in values]
         elif any(canonical(k) and not held_out(k) for k in entry if k != "epoch"):
@@ -203,7 +201,7 @@ class Store:
         self._put(stream, step, values)
 
     def records(
-        self, stream: Stream, steps: np.ndarray, lines: np.ndarray, epochs: np.ndarray, columns: Sequence[Column]
+        self, stream: Stream, steps: np.ndarray, lines: np.ndarray, epochs: np.ndarray, columns: Sequence[Keyed]
     ) -> None:
         """Add many records at once, as `record` would one after the other.
 
@@ -226,7 +224,7 @@ class Store:
         self._put_many(stream, steps, lines, columns)
 
     def _one_by_one(
-        self, stream: Stream, steps: np.ndarray, lines: np.ndarray, epochs: np.ndarray, columns: Sequence[Column]
+        self, stream: Stream, steps: np.ndarray, lines: np.ndarray, epochs: np.ndarray, columns: Sequence[Keyed]
     ) -> None:
         rows: list[list[tuple[str, float, int]]] = [[] for _ in steps]
         for column in columns:
@@ -235,7 +233,7 @@ class Store:
         for i, row in enumerate(rows):
             self.record(stream, int(steps[i]), row, None if np.isnan(epochs[i]) else float(epochs[i]))
 
-    def _put_many(self, stream: Stream, steps: np.ndarray, lines: np.ndarray, columns: Sequence[Column]) -> None:
+    def _put_many(self, stream: Stream, steps: np.ndarray, lines: np.ndarray, columns: Sequence[Keyed]) -> None:
         for column in columns:
             points = stream.points.get(column.key)
             if points is None:
@@ -252,33 +250,55 @@ class Store:
         rank: int | None,
         columns: Sequence[tuple[str, np.ndarray]],
         lines: np.ndarray,
-        bar: int | None = None,
+        before: np.ndarray,
+        after: np.ndarray,
     ) -> None:
-        """Add many records without a step and of the same keys, with no progress bar but before the first."""
-        rows = [[(key, float(values[i]), int(lines[i])) for key, values in columns] for i in (0, len(lines) - 1)]
-        self.unnumbered(name, rank, rows[0], bar)
-        stream, begin = self.streams[name + "?", rank], 1
+        """Add many records without a step and of the same keys.
+
+        Args:
+            name: of the stream.
+            rank: of the stream.
+            columns: each key and its values.
+            lines: of each record.
+            before: what a progress bar said before each record, -1 for none.
+            after: and what the first one behind it said.
+        """
+        stream = self.stepless(name, rank)
         trained = any(canonical(key) and not held_out(key) for key, _ in columns if key != "epoch")
-        again = np.ones(len(lines) - 1, bool)
+        again = before[1:] < 0
+        falls = np.zeros(len(again), bool)
         for key, values in columns:
             again &= (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
-            if key == "epoch" and (np.diff(values) < -1e-9).any():
-                again[:] = True
-        if not trained or again.any() or len(lines) < 2 or any(key == "train_runtime" for key, _ in columns):
-            for i in range(begin, len(lines)):
-                row = [(key, float(values[i]), int(lines[i])) for key, values in columns]
-                self.unnumbered(name, rank, row, None)
-            return
-        count = len(lines) - 1
-        stream.previous = tuple((key, value) for key, value, _ in rows[1])
+            falls |= np.diff(values) < -1e-9 if key == "epoch" else False
+        plain = trained and not (again | falls).any() and not any(key == "train_runtime" for key, _ in columns)
+        alone = 1 if plain else len(lines)
+        for i, row in enumerate(zip(*(values[:alone].tolist() for _, values in columns), strict=True)):
+            values = [(key, value, int(lines[i])) for (key, _), value in zip(columns, row, strict=True)]
+            self.unnumbered(name, rank, values, None if before[i] < 0 else int(before[i]))
+            if after[i] >= 0:
+                self.bar_after(int(after[i]))
+        if alone < len(lines):
+            self._count_many(stream, columns, before[1:], after[1:])
+            where = np.arange(len(lines) - 1)
+            numbers = where + stream.records - len(where) + 1
+            self._put_many(stream, numbers, lines[1:], [Keyed(key, where, values[1:]) for key, values in columns])
+
+    def _count_many(
+        self, stream: Stream, columns: Sequence[tuple[str, np.ndarray]], before: np.ndarray, after: np.ndarray
+    ) -> None:
+        stream.previous = tuple((key, float(values[-1])) for key, values in columns)
         stream.last_epoch = dict(stream.previous).get("epoch", stream.last_epoch)
-        numbers = np.arange(stream.records + 1, stream.records + 1 + count)
-        stream.records += count
+        stream.records += len(before)
         assert stream.bars is not None
-        stream.bars.extend([-1] * (2 * count))
-        self._waiting = stream
-        where = np.arange(count)
-        self._put_many(stream, numbers, lines[1:], [Column(key, where, values[1:]) for key, values in columns])
+        stream.bars.frombytes(np.column_stack((before, after)).astype(np.int64).tobytes())
+        self._waiting = stream if after[-1] < 0 else None
+
+    def stepless(self, name: str, rank: int | None) -> Stream:
+        """The stream of a writer that prints no steps."""
+        stream = self.stream(name + "?", rank)
+        if stream.bars is None:
+            stream.bars = array("q")
+        return stream
 
     def _advance(self, stream: Stream, step: int, epoch: float | None, line: int) -> None:
         last = stream.last_step
