@@ -10,6 +10,7 @@ from ..knowledge.entry import Criterion
 from ..knowledge.library import Passage
 from ..tools.findings import Finding, finding_json, json_ready
 from ..tools.secrets import visible
+from .coverage import as_json
 from .diagnose import Diagnosis
 from .evidence import Look
 from .narrate.entry import next_check
@@ -83,7 +84,7 @@ class Answer:
                     for i, h in enumerate(d.hypotheses)
                 ],
                 "findings": [finding_json(f, f"F{i}", self.lang) for i, f in enumerate(d.findings, 1)],
-                "checks": [{"name": c.name, "result": c.result, "why": c.why} for c in d.checks],
+                "checks": [c.as_json() for c in d.checks],
                 "proposal": self._proposal(),
                 "no_proposal": self.proposal.say(self.lang) if isinstance(self.proposal, Nothing) else None,
                 "citations": self._citations(),
@@ -102,10 +103,7 @@ class Answer:
                 "signs": list(self._signs()),
                 "run": self.run or None,
                 "other_runs": self._others(),
-                "coverage": [
-                    {"file": c.file, "read_as": c.read_as, "why": c.why or None, "rows": c.rows, "points": c.points}
-                    for c in (self.seen.coverage if self.seen else ())
-                ],
+                "coverage": as_json(self.seen.coverage if self.seen else ()),
                 "model": self.model,
                 "short": self.short,
                 "answer": self.text,

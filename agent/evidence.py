@@ -189,7 +189,7 @@ def look(
             read = _together(read, [s for s in read.table if s.file in opened.accounts])
         clip, planned = (_number(settings.value(name)) for name in ("grad_clip", "max_steps"))
         log = broken if broken.checks else _try("scan", lambda: scan(run, clip, read, planned))
-        reports = [log]
+        reports = [log, *([opened.report] if opened else ())]
         tools = {
             "lint": partial(lint, read=(settings, setting_checks)),
             "data": check_run_data,
@@ -317,7 +317,12 @@ def newest(stamp: tuple[object, ...]) -> float:
 
 
 def read_logs(run: Run) -> Read:
-    """The run's logs alone, their lines without a step counted as its settings say."""
+    """As `read_measures`, the series and texts alone."""
+    return read_measures(run)[0]
+
+
+def read_measures(run: Run) -> tuple[Read, Opened | None]:
+    """The run's logs and what the open readers give, lines without a step counted as its settings say."""
     from ..tools.logs.scan import read_run
 
     def every() -> object:
@@ -326,7 +331,7 @@ def read_logs(run: Run) -> Read:
         return read_settings(run)[0].value("log_steps")
 
     opened = read_open(run)
-    return _together(read_run(run, every), opened.series if opened else ())
+    return _together(read_run(run, every), opened.series if opened else ()), opened
 
 
 def _number(value: object) -> float | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from .findings import TriageError, clean
 from .kinds import OPEN, Kind, Recognised, Refused, recognise, shows, wanted
-from .reading import head, open_unpacked
+from .reading import sniffed
 from .run import Artifact, Run, Skipped, natural
 from .secrets import redact, unstyled
 
@@ -47,6 +47,7 @@ _GROUPING = re.compile(
     re.IGNORECASE,
 )
 """Directories that group the files of one run and are no attempt of their own."""
+_MLFLOW_METRIC = re.compile(r"((?:[^/]{1,255}/){0,30}?[0-9a-f]{32})/metrics/")
 _RANK = re.compile(r"(?:^|[^A-Za-z])(?:global_|local_)?rank[_.-]?(\d{1,5})(?!\d)", re.IGNORECASE)
 _TORCHRUN_RANK = re.compile(r"(?:^|/)attempt_\d+/(\d{1,5})/std(?:out|err)\.log$")
 RANKED = ("log", "metrics", "stack", *OPEN)
@@ -80,13 +81,9 @@ def discover(path: Path) -> Run:
     return _one_file(root)
 
 
-HOLE = 64 << 20
-"""Bytes of a hole at the beginning of a file behind which text is looked for."""
-
-
 def _one_file(path: Path) -> Run:
     """The user chose this very file: everything readable is an artifact, unknown text is a log."""
-    found = recognise(path.name, _beginning(path), alone=True)
+    found = _recognised(path, alone=True)
     if isinstance(found, Refused):
         raise TriageError(f"{path.name} {found.why}")
     if found is None:
@@ -95,17 +92,13 @@ def _one_file(path: Path) -> Run:
     return Run(path.parent, (Artifact(found.kind, path, _plain_name(path.name), found.why, "", rank),))
 
 
-def _beginning(path: Path) -> bytes:
-    """The first bytes; where they are a hole (a log emptied while it was written to), those behind it."""
-    first = head(path, SNIFF)
-    if not first or first.strip(b"\0"):
-        return first
-    with open_unpacked(path) as stream:
-        for _ in range(HOLE >> 20):
-            block = stream.read(1 << 20).lstrip(b"\0")
-            if block:
-                return block[:SNIFF]
-    return first
+def _recognised(path: Path, alone: bool = False) -> Recognised | Refused | None:
+    """What a file is; NUL bytes before its text are passed over, and said."""
+    start, nul = sniffed(path, SNIFF)
+    found = recognise(path.name, start, alone)
+    if nul and isinstance(found, Recognised):
+        return found._replace(why=f"{found.why}; its first {nul} bytes are NUL and were passed over")
+    return found
 
 
 def _plain_name(name: str) -> str:
@@ -162,7 +155,7 @@ class _Walk:
         self.artifacts = [a for a in self.artifacts if a.path not in looked]
         self.unknown = [(path, why) for path, why in self.unknown if path not in looked]
         for path in looked:
-            found = recognise(path.name, _beginning(path), alone=True)
+            found = _recognised(path, alone=True)
             if isinstance(found, Recognised):
                 self.add(found.kind, path, f"{found.why}; nothing else in the directory is part of a run")
             else:
@@ -261,7 +254,7 @@ class _Walk:
 
     def file(self, path: Path) -> None:
         try:
-            found = recognise(path.name, _beginning(path))
+            found = _recognised(path)
         except TriageError as error:
             if wanted(path.name):
                 self.skip(path, str(error))
@@ -327,8 +320,9 @@ def _attempts(artifacts: list[Artifact]) -> dict[str, str]:
 
 
 def _home(artifact: Artifact) -> str:
-    """Directory of the artifact without the parts at its end that only group files."""
-    parts = artifact.name.split("/")[:-1]
+    """Directory of the artifact without the parts at its end that only group files, or name a metric of MLflow."""
+    run = _MLFLOW_METRIC.match(artifact.name)
+    parts = run.group(1).split("/") if run else artifact.name.split("/")[:-1]
     while parts and (_GROUPING.match(parts[-1]) or _CHECKPOINT_DIR.match(parts[-1])):
         parts.pop()
     return "/".join(parts)

@@ -67,6 +67,8 @@ _TRACKER_NAME = re.compile(
     r"tfevents|\.(?:wandb|swanlab|aim)$|^wandb-summary\.json$"
     r"|^(?:mlflow|trackio|swanlab|aim)[\w.-]*\.(?:db|sqlite3?)$", _I
 )  # fmt: skip
+_OF_TRACKER_ITSELF = re.compile(r"^debug-(?:core|internal|cli[\w.]{0,80})\.log$", _I)
+"""What W&B says of its own work, often a link into a cache."""
 _TRACKER_SCHEMA = re.compile(
     rb"latest_metrics|experiment_tags|\brun_(?:uuid|name|id)\b.{0,400}\b(?:metrics?|step)\b", _I | re.S
 )
@@ -254,6 +256,8 @@ def _plain(head: bytes, alone: bool) -> Recognised | None:
 def shows(name: str, data: bool = True) -> bool:
     """Whether the name alone promises what could show that a run went wrong: a log, metrics, results, dumps, `data`."""
     plain = _PACKED.sub("", _ARCHIVE.sub("", name))
+    if _OF_TRACKER_ITSELF.search(plain):
+        return False
     by_name = next((kind for p, kind, _ in _BY_NAME if p.search(plain)), None)
     if by_name:
         return by_name in ("stack", "eval", "generations")

@@ -41,7 +41,7 @@ _FENCE = bounded(r"\s*```")
 _PAIR = bounded(r"[\w/.-]+\s*[:=]\s*[-+]?(?:\d|nan|inf)", re.IGNORECASE)
 _SENTENCE = bounded(r"(?<=[.!?。！？;；])(?=\s|[\u3400-\u9fff]|$)\s*|\n+")
 _CLAUSE = bounded(
-    r"[,，;；](?!\s{0,3}(?:no|right|huh|eh|yes|yeah|correct|agree|innit)\W{0,3}$)\s*|[:：](?!\s?\d)\s*|\s+-+\s+"
+    r"[,，;；](?!\s{0,3}(?:no|right|huh|eh|yes|yeah|correct|agree|innit)\W{0,3}$)\s*|(?<!bet)(?<!guess)(?<!theory)(?<!hunch)(?<!suspect)(?<!verdict)(?<!diagnosis)[:：](?!\s?\d)\s*|\s+-+\s+"
     r"|\s+(?=(?:(?<!anything )(?<!thing )(?<!nothing )(?<!no one )(?<!could be )(?<!all )but|so(?! (?:sure"
     r"|certain|convinced|much|far|many|high|low|big|small|bad))"
     r"|and (?:i|we|my|then|now)|because|since|although|though"

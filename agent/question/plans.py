@@ -130,6 +130,8 @@ def _by_act(act: _Act, acts: list[_Act], part: str, clause: str, spoken_of: str,
         return
     others = [a for a in acts if a is not act and not a.thing]
     for name in [act.thing] if act.thing else _objects(part, act, others) or _unsaid(act, part, spoken_of):
+        if signs.EXCLUDES.match(act.said) and name not in signs.EXCLUDED:
+            continue
         if name == "run" and act.direction not in ("do", "remove", "disable"):
             continue
         if name == "data" and act.direction in ("raise", "lower") and signs.BATCH.search(part):

@@ -84,6 +84,9 @@ IT, DONE_TO = bounded(r"\s*(?:it|that|this|them)\b", re.IGNORECASE), ("code", "l
 SIEVE = bounded(r"filter|de-?dup|clean|weed|过?滤|清洗|去重|洗|筛", re.IGNORECASE)
 """Verbs that act on data where nothing else is named."""
 OFF = ("false", "off", "0", "none")
+EXCLUDES = bounded(r"exclud", re.IGNORECASE)
+"""What is done to causes too: only of these things it is a plan."""
+EXCLUDED = ("data", "hardware", "freeze")
 BLAMING = bounded(r"\s?(?:blam|point|say|talk|accus|suspect|tell|insist)ing\b|\s?[怪说扯赖]", re.IGNORECASE)
 """What one can stop doing to a cause without touching it."""
 MENDS = bounded(r"fix|mak(?:e|ing)|chang", re.IGNORECASE)
@@ -125,7 +128,7 @@ SUPPOSED_IRREGULAR = bounded(
     rf"\b(if (?:i|we|you|they) (?:just |simply |only )?)({'|'.join(IRREGULAR)})\b", re.IGNORECASE
 )
 TURNED_OUT = bounded(
-    r"的?(?:惹|害|闹|导致|引起|造成|引发|弄坏|背锅|锅|祸|问题|毛病)|得?太|不下|(?:之?后)?[就也都才](?![行可完好算能]|不?会好)"
+    r"错|反了|的?(?:惹|害|闹|导致|引起|造成|引发|弄坏|背锅|锅|祸|问题|毛病)|得?太|不下|(?:之?后)?[就也都才](?![行可完好算能]|不?会好)"
 )
 """What follows a Chinese verb that tells how it went."""
 IS_SO = bounded(r"[不有是错没都跟和的对]")

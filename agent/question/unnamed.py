@@ -24,7 +24,8 @@ MOST = 4
 """Clauses of a message that are looked up."""
 _WORDS = r"[a-z][a-z0-9-]{1,20}(?: (?!is\b|are\b|was\b|has\b|did\b|again\b|right\b|then\b)[a-z][a-z0-9-]{1,20}){0,2}"
 _OBJECT = bounded(
-    r"\b(?:blam(?:e|es|ing)|suspect(?:s|ing)?|culprit is|fault of|because of|due to|caused by|(?:money(?:'s| is)?|bet) on"
+    r"\b(?:blam(?:e|es|ing)|suspect(?:s|ing)?|culprit is|fault of|because of|due to|caused by|"
+    r"(?:money(?:'s| is)?|bet) on"
     r"|(?:smells|looks|sounds|feels|seems) like|it'?s(?: not)?|(?:must|might|may|could|can'?t|cannot) be|is(?:n'?t)? it"
     r"|it (?:was|is)(?:n'?t| not)?|rule[ds]? out|doubt(?: it'?s)?) (?:really |just |all |probably |still |definitely )?"
     rf"(?:the |my |our |some |that |those |these )(?P<what>{_WORDS})",
@@ -32,7 +33,8 @@ _OBJECT = bounded(
 )
 _SUBJECT = bounded(
     rf"^(?:so |and |maybe |perhaps |i think |i bet )?(?:the |our |my |that |those )(?P<what>{_WORDS})"
-    r" (?:(?:is|was|are|were|isn'?t|wasn'?t) (?:not )?(?:to blame|(?:the|a) (?:culprit|problem|cause|reason|issue)|at fault)"
+    r" (?:(?:is|was|are|were|isn'?t|wasn'?t) (?:not )?(?:to blame|at fault|(?:the|a) (?:culprit|problem|cause"
+    r"|reason|issue))"
     r"|(?:broke|caused|killed|did) (?:it|this|that))",
     re.IGNORECASE,
 )

@@ -10,6 +10,7 @@ from triage.tools.config.combine import read_settings
 from triage.tools.config.lint import lint
 from triage.tools.data.check import check
 from triage.tools.data.codebook import codebook
+from triage.tools.data.evalrows import check_eval_rows
 from triage.tools.data.generations import generations
 from triage.tools.data.labels import check_labels, check_tokenizer, read_dump
 from triage.tools.data.pii import pii
@@ -37,6 +38,7 @@ TOOLS = {
     "data.generations": lambda p: [generations([p / "train.jsonl"], before=[p / "train.jsonl"])],
     "data.preference": lambda p: [preference([p / "train.jsonl"])],
     "data.pii": lambda p: [pii([p / "train.jsonl"])],
+    "data.evalrows": lambda p: [check_eval_rows(discover(p))],
     "data.codebook": lambda p: [codebook([p / "codes.jsonl"])],
     "data.similar.dedup": lambda p: [dedup([p / "train.jsonl"])[0]],
     "data.similar.leakage": lambda p: [leak_report(find_leaks([p / "train.jsonl"], [p / "train.jsonl"]))],

@@ -47,14 +47,16 @@ _FORMS = (
     rf"|统一)?{_TO_ZH}了?\s?(?P<new>[^\s,;()→\u4e00-\u9fff.]+(?:\.[^\s,;()→\u4e00-\u9fff]+)*)")),
     _Form(bounded(rf"(?P<old>(?<![\w.-])v?\d[\w.%+-]*)\s?{_UP_ZH}了?\s?(?P<new>v?\d[\w.%+-]*)")),
     _Form(bounded(r"(?:升级|降级|更新)\s?(?P<name>[A-Za-z][\w.-]*)\s(?P<old>v?\d[\w.+-]*)\s?[到至]\s?(?P<new>v?\d[\w.+-]*)")),
-    _Form(bounded(rf"(?P<new>{_NUM})\s?\((?:was|before|previously|formerly|prev|old|from|instead of|原|原来"
-    rf"|之前|此前|原先)[:为是]?\s?(?P<old>{_V})\)", _I)),
+    _Form(bounded(rf"(?P<new>{_NUM})(?:\s[a-z]{{1,10}})?\s?\((?:was|before|previously|formerly|prev|old"
+    rf"|from|instead of|originally|原|原来"
+    rf"|之前|此前|原先)[:为是]?\s?(?P<old>{_V})[^()]{{0,60}}\)", _I)),
     _Form(bounded(rf"(?P<new>{_NUM}),? (?:was|before:?|formerly|previously) (?P<old>{_NUM})", _I)),
     _Form(bounded(rf"(?P<new>{_NUM}),? (?:instead of|rather than) (?P<old>{_NUM})", _I), told=False),
     _Form(bounded(rf"(?P<new>{_NUM})\s(?P<name>[A-Za-z ]{{2,40}}?)\s\((?:was|before|previously"
     rf"|formerly):? (?P<old>{_V})\)", _I)),
     _Form(bounded(r"(?:之前|原来|原先|以前|此前)[是用为]?\s?(?P<old>[^\s,;]+?)\s?[,;]\s?(?:现在|现"
     r"|目前)[是用为改成]{0,3}\s?(?P<new>[^\s,;.]+)")),
+    _Form(bounded(r"(?<!from )\b(?P<old>v\d[\w.+-]*) to (?P<new>v\d[\w.+-]*)"), told=False),
     _Form(bounded(rf"\b(?:was|before) (?P<old>{_NUM}),? (?:is )?now (?P<new>{_NUM})", _I)),
     _Form(bounded(rf"(?<!from )(?<![\w.])(?P<old>{_NUM}) to (?P<new>{_NUM})(?![\w%])", _I), told=False, known=True),
     _Form(bounded(r"\b(?:upgrad|downgrad|bump|lower|rais|increas|decreas"
@@ -105,7 +107,8 @@ _DONE_ZH = bounded(words.DONE_ZH)
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple((kind, bounded(pattern, _I)) for kind, pattern in words.KINDS)
 _PACKAGE = bounded(rf"(?<![\w-])(?:{words.PACKAGES})(?![\w-])", _I)
 _ASIDE = bounded(
-    r"\((?![^()]*(?:→|\d to \.?\d|instead of))(?!was|before|prev|old|from|instead|step|第|原|之前|此前)[^()]*\)"
+    r"\((?![^()]*(?:→|\d to v?\.?\d|instead of))(?!was|before|prev|old|from|instead|originally"
+    r"|step|第|原|之前|此前)[^()]*\)"
 )
 _LEAD = bounded(
     r"^(?:and|then|also|we|i|the|a|an|our|my|just|now|finally|again|把|将|并|并且|又|再|同时|我|我们|已"
@@ -140,6 +143,15 @@ _REST = bounded(
 )
 _NOTHING = bounded(r"^(?:nothing|none\b|n/a|no (?:change|news)|无$|没有变化|一切(?:正常|顺利))", _I)
 _NEW_ONE = bounded(r"^new\b|\b(?:a|the|with) new\b|^新|新版|新的", _I)
+_DOING = bounded(rf"\b(?:{words.NOW}|(?:{words.DOING})ing|(?:restart|switch|replace|resume)s)\b", _I)
+_AGENT = bounded(
+    rf"^(?i:(?:[\w ]{{1,20}}:\s)?\W{{0,3}}(?:{words.PAST}))\b"
+    rf"|\b(?:[Ww]e|I|he|she|[Tt]hey|team|and|then|just|[A-Z][a-z]+) (?:\w+ )?(?:{words.PAST})\b"
+    rf"|\b(?:was|were|been|got|had|has|have) (?:\w+ )?(?:{words.PAST})\b"
+    rf"|\b(?:{words.PAST}) (?:to|from|by|back|off|on|out)\b",
+)
+"""Somebody did it: a past form with its subject, not one that describes a thing (`a fixed number`)."""
+_ASPECT = bounded(r"[了已把将刚]|昨|上周|完成")
 _SINCE = bounded(r"\b(?:since|as of|starting|effective)\s(?:\w+ )?\d|自.{0,12}起", _I)
 _WEIGHT = bounded(
     r"\b(?:weight|ratio|share|rate|size|coefficient|threshold|width|scale|probability"
@@ -147,7 +159,8 @@ _WEIGHT = bounded(
     _I,
 )
 _FIX = bounded(
-    r"^(?:feat|perf|fix|refactor)(?:\([^)]*\))?!?:|^(?:\w+(?:\([^)]*\))?:\s)?(?:fix|bug|refactor|revert|implement|修复|修正|重构|实现)",
+    r"^(?:feat|perf|fix|refactor)(?:\([^)]*\))?!?:|^(?:\w+(?:\([^)]*\))?:\s)?(?:fix|bug"
+    r"|refactor|revert|implement|修复|修正|重构|实现)",
     _I,
 )
 _VERSION = bounded(r"^v?\d+\.\d+(?:\.\d+)*[\w.+-]*$")
@@ -172,7 +185,8 @@ def events(said: Sentence, name: str) -> Iterator[Event]:
         return
     found = list(_values(bare, said))
     for variable, old, new in found:
-        yield _event(said, name, _kind_of_change(variable, old, new, said), variable, old, new)
+        kind = _kind_of_change(variable, old, new, said)
+        yield _event(said, name, kind, (kind == "note" and _measure(variable)) or variable, old, new)
     if found or said.mode == "body":
         return
     kind = _kind(bare, said)
@@ -234,7 +248,8 @@ def _only_new(text: str, said: Sentence) -> Iterator[tuple[str, str, str]]:
                 yield variable or (package[0].lower() if package else ""), "", new
                 return
     if switch := _SWITCH.search(text):
-        variable = names.setting(text)
+        after = names.places(text[switch.end() :])
+        variable = after[0][2] if after else names.setting(text)
         if not variable and (said.item or said.stamp.head) and (said.stamp.dated or said.stamp.step is not None):
             variable = _own(text.replace(switch[0], " "))
         if variable:
@@ -283,6 +298,8 @@ def _changed(text: str, said: Sentence) -> bool:
     """Whether the sentence has a word for a change that was made."""
     if _PAST.search(text) or _DONE_ZH.search(text):
         return True
+    if said.entry and _DOING.search(text):
+        return True
     return (said.mode == "commit" or said.stamp.head or said.item) and bool(_NOW.search(text))
 
 
@@ -293,13 +310,19 @@ def _kind_of_change(variable: str, old: str, new: str, said: Sentence) -> Kind:
         return "dependency"
     if variable == "dataset" or (not known and _DATA.search(f"{said.text} {said.heading}")):
         return "data"
-    if not known and names.metric(variable):
+    if not known and _measure(variable):
         return "note"
     if not known and (kind := _kind(said.text, said, True)) in ("node", "deployment", "data"):
         return kind
     if not known and versions and _SERVICE.search(said.text):
         return "deployment"
     return "config"
+
+
+def _measure(variable: str) -> str:
+    """The metric that the last words of a variable name, empty where they name none."""
+    own = variable.split()
+    return next((metric for n in (4, 3, 2, 1) if (metric := names.metric(" ".join(own[-n:])))), "")
 
 
 def _upgraded(text: str) -> bool:
@@ -310,16 +333,19 @@ def _kind(text: str, said: Sentence, changed: bool = False) -> Kind | None:
     """What an event without values is about; a note only where the line is stamped and nobody chats."""
     changed = changed or _changed(text, said)
     stamped = said.stamp.step is not None or (said.stamp.dated and said.stamp.head)
-    kind, place = next(((kind, m) for kind, p in _KINDS if (m := p.search(text))), (None, None))
+    kind, start, end = _named_kind(text)
     if kind in (None, "code", "config") and changed and (named := names.places(text)):
-        return "config" if stamped or said.mode in ("chat", "commit") or _near(text, *named[0][:2]) else None
+        if stamped or said.entry or said.mode in ("chat", "commit") or _done(text, "config", *named[0][:2]):
+            return "config"
+        return "note" if said.stamp.dated else None
     if said.mode == "commit":
         if not (fixed := _FIX.search(said.text)) and not (changed or kind):
             return None
         return "code" if fixed or kind in (None, "restart", "node") else kind
-    if kind and place and (changed or (stamped and (kind == "restart" or _NEW_ONE.search(text)))):
+    entry = stamped or said.entry
+    if kind and (changed or (entry and (kind in ("restart", "node") or _NEW_ONE.search(text)))):
         stated = said.mode == "told" and not said.item and _STATE.search(text)
-        if stamped or said.mode == "chat" or (not stated and _near(text, *place.span())):
+        if entry or said.mode == "chat" or (not stated and _done(text, kind, start, end)):
             return kind
     if said.mode == "chat":
         return "note" if said.stamp.step is not None else None
@@ -327,10 +353,22 @@ def _kind(text: str, said: Sentence, changed: bool = False) -> Kind | None:
     return "note" if told and len(text) > 3 else None
 
 
-def _near(text: str, start: int, end: int) -> bool:
-    """A word for a change stands within a few words of what it is about."""
+def _named_kind(text: str) -> tuple[Kind | None, int, int]:
+    """The first kind whose words a sentence has, and where they stand."""
+    for kind, pattern in _KINDS:
+        if found := pattern.search(text):
+            return kind, found.start(), found.end()
+    return None, 0, 0
+
+
+def _done(text: str, kind: Kind, start: int, end: int) -> bool:
+    """Whether an undated sentence says near the words of its kind that somebody did it, or that it befell the run."""
     around = text[max(0, start - 40) : end + 40]
-    return bool(_PAST.search(around) or _DONE_ZH.search(around))
+    if kind in ("restart", "node", "dependency"):
+        return bool(_PAST.search(around) or _DONE_ZH.search(around))
+    return bool(
+        _AGENT.search(text[max(0, start - 60) : end + 40]) or (_DONE_ZH.search(around) and _ASPECT.search(text))
+    )
 
 
 def _unvalued(text: str, kind: Kind) -> tuple[str, str, str]:

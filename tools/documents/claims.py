@@ -134,13 +134,15 @@ def _plain(item: str, said: Sentence, aimed: bool) -> Iterator[tuple[str, float,
     for value in _QUANTITY.finditer(item):
         if re.match(r"\s?[-–~]\s?\d|[:/]\d", item[value.end("n") :]) or value.start() < at:
             continue
-        row = _named(item, value, found) or (_aimed(item, value, at, said) if aimed else None)
+        row = _named(item, value, found, said.text) or (_aimed(item, value, at, said) if aimed else None)
         if row:
             yield row
             at = value.end()
 
 
-def _named(item: str, value: re.Match[str], found: list[tuple[int, int, str]]) -> tuple[str, float, str] | None:
+def _named(
+    item: str, value: re.Match[str], found: list[tuple[int, int, str]], whole: str
+) -> tuple[str, float, str] | None:
     """A number beside the name of a setting."""
     before = [(end, of) for _, end, of in found if end <= value.start()]
     of = ""
@@ -154,7 +156,8 @@ def _named(item: str, value: re.Match[str], found: list[tuple[int, int, str]]) -
         ]
     ) and after[0] not in ("max_steps", "parameters"):
         of = after[0]
-    of = names.TARGETS.get(of, of)
+    beside, meaning = names.BESIDE.get(of, ("", ""))
+    of = meaning if beside and beside in whole.lower() else names.TARGETS.get(of, of)
     by_unit = _of_unit(value, item[value.start() :], item[: value.start()])
     if by_unit and of == "global_batch_size" and by_unit[1] == "tokens":
         of = "tokens_per_step"
@@ -180,7 +183,7 @@ def _aimed(item: str, value: re.Match[str], at: int, said: Sentence) -> tuple[st
         return None
     own = _score(left)
     metric = names.metric(own) if own else ""
-    if not metric and (behind := _behind(item[value.end("n") :])):
+    if not metric and (behind := _behind(item[value.end("n") :].removeprefix("%"))):
         own = metric = behind
     if not own or not (metric or words.AIM.search(item) or _COMPARED.search(left)):
         return None
@@ -219,6 +222,8 @@ def _of_unit(value: re.Match[str], rest: str, before: str) -> tuple[str, str] | 
         return "tokens_per_second", "tokens/s"
     if _CARDS.match(unit) and (_IN_EACH.search(before[-40:]) or _PER_NODE.match(rest)):
         return "gpus_per_node", "devices"
+    if unit.startswith("token") and before.rstrip().endswith(("sequences of", "samples of")):
+        return "sequence_length", "tokens"
     row = next(((of, name) for p, of, name in _UNITS if p.match(unit)), None)
     if row and row[0] == "train_tokens":
         tail = rest[value.start("unit") - value.start() :]

@@ -58,6 +58,7 @@ PHRASES = table("PHRASES", (
     ("packing", "packing|sequence packing|sample packing|样本打包|序列打包"),
     ("dpo_beta", "dpo beta"),
     ("beta", "beta"),
+    ("alpha", "alpha"),
     ("kl_coef", "kl coef|kl coefficient|kl penalty|kl weight|kl beta|init kl coef|kl 系数|kl 惩罚|kl 惩罚系数|kl系数"),
     ("kl_target", "kl target|target kl|目标 kl|kl 目标"),
     ("use_kl_loss", "kl loss|use kl loss"),
@@ -69,7 +70,7 @@ PHRASES = table("PHRASES", (
     ("temperature", "temperature|温度"),
     ("reward_clip", "reward clip|reward clipping|奖励裁剪"),
     ("lora_rank", "lora rank|lora r|adapter rank|lora 秩"),
-    ("lora_alpha", "lora alpha|alpha"),
+    ("lora_alpha", "lora alpha"),
     ("rope_theta", "rope theta|rope base"),
     ("rope_scaling_factor", "rope factor|rope scaling factor|rope scaling"),
     ("max_model_len", "max model len|max model length|最大模型长度"),
@@ -97,6 +98,8 @@ PHRASES = table("PHRASES", (
 """Canonical name -> what people call it; a few names of notes have no setting (`parameters`, `tokens_per_step`)."""
 TARGETS = {"temperature": "rollout_temperature", "beta": "dpo_beta"}
 """What a bare word means in a note, where nothing else says so."""
+BESIDE = {"alpha": ("lora", "lora_alpha")}
+"""What a bare word means in a line that has another word."""
 
 
 _TOKEN = re.compile(r"[A-Za-z0-9]+|[\u4e00-\u9fff]")

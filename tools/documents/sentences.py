@@ -35,6 +35,8 @@ class Sentence:
     item: bool
     """Begins a list item or a table row."""
     heading: str = ""
+    entry: bool = False
+    """It stands below, or is, a heading that begins with a date: the entry of a log."""
 
 
 _WIDE = str.maketrans("，：；（）！？“”‘’【】　～", ",:;()!?\"\"''[] ~") | {ord("。"): ". ", ord("、"): ", "}
@@ -60,6 +62,8 @@ _RULE = re.compile(r"^[\s|:+=-]+$")
 _WEEKDAY = bounded(
     r"\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\b|(?:周|星期)[一二三四五六日天]|\b(?:date|day)\b|日期", re.I
 )
+_NUMBER = bounded(r"^[-+~≈*]{0,3}\d[\d.]*(?:[eE][-+]?\d+)?\s?[%a-zA-Z/]{0,8}[*]{0,2}$|^-{0,2}$")
+_HASHES = re.compile(r"^\s{0,3}#{1,6}\s+")
 _FENCE = re.compile(r"^\s{0,3}(?:```|~~~)")
 _COMMIT = re.compile(r"^commit ([0-9a-f]{7,40})\b")
 _FIELD = bounded(
@@ -95,11 +99,13 @@ class _Reader:
         self.lines = lines
         self.calendar = Calendar()
         self.calendar.heading(name.rpartition("/")[2])
-        self.calendar.day = None  # a file is written on a day, and tells of others
+        self.calendar.forget()  # a file is written on a day, and tells of others
         self.mode: Mode = _heading_mode(re.sub(r"[_.-]", " ", name.rpartition("/")[2]), "told")
         self.title_mode: Mode = self.mode
         self.heading = ""
         self.levels: list[tuple[int, Mode]] = []
+        self.dated = 0
+        self.entry = False
         self.said = Stamp()
         self.talk: Mode | None = None
         self.fenced = False
@@ -144,16 +150,24 @@ class _Reader:
         if found or (_UNDERLINE.match(follows) and len(raw) < 80 and "|" not in raw):
             text = next((g for g in found.group("text", "bold", "bare") if g), raw) if found else raw
             self._headed(normal(text), len(found[1]) if found and found[1] else 7 if found else 1)
-            return not (found and found["text"] and steps(normal(text))[0] is not None)
+            rest = re.sub(r"[\W\d_]", "", text)
+            told = steps(normal(text))[0] is not None or (self.entry and self.dated and len(rest) > 3)
+            return not (found and found["text"] and told)
         if "|" in raw and "-" in follows and _RULE.match(follows):
             cells = [cell.strip().lower() for cell in plain.strip(" |").split("|")]
             self.column = next((n for n, cell in enumerate(cells) if _STEP_CELL.match(cell)), None)
-            self.calendar.heading(plain) if "UTC" in plain else None
+            if "UTC" in plain:
+                self.calendar.heading(plain)
             return True
         return bool(_UNDERLINE.match(raw) or _RULE.match(raw))
 
     def _headed(self, text: str, level: int) -> None:
-        self.calendar.heading(text)
+        dated, (start, _) = self.calendar.read(text)[1:]
+        if self.calendar.heading(text):
+            self.dated, self.entry = level, dated and start <= 2
+        elif level <= self.dated:
+            self.calendar.forget()
+            self.dated, self.entry = 0, False
         while self.levels and self.levels[-1][0] >= level:
             self.levels.pop()
         above = self.levels[-1][1] if self.levels else self.title_mode if level > 1 else "told"
@@ -170,12 +184,15 @@ class _Reader:
             mode, self.subject = "commit" if self.subject else "body", False
         if one := _ONELINE.match(plain):
             plain, mode = plain[one.end() :], "commit"
+        plain = _HASHES.sub("", plain)
         item = _ITEM.match(plain)
         body = plain[item.end() :] if item else plain
         row = body.startswith("|")
         body = body.strip("| \t") if row else body.strip()
         if item and item["box"]:
             mode = "wish" if item["box"].strip() == "[ ]" else "told"
+        if row and _is_numbers(body):
+            return  # of a table, which is read as such
         body = self._counted(body, row)
         stamp, body = self._stamp(body)
         if (speaker := _SPEAKER.match(body)) and speaker[1].strip().lower() in self.speakers and mode == "told":
@@ -185,7 +202,9 @@ class _Reader:
         for part in _END.split(body):
             if part and part.strip():
                 own = stamp if first else replace(self._stamp(part, keep=True)[0], head=False)
-                yield Sentence(number, part.strip(), raw, _or(own, stamp), mode, listed and first, self.heading)
+                yield Sentence(
+                    number, part.strip(), raw, _or(own, stamp), mode, listed and first, self.heading, self.entry
+                )
                 first = False
 
     def _counted(self, body: str, row: bool) -> str:
@@ -205,7 +224,7 @@ class _Reader:
         if not dated and self.talk:
             at, dated = self.said.at, self.said.dated
         elif not dated and self.calendar.day and not keep:
-            at = self._day()
+            at = self.calendar.at
         stamp = Stamp(step, back, at, dated or at is not None, head)
         if keep:
             return stamp, body
@@ -217,13 +236,6 @@ class _Reader:
             if rest[:1] in ":-–—|,)" or rest[:1] > "\u2e80":
                 body = rest.lstrip(" -–—:|,)\t")
         return stamp, body
-
-    def _day(self) -> float | None:
-        """The day of the heading, for lines below it without a clock."""
-        from calendar import timegm
-
-        day = self.calendar.day
-        return float(timegm((day.year, day.month, day.day, 0, 0, 0))) if day and day.year >= 1970 else None
 
 
 def _or(own: Stamp, line: Stamp) -> Stamp:
@@ -270,3 +282,9 @@ def _numbered(lines: Sequence[Line]) -> bool:
     heads = [_NUMBERED.match(normal(raw[:40])) for _, raw in lines[:400] if raw.strip()]
     found = [int(head[1].rstrip("kK")) for head in heads if head]
     return len(found) > 2 and 2 * len(found) > len(heads) and found == sorted(found) and found[-1] > 10 * len(found)
+
+
+def _is_numbers(row: str) -> bool:
+    """Whether half of three or more cells of a row are numbers."""
+    cells = [cell.strip() for cell in row.split("|")]
+    return len(cells) > 2 and 2 * sum(_NUMBER.match(cell) is not None for cell in cells) >= len(cells)

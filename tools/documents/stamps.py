@@ -50,10 +50,10 @@ _N = r"(?P<n>\d+(?:\.\d+)?)\s?(?P<k>[kKMw万千]\b|[万千])?"
 _STEP_WORD = r"(?:(?:global|train(?:ing)?|optimizer|update)[ _]?)?(?:steps?|iter(?:ation)?s?|updates?)"
 _STEPS = tuple(bounded(p, _I) for p in (
     rf"(?<![\w/])(?<!every )(?<!max )(?<!total )(?<!warmup )(?<!save )(?<!eval )(?<!log ){_STEP_WORD}(?:\s?[:=#]\s?"
-    rf"|[ _-])~?{_N}(?![\w.]*\d*%|\s?(?:steps|ms\b|s\b|sec))",
+    rf"|[ _-])~?{_N}(?!\s?(?:above|below)|[\w.]*\d*%|\s?(?:steps|ms\b|s\b|sec))",
     rf"第\s?{_N}\s?个?(?:步|step|次?迭代|轮迭代|iter)",
-    rf"(?:\b(?:at|after|by|around|since|until|past|near|from|to)\s(?:about\s|around\s"
-    rf"|roughly\s|~)?){_N}[ -](?:{_STEP_WORD})\b",
+    rf"(?:\b(?:at|after|around|since|until|past|near|from)\s(?:about\s|around\s"
+    rf"|roughly\s|~)?|[从在到于]\s?){_N}[ -]?(?:{_STEP_WORD})\b",
     rf"(?:^|(?<=[在到从于至约(])|(?<=[在到从于至约] )|(?<=(?<!每)训练)|(?<=(?<!每)训练 ))"
     rf"{_N}\s?步(?!长|数|预热|一|保存|评)",
     rf"(?<![\d.\-~到至/])(?<!每)(?<!每 )(?<!热 )(?<!热)(?<!身)(?<!身 ){_N}\s?步(?=时|后|起|处|附近|左右|之后|开始|:)",
@@ -93,6 +93,7 @@ class Calendar:
     def __init__(self) -> None:
         self.year: int | None = None
         self.day: date | None = None
+        self.at: float | None = None
         self.zone = 0.0
         self._last = -1.0
 
@@ -106,7 +107,12 @@ class Calendar:
         day = self._day(found) if found else None
         if day:
             self.day, self._last = day, -1.0
+            self.at = self._time(day, found) if found else None
         return found is not None
+
+    def forget(self) -> None:
+        """The heading with the date is over."""
+        self.day = self.at = None
 
     def read(self, text: str) -> tuple[float | None, bool, tuple[int, int]]:
         """Time, whether there is a date or clock, and where it stands."""
@@ -187,7 +193,7 @@ def steps(text: str) -> tuple[int | None, int | None, tuple[int, int]]:
     for match in found:
         value = count(match["n"], match["k"])
         gone_back = _BACK.search(text[max(0, match.start() - 40) : match.start("n")])
-        if value is not None and gone_back and not re.match(r"from|since", match[0], re.I) and back is None:
+        if value is not None and gone_back and back is None:
             back = value
         elif value is not None and at is None and not gone_back:
             at = value

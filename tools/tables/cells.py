@@ -6,7 +6,7 @@ Which sign is the decimal one is decided by all cells of a table together. What 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -63,9 +63,12 @@ class Marks:
     """Whether `1,5` is one and a half."""
 
 
-def marks(samples: Iterable[Sequence[Any]]) -> Marks:
-    """How the numbers of these columns are written: what can only be a decimal comma is held against what cannot."""
-    decimal = thousands = 0
+def marks(samples: Iterable[Sequence[Any]], likely: bool = False) -> Marks:
+    """How the numbers of these columns are written: what can only be a decimal comma is held against what cannot.
+
+    `likely` where the separator is chosen so that a comma is free for it (`12;1,234`).
+    """
+    decimal = thousands = open_ = 0
     for cells in samples:
         for cell in cells[:500]:
             if not isinstance(cell, str) or "," not in cell or len(cell) > 40:
@@ -79,9 +82,16 @@ def marks(samples: Iterable[Sequence[Any]]) -> Marks:
                 thousands += 1
             elif "." in whole or len(digits) != 3 or whole == "0":
                 decimal += 1
-            elif len(whole) <= 3:
-                thousands += 0
-    return Marks(decimal > thousands)
+            else:
+                open_ += 1
+    return Marks(decimal > thousands or (likely and not thousands and open_ > 0))
+
+
+_TIMES: tuple[tuple[What, Callable[[Sequence[str]], np.ndarray | None]], ...] = (
+    ("time", times),
+    ("clock", clocks),
+    ("span", spans),
+)
 
 
 def understand(cells: Sequence[Any], how: Marks) -> Cells:
@@ -89,11 +99,7 @@ def understand(cells: Sequence[Any], how: Marks) -> Cells:
     found = _understand(cells, how)
     if found.numbers is None or not np.isnan(found.numbers).any():
         return found
-    rows = [
-        i
-        for i in np.flatnonzero(np.isnan(found.numbers))
-        if cells[i] is not None and str(cells[i]).strip().lower() in _NANS
-    ]
+    rows = [i for i in map(int, np.flatnonzero(np.isnan(found.numbers))) if str(cells[i]).strip().lower() in _NANS]
     return replace(found, nans=np.asarray(rows, np.int64))
 
 
@@ -108,7 +114,7 @@ def _understand(cells: Sequence[Any], how: Marks) -> Cells:
         return Cells("empty", np.full(len(cells), np.nan), None)
     if {t.lower() for t in filled[:SAMPLE]} <= FLAGS:
         return Cells("flag", None, _objects(texts))
-    for what, read in (("time", times), ("clock", clocks), ("span", spans)):
+    for what, read in _TIMES:
         if read(filled[:20]) is None:
             continue
         found = read(bare)
@@ -193,6 +199,12 @@ def number(text: str, how: Marks = Marks()) -> tuple[float, str] | None:
     value *= float(f"1{match['exp']}") if match["exp"] else 1.0
     factor = _SCALED.get(unit.lower() if unit not in ("m", "t") else "", 1.0)
     return (-value if match["sign"] in ("-", "−") else value) * factor, "" if factor != 1.0 else unit
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell by itself is a number, with nothing but a unit behind it."""
+    found = number(text)
+    return found is not None and (not found[1] or is_unit(found[1]))
 
 
 def _value(body: str, comma: bool) -> float | None:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from ..patterns import bounded
 from ..reading import Line
-from .cells import MISSING, number
-from .header import has_header, unit_row
+from .cells import MISSING, is_number
+from .header import has_header, holds_pairs, like_pairs, unit_row
 from .nvidia import read_smi
 from .raw import CELLS, TABLES, Raw, Records, short
 from .vocabulary import known
@@ -32,6 +32,8 @@ _TITLE = bounded(
 _PAIR = bounded(
     r"^[\s*•|>-]{0,12}([^\s:=：#|][^:=：|]{0,60}?)(?:\s{0,40}[:=：]\s{0,40}|\s{2,60}|\t\s{0,20}|\.{3,60}\s{0,4})(\S.{0,200}?)\s*$"
 )
+_NO_HEAD = re.compile(r"\d\d:\d\d|\d/\d|[=;'\"]|\s(?:and|to|the|of|for|be|not|with|from)\s")
+"""What stands in lines of logs, programs and prose, and in no head of columns."""
 _WIDE = re.compile(r"\s{2,}+|\t")
 _BLANKS = re.compile(r"\s++")
 _WIDEST = 2000
@@ -141,9 +143,13 @@ def _framed(title: str, lines: list[Line]) -> Iterator[Raw]:
     heads = next((r for r in rules if r), 0)
     if heads and len(rows[0][0]) == 1 < width:
         title, rows, heads = rows[0][0][0] or title, rows[1:], max(0, next((r for r in rules if r > 1), 1) - 1)
-    if (not heads and len(rows) < 2) or any("%|" in line.text for line in lines[:3]):
-        return  # a bar of progress
+    if (not heads and (len(rows) < 2 or lines[0].text.lstrip()[0] not in _BARS)) or any(
+        "%|" in t for _, *t in lines[:3]
+    ):
+        return  # a line of a log, or a bar of progress
     names, body = _head_of(rows, heads, width)
+    if holds_pairs(names) or (not names and len(body) > 1 and like_pairs(body[0][0], body[1][0])):
+        return
     body = [(c, n) for c, n in body if len(c) <= width and any(c)]
     if width < 2 or not body:
         return
@@ -175,7 +181,7 @@ def _fill_down(raw: Raw) -> None:
         filled = [c for c in column if c]
         if not column or not column[0] or len(filled) == len(column) or len(filled) * 8 < len(column):
             continue
-        if any(number(c) is not None for c in filled):
+        if any(is_number(c) for c in filled):
             continue
         last = ""
         for i, cell in enumerate(column):
@@ -204,7 +210,7 @@ def _aligned(title: str, lines: list[Line], at: int) -> tuple[int, Raw | None]:
     words = _BLANKS.split(head.strip())
     if len(words) < 2 or len(head) > 2000 or _RULE.match(head):
         return 0, None
-    if sum(any(map(str.isdigit, w)) for w in words) * 3 > len(words):
+    if sum(any(map(str.isdigit, w)) for w in words) * 3 > len(words) or _NO_HEAD.search(head):
         return 0, None
     if len(_RULED.findall(lines[at + 1].text)) > 1 and _RULE.match(lines[at + 1].text):
         return _spanned(title, lines[at:])
@@ -252,37 +258,30 @@ def _even(title: str, names: list[str], lines: list[Line], at: int, split: re.Pa
 
 def _labelled(cells: Sequence[str]) -> bool:
     """Whether a row begins with a label for which the header has no word."""
-    return number(cells[0]) is None and number(cells[1]) is not None
+    return not is_number(cells[0]) and is_number(cells[1])
 
 
 def _is_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     """Whether these are the head and rows of a table, and not lines that happen to have equally many words."""
-    if not rows or names[0].startswith("-"):
-        return False
-    if sum(_same_words(a, b) for a, b in zip(names, rows[0], strict=True)) * 3 > len(names):
+    if not rows or names[0].startswith("-") or holds_pairs(names) or like_pairs(names, rows[0]):
         return False
     headed = _headed(names)
-    return _tabular(rows) and (headed or (len(rows) > 1 and has_header([names, *rows])))
-
-
-def _same_words(head: str, cell: str) -> bool:
-    """Whether a head is a pair like those below it: `loss 6.71` over `loss 5.29`."""
-    words, below = head.split(), cell.split()
-    return len(words) > 1 and words[0] == below[0] and any(map(str.isdigit, head))
+    capitals = all(n == n.upper() for n in names)
+    return _tabular(rows, capitals) and (headed or (len(rows) > 1 and has_header([names, *rows])))
 
 
 def _headed(names: Sequence[str]) -> bool:
     """Whether words are like the head of a console table: known names, or capitals."""
     good = sum(known(n) or n.isupper() for n in names)
-    return good * 2 >= len(names) and not any(number(n) is not None for n in names)
+    return good * 2 >= len(names) and not any(is_number(n) for n in names)
 
 
-def _tabular(rows: Sequence[Sequence[str]]) -> bool:
+def _tabular(rows: Sequence[Sequence[str]], capitals: bool = False) -> bool:
     """Whether the rows hold values, and not the words of sentences."""
     columns = list(zip(*rows, strict=True))
-    numeric = sum(all(number(c) is not None or c.lower() in MISSING for c in column) for column in columns)
+    numeric = sum(all(is_number(c) or c.lower() in MISSING for c in column) for column in columns)
     constant = sum(len(rows) > 2 and len(set(c)) == 1 and c[0].strip(":=").isalpha() for c in columns)
-    return numeric > 0 and (constant <= numeric or numeric * 2 >= len(columns) - 1)
+    return numeric > 0 and (capitals or constant * 2 <= numeric)
 
 
 def _spanned(title: str, lines: list[Line]) -> tuple[int, Raw | None]:
@@ -306,7 +305,7 @@ def _gapped(title: str, lines: list[Line], head: str) -> tuple[int, Raw | None]:
     """Columns where the same places are blank in every line: a cell may be empty, or of several words."""
     words = _WIDE.split(head.strip())
     body = [line for line in lines[1:] if not _RULE.match(line.text)]
-    if not body or len(words) < 2 or not _headed(words):
+    if not body or len(words) < 2 or not _headed(words) or holds_pairs(words):
         return 0, None
     spans = _between([_broad(line.text) for line in (lines[0], *body)])
     if len(spans) < max(2, len(words)):
@@ -358,7 +357,7 @@ def _paired(title: str, lines: list[Line]) -> Iterator[Raw]:
         row[key] = short(value)
     if row:
         table.add(row, at)
-    told = sum(number(str(c[0])) is not None for c in table.raw.columns if c)
+    told = sum(is_number(str(c[0])) for c in table.raw.columns if c)
     table.raw.loose = True
     if pairs > 1 and pairs * 3 >= len(lines) * 2 and told * 2 >= len(table.raw.names) and told > 1:
         yield table.raw

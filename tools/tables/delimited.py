@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from ..reading import Line
-from .cells import MISSING, is_unit, number
-from .header import has_header, unit_row
+from .cells import MISSING, is_number, is_unit
+from .header import has_header, like_pairs, unit_row
 from .raw import CELL, CELLS, COLUMNS, Raw, short
 
 SEPARATORS = (",", "\t", ";", "|", "||", "::", "\x01", "^", "~", "¦", "§", "，", "；")
@@ -76,7 +76,7 @@ def _only_header(data: list[str], strict: bool) -> Shape | None:
 
 def _one_column(data: list[str], strict: bool) -> Shape | None:
     """A file of numbers, one in each line, perhaps under a header."""
-    numbers = sum(number(t.strip()) is not None for t in data)
+    numbers = sum(is_number(t.strip()) for t in data)
     return Shape("\0", 1) if numbers >= len(data) - 1 and (numbers > 2 or not strict) and numbers else None
 
 
@@ -89,7 +89,7 @@ def _clean(data: list[str], separator: str, width: int) -> float:
         for cell in cells:
             text = cell.strip()
             total += 1
-            fine = text.lower() in MISSING or number(text) is not None
+            fine = text.lower() in MISSING or is_number(text)
             good += 1.0 if fine else 0.0 if any(s in text for s in "\t;|") else 0.8 if len(text) < 40 else 0.5
     return good / total if total else 0.0
 
@@ -111,9 +111,9 @@ def cut(texts: Iterable[str], separator: str, quoted: bool = True) -> Iterator[l
 def _like_lines(rows: Sequence[Sequence[str]]) -> bool:
     """Whether a word stands in the same place of every row: the lines of a log, and no table."""
     first = rows[0] if rows else []
-    return any(
+    return (len(rows) > 1 and like_pairs(first, rows[1])) or any(
         any(map(str.isalpha, cell))
-        and number(cell) is None
+        and not is_number(cell)
         and all(len(r) > i and r[i] == cell for r in rows[:SAMPLE_LINES])
         for i, cell in enumerate(first)
     )
@@ -146,11 +146,11 @@ class _Reader:
 
     def _noted(self, note: str, line: int, cells: list[str]) -> tuple[list[list[str]], list[int], str]:
         """The header where it is a comment (`# step loss lr`), or the title of the table."""
-        if _COMMENT.match(note) and any(number(c) is not None for c in cells):
+        if _COMMENT.match(note) and any(is_number(c) for c in cells):
             bare = note.lstrip("#/%-! \t")
             for separator in (self.shape.separator, "", ","):
                 names = next(cut([bare], separator), [])
-                if len(names) == len(cells) and not any(number(n) is not None for n in names):
+                if len(names) == len(cells) and not any(is_number(n) for n in names):
                     return [[n.strip() for n in names]], [line - 1], ""
         return [], [], ""
 
@@ -159,8 +159,8 @@ class _Reader:
         if len(rows) < 2 or len(cells) < 2 or cells == rows[0] or not (note or len(cells) != len(rows[-1])):
             return False
         words = [c for c in cells if c.strip()]
-        numeric_before = any(number(c) is not None for c in rows[-1])
-        return numeric_before and len(words) == len(cells) and not any(number(c) is not None for c in words)
+        numeric_before = any(is_number(c) for c in rows[-1])
+        return numeric_before and len(words) == len(cells) and not any(is_number(c) for c in words)
 
     def _rows(self, lines: Iterable[Line]) -> Iterator[tuple[int, list[str] | None, str]]:
         """(line, cells, text) of every line; no cells for one that is no row."""
@@ -180,10 +180,10 @@ class _Reader:
     def _row(self, cells: list[str], text: str) -> list[str] | None:
         """The cells, None where the line is a comment, a title or empty."""
         filled = sum(1 for c in cells if c.strip()) if cells else 0
-        if not filled or (_COMMENT.match(text) and number(cells[0]) is None):
+        if not filled or (_COMMENT.match(text) and not is_number(cells[0])):
             return None
         alone = filled == 1 and len(cells) * 2 < self.shape.width
-        return None if (len(cells) == 1 < self.shape.width or alone) and number(cells[0].strip()) is None else cells
+        return None if (len(cells) == 1 < self.shape.width or alone) and not is_number(cells[0].strip()) else cells
 
     def _records(self, lines: Iterable[Line]) -> Iterator[tuple[int, str, list[str]]]:
         """(first line, its text, cells); a quoted cell may go over several lines."""
@@ -225,7 +225,7 @@ class _Reader:
         names = [n if n else str(i) for i, n in enumerate(names)]
         raw = Raw.of_rows(title, names, [r for r, _ in body], [n for _, n in body])
         raw.units, raw.cut = units, self.cut
-        raw.loose = self.strict
+        raw.loose, raw.comma = self.strict, self.shape.separator == ";"
         yield raw
 
     def _begin(self, rows: list[list[str]]) -> int:

@@ -55,7 +55,10 @@ def by_name(draft: Draft, raw: Raw, headless: bool) -> None:
     if name == KEY:
         name = raw.part.rsplit(".", 1)[-1].removesuffix("s")
     what = draft.cells.what
-    if what == "time" or (what == "number" and _since_epoch(draft, headless)):
+    if what in ("clock", "span") and _identifies(name, words.group_of(name)):
+        draft.be("identifier", name)
+        draft.cells = Cells("text", None, None)
+    elif what == "time" or (what == "number" and _since_epoch(draft, headless)):
         draft.be("axis", "time", draft.values)
     elif what == "empty":
         draft.be("measure" if words.metric_of(name) else "text", words.group_of(name) or name)
@@ -164,10 +167,10 @@ def _of_texts(draft: Draft, name: str, flag: bool) -> None:
         draft.be("group", labels[0])
     elif _identifies(name, group) or (distinct == len(filled) and _addresses(name, filled)):
         draft.be("identifier", name)
-    elif ((group and group not in ("variant",)) or not words.listed(name, words.TEXTS)) and group:
-        draft.be("group", group)
-    elif words.listed(name, words.TEXTS) or status_words(filled):
+    elif status_words(filled) or (words.listed(name, words.TEXTS) and group in ("", "variant")):
         draft.be("text", name)
+    elif group:
+        draft.be("group", group)
     elif kind := kind_of(filled):
         draft.be("group", kind)
     elif identifying(filled):

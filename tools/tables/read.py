@@ -22,7 +22,7 @@ from .raw import TABLES, Raw, words_of
 from .roles import with_roles
 from .structured import JSON_LIMIT, read_json, read_json_lines, read_notebook, read_yaml
 from .table import Table
-from .vocabulary import measured
+from .vocabulary import is_result
 
 SETTINGS = words_of("learning_rate batch_size epoch loss_scale")
 """Metrics that a configuration names too."""
@@ -37,6 +37,7 @@ SOURCES = frozenset(
 )
 """Programs, which hold no table of results."""
 _NUMBERS = re.compile(r"\[-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?[,\]]")
+_JSON = frozenset((".json", ".jsonl"))
 DELIMITED = frozenset((".csv", ".tsv", ".tab", ".psv", ".ssv", ".dat", ".data"))
 _PACKED = (".gz", ".zst", ".zstd")
 _MAGIC: tuple[tuple[bytes, Callable[[Path], Iterator[Raw]]], ...] = (
@@ -56,23 +57,17 @@ def read_tables(path: Path, name: str) -> tuple[Table, ...]:
         TriageError: the file is damaged or cannot be read.
     """
     found = [(with_roles(raw, name), raw.loose) for raw in islice(_raws(path), TABLES)]
-    kept = {id(table) for table, loose in found if len(table) and (not loose or _tells(table))}
-    parts = [table.part for table, _ in found if id(table) in kept and table.part]
-    return tuple(table for table, _ in found if id(table) in kept or _heads(table, parts))
-
-
-def _heads(table: Table, parts: list[str]) -> bool:
-    """Whether one row says what holds for all the rows below it: how results were measured."""
-    return len(table) == 1 and not table.part and bool(parts)
+    results = any(_tells(table) for table, loose in found if not loose)
+    return tuple(t for t, loose in found if len(t) and (not loose or _tells(t) or (results and len(t) == 1)))
 
 
 def _tells(table: Table) -> bool:
-    """Whether a form that says nothing of a table holds one: something measured, and no configuration."""
+    """Whether what may be no table at all is one of results: something measured, and no configuration."""
     measures = table.of("measure")
     if len(table) > 1:
         return bool(measures)
-    told = [c for c in measures if c.of not in SETTINGS and measured(c.name) and c.values.dtype.kind == "f"]
-    return len(told) * 5 >= max(len(measures), 1)
+    told = [c for c in measures if c.of not in SETTINGS and is_result(c.name)]
+    return len(told) * 4 >= max(len(measures), 1)
 
 
 def _raws(path: Path) -> Iterator[Raw]:
@@ -93,19 +88,19 @@ def _of_text(path: Path, suffix: str) -> Iterator[Raw]:
         return
     if suffix == ".ipynb":
         yield from read_notebook(_whole(path)[0])
+    elif suffix in (".yaml", ".yml"):
+        yield from read_yaml(_whole(path)[0])
     elif first[:1] in ("{", "[") and _is_json_lines(filled):
         yield from read_json_lines(iter_lines(path))
     elif suffix == ".json" or (first[:1] in ("{", "[") and suffix not in DELIMITED and _opens_json(filled)):
         try:
-            yield from read_json(*_whole(path))
+            yield from read_json(*_whole(path), mend=suffix in _JSON)
         except TriageError:
-            if suffix == ".json":
+            if suffix in _JSON:
                 raise
             yield from _of_lines(path, suffix)
     elif is_prometheus(sample):
         yield from read_prometheus(iter_lines(path))
-    elif suffix in (".yaml", ".yml"):
-        yield from read_yaml(_whole(path)[0])
     elif suffix in (".html", ".htm"):
         yield from read_html(_whole(path)[0])
     else:

@@ -32,7 +32,7 @@ _VAGUE = words_of(
 
 def with_roles(raw: Raw, file: str) -> Table:
     """The table with what each of its columns is for."""
-    how = marks(raw.columns[:200])
+    how = marks(raw.columns[:200], raw.comma)
     drafts = [_draft(raw, i, how, file) for i in range(len(raw.names))]
     headless = all(name.isdecimal() for name in raw.names)
     for draft in drafts:

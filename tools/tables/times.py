@@ -38,7 +38,7 @@ _FORMS = tuple(
 """Year first, all digits, a day, day or month first, no year, names of months."""
 _CLOCK_ONLY = bounded(rf"{_CLOCK}$")
 _SPAN = bounded(
-    r"[-+]?(?:(?P<d>\d+)(?:-|\s?d(?:ays?)?,?\s?|天))?(?P<h>\d+):(?P<mi>[0-5]?\d)(?::(?P<s>[0-5]?\d(?:\.\d+)?))?$"
+    r"[-+]?(?:(?P<d>\d+)(?:-|\s?d(?:ays?)?,?\s?|天))?(?P<h>\d{1,5}):(?P<mi>[0-5]?\d)(?::(?P<s>[0-5]?\d(?:\.\d+)?))?$"
 )
 _WORDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "天": 86400.0, "小时": 3600.0,
           "时": 3600.0, "分钟": 60.0, "分": 60.0, "秒": 1.0}  # fmt: skip

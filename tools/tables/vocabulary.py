@@ -136,6 +136,15 @@ NOUNS = words_of("rank host node gpu device shard source dataset task benchmark 
                  "时间戳 检查点 显卡 设备 指标 学科 方法 版本")  # fmt: skip
 """Words that say what a column is about also where others stand before them."""
 
+RESULTS = words_of("loss acc accuracy score latency throughput f1 bleu rouge em ppl perplexity reward kl ttft "
+                   "tpot itl e2el stderr duration runtime requests tokens utilization util temp power bandwidth "
+                   "p50 p90 p95 p99 mean median std errors completed mfu entropy pass 损失 准确率 得分 延迟 吞吐 "
+                   "显存 利用率")  # fmt: skip
+"""Words in the names of results."""
+SET = words_of("scale window max min size steps coef weight weights beta warmup decay dropout interval limit "
+               "threshold target initial enable use num alpha ratio bucket every")  # fmt: skip
+"""Words in the names of settings."""
+
 _BRACKET = bounded(r"^(.{0,120}?)\s{0,4}[(\[（【]([^()\[\]（）【】]{1,24})[)\]）】]\s{0,4}$")
 _SLASH = bounded(r"^(.{1,80}?)\s{0,2}[/,，]\s{0,2}([^/,，]{1,12})$")
 _LAST = bounded(r"^(.{1,100}?)[_ ](?:in_)?([A-Za-z%°/]{1,8})$")
@@ -282,3 +291,9 @@ def known(header: str) -> bool:
         or measured(header)
         or any(listed(header, names) for names in (IDENTIFIERS, TEXTS, VALUES))
     )
+
+
+def is_result(header: str) -> bool:
+    """Whether the name is one of a result, and not of a setting that has such a word in it (`min_loss_scale`)."""
+    parts = set(name_of(header).words)
+    return bool(parts & RESULTS or metric_of(header)) and not parts & SET

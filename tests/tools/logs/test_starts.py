@@ -39,7 +39,7 @@ def test_the_error_of_an_old_attempt_does_not_explain_the_last_one(tmp_path: Pat
 
 def test_the_error_of_the_last_attempt_is_its_cause(tmp_path: Path):
     report = written(tmp_path, [*BANNER, *steps(20), *BANNER, *ERROR])
-    assert graded(report)["uncaught-exception"] == "S0"
+    assert graded(report)["uncaught-exception"] == "S1"
 
 
 def test_lines_without_steps_are_split_where_the_program_starts_again(tmp_path: Path):

@@ -57,8 +57,13 @@ def tracks_of(table: SeriesTable, grad_clip: float | None = None, classes: int |
     groups: dict[tuple[str, str, int | None], list[Series]] = {}
     for series in table:
         if len(series):
-            groups.setdefault((series.file, series.attempt, series.rank), []).append(distinct(series))
+            groups.setdefault((_kept_in(series), series.attempt, series.rank), []).append(distinct(series))
     return [Track(*where, tuple(found), grad_clip, classes) for where, found in groups.items()]
+
+
+def _kept_in(series: Series) -> str:
+    """Its file; of a file named after its metric (`metrics/train/loss`, `tag-loss.csv`) what its neighbours share."""
+    return series.file.removesuffix(".csv").removesuffix(series.key) or series.file
 
 
 @dataclass(frozen=True)
