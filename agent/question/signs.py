@@ -129,7 +129,7 @@ SUPPOSED_IRREGULAR = bounded(
     rf"\b(if (?:i|we|you|they) (?:just |simply |only )?)({'|'.join(IRREGULAR)})\b", re.IGNORECASE
 )
 TURNED_OUT = bounded(
-    r"错|反了|的?(?:惹|害|闹|导致|引起|造成|引发|弄坏|背锅|锅|祸|问题|毛病)|得?太|不下|(?:之?后)?[就也都才](?![行可完好算能]|不?会好)"
+    r"[错坏崩炸]|反了|的?(?:惹|害|闹|导致|引起|造成|引发|弄坏|背锅|锅|祸|问题|毛病)|得?太|不下|(?:之?后)?[就也都才](?![行可完好算能]|不?会好)"
 )
 """What follows a Chinese verb that tells how it went."""
 IS_SO = bounded(r"[不有是错没都跟和的对]")
