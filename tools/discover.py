@@ -15,7 +15,7 @@ from pathlib import Path
 
 from .findings import TriageError, clean
 from .kinds import OPEN, Kind, Recognised, Refused, recognise, shows, wanted
-from .reading import head
+from .reading import sniffed
 from .run import Artifact, Run, Skipped, natural
 from .secrets import redact, unstyled
 
@@ -47,6 +47,7 @@ _GROUPING = re.compile(
     re.IGNORECASE,
 )
 """Directories that group the files of one run and are no attempt of their own."""
+_MLFLOW_METRIC = re.compile(r"((?:[^/]{1,255}/){0,30}?[0-9a-f]{32})/metrics/")
 _RANK = re.compile(r"(?:^|[^A-Za-z])(?:global_|local_)?rank[_.-]?(\d{1,5})(?!\d)", re.IGNORECASE)
 _TORCHRUN_RANK = re.compile(r"(?:^|/)attempt_\d+/(\d{1,5})/std(?:out|err)\.log$")
 RANKED = ("log", "metrics", "stack", *OPEN)
@@ -82,13 +83,22 @@ def discover(path: Path) -> Run:
 
 def _one_file(path: Path) -> Run:
     """The user chose this very file: everything readable is an artifact, unknown text is a log."""
-    found = recognise(path.name, head(path, SNIFF), alone=True)
+    found = _recognised(path, alone=True)
     if isinstance(found, Refused):
         raise TriageError(f"{path.name} {found.why}")
     if found is None:
         raise TriageError(f"{path.name} is none of: {LOOKED_FOR}")
     rank = _rank(path.name) if found.kind in RANKED else None
     return Run(path.parent, (Artifact(found.kind, path, _plain_name(path.name), found.why, "", rank),))
+
+
+def _recognised(path: Path, alone: bool = False) -> Recognised | Refused | None:
+    """What a file is; NUL bytes before its text are passed over, and said."""
+    start, nul = sniffed(path, SNIFF)
+    found = recognise(path.name, start, alone)
+    if nul and isinstance(found, Recognised):
+        return found._replace(why=f"{found.why}; its first {nul} bytes are NUL and were passed over")
+    return found
 
 
 def _plain_name(name: str) -> str:
@@ -145,7 +155,7 @@ class _Walk:
         self.artifacts = [a for a in self.artifacts if a.path not in looked]
         self.unknown = [(path, why) for path, why in self.unknown if path not in looked]
         for path in looked:
-            found = recognise(path.name, head(path, SNIFF), alone=True)
+            found = _recognised(path, alone=True)
             if isinstance(found, Recognised):
                 self.add(found.kind, path, f"{found.why}; nothing else in the directory is part of a run")
             else:
@@ -244,7 +254,7 @@ class _Walk:
 
     def file(self, path: Path) -> None:
         try:
-            found = recognise(path.name, head(path, SNIFF))
+            found = _recognised(path)
         except TriageError as error:
             if wanted(path.name):
                 self.skip(path, str(error))
@@ -310,8 +320,9 @@ def _attempts(artifacts: list[Artifact]) -> dict[str, str]:
 
 
 def _home(artifact: Artifact) -> str:
-    """Directory of the artifact without the parts at its end that only group files."""
-    parts = artifact.name.split("/")[:-1]
+    """Directory of the artifact without the parts at its end that only group files, or name a metric of MLflow."""
+    run = _MLFLOW_METRIC.match(artifact.name)
+    parts = run.group(1).split("/") if run else artifact.name.split("/")[:-1]
     while parts and (_GROUPING.match(parts[-1]) or _CHECKPOINT_DIR.match(parts[-1])):
         parts.pop()
     return "/".join(parts)

@@ -32,6 +32,9 @@ TAIL_LIMIT = 4 << 10
 FREE = 12 << 20
 """Bytes that a packed log may give whatever their ratio: seconds of reading where every line is a step."""
 
+NUL_HEAD, NUL_LIMIT = 64, 1 << 20
+"""NUL bytes at the beginning of a file from which on they are a hole that a crash left, and the most passed over."""
+
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 
@@ -120,6 +123,20 @@ def head(path: Path, size: int = 4096) -> bytes:
             return stream.read(size)
     except BROKEN as error:
         raise _unreadable(path, error) from error
+
+
+def sniffed(path: Path, size: int) -> tuple[bytes, int]:
+    """The first bytes after those NUL bytes with which a file begins that was not written out, and how many those are.
+
+    Raises:
+        TriageError: as `iter_chunks`.
+    """
+    first = head(path, size)
+    if not first.startswith(_NULS[:NUL_HEAD]):
+        return first, 0
+    longer = head(path, NUL_LIMIT + size)
+    rest = longer.lstrip(b"\0")
+    return (rest[:size], len(longer) - len(rest)) if rest else (first, 0)
 
 
 def parse_json(data: bytes) -> Any:

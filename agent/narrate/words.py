@@ -31,8 +31,8 @@ WORDS = phrases(
      "**Inconclusive.** Nothing wrong was found in what was read, but that is too little to call the run healthy, "
      "and no entry fits the question.",
      "**无法下结论。** 读到的内容没有发现问题，但不足以判断运行正常，也没有条目与问题相符。"),
-    ("healthy-in-part", "**Nothing wrong in what was read**, but {n} file(s) that could show more were not: {files}.",
-     "**读到的内容没有发现问题**，但有 {n} 个可能说明问题的文件没有读：{files}。"),
+    ("healthy-in-part", "**Nothing wrong in what was read**, which is not enough to call the run healthy: {missing}.",
+     "**读到的内容没有发现问题**，但不足以判断运行正常：{missing}。"),
     ("healthy", "**Nothing wrong was found in this run.**", "**这次运行没有发现问题。**"),
     ("healthy-but", "Your words would point to `{id}` ({title}), but the run does not show it.",
      "按描述会想到 `{id}`（{title}），但运行记录里没有这个现象。"),

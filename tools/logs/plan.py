@@ -1,12 +1,14 @@
-"""How long a run was to be, as its settings or the first lines of its log say it, and whether the log ends before."""
+"""How long a run was to be, as its trainer's state, its log or its settings say it, and whether the log ends before."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from ..findings import Finding, Severity, declare
+from ..findings import Evidence, Finding, Severity, clean, declare
+from ..patterns import bounded
+from ..run import Run
 from ..series import SeriesTable
 from .detectors.detector import finding, where, where_zh
 from .detectors.robust import finite
@@ -14,7 +16,7 @@ from .detectors.robust import finite
 PLANNED = "planned length"
 CODES = declare(
     "plan",
-    ("log-ends-before-plan", PLANNED, "nothing is wrong, and the log ends well before the planned number of steps"),
+    ("log-ends-before-plan", PLANNED, "the log ends well before the planned number of steps or epochs"),
 )
 
 FINISHED = 0.99
@@ -30,6 +32,43 @@ PRINTED = {
     "batch": re.compile(rb"Total train batch size[^=\n]{0,80}=\s{0,3}(\d[\d,]{0,14})"),
 }
 """As transformers, diffusers, Unsloth and verl print it."""
+_N = rb"(\d[\d,]{0,11})"
+_OF = rb"[ :=#\[(]{0,4}" + _N + rb" ?(?:/|of|out of) ?" + _N + rb"(?![\d./])"
+COUNTERS = {
+    "epoch": bounded(rb"(?i)\bepochs?" + _OF),
+    "step": bounded(rb"(?i)\b(?:steps?|iter(?:ation)?s?|updates?|batch(?:es)?)" + _OF),
+    "bar": bounded(rb"[^\r\n]{0,400}\| ?" + _N + rb"/" + _N + rb" \[\d{1,4}:\d\d"),
+}
+"""How programs count what they do against what they mean to do; the outer count first."""
+OTHER_BARS = bounded(
+    rb"(?i)map|load|fetch|generat|tokeniz|eval|valid|test|shard|files?\b|captur|sav|predict|infer|process|pack|filter|compil"
+)
+"""Bars that count something else than training."""
+LAST = 64 << 10
+"""Bytes at the end of each piece of a log in which its counters are looked for."""
+FEWEST = 10
+"""Steps below which a bar or a count of steps says nothing about the whole run."""
+DONE = bounded(
+    r"(?i)\b(?:done|finish\w*|complete\w*|early.?stop\w*|stop\w*.?early|saved|best (?:model|checkpoint)|total time)\b"
+    r"|完成|结束"
+)
+"""What a program says at its end."""
+STATE = re.compile(rb'"max_steps"\s*:\s*(\d{1,12})\b')
+
+
+@dataclass(frozen=True)
+class Count:
+    """The last count of one kind that a log prints."""
+
+    done: int
+    total: int
+    line: int
+    stride: int = 1
+    """How far it had moved since the one before."""
+
+
+Counts = Mapping[str, Count]
+"""By the names of `COUNTERS`."""
 
 
 @dataclass(frozen=True)
@@ -64,16 +103,102 @@ def printed(logs: Iterable[Said]) -> Plan:
     return Plan(steps, epochs, epochs - 1 if epochs else None)
 
 
-def unfinished(table: SeriesTable, plan: Plan) -> Finding | None:
-    """A note that the log of a run without a failure ends well before its plan, None otherwise.
+def counted(data: bytes, number: int, before: Counts) -> Counts:
+    """The last counts after another piece of a log, of which `number` is the first line."""
+    start = max(0, len(data) - LAST)
+    found = dict(before)
+    for name, pattern in COUNTERS.items():
+        hits = [*pattern.finditer(data, start)]
+        pairs = [(*(int(n.replace(b",", b"")) for n in m.groups()), m.end()) for m in hits[-2:]]
+        if name == "bar" and hits and OTHER_BARS.search(hits[-1][0]):
+            found.pop(name, None)
+        elif pairs:
+            done, total, end = pairs[-1]
+            last = pairs[-2] if len(pairs) > 1 else None
+            stride = done - last[0] if last and last[1] == total and last[0] < done else 1
+            found[name] = Count(done, total, number + data.count(b"\n", 0, end), stride)
+    return found
+
+
+def stated(run: Run) -> Plan:
+    """The plan that the trainer itself keeps in its state; what several states say differently is not known."""
+    said: set[int] = set()
+    for artifact in run.of("metrics"):
+        if artifact.path.name == "trainer_state.json" and artifact.path.is_file():
+            with artifact.path.open("rb") as file:
+                start = file.read(LAST)
+                file.seek(max(0, artifact.path.stat().st_size - LAST))
+                said |= {int(n) for n in STATE.findall(start + file.read(LAST))}
+    return Plan(min(said)) if len(said) == 1 and min(said) > 0 else Plan()
+
+
+def planned(run: Run, logs: Iterable[Said], settings: float | None) -> Plan:
+    """What the trainer's state says, else the logs, else the settings: a script may not be the one that was run."""
+    own, told = stated(run), printed(logs)
+    if own.steps:
+        return replace(told, steps=own.steps)
+    return told if told.steps or not settings or settings <= 0 else replace(told, steps=settings)
+
+
+def cut_short(
+    name: str, counts: Counts, tail: Sequence[tuple[int, str]], over: int = 0, failed: bool = False
+) -> Finding | None:
+    """A note that the last count of a log is well before its total; None where the program says that it is done.
+
+    Args:
+        name: of the log.
+        counts: how far it counts.
+        tail: its last lines.
+        over: a line that sounds like the end of a run; only an epoch after it shows that it went on.
+        failed: whether something is known that ended it.
+    """
+    for kind, count in counts.items():
+        if over and (kind != "epoch" or count.line <= over):
+            return None
+        after = [text for n, text in tail if n > count.line and text.strip()]
+        if kind == "bar" and len(after) > 1 and not failed:
+            return None  # a bar that something else follows was the bar of a part
+        least = count.total - 1 if kind == "epoch" else FINISHED * count.total
+        if count.total < (2 if kind == "epoch" else FEWEST):
+            continue
+        if count.done + count.stride > least:
+            if kind == "epoch":
+                continue
+            return None
+        if any(DONE.search(text) for n, text in tail if n >= count.line):
+            return None
+        unit, unit_zh = ("epoch", "epoch") if kind == "epoch" else ("step", "步")
+        return Finding(
+            "log-ends-before-plan",
+            Severity.S3,
+            f"{name}:{count.line}: the log ends at {unit} {count.done} of {count.total}{_WHY[failed][0]}",
+            f"{name}:{count.line}：日志在第 {count.done} {unit_zh}（共 {count.total}）结束{_WHY[failed][1]}",
+            (Evidence(name, count.line, text=clean(next((t for n, t in tail if n == count.line), ""))),),
+            {"planned_epochs" if kind == "epoch" else "planned_steps": count.total},
+        )
+    return None
+
+
+_WHY = {
+    False: (
+        ", with no error: the run goes on, or was stopped from outside.",
+        "，且没有报错：运行还在继续，或者是被外部停掉的。",
+    ),
+    True: (".", "。"),
+}
+"""What an end before the plan means, without and with a failure."""
+
+
+def unfinished(table: SeriesTable, plan: Plan, failed: bool = False) -> Finding | None:
+    """A note that the log of a run ends well before its plan, None otherwise.
 
     The next point, one logging interval on, would still be before the end.
     """
     loss, epoch = table.get("loss"), table.get("epoch")
     numbered = loss is not None and len(loss) and loss.step_is == "step"
     points = loss if numbered else finite(epoch) if epoch is not None else None
-    planned, least = (plan.steps, FINISHED * (plan.steps or 0)) if numbered else (plan.epochs, plan.least)
-    if points is None or len(points) < 2 or not planned or not least:
+    wanted, least = (plan.steps, FINISHED * (plan.steps or 0)) if numbered else (plan.epochs, plan.least)
+    if points is None or len(points) < 2 or not wanted or not least:
         return None
     i = len(points) - 1
     done = points.steps if numbered else points.values
@@ -85,7 +210,7 @@ def unfinished(table: SeriesTable, plan: Plan) -> Finding | None:
         "log-ends-before-plan",
         Severity.S3,
         [(points, i)],
-        f"The log ends at {at} of {planned:g} planned, with no error: the run goes on, or was stopped from outside.",
-        f"日志在 {at_zh} 结束，计划 {planned:g} {unit}，且没有报错：运行还在继续，或者是被外部停掉的。",
-        **{"planned_steps" if numbered else "planned_epochs": planned},
+        f"The log ends at {at} of {wanted:g} planned{_WHY[failed][0]}",
+        f"日志在 {at_zh} 结束，计划 {wanted:g} {unit}{_WHY[failed][1]}",
+        **{"planned_steps" if numbered else "planned_epochs": wanted},
     )

@@ -22,8 +22,9 @@ from ..series import Series, SeriesTable
 from ..vocabulary import ALIASES, COUNTS, VOCABULARY
 from . import whole as wholeness
 from .attempts import TRAINING
+from .classes import classes_of
 from .detectors.detect import detect, healthy
-from .plan import PLANNED, printed, unfinished
+from .plan import PLANNED, Plan, cut_short, planned, unfinished
 from .points.read import read_series
 from .signatures.causes import judge
 from .signatures.match import TABLE
@@ -112,21 +113,17 @@ def scan(
     read = read or read_run(run)
     table, texts = read.table, read.texts
     account = tuple(wholeness.account((*run.lost(), *read.checks, *read.broken)))
-    found, detector_checks = detect(table, grad_clip)
+    found, detector_checks = detect(table, grad_clip, classes_of(run))
     matched = judge({name: t.hits for name, t in texts.items()}, {n: t.life for n, t in texts.items()})
     findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, matched)]
     findings += starting(texts, findings, any(s.metric in TRAINING and len(s) > 1 for s in table))
     findings += _unread(run, table, texts, findings)
     fine = healthy(table, findings)
     fine = _in_part(fine) if fine and account else fine
-    ends: tuple[Check, ...] = ()
-    if fine is not None:
-        over = any(t.life.alive for t in texts.values())
-        plan = printed(filter(None, (t.said for t in texts.values())))
-        plan = replace(plan, steps=planned_steps) if planned_steps and planned_steps > 0 else plan
-        short = None if over else unfinished(table, plan)
-        findings += [fine, *filter(None, [short])]
-        ends = (Check(PLANNED, "found" if short else "clear"),) if plan.steps or plan.epochs else ()
+    plan = planned(run, filter(None, (t.said for t in texts.values())), planned_steps)
+    short = _short(table, texts, plan, findings)
+    findings += filter(None, [fine, short])
+    ends = (Check(PLANNED, "found" if short else "clear"),) if short or plan.steps or plan.epochs else ()
     findings.sort(key=lambda f: f.severity)
     return Report(
         "scan",
@@ -142,6 +139,14 @@ def scan(
         ),
         {"series": summary(table)},
     )
+
+
+def _short(table: SeriesTable, texts: Mapping[str, Text], plan: Plan, found: Sequence[Finding]) -> Finding | None:
+    """The note that the logs end before the plan, by the steps that were logged, else by what the text counts."""
+    failed = any(f.severity < Severity.S2 for f in found)
+    over = any(t.life.alive for t in texts.values())
+    told = (cut_short(name, t.counts, t.tail, t.life.alive, failed) for name, t in texts.items())
+    return (None if over else unfinished(table, plan, failed)) or next(filter(None, told), None)
 
 
 def _in_part(fine: Finding) -> Finding:

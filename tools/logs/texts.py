@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
 
 from ..reading import BREAKS_OFF, Chunk, iter_chunks, pieces, split_prefix
 from ..run import Artifact
 from ..series import Series
-from .plan import Said, said
+from .plan import Counts, Said, counted, said
 from .signatures.causes import ALIVE, SERVES, SHUTS, Timeline, cut_traceback, timelines
 from .signatures.match import TABLE, Hit, Hits, Matcher
 from .signatures.phases import FRAME
@@ -47,6 +47,8 @@ class Text:
     """The last clock (s); without a date it lies before the year 2001."""
     written: float = 0.0
     """When the file was last changed."""
+    counts: Counts = field(default_factory=dict)
+    """How far it counts."""
 
 
 class Watch:
@@ -64,6 +66,7 @@ class Watch:
         self.end: float | None = None
         self.broken = ""
         self.said: Said | None = None
+        self.counts: Counts = {}
         self.head: tuple[tuple[int, str], ...] = ()
         self.tail: tuple[tuple[int, str], ...] = ()
         self.kept: list[Chunk] = []
@@ -77,6 +80,7 @@ class Watch:
             self.head = _few(data[:EDGE], number)
         last = data[-EDGE:]
         self.tail = _few(last, number + data.count(b"\n", 0, len(data) - len(last)))[-ENDING:]
+        self.counts = counted(data, number, self.counts)
         if points != self.points:
             self.points = points
             self.kept = [*self.kept[:1], chunk]
@@ -103,8 +107,9 @@ class Watch:
         life = timelines(series).get(self.artifact.name, Timeline())
         hits = self.matcher.hits()
         _add_cut_traceback(hits, self.frame)
-        alive = Timeline(life.attempts, life.lines, max(self.alive, whole), self.serves, starts, self.shut)
-        told = (self.broken, self.lines, self.said, self.head, self.tail, self.end, self._written())
+        ends = (max(self.alive, whole), self.serves, starts, self.shut, self.lines)
+        alive = Timeline(life.attempts, life.lines, *ends)
+        told = (self.broken, self.lines, self.said, self.head, self.tail, self.end, self._written(), self.counts)
         self.text = Text(hits, alive, self._stopped(life), *told)
         self.kept = []
 

@@ -88,7 +88,66 @@ def test_a_sound_log_that_ends_before_the_plan_says_so(tmp_path, planned, said):
     report = scan(discover(tmp_path), planned_steps=planned)
     assert ("log-ends-before-plan" in report.codes()) == said
     write(tmp_path / "train.log", lines(60, bad=41))
-    assert "log-ends-before-plan" not in scan(discover(tmp_path), planned_steps=planned).codes()
+    failed = {f.code: f for f in scan(discover(tmp_path), planned_steps=planned).findings}
+    assert ("log-ends-before-plan" in failed) == said
+    assert not said or "no error" not in failed["log-ends-before-plan"].message
+
+
+def test_the_trainers_own_state_says_more_about_the_plan_than_a_script(tmp_path):
+    steps = [{"step": s, "loss": 4 - s / 50, "epoch": s / 10} for s in range(2, 101, 2)]
+    state = {"global_step": 100, "log_history": steps, "max_steps": 100}
+    write(tmp_path / "trainer_state.json", json.dumps(state, indent=1))
+    assert "log-ends-before-plan" not in scan(discover(tmp_path), planned_steps=10_000).codes()
+    write(tmp_path / "trainer_state.json", json.dumps({**state, "max_steps": 5_000}, indent=1))
+    assert "log-ends-before-plan" in scan(discover(tmp_path), planned_steps=100).codes()
+
+
+def bar(done: int, total: str, name: str = "") -> str:
+    return f"\r{name} 52%|#####     | {done}/{total} [1:14:40<1:08:46,  7.21s/it]"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Epoch 11/150\nEpoch 12/150\n", "epoch 12 of 150"),
+        ("Epoch 12/150\nstep 30/40\nstep 40/40\n", "epoch 12 of 150"),
+        ("Starting epoch 1 of 13\n", "epoch 1 of 13"),
+        ("step 13 of 200\nstep 14 of 200\n", "step 14 of 200"),
+        ("step 1,200/17,000\nstep 1,300/17,000\n", "step 1300 of 17000"),
+        (bar(627, "1200") + bar(628, "1200") + "\n", "step 628 of 1200"),
+        (bar(627, "1200") + bar(628, "1200") + "Killed\n", "step 628 of 1200"),
+        ("Training finished\nEpoch 1/9\nEpoch 2/9\n", "epoch 2 of 9"),
+    ],
+)
+def test_what_a_log_counts_shows_that_it_ends_early(tmp_path, text, said):
+    write(tmp_path / "train.log", "loading\nstart\n" + text)
+    note = next(f for f in scan(discover(tmp_path)).findings if f.code == "log-ends-before-plan")
+    assert said in note.message
+    assert note.severity == "S3"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Epoch 150/150\n",
+        "Epoch 0/3\nEpoch 1/3\nEpoch 2/3\n",
+        "Epoch 3/150\nEarly stopping at epoch 3\n",
+        "Epoch 3/3\nstep 40/40\n",
+        "step 150/200\nstep 199/200\n",
+        "step 100/250\nstep 200/250\n",
+        "step 20/200 stopping_early: out of time\n",
+        "step 20/200\nSaved the model\n",
+        bar(12, "58", "Loading shards:") + "\n",
+        bar(12, "58") + bar(12, "58", "Capturing graphs:") + "\n",
+        bar(12, "58") + "\nfirst part over\nnow serving\n",
+        "Epoch 2/9\nTraining finished\n",
+        "Training finished\n" + bar(12, "58") + "\n",
+        "ratio 3/10 on 2025/01/02, attempt 1/3\n",
+    ],
+)
+def test_counts_that_are_over_or_count_something_else_are_silent(tmp_path, text):
+    write(tmp_path / "train.log", "loading\nstart\n" + text)
+    assert "log-ends-before-plan" not in scan(discover(tmp_path)).codes()
 
 
 def test_failure_in_the_text_and_survived_failure(tmp_path):

@@ -80,7 +80,7 @@ def test_exception_before_the_watchdog_is_the_cause():
         "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
     )
     found = codes(text)
-    assert found["uncaught-exception"].severity == Severity.S0
+    assert found["uncaught-exception"].severity == Severity.S1
     assert found["uncaught-exception"].evidence[0].line == 4
     assert found["timeout-after-error"].severity == Severity.S2
     assert found["timeout-after-error"].data["follows"]["code"] == "uncaught-exception"

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from ...findings import Evidence, Finding, Severity, clean, declare
 from ...series import Series
 from ...vocabulary import VOCABULARY
-from .match import TABLE, WITH_TRACEBACK, Hit, Hits
+from .match import TABLE, Hit, Hits
 from .phases import FRAME, phases
 from .signature import CHECK
 from .software import GENERIC
+from .uncaught import restarts, stop
 
 PROGRESS_STEPS = 3
 """Different steps logged after a hit, within the attempt, that show that the run survived it. Own judgement."""
@@ -23,9 +24,15 @@ PROGRESS_STEPS = 3
 CASCADE_LINES = 4_000
 """Lines within which a later failure is taken for the consequence of the first. Own judgement."""
 
-WRAPPED_LINES = 60
+WRAPPED_LINES = 150
 """Lines within which the cause follows the message that wraps it (`BackendCompilerFailed: ... raised:`, the report of
-torchrun that names the signal at its end)."""
+torchrun that names the signal at its end): a traceback of an engine may stand between."""
+
+PHASED = ("cuda-oom",)
+"""Codes of which the phase is told, see `phases`."""
+
+AS_FAR = 0.5
+"""Share of the lines up to a failure that the last start must have, to have got beyond it. Own judgement."""
 
 SERVES = (
     b"Application startup complete", b"Avg prompt throughput", b'HTTP/1.1" 200', b"Decode batch", b"Prefill batch",
@@ -71,6 +78,8 @@ class Timeline:
     """Lines at which the program was started again."""
     shut: int = 0
     """First line that says that a server is shut down on purpose, 0 for none."""
+    end: int = 0
+    """Last line, 0 where it is not known."""
 
     def survives(self, line: int) -> bool:
         """Whether the same attempt logs further steps after the line, or the run is said to end well."""
@@ -83,10 +92,15 @@ class Timeline:
 
     def resumes(self, line: int) -> bool:
         """Whether the run goes on later in the file: a later start or attempt, or the first step of the run."""
-        if any(start > line for start in self.starts):
+        if any(start > line for start in self.starts) and self._beyond(line):
             return True
         later = [name for name, first, _ in self.attempts if first > line]
         return any(len((self.lines or {}).get(name, ())) >= PROGRESS_STEPS for name in later)
+
+    def _beyond(self, line: int) -> bool:
+        """Whether the last start got about as far as the one in which the line stands."""
+        begun = max((start for start in self.starts if start <= line), default=0)
+        return not self.end or self.end - max(self.starts) >= AS_FAR * (line - begun)
 
 
 def timelines(series: Iterable[Series]) -> dict[str, Timeline]:
@@ -122,6 +136,16 @@ class _Event:
     def code(self) -> str:
         return self.hit.signature.code
 
+    @property
+    def order(self) -> tuple[Severity, bool, int]:
+        """What of several hits of a code is shown: the worst, no echo, the first."""
+        return self.severity, self.hit.signature.role == "echo", self.hit.line
+
+    @property
+    def only_warned(self) -> bool:
+        """A warning, though its row speaks of what ends a run."""
+        return self.hit.warns and self.severity == Severity.S0 and not self.hit.signature.lasting
+
 
 def judge(found: Mapping[str, Mapping[int, Hits]], lives: Mapping[str, Timeline]) -> list[Finding]:
     """Findings of all files, most severe first.
@@ -134,13 +158,15 @@ def judge(found: Mapping[str, Mapping[int, Hits]], lives: Mapping[str, Timeline]
     causes = {file: _first_cause(file_events) for file, file_events in events.items()}
     pairs = [(event, _finding(event, _follows(event, causes))) for each in events.values() for event in each]
     findings = [f for _, f in pairs]
-    findings += [p for e, f in pairs if e.code in WITH_TRACEBACK for p in phases(e.file, _kept(e.hits), f)]
+    findings += [p for e, f in pairs if e.code in PHASED for p in phases(e.file, _kept(e.hits), f)]
     return sorted(_joined(findings), key=lambda f: f.severity)
 
 
 def _events(file: str, rows: Mapping[int, Hits], life: Timeline) -> list[_Event]:
     """One event for each code, in the order of lines; a generic exception that a better row names is dropped."""
     named = {h.line for row, hits in rows.items() if TABLE[row] is not GENERIC for h in _kept(hits)}
+    again = restarts(h for hits in rows.values() for h in _kept(hits))
+    life = replace(life, starts=tuple(sorted({*life.starts, *again}))) if again else life
     events: dict[str, _Event] = {}
     for row, hits in rows.items():
         for hit in _kept(hits):
@@ -148,9 +174,16 @@ def _events(file: str, rows: Mapping[int, Hits], life: Timeline) -> list[_Event]
                 continue
             event = _graded(file, hit, hits, life)
             old = events.get(event.code)
-            if old is None or (event.severity, hit.line) < (old.severity, old.hit.line):
+            if old is None or event.order < old.order:
                 events[event.code] = event
-    return sorted(events.values(), key=lambda e: e.hit.line)
+    return _without_warnings(sorted(events.values(), key=lambda e: e.hit.line))
+
+
+def _without_warnings(events: list[_Event]) -> list[_Event]:
+    """The events; what Python only warned of is a note where nothing else failed."""
+    if any(e.severity <= Severity.S1 and not e.only_warned for e in events):
+        return events
+    return [replace(e, severity=Severity.S3, survived="it is only a warning") if e.only_warned else e for e in events]
 
 
 def _kept(hits: Hits) -> list[Hit]:
@@ -164,6 +197,10 @@ def _graded(file: str, hit: Hit, hits: Hits, life: Timeline) -> _Event:
     severity = hit.signature.severity
     if hit.signature.lasting:
         return _Event(file, hit, hits, severity)
+    if hit.line < hits.undone:
+        return _Event(file, hit, hits, Severity.S3, f"line {hits.undone} takes it back")
+    if hit.absolved:
+        return _Event(file, hit, hits, Severity.S3, "the line itself says that the program goes on")
     if life.survives(hit.line):
         return _Event(file, hit, hits, Severity.S3, "the run goes on after it")
     if 0 < life.serves < life.shut < hit.line:
@@ -202,9 +239,8 @@ def _follows(event: _Event, causes: Mapping[str, _Event | None]) -> _Event | Non
 def _finding(event: _Event, cause: _Event | None) -> Finding:
     """The finding of an event; a consequence is graded S2 (S3 stays)."""
     signature, hit = event.hit.signature, event.hit
-    severity = event.severity
-    note, note_zh = "", ""
-    data: dict[str, object] = {"count": event.hits.count, "role": signature.role}
+    said, said_zh, data = _said(event)
+    severity, note, note_zh = event.severity, "", ""
     if cause is not None:
         severity = max(severity, Severity.S2)
         data["follows"] = {"code": cause.code, "file": cause.file, "line": cause.hit.line}
@@ -215,17 +251,30 @@ def _finding(event: _Event, cause: _Event | None) -> Finding:
         note += f" Not fatal: {event.survived}."
         note_zh += " 并不致命：运行在此之后继续。"
     code = TIMEOUT_ECHO if cause is not None and signature.code == "nccl-timeout" else signature.code
-    text = clean(hit.text)
     evidence = tuple(Evidence(event.file, h.line, rank=h.rank, text=clean(h.text)) for h in _kept(event.hits))
-    first = Evidence(event.file, hit.line, rank=hit.rank, text=text)
+    first = Evidence(event.file, hit.line, rank=hit.rank, text=clean(hit.text))
     return Finding(
         code,
         severity,
-        f"{event.file}:{hit.line}: {signature.en} ({event.hits.count} line(s)).{note}",
-        f"{event.file}:{hit.line}：{signature.zh}（共 {event.hits.count} 行）。{note_zh}",
+        f"{event.file}:{hit.line}: {said} ({event.hits.count} line(s)).{note}",
+        f"{event.file}:{hit.line}：{said_zh}（共 {event.hits.count} 行）。{note_zh}",
         (first, *(e for e in evidence if e != first)),
         data,
     )
+
+
+def _said(event: _Event) -> tuple[str, str, dict[str, object]]:
+    """What the event means, in both languages, and its data: of a bare exception, what it says and where it was."""
+    signature = event.hit.signature
+    data: dict[str, object] = {"count": event.hits.count, "role": signature.role}
+    told = stop(event.hit) if signature is GENERIC else None
+    if told is None:
+        return signature.en, signature.zh, data
+    data |= {"exception": told.type, "message": told.message}
+    if told.file:
+        data["at"] = {"file": told.file, "line": told.line, "in": told.inside}
+    en, zh = told.place
+    return f"the program stopped on {told.words}{en}", f"程序因 {told.words} 退出{zh}", data
 
 
 def _joined(findings: Sequence[Finding], most: int = 4) -> list[Finding]:

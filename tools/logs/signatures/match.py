@@ -29,8 +29,11 @@ PROOFS = 2_000
 AROUND = 600
 """Bytes on either side of a candidate that count as its line when the line is longer."""
 ABOVE = 16 << 10
-"""Bytes above a hit that are kept with it, for the codes of which the traceback says more than the error."""
-WITH_TRACEBACK = ("cuda-oom",)
+"""Bytes above a hit that are kept with it: the traceback says more than the error."""
+LEAD = 64 << 10
+"""Bytes back from a hit in which the beginning of its line is looked for: a dump of arguments can be that long."""
+OPENS = 200
+"""Bytes of that beginning that are looked at."""
 SMALL = 256 << 10
 """Bytes up to which compiling the hyperscan database (0.35 s for this table) costs more than plain
 `re` (1.3 us a byte)."""
@@ -47,9 +50,23 @@ QUOTED = bounded(r"""^\s*(?:[\[{]\s*)*["'](?!level|severity)[^"']{0,60}["']?\s*[
 """A record of data (a model's answer, a prompt) that quotes an error."""
 TALK = bounded(
     r"(?i)\breceived request\b|\bprompts?: ?['\"]|\bif you (?:see|get|encounter|run into|hit)\b|\bto avoid\b"
-    r"|\bfor example\b|\be\.g\.|^\s*\[Error\]"
+    r"|\bfor example\b|\be\.g\.|(?-i:^\s*\[Error\])"
+    r"|\bnon-default args:|\bNamespace\(|\b\w{0,30}(?:Arguments|Args)\(|\bargs?(?:uments)? ?[:=] ?\{"
+    r"|chat[_ -]template\b|\{%|\bengine\b.{0,40} with config:"
 )
-"""Advice, answers and logged requests that mention an error."""
+"""Advice, answers, logged requests, dumps of arguments and templates that mention an error."""
+DEBUGGER = bounded(r"^\s*(?:warning: )?\d{1,6}\s{1,8}\S{1,200}: No such file or directory\.?$")
+"""A debugger that does not find the source of a frame."""
+ABSOLVED = bounded(
+    r"(?i)\baccepting this\b|\bfall(?:s|ing)? ?back (?:to|on)\b|\bfallback to\b|\b(?:will be|is|are) ignored\b"
+    r"|\bignoring\b|\b(?:is|are|was|be|been) disabled because\b|\bproceeding without\b"
+    r"|\bcontinuing (?:without|anyway)\b|\bskipping (?:it|this)\b"
+)
+"""A line that says itself that the program goes on without what failed."""
+WARNS = bounded(r"\b(?:User|Future|Deprecation|Runtime|Resource|Import)Warning: ")
+"""A warning of Python: the program goes on."""
+BAR = bounded(r"\d\s?(?:\w{1,12}/s|s/\w{1,12})(?:,[^\]]{0,300})?\]|\?\s?it/s\]")
+"""The end of a progress bar, which writes no line end: what is said next stands behind it."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +79,11 @@ class Hit:
     rank: int | None
     text: str
     above: str = ""
-    """What stands above the line, whole lines, where `WITH_TRACEBACK` asks for it."""
+    """What stands above the line, whole lines."""
+    absolved: bool = False
+    """Its line says that the program goes on, see `ABSOLVED`."""
+    warns: bool = False
+    """Its line is a warning, see `WARNS`."""
 
     @property
     def signature(self) -> Signature:
@@ -77,12 +98,24 @@ class Hits:
     last: Hit | None = None
     count: int = 0
     candidates: int = 0
+    undone: int = 0
+    """The last line that takes it back, see `Signature.undone`."""
 
-    def add(self, hit: Hit) -> None:
+    above: Callable[[], str] | None = None
+    """Gives what stands above the last hit while its chunk is there."""
+
+    def add(self, hit: Hit, above: Callable[[], str] | None = None) -> None:
         self.count += 1
-        self.last = hit
         if len(self.first) < FIRST_HITS:
+            hit = replace(hit, above=above()) if above else hit
             self.first.append(hit)
+            above = None
+        self.last, self.above = hit, above
+
+    def settle(self) -> None:
+        """Keep what stands above the last hit: its chunk is about to go."""
+        if self.last is not None and self.above is not None:
+            self.last, self.above = replace(self.last, above=self.above()), None
 
 
 class Matcher:
@@ -103,32 +136,55 @@ class Matcher:
             hits.candidates += 1
             if hits.candidates > PROOFS or (hits.last is not None and hits.last.line == number):
                 continue
-            hit = prove(row, _line_at(chunk.data, spot), number, self._commented)
+            hit = prove(row, _line_at(chunk.data, spot), number, self._commented, _opens(chunk.data, spot))
             if hit is not None:
-                hits.add(replace(hit, above=_above(chunk.data, spot)) if hit.signature.code in WITH_TRACEBACK else hit)
+                hits.add(hit, lambda spot=spot: _above(chunk.data, spot))
+        for row, hits in self._found.items():
+            hits.undone = max(hits.undone, _undone(row, chunk))
+            hits.settle()
 
     def hits(self) -> dict[int, Hits]:
         """Row index -> its hits, only rows that were hit."""
         return {row: hits for row, hits in self._found.items() if hits.count}
 
 
-def prove(row: int, line: str, number: int = 0, commented: bool = False) -> Hit | None:
-    """The hit, if the line really shows the signature and is neither program text, nor data, nor advice."""
-    hits = (_proved(row, text, number, commented) for text in unwrapped(line))
+def prove(row: int, line: str, number: int = 0, commented: bool = False, opens: str = "") -> Hit | None:
+    """The hit, if the line really shows the signature and is neither program text, nor data, nor advice.
+
+    Args:
+        row: index in `TABLE`.
+        line: the line, or the part of a long one around the candidate.
+        number: its number.
+        commented: the whole log is pasted as comments.
+        opens: the beginning of a long line.
+    """
+    texts = (text for whole in unwrapped(line) for text in _parts(whole))
+    hits = (_proved(row, text, number, commented, opens) for text in texts)
     return next((hit for hit in hits if hit is not None), None)
 
 
-def _proved(row: int, line: str, number: int, commented: bool) -> Hit | None:
+def _parts(line: str) -> Iterator[str]:
+    """What stands behind a progress bar, then the whole line."""
+    end = 0
+    for bar in BAR.finditer(line) if "/" in line else ():
+        end = bar.end()
+    if end and line[end:].strip():
+        yield line[end:].strip()
+    yield line
+
+
+def _proved(row: int, line: str, number: int, commented: bool, opens: str) -> Hit | None:
     if not commented and COMMENT.match(line):
         return None
     rank, text = split_prefix(line)
     signature = TABLE[row]
     match = bounded(signature.pattern).search(text)
-    if match is None or SOURCE_CODE.match(text) or QUOTED.match(text):
+    if match is None or SOURCE_CODE.match(text) or QUOTED.match(text) or DEBUGGER.match(text):
         return None
-    if TALK.search(text[: match.start() + 1]) or (signature.must_not and bounded(signature.must_not).search(text)):
+    before = opens + text[: match.start() + 1]
+    if TALK.search(before) or (signature.must_not and bounded(signature.must_not).search(text)):
         return None
-    return Hit(row, number, rank, text)
+    return Hit(row, number, rank, text, "", bool(ABSOLVED.search(text)), bool(WARNS.search(text)))
 
 
 def _is_commented(data: bytes) -> bool:
@@ -156,6 +212,25 @@ def _line_at(data: bytes, spot: int) -> str:
     ends = [end for cut in (b"\n", b"\r") if (end := data.find(cut, spot, high)) >= 0]
     piece = data[max(low, max(starts) + 1) : min(ends, default=high)]
     return _ANSI.sub("", piece.decode("utf-8", "replace"))
+
+
+def _opens(data: bytes, spot: int) -> str:
+    """The beginning of the line that holds the offset, if it is too far away to be in `_line_at`."""
+    start = max(data.rfind(cut, max(0, spot - LEAD), spot) for cut in (b"\n", b"\r")) + 1
+    low = spot - AROUND
+    return (
+        split_prefix(_ANSI.sub("", data[start : min(start + OPENS, low)].decode("utf-8", "replace")))[1]
+        if start < low
+        else ""
+    )
+
+
+def _undone(row: int, chunk: Chunk) -> int:
+    """The last line of the chunk that takes hits of the row back, 0 for none."""
+    if not TABLE[row].undone:
+        return 0
+    spots = [match.start() for match in bounded(TABLE[row].undone.encode()).finditer(chunk.data)]
+    return chunk.first_line + chunk.data.count(b"\n", 0, spots[-1]) if spots else 0
 
 
 def _above(data: bytes, spot: int) -> str:

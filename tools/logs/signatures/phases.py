@@ -1,4 +1,4 @@
-"""In which phase the GPU ran out of memory: the traceback above the error says it, the error itself does not."""
+"""Tracebacks above a hit; in which phase the GPU ran out of memory, which they say and the error itself does not."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ CODES = declare("phases", *((phase.code, CHECK, phase.en) for phase in PHASES))
 def phases(file: str, hits: Iterable[Hit], of: Finding) -> Iterator[Finding]:
     """The phase of an out-of-memory error, by the first traceback that names one; nothing where none does."""
     for hit in hits:
-        frames = _frames(hit)
+        told = frames(hit)
         for phase in PHASES:
-            at = next((i for i, (_, text) in enumerate(frames) if phase.inside.search(text.rstrip())), None)
-            if at is None or any(phase.not_below.search(t.rstrip()) for _, t in frames[at:]):
+            at = next((i for i, (_, text) in enumerate(told) if phase.inside.search(text.rstrip())), None)
+            if at is None or any(phase.not_below.search(t.rstrip()) for _, t in told[at:]):
                 continue
-            line, text = frames[at]
+            line, text = told[at]
             yield Finding(
                 phase.code,
                 of.severity,
@@ -74,7 +74,7 @@ def phases(file: str, hits: Iterable[Hit], of: Finding) -> Iterator[Finding]:
             return
 
 
-def _frames(hit: Hit) -> list[tuple[int, str]]:
+def frames(hit: Hit, shape: re.Pattern[str] = FRAME) -> list[tuple[int, str]]:
     """The frames of the traceback that ends in the hit, outermost first; lines of other ranks may stand between."""
     found: list[tuple[int, str]] = []
     for back, raw in enumerate(reversed(hit.above.split("\n")), 1):
@@ -83,6 +83,6 @@ def _frames(hit: Hit) -> list[tuple[int, str]]:
             continue
         if text[:1].strip():
             break
-        if FRAME.match(text):
+        if shape.match(text):
             found.append((hit.line - back, text))
     return found[::-1]

@@ -125,7 +125,7 @@ ROWS = (
         role="echo",
     ),
     Signature(
-        "uncaught-exception", S0, r"ChildFailedError|exitcode ?: ?[1-9]\d* \(pid|exits with return code = [1-9]|[Ee]xited with exit code [1-9]|failed \(exitcode: [1-9]|Back-off restarting failed container|CrashLoopBackOff",
+        "uncaught-exception", S1, r"ChildFailedError|exitcode ?: ?[1-9]\d* \(pid|exits with return code = [1-9]|[Ee]xited with exit code [1-9]|failed \(exitcode: [1-9]|Back-off restarting failed container|CrashLoopBackOff",
         "the launcher reports that a process failed", "启动器报告某个进程失败",
         ("torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
          "[2024-01-01 00:00:00,000] [ERROR] [launch.py:325:sigkill_handler] ['python'] exits with return code = 1",
@@ -152,6 +152,14 @@ ROWS = (
         ("torch.distributed.elastic.multiprocessing.api.SignalException: Process 123 got signal: 15",
          "Received signal SIGTERM, saving a checkpoint", "  exitcode  : -6 (pid: 14750)"),
         ("Sending process 846 closing signal SIGTERM",),
+        role="echo",
+    ),
+    Signature(
+        "native-crash", S0, r"GGML_ASSERT\(.{1,160}\) failed|\bggml_abort\b|Fatal Python error: |^terminate called (after|without)|libc\+\+abi: terminating|^Aborted( \(core dumped\))?$|: line \d+:\s+\d+ Aborted\b",
+        "the process aborted itself in native code: an assertion of the engine or a library failed", "进程在本机代码中自行中止（引擎或库的断言失败）",
+        ("GGML_ASSERT(n_embd_head == hparams.n_rot) failed", "/src/ggml/src/ggml.c:1234: GGML_ASSERT(a->ne[2] == b->ne[0]) failed",
+         "Fatal Python error: Aborted", "terminate called after throwing an instance of 'std::runtime_error'", "run.sh: line 9: 4242 Aborted                 (core dumped) ./server"),
+        ("GGML_ASSERT is enabled", "Aborted by user request 3"),
         role="echo",
     ),
     Signature(

@@ -33,6 +33,8 @@ class Signature:
     """Safety constraint: a line that also matches this is not a hit."""
     role: Literal["cause", "echo"] = "cause"
     """An echo is the way another process or layer reports somebody else's failure."""
+    undone: str = ""
+    """What a later line says that takes the hit back: the same thing was done after all."""
     lasting: bool = False
     """What the line says holds for the rest of the run, so that further steps do not show that it was survived."""
 
