@@ -166,3 +166,30 @@ def test_a_log_behind_nul_bytes_is_read_and_they_are_told(tmp_path):
     assert "run-healthy" in scan(run).codes()
     (tmp_path / "train.log").write_bytes(bytes(11_000))
     assert "only NUL bytes" in discover(tmp_path).skipped[0].why
+
+
+LOAD = "INFO 03-04 11:50:00 [m.py:1] loading the data\nINFO 03-04 11:50:10 [m.py:2] loading the model\n"
+STOP = "[2025-03-04 12:01:09,004] [INFO] [launch.py:335] Killing subprocess 77\nKeyboardInterrupt\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [LOAD + "".join(f"12:{i:02d}:00 waiting for batch {i}...\n" for i in range(9)), LOAD + STOP],
+)  # fmt: skip
+def test_a_log_that_waits_until_its_end_is_a_hang(tmp_path, text):
+    assert found(tmp_path, text)["log-stands-still"].evidence[0].line in (2, 3)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LOAD + "waiting for batch...\n" * 3,
+        LOAD + "waiting for batch...\n" * 9 + "batch 1 came\n",
+        LOAD + "downloading part 1\n" * 9,
+        LOAD + "INFO 03-04 12:01:09 [m.py:3] model ready\n",
+        LOAD + STOP.replace("12:01", "11:51"),
+        LOAD + "INFO:     Application startup complete.\n" + STOP,
+    ],
+)
+def test_a_log_that_waits_for_a_moment_or_goes_on_is_no_hang(tmp_path, text):
+    assert "log-stands-still" not in found(tmp_path, text)
