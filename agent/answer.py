@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ from ..knowledge.entry import Criterion
 from ..knowledge.library import Passage
 from ..tools.findings import Finding, finding_json, json_ready
 from ..tools.secrets import visible
+from .coverage import as_json
 from .diagnose import Diagnosis
 from .evidence import Look
 from .narrate.entry import next_check
@@ -19,6 +20,8 @@ from .propose import Nothing, Proposal
 from .question.understand import Question
 from .respond import Reply
 
+LEADING = 2
+"""Entries whose signs are told one by one."""
 PUBLIC = {"metric", "is_", "low", "high", "value", "unit", "window", "basis", "source", "needs"}
 """What the public form says of a criterion."""
 
@@ -97,12 +100,10 @@ class Answer:
                 ],
                 "cautions": [c.say(self.lang) for h in d.hypotheses[:1] for c in h.entry.cautions],
                 "understood": self._understood(number),
+                "signs": list(self._signs()),
                 "run": self.run or None,
                 "other_runs": self._others(),
-                "coverage": [
-                    {"file": c.file, "read_as": c.read_as, "why": c.why or None, "rows": c.rows, "points": c.points}
-                    for c in (self.seen.coverage if self.seen else ())
-                ],
+                "coverage": as_json(self.seen.coverage if self.seen else ()),
                 "model": self.model,
                 "short": self.short,
                 "answer": self.text,
@@ -122,6 +123,16 @@ class Answer:
     def unasked(self) -> str:
         """What a terminal and Slack show when nobody asks for more: a screen, or all that a model worded."""
         return self.short if self.model == "built-in" else self.text
+
+    def _signs(self) -> Iterator[dict[str, str]]:
+        """What became of the signs of the leading entries."""
+        reports = self.seen.reports if self.seen else ()
+        results = next((r.summary.get("signs", {}) for r in reports if r.tool == "signs"), {})
+        for entry in (h.entry for h in self.diagnosis.hypotheses[:LEADING]):
+            for text in (*entry.signs.for_, *entry.signs.against):
+                if text in results:
+                    result, why = results[text]
+                    yield {"sign": text, "entry": entry.id, "result": result, "why": why}
 
     def _understood(self, number: Mapping[int, str]) -> dict[str, Any]:
         """What the words were taken for, each with its verdict."""

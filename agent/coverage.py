@@ -88,7 +88,7 @@ class Covered:
 def coverage(
     run: Run,
     table: SeriesTable,
-    settings: Settings,
+    settings: Settings | None,
     reports: Iterable[Report],
     accounts: Mapping[str, Account] = MappingProxyType({}),
     elsewhere: Iterable[Artifact] = (),
@@ -98,7 +98,7 @@ def coverage(
     Args:
         run: what was looked at.
         table: its series.
-        settings: what is set.
+        settings: what is set; None where nobody asked.
         reports: what the tools said of the files that they read.
         accounts: what the open readers said of theirs.
         elsewhere: files of other trainings under the same path.
@@ -148,7 +148,7 @@ class _Account:
     """What was read in a file, by those who read it."""
 
     points: Mapping[str, int]
-    settings: Settings
+    settings: Settings | None
     nothing: Mapping[str, str]
     opened: Mapping[str, Account]
 
@@ -166,6 +166,14 @@ class _Account:
         """How little of a file was looked at, empty for one that was read."""
         if a.kind == "log" and not points and a.name in self.nothing:
             return "only error lines were looked for: no line in a known metric format"
-        if a.kind in ("config", "script") and a.name not in self.settings.files:
+        if a.kind in ("config", "script") and self.settings is not None and a.name not in self.settings.files:
             return "no known setting in it is in force"
         return "only whether the dump is whole was looked at" if a.kind == "stack" else ""
+
+
+def as_json(covered: Iterable[Covered]) -> list[dict[str, object]]:
+    """The public form of an account."""
+    return [
+        {"file": c.file, "read_as": c.read_as, "why": c.why or None, "rows": c.rows, "points": c.points}
+        for c in covered
+    ]

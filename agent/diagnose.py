@@ -23,6 +23,7 @@ from ..knowledge.entry import Cause, Conflict, Entry
 from ..knowledge.runbook import Runbook
 from ..knowledge.search import MEANT, Hit
 from ..tools.findings import EVIDENCE_READ, RECORDS_READ, Check, Finding
+from .missing import Missing
 
 STRENGTH = {"decisive": 100.0, "strong": 8.0, "moderate": 3.0, "weak": 1.5}
 """Likelihood ratio of each strength word; `triage eval fit` reports measured ones beside it."""
@@ -32,8 +33,7 @@ NONE_OF_THESE = math.log(6.0)
 """Log-odds of "no entry covers this", on the same scale."""
 WORDS = 60.0
 """What a question that surely means an entry adds to its odds."""
-DISCOUNT = 0.6
-"""Weight of each further finding relative to the one before it."""
+DISCOUNT = 0.6  # weight of each further finding relative to the one before it
 BEHIND = 0.4
 """What of the words for a symptom speaks for the entries that explain it, shared among them and "something else"."""
 UNSEEN = 0.1
@@ -111,8 +111,8 @@ class Diagnosis:
     """Conflicts of the leading entries, with the position that this run supports, if it decides."""
     unexplained: tuple[Finding, ...] = field(default=())
     """S0 and S1 findings that no listed hypothesis accounts for."""
-    missed: tuple[str, ...] = ()
-    """Files that were not read though they could have shown a fault."""
+    missing: tuple[Missing, ...] = ()
+    """What keeps a run in which nothing wrong was found from being called healthy, worst first."""
 
     @property
     def top(self) -> Hypothesis | None:
@@ -130,7 +130,7 @@ class Diagnosis:
 
 def alike(first: Hypothesis, second: Hypothesis) -> bool:
     """Whether all that was found says the same for both, so that nothing but how common they are tells them apart."""
-    mine, other = first.entry.findings.for_, second.entry.findings.for_
+    mine, other = first.entry.speaks.for_, second.entry.speaks.for_
     return bool(first.for_) and all(mine.get(f.code) == other.get(f.code) for f in (*first.for_, *second.for_))
 
 
@@ -143,7 +143,7 @@ def diagnose(
     looked: bool = False,
     keep: int = 5,
     stage: str = "",
-    missed: Sequence[str] = (),
+    missing: Sequence[Missing] = (),
 ) -> Diagnosis:
     """Rank the entries by the findings of the run and the words of the question.
 
@@ -155,7 +155,7 @@ def diagnose(
         in_field: whether the question is about training, aligning or serving models at all; "what is wrong?" is not.
         looked: whether there was a run to look at.
         stage: what kind of training the run's settings say it is, empty where they do not.
-        missed: files that were not read though they could have shown a fault.
+        missing: as of `Diagnosis`.
     """
     findings, checks = tuple(findings), tuple(checks)
     wrong = [f for f in findings if f.severity in SERIOUS]
@@ -167,7 +167,7 @@ def diagnose(
     if looked and not ranked and state == "inconclusive" and in_field:
         ranked = rank(runbook, findings, relevance, stage)[:keep]
     if looked and state != "diagnosed" and _sound(findings):
-        ranked, state = [], "inconclusive" if missed else state
+        ranked, state = [], "inconclusive" if missing else state
     elif not wrong and state in LEAST_WORDS and not any(h.for_ for h in ranked):
         symptom = ranked[0].entry.id if ranked and in_field and state == "inconclusive" else ""
         least = LEAST_WORDS[state] if in_field else ASKED
@@ -180,7 +180,7 @@ def diagnose(
         checks,
         tuple(_conflicts(leading(ranked), {f.code for f in findings})),
         tuple(f for f in wrong if f.code not in explained),
-        tuple(missed),
+        tuple(missing),
     )
 
 
@@ -228,10 +228,10 @@ def _before_symptoms(candidates: Sequence[tuple[float, Hypothesis]]) -> list[tup
     by_id = {h.entry.id: (score, h) for score, h in candidates if h.for_ and h.status != "refuted"}
 
     def raised(score: float, h: Hypothesis) -> float:
-        weights = h.entry.findings.for_
+        weights = h.entry.speaks.for_
         own = {f.code for f in h.for_ if f.severity in SHOWN and weights[f.code] in ("decisive", "strong")}
         explained = (by_id[id] for id in h.entry.explains if id in by_id and h.status != "refuted")
-        over = [s + CAUSE for s, symptom in explained if own - symptom.entry.findings.for_.keys()]
+        over = [s + CAUSE for s, symptom in explained if own - symptom.entry.speaks.for_.keys()]
         return max([score, *over])
 
     return [(raised(score, h), h) for score, h in candidates]
@@ -264,7 +264,7 @@ def _words(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
     run shows something and nothing of this entry, the words count little: the person describes a symptom, the run
     shows its cause.
     """
-    for_ = entry.findings.for_
+    for_ = entry.speaks.for_
     speaking = {
         for_[code] for code, f in by_code.items() if code in for_ and (f.severity in SHOWN or for_[code] == "decisive")
     }
@@ -285,15 +285,15 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
     cause = max(entry.causes, key=lambda c: sum(_ratios(c.for_, by_code)), default=None)
     if cause and not _ratios(cause.for_, by_code):
         cause = None
-    weights: Mapping[str, str] = entry.findings.for_
+    weights: Mapping[str, str] = entry.speaks.for_
     for_ = tuple(f for code, f in by_code.items() if code in weights)
-    against = tuple(f for code, f in by_code.items() if code in entry.findings.against)
+    against = tuple(f for code, f in by_code.items() if code in entry.speaks.against)
     beside = [f for f in by_code.values() if f.severity in SERIOUS and f.code not in weights]
-    seen = {code for code, f in by_code.items() if code in entry.findings.needs or f.severity in SERIOUS}
-    if entry.findings.needs and seen.isdisjoint({*entry.findings.needs, *weights}):
+    seen = {code for code, f in by_code.items() if code in entry.speaks.needs or f.severity in SERIOUS}
+    if entry.speaks.needs and seen.isdisjoint({*entry.speaks.needs, *weights}):
         weights = {code: "weak" for code in weights}
     support = _discounted(_ratios(weights, by_code))
-    opposition = _discounted(_ratios(entry.findings.against, by_code, notes=True))
+    opposition = _discounted(_ratios(entry.speaks.against, by_code, notes=True))
     score = math.log(PRIOR[entry.prior] + WORDS * _words(entry, by_code, relevance)) + support - opposition
     score -= _discounted([math.log(BESIDE)] * len(beside))
     status: Status
@@ -318,7 +318,7 @@ def _agreed(decisive: Finding, others: Iterable[Finding]) -> bool:
 def _no_answer(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str, float]) -> bool:
     """Whether "this is normal" is no answer: something else is found, be it only more than a note if nobody asked."""
     grades = SERIOUS if relevance.get(entry.id, 0.0) >= ASKED else SHOWN
-    others = (f for code, f in by_code.items() if code not in entry.findings.for_)
+    others = (f for code, f in by_code.items() if code not in entry.speaks.for_)
     return entry.kind == "benign" and any(f.severity in grades for f in others)
 
 
@@ -382,9 +382,7 @@ def _shown_strongly(ranked: Sequence[Hypothesis]) -> bool:
     likely = [h for h in ranked if h.probability >= LEAST and h.status in ("established", "supported")]
     if not likely or likely[0] is not ranked[0] or not any(f.severity in SHOWN for f in likely[0].for_):
         return False
-    words = {
-        (h.entry.findings.for_[f.code], "variable" in f.data) for h in likely for f in h.for_ if f.severity in SHOWN
-    }
+    words = {(h.entry.speaks.for_[f.code], "variable" in f.data) for h in likely for f in h.for_ if f.severity in SHOWN}
     return any(word == "decisive" or (word == "strong" and not setting) for word, setting in words)
 
 

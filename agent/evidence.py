@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from .coverage import Covered, coverage
 from .orders import orders
 
 if TYPE_CHECKING:
+    from ..knowledge.entry import Entry
     from ..tools.documents.event import Claim, Event
     from ..tools.logs.scan import Read
     from ..tools.store.opened import Opened
@@ -114,7 +115,8 @@ class Look:
     def findings(self) -> tuple[Finding, ...]:
         """Worst first; within one grade, in the order of the tools. Reassurance falls when another tool found harm."""
         found = [f for report in self.reports for f in report.findings]
-        if any(f.severity in ("S0", "S1") for f in found):
+        related = [f for report in self.reports if report.tool == "relate" for f in report.findings]
+        if any(f.severity in ("S0", "S1") for f in found) or any(f.severity != "S3" for f in related):
             found = [f for f in found if f.code != "run-healthy"]
         return tuple(sorted(found, key=lambda f: f.severity))
 
@@ -142,6 +144,7 @@ def look(
     pasted: str = "",
     told: Callable[[str], object] = lambda tool: None,
     choose: Choose | None = None,
+    entries: Iterable[Entry] | None = None,
 ) -> Look:
     """Run every deterministic tool over the paths and the pasted text.
 
@@ -151,6 +154,7 @@ def look(
         told: hears the name of each tool before it runs. One that breaks becomes a `failed` check: the others still
             speak.
         choose: which of several trainings; by default the one whose logs are worst.
+        entries: whose signs are asked; by default those of the shipped runbook.
 
     Raises:
         TriageError: a path does not exist or nothing in it can be read.
@@ -159,6 +163,7 @@ def look(
     from ..tools.config.combine import read_settings
     from ..tools.config.lint import lint
     from ..tools.data import check_run_data
+    from ..tools.data.evalrows import check_eval_rows
     from ..tools.logs.scan import Read, read_run, scan
     from ..tools.scores import check_run_evals
 
@@ -184,12 +189,13 @@ def look(
             read = _together(read, [s for s in read.table if s.file in opened.accounts])
         clip, planned = (_number(settings.value(name)) for name in ("grad_clip", "max_steps"))
         log = broken if broken.checks else _try("scan", lambda: scan(run, clip, read, planned))
-        reports = [log]
+        reports = [log, *([opened.report] if opened else ())]
         tools = {
             "lint": partial(lint, read=(settings, setting_checks)),
             "data": check_run_data,
             "checkpoints": check_run_checkpoints,
             "evals": check_run_evals,
+            "eval rows": check_eval_rows,
         }
         for name, tool in tools.items():
             told(name)
@@ -198,7 +204,49 @@ def look(
         spoken = orders(run, (f for report in reports for f in report.findings))
         here = {a.name for a in run.artifacts} | {s.name for s in run.unknown}
         elsewhere = tuple(a for a in whole.artifacts if a.name not in here)
-        return Look(run, read.table, settings, log, tuple(reports), about, others, spoken, opened, elsewhere)
+        seen = Look(run, read.table, settings, log, tuple(reports), about, others, spoken, opened, elsewhere)
+        told("relate")
+        return related(seen, entries)
+
+
+def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
+    """The look with the relations of what it holds, and the signs of the runbook that they show."""
+    from ..knowledge.runbook import load
+    from ..tools.relate.relate import Related, relate
+    from .signs import ask
+
+    tables, events = _aside(seen)
+    tables, events = (*seen.tables, *tables), (*seen.events, *events)
+    found = _try("relate", lambda: relate(SeriesTable(seen.series), tables, seen.settings, events, seen.claims))
+    if not isinstance(found, Related):
+        return replace(seen, reports=(*seen.reports, found))
+    asked = _try(
+        "signs", lambda: ask(entries if entries is not None else load(), found, (*seen.findings, *found.findings))
+    )
+    return replace(seen, reports=(*seen.reports, found, asked))
+
+
+ASIDE = 4 << 20
+"""Bytes up to which a file with a reader of its own is read for rows and dated lines as well."""
+
+
+def _aside(seen: Look) -> tuple[list[Table], list[Event]]:
+    """Rows of small data files along the run's steps, and the events of logs that measure nothing."""
+    from ..tools.documents.read import read_document
+    from ..tools.tables.read import read_tables
+
+    tables: list[Table] = []
+    events: list[Event] = []
+    measured = {s.file for s in seen.table}
+    for artifact in seen.run.of("data", "log"):
+        with suppress(TriageError, OSError):
+            if artifact.name in measured or artifact.path.stat().st_size > ASIDE:
+                continue
+            if artifact.kind == "data":
+                tables += (t for t in read_tables(artifact.path, artifact.name) if t.of("axis"))
+            else:
+                events += read_document(artifact.path, artifact.name).events
+    return tables, events
 
 
 def read_open(run: Run) -> Opened | None:
@@ -269,7 +317,12 @@ def newest(stamp: tuple[object, ...]) -> float:
 
 
 def read_logs(run: Run) -> Read:
-    """The run's logs alone, their lines without a step counted as its settings say."""
+    """As `read_measures`, the series and texts alone."""
+    return read_measures(run)[0]
+
+
+def read_measures(run: Run) -> tuple[Read, Opened | None]:
+    """The run's logs and what the open readers give, lines without a step counted as its settings say."""
     from ..tools.logs.scan import read_run
 
     def every() -> object:
@@ -278,7 +331,7 @@ def read_logs(run: Run) -> Read:
         return read_settings(run)[0].value("log_steps")
 
     opened = read_open(run)
-    return _together(read_run(run, every), opened.series if opened else ())
+    return _together(read_run(run, every), opened.series if opened else ()), opened
 
 
 def _number(value: object) -> float | None:

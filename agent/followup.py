@@ -83,11 +83,11 @@ def _explain(asked: Question, answer: Answer) -> Iterator[str]:
 
 
 def _for(entry: Entry, f: Finding) -> bool:
-    return entry.findings.for_.get(f.code) in STRONG
+    return entry.speaks.for_.get(f.code) in STRONG
 
 
 def _against(entry: Entry, f: Finding) -> bool:
-    return f.code in entry.findings.against
+    return f.code in entry.speaks.against
 
 
 def _next(asked: Question, answer: Answer) -> Iterator[str]:

@@ -102,7 +102,7 @@ def _decided(first: Hypothesis, second: Hypothesis) -> bool:
     variables = {fix.variable for h in (first, second) for fix in list(_fixes(h))[:1]}
     if len(variables) == 1 and variables.isdisjoint(NOT_A_SETTING):
         return True
-    mine, other = first.entry.findings.for_, second.entry.findings.for_
+    mine, other = first.entry.speaks.for_, second.entry.speaks.for_
     if alike(first, second):
         return False
     strong = (f.code for f in first.for_ if f.severity in SHOWN and mine[f.code] in ("decisive", "strong"))

@@ -19,9 +19,10 @@ from ..tools.secrets import redact
 from ..tools.settings import Settings
 from .answer import Answer
 from .casebook import BOOK, Casebook, Unusable
-from .diagnose import Diagnosis, diagnose
+from .diagnose import ASKED, Diagnosis, diagnose
 from .events import Event, FindingMade, Listen, ToolStarted, ignore
 from .evidence import Look, look, named_or_worst, path_of
+from .missing import missing
 from .narrate.answer import answer_text, headline
 from .narrate.reply import about, lines, order_lines
 from .propose import Nothing, Proposal, propose
@@ -84,24 +85,24 @@ def ask(
     """
     listen(ToolStarted("search"))
     books = index(home, encoder)
-    asked = understand(question, books.corrected)
+    asked = understand(question, books.corrected, books.search)
     lang = language(asked.own or question) if lang == "auto" else lang
     if third(asked.own):
         please = PLEASE.say(lang)
         answer = Answer(shown(question), lang, Diagnosis("out-of-scope"), Nothing(please, please), please, only=please)
     else:
-        answer = _answer(question, asked, _looked(asked, paths, seen, listen), paths, books, lang, listen)
+        answer = _answer(question, asked, _looked(asked, paths, seen, books, listen), paths, books, lang, listen)
     return note(answer, paths, home, case) if home and keep else answer
 
 
-def _looked(asked: Question, paths: Sequence[Path], seen: Look | None, listen: Listen) -> Look | None:
+def _looked(asked: Question, paths: Sequence[Path], seen: Look | None, books: Index, listen: Listen) -> Look | None:
     """What the tools see in the paths and in what was pasted; None without either."""
     pasted = as_run(asked.pasted)
     if not paths and not pasted:
         return None
     if seen and not pasted:
         return seen
-    return look(paths, pasted, lambda tool: listen(ToolStarted(tool)), named_or_worst(_words(asked)))
+    return look(paths, pasted, lambda tool: listen(ToolStarted(tool)), named_or_worst(_words(asked)), books.runbook)
 
 
 def _answer(
@@ -153,9 +154,11 @@ def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in
         if len(tokens(words)) < NAMED and hits and hits[0].score < MEANT:
             hits = []
         return diagnose(books.runbook, hits, (), (), in_field, paths)
-    missed = [c.file for c in seen.coverage if c.missed] if paths else []
+    if not (asked.symptoms or asked.suspicions or asked.plans or asked.pasted):
+        hits = [hit for hit in hits if hit.score >= ASKED]  # "what went wrong?" names no failure
+    unsaid = missing(seen.coverage, asked.symptoms, seen.checks, seen.findings) if paths else ()
     stage = str(seen.settings.value("stage") or "")
-    return diagnose(books.runbook, hits, seen.findings, seen.checks, in_field, paths, stage=stage, missed=missed)
+    return diagnose(books.runbook, hits, seen.findings, seen.checks, in_field, paths, stage=stage, missing=unsaid)
 
 
 def _words(asked: Question, own: str | None = None) -> str:

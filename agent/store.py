@@ -11,8 +11,9 @@ from ..tools.store.opened import read_open
 from ..tools.store.store import Store, stored
 from .evidence import Look
 
-ROWS = ("metrics", "data", "generations")
-"""Kinds whose rows only the store wants as they stand: detectors read their series, checks their records."""
+ROWS = ("metrics", "data", "generations", "log")
+"""Kinds whose rows only the store wants as they stand: detectors read their series, checks their records; of a log what
+a server says of its load."""
 
 
 @contextmanager

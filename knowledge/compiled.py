@@ -29,7 +29,7 @@ CENTRES = embedding.FOLDER / "centres.npz"
 what they were made of; those of other texts are stale and not used."""
 STALE = 3600
 """Seconds after which a draft is nobody's any more."""
-VERSION = 5
+VERSION = 6
 """Raised when what is in the cache, or the code that makes it, changes."""
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, model_validator
 
 from ..tools.phrase import Phrase
+from .sign import code_of, parse_sign
 
 Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=60)]
 Strength = Literal["decisive", "strong", "moderate", "weak"]
@@ -51,6 +53,22 @@ class Findings(Strict):
     against: dict[Id, Strength] = Field(default_factory=dict)
     needs: tuple[Id, ...] = ()
     """What the title says was seen: without any of these, or a serious finding, what speaks for the entry is weak."""
+
+
+class Signs(Strict):
+    """Signs over the relations of a run that speak for or against; they count as findings of that strength."""
+
+    for_: dict[str, Strength] = Field(default_factory=dict, alias="for")
+    against: dict[str, Strength] = Field(default_factory=dict)
+    none: Literal["", "lines", "settings", "records", "person"] = ""
+    """Why there are none: its evidence lies in lines of a log, in settings or in records, which other tools read; or
+    only a person can tell."""
+
+    @model_validator(mode="after")
+    def readable(self) -> Signs:
+        for text in (*self.for_, *self.against):
+            parse_sign(text)
+        return self
 
 
 class Fix(Strict):
@@ -174,6 +192,7 @@ class Entry(Strict):
     prior: Literal["common", "usual", "rare"] = "usual"
     says: Says = SILENT
     findings: Findings = Findings()
+    signs: Signs = Signs()
     causes: tuple[Cause, ...] = ()
     check_first: FirstCheck
     """The cheapest read-only check that splits this from its rivals."""
@@ -197,6 +216,14 @@ class Entry(Strict):
     """language -> section heading -> Markdown."""
     origin: str = "triage"
     """`triage` for a shipped entry, otherwise the file it came from."""
+
+    @cached_property
+    def speaks(self) -> Findings:
+        """Its findings, and its signs as findings of their strength."""
+        for_, against = ({code_of(text): word for text, word in side.items()} for side in
+                         (self.signs.for_, self.signs.against))  # fmt: skip
+        mine = self.findings
+        return mine.model_copy(update={"for_": {**mine.for_, **for_}, "against": {**mine.against, **against}})
 
     @property
     def cited(self) -> list[str]:

@@ -50,6 +50,7 @@ _ORDERED = re.compile("|".join(f"(?:{pattern})" for pattern in _ORDERS), re.IGNO
 _READER = (
     r"(?:(?:ai|llm|large language|language|chat|evaluator|judge|review(?:ing)?)[ -]?"
     r"(?:model|agent|assistant|reviewer|tool|bot|system|reader)s?"
+    r"|(?:review(?:er|ing)?|triage|chat|ops|code|log|helper|support)[ -]?bots?|chatbots?"
     r"|assistants?|a\.?i\.?s?|llms?|copilot|chatgpt|gpt(?:-?\d\w{0,9})?|claude|gemini|triage)"
     r"(?:/(?:gpt|claude|gemini|llm|copilot|ai|agent))?"
 )
@@ -65,9 +66,25 @@ _DO = (
 )
 _ANY = r"[ ]{1,9}(?:any |all |the |every |each |you |our |whichever |whatever ){0,6}"
 _HAIL = (
-    r"(?:dear|hey|hi|hello|attention|attn|(?:note|message|notice|warning|instructions?) (?:to|for)|p\.?s\.? for|please)"
+    r"(?:dear|hey|hi|hello|yo|attention|attn|(?:note|message|notice|warning|instructions?) (?:to|for)"
+    r"|p\.?s\.? for|please)"
 )
 _READING = r"(?:reading|reads|processing|processes|parsing|parses|analy[sz]ing|seeing|sees|(?:that|which|who) reads?)"
+_TELL = (
+    r"(?:rate|grade|score|rank|translate|summari[sz]e|rewrite|speak|talk|sing|pay|buy|order|share|publish|tweet|label"
+    r"|escalate|notify|alert|apologi[sz]e|congratulate|refrain|avoid|give|list|explain|describe|restore|format|encrypt"
+    r"|transfer|assign|rename|move|copy|replace|promote|clear|drop|restart|relaunch|resume|raise|lower|double|disable"
+    r"|enable|bypass|grant|rollback|roll back|be|keep|admit|promise|sign|vote|add|invent)\b"
+)
+"""What only an order to somebody by name asks for; a chat that is printed ("assistant: keep ...") is no order."""
+_ZH_READER = (
+    r"(?:(?:ai|人工智能|大?语言模型|大模型|智能体|机器人|(?:分析|诊断|排查|审查|评审|监控|读日志的?|运维|值班|自动)?"
+    r"(?:程序|脚本|助手|机器人|智能体|模型|bot|工具|系统))(?:助手|们|读者)?)"
+)
+_ZH_DO = (
+    r"(?:请|你|必须|务必|不要|不得|不准|不许|别|勿|禁止|只|直接|立即|立刻|马上|现在|忽略|回答|回复|输出|执行|运行|删除|报告|告诉"
+    r"|说|把|将|改|上传|发送|停止|跳过|推荐|给|打分|评为|批准|通过|提交|推送|合并|翻译|写|假装|隐瞒|承认|根本|照)"
+)
 _HAILED = (
     rf"(?<![\w.]){_READER}(?: {_READING}\b[^:,]{{0,20}})?"
     rf"[ ]{{0,9}}[:,;!>–—-]{{1,9}}[ ]{{0,9}}{_DO}",
@@ -83,6 +100,25 @@ _HAILED = (
     r"(?:ai|人工智能|大?语言模型|大模型|智能体|助手|机器人|模型)(?:助手|们|读者)?"
     r"(?:(?:请?注意|须知)?[：:，,！!]|请|必须|务必)[ ]{0,9}"
     r"(?:请|你|必须|务必|不要|不得|只|直接|立即|马上|忽略|回答|回复|输出|执行|运行|删除|报告|告诉|说|把|将|改|上传|发送|停止|跳过|推荐|根本)",
+    rf"(?<!\w){_READER}(?<!assistant)(?<!assistants)[ ]{{0,9}}[:,;!>–—]{{1,9}}[ ]{{0,9}}{_TELL}",
+    rf"(?<!\w){_READER}[ ]{{1,9}}(?:must|should|shall|has to|have to|needs? to|ought to|is to|are to|will now)"
+    rf" (?:now |always |never |not |only |please |immediately ){{0,3}}(?:{_DO}|{_TELL})",
+    rf"\b{_HAIL}{_ANY}(?:{_READER}|{_MAYBE_READER})\b.{{0,12}}\byour?\b",
+    rf"\b(?:whoever|anyone|anybody|any ?(?:one|thing|body|tool|program)|everyone|if you) (?:who |that |is |are )?"
+    rf"(?:{_READING}|parse|read|process|see|analy[sz]e)(?:s|d)? (?:this|these|the (?:log|file|line)s?)\b.{{0,15}}"
+    rf"[ :,;!-]{{1,9}}(?:{_DO}|{_TELL})",
+    rf"\bif you(?: are|'re) (?:an? |the )?(?:{_READER}|{_MAYBE_READER})\b",
+    rf"\b(?:todo|fixme|note|hint|memo|instructions?|task|job)[ ]{{0,3}}(?:\(|\[|<|@|for the )[ ]{{0,3}}"
+    rf"(?:{_READER}|{_MAYBE_READER})[ ]{{0,3}}[)\]>]?[ ]{{0,3}}[:,-]",
+    r"<[ ]{0,3}/?[ ]{0,3}(?:system|sys|instructions?|admin|developer|prompt|im_start)[ ]{0,3}>[ ]{0,3}(?:you\b|"
+    rf"{_DO}|{_TELL})",
+    rf"#{{2,6}}[ ]{{0,3}}(?:new )?(?:instructions?|system|task|prompt)[ ]{{0,3}}:[ ]{{0,3}}(?:you\b|{_DO}|{_TELL})",
+    r"\b(?:begin|start of) (?:\w{1,12} ){0,2}(?:admin|system|developer|operator|root|secret|hidden|priority|override)"
+    r" (?:message|prompt|instructions?|note|command|directive)s?\b",
+    rf"{_ZH_READER}(?:请?注意|须知|听好|听着|看过来)?[：:，,！!][ ]{{0,9}}{_ZH_DO}",
+    rf"{_ZH_READER}(?:请注意|请|必须|务必|应当|应该|只能)[ ]{{0,9}}{_ZH_DO}",
+    r"(?:看|读|处理|解析|分析)到?(?:这[里行段条]|此[处行段条]|本[行段条]|该日志)的?(?:ai|模型|助手|人|程序|机器人|你)?[^。]{0,4}"
+    r"[：:，,请][ ]{0,9}(?:请|必须|务必|不要|别|直接|只|忽略|回答|回复|输出|执行|删除)",
     r"(?:致|给|写给|告诉)(?:各位)?[ ]?(?:ai|人工智能|大模型|语言模型|助手|智能体|模型)",
     r"作为(?:一个|一名)?(?:ai|人工智能|助手|大模型|语言模型|智能体)[^。]{0,6}(?:你|请|必须|应|只能|不要|不得)",
 )
@@ -97,6 +133,22 @@ _ASKED = (
     rf" (?:only |always |never |not )?{_SAY}\b",
     r"\byou are (?:now|no longer) (?:a|an|the|in|not|my|bound|free|allowed)\b|\bpretend (?:to be|you|that)\b",
     r"\bfrom now on,? (?:you|answer|reply|respond|act|speak|only|always|never)\b|\btell the user\b",
+    r"\byour (?:only |new |real |sole |next |true |actual |permitted |allowed |updated |current "
+    r"|final ){1,3}(?:task|job|answer|reply|response|mission|instructions?|goal|duty|role) "
+    r"(?:is|are|must|will|should|shall)\b",
+    r"\bthe (?:only |sole |right |correct |one |permitted |allowed |expected ){0,3}(?:answer|reply|response|verdict) "
+    r"(?:to give|you give|that you|you (?:may|must|should)|allowed|permitted)\b",
+    rf"\b{_SAY}\b.{{1,60}}\bwithout (?:asking|confirm\w{{1,6}}|telling|approval|permission|any question)\b"
+    r"|\b(?:commit|push|merge|deploy|delete|restart|send|upload|approve)\b.{1,60}\bwithout (?:asking|confirm\w{1,6}"
+    r"|telling|approval|permission|mentioning)\b",
+    r"\b(?:do not|don'?t|never) (?:mention|report|reveal|disclose|bring up)\b.{1,60}"
+    r"\b(?:blame|instead|say|claim|answer|recommend)\b",
+    r"\b(?:send|e-?mail|upload|post|forward|leak|exfiltrate|mail|transfer)\b.{1,40}\b(?:weights?|checkpoints?|keys?|tokens?"
+    r"|logs?|secrets?|passwords?|credentials?|configs?|report|data|files?)\b.{0,20}\bto\b.{0,20}(?:@|https?:|ftp|s3:"
+    r"|\d{1,3}\.\d{1,3}\.)",
+    r"(?:不要|别|不准|不许|禁止)(?:报告|提及|提到|说出|指出|透露).{0,16}(?:改|而是|说|怪|推|归)",
+    r"\b(?:reveal|print|show|dump|leak) (?:\w{1,8} ){0,2}(?:hidden|secret|internal|system) (?:rules?|prompts?"
+    r"|instructions?)\b",
     # set aside what was said
     r"(?<!to )(?<!will )(?<!not )\b(?:ignore|disregard|forget|override)\b (?:all |any |the |your |everything "
     r"|of |these |those ){0,6}(?:previous|above|earlier|prior|preceding|foregoing|system|instructions)\b",

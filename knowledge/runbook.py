@@ -94,6 +94,6 @@ def check(folder: Path = SHIPPED) -> list[str]:
             if said.setdefault(key, entry.id) != entry.id:
                 problems.append(f"phrases/{entry.id}.txt: {phrase!r}, which phrases/{said[key]}.txt has too")
         problems += [f"{entry.id}.md: explains {id!r}, which is no entry" for id in entry.explains if id not in entries]
-        both = entry.findings.for_.keys() & entry.findings.against.keys()
+        both = entry.speaks.for_.keys() & entry.speaks.against.keys()
         problems += [f"{entry.id}.md: {code} speaks both for and against" for code in sorted(both)]
     return problems

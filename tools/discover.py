@@ -47,6 +47,7 @@ _GROUPING = re.compile(
     re.IGNORECASE,
 )
 """Directories that group the files of one run and are no attempt of their own."""
+_MLFLOW_METRIC = re.compile(r"((?:[^/]{1,255}/){0,30}?[0-9a-f]{32})/metrics/")
 _RANK = re.compile(r"(?:^|[^A-Za-z])(?:global_|local_)?rank[_.-]?(\d{1,5})(?!\d)", re.IGNORECASE)
 _TORCHRUN_RANK = re.compile(r"(?:^|/)attempt_\d+/(\d{1,5})/std(?:out|err)\.log$")
 RANKED = ("log", "metrics", "stack", *OPEN)
@@ -319,8 +320,9 @@ def _attempts(artifacts: list[Artifact]) -> dict[str, str]:
 
 
 def _home(artifact: Artifact) -> str:
-    """Directory of the artifact without the parts at its end that only group files."""
-    parts = artifact.name.split("/")[:-1]
+    """Directory of the artifact without the parts at its end that only group files, or name a metric of MLflow."""
+    run = _MLFLOW_METRIC.match(artifact.name)
+    parts = run.group(1).split("/") if run else artifact.name.split("/")[:-1]
     while parts and (_GROUPING.match(parts[-1]) or _CHECKPOINT_DIR.match(parts[-1])):
         parts.pop()
     return "/".join(parts)

@@ -138,7 +138,8 @@ CheckResult = Literal["found", "clear", "too-short", "not-applicable", "failed"]
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at: `failed` means that the tool broke, never that nothing was found."""
+    """One thing that was looked at: `failed` means that the tool broke, `too-short` that there was too little to judge,
+    neither that nothing was found."""
 
     name: str
     result: CheckResult

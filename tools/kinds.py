@@ -47,7 +47,7 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Kind, str], ...] = (
     (re.compile(r"(?:^|[_.-])(?:config|args|arguments|h?params|hyperparameters|settings)\.json$", _I), "config", "configuration file name"),
     (re.compile(r"^(?:all_|eval_|test_|predict_|base_|before_|after_|lm_?eval\w*_)?results?(?:[_.-].*)?\.json$|^(?:eval|evaluation|metrics_eval|lm_eval)[\w.-]*\.json$", _I), "eval", "evaluation result name"),
     (re.compile(r"^(?:samples|generations?|generated|predictions?|completions?|rollouts?|outputs?|responses?)[\w.-]*\.(?:jsonl|json|parquet|csv)(?:\.gz|\.zst)?$|generated_predictions", _I), "generations", "generated text file name"),
-    (re.compile(r"\.(?:slurm|sbatch|sh|bash|zsh|bat|ps1|pbs|lsf|mk)$|^(?:GNU)?makefile$|^(?:launch|run|command|cmd|args|flags|overrides)(?:[_.-][\w.-]*)?\.txt$", _I), "script", "launch script name"),
+    (re.compile(r"\.(?:slurm|sbatch|sh|bash|zsh|bat|ps1|pbs|lsf|mk)$|^(?:GNU)?makefile$|^(?:launch|run|command|cmd|args|flags|overrides)(?:[_.-][\w.-]*)?\.txt$|[_.-](?:args|arguments|flags|cmd|command|overrides)\.txt$", _I), "script", "launch script name"),
     (re.compile(r"\.(?:ya?ml|toml|ini|cfg|ipynb)$", _I), "config", "configuration file name"),
 )  # fmt: skip
 _LOG_NAME = bounded(
@@ -64,9 +64,11 @@ _IGNORED = re.compile(
     r"|^(?:LICEN[CS]E|COPYING|NOTICE|\.git|wandb-metadata)", _I
 )  # fmt: skip
 _TRACKER_NAME = re.compile(
-    r"tfevents|\.(?:wandb|swanlab|aim)$|^wandb-(?:summary|history|events)\.jsonl?$"
+    r"tfevents|\.(?:wandb|swanlab|aim)$|^wandb-summary\.json$"
     r"|^(?:mlflow|trackio|swanlab|aim)[\w.-]*\.(?:db|sqlite3?)$", _I
 )  # fmt: skip
+_OF_TRACKER_ITSELF = re.compile(r"^debug-(?:core|internal|cli[\w.]{0,80})\.log$", _I)
+"""What W&B says of its own work, often a link into a cache."""
 _TRACKER_SCHEMA = re.compile(
     rb"latest_metrics|experiment_tags|\brun_(?:uuid|name|id)\b.{0,400}\b(?:metrics?|step)\b", _I | re.S
 )
@@ -254,6 +256,8 @@ def _plain(head: bytes, alone: bool) -> Recognised | None:
 def shows(name: str, data: bool = True) -> bool:
     """Whether the name alone promises what could show that a run went wrong: a log, metrics, results, dumps, `data`."""
     plain = _PACKED.sub("", _ARCHIVE.sub("", name))
+    if _OF_TRACKER_ITSELF.search(plain):
+        return False
     by_name = next((kind for p, kind, _ in _BY_NAME if p.search(plain)), None)
     if by_name:
         return by_name in ("stack", "eval", "generations")

@@ -70,13 +70,14 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
     _metric("loss_scale", "", EITHER, "loss scale of fp16",
         "loss_scale lossscale train/loss_scale cur_scale grad_scale amp_scale scaler"),
     _metric("tokens_per_second", "tokens/s", UP, "tokens per second (per device where the log says so)",
-        "tokens_per_second tokens_per_sec tok/s tok/sec toks/s tokens/s tokens/sec tps tgs perf/throughput "
+        "tokens_per_second tokens_per_sec tokens_per_s tok_per_s tok/s tok/sec toks/s tokens/s tokens/sec tps tgs "
+        "perf/throughput "
         "train_tokens_per_second tokens_per_second_per_gpu tokens_per_sec_per_gpu throughput(tps) "
         "throughput/device/tokens_per_sec throughput/device/tokens_per_second perf/tokens_per_sec wps throughput 吞吐 "
         "吞吐量 tokens/s/device tokens_per_gpu tok_per_sec tokens_per_second_per_device toks_per_s tokens/gpu/second "
         "train_throughput"),
     _metric("samples_per_second", "samples/s", UP, "samples per second",
-        "samples_per_second currsamplespersec cursamplespersec samples_per_sec samples/sec samples/s "
+        "samples_per_second samples_per_s currsamplespersec cursamplespersec samples_per_sec samples/sec samples/s "
         "train_samples_per_second runningavgsamplespersec avgsamplespersec throughput/samples_per_sec seqs_per_sec"),
     _metric("step_time", "s", DOWN, "wall time of one step",
         "step_time time_per_step perf/time_per_step timing_s/step elapsed_time_per_iteration "
@@ -85,6 +86,15 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
         "time_metrics/end_to_end train_step_time per_step_time step_timing iter_time_s train_speed(s/it) "
         "total_step_time seconds time step_total 每步耗时 duration ms/step s/step ms/it s/iter step_duration "
         "time_per_iter"),
+    _metric("data_time", "s", DOWN, "time a step waits for data",
+        "data_time dataloader_time data_loading_time data_wait_time dataload_time batch_generator_time loader_time "
+        "data_load_time data_fetch_time time_data load_time_per_step dataloading_time data_latency"),
+    _metric("compute_time", "s", DOWN, "time of forward and backward pass of a step",
+        "compute_time forward_backward_time fwd_bwd_time time_compute model_time"),
+    _metric("comm_time", "s", DOWN, "time a step waits for other devices",
+        "comm_time communication_time allreduce_time all_reduce_time nccl_time sync_time exposed_comm_time"),
+    _metric("rollout_time", "s", DOWN, "time of the rollouts of a step",
+        "rollout_time generation_time gen_time timing_s/gen time_rollout generate_time timing/rollout"),
     _metric("mfu", "1", UP, "model FLOPs utilisation, 0..1", "mfu perf/mfu/actor perf/mfu bf16_mfu train/mfu mfu_pct"),
     _metric("tflops", "TFLOP/s", UP, "TFLOP/s per device",
         "tflops tflops_per_gpu throughput_per_gpu tflop/s/gpu approx_flops_per_gpu model_tflops_per_gpu flops/s/gpu "
@@ -122,9 +132,10 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
         "clip_fraction clipfrac actor/pg_clipfrac pg_clipfrac clip_ratio/region_mean clip_ratio policy/clipfrac_avg "
         "ppo_clip_ratio actor/clipfrac clip_frac train/clip_fraction clip_ratio_mean"),
     _metric("frac_reward_zero_std", "1", DOWN, "share of the groups whose rewards are all equal (no learning signal)",
-        "frac_reward_zero_std train/frac_reward_zero_std zero_std_ratio rollout/zero_std_frac"),
+        "frac_reward_zero_std zero_variance_groups zero_std_share train/frac_reward_zero_std zero_std_ratio "
+        "rollout/zero_std_frac"),
     _metric("logprob_diff", "nats", DOWN, "difference of token log-probabilities between trainer and rollout engine",
-        "logprob_diff training/rollout_probs_diff_mean sampling/sampling_logp_difference/mean "
+        "logprob_diff logp_diff training/rollout_probs_diff_mean sampling/sampling_logp_difference/mean "
         "train_rollout_logprob_abs_diff rollout_log_probs_diff train/train_rollout_logprob_abs_diff logprobs_diff "
         "rollout_probs_diff_mean rollout_corr/kl"),
     _metric("accuracy", "1", UP, "accuracy on training data",

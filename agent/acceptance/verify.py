@@ -320,7 +320,7 @@ def _symptoms(subject: Subject, before: Look, after: Look, entry: Entry) -> Iter
     One that is no more than a note in the candidate (a rate now within reason, a NaN that was survived) is left to the
     entry's own criteria.
     """
-    weights, now = entry.findings.for_, _worst(after)
+    weights, now = entry.speaks.for_, _worst(after)
     for code, grade in _worst(before).items():
         if grade in SHOWN and weights.get(code) in ("decisive", "strong") and now.get(code) != "S3" and checks(code):
             name = {"metric": code.replace("-", "_"), "is": "false", "basis": "proposed"}
@@ -342,7 +342,7 @@ def _bad(look: Look, entry: Entry, changed: Sequence[Difference]) -> set[str]:
     A setting that lint dislikes is no failure of the run, unless it is the one that was changed and it is still what
     speaks for the entry; personal data in both runs says nothing about a rate.
     """
-    named = {c for c in entry.findings.for_} | {c for cause in entry.causes for c in cause.for_}
+    named = {c for c in entry.speaks.for_} | {c for cause in entry.causes for c in cause.for_}
     variables = {d.variable for d in changed}
     others = [
         f

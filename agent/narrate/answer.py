@@ -8,13 +8,16 @@ from ...knowledge.library import Passage
 from ...knowledge.search import MEANT
 from ...tools.findings import Check, Finding, clean
 from ..diagnose import Diagnosis
+from ..missing import Missing
 from ..propose import Nothing, Proposal
-from .entry import criterion, next_check
+from .entry import criterion, next_check, stopped
 from .words import WORDS
 
 SHOWN_FINDINGS = 10
-MISSED = 4
-"""Unread files named in the headline."""
+ERROR = 56
+"""Characters of an error in the headline; its line stands below."""
+MISSED = 3
+"""What is missing, named in the headline."""
 SHOWN_CHECKS = 8
 """Names of checks of one result in the answer; its JSON has them all."""
 
@@ -60,9 +63,10 @@ def _joined(*parts: Iterable[str]) -> str:
     return "\n\n".join("\n".join(lines) for lines in map(list, parts) if lines)
 
 
-def named(files: Sequence[str]) -> str:
-    """The first few names, as code that cannot break out of it."""
-    return ", ".join(map(code, files[:MISSED])) + (" …" if files[MISSED:] else "")
+def first(missing: Sequence[Missing], lang: str) -> str:
+    """The worst of what is missing, and how much more."""
+    mark, more = ("；", f" 等 {len(missing)} 项") if lang == "zh" else ("; ", f"; and {len(missing) - MISSED} more")
+    return mark.join(m.say(lang) for m in missing[:MISSED]) + (more if missing[MISSED:] else "")
 
 
 def headline(d: Diagnosis, lang: str, looked: bool) -> str:
@@ -77,8 +81,8 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
     if d.state == "diagnosed" and top:
         title, status = top.entry.title.say(lang), WORDS[top.status].say(lang)
         yield WORDS["diagnosed"].say(lang, title=title, id=top.entry.id, status=status, p=top.percent)
-    elif d.state == "inconclusive" and d.missed and any(f.code == "run-healthy" for f in d.findings):
-        yield WORDS["healthy-in-part"].say(lang, n=len(d.missed), files=named(d.missed))
+    elif d.state == "inconclusive" and d.missing and any(f.code == "run-healthy" for f in d.findings):
+        yield WORDS["healthy-in-part"].say(lang, missing=first(d.missing, lang))
     elif d.state == "healthy":
         yield WORDS["healthy"].say(lang)
         if top:
@@ -86,6 +90,11 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
             places = ", ".join(f"F{i}" for i in noted)
             kind = "healthy-note" if noted else "healthy-benign" if top.entry.kind == "benign" else "healthy-but"
             yield WORDS[kind].say(lang, id=top.entry.id, title=top.entry.title.say(lang), places=places)
+    elif error := stopped(d):
+        e = error.evidence[0]
+        said = e.text or ""
+        short = said if len(said) <= ERROR else f"{said[:ERROR]}…"
+        yield WORDS["stopped"].say(lang, error=code(short), place=code(f"{e.file}:{e.line}"))
     elif top and top.words >= MEANT and not top.entry.sources and not d.findings:
         yield WORDS["closest"].say(lang, title=top.entry.title.say(lang), id=top.entry.id, p=top.percent)
     elif _fine(d) and any(c.result == "failed" for c in d.checks):

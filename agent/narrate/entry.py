@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from ...knowledge.entry import Criterion, Entry
-from ..diagnose import LIKELY, Diagnosis, Hypothesis
-from .words import AFTER, BASIS, IS, NEEDS, STEPS
+from ...tools.findings import Finding
+from ..diagnose import LIKELY, SERIOUS, Diagnosis, Hypothesis
+from .words import AFTER, BASIS, IS, NEEDS, STEPS, WORDS
+
+UNCAUGHT = "uncaught-exception"
+"""The code of an error that no signature names."""
 
 
 def criterion(c: Criterion, lang: str) -> str:
@@ -24,11 +28,22 @@ def criterion(c: Criterion, lang: str) -> str:
 
 def answered(h: Hypothesis, d: Diagnosis) -> bool:
     """Whether the run shows already what the first check of a hypothesis asks for."""
-    return any(f.code in h.entry.check_first.answered_by for f in d.findings)
+    return any(f.code in h.entry.check_first.answered_by for f in d.findings) or any(
+        f.code.startswith("sign-") for f in (*h.for_, *h.against)
+    )
+
+
+def stopped(d: Diagnosis) -> Finding | None:
+    """The error that ended a program, where it is all that is known."""
+    fatal = [f for f in d.findings if f.severity in SERIOUS]
+    alone = d.state == "inconclusive" and fatal and all(f.code == UNCAUGHT for f in fatal)
+    return next((f for f in fatal if f.evidence and f.evidence[0].text), None) if alone else None
 
 
 def next_check(d: Diagnosis, lang: str) -> str:
     """The first check that is still open, of the leader or else of a likely rival; empty where there is none."""
+    if error := stopped(d):
+        return WORDS["trace"].say(lang, file=error.evidence[0].file, line=error.evidence[0].line or 1)
     rivals = [h for h in d.hypotheses[1:3] if h.status != "refuted" and h.probability >= LIKELY]
     return next((h.entry.check_first.say(lang) for h in (*d.hypotheses[:1], *rivals) if not answered(h, d)), "")
 

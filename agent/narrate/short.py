@@ -18,6 +18,7 @@ from ..propose import Nothing, Proposal
 from .entry import criterion, next_check
 
 LINES, WIDTH = 20, 80
+RESULTS = ("found", "clear", "too-short", "not-applicable", "failed")
 CARRYING = 3
 """Findings shown."""
 HEADLINE = 4
@@ -40,8 +41,10 @@ SAID = phrases(
     ("next-run", "NEXT_RUN", "新运行"),
     ("failed", "Not read: {file}: {why}.", "未读：{file}：{why}。"),
     ("missed", "Not read: {files}.", "未读：{files}。"),
-    ("looked", "Looked at: {found} found, {clear} clear, {missing} not there, {failed} could not be checked{names}.",
-     "检查：{found} 项有发现，{clear} 项正常，{missing} 项没有对应文件，{failed} 项未能检查{names}。"),
+    ("looked",
+     "Looked at: {found} found, {clear} clear, {short}{missing} not there, {failed} could not be checked{names}.",
+     "检查：{found} 项有发现，{clear} 项正常，{short}{missing} 项没有对应文件，{failed} 项未能检查{names}。"),
+    ("too-short", "{n} too short to judge, ", "{n} 项太短无法判断，"),
 )  # fmt: skip
 
 
@@ -158,20 +161,19 @@ def _coverage(d: Diagnosis, lang: str) -> Iterator[str]:
     kept: Sequence[Check] = d.checks
     if not kept:
         return
-    if d.missed and d.state != "inconclusive":
-        names = ", ".join(clean(name, 40) for name in d.missed[:CARRYING])
-        yield SAID["missed"].say(lang, files=names + (f" +{len(d.missed) - CARRYING}" if d.missed[CARRYING:] else ""))
-    count = {
-        r: len({c.name for c in kept if c.result == r})
-        for r in ("found", "clear", "too-short", "not-applicable", "failed")
-    }
+    files = [m.file for m in d.missing if m.file]
+    if files and d.state != "inconclusive":
+        names = ", ".join(clean(name, 40) for name in files[:CARRYING])
+        yield SAID["missed"].say(lang, files=names + (f" +{len(files) - CARRYING}" if files[CARRYING:] else ""))
+    count = {r: len({c.name for c in kept if c.result == r}) for r in RESULTS}
     failed = list(dict.fromkeys(clean(c.name, 40) for c in kept if c.result == "failed"))[:3]
     names = f" ({', '.join(failed)})" if failed else ""
     yield SAID["looked"].say(
         lang,
         found=count["found"],
         clear=count["clear"],
-        missing=count["not-applicable"] + count["too-short"],
+        short=SAID["too-short"].say(lang, n=count["too-short"]) if count["too-short"] else "",
+        missing=count["not-applicable"],
         failed=count["failed"],
         names=names,
     )

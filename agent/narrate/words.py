@@ -14,6 +14,12 @@ WORDS = phrases(
      "**Nothing can be said yet.** What could be read shows nothing wrong, but some of it could not be checked; "
      "mend what is named below and ask again.",
      "**还不能下结论。** 能读到的部分没有发现问题，但有内容无法检查；请先处理下面列出的文件，再重新提问。"),
+    ("stopped",
+     "**The program stopped with an error that no entry of the runbook names**: {error} ({place}).",
+     "**程序因一个手册中没有条目的错误而停止**：{error}（{place}）。"),
+    ("trace",
+     "Read the lines above {file}:{line}: the last frame of the traceback that is your own code is the place.",
+     "看 {file}:{line} 上面的几行：回溯里最后一个属于你自己代码的位置就是出错的地方。"),
     ("closest",
      "**Not established.** The source runbooks do not cover this; closest is an entry from public reports: {title} "
      "(`{id}`), by your words alone ({p}).",
@@ -25,8 +31,8 @@ WORDS = phrases(
      "**Inconclusive.** Nothing wrong was found in what was read, but that is too little to call the run healthy, "
      "and no entry fits the question.",
      "**无法下结论。** 读到的内容没有发现问题，但不足以判断运行正常，也没有条目与问题相符。"),
-    ("healthy-in-part", "**Nothing wrong in what was read**, but {n} file(s) that could show more were not: {files}.",
-     "**读到的内容没有发现问题**，但有 {n} 个可能说明问题的文件没有读：{files}。"),
+    ("healthy-in-part", "**Nothing wrong in what was read**, which is not enough to call the run healthy: {missing}.",
+     "**读到的内容没有发现问题**，但不足以判断运行正常：{missing}。"),
     ("healthy", "**Nothing wrong was found in this run.**", "**这次运行没有发现问题。**"),
     ("healthy-but", "Your words would point to `{id}` ({title}), but the run does not show it.",
      "按描述会想到 `{id}`（{title}），但运行记录里没有这个现象。"),

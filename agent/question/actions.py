@@ -66,7 +66,8 @@ PARTICULAR: dict[Direction, str] = {
     r"|(?:mov|switch|cast|convert|port)(?:e|ing)? (?:it |everything |the model |all |this )?(?:over |back )?to"
     r"|(?:re-?run|train|run|start|launch|load|cast|comput)(?:n?e?ing|e)? (?:it "
     r"|this |everything )?(?:in|to|as|with|at|on)"
-    r"(?= \S{1,30}(?: \S{1,12}){0,2})|plan(?:ning)? on|(?:put|keep|hold|have)(?:t?ing)?(?= (?:\S+ ){1,4}(?:at|to|around) \d)",
+    r"(?= \S{1,30}(?: \S{1,12}){0,2})|plan(?:ning)? on|(?:put|keep|hold|have)(?:t?ing)?(?= (?:\S+ ){1,4}(?:at"
+    r"|to|around) \d)",
     "do": r"roll(?:ing)?(?: \S+){0,3} ?back|keep (?:it )?(?:going|training|running)|load(?:ing)?"
     r"(?= .{0,20}(?:checkpoint"
     r"|ckpt|weights))"
@@ -89,7 +90,8 @@ CHINESE: dict[Direction, str] = {
     r"|减|截(?:断|短|到)|下调|(?:往|向)下[调降压拉](?:一?调|一?点)?|再[小低短少](?=一?[点些])"
     r"|[搞弄][小低短少](?=一?[点些]|$|行)|调[小低]|减弱"
     r"|降(?![频级噪维])|收[紧小]|收到(?=\s?\d)|缩(?!略)|限制?[到在为]|打[一二三四五六七八九个对半]{0,3}折",
-    "enable": r"开启|打开|启用|(?:为什么|为啥|怎么|干嘛|何)不(?:用|开|加|上|启用)(?!了)|^上(?!的|了|过|来|去|面|次|一|个|周|月|升|涨|述|下)|(?<!增)加上?(?![大到倍载强速权至]|\s?\d)|用上|上(?=\s?(?:梯度"
+    "enable": r"开启|打开|启用|(?:为什么|为啥|怎么|干嘛|何)不(?:用|开|加|上|启用)(?!了)|^上(?!的|了|过|来|去|面"
+    r"|次|一|个|周|月|升|涨|述|下)|(?<!增)加上?(?![大到倍载强速权至]|\s?\d)|用上|上(?=\s?(?:梯度"
     r"|flash|FA|ZeRO|LoRA|个|混合|激活|offload|重|packing|预热|warmup|KL|clip|bf16))"
     r"|开(?![始源发头会销到大支车])|试试|试一[下试]|引入|使用|冻[结住上]|(?:想"
     r"|要|打算|准备|直接|先|试着|不如|可以|能不能)用|上一?个|(?<=[要先接想该能])上(?![下次周月升涨去来线面述调传])",

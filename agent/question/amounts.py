@@ -23,8 +23,8 @@ _COMPARED = tuple(
 )
 """A value, and the one that it shall take the place of."""
 _FACTOR = bounded(
-    rf"(?:(?<=\s)[x×*]|×|\*|times|by a factor of|乘以?|乘上)\s?(?P<times>\d{{1,6}}(?:\.\d{{1,6}})?)"
-    rf"|(?P<down>(?:(?<=\s)/|/(?=\s)|÷|divided? by|除以|除)\s?\d{{1,6}}"
+    r"(?:(?<=\s)[x×*]|×|\*|times|by a factor of|乘以?|乘上)\s?(?P<times>\d{1,6}(?:\.\d{1,6})?)"
+    r"|(?P<down>(?:(?<=\s)/|/(?=\s)|÷|divided? by|除以|除)\s?\d{1,6}"
     r"|打[一二三四五六七八九]?个?(?:半|对)?折|(?:原来|现在|之前|目前)?的?(?:一半|二分之一|[三四五十]分之一)|半值)"
     r"|(?P<up>(?:原来|现在|之前|目前)?的?[两二三四五十]倍|翻[倍番])",
     re.IGNORECASE,

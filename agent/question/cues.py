@@ -15,6 +15,7 @@ from .phrases import Phrases
 Polarity = Literal["suspects", "denies", "doubts"]
 
 WORDS: dict[str, str] = {
+    "ARGUE": "think* say* believ* blam* suspect* insist* assum*",
     "BAD": (
         "bad broken buggy wrong corrupt* faulty flaky dying dead dirty poisoned stale odd weird mismatched "
         "misconfigured unlucky crappy garbage messed screwy botched rotten"
@@ -32,9 +33,11 @@ WORDS: dict[str, str] = {
         "misconfigured dirty poisoned stale odd weird strange fishy lost off garbage rubbish dead toast messy "
         "borked hosed unhealthy insane crazy overheating acting stupid rotten dodgy sus"
     ),
+    "CHECKED": "checked verified validated tested inspected audited double-checked confirmed",
     "CHIEF": (
         "cto director engineer student phd labmate roommate supervisor mentor consultant overflow ticket issue chief"
     ),
+    "COPULA": "look looks seem seems appear appears feel sound be been have related about caused due down because",
     "COLLEAGUE": (
         "colleague colleagues collegue coworker co-worker boss manager lead pm teammate team senior intern "
         "advisor professor"
@@ -51,8 +54,10 @@ WORDS: dict[str, str] = {
         "真的假的 真的吗 真的么 保留 难说 不好说 别扯 存疑 靠谱吗 靠谱么 说不通 牵强 不见得 未必 半信半疑"
     ),
     "DOUBT_ZH": "真的假的 真的吗 真的么 说不通 不见得 未必 不一定 存疑 牵强 半信半疑 打个问号 站不住 打问号",
+    "EVENT": "drop jump spike gap crash hang nan nans oom slowdown regression problem issue failure",
     "FAULT_ZH": (
-        "的锅 的问题 的事 的毛病 的bug 的_bug 背锅 惹的 搞的 害的 闹的 捣鬼 作怪 作妖 搞鬼 "
+        "犯病 抽风 作妖 埋的雷 挖的坑 的锅 的问题 的事 的毛病 的bug 的_bug 背锅 惹的 搞的 害的 闹的 捣鬼 作怪 "
+        "作妖 搞鬼 "
         "干的 造成 导致 引起 引发 坑 拖累 拖后腿 有关"
     ),
     "FEEL_ZH": (
@@ -62,10 +67,12 @@ WORDS: dict[str, str] = {
         "fine ok okay clean correct good innocent healthy solid identical unchanged sane out right ruled excluded "
         "irrelevant unrelated normal same cleared stable perfect"
     ),
-    "FINE_ZH": "没问题 没有问题 没毛病 ok的 ok_的 fine的 挺好 很好 靠谱 可以排除 排除了 已排除 无关 不背锅 背不了锅 不背这个锅 清白 正常 干净 没变 好的 一致 一样 对的 没得说",
+    "FINE_ZH": "没问题 没有问题 没毛病 ok的 ok_的 fine的 挺好 很好 靠谱 可以排除 排除了 已排除 无关 不背锅 "
+    "背不了锅 不背这个锅 清白 正常 干净 没变 好的 一致 一样 对的 没得说",
     "GUESS_ZH": (
         "怀疑 是不是 是否 会不会 应该是 可能 估计 肯定 八成 多半 大概 感觉 认为 猜 难道 怕是 恐怕 "
-        "或许 也许 莫非 九成 十有八九 一看就 说不定 搞不好 弄不好 指不定 没准 保不齐 备不住 大概率 看样子 "
+        "或许 也许 寻思 八九不离十 莫非 九成 十有八九 一看就 说不定 搞不好 弄不好 指不定 没准 保不齐 备不住 "
+        "大概率 看样子 "
         "看起来 看来 敢说 打赌 押 站 我投 铁定 必定 必然 妥妥 十成"
     ),
     "IS_SEEN": "is are was were looks look seems seem checks check checked came comes",
@@ -77,8 +84,10 @@ WORDS: dict[str, str] = {
         "twitter reddit chatgpt claude gpt gemini copilot docs internet blog paper forum post thread slack dev devs"
     ),
     "NO_ZH": "不可能 胡说 扯淡 别怀疑它 别怀疑 别怪它 不同意 瞎说 不是它 不是这个 不信 没关系 无关",
+    "NOT": "not isn't aren't wasn't doesn't don't didn't shouldn't couldn't can't won't cannot",
     "OTHERS_ZH": (
-        "的人 人家 大佬 老大 mentor leader 后端 算法组 硬件组 值班 夜班 前辈 同事 老板 导师 组长 师兄 师姐 师弟 师妹 领导 运维 有人 群里 别人 大家 网上 网友 他们 "
+        "的人 人家 大佬 老大 mentor leader 后端 算法组 硬件组 值班 夜班 前辈 同事 老板 导师 组长 师兄 师姐 师弟 "
+        "师妹 领导 运维 有人 群里 别人 大家 网上 网友 他们 "
         "她们 队友 客服 厂商 博客 论文 文档 知乎 主管 实习生 同学 经理 平台 隔壁"
     ),
     "PEOPLE": (
@@ -93,7 +102,8 @@ WORDS: dict[str, str] = {
     "SAY_ZH": "说 觉得 认为 怀疑 坚持 咬定 猜 讲 怪 建议 告诉 判断 强调 非说",
     "SUSPECT_ZH": "嫌疑 可疑 没跑了 跑不了 脱不了 无疑 首当其冲 难辞其咎 说不过去 作孽 惹祸",
     "WHERE_ZH": (
-        "罪魁祸首 元凶 祸首 祸根 根子 根源 根因 症结 病根 毛病 问题 锅 责任 源头 原因 病因 关键 凶手 矛头 疑点 嫌疑"
+        "罪魁祸首 真凶 凶手 主因 主谋 元凶 祸首 祸根 根子 根源 根因 症结 病根 毛病 问题 锅 责任 源头 原因 病因 "
+        "关键 凶手 矛头 疑点 嫌疑"
     ),
     "SUSPECT": "suspect* think believe guess bet reckon feel sure convinced say money hunch theory",
     "SO": "so too really entirely totally fully 100% at quite yet very",
@@ -114,6 +124,14 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         """
         isn't/wasn't/aren't it/this/that/we just? looking? at? - X
         tell ~ not/isn't/wasn't ~ X
+        can't/cannot/couldn't/can't_really be anything/anyone/something but/except/else/other than? but? - X
+        X - isn't/aren't/can't_be/cannot_be/not/wasn't right/correct/healthy/ok/normal/good/sane
+        don't/do_not/never/didn't trust/like - X
+        not the first time ~ X
+        难道 不是 - X
+        除了 - X - 还 ~ 啥/谁/什么/哪
+        X - 是不是/会不会/是否/该不会 - 有/坏/出/错/没/不/太/被/又
+        X - 没问题/没事/正常/对/没毛病/没错 吧? 吗/么/？
         what/who/where else ~ if/but not? - X
         nothing/none else ~ but/than - X
         how likely/probable/plausible/big ~ X
@@ -131,7 +149,7 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         haven't/hasn't/not ruled/excluded/checked - X
         unless - X
         X ~ 没 问题/毛病/写错/坏 吧
-        怕/该 不 会? 是 - X
+        怕不/该不会 是? - X
         不 会 是 ~ X ~ 吧
         不会 又? 是? - X ~ 吧
         莫不是/怕不是/该不会/可别又 是? - X
@@ -148,14 +166,24 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         isn't/aren't/wasn't/ain't so/too/really/entirely/quite? sure/convinced/certain
         im/i'm not SO? sure/convinced/certain
         how sure/certain/confident
+        how could/would/can/does/did/on_earth ~ X
+        what does/do/did/has/would/could ~ X - have/got/do to? do? with
+        do/does/are/did you/we/they/people really/honestly/seriously/truly ~ X
+        supposed/expected to believe/buy ~ X
+        surprise*/shocked/amazed if ~ X
+        X - doesn't/don't/wouldn't/can't/hardly add/make/fit/explain
+        is/are/was X even/really/actually/seriously
+        就凭/单凭/光凭 - X
+        X - 能/真能/会/真会/真有/哪能/哪有 ~ 影响/威力/本事/能耐
+        X ~ 不至于/不服/说不过去
         why would/should/could/must/shall it/this/that/they? be/have? - X
-        why do/does/did/are/is/would/should you/they/we/he/she/people/everyone/everybody all/always/even/still? think*/say*/believ*/blam*/suspect*/insist*/assum* ~ X
+        why do/does/did/are/is/should you/they/we/he/she/people/everyone/everybody all/always/even/still? ARGUE ~ X
         what/who/where ~ makes/made/gives/gave/says/said/told/evidence/proof ~ you/us/them/him/her ~ X
         who/where say/says/said/told/decided/claims ~ X
         since/from when ~ X
         you're/you/are/they're you? telling/saying/claiming/suggesting/blaming ~ X
         does/do/did anyone/anybody/somebody/someone ~ believe/believes/think/thinks ~ X
-        X ~ far fetched/farfetched/stretch/dubious/unlikely/questionable/implausible
+        X ~ far_fetched/farfetched/stretch/dubious/unlikely/questionable/implausible
         X ~ hard/difficult to believe/imagine/see
         have/had/got/has my/some/serious/big/real? doubts
         are/r you/we/u really? sure/certain
@@ -199,12 +227,23 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         "denies",
         """
         no way/chance - X
+        no issue/issues/problem/problems/trouble/bug/bugs/error/errors/fault with/in/on/from - X
+        can't/don't/not/won't/wouldn't/never gonna/going_to/really? blame/blaming/suspect/suspecting - X
+        NOT COPULA to/like/by/of/been/be? be? - X
+        shouldn't - X
+        exclude/excluded/excluding - X
+        X - ok/okay/good/unchanged/solid/stable/excluded $
+        X - works/working/worked/behaves/behaving/runs/ran fine/as/ok/well/elsewhere/everywhere/normally/perfectly/great
+        X - same as
+        X ~ 没错/无罪/好着/背不了/都对/半毛钱
+        X 查了/看了? 没事
+        X 很稳/挺稳/稳的/稳得很
         anything/everything/anyone but - X
         neither - X
         not/isn't/wasn't/can't/cannot/couldn't/nor/neither/without possibly/really/ever/again? be? - X
         surely/definitely/certainly/clearly/obviously not - X
-        X ~ be/been/is/are/was/were/already? ruled/excluded/eliminated/cleared/dismissed/discounted/exonerated/exculpated
-        X - was/were/is/has/been? checked/verified/validated/tested/inspected/audited/double-checked/confirmed ~ twice/again/fine/ok/clean/good/yesterday/today/already/thoroughly
+        X ~ be/been/is/are/was/were/already? ruled/excluded/eliminated/cleared/dismissed/discounted/exonerated
+        X - was/were/is/has/been? CHECKED ~ twice/again/fine/ok/clean/good/already/thoroughly
         X ~ off the table
         X ~ red herring/non-issue/nonissue
         X 一点/半点 问题/毛病 也/都? 没
@@ -273,7 +312,17 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         look/start/begin/check at/with/by? - X - first
         shouldn't/should/could/can/may/might we/i look/check/be looking? at? - X
         X ~ written all over
-        odds/chances/signs/everything/evidence/all/everyone are/is/says/say/point*/suggest*/lead* at/to/towards/toward? - X
+        X ~ us
+        X ate/tanked/did/broke/killed/wrecked/borked/nuked/fried/hosed/sank/derailed/crashed/tripped/ruined it/this/that
+        50%/60%/70%/75%/80%/90%/95%/99%/100%/half on - X
+        wager/wagering/guess/bet/betting/theory/verdict/diagnosis/hypothesis/suspect - X
+        X vibes/energy/methinks/innit/for_sure
+        could/may/might/can/must well/easily/just/simply/only be - X
+        X - my/our/the best/prime/main/first/top/only? guess/bet/theory/suspect/pick/hunch/take/hypothesis/candidate
+        have/has/having/got to do with - X
+        is X what
+        X ~ known/notorious/famous/infamous
+        odds/chances/signs/everything/evidence/all are/is/says/say/point*/suggest*/lead* at/to/towards/toward? - X
         leftover/remaining/left is/are - X
         suspect*/suspicio*/blame/blames/blaming/accuse/culprit/guilty/fault/responsible/fishy
         THINK - X
@@ -285,7 +334,7 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         X imo/imho/suspect/maybe/perhaps/surely/probably
         must/might/may/could/can/gotta/should/would've have? - be/been/come/have/do/cause/explain/break
         must/might/may/could/can/should've/would - X
-        could/can/might/would the/this/that/it/my/our drop/jump/spike/gap/crash/hang/nan/nans/oom/slowdown/regression/problem/issue/failure be - X
+        could/can/might/would the/this/that/it/my/our EVENT be - X
         X ~ must/might/may/could/would be/have/has/explain/cause/do/break/make/lead/alone
         has/have/got/gotta/ought to? be
         MAYBE
@@ -358,6 +407,9 @@ _BACK: tuple[tuple[Polarity, str], ...] = (
         ^ but? is/are/was? it/that/you? hmm/seriously/really/sure $
         DOUBTS_IT_ZH
         hard/difficult to believe/imagine/see
+        come on
+        unlikely imo/tbh/though? $
+        ^ 不会/不至于 吧? $
         have my/some/serious/big? doubts
         ^ 我/可? 不 信/太像/像/太信
         不 太/大/怎么/敢? 信/相信/确定/认同/同意
@@ -370,6 +422,8 @@ _BACK: tuple[tuple[Polarity, str], ...] = (
         no way
         ^ nope/no/nah/negative/never $
         not it/that/this
+        nothing there/here/found/wrong/unusual/suspicious/odd
+        all good/fine/clean/ok/green/normal
         ^ 我/我们/已经/早就/早? ~ rule_out/ruled_out
         we've/i've/already/been? ruled - it/that out
         i/i'd disagree

@@ -18,7 +18,9 @@ _PASTED = bounded(
     r"^\s*(?:\[[\w./ -]+\][\s:]|\"[\w./-]+\"\s*:|\[?\d{4}[-/]\d\d[-/]\d\d|\[?\d{1,2}:\d\d:\d\d|\[?rank ?\d|\d+:\s"
     r"|(?:INFO|WARN(?:ING)?|ERROR"
     r"|DEBUG|CRITICAL|FATAL|PANIC)\b|(?:wandb|srun|slurmstepd|torchrun|deepspeed|swanlab|kernel|dmesg)\S*: "
-    r"|Traceback|File \"|\{.*[:=]|[A-Z]\w*(?:Error|Exception|Warning):|\|.*\||(?:step|iter(?:ation)?"
+    r"|Traceback|File \"|\{.*[:=]|(?:[a-z]\w{0,30}\.){0,4}[A-Z]\w*(?:Error|Exception|Warning):|\|.*\|"
+    r"|[\w./-]+ ?\| ?[-+]?[\d.]+\s*$|[\w./-]{2,40}\.(?:json|log|txt|ya?ml|py|csv|err|out)(?::\d+)?: "
+    r"|[\w./-]{2,40} [-+]?(?:\d+(?:\.\d+)?(?:e-?\d+)?|nan|inf)\s*$|(?:step|iter(?:ation)?"
     r"|epoch)\b\W{0,3}\d"
     r"|[-+\w./]+(?:\s*[,;\t]\s*[-+\w./%]+){2,}\s*$|[-+\w./]+(?:[,;\t][-+\w./%]+)+\s*$"
     r"|\s*[\w.-]+\s*[:=]\s*\S{1,60}\s*$|[#$>]\s|Processing"
@@ -33,12 +35,15 @@ _CURVES = bounded(
     r"\W*(?:epoch|step|iter(?:ation)?)s?[\s,;|]+train(?:ing)?[\s,;|]+(?:val(?:id(?:ation)?)?|eval)\W*$", re.IGNORECASE
 )
 _VALUE = bounded(r"[-+\d.e]*\d")
+_MARKED = bounded(r"\s*[\[<#/{(*\"'=>|`~-]{1,4}[^\w]{0,4}\w")
+"""How no sentence of a person begins, but a line of a file."""
 _FENCE = bounded(r"\s*```")
 _PAIR = bounded(r"[\w/.-]+\s*[:=]\s*[-+]?(?:\d|nan|inf)", re.IGNORECASE)
 _SENTENCE = bounded(r"(?<=[.!?。！？;；])(?=\s|[\u3400-\u9fff]|$)\s*|\n+")
 _CLAUSE = bounded(
-    r"[,，;；](?!\s{0,3}(?:no|right|huh|eh|yes|yeah|correct|agree|innit)\W{0,3}$)\s*|[:：](?!\s?\d)\s*|\s+-+\s+"
-    r"|\s+(?=(?:(?<!anything )(?<!thing )(?<!nothing )(?<!no one )(?<!could be )(?<!all )but|so(?! (?:sure|certain|convinced|much|far|many|high|low|big|small|bad))"
+    r"[,，;；](?!\s{0,3}(?:no|right|huh|eh|yes|yeah|correct|agree|innit)\W{0,3}$)\s*|(?<!bet)(?<!guess)(?<!theory)(?<!hunch)(?<!suspect)(?<!verdict)(?<!diagnosis)[:：](?!\s?\d)\s*|\s+-+\s+"
+    r"|\s+(?=(?:(?<!anything )(?<!thing )(?<!nothing )(?<!no one )(?<!could be )(?<!all )but|so(?! (?:sure"
+    r"|certain|convinced|much|far|many|high|low|big|small|bad))"
     r"|and (?:i|we|my|then|now)|because|since|although|though"
     r"|whereas|yet"
     r"|instead(?! of\b))\b)"
@@ -85,14 +90,14 @@ def _looks_pasted(line: str) -> bool:
 def _orders(lines: Sequence[str], pasted: Sequence[bool]) -> Iterator[int]:
     """One-based numbers of the lines of the evidence that speak to an assistant.
 
-    A line that looks like the person's own is evidence where it stands between pasted ones, or where it follows a
-    paste and greets its reader by name.
+    A line that looks like the person's own is evidence where it stands between pasted ones, where it follows a paste
+    and begins with a mark, or where it follows one and greets its reader by name.
     """
     among = [n for n, paste in enumerate(pasted) if paste]
     if not among:
         return
     for n, line in enumerate(lines):
-        within = pasted[n] or among[0] < n < among[-1]
+        within = pasted[n] or among[0] < n < among[-1] or (n > among[0] and _MARKED.match(line) is not None)
         if (within or n > among[0]) and addressed(line, by_name=not within):
             yield n + 1
 

@@ -51,8 +51,8 @@ class Phrases:
 
 
 def plain(text: str) -> str:
-    """A text without quotes and doubled spaces, as the patterns of `phrases` expect it."""
-    return _QUOTES.sub("", text.replace("’", "'")).strip()
+    """A text without quotes, colons and doubled spaces, as the patterns of `phrases` expect it."""
+    return _QUOTES.sub("", text.replace("’", "'").replace(": ", " ")).strip()
 
 
 def _line(line: str, lists: Mapping[str, str]) -> Sought:

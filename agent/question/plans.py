@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from . import amounts, signs
 from ...tools.settings import VARIABLES as CANONICAL
+from . import amounts, signs
 from .actions import ACTS, AFTERWARDS, WISHED, Direction
 from .named import THINGS, named
 from .parts import clauses
@@ -98,7 +98,11 @@ def topic_of(variable: str) -> str:
 def _of_part(part: str, clause: str, spoken_of: str, last: Plan | None, meant: bool) -> Iterator[Plan]:
     """The actions of one part; without a verb it shifts a variable or goes on with the verb before it."""
     acts = list(islice(_acts(part, clause), MOST))
-    acts += islice(_beside(part, acts), MOST) if meant or any(a.direction == "set" for a in acts) or signs.MOVER.match(part) else []
+    acts += (
+        islice(_beside(part, acts), MOST)
+        if meant or any(a.direction == "set" for a in acts) or signs.MOVER.match(part)
+        else []
+    )
     shifts = [] if signs.PAST.search(part) else list(_without_verb(part, clause, spoken_of, last, meant))
     if all(a.direction == "enable" for a in acts) and (not acts or any(s.value for s in shifts)):
         yield from shifts
@@ -126,6 +130,8 @@ def _by_act(act: _Act, acts: list[_Act], part: str, clause: str, spoken_of: str,
         return
     others = [a for a in acts if a is not act and not a.thing]
     for name in [act.thing] if act.thing else _objects(part, act, others) or _unsaid(act, part, spoken_of):
+        if signs.EXCLUDES.match(act.said) and name not in signs.EXCLUDED:
+            continue
         if name == "run" and act.direction not in ("do", "remove", "disable"):
             continue
         if name == "data" and act.direction in ("raise", "lower") and signs.BATCH.search(part):
@@ -174,11 +180,17 @@ def _acts(part: str, clause: str) -> Iterator[_Act]:
         noun = signs.NOUN.search(before) and signs.NOUNS.fullmatch(act.said)
         told = signs.INVARIANT.fullmatch(act.said) and signs.SUBJECT.search(before)
         done = done or (signs.MOVES.match(act.said) and not signs.TO.search(after))
-        told = told or signs.TURNED_OUT.match(after) or signs.BY_ITSELF.search(before) or (act.said.endswith("ing") and signs.OUTCOME.search(after))
+        told = (
+            told
+            or signs.TURNED_OUT.match(after)
+            or signs.BY_ITSELF.search(before)
+            or (act.said.endswith("ing") and signs.OUTCOME.search(after))
+        )
         told = told or (
             signs.HABIT.fullmatch(act.said) and signs.SUBJECT.search(before) and not signs.INTENT.search(clause)
         )
         told = told or (act.said.lower() in ("make", "making") and not signs.BARE.search(after))
+        told = told or (act.said == "设置" and signs.IS_SO.match(after))
         told = told or signs.BLAMING.match(after) is not None or (signs.MENDS.match(act.said) and signs.IT.match(after))
         told = told or (signs.OFFERED.match(act.said) and _unoffered(part[act.end :]))
         told = told or (signs.RUNNING.match(act.said) and signs.BEING.search(before))
@@ -211,7 +223,7 @@ def _without_verb(part: str, clause: str, spoken_of: str, last: Plan | None, mea
             )
             act = _Act(direction, start, end, "")
             yield Plan(name, _meant(act, name, shift["value"], part[start:]), shift["value"], clause)
-        elif (meant or not part[: start].strip()) and amounts.BESIDE.match(part, start - size) and _free(part, start):
+        elif (meant or not part[:start].strip()) and amounts.BESIDE.match(part, start - size) and _free(part, start):
             yield Plan(name, amounts.moved(part[start:]) or "set", "", clause)
         elif (
             (value := signs.VALUE.match(part[start - size : end]))

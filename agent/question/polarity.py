@@ -100,13 +100,13 @@ def _of_clause(clause: str, sentence: int, at: int, acted: Sequence[tuple[str, s
     """The causes of one clause."""
     told_apart = _told_apart(clause)
     seen = [m for m in spans(clause)]
-    names = "".join(clause[s:e] for _, s, e in told_apart)
-    bare = len(_SMALL.sub("", clause)) - len(_SMALL.sub("", names)) <= 3
+    names = "".join(clause[s:e].removeprefix("the ") for _, s, e in told_apart)
+    bare = len(_SMALL.sub("", clause)) - len(names) <= 3
     acting = [(start, start - size) for start, size, name in named(clause) if (name, clause) in acted]
     for topic in dict.fromkeys(t for t, _, _ in told_apart):
         start, end = next((s, e) for t, s, e in told_apart if t == topic)
         masked = _masked(clause, topic, told_apart)
-        sure = SURE.search(masked) is not None
+        sure = SURE.search(masked)
         planned = (topic.id, clause) in acted or (not sure and any(s <= start and end <= e for s, e in acting))
         inside = any(s <= start and end <= e for s, e in seen)
         sign = None if planned else _polarity(masked)

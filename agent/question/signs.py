@@ -72,7 +72,8 @@ NOUN = bounded(
 NOUNS = bounded(
     r"resume|restart|re-?run|update|upgrade|patch|merge|reset|drop|cut|bump|increase|decrease|change|fix|stop|use"
     r"|set"
-    r"|switch|kill|boost|try|revert|retry|swap|replay|ship|push up|scale up|move to|triple|clean|clip|half|limit|cap|clamp|ramp|back off|test|curb",
+    r"|switch|kill|boost|try|revert|retry|swap|replay|ship|push up|scale up|move to|triple|clean|clip|half"
+    r"|limit|cap|clamp|ramp|back off|test|curb",
     re.IGNORECASE,
 )
 INVARIANT = bounded(r"set|cut|put in|reset|cut down", re.IGNORECASE)
@@ -83,12 +84,25 @@ IT, DONE_TO = bounded(r"\s*(?:it|that|this|them)\b", re.IGNORECASE), ("code", "l
 SIEVE = bounded(r"filter|de-?dup|clean|weed|过?滤|清洗|去重|洗|筛", re.IGNORECASE)
 """Verbs that act on data where nothing else is named."""
 OFF = ("false", "off", "0", "none")
+EXCLUDES = bounded(r"exclud", re.IGNORECASE)
+"""What is done to causes too: only of these things it is a plan."""
+EXCLUDED = ("data", "hardware", "freeze")
 BLAMING = bounded(r"\s?(?:blam|point|say|talk|accus|suspect|tell|insist)ing\b|\s?[怪说扯赖]", re.IGNORECASE)
 """What one can stop doing to a cause without touching it."""
 MENDS = bounded(r"fix|mak(?:e|ing)|chang", re.IGNORECASE)
 """What is done to the failure itself: "fix it"."""
 OFFERED = bounded(r"(?:what|how) about", re.IGNORECASE)
-ASKED_ABOUT = ("data", "checkpoint", "code", "hardware", "library", "evaluation", "reward", "tokenizer", "chat_template")
+ASKED_ABOUT = (
+    "data",
+    "checkpoint",
+    "code",
+    "hardware",
+    "library",
+    "evaluation",
+    "reward",
+    "tokenizer",
+    "chat_template",
+)
 ASKED_ABOUT += ("optimizer", "learning_rate", "global_batch_size", "micro_batch_size", "sequence_length")
 """What is rather suspected than tried where only its name is asked about."""
 LATER = bounded(r"\S{0,8}?(?:之后|以后|后|的?时[候侯]?)(?!面|续|端)")
@@ -107,13 +121,18 @@ REFUSED = bounded(
 IN_E = frozenset(stem for stems in STEMS.values() for stem in re.split(r"[ _]", stems) if stem.endswith("e"))
 SUPPOSED = bounded(r"\b(if (?:i|we) (?:just |simply |only )?)([a-z]{2,12}?)([bdgmnpt]?)(e?)d\b", re.IGNORECASE)
 IRREGULAR = dict(
-    pair.split("/") for pair in "got/get took/take went/go ran/run threw/throw gave/give made/make froze/freeze".split()
+    pair.split("/")
+    for pair in ["got/get", "took/take", "went/go", "ran/run", "threw/throw", "gave/give", "made/make", "froze/freeze"]
 )
 SUPPOSED_IRREGULAR = bounded(
     rf"\b(if (?:i|we|you|they) (?:just |simply |only )?)({'|'.join(IRREGULAR)})\b", re.IGNORECASE
 )
-TURNED_OUT = bounded(r"的?(?:惹|害|闹|导致|引起|造成|引发|弄坏|背锅|锅|祸|问题|毛病)|得?太|不下|(?:之?后)?[就也都才](?![行可完好算能]|不?会好)")
+TURNED_OUT = bounded(
+    r"错|反了|的?(?:惹|害|闹|导致|引起|造成|引发|弄坏|背锅|锅|祸|问题|毛病)|得?太|不下|(?:之?后)?[就也都才](?![行可完好算能]|不?会好)"
+)
 """What follows a Chinese verb that tells how it went."""
+IS_SO = bounded(r"[不有是错没都跟和的对]")
+"""What follows a setting that is spoken of, not set."""
 BY_ITSELF = bounded(r"(?:一路|一直|不断|持续|自动|逐渐|慢慢|突然|越来越|始终|每次都?|总是?)(?:在|会|被|往|地)?$")
 """What stands before what nobody did."""
 OUTCOME = bounded(

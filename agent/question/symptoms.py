@@ -18,8 +18,8 @@ class Kind:
     id: str
     name: Phrase
     said: re.Pattern[str]
-    codes: frozenset[str]
-    """Findings that show it."""
+    codes: tuple[str, ...]
+    """Findings that show it, that which says just this first."""
     metrics: tuple[str, ...]
     """Metrics in which it would be seen; none where only a log line could show it."""
 
@@ -34,7 +34,7 @@ class Symptom:
 
 
 def _kind(id: str, en: str, zh: str, said: str, codes: str, metrics: str = "") -> tuple[str, Kind]:
-    found = Kind(id, Phrase(en, zh), bounded(said, re.IGNORECASE), frozenset(codes.split()), tuple(metrics.split()))
+    found = Kind(id, Phrase(en, zh), bounded(said, re.IGNORECASE), tuple(codes.split()), tuple(metrics.split()))
     return id, found
 
 

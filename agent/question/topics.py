@@ -172,7 +172,8 @@ TOPICS: dict[str, Topic] = table(
             r"|ecc(?: errors?)?|xid|nvlink|overheat(?:ing)?|thermal(?:s| throttling)?|throttl(?:e|ing)|pcie"
             r"|driver|dimms?|cosmic rays?|bit[- ]?flips?|power supply|psus?|cooling"
             r"|gpu (?:fault|failure|died|is (?:bad|dying|broken))|node",
-            r"硬件|坏卡|(?:显卡|gpu) ?(?=坏|掉|挂|没|有?问题|出|故障|不|的锅|吧|呢|吗|应该|肯定)|机器(?:坏|问题|故障)?|(?:这|那)(?:张|块)卡|过热|降频|驱动|节点",
+            r"硬件|坏卡|(?:显卡|gpu) ?(?=坏|掉|挂|没|有?问题|出|故障|不|的锅|吧|呢|吗|应该|肯定)|机器(?:坏|问题"
+            r"|故障)?|(?:这|那)(?:张|块)卡|过热|降频|驱动|节点",
             r"gpu-.*|degraded-link|cuda-version-mismatch|illegal-memory-access|invalid-device-ordinal",
         ),
         _topic(
@@ -263,7 +264,7 @@ TOPICS: dict[str, Topic] = table(
             r"contaminat(?:ion|ed)|leak(?:age|ed|s)?|test[- ](?:set )?leak(?:age)?|train(?:ed"
             r"|ing)? on (?:the )?test"
             r"|(?:benchmark|eval|test)(?:[- ](?:set|items?|data|questions?))? leak\w*|memori[sz](?:ed|ation|ing)",
-            r"污染|泄[露漏题]|背题|(?:测试|评测|验证|考)(?:集|题|数据|样本)?[^没无不，。]{0,6}(?:混|漏|泄|跑)(?:进|入|到|露|题)?(?:了?训练(?:集|数据)?)?",
+            r"污染|泄[露漏题]|背题|(?:测试|评测|验证|考)(?:集|题|数据|样本)?[^没无不，。]{0,6}(?:混[进入到]|漏[题进到了]|泄[露漏题])(?:了?训练(?:集|数据)?)?",
             r".*contamination|eval-leakage|rlvr-memorization",
         ),
         _topic(
@@ -434,7 +435,8 @@ TOPICS: dict[str, Topic] = table(
             "quantization",
             "the quantization",
             "量化",
-            r"quanti[sz](?:ation|ed|ing|e)(?: (?:weights|models?|checkpoints?|ckpts?))?|awq|gptq|int[48]|4[- ]?bit|8[- ]?bit|bnb|bitsandbytes|nf4|gguf",
+            r"quanti[sz](?:ation|ed|ing|e)(?: (?:weights|models?|checkpoints?|ckpts?))?|awq|gptq|int[48]"
+            r"|4[- ]?bit|8[- ]?bit|bnb|bitsandbytes|nf4|gguf",
             r"量化|[48]\s*比特",
             r"quantization-.*|bf16-unsupported",
         ),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
+from ...knowledge.search import Hit
 from ...knowledge.spelling import PLAIN
 from ...tools.settings import VARIABLES as CANONICAL
 from .actions import ACTS
@@ -20,11 +21,13 @@ from .polarity import Suspicion, suspicions
 from .signs import VAGUE
 from .symptoms import Symptom, symptoms
 from .topics import TOPICS
+from .unnamed import unnamed
 from .wants import Want, wanted
 
 _WORD = re.compile(r"[A-Za-z]{3,}")
 LONG = 5
 """Letters from which on a word that nothing knows may be a slip of one of the phrases."""
+Search = Callable[[str, int], list[Hit]]
 CONTRARY = ("raise", "lower")
 """Of these two in one clause the later is meant: "crank it down"; in two clauses they are two plans."""
 KINDS = frozenset(name for name, v in CANONICAL.items() if v.type == "str")
@@ -57,7 +60,9 @@ class Question:
 def _each(acts: list[Plan]) -> Iterator[Plan]:
     """One plan for each thing and direction; what only says "change it" gives way to what says how."""
     for name in dict.fromkeys(p.variable for p in acts):
-        here = list({(p.text if p.direction in CONTRARY else p.direction): p for p in acts if p.variable == name}.values())
+        here = list(
+            {(p.text if p.direction in CONTRARY else p.direction): p for p in acts if p.variable == name}.values()
+        )
         chosen = [p for p in here if p.direction == "set" and p.value and name in KINDS]
         clear = [p for p in here if p.direction not in VAGUE]
         yield from chosen[-1:] or {p.direction: p for p in clear}.values() or here[-1:]
@@ -79,7 +84,7 @@ def spelled(own: str, corrected: Callable[[str], str]) -> str:
 
 @lru_cache(2048)
 def _spelled(typed: str, said: str) -> str:
-    """A word as typed where it is one of the phrases; as put right; else the word of the phrases that it slipped from."""
+    """A word as typed where a phrase has it; as put right; else the word of the phrases that it slipped from."""
     low = typed.lower()
     if low in SPOKEN or low.startswith(SPOKEN_STEMS) or any(p.fullmatch(low) for _, p in ACTS):
         return typed
@@ -101,11 +106,12 @@ def _slips() -> dict[str, str]:
     return {typed: word for typed, word in out.items() if typed not in SPOKEN}
 
 
-def understand(text: str, corrected: Callable[[str], str] = str) -> Question:
+def understand(text: str, corrected: Callable[[str], str] = str, search: Search | None = None) -> Question:
     """Read one message, in English, Chinese, or both.
 
     Args:
         corrected: puts slips of typing right (`knowledge.search.Index.corrected`).
+        search: finds the entries nearest to a phrase (`Index.search`), for causes that no table names.
     """
     own, pasted, orders = split(text)
     said = spelled(own, corrected).replace("’", "'")
@@ -117,6 +123,8 @@ def understand(text: str, corrected: Callable[[str], str] = str) -> Question:
             acts += plans(sentence, spoken_of)
         spoken_of = last_named(sentence) or spoken_of
     suspected = suspicions(message, [(topic, p.text) for p in acts for topic in _touched(p)])
+    if search and not suspected and not acts:
+        suspected = list({s.topic.id: s for s in unnamed(message, search)}.values())
     if wants in ("why", "ok_to"):
         wants = "ok_to" if acts else "why" if suspected else wants
     spoken = [*(p.text for p in acts), *(s.text for s in suspected)]

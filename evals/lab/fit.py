@@ -72,7 +72,7 @@ def ratios(cases: Sequence[Case], seen: Seen) -> list[Ratio]:
         if entry is None:
             continue
         others = [c for c in cases if c not in mine]
-        for code, word in entry.findings.for_.items():
+        for code, word in entry.speaks.for_.items():
             given, otherwise = _share(mine, seen, code), _share(others, seen, code)
             shown = any(code in codes for codes in seen.values())
             out.append(Ratio(id, code, word, given, otherwise, len(mine), shown))

@@ -96,9 +96,9 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("--wrong", action="store_true", help="print the questions that were not understood")
     options = parser.parse_args()
-    corrected, total = index(None).corrected, Counter[str]()
+    books, total = index(None), Counter[str]()
     for row in rows(options.file):
-        count = scored(row, asked := understand(row["q"], corrected))
+        count = scored(row, asked := understand(row["q"], books.corrected, books.search))
         total += count
         wrong = count["polarity"] < count["suspicions"] or count["direction"] < count["plans"] or count["extra"]
         if options.wrong and wrong:

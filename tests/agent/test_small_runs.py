@@ -207,3 +207,21 @@ def test_a_few_points_and_a_question_that_names_nothing_get_neither_a_cause_nor_
     a = answer(tmp_path, "what is wrong", metrics__jsonl='{"step": 1, "loss": 2.0}\n{"step": 2, "lo')
     assert (a.diagnosis.state, a.diagnosis.hypotheses) == ("inconclusive", ())
     assert "too little to call the run healthy" in a.text
+
+
+def test_an_error_that_no_entry_names_is_the_headline_and_no_far_fetched_entry(tmp_path):
+    (tmp_path / "train.log").write_text(
+        "step 1 loss 2.0\nTraceback (most recent call last):\n"
+        '  File "train.py", line 7, in <module>\n    main()\nsoundfile.LibsndfileError: cannot open a.wav\n'
+    )
+    answer = ask("what went wrong with this run?", [tmp_path])
+    assert answer.head[0].startswith("**The program stopped with an error that no entry of the runbook names**")
+    assert "`soundfile.LibsndfileError: cannot open a.wav` (`train.log:5`)" in answer.head[0]
+    assert "Read the lines above train.log:5" in answer.short
+
+
+def test_a_question_that_names_no_failure_lists_none_for_a_run_that_shows_nothing(tmp_path):
+    (tmp_path / "train.log").write_text("loading\nready\n" * 20)
+    answer = ask("what went wrong with this run?", [tmp_path])
+    assert answer.diagnosis.state == "inconclusive"
+    assert answer.diagnosis.hypotheses == ()

@@ -3,6 +3,8 @@
 import numpy as np
 import writers
 
+FILES = ["events.out.tfevents.1.host.1.0", "run-recorded.wandb", "mlflow.db", "trackio.db", "run-recorded.swanlab"]
+"""What is in `tests/data/trackers`."""
 METRICS = ("loss", "learning_rate", "grad_norm", "eval_loss")
 
 

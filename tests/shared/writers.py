@@ -133,9 +133,7 @@ def trainer(state: str, folder: Path) -> None:
         report_to="tensorboard", use_cpu=True, disable_tqdm=True, dataloader_pin_memory=False,
     )  # fmt: skip
     data = [{"x": torch.zeros(1), "labels": torch.zeros(1)}] * STEPS
-    one = Trainer(Weight(), arguments, train_dataset=data, eval_dataset=data[:1])
-    one.train()
-    one.save_state()
+    Trainer(Weight(), arguments, train_dataset=data, eval_dataset=data[:1]).train()
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from triage.tools.config.combine import read_settings
 from triage.tools.config.lint import lint
 from triage.tools.data.check import check
 from triage.tools.data.codebook import codebook
+from triage.tools.data.evalrows import check_eval_rows
 from triage.tools.data.generations import generations
 from triage.tools.data.labels import check_labels, check_tokenizer, read_dump
 from triage.tools.data.pii import pii
@@ -19,7 +20,9 @@ from triage.tools.data.similar.leakage import find_leaks, leak_report
 from triage.tools.discover import discover
 from triage.tools.findings import declare
 from triage.tools.logs.scan import scan
+from triage.tools.relate.relate import relate
 from triage.tools.scores import check_run_evals
+from triage.tools.series import SeriesTable
 
 RECORDS = {
     "train.jsonl": [{"prompt": "a", "chosen": "long answer", "rejected": "short"}],
@@ -35,11 +38,13 @@ TOOLS = {
     "data.generations": lambda p: [generations([p / "train.jsonl"], before=[p / "train.jsonl"])],
     "data.preference": lambda p: [preference([p / "train.jsonl"])],
     "data.pii": lambda p: [pii([p / "train.jsonl"])],
+    "data.evalrows": lambda p: [check_eval_rows(discover(p))],
     "data.codebook": lambda p: [codebook([p / "codes.jsonl"])],
     "data.similar.dedup": lambda p: [dedup([p / "train.jsonl"])[0]],
     "data.similar.leakage": lambda p: [leak_report(find_leaks([p / "train.jsonl"], [p / "train.jsonl"]))],
     "checkpoints.health": lambda p: [check_checkpoints([p / "model.safetensors"])],
     "scores": lambda p: [check_run_evals(discover(p))],
+    "relate": lambda p: [relate(SeriesTable())],
 }
 """Tool, or wing that is one tool -> its reports on artefacts as small as can be; `bisect` is in its own tests."""
 

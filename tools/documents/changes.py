@@ -19,7 +19,7 @@ _I = re.IGNORECASE
 _V = r"[^\s,;()\[\]{}|→\"'=<>\u3002]+"
 _NUM = r"(?<![A-Za-z0-9_.])[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?:%|[kKMBT]\b|[\w.+-]*)"
 _TO_ZH = (
-    r"(?:改[为成到]|调[整]?[到至为成]|调[高低大小][到至]|[降升提][低高级]?[到至为]|提高[到至]|降低[到至]|增[加大][到至]"
+    r"(?:改[为成到]|调[整]?[到至为成]|调[高低大小][到至]|[降升提][低高级]?[到至为]|提高[到至]|降低[到至]|增?加大?[到至]|增大[到至]"
     r"|减[少小半][到至]|变[为成]|换成|切换?[到成为]|升级[到至为]|降级[到至为]"
     r"|回退到|扩[大展]?到|缩[小短]?到|设[为成置]为?|到|至)"
 )
@@ -47,14 +47,16 @@ _FORMS = (
     rf"|统一)?{_TO_ZH}了?\s?(?P<new>[^\s,;()→\u4e00-\u9fff.]+(?:\.[^\s,;()→\u4e00-\u9fff]+)*)")),
     _Form(bounded(rf"(?P<old>(?<![\w.-])v?\d[\w.%+-]*)\s?{_UP_ZH}了?\s?(?P<new>v?\d[\w.%+-]*)")),
     _Form(bounded(r"(?:升级|降级|更新)\s?(?P<name>[A-Za-z][\w.-]*)\s(?P<old>v?\d[\w.+-]*)\s?[到至]\s?(?P<new>v?\d[\w.+-]*)")),
-    _Form(bounded(rf"(?P<new>{_NUM})\s?\((?:was|before|previously|formerly|prev|old|from|instead of|原|原来"
-    rf"|之前|此前|原先)[:为是]?\s?(?P<old>{_V})\)", _I)),
+    _Form(bounded(rf"(?P<new>{_NUM})(?:\s[a-z]{{1,10}})?\s?\((?:was|before|previously|formerly|prev|old"
+    rf"|from|instead of|originally|原|原来"
+    rf"|之前|此前|原先)[:为是]?\s?(?P<old>{_V})[^()]{{0,60}}\)", _I)),
     _Form(bounded(rf"(?P<new>{_NUM}),? (?:was|before:?|formerly|previously) (?P<old>{_NUM})", _I)),
     _Form(bounded(rf"(?P<new>{_NUM}),? (?:instead of|rather than) (?P<old>{_NUM})", _I), told=False),
     _Form(bounded(rf"(?P<new>{_NUM})\s(?P<name>[A-Za-z ]{{2,40}}?)\s\((?:was|before|previously"
     rf"|formerly):? (?P<old>{_V})\)", _I)),
     _Form(bounded(r"(?:之前|原来|原先|以前|此前)[是用为]?\s?(?P<old>[^\s,;]+?)\s?[,;]\s?(?:现在|现"
     r"|目前)[是用为改成]{0,3}\s?(?P<new>[^\s,;.]+)")),
+    _Form(bounded(r"(?<!from )\b(?P<old>v\d[\w.+-]*) to (?P<new>v\d[\w.+-]*)"), told=False),
     _Form(bounded(rf"\b(?:was|before) (?P<old>{_NUM}),? (?:is )?now (?P<new>{_NUM})", _I)),
     _Form(bounded(rf"(?<!from )(?<![\w.])(?P<old>{_NUM}) to (?P<new>{_NUM})(?![\w%])", _I), told=False, known=True),
     _Form(bounded(r"\b(?:upgrad|downgrad|bump|lower|rais|increas|decreas"
@@ -68,7 +70,7 @@ _NEW = (
         rf"|rolled back|roll back|scaled|reset|pin(?:ned)?|updated?|shortened|extended|dropped"
         rf"|grew|adjusted|capped|cap)\b)(?P<name>[^,;:→=]{{0,50}}?)\s?(?:(?:back |up "
         rf"|down )?\bto\b|=|\bat\b)\s?(?:the |about |~)?(?P<new>{_NUM}|v\d[\w.]*|True|False"
-        rf"|true|false|[\w-]+-v?\d[\w.-]*)(?![\w%])",
+        rf"|true|false|[\w-]+-v?\d[\w.-]*)(?![\w%/])",
         _I,
     ),
     bounded(
@@ -76,7 +78,7 @@ _NEW = (
         rf"|increased|decreased|reduced|changed|bumped|halved|doubled|cut|reset|upgraded"
         rf"|downgraded|dropped|switched|scaled|pinned|updated|shortened|extended|went (?:up"
         rf"|down)|adjusted|moved|capped)) (?:(?:back |up |down )?to|at)\s(?P<new>{_NUM}"
-        rf"|v\d[\w.]*|True|False|true|false)(?![\w%])",
+        rf"|v\d[\w.]*|True|False|true|false)(?![\w%/])",
         _I,
     ),
     bounded(
@@ -102,9 +104,12 @@ _NOW = bounded(
     _I,
 )
 _DONE_ZH = bounded(words.DONE_ZH)
-_KINDS = tuple((kind, bounded(pattern, _I)) for kind, pattern in words.KINDS)
+_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple((kind, bounded(pattern, _I)) for kind, pattern in words.KINDS)
 _PACKAGE = bounded(rf"(?<![\w-])(?:{words.PACKAGES})(?![\w-])", _I)
-_ASIDE = bounded(r"\((?![^()]*(?:→|\d to \.?\d))(?!was|before|prev|old|from|instead|step|第|原|之前|此前)[^()]*\)")
+_ASIDE = bounded(
+    r"\((?![^()]*(?:→|\d to v?\.?\d|instead of))(?!was|before|prev|old|from|instead|originally"
+    r"|step|第|原|之前|此前)[^()]*\)"
+)
 _LEAD = bounded(
     r"^(?:and|then|also|we|i|the|a|an|our|my|just|now|finally|again|把|将|并|并且|又|再|同时|我|我们|已"
     r"|已经|后|了|其中|把\s)\s*|^(?:把|将|并|又|已)",
@@ -132,14 +137,32 @@ _VERB = bounded(rf"^(?:{words.PAST}|{words.NOW}|{words.DONE_ZH})(?:\s|(?<=[\u4e0
 _SERVICE = bounded(r"service|endpoint|server|服务|推送|pushed|shipped", _I)
 _PARTS = bounded(r"[,;|]|: | and (?=\w+(?: \S+)?$)|并(?!行)")
 _TO_VERSION = bounded(r"\bto v?(\d[\w.+-]*)")
-_TO_SOMETHING = bounded(r"\bto (?:the )?((?=[a-zA-Z_.-]{0,30}\d)[\w.-]+)")
+_TO_SOMETHING = bounded(r"\bto (?:the )?((?=[a-zA-Z_.-]{0,30}\d)[\w.-]+)(?![/%])")
+_REST = bounded(
+    r"(?:其余|其他|其它|剩余|everything else|all else|the rest|others?(?: settings)?|same config)[^,;.]*", _I
+)
+_NOTHING = bounded(r"^(?:nothing|none\b|n/a|no (?:change|news)|无$|没有变化|一切(?:正常|顺利))", _I)
+_NEW_ONE = bounded(r"^new\b|\b(?:a|the|with) new\b|^新|新版|新的", _I)
+_DOING = bounded(rf"\b(?:{words.NOW}|(?:{words.DOING})ing|(?:restart|switch|replace|resume)s)\b", _I)
+_AGENT = bounded(
+    rf"^(?i:(?:[\w ]{{1,20}}:\s)?\W{{0,3}}(?:{words.PAST}))\b"
+    rf"|\b(?:[Ww]e|I|he|she|[Tt]hey|team|and|then|just|[A-Z][a-z]+) (?:\w+ )?(?:{words.PAST})\b"
+    rf"|\b(?:was|were|been|got|had|has|have) (?:\w+ )?(?:{words.PAST})\b"
+    rf"|\b(?:{words.PAST}) (?:to|from|by|back|off|on|out)\b",
+)
+"""Somebody did it: a past form with its subject, not one that describes a thing (`a fixed number`)."""
+_ASPECT = bounded(r"[了已把将刚]|昨|上周|完成")
 _SINCE = bounded(r"\b(?:since|as of|starting|effective)\s(?:\w+ )?\d|自.{0,12}起", _I)
 _WEIGHT = bounded(
     r"\b(?:weight|ratio|share|rate|size|coefficient|threshold|width|scale|probability"
     r"|interval|limit|factor|fraction)\b",
     _I,
 )
-_FIX = bounded(r"^(?:\w+(?:\([^)]*\))?:\s)?(?:fix|bug|refactor|revert|implement|feat\b|修复|修正|重构|实现)", _I)
+_FIX = bounded(
+    r"^(?:feat|perf|fix|refactor)(?:\([^)]*\))?!?:|^(?:\w+(?:\([^)]*\))?:\s)?(?:fix|bug"
+    r"|refactor|revert|implement|修复|修正|重构|实现)",
+    _I,
+)
 _VERSION = bounded(r"^v?\d+\.\d+(?:\.\d+)*[\w.+-]*$")
 _DATA = bounded(
     r"\b(?:data|mix(?:ture)?|share|blend|corpus|tokens? ratio|sampling weight)\b|数据|语料|占比|配比|比例", _I
@@ -150,15 +173,21 @@ def events(said: Sentence, name: str) -> Iterator[Event]:
     """The events of a sentence, none where it only wishes, asks or denies."""
     text = said.text
     stamped = said.stamp.dated or said.stamp.step is not None
-    if said.mode in ("plan", "wish") or not (stamped or _HINT.search(text)) or not happened(text):
+    if (
+        said.mode in ("plan", "wish")
+        or not (stamped or said.mode == "commit" or _HINT.search(text))
+        or _NOTHING.match(text)
+        or not happened(text)
+    ):
         return
     bare = _ASIDE.sub(" ", text)
-    if said.mode == "commit" and _TRASH.search(bare.strip()):
+    if said.mode in ("commit", "body") and _TRASH.search(bare.strip()):
         return
     found = list(_values(bare, said))
     for variable, old, new in found:
-        yield _event(said, name, _kind_of_change(variable, old, new, said), variable, old, new)
-    if found:
+        kind = _kind_of_change(variable, old, new, said)
+        yield _event(said, name, kind, (kind == "note" and _measure(variable)) or variable, old, new)
+    if found or said.mode == "body":
         return
     kind = _kind(bare, said)
     if kind:
@@ -167,7 +196,7 @@ def events(said: Sentence, name: str) -> Iterator[Event]:
 
 def happened(text: str) -> bool:
     """Whether a sentence tells a fact and no wish, question, condition, plan or denial."""
-    core = words.BECAUSE.sub("", _ASIDE.sub(" ", text))
+    core = _REST.sub("", words.BECAUSE.sub("", _ASIDE.sub(" ", text)))
     return not any(p.search(core) for p in (words.WISH, words.WISH_ZH, words.NOT, words.NOT_ZH))
 
 
@@ -184,7 +213,9 @@ def _values(text: str, said: Sentence) -> Iterator[tuple[str, str, str]]:
     at, taken = 0, False
     spans = sorted((m.start(), -m.end(), i, m) for i, f in enumerate(_FORMS) for m in f.pattern.finditer(text))
     for start, _, i, match in spans:
-        if start < at or not (_FORMS[i].told or _changed(text, said)):
+        if start < at or not (
+            _FORMS[i].told or _changed(text, said) or names.setting(text[max(at, start - 30) : start])
+        ):
             continue
         old, new = _value(match["old"]), _value(match["new"])
         if not old or not new or not (_worth(old, new)):
@@ -217,7 +248,8 @@ def _only_new(text: str, said: Sentence) -> Iterator[tuple[str, str, str]]:
                 yield variable or (package[0].lower() if package else ""), "", new
                 return
     if switch := _SWITCH.search(text):
-        variable = names.setting(text)
+        after = names.places(text[switch.end() :])
+        variable = after[0][2] if after else names.setting(text)
         if not variable and (said.item or said.stamp.head) and (said.stamp.dated or said.stamp.step is not None):
             variable = _own(text.replace(switch[0], " "))
         if variable:
@@ -266,6 +298,8 @@ def _changed(text: str, said: Sentence) -> bool:
     """Whether the sentence has a word for a change that was made."""
     if _PAST.search(text) or _DONE_ZH.search(text):
         return True
+    if said.entry and _DOING.search(text):
+        return True
     return (said.mode == "commit" or said.stamp.head or said.item) and bool(_NOW.search(text))
 
 
@@ -276,13 +310,19 @@ def _kind_of_change(variable: str, old: str, new: str, said: Sentence) -> Kind:
         return "dependency"
     if variable == "dataset" or (not known and _DATA.search(f"{said.text} {said.heading}")):
         return "data"
-    if not known and names.metric(variable):
+    if not known and _measure(variable):
         return "note"
     if not known and (kind := _kind(said.text, said, True)) in ("node", "deployment", "data"):
         return kind
     if not known and versions and _SERVICE.search(said.text):
         return "deployment"
     return "config"
+
+
+def _measure(variable: str) -> str:
+    """The metric that the last words of a variable name, empty where they name none."""
+    own = variable.split()
+    return next((metric for n in (4, 3, 2, 1) if (metric := names.metric(" ".join(own[-n:])))), "")
 
 
 def _upgraded(text: str) -> bool:
@@ -292,30 +332,43 @@ def _upgraded(text: str) -> bool:
 def _kind(text: str, said: Sentence, changed: bool = False) -> Kind | None:
     """What an event without values is about; a note only where the line is stamped and nobody chats."""
     changed = changed or _changed(text, said)
-    if said.mode == "commit" and _FIX.search(text):
-        return "code"
-    first = next(((kind, m) for kind, p in _KINDS if (m := p.search(text))), None)
-    if first and (changed or first[0] == "restart"):
-        weak = first[0] in ("config", "data", "code", "deployment") and not said.stamp.dated and said.stamp.step is None
-        weak = weak or (said.mode == "told" and not said.item and _STATE.search(text) is not None)
-        if weak and _STATE.search(text) and said.mode == "told":
-            return None if not said.stamp.dated and said.stamp.step is None else "note"
-        if not weak or said.mode in ("commit", "chat") or _near(text, first[1]) or said.item:
-            return first[0]
-    if said.mode == "commit" and (changed or first):
-        return first[0] if first and changed else "code"
+    stamped = said.stamp.step is not None or (said.stamp.dated and said.stamp.head)
+    kind, start, end = _named_kind(text)
+    if kind in (None, "code", "config") and changed and (named := names.places(text)):
+        if stamped or said.entry or said.mode in ("chat", "commit") or _done(text, "config", *named[0][:2]):
+            return "config"
+        return "note" if said.stamp.dated else None
+    if said.mode == "commit":
+        if not (fixed := _FIX.search(said.text)) and not (changed or kind):
+            return None
+        return "code" if fixed or kind in (None, "restart", "node") else kind
+    entry = stamped or said.entry
+    if kind and (changed or (entry and (kind in ("restart", "node") or _NEW_ONE.search(text)))):
+        stated = said.mode == "told" and not said.item and _STATE.search(text)
+        if entry or said.mode == "chat" or (not stated and _done(text, kind, start, end)):
+            return kind
     if said.mode == "chat":
         return "note" if said.stamp.step is not None else None
-    stamped = said.stamp.step is not None or (
-        said.stamp.dated and (said.stamp.head or said.item or changed or _SINCE.search(text))
+    told = stamped or (said.stamp.dated and (changed or _SINCE.search(text)))
+    return "note" if told and len(text) > 3 else None
+
+
+def _named_kind(text: str) -> tuple[Kind | None, int, int]:
+    """The first kind whose words a sentence has, and where they stand."""
+    for kind, pattern in _KINDS:
+        if found := pattern.search(text):
+            return kind, found.start(), found.end()
+    return None, 0, 0
+
+
+def _done(text: str, kind: Kind, start: int, end: int) -> bool:
+    """Whether an undated sentence says near the words of its kind that somebody did it, or that it befell the run."""
+    around = text[max(0, start - 40) : end + 40]
+    if kind in ("restart", "node", "dependency"):
+        return bool(_PAST.search(around) or _DONE_ZH.search(around))
+    return bool(
+        _AGENT.search(text[max(0, start - 60) : end + 40]) or (_DONE_ZH.search(around) and _ASPECT.search(text))
     )
-    return "note" if stamped and len(text) > 3 else None
-
-
-def _near(text: str, match: re.Match[str]) -> bool:
-    """A word for a change stands within a few words of what it is about."""
-    around = text[max(0, match.start() - 40) : match.end() + 40]
-    return bool(_PAST.search(around) or _DONE_ZH.search(around))
 
 
 def _unvalued(text: str, kind: Kind) -> tuple[str, str, str]:
@@ -325,4 +378,4 @@ def _unvalued(text: str, kind: Kind) -> tuple[str, str, str]:
         return package[0].lower(), "", version[1] if version else ""
     if kind in ("deployment", "code", "config") and (new := _TO_SOMETHING.search(text[:400])):
         return (names.setting(text[: new.start()]) if kind == "config" else ""), "", new[1].rstrip(".")
-    return "", "", ""
+    return (names.setting(text) if kind == "config" else ""), "", ""

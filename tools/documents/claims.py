@@ -27,7 +27,7 @@ _QUANTITY = bounded(
     r"\s?(?P<unit>%|tokens?\s?(?:/|per |a )\s?(?:s|sec|second)\b|tok/s(?:ec)?\b|toks/s\b"
     r"|[TP]FLOP/?s\b|(?:A100|H100|H800|A800|H200|H20|V100|B200|910B)s?\b(?:\sGPUs?)?"
     r"|[A-Za-z]+(?:[ /][a-z]+)?|[张块]\s?(?:[A-Z]\d{2,4})?(?:GPU|显卡|卡)?|卡"
-    r"|个?\s?(?:token|词元)|步|轮|机|台|节点|层|参数|秒|毫秒)?",
+    r"|个?\s?(?:token|词元)|步|轮|机|台|个?\s?节点|层|参数|秒|毫秒)?",
 )
 _SPEED = bounded(r"^tok(?:en)?s?\s?(?:/|per |a )\s?s", _I)
 _UNITS = (
@@ -35,7 +35,7 @@ _UNITS = (
     (bounded(r"^(?:parameters?|params?|参数)", _I), "parameters", "parameters"),
     (bounded(r"^(?:gpus?\b|[张块]|卡|cards?\b|accelerators?\b|npus?\b|(?:A100|H100|H800|A800|H200|H20"
     r"|V100|B200|910B))", _I), "world_size", "GPUs"),
-    (bounded(r"^(?:nodes?\b|机|台|节点|machines?\b)", _I), "nodes", "machines"),
+    (bounded(r"^(?:nodes?\b|机|台|个?\s?节点|machines?\b)", _I), "nodes", "machines"),
     (bounded(r"^(?:(?:training |optimizer |total )?steps?\b|步|iterations?\b)", _I), "max_steps", "steps"),
     (bounded(r"^(?:epochs?\b|轮)", _I), "epochs", "epochs"),
     (bounded(r"^(?:layers?\b|层)", _I), "num_layers", ""),
@@ -76,13 +76,21 @@ _NUMERIC = {v for v, kind in {**VARIABLES, **CONTEXT}.items() if kind.type in ("
 _ITEMS = bounded(r",\s|,(?=\D)|;|(?<=[\u4e00-\u9fff])\.\s|\s\|\s(?=[^\d\s]{1,40}\s\|)")
 _EVERY = bounded(r"(?:\b(?:every|each|at|step|last|first|per)|[每第])$", _I)
 _PUNCTUATION = " :=|-~≈<>≥≤*(\"'"
+_CARDS = bounded(r"^(?:gpus?\b|卡|cards?\b|[A-Z]{1,2}\d{2,4})", _I)
+_IN_EACH = bounded(r"(?:每台|每机|每个?节点|单机|per node|each with|(?:nodes?|machines?|hosts?) (?:of|with|x))\s?$", _I)
+_PER_NODE = bounded(r"^[^,;]{0,30}?(?:\bper |/ ?)(?:node|machine|host)\b", _I)
+_LINK = bounded(rf"(?:{words.BOUND.pattern})\s?(?:about |the |roughly |~|≈)?$|^.{{0,8}}[\u4e00-\u9fff]\s?$", _I)
 _EQUALS = bounded(r"\s*(?:={1,2}|≈|≃|~=)\s*")
 _SUM = bounded(r"[\d)\w%]\s*[*x×/÷+]\s*[\d(]")
 
 
 def claims(said: Sentence, name: str) -> Iterator[Claim]:
     """The claims of a sentence, none where it doubts, wishes, denies or chats."""
-    if said.mode in ("wish", "chat", "commit") or not any(c.isdigit() for c in said.text) or _DOUBT.search(said.text):
+    if (
+        said.mode in ("wish", "chat", "commit", "body")
+        or not any(c.isdigit() for c in said.text)
+        or _DOUBT.search(said.text)
+    ):
         return
     aimed = said.mode == "plan" or words.AIM.search(said.text) is not None
     if not aimed and (words.WISH.search(said.text) or words.WISH_ZH.search(said.text) or words.NOT.search(said.text)):
@@ -126,13 +134,15 @@ def _plain(item: str, said: Sentence, aimed: bool) -> Iterator[tuple[str, float,
     for value in _QUANTITY.finditer(item):
         if re.match(r"\s?[-–~]\s?\d|[:/]\d", item[value.end("n") :]) or value.start() < at:
             continue
-        row = _named(item, value, found) or (_aimed(item, value, at, said) if aimed else None)
+        row = _named(item, value, found, said.text) or (_aimed(item, value, at, said) if aimed else None)
         if row:
             yield row
             at = value.end()
 
 
-def _named(item: str, value: re.Match[str], found: list[tuple[int, int, str]]) -> tuple[str, float, str] | None:
+def _named(
+    item: str, value: re.Match[str], found: list[tuple[int, int, str]], whole: str
+) -> tuple[str, float, str] | None:
     """A number beside the name of a setting."""
     before = [(end, of) for _, end, of in found if end <= value.start()]
     of = ""
@@ -146,7 +156,8 @@ def _named(item: str, value: re.Match[str], found: list[tuple[int, int, str]]) -
         ]
     ) and after[0] not in ("max_steps", "parameters"):
         of = after[0]
-    of = names.TARGETS.get(of, of)
+    beside, meaning = names.BESIDE.get(of, ("", ""))
+    of = meaning if beside and beside in whole.lower() else names.TARGETS.get(of, of)
     by_unit = _of_unit(value, item[value.start() :], item[: value.start()])
     if by_unit and of == "global_batch_size" and by_unit[1] == "tokens":
         of = "tokens_per_step"
@@ -168,15 +179,15 @@ def _aimed(item: str, value: re.Match[str], at: int, said: Sentence) -> tuple[st
         if by_unit[0] != "train_tokens" or _number(value) >= 1e6:
             return by_unit[0], _number(value), by_unit[1]
     unit = value["unit"] or ""
-    if _TIME.match(unit) or by_unit:
+    if _TIME.match(unit) or by_unit or value["k"]:
         return None
     own = _score(left)
     metric = names.metric(own) if own else ""
-    if not metric and (behind := _behind(item[value.end("n") :])):
+    if not metric and (behind := _behind(item[value.end("n") :].removeprefix("%"))):
         own = metric = behind
     if not own or not (metric or words.AIM.search(item) or _COMPARED.search(left)):
         return None
-    if not (metric or _BETWEEN.match(left[len(left.rstrip(_PUNCTUATION)) :]) or _COMPARED.search(left)):
+    if not (metric or _LINK.search(left[-40:])):
         return None
     scale = 0.01 if unit == "%" and metric and VOCABULARY[metric].unit == "1" else 1.0
     return metric or own, _number(value) * scale, (VOCABULARY[metric].unit if metric else "%" if unit == "%" else "")
@@ -209,16 +220,10 @@ def _of_unit(value: re.Match[str], rest: str, before: str) -> tuple[str, str] | 
     unit = (value["unit"] or "").strip()
     if _SPEED.match(unit):
         return "tokens_per_second", "tokens/s"
-    if (
-        unit
-        and re.match(r"gpus?\b|卡|cards?\b|[A-Z]+\d{2,4}", unit, _I)
-        and re.search(
-            r"(?:每台|每机|每节点|单机|per node|each with)\s?$|^.{0,20}(?:per|/) ?node",
-            before if "每" in before or "单" in before else rest,
-            _I,
-        )
-    ):
+    if _CARDS.match(unit) and (_IN_EACH.search(before[-40:]) or _PER_NODE.match(rest)):
         return "gpus_per_node", "devices"
+    if unit.startswith("token") and before.rstrip().endswith(("sequences of", "samples of")):
+        return "sequence_length", "tokens"
     row = next(((of, name) for p, of, name in _UNITS if p.match(unit)), None)
     if row and row[0] == "train_tokens":
         tail = rest[value.start("unit") - value.start() :]

@@ -37,7 +37,7 @@ PHRASES = table("PHRASES", (
     ("loss_scale", "loss scale|损失缩放"),
     ("micro_batch_size", "micro batch|micro batch size|mbs|per device batch|per device batch size|per gpu batch size|微批大小|微批|单卡 batch|单卡批大小|每卡批大小"),
     ("grad_accumulation", "accumulation|gradient accumulation|grad accumulation|grad accum|gradient accumulation steps|accumulation steps|ga|梯度累积|累积步数|梯度累计"),
-    ("global_batch_size", "global batch|global batch size|gbs|total batch size|全局批大小|全局批次|全局 batch|全局批量|全局 batch size|总批大小"),
+    ("global_batch_size", "global batch|global batch size|effective batch|effective batch size|gbs|total batch size|全局批大小|全局批次|全局 batch|全局批量|全局 batch size|总批大小|有效批大小|有效批次|有效 batch"),
     ("world_size", "world size|gpu count|number of gpus|num gpus|总卡数|卡数"),
     ("tensor_parallel", "tensor parallel|tensor parallelism|tensor parallel size|tp|tp size|张量并行"),
     ("pipeline_parallel", "pipeline parallel|pipeline parallelism|pipeline parallel size|pp|流水线并行|流水并行"),
@@ -58,18 +58,19 @@ PHRASES = table("PHRASES", (
     ("packing", "packing|sequence packing|sample packing|样本打包|序列打包"),
     ("dpo_beta", "dpo beta"),
     ("beta", "beta"),
+    ("alpha", "alpha"),
     ("kl_coef", "kl coef|kl coefficient|kl penalty|kl weight|kl beta|init kl coef|kl 系数|kl 惩罚|kl 惩罚系数|kl系数"),
     ("kl_target", "kl target|target kl|目标 kl|kl 目标"),
     ("use_kl_loss", "kl loss|use kl loss"),
     ("num_generations", "num generations|rollouts per prompt|generations per prompt|responses per prompt|samples per prompt|completions per prompt|group size|rollout n|每题采样数|组大小|每个 prompt 采样数|采样数"),
-    ("rollout_batch_size", "rollout batch|rollout batch size"),
+    ("rollout_batch_size", "rollout batch|rollout batch size|prompts per rollout|prompts per step|prompts per batch"),
     ("train_batch_size", "train batch size"),
     ("rollout_temperature", "rollout temperature|采样温度"),
     ("sampling_temperature", "sampling temperature|eval temperature"),
     ("temperature", "temperature|温度"),
     ("reward_clip", "reward clip|reward clipping|奖励裁剪"),
     ("lora_rank", "lora rank|lora r|adapter rank|lora 秩"),
-    ("lora_alpha", "lora alpha|alpha"),
+    ("lora_alpha", "lora alpha"),
     ("rope_theta", "rope theta|rope base"),
     ("rope_scaling_factor", "rope factor|rope scaling factor|rope scaling"),
     ("max_model_len", "max model len|max model length|最大模型长度"),
@@ -97,6 +98,8 @@ PHRASES = table("PHRASES", (
 """Canonical name -> what people call it; a few names of notes have no setting (`parameters`, `tokens_per_step`)."""
 TARGETS = {"temperature": "rollout_temperature", "beta": "dpo_beta"}
 """What a bare word means in a note, where nothing else says so."""
+BESIDE = {"alpha": ("lora", "lora_alpha")}
+"""What a bare word means in a line that has another word."""
 
 
 _TOKEN = re.compile(r"[A-Za-z0-9]+|[\u4e00-\u9fff]")
@@ -127,7 +130,7 @@ def of_key(key: str) -> str:
     """The variable of a key as a file or command spells it (dotted, dashed), empty for an unknown one."""
     plain = normal(key.strip("\"'` "))
     keys = _keys()
-    while plain:
+    while plain and plain != "batch_size":  # of one device in half of the frameworks, of all in the others
         if found := keys.get(plain) or _PLAIN.get(plain.replace("_", "")):
             return found
         plain = plain.partition(".")[2]

@@ -95,8 +95,10 @@ def _read(lines: Sequence[Line], name: str, cut: str = "") -> Document:
     if not meant and all(e.what == "note" and e.step is None for e in events):
         return Document(cut=cut)  # a calendar, a shopping list
     told = {e.line for e in events if e.what != "note"}
-    kept = [e for e in events[:EVENTS] if e.what != "note" or e.line not in told]
-    return Document(tuple(sorted(kept, key=lambda e: e.line)), tuple(meant[:CLAIMS]), cut)
+    kept = {
+        (e.line, e.what, e.variable, e.old, e.new): e for e in events[:EVENTS] if e.what != "note" or e.line not in told
+    }
+    return Document(tuple(sorted(kept.values(), key=lambda e: e.line)), tuple(meant[:CLAIMS]), cut)
 
 
 def _over(found: Sequence[object], limit: int, what: str) -> str:
@@ -124,8 +126,13 @@ _PACKAGE = (
     r"|references|star history|许可|引用|致谢|贡献)", re.I | re.M),
     bounded(r"(?:pip3?|uv pip|conda|npm|apt(?:-get)?) install |git clone ", re.I),
     bounded(r"@(?:article|misc|inproceedings)\{", re.I),
+    bounded(r"huggingface\.co/|modelscope\.cn|pan\.baidu\.com|arxiv\.org/abs|star-history", re.I),
+    bounded(r"^#{1,4}\s.{0,8}(?:介绍|简介|模型下载|news\b|features\b|demo\b|更新日志)", re.I | re.M),
 )  # fmt: skip
-_RELEASE = bounded(r"^#{0,4}\s*(?:\[?v?\d+\.\d+\.\d+[\w.]*\]?(?:\(|\s|$)|(?:version|release) v?\d+\.\d+)", re.I | re.M)
+_RELEASE = bounded(
+    r"^#{0,4}\s*(?:\[?v?(?!(?:19|20)\d\d\.)\d+\.\d+\.\d+[\w.]*\]?(?:\(|\s|$)|(?:version|release) v?\d+\.\d+)",
+    re.I | re.M,
+)
 _METRIC_LINE = bounded(
     r"^\W{0,3}(?:\S+ ){0,4}?(?:step|iter(?:ation)?"
     r"|epoch)\W{0,3}\d+.{0,20}\bloss\b\W{0,3}\d|\d+%\||^\{['\"]loss|\b(?:INFO|WARNING"

@@ -19,7 +19,8 @@ from .words import PLAN_HEADING, WISH_HEADING
 
 LINE_LIMIT = 4000
 """Characters of a line that are read: more is a blob and no sentence."""
-Mode = Literal["told", "plan", "wish", "chat", "commit"]
+Mode = Literal["told", "plan", "wish", "chat", "commit", "body"]
+"""`body` is what a commit says below its subject."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Sentence:
     item: bool
     """Begins a list item or a table row."""
     heading: str = ""
+    entry: bool = False
+    """It stands below, or is, a heading that begins with a date: the entry of a log."""
 
 
 _WIDE = str.maketrans("，：；（）！？“”‘’【】　～", ",:;()!?\"\"''[] ~") | {ord("。"): ". ", ord("、"): ", "}
@@ -50,10 +53,17 @@ _HEADING = bounded(
 )
 _UNDERLINE = re.compile(r"^\s{0,3}(?:={3,}|-{3,})\s*$")
 _COMMENT = re.compile(r"^\s+#|^\s*(?://|/\*|<!--)")
+_STEP_CELL = bounded(
+    r"^(?:global |train(?:ing)? )?(?:step|iter(?:ation)?|update)s?$|^(?:训练)?(?:步数?|迭代(?:次数|步数)?|step)$"
+)
+_COUNT = re.compile(r"^\d{1,9}(?:\.\d)?[kKM]?$")
+_NUMBERED = re.compile(r"^\s{0,3}(\d{1,9}[kK]?)\s?:\s")
 _RULE = re.compile(r"^[\s|:+=-]+$")
 _WEEKDAY = bounded(
     r"\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\b|(?:周|星期)[一二三四五六日天]|\b(?:date|day)\b|日期", re.I
 )
+_NUMBER = bounded(r"^[-+~≈*]{0,3}\d[\d.]*(?:[eE][-+]?\d+)?\s?[%a-zA-Z/]{0,8}[*]{0,2}$|^-{0,2}$")
+_HASHES = re.compile(r"^\s{0,3}#{1,6}\s+")
 _FENCE = re.compile(r"^\s{0,3}(?:```|~~~)")
 _COMMIT = re.compile(r"^commit ([0-9a-f]{7,40})\b")
 _FIELD = bounded(
@@ -89,14 +99,19 @@ class _Reader:
         self.lines = lines
         self.calendar = Calendar()
         self.calendar.heading(name.rpartition("/")[2])
-        self.calendar.day = None  # a file is written on a day, and tells of others
+        self.calendar.forget()  # a file is written on a day, and tells of others
         self.mode: Mode = _heading_mode(re.sub(r"[_.-]", " ", name.rpartition("/")[2]), "told")
         self.title_mode: Mode = self.mode
         self.heading = ""
         self.levels: list[tuple[int, Mode]] = []
+        self.dated = 0
+        self.entry = False
         self.said = Stamp()
         self.talk: Mode | None = None
         self.fenced = False
+        self.subject = True
+        self.column: int | None = None
+        self.numbered = _numbered(lines)
         self.speakers = _speakers(lines)
         self.heads = _heads(lines)
 
@@ -111,7 +126,7 @@ class _Reader:
     def _frame(self, raw: str, i: int) -> bool:
         """Whether the line only frames others: a heading, a commit's or message's head, a rule."""
         if _COMMIT.match(raw):
-            self.said, self.talk = Stamp(), "commit"
+            self.said, self.talk, self.subject = Stamp(), "commit", True
             return True
         if self.talk == "commit" and (field := _FIELD.match(raw.strip())):
             if "Date" in raw[:12]:
@@ -135,14 +150,24 @@ class _Reader:
         if found or (_UNDERLINE.match(follows) and len(raw) < 80 and "|" not in raw):
             text = next((g for g in found.group("text", "bold", "bare") if g), raw) if found else raw
             self._headed(normal(text), len(found[1]) if found and found[1] else 7 if found else 1)
-            return not (found and found["text"] and steps(normal(text))[0] is not None)
+            rest = re.sub(r"[\W\d_]", "", text)
+            told = steps(normal(text))[0] is not None or (self.entry and self.dated and len(rest) > 3)
+            return not (found and found["text"] and told)
         if "|" in raw and "-" in follows and _RULE.match(follows):
-            self.calendar.heading(plain) if "UTC" in plain else None
+            cells = [cell.strip().lower() for cell in plain.strip(" |").split("|")]
+            self.column = next((n for n, cell in enumerate(cells) if _STEP_CELL.match(cell)), None)
+            if "UTC" in plain:
+                self.calendar.heading(plain)
             return True
         return bool(_UNDERLINE.match(raw) or _RULE.match(raw))
 
     def _headed(self, text: str, level: int) -> None:
-        self.calendar.heading(text)
+        dated, (start, _) = self.calendar.read(text)[1:]
+        if self.calendar.heading(text):
+            self.dated, self.entry = level, dated and start <= 2
+        elif level <= self.dated:
+            self.calendar.forget()
+            self.dated, self.entry = 0, False
         while self.levels and self.levels[-1][0] >= level:
             self.levels.pop()
         above = self.levels[-1][1] if self.levels else self.title_mode if level > 1 else "told"
@@ -155,14 +180,20 @@ class _Reader:
     def _said(self, number: int, raw: str) -> Iterator[Sentence]:
         plain = normal(raw)
         mode: Mode = self.talk or self.mode
+        if mode == "commit":
+            mode, self.subject = "commit" if self.subject else "body", False
         if one := _ONELINE.match(plain):
             plain, mode = plain[one.end() :], "commit"
+        plain = _HASHES.sub("", plain)
         item = _ITEM.match(plain)
         body = plain[item.end() :] if item else plain
         row = body.startswith("|")
         body = body.strip("| \t") if row else body.strip()
         if item and item["box"]:
             mode = "wish" if item["box"].strip() == "[ ]" else "told"
+        if row and _is_numbers(body):
+            return  # of a table, which is read as such
+        body = self._counted(body, row)
         stamp, body = self._stamp(body)
         if (speaker := _SPEAKER.match(body)) and speaker[1].strip().lower() in self.speakers and mode == "told":
             body, mode = body[speaker.end() :], "chat"
@@ -171,8 +202,19 @@ class _Reader:
         for part in _END.split(body):
             if part and part.strip():
                 own = stamp if first else replace(self._stamp(part, keep=True)[0], head=False)
-                yield Sentence(number, part.strip(), raw, _or(own, stamp), mode, listed and first, self.heading)
+                yield Sentence(
+                    number, part.strip(), raw, _or(own, stamp), mode, listed and first, self.heading, self.entry
+                )
                 first = False
+
+    def _counted(self, body: str, row: bool) -> str:
+        """The line with its step called so, where a column or the number at its head is one."""
+        cells = body.split("|") if row and self.column is not None else []
+        if self.column is not None and len(cells) > self.column and _COUNT.match(cells[self.column].strip()):
+            return f"step {cells.pop(self.column).strip()}: {'|'.join(cells).strip()}"
+        if self.numbered and (head := _NUMBERED.match(body)):
+            return f"step {head[1]}: {body[head.end() :]}"
+        return body
 
     def _stamp(self, body: str, keep: bool = False) -> tuple[Stamp, str]:
         """The stamp of a line, and the line without one at its head."""
@@ -182,7 +224,7 @@ class _Reader:
         if not dated and self.talk:
             at, dated = self.said.at, self.said.dated
         elif not dated and self.calendar.day and not keep:
-            at = self._day()
+            at = self.calendar.at
         stamp = Stamp(step, back, at, dated or at is not None, head)
         if keep:
             return stamp, body
@@ -194,13 +236,6 @@ class _Reader:
             if rest[:1] in ":-–—|,)" or rest[:1] > "\u2e80":
                 body = rest.lstrip(" -–—:|,)\t")
         return stamp, body
-
-    def _day(self) -> float | None:
-        """The day of the heading, for lines below it without a clock."""
-        from calendar import timegm
-
-        day = self.calendar.day
-        return float(timegm((day.year, day.month, day.day, 0, 0, 0))) if day and day.year >= 1970 else None
 
 
 def _or(own: Stamp, line: Stamp) -> Stamp:
@@ -240,3 +275,16 @@ def _heads(lines: Sequence[Line]) -> frozenset[str]:
     first = [m["who"] for m in found if m["who"] and len(m["who"].split()) < 4]
     behind = Counter(m["who2"] for m in found if m["who2"])
     return frozenset(first if len(first) > 1 else ()) | {name for name, n in behind.items() if n > 1}
+
+
+def _numbered(lines: Sequence[Line]) -> bool:
+    """Whether the lines begin with a number and a colon, growing past what numbers a list: with their steps."""
+    heads = [_NUMBERED.match(normal(raw[:40])) for _, raw in lines[:400] if raw.strip()]
+    found = [int(head[1].rstrip("kK")) for head in heads if head]
+    return len(found) > 2 and 2 * len(found) > len(heads) and found == sorted(found) and found[-1] > 10 * len(found)
+
+
+def _is_numbers(row: str) -> bool:
+    """Whether half of three or more cells of a row are numbers."""
+    cells = [cell.strip() for cell in row.split("|")]
+    return len(cells) > 2 and 2 * sum(_NUMBER.match(cell) is not None for cell in cells) >= len(cells)

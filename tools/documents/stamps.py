@@ -25,7 +25,7 @@ _CLOCK = (
 )
 _DATES = tuple(bounded(p, _I) for p in (
     rf"(?<![\d.])(?P<year>(?:19"
-    rf"|20)\d\d)(?P<sep>[-/.年])\s?(?P<month>\d{{1,2}})[-/.月]\s?(?P<day>\d{{1,2}})(?!\d)日?号?{_CLOCK}?",
+    rf"|20)\d\d)\s?(?P<sep>[-/.年])\s?(?P<month>\d{{1,2}})\s?[-/.月]\s?(?P<day>\d{{1,2}})(?!\d)(?:\s?日)?号?{_CLOCK}?",
     r"(?<![\w.-])(?P<year>20\d\d)(?P<month>[01]\d)(?P<day>[0-3]\d)"
     r"(?:[-_T ]?(?P<hour>[012]\d):?(?P<minute>[0-5]\d)(?::?(?P<second>[0-5]\d))?)?(?![\w.])",
     rf"\b(?:Mon|Tue|Wed|Thu|Fri|Sat"
@@ -41,6 +41,7 @@ _DATES = tuple(bounded(p, _I) for p in (
 _DIGIT = re.compile(r"\d")
 _YEAR = bounded(r"(?<![\d.])(20\d\d)(?![\d.])")
 _CLOCK_ONLY = bounded(rf"^[(\[|~ ]{{0,3}}{_CLOCK}(?=[\s|\]),:;–—-]|[\u4e00-\u9fff]|$)", _I)
+_CLOCK_AT = bounded(rf"\b(?:at|around|since|by|until)\s{_CLOCK}", _I)
 _ZONES = {"z": 0, "utc": 0, "gmt": 0, "pst": -8, "pdt": -7, "est": -5, "edt": -4, "cet": 1, "cest": 2, "jst": 9,
           "bjt": 8, "北京时间": 8}  # fmt: skip
 DEFAULT_ZONE = bounded(r"(?:UTC|GMT)\s?(?P<offset>[+-]\s?\d{1,2})\b|(?P<beijing>北京时间|Beijing time)", _I)
@@ -49,10 +50,10 @@ _N = r"(?P<n>\d+(?:\.\d+)?)\s?(?P<k>[kKMw万千]\b|[万千])?"
 _STEP_WORD = r"(?:(?:global|train(?:ing)?|optimizer|update)[ _]?)?(?:steps?|iter(?:ation)?s?|updates?)"
 _STEPS = tuple(bounded(p, _I) for p in (
     rf"(?<![\w/])(?<!every )(?<!max )(?<!total )(?<!warmup )(?<!save )(?<!eval )(?<!log ){_STEP_WORD}(?:\s?[:=#]\s?"
-    rf"|[ _-])~?{_N}(?![\w.]*\d*%|\s?(?:steps|ms\b|s\b|sec))",
+    rf"|[ _-])~?{_N}(?!\s?(?:above|below)|[\w.]*\d*%|\s?(?:steps|ms\b|s\b|sec))",
     rf"第\s?{_N}\s?个?(?:步|step|次?迭代|轮迭代|iter)",
-    rf"(?:\b(?:at|after|by|around|since|until|past|near|from|to)\s(?:about\s|around\s"
-    rf"|roughly\s|~)?){_N}[ -](?:{_STEP_WORD})\b",
+    rf"(?:\b(?:at|after|around|since|until|past|near|from)\s(?:about\s|around\s"
+    rf"|roughly\s|~)?|[从在到于]\s?){_N}[ -]?(?:{_STEP_WORD})\b",
     rf"(?:^|(?<=[在到从于至约(])|(?<=[在到从于至约] )|(?<=(?<!每)训练)|(?<=(?<!每)训练 ))"
     rf"{_N}\s?步(?!长|数|预热|一|保存|评)",
     rf"(?<![\d.\-~到至/])(?<!每)(?<!每 )(?<!热 )(?<!热)(?<!身)(?<!身 ){_N}\s?步(?=时|后|起|处|附近|左右|之后|开始|:)",
@@ -92,6 +93,7 @@ class Calendar:
     def __init__(self) -> None:
         self.year: int | None = None
         self.day: date | None = None
+        self.at: float | None = None
         self.zone = 0.0
         self._last = -1.0
 
@@ -105,7 +107,12 @@ class Calendar:
         day = self._day(found) if found else None
         if day:
             self.day, self._last = day, -1.0
+            self.at = self._time(day, found) if found else None
         return found is not None
+
+    def forget(self) -> None:
+        """The heading with the date is over."""
+        self.day = self.at = None
 
     def read(self, text: str) -> tuple[float | None, bool, tuple[int, int]]:
         """Time, whether there is a date or clock, and where it stands."""
@@ -119,6 +126,8 @@ class Calendar:
             return self._time(day, best), True, best.span()
         if clock := _CLOCK_ONLY.search(text):
             return self._time(self._clock_day(clock), clock), True, clock.span()
+        if self.day and (clock := _CLOCK_AT.search(text)):
+            return self._time(self.day, clock), True, clock.span()
         return None, False, (0, 0)
 
     def _day(self, match: re.Match[str]) -> date | None:
@@ -184,7 +193,7 @@ def steps(text: str) -> tuple[int | None, int | None, tuple[int, int]]:
     for match in found:
         value = count(match["n"], match["k"])
         gone_back = _BACK.search(text[max(0, match.start() - 40) : match.start("n")])
-        if value is not None and gone_back and not re.match(r"from|since", match[0], re.I) and back is None:
+        if value is not None and gone_back and back is None:
             back = value
         elif value is not None and at is None and not gone_back:
             at = value

@@ -9,12 +9,15 @@ from ..patterns import bounded
 from .event import Kind
 
 WISH = bounded(
-    r"\b(?:should|shall|could|can (?:we|you|i)|may|might|maybe|perhaps|would|will|if"
+    r"\b(?:should|shall|could|can|able to|ability to|may|might|maybe|perhaps|would|will|if"
     r"|whether|plan(?:s|ned|ning)? (?:to|for)"
     r"|propos\w*|suggest\w*|consider(?:ing)?|recommend\w*|wants? to|wanted to|needs? to"
     r"|needed|let'?s|going to|gonna|will|intend\w*|to ?do"
     r"|try(?:ing)? (?:a|an|to|with)|what about|how about|think(?:ing)? about|pending|tbd|not yet|scheduled"
-    r"|in case|unless|ideas?|must|ought to|hope(?:s|fully)?|wish|please|do not|don'?t|next (?:step|week|time|run|we)"
+    r"|in case|unless|ideas?|you(?:'d|'ll| can| want| need| should| may| must| have to)"
+    r"|(?:if|when|where|once|do|did|are|as) you|your own|expected|estimated|projected|eta"
+    r"|must|ought to|hope(?:s|fully)?|wish|please|do not|don'?t|next (?:step|week|time|run"
+    r"|we)"
     r"|tomorrow|soon|someday|ask(?:ed|s|ing)? (?:to|for|whether)|wonder\w*|would-be|in the future|awaiting"
     r"|why not|better to|aim(?:s|ing)? to|about to|waiting for)\b|'ll\b|\?",
     2,
@@ -57,8 +60,10 @@ PLAN_HEADING = bounded(
 WISH_HEADING = bounded(
     r"\b(?:to-?dos?|ideas?|next(?: steps?| week)?|proposals?|suggestions?|open questions?"
     r"|questions?|future(?: work)?|wish ?list"
-    r"|action items?|follow-?ups?|recommendations?|backlog|roadmap|options?|lessons|agenda)\b"
-    r"|待办|想法|下一步|建议|改进(?:措施)?|下周|后续|问题|提案|展望|议程|行动项",
+    r"|action items?|follow-?ups?|recommendations?|how to|guide|manual|sop|tutorial|faq"
+    r"|checklist|instructions|procedure|playbook|references|backlog|roadmap|options?"
+    r"|lessons|agenda)\b"
+    r"|手册|如何|教程|流程|指南|常见问题|参考|待办|想法|下一步|建议|改进(?:措施)?|下周|后续|问题|提案|展望|议程|行动项",
     2,
 )
 """A heading under which nothing is said that holds."""
@@ -71,7 +76,7 @@ AIM = bounded(
 """The words of a quantity that is meant to come out."""
 BOUND = bounded(
     r"(?:>=|<=|>|<|≥|≤|~|≈|=|:|\b(?:is|of|to|at|about|around|above|below|over|under|reach(?:es)?|at least|at most"
-    r"|below|near|by|be|was|were|approximately|roughly|up to)\b"
+    r"|below|near|be|was|were|approximately|roughly|up to)\b"
     r"|为|是|达到|约|大约|到|不低于|不高于|至少|至多|超过|低于|高于|不超过|以上|以下|以内)",
     2,
 )
@@ -88,7 +93,9 @@ PAST = (
     r"|released|went live|came back|installed"
     r"|uninstalled|scaled|started|stopped|paused|launched|filtered|deduplicated|deduped"
     r"|relabel+ed|retokenized|tokenized"
-    r"|left|joined|arrived|lost|failed|dropped out|re-?ran|adjusted|tweaked|tightened"
+    r"|left|joined|arrived|fell|rose|jumped|spiked|flap(?:ped)?|outage|hung|stalled"
+    r"|diverged|exploded|collapsed|terminated|lost|failed|dropped out|re-?ran|adjusted"
+    r"|tweaked|tightened"
     r"|relaxed|loosened|cut|excluded|included|introduced|refactored"
     r"|rewrote|implemented|loaded|continued|shrank|grew|extended|shortened|hot-?fixed"
     r"|evicted|reseated|began|taken (?:out|down)"
@@ -101,7 +108,7 @@ NOW = (
     r"change|raise|lower|increase|decrease|reduce|set|switch|move|replace|swap|restart"
     r"|resume|relaunch|upgrade|downgrade"
     r"|bump|enable|disable|turn (?:on|off)|drop|remove|add|deploy|redeploy|roll (?:back"
-    r"|out)|merge|fix|patch|halve|double|freeze"
+    r"|out)|merge|fix|patch|halve|half|double|freeze"
     r"|unfreeze|drain|reboot|push|shuffle|reshuffle|regenerate|rebuild|migrate|revert|pin"
     r"|update|skip|restore|reset|release"
     r"|install|uninstall|scale|stop|filter|dedup(?:licate)?|cut|use|exclude|include"
@@ -111,7 +118,7 @@ NOW = (
 )
 """The same as commit messages and changelogs write it."""
 DONE_ZH = (
-    r"改[为成到用]?|调[整到至低高大小为成]?|降[低到至为]?|升[级高到至]?|提[高升到]|增[加大至]|减[少小半至]|切换?[到成为]?|换[成为了上]?|更换|替换|更新|启用|禁用|开启|打开"
+    r"改[为成到用了回]|调[整到至低高大小为成]|降[低到至为了]|升[级高到至为]|提[高升到]|增[加大至]|减[少小半至]|(?<!一)切换?[到成为]?|换[成为了上]?|更换|替换|更新|启用|禁用|开启|打开"
     r"|关闭|关掉|重启|恢复|续训|回滚|回退|中断|中止|停止|暂停|崩溃|挂[了掉]|上线|下线|部署|发布|修复|修正|修改|合并|重构|加入|新增|添加|加[了上]|删除|去掉|移除|去重|清洗"
     r"|过滤|跳过|打乱|踢出|摘除|剔除|量化|转换|推送|重新|翻倍|加倍|减半|冻结|解冻|掉线|掉卡|宕机|断电|隔离|迁移|扩容|缩容|采用|使用新|引入|安装|卸载|重装|被杀|抢占|启动|开始训练|接着训|重训|重跑"
 )
@@ -134,10 +141,10 @@ KINDS: Kinds = (
     ("dependency", rf"\b(?:upgrad|downgrad|bump|pin|updat|install|reinstall)\w*\b.{{0,40}}\b(?:{PACKAGES})\b"
                    rf"|\b(?:{PACKAGES})\b.{{0,30}}\b(?:upgrad|downgrad|bump|pinn|updat|install)\w*"
                    rf"|(?:升级|降级|更新|安装|重装|回退)[^,]{{0,12}}(?:{PACKAGES})|(?:{PACKAGES})[^,]{{0,16}}(?:升级|降级|更新)"),
-    ("restart", r"\b(?:re-?start(?:ed|s|ing)?|resum(?:ed?|es|ing)|re-?launch(?:ed)?|re-?queued?"
+    ("restart", r"\b(?:re-?start(?:ed|ing)?|resum(?:ed?|es|ing)|re-?launch(?:ed)?|re-?queued?"
     r"|crash(?:ed|es)?|preempt(?:ed|ion)?|pre-empted"
                 r"|interrupted|(?:rolled|roll|rolling) (?:\w+ ){0,3}?back (?:\w+ ){0,2}to (?:step|ckpt|checkpoint|iter)"
-                r"|killed|(?:job|run|training) (?:died|was lost|failed|stopped|aborted|started|ended|hung)"
+                r"|killed|(?:job|run|training) (?:died|was lost|failed|stopped|aborted|started|ended)"
                 r"|(?:re)?loaded (?:the )?(?:ckpt|checkpoint)|back to (?:step|ckpt|checkpoint)"
     r"|rolled back to (?:\w+[ -]){0,2}\d{3,}"
                 r"|continu(?:ed|ing) from|came back from (?:ckpt|checkpoint)|launched|started training"
@@ -145,13 +152,15 @@ KINDS: Kinds = (
                 r"|重启|重新启动|恢复训练|续训|断点|继续训?|中断|被杀|抢占|崩溃|挂掉|挂了|回滚到?第?\s?\d+\s?步|开始训练|重新拉起|拉起|恢复运行|作业恢复"
     r"|任务恢复|恢复作业|恢复任务|回退到?第?\s?\d+"),
     ("node", rf"\b(?:replac|swap|drain|cordon|reboot|remov|evict|lost|reseat|fail|down\b|died|ecc\b"
-    rf"|xid\b|moved|added|exclud)\w*[^.]{{0,30}}\b{_NODE}\b"
+    rf"|xid\b|moved|added|exclud|kick)\w*[^.]{{0,30}}\b{_NODE}\b"
              rf"|\b{_NODE}\b[-\w]*[^.]{{0,30}}\b(?:replac|swap|drain|cordon|reboot|remov|evict|lost"
-    rf"|reseat|fail|down\b|died|ecc\b|xid|offline|dead|hung)\w*"
-             r"|\b(?:power|network|switch|infiniband|ib|nfs|filesystem|storage) (?:outage|cut"
-    r"|failure|flap|flapped|maintenance)|maintenance\b"
+    rf"|reseat|fail|down\b|died|ecc\b|xid|offline|dead|hung|broke|missing|maintenance|kick)\w*"
+    r"|\b[a-z]{1,8}-?\d{2,6}\b[^.]{0,30}\b(?:br(?:ea|o)ke?s? down|down\b|loses|lost"
+    r"|missing|cpu error|died|hangs?)|nvlink error"
+             r"|\b(?:power|network|switch|infiniband|ib|nfs|filesystem|storage|cooling)\b[^.]{0,20}\b(?:outage|cut"
+    r"|failure|flap|flapped|failed|maintenance)|maintenance\b"
              r"|(?:更换|替换|换|下线|隔离|剔除|新增|扩容|重启|维修)[^,.]{0,10}(?:节点|机器|网卡|号机|主机|显卡|机房|交换机|光模块|服务器|卡"
-    r"|node|host|gpu)|(?:机器|节点|服务器|主机)[^,.]{0,6}(?:踢出|摘除|剔除|挂)"
+    r"|node|host|gpu)|(?:机器|节点|服务器|主机)[^,.]{0,6}(?:踢出|摘除|剔除|挂)|坏掉|失联|坏了|制冷|供电|断电|降频"
              r"|(?:节点|机器|网卡|号机|主机|显卡|机房|交换机|光模块|服务器)[^,.]{0,14}(?:更换|替换|下线|掉线|掉卡|宕机|断电|故障|隔离|重启|离线|坏)|掉卡"),
     ("deployment", r"\b(?:(?:re-?)?deploy(?:ed|s|ment)?|rolled out|roll out|went live|go live|released?"
     r"|promoted|canary|migrat(?:ed|ion)|(?:container|docker) image"
@@ -177,5 +186,10 @@ KINDS: Kinds = (
              r"|revert(?:ed)?|kernel|hot-?fix\w*|mask(?:ing)?|branch)\b|修复|修正|合并|重构|代码|补丁|修改了"),
 )  # fmt: skip
 """Kinds of event, the one to prefer first, with the words that tell it."""
+DOING = (
+    r"(?:re)?start|resum|chang|switch|replac|reduc|increas|lower|rais|remov|add|kick|skipp|shrink|mov|us|load"
+    r"|disabl|enabl"
+)
+"""Beginnings of what a log's entry does: `restarting from step 25000`."""
 ON = r"enabled?|turned on|turn on|switched on|activated|启用|开启|打开"
 OFF = r"disabled?|turned off|turn off|switched off|deactivated|禁用|关闭|关掉|停用"

@@ -22,6 +22,7 @@ from ..series import Series, SeriesTable
 from ..vocabulary import ALIASES, COUNTS, VOCABULARY
 from . import whole as wholeness
 from .attempts import TRAINING
+from .classes import classes_of
 from .detectors.detect import detect, healthy
 from .plan import PLANNED, Plan, cut_short, planned, unfinished
 from .points.read import read_series
@@ -113,7 +114,7 @@ def scan(
     read = read or read_run(run)
     table, texts = read.table, read.texts
     account = tuple(wholeness.account((*run.lost(), *read.checks, *read.broken)))
-    found, detector_checks = detect(table, grad_clip)
+    found, detector_checks = detect(table, grad_clip, classes_of(run))
     matched = judge({name: t.hits for name, t in texts.items()}, {n: t.life for n, t in texts.items()})
     findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, matched)]
     findings += starting(texts, findings, any(s.metric in TRAINING and len(s) > 1 for s in table))

@@ -30,7 +30,9 @@ COUNTERS = {
                 "total_samples", "examples_seen", "train_samples_seen"),
 }  # fmt: skip
 """Measures that count what was consumed so far."""
-FLOOR = 1.02
+FIRST, ABOVE_UNIFORM = 10, 1.5
+"""Steps within which a loss is the first one, and nats that it may lie above ln(vocabulary). Own judgement."""
+FLOOR = 1.00001
 """The learning rate is at its floor within this factor of it."""
 EARLY = 0.8
 """Share of the planned steps before which the floor is too early."""
@@ -52,12 +54,12 @@ def number(value: float) -> str:
     for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M")):
         if abs(value) >= size:
             return f"{value / size:.3g}{letter}"
-    return f"{value:,.0f}" if abs(value) >= 100 and value == int(value) else f"{value:.4g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.4g}"
 
 
 def quantities(settings: Settings, lines: Sequence[Line], claims: Iterable[Claim] = ()) -> dict[str, Quantity]:
     """What follows from settings and counters, by name."""
-    found = [*_batch(settings), *_counted(lines)]
+    found = [*_batch(settings), *_counted(lines), *shares(lines), *start(settings, lines)]
     out = {q.name: q for q in found}
     step = out.get("tokens_per_step") or out.get("tokens_per_step_logged")
     total = _value(settings, "train_tokens") or next((c.value for c in claims if c.of == "train_tokens"), None)
@@ -73,6 +75,32 @@ def quantities(settings: Settings, lines: Sequence[Line], claims: Iterable[Claim
 def _value(settings: Settings, variable: str) -> float | None:
     value = settings.value(variable)
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0 else None
+
+
+def shares(lines: Sequence[Line]) -> Iterator[Quantity]:
+    """What share of a step its parts take at the end, and where the loss began."""
+    ends = {x.name: x for x in reversed(lines) if len(x.finite()) >= 10 and not x.group}
+    whole = ends.get("step_time")
+    for part in ("data", "compute", "comm", "rollout"):
+        line = ends.get(f"{part}_time")
+        if line is not None and whole is not None:
+            took, of = (float(np.median(x.finite().values[-max(3, len(x) // 10) :])) for x in (line, whole))
+            if 0 <= took <= 1.5 * of:
+                formula = f"{line.key} {took:.3g} / {whole.key} {of:.3g} = {took / of:.0%}"
+                evidence = (line.evidence(len(line) - 1), whole.evidence(len(whole) - 1))
+                yield Quantity(f"{part}_share", took / of, formula, evidence)
+
+
+def start(settings: Settings, lines: Sequence[Line]) -> Iterator[Quantity]:
+    """The first loss, and the most that a model with small random weights gives."""
+    loss, vocabulary = next((x.finite() for x in lines if x.name == "loss"), None), _value(settings, "vocab_size")
+    if loss is not None and len(loss) and loss.axis == "step" and loss.x[0] <= FIRST:
+        said = f"{loss.key} {loss.values[0]:.4g} at step {loss.x[0]:.0f}"
+        yield Quantity("loss_first", float(loss.values[0]), said, (loss.evidence(0),))
+    if vocabulary:
+        most = math.log(vocabulary) + ABOVE_UNIFORM
+        said = f"ln({vocabulary:.0f}) + {ABOVE_UNIFORM:g} = {most:.4g}"
+        yield Quantity("loss_at_init", most, said, settings.sources("vocab_size"))
 
 
 def _batch(settings: Settings) -> Iterator[Quantity]:
@@ -132,7 +160,8 @@ def _batches(settings: Settings, claims: Sequence[Claim], made: dict[str, Quanti
     logged, counted = made.get("tokens_per_step_logged"), made.get("samples_per_step_logged")
     for claim in claims:
         of_tokens = claim.of == "tokens_per_step" or (claim.of == "global_batch_size" and claim.unit.startswith("tok"))
-        real = (logged or tokens) if of_tokens else (counted or batch) if claim.of == "global_batch_size" else None
+        pair = (logged, tokens) if of_tokens else (counted, batch) if claim.of == "global_batch_size" else ()
+        real = _both(*pair) if pair else None
         if real and not near(claim.value, real.value):
             yield _claimed(claim, real, settings)
             break
@@ -145,6 +174,14 @@ def _batches(settings: Settings, claims: Sequence[Claim], made: dict[str, Quanti
                 f"而日志中 {real.formula}，为其 {ratio:.3g} 倍{_named_zh(ratio, settings)}",
                 (*real.evidence, *written.evidence), real.value,
             )  # fmt: skip
+
+
+def _both(logged: Quantity | None, made: Quantity | None) -> Quantity | None:
+    """What the log counts, said with the parts that make it where they agree."""
+    if logged and made and near(logged.value, made.value):
+        evidence = (*made.evidence, *logged.evidence)
+        return Quantity(made.name, made.value, f"{made.formula}; {logged.formula}", evidence)
+    return logged or made
 
 
 def _ramps(settings: Settings) -> bool:
@@ -243,7 +280,7 @@ def _floor(settings: Settings, lines: Sequence[Line], made: dict[str, Quantity])
     top = int(rate.values.argmax())
     if peak <= 0 or last > 0.5 * peak:
         return
-    low = np.flatnonzero(rate.values[top:] <= max(last * FLOOR, last + 1e-4 * peak))
+    low = np.flatnonzero(rate.values[top:] <= max(last * FLOOR, last + 1e-6 * peak))
     at = top + int(low[0])
     held = len(rate) - at
     needed = made.get("steps_needed")

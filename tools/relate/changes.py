@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -203,8 +202,7 @@ def _drift(values: np.ndarray, steps: list[Change]) -> list[Change]:
     flat = values.astype(float)
     for step in steps:
         flat[step.i :] -= step.after - step.before
-    edges = np.linspace(0, len(flat), min(BLOCKS, len(flat)) + 1).astype(int)
-    blocks = np.array([np.median(flat[a:b]) for a, b in pairwise(edges)])
+    blocks, edges = in_blocks(flat, BLOCKS)
     for start in (0, len(blocks) // 8, len(blocks) // 4, len(blocks) // 2):
         fit = _turn(blocks[start:])
         if fit is not None:
@@ -213,6 +211,14 @@ def _drift(values: np.ndarray, steps: list[Change]) -> list[Change]:
             start, fit = (later, again) if again is not None else (start, fit)
             return [_drifting(blocks, edges, start, fit, noise(values))]
     return []
+
+
+def in_blocks(values: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Medians of equal blocks, at most `most`, and where they begin and end; what is left over at the front is not."""
+    size = -(-len(values) // most)
+    count = len(values) // size
+    first = len(values) - count * size
+    return np.median(values[first:].reshape(count, size), axis=1), first + size * np.arange(count + 1)
 
 
 def _turn(blocks: np.ndarray) -> Fit | None:

@@ -73,28 +73,40 @@ def gaps(table: Table) -> Iterator[Finding]:
     if chosen is None or rejected is None:
         return
     keep = np.isfinite(chosen.values) & np.isfinite(rejected.values)
-    gap = (chosen.values - rejected.values)[keep]
+    gap = (chosen.values - rejected.values)[keep].round(6)
     scale = float(np.ptp(np.concatenate([chosen.values[keep], rejected.values[keep]]))) if len(gap) else 0.0
     small = np.abs(gap) < GAP
     if len(gap) < ENOUGH or scale <= 1.0 or small.mean() <= SMALL_SHARE:
         return
     low, high = wilson(int(small.sum()), len(gap))
-    mean, equal = float(gap.mean()), int((gap == 0).sum())
+    mean, equal, same = float(gap.mean()), int((gap == 0).sum()), _same_text(table)
     rows = np.flatnonzero(keep)[np.argsort(np.abs(gap), kind="stable")[:3]]
     left = float(gap[~small].mean()) if (~small).any() else 0.0
     yield Finding(
         "preference-gap-small", Severity.S1 if small.mean() >= 0.5 else Severity.S2,
         f"{small.sum()} of {len(gap)} pairs ({small.mean():.0%}, 95%: {low:.0%} to {high:.0%}) differ by less "
-        f"than {GAP} "
-        f"in score, {equal} by nothing; the mean gap is {mean:.2f} on a scale of {scale:.3g}, and {left:.2f} "
-        "without them.",
+        f"than {GAP} in score, {equal} by nothing{_said(same)}; the mean gap is {mean:.2f} on a scale of {scale:.3g}, "
+        f"and {left:.2f} without them.",
         f"{len(gap)} 对中有 {small.sum()} 对（{small.mean():.0%}）分差小于 {GAP}，其中 {equal} 对相等；平均分差 "
         f"{mean:.2f}（分数跨度 "
         f"{scale:.3g}），去掉后为 {left:.2f}。",
-        shown(table, rows.tolist(), "preference_gap"),
+        shown(table, [*same[:1], *rows.tolist()], "preference_gap"),
         {"pairs": len(gap), "small": int(small.sum()), "share": float(small.mean()), "interval": [low, high],
-         "mean_gap": mean, "equal": equal, "scale": scale, "mean_without": left},
+         "mean_gap": mean, "equal": equal, "same_text": len(same), "scale": scale, "mean_without": left},
     )  # fmt: skip
+
+
+def _same_text(table: Table) -> list[int]:
+    """Rows whose chosen and rejected answer are one text."""
+    chosen, rejected = (named(table, re.compile(rf"^{word}(?:_text|_answer|_response)?$"), "O") for word in
+                        ("chosen", "rejected"))  # fmt: skip
+    if chosen is None or rejected is None:
+        return []
+    return np.flatnonzero([a == b for a, b in zip(texts(chosen), texts(rejected), strict=True)]).tolist()
+
+
+def _said(same: Sequence[int]) -> str:
+    return f", and in {len(same)} both answers are the same text" if same else ""
 
 
 def agreement(table: Table) -> Iterator[Finding]:
@@ -134,7 +146,7 @@ def agreement(table: Table) -> Iterator[Finding]:
 
 def _alpha_interval(units: list[dict[str, object]], level: str) -> tuple[float, float]:
     """95% interval over items drawn again, the same draws every time."""
-    draws = np.random.default_rng(0).integers(0, len(units), (60, min(len(units), 400)))
+    draws = np.random.default_rng(0).integers(0, len(units), (40, min(len(units), 200)))
     rows = [list(u.values()) for u in units]
     found = np.array([krippendorff([rows[i] for i in draw], level) for draw in draws])  # type: ignore[arg-type]
     narrow = np.sqrt(draws.shape[1] / len(units))

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from ..findings import Evidence, Finding, Severity
-from .changes import LEAST_POINTS, Change, changes, noise
+from .changes import LEAST_POINTS, Change, changes, in_blocks, noise
 from .line import Line
 
 Way = Literal["rises", "falls", "flat", "unclear"]
@@ -23,6 +23,8 @@ STILL = 0.05
 """Share of its level by which a flat row may move. Own judgement."""
 NEAR = 30
 """Points on either side of a place that give the levels there."""
+FAR, MOST_DRIFTS = 0.5, 8
+"""Share of its level that a measure goes over the whole run to be told without a change, and how many are."""
 MOST_TOLD = 30
 """Changes of measures that are findings of their own, the clearest first; all of them are in the summary."""
 
@@ -61,7 +63,7 @@ class Move:
         """Over the whole run."""
         first, last = self.ends
         moved = last - first
-        blocks = np.array([np.median(b) for b in np.array_split(self.line.values, min(40, len(self.line)))])
+        blocks, _ = in_blocks(self.line.values, 40)
         if self.lasting and abs(moved) > STILL * self.scale:
             return "rises" if moved > 0 else "falls"
         trend = kendall(blocks)
@@ -118,11 +120,32 @@ def told(found: Sequence[Move]) -> list[Finding]:
     ranked = sorted(best, key=lambda pair: -pair[0].strength)
     seen: set[str] = set()
     out: list[Finding] = []
+    ranked += [(_whole(m), m) for m in found if not m.lasting and _drifts(m)][:MOST_DRIFTS]
     for change, move in ranked:
         if move.line.said not in seen and len(out) < MOST_TOLD:
             seen.add(move.line.said)
             out.append(_finding(move, change))
     return out
+
+
+def _drifts(move: Move) -> bool:
+    """Whether a measure goes far over the whole run, and not the way that is good."""
+    first, last = move.ends
+    far = abs(last - first) > FAR * move.scale and abs(last - first) > 4 * move.sigma
+    good = move.line.better * (last - first) > 0 or move.line.name in ("learning_rate", "epoch")
+    return far and move.way in ("rises", "falls") and not good and not _counter(move.line.values)
+
+
+def _counter(values: np.ndarray) -> bool:
+    """Whether it only counts on."""
+    grown = np.diff(values)
+    return bool(len(grown) and (grown >= 0).all() and np.ptp(grown) <= 0.5 * float(np.abs(grown).mean()))
+
+
+def _whole(move: Move) -> Change:
+    """The way of a whole line as one drift from its beginning."""
+    first, last = move.ends
+    return Change("drift", 0, 0, max(0, len(move.line) // 10), first, last, move.sigma, 0.0)
 
 
 VERBS = {True: ("rises", "上升"), False: ("falls", "下降")}

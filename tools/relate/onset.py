@@ -7,7 +7,7 @@ no known one, several that change at one place are told as a note.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -79,9 +79,9 @@ def _lasts(move: Move, change: Change) -> bool:
     return back < 0.75 or move.line.better * (move.ends[1] - change.before) < 0
 
 
-def _weight(move: Move, change: Change) -> float:
-    """How bad a symptom is: its size, twice for what people run for."""
-    return min(move.share(change), 2.0) * (2 if move.line.name in OUTCOMES else 1)
+def _weight(move: Move, change: Change) -> tuple[bool, float]:
+    """How bad a symptom is: what people run for first, then by its size."""
+    return move.line.name in OUTCOMES, min(move.share(change), 2.0)
 
 
 def _around(move: Move, change: Change, found: Sequence[Move], events: Sequence[Event], clock: Clock) -> Onset:
@@ -129,13 +129,37 @@ def _spacing(move: Move, change: Change) -> float:
 
 
 def _events(events: Sequence[Event], low: float, high: float, reach: float, clock: Clock) -> tuple[Event, ...]:
-    """Events inside the window, the nearest before the onset first."""
-    near: list[tuple[float, int, Event]] = []
+    """Events inside the window, mere notes last, the nearest before the onset first."""
+    near: list[tuple[bool, float, int, Event]] = []
     for i, event in enumerate(events):
         at = float(event.step) if event.step is not None else clock.step(event.at) if event.at is not None else None
         if at is not None and low - reach <= at <= high + reach / 5:
-            near.append((abs(at - low) + (reach if at > high else 0.0), i, event))
-    return tuple(event for *_, event in sorted(near, key=lambda found: found[:2]))
+            near.append((event.what == "note", abs(at - low) + (reach if at > high else 0.0), i, event))
+    return tuple(event for *_, event in sorted(near, key=lambda found: found[:3]))
+
+
+def surrounded(finding: Finding, found: Sequence[Move], events: Sequence[Event]) -> Finding:
+    """A finding with an interval of steps, with the events and changes that lie in it."""
+    low, high = finding.data.get("interval", (0.0, 0.0)) if "at" in finding.data else (0.0, 0.0)
+    if high <= low:
+        return finding
+    there = [e for e in events if e.step is not None and low < e.step <= high]
+    there = sorted(there, key=lambda e: e.what == "note")[:3]
+    with_ = [(m, c) for m in found if m.line.axis == "step" for c in m.lasting
+             if low < m.span(c)[0] <= high and m.span(c)[1] <= high]  # fmt: skip
+    if not (there or with_):
+        return finding
+    en = "; ".join(
+        [*(_event(e) for e in there), *(described(m, c)[0] + f" at {m.line.where(c.i)}" for m, c in with_[:3])]
+    )
+    zh = "；".join([*(_event(e) for e in there), *(described(m, c)[1] for m, c in with_[:3])])
+    evidence = (
+        *(Evidence(e.file, e.line, e.step, text=e.text) for e in there),
+        *(shown(m, c)[0] for m, c in with_[:3]),
+    )
+    data = {**finding.data, "events": [_as_data(e) for e in there], "with": [facts(m, c) for m, c in with_]}
+    return replace(finding, message=f"{finding.message} In between: {en}.", zh=f"{finding.zh}其间：{zh}。",
+                   evidence=(*finding.evidence, *evidence), data=data)  # fmt: skip
 
 
 def told(found: Onset) -> Finding:
@@ -187,6 +211,10 @@ def _data(found: Onset) -> dict[str, object]:
     return {
         **facts(found.move, found.change), "interval": [found.low, found.high],
         **company, "flat": [m.line.name for m in found.still],
-        "events": [{"what": e.what, "file": e.file, "line": e.line, "step": e.step, "variable": e.variable,
-                    "old": e.old, "new": e.new} for e in found.events],
+        "events": [_as_data(e) for e in found.events],
     }  # fmt: skip
+
+
+def _as_data(e: Event) -> dict[str, object]:
+    return {"what": e.what, "file": e.file, "line": e.line, "step": e.step, "variable": e.variable, "old": e.old,
+            "new": e.new}  # fmt: skip

@@ -7,14 +7,15 @@ how values are spread, what contradicts the arithmetic or another place.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ..documents.event import Claim, Event
 from ..findings import Check, Finding, Report, declare
+from ..patterns import bounded
 from ..series import SeriesTable
-from ..settings import Settings
+from ..settings import CONTEXT, VARIABLES, Setting, Settings
 from ..tables.table import Table
 from . import arithmetic, capacity, contrast, disagreement, distributions, moves, onset, scored
 from .arithmetic import Quantity
@@ -50,6 +51,9 @@ CODES = declare(
     ("said-differently", STATEMENTS, "two places of the run say different numbers for one quantity"),
 )
 
+CONFIGURES = bounded(r"(?i)\.(?:ya?ml|json|toml|ini|cfg|conf)$|(?:^|[/_.-])(?:args|config|params|flags|cmd)\w*\.txt$")
+"""Files that set, rather than plan or report."""
+
 
 @dataclass(frozen=True)
 class Related(Report):
@@ -82,7 +86,7 @@ def relate(
     Returns:
         Findings, worst first, in one grade the onset before what only accompanies it; and the relations themselves.
     """
-    settings = settings or Settings()
+    settings = filled(settings or Settings(), claims)
     clock = clock_of(tables, events)
     lines = [clock.on_steps(line) for line in lines_of(series, tables)]
     moved = moves.moves(lines)
@@ -92,7 +96,7 @@ def relate(
     parts: dict[str, Callable[[], Sequence[Finding]]] = {
         ARITHMETIC: lambda: [*arithmetic.contradictions(settings, lines, claims, made),
                              *capacity.limits(settings, made)],
-        SCORES: lambda: scored.related(tables),
+        SCORES: lambda: [onset.surrounded(f, moved, events) for f in scored.related(tables)],
         ONSET: lambda: [onset.told(begun)] if begun else [],
         CONTRAST: lambda: [*contrast.told(apart), *map(contrast.parted, contrast.partings(moved))],
         SPREAD: lambda: distributions.spread(tables, settings),
@@ -107,6 +111,24 @@ def relate(
     return Related(
         "relate", tuple(found), tuple(checks), summary, moved, begun, tuple(apart), made, tuple(events), settings
     )
+
+
+def filled(settings: Settings, claims: Sequence[Claim]) -> Settings:
+    """The settings, and what a configuration says that no known framework's reader read."""
+    said: dict[str, list[Claim]] = {}
+    for claim in claims:
+        if claim.of in VARIABLES.keys() | CONTEXT.keys() and CONFIGURES.search(claim.file):
+            said.setdefault(claim.of, []).append(claim)
+    agreed = {of: c for of, c in said.items() if of not in settings and len({one.value for one in c}) == 1}
+    values = {of: _setting(c[0]) for of, c in agreed.items()}
+    return replace(settings, values={**values, **settings.values}) if values else settings
+
+
+def _setting(claim: Claim) -> Setting:
+    variable = (VARIABLES | CONTEXT)[claim.of]
+    value = int(claim.value) if variable.type == "int" else claim.value
+    key = claim.text.partition(":")[0].strip(" \"'-")[:80]
+    return Setting(claim.of, value, f"{claim.value:g}", key, claim.file, claim.line)
 
 
 def _quantities(

@@ -36,11 +36,16 @@ SETUP = bounded(
 MODEL = bounded(r"(?:^|_)(?:model|ckpt|checkpoint|weights?|run|candidate|system|revision)(?:_|$)")
 WEIGHTS = bounded(r"(?:^|_)(?:hash|sha\d*|md5|checksum|digest|weights)(?:_|$)")
 TASK = bounded(r"(?:^|_)(?:task|benchmark|bench|subset|split|domain|language|lang|dataset|category)(?:_|$)")
+WAY = bounded(
+    r"^(?:global_?|train_?)?(?:step|iteration|iter|ckpt|checkpoint)s?(?:_?(?:k|step|num|number|idx))?$|^epoch$"
+)
+"""Columns that count checkpoints along the training; `ckpt_k` in thousands."""
 ITEM = bounded(r"(?:^|_)(?:item|question|example|sample|doc|pair|prompt)_?id$|^id$|^item$")
 SIZE = bounded(
     r"^(?:n|num_?samples|n_?samples|samples|total|count|n_?items|items|num_?examples|questions|n_questions|size)$"
 )
 ERROR = bounded(r"std_?err|(?:^|_)se$|sem$|standard_?error")
+MOST_ROWS = 100_000
 CLEAR = 3.0
 """Standard errors by which two scores differ, and `AGAIN` those by which one model differs from itself."""
 AGAIN = 2.0
@@ -86,47 +91,57 @@ def scored_rows(tables: Sequence[Table]) -> list[Scored]:
 
 def _rows(table: Table, around: Mapping[str, str]) -> Iterator[Scored]:
     scores = [c for c in table.of("measure") if _is_score(c)]
-    if not scores or len(table) > 100_000:
+    if not scores or len(table) > MOST_ROWS:
         return
-    named = {plain(c.name): c for c in table.columns}
-    others = {name: c for name, c in named.items() if c not in scores}
-    size, error = (_first(others, pattern) for pattern in (SIZE, ERROR))
-    axis = next((c for c in table.of("axis") if c.values.dtype.kind == "f" and c.of != "time"), None)
+    beside = {plain(c.name): c for c in table.columns if c not in scores}
+    way = next((c for name, c in beside.items() if WAY.search(name) and c.values.dtype.kind == "f"), None)
+    said = {name: _found(beside, around, pattern) for name, pattern in _SAYS.items()}
+    if way is not None and len(table) > MOST_ROW and not isinstance(said["item"], Column):
+        return  # measured all along the training: a series, not a row of checkpoints
+    named = [(name, beside.get(name, value)) for name, value in {**around, **beside}.items() if SETUP.search(name)]
     for column in scores:
         finite = column.values[np.isfinite(column.values)]
         scale = 100.0 if len(finite) and np.abs(finite).max() <= 1.0 else 1.0
-        for i in np.flatnonzero(np.isfinite(column.values)):
-            yield _row(table, int(i), column, scale, others, (size, error, axis), around)
+        for i in np.flatnonzero(np.isfinite(column.values)).tolist():
+            setup = tuple(sorted((name, _cell(where, i)) for name, where in named))
+            told = {name: _cell(where, i) for name, where in said.items()}
+            yield _row(table, i, column, scale, told, setup, _step(way, i))
 
 
-def _row(table: Table, i: int, column: Column, scale: float, others: Mapping[str, Column],
-         beside: tuple[Column | None, Column | None, Column | None], around: Mapping[str, str]) -> Scored:  # fmt: skip
-    size, error, axis = beside
-    cells = {**around, **{name: str(c.values[i]) for name, c in others.items()}}
-    n = _number(size.values[i]) if size is not None else _number(_said(around, SIZE))
-    value = float(column.values[i]) * scale
+Where = Column | str
+_SAYS = {"task": TASK, "model": MODEL, "weights": WEIGHTS, "item": ITEM, "n": SIZE, "error": ERROR}
+
+
+def _found(columns: Mapping[str, Column], around: Mapping[str, str], pattern: re.Pattern[str]) -> Where:
+    """The column of that kind, or what the file says once; empty where neither does."""
+    column = next((c for name, c in columns.items() if pattern.search(name) and c.of != "step"), None)
+    return column or next((value for name, value in around.items() if pattern.search(name)), "")
+
+
+def _cell(where: Where, i: int) -> str:
+    return where if isinstance(where, str) else str(where.values[i])
+
+
+def _step(way: Column | None, i: int) -> float | None:
+    if way is None or not np.isfinite(way.values[i]):
+        return None
+    return float(way.values[i]) * (1000 if plain(way.name).endswith("_k") else 1)
+
+
+def _row(table: Table, i: int, column: Column, scale: float, told: Mapping[str, str],
+         setup: tuple[tuple[str, str], ...], step: float | None) -> Scored:  # fmt: skip
+    value, n, error = float(column.values[i]) * scale, _number(told["n"]), _number(told["error"])
     p = min(max(value / 100, 0.0), 1.0)
-    noise = _number(error.values[i]) if error is not None else None
-    noise = noise * scale if noise is not None else 100 * sqrt(max(p * (1 - p), 1e-4) / n) if n and n >= 1 else None
-    setup = tuple(sorted((name, value) for name, value in cells.items() if SETUP.search(name)))
-    step = float(axis.values[i]) if axis is not None and np.isfinite(axis.values[i]) else None
+    noise = error * scale if error is not None else 100 * sqrt(max(p * (1 - p), 1e-4) / n) if n and n >= 1 else None
     where = Evidence(table.file, int(table.lines[i]) or None, metric="eval", value=float(column.values[i]))
-    return Scored(metric_of(column), value, noise, _said(cells, TASK), _said(cells, MODEL), _said(cells, WEIGHTS),
-                  _said(cells, ITEM), step, setup, where, int(n) if n else None)  # fmt: skip
+    return Scored(metric_of(column), value, noise, told["task"], told["model"], told["weights"], told["item"], step,
+                  setup, where, int(n) if n else None)  # fmt: skip
 
 
 def _is_score(column: Column) -> bool:
     name = plain(column.name)
     quality = QUALITY.search(column.name) or metric_of(column) in ("accuracy", "eval_accuracy")
     return bool(quality and not NOT_A_SCORE.search(name) and not SIZE.search(name) and column.values.dtype.kind == "f")
-
-
-def _first(columns: Mapping[str, Column], pattern: re.Pattern[str]) -> Column | None:
-    return next((c for name, c in columns.items() if pattern.search(name) and c.values.dtype.kind == "f"), None)
-
-
-def _said(cells: Mapping[str, str], pattern: re.Pattern[str]) -> str:
-    return next((value for name, value in cells.items() if pattern.search(name)), "")
 
 
 def _number(value: object) -> float | None:

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from ..documents.event import Claim, Event
-from ..findings import TriageError
+from ..findings import Check, Report, TriageError
 from ..kinds import OPEN, Kind
 from ..reading import head
 from ..run import Artifact, Run
@@ -38,6 +40,18 @@ class Account:
     points: int = 0
     lines: int = 0
     """Dated or stepped lines and quantities of a document."""
+    broken: bool = False
+    """Whether a reader gave up on it, rather than finding nothing."""
+
+    def check(self, name: str) -> Check | None:
+        """The account as a check; None for a file in which there was nothing to read."""
+        if self.points:
+            why, zh = f"read {self.points} points in {self.rows} rows", f"读到 {self.rows} 行 {self.points} 个点"
+            return Check(f"metrics in {name}", "clear", why, zh)
+        if self.rows or self.lines:
+            told = f"{self.rows} rows, {self.lines} dated lines and quantities"
+            return Check(f"read {name}", "clear", told, f"{self.rows} 行，{self.lines} 条事件和数量")
+        return Check(f"read {name}", "failed", self.why) if self.broken else None
 
 
 @dataclass(frozen=True)
@@ -50,6 +64,11 @@ class Opened:
     claims: tuple[Claim, ...] = ()
     accounts: Mapping[str, Account] = field(default_factory=dict)
     """By the name of the file."""
+
+    @property
+    def report(self) -> Report:
+        """What was read and what could not be, as checks."""
+        return Report("open", (), tuple(c for name, a in self.accounts.items() if (c := a.check(name))))
 
     def only(self, names: Iterable[str]) -> Opened:
         """What of it comes from these files; the accounts stay whole."""
@@ -100,18 +119,23 @@ class _Found:
     """Whether a tracker wrote it."""
 
     def account(self) -> Account:
-        rows, points = sum(map(len, self.tables)), sum(map(len, self.series))
+        rows, points = sum(map(len, self.tables)), max(sum(map(len, self.series)), sum(map(_numbers, self.tables)))
         lines = len(self.events) + len(self.claims)
         cut = self.cut or next((t.cut for t in self.tables if t.cut), "")
         if self.failed or not (self.whole or rows):
-            return Account(self.failed or "no table was found in it", False)
+            return Account(self.failed or "no table was found in it", False, broken=bool(self.failed))
         return Account(cut, True, rows, points, lines)
+
+
+def _numbers(table: Table) -> int:
+    """Numbers that were measured."""
+    return sum(int(np.isfinite(c.values).sum()) for c in table.of("measure") if c.values.dtype.kind == "f")
 
 
 def _read(artifact: Artifact) -> _Found:
     """The boundary where a reader's exception becomes the reason why a file was not read."""
     try:
-        return _document(artifact) if artifact.kind == "document" else _rows(artifact)
+        return _BY_KIND.get(artifact.kind, _rows)(artifact)
     except TriageError as error:
         return _Found(failed=str(error).removeprefix(f"{artifact.name}: "))
     except (Exception, MemoryError) as error:
@@ -129,6 +153,16 @@ def _document(artifact: Artifact) -> _Found:
         return rows
     said = read_document(artifact.path, artifact.name)
     return replace(rows, events=said.events, claims=said.claims, cut=said.cut, whole=True)
+
+
+def _load(artifact: Artifact) -> _Found:
+    """What a server's log says of its load; of any other log nothing, which is no fault."""
+    from ..trackers.serving import read_server_lines
+
+    return _Found(read_server_lines(artifact.path, artifact.name))
+
+
+_BY_KIND: Mapping[Kind, Callable[[Artifact], _Found]] = {"document": _document, "log": _load}
 
 
 def _rows(artifact: Artifact) -> _Found:

@@ -6,7 +6,7 @@ Which sign is the decimal one is decided by all cells of a table together. What 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -34,7 +34,8 @@ _NUMBER = bounded(
 )
 _SCALED = {"k": 1e3, "m": 1e6, "g": 1e9, "b": 1e9, "bn": 1e9, "t": 1e12, "万": 1e4, "亿": 1e8, "千": 1e3, "百万": 1e6}
 """Letters that stand for a factor where nothing else follows the number."""
-_TAIL = re.compile(r"[*†‡^]+$")
+_MARKS = "*†‡^"
+"""Signs of a footnote behind a number."""
 SAMPLE = 20_000
 """Cells of a column by which its kind is guessed before all are read."""
 
@@ -62,14 +63,17 @@ class Marks:
     """Whether `1,5` is one and a half."""
 
 
-def marks(samples: Iterable[Sequence[Any]]) -> Marks:
-    """How the numbers of these columns are written: what can only be a decimal comma is held against what cannot."""
-    decimal = thousands = 0
+def marks(samples: Iterable[Sequence[Any]], likely: bool = False) -> Marks:
+    """How the numbers of these columns are written: what can only be a decimal comma is held against what cannot.
+
+    `likely` where the separator is chosen so that a comma is free for it (`12;1,234`).
+    """
+    decimal = thousands = open_ = 0
     for cells in samples:
         for cell in cells[:500]:
             if not isinstance(cell, str) or "," not in cell or len(cell) > 40:
                 continue
-            body = _TAIL.sub("", cell.strip().split(" ")[0].strip("%-+"))
+            body = cell.strip().split(" ")[0].strip("%-+").rstrip(_MARKS)
             if not re.fullmatch(r"[\d.,]+(?:[eE][-+]?\d+)?", body):
                 continue
             whole, _, fraction = body.rpartition(",")
@@ -78,9 +82,16 @@ def marks(samples: Iterable[Sequence[Any]]) -> Marks:
                 thousands += 1
             elif "." in whole or len(digits) != 3 or whole == "0":
                 decimal += 1
-            elif len(whole) <= 3:
-                thousands += 0
-    return Marks(decimal > thousands)
+            else:
+                open_ += 1
+    return Marks(decimal > thousands or (likely and not thousands and open_ > 0))
+
+
+_TIMES: tuple[tuple[What, Callable[[Sequence[str]], np.ndarray | None]], ...] = (
+    ("time", times),
+    ("clock", clocks),
+    ("span", spans),
+)
 
 
 def understand(cells: Sequence[Any], how: Marks) -> Cells:
@@ -88,11 +99,7 @@ def understand(cells: Sequence[Any], how: Marks) -> Cells:
     found = _understand(cells, how)
     if found.numbers is None or not np.isnan(found.numbers).any():
         return found
-    rows = [
-        i
-        for i in np.flatnonzero(np.isnan(found.numbers))
-        if cells[i] is not None and str(cells[i]).strip().lower() in _NANS
-    ]
+    rows = [i for i in map(int, np.flatnonzero(np.isnan(found.numbers))) if str(cells[i]).strip().lower() in _NANS]
     return replace(found, nans=np.asarray(rows, np.int64))
 
 
@@ -107,7 +114,7 @@ def _understand(cells: Sequence[Any], how: Marks) -> Cells:
         return Cells("empty", np.full(len(cells), np.nan), None)
     if {t.lower() for t in filled[:SAMPLE]} <= FLAGS:
         return Cells("flag", None, _objects(texts))
-    for what, read in (("time", times), ("clock", clocks), ("span", spans)):
+    for what, read in _TIMES:
         if read(filled[:20]) is None:
             continue
         found = read(bare)
@@ -180,7 +187,7 @@ def number(text: str, how: Marks = Marks()) -> tuple[float, str] | None:
     low = text.lower()
     if low in _ENDLESS:
         return _ENDLESS[low], ""
-    match = _NUMBER.match(_TAIL.sub("", text)) if len(text) <= 120 else None
+    match = _NUMBER.match(text.rstrip(_MARKS)) if len(text) <= 120 else None
     if not match:
         return None
     rest, unit = (match["rest"] or "").strip(), (match["unit"] or "").strip()
@@ -192,6 +199,12 @@ def number(text: str, how: Marks = Marks()) -> tuple[float, str] | None:
     value *= float(f"1{match['exp']}") if match["exp"] else 1.0
     factor = _SCALED.get(unit.lower() if unit not in ("m", "t") else "", 1.0)
     return (-value if match["sign"] in ("-", "−") else value) * factor, "" if factor != 1.0 else unit
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell by itself is a number, with nothing but a unit behind it."""
+    found = number(text)
+    return found is not None and (not found[1] or is_unit(found[1]))
 
 
 def _value(body: str, comma: bool) -> float | None:
@@ -224,7 +237,7 @@ SIZES: dict[str, tuple[str, float]] = {
 }  # fmt: skip
 """Unit, in lower case -> what it measures and how much of it."""
 _UNITS = words_of(
-    "% ％ ‰ pct w kw mw kwh j °c ℃ c °f k v mv a ma fps rpm pp pts bp x × it its img imgs req reqs tok toks token "
+    "m % ％ ‰ pct w kw mw kwh j °c ℃ c °f k v mv a ma fps rpm pp pts bp x × it its img imgs req reqs tok toks token "
     "tokens sample samples step steps iter iters epoch epochs row rows gpu gpus nats bit bits bits/byte flops "
     "flop tflops gflops pflops tflop/s usd $ 步 轮 个 条 次 张 卡 瓦 度 元 词 字 分 倍 字节 样本 词元"
 )

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from ..patterns import bounded
 from ..reading import Line
-from .cells import MISSING, number
-from .header import has_header, unit_row
+from .cells import MISSING, is_number
+from .header import has_header, holds_pairs, like_pairs, unit_row
 from .nvidia import read_smi
 from .raw import CELLS, TABLES, Raw, Records, short
 from .vocabulary import known
@@ -31,9 +32,16 @@ _TITLE = bounded(
 _PAIR = bounded(
     r"^[\s*•|>-]{0,12}([^\s:=：#|][^:=：|]{0,60}?)(?:\s{0,40}[:=：]\s{0,40}|\s{2,60}|\t\s{0,20}|\.{3,60}\s{0,4})(\S.{0,200}?)\s*$"
 )
+_NO_HEAD = re.compile(r"\d\d:\d\d|\d/\d|[=;'\"]|\s(?:and|to|the|of|for|be|not|with|from)\s")
+"""What stands in lines of logs, programs and prose, and in no head of columns."""
 _WIDE = re.compile(r"\s{2,}+|\t")
 _BLANKS = re.compile(r"\s++")
-_COLUMN_CHARS = 400
+_WIDEST = 2000
+"""Characters of a line in which columns are looked for."""
+GAPPED = 300
+"""Lines of a block in which columns are looked for by what is blank in all of them."""
+FIRST = 20
+"""Rows by which it is judged whether lines are a table."""
 
 
 class Text(NamedTuple):
@@ -135,9 +143,13 @@ def _framed(title: str, lines: list[Line]) -> Iterator[Raw]:
     heads = next((r for r in rules if r), 0)
     if heads and len(rows[0][0]) == 1 < width:
         title, rows, heads = rows[0][0][0] or title, rows[1:], max(0, next((r for r in rules if r > 1), 1) - 1)
-    if (not heads and len(rows) < 2) or any("%|" in line.text for line in lines[:3]):
-        return  # a bar of progress
+    if (not heads and (len(rows) < 2 or lines[0].text.lstrip()[0] not in _BARS)) or any(
+        "%|" in t for _, *t in lines[:3]
+    ):
+        return  # a line of a log, or a bar of progress
     names, body = _head_of(rows, heads, width)
+    if holds_pairs(names) or (not names and len(body) > 1 and like_pairs(body[0][0], body[1][0])):
+        return
     body = [(c, n) for c, n in body if len(c) <= width and any(c)]
     if width < 2 or not body:
         return
@@ -169,7 +181,7 @@ def _fill_down(raw: Raw) -> None:
         filled = [c for c in column if c]
         if not column or not column[0] or len(filled) == len(column) or len(filled) * 8 < len(column):
             continue
-        if any(number(c) is not None for c in filled):
+        if any(is_number(c) for c in filled):
             continue
         last = ""
         for i, cell in enumerate(column):
@@ -179,12 +191,10 @@ def _fill_down(raw: Raw) -> None:
 
 def _loose(title: str, lines: list[Line]) -> Iterator[Raw]:
     """Tables without bars, one after another, and pairs."""
-    if len(lines) < 2:
-        return
     at = 0
     pairs: list[Line] = []
     while at < len(lines):
-        size, raw = _aligned(title, lines[at:])
+        size, raw = _aligned(title, lines, at) if at + 1 < len(lines) else (0, None)
         if raw is not None:
             yield raw
             at += size
@@ -194,133 +204,132 @@ def _loose(title: str, lines: list[Line]) -> Iterator[Raw]:
     yield from _paired(title, pairs)
 
 
-def _aligned(title: str, lines: list[Line]) -> tuple[int, Raw | None]:
+def _aligned(title: str, lines: list[Line], at: int) -> tuple[int, Raw | None]:
     """A header and the rows below it that have their cells under its words; how many lines that took."""
-    ruled = len(lines) > 2 and bool(_RULE.match(lines[1].text)) and "-" in lines[1].text + "=─━"
-    head = lines[0].text.lstrip("# ") if lines[0].text.startswith("#") else lines[0].text
+    head = lines[at].text.lstrip("# ") if lines[at].text.startswith("#") else lines[at].text
     words = _BLANKS.split(head.strip())
     if len(words) < 2 or len(head) > 2000 or _RULE.match(head):
         return 0, None
-    if ruled and len(_RULED.findall(lines[1].text)) > 1:
-        return _spanned(title, lines)
-    body = [line for line in lines[1 + ruled :] if not _RULE.match(line.text)]
-    for split in (_WIDE, _BLANKS):
-        names = split.split(head.strip())
-        raw = _even(title, names, body, split) if len(names) > 1 else None
-        if raw is not None:
-            return _taken(lines, raw), raw
-    return _gapped(title, lines, head, body)
+    if sum(any(map(str.isdigit, w)) for w in words) * 3 > len(words) or _NO_HEAD.search(head):
+        return 0, None
+    if len(_RULED.findall(lines[at + 1].text)) > 1 and _RULE.match(lines[at + 1].text):
+        return _spanned(title, lines[at:])
+    found = [_even(title, split.split(head.strip()), lines, at + 1, split) for split in (_WIDE, _BLANKS)]
+    size, raw = max(found, key=lambda f: (len(f[1]), len(f[1].names)) if f[1] else (0, 0))
+    if raw is not None:
+        return size, raw
+    return _gapped(title, lines[at:], head) if len(lines) - at <= GAPPED else (0, None)
 
 
-def _taken(lines: list[Line], raw: Raw) -> int:
-    last = raw.lines[-1]
-    return next((i for i, line in enumerate(lines) if line.number > last), len(lines))
-
-
-def _even(title: str, names: list[str], body: list[Line], split: re.Pattern[str]) -> Raw | None:
-    """Rows with exactly as many words as the header, as long as they come."""
-    rows, at, again = [], [], 0
-    for line in body:
-        text = line.text.strip()
-        if text.startswith("#"):
-            again += 1
-            text = text.lstrip("# ")
-        cells = split.split(text)
-        if (
-            len(cells) == len(names) + 1
-            and not rows
-            and number(cells[0]) is None
-            and split is _WIDE
-            and number(cells[1]) is not None
+def _even(title: str, names: list[str], lines: list[Line], at: int, split: re.Pattern[str]) -> tuple[int, Raw | None]:
+    """Rows with exactly as many words as the header, as long as they come; the first ones say whether it is a table."""
+    rows, places, end, judged = [], [], at, len(names) < 2
+    if judged:
+        return 0, None
+    for i in range(at, len(lines)):
+        text = lines[i].text.strip()
+        end = i
+        if _RULE.match(text) or (
+            text.startswith("#") and not rows and len(split.split(text.lstrip("# "))) != len(names)
         ):
+            continue
+        cells = split.split(text.lstrip("# ") if text.startswith("#") else text)
+        if not rows and split is _WIDE and len(cells) == len(names) + 1 and _labelled(cells):
             names = ["0", *names]
         if cells == names:
             continue
         if len(cells) != len(names):
             break
+        end = i + 1
         rows.append(cells)
-        at.append(line.number)
-    if not rows or (not has_header([names, *rows[:50]]) and not (len(rows) > 1 and _headed(names))):
-        return None
-    if names[0].startswith("-") or sum(_same_words(a, b) for a, b in zip(names, rows[0], strict=True)) * 3 > len(names):
-        return None
-    if len(rows) == 1 and not _headed(names):
-        return None
+        places.append(lines[i].number)
+        if len(rows) == FIRST:
+            judged = True
+            if not _is_table(names, rows):
+                return 0, None
     units = unit_row(names, rows[:3]) if len(rows) > 1 else []
+    if not rows or not (judged or _is_table(names, rows[bool(units) :])):
+        return 0, None
     start = bool(units)
-    if not _tabular(rows[start:]):
-        return None
-    raw = Raw.of_rows(title, names, [list(map(short, r)) for r in rows[start:]], at[start:])
+    raw = Raw.of_rows(title, names, [list(map(short, r)) for r in rows[start:]], places[start:])
     raw.units = units
-    return raw
+    return end - at + 1, raw
 
 
-def _same_words(head: str, cell: str) -> bool:
-    """Whether a head is a pair like those below it: `loss 6.71` over `loss 5.29`."""
-    words, below = head.split(), cell.split()
-    return len(words) > 1 and words[0] == below[0] and any(map(str.isdigit, head))
+def _labelled(cells: Sequence[str]) -> bool:
+    """Whether a row begins with a label for which the header has no word."""
+    return not is_number(cells[0]) and is_number(cells[1])
+
+
+def _is_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether these are the head and rows of a table, and not lines that happen to have equally many words."""
+    if not rows or names[0].startswith("-") or holds_pairs(names) or like_pairs(names, rows[0]):
+        return False
+    headed = _headed(names)
+    capitals = all(n == n.upper() for n in names)
+    return _tabular(rows, capitals) and (headed or (len(rows) > 1 and has_header([names, *rows])))
 
 
 def _headed(names: Sequence[str]) -> bool:
     """Whether words are like the head of a console table: known names, or capitals."""
     good = sum(known(n) or n.isupper() for n in names)
-    return good * 2 >= len(names) and not any(number(n) is not None for n in names)
+    return good * 2 >= len(names) and not any(is_number(n) for n in names)
 
 
-def _tabular(rows: Sequence[Sequence[str]]) -> bool:
+def _tabular(rows: Sequence[Sequence[str]], capitals: bool = False) -> bool:
     """Whether the rows hold values, and not the words of sentences."""
     columns = list(zip(*rows, strict=True))
-    numeric = sum(all(number(c) is not None or c.lower() in MISSING for c in column) for column in columns)
+    numeric = sum(all(is_number(c) or c.lower() in MISSING for c in column) for column in columns)
     constant = sum(len(rows) > 2 and len(set(c)) == 1 and c[0].strip(":=").isalpha() for c in columns)
-    return numeric > 0 and (constant <= numeric or numeric * 2 >= len(columns) - 1)
+    return numeric > 0 and (capitals or constant * 2 <= numeric)
 
 
 def _spanned(title: str, lines: list[Line]) -> tuple[int, Raw | None]:
     """Columns as wide as the dashes under the header say (`sacct`)."""
     spans = [m.span() for m in _RULED.finditer(lines[1].text)]
-    ends = [b for _, b in spans[:-1]] + [LINE]
-    begins = [0, *[b for _, b in spans[:-1]]]
-    rows, at = [], []
-    for line in lines[2:]:
-        if _RULE.match(line.text):
-            continue
-        text = _broad(line.text)
-        rows.append([short(text[a:b].replace("\0", "").strip()) for a, b in zip(begins, ends, strict=True)])
-        at.append(line.number)
-    head = _broad(lines[0].text)
-    names = [head[a:b].replace("\0", "").strip() for a, b in zip(begins, ends, strict=True)]
+    edges = [0, *(b for _, b in spans[:-1]), LINE]
+    body = [line for line in lines[2:] if not _RULE.match(line.text)]
+    names, *rows = [_cut(line.text, list(pairwise(edges))) for line in (lines[0], *body)]
     if not rows or not all(names):
         return 0, None
-    return len(lines), Raw.of_rows(title, names, rows, at)
+    return len(lines), Raw.of_rows(title, names, rows, [line.number for line in body])
 
 
-def _gapped(title: str, lines: list[Line], head: str, body: list[Line]) -> tuple[int, Raw | None]:
+def _cut(text: str, spans: Sequence[tuple[int, int]]) -> list[str]:
+    """The cells of a line between places of the screen."""
+    broad = _broad(text)
+    return [short(broad[a:b].replace("\0", "").strip()) for a, b in spans]
+
+
+def _gapped(title: str, lines: list[Line], head: str) -> tuple[int, Raw | None]:
     """Columns where the same places are blank in every line: a cell may be empty, or of several words."""
     words = _WIDE.split(head.strip())
-    if not body or len(words) < 2 or not _headed(words) or len(lines) > 5000:
+    body = [line for line in lines[1:] if not _RULE.match(line.text)]
+    if not body or len(words) < 2 or not _headed(words) or holds_pairs(words):
         return 0, None
-    texts = [_broad(lines[0].text), *(_broad(line.text) for line in body)]
-    wide = min(max(map(len, texts)), _COLUMN_CHARS * 5)
-    blank = [all(i >= len(t) or t[i] == " " for t in texts) for i in range(wide)]
-    spans, start = [], None
-    for i in range(wide + 1):
-        if i < wide and not blank[i]:
-            start = i if start is None else start
-        elif start is not None:
-            spans.append((start, i))
-            start = None
-    merged: list[tuple[int, int]] = []
-    for a, b in spans:
-        if merged and not texts[0][a:b].strip():
-            merged[-1] = (merged[-1][0], b)
-        else:
-            merged.append((a, b))
-    if len(merged) < 2 or len(merged) < len(words):
+    spans = _between([_broad(line.text) for line in (lines[0], *body)])
+    if len(spans) < max(2, len(words)):
         return 0, None
-    names, *rows = [[t[a:b].replace("\0", "").strip() for a, b in merged] for t in texts]
+    names, *rows = [_cut(line.text, spans) for line in (lines[0], *body)]
     if not _tabular(rows) and not all(n.isupper() for n in names):
         return 0, None
     return len(lines), Raw.of_rows(title, names, rows, [line.number for line in body])
+
+
+def _between(texts: Sequence[str]) -> list[tuple[int, int]]:
+    """Where the columns are: between places blank in every text; what has no word in the first belongs to the left."""
+    wide = min(max(map(len, texts)), _WIDEST)
+    blank = [all(i >= len(t) or t[i] == " " for t in texts) for i in range(wide)] + [True]
+    spans: list[tuple[int, int]] = []
+    start = 0
+    for i, gap in enumerate(blank):
+        if gap and i > start:
+            if spans and not texts[0][start:i].strip():
+                spans[-1] = (spans[-1][0], i)
+            else:
+                spans.append((start, i))
+        start = i + 1 if gap else start
+    return spans
 
 
 def _broad(text: str) -> str:
@@ -348,7 +357,7 @@ def _paired(title: str, lines: list[Line]) -> Iterator[Raw]:
         row[key] = short(value)
     if row:
         table.add(row, at)
-    told = sum(number(str(c[0])) is not None for c in table.raw.columns if c)
+    told = sum(is_number(str(c[0])) for c in table.raw.columns if c)
     table.raw.loose = True
     if pairs > 1 and pairs * 3 >= len(lines) * 2 and told * 2 >= len(table.raw.names) and told > 1:
         yield table.raw

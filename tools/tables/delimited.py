@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from ..reading import Line
-from .cells import MISSING, is_unit, number
-from .header import has_header, unit_row
-from .raw import CELLS, COLUMNS, Raw, short
+from .cells import MISSING, is_number, is_unit
+from .header import has_header, like_pairs, unit_row
+from .raw import CELL, CELLS, COLUMNS, Raw, short
 
-SEPARATORS = (",", "\t", ";", "|", "||", "::", "\x01", "^", "~", "¦", "§", "，", "；", ":")
+SEPARATORS = (",", "\t", ";", "|", "||", "::", "\x01", "^", "~", "¦", "§", "，", "；")
 SAMPLE_LINES = 300
 """Lines by which the separator and the header are told."""
 PREAMBLE = 60
 """Lines that may stand above the header."""
-_COMMENT = re.compile(r"\s*(?:#|//|%|--|!)")
+_COMMENT = re.compile(r"\s*+(?:#|//|%|--|!)")
 _BLANKS = re.compile(r"\s++")
 csv.field_size_limit(1 << 20)
 
@@ -36,8 +36,8 @@ class Shape:
     """Empty for blanks."""
     width: int
     """Cells of most lines."""
-    share: float
-    """Part of the lines that have so many."""
+    quoted: bool = True
+    """Whether quotes hold cells together; not where one is never closed."""
 
 
 def read_delimited(lines: Iterable[Line], strict: bool = True) -> Iterator[Raw]:
@@ -56,12 +56,13 @@ def shape_of(texts: Sequence[str], strict: bool) -> Shape | None:
     if len(data) < 2:
         return _only_header(data, strict)
     found = []
-    for order, separator in enumerate((*SEPARATORS, "")):
-        counts = Counter(len(cells) for cells in cut(data, separator))
+    quoted = len(list(cut(data, ","))) * 4 > len(data)
+    for order, separator in enumerate((*SEPARATORS, "") if strict else (*SEPARATORS, ":", "")):
+        counts = Counter(len(cells) for cells in cut(data, separator, quoted))
         width, often = max(counts.items(), key=lambda c: (c[1] * (c[0] > 1), c[0]))
         share = often / len(data)
         if width > 1 and share >= (0.8 if strict else 0.4):
-            found.append((share * _clean(data, separator, width), -order, Shape(separator, width, share)))
+            found.append((share * _clean(data, separator, width), -order, Shape(separator, width, quoted)))
     best = max(found, default=None, key=lambda f: f[:2])
     if not best or best[0] < (0.5 if strict else 0.2):
         return _one_column(data, strict)
@@ -70,13 +71,13 @@ def shape_of(texts: Sequence[str], strict: bool) -> Shape | None:
 
 def _only_header(data: list[str], strict: bool) -> Shape | None:
     width = data[0].count(",") + 1 if data else 0
-    return Shape(",", width, 1.0) if width > 1 and not strict else None
+    return Shape(",", width) if width > 1 and not strict else None
 
 
 def _one_column(data: list[str], strict: bool) -> Shape | None:
     """A file of numbers, one in each line, perhaps under a header."""
-    numbers = sum(number(t.strip()) is not None for t in data)
-    return Shape("\0", 1, 1.0) if numbers >= len(data) - 1 and (numbers > 2 or not strict) and numbers else None
+    numbers = sum(is_number(t.strip()) for t in data)
+    return Shape("\0", 1) if numbers >= len(data) - 1 and (numbers > 2 or not strict) and numbers else None
 
 
 def _clean(data: list[str], separator: str, width: int) -> float:
@@ -88,12 +89,12 @@ def _clean(data: list[str], separator: str, width: int) -> float:
         for cell in cells:
             text = cell.strip()
             total += 1
-            fine = text.lower() in MISSING or number(text) is not None
+            fine = text.lower() in MISSING or is_number(text)
             good += 1.0 if fine else 0.0 if any(s in text for s in "\t;|") else 0.8 if len(text) < 40 else 0.5
     return good / total if total else 0.0
 
 
-def cut(texts: Iterable[str], separator: str) -> Iterator[list[str]]:
+def cut(texts: Iterable[str], separator: str, quoted: bool = True) -> Iterator[list[str]]:
     """The lines as cells."""
     if separator == "":
         yield from (_BLANKS.split(t.strip()) for t in texts)
@@ -101,9 +102,21 @@ def cut(texts: Iterable[str], separator: str) -> Iterator[list[str]]:
         yield from (t.split(separator) for t in texts)
     else:
         try:
-            yield from csv.reader(texts, delimiter=separator, skipinitialspace=True)
+            quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+            yield from csv.reader(texts, delimiter=separator, skipinitialspace=True, quoting=quoting)
         except csv.Error:
             return
+
+
+def _like_lines(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a word stands in the same place of every row: the lines of a log, and no table."""
+    first = rows[0] if rows else []
+    return (len(rows) > 1 and like_pairs(first, rows[1])) or any(
+        any(map(str.isalpha, cell))
+        and not is_number(cell)
+        and all(len(r) > i and r[i] == cell for r in rows[:SAMPLE_LINES])
+        for i, cell in enumerate(first)
+    )
 
 
 class _Reader:
@@ -117,56 +130,60 @@ class _Reader:
 
     def tables(self, lines: Iterable[Line]) -> Iterator[Raw]:
         rows, at, title, note = [], [], "", ""
-        for number_, cells, text in self._rows(lines):
+        for place, cells, text in self._rows(lines):
             if cells is None:  # a comment, a title or a gap
-                note = text if text.strip() and not rows else note
-                if rows and text.strip() and not _COMMENT.match(text):
-                    yield from self._table(rows, at, title)
-                    rows, at, title = [], [], text.strip("# \t")
+                note = text.strip() or note
                 continue
-            if rows and self._another(rows, cells):
+            if rows and self._another(rows, cells, note):
                 yield from self._table(rows, at, title)
-                rows, at, title = [], [], ""
-            if not rows and note and not title:
-                rows, at, title = self._noted(note, number_, cells)
+                rows, at, title = [], [], "" if _COMMENT.match(note) else note
+            elif not rows and note:
+                rows, at, title = self._noted(note, place, cells)
+            note = ""
             rows.append(cells)
-            at.append(number_)
+            at.append(place)
         yield from self._table(rows, at, title)
 
     def _noted(self, note: str, line: int, cells: list[str]) -> tuple[list[list[str]], list[int], str]:
         """The header where it is a comment (`# step loss lr`), or the title of the table."""
-        if _COMMENT.match(note) and any(number(c) is not None for c in cells):
-            bare = _COMMENT.sub("", note, count=1).strip()
+        if _COMMENT.match(note) and any(is_number(c) for c in cells):
+            bare = note.lstrip("#/%-! \t")
             for separator in (self.shape.separator, "", ","):
                 names = next(cut([bare], separator), [])
-                if len(names) == len(cells) and not any(number(n) is not None for n in names):
+                if len(names) == len(cells) and not any(is_number(n) for n in names):
                     return [[n.strip() for n in names]], [line - 1], ""
         return [], [], ""
 
-    def _another(self, rows: list[list[str]], cells: list[str]) -> bool:
-        """Whether these cells are the header of a further table: as many as never before, and no numbers."""
-        if len(cells) == len(rows[-1]) or len(rows) < 2 or len(cells) < 2:
+    def _another(self, rows: list[list[str]], cells: list[str], note: str) -> bool:
+        """Whether these cells are the header of a further table: words, under a title or of another number."""
+        if len(rows) < 2 or len(cells) < 2 or cells == rows[0] or not (note or len(cells) != len(rows[-1])):
             return False
         words = [c for c in cells if c.strip()]
-        numeric_before = any(number(c) is not None for c in rows[-1])
-        return numeric_before and len(words) == len(cells) and not any(number(c) is not None for c in words)
+        numeric_before = any(is_number(c) for c in rows[-1])
+        return numeric_before and len(words) == len(cells) and not any(is_number(c) for c in words)
 
     def _rows(self, lines: Iterable[Line]) -> Iterator[tuple[int, list[str] | None, str]]:
         """(line, cells, text) of every line; no cells for one that is no row."""
         wide = self.shape.width
         for first, text, cells in self._records(lines):
-            filled = sum(1 for c in cells if c.strip()) if cells else 0
-            if not filled or (_COMMENT.match(text) and number(cells[0]) is None):
-                yield first, None, text
-                continue
-            if len(cells) == 1 < wide or (len(cells) < wide / 2 and len(cells) * 2 < wide and filled < 2):
+            if len(cells) != wide or not cells[0] or text[0] in "#/%-!":
+                cells = self._row(cells, text)
+            if cells is None:
                 yield first, None, text
                 continue
             self.left -= len(cells)
             if self.left < 0:
                 self.cut = f"over the limit of {CELLS:,} cells from line {first:,} on"
                 return
-            yield first, [short(c.strip()) for c in cells[:COLUMNS]], text
+            yield first, [c.strip() if len(c) < CELL else short(c.strip()) for c in cells[:COLUMNS]], text
+
+    def _row(self, cells: list[str], text: str) -> list[str] | None:
+        """The cells, None where the line is a comment, a title or empty."""
+        filled = sum(1 for c in cells if c.strip()) if cells else 0
+        if not filled or (_COMMENT.match(text) and not is_number(cells[0])):
+            return None
+        alone = filled == 1 and len(cells) * 2 < self.shape.width
+        return None if (len(cells) == 1 < self.shape.width or alone) and not is_number(cells[0].strip()) else cells
 
     def _records(self, lines: Iterable[Line]) -> Iterator[tuple[int, str, list[str]]]:
         """(first line, its text, cells); a quoted cell may go over several lines."""
@@ -177,7 +194,7 @@ class _Reader:
                 seen.append(line)
                 yield line.text + "\n" if len(self.shape.separator) == 1 else line.text
 
-        rows = cut(told(), self.shape.separator)
+        rows = cut(told(), self.shape.separator, self.shape.quoted)
         while True:
             cells = next(rows, None)
             if cells is None:
@@ -199,7 +216,7 @@ class _Reader:
         units = unit_row(names, rows[1:12]) if headed else []
         start = headed + bool(units)
         body = [(r, n) for r, n in zip(rows[start:], at[start:], strict=True) if not headed or r != names]
-        if not body and not headed:
+        if (not body and not headed) or (self.strict and not headed and _like_lines([r for r, _ in body])):
             return
         if self.strict and len(body) < (1 if headed else 3):
             return
@@ -208,7 +225,7 @@ class _Reader:
         names = [n if n else str(i) for i, n in enumerate(names)]
         raw = Raw.of_rows(title, names, [r for r, _ in body], [n for _, n in body])
         raw.units, raw.cut = units, self.cut
-        raw.loose = self.strict
+        raw.loose, raw.comma = self.strict, self.shape.separator == ";"
         yield raw
 
     def _begin(self, rows: list[list[str]]) -> int:

@@ -14,7 +14,7 @@ from .raw import Raw, words_of
 from .records import KEY
 from .table import Role
 from .times import EPOCH, times
-from .values import AXIS_KINDS, few, identifying, is_whole, kind_of, numbered, rising, status_words
+from .values import AXIS_KINDS, few, identifying, is_whole, kind_of, numbered, rising, status_words, steps_by_one
 
 LABEL = 60
 """Characters of a label; what is longer is text."""
@@ -55,7 +55,10 @@ def by_name(draft: Draft, raw: Raw, headless: bool) -> None:
     if name == KEY:
         name = raw.part.rsplit(".", 1)[-1].removesuffix("s")
     what = draft.cells.what
-    if what == "time" or (what == "number" and not words.measured(name) and _since_epoch(draft, headless)):
+    if what in ("clock", "span") and _identifies(name, words.group_of(name)):
+        draft.be("identifier", name)
+        draft.cells = Cells("text", None, None)
+    elif what == "time" or (what == "number" and _since_epoch(draft, headless)):
         draft.be("axis", "time", draft.values)
     elif what == "empty":
         draft.be("measure" if words.metric_of(name) else "text", words.group_of(name) or name)
@@ -105,6 +108,8 @@ def _since_epoch(draft: Draft, headless: bool) -> bool:
 
 def _of_numbers(draft: Draft, name: str, headless: bool) -> None:
     axis, group, numbers = words.axis_of(name), words.group_of(name), draft.numbers
+    if axis == "load" and words.name_of(name).plain in ("batch", "批次") and steps_by_one(numbers):
+        axis = "step"
     hit = words.metric_of(name)
     whole = is_whole(numbers)
     if hit and axis not in TRAINING and not (axis in ("length", "load") or (group and whole)):
@@ -162,10 +167,10 @@ def _of_texts(draft: Draft, name: str, flag: bool) -> None:
         draft.be("group", labels[0])
     elif _identifies(name, group) or (distinct == len(filled) and _addresses(name, filled)):
         draft.be("identifier", name)
-    elif ((group and group not in ("variant",)) or not words.listed(name, words.TEXTS)) and group:
-        draft.be("group", group)
-    elif words.listed(name, words.TEXTS) or status_words(filled):
+    elif status_words(filled) or (words.listed(name, words.TEXTS) and group in ("", "variant")):
         draft.be("text", name)
+    elif group:
+        draft.be("group", group)
     elif kind := kind_of(filled):
         draft.be("group", kind)
     elif identifying(filled):

@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from .cells import MISSING, is_unit, number
+from .cells import MISSING, is_number, is_unit, number
 from .times import span, times
 from .vocabulary import known
 
+_PAIR = re.compile(r"[:=：]\s?[-+]?\.?\d")
 _UNIT_CELL = re.compile(r"[(\[（]?([^()\[\]（）]{0,24})[)\]）]?$")
 
 
@@ -20,7 +21,7 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
     values below are none of a row of such numbers.
     """
     first, below = rows[0], rows[1:]
-    if not any(first):
+    if not any(first) or holds_pairs(first) or (below and like_pairs(first, below[0])):
         return False
     if not below:
         return not any(_valued(c) for c in first)
@@ -41,8 +42,22 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
     return _named(first, below)
 
 
+def holds_pairs(names: Sequence[str]) -> bool:
+    """Whether there are keys with their values among the names (`Data path:`, `lr: 3e-4`)."""
+    return any(n.endswith((":", "：")) or _PAIR.search(n) for n in names)
+
+
+def like_pairs(first: Sequence[str], below: Sequence[str]) -> bool:
+    """Whether cells are pairs like those below them (`loss 6.71` over `loss 5.29`): lines of a log."""
+    alike = 0
+    for head, cell in zip(first, below, strict=False):
+        words, others = re.split(r"[\s:=]", head), re.split(r"[\s:=]", cell)
+        alike += len(words) > 1 and words[0] == others[0] and any(map(str.isdigit, head))
+    return alike * 3 > len(first)
+
+
 def _valued(cell: str) -> bool:
-    return number(cell) is not None or span(cell) is not None or times([cell]) is not None
+    return is_number(cell) or span(cell) is not None or times([cell]) is not None
 
 
 def _counted(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
@@ -76,6 +91,6 @@ def unit_row(names: Sequence[str], below: Sequence[Sequence[str]]) -> list[str]:
     told = [c for c in cells if c and c not in ("-", "--")]
     if not told or not all(is_unit(c) or c.lower() in ("idx", "none", "id", "str", "#") for c in told):
         return []
-    if any(number(c) is not None for c in below[0]) or len(below[0]) > len(names):
+    if any(is_number(c) for c in below[0]) or len(below[0]) > len(names):
         return []
     return ["" if c.lower() in ("idx", "none", "id", "str", "#", "-", "--") else c for c in cells]

@@ -30,6 +30,8 @@ class Raw:
     units: list[str] = field(default_factory=list)
     """Of each column, where a line under the header gives them."""
     cut: str = ""
+    comma: bool = False
+    """Whether a comma in a number is likely its decimal mark."""
     loose: bool = False
     """Whether the format asks for no table (text in columns), so that it must show by its cells that it is one."""
 

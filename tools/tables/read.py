@@ -6,10 +6,12 @@ which one it came to.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
+from ..findings import TriageError
 from ..reading import Line, head, is_binary, iter_chunks, iter_lines
 from . import binary
 from .console import read_text
@@ -20,18 +22,22 @@ from .raw import TABLES, Raw, words_of
 from .roles import with_roles
 from .structured import JSON_LIMIT, read_json, read_json_lines, read_notebook, read_yaml
 from .table import Table
-from .vocabulary import measured
+from .vocabulary import is_result
 
 SETTINGS = words_of("learning_rate batch_size epoch loss_scale")
 """Metrics that a configuration names too."""
 SAMPLE = 64 << 10
 """Bytes by which a file is told."""
+LINES = frozenset((".md", ".log", ".out", ".err"))
+"""Suffixes of texts that are no table as a whole."""
 TEXT_LINES = 200_000
 """Lines of a text looked at for tables printed in it."""
 SOURCES = frozenset(
     (".py", ".sh", ".c", ".cc", ".cpp", ".h", ".cu", ".js", ".ts", ".go", ".rs", ".java", ".diff", ".patch")
 )
 """Programs, which hold no table of results."""
+_NUMBERS = re.compile(r"\[-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?[,\]]")
+_JSON = frozenset((".json", ".jsonl"))
 DELIMITED = frozenset((".csv", ".tsv", ".tab", ".psv", ".ssv", ".dat", ".data"))
 _PACKED = (".gz", ".zst", ".zstd")
 _MAGIC: tuple[tuple[bytes, Callable[[Path], Iterator[Raw]]], ...] = (
@@ -51,16 +57,17 @@ def read_tables(path: Path, name: str) -> tuple[Table, ...]:
         TriageError: the file is damaged or cannot be read.
     """
     found = [(with_roles(raw, name), raw.loose) for raw in islice(_raws(path), TABLES)]
-    return tuple(table for table, loose in found if len(table) and (not loose or _tells(table)))
+    results = any(_tells(table) for table, loose in found if not loose)
+    return tuple(t for t, loose in found if len(t) and (not loose or _tells(t) or (results and len(t) == 1)))
 
 
 def _tells(table: Table) -> bool:
-    """Whether a form that says nothing of a table holds one: something measured, and no configuration."""
+    """Whether what may be no table at all is one of results: something measured, and no configuration."""
     measures = table.of("measure")
     if len(table) > 1:
         return bool(measures)
-    told = [c for c in measures if c.of not in SETTINGS and measured(c.name) and c.values.dtype.kind == "f"]
-    return len(told) * 5 >= max(len(measures), 1)
+    told = [c for c in measures if c.of not in SETTINGS and is_result(c.name)]
+    return len(told) * 4 >= max(len(measures), 1)
 
 
 def _raws(path: Path) -> Iterator[Raw]:
@@ -81,14 +88,19 @@ def _of_text(path: Path, suffix: str) -> Iterator[Raw]:
         return
     if suffix == ".ipynb":
         yield from read_notebook(_whole(path)[0])
+    elif suffix in (".yaml", ".yml"):
+        yield from read_yaml(_whole(path)[0])
     elif first[:1] in ("{", "[") and _is_json_lines(filled):
         yield from read_json_lines(iter_lines(path))
     elif suffix == ".json" or (first[:1] in ("{", "[") and suffix not in DELIMITED and _opens_json(filled)):
-        yield from read_json(*_whole(path))
+        try:
+            yield from read_json(*_whole(path), mend=suffix in _JSON)
+        except TriageError:
+            if suffix in _JSON:
+                raise
+            yield from _of_lines(path, suffix)
     elif is_prometheus(sample):
         yield from read_prometheus(iter_lines(path))
-    elif suffix in (".yaml", ".yml"):
-        yield from read_yaml(_whole(path)[0])
     elif suffix in (".html", ".htm"):
         yield from read_html(_whole(path)[0])
     else:
@@ -107,7 +119,7 @@ def _is_json_lines(filled: list[str]) -> bool:
 
 def _opens_json(filled: list[str]) -> bool:
     text = "".join(filled[:3]).replace(" ", "").replace("\t", "")
-    return text[:2] in ("[]", "{}", "[{", "[[", '{"', '["') or (text[:1] == "[" and text[1:2] in "-0123456789")
+    return text[:2] in ("[]", "{}", "[{", "[[", '{"', '["') or _NUMBERS.match(text) is not None
 
 
 def _whole(path: Path) -> tuple[str, str]:
@@ -129,11 +141,27 @@ def _of_lines(path: Path, suffix: str) -> Iterator[Raw]:
         if found:
             yield from found
             return
-    printed = list(read_text(_bounded(path)))
-    rows = sum(map(len, printed))
-    parted = [] if suffix in DELIMITED or suffix == ".md" else list(read_delimited(iter_lines(path)))
-    yield from parted if sum(map(len, parted)) > 2 * rows else printed
+    lines = _Bounded(path)
+    printed = list(read_text(lines))
+    for raw in printed:
+        raw.cut = raw.cut or lines.cut
+    cells = _cells(printed)
+    parted = [] if suffix in DELIMITED or suffix in LINES else list(read_delimited(iter_lines(path)))
+    yield from parted if _cells(parted) > 2 * cells else printed
 
 
-def _bounded(path: Path) -> Iterator[Line]:
-    return islice(iter_lines(path), TEXT_LINES)
+def _cells(raws: list[Raw]) -> int:
+    return sum(len(raw) * len(raw.names) for raw in raws)
+
+
+class _Bounded:
+    """The first lines of a file; `cut` says afterwards whether there were more."""
+
+    def __init__(self, path: Path) -> None:
+        self._lines = iter_lines(path)
+        self.cut = ""
+
+    def __iter__(self) -> Iterator[Line]:
+        yield from islice(self._lines, TEXT_LINES)
+        if next(self._lines, None) is not None:
+            self.cut = f"over the limit of {TEXT_LINES:,} lines of text"

@@ -209,8 +209,8 @@ class Walk:
         head = all(isinstance(c, str) and not _NUMERIC.match(c) for c in rows[0]) and len(rows) > 1
         head = head and any(isinstance(c, (int, float)) for c in rows[1])
         names = [str(c) for c in rows[0]] if head else []
-        if max(map(len, rows)) > 2000 and not head:
-            return  # a matrix
+        if not head and (max(map(len, rows)) > 2000 or len(set(map(len, rows))) > 1):
+            return  # a matrix, or lists of their own
         yield Raw.of_rows(path, names, [[_scalar(c) for c in r] for r in rows[head:]], map(self.line_of, rows[head:]))
 
 

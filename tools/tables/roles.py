@@ -6,10 +6,12 @@ Names are `tools.tables.vocabulary` (over the one vocabulary of metrics), values
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
 
+from ..heads import column_key
 from ..metrics import canonical
 from ..vocabulary import UNITS, VOCABULARY
 from . import vocabulary as words
@@ -19,6 +21,8 @@ from .raw import Raw, words_of
 from .table import Column, Table
 from .values import few, is_sweep, is_whole, rising, status_words, steady
 
+_SWEEPS = frozenset(("length", "depth", "load"))
+"""Axes that somebody chose the values of; the time beside them was measured."""
 _VAGUE = words_of(
     "score return time seconds duration memory mem norm dt throughput reward rewards scores results "
     "max_length mean_length"
@@ -28,22 +32,32 @@ _VAGUE = words_of(
 
 def with_roles(raw: Raw, file: str) -> Table:
     """The table with what each of its columns is for."""
-    how = marks(raw.columns[:200])
-    drafts = [_draft(raw, i, how) for i in range(len(raw.names))]
+    how = marks(raw.columns[:200], raw.comma)
+    drafts = [_draft(raw, i, how, file) for i in range(len(raw.names))]
     headless = all(name.isdecimal() for name in raw.names)
     for draft in drafts:
         by_name(draft, raw, headless)
     _by_neighbours(drafts, headless)
     _metrics(drafts)
-    columns = tuple(_column(d, raw.columns[i]) for i, d in enumerate(drafts))
+    columns = tuple(_column(d, raw.names[i] or str(i), raw.columns[i]) for i, d in enumerate(drafts))
     return Table(file, raw.part, columns, np.asarray(raw.lines, np.int64), raw.cut)
 
 
-def _draft(raw: Raw, i: int, how: Marks) -> Draft:
+def _meaning(raw: Raw, i: int, file: str) -> str:
+    """The name by which a column is understood: the file's for a download of one metric; without a tracker's run."""
+    name = raw.names[i]
+    if [n.lower().replace("_", " ") for n in raw.names] == ["wall time", "step", "value"] and i == 2:
+        return PurePosixPath(file).stem.rsplit("tag-", 1)[-1]
+    if name in ("", "0") and i == 0 and not all(n.isdecimal() for n in raw.names[1:]):
+        return "index"
+    return column_key(name) or str(i)
+
+
+def _draft(raw: Raw, i: int, how: Marks, file: str) -> Draft:
     cells = understand(raw.columns[i], how)
     under = raw.units[i] if i < len(raw.units) else ""
     unit = cells.unit or words.name_of(raw.names[i]).unit or under
-    return Draft(raw.names[i], cells, words.UNIT_NAMES.get(unit.lower(), unit))
+    return Draft(_meaning(raw, i, file), cells, words.UNIT_NAMES.get(unit.lower(), unit))
 
 
 def _by_neighbours(drafts: list[Draft], headless: bool) -> None:
@@ -67,9 +81,10 @@ def _by_neighbours(drafts: list[Draft], headless: bool) -> None:
 def _settle(draft: Draft, kind: str, on_the_way: bool, drafts: list[Draft]) -> bool:
     """Whether the column of this kind is an axis; it is one where its values go on, or are a few that come again."""
     numbers = draft.numbers
-    other = any(d is not draft and d.role == "axis" for d in drafts)
+    axes = {d.of for d in drafts if d is not draft and d.role == "axis"}
+    other = bool(axes)
     if kind in ("tokens", "samples", "time"):
-        still = kind == "time" and (other or on_the_way) and steady(numbers)
+        still = kind == "time" and (bool(axes & _SWEEPS) or ((other or on_the_way) and steady(numbers)))
         axis = rising(numbers) and len(numbers) > 1 and not still
     elif kind == "index":
         return _index(draft, other, drafts)
@@ -178,7 +193,7 @@ def _canonical(draft: Draft, metric: str, scale: float) -> None:
     draft.unit = unit or draft.unit
 
 
-def _column(draft: Draft, cells: Sequence[Any]) -> Column:
+def _column(draft: Draft, name: str, cells: Sequence[Any]) -> Column:
     values = draft.values
     if values is None and draft.role in ("measure", "axis") and draft.cells.numbers is not None:
         values = draft.numbers
@@ -186,7 +201,7 @@ def _column(draft: Draft, cells: Sequence[Any]) -> Column:
         values = draft.cells.texts if draft.cells.texts is not None else _as_text(cells)
     unit = draft.unit if draft.role in ("measure", "axis") else ""
     unit = "s" if draft.role == "axis" and draft.of == "time" and draft.cells.what == "time" else unit
-    return Column(draft.name, draft.role, draft.of or draft.name, unit, values, draft.cells.nans)
+    return Column(name, draft.role, draft.of or draft.name, unit, values, draft.cells.nans)
 
 
 def _as_text(cells: Sequence[Any]) -> np.ndarray:

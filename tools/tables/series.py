@@ -6,11 +6,13 @@ A table without an axis has none. Which metric a column is has been decided in `
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from ..series import Series
 from .table import Column, Table
+from .vocabulary import metric_of
 
 WAYS = ("step", "epoch", "tokens", "samples", "time", "checkpoint", "index")
 """Axes along which a run goes, the one to be preferred first."""
@@ -26,12 +28,22 @@ def series_of(table: Table) -> tuple[Series, ...]:
     if way is None:
         return ()
     found: list[Series] = []
-    for label, rank, rows in _curves(table, way):
+    for curve in _curves(table, way):
         for column in table.of("measure"):
-            one = _one(table, way, column, rows, label, rank)
+            one = _one(table, way, column, curve)
             if one is not None:
                 found.append(one)
     return tuple(found)
+
+
+class _Curve(NamedTuple):
+    """The rows of one curve."""
+
+    rows: np.ndarray
+    label: str = ""
+    rank: int | None = None
+    metric: str = ""
+    """In a table in long form the name that stands beside the value."""
 
 
 def _way(table: Table) -> Column | None:
@@ -40,8 +52,8 @@ def _way(table: Table) -> Column | None:
     return min((c for c in axes if c.of in WAYS), key=lambda c: WAYS.index(c.of), default=None)
 
 
-def _curves(table: Table, way: Column) -> Iterator[tuple[str, int | None, np.ndarray]]:
-    """(label, rank, rows) of each curve: groups split a table only where one of them has several rows."""
+def _curves(table: Table, way: Column) -> Iterator[_Curve]:
+    """Groups split a table only where one of them has several rows."""
     groups = [c for c in table.of("group") if 1 < len(set(map(str, c.values))) <= CURVES]
     rows = np.arange(len(table))
     keys = [tuple(str(c.values[i]) for c in groups) for i in rows]
@@ -50,13 +62,17 @@ def _curves(table: Table, way: Column) -> Iterator[tuple[str, int | None, np.nda
         members.setdefault(key, []).append(i)
     separate = [key for key, found in members.items() if len(found) >= POINTS and _moves(way.values[found])]
     if not groups or not separate or len(members) > CURVES:
-        yield "", None, rows
+        yield _Curve(rows)
         return
-    ranks = next((i for i, c in enumerate(groups) if c.of == "rank"), None)
+    long = len(table.of("measure")) == 1
     for key in separate:
-        rank = key[ranks] if ranks is not None else ""
-        label = ", ".join(f"{c.name}={v}" for c, v in zip(groups, key, strict=True))
-        yield label, int(rank) if rank.isdecimal() and len(rank) < 7 else None, np.asarray(members[key])
+        of = {c.of: v for c, v in zip(groups, key, strict=True)}
+        rank, metric = of.get("rank", ""), of.get("metric", "") if long else ""
+        label = ", ".join(
+            f"{c.name}={v}" for c, v in zip(groups, key, strict=True) if not (metric and c.of == "metric")
+        )
+        number = int(rank) if rank.isdecimal() and len(rank) < 7 else None
+        yield _Curve(np.asarray(members[key]), label, number, metric)
 
 
 def _moves(values: np.ndarray) -> bool:
@@ -64,7 +80,8 @@ def _moves(values: np.ndarray) -> bool:
     return len(finite) >= POINTS and finite.max() > finite.min()
 
 
-def _one(table: Table, way: Column, column: Column, rows: np.ndarray, label: str, rank: int | None) -> Series | None:
+def _one(table: Table, way: Column, column: Column, curve: _Curve) -> Series | None:
+    rows = curve.rows
     at, values = way.values[rows], column.values[rows]
     if values.dtype.kind != "f":
         return None
@@ -72,9 +89,11 @@ def _one(table: Table, way: Column, column: Column, rows: np.ndarray, label: str
     if kept.sum() < POINTS:
         return None
     steps, how = _steps(at[kept], way.of)
+    named = metric_of(curve.metric) if curve.metric else None
+    metric = named[0] if named else curve.metric or column.of
     return Series(
-        column.of, column.name, steps, values[kept], table.lines[rows][kept], table.file, rank=rank,
-        step_is=how, axis=way.of, group=label,
+        metric, curve.metric or column.name, steps, values[kept] * (named[1] if named else 1.0),
+        table.lines[rows][kept], table.file, rank=curve.rank, step_is=how, axis=way.of, group=curve.label,
     )  # fmt: skip
 
 

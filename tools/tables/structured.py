@@ -21,16 +21,22 @@ YAML_LIMIT = 2 << 20
 """Bytes of a YAML file: its parser is slow."""
 PLACED = 8 << 20
 """Bytes of a document in which the line of every row is looked up."""
-LOST = 20
-"""A file of which one line in so many is no JSON is none of JSON lines."""
+NESTED = 64
+"""Levels of a damaged document that are closed again."""
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]|\n')
 
 
-def read_json(text: str, cut: str = "") -> Iterator[Raw]:
-    """The tables of one document."""
+def read_json(text: str, cut: str = "", mend: bool = True) -> Iterator[Raw]:
+    """The tables of one document; with `mend` also of one that breaks off.
+
+    Raises:
+        TriageError: nothing of it can be read.
+    """
     try:
         value = parse_json(text.encode("utf-8", "replace"))
     except ValueError as error:
+        if not mend:
+            raise TriageError(f"no JSON: {str(error)[:120]}") from None
         value, cut = _mended(text, cut or f"it breaks off or is damaged: {str(error)[:120]}")
     for raw in limited(Walk(_lines(text, value)).tables(value)):
         raw.cut = raw.cut or cut
@@ -61,7 +67,7 @@ def _whole(text: str) -> list[tuple[int, str]]:
         elif token in ("]", "}"):
             if not open_ or open_.pop() != token:
                 break
-            if open_:
+            if 0 < len(open_) <= NESTED:
                 ends = [*ends[-4:], (match.end(), "".join(reversed(open_)))]
     return ends
 
@@ -140,7 +146,10 @@ def read_yaml(text: str) -> Iterator[Raw]:
     walk = Walk(single=False)
     try:
         for value in yaml.load_all(text, loader):
-            yield from (raw for raw in limited(walk.tables(_plain(value))) if len(raw) > 1)
+            for raw in limited(walk.tables(_plain(value))):
+                if len(raw) > 1 and len(raw.names) > 1:
+                    raw.loose = True
+                    yield raw
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise TriageError(f"no YAML: {str(error)[:200]}") from None
 

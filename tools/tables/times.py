@@ -38,7 +38,7 @@ _FORMS = tuple(
 """Year first, all digits, a day, day or month first, no year, names of months."""
 _CLOCK_ONLY = bounded(rf"{_CLOCK}$")
 _SPAN = bounded(
-    r"[-+]?(?:(?P<d>\d+)(?:-|\s?d(?:ays?)?,?\s?|天))?(?P<h>\d+):(?P<mi>[0-5]?\d)(?::(?P<s>[0-5]?\d(?:\.\d+)?))?$"
+    r"[-+]?(?:(?P<d>\d+)(?:-|\s?d(?:ays?)?,?\s?|天))?(?P<h>\d{1,5}):(?P<mi>[0-5]?\d)(?::(?P<s>[0-5]?\d(?:\.\d+)?))?$"
 )
 _WORDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "天": 86400.0, "小时": 3600.0,
           "时": 3600.0, "分钟": 60.0, "分": 60.0, "秒": 1.0}  # fmt: skip
@@ -46,6 +46,7 @@ _SPAN_PART = bounded(
     r"(\d+(?:\.\d+)?)\s?(ms|us|d|h|m|s|天|小时|时|分钟|分|秒)(?:ays?|ours?|rs?|in(?:ute)?s?|ec(?:ond)?s?)?[:,]?\s?",
     re.I,
 )
+_ONLY_M = bounded(r"\d+(?:\.\d+)?m$")
 EPOCH = (("s", 1e8, 4.2e9, 1.0), ("ms", 1e11, 4.2e12, 1e-3), ("us", 1e14, 4.2e15, 1e-6), ("ns", 1e17, 4.2e18, 1e-9))
 """Unit of a number of seconds since 1970 by its size: from 1973 to 2103."""
 NO_YEAR = 1970
@@ -68,8 +69,11 @@ def clocks(texts: Sequence[str]) -> np.ndarray | None:
 
 
 def spans(texts: Sequence[str]) -> np.ndarray | None:
-    """Seconds of spans of time (`1-02:03:04`, `00:12:33`, `5m20s`, `3h`); None if these are none."""
-    return _all(texts, span)
+    """Seconds of spans of time (`1-02:03:04`, `00:12:33`, `5m20s`, `3h`); None if these are none.
+
+    A number with nothing but `m` behind it may be anything: millicores, metres, millions.
+    """
+    return None if all(not t or _ONLY_M.match(t) for t in texts[:50]) else _all(texts, span)
 
 
 def _all(texts: Sequence[str], one) -> np.ndarray | None:

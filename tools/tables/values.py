@@ -46,7 +46,7 @@ _ROW_OF = {"global_step": "step", "iter": "step", "iteration": "step", "ckpt": "
            "第次": "index", "第": "index"}  # fmt: skip
 AXIS_KINDS = frozenset(("step", "epoch", "checkpoint", "time", "index"))
 _HOST = bounded(
-    r"^(?:\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?|(?:node|host|gpu|worker|server|dgx|cn|compute|c|ip|hgx|h100|a100|slurm|nid|pod"
+    r"^(?:\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?|(?:node|host|gpu|worker|server|dgx|cn|compute|ip|hgx|h100|a100|slurm|nid|pod"
     r"|rack)[-_]?[\w.-]*\d[\w.-]*)$",
     re.I,
 )
@@ -98,7 +98,8 @@ def kind_of(texts: Sequence[str]) -> str:
 
 def numbered(texts: Sequence[str]) -> tuple[str, list[float]] | None:
     """Kind and number of labels like `step_100`, `checkpoint-500`, `rank3`; None where one is not such a label."""
-    kinds, numbers = set(), []
+    kinds: set[str] = set()
+    numbers: list[float] = []
     for text in texts:
         match = _ROW.match(text.rsplit("/", 1)[-1]) if text else None
         if text and not match:
@@ -106,7 +107,10 @@ def numbered(texts: Sequence[str]) -> tuple[str, list[float]] | None:
         if match:
             kinds.add((match[1] + (match[3] or "") if match[1] == "第" else match[1]).lower())
         numbers.append(float(match[2]) if match else float("nan"))
-    return (_ROW_OF.get(kind := kinds.pop(), kind), numbers) if len(kinds) == 1 else None
+    if len(kinds) != 1:
+        return None
+    kind = kinds.pop()
+    return _ROW_OF.get(kind, kind), numbers
 
 
 def status_words(texts: Sequence[str]) -> bool:
@@ -123,9 +127,14 @@ def identifying(texts: Sequence[str]) -> bool:
     return sum(_IDENTIFIER.match(v) is not None for v in values[:500]) >= SHARE * min(len(values), 500)
 
 
+def _told(numbers: np.ndarray) -> np.ndarray:
+    """The values that stand there, endless ones as the largest."""
+    return np.clip(numbers[~np.isnan(numbers)], -1e300, 1e300)
+
+
 def rising(numbers: np.ndarray, strictly: bool = False) -> bool:
     """Whether values go on as on the way of a run."""
-    finite = numbers[np.isfinite(numbers)]
+    finite = _told(numbers)
     if len(finite) < 2 or finite.max() == finite.min():
         return len(finite) == 1
     steps = np.diff(finite)
@@ -146,7 +155,7 @@ def few(numbers: np.ndarray) -> bool:
 
 def is_sweep(numbers: np.ndarray) -> bool:
     """Whether values were chosen and not measured: going up or down, or a few of them in every combination."""
-    finite = numbers[np.isfinite(numbers)]
+    finite = _told(numbers)
     if len(finite) < 2 or finite.max() == finite.min():
         return False
     distinct = len(np.unique(finite))
@@ -157,3 +166,11 @@ def steady(numbers: np.ndarray) -> bool:
     """Whether values hardly move: the time of one step, not the time since the start."""
     finite = numbers[np.isfinite(numbers)]
     return bool(len(finite)) and finite.max() < 2 * max(finite.min(), 1e-9)
+
+
+def steps_by_one(numbers: np.ndarray) -> bool:
+    """Whether values count up: the same distance between all of them, which for a few is one."""
+    steps = np.diff(numbers[np.isfinite(numbers)])
+    return (
+        len(steps) > 1 and bool((steps == steps[0]).all()) and bool(steps[0] == 1 or (steps[0] > 0 and len(steps) > 9))
+    )

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..metrics import canonical, step_key
 from ..patterns import bounded
 from ..vocabulary import COUNTERS
-from .cells import SIZES, is_unit
+from .cells import is_unit
 from .raw import words_of
 
 AXES: Mapping[str, frozenset[str]] = MappingProxyType({
@@ -48,7 +48,7 @@ AXES: Mapping[str, frozenset[str]] = MappingProxyType({
                        "上下文长度 上下文 输入长度 文本长度 窗口长度"),
     "depth": words_of("depth depth_percent needle_depth position_percent document_depth depth_pct insert_depth "
                       "insertion_depth 深度 插入深度 针深度 埋入深度"),
-    "load": words_of("concurrency k batch_size bsz micro_batch_size request_rate qps rps max_concurrency "
+    "load": words_of("size concurrency k batch_size bsz micro_batch_size request_rate qps rps max_concurrency "
                      "num_concurrent num_clients clients users connections batch bs threads num_threads n_gpus "
                      "num_gpus world_size gpus nodes nnodes num_prompts msg_size message_size size_bytes bucket "
                      "percentile quantile le 并发 并发数 请求速率 批大小 卡数 分位数 分位 并发量"),
@@ -136,12 +136,31 @@ NOUNS = words_of("rank host node gpu device shard source dataset task benchmark 
                  "时间戳 检查点 显卡 设备 指标 学科 方法 版本")  # fmt: skip
 """Words that say what a column is about also where others stand before them."""
 
+RESULTS = words_of("loss acc accuracy score latency throughput f1 bleu rouge em ppl perplexity reward kl ttft "
+                   "tpot itl e2el stderr duration runtime requests tokens utilization util temp power bandwidth "
+                   "p50 p90 p95 p99 mean median std errors completed mfu entropy pass 损失 准确率 得分 延迟 吞吐 "
+                   "显存 利用率")  # fmt: skip
+"""Words in the names of results."""
+SET = words_of("scale window max min size steps coef weight weights beta warmup decay dropout interval limit "
+               "threshold target initial enable use num alpha ratio bucket every")  # fmt: skip
+"""Words in the names of settings."""
+
 _BRACKET = bounded(r"^(.{0,120}?)\s{0,4}[(\[（【]([^()\[\]（）【】]{1,24})[)\]）】]\s{0,4}$")
 _SLASH = bounded(r"^(.{1,80}?)\s{0,2}[/,，]\s{0,2}([^/,，]{1,12})$")
 _LAST = bounded(r"^(.{1,100}?)[_ ](?:in_)?([A-Za-z%°/]{1,8})$")
 _SUFFIXES = words_of("ms us ns s sec secs seconds min mins minutes hours hrs h mb mib gb gib kb kib tb tib bytes "
                      "pct percent % w watts kw mhz ghz c celsius tflops tok/s tokens/s tps usd gbps mbps")  # fmt: skip
 _PER_SECOND = words_of("s sec")
+_RATED = words_of(
+    "tok toks token tokens req reqs requests sample samples seq seqs it iter step steps img mb gb mib gib kb row rows"
+)
+_ONLY_OF = {
+    "min": words_of("time duration elapsed runtime wall took uptime age 耗时 用时"),
+    "c": words_of("temp temperature gpu"),
+    "h": words_of("time duration elapsed runtime gpu"),
+    "w": words_of("power pwr draw"),
+}
+"""Endings that are a unit only behind certain words: `temp_c`, not `loss_min`."""
 UNIT_NAMES = {
     "gib": "GiB", "mib": "MiB", "kib": "KiB", "gb": "GB", "mb": "MB", "kb": "KB", "tb": "TB", "pct": "%",
     "percent": "%", "％": "%", "c": "°C", "celsius": "°C", "℃": "°C", "w": "W", "watts": "W", "瓦": "W", "kw": "kW",
@@ -165,6 +184,12 @@ class Name(NamedTuple):
     """Of a nested key its last part."""
 
 
+def _after(text: str, unit: str) -> bool:
+    """Whether the ending of a name may be its unit."""
+    only = _ONLY_OF.get(unit.lower())
+    return not text.endswith("_") and (only is None or not only.isdisjoint(_PARTS.split(_CAMEL.sub("_", text).lower())))
+
+
 @lru_cache(maxsize=8192)
 def name_of(header: str) -> Name:
     """The words and the unit of a header.
@@ -177,7 +202,7 @@ def name_of(header: str) -> Name:
     if (
         (match and (is_unit(match[2]) or not match[2].strip("0123456789.eE-")))
         or ((match := _SLASH.match(text)) and is_unit(match[2]) and not is_unit(text))
-        or ((match := _LAST.match(text)) and match[2].lower() in _SUFFIXES)
+        or ((match := _LAST.match(text)) and match[2].lower() in _SUFFIXES and _after(match[1], match[2]))
     ):
         text, unit = match[1], match[2]
     plain = _CAMEL.sub("_", text).lower() if not text.isupper() else text.lower()
@@ -185,7 +210,7 @@ def name_of(header: str) -> Name:
     if (
         len(words) > 1
         and unit in _PER_SECOND
-        and (words[-1] == "per" or (is_unit(f"{words[-1]}/{unit}") and words[-1] in SIZES))
+        and (words[-1] == "per" or (is_unit(f"{words[-1]}/{unit}") and words[-1] in _RATED))
     ):
         unit = f"{words[-2 if words[-1] == 'per' else -1]}/{unit}"  # tokens_per_s, read_mb_s
     return Name(
@@ -193,7 +218,7 @@ def name_of(header: str) -> Name:
     )
 
 
-_COUNTER = bounded(rf"(?:{'|'.join(COUNTERS)})")
+_COUNTER = bounded(rf"(?:{'|'.join(c for c in COUNTERS if c != 'batch')})")
 
 
 @lru_cache(maxsize=8192)
@@ -266,3 +291,9 @@ def known(header: str) -> bool:
         or measured(header)
         or any(listed(header, names) for names in (IDENTIFIERS, TEXTS, VALUES))
     )
+
+
+def is_result(header: str) -> bool:
+    """Whether the name is one of a result, and not of a setting that has such a word in it (`min_loss_scale`)."""
+    parts = set(name_of(header).words)
+    return bool(parts & RESULTS or metric_of(header)) and not parts & SET

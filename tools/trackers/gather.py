@@ -171,7 +171,8 @@ def _column(key: str, of: str, scale: float, values: np.ndarray) -> Column:
     if of == "epoch":
         return Column(key, "axis", of, "epochs", values)
     metric = VOCABULARY.get(of)
-    return Column(key, "measure", of, metric.unit if metric else "", values if scale == 1 else values * scale)
+    scaled = values if scale == 1 else values * scale
+    return Column(key, "measure", of, metric.unit if metric else "", scaled, np.flatnonzero(np.isnan(values)))
 
 
 def _meanings(keys: Iterable[str]) -> dict[str, tuple[str, float]]:

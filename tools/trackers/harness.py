@@ -23,8 +23,10 @@ from .gather import NAME, NAN, number
 
 SCORES = 100_000
 """Most scores of one file."""
-_SUMMARY = ("dataset", "version", "metric", "mode")
+SUMMARY = b"dataset,version,metric,mode,"
 """The first columns of OpenCompass's summary; a column for each model follows."""
+_COLUMN = SUMMARY.count(b",")
+"""The first of the models."""
 
 
 @dataclass(frozen=True)
@@ -104,9 +106,9 @@ def read_opencompass(path: Path, file: str) -> tuple[Table, ...]:
 def _summary(text: str) -> Iterator[_Score]:
     rows = csv.reader(StringIO(text))
     try:
-        models = next(rows, [])[len(_SUMMARY) :]
+        models = next(rows, [])[_COLUMN:]
         for row in rows:
-            for model, value in zip(models, row[len(_SUMMARY) :], strict=False):
+            for model, value in zip(models, row[_COLUMN:], strict=False):
                 try:
                     yield _Score(row[0], row[2], float(value), model=model, line=rows.line_num)
                 except ValueError:

@@ -1,10 +1,8 @@
 """A tracker's file as tables: which tracker wrote it, and its points, settings or scores. Nothing of it is executed.
 
-No tracker's own package is needed, and none is asked over a network. Logs are `tools.logs`, tables that no tracker wrote
-`tools.tables`; the log of a server is a log, `serving.read_server_lines` gives what it says of its load.
+No tracker's own package is needed, and none is asked over a network. Logs are `tools.logs`, tables that no tracker
+wrote `tools.tables`; the log of a server is a log, `serving.read_server_lines` gives what it says of its load.
 """
-
-# ruff: noqa: E501  one row of the table on one line
 
 from __future__ import annotations
 
@@ -34,8 +32,8 @@ class Tracker:
     tracker: str
     name: re.Pattern[str]
     """What its path ends in, `/` separated."""
-    head: re.Pattern[bytes]
-    """How its first bytes begin."""
+    begins: Callable[[bytes], bool]
+    """Whether its first bytes are those of such a file."""
     read: Callable[[Path, str], tuple[Table, ...]]
 
 
@@ -50,27 +48,56 @@ def _no_aim(path: Path, file: str) -> tuple[Table, ...]:
     )
 
 
-_ANYTHING = re.compile(rb"")
-_RECORD = re.compile(rb"\s{0,64}\{")
+def _anything(head: bytes) -> bool:
+    return True
+
+
+def _record(head: bytes) -> bool:
+    return head.lstrip().startswith(b"{")
+
+
+def _with(start: bytes) -> Callable[[bytes], bool]:
+    return lambda head: head.startswith(start)
+
+
+def _like(pattern: re.Pattern[bytes]) -> Callable[[bytes], bool]:
+    return lambda head: pattern.match(head) is not None
+
+
+def _steps(head: bytes) -> bool:
+    """A head row with a column of that name."""
+    return b"step" in head.partition(b"\n")[0].strip().split(b",")
+
+
+def _benchmark(head: bytes) -> bool:
+    """JSON that says how many requests, how fast."""
+    measured = (b'"mean_ttft_ms"', b'"request_throughput"', b'"output_throughput"', b'"total_token_throughput"')
+    return head.lstrip()[:1] in (b"{", b"[") and any(key in head for key in measured)
+
+
+_POINT = re.compile(rb"\d{13} [-+\d.eEnaif]{1,40}(?:\s|$)")
+_RESULTS = re.compile(rb"\s{0,64}\{\s{0,64}\"results\"\s{0,16}:\s{0,16}\{\s{0,64}\"[^\"\n]{1,200}\"\s{0,16}:\s{0,16}\{")
+_GENERAL = re.compile(rb"\s{0,64}\{\s{0,64}\"config_general\"\s{0,16}:\s{0,16}\{")
+_RESULT_NAME = bounded(r"result[^/]*\.json$", _I)
 
 RECOGNISED: tuple[Tracker, ...] = (
-    Tracker("TensorBoard", re.compile(r"events\.out\.tfevents\.[^/]*$|\.tfevents$"), _ANYTHING, _gathered(tensorboard.read)),
-    Tracker("W&B", re.compile(r"\.wandb$"), _ANYTHING, _gathered(wandb.read)),
-    Tracker("W&B", re.compile(r"(?:^|/)wandb-summary\.json$"), _RECORD, _gathered(wandb.read_summary)),
-    Tracker("SwanLab", re.compile(r"\.swanlab$"), re.compile(re.escape(swanlab.MAGIC)), _gathered(swanlab.read)),
-    Tracker("Aim", re.compile(r"(?:^|/)\.aim/run_metadata\.sqlite$"), _ANYTHING, _no_aim),
-    Tracker("MLflow or Trackio", re.compile(r"\.(?:db|sqlite3?)$", _I), re.compile(re.escape(MAGIC)), _gathered(databases.read)),
-    Tracker("MLflow", re.compile(r"(?:^|/)metrics/[^.][^\n]*$"), re.compile(rb"\d{13} [-+\d.eEnaif]{1,40}(?: |$)"), _gathered(lines.read_mlflow_metric)),
-    Tracker("MLflow", re.compile(r"(?:^|/)[0-9a-f]{32}/params/[^\n]+$"), _ANYTHING, _gathered(lines.read_mlflow_param)),
-    Tracker("Lightning", re.compile(r"(?:^|/)metrics\.csv$"), re.compile(rb"(?:[^\n]{0,3000},)?step(?:,|\r?\n)"), _gathered(lines.read_sparse)),
-    Tracker("LLaMA-Factory", re.compile(r"(?:^|/)trainer_log\.jsonl$"), _RECORD, _gathered(lines.read_records)),
-    Tracker("ms-swift", re.compile(r"(?:^|/)logging\.jsonl$"), _RECORD, _gathered(lines.read_records)),
-    Tracker("monitor of devices", re.compile(r"(?:^|/)gpu_metrics\.jsonl$"), _RECORD, _gathered(lines.read_devices)),
-    Tracker("lm-evaluation-harness", re.compile(r"(?:^|/)[\w.-]*results?[\w.-]*\.json$", _I), re.compile(rb"\s{0,64}\{\s{0,64}\"results\"\s{0,16}:\s{0,16}\{\s{0,64}\"[^\"\n]{1,200}\"\s{0,16}:\s{0,16}\{"), harness.read_results),
-    Tracker("lighteval", re.compile(r"(?:^|/)[\w.-]*results?[\w.-]*\.json$", _I), re.compile(rb"\s{0,64}\{\s{0,64}\"config_general\"\s{0,16}:\s{0,16}\{"), harness.read_results),
-    Tracker("OpenCompass", re.compile(r"(?:^|/)[\w.-]*\.csv$", _I), re.compile(rb"(?:\xef\xbb\xbf)?dataset,version,metric,mode,"), harness.read_opencompass),
-    Tracker("benchmark of a server", re.compile(r"\.jsonl?$", _I), bounded(rb"\s*[\[{](?s:.{0,4000}?)\"(?:mean_ttft_ms|request_throughput|output_throughput|total_token_throughput)\"\s*:"), serving.read_benchmark),
-)  # fmt: skip
+    Tracker("TensorBoard", re.compile(r"events\.out\.tfevents\.|\.tfevents$"), _anything, _gathered(tensorboard.read)),
+    Tracker("W&B", re.compile(r"\.wandb$"), _anything, _gathered(wandb.read)),
+    Tracker("W&B", re.compile(r"(?:^|/)wandb-summary\.json$"), _record, _gathered(wandb.read_summary)),
+    Tracker("SwanLab", re.compile(r"\.swanlab$"), _with(swanlab.MAGIC), _gathered(swanlab.read)),
+    Tracker("Aim", re.compile(r"(?:^|/)\.aim/run_metadata\.sqlite$"), _anything, _no_aim),
+    Tracker("MLflow or Trackio", re.compile(r"\.(?:db|sqlite3?)$", _I), _with(MAGIC), _gathered(databases.read)),
+    Tracker("MLflow", re.compile(r"(?:^|/)metrics/[^.]"), _like(_POINT), _gathered(lines.read_mlflow_metric)),
+    Tracker("MLflow", re.compile(r"(?:^|/)[0-9a-f]{32}/params/."), _anything, _gathered(lines.read_mlflow_param)),
+    Tracker("Lightning", re.compile(r"(?:^|/)metrics\.csv$"), _steps, _gathered(lines.read_sparse)),
+    Tracker("LLaMA-Factory", re.compile(r"(?:^|/)trainer_log\.jsonl$"), _record, _gathered(lines.read_records)),
+    Tracker("ms-swift", re.compile(r"(?:^|/)logging\.jsonl$"), _record, _gathered(lines.read_records)),
+    Tracker("monitor of devices", re.compile(r"(?:^|/)gpu_metrics\.jsonl$"), _record, _gathered(lines.read_devices)),
+    Tracker("lm-evaluation-harness", _RESULT_NAME, _like(_RESULTS), harness.read_results),
+    Tracker("lighteval", _RESULT_NAME, _like(_GENERAL), harness.read_results),
+    Tracker("OpenCompass", re.compile(r"\.csv$", _I), _with(harness.SUMMARY), harness.read_opencompass),
+    Tracker("benchmark of a server", re.compile(r"\.jsonl?$", _I), _benchmark, serving.read_benchmark),
+)
 """By name and first bytes; the first that fits a file has it."""
 
 
@@ -81,7 +108,7 @@ def tracker_of(name: str, head: bytes) -> Tracker | None:
         name: its path below the run, `/` separated (or only its name: then an MLflow folder is not seen).
         head: its first `SNIFF` bytes.
     """
-    return next((t for t in RECOGNISED if t.name.search(name) and t.head.match(head)), None)
+    return next((t for t in RECOGNISED if t.name.search(name) and t.begins(head)), None)
 
 
 def is_tracker(name: str, head: bytes) -> bool:

@@ -140,6 +140,8 @@ _LINE = bounded(
     rb"|[Aa]vg prompt throughput:|(?:Prefill|Decode) batch[.,]|#retracted_reqs:|total_num_cumulative_preemption="
 )
 """What a line is told by: an answer (method, path, status), or the load that a server prints now and then."""
+_MARKS = (b" HTTP/", b"prompt throughput:", b" batch", b"#retracted_reqs:", b"cumulative_preemption=")
+"""One of them is in every chunk that has such a line: most logs have none."""
 ENDPOINTS = 200
 
 
@@ -206,6 +208,8 @@ def read_server_lines(path: Path, file: str) -> tuple[Table, ...]:
     """Load, throughput, use of the cache and answers that a vLLM or SGLang server printed; none of another log."""
     found = _Lines(file, datetime.fromtimestamp(path.stat().st_mtime).year)
     for chunk in iter_chunks(path):
+        if not any(mark in chunk.data for mark in _MARKS):
+            continue
         line, at = chunk.first_line, 0
         for match in _LINE.finditer(chunk.data):
             line += chunk.data.count(b"\n", at, match.start())

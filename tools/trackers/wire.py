@@ -22,7 +22,7 @@ class BrokenMessage(ValueError):
 
 
 def fields(data: bytes | memoryview) -> Iterator[tuple[int, Value]]:
-    """(number, value) of each field in order.
+    """(number, value) of each field in order; a number of one byte, which most are, is read in place.
 
     Raises:
         BrokenMessage: a field runs past the end, or is of no kind that is in use.
@@ -30,14 +30,14 @@ def fields(data: bytes | memoryview) -> Iterator[tuple[int, Value]]:
     view = memoryview(data)
     at, end = 0, len(view)
     while at < end:
-        tag, at = _varint(view, at)
+        tag, at = (view[at], at + 1) if view[at] < 128 else _varint(view, at)
         number, kind = tag >> 3, tag & 7
         if kind == 0:
             value, at = _varint(view, at)
             yield number, value
             continue
         if kind == 2:
-            size, at = _varint(view, at)
+            size, at = (view[at], at + 1) if at < end and view[at] < 128 else _varint(view, at)
         elif (size := _FIXED.get(kind, 0)) == 0:
             raise BrokenMessage(f"wire type {kind} at byte {at}")
         if size > end - at:

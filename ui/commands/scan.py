@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
+    from ...agent.coverage import Covered
     from ...tools.findings import Finding, Report
     from ...tools.run import Run
     from ...tools.series import SeriesTable
@@ -31,6 +32,8 @@ Examples:
 
   triage scan runs/exp42 --html report.html --series points.parquet
 """
+UNREAD = 3
+"""Unread files that the text output names."""
 DRAWN, ROWS = 2, 9
 """Panels drawn in the terminal, and the height of one in lines."""
 
@@ -46,27 +49,34 @@ def scan(
     html: Annotated[Path | None, HTML_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
-    from ...agent.evidence import read_logs
+    from ...agent.coverage import as_json as as_json_account
+    from ...agent.coverage import coverage
+    from ...agent.evidence import read_measures
     from ...tools.discover import discover
-    from ...tools.findings import merge
+    from ...tools.findings import Report, merge
     from ...tools.logs.scan import scan as scan_run
     from ...tools.logs.scan import write_series
     from ...tools.reading import listening
     from ...tools.series import SeriesTable
 
-    reports, tables = [], []
+    reports, tables, covered = [], [], []
     runs = [discover(path) for path in paths]
     with progress("scanning", sum(map(bytes_to_read, runs))) as step, listening(step):
         for run in runs:
-            read = read_logs(run)
-            reports.append(scan_run(run, read=read))
+            read, opened = read_measures(run)
+            scanned = scan_run(run, read=read)
+            reports.append(merge("scan", [scanned, opened.report]) if opened else scanned)
             tables.append(read.table)
+            covered += coverage(run, read.table, None, reports[-1:], opened.accounts if opened else {})
 
     def write() -> None:
         if series:
             write_series(SeriesTable(tuple(s for table in tables for s in table)), series)
 
-    report = reports[0] if len(reports) == 1 else merge("scan", reports)
+        if not as_json:
+            unread(covered)
+
+    report = merge("scan", [*reports, Report("scan", summary={"coverage": as_json_account(covered)})])
     if not as_json and (console().is_terminal if plot is None else plot):
         for table, one in zip(tables, reports, strict=True):
             draw(table, one.findings)
@@ -77,6 +87,14 @@ def scan(
         Html(html, ", ".join(map(str, paths)), lambda: figures(shown), runs[0] if len(runs) == 1 else None),
         also=write,
     )
+
+
+def unread(covered: Sequence[Covered]) -> None:
+    """One line: how many files were read, and those that were not though they could show something."""
+    missed = [f"{clean(c.file, 60)} ({clean(c.why, 80)})" for c in covered if c.missed]
+    read = sum(c.read_as is not None for c in covered)
+    rest = f"; not read: {', '.join(missed[:UNREAD])}" + (f" +{len(missed) - UNREAD}" if missed[UNREAD:] else "")
+    console().print(f"Files: {read} of {len(covered)} read{rest if missed else ''}")
 
 
 def draw(table: SeriesTable, findings: Sequence[Finding]) -> None:

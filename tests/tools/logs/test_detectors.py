@@ -401,3 +401,21 @@ def test_no_level_shift_without_a_jump_or_when_it_recovers():
     drift = shifted_loss(0.0) + np.maximum(np.arange(200) - 100, 0) * 0.006
     for values in (shifted_loss(0.0), shifted_loss(0.55, back=0.05), drift):
         assert "loss-level-shift" not in found(series("loss", values))
+
+
+@pytest.mark.parametrize("points", [6, 10, 40])
+def test_a_loss_that_rises_all_the_way_has_diverged_and_is_not_healthy(points):
+    rising = series("loss", 1.0 + 2.8 * np.arange(points))
+    assert "loss-divergence" in found(rising)
+    assert healthy(SeriesTable((rising,)), []) is None
+
+
+def test_a_short_log_whose_loss_does_not_fall_is_neither_healthy_nor_diverged():
+    flat = series("loss", [2.31, 2.29, 2.33, 2.30, 2.32, 2.31, 2.30, 2.33, 2.32, 2.33, 2.31, 2.34])
+    assert "loss-divergence" not in found(flat)
+    assert healthy(SeriesTable((flat,)), []) is None
+
+
+def test_a_policy_loss_may_stay_where_it_is_while_the_reward_rises():
+    policy, reward = series("loss", np.zeros(40)), series("reward", np.linspace(0.1, 0.8, 40))
+    assert healthy(SeriesTable((policy, reward)), []) is not None

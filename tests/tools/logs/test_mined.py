@@ -33,7 +33,7 @@ WRITTEN = {
         [f"Training: {i}%|{'█' * (i // 4)}| {i}/90 [00:{i:02d}<00:30, 1.2it/s, obj={LOSS[i]:.4f}]" for i in R],
         "obj", "step", 1,
     ),
-    "a sentence": ([f"step {i}: grpo_loss is {LOSS[i]:.4f} and kl is {i / 100:.4f}" for i in R], "grpo_loss", "step", 1),
+    "a sentence": ([f"step {i}: grpo_loss is {LOSS[i]:.4f} and kl is {i / 9:.4f}" for i in R], "grpo_loss", "step", 1),
     "letters": ([f"[E 3 | B {200 * i}] L={LOSS[i]:.4f} (avg {LOSS[i] + 1:.2f})" for i in R], "loss", "step", 200),
     "Chinese": ([f"训练步数 {10 * i} 当前损失 {LOSS[i]:.4f} 奖励值 {i / 10:.2f}" for i in R], "loss", "step", 10),
     "loguru": (
@@ -84,13 +84,15 @@ def test_labels_tell_series_apart(tmp_path: Path):
 def test_steps_that_begin_anew_with_each_epoch_are_added_up(tmp_path: Path):
     lines = [f"[E {i // 10} | B {20 * (i % 10)}] rec={LOSS[i]:.4f}" for i in R]
     found = read(tmp_path, lines)["rec"]
-    assert found.step_is == "cumulative" and (found.steps[1:] > found.steps[:-1]).all()
+    assert found.step_is == "cumulative"
+    assert (found.steps[1:] > found.steps[:-1]).all()
 
 
 def test_the_batches_of_an_epoch_are_not_its_writers(tmp_path: Path):
     lines = [f"INFO - Epoch {i // 40 + 1} - Batch loss: {3 - i / 100:.4f}" for i in range(120)]
     loss = read(tmp_path, lines)["loss"]
-    assert loss.step_is == "line" and len(loss) == 120
+    assert loss.step_is == "line"
+    assert len(loss) == 120
 
 
 SILENT = {
@@ -111,7 +113,8 @@ def test_other_numbers_are_no_series(what: str, tmp_path: Path):
 def test_what_is_read_by_a_format_is_not_mined_again(tmp_path: Path):
     lines = [f"step {i} loss {x} lr 1e-4 sparsity {i / 30:.3f}" for i, x in enumerate(LOSS)]
     found = read(tmp_path, lines)
-    assert found["loss"].confidence == 1 and found["sparsity"].confidence < 1
+    assert found["loss"].confidence == 1
+    assert found["sparsity"].confidence < 1
     assert set(found) == {"loss", "learning_rate", "sparsity"}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from triage.tools.discover import discover
-from triage.tools.findings import Report
+from triage.tools.findings import Report, TriageError
 from triage.tools.logs.scan import read_run, scan
 
 BANNER = ["Using device: cuda", "Loading tokenizer from ./tok", "Model has 124M parameters", "Begin training"]
@@ -91,7 +91,7 @@ NOT_STOPPED = {
     "it says that it is over": [*LOADING, "All models saved to ./cache, exiting"],
     "an error says why": [*LOADING, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."],
     "a few pasted lines": LOADING[5:],
-    "no start-up": ["downloading part %d" % i for i in range(20)],
+    "no start-up": [f"downloading part {i}" for i in range(20)],
 }
 
 
@@ -128,8 +128,18 @@ def test_a_few_pasted_lines_are_a_run(values: tuple[float, ...], severity: str |
 def test_a_check_with_too_few_points_is_not_clear(tmp_path: Path):
     report = written(tmp_path, steps(5))
     said = {c.name: c for c in report.checks}
-    assert said["loss-plateau"].result == "too-short" and "5 points, 100 are needed" in said["loss-plateau"].why
+    assert said["loss-plateau"].result == "too-short"
+    assert "5 points, 100 are needed" in said["loss-plateau"].why
     assert said["loss-nonfinite"].result == "clear"
     assert "run-healthy" not in graded(report)
     long = {c.name: c.result for c in written(tmp_path, steps(120)).checks}
     assert long["loss-plateau"] == "clear"
+
+
+def test_a_log_that_was_emptied_while_it_was_written_to_is_read_behind_the_hole(tmp_path: Path):
+    file = tmp_path / "train.log"
+    file.write_bytes(bytes(5_000) + "\n".join(steps(30)).encode())
+    assert len(next(s for s in read_run(discover(file)).table if s.metric == "loss")) == 30
+    file.write_bytes(bytes(5_000))
+    with pytest.raises(TriageError, match="only NUL"):
+        discover(file)

@@ -140,7 +140,7 @@ FELL = [59.5, 58.9, 62.2, 57.7, 57.3, 58.7, 58.5, 55.7, 58.0, 58.6, 53.2, 53.6, 
 
 def test_a_row_of_noisy_scores_falls_where_the_posterior_says_and_not_at_the_first_low_value():
     found = the(relate(SeriesTable(), [checkpoints(FELL)]), "score-falls-at-checkpoint")
-    assert found.data["interval"][0] < found.data["at"] == 60 <= found.data["interval"][1]
+    assert found.data["interval"][0] < found.data["at"] == 60_000 <= found.data["interval"][1]
     assert found.data["before"] == pytest.approx(58.5, abs=0.7)
     assert found.data["after"] == pytest.approx(54.0, abs=0.7)
 
@@ -161,8 +161,8 @@ def results(file, weights, values, **setup):
 
 
 def test_the_same_weights_scored_apart_by_two_harnesses_is_the_harness():
-    tables = [*results("may.json", ["9f2c"], [61.0], harness_commit="71ab", num_fewshot="5"),
-              *results("june.json", ["9f2c", "b71e"], [55.7, 56.1], harness_commit="c03e", num_fewshot="0")]  # fmt: skip
+    tables = [*results("may.json", ["9f2c"], [61.0], commit="71ab", num_fewshot="5"),
+              *results("june.json", ["9f2c", "b71e"], [55.7, 56.1], commit="c03e", num_fewshot="0")]  # fmt: skip
     found = relate(SeriesTable(), tables).findings[0]
     assert (found.code, found.data["before"], found.data["after"]) == ("same-weights-scored-apart", 61.0, 55.7)
 
@@ -246,12 +246,12 @@ def test_a_rate_at_its_floor_long_before_the_end_is_told():
 
 
 SHAPE = {"num_layers": 48, "num_kv_heads": 8, "head_dim": 128, "hidden_size": 5120, "num_heads": 40,
-         "intermediate_size": 13824, "vocab_size": 152064, "model_dtype": "bfloat16", "max_model_len": 8192}  # fmt: skip
+         "intermediate_size": 13824, "vocab_size": 152064, "max_model_len": 8192}  # fmt: skip
 
 
 def card(total=79.15, held=34.0):
-    return table(column("gpu", ["0", "1"], "group"), column("total_gib", [total] * 2), column("trainer_gib", [held] * 2),
-                 file="gpu.csv")  # fmt: skip
+    return table(column("gpu", ["0", "1"], "group"), column("total_gib", [total] * 2),
+                 column("trainer_gib", [held] * 2), file="gpu.csv")  # fmt: skip
 
 
 def test_a_pool_below_one_sequence_names_the_shares_that_would_do():

@@ -5,7 +5,6 @@ of `writers.py` that fails (`python writers.py wandb nan FOLDER`; the database o
 """
 
 import json
-import lzma
 import math
 import sqlite3
 from contextlib import suppress
@@ -13,23 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from curves import same, series, written
+from curves import FILES, same, series, written
 
 from triage.tools.findings import TriageError
 from triage.tools.trackers.read import RECOGNISED, is_tracker, read_tracker, tracker_of
 from triage.tools.trackers.serving import read_server_lines
-
-RECORDED = Path(__file__).parents[2] / "data" / "trackers"
-
-
-@pytest.fixture
-def recorded(tmp_path):
-    def unpack(name: str) -> Path:
-        path = tmp_path / name
-        path.write_bytes(lzma.decompress((RECORDED / f"{name}.xz").read_bytes()))
-        return path
-
-    return unpack
 
 
 def put(folder: Path, name: str, text: str | bytes) -> Path:
@@ -60,9 +47,6 @@ def settings(tables) -> dict[str, str]:
     return {
         k: v for t in tables if t.part.endswith("settings") for k, v in zip(*(c.values for c in t.columns), strict=True)
     }
-
-
-FILES = ["events.out.tfevents.1.host.1.0", "run-recorded.wandb", "mlflow.db", "trackio.db", "run-recorded.swanlab"]
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 import writers
-from curves import same, series
+from curves import FILES, same, series
 
+from triage.agent.session import ask
 from triage.tools.reading import head
 from triage.tools.trackers.read import is_tracker, read_tracker
 
@@ -64,3 +65,36 @@ def test_each_tracker_gives_the_same_series(run_of, writer, state):
                 found[of] = max(found.get(of, []), points, key=len)
     same(found, state)
     assert {p: p.stat().st_size for p in folder.rglob("*") if p.is_file()} == before
+
+
+def diagnosed(folder: Path):
+    """What `triage ask` makes of it: state, leading causes with their probabilities, findings with their steps."""
+    diagnosis = ask("what is wrong?", (folder,), keep=False).diagnosis
+    causes = [(h.entry.id, h.status, round(h.probability, 2)) for h in diagnosis.hypotheses[:2]]
+    return diagnosis.state, causes, [(f.code, f.data["first_step"]) for f in diagnosis.findings]
+
+
+DIAGNOSED = {
+    "healthy": ("healthy", [], [("run-healthy", 1)]),
+    "nan": (
+        "diagnosed",
+        [("loss-nan-bad-data", "supported", 0.74), ("loss-nan", "supported", 0.06)],
+        [
+            ("loss-nonfinite", writers.BREAKS),
+            ("grad-norm-nonfinite", writers.BREAKS),
+            ("eval-loss-nonfinite", 150),
+            ("nonfinite-without-precursor", writers.BREAKS),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("state", ["nan", "healthy"])
+@pytest.mark.parametrize("writer", NEEDS)
+def test_each_tracker_gives_the_same_diagnosis(run_of, writer, state):
+    assert diagnosed(run_of(writer, state)) == DIAGNOSED[state]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_each_recorded_file_gives_the_same_diagnosis(recorded, name):
+    assert diagnosed(recorded(name).parent) == DIAGNOSED["nan"]

@@ -10,14 +10,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ...findings import Check, Finding, Severity, declare
-from ...series import SeriesTable
-from . import nonfinite, performance, rl, spikes, trends
+from ...series import Series, SeriesTable
+from ...vocabulary import VOCABULARY
+from . import levels, nonfinite, performance, rl, spikes, trends
 from .detector import DETECTORS, Detector, Track, finding, tracks_of, where, where_zh
+from .robust import finite, head_tail
 
-FAMILIES = (nonfinite, spikes, trends, rl, performance)
+FAMILIES = (nonfinite, spikes, trends, rl, performance, levels)
 
 HEALTHY_POINTS = 10
 """Points of loss or reward below which a run is not called healthy. Own judgement."""
+
+LONG = 100
+"""Points from which on a series that hardly moves is judged by the detectors of its shape. Own judgement."""
+WORSE = 0.1
+"""Share of its first level by which a long series may end worse, as one of a policy does. Own judgement."""
 
 MOST_PER_CODE = 4
 """Findings kept for one code; further attempts and ranks are only counted."""
@@ -32,17 +39,20 @@ CODES = declare(
 )
 
 
-def detect(table: SeriesTable, grad_clip: float | None = None) -> tuple[tuple[Finding, ...], tuple[Check, ...]]:
+def detect(
+    table: SeriesTable, grad_clip: float | None = None, classes: int | None = None
+) -> tuple[tuple[Finding, ...], tuple[Check, ...]]:
     """Run every detector over the series of a run.
 
     Args:
         table: all series of the run.
         grad_clip: clipping threshold from the settings; without it the clip rate is not judged.
+        classes: classes of the task, where the run's files say them.
 
     Returns:
         The findings, most severe first, and one check for each detector.
     """
-    tracks = tracks_of(table, grad_clip)
+    tracks = tracks_of(table, grad_clip, classes)
     findings: list[Finding] = []
     checks: list[Check] = []
     for one in DETECTORS.values():
@@ -96,9 +106,11 @@ def healthy(table: SeriesTable, findings: Sequence[Finding]) -> Finding | None:
     """The reassurance that nothing is wrong, None when something is or when too little was read."""
     if any(f.severity != Severity.S3 for f in findings):
         return None
-    for metric in ("loss", "reward", "eval_loss"):
+    for metric in ("reward",) if table.get("reward") is not None else ("loss", "eval_loss"):
         series = table.get(metric)
         if series is not None and len(series) >= HEALTHY_POINTS:
+            if not _learned(series):
+                return None
             i = len(series) - 1
             first, last = series.values[0], series.values[i]
             en = (
@@ -112,3 +124,11 @@ def healthy(table: SeriesTable, findings: Sequence[Finding]) -> Finding | None:
             shown, start = [(series, i), (series, 0)], int(series.steps[0])
             return finding("run-healthy", Severity.S3, shown, en, zh, points=len(series), first_step=start)
     return None
+
+
+def _learned(series: Series) -> bool:
+    """Whether the end is better than the start, which a short log must show and no log may contradict."""
+    points, way = finite(series), VOCABULARY[series.metric].better
+    first, last = head_tail(points.values)
+    gain = way * (last - first)
+    return bool(gain > 0 or (len(points) >= LONG and gain > -WORSE * abs(first)))

@@ -33,6 +33,8 @@ class Track:
     series: tuple[Series, ...]
     grad_clip: float | None = None
     """Gradient clipping threshold from the run's settings, where known."""
+    classes: int | None = None
+    """Classes of the task, where the run's files say them."""
 
     def get(self, metric: str) -> Series | None:
         """The longest series of a canonical metric."""
@@ -50,13 +52,18 @@ class Track:
         return any(s.metric in RL_METRICS for s in self.series)
 
 
-def tracks_of(table: SeriesTable, grad_clip: float | None = None) -> list[Track]:
+def tracks_of(table: SeriesTable, grad_clip: float | None = None, classes: int | None = None) -> list[Track]:
     """Group the series of a run by file, attempt and rank, in the order of the table."""
     groups: dict[tuple[str, str, int | None], list[Series]] = {}
     for series in table:
         if len(series):
-            groups.setdefault((series.file, series.attempt, series.rank), []).append(distinct(series))
-    return [Track(*where, tuple(found), grad_clip) for where, found in groups.items()]
+            groups.setdefault((_kept_in(series), series.attempt, series.rank), []).append(distinct(series))
+    return [Track(*where, tuple(found), grad_clip, classes) for where, found in groups.items()]
+
+
+def _kept_in(series: Series) -> str:
+    """Its file; of a file named after its metric (`metrics/train/loss`, `tag-loss.csv`) what its neighbours share."""
+    return series.file.removesuffix(".csv").removesuffix(series.key) or series.file
 
 
 @dataclass(frozen=True)

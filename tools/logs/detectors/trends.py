@@ -36,15 +36,13 @@ LONG_FLOOR = 0.5
     ["loss"],
     100,
     loss_slow="the loss falls, but very slowly",
-    loss_divergence="the loss leaves its first level at once and stays above it",
 )
 def loss_plateau(track: Track) -> Iterator[Finding]:
     """The loss moves by less than 2% over at least 100 points (S2 below 0.5% without a trend, or where it stays
     above `UNLEARNED`, in a log that begins with the run: a resumed part may be flat).
 
-    A loss that is half as high again as its first points, and flat there, diverged at once. A flat end of a long run
-    is convergence and stays silent: the whole run is judged. Source: runbook 001 C.2 and 002 §2 name the symptom
-    without a number; the numbers are own judgement.
+    A flat end of a long run is convergence and stays silent: the whole run is judged. Source: runbook 001 C.2 and
+    002 §2 name the symptom without a number; the numbers are own judgement.
     """
     loss, points = track.get("loss"), _supervised_loss(track, 100)
     if loss is None or points is None:
@@ -52,12 +50,7 @@ def loss_plateau(track: Track) -> Iterator[Finding]:
     first, last = head_tail(points.values, 0.1)
     if first <= 0.05:
         return
-    every = finite(loss)
-    from_the_start = every.steps[0] <= 0.05 * every.steps[-1]
-    start = float(np.median(every.values[:3]))
-    if from_the_start and last >= 1.5 * start and last - start >= 1:
-        yield _left_at_once(every, start, last)
-        return
+    from_the_start = _from_the_start(finite(loss))
     gain = (first - last) / first
     _, z = mann_kendall(points.values)
     if gain >= 0.02 or gain < -0.05:
@@ -71,7 +64,31 @@ def loss_plateau(track: Track) -> Iterator[Finding]:
     yield finding(code, severity, [(points, 0), (points, -1)], en, zh, **levels)
 
 
-def _left_at_once(points: Series, start: float, last: float) -> Finding:
+def _from_the_start(loss: Series) -> bool:
+    return bool(loss.steps[0] <= 0.05 * loss.steps[-1])
+
+
+RISES = ((100, 1.5, 1.0), (5, 2.0, 0.25))
+"""Points, and the share and the difference by which the end lies above the start from which on a loss has diverged;
+few points must besides rise all the way. Own judgement."""
+
+
+@detector("loss-divergence", "the loss leaves its first level and stays above it", ["loss"], 5)
+def loss_divergence(track: Track) -> Iterator[Finding]:
+    """The loss ends far above its first points, in a log that begins with the run or rises all the way."""
+    loss = track.points("loss", 5)
+    if loss is None or track.is_rl:
+        return
+    start, last = float(np.median(loss.values[:3])), head_tail(loss.values)[1]
+    tau, _ = mann_kendall(loss.values)
+    many = len(loss) >= RISES[0][0]
+    _, share, least = RISES[0] if many else RISES[1]
+    whole = tau >= 0.6 or (many and _from_the_start(loss))
+    if start > 0 and last >= share * start and last - start >= least and whole:
+        yield _left(loss, start, last)
+
+
+def _left(points: Series, start: float, last: float) -> Finding:
     i = int(np.argmax(points.values > (start + last) / 2))
     en = f"{points.key} starts at {start:.4g}, leaves that level at {where(points, i)} and stays near {last:.4g}."
     zh = f"{points.key} 从 {start:.4g} 起步，在{where_zh(points, i)}离开该水平，此后停在 {last:.4g} 附近。"

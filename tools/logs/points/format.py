@@ -25,8 +25,12 @@ class Record:
     rank: int | None = None
     counts_alone: bool = False
     """As of the format."""
-    spans: tuple[tuple[int, int], ...] = ()
-    """Where in the line the step and each value stand, for formats that print the step."""
+    at: tuple[int, int] | None = None
+    """Where in the line the step stands, if it does."""
+    places: tuple[tuple[int, int], ...] = ()
+    """Where each value stands."""
+    epoch_at: tuple[int, int] | None = None
+    rank_at: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)

@@ -110,9 +110,10 @@ def counter(text: str) -> tuple[str, int, Span] | None:
     return min(found, key=lambda c: c[0])[1:] if found else None
 
 
-def epoch_of(text: str) -> float | None:
+def epoch_of(text: str) -> tuple[float, Span] | tuple[None, None]:
+    """The epoch that a line names, and its place."""
     match = _EPOCH.search(text) if "poch" in text or "轮" in text or "POCH" in text else None
-    return float(match.group(1)[:12]) if match else None
+    return (float(match.group(1)[:12]), match.span(1)) if match else (None, None)
 
 
 def loose_pairs(text: str, rename: Mapping[str, str], held_out: bool) -> Iterator[tuple[str, float, Span]]:

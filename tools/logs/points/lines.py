@@ -12,6 +12,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+
 from ...reading import Chunk, iter_chunks, pieces, split_prefix, unwrapped
 from ...series import Series
 from .blocks import Blocks, Found
@@ -19,9 +21,10 @@ from .format import Format, Record
 from .hints import candidates
 from .parse import progress, wrapped
 from .points import Store
-from .shapes import Shapes
+from .shapes import Seen, Shapes
 from .tables import SAMPLE, read_table
 from .templates import Templates
+from .together import Rows, Together, keep
 
 JOIN_LIMIT, KEYS_LIMIT = 5, 100
 """Most lines one wrapped record may take, and one that is printed with a key a line."""
@@ -92,6 +95,7 @@ class _Reader:
     open: _Open | None = None
     blocks: Blocks = field(default_factory=Blocks)
     shapes: Shapes = field(default_factory=Shapes)
+    together: Together = field(default_factory=Together)
     last: tuple[int, str] | None = None
     """The step last read and what counted it."""
     bar: int | None = None
@@ -99,18 +103,62 @@ class _Reader:
 
     def read(self, chunks: Iterable[Chunk]) -> None:
         for chunk in chunks:
-            self.shapes.look(chunk)
-            (data, number), at = chunk, 0
-            for start in candidates(data):
-                while (self.open or self.blocks.open) and at < start:
-                    at, number = self.line(data, at, number)
-                if start >= at:
-                    number += data.count(b"\n", at, start)
-                    at, number = self.line(data, start, number)
-            while (self.open or self.blocks.open) and at < len(data):
-                at, number = self.line(data, at, number)
+            seen = self.shapes.look(chunk)
+            rows = self.together.rows(seen, chunk.first_line) if seen else []
+            if seen and rows:
+                self.mixed(seen, rows, chunk.first_line)
+            else:
+                self.apart(chunk)
         self.close()
         self.found(self.blocks.end())
+
+    def apart(self, chunk: Chunk) -> None:
+        """Read a chunk line by line."""
+        (data, number), at = chunk, 0
+        for start in candidates(data):
+            while (self.open or self.blocks.open) and at < start:
+                at, number = self.line(data, at, number)
+            if start >= at:
+                number += data.count(b"\n", at, start)
+                at, number = self.line(data, start, number)
+        while (self.open or self.blocks.open) and at < len(data):
+            at, number = self.line(data, at, number)
+
+    def mixed(self, seen: Seen, rows: Sequence[Rows], number: int) -> None:
+        """Read a chunk of which some lines are read together: each stretch of them between two others."""
+        alone = np.ones(len(seen.lines), bool)
+        for one in rows:
+            alone[one.at] = False
+        others = np.flatnonzero(alone)
+        text = b"\n".join([seen.lines[i] for i in others.tolist()])
+        ends = np.cumsum([len(seen.lines[i]) + 1 for i in others.tolist()])
+        at = self.alone(seen, 0, number)
+        bars = self.together.bars(seen)
+        for i in others[np.searchsorted(ends, candidates(text), side="right")].tolist() if len(others) else ():
+            if i >= at:
+                self.stretch(rows, at, i)
+                at = i + 1
+                if i in bars:
+                    self.moved(bars[i])
+                    continue
+                self.piece(number + i, *pieces(seen.lines[i]))
+                at = self.alone(seen, at, number)
+        self.stretch(rows, at, len(seen.lines))
+
+    def alone(self, seen: Seen, at: int, number: int) -> int:
+        """Read line by line what goes on below a record that is open; where it ends."""
+        while (self.open or self.blocks.open) and at < len(seen.lines):
+            self.piece(number + at, *pieces(seen.lines[at]))
+            at += 1
+        return at
+
+    def stretch(self, rows: Sequence[Rows], low: int, high: int) -> None:
+        """Keep the lines between two of a chunk that are read together."""
+        parts = [part for one in rows if (part := one.part(low, high))]
+        if parts:
+            self.last = keep(self.store, parts, self.bar) or self.last
+            if any(part.plan.record.counts_alone and part.plan.record.step is None for part in parts):
+                self.bar = None
 
     def line(self, data: bytes, start: int, number: int) -> tuple[int, int]:
         """Read the line at `start`; the offset and number of the next one."""
@@ -183,13 +231,17 @@ class _Reader:
     def fresh(self, line: int, rank: int | None, rest: str) -> None:
         done = progress(rest)
         if done and done[1] > 1:
-            self.bar = done[0]
-            self.store.bar_after(done[0])
+            self.moved(done[0])
         form = wrapped(rest)
         if form:
             self.open = _Open(form, rank, rest, [(line, rank, rest)])
             return
         self.record(line, rank, rest)
+
+    def moved(self, done: int) -> None:
+        """The progress bar of the training was drawn."""
+        self.bar = done
+        self.store.bar_after(done)
 
     def add(self, line: int, rank: int | None, record: Record) -> None:
         rank = record.rank if rank is None else rank

@@ -6,17 +6,16 @@ tell groups apart. Each series says how sure it is (`Series.confidence`); nothin
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ...metrics import canonical, step_key, tells
-from ...patterns import bounded
 from ...run import Artifact
 from ...series import Series
-from ...vocabulary import BARE_TIMES, COUNTS
+from ...vocabulary import BARE_TIMES, COUNTS, VOCABULARY
+from .columns import EPOCHS, OTHER_BAR, STEPS, Column, columns_of, joined, plain, words_of
 from .grammar import HELD_OUT, known_end
 from .points import Store
 from .shapes import Shape, Shapes
@@ -31,191 +30,30 @@ BARE = 3
 """Most numbers without any name that are kept of a shape."""
 GROUPS = 16
 """Different values of a whole number that may tell groups apart."""
+TOLD = 50
+"""Lines of a shape by which it is told whether a format reads them."""
 MOST_LOSS = 20.0
 """Middle value up to which a number without a name of its own may be a loss: ln of the largest vocabularies is 12.5."""
 GUESSED = 0.4
 """Most confidence in a name that stands for a metric by custom alone: below `series.SURE`."""
 
-STEPS = frozenset(
-    (
-        "step",
-        "steps",
-        "it",
-        "iter",
-        "iters",
-        "iteration",
-        "iterations",
-        "batch",
-        "batches",
-        "b",
-        "i",
-        "n",
-        "s",
-        "update",
-        "updates",
-        "num_updates",
-        "global_step",
-        "global-step",
-        "episode_step",
-        "frame",
-        "frames",
-        "timestep",
-        "timesteps",
-        "minibatch",
-        "mb",
-        "sample",
-        "samples",
-        "tick",
-        "步",
-        "步数",
-        "步骤",
-        "批",
-        "批次",
-        "迭代",
-        "迭代次数",
-    )
-)
-EPOCHS = frozenset(
-    (
-        "epoch",
-        "epochs",
-        "ep",
-        "e",
-        "round",
-        "rounds",
-        "episode",
-        "episodes",
-        "game",
-        "generation",
-        "cycle",
-        "trial",
-        "pass",
-        "轮",
-        "轮次",
-        "周期",
-    )
-)
-"""Last words of a counter's name; the latter go round while the former rise."""
-WRITERS = frozenset(
-    ("rank", "ranks", "gpu", "device", "worker", "node", "host", "local_rank", "proc", "process", "default")
-)
+WRITERS = frozenset((
+    "rank", "ranks", "gpu", "device", "worker", "node", "host", "local_rank", "proc", "process", "default",
+))  # fmt: skip
 """Names of numbers that tell who writes."""
-STRANGERS = frozenset(
-    (
-        "pid",
-        "port",
-        "line",
-        "tid",
-        "id",
-        "seed",
-        "ns",
-        "eta",
-        "elapsed",
-        "remaining",
-        "uid",
-        "job",
-        "version",
-        "lineno",
-        "thread",
-        "address",
-    )
-)
+STRANGERS = frozenset((
+    "pid", "port", "line", "tid", "id", "seed", "ns", "eta", "elapsed", "remaining", "uid", "job", "version",
+    "lineno", "thread", "address",
+))  # fmt: skip
 """Names of numbers that are no measure."""
 CUSTOM = {
     **dict.fromkeys(("train", "trn", "l", "trl", "tr_loss"), "loss"),
     **dict.fromkeys(("val", "valid", "validation", "test", "dev", "tel", "vl"), "eval_loss"),
 }
 """Names that stand for a loss by custom."""
-_FILLERS = frozenset(
-    (
-        "is",
-        "was",
-        "are",
-        "and",
-        "of",
-        "at",
-        "to",
-        "the",
-        "a",
-        "an",
-        "with",
-        "in",
-        "on",
-        "for",
-        "now",
-        "by",
-        "from",
-        "has",
-        "be",
-        "after",
-        "only",
-        "but",
-        "your",
-        "this",
-        "its",
-        "-",
-        "->",
-        "=>",
-        "=",
-        ":",
-        "~",
-        "≈",
-        ">",
-        "*",
-        "•",
-    )
-)
-_CUT = bounded(r"[,|;(){}\[\]<>\t\"'，；。！│]|  | - |(?<![\w/])-{2,}|(?<=\w): (?=\S)|\d")
-_COUNTED_AFTER = bounded(r"^\s?(轮|步|批|个?epoch|(?:st|nd|rd|th) (?:step|epoch|iteration))", re.IGNORECASE)
-_UNIT_AFTER = bounded(r"^\s?([A-Za-z%][\w/%]{0,15})(?=\s*[)\]|,;]|\s*$|  )")
-_KILO = bounded(r"^[kKM](?=\s|$|[,|)])")
-_THOUSANDS = {"k": 1e3, "K": 1e3, "M": 1e6}
 RATES = ("s/it", "it/s")
 """Units of the speed that a progress bar shows by itself: of whatever it counts."""
 SPEEDS = ("step_time", "samples_per_second", "tokens_per_second", "gpu_memory", "learning_rate")
-_SPACED = re.compile(r"[\s_]+")
-_SOURCE = bounded(r"(?:\.(?:py|cc|cpp|cu|h|rs|go)|>|:\w+):$|\.py\"?, line $")
-"""Before the line number of a program."""
-_BEST = bounded(r"\b(?:best|lowest|highest|max|min)\b", re.IGNORECASE)
-_BAR = bounded(r"%\|\|\s*$")
-"""Before the count of a progress bar, see `shapes`."""
-_OTHER_BAR = bounded(
-    r"^\s*(?:load|map|filter|download|fetch|generat|token|preproc|sav|extract|creat|convert|eval|valid|test|infer)[^|\n]{0,80}%\|",
-    re.IGNORECASE,
-)
-"""A bar that is not that of the training."""
-
-
-@dataclass(eq=False)
-class _Column:
-    """One number of a shape."""
-
-    name: str
-    values: np.ndarray
-    whole: bool
-    delimited: bool
-    """Whether `:` or `=` stands between name and number."""
-    total: bool = False
-    """Whether it is the y of `x/y`."""
-
-    @property
-    def changes(self) -> bool:
-        return len(self.values) > 1 and bool((self.values != self.values[0]).any())
-
-    @property
-    def last(self) -> str:
-        words = _SPACED.split(self.name.lower())
-        return words[-1] if words else ""
-
-    @property
-    def rising(self) -> float:
-        """Share of the steps by which it rises by the usual amount."""
-        strides = np.diff(self.values)
-        moved = strides[strides != 0]
-        if not self.whole or len(moved) < 0.3 * len(strides):
-            return 0.0
-        usual = np.median(moved) if len(moved) else 0.0
-        return float(((strides == usual) | (strides == 0)).mean()) if usual > 0 else 0.0
 
 
 @dataclass(eq=False)
@@ -224,14 +62,14 @@ class _Table:
 
     text: str
     lines: np.ndarray
-    columns: list[_Column]
-    step: _Column | None = None
-    epoch: _Column | None = None
-    writer: _Column | None = None
-    label: _Column | None = None
+    columns: list[Column]
+    step: Column | None = None
+    epoch: Column | None = None
+    writer: Column | None = None
+    label: Column | None = None
     borrowed: tuple[np.ndarray, str] | None = None
     """Axis of another shape, and what it counts."""
-    measures: list[_Column] = field(default_factory=list)
+    measures: list[Column] = field(default_factory=list)
 
     def whole(self) -> int:
         """The last line at which the counter has reached its total, where lines of this kind carry measures."""
@@ -254,10 +92,10 @@ class Mine:
     """The shapes of one log as tables of numbers."""
 
     def __init__(self, shapes: Shapes) -> None:
-        alike: dict[tuple[str, ...], list[tuple[Shape, list[_Column]]]] = {}
+        alike: dict[tuple[str, ...], list[tuple[Shape, list[Column]]]] = {}
         for shape in shapes.repeated(LEAST):
-            columns = [*_columns(shape)] if not _OTHER_BAR.match(shape.text) else []
-            alike.setdefault(tuple(c.name for c in columns), []).append((shape, columns))
+            columns = [*columns_of(shape)] if not OTHER_BAR.match(shape.text) else []
+            alike.setdefault((words_of(shape), *(c.name for c in columns)), []).append((shape, columns))
         self.tables = [table for same in alike.values() if (table := _table(same))]
         for table in self.tables:
             if table.axisless:
@@ -265,7 +103,7 @@ class Mine:
 
     def first_line(self) -> int:
         """The first line with a number of a known name, past every line where there is none."""
-        known = (t for t in self.tables if any(_is_measure(c, t, set()) and _known(c, t) for c in t.columns))
+        known = (t for t in self.tables if any(_is_measure(c, t, {}) and _known(c, t) for c in t.columns))
         return min((int(t.lines[0]) for t in known), default=1 << 60)
 
     def whole(self) -> int:
@@ -280,8 +118,8 @@ class Mine:
             known: what the declared formats have read in it.
             starts: lines at which its program was started again.
         """
-        taken = {s.metric for s in known} | {_plain(s.key) for s in known}
-        found: list[Series] = []
+        taken = _taken(known)
+        found: list[_Found] = []
         for table in self.tables:
             table.measures = [c for c in table.columns if _is_measure(c, table, taken)]
             if table.measures:
@@ -289,19 +127,28 @@ class Mine:
                 store.starts = starts
                 _fill(store, table)
                 for one in store.series(log.name, log.attempt, log.rank):
-                    found.append(_named(replace(one, confidence=_confidence(table, one)), table.axisless))
+                    sure = replace(one, confidence=_confidence(table, one))
+                    found.append((_named(sure, table.axisless), table))
         yield from _best(found, {s.metric for s in known})
 
 
-def _best(found: list[Series], taken: set[str]) -> Iterator[Series]:
-    """Each metric by the surest and longest of its shapes; the others keep their own names."""
-    owner: dict[str, tuple[str, str]] = {}
-    kept = sorted(found, key=lambda s: (-s.confidence, -len(s)))[:MOST]
-    for s in kept:
-        if s.metric != s.key:
-            owner.setdefault(s.metric, (s.key, s.step_is))
-        mine = s.metric == s.key or (s.metric not in taken and owner[s.metric] == (s.key, s.step_is))
-        yield s if mine else replace(s, metric=s.key)
+_Found = tuple[Series, _Table]
+
+
+def _best(found: list[_Found], taken: set[str]) -> Iterator[Series]:
+    """Each metric by the surest and longest of its tables; in the others the number keeps its whole name."""
+    owner: dict[str, tuple[_Table, str]] = {}
+    for one, table in sorted(found, key=lambda f: (-f[0].confidence, -len(f[0])))[:MOST]:
+        if one.metric == one.key and one.metric not in VOCABULARY:
+            yield one
+            continue
+        mine = owner.setdefault(one.metric, (table, one.key))
+        if one.metric not in taken and mine[0] is table and mine[1] == one.key:
+            yield one
+            continue
+        names = (c.name for c in table.measures if one.key.startswith(_key(c, table)))
+        name = next(names, one.key)
+        yield replace(one, metric=name if name not in VOCABULARY else f"{name}?", key=name)
 
 
 def _named(series: Series, axisless: bool) -> Series:
@@ -315,18 +162,18 @@ def _named(series: Series, axisless: bool) -> Series:
     return replace(series, metric=by_custom, confidence=min(series.confidence, GUESSED))
 
 
-def _table(same: Sequence[tuple[Shape, list[_Column]]]) -> _Table | None:
+def _table(same: Sequence[tuple[Shape, list[Column]]]) -> _Table | None:
     """Shapes of the same names with the roles of their columns; None where nothing in them changes."""
     lines = np.concatenate([np.array(shape.numbers) for shape, _ in same])
     order = np.argsort(lines, kind="stable")
-    columns = [_joined([c[i] for _, c in same], order) for i in range(len(same[0][1]))]
+    columns = [joined([c[i] for _, c in same], order) for i in range(len(same[0][1]))]
     if not any(c.changes for c in columns):
         return None
     table = _Table(same[0][0].text, lines[order], columns)
     free = [c for c in columns if c.whole and not c.total]
     table.writer = next((c for c in free if c.last in WRITERS), None)
     table.epoch = next((c for c in free if c.last in EPOCHS), None)
-    named = [c for c in free if c.last in STEPS or step_key(_plain(c.name)) is not None]
+    named = [c for c in free if c.last in STEPS or step_key(plain(c.name)) is not None]
     table.step = next((c for c in named if c.changes), None)
     if table.step is None and table.epoch is None:
         steady = [
@@ -338,12 +185,7 @@ def _table(same: Sequence[tuple[Shape, list[_Column]]]) -> _Table | None:
     return table
 
 
-def _joined(parts: Sequence[_Column], order: np.ndarray) -> _Column:
-    values = np.concatenate([c.values for c in parts])[order]
-    return replace(parts[0], values=values, whole=all(c.whole for c in parts), total=all(c.total for c in parts))
-
-
-def _tells_apart(column: _Column) -> bool:
+def _tells_apart(column: Column) -> bool:
     """Whether it goes round a few whole numbers: `top 1 acc`, `top 5 acc`."""
     if not column.changes or column.delimited or len(column.values) < 2 * LEAST:
         return False
@@ -351,69 +193,7 @@ def _tells_apart(column: _Column) -> bool:
     return len(values) <= GROUPS and int(counts.min()) >= LEAST and bool((np.diff(column.values) < 0).any())
 
 
-def _columns(shape: Shape) -> Iterator[_Column]:
-    text, end, before = shape.text, 0, ""
-    heads = _heads(shape)
-    for i, ((start, stop), values) in enumerate(zip(shape.spans, shape.columns, strict=True)):
-        gap, after = text[end:start], text[stop : stop + 40]
-        total = end > 0 and gap.strip() in ("/", "of", "\\")
-        name = heads[i] if heads else _name(gap, after, before, bool(end))
-        whole = re.fullmatch(r"[-+]?[\d,]+", text[start:stop]) is not None
-        numbers = np.array(values)
-        if whole:
-            whole = bool(
-                np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all() and (abs(numbers) < 1e15).all()
-            )
-        if _SOURCE.search(gap):
-            name = "line"
-        elif _BEST.search(gap):
-            name = f"best {name}".replace("best best", "best")
-        if _BAR.search(gap):
-            name = "step"
-        elif after.startswith("%||"):
-            name = "line"
-        scale = 0.01 if after.startswith("%") else _THOUSANDS.get(after[:1], 1.0) if _KILO.match(after) else 1.0
-        scaled = numbers if total or scale == 1.0 else numbers * scale
-        yield _Column(name, scaled, whole, gap.rstrip()[-1:] in (":", "=", "："), total)
-        end, before = stop, "" if whole else name or before
-
-
-def _name(gap: str, after: str, before: str, inner: bool) -> str:
-    """The words before a number; in brackets behind another number, that one's name goes first."""
-    unit = _UNIT_AFTER.match(_KILO.sub("", after))
-    counted = _COUNTED_AFTER.match(after)
-    if counted:
-        return counted.group(1).lower().removeprefix("个").split()[-1]
-    pieces = _CUT.split(gap.rstrip(" :=：~≈'\""))
-    words = pieces[-1].split()
-    while words and (words[0].lower() in _FILLERS or (inner and len(words) > 1 and words[0].lower() in STEPS | EPOCHS)):
-        words.pop(0)
-    while words and words[-1].lower() in _FILLERS:
-        words.pop()
-    name = " ".join(words[-5:]).strip(" :=：#*@-.!?")
-    if inner and gap.strip().startswith("(") and len(pieces) > 1 and before:
-        return f"{before} {name or (unit.group(1) if unit else 'in brackets')}".strip()
-    if not name and unit and canonical(unit.group(1)):
-        return unit.group(1)
-    return name if len(name) <= 80 and re.search(r"[^\W\d_]", name) and not re.search(r"[~$#\\]|://", name) else ""
-
-
-def _heads(shape: Shape) -> list[str]:
-    """The names in a head line above rows of nothing but numbers."""
-    if not shape.above or re.search(r"[^\W\d_]", re.sub(r"[-+.\deE]+|nan|inf", "", shape.text)):
-        return []
-    for cut in (r"\s*[|│,;]\s*", r"\t+|\s{2,}", r"\s+"):
-        names = [n.strip(" :*#") for n in re.split(cut, shape.above.strip().strip("|│").strip())]
-        if len(names) == len(shape.spans):
-            return names
-    return []
-
-
-def _plain(name: str) -> str:
-    return _SPACED.sub("_", name.strip().lower())
-
-
-def _is_measure(column: _Column, table: _Table, taken: set[str]) -> bool:
+def _is_measure(column: Column, table: _Table, taken: Mapping[str, set[int]]) -> bool:
     """Whether a column is a series that the declared formats have not read."""
     roles = (table.step, table.epoch, table.writer, table.label)
     if column in roles or column.total or not (column.changes or column.delimited):
@@ -423,10 +203,13 @@ def _is_measure(column: _Column, table: _Table, taken: set[str]) -> bool:
     ):
         return False
     metric = canonical(_key(column, table))
-    plain = _plain(column.name)
-    if column.name in RATES and "<" in table.text:
+    name = plain(column.name)
+    if column.name in RATES and ("<" in table.text or "it [" in table.text):
         return False
-    if plain in taken or (metric and (metric[0] in taken or metric[0] in COUNTS)) or plain in BARE_TIMES:
+    if name in BARE_TIMES or (metric and metric[0] in COUNTS):
+        return False
+    read = taken.get(name, set()) | (taken.get(metric[0], set()) if metric else set())
+    if not read.isdisjoint(table.lines[:TOLD].tolist()):
         return False
     if not column.name:
         bare = [c for c in table.columns if c.changes and c not in roles]
@@ -434,12 +217,21 @@ def _is_measure(column: _Column, table: _Table, taken: set[str]) -> bool:
     return column.changes or (metric is not None and table.step is not None)
 
 
-def _known(column: _Column, table: _Table) -> bool:
+def _taken(known: Sequence[Series]) -> dict[str, set[int]]:
+    """The lines in which the declared formats have read each metric and key."""
+    taken: dict[str, set[int]] = {}
+    for one in known:
+        for name in {one.metric, plain(one.key)}:
+            taken.setdefault(name, set()).update(one.lines.tolist())
+    return taken
+
+
+def _known(column: Column, table: _Table) -> bool:
     key = _key(column, table)
     return canonical(key) is not None or (key.lower() in CUSTOM and not table.axisless)
 
 
-def _key(column: _Column, table: _Table) -> str:
+def _key(column: Column, table: _Table) -> str:
     """The name of a series; `eval` goes first in a line that tells of held-out data."""
     name = column.name or f"column {table.columns.index(column) + 1}"
     key = name if canonical(name) or name.lower() in CUSTOM else known_end(name) or _end_of(name) or name
@@ -526,4 +318,4 @@ def _confidence(table: _Table, series: Series) -> float:
     column = next((c for c in table.measures if series.key.startswith(_key(c, table))), None)
     counter = table.step or table.epoch
     axis = 0.0 if counter is None and table.borrowed is None else 0.2 if counter is None or counter.name else 0.1
-    return round(0.2 + often + said + axis + (0.1 if column is not None and column.delimited else 0.0), 2)
+    return min(0.95, round(0.2 + often + said + axis + (0.1 if column is not None and column.delimited else 0.0), 2))

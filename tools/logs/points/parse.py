@@ -16,6 +16,10 @@ _STRING_STEP = bounded(r"['\"](?:global_step/max_steps|iteration)['\"]\s*:\s*['\
 _DICT_STEP = bounded(r"\b(step|rollout|iteration|iter|perf)\s+(\d+)\W{0,4}\{", re.IGNORECASE)
 
 
+_Triple = tuple[str, float, Span]
+"""Key, value, place."""
+
+
 def parse(text: str) -> Record | None:
     """The metrics of one line (rank prefix already cut), None if it has none."""
     for form in FORMATS:
@@ -56,21 +60,20 @@ def _read(form: Format, text: str) -> Record | None:
     triples = [p for p in _pairs(form, text) if form.step is None or step_key(p[0]) is None]
     if not triples and not form.always:
         return None
-    found = [(key, value) for key, value, _ in triples]
-    epoch = epoch_of(text)
+    epoch, epoch_at = epoch_of(text)
     if form.step_from == "keys":
-        step, name, found = _step_of_keys(found, text)
-        epoch = dict(found).get("epoch")
+        step, name, at, triples = _step_of_keys(triples, text)
+        epoch, epoch_at = next(((value, span) for key, value, span in triples if key == "epoch"), (None, None))
     if form.step_from == "epoch":
         if epoch is None:
             return None
-        step, name = int(epoch), "epoch"
+        step, name, at = int(epoch), "epoch", epoch_at
+    found, places = tuple((key, value) for key, value, _ in triples), tuple(span for *_, span in triples)
     if not found or not (form.always or _says_something(found)):
         return None
     rank = _RANK.search(text)
-    spans = (at, *(span for _, _, span in triples)) if at else ()
-    number_of_rank = int(rank.group(1)) if rank else None
-    return Record(form.name, tuple(found), step, name, epoch, number_of_rank, form.counts_alone, spans)
+    ranked = (int(rank.group(1)), rank.span(1)) if rank else (None, None)
+    return Record(form.name, found, step, name, epoch, ranked[0], form.counts_alone, at, places, epoch_at, ranked[1])
 
 
 def _own_counter(pattern: re.Pattern[str], text: str) -> tuple[str, int, Span] | None:
@@ -81,7 +84,7 @@ def _own_counter(pattern: re.Pattern[str], text: str) -> tuple[str, int, Span] |
     return match.group(1).lower() if last > 1 else "", counted(match.group(last)), match.span(last)
 
 
-def _says_something(found: list[tuple[str, float]]) -> bool:
+def _says_something(found: tuple[tuple[str, float], ...]) -> bool:
     """Whether one key is a metric that no configuration would print, or the loss scale stands alone."""
     return any(telling(key) for key, _ in found) or (
         len(found) == 1 and (canonical(found[0][0]) or ("",))[0] == "loss_scale"
@@ -102,18 +105,19 @@ def _pairs(form: Format, text: str) -> Iterator[tuple[str, float, Span]]:
             yield key, number(match.group(2), match.group(3)), match.span(2)
 
 
-def _step_of_keys(found: list[tuple[str, float]], text: str) -> tuple[int | None, str, list[tuple[str, float]]]:
-    """The step among the keys of a dictionary, and the other keys."""
-    counts = [(order, key, value) for key, value in found if (order := step_key(key)) is not None]
-    for _, key, value in sorted(counts, key=lambda c: c[0]):
+def _step_of_keys(found: list[_Triple], text: str) -> tuple[int | None, str, Span | None, list[_Triple]]:
+    """The step among the keys of a dictionary, its name and place, and the other keys."""
+    counts = [(order, *triple) for triple in found if (order := step_key(triple[0])) is not None]
+    for _, key, value, span in sorted(counts, key=lambda c: c[0]):
         if value == value and abs(value) < 1e15:
-            return int(value), key, [(k, v) for k, v in found if step_key(k) is None]
+            return int(value), key, span, [triple for triple in found if step_key(triple[0]) is None]
     for pattern in (_STRING_STEP, _DICT_STEP):
         match = pattern.search(text)
         if match:
-            name = match.group(1).lower() if match.lastindex == 2 else "global_step"
-            return int(match.group(match.lastindex or 1)), name, found
-    return None, "", found
+            last = match.lastindex or 1
+            name = match.group(1).lower() if last == 2 else "global_step"
+            return int(match.group(last)), name, match.span(last), found
+    return None, "", None, found
 
 
 _BAR = r"(\d+)%\|[^|\n]{0,400}\|\s*(\d+)/(\d+)\s*\["

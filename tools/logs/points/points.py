@@ -7,7 +7,7 @@ they fall all the time: then several unmarked ranks write into one file and the 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -46,6 +46,21 @@ class Points:
         self.lines.append(line)
         return True
 
+    def add_many(self, steps: np.ndarray, values: np.ndarray, lines: np.ndarray) -> int:
+        """As `add`, one after the other; how many are kept."""
+        if not len(steps):
+            return 0
+        last = (self.steps[-1], self.values[-1]) if self.steps else (None, 0.0)
+        before = np.concatenate(([last[1]], values[:-1]))
+        again = (values == before) | (np.isnan(values) & np.isnan(before))
+        again[1:] &= steps[1:] == steps[:-1]
+        again[0] &= last[0] == steps[0]
+        kept = ~again
+        self.steps.frombytes(steps[kept].astype(np.int64).tobytes())
+        self.values.frombytes(values[kept].tobytes())
+        self.lines.frombytes(lines[kept].astype(np.int64).tobytes())
+        return int(kept.sum())
+
     def __len__(self) -> int:
         return len(self.steps)
 
@@ -69,6 +84,16 @@ class Points:
             fresh = array(getattr(self, name).typecode)
             fresh.frombytes(kept.tobytes())
             setattr(self, name, fresh)
+
+
+@dataclass(frozen=True)
+class Column:
+    """The values of one key in many records."""
+
+    key: str
+    where: np.ndarray
+    """Which records have it, in order."""
+    values: np.ndarray
 
 
 @dataclass
@@ -176,6 +201,84 @@ class Store:
         stream.last_step = step
         stream.records += 1
         self._put(stream, step, values)
+
+    def records(
+        self, stream: Stream, steps: np.ndarray, lines: np.ndarray, epochs: np.ndarray, columns: Sequence[Column]
+    ) -> None:
+        """Add many records at once, as `record` would one after the other.
+
+        Args:
+            stream: where to.
+            steps: of each record, in the order of lines.
+            lines: of each record.
+            epochs: of each record, nan where none is said.
+            columns: the values of each key.
+        """
+        last = stream.last_step
+        if (np.diff(steps) < 0).any() or (last is not None and steps[0] + stream.offset < last):
+            self._one_by_one(stream, steps, lines, epochs, columns)
+            return
+        said = epochs[~np.isnan(epochs)]
+        stream.last_epoch = float(said[-1]) if len(said) else stream.last_epoch
+        steps = steps + stream.offset
+        stream.last_step = int(steps[-1])
+        stream.records += len(steps)
+        self._put_many(stream, steps, lines, columns)
+
+    def _one_by_one(
+        self, stream: Stream, steps: np.ndarray, lines: np.ndarray, epochs: np.ndarray, columns: Sequence[Column]
+    ) -> None:
+        rows: list[list[tuple[str, float, int]]] = [[] for _ in steps]
+        for column in columns:
+            for i, value in zip(column.where.tolist(), column.values.tolist(), strict=True):
+                rows[i].append((column.key, value, int(lines[i])))
+        for i, row in enumerate(rows):
+            self.record(stream, int(steps[i]), row, None if np.isnan(epochs[i]) else float(epochs[i]))
+
+    def _put_many(self, stream: Stream, steps: np.ndarray, lines: np.ndarray, columns: Sequence[Column]) -> None:
+        for column in columns:
+            points = stream.points.get(column.key)
+            if points is None:
+                if len(stream.points) >= SERIES_LIMIT and canonical(column.key) is None:
+                    continue
+                points = stream.points[column.key] = Points()
+            self.kept += points.add_many(steps[column.where], column.values, lines[column.where])
+        if self.kept > self.budget:
+            self._thin()
+
+    def unnumbered_many(
+        self,
+        name: str,
+        rank: int | None,
+        columns: Sequence[tuple[str, np.ndarray]],
+        lines: np.ndarray,
+        bar: int | None = None,
+    ) -> None:
+        """Add many records without a step and of the same keys, with no progress bar but before the first."""
+        rows = [[(key, float(values[i]), int(lines[i])) for key, values in columns] for i in (0, len(lines) - 1)]
+        self.unnumbered(name, rank, rows[0], bar)
+        stream, begin = self.streams[name + "?", rank], 1
+        trained = any(canonical(key) and not held_out(key) for key, _ in columns if key != "epoch")
+        again = np.ones(len(lines) - 1, bool)
+        for key, values in columns:
+            again &= (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
+            if key == "epoch" and (np.diff(values) < -1e-9).any():
+                again[:] = True
+        if not trained or again.any() or len(lines) < 2 or any(key == "train_runtime" for key, _ in columns):
+            for i in range(begin, len(lines)):
+                row = [(key, float(values[i]), int(lines[i])) for key, values in columns]
+                self.unnumbered(name, rank, row, None)
+            return
+        count = len(lines) - 1
+        stream.previous = tuple((key, value) for key, value, _ in rows[1])
+        stream.last_epoch = dict(stream.previous).get("epoch", stream.last_epoch)
+        numbers = np.arange(stream.records + 1, stream.records + 1 + count)
+        stream.records += count
+        assert stream.bars is not None
+        stream.bars.extend([-1] * (2 * count))
+        self._waiting = stream
+        where = np.arange(count)
+        self._put_many(stream, numbers, lines[1:], [Column(key, where, values[1:]) for key, values in columns])
 
     def _advance(self, stream: Stream, step: int, epoch: float | None, line: int) -> None:
         last = stream.last_step

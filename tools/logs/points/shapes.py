@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from ...patterns import bounded
 from ...reading import Chunk
@@ -24,6 +27,8 @@ CELLS = 6_000_000
 """Numbers kept of one file (8 bytes each); past it every second line of each shape goes."""
 WIDEST, LONGEST = 40, 2_000
 """Most numbers, and most bytes, of a line whose numbers are looked at."""
+TOGETHER = 16
+"""Lines of one shape in a chunk from which on they are read together."""
 TRIAL = 64
 """Lines after which a shape whose numbers never change is dropped."""
 
@@ -54,7 +59,7 @@ _NUMBER = (
     r"|[-+]?(?:nan|inf(?:inity)?)(?=\s?(?:$|[,;|)\]}%]))|(?<=[:=])\s?[-+]?(?:nan|inf(?:inity)?)(?!\w)"
 )
 TOKEN = re.compile(rf"(?:(?<![\w.])(?<![A-Za-z][-@])|(?<=\brank)|(?<=\bdefault))(?:{_NOISE}|{_NUMBER})", re.IGNORECASE)
-NOISE = re.compile(rf"(?:{_NOISE})\Z")
+NOISE, ANY_NOISE = re.compile(rf"(?:{_NOISE})\Z"), re.compile(_NOISE)
 _END = b"\x01"
 _CELLS = bytes(c if chr(c) in "0123456789.+-eE\x01" else 32 for c in range(256))
 """Everything that cannot belong to a number becomes a blank: a line is cut into cells without a search."""
@@ -92,8 +97,8 @@ class Shape:
         self.numbers = self.numbers[::2]
         self.columns = [column[::2] for column in self.columns]
 
-    def take(self, lines: Sequence[bytes], numbers: Sequence[int]) -> None:
-        """Read the numbers of these lines, all at once where their cells fit."""
+    def take(self, lines: Sequence[bytes], numbers: Sequence[int]) -> list[bytes]:
+        """Read the numbers of these lines; the cells, where all at once fitted, with an end behind each line."""
         step = self.width + 1
         found = (b" " + _END + b" ").join(lines).translate(_CELLS).split() if self.cells else []
         try:
@@ -102,14 +107,38 @@ class Shape:
             read = [[*map(float, found[cell::step])] for cell in self.cells]
         except ValueError:
             rows = [(n, row) for n, line in zip(numbers, lines, strict=True) if (row := self._one(line))]
-            numbers, read = [n for n, _ in rows], [*zip(*(row for _, row in rows), strict=True)]
+            numbers, read, found = [n for n, _ in rows], [*zip(*(row for _, row in rows), strict=True)], []
         for column, values in zip(self.columns, read, strict=False):
             column.extend(values)
         self.numbers.extend(numbers)
+        return found
+
+    def tail(self, count: int) -> list[np.ndarray]:
+        """The last numbers of each column."""
+        return [np.array(column[len(column) - count :]) for column in self.columns]
 
     def _one(self, line: bytes) -> list[float] | None:
         found = [t for t in TOKEN.findall(line.decode("utf-8", "replace")) if not NOISE.match(t)]
         return [float(t.replace(",", "")) for t in found] if len(found) == len(self.columns) else None
+
+
+@dataclass(frozen=True)
+class Group:
+    """The lines of one shape in one chunk, read all at once."""
+
+    shape: Shape
+    at: list[int]
+    """Which lines of the chunk."""
+    cells: list[bytes]
+    columns: list[np.ndarray]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one chunk holds."""
+
+    lines: list[bytes]
+    groups: dict[bytes, Group]
 
 
 class Opening:
@@ -147,11 +176,16 @@ class Opening:
         for line in sorted({n for _, key in opening for n in self.places[key] if n > end}):
             if found and line <= found[-1] + (end - first):
                 continue
-            again = sum(any(line <= n <= line + reach for n in self.places[key]) for _, key in opening)
-            led = sum(any(line <= n <= line + OPENING for n in self.places[key]) for key in lead)
+            again = sum(self._within(key, line, reach) for _, key in opening)
+            led = sum(self._within(key, line, OPENING) for key in lead)
             if again > len(opening) / 2 and led > len(lead) / 2:
                 found.append(line)
         return tuple(found)
+
+    def _within(self, key: bytes, line: int, reach: int) -> bool:
+        places = self.places[key]
+        at = bisect_left(places, line)
+        return at < len(places) and places[at] <= line + reach
 
 
 class Shapes:
@@ -165,10 +199,14 @@ class Shapes:
         self.size = 0
         self.opening = Opening()
 
-    def look(self, chunk: Chunk) -> None:
-        """Read the next chunk."""
+    def look(self, chunk: Chunk) -> Seen | None:
+        """Read the next chunk; None where its lines are not those of the file: redrawn, or with escape sequences."""
         data, numbers = _plain(chunk)
         lines = data.split(b"\n")
+        whole = numbers is None and b"\x1b" not in chunk.data
+        seen = (
+            Seen(chunk.data.removesuffix(b"\n").split(b"\n") if b"%|" in chunk.data else lines, {}) if whole else None
+        )
         keys = data.translate(None, NUMBERS).split(b"\n")
         self.opening.begin(keys)
         groups: dict[bytes, list[int]] = {}
@@ -183,32 +221,37 @@ class Shapes:
                     continue
             if key in known or len(known) < SHAPES:
                 here = range(chunk.first_line, chunk.first_line + len(lines)) if numbers is None else numbers
-                self._group(key, at, lines, here)
+                group = self._group(key, at, lines, here)
+                if group and seen and len(at) >= TOGETHER:
+                    seen.groups[key] = group
         if self.size > CELLS:
             self._thin()
+        return seen
 
-    def _group(self, key: bytes, at: list[int], lines: list[bytes], numbers: Sequence[int]) -> None:
+    def _group(self, key: bytes, at: list[int], lines: list[bytes], numbers: Sequence[int]) -> Group | None:
         at = at if key else [i for i in at if lines[i].strip()]
         shape, before = self.known.get(key), self.once.pop(key, None)
         if shape is None:
             if len(at) + (before is not None) < 2:
                 if at and len(key) <= LONGEST:
                     self._remember(key, numbers[at[0]], lines, at[0])
-                return
+                return None
             _, text, above = before or (0, lines[at[0]], _head_above(lines, at[0]))
             shape = _shape(text, above)
             if shape is None:
                 self.known[key] = None
-                return
+                return None
             self.known[key] = shape
             if before:
                 shape.take([before[1]], [before[0]])
         old = shape.size()
-        shape.take([lines[i] for i in at], [numbers[i] for i in at])
+        cells = shape.take([lines[i] for i in at], [numbers[i] for i in at])
         self.size += shape.size() - old
+        group = Group(shape, at, cells, shape.tail(len(at))) if cells else None
         if len(shape.numbers) >= TRIAL and not shape.changes():
             self.size -= shape.size()
             self.known[key] = None
+        return group
 
     def _remember(self, key: bytes, number: int, lines: list[bytes], at: int) -> None:
         if len(self.once) >= ONCE:
@@ -254,13 +297,18 @@ def _head_above(lines: Sequence[bytes], at: int) -> str:
     return ""
 
 
+def cells_of(line: bytes) -> Iterator[re.Match[bytes]]:
+    """What of a line could be numbers, in order."""
+    return re.finditer(rb"\S+", line.translate(_CELLS))
+
+
 def _shape(line: bytes, above: str) -> Shape | None:
     """The shape of a line, None where it has no number."""
     text = line.decode("utf-8", "replace")
     spans = [m.span() for m in TOKEN.finditer(text) if not NOISE.match(m[0])] if len(line) <= LONGEST else []
     if not 0 < len(spans) <= WIDEST:
         return None
-    cells = {m.span(): i for i, m in enumerate(re.finditer(rb"\S+", line.translate(_CELLS)))}
+    cells = {m.span(): i for i, m in enumerate(cells_of(line))}
     places = [(len(text[:a].encode()), len(text[:b].encode())) for a, b in spans]
     whole = all(place in cells for place in places)
     columns = [array("d") for _ in spans]

@@ -59,7 +59,7 @@ class Templates:
             if record:
                 return record
         record = parse(text)
-        plain = record and record.spans and record.epoch is None and record.rank is None
+        plain = record and record.at and not record.counts_alone and record.epoch is None and record.rank is None
         if record and plain and self.learnt < LEARN_LIMIT:
             self.learnt += 1
             template = _template(text, record)
@@ -70,7 +70,7 @@ class Templates:
 
 def _template(text: str, record: Record) -> _Template | None:
     """The template of a line, None if its numbers do not stand apart from each other in the order of the keys."""
-    spans = record.spans
+    spans = (record.at or (0, 0), *record.places)
     if len(text) > 2_000 or any(a[1] > b[0] for a, b in pairwise(spans)):
         return None
     parts, end = [], 0

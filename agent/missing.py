@@ -1,0 +1,111 @@
+"""What is missing before a run in which nothing wrong was found may be called healthy, worst first.
+
+Three things: files that could show a fault and were not read; what the person describes and nobody measured, or what
+is there after all; a main series too short for the check that would call it clear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from ..tools.findings import Check, Finding, clean
+from ..tools.kinds import shows
+from ..tools.phrase import phrases, pick
+from .coverage import Covered
+from .question.symptoms import Symptom
+
+MAIN = ("loss-spike", "reward-flat")
+"""The checks of the main series: what they are too short for, nobody has looked at."""
+SAID = phrases(
+    "what is missing",
+    ("file", "{file} was not read ({why})", "没有读 {file}（{why}）"),
+    ("plain", "{file} was not read", "没有读 {file}"),
+    ("unmeasured", "{name} was not measured", "没有测到“{name}”相关的量"),
+    ("short", "{name} cannot be judged yet ({why})", "“{name}”还无法判断（{why}）"),
+    ("there", "{name} is there, if only as a note", "“{name}”确实存在，虽只是提示"),
+    ("main", "the main series are too short ({why})", "主要曲线太短（{why}）"),
+)
+
+
+@dataclass(frozen=True)
+class Missing:
+    """One thing that is missing."""
+
+    en: str
+    zh: str
+    file: str = ""
+    """The file that was not read."""
+
+    def say(self, lang: str) -> str:
+        return pick(lang, self.en, self.zh)
+
+
+def missing(
+    covered: Iterable[Covered], symptoms: Iterable[Symptom], checks: Sequence[Check], findings: Sequence[Finding]
+) -> tuple[Missing, ...]:
+    """Everything that keeps a run from being called healthy.
+
+    Args:
+        covered: the account of its files.
+        symptoms: what the person describes.
+        checks: what was looked at.
+        findings: what was found.
+    """
+    unread = sorted((c for c in covered if c.missed), key=_first)
+    return (
+        *(_file(c) for c in unread),
+        *(one for s in symptoms if (one := _undecided(s, checks, {f.code for f in findings}))),
+        *_short(checks),
+    )
+
+
+def _first(c: Covered) -> tuple[bool, bool, str]:
+    """Trackers and what is named like a log, metrics or results before notes."""
+    name = PurePosixPath(c.file).name
+    return not ("tfevents" in name or name.endswith(".wandb")), not shows(name), c.file
+
+
+def _file(c: Covered) -> Missing:
+    why, file = clean(c.why, 120).rstrip("."), clean(c.file, 80)
+    known = why and why != "no reader knows this kind of file"
+    said = SAID["file" if known else "plain"]
+    return Missing(said.say("en", file=file, why=why), said.say("zh", file=file, why=why), c.file)
+
+
+def _undecided(symptom: Symptom, checks: Sequence[Check], found: set[str]) -> Missing | None:
+    """Why a symptom is not known to be absent; None where the checks that look for it came to a result."""
+    if found.intersection(symptom.kind.codes):
+        return _said("there", symptom)
+    looking = list(_looking(symptom))
+    made = [c for name in looking for c in checks if c.name == name]
+    judged = any(c.result in ("clear", "found") for c in made)
+    short = next((c for c in made if c.result == "too-short" and (c.name == looking[0] or not judged)), None)
+    if short:
+        return _said("short", symptom, short)
+    return None if judged else _said("unmeasured", symptom)
+
+
+def _looking(symptom: Symptom) -> dict[str, None]:
+    """Names of the checks that look for a symptom; of one that metrics show, those that read these metrics."""
+    from ..tools.catalogue import checks as that_look_for  # imports every tool
+    from ..tools.logs.detectors.detect import DETECTORS
+
+    names = dict.fromkeys(name for code in symptom.kind.codes for name in that_look_for(code))
+    wanted = set(symptom.kind.metrics)
+    measuring = {name for name in names if name in DETECTORS and wanted.intersection(DETECTORS[name].needs)}
+    return {name: None for name in names if name in measuring} if measuring else names
+
+
+def _said(key: str, symptom: Symptom, check: Check | None = None) -> Missing:
+    name = symptom.kind.name
+    en, zh = ((check.say(lang) if check else "") for lang in ("en", "zh"))
+    return Missing(SAID[key].say("en", name=name.en, why=en), SAID[key].say("zh", name=name.zh, why=zh))
+
+
+def _short(checks: Sequence[Check]) -> Iterator[Missing]:
+    main = [c for c in checks if c.name in MAIN]
+    short = [c for c in main if c.result == "too-short"]
+    if short and not any(c.result in ("clear", "found") for c in main):
+        yield Missing(SAID["main"].say("en", why=short[0].why), SAID["main"].say("zh", why=short[0].say("zh")))

@@ -1,0 +1,60 @@
+"""A run is called healthy where the symptom was looked for in series long enough, and nothing that tells is unread."""
+
+import pytest
+from making import fill
+
+from triage.agent.session import ask
+
+HEALTHY = "".join(
+    f"step {i} loss {1 + 2 / (1 + i / 10) + 0.01 * (i * 7 % 5):.4f} grad_norm 1.0 lr 1e-4\n" for i in range(150)
+)
+
+
+def asked(folder, question, **more):
+    fill(folder, {"train.log": HEALTHY, **more})
+    return ask(question, [folder])
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["is anything wrong with this run?", "my loss is stuck, it does not go down", "loss went to nan!", "loss 突然飙升"],
+)
+def test_a_long_run_in_which_the_symptom_is_measured_and_absent_is_healthy(tmp_path, question):
+    found = asked(tmp_path, question)
+    assert (found.diagnosis.state, found.diagnosis.missing) == ("healthy", ())
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("the reward stays flat at zero", "a reward that does not rise was not measured"),
+        ("training got really slow, throughput dropped", "a run that is slow was not measured"),
+        ("my KL is exploding", "a KL that runs away was not measured"),
+        ("KL 爆炸了，怎么回事", "没有测到"),
+    ],
+)
+def test_a_symptom_that_nobody_measured_is_not_denied(tmp_path, question, said):
+    found = asked(tmp_path, question)
+    assert found.diagnosis.state == "inconclusive"
+    assert said in found.short.replace("\n", " ").replace("   ", "")
+    assert "Nothing wrong in what was read" in found.short or "读到的内容没有发现问题" in found.short
+
+
+def test_a_series_too_short_for_the_check_is_not_called_clear(tmp_path):
+    fill(tmp_path, {"train.log": "".join(HEALTHY.splitlines(True)[:40])})
+    found = ask("the loss is stuck", [tmp_path])
+    assert found.diagnosis.state == "inconclusive"
+    assert "cannot be judged yet" in " ".join(found.short.split())
+
+
+def test_an_unread_file_that_could_show_it_is_named_with_its_reason_worst_first(tmp_path):
+    more = {"CHANGES.md": b"\0\0\1binary", "events.out.tfevents.1.h.2.0": b"\x18broken\0\0\0\0\0\0"}
+    found = asked(tmp_path, "is anything wrong?", **more)
+    assert found.diagnosis.state == "inconclusive"
+    assert found.diagnosis.missing[0].file.startswith("events.out")
+    assert "events.out.tfevents" in found.short
+
+
+@pytest.mark.parametrize("name", ["LICENSE", "plot.png", "README.md", ".git/config", "requirements.txt"])
+def test_papers_and_pictures_keep_no_run_from_being_healthy(tmp_path, name):
+    assert asked(tmp_path, "is anything wrong?", **{name: b"text"}).diagnosis.state == "healthy"

@@ -1,0 +1,153 @@
+"""Levels that tell: chance, zero, collapse, a loss of nothing; and what only looks like them."""
+
+import json
+from math import log
+
+import pytest
+from making import codes, fill
+
+from triage.tools.data.evalrows import check_eval_rows
+from triage.tools.discover import discover
+from triage.tools.logs.scan import scan
+
+CODES = ("loss-at-chance", "accuracy-zero", "accuracy-decline", "train-loss-memorised")
+
+
+def rows(n=60, **of) -> str:
+    """A history: each measure a function of the share of the run that is done."""
+    jitter = [0.004 * (i * 7 % 5 - 2) for i in range(n)]
+    out = []
+    for i in range(n):
+        row = {k: (f(i / n) * (1 + jitter[i]) if f(i / n) else 0.0) for k, f in of.items()}
+        out.append(json.dumps({"step": 10 * (i + 1)} | row))
+    return "\n".join(out) + "\n"
+
+
+def found(tmp_path, history: str, **files) -> dict[str, str]:
+    run = discover(fill(tmp_path, {"history.jsonl": history} | {k.replace("__", "."): v for k, v in files.items()}))
+    return {code: grade for code, grade in codes(scan(run)).items() if code in CODES}
+
+
+def falling(to, start=2.5):
+    return lambda x: to + (start - to) * (1 - x) ** 6
+
+
+FOUR = json.dumps({"architectures": ["BertForSequenceClassification"], "num_labels": 4, "model_type": "bert"})
+IDS = json.dumps({"model_type": "bert", "id2label": {str(i): f"L{i}" for i in range(4)}})
+
+
+@pytest.mark.parametrize(
+    ("history", "files"),
+    [
+        (rows(loss=lambda x: log(4), accuracy=lambda x: 0.25), {}),
+        (rows(loss=falling(log(2), 0.9), accuracy=lambda x: 0.5), {}),
+        (rows(loss=lambda x: log(10), eval_accuracy=lambda x: 10.0), {}),
+        (rows(loss=lambda x: log(4)), {"config__json": FOUR}),
+        (rows(loss=lambda x: log(4)), {"config__json": IDS}),
+        (rows(loss=lambda x: log(4)), {"run__sh": "python train.py --num_labels 4\n"}),
+    ],
+)
+def test_a_run_that_ends_at_chance_is_judged(tmp_path, history, files):
+    assert found(tmp_path, history, **files) == {"loss-at-chance": "S2"}
+
+
+@pytest.mark.parametrize(
+    ("history", "files"),
+    [
+        (rows(loss=falling(log(4), 9)), {}),  # a language model on its way
+        (rows(loss=falling(log(4), 9)), {"config__json": FOUR}),
+        (rows(loss=falling(log(4)), accuracy=falling(0.7, 0.1)), {}),
+        (rows(loss=lambda x: 0.9, accuracy=lambda x: 0.6), {"config__json": FOUR}),
+        (rows(loss=lambda x: log(4)), {}),
+        (rows(loss=lambda x: log(2), reward_accuracy=lambda x: 0.5, reward_margin=lambda x: 0.01), {}),
+        (rows(loss=lambda x: log(4), accuracy=lambda x: 0.6), {"config__json": FOUR}),
+    ],
+)
+def test_a_loss_that_only_passes_such_a_level_is_not(tmp_path, history, files):
+    assert found(tmp_path, history, **files) == {}
+
+
+def test_an_accuracy_of_zero_throughout_is_judged(tmp_path):
+    assert found(tmp_path, rows(loss=falling(1.0), accuracy=lambda x: 0)) == {"accuracy-zero": "S2"}
+    assert found(tmp_path, rows(8, loss=falling(1.0), eval_accuracy=lambda x: 0)) == {"accuracy-zero": "S2"}
+
+
+@pytest.mark.parametrize("accuracy", [lambda x: 0 if x < 0.8 else 0.1, lambda x: 0.02])
+def test_an_accuracy_that_moves_or_is_small_is_not(tmp_path, accuracy):
+    assert found(tmp_path, rows(loss=falling(1.0), accuracy=accuracy)) == {}
+
+
+def test_an_accuracy_that_collapses_is_judged(tmp_path):
+    fell = rows(loss=falling(1.0), accuracy=lambda x: 0.3 + x if x < 0.6 else 0.1)
+    assert found(tmp_path, fell) == {"accuracy-decline": "S2"}
+
+
+@pytest.mark.parametrize(
+    "accuracy",
+    [
+        lambda x: 0.3 + 0.5 * x,
+        lambda x: 0.9 - 0.3 * x,
+        lambda x: 0.1 if 0.5 < x < 0.56 else 0.8,
+        lambda x: 0.5 + 0.4 * ((x * 60) % 2),
+    ],
+    ids=["rises", "falls slowly", "comes back", "noisy"],
+)
+def test_an_accuracy_that_rises_sinks_slowly_or_comes_back_is_not(tmp_path, accuracy):
+    assert found(tmp_path, rows(loss=falling(1.0), accuracy=accuracy)) == {}
+
+
+def test_a_loss_of_nothing_after_many_epochs_is_judged(tmp_path):
+    known = rows(loss=falling(0.01), epoch=lambda x: 10 * x)
+    assert found(tmp_path, known) == {"train-loss-memorised": "S2"}
+    worse = rows(loss=falling(0.01), epoch=lambda x: 10 * x, eval_loss=falling(1.5))
+    assert found(tmp_path, worse) == {"train-loss-memorised": "S2"}
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        rows(loss=falling(0.01), epoch=lambda x: 2 * x),
+        rows(loss=falling(0.4), epoch=lambda x: 10 * x),
+        rows(loss=lambda x: 0.01, epoch=lambda x: 10 * x),
+        rows(loss=falling(0.01), epoch=lambda x: 10 * x, eval_loss=falling(0.02)),
+        rows(loss=falling(0.01), epoch=lambda x: 10 * x, reward_margin=lambda x: 3.0),
+        rows(loss=falling(0.01), epoch=lambda x: 10 * x, reward=lambda x: 0.5, kl=lambda x: 0.01),
+    ],
+    ids=["few epochs", "not near zero", "low from the start", "so is the evaluation", "preferences", "RL"],
+)
+def test_a_low_loss_with_another_reason_is_not(tmp_path, history):
+    assert found(tmp_path, history) == {}
+
+
+def counted(tmp_path, files):
+    report = check_eval_rows(discover(fill(tmp_path, {k: json.dumps(v) for k, v in files.items()})))
+    return codes(report), [c.result for c in report.checks]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"all_results.json": {"train_samples": 1559, "eval_samples": 1559, "eval_loss": 0.3, "train_loss": 1.6}},
+        {
+            "out/train_results.json": {"train_samples": 733, "train_loss": 1.0},
+            "out/eval_results.json": {"eval_samples": 733},
+        },
+    ],
+)
+def test_as_many_rows_of_evaluation_as_of_training_are_judged(tmp_path, files):
+    assert counted(tmp_path, files) == ({"eval-on-training-rows": "S2"}, ["found"])
+
+
+@pytest.mark.parametrize(
+    ("files", "result"),
+    [
+        ({"all_results.json": {"train_samples": 1559, "eval_samples": 173}}, "clear"),
+        ({"all_results.json": {"train_samples": 1000, "eval_samples": 1000}}, "clear"),
+        ({"all_results.json": {"train_samples": 7, "eval_samples": 7}}, "clear"),
+        ({"eval_results.json": {"eval_samples": 173, "eval_loss": 1.0}}, "not-applicable"),
+        ({"a/all_results.json": {"train_samples": 733}, "b/all_results.json": {"eval_samples": 733}}, "not-applicable"),
+    ],
+    ids=["fewer", "a limit set for both", "tiny", "one of them", "two runs"],
+)
+def test_other_numbers_of_rows_are_not(tmp_path, files, result):
+    assert counted(tmp_path, files) == ({}, [result])

@@ -1,0 +1,110 @@
+"""Lines that are read together give the points that they give one by one."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from triage.tools.logs.points.lines import _Reader
+from triage.tools.logs.points.points import Store
+from triage.tools.reading import iter_chunks
+
+DRAWN = 40
+
+
+def _value(draw: random.Random, form: str) -> str:
+    x = draw.choice((0.0, 1.0, draw.random(), draw.random() * 10, -draw.random(), draw.random() * 1e-5, 12345.678))
+    return "nan" if draw.random() < 0.01 else format(x, form)
+
+
+def _kinds(draw: random.Random, i: int, epoch: int, forms: list[str]) -> list[str]:
+    v = [_value(draw, form) for form in forms]
+    step = 10 * i if draw.random() < 0.98 else draw.randrange(200)
+    rank = draw.randrange(4)
+    return [
+        f"[default{rank}]: iteration {step:8d}/  500 | consumed samples: {step * 8} | elapsed time per iteration (ms): "
+        f"{v[0]} | lm loss: {v[1]} | grad norm: {v[2]} | number of nan iterations:   0 |",
+        str(
+            {"loss": float(v[0]) if v[0] != "nan" else v[0], "grad_norm": v[1], "learning_rate": 1e-5, "epoch": i / 10}
+        ),
+        f"{{'train/loss': {v[0]}, 'layer{rank}/norm': {v[1]}, 'top 1': {v[2]}, 'step': {step}}}",
+        f"step:{step} - actor/entropy:{v[0]} - critic/score/mean:{v[1]} - time/x{rank}:{v[2]}",
+        f"2024-05-01 10:00:{i % 60:02d} INFO step {step}/900 loss {v[0]} lr {v[1]} {draw.randrange(900)} tok/s "
+        f"took {v[2]}ms",
+        f"Epoch [{epoch}/9], Step [{i}/100], Loss: {v[0]}, acc: {v[1]}%",
+        f"Epoch: [{epoch}][{i}/100] Loss {v[0]} ({v[1]}) time {v[2]}s",
+        f"Epoch {epoch} - train_loss: {v[0]} - val_loss: {v[1]}",
+        f"rank: {rank} step: {i} loss: {v[0]} mem {draw.randrange(9)}.5GiB",
+        f"step {step}: train loss {v[0]}, val loss {v[1]}, top {rank} acc {v[2]}",
+        f"iter {step}: loss {v[0]}, time {draw.randrange(900)}.25ms, mfu {v[2]}%",
+        f"{i}%|##| {i}/100 [00:01<00:09, 1.2it/s]",
+        f"val loss {v[0]}",
+        "Skipping step. Attempted loss scale: 65536, reducing to 32768",
+        f"worker {draw.randrange(99)} fetched shard {i}",
+        f"---- step {step} ----",
+        f"  reward: {v[0]}",
+        "{'loss': 1.5,",
+        " 'epoch': 0.5}",
+        "",
+    ]
+
+
+def _log(seed: int) -> str:
+    draw = random.Random(seed)
+    chosen = draw.sample(range(20), k=draw.randrange(1, 6))
+    forms, lines = draw.choices((".4f", ".3f", ".6E", "g", ".2e", ".1f"), k=3), []
+    for i in range(draw.randrange(30, 900)):
+        kinds = _kinds(draw, i % 100, i // 100, forms)
+        lines += [kinds[k] for k in chosen if draw.random() < 0.9]
+        if draw.random() < 0.02:
+            lines.append(draw.choice(lines or [""]))
+    return "\n".join(lines) + "\n" * draw.randrange(3)
+
+
+def _read(path: Path, together: bool) -> Store:
+    store = Store()
+    reader = _Reader(store)
+    chunks = iter_chunks(path, 60_000)
+    if together:
+        reader.read(chunks)
+    else:
+        for chunk in chunks:
+            reader.apart(chunk)
+        reader.close()
+        reader.found(reader.blocks.end())
+    return store
+
+
+@pytest.mark.parametrize("seed", range(DRAWN))
+def test_the_points_are_the_same_together_and_one_by_one(seed: int, tmp_path: Path):
+    file = tmp_path / "train.log"
+    file.write_text(_log(seed), encoding="utf-8")
+    one, all_ = _read(file, False), _read(file, True)
+    assert list(one.streams) == list(all_.streams)
+    for name, stream in one.streams.items():
+        other = all_.streams[name]
+        assert list(stream.points) == list(other.points), name
+        for key, points in stream.points.items():
+            found = other.points[key]
+            assert list(points.steps) == list(found.steps), (name, key)
+            assert list(points.lines) == list(found.lines), (name, key)
+            assert np.array_equal(np.array(points.values), np.array(found.values), equal_nan=True), (name, key)
+        told = ("step_is", "last_step", "records", "falls", "last_epoch", "offset", "starts", "bars", "previous")
+        assert repr([getattr(stream, t) for t in told]) == repr([getattr(other, t) for t in told]), name
+    assert one.kept == all_.kept
+
+
+def test_most_lines_of_a_long_log_are_read_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    file = tmp_path / "train.log"
+    file.write_text(
+        "".join(f"[default{i % 8}]: iteration {i // 8}/ 99 | lm loss: {2 + i / 7:.6E} |\n" for i in range(4000))
+    )
+    alone = []
+    piece = _Reader.piece
+    monkeypatch.setattr(_Reader, "piece", lambda self, line, text: alone.append(line) or piece(self, line, text))
+    store = _read(file, True)
+    assert store.kept == 4000
+    assert len(alone) < 40

@@ -1,0 +1,52 @@
+"""Curves of a table, for the detectors."""
+
+import numpy as np
+
+from triage.tools.tables.read import read_tables
+from triage.tools.tables.series import series_of
+
+
+def curves(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    (table,) = read_tables(tmp_path / name, name)
+    return {(s.metric, s.group): s for s in series_of(table)}
+
+
+def test_along_the_steps(tmp_path):
+    found = curves(tmp_path, "a.csv", "epoch,step,loss,时间\n0,10,2.3,1\n0,20,nan,2\n1,30,,3\n1,40,2.0,4\n")
+    loss = found["loss", ""]
+    assert loss.steps.tolist() == [10, 20, 40]
+    assert np.allclose(loss.values, [2.3, np.nan, 2.0], equal_nan=True)
+    assert loss.lines.tolist() == [2, 3, 5]
+    assert (loss.axis, loss.step_is) == ("step", "step")
+
+
+def test_one_curve_for_each_rank(tmp_path):
+    rows = "".join(f"{step},{rank},{2.0 - step / 100 + rank}\n" for step in (1, 2, 3) for rank in (0, 1))
+    found = curves(tmp_path, "a.csv", "step,rank,loss\n" + rows)
+    assert sorted(found) == [("loss", "rank=0"), ("loss", "rank=1")]
+    assert [found["loss", f"rank={r}"].rank for r in (0, 1)] == [0, 1]
+
+
+def test_labels_that_are_rows_split_nothing(tmp_path):
+    found = curves(tmp_path, "a.csv", "checkpoint,tag,acc\n100,a,0.1\n200,b,0.2\n300,c,0.3\n")
+    assert list(found) == [("accuracy", "")]
+    assert found["accuracy", ""].steps.tolist() == [100, 200, 300]
+
+
+def test_long_form(tmp_path):
+    rows = "".join(f"{s},{m},{v}\n" for s in (1, 2, 3) for m, v in (("train/loss", 2.3), ("queue", 7)))
+    found = curves(tmp_path, "a.csv", "step,metric,value\n" + rows)
+    assert sorted(found) == [("loss", ""), ("queue", "")]
+    assert found["loss", ""].key == "train/loss"
+
+
+def test_over_time_in_whole_seconds(tmp_path):
+    found = curves(tmp_path, "a.csv", "time,host,temp\n2024-05-01 00:00:00.5,n1,60\n2024-05-01 00:01:00.5,n1,61\n")
+    temp = found["temp", ""]
+    assert temp.axis == "time"
+    assert np.diff(temp.steps).tolist() == [60]
+
+
+def test_no_axis_no_curve(tmp_path):
+    assert curves(tmp_path, "a.csv", "model,acc\na,0.1\nb,0.2\n") == {}

@@ -1,0 +1,86 @@
+"""Whether a run was evaluated on the rows that it was trained on, as its own results count them.
+
+Trainers write how many rows each had (`train_samples`, `eval_samples`); equal numbers of no round size are one file
+used twice. Overlap of the texts themselves is `similar`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, declare
+from ..run import Run
+from .records.plain import load_json
+
+CHECK = "rows of training and evaluation"
+CODES = declare(
+    "evalrows",
+    ("eval-on-training-rows", CHECK, "the evaluation had exactly as many rows as the training, no round number"),
+)
+TRAIN = re.compile(r"^(?:num_)?train(?:ing)?_(?:samples|examples|rows|size)$")
+EVAL = re.compile(r"^(?:num_)?(?:eval|val|validation|test)(?:uation)?_(?:samples|examples|rows|size)$")
+LEAST, ROUND = 50, 100
+"""Rows from which on equal numbers are no accident, and multiples that are a limit set for both rather than a count."""
+FILES = 200
+"""Result files that are looked at."""
+
+
+@dataclass
+class _Counts:
+    """What the results of one folder say."""
+
+    train: dict[int, str] = field(default_factory=dict)
+    held: dict[int, str] = field(default_factory=dict)
+    losses: dict[str, float] = field(default_factory=dict)
+
+
+def check_eval_rows(run: Run) -> Report:
+    """Compare the numbers of rows that a run's result files give."""
+    folders: dict[str, _Counts] = {}
+    small = [a for a in run.of("eval", "table", "metrics") if a.name.endswith(".json")]
+    for artifact in small[:FILES]:
+        try:
+            told = load_json(artifact.path)
+        except (TriageError, OSError, ValueError):
+            continue
+        if isinstance(told, Mapping):
+            _count(told, artifact.name, folders.setdefault(artifact.name.rpartition("/")[0], _Counts()))
+    both = [c for c in folders.values() if c.train and c.held]
+    if not both:
+        return Report(
+            "evals", (), (Check(CHECK, "not-applicable", "no result counts both", "结果文件没有同时给出两者的行数"),)
+        )
+    found = tuple(_same(c, n) for c in both for n in c.train.keys() & c.held.keys() if n >= LEAST and n % ROUND)
+    return Report("evals", found[:1], (Check(CHECK, "found" if found else "clear"),))
+
+
+def _count(told: Mapping[str, object], file: str, counts: _Counts) -> None:
+    for key, value in told.items():
+        name = key.removeprefix("metrics/").lower()
+        if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 40:
+            into = counts.train if TRAIN.match(name) else counts.held if EVAL.match(name) else {}
+            into.setdefault(value, file)
+        elif isinstance(value, float) and name in ("train_loss", "eval_loss"):
+            counts.losses.setdefault(name, value)
+
+
+def _same(counts: _Counts, rows: int) -> Finding:
+    below = counts.losses.get("eval_loss", 1.0) < counts.losses.get("train_loss", 0.0)
+    gap = f"eval_loss {counts.losses['eval_loss']:.3g} < train_loss {counts.losses['train_loss']:.3g}" if below else ""
+    return Finding(
+        "eval-on-training-rows",
+        Severity.S2,
+        f"{rows} rows were trained on and {rows} evaluated: the same rows, as far as numbers tell"
+        + (f" ({gap}). " if gap else ". ")
+        + "Such an evaluation says nothing of other rows.",
+        f"训练 {rows} 行，评测也是 {rows} 行：从数量看是同一批数据"
+        + (f"（{gap}）。" if gap else "。")
+        + "这样的评测说明不了泛化。",
+        tuple(
+            Evidence(file, metric="eval", value=rows, text=f"{rows} rows")
+            for file in dict.fromkeys((counts.held[rows], counts.train[rows]))
+        ),
+        {"rows": rows, "below_train": below},
+    )

@@ -1,0 +1,119 @@
+"""Levels that tell by themselves that a run learned nothing, or everything by heart: chance, zero, collapse.
+
+Where curves go is `trends`; here only what a level means by itself. Preference and reward losses are left to their own
+detectors: ln 2 is where they start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import log
+
+import numpy as np
+
+from ...findings import Finding
+from ...series import Series
+from .detector import S2, Track, detector, finding, where, where_zh
+from .robust import head_tail, noise
+
+ACCURACIES = ("accuracy", "eval_accuracy")
+PREFERENCE = ("reward_margin", "reward_accuracy", "reward_chosen")
+CLASSES = range(2, 1001)
+"""Numbers of classes that a classifier may have; the vocabulary of a language model is larger."""
+NEAR_LOSS, NEAR_SHARE, NEAR_START = 0.03, 0.12, 0.25
+"""How near the last loss, the accuracy and the first loss are to those of guessing, as shares. Own judgement."""
+MEMORISED, PASSES = 0.05, 3.0
+"""Loss (nats) below which the training rows are known by heart, and epochs from which on that is a matter of passes."""
+LOST = 0.5
+"""Share of its best accuracy that a collapsed run has left at most."""
+
+
+def _supervised(track: Track, least: int) -> Series | None:
+    points = track.points("loss", least)
+    return None if track.is_rl or any(track.get(name) for name in PREFERENCE) else points
+
+
+@detector("loss-at-chance", "the loss ends where guessing among the classes does", ["loss"], 8)
+def loss_at_chance(track: Track) -> Iterator[Finding]:
+    """The loss ends within 3% of ln k, and k is known: from the settings, where the loss began near there as well, or
+    from an accuracy within 12% of 1/k.
+
+    A language model passes ln 4 on its way down, so the loss alone says nothing. Source: the cross entropy of a uniform
+    guess is ln k. The tolerances are own judgement.
+    """
+    loss = _supervised(track, 8)
+    if loss is None:
+        return
+    begun, level = head_tail(loss.values, 0.2)
+    scored = next((p for name in ACCURACIES if (p := track.points(name, 2)) is not None), None)
+    share = None if scored is None else head_tail(scored.values, 0.2)[1]
+    share = share / 100 if share is not None and share > 1 else share
+    k = track.classes or (round(1 / share) if share else 0)
+    if k not in CLASSES or abs(level - log(k)) > NEAR_LOSS * log(k):
+        return
+    if abs(share * k - 1) > NEAR_SHARE if share is not None else abs(begun - log(k)) > NEAR_START * log(k):
+        return
+    also, also_zh = (f" and {share:.3g} right", f"，正确率 {share:.3g}") if share is not None else ("", "")
+    en = f"{loss.key} ends at {level:.4g}{also}: guessing among {k} classes gives ln {k} = {log(k):.4g} and 1/{k}."
+    zh = f"{loss.key} 最后为 {level:.4g}{also_zh}：在 {k} 个类别中随机猜测正好是 ln {k} = {log(k):.4g} 和 1/{k}。"
+    shown = [(loss, len(loss) - 1), *([(scored, len(scored) - 1)] if scored else [])]
+    yield finding("loss-at-chance", S2, shown, en, zh, classes=k, level=level)
+
+
+@detector("accuracy-zero", "the accuracy is zero throughout", ACCURACIES, 3)
+def accuracy_zero(track: Track) -> Iterator[Finding]:
+    """Every one of at least three values is exactly 0: a model that guesses has some right, so it is the measuring or
+    the format of the answers that fails, or nothing is learned at all."""
+    for name in ACCURACIES:
+        points = track.points(name, 3)
+        if points is not None and not points.values.any():
+            n = len(points)
+            en = f"{points.key} is 0 in all {n} points, from {where(points, 0)} to {where(points, n - 1)}."
+            zh = f"{points.key} 的 {n} 个点全为 0（{where_zh(points, 0)}至{where_zh(points, n - 1)}）。"
+            yield finding("accuracy-zero", S2, [(points, n - 1), (points, 0)], en, zh, points=n)
+
+
+@detector("accuracy-decline", "the accuracy collapses and stays low", ACCURACIES, 8)
+def accuracy_decline(track: Track) -> Iterator[Finding]:
+    """The last fifth is at most half of the best fifth before it, by ten times the noise, and never comes back there.
+
+    An accuracy that falls slowly is `eval-regression`; half of the best is no fluctuation. Own judgement.
+    """
+    for name in ACCURACIES:
+        points = track.points(name, 8)
+        if points is None:
+            continue
+        values = points.values
+        width = max(3, len(values) // 5)
+        smooth = np.convolve(values, np.ones(width) / width, "valid")
+        best = int(np.argmax(smooth))
+        high, last = float(smooth[best]), float(np.median(values[-width:]))
+        fell = np.flatnonzero(values[best:] > (high + last) / 2)
+        at = best + (int(fell[-1]) if len(fell) else 0) + 1
+        if high <= 0 or last > LOST * high or high - last < 10 * noise(values) or at > len(values) - 3:
+            continue
+        en = f"{points.key} falls from {high:.3g} to {last:.3g} at {where(points, at)} and stays there."
+        zh = f"{points.key} 在{where_zh(points, at)}从 {high:.3g} 掉到 {last:.3g}，之后没有恢复。"
+        yield finding("accuracy-decline", S2, [(points, at), (points, -1)], en, zh, baseline=high, last=last)
+
+
+@detector("train-loss-memorised", "the training loss is next to nothing after several passes", ["loss"], 8)
+def train_loss_memorised(track: Track) -> Iterator[Finding]:
+    """The loss ends below 0.05 nats, a twentieth of where it began, after at least three epochs, and no evaluation that
+    is as low says that this carries over to other rows.
+
+    A loss that was low from the start is masked or broken, not learned by heart. Own judgement.
+    """
+    loss, passes = _supervised(track, 8), track.points("epoch")
+    if loss is None or passes is None or passes.values.max() < PASSES:
+        return
+    first, last = head_tail(loss.values, 0.1)
+    held_out = track.points("eval_loss")
+    if not 0 <= last < MEMORISED or last > first / 20:
+        return
+    if held_out is not None and head_tail(held_out.values, 0.2)[1] < max(3 * last, 2 * MEMORISED):
+        return
+    epochs = float(passes.values.max())
+    en = f"{loss.key} is {last:.3g} after {epochs:.3g} epochs ({first:.3g} at the start): the rows are known by heart."
+    zh = f"{loss.key} 在 {epochs:.3g} 个 epoch 后为 {last:.3g}（开始时 {first:.3g}）：训练样本已被背下来。"
+    yield finding("train-loss-memorised", S2, [(loss, -1), (loss, 0)], en, zh, epochs=epochs, baseline=first, last=last)

@@ -1,0 +1,158 @@
+"""What the numbers of a line are called: the words before them, the head above them, the unit behind them.
+
+Which of them counts, and which is measured, is judged in `mined`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...metrics import canonical
+from ...patterns import bounded
+from .shapes import ANY_NOISE, TOKEN, Shape
+
+STEPS = frozenset((
+    "step", "steps", "it", "iter", "iters", "iteration", "iterations", "batch", "batches", "b", "i", "n", "s",
+    "update", "updates", "num_updates", "global_step", "global-step", "episode_step", "frame", "frames",
+    "timestep", "timesteps", "minibatch", "mb", "sample", "samples", "tick", "步", "步数", "步骤", "批", "批次", "迭代",
+    "迭代次数",
+))  # fmt: skip
+EPOCHS = frozenset((
+    "epoch", "epochs", "ep", "e", "round", "rounds", "episode", "episodes", "game", "generation", "cycle",
+    "trial", "pass", "轮", "轮次", "周期",
+))  # fmt: skip
+"""Last words of a counter's name; the latter go round while the former rise."""
+_FILLERS = frozenset((
+    "is", "was", "are", "and", "of", "at", "to", "the", "a", "an", "with", "in", "on", "for", "now", "by",
+    "from", "has", "be", "after", "only", "but", "your", "this", "its", "-", "->", "=>", "=", ":", "~", "≈",
+    ">", "*", "•",
+))  # fmt: skip
+"""Words at either end of a name that do not belong to it."""
+_CUT = bounded(r"[,|;(){}\[\]<>\t\"'，；。！│]|  | - |(?<![\w/])-{2,}|(?<=\w): (?=\S)")
+_COUNTED_AFTER = bounded(r"^\s?(轮|步|批|个?epoch|(?:st|nd|rd|th) (?:step|epoch|iteration))", re.IGNORECASE)
+_UNIT_AFTER = bounded(r"^\s?([A-Za-z%][\w/%]{0,15})(?=\s*[)\]|,;]|\s*$|  )")
+_KILO = bounded(r"^[kKM](?=\s|$|[,|)])")
+_THOUSANDS = {"k": 1e3, "K": 1e3, "M": 1e6}
+_LETTERS = re.compile(r"[^\W\d_]+")
+_RATE = bounded(r"s/it|it/s|<|\?")
+_SPACED = re.compile(r"[\s_]+")
+_SOURCE = bounded(r"(?:\.(?:py|cc|cpp|cu|h|rs|go)|>|:\w+):$|\.py\"?, line $")
+"""Before the line number of a program."""
+_BEST = bounded(r"\b(?:best|lowest|highest|max|min)\b", re.IGNORECASE)
+_NEW_BEST = bounded(r"\bnew best\b", re.IGNORECASE)
+_BAR = bounded(r"%\|\|\s*$")
+"""Before the count of a progress bar, see `shapes`."""
+OTHER_BAR = bounded(
+    r"^\s*(?:load|map|filter|download|fetch|generat|token|preproc|sav|extract|creat|convert|eval|valid|test|infer)"
+    r"[^|\n]{0,80}%\|",
+    re.IGNORECASE,
+)
+"""A bar that is not that of the training."""
+
+
+@dataclass(eq=False)
+class Column:
+    """One number of a shape."""
+
+    name: str
+    values: np.ndarray
+    whole: bool
+    delimited: bool
+    """Whether `:` or `=` stands between name and number."""
+    total: bool = False
+    """Whether it is the y of `x/y`."""
+
+    @property
+    def changes(self) -> bool:
+        return len(self.values) > 1 and bool((self.values != self.values[0]).any())
+
+    @property
+    def last(self) -> str:
+        words = _SPACED.split(self.name.lower())
+        return words[-1] if words else ""
+
+    @property
+    def rising(self) -> float:
+        """Share of the steps by which it rises by the usual amount."""
+        strides = np.diff(self.values)
+        moved = strides[strides != 0]
+        if not self.whole or len(moved) < 0.3 * len(strides):
+            return 0.0
+        usual = np.median(moved) if len(moved) else 0.0
+        return float(((strides == usual) | (strides == 0)).mean()) if usual > 0 else 0.0
+
+
+def columns_of(shape: Shape) -> Iterator[Column]:
+    text, end, before = shape.text, 0, ""
+    heads = _heads(shape)
+    for i, ((start, stop), values) in enumerate(zip(shape.spans, shape.columns, strict=True)):
+        gap, after = ANY_NOISE.sub("|", text[end:start]), text[stop : stop + 40]
+        total = end > 0 and gap.strip() in ("/", "of", "\\")
+        name = heads[i] if heads else _name(gap, after, before, bool(end))
+        whole = re.fullmatch(r"[-+]?[\d,]+", text[start:stop]) is not None
+        numbers = np.array(values)
+        if whole:
+            whole = bool(
+                np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all() and (abs(numbers) < 1e15).all()
+            )
+        if _SOURCE.search(gap):
+            name = "line"
+        elif _BEST.search(gap) or _NEW_BEST.search(text, 0, start):
+            name = f"best {name}".replace("best best", "best").strip()
+        if _BAR.search(gap):
+            name = "step"
+        elif after.startswith("%||"):
+            name = "line"
+        scale = 0.01 if after.startswith("%") else _THOUSANDS.get(after[:1], 1.0) if _KILO.match(after) else 1.0
+        scaled = numbers if total or scale == 1.0 else numbers * scale
+        yield Column(name, scaled, whole, gap.rstrip()[-1:] in (":", "=", "："), total)
+        end, before = stop, "" if whole else name or before
+
+
+def joined(parts: Sequence[Column], order: np.ndarray) -> Column:
+    values = np.concatenate([c.values for c in parts])[order]
+    return replace(parts[0], values=values, whole=all(c.whole for c in parts), total=all(c.total for c in parts))
+
+
+def _name(gap: str, after: str, before: str, inner: bool) -> str:
+    """The words before a number; in brackets behind another number, that one's name goes first."""
+    unit = _UNIT_AFTER.match(_KILO.sub("", after))
+    counted = _COUNTED_AFTER.match(after)
+    if counted:
+        return counted.group(1).lower().removeprefix("个").split()[-1]
+    pieces = _CUT.split(gap.rstrip(" :=：~≈'\""))
+    words = pieces[-1].split()
+    while words and (words[0].lower() in _FILLERS or (inner and len(words) > 1 and words[0].lower() in STEPS | EPOCHS)):
+        words.pop(0)
+    while words and words[-1].lower() in _FILLERS:
+        words.pop()
+    name = " ".join(words[-5:]).strip(" :=：#*@-.!?")
+    if inner and gap.strip().startswith("(") and len(pieces) > 1 and before:
+        return f"{before} {name or (unit.group(1) if unit else 'in brackets')}".strip()
+    if not name and unit and canonical(unit.group(1)):
+        return unit.group(1)
+    return name if len(name) <= 80 and re.search(r"[^\W\d_]", name) and not re.search(r"[~$#\\]|://", name) else ""
+
+
+def _heads(shape: Shape) -> list[str]:
+    """The names in a head line above rows of nothing but numbers."""
+    if not shape.above or re.search(r"[^\W\d_]", re.sub(r"[-+.\deE]+|nan|inf", "", shape.text)):
+        return []
+    for cut in (r"\s*[|│,;]\s*", r"\t+|\s{2,}", r"\s+"):
+        names = [n.strip(" :*#") for n in re.split(cut, shape.above.strip().strip("|│").strip())]
+        if len(names) == len(shape.spans):
+            return names
+    return []
+
+
+def words_of(shape: Shape) -> str:
+    """What shapes have in common that differ in signs and in the form of their numbers alone."""
+    return " ".join(_LETTERS.findall(_RATE.sub("", TOKEN.sub(" ", shape.text))))
+
+
+def plain(name: str) -> str:
+    return _SPACED.sub("_", name.strip().lower())

@@ -1,0 +1,298 @@
+"""Speed: metric lines of one shape are read together, a column at a time, where each would give the same record.
+
+The first line of a shape is read by `parse`; what of it is the step, and what each value, holds for all its lines if
+they differ in nothing else. What does not fit is read line by line. The points are the same either way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...patterns import bounded
+from ...reading import split_prefix, unwrapped
+from ...vocabulary import UNITS
+from .format import Format, Record
+from .formats import FORMATS
+from .grammar import Span, number
+from .parse import parse, progress, wrapped
+from .points import Column, Store, Stream
+from .shapes import NOISE, TOKEN, Group, Seen, cells_of
+
+LONGEST_CELL = 24
+"""Most letters of a number that is read together with others."""
+FEW = 40
+"""Lines below which a loop is faster."""
+EXACT = float(1 << 53)
+"""Whole numbers below it are exact."""
+_FORMS = {form.name: form for form in FORMATS}
+_SCALES = sorted({1.0, *(unit.scale for unit in UNITS.values())})
+ONLY_BAR = bounded(
+    r"\s*(?:train\w*:?\s*)?\d{1,3}%\|[^|\n]{0,400}\|\s*\d{1,15}/\d{1,15}\s*"
+    r"\[[\d:]+<[\d:?]+,\s*[\d.?]+(?:s/it|it/s)\]\s*"
+)
+"""A bar without a postfix."""
+_DIGIT = re.compile(rb"\d")
+_APART = re.compile(r"[^A-Za-z_]|\Z")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the numbers of a shape are."""
+
+    record: Record
+    """Of its first line."""
+    values: tuple[tuple[str, int, float], ...]
+    """Key, which number, unit."""
+    step: int | None
+    epoch: int | None
+    rank: int | None
+    """Which number each is; None for what is not said, or is the same in every line."""
+    same: tuple[tuple[int, bytes], ...]
+    """Cells that must be as in the first line: digits inside words, and what is no number."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The lines of one plan in one chunk."""
+
+    plan: Plan
+    at: np.ndarray
+    lines: np.ndarray
+    columns: list[np.ndarray]
+
+    def part(self, low: int, high: int) -> Rows | None:
+        """Those between two lines of the chunk."""
+        a, b = np.searchsorted(self.at, (low, high))
+        return Rows(self.plan, self.at[a:b], self.lines[a:b], [c[a:b] for c in self.columns]) if b > a else None
+
+
+class Together:
+    """What is known of the shapes of one file."""
+
+    def __init__(self) -> None:
+        self.plans: dict[bytes, Plan | None] = {}
+        self.counts: dict[bytes, int | None] = {}
+        """Of shapes that are bars: which number is the count."""
+
+    def bars(self, seen: Seen) -> dict[int, int]:
+        """The lines of a chunk that are a progress bar of the training and nothing else: steps done."""
+        done: dict[int, int] = {}
+        for key, group in seen.groups.items():
+            if b"%|" not in key:
+                continue
+            if key not in self.counts:
+                self.counts[key] = _count(seen.lines[group.at[0]], group)
+            j = self.counts[key]
+            if j is not None and (group.columns[j + 1] > 1).all() and (group.columns[j] < EXACT).all():
+                done.update(zip(group.at, group.columns[j].astype(np.int64).tolist(), strict=True))
+        return done
+
+    def rows(self, seen: Seen, first_line: int) -> list[Rows]:
+        """The lines of a chunk that can be read together."""
+        found: list[Rows] = []
+        for key, group in seen.groups.items():
+            if key not in self.plans:
+                tried = (_plan(seen.lines[group.at[i]], group) for i in (0, len(group.at) // 2, -1))
+                self.plans[key] = next(filter(None, tried), None)
+            plan = self.plans[key]
+            if plan is not None and _fits(plan, group):
+                at = np.array(group.at)
+                found.append(Rows(plan, at, at + first_line, group.columns))
+        return found
+
+
+def _fits(plan: Plan, group: Group) -> bool:
+    """Whether the lines of a group differ from the first in nothing but their numbers."""
+    step, n = group.shape.width + 1, len(group.at)
+    if any(group.cells[cell::step].count(text) != n for cell, text in plan.same):
+        return False
+    if max(map(len, group.cells)) > LONGEST_CELL:
+        return False
+    whole = [j for j in (plan.step, plan.rank) if j is not None]
+    for j in whole:
+        column = group.columns[j]
+        if b"." in b"".join(group.cells[group.shape.cells[j] :: step]) or (np.abs(column) >= EXACT).any():
+            return False
+    return plan.rank is None or bool((group.columns[plan.rank] < 1e5).all())
+
+
+def _plan(line: bytes, group: Group) -> Plan | None:
+    """What the lines of a shape say; None where that is not told by their numbers alone."""
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    text = text.rstrip("\r")
+    prefix_rank, rest = split_prefix(text)
+    if "%|" in text or unwrapped(text) != [text] or wrapped(rest) or not (record := parse(rest)):
+        return None
+    form = _FORMS[record.format]
+    if form.step_from == "last" or not record.places or (record.step is not None and record.at is None):
+        return None
+    cut = len(text) - len(rest)
+    places = _places(text)
+    if [*places.values()] != [*range(len(group.shape.spans))]:
+        return None
+    values = [*_values(record, cut, places, text)]
+    step = _found(record.at, cut, places)
+    epoch = None if record.epoch is None or record.epoch_at is None else _found(record.epoch_at, cut, places)
+    rank_at = (
+        _rank_at(text[:cut], prefix_rank) if prefix_rank is not None else record.rank_at and _moved(record.rank_at, cut)
+    )
+    rank = places.get(rank_at) if rank_at else None
+    missing = (record.at and step is None) or (record.epoch is not None and epoch is None)
+    if missing or len(values) != len(record.values) or ((prefix_rank, record.rank) != (None, None) and rank is None):
+        return None
+    used = {j for _, j, _ in values} | {j for j in (step, epoch, rank) if j is not None}
+    return Plan(record, tuple(values), step, epoch, rank, tuple(_same(line, group, used, form, cut)))
+
+
+def _count(line: bytes, group: Group) -> int | None:
+    """Which number of a bar is the count, the total behind it; None for a line that says more, or of another bar."""
+    text = line.decode("utf-8", "replace").rstrip("\r")
+    if split_prefix(text)[1] != text or wrapped(text) or parse(text) or not progress(text):
+        return None
+    match = ONLY_BAR.fullmatch(text)
+    j = next((j for j, (a, _) in enumerate(group.shape.spans) if group.shape.text[:a].endswith("%|| ")), None)
+    return j if match and j is not None and j + 1 < len(group.columns) else None
+
+
+def _places(text: str) -> dict[Span, int]:
+    """Which number of the shape stands where."""
+    return {m.span(): i for i, m in enumerate(m for m in TOKEN.finditer(text) if not NOISE.match(m[0]))}
+
+
+def _moved(span: Span, by: int) -> Span:
+    return span[0] + by, span[1] + by
+
+
+def _found(span: Span | None, cut: int, places: dict[Span, int]) -> int | None:
+    return None if span is None else places.get(_moved(span, cut))
+
+
+def _values(record: Record, cut: int, places: dict[Span, int], text: str) -> Iterator[tuple[str, int, float]]:
+    """Key, number and unit of each value that is a number of the shape, and whose unit shows."""
+    for (key, value), span in zip(record.values, record.places, strict=True):
+        at = _moved(span, cut)
+        j = places.get(at)
+        raw = number(text[at[0] : at[1]])
+        if j is None or not np.isfinite(raw) or (raw == 0 and re.match(r"\s?[A-Za-z%]", text[at[1] :])):
+            return
+        scale = min(_SCALES, key=lambda s: abs(s * raw - value))
+        if scale * raw != value:
+            return
+        yield key, j, 1.0 if raw == 0 else scale
+
+
+def _rank_at(prefix: str, rank: int) -> Span | None:
+    """Where the rank stands in a prefix, if nothing else in it looks the same."""
+    found = [m.span() for m in re.finditer(r"\d+", prefix) if int(m[0]) == rank]
+    return found[0] if len(found) == 1 else None
+
+
+def _same(line: bytes, group: Group, used: set[int], form: Format, cut: int) -> Iterator[tuple[int, bytes]]:
+    """The cells that may not change: digits of words, and of keys where those are kept whatever they are."""
+    text = line.decode("utf-8").rstrip("\r")
+    free = [
+        (len(text[: m.start()].encode()), len(text[: m.end()].encode()))
+        for m in TOKEN.finditer(text)
+        if _APART.match(text, m.end()) and (m.start() < cut or not form.keeps_unknown)
+    ]
+    wanted = {group.shape.cells[j] for j in used}
+    for i, match in enumerate(cells_of(line)):
+        inside = any(a <= match.start() and match.end() <= b for a, b in free)
+        if i not in wanted and not (inside and _DIGIT.search(match[0])):
+            yield i, match[0]
+
+
+def keep(store: Store, rows: Sequence[Rows], bar: int | None = None) -> tuple[int, str] | None:
+    """Put lines into the store, in their order; the last step and what counted it, None where none was said.
+
+    Args:
+        store: where to.
+        rows: the lines of each plan.
+        bar: what a progress bar said before them, if it moved.
+    """
+    last: tuple[int, int, str] | None = None
+    streams: dict[tuple[str, int | None], list[tuple[Rows, np.ndarray]]] = {}
+    for one in rows:
+        name = f"{one.plan.record.format}:{one.plan.record.counter}"
+        ranks = one.columns[one.plan.rank].astype(np.int64) if one.plan.rank is not None else None
+        for rank in [None] if ranks is None else np.unique(ranks).tolist():
+            chosen = np.arange(len(one.at)) if ranks is None else np.flatnonzero(ranks == rank)
+            streams.setdefault((name, rank), []).append((one, chosen))
+    in_order = sorted(streams.items(), key=lambda item: min(int(one.lines[chosen[0]]) for one, chosen in item[1]))
+    for (name, rank), parts in in_order:
+        parts.sort(key=lambda part: int(part[0].lines[part[1][0]]))
+        record = parts[0][0].plan.record
+        if record.step is None:
+            _unnumbered(store, name, rank, parts, bar)
+            bar = None
+            continue
+        stream = store.stream(name, rank)
+        if record.counter == "epoch":
+            stream.step_is = "epoch"
+        line = _numbered(store, stream, parts)
+        if stream.last_step is not None and (last is None or line > last[0]):
+            last = line, stream.last_step, record.counter
+    return last and last[1:]
+
+
+_Parts = list[tuple[Rows, np.ndarray]]
+
+
+def _numbered(store: Store, stream: Stream, parts: _Parts) -> int:
+    """Lines with steps; the last line."""
+    lines = np.concatenate([one.lines[chosen] for one, chosen in parts])
+    order = np.argsort(lines, kind="stable")
+    steps = np.concatenate([one.columns[one.plan.step or 0][chosen] for one, chosen in parts]).astype(np.int64)
+    epochs = np.concatenate([_epochs(one, chosen) for one, chosen in parts])[order]
+    keyed: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+    rank_of = np.empty(len(order), dtype=np.int64)
+    rank_of[order] = np.arange(len(order))
+    begin = 0
+    for one, chosen in parts:
+        where = rank_of[begin : begin + len(chosen)]
+        begin += len(chosen)
+        for key, j, scale in one.plan.values:
+            keyed.setdefault(key, []).append((where, one.columns[j][chosen] * scale))
+    store.records(stream, steps[order], lines[order], epochs, [_column(key, found) for key, found in keyed.items()])
+    return int(lines.max())
+
+
+def _epochs(one: Rows, chosen: np.ndarray) -> np.ndarray:
+    """The epochs by which a step that falls is counted on, nan where there is none."""
+    record = one.plan.record
+    counted = one.plan.epoch is not None and not record.counts_alone and record.counter != "epoch"
+    return one.columns[one.plan.epoch or 0][chosen] if counted else np.full(len(chosen), np.nan)
+
+
+def _column(key: str, found: list[tuple[np.ndarray, np.ndarray]]) -> Column:
+    where = np.concatenate([w for w, _ in found])
+    values = np.concatenate([v for _, v in found])
+    order = np.argsort(where, kind="stable")
+    return Column(key, where[order], values[order])
+
+
+def _unnumbered(store: Store, name: str, rank: int | None, parts: _Parts, bar: int | None) -> None:
+    """Lines without steps, in their order: stretches of one shape together."""
+    entries = sorted((int(one.lines[i]), p, int(i)) for p, (one, chosen) in enumerate(parts) for i in chosen)
+    begin = 0
+    while begin < len(entries):
+        end = begin
+        while end < len(entries) and entries[end][1] == entries[begin][1]:
+            end += 1
+        one, rows = parts[entries[begin][1]][0], [i for *_, i in entries[begin:end]]
+        columns = [(key, one.columns[j][rows] * scale) for key, j, scale in one.plan.values]
+        if len(rows) < FEW:
+            for line, *values in zip(one.lines[rows].tolist(), *(v.tolist() for _, v in columns), strict=True):
+                row = [(key, value, line) for (key, _), value in zip(columns, values, strict=True)]
+                store.unnumbered(name, rank, row, bar)
+                bar = None
+        else:
+            store.unnumbered_many(name, rank, columns, one.lines[rows], bar)
+        begin, bar = end, None
