@@ -97,10 +97,19 @@ def test_a_warning_of_python_is_a_note_unless_something_fails(tmp_path):
         "30\t../sysdeps/unix/sysv/linux/wait4.c: No such file or directory.",
         "warning: 30\tpoll.c: No such file or directory",
         "args: {'error': 'FileNotFoundError: none'}",
+        "Assistant: RuntimeError: CUDA out of memory",
+        "'chat_template': \"{{ raise('Conversation roles must alternate') }}\"",
     ],
 )
 def test_dumps_of_arguments_templates_and_debuggers_are_silent(tmp_path, line):
     assert not [f for f in found(tmp_path, f"start\n{line}\nloading\n").values() if f.severity < "S3"]
+
+
+def test_an_error_that_speaks_of_templates_or_of_ignoring_is_still_one(tmp_path):
+    told = found(tmp_path, "error while applying chat template: Conversation roles must alternate user/assistant\n")
+    assert told["data-schema-mismatch"].severity == "S0"
+    words = "ValueError: ignoring the mask is not supported"
+    assert found(tmp_path, TRACE.format(script="a.py", line=3, error=words))["uncaught-exception"].severity == "S1"
 
 
 def test_a_refused_command_is_not_a_renamed_argument(tmp_path):

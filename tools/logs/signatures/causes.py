@@ -13,7 +13,7 @@ from ...findings import Evidence, Finding, Severity, clean, declare
 from ...series import Series
 from ...vocabulary import VOCABULARY
 from .match import TABLE, Hit, Hits
-from .phases import FRAME, phases
+from .phases import FRAME, frames, phases
 from .signature import CHECK
 from .software import GENERIC
 from .uncaught import restarts, stop
@@ -199,7 +199,7 @@ def _graded(file: str, hit: Hit, hits: Hits, life: Timeline) -> _Event:
         return _Event(file, hit, hits, severity)
     if hit.line < hits.undone:
         return _Event(file, hit, hits, Severity.S3, f"line {hits.undone} takes it back")
-    if hit.absolved:
+    if hit.absolved and not frames(hit):
         return _Event(file, hit, hits, Severity.S3, "the line itself says that the program goes on")
     if life.survives(hit.line):
         return _Event(file, hit, hits, Severity.S3, "the run goes on after it")
