@@ -84,7 +84,7 @@ class Answer:
                     for i, h in enumerate(d.hypotheses)
                 ],
                 "findings": [finding_json(f, f"F{i}", self.lang) for i, f in enumerate(d.findings, 1)],
-                "checks": [{"name": c.name, "result": c.result, "why": c.why} for c in d.checks],
+                "checks": [c.as_json() for c in d.checks],
                 "proposal": self._proposal(),
                 "no_proposal": self.proposal.say(self.lang) if isinstance(self.proposal, Nothing) else None,
                 "citations": self._citations(),
