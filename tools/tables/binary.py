@@ -66,7 +66,7 @@ def _shortened(column: Any) -> Any:
     if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
         return pa.nulls(len(column))
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        return pc.utf8_slice_codeunits(column, 0, CELL)
+        return pc.call_function("utf8_slice_codeunits", [column], pc.SliceOptions(0, CELL))
     return column
 
 
