@@ -17,8 +17,9 @@ from ...series import Series
 from ...vocabulary import BARE_TIMES, COUNTS, VOCABULARY
 from .columns import EPOCHS, OTHER_BAR, STEPS, Column, columns_of, joined, plain, words_of
 from .grammar import HELD_OUT, known_end
-from .points import Keyed, Store
+from .points import Store
 from .shapes import Shape, Shapes
+from .stream import Keyed
 
 LEAST = 3
 """Lines of one shape that make a series."""

@@ -19,8 +19,9 @@ from .format import Format, Record
 from .formats import FORMATS
 from .grammar import Span, number
 from .parse import parse, progress, wrapped
-from .points import Keyed, Store, Stream
+from .points import Store
 from .shapes import NOISE, TOKEN, Group, Seen, cells_of
+from .stream import Keyed, Stream
 
 LONGEST_CELL = 24
 """Most letters of a number that is read together with others."""
