@@ -32,6 +32,7 @@ from .signatures.match import TABLE
 from .signatures.signature import CHECK
 from .starting import starting
 from .texts import Text, Watch, line_at
+from .waiting import waiting
 
 CODES = declare(
     "scan",
@@ -118,6 +119,7 @@ def scan(
     matched = judge({name: t.hits for name, t in texts.items()}, {n: t.life for n, t in texts.items()})
     findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, matched), *unlogged(run)]
     findings += starting(texts, findings, any(s.metric in TRAINING and len(s) > 1 for s in table))
+    findings += waiting(texts, findings)
     findings += _unread(run, table, texts, findings)
     fine = healthy(table, findings)
     fine = _in_part(fine) if fine and account else fine
