@@ -24,6 +24,7 @@ from . import whole as wholeness
 from .attempts import TRAINING
 from .classes import classes_of
 from .detectors.detect import detect, healthy
+from .history import unlogged
 from .plan import PLANNED, Plan, cut_short, planned, unfinished
 from .points.read import read_series
 from .signatures.causes import judge
@@ -116,7 +117,7 @@ def scan(
     account = tuple(wholeness.account((*run.lost(), *read.checks, *read.broken)))
     found, detector_checks = detect(table, grad_clip, classes_of(run))
     matched = judge({name: t.hits for name, t in texts.items()}, {n: t.life for n, t in texts.items()})
-    findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, matched)]
+    findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, matched), *unlogged(run)]
     findings += starting(texts, findings, any(s.metric in TRAINING and len(s) > 1 for s in table))
     findings += waiting(texts, findings)
     findings += _unread(run, table, texts, findings)
