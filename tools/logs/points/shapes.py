@@ -255,7 +255,8 @@ class Shapes:
         if len(self.once) >= ONCE:
             self.once.clear()
         if len(lines[at]) <= LONGEST:
-            self.once[key] = (number, lines[at], lines[max(0, at - HEADS) : at])
+            above = [line for line in lines[max(0, at - HEADS) : at] if len(line) <= LONGEST]
+            self.once[key] = (number, lines[at], above)
 
     def _thin(self) -> None:
         for shape in self.known.values():
