@@ -15,7 +15,7 @@ from itertools import islice, product
 from ..knowledge.entry import Entry
 from ..knowledge.sign import Part, Sign, parse_sign
 from ..tools.findings import Check, Evidence, Finding, Report, Severity
-from ..tools.relate.changes import Change
+from ..tools.relate.changes import LEAST_POINTS, Change
 from ..tools.relate.line import plain
 from ..tools.relate.moves import Move, described
 from ..tools.relate.relate import Related
@@ -25,7 +25,8 @@ MOST_WAYS = 12
 """Ways in which one part may hold that are compared with those of the next."""
 SLACK = 0.02
 """Share of the run by which two places may lie apart and still be one."""
-NEAR = 0.05
+NEAR = FAR = 0.05
+"""Share within which two numbers are the same, and from which on a measure has moved."""
 GRADES = {"decisive": Severity.S2, "strong": Severity.S2, "moderate": Severity.S2, "weak": Severity.S3}
 _UNITS = re.compile(r"_(?:m?hz|ghz|c|w|[kmgt]i?b|bytes|pct|percent|ms|s|sec|seconds|[kmg]i?b_s|count|mean|avg)$")
 Span = tuple[float, float]
@@ -58,12 +59,14 @@ class Asked:
             last = plain(move.line.key.rpartition("/")[2])
             for name in {plain(move.line.name), key, last, _UNITS.sub("", key), _UNITS.sub("", last)}:
                 self.moves.setdefault(name, []).append(move)
-        ends = [float(m.line.x[-1]) for m in related.moves if m.line.axis == "step"]
+        ends = [float(m.line.x[-1]) for m in related.moves if m.line.axis == "step" and len(m.line)]
         self.slack = SLACK * max(ends, default=0.0)
 
     def of(self, name: str) -> list[Move]:
         """The moves of a measure, those of the whole run first."""
-        return sorted(self.moves.get(plain(name), ()), key=lambda m: bool(m.line.group))[:40]
+        found = self.moves.get(plain(name), ())
+        own = [m for m in found if m.line.name == name]
+        return sorted(own or found, key=lambda m: bool(m.line.group))[:40]
 
     def value(self, name: str) -> tuple[float, str, tuple[Evidence, ...]] | None:
         """(number, how it came about, where) of a number, a quantity, a setting or the last level of a measure."""
@@ -87,9 +90,9 @@ def ask(entries: Iterable[Entry], related: Related, findings: Iterable[Finding])
     words: dict[str, str] = {}
     order = list(GRADES)
     for entry in entries:
-        for side, least in ((entry.signs.for_, "decisive"), (entry.signs.against, "weak")):
+        for side in (entry.signs.for_, entry.signs.against):
             for text, word in side.items():
-                word = word if side is entry.signs.for_ else least
+                word = word if side is entry.signs.for_ and entry.kind != "benign" else "weak"
                 words[text] = min(word, words.get(text, "weak"), key=order.index)
     held = {text: f for text, word in words.items() if (f := _finding(text, word, asked)) is not None}
     useful = _of_use(entries, held, asked)
@@ -171,6 +174,8 @@ def _at_onset(held: Held, asked: Asked) -> bool:
     begun = asked.related.onset
     if begun is None or held.span is None or begun.move.line.axis != "step":
         return False
+    if held.span[1] - held.span[0] > 0.5 * (begun.move.line.x[-1] - begun.move.line.x[0]):
+        return False  # the way of a whole run begins nowhere
     return held.span[1] >= begun.low - 2 * asked.slack and held.span[0] <= begun.high + asked.slack
 
 
@@ -191,9 +196,11 @@ def _linked(link: str, a: Held, b: Held, asked: Asked) -> bool:
 def _moving(part: Part, asked: Asked, up: bool) -> Iterator[Held]:
     """Changes that way, the clearest first, then the way over the whole run."""
     for move in asked.of(part.names[0]):
-        for change in sorted((c for c in move.lasting if c.up == up), key=lambda c: -c.strength):
+        far = [c for c in move.lasting if c.up == up and move.share(c) >= FAR]
+        for change in sorted(far, key=lambda c: -c.strength):
             yield _changed(move, change)
-        if move.way == ("rises" if up else "falls") and not any(c.up == up for c in move.lasting):
+        moved = abs(move.ends[1] - move.ends[0]) >= FAR * move.scale
+        if moved and move.way == ("rises" if up else "falls") and not any(c.up == up for c in move.lasting):
             first, last = move.ends
             verb, zh = ("rises", "上升") if up else ("falls", "下降")
             x = move.line.x
@@ -211,7 +218,8 @@ def _changed(move: Move, change: Change) -> Held:
 
 def _flat(part: Part, asked: Asked) -> Iterator[Held]:
     for move in asked.of(part.names[0]):
-        if not move.lasting and move.way in ("flat", "unclear"):
+        small = all(move.share(c) < FAR for c in move.lasting)
+        if len(move.line) >= LEAST_POINTS and small and move.way in ("flat", "unclear"):
             level = float(move.ends[1])
             yield Held(f"{move.line.said} stays at {level:.4g}", f"{move.line.said} 保持在 {level:.4g}",
                        (move.line.evidence(len(move.line) - 1),), None, move)  # fmt: skip
