@@ -101,7 +101,7 @@ class Move:
 
 def moves(lines: Iterable[Line]) -> tuple[Move, ...]:
     """The moves of all lines that are long enough to say anything."""
-    return tuple(_move(line) for line in lines if len(line) >= LEAST_POINTS)
+    return tuple(_move(line) for line in lines if np.isfinite(line.values).sum() >= LEAST_POINTS)
 
 
 def _move(line: Line) -> Move:
