@@ -226,12 +226,12 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
     return replace(seen, reports=(*seen.reports, found, asked))
 
 
-ASIDE = 4 << 20
+ASIDE = 8 << 20
 """Bytes up to which a file with a reader of its own is read for rows and dated lines as well."""
 
 
 def _aside(seen: Look) -> tuple[list[Table], list[Event]]:
-    """Rows of small data files along the run's steps, and the events of logs that measure nothing."""
+    """Rows of small data files that measure something, and the events of logs that measure nothing."""
     from ..tools.documents.read import read_document
     from ..tools.tables.read import read_tables
 
@@ -243,7 +243,7 @@ def _aside(seen: Look) -> tuple[list[Table], list[Event]]:
             if artifact.name in measured or artifact.path.stat().st_size > ASIDE:
                 continue
             if artifact.kind == "data":
-                tables += (t for t in read_tables(artifact.path, artifact.name) if t.of("axis"))
+                tables += (t for t in read_tables(artifact.path, artifact.name) if t.of("measure"))
             else:
                 events += read_document(artifact.path, artifact.name).events
     return tables, events

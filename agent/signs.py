@@ -51,7 +51,7 @@ class Asked:
     def __init__(self, related: Related, findings: Iterable[Finding]):
         self.related = related
         self.findings: dict[str, Finding] = {}
-        for finding in findings:
+        for finding in sorted(findings, key=lambda f: f.severity):
             self.findings.setdefault(finding.code, finding)
         self.moves: dict[str, list[Move]] = {}
         for move in related.moves:

@@ -28,9 +28,8 @@ def criterion(c: Criterion, lang: str) -> str:
 
 def answered(h: Hypothesis, d: Diagnosis) -> bool:
     """Whether the run shows already what the first check of a hypothesis asks for."""
-    return any(f.code in h.entry.check_first.answered_by for f in d.findings) or any(
-        f.code.startswith("sign-") for f in (*h.for_, *h.against)
-    )
+    shown = any(f.code in h.entry.check_first.answered_by for f in d.findings)
+    return shown or any(f.code.startswith("sign-") and f.severity != "S3" for f in h.for_)
 
 
 def stopped(d: Diagnosis) -> Finding | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -287,18 +288,15 @@ def fitted(y: np.ndarray, kind: Kind) -> Fit | None:
     places = np.arange(SIDE, n - SIDE + 1)
     if not len(places):
         return None
-    x = np.linspace(-1.0, 1.0, n)
-    line, curve = (np.linalg.qr(np.vander(x, d + 1, increasing=True))[0] for d in (1, 3))
-    after = np.arange(n)[:, None] - places
-    shapes = (after >= 0).astype(float) if kind == "step" else np.maximum(after, 0).astype(float)
-    free, left = shapes - line @ (line.T @ shapes), y - line @ (line.T @ y)
-    size = (free**2).sum(0)
-    height = free.T @ left / np.maximum(size, 1e-300)
+    line, curve = _bases(n)
+    left = y - line @ (line.T @ y)
+    size = _lengths(n, kind)[places] - sum(_sums(column, kind)[places] ** 2 for column in line.T)
+    height = _sums(left, kind)[places] / np.maximum(size, 1e-300)
     total = float(left @ left)
     floor = n * max((np.abs(y).max() * 1e-9) ** 2, (1e-3 * noise(y)) ** 2, 1e-300)
     rest = np.maximum(total - height**2 * size, 0.0) + floor
     best = int(rest.argmin())
-    model = y - height[best] * shapes[:, best]
+    model = y - height[best] * _shape(n, int(places[best]), kind)
     trend = line @ (line.T @ model)
     temper = _temper(model - trend)
     posterior = np.exp(-(n / 2) * np.log(rest / rest[best]) / temper)
@@ -312,6 +310,32 @@ def fitted(y: np.ndarray, kind: Kind) -> Fit | None:
         n / 2 * float(np.log((smooth @ smooth + floor) / rest[best])) / temper,
         float(np.sqrt(rest[best] / n)),
     )
+
+
+@lru_cache(maxsize=64)
+def _bases(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Orthonormal lines and cubics over n points."""
+    x = np.linspace(-1.0, 1.0, n)
+    line, curve = (np.linalg.qr(np.vander(x, d + 1, increasing=True))[0] for d in (1, 3))
+    return line, curve
+
+
+def _shape(n: int, at: int, kind: Kind) -> np.ndarray:
+    """0 before the place; from there on 1, or the points since."""
+    after = np.arange(n) - at
+    return (after >= 0).astype(float) if kind == "step" else np.maximum(after, 0).astype(float)
+
+
+def _sums(v: np.ndarray, kind: Kind) -> np.ndarray:
+    """The product of a row with the shape at every place."""
+    rest = np.cumsum(v[::-1])[::-1]
+    return rest if kind == "step" else np.append(np.cumsum(rest[::-1])[::-1][1:], 0.0)
+
+
+def _lengths(n: int, kind: Kind) -> np.ndarray:
+    """The squared length of the shape at every place."""
+    left = np.arange(n, 0, -1, dtype=float)
+    return left if kind == "step" else (left - 1) * left * (2 * left - 1) / 6
 
 
 def _temper(rest: np.ndarray) -> float:

@@ -185,7 +185,7 @@ def _rescored(rows: list[Scored]) -> list[Finding]:
         apart = differing(a, b)
         if same and apart and a.step == b.step and (z := _z(a, b)) >= AGAIN and (best is None or z > best[0]):
             best = (z, a, b)
-    return [_harness(*best)] if best else []
+    return [_harness(*best, _measured_alike(rows, *best[1:]))] if best else []
 
 
 def _z(a: Scored, b: Scored) -> float:
@@ -195,20 +195,40 @@ def _z(a: Scored, b: Scored) -> float:
     return apart / error if error and apart >= POINTS else 0.0
 
 
-def _harness(z: float, a: Scored, b: Scored) -> Finding:
+def _measured_alike(rows: Iterable[Scored], a: Scored, b: Scored) -> tuple[Scored, Scored] | None:
+    """Another model, and the one of the two scores that was measured as it was."""
+    for row in rows:
+        for one in (a, b):
+            other = (row.weights, row.model) != (one.weights, one.model) and row.step == one.step
+            if other and row.metric == one.metric and row.task == one.task and row.setup == one.setup:
+                return row, one
+    return None
+
+
+def _harness(z: float, a: Scored, b: Scored, alike: tuple[Scored, Scored] | None) -> Finding:
     which = a.weights or a.model
     said = ", ".join(f"{name} {x} / {y}" for name, x, y in differing(a, b)[:4])
+    data: dict[str, object] = {"score": a.metric, "task": a.task, "before": a.value, "after": b.value, "z": z,
+                               "settings": [list(one) for one in differing(a, b)]}  # fmt: skip
+    en = zh = ""
+    if alike:
+        other, one = alike
+        apart, error = other.value - one.value, hypot(other.error or 0.0, one.error or 0.0)
+        en = f" Measured alike, {other.model or other.weights} and {one.model or which} differ by {apart:+.1f} points"
+        en += f" (standard error {error:.1f})." if error else "."
+        zh = f"同样测量时 {other.model or other.weights} 与 {one.model or which} 相差 {apart:+.1f} 个点"
+        zh += f"（标准误 {error:.1f}）。" if error else "。"
+        data |= {"alike_difference": apart, "alike_error": error}
     return Finding(
         "same-weights-scored-apart",
         Severity.S1,
         f"The same weights ({which}) score {a.value:.1f} and {b.value:.1f} ({z:.1f} standard errors apart), measured "
-        f"differently: {said}. The measurement changed, not the model.",
+        f"differently: {said}. The measurement changed, not the model.{en}",
         f"同一权重（{which}）得分 {a.value:.1f} 与 {b.value:.1f}（相差 {z:.1f} 个标准误），而测量方式不同：{said}"
-        "。变的是评测，不是模型。",
-        (a.evidence, b.evidence),
-        {"score": a.metric, "task": a.task, "before": a.value, "after": b.value, "z": z,
-         "settings": [list(one) for one in differing(a, b)]},
-    )  # fmt: skip
+        f"。变的是评测，不是模型。{zh}",
+        (a.evidence, b.evidence, *((alike[0].evidence,) if alike else ())),
+        data,
+    )
 
 
 def _incomparable(rows: list[Scored]) -> list[Finding]:

@@ -59,7 +59,7 @@ def read_tables(path: Path, name: str) -> tuple[Table, ...]:
         TriageError: the file is damaged or cannot be read.
     """
     found = [(with_roles(raw, name), raw.loose) for raw in islice(_raws(path), TABLES)]
-    results = any(_tells(table) for table, loose in found if not loose)
+    results = any(len(table) and _tells(table) for table, _ in found)
     return tuple(t for t, loose in found if len(t) and (not loose or _tells(t) or (results and len(t) == 1)))
 
 

@@ -165,6 +165,8 @@ def test_the_same_weights_scored_apart_by_two_harnesses_is_the_harness():
               *results("june.json", ["9f2c", "b71e"], [55.7, 56.1], commit="c03e", num_fewshot="0")]  # fmt: skip
     found = relate(SeriesTable(), tables).findings[0]
     assert (found.code, found.data["before"], found.data["after"]) == ("same-weights-scored-apart", 61.0, 55.7)
+    assert found.data["alike_difference"] == pytest.approx(0.4)
+    assert found.data["alike_error"] == pytest.approx(1.6, abs=0.1)
 
 
 def test_other_weights_measured_differently_are_not_compared_and_measured_alike_are():
