@@ -133,7 +133,7 @@ def _never_improved(points: Series, track: Track) -> Iterator[Finding]:
         return
     first, last = head_tail(train.values)
     score = scored(track, points, int(points.steps[0]))
-    if values[-3:].min() < 0.995 * values[0] or values.min() < 0.98 * values[0] or (score and score.better):
+    if np.median(values[-3:]) < 0.995 * values[0] or values.min() < 0.98 * values[0] or (score and score.better):
         return
     if last > (1 - FALLS) * first or mann_kendall(train.values)[1] > -2:
         return

@@ -53,7 +53,7 @@ def loss_plateau(track: Track) -> Iterator[Finding]:
     from_the_start = _from_the_start(finite(loss))
     gain = (first - last) / first
     _, z = mann_kendall(points.values)
-    stuck = last > UNLEARNED and gain < STUCK and first - last < noise(points.values) and z > -3 and len(points) >= 300
+    stuck = last > UNLEARNED and gain < STUCK and first - last < noise(points.values) and len(points) >= 300
     if not stuck and (gain >= 0.02 or gain < -0.05):
         return
     flat = gain < 0.005 and z > -2
