@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,8 @@ from .propose import Nothing, Proposal
 from .question.understand import Question
 from .respond import Reply
 
+LEADING = 2
+"""Entries whose signs are told one by one."""
 PUBLIC = {"metric", "is_", "low", "high", "value", "unit", "window", "basis", "source", "needs"}
 """What the public form says of a criterion."""
 
@@ -82,7 +84,7 @@ class Answer:
                     for i, h in enumerate(d.hypotheses)
                 ],
                 "findings": [finding_json(f, f"F{i}", self.lang) for i, f in enumerate(d.findings, 1)],
-                "checks": [{"name": c.name, "result": c.result, "why": c.why} for c in d.checks],
+                "checks": [c.as_json() for c in d.checks],
                 "proposal": self._proposal(),
                 "no_proposal": self.proposal.say(self.lang) if isinstance(self.proposal, Nothing) else None,
                 "citations": self._citations(),
@@ -98,6 +100,7 @@ class Answer:
                 ],
                 "cautions": [c.say(self.lang) for h in d.hypotheses[:1] for c in h.entry.cautions],
                 "understood": self._understood(number),
+                "signs": list(self._signs()),
                 "run": self.run or None,
                 "other_runs": self._others(),
                 "coverage": as_json(self.seen.coverage if self.seen else ()),
@@ -120,6 +123,16 @@ class Answer:
     def unasked(self) -> str:
         """What a terminal and Slack show when nobody asks for more: a screen, or all that a model worded."""
         return self.short if self.model == "built-in" else self.text
+
+    def _signs(self) -> Iterator[dict[str, str]]:
+        """What became of the signs of the leading entries."""
+        reports = self.seen.reports if self.seen else ()
+        results = next((r.summary.get("signs", {}) for r in reports if r.tool == "signs"), {})
+        for entry in (h.entry for h in self.diagnosis.hypotheses[:LEADING]):
+            for text in (*entry.signs.for_, *entry.signs.against):
+                if text in results:
+                    result, why = results[text]
+                    yield {"sign": text, "entry": entry.id, "result": result, "why": why}
 
     def _understood(self, number: Mapping[int, str]) -> dict[str, Any]:
         """What the words were taken for, each with its verdict."""

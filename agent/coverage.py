@@ -50,12 +50,12 @@ SHOWING = frozenset(
     ]
 )
 """Ends of names of files in which a fault may be written down: tables, results, notes, trackers."""
-_TRACKER = re.compile(r"^events\.out\.tfevents|\.wandb$")
+_TRACKER = re.compile(r"^events\.out\.tfevents|\.(?:wandb|swanlab)$")
 _PAPERS = re.compile(
     r"^(?:README|LICEN[CS]E|COPYING|NOTICE|AUTHORS|CONTRIBUTING|CODE_OF_CONDUCT|SECURITY|CITATION|MODEL_CARD"
     r"|Dockerfile|robots)"
     r"(?:[._-]|$)|^requirements[\w.-]*\.txt$|^package(?:-lock)?\.json$|^tsconfig.*\.json$|^\."
-    r"|^generation_config\.json$"
+    r"|^generation_config\.json$|^(?:wandb|swanlab)-metadata\.json$"
     r"|(?:^|_)index\.json$|^(?:dataset_infos?|manifest|state|preprocessor_config|processor_config)\.json$",
     re.IGNORECASE,
 )

@@ -71,6 +71,8 @@ UNPROVEN = 0.97
 """Most that is said for a cause that nothing establishes."""
 LIKELY = 0.05
 """Probability from which on an entry that rests on the same findings as the first is a rival, whatever their priors."""
+SEVERAL = 2
+"""Causes of a symptom that rest on nothing but it, from which on none of them is named."""
 SERIOUS = ("S0", "S1")
 SHOWN = (*SERIOUS, "S2")
 """Grades of a finding that is more than a note."""
@@ -360,8 +362,16 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
     if top is None or top.status == "refuted" or (top.entry.kind == "benign" and looked):
         return "inconclusive"
     if top.status in ("established", "supported"):
-        return "diagnosed" if top.probability >= LEAST else "inconclusive"
+        return "diagnosed" if top.probability >= LEAST and not _only_a_symptom(ranked) else "inconclusive"
     return "diagnosed" if top.words >= MEANT and top.entry.sources and not looked else "inconclusive"
+
+
+def _only_a_symptom(ranked: Sequence[Hypothesis]) -> bool:
+    """Whether the leader names what is seen, and several causes explain it that nothing tells apart."""
+    top = ranked[0]
+    mine = {f.code for f in top.for_}
+    behind = [h for h in ranked[1:] if top.entry.id in h.entry.explains and {f.code for f in h.for_} <= mine]
+    return top.status == "supported" and top.cause is None and len(behind) >= SEVERAL
 
 
 def _sound(findings: Sequence[Finding]) -> bool:

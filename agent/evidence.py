@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -115,7 +115,8 @@ class Look:
     def findings(self) -> tuple[Finding, ...]:
         """Worst first; within one grade, in the order of the tools. Reassurance falls when another tool found harm."""
         found = [f for report in self.reports for f in report.findings]
-        if any(f.severity in ("S0", "S1") for f in found):
+        related = [f for report in self.reports if report.tool == "relate" for f in report.findings]
+        if any(f.severity in ("S0", "S1") for f in found) or any(f.severity != "S3" for f in related):
             found = [f for f in found if f.code != "run-healthy"]
         return tuple(sorted(found, key=lambda f: f.severity))
 
@@ -214,15 +215,38 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
     from ..tools.relate.relate import Related, relate
     from .signs import ask
 
-    found = _try(
-        "relate", lambda: relate(SeriesTable(seen.series), seen.tables, seen.settings, seen.events, seen.claims)
-    )
+    tables, events = _aside(seen)
+    tables, events = (*seen.tables, *tables), (*seen.events, *events)
+    found = _try("relate", lambda: relate(SeriesTable(seen.series), tables, seen.settings, events, seen.claims))
     if not isinstance(found, Related):
         return replace(seen, reports=(*seen.reports, found))
     asked = _try(
         "signs", lambda: ask(entries if entries is not None else load(), found, (*seen.findings, *found.findings))
     )
     return replace(seen, reports=(*seen.reports, found, asked))
+
+
+ASIDE = 4 << 20
+"""Bytes up to which a file with a reader of its own is read for rows and dated lines as well."""
+
+
+def _aside(seen: Look) -> tuple[list[Table], list[Event]]:
+    """Rows of small data files along the run's steps, and the events of logs that measure nothing."""
+    from ..tools.documents.read import read_document
+    from ..tools.tables.read import read_tables
+
+    tables: list[Table] = []
+    events: list[Event] = []
+    measured = {s.file for s in seen.table}
+    for artifact in seen.run.of("data", "log"):
+        with suppress(TriageError, OSError):
+            if artifact.name in measured or artifact.path.stat().st_size > ASIDE:
+                continue
+            if artifact.kind == "data":
+                tables += (t for t in read_tables(artifact.path, artifact.name) if t.of("axis"))
+            else:
+                events += read_document(artifact.path, artifact.name).events
+    return tables, events
 
 
 def read_open(run: Run) -> Opened | None:

@@ -16,6 +16,7 @@ from ..tools.phrase import phrases, pick
 from .coverage import Covered
 from .question.symptoms import Symptom
 
+SHOWN = ("S0", "S1", "S2")
 MAIN = ("loss-spike", "reward-flat")
 """The checks of the main series: what they are too short for, nobody has looked at."""
 SAID = phrases(
@@ -56,7 +57,7 @@ def missing(
     unread = sorted((c for c in covered if c.missed), key=_first)
     return (
         *(_file(c) for c in unread),
-        *(one for s in symptoms if (one := _undecided(s, checks, {f.code for f in findings}))),
+        *(one for s in symptoms if (one := _undecided(s, checks, findings))),
         *_short(checks),
     )
 
@@ -74,9 +75,9 @@ def _file(c: Covered) -> Missing:
     return Missing(said.say("en", file=file, why=why), said.say("zh", file=file, why=why), c.file)
 
 
-def _undecided(symptom: Symptom, checks: Sequence[Check], found: set[str]) -> Missing | None:
+def _undecided(symptom: Symptom, checks: Sequence[Check], findings: Sequence[Finding]) -> Missing | None:
     """Why a symptom is not known to be absent; None where the checks that look for it came to a result."""
-    if found.intersection(symptom.kind.codes):
+    if any(f.code in symptom.kind.codes or _moved(f, symptom) for f in findings):
         return _said("there", symptom)
     looking = list(_looking(symptom))
     made = [c for name in looking for c in checks if c.name == name]
@@ -85,6 +86,11 @@ def _undecided(symptom: Symptom, checks: Sequence[Check], found: set[str]) -> Mi
     if short:
         return _said("short", symptom, short)
     return None if judged else _said("unmeasured", symptom)
+
+
+def _moved(f: Finding, symptom: Symptom) -> bool:
+    """Whether the finding is more than a note on a metric that shows the symptom, whatever it calls it."""
+    return f.severity in SHOWN and any(e.metric in symptom.kind.metrics for e in f.evidence)
 
 
 def _looking(symptom: Symptom) -> dict[str, None]:

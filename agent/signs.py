@@ -15,7 +15,7 @@ from itertools import islice, product
 from ..knowledge.entry import Entry
 from ..knowledge.sign import Part, Sign, parse_sign
 from ..tools.findings import Check, Evidence, Finding, Report, Severity
-from ..tools.relate.changes import Change
+from ..tools.relate.changes import LEAST_POINTS, Change
 from ..tools.relate.line import plain
 from ..tools.relate.moves import Move, described
 from ..tools.relate.relate import Related
@@ -25,7 +25,8 @@ MOST_WAYS = 12
 """Ways in which one part may hold that are compared with those of the next."""
 SLACK = 0.02
 """Share of the run by which two places may lie apart and still be one."""
-NEAR = 0.05
+NEAR = FAR = 0.05
+"""Share within which two numbers are the same, and from which on a measure has moved."""
 GRADES = {"decisive": Severity.S2, "strong": Severity.S2, "moderate": Severity.S2, "weak": Severity.S3}
 _UNITS = re.compile(r"_(?:m?hz|ghz|c|w|[kmgt]i?b|bytes|pct|percent|ms|s|sec|seconds|[kmg]i?b_s|count|mean|avg)$")
 Span = tuple[float, float]
@@ -58,12 +59,14 @@ class Asked:
             last = plain(move.line.key.rpartition("/")[2])
             for name in {plain(move.line.name), key, last, _UNITS.sub("", key), _UNITS.sub("", last)}:
                 self.moves.setdefault(name, []).append(move)
-        ends = [float(m.line.x[-1]) for m in related.moves if m.line.axis == "step"]
+        ends = [float(m.line.x[-1]) for m in related.moves if m.line.axis == "step" and len(m.line)]
         self.slack = SLACK * max(ends, default=0.0)
 
     def of(self, name: str) -> list[Move]:
         """The moves of a measure, those of the whole run first."""
-        return sorted(self.moves.get(plain(name), ()), key=lambda m: bool(m.line.group))[:40]
+        found = self.moves.get(plain(name), ())
+        own = [m for m in found if m.line.name == name]
+        return sorted(own or found, key=lambda m: bool(m.line.group))[:40]
 
     def value(self, name: str) -> tuple[float, str, tuple[Evidence, ...]] | None:
         """(number, how it came about, where) of a number, a quantity, a setting or the last level of a measure."""
@@ -83,19 +86,42 @@ class Asked:
 
 def ask(entries: Iterable[Entry], related: Related, findings: Iterable[Finding]) -> Report:
     """The signs of the entries that hold, the strongest that any entry gives them."""
-    asked = Asked(related, findings)
+    entries, asked = tuple(entries), Asked(related, findings)
     words: dict[str, str] = {}
     order = list(GRADES)
     for entry in entries:
-        for side, least in ((entry.signs.for_, "decisive"), (entry.signs.against, "weak")):
+        for side in (entry.signs.for_, entry.signs.against):
             for text, word in side.items():
-                word = word if side is entry.signs.for_ else least
+                word = word if side is entry.signs.for_ and entry.kind != "benign" else "weak"
                 words[text] = min(word, words.get(text, "weak"), key=order.index)
-    found = [f for text, word in words.items() if (f := _finding(text, word, asked)) is not None]
-    result = "found" if found else "clear" if words and (related.moves or related.quantities) else "not-applicable"
-    return Report(
-        "signs", tuple(found), (Check(CHECK, result, f"{len(words)} signs asked", f"查了 {len(words)} 个征象"),)
-    )
+    held = {text: f for text, word in words.items() if (f := _finding(text, word, asked)) is not None}
+    useful = _of_use(entries, held, asked)
+    found = [f for text, f in held.items() if text in useful]
+    results = {text: _result(text, held.get(text), asked) for text in words}
+    seen = words and (related.moves or related.quantities or related.contrasts)
+    check = Check(CHECK, "found" if found else "clear" if seen else "not-applicable", f"{len(words)} signs asked",
+                  f"查了 {len(words)} 个征象")  # fmt: skip
+    return Report("signs", tuple(found), (check,), {"signs": results})
+
+
+def _result(text: str, held: Finding | None, asked: Asked) -> tuple[str, str]:
+    """What became of a sign, and why."""
+    if held is not None:
+        return "holds", held.message
+    unseen = [", ".join(part.names) for part in read(text).parts if not _seen(part, asked)]
+    if unseen:
+        return "cannot-tell", f"no file of the run shows {unseen[0]}"
+    return "does-not-hold", "the run shows otherwise"
+
+
+def _of_use(entries: Sequence[Entry], held: dict[str, Finding], asked: Asked) -> set[str]:
+    """The signs that say something of an entry for which more than a weak sign, or another tool's finding, speaks."""
+    out: set[str] = set()
+    for entry in entries:
+        strong = any(text in held and word != "weak" for text, word in entry.signs.for_.items())
+        if strong or any(code in asked.findings for code in entry.findings.for_):
+            out |= entry.signs.for_.keys() | entry.signs.against.keys()
+    return out
 
 
 def _finding(text: str, word: str, asked: Asked) -> Finding | None:
@@ -121,7 +147,7 @@ def holds(sign: Sign, asked: Asked) -> tuple[Held, ...] | None:
             return None
         ways.append(found)
     for together in islice(product(*ways), 5000):
-        if all(_linked(link, a, b, asked) for link, a, b in zip(sign.links, together, together[1:], strict=True)):
+        if all(_linked(link, a, b, asked) for link, a, b in zip(sign.links, together, together[1:], strict=False)):
             return together
     return None
 
@@ -148,6 +174,8 @@ def _at_onset(held: Held, asked: Asked) -> bool:
     begun = asked.related.onset
     if begun is None or held.span is None or begun.move.line.axis != "step":
         return False
+    if held.span[1] - held.span[0] > 0.5 * (begun.move.line.x[-1] - begun.move.line.x[0]):
+        return False  # the way of a whole run begins nowhere
     return held.span[1] >= begun.low - 2 * asked.slack and held.span[0] <= begun.high + asked.slack
 
 
@@ -168,9 +196,11 @@ def _linked(link: str, a: Held, b: Held, asked: Asked) -> bool:
 def _moving(part: Part, asked: Asked, up: bool) -> Iterator[Held]:
     """Changes that way, the clearest first, then the way over the whole run."""
     for move in asked.of(part.names[0]):
-        for change in sorted((c for c in move.lasting if c.up == up), key=lambda c: -c.strength):
+        far = [c for c in move.lasting if c.up == up and move.share(c) >= FAR]
+        for change in sorted(far, key=lambda c: -c.strength):
             yield _changed(move, change)
-        if move.way == ("rises" if up else "falls") and not any(c.up == up for c in move.lasting):
+        moved = abs(move.ends[1] - move.ends[0]) >= FAR * move.scale
+        if moved and move.way == ("rises" if up else "falls") and not any(c.up == up for c in move.lasting):
             first, last = move.ends
             verb, zh = ("rises", "上升") if up else ("falls", "下降")
             x = move.line.x
@@ -188,7 +218,8 @@ def _changed(move: Move, change: Change) -> Held:
 
 def _flat(part: Part, asked: Asked) -> Iterator[Held]:
     for move in asked.of(part.names[0]):
-        if not move.lasting and move.way in ("flat", "unclear"):
+        small = all(move.share(c) < FAR for c in move.lasting)
+        if len(move.line) >= LEAST_POINTS and small and move.way in ("flat", "unclear"):
             level = float(move.ends[1])
             yield Held(f"{move.line.said} stays at {level:.4g}", f"{move.line.said} 保持在 {level:.4g}",
                        (move.line.evidence(len(move.line) - 1),), None, move)  # fmt: skip
@@ -297,12 +328,3 @@ ASKS: dict[str, Callable[[Part, Asked], Iterator[Held]]] = {
     "absent": _absent,
     "found": _found,
 }
-
-
-def asked_of(entries: Sequence[Entry]) -> dict[str, list[str]]:
-    """Every sign -> the entries that have it."""
-    out: dict[str, list[str]] = {}
-    for entry in entries:
-        for text in (*entry.signs.for_, *entry.signs.against):
-            out.setdefault(text, []).append(entry.id)
-    return out

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from triage.knowledge.runbook import load
+from triage.knowledge.sign import code_of, parse_sign
 from triage.tools.catalogue import codes
 
 ROOT = Path(__file__).parents[1]
@@ -65,7 +66,7 @@ def test_entries_name_only_findings_that_a_tool_can_make():
         for part in (entry.findings.for_, entry.findings.against, *(c.for_ for c in entry.causes))
         for code in part
     }
-    known = known_codes()
+    known = known_codes() | {code_of(text) for e in load() for text in (*e.signs.for_, *e.signs.against)}
     assert {code: entry for code, entry in named.items() if code not in known} == {}
 
 
@@ -78,6 +79,7 @@ def test_every_finding_of_consequence_is_explained_by_an_entry():
     explained = {
         code for entry in load() for part in (entry.findings.for_, *(c.for_ for c in entry.causes)) for code in part
     }
+    explained |= {p.names[0] for e in load() for s in e.signs.for_ for p in parse_sign(s).parts if p.asks == "found"}
     notes = {
         "run-healthy",
         "log-ends-before-plan",
@@ -87,5 +89,12 @@ def test_every_finding_of_consequence_is_explained_by_an_entry():
         "number-read-as-string",
         "bisect-inconclusive",
         "checkpoint-not-evaluated",
+        "metric-changed",
+        "onset",
+        "group-differs",
+        "score-changes-at-checkpoint",
+        "score-differs",
+        "said-differently",
+        "lengths-over-window",
     }
     assert known_codes() - explained - notes == set()

@@ -33,6 +33,11 @@ _NOT_ENTERED = frozenset((
     ".git", ".hg", ".svn", "node_modules", "__pycache__", ".cache", ".venv", "venv", "site-packages", ".idea", ".tox",
     ".ipynb_checkpoints", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".vscode", ".locks",
 ))  # fmt: skip
+_PACKAGED = {
+    ".aim": "Aim keeps its runs in RocksDB, which needs Aim itself: write them out there"
+    " (`Repo.query_metrics(...)`, `.dataframe()`, `.to_csv(...)`) and name that table"
+}
+"""Folders that only their own program can read -> what to do."""
 _CHECKPOINT_DIR = re.compile(
     r"^(?:checkpoint|ckpt|global_?step|iter|step|epoch|model|tmp-checkpoint)[-_]?(\d+)(?:[-_]\w+)?$", re.IGNORECASE
 )
@@ -189,6 +194,8 @@ class _Walk:
         for folder in [Path(e.path) for e in entries if self.enters(e, shards)]:
             if folder.name in _NOT_ENTERED:
                 self.pass_over(folder)
+            elif folder.name in _PACKAGED:
+                self.skip(folder, _PACKAGED[folder.name], evidence=True, folder=True)
             elif depth >= DEPTH_LIMIT:
                 why = f"deeper than {DEPTH_LIMIT} directories; name it directly to look into it"
                 self.skip(folder, why, folder=True)
@@ -214,8 +221,7 @@ class _Walk:
         if (known := self.seen.get(_inode(info))) is not None:
             self.unknown.append((path, f"a link to {self.name(known) if known != self.root else 'the run itself'}"))
         elif stat.S_ISDIR(info.st_mode):
-            self.seen[_inode(info)] = path
-            self.directory(path, 1)
+            self.unknown.append((path, "a link to a folder that was not looked into"))
         else:
             self.entry(path, follow=True)
 

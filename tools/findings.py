@@ -149,6 +149,12 @@ class Check:
     def say(self, lang: str) -> str:
         return pick(lang, self.why, self.zh)
 
+    def as_json(self) -> dict[str, Any]:
+        """The public form. Readers of its first version know four results: what is too short has `too_short` beside."""
+        if self.result == "too-short":
+            return {"name": self.name, "result": "not-applicable", "why": self.why, "too_short": True}
+        return {"name": self.name, "result": self.result, "why": self.why}
+
 
 @dataclass(frozen=True)
 class Report:
@@ -167,7 +173,7 @@ class Report:
             "schema": "triage.findings/1",
             "tool": self.tool,
             "findings": [finding_json(f, f"F{i}") for i, f in enumerate(self.findings, 1)],
-            "checks": [{"name": c.name, "result": c.result, "why": c.why} for c in self.checks],
+            "checks": [c.as_json() for c in self.checks],
             "summary": json_ready(self.summary),
         }
 

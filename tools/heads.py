@@ -14,6 +14,8 @@ SCALAR_TABLE = re.compile(rb"\"?wall[_ ]time\"?,\"?step\"?,\"?value\"?\s*$", re.
 """The head of a TensorBoard download: one metric, named by the file."""
 TRACKED = re.compile(rb"\d{13} [-+\d.eEnaif]{1,40} \d{1,12}\s*$")
 """A line of an MLflow metric file (clock in ms, value, step), named by the file."""
+SWANLAB_POINT = re.compile(rb"\{\"index\": \d{1,15}, \"data\": [-+\d.eENaIinfty]{1,40}, \"create_time\"")
+"""A line of SwanLab's own files, one for each metric."""
 _NUMBER_KEY = re.compile(
     rb"['\"]([^'\"\\\n]{1,100})\\?['\"]\s*:\s*(?:np\.\w+\(|tensor\(|[\[\\'\"])*(?:[-+.]?\d|nan\b|[-+]?inf)", re.I
 )

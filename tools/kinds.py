@@ -12,7 +12,7 @@ import re
 from pathlib import PurePath
 from typing import Literal, NamedTuple
 
-from .heads import SCALAR_TABLE, TRACKED, csv_header, metric_records
+from .heads import SCALAR_TABLE, SWANLAB_POINT, TRACKED, csv_header, metric_records
 from .patterns import bounded
 from .reading import is_binary
 
@@ -47,7 +47,7 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Kind, str], ...] = (
     (re.compile(r"(?:^|[_.-])(?:config|args|arguments|h?params|hyperparameters|settings)\.json$", _I), "config", "configuration file name"),
     (re.compile(r"^(?:all_|eval_|test_|predict_|base_|before_|after_|lm_?eval\w*_)?results?(?:[_.-].*)?\.json$|^(?:eval|evaluation|metrics_eval|lm_eval)[\w.-]*\.json$", _I), "eval", "evaluation result name"),
     (re.compile(r"^(?:samples|generations?|generated|predictions?|completions?|rollouts?|outputs?|responses?)[\w.-]*\.(?:jsonl|json|parquet|csv)(?:\.gz|\.zst)?$|generated_predictions", _I), "generations", "generated text file name"),
-    (re.compile(r"\.(?:slurm|sbatch|sh|bash|zsh|bat|ps1|pbs|lsf|mk)$|^(?:GNU)?makefile$|^(?:launch|run|command|cmd|args|flags|overrides)(?:[_.-][\w.-]*)?\.txt$", _I), "script", "launch script name"),
+    (re.compile(r"\.(?:slurm|sbatch|sh|bash|zsh|bat|ps1|pbs|lsf|mk)$|^(?:GNU)?makefile$|^(?:launch|run|command|cmd|args|flags|overrides)(?:[_.-][\w.-]*)?\.txt$|[_.-](?:args|arguments|flags|cmd|command|overrides)\.txt$", _I), "script", "launch script name"),
     (re.compile(r"\.(?:ya?ml|toml|ini|cfg|ipynb)$", _I), "config", "configuration file name"),
 )  # fmt: skip
 _LOG_NAME = bounded(
@@ -61,14 +61,14 @@ _PACKED = re.compile(r"\.(?:gz|gzip|zst|zstd)$", _I)
 _ARCHIVE = re.compile(r"\.(?:tar|tgz|zip|7z|rar|bz2|xz|tar\.gz)$", _I)
 _IGNORED = re.compile(
     r"\.(?:png|jpe?g|gif|svg|pdf|css|js|ts|so|whl|pyc|lock|wav|mp[34]|ttf)$"
-    r"|^(?:LICEN[CS]E|COPYING|NOTICE|\.git|wandb-metadata)", _I
+    r"|^(?:LICEN[CS]E|COPYING|NOTICE|\.git|(?:wandb|swanlab)-metadata)", _I
 )  # fmt: skip
 _TRACKER_NAME = re.compile(
     r"tfevents|\.(?:wandb|swanlab|aim)$|^wandb-summary\.json$"
     r"|^(?:mlflow|trackio|swanlab|aim)[\w.-]*\.(?:db|sqlite3?)$", _I
 )  # fmt: skip
-_OF_TRACKER_ITSELF = re.compile(r"^debug-(?:core|internal|cli[\w.]{0,80})\.log$", _I)
-"""What W&B says of its own work, often a link into a cache."""
+_OF_TRACKER_ITSELF = re.compile(r"^debug-(?:core|internal|cli[\w.]{0,80})\.log$|^(?:wandb|swanlab)-metadata\.json$", _I)
+"""What a tracker says of its own work (W&B's often a link into a cache), and of the machine."""
 _TRACKER_SCHEMA = re.compile(
     rb"latest_metrics|experiment_tags|\brun_(?:uuid|name|id)\b.{0,400}\b(?:metrics?|step)\b", _I | re.S
 )
@@ -92,6 +92,11 @@ _TEXT_COLUMN = re.compile(
     rb"(?:^|[,\t])\"?(?:text|prompt|question|answer|instruction|input|output|content|chosen|response)\"?(?:[,\t\r]|$)",
     _I,
 )
+_GROUPED = re.compile(
+    rb"(?:^|[,\t;])\"?(?:task|rank|gpu|host(?:name)?|node|source|lang(?:uage)?|dataset|domain|expert|layer|annotator)\"?(?:[,\t;\r]|$)",
+    _I,
+)  # fmt: skip
+"""A column that says whose row it is: the rows are several curves, which the reader of tables tells apart."""
 _EVAL_KEY = re.compile(
     rb'"(?:eval_\w+|(?:acc(?:uracy)?|exact_match)(?:,[\w-]+)?|bleu|rouge\w*|perplexity)"\s*:\s*[-\d.]', _I
 )
@@ -130,7 +135,7 @@ def recognise(name: str, head: bytes, alone: bool = False) -> Recognised | Refus
     plain = _PACKED.sub("", name)
     if _ARCHIVE.search(name):
         return Refused("is an archive; unpack it and name the directory")
-    if _TRACKER_NAME.search(plain) or head.startswith(_SQLITE):
+    if _TRACKER_NAME.search(plain) or head.startswith(_SQLITE) or SWANLAB_POINT.match(head):
         return _tracked(plain, head)
     rows = alone and _TABLE_NAME.search(plain) and not (_LOG_TEXT.search(head) and plain.lower().endswith("json"))
     return _known(plain, head, alone and not rows, plain != name) or _open(plain, head)
@@ -217,7 +222,7 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
         return Recognised("metrics", "trainer state with a log history")
     first = head.lstrip().split(b"\n", 1)[0]
     if suffix in (".csv", ".tsv"):
-        if csv_header(first) or SCALAR_TABLE.match(first.strip()):
+        if (csv_header(first) and not _GROUPED.search(first)) or SCALAR_TABLE.match(first.strip()):
             return Recognised("metrics", "table with a step and a metric column")
         if _TEXT_COLUMN.search(first):
             return by_name or Recognised("data", "table with a text column")

@@ -52,7 +52,7 @@ class Series:
     def at(self, i: int) -> Evidence:
         """The point as evidence."""
         value = float(self.values[i])
-        return Evidence(self.file, int(self.lines[i]), int(self.steps[i]), self.rank, self.metric, value)
+        return Evidence(self.file, int(self.lines[i]) or None, int(self.steps[i]), self.rank, self.metric, value)
 
 
 @dataclass(frozen=True)

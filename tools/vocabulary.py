@@ -70,7 +70,8 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
     _metric("loss_scale", "", EITHER, "loss scale of fp16",
         "loss_scale lossscale train/loss_scale cur_scale grad_scale amp_scale scaler"),
     _metric("tokens_per_second", "tokens/s", UP, "tokens per second (per device where the log says so)",
-        "tokens_per_second tokens_per_sec tokens_per_s tok_per_s tok/s tok/sec toks/s tokens/s tokens/sec tps tgs perf/throughput "
+        "tokens_per_second tokens_per_sec tokens_per_s tok_per_s tok/s tok/sec toks/s tokens/s tokens/sec tps tgs "
+        "perf/throughput "
         "train_tokens_per_second tokens_per_second_per_gpu tokens_per_sec_per_gpu throughput(tps) "
         "throughput/device/tokens_per_sec throughput/device/tokens_per_second perf/tokens_per_sec wps throughput 吞吐 "
         "吞吐量 tokens/s/device tokens_per_gpu tok_per_sec tokens_per_second_per_device toks_per_s tokens/gpu/second "
@@ -131,7 +132,8 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
         "clip_fraction clipfrac actor/pg_clipfrac pg_clipfrac clip_ratio/region_mean clip_ratio policy/clipfrac_avg "
         "ppo_clip_ratio actor/clipfrac clip_frac train/clip_fraction clip_ratio_mean"),
     _metric("frac_reward_zero_std", "1", DOWN, "share of the groups whose rewards are all equal (no learning signal)",
-        "frac_reward_zero_std zero_variance_groups zero_std_share train/frac_reward_zero_std zero_std_ratio rollout/zero_std_frac"),
+        "frac_reward_zero_std zero_variance_groups zero_std_share train/frac_reward_zero_std zero_std_ratio "
+        "rollout/zero_std_frac"),
     _metric("logprob_diff", "nats", DOWN, "difference of token log-probabilities between trainer and rollout engine",
         "logprob_diff logp_diff training/rollout_probs_diff_mean sampling/sampling_logp_difference/mean "
         "train_rollout_logprob_abs_diff rollout_log_probs_diff train/train_rollout_logprob_abs_diff logprobs_diff "

@@ -107,7 +107,7 @@ def _first(help: str | None) -> str:
 
 
 GROUPS = {"logs": "Logs and metrics", "config": "Configuration", "data": "Data", "checkpoints": "Checkpoints",
-          "scores": "Evaluation results"}  # fmt: skip
+          "scores": "Evaluation results", "relate": "Relations"}  # fmt: skip
 
 
 FINDINGS = """\

@@ -53,9 +53,11 @@ class Found(Result):
 
 class Checked(Result):
     name: str
-    result: Literal["found", "clear", "too-short", "not-applicable", "failed"]
+    result: Literal["found", "clear", "not-applicable", "failed"]
     """`failed`: it could not be looked at, which is not the same as clear."""
     why: str = ""
+    too_short: bool = False
+    """It was there, with too little in it to judge."""
 
 
 class Findings(Result):

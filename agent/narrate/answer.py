@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...knowledge.library import Passage
 from ...knowledge.search import MEANT
 from ...tools.findings import Check, Finding, clean
-from ..diagnose import Diagnosis
+from ..diagnose import LEAST, Diagnosis
 from ..missing import Missing
 from ..propose import Nothing, Proposal
 from .entry import criterion, next_check, stopped
@@ -90,6 +90,8 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
             places = ", ".join(f"F{i}" for i in noted)
             kind = "healthy-note" if noted else "healthy-benign" if top.entry.kind == "benign" else "healthy-but"
             yield WORDS[kind].say(lang, id=top.entry.id, title=top.entry.title.say(lang), places=places)
+    elif d.state == "inconclusive" and top and top.status == "supported" and top.probability >= LEAST:
+        yield WORDS["symptom"].say(lang, title=top.entry.title.say(lang), id=top.entry.id)
     elif error := stopped(d):
         e = error.evidence[0]
         said = e.text or ""

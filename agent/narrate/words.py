@@ -10,6 +10,10 @@ WORDS = phrases(
      "**最可能：{title}**（`{id}`）—— {status}，概率 {p}。"),
     ("inconclusive", "**Inconclusive.** What was looked at does not support one cause over the others.",
      "**无法下结论。** 现有证据不足以支持某一个原因。"),
+    ("symptom",
+     "**Inconclusive.** It is clear what happened: {title} (`{id}`); what was read does not tell why: several causes "
+     "fit it equally.",
+     "**无法下结论。** 现象是清楚的：{title}（`{id}`）；但读到的内容不足以判断原因，有几种原因同样符合。"),
     ("unread",
      "**Nothing can be said yet.** What could be read shows nothing wrong, but some of it could not be checked; "
      "mend what is named below and ask again.",

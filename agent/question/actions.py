@@ -57,7 +57,8 @@ PARTICULAR: dict[Direction, str] = {
     "enable": r"why not|how about|what about|pin(?= mem)|clip(?:ping)?(?= (?:the|our|my|grad|at|it))"
     r"|(?:turn|switch|flip|toggl)(?:e|ing)?(?: back)? on|turning on|(?:let'?s|lets) do(?! (?:it|this|that)\b)"
     r"|(?:put|throw|slot)(?:t?ing)?(?: \S+){1,3} in(?=\W|$)",
-    "disable": r"(?:run|train|try|go|re-?run)(?:n?ing)?(?: it| this)? without|no more|(?:what about"
+    "disable": r"禁[掉了]|撤(?=\s?[A-Za-z])|(?:run|train|try|go|re-?run)(?:n?ing)?(?: it| this)? without"
+    r"|no more|(?:what about"
     r"|how about|with|try) no"
     r"|(?:turn|switch|flip|toggl)(?:e|ing)? off",
     "remove": r"(?:take|taking|pull|pulling|kick|kicking|throw|throwing|filter|filtering"
@@ -80,12 +81,14 @@ CHINESE: dict[Direction, str] = {
     r"|(?<!要)(?<!为啥)(?<!什么)(?<!怎么)(?<!干嘛)(?<!何)不(?:[用开加](?!说|到"
     r"|去|心|是)|上(?!下|去|来))|别[用开加上]|停用|取消|解冻|不要(?=.{1,16}[了吧行])"
     r"|去了(?=$|[吧行，,？?])|砍掉|停掉(?=.{0,3}[a-z])|拿掉|撤[掉了下]|干掉|卸掉|[拔撤]了",
-    "raise": r"拉[到大高长满]|开[到大]|提高|增[大加强]|[调加改放设][大高长多](?!小)|翻(?:了|一|[两二三四]|\d)?[倍番]"
+    "raise": r"[拉抬拔][到大高长满]|上到(?=\s?\d)|[加提]上去|开[到大]|提高|增[大加强]"
+    r"|[调加改放设][大高长多](?!小)|翻(?:了|一|个|[两二三四]|\d)?[倍番]"
     r"|加倍|延长|[加提升](?=到|至|为|成|一?点|上去|高|倍)"
     r"|[加提](?!速|示|交|前|载|了个|个|上|问|入)(?=\s?\d)|多[训跑加](?!卡)|提升"
     r"|上调|(?:往|向)上[调提拉加](?:一?调|一?点)?|再[大高长多](?=一?[点些])|升"
     r"|[搞弄][大高长多](?=一?[点些]|$|行)|拉满|提上[去来]|加强",
-    "lower": r"降低|[减缩改调设压][小低短少](?!量)|减半|降(?=到|为|一|点|至|下|成|回|个)"
+    "lower": r"拉低|压一压|减一减|降一降|[降压调减]下[来去]|降低|[减缩改调设压][小低短少](?!量)|减半|降(?=到|为"
+    r"|一|点|至|下|成|回|个)"
     r"|缩短|砍(?:半|到|一半|一?点|一刀)?(?!掉)|压(?=到|一|下)|减到"
     r"|减|截(?:断|短|到)|下调|(?:往|向)下[调降压拉](?:一?调|一?点)?|再[小低短少](?=一?[点些])"
     r"|[搞弄][小低短少](?=一?[点些]|$|行)|调[小低]|减弱"
@@ -104,7 +107,7 @@ CHINESE: dict[Direction, str] = {
     r"|(?:调整|定|配|弄|搞|给|放|锁)(?:到|成|为|在)(?!一个)",
     "do": r"重启|续训|重[跑训来](?!要)|重新(?:训练|跑|开始|启动|下载|编译|安装|分词|切"
     r"|生成|标注|训|来|拉|打|加载)|回滚|回退|升级|降级|杀[掉了]?|停掉|停(?=了|下)"
-    r"|继续(?:训|跑)?|恢复|重装|再(?:跑|训|来一)(?:一?[遍次])?|从头|更新|退[回到]"
+    r"|继续(?:训|跑)?|恢复|重装|再(?:跑|训|来一)(?:一?[遍次])?|从头|更新|退[回到]|回到(?=.{0,8}(?:步|存档|ckpt|检查点|checkpoint))"
     r"|上线|发布|接着(?:训|跑)|打补丁|加载(?=.{0,6}(?:ckpt|checkpoint|检查点|权重"
     r"|断点))|终止|中断",
 }
@@ -112,26 +115,29 @@ BEHIND: tuple[tuple[Direction, str, str], ...] = (
     (
         "raise",
         r"(?:way |back |a (?:bit|little) )?(?:up|higher|larger|bigger|longer)(?! (?:than"
-        r"|and up|to date))|[x×*] ?[2-9]|[2-9]x",
+        r"|and up|to date))|[x×*] ?[2-9]|[2-9]x|(?:should|must|can|could|needs? to|has to) (?:come|go"
+        r"|get) (?:back )?(?:up|higher)",
         "拉满|(?:给|放|调|弄|设|整)?[大高长多](?:一?[点些])|放大(?!了)|多给一?[点些]|乘以?[2-9]",
     ),
     (
         "lower",
-        r"(?:way |back |a (?:bit|little) )?(?:down|lower|smaller|shorter|in half)(?! than)"
+        r"(?:way |back |a (?:bit|little) )?(?:down|lower|smaller|shorter|in half(?! precision))(?! than)"
+        r"|(?:should|must|can|could|needs? to|has to) (?:come|go|get) (?:back )?(?:down|lower)"
         r"|back(?= a (?:bit|notch|little)|\W*$)",
         "减半|(?:给|放|调|弄|设|整)?[小低短少](?:一?[点些])|缩小|少给一?[点些]|除以?[1-9]",
     ),
     (
         "disable",
-        r"(?:completely |entirely |back |goes |gets |stays )?(?:off|out|away)(?! of)"
+        r"(?:completely |entirely |back |goes |gets |stays )?(?:off|out|away|disabled)(?! of)|(?:has|have"
+        r"|needs?) to go\b"
         r"|to (?:0|zero|none|false)(?! ?[.\d])",
-        "不要了|不用了|不开了?|关",
+        "(?:给)?(?:不要了|不用了|不开了?|关(?![系于键注心联])|别[开用加]|[禁停撤]了?)(?![系于键注心联])",
     ),
     (
         "enable",
         r"(?:back |goes |gets |stays )?on(?=\W*$|[,.?!]| (?:for|tonight|and|again|too"
         r"|next|now|to|instead|then|with|before|first|please)\b)|help|to true",
-        "开起来|[开上](?=$|[吧行，,？?])",
+        "开启|打开|加上|开[一着]|开起来|[开上](?=$|[吧行，,？?])",
     ),
 )
 """Direction, what stands right behind the thing; only where something is intended."""
@@ -147,7 +153,8 @@ WISHES: tuple[tuple[Direction, str, str], ...] = (
         r"|fewer|less|gentler|weaker)|half",
         "(?:更|再)[小低短少]的?",
     ),
-    ("disable", r"no|without|zero", "不带"),
+    ("disable", r"no|without|zero|w/?o|minus|sans", "不带|先?不[用开]|撤"),
+    ("enable", r"plus", "带上|加"),
     ("set", r"new|different|another|other|fresh|older|newer", "另一?个|别的"),
 )
 """Direction, what stands right before the thing; only where something is intended."""

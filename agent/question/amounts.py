@@ -24,9 +24,9 @@ _COMPARED = tuple(
 """A value, and the one that it shall take the place of."""
 _FACTOR = bounded(
     r"(?:(?<=\s)[x×*]|×|\*|times|by a factor of|乘以?|乘上)\s?(?P<times>\d{1,6}(?:\.\d{1,6})?)"
-    r"|(?P<down>(?:(?<=\s)/|/(?=\s)|÷|divided? by|除以|除)\s?\d{1,6}"
-    r"|打[一二三四五六七八九]?个?(?:半|对)?折|(?:原来|现在|之前|目前)?的?(?:一半|二分之一|[三四五十]分之一)|半值)"
-    r"|(?P<up>(?:原来|现在|之前|目前)?的?[两二三四五十]倍|翻[倍番])",
+    r"|(?P<down>(?:^\s?/|(?<=\s)/|/(?=\s)|÷|divided? by|除以|除)\s?\d{1,6}|(?:by|in) half|by (?:two|three|four|ten)"
+    r"|打[一二三四五六七八九]?个?(?:半|对)?折|(?:原来|现在|之前|目前)?的?(?:一半|二分之一|[三四五十]分之一))"
+    r"|(?P<up>(?:原来|现在|之前|目前)?的?[两二三四五十]倍|翻个?[倍番]|times (?:two|three|four|five|ten))",
     re.IGNORECASE,
 )
 
@@ -45,8 +45,10 @@ def moved(text: str) -> Direction | None:
 
 
 BESIDE = bounded(
-    rf"[\s:=]{{0,3}}(?:is |was |at |of |in |to )?{_N}[kK%]?[ ,]{{0,2}}(?:instead|rather|-{{1,2}}>|→|=>|from|而不是)"
-    r"|\s?(?:[x×*/÷]\s?\d|乘|除以?\s?\d|打[一二三四五六七八九个对半]{0,3}折|翻[倍番])",
+    rf"[\s:=]{{0,3}}(?:is |was |at |of |in |to )?{_N}[kK%]?[ ,]{{0,2}}"
+    rf"(?:instead|rather|(?:-{{1,2}}>|→|=>)\s?{_N}|from|not\b|而不是)"
+    r"|\s?(?:[x×*/÷]\s?\d|(?:by|in) half|times (?:\d|two|three)"
+    r"|乘|除以?\s?\d|打[一二三四五六七八九个对半]{0,3}折|翻个?[倍番])",
     re.IGNORECASE,
 )
 """What right behind a variable moves it without any verb: "rank 8 rather than 2", "rate / 2"."""

@@ -95,11 +95,12 @@ WORDS: dict[str, str] = {
         "folks friend"
     ),
     "SAY": (
-        "think thinks thought believes believe guesses bets feels reckons figures assumes swears swore insists "
+        "adamant telling think thinks thought believes believe guesses bets feels reckons figures assumes "
+        "swears swore insists "
         "claims says said blames blame suspects argues told suggests suggested saying sure certain convinced "
         "pointed points mentioned keeps wants say swear insist claim suspect"
     ),
-    "SAY_ZH": "说 觉得 认为 怀疑 坚持 咬定 猜 讲 怪 建议 告诉 判断 强调 非说",
+    "SAY_ZH": "让我查 叫我查 让我看 要我查 说 觉得 认为 怀疑 坚持 咬定 猜 讲 怪 建议 告诉 判断 强调 非说",
     "SUSPECT_ZH": "嫌疑 可疑 没跑了 跑不了 脱不了 无疑 首当其冲 难辞其咎 说不过去 作孽 惹祸",
     "WHERE_ZH": (
         "罪魁祸首 真凶 凶手 主因 主谋 元凶 祸首 祸根 根子 根源 根因 症结 病根 毛病 问题 锅 责任 源头 原因 病因 "
@@ -130,7 +131,8 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         not the first time ~ X
         难道 不是 - X
         除了 - X - 还 ~ 啥/谁/什么/哪
-        X - 是不是/会不会/是否/该不会 - 有/坏/出/错/没/不/太/被/又
+        X - 是不是/会不会/是否/该不会
+        X ~ isn't it/that
         X - 没问题/没事/正常/对/没毛病/没错 吧? 吗/么/？
         what/who/where else ~ if/but not? - X
         nothing/none else ~ but/than - X
@@ -235,6 +237,7 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         X - ok/okay/good/unchanged/solid/stable/excluded $
         X - works/working/worked/behaves/behaving/runs/ran fine/as/ok/well/elsewhere/everywhere/normally/perfectly/great
         X - same as
+        X 关系 不大
         X ~ 没错/无罪/好着/背不了/都对/半毛钱
         X 查了/看了? 没事
         X 很稳/挺稳/稳的/稳得很
@@ -322,6 +325,7 @@ _CUES: tuple[tuple[Polarity, str], ...] = (
         have/has/having/got to do with - X
         is X what
         X ~ known/notorious/famous/infamous
+        X ~ is what
         odds/chances/signs/everything/evidence/all are/is/says/say/point*/suggest*/lead* at/to/towards/toward? - X
         leftover/remaining/left is/are - X
         suspect*/suspicio*/blame/blames/blaming/accuse/culprit/guilty/fault/responsible/fishy
@@ -393,6 +397,7 @@ _BACK: tuple[tuple[Polarity, str], ...] = (
         "suspects",
         """
         isn't/wasn't/ain't it/that/this
+        that's/thats/that_is/this_is my/our best/main/first? theory/guess/bet/hunch/take/suspicion
         认定/断定/肯定/觉得/认为 它/这/那/他 ~ 是 ~ WHERE_ZH
         """,
     ),
@@ -450,6 +455,7 @@ _BACK: tuple[tuple[Polarity, str], ...] = (
 SURE = Phrases(
     """
     must/might/may/could - be - X
+    X is what
     blame/blaming/suspect/suspecting/because_of/due_to/caused_by - X
     GUESS_ZH 就? 是 - X
     是不是/会不会/怀疑/怕是/恐怕/难道/莫非 是? - X

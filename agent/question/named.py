@@ -210,7 +210,7 @@ VARIABLES: dict[str, str] = table(
         (
             "checkpoint",
             r"(?:last |step[- ]?\d+ |old(?:er)? |previous |earlier )?(?:checkpoint|ckpt)s?(?! interval)"
-            r"|weights(?! ?decay)|(?:to |from |back to )step[- ]?\d+[a-z]*|检查点|断点"
+            r"|weights(?! ?decay)|(?:to |from |back to |load |reload )step[- ]?\d+[a-z]*|检查点|断点"
             r"|存档|权重(?!衰减)",
         ),
         (
@@ -219,7 +219,8 @@ VARIABLES: dict[str, str] = table(
             r"|\d)|\s?(?:to|down|up|by|from|in half)\b|再?[改降减调设加开拉砍翻压]| ?=)"
             r"|samples?(?![-_ ]per)|rows?|records?|documents?|docs?|shards?|examples?|prompts?"
             r"|duplicates?|corpus|files?|mixture|mix|subset)"
-            r"|de-?dup[a-z]*|数据集?|数据配比|配比|样本|[这那]几?一?[批条]|这个批次|那些?批次?"
+            r"|de-?dup[a-z]*|steps \d+ ?(?:to|-|through|until) ?\d+|数据集?|数据配比|配比|样本"
+            r"|[这那]几?一?[批条]|这个批次|那些?批次?"
             r"|语料|分片|文件|重复(?:的)?|去重",
         ),
         (

@@ -26,6 +26,8 @@ SWITCHES = frozenset(
 """What is on or off and has no amount."""
 MOST = 20
 """Actions of one part that are looked at; nobody plans more in one breath."""
+TERSE = 9
+"""Characters beside a setting that leave no room for anything but where it goes."""
 REACH = 40
 """Characters between a verb and what it acts on."""
 
@@ -61,14 +63,14 @@ def plans(sentence: str, spoken_of: str = "") -> Iterator[Plan]:
     Args:
         spoken_of: the variable that was named last before it, which "it" means.
     """
-    meant = signs.INTENT.search(sentence) is not None
+    meant, terse = signs.INTENT.search(sentence) is not None, _terse(sentence)
     if signs.ADVISED.search(sentence) and signs.REFUSED.search(sentence):
         return
     sentence = signs.SUPPOSED.sub(_bare, signs.SUPPOSED_IRREGULAR.sub(_irregular, sentence))
     for clause in clauses(sentence):
         last: Plan | None = None
         for part in signs.AND.split(clause):
-            for plan in _of_part(part, clause, spoken_of, last, meant):
+            for plan in _of_part(part, clause, spoken_of, last, meant, terse):
                 yield (last := plan)
             spoken_of = last_named(part) or spoken_of
 
@@ -95,12 +97,12 @@ def topic_of(variable: str) -> str:
     return signs.TOPICS.get(variable) or next((t.id for t in TOPICS.values() if variable in t.variables), "")
 
 
-def _of_part(part: str, clause: str, spoken_of: str, last: Plan | None, meant: bool) -> Iterator[Plan]:
+def _of_part(part: str, clause: str, spoken_of: str, last: Plan | None, meant: bool, terse: bool) -> Iterator[Plan]:
     """The actions of one part; without a verb it shifts a variable or goes on with the verb before it."""
     acts = list(islice(_acts(part, clause), MOST))
     acts += (
         islice(_beside(part, acts), MOST)
-        if meant or any(a.direction == "set" for a in acts) or signs.MOVER.match(part)
+        if meant or any(a.direction == "set" for a in acts) or terse or signs.MOVER.match(part)
         else []
     )
     shifts = [] if signs.PAST.search(part) else list(_without_verb(part, clause, spoken_of, last, meant))
@@ -224,7 +226,7 @@ def _without_verb(part: str, clause: str, spoken_of: str, last: Plan | None, mea
             act = _Act(direction, start, end, "")
             yield Plan(name, _meant(act, name, shift["value"], part[start:]), shift["value"], clause)
         elif (meant or not part[:start].strip()) and amounts.BESIDE.match(part, start - size) and _free(part, start):
-            yield Plan(name, amounts.moved(part[start:]) or "set", "", clause)
+            yield Plan(name, amounts.moved(part[start - size :]) or "set", "", clause)
         elif (
             (value := signs.VALUE.match(part[start - size : end]))
             and meant
@@ -233,6 +235,12 @@ def _without_verb(part: str, clause: str, spoken_of: str, last: Plan | None, mea
             yield Plan(name, "set", value["value"], clause)
         elif last and len(part) <= -size + 12 and last.direction != "do":
             yield Plan(name, last.direction, "", clause)
+
+
+def _terse(sentence: str) -> bool:
+    """Whether a sentence is hardly more than a setting and where it goes, as one tells somebody what to do."""
+    here = named(sentence)
+    return len(here) == 1 and len(sentence) + here[0][1] <= TERSE and not signs.PAST.search(sentence)
 
 
 def _free(part: str, start: int) -> bool:
@@ -261,7 +269,7 @@ def _meant(act: _Act, variable: str, value: str, part: str) -> Direction:
         return "disable" if signs.ENDS.match(act.said) else "set" if value else "do"
     if direction == "remove" and signs.LESS.match(act.said) and signs.AMOUNTS.search(variable):
         return "lower"
-    if direction in ("set", "enable") and not thing and (moved := amounts.moved(part)):
+    if direction in ("set", "enable", "remove") and not thing and (moved := amounts.moved(part)):
         return moved
     if direction == "lower" and variable in SWITCHES and not value:
         return "disable"

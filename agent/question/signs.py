@@ -28,12 +28,13 @@ TOPICS = {
 """What a variable that is no setting of an entry belongs to."""
 
 INTENT = bounded(
-    r"\b(?:should|shall|can|could|may|might|must|need|ought|will|would|gonna|going to|about to|wanna|want|gotta"
+    r"\b(?:should|shall|can|could|may|might|must|needs?|ought|will|would|gonna|going to|about to|wanna|want|gotta"
     r"|plan\w*"
     r"|intend\w*|thinking|tempted|consider\w*|propos\w+|suggest\w*|prefer|rather|better|ready|let'?s|let me|lemme"
     r"|(?:i|we|you|they)['’]?(?:ll|d|m|re)|what if|how about|what about|why not|why don'?t|ok|okay|safe|fine|worth"
     r"|help"
-    r"|just|simply|fix|next|tonight|tomorrow|now|try\w*|before i|instead|please|pls|idea|objections?|unless|sense"
+    r"|just|simply|fix|next|tonight|tomorrow|now|try\w*|before i|instead|please|pls|idea|objections?|downsides?"
+    r"|risks?|harm|vote|favou?r|unless|sense"
     r"|enough"
     r"|harmless|thoughts|wise|smart|dumb|stupid|wrong to|enough to|time to)\b|\?"
     r"|打算|准备|想(?!不|起|问)|要(?!是|么|不然)|能不能|可以|行[吗不么]|好[吗么]"
@@ -128,7 +129,7 @@ SUPPOSED_IRREGULAR = bounded(
     rf"\b(if (?:i|we|you|they) (?:just |simply |only )?)({'|'.join(IRREGULAR)})\b", re.IGNORECASE
 )
 TURNED_OUT = bounded(
-    r"错|反了|的?(?:惹|害|闹|导致|引起|造成|引发|弄坏|背锅|锅|祸|问题|毛病)|得?太|不下|(?:之?后)?[就也都才](?![行可完好算能]|不?会好)"
+    r"[错坏崩炸]|反了|的?(?:惹|害|闹|导致|引起|造成|引发|弄坏|背锅|锅|祸|问题|毛病)|得?太|不下|(?:之?后)?[就也都才](?![行可完好算能]|不?会好)"
 )
 """What follows a Chinese verb that tells how it went."""
 IS_SO = bounded(r"[不有是错没都跟和的对]")
@@ -189,7 +190,7 @@ NO_OBJECT = bounded(
 )
 """What follows a verb whose object is left out or a pronoun."""
 FROM_STEP = bounded(r"\bfrom (?:step )?\d|从.{0,6}(?:步|ckpt|万|k(?![a-z]))", re.IGNORECASE)
-FRONTED = bounded(r"\b(?:is|be|what|should|could|needs?|gets?)\b")
+FRONTED = bounded(r"\b(?:worth|is|be|what|should|could|needs?|gets?)\b")
 """What stands between an object and the verb after it."""
 VAGUE = ("set", "enable", "do")
 """Directions that another word of the same part makes clear."""
@@ -214,7 +215,9 @@ TRIAL = bounded(
     re.IGNORECASE,
 )
 """What makes a condition ("with packing off") one that is about to hold."""
-GAP = re.compile(r"\s?(?:(?:all|right|much|way|even|a bit|that|再|也|要不要|先|都|给) ?)?")
+GAP = re.compile(
+    r"\s?(?:(?:all|right|much|way|even|a bit|that|能不能|可不可以|可以|稍微|尽量|再|也|要不要|先|都|给) ?)?"
+)
 ENDS = bounded(r"kill|stop|cancel|abort|terminat|停|杀|终止", re.IGNORECASE)
 LESS = bounded(r"drop|trim|cut|strip", re.IGNORECASE)
 AMOUNTS = bounded(

@@ -108,7 +108,8 @@ KINDS: dict[str, Kind] = table(
             r"\b(?:hang(?:s|ing)?|hung|stuck(?! at \d| on (?:the )?loss)|freez(?:e|es|ing)|frozen(?! layers"
             r"| param)"
             r"|no progress|just sits|sits there|deadlock(?:ed)?|stall(?:s|ed)?)\b|卡死|卡住|不动了|没有?反应|挂起",
-            "hang-no-progress nccl-timeout rank-missing collective-mismatch rendezvous-timeout timeout-after-error",
+            "hang-no-progress log-stands-still nccl-timeout rank-missing collective-mismatch rendezvous-timeout "
+            "timeout-after-error",
         ),
         _kind(
             "slow",
@@ -170,7 +171,7 @@ KINDS: dict[str, Kind] = table(
             r"|exit(?:ed)? (?:with )?(?:code|status))\b|崩(?:溃|了)|挂了|报错|被杀|退出",
             "uncaught-exception process-killed engine-crash native-crash cuda-error interrupted job-cancelled "
             "host-oom "
-            "cuda-oom nccl-timeout import-error killed-without-reason argument-error device-assert "
+            "cuda-oom nccl-timeout import-error killed-without-reason argument-error command-refused device-assert "
             "cuda-illegal-access "
             "engine-init-failure checkpoint-load-error file-missing data-schema-mismatch",
         ),

@@ -85,7 +85,8 @@ TOPICS: dict[str, Topic] = table(
             r"(?:(?:training|train|bad|dirty|our|the|new|this|that|corrupt(?:ed)?|broken"
             r"|poisoned)[- ])*(?:data(?:[- ]?sets?)?|samples?|batch|batches|shards?|records?|corpus"
             r"|examples?)(?! ?(?:size|loader|parallel|mix|order))"
-            r"|dedup(?:lication)?|duplicates?|labels?(?! smoothing)|annotations?|preference pairs",
+            r"|dedup(?:lication)?|duplicates?|duplicated (?:documents|docs|rows|texts?)|labels?(?! smoothing)"
+            r"|annotations?|preference pairs",
             r"数据(?!加载|顺序|并行|读取|配比|混合|泄)|样本|脏数据|坏(?:数据|样本|batch)|语料|标注|重复数据|这批"
             r"|那批"
             r"|那一批|标签",
@@ -119,7 +120,8 @@ TOPICS: dict[str, Topic] = table(
             "batch-size",
             "the batch size",
             "批大小",
-            r"(?:(?:global|micro|mini|train|per[- ]device|effective)[- _]?)*batch(?:[- _]?sizes?)|bs|gbs|mbs"
+            r"batch(?= (?:is |was )?(?:way |far |much )?too (?:small|large|big))|(?:(?:global|micro|mini|train"
+            r"|per[- ]device|effective)[- _]?)*batch(?:[- _]?sizes?)|bs|gbs|mbs"
             r"|grad(?:ient)?[- _]?accum(?:ulation)?(?: steps)?",
             r"批大小|批次大小|批量大小|全局批|梯度累[积计]",
             r"gbs-.*|lr-batch-mismatch|group-size-.*|grad-accum-.*",
@@ -166,7 +168,8 @@ TOPICS: dict[str, Topic] = table(
             "hardware",
             "the hardware",
             "硬件",
-            r"hard[- ]?ware|[ahbv]\d{2,3}s|[ahb]\d00|gpu\d|(?:bad|faulty|broken|dying|flaky|dead|the) (?:gpu|node"
+            r"hard[- ]?ware|[ahbv]\d{2,3}s|[ahb]\d00|gpu\d|(?:bad|faulty|broken|dying|flaky|dead|the|that|this"
+            r"|our|one) (?:gpu|node"
             r"|card|host|machine|cable"
             r"|nvlink)s?"
             r"|ecc(?: errors?)?|xid|nvlink|overheat(?:ing)?|thermal(?:s| throttling)?|throttl(?:e|ing)|pcie"
@@ -264,7 +267,7 @@ TOPICS: dict[str, Topic] = table(
             r"contaminat(?:ion|ed)|leak(?:age|ed|s)?|test[- ](?:set )?leak(?:age)?|train(?:ed"
             r"|ing)? on (?:the )?test"
             r"|(?:benchmark|eval|test)(?:[- ](?:set|items?|data|questions?))? leak\w*|memori[sz](?:ed|ation|ing)",
-            r"污染|泄[露漏题]|背题|(?:测试|评测|验证|考)(?:集|题|数据|样本)?[^没无不，。]{0,6}(?:混[进入到]|漏[题进到了]|泄[露漏题])(?:了?训练(?:集|数据)?)?",
+            r"污染|泄[露漏题]|背题|(?:测试|评测|验证|考)(?:集|题|数据|样本)?(?:是不是|有没有|会不会)?[^没无不，。]{0,6}(?:混[进入到]|漏[题进到了]|泄[露漏题])(?:了?训练(?:集|数据)?)?",
             r".*contamination|eval-leakage|rlvr-memorization",
         ),
         _topic(

@@ -104,7 +104,7 @@ def scanned(path: Path, profile: bool) -> dict[str, object]:
     from triage.tools.discover import discover
     from triage.tools.logs.scan import read_run, scan
 
-    watch = cProfile.Profile()
+    watch = cProfile.Profile(time.process_time)
     run, begun, used = discover(path), time.perf_counter(), _cpu()
     if profile:
         watch.enable()

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from making import fill
 
@@ -110,6 +110,7 @@ def account(root: Path) -> Counter:
 
 
 @given(files, links)
+@example({("", ".env"): None, (DEEP, ".env"): None}, [(1, 0, "d")])
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_file_on_disk_is_accounted_for_once(tmp_path_factory, tree, joins):
     root = tmp_path_factory.mktemp("run")

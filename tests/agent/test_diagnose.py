@@ -228,3 +228,17 @@ def test_what_explains_the_symptom_that_the_words_name_is_listed_after_it():
         assert d.state == "inconclusive"
         assert [h.entry.id for h in d.hypotheses] == ["crash", "cause-0", "cause-2", "cause-1"]
         assert d.hypotheses[1].probability < d.hypotheses[0].probability / 2
+
+
+def test_a_symptom_that_several_causes_explain_is_no_diagnosis_of_its_cause():
+    symptom = entry("diverged", {"nan": "strong"})
+    rate = entry("rate", {"nan": "weak", "climb": "strong"}, explains=["diverged"])
+    data = entry("data", {"nan": "weak", "same-batch": "strong"}, explains=["diverged"])
+    book = Runbook({e.id: e for e in (symptom, rate, data)})
+
+    def state(*codes):
+        d = diagnose(book, [], [finding(code) for code in codes], (), looked=True)
+        return d.state, d.top.entry.id
+
+    assert state("nan") == ("inconclusive", "diverged")
+    assert state("nan", "climb") == ("diagnosed", "rate")

@@ -20,7 +20,9 @@ from triage.tools.data.similar.leakage import find_leaks, leak_report
 from triage.tools.discover import discover
 from triage.tools.findings import declare
 from triage.tools.logs.scan import scan
+from triage.tools.relate.relate import relate
 from triage.tools.scores import check_run_evals
+from triage.tools.series import SeriesTable
 
 RECORDS = {
     "train.jsonl": [{"prompt": "a", "chosen": "long answer", "rejected": "short"}],
@@ -42,6 +44,7 @@ TOOLS = {
     "data.similar.leakage": lambda p: [leak_report(find_leaks([p / "train.jsonl"], [p / "train.jsonl"]))],
     "checkpoints.health": lambda p: [check_checkpoints([p / "model.safetensors"])],
     "scores": lambda p: [check_run_evals(discover(p))],
+    "relate": lambda p: [relate(SeriesTable())],
 }
 """Tool, or wing that is one tool -> its reports on artefacts as small as can be; `bisect` is in its own tests."""
 

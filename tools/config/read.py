@@ -89,7 +89,7 @@ def read_file(path: Path, name: str = "") -> Reading:
 def read_source(source: Source, syntax: str) -> Reading:
     """The settings of a text that is in memory; see `read_file`."""
     if syntax == "shell":
-        return _script(run_script(source.text), source)
+        return _script(run_script(_one_command(source.text)), source)
     if syntax == "makefile":
         from .syntax import makefile
 
@@ -105,6 +105,15 @@ def read_source(source: Source, syntax: str) -> Reading:
     take(reading, [i for i in items if i.style != "env"], source, (framework,))
     take(reading, [i for i in items if i.style == "env"], source, ("env",))
     return reading
+
+
+def _one_command(text: str) -> str:
+    """A list of flags, one a line, as the one command that they are arguments of; any other text as it is."""
+    lines = text.splitlines()
+    said = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    if len(said) < 2 or not all(line.lstrip().startswith("--") and not line.rstrip().endswith("\\") for line in said):
+        return text
+    return "\n".join(f"{line} \\" if line in said[:-1] else line for line in lines)
 
 
 def _job(items: list[Item], source: Source) -> Reading | None:

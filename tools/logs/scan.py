@@ -24,6 +24,7 @@ from . import whole as wholeness
 from .attempts import TRAINING
 from .classes import classes_of
 from .detectors.detect import detect, healthy
+from .history import unlogged
 from .plan import PLANNED, Plan, cut_short, planned, unfinished
 from .points.read import read_series
 from .signatures.causes import judge
@@ -31,6 +32,7 @@ from .signatures.match import TABLE
 from .signatures.signature import CHECK
 from .starting import starting
 from .texts import Text, Watch, line_at
+from .waiting import waiting
 
 CODES = declare(
     "scan",
@@ -115,8 +117,9 @@ def scan(
     account = tuple(wholeness.account((*run.lost(), *read.checks, *read.broken)))
     found, detector_checks = detect(table, grad_clip, classes_of(run))
     matched = judge({name: t.hits for name, t in texts.items()}, {n: t.life for n, t in texts.items()})
-    findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, matched)]
+    findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, matched), *unlogged(run)]
     findings += starting(texts, findings, any(s.metric in TRAINING and len(s) > 1 for s in table))
+    findings += waiting(texts, findings)
     findings += _unread(run, table, texts, findings)
     fine = healthy(table, findings)
     fine = _in_part(fine) if fine and account else fine

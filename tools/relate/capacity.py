@@ -125,11 +125,12 @@ def _engine(settings: Settings, card: Quantity | None) -> Iterator[Quantity]:
         + f" = {token:,.0f} bytes a token"
     )
     yield Quantity("kv_per_token", token, formula, shape)
-    length = _whole(settings, "max_model_len") or _whole(settings, "max_position_embeddings")
+    lengths = ("max_model_len", "sequence_length", "max_position_embeddings")
+    length = next((n for v in lengths if (n := _whole(settings, v))), None)
     if length:
         need = token * length / GIB
         yield Quantity("kv_need", need, f"{token:,.0f} bytes x {length} = {need:.2f} GiB for one sequence",
-                       (*shape, *settings.sources("max_model_len")))  # fmt: skip
+                       (*shape, *settings.sources("max_model_len", "sequence_length")))  # fmt: skip
     yield from _pool(settings, card, parts)
 
 

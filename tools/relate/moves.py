@@ -49,6 +49,8 @@ class Move:
     @cached_property
     def ends(self) -> tuple[float, float]:
         """Levels of the first and the last tenth."""
+        if not len(self.line):
+            return float("nan"), float("nan")
         k = max(3, len(self.line) // 10)
         return float(np.median(self.line.values[:k])), float(np.median(self.line.values[-k:]))
 
@@ -56,11 +58,15 @@ class Move:
     def scale(self) -> float:
         """What its size is judged against: its usual level, or its spread where it lies around zero."""
         values = self.line.values
+        if not len(values):
+            return 1.0
         return float(max(np.median(np.abs(values)), np.percentile(values, 90) - np.percentile(values, 10))) or 1.0
 
     @cached_property
     def way(self) -> Way:
         """Over the whole run."""
+        if len(self.line) < LEAST_POINTS:
+            return "unclear"
         first, last = self.ends
         moved = last - first
         blocks, _ = in_blocks(self.line.values, 40)
@@ -70,7 +76,7 @@ class Move:
         if abs(trend) >= TRENDED and trend * moved > 0 and abs(moved) > max(0.02 * self.scale, 2 * noise(blocks)):
             return "rises" if moved > 0 else "falls"
         still = abs(moved) <= STILL * self.scale or abs(moved) <= noise(blocks)
-        return "flat" if still and not self.lasting and len(self.line) >= LEAST_POINTS else "unclear"
+        return "flat" if still and not self.lasting else "unclear"
 
     def share(self, change: Change) -> float:
         """Size of a change against the level before it."""
@@ -95,7 +101,7 @@ class Move:
 
 def moves(lines: Iterable[Line]) -> tuple[Move, ...]:
     """The moves of all lines that are long enough to say anything."""
-    return tuple(_move(line) for line in lines if len(line) >= LEAST_POINTS)
+    return tuple(_move(line) for line in lines if np.isfinite(line.values).sum() >= LEAST_POINTS)
 
 
 def _move(line: Line) -> Move:

@@ -27,6 +27,8 @@ OUTCOMES = frozenset(("loss", "eval_loss", "reward", "eval_reward", "accuracy", 
                       "samples_per_second", "mfu", "tflops", "perplexity", "eval_perplexity", "eval_bpb",
                       "reward_accuracy", "reward_margin"))  # fmt: skip
 """Measures that people run for: before others that get as bad, they are the symptom."""
+MUCH = 0.2
+"""Share by which a step takes longer for a symptom that is more than a note: it follows what is in the step."""
 LEAD = 0.05
 """Share of the run before and behind the onset that is told as before and after it."""
 TOGETHER = 3
@@ -185,7 +187,8 @@ def told(found: Onset) -> Finding:
     if found.events:
         parts.append(f"There: {'; '.join(_event(e) for e in found.events[:3])}.")
         parts_zh.append(f"该处事件：{'；'.join(_event(e) for e in found.events[:3])}。")
-    severity = Severity.S2 if move.line.known else Severity.S3
+    grave = move.line.name in OUTCOMES or (move.line.name == "step_time" and move.share(change) >= MUCH)
+    severity = Severity.S2 if grave else Severity.S3
     return Finding("onset", severity, " ".join(parts), "".join(parts_zh), _evidence(found), _data(found))
 
 

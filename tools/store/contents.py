@@ -6,7 +6,7 @@ Text is masked and cleaned here, before it can be taken apart by a query.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -32,13 +32,27 @@ OWN = ("files", "series", "settings", "events", "claims", "scores", "findings")
 
 
 @dataclass(frozen=True)
+class Repeated:
+    """A text for each series, as often as the series has points: millions of points name a few files."""
+
+    values: Sequence[str]
+    times: Sequence[int]
+
+    def __len__(self) -> int:
+        return sum(self.times)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values)
+
+
+@dataclass(frozen=True)
 class Part:
     """One table of the store."""
 
     name: str
     file: str
     """The file it was read from; empty for what was gathered from all."""
-    columns: Mapping[str, tuple[Type, Sequence[Any] | np.ndarray]]
+    columns: Mapping[str, tuple[Type, Sequence[Any] | np.ndarray | Repeated]]
     roles: Mapping[str, str]
     """Column -> its role and kind: `axis step`, `measure loss (nats)`."""
     cut: str = ""
@@ -89,19 +103,19 @@ def findings_part(findings: Iterable[Finding]) -> Part:
 
 
 def series_part(series: Iterable[Series]) -> Part:
-    """Every point, known metric or not."""
-    kept, left = list[Series](), ROWS
-    for s in series:
-        if len(s) <= left:
-            kept.append(s)
-            left -= len(s)
+    """Every point, known metric or not; beyond `ROWS` points the unknown ones are left out first."""
+    every = sorted(series, key=lambda s: s.metric not in VOCABULARY)
+    ends = np.cumsum([len(s) for s in every])
+    kept = [s for s, end in zip(every, ends, strict=True) if end <= ROWS]
     lengths = [len(s) for s in kept]
 
-    def each(values: Iterable[Any]) -> np.ndarray:
-        return np.repeat(np.array([*values], dtype=object), lengths)
+    def each(values: Iterable[str]) -> Repeated:
+        return Repeated([*values], lengths)
 
     def joined(values: Iterable[np.ndarray], empty: type) -> np.ndarray:
         return np.concatenate([*values, np.array([], dtype=empty)])
+
+    ranks = np.repeat(np.array([-1 if s.rank is None else s.rank for s in kept], dtype=np.int64), lengths)
 
     columns: dict[str, tuple[Type, Any]] = {
         "metric": ("VARCHAR", each(clean(s.metric) for s in kept)),
@@ -114,9 +128,9 @@ def series_part(series: Iterable[Series]) -> Part:
         "file": ("VARCHAR", each(s.file for s in kept)),
         "line": ("BIGINT", joined((s.lines for s in kept), np.int64)),
         "attempt": ("VARCHAR", each(s.attempt for s in kept)),
-        "rank": ("BIGINT", each(s.rank for s in kept)),
+        "rank": ("BIGINT", np.ma.masked_less(ranks, 0)),
     }
-    return Part("series", "", columns, {}, f"over the limit of {ROWS} points" if left < 0 else "")
+    return Part("series", "", columns, {}, f"over the limit of {ROWS} points" if len(kept) < len(every) else "")
 
 
 def _unit(s: Series) -> str:

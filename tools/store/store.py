@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..findings import TriageError, clean
 from .answering import GRACE, Limits
-from .contents import Part
+from .contents import Part, Repeated
 
 if TYPE_CHECKING:
     import numpy as np
@@ -159,6 +159,9 @@ def _array(type_: str, values: Any) -> Any:
         seconds = _numbers(values)
         known = np.isfinite(seconds) & (np.abs(seconds) < 2.0**40)
         return pa.array((np.where(known, seconds, 0) * 1e6).astype(np.int64), mask=~known).cast(pa.timestamp("us"))
+    if isinstance(values, Repeated):
+        which = pa.array(np.repeat(np.arange(len(values.values), dtype=np.int32), values.times))
+        return pa.DictionaryArray.from_arrays(which, pa.array(values.values, type=pa.string()))
     if isinstance(values, np.ma.MaskedArray):
         return pa.array(values.data, mask=np.ma.getmaskarray(values))
     if isinstance(values, np.ndarray) and values.dtype.kind in "fi":
@@ -171,7 +174,7 @@ def _numbers(values: Any) -> np.ndarray:
     import numpy as np
 
     if isinstance(values, np.ma.MaskedArray):
-        return values.filled(np.nan)
+        return values.astype(np.float64).filled(np.nan)
     return np.array([np.nan if v is None else float(v) for v in values])
 
 

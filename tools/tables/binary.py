@@ -14,14 +14,16 @@ from typing import Any
 import numpy as np
 
 from ..findings import TriageError
-from .raw import CELLS, COLUMNS, TABLES, Raw, short
+from .raw import CELL, CELLS, COLUMNS, LETTERS, TABLES, Raw, Records, short
 
 COPIED = 256 << 20
 """Bytes of a database in use that are copied to look at it."""
 SECONDS = 20.0
 """Time for the queries of one database."""
-BATCH = 20_000
-"""Rows read at a time."""
+BATCH, ROWS = 20_000, 512
+"""Rows read at a time, and turned into objects at a time."""
+TOGETHER = 64 << 20
+"""Bytes of values read at a time."""
 ARRAY = 256 << 20
 """Bytes of one array of NumPy."""
 FIELD = 1 << 20
@@ -41,15 +43,31 @@ def read_arrow(path: Path) -> Iterator[Raw]:
         columns: list[list[Any]] = [[] for _ in names]
         left, cut = CELLS, ""
         for batch in batches:
-            left -= batch.num_rows * len(names)
-            for into, column in zip(columns, batch.columns, strict=True):
-                into.extend(_cell(v) for v in column.to_pylist())
+            for piece in (batch.slice(i, ROWS) for i in range(0, batch.num_rows, ROWS)):
+                for into, column in zip(columns, piece.columns, strict=True):
+                    into.extend(_cell(v) for v in _shortened(column).to_pylist())
+                letters = sum(len(c[-1]) for c in columns if c and isinstance(c[-1], str))
+                left -= piece.num_rows * (len(names) + letters // LETTERS)
+                if left < 0:
+                    break
             if left < 0:
                 cut = f"over the limit of {CELLS:,} cells from row {len(columns[0]) + 1:,} on"
                 break
         yield Raw("", names, columns, [0] * len(columns[0] if columns else []), cut=cut)
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise TriageError(f"cannot read {path.name}: {str(error)[:200]}") from None
+
+
+def _shortened(column: Any) -> Any:
+    """The values without the rest of long texts, and without bytes."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+        return pa.nulls(len(column))
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return pc.call_function("utf8_slice_codeunits", [column], pc.SliceOptions(0, CELL))
+    return column
 
 
 def _starts(path: Path, magic: bytes) -> bool:
@@ -60,10 +78,12 @@ def _starts(path: Path, magic: bytes) -> bool:
 def _parquet(path: Path) -> tuple[list[str], Iterator[Any]]:
     import pyarrow.parquet as pq
 
-    file = pq.ParquetFile(path, memory_map=False)
+    file = pq.ParquetFile(path, memory_map=True, pre_buffer=False)
     names = file.schema_arrow.names[:COLUMNS]
-    size = max(1, min(BATCH, CELLS // max(len(names), 1)))
-    return names, file.iter_batches(size, columns=names)
+    mean = sum(file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups)) // max(
+        1, file.metadata.num_rows
+    )
+    return names, file.iter_batches(max(1, min(BATCH, TOGETHER // (mean + 1))), columns=names)
 
 
 def _ipc(path: Path) -> tuple[list[str], Iterator[Any]]:
@@ -137,13 +157,16 @@ def _database(path: Path, uri: str) -> Iterator[Raw]:
 
 def _relation(base: sqlite3.Connection, name: str, left: int) -> Raw:
     quoted = name.replace('"', '""')
-    rows = base.execute(f'SELECT * FROM "{quoted}"')
-    names = [d[0] for d in rows.description][:COLUMNS]
-    found = rows.fetchmany(max(left, 0) // max(len(names), 1))
-    raw = Raw.of_rows(name, names, [[_cell(c) for c in row] for row in found], [0] * len(found))
-    if rows.fetchone() is not None:
-        raw.cut = f"over the limit of {CELLS:,} cells from row {len(found) + 1:,} on"
-    return raw
+    names = [str(d[0]) for d in base.execute(f'SELECT * FROM "{quoted}" LIMIT 0').description][:COLUMNS]
+    wanted = (f'"{n}"' for n in (n.replace('"', '""') for n in names))
+    shown = ", ".join(
+        f"CASE WHEN typeof({c}) IN ('text', 'blob') THEN substr({c}, 1, {CELL}) ELSE {c} END" for c in wanted
+    )
+    table = Records(name, left)
+    for row in base.execute(f'SELECT {shown} FROM "{quoted}"'):
+        if not table.add(dict(zip(names, map(_cell, row), strict=True))):
+            break
+    return table.raw
 
 
 def read_numpy(path: Path) -> Iterator[Raw]:

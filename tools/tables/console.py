@@ -29,6 +29,7 @@ _RULED = re.compile(r"[-=─━═]{2,}")
 _TITLE = bounded(
     r"^\s{0,3}(?:#{1,6}\s+(.{1,120}?)\s*#*|\*\*(.{1,120}?)\*\*:?|=+\s*([^=]{1,120}?)\s*=+|-{3,}\s*([^-]{1,100}?)\s*-{3,})$"
 )
+_TITLES = frozenset("#*=-")
 _PAIR = bounded(
     r"^[\s*•|>-]{0,12}([^\s:=：#|][^:=：|]{0,60}?)(?:\s{0,40}[:=：]\s{0,40}|\s{2,60}|\t\s{0,20}|\.{3,60}\s{0,4})(\S.{0,200}?)\s*$"
 )
@@ -40,6 +41,8 @@ _WIDEST = 2000
 """Characters of a line in which columns are looked for."""
 GAPPED = 300
 """Lines of a block in which columns are looked for by what is blank in all of them."""
+PAIRS = 5000
+"""Lines of a block of pairs; what goes on for longer is a log."""
 FIRST = 20
 """Rows by which it is judged whether lines are a table."""
 
@@ -77,7 +80,7 @@ def _blocks(lines: Iterable[Line]) -> Iterator[Text]:
     title, held = "", []
     for line in lines:
         text = line.text[:LINE].rstrip()
-        heading = _TITLE.match(text) if len(text) < 200 and not _RULE.match(text) and not _aligned_words(text) else None
+        heading = _heading(text) if text.lstrip()[:1] in _TITLES else None
         if text and not heading and not text.startswith("```") and len(held) < BLOCK:
             held.append(Line(line.number, text.expandtabs(8) if "\t" in text and "  " in text else text))
             continue
@@ -90,9 +93,11 @@ def _blocks(lines: Iterable[Line]) -> Iterator[Text]:
         yield Text(title, held)
 
 
-def _aligned_words(text: str) -> bool:
-    """Whether words stand apart as those of a head of columns do (`# gpu   pwr  gtemp`)."""
-    return len(_WIDE.split(text.strip("#=-* \t"))) > 2
+def _heading(text: str) -> re.Match[str] | None:
+    """A title; words that stand apart are the head of columns (`# gpu   pwr  gtemp`), and no title."""
+    if len(text) > 200 or _RULE.match(text) or len(_WIDE.split(text.strip("#=-* \t"))) > 2:
+        return None
+    return _TITLE.match(text)
 
 
 def _of_block(block: Text) -> Iterator[Raw]:
@@ -207,18 +212,22 @@ def _loose(title: str, lines: list[Line]) -> Iterator[Raw]:
 def _aligned(title: str, lines: list[Line], at: int) -> tuple[int, Raw | None]:
     """A header and the rows below it that have their cells under its words; how many lines that took."""
     head = lines[at].text.lstrip("# ") if lines[at].text.startswith("#") else lines[at].text
-    words = _BLANKS.split(head.strip())
+    if _NO_HEAD.search(head):
+        return 0, None
+    words = head.split()
     if len(words) < 2 or len(head) > 2000 or _RULE.match(head):
         return 0, None
-    if sum(any(map(str.isdigit, w)) for w in words) * 3 > len(words) or _NO_HEAD.search(head):
+    if sum(any(map(str.isdigit, w)) for w in words) * 3 > len(words):
         return 0, None
     if len(_RULED.findall(lines[at + 1].text)) > 1 and _RULE.match(lines[at + 1].text):
         return _spanned(title, lines[at:])
     found = [_even(title, split.split(head.strip()), lines, at + 1, split) for split in (_WIDE, _BLANKS)]
     size, raw = max(found, key=lambda f: (len(f[1]), len(f[1].names)) if f[1] else (0, 0))
-    if raw is not None:
-        return size, raw
-    return _gapped(title, lines[at:], head) if len(lines) - at <= GAPPED else (0, None)
+    if raw is None or (len(raw) + 1 < len(lines) - at <= GAPPED):
+        wide, whole = _gapped(title, lines[at:], head) if len(lines) - at <= GAPPED else (0, None)
+        if whole is not None:
+            return wide, whole
+    return (size, raw) if raw is not None else (0, None)
 
 
 def _even(title: str, names: list[str], lines: list[Line], at: int, split: re.Pattern[str]) -> tuple[int, Raw | None]:
@@ -343,6 +352,8 @@ def _broad(text: str) -> str:
 
 def _paired(title: str, lines: list[Line]) -> Iterator[Raw]:
     """Blocks of `key value`: one row for a block, a further one where the first key comes again."""
+    if len(lines) > PAIRS:
+        return
     table, row, at, pairs = Records(title), {}, 0, 0
     for line in lines:
         match = _PAIR.match(line.text) if len(line.text) < 400 else None

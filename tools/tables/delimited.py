@@ -16,7 +16,7 @@ from itertools import chain, islice
 from ..reading import Line
 from .cells import MISSING, is_number, is_unit
 from .header import has_header, like_pairs, unit_row
-from .raw import CELL, CELLS, COLUMNS, Raw, short
+from .raw import CELL, CELLS, COLUMNS, LETTERS, Raw, short
 
 SEPARATORS = (",", "\t", ";", "|", "||", "::", "\x01", "^", "~", "¦", "§", "，", "；")
 SAMPLE_LINES = 300
@@ -171,7 +171,7 @@ class _Reader:
             if cells is None:
                 yield first, None, text
                 continue
-            self.left -= len(cells)
+            self.left -= len(cells) + min(len(text), CELL * len(cells)) // LETTERS
             if self.left < 0:
                 self.cut = f"over the limit of {CELLS:,} cells from line {first:,} on"
                 return

@@ -11,6 +11,9 @@ from .times import span, times
 from .vocabulary import known
 
 _PAIR = re.compile(r"[:=：]\s?[-+]?\.?\d")
+_NO_UNIT = ("idx", "none", "id", "str", "#")
+_PLACE = re.compile(r"[YMDHSymdhs]{2,8}(?:[:/-][YMDHSymdhs]{2,8})*+$")
+"""How a date is to be written (`YYYYMMDD`, `HH:MM:SS`), where a unit would stand."""
 _UNIT_CELL = re.compile(r"[(\[（]?([^()\[\]（）]{0,24})[)\]）]?$")
 
 
@@ -89,8 +92,8 @@ def unit_row(names: Sequence[str], below: Sequence[Sequence[str]]) -> list[str]:
         return []
     cells = [(_UNIT_CELL.match(c) or [c, c])[1].strip() for c in below[0]]
     told = [c for c in cells if c and c not in ("-", "--")]
-    if not told or not all(is_unit(c) or c.lower() in ("idx", "none", "id", "str", "#") for c in told):
+    if not told or not all(is_unit(c) or c.lower() in _NO_UNIT or _PLACE.match(c) for c in told):
         return []
     if any(is_number(c) for c in below[0]) or len(below[0]) > len(names):
         return []
-    return ["" if c.lower() in ("idx", "none", "id", "str", "#", "-", "--") else c for c in cells]
+    return ["" if c.lower() in (*_NO_UNIT, "-", "--") or _PLACE.match(c) else c for c in cells]

@@ -15,6 +15,8 @@ COLUMNS = 20_000
 """Columns of one table; one that has more is no table of a training run."""
 TABLES = 300
 """Tables of one file."""
+LETTERS = 50
+"""Characters that count as one cell of the limit, so that text too is bounded: some 150 MB."""
 CELL = 2000
 """Characters kept of a cell."""
 
@@ -57,7 +59,8 @@ class Records:
 
     def add(self, record: Mapping[str, Any], line: int = 0) -> bool:
         """Take a row; False where the limits let no more in."""
-        self._left -= len(self.raw.names) or len(record)
+        letters = sum(len(c) for c in record.values() if isinstance(c, str))
+        self._left -= (len(self.raw.names) or len(record)) + letters // LETTERS
         if self._left < 0:
             self.raw.cut = f"over the limit of {CELLS:,} cells from row {len(self.raw) + 1:,} on"
             return False

@@ -32,6 +32,8 @@ LINES = frozenset((".md", ".log", ".out", ".err"))
 """Suffixes of texts that are no table as a whole."""
 TEXT_LINES = 200_000
 """Lines of a text looked at for tables printed in it."""
+LOG_LINES = 50_000
+"""Lines of a log looked at for them: what it says line by line is read in `tools.logs`."""
 SOURCES = frozenset(
     (".py", ".sh", ".c", ".cc", ".cpp", ".h", ".cu", ".js", ".ts", ".go", ".rs", ".java", ".diff", ".patch")
 )
@@ -141,7 +143,7 @@ def _of_lines(path: Path, suffix: str) -> Iterator[Raw]:
         if found:
             yield from found
             return
-    lines = _Bounded(path)
+    lines = _Bounded(path, LOG_LINES if suffix in LINES else TEXT_LINES)
     printed = list(read_text(lines))
     for raw in printed:
         raw.cut = raw.cut or lines.cut
@@ -157,11 +159,12 @@ def _cells(raws: list[Raw]) -> int:
 class _Bounded:
     """The first lines of a file; `cut` says afterwards whether there were more."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, most: int) -> None:
         self._lines = iter_lines(path)
+        self._most = most
         self.cut = ""
 
     def __iter__(self) -> Iterator[Line]:
-        yield from islice(self._lines, TEXT_LINES)
+        yield from islice(self._lines, self._most)
         if next(self._lines, None) is not None:
-            self.cut = f"over the limit of {TEXT_LINES:,} lines of text"
+            self.cut = f"over the limit of {self._most:,} lines of text"

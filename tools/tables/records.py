@@ -180,6 +180,7 @@ class Walk:
                     inner[key] = None
             if not table.add({k: v for k, v in row.items() if not _nested(v)}, self.line_of(record)):
                 break
+        table.raw.loose = len(table.raw) == 1
         if table.raw.names and (len(table.raw) > 1 or self.single or not path or len(table.raw.names) > 1):
             yield table.raw
         for key in inner:

@@ -76,6 +76,23 @@ def _by_neighbours(drafts: list[Draft], headless: bool) -> None:
         elif draft.of == "layer" and draft.numeric and _distinct(draft) and rising(draft.numbers) and len(drafts) > 1:
             draft.be("axis", "depth")
     _label(drafts)
+    _join_clock(drafts)
+
+
+def _join_clock(drafts: list[Draft]) -> None:
+    """A clock beside a column of days is told in seconds since the epoch, as the two together are."""
+    times = [d for d in drafts if d.role == "axis" and d.of == "time"]
+    days = next((found for d in times if (found := _days(d)) is not None), None)
+    clock = next((d for d in times if d.cells.what == "clock"), None)
+    if days is not None and clock:
+        clock.values, clock.unit = clock.numbers % 86400.0 + days, "s"
+
+
+def _days(draft: Draft) -> np.ndarray | None:
+    """Seconds since the epoch of whole days."""
+    values = draft.numbers if draft.values is None else draft.values
+    finite = values[np.isfinite(values)]
+    return values if len(finite) and finite.min() > 86400 * 366 and not (finite % 86400).any() else None
 
 
 def _settle(draft: Draft, kind: str, on_the_way: bool, drafts: list[Draft]) -> bool:
@@ -128,6 +145,14 @@ def _nameless(drafts: list[Draft], headless: bool) -> None:
         if not headless and words.known(draft.name):
             return
         numbers = draft.numbers
+        if (
+            draft.role == "measure"
+            and not headless
+            and SIZES.get(draft.unit, ("",))[0] == "seconds"
+            and rising(numbers, strictly=True)
+        ):
+            draft.be("axis", "time")
+            return
         if draft.role == "measure" and is_whole(numbers) and rising(numbers, strictly=not headless):
             steps = np.diff(numbers[np.isfinite(numbers)])
             index = bool(len(steps)) and bool((steps == 1).all()) and numbers[0] in (0, 1)

@@ -42,7 +42,7 @@ AXES: Mapping[str, frozenset[str]] = MappingProxyType({
                      "墙钟时间"),
     "checkpoint": words_of("checkpoint ckpt checkpoint_step ckpt_step checkpoint_name checkpoints snapshot 检查点 "
                            "权重 模型权重 断点 存档"),
-    "length": words_of("length seq_len sequence_length seqlen context_length context_len ctx_len context ctx "
+    "length": words_of("len length seq_len sequence_length seqlen context_length context_len ctx_len context ctx "
                        "input_len input_length isl osl input_tokens prompt_len max_len max_length "
                        "num_input_tokens context_size prompt_tokens n_ctx seq_length context_window 长度 序列长度 "
                        "上下文长度 上下文 输入长度 文本长度 窗口长度"),
@@ -240,7 +240,7 @@ def group_of(header: str) -> str:
 def _listed(kinds: Mapping[str, frozenset[str]], name: Name) -> str:
     """The kind of a name, or of its end where that is a noun that says enough: `base_model`, `训练节点`."""
     foreign = bool(MEASURED.intersection(name.words) or COUNTED.intersection(name.words[:1]))
-    whole = [name.plain, re.sub(r"_(?:id|name|k|idx)$", "", name.plain)]
+    whole = [name.plain, name.plain.replace("_", ""), re.sub(r"_(?:id|name|k|idx|[ab12])$", "", name.plain)]
     ends = ["_".join(name.words[-2:]), name.words[-1] if name.words else "", *(name.plain[-n:] for n in (4, 3, 2, 1))]
     nouns = [] if foreign else [name.last, *(end for end in ends if end in NOUNS)]
     for plain in (*whole, *nouns):

@@ -7,6 +7,7 @@ is `wire` and its reader.
 from __future__ import annotations
 
 import struct
+import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO
@@ -24,6 +25,8 @@ BLOCK = 32 << 10
 """Bytes of a block of LevelDB's log; no piece of a record crosses its end."""
 PIECE = 1 << 20
 """Bytes passed over at a time."""
+SECONDS = 60.0
+"""Longest time that the records of one file may take, with what is made of them: an answer is waited for."""
 FULL, FIRST, MIDDLE, LAST = 1, 2, 3, 4
 
 Note = Callable[[str], object]
@@ -102,10 +105,12 @@ def _sound(batch: list[tuple[bytes, int]]) -> list[bytes]:
 
 def _framed(stream: BinaryIO, note: Note) -> Iterator[tuple[bytes, int]]:
     """(content, its stored checksum) of each record up to the first whose length cannot be right."""
-    at = 0
+    at, end = 0, time.monotonic() + SECONDS
     while head := stream.read(_HEAD.size):
         if len(head) < _HEAD.size:
             return _torn(note, at)
+        if time.monotonic() > end:
+            return _late(note, at)
         length, check = _HEAD.unpack(head)
         if masked(crc32c(head[:8])) != check:
             note(f"the record at byte {at} has a wrong checksum of its length: nothing from there on was read")
@@ -122,6 +127,10 @@ def _framed(stream: BinaryIO, note: Note) -> Iterator[tuple[bytes, int]]:
 
 def _torn(note: Note, at: int) -> None:
     note(f"it ends in the middle of a record, at byte {at}: it was cut off, or is being written")
+
+
+def _late(note: Note, at: int) -> None:
+    note(f"over the limit of {SECONDS:g} s: nothing from byte {at} on was read")
 
 
 def _kept(stream: BinaryIO, length: int) -> bytes | None:
@@ -145,8 +154,10 @@ def log_records(stream: BinaryIO, header: int, note: Note) -> Iterator[bytes]:
     """
     held: _Held | None = None
     at = bad = 0
-    torn = ""
+    torn, end = "", time.monotonic() + SECONDS
     while block := stream.read(BLOCK):
+        if time.monotonic() > end:
+            return _late(note, at)
         pieces, wrong = _pieces(block, 0 if at else header)
         for kind, data in pieces:
             if kind in (FULL, FIRST):
@@ -178,7 +189,7 @@ class _Held:
 
     def add(self, data: bytes) -> None:
         self.size += len(data)
-        if self.size <= RECORD:
+        if data and self.size <= RECORD:
             self.pieces.append(data)
 
 

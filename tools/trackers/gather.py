@@ -119,9 +119,10 @@ class Gathered:
     def _settings(self) -> Iterable[Table]:
         if not self.settings:
             return
-        pairs = (Column(name, role, name, "", _texts(values)) for name, role, values in (
-            ("setting", "identifier", self.settings), ("value", "text", self.settings.values())
-        ))  # fmt: skip
+        pairs = (
+            Column("setting", "identifier", "setting", "", _texts(self.settings)),
+            Column("value", "text", "value", "", _texts(self.settings.values())),
+        )
         count = len(self.settings)
         part = "/".join(filter(None, (self.run, "settings")))
         yield Table(self.file, part, (*self._run(count), *pairs), np.zeros(count, np.int64), self.cut)

@@ -93,8 +93,10 @@ def _scores(task: str, scores: Mapping[str, Any], n: float | None, shots: float 
         found = number(value)
         if found is None or name.endswith("_stderr"):
             continue
-        error = number(scores.get(f"{name}_stderr{comma}{rest}"))
-        yield _Score(task, str(key), found, *(NAN if x is None else x for x in (error, n, shots)), model)
+        error, size, given = (
+            NAN if x is None else x for x in (number(scores.get(f"{name}_stderr{comma}{rest}")), n, shots)
+        )
+        yield _Score(task, str(key), found, error, size, given, model)
 
 
 def read_opencompass(path: Path, file: str) -> tuple[Table, ...]:

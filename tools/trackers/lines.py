@@ -1,4 +1,4 @@
-"""Trackers whose files are text, a record a line: LLaMA-Factory, ms-swift, Lightning's CSV, MLflow's folder of files.
+"""Trackers whose files are text, a record a line: LLaMA-Factory, ms-swift, Lightning, folders of MLflow and SwanLab.
 
 A cell that is empty was not logged, and is no point; what a line does not say is not guessed.
 """
@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from ..heads import cells, column_key, delimiter, step_column
 from ..metrics import step_key
@@ -173,6 +174,20 @@ def read_mlflow_param(path: Path, file: str) -> Iterator[Gathered]:
     """`params/learning_rate`: the file holds the value."""
     found = Gathered(file)
     found.set(_below("params", path, file), head(path, TEXT).decode("utf-8", "replace").strip())
+    yield found
+
+
+def read_swanlab(path: Path, file: str) -> Iterator[Gathered]:
+    """`logs/train%2Floss/1000.log`: the folder is the metric, which newer versions only number."""
+    found = Gathered(file)
+    folder = path.parent.name
+    key = f"metric {folder}" if folder.isdecimal() else unquote(folder)
+    for line in iter_lines(path):
+        record = _record(line.text) or {}
+        step, value = number(record.get("index")), number(record.get("data"))
+        if step is not None and value is not None:
+            time = _stamp(record.get("create_time"))
+            found.add(key, value, step, NAN if time is None else time, line.number)
     yield found
 
 

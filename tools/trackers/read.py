@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..findings import TriageError
+from ..heads import SWANLAB_POINT
 from ..packed import BROKEN
 from ..patterns import bounded
 from ..reading import head
@@ -39,13 +40,6 @@ class Tracker:
 
 def _gathered(reader: Callable[[Path, str], Iterator[Gathered]]) -> Callable[[Path, str], tuple[Table, ...]]:
     return lambda path, file: joined(reader(path, file))
-
-
-def _no_aim(path: Path, file: str) -> tuple[Table, ...]:
-    raise TriageError(
-        f"cannot read {file}: Aim keeps its runs in RocksDB, which needs Aim itself; write them out there"
-        " (`aim.Repo(...).query_metrics(...)`, `.dataframe()`, `.to_csv(...)`) and name that table"
-    )
 
 
 def _anything(head: bytes) -> bool:
@@ -85,7 +79,7 @@ RECOGNISED: tuple[Tracker, ...] = (
     Tracker("W&B", re.compile(r"\.wandb$"), _anything, _gathered(wandb.read)),
     Tracker("W&B", re.compile(r"(?:^|/)wandb-summary\.json$"), _record, _gathered(wandb.read_summary)),
     Tracker("SwanLab", re.compile(r"\.swanlab$"), _with(swanlab.MAGIC), _gathered(swanlab.read)),
-    Tracker("Aim", re.compile(r"(?:^|/)\.aim/run_metadata\.sqlite$"), _anything, _no_aim),
+    Tracker("SwanLab", re.compile(r"\.log$"), _like(SWANLAB_POINT), _gathered(lines.read_swanlab)),
     Tracker("MLflow or Trackio", re.compile(r"\.(?:db|sqlite3?)$", _I), _with(MAGIC), _gathered(databases.read)),
     Tracker("MLflow", re.compile(r"(?:^|/)metrics/[^.]"), _like(_POINT), _gathered(lines.read_mlflow_metric)),
     Tracker("MLflow", re.compile(r"(?:^|/)[0-9a-f]{32}/params/."), _anything, _gathered(lines.read_mlflow_param)),

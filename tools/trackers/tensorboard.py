@@ -68,7 +68,7 @@ def _value(message: memoryview, step: int, time: float, found: Gathered) -> None
         value = _tensor(held[_TENSOR])
         if isinstance(value, float):
             found.add(tag, value, step, time)
-        elif value:
+        elif isinstance(value, str) and value:
             _text(tag, value, found)
 
 

@@ -246,6 +246,27 @@ def coverage(as_json: Annotated[bool, JSON_OPTION] = False) -> None:
 
 
 @app.command()
+def signs(as_json: Annotated[bool, JSON_OPTION] = False) -> None:
+    """List every sign with the entries that have it, and the entries that have none, with why."""
+    from ...knowledge.runbook import load
+
+    having: dict[str, list[str]] = {}
+    for entry in load():
+        for text in (*entry.signs.for_, *entry.signs.against):
+            having.setdefault(text, []).append(entry.id)
+    none = {entry.id: entry.signs.none for entry in load() if entry.signs.none}
+    if as_json:
+        print_json({"schema": "triage.runbook-signs/1", "signs": having, "none": none})
+        return
+    out = console()
+    for text, entries in sorted(having.items()):
+        out.print(f"{text:70} {', '.join(entries)}", markup=False)
+    for id, why in none.items():
+        out.print(f"{id:70} none: {why}", markup=False)
+    out.print(f"{len(having)} signs in {len(load()) - len(none)} entries; {len(none)} entries have none")
+
+
+@app.command()
 def check(as_json: Annotated[bool, JSON_OPTION] = False) -> None:
     """Check every entry: schema, both languages, rivals, phrases."""
     from ...knowledge.runbook import SHIPPED, check

@@ -1,4 +1,4 @@
-"""Levels that tell: chance, zero, collapse, a loss of nothing; and what only looks like them."""
+"""Levels that tell: chance, zero, collapse, a loss or a history of nothing; and what only looks like them."""
 
 import json
 from math import log
@@ -151,3 +151,26 @@ def test_as_many_rows_of_evaluation_as_of_training_are_judged(tmp_path, files):
 )
 def test_other_numbers_of_rows_are_not(tmp_path, files, result):
     assert counted(tmp_path, files) == ({}, [result])
+
+
+def state(history, steps=6, every=10):
+    return json.dumps({"global_step": steps, "log_history": history, "logging_steps": every, "max_steps": steps})
+
+
+def test_a_history_that_stayed_empty_is_judged(tmp_path):
+    report = scan(discover(fill(tmp_path, {"out/trainer_state.json": state([])})))
+    [told] = [f for f in report.findings if f.code == "metrics-not-logged"]
+    assert (told.severity, "after 6 steps, and one is logged every 10" in told.message) == ("S2", True)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"trainer_state.json": state([], steps=0)},
+        {"trainer_state.json": state([{"step": 5, "loss": 2.0}])},
+        {"trainer_state.json": state([]), "train.log": "step 1 loss 2.0\nstep 2 loss 1.9\n"},
+    ],
+    ids=["not begun", "logged", "logged elsewhere"],
+)
+def test_a_history_that_is_short_not_begun_or_kept_elsewhere_is_not(tmp_path, files):
+    assert "metrics-not-logged" not in codes(scan(discover(fill(tmp_path, files))))

@@ -144,3 +144,11 @@ def test_virtual_tables_and_views_are_left_alone(tmp_path):
     base.commit()
     base.close()
     assert "t" in {t.part for t in read_tables(tmp_path / "a.db", "a.db")}
+
+
+def test_long_texts_count():
+    """Text is bounded as cells are: the first rows are kept, and the limit is named."""
+    table = raw.Records(cells=2000)
+    taken = sum(table.add({"step": i, "text": "word " * 200}) for i in range(1000))
+    assert 50 < taken < 200
+    assert "over the limit" in table.raw.cut

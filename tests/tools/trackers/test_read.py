@@ -14,6 +14,9 @@ import numpy as np
 import pytest
 from curves import FILES, same, series, written
 
+from triage.agent.evidence import look
+from triage.agent.store import store_of
+from triage.tools.discover import discover
 from triage.tools.findings import TriageError
 from triage.tools.trackers.read import RECOGNISED, is_tracker, read_tracker, tracker_of
 from triage.tools.trackers.serving import read_server_lines
@@ -26,7 +29,7 @@ def put(folder: Path, name: str, text: str | bytes) -> Path:
     return path
 
 
-def look(path: Path, name: str = ""):
+def opened(path: Path, name: str = ""):
     """The tables of a file that must be recognised."""
     name = name or path.name
     assert is_tracker(name, path.read_bytes()[:4096])
@@ -51,7 +54,7 @@ def settings(tables) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_recorded_run_comes_back_with_its_settings(recorded, name):
-    tables = look(recorded(name))
+    tables = opened(recorded(name))
     same(series(tables), "nan")
     assert {t.cut for t in tables} == {""}
     assert all(t.get("time").values.min() > 1.7e9 for t in tables if t.of("measure"))
@@ -113,7 +116,7 @@ def test_a_database_that_is_being_written_is_read_with_its_last_rows_and_left_as
         writing.commit()
         before = {p.name: p.stat().st_size for p in path.parent.iterdir()}
         assert before["trackio.db-wal"] > 0
-        found = series(look(path))
+        found = series(opened(path))
         assert found["loss"][-1] == (201, 7.5)
         assert {p.name: p.stat().st_size for p in path.parent.iterdir()} == before
     writing.close()
@@ -121,7 +124,7 @@ def test_a_database_that_is_being_written_is_read_with_its_last_rows_and_left_as
 
 def test_a_database_at_rest_gets_nothing_beside_it(recorded):
     path = recorded("mlflow.db")
-    look(path)
+    opened(path)
     assert [p.name for p in path.parent.iterdir()] == ["mlflow.db"]
 
 
@@ -130,7 +133,7 @@ def test_a_database_of_something_else_has_no_runs(tmp_path):
         made.execute("create table metrics (key text, value real)")
         made.execute("insert into metrics values ('loss', 1.5)")
     made.close()
-    assert look(tmp_path / "mlflow.db") == ()
+    assert opened(tmp_path / "mlflow.db") == ()
 
 
 def test_two_runs_of_one_database_are_told_apart_and_infinity_comes_back(recorded):
@@ -143,14 +146,14 @@ def test_two_runs_of_one_database_are_told_apart_and_infinity_comes_back(recorde
             "insert into metrics (key, value, timestamp, run_uuid, step, is_nan) values (?,?,?,?,?,?)", rows
         )
     made.close()
-    tables = look(path)
+    tables = opened(path)
     assert {t.get("run").values[0] for t in tables} == {"r", "r bbbbbbbb"}
     assert next(t for t in tables if "bbbb" in t.part).get("loss").values.tolist() == [1.0, math.inf]
 
 
 def test_lightnings_csv_has_a_point_where_a_cell_is_filled_and_a_nan_where_one_was_written(tmp_path):
     text = "epoch,step,train_loss,val_loss\n0,9,2.5,\n0,9,,2.75\n1,19,nan,\n1,19,,nan\n"
-    tables = look(put(tmp_path, "lightning_logs/version_0/metrics.csv", text), "lightning_logs/version_0/metrics.csv")
+    tables = opened(put(tmp_path, "lightning_logs/version_0/metrics.csv", text), "lightning_logs/version_0/metrics.csv")
     found = series(tables)
     np.testing.assert_equal(found["loss"], [(9, 2.5), (19, math.nan)])
     np.testing.assert_equal(found["eval_loss"], [(9, 2.75), (19, math.nan)])
@@ -160,7 +163,7 @@ def test_lightnings_csv_has_a_point_where_a_cell_is_filled_and_a_nan_where_one_w
 def test_llama_factorys_log_counts_its_own_steps(tmp_path):
     line = '{"current_steps": %d, "total_steps": 30, "loss": %s, "lr": 5e-05, "epoch": 0.5, "percentage": 33.3, '
     line += '"elapsed_time": "0:01:05", "remaining_time": "0:02:00"}\n'
-    (table,) = look(put(tmp_path, "trainer_log.jsonl", line % (10, 1.5) + line % (20, "NaN")))
+    (table,) = opened(put(tmp_path, "trainer_log.jsonl", line % (10, 1.5) + line % (20, "NaN")))
     assert table.get("step").values.tolist() == [10, 20]
     np.testing.assert_equal(table.get("loss").values, [1.5, math.nan])
     assert table.get("elapsed_time").values.tolist() == [65, 65]
@@ -173,7 +176,7 @@ def test_ms_swifts_log_writes_steps_of_all_and_numbers_as_text(tmp_path):
         '{"eval_loss": 1.5, "global_step/max_steps": "10/93", "percentage": "10.75%"}',
         '{"loss": 1.0, "grad_norm": 0.25, "global_st',
     ]
-    tables = look(put(tmp_path, "logging.jsonl", "\n".join(lines)))
+    tables = opened(put(tmp_path, "logging.jsonl", "\n".join(lines)))
     found = series(tables)
     assert (found["loss"], found["eval_loss"], found["gpu_memory"]) == ([(5, 1.25)], [(10, 1.5)], [(5, 12.5)])
     assert {t.cut for t in tables} == {"1 of its lines are no records"}
@@ -181,7 +184,7 @@ def test_ms_swifts_log_writes_steps_of_all_and_numbers_as_text(tmp_path):
 
 def test_a_monitor_of_devices_gives_each_of_them(tmp_path):
     line = '{"timestamp": "2026-01-01T00:00:0%d", "gpus": [{"index": 0, "util": 90}, {"index": 1, "util": %d}]}\n'
-    tables = look(put(tmp_path, "gpu_metrics.jsonl", line % (0, 80) + line % (1, 5)))
+    tables = opened(put(tmp_path, "gpu_metrics.jsonl", line % (0, 80) + line % (1, 5)))
     assert {t.part: t.get("system.util").values.tolist() for t in tables} == {
         "gpu0/system.util": [90, 90],
         "gpu1/system.util": [80, 5],
@@ -194,23 +197,32 @@ def test_mlflows_folder_has_a_file_for_each_metric_and_parameter(tmp_path):
     metric = put(
         tmp_path, f"{run}/metrics/train/loss", "1795377011782 2.5 1\n1795377011783 nan 2\n1795377011784 1 3 set d\n"
     )
-    (table,) = look(metric, f"{run}/metrics/train/loss")
+    (table,) = opened(metric, f"{run}/metrics/train/loss")
     np.testing.assert_equal(series([table])["loss"], [(1, 2.5), (2, math.nan), (3, 1)])
     assert table.get("time").values[0] == 1795377011.782
-    assert settings(look(put(tmp_path, f"{run}/params/lr", "0.1"), f"{run}/params/lr")) == {"lr": "0.1"}
+    assert settings(opened(put(tmp_path, f"{run}/params/lr", "0.1"), f"{run}/params/lr")) == {"lr": "0.1"}
 
 
 def test_wandbs_summary_is_one_point(tmp_path):
-    (table,) = look(
+    (table,) = opened(
         put(tmp_path, "wandb-summary.json", '{"_step": 7, "_runtime": 3, "train/loss": "NaN", "_wandb": {}}')
     )
     np.testing.assert_equal(series([table]), {"loss": [(7, math.nan)]})
 
 
-def test_aim_says_how_to_get_at_its_runs(tmp_path):
-    path = put(tmp_path, ".aim/run_metadata.sqlite", b"SQLite format 3\0")
-    with pytest.raises(TriageError, match=r"needs Aim itself"):
-        look(path, ".aim/run_metadata.sqlite")
+def test_aims_folder_is_named_once_with_the_way_to_get_at_its_runs(tmp_path):
+    put(tmp_path, ".aim/run_metadata.sqlite", b"SQLite format 3\0")
+    put(tmp_path, ".aim/seqs/chunks/a/000009.sst", b"\0")
+    (skipped,) = discover(tmp_path).skipped
+    assert (skipped.name, skipped.evidence) == (".aim", True)
+    assert "needs Aim itself" in skipped.why
+
+
+def test_swanlabs_local_files_are_one_metric_each(tmp_path):
+    line = '{"index": %d, "data": %s, "create_time": "2026-01-01T00:00:00+00:00"}\n'
+    path = put(tmp_path, "logs/train%2Floss/1000.log", line % (1, 2.5) + line % (2, "NaN"))
+    np.testing.assert_equal(series(opened(path, "logs/train%2Floss/1000.log")), {"loss": [(1, 2.5), (2, math.nan)]})
+    assert [a.kind for a in discover(tmp_path).artifacts] == ["tracker"]
 
 
 LM_EVAL = {
@@ -245,7 +257,7 @@ OPENCOMPASS = "dataset,version,metric,mode,qwen,llama\nmmlu,abc,accuracy,gen,61.
     ],
 )  # fmt: skip
 def test_scores_have_task_metric_error_count_and_shots(tmp_path, name, text, rows):
-    (table,) = look(put(tmp_path, name, text))
+    (table,) = opened(put(tmp_path, name, text))
     cells = zip(*(c.values.tolist() for c in table.columns), strict=True)
     assert [tuple(None if v != v else v for v in row) for row in cells] == rows
     assert table.columns[0].role == "group"
@@ -258,13 +270,13 @@ def test_a_benchmark_of_a_server_is_a_row_and_its_requests_a_table(tmp_path):
         "request_throughput": 0.57, "mean_ttft_ms": 80.5, "input_lens": [10, 20], "ttfts": [0.25, 0.5],
         "errors": ["", "x"],
     }  # fmt: skip
-    whole, requests = look(put(tmp_path, "vllm-8.json", json.dumps(record)))
+    whole, requests = opened(put(tmp_path, "vllm-8.json", json.dumps(record)))
     assert {c.name: c.values[0] for c in whole.of("measure")}["mean_ttft_ms"] == 80.5
     assert {c.of: c.values[0] for c in whole.of("axis")} == {"max_concurrency": 8, "request_rate": math.inf}
     assert [c.unit for c in whole.columns if c.name in ("request_throughput", "mean_ttft_ms")] == ["requests/s", "ms"]
     assert requests.get("ttfts").values.tolist() == [0.25, 0.5]
     lines = json.dumps(record) + "\n" + json.dumps({**record, "max_concurrency": 16}) + "\n"
-    assert look(put(tmp_path, "sglang.jsonl", lines))[0].get("max_concurrency").values.tolist() == [8, 16]
+    assert opened(put(tmp_path, "sglang.jsonl", lines))[0].get("max_concurrency").values.tolist() == [8, 16]
 
 
 SERVER = """\
@@ -286,6 +298,13 @@ def test_a_servers_lines_say_how_loaded_it_is(tmp_path):
     }.items()  # fmt: skip
     answers = tables[-1]
     assert list(zip(answers.get("status").values, answers.get("count").values, strict=True)) == [("200", 1), ("503", 1)]
+
+
+def test_the_load_of_a_server_is_in_the_store_of_its_run(tmp_path):
+    put(tmp_path, "server.log", SERVER)
+    with store_of(look((tmp_path,))) as store:
+        waiting = store.ask("select max(requests_waiting) from server_log_server_prompt_throughput").rows
+    assert waiting == ((12.0,),)
 
 
 @pytest.mark.parametrize(

@@ -140,3 +140,15 @@ def test_a_wrong_length_ends_the_reading_with_its_place():
     data[12 + 5 + 4] ^= 4
     assert read(tf_records, bytes(data))[0] == [b"whole"]
     assert "byte 21 has a wrong checksum of its length" in read(tf_records, bytes(data))[1][0]
+
+
+def test_pieces_of_nothing_without_an_end_take_no_memory():
+    middle = struct.pack("<IHB", zlib.crc32(b"\x03"), 0, 3)
+    first = struct.pack("<IHB", zlib.crc32(b"a", zlib.crc32(b"\x02")), 1, 2) + b"a"
+    block = (first + middle * 4681)[: BLOCK - 4] + bytes(4)
+    tracemalloc.start()
+    found, _ = read(log_records, block[:BLOCK] + (middle * 4681 + b"\0") * 100, 0)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found == []
+    assert most < 8 << 20

@@ -137,6 +137,8 @@ def healthy(table: SeriesTable, findings: Sequence[Finding]) -> Finding | None:
 def _learned(series: Series) -> bool:
     """Whether the end is better than the start, which a short log must show and no log may contradict."""
     points, way = finite(series), VOCABULARY[series.metric].better
+    if not len(points):
+        return False
     first, last = head_tail(points.values)
     gain = way * (last - first)
     return bool(gain > 0 or (len(points) >= LONG and gain > -WORSE * abs(first)))

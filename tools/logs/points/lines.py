@@ -24,7 +24,7 @@ from .points import Store
 from .shapes import Seen, Shapes
 from .tables import SAMPLE, read_table
 from .templates import Templates
-from .together import Rows, Together, keep
+from .together import Bars, Rows, Together, keep
 
 JOIN_LIMIT, KEYS_LIMIT = 5, 100
 """Most lines one wrapped record may take, and one that is printed with a key a line."""
@@ -129,21 +129,18 @@ class _Reader:
         alone = np.ones(len(seen.lines), bool)
         for one in rows:
             alone[one.at] = False
+        bars = self.together.bars(seen, number)
+        alone[bars.at] = False
         others = np.flatnonzero(alone)
         text = b"\n".join([seen.lines[i] for i in others.tolist()])
         ends = np.cumsum([len(seen.lines[i]) + 1 for i in others.tolist()])
         at = self.alone(seen, 0, number)
-        bars = self.together.bars(seen)
         for i in others[np.searchsorted(ends, candidates(text), side="right")].tolist() if len(others) else ():
             if i >= at:
-                self.stretch(rows, at, i)
-                at = i + 1
-                if i in bars:
-                    self.moved(bars[i])
-                    continue
+                self.stretch(rows, bars, at, i)
                 self.piece(number + i, *pieces(seen.lines[i]))
-                at = self.alone(seen, at, number)
-        self.stretch(rows, at, len(seen.lines))
+                at = self.alone(seen, i + 1, number)
+        self.stretch(rows, bars, at, len(seen.lines))
 
     def alone(self, seen: Seen, at: int, number: int) -> int:
         """Read line by line what goes on below a record that is open; where it ends."""
@@ -152,13 +149,12 @@ class _Reader:
             at += 1
         return at
 
-    def stretch(self, rows: Sequence[Rows], low: int, high: int) -> None:
+    def stretch(self, rows: Sequence[Rows], bars: Bars, low: int, high: int) -> None:
         """Keep the lines between two of a chunk that are read together."""
-        parts = [part for one in rows if (part := one.part(low, high))]
-        if parts:
-            self.last = keep(self.store, parts, self.bar) or self.last
-            if any(part.plan.record.counts_alone and part.plan.record.step is None for part in parts):
-                self.bar = None
+        if low < high:
+            parts = [part for one in rows if (part := one.part(low, high))]
+            last, self.bar = keep(self.store, parts, bars.part(low, high), self.bar)
+            self.last = last or self.last
 
     def line(self, data: bytes, start: int, number: int) -> tuple[int, int]:
         """Read the line at `start`; the offset and number of the next one."""
@@ -231,17 +227,13 @@ class _Reader:
     def fresh(self, line: int, rank: int | None, rest: str) -> None:
         done = progress(rest)
         if done and done[1] > 1:
-            self.moved(done[0])
+            self.bar = done[0]
+            self.store.bar_after(done[0])
         form = wrapped(rest)
         if form:
             self.open = _Open(form, rank, rest, [(line, rank, rest)])
             return
         self.record(line, rank, rest)
-
-    def moved(self, done: int) -> None:
-        """The progress bar of the training was drawn."""
-        self.bar = done
-        self.store.bar_after(done)
 
     def add(self, line: int, rank: int | None, record: Record) -> None:
         rank = record.rank if rank is None else rank

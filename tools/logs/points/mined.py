@@ -19,6 +19,7 @@ from .columns import EPOCHS, OTHER_BAR, STEPS, Column, columns_of, joined, plain
 from .grammar import HELD_OUT, known_end
 from .points import Store
 from .shapes import Shape, Shapes
+from .stream import Keyed
 
 LEAST = 3
 """Lines of one shape that make a series."""
@@ -28,6 +29,8 @@ MOST = 120
 """Series of one file that are kept, the surest first."""
 BARE = 3
 """Most numbers without any name that are kept of a shape."""
+WRITTEN = 4_096
+"""Different writers that are kept apart."""
 GROUPS = 16
 """Different values of a whole number that may tell groups apart."""
 TOLD = 50
@@ -54,6 +57,9 @@ CUSTOM = {
 RATES = ("s/it", "it/s")
 """Units of the speed that a progress bar shows by itself: of whatever it counts."""
 SPEEDS = ("step_time", "samples_per_second", "tokens_per_second", "gpu_memory", "learning_rate")
+
+
+_Taken = Mapping[str, Sequence[np.ndarray]]
 
 
 @dataclass(eq=False)
@@ -193,7 +199,7 @@ def _tells_apart(column: Column) -> bool:
     return len(values) <= GROUPS and int(counts.min()) >= LEAST and bool((np.diff(column.values) < 0).any())
 
 
-def _is_measure(column: Column, table: _Table, taken: Mapping[str, set[int]]) -> bool:
+def _is_measure(column: Column, table: _Table, taken: _Taken) -> bool:
     """Whether a column is a series that the declared formats have not read."""
     roles = (table.step, table.epoch, table.writer, table.label)
     if column in roles or column.total or not (column.changes or column.delimited):
@@ -208,8 +214,8 @@ def _is_measure(column: Column, table: _Table, taken: Mapping[str, set[int]]) ->
         return False
     if name in BARE_TIMES or (metric and metric[0] in COUNTS):
         return False
-    read = taken.get(name, set()) | (taken.get(metric[0], set()) if metric else set())
-    if not read.isdisjoint(table.lines[:TOLD].tolist()):
+    names = (name, metric[0]) if metric else (name,)
+    if any(np.isin(table.lines[:TOLD], lines).any() for n in names for lines in taken.get(n, ())):
         return False
     if not column.name:
         bare = [c for c in table.columns if c.changes and c not in roles]
@@ -217,12 +223,12 @@ def _is_measure(column: Column, table: _Table, taken: Mapping[str, set[int]]) ->
     return column.changes or (metric is not None and table.step is not None)
 
 
-def _taken(known: Sequence[Series]) -> dict[str, set[int]]:
+def _taken(known: Sequence[Series]) -> _Taken:
     """The lines in which the declared formats have read each metric and key."""
-    taken: dict[str, set[int]] = {}
+    taken: dict[str, list[np.ndarray]] = {}
     for one in known:
         for name in {one.metric, plain(one.key)}:
-            taken.setdefault(name, set()).update(one.lines.tolist())
+            taken.setdefault(name, []).append(one.lines)
     return taken
 
 
@@ -271,18 +277,19 @@ def _borrowed(table: _Table, tables: Sequence[_Table]) -> tuple[np.ndarray, str]
 def _fill(store: Store, table: _Table) -> None:
     """The measures of a table as records, each group a stream of its own."""
     axis, step_is, epochs = _axis(table)
-    group = table.label.values if table.label else None
-    ranks = table.writer.values if table.writer and len(np.unique(table.writer.values)) <= 4096 else None
-    keys = [_key(c, table) for c in table.measures]
-    for i, line in enumerate(table.lines.tolist()):
-        tail = f" {table.label.name} {int(group[i])}".rstrip() if group is not None and table.label else ""
-        values = [(key + tail, float(c.values[i]), line) for key, c in zip(keys, table.measures, strict=True)]
-        stream = store.stream("mined" + tail, None if ranks is None else int(ranks[i]))
-        stream.by_line = axis is None
-        stream.step_is = stream.step_is if stream.step_is == "cumulative" else step_is
-        store.record(
-            stream, i + 1 if axis is None else int(axis[i]), values, None if epochs is None else float(epochs[i])
-        )
+    count = len(table.lines)
+    steps = np.arange(1, count + 1) if axis is None else axis.astype(np.int64)
+    epochs = np.full(count, np.nan) if epochs is None else epochs
+    labels = table.label.values if table.label else np.zeros(count)
+    ranks = table.writer.values if table.writer and len(np.unique(table.writer.values)) <= WRITTEN else np.zeros(count)
+    for label, rank in np.unique(np.column_stack((labels, ranks)), axis=0).tolist():
+        chosen = np.flatnonzero((labels == label) & (ranks == rank))
+        tail = f" {table.label.name} {int(label)}".rstrip() if table.label else ""
+        stream = store.stream("mined" + tail, int(rank) if table.writer and ranks is table.writer.values else None)
+        stream.by_line, stream.step_is = axis is None, step_is
+        where = np.arange(len(chosen))
+        columns = [Keyed(_key(c, table) + tail, where, c.values[chosen]) for c in table.measures]
+        store.records(stream, steps[chosen], table.lines[chosen], epochs[chosen], columns)
 
 
 def _axis(table: _Table) -> tuple[np.ndarray | None, str, np.ndarray | None]:

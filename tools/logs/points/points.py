@@ -8,13 +8,25 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ...metrics import canonical, held_out
 from ...series import Series
-from ...vocabulary import BARE_TIMES, VOCABULARY
+from ...vocabulary import BARE_TIMES
+from .finished import (
+    Arrays,
+    arrays_of,
+    by_line,
+    is_clock,
+    many_an_epoch,
+    names_of,
+    never_computed,
+    numbered,
+    printed_again,
+    split,
+)
+from .stream import Keyed, Points, Stream
 
 POINT_BUDGET = 6_000_000
 """Points kept of one file (24 bytes each): beyond it every second ordinary point goes, non-finite ones stay."""
@@ -22,99 +34,6 @@ SERIES_LIMIT = 400
 """Different keys kept of one file; later unknown keys are dropped, known metrics are always kept."""
 INTERLEAVED_SHARE = 0.1
 """Share of falling steps above which a stream is several writers, not restarts."""
-
-MANY_AN_EPOCH = 20
-"""Points of one epoch from which on they are the batches of it, and not several writers. Own judgement."""
-
-
-@dataclass
-class Points:
-    """One key of one stream."""
-
-    steps: array = field(default_factory=lambda: array("q"))
-    values: array = field(default_factory=lambda: array("d"))
-    lines: array = field(default_factory=lambda: array("q"))
-
-    def add(self, step: int, value: float, line: int) -> bool:
-        """Keep the point unless it repeats the last one (redrawn bars, pollers, several ranks)."""
-        if self.steps and self.steps[-1] == step:
-            last = self.values[-1]
-            if last == value or (last != last and value != value):
-                return False
-        self.steps.append(step)
-        self.values.append(value)
-        self.lines.append(line)
-        return True
-
-    def add_many(self, steps: np.ndarray, values: np.ndarray, lines: np.ndarray) -> int:
-        """As `add`, one after the other; how many are kept."""
-        if not len(steps):
-            return 0
-        last = (self.steps[-1], self.values[-1]) if self.steps else (None, 0.0)
-        before = np.concatenate(([last[1]], values[:-1]))
-        again = (values == before) | (np.isnan(values) & np.isnan(before))
-        again[1:] &= steps[1:] == steps[:-1]
-        again[0] &= last[0] == steps[0]
-        kept = ~again
-        self.steps.frombytes(steps[kept].astype(np.int64).tobytes())
-        self.values.frombytes(values[kept].tobytes())
-        self.lines.frombytes(lines[kept].astype(np.int64).tobytes())
-        return int(kept.sum())
-
-    def __len__(self) -> int:
-        return len(self.steps)
-
-    def thin(self) -> None:
-        """Drop every second point, but none that is non-finite, far out, or beside a change to non-finite."""
-        values = np.array(self.values)
-        finite = np.isfinite(values)
-        keep = np.zeros(len(values), bool)
-        keep[::2] = True
-        keep[-1] = True
-        edges = np.flatnonzero(finite[1:] != finite[:-1])[:10_000]
-        for shift in range(-3, 5):
-            keep[np.clip(edges + shift, 0, len(values) - 1)] = True
-        if finite.any():
-            middle = np.median(values[finite])
-            spread = np.median(np.abs(values[finite] - middle)) or np.inf
-            far = np.flatnonzero(finite & (np.abs(values - middle) > 20 * spread))
-            keep[far[: len(values) // 10]] = True
-        for name in ("steps", "values", "lines"):
-            kept = np.array(getattr(self, name))[keep]
-            fresh = array(getattr(self, name).typecode)
-            fresh.frombytes(kept.tobytes())
-            setattr(self, name, fresh)
-
-
-@dataclass(frozen=True)
-class Column:
-    """The values of one key in many records."""
-
-    key: str
-    where: np.ndarray
-    """Which records have it, in order."""
-    values: np.ndarray
-
-
-@dataclass
-class Stream:
-    """The state of one writer."""
-
-    step_is: str = "step"
-    by_line: bool = False
-    """Whether the order of the lines is all that numbers its records."""
-    last_step: int | None = None
-    records: int = 0
-    falls: list[int] = field(default_factory=list)
-    """Lines at which the step fell."""
-    last_epoch: float | None = None
-    offset: int = 0
-    starts: list[int] = field(default_factory=lambda: [0])
-    """Of a stream without steps: records before each attempt."""
-    bars: array | None = None
-    """Of a stream without steps: (progress bar before, after) each record, -1 for none."""
-    previous: tuple[tuple[str, float], ...] = ()
-    points: dict[str, Points] = field(default_factory=dict)
 
 
 class Store:
@@ -141,10 +60,8 @@ class Store:
 
         A record that repeats the last one (two callbacks print it) is not counted twice.
         """
-        stream = self.stream(name + "?", rank)
+        stream = self.stepless(name, rank)
         entry = {key: value for key, value, _ in values}
-        if stream.bars is None:
-            stream.bars = array("q")
         if "train_runtime" in entry:
             values = [("train_loss_mean" if k == "train_loss" else k, v, at) for k, v, at in values]
         elif any(canonical(k) and not held_out(k) for k in entry if k != "epoch"):
@@ -203,7 +120,7 @@ class Store:
         self._put(stream, step, values)
 
     def records(
-        self, stream: Stream, steps: np.ndarray, lines: np.ndarray, epochs: np.ndarray, columns: Sequence[Column]
+        self, stream: Stream, steps: np.ndarray, lines: np.ndarray, epochs: np.ndarray, columns: Sequence[Keyed]
     ) -> None:
         """Add many records at once, as `record` would one after the other.
 
@@ -226,7 +143,7 @@ class Store:
         self._put_many(stream, steps, lines, columns)
 
     def _one_by_one(
-        self, stream: Stream, steps: np.ndarray, lines: np.ndarray, epochs: np.ndarray, columns: Sequence[Column]
+        self, stream: Stream, steps: np.ndarray, lines: np.ndarray, epochs: np.ndarray, columns: Sequence[Keyed]
     ) -> None:
         rows: list[list[tuple[str, float, int]]] = [[] for _ in steps]
         for column in columns:
@@ -235,7 +152,7 @@ class Store:
         for i, row in enumerate(rows):
             self.record(stream, int(steps[i]), row, None if np.isnan(epochs[i]) else float(epochs[i]))
 
-    def _put_many(self, stream: Stream, steps: np.ndarray, lines: np.ndarray, columns: Sequence[Column]) -> None:
+    def _put_many(self, stream: Stream, steps: np.ndarray, lines: np.ndarray, columns: Sequence[Keyed]) -> None:
         for column in columns:
             points = stream.points.get(column.key)
             if points is None:
@@ -252,33 +169,55 @@ class Store:
         rank: int | None,
         columns: Sequence[tuple[str, np.ndarray]],
         lines: np.ndarray,
-        bar: int | None = None,
+        before: np.ndarray,
+        after: np.ndarray,
     ) -> None:
-        """Add many records without a step and of the same keys, with no progress bar but before the first."""
-        rows = [[(key, float(values[i]), int(lines[i])) for key, values in columns] for i in (0, len(lines) - 1)]
-        self.unnumbered(name, rank, rows[0], bar)
-        stream, begin = self.streams[name + "?", rank], 1
+        """Add many records without a step and of the same keys.
+
+        Args:
+            name: of the stream.
+            rank: of the stream.
+            columns: each key and its values.
+            lines: of each record.
+            before: what a progress bar said before each record, -1 for none.
+            after: and what the first one behind it said.
+        """
+        stream = self.stepless(name, rank)
         trained = any(canonical(key) and not held_out(key) for key, _ in columns if key != "epoch")
-        again = np.ones(len(lines) - 1, bool)
+        again = before[1:] < 0
+        falls = np.zeros(len(again), bool)
         for key, values in columns:
             again &= (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
-            if key == "epoch" and (np.diff(values) < -1e-9).any():
-                again[:] = True
-        if not trained or again.any() or len(lines) < 2 or any(key == "train_runtime" for key, _ in columns):
-            for i in range(begin, len(lines)):
-                row = [(key, float(values[i]), int(lines[i])) for key, values in columns]
-                self.unnumbered(name, rank, row, None)
-            return
-        count = len(lines) - 1
-        stream.previous = tuple((key, value) for key, value, _ in rows[1])
+            falls |= np.diff(values) < -1e-9 if key == "epoch" else False
+        plain = trained and not (again | falls).any() and not any(key == "train_runtime" for key, _ in columns)
+        alone = 1 if plain else len(lines)
+        for i, row in enumerate(zip(*(values[:alone].tolist() for _, values in columns), strict=True)):
+            values = [(key, value, int(lines[i])) for (key, _), value in zip(columns, row, strict=True)]
+            self.unnumbered(name, rank, values, None if before[i] < 0 else int(before[i]))
+            if after[i] >= 0:
+                self.bar_after(int(after[i]))
+        if alone < len(lines):
+            self._count_many(stream, columns, before[1:], after[1:])
+            where = np.arange(len(lines) - 1)
+            numbers = where + stream.records - len(where) + 1
+            self._put_many(stream, numbers, lines[1:], [Keyed(key, where, values[1:]) for key, values in columns])
+
+    def _count_many(
+        self, stream: Stream, columns: Sequence[tuple[str, np.ndarray]], before: np.ndarray, after: np.ndarray
+    ) -> None:
+        stream.previous = tuple((key, float(values[-1])) for key, values in columns)
         stream.last_epoch = dict(stream.previous).get("epoch", stream.last_epoch)
-        numbers = np.arange(stream.records + 1, stream.records + 1 + count)
-        stream.records += count
+        stream.records += len(before)
         assert stream.bars is not None
-        stream.bars.extend([-1] * (2 * count))
-        self._waiting = stream
-        where = np.arange(count)
-        self._put_many(stream, numbers, lines[1:], [Column(key, where, values[1:]) for key, values in columns])
+        stream.bars.frombytes(np.column_stack((before, after)).astype(np.int64).tobytes())
+        self._waiting = stream if after[-1] < 0 else None
+
+    def stepless(self, name: str, rank: int | None) -> Stream:
+        """The stream of a writer that prints no steps."""
+        stream = self.stream(name + "?", rank)
+        if stream.bars is None:
+            stream.bars = array("q")
+        return stream
 
     def _advance(self, stream: Stream, step: int, epoch: float | None, line: int) -> None:
         last = stream.last_step
@@ -312,51 +251,33 @@ class Store:
             for part in self._attempts(stream):
                 name = attempt + (f"#{number}" if number > 1 else "")
                 made = [Series(*head, *arrays, file, name, at_rank, is_) for head, arrays, is_ in part]
-                if not _printed_again(before, made):
+                if not printed_again(before, made):
                     yield from made
                     before, number = made, number + 1
 
-    def _attempts(self, stream: Stream) -> list[list[tuple[tuple[str, str], _Arrays, str]]]:
+    def _attempts(self, stream: Stream) -> list[list[tuple[tuple[str, str], Arrays, str]]]:
         """For each attempt of a stream: (metric, key), arrays and the meaning of the steps of each series."""
-        chosen = _names(stream.points)
-        steps, step_is = _numbered(stream, self.every)
+        chosen = names_of(stream.points)
+        steps, step_is = numbered(stream, self.every)
         mixed = len(stream.falls) > max(3, INTERLEAVED_SHARE * stream.records)
         falls = {*([] if mixed else stream.falls), *(self.starts if stream.bars is not None or stream.by_line else ())}
         bounds = np.array(sorted(falls), dtype=np.int64)
-        parts: dict[int, list[tuple[tuple[str, str], _Arrays, str]]] = {}
+        parts: dict[int, list[tuple[tuple[str, str], Arrays, str]]] = {}
         for key, points in stream.points.items():
             metric, scale = chosen[key]
             part_is, points = step_is, points
-            if step_is == "epoch" and _many_an_epoch(points):
-                part_is, points = "line", _by_line(points)
-            arrays = _arrays(points, scale, mixed and part_is == step_is)
-            if key == "grad norm" and _never_computed(arrays[1]):
+            if step_is == "epoch" and many_an_epoch(points):
+                part_is, points = "line", by_line(points)
+            arrays = arrays_of(points, scale, mixed and part_is == step_is)
+            if key == "grad norm" and never_computed(arrays[1]):
                 continue
-            if key.lower() in BARE_TIMES and _is_clock(arrays[1]):
+            if key.lower() in BARE_TIMES and is_clock(arrays[1]):
                 continue
             if steps is not None:
                 arrays = (steps[arrays[0]], *arrays[1:])
-            for number, part in _split(arrays, bounds):
+            for number, part in split(arrays, bounds):
                 parts.setdefault(number, []).append(((metric, key), part, part_is))
         return [parts[number] for number in sorted(parts)]
-
-
-_Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Steps, values, lines."""
-_MEASURED = ("step_time", "samples_per_second", "tokens_per_second", "tflops", "mfu")
-
-
-def _printed_again(before: list[Series], now: list[Series]) -> bool:
-    """Whether an attempt is the one before it printed once more, measured times and all; a rerun is not."""
-    old = {s.key: s for s in before}
-    return (
-        old.keys() == {s.key for s in now}
-        and any(s.metric in _MEASURED and len(s) > 2 for s in now)
-        and all(
-            np.array_equal(s.steps, old[s.key].steps) and np.array_equal(s.values, old[s.key].values, equal_nan=True)
-            for s in now
-        )
-    )
 
 
 def _again(previous: tuple[tuple[str, float], ...], entry: dict[str, float]) -> bool:
@@ -374,117 +295,3 @@ def _again(previous: tuple[tuple[str, float], ...], entry: dict[str, float]) -> 
 
 def _same(a: float, b: float) -> bool:
     return a == b or (a != a and b != b)
-
-
-def _numbered(stream: Stream, every: Callable[[], int | None]) -> tuple[np.ndarray | None, str]:
-    """Step of the record with each number, for a stream without steps of its own.
-
-    In order of trust: the progress bars around the records, the configured interval, the order of the records.
-    """
-    if stream.bars is None:
-        return None, stream.step_is
-    numbers = np.arange(stream.records + 1)
-    starts = np.array(stream.starts)
-    part = np.maximum(np.searchsorted(starts, numbers, side="left") - 1, 0)
-    bars = np.array(stream.bars).reshape(-1, 2)
-    epochs = _epochs(stream)
-    for column in (0, 1):
-        steps = _from_bars(bars[:, column], part[1:], epochs)
-        if steps is not None:
-            return np.concatenate(([0], steps)), "step"
-    counted = numbers - starts[part]
-    interval = every()
-    return (counted * interval, "step") if interval else (counted, "line")
-
-
-def _epochs(stream: Stream) -> np.ndarray:
-    """Epoch of each record of a stream without steps, nan where none is printed."""
-    epochs = np.full(stream.records + 1, np.nan)
-    points = stream.points.get("epoch", Points())
-    numbers, values = np.array(points.steps, dtype=np.int64)[::-1], np.array(points.values)[::-1]
-    epochs[numbers] = values  # the training record comes first, an evaluation after it has its number too
-    return epochs[1:]
-
-
-def _from_bars(done: np.ndarray, part: np.ndarray, epochs: np.ndarray) -> np.ndarray | None:
-    """The bars as steps, if nine records in ten have one and within each attempt they rise evenly or as the epoch."""
-    known = done >= 0
-    if len(done) < 2 or known.mean() < 0.9 or not known[0]:
-        return None
-    index = np.arange(len(done))
-    filled = np.interp(index, index[known], done[known]).astype(np.int64)
-    strides = np.diff(filled)[part[1:] == part[:-1]]
-    if not len(strides) or (strides <= 0).any():
-        return None
-    even = np.mean(strides == np.median(strides))
-    return filled if even >= 0.8 or _follow_epoch(filled, epochs) else None
-
-
-def _follow_epoch(steps: np.ndarray, epochs: np.ndarray) -> bool:
-    """Whether the steps are a constant times the epoch, which the log rounds to two digits or more."""
-    if len(steps) < 3 or not (epochs > 0).all():
-        return False
-    per_epoch = float(steps[-1] / epochs[-1])
-    return bool((np.abs(steps - per_epoch * epochs) <= 0.012 * per_epoch + 1).all())
-
-
-def _names(points: dict[str, Points]) -> dict[str, tuple[str, float]]:
-    """Key -> metric and scale; where several keys mean one metric, the first alias of the table has it."""
-    best: dict[str, tuple[int, str]] = {}
-    found = {key: canonical(key) for key in points}
-    for key, hit in found.items():
-        if hit:
-            metric, _, order = hit
-            best[metric] = min(best.get(metric, (order, key)), (order, key))
-    names: dict[str, tuple[str, float]] = {}
-    for key, hit in found.items():
-        wins = hit is not None and best[hit[0]][1] == key
-        own = key if key not in VOCABULARY else f"{key}?"
-        names[key] = (hit[0], hit[1]) if wins and hit else (own, 1.0)
-    return names
-
-
-def _arrays(points: Points, scale: float, mixed: bool) -> _Arrays:
-    """Steps, values, lines; of several writers the worst value of a step, in the order of steps."""
-    steps, values, lines = np.array(points.steps), np.array(points.values), np.array(points.lines)
-    if scale != 1.0:
-        values = values * scale
-    strides = np.diff(steps)
-    if mixed or ((strides >= 0).all() and (np.count_nonzero(strides) + 1) * 2 <= len(steps)):
-        order = np.lexsort((lines, np.isfinite(values), steps))
-        steps, values, lines = steps[order], values[order], lines[order]
-        first = np.ones(len(steps), bool)
-        first[1:] = steps[1:] != steps[:-1]
-        steps, values, lines = steps[first], values[first], lines[first]
-    return steps, values, lines
-
-
-def _many_an_epoch(points: Points) -> bool:
-    """Whether lines that number the epoch alone come all through it."""
-    return len(points) > MANY_AN_EPOCH * len(set(points.steps))
-
-
-def _by_line(points: Points) -> Points:
-    return replace(points, steps=array("q", range(1, len(points) + 1)))
-
-
-def _never_computed(values: np.ndarray) -> bool:
-    """Megatron prints `grad norm: 0.000` where it was not computed."""
-    return len(values) > 0 and not values.any()
-
-
-def _is_clock(values: np.ndarray) -> bool:
-    """Whether a bare `time` is the time since the start (or of day), which never falls, and not that of a step."""
-    return len(values) < 3 or not (np.diff(values) < 0).any()
-
-
-def _split(arrays: _Arrays, bounds: np.ndarray) -> Iterator[tuple[int, _Arrays]]:
-    """The parts between the lines at which the step fell, with the number of the attempt."""
-    if not len(bounds):
-        yield 1, arrays
-        return
-    steps, values, lines = arrays
-    part = np.searchsorted(bounds, lines, side="right")
-    for number in np.unique(part):
-        chosen = part == number
-        yield int(number) + 1, (steps[chosen], values[chosen], lines[chosen])

@@ -27,6 +27,8 @@ CELLS = 6_000_000
 """Numbers kept of one file (8 bytes each); past it every second line of each shape goes."""
 WIDEST, LONGEST = 40, 2_000
 """Most numbers, and most bytes, of a line whose numbers are looked at."""
+HEADS = 3
+"""Lines above the first of a shape of which one may be the head of its columns."""
 TOGETHER = 16
 """Lines of one shape in a chunk from which on they are read together."""
 TRIAL = 64
@@ -194,8 +196,8 @@ class Shapes:
     def __init__(self) -> None:
         self.known: dict[bytes, Shape | None] = {}
         """By what is left of a line without numbers; None for a shape that is not followed."""
-        self.once: dict[bytes, tuple[int, bytes, str]] = {}
-        """Number, text and head of the only line of a shape."""
+        self.once: dict[bytes, tuple[int, bytes, list[bytes]]] = {}
+        """Number and text of the only line of a shape, and the lines above it."""
         self.size = 0
         self.opening = Opening()
 
@@ -209,16 +211,12 @@ class Shapes:
         )
         keys = data.translate(None, NUMBERS).split(b"\n")
         self.opening.begin(keys)
-        groups: dict[bytes, list[int]] = {}
         known, opening = self.known, self.opening.places
-        for i, key in enumerate(keys):
-            if known.get(key, 0) is not None or key in opening:
-                groups.setdefault(key, []).append(i)
-        for key, at in groups.items():
+        for key, at in _groups(keys):
             if key in opening:
                 self.opening.add(key, chunk.first_line, at, numbers)
-                if known.get(key, 0) is None:
-                    continue
+            if known.get(key, 0) is None:
+                continue
             if key in known or len(known) < SHAPES:
                 here = range(chunk.first_line, chunk.first_line + len(lines)) if numbers is None else numbers
                 group = self._group(key, at, lines, here)
@@ -236,8 +234,8 @@ class Shapes:
                 if at and len(key) <= LONGEST:
                     self._remember(key, numbers[at[0]], lines, at[0])
                 return None
-            _, text, above = before or (0, lines[at[0]], _head_above(lines, at[0]))
-            shape = _shape(text, above)
+            _, text, above = before or (0, lines[at[0]], lines[max(0, at[0] - HEADS) : at[0]])
+            shape = _shape(text, _head_above(above))
             if shape is None:
                 self.known[key] = None
                 return None
@@ -257,7 +255,7 @@ class Shapes:
         if len(self.once) >= ONCE:
             self.once.clear()
         if len(lines[at]) <= LONGEST:
-            self.once[key] = (number, lines[at], _head_above(lines, at))
+            self.once[key] = (number, lines[at], lines[max(0, at - HEADS) : at])
 
     def _thin(self) -> None:
         for shape in self.known.values():
@@ -268,6 +266,24 @@ class Shapes:
     def repeated(self, least: int) -> list[Shape]:
         """The shapes of at least so many lines, in the order in which they began."""
         return [s for s in self.known.values() if s is not None and len(s.numbers) * s.every >= least]
+
+
+class _Numbered(dict[bytes, int]):
+    """A number for each key, in the order in which they are asked for."""
+
+    def __missing__(self, key: bytes) -> int:
+        self[key] = number = len(self)
+        return number
+
+
+def _groups(keys: list[bytes]) -> Iterator[tuple[bytes, list[int]]]:
+    """Each key with the places at which it stands, in the order of the first ones."""
+    numbered = _Numbered()
+    ids = np.fromiter(map(numbered.__getitem__, keys), np.int64, len(keys))
+    order = np.argsort(ids, kind="stable").tolist()
+    ends = np.cumsum(np.bincount(ids)).tolist()
+    for key, begin, end in zip(numbered, [0, *ends], ends, strict=False):
+        yield key, order[begin:end]
 
 
 def _plain(chunk: Chunk) -> tuple[bytes, list[int] | None]:
@@ -288,9 +304,9 @@ def _plain(chunk: Chunk) -> tuple[bytes, list[int] | None]:
     return data.replace(b"\r", b"\n"), numbers
 
 
-def _head_above(lines: Sequence[bytes], at: int) -> str:
-    """The nearest line above that has letters and no number, at most three lines up: the head of the columns."""
-    for line in reversed(lines[max(0, at - 3) : at]):
+def _head_above(lines: Sequence[bytes]) -> str:
+    """The nearest line above that has letters and no number: the head of the columns."""
+    for line in reversed(lines):
         text = line.decode("utf-8", "replace")
         if len(text) <= LONGEST and re.search(r"[^\W\d_]", text):
             return "" if TOKEN.search(text) else text

@@ -19,13 +19,12 @@ from .format import Format, Record
 from .formats import FORMATS
 from .grammar import Span, number
 from .parse import parse, progress, wrapped
-from .points import Column, Store, Stream
+from .points import Store
 from .shapes import NOISE, TOKEN, Group, Seen, cells_of
+from .stream import Keyed, Stream
 
 LONGEST_CELL = 24
 """Most letters of a number that is read together with others."""
-FEW = 40
-"""Lines below which a loop is faster."""
 EXACT = float(1 << 53)
 """Whole numbers below it are exact."""
 _FORMS = {form.name: form for form in FORMATS}
@@ -70,6 +69,20 @@ class Rows:
         return Rows(self.plan, self.at[a:b], self.lines[a:b], [c[a:b] for c in self.columns]) if b > a else None
 
 
+@dataclass(frozen=True)
+class Bars:
+    """Lines of a chunk that are the progress bar of the training and nothing else."""
+
+    at: np.ndarray
+    lines: np.ndarray
+    done: np.ndarray
+
+    def part(self, low: int, high: int) -> Bars:
+        """Those between two lines of the chunk."""
+        a, b = np.searchsorted(self.at, (low, high))
+        return Bars(self.at[a:b], self.lines[a:b], self.done[a:b])
+
+
 class Together:
     """What is known of the shapes of one file."""
 
@@ -78,9 +91,9 @@ class Together:
         self.counts: dict[bytes, int | None] = {}
         """Of shapes that are bars: which number is the count."""
 
-    def bars(self, seen: Seen) -> dict[int, int]:
-        """The lines of a chunk that are a progress bar of the training and nothing else: steps done."""
-        done: dict[int, int] = {}
+    def bars(self, seen: Seen, first_line: int) -> Bars:
+        """The bars of a chunk."""
+        at, done = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for key, group in seen.groups.items():
             if b"%|" not in key:
                 continue
@@ -88,8 +101,11 @@ class Together:
                 self.counts[key] = _count(seen.lines[group.at[0]], group)
             j = self.counts[key]
             if j is not None and (group.columns[j + 1] > 1).all() and (group.columns[j] < EXACT).all():
-                done.update(zip(group.at, group.columns[j].astype(np.int64).tolist(), strict=True))
-        return done
+                at.append(np.array(group.at))
+                done.append(group.columns[j].astype(np.int64))
+        where = np.concatenate(at)
+        order = np.argsort(where)
+        return Bars(where[order], where[order] + first_line, np.concatenate(done)[order])
 
     def rows(self, seen: Seen, first_line: int) -> list[Rows]:
         """The lines of a chunk that can be read together."""
@@ -110,7 +126,8 @@ def _fits(plan: Plan, group: Group) -> bool:
     step, n = group.shape.width + 1, len(group.at)
     if any(group.cells[cell::step].count(text) != n for cell, text in plan.same):
         return False
-    if max(map(len, group.cells)) > LONGEST_CELL:
+    read = {group.shape.cells[j] for _, j, _ in plan.values}
+    if any(max(map(len, group.cells[cell::step])) > LONGEST_CELL for cell in read):
         return False
     whole = [j for j in (plan.step, plan.rank) if j is not None]
     for j in whole:
@@ -209,16 +226,20 @@ def _same(line: bytes, group: Group, used: set[int], form: Format, cut: int) -> 
             yield i, match[0]
 
 
-def keep(store: Store, rows: Sequence[Rows], bar: int | None = None) -> tuple[int, str] | None:
-    """Put lines into the store, in their order; the last step and what counted it, None where none was said.
+def keep(store: Store, rows: Sequence[Rows], bars: Bars, bar: int | None) -> tuple[tuple[int, str] | None, int | None]:
+    """Put lines into the store, in their order.
 
     Args:
         store: where to.
         rows: the lines of each plan.
+        bars: the progress bars between them.
         bar: what a progress bar said before them, if it moved.
+
+    Returns:
+        The last step and what counted it, None where none was said; what a bar said since the last record.
     """
     last: tuple[int, int, str] | None = None
-    streams: dict[tuple[str, int | None], list[tuple[Rows, np.ndarray]]] = {}
+    streams: dict[tuple[str, int | None], _Parts] = {}
     for one in rows:
         name = f"{one.plan.record.format}:{one.plan.record.counter}"
         ranks = one.columns[one.plan.rank].astype(np.int64) if one.plan.rank is not None else None
@@ -226,12 +247,13 @@ def keep(store: Store, rows: Sequence[Rows], bar: int | None = None) -> tuple[in
             chosen = np.arange(len(one.at)) if ranks is None else np.flatnonzero(ranks == rank)
             streams.setdefault((name, rank), []).append((one, chosen))
     in_order = sorted(streams.items(), key=lambda item: min(int(one.lines[chosen[0]]) for one, chosen in item[1]))
+    counted: list[tuple[str, int | None, _Parts]] = []
     for (name, rank), parts in in_order:
         parts.sort(key=lambda part: int(part[0].lines[part[1][0]]))
         record = parts[0][0].plan.record
         if record.step is None:
-            _unnumbered(store, name, rank, parts, bar)
-            bar = None
+            store.stepless(name, rank)
+            counted.append((name, rank, parts))
             continue
         stream = store.stream(name, rank)
         if record.counter == "epoch":
@@ -239,7 +261,7 @@ def keep(store: Store, rows: Sequence[Rows], bar: int | None = None) -> tuple[in
         line = _numbered(store, stream, parts)
         if stream.last_step is not None and (last is None or line > last[0]):
             last = line, stream.last_step, record.counter
-    return last and last[1:]
+    return last and last[1:], _unnumbered(store, counted, bars, bar)
 
 
 _Parts = list[tuple[Rows, np.ndarray]]
@@ -260,7 +282,7 @@ def _numbered(store: Store, stream: Stream, parts: _Parts) -> int:
         begin += len(chosen)
         for key, j, scale in one.plan.values:
             keyed.setdefault(key, []).append((where, one.columns[j][chosen] * scale))
-    store.records(stream, steps[order], lines[order], epochs, [_column(key, found) for key, found in keyed.items()])
+    store.records(stream, steps[order], lines[order], epochs, [_keyed(key, found) for key, found in keyed.items()])
     return int(lines.max())
 
 
@@ -271,28 +293,50 @@ def _epochs(one: Rows, chosen: np.ndarray) -> np.ndarray:
     return one.columns[one.plan.epoch or 0][chosen] if counted else np.full(len(chosen), np.nan)
 
 
-def _column(key: str, found: list[tuple[np.ndarray, np.ndarray]]) -> Column:
+def _keyed(key: str, found: list[tuple[np.ndarray, np.ndarray]]) -> Keyed:
     where = np.concatenate([w for w, _ in found])
     values = np.concatenate([v for _, v in found])
     order = np.argsort(where, kind="stable")
-    return Column(key, where[order], values[order])
+    return Keyed(key, where[order], values[order])
 
 
-def _unnumbered(store: Store, name: str, rank: int | None, parts: _Parts, bar: int | None) -> None:
-    """Lines without steps, in their order: stretches of one shape together."""
-    entries = sorted((int(one.lines[i]), p, int(i)) for p, (one, chosen) in enumerate(parts) for i in chosen)
-    begin = 0
-    while begin < len(entries):
-        end = begin
-        while end < len(entries) and entries[end][1] == entries[begin][1]:
-            end += 1
-        one, rows = parts[entries[begin][1]][0], [i for *_, i in entries[begin:end]]
-        columns = [(key, one.columns[j][rows] * scale) for key, j, scale in one.plan.values]
-        if len(rows) < FEW:
-            for line, *values in zip(one.lines[rows].tolist(), *(v.tolist() for _, v in columns), strict=True):
-                row = [(key, value, line) for (key, _), value in zip(columns, values, strict=True)]
-                store.unnumbered(name, rank, row, bar)
-                bar = None
-        else:
-            store.unnumbered_many(name, rank, columns, one.lines[rows], bar)
-        begin, bar = end, None
+def _unnumbered(store: Store, streams: list[tuple[str, int | None, _Parts]], bars: Bars, bar: int | None) -> int | None:
+    """Lines without steps, in their order, and the bars between them: together where all have the same keys."""
+    keys = {tuple(key for key, *_ in one.plan.values) for *_, parts in streams for one, _ in parts}
+    if len(streams) != 1 or len(keys) != 1:
+        return _by_line(store, streams, bars, bar)
+    name, rank, parts = streams[0]
+    lines = np.concatenate([one.lines[chosen] for one, chosen in parts])
+    order = np.argsort(lines, kind="stable")
+    values = [
+        np.concatenate([one.columns[one.plan.values[i][1]][chosen] * one.plan.values[i][2] for one, chosen in parts])
+        for i in range(len(parts[0][0].plan.values))
+    ]
+    lines = lines[order]
+    at = np.concatenate(([0], np.searchsorted(bars.lines, lines), [len(bars.lines)]))
+    some = at[1:] > at[:-1]
+    done = np.append(bars.done, -1)
+    before = np.where(some[:-1], done[at[1:-1] - 1], -1)
+    after = np.where(some[1:], done[np.minimum(at[1:-1], len(done) - 1)], -1)
+    if some[0]:
+        store.bar_after(int(bars.done[0]))
+    elif bar is not None:
+        before[0] = bar
+    columns = [(key, v[order]) for (key, *_), v in zip(parts[0][0].plan.values, values, strict=True)]
+    store.unnumbered_many(name, rank, columns, lines, before, after)
+    return int(bars.done[-1]) if some[-1] else None
+
+
+def _by_line(store: Store, streams: list[tuple[str, int | None, _Parts]], bars: Bars, bar: int | None) -> int | None:
+    """The same, one line after the other."""
+    rows = [(int(one.lines[i]), name, rank, one, i) for name, rank, parts in streams for one, at in parts for i in at]
+    events = [*rows, *((line, "", None, None, done) for line, done in zip(bars.lines, bars.done, strict=True))]
+    for line, name, rank, one, i in sorted(events, key=lambda event: int(event[0])):
+        if one is None:
+            bar = int(i)
+            store.bar_after(bar)
+            continue
+        row = [(key, float(one.columns[j][i]) * scale, line) for key, j, scale in one.plan.values]
+        store.unnumbered(name, rank, row, bar)
+        bar = None
+    return bar

@@ -13,7 +13,7 @@ from ...findings import Evidence, Finding, Severity, clean, declare
 from ...series import Series
 from ...vocabulary import VOCABULARY
 from .match import TABLE, Hit, Hits
-from .phases import FRAME, phases
+from .phases import FRAME, frames, phases
 from .signature import CHECK
 from .software import GENERIC
 from .uncaught import restarts, stop
@@ -56,7 +56,12 @@ SHUTS = (
 """A server was told to stop."""
 
 TIMEOUT_ECHO = "timeout-after-error"
-CODES = declare("causes", (TIMEOUT_ECHO, CHECK, "a collective timed out because another rank had failed before"))
+TAKEN_BACK = "failure-taken-back"
+CODES = declare(
+    "causes",
+    (TIMEOUT_ECHO, CHECK, "a collective timed out because another rank had failed before"),
+    (TAKEN_BACK, CHECK, "a line sounds like a failure, and the log itself says that it is none"),
+)
 
 ENGINE_CRASH = next(i for i, row in enumerate(TABLE) if row.code == "engine-crash")
 """The row that an engine's failure belongs to once the engine has served: it did start."""
@@ -131,6 +136,8 @@ class _Event:
     hits: Hits
     severity: Severity
     survived: str = ""
+    back: bool = False
+    """The log itself says that it is no failure: what the code stands for is not the case."""
 
     @property
     def code(self) -> str:
@@ -183,7 +190,8 @@ def _without_warnings(events: list[_Event]) -> list[_Event]:
     """The events; what Python only warned of is a note where nothing else failed."""
     if any(e.severity <= Severity.S1 and not e.only_warned for e in events):
         return events
-    return [replace(e, severity=Severity.S3, survived="it is only a warning") if e.only_warned else e for e in events]
+    note = {"severity": Severity.S3, "survived": "it is only a warning", "back": True}
+    return [replace(e, **note) if e.only_warned else e for e in events]
 
 
 def _kept(hits: Hits) -> list[Hit]:
@@ -198,9 +206,9 @@ def _graded(file: str, hit: Hit, hits: Hits, life: Timeline) -> _Event:
     if hit.signature.lasting:
         return _Event(file, hit, hits, severity)
     if hit.line < hits.undone:
-        return _Event(file, hit, hits, Severity.S3, f"line {hits.undone} takes it back")
-    if hit.absolved:
-        return _Event(file, hit, hits, Severity.S3, "the line itself says that the program goes on")
+        return _Event(file, hit, hits, Severity.S3, f"line {hits.undone} takes it back", back=True)
+    if hit.absolved and not frames(hit):
+        return _Event(file, hit, hits, Severity.S3, "the line itself says that the program goes on", back=True)
     if life.survives(hit.line):
         return _Event(file, hit, hits, Severity.S3, "the run goes on after it")
     if 0 < life.serves < life.shut < hit.line:
@@ -250,17 +258,24 @@ def _finding(event: _Event, cause: _Event | None) -> Finding:
         data["survived"] = event.survived
         note += f" Not fatal: {event.survived}."
         note_zh += " 并不致命：运行在此之后继续。"
-    code = TIMEOUT_ECHO if cause is not None and signature.code == "nccl-timeout" else signature.code
+    if event.back:
+        data["code"] = signature.code
     evidence = tuple(Evidence(event.file, h.line, rank=h.rank, text=clean(h.text)) for h in _kept(event.hits))
     first = Evidence(event.file, hit.line, rank=hit.rank, text=clean(hit.text))
     return Finding(
-        code,
+        _code(event, cause),
         severity,
         f"{event.file}:{hit.line}: {said} ({event.hits.count} line(s)).{note}",
         f"{event.file}:{hit.line}：{said_zh}（共 {event.hits.count} 行）。{note_zh}",
         (first, *(e for e in evidence if e != first)),
         data,
     )
+
+
+def _code(event: _Event, cause: _Event | None) -> str:
+    if event.back:
+        return TAKEN_BACK
+    return TIMEOUT_ECHO if cause is not None and event.code == "nccl-timeout" else event.code
 
 
 def _said(event: _Event) -> tuple[str, str, dict[str, object]]:

@@ -176,9 +176,10 @@ ROWS = (
     ),
     Signature(
         "cuda-illegal-access", S0,
-        r"illegal memory access|CUDA error: (an illegal|misaligned)|CUDA_ERROR_ILLEGAL_ADDRESS|CUDA_ERROR_MISALIGNED_ADDRESS|Xid \([^)]{1,40}\): (13|31),",
+        r"illegal memory access|[Mm]emory access fault by GPU|CUDA error: (an illegal|misaligned)|CUDA_ERROR_ILLEGAL_ADDRESS|CUDA_ERROR_MISALIGNED_ADDRESS|Xid \([^)]{1,40}\): (13|31),",
         "a GPU kernel read or wrote outside of its memory", "GPU 内核越界读写显存",
         ("RuntimeError: CUDA error: an illegal memory access was encountered",
+         "Memory access fault by GPU node-1 (Agent handle: 0x55) on address 0x7f. Reason: Page not present or supervisor privilege.",
          "RuntimeError: CUDA error: misaligned address",
          "NVRM: Xid (PCI:0000:41:00): 31, pid=12, name=python, MMU Fault: ENGINE GRAPHICS GPCCLIENT_T1_0 faulted",
          "[Rank 0] Process group watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered"),
@@ -192,14 +193,13 @@ ROWS = (
     ),
     Signature(
         "cuda-error", S0,
-        r"CUDA error: (unknown|unspecified|initialization|invalid|operation|all CUDA-capable|too many|peer|the launch)|CUDA error: CUBLAS_STATUS|CUDNN_STATUS_(EXECUTION|INTERNAL|NOT_INITIALIZED|MAPPING|BAD)|cuDNN error|c10::(CUDAError|AcceleratorError)|CUBLAS_STATUS_(EXECUTION_FAILED|NOT_INITIALIZED|INTERNAL_ERROR)|No CUDA GPUs are available|CUDA unknown error|HIP error: |ROCm error: |HSA_STATUS_ERROR\w*|hipError(LaunchFailure|IllegalAddress|Unknown|InvalidValue|LaunchTimeOut)|rocBLAS error|[Mm]emory access fault by GPU|Segmentation fault|MPSNDArray.{0,80}(Error|failed)|failed assertion .{0,160}MPS|Command buffer exited with error|XlaRuntimeError: (INTERNAL|ABORTED|UNAVAILABLE|FAILED_PRECONDITION)|TPU initialization failed|Unable to initialize backend 'tpu'",
+        r"CUDA error: (unknown|unspecified|initialization|invalid|operation|all CUDA-capable|too many|peer|the launch)|CUDA error: CUBLAS_STATUS|CUDNN_STATUS_(EXECUTION|INTERNAL|NOT_INITIALIZED|MAPPING|BAD)|cuDNN error|c10::(CUDAError|AcceleratorError)|CUBLAS_STATUS_(EXECUTION_FAILED|NOT_INITIALIZED|INTERNAL_ERROR)|No CUDA GPUs are available|CUDA unknown error|HIP error: |ROCm error: |HSA_STATUS_ERROR\w*|hipError(LaunchFailure|IllegalAddress|Unknown|InvalidValue|LaunchTimeOut)|rocBLAS error|Segmentation fault|MPSNDArray.{0,80}(Error|failed)|failed assertion .{0,160}MPS|Command buffer exited with error|XlaRuntimeError: (INTERNAL|ABORTED|UNAVAILABLE|FAILED_PRECONDITION)|TPU initialization failed|Unable to initialize backend 'tpu'",
         "a call of the GPU runtime failed (CUDA, ROCm, CANN, Metal or XLA)", "GPU 运行时调用失败（CUDA、ROCm、CANN、Metal 或 XLA）",
         (
             "  what():  CUDA error: unknown error",
             "RuntimeError: cuDNN error: CUDNN_STATUS_EXECUTION_FAILED",
             "ROCm error: unspecified launch failure",
             ":0:rocdevice.cpp            :2984: 1: Callback: Queue 0x7f aborting with error : HSA_STATUS_ERROR_EXCEPTION: An HSAIL operation resulted in a hardware exception. code: 0x1016",
-            "Memory access fault by GPU node-1 (Agent handle: 0x55) on address 0x7f. Reason: Page not present or supervisor privilege.",
             "Error: command buffer exited with error status: Command buffer exited with error (Insufficient Permission)",
             "jaxlib.xla_extension.XlaRuntimeError: INTERNAL: Failed to execute XLA Runtime executable",
         ),

@@ -52,7 +52,8 @@ TALK = bounded(
     r"(?i)\breceived request\b|\bprompts?: ?['\"]|\bif you (?:see|get|encounter|run into|hit)\b|\bto avoid\b"
     r"|\bfor example\b|\be\.g\.|(?-i:^\s*\[Error\])"
     r"|\bnon-default args:|\bNamespace\(|\b\w{0,30}(?:Arguments|Args)\(|\bargs?(?:uments)? ?[:=] ?\{"
-    r"|chat[_ -]template\b|\{%|\bengine\b.{0,40} with config:"
+    r"|^\s*(?:user|human|assistant|prompt|question|answer) ?[:>]|chat[_-]template['\"]? ?[:=] ?['\"{]|\{%"
+    r"|\bengine\b.{0,40} with config:"
 )
 """Advice, answers, logged requests, dumps of arguments and templates that mention an error."""
 DEBUGGER = bounded(r"^\s*(?:warning: )?\d{1,6}\s{1,8}\S{1,200}: No such file or directory\.?$")

@@ -1,0 +1,146 @@
+"""Signs asked of runs: what holds, what does not, and what cannot be told."""
+
+import numpy as np
+import pytest
+
+from triage.agent.diagnose import diagnose
+from triage.agent.evidence import look
+from triage.agent.signs import Asked, ask, holds, read
+from triage.knowledge.entry import parse
+from triage.knowledge.runbook import SHIPPED, Runbook
+from triage.tools.documents.event import Event
+from triage.tools.findings import Finding, Severity
+from triage.tools.relate.relate import relate
+from triage.tools.series import SeriesTable
+from triage.tools.settings import Setting, Settings
+from triage.tools.tables.table import Column, Table
+
+N = 400
+RNG = np.random.default_rng(5)
+
+
+def level(height):
+    return height * RNG.normal(1, 0.01, N)
+
+
+def stepped(before, after, at=250):
+    return np.where(np.arange(1, N + 1) < at, before, after) * RNG.normal(1, 0.01, N)
+
+
+def asked(events=(), findings=(), settings=None, **measures):
+    columns = [Column("step", "axis", "step", "", np.arange(1.0, N + 1))]
+    columns += [Column(name, "measure", name, "", np.asarray(values)) for name, values in measures.items()]
+    table = Table("log.csv", "", tuple(columns), np.arange(2, N + 2))
+    chosen = Settings({v: Setting(v, n, str(n), v, "c.yaml", 1) for v, n in (settings or {}).items()})
+    return Asked(relate(SeriesTable(), [table], chosen, events), findings)
+
+
+SLOW = asked(
+    data_time=stepped(0.04, 0.7), compute_time=level(0.9), step_time=stepped(0.94, 1.6), sm_clock_mhz=level(1755),
+    queue=stepped(8, 2, 200), events=[Event("data", "switched to shard group B", "loader.log", 9, 250)],
+    settings={"num_workers": 2, "pin_memory": False}, findings=[Finding("cuda-oom", Severity.S1, "out of memory")],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rises(data_time)",
+        "rises(data_time) with flat(compute_time)",
+        "rises(data_time) with rises(step_time)",
+        "falls(queue) before rises(data_time)",
+        "rises(data_time) after falls(queue)",
+        "flat(sm_clock) with rises(step_time)",
+        "event(data) at onset",
+        "event(data, group) and rises(data_time)",
+        "rises(data_time) at onset",
+        "above(data_share, 10%)",
+        "above(data_time, compute_share) and set(pin_memory, false)".replace(
+            "data_time, compute_share", "step_time, 1"
+        ),
+        "near(num_workers, 2)",
+        "found(cuda-oom)",
+        "absent(loss)",
+        "not rises(compute_time)",
+        "not found(nccl-timeout)",
+    ],
+)
+def test_a_sign_holds(text):
+    assert holds(read(text), SLOW) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "falls(data_time)",
+        "rises(data_time) before falls(queue)",
+        "falls(queue) with rises(data_time)",
+        "rises(compute_time)",
+        "flat(data_time)",
+        "event(data) and event(node)",
+        "event(data, party)",
+        "falls(queue) at onset",
+        "below(data_share, 10%)",
+        "set(num_workers, 8)",
+        "absent(data_time)",
+        "not found(cuda-oom)",
+        "rises(loss)",
+        "not rises(loss)",
+        "differs(step_time, by=rank)",
+    ],
+)
+def test_a_sign_does_not_hold(text):
+    assert holds(read(text), SLOW) is None
+
+
+def test_what_is_not_measured_cannot_be_told():
+    entry = parse((SHIPPED / "entropy-collapse.md").read_text(encoding="utf-8"), "entropy-collapse.md", None)
+    report = ask([entry], SLOW.related, ())
+    assert {result for result, _ in report.summary["signs"].values()} == {"cannot-tell"}
+    assert report.findings == ()
+
+
+def test_a_sign_is_a_finding_with_its_places():
+    entry = parse((SHIPPED / "dataloader-bottleneck.md").read_text(encoding="utf-8"), "dataloader-bottleneck.md", None)
+    found = {f.code: f for f in ask([entry], SLOW.related, ()).findings}
+    shown = found["sign-rises-data-time-with-flat-compute-time"]
+    assert shown.severity == "S2"
+    assert ("log.csv", 251) in {(e.file, e.line) for e in shown.evidence}
+
+
+NEW = (SHIPPED / "low-throughput.md").read_text(encoding="utf-8")
+
+
+def save(path, head, rows):
+    path.write_text("\n".join([head, *(",".join(f"{v:.6g}" for v in row) for row in rows)]) + "\n")
+
+
+def entry_of(tmp_path, signs):
+    """A new entry, one file, with these signs and nothing else that speaks for it."""
+    front, _, rest = NEW.partition("findings:")
+    rest = rest[rest.index("\ncauses:" if "\ncauses:" in rest else "\ncheck_first:") + 1 :]
+    text = f"{front.replace('id: low-throughput', 'id: coolant-pump')}signs:\n  for:\n{signs}{rest}"
+    return parse(text, "coolant-pump.md")
+
+
+def test_an_entry_with_two_signs_in_one_file_ends_in_a_diagnosis(tmp_path):
+    entry = entry_of(
+        tmp_path, '    "falls(pump_rpm) with rises(inlet_temp)": decisive\n    "falls(pump_rpm)": strong\n'
+    )
+    rows = [f"{i},{r:.4g},{t:.4g},{v:.4g}" for i, (r, t, v) in enumerate(zip(stepped(4000, 1200), stepped(24, 41),
+            stepped(4e5, 2e5), strict=True), 1)]  # fmt: skip
+    (tmp_path / "rack.csv").write_text("step,pump_rpm,inlet_temp_c,tokens_per_second\n" + "\n".join(rows) + "\n")
+    seen = look([tmp_path], entries=[entry])
+    d = diagnose(Runbook({entry.id: entry}), (), seen.findings, seen.checks, looked=True)
+    assert (d.state, d.top.entry.id, d.top.status) == ("diagnosed", "coolant-pump", "established")
+
+
+def test_a_healthy_run_stays_healthy(tmp_path):
+    loss = 2 + 8 * np.arange(1, N + 1) ** -0.4 + RNG.normal(0, 0.02, N)
+    rows = [
+        f"{i},{a:.5g},{b:.4g},{c:.4g}" for i, (a, b, c) in enumerate(zip(loss, level(0.6), level(4e5), strict=True), 1)
+    ]
+    (tmp_path / "log.csv").write_text("step,loss,grad_norm,tokens_per_second\n" + "\n".join(rows) + "\n")
+    seen = look([tmp_path])
+    assert [f.message for f in seen.findings if f.severity != "S3"] == []
+    assert "run-healthy" in {f.code for f in seen.findings}

@@ -1,0 +1,151 @@
+"""What a stream's points are once a file is read: names and units, steps where none were said, attempts.
+
+Reading is done in `points`; nothing is judged here.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from ...metrics import canonical
+from ...series import Series
+from ...vocabulary import VOCABULARY
+from .stream import Points, Stream
+
+MANY_AN_EPOCH = 20
+"""Points of one epoch from which on they are the batches of it, and not several writers. Own judgement."""
+
+Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Steps, values, lines."""
+_MEASURED = ("step_time", "samples_per_second", "tokens_per_second", "tflops", "mfu")
+
+
+def printed_again(before: list[Series], now: list[Series]) -> bool:
+    """Whether an attempt is the one before it printed once more, measured times and all; a rerun is not."""
+    old = {s.key: s for s in before}
+    return (
+        old.keys() == {s.key for s in now}
+        and any(s.metric in _MEASURED and len(s) > 2 for s in now)
+        and all(
+            np.array_equal(s.steps, old[s.key].steps) and np.array_equal(s.values, old[s.key].values, equal_nan=True)
+            for s in now
+        )
+    )
+
+
+def numbered(stream: Stream, every: Callable[[], int | None]) -> tuple[np.ndarray | None, str]:
+    """Step of the record with each number, for a stream without steps of its own.
+
+    In order of trust: the progress bars around the records, the configured interval, the order of the records.
+    """
+    if stream.bars is None:
+        return None, stream.step_is
+    numbers = np.arange(stream.records + 1)
+    starts = np.array(stream.starts)
+    part = np.maximum(np.searchsorted(starts, numbers, side="left") - 1, 0)
+    bars = np.array(stream.bars).reshape(-1, 2)
+    epochs = _epochs(stream)
+    for column in (0, 1):
+        steps = _from_bars(bars[:, column], part[1:], epochs)
+        if steps is not None:
+            return np.concatenate(([0], steps)), "step"
+    counted = numbers - starts[part]
+    interval = every()
+    return (counted * interval, "step") if interval else (counted, "line")
+
+
+def _epochs(stream: Stream) -> np.ndarray:
+    """Epoch of each record of a stream without steps, nan where none is printed."""
+    epochs = np.full(stream.records + 1, np.nan)
+    points = stream.points.get("epoch", Points())
+    numbers, values = np.array(points.steps, dtype=np.int64)[::-1], np.array(points.values)[::-1]
+    epochs[numbers] = values  # the training record comes first, an evaluation after it has its number too
+    return epochs[1:]
+
+
+def _from_bars(done: np.ndarray, part: np.ndarray, epochs: np.ndarray) -> np.ndarray | None:
+    """The bars as steps, if nine records in ten have one and within each attempt they rise evenly or as the epoch."""
+    known = done >= 0
+    if len(done) < 2 or known.mean() < 0.9 or not known[0]:
+        return None
+    index = np.arange(len(done))
+    filled = np.interp(index, index[known], done[known]).astype(np.int64)
+    strides = np.diff(filled)[part[1:] == part[:-1]]
+    if not len(strides) or (strides <= 0).any():
+        return None
+    even = np.mean(strides == np.median(strides))
+    return filled if even >= 0.8 or _follow_epoch(filled, epochs) else None
+
+
+def _follow_epoch(steps: np.ndarray, epochs: np.ndarray) -> bool:
+    """Whether the steps are a constant times the epoch, which the log rounds to two digits or more."""
+    if len(steps) < 3 or not (epochs > 0).all():
+        return False
+    per_epoch = float(steps[-1] / epochs[-1])
+    return bool((np.abs(steps - per_epoch * epochs) <= 0.012 * per_epoch + 1).all())
+
+
+def names_of(points: dict[str, Points]) -> dict[str, tuple[str, float]]:
+    """Key -> metric and scale; where several keys mean one metric, the first alias of the table has it."""
+    best: dict[str, tuple[int, str]] = {}
+    found = {key: canonical(key) for key in points}
+    for key, hit in found.items():
+        if hit:
+            metric, _, order = hit
+            best[metric] = min(best.get(metric, (order, key)), (order, key))
+    names: dict[str, tuple[str, float]] = {}
+    for key, hit in found.items():
+        wins = hit is not None and best[hit[0]][1] == key
+        own = key if key not in VOCABULARY else f"{key}?"
+        names[key] = (hit[0], hit[1]) if wins and hit else (own, 1.0)
+    return names
+
+
+def arrays_of(points: Points, scale: float, mixed: bool) -> Arrays:
+    """Steps, values, lines; of several writers the worst value of a step, in the order of steps."""
+    steps, values, lines = np.array(points.steps), np.array(points.values), np.array(points.lines)
+    if scale != 1.0:
+        values = values * scale
+    strides = np.diff(steps)
+    if mixed or ((strides >= 0).all() and (np.count_nonzero(strides) + 1) * 2 <= len(steps)):
+        order = np.lexsort((lines, np.isfinite(values), steps))
+        steps, values, lines = steps[order], values[order], lines[order]
+        first = np.ones(len(steps), bool)
+        first[1:] = steps[1:] != steps[:-1]
+        steps, values, lines = steps[first], values[first], lines[first]
+    return steps, values, lines
+
+
+def many_an_epoch(points: Points) -> bool:
+    """Whether lines that number the epoch alone come all through it."""
+    return len(points) > MANY_AN_EPOCH * len(set(points.steps))
+
+
+def by_line(points: Points) -> Points:
+    return replace(points, steps=array("q", range(1, len(points) + 1)))
+
+
+def never_computed(values: np.ndarray) -> bool:
+    """Megatron prints `grad norm: 0.000` where it was not computed."""
+    return len(values) > 0 and not values.any()
+
+
+def is_clock(values: np.ndarray) -> bool:
+    """Whether a bare `time` is the time since the start (or of day), which never falls, and not that of a step."""
+    return len(values) < 3 or not (np.diff(values) < 0).any()
+
+
+def split(arrays: Arrays, bounds: np.ndarray) -> Iterator[tuple[int, Arrays]]:
+    """The parts between the lines at which the step fell, with the number of the attempt."""
+    if not len(bounds):
+        yield 1, arrays
+        return
+    steps, values, lines = arrays
+    part = np.searchsorted(bounds, lines, side="right")
+    for number in np.unique(part):
+        chosen = part == number
+        yield int(number) + 1, (steps[chosen], values[chosen], lines[chosen])
