@@ -20,7 +20,8 @@ from ..tools.phrase import Phrase
 from ..tools.run import Run
 from ..tools.secrets import Shown, visible, visible_lines
 from ..tools.settings import Setting, Settings
-from .diagnose import SERIOUS, SHOWN, Diagnosis, Hypothesis, alike, leading
+from .diagnose import Diagnosis, leading
+from .ranking import SERIOUS, SHOWN, Hypothesis, alike
 
 SAME_THING = {"warmup_steps": "warmup_ratio", "max_steps": "epochs"}
 """The other spelling of a setting, changed by the same factor where a run uses it."""

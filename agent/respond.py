@@ -13,12 +13,13 @@ from ..knowledge.entry import Entry, Fix
 from ..knowledge.runbook import Runbook
 from ..tools.findings import Finding
 from ..tools.series import SeriesTable
-from .diagnose import LEAST, SHOWN, Diagnosis, Hypothesis, rank
+from .diagnose import LEAST, Diagnosis
 from .propose import SAME_THING, Nothing, Proposal
 from .question.plans import Direction, Plan
 from .question.polarity import Suspicion
 from .question.symptoms import Symptom
 from .question.understand import Question
+from .ranking import SHOWN, Hypothesis, rank
 
 Verdict = Literal["supported", "not-supported", "contradicted", "unchecked"]
 PlanVerdict = Literal["is-the-proposal", "not-now", "harmful", "unchecked"]

@@ -19,7 +19,7 @@ from ..tools.secrets import redact
 from ..tools.settings import Settings
 from .answer import Answer
 from .casebook import BOOK, Casebook, Unusable
-from .diagnose import ASKED, Diagnosis, diagnose
+from .diagnose import Diagnosis, diagnose
 from .events import Event, FindingMade, Listen, ToolStarted, ignore
 from .evidence import Look, look, named_or_worst, path_of
 from .missing import missing
@@ -29,6 +29,7 @@ from .propose import Nothing, Proposal, propose
 from .question.parts import as_run
 from .question.tongue import PLEASE, third
 from .question.understand import Question, understand
+from .ranking import ASKED
 from .respond import respond
 
 NAMED = 3

@@ -21,8 +21,8 @@ from ...tools.findings import Finding, TriageError, json_ready
 from ...tools.logs.detectors.detector import RL_METRICS
 from ...tools.series import SeriesTable
 from ...tools.vocabulary import VOCABULARY
-from ..diagnose import SERIOUS, SHOWN
 from ..evidence import Look, look, path_of
+from ..ranking import SERIOUS, SHOWN
 from .absence import observe_absence
 from .needs import needs
 from .observe import observe

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ...knowledge.entry import Criterion, Entry
 from ...tools.findings import Finding
-from ..diagnose import LIKELY, SERIOUS, Diagnosis, Hypothesis
+from ..diagnose import LIKELY, Diagnosis
+from ..ranking import SERIOUS, Hypothesis
 from .words import AFTER, BASIS, IS, NEEDS, STEPS, WORDS
 
 UNCAUGHT = "uncaught-exception"

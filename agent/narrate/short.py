@@ -13,8 +13,9 @@ from shlex import quote
 
 from ...tools.findings import Check, Finding, clean
 from ...tools.phrase import phrases
-from ..diagnose import SERIOUS, SHOWN, Diagnosis
+from ..diagnose import Diagnosis
 from ..propose import Nothing, Proposal
+from ..ranking import SERIOUS, SHOWN
 from .entry import criterion, next_check
 
 LINES, WIDTH = 20, 80

@@ -7,8 +7,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from ...agent.diagnose import Diagnosis, Hypothesis
+from ...agent.diagnose import Diagnosis
 from ...agent.propose import Nothing, propose
+from ...agent.ranking import Hypothesis
 from ...agent.session import index
 from ...tools.config.combine import read_settings
 from ...tools.discover import discover

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...agent.diagnose import STRENGTH
 from ...agent.evidence import look
+from ...agent.ranking import STRENGTH
 from ...agent.session import index
 from .fault import Case
 from .recording import first, record

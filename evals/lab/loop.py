@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import ClassVar, Protocol
 
 from ...agent.acceptance.verify import compare
-from ...agent.diagnose import Diagnosis, Hypothesis, diagnose
+from ...agent.diagnose import Diagnosis, diagnose
 from ...agent.evidence import Look, look
 from ...agent.propose import Nothing, Proposal, propose
+from ...agent.ranking import Hypothesis
 from ...agent.session import ask, index
 from ...knowledge.entry import NOT_A_SETTING
 from ...tools.config.diff import diff

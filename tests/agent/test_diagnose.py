@@ -2,7 +2,8 @@
 
 import pytest
 
-from triage.agent.diagnose import Hypothesis, diagnose
+from triage.agent.diagnose import diagnose
+from triage.agent.ranking import Hypothesis
 from triage.knowledge.entry import Entry
 from triage.knowledge.runbook import Runbook
 from triage.knowledge.search import Hit

@@ -98,7 +98,8 @@ def test_a_warm_up_is_raised_to_the_least_that_sources_name(variable, value, new
 
 
 def test_of_two_close_hypotheses_the_one_with_a_strong_finding_of_its_own_is_tried(tmp_path):
-    from triage.agent.diagnose import Diagnosis, Hypothesis
+    from triage.agent.diagnose import Diagnosis
+    from triage.agent.ranking import Hypothesis
     from triage.knowledge.runbook import load
     from triage.tools.findings import Finding, Severity
 

@@ -5,9 +5,10 @@ import random
 
 import pytest
 
-from triage.agent.diagnose import UNPROVEN, diagnose
+from triage.agent.diagnose import diagnose
 from triage.agent.narrate.answer import headline
 from triage.agent.narrate.entry import next_check
+from triage.agent.ranking import UNPROVEN
 from triage.agent.session import ask, index
 from triage.knowledge.search import Hit
 from triage.tools.findings import Evidence, Finding, Severity

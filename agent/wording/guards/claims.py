@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from ...diagnose import Hypothesis
 from ...propose import Proposal
+from ...ranking import Hypothesis
 from . import words
 from .facts import Facts, content, flat, numbers, plain, stem
 
