@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ...knowledge.search import Hit
 from ...tools.patterns import bounded
-from .cues import CUES
+from .cues import CUES, Polarity
 from .parts import clauses
 from .phrases import X, plain
 from .polarity import Suspicion
@@ -50,7 +50,7 @@ def unnamed(message: Sequence[str], search: Callable[[str, int], list[Hit]]) -> 
     found = [(s, c, m) for s, c in told if not mentions(c) and (m := _slot(c)) and not _seen(c, m)]
     for sentence, clause, slot in found[:MOST]:
         masked = plain(clause[: slot.start("what")] + X + clause[slot.end("what") :])
-        sign = next((polarity for polarity, pattern in CUES if pattern.search(masked)), None)
+        sign: Polarity | None = next((polarity for polarity, pattern in CUES if pattern.search(masked)), None)
         best = next(iter(search(slot["what"], 1)), None) if sign else None
         topic = next(iter(of_entry(best.entry)), None) if best and best.score >= NEAR else None
         if sign and topic:

@@ -95,7 +95,7 @@ def searched(path: Path) -> tuple[str, float]:
     wanted = path.with_suffix(".words")
     wanted.write_text("\n".join(WORDS) + "\n")
     begun = time.perf_counter()
-    subprocess.run([tool, "-c", "-F", "-f", str(wanted), str(path)], stdout=subprocess.DEVNULL, check=False)
+    subprocess.run([tool, "-c", "-F", "-f", str(wanted), str(path)], capture_output=True, check=False)
     return Path(tool).name, time.perf_counter() - begun
 
 

@@ -8,7 +8,7 @@ import pytest
 from triage.agent.acceptance.verify import NEIGHBOURS
 from triage.tools.heads import csv_header, step_column
 from triage.tools.kinds import recognise
-from triage.tools.logs.detectors.trends import EVALUATED
+from triage.tools.logs.detectors.evaluation import EVALUATED
 from triage.tools.logs.points.grammar import HELD_OUT, VALUE, counters, number
 from triage.tools.logs.points.hints import candidates
 from triage.tools.metrics import canonical, counts, held_out, step_key, tells

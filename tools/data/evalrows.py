@@ -1,7 +1,8 @@
-"""Whether a run was evaluated on the rows that it was trained on, as its own results count them.
+"""Whether a run's own results can be believed: the rows they count, and scores that cannot both be right.
 
 Trainers write how many rows each had (`train_samples`, `eval_samples`); equal numbers of no round size are one file
-used twice. Overlap of the texts themselves is `similar`.
+used twice. Overlap of the texts themselves is `similar`. A ROUGE of exactly 0 says that no word is shared, beside
+which no score of shared words can be above 0.
 """
 
 from __future__ import annotations
@@ -17,12 +18,17 @@ from .records.plain import load_json
 CHECK = "rows of training and evaluation"
 CODES = declare(
     "evalrows",
+    ("scores-contradict", CHECK, "scores of one evaluation that measure the same thing exclude each other"),
     ("eval-on-training-rows", CHECK, "the evaluation had exactly as many rows as the training, no round number"),
 )
 TRAIN = re.compile(r"^(?:num_)?train(?:ing)?_(?:samples|examples|rows|size)$")
 EVAL = re.compile(r"^(?:num_)?(?:eval|val|validation|test)(?:uation)?_(?:samples|examples|rows|size)$")
 LEAST, ROUND = 50, 100
 """Rows from which on equal numbers are no accident, and multiples that are a limit set for both rather than a count."""
+NO_WORD = re.compile(r"rouge[-_]?(?:1|l|lsum)(?:$|[^a-z0-9])")
+"""Scores that are exactly 0 only where prediction and reference share no word."""
+SHARED = re.compile(r"(?:^|[^a-z])(?:sacre)?bleu|meteor|exact_?match|(?:^|[^a-z])(?:em|f1)(?:$|[^a-z])")
+"""Scores that are above 0 only where words are shared."""
 FILES = 200
 """Result files that are looked at."""
 
@@ -39,6 +45,7 @@ class _Counts:
 def check_eval_rows(run: Run) -> Report:
     """Compare the numbers of rows that a run's result files give."""
     folders: dict[str, _Counts] = {}
+    excluded: list[Finding] = []
     small = [a for a in run.of("eval", "table", "metrics") if a.name.endswith(".json")]
     for artifact in small[:FILES]:
         try:
@@ -47,13 +54,35 @@ def check_eval_rows(run: Run) -> Report:
             continue
         if isinstance(told, Mapping):
             _count(told, artifact.name, folders.setdefault(artifact.name.rpartition("/")[0], _Counts()))
+            excluded += filter(None, [_excluded(told, artifact.name)])
     both = [c for c in folders.values() if c.train and c.held]
-    if not both:
+    if not both and not excluded:
         return Report(
             "evals", (), (Check(CHECK, "not-applicable", "no result counts both", "结果文件没有同时给出两者的行数"),)
         )
     found = tuple(_same(c, n) for c in both for n in c.train.keys() & c.held.keys() if n >= LEAST and n % ROUND)
-    return Report("evals", found[:1], (Check(CHECK, "found" if found else "clear"),))
+    found = (*found[:1], *excluded[:1])
+    return Report("evals", found, (Check(CHECK, "found" if found else "clear"),))
+
+
+def _excluded(told: Mapping[str, object], file: str) -> Finding | None:
+    """The finding of a result file in which no word is shared by one score, and some are by another."""
+    numbers = {k: v for k, v in told.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
+    none = [k for k, v in numbers.items() if v == 0 and NO_WORD.search(k.lower())]
+    some = {k: v for k, v in numbers.items() if v > 0 and SHARED.search(k.lower())}
+    if not none or not some:
+        return None
+    key, value = max(some.items(), key=lambda item: item[1])
+    return Finding(
+        "scores-contradict",
+        Severity.S2,
+        f"{none[0]} is exactly 0 (prediction and reference share no word) while {key} is {value:.3g}: the references "
+        "are placeholders, or one of the metrics cannot read this script. Neither score says anything of the model.",
+        f"{none[0]} 恰好为 0（预测与参考没有任何共同的词），而 {key} 为 {value:.3g}："
+        "参考答案是占位符，或其中一个指标读不了这种文字。两个分数都说明不了模型。",
+        tuple(Evidence(file, metric=k, value=numbers[k], text=f"{k}: {numbers[k]:.4g}") for k in (none[0], key)),
+        {"zero": none, "above": sorted(some)},
+    )
 
 
 def _count(told: Mapping[str, object], file: str, counts: _Counts) -> None:

@@ -29,7 +29,7 @@ _FORBIDDEN = re.compile(
     r"|json_execute_serialized_sql|duckdb_\w+|pragma_\w+|\w+_scan|query|query_table)$", re.IGNORECASE
 )  # fmt: skip
 """Functions that tell of the engine or the machine, wait, or write."""
-ENGINE = {
+ENGINE: dict[str, str | bool | int | float | list[str]] = {
     "access_mode": "READ_ONLY",
     "enable_external_access": "false",
     "allow_community_extensions": "false",
@@ -99,7 +99,7 @@ def answer(file: str, sql: str, limits: Limits) -> dict[str, Any]:
 
     import duckdb
 
-    memory = {"memory_limit": f"{limits.megabytes}MB"}
+    memory: dict[str, str | bool | int | float | list[str]] = {"memory_limit": f"{limits.megabytes}MB"}
     try:
         with duckdb.connect(file, read_only=True, config=ENGINE | memory) as store:
             allowed(store, sql)

@@ -27,7 +27,7 @@ TEXTS = 200_000
 """Different texts of one column that are kept; each is looked at for credentials."""
 CELL = 2_000
 """Characters of one text."""
-OWN = ("files", "series", "settings", "events", "claims", "scores", "findings")
+OWN: tuple[str, ...] = ("files", "series", "settings", "events", "claims", "scores", "findings")
 """Names of the tables that every store has."""
 
 
@@ -139,7 +139,7 @@ def _unit(s: Series) -> str:
 
 def table_parts(tables: Iterable[Table]) -> list[Part]:
     """Every table as it stands, under a name made of its file and part."""
-    taken = set(OWN)
+    taken: set[str] = set(OWN)
     return [_table(table, _name(table, taken)) for table in tables]
 
 
@@ -205,5 +205,7 @@ _TYPES: dict[str, Type] = {"V": "VARCHAR", "D": "DOUBLE", "B": "BIGINT", "T": "T
 
 def _part(name: str, names: Sequence[str], types: str, rows: Iterable[Sequence[Any]]) -> Part:
     columns = list(zip(*rows, strict=True)) or [()] * len(names)
-    typed = {n: (_TYPES[t], texts(c) if t == "V" else list(c)) for n, t, c in zip(names, types, columns, strict=True)}
+    typed: dict[str, tuple[Type, Any]] = {
+        n: (_TYPES[t], texts(c) if t == "V" else list(c)) for n, t, c in zip(names, types, columns, strict=True)
+    }
     return Part(name, "", typed, {})

@@ -20,6 +20,7 @@ from ..reading import head
 from ..run import Artifact, Run
 from ..series import Series
 from ..tables.table import Table
+from ..vocabulary import VOCABULARY
 
 FILES = 500
 """Most files that the open readers look into: a table of each of a thousand prompts says no more."""
@@ -40,6 +41,8 @@ class Account:
     points: int = 0
     lines: int = 0
     """Dated or stepped lines and quantities of a document."""
+    judged: bool = False
+    """Whether there are curves of a known metric in it, which the detectors look at; having read it clears nothing."""
     broken: bool = False
     """Whether a reader gave up on it, rather than finding nothing."""
 
@@ -47,10 +50,10 @@ class Account:
         """The account as a check; None for a file in which there was nothing to read."""
         if self.points:
             why, zh = f"read {self.points} points in {self.rows} rows", f"读到 {self.rows} 行 {self.points} 个点"
-            return Check(f"metrics in {name}", "clear", why, zh)
+            return Check(f"metrics in {name}", "clear" if self.judged else "not-applicable", why, zh)
         if self.rows or self.lines:
             told = f"{self.rows} rows, {self.lines} dated lines and quantities"
-            return Check(f"read {name}", "clear", told, f"{self.rows} 行，{self.lines} 条事件和数量")
+            return Check(f"read {name}", "not-applicable", told, f"{self.rows} 行，{self.lines} 条事件和数量")
         return Check(f"read {name}", "failed", self.why) if self.broken else None
 
 
@@ -124,7 +127,7 @@ class _Found:
         cut = self.cut or next((t.cut for t in self.tables if t.cut), "")
         if self.failed or not (self.whole or rows):
             return Account(self.failed or "no table was found in it", False, broken=bool(self.failed))
-        return Account(cut, True, rows, points, lines)
+        return Account(cut, True, rows, points, lines, any(s.metric in VOCABULARY for s in self.series))
 
 
 def _numbers(table: Table) -> int:

@@ -11,7 +11,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,7 +102,7 @@ def _shown(value: Any) -> Any:
     return clean(value, 2000) if isinstance(value, str) else value
 
 
-def _range(type_: str, values: Sequence[Any]) -> str:
+def _range(type_: str, values: Any) -> str:
     """The least and the greatest value, or how many different texts."""
     if type_ == "VARCHAR":
         different = dict.fromkeys(v for v in values if v)
@@ -174,7 +174,7 @@ def _numbers(values: Any) -> np.ndarray:
     import numpy as np
 
     if isinstance(values, np.ma.MaskedArray):
-        return values.astype(np.float64).filled(np.nan)
+        return np.ma.filled(values.astype(np.float64), np.nan)
     return np.array([np.nan if v is None else float(v) for v in values])
 
 

@@ -19,7 +19,8 @@ ERROR = ["Traceback (most recent call last):", '  File "t.py", line 3, in <modul
 def written(path: Path, lines: list[str], age: float = 7200) -> Report:
     file = path / "train.log"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    os.utime(file, (time.time() - age,) * 2)
+    written_at = time.time() - age
+    os.utime(file, (written_at, written_at))
     return scan(discover(path))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ def _value(draw: random.Random, form: str) -> str:
     return "nan" if draw.random() < 0.01 else format(x, form)
 
 
-def _kinds(draw: random.Random, i: int, epoch: int, forms: list[str]) -> list[str]:
+def _kinds(draw: random.Random, i: int, epoch: int, forms: Sequence[str]) -> list[str]:
     v = [_value(draw, form) for form in forms]
     step = 10 * i if draw.random() < 0.98 else draw.randrange(200)
     rank = draw.randrange(4)

@@ -12,11 +12,12 @@ from dataclasses import replace
 from ...findings import Check, Finding, Severity, declare
 from ...series import Series, SeriesTable
 from ...vocabulary import VOCABULARY
-from . import levels, nonfinite, performance, rl, spikes, trends
+from . import evaluation, levels, nonfinite, performance, preference, rl, schedule, spikes, trends
 from .detector import DETECTORS, Detector, Track, finding, tracks_of, where, where_zh
+from .passes import joined
 from .robust import finite, head_tail
 
-FAMILIES = (nonfinite, spikes, trends, rl, performance, levels)
+FAMILIES = (nonfinite, spikes, trends, schedule, evaluation, rl, preference, performance, levels)
 
 HEALTHY_POINTS = 10
 """Points of loss or reward below which a run is not called healthy. Own judgement."""
@@ -28,6 +29,12 @@ WORSE = 0.1
 
 MOST_PER_CODE = 4
 """Findings kept for one code; further attempts and ranks are only counted."""
+
+OF_THE_RUN = ("loss-plateau", "loss-slow")
+"""Codes of a whole run's shape, said once however often the log counts anew."""
+
+TOO_LITTLE = ("lr-still-warming",)
+"""Notes by which what was read is too little to be called healthy."""
 
 CODES = declare(
     "detectors",
@@ -52,7 +59,7 @@ def detect(
     Returns:
         The findings, most severe first, and one check for each detector.
     """
-    tracks = tracks_of(table, grad_clip, classes)
+    tracks = joined(tracks_of(table, grad_clip, classes))
     findings: list[Finding] = []
     checks: list[Check] = []
     for one in DETECTORS.values():
@@ -90,6 +97,7 @@ def _merge(found: Iterable[Finding]) -> list[Finding]:
     groups: dict[tuple[str, object, object], list[Finding]] = {}
     for one in sorted(found, key=lambda f: (f.severity, f.data.get("step_is") != "step", _order(f)[1])):
         attempt = str(one.data.get("attempt", ""))
+        attempt = attempt.partition("#")[0] if one.code in OF_THE_RUN else attempt
         groups.setdefault((one.code, one.data.get("metric"), attempt), []).append(one)
     merged: dict[str, list[Finding]] = {}
     for group in groups.values():
@@ -104,7 +112,7 @@ def _merge(found: Iterable[Finding]) -> list[Finding]:
 
 def healthy(table: SeriesTable, findings: Sequence[Finding]) -> Finding | None:
     """The reassurance that nothing is wrong, None when something is or when too little was read."""
-    if any(f.severity != Severity.S3 for f in findings):
+    if any(f.severity != Severity.S3 or f.code in TOO_LITTLE for f in findings):
         return None
     for metric in ("reward",) if table.get("reward") is not None else ("loss", "eval_loss"):
         series = table.get(metric)

@@ -47,6 +47,11 @@ class Track:
         points = None if series is None else finite(series)
         return points if points is not None and len(points) >= least else None
 
+    def like(self, metric: str, other: Series) -> Series | None:
+        """The longest finite points of a metric whose steps count the same as those of `other`, None without any."""
+        found = [s for s in self.series if (s.metric, s.step_is, s.axis) == (metric, other.step_is, other.axis)]
+        return finite(max(found, key=len)) if found else None
+
     @property
     def is_rl(self) -> bool:
         return any(s.metric in RL_METRICS for s in self.series)

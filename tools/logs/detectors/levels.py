@@ -13,7 +13,8 @@ import numpy as np
 
 from ...findings import Finding
 from ...series import Series
-from .detector import S2, Track, detector, finding, where, where_zh
+from .detector import S2, S3, Track, detector, finding, where, where_zh
+from .evaluation import scored
 from .robust import head_tail, noise
 
 ACCURACIES = ("accuracy", "eval_accuracy")
@@ -102,7 +103,8 @@ def train_loss_memorised(track: Track) -> Iterator[Finding]:
     """The loss ends below 0.05 nats, a twentieth of where it began, after at least three epochs, and no evaluation that
     is as low says that this carries over to other rows.
 
-    A loss that was low from the start is masked or broken, not learned by heart. Own judgement.
+    A loss that was low from the start is masked or broken, not learned by heart. S3 where the task's own held-out score
+    still improves. Own judgement.
     """
     loss, passes = _supervised(track, 8), track.points("epoch")
     if loss is None or passes is None or passes.values.max() < PASSES:
@@ -116,4 +118,7 @@ def train_loss_memorised(track: Track) -> Iterator[Finding]:
     epochs = float(passes.values.max())
     en = f"{loss.key} is {last:.3g} after {epochs:.3g} epochs ({first:.3g} at the start): the rows are known by heart."
     zh = f"{loss.key} 在 {epochs:.3g} 个 epoch 后为 {last:.3g}（开始时 {first:.3g}）：训练样本已被背下来。"
-    yield finding("train-loss-memorised", S2, [(loss, -1), (loss, 0)], en, zh, epochs=epochs, baseline=first, last=last)
+    score = scored(track, loss, 0)
+    severity = S3 if score and score.better else S2
+    levels = {"epochs": epochs, "baseline": first, "last": last}
+    yield finding("train-loss-memorised", severity, [(loss, -1), (loss, 0)], en, zh, **levels)

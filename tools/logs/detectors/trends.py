@@ -1,4 +1,4 @@
-"""Detectors of slow behaviour of the loss and the learning rate: plateau, oscillation, evaluation drift, resumes.
+"""Detectors of slow behaviour of the loss: plateau, oscillation, resumes.
 
 These are judgements about shape. They are S2 or S3: a person decides, a number is attached.
 """
@@ -12,9 +12,8 @@ import numpy as np
 
 from ...findings import Finding
 from ...series import Series
-from ...vocabulary import VOCABULARY
 from .detector import S1, S2, S3, UNLEARNED, Track, detector, finding, points_detector, run_detector, where, where_zh
-from .robust import finite, head_tail, mann_kendall, noise, onset, settled, sigma
+from .robust import finite, head_tail, mann_kendall, noise, settled, sigma
 
 
 def _supervised_loss(track: Track, least: int) -> Series | None:
@@ -26,8 +25,8 @@ def _supervised_loss(track: Track, least: int) -> Series | None:
     return points if len(points) >= least else None
 
 
-LONG_FLOOR = 0.5
-"""Share of the run at a zero learning rate from which on the schedule is taken to be wrong. Own judgement."""
+STUCK = 0.1
+"""Share by which a loss at the level of guessing may fall and still be stuck. Own judgement."""
 
 
 @detector(
@@ -39,7 +38,8 @@ LONG_FLOOR = 0.5
 )
 def loss_plateau(track: Track) -> Iterator[Finding]:
     """The loss moves by less than 2% over at least 100 points (S2 below 0.5% without a trend, or where it stays
-    above `UNLEARNED`, in a log that begins with the run: a resumed part may be flat).
+    above `UNLEARNED`, in a log that begins with the run: a resumed part may be flat). A loss that stays up there may
+    move by a tenth, if that is less than one point's noise.
 
     A flat end of a long run is convergence and stays silent: the whole run is judged. Source: runbook 001 C.2 and
     002 §2 name the symptom without a number; the numbers are own judgement.
@@ -53,10 +53,11 @@ def loss_plateau(track: Track) -> Iterator[Finding]:
     from_the_start = _from_the_start(finite(loss))
     gain = (first - last) / first
     _, z = mann_kendall(points.values)
-    if gain >= 0.02 or gain < -0.05:
+    stuck = last > UNLEARNED and gain < STUCK and first - last < noise(points.values) and len(points) >= 300
+    if not stuck and (gain >= 0.02 or gain < -0.05):
         return
     flat = gain < 0.005 and z > -2
-    code = "loss-plateau" if flat or z > -2 else "loss-slow"
+    code = "loss-plateau" if flat or (z > -2 and gain < 0.02) else "loss-slow"
     severity = S2 if (flat or last > UNLEARNED) and from_the_start else S3
     n, levels = len(points), {"gain": gain, "baseline": first, "last": last, "trend_z": z}
     en = f"{points.key} goes from {first:.4g} to {last:.4g} over {n} points ({gain:+.1%} gain, trend z {z:.1f})."
@@ -165,130 +166,41 @@ def _smooth(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ends - np.array([len(p) for p in parts]) / 2, np.array([np.median(p) for p in parts])
 
 
-@points_detector("eval-loss-rising", "the evaluation loss rises while the training loss does not", "eval_loss", 4)
-def eval_loss_rising(points: Series, track: Track) -> Iterator[Finding]:
-    """At least three evaluations in a row above the best, each above the last, by more than the noise.
-
-    The noise is that of second differences, which a falling curve does not inflate. A rise below 0.5% is ignored. S2 at
-    any size: the best checkpoint is the earlier one. Source: runbook 001 C.4 (over-fitting); numbers own judgement.
-    """
-    values = points.values
-    best = int(np.argmin(values))
-    after = values[best:]
-    rise = float(after[-1] - after[0])
-    if len(after) < 4 or rise < 0.005 * abs(after[0]) or (np.diff(after) > 0).mean() < 0.75:
-        return
-    if rise < 3 * noise(np.diff(values)) / np.sqrt(3):
-        return
-    evaluations, step = len(after) - 1, int(points.steps[best])
-    en = (
-        f"{points.key} rises from its best {values[best]:.4g} at {where(points, best)} to {values[-1]:.4g} over "
-        f"{evaluations} evaluations."
-    )
-    zh = (
-        f"{points.key} 从{where_zh(points, best)}的最好值 {values[best]:.4g} 连续 {evaluations} 次评测升到 "
-        f"{values[-1]:.4g}。"
-    )
-    shown = [(points, best + 1), (points, best), (points, -1)]
-    data = {"best_step": step, "baseline": float(values[best]), "last": float(values[-1])}
-    yield finding("eval-loss-rising", S2, shown, en, zh, **data, **_train_trend(track, step))
-
-
-def _train_trend(track: Track, step: int) -> dict[str, float]:
-    """Kendall z of the training loss after `step`, where it is logged densely enough."""
-    loss = track.points("loss")
-    later = loss.values[loss.steps >= step] if loss else np.array([])
-    return {"train_trend_z": mann_kendall(later)[1]} if len(later) >= 10 else {}
-
-
-EVALUATED = ("eval_loss", "eval_perplexity", "eval_bpb", "eval_accuracy", "eval_reward")
-
-
-@detector("eval-regression", "an evaluation became worse from one time to the next and stayed so", EVALUATED, 6)
-def eval_regression(track: Track) -> Iterator[Finding]:
-    """Within two evaluations far worse than the best one, and at least half of the loss is kept to the end.
-
-    Far: six times the noise, 5% of the level, and two thirds of all that is lost in the end; over-fitting bends up
-    slowly. Two, because what went wrong may lie shortly before an evaluation. At least four evaluations before and two
-    after. S2: was it the model or the evaluation? Own judgement.
-    """
-    for series in track.series:
-        points, way = finite(series), -VOCABULARY[series.metric].better if series.metric in EVALUATED else 0
-        values = way * points.values
-        if not way or len(values) < 6:
-            continue
-        good = int(np.argmin(values))
-        if not 3 <= good <= len(values) - 3:
-            continue
-        before, lost = float(values[good]), values[good + 1 :] - values[good]
-        spread, step = noise(np.diff(values[: good + 1])) / np.sqrt(3), float(lost[:2].max())
-        if step < max(0.05 * abs(before), 6 * spread, 2 / 3 * lost.max()) or lost[1:].min() < 0.5 * step or step <= 0:
-            continue
-        at = good + (1 if lost[0] >= max(3 * spread, 0.1 * step) else 2)
-        old, new, last = float(points.values[good]), float(points.values[at]), float(points.values[-1])
-        en = (
-            f"{points.key} goes from {old:.4g} at {where(points, good)} to {new:.4g} at {where(points, at)} and "
-            f"does not come back: it ends at {last:.4g}."
-        )
-        zh = (
-            f"{points.key} 从{where_zh(points, good)}的 {old:.4g} 变为{where_zh(points, at)}的 {new:.4g}，"
-            f"之后没有恢复，最后为 {last:.4g}。"
-        )
-        shown = [(points, at), (points, good), (points, -1)]
-        steps = {"last_good": int(points.steps[good]), "first_bad": int(points.steps[at])}
-        yield finding("eval-regression", S2, shown, en, zh, **steps, baseline=old, last=last)
-
-
-@points_detector("loss-below-train", "the evaluation loss is well below the training loss", "eval_loss", 3)
-def loss_below_train(checks: Series, track: Track) -> Iterator[Finding]:
-    """Evaluation below training loss by 15% at four evaluations of five: a suspicion of leakage to be tested.
-
-    Dropout, averaging over a window and an easier mix look the same (contradictions X-22), hence S3, S2 from 40%.
-    """
-    train = track.points("loss")
-    if train is None or track.is_rl:
-        return
-    gaps = []
-    for step, value in zip(checks.steps, checks.values, strict=True):
-        near = train.values[train.steps <= step][-10:]
-        if len(near) and np.median(near) > 0:
-            gaps.append(1 - value / np.median(near))
-    if len(gaps) < 3:
-        return
-    share, gap = float(np.mean(np.array(gaps) >= 0.15)), float(np.median(gaps))
-    if share < 0.8:
-        return
-    en = (
-        f"{checks.key} is {gap:.0%} below the training loss at {share:.0%} of {len(gaps)} evaluations; test the "
-        "overlap of both sets before concluding (dropout or an easier mix gives the same picture)."
-    )
-    zh = (
-        f"{len(gaps)} 次评测中有 {share:.0%} 的 {checks.key} 低于训练 loss，中位差 {gap:.0%}；"
-        "先检查两者数据重合再下结论（dropout 或更容易的数据也会如此）。"
-    )
-    shown, severity = [(checks, -1), (train, -1)], S2 if gap >= 0.4 else S3
-    yield finding("loss-below-train", severity, shown, en, zh, gap=gap, evaluations=len(gaps))
-
-
 @points_detector("loss-abnormal-at-start", "the first losses are far above what random guessing gives", "loss", 10)
 def loss_abnormal_at_start(points: Series, track: Track) -> Iterator[Finding]:
     """The first three losses are all above 14, when ln of the largest vocabularies is 12.5 (contradictions X-01).
 
-    Only for a log that begins with the run (step at most 20) and a loss that later has token level (below 14). Known
-    gap: a loss summed over accumulation steps looks the same.
+    Only for a log that begins with the run (step at most 20) and a loss that later has token level (below 14). A note
+    where the curve then falls as it should (some models start high), or where the whole run is at that level (a loss
+    summed over accumulation steps).
     """
-    first = float(points.values[0])
+    first, last = float(points.values[0]), head_tail(points.values)[1]
     if track.is_rl or points.steps[0] > 20 or points.values[:3].min() <= 14 or np.median(points.values) >= 14:
         return
+    falls = last <= max(UNLEARNED, FALLEN * first)
+    as_ever = float(np.median(points.values[:5])) < LIKE_THE_REST * last
+    more, more_zh = "", ""
+    if falls:
+        more, more_zh = f", and then falls to {last:.4g} as it should", f"，随后正常降到 {last:.4g}"
+    elif as_ever:
+        more = f", and is still {last:.4g} at the end: a sum (over accumulation steps, tokens) rather than a mean?"
+        more_zh = f"，到最后仍为 {last:.4g}：是否为求和（梯度累积、token）而非平均？"
     en = (
         f"{points.key} starts at {first:.4g}; random guessing over 262,144 tokens gives 12.5 (assumed: mean cross "
-        "entropy per token, in nats)."
+        f"entropy per token, in nats){more}{'' if as_ever and not falls else '.'}"
     )
     zh = (
         f"{points.key} 起始为 {first:.4g}；在 262,144 个 token 上随机猜测为 12.5"
-        "（假定为每 token 平均交叉熵，单位 nat）。"
+        f"（假定为每 token 平均交叉熵，单位 nat）{more_zh}{'' if as_ever and not falls else '。'}"
     )
-    yield finding("loss-abnormal-at-start", S2, [(points, 0)], en, zh, baseline=12.5, value=first)
+    severity, levels = S3 if falls or as_ever else S2, {"baseline": 12.5, "value": first, "last": last}
+    yield finding("loss-abnormal-at-start", severity, [(points, 0), (points, -1)], en, zh, **levels)
+
+
+FALLEN = 0.5
+"""Share of an unusual first loss to which it has fallen where nothing is wrong with the start. Own judgement."""
+LIKE_THE_REST = 1.25
+"""How far above its end a loss that starts high is no start of its own. Own judgement."""
 
 
 @run_detector("loss-jump-on-resume", "the loss after a restart is above that before it", ["loss"], 15)
@@ -317,43 +229,6 @@ def loss_jump_on_resume(tracks: Sequence[Track]) -> Iterator[Finding]:
             )
             shown = [(new, 0), (old, -1)]
             yield finding("loss-jump-on-resume", S2, shown, en, zh, baseline=level, value=level_new)
-
-
-@points_detector(
-    "learning-rate-zero",
-    "the learning rate is zero while training goes on",
-    "learning_rate",
-    10,
-    lr_at_floor="the learning rate stays at its minimum for the last part of the run",
-)
-def learning_rate_zero(points: Series, track: Track) -> Iterator[Finding]:
-    """The learning rate is 0 for all of the log (S1 if the loss is flat too) or sits at its floor for a third of it.
-
-    A rate printed with few digits also reads 0: when the loss still falls, nothing is said. Own judgement.
-    """
-    values, n = points.values, len(points)
-    loss = track.get("loss")
-    learns = loss is not None and mann_kendall(finite(loss).values)[1] < -3
-    if not values[1:].any() and not learns:
-        flat = loss is not None and len(loss) >= 10 and not track.is_rl
-        en = f"{points.key} is 0 at all {n} points and the loss does not fall: nothing is trained."
-        zh = f"{points.key} 在全部 {n} 个点上都为 0，loss 也不下降：没有任何训练发生。"
-        yield finding("learning-rate-zero", S1 if flat else S2, [(points, 1)], en, zh, points=n)
-        return
-    peak, floor = float(values.max()), float(values[-1])
-    i = onset(values <= max(floor, 1e-3 * peak) * 1.001) or 0
-    share = 1 - i / n
-    if peak > 0 and floor <= 0.01 * peak and 0.33 <= share < 1.0 and int(np.argmax(values)) < i:
-        en = (
-            f"{points.key} is at its floor ({floor:.3g}, peak {peak:.3g}) from {where(points, i)}, the last "
-            f"{share:.0%} of the run: is the schedule shorter than the training?"
-        )
-        zh = (
-            f"{points.key} 自{where_zh(points, i)}起处于最低值（{floor:.3g}，峰值 {peak:.3g}），占最后 {share:.0%}："
-            "调度是否短于训练？"
-        )
-        severity, shown = S2 if share >= LONG_FLOOR else S3, [(points, i), (points, -1)]
-        yield finding("lr-at-floor", severity, shown, en, zh, peak=peak, floor=floor, share=share)
 
 
 @detector("metrics-not-logged", "what is needed to judge the run is not logged", ["loss"], 10)

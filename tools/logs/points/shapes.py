@@ -47,6 +47,7 @@ STARTS = bounded(
 )
 """What a line says with which a program starts (blanks are gone; the bytes are two Chinese words for it)."""
 
+_LETTER = re.compile(rb"[A-Za-z\x80-\xff]")
 _WORD = re.compile(rb"[A-Za-z\x80-\xff]{3,200}")
 _BAR = bounded(rb"%\|[^|\n]{0,400}\|")
 _ANSI = bounded(rb"\x1b\[[0-9;?]{0,20}[A-Za-z]")
@@ -255,7 +256,9 @@ class Shapes:
         if len(self.once) >= ONCE:
             self.once.clear()
         if len(lines[at]) <= LONGEST:
-            self.once[key] = (number, lines[at], lines[max(0, at - HEADS) : at])
+            bare = not _LETTER.search(key)  # numbers alone may have a head
+            above = [line for line in lines[max(0, at - HEADS) : at] if len(line) <= LONGEST] if bare else []
+            self.once[key] = (number, lines[at], above)
 
     def _thin(self) -> None:
         for shape in self.known.values():

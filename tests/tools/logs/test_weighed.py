@@ -1,0 +1,310 @@
+"""What is weighed before a run is judged: the task's score, warm-ups, passes over the data, faults beside a reward."""
+
+import json
+from math import log
+
+import numpy as np
+import pytest
+from making import codes, fill
+
+from triage.tools.data.evalrows import check_eval_rows
+from triage.tools.discover import discover
+from triage.tools.logs.detectors.detect import detect, healthy
+from triage.tools.logs.scan import scan
+from triage.tools.series import Series, SeriesTable
+
+
+def series(metric: str, values, steps=None, key: str = "", attempt: str = "", step_is: str = "step") -> Series:
+    values = np.asarray(values, float)
+    steps = np.arange(1, len(values) + 1) if steps is None else np.asarray(steps)
+    lines = np.arange(1, len(values) + 1)
+    return Series(metric, key or metric, steps.astype(np.int64), values, lines, "log", attempt, None, step_is)
+
+
+def told(*parts: Series) -> dict[str, str]:
+    findings, checks = detect(SeriesTable(parts))
+    assert not [c for c in checks if c.result == "failed"]
+    return {f.code: f.severity.name for f in findings}
+
+
+def fine(*parts: Series) -> bool:
+    table = SeriesTable(parts)
+    return healthy(table, detect(table)[0]) is not None
+
+
+def noisy(values, spread, seed=0):
+    values = np.asarray(values, float)
+    return values + np.random.default_rng(seed).normal(0, spread, len(values))
+
+
+TEN = np.arange(10)
+FALL = 4.7 - 0.035 * TEN
+LATER = np.arange(100, 600, 100)
+FALLING = noisy(2 + 3 * np.exp(-np.arange(300) / 50), 0.02)
+
+
+# the learning rate
+
+
+def test_a_warm_up_that_covers_the_run_is_noted_and_no_health():
+    warm = series("learning_rate", 2e-5 * (TEN + 1))
+    assert told(series("loss", FALL), warm)["lr-still-warming"] == "S3"
+    assert not fine(series("loss", FALL), warm)
+    assert fine(series("loss", FALL))
+
+
+@pytest.mark.parametrize(
+    "rate",
+    [np.full(10, 1e-4), np.minimum(TEN + 1, 5) * 1e-4, np.sin((TEN + 1) / 4), 1e-4 + 1e-7 * TEN, 1e-4 / (TEN + 1)],
+    ids=["constant", "warm-up then flat", "cosine", "hardly moves", "decays"],
+)
+def test_other_schedules_are_not(rate):
+    assert "lr-still-warming" not in told(series("loss", FALL), series("learning_rate", rate))
+    assert fine(series("loss", FALL), series("learning_rate", rate))
+
+
+SUMMARY = (
+    "{{'train_runtime': {s}, 'train_samples_per_second': 1.5, 'train_steps_per_second': {r}, 'train_loss': 2.7}}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rate", "judged"),
+    [(43.2, 0.023, True), (12.0, 0.25, True), (900.0, 0.9, False), (9000.0, 0.001, False)],
+)
+def test_a_training_of_a_handful_of_steps_is_judged(tmp_path, seconds, rate, judged):
+    files = {"output.log": SUMMARY.format(s=seconds, r=rate)}
+    assert (codes(scan(discover(fill(tmp_path, files)))).get("too-few-steps") == "S2") is judged
+
+
+# evaluations
+
+
+RISING = series("eval_loss", [0.31, 0.35, 0.40, 0.44, 0.47], LATER)
+
+
+def test_a_rising_evaluation_loss_is_less_where_the_task_improves():
+    better = series("eval_wer", [36.0, 34.1, 33.2, 32.8, 32.5], LATER)
+    assert told(RISING)["eval-loss-rising"] == "S2"
+    assert told(RISING, better)["eval-loss-rising"] == "S3"
+    (one,) = [f for f in detect(SeriesTable((RISING, better)))[0] if f.code == "eval-loss-rising"]
+    assert "eval_wer still improves from 36 to 32.5" in one.message
+    assert one.data["task_improves"]
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        series("eval_wer", [36.0, 34.1, 33.2, 33.3, 33.4], LATER),
+        series("eval_rouge1", [0.34, 0.31, 0.30, 0.29, 0.28], LATER),
+        series("rouge1", [0.30, 0.31, 0.32, 0.33, 0.34], LATER),
+        series("eval_score_time", [5.0, 4.0, 3.0, 2.0, 1.0], LATER),
+        series("eval_wer", [36.0, 34.1, 33.2, 32.8, 32.5], step_is="epoch"),
+    ],
+    ids=["no longer", "worse", "of the training rows", "no score", "counted otherwise"],
+)
+def test_and_no_less_where_it_does_not(score):
+    assert told(RISING, score)["eval-loss-rising"] == "S2"
+
+
+def test_a_loss_known_by_heart_is_less_where_the_task_improves():
+    epochs = series("epoch", np.linspace(0, 12, 300))
+    known = series("loss", 0.9 * np.exp(-np.arange(300) / 30) + 1e-3)
+    better = series("eval_bleu", [10.0, 14.0, 16.0, 17.5, 18.4], LATER)
+    assert told(known, epochs)["train-loss-memorised"] == "S2"
+    assert told(known, epochs, better)["train-loss-memorised"] == "S3"
+
+
+EPOCHS = np.arange(1, 13)
+TRAIN = series("loss", 1.1 - 0.13 * (1 - 0.8**EPOCHS), step_is="epoch", key="train_loss")
+
+
+def test_a_training_loss_that_falls_for_nothing_is_judged():
+    held = series("eval_loss", 1.075 + 0.01 * np.sin(EPOCHS * 2.0) + 0.001 * EPOCHS, step_is="epoch")
+    assert told(TRAIN, held)["eval-never-improved"] == "S2"
+
+
+@pytest.mark.parametrize(
+    ("held", "more"),
+    [
+        (1.075 - 0.08 * (1 - 0.7**EPOCHS), ()),
+        (1.075 + 0.01 * np.sin(EPOCHS * 2.0), (series("eval_accuracy", 0.3 + 0.02 * EPOCHS, step_is="epoch"),)),
+        ((1.075 + 0.01 * np.sin(EPOCHS * 2.0))[:6], ()),
+    ],
+    ids=["gains", "the task gains", "too few"],
+)
+def test_and_one_that_gains_is_not(held, more):
+    assert "eval-never-improved" not in told(TRAIN, series("eval_loss", held, step_is="epoch"), *more)
+
+
+def test_a_bar_within_an_epoch_is_not_held_against_the_epochs_evaluation():
+    bar = series("loss", np.linspace(1.7, 1.0, 250))
+    held = series("eval_loss", 1.07 - 0.01 * EPOCHS, step_is="epoch")
+    train = series("loss", 1.05 - 0.01 * EPOCHS, step_is="epoch", key="train_loss")
+    assert "loss-below-train" not in told(bar, held) | told(bar, train, held)
+    low = series("eval_loss", 0.6 - 0.01 * EPOCHS, step_is="epoch")
+    assert told(bar, train, low)["loss-below-train"] == "S2"
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "judged"),
+    [
+        ("eval_rouge2", [0.0] * 4, True),
+        ("eval_exact_match", [1.0] * 4, True),
+        ("eval_f1", [0.417] * 6, True),
+        ("eval_f1", [0.417] * 3, False),
+        ("eval_rouge2", [0.0, 0.0, 0.0, 0.1], False),
+        ("eval_runtime", [12.0] * 6, False),
+        ("f1", [0.417] * 6, False),
+    ],
+)
+def test_a_score_that_never_moves_while_the_loss_does(key, values, judged):
+    score = series(key, values, np.arange(1, len(values) + 1) * 20)
+    found = told(series("loss", FALLING), score)
+    assert (found.get("eval-score-constant") == "S2") is judged
+
+
+def test_a_constant_score_is_silent_where_nothing_moves_or_the_task_is_solved():
+    perfect = series("eval_exact_match", [1.0] * 5, LATER)
+    solved = series("eval_loss", [0.03, 0.02, 0.01, 0.009, 0.008], LATER)
+    assert "eval-score-constant" not in told(perfect) | told(series("loss", FALLING), perfect, solved)
+    stuck = series("eval_loss", [0.7] * 5, LATER)
+    assert told(series("loss", FALLING), stuck)["eval-score-constant"] == "S2"
+
+
+@pytest.mark.parametrize(
+    ("scores", "judged"),
+    [
+        ({"predict_bleu-4": 0.97, "predict_rouge-1": 0.0, "predict_rouge-l": 0.0}, True),
+        ({"eval_f1": 0.4, "eval_rougeL": 0}, True),
+        ({"predict_bleu-4": 21.0, "predict_rouge-1": 40.1, "predict_rouge-2": 0.0}, False),
+        ({"predict_bleu-4": 0.0, "predict_rouge-1": 0.0}, False),
+        ({"eval_rouge1": 0.0, "eval_loss": 1.1, "eval_runtime": 12.0}, False),
+    ],
+)
+def test_scores_that_exclude_each_other(tmp_path, scores, judged):
+    report = check_eval_rows(discover(fill(tmp_path, {"out/all_results.json": json.dumps({"epoch": 3.0} | scores)})))
+    assert codes(report) == ({"scores-contradict": "S2"} if judged else {})
+
+
+# the loss
+
+
+def test_a_high_first_loss_is_a_note_where_the_curve_falls_or_was_always_there():
+    usual = noisy(2.5 + 23 * np.exp(-np.arange(300) / 15), 0.05)
+    assert told(series("loss", usual, np.arange(10, 3010, 10)))["loss-abnormal-at-start"] == "S3"
+    assert fine(series("loss", usual, np.arange(10, 3010, 10)))
+    summed = noisy(13.4 + 4 * np.exp(-np.arange(600) / 4), 0.1)
+    assert told(series("loss", summed))["loss-abnormal-at-start"] == "S3"
+    halfway = noisy(12 + 8 * np.exp(-np.arange(300) / 15), 0.05)
+    assert told(series("loss", halfway))["loss-abnormal-at-start"] == "S2"
+
+
+def test_a_loss_at_the_level_of_guessing_that_moves_less_than_its_noise_is_slow():
+    stuck = series("loss", noisy(np.linspace(14.0, 13.0, 600), 1.9))
+    assert told(stuck).get("loss-slow", told(stuck).get("loss-plateau")) == "S2"
+    assert not fine(stuck)
+    falls = series("loss", noisy(np.linspace(14.0, 9.0, 600), 1.9))
+    assert not {"loss-slow", "loss-plateau"} & set(told(falls))
+    low = series("loss", noisy(np.linspace(1.4, 1.3, 600), 0.19))
+    assert not {"loss-slow", "loss-plateau"} & set(told(low))
+
+
+def passes(levels, n=240, spread=0.05):
+    return [
+        series("loss", noisy(np.full(n, level), spread, i), attempt=f"#{i + 1}" if i else "")
+        for i, level in enumerate(levels)
+    ]
+
+
+def test_passes_that_a_bar_counts_anew_are_one_run():
+    found = [f.code for f in detect(SeriesTable(tuple(passes([1.0] * 6))))[0]]
+    assert found.count("loss-plateau") == 1
+    assert "loss-plateau" not in told(*passes([1.3, 1.2, 1.1, 1.0, 0.9, 0.8]))
+
+
+def test_runs_that_each_begin_again_stay_apart():
+    alone = series("loss", 2 + np.linspace(1, 0, 240) ** 2)
+    sweep = [series("loss", alone.values, attempt=f"#{i}") for i in range(1, 5)]
+    assert told(*sweep) == told(alone)
+
+
+# preferences and rewards
+
+
+def pairs(margin, right, loss=None, n=40):
+    x = np.arange(n) / n
+    steps = 10 * np.arange(1, n + 1)
+    loss = log(2) - margin(x) / 2 if loss is None else loss(x)
+    return (
+        series("loss", noisy(loss, 1e-3), steps),
+        series("reward_margin", noisy(margin(x), 2e-3, 1), steps),
+        series("reward_accuracy", noisy(right(x), 0.02, 2), steps),
+    )
+
+
+@pytest.mark.parametrize(
+    "of", [(lambda x: 0 * x, lambda x: 0.5 + 0 * x), (lambda x: 0.03 * x, lambda x: 0.5 + 0.4 * x)]
+)
+def test_pairs_that_are_never_told_apart_are_judged(of):
+    assert told(*pairs(*of))["preference-not-learned"] == "S2"
+    assert not fine(*pairs(*of))
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        (lambda x: 2 * x, lambda x: 0.5 + 0.4 * x, lambda x: log(2) - 0.4 * x),
+        (lambda x: 0 * x, lambda x: 0.5 + 0 * x, lambda x: 2 - x),
+        (lambda x: 0.01 * x, lambda x: 0.5 + 0.1 * x, None, 9),
+    ],
+    ids=["learns", "another loss", "the first steps"],
+)
+def test_pairs_that_are_or_that_had_no_time_are_not(of):
+    assert "preference-not-learned" not in told(*pairs(*of))
+
+
+def climbing(n=120, to=2.0):
+    return series("reward", noisy(np.linspace(1, to, n), 0.05))
+
+
+SHARE = np.linspace(0.1, 0.6, 120)
+
+
+@pytest.mark.parametrize("key", ["noop_penalty", "train/invalid_json", "judge_errors", "refusal_rate", "cheat_share"])
+def test_a_fault_that_climbs_with_the_reward_is_judged(key):
+    assert told(climbing(), series(key, noisy(SHARE, 0.02, 3)))["reward-pays-for-fault"] == "S2"
+    assert told(climbing(), series(key, -noisy(SHARE, 0.02, 3)))["reward-pays-for-fault"] == "S2"
+
+
+def test_a_fault_that_goes_with_the_reward_from_step_to_step_is_judged_and_its_twin_named():
+    share = np.clip(noisy(np.full(120, 0.4), 0.1, 4), 0, 1)
+    paid = series("reward", noisy(1 + share, 0.03, 5))
+    parts = paid, series("noop_penalty", share), series("answer_copied", share)
+    (one,) = [f for f in detect(SeriesTable(parts))[0] if f.code == "reward-pays-for-fault"]
+    assert one.data["columns"] == ["noop_penalty", "answer_copied"]
+    assert not fine(*parts)
+
+
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [
+        ("invalid_rate", SHARE[::-1]),
+        ("invalid_rate", np.full(120, 0.02)),
+        ("valid_rate", SHARE),
+        ("value_error", 40 * SHARE),
+        ("kl_penalty", SHARE),
+        ("terror_score", SHARE),
+        ("timeout_rate", np.clip(noisy(np.full(120, 0.4), 0.1, 6), 0, 1)),
+    ],
+    ids=["falls", "stays low", "no fault", "no share", "the KL", "another word", "goes its own way"],
+)
+def test_a_column_that_does_not_is_no_finding(key, values):
+    metric = "kl" if key == "kl_penalty" else key
+    column = series(metric, noisy(values, 0.01, 7), key=key)
+    assert "reward-pays-for-fault" not in told(climbing(), column)
+
+
+def test_a_fault_that_climbs_while_the_reward_falls_is_another_matter():
+    falling = series("reward", noisy(np.linspace(2, 1, 120), 0.05))
+    assert "reward-pays-for-fault" not in told(falling, series("noop_penalty", noisy(SHARE, 0.02, 3)))

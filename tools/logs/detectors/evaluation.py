@@ -1,0 +1,262 @@
+"""Detectors of evaluations during training: over-fitting, a step down, leakage, scores that never move.
+
+An evaluation loss is weighed against the scores of the task in the same records, and compared only with training
+losses that are counted as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ...findings import Finding
+from ...metrics import held_out
+from ...series import Series
+from ...vocabulary import DOWN, UP, VOCABULARY
+from .detector import S2, S3, Track, detector, finding, points_detector, where, where_zh
+from .robust import finite, head_tail, mann_kendall, noise
+
+EVALUATED = ("eval_loss", "eval_perplexity", "eval_bpb", "eval_accuracy", "eval_reward")
+
+BETTER_UP = (
+    "acc accuracy f1 bleu sacrebleu rouge rougel rougelsum meteor chrf bertscore em match precision recall auc auroc "
+    "mrr ndcg mcc pearson spearman spearmanr iou map pass win winrate reward correct score"
+)
+BETTER_DOWN = "wer cer ter eer mer mae mse rmse"
+TASK = {UP: frozenset(BETTER_UP.split()), DOWN: frozenset(BETTER_DOWN.split())}
+"""Words of held-out scores that measure the task itself, by the way that is good."""
+_WORDS = re.compile(r"[a-z]+\d?")
+GAIN, LATE = 0.01, 0.1
+"""Share of its level by which a score gains, and share of that gain in the second half, to be still improving."""
+SAME, SAME_BOUND = 5, 3
+"""Equal values from which on a score is a constant, and those from which on it is at the end of its range."""
+FALLS = 0.03
+"""Share by which the training loss falls where an evaluation that gains nothing is over-fitting. Own judgement."""
+NOTHING = 0.05
+"""Evaluation loss (nats) at which a score of 1 is no wonder."""
+
+
+class Score(NamedTuple):
+    """A held-out score of the task, and how it went over the evaluations that were looked at."""
+
+    points: Series
+    way: int
+    better: bool
+    """Still improving in the second half."""
+
+
+def task_scores(track: Track) -> Iterator[tuple[Series, int]]:
+    """The held-out scores of the task, each with the way that is good."""
+    for series in track.series:
+        words = {w for word in _WORDS.findall(series.key.lower()) for w in (word, word.rstrip("0123456789"))}
+        way = next((way for way, names in TASK.items() if words & names), 0)
+        if way and (held_out(series.key) or series.metric in EVALUATED) and not words & {"loss", "perplexity"}:
+            yield finite(series), way
+
+
+def scored(track: Track, beside: Series, step: int) -> Score | None:
+    """The task's score in the records of an evaluation from a step on: one that still improves, else the first."""
+    found = []
+    for points, way in task_scores(track):
+        values = way * points.values[points.steps >= step]
+        if points.step_is != beside.step_is or len(values) < 4:
+            continue
+        gain, late = values[-1] - values[0], values[-1] - values[len(values) // 2]
+        found.append(Score(points, way, bool(gain > GAIN * abs(values[0]) and late >= LATE * gain)))
+    return next((s for s in found if s.better), next(iter(found), None))
+
+
+@points_detector(
+    "eval-loss-rising",
+    "the evaluation loss rises while the training loss does not",
+    "eval_loss",
+    4,
+    eval_never_improved="the training loss falls, and the evaluation gains nothing from it",
+)
+def eval_loss_rising(points: Series, track: Track) -> Iterator[Finding]:
+    """At least three evaluations in a row above the best, each above the last, by more than the noise.
+
+    The noise is that of second differences, which a falling curve does not inflate. A rise below 0.5% is ignored. S2 at
+    any size: the best checkpoint is the earlier one; S3 where the task's own score still improves, as word error rates
+    do while confidence grows. Source: runbook 001 C.4 (over-fitting); numbers own judgement.
+    """
+    values = points.values
+    best = int(np.argmin(values))
+    after = values[best:]
+    rise = float(after[-1] - after[0])
+    if len(after) < 4 or rise < 0.005 * abs(after[0]) or (np.diff(after) > 0).mean() < 0.75:
+        yield from _never_improved(points, track)
+        return
+    if rise < 3 * noise(np.diff(values)) / np.sqrt(3):
+        return
+    evaluations, step = len(after) - 1, int(points.steps[best])
+    score = scored(track, points, step)
+    more, more_zh, told = _beside(score, step)
+    en = (
+        f"{points.key} rises from its best {values[best]:.4g} at {where(points, best)} to {values[-1]:.4g} over "
+        f"{evaluations} evaluations{more}."
+    )
+    zh = (
+        f"{points.key} 从{where_zh(points, best)}的最好值 {values[best]:.4g} 连续 {evaluations} 次评测升到 "
+        f"{values[-1]:.4g}{more_zh}。"
+    )
+    shown = [(points, best + 1), (points, best), (points, -1), *([(score.points, -1)] if score else [])]
+    data = {"best_step": step, "baseline": float(values[best]), "last": float(values[-1])}
+    severity = S3 if score and score.better else S2
+    yield finding("eval-loss-rising", severity, shown, en, zh, **data, **told, **_train_trend(track, points, step))
+
+
+def _beside(score: Score | None, step: int) -> tuple[str, str, dict[str, object]]:
+    """What the task's score did meanwhile, in both languages, and its numbers."""
+    if score is None:
+        return "", "", {}
+    points = score.points
+    first, last = float(points.values[points.steps >= step][0]), float(points.values[-1])
+    if score.better:
+        en = f", while {points.key} still improves from {first:.4g} to {last:.4g}: judge the checkpoints by that"
+        zh = f"，而 {points.key} 仍在改善（{first:.4g} → {last:.4g}）：应以它挑选检查点"
+    else:
+        best = float((score.way * points.values).max() * score.way)
+        en = f"; {points.key} goes from {first:.4g} to {last:.4g} meanwhile (best {best:.4g}) and no longer improves"
+        zh = f"；同期 {points.key} 从 {first:.4g} 到 {last:.4g}（最好 {best:.4g}），已不再改善"
+    return en, zh, {"task_metric": points.key, "task_first": first, "task_last": last, "task_improves": score.better}
+
+
+def _never_improved(points: Series, track: Track) -> Iterator[Finding]:
+    """Eight evaluations or more that end no better than the first, none 2% below it, as the training loss falls by 3%
+    with a trend: what is learned does not carry over. Own judgement."""
+    values, train = points.values, track.like("loss", points)
+    if len(values) < 8 or train is None or len(train) < 8 or track.is_rl or values[0] <= 0:
+        return
+    first, last = head_tail(train.values)
+    score = scored(track, points, int(points.steps[0]))
+    if np.median(values[-3:]) < 0.995 * values[0] or values.min() < 0.98 * values[0] or (score and score.better):
+        return
+    if last > (1 - FALLS) * first or mann_kendall(train.values)[1] > -2:
+        return
+    en = (
+        f"{points.key} is {values[-1]:.4g} after {len(values)} evaluations and was {values[0]:.4g} at the first (best "
+        f"{values.min():.4g}), while {train.key} falls from {first:.4g} to {last:.4g}: what is "
+        "learned does not carry over."
+    )
+    zh = (
+        f"{len(values)} 次评测后 {points.key} 为 {values[-1]:.4g}，第一次为 {values[0]:.4g}"
+        f"（最好 {values.min():.4g}），"
+        f"而 {train.key} 从 {first:.4g} 降到 {last:.4g}：学到的东西没有泛化。"
+    )
+    shown = [(points, -1), (points, 0), (train, -1)]
+    yield finding("eval-never-improved", S2, shown, en, zh, baseline=float(values[0]), last=float(values[-1]))
+
+
+def _train_trend(track: Track, checks: Series, step: int) -> dict[str, float]:
+    """Kendall z of the training loss after `step`, where it is logged densely enough and counted like `checks`."""
+    loss = track.like("loss", checks)
+    later = loss.values[loss.steps >= step] if loss else np.array([])
+    return {"train_trend_z": mann_kendall(later)[1]} if len(later) >= 10 else {}
+
+
+@detector(
+    "eval-score-constant", "a score of the evaluation is the same every time", ("eval_loss", "eval_accuracy", "loss")
+)
+def eval_score_constant(track: Track) -> Iterator[Finding]:
+    """A held-out loss or score that is exactly equal every time while the training or another evaluation moves.
+
+    Five equal values, three at 0 or 1. A score of 1 beside an evaluation loss of nothing is a solved task, an accuracy
+    of 0 is `accuracy-zero`. Own judgement.
+    """
+    others = [s for m in ("loss", "eval_loss") if (s := track.points(m, 3)) is not None and np.ptp(s.values) > 0]
+    held = track.points("eval_loss")
+    solved = held is not None and 0 <= held.values[-1] < NOTHING
+    losses = [(p, 0) for m in ("eval_loss", "eval_perplexity") if (p := track.points(m, SAME)) is not None]
+    for points, way in [*task_scores(track), *losses]:
+        if len(points) < SAME_BOUND or np.ptp(points.values) > 0 or not others:
+            continue
+        n, value = len(points), float(points.values[0])
+        at_end = way != 0 and value in (0.0, 1.0, 100.0)
+        good = solved and value == {UP: 1.0, DOWN: 0.0}.get(way)
+        if n < (SAME_BOUND if at_end else SAME) or good or (points.metric == "eval_accuracy" and value == 0):
+            continue
+        other = next((o for o in others if o.key != points.key), None)
+        if other is None:
+            continue
+        en = (
+            f"{points.key} is exactly {value:.4g} in all {n} evaluations while {other.key} moves from "
+            f"{other.values[0]:.4g} to {other.values[-1]:.4g}: are the references placeholders, or is another model "
+            "evaluated than the one that trains?"
+        )
+        zh = (
+            f"{points.key} 在全部 {n} 次评测中都恰好是 {value:.4g}，而 {other.key} 从 {other.values[0]:.4g} 变到 "
+            f"{other.values[-1]:.4g}：参考答案是占位符，还是评测的不是正在训练的模型？"
+        )
+        yield finding("eval-score-constant", S2, [(points, n - 1), (points, 0)], en, zh, value=value, points=n)
+
+
+@detector("eval-regression", "an evaluation became worse from one time to the next and stayed so", EVALUATED, 6)
+def eval_regression(track: Track) -> Iterator[Finding]:
+    """Within two evaluations far worse than the best one, and at least half of the loss is kept to the end.
+
+    Far: six times the noise, 5% of the level, and two thirds of all that is lost in the end; over-fitting bends up
+    slowly. Two, because what went wrong may lie shortly before an evaluation. At least four evaluations before and two
+    after. S2: was it the model or the evaluation? Own judgement.
+    """
+    for series in track.series:
+        points, way = finite(series), -VOCABULARY[series.metric].better if series.metric in EVALUATED else 0
+        values = way * points.values
+        if not way or len(values) < 6:
+            continue
+        good = int(np.argmin(values))
+        if not 3 <= good <= len(values) - 3:
+            continue
+        before, lost = float(values[good]), values[good + 1 :] - values[good]
+        spread, step = noise(np.diff(values[: good + 1])) / np.sqrt(3), float(lost[:2].max())
+        if step < max(0.05 * abs(before), 6 * spread, 2 / 3 * lost.max()) or lost[1:].min() < 0.5 * step or step <= 0:
+            continue
+        at = good + (1 if lost[0] >= max(3 * spread, 0.1 * step) else 2)
+        old, new, last = float(points.values[good]), float(points.values[at]), float(points.values[-1])
+        en = (
+            f"{points.key} goes from {old:.4g} at {where(points, good)} to {new:.4g} at {where(points, at)} and "
+            f"does not come back: it ends at {last:.4g}."
+        )
+        zh = (
+            f"{points.key} 从{where_zh(points, good)}的 {old:.4g} 变为{where_zh(points, at)}的 {new:.4g}，"
+            f"之后没有恢复，最后为 {last:.4g}。"
+        )
+        shown = [(points, at), (points, good), (points, -1)]
+        steps = {"last_good": int(points.steps[good]), "first_bad": int(points.steps[at])}
+        yield finding("eval-regression", S2, shown, en, zh, **steps, baseline=old, last=last)
+
+
+@points_detector("loss-below-train", "the evaluation loss is well below the training loss", "eval_loss", 3)
+def loss_below_train(checks: Series, track: Track) -> Iterator[Finding]:
+    """Evaluation below training loss by 15% at four evaluations of five: a suspicion of leakage to be tested.
+
+    Only a training loss that is counted as the evaluations are: a progress bar's running loss within an epoch says
+    nothing beside an epoch's evaluation. Dropout, averaging over a window and an easier mix look the same
+    (contradictions X-22), hence S3, S2 from 40%.
+    """
+    train = track.like("loss", checks)
+    if train is None or track.is_rl:
+        return
+    gaps = []
+    for step, value in zip(checks.steps, checks.values, strict=True):
+        near = train.values[train.steps <= step][-10:]
+        if len(near) and np.median(near) > 0:
+            gaps.append(1 - value / np.median(near))
+    if len(gaps) < 3:
+        return
+    share, gap = float(np.mean(np.array(gaps) >= 0.15)), float(np.median(gaps))
+    if share < 0.8:
+        return
+    en = (
+        f"{checks.key} is {gap:.0%} below the training loss at {share:.0%} of {len(gaps)} evaluations; test the "
+        "overlap of both sets before concluding (dropout or an easier mix gives the same picture)."
+    )
+    zh = (
+        f"{len(gaps)} 次评测中有 {share:.0%} 的 {checks.key} 低于训练 loss，中位差 {gap:.0%}；"
+        "先检查两者数据重合再下结论（dropout 或更容易的数据也会如此）。"
+    )
+    shown, severity = [(checks, -1), (train, -1)], S2 if gap >= 0.4 else S3
+    yield finding("loss-below-train", severity, shown, en, zh, gap=gap, evaluations=len(gaps))

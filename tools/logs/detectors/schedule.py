@@ -1,0 +1,108 @@
+"""Detectors of the learning rate's course, and of how little was trained: warm-up, floor, zero, a handful of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...findings import Finding
+from ...series import Series
+from .detector import S1, S2, S3, Track, detector, finding, points_detector, where, where_zh
+from .robust import finite, mann_kendall, onset
+
+FEW_STEPS = 5
+"""Optimizer steps below which a finished training has taught nothing. Own judgement."""
+ROUNDED = 0.0005
+"""Half a unit of the last digit that the Hugging Face Trainer prints of its steps per second."""
+RISES = 5
+"""Points of a learning rate from which on its rise is a warm-up. Own judgement."""
+
+
+LONG_FLOOR = 0.5
+"""Share of the run at a zero learning rate from which on the schedule is taken to be wrong. Own judgement."""
+
+
+@points_detector(
+    "lr-still-warming", "the learning rate rises to the last point: the warm-up covers it all", "learning_rate", RISES
+)
+def lr_still_warming(points: Series, _: Track) -> Iterator[Finding]:
+    """The learning rate never falls, still rises over its last fifth, and ends at twice its first value or more.
+
+    A log that is cut, or a run that goes on, looks the same, hence S3; but what was trained at a fraction of the rate
+    is no evidence of health. Numbers: own judgement.
+    """
+    values, n = points.values, len(points)
+    late = values[-max(2, n // 5) :]
+    if (np.diff(values) < 0).any() or late[-1] <= late[0] or values[-1] < 2 * values[0] or values[0] < 0:
+        return
+    en = (
+        f"{points.key} rises from {values[0]:.3g} to {values[-1]:.3g} at {where(points, n - 1)}, the last point: all "
+        "that was logged is warm-up, which is too little to judge the training by."
+    )
+    zh = (
+        f"{points.key} 从 {values[0]:.3g} 一直升到最后一个点（{where_zh(points, n - 1)}）的 {values[-1]:.3g}："
+        "日志全部处于 warmup，不足以判断训练。"
+    )
+    yield finding("lr-still-warming", S3, [(points, -1), (points, 0)], en, zh, first=values[0], last=values[-1])
+
+
+@detector("too-few-steps", "the whole training was a handful of optimizer steps", ["train_loss_mean"])
+def too_few_steps(track: Track) -> Iterator[Finding]:
+    """The summary of a finished training: steps per second times its seconds is less than `FEW_STEPS`.
+
+    The rate is printed with three digits, so the most that it can have been counts. Own judgement.
+    """
+    named = {s.key: s for s in track.series if s.key in ("train_runtime", "train_steps_per_second")}
+    mean = track.points("train_loss_mean")
+    if len(named) < 2 or mean is None:
+        return
+    rate, seconds = (float(named[k].values[-1]) for k in ("train_steps_per_second", "train_runtime"))
+    most = (rate + ROUNDED) * seconds
+    if not 0 < most < FEW_STEPS or rate <= 0:
+        return
+    steps = max(1, round(rate * seconds))
+    en = (
+        f"The whole training was about {steps} optimizer step(s) in {seconds:.3g} s: nothing can have been learned. "
+        "Too few rows for the global batch, or too few epochs?"
+    )
+    zh = f"整个训练只有约 {steps} 个优化步（{seconds:.3g} 秒）：不可能学到东西。样本相对全局批太少，还是轮数太少？"
+    shown = [(mean, -1), (named["train_steps_per_second"], -1)]
+    yield finding("too-few-steps", S2, shown, en, zh, steps=steps, seconds=seconds)
+
+
+@points_detector(
+    "learning-rate-zero",
+    "the learning rate is zero while training goes on",
+    "learning_rate",
+    10,
+    lr_at_floor="the learning rate stays at its minimum for the last part of the run",
+)
+def learning_rate_zero(points: Series, track: Track) -> Iterator[Finding]:
+    """The learning rate is 0 for all of the log (S1 if the loss is flat too) or sits at its floor for a third of it.
+
+    A rate printed with few digits also reads 0: when the loss still falls, nothing is said. Own judgement.
+    """
+    values, n = points.values, len(points)
+    loss = track.get("loss")
+    learns = loss is not None and mann_kendall(finite(loss).values)[1] < -3
+    if not values[1:].any() and not learns:
+        flat = loss is not None and len(loss) >= 10 and not track.is_rl
+        en = f"{points.key} is 0 at all {n} points and the loss does not fall: nothing is trained."
+        zh = f"{points.key} 在全部 {n} 个点上都为 0，loss 也不下降：没有任何训练发生。"
+        yield finding("learning-rate-zero", S1 if flat else S2, [(points, 1)], en, zh, points=n)
+        return
+    peak, floor = float(values.max()), float(values[-1])
+    i = onset(values <= max(floor, 1e-3 * peak) * 1.001) or 0
+    share = 1 - i / n
+    if peak > 0 and floor <= 0.01 * peak and 0.33 <= share < 1.0 and int(np.argmax(values)) < i:
+        en = (
+            f"{points.key} is at its floor ({floor:.3g}, peak {peak:.3g}) from {where(points, i)}, the last "
+            f"{share:.0%} of the run: is the schedule shorter than the training?"
+        )
+        zh = (
+            f"{points.key} 自{where_zh(points, i)}起处于最低值（{floor:.3g}，峰值 {peak:.3g}），占最后 {share:.0%}："
+            "调度是否短于训练？"
+        )
+        severity, shown = S2 if share >= LONG_FLOOR else S3, [(points, i), (points, -1)]
+        yield finding("lr-at-floor", severity, shown, en, zh, peak=peak, floor=floor, share=share)
