@@ -95,10 +95,11 @@ def _rows(table: Table, around: Mapping[str, str]) -> Iterator[Scored]:
         return
     beside = {plain(c.name): c for c in table.columns if c not in scores}
     way = next((c for name, c in beside.items() if WAY.search(name) and c.values.dtype.kind == "f"), None)
-    said = {name: _found(beside, around, pattern) for name, pattern in _SAYS.items()}
+    said: dict[str, Where] = {name: _found(beside, around, pattern) for name, pattern in _SAYS.items()}
     if way is not None and len(table) > MOST_ROW and not isinstance(said["item"], Column):
         return  # measured all along the training: a series, not a row of checkpoints
-    named = [(name, beside.get(name, value)) for name, value in {**around, **beside}.items() if SETUP.search(name)]
+    told_of: dict[str, Where] = {**around, **beside}
+    named = [(name, where) for name, where in told_of.items() if SETUP.search(name)]
     for column in scores:
         finite = column.values[np.isfinite(column.values)]
         scale = 100.0 if len(finite) and np.abs(finite).max() <= 1.0 else 1.0
