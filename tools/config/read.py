@@ -46,6 +46,9 @@ NOT_READ = (".ini", ".cfg", ".bat", ".ps1", ".jinja")
 """Formats that hold no settings of trainers we know; said to be unread."""
 
 
+CLEARLY_MORE = 3
+"""Settings that a file must say in names of nobody's, beyond those of the framework that a key of it told, to be
+nobody's: a hand-written file may borrow a name."""
 DEEPSPEED_WINS = ("loss_scale",)
 """Where the DeepSpeed file is obeyed although the command line says something else."""
 
@@ -100,6 +103,13 @@ def read_source(source: Source, syntax: str) -> Reading:
     if framework == "generic" and syntax in ("yaml", "json") and (job := _job(written, source)):
         return job
     program = syntax in ("python", "notebook") and not named(framework).programmed
+    readings = [_taken(source, items, one, program) for one in dict.fromkeys((framework, "generic"))]
+    known, nobodys = readings[0], readings[-1]
+    return nobodys if len(nobodys.values) >= len(known.values) + CLEARLY_MORE else known
+
+
+def _taken(source: Source, items: list[Item], framework: str, program: bool) -> Reading:
+    """The settings as one framework spells them."""
     reading = Reading(source.name, "generic" if program else named(framework).role, framework)
     reading.hints += [source.name, *(i.key.split(".")[0] for i in items if i.key.split(".")[0] in STAGES)]
     take(reading, [i for i in items if i.style != "env"], source, (framework,))
