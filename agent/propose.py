@@ -15,7 +15,7 @@ from typing import Any
 
 from ..knowledge.entry import NOT_A_SETTING, Criterion, Fix
 from ..tools.config.edit import Edit, add_value, like, set_value
-from ..tools.findings import Finding, TriageError, clean
+from ..tools.findings import PROPOSES, Finding, TriageError, clean
 from ..tools.phrase import Phrase
 from ..tools.run import Run
 from ..tools.secrets import Shown, visible, visible_lines
@@ -34,6 +34,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
 }
 """Range in which a changed value stays; beyond it the change has no meaning."""
 UNSEEN = Phrase("not visible in the files that were read", "所读文件中看不到")
+COMPUTED = Phrase("What the arithmetic says fits, and the finding is gone.", "算式成立，该发现消失。")
 PUT_BACK = Phrase("Put the old value back.", "改回原值。")
 
 
@@ -111,10 +112,23 @@ def _decided(first: Hypothesis, second: Hypothesis) -> bool:
 
 
 def _fixes(hypothesis: Hypothesis) -> Iterator[Fix]:
+    """What a finding's own arithmetic asks for, before what the cause and its entry say in general."""
+    yield from (_computed(hypothesis, f) for f in hypothesis.for_ if PROPOSES in f.data and f.severity in SHOWN)
     if hypothesis.cause and hypothesis.cause.fix:
         yield hypothesis.cause.fix
     if hypothesis.entry.fix:
         yield hypothesis.entry.fix
+
+
+def _computed(hypothesis: Hypothesis, finding: Finding) -> Fix:
+    asked = finding.data[PROPOSES]
+    fix = hypothesis.entry.fix
+    return Fix(
+        variable=asked["variable"],
+        change={"set": asked["new"]},
+        why=Phrase(finding.message, finding.zh or finding.message),
+        expect=fix.expect if fix else COMPUTED,
+    )
 
 
 def _apply(hypothesis: Hypothesis, fix: Fix, settings: Settings, run: Run, lang: str) -> Proposal | None:

@@ -12,7 +12,8 @@ from typing import Literal
 from ..knowledge.entry import Entry, Fix
 from ..knowledge.runbook import Runbook
 from ..tools.findings import Finding
-from ..tools.series import SeriesTable
+from ..tools.logs.detectors.robust import finite, head_tail, mann_kendall
+from ..tools.series import Series, SeriesTable
 from .diagnose import LEAST, Diagnosis
 from .propose import SAME_THING, Nothing, Proposal
 from .question.plans import Direction, Plan
@@ -25,6 +26,12 @@ Verdict = Literal["supported", "not-supported", "contradicted", "unchecked"]
 PlanVerdict = Literal["is-the-proposal", "not-now", "harmful", "unchecked"]
 ENOUGH = 10
 """Points from which on a series can contradict what a person says of it."""
+FLAT, FALLS = "loss-flat", -3.0
+"""The symptom of a curve that does not fall, and the z of Kendall's tau below which one falls."""
+LITTLE = 0.01
+"""Share of its level that a curve must fall to count as falling. Own judgement."""
+RELATED = "sign-"
+"""Begins the code of what a sign holds: a symptom that it measures is there."""
 BELIEVED = ("established", "supported")
 OPPOSITE: dict[Direction, tuple[Direction, ...]] = {
     "raise": ("lower", "disable"),
@@ -125,10 +132,20 @@ def _weighed(plan: Plan, d: Diagnosis, proposal: Proposal | Nothing, looked: boo
             if way in OPPOSITE.get(plan.direction, ()):
                 return Weighed(plan, "harmful", h.for_)
     if isinstance(proposal, Proposal) and same_variable(plan.variable, proposal.variable):
+        if _moved(proposal) in OPPOSITE.get(plan.direction, ()):
+            return Weighed(plan, "harmful", d.top.for_ if d.top else ())
         return Weighed(plan, "is-the-proposal")
     if isinstance(proposal, Proposal) or d.state == "healthy":
         return Weighed(plan, "not-now", d.top.for_ if d.top else ())
     return Weighed(plan, "unchecked")
+
+
+def _moved(proposal: Proposal) -> Direction:
+    """The direction in which a proposal moves its setting."""
+    try:
+        return "raise" if float(proposal.new) > float(proposal.old) else "lower"
+    except ValueError:
+        return "set"
 
 
 def same_variable(planned: str, proposed: str) -> bool:
@@ -153,10 +170,22 @@ def _way(fix: Fix) -> Direction:
 
 def _seen(symptom: Symptom, findings: Sequence[Finding], table: SeriesTable) -> Seen:
     """Shown by a finding; contradicted by a measure that is long enough and has none; else nobody can tell."""
-    shown = tuple(f for f in findings if f.code in symptom.kind.codes)
+    kind = symptom.kind
+    told = [f for f in findings if f.code != "run-healthy" and any(e.metric in kind.metrics for e in f.evidence)]
+    shown = tuple(f for f in findings if f.code in kind.codes or (f in told and f.code.startswith(RELATED)))
     if shown:
         return Seen(symptom, "shown", shown)
-    measured = next((s for m in symptom.kind.metrics if (s := table.get(m)) and len(s) >= ENOUGH), None)
-    if measured is None:
+    measured = next((s for m in kind.metrics if (s := table.get(m)) and len(s) >= ENOUGH), None)
+    if measured is None or told:
         return Seen(symptom, "unchecked")
+    if kind.id == FLAT and _flat_end(measured):
+        return Seen(symptom, "shown")
     return Seen(symptom, "contradicted", (), int(measured.steps[-1]), float(measured.values[-1]))
+
+
+def _flat_end(series: Series) -> bool:
+    """Whether the last third of a curve hardly falls any more, which no detector calls a fault."""
+    values = finite(series).values
+    last = values[-len(values) // 3 :]
+    first, end = head_tail(last)
+    return mann_kendall(last)[1] > FALLS or first - end < LITTLE * abs(first)

@@ -129,6 +129,8 @@ def looked_for(declared: Mapping[str, Code]) -> dict[str, frozenset[str]]:
     return {name: frozenset(c for c, code in declared.items() if name in code.checks) for name in names}
 
 
+PROPOSES = "proposes"
+"""Key of a finding's data: the setting and the value that its arithmetic asks for, `{"variable": ..., "new": ...}`."""
 RECORDS_READ = "records read"
 """Begins the name of the check that fails where input was not read: then "nothing found" means nothing."""
 EVIDENCE_READ = "evidence read"

@@ -133,3 +133,19 @@ def test_the_length_limit_is_raised_where_answers_were_found_cut_off_and_not_for
     cut = proposal(tmp_path, config, "all-labels-masked", "answer-cut-off")
     assert (cut.variable, cut.new) == ("sequence_length", "1024")
     assert isinstance(proposal(tmp_path, config, "all-labels-masked", "loss-zero"), Nothing)
+
+
+@pytest.mark.parametrize(("words", "verdict"), [("lower", "harmful"), ("raise", "is-the-proposal")])
+def test_a_plan_is_the_change_only_in_its_direction(words, verdict):
+    from triage.agent.diagnose import Diagnosis
+    from triage.agent.question.understand import understand
+    from triage.agent.respond import respond
+    from triage.knowledge.runbook import Runbook
+    from triage.tools.series import SeriesTable
+
+    change = Proposal(
+        "kv-cache-oom", "gpu_memory_utilization", "a.txt", 1, "util", "0.35", "0.47", "", False, (), "", "", "", "", ()
+    )
+    asked = understand(f"should i {words} gpu_memory_utilization?")
+    [plan] = respond(asked, Runbook({}), Diagnosis("diagnosed"), change, SeriesTable()).plans
+    assert plan.verdict == verdict

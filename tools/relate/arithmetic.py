@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from ..documents.event import Claim
-from ..findings import Evidence, Finding, Severity
+from ..findings import PROPOSES, Evidence, Finding, Severity
 from ..settings import Settings
 from .line import Line, plain
 
@@ -235,7 +235,14 @@ def _named_zh(ratio: float, settings: Settings) -> str:
 
 
 def _finding(
-    code: str, ratio: float, written: Quantity, en: str, zh: str, evidence: tuple[Evidence, ...], other: float
+    code: str,
+    ratio: float,
+    written: Quantity,
+    en: str,
+    zh: str,
+    evidence: tuple[Evidence, ...],
+    other: float,
+    **more: object,
 ) -> Finding:
     grave = max(ratio, 1 / ratio) >= FACTOR if ratio > 0 else True
     data = {
@@ -244,6 +251,7 @@ def _finding(
         "ratio": ratio,
         "formula": written.formula,
         "quantity": written.name,
+        **more,
     }
     severity = Severity.S1 if grave else Severity.S2
     return Finding(code, severity, f"{written.formula}; {en}.", f"{written.formula}；{zh}。", evidence, data)
@@ -264,6 +272,7 @@ def _lengths(settings: Settings, claims: Sequence[Claim], made: dict[str, Quanti
             f"而 {written.file}:{written.line} 中 {written.key} 为 {written.value:,}，为其 {ratio:.3g} 倍"
             f"{_named_zh(ratio, settings)}",
             (written.evidence(), *needed.evidence), float(written.value),
+            **{PROPOSES: {"variable": written.variable, "new": round(needed.value)}},
         )  # fmt: skip
         return
     claim = next((c for c in claims if c.of == "max_steps" and c.value > 0), None)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..config.memory import estimate, parameters
 from ..documents.event import Claim
-from ..findings import Evidence, Finding, Severity
+from ..findings import PROPOSES, Evidence, Finding, Severity
 from ..patterns import bounded
 from ..settings import Settings
 from ..tables.table import Column, Table
@@ -198,7 +198,8 @@ def _pool_small(settings: Settings, made: dict[str, Quantity]) -> Iterator[Findi
         tuple(dict.fromkeys((*pool.evidence, *need.evidence, *(others.evidence if others else ())))),
         {"pool": pool.value, "need": need.value, "card": card.value, "weights": weights.value, "least_share": least,
          "most_share": most, "fits": fits, "variable": "gpu_memory_utilization",
-         "share": settings.value("gpu_memory_utilization"), "kv_per_token": made["kv_per_token"].value},
+         "share": settings.value("gpu_memory_utilization"), "kv_per_token": made["kv_per_token"].value,
+         **({PROPOSES: {"variable": "gpu_memory_utilization", "new": round((least + most) / 2, 2)}} if fits else {})},
     )  # fmt: skip
 
 
