@@ -25,7 +25,9 @@ CLOSE = 2.5
 LIKELY = 0.05
 """Probability from which on an entry that rests on the same findings as the first is a rival, whatever their priors."""
 SEVERAL = 2
-"""Causes of a symptom that rest on nothing but it, from which on none of them is named."""
+"""Causes of a symptom that rest on nothing but it, from which on none of them is named where metrics are missing."""
+BLIND = "metrics-not-logged"
+"""The finding that what would tell causes apart was not logged."""
 State = Literal["diagnosed", "inconclusive", "healthy", "out-of-scope"]
 
 
@@ -129,7 +131,8 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
     if top is None or top.status == "refuted" or (top.entry.kind == "benign" and looked):
         return "inconclusive"
     if top.status in ("established", "supported"):
-        return "diagnosed" if top.probability >= LEAST and not _only_a_symptom(ranked) else "inconclusive"
+        blind = any(f.code == BLIND for f in findings) and _only_a_symptom(ranked)
+        return "diagnosed" if top.probability >= LEAST and not blind else "inconclusive"
     return "diagnosed" if top.words >= MEANT and top.entry.sources and not looked else "inconclusive"
 
 

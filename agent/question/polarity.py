@@ -150,7 +150,7 @@ def _polarity(masked: str) -> Polarity | None:
 
 def _spoken_back(found: list[_Named], clause: str, at: int) -> list[_Named]:
     """What was named right before a clause without names, as that clause means it."""
-    said = next((polarity for polarity, pattern in BACK if pattern.search(plain(clause))), None)
+    said: Polarity | None = next((polarity for polarity, pattern in BACK if pattern.search(plain(clause))), None)
     last = max((n.clause for n in found), default=0)
     if said is None or at - last > NEAR:
         return found

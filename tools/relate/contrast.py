@@ -7,6 +7,7 @@ are told as a note, and as more only where one of them gets worse while the othe
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -148,7 +149,7 @@ def _contrast(rows: _Rows) -> Contrast | None:
     small, rest = sides if cut <= len(names) / 2 else sides[::-1]
     theirs, others = (float(np.median([np.median(groups[n]) for n in side])) for side in (small, rest))
     joint = [_joint(errors[[names.index(n) for n in side]]) for side in (small, rest)]
-    error = float(np.hypot(joint[0], joint[1]))
+    error = math.hypot(*joint)
     spread = _spread(middles[:cut], middles[cut:], rows.level if alike else 0.0)
     gap = float(np.diff(middles).max()) / float(np.hypot(spread, np.median(errors)) or rows.level * 1e-9)
     wide = gap >= GAP.get(len(names), USUAL_GAP) if alike else abs(theirs - others) >= CLEAR * error > 0
