@@ -41,11 +41,12 @@ def loss_plateau(track: Track) -> Iterator[Finding]:
     above `UNLEARNED`, in a log that begins with the run: a resumed part may be flat). A loss that stays up there may
     move by a tenth, if that is less than one point's noise.
 
-    A flat end of a long run is convergence and stays silent: the whole run is judged. Source: runbook 001 C.2 and
-    002 §2 name the symptom without a number; the numbers are own judgement.
+    A flat end of a long run is convergence and stays silent: the whole run is judged; so does a loss that left its
+    first level, which the smoothed ends do not show (`loss-divergence`). Source: runbook 001 C.2 and 002 §2 name the
+    symptom without a number; the numbers are own judgement.
     """
     loss, points = track.get("loss"), _supervised_loss(track, 100)
-    if loss is None or points is None:
+    if loss is None or points is None or _diverged(track) is not None:
         return
     first, last = head_tail(points.values, 0.1)
     if first <= 0.05:
@@ -77,16 +78,22 @@ few points must besides rise all the way. Own judgement."""
 @detector("loss-divergence", "the loss leaves its first level and stays above it", ["loss"], 5)
 def loss_divergence(track: Track) -> Iterator[Finding]:
     """The loss ends far above its first points, in a log that begins with the run or rises all the way."""
+    if (left := _diverged(track)) is not None:
+        yield _left(*left)
+
+
+def _diverged(track: Track) -> tuple[Series, float, float] | None:
+    """The loss that left its first level for good, with that level and the last; None where it did not."""
     loss = track.points("loss", 5)
     if loss is None or track.is_rl:
-        return
+        return None
     start, last = float(np.median(loss.values[:3])), head_tail(loss.values)[1]
     tau, _ = mann_kendall(loss.values)
     many = len(loss) >= RISES[0][0]
     _, share, least = RISES[0] if many else RISES[1]
     whole = tau >= 0.6 or (many and _from_the_start(loss))
-    if start > 0 and last >= share * start and last - start >= least and whole:
-        yield _left(loss, start, last)
+    left = start > 0 and last >= share * start and last - start >= least and whole
+    return (loss, start, last) if left else None
 
 
 def _left(points: Series, start: float, last: float) -> Finding:
