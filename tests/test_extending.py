@@ -67,7 +67,7 @@ SEEN = {
     "A log format": Seen(
         "scan run --json",
         '"perplexity": ',
-        {"train.log": "".join(f"[t {i}] ppl {40 - i / 10:.1f} kl 0.05\n" for i in range(1, 101))},
+        {"train.log": "".join(f"[t={i}] ppl{40 - i / 10:.1f} kl0.05\n" for i in range(1, 101))},
     ),
     "A metric alias": Seen(
         "scan run --json",
