@@ -118,7 +118,7 @@ def test_every_row_of_the_table_is_out_of_what_is_shown_kept_and_sent(run, tmp_p
 
 
 def through(group, fence, listener, page, folder):
-    """What came out of every channel for some shapes; each must have shown something that is masked."""
+    """What came out of every channel for some shapes; those that show the run's lines must show something masked."""
     lines = [shape.line for shape in group]
     run = plant(folder / "run", lines)
     question = "\n".join(["loss is nan", *lines])

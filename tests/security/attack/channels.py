@@ -50,7 +50,8 @@ def by_command(fence, listener, run, question, folder) -> dict[str, str]:
         assert outcome["code"] in (0, 1), outcome
         return outcome["out"] + outcome["err"]
 
-    out = {"terminal": call("ask", question, "--run", run, "--html", page, **model)}
+    short = call("ask", question, "--run", run, "--html", page, **model)
+    out = {"terminal": short + call("ask", question, "--run", run, "-v", **model)}
     out["model"] = listener.take()
     out["json"] = call("ask", question, "--run", run, "--json")
     out["report"] = call("report", run, "--bug", "trl", "--out", bundle)
