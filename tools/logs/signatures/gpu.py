@@ -193,7 +193,7 @@ ROWS = (
     ),
     Signature(
         "cuda-error", S0,
-        r"CUDA error: (unknown|unspecified|initialization|invalid|operation|all CUDA-capable|too many|peer|the launch)|CUDA error: CUBLAS_STATUS|CUDNN_STATUS_(EXECUTION|INTERNAL|NOT_INITIALIZED|MAPPING|BAD)|cuDNN error|c10::(CUDAError|AcceleratorError)|CUBLAS_STATUS_(EXECUTION_FAILED|NOT_INITIALIZED|INTERNAL_ERROR)|No CUDA GPUs are available|CUDA unknown error|HIP error: |ROCm error: |HSA_STATUS_ERROR\w*|hipError(LaunchFailure|IllegalAddress|Unknown|InvalidValue|LaunchTimeOut)|rocBLAS error|Segmentation fault|MPSNDArray.{0,80}(Error|failed)|failed assertion .{0,160}MPS|Command buffer exited with error|XlaRuntimeError: (INTERNAL|ABORTED|UNAVAILABLE|FAILED_PRECONDITION)|TPU initialization failed|Unable to initialize backend 'tpu'",
+        r"CUDA error: (unknown|unspecified|initialization|invalid|operation|all CUDA-capable|too many|peer|the launch)|CUDA error: CUBLAS_STATUS|CUDNN_STATUS_(EXECUTION|INTERNAL|NOT_INITIALIZED|MAPPING|BAD)|cuDNN error|c10::(CUDAError|AcceleratorError)|CUBLAS_STATUS_(EXECUTION_FAILED|NOT_INITIALIZED|INTERNAL_ERROR)|No CUDA GPUs are available|CUDA unknown error|HIP error: |ROCm error: |HSA_STATUS_ERROR\w*|hipError(LaunchFailure|IllegalAddress|Unknown|InvalidValue|LaunchTimeOut)|rocBLAS error|Segmentation fault|MPSNDArray.{0,80}(Error|failed)|failed assertion .{0,160}MPS|Command buffer exited with error|XlaRuntimeError: (INTERNAL|ABORTED|UNAVAILABLE|FAILED_PRECONDITION)|TPU initialization failed",
         "a call of the GPU runtime failed (CUDA, ROCm, CANN, Metal or XLA)", "GPU 运行时调用失败（CUDA、ROCm、CANN、Metal 或 XLA）",
         (
             "  what():  CUDA error: unknown error",
@@ -203,7 +203,8 @@ ROWS = (
             "Error: command buffer exited with error status: Command buffer exited with error (Insufficient Permission)",
             "jaxlib.xla_extension.XlaRuntimeError: INTERNAL: Failed to execute XLA Runtime executable",
         ),
-        ("CUDA kernel errors might be asynchronously reported at some other API call", "0 CUDA errors found"),
+        ("CUDA kernel errors might be asynchronously reported at some other API call", "0 CUDA errors found",
+         "INFO:jax._src.xla_bridge:925: Unable to initialize backend 'tpu': INTERNAL: Failed to open libtpu.so"),
         must_not=r"CUBLAS_STATUS_ALLOC_FAILED|device-side assert|CUDNN_STATUS_ALLOC_FAILED|invalid device (ordinal|function)|no kernel image|kernel image is invalid|error: out of memory|illegal memory access|misaligned address",
     ),
     Signature(
