@@ -34,7 +34,7 @@ _COMMON = frozenset(
     re.findall(
         r"\S+",
         "fp16 bf16 fp32 fp8 int8 int4 tf32 float16 bfloat16 float32 l2 l1 log2 ln2 s0 s1 s2 s3 zero-1 zero-2 zero-3 "
-        "nan nans lora qlora",
+        "nan nans lora qlora --json",
     )
 )
 """Names of number formats, norms, grades and methods that are words, not references."""

@@ -47,13 +47,13 @@ _HAPPENS = r"climbed|moved|risen|rose|jumped|fallen|fell|dropped|grown|grew|spik
 _DESCRIBES = rf"{_HAPPENS}|pushed|pulled|recorded|read|found|noticed|given|listed|named|reported|supported|refuted|based|needed|required|expected|called|measured|computed|observed|detected|caused|triggered|driven|explained|affected|accompanied|followed|preceded|limited|bounded|described|mentioned|stated|written|saved|loaded|interrupted|killed|terminated|aborted|exhausted|overwhelmed|damaged|corrupted|skipped|masked|truncated|padded|duplicated|leaked|kept|held|ruled|amplified|rejected|refused|overwritten|concentrated|trained|allocated|reserved|requested|evicted|preempted|initiali[sz]ed|imported|looked|asked|used|meant|known|unknown|placed|related|compared|configured|scheduled|disabled|throttled|throw[n]|taken from|due|checked|examined|proposed|supposed|intended|tied|linked|repeated|involved|reset by"
 _ADVERB = r"(?:(?:now|just|also|already|since|then|all|both|first|successfully|\w+ly)\s+)*"
 _CHANGE_ZH = r"改|调|换|设|删|清|修|重启|重跑|重训|拉起|打开|关掉|加上|更新|替换|回滚|提交|部署|安装|执行|验证|复现|应用|恢复|搞|处理|弄|生效|解决|降|升"
-_STATE_ZH = r"\s*(?:在|被)?(?:关闭|关掉|禁用|经|达到?|升|降(?!低|成|为)|离|超|变|开始|停|失|连续|不|跳|有|是(?!正常)|没|无|给出|知|列|显示|说明|读|看|检查|记录|崩|发散|出现|爆|远|很|接近|到|高|低|损坏|丢|用尽|耗尽|满|溢出|存在|占|结束|中断|退出|杀|断|超时|挂|卡|偏离|明显|足够|支持|指向|包含|写|落后|退化|下滑|上涨|增|攀|飙|坏)"
+_STATE_ZH = r"\s*(?:在|被)?(?:关闭|关掉|禁用|经|达到?|升|降(?!低|成|为)|离|超|变|开始|停|失|连续|不|跳|有|是(?!正常)|没|无|给出|知|列|显示|说明|读|看|检查|记录|崩|发散|出现|爆|远|很|接近|到|高|低|损坏|丢|用尽|耗尽|满|溢出|存在|占|结束|中断|退出|杀|断|超时|挂|卡|偏离|明显|足够|支持|证据否定|指向|包含|写|落后|退化|下滑|上涨|增|攀|飙|坏)"
 DONE = [
     bounded(pattern, re.IGNORECASE)
     for pattern in (
         rf"\b(?:was|were|been|being|got)\s+{_ADVERB}(?!(?:{_DESCRIBES})\b)(?:\w+(?<!e)ed|set|re-?run|run|made|done|put|cut|built|sent|rebuilt|reset|undone|brought|rewritten|swapped)\b",
         rf"\b(?:has|have|had|it's|everything's|that's)\s+{_ADVERB}(?!(?:{_DESCRIBES})\b)(?:\w+(?<!e)ed|gone|run|re-?run|come|made|done)\b",
-        rf"^{_ADVERB}(?!(?:{_HAPPENS}|based|compared|given|followed|caused|proposed|expected|stated|supported|established)\b)(?:\w+(?<!e)ed|made|done|sent|built|went|took|ran|wrote)(?=\s+(?:the|a|an|your|my|our|it|this|that|all|both|every|everything|one)\b|\s*$)",
+        rf"^{_ADVERB}(?!(?:{_HAPPENS}|based|compared|given|followed|caused|proposed|expected|stated|supported|refuted|established)\b)(?:\w+(?<!e)ed|made|done|sent|built|went|took|ran|wrote)(?=\s+(?:the|a|an|your|my|our|it|this|that|all|both|every|everything|one)\b|\s*$)",
         r"\b(?:is|are|am)\s+(?:all |now |already |finally |fully )*(?:live|back(?! (?:near|to its|at its))|up|up and running|done|gone|good to go|resolved|solved|fixed|repaired|patched|sorted|cured|mended|corrected|restarted|relaunched|in (?:place|effect)|handled|taken care of|on track|recovering|successful)\b(?!\s+(?:when|if|once|as soon|only))",
         r"\b(?:is|are|stands?|runs?|looks?|works?|stays?)\s+(?:now|again)\b(?! (?:nan|unknown))|\bnow\s+(?:is|are|stands?|runs?|looks?|works?|stays?|has|have|on|off|at|[a-z]+[^s\W]s)\b",
         r"\b(?:fix|patch|edit|hotfix|workaround|correction|repair)\s+(?:is|are|was|has|have|went|took|works?|worked|holds?|helped)\b|\bchange\s+(?:is|was|has been|went)\s+(?:in\b|live|applied|made|active|done|through|saved|deployed)",
@@ -78,7 +78,7 @@ DONE = [
 PRESENT = _any(r"\b(?:is|are|now|has|was|reads|shows|runs?|uses|at)\b", r"现在|目前|已|是|为")
 """Tells of how things are."""
 PROPOSED = _any(
-    r"\b(?:propos\w+|suggest\w*|change|would|should|next|instead|try|set|from)\b",
+    r"\b(?:propos\w+|suggest\w*|change|would|should|next|instead|try|set|from)\b|\(now$",
     r"建议|改动|改[成为到]|提议|下一次|应",
 )
 """Tells of how they might be."""
@@ -291,7 +291,7 @@ BENEFIT = _any(
 )
 """Praise for a change, or a wish for one: advice without an order."""
 JUDGED = _any(
-    r"\btoo (?:\w+ )?(?:high|low|large|small|short|long|loose|tight|aggressive|big|fast)\b|\bexcessive\b",
+    r"\btoo (?:\w+ )?(?:high|low|large|small|short|long|loose|tight|aggressive|big|fast)\b(?! to judge\b)|\bexcessive\b",
     r"[过太](?:高|低|大|小|短|长|松|紧|快)",
 )
 """Calls a value wrong, which names a cause in passing."""

@@ -210,13 +210,14 @@ def sentences(text: str):
 
 
 def quotes(shown: Shown) -> list[str]:
-    """What the narrator quotes from entries: advice in them is for a person to weigh, and the rules know no quotes."""
+    """What the narrator quotes from entries and the run: for a person to weigh, as the rules know no quotes."""
     lang, d, p = shown.answer.lang, shown.answer.diagnosis, shown.answer.proposal
     entries = [h.entry for h in d.hypotheses]
     texts = [t for e in entries for t in (e.check_first.say(lang), *(c.say(lang) for c in e.cautions))]
     for c, _ in d.conflicts:
         texts += [" / ".join(t.say(lang) for t in c.positions)]
         texts += [t.say(lang) for t in (c.about, *c.positions, c.decided_by)]
+    texts += [e.text.replace("`", "'") for f in d.findings for e in f.evidence if e.text]
     return texts + ([p.why, p.expect, p.undo] if isinstance(p, Proposal) else [])
 
 
