@@ -131,17 +131,16 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
     if top is None or top.status == "refuted" or (top.entry.kind == "benign" and looked):
         return "inconclusive"
     if top.status in ("established", "supported"):
-        blind = any(f.code == BLIND for f in findings) and _only_a_symptom(ranked)
-        return "diagnosed" if top.probability >= LEAST and not blind else "inconclusive"
+        return "diagnosed" if top.probability >= LEAST and not _only_a_symptom(ranked) else "inconclusive"
     return "diagnosed" if top.words >= MEANT and top.entry.sources and not looked else "inconclusive"
 
 
 def _only_a_symptom(ranked: Sequence[Hypothesis]) -> bool:
-    """Whether the leader names what is seen, and several causes explain it that nothing tells apart."""
-    top = ranked[0]
-    mine = {f.code for f in top.for_}
-    behind = [h for h in ranked[1:] if top.entry.id in h.entry.explains and {f.code for f in h.for_} <= mine]
-    return top.status == "supported" and top.cause is None and len(behind) >= SEVERAL
+    """Whether the leader names what is seen, several causes explain it, and what would tell them apart is missing."""
+    top, codes = ranked[0], [{f.code for f in h.for_} for h in ranked]
+    behind = [h for h, own in zip(ranked, codes, strict=True) if top.entry.id in h.entry.explains and own <= codes[0]]
+    blind = any(BLIND in own and own & codes[0] for own in codes[1:])
+    return top.status == "supported" and top.cause is None and blind and len(behind) >= SEVERAL
 
 
 def _sound(findings: Sequence[Finding]) -> bool:

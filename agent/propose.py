@@ -136,7 +136,7 @@ def _apply(hypothesis: Hypothesis, fix: Fix, settings: Settings, run: Run, lang:
     entry, limit = hypothesis.entry, _limit(hypothesis, fix)
     if limit:
         fix = fix.model_copy(update={"change": {"set": float(limit.data["fix"]["new"])}})
-    change = _change(fix, settings, run, lang)
+    change = _change(fix, settings, run, lang, _named(hypothesis, lang))
     if change is None:
         return None
     return Proposal(
@@ -150,6 +150,20 @@ def _apply(hypothesis: Hypothesis, fix: Fix, settings: Settings, run: Run, lang:
         fix.undo.say(lang) if fix.undo else PUT_BACK.say(lang),
         entry.acceptance,
     )
+
+
+BACK = Phrase(" Put back what changed there: {what}.", "改回当时的变化：{what}。")
+
+
+def _named(hypothesis: Hypothesis, lang: str) -> str:
+    """What was changed where the trouble began, as the run's documents tell it: value by value, with its place."""
+    told = [e for f in hypothesis.for_ for e in f.data.get("events", ()) if e.get("old") and e.get("new")]
+    what = ", ".join(
+        f"{clean(e['variable'] or e['what'], 60)} {clean(e['new'], 40)} -> {clean(e['old'], 40)}"
+        f" ({clean(e['file'], 60)}:{e['line']})"
+        for e in told[:1]
+    )
+    return BACK.say(lang, what=what) if what else ""
 
 
 def _limit(hypothesis: Hypothesis, fix: Fix) -> Finding | None:
@@ -205,10 +219,14 @@ def real_patch(proposal: Mapping[str, Any], settings: Settings, run: Run) -> str
     return edit.patch
 
 
-def _change(fix: Fix, settings: Settings, run: Run, lang: str) -> Change | None:
-    """The one change in the run's own words, with its patch where a file shows the setting."""
+def _change(fix: Fix, settings: Settings, run: Run, lang: str, named: str = "") -> Change | None:
+    """The one change in the run's own words, with its patch where a file shows the setting.
+
+    Args:
+        named: what was changed in this run, behind what is to be done of a thing that is no setting.
+    """
     if fix.variable in NOT_A_SETTING:
-        return None, None, fix.variable, clean(""), fix.change["do"][lang], clean(""), False
+        return None, None, fix.variable, clean(""), fix.change["do"][lang] + named, clean(""), False
     setting = settings.get(fix.variable) or settings.get(SAME_THING.get(fix.variable, ""))
     if setting:
         return _change_visible(fix, setting, run)

@@ -235,12 +235,16 @@ def test_a_symptom_is_no_diagnosis_where_what_would_tell_its_causes_apart_is_not
     symptom = entry("diverged", {"nan": "strong"})
     rate = entry("rate", {"nan": "weak", "climb": "strong"}, explains=["diverged"])
     data = entry("data", {"nan": "weak", "same-batch": "strong"}, explains=["diverged"])
-    book = Runbook({e.id: e for e in (symptom, rate, data)})
+    blind = entry("blind", {"nan": "weak", "metrics-not-logged": "moderate"})
+    full = entry("full", {"oom": "strong"})
+    book = Runbook({e.id: e for e in (symptom, rate, data, blind, full)})
 
     def state(*codes):
-        d = diagnose(book, [], [finding(code) for code in codes], (), looked=True)
+        found = [finding(code, "S3" if code == "metrics-not-logged" else "S0") for code in codes]
+        d = diagnose(book, [], found, (), looked=True)
         return d.state, d.top.entry.id
 
     assert state("nan", "metrics-not-logged") == ("inconclusive", "diverged")
     assert state("nan") == ("diagnosed", "diverged")
     assert state("nan", "climb", "metrics-not-logged") == ("diagnosed", "rate")
+    assert state("oom", "metrics-not-logged") == ("diagnosed", "full")
