@@ -65,7 +65,7 @@ class SkippedCollective(System):
     severities = (120, 200)
     right = ("nccl-hang", "collective-mismatch")
     near = ("dist-init-hang", "timeout-hides-error", "network-fault")
-    shows = ("hang-no-progress", "rank-missing", "collective-mismatch", "nccl-timeout", "network-error")
+    shows = ("hang-no-progress", "rank-missing", "collective-mismatch", "nccl-timeout", "network-error", "peer-closed")
     repairs = ("code",)
     crashes = True
     asks = ("training stands still, no new log lines", "训练卡住，没有新日志")
