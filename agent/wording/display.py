@@ -36,6 +36,7 @@ SAID = phrases(
     ("number", "[in no evidence]", "[证据中没有]"),
     ("file", "[no such file here]", "[此处没有该文件]"),
     ("name", "[not named in the evidence]", "[证据中没有此名称]"),
+    ("order", "[the wrong way round]", "[次序颠倒]"),
     ("elsewhere", "[in {id}, not cited]", "[在 {id} 中，未引用]"),
 )  # fmt: skip
 _LINK = bounded(r"(?i)\b([a-z][a-z0-9+.-]{1,12})://|\b(javascript|data|vbscript|mailto|file):(?=\S)|\b(www)\.(?=\w)")

@@ -10,19 +10,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
-from itertools import permutations
+from functools import cache, lru_cache
+from itertools import pairwise, permutations, product
 
-from ...tools.looking.calc import BYTES, COUNTS, SECONDS
+from ...tools.findings import TriageError
+from ...tools.looking.calc import BYTES, COUNTS, SECONDS, calc
 from ...tools.patterns import bounded
 from ...tools.settings import CONTEXT, VARIABLES
 from ...tools.vocabulary import VOCABULARY
 from .ledger import Ledger
 from .reply import ID, Said
 
-NEAR = 0.05
-"""Share by which a number after "about" may lie off."""
+NEAR, ROUNDED = 0.05, 0.1
+"""Shares by which a number after "about", and one that is rounded, may lie off."""
+EXACT = 20
+"""Times its last digit that a number is worth at least to be taken for a sum: `1.0` may be any."""
 TOGETHER = 8
 """Numbers of one row up to which their differences and ratios count as said."""
 COUNTED = 10
@@ -56,9 +60,28 @@ _OBSERVES = bounded(
     r"|drops?|dropped|jump\w{0,3}|logged|logs|hit|measured|observed|recorded|at)\b|第|步|显示|日志|记录|达到|降到|升到|跌|显存|测得|观察"
 )
 """Words that tell of this run: only beside them is a number of advice or of an explanation held against the case."""
-_PROPOSED = bounded(r"(?i)(?:\b(?:to|for|run|try|set|every|within|least|most|by|first|next|last|another|use|with|than|below|above|and)|=|<|>|≤|≥|改为|改成|调到|降到|升到"
-                    r"|设为|设成|跑|训练|每|至|到|为|前|后|再|过|用|约)\s*$")  # fmt: skip
-"""Before a number that advice asks for."""
+_TELLS = bounded(r"(?i)\b(?:was|were|reached|showed|shows|fell|rose|dropped|jumped|hung|died|failed|logged|hit|measured|observed|recorded|since)\b"
+                 r"|显示|达到|降到了|升到了|跌到|测得|观察到|崩溃")  # fmt: skip
+"""Words that tell what was, in advice."""
+_SUM = re.compile(
+    r"((?<![\w.])\d[\d.,]*\s?(?:[a-zA-Z%]{0,6}\s?[-+*/x×÷−]\s?\d[\d.,]*){1,6}[ a-zA-Z%]{0,8})\s?(?:=|≈|is|gives|makes|为|是|得)",
+    re.ASCII,
+)
+_BELOW = bounded(
+    r"(?i)^[^.。;；\d]{0,20}(?:below|less than|lower than|smaller than|低于|小于|少于|不到)[^.。;；\d]{0,20}$"
+)
+_ABOVE = bounded(
+    r"(?i)^[^.。;；\d]{0,20}(?:above|more than|higher than|greater than|exceeds|高于|大于|超过|多于)[^.。;；\d]{0,20}$"
+)
+_FROM = bounded(r"(?i)(?:\bfrom|从|由)[^.。;；\d]{0,12}$")
+_TO = bounded(r"(?i)(?:\bto|->|→|到|至|为)[^.。;；\d]{0,8}$")
+_FEW = {"a": 1, "half": 2, "third": 3, "thirds": 3, "quarter": 4, "quarters": 4, "fifth": 5, "fifths": 5} | {
+    w: n for w, n in _WORD.items() if n <= COUNTED
+} | _HAN | {"百": 100}  # fmt: skip
+_PART = re.compile(
+    r"(?i)\b(two|three|four|five|six|seven|eight|nine)[ -](thirds|quarters|fifths)\b|([百一二三四五六七八九])分之([一二三四五六七八九百])"
+)
+_TAIL = re.compile(r"[A-Za-z][-_:](\d{1,9})(?![\w.])", re.ASCII)
 _CLAUSE = re.compile(r"[,;，；。:：(（]\s?(?!\d)|\.\s")
 FILE = bounded(r"(?<![\w@:/.-])(?:~?/)?(?:[\w@.+-]+/)*[\w@+-][\w@.+-]*\.(?:py|log|ya?ml|json|jsonl|csv|tsv|txt|sh|md|toml|cfg|ini|pt|pth|bin|safetensors"
                r"|out|err|parquet|npz|ckpt|ipynb|conf|diff|patch|wandb|db)\b|(?<![\w/.])~?/(?:[\w.@+-]+/)*[\w.@+-]{2,}")  # fmt: skip
@@ -76,7 +99,7 @@ class Mark:
     start: int
     end: int
     what: str
-    """`number`, `file` or `name`."""
+    """`number`, `file`, `name`, or `order` for numbers that stand the wrong way round."""
     elsewhere: str = ""
     """The row of the case that holds it, though the statement does not cite it."""
 
@@ -88,20 +111,34 @@ class Number:
     start: int
     end: int
     values: tuple[float, ...]
-    digit: float
+    """As it is written, then with its unit."""
+    digit: float = 0.0
     """What the last digit is worth."""
     times: bool = False
     """Whether it is a ratio."""
+    family: str = ""
+    """`time` or `bytes`, where its unit says so."""
 
-    def known(self, others: Iterable[float], near: bool = False, rounded: bool = True) -> bool:
+    @property
+    def value(self) -> float:
+        return self.values[-1]
+
+    def known(self, others: Iterable[Number], near: bool = False, rounded: bool = True) -> bool:
         """Whether it is one of the others, perhaps rounded to the digits that it shows."""
-        for v in self.values:
-            size = self.digit * abs(v / self.values[0]) if self.values[0] else self.digit
-            for o in others:
-                gap = abs(abs(v) - abs(o))
-                if gap <= 0.501 * size * rounded or gap <= 1e-6 * abs(o) or (near and gap <= NEAR * abs(o)):
-                    return True
-        return False
+        return any(self._is(v, o, near, rounded) for other in others for v, o in self._pairs(other))
+
+    def _pairs(self, other: Number) -> Iterator[tuple[float, float]]:
+        """What of both is compared: where both have a unit, the sizes with it."""
+        if self.family and other.family:
+            same = self.family == other.family
+            return product(self.values[1:] if same else (), other.values[1:])
+        return product(self.values, other.values)
+
+    def _is(self, v: float, o: float, near: bool, rounded: bool) -> bool:
+        gap = abs(abs(v) - abs(o))
+        size = self.digit * abs(v / self.values[0]) if self.values[0] else self.digit
+        fits = rounded and gap <= 0.501 * size and gap <= ROUNDED * max(abs(o), 1e-300)
+        return fits or gap <= 1e-6 * abs(o) or (near and gap <= NEAR * abs(o))
 
 
 def marks(said: Said, beside: Sequence[str], ledger: Ledger) -> list[Mark]:
@@ -121,25 +158,64 @@ def marks(said: Said, beside: Sequence[str], ledger: Ledger) -> list[Mark]:
 
 
 def _numbers(said: Said, found: Sequence[Number], ids: Sequence[str], ledger: Ledger) -> Iterator[Mark]:
-    cited = [values_of(ledger.rows[id].text + " " + ledger.rows[id].place) for id in ids if _vouches(id, ledger)]
-    all_cited = [v for row in cited for v in row]
-    plain = [n for n in found if not _counts(said.text, n, len(said.cites))]
-    held = {n for n in plain if n.known(all_cited, _about(said.text, n))}
-    measured = [_measured(ledger.rows[id].text) for id in ids if id[0] in "FRMVT" and _vouches(id, ledger)]
-    made = [v for row in measured if len(row) <= TOGETHER for v in _sums(row, False)]
-    ratios = [v for row in measured if len(row) <= TOGETHER for v in _sums(row, True)]
-    own = [n.values[-1] for n in held][:TOGETHER]
-    inside = [*_sums(own, True), *_sums(own, False)]
+    rows = [ledger.rows[id] for id in ids if _vouches(id, ledger)]
+    cited = [n for row in rows for n in (*held_in(row.text), *held_in(row.place))]
+    plain = [n for n in found if not _counts(said.text, n)]
+    words = " ".join(row.text for row in rows).lower()
+    held = [n for n in plain if n.known(cited, _about(said.text, n)) or _named(said.text[n.start : n.end], words)]
+    yield from (Mark(n.start, n.end, "order") for n in _turned(said.text, found, [row.text for row in rows]))
+    made, ratios, products = _made([held_in(row.text) for row in rows if row.id[0] in "FRMVT"], held)
+    made += _equations(said.text)
     for n in plain:
         near = _about(said.text, n)
-        if n in held or n.known(inside, near) or n.known(made) or (n.times and n.known(ratios, near)):
+        exact = abs(n.values[0]) >= EXACT * n.digit
+        told = n in held or n.known(made, near) or (n.times and n.known(ratios, near))
+        if told or (exact and n.known(products, near)):
             continue
-        if said.kind in ("next", "explain") and not _OBSERVES.search(_clause(said.text, n)):
+        tells = {"next": _TELLS, "explain": _OBSERVES}.get(said.kind)
+        if tells and not tells.search(_clause(said.text, n)):
             continue
-        if said.kind == "next" and _PROPOSED.search(said.text[: n.start]):
-            continue
-        other = next((id for id, row in ledger.rows.items() if n.known(values_of(row.text), rounded=False)), "")
+        other = next((id for id, row in ledger.rows.items() if n.known(held_in(row.text), rounded=False)), "")
         yield Mark(n.start, n.end, "number", other)
+
+
+def _made(rows: Sequence[tuple[Number, ...]], own: Sequence[Number]) -> tuple[list[Number], list[Number], list[Number]]:
+    """Differences, ratios, and products, of numbers that stand together: in a row, in rows of one number, in the text."""
+    few = [n for row in rows if len(row) <= 2 for n in row]
+    groups = [*(row for row in rows if len(row) > 2), few, own]
+    pairs = [pair for g in groups if len(g) <= TOGETHER for pair in permutations([n.value for n in g], 2)]
+    ratios = [r for a, b in pairs if b for r in (a / b, 100 * a / b, 100 * (a - b) / b, a / b - 1)]
+    single = [[n.value for n in some][:TOGETHER] for some in ([row[0] for row in rows if len(row) == 1], own)]
+    products = [v for some in single for a, b in permutations(some, 2) for v in (a * b, a / (b or 1))]
+    return [_of(a - b) for a, b in pairs], list(map(_of, ratios)), list(map(_of, products))
+
+
+def _of(value: float) -> Number:
+    return Number(0, 0, (value,))
+
+
+def _equations(text: str) -> list[Number]:
+    """What the sums in a text come to, whatever is written behind them."""
+    out = list[Number]()
+    for m in _SUM.finditer(text):
+        with suppress(TriageError):
+            amount = calc(m[1].replace("x", "*").replace("−", "-"))
+            out.append(Number(0, 0, (amount.value,)))
+    return out
+
+
+def _turned(text: str, found: Sequence[Number], rows: Sequence[str]) -> Iterator[Number]:
+    """Numbers that the text puts the wrong way round: below what is less, or from the end to the beginning."""
+    for a, b in pairwise(found):
+        between, alike = text[a.end : b.start], (a.family, a.times) == (b.family, b.times)
+        less, more = _BELOW.search(between), _ABOVE.search(between)
+        if alike and ((less and a.value > b.value) or (more and a.value < b.value)):
+            yield from (a, b)
+    for a in (n for n in found if _FROM.search(text[: n.start])):
+        b = next((n for n in found if a.end < n.start < a.end + 60 and _TO.search(text[a.end : n.start])), None)
+        orders = [[n for n in held_in(row) if b and (n.known([a]) or n.known([b]))] for row in rows]
+        if b and {o[0].known([b]) and not o[0].known([a]) for o in orders if len(o) > 1} == {True}:
+            yield from (a, b)
 
 
 def _names(said: Said, ledger: Ledger) -> Iterator[Mark]:
@@ -173,31 +249,42 @@ def vocabulary() -> frozenset[str]:
 def numbers(text: str) -> Iterator[Number]:
     """The numbers of a text, in digits, English words and Chinese numerals."""
     for m in _NUMBER.finditer(text):
-        parts = _PARTS.match(m[0])
-        if parts is None:
-            continue
-        sign, digits, unit = parts.groups()
-        if unit and not text[m.start() : m.end()].strip():
-            continue
-        value = float(digits.replace(",", "")) * (-1 if sign in ("-", "−") else 1)
-        mantissa, _, power = digits.lower().partition("e")
-        digit = 10.0 ** (int(power or 0) - len(mantissa.partition(".")[2]))
-        scales = [s[unit] for s in (COUNTS, SECONDS, BYTES) if unit in s] or [
-            s[unit[:-1]] for s in (SECONDS, BYTES) if unit[:-1] in s
-        ]
-        binary = (
-            [BYTES[f"{unit[0]}iB"]] if len(unit) == 2 and f"{unit[0].upper()}iB" in BYTES and unit[0].isupper() else []
-        )
-        times = unit == "%" or bool(_TIMES.search(text[m.end() :]))
-        yield Number(m.start(), m.end(), (value, *(value * s for s in (*scales, *binary))), digit, times)
+        if parts := _PARTS.match(m[0]):
+            yield _number(m.start(), m.end(), parts, text[m.end() :])
     for m in _WORDS.finditer(text):
         value = float(_worded(m[0].lower()))
-        if value > COUNTED:
+        if value > COUNTED and m[0].lower() not in _SIZE and not _NUMBER.match(text[: m.start()].rstrip()[-1:]):
             yield Number(m.start(), m.end(), (value,), 1.0, bool(_TIMES.search(text[m.end() :])))
     for m in _HANS.finditer(text):
         value = float(_han(m[0]))
         if value > COUNTED and any(c in _HAN_SIZE for c in m[0]) and any(c in _HAN for c in m[0]):
             yield Number(m.start(), m.end(), (value,), 1.0, text[m.end() : m.end() + 1] == "倍")
+    for m in _PART.finditer(text):
+        above, below = (m[1], m[2]) if m[1] else (m[4], m[3])
+        if above.lower() in _FEW and below.lower() in _FEW:
+            share = _FEW[above.lower()] / _FEW[below.lower()]
+            yield Number(m.start(), m.end(), (share, 100 * share), 0.01, True)
+
+
+def _number(start: int, end: int, parts: re.Match[str], behind: str) -> Number:
+    sign, digits, unit = parts.groups()
+    value = float(digits.replace(",", "")) * (-1 if sign in ("-", "−") else 1)
+    mantissa, _, power = digits.lower().partition("e")
+    digit = 10.0 ** (int(power or 0) - len(mantissa.partition(".")[2]))
+    one = unit[:-1] if len(unit) > 2 and unit.endswith("s") else unit
+    families = [
+        (f, t[u]) for f, t in (("", COUNTS), ("time", SECONDS), ("bytes", BYTES)) for u in {unit, one} if u in t
+    ]
+    if unit == "B":
+        families = [("", 1e9)]  # tokens and parameters; bytes are never counted one by one
+    if size := re.match(r"\s?(thousand|million|billion)\b", behind, re.IGNORECASE):
+        families = [("", float(_SIZE[size[1].lower()]))]
+    scales = [s for _, s in families]
+    if len(unit) == 2 and f"{unit[0]}iB" in BYTES:
+        scales.append(BYTES[f"{unit[0]}iB"])
+    family = families[0][0] if families else ""
+    times = unit == "%" or bool(_TIMES.search(behind))
+    return Number(start, end, (value, *(value * s for s in scales)), digit, times, family)
 
 
 def _worded(words: str) -> int:
@@ -224,26 +311,14 @@ def _han(text: str) -> int:
     return total + part + digit
 
 
-@cache
-def values_of(text: str) -> tuple[float, ...]:
-    """Every value of the numbers of a text; dates and places count as well."""
-    digits = (float(d) for d in re.findall(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", text, re.ASCII) if len(d) < 40)
-    return tuple(dict.fromkeys([*(v for n in numbers(text) for v in n.values), *digits]))
-
-
-@cache
-def _measured(text: str) -> tuple[float, ...]:
-    """The numbers of a row as it tells them, without ids, files and names."""
+@lru_cache(4096)
+def held_in(text: str) -> tuple[Number, ...]:
+    """The numbers of a row as it tells them, without ids and names; of a name its number behind the dash, and of a
+    place its line."""
     spans = [(m.start(), m.end()) for p in (FILE, NAME, ID) for m in p.finditer(text)]
-    return tuple(dict.fromkeys(n.values[-1] for n in numbers(text) if not any(a <= n.start < b for a, b in spans)))
-
-
-def _sums(row: Sequence[float], ratios: bool) -> Iterator[float]:
-    for a, b in permutations(row, 2):
-        if ratios and b:
-            yield from (a / b, 100 * a / b, 100 * (a - b) / b, a / b - 1)
-        elif not ratios:
-            yield a - b
+    found = [n for n in numbers(text) if not any(a <= n.start < b for a, b in spans)]
+    found += [_of(float(m[1])) for m in _TAIL.finditer(text)]
+    return tuple(dict.fromkeys(found))
 
 
 def _vouches(id: str, ledger: Ledger) -> bool:
@@ -252,8 +327,13 @@ def _vouches(id: str, ledger: Ledger) -> bool:
     if not row.text.startswith("calc("):
         return True
     free = {10.0**i for i in range(13)} | {2.0**i for i in range(11)} | {60.0, 3600.0, 24.0, 3.0, 5.0, 6.0, 7.0, 12.0}
-    known = [v for i, r in ledger.rows.items() if i != id for v in values_of(r.text)]
+    known = [n for i, r in ledger.rows.items() if i != id and i[0] != "T" for n in held_in(r.text)]
     return all(n.values[0] in free or n.known(known) for n in numbers(row.place))
+
+
+def _named(token: str, words: str) -> bool:
+    """Whether a number with its letter is a part of a name that is cited: the 12B of a model."""
+    return token[-1].isalpha() and bool(re.search(rf"(?<![\d.]){re.escape(token.lower())}(?![\w])", words))
 
 
 def _about(text: str, n: Number) -> bool:
@@ -262,7 +342,7 @@ def _about(text: str, n: Number) -> bool:
     )
 
 
-def _counts(text: str, n: Number, cited: int) -> bool:
+def _counts(text: str, n: Number) -> bool:
     """Whether the number counts things of the answer, or a list."""
     if abs(n.values[0]) > COUNTED or n.values[0] != int(n.values[0]) or n.digit < 1:
         return False
