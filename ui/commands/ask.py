@@ -169,7 +169,7 @@ def _beside(answer: Answer, brief: bool, named: Sequence[Path]) -> Iterator[str]
     if not answer.run and answer.diagnosis.state != "out-of-scope" and _stands_in_a_run():
         yield "this folder looks like a run: add --run . to have it read"
     if brief and answer.diagnosis.state != "out-of-scope":
-        yield "-v shows the whole answer"
+        yield "-v 显示完整回答" if answer.lang == "zh" else "-v shows the whole answer"
 
 
 def answer_batch(file: Path, lang: str, home: Path, encoder: str, use_model: bool) -> None:
