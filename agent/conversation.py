@@ -67,7 +67,7 @@ class Conversation:
         home: the data directory, as `casebook.home` gives it.
         case: a case to continue; its runs are read again at the next question.
         lang: `en`, `zh`, or `auto` for the language of each message.
-        use_model: whether the model server that the environment names words the answers.
+        use_model: whether the model server that the environment names adds to the answers.
         brief: whether an answer streams as what fits a screen; the whole one is what a turn returns.
 
     Raises:

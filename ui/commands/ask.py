@@ -67,7 +67,7 @@ def ask(
     batch: Annotated[Path | None, typer.Option(help="Answer a JSONL file of {id, text, run}; needs --json.")] = None,
     encoder: Annotated[str, typer.Option(help="built-in, or a sentence-transformers model.")] = "built-in",
     model: Annotated[
-        bool, typer.Option("--model/--no-model", help="Let the server that TRIAGE_MODEL_URL names word the answer.")
+        bool, typer.Option("--model/--no-model", help="Let the server that TRIAGE_MODEL_URL names add to the answer.")
     ] = True,
     full: Annotated[
         bool, typer.Option("--full", "-v", help="Everything: all causes, the patch, cautions, checks, sources.")
