@@ -8,8 +8,9 @@ import triage.evals
 from triage.agent.session import ask
 from triage.agent.wording.display import display, inert
 from triage.agent.wording.ledger import Ledger
-from triage.agent.wording.marks import marks, numbers
+from triage.agent.wording.marks import marks
 from triage.agent.wording.reply import Reply, Said, read, schema, spoken
+from triage.tools.looking.amounts import numbers
 
 RUN = Path(triage.evals.__path__[0]) / "example" / "run-1"
 
