@@ -236,9 +236,6 @@ ASIDE = 8 << 20
 
 def _aside(seen: Look) -> tuple[list[Table], list[Event]]:
     """Rows of small data files, and the events of logs that measure nothing."""
-    from ..tools.documents.read import read_document
-    from ..tools.tables.read import read_tables
-
     tables: list[Table] = []
     events: list[Event] = []
     measured = {s.file for s in seen.table}
@@ -247,8 +244,12 @@ def _aside(seen: Look) -> tuple[list[Table], list[Event]]:
             if artifact.name in measured or artifact.path.stat().st_size > ASIDE:
                 continue
             if artifact.kind != "log":
+                from ..tools.tables.read import read_tables
+
                 tables += read_tables(artifact.path, artifact.name)
             else:
+                from ..tools.documents.read import read_document
+
                 events += read_document(artifact.path, artifact.name).events
     return tables, events
 
