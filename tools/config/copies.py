@@ -129,7 +129,7 @@ def _stops(files: Mapping[str, list[Artifact]]) -> Iterator[Finding]:
             mine = [known[e] for e in ends if e in known]
             if mine and ids.isdisjoint(mine):
                 stops = ", ".join(sorted(ids))
-                en = f"do not agree on the end: a turn ends with {ends[0]} (id {mine[0]}), generation stops at {stops} only"
+                en = f"differ: a turn ends with {ends[0]} (id {mine[0]}), generation stops at {stops} only"
                 zh = f"对结束符不一致：模板每轮以 {ends[0]}（id {mine[0]}）结束，生成只在 {stops} 处停止"
                 yield _apart("stop-token-not-set", other, name, en, zh)
                 return
