@@ -165,6 +165,7 @@ def look(
     from ..tools.config.lint import lint
     from ..tools.data import check_run_data
     from ..tools.data.evalrows import check_eval_rows
+    from ..tools.logs.named import look_up
     from ..tools.logs.scan import Read, read_run, scan
     from ..tools.scores import check_run_evals
 
@@ -202,6 +203,7 @@ def look(
         for name, tool in tools.items():
             told(name)
             reports.append(_try(name, lambda tool=tool: tool(run)))
+        reports.append(_try("named", lambda: look_up(run, log.findings)))
         about = name_of(run) if others else ""
         spoken = orders(run, (f for report in reports for f in report.findings))
         here = {a.name for a in run.artifacts} | {s.name for s in run.unknown}

@@ -7,6 +7,7 @@ from making import write
 from triage.tools.catalogue import checks, codes, tables
 from triage.tools.checkpoints.health import check_checkpoints
 from triage.tools.config.combine import read_settings
+from triage.tools.config.copies import check_copies
 from triage.tools.config.lint import lint
 from triage.tools.data.check import check
 from triage.tools.data.codebook import codebook
@@ -19,6 +20,7 @@ from triage.tools.data.similar.dedup import dedup
 from triage.tools.data.similar.leakage import find_leaks, leak_report
 from triage.tools.discover import discover
 from triage.tools.findings import declare
+from triage.tools.logs.named import look_up
 from triage.tools.logs.scan import scan
 from triage.tools.relate.relate import relate
 from triage.tools.scores import check_run_evals
@@ -31,7 +33,8 @@ RECORDS = {
     "empty.jsonl": [],
 }
 TOOLS = {
-    "logs": lambda p: [scan(discover(p), planned_steps=300)],
+    "logs": lambda p: [scan(discover(p), planned_steps=300), look_up(discover(p), [])],
+    "config.copies": lambda p: [check_copies(discover(p))],
     "config.lint": lambda p: [lint(read_settings(discover(p))[0])],
     "data.defects": lambda p: [check([p / "train.jsonl"]), check([p / "empty.jsonl"])],
     "data.labels": lambda p: [check_labels(read_dump([p / "dump.jsonl"])), check_tokenizer(p, True)],
