@@ -61,7 +61,9 @@ def test_papers_and_pictures_keep_no_run_from_being_healthy(tmp_path, name):
 
 
 @pytest.mark.parametrize(("planned", "state"), [(150, "healthy"), (4000, "inconclusive"), (None, "inconclusive")])
-@pytest.mark.parametrize("question", ["it hangs", "训练突然卡住了", "it crashed overnight", "did it run out of memory?"])
+@pytest.mark.parametrize(
+    "question", ["it hangs", "训练突然卡住了", "it crashed overnight", "did it run out of memory?"]
+)
 def test_what_ends_a_run_is_excluded_only_where_the_run_came_to_its_end(tmp_path, question, planned, state):
     found = asked(tmp_path, question, **{"train.yaml": f"max_steps: {planned}\n" if planned else "seed: 1\n"})
     assert found.diagnosis.state == state
