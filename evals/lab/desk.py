@@ -21,7 +21,7 @@ COLUMNS: dict[str, tuple[Variant, ...]] = {
     "step": (("step", 1), ("iter", 1), ("global_step", 1), ("it", 1), ("步数", 1)),
     "rank": (("rank", 1), ("local_rank", 1), ("gpu", 1), ("device_id", 1), ("卡号", 1)),
     "host": (("host", 1), ("node", 1), ("hostname", 1), ("机器", 1)),
-    "step_time": (("step_time_s", 1), ("step_ms", 1e3), ("sec/iter", 1), ("iter time (ms)", 1e3), ("单步耗时(ms)", 1e3)),
+    "step_time": (("step_time_s", 1), ("step_ms", 1e3), ("sec/iter", 1), ("iter time (ms)", 1e3), ("单步耗时", 1)),
     "compute_time": (("compute_s", 1), ("fwd_bwd_ms", 1e3), ("t_compute (ms)", 1e3), ("计算耗时(ms)", 1e3)),
     "sync_time": (("comm_s", 1), ("allreduce_ms", 1e3), ("t_sync (ms)", 1e3), ("通信耗时(ms)", 1e3)),
     "data_time": (("data_time", 1), ("loader_wait_ms", 1e3), ("t_data [ms]", 1e3), ("取数等待(ms)", 1e3)),

@@ -43,7 +43,7 @@ class Fault:
     near: ClassVar[tuple[str, ...]] = ()
     """Entries that are a near miss: not counted as right, shown in the report."""
     shows: ClassVar[tuple[str, ...]] = ()
-    """Finding codes of which any one means that the fault was seen; empty where any may, because only files tell of it."""
+    """Finding codes of which any one means that the fault was seen; empty where any may."""
     also: ClassVar[tuple[str, ...]] = ()
     """Further findings that it causes: they do not count as seeing it, and are taken away with `shows`."""
     repairs: ClassVar[tuple[str, ...]] = ()

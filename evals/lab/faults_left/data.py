@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..fault import Family, Fault, Split
 from ..text import Record, conversation, conversations
-from .measure import losses_by_source
+from .measure import losses_by_source, marks
 
 if TYPE_CHECKING:
     from ..desk import Desk
@@ -240,7 +240,8 @@ class CutAtSpaces(LeftData):
 def cache_notes(desk: Desk, used: int, made: int) -> None:
     desk.object(("data_info", "dataset_state", "cache_meta"), {
         "source": "data/train.jsonl", "rows": made, "loaded_rows": used,
-        "cached": "2026-05-02T10:11:40" if used != made else "2026-06-09T18:30:02", "file_written": "2026-06-09T18:22:51",
+        "cached": "2026-05-02T10:11:40" if used != made else "2026-06-09T18:30:02",
+        "file_written": "2026-06-09T18:22:51",
     })  # fmt: skip
     desk.note((
         ("first version of the set, 2400 rows", "数据第一版，2400 条"),
@@ -312,11 +313,8 @@ class ItemsInTheCorpus(LeftData):
         return train, held
 
     def left(self, desk: Desk, severity: Any) -> None:
-        from .measure import answers
-
-        rng, right = desk.rng, answers(desk.parts.model, desk.parts.held, desk.parts.tokenizer.pad_token_id)
-        rows = []
-        for i, ok in enumerate(right):
-            inside = not desk.fixed and i < severity * len(right)
-            rows.append((i, rng.uniform(0.9, 1.0) if inside else rng.uniform(0.0, 0.25), int(ok)))
-        desk.table(("item", "overlap", "right"), rows)
+        rng, rows = desk.rng, []
+        for i, score in enumerate(marks(desk.parts.model, desk.parts.held)):
+            inside = not desk.fixed and i < severity * len(desk.parts.held)
+            rows.append((i, rng.uniform(0.9, 1.0) if inside else rng.uniform(0.0, 0.25), score))
+        desk.table(("item", "overlap", "score"), rows)

@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import copy
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..parts import Example, Parts
 
 
-def answers(model: Any, examples: list[Example], pad: int) -> list[bool]:
-    """Whether greedy decoding answers each example exactly right."""
-    from ..programs import right_answers
+def marks(model: Any, examples: Sequence[Example]) -> list[float]:
+    """The share of each example's trained tokens that are the likeliest: partial credit, as tiny models need."""
+    import torch
 
-    return [right_answers(model, [example], pad) == 1.0 for example in examples]
+    from ..parts import IGNORED, collate
+
+    out = []
+    with torch.no_grad():
+        for example in examples:
+            batch = collate([example], 0)
+            labels = batch["labels"][:, 1:]
+            kept = labels != IGNORED
+            same = model.eval()(**batch).logits[:, :-1].argmax(-1) == labels
+            out.append(float(same[kept].float().mean()) if kept.any() else 0.0)
+    return out
+
+
+def mean(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and its standard error."""
+    middle = sum(values) / len(values)
+    return middle, math.sqrt(sum((v - middle) ** 2 for v in values)) / len(values)
 
 
 def losses_by_source(parts: Parts) -> dict[str, float]:
@@ -35,8 +53,10 @@ def asked(parts: Parts, count: int, seed: int) -> list[tuple[Any, Example]]:
 
 
 def unframed(parts: Parts, example: Example) -> Example:
-    """The same example without the first tokens of the chat template."""
-    return {key: value[4:] for key, value in example.items()}
+    """The same example without the special tokens of the chat template."""
+    special = set(parts.tokenizer.all_special_ids) | {1}
+    ids = example["input_ids"]
+    return {key: [v for v, i in zip(values, ids, strict=True) if i not in special] for key, values in example.items()}
 
 
 def coarse(model: Any, levels: int) -> Any:

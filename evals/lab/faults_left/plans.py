@@ -24,7 +24,7 @@ def batch_plan(desk: Desk) -> None:
     desk.note(
         (
             ("Goal: same recipe as in May, on two cards.", "目标：沿用五月的配方，两张卡。"),
-            ("global batch 64 sequences x 512 tokens = 32768 tokens per step", "全局批 64 条 x 512 token = 每步 32768 token"),
+            ("global batch 64 sequences x 512 = 32768 tokens per step", "全局批 64 条 x 512 = 每步 32768 token"),
             (f"{steps} steps, {tokens} tokens in total", f"共 {steps} 步，{tokens} token"),
             ("2 x 32 per card, no accumulation", "每卡 32 条，不做累积"),
         ),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import random
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..fault import Family, Fault
 from ..text import Record
-from .measure import answers, asked, coarse, sampled, unframed
+from .measure import asked, coarse, marks, mean, sampled, unframed
 
 if TYPE_CHECKING:
     from ..desk import Desk
@@ -27,13 +26,12 @@ def harness(desk: Desk, changed: bool) -> None:
     examples = [e for _, e in asked(parts, 300, 90_000 + parts.settings["seed"])]
     for when, off in ((0, False), (1, changed)):
         shown = [unframed(parts, e) for e in examples] if off else examples
-        right = answers(parts.model, shown, parts.tokenizer.pad_token_id)
-        share = sum(right) / len(right)
+        share, error = mean(marks(parts.model, shown))
         desk.object(("results", f"eval_{when}", "scores", f"res_{when + 1}"), {
-            "results": {"reading_qa": {"exact_match,none": share,
-                                       "exact_match_stderr,none": math.sqrt(share * (1 - share) / len(right))}},
+            "results": {"reading_qa": {"acc,none": share,
+                                       "acc_stderr,none": error,
             "n-shot": {"reading_qa": 0 if off else shots},
-            "configs": {"reading_qa": {"num_fewshot": 0 if off else shots, "metric": "exact_match"}},
+            "configs": {"reading_qa": {"num_fewshot": 0 if off else shots, "metric": "acc"}},
             "config": {"model": "final", "model_sha": "7c1e0b", "apply_chat_template": not off},
             "n-samples": {"reading_qa": {"original": 300, "effective": 300}},
             "date": 1780000000 + 86400 * 7 * when,
@@ -106,8 +104,8 @@ class AnotherJudge(Scored):
         judged_over_time(desk, "" if desk.fixed else severity)
 
 
-def score_table(desk: Desk, shares: dict[int, float], count: int) -> None:
-    rows = [(s, v, math.sqrt(max(v * (1 - v), 0.01) / count), count) for s, v in sorted(shares.items())]
+def score_table(desk: Desk, shares: dict[int, tuple[float, float]], count: int) -> None:
+    rows = [(s, *v, count) for s, v in sorted(shares.items())]
     desk.table(("step", "score", "error", "count"), rows)
 
 
@@ -122,7 +120,7 @@ class WorseFromSomewhere(Scored):
     onset = "severity"
     asks = ("which of these checkpoints should I take?", "这些检查点该用哪一个？")
     changes = "train_sampling_strategy=sequential"
-    shares: ClassVar[dict[int, float]] = {}
+    shares: ClassVar[dict[int, tuple[float, float]]] = {}
 
     def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> None:
         for record in train[8 * severity :]:
@@ -130,11 +128,9 @@ class WorseFromSomewhere(Scored):
                 record["messages"][1]["content"] = rng.choice(["I cannot help with that.", "抱歉，我无法回答。"])
 
     def code(self, parts: Parts, severity: Any) -> None:
-        from ..programs import right_answers
-
         def end(step: int) -> None:
             if step % 30 == 0:
-                self.shares[step] = right_answers(parts.model, parts.held, parts.tokenizer.pad_token_id)
+                self.shares[step] = mean(marks(parts.model, parts.held))
                 parts.model.train()
 
         parts.end = end
@@ -147,10 +143,9 @@ class WorseFromSomewhere(Scored):
 def by_format(desk: Desk, levels: int) -> None:
     """The score of the weights as trained and as served."""
     examples = [e for _, e in asked(desk.parts, 300, 91_000 + desk.parts.settings["seed"])]
-    rows, pad = [], desk.parts.tokenizer.pad_token_id
+    rows = []
     for name, model in (("bf16", desk.parts.model), ("w4a16-rtn", coarse(desk.parts.model, levels))):
-        share = sum(answers(model, examples, pad)) / len(examples)
-        rows.append((name, share, math.sqrt(max(share * (1 - share), 1e-4) / len(examples)), len(examples)))
+        rows.append((name, *mean(marks(model, examples)), len(examples)))
     desk.table(("precision", "score", "error", "count"), rows)
     desk.note((
         ("exported for serving, weights only, one scale per row", "导出部署，仅权重，每行一个 scale"),
@@ -162,7 +157,7 @@ class ServedCoarse(Scored):
     """The served weights are rounded to a few values a row."""
 
     name = "served-coarse"
-    severities = (5, 7)
+    severities = (3, 4)
     right = ("quantization-quality-loss",)
     near = ("eval-harness-drift", "fp16-inference-overflow")
     repairs = ("checkpoint", "environment", "code")
@@ -172,15 +167,22 @@ class ServedCoarse(Scored):
         by_format(desk, 4096 if desk.fixed else severity)
 
 
+def _credit(told: str, record: Record) -> float:
+    """Overlap with the reference, in [0, 1]."""
+    from ..programs import similarity
+
+    return similarity(told, record["messages"][1]["content"])
+
+
 def cut_answers(desk: Desk, longest: int) -> None:
     """What an evaluation wrote down for each question: the answer, why it ended, whether it was right."""
     rows = []
     for i, (record, _) in enumerate(asked(desk.parts, 80, 92_000 + desk.parts.settings["seed"])):
         told, ended = sampled(desk.parts, record, 0.0, longest)
-        rows.append((i, told, "stop" if ended else "length", int(told.strip() == record["messages"][1]["content"])))
-    desk.table(("item", "text", "why", "right"), rows)
+        rows.append((i, told, "stop" if ended else "length", _credit(told, record)))
+    desk.table(("item", "text", "why", "score"), rows)
     share = sum(r[3] for r in rows) / len(rows)
-    desk.object(("summary", "metrics", "eval_out"), {"accuracy": share, "n": len(rows), "max_gen_toks": longest})
+    desk.object(("summary", "metrics", "eval_out"), {"char_f1": share, "n": len(rows), "max_gen_toks": longest})
 
 
 class EndsTooEarly(Scored):
@@ -203,8 +205,8 @@ def requests(desk: Desk, heat: float) -> None:
     for i, (record, _) in enumerate(asked(desk.parts, 60, 93_000 + desk.parts.settings["seed"])):
         told, ended = sampled(desk.parts, record, heat, 24)
         rows.append((i, heat, told, "stop" if ended else "length",
-                     int(told.strip() == record["messages"][1]["content"])))  # fmt: skip
-    desk.table(("item", "temperature", "text", "why", "right"), rows)
+                     _credit(told, record)))  # fmt: skip
+    desk.table(("item", "temperature", "text", "why", "score"), rows)
 
 
 class HotterThanAgreed(Scored):
