@@ -28,8 +28,7 @@ def harness(desk: Desk, changed: bool) -> None:
         shown = [unframed(parts, e) for e in examples] if off else examples
         share, error = mean(marks(parts.model, shown))
         desk.object(("results", f"eval_{when}", "scores", f"res_{when + 1}"), {
-            "results": {"reading_qa": {"acc,none": share,
-                                       "acc_stderr,none": error,
+            "results": {"reading_qa": {"acc,none": share, "acc_stderr,none": error}},
             "n-shot": {"reading_qa": 0 if off else shots},
             "configs": {"reading_qa": {"num_fewshot": 0 if off else shots, "metric": "acc"}},
             "config": {"model": "final", "model_sha": "7c1e0b", "apply_chat_template": not off},
@@ -157,7 +156,7 @@ class ServedCoarse(Scored):
     """The served weights are rounded to a few values a row."""
 
     name = "served-coarse"
-    severities = (3, 4)
+    severities = (3,)
     right = ("quantization-quality-loss",)
     near = ("eval-harness-drift", "fp16-inference-overflow")
     repairs = ("checkpoint", "environment", "code")
