@@ -6,6 +6,7 @@ comes from the caller. Writes files only: what is in them is decided, and where 
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 from collections.abc import Mapping, Sequence
@@ -36,7 +37,7 @@ COLUMNS: dict[str, tuple[Variant, ...]] = {
     "held": (("val_loss", 1), ("dev_ce", 1), ("eval/loss", 1), ("验证loss", 1)),
     "source": (("source", 1), ("domain", 1), ("subset", 1), ("数据来源", 1)),
     "share": (("share", 1), ("mix (%)", 100), ("weight", 1), ("占比(%)", 100)),
-    "score": (("score", 1), ("acc (%)", 100), ("exact_match", 1), ("准确率(%)", 100)),
+    "score": (("score", 1), ("score (%)", 100), ("f1", 1), ("得分(%)", 100)),
     "error": (("stderr", 1), ("± (%)", 100), ("se", 1), ("标准误(%)", 100)),
     "count": (("n", 1), ("items", 1), ("n_samples", 1), ("样本数", 1)),
     "file": (("file", 1), ("shard", 1), ("path", 1), ("文件", 1)),
@@ -121,8 +122,8 @@ class Desk:
             self._file(TABLES, ".md").write_text("\n".join(body) + "\n", encoding="utf-8")
             return
         mark, ending = {"csv": (",", ".csv"), "tsv": ("\t", ".tsv"), "semicolon": (";", ".csv")}[shape]
-        text = "".join(mark.join(map(str, row)) + "\n" for row in [heads, *cells])
-        self._file(TABLES, ending).write_text(text, encoding="utf-8")
+        with self._file(TABLES, ending).open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, delimiter=mark, lineterminator="\n").writerows([heads, *cells])
 
     def note(self, lines: Sequence[tuple[str, str]], plan: bool = False) -> None:
         """Lines in one of two languages (English, Chinese), as bullets, dated or plain."""
