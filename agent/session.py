@@ -122,10 +122,11 @@ def _answer(
     for i, finding in enumerate(diagnosis.findings, 1):
         listen(FindingMade(f"F{i}", finding))
     run, settings = (seen.run, seen.settings) if seen else (Run(Path()), Settings())
+    table, checks = (seen.table, seen.checks) if seen else (None, ())
     proposal = propose(diagnosis, settings, run, lang)
     if isinstance(proposal, Proposal):
         listen(ProposalMade(proposal))
-    reply = respond(asked, books.runbook, diagnosis, proposal, seen.table if seen else None)
+    reply = respond(asked, books.runbook, diagnosis, proposal, table, checks)
     orders = tuple(order_lines(asked.orders, seen.orders if seen else (), lang))
     beside = about(seen, lang, lambda name: place(name, paths)) if seen else ()
     said = (*beside, *orders, *lines(reply, diagnosis, proposal, lang, looked))

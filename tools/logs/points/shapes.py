@@ -100,25 +100,26 @@ class Shape:
         self.numbers = self.numbers[::2]
         self.columns = [column[::2] for column in self.columns]
 
-    def take(self, lines: Sequence[bytes], numbers: Sequence[int]) -> list[bytes]:
-        """Read the numbers of these lines; the cells, where all at once fitted, with an end behind each line."""
+    def take(self, lines: Sequence[bytes], numbers: Sequence[int]) -> tuple[list[bytes], list[np.ndarray]]:
+        """Read the numbers of these lines.
+
+        Returns:
+            The cells, where all at once fitted, with an end behind each line; the columns.
+        """
         step = self.width + 1
         found = (b" " + _END + b" ").join(lines).translate(_CELLS).split() if self.cells else []
         try:
             if len(found) != len(lines) * step - 1 or set(found[self.width :: step]) - {_END}:
                 raise ValueError
-            read = [[*map(float, found[cell::step])] for cell in self.cells]
+            read = [_floats(found[cell::step]) for cell in self.cells]
         except ValueError:
             rows = [(n, row) for n, line in zip(numbers, lines, strict=True) if (row := self._one(line))]
-            numbers, read, found = [n for n, _ in rows], [*zip(*(row for _, row in rows), strict=True)], []
+            numbers, found = [n for n, _ in rows], []
+            read = [np.array(values) for values in zip(*(row for _, row in rows), strict=True)]
         for column, values in zip(self.columns, read, strict=False):
-            column.extend(values)
+            column.frombytes(values.tobytes())
         self.numbers.extend(numbers)
-        return found
-
-    def tail(self, count: int) -> list[np.ndarray]:
-        """The last numbers of each column."""
-        return [np.array(column[len(column) - count :]) for column in self.columns]
+        return found, read
 
     def _one(self, line: bytes) -> list[float] | None:
         found = [t for t in TOKEN.findall(line.decode("utf-8", "replace")) if not NOISE.match(t)]
@@ -244,9 +245,9 @@ class Shapes:
             if before:
                 shape.take([before[1]], [before[0]])
         old = shape.size()
-        cells = shape.take([lines[i] for i in at], [numbers[i] for i in at])
+        cells, columns = shape.take([lines[i] for i in at], [numbers[i] for i in at])
         self.size += shape.size() - old
-        group = Group(shape, at, cells, shape.tail(len(at))) if cells else None
+        group = Group(shape, at, cells, columns) if cells else None
         if len(shape.numbers) >= TRIAL and not shape.changes():
             self.size -= shape.size()
             self.known[key] = None
@@ -269,6 +270,20 @@ class Shapes:
     def repeated(self, least: int) -> list[Shape]:
         """The shapes of at least so many lines, in the order in which they began."""
         return [s for s in self.known.values() if s is not None and len(s.numbers) * s.every >= least]
+
+
+def _floats(cells: list[bytes]) -> np.ndarray:
+    """The cells as numbers: as JSON, which takes half as long as one by one, where it knows their form.
+
+    Raises:
+        ValueError: one is no number.
+    """
+    import orjson
+
+    try:
+        return np.array(orjson.loads(b"[" + b",".join(cells) + b"]"), float)
+    except orjson.JSONDecodeError:
+        return np.array([*map(float, cells)])
 
 
 class _Numbered(dict[bytes, int]):
