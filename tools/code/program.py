@@ -20,6 +20,15 @@ MOST_TRACED = 600
 """Nodes that are looked at when a value is followed."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+COMMON = frozenset(
+    (
+        "step", "backward", "zero_grad", "train", "eval", "forward", "generate", "save", "load", "get", "update", "append", "add",
+        "log", "close", "to", "item", "detach", "cpu", "cuda", "parameters", "state_dict", "load_state_dict", "write", "read",
+        "items", "keys", "values", "pop", "clear", "copy", "join", "split", "format", "mean", "sum", "max", "min", "float", "run",
+        "fit", "apply", "map", "filter", "reset", "encode", "decode", "init", "start", "stop", "put", "set", "size", "view", "prepare",
+    )
+)  # fmt: skip
+"""Methods that anything may have: a call of one is not taken for that of a class of this file."""
 SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef, ast.Module)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
@@ -226,10 +235,26 @@ class Program:
     def _below(self, binding: Binding) -> set[ast.AST]:
         return set(ast.walk(binding.value)) if binding.value is not None and binding.how == "assign" else set()
 
+    def given(self, binding: Binding, name: str) -> ast.expr | None:
+        """What a parameter is given, where one call of this file gives it."""
+        function = binding.node
+        if not isinstance(function, FUNCTIONS) or len(self.functions.get(function.name, ())) != 1:
+            return None
+        calls = self.calls.get(function.name, ())
+        if len(calls) != 1 or self.function(calls[0]) is not function:
+            return None
+        return next((value for own, value in passed(function, calls[0]) if own == name), None)
+
     def origin(self, expr: ast.expr) -> ast.expr:
-        """The expression that a name stands for, through plain assignments."""
+        """The expression that a name stands for, through plain assignments and the one call that gives it."""
         for _ in range(FOLLOWED):
             found = self.binding(expr)
+            if found is not None and found.how == "parameter":
+                value = self.given(found, key(expr))
+                if value is None:
+                    break
+                expr = value
+                continue
             if found is None or found.value is None or found.how != "assign" or found.part is not None:
                 break
             expr = found.value
@@ -247,6 +272,12 @@ class Program:
             yield node
             if left and isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and key(node):
                 found = self.binding(node)
+                if (
+                    found is not None
+                    and found.how == "parameter"
+                    and (value := self.given(found, key(node))) is not None
+                ):
+                    waiting.append((value, left - 1))
                 if found is not None and found.value is not None and found.how in ("assign", "augment"):
                     waiting.append((found.value, left - 1))
                     waiting += [(b.value, left - 1) for b in self.bindings(node)
@@ -289,13 +320,29 @@ class Program:
             found = self.functions.get(func.id, [])
         elif isinstance(func, ast.Attribute) and key(func.value) in ("self", "cls", "trainer"):
             found = self.functions.get(func.attr, [])
+        elif isinstance(func, ast.Attribute) and func.attr not in COMMON and key(func.value) not in self.imports:
+            found = self.functions.get(func.attr, [])
+            return found[0] if len(found) == 1 and isinstance(self.parent.get(found[0]), ast.ClassDef) else None
         else:
             return None
         return found[0] if len(found) == 1 or (found and isinstance(func, ast.Name)) else _same_class(self, call, found)
 
     def code(self, node: ast.AST, most: int = 200) -> str:
         """The program's own words for a node."""
-        return (ast.get_source_segment(self.text, node) or "")[:most]
+        first, last_ = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
+        if not first or not last_:
+            return ""
+        rows = self.parsed.lines[first - 1 : last_]
+        if not rows or sum(map(len, rows)) > 20 * most + 4000:
+            rows = rows[: most // 20 + 20]
+            return "\n".join(rows)[node.col_offset :][:most]  # type: ignore[attr-defined]
+        if all(row.isascii() for row in (rows[0], rows[-1])):
+            start, end = node.col_offset, node.end_col_offset  # type: ignore[attr-defined]
+        else:
+            start = len(rows[0].encode()[: node.col_offset].decode("utf-8", "ignore"))  # type: ignore[attr-defined]
+            end = len(rows[-1].encode()[: node.end_col_offset].decode("utf-8", "ignore"))  # type: ignore[attr-defined]
+        cut = rows[0][start:end] if len(rows) == 1 else "\n".join([rows[0][start:], *rows[1:-1], rows[-1][:end]])
+        return cut[:most]
 
 
 def _same_class(program: Program, call: ast.Call, found: list[Function]) -> Function | None:
@@ -319,3 +366,16 @@ def receiver(call: ast.Call) -> ast.expr | None:
 def names(expr: ast.AST) -> set[str]:
     """The plain names in an expression."""
     return {n.id for n in ast.walk(expr) if isinstance(n, ast.Name)}
+
+
+def passed(function: ast.AST, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    """Parameter -> what a call gives it."""
+    if not isinstance(function, FUNCTIONS):
+        return
+    own = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+    if own[:1] in (["self"], ["cls"]):
+        own = own[1:]
+    yield from (
+        (name, value) for name, value in zip(own, call.args, strict=False) if not isinstance(value, ast.Starred)
+    )
+    yield from ((k.arg, k.value) for k in call.keywords if k.arg)

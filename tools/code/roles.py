@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 
-from .program import FUNCTIONS, Program, key, last, receiver
+from .program import Program, key, last, passed, receiver
 
 ROUNDS = 3
 """How often roles are passed on from one name to the next."""
@@ -103,7 +102,7 @@ class Roles:
             return self.of(call.args[0])
         if name in KEEPS and (on := receiver(call)) is not None:
             return self.of(on)
-        if name == "prepare" and len(call.args) == 1:
+        if name in ("prepare", "unwrap_model", "unwrap") and len(call.args) == 1:
             return self.of(call.args[0])
         if name in self.modules:
             return "model"
@@ -163,7 +162,17 @@ class Roles:
     def _uses(self) -> None:
         """A name of no known make whose use tells: it is cleared and stepped, or scales a loss."""
         done: dict[str, set[str]] = {}
-        for method in ("zero_grad", "step", "scale", "unscale_", "set_epoch", "state_dict"):
+        for method in (
+            "zero_grad",
+            "step",
+            "scale",
+            "unscale_",
+            "set_epoch",
+            "train",
+            "eval",
+            "parameters",
+            "named_parameters",
+        ):
             for call in self.program.calls.get(method, ()):
                 if (name := key(receiver(call))) and name not in self.known:
                     done.setdefault(name, set()).add(method)
@@ -175,16 +184,5 @@ class Roles:
                 self.known[name] = "scaler"
             elif "set_epoch" in methods and word != "loader":
                 self.known[name] = "sampler"
-
-
-def passed(function: ast.AST, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
-    """Parameter -> what a call gives it."""
-    if not isinstance(function, FUNCTIONS):
-        return
-    own = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
-    if own[:1] in (["self"], ["cls"]):
-        own = own[1:]
-    yield from (
-        (name, value) for name, value in zip(own, call.args, strict=False) if not isinstance(value, ast.Starred)
-    )
-    yield from ((k.arg, k.value) for k in call.keywords if k.arg)
+            elif not word and name != "self" and methods & {"train", "eval", "parameters", "named_parameters"}:
+                self.known[name] = "model"

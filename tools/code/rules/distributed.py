@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
-from .look import alone_on_rank, inside, rank_branch, source
+from .look import alone_on_rank, inside, made_by, rank_branch, source
 from .rule import Fault, View, rule
 
 COLLECTIVES = ("all_reduce", "all_gather", "all_gather_object", "all_gather_into_tensor", "broadcast", "broadcast_object_list",
@@ -308,8 +308,7 @@ def gradient_sync_bypassed(view: View) -> Iterator[Fault]:
     Why: gradients are averaged by the wrapper's forward and hooks; without it the ranks drift apart.
     """
     program = view.program
-    wrapped = {n for s in program.bound.values() for n, bs in s.items() for b in bs
-               if isinstance(b.value, ast.Call) and last(program.path(b.value.func)) in ("DDP", "DistributedDataParallel")}  # fmt: skip
+    wrapped = made_by(view, "DDP", "DistributedDataParallel")
     for training in view.trainings:
         for event in training.of("backward"):
             for node in program.traced(event.on, 3) if event.on is not None else ():

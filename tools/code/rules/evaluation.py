@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ..patch import instead
 from ..program import argument, key, last, receiver
-from .look import TEST, source, tested
+from .look import TEST, option, source, tested
 from .rule import Fault, View, rule
 
 NORMAL = ("lower", "strip", "normalize", "normalize_answer", "casefold", "rstrip", "lstrip", "upper")
@@ -48,10 +48,10 @@ def evaluation_samples(view: View) -> Iterator[Fault]:
             continue
         if re.search(r"pass@|pass_at|majority|self.consistency|best_of|maj@", program.text) or view.trainings:
             continue
-        many = next((v for n in ("n", "num_return_sequences") if (v := argument(call, n)) is not None), None)
+        many = next((v for n in ("n", "num_return_sequences") if (v := option(program, call, n)) is not None), None)
         if many is not None and program.const(many) != 1:
             continue
-        sampled, heat = argument(call, "do_sample"), argument(call, "temperature")
+        sampled, heat = option(program, call, "do_sample"), option(program, call, "temperature")
         value = program.const(heat) if heat is not None else None
         hot = isinstance(value, (int, float)) and value > 0
         named = last(program.path(call.func)) != "generate"
@@ -93,8 +93,18 @@ def chat_template_missing(view: View) -> Iterator[Fault]:
     for call in program.find("generate"):
         if chat and loaded and view.roles.of(receiver(call)) in ("model", "rollout"):
             yield Fault(call, f"`{chat[0].value}` is asked without its chat template", f"`{chat[0].value}` 没有使用对话模板",
-                        beside=(chat[0],))  # fmt: skip
+                        beside=(chat[0], *_tokenised(view, call)))  # fmt: skip
             return
+
+
+def _tokenised(view: View, call: ast.Call) -> list[ast.Call]:
+    """Where the text is tokenised that a call gets."""
+    scope = view.program.scope(call)
+    return [
+        n
+        for n in ast.walk(scope)
+        if isinstance(n, ast.Call) and view.roles.of(n.func) == "tokenizer" and n.lineno <= call.lineno
+    ][:2]
 
 
 @rule("one-side-normalised", "S2", "eval-harness-drift", "lower strip normalize",

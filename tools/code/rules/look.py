@@ -180,3 +180,43 @@ def loops_in(program: Program) -> Iterator[ast.AST]:
 
 def source(program: Program, node: ast.AST) -> str:
     return program.code(node, 400)
+
+
+def made_by(view: View, *names: str) -> set[str]:
+    """The names of what these constructors make, also inside a function of this file."""
+    program = view.program
+    return {
+        name
+        for scoped in program.bound.values()
+        for name, bindings in scoped.items()
+        for b in bindings
+        if isinstance(b.value, ast.Call) and b.how == "assign" and _makes(program, b.value, names)
+    }
+
+
+def _makes(program: Program, call: ast.Call, names: tuple[str, ...]) -> bool:
+    if last(program.path(call.func)) in names:
+        return True
+    function = program.function(call)
+    returned = [n.value for n in ast.walk(function) if isinstance(n, ast.Return)] if function else []
+    return any(
+        isinstance(made := program.origin(r), ast.Call) and last(program.path(made.func)) in names
+        for r in returned
+        if r is not None
+    )
+
+
+def option(program: Program, call: ast.Call, name: str) -> ast.expr | None:
+    """An argument by its keyword, also one inside `**options`."""
+    if (given := argument(call, name)) is not None:
+        return given
+    for value in (k.value for k in call.keywords if k.arg is None):
+        made = program.origin(value)
+        if isinstance(made, ast.Call) and (found := argument(made, name)) is not None:
+            return found
+        if isinstance(made, ast.Dict):
+            pairs = zip(made.keys, made.values, strict=True)
+            found = next((v for k, v in pairs if isinstance(k, ast.Constant) and k.value == name), None)
+            if found is not None:
+                return found
+    return None

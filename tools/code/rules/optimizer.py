@@ -60,7 +60,7 @@ def optimizer_holds_old_parameters(view: View) -> Iterator[Fault]:
         scope = program.scope(call)
         for change in program.find(*CHANGES):
             later = change.lineno > (call.end_lineno or call.lineno) and program.scope(change) is scope
-            if not later or not taken or program.guards(change) != program.guards(call):
+            if not later or not taken or any(g not in program.guards(change) for g in program.guards(call)):
                 continue
             statement, name = program.statement(change), last(program.path(change.func))
             anew = (

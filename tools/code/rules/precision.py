@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ..patch import after, before, instead
 from ..program import argument, key, last, receiver
 from ..training import Event, Training
-from .look import source
+from .look import made_by, source
 from .order import moved
 from .rule import Fault, View, rule
 
@@ -220,7 +220,9 @@ def _useless(training: Training, clip: Event) -> bool:
     at = order.index(clip)
     rest = [e for e in (*order[at + 1 :], *order[:at]) if e.kind in ("zero", "backward", "step")
             and not e.guards and not e.loops]  # fmt: skip
-    return bool(rest) and rest[0].kind in ("zero", "backward") and any(e.kind == "step" for e in rest)
+    if not rest or rest[0].kind not in ("zero", "backward") or not any(e.kind == "step" for e in rest):
+        return False
+    return rest[-1].kind != "backward"
 
 
 @rule("clip-without-effect", "S1", "grad-explosion", "clip_grad",
@@ -259,8 +261,7 @@ def clip_on_part_of_model(view: View) -> Iterator[Fault]:
     Why: every rank clips by another norm, and the ranks' updates no longer fit together.
     Known gaps: `fully_shard` models are clipped rightly, and left alone.
     """
-    wrapped = {n for s in view.program.bound.values() for n, bs in s.items() for b in bs
-               if isinstance(b.value, ast.Call) and last(view.program.path(b.value.func)) in ("FSDP", "FullyShardedDataParallel")}  # fmt: skip
+    wrapped = made_by(view, "FSDP", "FullyShardedDataParallel")
     for call in view.program.find("clip_grad_norm_"):
         if (
             wrapped

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ...secrets import redact
 from ..patch import instead
-from ..program import FUNCTIONS, argument, key, last, receiver
+from ..program import FUNCTIONS, Program, argument, key, last, receiver
 from .look import alone_on_rank, always, rank_branch, source
 from .rule import Fault, View, rule
 
@@ -175,12 +175,21 @@ def pickle_from_elsewhere(view: View) -> Iterator[Fault]:
         torch_ = path == "torch.load" and whole is not None and program.const(whole) is False
         if not (torch_ or module in ("pickle", "dill", "cloudpickle", "joblib")) or not call.args:
             continue
-        fetched = [n for n in program.traced(call.args[0], 4) if isinstance(n, ast.Call) and last(program.path(n.func)) in FETCHED
-                   and (last(program.path(n.func)) != "get" or program.path(n.func).startswith(("requests", "httpx")))]  # fmt: skip
+        fetched = [n for n in program.traced(call.args[0], 4) if isinstance(n, ast.Call) and _fetches(program, n)]
         if fetched:
             fix = (instead(whole, "True"),) if torch_ and whole is not None else ()
             yield Fault(call, "a file from elsewhere is unpickled: its author may run any code", "反序列化来自外部的 pickle 文件：对方可执行任意代码",
                         fix, beside=(fetched[0],))  # fmt: skip
+
+
+def _fetches(program: Program, call: ast.Call) -> bool:
+    """Whether a call fetches something, itself or in a function of this file."""
+    path = program.path(call.func)
+    if last(path) in FETCHED and (last(path) != "get" or path.startswith(("requests", "httpx"))):
+        return True
+    function = program.function(call)
+    inner = [n for n in ast.walk(function) if isinstance(n, ast.Call)] if function is not None else []
+    return any(last(program.path(n.func)) in FETCHED and last(program.path(n.func)) != "get" for n in inner)
 
 
 @rule("wrapped-weights-saved", "S3", "checkpoint-load-failure", "state_dict",

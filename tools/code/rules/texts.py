@@ -15,7 +15,7 @@ from .look import TEST, keyword, source
 from .rule import Fault, View, rule
 
 
-@rule("tokenised-in-the-loop", "S3", "dataloader-bottleneck", "tokenizer tok(",
+@rule("tokenised-in-the-loop", "S3", "dataloader-bottleneck", "tokenizer tok padding=",
       bad="""
       for batch in loader:
           inputs = tokenizer(batch["text"], return_tensors="pt", padding=True)
@@ -41,7 +41,7 @@ def tokenised_in_the_loop(view: View) -> Iterator[Fault]:
             call = event.node
             if (
                 (
-                    (isinstance(call, ast.Call) and view.roles.sure(call.func) == "tokenizer")
+                    (isinstance(call, ast.Call) and view.roles.of(call.func) == "tokenizer" and _encodes(call))
                     or (isinstance(call, ast.Call) and key(call.func) == "tokenizer")
                 )
                 and not event.guards
@@ -134,3 +134,8 @@ def truncation_cuts_the_answer(view: View) -> Iterator[Fault]:
             ):
                 yield Fault(right[0], "truncation on the right cuts the answer, not the prompt", "右侧截断会切掉答案",
                             (instead(right[0], '"left"'),), beside=(call,))  # fmt: skip
+
+
+def _encodes(call: ast.Call) -> bool:
+    """Whether a call has the arguments of a tokenizer."""
+    return any(k.arg in ("padding", "truncation", "return_tensors", "max_length") for k in call.keywords)
