@@ -197,6 +197,10 @@ def look(
             "evals": check_run_evals,
             "eval rows": check_eval_rows,
         }
+        if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
+            from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need
+
+            tools["code"] = check_run_code
         for name, tool in tools.items():
             told(name)
             reports.append(_try(name, lambda tool=tool: tool(run)))

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..config.syntax.source import Refused
 from ..findings import Check, Evidence, Finding, Report, Severity, declare
 from ..registry import modules
-from .patch import applied
+from .patch import Edit, applied
 from .program import Program
 from .rules.rule import RULES, Fault, Rule, View
 from .source import Parsed, read
@@ -99,6 +99,25 @@ def _told(rule: Rule, parsed: Parsed, view: View, patched: bool) -> Iterator[Fin
                       {"entry": rule.entry, **({"fix": fix} if fix else {})})  # fmt: skip
 
 
+def edits_of(parsed: Parsed, rules: Iterable[Rule]) -> Iterator[tuple[str, tuple[Edit, ...]]]:
+    """The safe edits of a program, with the code of each: suppressed ones left out."""
+    wanted = [r for r in rules if any(w in parsed.text for w in r.words)]
+    view = View(Program(parsed))
+    for rule in wanted:
+        try:
+            for fault in rule.judge(view):
+                if fault.fix and not _suppressed(rule.code, parsed, fault.node.lineno):  # type: ignore[attr-defined]
+                    yield rule.code, fault.fix
+        except RecursionError:
+            continue
+
+
+def explain(code: str) -> str:
+    """The documentation of a rule."""
+    rule = RULES[code]
+    return f"{rule.code} ({rule.severity})\n\n{rule.page}"
+
+
 def _suppressed(code: str, parsed: Parsed, row: int) -> bool:
     for line in parsed.lines[max(0, row - 2) : row]:
         for match in SILENT.finditer(line):
@@ -114,9 +133,10 @@ def _fix(parsed: Parsed, fault: Fault) -> dict[str, str] | None:
         new = applied(parsed.text, fault.fix, parsed.name)
     except (Refused, IndexError, UnicodeDecodeError):
         return None
-    rows = [e.row for e in fault.fix]
-    old = parsed.lines[min(rows) - 1].strip() if min(rows) <= len(parsed.lines) else ""
-    return {"old": old, "new": fault.fix[-1].new.strip(), "patch": _patch(parsed, new), "text": new}
+    patch = _patch(parsed, new)
+    lines = patch.split("\n")[2:]
+    old, now = (next((x[1:].strip() for x in lines if x.startswith(sign)), "") for sign in "-+")
+    return {"old": old, "new": now, "patch": patch}
 
 
 def _patch(parsed: Parsed, new: str) -> str:

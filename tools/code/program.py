@@ -4,6 +4,8 @@ Nothing is evaluated: names are followed through assignments, imports and parame
 What a value is for (optimizer, loader, model, ...) is in `roles`, what a training loop does in `training`.
 """
 
+# ruff: noqa: E501  the table of common methods
+
 from __future__ import annotations
 
 import ast
