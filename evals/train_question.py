@@ -87,7 +87,9 @@ def of_expressions() -> Iterator[Example]:
             text = re.sub(r"\bX\b|(?<![A-Za-z])X(?![A-Za-z])", first, line)
             text = re.sub(r"(?<![A-Za-z])O(?![A-Za-z])", lambda _, others=others: others.pop(), text)
             topic = next((t.id for t, _, _ in mentions(first)), "")
-            yield from examples(text, lambda t, topic=topic, mark=mark: MARKS[mark] if t == topic else False, OF_EXPRESSION)
+            yield from examples(
+                text, lambda t, topic=topic, mark=mark: MARKS[mark] if t == topic else False, OF_EXPRESSION
+            )
 
 
 def trained(learned: Iterable[Example]) -> NDArray[np.int8]:

@@ -127,8 +127,10 @@ def candidates(
     """
     text, places, at = "\n".join(message), list[tuple[Topic, int, int, str]](), 0
     for sentence in message:
-        places += [(topic, at + start, at + end, sentence) for topic, start, end in _told_apart(sentence)]
-        at += len(sentence) + 1
+        for clause in clauses(sentence):
+            at = text.index(clause, at)
+            places += [(topic, at + start, at + end, sentence) for topic, start, end in _told_apart(clause)]
+            at += len(clause)
     told = TOLD.search(plain(text)) or NAMED_SPEAKER.search(text) is not None
     shared = [
         f"told{told:d}{OWN.search(plain(text)):d}",

@@ -88,11 +88,15 @@ def _runs(said: list[str], clauses: list[int]) -> Iterator[str]:
     sides: list[str] = []
     for place, clause in enumerate(clauses):
         far = min((clause - c for c in mine), key=abs)
-        sides.append(("L" if place < first else "R") if far == 0 else {1: "N", -1: "P"}.get(far, "M" if far > 0 else "Q"))
+        sides.append(
+            ("L" if place < first else "R") if far == 0 else {1: "N", -1: "P"}.get(far, "M" if far > 0 else "Q")
+        )
     for size in (1, 2, 3, 4):
         for place in range(len(said) - size + 1):
             row = said[place : place + size]
-            if clauses[place] != clauses[place + size - 1] or (size == 4 and not any("\u3400" <= w <= "\u9fff" for w in row)):
+            if clauses[place] != clauses[place + size - 1] or (
+                size == 4 and not any("\u3400" <= w <= "\u9fff" for w in row)
+            ):
                 continue
             run, side = " ".join(row), "X" if X in row else sides[place]
             yield side + run
