@@ -26,6 +26,7 @@ from ..agent.question.topics import TOPICS, mentions
 from ..agent.question.understand import opinions, said_by, touched
 from ..agent.question.wants import wanted
 from ..agent.session import index
+from ..knowledge.words import places
 
 DATA = Path(__file__).parent / "data"
 LEARNED = (*(f"leading{n}.jsonl" for n in ("", "-2", "-3", "-4", "-5", "-6")), "leading-dev.jsonl")
@@ -37,6 +38,7 @@ OF_EXPRESSION = 0.5
 """Weight of a filled expression beside that of a question."""
 SCALE = 24
 """Steps of a stored weight in one of the trained."""
+SHAPE = (1 << weigh.BITS, len(weigh.MEANT))
 MARKS = {"s": "suspects", "d": "denies", "x": "doubts", "n": None}
 ZH_NAMES = "lr NCCL fp16 flash_attention transformers_版本 checkpoint warmup"
 EN_NAMES = "lr NCCL fp16 flash_attention the_new_vllm_version a_bad_gpu shuffling the_eval_harness nodes the_commit"
@@ -51,7 +53,7 @@ class Example:
     weight: float = 1.0
 
 
-def examples(own: str, truth: Callable[[str], str | None | bool], weight: float = 1.0) -> Iterator[Example]:
+def examples(own: str, truth: Callable[[str], str | bool | None], weight: float = 1.0) -> Iterator[Example]:
     """The causes of one text; those for which the truth is False teach nothing."""
     said = said_by(split(own)[0], index(None).corrected)
     message, acts = opinions(said, wanted(said))
@@ -59,7 +61,7 @@ def examples(own: str, truth: Callable[[str], str | None | bool], weight: float 
     for one in candidates(message, acted, by_phrases(message, acted)):
         meant = truth(one.topic.id)
         if meant is not False:
-            yield Example(weigh.places(one.features), weigh.MEANT.index(meant), weight)  # pyright: ignore
+            yield Example(places(one.features, weigh.BITS), weigh.MEANT.index(meant), weight)  # pyright: ignore
 
 
 def of_file(name: str) -> Iterator[Example]:
@@ -92,12 +94,11 @@ def of_expressions() -> Iterator[Example]:
             )
 
 
-def trained(learned: Iterable[Example]) -> NDArray[np.int8]:
+def trained(learned: Iterable[Example], shape: tuple[int, int] = SHAPE, rounds: int = ROUNDS) -> NDArray[np.float64]:
     """A softmax over summed weights, by stochastic descent with a rate of its own for each weight."""
-    rows, draw = list(learned), random.Random(0)
-    weights = np.zeros((1 << weigh.BITS, len(weigh.MEANT)))
-    past = np.full_like(weights, 1e-4)
-    for _ in range(ROUNDS):
+    rows, draw, weights = list(learned), random.Random(0), np.zeros(shape)
+    past = np.full(shape, 1e-4)
+    for _ in range(rounds):
         draw.shuffle(rows)
         for row in rows:
             scores = np.exp((z := weights[row.places].sum(0)) - z.max())
@@ -106,14 +107,19 @@ def trained(learned: Iterable[Example]) -> NDArray[np.int8]:
             slope = error * row.weight + DECAY * weights[row.places]
             past[row.places] += slope**2
             weights[row.places] -= RATE * slope / np.sqrt(past[row.places])
-    return np.clip(np.rint(weights * SCALE), -127, 127).astype(np.int8)
+    return weights
 
 
-def scores(weights: NDArray[np.int8], rows: Iterable[Example]) -> str:
+def stored(weights: NDArray[np.float64], scale: int) -> NDArray[np.int8]:
+    """As it is shipped."""
+    return np.clip(np.rint(weights * scale), -127, 127).astype(np.int8)
+
+
+def scores(weights: NDArray[np.float64], rows: Iterable[Example]) -> str:
     """How many of the causes that are meant somehow are seen, and rightly."""
     seen = np.zeros((len(weigh.MEANT), len(weigh.MEANT)), int)
     for row in rows:
-        seen[row.meant, weights[row.places].sum(0, dtype=np.int64).argmax()] += 1
+        seen[row.meant, weights[row.places].sum(0).argmax()] += 1
     recognised = seen[1:, 1:].sum()
     return (
         f"recognised {recognised} of {seen[1:].sum()}, polarity {np.trace(seen[1:, 1:])} of {recognised},"
@@ -131,7 +137,8 @@ def main() -> None:
             others = [row for name, kept in files.items() if name != left for row in kept]
             print(left, scores(trained([*others, *expressions]), rows))
         return
-    np.savez_compressed(weigh.FILE, meant=trained([*(row for rows in files.values() for row in rows), *expressions]))
+    weights = trained([*(row for rows in files.values() for row in rows), *expressions])
+    np.savez_compressed(weigh.FILE, meant=stored(weights, SCALE))
 
 
 if __name__ == "__main__":

@@ -87,7 +87,9 @@ def suspicions(message: Sequence[str], acted: Sequence[tuple[str, str]] = ()) ->
         acted: topics (or variables) that are planned to be acted on, each with the clause that plans it.
     """
     said = by_phrases(message, acted)
-    weighed = [(c, weigh.meant(c.features)) for c in candidates(message, acted, said)]
+    weighed: list[tuple[Candidate, Polarity | None]] = [
+        (c, weigh.meant(c.features)) for c in candidates(message, acted, said)
+    ]
     return [_as_weighed(c, said.get(c.topic.id), sign) for c, sign in weighed if sign]
 
 

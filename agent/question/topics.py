@@ -55,7 +55,8 @@ TOPICS: dict[str, Topic] = table(
             "learning-rate",
             "the learning rate",
             "学习率",
-            r"learning[- ]?rates?|(?:peak |max |base )?l\.?r\.?s?|step size|(?:cosine |lr |l\.r\. |rate )?schedul(?:e|er)(?: decay)?",
+            r"learning[- ]?rates?|(?:peak |max |base )?l\.?r\.?s?|step size|(?:cosine |lr |l\.r\. |rate )?schedul(?:e"
+            r"|er)(?: decay)?",
             r"学习率|学习速率|步长",
             r"loss-nan-high-lr|.*-lr-.*|lr-.*|dpo-kl-explosion|loss-oscillation",
             "learning_rate min_learning_rate lr_schedule",
@@ -77,7 +78,8 @@ TOPICS: dict[str, Topic] = table(
             r"(?:data|sample|batch|doc(?:ument)?|example)[- ]?order(?:ing)?"
             r"|order of (?:the |our )?(?:data|docs|documents|samples|batches|examples|shards)"
             r"|(?:docs|documents|data|samples|batches|examples) (?:\w{1,10} ){0,4}(?:different|wrong|same) order"
-            r"|(?:docs|documents|data|samples|examples) (?:\w{1,10} ){0,3}(?:un)?shuffled|shuffl(?:e|ing|ed)|curriculum|data mix(?:ture)?|mixture",
+            r"|(?:docs|documents|data|samples|examples) (?:\w{1,10} ){0,3}(?:un)?shuffled|shuffl(?:e|ing|ed)"
+            r"|curriculum|data mix(?:ture)?|mixture",
             r"(?:数据|样本|读取|语料|batch)\s?(?:的)?顺序|洗牌|打乱|乱序|数据(?:配比|混合)|配比",
             r"data-mixture-drift|noisy-data-mixture",
         ),
@@ -105,7 +107,8 @@ TOPICS: dict[str, Topic] = table(
             "tokenizer",
             "the tokenizer",
             "分词器",
-            r"tokeni[sz](?:er|ers|ation|ing)|bpe|sentencepiece|vocab(?:ulary)?(?: size)?|special tokens?|bos(?: token)?",
+            r"tokeni[sz](?:er|ers|ation|ing)|bpe|sentencepiece|vocab(?:ulary)?(?: size)?|special tokens?"
+            r"|bos(?: token)?",
             r"分词器?|词汇?表|特殊\s*token",
             r"device-side-assert|tokenizer-.*|vocab-.*|double-bos|untrained-special-tokens|pad-eos-misconfig",
         ),
@@ -125,7 +128,8 @@ TOPICS: dict[str, Topic] = table(
             "batch-size",
             "the batch size",
             "批大小",
-            r"batch(?= (?:is |was |being |looks |got )?(?:way |far |much |too |so |very |really )*(?:small|large|big|huge|tiny))|(?:(?:global|micro|mini|train"
+            r"batch(?= (?:is |was |being |looks |got )?(?:way |far |much |too |so |very |really )*(?:small|large|big"
+            r"|huge|tiny))|(?:(?:global|micro|mini|train"
             r"|per[- ]device|effective)[- _]?)*batch(?:[- _]?sizes?)|bs|gbs|mbs"
             r"|grad(?:ient)?[- _]?accum(?:ulation)?(?: steps)?",
             r"批(?=次?(?:实在)?[太过][大小])|批大小|批次大小|批量大小|全局批|梯度累[积计]",
@@ -173,14 +177,16 @@ TOPICS: dict[str, Topic] = table(
             "hardware",
             "the hardware",
             "硬件",
-            r"hard[- ]?ware|hbm(?: stack)?|dram|rack|chassis|the card|gpus?(?= (?:is|are|was|were|died|has|have) )|[ahbv]\d{2,3}s|[ahb]\d00|gpu\d|(?:bad|faulty|broken|dying|flaky|dead|the|that|this"
+            r"hard[- ]?ware|hbm(?: stack)?|dram|rack|chassis|the card|gpus?(?= (?:is|are|was|were|died|has|have) )"
+            r"|[ahbv]\d{2,3}s|[ahb]\d00|gpu\d|(?:bad|faulty|broken|dying|flaky|dead|the|that|this"
             r"|our|one) (?:gpu(?! mem)|node"
             r"|card|host|machine|cable"
             r"|nvlink)s?"
             r"|ecc(?: errors?)?|xid|nvlink|overheat(?:ing)?|thermal(?:s| throttling)?|throttl(?:e|ing)|pcie"
             r"|driver|dimms?|cosmic rays?|bit[- ]?flips?|power supply|psus?|cooling"
             r"|gpu (?:fault|failure|died|is (?:bad|dying|broken))|node",
-            r"硬件|坏卡|(?:[这那]|旧|新)+块?(?:显卡|gpu)|(?<=是)卡(?![住死顿在了])|卡(?=有?(?:故障|坏|问题))|(?:显卡|gpu) ?(?=坏|掉|挂|没|有?问题|出|故障|不|的锅|吧|呢|吗|应该|肯定)|机器(?:坏|问题"
+            r"硬件|坏卡|(?:[这那]|旧|新)+块?(?:显卡|gpu)|(?<=是)卡(?![住死顿在了])|卡(?=有?(?:故障|坏|问题))|(?:显卡"
+            r"|gpu) ?(?=坏|掉|挂|没|有?问题|出|故障|不|的锅|吧|呢|吗|应该|肯定)|机器(?:坏|问题"
             r"|故障)?|(?:这|那)(?:张|块)卡|过热|降频|驱动|节点",
             r"gpu-.*|degraded-link|cuda-version-mismatch|illegal-memory-access|invalid-device-ordinal",
         ),
@@ -201,7 +207,8 @@ TOPICS: dict[str, Topic] = table(
             "memory",
             "the memory",
             "内存与显存",
-            r"(?:gpu |host |cpu |system |shared )?(?:memory|ram|vram|(?<=gpu )mem)(?:[- ](?:leak|fragmentation|pressure))?"
+            r"(?:gpu |host |cpu |system |shared )?(?:memory|ram|vram|(?<=gpu )mem)(?:[- ](?:leak|fragmentation"
+            r"|pressure))?"
             r"|oom(?:[- ]?killer)?|out of memory|kv[- ]?cache|fragmentation|shm|leak(?:ing|s)?(?= memory)|swap",
             r"(?:显存|内存)(?:泄[漏露]|碎片)|显存|内存|爆显存|共享内存|内存泄漏|碎片",
             r".*oom.*|memory-leak|host-memory-.*|shared-memory-.*|vllm-device-conflict",
@@ -273,7 +280,8 @@ TOPICS: dict[str, Topic] = table(
             r"contaminat(?:ion|ed)|leak(?:age|ed|s)?|test[- ](?:set )?leak(?:age)?|train(?:ed"
             r"|ing)? on (?:the )?test"
             r"|(?:benchmark|eval|test)(?:[- ](?:set|items?|data|questions?))? leak\w*|memori[sz](?:ed|ation|ing)",
-            r"污染|泄[露漏题]|背题|(?:测试|评测|验证|考)(?:集|题|数据|样本)?(?:是不是|有没有|会不会)?[^没无不，。]{0,6}(?:混[进入到]|漏[题进到了]|泄[露漏题])(?:了?训练(?:集|数据)?)?"
+            r"污染|泄[露漏题]|背题|(?:测试|评测|验证|考)(?:集|题|数据|样本)?(?:是不是|有没有"
+            r"|会不会)?[^没无不，。]{0,6}(?:混[进入到]|漏[题进到了]|泄[露漏题])(?:了?训练(?:集|数据)?)?"
             r"|训练(?:集|数据|语料)?[里中]?(?:面|头)?(?:混)?有(?:了)?(?:测试|评测|验证|考)(?:集|题|数据|样本)",
             r".*contamination|eval-leakage|rlvr-memorization",
         ),
@@ -413,7 +421,8 @@ TOPICS: dict[str, Topic] = table(
             "dataloader",
             "the data loader",
             "数据加载",
-            r"(?:data|file|our|the)?[- ]?loaders?|data[- ]?loading|data pipeline|num[- _]?workers?|workers|prefetch(?:ing)?|i/?o|disk|storage|nfs"
+            r"(?:data|file|our|the)?[- ]?loaders?|data[- ]?loading|data pipeline|num[- _]?workers?|workers"
+            r"|prefetch(?:ing)?|i/?o|disk|storage|nfs"
             r"|lustre|s3"
             r"|file ?system|preprocessing|input pipeline",
             r"数据加载|加载数据|数据读取|读取?数据|数据(?:管道|流水线)|磁盘|存储|加载器",

@@ -8,7 +8,6 @@ trained by `evals.train_question`; nothing here decides what a cause is called (
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ...knowledge.words import places
 from ...tools.patterns import bounded
 from .cues import Polarity
 from .phrases import OTHER, X
@@ -31,24 +31,19 @@ _TOKEN = bounded(
     rf"[a-z]{{1,30}}(?:n't|'[a-z]{{1,2}})?|\d[\d.,]*%?|[\u3400-\u9fff]|{X}|{OTHER}|[?？!！,，.。;；:：、…\n]|[-–—]{{1,3}}(?=\s)",
     re.IGNORECASE,
 )
-_LIST = bounded(
-    rf"(?:(?:{X}|{OTHER})(?: ?[,，、/&+]| and| or| nor|和|或者?|还是|跟|与){{1,2}} ?(?:the |a |our |my )?){{1,8}}(?:{X}|{OTHER})"
-)
+_CAUSE, _AND = f"(?:{X}|{OTHER})", "(?: ?[,，、/&+]| and| or| nor|和|或者?|还是|跟|与){1,2}"
+_LIST = bounded(rf"(?:{_CAUSE}{_AND} ?(?:the |a |our |my )?){{1,8}}{_CAUSE}")
 """Causes of which one thing is said."""
 _PLAIN = str.maketrans("？！，。；：", "?!,.;:")
 _ENDS = frozenset("?!,.;:\n")
-_TURNS = frozenset("but because since although though so yet however".split())
-_SMALL = frozenset("the a an my our your their his her its this that these those some of to in".split())
+_TURNS = frozenset(("but", "because", "since", "although", "though", "so", "yet", "however"))
+_ARTICLES = ("the", "a", "an", "this", "that", "these", "those", "some", "of", "to", "in")
+_SMALL = frozenset((*_ARTICLES, "my", "our", "your", "their", "his", "her", "its"))
 
 
 def meant(features: Sequence[str]) -> Polarity | None:
     """What the features of one cause say."""
-    return MEANT[int(_weights()[places(features)].sum(0, dtype=np.int64).argmax())]
-
-
-def places(features: Sequence[str]) -> NDArray[np.int64]:
-    """Rows of the table, each once."""
-    return np.array(sorted({zlib.crc32(f.encode()) & ((1 << BITS) - 1) for f in features}), np.int64)
+    return MEANT[int(_weights()[places(features, BITS)].sum(0, dtype=np.int64).argmax())]
 
 
 @cache
