@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 
 from ..tools.findings import Check, Finding, clean
 from ..tools.kinds import shows
+from ..tools.logs.plan import PLANNED
 from ..tools.phrase import phrases, pick
 from .coverage import Covered
 from .question.symptoms import Symptom
@@ -23,11 +24,13 @@ SAID = phrases(
     "what is missing",
     ("file", "{file} was not read ({why})", "没有读 {file}（{why}）"),
     ("plain", "{file} was not read", "没有读 {file}"),
+    ("open-end", "{name} cannot be excluded: nothing shows that the run came to its planned end",
+     "不能排除“{name}”：没有看到运行走到计划的终点"),
     ("unmeasured", "{name} was not measured", "没有测到“{name}”相关的量"),
     ("short", "{name} cannot be judged yet ({why})", "“{name}”还无法判断（{why}）"),
     ("there", "{name} is there, if only as a note", "“{name}”确实存在，虽只是提示"),
     ("main", "the main series are too short ({why})", "主要曲线太短（{why}）"),
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ def missing(
     unread = sorted((c for c in covered if c.missed), key=_first)
     return (
         *(_file(c) for c in unread),
-        *(one for s in symptoms if (one := _undecided(s, checks, findings))),
+        *(one for s in symptoms if (one := undecided(s, checks, findings))),
         *_short(checks),
     )
 
@@ -75,13 +78,18 @@ def _file(c: Covered) -> Missing:
     return Missing(said.say("en", file=file, why=why), said.say("zh", file=file, why=why), c.file)
 
 
-def _undecided(symptom: Symptom, checks: Sequence[Check], findings: Sequence[Finding]) -> Missing | None:
-    """Why a symptom is not known to be absent; None where the checks that look for it came to a result."""
+def undecided(symptom: Symptom, checks: Sequence[Check], findings: Sequence[Finding]) -> Missing | None:
+    """Why a symptom is not known to be absent; None where the checks that look for it came to a result.
+
+    One that ends a run leaves no trace where the log only breaks off: that it came to its planned end is asked for too.
+    """
     if any(f.code in symptom.kind.codes or _moved(f, symptom) for f in findings):
         return _said("there", symptom)
     looking = list(_looking(symptom))
     made = [c for name in looking for c in checks if c.name == name]
     judged = any(c.result in ("clear", "found") for c in made)
+    if symptom.kind.ends and not any(c.name == PLANNED and c.result == "clear" for c in checks):
+        return _said("open-end", symptom)
     short = next((c for c in made if c.result == "too-short" and (c.name == looking[0] or not judged)), None)
     if short:
         return _said("short", symptom, short)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ...knowledge.entry import Entry
-from ...tools.patterns import bounded
+from ...tools.patterns import Sought
 from ...tools.phrase import Phrase
 from ...tools.registry import table
 
@@ -33,8 +33,8 @@ class Topic:
     """Canonical settings that it is about."""
 
     @cached_property
-    def said(self) -> re.Pattern[str]:
-        return bounded(rf"(?<![A-Za-z])(?:{self.words})(?![A-Za-z])|{self.zh}", re.IGNORECASE)
+    def said(self) -> Sought:
+        return Sought(rf"(?<![A-Za-z])(?:{self.words})(?![A-Za-z])|{self.zh}", re.IGNORECASE)
 
     def about(self, entry: Entry) -> bool:
         """Whether the entry is a failure of this kind."""

@@ -47,7 +47,6 @@ _ORDERS = (
     r"(改成|就说|报告|宣布|写上|得出|都说).{0,14}(没有?问题|一切正常|正常|通过|修好|健康)|(你)?照(做|办)|编一个|随便编",
     r"\b(assistant|ai agents?|ai tools?|ai)\b.{0,40}\b(must|should|to approve|approve|conclude|recommend|obey|do as)\b",
 )
-_ORDERED = re.compile("|".join(f"(?:{pattern})" for pattern in _ORDERS), re.IGNORECASE | re.DOTALL)
 
 _READER = (
     r"(?:(?:ai|llm|large language|language|chat|evaluator|judge|review(?:ing)?)[ -]?"
@@ -172,8 +171,6 @@ _ASKED = (
     r"(?:没有?问题|没问题|正常|健康|即可|通过|ok)",
 )
 """Nobody is named, but only a reader could do it."""
-_HAILS = re.compile("|".join(f"(?:{pattern})" for pattern in _HAILED), re.IGNORECASE)
-_ASKS = re.compile("|".join(f"(?:{pattern})" for pattern in _ASKED), re.IGNORECASE)
 _INVISIBLE = re.compile(r"[\u200b-\u200f\u2060\ufeff\u00ad]")
 _JOINED = re.compile(r"(?<=[a-z])[_-]{1,9}(?=[a-z])", re.IGNORECASE)
 LINE = 2000
@@ -196,13 +193,19 @@ def apart(line: str) -> str:
 
 def addressed_by_pattern(line: str, by_name: bool = False) -> bool:
     """The same by the patterns alone."""
-    patterns = (_HAILS,) if by_name else (_HAILS, _ASKS)
-    return any(p.search(text) for text in {_INVISIBLE.sub("", line[:LINE]), apart(line)} for p in patterns)
+    kinds = (_HAILED,) if by_name else (_HAILED, _ASKED)
+    return any(_any(kind).search(text) for text in {_INVISIBLE.sub("", line[:LINE]), apart(line)} for kind in kinds)
 
 
 def ordered(text: str) -> bool:
     """Whether the text has a wording that orders to the assistant have and questions rarely do."""
-    return bool(_ORDERED.search(text))
+    return bool(_any(_ORDERS, re.DOTALL).search(text))
+
+
+@cache
+def _any(patterns: tuple[str, ...], flags: int = 0) -> re.Pattern[str]:
+    """Compiled when first asked for: that takes longer than all that is asked of it."""
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE | flags)
 
 
 @cache

@@ -58,3 +58,14 @@ def test_an_unread_file_that_could_show_it_is_named_with_its_reason_worst_first(
 @pytest.mark.parametrize("name", ["LICENSE", "plot.png", "README.md", ".git/config", "requirements.txt"])
 def test_papers_and_pictures_keep_no_run_from_being_healthy(tmp_path, name):
     assert asked(tmp_path, "is anything wrong?", **{name: b"text"}).diagnosis.state == "healthy"
+
+
+@pytest.mark.parametrize(("planned", "state"), [(150, "healthy"), (4000, "inconclusive"), (None, "inconclusive")])
+@pytest.mark.parametrize(
+    "question", ["it hangs", "训练突然卡住了", "it crashed overnight", "did it run out of memory?"]
+)
+def test_what_ends_a_run_is_excluded_only_where_the_run_came_to_its_end(tmp_path, question, planned, state):
+    found = asked(tmp_path, question, **{"train.yaml": f"max_steps: {planned}\n" if planned else "seed: 1\n"})
+    assert found.diagnosis.state == state
+    absent = "the checks that look for it found nothing" in " ".join(found.short.split()) or "都没有发现" in found.short
+    assert absent == (state == "healthy")

@@ -22,6 +22,8 @@ from .signatures.software import GENERIC
 
 CLOCK = re.compile(r"(20\d\d-\d\d-\d\d)[ T_](\d\d:\d\d:\d\d)|(?:^|\[)(\d\d:\d\d:\d\d)\]")
 
+FILE = b'  File "'
+"""Begins a frame of a traceback."""
 EDGE, WIDE = 16 << 10, 400
 """Bytes at the beginning and the end of a log of which the lines are kept, and the most of one line."""
 ENDING = 40
@@ -60,7 +62,7 @@ class Watch:
     def __init__(self, artifact: Artifact):
         self.artifact = artifact
         plain = artifact.path.suffix not in (".gz", ".zst") and artifact.path.is_file()
-        self.matcher = Matcher(artifact.path.stat().st_size if plain else None)
+        self.matcher = Matcher(artifact.path.stat().st_size if plain else None, (*ALIVE, *SHUTS, FILE))
         self.alive = self.serves = self.shut = self.lines = self.points = 0
         self.frame: tuple[int, str] | None = None
         self.end: float | None = None
@@ -78,27 +80,31 @@ class Watch:
         if self.said is None:
             self.said = said(data)
             self.head = _few(data[:EDGE], number)
-        last = data[-EDGE:]
-        self.tail = _few(last, number + data.count(b"\n", 0, len(data) - len(last)))[-ENDING:]
+        last, ends = data[-EDGE:], data.count(b"\n")
+        self.tail = _few(last, number + ends - last.count(b"\n"))[-ENDING:]
         self.counts = counted(data, number, self.counts)
         if points != self.points:
             self.points = points
             self.kept = [*self.kept[:1], chunk]
-        sign = max(data.rfind(word) for word in ALIVE)
-        if sign >= 0:
-            self.alive = number + data.count(b"\n", 0, sign)
-        served = [at for word in SERVES if (at := data.find(word)) >= 0] if sign >= 0 and not self.serves else []
-        self.serves = number + data.count(b"\n", 0, min(served)) if served else self.serves
-        shut = [at for word in SHUTS if (at := data.find(word)) >= 0] if not self.shut else []
-        self.shut = number + data.count(b"\n", 0, min(shut)) if shut else self.shut
-        self.lines = number + data.count(b"\n") - data.endswith(b"\n")
-        spot = data.rfind(b'  File "')
-        if spot >= 0:
-            self.frame = (number + data.count(b"\n", 0, spot), line_at(data, spot))
+        self.lines = number + ends - data.endswith(b"\n")
+        self._hear(data, number)
         cut = data.rfind(BREAKS_OFF.encode(), len(data) - 1000)
         self.broken = data[cut + 1 :].decode("utf-8", "replace").strip(" ]\n") if cut >= 0 else ""
         clock = _clock_near(data[-8192:].split(b"\n"))
         self.end = self.end if clock is None else clock
+
+    def _hear(self, data: bytes, number: int) -> None:
+        """Signs of life, of a server and its end, and the last frame of a traceback."""
+        heard = self.matcher.heard
+        if alive := heard.intersection(ALIVE):
+            self.alive = number + data.count(b"\n", 0, max(map(data.rfind, alive)))
+        if not self.serves and (serves := heard.intersection(SERVES)):
+            self.serves = number + data.count(b"\n", 0, min(map(data.find, serves)))
+        if not self.shut and (shut := heard.intersection(SHUTS)):
+            self.shut = number + data.count(b"\n", 0, min(map(data.find, shut)))
+        if FILE in heard:
+            spot = data.rfind(FILE)
+            self.frame = (number + data.count(b"\n", 0, spot), line_at(data, spot))
 
     def done(self, series: Sequence[Series], why: str = "", starts: tuple[int, ...] = (), whole: int = 0) -> None:
         self.failed = why

@@ -264,6 +264,15 @@ def test_pairs_that_are_or_that_had_no_time_are_not(of):
     assert "preference-not-learned" not in told(*pairs(*of))
 
 
+@pytest.mark.parametrize(("end", "judged"), [(0.002, True), (0.05, False)])
+def test_of_a_loss_with_a_likelihood_term_the_margin_alone_is_judged(end, judged):
+    loss, margin, share = pairs(lambda x: end * x, lambda x: 0.6 + 0.1 * x, lambda x: 1 - 0.9 * x)
+    margin = series("reward_margin", end * np.arange(1, 41) / 40, margin.steps)
+    likelihood = series("sft_loss", 0.04 - 0.03 * np.arange(40) / 40, loss.steps)
+    assert ("preference-not-learned" in told(loss, margin, share, likelihood)) == judged
+    assert "preference-not-learned" not in told(loss, margin, share)
+
+
 def climbing(n=120, to=2.0):
     return series("reward", noisy(np.linspace(1, to, n), 0.05))
 
