@@ -10,10 +10,11 @@ from ...tools.findings import Check, Finding, clean
 from ..diagnose import LEAST, Diagnosis
 from ..missing import Missing
 from ..propose import Nothing, Proposal
-from .entry import criterion, next_check, stopped
+from .entry import checked, criterion, next_check, stopped
 from .words import WORDS
 
 SHOWN_FINDINGS = 10
+CHECKED = 3
 ERROR = 56
 """Characters of an error in the headline; its line stands below."""
 MISSED = 3
@@ -143,6 +144,9 @@ def _causes(d: Diagnosis, proposal: Proposal | Nothing, lang: str, looked: bool)
         odds = "" if words_only else f", {h.percent}"
         standing = f"{WORDS['weak' if weak else h.status].say(lang)}{odds}{tail}"
         yield f"{i}. {h.entry.title.say(lang)} [`{h.entry.id}`]{cause} — {standing}"
+    for finding in checked(d.hypotheses[0])[:CHECKED]:
+        yield ""
+        yield WORDS["checked"].say(lang, text=clean(finding.say(lang), 400) + _place(finding))
     key = "close" if d.close and isinstance(proposal, Nothing) else "check"
     if check := next_check(d, lang):
         yield ""

@@ -59,6 +59,7 @@ WORDS = phrases(
     ("for", "for", "支持"),
     ("against", "against", "反对"),
     ("close", "The first two are close. This check splits them: {check}", "前两个很接近。用这个检查区分：{check}"),
+    ("checked", "Checked: {text}", "已查：{text}"),
     ("check", "Check first (read-only): {check}", "先做只读检查：{check}"),
     ("conflicts", "### Where the sources disagree", "### 来源有分歧"),
     ("decided", "This run supports: {position}.", "这次运行支持：{position}。"),
