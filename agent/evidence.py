@@ -200,6 +200,10 @@ def look(
             "eval rows": check_eval_rows,
             "copies": check_copies,
         }
+        if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
+            from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need
+
+            tools["code"] = check_run_code
         for name, tool in tools.items():
             told(name)
             reports.append(_try(name, lambda tool=tool: tool(run)))

@@ -320,7 +320,7 @@ def _absent(part: Part, asked: Asked) -> Iterator[Held]:
 
 
 def _found(part: Part, asked: Asked) -> Iterator[Held]:
-    finding = asked.findings.get(part.names[0])
+    finding = next((asked.findings[name] for name in part.names if name in asked.findings), None)
     if finding is not None:
         step = next((e.step for e in finding.evidence if e.step is not None), None)
         at = None if step is None else (float(step), float(step))

@@ -44,7 +44,7 @@ PREDICATES = {
                                "dependency, note; the second name stands in its line"),
     "set": Predicate((1, 2), "the setting is made, to this value where one is given"),
     "absent": Predicate((1, 1), "no file of the run measures this, though others are measured"),
-    "found": Predicate((1, 1), "another tool found this code"),
+    "found": Predicate((1, 6), "another tool found one of these codes"),
 }  # fmt: skip
 NAME = re.compile(r"[\w./@%*-]{1,80}")
 CLAUSE = re.compile(r"(not\s+)?([a-z]{2,12})\(([^()]{1,200})\)(\s+at\s+onset(?!\w))?")

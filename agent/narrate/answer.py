@@ -15,6 +15,7 @@ from .words import WORDS
 
 SHOWN_FINDINGS = 10
 CHECKED = 3
+"""Checks that the files answered, told for the leader."""
 ERROR = 56
 """Characters of an error in the headline; its line stands below."""
 MISSED = 3
