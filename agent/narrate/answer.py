@@ -145,6 +145,11 @@ def _causes(d: Diagnosis, proposal: Proposal | Nothing, lang: str, looked: bool)
         odds = "" if words_only else f", {h.percent}"
         standing = f"{WORDS['weak' if weak else h.status].say(lang)}{odds}{tail}"
         yield f"{i}. {h.entry.title.say(lang)} [`{h.entry.id}`]{cause} — {standing}"
+    for h in d.also:
+        yield WORDS["also"].say(lang, title=h.entry.title.say(lang), id=h.entry.id,
+                                evidence=", ".join(number[id(f)] for f in h.for_))  # fmt: skip
+    if d.also:
+        yield WORDS["mend"].say(lang, order=", ".join(f"`{h.entry.id}`" for h in d.to_mend))
     for finding in checked(d.hypotheses[0])[:CHECKED]:
         yield ""
         yield WORDS["checked"].say(lang, text=clean(finding.say(lang), 400) + _place(finding))
