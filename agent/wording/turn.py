@@ -151,6 +151,7 @@ def _trace(
     noted = {k: getattr(turn, k) for k in ("calls", "tools", "messages", "tokens")} if turn else {}
     empty: dict[str, Any] = {"calls": 0, "tools": [], "messages": [], "tokens": {}}
     reply = turn.reply.model_dump() if turn and turn.reply else None
+    cites = {reply["cause"] or "", *reply["facts"], *(c for one in reply["say"] for c in one["cites"])} if reply else ()
     trace.record(
         home,
         final.case,
@@ -162,6 +163,7 @@ def _trace(
             "seconds": round(seconds, 3),
             **(noted or empty),
             "reply": reply,
+            "cited": {id: turn.ledger.rows[id].said() for id in sorted(filter(None, cites))},
             "said": _counted(final, turn),
             "model": final.model,
             "answer": final.text,
