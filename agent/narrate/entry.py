@@ -33,6 +33,11 @@ def answered(h: Hypothesis, d: Diagnosis) -> bool:
     return shown or any(f.code.startswith("sign-") and f.severity != "S3" for f in h.for_)
 
 
+def standing(h: Hypothesis, lang: str) -> str:
+    """How far a hypothesis is borne out; one for which nothing decisive was found rests on the words or on little."""
+    return WORDS["weak" if h.status == "possible" and h.for_ else h.status].say(lang)
+
+
 def stopped(d: Diagnosis) -> Finding | None:
     """The error that ended a program, where it is all that is known."""
     fatal = [f for f in d.findings if f.severity in SERIOUS]
