@@ -72,6 +72,7 @@ class OneSourceThins(LeftData):
     """From a step on almost nothing of one source is drawn; its own loss rises while the other's falls."""
 
     name = "one-source-thins"
+    version = 2
     severities = (180, 210)
     right = ("data-mixture-drift",)
     near = ("noisy-data-mixture", "catastrophic-forgetting")
@@ -79,6 +80,7 @@ class OneSourceThins(LeftData):
     changes = "train_sampling_strategy=sequential"
 
     def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> None:
+        rng = random.Random(rng.random())  # not the stream that the records came from
         for i in range(8 * severity, len(train)):
             while train[i]["messages"][0]["content"].isascii() and i % 25:
                 train[i] = conversation(rng)
