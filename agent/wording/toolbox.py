@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import difflib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from ...tools.relate.relate import Related
 from ...tools.series import Series
 from ...tools.store.answering import Limits
 from ...tools.store.store import Store
-from ..evidence import Look
+from ..evidence import Look, read_logs
 from ..store import store_of
 
 LONGEST = 3_000
@@ -172,7 +172,7 @@ class Toolbox:
             second: the other.
         """
         sides = [self._under(first), self._under(second)]
-        measured = [{s.key: s for s in self._seen.series if s.file in side} for side in sides]
+        measured = [{s.key: s for s in self._measured(side)} for side in sides]
         out = [f"{clean(k, 60)}: {_span(measured[0][k])} against {_span(measured[1][k])}"
                for k in measured[0].keys() & measured[1].keys()]  # fmt: skip
         if len(sides[0]) == len(sides[1]) == 1:
@@ -243,6 +243,13 @@ class Toolbox:
             raise TriageError(f"no file {clean(name, 120)!r} in this case; `files` lists them"
                               + (f": {', '.join(clean(n, 80) for n in near)}" if near else ""))  # fmt: skip
         return self._paths[name]
+
+    def _measured(self, names: Sequence[str]) -> Sequence[Series]:
+        """What the files measure; those of another training are read for it."""
+        seen = self._seen
+        found = [s for s in seen.series if s.file in names]
+        other = tuple(a for a in seen.elsewhere if a.name in names)
+        return found or [*read_logs(replace(seen.run, artifacts=other)).table] if other or found else ()
 
     def _under(self, name: str) -> list[str]:
         name = name.rstrip("/")
