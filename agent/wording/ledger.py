@@ -17,6 +17,7 @@ from typing import Any
 from ...knowledge.outside import addressed
 from ...tools.findings import Finding, clean
 from ...tools.looking.search import quote
+from ...tools.looking.told import measured
 from ...tools.relate.moves import described
 from ...tools.relate.relate import Related
 from ...tools.vocabulary import VOCABULARY
@@ -26,7 +27,6 @@ from ..narrate.answer import headline
 from ..narrate.entry import criterion, next_check
 from ..narrate.words import WORDS
 from ..propose import Proposal
-from .toolbox import measured
 
 KINDS = {
     "F": "finding", "C": "cause", "X": "the one change", "V": "setting", "R": "relation", "M": "measure",
