@@ -89,7 +89,7 @@ class Ledger:
 
     def asked(self, question: str) -> str:
         """The person's words of this turn and triage's own answer to them, as two new rows."""
-        n = 1 + sum(id[0] == "P" for id in self.rows)
+        n = self._next("P")
         own = " ".join(self.answer.head) or headline(self.answer.diagnosis, self.answer.lang, bool(self.answer.seen))
         self._put(f"P{n}", self._quote(question, "the question", 2_000))
         self._put(f"A{n}", clean(own.replace("**", ""), 1_200))
@@ -97,7 +97,7 @@ class Ledger:
 
     def result(self, tool: str, args: dict[str, Any], text: str) -> str:
         """A tool's result as a new row: its text with the id before it."""
-        n = 1 + sum(id[0] == "T" for id in self.rows)
+        n = self._next("T")
         called = f"{tool}({', '.join(f'{k}={clean(str(v), 120)}' for k, v in args.items())})"
         self.noted(text, f"T{n}")
         text = text.replace("«", "<").replace("»", ">")
@@ -115,6 +115,10 @@ class Ledger:
         """Note the place where the text speaks to a machine."""
         if any(addressed(line, by_name=True) for line in text.splitlines()[:200]) and place not in self.orders:
             self.orders.append(place)
+
+    def _next(self, kind: str) -> int:
+        """The number of the next row of a kind: earlier turns may have been left out."""
+        return 1 + max((int(id[1:]) for id in self.rows if id[0] == kind), default=0)
 
     def _put(self, id: str, text: str, place: str = "") -> None:
         self.rows[id] = Row(id, text, place)
