@@ -56,8 +56,6 @@ def test_the_command_has_the_parsers_of_the_family():
     flags = serving.command("Qwen/Qwen3-14B-AWQ")
     assert flags[flags.index("--tool-call-parser") + 1] == "hermes"
     assert "--reasoning-parser" not in flags, "a parser that waits for thoughts keeps schemas from working"
-        "thinking is off, and a parser that waits for it keeps schemas from working"
-    )
     assert '{"enable_thinking": false}' in flags
     flags = serving.command("openai/gpt-oss-20b", more=("--port", "1"))
     assert flags[flags.index("--tool-call-parser") + 1] == "openai"
