@@ -17,6 +17,7 @@ from typing import Any
 from ...knowledge.outside import addressed
 from ...tools.findings import Finding, clean
 from ...tools.looking.search import quote
+from ...tools.looking.told import measured
 from ...tools.relate.moves import described
 from ...tools.relate.relate import Related
 from ...tools.vocabulary import VOCABULARY
@@ -25,7 +26,6 @@ from ..evidence import Look
 from ..narrate.answer import headline
 from ..narrate.entry import answered, criterion, standing
 from ..propose import Proposal
-from .toolbox import measured
 
 KINDS = {
     "F": "finding", "C": "cause", "X": "the one change", "V": "setting", "R": "relation", "M": "measure",
@@ -88,7 +88,7 @@ class Ledger:
 
     def asked(self, question: str) -> str:
         """The person's words of this turn and triage's own answer to them, as two new rows."""
-        n = 1 + sum(id[0] == "P" for id in self.rows)
+        n = self._next("P")
         own = " ".join(self.answer.head) or headline(self.answer.diagnosis, self.answer.lang, bool(self.answer.seen))
         self._put(f"P{n}", self._quote(question, "the question", 2_000))
         self._put(f"A{n}", clean(own.replace("**", ""), 1_200))
@@ -96,7 +96,7 @@ class Ledger:
 
     def result(self, tool: str, args: dict[str, Any], text: str) -> str:
         """A tool's result as a new row: its text with the id before it."""
-        n = 1 + sum(id[0] == "T" for id in self.rows)
+        n = self._next("T")
         called = f"{tool}({', '.join(f'{k}={clean(str(v), 120)}' for k, v in args.items())})"
         self.noted(text, f"T{n}")
         text = text.replace("«", "<").replace("»", ">")
@@ -114,6 +114,10 @@ class Ledger:
         """Note the place where the text speaks to a machine."""
         if any(addressed(line, by_name=True) for line in text.splitlines()[:200]) and place not in self.orders:
             self.orders.append(place)
+
+    def _next(self, kind: str) -> int:
+        """The number of the next row of a kind: earlier turns may have been left out."""
+        return 1 + max((int(id[1:]) for id in self.rows if id[0] == kind), default=0)
 
     def _put(self, id: str, text: str, place: str = "") -> None:
         self.rows[id] = Row(id, text, place)
