@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from ..tools.code.check import RULES as CODE
 from ..tools.config.lint import RULES
 from ..tools.findings import Evidence, Finding, Report
 
@@ -49,7 +50,7 @@ def sarif(report: Report) -> dict[str, Any]:
 
 
 def _rule(code: str) -> dict[str, Any]:
-    rule = RULES[code]
+    rule = RULES.get(code) or CODE[code]
     return {
         "id": code,
         "shortDescription": {"text": rule.title},

@@ -52,13 +52,6 @@ def answer_text(
     )
 
 
-def after_model(diagnosis: Diagnosis, proposal: Proposal | Nothing, lang: str, passages: Sequence[Passage] = ()) -> str:
-    """What follows a model's words: the change, its acceptance, quotes, what could not be checked, the sources."""
-    failed = [c for c in diagnosis.checks if c.result == "failed"]
-    change, sources = _change(diagnosis, proposal, lang), _sources(diagnosis, lang)
-    return _joined(change, _own(passages, lang), checks_made(failed, lang), sources)
-
-
 def _joined(*parts: Iterable[str]) -> str:
     return "\n\n".join("\n".join(lines) for lines in map(list, parts) if lines)
 

@@ -84,14 +84,14 @@ class Watch:
         if self.said is None:
             self.said = said(data)
             self.head = _few(data[:EDGE], number)
-        last = data[-EDGE:]
-        self.tail = _few(last, number + data.count(b"\n", 0, len(data) - len(last)))[-ENDING:]
+        last, ends = data[-EDGE:], data.count(b"\n")
+        self.tail = _few(last, number + ends - last.count(b"\n"))[-ENDING:]
         self.counts = counted(data, number, self.counts)
         self.served = heard(data, number, self.served)
         if points != self.points:
             self.points = points
             self.kept = [*self.kept[:1], chunk]
-        self.lines = number + data.count(b"\n") - data.endswith(b"\n")
+        self.lines = number + ends - data.endswith(b"\n")
         self._hear(data, number)
         cut = data.rfind(BREAKS_OFF.encode(), len(data) - 1000)
         self.broken = data[cut + 1 :].decode("utf-8", "replace").strip(" ]\n") if cut >= 0 else ""

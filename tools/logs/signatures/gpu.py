@@ -310,10 +310,11 @@ ROWS = (
         role="echo",
     ),
     Signature(
-        "vllm-device-conflict", S1, r"Device \S+ (is|already) (in use|being used) by|all CUDA-capable devices are busy|exclusive-process|vllm_device.{0,120}(also|already) (be )?used for training",
+        "vllm-device-conflict", S1, r"Device \S+ (is|already) (in use|being used) by|all CUDA-capable devices are busy|exclusive-process|vllm_device.{0,120}(also|already) (be )?used for training|requested device \S{1,20} is (also )?(being )?used for training",
         "training and inference want the same device", "训练与推理占用同一设备",
         ("RuntimeError: CUDA error: all CUDA-capable devices are busy or unavailable",
-         "UserWarning: The requested device cuda:0 for vllm_device is also used for training"),
+         "UserWarning: The requested device cuda:0 for vllm_device is also used for training",
+         "UserWarning: The requested device cuda:3 is also being used for training. For higher throughput use a dedicated device for vLLM."),
         ("Device cuda:0 selected",),
     ),
     Signature(
