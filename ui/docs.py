@@ -107,8 +107,8 @@ def _first(help: str | None) -> str:
 # Catalogues -------------------------------------------------------------------------------------------
 
 
-GROUPS = {"logs": "Logs and metrics", "config": "Configuration", "code": "Programs", "data": "Data", "checkpoints": "Checkpoints",
-          "scores": "Evaluation results", "relate": "Relations"}  # fmt: skip
+GROUPS = {"logs": "Logs and metrics", "config": "Configuration", "code": "Programs", "data": "Data",
+          "checkpoints": "Checkpoints", "scores": "Evaluation results", "relate": "Relations"}  # fmt: skip
 
 
 FINDINGS = """\

@@ -112,7 +112,7 @@ def _evaluating(view: View) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
                 yield function
 
 
-@rule("evaluated-in-training-mode", "S2", "eval-harness-drift", "def ",
+@rule("evaluated-in-training-mode", "S2", "eval-harness-drift", "no_grad inference_mode backward from_pretrained",
       bad=EVALUATE.format(decorator="@torch.no_grad()", mode="print(len(loader))"),
       good=EVALUATE.format(decorator="@torch.no_grad()", mode="model.eval()"))  # fmt: skip
 def evaluated_in_training_mode(view: View) -> Iterator[Fault]:
@@ -223,6 +223,7 @@ def cache_with_checkpointing(view: View) -> Iterator[Fault]:
         if k.arg == "gradient_checkpointing" and isinstance(k.value, ast.Constant) and k.value.value is True]  # fmt: skip
     if not enabled:
         return
+    written = [n for n in program.nodes if isinstance(n, ast.Assign) and key(n.targets[0]).endswith("use_cache")]
     for node in program.nodes:
         value = None
         if (
@@ -233,12 +234,7 @@ def cache_with_checkpointing(view: View) -> Iterator[Fault]:
             value = node.value
         elif isinstance(node, ast.Call) and last(program.path(node.func)) != "generate":
             value = argument(node, "use_cache")
-        later = [
-            n
-            for n in program.nodes
-            if isinstance(n, ast.Assign) and key(n.targets[0]).endswith("use_cache") and n is not node
-        ]
-        if isinstance(value, ast.Constant) and value.value is True and not later:
+        if isinstance(value, ast.Constant) and value.value is True and not any(n is not node for n in written):
             yield Fault(value, "the cache is on together with gradient checkpointing", "开启梯度检查点的同时又打开了 use_cache",
                         (instead(value, "False"),))  # fmt: skip
 
