@@ -7,6 +7,8 @@ Twenty-five loops (five ways of writing one, five sets of what it does), each de
 every name drawn anew. The programs are made here and are the only ones that are run.
 """
 
+# ruff: noqa: E501  one sentence, pattern or program on one line
+
 from __future__ import annotations
 
 import random
@@ -64,11 +66,21 @@ def _indented(lines: list[str], by: int) -> list[str]:
 
 
 def _script(pass_: list[str], epoch: list[str]) -> list[str]:
-    return ["for EP in range(3): #epochs", "    for I, (X, Y) in enumerate(DATA): #steps", *_indented([*pass_, SUMMED], 8), *_indented(epoch, 4)]
+    return [
+        "for EP in range(3): #epochs",
+        "    for I, (X, Y) in enumerate(DATA): #steps",
+        *_indented([*pass_, SUMMED], 8),
+        *_indented(epoch, 4),
+    ]
 
 
 def _function(pass_: list[str], epoch: list[str]) -> list[str]:
-    inner = ["for EP in range(3): #epochs", "    for I, (X, Y) in enumerate(DATA): #steps", *_indented([*pass_, SUMMED], 8), *_indented(epoch, 4)]
+    inner = [
+        "for EP in range(3): #epochs",
+        "    for I, (X, Y) in enumerate(DATA): #steps",
+        *_indented([*pass_, SUMMED], 8),
+        *_indented(epoch, 4),
+    ]
     return ["def FIT(MODEL, OPT, TOTAL):", *_indented([*inner, "return TOTAL"], 4), "TOTAL = FIT(MODEL, OPT, TOTAL)"]
 
 
@@ -133,7 +145,11 @@ def _written(tag: str, old: str, new: str) -> Callable[[list[str]], list[str]]:
 
 def _ahead(tag: str, line: str, named: str) -> Callable[[list[str]], list[str]]:
     """A line more before a tagged one."""
-    return lambda lines: [y for x in lines for y in ([" " * (len(x) - len(x.lstrip())) + f"{line} #{named}", x] if _tag(x) == tag else [x])]
+    return lambda lines: [
+        y
+        for x in lines
+        for y in ([" " * (len(x) - len(x.lstrip())) + f"{line} #{named}", x] if _tag(x) == tag else [x])
+    ]
 
 
 DEFECTS = (
@@ -289,7 +305,12 @@ def restored() -> tuple[int, int, list[str]]:
 
 def _trained(text: str) -> str:
     """What a program made here prints."""
-    done = subprocess.run([sys.executable, "-c", "import torch; torch.set_num_threads(1)\n" + text], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", "import torch; torch.set_num_threads(1)\n" + text],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     return done.stdout.strip().rpartition("\n")[2] if done.returncode == 0 else done.stderr[-200:]
 
 
@@ -297,8 +318,12 @@ def main() -> None:
     scores, missed, alarms = measure()
     for code, s in sorted(scores.items()):
         print(f"{code:34} planted {s.planted:3} found {s.found:3} right line {s.on_line:3}")
-    planted, found, on_line = (sum(getattr(s, name) for s in scores.values()) for name in ("planted", "found", "on_line"))
-    print(f"{len(scores)} defects, {planted} planted: recall {found / planted:.3f}, right line {on_line / max(found, 1):.3f}")
+    planted, found, on_line = (
+        sum(getattr(s, name) for s in scores.values()) for name in ("planted", "found", "on_line")
+    )
+    print(
+        f"{len(scores)} defects, {planted} planted: recall {found / planted:.3f}, right line {on_line / max(found, 1):.3f}"
+    )
     print(f"sound programs: {dict(alarms) or 'no finding'}", *missed, sep="\n")
     if "--run" in sys.argv[1:]:
         good, tried, others = restored()

@@ -23,8 +23,31 @@ MOST_FINDINGS = 50
 """Findings of one rule in one file that are told; more are counted."""
 SHOWN = 200
 """Characters of a line that is shown."""
-TRAINING = ("torch", "transformers", "backward", "DataLoader", "tokenizer", "vllm", "datasets", "optimizer", "logits", ".loss",
-            "generate(", "Trainer(", "rewards", "advantage", "prediction", "logps", "_set", "input_ids", "use_cache", "gradient_checkpointing", "logratios", "logsigmoid")  # fmt: skip
+TRAINING = (
+    "torch",
+    "transformers",
+    "backward",
+    "DataLoader",
+    "tokenizer",
+    "vllm",
+    "datasets",
+    "optimizer",
+    "logits",
+    ".loss",
+    "generate(",
+    "Trainer(",
+    "rewards",
+    "advantage",
+    "prediction",
+    "logps",
+    "_set",
+    "input_ids",
+    "use_cache",
+    "gradient_checkpointing",
+    "logratios",
+    "logsigmoid",
+    "named_parameters",
+)
 """Words of which every program that trains, evaluates or serves a model has one."""
 EVERYWHERE = ("secret-in-code", "pickle-from-elsewhere", "iterator-used-up")
 SILENT = re.compile(r"#\s{0,9}triage:\s{0,9}(?:ignore|off)(?:\[([\w\s,-]{0,400})\])?", re.IGNORECASE)

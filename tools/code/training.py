@@ -293,6 +293,11 @@ def _outer(program: Program, loop: ast.AST) -> tuple[ast.AST, ...]:
     return tuple(out)
 
 
+def events_of(program: Program, roles: Roles, function: Function) -> tuple[Event, ...]:
+    """What a call of a function does, functions of the same file put where they are called."""
+    return _events(program, roles, function.body, function)
+
+
 def hot_functions(program: Program) -> list[Function]:
     """Methods that a trainer calls for each batch, here without a loop."""
     return [f for name in HOT for f in program.functions.get(name, []) if any(
