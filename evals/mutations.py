@@ -251,7 +251,7 @@ def cases() -> Iterator[Case]:
 
 
 def _plain(lines: list[str]) -> str:
-    return "\n".join(re.sub(r"\s*#[\w-]+$", "", x) for x in lines) + "\n"
+    return "\n".join(re.sub(r"(?<!\s)\s{0,9}#[\w-]{1,40}$", "", x) for x in lines) + "\n"
 
 
 @dataclass

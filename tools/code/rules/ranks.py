@@ -8,6 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ...patterns import bounded
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
 from .distributed import COLLECTIVES, HEAD, collectives
 from .look import inside, made_by, source
@@ -86,10 +87,9 @@ def sum_taken_for_mean(view: View) -> Iterator[Fault]:
         wanted = re.search(r"(^|_)(loss(es)?|mean_\w+|avg_\w+)$|\.grad(\.data)?$", name)
         scope = program.scope(call)
         text = program.code(scope, 60_000) if isinstance(scope, FUNCTIONS) else program.text
-        divided = re.search(
-            r"/=?\s*\(?\s*(?:\w+\.)*(?:get_)?(?:world_size|num_processes|size|n_gpus|ngpus|num_gpus|nproc\w*|ws|W|world|count|total|n|num_\w+)\b|\.div_?\(|\.mul_?\(|mean\(|/ dist",
-            text,
-        )
+        divided = bounded(
+            r"/=?[ ]?\(?[ ]?(?:\w+\.)*(?:get_)?(?:world_size|num_processes|size|n_gpus|ngpus|num_gpus|nproc\w*|ws|W|world|count|total|n|num_\w+)\b|\.div_?\(|\.mul_?\(|mean\(|/ dist"
+        ).search(text)
         if wanted and not divided:
             yield Fault(call, f"`{name}` is summed over the ranks and never divided by their number",
                         f"`{name}` 在各 rank 间求和，却没有除以 rank 数")  # fmt: skip
