@@ -161,9 +161,11 @@ def look(
     """
     from ..tools.checkpoints import check_run_checkpoints
     from ..tools.config.combine import read_settings
+    from ..tools.config.copies import check_copies
     from ..tools.config.lint import lint
     from ..tools.data import check_run_data
     from ..tools.data.evalrows import check_eval_rows
+    from ..tools.logs.named import look_up
     from ..tools.logs.scan import Read, read_run, scan
     from ..tools.scores import check_run_evals
 
@@ -196,6 +198,7 @@ def look(
             "checkpoints": check_run_checkpoints,
             "evals": check_run_evals,
             "eval rows": check_eval_rows,
+            "copies": check_copies,
         }
         if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
             from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need
@@ -204,6 +207,7 @@ def look(
         for name, tool in tools.items():
             told(name)
             reports.append(_try(name, lambda tool=tool: tool(run)))
+        reports.append(_try("named", lambda: look_up(run, log.findings)))
         about = name_of(run) if others else ""
         spoken = orders(run, (f for report in reports for f in report.findings))
         here = {a.name for a in run.artifacts} | {s.name for s in run.unknown}
@@ -235,20 +239,21 @@ ASIDE = 8 << 20
 
 
 def _aside(seen: Look) -> tuple[list[Table], list[Event]]:
-    """Rows of small data files that measure something, and the events of logs that measure nothing."""
-    from ..tools.documents.read import read_document
-    from ..tools.tables.read import read_tables
-
+    """Rows of small data files, and the events of logs that measure nothing."""
     tables: list[Table] = []
     events: list[Event] = []
     measured = {s.file for s in seen.table}
-    for artifact in seen.run.of("data", "log"):
+    for artifact in seen.run.of("data", "generations", "log"):
         with suppress(TriageError, OSError):
             if artifact.name in measured or artifact.path.stat().st_size > ASIDE:
                 continue
-            if artifact.kind == "data":
-                tables += (t for t in read_tables(artifact.path, artifact.name) if t.of("measure"))
+            if artifact.kind != "log":
+                from ..tools.tables.read import read_tables
+
+                tables += read_tables(artifact.path, artifact.name)
             else:
+                from ..tools.documents.read import read_document
+
                 events += read_document(artifact.path, artifact.name).events
     return tables, events
 

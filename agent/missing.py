@@ -1,7 +1,8 @@
 """What is missing before a run in which nothing wrong was found may be called healthy, worst first.
 
-Three things: files that could show a fault and were not read; what the person describes and nobody measured, or what
-is there after all; a main series too short for the check that would call it clear.
+Files that could show a fault and were not read; what the person describes and nobody measured, or what is there after
+all; a sign that something strange was measured; a run that had not come to its planned end; a main series too short for
+the check that would call it clear.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ from pathlib import PurePosixPath
 
 from ..tools.findings import Check, Finding, clean
 from ..tools.kinds import shows
+from ..tools.logs.plan import PLANNED
 from ..tools.phrase import phrases, pick
 from .coverage import Covered
 from .question.symptoms import Symptom
 
+SIGN = "sign-"
+"""Beginning of the codes of signs."""
 SHOWN = ("S0", "S1", "S2")
 MAIN = ("loss-spike", "reward-flat")
 """The checks of the main series: what they are too short for, nobody has looked at."""
@@ -23,11 +27,16 @@ SAID = phrases(
     "what is missing",
     ("file", "{file} was not read ({why})", "没有读 {file}（{why}）"),
     ("plain", "{file} was not read", "没有读 {file}"),
+    ("open-end", "{name} cannot be excluded: nothing shows that the run came to its planned end",
+     "不能排除“{name}”：没有看到运行走到计划的终点"),
     ("unmeasured", "{name} was not measured", "没有测到“{name}”相关的量"),
     ("short", "{name} cannot be judged yet ({why})", "“{name}”还无法判断（{why}）"),
     ("there", "{name} is there, if only as a note", "“{name}”确实存在，虽只是提示"),
+    ("sign", "{what}", "{what}"),
+    ("unfinished", "nothing shows how it ended, and it had not come to its planned end",
+     "看不到它是怎样结束的，且还没有走到计划的终点"),
     ("main", "the main series are too short ({why})", "主要曲线太短（{why}）"),
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -57,7 +66,9 @@ def missing(
     unread = sorted((c for c in covered if c.missed), key=_first)
     return (
         *(_file(c) for c in unread),
-        *(one for s in symptoms if (one := _undecided(s, checks, findings))),
+        *(one for s in symptoms if (one := undecided(s, checks, findings))),
+        *_strange(findings),
+        *_unfinished(checks),
         *_short(checks),
     )
 
@@ -75,13 +86,18 @@ def _file(c: Covered) -> Missing:
     return Missing(said.say("en", file=file, why=why), said.say("zh", file=file, why=why), c.file)
 
 
-def _undecided(symptom: Symptom, checks: Sequence[Check], findings: Sequence[Finding]) -> Missing | None:
-    """Why a symptom is not known to be absent; None where the checks that look for it came to a result."""
+def undecided(symptom: Symptom, checks: Sequence[Check], findings: Sequence[Finding]) -> Missing | None:
+    """Why a symptom is not known to be absent; None where the checks that look for it came to a result.
+
+    One that ends a run leaves no trace where the log only breaks off: that it came to its planned end is asked for too.
+    """
     if any(f.code in symptom.kind.codes or _moved(f, symptom) for f in findings):
         return _said("there", symptom)
     looking = list(_looking(symptom))
     made = [c for name in looking for c in checks if c.name == name]
     judged = any(c.result in ("clear", "found") for c in made)
+    if symptom.kind.ends and not any(c.name == PLANNED and c.result == "clear" for c in checks):
+        return _said("open-end", symptom)
     short = next((c for c in made if c.result == "too-short" and (c.name == looking[0] or not judged)), None)
     if short:
         return _said("short", symptom, short)
@@ -108,6 +124,19 @@ def _said(key: str, symptom: Symptom, check: Check | None = None) -> Missing:
     name = symptom.kind.name
     en, zh = ((check.say(lang) if check else "") for lang in ("en", "zh"))
     return Missing(SAID[key].say("en", name=name.en, why=en), SAID[key].say("zh", name=name.zh, why=zh))
+
+
+def _strange(findings: Sequence[Finding]) -> Iterator[Missing]:
+    """The signs of failures that are more than notes: somebody has to say what they mean."""
+    for f in findings:
+        if f.code.startswith(SIGN) and f.severity in SHOWN:
+            en, zh = (clean(f.say(lang), 120).rstrip(".。") for lang in ("en", "zh"))
+            yield Missing(SAID["sign"].say("en", what=en), SAID["sign"].say("zh", what=zh))
+
+
+def _unfinished(checks: Sequence[Check]) -> Iterator[Missing]:
+    if any(c.name == PLANNED and c.result == "found" for c in checks):
+        yield Missing(SAID["unfinished"].say("en"), SAID["unfinished"].say("zh"))
 
 
 def _short(checks: Sequence[Check]) -> Iterator[Missing]:

@@ -11,10 +11,11 @@ from typing import Literal
 
 from ..knowledge.entry import Entry, Fix
 from ..knowledge.runbook import Runbook
-from ..tools.findings import Finding
+from ..tools.findings import Check, Finding
 from ..tools.logs.detectors.robust import finite, head_tail, mann_kendall
 from ..tools.series import Series, SeriesTable
 from .diagnose import LEAST, Diagnosis
+from .missing import undecided
 from .propose import SAME_THING, Nothing, Proposal
 from .question.plans import Direction, Plan
 from .question.polarity import Suspicion
@@ -69,7 +70,7 @@ class Seen:
     """One symptom, and whether the run shows it."""
 
     symptom: Symptom
-    verdict: Literal["shown", "contradicted", "unchecked"]
+    verdict: Literal["shown", "contradicted", "absent", "unchecked"]
     findings: tuple[Finding, ...] = ()
     step: int | None = None
     """Where the measure ends that contradicts it."""
@@ -91,11 +92,12 @@ def respond(
     diagnosis: Diagnosis,
     proposal: Proposal | Nothing,
     table: SeriesTable | None,
+    checks: Sequence[Check] = (),
 ) -> Reply:
     """Verdicts on what the question says; `table` is None without a run, and then nothing can be judged."""
     ranked = rank(runbook, diagnosis.findings, {}) if table is not None else []
     return Reply(
-        tuple(_seen(s, diagnosis.findings, table) for s in question.symptoms) if table is not None else (),
+        tuple(_seen(s, diagnosis.findings, table, checks) for s in question.symptoms) if table is not None else (),
         tuple(_judged(s, runbook, diagnosis, ranked, table is not None) for s in question.suspicions),
         tuple(_weighed(p, diagnosis, proposal, table is not None) for p in question.plans),
     )
@@ -168,8 +170,10 @@ def _way(fix: Fix) -> Direction:
     return "raise" if how == "add" and amount > 0 else "lower" if how == "add" else "set"
 
 
-def _seen(symptom: Symptom, findings: Sequence[Finding], table: SeriesTable) -> Seen:
-    """Shown by a finding; contradicted by a measure that is long enough and has none; else nobody can tell."""
+def _seen(symptom: Symptom, findings: Sequence[Finding], table: SeriesTable, checks: Sequence[Check]) -> Seen:
+    """Shown by a finding; contradicted by a measure that is long enough and has none, or absent as the checks that look
+    for it say; else nobody can tell.
+    """
     kind = symptom.kind
     told = [f for f in findings if f.code != "run-healthy" and any(e.metric in kind.metrics for e in f.evidence)]
     shown = tuple(f for f in findings if f.code in kind.codes or (f in told and f.code.startswith(RELATED)))
@@ -177,7 +181,7 @@ def _seen(symptom: Symptom, findings: Sequence[Finding], table: SeriesTable) -> 
         return Seen(symptom, "shown", shown)
     measured = next((s for m in kind.metrics if (s := table.get(m)) and len(s) >= ENOUGH), None)
     if measured is None or told:
-        return Seen(symptom, "unchecked")
+        return Seen(symptom, "unchecked" if told or undecided(symptom, checks, findings) else "absent")
     if kind.id == FLAT and _flat_end(measured):
         return Seen(symptom, "shown")
     return Seen(symptom, "contradicted", (), int(measured.steps[-1]), float(measured.values[-1]))

@@ -19,6 +19,7 @@ from ..tools.relate.changes import LEAST_POINTS, Change
 from ..tools.relate.line import plain
 from ..tools.relate.moves import Move, described
 from ..tools.relate.relate import Related
+from ..tools.tables.vocabulary import group_of
 
 CHECK = "signs of the runbook"
 MOST_WAYS = 12
@@ -64,7 +65,13 @@ class Asked:
 
     def of(self, name: str) -> list[Move]:
         """The moves of a measure, those of the whole run first."""
-        found = self.moves.get(plain(name), ())
+        if "*" in name:
+            pattern = re.compile(_anything(name))
+            found = tuple(
+                {id(m): m for key, some in self.moves.items() if pattern.fullmatch(key) for m in some}.values()
+            )
+        else:
+            found = self.moves.get(plain(name), ())
         own = [m for m in found if m.line.name == name]
         return sorted(own or found, key=lambda m: bool(m.line.group))[:40]
 
@@ -82,6 +89,12 @@ class Asked:
             last = found[0].ends[1]
             return last, f"{found[0].line.said} {last:.4g}", (found[0].line.evidence(len(found[0].line) - 1),)
         return None
+
+
+@lru_cache(maxsize=4096)
+def _anything(name: str) -> str:
+    """The expression that a name stands for: `*` is any letters."""
+    return ".{0,80}".join(re.escape(plain(piece)) for piece in name.split("*"))
 
 
 def ask(entries: Iterable[Entry], related: Related, findings: Iterable[Finding]) -> Report:
@@ -257,8 +270,10 @@ def _compared(part: Part, asked: Asked) -> Iterator[Held]:
 
 def _differs(part: Part, asked: Asked) -> Iterator[Held]:
     for c in asked.related.contrasts:
-        named = part.names[0] == "any" or plain(part.names[0]) in (plain(c.metric), plain(c.key))
-        if named and (part.by == "any" or plain(part.by) in plain(c.by)):
+        named = part.names[0] == "any" or any(
+            re.fullmatch(_anything(part.names[0]), plain(k)) for k in (c.metric, c.key)
+        )
+        if named and (part.by == "any" or plain(part.by) in plain(c.by) or group_of(part.by) == c.by):
             groups = ", ".join(c.different[:4])
             yield Held(f"{c.key} differs by {c.by}: {c.theirs:.4g} on {groups}, {c.others:.4g} elsewhere",
                        f"{c.key} 随 {c.by} 不同：{groups} 为 {c.theirs:.4g}", c.evidence)  # fmt: skip

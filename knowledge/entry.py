@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -71,6 +71,11 @@ class Signs(Strict):
         return self
 
 
+@cache
+def _phrase() -> TypeAdapter[Phrase]:
+    return TypeAdapter(Phrase)
+
+
 class Fix(Strict):
     """The one change to try first."""
 
@@ -90,7 +95,7 @@ class Fix(Strict):
         if ("do" in self.change) != (self.variable in NOT_A_SETTING):
             raise ValueError(f"`do` goes with {', '.join(NOT_A_SETTING)}; a setting takes multiply, set or add")
         if "do" in self.change:
-            TypeAdapter(Phrase).validate_python(self.change["do"])
+            _phrase().validate_python(self.change["do"])
         return self
 
 

@@ -6,9 +6,10 @@
     below(kv_pool, kv_need) and not found(cuda-oom)
     event(data) at onset
 
-Each part asks one thing of a named measure, setting, quantity or event; `with`, `before` and `after` compare the places
-of two parts, `at onset` the place of one with the beginning of the worst symptom, `and` compares nothing, `not` turns a
-part round. Here a sign is only read and checked; `agent.signs` asks it of a run.
+Each part asks one thing of a named measure, setting, quantity or event, where `*` in the name of a measure stands for
+any letters (`rises(*toxic*)`), for what everybody calls by another name; `with`, `before` and `after` compare the
+places of two parts, `at onset` the place of one with the beginning of the worst symptom, `and` compares nothing, `not`
+turns a part round. Here a sign is only read and checked; `agent.signs` asks it of a run.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ PREDICATES = {
     "absent": Predicate((1, 1), "no file of the run measures this, though others are measured"),
     "found": Predicate((1, 6), "another tool found one of these codes"),
 }  # fmt: skip
-NAME = re.compile(r"[\w./@%-]{1,80}")
+NAME = re.compile(r"[\w./@%*-]{1,80}")
 CLAUSE = re.compile(r"(not\s+)?([a-z]{2,12})\(([^()]{1,200})\)(\s+at\s+onset(?!\w))?")
 LINK = re.compile(r"\s+(with|before|after|and)\s+")
 MOST_PARTS = 5
@@ -78,7 +79,7 @@ class Sign:
 
 def code_of(text: str) -> str:
     """The code under which a sign counts as a finding."""
-    return f"sign-{'-'.join(re.findall('[a-z0-9]+', text.lower()))}"
+    return f"sign-{'-'.join(re.findall('[a-z0-9]+', text.lower().replace('*', '-any-')))}"
 
 
 def parse_sign(text: str) -> Sign:
@@ -119,7 +120,7 @@ def _part(text: str, match: re.Match[str]) -> Part:
     wrong = [name for name in (*names, *by) if not NAME.fullmatch(name)]
     if wrong or not least <= len(names) <= most:
         count = f"{least}" if least == most else f"{least} to {most}"
-        raise ValueError(f"{text!r}: {asks} takes {count} names of letters, digits and _ . / @ % -")
+        raise ValueError(f"{text!r}: {asks} takes {count} names of letters, digits and _ . / @ % - *")
     if bool(by) != (asks == "differs") or len(by) > 1:
         raise ValueError(f"{text!r}: `by=` goes with differs, and nowhere else")
     if asks == "event" and names[0] not in EVENTS:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
+from itertools import chain
 
 from .entry import Entry
 from .words import stem
@@ -72,7 +73,7 @@ class Spelling:
         texts = (
             text.lower() for e in entries for text in (e.id.replace("-", " "), e.title.en, e.check_first.en, *e.says.en)
         )
-        said = Counter(word for text in texts for word in set(re.findall(r"[a-z]{3,}", text)))
+        said = Counter(chain.from_iterable(map(set, map(re.compile("[a-z]{3,}").findall, texts))))
         known = PLAIN | {word for text in others for word in re.findall(r"[a-z]{3,}", text.lower())}
         han = "\n".join((*others, *(text for e in entries for text in (e.title.zh, e.check_first.zh, *e.says.zh))))
         return cls(said, known, han)
@@ -96,12 +97,12 @@ class Spelling:
         return _HAN.sub(lambda m: self._han(m[0]), text) if _HAN.search(text) else text
 
     def _word(self, word: str) -> str:
-        from rapidfuzz.distance import OSA
-        from rapidfuzz.process import extractOne
-
         low = word.lower()
         if word.isupper() or low in self.known or stem(low) in self._stems:
             return word
+        from rapidfuzz.distance import OSA
+        from rapidfuzz.process import extractOne
+
         slips = 2 if len(low) >= LONG else 1
         near = [
             w for w in self._near.get(low[0], ()) if len(low) >= SURE or len(w) > len(low) or sorted(w) == sorted(low)

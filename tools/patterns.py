@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
-from typing import AnyStr
+from typing import Any, AnyStr, Generic, cast
 
 BLANKS, DIGITS, GROUPS, LETTERS = 16, 40, 30, 200
 """Most repetitions of blanks, digits, groups and other letters: more than a line of a program or trainer holds."""
@@ -19,8 +19,15 @@ _PIECE = re.compile(r"\[\^?\]?(?:\\.|[^\\\]]){0,500}+\]|\\.|\{\d+,\}|.", re.DOTA
 """A class, an escaped character, a count without an end, or a character."""
 
 
+_CASELESS = re.compile(r"\[\^?(?:\\u[3-9][0-9a-f]{3}|[\u3400-\u9fff0-9-]){1,100}\]")
+"""A class of letters that have no case. For `IGNORECASE` the compiler looks at each letter of it: 27,000 of Chinese."""
+
+
 def finite(pattern: str) -> str:
-    """The pattern with `*`, `+` and `{n,}` as counts that end; what is lazy or possessive stays so."""
+    """The pattern with `*`, `+` and `{n,}` as counts that end; what is lazy or possessive stays so.
+
+    A class of letters without case is taken out of `IGNORECASE`.
+    """
     out, repeated = [], ""
     for match in _PIECE.finditer(pattern):
         piece = match[0]
@@ -29,17 +36,43 @@ def finite(pattern: str) -> str:
             out.append(f"{{{least},{max(_MOST.get(repeated, LETTERS), int(least))}}}")
             repeated = ""
         else:
-            out.append(piece)
+            out.append(f"(?-i:{piece})" if _CASELESS.fullmatch(piece) else piece)
             repeated = piece
     return "".join(out)
 
 
+class _Late(Generic[AnyStr]):
+    """A pattern, made finite and compiled when it is first used: most of a package's are not, in one start."""
+
+    def __init__(self, source: AnyStr, flags: int):
+        self.source, self.bits = source, flags
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = getattr(self.compiled, name)
+        setattr(self, name, found)
+        return found
+
+    @cached_property
+    def compiled(self) -> re.Pattern[AnyStr]:
+        source = self.source
+        if isinstance(source, str):
+            return re.compile(finite(source), self.bits)
+        return re.compile(finite(source.decode("latin-1")).encode("latin-1"), self.bits)
+
+
+at_once = False
+"""Whether patterns are compiled when they are made: for whoever collects them."""
+
+
 @lru_cache(4096)
 def bounded(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """The pattern, made finite and compiled."""
-    if isinstance(pattern, str):
-        return re.compile(finite(pattern), flags)
-    return re.compile(finite(pattern.decode("latin-1")).encode("latin-1"), flags)
+    """The pattern, made finite and compiled before it is first used; to be used by its methods."""
+    late = _Late(pattern, flags)
+    if at_once:
+        _ = late.compiled
+    return cast("re.Pattern[AnyStr]", late)
 
 
 class Sought:
@@ -50,12 +83,9 @@ class Sought:
         telling: a part of it of which every match holds a match; all of it where none is given.
     """
 
-    at_once = False
-    """Compiled when it is made: for whoever collects all patterns."""
-
     def __init__(self, pattern: str, flags: int = 0, telling: str = ""):
         self.pattern, self.flags, self.telling = pattern, flags, telling or pattern
-        if Sought.at_once:
+        if at_once:
             _ = self.compiled
 
     @cached_property
@@ -97,7 +127,7 @@ def words_of(pattern: str, least: int = LEAST) -> tuple[str, ...]:
 
 def weight(word: str) -> int:
     """Length of a word, a Chinese character counted twice."""
-    return len(word) + sum("\u3400" <= letter <= "\u9fff" for letter in word)
+    return len(word) if word.isascii() else len(word) + sum("\u3400" <= letter <= "\u9fff" for letter in word)
 
 
 def _words(pattern: str, signs: Iterator[re.Match[str]]) -> tuple[tuple[str, ...], int]:

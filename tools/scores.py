@@ -95,9 +95,15 @@ def scores(run: Run, base: bool = False) -> Scores:
     """Scores by task and metric of a run's evaluation files; `base` picks those of the model before training."""
     out: Scores = {}
     for artifact in run.of("eval"):
-        if bool(BASE_MODEL.search(Path(artifact.name).stem)) == base:
+        if bool(BASE_MODEL.search(_whose(artifact.name))) == base:
             out |= dict(_read(load_json(artifact.path), artifact.name))
     return out
+
+
+def _whose(name: str) -> str:
+    """What a file's name says of the model; of `base/results.json` its folder says it."""
+    path = Path(name)
+    return path.parent.name if re.fullmatch(r"(?i)results?|scores?|eval|metrics", path.stem) else path.stem
 
 
 def _read(value: Any, file: str) -> Iterator[tuple[str, Score]]:

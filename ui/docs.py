@@ -108,7 +108,8 @@ def _first(help: str | None) -> str:
 
 
 GROUPS = {"logs": "Logs and metrics", "config": "Configuration", "code": "Programs", "data": "Data",
-          "checkpoints": "Checkpoints", "scores": "Evaluation results", "relate": "Relations"}  # fmt: skip
+          "checkpoints": "Checkpoints",
+          "scores": "Evaluation results", "relate": "Relations"}  # fmt: skip
 
 
 FINDINGS = """\

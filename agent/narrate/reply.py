@@ -58,9 +58,11 @@ WEIGHED = phrases(
 SEEN = phrases(
     "symptoms",
     ("contradicted", "You describe {what}: the run does not show it (last measured at step {step}: {value:.4g}).",
-     "你描述的是 {what}：运行里没有出现（最后一次测量在第 {step} 步：{value:.4g}）。"),
+     "你描述的是{what}：运行里没有出现（最后一次测量在第 {step} 步：{value:.4g}）。"),
+    ("absent", "You describe {what}: the checks that look for it found nothing.",
+     "你描述的是{what}：查找它的各项检查都没有发现。"),
     ("unchecked", "You describe {what}: what was read neither shows nor excludes it.",
-     "你描述的是 {what}：读到的内容既不能证实也不能排除。"),
+     "你描述的是{what}：读到的内容既不能证实也不能排除。"),
 )  # fmt: skip
 RUNS = phrases(
     "several runs",

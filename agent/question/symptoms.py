@@ -22,6 +22,8 @@ class Kind:
     """Findings that show it, that which says just this first."""
     metrics: tuple[str, ...]
     """Metrics in which it would be seen; none where only a log line could show it."""
+    ends: bool = False
+    """Whether a run that has it does not come to its planned end, so that one which does has it not."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,8 @@ class Symptom:
     """As told: "step 4000", "epoch 2", "overnight"; empty for none."""
 
 
-def _kind(id: str, en: str, zh: str, said: str, codes: str, metrics: str = "") -> tuple[str, Kind]:
-    found = Kind(id, Phrase(en, zh), bounded(said, re.IGNORECASE), tuple(codes.split()), tuple(metrics.split()))
+def _kind(id: str, en: str, zh: str, said: str, codes: str, metrics: str = "", ends: bool = False) -> tuple[str, Kind]:
+    found = Kind(id, Phrase(en, zh), bounded(said, re.IGNORECASE), tuple(codes.split()), tuple(metrics.split()), ends)
     return id, found
 
 
@@ -100,16 +102,19 @@ KINDS: dict[str, Kind] = table(
             "cuda-oom host-oom kv-cache-oom oom-in-evaluation oom-in-optimizer-step gpu-memory-growth "
             "shm-exhausted "
             "process-killed",
+            ends=True,
         ),
         _kind(
             "hang",
             "a run that stands still",
             "训练卡住",
-            r"\b(?:hang(?:s|ing)?|hung|stuck(?! at \d| on (?:the )?loss)|freez(?:e|es|ing)|frozen(?! layers"
+            r"\b(?:hang(?:s|ing)?|hung|(?<!loss )(?<!loss is )(?<!reward )(?<!reward is )(?<!acc )"
+            r"(?<!acc is )(?<!accuracy is )stuck(?! at \d| on (?:the )?loss)|freez(?:e|es|ing)|frozen(?! layers"
             r"| param)"
             r"|no progress|just sits|sits there|deadlock(?:ed)?|stall(?:s|ed)?)\b|卡死|卡住|不动了|没有?反应|挂起",
             "hang-no-progress log-stands-still nccl-timeout rank-missing collective-mismatch rendezvous-timeout "
             "timeout-after-error",
+            ends=True,
         ),
         _kind(
             "slow",
@@ -174,6 +179,7 @@ KINDS: dict[str, Kind] = table(
             "cuda-oom nccl-timeout import-error killed-without-reason argument-error command-refused device-assert "
             "cuda-illegal-access "
             "engine-init-failure checkpoint-load-error file-missing data-schema-mismatch",
+            ends=True,
         ),
     ),
 )

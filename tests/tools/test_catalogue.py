@@ -8,6 +8,7 @@ from triage.tools.catalogue import checks, codes, tables
 from triage.tools.checkpoints.health import check_checkpoints
 from triage.tools.code.check import check_files
 from triage.tools.config.combine import read_settings
+from triage.tools.config.copies import check_copies
 from triage.tools.config.lint import lint
 from triage.tools.data.check import check
 from triage.tools.data.codebook import codebook
@@ -20,6 +21,7 @@ from triage.tools.data.similar.dedup import dedup
 from triage.tools.data.similar.leakage import find_leaks, leak_report
 from triage.tools.discover import discover
 from triage.tools.findings import declare
+from triage.tools.logs.named import look_up
 from triage.tools.logs.scan import scan
 from triage.tools.relate.relate import relate
 from triage.tools.scores import check_run_evals
@@ -32,7 +34,8 @@ RECORDS = {
     "empty.jsonl": [],
 }
 TOOLS = {
-    "logs": lambda p: [scan(discover(p), planned_steps=300)],
+    "logs": lambda p: [scan(discover(p), planned_steps=300), look_up(discover(p), [])],
+    "config.copies": lambda p: [check_copies(discover(p))],
     "code": lambda p: [check_files([(p / "train.py", "train.py")])],
     "config.lint": lambda p: [lint(read_settings(discover(p))[0])],
     "data.defects": lambda p: [check([p / "train.jsonl"]), check([p / "empty.jsonl"])],

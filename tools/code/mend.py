@@ -1,4 +1,4 @@
-"""Writing the safe edits of programs into their files: the only part here that changes a file, when asked to."""
+"""Writing the safe edits of programs into their files: nothing else here changes one, and only when asked to."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _UNITS = (
 )  # fmt: skip
 _A_STEP = bounded(r"^\s?(?:/|per |a |each )\s?(?:step|iter|update|batch)|^\s?(?:每步|一步)", _I)
 _STEP_BEFORE = bounded(r"(?:每步|每个 ?step|单步|per step|tokens?/step|each step)[^,;]{0,20}$", _I)
-_BETWEEN = bounded(rf"^(?:\s|[|:=~≈\"'(]|{words.BOUND.pattern}|size|value|rate of|大小|设为|取)*$", _I)
+_BETWEEN = bounded(rf"^(?:\s|[|\"'(]|{words.BOUND.pattern}|size|value|rate of|大小|设为|取)*$", _I)
 _DOUBT = bounded(
     r"\b(?:if|maybe|could|might|perhaps|whether|what about|unless|consider|propos\w*"
     r"|suggest\w*|instead|try)\b|\?|^(?:run|variant|arm|option|trial|exp"

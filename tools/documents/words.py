@@ -75,8 +75,8 @@ AIM = bounded(
 )
 """The words of a quantity that is meant to come out."""
 BOUND = bounded(
-    r"(?:>=|<=|>|<|≥|≤|~|≈|=|:|\b(?:is|of|to|at|about|around|above|below|over|under|reach(?:es)?|at least|at most"
-    r"|below|near|be|was|were|approximately|roughly|up to)\b"
+    r"(?>>=|<=|>|<|≥|≤|~|≈|=|:|\b(?:is|of|to|at least|at most|at|about|around|above|below|over|under|reach(?:es)?"
+    r"|near|be|was|were|approximately|roughly|up to)\b"
     r"|为|是|达到|约|大约|到|不低于|不高于|至少|至多|超过|低于|高于|不超过|以上|以下|以内)",
     2,
 )

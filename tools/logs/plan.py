@@ -37,9 +37,11 @@ _OF = rb"[ :=#\[(]{0,4}" + _N + rb" ?(?:/|of|out of) ?" + _N + rb"(?![\d./])"
 COUNTERS = {
     "epoch": bounded(rb"(?i)\bepochs?" + _OF),
     "step": bounded(rb"(?i)\b(?:steps?|iter(?:ation)?s?|updates?|batch(?:es)?)" + _OF),
-    "bar": bounded(rb"[^\r\n]{0,400}\| ?" + _N + rb"/" + _N + rb" \[\d{1,4}:\d\d"),
+    "bar": bounded(rb"\| ?" + _N + rb"/" + _N + rb" \[\d{1,4}:\d\d"),
 }
 """How programs count what they do against what they mean to do; the outer count first."""
+BEFORE = 400
+"""Bytes before the count of a bar that may say what it counts."""
 OTHER_BARS = bounded(
     rb"(?i)map|load|fetch|generat|tokeniz|eval|valid|test|shard|files?\b|captur|sav|predict|infer|process|pack|filter|compil"
 )
@@ -110,7 +112,7 @@ def counted(data: bytes, number: int, before: Counts) -> Counts:
     for name, pattern in COUNTERS.items():
         hits = [*pattern.finditer(data, start)]
         pairs = [(*(int(n.replace(b",", b"")) for n in m.groups()), m.end()) for m in hits[-2:]]
-        if name == "bar" and hits and OTHER_BARS.search(hits[-1][0]):
+        if name == "bar" and hits and OTHER_BARS.search(_line_until(data, hits[-1].end())):
             found.pop(name, None)
         elif pairs:
             done, total, end = pairs[-1]
@@ -118,6 +120,11 @@ def counted(data: bytes, number: int, before: Counts) -> Counts:
             stride = done - last[0] if last and last[1] == total and last[0] < done else 1
             found[name] = Count(done, total, number + data.count(b"\n", 0, end), stride)
     return found
+
+
+def _line_until(data: bytes, end: int) -> bytes:
+    """What stands before this place in its line, which may have been redrawn."""
+    return data[max(0, end - BEFORE) : end].replace(b"\r", b"\n").rpartition(b"\n")[2]
 
 
 def stated(run: Run) -> Plan:

@@ -14,6 +14,7 @@ from itertools import chain
 from ..reading import BREAKS_OFF, Chunk, iter_chunks, pieces, split_prefix
 from ..run import Artifact
 from ..series import Series
+from .answered import NOTHING, Served, heard
 from .plan import Counts, Said, counted, said
 from .signatures.causes import ALIVE, SERVES, SHUTS, Timeline, cut_traceback, timelines
 from .signatures.match import TABLE, Hit, Hits, Matcher
@@ -22,6 +23,8 @@ from .signatures.software import GENERIC
 
 CLOCK = re.compile(r"(20\d\d-\d\d-\d\d)[ T_](\d\d:\d\d:\d\d)|(?:^|\[)(\d\d:\d\d:\d\d)\]")
 
+FILE = b'  File "'
+"""Begins a frame of a traceback."""
 EDGE, WIDE = 16 << 10, 400
 """Bytes at the beginning and the end of a log of which the lines are kept, and the most of one line."""
 ENDING = 40
@@ -49,6 +52,8 @@ class Text:
     """When the file was last changed."""
     counts: Counts = field(default_factory=dict)
     """How far it counts."""
+    served: Served = NOTHING
+    """What a server answered."""
 
 
 class Watch:
@@ -60,13 +65,14 @@ class Watch:
     def __init__(self, artifact: Artifact):
         self.artifact = artifact
         plain = artifact.path.suffix not in (".gz", ".zst") and artifact.path.is_file()
-        self.matcher = Matcher(artifact.path.stat().st_size if plain else None)
+        self.matcher = Matcher(artifact.path.stat().st_size if plain else None, (*ALIVE, *SHUTS, FILE))
         self.alive = self.serves = self.shut = self.lines = self.points = 0
         self.frame: tuple[int, str] | None = None
         self.end: float | None = None
         self.broken = ""
         self.said: Said | None = None
         self.counts: Counts = {}
+        self.served = NOTHING
         self.head: tuple[tuple[int, str], ...] = ()
         self.tail: tuple[tuple[int, str], ...] = ()
         self.kept: list[Chunk] = []
@@ -78,27 +84,32 @@ class Watch:
         if self.said is None:
             self.said = said(data)
             self.head = _few(data[:EDGE], number)
-        last = data[-EDGE:]
-        self.tail = _few(last, number + data.count(b"\n", 0, len(data) - len(last)))[-ENDING:]
+        last, ends = data[-EDGE:], data.count(b"\n")
+        self.tail = _few(last, number + ends - last.count(b"\n"))[-ENDING:]
         self.counts = counted(data, number, self.counts)
+        self.served = heard(data, number, self.served)
         if points != self.points:
             self.points = points
             self.kept = [*self.kept[:1], chunk]
-        sign = max(data.rfind(word) for word in ALIVE)
-        if sign >= 0:
-            self.alive = number + data.count(b"\n", 0, sign)
-        served = [at for word in SERVES if (at := data.find(word)) >= 0] if sign >= 0 and not self.serves else []
-        self.serves = number + data.count(b"\n", 0, min(served)) if served else self.serves
-        shut = [at for word in SHUTS if (at := data.find(word)) >= 0] if not self.shut else []
-        self.shut = number + data.count(b"\n", 0, min(shut)) if shut else self.shut
-        self.lines = number + data.count(b"\n") - data.endswith(b"\n")
-        spot = data.rfind(b'  File "')
-        if spot >= 0:
-            self.frame = (number + data.count(b"\n", 0, spot), line_at(data, spot))
+        self.lines = number + ends - data.endswith(b"\n")
+        self._hear(data, number)
         cut = data.rfind(BREAKS_OFF.encode(), len(data) - 1000)
         self.broken = data[cut + 1 :].decode("utf-8", "replace").strip(" ]\n") if cut >= 0 else ""
         clock = _clock_near(data[-8192:].split(b"\n"))
         self.end = self.end if clock is None else clock
+
+    def _hear(self, data: bytes, number: int) -> None:
+        """Signs of life, of a server and its end, and the last frame of a traceback."""
+        heard = self.matcher.heard
+        if alive := heard.intersection(ALIVE):
+            self.alive = number + data.count(b"\n", 0, max(map(data.rfind, alive)))
+        if not self.serves and (serves := heard.intersection(SERVES)):
+            self.serves = number + data.count(b"\n", 0, min(map(data.find, serves)))
+        if not self.shut and (shut := heard.intersection(SHUTS)):
+            self.shut = number + data.count(b"\n", 0, min(map(data.find, shut)))
+        if FILE in heard:
+            spot = data.rfind(FILE)
+            self.frame = (number + data.count(b"\n", 0, spot), line_at(data, spot))
 
     def done(self, series: Sequence[Series], why: str = "", starts: tuple[int, ...] = (), whole: int = 0) -> None:
         self.failed = why
@@ -109,7 +120,17 @@ class Watch:
         _add_cut_traceback(hits, self.frame)
         ends = (max(self.alive, whole), self.serves, starts, self.shut, self.lines)
         alive = Timeline(life.attempts, life.lines, *ends)
-        told = (self.broken, self.lines, self.said, self.head, self.tail, self.end, self._written(), self.counts)
+        told = (
+            self.broken,
+            self.lines,
+            self.said,
+            self.head,
+            self.tail,
+            self.end,
+            self._written(),
+            self.counts,
+            self.served,
+        )
         self.text = Text(hits, alive, self._stopped(life), *told)
         self.kept = []
 

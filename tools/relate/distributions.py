@@ -45,6 +45,10 @@ PROMPT = bounded(r"^(?:prompt|question|input|query|group)(?:_?(?:id|idx|index|te
 REWARD = bounded(r"^(?:reward|score|return)s?$")
 LENGTH = bounded(r"(?:^|_)(?:length|len|tokens|num_tokens|n_tokens|token_count)$")
 
+LONG_WINDOW, FAR_SHARE = 4096, 0.01
+"""Windows of which it is asked whether documents fill them, and share of the tokens below which they do not."""
+DOCUMENT = bounded(r"(?:^|_)(?:doc|document|text|article|file|page|sample)s?(?:_|$)")
+
 
 def spread(tables: Sequence[Table], settings: Settings) -> list[Finding]:
     """What the tables' distributions say."""
@@ -246,6 +250,7 @@ def _lengths(table: Table, settings: Settings) -> Iterator[Finding]:
     if not window or column is None or column.role != "measure" or table.of("axis"):
         return
     values = column.values[np.isfinite(column.values)]
+    yield from _unfilled(table, column, values, window)
     over = values > window
     if len(values) < ENOUGH or over.mean() < LONG_SHARE:
         return
@@ -261,6 +266,32 @@ def _lengths(table: Table, settings: Settings) -> Iterator[Finding]:
          *settings.sources("sequence_length", "max_model_len")),
         {"rows": len(values), "over": int(over.sum()), "share": float(over.mean()), "interval": [low, high],
          "window": window, "lost": lost},
+    )  # fmt: skip
+
+
+def _unfilled(table: Table, column: Column, values: np.ndarray, window: int) -> Iterator[Finding]:
+    """Documents that are far shorter than a long window: nothing to learn its far end from."""
+    if (
+        window < LONG_WINDOW
+        or len(values) < ENOUGH
+        or values.sum() <= 0
+        or not DOCUMENT.search(plain(" ".join(c.name for c in table.columns)))
+    ):
+        return
+    far = float(values[values > window / 2].sum() / values.sum())
+    if far >= FAR_SHARE:
+        return
+    middle, most = np.percentile(values, (50, 99))
+    yield Finding(
+        "window-hardly-filled", Severity.S2,
+        f"{far:.1%} of the tokens of {len(values)} documents lie in documents longer than half the window of "
+        f"{window}: half of "
+        f"them have at most {middle:.0f}, 99% at most {most:.0f} tokens.",
+        f"{len(values)} 篇文档中只有 {far:.1%} 的 token 属于超过窗口 {window} 一半的文档：一半的文档不超过 "
+        f"{middle:.0f}，99% 不超过 "
+        f"{most:.0f} 个 token。",
+        shown(table, [int(values.argmax())], "length"),
+        {"window": window, "far": far, "median": float(middle), "p99": float(most)},
     )  # fmt: skip
 
 

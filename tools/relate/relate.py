@@ -17,7 +17,7 @@ from ..patterns import bounded
 from ..series import SeriesTable
 from ..settings import CONTEXT, VARIABLES, Setting, Settings
 from ..tables.table import Table
-from . import arithmetic, capacity, contrast, disagreement, distributions, moves, onset, scored
+from . import answers, arithmetic, capacity, contrast, disagreement, distributions, listed, moves, onset, rows, scored
 from .arithmetic import Quantity
 from .clock import clock_of
 from .contrast import Contrast
@@ -28,6 +28,7 @@ from .onset import Onset
 CHANGES, ONSET, CONTRAST = "changes of every measure", "onset and its company", "groups against each other"
 SCORES, SPREAD, ARITHMETIC = "scores in tables", "distributions in tables", "arithmetic of the run"
 STATEMENTS = "statements against each other"
+ROWS, ANSWERS = "rows of tables together", "answers of two models"
 CODES = declare(
     "relate",
     ("metric-changed", CHANGES, "a measure changed for good: where, by how much, in a step or a drift"),
@@ -41,6 +42,20 @@ CODES = declare(
     ("outputs-unchanged", SPREAD, "the outputs to fixed prompts stay the same while training goes on"),
     ("groups-without-signal", SPREAD, "most groups of answers have one and the same reward"),
     ("lengths-over-window", SPREAD, "rows are longer than the window"),
+    ("verdicts-follow-order", ROWS, "a judge prefers whichever answer stands first"),
+    ("labels-on-prompt", ROWS, "tokens of the prompt carry labels, by a dump of them"),
+    ("score-follows-length", ROWS, "a scorer prefers the longer answer where the shorter one is the better"),
+    ("clocks-apart", ROWS, "two times of one thing lie apart by one and the same amount"),
+    ("later-levels-idle", ROWS, "later levels of a codec are hardly used, the first are"),
+    ("worse-beyond-length", ROWS, "a measure by length is good up to a length and much worse beyond"),
+    ("pageable-copies", ROWS, "a profile spends its time on copies from pageable host memory"),
+    ("attention-unfused", ROWS, "a profile has attention in separate kernels and no fused one"),
+    ("changed-items-fail", ROWS, "a score falls where items are changed without becoming harder"),
+    ("rate-not-best", ROWS, "of the learning rates that were tried, the run's own is not the best"),
+    ("window-hardly-filled", SPREAD, "documents are far shorter than the long window that is trained"),
+    ("files-repeated", ROWS, "files of different names in a list have one digest"),
+    ("answers-longer", ANSWERS, "a later model answers the same prompts at greater length"),
+    ("answers-alike", ANSWERS, "a later model answers different prompts alike, the earlier did not"),
     ("batch-contradicts-plan", ARITHMETIC, "the batch that was planned is not the one that its parts make"),
     ("batch-contradicts-log", ARITHMETIC, "the batch that the parts make is not the one that the log counts"),
     ("steps-contradict-tokens", ARITHMETIC, "the steps that are set are not those that the planned tokens need"),
@@ -100,11 +115,14 @@ def relate(
         ONSET: lambda: [onset.told(begun)] if begun else [],
         CONTRAST: lambda: [*contrast.told(apart), *map(contrast.parted, contrast.partings(moved))],
         SPREAD: lambda: distributions.spread(tables, settings),
+        ROWS: lambda: [*rows.looked(tables), *listed.listed(tables)],
+        ANSWERS: lambda: answers.compared(tables),
         STATEMENTS: lambda: disagreement.disagreements(settings, claims, lines, made),
         CHANGES: lambda: moves.told(moved),
     }  # fmt: skip
     found, checks = _run(parts, {CHANGES: len(lines), ONSET: len(lines), CONTRAST: len(series) + len(tables),
-                                 SCORES: len(tables), SPREAD: len(tables), ARITHMETIC: len(made),
+                                 SCORES: len(tables), SPREAD: len(tables), ROWS: len(tables), ANSWERS: len(tables),
+                                 ARITHMETIC: len(made),
                                  STATEMENTS: len(claims) + len(settings.values)})  # fmt: skip
     summary = {"lines": len(lines), "changed": sum(bool(m.lasting) for m in moved),
                "quantities": {q.name: q.value for q in made.values()}}  # fmt: skip

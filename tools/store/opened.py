@@ -46,15 +46,16 @@ class Account:
     broken: bool = False
     """Whether a reader gave up on it, rather than finding nothing."""
 
-    def check(self, name: str) -> Check | None:
-        """The account as a check; None for a file in which there was nothing to read."""
+    def checks(self, name: str) -> Iterator[Check]:
+        """The account as checks, of which what was not read has its own; none where there was nothing to read."""
         if self.points:
             why, zh = f"read {self.points} points in {self.rows} rows", f"读到 {self.rows} 行 {self.points} 个点"
-            return Check(f"metrics in {name}", "clear" if self.judged else "not-applicable", why, zh)
-        if self.rows or self.lines:
+            yield Check(f"metrics in {name}", "clear" if self.judged else "not-applicable", why, zh)
+        elif self.rows or self.lines:
             told = f"{self.rows} rows, {self.lines} dated lines and quantities"
-            return Check(f"read {name}", "not-applicable", told, f"{self.rows} 行，{self.lines} 条事件和数量")
-        return Check(f"read {name}", "failed", self.why) if self.broken else None
+            yield Check(f"read {name}", "not-applicable", told, f"{self.rows} 行，{self.lines} 条事件和数量")
+        if self.broken or (self.read and self.why):
+            yield Check(f"read {'the rest of ' if self.read else ''}{name}", "failed", self.why)
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Opened:
     @property
     def report(self) -> Report:
         """What was read and what could not be, as checks."""
-        return Report("open", (), tuple(c for name, a in self.accounts.items() if (c := a.check(name))))
+        return Report("open", (), tuple(c for name, a in self.accounts.items() for c in a.checks(name)))
 
     def only(self, names: Iterable[str]) -> Opened:
         """What of it comes from these files; the accounts stay whole."""

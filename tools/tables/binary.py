@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
-import sqlite3
-import tempfile
-import time
 import zipfile
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..findings import TriageError
+from ..trackers.database import opened
 from .raw import CELL, CELLS, COLUMNS, LETTERS, TABLES, Raw, Records, short
 
-COPIED = 256 << 20
-"""Bytes of a database in use that are copied to look at it."""
-SECONDS = 20.0
-"""Time for the queries of one database."""
 BATCH, ROWS = 20_000, 512
 """Rows read at a time, and turned into objects at a time."""
 TOGETHER = 64 << 20
 """Bytes of values read at a time."""
 ARRAY = 256 << 20
 """Bytes of one array of NumPy."""
-FIELD = 1 << 20
-"""Bytes of one value of a database."""
 
 
 def read_arrow(path: Path) -> Iterator[Raw]:
@@ -111,62 +103,22 @@ def _cell(value: Any) -> Any:
 
 
 def read_sqlite(path: Path) -> Iterator[Raw]:
-    """Every table of a database, also of one that is being written: that is copied first, with its journal.
+    """Every table of a database, also of one that is being written.
 
     Raises:
-        TriageError: it is damaged, or in use and too large to be copied.
+        TriageError: it is damaged.
     """
-    beside = [p for s in ("-wal", "-journal") if (p := path.with_name(path.name + s)).is_file() and p.stat().st_size]
-    if not beside:
-        yield from _database(path, f"{path.resolve().as_uri()}?mode=ro&immutable=1")
-        return
-    if sum(p.stat().st_size for p in (path, *beside)) > COPIED:
-        raise TriageError(f"{path.name} is being written and over the limit of {COPIED >> 20} MiB for a copy")
-    with tempfile.TemporaryDirectory() as folder:
-        for file in (path, *beside):
-            shutil.copyfile(file, Path(folder) / file.name)
-        yield from _database(path, (Path(folder) / path.name).as_uri())
-
-
-def _database(path: Path, uri: str) -> Iterator[Raw]:
-    try:
-        base = sqlite3.connect(uri, uri=True)
-    except sqlite3.Error as error:
-        raise TriageError(f"cannot read {path.name}: {error}") from None
-    until = time.monotonic() + SECONDS
-    base.set_progress_handler(lambda: time.monotonic() > until, 10_000)
-    base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, FIELD)
-    base.text_factory = lambda raw: raw.decode("utf-8", "replace")
-    try:
-        for pragma in ("trusted_schema = OFF", "query_only = ON", "mmap_size = 0"):
-            base.execute(f"PRAGMA {pragma}")
-        names = base.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table'"
-            " AND name NOT LIKE 'sqlite_%' AND sql NOT LIKE 'CREATE VIRTUAL%'"
-        ).fetchmany(TABLES)
+    with opened(path, path.name) as base:
         left = CELLS
-        for (name,) in names:
-            raw = _relation(base, str(name), left)
-            left -= len(raw) * len(raw.names)
-            yield raw
-    except sqlite3.Error as error:
-        raise TriageError(f"cannot read {path.name}: {error}; it may be damaged or in use") from None
-    finally:
-        base.close()
-
-
-def _relation(base: sqlite3.Connection, name: str, left: int) -> Raw:
-    quoted = name.replace('"', '""')
-    names = [str(d[0]) for d in base.execute(f'SELECT * FROM "{quoted}" LIMIT 0').description][:COLUMNS]
-    wanted = (f'"{n}"' for n in (n.replace('"', '""') for n in names))
-    shown = ", ".join(
-        f"CASE WHEN typeof({c}) IN ('text', 'blob') THEN substr({c}, 1, {CELL}) ELSE {c} END" for c in wanted
-    )
-    table = Records(name, left)
-    for row in base.execute(f'SELECT {shown} FROM "{quoted}"'):
-        if not table.add(dict(zip(names, map(_cell, row), strict=True))):
-            break
-    return table.raw
+        for name, columns in islice(base.tables.items(), TABLES):
+            table = Records(name, left)
+            names = columns[:COLUMNS]
+            for row in base.beginnings(name, names, CELL):
+                if not table.add(dict(zip(names, map(_cell, row), strict=True))):
+                    break
+            left -= len(table.raw) * len(table.raw.names)
+            table.raw.cut = table.raw.cut or base.missing
+            yield table.raw
 
 
 def read_numpy(path: Path) -> Iterator[Raw]:

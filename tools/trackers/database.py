@@ -1,4 +1,5 @@
-"""A SQLite file of a stranger: opened for reading only, nothing written beside it, within a limit of time.
+"""A SQLite file of a stranger, a tracker's or any other: opened for reading only, nothing written beside it, within a
+limit of time.
 
 What is still in its write-ahead log or journal counts too: then a copy is opened, in a folder of its own.
 """
@@ -35,19 +36,27 @@ class Database:
         self.missing = missing
         """Why its last writes are not seen; empty where they are."""
         self.tables = {
-            str(name): {str(row[1]) for row in connection.execute(f"pragma table_info({_quoted(str(name))})")}
+            str(name): [str(row[1]) for row in connection.execute(f"pragma table_info({_quoted(str(name))})")]
             for name, sql in connection.execute("select name, sql from sqlite_master where type = 'table' limit 1000")
-            if not str(sql).lstrip().lower().startswith("create virtual")
+            if not str(name).startswith("sqlite_") and not str(sql).lstrip().lower().startswith("create virtual")
         }
-        """Table -> names of its columns."""
+        """Table -> names of its columns, in order."""
 
     def rows(self, table: str, columns: Sequence[str], order: str = "rowid") -> Iterator[tuple[Any, ...]]:
         """Columns of a table, row by row."""
         names = ", ".join(map(_quoted, columns))
         yield from self._connection.execute(f"select {names} from {_quoted(table)} order by {order}")
 
+    def beginnings(self, table: str, columns: Sequence[str], letters: int) -> Iterator[tuple[Any, ...]]:
+        """As `rows`, in the order in which they lie there; of a text only its first letters."""
+        shown = (
+            f"case when typeof({c}) in ('text', 'blob') then substr({c}, 1, {letters}) else {c} end"
+            for c in map(_quoted, columns)
+        )
+        yield from self._connection.execute(f"select {', '.join(shown)} from {_quoted(table)}")
+
     def has(self, table: str, *columns: str) -> bool:
-        return table in self.tables and self.tables[table].issuperset(columns)
+        return table in self.tables and set(columns) <= set(self.tables[table])
 
 
 @contextmanager

@@ -10,9 +10,13 @@ import struct
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+
+from ..findings import TriageError
+from ..packed import open_plain
 
 RECORD = 4 << 20
 """Largest record that is kept: a longer one holds pictures or a model's graph, and is passed over."""
@@ -178,6 +182,19 @@ def log_records(stream: BinaryIO, header: int, note: Note) -> Iterator[bytes]:
         _torn(note, at)
     if bad:
         note(f"{bad} of its blocks of {BLOCK >> 10} KiB have a wrong checksum, and the rest of them was left out")
+
+
+def run_records(path: Path, file: str, magic: bytes, header: int, of: str, note: Note) -> Iterator[bytes]:
+    """The records of a run's file in the format of LevelDB's log.
+
+    Raises:
+        TriageError: it does not begin with `magic`, as every file `of` that tracker does.
+    """
+    with open_plain(path) as stream:
+        if not stream.read(header).startswith(magic):
+            raise TriageError(f"cannot read {file}: it does not begin as a {of} run does, or is empty")
+        stream.seek(0)
+        yield from log_records(stream, header, note)
 
 
 class _Held:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,10 @@ class _Score:
     shots: float = NAN
     model: str = ""
     line: int = 0
+    weights: str = ""
+    """Digest of what was scored, where the file notes one."""
+    commit: str = ""
+    """Of the harness."""
 
 
 _COLUMNS: tuple[tuple[str, Role, str], ...] = (
@@ -49,6 +53,8 @@ _COLUMNS: tuple[tuple[str, Role, str], ...] = (
     ("n", "measure", "n"),
     ("shots", "measure", "shots"),
     ("model", "group", "model"),
+    ("weights", "group", "weights"),
+    ("harness_commit", "group", "harness_commit"),
 )
 """Name, role and kind of each column."""
 
@@ -71,10 +77,13 @@ def read_results(path: Path, file: str) -> tuple[Table, ...]:
 def _lm_eval(results: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[_Score]:
     shots, samples, config = (_mapping(data.get(key)) for key in ("n-shot", "n-samples", "config"))
     model = str(data.get("model_name") or config.get("model_args") or "")
+    digests = (of.get(key) for of in (data, config) for key in ("model_sha", "weights_sha256", "weights_hash"))
+    digest, commit = next((str(d) for d in digests if d), ""), str(data.get("git_hash") or "")
     for task, scores in results.items():
         size = _mapping(samples.get(task))
         n = number(size.get("effective", size.get("original")))
-        yield from _scores(str(task), _mapping(scores), n, number(shots.get(task)), model)
+        for score in _scores(str(task), _mapping(scores), n, number(shots.get(task)), model):
+            yield replace(score, weights=digest, commit=commit)
 
 
 def _lighteval(results: Mapping[str, Any], general: Mapping[str, Any]) -> Iterator[_Score]:
@@ -130,7 +139,7 @@ def _table(file: str, scores: Iterable[_Score]) -> tuple[Table, ...]:
         rows.append(score)
     columns = []
     for name, role, of in _COLUMNS:
-        values = [getattr(row, name) for row in rows]
+        values = [getattr(row, name.removeprefix("harness_")) for row in rows]
         if role == "group" and any(values):
             columns.append(Column(name, role, of, "", np.array([v[:NAME] for v in values], dtype=object)))
         elif role == "measure" and not all(v != v for v in values):

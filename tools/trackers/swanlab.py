@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..findings import TriageError
-from ..packed import open_plain
-from .framing import log_records
+from .framing import run_records
 from .gather import SYSTEM, Gathered
-from .wire import BrokenMessage, Value, fields, floating, inside, parts, seconds, signed, text
+from .wire import Value, each, fields, floating, inside, parts, seconds, signed, text
 
 HEADER = 7
 MAGIC = b":SWL"
@@ -30,20 +28,14 @@ def read(path: Path, file: str) -> Iterator[Gathered]:
         TriageError: it is no such file.
     """
     found = Gathered(file)
-    broken = 0
-    with open_plain(path) as stream:
-        if not stream.read(HEADER).startswith(MAGIC):
-            raise TriageError(f"cannot read {file}: it does not begin as a SwanLab run does, or is empty")
-        stream.seek(0)
-        for record in log_records(stream, HEADER, found.note):
-            try:
-                for message in parts(memoryview(record), _SCALAR):
-                    _scalar(message, found)
-            except BrokenMessage:
-                broken += 1
-    if broken:
-        found.note(f"{broken} of its records are no messages")
+    records = run_records(path, file, MAGIC, HEADER, "SwanLab", found.note)
+    each(records, lambda record: _scalars(record, found), found.note, "messages")
     yield found
+
+
+def _scalars(record: bytes, found: Gathered) -> None:
+    for message in parts(memoryview(record), _SCALAR):
+        _scalar(message, found)
 
 
 def _scalar(message: memoryview, found: Gathered) -> None:

@@ -5,7 +5,6 @@ Pictures, histograms, graphs and profiles are passed over.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from ..packed import open_plain
 from ..reading import parse_json
 from .framing import tf_records
 from .gather import Gathered
-from .wire import BrokenMessage, Value, fields, floating, inside, parts, signed, text, varint
+from .wire import Value, each, fields, floating, inside, parts, signed, text, varint
 
 _WALL_TIME, _STEP, _SUMMARY = 1, 2, 5
 _TAG, _SIMPLE, _TENSOR, _METADATA = 1, 2, 8, 9
@@ -30,15 +29,8 @@ NOT_METRICS = ("_hparams_/",)
 def read(path: Path, file: str) -> Iterator[Gathered]:
     """The scalars and settings of one event file."""
     found = Gathered(file)
-    broken = 0
     with open_plain(path) as stream:
-        for record in tf_records(stream, found.note):
-            try:
-                _event(record, found)
-            except (BrokenMessage, struct.error):
-                broken += 1
-    if broken:
-        found.note(f"{broken} of its records are no events")
+        each(tf_records(stream, found.note), lambda record: _event(record, found), found.note, "events")
     yield found
 
 

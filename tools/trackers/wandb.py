@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from ..findings import TriageError
-from ..packed import open_plain
 from ..reading import parse_json
-from .framing import log_records
+from .framing import run_records
 from .gather import NAN, SYSTEM, Gathered, number
-from .wire import BrokenMessage, Value, fields, floating, inside, parts, seconds, signed, text
+from .wire import Value, each, fields, floating, inside, parts, seconds, signed, text
 
 HEADER = 7
 """Bytes before the first record: `:W&B`, a number that is always the same, the version."""
@@ -31,18 +30,8 @@ def read(path: Path, file: str) -> Iterator[Gathered]:
         TriageError: it is no such file.
     """
     history = Gathered(file)
-    broken = 0
-    with open_plain(path) as stream:
-        if not stream.read(HEADER).startswith(MAGIC):
-            raise TriageError(f"cannot read {file}: it does not begin as a W&B run does, or is empty")
-        stream.seek(0)
-        for record in log_records(stream, HEADER, history.note):
-            try:
-                _record(record, history)
-            except BrokenMessage:
-                broken += 1
-    if broken:
-        history.note(f"{broken} of its records are no messages")
+    records = run_records(path, file, MAGIC, HEADER, "W&B", history.note)
+    each(records, lambda record: _record(record, history), history.note, "messages")
     yield history
 
 

@@ -7,7 +7,7 @@ message is a view of the same bytes.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 Value = int | memoryview
 """A varint, else the bytes of the field: eight, four, or as many as it says."""
@@ -19,6 +19,18 @@ _FIXED = {1: 8, 5: 4}
 
 class BrokenMessage(ValueError):
     """The bytes are no whole message."""
+
+
+def each(records: Iterable[bytes], take: Callable[[bytes], object], note: Callable[[str], object], what: str) -> None:
+    """Hand every record to `take`; those that are no message are noted: "3 of its records are no events"."""
+    broken = 0
+    for record in records:
+        try:
+            take(record)
+        except (BrokenMessage, struct.error):
+            broken += 1
+    if broken:
+        note(f"{broken} of its records are no {what}")
 
 
 def fields(data: bytes | memoryview) -> Iterator[tuple[int, Value]]:

@@ -37,6 +37,8 @@ PROGRAMS = "triage.evals.lab."
 CALLS = ("compile", "search", "match", "fullmatch", "split", "sub", "subn", "findall", "finditer")
 BUILDERS = ("bounded", "Sought")
 """Functions of the package that compile what they are given, in the file `tools/patterns.py`."""
+COMPILING = ("/re/__init__.py", "/functools.py", "tools/patterns.py")
+"""Files on the way from who asks for a pattern to where it is compiled."""
 AT_THE_START = {"match", "fullmatch"}
 
 
@@ -136,7 +138,7 @@ def spied() -> Iterator[tuple[tuple[str, int, bool], str, str, int]]:
         if isinstance(pattern, (str, bytes)):
             frame = sys._getframe(1)
             method = frame.f_code.co_name
-            while frame and frame.f_code.co_filename.endswith(("/re/__init__.py", "tools/patterns.py")):
+            while frame and frame.f_code.co_filename.endswith(COMPILING):
                 frame = frame.f_back
             if frame and frame.f_code.co_filename in files:
                 value = flags.value if isinstance(flags, re.RegexFlag) else flags
@@ -153,7 +155,7 @@ def spied() -> Iterator[tuple[tuple[str, int, bool], str, str, int]]:
 
 def play() -> None:
     sys.path.insert(0, str(ROOT))
-    importlib.import_module("triage.tools.patterns").Sought.at_once = True
+    importlib.import_module("triage.tools.patterns").at_once = True
     for wing in WINGS:
         package = importlib.import_module(f"triage.{wing}")
         for module in pkgutil.walk_packages(package.__path__, f"triage.{wing}."):

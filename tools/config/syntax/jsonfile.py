@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 from .source import MAX_DEPTH, MAX_ITEMS, Item, Refused, Source
 
-TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+|"')
+TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*+(")?|[{}\[\],:]|[^\s{}\[\],:"]+')
+"""A text without its second quote is taken to the end of the line, and handed on as a quote alone."""
 SPACE = re.compile(r"(?:\s++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)|#[^\n]*+)++")
 
 
@@ -37,7 +38,7 @@ def _tokens(text: str) -> Iterator[tuple[str, int]]:
         match = TOKEN.match(text, at)
         if not match:
             return
-        yield match[0], at
+        yield ('"' if match[0].startswith('"') and not match[1] else match[0]), at
         at = match.end()
 
 

@@ -25,6 +25,12 @@ NEAR_LOSS, NEAR_SHARE, NEAR_START = 0.03, 0.12, 0.25
 """How near the last loss, the accuracy and the first loss are to those of guessing, as shares. Own judgement."""
 MEMORISED, PASSES = 0.05, 3.0
 """Loss (nats) below which the training rows are known by heart, and epochs from which on that is a matter of passes."""
+FROM_SCRATCH, NO_TEXT = 6.0, 0.5
+"""First loss (nats) of a language model without training, near the logarithm of its vocabulary, and a loss that no text
+allows: its own entropy is above 1 nat a token."""
+BEGUN = 50
+"""Share (1 of so many) of the points that an untrained model needs at least to leave that level: one that was trained
+before and meets a new task is down after a few. Own judgement."""
 LOST = 0.5
 """Share of its best accuracy that a collapsed run has left at most."""
 
@@ -100,24 +106,27 @@ def accuracy_decline(track: Track) -> Iterator[Finding]:
 
 @detector("train-loss-memorised", "the training loss is next to nothing after several passes", ["loss"], 8)
 def train_loss_memorised(track: Track) -> Iterator[Finding]:
-    """The loss ends below 0.05 nats, a twentieth of where it began, after at least three epochs, and no evaluation that
-    is as low says that this carries over to other rows.
+    """The loss ends below 0.05 nats (0.5 of a language model that began untrained), a twentieth of where it began,
+    after at least three epochs where it did not, and no evaluation as low says that this carries over to other rows.
 
     A loss that was low from the start is masked or broken, not learned by heart. S3 where the task's own held-out score
     still improves. Own judgement.
     """
-    loss, passes = _supervised(track, 8), track.points("epoch")
-    if loss is None or passes is None or passes.values.max() < PASSES:
+    loss, epoch = _supervised(track, 8), track.points("epoch")
+    if loss is None:
         return
-    first, last = head_tail(loss.values, 0.1)
+    (first, last), start = head_tail(loss.values, 0.1), float(np.median(loss.values[: max(3, len(loss) // BEGUN)]))
+    untrained, epochs = start > FROM_SCRATCH, 0.0 if epoch is None else float(epoch.values.max())
+    first = start if untrained else first
+    least = NO_TEXT if untrained else MEMORISED
+    if not 0 <= last < least or last > first / 20 or (epochs < PASSES and not untrained):
+        return
     held_out = track.points("eval_loss")
-    if not 0 <= last < MEMORISED or last > first / 20:
+    if held_out is not None and head_tail(held_out.values, 0.2)[1] < max(3 * last, 2 * least):
         return
-    if held_out is not None and head_tail(held_out.values, 0.2)[1] < max(3 * last, 2 * MEMORISED):
-        return
-    epochs = float(passes.values.max())
-    en = f"{loss.key} is {last:.3g} after {epochs:.3g} epochs ({first:.3g} at the start): the rows are known by heart."
-    zh = f"{loss.key} 在 {epochs:.3g} 个 epoch 后为 {last:.3g}（开始时 {first:.3g}）：训练样本已被背下来。"
+    when, when_zh = (f"after {epochs:.3g} epochs", f"在 {epochs:.3g} 个 epoch 后") if epochs else ("at the end", "最后")
+    en = f"{loss.key} is {last:.3g} {when} ({first:.3g} at the start): the rows are known by heart."
+    zh = f"{loss.key} {when_zh}为 {last:.3g}（开始时 {first:.3g}）：训练样本已被背下来。"
     score = scored(track, loss, 0)
     severity = S3 if score and score.better else S2
     levels = {"epochs": epochs, "baseline": first, "last": last}

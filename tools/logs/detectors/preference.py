@@ -21,6 +21,11 @@ from .robust import head_tail, mann_kendall, noise
 LN2 = log(2)
 NEAR, NARROW, EVEN = 0.03, 0.05, 0.05
 """How near ln 2 (as a share), a margin of 0 and an accuracy of one half are. Own judgement."""
+MIXED = frozenset({"sft_loss", "nll_loss", "odds_ratio_loss", "log_odds_ratio"})
+"""Metrics of a preference loss with a likelihood term (ORPO, CPO), which does not start at ln 2."""
+NARROWEST = 0.005
+"""Margin of such a run below which nothing was told apart: a log odds ratio of 0.05 at the usual beta of 0.1. Own
+judgement."""
 STEPS, POINTS = 100, 30
 """Steps, or points where the steps are not numbered, that are enough to tell pairs apart. Own judgement."""
 
@@ -42,7 +47,7 @@ TWIN = 0.99
 @points_detector("preference-not-learned", "chosen and rejected are never told apart", "loss", 10)
 def preference_not_learned(loss: Series, track: Track) -> Iterator[Finding]:
     """The loss starts and ends within 3% of ln 2, and the margin ends below 0.05 or the accuracy at one half, after
-    100 steps (30 points where steps are not numbered).
+    100 steps (30 points where steps are not numbered). With a likelihood term in the loss: the margin ends below 0.005.
 
     ln 2 is where preference losses start, so the first steps say nothing. A margin that is small but there can be a
     learning rate too low as well as a policy that is its own reference.
@@ -50,7 +55,12 @@ def preference_not_learned(loss: Series, track: Track) -> Iterator[Finding]:
     margin, share = (track.points(name, 5) for name in ("reward_margin", "reward_accuracy"))
     first, last = head_tail(loss.values)
     enough = loss.steps[-1] >= STEPS if loss.step_is == "step" else len(loss) >= POINTS
-    if (margin is None and share is None) or not enough or max(abs(first - LN2), abs(last - LN2)) > NEAR * LN2:
+    if (margin is None and share is None) or not enough:
+        return
+    if margin is not None and any(s.metric in MIXED for s in track.series):
+        yield from _mixed(loss, margin)
+        return
+    if max(abs(first - LN2), abs(last - LN2)) > NEAR * LN2:
         return
     gap = None if margin is None else head_tail(margin.values)[1]
     right = None if share is None else head_tail(share.values)[1]
@@ -67,6 +77,17 @@ def preference_not_learned(loss: Series, track: Track) -> Iterator[Finding]:
     )
     shown = [(loss, -1), *((s, -1) for s in (margin, share) if s is not None)]
     yield finding("preference-not-learned", S2, shown, en, zh, margin=gap, accuracy=right, last=last)
+
+
+def _mixed(loss: Series, margin: Series) -> Iterator[Finding]:
+    """The same where the loss falls by its likelihood term whatever becomes of the pairs."""
+    gap = head_tail(margin.values)[1]
+    if abs(gap) < NARROWEST:
+        en = f"{margin.key} ends at {gap:.2g}: the likelihood was learned, the pairs were not told apart."
+        zh = f"{margin.key} 最后为 {gap:.2g}：损失中的似然项学到了，但没有学会区分偏好对。"
+        yield finding(
+            "preference-not-learned", S2, [(margin, -1), (loss, -1)], en, zh, margin=gap, last=loss.values[-1]
+        )
 
 
 @detector("reward-pays-for-fault", "a share of faults grows with the reward", ["reward"], 20)

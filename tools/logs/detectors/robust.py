@@ -92,7 +92,11 @@ def blocks(values: np.ndarray, most: int = 200) -> np.ndarray:
     """At most `most` block medians of the values."""
     if len(values) <= most:
         return values
-    return np.array([np.median(b) for b in np.array_split(values, most)])
+    size, longer = divmod(len(values), most)
+    parts = np.split(values, [longer * (size + 1)])
+    return np.concatenate(
+        [np.median(part.reshape(-1, n), axis=1) for part, n in zip(parts, (size + 1, size), strict=True) if len(part)]
+    )
 
 
 def mann_kendall(values: np.ndarray) -> tuple[float, float]:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import chain
 
 from ...findings import Code
 from ...patterns import bounded, words_of
@@ -122,9 +124,14 @@ class Hits:
 class Matcher:
     """Scans one file, chunk by chunk."""
 
-    def __init__(self, size: int | None = None):
-        """`size` of the file in bytes chooses the way of the first pass; unknown means large."""
-        self._find = _finder(size)
+    def __init__(self, size: int | None = None, words: tuple[bytes, ...] = ()):
+        """`size` of the file in bytes chooses the way of the first pass; unknown means large.
+
+        `words` are looked for in the same pass.
+        """
+        self._find, self._words = _finder(size, words), words
+        self.heard: set[bytes] = set()
+        """The words that the last chunk holds."""
         self._found: dict[int, Hits] = {}
         self._commented: bool | None = None
 
@@ -132,7 +139,9 @@ class Matcher:
         """Scan the next chunk: whole lines, see `tools.reading.iter_chunks`."""
         if self._commented is None:
             self._commented = _is_commented(chunk.data)
-        for row, spot, number in _numbered(chunk, self._find(chunk.data)):
+        spots = [*self._find(chunk.data)]
+        self.heard = {self._words[row - len(TABLE)] for row, _ in spots if row >= len(TABLE)}
+        for row, spot, number in _numbered(chunk, (spot for spot in spots if spot[0] < len(TABLE))):
             hits = self._found.setdefault(row, Hits())
             hits.candidates += 1
             if hits.candidates > PROOFS or (hits.last is not None and hits.last.line == number):
@@ -244,16 +253,18 @@ def _above(data: bytes, spot: int) -> str:
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])")
 
 Find = Callable[[bytes], Iterable[tuple[int, int]]]
-"""Data -> (row, offset of the last matched byte)."""
+"""Data -> (row, offset of the last matched byte); rows past the table are words."""
 
 
-def _finder(size: int | None) -> Find:
-    if size is not None and size <= SMALL:
-        return find_plain
-    try:
-        return _hyperscan_finder()
-    except ImportError:
-        return find_plain
+def _finder(size: int | None, words: tuple[bytes, ...]) -> Find:
+    if size is None or size > SMALL:
+        with suppress(ImportError):
+            return _hyperscan_finder(words)
+    return lambda data: chain(find_plain(data), _plain_words(data, words))
+
+
+def _plain_words(data: bytes, words: tuple[bytes, ...]) -> Iterator[tuple[int, int]]:
+    return ((row, at) for row, word in enumerate(words, len(TABLE)) if (at := data.find(word)) >= 0)
 
 
 def find_plain(data: bytes) -> Iterator[tuple[int, int]]:
@@ -287,8 +298,8 @@ def _unanchored(pattern: str) -> bytes:
 
 
 @cache
-def _hyperscan_finder() -> Find:
-    """First pass with hyperscan. Anchors are left to the proof on the line.
+def _hyperscan_finder(words: tuple[bytes, ...]) -> Find:
+    """First pass with hyperscan. Anchors are left to the proof on the line; a word is told once of a chunk.
 
     Raises:
         ImportError: hyperscan is not installed.
@@ -296,8 +307,9 @@ def _hyperscan_finder() -> Find:
     import hyperscan
 
     database = hyperscan.Database()
-    patterns = [_unanchored(row.pattern) for row in TABLE]
-    database.compile(expressions=patterns, ids=list(range(len(patterns))), elements=len(patterns), flags=0)
+    patterns = [*(_unanchored(row.pattern) for row in TABLE), *map(re.escape, words)]
+    once = [0] * len(TABLE) + [hyperscan.HS_FLAG_SINGLEMATCH] * len(words)
+    database.compile(expressions=patterns, ids=list(range(len(patterns))), elements=len(patterns), flags=once)
 
     def find(data: bytes) -> Iterable[tuple[int, int]]:
         spots: list[tuple[int, int]] = []

@@ -1,0 +1,180 @@
+"""Copies of a model's small files in several folders of a run, against each other; and the files of an evaluation that
+was split, against its parts.
+
+A model that is trained, exported and served has its `config.json` and its tokenizer in each place; where two of them
+say different things about positions or the chat template, training and serving are not of one model. The file says so
+itself, nothing is computed here. Which setting is in force is judged in `lint`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import combinations
+from pathlib import PurePosixPath
+from typing import Any
+
+from ..data.records.plain import load_json
+from ..findings import Check, Evidence, Finding, Report, Severity, declare
+from ..patterns import bounded
+from ..run import Artifact, Run
+
+CHECK, PARTS = "copies of a model's files", "parts and results of an evaluation"
+CODES = declare(
+    "copies",
+    ("rope-differs-between-copies", CHECK, "two copies of the model's configuration scale positions differently"),
+    ("template-differs-between-copies", CHECK, "two copies of the tokenizer have different chat templates"),
+    ("stop-token-not-set", CHECK, "generation does not stop at the token that ends a turn in the template"),
+    ("parts-missing", PARTS, "an evaluation that was split has fewer results than splits"),
+    ("metrics-empty", PARTS, "the file of the final metrics is empty beside results that were merged"),
+)  # fmt: skip
+FILES = 200
+"""Files that are looked at, each up to the limit of a JSON file."""
+SCALING = ("type", "factor", "rope_theta", "original_max_position_embeddings")
+ROPE = ("rope_theta", "rope_scaling", "rope_parameters")
+ENDS = bounded(r"<\|im_end\|>|<\|eot_id\|>|<\|end\|>|<end_of_turn>|<\|endofturn\|>|<\|eot\|>|<\|end_of_turn\|>")
+"""Tokens that end a turn in the chat templates of public models."""
+SPLIT = bounded(r"(?i)(?:^|[^a-z])(?:split|input|chunk|in)[_-]?(?:gpu|rank|part)?[_-]?(\d{1,4})\.\w{2,6}$")
+PART = bounded(
+    r"(?i)(?:^|[^a-z])(?:result|output|pred|prediction|out|part|gen)s?[_-]?(?:gpu|rank|part)?[_-]?(\d{1,4})\.\w{2,6}$"
+)
+METRICS = bounded(r"(?i)(?:^|[^a-z])(?:metrics?|scores?|results?)\.json$")
+MERGED = bounded(r"(?i)merged?|combined|all_results|predictions?")
+
+
+def check_copies(run: Run) -> Report:
+    """What copies of one file, and the parts of one evaluation, say of each other."""
+    files: dict[str, list[Artifact]] = {}
+    small = [a for a in run.artifacts if a.name.endswith(".json")][:FILES]
+    for artifact in small:
+        files.setdefault(PurePosixPath(artifact.name).name, []).append(artifact)
+    found = [*_rope(files.get("config.json", ())), *_templates(files.get("tokenizer_config.json", ())),
+             *_stops(files)]  # fmt: skip
+    parts = [*_parts(run), *_empty(run)]
+    looked = len(files.get("config.json", ())) > 1 or len(files.get("tokenizer_config.json", ())) > 1 or found
+    checks = (
+        _check(CHECK, found, bool(looked)),
+        _check(PARTS, parts, any(SPLIT.search(a.name) for a in run.artifacts)),
+    )
+    return Report("copies", (*found, *parts), checks)
+
+
+def _check(name: str, found: list[Finding], looked: bool) -> Check:
+    return Check(name, "found" if found else "clear" if looked else "not-applicable")
+
+
+def _read(some: list[Artifact] | tuple[()], wanted: Callable[[Mapping[str, Any]], Any]) -> list[tuple[str, Any]]:
+    """(file, what it says) of the files that say it."""
+    told = ((a.name, load_json(a.path)) for a in some)
+    said = ((name, wanted(value)) for name, value in told if isinstance(value, Mapping))
+    return [(name, value) for name, value in said if value]
+
+
+def _positions(value: Mapping[str, Any]) -> dict[str, Any]:
+    """How the file scales positions, without the keys that only some releases write."""
+    inner = value.get("text_config")
+    value = inner if isinstance(inner, Mapping) and "rope_theta" in inner else value
+    out: dict[str, Any] = {}
+    for key in ROPE:
+        part = value.get(key)
+        if isinstance(part, Mapping):
+            out |= {"type" if k == "rope_type" else str(k): v for k, v in part.items()}
+        elif part is not None:
+            out[key] = part
+    return out
+
+
+def _rope(some: list[Artifact] | tuple[()]) -> Iterator[Finding]:
+    for (a, one), (b, other) in combinations(_read(some, _positions), 2):
+        both = {k: (one.get(k), other.get(k)) for k in SCALING}
+        apart = {k: v for k, v in both.items() if v[0] != v[1] and (k != "rope_theta" or None not in v)}
+        if apart:
+            said = ", ".join(f"{k} {x} / {y}" for k, (x, y) in apart.items())
+            yield _apart(
+                "rope-differs-between-copies", a, b, f"scale positions differently: {said}", f"位置缩放不同：{said}"
+            )
+            return
+
+
+def _templates(some: list[Artifact] | tuple[()]) -> Iterator[Finding]:
+    read = _read(some, lambda value: value.get("chat_template"))
+    for (a, one), (b, other) in combinations(read, 2):
+        if isinstance(one, str) and isinstance(other, str) and one.split() != other.split():
+            i = next((i for i, (x, y) in enumerate(zip(one, other, strict=False)) if x != y), min(len(one), len(other)))
+            said = f"from character {i} on: {one[i : i + 40]!r} / {other[i : i + 40]!r}"
+            yield _apart("template-differs-between-copies", a, b, f"have different chat templates, {said}",
+                         f"的聊天模板不同（第 {i} 个字符起：{one[i : i + 40]!r} / {other[i : i + 40]!r}）")  # fmt: skip
+            return
+
+
+def _apart(code: str, a: str, b: str, en: str, zh: str) -> Finding:
+    return Finding(code, Severity.S2, f"{a} and {b} {en}.", f"{a} 与 {b} {zh}。", (Evidence(a), Evidence(b)),
+                   {"files": [a, b]})  # fmt: skip
+
+
+def _stops(files: Mapping[str, list[Artifact]]) -> Iterator[Finding]:
+    """A turn's end that generation does not stop at."""
+    for name, tokenizer in _read(files.get("tokenizer_config.json", []), dict):
+        template, tokens = tokenizer.get("chat_template"), tokenizer.get("added_tokens_decoder")
+        ends = list(dict.fromkeys(ENDS.findall(template))) if isinstance(template, str) else []
+        folder = PurePosixPath(name).parent
+        beside = [a for a in files.get("generation_config.json", []) if PurePosixPath(a.name).parent == folder]
+        for other, eos in _read(beside, lambda value: value.get("eos_token_id")):
+            ids = {str(v) for v in (eos if isinstance(eos, list) else [eos])}
+            known = (
+                {str(t.get("content")): str(i) for i, t in tokens.items() if isinstance(t, Mapping)}
+                if isinstance(tokens, Mapping)
+                else {}
+            )
+            mine = [known[e] for e in ends if e in known]
+            if mine and ids.isdisjoint(mine):
+                stops = ", ".join(sorted(ids))
+                en = f"differ: a turn ends with {ends[0]} (id {mine[0]}), generation stops at {stops} only"
+                zh = f"对结束符不一致：模板每轮以 {ends[0]}（id {mine[0]}）结束，生成只在 {stops} 处停止"
+                yield _apart("stop-token-not-set", other, name, en, zh)
+                return
+
+
+def _parts(run: Run) -> Iterator[Finding]:
+    """Splits of an evaluation without a result."""
+    splits, results = ({m[1]: a.name for a in run.artifacts if (m := p.search(a.name))} for p in (SPLIT, PART))
+    missing = sorted(splits.keys() - results.keys(), key=int)
+    if len(splits) > 1 and results and missing:
+        yield Finding(
+            "parts-missing", Severity.S2,
+            f"{len(splits)} parts were split off ({splits[missing[0]]} and others) and {len(results)} have a result; "
+            f"none for "
+            f"{', '.join(missing[:8])}: what was merged is incomplete.",
+            f"共拆分 {len(splits)} 份（{splits[missing[0]]} 等），只有 {len(results)} 份有结果，缺 "
+            f"{', '.join(missing[:8])}：合并不完整。",
+            tuple(Evidence(splits[m]) for m in missing[:3]),
+            {"splits": len(splits), "results": len(results), "missing": missing[:50]},
+        )  # fmt: skip
+
+
+def _empty(run: Run) -> Iterator[Finding]:
+    """Final metrics that hold nothing beside merged results that hold rows."""
+    merged = next(
+        (a for a in run.artifacts if MERGED.search(PurePosixPath(a.name).name) and a.path.stat().st_size > 64), None
+    )
+    names = [
+        *((a.name, a.path) for a in run.artifacts),
+        *((s.name, run.root / s.name) for s in (*run.unknown, *run.skipped)),
+    ]
+    for name, path in names:
+        if (
+            merged is not None
+            and METRICS.search(name)
+            and name != merged.name
+            and path.is_file()
+            and path.stat().st_size < 64
+        ):
+            text = re.sub(rb"\s", b"", path.read_bytes())
+            if text in (b"", b"{}", b"[]", b"null"):
+                yield Finding(
+                    "metrics-empty", Severity.S2,
+                    f"{name} holds no metric ({text.decode() or 'nothing'}) beside {merged.name}, which holds results.",
+                    f"{name} 中没有任何指标（{text.decode() or '空'}），而 {merged.name} 中有结果。",
+                    (Evidence(name), Evidence(merged.name)), {"file": name, "merged": merged.name},
+                )  # fmt: skip
+                return
