@@ -25,8 +25,7 @@ from ...tools.vocabulary import VOCABULARY
 from ..answer import Answer
 from ..evidence import Look
 from ..narrate.answer import headline
-from ..narrate.entry import criterion, next_check
-from ..narrate.words import WORDS
+from ..narrate.entry import answered, criterion, standing
 from ..propose import Proposal
 
 MOST = {"F": 20, "V": 40, "R": 16, "M": 16, "Q": 6, "L": 8, "B": 8}
@@ -158,7 +157,7 @@ class Ledger:
                 for side, found in (("for", h.for_), ("against", h.against))
                 if found
             )
-            yield f"{h.entry.id}: {h.entry.title.say(lang)}{cause}; {WORDS[h.status].say(lang)}, {h.percent}; {sides}"
+            yield f"{h.entry.id}: {h.entry.title.say(lang)}{cause}; {standing(h, lang)}, {h.percent}; {sides}"
 
     def _change(self) -> Iterator[tuple[str, str]]:
         p, lang = self.answer.proposal, self.answer.lang
@@ -210,7 +209,7 @@ class Ledger:
     def _books(self) -> Iterator[tuple[str, str]]:
         a = self.answer
         for h in a.diagnosis.hypotheses[:3]:
-            check = next_check(a.diagnosis, a.lang) if h is a.diagnosis.top else h.entry.check_first.say(a.lang)
+            check = "" if answered(h, a.diagnosis) else h.entry.check_first.say(a.lang)
             says = clean(next(iter(h.entry.said(a.lang).values()), ""), 300)
             yield f"runbook on {h.entry.id}: {says}" + (f" Check first: {check}" if check else ""), ""
         for p in a.passages:
