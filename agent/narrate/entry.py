@@ -33,6 +33,11 @@ def answered(h: Hypothesis, d: Diagnosis) -> bool:
     return shown or any(f.code.startswith("sign-") and f.severity != "S3" for f in h.for_)
 
 
+def standing(h: Hypothesis, lang: str) -> str:
+    """How far a hypothesis is borne out; one for which nothing decisive was found rests on the words or on little."""
+    return WORDS["weak" if h.status == "possible" and h.for_ else h.status].say(lang)
+
+
 def checked(h: Hypothesis) -> list[Finding]:
     """What was looked up in the files to answer the checks of a hypothesis: its signs, and what its check asks for."""
     asked = h.entry.check_first.answered_by

@@ -15,7 +15,9 @@ import re
 from functools import cache
 from pathlib import Path
 
-PHRASES = Path(__file__).parent / "outside.json"
+from . import bidden
+
+PHRASES = Path(__file__).parents[1] / "outside.json"
 KINDS = ("outside", "orders")
 """Other fields (cooking, web servers, other kinds of models); orders to run, reveal, obey or invent something."""
 
@@ -181,9 +183,18 @@ def addressed(line: str, by_name: bool = False) -> bool:
     Args:
         by_name: only where it hails the reader; what people ask of triage themselves rarely does.
     """
-    line = _INVISIBLE.sub("", line[:LINE])
+    return addressed_by_pattern(line, by_name) or (not by_name and bidden.bidden(apart(line)))
+
+
+def apart(line: str) -> str:
+    """A line as it is read: bounded, without what cannot be seen, the words of a name apart."""
+    return _JOINED.sub(" ", _INVISIBLE.sub("", line[:LINE]))
+
+
+def addressed_by_pattern(line: str, by_name: bool = False) -> bool:
+    """The same by the patterns alone."""
     kinds = (_HAILED,) if by_name else (_HAILED, _ASKED)
-    return any(_any(kind).search(text) for text in {line, _JOINED.sub(" ", line)} for kind in kinds)
+    return any(_any(kind).search(text) for text in {_INVISIBLE.sub("", line[:LINE]), apart(line)} for kind in kinds)
 
 
 def ordered(text: str) -> bool:
