@@ -18,8 +18,8 @@ from ..tools.vocabulary import VOCABULARY
 SLACK, NOISE = 0.05, 3.0
 """Share of a level, and points' noises, by which the next run may miss it."""
 MOST = 4
-LEARNED = frozenset(("loss", "eval_loss", "perplexity", "eval_perplexity", "accuracy", "eval_accuracy", "reward", "entropy",
-                     "grad_norm"))  # fmt: skip
+LEARNED = frozenset(("loss", "eval_loss", "perplexity", "eval_perplexity", "accuracy", "eval_accuracy", "reward",
+                     "entropy", "grad_norm"))  # fmt: skip
 """Measures whose level moves as a model learns: that of another step is no target."""
 Data = Mapping[str, Any]
 
