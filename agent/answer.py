@@ -85,6 +85,17 @@ class Answer:
                     }
                     for i, h in enumerate(d.hypotheses)
                 ],
+                "also": [
+                    {
+                        "entry": h.entry.id,
+                        "title": h.entry.title.say(self.lang),
+                        "severity": h.entry.severity,
+                        "status": h.status,
+                        "for": [number[id(f)] for f in h.for_],
+                    }
+                    for h in d.also
+                ],
+                "mend_in_order": [h.entry.id for h in d.to_mend] if d.also else [],
                 "findings": [finding_json(f, f"F{i}", self.lang) for i, f in enumerate(d.findings, 1)],
                 "checks": [c.as_json() for c in d.checks],
                 "proposal": self._proposal(),

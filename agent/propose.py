@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from ..tools.phrase import Phrase
 from ..tools.run import Run
 from ..tools.secrets import Shown, visible, visible_lines
 from ..tools.settings import Setting, Settings
+from .demands import demands
 from .diagnose import Diagnosis, leading
 from .ranking import SERIOUS, SHOWN, Hypothesis, alike
 
@@ -92,9 +93,10 @@ def propose(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str = "en"
     for hypothesis in believed:
         if shown := _in_program(hypothesis):
             return _mends(hypothesis, shown, settings, lang)
+        asked = demands(hypothesis.entry, diagnosis.findings)
         for fix in _fixes(hypothesis):
             if proposal := _apply(hypothesis, fix, settings, run, lang):
-                return proposal
+                return replace(proposal, acceptance=(*proposal.acceptance, *asked))
     return Nothing("the change that the runbook names is already in force here", "手册建议的改动在这里已经生效")
 
 

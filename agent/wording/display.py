@@ -6,13 +6,11 @@ where they belong; nothing is left out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...tools.patterns import bounded
 from ...tools.phrase import phrases
-from ...tools.secrets import redact
+from ...tools.secrets.inert import inert
 from ..narrate.entry import next_check
 from .ledger import Ledger
 from .marks import Mark, marks
@@ -39,11 +37,6 @@ SAID = phrases(
     ("order", "[the wrong way round]", "[次序颠倒]"),
     ("elsewhere", "[in {id}, not cited]", "[在 {id} 中，未引用]"),
 )  # fmt: skip
-_LINK = bounded(r"(?i)\b([a-z][a-z0-9+.-]{1,12})://|\b(javascript|data|vbscript|mailto|file):(?=\S)|\b(www)\.(?=\w)")
-_DOMAIN = re.compile(
-    r"(?i)(?<![\w/])((?:[\w-]{1,60}\.){0,4}[\w-]{1,60})\.(com|net|org|io|ai|cn|dev|app|example|xyz|top|ru|info|me|co|site|online)\b(?!\.?\w)"
-)
-_INERT = str.maketrans({"`": "'", "*": "∗", "\u2028": " ", "\u2029": " "})
 
 
 @dataclass(frozen=True)
@@ -106,14 +99,3 @@ def _cited(said: Said, ledger: Ledger) -> str:
     """The citations with the place that each leads to."""
     cites = [f"{id} {ledger.rows[id].place}".strip() for id in said.cites]
     return f" ({inert('; '.join(cites))})" if cites else ""
-
-
-def inert(text: str) -> str:
-    """Text of a model on one line: without credentials, and nothing in it that a page, a chat or a terminal acts on."""
-    text = "".join(c if c.isprintable() else " " for c in redact(text))
-    text = " ".join(text.split()).translate(_INERT) if text.strip() else ""
-    text = _LINK.sub(lambda m: f"{m[1]}[:]//" if m[1] else f"{m[2]}[:]" if m[2] else f"{m[3]}[.]", text)
-    text = _DOMAIN.sub(r"\1[.]\2", text)
-    text = re.sub(r"<(?=[A-Za-z/!?@#])", "‹", text)
-    text = re.sub(r"\](?=[(\[:])", "] ", text)
-    return re.sub(r"^(?=[#>+|=~-]|\d+[.)]\s)", "· ", re.sub(r"!(?=\[)|~~|\$\$|__(?=\w)", " ", text))

@@ -17,16 +17,15 @@ from typing import Any
 from ...knowledge.outside import addressed
 from ...tools.findings import Finding, clean
 from ...tools.looking.search import quote
+from ...tools.looking.told import measured
 from ...tools.relate.moves import described
 from ...tools.relate.relate import Related
 from ...tools.vocabulary import VOCABULARY
 from ..answer import Answer
 from ..evidence import Look
 from ..narrate.answer import headline
-from ..narrate.entry import criterion, next_check
-from ..narrate.words import WORDS
+from ..narrate.entry import answered, criterion, standing
 from ..propose import Proposal
-from .toolbox import measured
 
 KINDS = {
     "F": "finding", "C": "cause", "X": "the one change", "V": "setting", "R": "relation", "M": "measure",
@@ -89,7 +88,7 @@ class Ledger:
 
     def asked(self, question: str) -> str:
         """The person's words of this turn and triage's own answer to them, as two new rows."""
-        n = 1 + sum(id[0] == "P" for id in self.rows)
+        n = self._next("P")
         own = " ".join(self.answer.head) or headline(self.answer.diagnosis, self.answer.lang, bool(self.answer.seen))
         self._put(f"P{n}", self._quote(question, "the question", 2_000))
         self._put(f"A{n}", clean(own.replace("**", ""), 1_200))
@@ -97,7 +96,7 @@ class Ledger:
 
     def result(self, tool: str, args: dict[str, Any], text: str) -> str:
         """A tool's result as a new row: its text with the id before it."""
-        n = 1 + sum(id[0] == "T" for id in self.rows)
+        n = self._next("T")
         called = f"{tool}({', '.join(f'{k}={clean(str(v), 120)}' for k, v in args.items())})"
         self.noted(text, f"T{n}")
         text = text.replace("«", "<").replace("»", ">")
@@ -115,6 +114,10 @@ class Ledger:
         """Note the place where the text speaks to a machine."""
         if any(addressed(line, by_name=True) for line in text.splitlines()[:200]) and place not in self.orders:
             self.orders.append(place)
+
+    def _next(self, kind: str) -> int:
+        """The number of the next row of a kind: earlier turns may have been left out."""
+        return 1 + max((int(id[1:]) for id in self.rows if id[0] == kind), default=0)
 
     def _put(self, id: str, text: str, place: str = "") -> None:
         self.rows[id] = Row(id, text, place)
@@ -159,7 +162,7 @@ class Ledger:
                 for side, found in (("for", h.for_), ("against", h.against))
                 if found
             )
-            yield f"{h.entry.id}: {h.entry.title.say(lang)}{cause}; {WORDS[h.status].say(lang)}, {h.percent}; {sides}"
+            yield f"{h.entry.id}: {h.entry.title.say(lang)}{cause}; {standing(h, lang)}, {h.percent}; {sides}"
 
     def _change(self) -> Iterator[tuple[str, str]]:
         p, lang = self.answer.proposal, self.answer.lang
@@ -211,7 +214,7 @@ class Ledger:
     def _books(self) -> Iterator[tuple[str, str]]:
         a = self.answer
         for h in a.diagnosis.hypotheses[:3]:
-            check = next_check(a.diagnosis, a.lang) if h is a.diagnosis.top else h.entry.check_first.say(a.lang)
+            check = "" if answered(h, a.diagnosis) else h.entry.check_first.say(a.lang)
             says = clean(next(iter(h.entry.said(a.lang).values()), ""), 300)
             yield f"runbook on {h.entry.id}: {says}" + (f" Check first: {check}" if check else ""), ""
         for p in a.passages:

@@ -1,4 +1,4 @@
-"""What keeps a turn of the model within its budget: no call twice, no stream without end."""
+"""What ends a stream of the model that has no end of its own."""
 
 from __future__ import annotations
 
@@ -7,29 +7,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from langchain.agents.middleware import AgentMiddleware
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages import ToolMessage
 
 MOST_CHARACTERS = 60_000
 """Of everything that a model says in one turn, its thoughts included."""
-
-
-class NoRepeats(AgentMiddleware):
-    """An identical call is refused: its result stands above."""
-
-    def __init__(self):
-        super().__init__()
-        self._made: set[str] = set()
-
-    def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-        call = request.tool_call
-        key = f"{call['name']} {sorted(call['args'].items(), key=str)}"
-        if key in self._made:
-            text = f"{call['name']} was called with these arguments already; its result is above. Answer now."
-            return ToolMessage(text, tool_call_id=call["id"], status="error")
-        self._made.add(key)
-        return handler(request)
 
 
 class Endless(Exception):

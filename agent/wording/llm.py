@@ -1,6 +1,6 @@
 """A served model adds to an answer: it looks with tools over the case's ledger, then replies in the typed form.
 
-LangChain is known here, to `memory` and to `limits`, and imported when a server is configured. System prompt and tools
+LangChain is known here and to `limits`, and imported when a server is configured. System prompt and tools
 are the same for all cases and all calls, the ledger is the first message of a person, turns follow: a server that keeps
 prefixes reads each of them once. Whatever goes wrong ends in `Unanswered` with one reason.
 """
@@ -8,7 +8,6 @@ prefixes reads each of them once. Whatever goes wrong ends in `Unanswered` with 
 from __future__ import annotations
 
 import logging
-import os
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -19,26 +18,33 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")  # who can write the checkpoint file runs no code here
-
 import langsmith
 import openai
 from langchain.agents import create_agent
 from langchain.agents.middleware import ModelCallLimitMiddleware, ToolCallLimitMiddleware, ToolErrorMiddleware
 from langchain.agents.middleware.model_call_limit import ModelCallLimitExceededError
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+    messages_from_dict,
+    messages_to_dict,
+)
 from langchain_core.tools import StructuredTool
 from langchain_openai import ChatOpenAI
 from pydantic import ValidationError
 
 from ...tools.boundary import Boundary
+from ...tools.findings import TriageError
 from ...tools.phrase import Phrase
 from ..answer import Answer
 from ..events import Cancelled, Listen, Token, ToolStarted
 from ..session import index
+from . import trace
 from .ledger import Ledger, cost
-from .limits import Endless, NoRepeats, Watch
-from .memory import remembered
+from .limits import Endless, Watch
 from .reply import Reply, read, schema, spoken
 from .server import Model, resolve
 from .toolbox import Toolbox
@@ -51,6 +57,7 @@ SMALL, USUAL, LARGE = 12_000, 16_000, 32_000
 """Tokens of context: where all is halved below, what is taken where the server does not say, the most that is used."""
 SHARE = {"ledger": 0.35, "history": 0.15, "answer": 0.18, "results": 0.2}
 """Of the context; the rest is for the system prompt and the tools."""
+AGAIN = "this was called with these arguments already; its result is above: answer now"
 FULL = "there is no room for more results in this turn: answer now"
 HEARTBEAT = 0.3
 """Seconds without a word after which an empty one is told."""
@@ -76,6 +83,8 @@ class Turn:
     orders: list[str] = field(default_factory=list)
     """Places in what it was shown that speak to a machine."""
     ledger: Ledger | None = None
+    history: list[dict[str, Any]] = field(default_factory=list)
+    """The turn as the next one begins with it."""
 
 
 def word(
@@ -106,6 +115,7 @@ class _Words:
         self.watch = Watch(turn.model.seconds, self._beat)
         self.toolbox = Toolbox(answer.seen, lambda: index(home), answer.lang)
         self._told = time.monotonic()
+        self.called: set[tuple[str, str]] = set()
 
     def run(self, question: str) -> None:
         try:
@@ -128,27 +138,28 @@ class _Words:
         if self.attempt == 2:
             ledger = Ledger.of(self.answer, int(cost(ledger.prompt()) / 3))
         self.turn.ledger = ledger
-        with remembered(self.home, self.case) as memory:
-            history = shortened(memory.read(), context * SHARE["history"])
-            ledger.recall(self.boundary.restore(m.text) for m in history if not isinstance(m, AIMessage))
-            said = self.boundary.hide(f"{ledger.asked(question)}\n{LANGUAGE.say(self.answer.lang)}")
-            opened = opening(ledger, self.boundary, [*history, HumanMessage(said)])
-            chat = self._chat(max(900, int(context * SHARE["answer"])))
-            made = self._look(chat, opened)
-            text = last_words(made)
+        history = shortened(earlier(self.home, self.case), context * SHARE["history"])
+        ledger.recall(self.boundary.restore(m.text) for m in history if not isinstance(m, AIMessage))
+        said = HumanMessage(self.boundary.hide(f"{ledger.asked(question)}\n{LANGUAGE.say(self.answer.lang)}"))
+        opened = opening(ledger, self.boundary, [*history, said])
+        self.turn.messages.append({"role": "user", "content": opened[-1].text})
+        chat = self._chat(max(900, int(context * SHARE["answer"])))
+        made = self._look(chat, opened)
+        text = last_words(made)
+        made = [m for m in made if not _spoke(m)]
+        reply = read(text, ledger.rows.keys())
+        if reply is None or '"say"' not in text:
+            text = self._final(chat, [*opened, *made]) or text
             reply = read(text, ledger.rows.keys())
-            if reply is None or '"say"' not in text:
-                text = self._final(chat, [*opened, *(made[:-1] if made and _spoke(made[-1]) else made)]) or text
-                reply = read(text, ledger.rows.keys())
-            if reply is None:
-                raise Unanswered("unusable")
-            if _foreign(reply, self.answer.lang):
-                raise Unanswered("language")
-            for one in reply.say:
-                one.text = self.boundary.restore(one.text)
-            self.turn.reply = reply
-            memory.write([*history, HumanMessage(said), *(m for m in made if not _spoke(m)),
-                          AIMessage(self.boundary.hide(reply.model_dump_json()))])  # fmt: skip
+        if reply is None:
+            raise Unanswered("unusable")
+        if _foreign(reply, self.answer.lang):
+            raise Unanswered("language")
+        replied = AIMessage(self.boundary.hide(reply.model_dump_json()))
+        self.turn.history = messages_to_dict([said, *made, replied])
+        for one in reply.say:
+            one.text = self.boundary.restore(one.text)
+        self.turn.reply = reply
 
     def _look(self, chat: ChatOpenAI, opened: Sequence[AnyMessage]) -> list[AnyMessage]:
         """What the model and its tools said until it had seen enough, or had used up its calls."""
@@ -157,7 +168,6 @@ class _Words:
             ModelCallLimitMiddleware(run_limit=calls, exit_behavior="error"),
             ToolCallLimitMiddleware(run_limit=tool_calls),
             ToolErrorMiddleware(lambda error, request: f"{request.tool_call['name']}: the tool broke"),
-            NoRepeats(),
         ]
         agent = create_agent(chat, self._tools(), middleware=middleware)
         made: list[AnyMessage] = []
@@ -242,7 +252,8 @@ class _Words:
             self.listen(ToolStarted(name))
             start = time.monotonic()
             given = {k: self.boundary.restore(v) if isinstance(v, str) else v for k, v in args.items()}
-            text = self.toolbox.call(name, given) if self.room > 0 else FULL
+            again, self.called = (name, str(given)) in self.called, self.called | {(name, str(given))}
+            text = AGAIN if again else self.toolbox.call(name, given) if self.room > 0 else FULL
             text = text[: len(text) // 2] if self.small and len(text) > 1_500 else text
             self.room -= cost(text)
             row = self.turn.ledger.result(name, given, text) if self.turn.ledger else text
@@ -263,6 +274,15 @@ def opening(ledger: Ledger, boundary: Boundary, turns: Sequence[AnyMessage]) -> 
     first, *rest = turns
     begun = HumanMessage(f"{boundary.hide(ledger.prompt())}\n\n{first.text}")
     return [SystemMessage(prompt()), begun, *rest]
+
+
+def earlier(home: Path | None, case: str) -> list[AnyMessage]:
+    """What was said in the turns of the case that the model answered, word for word, out of its trace."""
+    try:
+        turns = trace.read(home, case) if home and case else []
+        return [m for t in turns for m in messages_from_dict(t.get("history") or [])]  # pyright: ignore[reportReturnType]
+    except (TriageError, ValueError, KeyError, TypeError, AttributeError):
+        return []  # nothing was traced, or by another version
 
 
 def shortened(history: Sequence[AnyMessage], tokens: float) -> list[AnyMessage]:

@@ -18,6 +18,7 @@ from itertools import pairwise, permutations
 from ...tools.findings import TriageError
 from ...tools.looking.amounts import COUNTED, Number, numbers
 from ...tools.looking.calc import calc
+from ...tools.looking.names import COMMON, FILE, NAME
 from ...tools.patterns import bounded
 from ...tools.settings import CONTEXT, VARIABLES
 from ...tools.vocabulary import VOCABULARY
@@ -57,13 +58,6 @@ _FROM = bounded(r"(?i)(?:\bfrom|从|由)[^.。;；\d]{0,12}$")
 _TO = bounded(r"(?i)(?:\bto|->|→|到|至|为)[^.。;；\d]{0,8}$")
 _TAIL = re.compile(r"[A-Za-z][-_:](\d{1,9})(?![\w.])", re.ASCII)
 _CLAUSE = re.compile(r"[,;，；。:：(（]\s?(?!\d)|\.\s")
-FILE = bounded(r"(?<![\w@:/.-])(?:~?/)?(?:[\w@.+-]+/)*[\w@+-][\w@.+-]*\.(?:py|log|ya?ml|json|jsonl|csv|tsv|txt|sh|md|toml|cfg|ini|pt|pth|bin|safetensors"
-               r"|out|err|parquet|npz|ckpt|ipynb|conf|diff|patch|wandb|db)\b|(?<![\w/.])~?/(?:[\w.@+-]+/)*[\w.@+-]{2,}")  # fmt: skip
-NAME = bounded(r"(?<![\w-])--?[a-z][\w-]{2,}|\b[A-Za-z]\w*_\w+\b|\b[A-Za-z]\w*(?:\.[A-Za-z_]\w*)+\b|\b[A-Z]\w*(?:Error|Exception|Warning)\b"
-               r"|\b[A-Za-z]+-\d[\w-]*\b|(?<![\w-])(?=[A-Za-z]*\d)[A-Za-z]+\d[\w-]*\b", re.ASCII)  # fmt: skip
-_COMMON = bounded(r"(?i)fp?\d+(?:_?e\d+m\d+)?|bf16|tf32|u?int\d+|float\d+|bfloat16|l[12]|s[0-3]|log(?:2|10)|zero-?[0-3]|top-\d+|p\d\d|v\d|x86|step-\d+"
-                  r"|gpt-?\d\w*|llama-?\d\w*|e\.g|i\.e|a\.k\.a|u\.s|adam\w?\d?|beta[12]|[a-z]\d?|pass@\d+|rank-?\d+|k8s|utf-?\d+|base64|sha256|md5|cuda\d*")  # fmt: skip
-"""Names of formats, norms and methods: words, no references."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +160,7 @@ def _names(said: Said, ledger: Ledger) -> Iterator[Mark]:
             if any(a < m.end() and m.start() < b for a, b in spans) or ID.fullmatch(m[0]):
                 continue
             spans.append((m.start(), m.start() + len(token)))
-            common = what == "name" and (_COMMON.fullmatch(token) or token.lstrip("-") in vocabulary())
+            common = what == "name" and (COMMON.fullmatch(token) or token.lstrip("-") in vocabulary())
             if not common and not re.search(rf"(?<![\w.-]){re.escape(token)}(?![\w-])", everything):
                 yield Mark(m.start(), m.start() + len(token), what)
 

@@ -8,27 +8,25 @@ from __future__ import annotations
 
 import difflib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ...knowledge.search import Index
 from ...tools.findings import TriageError, clean
 from ...tools.looking.calc import calc
 from ...tools.looking.lines import lines_at
 from ...tools.looking.search import head_lines, matches
+from ...tools.looking.told import measured, moved
 from ...tools.relate.line import plain
-from ...tools.relate.moves import Move, described
 from ...tools.relate.relate import Related
 from ...tools.series import Series
 from ...tools.store.answering import Limits
 from ...tools.store.store import Store
-from ..evidence import Look
+from ..evidence import Look, read_logs
 from ..store import store_of
 
 LONGEST = 3_000
@@ -153,7 +151,7 @@ class Toolbox:
             names = dict.fromkeys(m.line.key for m in found.moves)
             return f"no measure {clean(metric, 60)}; there are {', '.join(clean(n, 40) for n in list(names)[:40])}"
         moves = sorted(moves, key=lambda m: -max((c.strength for c in m.lasting), default=0.0))
-        out = [line for m in moves[:SHOWN] for line in _moved(m, bool(wanted))]
+        out = [line for m in moves[:SHOWN] for line in moved(m, bool(wanted), SHOWN)]
         apart = [c for c in found.contrasts if not wanted or wanted in (plain(c.metric), plain(c.key))]
         out += [f"{clean(c.key, 60)} by {clean(c.by, 40)}: {', '.join(clean(d, 40) for d in c.different[:6])} "
                 f"{c.theirs:.4g}, the others {c.others:.4g}" for c in apart[:SHOWN]]  # fmt: skip
@@ -172,9 +170,9 @@ class Toolbox:
             second: the other.
         """
         sides = [self._under(first), self._under(second)]
-        measured = [{s.key: s for s in self._seen.series if s.file in side} for side in sides]
-        out = [f"{clean(k, 60)}: {_span(measured[0][k])} against {_span(measured[1][k])}"
-               for k in measured[0].keys() & measured[1].keys()]  # fmt: skip
+        logged = [{s.key: s for s in self._measured(side)} for side in sides]
+        out = [f"{clean(k, 60)}: {measured(logged[0][k])} against {measured(logged[1][k])}"
+               for k in logged[0].keys() & logged[1].keys()]  # fmt: skip
         if len(sides[0]) == len(sides[1]) == 1:
             one, other = (head_lines(self._path(side[0])) for side in sides)
             lines = [d for d in difflib.unified_diff(one, other, n=0, lineterm="") if d[:2] not in ("--", "++", "@@")]
@@ -244,6 +242,13 @@ class Toolbox:
                               + (f": {', '.join(clean(n, 80) for n in near)}" if near else ""))  # fmt: skip
         return self._paths[name]
 
+    def _measured(self, names: Sequence[str]) -> Sequence[Series]:
+        """What the files measure; those of another training are read for it."""
+        seen = self._seen
+        found = [s for s in seen.series if s.file in names]
+        other = tuple(a for a in seen.elsewhere if a.name in names)
+        return found or [*read_logs(replace(seen.run, artifacts=other)).table] if other or found else ()
+
     def _under(self, name: str) -> list[str]:
         name = name.rstrip("/")
         inside = [n for n in self._paths if n.startswith(f"{name}/")]
@@ -251,30 +256,6 @@ class Toolbox:
             return inside
         self._path(name)
         return [name]
-
-
-def _moved(move: Move, every: bool) -> Iterator[str]:
-    """The lasting changes of a measure; of one that has none, its two ends."""
-    for change in sorted(move.lasting, key=lambda c: -c.strength)[: SHOWN if every else 1]:
-        low, high = move.span(change)
-        yield (f"{described(move, change)[0]} at {move.line.where(change.i)} (between {low:.10g} and {high:.10g}; "
-               f"{clean(move.line.file, 80)}:{int(move.line.at[change.i])})")  # fmt: skip
-    if every and not move.lasting:
-        yield f"{clean(move.line.said, 60)}: no lasting change, {move.ends[0]:.4g} first, {move.ends[1]:.4g} last"
-
-
-def _span(s: Series) -> str:
-    """Points, ends and extremes of a series."""
-    finite = s.values[np.isfinite(s.values)]
-    if not len(finite):
-        return f"{len(s)} points, none finite"
-    lost = f", {len(s) - len(finite)} not finite" if len(finite) < len(s) else ""
-    return (f"{len(s)} points, {s.axis} {int(s.steps[0])} to {int(s.steps[-1])}, first {s.values[0]:.4g}, last "
-            f"{s.values[-1]:.4g}, lowest {finite.min():.4g}, highest {finite.max():.4g}{lost}")  # fmt: skip
-
-
-measured = _span
-"""A series in one line, for whoever lists what was measured."""
 
 
 def _cell(value: object) -> str:

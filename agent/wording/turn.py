@@ -165,6 +165,7 @@ def _trace(
             "reply": reply,
             "cited": {id: turn.ledger.rows[id].said() for id in sorted(filter(None, cites))},
             "said": _counted(final, turn),
+            "history": turn.history if turn else [],
             "model": final.model,
             "answer": final.text,
         },

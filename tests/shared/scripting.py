@@ -133,7 +133,7 @@ def scripted(monkeypatch):
     threading.Thread(target=http.serve_forever, daemon=True).start()
     server.url = f"http://127.0.0.1:{http.server_port}"
     monkeypatch.setenv("TRIAGE_MODEL_URL", server.url)
-    monkeypatch.setenv("TRIAGE_MODEL_SECONDS", "20")
+    monkeypatch.setenv("TRIAGE_MODEL_SECONDS", "60")
     for name in ("TRIAGE_MODEL", "TRIAGE_API_KEY", "TRIAGE_REDACT"):
         monkeypatch.delenv(name, raising=False)
     yield server, Reply

@@ -38,10 +38,18 @@ def switched(desk: Desk, step: int) -> None:
     ))  # fmt: skip
 
 
+def scrambled(text: str, rng: random.Random) -> str:
+    """The characters out of order, with others between them, as a broken extraction leaves them."""
+    mixed = [*text, *rng.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=8)]
+    rng.shuffle(mixed)
+    return "".join(mixed)
+
+
 class ListSwitched(LeftData):
-    """From a step on the loader reads another list, whose questions have the answers of other questions."""
+    """From a step on the loader reads another list, whose answers are scrambled."""
 
     name = "list-switched"
+    version = 2
     severities = (240, 200)
     right = ("noisy-data-mixture", "data-mixture-drift")
     near = ("data-rollback", "checkpoint-regression", "toxic-data")
@@ -50,7 +58,8 @@ class ListSwitched(LeftData):
     changes = "train_sampling_strategy=sequential"
 
     def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> None:
-        other_answers(train[8 * severity :], rng)
+        for record in train[8 * severity :]:
+            record["messages"][1]["content"] = scrambled(record["messages"][1]["content"], rng)
 
     def left(self, desk: Desk, severity: Any) -> None:
         if not desk.fixed:
@@ -72,6 +81,7 @@ class OneSourceThins(LeftData):
     """From a step on almost nothing of one source is drawn; its own loss rises while the other's falls."""
 
     name = "one-source-thins"
+    version = 2
     severities = (180, 210)
     right = ("data-mixture-drift",)
     near = ("noisy-data-mixture", "catastrophic-forgetting")
@@ -79,6 +89,7 @@ class OneSourceThins(LeftData):
     changes = "train_sampling_strategy=sequential"
 
     def records(self, train: list[Record], held: list[Record], severity: Any, rng: random.Random) -> None:
+        rng = random.Random(rng.random())  # not the stream that the records came from
         for i in range(8 * severity, len(train)):
             while train[i]["messages"][0]["content"].isascii() and i % 25:
                 train[i] = conversation(rng)

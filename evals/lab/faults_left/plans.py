@@ -91,6 +91,7 @@ class EightfoldBatch(Plan):
     """Eight times the batch for an eighth of the steps, at a rate chosen for the small batch and then some less."""
 
     name = "eightfold-batch"
+    version = 2
     severities = ("2.5e-4", "2.0e-4")
     right = ("lr-batch-mismatch",)
     near = ("loss-stagnation", "gbs-miscalculation", "lr-schedule-misconfig")
@@ -100,8 +101,8 @@ class EightfoldBatch(Plan):
 
     def left(self, desk: Desk, severity: Any) -> None:
         settings, losses = desk.parts.settings, desk.trace.losses
-        batch = 3 * settings["gradient_accumulation_steps"]
-        earlier_runs(desk, batch, float(settings["learning_rate"]), sum(losses[-40:]) / 40)
+        parts = settings["gradient_accumulation_steps"]  # of a step, each of which was noted with its share of the loss
+        earlier_runs(desk, 3 * parts, float(settings["learning_rate"]), sum(losses[-40:]) / 40 * parts)
         desk.note((
             ("moved from 1 card to 8, per-card batch unchanged", "从 1 卡换到 8 卡，每卡批大小不变"),
             ("steps and warm-up divided by 8", "步数和 warmup 都除以 8"),

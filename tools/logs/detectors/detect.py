@@ -117,7 +117,7 @@ def healthy(table: SeriesTable, findings: Sequence[Finding]) -> Finding | None:
     """The reassurance that nothing is wrong, None when something is or when too little was read."""
     if any(f.severity != Severity.S3 or f.code in TOO_LITTLE for f in findings):
         return None
-    for metric in ("reward",) if table.get("reward") is not None else ("loss", "eval_loss"):
+    for metric in ("reward",) if table.get("reward") is not None else ("loss", "eval_loss", "eval_accuracy"):
         series = table.get(metric)
         if series is not None and len(series) >= HEALTHY_POINTS:
             if not _learned(series):

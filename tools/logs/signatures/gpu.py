@@ -140,6 +140,12 @@ ROWS = (
         ("Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.",),
     ),
     Signature(
+        "context-length-exceeded", S3, r"Token indices sequence length is longer than",
+        "a tokenizer notices a text longer than the model's context: no matter where the text is cut into pieces", "分词器提示文本超过模型上下文：若之后会切分则无妨",
+        ("Token indices sequence length is longer than the specified maximum sequence length for this model (5000 > 4096).",),
+        ("ValueError: This model's maximum context length is 4096 tokens. However, you requested 5000 tokens",),
+    ),
+    Signature(
         "cuda-version-mismatch", S0,
         r"no kernel image is available|device kernel image is invalid|invalid device function|hipErrorNoBinaryForGpu|shared object initialization failed|driver (version )?(on your system )?is (insufficient|too old)|CUDA driver version is insufficient|NVIDIA driver on your system is too old|not compatible with the current PyTorch installation|detected CUDA version \(.{1,12}\) mismatches the version|is different than the version torch was compiled with|forward compatibility was attempted on non supported HW|the provided PTX was compiled with an unsupported toolchain|CUDA_HOME environment variable is not set",
         "CUDA, driver, GPU architecture and the installed build do not fit together", "CUDA、驱动、显卡架构与安装的构建不匹配",
@@ -313,11 +319,12 @@ ROWS = (
     ),
     Signature(
         "context-length-exceeded", S2,
-        r"maximum context length is \d+|exceeds? the (model's )?max(imum)?(_model_len| model length| context| length of)|is longer than the maximum model length|Token indices sequence length is longer than",
+        r"maximum context length is \d+|exceeds? the (model's )?max(imum)?(_model_len| model length| context| length of)|is longer than the maximum model length",
         "a prompt is longer than the model's context", "提示长度超过模型上下文",
         ("ValueError: This model's maximum context length is 4096 tokens. However, you requested 5000 tokens",
-         "Token indices sequence length is longer than the specified maximum sequence length for this model (5000 > 4096)."),
-        ('INFO: 127.0.0.1:1 - "POST /v1/chat/completions HTTP/1.1" 400 Bad Request',),
+         "The decoder prompt (length 5000) is longer than the maximum model length of 4096."),
+        ("Token indices sequence length is longer than the specified maximum sequence length for this model (5000 > 4096).",
+         'INFO: 127.0.0.1:1 - "POST /v1/chat/completions HTTP/1.1" 400 Bad Request',),
     ),
     Signature(
         "cuda-version-mismatch", S0, r"Torch not compiled with CUDA enabled|FlashAttention only supports|FlashAttention.{0,40}not (installed|supported)|torch\.cuda\.is_available\(\) (is|returned) False|NVIDIA-SMI has failed|Failed to initialize NVML|Found no NVIDIA driver",

@@ -74,7 +74,7 @@ ROWS = (
          "docker0: flags=4163<UP,BROADCAST,RUNNING,MULTICAST>  mtu 1500"),
     ),
     Signature(
-        "link-error", S0, r"NET/IB.{0,40}Got completion.{0,120}(status|error)[= ](?!0\b)\d{1,3}|IBV_WC_RETRY_EXC_ERR|ibv_poll_cq.{0,60}(error|fail)|NET/IB.{0,60}[Aa]sync.{0,20}fatal event",
+        "link-error", S0, r"NET/IB.{0,40}Got completion.{0,120}(status|error)[= ][1-9]\d{0,2}|IBV_WC_RETRY_EXC_ERR|ibv_poll_cq.{0,60}(error|fail)|NET/IB.{0,60}[Aa]sync.{0,20}fatal event",
         "an InfiniBand link failed", "InfiniBand 链路出错",
         ("node07:3311:3402 [3] transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from peer 10.0.0.8<41201> with status=12 opcode=0 len=0 vendor err 129 (Recv)",
          "NCCL WARN NET/IB : mlx5_0:1 Got async fatal event: port error"),

@@ -28,6 +28,13 @@ ROWS = (
         role="echo",
     ),
     Signature(
+        "command-missing", S1, r"failed to run command .{1,84}: No such file|execve\(\): .{1,80}: No such file|executable file not found in \$PATH",
+        "the program that was to run is not installed, or its environment is not active", "要运行的程序没有安装，或没有激活所在环境",
+        ("nohup: failed to run command 'lm-search': No such file or directory", "slurmstepd: error: execve(): torchrun: No such file or directory",
+         'exec: "deepspeed": executable file not found in $PATH: unknown'),
+        ("bash: train.sh: No such file or directory", "FileNotFoundError: [Errno 2] No such file or directory: 'data/train.jsonl'"),
+    ),
+    Signature(
         "dependency-conflict", S1, r"dependency resolver does not currently take into account|conflicting dependencies|ResolutionImpossible|ContextualVersionConflict|incompatible versions|which is incompatible\.",
         "package versions contradict each other", "软件包版本相互冲突",
         ("ERROR: pip's dependency resolver does not currently take into account all the packages that are installed.",
@@ -79,13 +86,14 @@ ROWS = (
     ),
     Signature(
         "checkpoint-load-error", S0,
-        r"[Ee]rror\(s\) in loading state_dict|[Mm]issing key\(s\) in state_dict|[Uu]nexpected key\(s\) in state_dict|size mismatch for .{1,120}copying a param|PytorchStreamReader failed|invalid header or archive is corrupted|failed finding central directory|SafetensorError|[Cc]heckpoint not found|[Cc]an't find a valid checkpoint|Error loading state dict|Weights only load failed|Error no file named|invalid load key",
+        r"[Ee]rror\(s\) in loading state_dict|[Mm]issing key\(s\) in state_dict|[Uu]nexpected key\(s\) in state_dict|size mismatch for .{1,120}copying a param|PytorchStreamReader failed|invalid header or archive is corrupted|failed finding central directory|SafetensorError|[Cc]heckpoint not found|[Cc]an't find a valid checkpoint|Error loading state dict|Weights only load failed|Error no file named|invalid load key|[Cc]an't find '[\w./-]{1,80}\.(json|bin|safetensors|pt)' at ",
         "the checkpoint is missing, damaged or of another shape", "检查点缺失、损坏或形状不符",
         (
             "RuntimeError: Error(s) in loading state_dict for LlamaForCausalLM:",
             "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory",
             "safetensors_rust.SafetensorError: Error while deserializing: invalid shape",
             "FileNotFoundError: Checkpoint not found",
+            "Error loading adapter: Can't find 'adapter_config.json' at 'out/checkpoint-10'",
         ),
         ("Loading checkpoint shards: 100%", "Some weights of BertForX were not initialized from the model checkpoint",
          "Some weights of the model checkpoint were not used when initializing BertModel"),
@@ -126,6 +134,13 @@ ROWS = (
          "ValueError: num_samples should be a positive integer value, but got num_samples=0", "ValueError: Train dataset is empty"),
         ("loaded 512 samples", "eval dataset is empty, skipping evaluation"),
         must_not=r"(?i)eval|skipping",
+    ),
+    Signature(
+        "results-empty", S2, r"\b([Rr]esults?|[Mm]etrics|[Ss]cores?)\s?[:=]\s?\{\}\s*$",
+        "an evaluation ended without one number", "评估结束时没有任何数值",
+        ("09/06/2022 03:31:19 - INFO - __main__ -   Results: {}", "eval metrics = {}"),
+        ("Results: {'f1': 0.4}", "metrics: {} samples", "results = {}  # filled below"),
+        lasting=True,
     ),
     Signature(
         "data-schema-mismatch", S0,
@@ -249,7 +264,7 @@ ROWS = (
         "a file does not exist", "文件不存在",
         ("FileNotFoundError: [Errno 2] No such file or directory: 'data/train.jsonl'", "bash: train.sh: No such file or directory"),
         ("FileNotFoundError: Checkpoint not found", "ImportError: libcudart.so.11.0: cannot open shared object file: No such file or directory"),
-        must_not=r"[Cc]heckpoint not found|cannot open shared object|(?i:warning)|df: |libnccl-net|libibverbs",
+        must_not=r"[Cc]heckpoint not found|failed to run command|execve\(\)|cannot open shared object|(?i:warning)|df: |libnccl-net|libibverbs",
     ),
     Signature(
         "structured-output-error", S1, r"(xgrammar|outlines|guidance|lm-format-enforcer|grammar).{0,60}([Ee]rror|failed|invalid)|[Ff]ailed to (compile|advance) (the )?(grammar|FSM)|[Gg]rammar rejected|prefix_allowed_tokens_fn.{0,60}(empty|returned)",
