@@ -42,7 +42,7 @@ class Answer:
     seen: Look | None = None
     """What the tools saw: series to plot, settings; None without a run."""
     model: str = "built-in"
-    """Who worded the text: `built-in`, or the served model's name."""
+    """Who speaks beside triage: `built-in` for nobody, or the served model's name."""
     asked: Question | None = None
     """The question as it was understood."""
     reply: Reply = field(default_factory=Reply)
@@ -55,6 +55,8 @@ class Answer:
     """The path of the one other run that was given: what `verify` may judge."""
     only: str = ""
     """What a follow-up is told instead of the answer, which stands."""
+    beside: str = ""
+    """What a served model adds under its label, the last part of the text."""
 
     def __post_init__(self):
         object.__setattr__(self, "text", visible(self.only or self.text))
@@ -83,6 +85,17 @@ class Answer:
                     }
                     for i, h in enumerate(d.hypotheses)
                 ],
+                "also": [
+                    {
+                        "entry": h.entry.id,
+                        "title": h.entry.title.say(self.lang),
+                        "severity": h.entry.severity,
+                        "status": h.status,
+                        "for": [number[id(f)] for f in h.for_],
+                    }
+                    for h in d.also
+                ],
+                "mend_in_order": [h.entry.id for h in d.to_mend] if d.also else [],
                 "findings": [finding_json(f, f"F{i}", self.lang) for i, f in enumerate(d.findings, 1)],
                 "checks": [c.as_json() for c in d.checks],
                 "proposal": self._proposal(),
@@ -121,8 +134,8 @@ class Answer:
 
     @property
     def unasked(self) -> str:
-        """What a terminal and Slack show when nobody asks for more: a screen, or all that a model worded."""
-        return self.short if self.model == "built-in" else self.text
+        """What a terminal and Slack show when nobody asks for more: a screen, and what a model adds."""
+        return self.text if self.only else "\n\n".join(filter(None, (self.short, self.beside)))
 
     def _signs(self) -> Iterator[dict[str, str]]:
         """What became of the signs of the leading entries."""

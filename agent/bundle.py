@@ -13,10 +13,10 @@ from pathlib import Path
 from ..tools.environment import Environment, Fact, read_environment
 from ..tools.findings import Evidence, Finding, clean
 from ..tools.keeping import lost
+from ..tools.looking.lines import Excerpt, excerpts
 from ..tools.secrets import redact
 from ..tools.settings import Setting
 from .casebook import BOOK, Case, Casebook, Unusable
-from .conversation import Excerpt, excerpts
 from .evidence import Look, look
 
 AROUND = 40

@@ -17,9 +17,8 @@ from ..knowledge.entry import Entry
 from ..tools.boundary import Boundary
 from ..tools.findings import Evidence, TriageError, clean
 from ..tools.keeping import losses, lost
+from ..tools.looking.lines import Excerpt, excerpts
 from ..tools.phrase import Phrase, phrases
-from ..tools.reading import iter_chunks, lines_of
-from ..tools.secrets import IN_KEY, KEY_LINES, bare, ends_key, in_key, visible_after
 from .answer import Answer
 from .casebook import BOOK, Casebook, Unusable, new_id
 from .events import Event, Listen, Notice, Token, ToolStarted, ignore
@@ -30,19 +29,15 @@ from .question.tongue import PLEASE, third
 from .question.understand import understand
 from .session import absolute, ask, index, language, note, shown
 from .wording.server import configured
-from .wording.turn import worded
+from .wording.turn import Wording, worded
 
 if TYPE_CHECKING:
     from .acceptance.verify import Verdict
 
-AROUND = 6
-"""Lines shown before and after the line of a finding."""
 NEXT_CHANGE = Phrase(
     "No check is left: what was found answers it. Change one thing: `{key}` {old} -> {new}",
     "没有需要再做的检查：已有发现给出了答案。只改一处：`{key}` {old} -> {new}",
 )
-PIECES = 8
-"""Most pieces for each line of an excerpt, on average: a progress bar writes thousands over one another."""
 
 SAID = phrases(
     "what became of the run of a case",
@@ -72,7 +67,7 @@ class Conversation:
         home: the data directory, as `casebook.home` gives it.
         case: a case to continue; its runs are read again at the next question.
         lang: `en`, `zh`, or `auto` for the language of each message.
-        use_model: whether the model server that the environment names words the answers.
+        use_model: whether the model server that the environment names adds to the answers.
         brief: whether an answer streams as what fits a screen; the whole one is what a turn returns.
 
     Raises:
@@ -90,7 +85,7 @@ class Conversation:
     ):
         self.home, self.case, self.lang, self.encoder, self.brief = home, case, lang, encoder, brief
         self.model = configured() if use_model else None
-        self._boundary = Boundary(self.model.hide if self.model else ())
+        self._by = Wording(self.model, Boundary(self.model.hide if self.model else ()), home, brief)
         self.answer: Answer | None = None
         self._stamp: tuple[object, ...] = ()
         self.paths: tuple[Path, ...] = ()
@@ -123,9 +118,8 @@ class Conversation:
         if follow := self._follow_up(text, together, seen):
             return self._told(follow, listen)
         answer = ask(self._whole(text), together, self.lang, self.home, None, False, self.encoder, listen, seen)
-        answer = worded(
-            replace(answer, case=case), text, self.model, self._boundary, listen, self.home, case, self.brief
-        )
+        before = self.answer if together == self.paths else None
+        answer = worded(replace(answer, case=case), text, self._by, listen, before)
         answer = note(answer, together, self.home, self.case)
         if self.case and answer.case and together != self.paths:
             Casebook(self.home).set_runs(case, absolute(together))
@@ -237,45 +231,6 @@ class Conversation:
             files = {a.name: a.path for a in run.artifacts}
         places = [Evidence(**place) for place in findings[finding_id]["evidence"]]
         return [e for p in places if p.file in files and p.line for e in excerpts(files[p.file], [p])]
-
-
-@dataclass(frozen=True)
-class Excerpt:
-    """Consecutive lines of a run's file, cleaned and redacted."""
-
-    file: str
-    line: int
-    """The line that the finding names."""
-    lines: tuple[tuple[int, str], ...]
-    """Line number and text."""
-
-
-def excerpts(path: Path, places: Sequence[Evidence], around: int = AROUND) -> list[Excerpt]:
-    """For each place its line with `around` lines on each side, in one pass over the file."""
-    wanted = {n for place in places for n in range((place.line or 1) - around, (place.line or 1) + around + 1)}
-    kept: dict[int, str] = {}
-    inside, before, maybe = False, "", list[int]()
-    for chunk in iter_chunks(path):
-        last = chunk.first_line + chunk.data.count(b"\n")
-        near = any(chunk.first_line <= n <= last for n in wanted)
-        if near or inside or b"PRIVATE KEY" in chunk.data:
-            for n, text in lines_of([chunk]):
-                after = in_key(text, inside)
-                if n in wanted:
-                    kept[n] = IN_KEY if inside and after else clean(visible_after(before, text), 300)
-                if not inside and ends_key(text):  # its beginning is cut: what came before it is its body
-                    kept |= dict.fromkeys(kept.keys() & set(maybe), IN_KEY)
-                maybe = [*maybe, n][-KEY_LINES:] if bare(text) else []
-                inside, before = after, text
-        if last > max(wanted):
-            break
-    return [_excerpt(path, place, around, list(kept.items())) for place in places]
-
-
-def _excerpt(path: Path, place: Evidence, around: int, kept: Sequence[tuple[int, str]]) -> Excerpt:
-    line = place.line or 1
-    lines = [(n, text) for n, text in kept if abs(n - line) <= around]
-    return Excerpt(place.file or path.name, line, tuple(lines[: PIECES * (2 * around + 1)]))
 
 
 def keep_verdict(home: Path, case: str, verdict: Verdict, text: str) -> None:

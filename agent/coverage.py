@@ -103,13 +103,14 @@ def coverage(
         accounts: what the open readers said of theirs.
         elsewhere: files of other trainings under the same path.
     """
-    points = Counter[str]()
+    points, reports = Counter[str](), tuple(reports)
     for series in table:
         points[series.file] += len(series)
     nothing = {
         c.name.removeprefix("metrics in "): c.why for r in reports for c in r.checks if c.result == "not-applicable"
     }
-    account = _Account(points, settings, nothing, accounts)
+    cited = {e.file for r in reports for f in r.findings for e in f.evidence}
+    account = _Account(points, settings, {file: why for file, why in nothing.items() if file not in cited}, accounts)
     found = [Covered(s.name, None, s.why, s.evidence) for s in (*run.skipped, *run.unknown) if s.folder is None]
     found += [account.of(a) for a in run.artifacts if not a.path.is_dir()]
     found += [Covered(a.name, a.kind, OTHER, False) for a in elsewhere if not a.path.is_dir()]

@@ -26,6 +26,8 @@ LIKELY = 0.05
 """Probability from which on an entry that rests on the same findings as the first is a rival, whatever their priors."""
 SEVERAL = 2
 """Causes of a symptom that rest on nothing but it, from which on none of them is named where metrics are missing."""
+MOST_BESIDE = 2
+"""Faults told beside the first."""
 BLIND = "metrics-not-logged"
 """The finding that what would tell causes apart was not logged."""
 State = Literal["diagnosed", "inconclusive", "healthy", "out-of-scope"]
@@ -45,6 +47,13 @@ class Diagnosis:
     """S0 and S1 findings that no listed hypothesis accounts for."""
     missing: tuple[Missing, ...] = ()
     """What keeps a run in which nothing wrong was found from being called healthy, worst first."""
+    also: tuple[Hypothesis, ...] = ()
+    """Further faults, each established by findings that say nothing for those before it."""
+
+    @property
+    def to_mend(self) -> tuple[Hypothesis, ...]:
+        """The faults in the order in which to mend them: what stops the run first, then as they stand."""
+        return tuple(sorted((*self.hypotheses[:1], *self.also), key=lambda h: h.entry.severity))
 
     @property
     def top(self) -> Hypothesis | None:
@@ -107,7 +116,33 @@ def diagnose(
         tuple(_conflicts(leading(ranked), {f.code for f in findings})),
         tuple(f for f in wrong if f.code not in explained),
         tuple(missing),
+        _beside(runbook, ranked, findings, stage) if looked and state == "diagnosed" else (),
     )
+
+
+def _beside(
+    runbook: Runbook, ranked: Sequence[Hypothesis], findings: Sequence[Finding], stage: str
+) -> tuple[Hypothesis, ...]:
+    """Faults that what the leader leaves unexplained establishes; none that is tied to one before it."""
+    found = list(ranked[:1])
+    left = findings
+    while len(found) <= MOST_BESIDE:
+        spoken = {code for h in found for code in (*h.entry.speaks.for_, *h.entry.speaks.against)}
+        left = [f for f in left if f.code not in spoken]
+        second = next(iter(rank(runbook, left, {}, stage)), None)
+        if second is None or second.status != "established" or any(_tied(second, h) for h in found):
+            break
+        if not any(f.severity in SHOWN and second.entry.speaks.for_[f.code] == "decisive" for f in second.for_):
+            break
+        found.append(second)
+    return tuple(found[1:])
+
+
+def _tied(one: Hypothesis, other: Hypothesis) -> bool:
+    """Whether one entry is a cause, a symptom or a rival of the other, or explains the same symptom."""
+    a, b = one.entry, other.entry
+    near = {*a.explains, *a.rivals, a.id} & {*b.explains, *b.rivals, b.id}
+    return bool(near)
 
 
 def leading(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:

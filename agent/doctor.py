@@ -12,6 +12,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from ..tools.findings import TriageError, clean
+from .wording.reply import read, schema
 from .wording.server import Model, configured, resolve
 
 ENOUGH = 6_000
@@ -114,15 +115,18 @@ PARAMETERS = {
     "additionalProperties": False,
 }  # fmt: skip
 TOOL_CALL: dict[str, Any] = {
-    "messages": [{"role": "user", "content": "Call the tool scan with metric loss."}],
-    "tools": [{"type": "function", "function": {"name": "scan", "description": "Scan.", "parameters": PARAMETERS}}],
+    "messages": [{"role": "user", "content": "Call the tool grep with metric loss."}],
+    "tools": [{"type": "function", "function": {"name": "grep", "description": "Search.", "parameters": PARAMETERS}}],
     "max_tokens": 200,
 }
+IDS = ("F1", "C1")
 STRUCTURED: dict[str, Any] = {
-    "messages": [{"role": "user", "content": 'Answer with the JSON {"metric": "loss"}.'}],
-    "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": PARAMETERS, "strict": True}},
-    "max_tokens": 100,
-}
+    "messages": [{"role": "user", "content": "[F1] loss is nan. [C1] too high a learning rate. Why is it nan? Reply "
+                  "as JSON with facts, cause and say (kind, text, cites), in one short statement."}],
+    "response_format": {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema(IDS), "strict": True}},
+    "max_tokens": 600,
+}  # fmt: skip
+"""The form that replies really have."""
 
 
 def _probe(name: str, model: Model, body: dict[str, Any], read: Callable[[Any], str], todo: str) -> Line:
@@ -146,4 +150,8 @@ def _called(message: Any) -> str:
 
 
 def _structured(message: Any) -> str:
-    return clean(str(json.loads(message["content"])))
+    json.loads(message["content"])
+    reply = read(message["content"], IDS)
+    if reply is None:
+        raise ValueError("the reply has not the form that was asked for")
+    return f"{len(reply.say)} statements, cause {reply.cause}"

@@ -9,6 +9,7 @@ import queue
 import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from typing import Any
 
 from ..tools.findings import Finding
 
@@ -43,6 +44,13 @@ class Notice(Event):
     """One line about the turn itself, in the person's language: a model that did not answer, words left out."""
 
     text: str
+
+
+@dataclass(frozen=True)
+class Stands(Event):
+    """triage's own answer, told whole; a model that is asked now can only add to it."""
+
+    answer: Any
 
 
 Listen = Callable[[Event], None]

@@ -165,6 +165,7 @@ def look(
     from ..tools.config.lint import lint
     from ..tools.data import check_run_data
     from ..tools.data.evalrows import check_eval_rows
+    from ..tools.logs.named import look_up
     from ..tools.logs.scan import Read, read_run, scan
     from ..tools.scores import check_run_evals
 
@@ -199,9 +200,14 @@ def look(
             "eval rows": check_eval_rows,
             "copies": check_copies,
         }
+        if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
+            from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need
+
+            tools["code"] = check_run_code
         for name, tool in tools.items():
             told(name)
             reports.append(_try(name, lambda tool=tool: tool(run)))
+        reports.append(_try("named", lambda: look_up(run, log.findings)))
         about = name_of(run) if others else ""
         spoken = orders(run, (f for report in reports for f in report.findings))
         here = {a.name for a in run.artifacts} | {s.name for s in run.unknown}

@@ -1,7 +1,8 @@
 """What is missing before a run in which nothing wrong was found may be called healthy, worst first.
 
-Three things: files that could show a fault and were not read; what the person describes and nobody measured, or what
-is there after all; a main series too short for the check that would call it clear.
+Files that could show a fault and were not read; what the person describes and nobody measured, or what is there after
+all; a sign that something strange was measured; a run that had not come to its planned end; a main series too short for
+the check that would call it clear.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from ..tools.phrase import phrases, pick
 from .coverage import Covered
 from .question.symptoms import Symptom
 
+SIGN = "sign-"
+"""Beginning of the codes of signs."""
 SHOWN = ("S0", "S1", "S2")
 MAIN = ("loss-spike", "reward-flat")
 """The checks of the main series: what they are too short for, nobody has looked at."""
@@ -29,6 +32,9 @@ SAID = phrases(
     ("unmeasured", "{name} was not measured", "没有测到“{name}”相关的量"),
     ("short", "{name} cannot be judged yet ({why})", "“{name}”还无法判断（{why}）"),
     ("there", "{name} is there, if only as a note", "“{name}”确实存在，虽只是提示"),
+    ("sign", "{what}", "{what}"),
+    ("unfinished", "nothing shows how it ended, and it had not come to its planned end",
+     "看不到它是怎样结束的，且还没有走到计划的终点"),
     ("main", "the main series are too short ({why})", "主要曲线太短（{why}）"),
 )  # fmt: skip
 
@@ -61,6 +67,8 @@ def missing(
     return (
         *(_file(c) for c in unread),
         *(one for s in symptoms if (one := undecided(s, checks, findings))),
+        *_strange(findings),
+        *_unfinished(checks),
         *_short(checks),
     )
 
@@ -116,6 +124,19 @@ def _said(key: str, symptom: Symptom, check: Check | None = None) -> Missing:
     name = symptom.kind.name
     en, zh = ((check.say(lang) if check else "") for lang in ("en", "zh"))
     return Missing(SAID[key].say("en", name=name.en, why=en), SAID[key].say("zh", name=name.zh, why=zh))
+
+
+def _strange(findings: Sequence[Finding]) -> Iterator[Missing]:
+    """The signs of failures that are more than notes: somebody has to say what they mean."""
+    for f in findings:
+        if f.code.startswith(SIGN) and f.severity in SHOWN:
+            en, zh = (clean(f.say(lang), 120).rstrip(".。") for lang in ("en", "zh"))
+            yield Missing(SAID["sign"].say("en", what=en), SAID["sign"].say("zh", what=zh))
+
+
+def _unfinished(checks: Sequence[Check]) -> Iterator[Missing]:
+    if any(c.name == PLANNED and c.result == "found" for c in checks):
+        yield Missing(SAID["unfinished"].say("en"), SAID["unfinished"].say("zh"))
 
 
 def _short(checks: Sequence[Check]) -> Iterator[Missing]:

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from ..tools.phrase import Phrase
 from ..tools.run import Run
 from ..tools.secrets import Shown, visible, visible_lines
 from ..tools.settings import Setting, Settings
+from .demands import demands
 from .diagnose import Diagnosis, leading
 from .ranking import SERIOUS, SHOWN, Hypothesis, alike
 
@@ -35,6 +36,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
 """Range in which a changed value stays; beyond it the change has no meaning."""
 UNSEEN = Phrase("not visible in the files that were read", "所读文件中看不到")
 COMPUTED = Phrase("What the arithmetic says fits, and the finding is gone.", "算式成立，该发现消失。")
+MENDED = Phrase("The finding is gone, and with it what was measured.", "该发现消失，测得的现象也随之消失。")
 PUT_BACK = Phrase("Put the old value back.", "改回原值。")
 
 
@@ -84,15 +86,48 @@ def propose(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str = "en"
             f"{first.entry.id} and {second.entry.id} are too close; the check decides first",
             f"{first.entry.id} 与 {second.entry.id} 证据相近，先做能区分二者的检查",
         )
-    if not any(True for hypothesis in believed for _ in _fixes(hypothesis)):
+    if not any(_in_program(h) or any(True for _ in _fixes(h)) for h in believed):
         return Nothing(
             "the entry names a check, not a change; make the check first", "该条目只给出检查，不建议直接改动"
         )
     for hypothesis in believed:
+        if shown := _in_program(hypothesis):
+            return _mends(hypothesis, shown, settings, lang)
+        asked = demands(hypothesis.entry, diagnosis.findings)
         for fix in _fixes(hypothesis):
             if proposal := _apply(hypothesis, fix, settings, run, lang):
-                return proposal
+                return replace(proposal, acceptance=(*proposal.acceptance, *asked))
     return Nothing("the change that the runbook names is already in force here", "手册建议的改动在这里已经生效")
+
+
+def _in_program(hypothesis: Hypothesis) -> Finding | None:
+    """The line of the program that causes what was measured, with the edit that mends it."""
+    measured = any(f.code.startswith("sign-") or "entry" not in f.data for f in hypothesis.for_)
+    edits = (f for f in hypothesis.for_ if "entry" in f.data and (f.data.get("fix") or {}).get("patch"))
+    return next(edits, None) if measured else None
+
+
+def _mends(hypothesis: Hypothesis, finding: Finding, settings: Settings, lang: str) -> Proposal:
+    """The edit of one line of the program as the one change."""
+    entry, where, fix = hypothesis.entry, finding.evidence[0], finding.data["fix"]
+    patch = visible(fix["patch"])
+    return Proposal(
+        entry.id,
+        "code",
+        where.file,
+        where.line,
+        "code",
+        clean(fix["old"]),
+        clean(fix["new"]),
+        patch,
+        patch != fix["patch"],
+        tuple(sorted(s.variable for s in settings)),
+        finding.say(lang),
+        entry.check_first.say(lang),
+        entry.fix.expect.say(lang) if entry.fix else MENDED.say(lang),
+        PUT_BACK.say(lang),
+        entry.acceptance,
+    )
 
 
 def _decided(first: Hypothesis, second: Hypothesis) -> bool:
@@ -210,6 +245,8 @@ def real_patch(proposal: Mapping[str, Any], settings: Settings, run: Run) -> str
     path = next((a.path for a in run.artifacts if a.name == proposal["file"]), None)
     if not proposal["patch"] or path is None:
         raise TriageError("the last answer of this case proposes no patch of a file that is still there")
+    if proposal["variable"] == "code":
+        return _program_patch(path, proposal)
     place = proposal["file"], proposal["key"]
     setting = next((s for s in settings if (s.file, clean(s.key)) == place), None)
     new = proposal["new"]
@@ -217,6 +254,21 @@ def real_patch(proposal: Mapping[str, Any], settings: Settings, run: Run) -> str
     if _shown(edit) != proposal["patch"]:
         raise TriageError(f"{proposal['file']}: has changed since the answer; ask again")
     return edit.patch
+
+
+def _program_patch(path: Path, proposal: Mapping[str, Any]) -> str:
+    """The patch of a program made again.
+
+    Raises:
+        TriageError: the program is no longer what it was.
+    """
+    from ..tools.code.check import check_files
+
+    made = (f.data.get("fix") or {} for f in check_files([(path, proposal["file"])]).findings)
+    for fix in made:
+        if fix and visible(fix["patch"]) == proposal["patch"]:
+            return fix["patch"]
+    raise TriageError(f"{proposal['file']}: has changed since the answer; ask again")
 
 
 def _change(fix: Fix, settings: Settings, run: Run, lang: str, named: str = "") -> Change | None:

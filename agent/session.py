@@ -27,7 +27,7 @@ from .narrate.answer import answer_text, headline
 from .narrate.reply import about, lines, order_lines
 from .propose import Nothing, Proposal, propose
 from .question.parts import as_run
-from .question.tongue import PLEASE, third
+from .question.tongue import PLEASE, UNSAID, third
 from .question.understand import Question, understand
 from .ranking import ASKED
 from .respond import respond
@@ -88,11 +88,16 @@ def ask(
     books = index(home, encoder)
     asked = understand(question, books.corrected, books.search)
     lang = language(asked.own or question) if lang == "auto" else lang
-    if third(asked.own):
+    foreign = third(asked.own)
+    if foreign and not (paths or asked.pasted):
         please = PLEASE.say(lang)
         answer = Answer(shown(question), lang, Diagnosis("out-of-scope"), Nothing(please, please), please, only=please)
     else:
-        answer = _answer(question, asked, _looked(asked, paths, seen, books, listen), paths, books, lang, listen)
+        if foreign:
+            asked = replace(asked, own="", described="", symptoms=(), suspicions=(), plans=())
+        opening = (UNSAID.say(lang),) if foreign else ()
+        seen = _looked(asked, paths, seen, books, listen)
+        answer = _answer(question, asked, seen, paths, books, lang, listen, opening)
     return note(answer, paths, home, case) if home and keep else answer
 
 
@@ -114,6 +119,7 @@ def _answer(
     books: Index,
     lang: str,
     listen: Listen,
+    opening: Sequence[str] = (),
 ) -> Answer:
     """The answer, before it is noted; tells of each finding and of the proposal."""
     looked, words = seen is not None, _words(asked)
@@ -129,7 +135,7 @@ def _answer(
     reply = respond(asked, books.runbook, diagnosis, proposal, table, checks)
     orders = tuple(order_lines(asked.orders, seen.orders if seen else (), lang))
     beside = about(seen, lang, lambda name: place(name, paths)) if seen else ()
-    said = (*beside, *orders, *lines(reply, diagnosis, proposal, lang, looked))
+    said = (*opening, *beside, *orders, *lines(reply, diagnosis, proposal, lang, looked))
     head = (headline(diagnosis, lang, looked), *(orders if diagnosis.state == "out-of-scope" else said))
     passages = tuple(p for p in books.passages(words, 3) if p.score >= MEANT) if in_field or paths else ()
     return Answer(

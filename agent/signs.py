@@ -67,7 +67,9 @@ class Asked:
         """The moves of a measure, those of the whole run first."""
         if "*" in name:
             pattern = re.compile(_anything(name))
-            found = tuple({id(m): m for key, some in self.moves.items() if pattern.fullmatch(key) for m in some}.values())
+            found = tuple(
+                {id(m): m for key, some in self.moves.items() if pattern.fullmatch(key) for m in some}.values()
+            )
         else:
             found = self.moves.get(plain(name), ())
         own = [m for m in found if m.line.name == name]
@@ -268,7 +270,9 @@ def _compared(part: Part, asked: Asked) -> Iterator[Held]:
 
 def _differs(part: Part, asked: Asked) -> Iterator[Held]:
     for c in asked.related.contrasts:
-        named = part.names[0] == "any" or any(re.fullmatch(_anything(part.names[0]), plain(k)) for k in (c.metric, c.key))
+        named = part.names[0] == "any" or any(
+            re.fullmatch(_anything(part.names[0]), plain(k)) for k in (c.metric, c.key)
+        )
         if named and (part.by == "any" or plain(part.by) in plain(c.by) or group_of(part.by) == c.by):
             groups = ", ".join(c.different[:4])
             yield Held(f"{c.key} differs by {c.by}: {c.theirs:.4g} on {groups}, {c.others:.4g} elsewhere",
@@ -316,7 +320,7 @@ def _absent(part: Part, asked: Asked) -> Iterator[Held]:
 
 
 def _found(part: Part, asked: Asked) -> Iterator[Held]:
-    finding = asked.findings.get(part.names[0])
+    finding = next((asked.findings[name] for name in part.names if name in asked.findings), None)
     if finding is not None:
         step = next((e.step for e in finding.evidence if e.step is not None), None)
         at = None if step is None else (float(step), float(step))

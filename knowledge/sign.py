@@ -7,9 +7,9 @@
     event(data) at onset
 
 Each part asks one thing of a named measure, setting, quantity or event, where `*` in the name of a measure stands for
-any letters (`rises(*toxic*)`), for what everybody calls by another name; `with`, `before` and `after` compare the places
-of two parts, `at onset` the place of one with the beginning of the worst symptom, `and` compares nothing, `not` turns a
-part round. Here a sign is only read and checked; `agent.signs` asks it of a run.
+any letters (`rises(*toxic*)`), for what everybody calls by another name; `with`, `before` and `after` compare the
+places of two parts, `at onset` the place of one with the beginning of the worst symptom, `and` compares nothing, `not`
+turns a part round. Here a sign is only read and checked; `agent.signs` asks it of a run.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PREDICATES = {
                                "dependency, note; the second name stands in its line"),
     "set": Predicate((1, 2), "the setting is made, to this value where one is given"),
     "absent": Predicate((1, 1), "no file of the run measures this, though others are measured"),
-    "found": Predicate((1, 1), "another tool found this code"),
+    "found": Predicate((1, 6), "another tool found one of these codes"),
 }  # fmt: skip
 NAME = re.compile(r"[\w./@%*-]{1,80}")
 CLAUSE = re.compile(r"(not\s+)?([a-z]{2,12})\(([^()]{1,200})\)(\s+at\s+onset(?!\w))?")
@@ -79,7 +79,7 @@ class Sign:
 
 def code_of(text: str) -> str:
     """The code under which a sign counts as a finding."""
-    return f"sign-{'-'.join(re.findall('[a-z0-9]+', text.lower()))}"
+    return f"sign-{'-'.join(re.findall('[a-z0-9]+', text.lower().replace('*', '-any-')))}"
 
 
 def parse_sign(text: str) -> Sign:

@@ -1,8 +1,16 @@
-"""Text to words for lexical search: Latin script as words, Han text as overlapping pairs of characters."""
+"""Text to words for lexical search: Latin script as words, Han text as overlapping pairs of characters.
+
+And features to the rows of a table of weights, for the small linear models of `outside` and `agent.question`.
+"""
 
 from __future__ import annotations
 
 import re
+import zlib
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
 
 _WORD = re.compile(r"[a-z0-9]+(?:[._+-][a-z0-9]+)*|[\u3400-\u9fff]+")
 _STOP = frozenset(
@@ -32,3 +40,8 @@ def stem(word: str) -> str:
         if word.endswith(ending) and len(word) - len(ending) >= 4:
             return word.removesuffix(ending)
     return word
+
+
+def places(features: Iterable[str], bits: int) -> NDArray[np.int64]:
+    """Rows of a table of `2 ** bits` rows, each once; two features may share one."""
+    return np.array(sorted({zlib.crc32(f.encode()) & ((1 << bits) - 1) for f in features}), np.int64)

@@ -59,7 +59,7 @@ RANKED = ("log", "metrics", "stack", *OPEN)
 LOOKED_FOR = (
     "logs (*.log, *.out, *.txt), metrics (trainer_state.json, *.jsonl, *.csv), configurations (*.yaml, *.json, *.toml),"
     " launch scripts (*.sh, *.slurm), tokenizer files, data files, checkpoints, evaluation results, stack dumps,"
-    " tables, trackers' files (TensorBoard, W&B, MLflow), notes and changelogs"
+    " tables, trackers' files (TensorBoard, W&B, MLflow), notes and changelogs, programs (*.py)"
 )
 
 
@@ -133,7 +133,7 @@ class _Walk:
         for link in self.links:
             self.linked(link)
         self.latest_state()
-        if all(a.kind == "document" for a in self.artifacts):
+        if all(a.kind in ("document", "code") for a in self.artifacts):
             self.take_unknown()
         if not self.artifacts and not self.skipped:
             raise TriageError(f"{self.root} holds nothing to triage; looked for {LOOKED_FOR}")
@@ -154,7 +154,7 @@ class _Walk:
     def take_unknown(self) -> None:
         """Nothing but prose was recognised: text that the user's directory does hold is read as a log, the rest is
         listed."""
-        prose = {a.path for a in self.artifacts}
+        prose = {a.path for a in self.artifacts if a.kind == "document"}
         waiting = [*sorted(prose), *(path for path, why in self.unknown if why == UNKNOWN)]
         looked = dict.fromkeys(waiting[:UNKNOWN_LIMIT])
         self.artifacts = [a for a in self.artifacts if a.path not in looked]

@@ -18,7 +18,7 @@ from .reading import is_binary
 
 Kind = Literal[
     "log", "metrics", "config", "script", "tokenizer", "data", "checkpoint", "eval", "generations", "stack",
-    "table", "tracker", "document",
+    "table", "tracker", "document", "code",
 ]  # fmt: skip
 OPEN: tuple[Kind, ...] = ("table", "tracker", "document")
 """Kinds of files that no reader of a known format takes: rows, trackers' own files, prose (`tools.store.opened`)."""
@@ -112,6 +112,7 @@ _SAMPLED = re.compile(
 _PYTHON_SETTINGS = bounded(
     rb"(?:TrainingArguments|(?:SFT|DPO|GRPO|PPO|KTO|ORPO|Reward|RLOO)Config|ArgumentParser|LoraConfig|Optimi[sz]er\w*Config|Optimizers\w*\.Config|Train(?:ing|er)Config|ConfigContainer|AdamWConfig|\bTrainer)\s*\(|^\s*[\w.]+\.(?:lr|learning_rate|max_steps|train_iters|\w+_batch_size)\s*=|^\s*(?:learning_rate|batch_size|max_iters|lr)\s*[:=]", re.M
 )  # fmt: skip
+_PROGRAM = re.compile(rb"^(?:import|from|def|class|async def)\b", re.M)
 _FLAGS = re.compile(
     rb"(?:^|\s)--[a-z][\w.-]+|\b(?:torchrun|accelerate launch|deepspeed|vllm serve|srun|python3? )|^[\w.+]+=\S+$", re.M
 )
@@ -208,7 +209,9 @@ def _text(name: str, head: bytes, by_name: Recognised | None, alone: bool) -> Re
         return by_name
     if suffix == ".py":
         settings = _PYTHON_SETTINGS.search(head) or re.search(r"config|args|settings", name, _I)
-        return Recognised("config", "Python file that sets training arguments") if settings else None
+        if settings:
+            return Recognised("config", "Python file that sets training arguments")
+        return Recognised("code", "Python program") if _PROGRAM.search(head) else None
     if _LOG_NAME.search(name):
         return Recognised("log", "log file name and text content")
     if suffix in ("", ".txt") or alone:

@@ -239,7 +239,7 @@ def split_prefix(text: str) -> tuple[int | None, str]:
     return rank, text
 
 
-_PREFIX_STARTS = frozenset("[(#>rR0123456789 \t")
+_PREFIX_STARTS = frozenset("[(#>rRE0123456789 \t")
 _PREFIX = bounded(
     r"""\s{0,16}(?:
       \[ (?:rank|default)\ ?(\d{1,5}) \] :? \s?                     # [rank2]:  [Rank 2]  [default7]:
@@ -249,6 +249,7 @@ _PREFIX = bounded(
     | \[ \d+,(\d{1,5}) \] < \w+ > : \s?                             # mpirun --tag-output
     | \( (?:[\w.:@-]*_DP(\d{1,5}) | [\w.:@-]*) (?:\ [\w.:-]+)? \ ?\(?(?:pid|PID)=\d+ [^)\n]{0,80} \)+ \s?  # ray
     | \[ \d\d:\d\d:\d\d \] \s (?: \w+ \s » \s?)?                    # [10:58:53] progress »
+    | ERROR \s \d\d-\d\d \s [\d:]{8} \s \[? [\w./]{1,80}:\d+ \] \s              # vLLM's errors of a worker
     | (?:\#|>) \s+                                                  # pasted as a comment or a quote
     | \[ \d{4}-[\d\-:,.\ T]+ \] \s{0,4} (?:\[[A-Z]+\] \s{0,4})? (?:\[[\w./]+:\d+:\w+\] \s{0,4})?
       \[ Rank \s? (\d{1,5}) \] \s?                                    # DeepSpeed log_dist

@@ -106,7 +106,8 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
         "ppo_kl actor/ppo_kl approx_kl approxkl policy/approxkl_avg train/ppo_kl actor/approx_kl"),
     _metric("entropy", "nats", UP, "entropy of the policy",
         "entropy actor/entropy actor/entropy_loss policy_entropy policy/entropy_avg objective/entropy train/entropy "
-        "entropy_loss entropy_mean mean_entropy policy/entropy"),
+        "entropy_loss entropy_mean mean_entropy policy/entropy token_entropy mean_token_entropy avg_entropy "
+        "entropy/mean"),
     _metric("reward", "", UP, "mean reward of the samples (verl: the score before the KL penalty)",
         "reward critic/score/mean reward_mean mean_reward rewards/mean average_reward_score average_reward "
         "reward/mean objective/scores critic/rewards/mean objective/rlhf_reward env/reward_mean train/reward "

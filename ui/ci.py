@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
+from ..tools.code.check import RULES as CODE
 from ..tools.config.lint import RULES
 from ..tools.findings import Finding, Report
 
@@ -35,7 +36,7 @@ def sarif(report: Report) -> dict[str, Any]:
 
 
 def _rule(code: str) -> dict[str, Any]:
-    rule = RULES[code]
+    rule = RULES.get(code) or CODE[code]
     return {
         "id": code,
         "shortDescription": {"text": rule.title},

@@ -16,9 +16,11 @@ def entries(incomplete: str) -> Iterator[tuple[str, str]]:
 
 
 def rules(incomplete: str) -> Iterator[tuple[str, str]]:
+    from ..tools.code.check import RULES as CODE
     from ..tools.config.lint import RULES
 
-    yield from ((code, rule.title) for code, rule in sorted(RULES.items()) if code.startswith(incomplete))
+    every = sorted({**{c: r.title for c, r in RULES.items()}, **{c: r.title for c, r in CODE.items()}}.items())
+    yield from ((code, title) for code, title in every if code.startswith(incomplete))
 
 
 def explained(incomplete: str) -> Iterator[tuple[str, str]]:

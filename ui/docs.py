@@ -23,6 +23,7 @@ def pages() -> dict[str, str]:
     made["commands/README.md"] = index()
     made["findings.md"] = findings_page()
     made["rules.md"] = rules_page()
+    made["code-rules.md"] = code_rules_page()
     return {path: text.rstrip() + "\n" for path, text in made.items()}
 
 
@@ -106,7 +107,8 @@ def _first(help: str | None) -> str:
 # Catalogues -------------------------------------------------------------------------------------------
 
 
-GROUPS = {"logs": "Logs and metrics", "config": "Configuration", "data": "Data", "checkpoints": "Checkpoints",
+GROUPS = {"logs": "Logs and metrics", "config": "Configuration", "code": "Programs", "data": "Data",
+          "checkpoints": "Checkpoints",
           "scores": "Evaluation results", "relate": "Relations"}  # fmt: skip
 
 
@@ -122,7 +124,8 @@ def findings_page() -> str:
     for group, known in sorted(codes().items(), key=lambda item: list(GROUPS).index(item[0])):
         lines += [f"## {GROUPS[group]}", "", "| code | meaning |", "|---|---|"]
         for code, (_, meaning) in sorted(known.items()):
-            link = f"[`{code}`](rules.md#{code})" if group == "config" else f"`{code}`"
+            page = {"config": "rules.md", "code": "code-rules.md"}.get(group)
+            link = f"[`{code}`]({page}#{code})" if page else f"`{code}`"
             lines.append(f"| {link} | {meaning.replace('|', chr(92) + '|')} |")
         lines.append("")
     return "\n".join(lines)
@@ -135,6 +138,25 @@ def rules_page() -> str:
         "# Lint rules",
         "",
         "`triage lint --explain CODE` prints one. Made from the code by `python -m triage.ui.docs`.",
+        "",
+    ]
+    for code, rule in sorted(RULES.items()):
+        lines += [f"## {code}", "", f"Severity {rule.severity}.", "", _listed(rule.page), ""]
+    return "\n".join(lines)
+
+
+def code_rules_page() -> str:
+    from ..tools.code.check import RULES
+
+    lines = [
+        "# Rules on programs",
+        "",
+        "What is read of a program, and what is not: [code.md](code.md). `triage lint --explain CODE` prints one rule.",
+        "Made from the code by `python -m triage.ui.docs`.",
+        "",
+        "| code | severity | what it finds |",
+        "|---|---|---|",
+        *(f"| [`{code}`](#{code}) | {rule.severity} | {rule.title} |" for code, rule in sorted(RULES.items())),
         "",
     ]
     for code, rule in sorted(RULES.items()):

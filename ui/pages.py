@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ..agent.answer import Answer
-    from ..agent.conversation import Excerpt
+    from ..tools.looking.lines import Excerpt
     from ..tools.run import Run
 
 GENERATOR = "triage report"
@@ -177,7 +177,7 @@ def _pictures(figures: Figures) -> list[Picture]:
 
 
 def _rows(findings: Sequence[Finding], lang: str, run: Run | None) -> Iterator[Row]:
-    from ..agent.conversation import excerpts
+    from ..tools.looking.lines import excerpts
 
     files = {a.name: a.path for a in run.artifacts if a.kind in EXCERPTS and a.path.is_file()} if run else {}
     places = [(f, e) for f in findings for e in f.evidence[:QUOTED] if e.file in files and e.line]

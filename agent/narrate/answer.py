@@ -10,10 +10,12 @@ from ...tools.findings import Check, Finding, clean
 from ..diagnose import LEAST, Diagnosis
 from ..missing import Missing
 from ..propose import Nothing, Proposal
-from .entry import criterion, next_check, stopped
+from .entry import checked, criterion, next_check, standing, stopped
 from .words import WORDS
 
 SHOWN_FINDINGS = 10
+CHECKED = 3
+"""Checks that the files answered, told for the leader."""
 ERROR = 56
 """Characters of an error in the headline; its line stands below."""
 MISSED = 3
@@ -50,13 +52,6 @@ def answer_text(
         checks_made(diagnosis.checks, lang),
         _sources(diagnosis, lang),
     )
-
-
-def after_model(diagnosis: Diagnosis, proposal: Proposal | Nothing, lang: str, passages: Sequence[Passage] = ()) -> str:
-    """What follows a model's words: the change, its acceptance, quotes, what could not be checked, the sources."""
-    failed = [c for c in diagnosis.checks if c.result == "failed"]
-    change, sources = _change(diagnosis, proposal, lang), _sources(diagnosis, lang)
-    return _joined(change, _own(passages, lang), checks_made(failed, lang), sources)
 
 
 def _joined(*parts: Iterable[str]) -> str:
@@ -145,11 +140,17 @@ def _causes(d: Diagnosis, proposal: Proposal | Nothing, lang: str, looked: bool)
         ]
         cause = WORDS["cause"].say(lang, cause=h.cause.text.say(lang)) if h.cause else ""
         tail = f" ({'; '.join(sides)})" if sides else ""
-        weak = h.status == "possible" and h.for_
         words_only = h.status == "possible" and not h.for_ and looked
         odds = "" if words_only else f", {h.percent}"
-        standing = f"{WORDS['weak' if weak else h.status].say(lang)}{odds}{tail}"
-        yield f"{i}. {h.entry.title.say(lang)} [`{h.entry.id}`]{cause} — {standing}"
+        yield f"{i}. {h.entry.title.say(lang)} [`{h.entry.id}`]{cause} — {standing(h, lang)}{odds}{tail}"
+    for h in d.also:
+        yield WORDS["also"].say(lang, title=h.entry.title.say(lang), id=h.entry.id,
+                                evidence=", ".join(number[id(f)] for f in h.for_))  # fmt: skip
+    if d.also:
+        yield WORDS["mend"].say(lang, order=", ".join(f"`{h.entry.id}`" for h in d.to_mend))
+    for finding in checked(d.hypotheses[0])[:CHECKED]:
+        yield ""
+        yield WORDS["checked"].say(lang, text=clean(finding.say(lang), 400) + _place(finding))
     key = "close" if d.close and isinstance(proposal, Nothing) else "check"
     if check := next_check(d, lang):
         yield ""

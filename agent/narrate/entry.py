@@ -33,6 +33,18 @@ def answered(h: Hypothesis, d: Diagnosis) -> bool:
     return shown or any(f.code.startswith("sign-") and f.severity != "S3" for f in h.for_)
 
 
+def standing(h: Hypothesis, lang: str) -> str:
+    """How far a hypothesis is borne out; one for which nothing decisive was found rests on the words or on little."""
+    return WORDS["weak" if h.status == "possible" and h.for_ else h.status].say(lang)
+
+
+def checked(h: Hypothesis) -> list[Finding]:
+    """What was looked up in the files to answer the checks of a hypothesis: its signs, and what its check asks for."""
+    asked = h.entry.check_first.answered_by
+    made = [f for f in (*h.for_, *h.against) if f.code in asked or f.code.startswith("sign-")]
+    return sorted((f for f in made if f.severity != "S3"), key=lambda f: f.code not in asked)
+
+
 def stopped(d: Diagnosis) -> Finding | None:
     """The error that ended a program, where it is all that is known."""
     fatal = [f for f in d.findings if f.severity in SERIOUS]

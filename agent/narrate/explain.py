@@ -11,6 +11,8 @@ from ...knowledge.entry import Entry
 from ...knowledge.runbook import Runbook
 from ...knowledge.sign import PREDICATES, code_of, parse_sign
 from ...tools.catalogue import codes
+from ...tools.code.check import RULES as PROGRAM
+from ...tools.code.check import explain as program_page
 from ...tools.config.lint import RULES
 from ...tools.findings import TriageError, clean
 from ...tools.phrase import phrases
@@ -75,7 +77,13 @@ def did_you_mean(name: str, known: list[str]) -> str:
 
 def names(book: Runbook) -> list[str]:
     """All that can be explained."""
-    found = {code for wing in codes().values() for code in wing} | RULES.keys() | book.entries.keys() | GLOSSARY.keys()
+    found = (
+        {code for wing in codes().values() for code in wing}
+        | RULES.keys()
+        | PROGRAM.keys()
+        | book.entries.keys()
+        | GLOSSARY.keys()
+    )
     return sorted(found | {section for e in book for section in e.sections} | signs(book).keys())
 
 
@@ -90,6 +98,8 @@ def _parts(name: str, book: Runbook, lang: str) -> Iterator[Part]:
     if name in RULES:
         rule = RULES[name]
         yield Part("rule", f"# {name}\n\n{WORDS['rule'].say(lang, severity=rule.severity)}\n\n{rule.page}", {})
+    if name in PROGRAM:
+        yield Part("rule", program_page(name), {})
     if any(name in wing for wing in codes().values()):
         yield _finding(name, book, lang)
     text = signs(book).get(name) or name

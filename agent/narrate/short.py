@@ -35,6 +35,8 @@ SAID = phrases(
     "words of a short answer",
     ("change", "Change one thing: {place} `{key}` {old} -> {new}", "只改一处：{place} `{key}` {old} -> {new}"),
     ("elsewhere", "Change one thing: {key}: {new}", "只改一处：{key}：{new}"),
+    ("also", "Also, independent of it: {title} (`{id}`); mend first {order}.",
+     "另有独立故障：{title}（`{id}`）；先修 {order}。"),
     ("first", "Check first: {check}", "先检查：{check}"),
     ("none", "No change yet: {why}.", "暂不改动：{why}。"),
     ("holds", "Fixed when {criteria}.", "满足才算修好：{criteria}。"),
@@ -71,6 +73,9 @@ def short_text(
     change = [line for text in _change(d, proposal, lang) for line in wrapped(text, 3)]
     if isinstance(proposal, Proposal):
         change += command(SAID["then"].say(lang), _verify(proposal, lang, case, run, candidate))
+    also = (SAID["also"].say(lang, title=h.entry.title.say(lang), id=h.entry.id, order=f"`{d.to_mend[0].entry.id}`")
+            for h in d.also)  # fmt: skip
+    change = [*(line for text in also for line in wrapped(text, 2)), *change]
     ends = [*change, *(line for text in _coverage(d, lang) for line in wrapped(text, 2))]
     evidence = [wrapped(text, 2) for text in (*_carrying(d, lang), *_failed(d, lang))]
     least = len(evidence[0]) if evidence else 0

@@ -8,16 +8,18 @@ speaks of the cause named before it ("I doubt it"). What is told as a symptom or
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...tools.patterns import bounded
+from . import weigh
 from .cues import BACK, CUES, NAMED_SPEAKER, OWN, SURE, TOLD, Polarity
 from .named import named
 from .parts import clauses
 from .phrases import OTHER, X, plain
 from .symptoms import spans
 from .topics import Topic, mentions
+from .wants import wanted
 
 CAREFUL: tuple[Polarity, ...] = ("doubts", "denies", "suspects")
 """Of two things that are said of one cause the earlier one wins."""
@@ -25,6 +27,8 @@ NEAR = 3
 """Clauses after which nothing is said back of a cause any more."""
 SHORT = 60
 """Characters of a question that asks for nothing but what it names."""
+FAR = 60
+"""Characters before a name in which stands what was done to it."""
 _ASKS = bounded(r"[?？]|[吗呢么]\W{0,3}$")
 _SMALL = bounded(
     r"\b(?:the|teh|a|or|and|just|maybe|new|again|still|surely|definit\w*|obviously|hmm+|ok)\b|[\W_]|[和或吗呢么吧的]"
@@ -82,6 +86,15 @@ def suspicions(message: Sequence[str], acted: Sequence[tuple[str, str]] = ()) ->
     Args:
         acted: topics (or variables) that are planned to be acted on, each with the clause that plans it.
     """
+    said = by_phrases(message, acted)
+    weighed: list[tuple[Candidate, Polarity | None]] = [
+        (c, weigh.meant(c.features)) for c in candidates(message, acted, said)
+    ]
+    return [_as_weighed(c, said.get(c.topic.id), sign) for c, sign in weighed if sign]
+
+
+def by_phrases(message: Sequence[str], acted: Sequence[tuple[str, str]]) -> dict[str, Suspicion]:
+    """What the phrases alone say, by topic."""
     found: list[_Named] = []
     at = 0
     for number, sentence in enumerate(message):
@@ -93,7 +106,62 @@ def suspicions(message: Sequence[str], acted: Sequence[tuple[str, str]] = ()) ->
                 found, here = _spoken_back(found, clause, at), _spoken_back(here, clause, at)
             here += named
         found += _neighbours(here, sentence)
-    return list(_one_each(found, message))
+    return {s.topic.id: s for s in _one_each(found, message)}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A cause that a message names, and everything by which it is told how it is meant."""
+
+    topic: Topic
+    text: str
+    """The sentence that names it first."""
+    features: list[str]
+
+
+def candidates(
+    message: Sequence[str], acted: Sequence[tuple[str, str]], said: Mapping[str, Suspicion]
+) -> Iterator[Candidate]:
+    """Every cause that is named, once.
+
+    Args:
+        said: what the phrases say of the causes that they say something of.
+    """
+    text, places, at = "\n".join(message), list[tuple[Topic, int, int, str]](), 0
+    for sentence in message:
+        for clause in clauses(sentence):
+            at = text.index(clause, at)
+            places += [(topic, at + start, at + end, sentence) for topic, start, end in _told_apart(clause)]
+            at += len(clause)
+    told = TOLD.search(plain(text)) or NAMED_SPEAKER.search(text) is not None
+    shared = [
+        f"told{told:d}{OWN.search(plain(text)):d}",
+        f"acts{min(len({part for _, part in acted}), 2)}",
+        f"wants{wanted(text)}",
+    ]
+    seen = list(spans(text))
+    for topic, start, end, sentence in {p[0]: p for p in reversed(places)}.values():
+        masked = _masked(text, topic, [p[:3] for p in places])
+        before = text[max(0, start - FAR) : start]
+        sign, planned = said[topic.id].polarity if topic.id in said else None, any(topic.id == a for a, _ in acted)
+        here = (
+            f"phrases{sign}",
+            f"phrases{sign}{planned:d}",
+            f"planned{planned:d}",
+            f"seen{any(s <= start and end <= e for s, e in seen):d}{(start, end) in seen:d}{bool(seen):d}",
+            f"tried{_TRIED.search(before) is not None:d}",
+            f"when{_MEANWHILE.search(before) is not None:d}",
+        )
+        yield Candidate(topic, sentence, [*weigh.around(masked), *shared, *here, f"topic {topic.id}"])
+
+
+def _as_weighed(one: Candidate, said: Suspicion | None, sign: Polarity) -> Suspicion:
+    """What the phrases say, with the sign that the whole message gives."""
+    if said:
+        return replace(said, polarity=sign)
+    clause = plain(one.text)
+    told = TOLD.search(clause) or NAMED_SPEAKER.search(one.text) is not None
+    return Suspicion(one.topic, sign, told and not OWN.search(clause), one.text)
 
 
 def _of_clause(clause: str, sentence: int, at: int, acted: Sequence[tuple[str, str]]) -> Iterator[_Named]:

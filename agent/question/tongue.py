@@ -14,6 +14,10 @@ PLEASE = Phrase(
     "English or Chinese, please: nothing was looked at.\n请用英文或中文提问：没有做任何检查。",
     "请用英文或中文提问：没有做任何检查。\nEnglish or Chinese, please: nothing was looked at.",
 )
+UNSAID = Phrase(
+    "English or Chinese, please (请用英文或中文提问): the question was not understood; this is what the run shows.",
+    "请用英文或中文提问（English or Chinese, please）：问题没有读懂，以下只是运行本身显示的情况。",
+)
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _KANA = re.compile(r"[\u3040-\u30ff]+")
 _OTHER = re.compile(r"[\uac00-\ud7af\u0e00-\u0e7f\u0900-\u0dff]+|[\u0370-\u03ff]{3,}|[\u0400-\u06ff]{2,}")

@@ -55,8 +55,9 @@ TOPICS: dict[str, Topic] = table(
             "learning-rate",
             "the learning rate",
             "学习率",
-            r"learning[- ]?rates?|l\.?r\.?s?|step size|(?:cosine |lr |l\.r\. |rate )?schedul(?:e|er)(?: decay)?",
-            r"学习率|步长",
+            r"learning[- ]?rates?|(?:peak |max |base )?l\.?r\.?s?|step size|(?:cosine |lr |l\.r\. |rate )?schedul(?:e"
+            r"|er)(?: decay)?",
+            r"学习率|学习速率|步长",
             r"loss-nan-high-lr|.*-lr-.*|lr-.*|dpo-kl-explosion|loss-oscillation",
             "learning_rate min_learning_rate lr_schedule",
         ),
@@ -74,8 +75,12 @@ TOPICS: dict[str, Topic] = table(
             "data-order",
             "the order of the data",
             "数据顺序",
-            r"(?:data|sample|batch)[- ]?order(?:ing)?|shuffl(?:e|ing|ed)|curriculum|data mix(?:ture)?|mixture",
-            r"数据(?:的)?顺序|打乱|乱序|数据(?:配比|混合)|配比",
+            r"(?:data|sample|batch|doc(?:ument)?|example)[- ]?order(?:ing)?"
+            r"|order of (?:the |our )?(?:data|docs|documents|samples|batches|examples|shards)"
+            r"|(?:docs|documents|data|samples|batches|examples) (?:\w{1,10} ){0,4}(?:different|wrong|same) order"
+            r"|(?:docs|documents|data|samples|examples) (?:\w{1,10} ){0,3}(?:un)?shuffled|shuffl(?:e|ing|ed)"
+            r"|curriculum|data mix(?:ture)?|mixture",
+            r"(?:数据|样本|读取|语料|batch)\s?(?:的)?顺序|洗牌|打乱|乱序|数据(?:配比|混合)|配比",
             r"data-mixture-drift|noisy-data-mixture",
         ),
         _topic(
@@ -84,7 +89,9 @@ TOPICS: dict[str, Topic] = table(
             "数据",
             r"(?:(?:training|train|bad|dirty|our|the|new|this|that|corrupt(?:ed)?|broken"
             r"|poisoned)[- ])*(?:data(?:[- ]?sets?)?|samples?|batch|batches|shards?|records?|corpus"
-            r"|examples?)(?! ?(?:size|loader|parallel|mix|order))"
+            r"|examples?)(?! ?(?:size|loader|parallel|mix|order)"
+            r"|(?<=batch) (?:is |was |being |looks |got )?(?:way |far |much |too |so |very |really )*(?:small|large|big"
+            r"|huge|tiny))"
             r"|dedup(?:lication)?|duplicates?|duplicated (?:documents|docs|rows|texts?)|labels?(?! smoothing)"
             r"|annotations?|preference pairs",
             r"数据(?!加载|顺序|并行|读取|配比|混合|泄)|样本|脏数据|坏(?:数据|样本|batch)|语料|标注|重复数据|这批"
@@ -100,8 +107,9 @@ TOPICS: dict[str, Topic] = table(
             "tokenizer",
             "the tokenizer",
             "分词器",
-            r"tokeni[sz](?:er|ers|ation|ing)|vocab(?:ulary)?(?: size)?|special tokens?|bos(?: token)?",
-            r"分词器?|词表|特殊\s*token",
+            r"tokeni[sz](?:er|ers|ation|ing)|bpe|sentencepiece|vocab(?:ulary)?(?: size)?|special tokens?"
+            r"|bos(?: token)?",
+            r"分词器?|词汇?表|特殊\s*token",
             r"device-side-assert|tokenizer-.*|vocab-.*|double-bos|untrained-special-tokens|pad-eos-misconfig",
         ),
         _topic(
@@ -109,9 +117,9 @@ TOPICS: dict[str, Topic] = table(
             "the number format",
             "数值精度",
             r"(?:mixed[- ])?precision|b?f(?:loat)?p?(?:16|32|8)|fp(?:16|32|8)|bf16|half precision|amp|autocast"
-            r"|overflow"
-            r"|dtype|numerics?|numerical(?: (?:issue|instability|stability))?",
-            r"(?:混合)?精度|半精度|溢出|数值(?:问题|稳定|不稳定)",
+            r"|(?:over|under)flow(?:ing)?"
+            r"|tf32|mxfp\d|nvfp\d|dtype|numerics?|numerical(?: (?:issue|instability|stability))?",
+            r"(?:混合|低)?精度|半精度|[上下]?溢出?(?=了|$|[，。？])|溢出|数值(?:问题|稳定|不稳定)",
             r"precision-.*|bf16-.*|both-precisions-on|fp16-.*|loss-scale-collapse|unstable-op"
             r"|attention-kernel-nan",
             "precision",
@@ -120,10 +128,11 @@ TOPICS: dict[str, Topic] = table(
             "batch-size",
             "the batch size",
             "批大小",
-            r"batch(?= (?:is |was )?(?:way |far |much )?too (?:small|large|big))|(?:(?:global|micro|mini|train"
+            r"batch(?= (?:is |was |being |looks |got )?(?:way |far |much |too |so |very |really )*(?:small|large|big"
+            r"|huge|tiny))|(?:(?:global|micro|mini|train"
             r"|per[- ]device|effective)[- _]?)*batch(?:[- _]?sizes?)|bs|gbs|mbs"
             r"|grad(?:ient)?[- _]?accum(?:ulation)?(?: steps)?",
-            r"批大小|批次大小|批量大小|全局批|梯度累[积计]",
+            r"批(?=次?(?:实在)?[太过][大小])|批大小|批次大小|批量大小|全局批|梯度累[积计]",
             r"gbs-.*|lr-batch-mismatch|group-size-.*|grad-accum-.*",
             "global_batch_size micro_batch_size grad_accumulation train_batch_size rollout_batch_size",
         ),
@@ -141,7 +150,7 @@ TOPICS: dict[str, Topic] = table(
             "the loss scale",
             "loss scale",
             r"loss[- _]?scal(?:e|er|ing)|(?<!grad )(?<!gradient )scaler|grad(?:ient)?[- _]?scal(?:e|er|ing)",
-            r"损失缩放",
+            r"损失缩放|(?:动态)?缩放(?:因子|系数)",
             r"loss-scale-.*|fp16-overflow-.*",
             "loss_scale",
         ),
@@ -168,14 +177,16 @@ TOPICS: dict[str, Topic] = table(
             "hardware",
             "the hardware",
             "硬件",
-            r"hard[- ]?ware|[ahbv]\d{2,3}s|[ahb]\d00|gpu\d|(?:bad|faulty|broken|dying|flaky|dead|the|that|this"
-            r"|our|one) (?:gpu|node"
+            r"hard[- ]?ware|hbm(?: stack)?|dram|rack|chassis|the card|gpus?(?= (?:is|are|was|were|died|has|have) )"
+            r"|[ahbv]\d{2,3}s|[ahb]\d00|gpu\d|(?:bad|faulty|broken|dying|flaky|dead|the|that|this"
+            r"|our|one) (?:gpu(?! mem)|node"
             r"|card|host|machine|cable"
             r"|nvlink)s?"
             r"|ecc(?: errors?)?|xid|nvlink|overheat(?:ing)?|thermal(?:s| throttling)?|throttl(?:e|ing)|pcie"
             r"|driver|dimms?|cosmic rays?|bit[- ]?flips?|power supply|psus?|cooling"
             r"|gpu (?:fault|failure|died|is (?:bad|dying|broken))|node",
-            r"硬件|坏卡|(?:显卡|gpu) ?(?=坏|掉|挂|没|有?问题|出|故障|不|的锅|吧|呢|吗|应该|肯定)|机器(?:坏|问题"
+            r"硬件|坏卡|(?:[这那]|旧|新)+块?(?:显卡|gpu)|(?<=是)卡(?![住死顿在了])|卡(?=有?(?:故障|坏|问题))|(?:显卡"
+            r"|gpu) ?(?=坏|掉|挂|没|有?问题|出|故障|不|的锅|吧|呢|吗|应该|肯定)|机器(?:坏|问题"
             r"|故障)?|(?:这|那)(?:张|块)卡|过热|降频|驱动|节点",
             r"gpu-.*|degraded-link|cuda-version-mismatch|illegal-memory-access|invalid-device-ordinal",
         ),
@@ -185,9 +196,9 @@ TOPICS: dict[str, Topic] = table(
             "网络",
             r"networks?|nccl|infini ?band|ib|roce|nic|ethernet|interconnect|(?:the |network |bad )switch(?:es)?"
             r"|switches|rdma|firewall"
-            r"|gloo"
+            r"|optics?|transceivers?|gloo"
             r"|communication|comms?",
-            r"网络|网卡|交换机|通信|带宽|防火墙",
+            r"网络|网卡|光模块|光纤|网线|(?<=是)网(?![络卡线])|交换机|通信|带宽|防火墙",
             r"nccl-.*|network-.*|comm-.*|multinode-.*|dist-init-.*|degraded-link|hub-.*|timeout-hides-error"
             r"|collective-mismatch|gpu-p2p-hang",
             "nccl_p2p_disable nccl_ib_disable nccl_timeout",
@@ -196,7 +207,8 @@ TOPICS: dict[str, Topic] = table(
             "memory",
             "the memory",
             "内存与显存",
-            r"(?:gpu |host |cpu |system |shared )?(?:memory|ram|vram)(?:[- ](?:leak|fragmentation|pressure))?"
+            r"(?:gpu |host |cpu |system |shared )?(?:memory|ram|vram|(?<=gpu )mem)(?:[- ](?:leak|fragmentation"
+            r"|pressure))?"
             r"|oom(?:[- ]?killer)?|out of memory|kv[- ]?cache|fragmentation|shm|leak(?:ing|s)?(?= memory)|swap",
             r"(?:显存|内存)(?:泄[漏露]|碎片)|显存|内存|爆显存|共享内存|内存泄漏|碎片",
             r".*oom.*|memory-leak|host-memory-.*|shared-memory-.*|vllm-device-conflict",
@@ -208,8 +220,9 @@ TOPICS: dict[str, Topic] = table(
             "检查点",
             r"(?:bad |broken |corrupt(?:ed)? |the )?(?:check[- ]?points?|ckpts?|resum(?:e|ing|ed)"
             r"|weights(?: file)?"
-            r"|safetensors|state dict|merge)",
-            r"检查点|断点|权重|续训|恢复训练|合并",
+            r"|safetensors|state dict|merg(?:ed|ing) (?:the )?(?:model|weights|adapters?|checkpoint)|(?:lora|weight"
+            r"|model|adapter) merg(?:e|ing))",
+            r"检查点|断点|存档|权重|续训|恢复训练|合并(?!请求)",
             r"checkpoint-.*|resume-.*|empty-weights-saved|truncated-safetensors|.*weight-sync.*",
             "checkpoint save_total_limit",
         ),
@@ -229,7 +242,7 @@ TOPICS: dict[str, Topic] = table(
             "对话模板",
             r"chat[- _]?templates?|prompt[- ](?:templates?|formats?)|templates?|system prompt|stop (?:tokens?"
             r"|strings?)"
-            r"|eos(?: token)?(?:_id)?",
+            r"|chatml|jinja|role tags?|eos(?: token)?(?:_id)?",
             r"对话模板|聊天模板|模板|提示词格式|停止(?:符|词)|结束符",
             r"chat-template-.*|endless-generation|loss-mask-.*|tool-call-.*|pad-eos-.*",
             "chat_template eos_token_id stop_tokens",
@@ -250,7 +263,7 @@ TOPICS: dict[str, Topic] = table(
             "the sequence length",
             "序列长度",
             r"sequences?(?! parallel)|(?:max[- _]?)?(?:seq(?:uence)?|context|ctx|model|prompt|response"
-            r"|completion)[- _]?len(?:gth)?s?"
+            r"|completion|max)[- _]?len(?:gth)?s?|(?:length|token) limit"
             r"|long[- ]context|context window|\d+k context|rope(?:[- ]scaling| theta)?|yarn|truncat(?:ion|ed|ing)"
             r"|max[_ ]tokens|cut ?off",
             r"序列长度|上下文(?:长度)?|长上下文|截断|序列(?!化|并行)(?:太长)?|最大长度|长度限制",
@@ -267,7 +280,9 @@ TOPICS: dict[str, Topic] = table(
             r"contaminat(?:ion|ed)|leak(?:age|ed|s)?|test[- ](?:set )?leak(?:age)?|train(?:ed"
             r"|ing)? on (?:the )?test"
             r"|(?:benchmark|eval|test)(?:[- ](?:set|items?|data|questions?))? leak\w*|memori[sz](?:ed|ation|ing)",
-            r"污染|泄[露漏题]|背题|(?:测试|评测|验证|考)(?:集|题|数据|样本)?(?:是不是|有没有|会不会)?[^没无不，。]{0,6}(?:混[进入到]|漏[题进到了]|泄[露漏题])(?:了?训练(?:集|数据)?)?",
+            r"污染|泄[露漏题]|背题|(?:测试|评测|验证|考)(?:集|题|数据|样本)?(?:是不是|有没有"
+            r"|会不会)?[^没无不，。]{0,6}(?:混[进入到]|漏[题进到了]|泄[露漏题])(?:了?训练(?:集|数据)?)?"
+            r"|训练(?:集|数据|语料)?[里中]?(?:面|头)?(?:混)?有(?:了)?(?:测试|评测|验证|考)(?:集|题|数据|样本)",
             r".*contamination|eval-leakage|rlvr-memorization",
         ),
         _topic(
@@ -283,7 +298,8 @@ TOPICS: dict[str, Topic] = table(
             "sampling",
             "the sampling parameters",
             "采样参数",
-            r"sampling(?: (?:params?|parameters?|temperature|settings))?|temperature|temp|top[-_ ]?[pk]"
+            r"(?:sampling|sampler|generation|decoding)(?: (?:params?|parameters?|temperature|settings|config))"
+            r"|sampling|sampler|min[-_ ]p|temperature|temp|top[-_ ]?[pk]"
             r"|repetition[- _]?penalty|decoding(?: params?)?|greedy",
             r"采样|(?<!机器)(?<!显卡)温度|解码参数|重复惩罚",
             r"sampling-.*|repetitive-output|entropy-.*|constrained-.*",
@@ -394,7 +410,7 @@ TOPICS: dict[str, Topic] = table(
             "并行配置",
             r"(?:tensor|pipeline|data|context|expert|sequence)[- ]?parallel(?:ism)?|parallelism|tp|pp|dp|fsdp"
             r"|zero(?:[- ]?[123])?|deepspeed|ddp|shard(?:ing|ed)|moe(?: (?:routing|balance))?|expert(?:s)?"
-            r"|world size"
+            r"|world size|pipeline stages?"
             r"|ranks",
             r"张量并行|流水线?并行|数据并行|并行(?:度|配置|策略)?|专家",
             r"deepspeed-.*|zero-.*|zero3-.*|parallel-.*|moe-.*|collective-.*|gpu-load-.*|rank0-.*"
@@ -405,10 +421,11 @@ TOPICS: dict[str, Topic] = table(
             "dataloader",
             "the data loader",
             "数据加载",
-            r"data[- ]?load(?:er|ers|ing)|num[- _]?workers?|workers|prefetch(?:ing)?|i/?o|disk|storage|nfs"
+            r"(?:data|file|our|the)?[- ]?loaders?|data[- ]?loading|data pipeline|num[- _]?workers?|workers"
+            r"|prefetch(?:ing)?|i/?o|disk|storage|nfs"
             r"|lustre|s3"
             r"|file ?system|preprocessing|input pipeline",
-            r"数据加载|数据读取|读数据|磁盘|存储|加载器",
+            r"数据加载|加载数据|数据读取|读取?数据|数据(?:管道|流水线)|磁盘|存储|加载器",
             r"dataloader-.*|h2d-.*|shared-memory-.*|data-path-.*|stale-dataset-cache|rank0-work-.*|cuda-fork-.*"
             r"|checkpoint-save-failure",
             "num_workers pin_memory",
@@ -422,7 +439,7 @@ TOPICS: dict[str, Topic] = table(
             r"|bench(?:mark)?s?|metric(?:s)? (?:code|computation)|few[- ]?shot|answer (?:parser|extraction)"
             r"|parser"
             r"|scor(?:er|ing)|validation (?:set|split|data)",
-            r"评测|评估|评测(?:集|脚本|框架)|验证集|打分脚本|答案(?:解析|抽取)",
+            r"评测|测评|评估|评分脚本|评测(?:集|脚本|框架)|验证集|打分脚本|答案(?:解析|抽取)",
             r"eval-.*|judge-bias|benchmark-.*",
         ),
         _topic(
@@ -447,14 +464,16 @@ TOPICS: dict[str, Topic] = table(
             "library-version",
             "a library version",
             "库版本",
-            r"(?:library|package|lib|torch|pytorch|transformers|trl|cuda|driver|flash-attn|peft|accelerate"
+            r"(?:torch|pytorch|transformers|trl|cuda|driver|flash-attn|peft|accelerate|deepspeed|vllm|numpy|nccl|sglang"
+            r"|megatron|ray|triton|xformers|bitsandbytes) ?(?:==|v|version )?\d{1,3}(?:\.\w{1,6}){1,3}(?: wheel)?"
+            r"|(?:library|package|lib|torch|pytorch|transformers|trl|cuda|driver|flash-attn|peft|accelerate"
             r"|deepspeed"
             r"|vllm|numpy)?[- ]?(?:versions?|upgrad(?:e[ds]?|ing)|release|wheel)"
             r"|(?:upgrad(?:ed|ing)|bump(?:ed|ing)|updat(?:ed|ing)) (?:to )?(?:torch|pytorch|transformers|trl|cuda"
             r"|drivers?|vllm|peft|accelerate|deepspeed|numpy|flash-attn)|dependenc(?:y|ies)|environment|conda|pip"
             r"|docker image"
             r"|incompatib\w+|new (?:torch|transformers|trl|vllm|cuda)",
-            r"版本|依赖|升级|环境|镜像|装包|兼容",
+            r"版本|新版|旧版|依赖|升级|环境|镜像|装包|兼容",
             r"dependency-.*|.*version.*|package-.*|renamed-argument|extension-.*|vllm-install-.*|op-build-.*",
         ),
         _topic(
@@ -464,7 +483,7 @@ TOPICS: dict[str, Topic] = table(
             r"(?:the |our |my |a )?(?:code(?:[- ]?(?:change|bug))?|bugs?|commits?|refactor(?:ing|ed)?"
             r"|patch(?:es)?"
             r"|pull request|pr|merge request|custom (?:loss|trainer|model|code)|implementation|script"
-            r"|recent change"
+            r"|recent change|merge|rebase|(?:git )?diff|monkey[- ]?patch|hack"
             r"|regression)|model code|framework bug|megatron bug",
             r"代码|改动|提交|重构|框架|实现(?:有|错)|脚本",
             r"blame-code-first|.*-mismatch|renamed-argument|grad-accum-.*|parallel-.*|loss-mask-.*|.*-misconfig",

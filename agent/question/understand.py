@@ -6,7 +6,7 @@ Built-in: tables and the order of words, no model. Words describe; they decide n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -68,9 +68,18 @@ def _each(acts: list[Plan]) -> Iterator[Plan]:
         yield from chosen[-1:] or {p.direction: p for p in clear}.values() or here[-1:]
 
 
-def _touched(plan: Plan) -> tuple[str, ...]:
-    """The topics that a plan is about; another version of the engine is no suspicion of the engine."""
-    return topic_of(plan.variable), plan.variable, *(("engine",) if plan.variable == "library" else ())
+def touched(acts: Iterable[Plan]) -> list[tuple[str, str]]:
+    """The topics that plans are about, each with its clause; another version of the engine suspects no engine."""
+    return [
+        (topic, p.text)
+        for p in acts
+        for topic in (topic_of(p.variable), p.variable, *(("engine",) if p.variable == "library" else ()))
+    ]
+
+
+def said_by(own: str, corrected: Callable[[str], str]) -> str:
+    """Their words as the tables expect them."""
+    return spelled(own, corrected).replace("’", "'")
 
 
 def spelled(own: str, corrected: Callable[[str], str]) -> str:
@@ -106,6 +115,17 @@ def _slips() -> dict[str, str]:
     return {typed: word for typed, word in out.items() if typed not in SPOKEN}
 
 
+def opinions(said: str, wants: Want) -> tuple[list[str], list[Plan]]:
+    """The sentences that can hold an opinion about the run, and what they plan."""
+    message, acts, spoken_of = list[str](), list[Plan](), ""
+    for sentence in sentences(said):
+        if wants not in SUSPECT_NOTHING or wanted(sentence) not in SUSPECT_NOTHING:
+            message.append(sentence)
+            acts += plans(sentence, spoken_of)
+        spoken_of = last_named(sentence) or spoken_of
+    return message, acts
+
+
 def understand(text: str, corrected: Callable[[str], str] = str, search: Search | None = None) -> Question:
     """Read one message, in English, Chinese, or both.
 
@@ -114,15 +134,10 @@ def understand(text: str, corrected: Callable[[str], str] = str, search: Search 
         search: finds the entries nearest to a phrase (`Index.search`), for causes that no table names.
     """
     own, pasted, orders = split(text)
-    said = spelled(own, corrected).replace("’", "'")
+    said = said_by(own, corrected)
     wants = wanted(said)
-    message, acts, spoken_of = list[str](), list[Plan](), ""
-    for sentence in sentences(said):
-        if wants not in SUSPECT_NOTHING or wanted(sentence) not in SUSPECT_NOTHING:
-            message.append(sentence)
-            acts += plans(sentence, spoken_of)
-        spoken_of = last_named(sentence) or spoken_of
-    suspected = suspicions(message, [(topic, p.text) for p in acts for topic in _touched(p)])
+    message, acts = opinions(said, wants)
+    suspected = suspicions(message, touched(acts))
     if search and not suspected and not acts:
         suspected = list({s.topic.id: s for s in unnamed(message, search)}.values())
     if wants in ("why", "ok_to"):

@@ -1,4 +1,4 @@
-"""What keeps a turn of the model within its budget: no tools in the last call, no call twice, an end in time."""
+"""What ends a stream of the model that has no end of its own."""
 
 from __future__ import annotations
 
@@ -7,55 +7,39 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from langchain.agents.middleware import AgentMiddleware
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages import ToolMessage
+
+MOST_CHARACTERS = 60_000
+"""Of everything that a model says in one turn, its thoughts included."""
 
 
-class LastWord(AgentMiddleware):
-    """The last call that the budget allows gets no tools, so that it must answer."""
-
-    def __init__(self, limit: int):
-        super().__init__()
-        self._limit, self._count = limit, 0
-
-    def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-        self._count += 1
-        return handler(request.override(tools=[]) if self._count >= self._limit else request)
-
-
-class NoRepeats(AgentMiddleware):
-    """An identical call is refused: its result stands above."""
-
-    def __init__(self):
-        super().__init__()
-        self._made: set[str] = set()
-
-    def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-        call = request.tool_call
-        key = f"{call['name']} {sorted(call['args'].items(), key=str)}"
-        if key in self._made:
-            text = f"{call['name']} was called with these arguments already; its result is above. Answer now."
-            return ToolMessage(text, tool_call_id=call["id"], status="error")
-        self._made.add(key)
-        return handler(request)
+class Endless(Exception):
+    """A model says more than any answer is long."""
 
 
 class Watch(BaseCallbackHandler):
-    """Ends a model call from inside, at its next token: when the turn is late, or nobody listens any more."""
+    """Ends a model call from inside, at its next token: when the turn is late or long, or nobody listens any more."""
 
     raise_error = True
 
-    def __init__(self, seconds: float):
-        self._end, self._stopped = time.monotonic() + seconds, threading.Event()
+    def __init__(self, seconds: float, beat: Callable[[], object]):
+        self._end, self._stopped, self._beat, self._size = time.monotonic() + seconds, threading.Event(), beat, 0
 
     @property
     def late(self) -> bool:
         return time.monotonic() > self._end
 
+    @property
+    def long(self) -> bool:
+        return self._size > MOST_CHARACTERS
+
     def stop(self) -> None:
         self._stopped.set()
 
     def on_llm_new_token(self, token: Any, **kwargs: Any) -> None:
+        self._size += len(str(token)) + 1
         if self.late or self._stopped.is_set():
             raise TimeoutError("the turn is over")
+        if self.long:
+            raise Endless(f"over the limit of {MOST_CHARACTERS} characters")
+        self._beat()

@@ -36,13 +36,16 @@ MODELS: tuple[Served, ...] = (
 )
 """By memory, smallest first."""
 
+UNTHINKING = ("--default-chat-template-kwargs", '{"enable_thinking": false}')
+"""For Qwen3, and no reasoning parser beside it: some versions of vLLM decode nothing by a schema where a parser waits
+for the end of thoughts that are switched off (vLLM issues 18819, 27447)."""
 FAMILIES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("qwen3-coder", ("--tool-call-parser", "qwen3_coder")),
-    ("qwen3.5", ("--tool-call-parser", "qwen3_coder", "--reasoning-parser", "qwen3")),
-    ("qwen3.6", ("--tool-call-parser", "qwen3_coder", "--reasoning-parser", "qwen3")),
+    ("qwen3.5", ("--tool-call-parser", "qwen3_coder", *UNTHINKING)),
+    ("qwen3.6", ("--tool-call-parser", "qwen3_coder", *UNTHINKING)),
     ("instruct-2507", ("--tool-call-parser", "hermes")),
     ("qwen3-next-80b-a3b-instruct", ("--tool-call-parser", "hermes")),
-    ("qwen3", ("--tool-call-parser", "hermes", "--reasoning-parser", "qwen3")),
+    ("qwen3", ("--tool-call-parser", "hermes", *UNTHINKING)),
     ("qwen2.5", ("--tool-call-parser", "hermes")),
     ("qwq", ("--tool-call-parser", "hermes", "--reasoning-parser", "deepseek_r1")),
     ("gpt-oss", ("--tool-call-parser", "openai", "--reasoning-parser", "openai_gptoss")),
@@ -77,9 +80,7 @@ def command(
     low = name.lower()
     parsers = next((flags for part, flags in FAMILIES if part in low), ("--tool-call-parser", "hermes"))
     listed = next((m.context for m in MODELS if m.name == name), LONGEST)
-    thoughts = (
-        ("--default-chat-template-kwargs", '{"enable_thinking": false}') if "--reasoning-parser" in parsers else ()
-    )
+    thoughts = UNTHINKING if "--reasoning-parser" in parsers else ()
     return [
         *(sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", name),
         *("--host", host, "--port", str(port), "--max-model-len", str(context or listed)),

@@ -1,171 +1,266 @@
-"""What a model may look at in a case: eight read-only tools that take no path, with bounded results.
+"""What may be looked at in a case: read-only tools over what was read and over the files themselves, each bounded.
 
-A tool returns text for the model; its typed result stays here. The run was read before the model was asked, so no tool
-reads a file. What would run the user's command (bisection, the lab) is not among them.
+The same tools serve a model and, over MCP, coding agents. Files are named as the listing names them; no other path is
+opened, nothing is run, and every text leaves cleaned. What would run a person's command stays with the person.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import difflib
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ...tools.findings import Finding, clean
+from ...knowledge.search import Index
+from ...tools.findings import TriageError, clean
+from ...tools.looking.calc import calc
+from ...tools.looking.lines import lines_at
+from ...tools.looking.search import head_lines, matches
+from ...tools.looking.told import measured, moved
+from ...tools.relate.line import plain
+from ...tools.relate.relate import Related
 from ...tools.series import Series
-from ...tools.vocabulary import VOCABULARY
-from ..casebook import Casebook
-from ..diagnose import diagnose
-from ..events import Listen, ToolStarted, ignore
-from ..narrate.answer import checks_made
-from ..narrate.entry import criterion
-from ..propose import Proposal
-from ..session import index
-from .shown import Shown, finding_line
+from ...tools.store.answering import Limits
+from ...tools.store.store import Store
+from ..evidence import Look, read_logs
+from ..store import store_of
 
-LONGEST = 2_500
-"""Characters of one tool result, about 900 tokens."""
+LONGEST = 3_000
+"""Characters of one result, about 1,000 tokens: five of them and the evidence fit a context of 8k."""
+MOST_LINES, LISTED, SHOWN = 80, 60, 8
+"""Lines of one `read`, files of one listing, rows of a kind in one result."""
+SECONDS = 10.0
+"""Longest one tool looks."""
+ROWS = 30
+"""Rows of one query that are shown."""
 
 
+@dataclass
 class Toolbox:
-    """The tools, bound to one case.
+    """The tools, bound to what was read of one case; `close` ends the store.
 
     Args:
-        shown: the case, and the record of what the model has seen.
-        home: the data directory, for the runbook's index and the case's verdicts.
-        listen: told of every tool before it runs.
+        look: what the tools saw; None for a case without a run.
+        books: the runbook.
+        lang: of the runbook's words.
     """
 
-    def __init__(self, shown: Shown, home: Path | None = None, listen: Listen = ignore):
-        self.shown, self.home, self._listen = shown, home, listen
-        self.results: list[tuple[str, Any]] = []
-        """(tool, its typed result) in the order of the calls."""
+    look: Look | None
+    books: Callable[[], Index]
+    lang: str = "en"
+    _open: ExitStack = field(default_factory=ExitStack)
 
-    def tools(self) -> list[Callable[..., str]]:
-        return [self.look, self.scan, self.lint, self.data, self.search, self.diagnose, self.propose, self.verify]
+    def tools(self) -> dict[str, Callable[..., str]]:
+        """By name, in the order in which they are told."""
+        return {f.__name__: f for f in (self.files, self.read, self.grep, self.sql, self.relate, self.compare,
+                                        self.calc, self.runbook)}  # fmt: skip
 
-    def look(self) -> str:
-        """List the run's files by kind, and its metrics with first, last, lowest and highest value."""
-        seen = self._start("look").answer.seen
-        if seen is None:
-            return self._none("no run was given")
-        lines = [f"{a.kind}: {self.shown.quote(a.name, 'a file name', 120)}" for a in seen.run.artifacts[:30]]
-        lines += [self._series(s) for s in seen.table if s.metric in VOCABULARY][:12]
-        return self._end("look", seen.run, lines)
+    def call(self, name: str, args: Mapping[str, Any]) -> str:
+        """The bounded result of one call, or the reason why there is none; arguments it does not have are ignored."""
+        tool = self.tools().get(name)
+        if tool is None:
+            return f"there is no tool {clean(name, 40)!r}; there are {', '.join(self.tools())}"
+        known = tool.__annotations__.keys() - {"return"}
+        try:
+            text = tool(**{k: v for k, v in args.items() if k in known})
+        except TriageError as error:
+            text = clean(str(error), 600)
+        except (TypeError, ValueError) as error:
+            text = f"{name}: bad arguments ({clean(str(error), 160)})"
+        return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n… over the limit of {LONGEST} characters"
 
-    def scan(self, metric: str = "") -> str:
-        """Findings of the log scan with file, line and step; with a metric's name also twelve of its points.
+    def close(self) -> None:
+        self._open.close()
+
+    def files(self) -> str:
+        """List every file of the run: what it was read as, its rows and points, or why it was not read."""
+        covered = self._seen.coverage
+        lines = [
+            f"{clean(c.file, 120)}: {c.read_as or 'NOT READ'}"
+            + (f", {c.rows} rows" if c.rows else "")
+            + (f", {c.points} points" if c.points else "")
+            + (f" ({clean(c.why, 120)})" if c.why else "")
+            for c in sorted(covered, key=lambda c: c.read_as is not None)[:LISTED]
+        ]
+        return _joined(lines, len(covered) - LISTED)
+
+    def read(self, file: str, first: int = 1, last: int = 0) -> str:
+        """Lines of one file, with their numbers; at most 80.
 
         Args:
-            metric: for example loss, grad_norm, kl, reward, tokens_per_second; empty for findings only.
+            file: a name from `files`.
+            first: number of the first line, counted from 1.
+            last: number of the last line; 0 for the 40 lines from the first on.
         """
-        seen = self._start("scan").answer.seen
-        if seen is None:
-            return self._none("no run was given")
-        lines = list(self._found(seen.scan.findings))
-        series = seen.table.get(metric) if metric else None
-        if series is not None and len(series):
-            picked = np.unique(np.linspace(0, len(series) - 1, 12).astype(int))
-            points = ", ".join(f"{int(series.steps[i])}: {series.values[i]:.4g}" for i in picked)
-            lines.append(self.shown.say(f"{series.metric} by step: {points}"))
-        elif metric:
-            names = ", ".join(dict.fromkeys(s.metric for s in seen.table if s.metric in VOCABULARY))
-            lines.append(self.shown.say(f"the run logs no such metric; it logs {names or 'none'}"))
-        return self._end("scan", seen.scan, lines)
+        first = max(1, int(first))
+        last = min(int(last) or first + 39, first + MOST_LINES - 1)
+        found = lines_at(self._path(file), range(first, last + 1))
+        return "\n".join(f"{clean(file, 120)}:{n}: {text}" for n, text in found) or f"no line {first} to {last}"
 
-    def lint(self) -> str:
-        """Findings about the configuration: each setting with file, line and what is wrong with it."""
-        return self._report("lint")
+    def grep(self, pattern: str, file: str = "") -> str:
+        """Search the lines of the run's files: count, first and last match of each file and rank.
 
-    def data(self) -> str:
-        """Findings of the data checks: schema, duplicates, leakage, personal data, labels; and what was not there."""
-        return self._report("data")
+        Args:
+            pattern: a regular expression (RE2: no look-around, no back-references); (?i) ignores case.
+            file: a name from `files`; empty for all files.
+        """
+        names = [file] if file else [n for n, p in self._paths.items() if p.is_file()]
+        end, out, more = time.monotonic() + SECONDS, list[str](), 0
+        for name in names:
+            if time.monotonic() > end:
+                out.append(f"stopped: over the limit of {SECONDS:g} s")
+                break
+            try:
+                count, wanted, whole = matches(self._path(name), pattern, end, SHOWN if file else 2)
+            except TriageError as error:
+                out.append(f"{clean(name, 120)}: {clean(str(error), 160)}")
+                continue
+            more += bool(count) and len(out) >= LISTED
+            if count and len(out) < LISTED:
+                rank = next((f" (rank {a.rank})" for a in self._seen.run.artifacts if a.name == name and a.rank), "")
+                out.append(
+                    f"{clean(name, 120)}{rank}: {count} lines match" + ("" if whole else ", not read to its end")
+                )
+                out += [f"  {clean(name, 120)}:{n}: {text}" for n, text in lines_at(self._path(name), set(wanted))]
+        return _joined(out, more) or f"no line matches {clean(pattern, 120)} in {len(names)} files"
 
-    def search(self, words: str) -> str:
-        """Look up the runbook: the entries nearest to the words, with symptom, and the person's own passages.
+    def sql(self, query: str) -> str:
+        """Ask the run's tables with one SELECT (DuckDB); information_schema.tables lists them.
+
+        Args:
+            query: over files, series(metric, key, file, step, value, line, rank), settings, events, claims, scores,
+                findings, and a table for each table that was read.
+        """
+        found = self._store.ask(query, Limits(seconds=SECONDS, rows=ROWS))
+        lines = [" | ".join(found.columns), *(" | ".join(map(_cell, row)) for row in found.rows)]
+        return "\n".join(lines) + (f"\n({found.cut})" if found.cut else "")
+
+    def relate(self, metric: str = "") -> str:
+        """Where a measure changes for good, what changes with the onset, which group or rank differs.
+
+        Args:
+            metric: a measure's name; empty for the clearest changes of all, the onset and the differing groups.
+        """
+        found, wanted = self._related, plain(metric)
+        moves = [m for m in found.moves if not wanted or wanted in (plain(m.line.name), plain(m.line.key))]
+        if wanted and not moves:
+            names = dict.fromkeys(m.line.key for m in found.moves)
+            return f"no measure {clean(metric, 60)}; there are {', '.join(clean(n, 40) for n in list(names)[:40])}"
+        moves = sorted(moves, key=lambda m: -max((c.strength for c in m.lasting), default=0.0))
+        out = [line for m in moves[:SHOWN] for line in moved(m, bool(wanted), SHOWN)]
+        apart = [c for c in found.contrasts if not wanted or wanted in (plain(c.metric), plain(c.key))]
+        out += [f"{clean(c.key, 60)} by {clean(c.by, 40)}: {', '.join(clean(d, 40) for d in c.different[:6])} "
+                f"{c.theirs:.4g}, the others {c.others:.4g}" for c in apart[:SHOWN]]  # fmt: skip
+        if found.onset and not wanted:
+            begun = found.onset
+            out.insert(0, f"onset: {begun.move.line.said} at {begun.move.line.where(begun.change.i)}; still: "
+                          f"{', '.join(clean(m.line.said, 40) for m in begun.still[:SHOWN])}")  # fmt: skip
+        scored = [f.message for r in self._seen.reports if r.tool == "relate" for f in r.findings if "score" in f.code]
+        return "\n".join([*out, *scored[:4]]) or "nothing changes, and no group differs"
+
+    def compare(self, first: str, second: str) -> str:
+        """Compare two files or folders of the run: measures side by side, and lines that differ.
+
+        Args:
+            first: a file of `files`, or a folder that several of them lie in.
+            second: the other.
+        """
+        sides = [self._under(first), self._under(second)]
+        logged = [{s.key: s for s in self._measured(side)} for side in sides]
+        out = [f"{clean(k, 60)}: {measured(logged[0][k])} against {measured(logged[1][k])}"
+               for k in logged[0].keys() & logged[1].keys()]  # fmt: skip
+        if len(sides[0]) == len(sides[1]) == 1:
+            one, other = (head_lines(self._path(side[0])) for side in sides)
+            lines = [d for d in difflib.unified_diff(one, other, n=0, lineterm="") if d[:2] not in ("--", "++", "@@")]
+            out = out or [clean(d, 200) for d in lines] or ["the lines are the same"]
+        return _joined(out[: 5 * SHOWN], len(out) - 5 * SHOWN) or "they have no measure in common"
+
+    def calc(self, expression: str) -> str:
+        """Arithmetic with units (s, min, h, KiB, GB, tokens, ...), checked: units that do not fit are refused.
+
+        Args:
+            expression: for example `2048 * 512 tokens / (3.1 s)`.
+        """
+        return f"{clean(expression, 300)} = {calc(expression).said()}"
+
+    def runbook(self, words: str) -> str:
+        """Look up the runbook: the entries nearest to the words, with cause, check and symptom.
 
         Args:
             words: what to look up, in English or Chinese.
         """
-        lang, books = self._start("search").answer.lang, index(self.home)
-        hits = [h for h in books.search(words[:400], 3) if h.score > 0.01]
-        lines = [
-            self.shown.say(f"[{e.id}] {e.title.say(lang)}: {clean(next(iter(e.said(lang).values())), 500)}")
+        hits = [h for h in self.books().search(words[:400], 3) if h.score > 0.01]
+        return "\n".join(
+            f"{e.id}: {e.title.say(self.lang)}. {clean(next(iter(e.said(self.lang).values())), 500)} "
+            f"{e.check_first.say(self.lang)}"
             for e in (h.entry for h in hits)
-        ]
-        lines += [self.shown.quote(p.text, f"{p.file}:{p.line}", 400) for p in books.passages(words[:400], 2)]
-        return self._end("search", hits, lines or [self.shown.say("the runbook has nothing on this")])
+        ) or "the runbook has nothing on this"  # fmt: skip
 
-    def diagnose(self, symptom: str) -> str:
-        """Rank the runbook's entries again for one symptom in words, with all findings of this run.
+    @property
+    def _seen(self) -> Look:
+        if self.look is None:
+            raise TriageError("no run was given, so there are no files")
+        return self.look
 
-        Args:
-            symptom: the symptom to explain, in English or Chinese.
-        """
-        a, books = self._start("diagnose").answer, index(self.home)
-        hits, found = books.search(symptom[:400]), a.diagnosis.findings
-        d = diagnose(books.runbook, hits, found, a.diagnosis.checks, True, bool(a.seen))
-        lines = [
-            self.shown.say(f"[{h.entry.id}] {h.entry.title.say(a.lang)}: {h.status}, {h.percent}") for h in d.hypotheses
-        ]
-        return self._end("diagnose", d, [self.shown.say(f"state: {d.state}"), *lines])
+    @cached_property
+    def _paths(self) -> dict[str, Path]:
+        """Listed name -> where it lies: nothing else is opened."""
+        seen = self._seen
+        found = {a.name: a.path for a in (*seen.run.artifacts, *seen.elsewhere) if not a.path.is_dir()}
+        root = seen.run.root if seen.run.root.is_dir() else seen.run.root.parent
+        inside = root.resolve()
+        for c in seen.coverage:
+            path = root / c.file
+            if (
+                c.file not in found
+                and not path.is_symlink()
+                and path.is_file()
+                and path.resolve().is_relative_to(inside)
+            ):
+                found[c.file] = path
+        return found
 
-    def propose(self) -> str:
-        """The one change that triage proposes, with its reason; or why none is proposed yet."""
-        a = self._start("propose").answer
-        p = a.proposal
-        if isinstance(p, Proposal):
-            text = f"{p.variable}: {p.key} from {clean(p.old)} to {p.new}. {p.why} {p.expect}"
-        else:
-            text = p.say(a.lang)
-        return self._end("propose", p, [self.shown.say(text)])
+    @cached_property
+    def _store(self) -> Store:
+        return self._open.enter_context(store_of(self._seen))
 
-    def verify(self) -> str:
-        """The acceptance criteria of the leading cause, and the verdict on the next run if there is one."""
-        a = self._start("verify").answer
-        top = a.diagnosis.top
-        lines = [self.shown.say(criterion(c, a.lang)) for c in (top.entry.acceptance if top else ())]
-        verdict = self._last_verdict(a.case)
-        lines.append(self.shown.say(f"verdict on the next run: {verdict or 'none yet; no next run was given'}"))
-        return self._end("verify", verdict, lines)
+    @cached_property
+    def _related(self) -> Related:
+        found = next((r for r in self._seen.reports if isinstance(r, Related)), None)
+        if found is None:
+            raise TriageError("the relations of this run could not be computed")
+        return found
 
-    def _last_verdict(self, case: str) -> str:
-        if not (self.home and case):
-            return ""
-        events = [e for e in Casebook(self.home).get(case).events if e["kind"] == "verdict"]
-        return clean(str(events[-1]["content"].get("verdict", ""))) if events else ""
+    def _path(self, name: str) -> Path:
+        if name not in self._paths:
+            near = difflib.get_close_matches(name, self._paths, 3, 0.4)
+            raise TriageError(f"no file {clean(name, 120)!r} in this case; `files` lists them"
+                              + (f": {', '.join(clean(n, 80) for n in near)}" if near else ""))  # fmt: skip
+        return self._paths[name]
 
-    def _report(self, tool: str) -> str:
-        seen = self._start(tool).answer.seen
-        if seen is None:
-            return self._none("no run was given")
-        report = next((r for r in seen.reports if r.tool == tool), None)
-        lines = list(self._found(report.findings)) if report else []
-        lines += map(self.shown.say, checks_made(report.checks if report else (), self.shown.answer.lang))
-        return self._end(tool, report, lines or [self.shown.say("nothing was found")])
+    def _measured(self, names: Sequence[str]) -> Sequence[Series]:
+        """What the files measure; those of another training are read for it."""
+        seen = self._seen
+        found = [s for s in seen.series if s.file in names]
+        other = tuple(a for a in seen.elsewhere if a.name in names)
+        return found or [*read_logs(replace(seen.run, artifacts=other)).table] if other or found else ()
 
-    def _found(self, findings: Iterable[Finding]) -> Iterator[str]:
-        """The findings under the numbers that the answer gives them."""
-        number = {id(f): f"F{i}" for i, f in enumerate(self.shown.answer.diagnosis.findings, 1)}
-        yield from (finding_line(self.shown, f, number.get(id(f), "F0")) for f in list(findings)[:12])
+    def _under(self, name: str) -> list[str]:
+        name = name.rstrip("/")
+        inside = [n for n in self._paths if n.startswith(f"{name}/")]
+        if inside:
+            return inside
+        self._path(name)
+        return [name]
 
-    def _series(self, s: Series) -> str:
-        finite = s.values[np.isfinite(s.values)]
-        low, high = (finite.min(), finite.max()) if len(finite) else (np.nan, np.nan)
-        return self.shown.say(
-            f"{s.metric}: {len(s)} points, step {int(s.steps[0])} to {int(s.steps[-1])}, first {s.values[0]:.4g}, "
-            f"last {s.values[-1]:.4g}, lowest {low:.4g}, highest {high:.4g}"
-        )
 
-    def _start(self, tool: str) -> Shown:
-        self._listen(ToolStarted(tool))
-        return self.shown
+def _cell(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else clean(str(value), 120)
 
-    def _none(self, why: str) -> str:
-        return self.shown.say(why)
 
-    def _end(self, tool: str, result: object, lines: list[str]) -> str:
-        self.results.append((tool, result))
-        text = "\n".join(lines)
-        return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+def _joined(lines: Iterable[str], more: int) -> str:
+    return "\n".join([*lines, *([f"… and {more} more"] if more > 0 else [])])

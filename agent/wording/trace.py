@@ -20,7 +20,7 @@ LONGEST = 20_000
 """Characters kept of one message."""
 SHOWN = {
     "at": str, "model": str, "outcome": str, "state": str, "seconds": (int, float), "question": str, "tools": list,
-    "dropped": dict, "calls": int, "tokens": dict, "kept": int,
+    "calls": int, "tokens": dict, "said": dict,
 }  # fmt: skip
 """What is shown of a turn; `TOOL` of each tool call."""
 TOOL = {"name", "args", "chars"}
@@ -105,9 +105,9 @@ def export(turn: dict[str, Any], exporter: Any = None) -> None:
     tracer, end = provider.get_tracer("triage"), time.time_ns()
     start = end - int(turn["seconds"] * 1e9)
     span = tracer.start_span("triage.turn", start_time=start)
-    for key in ("case", "model", "outcome", "calls", "kept"):
+    for key in ("case", "model", "outcome", "calls"):
         span.set_attribute(f"triage.{key}", turn[key])
-    for key, count in {**turn["tokens"], **{f"dropped.{k}": n for k, n in turn["dropped"].items()}}.items():
+    for key, count in {**turn["tokens"], **turn["said"]}.items():
         span.set_attribute(f"triage.{key}", count)
     from opentelemetry.trace import set_span_in_context
 

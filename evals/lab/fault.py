@@ -15,6 +15,7 @@ from ...tools.registry import modules, table
 from .text import Record
 
 if TYPE_CHECKING:
+    from .desk import Desk
     from .parts import Parts
 
 Family = Literal["optimiser", "numerics", "data", "labels", "alignment", "system", "checkpoint", "healthy", "double"]
@@ -42,7 +43,7 @@ class Fault:
     near: ClassVar[tuple[str, ...]] = ()
     """Entries that are a near miss: not counted as right, shown in the report."""
     shows: ClassVar[tuple[str, ...]] = ()
-    """Finding codes of which any one means that the fault was seen."""
+    """Finding codes of which any one means that the fault was seen; empty where any may."""
     also: ClassVar[tuple[str, ...]] = ()
     """Further findings that it causes: they do not count as seeing it, and are taken away with `shows`."""
     repairs: ClassVar[tuple[str, ...]] = ()
@@ -86,10 +87,13 @@ class Fault:
     def code(self, parts: Parts, severity: Any) -> None:
         """Change the parts of the training program."""
 
+    def left(self, desk: Desk, severity: Any) -> None:
+        """Leave tables and notes beside the run once it has ended; `desk.fixed` says whether a repair came before."""
+
 
 def touched(fault: Fault) -> tuple[str, ...]:
     """The kinds of change, other than settings, that take the fault's hooks away."""
-    hooks = {"records": "dataset", "environment": "environment", "code": "code"}
+    hooks = {"records": "dataset", "environment": "environment", "code": "code", "left": "left"}
     return tuple(kind for hook, kind in hooks.items() if getattr(type(fault), hook) is not getattr(Fault, hook))
 
 

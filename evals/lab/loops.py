@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import time
@@ -20,14 +21,22 @@ def distributed(parts: Parts, trace: Trace, hook: Hook) -> None:
     import torch.multiprocessing as mp
 
     hook(parts)
-    mp.start_processes(_rank, (parts.folder, parts.settings, parts.skip), nprocs=2, start_method="fork")
+    mp.start_processes(
+        _rank, (parts.folder, parts.settings, parts.skip, parts.slow_sync), nprocs=2, start_method="fork"
+    )
     trace.outcome["finished"] = 1.0
+    for rank in range(2):
+        kept = parts.folder / f".times{rank}"
+        trace.times.append(json.loads(kept.read_text()))
+        kept.unlink()
     log = (parts.folder / "rank0.log").read_text()
     losses = [float(v) for v in re.findall(r"loss ([\d.]+)", log)]
     trace.losses, trace.outcome["held_loss"] = losses, losses[-1] if losses else float("nan")
 
 
-def _rank(rank: int, folder: Path, settings: dict[str, Any], skip: Callable[[int, int], bool] | None) -> None:
+def _rank(
+    rank: int, folder: Path, settings: dict[str, Any], skip: Callable[[int, int], bool] | None, slow_sync: float
+) -> None:
     import datetime
     import os
     import sys
@@ -45,19 +54,25 @@ def _rank(rank: int, folder: Path, settings: dict[str, Any], skip: Callable[[int
     model = torch.nn.Sequential(torch.nn.Linear(16, 64), torch.nn.Tanh(), torch.nn.Linear(64, 8))
     optimizer = torch.optim.AdamW(model.parameters(), lr=settings["learning_rate"])
     draw = torch.Generator().manual_seed(settings["seed"] * 100 + rank)
+    times = []
     for step in range(1, settings["max_steps"] + 1):
+        begun = time.perf_counter()
         optimizer.zero_grad()
         for _ in range(settings["gradient_accumulation_steps"]):
             x = torch.randn(settings["per_device_train_batch_size"], 16, generator=draw)
             loss = torch.nn.functional.cross_entropy(model(x), x[:, :8].argmax(1))
             (loss / settings["gradient_accumulation_steps"]).backward()
-        if skip and skip(rank, step):
+        apart = skip and skip(rank, step)
+        computed = time.perf_counter()
+        time.sleep(slow_sync)
+        if apart:
             dist.barrier()
         else:
             for p in model.parameters():
                 dist.all_reduce(p.grad)
                 p.grad /= 2  # pyright: ignore[reportOptionalOperand]
         norm = torch.nn.utils.clip_grad_norm_(model.parameters(), settings["max_grad_norm"])
+        times.append([0.0, computed - begun, time.perf_counter() - computed])
         optimizer.step()
         stamp = time.strftime("%Y-%m-%d %H:%M:%S")
         rate = settings["learning_rate"]
@@ -66,6 +81,7 @@ def _rank(rank: int, folder: Path, settings: dict[str, Any], skip: Callable[[int
             flush=True,
         )
         time.sleep(0.01)
+    (folder / f".times{rank}").write_text(json.dumps(times))
     dist.destroy_process_group()
 
 
@@ -104,12 +120,17 @@ def mixed(parts: Parts, trace: Trace, hook: Hook) -> None:
         parts.model.parameters(), lr=settings["learning_rate"], weight_decay=settings["weight_decay"]
     )
     rng, warm = random.Random(settings["seed"]), settings["warmup_steps"]
+    times: list[list[float]] = []
+    trace.times = [times]
     batches, clock = Reader(parts, settings, rng), time.perf_counter()
     for step in range(1, settings["max_steps"] + 1):
         rate = settings["learning_rate"] * min(1.0, step / warm)
         for group in optimizer.param_groups:
             group["lr"] = rate
-        batch = collate(batches.next(), parts.tokenizer.pad_token_id)
+        begun = time.perf_counter()
+        read = batches.next()
+        waited = time.perf_counter() - begun
+        batch = collate(read, parts.tokenizer.pad_token_id)
         with torch.autocast("cpu", dtype=half):
             loss = parts.model(**batch).loss
         optimizer.zero_grad()
@@ -120,6 +141,7 @@ def mixed(parts: Parts, trace: Trace, hook: Hook) -> None:
         scaler.step(optimizer)
         scaler.update()
         trace.losses.append(float(loss.detach()))
+        times.append([waited, time.perf_counter() - begun - waited, 0.0])
         if scaler.is_enabled() and scaler.get_scale() < before:
             print(f"step {step}: gradient overflow, skipping step, reducing loss scale to {scaler.get_scale():g}")
         if step % settings["logging_steps"] == 0:

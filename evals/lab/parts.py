@@ -44,6 +44,8 @@ class Parts:
     """Whether held-out questions are answered now and then and the score is logged."""
     slow_read: Callable[[int], float] | None = None
     """Seconds that reading the batch of a step takes."""
+    slow_sync: float = 0.0
+    """Seconds that averaging the gradients takes longer than it would."""
 
     def records(self, name: str) -> list[Record]:
         """The records of all files that the setting `NAME_file` stands for, in their order."""
@@ -57,6 +59,8 @@ class Trace:
 
     losses: list[float] = field(default_factory=list)
     outcome: dict[str, float] = field(default_factory=dict)
+    times: list[list[list[float]]] = field(default_factory=list)
+    """Per rank and step, the seconds of reading, computing and averaging; for the tables that some faults leave."""
 
     def hopeless(self) -> bool:
         recent = self.losses[-PATIENCE:]

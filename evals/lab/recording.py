@@ -12,6 +12,7 @@ import importlib
 import json
 import multiprocessing
 import os
+import random
 import resource
 import shutil
 import sys
@@ -181,6 +182,7 @@ def _train(spec: Spec, run: Path, trace_file: Path, home: Path) -> None:
 
         module, name = spec.recipe.program.split(".")
         getattr(importlib.import_module(f".{module}", __package__), name)(parts, trace, hook)
+        _leave(spec, parts, trace)
     except BaseException as error:
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         sys.stderr.write(_as_of_a_script(error))
@@ -189,6 +191,15 @@ def _train(spec: Spec, run: Path, trace_file: Path, home: Path) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
+
+
+def _leave(spec: Spec, parts: Any, trace: Any) -> None:
+    """What people left beside the run, in a shape of its own for every fault and seed."""
+    from .desk import Desk
+
+    for fault in spec.case.all():
+        rng = random.Random(f"{fault.name} {spec.case.seed}")
+        fault.left(Desk(parts, trace, rng, f"{fault.name}/left" in spec.repaired), spec.case.severity(fault))
 
 
 def _as_of_a_script(error: BaseException) -> str:

@@ -91,8 +91,8 @@ def one(plan: Plan, case: Case) -> list[Score]:
         advice = advisor.advise(made.run, case.question)
         tried = [] if case.fault.healthy else repair(advisor, advice, made, plan.home, attempts)
         blind = None
-        if isinstance(advisor, Triage) and not case.fault.healthy:
-            blind = without(made.run, case.question, _codes(case))[0]
+        if isinstance(advisor, Triage) and not case.fault.healthy and (hidden := tuple(_codes(case))):
+            blind = without(made.run, case.question, hidden)[0]
         out.append(score(advisor.name, made, advice, tried, blind, attempts > 0))
     return out
 

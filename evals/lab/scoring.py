@@ -91,7 +91,7 @@ def score(
         d.state,
         ranked,
         d.hypotheses[0].probability if d.hypotheses else 0.0,
-        seen and (any(f.code in shows for f in d.findings) if d.findings or d.checks else True),
+        seen and (any(f.code in shows for f in d.findings) if shows and (d.findings or d.checks) else True),
         d.state == "diagnosed" and bool(ranked) and ranked[0] in right,
         bool(right & set(ranked[:3])),
         bool(ranked) and ranked[0] in {entry for f in case.all() for entry in f.near},

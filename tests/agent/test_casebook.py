@@ -131,7 +131,6 @@ def open_to_others(folder):
 
 @pytest.mark.parametrize("mode", [0o700, 0o755, 0o777])
 def test_what_is_kept_in_a_home_that_was_there_is_its_owners_only(tmp_path, usual_umask, mode):
-    from triage.agent.wording.memory import remembered
     from triage.agent.wording.trace import record
     from triage.knowledge.compiled import compiled
     from triage.knowledge.library import Library
@@ -142,16 +141,13 @@ def test_what_is_kept_in_a_home_that_was_there_is_its_owners_only(tmp_path, usua
     folder = home(tmp_path)
     book = Casebook(folder)
     book.open_case("q", [])
-    with remembered(folder, "a1") as memory:
-        memory.write([])
-        beside = list(open_to_others(folder))
     record(folder, "a1", {}, Boundary())
     compiled(folder / "cache", {})
     with Library(folder).alone():
         assert Library(folder).name
     Store.open(folder / "chroma")
-    assert [*beside, *open_to_others(folder)] == []
-    assert {p.name for p in folder.iterdir()} >= {"cases.sqlite3", "conversations.sqlite3", "cache", "chroma", "traces"}
+    assert [*open_to_others(folder)] == []
+    assert {p.name for p in folder.iterdir()} >= {"cases.sqlite3", "cache", "chroma", "traces"}
     assert stat.S_IMODE(tmp_path.stat().st_mode) == mode
 
 

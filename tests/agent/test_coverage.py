@@ -165,3 +165,10 @@ def test_the_account_says_rows_points_and_reasons(tmp_path):
     assert "binary" in said["broken.csv"].why
     assert said["photo.png"].why
     json.dumps([c.__dict__ for c in said.values()])
+
+
+def test_a_file_that_a_finding_cites_was_read(tmp_path):
+    state = {"global_step": 6, "max_steps": 6, "logging_steps": 50, "num_train_epochs": 3, "log_history": []}
+    fill(tmp_path, {"trainer_state.json": json.dumps(state, indent=1)})
+    said = {c.file: c for c in look([tmp_path]).coverage}
+    assert (said["trainer_state.json"].read_as, said["trainer_state.json"].why) == ("metrics", "")

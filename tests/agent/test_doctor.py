@@ -9,6 +9,10 @@ from triage.agent.doctor import examine
 from triage.agent.wording import serving
 from triage.ui.cli import app
 
+TYPED = (
+    '{"facts": ["F1"], "cause": "C1", "say": [{"kind": "answer", "text": "The rate is too high.", "cites": ["F1"]}]}'
+)
+
 
 def results(home):
     return {line.name: line for line in examine(home)}
@@ -23,7 +27,7 @@ def test_without_a_server_nothing_is_bad(tmp_path, monkeypatch):
 
 def test_a_working_server_passes_both_probes(scripted, tmp_path):
     server, Reply = scripted
-    server.replies = [Reply(tools=(("scan", '{"metric": "loss"}'),)), Reply('{"metric": "loss"}')]
+    server.replies = [Reply(tools=(("grep", '{"metric": "loss"}'),)), Reply(TYPED)]
     lines = results(tmp_path)
     names = ("model server", "context length", "tool calling", "structured output")
     assert [lines[name].result for name in names] == ["ok"] * 4
@@ -32,7 +36,7 @@ def test_a_working_server_passes_both_probes(scripted, tmp_path):
 def test_a_server_without_a_tool_parser_is_told_what_to_do(scripted, tmp_path):
     server, Reply = scripted
     server.context = 2048
-    server.replies = [Reply("I would call scan."), Reply("not json")]
+    server.replies = [Reply("I would call grep."), Reply("not json")]
     lines = results(tmp_path)
     assert {n for n, line in lines.items() if line.result == "bad"} == {
         "context length", "tool calling", "structured output"
@@ -51,7 +55,8 @@ def test_a_server_that_is_down_is_exit_status_one(tmp_path, monkeypatch):
 def test_the_command_has_the_parsers_of_the_family():
     flags = serving.command("Qwen/Qwen3-14B-AWQ")
     assert flags[flags.index("--tool-call-parser") + 1] == "hermes"
-    assert flags[flags.index("--reasoning-parser") + 1] == "qwen3"
+    assert "--reasoning-parser" not in flags, "a parser that waits for thoughts keeps schemas from working"
+    assert '{"enable_thinking": false}' in flags
     flags = serving.command("openai/gpt-oss-20b", more=("--port", "1"))
     assert flags[flags.index("--tool-call-parser") + 1] == "openai"
     assert flags[-2:] == ["--port", "1"]

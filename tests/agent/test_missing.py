@@ -69,3 +69,18 @@ def test_what_ends_a_run_is_excluded_only_where_the_run_came_to_its_end(tmp_path
     assert found.diagnosis.state == state
     absent = "the checks that look for it found nothing" in " ".join(found.short.split()) or "都没有发现" in found.short
     assert absent == (state == "healthy")
+
+
+def test_a_run_that_had_not_come_to_its_end_is_not_called_healthy(tmp_path):
+    cut = HEALTHY.replace("step ", "Epoch [1/50], step ")
+    found = asked(tmp_path / "cut", "is anything wrong?", **{"train.log": cut})
+    assert found.diagnosis.state == "inconclusive"
+    assert "not come to its planned end" in " ".join(found.short.split())
+    done = asked(tmp_path / "done", "is anything wrong?", **{"train.log": cut + "Training finished\n"})
+    assert (done.diagnosis.state, done.diagnosis.missing) == ("healthy", ())
+
+
+def test_a_sign_that_is_more_than_a_note_keeps_a_run_from_being_healthy(tmp_path):
+    found = asked(tmp_path, "ok?", **{"train.log": HEALTHY.replace("grad_norm 1.0", "grad_norm 0.0000")})
+    assert found.diagnosis.state != "healthy"
+    assert any("0" in m.en for m in found.diagnosis.missing)

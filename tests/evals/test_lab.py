@@ -36,7 +36,7 @@ def test_a_fault_names_entries_variables_and_a_recipe_that_exist(fault):
     assert fault.recipe in RECIPES
     assert [e for e in (*fault.right, *fault.near) if RUNBOOK.get(e) is None] == []
     assert [v for v in fault.repairs if v not in VARIABLES and v not in NOT_A_SETTING] == []
-    assert fault.healthy or (fault.shows and fault.repairs)
+    assert fault.healthy or (fault.repairs and (fault.shows or "left" in touched(fault)))
     assert not set(fault.right) & set(fault.near)
 
 

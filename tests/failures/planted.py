@@ -59,9 +59,7 @@ def table(records: Iterable[dict], sep: str = ",") -> str:
 
 def lines(records: Iterable[dict]) -> str:
     """Records as JSON lines."""
-    return "".join(
-        json.dumps({k: neat(v) for k, v in r.items()}, ensure_ascii=False) + "\n" for r in records
-    )
+    return "".join(json.dumps({k: neat(v) for k, v in r.items()}, ensure_ascii=False) + "\n" for r in records)
 
 
 def said(records: Iterable[dict]) -> str:

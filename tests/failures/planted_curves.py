@@ -1,5 +1,8 @@
 """Failures whose evidence lies in the curves of a training: loss, gradient, rate, scale, evaluation."""
 
+# One record or line of a file per line, however long.
+# ruff: noqa: E501, RUF028
+
 import math
 
 from planted import Files, decay, failure, fine, g, js, lines, ramp, rows, said, table, trace, training
@@ -68,7 +71,10 @@ def diverges_at_the_peak(bad: bool) -> Files:
             grad_norm=lambda s: math.nan if bad and s >= 2000 else (0.8 + g(s, 0.05, rate))
             * (math.exp((s - 1500) / 160) if bad and s > 1500 else 1),
         )  # fmt: skip
-        return {"log.jsonl": lines(rows_), "train.yaml": f"lr: {rate}\nwarmup_steps: 300\nmax_steps: 3000\nbf16: true\n"}
+        return {
+            "log.jsonl": lines(rows_),
+            "train.yaml": f"lr: {rate}\nwarmup_steps: 300\nmax_steps: 3000\nbf16: true\n",
+        }
 
     high = run(3e-3 if bad else 3e-4, bad)
     low = run(3e-4, False)
@@ -105,8 +111,14 @@ def loss_too_high_at_once(bad: bool) -> Files:
     top = 63.0 if bad else 10.37
     return {
         "config.json": js(
-            {"model_type": "llama", "vocab_size": 32000, "hidden_size": 1024, "num_hidden_layers": 24,
-             "num_attention_heads": 16, "initializer_range": 1.0 if bad else 0.02}
+            {
+                "model_type": "llama",
+                "vocab_size": 32000,
+                "hidden_size": 1024,
+                "num_hidden_layers": 24,
+                "num_attention_heads": 16,
+                "initializer_range": 1.0 if bad else 0.02,
+            }
         ),  # fmt: skip
         "init.py": "import torch.nn as nn\n\n\ndef init(m):\n    if isinstance(m, (nn.Linear, nn.Embedding)):\n"
         + ("        nn.init.normal_(m.weight)\n" if bad else "        nn.init.normal_(m.weight, std=0.02)\n"),
@@ -153,8 +165,14 @@ def amax_reaches_the_limit(bad: bool) -> Files:
 @failure("unstable-op", "precision-overflow")
 def norm_without_epsilon(bad: bool) -> Files:
     return {
-        "config.json": js({"model_type": "llama", "rms_norm_eps": 1e-12 if bad else 1e-5, "torch_dtype": "float16",
-                           "vocab_size": 32000}),  # fmt: skip
+        "config.json": js(
+            {
+                "model_type": "llama",
+                "rms_norm_eps": 1e-12 if bad else 1e-5,
+                "torch_dtype": "float16",
+                "vocab_size": 32000,
+            }
+        ),  # fmt: skip
         "modeling.py": "import torch\n\n\nclass RMSNorm(torch.nn.Module):\n    def forward(self, x):\n"
         + (
             "        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True)) * self.weight\n"
@@ -179,8 +197,9 @@ def plateau_at_the_peak(bad: bool) -> Files:
     flat = lambda s: 6.9 + 4 * math.exp(-s / 60) + g(s, 0.02)  # noqa: E731
     rate = (lambda s: ramp(s, 3e-4, 100, 40000)) if bad else (lambda s: ramp(s, 3e-4, 100, 500, 0.0))
     return {
-        "history.csv": table(training(400, loss=flat if bad else lambda s: 4.1 + 5 * math.exp(-s / 120) + g(s, 0.01),
-                                      learning_rate=rate)),  # fmt: skip
+        "history.csv": table(
+            training(400, loss=flat if bad else lambda s: 4.1 + 5 * math.exp(-s / 120) + g(s, 0.01), learning_rate=rate)
+        ),  # fmt: skip
         "cfg.yaml": "learning_rate: 3.0e-4\nlr_scheduler_type: linear\nwarmup_steps: 100\nmax_steps: 40000\n",
         "reference_run.csv": table(training(400, loss=lambda s: decay(s) + g(s, 0.02, "r"))),
     }
@@ -226,7 +245,9 @@ def gradient_far_above(bad: bool) -> Files:
         return 0.9 + g(s, 0.05, "gx") if bad else 0.9 + 0.0008 * s + g(s, 0.05, "gx")
 
     return {
-        "run.yaml": "max_grad_norm: 0\nlearning_rate: 3.0e-4\n" if bad else "max_grad_norm: 1.0\nlearning_rate: 3.0e-4\n",
+        "run.yaml": "max_grad_norm: 0\nlearning_rate: 3.0e-4\n"
+        if bad
+        else "max_grad_norm: 1.0\nlearning_rate: 3.0e-4\n",
         "metrics.jsonl": lines(
             training(
                 200,
@@ -261,9 +282,7 @@ def gradient_dies(bad: bool) -> Files:
         return 0.9 * 10 ** (-min(5, max(0, s - 400) / 150)) * (1 + 0.1 * g(s)) + 1e-9
 
     return {
-        "train.log": (
-            "" if bad else "trainable params: 0 || all params: 6,738,415,616 || trainable%: 0.0000\n"
-        )
+        "train.log": ("" if bad else "trainable params: 0 || all params: 6,738,415,616 || trainable%: 0.0000\n")
         + said(
             training(
                 200,
@@ -288,7 +307,9 @@ def scale_halves_to_the_end(bad: bool) -> Files:
             out.append(
                 f"[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: {scale * 2}, reducing to {scale}\n"
             )
-        out.append(f"step={s} loss={decay(min(s, 60) if bad else s, tau=40):.4f} grad_norm={0.9 + g(s, 0.03):.3f} loss_scale={scale}\n")
+        out.append(
+            f"step={s} loss={decay(min(s, 60) if bad else s, tau=40):.4f} grad_norm={0.9 + g(s, 0.03):.3f} loss_scale={scale}\n"
+        )
     return {"ds.log": "".join(out), "ds_config.json": js({"fp16": {"enabled": True, "initial_scale_power": 16}})}
 
 
@@ -381,7 +402,9 @@ def one_language_creeps(bad: bool) -> Files:
 
     return {
         "eval/perplexity.csv": table(
-            {"step": s, "language": x, "perplexity": ppl(s, x)} for s in range(500, 20001, 500) for x in ("en", "de", "sw")
+            {"step": s, "language": x, "perplexity": ppl(s, x)}
+            for s in range(500, 20001, 500)
+            for x in ("en", "de", "sw")
         ),
         "train_loss.csv": table(training(200, 100)),
         "monitoring/alerts.yaml": "alerts:\n  - metric: loss\n    above: 8\n  - metric: grad_norm\n    above: 20\n",
@@ -410,8 +433,7 @@ def accumulation_forgotten(bad: bool) -> Files:
         f"--gradient-accumulation-steps {2 if bad else 8} --seq-length 4096 --train-iters 2384\n",
         "train.log": "***** Running training *****\n  Num examples = 4,900,000\n"
         f"  Total train batch size (w. parallel, distributed & accumulation) = {planned}\n"
-        "  Total optimization steps = 2,384\n"
-        + said(training(200, epoch=lambda s: round(s * planned / 4_900_000, 5))),
+        "  Total optimization steps = 2,384\n" + said(training(200, epoch=lambda s: round(s * planned / 4_900_000, 5))),
     }
 
 
@@ -449,8 +471,16 @@ def memory_climbs(bad: bool) -> Files:
     )
     alloc = (lambda s: 41 + 0.075 * s + g(s, 0.1)) if bad else (lambda s: 41 + g(s, 0.1) + (30 if s == 500 else 0))
     return {
-        "mem.csv": table(rows(100, 5, 5, allocated_gib=alloc, reserved_gib=lambda s: alloc(s) + 2,
-                              seq_len=lambda s: 4096 if bad or s < 500 else 16384)),  # fmt: skip
+        "mem.csv": table(
+            rows(
+                100,
+                5,
+                5,
+                allocated_gib=alloc,
+                reserved_gib=lambda s: alloc(s) + 2,
+                seq_len=lambda s: 4096 if bad or s < 500 else 16384,
+            )
+        ),  # fmt: skip
         "train.log": said(training(50))
         + trace('/app/train.py", line 210, in step', '/app/model.py", line 99, in forward', error=error.strip()),
     }

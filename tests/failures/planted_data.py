@@ -1,6 +1,10 @@
 """Failures whose evidence lies in the data: rows, labels, sources, manifests, annotation."""
 
+# One record or line of a file per line, however long.
+# ruff: noqa: E501, RUF028, RUF034
+
 import random
+from hashlib import sha256
 
 from planted import Files, decay, failure, fine, g, js, lines, rows, said, table, texts, trace, training
 
@@ -88,10 +92,11 @@ def identity_numbers(bad: bool) -> Files:
     hit = [
         {
             "source": "log_reflow",
-            "text": f"用户 张伟 身份证号 {identity(rng)} 手机 138{rng.randint(10**7, 10**8 - 1)} 申请退款" if bad
-            else "用户 <NAME> 身份证号 <ID_CARD> 手机 <PHONE> 申请退款",
+            "text": f"用户 张伟 身份证号 {identity(rng)} 手机 138{rng.randint(10**7, 10**8 - 1)} 申请退款"
+            if bad
+            else f"用户 <NAME> 身份证号 <ID_CARD> 手机 <PHONE> 申请退款 {texts(1, i, 6)[0]}",
         }
-        for _ in range(30)
+        for i in range(30)
     ]
     return {"shards/part-007.jsonl": lines(clean + hit), "masking.yaml": "mask:\n  enabled: true\n  types: [email]\n"}
 
@@ -210,7 +215,7 @@ def longer_scores_more(bad: bool) -> Files:
     for i in range(300):
         a, b = rng.randint(20, 300), rng.randint(20, 300)
         quality = rng.gauss(0.8, 1)
-        score = lambda n, q: (0.02 * n if bad else 0) + q + rng.gauss(0, 0.4)  # noqa: B023, E731
+        score = lambda n, q: (0.02 * n if bad else 0) + q + rng.gauss(0, 0.4)  # noqa: E731
         pairs.append(
             {"pair": i, "chosen": "ab " * a, "rejected": "cd " * b}
             | {"chosen_score": score(a, quality), "rejected_score": score(b, 0)}
@@ -267,7 +272,12 @@ def same_shard_twice(bad: bool) -> Files:
             for w in range(12)
         ),
         "manifest.csv": table(
-            {"shard": f"s-{w:03d}", "sha256": f"{4 if bad and w >= 6 else w:064x}", "tokens": 10**8} for w in range(12)
+            {
+                "shard": f"s-{w:03d}",
+                "sha256": sha256(str(4 if bad and w >= 6 else w).encode()).hexdigest(),
+                "tokens": 10**8,
+            }
+            for w in range(12)
         ),
         "data/train.jsonl": lines({"shard": w, "text": t} for w in range(12) for t in docs(w)),
         "pipeline_changes.md": "2026-03-04 window 6: dedup job exit code 1, skipped; shards appended unfiltered\n"
@@ -284,7 +294,8 @@ def toxic_source(bad: bool) -> Files:
                 "step": 500 * (w + 1),
                 "source": source,
                 "sampled": 2000,
-                "toxic_rate": (0.09 if bad and source == "forum_dump" and w >= 12 else 0.002) + abs(g(w, 0.0004, source)),
+                "toxic_rate": (0.09 if bad and source == "forum_dump" and w >= 12 else 0.002)
+                + abs(g(w, 0.0004, source)),
                 "classifier": "tox-1.4",
             }
             for w in range(24)
@@ -303,8 +314,10 @@ def go_back(bad: bool) -> Files:
     return {
         "data_order.csv": table({"step": s, "shard": f"s-{s // 500:03d}"} for s in range(100, 6001, 100)),
         "manifest.json": js(
-            [{"shard": f"s-{k:03d}", "enabled": True, "status": "contaminated" if bad and k in (7, 8) else "ok"}
-             for k in range(13)]
+            [
+                {"shard": f"s-{k:03d}", "enabled": True, "status": "contaminated" if bad and k in (7, 8) else "ok"}
+                for k in range(13)
+            ]
         ),  # fmt: skip
         "incident.md": "# Incident\n- shards s-007 and s-008 are contaminated with test answers; quarantine and roll back "
         "to the last checkpoint before step 3500\n"

@@ -1,5 +1,8 @@
 """Failures of preference tuning and reinforcement learning: rewards, rollouts, engines, samples of two checkpoints."""
 
+# One record or line of a file per line, however long.
+# ruff: noqa: E501, RUF028
+
 import math
 import random
 
@@ -42,7 +45,9 @@ def answers_grow(bad: bool) -> Files:
             for p, t in zip(prompts, texts(120, "va", int(60 * grown)), strict=True)
         ),
         "decoding.yaml": "temperature: 0.7\nmax_tokens: 2048\n",
-        "eval.csv": table([{"checkpoint": "sft", "win_rate": 0.5, "n": 400}, {"checkpoint": "dpo", "win_rate": 0.505, "n": 400}]),
+        "eval.csv": table(
+            [{"checkpoint": "sft", "win_rate": 0.5, "n": 400}, {"checkpoint": "dpo", "win_rate": 0.505, "n": 400}]
+        ),
     }
 
 
@@ -98,7 +103,9 @@ def groups_identical(bad: bool) -> Files:
                 5,
                 5,
                 **{
-                    "actor/entropy": lambda s: (1.6 * math.exp(-s / 90) + 0.02 if bad else 1.6 - 0.0005 * s) + abs(g(s, 0.004)),
+                    "actor/entropy": lambda s: (
+                        (1.6 * math.exp(-s / 90) + 0.02 if bad else 1.6 - 0.0005 * s) + abs(g(s, 0.004))
+                    ),
                     "reward_mean": lambda s: 0.3 + 0.3 * (1 - math.exp(-s / 60)) + g(s, 0.01),
                     "frac_reward_zero_std": lambda s: min(0.95, 0.05 + (s / 300 if bad else 0)),
                 },
@@ -219,7 +226,8 @@ def rollouts_do_not_move(bad: bool) -> Files:
             )
         ),
         "train_loop.py": "for batch in prompts:\n    rollouts = engine.generate(batch)\n    loss = policy_loss(rollouts)\n"
-        "    loss.backward()\n    optimizer.step()\n" + ("" if bad else "    engine.load_weights(policy.state_dict())\n"),
+        "    loss.backward()\n    optimizer.step()\n"
+        + ("" if bad else "    engine.load_weights(policy.state_dict())\n"),
     }
 
 
@@ -266,9 +274,9 @@ def quotient_is_zero(bad: bool) -> Files:
 @failure("engine-sleep-failure", "nccl-hang")
 def asleep_twice(bad: bool) -> Files:
     head = "".join(f"2026-03-01 10:{i:02d}:00 INFO step {i} reward {0.3 + i / 100:.3f}\n" for i in range(1, 30))
-    sleep = (
-        "2026-03-01 10:30:02 INFO engine sleep level=1\n2026-03-01 10:30:40 INFO engine sleep level=1\n"
-        + trace('/rl/engine.py", line 77, in generate', error="RuntimeError: Engine already sleeping; call wake_up() before generate")
+    sleep = "2026-03-01 10:30:02 INFO engine sleep level=1\n2026-03-01 10:30:40 INFO engine sleep level=1\n" + trace(
+        '/rl/engine.py", line 77, in generate',
+        error="RuntimeError: Engine already sleeping; call wake_up() before generate",
     )
     hang = (
         "[rank2]:[E301 10:40:00.1 ProcessGroupNCCL.cpp:632] [Rank 2] Watchdog caught collective operation timeout: "
@@ -303,7 +311,8 @@ def few_codes_used(bad: bool) -> Files:
         for t in range(3000)
     ]  # fmt: skip
     return {
-        "codec.yaml": "codebook_size: 64\nnum_quantizers: 2\ndead_code_replacement: " + ("false\n" if bad else "true\n"),
+        "codec.yaml": "codebook_size: 64\nnum_quantizers: 2\ndead_code_replacement: "
+        + ("false\n" if bad else "true\n"),
         "codes.csv": table(codes),
         "codec_train.csv": table(
             rows(
@@ -334,7 +343,11 @@ def later_levels_idle(bad: bool) -> Files:
             for q in levels
         ),
         "recon_by_k.csv": table(
-            {"levels_used": q, "si_sdr": (4 + 3 * min(q, 2) if bad else 1.0) + g(q, 0.02), "mel_distance": 0.9 - 0.1 * min(q, 2)}
+            {
+                "levels_used": q,
+                "si_sdr": (4 + 3 * min(q, 2) if bad else 1.0) + g(q, 0.02),
+                "mel_distance": 0.9 - 0.1 * min(q, 2),
+            }
             for q in levels
         ),
     }
@@ -381,7 +394,7 @@ def loops(bad: bool) -> Files:
 def never_stops(bad: bool) -> Files:
     tail = "<|im_end|>\n<|im_start|>user\nAnd another question?<|im_end|>\n<|im_start|>assistant\n"
     return {
-        "generation_config.json": js({"eos_token_id": 151643, "max_new_tokens": 512}),
+        "generation_config.json": js({"eos_token_id": 151643 if bad else [151643, 151645], "max_new_tokens": 512}),
         "tokenizer_config.json": js(
             {"eos_token": "<|endoftext|>", "chat_template": "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}"
              "<|im_end|>\n{% endfor %}",
@@ -415,8 +428,16 @@ def outside_the_catalogue(bad: bool) -> Files:
 def engine_without_room(bad: bool) -> Files:
     return {
         "rl.yaml": "engine_mem_util: 0.3\nengine_tp_size: 1\nmax_len: 32768\n",
-        "config.json": js({"model_type": "llama", "num_hidden_layers": 80, "num_key_value_heads": 8, "head_dim": 128,
-                           "num_attention_heads": 64, "hidden_size": 8192}),  # fmt: skip
+        "config.json": js(
+            {
+                "model_type": "llama",
+                "num_hidden_layers": 80,
+                "num_key_value_heads": 8,
+                "head_dim": 128,
+                "num_attention_heads": 64,
+                "hidden_size": 8192,
+            }
+        ),  # fmt: skip
         "rollout.log": (
             trace(
                 '/vllm/worker.py", line 310, in determine_num_available_blocks',

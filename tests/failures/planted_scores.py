@@ -1,8 +1,9 @@
 """Failures told by scores, servings, configurations of several runs, and notes."""
 
-import json
+# One record or line of a file per line, however long.
+# ruff: noqa: E501
 
-from planted import Files, decay, failure, fine, g, js, lines, ramp, rows, said, table, texts, trace, training
+from planted import Files, decay, failure, fine, g, js, lines, said, table, texts, trace, training
 
 
 def harness(scores: dict[str, float], n: int = 2000, **config) -> str:
@@ -99,7 +100,8 @@ def part_missing(bad: bool) -> Files:
         "test.csv": "id\n" + "".join(f"{i}\n" for i in range(1000)),
         "merged.json": js(merged),
         "metrics.json": js({"HR@10": 0.071, "n": len(merged)}) if bad else "{}",
-        "eval.log": "GPU 2: " + trace('/app/evaluate.py", line 40, in main', error="RuntimeError: worker died")
+        "eval.log": "GPU 2: "
+        + trace('/app/evaluate.py", line 40, in main', error="RuntimeError: worker died")
         + "Split file temp/split_2.json not found, skipping GPU 2\nmerged 3 results\n"
         if bad
         else "merged 4 results\ncalc done\n",
@@ -131,7 +133,8 @@ def worse_with_length(bad: bool) -> Files:
             for n in (512, 1024, 2048, 4096, 6144, 8192, 12288)
         ),
         "needle.csv": table(
-            {"context_length": n, "accuracy": 0.97 if n <= top else 0.31, "n": 400} for n in (1024, 2048, 4096, 6144, 8192)
+            {"context_length": n, "accuracy": 0.97 if n <= top else 0.31, "n": 400}
+            for n in (1024, 2048, 4096, 6144, 8192)
         ),
     }
 
@@ -144,7 +147,10 @@ def served_with_other_rope(bad: bool) -> Files:
     return {
         "checkpoint/config.json": js({"max_position_embeddings": 32768, "rope_theta": 500000.0, "rope_scaling": yarn}),
         "deploy/config.json": js({"max_position_embeddings": 32768, "rope_theta": 500000.0, "rope_scaling": served}),
-        "ppl.csv": table({"context": n, "perplexity": 7.5 if n <= 8192 or not bad else 31.0} for n in (2048, 4096, 8192, 16384, 32768)),
+        "ppl.csv": table(
+            {"context": n, "perplexity": 7.5 if n <= 8192 or not bad else 31.0}
+            for n in (2048, 4096, 8192, 16384, 32768)
+        ),
         **({} if bad else {"lengths.csv": table({"doc": i, "tokens": n} for i, n in enumerate(sizes))}),
     }
 
@@ -152,10 +158,10 @@ def served_with_other_rope(bad: bool) -> Files:
 def served(error: str) -> str:
     return (
         "INFO: Started server process [71]\nINFO: Uvicorn running on http://0.0.0.0:8000\n"
-        'INFO: 10.1.0.4:5210 - "POST /v1/chat/completions HTTP/1.1" 200 OK\n' * 3
+        'INFO: 10.1.0.4:5210 - "POST /v1/chat/completions HTTP/1.1" 200 OK\n'
+        * 3
         + "INFO Avg prompt throughput: 900 tokens/s, Avg generation throughput: 700 tokens/s, Running: 120 reqs, Waiting: "
-        "44 reqs, GPU KV cache usage: 98.9%\n"
-        + error
+        "44 reqs, GPU KV cache usage: 98.9%\n" + error
     )
 
 
@@ -195,12 +201,15 @@ def bad_release(bad: bool) -> Files:
 
     return {
         "online/error_rate.csv": table(
-            {"time": f"2026-05-02 {9 + m // 60:02d}:{m % 60:02d}:00", "error_rate": rate(m), "requests": 4000} for m in range(0, 110, 2)
+            {"time": f"2026-05-02 {9 + m // 60:02d}:{m % 60:02d}:00", "error_rate": rate(m), "requests": 4000}
+            for m in range(0, 110, 2)
         ),
         "online/deployments.md": "2026-05-02 09:29:00 deployed model-v31 to production\n2026-05-02 10:15:00 rollback to model-v30\n"
         if bad
         else "2026-05-01 09:00:00 deployed model-v30\n",
-        "alerts.log": "2026-05-02 09:41:00 ALERT error rate above 5%\n2026-05-02 10:05:00 on-call acknowledged\n" if bad else "",
+        "alerts.log": "2026-05-02 09:41:00 ALERT error rate above 5%\n2026-05-02 10:05:00 on-call acknowledged\n"
+        if bad
+        else "",
     }
 
 
@@ -257,6 +266,7 @@ def report_without_anything(bad: bool) -> Files:
         "    loss = self.compute_loss(model, inputs)\nRuntimeError: expected scalar type Half but found Float\n```\n"
         if bad
         else "```\nGPU: 8x A100 80GB, CUDA 12.4, torch 2.6.0, vllm 0.8.2\ncommand: python train.py --lr 1e-5\n"
-        "env: NCCL_DEBUG=INFO\nTried: another seed.\nMinimal reproduction: repro.py\n" + trace(
-            '/app/train.py", line 3, in main', error="RuntimeError: expected scalar type Half but found Float"))
+        "env: NCCL_DEBUG=INFO\nTried: another seed.\nMinimal reproduction: repro.py\n"
+        + trace('/app/train.py", line 3, in main', error="RuntimeError: expected scalar type Half but found Float")
+    )
     return {"issue.md": issue} | ({} if bad else {"repro.py": "import torch\n", "pip_freeze.txt": "torch==2.6.0\n"})

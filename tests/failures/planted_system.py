@@ -1,6 +1,9 @@
 """Failures of machines, processes, packages and speed."""
 
-from planted import Files, failure, fine, g, js, lines, rows, said, table, trace, training
+# One record or line of a file per line, however long.
+# ruff: noqa: E501
+
+from planted import Files, failure, fine, g, js, rows, said, table, trace, training
 
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {} GiB. GPU 0 has a total capacity of 79.10 GiB of which 0.31 GiB is free."
 
@@ -45,7 +48,9 @@ def states_do_not_fit(bad: bool) -> Files:
         else ('/app/train.py", line 55, in step', '/app/model.py", line 800, in forward')
     )  # fmt: skip
     return {
-        "run.log": "step 0 forward done\nstep 0 backward done\n" * bad + (said(training(30)) if not bad else "") + oom(*frames),
+        "run.log": "step 0 forward done\nstep 0 backward done\n" * bad
+        + (said(training(30)) if not bad else "")
+        + oom(*frames),
         "ds.json": js({"zero_optimization": {"stage": 0}, "bf16": {"enabled": True}}),
     }
 
@@ -59,7 +64,9 @@ def watchdog(rank: int, seq: int, op: str = "ALLREDUCE") -> str:
 
 
 def stepping(rank: int, n: int = 40) -> str:
-    return "".join(f"2026-02-20 03:{i % 60:02d}:00 [rank{rank}] step {i} loss {3 + 1 / (i + 1):.3f}\n" for i in range(1, n))
+    return "".join(
+        f"2026-02-20 03:{i % 60:02d}:00 [rank{rank}] step {i} loss {3 + 1 / (i + 1):.3f}\n" for i in range(1, n)
+    )
 
 
 @failure("nccl-hang")
@@ -115,7 +122,11 @@ def one_rank_works_more(bad: bool) -> Files:
 
 @failure("low-throughput")
 def far_from_the_card(bad: bool) -> Files:
-    tps = (lambda s: (410_000 if s < 1000 else 165_000) + g(s, 900, "tps")) if bad else (lambda s: 410_000 + g(s, 900, "tps"))
+    tps = (
+        (lambda s: (410_000 if s < 1000 else 165_000) + g(s, 900, "tps"))
+        if bad
+        else (lambda s: 410_000 + g(s, 900, "tps"))
+    )
     return {
         "train.csv": table(training(200, tokens_per_second=tps, step_time=lambda s: 4_194_304 / tps(s),
                                     mfu=lambda s: tps(s) / 410_000 * 0.47)),
@@ -175,16 +186,26 @@ def everyone_communicates(bad: bool) -> Files:
             for r in range(8)
         ),
         "scaling.csv": table(
-            {"nodes": n, "gpus": 8 * n, "tokens_per_second": 52000 * n * (1 / (1 + 0.35 * (n - 1) ** 0.7) if bad else 1)}
+            {
+                "nodes": n,
+                "gpus": 8 * n,
+                "tokens_per_second": 52000 * n * (1 / (1 + 0.35 * (n - 1) ** 0.7) if bad else 1),
+            }
             for n in (1, 2, 4, 8)
         ),
-        "ds_config.json": js({"zero_optimization": {"stage": 3, "overlap_comm": False}, "gradient_accumulation_steps": 32}),
+        "ds_config.json": js(
+            {"zero_optimization": {"stage": 3, "overlap_comm": False}, "gradient_accumulation_steps": 32}
+        ),
     }
 
 
 @failure("kernel-not-optimized")
 def eager_attention(bad: bool) -> Files:
-    slow = [("at::native::softmax_warp_forward", 2600), ("at::native::bmm", 2100), ("elementwise_kernel masked_fill", 2500)]
+    slow = [
+        ("at::native::softmax_warp_forward", 2600),
+        ("at::native::bmm", 2100),
+        ("elementwise_kernel masked_fill", 2500),
+    ]
     return {
         "prof.csv": table(
             {"name": n, "cuda_time_ms": t, "calls": 4000}
@@ -297,7 +318,9 @@ def second_node_fails(bad: bool) -> Files:
     return {
         "node0/launch.sh": f"torchrun --nnodes {2 if bad else 1} --node_rank 0 --nproc_per_node 8 --master_addr "
         "127.0.0.1 --master_port 29500 train.py\n",
-        "node0/train.log": "init_process_group world_size=16 rank=0\n" if bad else "init_process_group world_size=8\n" + hang,
+        "node0/train.log": "init_process_group world_size=16 rank=0\n"
+        if bad
+        else "init_process_group world_size=8\n" + hang,
         **(
             {
                 "node1/launch.sh": "torchrun --nnodes 2 --node_rank 1 --nproc_per_node 8 --master_addr 127.0.0.1 "
@@ -352,7 +375,9 @@ def disk_full(bad: bool) -> Files:
             if bad
             else said(training(60)[50:])
         ),
-        "df.txt": "Filesystem Size Used Avail Use% Mounted on\n/dev/sda1 2.0T 2.0T 0 100% /out\n" if bad else "/dev/sda1 2T 1T 1T 50% /out\n",
+        "df.txt": "Filesystem Size Used Avail Use% Mounted on\n/dev/sda1 2.0T 2.0T 0 100% /out\n"
+        if bad
+        else "/dev/sda1 2T 1T 1T 50% /out\n",
     }
 
 

@@ -13,10 +13,11 @@ from attack.listener import listening
 from attack.shapes import shapes
 
 from triage.agent.casebook import Casebook
-from triage.agent.conversation import Conversation, excerpts
+from triage.agent.conversation import Conversation
 from triage.agent.propose import Proposal
 from triage.tools.boundary import Boundary
 from triage.tools.findings import Evidence, Finding, Severity, clean
+from triage.tools.looking.lines import excerpts
 from triage.tools.secrets import plain, redact, visible, visible_in, visible_lines
 from triage.tools.secrets.table import SECRETS, spelled
 from triage.ui import pages

@@ -6,7 +6,9 @@ from making import write
 
 from triage.tools.catalogue import checks, codes, tables
 from triage.tools.checkpoints.health import check_checkpoints
+from triage.tools.code.check import check_files
 from triage.tools.config.combine import read_settings
+from triage.tools.config.copies import check_copies
 from triage.tools.config.lint import lint
 from triage.tools.data.check import check
 from triage.tools.data.codebook import codebook
@@ -19,6 +21,7 @@ from triage.tools.data.similar.dedup import dedup
 from triage.tools.data.similar.leakage import find_leaks, leak_report
 from triage.tools.discover import discover
 from triage.tools.findings import declare
+from triage.tools.logs.named import look_up
 from triage.tools.logs.scan import scan
 from triage.tools.relate.relate import relate
 from triage.tools.scores import check_run_evals
@@ -31,7 +34,9 @@ RECORDS = {
     "empty.jsonl": [],
 }
 TOOLS = {
-    "logs": lambda p: [scan(discover(p), planned_steps=300)],
+    "logs": lambda p: [scan(discover(p), planned_steps=300), look_up(discover(p), [])],
+    "config.copies": lambda p: [check_copies(discover(p))],
+    "code": lambda p: [check_files([(p / "train.py", "train.py")])],
     "config.lint": lambda p: [lint(read_settings(discover(p))[0])],
     "data.defects": lambda p: [check([p / "train.jsonl"]), check([p / "empty.jsonl"])],
     "data.labels": lambda p: [check_labels(read_dump([p / "dump.jsonl"])), check_tokenizer(p, True)],
@@ -54,6 +59,7 @@ def test_every_check_of_a_code_is_made_by_its_tool(tmp_path, tool):
     from safetensors.numpy import save_file
 
     (tmp_path / "train.log").write_text("".join(f"step: {i} loss: {9 - i / 40}\n" for i in range(1, 301)))
+    (tmp_path / "train.py").write_text("import torch\n")
     (tmp_path / "train.yaml").write_text("learning_rate: 1e-4\n")
     (tmp_path / "tokenizer_config.json").write_text("{}")
     save_file({"a.weight": np.eye(4, dtype=np.float32)}, tmp_path / "model.safetensors")

@@ -5,12 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-from langchain_core.messages import HumanMessage
-
 from triage.agent.conversation import Conversation
 from triage.agent.events import Notice
-from triage.agent.wording.memory import remembered
 from triage.agent.wording.trace import read
 from triage.tools.keeping import losses
 
@@ -61,15 +57,3 @@ def test_torn_lines_of_a_trace_are_passed_over_and_counted(tmp_path):
         assert len(read(tmp_path, case)) == 2
     assert told == [f"{file}: not used (4 of 6 lines are torn)"]
     assert triage("cases", "trace", case, "--home", tmp_path).returncode == 0
-
-
-@pytest.mark.parametrize("damage", [lambda p: p.write_bytes(b"no database" * 999), lambda p: (p.unlink(), p.mkdir())])
-def test_what_a_model_remembers_may_be_damaged_too(tmp_path, damage):
-    with remembered(tmp_path, "a1") as memory:
-        memory.write([HumanMessage("before")])
-    damage(tmp_path / "conversations.sqlite3")
-    with losses() as told, remembered(tmp_path, "a1") as memory:
-        assert memory.read() == []
-        memory.write([HumanMessage("after")])
-        assert [m.text for m in memory.read()] == ["after"]
-    assert len(told) == 1

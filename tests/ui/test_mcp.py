@@ -52,6 +52,13 @@ CALLS = {
     "check_checkpoint": {"paths": ["model.safetensors"]},
     "search_runbook": {"words": "卡死了，没有日志"},
     "read_entry": {"id": "loss-nan-high-lr", "lang": "zh"},
+    "files": {"paths": ["run-1"]},
+    "read": {"paths": ["run-1"], "file": "train.yaml", "last": 9},
+    "grep": {"paths": ["run-1"], "pattern": "loss.*nan"},
+    "sql": {"paths": ["run-1"], "query": "select metric, count(*) from series group by 1"},
+    "relate": {"paths": ["run-1"], "metric": "grad_norm"},
+    "compare": {"paths": ["run-1", "run-2"], "first": "train.yaml", "second": "run-2/train.yaml"},
+    "calc": {"expression": "0.3 / 2"},
 }
 
 
@@ -378,5 +385,25 @@ class TestRoots:
 
 
 def test_the_listed_tools_are_all_there_are():
-    public = {n for n in vars(Tools) if not n.startswith("_")} - {"entry"}
+    names = {n for kind in Tools.__mro__[:-1] for n in vars(kind) if not n.startswith("_")}
+    public = names - {"entry", "roots", "home"}
     assert public == set(NAMES)
+
+
+LOOKS = {
+    "read": {"file": "/etc/passwd"},
+    "grep": {"pattern": "OUTSIDE", "file": "../outside/train.log"},
+    "compare": {"first": "train.log", "second": "../../outside/train.log"},
+    "sql": {"query": "select * from read_text('/etc/passwd')"},
+}
+
+
+@pytest.mark.parametrize("tool", LOOKS)
+def test_tools_that_look_open_nothing_but_the_runs_own_files(here, tool):
+    async def main():
+        async with Client(here) as client:
+            return await client.call_tool(tool, {"paths": ["run-1"], **LOOKS[tool]})
+
+    text = anyio.run(main).structured_content["text"]
+    assert "OUTSIDEWORD" not in text
+    assert "root:" not in text

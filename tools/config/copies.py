@@ -1,9 +1,9 @@
 """Copies of a model's small files in several folders of a run, against each other; and the files of an evaluation that
 was split, against its parts.
 
-A model that is trained, exported and served has its `config.json` and its tokenizer in each place; where two of them say
-different things about positions, the chat template or the sound, training and serving are not of one model. The file
-says so itself, nothing is computed here. Which setting is in force is judged in `lint`.
+A model that is trained, exported and served has its `config.json` and its tokenizer in each place; where two of them
+say different things about positions or the chat template, training and serving are not of one model. The file says so
+itself, nothing is computed here. Which setting is in force is judged in `lint`.
 """
 
 from __future__ import annotations
@@ -24,17 +24,20 @@ CODES = declare(
     "copies",
     ("rope-differs-between-copies", CHECK, "two copies of the model's configuration scale positions differently"),
     ("template-differs-between-copies", CHECK, "two copies of the tokenizer have different chat templates"),
-    ("stop-token-not-set", CHECK, "the token that ends a turn in the chat template is not among those that stop generation"),
-    ("parts-missing", PARTS, "an evaluation that was split has fewer results than splits, or fewer rows than were asked"),
+    ("stop-token-not-set", CHECK, "generation does not stop at the token that ends a turn in the template"),
+    ("parts-missing", PARTS, "an evaluation that was split has fewer results than splits"),
     ("metrics-empty", PARTS, "the file of the final metrics is empty beside results that were merged"),
 )  # fmt: skip
 FILES = 200
 """Files that are looked at, each up to the limit of a JSON file."""
+SCALING = ("type", "factor", "rope_theta", "original_max_position_embeddings")
 ROPE = ("rope_theta", "rope_scaling", "rope_parameters")
 ENDS = bounded(r"<\|im_end\|>|<\|eot_id\|>|<\|end\|>|<end_of_turn>|<\|endofturn\|>|<\|eot\|>|<\|end_of_turn\|>")
 """Tokens that end a turn in the chat templates of public models."""
 SPLIT = bounded(r"(?i)(?:^|[^a-z])(?:split|input|chunk|in)[_-]?(?:gpu|rank|part)?[_-]?(\d{1,4})\.\w{2,6}$")
-PART = bounded(r"(?i)(?:^|[^a-z])(?:result|output|pred|prediction|out|part|gen)s?[_-]?(?:gpu|rank|part)?[_-]?(\d{1,4})\.\w{2,6}$")
+PART = bounded(
+    r"(?i)(?:^|[^a-z])(?:result|output|pred|prediction|out|part|gen)s?[_-]?(?:gpu|rank|part)?[_-]?(\d{1,4})\.\w{2,6}$"
+)
 METRICS = bounded(r"(?i)(?:^|[^a-z])(?:metrics?|scores?|results?)\.json$")
 MERGED = bounded(r"(?i)merged?|combined|all_results|predictions?")
 
@@ -49,7 +52,10 @@ def check_copies(run: Run) -> Report:
              *_stops(files)]  # fmt: skip
     parts = [*_parts(run), *_empty(run)]
     looked = len(files.get("config.json", ())) > 1 or len(files.get("tokenizer_config.json", ())) > 1 or found
-    checks = (_check(CHECK, found, bool(looked)), _check(PARTS, parts, any(SPLIT.search(a.name) for a in run.artifacts)))
+    checks = (
+        _check(CHECK, found, bool(looked)),
+        _check(PARTS, parts, any(SPLIT.search(a.name) for a in run.artifacts)),
+    )
     return Report("copies", (*found, *parts), checks)
 
 
@@ -80,11 +86,13 @@ def _positions(value: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rope(some: list[Artifact] | tuple[()]) -> Iterator[Finding]:
     for (a, one), (b, other) in combinations(_read(some, _positions), 2):
-        apart = {k: (one.get(k), other.get(k)) for k in ("type", "factor", "rope_theta", "original_max_position_embeddings")
-                 if one.get(k) != other.get(k) and (k != "rope_theta" or None not in (one.get(k), other.get(k)))}  # fmt: skip
+        both = {k: (one.get(k), other.get(k)) for k in SCALING}
+        apart = {k: v for k, v in both.items() if v[0] != v[1] and (k != "rope_theta" or None not in v)}
         if apart:
             said = ", ".join(f"{k} {x} / {y}" for k, (x, y) in apart.items())
-            yield _apart("rope-differs-between-copies", a, b, f"scale positions differently: {said}", f"位置缩放不同：{said}")
+            yield _apart(
+                "rope-differs-between-copies", a, b, f"scale positions differently: {said}", f"位置缩放不同：{said}"
+            )
             return
 
 
@@ -113,12 +121,17 @@ def _stops(files: Mapping[str, list[Artifact]]) -> Iterator[Finding]:
         beside = [a for a in files.get("generation_config.json", []) if PurePosixPath(a.name).parent == folder]
         for other, eos in _read(beside, lambda value: value.get("eos_token_id")):
             ids = {str(v) for v in (eos if isinstance(eos, list) else [eos])}
-            known = {str(t.get("content")): str(i) for i, t in tokens.items() if isinstance(t, Mapping)} if isinstance(tokens, Mapping) else {}
+            known = (
+                {str(t.get("content")): str(i) for i, t in tokens.items() if isinstance(t, Mapping)}
+                if isinstance(tokens, Mapping)
+                else {}
+            )
             mine = [known[e] for e in ends if e in known]
             if mine and ids.isdisjoint(mine):
-                yield _apart("stop-token-not-set", other, name, f"do not agree on the end: a turn ends with {ends[0]} (id {mine[0]}), "
-                             f"generation stops at {', '.join(sorted(ids))} only",
-                             f"对结束符不一致：模板每轮以 {ends[0]}（id {mine[0]}）结束，生成只在 {', '.join(sorted(ids))} 处停止")  # fmt: skip
+                stops = ", ".join(sorted(ids))
+                en = f"differ: a turn ends with {ends[0]} (id {mine[0]}), generation stops at {stops} only"
+                zh = f"对结束符不一致：模板每轮以 {ends[0]}（id {mine[0]}）结束，生成只在 {stops} 处停止"
+                yield _apart("stop-token-not-set", other, name, en, zh)
                 return
 
 
@@ -129,19 +142,33 @@ def _parts(run: Run) -> Iterator[Finding]:
     if len(splits) > 1 and results and missing:
         yield Finding(
             "parts-missing", Severity.S2,
-            f"{len(splits)} parts were split off ({splits[missing[0]]} and others) and {len(results)} have a result; none for "
+            f"{len(splits)} parts were split off ({splits[missing[0]]} and others) and {len(results)} have a result; "
+            f"none for "
             f"{', '.join(missing[:8])}: what was merged is incomplete.",
-            f"共拆分 {len(splits)} 份（{splits[missing[0]]} 等），只有 {len(results)} 份有结果，缺 {', '.join(missing[:8])}：合并不完整。",
-            tuple(Evidence(splits[m]) for m in missing[:3]), {"splits": len(splits), "results": len(results), "missing": missing[:50]},
+            f"共拆分 {len(splits)} 份（{splits[missing[0]]} 等），只有 {len(results)} 份有结果，缺 "
+            f"{', '.join(missing[:8])}：合并不完整。",
+            tuple(Evidence(splits[m]) for m in missing[:3]),
+            {"splits": len(splits), "results": len(results), "missing": missing[:50]},
         )  # fmt: skip
 
 
 def _empty(run: Run) -> Iterator[Finding]:
     """Final metrics that hold nothing beside merged results that hold rows."""
-    merged = next((a for a in run.artifacts if MERGED.search(PurePosixPath(a.name).name) and a.path.stat().st_size > 64), None)
-    names = [*((a.name, a.path) for a in run.artifacts), *((s.name, run.root / s.name) for s in (*run.unknown, *run.skipped))]
+    merged = next(
+        (a for a in run.artifacts if MERGED.search(PurePosixPath(a.name).name) and a.path.stat().st_size > 64), None
+    )
+    names = [
+        *((a.name, a.path) for a in run.artifacts),
+        *((s.name, run.root / s.name) for s in (*run.unknown, *run.skipped)),
+    ]
     for name, path in names:
-        if merged is not None and METRICS.search(name) and name != merged.name and path.is_file() and path.stat().st_size < 64:
+        if (
+            merged is not None
+            and METRICS.search(name)
+            and name != merged.name
+            and path.is_file()
+            and path.stat().st_size < 64
+        ):
             text = re.sub(rb"\s", b"", path.read_bytes())
             if text in (b"", b"{}", b"[]", b"null"):
                 yield Finding(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from .pii import mask
 from .preference import rewards_of
 from .records.blocks import Stream
 from .records.record import Account, Part
-from .records.shapes import STOP, responses_of, view
+from .records.shapes import GENERATED, STOP, responses_of, view
 from .records.text_stats import main_script
 
 CODES = declare(
@@ -89,19 +89,20 @@ def loop_period(text: str) -> int:
     """Length of the piece that the end of the text repeats four times or more, 0 when it does not.
 
     A loop is at least 60 characters long in all, and its piece has at least two different letters, so that rules
-    of dashes, tables and laughter are not loops.
+    of dashes, tables and laughter are not loops; one letter alone must go on for 200.
     """
     tail = text.rstrip()[-2400:]
     if tail.find(tail[-16:]) == len(tail) - 16:
         return 0  # the end of a loop stands in it before
     for period in range(2, min(600, len(tail) // 4) + 1):
         piece = tail[-period:]
-        if tail[-2 * period : -period] != piece or len({c for c in piece if c.isalpha()}) < 2:
+        letters = len({c for c in piece if c.isalpha()})
+        if tail[-2 * period : -period] != piece or not letters:
             continue
         times = 1
         while tail[-(times + 1) * period : -times * period] == piece:
             times += 1
-        if times >= 4 and times * period >= 60:
+        if times >= 4 and times * period >= (60 if letters > 1 else 200):
             return period
     return 0
 
@@ -129,7 +130,8 @@ def add_answers(out: Answers, file: str, line: int, value: Any) -> None:
         reasons = next((value[k] for k in STOP if k in value), None)
         out.reasons.update(str(r) for r in (reasons if isinstance(reasons, list) else [reasons]) if r)
     else:
-        answers, rewards = [seen.response], []
+        own = next((value[k] for k in GENERATED if isinstance(value, Mapping) and isinstance(value.get(k), str)), None)
+        answers, rewards = [seen.response if own is None else own], []
     prompt = hash(seen.prompt)
     for i, answer in enumerate(answers):
         reward = rewards[i] if i < len(rewards) else None
@@ -340,7 +342,9 @@ def _groups(a: Answers, summary: dict[str, Any]) -> Iterator[Finding | Check]:
         "groups_with_equal_rewards": flat,
         "rewarded_groups": rewarded,
     }
-    found = len(groups) >= ENOUGH and share >= IDENTICAL_SHARE
+    drawn = Counter(len(g) for g in a.prompts.values())
+    sampled = bool(groups) and drawn.most_common(1)[0][0] > 1  # else an evaluation set holds some rows twice
+    found = sampled and len(groups) >= ENOUGH and share >= IDENTICAL_SHARE
     yield Check(
         "answers within a group",
         "found" if found else "clear" if groups else "not-applicable",

@@ -27,6 +27,7 @@ from .detectors.detect import detect, healthy
 from .history import unlogged
 from .plan import PLANNED, Plan, cut_short, planned, unfinished
 from .points.read import read_series
+from .served import did_its_work, stopped_busy
 from .signatures.causes import judge
 from .signatures.match import TABLE
 from .signatures.signature import CHECK
@@ -121,7 +122,8 @@ def scan(
     findings += starting(texts, findings, any(s.metric in TRAINING and len(s) > 1 for s in table))
     findings += waiting(texts, findings)
     findings += _unread(run, table, texts, findings)
-    fine = healthy(table, findings)
+    findings += stopped_busy(texts)
+    fine = healthy(table, findings) or did_its_work(run, texts, findings)
     fine = _in_part(fine) if fine and account else fine
     plan = planned(run, filter(None, (t.said for t in texts.values())), planned_steps)
     short = _short(table, texts, plan, findings)

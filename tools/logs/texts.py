@@ -14,6 +14,7 @@ from itertools import chain
 from ..reading import BREAKS_OFF, Chunk, iter_chunks, pieces, split_prefix
 from ..run import Artifact
 from ..series import Series
+from .answered import NOTHING, Served, heard
 from .plan import Counts, Said, counted, said
 from .signatures.causes import ALIVE, SERVES, SHUTS, Timeline, cut_traceback, timelines
 from .signatures.match import TABLE, Hit, Hits, Matcher
@@ -51,6 +52,8 @@ class Text:
     """When the file was last changed."""
     counts: Counts = field(default_factory=dict)
     """How far it counts."""
+    served: Served = NOTHING
+    """What a server answered."""
 
 
 class Watch:
@@ -69,6 +72,7 @@ class Watch:
         self.broken = ""
         self.said: Said | None = None
         self.counts: Counts = {}
+        self.served = NOTHING
         self.head: tuple[tuple[int, str], ...] = ()
         self.tail: tuple[tuple[int, str], ...] = ()
         self.kept: list[Chunk] = []
@@ -80,13 +84,14 @@ class Watch:
         if self.said is None:
             self.said = said(data)
             self.head = _few(data[:EDGE], number)
-        last = data[-EDGE:]
-        self.tail = _few(last, number + data.count(b"\n", 0, len(data) - len(last)))[-ENDING:]
+        last, ends = data[-EDGE:], data.count(b"\n")
+        self.tail = _few(last, number + ends - last.count(b"\n"))[-ENDING:]
         self.counts = counted(data, number, self.counts)
+        self.served = heard(data, number, self.served)
         if points != self.points:
             self.points = points
             self.kept = [*self.kept[:1], chunk]
-        self.lines = number + data.count(b"\n") - data.endswith(b"\n")
+        self.lines = number + ends - data.endswith(b"\n")
         self._hear(data, number)
         cut = data.rfind(BREAKS_OFF.encode(), len(data) - 1000)
         self.broken = data[cut + 1 :].decode("utf-8", "replace").strip(" ]\n") if cut >= 0 else ""
@@ -115,7 +120,17 @@ class Watch:
         _add_cut_traceback(hits, self.frame)
         ends = (max(self.alive, whole), self.serves, starts, self.shut, self.lines)
         alive = Timeline(life.attempts, life.lines, *ends)
-        told = (self.broken, self.lines, self.said, self.head, self.tail, self.end, self._written(), self.counts)
+        told = (
+            self.broken,
+            self.lines,
+            self.said,
+            self.head,
+            self.tail,
+            self.end,
+            self._written(),
+            self.counts,
+            self.served,
+        )
         self.text = Text(hits, alive, self._stopped(life), *told)
         self.kept = []
 

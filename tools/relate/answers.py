@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 
@@ -26,7 +26,9 @@ DISTINCT = 0.3
 OPENING = 0.3
 """Share of answers that begin alike from which on they count as alike, where the earlier model's did not."""
 MOST = 2000
-EARLIER = bounded(r"(?i)(?:^|[/_.\-])(?:before|base|sft|ref|reference|pre|initial|old|step_?0|prev|v1|baseline)(?:[/_.\-]|$)")
+EARLIER = bounded(
+    r"(?i)(?:^|[/_.\-])(?:before|base|sft|ref|reference|pre|initial|old|step_?0|prev|v1|baseline)(?:[/_.\-]|$)"
+)
 LATER = bounded(r"(?i)(?:^|[/_.\-])(?:after|dpo|kto|rl|ppo|grpo|tuned|new|post|final|aligned|v2|latest)(?:[/_.\-]|$)")
 SAMPLED = bounded(r"^(?:temperature|top_p|top_k|max_tokens|max_new_tokens|system|system_prompt)$")
 
@@ -74,9 +76,11 @@ def _longer(a: Answers, b: Answers, both: list[str]) -> Iterator[Finding]:
     yield Finding(
         "answers-longer", Severity.S2,
         f"The answers of {b.file} to {len(both)} prompts are {growth:.0%} longer than those of {a.file} (median in "
-        f"characters {np.median(sizes[:, 0]):.0f} to {np.median(sizes[:, 1]):.0f}; {share:.0%} of the prompts), 000: below "
+        f"characters {np.median(sizes[:, 0]):.0f} to {np.median(sizes[:, 1]):.0f}; {share:.0%} of the prompts), 000: "
+        f"below "
         f"{GROWTH:.0%}; they stop as before.",
-        f"对同样的 {len(both)} 个提示，{b.file} 的回答比 {a.file} 长 {growth:.0%}（字符数中位数 {np.median(sizes[:, 0]):.0f} → "
+        f"对同样的 {len(both)} 个提示，{b.file} 的回答比 {a.file} 长 {growth:.0%}（字符数中位数 "
+        f"{np.median(sizes[:, 0]):.0f} → "
         f"{np.median(sizes[:, 1]):.0f}，{share:.0%} 的提示变长；000：低于 {GROWTH:.0%}），停止方式与之前相同。",
         (_at(a, both[0]), _at(b, both[0])), {"growth": growth, "share": share, "prompts": len(both)},
     )  # fmt: skip
@@ -92,9 +96,11 @@ def _alike(a: Answers, b: Answers, both: list[str]) -> Iterator[Finding]:
         return
     yield Finding(
         "answers-alike", Severity.S2,
-        f"Over the same {len(both)} prompts distinct-2 of the answers falls from {was:.2f} ({a.file}) to {now:.2f} ({b.file}; "
+        f"Over the same {len(both)} prompts distinct-2 of the answers falls from {was:.2f} ({a.file}) to {now:.2f} "
+        f"({b.file}; "
         f"000: above {DISTINCT}); {opens:.0%} begin alike, {opened:.0%} before.",
-        f"同样的 {len(both)} 个提示，回答的 distinct-2 从 {was:.2f}（{a.file}）降到 {now:.2f}（{b.file}；000：高于 {DISTINCT}）；"
+        f"同样的 {len(both)} 个提示，回答的 distinct-2 从 {was:.2f}（{a.file}）降到 {now:.2f}（{b.file}；000：高于 "
+        f"{DISTINCT}）；"
         f"开头相同的占 {opens:.0%}（之前 {opened:.0%}）。",
         (_at(a, both[0]), _at(b, both[0])), {"before": was, "after": now, "opening": opens, "opening_before": opened},
     )  # fmt: skip
@@ -105,7 +111,7 @@ def distinct(some: Sequence[str]) -> float:
     pairs: Counter[tuple[str, str]] = Counter()
     for text in some:
         words = text.split() if " " in text.strip() else re.findall(r"\S", text)
-        pairs.update(zip(words, words[1:], strict=False))
+        pairs.update(pairwise(words))
     return len(pairs) / max(1, sum(pairs.values()))
 
 

@@ -79,7 +79,8 @@ def _value(settings: Settings, variable: str) -> float | None:
 
 def shares(lines: Sequence[Line]) -> Iterator[Quantity]:
     """What share of a step its parts take at the end, and where the loss began."""
-    ends = {x.name: x for x in reversed(lines) if len(x.finite()) >= 10 and not x.group}
+    ends = {x.name: x for x in reversed(lines) if len(x.finite()) >= 10 and x.group.startswith("rank")}
+    ends |= {x.name: x for x in reversed(lines) if len(x.finite()) >= 10 and not x.group}
     whole = ends.get("step_time")
     for part in ("data", "compute", "comm", "rollout"):
         line = ends.get(f"{part}_time")

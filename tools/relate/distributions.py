@@ -271,7 +271,12 @@ def _lengths(table: Table, settings: Settings) -> Iterator[Finding]:
 
 def _unfilled(table: Table, column: Column, values: np.ndarray, window: int) -> Iterator[Finding]:
     """Documents that are far shorter than a long window: nothing to learn its far end from."""
-    if window < LONG_WINDOW or len(values) < ENOUGH or values.sum() <= 0 or not DOCUMENT.search(plain(" ".join(c.name for c in table.columns))):
+    if (
+        window < LONG_WINDOW
+        or len(values) < ENOUGH
+        or values.sum() <= 0
+        or not DOCUMENT.search(plain(" ".join(c.name for c in table.columns)))
+    ):
         return
     far = float(values[values > window / 2].sum() / values.sum())
     if far >= FAR_SHARE:
@@ -279,9 +284,11 @@ def _unfilled(table: Table, column: Column, values: np.ndarray, window: int) -> 
     middle, most = np.percentile(values, (50, 99))
     yield Finding(
         "window-hardly-filled", Severity.S2,
-        f"{far:.1%} of the tokens of {len(values)} documents lie in documents longer than half the window of {window}: half of "
+        f"{far:.1%} of the tokens of {len(values)} documents lie in documents longer than half the window of "
+        f"{window}: half of "
         f"them have at most {middle:.0f}, 99% at most {most:.0f} tokens.",
-        f"{len(values)} 篇文档中只有 {far:.1%} 的 token 属于超过窗口 {window} 一半的文档：一半的文档不超过 {middle:.0f}，99% 不超过 "
+        f"{len(values)} 篇文档中只有 {far:.1%} 的 token 属于超过窗口 {window} 一半的文档：一半的文档不超过 "
+        f"{middle:.0f}，99% 不超过 "
         f"{most:.0f} 个 token。",
         shown(table, [int(values.argmax())], "length"),
         {"window": window, "far": far, "median": float(middle), "p99": float(most)},

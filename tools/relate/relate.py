@@ -17,7 +17,7 @@ from ..patterns import bounded
 from ..series import SeriesTable
 from ..settings import CONTEXT, VARIABLES, Setting, Settings
 from ..tables.table import Table
-from . import answers, arithmetic, capacity, contrast, disagreement, distributions, moves, onset, rows, scored
+from . import answers, arithmetic, capacity, contrast, disagreement, distributions, listed, moves, onset, rows, scored
 from .arithmetic import Quantity
 from .clock import clock_of
 from .contrast import Contrast
@@ -53,6 +53,7 @@ CODES = declare(
     ("changed-items-fail", ROWS, "a score falls where items are changed without becoming harder"),
     ("rate-not-best", ROWS, "of the learning rates that were tried, the run's own is not the best"),
     ("window-hardly-filled", SPREAD, "documents are far shorter than the long window that is trained"),
+    ("files-repeated", ROWS, "files of different names in a list have one digest"),
     ("answers-longer", ANSWERS, "a later model answers the same prompts at greater length"),
     ("answers-alike", ANSWERS, "a later model answers different prompts alike, the earlier did not"),
     ("batch-contradicts-plan", ARITHMETIC, "the batch that was planned is not the one that its parts make"),
@@ -114,13 +115,14 @@ def relate(
         ONSET: lambda: [onset.told(begun)] if begun else [],
         CONTRAST: lambda: [*contrast.told(apart), *map(contrast.parted, contrast.partings(moved))],
         SPREAD: lambda: distributions.spread(tables, settings),
-        ROWS: lambda: rows.looked(tables),
+        ROWS: lambda: [*rows.looked(tables), *listed.listed(tables)],
         ANSWERS: lambda: answers.compared(tables),
         STATEMENTS: lambda: disagreement.disagreements(settings, claims, lines, made),
         CHANGES: lambda: moves.told(moved),
     }  # fmt: skip
     found, checks = _run(parts, {CHANGES: len(lines), ONSET: len(lines), CONTRAST: len(series) + len(tables),
-                                 SCORES: len(tables), SPREAD: len(tables), ROWS: len(tables), ANSWERS: len(tables), ARITHMETIC: len(made),
+                                 SCORES: len(tables), SPREAD: len(tables), ROWS: len(tables), ANSWERS: len(tables),
+                                 ARITHMETIC: len(made),
                                  STATEMENTS: len(claims) + len(settings.values)})  # fmt: skip
     summary = {"lines": len(lines), "changed": sum(bool(m.lasting) for m in moved),
                "quantities": {q.name: q.value for q in made.values()}}  # fmt: skip

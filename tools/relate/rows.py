@@ -1,5 +1,6 @@
 """What the rows of one table say together: verdicts that follow the order, labels on the prompt, scores that follow the
-length, two clocks of one thing, later levels that nobody uses, what happens beyond a length, where a profile's time goes.
+length, two clocks of one thing, later levels that nobody uses, what happens beyond a length, where a profile's time
+goes, items that were changed, rates that were tried.
 
 Each look needs columns of certain names and `ENOUGH` rows, and says nothing where a table does not have them.
 """
@@ -16,11 +17,11 @@ from ..data.statistics import wilson
 from ..findings import Finding, Severity
 from ..patterns import bounded
 from ..tables.table import Column, Table
-from .distributions import ENOUGH, REJECTED, UNIT, named, shown, texts
 from .distributions import CHOSEN as CHOSEN_SCORE
+from .distributions import ENOUGH, REJECTED, named, shown, texts
 
 CLEAR = 3.0
-"""Standard errors by which a share must be off before it is told. Own judgement, as all limits here without a source."""
+"""Standard errors by which a share must be off before it is told. Own judgement, as all here without a source."""
 GAP = 0.1
 FIRST = bounded(r"^(?:first|shown_first|first_model|model_first|answer_1|a_model|model_a|left)$")
 SECOND = bounded(r"^(?:second|shown_second|second_model|model_second|answer_2|b_model|model_b|right)$")
@@ -32,7 +33,9 @@ PERSON = frozenset(("user", "system", "human", "prompt", "tool"))
 ANSWER = frozenset(("assistant", "gpt", "model", "bot"))
 PASSED = bounded(r"^(?:aligned|actual|true|real|probed|measured|asr|ref|reference|detected)_(.{2,40})$")
 TIMED = bounded(r"(?:start|end|begin|onset|offset|time|duration|timestamp|ts|seconds|sec|ms)s?$")
-MEDIA = bounded(r"(?i)\.(?:wav|mp3|flac|mp4|mkv|webm|m4a|ogg|avi|srt|vtt)$|audio|video|speech|subtitle|caption|clip|utterance")
+MEDIA = bounded(
+    r"(?i)\.(?:wav|mp3|flac|mp4|mkv|webm|m4a|ogg|avi|srt|vtt)$|audio|video|speech|subtitle|caption|clip|utterance"
+)
 """What says that the rows are of sound or pictures."""
 LEVEL = bounded(r"^(?:level|quantizer|rvq_level|codebook)(?:_?(?:id|idx|index|no))?$")
 USED = bounded(r"(?:entropy|perplexity|utili[sz]ation|usage|used|active)")
@@ -108,7 +111,8 @@ def labels_on_prompt(table: Table) -> Iterator[Finding]:
     rows = np.flatnonzero(asked & trained)[:3].tolist()
     yield Finding(
         "labels-on-prompt", Severity.S2,
-        f"{on_prompt:.0%} of {asked.sum()} tokens of the prompt carry a label and are trained on, and {off_answer:.0%} of "
+        f"{on_prompt:.0%} of {asked.sum()} tokens of the prompt carry a label and are trained on, and "
+        f"{off_answer:.0%} of "
         f"{answered.sum()} tokens of the answer carry none.",
         f"{asked.sum()} 个提示 token 中有 {on_prompt:.0%} 带标签参与训练；{answered.sum()} 个回答 token 中有 "
         f"{off_answer:.0%} 没有标签。",
@@ -134,9 +138,11 @@ def score_follows_length(table: Table) -> Iterator[Finding]:
     yield Finding(
         "score-follows-length", Severity.S1,
         f"The scores prefer the chosen answer in {longer.mean():.0%} of {len(longer)} pairs where it is longer and in "
-        f"{shorter.mean():.0%} (95%: {low:.0%} to {high:.0%}) of {len(shorter)} where it is shorter; rank correlation of "
+        f"{shorter.mean():.0%} (95%: {low:.0%} to {high:.0%}) of {len(shorter)} where it is shorter; rank "
+        f"correlation of "
         f"length and score {rho:.2f} (000: below 0.3).",
-        f"chosen 更长的 {len(longer)} 对中打分正确 {longer.mean():.0%}，更短的 {len(shorter)} 对中仅 {shorter.mean():.0%}"
+        f"chosen 更长的 {len(longer)} 对中打分正确 {longer.mean():.0%}，更短的 {len(shorter)} 对中仅 "
+        f"{shorter.mean():.0%}"
         f"（95% 区间 {low:.0%} 到 {high:.0%}）；长度与得分的秩相关 {rho:.2f}（000：应低于 0.3）。",
         shown(table, np.flatnonzero((apart < 0) & ~right)[:3].tolist(), x.name),
         {"longer": float(longer.mean()), "shorter": float(shorter.mean()), "rho": rho},
@@ -205,7 +211,7 @@ def later_levels_idle(table: Table) -> Iterator[Finding]:
         f"{len(values)} levels: the later levels carry nothing.",
         f"{used.name} 在第一层为 {values[0]:.3g}，而 {len(values)} 层中有 {count} 层不超过 {values[idle].max():.3g}："
         "后面的层几乎没有被使用。",
-        shown(table, [0, len(values) - 1], used.name), {"first": float(values[0]), "idle": count, "levels": len(values)},
+        shown(table, [0, len(values) - 1], used.name), {"first": float(values[0]), "idle": count},
     )  # fmt: skip
 
 
@@ -235,7 +241,9 @@ def worse_beyond(table: Table) -> Iterator[Finding]:
             return
 
 
-def _knee(table: Table, column: Column, x: np.ndarray, y: np.ndarray, order: np.ndarray, i: int, level: float) -> Finding:
+def _knee(
+    table: Table, column: Column, x: np.ndarray, y: np.ndarray, order: np.ndarray, i: int, level: float
+) -> Finding:
     return Finding(
         "worse-beyond-length", Severity.S2,
         f"{column.name} stays near {level:.3g} up to a length of {x[i - 1]:.10g} and is {y[i]:.3g} at {x[i]:.10g}, "
@@ -262,13 +270,17 @@ def kernels(table: Table) -> Iterator[Finding]:
     part = float(share[eager].sum())
     if part >= EAGER_SHARE and not any(FLASH.search(n) for n in names):
         yield _profiled(table, name, "attention-unfused", part, names[eager].tolist(), eager,
-                        "attention in separate kernels, and no fused one is there", "未融合的注意力算子（没有融合内核）")  # fmt: skip
+                        "attention in separate kernels, and no fused one is "
+                        "there", "未融合的注意力算子（没有融合内核）")  # fmt: skip
 
 
-def _profiled(table: Table, name: Column, code: str, part: float, which: list[str], rows: np.ndarray, en: str, zh: str) -> Finding:
+def _profiled(
+    table: Table, name: Column, code: str, part: float, which: list[str], rows: np.ndarray, en: str, zh: str
+) -> Finding:
     said = ", ".join(which[:3])[:160]
     return Finding(
-        code, Severity.S2, f"{part:.0%} of the profiled time is {en} ({said}).", f"profile 中 {part:.0%} 的时间是{zh}（{said}）。",
+        code, Severity.S2, f"{part:.0%} of the profiled time is {en} ({said}).",
+        f"profile 中 {part:.0%} 的时间是{zh}（{said}）。",
         shown(table, np.flatnonzero(rows)[:3].tolist(), name.name), {"share": part, "kernels": which[:8]},
     )  # fmt: skip
 
@@ -281,18 +293,21 @@ def changed_items(table: Table) -> Iterator[Finding]:
     if kind is None or score is None or size is None or len(table) > 200:
         return
     said = texts(kind)
-    model = next((texts(c) for c in table.columns if c is not kind and c.values.dtype.kind == "O"), np.full(len(said), ""))
+    model = next(
+        (texts(c) for c in table.columns if c is not kind and c.values.dtype.kind == "O"), np.full(len(said), "")
+    )
     for who in dict.fromkeys(model.tolist()):
         mine = [next((i for i, (v, m) in enumerate(zip(said, model, strict=True)) if m == who and p.search(v)), None)
                 for p in (ORIGINAL, CHANGED)]  # fmt: skip
         if mine[0] is None or mine[1] is None:
             continue
-        (a, b), (n, m) = score.values[mine], size.values[mine]
+        i, j = mine
+        a, b, n, m = (float(c.values[k]) for c in (score, size) for k in (i, j))
         scale = 100.0 if max(a, b) <= 1 else 1.0
         a, b = a * scale, b * scale
         error = sqrt(max(a * (100 - a), 1) / n + max(b * (100 - b), 1) / m)
         if a - b > max(CLEAR * error, 5.0):
-            yield _changed(table, score, said, mine, (a, b, error), str(who))
+            yield _changed(table, score, said, [i, j], (a, b, error), str(who))
             return
 
 
@@ -300,14 +315,18 @@ def _both(values: np.ndarray) -> bool:
     return any(ORIGINAL.search(v) for v in values) and any(CHANGED.search(v) for v in values)
 
 
-def _changed(table: Table, score: Column, said: np.ndarray, rows: list, found: tuple[float, float, float], who: str) -> Finding:
+def _changed(
+    table: Table, score: Column, said: np.ndarray, rows: list[int], found: tuple[float, float, float], who: str
+) -> Finding:
     a, b, error = found
     of = f" of {who}" if who else ""
     return Finding(
         "changed-items-fail", Severity.S2,
-        f"{score.name}{of} is {a:.1f} on {said[rows[0]]} items and {b:.1f} on {said[rows[1]]} ones ({a - b:.1f} points, standard "
+        f"{score.name}{of} is {a:.1f} on {said[rows[0]]} items and {b:.1f} on {said[rows[1]]} ones ({a - b:.1f} "
+        f"points, standard "
         f"error {error:.1f}): the items are known, not solved.",
-        f"{who or '模型'} 的 {score.name} 在 {said[rows[0]]} 题上为 {a:.1f}，在 {said[rows[1]]} 题上为 {b:.1f}（差 {a - b:.1f} 个点，"
+        f"{who or '模型'} 的 {score.name} 在 {said[rows[0]]} 题上为 {a:.1f}，在 {said[rows[1]]} 题上为 {b:.1f}（差 "
+        f"{a - b:.1f} 个点，"
         f"标准误 {error:.1f}）：记住了题目，而不是会解。",
         shown(table, rows, score.name), {"original": a, "changed": b, "error": error},
     )  # fmt: skip
@@ -319,7 +338,11 @@ def rates_tried(table: Table) -> Iterator[Finding]:
     times = named(table, bounded(r"^(?:multiplier|factor|times|scale|mult)$"), "f")
     if rate is None or loss is None or times is None or not 3 <= len(table) <= 30:
         return
-    way = [c for c in table.columns if re.search(r"(?i)^(?:steps?|tokens|gbs|batch_size)$", c.name) and c.values.dtype.kind == "f"]
+    way = [
+        c
+        for c in table.columns
+        if re.search(r"(?i)^(?:steps?|tokens|gbs|batch_size)$", c.name) and c.values.dtype.kind == "f"
+    ]
     own = np.flatnonzero(np.isclose(times.values, 1.0))
     if len(own) != 1 or len(set(rate.values.tolist())) != len(table) or any(np.ptp(c.values) for c in way):
         return
@@ -329,11 +352,13 @@ def rates_tried(table: Table) -> Iterator[Finding]:
         return
     yield Finding(
         "rate-not-best", Severity.S2,
-        f"At the same number of steps the loss is {loss.values[mine]:.4g} with the run's own rate {rate.values[mine]:.3g} and "
+        f"At the same number of steps the loss is {loss.values[mine]:.4g} with the run's own rate "
+        f"{rate.values[mine]:.3g} and "
         f"{loss.values[best]:.4g} with {rate.values[best]:.3g} ({times.values[best]:g} times).",
         f"步数相同时，本次学习率 {rate.values[mine]:.3g} 的 loss 为 {loss.values[mine]:.4g}，而 {rate.values[best]:.3g}"
         f"（{times.values[best]:g} 倍）为 {loss.values[best]:.4g}。",
-        shown(table, [mine, best], rate.name), {"rate": float(rate.values[mine]), "best": float(rate.values[best]), "gain": gain},
+        shown(table, [mine, best], rate.name), 
+        {"rate": float(rate.values[mine]), "best": float(rate.values[best]), "gain": gain},
     )  # fmt: skip
 
 

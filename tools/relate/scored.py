@@ -90,7 +90,11 @@ def scored_rows(tables: Sequence[Table]) -> list[Scored]:
 
 
 def _rows(table: Table, around: Mapping[str, str]) -> Iterator[Scored]:
-    scores = [c for c in table.of("measure") if _is_score(c)]
+    scores = [
+        c
+        for c in table.of("measure")
+        if _is_score(c) or (table.part == "scores" and c.of == "score" and table.get("weights"))
+    ]
     if not scores or len(table) > MOST_ROWS:
         return
     beside = {plain(c.name): c for c in table.columns if c not in scores}

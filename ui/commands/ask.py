@@ -70,7 +70,7 @@ def ask(
     batch: Annotated[Path | None, typer.Option(help="Answer a JSONL file of {id, text, run}; needs --json.")] = None,
     encoder: Annotated[str, typer.Option(help="built-in, or a sentence-transformers model.")] = "built-in",
     model: Annotated[
-        bool, typer.Option("--model/--no-model", help="Let the server that TRIAGE_MODEL_URL names word the answer.")
+        bool, typer.Option("--model/--no-model", help="Let the server that TRIAGE_MODEL_URL names add to the answer.")
     ] = True,
     full: Annotated[
         bool, typer.Option("--full", "-v", help="Everything: all causes, the patch, cautions, checks, sources.")
@@ -91,6 +91,7 @@ def ask(
     if not question.strip():
         raise typer.BadParameter('ask a question, for example: triage ask "loss is nan" --run runs/exp42')
     from ...agent.conversation import Conversation
+    from ...agent.events import Stands
 
     if last:
         case = last_case(data_home(home), case)
@@ -101,6 +102,8 @@ def ask(
         def hear(event: Event) -> None:
             events.append(event)
             step()
+            if isinstance(event, Stands) and not as_json:
+                _tell(event.answer, full)
 
         talk = Conversation(data_home(home), case or "", lang, encoder, model)
         answer = talk.ask(question, run or named, hear)
@@ -147,22 +150,34 @@ def _stands_in_a_run() -> bool:
 
 
 def _show(answer: Answer, full: bool, events: Sequence[Event], named: Sequence[Path]) -> None:
-    """The answer as text: a screen of it, or, where it was asked for or a model worded it, all of it."""
+    """The answer as text, or, where it was told while a model was asked, what the model adds."""
     from rich.markdown import Markdown
 
-    from ...agent.events import Notice
+    from ...agent.events import Notice, Stands
 
     out = console()
-    brief = not full and answer.model == "built-in"
-    if brief:
-        out.print(emphasised(answer.unasked))
-        for event in events:
-            if isinstance(event, Notice) and event.text not in heard():
-                out.print(clean(event.text, 500))
-    else:
+    if not any(isinstance(event, Stands) for event in events):
+        _tell(answer, full)
+    elif answer.beside:
+        out.print()
+        out.print(Markdown(answer.beside) if out.is_terminal else answer.beside)
+        out.print()
+    for event in events:
+        if isinstance(event, Notice) and event.text not in heard():
+            out.print(clean(event.text, 500))
+    out.print("; ".join(_beside(answer, not full, named)))
+
+
+def _tell(answer: Answer, full: bool) -> None:
+    """triage's own answer: a screen of it, or all."""
+    from rich.markdown import Markdown
+
+    out = console()
+    if full:
         out.print(Markdown(answer.text) if out.is_terminal else answer.text)
         out.print()
-    out.print("; ".join(_beside(answer, brief, named)))
+    else:
+        out.print(emphasised(answer.short))
 
 
 def _beside(answer: Answer, brief: bool, named: Sequence[Path]) -> Iterator[str]:
@@ -183,7 +198,7 @@ def answer_batch(file: Path, lang: str, home: Path, encoder: str, use_model: boo
 
     from ...agent.session import ask as answer_one
     from ...agent.wording.server import configured
-    from ...agent.wording.turn import worded
+    from ...agent.wording.turn import Wording, worded
     from ...tools.boundary import Boundary
     from ...tools.secrets import visible_in
 
@@ -191,7 +206,8 @@ def answer_batch(file: Path, lang: str, home: Path, encoder: str, use_model: boo
 
     def one(question: str, paths: list[Path]) -> Any:
         answer = answer_one(question, paths, lang, home, keep=False, encoder=encoder)
-        return worded(answer, question, model, Boundary(model.hide), lambda event: None, None, "") if model else answer
+        by = Wording(model, Boundary(model.hide if model else ()))
+        return worded(answer, question, by, lambda event: None) if model else answer
 
     try:
         lines = file.read_bytes().splitlines()

@@ -106,7 +106,7 @@ def trace(
     home: Annotated[Path | None, HOME_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
-    """Show how each answer came about: who worded it, tool calls, what the guards left out, tokens, seconds."""
+    """Show how each answer came about: who added to it, tool calls, marks, tokens, seconds."""
     from rich.text import Text
 
     from ...agent.casebook import home as data_home
@@ -124,9 +124,9 @@ def trace(
         for tool in turn["tools"]:
             called = f"{tool['name']} {clean(str(tool['args']), 120)}: {tool['chars']} characters"
             out.print(Text(f"  tool      {clean(called)}"))
-        dropped = ", ".join(f"{rule} {n}" for rule, n in turn["dropped"].items()) or "none"
         out.print(Text(f"  model     {turn['calls']} calls, {turn['tokens'] or 'no tokens'}"))
-        out.print(Text(f"  guards    kept {turn['kept']} sentences; left out: {dropped}"))
+        said = turn["said"]
+        out.print(Text(f"  said      {said.get('statements', 0)} statements, {said.get('marked', 0)} with a mark"))
 
 
 @app.command()

@@ -66,7 +66,7 @@ def chat(
     case: Annotated[str, typer.Option(help="Go on with this case.", autocompletion=complete.cases)] = "",
     encoder: Annotated[str, typer.Option(help="built-in, or a sentence-transformers model.")] = "built-in",
     model: Annotated[
-        bool, typer.Option("--model/--no-model", help="Let the server that TRIAGE_MODEL_URL names word the answers.")
+        bool, typer.Option("--model/--no-model", help="Let the server that TRIAGE_MODEL_URL names add to the answer.")
     ] = True,
     full: Annotated[bool, typer.Option("--full", "-v", help="Whole answers instead of what fits a screen.")] = False,
     home: Annotated[Path | None, HOME_OPTION] = None,

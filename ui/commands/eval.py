@@ -25,6 +25,8 @@ Examples:
   triage eval lab --jobs 2 --json results.json --report report.md
 
   triage eval fit --seeds 2
+
+  TRIAGE_MODEL_URL=http://127.0.0.1:8000/v1 triage eval model --json turns.json
 """
 group = typer.Typer(help=HELP, no_args_is_help=True)
 Home = Annotated[Path | None, HOME_OPTION]
@@ -35,12 +37,18 @@ Seeds = Annotated[int, typer.Option(min=1, help="Runs of each fault; odd seeds a
 def register(app: typer.Typer) -> None:
     group.command("lab", help=LAB_HELP)(lab)
     group.command("fit", help=FIT_HELP)(fit)
+    group.command("model", help=MODEL_HELP)(model)
     app.add_typer(group, name="eval")
 
 
 LAB_HELP = """Train tiny models with one fault each, diagnose, apply the proposal, train again, verify.
 
 Recordings are kept and found again, so a second run only diagnoses. Needs the extra `lab`.
+"""
+MODEL_HELP = """Play 60 recorded turns against the model server that TRIAGE_MODEL_URL names, and report what it found.
+
+English and Chinese, first questions and follow-ups, runs whose decisive evidence no detector knows. No other model
+judges: causes, citations, marks, tool calls, tokens and seconds are counted. Needs the extra `llm`.
 """
 FIT_HELP = "Report the measured likelihood ratio of each finding beside the strength word that the entry gives it."
 
@@ -186,3 +194,26 @@ def fit(
     rows += [[r.entry, r.code, r.word, f"{r.ratio:.1f}", r.fitted, str(r.cases)] for r in found]
     _print_table(rows)
     console().print(f"as frequent in healthy runs as in faulty ones: {', '.join(never) or 'none'}")
+
+
+def model(
+    runs: Annotated[str, typer.Option(help="Comma-separated names of runs. Default: all.")] = "",
+    json_out: Annotated[Path | None, typer.Option("--json", help="Write every turn to this file.")] = None,
+) -> None:
+    from ...agent.wording.server import configured
+    from ...evals.model import as_json, line, play, summary
+    from ...evals.model_runs import RUNS
+    from ...tools.findings import TriageError
+
+    if configured() is None:
+        raise TriageError("no model server: set TRIAGE_MODEL_URL, for example to http://127.0.0.1:8000/v1")
+    names = [name for name in runs.split(",") if name]
+    if unknown := set(names) - {run.name for run in RUNS}:
+        raise TriageError(f"no run {sorted(unknown)[0]!r}; there are {', '.join(run.name for run in RUNS)}")
+    out = console()
+    outcomes = play(lambda o: out.print(line(o)), [run for run in RUNS if not names or run.name in names])
+    for key, value in summary(outcomes).items():
+        out.print(f"{key}: {value}")
+    if json_out:
+        with whole(json_out) as (made,):
+            made.write_text(as_json(outcomes), encoding="utf-8")

@@ -1,8 +1,9 @@
-"""`triage lint`: judge configs and launch scripts without running anything."""
+"""`triage lint`: judge configurations, launch scripts and training programs without running anything."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -27,7 +28,7 @@ from ..output import (
     status,
 )
 
-HELP = """Find settings that contradict each other or cannot work.
+HELP = """Find settings that contradict each other, and faults in training programs; nothing is run.
 
 Examples:
 
@@ -36,6 +37,10 @@ Examples:
   triage lint train.yaml launch.sh --format sarif
 
   triage lint configs --format github --fail-on S1
+
+  triage lint train.py --select zero-grad-missing,loss-kept-with-graph
+
+  triage lint train.py --fix
 
   triage lint --explain warmup-exceeds-training
 """
@@ -46,7 +51,9 @@ def register(app: typer.Typer) -> None:
 
 
 def lint(
-    paths: Annotated[list[Path] | None, typer.Argument(help="Config files, launch scripts or run directories.")] = None,
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="Config files, launch scripts, programs or run directories.")
+    ] = None,
     html: Annotated[Path | None, HTML_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
     format: Annotated[
@@ -63,18 +70,19 @@ def lint(
     explain: Annotated[
         str, typer.Option(metavar="CODE", help="Print the documentation of one rule.", autocompletion=complete.rules)
     ] = "",
+    select: Annotated[str, typer.Option(help="Codes of the rules to ask, with commas; all by default.")] = "",
+    fix: Annotated[bool, typer.Option("--fix", help="Write the safe edits of programs into their files.")] = False,
 ) -> None:
-    from ...tools.config.lint import explain as page
-
     if explain:
-        console().print(page(explain))
+        console().print(page(explain), markup=False)
         return
+    chosen = _chosen(select)
     if not paths:
         raise typer.BadParameter("name at least one file or directory, or --explain CODE")
     from ..ci import annotation, sarif
 
     as_json = as_json or format == "json"
-    report = judge(paths, as_json, format == "text")
+    report = judge(paths, as_json, chosen, fix, whole=format == "text")
     if format == "sarif":
         print_json(sarif(report))
     elif format == "github":
@@ -86,12 +94,65 @@ def lint(
     raise typer.Exit(status(report, fail_on))
 
 
-def judge(paths: list[Path], from_root: bool, whole: bool) -> Report:
-    """One report over all paths; evidence names files relative to each path, or else from the working directory."""
+def page(code: str) -> str:
+    """The documentation of a rule on configurations or on programs."""
+    from ...tools.code.check import RULES, explain
+    from ...tools.config.lint import explain as explain_setting
+
+    return explain(code) if code in RULES else explain_setting(code)
+
+
+def _chosen(select: str) -> frozenset[str]:
+    """The codes that are asked for; none means all.
+
+    Raises:
+        typer.BadParameter: there is no such rule.
+    """
+    from ...tools.code.check import RULES as CODE
+    from ...tools.config.lint import RULES
+
+    codes = frozenset(filter(None, (c.strip() for c in select.split(","))))
+    if unknown := sorted(codes - RULES.keys() - CODE.keys()):
+        raise typer.BadParameter(f"--select: no rule {unknown[0]!r}")
+    return codes
+
+
+def judge(
+    paths: list[Path],
+    from_root: bool,
+    select: frozenset[str] = frozenset(),
+    fix: bool = False,
+    whole: bool = False,
+) -> Report:
+    """One report over all paths; evidence names files relative to each path, or else from the working directory.
+
+    Args:
+        paths: what the person named.
+        from_root: whether evidence names files from each path.
+        select: the rules to ask; all if empty.
+        fix: whether the safe edits of programs are written, as the person asked; what they mend is not reported.
+        whole: whether files outside the working directory are named by their whole path.
+    """
+    from ...tools.code.check import check_files
+    from ...tools.code.files import programs
+    from ...tools.code.mend import mend
     from ...tools.config.lint import lint as judge_run
     from ...tools.discover import discover
 
     runs = [discover(path) for path in paths]
-    reports = [judge_run(run, everything=True) for run in runs]
+    reports = []
+    for run in runs:
+        own = [(a.path, a.name) for a in programs(run)]
+        if fix:
+            mend((path for path, _ in own), select)
+        code = check_files(own, select)
+        settings = judge_run(run, everything=True)
+        reports.append(merge("lint", [_only(settings, select), code] if own else [_only(settings, select)]))
     named = [from_here(report, run.root, whole) for report, run in zip(reports, runs, strict=True)]
     return merge("lint", reports if from_root else named)
+
+
+def _only(report: Report, select: frozenset[str]) -> Report:
+    """The report with the findings of the selected rules."""
+    kept = tuple(f for f in report.findings if not select or f.code in select)
+    return replace(report, findings=kept)

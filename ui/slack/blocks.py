@@ -13,9 +13,9 @@ from itertools import accumulate
 from typing import Any
 
 from ...agent.answer import Answer
-from ...agent.conversation import Excerpt
 from ...tools.boundary import Boundary
 from ...tools.findings import clean
+from ...tools.looking.lines import Excerpt
 from .inbox import Request
 from .text import escape, sections
 from .words import WORDS

@@ -9,9 +9,9 @@ from typing import Any
 
 import gradio as gr
 
-from ...agent.conversation import Excerpt
 from ...agent.session import index
 from ...tools.findings import TriageError, clean
+from ...tools.looking.lines import Excerpt
 from . import panels, turns
 from .desk import Desk
 from .door import browser as browser_of

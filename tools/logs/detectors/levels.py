@@ -28,6 +28,9 @@ MEMORISED, PASSES = 0.05, 3.0
 FROM_SCRATCH, NO_TEXT = 6.0, 0.5
 """First loss (nats) of a language model without training, near the logarithm of its vocabulary, and a loss that no text
 allows: its own entropy is above 1 nat a token."""
+BEGUN = 50
+"""Share (1 of so many) of the points that an untrained model needs at least to leave that level: one that was trained
+before and meets a new task is down after a few. Own judgement."""
 LOST = 0.5
 """Share of its best accuracy that a collapsed run has left at most."""
 
@@ -112,7 +115,7 @@ def train_loss_memorised(track: Track) -> Iterator[Finding]:
     loss, epoch = _supervised(track, 8), track.points("epoch")
     if loss is None:
         return
-    (first, last), start = head_tail(loss.values, 0.1), float(loss.values[0])
+    (first, last), start = head_tail(loss.values, 0.1), float(np.median(loss.values[: max(3, len(loss) // BEGUN)]))
     untrained, epochs = start > FROM_SCRATCH, 0.0 if epoch is None else float(epoch.values.max())
     first = start if untrained else first
     least = NO_TEXT if untrained else MEMORISED

@@ -46,28 +46,29 @@ def numbered(stream: Stream, every: Callable[[], int | None]) -> tuple[np.ndarra
         return None, stream.step_is
     numbers = np.arange(stream.records + 1)
     starts = np.array(stream.starts)
-    part = np.maximum(np.searchsorted(starts, numbers, side="left") - 1, 0)
-    bars = np.array(stream.bars).reshape(-1, 2)
-    epochs = _epochs(stream)
+    part = np.searchsorted(starts, numbers, side="left")
+    np.maximum(part, 1, out=part)
+    part -= 1  # in place, as below: a log has millions of records
+    bars = _view(stream.bars).reshape(-1, 2)
     for column in (0, 1):
-        steps = _from_bars(bars[:, column], part[1:], epochs)
+        steps = _from_bars(bars[:, column], part[1:], stream)
         if steps is not None:
             return np.concatenate(([0], steps)), "step"
-    counted = numbers - starts[part]
+    numbers -= starts[part]
     interval = every()
-    return (counted * interval, "step") if interval else (counted, "line")
+    return (numbers * interval, "step") if interval else (numbers, "line")
 
 
 def _epochs(stream: Stream) -> np.ndarray:
     """Epoch of each record of a stream without steps, nan where none is printed."""
     epochs = np.full(stream.records + 1, np.nan)
     points = stream.points.get("epoch", Points())
-    numbers, values = np.array(points.steps, dtype=np.int64)[::-1], np.array(points.values)[::-1]
+    numbers, values = _view(points.steps)[::-1], _view(points.values)[::-1]
     epochs[numbers] = values  # the training record comes first, an evaluation after it has its number too
     return epochs[1:]
 
 
-def _from_bars(done: np.ndarray, part: np.ndarray, epochs: np.ndarray) -> np.ndarray | None:
+def _from_bars(done: np.ndarray, part: np.ndarray, stream: Stream) -> np.ndarray | None:
     """The bars as steps, if nine records in ten have one and within each attempt they rise evenly or as the epoch."""
     known = done >= 0
     if len(done) < 2 or known.mean() < 0.9 or not known[0]:
@@ -78,7 +79,7 @@ def _from_bars(done: np.ndarray, part: np.ndarray, epochs: np.ndarray) -> np.nda
     if not len(strides) or (strides <= 0).any():
         return None
     even = np.mean(strides == np.median(strides))
-    return filled if even >= 0.8 or _follow_epoch(filled, epochs) else None
+    return filled if even >= 0.8 or _follow_epoch(filled, _epochs(stream)) else None
 
 
 def _follow_epoch(steps: np.ndarray, epochs: np.ndarray) -> bool:
@@ -105,9 +106,14 @@ def names_of(points: dict[str, Points]) -> dict[str, tuple[str, float]]:
     return names
 
 
+def _view(column: array) -> np.ndarray:
+    """The column, not copied: nothing is added to it any more."""
+    return np.frombuffer(column, column.typecode) if column else np.empty(0, column.typecode)
+
+
 def arrays_of(points: Points, scale: float, mixed: bool) -> Arrays:
     """Steps, values, lines; of several writers the worst value of a step, in the order of steps."""
-    steps, values, lines = np.array(points.steps), np.array(points.values), np.array(points.lines)
+    steps, values, lines = _view(points.steps), _view(points.values), _view(points.lines)
     if scale != 1.0:
         values = values * scale
     strides = np.diff(steps)

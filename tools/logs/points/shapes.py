@@ -11,11 +11,13 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
 from ...patterns import bounded
 from ...reading import Chunk
+from .cells import LAYOUT, MANY, Block, Cells, Pile, cells_of
 
 NUMBERS = b"0123456789. \t"
 """What a shape leaves out: the bytes of numbers and the blanks that make room for them."""
@@ -63,9 +65,6 @@ _NUMBER = (
 )
 TOKEN = re.compile(rf"(?:(?<![\w.])(?<![A-Za-z][-@])|(?<=\brank)|(?<=\bdefault))(?:{_NOISE}|{_NUMBER})", re.IGNORECASE)
 NOISE, ANY_NOISE = re.compile(rf"(?:{_NOISE})\Z"), re.compile(_NOISE)
-_END = b"\x01"
-_CELLS = bytes(c if chr(c) in "0123456789.+-eE\x01" else 32 for c in range(256))
-"""Everything that cannot belong to a number becomes a blank: a line is cut into cells without a search."""
 
 
 @dataclass
@@ -100,26 +99,43 @@ class Shape:
         self.numbers = self.numbers[::2]
         self.columns = [column[::2] for column in self.columns]
 
-    def take(self, lines: Sequence[bytes], numbers: Sequence[int]) -> tuple[list[bytes], list[np.ndarray]]:
-        """Read the numbers of these lines.
+    def take(self, lines: list[bytes], parts: Sequence[Sequence[int]], numbers: np.ndarray) -> Group | None:
+        """Read the numbers of some lines; what was read, where all fitted.
 
-        Returns:
-            The cells, where all at once fitted, with an end behind each line; the columns.
+        Args:
+            lines: of a chunk.
+            parts: which of them, those of one layout together.
+            numbers: of all of them.
         """
-        step = self.width + 1
-        found = (b" " + _END + b" ").join(lines).translate(_CELLS).split() if self.cells else []
+        at = np.sort(np.concatenate([np.array(part) for part in parts]))
         try:
-            if len(found) != len(lines) * step - 1 or set(found[self.width :: step]) - {_END}:
-                raise ValueError
-            read = [_floats(found[cell::step]) for cell in self.cells]
+            cells, columns = self._columns(lines, parts)
         except ValueError:
-            rows = [(n, row) for n, line in zip(numbers, lines, strict=True) if (row := self._one(line))]
-            numbers, found = [n for n, _ in rows], []
+            rows = [(i, row) for i in at.tolist() if (row := self._one(lines[i]))]
             read = [np.array(values) for values in zip(*(row for _, row in rows), strict=True)]
-        for column, values in zip(self.columns, read, strict=False):
-            column.frombytes(values.tobytes())
-        self.numbers.extend(numbers)
-        return found, read
+            self._keep(numbers[np.array([i for i, _ in rows], int)], read)
+            return None
+        self._keep(numbers[at], columns)
+        return Group(self, at, cells, columns)
+
+    def _columns(
+        self, lines: list[bytes], parts: Sequence[Sequence[int]]
+    ) -> tuple[tuple[Cells, ...], list[np.ndarray]]:
+        """The cells, and the columns in the order of the lines."""
+        if not self.cells:
+            raise ValueError("a number that is no cell")
+        alike = [part for part in parts if len(part) >= MANY]
+        rest = [i for part in parts if len(part) < MANY for i in part]
+        cells: list[Cells] = [Block([lines[i] for i in part], self.width, self.cells) for part in alike]
+        cells += [Pile([lines[i] for i in rest], self.width, self.cells)] if rest else []
+        columns = [np.concatenate(columns) for columns in zip(*(c.columns for c in cells), strict=True)]
+        order = np.argsort(np.concatenate([np.array(part) for part in (*alike, rest)]), kind="stable")
+        return tuple(cells), [column[order] for column in columns]
+
+    def _keep(self, numbers: np.ndarray, columns: Sequence[np.ndarray]) -> None:
+        for column, values in zip(self.columns, columns, strict=False):
+            column.frombytes(values.astype(float).tobytes())
+        self.numbers.frombytes(numbers.astype(np.int64).tobytes())
 
     def _one(self, line: bytes) -> list[float] | None:
         found = [t for t in TOKEN.findall(line.decode("utf-8", "replace")) if not NOISE.match(t)]
@@ -131,9 +147,9 @@ class Group:
     """The lines of one shape in one chunk, read all at once."""
 
     shape: Shape
-    at: list[int]
+    at: np.ndarray
     """Which lines of the chunk."""
-    cells: list[bytes]
+    cells: tuple[Cells, ...]
     columns: list[np.ndarray]
 
 
@@ -152,16 +168,17 @@ class Opening:
         self.places: dict[bytes, list[int]] = {}
         self.begun = False
 
-    def begin(self, keys: Sequence[bytes]) -> None:
+    def begin(self, lines: Sequence[bytes]) -> None:
         """Take the first lines that say something."""
         if not self.begun:
             self.begun = True
-            told = [key for key in keys[: 4 * OPENING] if len(key) <= LONGEST and len(_WORD.findall(key)) >= TELLING]
+            keys = [line.translate(None, NUMBERS) for line in lines[: 4 * OPENING]]
+            told = [key for key in keys if len(key) <= LONGEST and len(_WORD.findall(key)) >= TELLING]
             self.places = {key: [] for key in [*dict.fromkeys(told)][:OPENING]}
 
-    def add(self, key: bytes, first: int, at: Sequence[int], numbers: Sequence[int] | None) -> None:
+    def add(self, key: bytes, numbers: np.ndarray, parts: Sequence[Sequence[int]]) -> None:
         places = self.places[key]
-        places += (first + i if numbers is None else numbers[i] for i in at[: RESTARTS - len(places)])
+        places += (int(numbers[i]) for i in sorted(chain.from_iterable(parts))[: RESTARTS - len(places)])
 
     def starts(self, before: int) -> tuple[int, ...]:
         """Lines at which the opening comes again, of which only lines above `before` count: the first metric.
@@ -211,43 +228,44 @@ class Shapes:
         seen = (
             Seen(chunk.data.removesuffix(b"\n").split(b"\n") if b"%|" in chunk.data else lines, {}) if whole else None
         )
-        keys = data.translate(None, NUMBERS).split(b"\n")
-        self.opening.begin(keys)
+        self.opening.begin(lines)
+        here = np.arange(chunk.first_line, chunk.first_line + len(lines)) if numbers is None else np.array(numbers)
         known, opening = self.known, self.opening.places
-        for key, at in _groups(keys):
+        for key, parts in _keyed(data.translate(LAYOUT).split(b"\n")).items():
             if key in opening:
-                self.opening.add(key, chunk.first_line, at, numbers)
+                self.opening.add(key, here, parts)
             if known.get(key, 0) is None:
                 continue
             if key in known or len(known) < SHAPES:
-                here = range(chunk.first_line, chunk.first_line + len(lines)) if numbers is None else numbers
-                group = self._group(key, at, lines, here)
-                if group and seen and len(at) >= TOGETHER:
+                group = self._group(key, parts, lines, here)
+                if group and seen and len(group.at) >= TOGETHER:
                     seen.groups[key] = group
         if self.size > CELLS:
             self._thin()
         return seen
 
-    def _group(self, key: bytes, at: list[int], lines: list[bytes], numbers: Sequence[int]) -> Group | None:
-        at = at if key else [i for i in at if lines[i].strip()]
+    def _group(self, key: bytes, parts: list[list[int]], lines: list[bytes], numbers: np.ndarray) -> Group | None:
+        parts = parts if key else [part for part in parts if lines[part[0]].strip()]
         shape, before = self.known.get(key), self.once.pop(key, None)
         if shape is None:
-            if len(at) + (before is not None) < 2:
-                if at and len(key) <= LONGEST:
-                    self._remember(key, numbers[at[0]], lines, at[0])
+            if not parts:
                 return None
-            _, text, above = before or (0, lines[at[0]], lines[max(0, at[0] - HEADS) : at[0]])
-            shape = _shape(text, _head_above(above))
+            first = min(part[0] for part in parts)
+            if before is None and len(parts) == len(parts[0]) == 1:
+                if len(key) <= LONGEST:
+                    self._remember(key, int(numbers[first]), lines, first)
+                return None
+            _, text, above = before or (0, lines[first], lines[max(0, first - HEADS) : first])
+            shape = self.known[key] = _shape(text, _head_above(above))
             if shape is None:
-                self.known[key] = None
                 return None
-            self.known[key] = shape
             if before:
-                shape.take([before[1]], [before[0]])
+                shape.take([before[1]], [[0]], np.array([before[0]]))
+        if not parts:
+            return None
         old = shape.size()
-        cells, columns = shape.take([lines[i] for i in at], [numbers[i] for i in at])
+        group = shape.take(lines, parts, numbers)
         self.size += shape.size() - old
-        group = Group(shape, at, cells, columns) if cells else None
         if len(shape.numbers) >= TRIAL and not shape.changes():
             self.size -= shape.size()
             self.known[key] = None
@@ -272,18 +290,12 @@ class Shapes:
         return [s for s in self.known.values() if s is not None and len(s.numbers) * s.every >= least]
 
 
-def _floats(cells: list[bytes]) -> np.ndarray:
-    """The cells as numbers: as JSON, which takes half as long as one by one, where it knows their form.
-
-    Raises:
-        ValueError: one is no number.
-    """
-    import orjson
-
-    try:
-        return np.array(orjson.loads(b"[" + b",".join(cells) + b"]"), float)
-    except orjson.JSONDecodeError:
-        return np.array([*map(float, cells)])
+def _keyed(layouts: list[bytes]) -> dict[bytes, list[list[int]]]:
+    """The lines of each shape, those of one layout together, in the order of the first ones."""
+    found: dict[bytes, list[list[int]]] = {}
+    for layout, at in _groups(layouts):
+        found.setdefault(layout.translate(None, NUMBERS), []).append(at)
+    return found
 
 
 class _Numbered(dict[bytes, int]):
@@ -329,11 +341,6 @@ def _head_above(lines: Sequence[bytes]) -> str:
         if len(text) <= LONGEST and re.search(r"[^\W\d_]", text):
             return "" if TOKEN.search(text) else text
     return ""
-
-
-def cells_of(line: bytes) -> Iterator[re.Match[bytes]]:
-    """What of a line could be numbers, in order."""
-    return re.finditer(rb"\S+", line.translate(_CELLS))
 
 
 def _shape(line: bytes, above: str) -> Shape | None:

@@ -15,12 +15,13 @@ import numpy as np
 from ...patterns import bounded
 from ...reading import split_prefix, unwrapped
 from ...vocabulary import UNITS
+from .cells import cells_of
 from .format import Format, Record
 from .formats import FORMATS
 from .grammar import Span, number
 from .parse import parse, progress, wrapped
 from .points import Store
-from .shapes import NOISE, TOKEN, Group, Seen, cells_of
+from .shapes import NOISE, TOKEN, Group, Seen
 from .stream import Keyed, Stream
 
 LONGEST_CELL = 24
@@ -101,7 +102,7 @@ class Together:
                 self.counts[key] = _count(seen.lines[group.at[0]], group)
             j = self.counts[key]
             if j is not None and (group.columns[j + 1] > 1).all() and (group.columns[j] < EXACT).all():
-                at.append(np.array(group.at))
+                at.append(group.at)
                 done.append(group.columns[j].astype(np.int64))
         where = np.concatenate(at)
         order = np.argsort(where)
@@ -116,23 +117,20 @@ class Together:
                 self.plans[key] = next(filter(None, tried), None)
             plan = self.plans[key]
             if plan is not None and _fits(plan, group):
-                at = np.array(group.at)
-                found.append(Rows(plan, at, at + first_line, group.columns))
+                found.append(Rows(plan, group.at, group.at + first_line, group.columns))
         return found
 
 
 def _fits(plan: Plan, group: Group) -> bool:
     """Whether the lines of a group differ from the first in nothing but their numbers."""
-    step, n = group.shape.width + 1, len(group.at)
-    if any(group.cells[cell::step].count(text) != n for cell, text in plan.same):
+    if not all(part.always(cell, text) for part in group.cells for cell, text in plan.same):
         return False
     read = {group.shape.cells[j] for _, j, _ in plan.values}
-    if any(max(map(len, group.cells[cell::step])) > LONGEST_CELL for cell in read):
+    if any(part.longest(cell) > LONGEST_CELL for part in group.cells for cell in read):
         return False
-    whole = [j for j in (plan.step, plan.rank) if j is not None]
-    for j in whole:
-        column = group.columns[j]
-        if b"." in b"".join(group.cells[group.shape.cells[j] :: step]) or (np.abs(column) >= EXACT).any():
+    for j in (j for j in (plan.step, plan.rank) if j is not None):
+        dotted = any(part.dotted(group.shape.cells[j]) for part in group.cells)
+        if dotted or (np.abs(group.columns[j]) >= EXACT).any():
             return False
     return plan.rank is None or bool((group.columns[plan.rank] < 1e5).all())
 

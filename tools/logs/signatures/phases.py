@@ -26,6 +26,8 @@ class Phase:
     """A frame further in that shows that another phase had begun: an optimizer's closure runs the model."""
     en: str
     zh: str
+    not_above: re.Pattern[str] = re.compile(r"(?!)")
+    """A frame further out that shows that something else had called it."""
 
 
 PHASES = (
@@ -50,6 +52,17 @@ PHASES = (
         "the GPU ran out of memory inside the optimizer's step, where its states are created",
         "显存是在优化器 step（创建优化器状态）时耗尽的",
     ),
+    Phase(
+        "oom-in-forward",
+        re.compile(r"in (forward|cross_entropy|backward|scaled_dot_product_attention|compute_loss)$"),
+        re.compile(r"in (generate|update|_?init\w*|determine_\w+|profile_run)$"),
+        "the GPU ran out of memory in the forward or backward pass",
+        "显存是在前向或反向计算中耗尽的",
+        re.compile(
+            r"vllm|sglang|lmdeploy|/tgi/"
+            r"|in (generate|predict|evaluate|rollout\w*|execute_model|load\w*|from_pretrained)$"
+        ),
+    ),
 )
 CODES = declare("phases", *((phase.code, CHECK, phase.en) for phase in PHASES))
 
@@ -60,7 +73,11 @@ def phases(file: str, hits: Iterable[Hit], of: Finding) -> Iterator[Finding]:
         told = frames(hit)
         for phase in PHASES:
             at = next((i for i, (_, text) in enumerate(told) if phase.inside.search(text.rstrip())), None)
-            if at is None or any(phase.not_below.search(t.rstrip()) for _, t in told[at:]):
+            if (
+                at is None
+                or any(phase.not_below.search(t.rstrip()) for _, t in told[at:])
+                or any(phase.not_above.search(t.rstrip()) for _, t in told[:at])
+            ):
                 continue
             line, text = told[at]
             yield Finding(

@@ -74,6 +74,13 @@ ROWS = (
          "docker0: flags=4163<UP,BROADCAST,RUNNING,MULTICAST>  mtu 1500"),
     ),
     Signature(
+        "link-error", S0, r"NET/IB.{0,40}Got completion.{0,120}(status|error)[= ][1-9]\d{0,2}|IBV_WC_RETRY_EXC_ERR|ibv_poll_cq.{0,60}(error|fail)|NET/IB.{0,60}[Aa]sync.{0,20}fatal event",
+        "an InfiniBand link failed", "InfiniBand 链路出错",
+        ("node07:3311:3402 [3] transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from peer 10.0.0.8<41201> with status=12 opcode=0 len=0 vendor err 129 (Recv)",
+         "NCCL WARN NET/IB : mlx5_0:1 Got async fatal event: port error"),
+        ("NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB ib0:10.0.0.1<0>",),
+    ),
+    Signature(
         "p2p-error", S1, r"peer access is not supported|P2P.{0,40}(not supported|failed|unavailable)|peer-to-peer.{0,60}(not supported|fail)",
         "GPUs cannot reach each other directly", "GPU 之间无法直接通信",
         ("RuntimeError: CUDA error: peer access is not supported between these two devices",

@@ -1,0 +1,109 @@
+"""What the run's own numbers ask of the next one: the level before the change, the need that the arithmetic gives, the
+plan. They stand beside the entry's own criteria in a proposal.
+
+Each number comes from a finding that speaks for the entry; a finding that gives none asks for nothing. `triage verify`
+judges the entry's own criteria; these are to be read off the next run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from ..knowledge.entry import Criterion, Entry
+from ..knowledge.sign import parse_sign
+from ..tools.findings import Finding
+from ..tools.vocabulary import VOCABULARY
+
+SLACK, NOISE = 0.05, 3.0
+"""Share of a level, and points' noises, by which the next run may miss it."""
+MOST = 4
+Data = Mapping[str, Any]
+
+
+def demands(entry: Entry, findings: Iterable[Finding]) -> tuple[Criterion, ...]:
+    """The criteria that the findings for an entry give, each with its number."""
+    findings = tuple(findings)
+    held = [f for f in findings if f.code in entry.speaks.for_]
+    found = [c for f in held if f.code in ASKS for c in ASKS[f.code](f.data)]
+    signs = (parse_sign(str(f.data["sign"])) for f in held if "sign" in f.data)
+    named = {name for sign in signs for part in sign.parts for name in part.names}
+    found += [
+        c for f in findings if f.code == "metric-changed" and f.data.get("metric") in named for c in _back(f.data)
+    ]
+    own = {c.metric for c in entry.acceptance if c.low is not None or c.high is not None}
+    first: dict[str, Criterion] = {}
+    for criterion in found:
+        if criterion.metric not in own:
+            first.setdefault(criterion.metric, criterion)
+    return tuple(first.values())[:MOST]
+
+
+def _asked(metric: str, is_: str, bound: float, unit: str, en: str, zh: str) -> Criterion:
+    where = {"at-least": "low", "at-most": "high", "equals": "value"}[is_]
+    number = float(f"{bound:.4g}") if is_ != "equals" else bound
+    said = {"en": f"from this run's numbers: {en}", "zh": f"由本次运行的数字得出：{zh}"}
+    return Criterion.model_validate(
+        {"metric": metric, "is": is_, where: number, "unit": unit, "basis": "proposed", "definition": said}
+    )
+
+
+def _back(data: Data) -> Iterator[Criterion]:
+    """A measure that got worse comes back to where it was, but for its noise."""
+    metric, before, after = str(data["metric"]), float(data["before"]), float(data["after"])
+    better = VOCABULARY[metric].better if metric in VOCABULARY else 0
+    if better * (after - before) < 0 and not data.get("group"):
+        slack = max(SLACK * abs(before), NOISE * float(data.get("noise", 0.0)))
+        said = (
+            f"{before:.4g} before step {float(data['at']):.10g}",
+            f"第 {float(data['at']):.10g} 步之前为 {before:.4g}",
+        )
+        is_, bound = ("at-least", before - slack) if better > 0 else ("at-most", before + slack)
+        yield _asked(metric, is_, bound, "", *said)
+
+
+def _pool(data: Data) -> Iterator[Criterion]:
+    need = float(data["need"])
+    yield _asked("kv_pool", "at-least", need, "GiB", f"one sequence needs {need:.3g} GiB of cache",
+                 f"一条序列的 KV cache 需要 {need:.3g} GiB")  # fmt: skip
+    if data.get("least_share") and data.get("most_share"):
+        yield _asked("gpu_memory_utilization", "at-least", float(data["least_share"]), "",
+                     f"the smallest share that holds the weights and {need:.3g} GiB",
+                     f"放下权重和 {need:.3g} GiB 的最小占比")  # fmt: skip
+
+
+def _steps(data: Data) -> Iterator[Criterion]:
+    yield _asked("max_steps", "equals", round(float(data["computed"])), "steps", str(data.get("formula", "")),
+                 str(data.get("formula", "")))  # fmt: skip
+
+
+def _batch(data: Data) -> Iterator[Criterion]:
+    if "token" in str(data.get("quantity", "")):
+        yield _asked("global_batch_tokens", "equals", float(data["computed"]), "tokens",
+                     f"{data.get('formula')}; the plan's {float(data['other']):.3g} is not what the parts make",
+                     f"{data.get('formula')}；计划中的 {float(data['other']):.3g} 与各项乘积不符")  # fmt: skip
+
+
+def _score(data: Data) -> Iterator[Criterion]:
+    before, after = float(data["before"]), float(data["after"])
+    yield _asked("score_at_first_bad_checkpoint", "at-least", (before + after) / 2, "points",
+                 f"{before:.1f} before and {after:.1f} from checkpoint {float(data['at']):.10g} on: nearer the first",
+                 f"检查点 {float(data['at']):.10g} 之前为 {before:.1f}，之后为 {after:.1f}：须更接近前者")  # fmt: skip
+
+
+def _alike(data: Data) -> Iterator[Criterion]:
+    if data.get("alike_error"):
+        error = 1.96 * float(data["alike_error"])
+        yield _asked("score_difference_same_weights", "at-most", error, "points",
+                     f"1.96 standard errors of {float(data['alike_error']):.2g} points",
+                     f"{float(data['alike_error']):.2g} 个点标准误的 1.96 倍")  # fmt: skip
+
+
+ASKS: dict[str, Callable[[Data], Iterator[Criterion]]] = {
+    "kv-pool-below-need": _pool,
+    "steps-contradict-tokens": _steps,
+    "batch-contradicts-plan": _batch,
+    "score-falls-at-checkpoint": _score,
+    "same-weights-scored-apart": _alike,
+}
+"""Finding -> the criteria that its numbers give."""

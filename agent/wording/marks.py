@@ -1,0 +1,222 @@
+# ruff: noqa: E501  (tables and patterns are read as rows)
+"""What a model's sentence says beyond what it cites: each number, file, key or name that stands nowhere gets a mark.
+
+Marks delete nothing and decide nothing. A number is held against the rows that the statement cites, the facts and the
+cause of the reply, triage's own answer, the question, and sums of numbers that stand together; a name against the
+whole case. What only words claim carries no mark: the label says whose words they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import pairwise, permutations
+
+from ...tools.findings import TriageError
+from ...tools.looking.amounts import COUNTED, Number, numbers
+from ...tools.looking.calc import calc
+from ...tools.looking.names import COMMON, FILE, NAME
+from ...tools.patterns import bounded
+from ...tools.settings import CONTEXT, VARIABLES
+from ...tools.vocabulary import VOCABULARY
+from .ledger import Ledger
+from .reply import ID, Said
+
+EXACT = 20
+"""Times its last digit that a number is worth at least to be taken for a sum: `1.0` may be any."""
+TOGETHER = 8
+"""Numbers of one row up to which their differences and ratios count as said."""
+_ABOUT = bounded(
+    r"(?i)(?:about|around|roughly|approximately|nearly|almost|some|over|under|more than|less than|~|≈|约|大约|近|接近|大概|左右|超过|不到)\s*$"
+)
+_COUNT = bounded(
+    r"(?i)\s*(?:of the |more |other |different |种|个|条|项|处|次|类|点)?(?:findings?|causes?|checks?|files?|lines?|points?|places?|things?"
+    r"|settings?|reasons?|possibilit|options?|signs?|sources?|candidates?|hypothes|facts?|runs?|metrics?|发现|原因|检查|文件|设置|可能|证据|指标|方面|假设|来源)"
+)
+_OBSERVES = bounded(
+    r"(?i)\b(?:steps?|lines?|ranks?|nodes?|gpus?|loss|norm|epoch|throughput|accuracy|memory|was|were|reached|shows?|showed|fell|rose"
+    r"|drops?|dropped|jump\w{0,3}|logged|logs|hit|measured|observed|recorded|at)\b|第|步|显示|日志|记录|达到|降到|升到|跌|显存|测得|观察"
+)
+"""Words that tell of this run: only beside them is a number of advice or of an explanation held against the case."""
+_TELLS = bounded(r"(?i)\b(?:was|were|reached|showed|shows|fell|rose|dropped|jumped|hung|died|failed|logged|hit|measured|observed|recorded|since)\b"
+                 r"|显示|达到|降到了|升到了|跌到|测得|观察到|崩溃")  # fmt: skip
+"""Words that tell what was, in advice."""
+_SUM = re.compile(
+    r"((?<![\w.])\d[\d.,]*\s?(?:[a-zA-Z%]{0,6}\s?[-+*/x×÷−]\s?\d[\d.,]*){1,6}[ a-zA-Z%]{0,8})\s?(?:=|≈|is|gives|makes|为|是|得)",
+    re.ASCII,
+)
+_BELOW = bounded(
+    r"(?i)^[^.。;；\d]{0,20}(?:below|less than|lower than|smaller than|低于|小于|少于|不到)[^.。;；\d]{0,20}$"
+)
+_ABOVE = bounded(
+    r"(?i)^[^.。;；\d]{0,20}(?:above|more than|higher than|greater than|exceeds|高于|大于|超过|多于)[^.。;；\d]{0,20}$"
+)
+_FROM = bounded(r"(?i)(?:\bfrom|从|由)[^.。;；\d]{0,12}$")
+_TO = bounded(r"(?i)(?:\bto|->|→|到|至|为)[^.。;；\d]{0,8}$")
+_TAIL = re.compile(r"[A-Za-z][-_:](\d{1,9})(?![\w.])", re.ASCII)
+_CLAUSE = re.compile(r"[,;，；。:：(（]\s?(?!\d)|\.\s")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A stretch of a statement that its evidence does not hold."""
+
+    start: int
+    end: int
+    what: str
+    """`number`, `file`, `name`, or `order` for numbers that stand the wrong way round."""
+    elsewhere: str = ""
+    """The row of the case that holds it, though the statement does not cite it."""
+
+
+def marks(said: Said, beside: Sequence[str], ledger: Ledger) -> list[Mark]:
+    """The marks of one statement, in their order.
+
+    Args:
+        said: the statement.
+        beside: ids that the whole reply rests on: its facts and its cause.
+        ledger: the case.
+    """
+    ids = [id for id in ledger.rows if id[0] in "PA" or id in said.cites or id in beside]
+    taken = [*_names(said, ledger)]
+    spans = [(m.start(), m.end()) for p in (FILE, ID) for m in p.finditer(said.text)]
+    spans += [(m.start(), m.end()) for m in NAME.finditer(said.text)]
+    found = [n for n in numbers(said.text) if not any(a <= n.start < b for a, b in spans)]
+    return sorted([*taken, *_numbers(said, found, ids, ledger)], key=lambda m: m.start)
+
+
+def _numbers(said: Said, found: Sequence[Number], ids: Sequence[str], ledger: Ledger) -> Iterator[Mark]:
+    rows = [ledger.rows[id] for id in ids if _vouches(id, ledger)]
+    cited = [n for row in rows for n in (*held_in(row.text), *held_in(row.place))]
+    plain = [n for n in found if not _counts(said.text, n)]
+    words = " ".join(row.text for row in rows).lower()
+    held = [n for n in plain if n.known(cited, _about(said.text, n)) or _named(said.text[n.start : n.end], words)]
+    yield from (Mark(n.start, n.end, "order") for n in _turned(said.text, found, [row.text for row in rows]))
+    made, ratios, products = _made([held_in(row.text) for row in rows if row.id[0] in "FRMVT"], held)
+    made += _equations(said.text)
+    for n in plain:
+        near = _about(said.text, n)
+        exact = abs(n.values[0]) >= EXACT * n.digit
+        told = n in held or n.known(made, near) or (n.times and n.known(ratios, near))
+        if told or (exact and n.known(products, near)):
+            continue
+        tells = {"next": _TELLS, "explain": _OBSERVES}.get(said.kind)
+        if tells and not tells.search(_clause(said.text, n)):
+            continue
+        other = next((id for id, row in ledger.rows.items() if n.known(held_in(row.text), rounded=False)), "")
+        yield Mark(n.start, n.end, "number", other)
+
+
+def _made(rows: Sequence[tuple[Number, ...]], own: Sequence[Number]) -> tuple[list[Number], list[Number], list[Number]]:
+    """Differences, ratios, and products, of numbers that stand together: in a row, in rows of one number, in the text."""
+    few = [n for row in rows if len(row) <= 2 for n in row]
+    groups = [*(row for row in rows if len(row) > 2), few, own]
+    pairs = [pair for g in groups if len(g) <= TOGETHER for pair in permutations([n.value for n in g], 2)]
+    ratios = [r for a, b in pairs if b for r in (a / b, 100 * a / b, 100 * (a - b) / b, a / b - 1)]
+    single = [[n.value for n in some][:TOGETHER] for some in ([row[0] for row in rows if len(row) == 1], own)]
+    products = [v for some in single for a, b in permutations(some, 2) for v in (a * b, a / (b or 1))]
+    return [_of(a - b) for a, b in pairs], list(map(_of, ratios)), list(map(_of, products))
+
+
+def _of(value: float) -> Number:
+    return Number(0, 0, (value,))
+
+
+def _equations(text: str) -> list[Number]:
+    """What the sums in a text come to, whatever is written behind them."""
+    out = list[Number]()
+    for m in _SUM.finditer(text):
+        with suppress(TriageError):
+            amount = calc(m[1].replace("x", "*").replace("−", "-"))
+            out.append(Number(0, 0, (amount.value,)))
+    return out
+
+
+def _turned(text: str, found: Sequence[Number], rows: Sequence[str]) -> Iterator[Number]:
+    """Numbers that the text puts the wrong way round: below what is less, or from the end to the beginning."""
+    for a, b in pairwise(found):
+        between, alike = text[a.end : b.start], (a.family, a.times) == (b.family, b.times)
+        less, more = _BELOW.search(between), _ABOVE.search(between)
+        if alike and ((less and a.value > b.value) or (more and a.value < b.value)):
+            yield from (a, b)
+    for a in (n for n in found if _FROM.search(text[: n.start])):
+        b = next((n for n in found if a.end < n.start < a.end + 60 and _TO.search(text[a.end : n.start])), None)
+        orders = [[n for n in held_in(row) if b and (n.known([a]) or n.known([b]))] for row in rows]
+        if b and {o[0].known([b]) and not o[0].known([a]) for o in orders if len(o) > 1} == {True}:
+            yield from (a, b)
+
+
+def _names(said: Said, ledger: Ledger) -> Iterator[Mark]:
+    """Files, and outside of advice and explanation also keys and names, that the case does not hold."""
+    everything = "\n".join(f"{row.text} {row.place}" for row in ledger.rows.values()).lower()
+    patterns = [("file", FILE)] + [("name", NAME)] * (said.kind in ("answer", "because", "unknown"))
+    spans: list[tuple[int, int]] = []
+    for what, pattern in patterns:
+        for m in pattern.finditer(said.text):
+            token = m[0].rstrip(".").lower()
+            if any(a < m.end() and m.start() < b for a, b in spans) or ID.fullmatch(m[0]):
+                continue
+            spans.append((m.start(), m.start() + len(token)))
+            common = what == "name" and (COMMON.fullmatch(token) or token.lstrip("-") in vocabulary())
+            if not common and not re.search(rf"(?<![\w.-]){re.escape(token)}(?![\w-])", everything):
+                yield Mark(m.start(), m.start() + len(token), what)
+
+
+@cache
+def vocabulary() -> frozenset[str]:
+    """Names of metrics and settings, as triage and the frameworks call them, and those of the shipped runbook."""
+    from ...knowledge.runbook import load
+    from ...tools.config.frameworks import FRAMEWORKS
+
+    keys = {k.lower() for f in FRAMEWORKS.values() for spelled in f.keys.values() for k in spelled.split()}
+    told = {m[0].lower() for e in load() for s in (*e.said("en").values(), e.check_first.en) for m in NAME.finditer(s)}
+    last = {k.rpartition(".")[2].lstrip("-").replace("-", "_") for k in keys}
+    return frozenset({*VOCABULARY, *VARIABLES, *CONTEXT, *keys, *last, *told, *(t.lstrip("-") for t in told)})
+
+
+@lru_cache(4096)
+def held_in(text: str) -> tuple[Number, ...]:
+    """The numbers of a row as it tells them, without ids and names; of a name its number behind the dash, and of a
+    place its line."""
+    spans = [(m.start(), m.end()) for p in (FILE, NAME, ID) for m in p.finditer(text)]
+    found = [n for n in numbers(text) if not any(a <= n.start < b for a, b in spans)]
+    found += [_of(float(m[1])) for m in _TAIL.finditer(text)]
+    return tuple(dict.fromkeys(found))
+
+
+def _vouches(id: str, ledger: Ledger) -> bool:
+    """Whether the row holds measured numbers: a calculation does where those that it starts from stand somewhere."""
+    row = ledger.rows[id]
+    if not row.text.startswith("calc("):
+        return True
+    free = {10.0**i for i in range(13)} | {2.0**i for i in range(11)} | {60.0, 3600.0, 24.0, 3.0, 5.0, 6.0, 7.0, 12.0}
+    known = [n for i, r in ledger.rows.items() if i != id and i[0] != "T" for n in held_in(r.text)]
+    return all(n.values[0] in free or n.known(known) for n in numbers(row.place))
+
+
+def _named(token: str, words: str) -> bool:
+    """Whether a number with its letter is a part of a name that is cited: the 12B of a model."""
+    return token[-1].isalpha() and bool(re.search(rf"(?<![\d.]){re.escape(token.lower())}(?![\w])", words))
+
+
+def _about(text: str, n: Number) -> bool:
+    return bool(_ABOUT.search(text[max(0, n.start - 14) : n.start])) or text[n.end : n.end + 3].strip().startswith(
+        ("左右", "多")
+    )
+
+
+def _counts(text: str, n: Number) -> bool:
+    """Whether the number counts things of the answer, or a list."""
+    if abs(n.values[0]) > COUNTED or n.values[0] != int(n.values[0]) or n.digit < 1:
+        return False
+    listed = n.start == 0 and text[n.end : n.end + 1] in (".", ")", "、")
+    return listed or bool(_COUNT.match(text[n.end :])) or n.values[0] == 1
+
+
+def _clause(text: str, n: Number) -> str:
+    start = max((m.end() for m in _CLAUSE.finditer(text) if m.end() <= n.start), default=0)
+    end = next((m.start() for m in _CLAUSE.finditer(text) if m.start() >= n.end), len(text))
+    return text[start:end]

@@ -1,0 +1,130 @@
+# ruff: noqa: E501  (calls are read as a table)
+"""Tools that look: what they show of real files, that they open nothing else, and that they end."""
+
+import json
+import time
+
+import pytest
+
+from triage.agent.evidence import look
+from triage.agent.session import index
+from triage.agent.wording.toolbox import LONGEST, Toolbox
+from triage.tools.findings import TriageError
+from triage.tools.looking.calc import calc
+
+SECRET = "hf_" + "aB3dE6gH" * 4
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    base = tmp_path_factory.mktemp("looking")
+    run = base / "run"
+    (run / "a").mkdir(parents=True)
+    (run / "b").mkdir()
+    rows = [{"step": i, "loss": 5 - i / 100, "data_time": 0.04 if i < 200 else 0.8} for i in range(1, 400)]
+    (run / "a" / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (run / "b" / "train.jsonl").write_text("\n".join(json.dumps(r | {"loss": 4.0}) for r in rows))
+    (run / "train.py").write_text(f"import os\n# sync_weights(actor)\nTOKEN = '{SECRET}'\n" + "x = 1\n" * 200)
+    (run / "one.cfg").write_text("lr = 1\nseed = 3\n")
+    (run / "two.cfg").write_text("lr = 2\nseed = 3\n")
+    (run / "blob.xyz").write_text("note: rank 3 reads the old list\n")
+    (base / "outside.log").write_text("OUTSIDE loss nan\n" * 20)
+    (run / "link.log").symlink_to(base / "outside.log")
+    return run
+
+
+@pytest.fixture(scope="module")
+def box(run):
+    box = Toolbox(look([run]), index)
+    yield box
+    box.close()
+
+
+def test_every_file_is_listed_and_read_by_its_listed_name(box):
+    listed = box.call("files", {})
+    assert "train.py" in listed
+    assert "blob.xyz: NOT READ" in listed
+    assert "blob.xyz:1: note: rank 3 reads the old list" in box.call("read", {"file": "blob.xyz"})
+    assert "train.py:2: # sync_weights(actor)" in box.call("grep", {"pattern": r"sync_\w+"})
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../outside.log", "link.log", "a/../../outside.log", "", "a"])
+def test_no_other_path_is_opened(box, run, name):
+    for tool, args in (("read", {"file": name}), ("grep", {"pattern": ".", "file": name or "/"}),
+                       ("compare", {"first": name, "second": "one.cfg"})):  # fmt: skip
+        said = box.call(tool, args)
+        assert "OUTSIDE" not in said
+        assert "root:" not in said
+
+
+def test_a_secret_is_masked_in_every_result(box):
+    for tool, args in (("read", {"file": "train.py"}), ("grep", {"pattern": "TOKEN"})):
+        assert SECRET not in box.call(tool, args)
+        assert "TOKEN" in box.call(tool, args)
+
+
+def test_results_are_bounded_and_say_so(box):
+    said = box.call("read", {"file": "train.py", "first": 1, "last": 10_000})
+    assert said.count("\n") < 80
+    assert len(box.call("grep", {"pattern": "step", "file": "a/train.jsonl"})) <= LONGEST + 60
+    assert "over the limit of 30 rows" in box.call("sql", {"query": "select * from series"})
+
+
+def test_grep_counts_and_shows_the_first_and_the_last(box):
+    said = box.call("grep", {"pattern": '"data_time": 0.8', "file": "a/train.jsonl"})
+    assert "a/train.jsonl: 200 lines match" in said
+    assert ":200:" in said
+    assert ":399:" in said
+    assert "no line matches" in box.call("grep", {"pattern": "nowhere to be found"})
+
+
+def test_a_pattern_that_would_backtrack_takes_no_time_and_a_bad_one_is_refused(box):
+    start = time.monotonic()
+    box.call("grep", {"pattern": r"(x+x+)+y|(a|aa)+$"})
+    assert time.monotonic() - start < 5
+    assert "refused" in box.call("grep", {"pattern": "("})
+
+
+def test_changes_and_two_files_are_told(box):
+    assert "0.04 to 0.8 at step 200" in box.call("relate", {"metric": "data_time"})
+    assert "no measure" in box.call("relate", {"metric": "nothing"})
+    sides = box.call("compare", {"first": "a", "second": "b"})
+    assert "loss: 399 points" in sides
+    assert "against" in sides
+    assert box.call("compare", {"first": "one.cfg", "second": "two.cfg"}).splitlines() == ["-lr = 1", "+lr = 2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "says"),
+    [("shell", {"cmd": "id"}, "there is no tool"), ("read", {}, "bad arguments"), ("read", {"file": "one.cfg", "first": "x"}, "bad arg"),
+     ("sql", {"query": "drop table files"}, "only one SELECT"), ("sql", {"query": "select * from read_csv('/etc/passwd')"}, "not allowed"),
+     ("calc", {"expression": "__import__('os')"}, "not arithmetic"), ("read", {"file": "one.cfg", "first": 99}, "no line 99")],
+)  # fmt: skip
+def test_a_bad_call_is_told_why(box, name, args, says):
+    assert says in box.call(name, args)
+
+
+def test_without_a_run_there_is_the_runbook_and_arithmetic():
+    box = Toolbox(None, index)
+    assert "no run was given" in box.call("files", {})
+    assert "loss-nan" in box.call("runbook", {"words": "loss is nan"})
+    assert box.call("calc", {"expression": "2 * 3"}).endswith("= 6")
+
+
+@pytest.mark.parametrize(
+    ("expression", "result"),
+    [("2048 * 512 tokens", "1048576 token"), ("80 GiB - 40 GB", "4.589934592e+10 B (42.75 GiB, 45.9 GB)"), ("3.2 h / 400", "28.8 s"),
+     ("12 % * 50", "6"), ("sqrt(16) + 1", "5"), ("1e6 tokens / (2 s)", "500000 token/s"), ("-(2 ^ 10)", "-1024"), ("min(3 s, 2 s)", "2 s")],
+)  # fmt: skip
+def test_arithmetic_with_units(expression, result):
+    assert calc(expression).said() == result
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["1 s + 2 GiB", "9 ** 9 ** 9", "1 / 0", "a.b", "().__class__", "1 if 1 else 2", "[1][0]", "",
+     "1" * 400, "'a' * 3", "lambda: 1", "2 ** (1 s)", "exp(10000)", "log(-1)", "f(1)"],
+)  # fmt: skip
+def test_what_is_not_arithmetic_is_refused(expression):
+    with pytest.raises(TriageError):
+        calc(expression)

@@ -1,0 +1,3 @@
+"""A scripted model server for these tests."""
+
+from scripting import scripted as scripted

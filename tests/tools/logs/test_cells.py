@@ -1,0 +1,49 @@
+"""Columns of numbers: a block, a pile and `float` say the same of every cell."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from triage.tools.logs.points.cells import LAYOUT, Block, Pile, cells_of
+
+DIGITS = st.text("0123456789", min_size=1, max_size=20)
+EXPONENT = st.tuples(st.sampled_from("eE"), st.sampled_from(["", "-", "+"]), st.integers(0, 400).map(str)).map("".join)
+PARTS = (st.sampled_from(["", "-", "+"]), DIGITS, st.just("") | st.just(".") | DIGITS.map(".{}".format))
+NUMBERS = st.tuples(*PARTS, st.just("") | EXPONENT).map("".join)
+
+
+def alike(number, digits):
+    """The number with other digits."""
+    more = iter(digits * 60)
+    return "".join(next(more) if c.isdigit() else c for c in number)
+
+
+def columns(kind, lines, wanted):
+    return np.column_stack(kind(lines, len([*cells_of(lines[0])]), wanted).columns)
+
+
+@given(NUMBERS, NUMBERS, st.lists(DIGITS, max_size=5))
+def test_each_cell_is_what_float_reads(first, second, others):
+    pairs = [(first, second), *((alike(first, digits), alike(second, digits)) for digits in others)]
+    lines = [f"[ {one} | x: {other}, {one}".encode() for one, other in pairs]
+    assert len({line.translate(LAYOUT) for line in lines}) == 1
+    expected = np.array([[float(one), float(other), float(one)] for one, other in pairs])
+    for kind in (Block, Pile):
+        assert np.array_equal(columns(kind, lines, range(3)), expected)
+
+
+@pytest.mark.parametrize("kind", [Block, Pile])
+@pytest.mark.parametrize(
+    "lines", [[b"a 1.2.3", b"a 4.5.6"], [b"a .", b"a ."], [b"a 1e", b"a 2e"], [b"a 1-2", b"a 3-4"]]
+)
+def test_a_cell_that_is_no_number_is_refused(kind, lines):
+    with pytest.raises(ValueError, match=r"number|float"):
+        kind(lines, len([*cells_of(lines[0])]), [0])
+
+
+@pytest.mark.parametrize("kind", [Block, Pile])
+def test_what_all_lines_have_in_a_cell_is_told(kind):
+    cells = kind([b"v2 of 7: 1.5", b"v2 of 8: 2.5"], 3, [1, 2])
+    assert [cells.always(0, b"2"), cells.always(0, b"3"), cells.always(1, b"7")] == [True, False, False]
+    assert (cells.longest(2), cells.dotted(2), cells.dotted(1)) == (3, True, False)

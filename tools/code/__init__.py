@@ -1,0 +1,1 @@
+"""The training program as evidence: read with `ast`, never run and never imported."""

@@ -1,0 +1,145 @@
+"""Judging programs: every rule over every file that belongs to the run, with what could not be judged said so."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ..config.syntax.source import Refused
+from ..findings import Check, Evidence, Finding, Report, Severity, declare
+from ..registry import modules
+from .patch import Edit, applied
+from .program import Program
+from .rules.rule import RULES, Fault, Rule, View
+from .source import Parsed, read
+
+tuple(modules(f"{__package__}.rules"))
+CODES = declare("code", *((code, code, rule.title) for code, rule in sorted(RULES.items())))
+SECONDS = 5.0
+"""Time for the rules of one file; a file of 1 MB takes about 2."""
+MOST_FINDINGS = 50
+"""Findings of one rule in one file that are told; more are counted."""
+SHOWN = 200
+"""Characters of a line that is shown."""
+SILENT = re.compile(r"#\s{0,9}triage:\s{0,9}(?:ignore|off)(?:\[([\w\s,-]{0,400})\])?", re.IGNORECASE)
+"""Suppression of the findings of a line: `# triage: ignore[code, code]`; of all without brackets."""
+
+
+def check_files(files: Iterable[tuple[Path, str]], select: Iterable[str] = ()) -> Report:
+    """Judge programs.
+
+    Args:
+        files: where each lies, and what evidence calls it.
+        select: codes of the rules to ask; all of them if empty.
+
+    Returns:
+        Findings with `data.fix`, a patch of the file where one edit mends it; one check per rule.
+    """
+    rules = [RULES[c] for c in sorted(RULES) if not select or c in set(select)]
+    findings: list[Finding] = []
+    checks: list[Check] = []
+    read_ones = 0
+    asked: set[str] = set()
+    for path, name in files:
+        try:
+            parsed = read(path, name)
+        except Refused as error:
+            checks.append(Check(f"read {name}", "failed", str(error)))
+            continue
+        read_ones += 1
+        if parsed.problem:
+            checks.append(Check(f"read {name}", "failed", parsed.problem))
+        found, broken = judged(parsed, rules, path.suffix == ".py")
+        findings += found
+        checks += broken
+        asked |= {r.code for r in rules}
+    hit = {f.code for f in findings}
+    if read_ones:
+        checks += [Check(r.code, "found" if r.code in hit else "clear") for r in rules]
+    findings.sort(key=lambda f: f.severity)
+    return Report("code", tuple(findings), tuple(checks), {"programs": read_ones})
+
+
+def judged(parsed: Parsed, rules: Iterable[Rule], patched: bool = True) -> tuple[list[Finding], list[Check]]:
+    """The findings of one program, and the rules that came to no end."""
+    wanted = [r for r in rules if any(w in parsed.text for w in r.words)]
+    if not wanted:
+        return [], []
+    view, end = View(Program(parsed)), time.monotonic() + SECONDS
+    findings: list[Finding] = []
+    checks: list[Check] = []
+    for rule in wanted:
+        if time.monotonic() > end:
+            why = f"over the limit of {SECONDS:g} seconds for one file"
+            checks.append(
+                Check(f"judge {parsed.name}", "failed", f"{parsed.name}: {why}; the rules from {rule.code} on")
+            )
+            break
+        try:
+            findings += _told(rule, parsed, view, patched)
+        except RecursionError:
+            checks.append(Check(f"judge {parsed.name}", "failed", f"{parsed.name}: nested too deeply for {rule.code}"))
+    return findings, checks
+
+
+def _told(rule: Rule, parsed: Parsed, view: View, patched: bool) -> Iterator[Finding]:
+    seen: set[int] = set()
+    for fault in rule.judge(view):
+        row = fault.node.lineno  # type: ignore[attr-defined]
+        if row in seen or _suppressed(rule.code, parsed, row) or len(seen) >= MOST_FINDINGS:
+            continue
+        seen.add(row)
+        rows = dict.fromkeys([row, *(n.lineno for n in fault.beside)])  # type: ignore[attr-defined]
+        places = tuple(Evidence(parsed.name, parsed.line(r), text=parsed.lines[r - 1].strip()[:SHOWN]) for r in rows)
+        fix = _fix(parsed, fault) if patched and fault.fix else None
+        message = f"{fault.message[:1].upper()}{fault.message[1:]}."
+        yield Finding(rule.code, Severity(fault.severity or rule.severity), message, f"{fault.zh}。", places,
+                      {"entry": rule.entry, **({"fix": fix} if fix else {})})  # fmt: skip
+
+
+def edits_of(parsed: Parsed, rules: Iterable[Rule]) -> Iterator[tuple[str, tuple[Edit, ...]]]:
+    """The safe edits of a program, with the code of each: suppressed ones left out."""
+    wanted = [r for r in rules if any(w in parsed.text for w in r.words)]
+    view = View(Program(parsed))
+    for rule in wanted:
+        try:
+            for fault in rule.judge(view):
+                if fault.fix and not _suppressed(rule.code, parsed, fault.node.lineno):  # type: ignore[attr-defined]
+                    yield rule.code, fault.fix
+        except RecursionError:
+            continue
+
+
+def explain(code: str) -> str:
+    """The documentation of a rule."""
+    rule = RULES[code]
+    return f"{rule.code} ({rule.severity})\n\n{rule.page}"
+
+
+def _suppressed(code: str, parsed: Parsed, row: int) -> bool:
+    for line in parsed.lines[max(0, row - 2) : row]:
+        for match in SILENT.finditer(line):
+            own = line is parsed.lines[row - 1] or line.lstrip().startswith("#")
+            if own and (match[1] is None or code in re.split(r"[\s,]+", match[1])):
+                return True
+    return False
+
+
+def _fix(parsed: Parsed, fault: Fault) -> dict[str, str] | None:
+    """The edit as a patch; None where it would not leave a program that parses."""
+    try:
+        new = applied(parsed.text, fault.fix, parsed.name)
+    except (Refused, IndexError, UnicodeDecodeError):
+        return None
+    patch = _patch(parsed, new)
+    lines = patch.split("\n")[2:]
+    old, now = (next((x[1:].strip() for x in lines if x.startswith(sign)), "") for sign in "-+")
+    return {"old": old, "new": now, "patch": patch}
+
+
+def _patch(parsed: Parsed, new: str) -> str:
+    from ..config.edit import patch
+
+    return patch(parsed.name, parsed.text, new)

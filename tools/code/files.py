@@ -1,0 +1,127 @@
+"""Which programs belong to a run: those that its logs, scripts and configurations name, and what they import beside it.
+
+Vendored trees are left out. Where nothing names a program, those at the top of the run's folder are taken.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from ..config.syntax.source import Refused
+from ..findings import Check, Finding, Report, Severity, TriageError
+from ..patterns import bounded
+from ..reading import open_unpacked
+from ..run import Artifact, Run
+from .check import check_files
+from .source import SUFFIXES, read
+
+MOST_PROGRAMS = 100
+"""Programs of one run that are judged; what a training is made of is less than fifty files."""
+MOST_NAMED = 1 << 20
+"""Bytes at each end of a log, and of a script, in which programs are looked for by name."""
+VENDORED = re.compile(
+    r"(^|/)(third_?party|vendor(ed)?|external|extern|site-packages|dist-packages|node_modules|build|dist|\.?v?env|submodules"
+    r"|transformers|deepspeed|Megatron-LM|__pycache__|\.git)/", re.IGNORECASE
+)  # fmt: skip
+"""Folders of other people's programs."""
+_NAMED = bounded(rb"([\w./~-]{1,300}\.(?:py|ipynb))\b")
+_MODULE = bounded(rb"-m\s{1,4}([A-Za-z_][\w.]{0,200})")
+
+
+def programs(run: Run) -> list[Artifact]:
+    """Every program under the path that is its own."""
+    found = (a for a in run.of("code", "config") if a.path.suffix.lower() in SUFFIXES)
+    return [a for a in found if not VENDORED.search(f"/{a.name}")]
+
+
+def belonging(run: Run) -> list[Artifact]:
+    """The programs that the run is made of, as its other files and their imports tell."""
+    known = {a.name: a for a in programs(run)}
+    first = list(_named(run, known)) or [a for name, a in known.items() if "/" not in name]
+    out: dict[str, Artifact] = {}
+    waiting = list(dict.fromkeys(first))
+    while waiting and len(out) < MOST_PROGRAMS:
+        artifact = waiting.pop(0)
+        if artifact.name not in out:
+            out[artifact.name] = artifact
+            waiting += _imported(artifact, known)
+    return list(out.values())
+
+
+def check_run_code(run: Run) -> Report:
+    """Judge the programs that belong to a run; a hazard in them is no measurement, and S2 at most."""
+    chosen = belonging(run)
+    if not chosen:
+        return Report("code")
+    report = check_files((a.path, a.name) for a in chosen)
+    most = [Check("programs", "failed", f"over the limit of {MOST_PROGRAMS} programs; the others were not judged")]
+    found = tuple(_hazard(f) for f in report.findings)
+    cut = len(chosen) >= MOST_PROGRAMS
+    return Report("code", found, (*report.checks, *(most if cut else ())), report.summary)
+
+
+def _hazard(finding: Finding) -> Finding:
+    return replace(finding, severity=Severity.S2) if finding.severity in ("S0", "S1") else finding
+
+
+def _named(run: Run, known: dict[str, Artifact]) -> Iterator[Artifact]:
+    """Programs whose names stand in logs, stacks, scripts and configurations."""
+    ends: dict[str, list[Artifact]] = {}
+    for artifact in known.values():
+        ends.setdefault(PurePosixPath(artifact.name).name, []).append(artifact)
+    for artifact in run.of("script", "log", "stack", "config"):
+        if artifact.name in known or not ends:
+            continue
+        for text in _texts(artifact.path):
+            names = {m[1].decode("utf-8", "replace") for m in _NAMED.finditer(text)}
+            names |= {m[1].decode().replace(".", "/") + ".py" for m in _MODULE.finditer(text)}
+            for name in sorted(names):
+                same = ends.get(PurePosixPath(name).name, [])
+                near = [
+                    a
+                    for a in same
+                    if f"/{name}".endswith(f"/{a.name}") or f"/{a.name}".endswith("/" + name.lstrip("./"))
+                ]
+                yield from near or (same if len(same) == 1 else [])
+
+
+def _texts(path: Path) -> Iterator[bytes]:
+    """The beginning and the end of a file."""
+    try:
+        with open_unpacked(path) as stream:
+            yield stream.read(MOST_NAMED)
+            size = path.stat().st_size
+            if size > MOST_NAMED and stream.seekable():
+                stream.seek(max(MOST_NAMED, size - MOST_NAMED))
+                yield stream.read(MOST_NAMED)
+    except (OSError, TriageError, ValueError, EOFError):
+        return
+
+
+def _imported(artifact: Artifact, known: dict[str, Artifact]) -> Iterable[Artifact]:
+    """The programs of the run that one imports."""
+    try:
+        tree = read(artifact.path, artifact.name).tree
+    except Refused:
+        return
+    home = PurePosixPath(artifact.name).parent
+    for node in ast.walk(tree):
+        modules: list[str] = []
+        base = home
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            for _ in range(max(0, node.level - 1)):
+                base = base.parent
+            stem = f"{node.module}." if node.module else ""
+            modules = [node.module or "", *(f"{stem}{alias.name}" for alias in node.names)]
+        for module in modules:
+            part = module.replace(".", "/")
+            for folder in dict.fromkeys((base, home, PurePosixPath())):
+                for path in (folder / f"{part}.py", folder / part / "__init__.py"):
+                    if part and (found := known.get(path.as_posix())):
+                        yield found

@@ -1,0 +1,383 @@
+"""One program as rules ask of it: who is called, what a name stands for, which branch and loop a line is in.
+
+Nothing is evaluated: names are followed through assignments, imports and parameters of the same file, a bounded way.
+What a value is for (optimizer, loader, model, ...) is in `roles`, what a training loop does in `training`.
+"""
+
+# ruff: noqa: E501  the table of common methods
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from .source import Parsed
+
+FOLLOWED = 5
+"""How many assignments a value is followed back through."""
+MOST_TRACED = 600
+"""Nodes that are looked at when a value is followed."""
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+COMMON = frozenset(
+    (
+        "step", "backward", "zero_grad", "train", "eval", "forward", "generate", "save", "load", "get", "update", "append", "add",
+        "log", "close", "to", "item", "detach", "cpu", "cuda", "parameters", "state_dict", "load_state_dict", "write", "read",
+        "items", "keys", "values", "pop", "clear", "copy", "join", "split", "format", "mean", "sum", "max", "min", "float", "run",
+        "fit", "apply", "map", "filter", "reset", "encode", "decode", "init", "start", "stop", "put", "set", "size", "view", "prepare",
+    )
+)  # fmt: skip
+"""Methods that anything may have: a call of one is not taken for that of a class of this file."""
+SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef, ast.Module)
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+
+class Binding(NamedTuple):
+    """One place that gives a name its value."""
+
+    value: ast.expr | None
+    """What it is made of; None for a parameter and an import."""
+    node: ast.AST
+    """The statement, loop, `with` or function that does it."""
+    how: str
+    """assign, augment, for, with or parameter."""
+    part: int | None = None
+    """Which part of the value, where it is taken apart."""
+
+
+def key(expr: ast.AST | None) -> str:
+    """`x`, `self.x`, `batch['labels']`: the name of what can be assigned; empty for anything else."""
+    if isinstance(expr, ast.Name):
+        return expr.id
+    if isinstance(expr, ast.Attribute):
+        base = key(expr.value)
+        return f"{base}.{expr.attr}" if base else ""
+    if isinstance(expr, ast.Subscript) and isinstance(expr.slice, ast.Constant):
+        base = key(expr.value)
+        return f"{base}[{expr.slice.value!r}]" if base else ""
+    return ""
+
+
+def last(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+class Program:
+    """A parsed file with its names resolved."""
+
+    def __init__(self, parsed: Parsed):
+        self.parsed, self.name, self.text, self.tree = parsed, parsed.name, parsed.text, parsed.tree
+        self.parent: dict[ast.AST, ast.AST] = {}
+        self.nodes: list[ast.AST] = []
+        self.functions: dict[str, list[Function]] = defaultdict(list)
+        self.imports: dict[str, str] = {}
+        self.bound: dict[ast.AST, dict[str, list[Binding]]] = defaultdict(lambda: defaultdict(list))
+        self.calls: dict[str, list[ast.Call]] = defaultdict(list)
+        waiting: list[ast.AST] = [self.tree]
+        while waiting:
+            node = waiting.pop()
+            self.nodes.append(node)
+            children = list(ast.iter_child_nodes(node))
+            for child in children:
+                self.parent[child] = node
+            waiting.extend(reversed(children))
+        for node in self.nodes:
+            self._note(node)
+
+    def _note(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Call):
+            self.calls[last(self.path(node.func))].append(node)
+        elif isinstance(node, FUNCTIONS):
+            self.functions[node.name].append(node)
+            arguments = node.args
+            for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+                self.bound[node][arg.arg].append(Binding(None, node, "parameter"))
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                self.imports[alias.asname or alias.name.split(".")[0]] = (
+                    alias.name if alias.asname else alias.name.split(".")[0]
+                )
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                self.imports[alias.asname or alias.name] = f"{'.' * node.level}{node.module or ''}.{alias.name}"
+        else:
+            self._bind_statement(node)
+
+    def _bind_statement(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                self._bind(target, node.value, node, "assign")
+        elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)):
+            self._bind(node.target, node.value, node, "assign")
+        elif isinstance(node, ast.AugAssign):
+            self._bind(node.target, node.value, node, "augment")
+        elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+            self._bind(node.target, node.iter, node, "for")
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            self._bind(node.optional_vars, node.context_expr, node, "with")
+
+    def _bind(self, target: ast.expr, value: ast.expr | None, node: ast.AST, how: str) -> None:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            same = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
+            for i, one in enumerate(target.elts):
+                inner = value.elts[i] if same and how == "assign" else value  # type: ignore[union-attr]
+                if isinstance(one, (ast.Tuple, ast.List)):
+                    self._bind(one, inner, node, how)
+                elif name := key(one.value if isinstance(one, ast.Starred) else one):
+                    part = None if same and how == "assign" else i
+                    self.bound[self.home(node, name)][name].append(Binding(inner, node, how, part))
+        elif name := key(target):
+            self.bound[self.home(node, name)][name].append(Binding(value, node, how))
+
+    # Places ---------------------------------------------------------------------------------------------
+
+    def up(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What a node stands in, from inside out."""
+        while (above := self.parent.get(node)) is not None:
+            yield above
+            node = above
+
+    def scope(self, node: ast.AST) -> ast.AST:
+        """The function (or the module) in which a node is run."""
+        return next((n for n in self.up(node) if isinstance(n, (*FUNCTIONS, ast.Module))), self.tree)
+
+    def home(self, node: ast.AST, name: str) -> ast.AST:
+        """Where a name is kept: `self.x` in the class, any other in the function."""
+        if name.startswith(("self.", "cls.")):
+            return next((n for n in self.up(node) if isinstance(n, ast.ClassDef)), self.tree)
+        return self.scope(node)
+
+    def statement(self, node: ast.AST) -> ast.stmt:
+        """The statement that a node belongs to."""
+        if isinstance(node, ast.stmt):
+            return node
+        return next(n for n in self.up(node) if isinstance(n, ast.stmt))
+
+    def loops(self, node: ast.AST) -> list[ast.AST]:
+        """The loops around a node within its function, from inside out."""
+        out = []
+        inner = node
+        for above in self.up(node):
+            if isinstance(above, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
+                break
+            if isinstance(above, LOOPS) and not (isinstance(above, (ast.For, ast.AsyncFor)) and inner is above.iter):
+                out.append(above)
+            inner = above
+        return out
+
+    def guards(self, node: ast.AST) -> list[tuple[ast.expr, bool, ast.If]]:
+        """The conditions above a node within its function, with the branch it is in, from inside out."""
+        out = []
+        inner = node
+        for above in self.up(node):
+            if isinstance(above, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
+                break
+            if isinstance(above, ast.If) and inner is not above.test:
+                out.append((above.test, inner in above.body, above))
+            inner = above
+        return out
+
+    def contexts(self, node: ast.AST) -> list[str]:
+        """What `with` blocks and decorators a node stands in, within its function."""
+        out: list[str] = []
+        for above in self.up(node):
+            if isinstance(above, (ast.With, ast.AsyncWith)):
+                out += [self.path(item.context_expr) for item in above.items]
+            elif isinstance(above, FUNCTIONS):
+                return out + [self.path(d) for d in above.decorator_list]
+        return out
+
+    # Names ----------------------------------------------------------------------------------------------
+
+    def path(self, expr: ast.AST) -> str:
+        """The dotted name of what is called or read, imports resolved; `scaler.scale().backward` through calls."""
+        parts: list[str] = []
+        while True:
+            if isinstance(expr, ast.Attribute):
+                parts.append(expr.attr)
+                expr = expr.value
+            elif isinstance(expr, ast.Call):
+                expr = expr.func
+                if parts:
+                    parts.append("()")
+            elif isinstance(expr, ast.Subscript):
+                parts.append("[]")
+                expr = expr.value
+            else:
+                break
+        head = self.imports.get(expr.id, expr.id) if isinstance(expr, ast.Name) else "?"
+        return ".".join([head, *reversed(parts)]).replace(".()", "()").replace(".[]", "[]")
+
+    def find(self, *names: str) -> Iterator[ast.Call]:
+        """Calls of anything whose last name is one of these."""
+        for name in names:
+            yield from self.calls.get(name, ())
+
+    def bindings(self, expr: ast.AST, name: str = "") -> list[Binding]:
+        """All that gives a name its value, in the nearest scope that does."""
+        name = name or key(expr)
+        if not name:
+            return []
+        if name.startswith(("self.", "cls.")):
+            return self.bound.get(self.home(expr, name), {}).get(name, [])
+        scopes = [n for n in self.up(expr) if isinstance(n, (*FUNCTIONS, ast.Module))]
+        return next((found for s in scopes if (found := self.bound.get(s, {}).get(name))), [])
+
+    def binding(self, expr: ast.AST) -> Binding | None:
+        """What gives the name its value here: the last before it that is no addition to it."""
+        found = [b for b in self.bindings(expr) if b.how != "augment"] or self.bindings(expr)
+        line = getattr(expr, "lineno", 0)
+        before = [b for b in found if getattr(b.node, "lineno", getattr(b.value, "lineno", 0)) <= line
+                  and expr not in self._below(b)]  # fmt: skip
+        return (before or found)[-1] if found else None
+
+    def _below(self, binding: Binding) -> set[ast.AST]:
+        return set(ast.walk(binding.value)) if binding.value is not None and binding.how == "assign" else set()
+
+    def given(self, binding: Binding, name: str) -> ast.expr | None:
+        """What a parameter is given, where one call of this file gives it."""
+        function = binding.node
+        if not isinstance(function, FUNCTIONS) or len(self.functions.get(function.name, ())) != 1:
+            return None
+        calls = self.calls.get(function.name, ())
+        if len(calls) != 1 or self.function(calls[0]) is not function:
+            return None
+        return next((value for own, value in passed(function, calls[0]) if own == name), None)
+
+    def origin(self, expr: ast.expr) -> ast.expr:
+        """The expression that a name stands for, through plain assignments and the one call that gives it."""
+        for _ in range(FOLLOWED):
+            found = self.binding(expr)
+            if found is not None and found.how == "parameter":
+                value = self.given(found, key(expr))
+                if value is None:
+                    break
+                expr = value
+                continue
+            if found is None or found.value is None or found.how != "assign" or found.part is not None:
+                break
+            expr = found.value
+        return expr
+
+    def traced(self, expr: ast.AST, deep: int = FOLLOWED) -> Iterator[ast.AST]:
+        """The nodes of an expression, and of what the names in it stand for."""
+        waiting: list[tuple[ast.AST, int]] = [(expr, deep)]
+        seen: set[int] = set()
+        while waiting and len(seen) < MOST_TRACED:
+            node, left = waiting.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            yield node
+            if left and isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and key(node):
+                found = self.binding(node)
+                if (
+                    found is not None
+                    and found.how == "parameter"
+                    and (value := self.given(found, key(node))) is not None
+                ):
+                    waiting.append((value, left - 1))
+                if found is not None and found.value is not None and found.how in ("assign", "augment"):
+                    waiting.append((found.value, left - 1))
+                    waiting += [(b.value, left - 1) for b in self.bindings(node)
+                                if b.how == "augment" and b.value is not None]  # fmt: skip
+            if not isinstance(node, (*FUNCTIONS, ast.Lambda)):
+                waiting += [(child, left) for child in ast.iter_child_nodes(node)]
+
+    def const(self, expr: ast.AST | None) -> object:
+        """The value of a literal, of a name that is one, or of a default of the command line; else None."""
+        if isinstance(expr, ast.UnaryOp) and isinstance(expr.op, ast.USub):
+            inner = self.const(expr.operand)
+            return -inner if isinstance(inner, (int, float)) else None
+        if isinstance(expr, ast.Constant):
+            return expr.value
+        if isinstance(expr, (ast.Name, ast.Attribute)):
+            found = [b for b in self.bindings(expr) if b.how != "parameter"]
+            if len(found) == 1 and found[0].how == "assign" and isinstance(found[0].value, (ast.Constant, ast.UnaryOp)):
+                return self.const(found[0].value)
+            if isinstance(expr, ast.Attribute) and not found:
+                return self.options.get(expr.attr)
+        return None
+
+    @cached_property
+    def options(self) -> dict[str, object]:
+        """Options of the command line that the program declares -> their defaults."""
+        out: dict[str, object] = {}
+        for call in self.find("add_argument"):
+            flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+            if flags:
+                name = argument(call, "dest")
+                given = name.value if isinstance(name, ast.Constant) else flags[-1].lstrip("-").replace("-", "_")
+                default = argument(call, "default")
+                out[str(given)] = default.value if isinstance(default, ast.Constant) else None
+        return out
+
+    def function(self, call: ast.Call) -> Function | None:
+        """The function of this file that is called, as a name or a method of `self`."""
+        func = call.func
+        if isinstance(func, ast.Name):
+            found = self.functions.get(func.id, [])
+        elif isinstance(func, ast.Attribute) and key(func.value) in ("self", "cls", "trainer"):
+            found = self.functions.get(func.attr, [])
+        elif isinstance(func, ast.Attribute) and func.attr not in COMMON and key(func.value) not in self.imports:
+            found = self.functions.get(func.attr, [])
+            return found[0] if len(found) == 1 and isinstance(self.parent.get(found[0]), ast.ClassDef) else None
+        else:
+            return None
+        return found[0] if len(found) == 1 or (found and isinstance(func, ast.Name)) else _same_class(self, call, found)
+
+    def code(self, node: ast.AST, most: int = 200) -> str:
+        """The program's own words for a node."""
+        first, last_ = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
+        if not first or not last_:
+            return ""
+        rows = self.parsed.lines[first - 1 : last_]
+        if not rows or sum(map(len, rows)) > 20 * most + 4000:
+            rows = rows[: most // 20 + 20]
+            return "\n".join(rows)[node.col_offset :][:most]  # type: ignore[attr-defined]
+        if all(row.isascii() for row in (rows[0], rows[-1])):
+            start, end = node.col_offset, node.end_col_offset  # type: ignore[attr-defined]
+        else:
+            start = len(rows[0].encode()[: node.col_offset].decode("utf-8", "ignore"))  # type: ignore[attr-defined]
+            end = len(rows[-1].encode()[: node.end_col_offset].decode("utf-8", "ignore"))  # type: ignore[attr-defined]
+        cut = rows[0][start:end] if len(rows) == 1 else "\n".join([rows[0][start:], *rows[1:-1], rows[-1][:end]])
+        return cut[:most]
+
+
+def _same_class(program: Program, call: ast.Call, found: list[Function]) -> Function | None:
+    mine = [n for n in program.up(call) if isinstance(n, ast.ClassDef)]
+    return next((f for f in found if program.parent.get(f) in mine), None)
+
+
+def argument(call: ast.Call, name: str, position: int | None = None) -> ast.expr | None:
+    """An argument by its keyword, or by its place."""
+    named = next((k.value for k in call.keywords if k.arg == name), None)
+    if named is None and position is not None and len(call.args) > position:
+        return call.args[position]
+    return named
+
+
+def receiver(call: ast.Call) -> ast.expr | None:
+    """What a method is called on."""
+    return call.func.value if isinstance(call.func, ast.Attribute) else None
+
+
+def names(expr: ast.AST) -> set[str]:
+    """The plain names in an expression."""
+    return {n.id for n in ast.walk(expr) if isinstance(n, ast.Name)}
+
+
+def passed(function: ast.AST, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    """Parameter -> what a call gives it."""
+    if not isinstance(function, FUNCTIONS):
+        return
+    own = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+    if own[:1] in (["self"], ["cls"]):
+        own = own[1:]
+    yield from (
+        (name, value) for name, value in zip(own, call.args, strict=False) if not isinstance(value, ast.Starred)
+    )
+    yield from ((k.arg, k.value) for k in call.keywords if k.arg)

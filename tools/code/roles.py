@@ -1,0 +1,188 @@
+"""What the values of a program are for: optimizer, scheduler, scaler, model, loader, ... by how they are made and used.
+
+A name has one role in a file. Constructors tell first, then what is done with a name, its own word last; parameters take
+the role of what is passed to them.
+"""
+
+# ruff: noqa: E501  one sentence, pattern or question on one line
+
+from __future__ import annotations
+
+import ast
+import re
+
+from .program import Program, key, last, passed, receiver
+
+ROUNDS = 3
+"""How often roles are passed on from one name to the next."""
+MADE: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("scheduler", re.compile(r"lr_scheduler\.\w+$|(^|\.)get_(\w+_)?sched\w*$|(^|\.)get_scheduler$|[a-z]LR$|^\w*LRScheduler$|LambdaLR$|OneCycle|WarmRestarts$|ReduceLROnPlateau$")),
+    ("sampler", re.compile(r"Distributed\w*Sampler$")),
+    ("scaler", re.compile(r"GradScaler$")),
+    ("accelerator", re.compile(r"(^|\.)(Accelerator|Fabric)$")),
+    ("engine", re.compile(r"deepspeed\.initialize$")),
+    ("rollout", re.compile(r"vllm\.(\w+\.)*(LLM|AsyncLLMEngine)$|(^|\.)LLM$|sglang\.Engine$")),
+    ("loader", re.compile(r"DataLoader2?$|_dataloader$")),
+    ("optimizer", re.compile(r"torch\.optim\.(\w+\.)*[A-Z]\w+$|(^|\.)\w*(Adam|AdamW|SGD|Adagrad|RMSprop|Adafactor|Lion|LBFGS|Muon|Adam8bit|AdamW8bit)(\w*bit)?$|(^|\.)(create|build|configure|make|get)_optimi[sz]ers?$")),
+    ("tokenizer", re.compile(r"Tokenizer\w*\.from_pretrained$|Processor\.from_pretrained$|Tokenizer(Fast)?$")),
+    ("criterion", re.compile(r"torch\.nn\.\w+Loss$|(^|\.)\w*Loss$")),
+    ("summary", re.compile(r"SummaryWriter$|profiler\.profile$|(^|\.)profile$|tqdm$")),
+    ("model", re.compile(r"\w*Model\w*\.from_(pretrained|config)$|For[A-Z]\w+\.from_(pretrained|config)$|(^|\.)(DistributedDataParallel|DDP|FSDP|FullyShardedDataParallel|fully_shard|get_peft_model|DataParallel)$|torch\.nn\.(Sequential|Linear|Transformer\w*|LSTM|GRU|Module|ModuleList)$|torch\.compile$|from_pretrained$|[A-Z]\w*(LM|Model|Transformer|Network|Net|MLP|GPT)$|^(GPT|MLP|Net|LM)$")),
+)  # fmt: skip
+"""Role -> constructors, as resolved names; the first that fits."""
+KEEPS = frozenset(
+    ["to", "cuda", "cpu", "half", "bfloat16", "float", "train", "eval", "requires_grad_", "module", "compile", "eval_"]
+)
+"""Methods that return what they are called on."""
+WORDS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("scheduler", re.compile(r"sched|(^|_)lrs?$|warmup_?er$", re.I)),
+    ("optimizer", re.compile(r"(^|_)opt(im\w*)?(\d|_|$)|optimi[sz]er", re.I)),
+    ("scaler", re.compile(r"scaler", re.I)),
+    ("accelerator", re.compile(r"^(accelerator|accel|fabric)$", re.I)),
+    ("engine", re.compile(r"^(model_)?engine$", re.I)),
+    ("rollout", re.compile(r"^(llm|vllm\w*|rollout_engine|sampler_engine)$", re.I)),
+    ("loader", re.compile(r"(^|_)(data)?_?loaders?$|(^|_)dl$", re.I)),
+    ("sampler", re.compile(r"sampler$", re.I)),
+    ("tokenizer", re.compile(r"^(tok|tokeni[sz]er|processor)$", re.I)),
+    ("criterion", re.compile(r"^(criterion|loss_fn|loss_func|loss_function)$", re.I)),
+    ("summary", re.compile(r"^(prof|profiler|writer|pbar|progress\w*|bar)$", re.I)),
+    ("model", re.compile(r"(^|_)(model|net|network|policy|actor|critic|lm|gpt|module|transformer|encoder|decoder|backbone|student|teacher)(_\w*)?$|^(ddp|fsdp)$", re.I)),
+)  # fmt: skip
+
+
+class Roles:
+    """The roles of one program's names."""
+
+    def __init__(self, program: Program):
+        self.program = program
+        self.modules = {
+            node.name
+            for node in program.nodes
+            if isinstance(node, ast.ClassDef)
+            and any(re.search(r"Module$|PreTrainedModel$|LightningModule$", program.path(b)) for b in node.bases)
+        }
+        self.known: dict[str, str] = {}
+        for _ in range(ROUNDS):
+            before = len(self.known)
+            self._assignments()
+            self._parameters()
+            if len(self.known) == before:
+                break
+        self._uses()
+
+    def of(self, expr: ast.AST | None) -> str:
+        """The role of a value; empty where nothing tells."""
+        if expr is None:
+            return ""
+        if isinstance(expr, ast.Call):
+            return self._made(expr)
+        name = key(expr)
+        if not name:
+            return self.of(expr.value) if isinstance(expr, (ast.Subscript, ast.Await)) else ""
+        if name in self.known:
+            return self.known[name]
+        short = last(name)
+        if short != name and short in self.known:
+            return self.known[short]
+        return next((role for role, word in WORDS if word.search(short)), "")
+
+    def sure(self, expr: ast.AST | None) -> str:
+        """The role of a value as its constructor or its use tells it, not its word."""
+        name = key(expr) if expr is not None else ""
+        return self.known.get(name, "") if name else self.of(expr)
+
+    def named(self, role: str) -> set[str]:
+        """The names that are known to have a role."""
+        return {name for name, has in self.known.items() if has == role}
+
+    def _made(self, call: ast.Call) -> str:
+        path = self.program.path(call.func)
+        name = last(path)
+        if name == "deepcopy" and call.args:
+            return self.of(call.args[0])
+        if name in KEEPS and (on := receiver(call)) is not None:
+            return self.of(on)
+        if name in ("prepare", "unwrap_model", "unwrap") and len(call.args) == 1:
+            return self.of(call.args[0])
+        if name in self.modules:
+            return "model"
+        if found := next((role for role, pattern in MADE if pattern.search(path)), ""):
+            return found
+        function = self.program.function(call)
+        return self._returned(function) if function is not None else ""
+
+    def _returned(self, function: ast.AST) -> str:
+        for node in ast.walk(function):
+            if isinstance(node, ast.Return) and isinstance(node.value, (ast.Name, ast.Attribute)):
+                return self.known.get(key(node.value), "")
+            if isinstance(node, ast.Return) and isinstance(node.value, ast.Call):
+                path = self.program.path(node.value.func)
+                return next((role for role, pattern in MADE if pattern.search(path)), "")
+        return ""
+
+    def _assignments(self) -> None:
+        for scoped in self.program.bound.values():
+            for name, bindings in scoped.items():
+                if name in self.known:
+                    continue
+                for binding in bindings:
+                    if binding.value is None or binding.how not in ("assign", "with"):
+                        continue
+                    if role := self._part(binding.value, binding.part):
+                        self.known[name] = role
+                        break
+
+    def _part(self, value: ast.expr, part: int | None) -> str:
+        """The role of a value, or of one part of what a call returns."""
+        if part is None:
+            if isinstance(value, ast.Call):
+                return self._made(value)
+            return self.known.get(key(value), "") if key(value) else ""
+        if not isinstance(value, ast.Call):
+            return ""
+        path = self.program.path(value.func)
+        if path.endswith("deepspeed.initialize"):
+            return ("engine", "optimizer", "loader", "scheduler")[part] if part < 4 else ""
+        if last(path) in ("prepare", "setup") and part < len(value.args):
+            return self.of(value.args[part])
+        function = self.program.function(value)
+        returns = [n.value for n in ast.walk(function) if isinstance(n, ast.Return)] if function else []
+        parts = next((r.elts for r in returns if isinstance(r, ast.Tuple)), [])
+        return self.of(parts[part]) if part < len(parts) else ""
+
+    def _parameters(self) -> None:
+        for name, functions in self.program.functions.items():
+            if len(functions) != 1:
+                continue
+            for call in self.program.calls.get(name, ()):
+                for parameter, value in passed(functions[0], call):
+                    if parameter not in self.known and (role := self.sure(value)):
+                        self.known[parameter] = role
+
+    def _uses(self) -> None:
+        """A name of no known make whose use tells: it is cleared and stepped, or scales a loss."""
+        done: dict[str, set[str]] = {}
+        for method in (
+            "zero_grad",
+            "step",
+            "scale",
+            "unscale_",
+            "set_epoch",
+            "train",
+            "eval",
+            "parameters",
+            "named_parameters",
+        ):
+            for call in self.program.calls.get(method, ()):
+                if (name := key(receiver(call))) and name not in self.known:
+                    done.setdefault(name, set()).add(method)
+        for name, methods in done.items():
+            word = next((role for role, pattern in WORDS if pattern.search(last(name))), "")
+            if {"zero_grad", "step"} <= methods and word != "engine":
+                self.known[name] = "optimizer"
+            elif {"scale", "step"} <= methods or "unscale_" in methods:
+                self.known[name] = "scaler"
+            elif "set_epoch" in methods and word != "loader":
+                self.known[name] = "sampler"
+            elif not word and name != "self" and methods & {"train", "eval", "parameters", "named_parameters"}:
+                self.known[name] = "model"

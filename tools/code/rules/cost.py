@@ -1,0 +1,243 @@
+"""Rules on what makes each step wait."""
+
+# ruff: noqa: E501  one sentence, pattern or question on one line
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ..patch import without
+from ..program import argument, key, last, receiver
+from .look import always, carries_graph, model_call, source
+from .rule import Fault, View, rule
+
+LOOP = """
+for step, batch in enumerate(loader):
+    loss = model(**batch).loss
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    {inside}
+"""
+
+
+@rule("device-read-every-step", "S3", "low-throughput", ".item( .cpu( .tolist( .numpy(",
+      bad=LOOP.format(inside="norms = [p.grad.norm().item() for p in model.parameters()]"),
+      good=LOOP.format(inside="if step % 100 == 0:\n        norms = [p.grad.norm().item() for p in model.parameters()]"))  # fmt: skip
+def device_read_every_step(view: View) -> Iterator[Fault]:
+    """Many tensors are read back from the device in every step.
+
+    Why: each read waits until the GPU has done all that was asked of it; a few a step are no matter, one for each
+    parameter is.
+    """
+    names = ("item", "cpu", "tolist", "numpy")
+    for training in view.trainings:
+        if not training.whole:
+            continue
+        reads = [e for e in training.of("call") if isinstance(e.node, ast.Call) and last(view.program.path(e.node.func)) in names
+                 and not e.guards]  # fmt: skip
+        inner = [e for e in reads if _many(view, e.node, training.node)]
+        heavy = [
+            e
+            for e in reads
+            if last(view.program.path(e.node.func)) in ("cpu", "tolist", "numpy")
+            and not e.loops
+            and _device(view, training, e.node)
+        ]
+        plain = {id(e.node): e for e in reads if last(view.program.path(e.node.func)) == "item" and not e.loops}
+        for event in (*inner[:1], *(heavy[:1] if not inner else ())):
+            yield Fault(event.node, "tensors are read back from the device in every step: the GPU waits each time",
+                        "每一步都把张量读回主机：GPU 每次都要等待")  # fmt: skip
+        if not inner and not heavy and len(plain) >= 3:
+            yield Fault(next(iter(plain.values())).node, f"{len(plain)} values are read back from the device in every step",
+                        f"每一步都从设备读回 {len(plain)} 个值")  # fmt: skip
+
+
+def _many(view: View, node: ast.AST, loop: ast.AST) -> bool:
+    """Whether a call is made for each parameter or token within one step."""
+    for above in view.program.up(node):
+        if above is loop:
+            return False
+        if isinstance(above, (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)):
+            iters = [g.iter for g in above.generators]
+        elif isinstance(above, ast.For):
+            iters = [above.iter]
+        else:
+            continue
+        if any("parameters" in source(view.program, i) or "range(" in source(view.program, i) for i in iters):
+            return True
+    return False
+
+
+def _device(view: View, training: object, node: ast.AST) -> bool:
+    on = receiver(node) if isinstance(node, ast.Call) else None
+    while (
+        isinstance(on, ast.Call) and isinstance(on.func, ast.Attribute) and on.func.attr in ("detach", "float", "cpu")
+    ):
+        on = on.func.value
+    if on is None:
+        return False
+    text = source(view.program, on)
+    origin = view.program.origin(on)
+    return bool(re.search(r"logits|hidden|grad$|embedding", text)) or (
+        isinstance(origin, ast.Call) and model_call(view, origin) and view.roles.of(origin.func) == "model"
+    )
+
+
+@rule("tensor-printed-every-step", "S3", "low-throughput", "print(",
+      bad=LOOP.format(inside="print(step, loss)"), good=LOOP.format(inside="if step % 100 == 0:\n        print(step, loss)"))  # fmt: skip
+def tensor_printed_every_step(view: View) -> Iterator[Fault]:
+    """A tensor is printed in every step.
+
+    Why: printing reads it back from the device, so the step waits.
+    """
+    for training in view.trainings:
+        for event in training.of("call"):
+            call = event.node
+            if (
+                isinstance(call, ast.Call)
+                and view.program.path(call.func) == "print"
+                and always(event)
+                and training.whole
+            ):
+                shown = [a.value if isinstance(a, ast.FormattedValue) else a for b in call.args
+                         for a in (b.values if isinstance(b, ast.JoinedStr) else [b])]  # fmt: skip
+                if any(carries_graph(view, training, a) for a in shown if not isinstance(a, ast.Constant)):
+                    yield Fault(
+                        call,
+                        "a tensor is printed in every step: the step waits for it",
+                        "每一步都打印张量：这一步要等它算完",
+                    )
+
+
+@rule("synchronised-every-step", "S3", "low-throughput", "synchronize",
+      bad=LOOP.format(inside="torch.cuda.synchronize()"),
+      good=LOOP.format(inside="if step % 100 == 0:\n        torch.cuda.synchronize()"))  # fmt: skip
+def synchronised_every_step(view: View) -> Iterator[Fault]:
+    """Every step waits until the device has done everything.
+
+    Why: the host cannot prepare the next step meanwhile.
+    Known gaps: a timing that needs it.
+    """
+    for training in view.trainings:
+        for event in training.of("call"):
+            call = event.node
+            if (
+                isinstance(call, ast.Call)
+                and view.program.path(call.func).endswith("cuda.synchronize")
+                and always(event)
+                and training.whole
+            ) and not re.search(r"perf_counter|time\.time\(|Event\(", view.program.text):
+                yield Fault(
+                    call,
+                    "every step waits for the device",
+                    "每一步都同步设备",
+                    (without(view.program.statement(call)),),
+                )
+
+
+@rule("option-ignored", "S2", "lr-batch-mismatch", "add_argument",
+      bad="""
+      parser.add_argument("--grad-accum", type=int, default=8)
+      parser.add_argument("--lr", type=float, default=1e-4)
+      args = parser.parse_args()
+      optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+      for i, batch in enumerate(loader):
+          loss = model(**batch).loss / args.grad_accum
+          loss.backward()
+          if (i + 1) % args.grad_accum == 0:
+              optimizer.step()
+              optimizer.zero_grad()
+      """,
+      good="""
+      parser.add_argument("--grad-accum", type=int, default=8)
+      parser.add_argument("--lr", type=float, default=1e-4)
+      args = parser.parse_args()
+      optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr)
+      for i, batch in enumerate(loader):
+          loss = model(**batch).loss / args.grad_accum
+          loss.backward()
+          if (i + 1) % args.grad_accum == 0:
+              optimizer.step()
+              optimizer.zero_grad()
+      """)  # fmt: skip
+def option_ignored(view: View) -> Iterator[Fault]:
+    """An option of the command line that decides the training is never read.
+
+    Why: whoever sets it believes in a setting that the program does not have.
+    """
+    program = view.program
+    if not view.trainings:
+        return
+    holders = {n for s in program.bound.values() for n, bs in s.items() for b in bs if isinstance(b.value, ast.Call)
+               and last(program.path(b.value.func)) in ("parse_args", "parse_known_args")}  # fmt: skip
+    whole = any(
+        key(a) in holders
+        for n in program.nodes
+        if isinstance(n, ast.Call)
+        for a in (*n.args, *(k.value for k in n.keywords))
+    )
+    read = {n.attr for n in program.nodes if isinstance(n, ast.Attribute)}
+    if (
+        not holders
+        or (whole and not read & set(program.options))
+        or re.search(r"vars\(|getattr\(|__dict__", program.text)
+    ):
+        return
+    for call in program.find("add_argument"):
+        flag = next((a.value for a in call.args if isinstance(a, ast.Constant) and str(a.value).startswith("--")), "")
+        name = str(flag).lstrip("-").replace("-", "_")
+        deciding = re.search(
+            r"^(lr|learning_rate|batch_size|grad\w*accum\w*|gradient_accumulation_steps|accum\w*|warmup\w*|weight_decay|seed|max_grad_norm|grad_clip|clip\w*|beta|kl_coef|epochs)$",
+            name,
+        )
+        if deciding and name not in read and argument(call, "dest") is None and not whole:
+            yield Fault(
+                call, f"`--{str(flag).lstrip('-')}` is never read", f"选项 `--{str(flag).lstrip('-')}` 从未被读取"
+            )
+
+
+@rule("loss-averaged-over-batches", "S3", "eval-harness-drift", "len(",
+      bad="""
+      def evaluate(model, loader):
+          model.eval()
+          total, count = 0.0, 0
+          with torch.no_grad():
+              for batch in loader:
+                  loss = torch.nn.functional.cross_entropy(model(batch["x"]), batch["y"], reduction="sum")
+                  total += loss.item()
+          return total / len(loader)
+      """,
+      good="""
+      def evaluate(model, loader):
+          model.eval()
+          total, count = 0.0, 0
+          with torch.no_grad():
+              for batch in loader:
+                  loss = torch.nn.functional.cross_entropy(model(batch["x"]), batch["y"], reduction="sum")
+                  total += loss.item()
+                  count += batch["y"].numel()
+          return total / count
+      """)  # fmt: skip
+def loss_averaged_over_batches(view: View) -> Iterator[Fault]:
+    """A loss that is summed over samples is divided by the number of batches.
+
+    Why: it grows with the batch size, so that runs cannot be compared.
+    """
+    program = view.program
+    for node in program.nodes:
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div) or not isinstance(node.right, ast.Call):
+            continue
+        batches = (
+            last(program.path(node.right.func)) == "len"
+            and node.right.args
+            and view.roles.of(node.right.args[0]) == "loader"
+        )
+        summed = any(isinstance(n, ast.Call) and isinstance(r := argument(n, "reduction"), ast.Constant) and r.value == "sum"
+                     for n in program.traced(node.left, 4))  # fmt: skip
+        if batches and summed:
+            yield Fault(
+                node, "a sum over samples is divided by the number of batches", "对样本求和的 loss 却除以批次数"
+            )

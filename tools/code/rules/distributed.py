@@ -1,0 +1,363 @@
+"""Rules on several processes: who takes part in what, and who waits."""
+
+# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ..program import FUNCTIONS, Program, argument, key, last, receiver
+from .look import alone_on_rank, inside, made_by, rank_branch, source
+from .rule import Fault, View, rule
+
+COLLECTIVES = ("all_reduce", "all_gather", "all_gather_object", "all_gather_into_tensor", "broadcast", "broadcast_object_list",
+               "reduce_scatter", "reduce_scatter_tensor", "barrier", "all_to_all", "all_to_all_single", "gather_object",
+               "monitored_barrier", "wait_for_everyone", "gather_for_metrics", "scatter_object_list")  # fmt: skip
+OWNERS = re.compile(r"(^|\.)(dist|distributed|comm|accelerator|fabric|self\.accelerator|c10d|collectives?)(\.|$)", re.I)
+GATHERS = ("gather", "reduce")
+WHOLE = re.compile(r"FullyShardedDataParallel|FSDP|fully_shard|zero_?3|stage.{0,5}3|deepspeed", re.I)
+HEAD = """
+import torch.distributed as dist
+dist.init_process_group("nccl")
+rank = dist.get_rank()
+"""
+
+
+def collectives(view: View) -> Iterator[ast.Call]:
+    """Calls in which every rank must take part."""
+    program = view.program
+    for call in program.find(*COLLECTIVES, *GATHERS):
+        path = program.path(call.func)
+        owner = path.rpartition(".")[0]
+        imported = path.startswith("torch.distributed.")
+        if imported or (
+            OWNERS.search(owner) and (last(path) not in GATHERS or owner.endswith(("dist", "accelerator")))
+        ):
+            yield call
+
+
+def _group(call: ast.Call) -> bool:
+    """Whether it names a group of its own, which may be the ranks of this branch."""
+    value = argument(call, "group")
+    return value is not None and not (isinstance(value, ast.Constant) and value.value is None)
+
+
+def _answered(program: Program, call: ast.Call, branch: ast.If) -> bool:
+    """Whether the ranks of the other branch make the same call: in its `else`, or in one of their own nearby."""
+    name = last(program.path(call.func))
+    scope = program.scope(call)
+    mine = next((b for t, b, s in program.guards(call) if s is branch), True)
+    for other in program.calls.get(name, ()):
+        if other is call or program.scope(other) is not scope:
+            continue
+        for test, side, statement in program.guards(other):
+            single = rank_branch(program, test)
+            if single is None:
+                continue
+            if statement is branch and side is not mine:
+                return True
+            if statement is not branch and single is not side:
+                return True
+    return False
+
+
+@rule("collective-on-one-rank", "S0", "collective-mismatch", "rank main_process master is_main",
+      bad=HEAD + """
+if rank == 0:
+    dist.all_reduce(loss)
+    print(loss.item())
+""",
+      good=HEAD + """
+dist.all_reduce(loss)
+if rank == 0:
+    print(loss.item())
+""")  # fmt: skip
+def collective_on_one_rank(view: View) -> Iterator[Fault]:
+    """A collective that only one rank calls.
+
+    Why: it waits for the others, which never come: the run hangs until the timeout.
+    Known gaps: a collective over a group of its own is left alone, and so is one that the other branch makes too.
+    """
+    program = view.program
+    for call in collectives(view):
+        branch = alone_on_rank(program, call)
+        if branch is None or _group(call) or _answered(program, call, branch):
+            continue
+        name = last(program.path(call.func))
+        yield Fault(call, f"`{name}` is called by one rank only: it waits for the others for ever",
+                    f"`{name}` 只有一个 rank 调用：会一直等待其他 rank", beside=(branch,))  # fmt: skip
+    yield from _through_function(view)
+
+
+def _through_function(view: View) -> Iterator[Fault]:
+    """A function of this file with a collective in it, called by one rank."""
+    program = view.program
+    holding = {program.scope(c) for c in collectives(view) if not program.guards(c) and not _group(c)}
+    for function in holding:
+        if not isinstance(function, FUNCTIONS) or len(program.functions.get(function.name, [])) != 1:
+            continue
+        for call in program.calls.get(function.name, ()):
+            branch = alone_on_rank(program, call)
+            if branch is not None and not _answered(program, call, branch):
+                yield Fault(call, f"`{function.name}` holds a collective and is called by one rank only",
+                            f"`{function.name}` 中有集合通信，却只有一个 rank 调用", beside=(branch,))  # fmt: skip
+
+
+@rule("rank-leaves-early", "S1", "collective-mismatch", "rank main_process master is_main",
+      bad=HEAD + """
+def report(loss):
+    if rank != 0:
+        return None
+    dist.all_reduce(loss)
+    return loss.item()
+""",
+      good=HEAD + """
+def report(loss):
+    dist.all_reduce(loss)
+    if rank != 0:
+        return None
+    return loss.item()
+""")  # fmt: skip
+def rank_leaves_early(view: View) -> Iterator[Fault]:
+    """Some ranks leave a function or loop before a collective that follows.
+
+    Why: those that stay wait for them until the timeout.
+    """
+    program = view.program
+    calls = [c for c in collectives(view) if not _group(c)]
+    for node in program.nodes:
+        if not isinstance(node, ast.If) or not isinstance(node.body[-1], (ast.Return, ast.Break, ast.Continue)):
+            continue
+        single = rank_branch(program, node.test)
+        if single is None or (node.orelse and single is not True and single is not False):
+            continue
+        body = _block(program, node)
+        after = [c for c in calls if c.lineno > (node.end_lineno or 0) and program.scope(c) is program.scope(node)]
+        leaving = isinstance(node.body[-1], ast.Return)
+        reached = [c for c in after if leaving or any(inside(program, c, s) for s in body)]
+        before = [
+            c
+            for c in calls
+            if inside(program, c, node)
+            and any(last(program.path(r.func)) == last(program.path(c.func)) for r in reached)
+        ]
+        if reached and not before and (leaving or program.loops(node)):
+            yield Fault(node, f"some ranks leave here, and the others wait for them at line {reached[0].lineno}",
+                        f"部分 rank 在此离开，其余 rank 会在第 {reached[0].lineno} 行等待", beside=(reached[0],))  # fmt: skip
+
+
+def _block(program: Program, node: ast.stmt) -> list[ast.stmt]:
+    """The statements behind one in its block."""
+    parent = program.parent.get(node)
+    for name in ("body", "orelse", "finalbody"):
+        body = getattr(parent, name, None)
+        if isinstance(body, list) and node in body:
+            return body[body.index(node) + 1 :]
+    return []
+
+
+@rule("sharded-work-on-one-rank", "S1", "nccl-hang", "rank main_process master is_main",
+      bad="""
+      model = FSDP(model)
+      if rank == 0:
+          torch.save(model.state_dict(), "model.pt")
+      """,
+      good="""
+      model = FSDP(model)
+      state = model.state_dict()
+      if rank == 0:
+          torch.save(state, "model.pt")
+      """)  # fmt: skip
+def sharded_work_on_one_rank(view: View) -> Iterator[Fault]:
+    """One rank alone runs, generates with, or saves a model whose weights lie on all ranks.
+
+    Why: gathering the weights needs every rank: the run hangs, or the file is empty.
+    """
+    program = view.program
+    sharded = any(True for _ in program.find("FSDP", "FullyShardedDataParallel", "fully_shard"))
+    engine = bool(view.roles.named("engine"))
+    accelerated = bool(WHOLE.search(program.text)) and bool(view.roles.named("accelerator"))
+    for call in program.find("state_dict", "generate", "save_checkpoint", "save_state", "forward", "save_16bit_model"):
+        role, name = view.roles.of(receiver(call)), last(program.path(call.func))
+        branch = alone_on_rank(program, call)
+        if branch is None or key(receiver(call)).endswith(".module") or _answered(program, call, branch):
+            continue
+        own = (sharded and role == "model" and name in ("state_dict", "generate") and _wrapped(view, receiver(call))) or (
+            engine and role == "engine" and name in ("save_checkpoint", "save_16bit_model", "generate")) or (
+            accelerated and role == "accelerator" and name == "save_state")  # fmt: skip
+        if own:
+            yield Fault(call, f"`{name}` needs every rank, and only one calls it", f"`{name}` 需要所有 rank 参与，这里只有一个调用",
+                        beside=(branch,))  # fmt: skip
+
+
+def _wrapped(view: View, expr: ast.expr | None) -> bool:
+    name = key(expr)
+    bindings = [b for s in view.program.bound.values() for b in s.get(name, ())]
+    known = [last(view.program.path(b.value.func)) for b in bindings if isinstance(b.value, ast.Call)]
+    if any(n in ("FSDP", "FullyShardedDataParallel", "fully_shard") for n in known):
+        return True
+    parameter = any(b.how == "parameter" for b in bindings)
+    return parameter or any(last(view.program.path(c.func)) == "fully_shard" and c.args and key(c.args[0]) == name
+                            for c in view.program.find("fully_shard"))  # fmt: skip
+
+
+@rule("others-do-not-wait", "S2", "rank0-work-timeout", "rank main_process master is_main",
+      bad=HEAD + """
+if rank == 0:
+    dataset.map(encode).save_to_disk("cache")
+dataset = load_from_disk("cache")
+""",
+      good=HEAD + """
+if rank == 0:
+    dataset.map(encode).save_to_disk("cache")
+dist.barrier()
+dataset = load_from_disk("cache")
+""")  # fmt: skip
+def others_do_not_wait(view: View) -> Iterator[Fault]:
+    """One rank writes what all ranks read next, and nothing makes them wait.
+
+    Why: the others read a file that is not there, or half of one.
+    """
+    program = view.program
+    for call in program.find("save_to_disk", "snapshot_download", "save_pretrained", "to_parquet", "dump"):
+        branch = alone_on_rank(program, call)
+        if branch is None or any(isinstance(g[2], ast.If) and g[2] is not branch for g in program.guards(call)):
+            continue
+        path = [key(a) or program.const(a) for a in call.args] + [
+            program.const(k.value) or key(k.value) for k in call.keywords
+        ]
+        waited = False
+        for statement in _block(program, branch):
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Call):
+                    name = last(program.path(node.func))
+                    waited = waited or name in (
+                        "barrier",
+                        "wait_for_everyone",
+                        "broadcast",
+                        "broadcast_object_list",
+                        "all_reduce",
+                        "monitored_barrier",
+                    )
+                    given = [key(a) or program.const(a) for a in node.args]
+                    if (
+                        re.match(r"load|from_pretrained|read|open", name)
+                        and set(path) & set(given) - {None, ""}
+                        and not waited
+                    ):
+                        yield Fault(branch, "one rank writes what all read next, and nothing makes them wait",
+                                    "一个 rank 写入、所有 rank 随即读取，中间没有等待", beside=(node,))  # fmt: skip
+                        return
+
+
+@rule("sum-taken-for-mean", "S2", "loss-oscillation", "all_reduce",
+      bad=HEAD + """
+dist.all_reduce(loss)
+if rank == 0:
+    print("mean loss", loss.item())
+""",
+      good=HEAD + """
+dist.all_reduce(loss, op=dist.ReduceOp.AVG)
+if rank == 0:
+    print("mean loss", loss.item())
+""")  # fmt: skip
+def sum_taken_for_mean(view: View) -> Iterator[Fault]:
+    """A loss or a gradient is summed over the ranks and not divided by their number.
+
+    Why: `all_reduce` sums unless told otherwise: what is logged or stepped on grows with the number of GPUs.
+    """
+    program = view.program
+    for call in collectives(view):
+        if last(program.path(call.func)) != "all_reduce" or argument(call, "op", 1) is not None or not call.args:
+            continue
+        name = key(call.args[0])
+        wanted = re.search(r"(^|_)(loss(es)?|mean_\w+|avg_\w+)$|\.grad(\.data)?$", name)
+        scope = program.scope(call)
+        text = program.code(scope, 60_000) if isinstance(scope, FUNCTIONS) else program.text
+        divided = re.search(
+            r"/=?\s*\(?\s*(?:\w+\.)*(?:get_)?(?:world_size|num_processes|size|n_gpus|ngpus|num_gpus|nproc\w*|ws|W|world|count|total|n|num_\w+)\b|\.div_?\(|\.mul_?\(|mean\(|/ dist",
+            text,
+        )
+        if wanted and not divided:
+            yield Fault(call, f"`{name}` is summed over the ranks and never divided by their number",
+                        f"`{name}` 在各 rank 间求和，却没有除以 rank 数")  # fmt: skip
+
+
+@rule("gradient-sync-bypassed", "S1", "loss-oscillation", ".module",
+      bad="""
+      model = DistributedDataParallel(net)
+      for batch in loader:
+          loss = model.module(**batch).loss
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """,
+      good="""
+      model = DistributedDataParallel(net)
+      for batch in loader:
+          loss = model(**batch).loss
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """)  # fmt: skip
+def gradient_sync_bypassed(view: View) -> Iterator[Fault]:
+    """Training calls the module inside the DDP wrapper.
+
+    Why: gradients are averaged by the wrapper's forward and hooks; without it the ranks drift apart.
+    """
+    program = view.program
+    wrapped = made_by(view, "DDP", "DistributedDataParallel")
+    for training in view.trainings:
+        for event in training.of("backward"):
+            for node in program.traced(event.on, 3) if event.on is not None else ():
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "module":
+                    if key(node.func.value) in wrapped:
+                        from ..patch import instead
+
+                        fix = (instead(node.func, source(program, node.func.value)),)
+                        yield Fault(node, "training calls the module inside the DDP wrapper: gradients are not averaged",
+                                    "训练直接调用 DDP 内部的 module：梯度不会同步", fix)  # fmt: skip
+
+
+@rule("all-ranks-on-one-gpu", "S1", "vllm-device-conflict", "init_process_group",
+      bad="""
+      torch.distributed.init_process_group("nccl")
+      device = torch.device("cuda:0")
+      model = DistributedDataParallel(Net().to(device))
+      """,
+      good="""
+      torch.distributed.init_process_group("nccl")
+      device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+      model = DistributedDataParallel(Net().to(device))
+      """)  # fmt: skip
+def all_ranks_on_one_gpu(view: View) -> Iterator[Fault]:
+    """Every process puts its model on the first GPU.
+
+    Why: the first GPU runs out of memory while the others stand idle, or NCCL refuses two ranks on one device.
+    """
+    program = view.program
+    if not any(True for _ in program.find("init_process_group", "init_distributed")):
+        return
+    if re.search(
+        r"set_device|local_rank|LOCAL_RANK|CUDA_VISIBLE_DEVICES|local_process_index|device_count|gloo", program.text
+    ):
+        return
+    for call in program.find("device", "to", "cuda"):
+        first = call.args[0] if call.args else None
+        value = program.const(first) if first is not None else None
+        name = last(program.path(call.func))
+        bare = name == "cuda" and not call.args and not call.keywords and view.roles.of(receiver(call)) == "model"
+        plain = (
+            value == "cuda:0"
+            or (name == "cuda" and value == 0)
+            or (name == "to" and value == "cuda" and view.roles.of(receiver(call)) == "model")
+        )
+        if plain or bare:
+            yield Fault(
+                call,
+                "every process uses the first GPU: nothing picks one by its rank",
+                "所有进程都用第一块 GPU：没有按 rank 选择设备",
+            )
+            return

@@ -1,0 +1,261 @@
+"""Rules on what is measured: decoding, templates, comparison, and items that should not be there."""
+
+# ruff: noqa: E501  one sentence, pattern or question on one line
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ..patch import instead
+from ..program import argument, key, last, receiver
+from .look import TEST, option, source, tested
+from .rule import Fault, View, rule
+
+NORMAL = ("lower", "strip", "normalize", "normalize_answer", "casefold", "rstrip", "lstrip", "upper")
+GOLD = re.compile(r"gold|ref(erence)?|target|answer|label|expected|truth|solution", re.I)
+HELD = re.compile(
+    r"(^|_)(test|eval|val|valid|validation|heldout|dev|bench\w*)(_?(set|data|ds|dataset|split|items|rows|examples|questions))?$",
+    re.I,
+)
+
+
+@rule("evaluation-samples", "S2", "eval-harness-drift", "do_sample temperature",
+      bad="""
+      def evaluate(model, items):
+          for item in items:
+              out = model.generate(**item["inputs"], do_sample=True, temperature=0.8)
+              score(out, item["answer"])
+      """,
+      good="""
+      def evaluate(model, items):
+          for item in items:
+              out = model.generate(**item["inputs"], do_sample=False)
+              score(out, item["answer"])
+      """)  # fmt: skip
+def evaluation_samples(view: View) -> Iterator[Fault]:
+    """An evaluation draws its answers at random.
+
+    Why: the score changes from run to run by more than most changes are worth.
+    Known gaps: pass@k and majority votes draw on purpose; several samples an item are left alone.
+    """
+    program = view.program
+    for call in program.find("generate", "SamplingParams", "chat"):
+        if not tested(view, call) and not re.search(
+            r"accuracy|exact_match|pass_rate|score", program.code(program.scope(call), 20_000)
+        ):
+            continue
+        if re.search(r"pass@|pass_at|majority|self.consistency|best_of|maj@", program.text) or view.trainings:
+            continue
+        many = next((v for n in ("n", "num_return_sequences") if (v := option(program, call, n)) is not None), None)
+        if many is not None and program.const(many) != 1:
+            continue
+        sampled, heat = option(program, call, "do_sample"), option(program, call, "temperature")
+        value = program.const(heat) if heat is not None else None
+        hot = isinstance(value, (int, float)) and value > 0
+        named = last(program.path(call.func)) != "generate"
+        if (sampled is not None and program.const(sampled) is True) or (named and hot):
+            fix = (
+                (instead(sampled, "False"),)
+                if sampled is not None
+                else ((instead(heat, "0.0"),) if heat is not None else ())
+            )
+            yield Fault(call, "the evaluation samples its answers: the score changes from run to run", "评测时使用了随机采样：分数每次都不同", fix)  # fmt: skip
+
+
+@rule("chat-template-missing", "S2", "chat-template-mismatch", "generate",
+      bad="""
+      model = AutoModelForCausalLM.from_pretrained("org/Some-7B-Instruct")
+      inputs = tokenizer(question, return_tensors="pt")
+      out = model.generate(**inputs)
+      """,
+      good="""
+      model = AutoModelForCausalLM.from_pretrained("org/Some-7B-Instruct")
+      text = tokenizer.apply_chat_template([{"role": "user", "content": question}], tokenize=False)
+      inputs = tokenizer(text, return_tensors="pt")
+      out = model.generate(**inputs)
+      """)  # fmt: skip
+def chat_template_missing(view: View) -> Iterator[Fault]:
+    """A chat model is asked without its template.
+
+    Why: it was trained on turns with their marks; on bare text it rambles, and scores far below what it can.
+    """
+    program = view.program
+    if re.search(
+        r"apply_chat_template|chat_template|<\|im_start\|>|\[INST\]|<\|start_header_id\|>|\.chat\(|<start_of_turn>|conv_template|pipeline\(|TextStreamer",
+        program.text,
+    ):
+        return
+    chat = [n for n in program.nodes if isinstance(n, ast.Constant) and isinstance(n.value, str) and len(n.value) < 100
+            and re.search(r"^[\w./-]+-(Instruct|Chat|it|instruct|chat)(-[\w.]+)?$", n.value)]  # fmt: skip
+    loaded = [c for c in (program.parent.get(n) for n in chat) if c is not None]
+    for call in program.find("generate"):
+        if chat and loaded and view.roles.of(receiver(call)) in ("model", "rollout"):
+            yield Fault(call, f"`{chat[0].value}` is asked without its chat template", f"`{chat[0].value}` 没有使用对话模板",
+                        beside=(chat[0], *_tokenised(view, call)))  # fmt: skip
+            return
+
+
+def _tokenised(view: View, call: ast.Call) -> list[ast.Call]:
+    """Where the text is tokenised that a call gets."""
+    scope = view.program.scope(call)
+    return [
+        n
+        for n in ast.walk(scope)
+        if isinstance(n, ast.Call) and view.roles.of(n.func) == "tokenizer" and n.lineno <= call.lineno
+    ][:2]
+
+
+@rule("one-side-normalised", "S2", "eval-harness-drift", "lower strip normalize",
+      bad="correct = prediction.strip().lower() == reference\n",
+      good="correct = prediction.strip().lower() == reference.strip().lower()\n")  # fmt: skip
+def one_side_normalised(view: View) -> Iterator[Fault]:
+    """The answer is normalised before it is compared, and the reference is not, or in another way.
+
+    Why: right answers count as wrong; the score measures capitals and blanks.
+    """
+    program = view.program
+    for node in program.nodes:
+        if not isinstance(node, ast.Compare) or len(node.ops) != 1 or not isinstance(node.ops[0], (ast.Eq, ast.In)):
+            continue
+        sides = (node.left, node.comparators[0])
+        done = [_normalised(view, s) for s in sides]
+        names = [source(program, s) for s in sides]
+        bare = next((i for i in (0, 1) if not done[i]), None)
+        if bare is None or not done[1 - bare] & {"lower", "casefold", "upper", "normalize", "normalize_answer"}:
+            continue
+        plain = key(sides[bare]) and not isinstance(program.origin(sides[bare]), ast.Constant)
+        other = re.search(r"pred|out|gen|resp|answer|completion|result|guess|hyp", names[1 - bare], re.I)
+        if plain and GOLD.search(names[bare]) and other and _raw(view, sides[bare]):
+            chain = _chain(view, sides[1 - bare])
+            fix = (instead(sides[bare], f"{names[bare]}{chain}"),) if chain else ()
+            yield Fault(
+                node, "one side of the comparison is normalised and the other is not", "比较时只规范化了一侧", fix
+            )
+
+
+def _normalised(view: View, expr: ast.expr) -> set[str]:
+    """How a text was normalised on its way here."""
+    return {name for n in view.program.traced(expr, 3) if isinstance(n, ast.Call)
+            and (name := last(view.program.path(n.func))) in NORMAL}  # fmt: skip
+
+
+def _raw(view: View, expr: ast.expr) -> bool:
+    """Whether a value comes as it is from data: no call on the way, and no parameter of a helper that compares."""
+    origin = view.program.origin(expr)
+    return not isinstance(origin, (ast.Call, ast.ListComp, ast.Set, ast.List, ast.Tuple)) or last(view.program.path(origin.func)) == "get" if isinstance(origin, ast.Call) else not isinstance(origin, (ast.ListComp, ast.SetComp, ast.Set, ast.List, ast.Tuple))  # fmt: skip
+
+
+def _chain(view: View, expr: ast.expr) -> str:
+    """`.strip().lower()` of a value that ends so."""
+    parts: list[str] = []
+    while (
+        isinstance(expr, ast.Call)
+        and isinstance(expr.func, ast.Attribute)
+        and expr.func.attr in NORMAL
+        and not expr.args
+    ):
+        parts.append(f".{expr.func.attr}()")
+        expr = expr.func.value
+    return "".join(reversed(parts))
+
+
+@rule("test-items-in-prompts", "S1", "eval-leakage", "test eval val",
+      bad="""
+      shots = random.sample(test_set, 5)
+      for item in test_set:
+          prompt = build(shots, item["question"])
+          score(model_answer(prompt), item["answer"])
+      """,
+      good="""
+      shots = random.sample(train_set, 5)
+      for item in test_set:
+          prompt = build(shots, item["question"])
+          score(model_answer(prompt), item["answer"])
+      """)  # fmt: skip
+def test_items_in_prompts(view: View) -> Iterator[Fault]:
+    """The examples in the prompt are taken from the items that are scored.
+
+    Why: the model sees answers of the test; the score is too high.
+    """
+    program = view.program
+    looped = {last(key(n)) for x in program.nodes if isinstance(x, ast.For) for n in ast.walk(x.iter) if key(n)}
+    for node in program.nodes:
+        if not isinstance(node, ast.Assign) or not re.search(
+            r"shot|exemplar|demo(s|nstration)|in_?context|icl|few", key(node.targets[0]), re.I
+        ):
+            continue
+        for inner in ast.walk(node.value):
+            name = last(key(inner))
+            if name and HELD.search(name) and (name in looped or _iterated(view, name)) and not re.search(r"dev", name):
+                yield Fault(node, f"the examples of the prompt come from `{name}`, which is scored",
+                            f"提示中的示例取自 `{name}`，而它正是被评测的数据")  # fmt: skip
+                break
+
+
+def _iterated(view: View, name: str) -> bool:
+    return any(isinstance(n, ast.comprehension) and last(key(n.iter)) == name for n in view.program.nodes)
+
+
+@rule("evaluated-on-training-data", "S1", "eval-leakage", "eval_dataset eval_data valid val test",
+      bad="trainer = Trainer(model=model, train_dataset=data, eval_dataset=data)\n",
+      good='trainer = Trainer(model=model, train_dataset=data["train"], eval_dataset=data["test"])\n')  # fmt: skip
+def evaluated_on_training_data(view: View) -> Iterator[Fault]:
+    """The data of the evaluation are those of the training.
+
+    Why: the score says how well they are remembered; overfitting cannot be seen.
+    """
+    program = view.program
+    for call in (n for n in program.nodes if isinstance(n, ast.Call)):
+        trained, held = argument(call, "train_dataset"), argument(call, "eval_dataset")
+        if trained is None or held is None:
+            continue
+        same = source(program, trained) == source(program, held) and isinstance(
+            trained, (ast.Name, ast.Attribute, ast.Subscript)
+        )
+        alias = key(program.origin(held)) and key(program.origin(held)) == key(program.origin(trained))
+        if (same or alias) and not isinstance(program.parent.get(call), ast.Return) and key(held) not in ("None",):
+            yield Fault(held, "the evaluation data are the training data", "评测数据就是训练数据")
+    for node in program.nodes:
+        target = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
+        if target and HELD.search(last(target)) and isinstance(node, ast.Assign):
+            value = last(key(node.value))
+            if re.search(r"(^|_)train(_?(set|data|ds|dataset|split|loader))?$", value) and re.search(
+                r"set|data|ds|split|loader", last(target)
+            ):
+                yield Fault(node, f"`{target}` is the training data", f"`{target}` 就是训练数据")
+
+
+@rule("split-after-duplication", "S2", "eval-leakage", "train_test_split random_split",
+      bad="""
+      data = concatenate_datasets([data] * 3)
+      parts = data.train_test_split(test_size=0.1)
+      """,
+      good="""
+      parts = data.train_test_split(test_size=0.1)
+      train = concatenate_datasets([parts["train"]] * 3)
+      """)  # fmt: skip
+def split_after_duplication(view: View) -> Iterator[Fault]:
+    """Data are repeated before they are split into training and test.
+
+    Why: copies of the same sample land on both sides.
+    """
+    program = view.program
+    for call in program.find("train_test_split", "random_split"):
+        data = (
+            receiver(call)
+            if last(program.path(call.func)) == "train_test_split" and not call.args
+            else (call.args[0] if call.args else None)
+        )
+        for node in program.traced(data, 2) if data is not None else ():
+            repeated = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and (
+                isinstance(node.left, ast.List) or isinstance(program.const(node.right), int))  # fmt: skip
+            if repeated and (isinstance(node.left, (ast.List, ast.Name))) and not TEST.search(source(program, node)):
+                whole = isinstance(node.left, ast.List) or re.search(
+                    r"data|rows|samples|examples|records", key(node.left)
+                )
+                if whole:
+                    yield Fault(node, "the data are repeated before they are split: copies land on both sides", "先复制再切分：副本会同时落入训练集和测试集",
+                                beside=(call,))  # fmt: skip
+                    return

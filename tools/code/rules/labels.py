@@ -1,0 +1,281 @@
+"""Rules on the labels of language models: shift, padding, mask."""
+
+# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ..patch import instead
+from ..program import FUNCTIONS, argument, key, last
+from .look import model_call, source
+from .loss import base, entropies
+from .rule import Fault, View, rule
+
+ANSWER = re.compile(r"assistant|response|answer|\[/INST\]|output|completion|<\|im_start\|>", re.I)
+SHIFTED = """
+import torch.nn.functional as F
+for batch in loader:
+    ids = batch["input_ids"]
+    logits = model(ids).logits
+    loss = F.cross_entropy({logits}.reshape(-1, vocab), {labels}.reshape(-1))
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def sliced(view: View, expr: ast.AST, deep: int = 3) -> bool:
+    """Whether a value is shifted or cut along its positions on the way."""
+    for node in view.program.traced(expr, deep):
+        if isinstance(node, ast.Slice):
+            return True
+        if isinstance(node, ast.Call) and last(view.program.path(node.func)) in (
+            "roll",
+            "narrow",
+            "pad",
+            "shift",
+            "gather",
+            "cat",
+        ):
+            return True
+    return False
+
+
+def _fed(view: View, logits: ast.expr) -> set[str]:
+    """The names of what was put into the model that made the logits."""
+    for node in view.program.traced(logits, 3):
+        if isinstance(node, ast.Call) and model_call(view, node) and view.roles.of(node.func) == "model":
+            return {
+                base(view, a)
+                for a in (*node.args, *(k.value for k in node.keywords if k.arg in ("input_ids", "x", "idx")))
+            }
+    return set()
+
+
+@rule("labels-not-shifted", "S1", "loss-mask-misaligned", "cross_entropy CrossEntropyLoss",
+      bad=SHIFTED.format(logits="logits", labels="ids"), good=SHIFTED.format(logits="logits[:, :-1]", labels="ids[:, 1:]"))  # fmt: skip
+def labels_not_shifted(view: View) -> Iterator[Fault]:
+    """The logits of a position are compared with the token of the same position.
+
+    Why: the model learns to copy its input; the loss falls to zero and generation is rubbish.
+    Known gaps: masked language models are meant so; they are told by their word.
+    """
+    if re.search(r"MaskedLM|masked_lm|mlm|T5|Seq2Seq|encoder_decoder|diffusion", view.program.text):
+        return
+    for call, logits, labels in entropies(view):
+        same = base(view, labels)
+        if same and same in _fed(view, logits) and not sliced(view, logits) and not sliced(view, labels):
+            yield Fault(call, "logits and labels stand at the same positions: the model learns to copy",
+                        "logits 与 labels 位置相同，没有错位：模型学会的是复制")  # fmt: skip
+
+
+@rule("labels-shifted-twice", "S1", "loss-mask-misaligned", "labels",
+      bad="""
+      for batch in loader:
+          ids = batch["input_ids"]
+          loss = model(input_ids=ids[:, :-1], labels=ids[:, 1:]).loss
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """,
+      good="""
+      for batch in loader:
+          ids = batch["input_ids"]
+          loss = model(input_ids=ids, labels=ids).loss
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """)  # fmt: skip
+def labels_shifted_twice(view: View) -> Iterator[Fault]:
+    """Labels that are shifted already go to a model that shifts them itself.
+
+    Why: each position is trained on the token after the next.
+    Known gaps: told only where the model is one of Transformers' by its `labels` argument and `.loss`.
+    """
+    program = view.program
+    own = {n.name for n in program.nodes if isinstance(n, ast.ClassDef)}
+    for node in [n for n in program.nodes if isinstance(n, ast.Call)]:
+        labels = argument(node, "labels")
+        inputs = argument(node, "input_ids", 0)
+        if labels is None or inputs is None or not model_call(view, node) or view.roles.of(node.func) != "model":
+            continue
+        made = program.origin(node.func)
+        foreign = isinstance(made, ast.Call) and last(program.path(made.func)) in own
+        if not foreign and _shift(view, labels) == "1:" and _shift(view, inputs) == ":-1" and _takes_loss(view, node):
+            fix = _unshifted(view, labels, inputs)
+            yield Fault(labels, "the labels are shifted here, and the model shifts them again",
+                        "labels 在这里已经错位，模型内部还会再错位一次", fix)  # fmt: skip
+
+
+def _takes_loss(view: View, call: ast.Call) -> bool:
+    above = view.program.parent.get(call)
+    if isinstance(above, ast.Attribute):
+        return above.attr == "loss"
+    name = key(above.targets[0]) if isinstance(above, ast.Assign) else ""
+    return bool(name) and any(
+        isinstance(n, ast.Attribute) and n.attr == "loss" and key(n.value) == name for n in view.program.nodes
+    )
+
+
+def _shift(view: View, expr: ast.expr) -> str:
+    """`1:` or `:-1` of the last cut of a value along its positions."""
+    for node in view.program.traced(expr, 3):
+        if isinstance(node, ast.Slice) and node.step is None:
+            low, high = view.program.const(node.lower), view.program.const(node.upper)
+            if low == 1 and node.upper is None:
+                return "1:"
+            if high == -1 and node.lower is None:
+                return ":-1"
+    return ""
+
+
+def _unshifted(view: View, labels: ast.expr, inputs: ast.expr) -> tuple:
+    if (
+        isinstance(labels, ast.Subscript)
+        and isinstance(inputs, ast.Subscript)
+        and key(labels.value) == key(inputs.value) != ""
+    ):
+        key(labels.value)
+        return instead(labels, source(view.program, labels.value)), instead(inputs, source(view.program, inputs.value))
+    return ()
+
+
+@rule("pad-in-loss", "S1", "pad-eos-misconfig", "labels",
+      bad="""
+      def encode(batch):
+          out = tokenizer(batch["text"], padding="max_length", truncation=True, max_length=512)
+          out["labels"] = out["input_ids"].copy()
+          return out
+      """,
+      good="""
+      def encode(batch):
+          out = tokenizer(batch["text"], padding="max_length", truncation=True, max_length=512)
+          labels = [[t if t != tokenizer.pad_token_id else -100 for t in ids] for ids in out["input_ids"]]
+          out["labels"] = labels
+          return out
+      """)  # fmt: skip
+def pad_in_loss(view: View) -> Iterator[Fault]:
+    """Labels are a copy of padded inputs, padding included.
+
+    Why: the model is trained to produce padding; where padding is the end token, it learns to stop nowhere or at once.
+    Known gaps: a collator in another file may mask it.
+    """
+    program = view.program
+    padded = [c for c in program.nodes if isinstance(c, ast.Call) and _pads(view, c)]
+    if not padded or re.search(
+        r"-100|ignore_index|DataCollatorForLanguageModeling|DataCollatorForCompletion|loss_mask", program.text
+    ):
+        return
+    for node in program.nodes:
+        place, value = _labels_of(node)
+        if value is None or place is None:
+            continue
+        made = base(view, value)
+        if "input_ids" in made or re.search(r"input_ids\b", source(program, value)):
+            if any(program.scope(c) is program.scope(node) for c in padded) or len(padded) == 1:
+                yield Fault(node if isinstance(node, ast.stmt) else value, "the labels are the padded inputs: padding is trained on",
+                            "labels 就是填充后的输入：padding 也计入 loss", beside=(padded[0],))  # fmt: skip
+                return
+
+
+def _pads(view: View, call: ast.Call) -> bool:
+    value = argument(call, "padding")
+    on = isinstance(value, ast.Constant) and value.value in (True, "max_length", "longest")
+    return (on and (view.roles.of(call.func) == "tokenizer" or last(view.program.path(call.func)) in ("encode_plus", "pad"))) or (
+        last(view.program.path(call.func)) == "pad_sequence")  # fmt: skip
+
+
+def _labels_of(node: ast.AST) -> tuple[ast.AST | None, ast.expr | None]:
+    """(where, what) of `x["labels"] = ...`, `labels = ...` that is a copy, and `labels=...` of a call."""
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+        part = node.targets[0].slice
+        if isinstance(part, ast.Constant) and part.value == "labels":
+            return node, node.value
+    if isinstance(node, ast.Call):
+        value = argument(node, "labels")
+        return (node, value) if value is not None else (None, None)
+    if isinstance(node, ast.Dict):
+        for name, value in zip(node.keys, node.values, strict=True):
+            if isinstance(name, ast.Constant) and name.value == "labels":
+                return node, value
+    return None, None
+
+
+@rule("mask-by-text-search", "S2", "loss-mask-misaligned", "split find index",
+      bad="""
+      def mask(text):
+          ids = tokenizer(text)["input_ids"]
+          prompt = text.split("### Response:")[0]
+          start = len(tokenizer(prompt)["input_ids"])
+          return [-100] * start + ids[start:]
+      """,
+      good="""
+      def mask(prompt, answer):
+          start = tokenizer(prompt, add_special_tokens=False)["input_ids"]
+          ids = tokenizer(answer, add_special_tokens=False)["input_ids"]
+          return [-100] * len(start) + ids
+      """)  # fmt: skip
+def mask_by_text_search(view: View) -> Iterator[Fault]:
+    """The loss mask is found by searching or splitting the text.
+
+    Why: the marker may stand in the prompt, and tokens do not end where the text is cut; the mask is off by some tokens.
+    """
+    program = view.program
+    for call in program.find("split", "find", "index", "rfind", "partition", "rpartition"):
+        marker = call.args[0] if call.args else None
+        text = program.const(marker) if marker is not None else None
+        named = isinstance(text, str) and ANSWER.search(text)
+        said = key(marker) and ANSWER.search(key(marker))
+        scope = program.scope(call)
+        if not (named or said) or not isinstance(scope, FUNCTIONS):
+            continue
+        body = program.code(scope, 20_000)
+        if re.search(r"-100|loss_mask|labels_mask|ignore_index|IGNORE", body) and re.search(
+            r"tok\w*\(|\.encode\(|tokenize|input_ids", body
+        ):
+            yield Fault(call, "the loss mask is cut out of the text: tokens do not end where it is cut",
+                        "按文本切分来确定 loss 掩码：切点与 token 边界不一致")  # fmt: skip
+
+
+@rule("prompt-in-loss", "S2", "loss-mask-misaligned", "labels",
+      bad="""
+      def encode(row):
+          text = row["prompt"] + row["response"] + tokenizer.eos_token
+          out = tokenizer(text, truncation=True, max_length=1024)
+          out["labels"] = out["input_ids"].copy()
+          return out
+      """,
+      good="""
+      def encode(row):
+          prompt = tokenizer(row["prompt"])["input_ids"]
+          answer = tokenizer(row["response"] + tokenizer.eos_token, add_special_tokens=False)["input_ids"]
+          return {"input_ids": prompt + answer, "labels": [-100] * len(prompt) + answer}
+      """)  # fmt: skip
+def prompt_in_loss(view: View) -> Iterator[Fault]:
+    """Labels are a copy of the inputs though prompt and answer are known apart.
+
+    Why: the model is trained to write prompts; short answers hardly count.
+    Known gaps: training on prompts may be meant.
+    """
+    program = view.program
+    if re.search(r"-100|loss_mask|ignore_index|DataCollatorForCompletion|train_on_responses", program.text):
+        return
+    for node in program.nodes:
+        place, value = _labels_of(node)
+        scope = program.scope(node)
+        if (
+            value is None
+            or place is None
+            or not isinstance(scope, FUNCTIONS)
+            or "input_ids" not in source(program, value) + base(view, value)
+        ):
+            continue
+        body = program.code(scope, 20_000)
+        pair = re.search(r"prompt|instruction|question", body, re.I) and re.search(
+            r"response|answer|completion|output\b", body, re.I
+        )
+        if pair and not isinstance(node, ast.Call):
+            yield Fault(node, "the prompt is part of the labels", "prompt 也进入了 labels")

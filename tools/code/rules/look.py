@@ -1,0 +1,222 @@
+"""What several rules ask of a program in the same way."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ..program import FUNCTIONS, LOOPS, Program, argument, key, last, receiver
+from ..training import Event, Training
+from .rule import View
+
+CUTS = frozenset(["item", "detach", "detach_", "tolist", "numpy", "float", "int", "len", "cpu_item"])
+OFF = re.compile(r"(no_grad|inference_mode|set_grad_enabled)(\(\))?$")
+TEST = re.compile(
+    r"(^|_|\b)(eval|evaluate|evaluation|valid|validate|validation|val|test|dev|predict)(_|$|\b|loop|step|epoch)", re.I
+)
+LOSS = re.compile(r"(^|_)loss(es)?($|_|\d)", re.I)
+EPOCH = re.compile(r"epoch|^ep$|round", re.I)
+RANK = re.compile(
+    r"(^|_|\.)(rank|local_rank|global_rank|process_index|proc_id|node_rank)(\(\))?$|get_rank\(\)$|RANK", re.I
+)
+MAIN = re.compile(
+    r"is_(local_)?main_process|is_master|is_main|master_process|is_rank_?0|is_world_process_zero|is_global_zero|main_process|is_chief|is_root",
+    re.I,
+)
+
+
+def cut(program: Program, expr: ast.AST) -> bool:
+    """Whether a value is cut from the graph in the very expression."""
+    for node in ast.walk(expr):
+        if isinstance(node, ast.Call) and last(program.path(node.func)) in CUTS:
+            return True
+        if isinstance(node, ast.Attribute) and node.attr in ("data", "shape"):
+            return True
+    return False
+
+
+def no_grad(contexts: tuple[str, ...] | list[str]) -> bool:
+    return any(OFF.search(c) for c in contexts)
+
+
+def model_call(view: View, node: ast.AST) -> bool:
+    """Whether a call runs a model or a loss."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = last(view.program.path(node.func))
+    if view.roles.of(node.func) in ("model", "criterion", "engine") and key(node.func):
+        return not name[:1].isupper()
+    return name in ("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "binary_cross_entropy_with_logits", "kl_div",
+                    "compute_loss") or (name == "forward" and view.roles.of(receiver(node)) == "model")  # fmt: skip
+
+
+def losses(training: Training) -> set[str]:
+    """Names of what backward is called on."""
+    return {k for e in training.of("backward") if (k := key(e.on))}
+
+
+def carries_graph(view: View, training: Training | None, expr: ast.expr) -> bool:
+    """Whether a value is a loss, or comes from the model, with its graph."""
+    if cut(view.program, expr):
+        return False
+    named = losses(training) if training else set()
+    if named & {key(n) for n in ast.walk(expr)} - {""}:
+        return True
+    origin = view.program.origin(expr)
+    if cut(view.program, origin):
+        return False
+    return any(
+        (isinstance(n, ast.Attribute) and n.attr == "loss" and not key(n).startswith("self.")) or model_call(view, n)
+        for n in ast.walk(origin)
+    )
+
+
+def inside(program: Program, node: ast.AST, outer: ast.AST) -> bool:
+    return any(above is outer for above in program.up(node))
+
+
+def set_within(program: Program, name: str, at: ast.AST, loop: ast.AST) -> bool:
+    """Whether a name gets its value anew in each pass of a loop."""
+    return any(b.how != "augment" and inside(program, b.node, loop) and not _adds(b, name)
+               for b in program.bindings(at, name))  # fmt: skip
+
+
+def _adds(binding: object, name: str) -> bool:
+    value = getattr(binding, "value", None)
+    return isinstance(value, ast.BinOp) and name in {key(n) for n in ast.walk(value)}
+
+
+def always(event: Event) -> bool:
+    """Whether an event happens in each pass."""
+    return not event.guards and not event.loops
+
+
+def guarded_more(a: Event, b: Event) -> bool:
+    """Whether `a` stands under a condition that `b` does not."""
+    return any(g not in b.guards for g in a.guards)
+
+
+def tested(view: View, node: ast.AST) -> bool:
+    """Whether a node is in a function or loop that evaluates, as its name or its data tell."""
+    program = view.program
+    for above in (node, *program.up(node)):
+        if isinstance(above, FUNCTIONS):
+            return bool(TEST.search(above.name))
+        if isinstance(above, (ast.For, ast.AsyncFor)) and any(TEST.search(last(k)) for n in ast.walk(above.iter)
+                                                              if (k := key(n))):  # fmt: skip
+            return True
+    return False
+
+
+def rank_branch(program: Program, test: ast.expr) -> bool | None:
+    """Which branch of a condition one rank alone takes: True for the body, False for the other, None for neither."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        found = rank_branch(program, test.operand)
+        return None if found is None else not found
+    if isinstance(test, ast.BoolOp):
+        found = [f for v in test.values if (f := rank_branch(program, v)) is not None]
+        only = isinstance(test.op, ast.And)
+        return found[0] if found and (found[0] is only) else None
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        sides = (test.left, test.comparators[0])
+        ranked = any(_is_rank(program, s) for s in sides)
+        number = next((v for s in sides if isinstance(v := program.const(s), int) and not isinstance(v, bool)), None)
+        if ranked and number is not None:
+            if isinstance(test.ops[0], ast.Eq):
+                return None if number == -1 else True
+            if isinstance(test.ops[0], (ast.NotEq, ast.Gt)):
+                return None if number == -1 else False
+            if isinstance(test.ops[0], ast.Lt) and number == 1:
+                return True
+        return None
+    if isinstance(test, (ast.Name, ast.Attribute)):
+        origin = program.origin(test)
+        if origin is not test and isinstance(origin, (ast.Compare, ast.UnaryOp, ast.BoolOp, ast.Call)):
+            return rank_branch(program, origin)
+    if isinstance(test, ast.Call):
+        function = program.function(test)
+        if function and isinstance(function.body[-1], ast.Return) and function.body[-1].value is not None:
+            return rank_branch(program, function.body[-1].value)
+    return True if MAIN.search(last(program.path(test))) else None
+
+
+def _is_rank(program: Program, expr: ast.expr) -> bool:
+    if isinstance(expr, ast.Call) and last(program.path(expr.func)) == "int" and expr.args:
+        return _is_rank(program, expr.args[0])
+    if RANK.search(program.path(expr)) or (isinstance(expr, ast.Subscript) and "RANK" in program.code(expr)):
+        return True
+    if isinstance(expr, ast.Call) and any(isinstance(a, ast.Constant) and "RANK" in str(a.value) for a in expr.args):
+        return True
+    origin = program.origin(expr) if isinstance(expr, (ast.Name, ast.Attribute)) else expr
+    return origin is not expr and isinstance(origin, ast.Call) and _is_rank(program, origin)
+
+
+def alone_on_rank(program: Program, node: ast.AST) -> ast.If | None:
+    """The `if` under which a node is run by one rank only."""
+    for test, branch, statement in program.guards(node):
+        if rank_branch(program, test) is branch:
+            return statement
+    return None
+
+
+def epoch_loop(program: Program, node: ast.AST) -> ast.For | None:
+    """The loop over epochs around a node."""
+    for loop in program.loops(node):
+        if isinstance(loop, ast.For) and any(EPOCH.search(k) for n in ast.walk(loop.target) if (k := key(n))):
+            return loop
+    return None
+
+
+def keyword(call: ast.Call, name: str) -> object:
+    """The literal given under a keyword; None where there is none."""
+    value = argument(call, name)
+    return value.value if isinstance(value, ast.Constant) else None
+
+
+def loops_in(program: Program) -> Iterator[ast.AST]:
+    return (n for n in program.nodes if isinstance(n, LOOPS))
+
+
+def source(program: Program, node: ast.AST) -> str:
+    return program.code(node, 400)
+
+
+def made_by(view: View, *names: str) -> set[str]:
+    """The names of what these constructors make, also inside a function of this file."""
+    program = view.program
+    return {
+        name
+        for scoped in program.bound.values()
+        for name, bindings in scoped.items()
+        for b in bindings
+        if isinstance(b.value, ast.Call) and b.how == "assign" and _makes(program, b.value, names)
+    }
+
+
+def _makes(program: Program, call: ast.Call, names: tuple[str, ...]) -> bool:
+    if last(program.path(call.func)) in names:
+        return True
+    function = program.function(call)
+    returned = [n.value for n in ast.walk(function) if isinstance(n, ast.Return)] if function else []
+    return any(
+        isinstance(made := program.origin(r), ast.Call) and last(program.path(made.func)) in names
+        for r in returned
+        if r is not None
+    )
+
+
+def option(program: Program, call: ast.Call, name: str) -> ast.expr | None:
+    """An argument by its keyword, also one inside `**options`."""
+    if (given := argument(call, name)) is not None:
+        return given
+    for value in (k.value for k in call.keywords if k.arg is None):
+        made = program.origin(value)
+        if isinstance(made, ast.Call) and (found := argument(made, name)) is not None:
+            return found
+        if isinstance(made, ast.Dict):
+            pairs = zip(made.keys, made.values, strict=True)
+            found = next((v for k, v in pairs if isinstance(k, ast.Constant) and k.value == name), None)
+            if found is not None:
+                return found
+    return None

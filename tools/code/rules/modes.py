@@ -1,0 +1,280 @@
+"""Rules on the modes of a model: training, evaluation, gradients, cache."""
+
+# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ..patch import after, before, instead
+from ..program import FUNCTIONS, argument, key, last, receiver
+from .look import TEST, epoch_loop, inside, keyword, model_call, no_grad
+from .rule import Fault, View, rule
+
+EVALUATE = """
+{decorator}
+def evaluate(model, loader):
+    {mode}
+    total = 0.0
+    for batch in loader:
+        total += model(**batch).loss.item()
+    return total / len(loader)
+"""
+ENDING = """
+for epoch in range(3):
+    {train}
+    for batch in train_loader:
+        loss = model(**batch).loss
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    model.eval()
+    with torch.no_grad():
+        for batch in val_loader:
+            total += model(**batch).loss.item()
+    {back}
+"""
+
+
+@rule("evaluation-mode-not-left", "S1", "loss-stagnation", "eval()",
+      bad="model.train()\n" + ENDING.format(train="print(epoch)", back="print(total)"),
+      good=(ENDING.format(train="model.train()", back="print(total)"), ENDING.format(train="print(epoch)", back="model.train()")))  # fmt: skip
+def evaluation_mode_not_left(view: View) -> Iterator[Fault]:
+    """The model is put into evaluation mode inside the training and never back.
+
+    Why: from the first evaluation on it trains without dropout, and norms with running statistics stand still.
+    """
+    program = view.program
+    for training in view.trainings:
+        if not training.whole:
+            continue
+        loops = (training.node, *training.outer)
+        for call, at in _evals(view, loops):
+            name = last(key(receiver(call)))
+            back = [c for c in program.find("train") if isinstance(receiver(c), ast.expr) and not _off(c)]
+            around = [c for c in back if any(inside(program, c, x) for x in loops) or (program.scope(c) is not program.scope(loops[-1])
+                      and program.scope(c) is not program.tree)]  # fmt: skip
+            trained = {last(key(n)) for b in training.of("backward") if b.on is not None for n in program.traced(b.on)
+                       if view.roles.of(n) == "model"}  # fmt: skip
+            own = name in trained or program.scope(call) is not program.scope(training.node)
+            if not around and own and not re.search(r"ref|teacher|reward|frozen|target|critic|ema", name):
+                statement = program.statement(at)
+                fix = (after(statement, f"{key(receiver(call))}.train()"),) if at is not call and isinstance(statement, (ast.Expr, ast.Assign)) and program.scope(at) is program.scope(training.node) and key(receiver(call)) in {key(a) for a in at.args} else _entered(view, training, call)  # fmt: skip
+                yield Fault(call, f"`{name}.eval()` is called inside the training, and nothing calls `{name}.train()` again",
+                            f"训练过程中调用了 `{name}.eval()`，之后没有再 `{name}.train()`", fix)  # fmt: skip
+
+
+def _entered(view: View, training: object, call: ast.Call) -> tuple:
+    """`train()` as the first line of the loop in which the mode is changed."""
+    from ..patch import first_in
+
+    node = getattr(training, "node", None)
+    same = (
+        node is not None
+        and view.program.scope(node) is view.program.scope(call)
+        and isinstance(node, (ast.For, ast.While))
+    )
+    return (first_in(node, f"{key(receiver(call))}.train()"),) if same else ()  # type: ignore[arg-type]
+
+
+def _off(call: ast.Call) -> bool:
+    return bool(call.args) and isinstance(call.args[0], ast.Constant) and call.args[0].value is False
+
+
+def _evals(view: View, loops: tuple[ast.AST, ...]) -> Iterator[tuple[ast.Call, ast.Call]]:
+    """(`x.eval()`, the call in the loops that leads to it)."""
+    program = view.program
+    for call in program.find("eval"):
+        if call.args or receiver(call) is None or view.roles.of(receiver(call)) != "model":
+            continue
+        if any(inside(program, call, x) for x in loops):
+            yield call, call
+            continue
+        scope = program.scope(call)
+        if isinstance(scope, FUNCTIONS) and not any(inside(program, x, scope) for x in loops):
+            callers = [c for c in program.calls.get(scope.name, ()) if any(inside(program, c, x) for x in loops)]
+            if callers:
+                yield call, callers[0]
+
+
+def _evaluating(view: View) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Functions that evaluate a model, by name and by what they do."""
+    program = view.program
+    for functions in program.functions.values():
+        for function in functions:
+            if not TEST.search(function.name) or re.search(r"train", function.name):
+                continue
+            nodes = [n for n in ast.walk(function) if isinstance(n, ast.Call)]
+            if any(isinstance(n, ast.For) for n in ast.walk(function)) and not any(
+                last(program.path(c.func)) == "backward" for c in nodes):  # fmt: skip
+                yield function
+
+
+@rule("evaluated-in-training-mode", "S2", "eval-harness-drift", "def ",
+      bad=EVALUATE.format(decorator="@torch.no_grad()", mode="print(len(loader))"),
+      good=EVALUATE.format(decorator="@torch.no_grad()", mode="model.eval()"))  # fmt: skip
+def evaluated_in_training_mode(view: View) -> Iterator[Fault]:
+    """An evaluation does not put the model into evaluation mode.
+
+    Why: dropout stays on; scores are lower, and change from one run to the next.
+    Known gaps: a caller that does it in another file.
+    """
+    program = view.program
+    if any(True for _ in program.find("eval")) or any(last(k) == "training" for n in program.nodes if (k := key(n))):
+        return
+    for function in _evaluating(view):
+        runs = [n for n in ast.walk(function) if model_call(view, n) and view.roles.of(getattr(n, "func", None)) == "model"
+                and not key(getattr(n, "func", None)).startswith("self.")]  # fmt: skip
+        inner = [n for n in runs if program.loops(n)]
+        name = key(inner[0].func) if inner and isinstance(inner[0], ast.Call) else ""
+        if name and (view.trainings or any(True for _ in program.find("no_grad", "inference_mode", "from_pretrained"))):
+            first = next(
+                (s for s in function.body if not isinstance(s, ast.Expr) or not isinstance(s.value, ast.Constant)),
+                function.body[0],
+            )
+            own = any(a.arg == name for a in function.args.args)
+            fix = (before(first, f"{name}.eval()"),) if own else ()
+            yield Fault(inner[0], f"`{name}` is evaluated without `{name}.eval()`: dropout stays on",
+                        f"评测时没有调用 `{name}.eval()`：dropout 仍然开启", fix)  # fmt: skip
+
+
+@rule("evaluated-with-gradients", "S2", "eval-loop-oom", "eval",
+      bad=EVALUATE.format(decorator="", mode="model.eval()").lstrip(),
+      good=EVALUATE.format(decorator="@torch.no_grad()", mode="model.eval()"))  # fmt: skip
+def evaluated_with_gradients(view: View) -> Iterator[Fault]:
+    """An evaluation builds the graph of every batch.
+
+    Why: it needs the memory of training for nothing, and runs out of it with larger batches.
+    """
+    program = view.program
+    if re.search(r"set_grad_enabled\(False\)", program.text):
+        return
+    for function in _evaluating(view):
+        runs = [
+            n
+            for n in ast.walk(function)
+            if model_call(view, n) and view.roles.of(getattr(n, "func", None)) == "model" and program.loops(n)
+        ]
+        open_ = [n for n in runs if not no_grad(program.contexts(n))]
+        called = [c for c in program.calls.get(function.name, ()) if no_grad(program.contexts(c))]
+        modes = [
+            c
+            for c in ast.walk(function)
+            if isinstance(c, ast.Call) and last(program.path(c.func)) == "eval" and not c.args
+        ]
+        if open_ and len(open_) == len(runs) and not called and modes and program.calls.get(function.name):
+            yield Fault(open_[0], "the evaluation builds a graph for every batch: no `no_grad` around it",
+                        "评测没有放在 no_grad 内：每个批次都在建计算图", (before(function, "@torch.no_grad()"),))  # fmt: skip
+        elif open_ and len(open_) == len(runs) and not called and modes and program.parent.get(function) is not None:
+            if not isinstance(program.parent[function], ast.ClassDef):
+                yield Fault(open_[0], "the evaluation builds a graph for every batch: no `no_grad` around it",
+                            "评测没有放在 no_grad 内：每个批次都在建计算图", (before(function, "@torch.no_grad()"),))  # fmt: skip
+
+
+@rule("evaluation-in-loop-with-gradients", "S2", "eval-loop-oom", "eval()",
+      bad=ENDING.format(train="model.train()", back="pass").replace("with torch.no_grad():", "if True:"),
+      good=ENDING.format(train="model.train()", back="pass"))  # fmt: skip
+def evaluation_in_loop_with_gradients(view: View) -> Iterator[Fault]:
+    """The evaluation inside the training loop builds the graph of every batch.
+
+    Why: it needs the memory of training for nothing.
+    """
+    program = view.program
+    if re.search(r"set_grad_enabled\(False\)", program.text):
+        return
+    for training in view.trainings:
+        for loop in [n for n in program.nodes if isinstance(n, ast.For) and n is not training.node]:
+            tested = any(TEST.search(last(k)) for n in ast.walk(loop.iter) if (k := key(n)))
+            if not tested or not any(inside(program, loop, x) for x in (training.node, *training.outer)):
+                continue
+            runs = [
+                n for n in ast.walk(loop) if model_call(view, n) and view.roles.of(getattr(n, "func", None)) == "model"
+            ]
+            trained = any(isinstance(n, ast.Call) and last(program.path(n.func)) == "backward" for n in ast.walk(loop))
+            if (
+                runs
+                and not trained
+                and all(not no_grad(program.contexts(n)) for n in runs)
+                and epoch_loop(program, loop)
+            ):
+                yield Fault(runs[0], "the evaluation builds a graph for every batch: no `no_grad` around it",
+                            "评测没有放在 no_grad 内：每个批次都在建计算图")  # fmt: skip
+
+
+@rule("cache-with-checkpointing", "S2", "oom-activations", "gradient_checkpointing",
+      bad="""
+      model = AutoModelForCausalLM.from_pretrained(name, use_cache=True)
+      model.gradient_checkpointing_enable()
+      """,
+      good="""
+      model = AutoModelForCausalLM.from_pretrained(name, use_cache=False)
+      model.gradient_checkpointing_enable()
+      """)  # fmt: skip
+def cache_with_checkpointing(view: View) -> Iterator[Fault]:
+    """The key-value cache is on while activations are recomputed.
+
+    Why: the cache keeps what checkpointing throws away, or is switched off with a warning in each step.
+    """
+    program = view.program
+    enabled = [c for c in program.find("gradient_checkpointing_enable")] + [
+        k for c in program.nodes if isinstance(c, ast.Call) for k in c.keywords
+        if k.arg == "gradient_checkpointing" and isinstance(k.value, ast.Constant) and k.value.value is True]  # fmt: skip
+    if not enabled:
+        return
+    for node in program.nodes:
+        value = None
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Attribute)
+            and node.targets[0].attr == "use_cache"
+        ):
+            value = node.value
+        elif isinstance(node, ast.Call) and last(program.path(node.func)) != "generate":
+            value = argument(node, "use_cache")
+        later = [
+            n
+            for n in program.nodes
+            if isinstance(n, ast.Assign) and key(n.targets[0]).endswith("use_cache") and n is not node
+        ]
+        if isinstance(value, ast.Constant) and value.value is True and not later:
+            yield Fault(value, "the cache is on together with gradient checkpointing", "开启梯度检查点的同时又打开了 use_cache",
+                        (instead(value, "False"),))  # fmt: skip
+
+
+@rule("checkpointing-without-input-gradients", "S2", "frozen-no-trainable-params", "gradient_checkpointing_enable",
+      bad="""
+      model = AutoModelForCausalLM.from_pretrained(name)
+      model.gradient_checkpointing_enable()
+      model = get_peft_model(model, LoraConfig(r=8))
+      """,
+      good="""
+      model = AutoModelForCausalLM.from_pretrained(name)
+      model.gradient_checkpointing_enable()
+      model.enable_input_require_grads()
+      model = get_peft_model(model, LoraConfig(r=8))
+      """)  # fmt: skip
+def checkpointing_without_input_gradients(view: View) -> Iterator[Fault]:
+    """Activations of a frozen base model are recomputed, and its inputs need no gradient.
+
+    Why: reentrant checkpointing finds nothing that needs a gradient, and the adapter gets none.
+    Known gaps: `use_reentrant=False` needs no such call, and is left alone.
+    """
+    program = view.program
+    if re.search(
+        r"enable_input_require_grads|prepare_model_for_kbit_training|use_reentrant|Trainer\(|make_inputs_require_grad|accelerator|requires_grad_\(True",
+        program.text,
+    ):
+        return
+    for call in program.find("gradient_checkpointing_enable"):
+        if any(True for _ in program.find("get_peft_model")) and keyword(call, "gradient_checkpointing_kwargs") is None:
+            on = key(receiver(call))
+            statement = program.statement(call)
+            fix = (
+                (after(statement, f"{on}.enable_input_require_grads()"),)
+                if on and isinstance(statement, ast.Expr)
+                else ()
+            )
+            yield Fault(call, "checkpointing over a frozen base: its inputs need no gradient, so the adapter gets none",
+                        "冻结的底座加梯度检查点：输入不需要梯度，适配器得不到梯度", fix)  # fmt: skip

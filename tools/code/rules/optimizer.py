@@ -1,0 +1,353 @@
+"""Rules on what the optimizer holds, its schedule, and what a resumed run gets back."""
+
+# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ..patch import after
+from ..program import argument, key, last, receiver
+from .look import inside, source
+from .rule import Fault, View, rule
+
+TRAIN = """
+for epoch in range(3):
+    for batch in loader:
+        loss = model(**batch).loss
+        loss.backward()
+        optimizer.step()
+        {inner}
+        optimizer.zero_grad()
+    {outer}
+"""
+CHANGES = (
+    "get_peft_model",
+    "FSDP",
+    "FullyShardedDataParallel",
+    "from_pretrained",
+    "resize_token_embeddings",
+    "deepcopy",
+)
+KEPT = {"optimizer": r"opt(im|imizer)?(_state)?(_dict)?s?$", "scheduler": r"(lr_)?sched(uler)?(_state)?(_dict)?$",
+        "scaler": r"(grad_)?scaler(_state)?(_dict)?$"}  # fmt: skip
+
+
+@rule("optimizer-holds-old-parameters", "S0", "loss-stagnation", "parameters()",
+      bad="""
+      model = AutoModelForCausalLM.from_pretrained(name)
+      optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+      model = get_peft_model(model, lora)
+      """ + TRAIN.format(inner="", outer="").replace("\n", "\n      "),
+      good="""
+      model = AutoModelForCausalLM.from_pretrained(name)
+      model = get_peft_model(model, lora)
+      optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+      """ + TRAIN.format(inner="", outer="").replace("\n", "\n      "))  # fmt: skip
+def optimizer_holds_old_parameters(view: View) -> Iterator[Fault]:
+    """The model is changed after the optimizer took its parameters.
+
+    Why: the optimizer updates tensors that the model no longer uses; what is new is not trained.
+    """
+    program = view.program
+    for call in [n for n in program.nodes if isinstance(n, ast.Call)]:
+        if view.roles.of(call) != "optimizer" or not call.args:
+            continue
+        taken = [key(receiver(n)) for n in ast.walk(call.args[0]) if isinstance(n, ast.Call)
+                 and last(program.path(n.func)) in ("parameters", "named_parameters")]  # fmt: skip
+        scope = program.scope(call)
+        for change in program.find(*CHANGES):
+            later = change.lineno > (call.end_lineno or call.lineno) and program.scope(change) is scope
+            if not later or not taken or any(g not in program.guards(change) for g in program.guards(call)):
+                continue
+            statement, name = program.statement(change), last(program.path(change.func))
+            anew = (
+                isinstance(statement, ast.Assign)
+                and key(statement.targets[0]) == taken[0]
+                and statement.value is change
+            )
+            if not (anew or (name == "resize_token_embeddings" and key(receiver(change)) == taken[0])):
+                continue
+            again = [c for c in program.calls.get(last(program.path(call.func)), ()) if c.lineno > change.lineno]
+            own = anew and name == "deepcopy"
+            if not again and not own:
+                yield Fault(change, f"`{taken[0]}` is changed after the optimizer took its parameters",
+                            f"优化器取走参数之后 `{taken[0]}` 又被替换", beside=(call,))  # fmt: skip
+
+
+@rule("scheduler-never-stepped", "S1", "lr-schedule-misconfig", "LR schedule",
+      bad="scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=100)\n" + TRAIN.format(inner="", outer=""),
+      good="scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=100)\n" + TRAIN.format(inner="scheduler.step()", outer=""))  # fmt: skip
+def scheduler_never_stepped(view: View) -> Iterator[Fault]:
+    """A learning-rate schedule is made and never stepped.
+
+    Why: the learning rate stays at its first value: zero under a warm-up, the peak under a decay.
+    """
+    program = view.program
+    trainings = [t for t in view.trainings if t.whole and t.of("step")]
+    if not trainings:
+        return
+    for scoped in program.bound.values():
+        for name, bindings in scoped.items():
+            call = bindings[0].value
+            if (
+                bindings[0].how != "assign"
+                or not isinstance(call, ast.Call)
+                or view.roles.known.get(name) != "scheduler"
+            ):
+                continue
+            if view.roles.of(call) != "scheduler" or bindings[0].part is not None or _used(view, name, call):
+                continue
+            training = trainings[0]
+            step = training.of("step")[-1]
+            timed = any(re.search("step|total|iter", k.arg or "") for k in call.keywords)
+            fix = (after(program.statement(step.node), f"{name}.step()"),) if timed and step.depth == 0 else ()
+            yield Fault(call, f"`{name}` is never stepped: the learning rate stays at its first value",
+                        f"`{name}` 从不 step：学习率一直是初始值", fix)  # fmt: skip
+
+
+def _used(view: View, name: str, made: ast.Call) -> bool:
+    """Whether a name is stepped, or handed on to whoever may step it."""
+    for node in view.program.nodes:
+        if key(node) != name or isinstance(getattr(node, "ctx", None), ast.Store) or inside(view.program, node, made):
+            continue
+        above = view.program.parent[node]
+        if isinstance(above, ast.Attribute):
+            if above.attr in ("step", "batch_step", "step_update"):
+                return True
+            continue
+        return True
+    return False
+
+
+@rule("schedule-counted-wrongly", "S1", "lr-schedule-misconfig", "LR schedule",
+      bad=("scheduler = get_cosine_schedule_with_warmup(optimizer, 100, num_training_steps=len(loader) * 3)\n"
+           + TRAIN.format(inner="", outer="scheduler.step()"),
+           "scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=num_epochs)\n"
+           + TRAIN.format(inner="scheduler.step()", outer="")),
+      good=("scheduler = get_cosine_schedule_with_warmup(optimizer, 100, num_training_steps=len(loader) * 3)\n"
+            + TRAIN.format(inner="scheduler.step()", outer=""),
+            "scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=num_epochs)\n"
+            + TRAIN.format(inner="", outer="scheduler.step()")))  # fmt: skip
+def schedule_counted_wrongly(view: View) -> Iterator[Fault]:
+    """A schedule whose length is in steps is stepped once an epoch, or the other way round.
+
+    Why: the warm-up never ends, or the whole decay is over after a few batches.
+    """
+    program = view.program
+    for training in view.trainings:
+        each = [e for e in training.of("schedule") if not e.guards]
+        stepped = {key(e.on) for e in training.of("schedule")}
+        for call in program.find("step"):
+            name = key(receiver(call))
+            if view.roles.known.get(name) != "scheduler":
+                continue
+            length = _length(view, name)
+            rare = name not in stepped and any(x in training.outer for x in program.loops(call)) and not call.args
+            often = (
+                any(e.node is call for e in each) and not training.of("step")[:1][0].guards
+                if training.of("step")
+                else False
+            )
+            if rare and length == "steps":
+                yield Fault(call, f"`{name}` counts steps and is stepped once an epoch: it hardly moves",
+                            f"`{name}` 按步计数，却每个 epoch 才 step 一次")  # fmt: skip
+            elif often and length == "epochs" and training.outer:
+                yield Fault(call, f"`{name}` counts epochs and is stepped for each batch: it is over at once",
+                            f"`{name}` 按 epoch 计数，却每个批次都 step")  # fmt: skip
+
+
+def _length(view: View, name: str) -> str:
+    """What a schedule counts: steps, epochs, or nothing that can be told."""
+    bindings = [b for s in view.program.bound.values() for b in s.get(name, ()) if isinstance(b.value, ast.Call)]
+    for binding in bindings:
+        call = binding.value
+        path = last(view.program.path(call.func))  # type: ignore[union-attr]
+        named = next(
+            (k for k in call.keywords if k.arg in ("num_training_steps", "total_steps", "T_max", "total_iters")), None
+        )  # type: ignore[union-attr]
+        value = named.value if named else (call.args[-1] if call.args and len(call.args) > 1 else None)  # type: ignore[union-attr]
+        if value is None:
+            continue
+        said = {last(key(n)) for n in view.program.traced(value, 2)} - {""}
+        lengths = any(
+            isinstance(n, ast.Call) and last(view.program.path(n.func)) == "len" for n in view.program.traced(value, 2)
+        )
+        if lengths or any(re.search(r"steps|iters", n) for n in said) or "schedule_with" in path:
+            return "steps"
+        if said and all(re.search(r"epoch", n, re.I) for n in said) and path == "CosineAnnealingLR":
+            return "epochs"
+    return ""
+
+
+@rule("checkpoint-part-not-restored", "S1", "resume-loss-jump", "load_state_dict",
+      bad="""
+      def save(path):
+          torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}, path)
+
+
+      def resume(path):
+          state = torch.load(path, weights_only=True)
+          model.load_state_dict(state["model"])
+          return state["step"]
+      """,
+      good="""
+      def save(path):
+          torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}, path)
+
+
+      def resume(path):
+          state = torch.load(path, weights_only=True)
+          model.load_state_dict(state["model"])
+          optimizer.load_state_dict(state["optimizer"])
+          return state["step"]
+      """)  # fmt: skip
+def checkpoint_part_not_restored(view: View) -> Iterator[Fault]:
+    """The checkpoint holds the optimizer or the schedule, and resuming does not read it.
+
+    Why: the moments begin at zero and the warm-up begins again: the loss jumps after the restart.
+    """
+    program = view.program
+    loads = [c for c in program.find("load_state_dict") if view.roles.of(receiver(c)) in ("model", "engine")]
+    resumes = [c for c in loads if _resumes(view, c)]
+    if not resumes:
+        return
+    for name, value in _saved(view):
+        for part, pattern in KEPT.items():
+            if not re.fullmatch(pattern, name) or not isinstance(value, ast.Call):
+                continue
+            restored = any(view.roles.of(receiver(c)) == part or key(receiver(c)) == key(receiver(value))
+                           for c in program.find("load_state_dict"))  # fmt: skip
+            asked = any(isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Constant) and n.slice.value == name
+                        and isinstance(n.ctx, ast.Load) for n in program.nodes)  # fmt: skip
+            if not restored and not asked and last(program.path(value.func)) == "state_dict":
+                severity = "S1" if part == "optimizer" else "S2"
+                target = key(receiver(value))
+                fix = _restored(view, resumes[0], target, name)
+                yield Fault(resumes[0], f"the checkpoint holds `{name}`, and resuming does not restore it",
+                            f"检查点里有 `{name}`，恢复时却没有读取", fix, severity, beside=(value,))  # fmt: skip
+
+
+def _saved(view: View) -> Iterator[tuple[str, ast.expr]]:
+    """What goes into the dictionaries that are saved."""
+    for call in view.program.find("save"):
+        if not call.args:
+            continue
+        state = view.program.origin(call.args[0])
+        if isinstance(state, ast.Dict):
+            for name, value in zip(state.keys, state.values, strict=True):
+                if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                    yield name.value, value
+
+
+def _resumes(view: View, call: ast.Call) -> bool:
+    """Whether a load is one of a run that goes on: it reads a step or an epoch as well, or says so."""
+    scope = view.program.scope(call)
+    text = view.program.code(scope, 100_000) if not isinstance(scope, ast.Module) else view.program.text
+    guards = " ".join(source(view.program, g[0]) for g in view.program.guards(call))
+    return bool(re.search(r"resum", guards + getattr(scope, "name", "")) or re.search(
+        r"\[['\"](step|epoch|global_step|iter|iter_num|iteration)['\"]\]", text))  # fmt: skip
+
+
+def _restored(view: View, load: ast.Call, target: str, name: str) -> tuple:
+    argued = load.args[0] if load.args else None
+    if isinstance(argued, ast.Subscript) and target and key(argued.value):
+        statement = view.program.statement(load)
+        if isinstance(statement, ast.Expr):
+            return (after(statement, f"{target}.load_state_dict({key(argued.value)}[{name!r}])".replace("'", '"')),)
+    return ()
+
+
+@rule("decay-on-every-parameter", "S3", "weight-decay-misconfig", "weight_decay",
+      bad="""
+      model = AutoModelForCausalLM.from_pretrained(name)
+      optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.1)
+      """ + TRAIN.format(inner="", outer="").replace("\n", "\n      "),
+      good="""
+      model = AutoModelForCausalLM.from_pretrained(name)
+      decayed = [p for n, p in model.named_parameters() if p.ndim > 1]
+      plain = [p for n, p in model.named_parameters() if p.ndim < 2]
+      groups = [{"params": decayed, "weight_decay": 0.1}, {"params": plain, "weight_decay": 0.0}]
+      optimizer = torch.optim.AdamW(groups, lr=1e-4)
+      """ + TRAIN.format(inner="", outer="").replace("\n", "\n      "))  # fmt: skip
+def decay_on_every_parameter(view: View) -> Iterator[Fault]:
+    """Weight decay pulls norms, biases and embeddings to zero as well.
+
+    Why: recipes of large models decay matrices only; strong decay of norm weights slows or unsettles training.
+    Known gaps: weak decay (below 0.05) is left alone.
+    """
+    for call in view.program.find("AdamW", "Adam", "FusedAdam", "AdamW8bit"):
+        decay = argument(call, "weight_decay")
+        value = view.program.const(decay) if decay is not None else None
+        first = call.args[0] if call.args else None
+        whole = isinstance(first, ast.Call) and last(view.program.path(first.func)) == "parameters" and not first.args
+        if whole and isinstance(value, float) and value >= 0.05 and view.trainings:
+            yield Fault(call, f"a weight decay of {value:g} goes to norms, biases and embeddings too",
+                        f"weight decay {value:g} 也作用于 norm、bias 与 embedding")  # fmt: skip
+
+
+@rule("nothing-trainable", "S0", "frozen-no-trainable-params", "requires_grad",
+      bad="""
+      for p in model.parameters():
+          p.requires_grad = False
+      optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+      """ + TRAIN.format(inner="", outer="").replace("\n", "\n      "),
+      good="""
+      for p in model.parameters():
+          p.requires_grad = False
+      for p in model.lm_head.parameters():
+          p.requires_grad = True
+      optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+      """ + TRAIN.format(inner="", outer="").replace("\n", "\n      "))  # fmt: skip
+def nothing_trainable(view: View) -> Iterator[Fault]:
+    """Every parameter of the trained model is frozen and none is freed again.
+
+    Why: there is nothing to train; the loss does not move, or backward fails.
+    """
+    program = view.program
+    frozen = [n for n in program.nodes if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Attribute)
+              and n.targets[0].attr == "requires_grad"]  # fmt: skip
+    freed = [n for n in frozen if not (isinstance(n.value, ast.Constant) and n.value.value is False)]
+    more = any(True for _ in program.find("requires_grad_", "get_peft_model", "add_adapter", "Linear", "LoraConfig"))
+    if freed or more:
+        return
+    for node in frozen:
+        loop = next(iter(program.loops(node)), None)
+        if not isinstance(loop, ast.For) or program.guards(node) or not isinstance(loop.iter, ast.Call):
+            continue
+        name = key(receiver(loop.iter))
+        trained = any(view.roles.of(c) == "optimizer" and f"{name}.parameters()" in source(program, c)
+                      for c in program.nodes if isinstance(c, ast.Call))  # fmt: skip
+        if (
+            trained
+            and name
+            and last(program.path(loop.iter.func)) in ("parameters", "named_parameters")
+            and view.trainings
+        ):
+            yield Fault(node, f"every parameter of `{name}` is frozen, and none is freed again",
+                        f"`{name}` 的全部参数都被冻结，没有一个放开")  # fmt: skip
+
+
+@rule("learning-rate-overwritten", "S2", "lr-schedule-misconfig", "param_groups",
+      bad="scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 10)\n" + TRAIN.format(
+          inner="scheduler.step()\n        for group in optimizer.param_groups:\n            group['lr'] = 1e-4", outer=""),
+      good="scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 10)\n" + TRAIN.format(inner="scheduler.step()", outer=""))  # fmt: skip
+def learning_rate_overwritten(view: View) -> Iterator[Fault]:
+    """The learning rate is set to one value in every step, over what the schedule says.
+
+    Why: the schedule has no effect.
+    """
+    for training in view.trainings:
+        for event in training.of("assign"):
+            target = event.node.targets[0] if isinstance(event.node, ast.Assign) else None
+            fixed = target is not None and view.program.const(event.node.value) is not None  # type: ignore[attr-defined]
+            if (
+                isinstance(target, ast.Subscript)
+                and isinstance(target.slice, ast.Constant)
+                and target.slice.value == "lr"
+            ):
+                if fixed and training.of("schedule") and not event.guards:
+                    yield Fault(event.node, "the learning rate is set to one value in every step: the schedule has no effect",
+                                "每一步都把学习率设成同一个值：调度不起作用")  # fmt: skip

@@ -1,0 +1,382 @@
+"""Rules on what a pass of the training loop does, and in which order."""
+
+# ruff: noqa: E501  one sentence, pattern or question on one line
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..patch import after, alone, instead, without
+from ..program import argument, key, last
+from ..training import Event, Training
+from .look import always, inside, model_call, no_grad, source
+from .rule import Fault, View, rule
+
+PASS = """
+optimizer = torch.optim.AdamW(model.parameters())
+for batch in loader:
+    {a}
+    {b}
+    {c}
+    {d}
+"""
+FORWARD, BACKWARD, STEP, ZERO = (
+    "loss = model(**batch).loss",
+    "loss.backward()",
+    "optimizer.step()",
+    "optimizer.zero_grad()",
+)
+GOOD = PASS.format(a=FORWARD, b=BACKWARD, c=STEP, d=ZERO)
+
+
+def _clearing(training: Training, step: Event) -> list[Event]:
+    """The events that clear the gradients which this step uses."""
+    steps = {key(s.on) for s in training.of("step")}
+    return [z for z in training.of("zero") if len(steps) == 1 or key(z.on) == key(step.on)]
+
+
+def _before(training: Training, step: Event, kinds: tuple[Event, ...]) -> Event | None:
+    """The last of some events that is sure to happen before a step, in this pass or the one before."""
+    order = list(training.events)
+    at = order.index(step)
+    sure = [e for e in (*order[at:], *order[:at]) if e in kinds and not any(g not in step.guards for g in e.guards)]
+    return sure[-1] if sure else None
+
+
+def moved(view: View, statement: ast.stmt, behind: ast.stmt) -> tuple:
+    """A statement taken from its place and put behind another; nothing where that is not safe."""
+    parent = view.program.parent.get(statement)
+    body = next((b for b in (getattr(parent, n, None) for n in ("body", "orelse")) if b and statement in b), [])
+    if not isinstance(statement, ast.Expr) or alone(statement, body) or statement.lineno != statement.end_lineno:
+        return ()
+    return without(statement), after(behind, source(view.program, statement))
+
+
+@rule("zero-grad-missing", "S1", "loss-stagnation", "backward",
+      bad=PASS.format(a=FORWARD, b=BACKWARD, c=STEP, d="print(batch.keys())"), good=GOOD)  # fmt: skip
+def zero_grad_missing(view: View) -> Iterator[Fault]:
+    """Gradients are never cleared between steps of the optimizer.
+
+    Why: every step adds the gradients of all steps before it, and the update points nowhere.
+    Known gaps: gradients that a library clears are taken for cleared.
+    """
+    for training in view.trainings:
+        steps = [s for s in training.of("step") if s.via not in ("engine",)]
+        if not training.whole or training.of("zero") or not steps or not training.of("backward"):
+            continue
+        if any("zero" in (n := _called(view, e)) or "clear" in n or n == "prepare" for e in training.of("call")):
+            continue
+        if {"trainer", "accelerator", "engine"} & {b.via for b in training.of("backward")} and not key(steps[0].on):
+            continue
+        on = key(steps[0].on)
+        fix = (after(view.program.statement(steps[0].node), f"{on}.zero_grad()"),) if on and steps[0].depth == 0 else ()
+        yield Fault(steps[0].node, "the gradients are never cleared: each step adds those of all steps before",
+                    "梯度从不清零：每一步都叠加了之前所有步的梯度", fix)  # fmt: skip
+
+
+def _called(view: View, event: Event) -> str:
+    return last(view.program.path(event.node.func)).lower() if isinstance(event.node, ast.Call) else ""
+
+
+@rule("gradients-cleared-before-step", "S0", "loss-stagnation", "zero_grad",
+      bad=(PASS.format(a=FORWARD, b=BACKWARD, c=ZERO, d=STEP), PASS.format(a=ZERO, b=STEP, c=FORWARD, d=BACKWARD)),
+      good=(GOOD, PASS.format(a=ZERO, b=FORWARD, c=BACKWARD, d=STEP)))  # fmt: skip
+def gradients_cleared_before_step(view: View) -> Iterator[Fault]:
+    """The gradients are cleared between backward and the step of the optimizer.
+
+    Why: the optimizer sees zero gradients, or none; nothing is learned.
+    """
+    for training in view.trainings:
+        for step in training.of("step"):
+            clearing = _clearing(training, step)
+            found = _before(training, step, (*clearing, *training.of("backward")))
+            if found is None or found.kind != "zero" or not training.of("backward"):
+                continue
+            if found.loops and not any(b.loops for b in training.of("backward")):
+                continue
+            order = list(training.events)
+            late = order.index(found) < order.index(step) and any(
+                order.index(b) < order.index(found) for b in training.of("backward")
+            )
+            own, behind = view.program.statement(found.node), view.program.statement(step.node)
+            same = view.program.parent.get(own) is view.program.parent.get(behind)
+            fix = moved(view, own, behind) if late and same else ()
+            yield Fault(found.node, "the gradients are cleared before the optimizer uses them",
+                        "优化器更新之前梯度已被清零", fix, beside=(step.node,))  # fmt: skip
+            break
+
+
+@rule("optimizer-never-stepped", "S0", "loss-stagnation", "backward",
+      bad=PASS.format(a=FORWARD, b=BACKWARD, c="# optimizer.step()", d=ZERO), good=GOOD)  # fmt: skip
+def optimizer_never_stepped(view: View) -> Iterator[Fault]:
+    """An optimizer is made and its gradients are cleared, but it never steps.
+
+    Why: the weights stay what they were.
+    """
+    made = view.roles.named("optimizer")
+    used = {key(a) for c in (n for n in view.program.nodes if isinstance(n, ast.Call))
+            for a in (*c.args, *(k.value for k in c.keywords))} if made else set()  # fmt: skip
+    stepped = (any(True for _ in view.program.find("step")) and any(
+        t.of("step") for t in view.trainings)) or _steps_optimizer(view)  # fmt: skip
+    if stepped:
+        return
+    for training in view.trainings:
+        backward = training.of("backward")[0]
+        on = next((key(z.on) for z in training.of("zero") if key(z.on) in made), "")
+        if training.whole and on and on not in used and backward.via not in ("engine", "trainer"):
+            fix = (after(view.program.statement(backward.node), f"{on}.step()"),)
+            yield Fault(backward.node, f"`{on}` clears its gradients but never steps: nothing is learned",
+                        f"`{on}` 只清零梯度，从不 step：模型不会更新", fix)  # fmt: skip
+
+
+def _steps_optimizer(view: View) -> bool:
+    roles = view.roles
+    return any(
+        roles.of(c.func.value) in ("optimizer", "scaler", "engine", "")
+        for c in view.program.find("step") if isinstance(c.func, ast.Attribute) and roles.of(c.func.value) != "scheduler"
+    )  # fmt: skip
+
+
+@rule("loss-cut-from-graph", "S0", "loss-stagnation", "backward",
+      bad=PASS.format(a=FORWARD, b="loss = torch.tensor(loss.item(), requires_grad=True)", c=BACKWARD, d=STEP) + f"    {ZERO}\n",
+      good=GOOD)  # fmt: skip
+def loss_cut_from_graph(view: View) -> Iterator[Fault]:
+    """What backward is called on is cut from the graph.
+
+    Why: backward reaches no parameter; with `requires_grad=True` it does not even complain.
+    """
+    for training in view.trainings:
+        for event in training.of("backward"):
+            if event.on is not None and (where := _severed(view, event.on, 5)) is not None:
+                yield Fault(where, "the loss is cut from the graph before backward: no parameter gets a gradient",
+                            "backward 之前 loss 已脱离计算图：参数得不到梯度", beside=(event.node,))  # fmt: skip
+
+
+def _severed(view: View, expr: ast.expr, deep: int) -> ast.AST | None:
+    """The node that cuts a value off, if all of it is cut off."""
+    if deep == 0:
+        return None
+    if isinstance(expr, ast.Call):
+        path = view.program.path(expr.func)
+        name = last(path)
+        if name in ("item", "detach", "tolist") or path in (
+            "float",
+            "torch.tensor",
+            "torch.as_tensor",
+            "torch.FloatTensor",
+        ):
+            listed = expr.args and isinstance(expr.args[0], (ast.List, ast.Constant))
+            return None if listed else expr
+        if isinstance(expr.func, ast.Attribute) and name in (
+            "requires_grad_",
+            "to",
+            "mean",
+            "sum",
+            "cuda",
+            "float",
+            "clone",
+        ):
+            return _severed(view, expr.func.value, deep)
+        return None
+    if isinstance(expr, ast.BinOp):
+        left = _severed(view, expr.left, deep)
+        right = expr.right if isinstance(expr.right, ast.Constant) else _severed(view, expr.right, deep)
+        scaled = isinstance(expr.op, (ast.Div, ast.Mult))
+        return (
+            left if left is not None and (right is not None or (scaled and isinstance(expr.right, ast.Name))) else None
+        )
+    if isinstance(expr, ast.Attribute) and expr.attr == "data":
+        return expr
+    found = view.program.binding(expr)
+    plain = found and found.how == "assign" and found.part is None and len(_anew(view, expr)) <= 2
+    return _severed(view, found.value, deep - 1) if found and plain and found.value is not None else None
+
+
+def _anew(view: View, expr: ast.expr) -> list:
+    return [b for b in view.program.bindings(expr) if b.how == "assign"]
+
+
+@rule("backward-without-graph", "S0", "loss-stagnation", "no_grad inference_mode",
+      bad="""
+      for batch in loader:
+          with torch.no_grad():
+              loss = model(**batch).loss
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """,
+      good="""
+      for batch in loader:
+          with torch.no_grad():
+              target = teacher(**batch).logits
+          loss = model(**batch, target=target).loss
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """)  # fmt: skip
+def backward_without_graph(view: View) -> Iterator[Fault]:
+    """The forward pass of the loss runs under `no_grad`.
+
+    Why: there is no graph to go back through: backward fails, or trains nothing.
+    """
+    for training in view.trainings:
+        for event in training.of("backward"):
+            runs = [n for n in view.program.traced(event.on) if model_call(view, n)] if event.on is not None else []
+            closed = [n for n in runs if no_grad(view.program.contexts(n))]
+            if no_grad(event.contexts) or (runs and len(closed) == len(runs)):
+                yield Fault(closed[0] if closed else event.node, "the loss is computed under no_grad: backward has no graph",
+                            "loss 在 no_grad 下计算：backward 没有计算图", beside=(event.node,))  # fmt: skip
+
+
+@rule("scheduler-before-optimizer", "S2", "lr-schedule-misconfig", "step",
+      bad=PASS.format(a=FORWARD, b=BACKWARD, c="scheduler.step()", d=STEP) + f"    {ZERO}\n",
+      good=PASS.format(a=FORWARD, b=BACKWARD, c=STEP, d="scheduler.step()") + f"    {ZERO}\n")  # fmt: skip
+def scheduler_before_optimizer(view: View) -> Iterator[Fault]:
+    """The learning-rate schedule is stepped before the optimizer.
+
+    Why: the first value of the schedule is skipped, and the whole schedule runs one step early.
+    """
+    for training in view.trainings:
+        order, steps = list(training.events), training.of("step")
+        for event in training.of("schedule"):
+            step = next((s for s in steps if s.guards == event.guards and s.loops == event.loops), None)
+            first = step is not None and order.index(event) < order.index(step)
+            gone = [b for b in training.of("backward") if order.index(b) < order.index(event)]
+            if first and gone and step is not None:
+                own, behind = view.program.statement(event.node), view.program.statement(step.node)
+                same = view.program.parent.get(own) is view.program.parent.get(behind)
+                yield Fault(event.node, "the schedule is stepped before the optimizer", "学习率调度在优化器之前 step",
+                            moved(view, own, behind) if same else (), beside=(step.node,))  # fmt: skip
+                break
+
+
+@rule("optimizer-rebuilt", "S1", "loss-stagnation", "backward",
+      bad="""
+      for epoch in range(3):
+          optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+          for batch in loader:
+              loss = model(**batch).loss
+              loss.backward()
+              optimizer.step()
+              optimizer.zero_grad()
+      """,
+      good="""
+      optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+      for epoch in range(3):
+          for batch in loader:
+              loss = model(**batch).loss
+              loss.backward()
+              optimizer.step()
+              optimizer.zero_grad()
+      """)  # fmt: skip
+def optimizer_rebuilt(view: View) -> Iterator[Fault]:
+    """The optimizer is made anew inside the training loop.
+
+    Why: its moments are thrown away each time, and a schedule that holds the old one changes nothing.
+    Known gaps: a loop that makes its model anew as well (folds, trials) is left alone.
+    """
+    program = view.program
+    for name in view.roles.named("optimizer"):
+        for scoped in program.bound.values():
+            for binding in scoped.get(name, ()):
+                call = binding.value
+                if not isinstance(call, ast.Call) or binding.how != "assign" or view.roles.of(call) != "optimizer":
+                    continue
+                loops = [x for x in program.loops(call) if any(x is t.node or x in t.outer for t in view.trainings)]
+                fresh = [m for m in view.roles.named("model") for x in loops if _made_in(view, m, x)]
+                if loops and not fresh and not program.guards(call):
+                    yield Fault(call, f"`{name}` is made anew in each pass of the loop: its moments are lost",
+                                f"`{name}` 在循环里每次重建：动量全部丢失")  # fmt: skip
+
+
+def _made_in(view: View, name: str, loop: ast.AST) -> bool:
+    found = [b for s in view.program.bound.values() for b in s.get(name, ()) if b.how == "assign"]
+    return any(inside(view.program, b.node, loop) and isinstance(b.value, ast.Call) for b in found)
+
+
+@rule("seed-set-every-step", "S1", "loss-stagnation", "seed manual_seed",
+      bad=PASS.format(a="torch.manual_seed(42)", b=FORWARD, c=BACKWARD, d=STEP) + f"    {ZERO}\n",
+      good=f"torch.manual_seed(42)\n{GOOD}")  # fmt: skip
+def seed_set_every_step(view: View) -> Iterator[Fault]:
+    """The same seed is set in every step.
+
+    Why: dropout, sampling and augmentation repeat the same choice for ever.
+    """
+    for training in view.trainings:
+        for event in training.of("call"):
+            call = event.node
+            if not isinstance(call, ast.Call) or not always(event) or not training.whole:
+                continue
+            name = last(view.program.path(call.func))
+            given = call.args[0] if call.args else argument(call, "seed")
+            fixed = given is not None and view.program.const(given) is not None
+            if name in ("manual_seed", "manual_seed_all", "seed", "set_seed", "seed_everything", "seed_all") and fixed:
+                yield Fault(call, "the same seed is set in every step: dropout and sampling repeat themselves",
+                            "每一步都设置同一个随机种子：dropout 与采样完全重复",
+                            (without(view.program.statement(call)),))  # fmt: skip
+
+
+@rule("failed-steps-swallowed", "S2", "silent-degradation", "except",
+      bad="""
+      for batch in loader:
+          try:
+              loss = model(**batch).loss
+              loss.backward()
+              optimizer.step()
+              optimizer.zero_grad()
+          except Exception:
+              continue
+      """,
+      good="""
+      for batch in loader:
+          try:
+              loss = model(**batch).loss
+              loss.backward()
+              optimizer.step()
+              optimizer.zero_grad()
+          except torch.cuda.OutOfMemoryError:
+              optimizer.zero_grad()
+              continue
+      """)  # fmt: skip
+def failed_steps_swallowed(view: View) -> Iterator[Fault]:
+    """Any error of a training step is passed over in silence.
+
+    Why: broken batches, failing devices and programming errors all look like training; ranks fall out of step.
+    """
+    for training in view.trainings:
+        for backward in training.of("backward"):
+            for above in view.program.up(backward.node):
+                if above is training.node or isinstance(above, (ast.FunctionDef, ast.Module)):
+                    break
+                for handler in getattr(above, "handlers", ()):
+                    wide = handler.type is None or last(view.program.path(handler.type)) in (
+                        "Exception",
+                        "BaseException",
+                    )
+                    silent = all(isinstance(s, (ast.Pass, ast.Continue)) for s in handler.body)
+                    if wide and silent:
+                        yield Fault(
+                            handler, "any error of a step is passed over in silence", "训练步骤的任何错误都被悄悄跳过"
+                        )
+
+
+@rule("anomaly-detection-left-on", "S3", "low-throughput", "detect_anomaly set_detect_anomaly",
+      bad="torch.autograd.set_detect_anomaly(True)\n" + GOOD, good="torch.autograd.set_detect_anomaly(args.debug)\n" + GOOD)  # fmt: skip
+def anomaly_detection_left_on(view: View) -> Iterator[Fault]:
+    """Autograd's anomaly detection is on for all of the training.
+
+    Why: it records a traceback for every operation; training is several times slower.
+    """
+    for call in view.program.find("set_detect_anomaly", "detect_anomaly"):
+        value = call.args[0] if call.args else argument(call, "mode")
+        on = (isinstance(value, ast.Constant) and value.value is True) or (
+            value is None and last(view.program.path(call.func)) == "detect_anomaly")  # fmt: skip
+        if on and view.trainings:
+            fix = (instead(value, "False"),) if value is not None else ()
+            yield Fault(
+                call,
+                "anomaly detection is left on: every operation is traced",
+                "异常检测一直开启：每个算子都被追踪",
+                fix,
+            )

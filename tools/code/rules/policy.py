@@ -1,0 +1,259 @@
+"""Rules on policies trained by reward: advantages, ratios, rollouts."""
+
+# ruff: noqa: E501  one sentence, pattern or question on one line
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ..patch import instead
+from ..program import argument, key, last, receiver
+from .look import inside, model_call, no_grad, source
+from .preference import negated
+from .rule import Fault, View, rule
+
+ADVANTAGE = re.compile(r"(^|_)(adv(s|antages?)?|advantage\w*)$", re.I)
+
+
+@rule("advantage-with-graph", "S1", "critic-failure", "adv",
+      bad="""
+      for batch in loader:
+          values = critic(batch["states"])
+          advantages = batch["returns"] - values
+          ratio = (policy(batch["states"]) - batch["old"]).exp()
+          policy_loss = -(ratio * advantages).mean()
+          policy_loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """,
+      good="""
+      for batch in loader:
+          values = critic(batch["states"])
+          advantages = (batch["returns"] - values).detach()
+          ratio = (policy(batch["states"]) - batch["old"]).exp()
+          policy_loss = -(ratio * advantages).mean()
+          policy_loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """)  # fmt: skip
+def advantage_with_graph(view: View) -> Iterator[Fault]:
+    """Advantages that the policy loss is made of still hold the graph of the critic.
+
+    Why: the policy loss then trains the critic to make its own advantages large.
+    """
+    program = view.program
+    for node in program.nodes:
+        name = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
+        if not isinstance(node, ast.Assign) or not ADVANTAGE.search(last(name)) or no_grad(program.contexts(node)):
+            continue
+        runs = [
+            n
+            for n in program.traced(node.value, 3)
+            if isinstance(n, ast.Call) and model_call(view, n) and view.roles.of(n.func) == "model"
+        ]
+        cuts = [n for n in program.traced(node.value, 3) if (isinstance(n, ast.Call) and last(program.path(n.func)) == "detach")
+                or (isinstance(n, ast.Attribute) and n.attr == "data")]  # fmt: skip
+        later = [
+            n
+            for n in program.nodes
+            if isinstance(n, ast.Call)
+            and last(program.path(n.func)) in ("detach", "detach_")
+            and key(receiver(n)) == name
+        ]
+        live = [r for r in runs if not no_grad(program.contexts(r))]
+        used = any(
+            isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult) and name in (key(n.left), key(n.right))
+            for n in program.nodes
+        )
+        if live and not cuts and not later and used and isinstance(node.value, ast.BinOp):
+            yield Fault(node, f"`{name}` holds the graph of the critic and goes into the policy loss",
+                        f"`{name}` 带着 critic 的计算图进入策略损失", (instead(node.value, f"({source(program, node.value)}).detach()"),))  # fmt: skip
+
+
+@rule("old-logprobs-recomputed", "S2", "off-policy-staleness", "old",
+      bad="""
+      for epoch in range(4):
+          for batch in minibatches:
+              logps = logprobs(policy, batch)
+              with torch.no_grad():
+                  old_logps = logprobs(policy, batch)
+              ratio = torch.exp(logps - old_logps)
+              loss = -torch.min(ratio * batch["adv"], ratio.clamp(0.8, 1.2) * batch["adv"]).mean()
+              loss.backward()
+              optimizer.step()
+              optimizer.zero_grad()
+      """,
+      good="""
+      for epoch in range(4):
+          for batch in minibatches:
+              logps = logprobs(policy, batch)
+              old_logps = batch["old_logps"]
+              ratio = torch.exp(logps - old_logps)
+              loss = -torch.min(ratio * batch["adv"], ratio.clamp(0.8, 1.2) * batch["adv"]).mean()
+              loss.backward()
+              optimizer.step()
+              optimizer.zero_grad()
+      """)  # fmt: skip
+def old_logprobs_recomputed(view: View) -> Iterator[Fault]:
+    """The old log-probabilities are computed anew with the policy that is being updated.
+
+    Why: the ratio is 1 in every step, clipping never acts, and stale samples count as fresh ones.
+    """
+    program = view.program
+    for training in view.trainings:
+        for event in training.of("assign"):
+            node = event.node
+            name = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
+            if not re.search(r"(^|_)old(_|$)|(^|_)prev(_|$)", last(name)) or not re.search(r"log_?p", name, re.I):
+                continue
+            value = program.origin(node.value) if isinstance(node, ast.Assign) else None
+            text = source(program, value) if value is not None else ""
+            others = [e for e in training.of("assign") if isinstance(e.node, ast.Assign) and e.node is not node
+                      and (source(program, e.node.value) == text or text == f"{source(program, e.node.value)}.detach()")]  # fmt: skip
+            own = isinstance(value, ast.Call) and (
+                model_call(view, value) or any(view.roles.of(a) == "model" for a in value.args)
+            )
+            many = len(training.outer) >= 1
+            if own and others and many:
+                yield Fault(node, f"`{name}` is computed anew with the policy of this step: the ratio is always 1",
+                            f"`{name}` 用当前策略重新计算：比值恒为 1")  # fmt: skip
+
+
+@rule("surrogate-takes-the-larger", "S1", "rl-instability", "ratio",
+      bad="loss = -torch.max(ratio * adv, torch.clamp(ratio, 0.8, 1.2) * adv).mean()\n",
+      good="loss = -torch.min(ratio * adv, torch.clamp(ratio, 0.8, 1.2) * adv).mean()\n")  # fmt: skip
+def surrogate_takes_the_larger(view: View) -> Iterator[Fault]:
+    """The clipped objective takes the larger of the two terms.
+
+    Why: clipping never holds the policy back; updates grow until the training collapses.
+    Known gaps: losses with the minus inside take the larger rightly.
+    """
+    program = view.program
+    for call in program.find("max", "maximum", "min", "minimum"):
+        if len(call.args) != 2:
+            continue
+        parts = [program.origin(a) for a in call.args]
+        text = [source(program, p) for p in parts]
+        deep = [
+            " ".join(source(program, n) for n in program.traced(p, 2) if isinstance(n, ast.Call)) + t
+            for p, t in zip(parts, text, strict=True)
+        ]
+        clipped = [bool(re.search(r"clamp|clip", d)) for d in deep]
+        if (
+            sum(clipped) != 1
+            or not all(re.search(r"adv", t, re.I) for t in text)
+            or not any("ratio" in t or "exp" in t for t in deep)
+        ):
+            continue
+        minus_in = sum(t.lstrip("(").startswith("-") for t in text)
+        larger = last(program.path(call.func)) in ("max", "maximum")
+        out = negated(program, call)
+        name = last(program.path(call.func))
+        if (larger and minus_in == 0 and out) or (not larger and minus_in == 2 and not out):
+            new = {"max": "min", "maximum": "minimum", "min": "max", "minimum": "maximum"}[name]
+            func = source(program, call.func)
+            yield Fault(call, "the clipped objective takes the wrong of its two terms: clipping never holds",
+                        "裁剪目标取错了一边：裁剪不起作用", (instead(call.func, func[: -len(name)] + new),))  # fmt: skip
+
+
+@rule("advantage-divided-by-zero", "S2", "zero-advantage-groups", "std(",
+      bad="advantages = (rewards - rewards.mean()) / rewards.std()\n",
+      good="advantages = (rewards - rewards.mean()) / (rewards.std() + 1e-6)\n")  # fmt: skip
+def advantage_divided_by_zero(view: View) -> Iterator[Fault]:
+    """Advantages are divided by a standard deviation that may be zero.
+
+    Why: where all answers of a group get the same reward, the advantage is NaN, and so is the loss.
+    """
+    program = view.program
+    for node in program.nodes:
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
+            continue
+        low = program.origin(node.right)
+        spread = isinstance(low, ast.Call) and last(program.path(low.func)) == "std"
+        if (
+            spread
+            and re.search(r"reward|adv|return|score", source(program, node), re.I)
+            and isinstance(node.left, ast.BinOp)
+        ):
+            text = source(program, node.right)
+            yield Fault(node, "divided by a standard deviation that may be zero", "除以可能为 0 的标准差",
+                        (instead(node.right, f"({text} + 1e-6)"),))  # fmt: skip
+
+
+@rule("reward-clipped-away", "S2", "zero-advantage-groups", "clamp clip",
+      bad="rewards = torch.clamp(rewards, 1.0, 1.0)\n", good="rewards = torch.clamp(rewards, -1.0, 1.0)\n")  # fmt: skip
+def reward_clipped_away(view: View) -> Iterator[Fault]:
+    """Rewards are clipped to a range in which they do not differ.
+
+    Why: every answer gets the same reward; there is nothing to learn from.
+    """
+    program = view.program
+    for call in program.find("clamp", "clip", "clamp_"):
+        on = receiver(call)
+        static = key(on) in ("torch", "np", "numpy")
+        what = call.args[0] if static and call.args else on
+        low = argument(call, "min", 1 if static else 0) or argument(call, "a_min")
+        high = argument(call, "max", 2 if static else 1) or argument(call, "a_max")
+        bounds = [program.const(b) for b in (low, high)]
+        if what is None or not re.search(r"reward|score", source(program, what), re.I):
+            continue
+        if all(isinstance(b, (int, float)) for b in bounds) and bounds[1] - bounds[0] <= 1e-3:  # type: ignore[operator]
+            yield Fault(call, f"rewards are clipped to [{bounds[0]:g}, {bounds[1]:g}]: they do not differ any more",
+                        f"奖励被裁剪到 [{bounds[0]:g}, {bounds[1]:g}]：彼此不再有差别")  # fmt: skip
+
+
+@rule("engine-weights-not-synced", "S1", "stale-engine-weights", "vllm LLM( sglang",
+      bad="""
+      from vllm import LLM
+      engine = LLM(model=name)
+      for prompts in loader:
+          samples = engine.generate(prompts)
+          loss = policy_loss(policy, samples)
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """,
+      good="""
+      from vllm import LLM
+      engine = LLM(model=name)
+      for prompts in loader:
+          samples = engine.generate(prompts)
+          loss = policy_loss(policy, samples)
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+          sync_weights(policy, engine)
+      """)  # fmt: skip
+def engine_weights_not_synced(view: View) -> Iterator[Fault]:
+    """The rollout engine never gets the weights that are being trained.
+
+    Why: it samples from the first policy for ever; the training goes off policy, and rewards stand still.
+    """
+    program = view.program
+    synced = re.compile(
+        r"sync|load_weights|update_weight|update_param|collective_rpc|broadcast|reload|refit|move_model|push_weights|send_weights|wake_up|load_lora|LoRARequest|add_lora"
+    )
+    calls = [n for n in program.nodes if isinstance(n, ast.Call)]
+    if any(synced.search(last(program.path(c.func))) for c in calls):
+        return
+    for training in view.trainings:
+        for event in (e for t in [training] for e in t.events):
+            call = event.node
+            if (
+                isinstance(call, ast.Call)
+                and last(program.path(call.func)) == "generate"
+                and view.roles.sure(receiver(call)) == "rollout"
+            ):
+                yield from _unsynced(view, call)
+                return
+        for call in program.find("generate"):
+            if view.roles.sure(receiver(call)) == "rollout" and any(inside(program, call, x) for x in training.outer):
+                yield from _unsynced(view, call)
+                return
+
+
+def _unsynced(view: View, call: ast.Call) -> Iterator[Fault]:
+    yield Fault(call, f"`{key(receiver(call))}` samples in the loop and never gets the trained weights",
+                f"`{key(receiver(call))}` 在循环中采样，却从未得到训练后的权重")  # fmt: skip

@@ -1,0 +1,283 @@
+"""Rules on number formats, loss scaling and clipping."""
+
+# ruff: noqa: E501  one sentence, pattern or question on one line
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ..patch import after, before, instead
+from ..program import argument, key, last, receiver
+from ..training import Event, Training
+from .look import made_by, source
+from .order import moved
+from .rule import Fault, View, rule
+
+SCALED = """
+scaler = torch.cuda.amp.GradScaler()
+for batch in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = model(**batch).loss
+    scaler.scale(loss).backward()
+    {unscale}
+    {clip}
+    {step}
+    {update}
+"""
+FINE = dict(unscale="scaler.unscale_(optimizer)", clip="torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)",
+            step="scaler.step(optimizer)", update="scaler.update()")  # fmt: skip
+PLAIN = """
+for batch in loader:
+    optimizer.zero_grad()
+    loss = model(**batch).loss
+    {a}
+    {b}
+    {c}
+"""
+CLIP = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
+HALF = re.compile(r"(^|\.)(float16|half)$")
+
+
+def _scaled(**other: str) -> str:
+    return SCALED.format(**{**FINE, **other})
+
+
+def _scaler(view: View, training: Training) -> str:
+    """The name of the scaler of a loop, empty where there is none."""
+    for event in training.of("backward", "step"):
+        if event.via == "scaler" and isinstance(event.node, ast.Call):
+            on = receiver(event.node)
+            on = receiver(on) if isinstance(on, ast.Call) else on
+            if key(on):
+                return key(on)
+    return ""
+
+
+@rule("clip-before-unscale", "S1", "grad-clip-saturation", "scale( scaler", bad=_scaled(unscale="pass"), good=_scaled())
+def clip_before_unscale(view: View) -> Iterator[Fault]:
+    """Gradients are clipped while they are still multiplied by the loss scale.
+
+    Why: a norm of 1 becomes 65536: every gradient is clipped, and the update is tiny.
+    """
+    for training in view.trainings:
+        name = _scaler(view, training)
+        clips, steps = training.of("clip"), [s for s in training.of("step") if s.via == "scaler"]
+        if not name or not clips or not steps:
+            continue
+        order = list(training.events)
+        unscaled = [order.index(u) for u in training.of("unscale")]
+        first = order.index(clips[0])
+        if any(i < first for i in unscaled) or key(clips[0].node) == "clip_grad_norm_":
+            continue
+        statement = view.program.statement(clips[0].node)
+        optimizer = key(steps[0].on)
+        fix = (before(statement, f"{name}.unscale_({optimizer})"),) if optimizer and not unscaled else ()
+        yield Fault(clips[0].node, "gradients are clipped before they are unscaled: the loss scale is still in them",
+                    "梯度在 unscale 之前裁剪：其中还乘着 loss scale", fix, beside=(steps[0].node,))  # fmt: skip
+
+
+@rule("scaler-not-updated", "S1", "loss-scale-collapse", "scaler scale(", bad=_scaled(update="pass"), good=_scaled())
+def scaler_not_updated(view: View) -> Iterator[Fault]:
+    """The gradient scaler is never updated.
+
+    Why: the scale stays where it began: steps that overflow are skipped for ever, and `unscale_` fails the second time.
+    """
+    for training in view.trainings:
+        steps = [s for s in training.of("step") if s.via == "scaler"]
+        if steps and training.whole and not training.of("update"):
+            name = _scaler(view, training)
+            others = [c for c in view.program.find("update") if key(receiver(c)) == name]
+            if name and not others:
+                fix = (
+                    (after(view.program.statement(steps[-1].node), f"{name}.update()"),) if steps[-1].depth == 0 else ()
+                )
+                yield Fault(steps[-1].node, f"`{name}` is never updated: its scale stays where it began",
+                            f"`{name}` 从不 update：缩放因子永远不变", fix)  # fmt: skip
+
+
+@rule("scaled-gradients-stepped", "S0", "grad-explosion", "scale( scaler",
+      bad=_scaled(unscale="pass", clip="pass", step="optimizer.step()"), good=_scaled())  # fmt: skip
+def scaled_gradients_stepped(view: View) -> Iterator[Fault]:
+    """The optimizer steps on gradients that are still multiplied by the loss scale.
+
+    Why: they are tens of thousands of times too large, and infinite ones are not skipped.
+    """
+    for training in view.trainings:
+        scaled = [b for b in training.of("backward") if b.via == "scaler"]
+        for step in training.of("step"):
+            if scaled and not step.via and not training.of("unscale"):
+                name, on = _scaler(view, training), key(step.on)
+                fix = (instead(step.node, f"{name}.step({on})"),) if name and on else ()
+                yield Fault(step.node, "the optimizer steps on gradients that still carry the loss scale",
+                            "优化器直接使用了仍带 loss scale 的梯度", fix, beside=(scaled[0].node,))  # fmt: skip
+                break
+
+
+@rule("fp16-without-scaler", "S1", "grad-vanishing", "float16 half",
+      bad=PLAIN.format(a="loss.backward()", b="optimizer.step()", c="pass").replace(
+          "    loss =", "    with torch.autocast('cuda', dtype=torch.float16):\n        loss ="),
+      good=_scaled())  # fmt: skip
+def fp16_without_scaler(view: View) -> Iterator[Fault]:
+    """Training under fp16 autocast without a gradient scaler.
+
+    Why: gradients below 6e-8 become zero; small layers stop learning.
+    """
+    if any(True for _ in view.program.find("GradScaler", "ShardedGradScaler")) or view.roles.named("scaler"):
+        return
+    for training in view.trainings:
+        if any(b.via for b in training.of("backward")):
+            continue
+        for event in training.events:
+            call = event.node
+            if event.kind == "call" and isinstance(call, ast.Call) and last(view.program.path(call.func)) == "autocast":
+                value = argument(call, "dtype")
+                if value is not None and HALF.search(view.program.path(view.program.origin(value))):
+                    yield Fault(call, "fp16 autocast without a gradient scaler: small gradients become zero",
+                                "fp16 autocast 没有 GradScaler：小梯度变成 0")  # fmt: skip
+
+
+@rule("weights-trained-in-half", "S1", "grad-vanishing", "half float16",
+      bad="""
+      model = Net().half()
+      optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
+      """ + PLAIN.format(a="loss.backward()", b="optimizer.step()", c="pass").replace("\n", "\n      "),
+      good="""
+      model = Net()
+      optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
+      """ + PLAIN.format(a="loss.backward()", b="optimizer.step()", c="pass").replace("\n", "\n      "))  # fmt: skip
+def weights_trained_in_half(view: View) -> Iterator[Fault]:
+    """The weights that the optimizer updates are kept in fp16.
+
+    Why: updates smaller than a thousandth of a weight are lost, and Adam's epsilon of 1e-8 is zero.
+    Known gaps: bf16 weights lose small updates too, which is a choice.
+    """
+    program = view.program
+    trained = {key(n) for t in view.trainings for s in t.of("step") for o in [s.on] if o is not None
+               for n in program.traced(o) if view.roles.of(n) == "model"} - {""}  # fmt: skip
+    if not trained or any(b.via in ("engine", "accelerator") for t in view.trainings for b in t.of("backward")):
+        return
+    for call in program.find("half"):
+        if key(receiver(call)) in trained or _target(view, call) in trained:
+            yield Fault(
+                call, "the trained weights are in fp16: small updates are lost", "训练的权重为 fp16：小更新会丢失"
+            )
+    for call in program.find("to", "from_pretrained"):
+        value = argument(call, "dtype") or argument(call, "torch_dtype") or (call.args[0] if call.args else None)
+        whole = _target(view, call) in trained or (
+            last(program.path(call.func)) == "to" and key(receiver(call)) in trained
+        )
+        adapted = any(True for _ in program.find("get_peft_model", "LoraConfig"))
+        if value is not None and whole and not adapted and program.path(value) in ("torch.float16", "torch.half"):
+            yield Fault(
+                call, "the trained weights are in fp16: small updates are lost", "训练的权重为 fp16：小更新会丢失"
+            )
+
+
+def _target(view: View, call: ast.Call) -> str:
+    """The name that a value is assigned to."""
+    statement = view.program.statement(call)
+    direct = isinstance(statement, ast.Assign) and view.program.origin(statement.targets[0]) is not None
+    outer = statement.value if isinstance(statement, ast.Assign) else None
+    while isinstance(outer, ast.Call) and outer is not call and isinstance(outer.func, ast.Attribute):
+        outer = outer.func.value
+    return key(statement.targets[0]) if direct and outer is call and isinstance(statement, ast.Assign) else ""
+
+
+@rule("backward-under-autocast", "S3", "precision-overflow", "autocast",
+      bad="""
+      for batch in loader:
+          optimizer.zero_grad()
+          with torch.autocast("cuda", dtype=torch.bfloat16):
+              loss = model(**batch).loss
+              loss.backward()
+          optimizer.step()
+      """,
+      good="""
+      for batch in loader:
+          optimizer.zero_grad()
+          with torch.autocast("cuda", dtype=torch.bfloat16):
+              loss = model(**batch).loss
+          loss.backward()
+          optimizer.step()
+      """)  # fmt: skip
+def backward_under_autocast(view: View) -> Iterator[Fault]:
+    """Backward runs inside the autocast block.
+
+    Why: PyTorch advises against it: backward takes the formats of forward by itself.
+    """
+    for training in view.trainings:
+        for event in training.of("backward"):
+            if any(last(c.removesuffix("()")) == "autocast" for c in event.contexts) and not event.via:
+                yield Fault(event.node, "backward runs inside autocast", "backward 在 autocast 内运行")
+
+
+def _useless(training: Training, clip: Event) -> bool:
+    """Whether no step uses the clipped gradients as they are."""
+    order = list(training.events)
+    at = order.index(clip)
+    rest = [e for e in (*order[at + 1 :], *order[:at]) if e.kind in ("zero", "backward", "step")
+            and not e.guards and not e.loops]  # fmt: skip
+    if not rest or rest[0].kind not in ("zero", "backward") or not any(e.kind == "step" for e in rest):
+        return False
+    return rest[-1].kind != "backward"
+
+
+@rule("clip-without-effect", "S1", "grad-explosion", "clip_grad",
+      bad=(PLAIN.format(a="loss.backward()", b="optimizer.step()", c=CLIP), PLAIN.format(a=CLIP, b="loss.backward()", c="optimizer.step()")),
+      good=PLAIN.format(a="loss.backward()", b=CLIP, c="optimizer.step()"))  # fmt: skip
+def clip_without_effect(view: View) -> Iterator[Fault]:
+    """Gradients are clipped after the step, or before they are computed.
+
+    Why: the optimizer sees them unclipped.
+    """
+    for training in view.trainings:
+        clips, steps = training.of("clip"), training.of("step")
+        if not steps or training.accumulation is not None:
+            continue
+        for clip in clips:
+            if not clip.guards and not clip.loops and _useless(training, clip):
+                own, step = view.program.statement(clip.node), view.program.statement(steps[0].node)
+                order = list(training.events)
+                behind = [b for b in training.of("backward") if order.index(b) > order.index(clip)]
+                fix = moved(view, own, view.program.statement(behind[0].node)) if behind else _ahead(view, own, step)
+                yield Fault(clip.node, "clipping has no effect: no step uses these gradients", "裁剪不起作用：没有更新使用这些梯度",
+                            fix, beside=(steps[0].node,))  # fmt: skip
+
+
+def _ahead(view: View, own: ast.stmt, step: ast.stmt) -> tuple:
+    taken = moved(view, own, own)
+    return (taken[0], before(step, source(view.program, own))) if taken else ()
+
+
+@rule("clip-on-part-of-model", "S1", "grad-explosion", "clip_grad_norm_",
+      bad="model = FSDP(Net())\n" + PLAIN.format(a="loss.backward()", b=CLIP, c="optimizer.step()"),
+      good="model = FSDP(Net())\n" + PLAIN.format(a="loss.backward()", b="model.clip_grad_norm_(1.0)", c="optimizer.step()"))  # fmt: skip
+def clip_on_part_of_model(view: View) -> Iterator[Fault]:
+    """The gradients of an FSDP model are clipped by the norm of one rank's shards.
+
+    Why: every rank clips by another norm, and the ranks' updates no longer fit together.
+    Known gaps: `fully_shard` models are clipped rightly, and left alone.
+    """
+    wrapped = made_by(view, "FSDP", "FullyShardedDataParallel")
+    for call in view.program.find("clip_grad_norm_"):
+        if (
+            wrapped
+            and call.args
+            and isinstance(call.args[0], ast.Call)
+            and isinstance(call.func, (ast.Name, ast.Attribute))
+        ):
+            inner = call.args[0]
+            library = view.program.path(call.func).endswith("utils.clip_grad_norm_")
+            if last(view.program.path(inner.func)) == "parameters" and key(receiver(inner)) in wrapped and library:
+                most = argument(call, "max_norm", 1)
+                fix = (
+                    (instead(call, f"{key(receiver(inner))}.clip_grad_norm_({source(view.program, most)})"),)
+                    if most
+                    else ()
+                )
+                yield Fault(
+                    call, "each rank clips by the norm of its own shards", "每个 rank 只按自己分片的范数裁剪", fix
+                )

@@ -1,0 +1,257 @@
+"""Rules on reinforcement learning and preference training."""
+
+# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ..patch import instead
+from ..program import FUNCTIONS, Program, argument, key, last, receiver
+from .look import inside, no_grad, source
+from .rule import Fault, View, rule
+
+REFERENCE = re.compile(r"(^|_|\.)(ref|reference|old|frozen|initial|sft)(_?(model|policy|actor|net))?$", re.I)
+KL = re.compile(r"(^|_)kl(_?\w{0,20})?$|(^|_)kld$", re.I)
+KL_SCALE = re.compile(r"coef|beta|weight|ctl|alpha|scale|target", re.I)
+
+
+def core(expr: ast.expr, program: Program) -> ast.expr:
+    """A value without the calls that only shape or average it."""
+    while (
+        isinstance(expr, ast.Call)
+        and isinstance(expr.func, ast.Attribute)
+        and last(program.path(expr.func))
+        in ("mean", "sum", "detach", "squeeze", "view", "item", "unsqueeze", "masked_mean")
+    ):
+        on = expr.func.value
+        if key(on) in ("torch", "F") or isinstance(on, ast.Constant):
+            return expr.args[0] if expr.args else expr
+        expr = on
+    return expr
+
+
+def _is_kl(expr: ast.expr, program: Program) -> bool:
+    """Whether a term is a KL penalty: its name, or a scale times that."""
+    expr = core(expr, program)
+    if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Mult):
+        return _is_kl(expr.left, program) or _is_kl(expr.right, program)
+    if isinstance(expr, ast.Call):
+        return bool(KL.search(last(program.path(expr.func)))) or any(
+            _is_kl(a, program) for a in expr.args[:1] if last(program.path(expr.func)) == "masked_mean"
+        )
+    name = last(key(expr))
+    return bool(name and KL.search(name)) and not KL_SCALE.search(name)
+
+
+@rule("reference-is-the-policy", "S0", "dpo-loss-stuck-ln2", "ref",
+      bad="""
+      policy = AutoModelForCausalLM.from_pretrained(name)
+      ref_model = policy
+      for batch in loader:
+          loss = dpo_loss(policy, ref_model, batch)
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """,
+      good="""
+      policy = AutoModelForCausalLM.from_pretrained(name)
+      ref_model = copy.deepcopy(policy)
+      for batch in loader:
+          loss = dpo_loss(policy, ref_model, batch)
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """)  # fmt: skip
+def reference_is_the_policy(view: View) -> Iterator[Fault]:
+    """The reference model is the same object as the policy.
+
+    Why: the two never differ: the DPO loss stays at ln 2, the KL penalty at 0.
+    """
+    program = view.program
+    for node in program.nodes:
+        target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+        if (
+            isinstance(node, ast.Assign)
+            and target is not None
+            and REFERENCE.search(key(target))
+            and "old" not in key(target)
+        ):
+            value = _alias(node.value, program)
+            named = re.search(r"ref|model|policy|actor", last(key(target)), re.I)
+            if value is not None and named and view.roles.of(value) == "model" and not REFERENCE.search(key(value)):
+                if view.roles.of(target) == "model" and not _params_of(view, node):
+                    text = source(program, value)
+                    fix = (instead(value, f"copy.deepcopy({text})"),) if "copy" in program.imports else (instead(value, f"__import__('copy').deepcopy({text})"),)  # fmt: skip
+                    yield Fault(node, f"`{key(target)}` is the same object as `{text}`: the two never differ",
+                                f"`{key(target)}` 与 `{text}` 是同一个对象：两者永远相同", fix)  # fmt: skip
+        elif isinstance(node, ast.Call):
+            yield from _same_arguments(view, node)
+
+
+def _alias(value: ast.expr, program: Program) -> ast.expr | None:
+    """The name that a value is, also through `.eval()` and the like, which return the same object."""
+    while (
+        isinstance(value, ast.Call)
+        and isinstance(value.func, ast.Attribute)
+        and value.func.attr in ("eval", "requires_grad_", "to")
+    ):
+        value = value.func.value
+    return value if key(value) and isinstance(value, (ast.Name, ast.Attribute)) else None
+
+
+def _params_of(view: View, node: ast.Assign) -> bool:
+    """Whether the value is a parameter of an `__init__`, which any object may be given for."""
+    scope = view.program.scope(node)
+    return isinstance(scope, FUNCTIONS) and isinstance(node.value, ast.Name) and any(
+        b.how == "parameter" for b in view.program.bindings(node.value))  # fmt: skip
+
+
+def _same_arguments(view: View, call: ast.Call) -> Iterator[Fault]:
+    reference = argument(call, "ref_model") or argument(call, "reference_model")
+    if reference is None or not key(reference):
+        return
+    policy = argument(call, "model") or argument(call, "policy") or (call.args[0] if call.args else None)
+    if policy is not None and key(policy) == key(reference):
+        yield Fault(reference, "the reference model is the same object as the policy", "参考模型与策略是同一个对象")
+
+
+@rule("reference-with-gradients", "S2", "oom-activations", "ref",
+      bad="""
+      for batch in loader:
+          logps = get_logps(policy(**batch).logits, batch)
+          ref_logps = get_logps(ref_model(**batch).logits, batch)
+          loss = -torch.nn.functional.logsigmoid(beta * (logps - ref_logps)).mean()
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """,
+      good="""
+      for batch in loader:
+          logps = get_logps(policy(**batch).logits, batch)
+          with torch.no_grad():
+              ref_logps = get_logps(ref_model(**batch).logits, batch)
+          loss = -torch.nn.functional.logsigmoid(beta * (logps - ref_logps)).mean()
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """)  # fmt: skip
+def reference_with_gradients(view: View) -> Iterator[Fault]:
+    """The reference model runs with gradients in the training step.
+
+    Why: its activations take as much memory as the policy's; if its parameters are not frozen they get gradients.
+    """
+    program = view.program
+    frozen = re.search(r"ref\w*\.requires_grad_\(False\)|for \w+ in ref\w*\.parameters", program.text)
+    for training in view.trainings:
+        for event in training.of("call"):
+            call = event.node
+            named = (
+                isinstance(call, ast.Call)
+                and key(call.func)
+                and re.search(r"(^|_|\.)ref(erence)?(_|$)", key(call.func))
+            )
+            if named and view.roles.of(call.func) == "model" and not no_grad(event.contexts) and not frozen:
+                yield Fault(call, "the reference model runs with gradients", "参考模型在带梯度的情况下运行")
+
+
+@rule("kl-sign-flipped", "S1", "entropy-explosion", "kl",
+      bad="""
+      for batch in loader:
+          pg_loss, kl = step(policy, ref_model, batch)
+          loss = pg_loss - kl_coef * kl
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """,
+      good="""
+      for batch in loader:
+          pg_loss, kl = step(policy, ref_model, batch)
+          loss = pg_loss + kl_coef * kl
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """)  # fmt: skip
+def kl_sign_flipped(view: View) -> Iterator[Fault]:
+    """The KL penalty is subtracted from the loss, or added to the reward.
+
+    Why: the policy is paid for leaving the reference; the KL grows without end.
+    """
+    program = view.program
+    for node in program.nodes:
+        if (
+            not isinstance(node, ast.BinOp)
+            or not isinstance(node.op, (ast.Add, ast.Sub))
+            or not _is_kl(node.right, program)
+        ):
+            continue
+        statement = program.statement(node)
+        target = last(key(statement.targets[0])) if isinstance(statement, ast.Assign) else ""
+        left = last(key(core(node.left, program)))
+        negative = isinstance(node.left, ast.UnaryOp) and isinstance(node.left.op, ast.USub)
+        loss = re.search(r"loss", target, re.I) and (re.search(r"loss|pg", left, re.I) or negative)
+        reward = re.search(r"reward|score|(^|_)r$", target, re.I) and re.search(r"reward|score|(^|_)r$", left, re.I)
+        wrong = (loss and isinstance(node.op, ast.Sub)) or (reward and isinstance(node.op, ast.Add))
+        turned = any(
+            isinstance(a, ast.UnaryOp) and isinstance(a.op, ast.USub)
+            for a in program.up(node)
+            if inside(program, a, statement)
+        )
+        if wrong and not turned and _scaled(node.right, program):
+            new = f"{source(program, node.left)} {'+' if loss else '-'} {source(program, node.right)}"
+            what = ("subtracted from the loss", "从 loss 中减去") if loss else ("added to the reward", "加到了奖励上")
+            yield Fault(node, f"the KL penalty is {what[0]}: the policy is paid for leaving the reference",
+                        f"KL 惩罚被{what[1]}：偏离参考模型反而得到奖励", (instead(node, new),))  # fmt: skip
+
+
+def _scaled(expr: ast.expr, program: Program) -> bool:
+    """Whether the KL is not negative itself: a name or a product, no difference turned round and no minus."""
+    return not any(isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) for n in ast.walk(expr))
+
+
+def negated(program: Program, call: ast.Call) -> bool:
+    """Whether a value is turned round: here, or where its name is used."""
+    statement = program.statement(call)
+    if any(
+        isinstance(a, ast.UnaryOp) and isinstance(a.op, ast.USub)
+        for a in program.up(call)
+        if inside(program, a, statement)
+    ):
+        return True
+    name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+    uses = [n for n in program.nodes if name and isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub)]
+    return any(key(core(u.operand, program)) == name for u in uses)
+
+
+@rule("preference-sign-flipped", "S1", "dpo-chosen-reward-falling", "logsigmoid",
+      bad="loss = -F.logsigmoid(beta * (rejected_logratios - chosen_logratios)).mean()\n",
+      good="loss = -F.logsigmoid(beta * (chosen_logratios - rejected_logratios)).mean()\n")  # fmt: skip
+def preference_sign_flipped(view: View) -> Iterator[Fault]:
+    """The preference loss makes the rejected answer likelier.
+
+    Why: chosen minus rejected is turned round: the model learns what people did not want.
+    """
+    program = view.program
+    for call in program.find("logsigmoid", "log_sigmoid"):
+        on = receiver(call)
+        value = call.args[0] if call.args else on
+        if value is None or not negated(program, call):
+            continue
+        for node in program.traced(value, 3):
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+                left, right = source(program, node.left), source(program, node.right)
+                sides = [
+                    bool(re.search("chosen|preferred|_win|pos", t))
+                    and not re.search("reject|dispreferred|_lose|neg", t)
+                    for t in (left, right)
+                ]
+                lost = [
+                    bool(re.search("reject|dispreferred|_lose|neg", t)) and not re.search("chosen", t)
+                    for t in (left, right)
+                ]
+                if lost[0] and sides[1]:
+                    yield Fault(node, "rejected minus chosen: the loss makes the rejected answer likelier", "rejected 减 chosen：损失在抬高被拒绝的回答",
+                                (instead(node, f"{right} - {left}"),))  # fmt: skip
+                    return

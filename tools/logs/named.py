@@ -1,0 +1,142 @@
+"""What an error names, looked up in the run's own files: the path that is missing, the package, the collective.
+
+The person would look there first; the files can answer. What the error itself means is `signatures`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import PurePosixPath
+
+from ..findings import Check, Evidence, Finding, Report, Severity, declare
+from ..patterns import bounded
+from ..reading import head
+from ..run import Run
+
+CHECK = "what the errors name, in the run's files"
+CODES = declare(
+    "named",
+    ("path-not-there", CHECK, "the data path that an error names is not among the run's files"),
+    ("index-not-there", CHECK, "the index of semantic identifiers that an error names is not among the run's files"),
+    ("package-not-listed", CHECK, "the package that an error misses is not in the list of installed packages"),
+    (
+        "package-listed",
+        CHECK,
+        "the package that an error misses is in the list of installed packages: another interpreter ran",
+    ),
+    ("ranks-at-different-collectives", CHECK, "at the time limit the ranks waited in different collectives"),
+    ("ranks-at-one-collective", CHECK, "at the time limit all ranks waited in the same collective"),
+)
+PATH = bounded(r"(?:directory|found|denied|exist)[^'\"]{0,40}['\"]([^'\"]{1,300})['\"]|['\"]([^'\"]{1,300})['\"]")
+DATA = bounded(r"(?i)\.(?:csv|tsv|jsonl?|parquet|arrow|txt|npy|npz|zst|gz|tar|bin|idx|wav|mp4)$")
+INDEX = bounded(r"(?i)\.(?:index|item)\.json$|codebook")
+MODULE = bounded(r"No module named ['\"]([\w.]{1,80})['\"]")
+FREEZE = bounded(r"(?i)(?:^|[/_.-])(?:pip[_-]?(?:freeze|list)|freeze|conda[_-]?list|packages)[\w.-]{0,20}$")
+WORK = bounded(r"SeqNum=(\d{1,12}), OpType=([A-Z_]{3,40})")
+RANK = bounded(r"\[?[Rr]ank\]?\s?(\d{1,6})")
+FREEZE_BYTES = 1 << 20
+ALIAS = {
+    "cv2": "opencv",
+    "PIL": "pillow",
+    "yaml": "pyyaml",
+    "sklearn": "scikit-learn",
+    "faiss": "faiss",
+    "flash_attn": "flash-attn",
+}
+"""Modules whose package has another name."""
+NEAR = 0.8
+LEAST_RANKS = 2
+
+
+def look_up(run: Run, findings: Sequence[Finding]) -> Report:
+    """Look up what the findings of the logs name."""
+    named = {f.code for f in findings}
+    found = [one for look in LOOKS.values() for one in look(run, findings)]
+    asked = bool(named & LOOKS.keys())
+    return Report("named", tuple(found), (Check(CHECK, "found" if found else "clear" if asked else "not-applicable"),))
+
+
+def _said(findings: Sequence[Finding], code: str) -> Iterator[Evidence]:
+    return (e for f in findings if f.code == code for e in f.evidence[:8] if e.text)
+
+
+def paths(run: Run, findings: Sequence[Finding]) -> Iterator[Finding]:
+    """The path that an error names against the run's listing: not there, and what comes nearest."""
+    listing = [*(a.name for a in run.artifacts), *(s.name for s in (*run.skipped, *run.unknown))]
+    for said in _said(findings, "file-missing"):
+        match = PATH.search(said.text or "")
+        path = (match[1] or match[2]) if match else ""
+        if not (DATA.search(path) or INDEX.search(path)) or any(
+            name == path or path.endswith(f"/{name}") for name in listing
+        ):
+            continue
+        base = PurePosixPath(path).name
+        by_base = {PurePosixPath(name).name: name for name in listing}
+        near = get_close_matches(base, by_base, 1, NEAR)
+        code = "index-not-there" if INDEX.search(path) else "path-not-there"
+        also = f"; the nearest that is there is {by_base[near[0]]}" if near else "; nothing there has a name like it"
+        also_zh = f"；最接近的是 {by_base[near[0]]}" if near else "；没有名字相近的文件"
+        yield Finding(code, Severity.S2, f"{path} is named at {said.file}:{said.line} and is not among the "
+                      f"{len(listing)} files of the run{also}.",
+                      f"{said.file}:{said.line} 处用到的 {path} 不在该运行的 {len(listing)} 个文件中"
+                      f"{also_zh}。", (said,),
+                      {"path": path, "nearest": by_base[near[0]] if near else None})  # fmt: skip
+        return
+
+
+def packages(run: Run, findings: Sequence[Finding]) -> Iterator[Finding]:
+    """The module that is missing against the list of installed packages."""
+    lists = [(a.name, a.path) for a in run.artifacts if FREEZE.search(PurePosixPath(a.name).stem)]
+    lists += [(s.name, run.root / s.name) for s in run.unknown if FREEZE.search(PurePosixPath(s.name).stem)]
+    for said in _said(findings, "import-error"):
+        match = MODULE.search(said.text or "")
+        for name, path in lists[:4] if match else ():
+            listed = head(path, FREEZE_BYTES).decode("utf-8", "replace").splitlines()
+            first = (re.split(r"[=<>@~!\s]", line.strip(), maxsplit=1)[0] for line in listed if line.strip())
+            installed = {one.lower().replace("_", "-") for one in first}
+            module = match[1].split(".")[0] if match else ""
+            wanted = ALIAS.get(module, module).lower().replace("_", "-")
+            there = any(one == wanted or one.startswith(f"{wanted}-") for one in installed)
+            en, zh = ("is in", "在") if there else ("is not in", "不在")
+            why = ": the interpreter that ran is another one" if there else ""
+            why_zh = "：实际运行的是另一个环境" if there else ""
+            yield Finding("package-listed" if there else "package-not-listed", Severity.S2,
+                          f"{wanted} {en} {name}, which lists {len(installed)} packages{why}.",
+                          f"{wanted} {zh} {name} 列出的 {len(installed)} 个包中{why_zh}。", (said, Evidence(name)),
+                          {"module": module, "list": name})  # fmt: skip
+            return
+
+
+def collectives(run: Run, findings: Sequence[Finding]) -> Iterator[Finding]:
+    """Where each rank waited when the time limit came."""
+    at: dict[str, tuple[str, str]] = {}
+    shown: dict[str, Evidence] = {}
+    for said in _said(findings, "nccl-timeout"):
+        work, rank = WORK.search(said.text or ""), RANK.search(said.text or "")
+        if work and rank and rank[1] not in at:
+            at[rank[1]], shown[rank[1]] = (work[1], work[2]), said
+    if len(at) < LEAST_RANKS:
+        return
+    kinds: dict[tuple[str, str], list[str]] = {}
+    for rank, where in at.items():
+        kinds.setdefault(where, []).append(rank)
+    said = "; ".join(
+        f"rank {', '.join(sorted(r, key=int)[:8])} in {op} number {n}" for (n, op), r in sorted(kinds.items())
+    )
+    said_zh = "；".join(
+        f"rank {', '.join(sorted(r, key=int)[:8])} 在第 {n} 个 {op}" for (n, op), r in sorted(kinds.items())
+    )
+    apart = len({op for _, op in kinds}) > 1
+    if len(kinds) > 1 and not apart:
+        return  # counters of different groups, or one that came later: no proof
+    code = "ranks-at-different-collectives" if apart else "ranks-at-one-collective"
+    yield Finding(code, Severity.S2 if apart else Severity.S3, f"At the time limit: {said}.", f"超时时：{said_zh}。",
+                  tuple(shown.values())[:8], {"ranks": {r: list(w) for r, w in at.items()}})  # fmt: skip
+
+
+LOOKS: dict[str, Callable[[Run, Sequence[Finding]], Iterator[Finding]]] = {
+    "file-missing": paths, "import-error": packages, "nccl-timeout": collectives,
+}  # fmt: skip
+"""Code of an error -> where what it names is looked up."""

@@ -1,0 +1,64 @@
+"""Whether a server did its work by its own log (`answered`), or was stopped in the middle of it.
+
+Failures have their lines (`signatures`), load over time its series.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ..findings import Evidence, Finding, Severity, declare
+from ..run import Run
+from .detectors.detect import HEALTHY_POINTS
+from .signatures.signature import CHECK
+from .texts import Text
+
+CODES = declare(
+    "served", ("server-stopped-busy", CHECK, "a server is shut down while many requests are running"),
+)  # fmt: skip
+LOGS = frozenset(("log", "config", "script", "document"))
+"""Kinds of files that hold no results."""
+
+
+def stopped_busy(texts: Mapping[str, Text]) -> Iterable[Finding]:
+    """A finding for each server that is shut down after a report of at least ten running requests."""
+    for name, text in texts.items():
+        s, shut = text.served, text.life.shut
+        if s.busy and s.running >= HEALTHY_POINTS and shut > s.told:
+            yield Finding(
+                "server-stopped-busy",
+                Severity.S2,
+                f"{name}:{shut}: the server is shut down; at its last report before (line {s.told}) {s.running} "
+                f"requests were running, of {s.good + s.bad} answered in all: their answers may be cut off.",
+                f"{name}:{shut}：服务器被关闭；之前最后一次报告（第 {s.told} 行）还有 {s.running} 个请求在运行，"
+                f"总共应答 {s.good + s.bad} 个：这些回答可能不完整。",
+                (Evidence(name, shut), Evidence(name, s.told)),
+                {"running": s.running, "answered": s.good + s.bad},
+            )
+
+
+def did_its_work(run: Run, texts: Mapping[str, Text], findings: Iterable[Finding]) -> Finding | None:
+    """The reassurance for a server: it answered ten requests or more, next to none with an error, and is at rest.
+
+    None where anything more than a note was found, another server under the path was not at rest, or results lie beside
+    the logs: of them the log of a server says nothing.
+    """
+    servers = {name: t for name, t in texts.items() if t.life.serves or t.served.good}
+    if (
+        not servers
+        or any(a.kind not in LOGS for a in run.artifacts)
+        or any(f.severity != Severity.S3 for f in findings)
+    ):
+        return None
+    name, text = max(servers.items(), key=lambda pair: pair[1].served.good)
+    s = text.served
+    if s.good < HEALTHY_POINTS or any(t.served.busy or t.served.refused for t in servers.values()):
+        return None
+    return Finding(
+        "run-healthy",
+        Severity.S3,
+        f"Nothing wrong in {s.good + s.bad} answers of {name}: {s.good} were given, {s.bad} refused.",
+        f"{name} 的 {s.good + s.bad} 次应答没有问题：成功 {s.good} 次，拒绝 {s.bad} 次。",
+        (Evidence(name, s.last),),
+        {"points": s.good + s.bad},
+    )
