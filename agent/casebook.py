@@ -177,6 +177,15 @@ class Casebook:
         read = ((at, kind, _load(content)) for at, kind, content in events)
         return _case(row, [{"at": at, "kind": kind, "content": content} for at, kind, content in read if content])
 
+    def latest(self, owner: str = "") -> str:
+        """The case that this owner worked on last, empty where there is none."""
+        query = (
+            "select cases.id from cases left join events on case_id = cases.id where owner = ?"
+            " order by coalesce(events.at, opened) desc, events.rowid desc, cases.rowid desc limit 1"
+        )
+        row = self._do(lambda db: db.execute(query, (owner,)).fetchone())
+        return row[0] if row else ""
+
     def cases(self, limit: int = 50, owner: str | None = None, words: str = "") -> list[Case]:
         """The newest cases, without their events.
 

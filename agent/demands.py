@@ -18,6 +18,9 @@ from ..tools.vocabulary import VOCABULARY
 SLACK, NOISE = 0.05, 3.0
 """Share of a level, and points' noises, by which the next run may miss it."""
 MOST = 4
+LEARNED = frozenset(("loss", "eval_loss", "perplexity", "eval_perplexity", "accuracy", "eval_accuracy", "reward",
+                     "entropy", "grad_norm"))  # fmt: skip
+"""Measures whose level moves as a model learns: that of another step is no target."""
 Data = Mapping[str, Any]
 
 
@@ -52,7 +55,7 @@ def _back(data: Data) -> Iterator[Criterion]:
     """A measure that got worse comes back to where it was, but for its noise."""
     metric, before, after = str(data["metric"]), float(data["before"]), float(data["after"])
     better = VOCABULARY[metric].better if metric in VOCABULARY else 0
-    if better * (after - before) < 0 and not data.get("group"):
+    if better * (after - before) < 0 and not data.get("group") and metric not in LEARNED:
         slack = max(SLACK * abs(before), NOISE * float(data.get("noise", 0.0)))
         said = (
             f"{before:.4g} before step {float(data['at']):.10g}",

@@ -236,6 +236,8 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
 
 ASIDE = 8 << 20
 """Bytes up to which a file with a reader of its own is read for rows and dated lines as well."""
+TRIALS = 2048
+"""Bytes of a file of metrics up to which it is a handful of trials rather than a training."""
 
 
 def _aside(seen: Look) -> tuple[list[Table], list[Event]]:
@@ -243,9 +245,12 @@ def _aside(seen: Look) -> tuple[list[Table], list[Event]]:
     tables: list[Table] = []
     events: list[Event] = []
     measured = {s.file for s in seen.table}
-    for artifact in seen.run.of("data", "generations", "log"):
+    for artifact in seen.run.of("data", "generations", "log", "metrics"):
         with suppress(TriageError, OSError):
-            if artifact.name in measured or artifact.path.stat().st_size > ASIDE:
+            size = artifact.path.stat().st_size
+            if size > (TRIALS if artifact.kind == "metrics" else ASIDE):
+                continue
+            if artifact.name in measured and artifact.kind != "metrics":
                 continue
             if artifact.kind != "log":
                 from ..tools.tables.read import read_tables

@@ -151,11 +151,11 @@ class Check:
     def say(self, lang: str) -> str:
         return pick(lang, self.why, self.zh)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self, lang: str = "en") -> dict[str, Any]:
         """The public form. Readers of its first version know four results: what is too short has `too_short` beside."""
         if self.result == "too-short":
-            return {"name": self.name, "result": "not-applicable", "why": self.why, "too_short": True}
-        return {"name": self.name, "result": self.result, "why": self.why}
+            return {"name": self.name, "result": "not-applicable", "why": self.say(lang), "too_short": True}
+        return {"name": self.name, "result": self.result, "why": self.say(lang)}
 
 
 @dataclass(frozen=True)
@@ -170,12 +170,12 @@ class Report:
     def codes(self) -> set[str]:
         return {finding.code for finding in self.findings}
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self, lang: str = "en") -> dict[str, Any]:
         return {
             "schema": "triage.findings/1",
             "tool": self.tool,
-            "findings": [finding_json(f, f"F{i}") for i, f in enumerate(self.findings, 1)],
-            "checks": [c.as_json() for c in self.checks],
+            "findings": [finding_json(f, f"F{i}", lang) for i, f in enumerate(self.findings, 1)],
+            "checks": [c.as_json(lang) for c in self.checks],
             "summary": json_ready(self.summary),
         }
 

@@ -39,3 +39,17 @@ def phrases(name: str, *rows: tuple[str, str, str]) -> dict[str, Phrase]:
     """
     table(name, ((key, en and zh) for key, en, zh in rows))
     return {key: Phrase(en, zh) for key, en, zh in rows}
+
+
+def counted(n: int, what: Phrase, lang: str = "en") -> str:
+    """`1 line`, `2 lines`, `3 checks`, `4 entries`: a number with its noun, which is given in the singular."""
+    if lang == "zh":
+        return f"{n} {what.zh}"
+    return f"{n} {what.en if n == 1 else plural(what.en)}"
+
+
+def plural(noun: str) -> str:
+    """The plural of a regular English noun."""
+    if noun.endswith(("s", "x", "ch", "sh")):
+        return f"{noun}es"
+    return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2:-1] not in "aeiou" else f"{noun}s"

@@ -84,7 +84,7 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
         "elapsed_time_per_iteration_s iter_time iteration_time time_per_iteration seconds_per_step sec/step s/it "
         "e2e_latency dt step_avg time/step time_step train/step_time timing/step sec_per_step seconds_per_iteration "
         "time_metrics/end_to_end train_step_time per_step_time step_timing iter_time_s train_speed(s/it) "
-        "total_step_time seconds time step_total 每步耗时 duration ms/step s/step ms/it s/iter step_duration "
+        "sec/iter total_step_time seconds time step_total 每步耗时 duration ms/step s/step ms/it s/iter step_duration "
         "time_per_iter"),
     _metric("data_time", "s", DOWN, "time a step waits for data",
         "data_time dataloader_time data_loading_time data_wait_time dataload_time batch_generator_time loader_time "

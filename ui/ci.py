@@ -5,31 +5,17 @@ Files are named from the working directory, where a checkout's root is, so that 
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from ..tools.code.check import RULES as CODE
 from ..tools.config.lint import RULES
-from ..tools.findings import Evidence, Finding, Report
+from ..tools.findings import Finding, Report
 
 LEVELS = {"S0": ("error", "error"), "S1": ("error", "error"), "S2": ("warning", "warning"), "S3": ("note", "notice")}
 """Severity -> (SARIF level, GitHub annotation)."""
 MOST_TEXT = 1000
 """GitHub cuts descriptions at 1,024 characters."""
-
-
-def from_here(report: Report, root: Path) -> Report:
-    """The report with the files of its evidence named from the working directory, where they lie below it."""
-    here = Path.cwd()
-
-    def named(e: Evidence) -> Evidence:
-        path = root / (e.file or "")
-        return replace(e, file=path.relative_to(here).as_posix()) if e.file and path.is_relative_to(here) else e
-
-    found = (replace(f, evidence=tuple(map(named, f.evidence))) for f in report.findings)
-    return replace(report, findings=tuple(found))
 
 
 def sarif(report: Report) -> dict[str, Any]:

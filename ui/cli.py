@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
@@ -25,6 +27,22 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Find out what went wrong with a training, alignment or serving run.",
 )
+
+
+def told_version(asked: bool) -> None:
+    if asked:
+        print(f"triage {version('llm-triage')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", "-V", help="Print the version and leave.", is_eager=True, callback=told_version)
+    ] = False,
+) -> None:
+    """What stands before a command."""
+
 
 for module in modules(commands.__name__):
     module.register(app)

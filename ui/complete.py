@@ -23,6 +23,14 @@ def rules(incomplete: str) -> Iterator[tuple[str, str]]:
     yield from ((code, title) for code, title in every if code.startswith(incomplete))
 
 
+def explained(incomplete: str) -> Iterator[tuple[str, str]]:
+    """Everything that `triage explain` knows."""
+    from ..agent.narrate.explain import names
+    from ..knowledge.runbook import load
+
+    yield from ((name, "") for name in names(load()) if name.startswith(incomplete))
+
+
 def cases(incomplete: str) -> Iterator[tuple[str, str]]:
     """The newest cases with their questions."""
     from ..agent.casebook import Casebook, home

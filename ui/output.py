@@ -16,30 +16,46 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from ..tools.findings import EVIDENCE_READ, RECORDS_READ, Check, Finding, Report, clean
+from ..tools.findings import EVIDENCE_READ, RECORDS_READ, Finding, Report, Severity, clean
 from ..tools.keeping import heard, losses
+from ..tools.phrase import phrases
 from ..tools.secrets import visible_in
+from .listing import View, print_checks, print_counts, print_findings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ..tools.run import Run
 
-STYLES = {"S0": "bold red", "S1": "red", "S2": "yellow", "S3": "cyan"}
-
 JSON_OPTION = typer.Option("--json", help="Print one JSON object instead of text.")
 """For `as_json: Annotated[bool, JSON_OPTION] = False`, the same in every command."""
 HTML_OPTION = typer.Option("--html", metavar="REPORT.html", help="Also write a report to attach to a ticket: one file.")
 HOME_OPTION = typer.Option("--home", help="Where cases and caches live.", envvar="TRIAGE_HOME", readable=False)
 """Not `readable`: a command does without one that it may not read, where it can."""
-CHECKED = {
-    "found": "found something",
-    "clear": "clear",
-    "too-short": "too short to judge",
-    "not-applicable": "had nothing to look at",
-}
-CHECKS_NAMED = 6
-"""Checks of one result that the text output names."""
+VERBOSE_OPTION = typer.Option("--verbose", "-v", help="Also the places, the run's own words, and every check by name.")
+QUIET_OPTION = typer.Option("--quiet", "-q", help="The findings alone.")
+STATISTICS_OPTION = typer.Option("--statistics", help="How often each code was found, in place of the findings.")
+REASSURING = ("run-healthy", "loss-jitter-benign")
+"""Codes that say that something is as it should be."""
+
+
+def one_of(name: str, *known: str) -> Callable[[str], str]:
+    """What checks an option that takes one of a few words."""
+
+    def checked(value: str) -> str:
+        if value not in known:
+            raise typer.BadParameter(f"{name} {clean(value, 40)}: {', '.join(known[:-1])} or {known[-1]}")
+        return value
+
+    return checked
+
+
+LANG_OPTION = typer.Option("--lang", help="en or zh.", callback=one_of("--lang", "en", "zh"))
+FAIL_OPTION = typer.Option(
+    "--fail-on",
+    help="Exit with 1 for findings of this severity or worse.",
+    callback=one_of("--fail-on", *tuple(Severity)),
+)
 
 
 def console(stderr: bool = False) -> Console:
@@ -83,19 +99,6 @@ def print_json(value: dict[str, Any]) -> None:
     )
 
 
-def print_findings(out: Console, findings: tuple[Finding, ...], lang: str = "en") -> None:
-    for i, finding in enumerate(findings, 1):
-        line = Text().append(f"F{i} ", style="dim")
-        line.append(f"{finding.severity} ", style=STYLES[finding.severity])
-        line.append(f"{finding.code}  ", style="bold")
-        line.append(clean(finding.say(lang), 600))
-        out.print(line)
-        if place := finding.place():
-            out.print(Text(f"      {clean(place)}", style="dim"))
-        if finding.evidence and (text := finding.evidence[0].text):
-            out.print(Text(f"      | {clean(text, 160)}", style="dim"))
-
-
 @dataclass(frozen=True)
 class Html:
     """The report that `--html` asks for, beside what is printed."""
@@ -113,32 +116,46 @@ def emit(
     report: Report,
     as_json: bool,
     html: Html | None = None,
-    fail_on: str = "S3",
+    view: View | None = None,
     also: Callable[[], None] = lambda: None,
+    listed: Sequence[Finding] | None = None,
 ) -> None:
-    """Print the report, write the files beside it (a full disk costs these alone), and leave with its `status`."""
+    """Print the report, write the files beside it (a full disk costs these alone), and leave with its `status`.
+
+    Args:
+        report: what was found.
+        as_json: whether to print JSON.
+        html: the page beside it.
+        view: how much of it to print.
+        also: what is written after it.
+        listed: its findings as they are listed, where their files are named from the working directory.
+    """
+    view = view or View()
     if as_json:
-        print_json(report.as_json())
+        print_json(report.as_json(view.lang))
     else:
         out = console()
-        print_findings(out, report.findings)
-        if not report.findings:
-            out.print(nothing(report))
-        print_checks(out, report.checks)
+        found, about = report.findings if listed is None else listed, html.about if html else ""
+        print_findings(out, found, view, about, listed is not None)
+        if not report.findings and not view.quiet:
+            out.print(nothing(report, view.lang))
+        print_checks(out, report.checks, view)
+        if not view.quiet:
+            print_counts(out, report, view)
     if html and html.path:
         from .pages import findings_page
 
-        write_html(findings_page(report, html.about, html.figures(), html.run), html.path)
+        write_html(findings_page(report, html.about, html.figures(), html.run, view.lang), html.path)
     also()
-    raise typer.Exit(status(report, fail_on))
+    raise typer.Exit(status(report, view.fail_on))
 
 
 def status(report: Report, fail_on: str = "S3") -> int:
     """The contract's exit status: 1 with findings or where not all was read, 2 when nothing could be checked, else 0.
 
-    A reassurance (severity S3 code `run-healthy`) does not count as something wrong, nor what is milder than `fail_on`.
+    What reassures does not count as something wrong, nor what is milder than `fail_on`.
     """
-    if any(f.code != "run-healthy" and f.severity <= fail_on for f in report.findings):
+    if any(f.code not in REASSURING and f.severity <= fail_on for f in report.findings):
         return 1
     if any(c.result == "failed" and c.name.startswith(RECORDS_READ) for c in report.checks):
         return 1
@@ -153,28 +170,28 @@ def judged(report: Report) -> bool:
     return any(c.result in ("clear", "found") for c in report.checks)
 
 
-def nothing(report: Report) -> str:
+NOTHING = phrases(
+    "what is said where nothing was found",
+    ("not-all", "Not all could be checked: mend what is named below and run this again.",
+     "并非全部都能检查：请处理下面列出的内容后再运行一次。"),
+    ("none", "Nothing could be checked: mend what is named below and run this again.",
+     "什么都未能检查：请处理下面列出的内容后再运行一次。"),
+    ("unjudged", "Nothing was judged: there is nothing here that this command reads.",
+     "没有可判断的内容：这里没有本命令能读取的东西。"),
+    ("in-part", "Nothing wrong found in what could be checked.", "在能检查的内容中没有发现问题。"),
+    ("sound", "Nothing wrong found.", "没有发现问题。"),
+)  # fmt: skip
+
+
+def nothing(report: Report, lang: str = "en") -> str:
     """What to say when there is no finding: a check that broke is not a check that found nothing."""
     if status(report):
-        some = "Not all" if judged(report) else "Nothing"
-        return f"{some} could be checked: mend what is named below and run this again."
-    if not judged(report):
-        return "Nothing was judged: there is nothing here that this command reads."
-    failed = any(c.result == "failed" for c in report.checks)
-    return "Nothing wrong found in what could be checked." if failed else "Nothing wrong found."
-
-
-def print_checks(out: Console, checks: Sequence[Check]) -> None:
-    """What was looked at: whole where it failed or found little to say, else counted; `--json` has every check."""
-    for check in checks:
-        if check.result == "failed":
-            out.print(Text(f"  could not be checked: {clean(check.name)}: {clean(check.why)}", style="red"))
-    for result, words in CHECKED.items():
-        these = [c for c in checks if c.result == result]
-        if these:
-            names = ", ".join(clean(c.name) for c in these[:CHECKS_NAMED])
-            more = f" and {len(these) - CHECKS_NAMED} more" if len(these) > CHECKS_NAMED else ""
-            out.print(Text(f"  {len(these)} {words}: {names}{more}", style="dim"))
+        key = "not-all" if judged(report) else "none"
+    elif not judged(report):
+        key = "unjudged"
+    else:
+        key = "in-part" if any(c.result == "failed" for c in report.checks) else "sound"
+    return NOTHING[key].say(lang)
 
 
 def write_html(page: str, path: Path) -> None:

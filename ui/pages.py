@@ -107,21 +107,22 @@ Figures = Sequence[tuple[str, "Figure | None"]]
 """Captions and pictures."""
 
 
-def findings_page(report: Report, about: str, figures: Figures = (), run: Run | None = None) -> str:
+def findings_page(report: Report, about: str, figures: Figures = (), run: Run | None = None, lang: str = "en") -> str:
     """The report of one tool.
 
     Args:
         about: what was looked at, in the person's words (paths).
         run: where the lines around findings are read; without it none are quoted.
+        lang: en or zh.
     """
     return _page(
-        "en",
+        lang,
         title=f"triage {report.tool}: {about}",
         facts=[],
         lead="",
         rest="",
         pictures=_pictures(figures),
-        rows=list(_rows(report.findings, "en", run)),
+        rows=list(_rows(report.findings, lang, run)),
         diff=[],
         checks=report.checks,
     )

@@ -5,13 +5,40 @@ The command line needs none of this (the person is on the machine); web, Slack a
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
 
 from ..tools.findings import TriageError, clean
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """Addresses at which nobody else is; for any other, a server asks who is there."""
+
+
+def listening(host: str, port: int) -> None:
+    """Try the address for a moment, before anything heavy is loaded.
+
+    Raises:
+        TriageError: another program listens there, or the address is not of this machine.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, kind, protocol, _, address in found[:1]:
+            with socket.socket(family, kind, protocol) as one:
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                one.bind(address)
+    except OSError as error:
+        why = error.strerror or error
+        raise TriageError(f"cannot listen on {host}:{port} ({why}); choose another --host or --port") from None
+
+
+def installed(module: str) -> bool:
+    """Whether an optional part is there, without loading it."""
+    try:
+        return find_spec(module) is not None
+    except ValueError:
+        return False
 
 
 class Roots:

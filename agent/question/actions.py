@@ -28,7 +28,7 @@ STEMS: dict[Direction, str] = {
     "dedupe deduplicate prune wipe "
     "toss purge strip ditch axe scrap nuke rip_out weed_out filter filter_out "
     "throw_out throw_away leave_out lose cull "
-    "chuck dump take_out yank yeet nix trash bin",
+    "evict quarantine chuck dump take_out yank yeet nix trash bin",
     "set": "set change switch swap move_to go_with pin fix make replace tweak tune adjust "
     "modify flip cast lock lock_in "
     "play_with mess_with experiment_on",

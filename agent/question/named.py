@@ -82,7 +82,7 @@ VARIABLES: dict[str, str] = table(
             "gpu_memory_utilization",
             r"gpu[- _]mem(?:ory)?(?:[- _](?:util(?:i[sz]ation)?|fraction|share))?|(?:engine"
             r"|vllm)(?:'s)?[- _](?:mem[a-z]*|memory share)|gpu_mem[a-z]*"
-            r"|mem[-_ ](?:fraction|util)[a-z]*|显存(?:占用|利用|使用)率?(?:比例)?",
+            r"|mem[-_ ](?:fraction|util)[a-z]*|显存占比|显存(?:占用|利用|使用)率?(?:比例)?",
         ),
         ("max_num_seqs", r"max[- _]num[- _]seqs|max_seqs|concurren(?:cy|t (?:seqs|sequences|requests))|并发"),
         ("kl_target", r"kl[-_ ]target|target[-_ ]kl|目标 ?kl"),

@@ -35,8 +35,6 @@ _CURVES = bounded(
     r"\W*(?:epoch|step|iter(?:ation)?)s?[\s,;|]+train(?:ing)?[\s,;|]+(?:val(?:id(?:ation)?)?|eval)\W*$", re.IGNORECASE
 )
 _VALUE = bounded(r"[-+\d.e]*\d")
-_MARKED = bounded(r"\s*[\[<#/{(*\"'=>|`~-]{1,4}[^\w]{0,4}\w")
-"""How no sentence of a person begins, but a line of a file."""
 _FENCE = bounded(r"\s*```")
 _PAIR = bounded(r"[\w/.-]+\s*[:=]\s*[-+]?(?:\d|nan|inf)", re.IGNORECASE)
 _SENTENCE = bounded(r"(?<=[.!?。！？;；])(?=\s|[\u3400-\u9fff]|$)\s*|\n+")
@@ -88,18 +86,13 @@ def _looks_pasted(line: str) -> bool:
 
 
 def _orders(lines: Sequence[str], pasted: Sequence[bool]) -> Iterator[int]:
-    """One-based numbers of the lines of the evidence that speak to an assistant.
+    """One-based numbers of the lines that speak to an assistant, in a message that holds evidence.
 
-    A line that looks like the person's own is evidence where it stands between pasted ones, where it follows a paste
-    and begins with a mark, or where it follows one and greets its reader by name.
+    Whether such a line looks pasted does not matter: who orders takes care that it does not. What people ask of triage
+    themselves is told by its wording.
     """
-    among = [n for n, paste in enumerate(pasted) if paste]
-    if not among:
-        return
-    for n, line in enumerate(lines):
-        within = pasted[n] or among[0] < n < among[-1] or (n > among[0] and _MARKED.match(line) is not None)
-        if (within or n > among[0]) and addressed(line, by_name=not within):
-            yield n + 1
+    if any(pasted):
+        yield from (n for n, line in enumerate(lines, 1) if addressed(line))
 
 
 def as_run(pasted: str) -> str:

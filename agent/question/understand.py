@@ -18,7 +18,7 @@ from .cues import SPOKEN, SPOKEN_STEMS
 from .parts import sentences, split
 from .plans import Plan, last_named, plans, topic_of
 from .polarity import Suspicion, suspicions
-from .signs import VAGUE
+from .signs import INTENT, VAGUE
 from .symptoms import Symptom, symptoms
 from .topics import TOPICS
 from .unnamed import unnamed
@@ -115,6 +115,12 @@ def _slips() -> dict[str, str]:
     return {typed: word for typed, word in out.items() if typed not in SPOKEN}
 
 
+def _only_meant(plan: Plan, suspected: Iterable[Suspicion]) -> bool:
+    """Whether what looks like a plan only says what is thought of a cause: "cross the optimizer off the list"."""
+    signs = {s.polarity for s in suspected if s.topic.id == topic_of(plan.variable)}
+    return "denies" in signs or (bool(signs) and not INTENT.search(plan.text))
+
+
 def opinions(said: str, wants: Want) -> tuple[list[str], list[Plan]]:
     """The sentences that can hold an opinion about the run, and what they plan."""
     message, acts, spoken_of = list[str](), list[Plan](), ""
@@ -138,6 +144,7 @@ def understand(text: str, corrected: Callable[[str], str] = str, search: Search 
     wants = wanted(said)
     message, acts = opinions(said, wants)
     suspected = suspicions(message, touched(acts))
+    acts = [p for p in acts if p.value or not _only_meant(p, suspected)]
     if search and not suspected and not acts:
         suspected = list({s.topic.id: s for s in unnamed(message, search)}.values())
     if wants in ("why", "ok_to"):

@@ -9,6 +9,7 @@ a line in it that speaks to a machine is kept, because it may be the evidence, a
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -27,14 +28,8 @@ from ..narrate.answer import headline
 from ..narrate.entry import answered, criterion, standing
 from ..propose import Proposal
 
-KINDS = {
-    "F": "finding", "C": "cause", "X": "the one change", "V": "setting", "R": "relation", "M": "measure",
-    "Q": "unread file", "L": "what was looked at", "B": "runbook", "P": "the person", "A": "triage's answer",
-    "T": "tool result",
-}  # fmt: skip
-"""First letter of an id -> what the row is."""
 MOST = {"F": 20, "V": 40, "R": 16, "M": 16, "Q": 6, "L": 8, "B": 8}
-"""Rows of a kind in a prompt."""
+"""Rows of a kind in a prompt; which kinds there are is said in `prompts/system.md`."""
 QUOTED = 1_500
 """Bytes up to which a file that no reader knows is quoted whole."""
 _ROW = re.compile(r"^\[([PAT]\d+)\] ", re.MULTILINE)
@@ -69,7 +64,7 @@ class Ledger:
     def of(cls, answer: Answer, tokens: int = 6_000) -> Ledger:
         """The case's rows, the most telling kinds first, as many as fit."""
         ledger = cls(answer)
-        room, used, told = float(tokens), dict.fromkeys(KINDS, 0), set[str]()
+        room, used, told = float(tokens), Counter[str](), set[str]()
         for kind, text, place in ledger._case():
             if text in told or used[kind] >= MOST.get(kind, 100):
                 continue  # two files of a run may tell the same

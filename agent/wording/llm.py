@@ -74,6 +74,8 @@ class Turn:
 
     model: Model
     reply: Reply | None = None
+    statements: int = 0
+    marked: int = 0
     calls: int = 0
     tools: list[dict[str, Any]] = field(default_factory=list)
     """`{"name", "args", "seconds", "chars"}` of each call."""
@@ -145,7 +147,7 @@ class _Words:
         self.turn.messages.append({"role": "user", "content": opened[-1].text})
         chat = self._chat(max(900, int(context * SHARE["answer"])))
         made = self._look(chat, opened)
-        text = last_words(made)
+        text = spoken(made[-1].text) if made and _spoke(made[-1]) else ""
         made = [m for m in made if not _spoke(m)]
         reply = read(text, ledger.rows.keys())
         if reply is None or '"say"' not in text:
@@ -295,11 +297,6 @@ def shortened(history: Sequence[AnyMessage], tokens: float) -> list[AnyMessage]:
     while turns and sum(cost(m.text) for t in turns for m in t) > tokens:
         turns = turns[(len(turns) + 1) // 2 :]
     return [m for t in turns for m in t]
-
-
-def last_words(made: Sequence[AnyMessage]) -> str:
-    """What the model said last without calling a tool; empty where it only called some."""
-    return spoken(made[-1].text) if made and _spoke(made[-1]) else ""
 
 
 def _spoke(message: AnyMessage) -> bool:

@@ -7,7 +7,7 @@ goes; ids that do not exist are left out of its citations.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Any, Literal, get_args
 
 import pydantic_core
@@ -107,11 +107,6 @@ def _prose(text: str, ids: Collection[str]) -> Reply | None:
     """Plain sentences with ids in them, each a statement."""
     if re.search(r"<\|?/?(?:tool_call|think|im_start)", text):
         return None
-    said = list(_sentences(text, ids))[:STATEMENTS]
+    sentences = [s.strip() for s in _SENTENCE.split(text) if len(s.strip(" -*#>\t`")) > 1][:STATEMENTS]
+    said = [Said(kind="answer", text=s[:WORDS], cites=_known(ID.findall(s), ids)) for s in sentences]
     return Reply(facts=[], cause=None, say=said) if said else None
-
-
-def _sentences(text: str, ids: Collection[str]) -> Iterator[Said]:
-    for sentence in _SENTENCE.split(text):
-        if len(sentence.strip(" -*#>\t`")) > 1:
-            yield Said(kind="answer", text=sentence.strip()[:WORDS], cites=_known(ID.findall(sentence), ids))

@@ -6,7 +6,7 @@ The built-in answer is told before the model is asked; it stands whatever the mo
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from ..answer import Answer
 from ..events import Listen, Notice, Stands, Token
 from ..narrate.answer import headline
 from . import trace
-from .display import Shown, display
+from .display import display
 from .server import Model
 
 NO_MODEL = phrases(
@@ -88,7 +88,9 @@ def worded(answer: Answer, question: str, by: Wording, listen: Listen, before: A
         listen(Stands(first))
         turn, outcome = _ask(answer, question, by, listen)
         if turn and turn.reply and turn.ledger:
-            final = _added(first, display(turn.reply, turn.ledger, turn.model.name), turn.model.name, listen)
+            shown = display(turn.reply, turn.ledger, turn.model.name)
+            turn.statements, turn.marked = shown.statements, shown.marked
+            final = _added(first, shown.text, turn.model.name, listen)
         else:
             notices.append(NO_MODEL[outcome].say(answer.lang))
     said = answer.seen.orders if answer.seen else ()
@@ -109,12 +111,12 @@ def _tell(answer: Answer, brief: bool, listen: Listen) -> None:
         listen(Token(piece, lines=lines))
 
 
-def _added(first: Answer, shown: Shown, name: str, listen: Listen) -> Answer:
+def _added(first: Answer, beside: str, name: str, listen: Listen) -> Answer:
     """The answer with the second tier behind it."""
-    for piece in f"\n\n{shown.text}".splitlines(keepends=True):
+    for piece in f"\n\n{beside}".splitlines(keepends=True):
         listen(Token(piece))
-    only = f"{first.only}\n\n{shown.text}" if first.only else ""
-    return replace(first, text=f"{first.text}\n\n{shown.text}", only=only, beside=shown.text, model=name)
+    only = f"{first.only}\n\n{beside}" if first.only else ""
+    return replace(first, text=f"{first.text}\n\n{beside}", only=only, beside=beside, model=name)
 
 
 def _essence(a: Answer) -> tuple[object, ...]:
@@ -164,18 +166,10 @@ def _trace(
             **(noted or empty),
             "reply": reply,
             "cited": {id: turn.ledger.rows[id].said() for id in sorted(filter(None, cites))},
-            "said": _counted(final, turn),
+            "said": {"statements": turn.statements, "marked": turn.marked} if turn else {"statements": 0, "marked": 0},
             "history": turn.history if turn else [],
             "model": final.model,
             "answer": final.text,
         },
         boundary,
     )
-
-
-def _counted(final: Answer, turn: Any) -> dict[str, int]:
-    """Statements of the model, and how many of them carry a mark."""
-    if not (turn and turn.reply and turn.ledger):
-        return {"statements": 0, "marked": 0}
-    counted = asdict(display(turn.reply, turn.ledger, final.model))
-    return {k: counted[k] for k in ("statements", "marked")}

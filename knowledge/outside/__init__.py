@@ -177,13 +177,9 @@ LINE = 2000
 """Characters of a line that are looked at."""
 
 
-def addressed(line: str, by_name: bool = False) -> bool:
-    """Whether a line of evidence speaks to a machine that reads it; words joined as in a name are read apart.
-
-    Args:
-        by_name: only where it hails the reader; what people ask of triage themselves rarely does.
-    """
-    return addressed_by_pattern(line, by_name) or (not by_name and bidden.bidden(apart(line)))
+def addressed(line: str) -> bool:
+    """Whether a line of evidence speaks to a machine that reads it; words joined as in a name are read apart."""
+    return addressed_by_pattern(line) or bidden.bidden(apart(line))
 
 
 def apart(line: str) -> str:
@@ -191,10 +187,10 @@ def apart(line: str) -> str:
     return _JOINED.sub(" ", _INVISIBLE.sub("", line[:LINE]))
 
 
-def addressed_by_pattern(line: str, by_name: bool = False) -> bool:
+def addressed_by_pattern(line: str) -> bool:
     """The same by the patterns alone."""
-    kinds = (_HAILED,) if by_name else (_HAILED, _ASKED)
-    return any(_any(kind).search(text) for text in {_INVISIBLE.sub("", line[:LINE]), apart(line)} for kind in kinds)
+    texts = {_INVISIBLE.sub("", line[:LINE]), apart(line)}
+    return any(_any(kind).search(text) for text in texts for kind in (_HAILED, _ASKED))
 
 
 def ordered(text: str) -> bool:

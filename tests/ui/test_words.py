@@ -4,17 +4,17 @@ import string
 
 import pytest
 
-from triage.agent.narrate import words
+from triage.agent.narrate import explain, glossary, words
 from triage.agent.wording import turn
 from triage.tools.phrase import Phrase
-from triage.ui import pages
+from triage.ui import listing, output, pages
 from triage.ui.plots import series
 from triage.ui.slack import words as slack
 from triage.ui.web import words as web
 
 TABLES = {
     f"{module.__name__}.{name}": table
-    for module in (words, turn, pages, series, slack, web)
+    for module in (words, explain, glossary, turn, listing, output, pages, series, slack, web)
     for name, table in vars(module).items()
     if isinstance(table, dict) and any(isinstance(value, Phrase) for value in table.values())
 }

@@ -23,6 +23,33 @@ MOST_FINDINGS = 50
 """Findings of one rule in one file that are told; more are counted."""
 SHOWN = 200
 """Characters of a line that is shown."""
+TRAINING = (
+    "torch",
+    "transformers",
+    "backward",
+    "DataLoader",
+    "tokenizer",
+    "vllm",
+    "datasets",
+    "optimizer",
+    "logits",
+    ".loss",
+    "generate(",
+    "Trainer(",
+    "rewards",
+    "advantage",
+    "prediction",
+    "logps",
+    "_set",
+    "input_ids",
+    "use_cache",
+    "gradient_checkpointing",
+    "logratios",
+    "logsigmoid",
+    "named_parameters",
+)
+"""Words of which every program that trains, evaluates or serves a model has one."""
+EVERYWHERE = ("secret-in-code", "pickle-from-elsewhere", "iterator-used-up")
 SILENT = re.compile(r"#\s{0,9}triage:\s{0,9}(?:ignore|off)(?:\[([\w\s,-]{0,400})\])?", re.IGNORECASE)
 """Suppression of the findings of a line: `# triage: ignore[code, code]`; of all without brackets."""
 
@@ -64,7 +91,7 @@ def check_files(files: Iterable[tuple[Path, str]], select: Iterable[str] = ()) -
 
 def judged(parsed: Parsed, rules: Iterable[Rule], patched: bool = True) -> tuple[list[Finding], list[Check]]:
     """The findings of one program, and the rules that came to no end."""
-    wanted = [r for r in rules if any(w in parsed.text for w in r.words)]
+    wanted = _wanted(parsed, rules)
     if not wanted:
         return [], []
     view, end = View(Program(parsed)), time.monotonic() + SECONDS
@@ -84,6 +111,13 @@ def judged(parsed: Parsed, rules: Iterable[Rule], patched: bool = True) -> tuple
     return findings, checks
 
 
+def _wanted(parsed: Parsed, rules: Iterable[Rule]) -> list[Rule]:
+    """The rules that may object to a program, by its words."""
+    text = parsed.text
+    trains = any(word in text for word in TRAINING)
+    return [r for r in rules if (trains or r.code in EVERYWHERE) and any(w in text for w in r.words)]
+
+
 def _told(rule: Rule, parsed: Parsed, view: View, patched: bool) -> Iterator[Finding]:
     seen: set[int] = set()
     for fault in rule.judge(view):
@@ -101,7 +135,7 @@ def _told(rule: Rule, parsed: Parsed, view: View, patched: bool) -> Iterator[Fin
 
 def edits_of(parsed: Parsed, rules: Iterable[Rule]) -> Iterator[tuple[str, tuple[Edit, ...]]]:
     """The safe edits of a program, with the code of each: suppressed ones left out."""
-    wanted = [r for r in rules if any(w in parsed.text for w in r.words)]
+    wanted = _wanted(parsed, rules)
     view = View(Program(parsed))
     for rule in wanted:
         try:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from .source import Parsed
+from .source import Parsed, children
 
 FOLLOWED = 5
 """How many assignments a value is followed back through."""
@@ -80,10 +80,11 @@ class Program:
         while waiting:
             node = waiting.pop()
             self.nodes.append(node)
-            children = list(ast.iter_child_nodes(node))
-            for child in children:
+            below = children(node)
+            for child in below:
                 self.parent[child] = node
-            waiting.extend(reversed(children))
+            below.reverse()
+            waiting += below
         for node in self.nodes:
             self._note(node)
 
@@ -285,7 +286,7 @@ class Program:
                     waiting += [(b.value, left - 1) for b in self.bindings(node)
                                 if b.how == "augment" and b.value is not None]  # fmt: skip
             if not isinstance(node, (*FUNCTIONS, ast.Lambda)):
-                waiting += [(child, left) for child in ast.iter_child_nodes(node)]
+                waiting += [(child, left) for child in children(node)]
 
     def const(self, expr: ast.AST | None) -> object:
         """The value of a literal, of a name that is one, or of a default of the command line; else None."""

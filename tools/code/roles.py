@@ -11,23 +11,24 @@ from __future__ import annotations
 import ast
 import re
 
+from ..patterns import bounded
 from .program import Program, key, last, passed, receiver
 
 ROUNDS = 3
 """How often roles are passed on from one name to the next."""
 MADE: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("scheduler", re.compile(r"lr_scheduler\.\w+$|(^|\.)get_(\w+_)?sched\w*$|(^|\.)get_scheduler$|[a-z]LR$|^\w*LRScheduler$|LambdaLR$|OneCycle|WarmRestarts$|ReduceLROnPlateau$")),
-    ("sampler", re.compile(r"Distributed\w*Sampler$")),
-    ("scaler", re.compile(r"GradScaler$")),
-    ("accelerator", re.compile(r"(^|\.)(Accelerator|Fabric)$")),
-    ("engine", re.compile(r"deepspeed\.initialize$")),
-    ("rollout", re.compile(r"vllm\.(\w+\.)*(LLM|AsyncLLMEngine)$|(^|\.)LLM$|sglang\.Engine$")),
-    ("loader", re.compile(r"DataLoader2?$|_dataloader$")),
-    ("optimizer", re.compile(r"torch\.optim\.(\w+\.)*[A-Z]\w+$|(^|\.)\w*(Adam|AdamW|SGD|Adagrad|RMSprop|Adafactor|Lion|LBFGS|Muon|Adam8bit|AdamW8bit)(\w*bit)?$|(^|\.)(create|build|configure|make|get)_optimi[sz]ers?$")),
-    ("tokenizer", re.compile(r"Tokenizer\w*\.from_pretrained$|Processor\.from_pretrained$|Tokenizer(Fast)?$")),
-    ("criterion", re.compile(r"torch\.nn\.\w+Loss$|(^|\.)\w*Loss$")),
-    ("summary", re.compile(r"SummaryWriter$|profiler\.profile$|(^|\.)profile$|tqdm$")),
-    ("model", re.compile(r"\w*Model\w*\.from_(pretrained|config)$|For[A-Z]\w+\.from_(pretrained|config)$|(^|\.)(DistributedDataParallel|DDP|FSDP|FullyShardedDataParallel|fully_shard|get_peft_model|DataParallel)$|torch\.nn\.(Sequential|Linear|Transformer\w*|LSTM|GRU|Module|ModuleList)$|torch\.compile$|from_pretrained$|[A-Z]\w*(LM|Model|Transformer|Network|Net|MLP|GPT)$|^(GPT|MLP|Net|LM)$")),
+    ("scheduler", bounded(r"lr_scheduler\.\w+$|(^|\.)get_(\w+_)?sched\w*$|(^|\.)get_scheduler$|[a-z]LR$|^\w*LRScheduler$|LambdaLR$|OneCycle|WarmRestarts$|ReduceLROnPlateau$")),
+    ("sampler", bounded(r"Distributed\w*Sampler$")),
+    ("scaler", bounded(r"GradScaler$")),
+    ("accelerator", bounded(r"(^|\.)(Accelerator|Fabric)$")),
+    ("engine", bounded(r"deepspeed\.initialize$")),
+    ("rollout", bounded(r"vllm\.(\w+\.)*(LLM|AsyncLLMEngine)$|(^|\.)LLM$|sglang\.Engine$")),
+    ("loader", bounded(r"DataLoader2?$|_dataloader$")),
+    ("optimizer", bounded(r"torch\.optim\.(\w+\.)*[A-Z]\w+$|(^|\.)\w*(Adam|AdamW|SGD|Adagrad|RMSprop|Adafactor|Lion|LBFGS|Muon|Adam8bit|AdamW8bit)(\w*bit)?$|(^|\.)(create|build|configure|make|get)_optimi[sz]ers?$")),
+    ("tokenizer", bounded(r"Tokenizer\w*\.from_pretrained$|Processor\.from_pretrained$|Tokenizer(Fast)?$")),
+    ("criterion", bounded(r"torch\.nn\.\w+Loss$|(^|\.)\w*Loss$")),
+    ("summary", bounded(r"SummaryWriter$|profiler\.profile$|(^|\.)profile$|tqdm$")),
+    ("model", bounded(r"\w*Model\w*\.from_(pretrained|config)$|For[A-Z]\w+\.from_(pretrained|config)$|(^|\.)(DistributedDataParallel|DDP|FSDP|FullyShardedDataParallel|fully_shard|get_peft_model|DataParallel)$|torch\.nn\.(Sequential|Linear|Transformer\w*|LSTM|GRU|Module|ModuleList)$|torch\.compile$|from_pretrained$|[A-Z]\w*(LM|Model|Transformer|Network|Net|MLP|GPT)$|^(GPT|MLP|Net|LM)$")),
 )  # fmt: skip
 """Role -> constructors, as resolved names; the first that fits."""
 KEEPS = frozenset(
@@ -35,18 +36,18 @@ KEEPS = frozenset(
 )
 """Methods that return what they are called on."""
 WORDS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("scheduler", re.compile(r"sched|(^|_)lrs?$|warmup_?er$", re.I)),
-    ("optimizer", re.compile(r"(^|_)opt(im\w*)?(\d|_|$)|optimi[sz]er", re.I)),
-    ("scaler", re.compile(r"scaler", re.I)),
-    ("accelerator", re.compile(r"^(accelerator|accel|fabric)$", re.I)),
-    ("engine", re.compile(r"^(model_)?engine$", re.I)),
-    ("rollout", re.compile(r"^(llm|vllm\w*|rollout_engine|sampler_engine)$", re.I)),
-    ("loader", re.compile(r"(^|_)(data)?_?loaders?$|(^|_)dl$", re.I)),
-    ("sampler", re.compile(r"sampler$", re.I)),
-    ("tokenizer", re.compile(r"^(tok|tokeni[sz]er|processor)$", re.I)),
-    ("criterion", re.compile(r"^(criterion|loss_fn|loss_func|loss_function)$", re.I)),
-    ("summary", re.compile(r"^(prof|profiler|writer|pbar|progress\w*|bar)$", re.I)),
-    ("model", re.compile(r"(^|_)(model|net|network|policy|actor|critic|lm|gpt|module|transformer|encoder|decoder|backbone|student|teacher)(_\w*)?$|^(ddp|fsdp)$", re.I)),
+    ("scheduler", bounded(r"sched|(^|_)lrs?$|warmup_?er$", re.I)),
+    ("optimizer", bounded(r"(^|_)opt(im\w*)?(\d|_|$)|optimi[sz]er", re.I)),
+    ("scaler", bounded(r"scaler", re.I)),
+    ("accelerator", bounded(r"^(accelerator|accel|fabric)$", re.I)),
+    ("engine", bounded(r"^(model_)?engine$", re.I)),
+    ("rollout", bounded(r"^(llm|vllm\w*|rollout_engine|sampler_engine)$", re.I)),
+    ("loader", bounded(r"(^|_)(data)?_?loaders?$|(^|_)dl$", re.I)),
+    ("sampler", bounded(r"sampler$", re.I)),
+    ("tokenizer", bounded(r"^(tok|tokeni[sz]er|processor)$", re.I)),
+    ("criterion", bounded(r"^(criterion|loss_fn|loss_func|loss_function)$", re.I)),
+    ("summary", bounded(r"^(prof|profiler|writer|pbar|progress\w*|bar)$", re.I)),
+    ("model", bounded(r"(^|_)(model|net|network|policy|actor|critic|lm|gpt|module|transformer|encoder|decoder|backbone|student|teacher)(_\w*)?$|^(ddp|fsdp)$", re.I)),
 )  # fmt: skip
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -125,15 +124,33 @@ def _without_block(code: str, row: int) -> str:
     return "\n".join([*lines[:first], *[""] * (last - first), *lines[last:]])
 
 
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes right below one, in the order of the text; faster than what `ast` has."""
+    out: list[ast.AST] = []
+    for name in node._fields:
+        if name in PLAIN:
+            continue
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            out += [v for v in value if isinstance(v, ast.AST)]
+        elif isinstance(value, ast.AST):
+            out.append(value)
+    return out
+
+
+PLAIN = frozenset(("ctx", "op", "ops", "kind", "type_comment", "lineno", "id", "attr", "arg"))
+"""Fields of a node that hold none with a place in the text."""
+
+
 def _bounded(tree: ast.Module, name: str) -> None:
     """Count nodes and depth without recursion."""
-    waiting: deque[tuple[ast.AST, int]] = deque([(tree, 0)])
-    count = 0
-    while waiting:
-        node, depth = waiting.pop()
-        count += 1
+    level: list[ast.AST] = [tree]
+    count = depth = 0
+    while level:
+        count += len(level)
+        depth += 1
         if depth > MAX_DEPTH:
             raise Refused(f"{name}: nested deeper than the limit of {MAX_DEPTH}; not read as code")
         if count > MAX_NODES:
             raise Refused(f"{name}: over the limit of {MAX_NODES} nodes; not read as code")
-        waiting.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
+        level = [child for node in level for child in children(node)]

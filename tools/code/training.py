@@ -14,6 +14,7 @@ from functools import cached_property
 
 from .program import FUNCTIONS, LOOPS, Function, Program, key, last, receiver
 from .roles import Roles
+from .source import children
 
 DEEP = 2
 """How deep functions of the same file are followed."""
@@ -243,7 +244,7 @@ def _calls(node: ast.AST) -> Iterator[ast.Call]:
             continue
         if isinstance(one, ast.Call):
             waiting.append((one, True))
-        waiting += [(child, False) for child in reversed(list(ast.iter_child_nodes(one)))]
+        waiting += [(child, False) for child in reversed(children(one))]
 
 
 def passes(program: Program, roles: Roles) -> list[Training]:
@@ -290,6 +291,11 @@ def _outer(program: Program, loop: ast.AST) -> tuple[ast.AST, ...]:
         for call in program.calls.get(scope.name, ()):
             out += [x for x in program.loops(call) if x not in out and x is not loop]
     return tuple(out)
+
+
+def events_of(program: Program, roles: Roles, function: Function) -> tuple[Event, ...]:
+    """What a call of a function does, functions of the same file put where they are called."""
+    return _events(program, roles, function.body, function)
 
 
 def hot_functions(program: Program) -> list[Function]:

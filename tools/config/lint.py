@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, declare
 from ..registry import modules
@@ -81,10 +82,12 @@ def explain(code: str) -> str:
     """The documentation of a rule.
 
     Raises:
-        TriageError: there is no such rule; the message lists them.
+        TriageError: there is no such rule; the message offers those that are written nearly so, or lists them.
     """
     if code not in RULES:
-        raise TriageError(f"no lint rule {code!r}; the rules are {', '.join(sorted(RULES))}")
+        near = get_close_matches(code, RULES) or [known for known in sorted(RULES) if code in known]
+        known = f"did you mean {' or '.join(near[:3])}?" if near else f"the rules are {', '.join(sorted(RULES))}"
+        raise TriageError(f"no lint rule {code!r}; {known}")
     rule = RULES[code]
     return f"{rule.code} ({rule.severity})\n\n{rule.page}"
 

@@ -78,12 +78,14 @@ def _value(settings: Settings, variable: str) -> float | None:
 
 
 def shares(lines: Sequence[Line]) -> Iterator[Quantity]:
-    """What share of a step its parts take at the end, and where the loss began."""
-    ends = {x.name: x for x in reversed(lines) if len(x.finite()) >= 10 and x.group.startswith("rank")}
-    ends |= {x.name: x for x in reversed(lines) if len(x.finite()) >= 10 and not x.group}
-    whole = ends.get("step_time")
+    """What share of a step its parts take at the end, by the step's own time in the same file where it has one."""
+    long = [x for x in reversed(lines) if len(x.finite()) >= 10 and (not x.group or x.group.startswith("rank"))]
+    long.sort(key=lambda x: not x.group)
+    ends = {x.name: x for x in long}
+    wholes = {x.file: x for x in long if x.name == "step_time"}
     for part in ("data", "compute", "comm", "rollout"):
         line = ends.get(f"{part}_time")
+        whole = wholes.get(line.file, ends.get("step_time")) if line is not None else None
         if line is not None and whole is not None:
             took, of = (float(np.median(x.finite().values[-max(3, len(x) // 10) :])) for x in (line, whole))
             if 0 <= took <= 1.5 * of:

@@ -24,8 +24,11 @@ from .moves import Move
 ALIKE = re.compile(r"(?i)(?:^|[^a-z])(?:rank|host|hostname|node|gpu|device|card|worker|replica|stage|shard|machine|pod"
                    r"|server|instance|process|pid|engine|seed)s?(?:[^a-z]|$|_?(?:id|index|name|no|num))")  # fmt: skip
 """Names of groups that ought to be alike."""
-GAP = {2: np.inf, 3: 12.0, 4: 9.0, 5: 7.5, 6: 7.0}
+GAP = {2: 12.0, 3: 12.0, 4: 9.0, 5: 7.5, 6: 7.0}
 """Groups -> width of the gap in deviations of the rest; with few groups the rest says little about its spread."""
+LEAST_OF_TWO = 0.4
+"""Share of the level by which two groups differ at least, whose spread is that of their own rows: between a rank that
+also logs and saves and one that does not, less is usual. Own judgement."""
 USUAL_GAP = 6.0
 LEAST_SHARE = 0.05
 """Share of the level by which groups that ought to be alike differ at least; twice as much is a fault."""
@@ -151,9 +154,12 @@ def _contrast(rows: _Rows) -> Contrast | None:
     joint = [_joint(errors[[names.index(n) for n in side]]) for side in (small, rest)]
     error = math.hypot(*joint)
     spread = _spread(middles[:cut], middles[cut:], rows.level if alike else 0.0)
+    if alike and len(names) == 2:
+        spread = max(spread, *(_deviation(groups[name]) for name in names))
     gap = float(np.diff(middles).max()) / float(np.hypot(spread, np.median(errors)) or rows.level * 1e-9)
     wide = gap >= GAP.get(len(names), USUAL_GAP) if alike else abs(theirs - others) >= CLEAR * error > 0
-    if not wide or abs(theirs - others) < LEAST_SHARE * rows.level:
+    least = LEAST_OF_TWO if alike and len(names) == 2 else LEAST_SHARE
+    if not wide or abs(theirs - others) < least * rows.level:
         return None
     base = rows.level + (others - float(np.median(middles))) if abs(others) < 1e-9 else others
     half = 1.96 * float(np.hypot(error, spread))
@@ -170,9 +176,14 @@ def _joint(errors: np.ndarray) -> float:
     return float(np.sqrt((errors**2).mean() / len(errors)))
 
 
+def _deviation(values: np.ndarray) -> float:
+    """Robust standard deviation of a group's rows."""
+    return 1.4826 * float(np.median(np.abs(values - np.median(values))))
+
+
 def _error(values: np.ndarray) -> float:
     """Standard error of a group's median."""
-    return 1.25 * 1.4826 * float(np.median(np.abs(values - np.median(values)))) / np.sqrt(len(values))
+    return 1.25 * _deviation(values) / np.sqrt(len(values))
 
 
 def _spread(low: np.ndarray, high: np.ndarray, level: float) -> float:

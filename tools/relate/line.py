@@ -14,6 +14,7 @@ import numpy as np
 
 from ..findings import Evidence
 from ..metrics import canonical
+from ..patterns import bounded
 from ..series import Series
 from ..tables.table import Column, Table
 from ..vocabulary import COUNTS, VOCABULARY, Better
@@ -91,6 +92,13 @@ def place(axis: str, x: float) -> str:
     return f"{axis} {x:.10g}"
 
 
+_CLOCK = bounded(
+    r"(?i)(?:^|[^a-z])(?:sm|core|gpu|graphics)[_ ./-]?(?:clocks?|freq(?:uency)?)(?:[^a-z]|$)"
+    r"|(?:核心|显卡|GPU)\s?(?:时钟)?频率"
+)
+"""Clock of a device's cores, by any name."""
+
+
 def plain(name: str) -> str:
     """A name without case and punctuation, so that `Data Time` and `data_time` are one."""
     return _NOISY_NAME.sub("_", name.lower()).strip("_")
@@ -133,7 +141,7 @@ def metric_of(column: Column) -> str:
     if column.of in VOCABULARY:
         return column.of
     hit = canonical(column.name)
-    return hit[0] if hit else column.name
+    return hit[0] if hit else "sm_clock" if _CLOCK.search(column.name) else column.name
 
 
 def groups_of(table: Table) -> Iterator[tuple[str, int | None, np.ndarray]]:

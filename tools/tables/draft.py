@@ -164,7 +164,7 @@ def _of_texts(draft: Draft, name: str, flag: bool) -> None:
     elif axis == "checkpoint":
         draft.be("axis", "checkpoint")
     elif labels:
-        draft.be("group", labels[0])
+        draft.be("group", group if group and group != "variant" else labels[0])
     elif _identifies(name, group) or (distinct == len(filled) and _addresses(name, filled)):
         draft.be("identifier", name)
     elif status_words(filled) or (words.listed(name, words.TEXTS) and group in ("", "variant")):

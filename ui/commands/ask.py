@@ -37,6 +37,8 @@ Examples:
 
   tail -200 train.log | triage ask - --json
 
+  triage ask -c "should I halve the learning rate?"
+
   triage ask "why did runs/exp42 diverge?"
 
   triage ask "should I halve the learning rate?" --run runs/exp42 --full
@@ -64,6 +66,7 @@ def ask(
     ] = None,
     lang: Annotated[str, typer.Option(help="en, zh, or auto (the language of the question).")] = "auto",
     case: Annotated[str | None, typer.Option(help="Continue this case.", autocompletion=complete.cases)] = None,
+    last: Annotated[bool, typer.Option("--continue", "-c", help="Go on with the last case.")] = False,
     batch: Annotated[Path | None, typer.Option(help="Answer a JSONL file of {id, text, run}; needs --json.")] = None,
     encoder: Annotated[str, typer.Option(help="built-in, or a sentence-transformers model.")] = "built-in",
     model: Annotated[
@@ -90,6 +93,8 @@ def ask(
     from ...agent.conversation import Conversation
     from ...agent.events import Stands
 
+    if last:
+        case = last_case(data_home(home), case)
     named = [] if run else named_below(question, Path.cwd())
     events: list[Event] = []
     with progress("reading") as step:
@@ -111,6 +116,21 @@ def ask(
 
         write_html(answer_page(answer), html)
     raise typer.Exit(0 if answer.diagnosis.state in ("healthy", "out-of-scope") else 1)
+
+
+def last_case(home: Path, case: str | None) -> str:
+    """The case of `-c`.
+
+    Raises:
+        TriageError: there is none yet, or another was named.
+    """
+    from ...agent.casebook import Casebook
+
+    if case:
+        raise TriageError("give --case or -c, not both")
+    if latest := Casebook(home).latest():
+        return latest
+    raise TriageError('no case to go on with: triage ask "..." --run PATH opens one')
 
 
 def named_below(question: str, folder: Path) -> list[Path]:

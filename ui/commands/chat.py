@@ -18,7 +18,8 @@ from rich.text import Text
 from ...tools.findings import TriageError, clean
 from ...tools.phrase import Phrase
 from .. import complete
-from ..output import HOME_OPTION, STYLES, console, emphasised
+from ..listing import STYLES
+from ..output import HOME_OPTION, console, emphasised
 
 if TYPE_CHECKING:
     from rich.console import Console

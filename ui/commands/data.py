@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..output import HTML_OPTION, JSON_OPTION, Html, console, emit, progress
+from ..listing import View
+from ..output import HTML_OPTION, JSON_OPTION, LANG_OPTION, VERBOSE_OPTION, Html, console, emit, progress
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,6 +39,8 @@ data = typer.Typer(help=HELP, no_args_is_help=True)
 Paths = Annotated[list[Path], typer.Argument(help="Data files or folders.")]
 Json = Annotated[bool, JSON_OPTION]
 Page = Annotated[Path | None, HTML_OPTION]
+Lang = Annotated[str, LANG_OPTION]
+Verbose = Annotated[bool, VERBOSE_OPTION]
 Field = Annotated[str | None, typer.Option(help="Look at this field only.")]
 EngineName = Annotated[
     str, typer.Option("--engine", help="`local`, or `ray` for a Ray cluster (needs the extra `ray`).")
@@ -85,6 +88,8 @@ def check(
     workers: Workers = None,
     html: Page = None,
     as_json: Json = False,
+    verbose: Verbose = False,
+    lang: Lang = "en",
 ) -> None:
     """Schema, role tags, encoding, lengths, script mixture, openings, filter reasons of every record."""
     from ...tools.data.check import check as run
@@ -98,7 +103,7 @@ def check(
             field=field,
             engine=chosen,
         )
-    _finish(report, paths, as_json, html)
+    _finish(report, paths, as_json, html, View(lang, verbose))
 
 
 def _shares(recipe: str | None) -> dict[str, float]:
@@ -121,7 +126,7 @@ HISTOGRAMS = {
 """Keys of a summary that are drawn, with their captions."""
 
 
-def _finish(report: Report, paths: list[Path], as_json: bool, html: Path | None) -> None:
+def _finish(report: Report, paths: list[Path], as_json: bool, html: Path | None, view: View) -> None:
     """Draw the report's histograms, write its page, print it, and leave with the exit status."""
     drawn = {caption: report.summary[key] for key, caption in HISTOGRAMS.items() if report.summary.get(key)}
     if not as_json:
@@ -133,7 +138,7 @@ def _finish(report: Report, paths: list[Path], as_json: bool, html: Path | None)
 
         return [(caption, bars_figure(counts, "")) for caption, counts in drawn.items()]
 
-    emit(report, as_json, Html(html, ", ".join(map(str, paths)), figures))
+    emit(report, as_json, Html(html, ", ".join(map(str, paths)), figures), view)
 
 
 def _bars(caption: str, counts: dict[str, int]) -> None:
@@ -164,6 +169,8 @@ def dedup(
     workers: Workers = None,
     html: Page = None,
     as_json: Json = False,
+    verbose: Verbose = False,
+    lang: Lang = "en",
 ) -> None:
     """Exact and near duplicates, and evaluation items inside the training data."""
     from ...tools.data.similar.dedup import dedup as run
@@ -195,7 +202,7 @@ def dedup(
     if write and removed:
         _write_clean(train, write, removed, matches, leaks)
     _numbers(report, as_json)
-    _finish(report, train, as_json, html)
+    _finish(report, train, as_json, html, View(lang, verbose))
 
 
 def _numbers(report: Report, as_json: bool) -> None:
@@ -257,6 +264,8 @@ def pii(
     workers: Workers = None,
     html: Page = None,
     as_json: Json = False,
+    verbose: Verbose = False,
+    lang: Lang = "en",
 ) -> None:
     """Personal data and secrets; values are masked in every output. --write makes a masked copy."""
     from ...tools.data.pii import pii as run
@@ -271,7 +280,7 @@ def pii(
         with whole_files(paths, write, removed) as (clean, gone):
             total, changed = write_masked(plan(paths), clean, gone)
         console(stderr=True).print(f"wrote {total} records to {write}, {changed} of them masked, listed in {removed}")
-    _finish(report, paths, as_json, html)
+    _finish(report, paths, as_json, html, View(lang, verbose))
 
 
 @data.command()
@@ -280,6 +289,8 @@ def preference(
     level: Annotated[str | None, typer.Option(help="Level of measurement: nominal, ordinal, interval, ratio.")] = None,
     html: Page = None,
     as_json: Json = False,
+    verbose: Verbose = False,
+    lang: Lang = "en",
 ) -> None:
     """Length bias, gaps, length against reward, annotator agreement."""
     from ...tools.data.preference import preference as run
@@ -289,7 +300,7 @@ def preference(
         raise TriageError(f"no level of measurement {level!r}: use nominal, ordinal, interval or ratio")
     with progress("reading"):
         report = run(paths, level=level)
-    _finish(report, paths, as_json, html)
+    _finish(report, paths, as_json, html, View(lang, verbose))
 
 
 @data.command()
@@ -298,13 +309,15 @@ def generations(
     before: Annotated[list[Path] | None, typer.Option(help="Answers of an earlier run to the same prompts.")] = None,
     html: Page = None,
     as_json: Json = False,
+    verbose: Verbose = False,
+    lang: Lang = "en",
 ) -> None:
     """Diversity, loops, stopping, empty and format-gaming answers, growth between two runs."""
     from ...tools.data.generations import generations as run
 
     with progress("reading"):
         report = run(paths, before=before or ())
-    _finish(report, paths, as_json, html)
+    _finish(report, paths, as_json, html, View(lang, verbose))
 
 
 @data.command()
@@ -314,13 +327,15 @@ def codebook(
     before: Annotated[list[Path] | None, typer.Option(help="A dump of an earlier, healthy time.")] = None,
     html: Page = None,
     as_json: Json = False,
+    verbose: Verbose = False,
+    lang: Lang = "en",
 ) -> None:
     """Use, entropy and balance of the codebook levels in a dump of codes."""
     from ...tools.data.codebook import codebook as run
 
     with progress("reading"):
         report = run(paths, size=size, before=before or ())
-    _finish(report, paths, as_json, html)
+    _finish(report, paths, as_json, html, View(lang, verbose))
 
 
 @data.command()
@@ -329,6 +344,8 @@ def labels(
     tokenizer: Annotated[Path | None, typer.Option(help="Tokenizer folder, for its chat template.")] = None,
     html: Page = None,
     as_json: Json = False,
+    verbose: Verbose = False,
+    lang: Lang = "en",
 ) -> None:
     """Token labels of a dump with input_ids and labels: masks, end token, padding."""
     from ...tools.data.labels import check_labels, check_tokenizer, read_dump
@@ -338,4 +355,4 @@ def labels(
         reports = [check_labels(read_dump(paths))]
     if tokenizer:
         reports.append(check_tokenizer(tokenizer, chat_data=True))
-    _finish(merge("data labels", reports), paths, as_json, html)
+    _finish(merge("data labels", reports), paths, as_json, html, View(lang, verbose))

@@ -9,9 +9,24 @@ from typing import Annotated
 
 import typer
 
-from ...tools.findings import Report, Severity, merge
+from ...tools.findings import Report, merge
 from .. import complete
-from ..output import HTML_OPTION, JSON_OPTION, Html, console, emit, print_checks, print_json, status
+from ..listing import View, from_here, print_checks
+from ..output import (
+    FAIL_OPTION,
+    HTML_OPTION,
+    JSON_OPTION,
+    LANG_OPTION,
+    QUIET_OPTION,
+    STATISTICS_OPTION,
+    VERBOSE_OPTION,
+    Html,
+    console,
+    emit,
+    one_of,
+    print_json,
+    status,
+)
 
 HELP = """Find settings that contradict each other, and faults in training programs; nothing is run.
 
@@ -41,8 +56,17 @@ def lint(
     ] = None,
     html: Annotated[Path | None, HTML_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
-    format: Annotated[str, typer.Option(help="text, json, sarif or github.")] = "text",
-    fail_on: Annotated[str, typer.Option(help="Exit with 1 for findings of this severity or worse.")] = "S3",
+    format: Annotated[
+        str,
+        typer.Option(
+            help="text, json, sarif or github.", callback=one_of("--format", "text", "json", "sarif", "github")
+        ),
+    ] = "text",
+    fail_on: Annotated[str, FAIL_OPTION] = "S3",
+    verbose: Annotated[bool, VERBOSE_OPTION] = False,
+    quiet: Annotated[bool, QUIET_OPTION] = False,
+    statistics: Annotated[bool, STATISTICS_OPTION] = False,
+    lang: Annotated[str, LANG_OPTION] = "en",
     explain: Annotated[
         str, typer.Option(metavar="CODE", help="Print the documentation of one rule.", autocompletion=complete.rules)
     ] = "",
@@ -55,21 +79,18 @@ def lint(
     chosen = _chosen(select)
     if not paths:
         raise typer.BadParameter("name at least one file or directory, or --explain CODE")
-    if format not in ("text", "json", "sarif", "github"):
-        raise typer.BadParameter(f"--format {format}: text, json, sarif or github")
-    if fail_on not in tuple(Severity):
-        raise typer.BadParameter(f"--fail-on {fail_on}: S0, S1, S2 or S3")
     from ..ci import annotation, sarif
 
     as_json = as_json or format == "json"
-    report = judge(paths, as_json, chosen, fix)
+    report = judge(paths, as_json, chosen, fix, whole=format == "text")
     if format == "sarif":
         print_json(sarif(report))
     elif format == "github":
         sys.stdout.write("".join(annotation(f) + "\n" for f in report.findings))
     else:
-        emit(report, as_json, Html(html, ", ".join(map(str, paths))), fail_on)
-    print_checks(console(stderr=True), [c for c in report.checks if c.result == "failed"])
+        view = View(lang, verbose, quiet, statistics, fail_on)
+        emit(report, as_json, Html(html, ", ".join(map(str, paths))), view, listed=report.findings)
+    print_checks(console(stderr=True), [c for c in report.checks if c.result == "failed"], View(lang))
     raise typer.Exit(status(report, fail_on))
 
 
@@ -96,7 +117,13 @@ def _chosen(select: str) -> frozenset[str]:
     return codes
 
 
-def judge(paths: list[Path], from_root: bool, select: frozenset[str] = frozenset(), fix: bool = False) -> Report:
+def judge(
+    paths: list[Path],
+    from_root: bool,
+    select: frozenset[str] = frozenset(),
+    fix: bool = False,
+    whole: bool = False,
+) -> Report:
     """One report over all paths; evidence names files relative to each path, or else from the working directory.
 
     Args:
@@ -104,13 +131,13 @@ def judge(paths: list[Path], from_root: bool, select: frozenset[str] = frozenset
         from_root: whether evidence names files from each path.
         select: the rules to ask; all if empty.
         fix: whether the safe edits of programs are written, as the person asked; what they mend is not reported.
+        whole: whether files outside the working directory are named by their whole path.
     """
     from ...tools.code.check import check_files
     from ...tools.code.files import programs
     from ...tools.code.mend import mend
     from ...tools.config.lint import lint as judge_run
     from ...tools.discover import discover
-    from ..ci import from_here
 
     runs = [discover(path) for path in paths]
     reports = []
@@ -121,7 +148,7 @@ def judge(paths: list[Path], from_root: bool, select: frozenset[str] = frozenset
         code = check_files(own, select)
         settings = judge_run(run, everything=True)
         reports.append(merge("lint", [_only(settings, select), code] if own else [_only(settings, select)]))
-    named = [from_here(report, run.root) for report, run in zip(reports, runs, strict=True)]
+    named = [from_here(report, run.root, whole) for report, run in zip(reports, runs, strict=True)]
     return merge("lint", reports if from_root else named)
 
 

@@ -12,6 +12,7 @@ import typer
 
 from ...tools.findings import MissingExtra
 from ..output import HOME_OPTION
+from ..roots import Roots, installed, listening
 
 HELP = """Serve triage's tools to coding agents over the Model Context Protocol; they can only read, under --root.
 
@@ -40,6 +41,9 @@ def mcp(
     port: Annotated[int, typer.Option(help="Port for --http; 0 takes a free one.", min=0, max=65535)] = 8765,
     home: Annotated[Path | None, HOME_OPTION] = None,
 ) -> None:
+    roots = Roots(root or [Path.cwd()])
+    if http and port and installed("mcp"):
+        listening(host, port)
     try:
         from ..mcp import build, serve_http
     except ModuleNotFoundError as error:
@@ -47,10 +51,9 @@ def mcp(
             raise
         raise MissingExtra("triage mcp", "mcp") from None
     from ...agent.casebook import home as data_home
-    from ..roots import Roots
     from ..stopping import STOPPING, Stopped
 
-    server = build(Roots(root or [Path.cwd()]), data_home(home))
+    server = build(roots, data_home(home))
     if http:
         with suppress(Stopped):
             serve_http(server, host, port, os.environ.get("TRIAGE_MCP_TOKEN", ""))

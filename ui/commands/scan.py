@@ -8,7 +8,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...tools.findings import clean
-from ..output import HTML_OPTION, JSON_OPTION, Html, console, emit, progress
+from ...tools.phrase import phrases
+from ..listing import View, from_here
+from ..output import (
+    FAIL_OPTION,
+    HTML_OPTION,
+    JSON_OPTION,
+    LANG_OPTION,
+    QUIET_OPTION,
+    STATISTICS_OPTION,
+    VERBOSE_OPTION,
+    Html,
+    console,
+    emit,
+    progress,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +44,8 @@ Examples:
 
   triage scan train.log --json
 
+  triage scan runs/exp42 --fail-on S1 --quiet
+
   triage scan runs/exp42 --html report.html --series points.parquet
 """
 UNREAD = 3
@@ -48,6 +64,11 @@ def scan(
     series: Annotated[Path | None, typer.Option(help="Write every point to this Parquet file.")] = None,
     html: Annotated[Path | None, HTML_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
+    fail_on: Annotated[str, FAIL_OPTION] = "S3",
+    verbose: Annotated[bool, VERBOSE_OPTION] = False,
+    quiet: Annotated[bool, QUIET_OPTION] = False,
+    statistics: Annotated[bool, STATISTICS_OPTION] = False,
+    lang: Annotated[str, LANG_OPTION] = "en",
 ) -> None:
     from ...agent.coverage import as_json as as_json_account
     from ...agent.coverage import coverage
@@ -73,11 +94,11 @@ def scan(
         if series:
             write_series(SeriesTable(tuple(s for table in tables for s in table)), series)
 
-        if not as_json:
-            unread(covered)
+        if not as_json and not quiet:
+            unread(covered, lang, verbose)
 
     report = merge("scan", [*reports, Report("scan", summary={"coverage": as_json_account(covered)})])
-    if not as_json and (console().is_terminal if plot is None else plot):
+    if not as_json and (console().is_terminal and not quiet and not statistics if plot is None else plot):
         for table, one in zip(tables, reports, strict=True):
             draw(table, one.findings)
     shown = list(zip(map(str, paths), tables, reports, strict=True))
@@ -85,16 +106,26 @@ def scan(
         report,
         as_json,
         Html(html, ", ".join(map(str, paths)), lambda: figures(shown), runs[0] if len(runs) == 1 else None),
-        also=write,
+        View(lang, verbose, quiet, statistics, fail_on),
+        write,
+        [f for one, run in zip(reports, runs, strict=True) for f in from_here(one, run.root, whole=True).findings],
     )
 
 
-def unread(covered: Sequence[Covered]) -> None:
+FILES = phrases(
+    "the line of files",
+    ("read", "Files: {read} of {all} read", "文件：共 {all} 个，读取 {read} 个"),
+    ("missed", "; not read: {names}", "；未读取：{names}"),
+)
+
+
+def unread(covered: Sequence[Covered], lang: str = "en", everything: bool = False) -> None:
     """One line: how many files were read, and those that were not though they could show something."""
     missed = [f"{clean(c.file, 60)} ({clean(c.why, 80)})" for c in covered if c.missed]
-    read = sum(c.read_as is not None for c in covered)
-    rest = f"; not read: {', '.join(missed[:UNREAD])}" + (f" +{len(missed) - UNREAD}" if missed[UNREAD:] else "")
-    console().print(f"Files: {read} of {len(covered)} read{rest if missed else ''}")
+    named = missed if everything else missed[:UNREAD]
+    names = ", ".join(named) + (f" +{len(missed) - len(named)}" if missed[len(named) :] else "")
+    said = FILES["read"].say(lang, read=sum(c.read_as is not None for c in covered), all=len(covered))
+    console().print(said + (FILES["missed"].say(lang, names=names) if missed else ""))
 
 
 def draw(table: SeriesTable, findings: Sequence[Finding]) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from ...tools.findings import MissingExtra, TriageError
 from ..output import HOME_OPTION
-from ..roots import LOOPBACK
+from ..roots import LOOPBACK, Roots, installed, listening
 
 HELP = """Serve the web app: conversation, evidence, plots, the one change, verification.
 
@@ -47,6 +47,9 @@ def web(
     accounts = read_accounts(auth or ())
     if host not in LOOPBACK and not accounts:
         raise TriageError(f"--host {host} lets other machines in: add --auth user:password or --auth FILE")
+    Roots(root or ())
+    if installed("gradio"):
+        listening(host, port)
     try:
         from ..web.server import serve
     except ImportError as error:

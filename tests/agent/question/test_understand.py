@@ -36,16 +36,31 @@ def test_the_longest_message_is_read_in_time(piece):
     assert time.monotonic() - start < 10
 
 
-FLOORS = {"leading.jsonl": 0.97, "leading-2.jsonl": 0.95}
+LEARNED = tuple(f"leading{n}.jsonl" for n in ("", "-2", "-3", "-4", "-5", "-6", "-dev"))
+"""What the weights were trained on."""
 
 
-@pytest.mark.parametrize("name", FLOORS)
-def test_the_suites_are_understood(name):
-    total, corrected = Counter(), index(None).corrected
+def understood(name):
+    total, books = Counter(), index(None)
     for row in rows(Path(triage.evals.__path__[0]) / "data" / name):
-        total += scored(row, understand(row["q"], corrected))
-    assert total["recognised"] >= FLOORS[name] * total["suspicions"]
+        total += scored(row, understand(row["q"], books.corrected, books.search))
+    return total
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_what_was_learned_is_understood(name):
+    total = understood(name)
+    assert total["recognised"] >= 0.96 * total["suspicions"]
     assert total["polarity"] >= 0.97 * total["recognised"]
-    assert total["direction"] >= 0.95 * total["plans"]
-    assert total["extra"] <= 6
-    assert total["extra plans"] <= 10
+    assert total["direction"] >= 0.87 * total["plans"]
+    assert total["extra"] <= 2
+    assert total["extra plans"] <= 15
+
+
+def test_questions_that_nothing_was_learned_from_are_understood_as_measured():
+    total = understood("leading-7.jsonl")
+    assert total["recognised"] >= 0.87 * total["suspicions"]
+    assert total["polarity"] >= 0.95 * total["recognised"]
+    assert total["direction"] >= 0.93 * total["plans"]
+    assert total["extra"] <= 9
+    assert total["extra plans"] <= 6

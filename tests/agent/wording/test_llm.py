@@ -385,3 +385,21 @@ def test_without_a_server_nothing_of_langchain_is_imported(tmp_path):
         f"Conversation(Path({str(tmp_path)!r})).ask('loss is nan'); assert 'langchain' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env={"PATH": ""}, timeout=120)
+
+
+def test_the_command_tells_each_part_once(scripted, tmp_path):
+    from typer.testing import CliRunner
+
+    from triage.ui.cli import app
+
+    server, Reply = scripted
+    server.replies = [Reply(GOOD)]
+    done = CliRunner().invoke(app, ["ask", "why is the loss nan?", "--run", str(RUN), "--home", str(tmp_path)])
+    assert done.exit_code == 1
+    assert done.output.count("Most likely: Loss diverges") == 1
+    assert done.output.count(LABEL) == 1
+    assert done.output.index("Most likely") < done.output.index(LABEL) < done.output.rindex("case ")
+    server.replies = [Reply(status=500)]
+    done = CliRunner().invoke(app, ["ask", "why is the loss nan?", "--run", str(RUN), "--home", str(tmp_path)])
+    assert NO_MODEL["error"].en in " ".join(done.output.split())
+    assert LABEL not in done.output

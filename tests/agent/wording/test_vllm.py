@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.request import Request, urlopen
@@ -187,12 +188,17 @@ def test_fifty_replies_by_the_schema_all_parse(servers):
     """Random weights choose nothing: what parses does so by the form alone."""
     ids = [f"F{n}" for n in range(1, 21)] + ["C1", "C2", "X1", "P1", "A1"]
     form = {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema(ids), "strict": True}}
-    for seed in range(50):
-        body = {"model": "random", "seed": seed, "temperature": 1.0, "max_tokens": 200, "response_format": form,
+
+    def ask(seed: int) -> str:
+        body = {"model": "random", "seed": seed, "temperature": 1.0, "max_tokens": 150, "response_format": form,
                 "messages": [{"role": "user", "content": "why?"}]}  # fmt: skip
-        request = Request(f"{servers['random'].url}/v1/chat/completions", json.dumps(body).encode(),
-                          {"Content-Type": "application/json"})  # fmt: skip
-        text = json.loads(urlopen(request, timeout=120).read())["choices"][0]["message"]["content"]
+        url, head = f"{servers['random'].url}/v1/chat/completions", {"Content-Type": "application/json"}
+        answer = urlopen(Request(url, json.dumps(body).encode(), head), timeout=600).read()
+        return json.loads(answer)["choices"][0]["message"]["content"]
+
+    with ThreadPoolExecutor(10) as several:
+        texts = list(several.map(ask, range(50)))
+    for text in texts:
         reply = read(text, ids)
         assert reply is not None, text
         assert {reply.cause or "C1", *reply.facts, *(c for s in reply.say for c in s.cites)} <= set(ids)

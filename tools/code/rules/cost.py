@@ -8,6 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ...patterns import bounded
 from ..patch import without
 from ..program import argument, key, last, receiver
 from .look import always, carries_graph, model_call, source
@@ -189,10 +190,9 @@ def option_ignored(view: View) -> Iterator[Fault]:
     for call in program.find("add_argument"):
         flag = next((a.value for a in call.args if isinstance(a, ast.Constant) and str(a.value).startswith("--")), "")
         name = str(flag).lstrip("-").replace("-", "_")
-        deciding = re.search(
-            r"^(lr|learning_rate|batch_size|grad\w*accum\w*|gradient_accumulation_steps|accum\w*|warmup\w*|weight_decay|seed|max_grad_norm|grad_clip|clip\w*|beta|kl_coef|epochs)$",
-            name,
-        )
+        deciding = bounded(
+            r"^(lr|learning_rate|batch_size|grad\w*accum\w*|gradient_accumulation_steps|accum\w*|warmup\w*|weight_decay|seed|max_grad_norm|grad_clip|clip\w*|beta|kl_coef|epochs)$"
+        ).search(name)
         if deciding and name not in read and argument(call, "dest") is None and not whole:
             yield Fault(
                 call, f"`--{str(flag).lstrip('-')}` is never read", f"选项 `--{str(flag).lstrip('-')}` 从未被读取"

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 
 from ..patch import first_in, instead
-from ..program import FUNCTIONS, argument, key, last
-from .look import EPOCH, TEST, epoch_loop, inside, keyword, source
+from ..program import FUNCTIONS, Program, argument, key, last
+from .look import EPOCH, TEST, _is_rank, keyword, source
 from .rule import Fault, View, rule
 
 TRAINED = re.compile(r"(^|_)train", re.I)
@@ -197,148 +197,51 @@ def workers_share_a_seed(view: View) -> Iterator[Fault]:
                 yield Fault(seeded, "all workers of the loader get the same seed", "所有 worker 使用同一个种子", fix, beside=(call,))  # fmt: skip
 
 
-@rule("iterator-used-up", "S1", "loss-stagnation", "iter( map( filter( zip( islice",
+@rule("ranks-have-unequal-work", "S2", "collective-mismatch", "rank get_rank",
       bad="""
-      batches = iter(loader)
-      for epoch in range(3):
-          for batch in batches:
-              loss = model(**batch).loss
-              loss.backward()
-              optimizer.step()
-              optimizer.zero_grad()
-      """,
-      good="""
-      for epoch in range(3):
-          for batch in iter(loader):
-              loss = model(**batch).loss
-              loss.backward()
-              optimizer.step()
-              optimizer.zero_grad()
-      """)  # fmt: skip
-def iterator_used_up(view: View) -> Iterator[Fault]:
-    """An iterator is made once and gone through in every epoch.
-
-    Why: after the first epoch it is empty: the others do nothing, in no time and without an error.
-    """
-    program = view.program
-    for loop in [n for n in program.nodes if isinstance(n, ast.For)]:
-        name, outer = key(loop.iter), epoch_loop(program, loop)
-        if (
-            isinstance(loop.iter, ast.Call)
-            and last(program.path(loop.iter.func)) in ("enumerate", "tqdm")
-            and loop.iter.args
-        ):
-            name = key(loop.iter.args[0])
-        if not name or outer is None:
-            continue
-        made = [b for b in program.bindings(loop, name) if b.how == "assign"]
-        once = [
-            b for b in made if isinstance(b.value, (ast.Call, ast.GeneratorExp)) and not inside(program, b.node, outer)
-        ]
-        if (
-            len(made) == 1
-            and once
-            and (
-                isinstance(once[0].value, ast.GeneratorExp)
-                or program.path(once[0].value.func)
-                in (
-                    "iter",
-                    "map",
-                    "filter",
-                    "zip",
-                    "itertools.chain",
-                    "itertools.islice",
-                    "itertools.chain.from_iterable",
-                )
-            )
-        ):
-            yield Fault(loop.iter, f"`{name}` is an iterator made once: it is empty after the first epoch",
-                        f"`{name}` 是只能遍历一次的迭代器：第一个 epoch 之后就空了", beside=(once[0].node,))  # fmt: skip
-
-
-@rule("first-batch-again", "S1", "overfitting", "next(iter(",
-      bad="""
-      for step in range(1000):
-          batch = next(iter(loader))
-          loss = model(**batch).loss
+      rows = rows[rank::world_size]
+      model = DistributedDataParallel(net)
+      for row in rows:
+          loss = model(row).loss
           loss.backward()
           optimizer.step()
           optimizer.zero_grad()
       """,
       good="""
-      batches = iter(loader)
-      for step in range(1000):
-          batch = next(batches)
-          loss = model(**batch).loss
+      rows = rows[: len(rows) // world_size * world_size]
+      rows = rows[rank::world_size]
+      model = DistributedDataParallel(net)
+      for row in rows:
+          loss = model(row).loss
           loss.backward()
           optimizer.step()
           optimizer.zero_grad()
       """)  # fmt: skip
-def first_batch_again(view: View) -> Iterator[Fault]:
-    """Each step makes the loader's iterator anew and takes its first batch.
+def ranks_have_unequal_work(view: View) -> Iterator[Fault]:
+    """Samples are dealt out by rank, and some ranks get one more than others.
 
-    Why: workers start again for every step; without shuffling it is the same batch for ever.
-    """
-    for training in view.trainings:
-        for event in training.of("call"):
-            call = event.node
-            if (
-                not isinstance(call, ast.Call)
-                or view.program.path(call.func) != "next"
-                or not call.args
-                or event.guards
-            ):
-                continue
-            inner = call.args[0]
-            if (
-                isinstance(inner, ast.Call)
-                and view.program.path(inner.func) == "iter"
-                and view.roles.of(inner.args[0]) == "loader"
-            ):
-                yield Fault(
-                    call,
-                    "each step begins the loader anew and takes its first batch",
-                    "每一步都重新开始遍历，只取第一个批次",
-                )
-
-
-@rule("workers-repeat-the-stream", "S2", "duplicate-surge", "IterableDataset",
-      bad="""
-      class Stream(IterableDataset):
-          def __iter__(self):
-              for line in open(self.path):
-                  yield line
-
-
-      loader = DataLoader(Stream(), batch_size=8, num_workers=4)
-      """,
-      good="""
-      class Stream(IterableDataset):
-          def __iter__(self):
-              worker = get_worker_info()
-              for i, line in enumerate(open(self.path)):
-                  if i % worker.num_workers == worker.id:
-                      yield line
-
-
-      loader = DataLoader(Stream(), batch_size=8, num_workers=4)
-      """)  # fmt: skip
-def workers_repeat_the_stream(view: View) -> Iterator[Fault]:
-    """Every worker of a loader goes through the whole stream.
-
-    Why: with four workers each sample comes four times.
+    Why: the rank with one batch more waits in its backward for those that have finished.
     """
     program = view.program
-    if re.search(r"get_worker_info|worker_id|split_dataset", program.text):
+    if (
+        not view.distributed
+        or not view.trainings
+        or re.search(
+            r"\.join\(|Join\(|drop_last|// *\w*(world|size|w)\b|islice|max_steps|range\(\w*steps", program.text
+        )
+    ):
         return
-    for node in [n for n in program.nodes if isinstance(n, ast.ClassDef)]:
-        if not any(last(program.path(b)) == "IterableDataset" for b in node.bases):
+    for node in program.nodes:
+        cut = node.slice if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) else None
+        if cut is None or cut.lower is None or cut.step is None:
             continue
-        for call, _ in loaders(view):
-            workers, data = program.const(argument(call, "num_workers")), argument(call, "dataset", 0)
-            made = program.origin(data) if data is not None else None
-            own = isinstance(made, ast.Call) and last(program.path(made.func)) == node.name
-            if own and isinstance(workers, int) and workers > 1:
-                method = next((f for f in node.body if isinstance(f, FUNCTIONS) and f.name == "__iter__"), node)
-                yield Fault(method, f"each of {workers} workers goes through the whole stream", f"{workers} 个 worker 各自遍历整个数据流",
-                            beside=(call,))  # fmt: skip
+        if _is_rank(program, cut.lower) or re.search("rank", key(cut.lower)) or _ranked(program, cut.lower):
+            yield Fault(node, "samples are dealt out by rank without equal numbers: ranks end at different steps",
+                        "按 rank 切分样本而数量不等：各 rank 的步数不同", beside=(program.statement(view.trainings[0].node),))  # fmt: skip
+
+
+def _ranked(program: Program, expr: ast.expr) -> bool:
+    found = program.binding(expr)
+    return (
+        found is not None and found.value is not None and bool(re.search(r"get_rank|RANK", program.code(found.value)))
+    )

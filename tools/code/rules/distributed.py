@@ -1,6 +1,6 @@
 """Rules on several processes: who takes part in what, and who waits."""
 
-# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
+# ruff: noqa: E501  one sentence, pattern or question on one line
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
-from .look import alone_on_rank, inside, made_by, rank_branch, source
+from .look import alone_on_rank, inside, rank_branch
 from .rule import Fault, View, rule
 
 COLLECTIVES = ("all_reduce", "all_gather", "all_gather_object", "all_gather_into_tensor", "broadcast", "broadcast_object_list",
@@ -250,114 +250,3 @@ def others_do_not_wait(view: View) -> Iterator[Fault]:
                         yield Fault(branch, "one rank writes what all read next, and nothing makes them wait",
                                     "一个 rank 写入、所有 rank 随即读取，中间没有等待", beside=(node,))  # fmt: skip
                         return
-
-
-@rule("sum-taken-for-mean", "S2", "loss-oscillation", "all_reduce",
-      bad=HEAD + """
-dist.all_reduce(loss)
-if rank == 0:
-    print("mean loss", loss.item())
-""",
-      good=HEAD + """
-dist.all_reduce(loss, op=dist.ReduceOp.AVG)
-if rank == 0:
-    print("mean loss", loss.item())
-""")  # fmt: skip
-def sum_taken_for_mean(view: View) -> Iterator[Fault]:
-    """A loss or a gradient is summed over the ranks and not divided by their number.
-
-    Why: `all_reduce` sums unless told otherwise: what is logged or stepped on grows with the number of GPUs.
-    """
-    program = view.program
-    for call in collectives(view):
-        if last(program.path(call.func)) != "all_reduce" or argument(call, "op", 1) is not None or not call.args:
-            continue
-        name = key(call.args[0])
-        wanted = re.search(r"(^|_)(loss(es)?|mean_\w+|avg_\w+)$|\.grad(\.data)?$", name)
-        scope = program.scope(call)
-        text = program.code(scope, 60_000) if isinstance(scope, FUNCTIONS) else program.text
-        divided = re.search(
-            r"/=?\s*\(?\s*(?:\w+\.)*(?:get_)?(?:world_size|num_processes|size|n_gpus|ngpus|num_gpus|nproc\w*|ws|W|world|count|total|n|num_\w+)\b|\.div_?\(|\.mul_?\(|mean\(|/ dist",
-            text,
-        )
-        if wanted and not divided:
-            yield Fault(call, f"`{name}` is summed over the ranks and never divided by their number",
-                        f"`{name}` 在各 rank 间求和，却没有除以 rank 数")  # fmt: skip
-
-
-@rule("gradient-sync-bypassed", "S1", "loss-oscillation", ".module",
-      bad="""
-      model = DistributedDataParallel(net)
-      for batch in loader:
-          loss = model.module(**batch).loss
-          loss.backward()
-          optimizer.step()
-          optimizer.zero_grad()
-      """,
-      good="""
-      model = DistributedDataParallel(net)
-      for batch in loader:
-          loss = model(**batch).loss
-          loss.backward()
-          optimizer.step()
-          optimizer.zero_grad()
-      """)  # fmt: skip
-def gradient_sync_bypassed(view: View) -> Iterator[Fault]:
-    """Training calls the module inside the DDP wrapper.
-
-    Why: gradients are averaged by the wrapper's forward and hooks; without it the ranks drift apart.
-    """
-    program = view.program
-    wrapped = made_by(view, "DDP", "DistributedDataParallel")
-    for training in view.trainings:
-        for event in training.of("backward"):
-            for node in program.traced(event.on, 3) if event.on is not None else ():
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "module":
-                    if key(node.func.value) in wrapped:
-                        from ..patch import instead
-
-                        fix = (instead(node.func, source(program, node.func.value)),)
-                        yield Fault(node, "training calls the module inside the DDP wrapper: gradients are not averaged",
-                                    "训练直接调用 DDP 内部的 module：梯度不会同步", fix)  # fmt: skip
-
-
-@rule("all-ranks-on-one-gpu", "S1", "vllm-device-conflict", "init_process_group",
-      bad="""
-      torch.distributed.init_process_group("nccl")
-      device = torch.device("cuda:0")
-      model = DistributedDataParallel(Net().to(device))
-      """,
-      good="""
-      torch.distributed.init_process_group("nccl")
-      device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
-      model = DistributedDataParallel(Net().to(device))
-      """)  # fmt: skip
-def all_ranks_on_one_gpu(view: View) -> Iterator[Fault]:
-    """Every process puts its model on the first GPU.
-
-    Why: the first GPU runs out of memory while the others stand idle, or NCCL refuses two ranks on one device.
-    """
-    program = view.program
-    if not any(True for _ in program.find("init_process_group", "init_distributed")):
-        return
-    if re.search(
-        r"set_device|local_rank|LOCAL_RANK|CUDA_VISIBLE_DEVICES|local_process_index|device_count|gloo", program.text
-    ):
-        return
-    for call in program.find("device", "to", "cuda"):
-        first = call.args[0] if call.args else None
-        value = program.const(first) if first is not None else None
-        name = last(program.path(call.func))
-        bare = name == "cuda" and not call.args and not call.keywords and view.roles.of(receiver(call)) == "model"
-        plain = (
-            value == "cuda:0"
-            or (name == "cuda" and value == 0)
-            or (name == "to" and value == "cuda" and view.roles.of(receiver(call)) == "model")
-        )
-        if plain or bare:
-            yield Fault(
-                call,
-                "every process uses the first GPU: nothing picks one by its rank",
-                "所有进程都用第一块 GPU：没有按 rank 选择设备",
-            )
-            return

@@ -179,6 +179,7 @@ def test_items_in_prompts(view: View) -> Iterator[Fault]:
 
     Why: the model sees answers of the test; the score is too high.
     """
+    yield from _drawn(view)
     program = view.program
     looped = {last(key(n)) for x in program.nodes if isinstance(x, ast.For) for n in ast.walk(x.iter) if key(n)}
     for node in program.nodes:
@@ -192,6 +193,26 @@ def test_items_in_prompts(view: View) -> Iterator[Fault]:
                 yield Fault(node, f"the examples of the prompt come from `{name}`, which is scored",
                             f"提示中的示例取自 `{name}`，而它正是被评测的数据")  # fmt: skip
                 break
+
+
+def _drawn(view: View) -> Iterator[Fault]:
+    """Something drawn from the items of a test split that are gone through as well."""
+    program = view.program
+    for call in program.find("sample", "choice", "choices", "select", "shuffle"):
+        for node in (x for a in call.args[:1] for x in ast.walk(a)):
+            made = program.origin(node) if key(node) else None
+            split = argument(made, "split") if isinstance(made, ast.Call) else None
+            held = isinstance(split, ast.Constant) and re.match(r"test|validation|dev", str(split.value))
+            gone = [
+                x for x in program.nodes if isinstance(x, ast.For) and key(x.iter) and program.origin(x.iter) is made
+            ]
+            scope = getattr(program.scope(call), "name", "")
+            shots = re.search(r"shot|exemplar|demo|icl|context|few", program.code(program.statement(call)) + scope)
+            if held and gone and shots:
+                outer = next((c for c in program.calls.get(scope, ())), call)
+                yield Fault(outer, "the examples of the prompt come from the split that is scored",
+                            "提示中的示例取自正在评测的数据", beside=(call, made))  # fmt: skip
+                return
 
 
 def _iterated(view: View, name: str) -> bool:

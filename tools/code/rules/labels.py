@@ -95,6 +95,7 @@ def labels_shifted_twice(view: View) -> Iterator[Fault]:
     Why: each position is trained on the token after the next.
     Known gaps: told only where the model is one of Transformers' by its `labels` argument and `.loss`.
     """
+    yield from _shifted_pairs(view)
     program = view.program
     own = {n.name for n in program.nodes if isinstance(n, ast.ClassDef)}
     for node in [n for n in program.nodes if isinstance(n, ast.Call)]:
@@ -108,6 +109,22 @@ def labels_shifted_twice(view: View) -> Iterator[Fault]:
             fix = _unshifted(view, labels, inputs)
             yield Fault(labels, "the labels are shifted here, and the model shifts them again",
                         "labels 在这里已经错位，模型内部还会再错位一次", fix)  # fmt: skip
+
+
+def _shifted_pairs(view: View) -> Iterator[Fault]:
+    """A dataset that shifts, in a program whose model shifts too."""
+    program = view.program
+    models = [n for n in program.nodes if isinstance(n, ast.Call) and argument(n, "labels") is not None
+              and _takes_loss(view, n) and argument(n, "input_ids", 0) is not None]  # fmt: skip
+    foreign = re.search(r"from_pretrained|LMHeadModel|ForCausalLM", program.text)
+    if not models or not foreign or re.search(r"cross_entropy|CrossEntropyLoss", program.text):
+        return
+    for node in (n for n in program.nodes if isinstance(n, ast.Dict)):
+        parts = {k.value: v for k, v in zip(node.keys, node.values, strict=True) if isinstance(k, ast.Constant)}
+        if "labels" in parts and "input_ids" in parts:
+            if _shift(view, parts["labels"]) == "1:" and _shift(view, parts["input_ids"]) == ":-1":
+                yield Fault(node, "the labels are shifted here, and the model shifts them again",
+                            "labels 在这里已经错位，模型内部还会再错位一次", beside=(models[0],))  # fmt: skip
 
 
 def _takes_loss(view: View, call: ast.Call) -> bool:
@@ -164,7 +181,7 @@ def pad_in_loss(view: View) -> Iterator[Fault]:
     Known gaps: a collator in another file may mask it.
     """
     program = view.program
-    padded = [c for c in program.nodes if isinstance(c, ast.Call) and _pads(view, c)]
+    padded = [c for c in program.nodes if isinstance(c, ast.Call) and (_pads(view, c) or _filled(view, c))]
     if not padded or re.search(
         r"-100|ignore_index|DataCollatorForLanguageModeling|DataCollatorForCompletion|loss_mask", program.text
     ):
@@ -174,7 +191,8 @@ def pad_in_loss(view: View) -> Iterator[Fault]:
         if value is None or place is None:
             continue
         made = base(view, value)
-        if "input_ids" in made or re.search(r"input_ids\b", source(program, value)):
+        copied = isinstance(place, ast.Dict) and made in {key(v) for v in place.values} - {""} and made
+        if "input_ids" in made or copied or re.search(r"input_ids\b", source(program, value)):
             if any(program.scope(c) is program.scope(node) for c in padded) or len(padded) == 1:
                 yield Fault(node if isinstance(node, ast.stmt) else value, "the labels are the padded inputs: padding is trained on",
                             "labels 就是填充后的输入：padding 也计入 loss", beside=(padded[0],))  # fmt: skip
@@ -186,6 +204,12 @@ def _pads(view: View, call: ast.Call) -> bool:
     on = isinstance(value, ast.Constant) and value.value in (True, "max_length", "longest")
     return (on and (view.roles.of(call.func) == "tokenizer" or last(view.program.path(call.func)) in ("encode_plus", "pad"))) or (
         last(view.program.path(call.func)) == "pad_sequence")  # fmt: skip
+
+
+def _filled(view: View, call: ast.Call) -> bool:
+    """`torch.full(..., pad)`: a batch that is filled up by hand."""
+    name = last(view.program.path(call.func))
+    return name in ("full", "full_like", "new_full") and any("pad" in view.program.code(a).lower() for a in call.args)
 
 
 def _labels_of(node: ast.AST) -> tuple[ast.AST | None, ast.expr | None]:
@@ -279,3 +303,43 @@ def prompt_in_loss(view: View) -> Iterator[Fault]:
         )
         if pair and not isinstance(node, ast.Call):
             yield Fault(node, "the prompt is part of the labels", "prompt 也进入了 labels")
+
+
+@rule("end-token-masked", "S1", "pad-eos-misconfig", "pad_token",
+      bad="""
+      tokenizer.pad_token = tokenizer.eos_token
+      labels = batch["input_ids"].clone()
+      labels[labels == tokenizer.pad_token_id] = -100
+      """,
+      good="""
+      tokenizer.add_special_tokens({"pad_token": "<pad>"})
+      labels = batch["input_ids"].clone()
+      labels[labels == tokenizer.pad_token_id] = -100
+      """)  # fmt: skip
+def end_token_masked(view: View) -> Iterator[Fault]:
+    """Padding is the end token, and labels equal to padding are masked.
+
+    Why: the true end token is masked as well: the model never learns to stop.
+    """
+    program = view.program
+    same = [n for n in program.nodes if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Attribute)
+            and n.targets[0].attr in ("pad_token", "pad_token_id") and isinstance(n.value, ast.Attribute)
+            and n.value.attr.startswith("eos_token")]  # fmt: skip
+    if not same:
+        return
+    for node in program.nodes:
+        text = ""
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Subscript)
+            and program.const(node.value) == -100
+        ):
+            text = source(program, node.targets[0].slice)
+        elif isinstance(node, ast.Call) and last(program.path(node.func)) in ("masked_fill", "masked_fill_", "where"):
+            text = source(program, node) if "-100" in source(program, node) else ""
+        elif isinstance(node, ast.IfExp) and "-100" in source(program, node):
+            text = source(program, node.test)
+        if re.search(r"[!=]=\s*[\w.]*pad(_token)?(_id)?\b", text) and "attention_mask" not in text:
+            yield Fault(node, "labels equal to padding are masked, and padding is the end token: the model never learns to stop",
+                        "填充符就是结束符，屏蔽填充的同时也屏蔽了结束符：模型学不会停止", beside=(same[0],))  # fmt: skip
+            return

@@ -18,6 +18,11 @@ LABELS = re.compile(r"(^|_|\b)(labels?|targets?|tgt|y_true|gold)($|_|\b)", re.I)
 LOGITS = re.compile(r"(^|_|\b)(logits?|preds?|outputs?|scores?)($|_|\b)", re.I)
 
 
+SAME = frozenset(("view", "reshape", "contiguous", "to", "cuda", "clone", "long", "flatten", "squeeze", "detach", "copy",
+                  "transpose", "masked_fill", "int"))  # fmt: skip
+"""Methods after which a tensor still holds what it held, position by position."""
+
+
 def entropies(view: View) -> Iterator[tuple[ast.Call, ast.expr, ast.expr]]:
     """(call, logits, labels) of every cross-entropy."""
     program = view.program
@@ -38,33 +43,17 @@ def entropies(view: View) -> Iterator[tuple[ast.Call, ast.expr, ast.expr]]:
 
 def base(view: View, expr: ast.AST) -> str:
     """The name of what a value is made of, through views, copies and devices."""
+    named = ""
     for _ in range(12):
-        if (
-            isinstance(expr, ast.Call)
-            and isinstance(expr.func, ast.Attribute)
-            and last(view.program.path(expr.func))
-            in (
-                "view",
-                "reshape",
-                "contiguous",
-                "to",
-                "cuda",
-                "clone",
-                "long",
-                "flatten",
-                "squeeze",
-                "detach",
-                "copy",
-                "transpose",
-            )
-        ):
+        named = key(expr) or named
+        if isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr in SAME:
             expr = expr.func.value
             continue
         found = view.program.origin(expr) if isinstance(expr, (ast.Name, ast.Attribute)) else expr
         if found is expr:
             break
         expr = found
-    return key(expr)
+    return key(expr) or named
 
 
 @rule("ignore-index-differs", "S1", "loss-mask-misaligned", "ignore_index cross_entropy CrossEntropyLoss",

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ..patch import instead, without
 from ..program import key, last, receiver
-from ..training import Event, Training
+from ..training import Event, Training, events_of
 from .look import LOSS, always, carries_graph, inside, losses, model_call, no_grad, set_within, source
 from .rule import Fault, View, rule
 
@@ -30,8 +30,7 @@ def _regions(view: View) -> Iterator[tuple[Training | None, ast.AST, list[Event]
     for training in view.trainings:
         yield training, training.node, [e for e in training.events if not no_grad(e.contexts)]
     for function in view.hot:
-        nodes = [n for n in ast.walk(function) if isinstance(n, (ast.AugAssign, ast.Call))]
-        yield None, function, [Event("assign" if isinstance(n, ast.AugAssign) else "call", n) for n in nodes]
+        yield None, function, list(events_of(view.program, view.roles, function))
 
 
 def _added(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:

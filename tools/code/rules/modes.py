@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ..patch import after, before, instead
 from ..program import FUNCTIONS, argument, key, last, receiver
-from .look import TEST, epoch_loop, inside, keyword, model_call, no_grad
+from .look import OFF, TEST, epoch_loop, inside, keyword, model_call, no_grad
 from .rule import Fault, View, rule
 
 EVALUATE = """
@@ -104,7 +104,10 @@ def _evaluating(view: View) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     program = view.program
     for functions in program.functions.values():
         for function in functions:
-            if not TEST.search(function.name) or re.search(r"train", function.name):
+            closed = any(OFF.search(program.path(d)) for d in function.decorator_list)
+            if not (TEST.search(function.name) or closed) or re.search(
+                r"train|generate|sample|embed|encode", function.name
+            ):
                 continue
             nodes = [n for n in ast.walk(function) if isinstance(n, ast.Call)]
             if any(isinstance(n, ast.For) for n in ast.walk(function)) and not any(
@@ -112,7 +115,7 @@ def _evaluating(view: View) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
                 yield function
 
 
-@rule("evaluated-in-training-mode", "S2", "eval-harness-drift", "def ",
+@rule("evaluated-in-training-mode", "S2", "eval-harness-drift", "no_grad inference_mode backward from_pretrained",
       bad=EVALUATE.format(decorator="@torch.no_grad()", mode="print(len(loader))"),
       good=EVALUATE.format(decorator="@torch.no_grad()", mode="model.eval()"))  # fmt: skip
 def evaluated_in_training_mode(view: View) -> Iterator[Fault]:
@@ -223,6 +226,7 @@ def cache_with_checkpointing(view: View) -> Iterator[Fault]:
         if k.arg == "gradient_checkpointing" and isinstance(k.value, ast.Constant) and k.value.value is True]  # fmt: skip
     if not enabled:
         return
+    written = [n for n in program.nodes if isinstance(n, ast.Assign) and key(n.targets[0]).endswith("use_cache")]
     for node in program.nodes:
         value = None
         if (
@@ -233,12 +237,7 @@ def cache_with_checkpointing(view: View) -> Iterator[Fault]:
             value = node.value
         elif isinstance(node, ast.Call) and last(program.path(node.func)) != "generate":
             value = argument(node, "use_cache")
-        later = [
-            n
-            for n in program.nodes
-            if isinstance(n, ast.Assign) and key(n.targets[0]).endswith("use_cache") and n is not node
-        ]
-        if isinstance(value, ast.Constant) and value.value is True and not later:
+        if isinstance(value, ast.Constant) and value.value is True and not any(n is not node for n in written):
             yield Fault(value, "the cache is on together with gradient checkpointing", "开启梯度检查点的同时又打开了 use_cache",
                         (instead(value, "False"),))  # fmt: skip
 

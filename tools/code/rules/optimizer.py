@@ -351,3 +351,30 @@ def learning_rate_overwritten(view: View) -> Iterator[Fault]:
                 if fixed and training.of("schedule") and not event.guards:
                     yield Fault(event.node, "the learning rate is set to one value in every step: the schedule has no effect",
                                 "每一步都把学习率设成同一个值：调度不起作用")  # fmt: skip
+
+
+@rule("undecayed-names-miss", "S2", "weight-decay-misconfig", "LayerNorm.weight layer_norm.weight",
+      bad="""
+      model = LlamaForCausalLM.from_pretrained(name)
+      no_decay = ["bias", "LayerNorm.weight"]
+      plain = [p for n, p in model.named_parameters() if any(s in n for s in no_decay)]
+      """,
+      good="""
+      model = LlamaForCausalLM.from_pretrained(name)
+      no_decay = ["bias", "norm.weight"]
+      plain = [p for n, p in model.named_parameters() if any(s in n for s in no_decay)]
+      """)  # fmt: skip
+def undecayed_names_miss(view: View) -> Iterator[Fault]:
+    """The names of what is not to be decayed are those of another family of models.
+
+    Why: norms are called `input_layernorm` and `norm` there: they are decayed, and nobody is told.
+    """
+    program = view.program
+    if not re.search(r"Llama|Qwen|Mistral|Gemma|RMSNorm|llama", program.text):
+        return
+    for node in (n for n in program.nodes if isinstance(n, (ast.Tuple, ast.List, ast.Set))):
+        names_ = [e.value for e in node.elts if isinstance(e, ast.Constant) and isinstance(e.value, str)]
+        cased = [n for n in names_ if n in ("LayerNorm.weight", "layer_norm.weight", "LayerNorm.bias")]
+        if cased and not any(n in ("norm", "norm.weight", "layernorm", "ln") or "rms" in n.lower() for n in names_):
+            yield Fault(node, f"`{cased[0]}` is in no name of this family of models: its norms are decayed",
+                        f"这类模型的参数名中没有 `{cased[0]}`：norm 权重仍被衰减")  # fmt: skip

@@ -189,7 +189,7 @@ def _severed(view: View, expr: ast.expr, deep: int) -> ast.AST | None:
     if isinstance(expr, ast.Attribute) and expr.attr == "data":
         return expr
     found = view.program.binding(expr)
-    plain = found and found.how == "assign" and found.part is None and len(_anew(view, expr)) <= 2
+    plain = found and found.how == "assign" and found.part is None and len(_anew(view, expr)) <= 4
     return _severed(view, found.value, deep - 1) if found and plain and found.value is not None else None
 
 

@@ -17,7 +17,7 @@ from .rule import Fault, View, rule
 ADVANTAGE = re.compile(r"(^|_)(adv(s|antages?)?|advantage\w*)$", re.I)
 
 
-@rule("advantage-with-graph", "S1", "critic-failure", "adv",
+@rule("advantage-with-graph", "S1", "critic-failure", "adv log_prob",
       bad="""
       for batch in loader:
           values = critic(batch["states"])
@@ -44,9 +44,14 @@ def advantage_with_graph(view: View) -> Iterator[Fault]:
     Why: the policy loss then trains the critic to make its own advantages large.
     """
     program = view.program
+    weighing = _weights(view)
     for node in program.nodes:
         name = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
-        if not isinstance(node, ast.Assign) or not ADVANTAGE.search(last(name)) or no_grad(program.contexts(node)):
+        if (
+            not isinstance(node, ast.Assign)
+            or not (ADVANTAGE.search(last(name)) or name in weighing)
+            or no_grad(program.contexts(node))
+        ):
             continue
         runs = [
             n
@@ -70,6 +75,21 @@ def advantage_with_graph(view: View) -> Iterator[Fault]:
         if live and not cuts and not later and used and isinstance(node.value, ast.BinOp):
             yield Fault(node, f"`{name}` holds the graph of the critic and goes into the policy loss",
                         f"`{name}` 带着 critic 的计算图进入策略损失", (instead(node.value, f"({source(program, node.value)}).detach()"),))  # fmt: skip
+
+
+def _weights(view: View) -> set[str]:
+    """Names that log-probabilities or ratios are multiplied with."""
+    out: set[str] = set()
+    for node in view.program.nodes:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            for one, other in ((node.left, node.right), (node.right, node.left)):
+                if (
+                    isinstance(other, ast.Name)
+                    and re.search(r"log_prob\(|ratio", view.program.code(one))
+                    and isinstance(one, (ast.Call, ast.Name))
+                ):
+                    out.add(other.id)
+    return out
 
 
 @rule("old-logprobs-recomputed", "S2", "off-policy-staleness", "old",
@@ -106,7 +126,9 @@ def old_logprobs_recomputed(view: View) -> Iterator[Fault]:
         for event in training.of("assign"):
             node = event.node
             name = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
-            if not re.search(r"(^|_)old(_|$)|(^|_)prev(_|$)", last(name)) or not re.search(r"log_?p", name, re.I):
+            if not no_grad(event.contexts) and not re.search(r"(^|_)old(_|$)|(^|_)prev(_|$)", last(name)):
+                continue
+            if not re.search(rf"exp\(.{{0,80}}-\s*{re.escape(name)}\b|log_?ratio|ratio", program.text) or not name:
                 continue
             value = program.origin(node.value) if isinstance(node, ast.Assign) else None
             text = source(program, value) if value is not None else ""
@@ -115,8 +137,7 @@ def old_logprobs_recomputed(view: View) -> Iterator[Fault]:
             own = isinstance(value, ast.Call) and (
                 model_call(view, value) or any(view.roles.of(a) == "model" for a in value.args)
             )
-            many = len(training.outer) >= 1
-            if own and others and many:
+            if own and others:
                 yield Fault(node, f"`{name}` is computed anew with the policy of this step: the ratio is always 1",
                             f"`{name}` 用当前策略重新计算：比值恒为 1")  # fmt: skip
 

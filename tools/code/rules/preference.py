@@ -46,7 +46,7 @@ def _is_kl(expr: ast.expr, program: Program) -> bool:
     return bool(name and KL.search(name)) and not KL_SCALE.search(name)
 
 
-@rule("reference-is-the-policy", "S0", "dpo-loss-stuck-ln2", "ref",
+@rule("reference-is-the-policy", "S0", "dpo-loss-stuck-ln2", "ref logsigmoid",
       bad="""
       policy = AutoModelForCausalLM.from_pretrained(name)
       ref_model = policy
@@ -71,6 +71,7 @@ def reference_is_the_policy(view: View) -> Iterator[Fault]:
     Why: the two never differ: the DPO loss stays at ln 2, the KL penalty at 0.
     """
     program = view.program
+    yield from _two_names(view)
     for node in program.nodes:
         target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
         if (
@@ -89,6 +90,31 @@ def reference_is_the_policy(view: View) -> Iterator[Fault]:
                                 f"`{key(target)}` 与 `{text}` 是同一个对象：两者永远相同", fix)  # fmt: skip
         elif isinstance(node, ast.Call):
             yield from _same_arguments(view, node)
+
+
+def _two_names(view: View) -> Iterator[Fault]:
+    """A model under a second name, and both given to one call as two."""
+    program = view.program
+    for node in program.nodes:
+        if (
+            not isinstance(node, ast.Assign)
+            or not isinstance(node.value, ast.Name)
+            or not isinstance(node.targets[0], ast.Name)
+        ):
+            continue
+        one, other = node.value.id, node.targets[0].id
+        if (
+            view.roles.known.get(one) != "model"
+            or REFERENCE.search(other)
+            or len(program.bindings(node.targets[0])) != 1
+        ):
+            continue
+        for call in (n for n in program.nodes if isinstance(n, ast.Call)):
+            given = {key(a) for a in (*call.args, *(k.value for k in call.keywords))}
+            if {one, other} <= given and last(program.path(call.func)) != "prepare":
+                yield Fault(node, f"`{other}` is the same object as `{one}`, and both are used as two models",
+                            f"`{other}` 与 `{one}` 是同一个对象，却当作两个模型使用", beside=(call,))  # fmt: skip
+                break
 
 
 def _alias(value: ast.expr, program: Program) -> ast.expr | None:
@@ -157,7 +183,7 @@ def reference_with_gradients(view: View) -> Iterator[Fault]:
                 yield Fault(call, "the reference model runs with gradients", "参考模型在带梯度的情况下运行")
 
 
-@rule("kl-sign-flipped", "S1", "entropy-explosion", "kl",
+@rule("kl-sign-flipped", "S1", "entropy-explosion", "kl ref",
       bad="""
       for batch in loader:
           pg_loss, kl = step(policy, ref_model, batch)
@@ -179,6 +205,7 @@ def kl_sign_flipped(view: View) -> Iterator[Fault]:
 
     Why: the policy is paid for leaving the reference; the KL grows without end.
     """
+    yield from _paid(view)
     program = view.program
     for node in program.nodes:
         if (
@@ -204,6 +231,40 @@ def kl_sign_flipped(view: View) -> Iterator[Fault]:
             what = ("subtracted from the loss", "从 loss 中减去") if loss else ("added to the reward", "加到了奖励上")
             yield Fault(node, f"the KL penalty is {what[0]}: the policy is paid for leaving the reference",
                         f"KL 惩罚被{what[1]}：偏离参考模型反而得到奖励", (instead(node, new),))  # fmt: skip
+
+
+def _paid(view: View) -> Iterator[Fault]:
+    """A function of rewards in which a scaled difference of log-probabilities, policy minus reference, is added."""
+    program = view.program
+    for node in program.nodes:
+        scope = program.scope(node)
+        if (
+            not isinstance(node, ast.BinOp)
+            or not isinstance(node.op, ast.Mult)
+            or "reward" not in getattr(scope, "name", "")
+        ):
+            continue
+        sides = (node.left, node.right)
+        scaled = any(KL_SCALE.search(last(key(s)) or "") for s in sides)
+        gaps = [g for s in sides for g in [_gap(program, s)] if g]
+        above = program.parent.get(node)
+        turned = isinstance(above, ast.UnaryOp) or (
+            isinstance(above, ast.BinOp) and isinstance(above.op, ast.Sub) and above.right is node
+        )
+        minus = any(isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) for n in ast.walk(node))
+        if scaled and gaps and not turned and not minus:
+            yield Fault(node, "the KL penalty is added to the reward: the policy is paid for leaving the reference",
+                        "KL 惩罚被加到了奖励上：偏离参考模型反而得到奖励")  # fmt: skip
+
+
+def _gap(program: Program, expr: ast.expr) -> bool:
+    """Whether a value is policy minus reference, in log-probabilities."""
+    for node in program.traced(expr, 2):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+            left, right = program.code(node.left), program.code(node.right)
+            if re.search(r"ref", right) and not re.search(r"ref", left) and re.search(r"log_?p", left + right, re.I):
+                return True
+    return False
 
 
 def _scaled(expr: ast.expr, program: Program) -> bool:

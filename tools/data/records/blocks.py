@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...findings import TriageError
+from ...kinds import Recognised, recognise
 from ...packed import BROKEN, PACKINGS, open_plain, written_size
 from ...reading import parse_json
 from . import columnar, structured
@@ -21,6 +22,8 @@ from .record import BLOCK_BYTES, BLOCK_RECORDS, MAX_RECORD, Account, Block, Brok
 
 PART_BYTES = 2 << 20
 """Size of one part of a plain line file."""
+SNIFF = 8 << 10
+"""Bytes of a file in a folder by which it is told from a file of metrics."""
 FORMATS = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".tsv": "tsv",
     ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".tar": "tar",
@@ -44,7 +47,7 @@ def plan(paths: Iterable[Path | Part], part_bytes: int = PART_BYTES) -> list[Par
         if not (files or shut):
             raise TriageError(
                 f"no data file in {path}: known are {', '.join(sorted(FORMATS))}, plain or compressed "
-                "(.gz .zst .bz2 .xz), and folders of them"
+                "(.gz .zst .bz2 .xz), and folders of them; files of metrics are none"
             )
         root = path if path.is_dir() else path.parent
         for file in files:
@@ -86,11 +89,23 @@ def _files(path: Path) -> tuple[list[Path], list[tuple[Path, str]]]:
         if file.name.startswith((".", "cache-")) or file.name in METADATA or not format_of(file):
             continue
         try:
-            if file.resolve().is_relative_to(root) and file.is_file():
+            if file.resolve().is_relative_to(root) and file.is_file() and not measures(file):
                 found.append(file)
         except (OSError, RuntimeError) as error:  # a link to itself, before Python 3.13
             shut.append((file, _reason(error)))
     return found, shut
+
+
+def measures(file: Path) -> bool:
+    """Whether a file of rows holds what a training measured of itself, by its first bytes: that is no data."""
+    if format_of(file) not in ("json", "jsonl", "csv", "tsv"):
+        return False
+    try:
+        with open_plain(file) as stream:
+            found = recognise(file.name, stream.read(SNIFF))
+    except BROKEN:
+        return False
+    return isinstance(found, Recognised) and found.kind == "metrics"
 
 
 def walk(folder: Path) -> tuple[list[Path], list[tuple[Path, str]]]:

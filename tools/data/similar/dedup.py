@@ -280,6 +280,11 @@ def _evidence(corpus: Corpus, pairs: I64, quoted: dict[int, str]) -> tuple[Evide
 
 def _checks(matches: Matches, exact: int, near: int) -> Iterator[Check]:
     corpus = matches.corpus
+    if corpus.records and not len(corpus.ids):
+        why = f"none of {corpus.records} records holds text, so nothing was compared; name the field with --field"
+        zh = f"{corpus.records} 条记录都不含文本，因此什么也没有比较；可用 --field 指定字段"
+        yield from (Check(name, "failed", why, zh) for name in ("exact duplicates", "near duplicates"))
+        return
     yield Check("exact duplicates", "found" if exact else "clear", f"{len(corpus.ids)} documents hashed whole")
     why = (
         f"{len(matches.pairs)} candidate pairs compared on their real n-grams; by construction of the bands a pair "

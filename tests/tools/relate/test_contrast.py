@@ -1,0 +1,38 @@
+"""Groups that ought to be alike and are not, in tables as people export them."""
+
+import pytest
+
+from triage.tools.relate.contrast import contrasts
+from triage.tools.series import SeriesTable
+from triage.tools.tables.read import read_tables
+from triage.tools.tables.vocabulary import metric_of
+
+
+@pytest.mark.parametrize(("slow", "told"), [(0.4, ["host"]), (0.85, [])])
+def test_two_hosts_are_held_against_the_spread_of_their_own_rows(tmp_path, slow, told):
+    rows = [f"gpu-{11 + h},{r},{24000 * (slow if h else 1) * (1 + 0.01 * r):.1f}" for h in (0, 1) for r in range(4)]
+    (tmp_path / "a.csv").write_text("\n".join(["host,local_rank,busbw (MB/s)", *rows]))
+    found = contrasts(SeriesTable(), read_tables(tmp_path / "a.csv", "a.csv"))
+    assert [c.by for c in found if c.by == "host"] == told
+
+
+@pytest.mark.parametrize(
+    ("header", "metric"),
+    [
+        ("t_data [ms]", "data_time"),
+        ("data_wait (s)", "data_time"),
+        ("取数耗时(ms)", "data_time"),
+        ("fwd_bwd_ms", "compute_time"),
+        ("计算耗时(ms)", "compute_time"),
+        ("allreduce_ms", "comm_time"),
+        ("通信耗时(ms)", "comm_time"),
+        ("sec/iter", "step_time"),
+        ("last_sync_s", None),
+        ("data_age_s", None),
+        ("latency_ms", None),
+        ("数据量(GB)", None),
+        ("data", None),
+    ],
+)
+def test_a_column_of_times_is_told_by_its_unit_and_all_words_of_its_name(header, metric):
+    assert (metric_of(header) or (None,))[0] == metric

@@ -1,0 +1,173 @@
+"""Rules on what ranks do apart: gradients, devices, sums, leaving on their own."""
+
+# ruff: noqa: E501, SIM102  one sentence, pattern or program on one line
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...patterns import bounded
+from ..program import FUNCTIONS, Program, argument, key, last, receiver
+from .distributed import COLLECTIVES, HEAD, collectives
+from .look import inside, made_by, source
+from .rule import Fault, View, rule
+
+
+@rule("rank-stops-on-its-own", "S2", "collective-mismatch", "isnan isfinite isinf",
+      bad=HEAD + """
+model = DistributedDataParallel(net)
+for batch in loader:
+    loss = model(**batch).loss
+    if not torch.isfinite(loss):
+        break
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+""",
+      good=HEAD + """
+model = DistributedDataParallel(net)
+for batch in loader:
+    loss = model(**batch).loss
+    bad = (~torch.isfinite(loss)).float()
+    dist.all_reduce(bad)
+    if bad.item() > 0:
+        break
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+""")  # fmt: skip
+def rank_stops_on_its_own(view: View) -> Iterator[Fault]:
+    """A rank leaves or skips a step because of its own loss.
+
+    Why: the others wait for its gradients until the timeout.
+    """
+    program = view.program
+    if not view.distributed:
+        return
+    for training in view.trainings:
+        for node in (n for n in program.nodes if isinstance(n, ast.If) and inside(program, n, training.node)):
+            leaves = isinstance(node.body[-1], (ast.Return, ast.Break, ast.Continue))
+            own = any(isinstance(n, ast.Call) and last(program.path(n.func)) in ("isnan", "isfinite", "isinf")
+                      for n in program.traced(node.test, 2))  # fmt: skip
+            asked = [e for e in training.events if isinstance(e.node, ast.Call) and _together(program, e.node)]
+            before = any(b.node.lineno > node.lineno for b in training.of("backward"))  # type: ignore[attr-defined]
+            if leaves and own and not asked and before:
+                yield Fault(node.body[-1], "a rank leaves the step because of its own loss, and the others wait for it",
+                            "某个 rank 因自己的 loss 离开这一步，其余 rank 会一直等待", beside=(node,))  # fmt: skip
+
+
+def _together(program: Program, call: ast.Call) -> bool:
+    """Whether a call is one that all ranks make together, here or in a function of this file."""
+    return last(program.path(call.func)) in (*COLLECTIVES, "reduce", "gather")
+
+
+@rule("sum-taken-for-mean", "S2", "loss-oscillation", "all_reduce",
+      bad=HEAD + """
+dist.all_reduce(loss)
+if rank == 0:
+    print("mean loss", loss.item())
+""",
+      good=HEAD + """
+dist.all_reduce(loss, op=dist.ReduceOp.AVG)
+if rank == 0:
+    print("mean loss", loss.item())
+""")  # fmt: skip
+def sum_taken_for_mean(view: View) -> Iterator[Fault]:
+    """A loss or a gradient is summed over the ranks and not divided by their number.
+
+    Why: `all_reduce` sums unless told otherwise: what is logged or stepped on grows with the number of GPUs.
+    """
+    program = view.program
+    for call in collectives(view):
+        if last(program.path(call.func)) != "all_reduce" or argument(call, "op", 1) is not None or not call.args:
+            continue
+        name = key(call.args[0])
+        wanted = re.search(r"(^|_)(loss(es)?|mean_\w+|avg_\w+)$|\.grad(\.data)?$", name)
+        scope = program.scope(call)
+        text = program.code(scope, 60_000) if isinstance(scope, FUNCTIONS) else program.text
+        divided = bounded(
+            r"/=?[ ]?\(?[ ]?(?:\w+\.)*(?:get_)?(?:world_size|num_processes|size|n_gpus|ngpus|num_gpus|nproc\w*|ws|W|world|count|total|n|num_\w+)\b|\.div_?\(|\.mul_?\(|mean\(|/ dist"
+        ).search(text)
+        if wanted and not divided:
+            yield Fault(call, f"`{name}` is summed over the ranks and never divided by their number",
+                        f"`{name}` 在各 rank 间求和，却没有除以 rank 数")  # fmt: skip
+
+
+@rule("gradient-sync-bypassed", "S1", "loss-oscillation", ".module",
+      bad="""
+      model = DistributedDataParallel(net)
+      for batch in loader:
+          loss = model.module(**batch).loss
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """,
+      good="""
+      model = DistributedDataParallel(net)
+      for batch in loader:
+          loss = model(**batch).loss
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """)  # fmt: skip
+def gradient_sync_bypassed(view: View) -> Iterator[Fault]:
+    """Training calls the module inside the DDP wrapper.
+
+    Why: gradients are averaged by the wrapper's forward and hooks; without it the ranks drift apart.
+    """
+    program = view.program
+    wrapped = made_by(view, "DDP", "DistributedDataParallel")
+    for training in view.trainings:
+        for event in training.of("backward"):
+            for node in program.traced(event.on, 3) if event.on is not None else ():
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "module":
+                    if key(node.func.value) in wrapped:
+                        from ..patch import instead
+
+                        fix = (instead(node.func, source(program, node.func.value)),)
+                        yield Fault(node, "training calls the module inside the DDP wrapper: gradients are not averaged",
+                                    "训练直接调用 DDP 内部的 module：梯度不会同步", fix)  # fmt: skip
+
+
+@rule("all-ranks-on-one-gpu", "S1", "vllm-device-conflict", "init_process_group",
+      bad="""
+      torch.distributed.init_process_group("nccl")
+      device = torch.device("cuda:0")
+      model = DistributedDataParallel(Net().to(device))
+      """,
+      good="""
+      torch.distributed.init_process_group("nccl")
+      device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+      model = DistributedDataParallel(Net().to(device))
+      """)  # fmt: skip
+def all_ranks_on_one_gpu(view: View) -> Iterator[Fault]:
+    """Every process puts its model on the first GPU.
+
+    Why: the first GPU runs out of memory while the others stand idle, or NCCL refuses two ranks on one device.
+    """
+    program = view.program
+    if not any(True for _ in program.find("init_process_group", "init_distributed")):
+        return
+    if re.search(
+        r"set_device|local_rank|LOCAL_RANK|CUDA_VISIBLE_DEVICES|local_process_index|device_count|gloo", program.text
+    ):
+        return
+    for call in program.find("device", "to", "cuda"):
+        first = call.args[0] if call.args else None
+        value = program.const(first) if first is not None else None
+        name = last(program.path(call.func))
+        bare = name == "cuda" and not call.args and not call.keywords and view.roles.of(receiver(call)) == "model"
+        plain = (
+            value == "cuda:0"
+            or (name == "cuda" and value == 0)
+            or (name == "to" and value == "cuda" and view.roles.of(receiver(call)) == "model")
+        )
+        if plain or bare:
+            yield Fault(
+                call,
+                "every process uses the first GPU: nothing picks one by its rank",
+                "所有进程都用第一块 GPU：没有按 rank 选择设备",
+            )
+            return
