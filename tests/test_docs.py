@@ -50,6 +50,10 @@ print(json.dumps(sys.orig_argv[1:]))
 """Stands in for vLLM's server: says how it was started."""
 
 
+FOUND = re.compile(r"^(?:- \*\*)?F\d+(?:\*\*)? (S\d \W*[a-z-]+)|^\S+: ([a-z0-9-]+ S\d) ", re.M)
+"""A finding in an answer or in a list."""
+
+
 def shown():
     """Every command once, under the first page that shows it."""
     found = {
@@ -340,7 +344,7 @@ def test_shown_findings_are_what_the_tools_find_now(page, tmp_path):
     """Codes of findings shown as output; numbers may move, what is found may not."""
     for block in (found["body"] for found in docs.BLOCK.finditer(page.read_text(encoding="utf-8"))):
         (command, *more) = [line[2:] for line in block.splitlines() if line.startswith("$ ")]
-        codes = set(re.findall(r"^(?:- \*\*)?F\d+(?:\*\*)? (S\d \W*[a-z-]+)", block, re.M))
+        codes = set(FOUND.findall(block))
         if codes and not more:
             printed = docs.in_shell(command, ROOT, tmp_path)
-            assert codes <= set(re.findall(r"^(?:- \*\*)?F\d+(?:\*\*)? (S\d \W*[a-z-]+)", printed, re.M))
+            assert codes <= set(FOUND.findall(printed))

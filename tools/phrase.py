@@ -48,6 +48,10 @@ def counted(n: int, what: Phrase, lang: str = "en") -> str:
     return f"{n} {what.en if n == 1 else plural(what.en)}"
 
 
+LINE, POINT, LOG = Phrase("line", "行"), Phrase("point", "个点"), Phrase("log", "个日志")
+"""What findings count most."""
+
+
 def plural(noun: str) -> str:
     """The plural of a regular English noun."""
     if noun.endswith(("s", "x", "ch", "sh")):

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean, declare
 from ..keeping import reason, whole
+from ..phrase import LOG, Phrase, counted
 from ..reading import head
 from ..run import Artifact, Run
 from ..series import Series, SeriesTable
@@ -221,7 +222,11 @@ def _unread(run: Run, table: SeriesTable, texts: Mapping[str, Text], found: Sequ
     like = METRIC_TALK.search(beginning)
     line, words = (1 + beginning.count(b"\n", 0, like.start()), line_at(beginning, like.start())) if like else (1, "")
     shown, shown_zh = (f" (line {line} comes nearest)", f"（最接近的是第 {line} 行）") if like else ("", "")
-    more, more_zh = (f" and {len(blind) - 1} more log(s)", f"等 {len(blind)} 个日志") if blind[1:] else ("", "")
+    more, more_zh = (
+        (f" and {counted(len(blind) - 1, Phrase('more log', '个日志'))}", f"等 {len(blind)} 个日志")
+        if blind[1:]
+        else ("", "")
+    )
     return [
         Finding(
             "metrics-not-recognised",
@@ -244,7 +249,7 @@ def _signature_check(texts: Mapping[str, Text], matched: Sequence[Finding]) -> C
     if not texts:
         return Check(CHECK, "not-applicable", "the run has no log file", "没有日志文件")
     result = "found" if matched else "clear"
-    why = f"{len(TABLE)} signatures over {len(texts)} log(s)"
+    why = f"{len(TABLE)} signatures over {counted(len(texts), LOG)}"
     return Check(CHECK, result, why, f"{len(TABLE)} 条特征，{len(texts)} 个日志")
 
 

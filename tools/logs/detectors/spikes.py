@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...findings import Finding, Severity
+from ...phrase import POINT, counted
 from ...series import Series
 from .detector import S1, S2, S3, UNLEARNED, Track, detector, finding, points_detector, where, where_zh
 from .robust import WARMUP_STEPS, WINDOW, finite, head_tail, onset, rolling, settled, sigma
@@ -192,7 +193,7 @@ def _around(series: Series, begin: int, end: int) -> tuple[np.ndarray, np.ndarra
 
 def _spike(severity: Severity, points: Series, jump: Jump, company: str, count: int) -> Finding:
     i, high = jump.start, points.values[jump.peak]
-    ends = "not recovered when the log ends" if jump.open else f"back near it after {jump.width} point(s)"
+    ends = "not recovered when the log ends" if jump.open else f"back near it after {counted(jump.width, POINT)}"
     ends_zh = "到日志结束仍未恢复" if jump.open else f"{jump.width} 个点后回落"
     more, more_zh = (f"; {company} jumps with it", f"；{company} 同时突变") if company else ("", "")
     en = f"{points.key} jumps from {jump.baseline:.4g} to {high:.4g} at {where(points, i)}, {ends}{more}."
@@ -260,7 +261,7 @@ def grad_norm_spike(track: Track) -> Iterator[Finding]:
     baseline, first, most = float(medians[i]), float(times[0]), float(times.max())
     en = (
         f"{series.key} is {values[i]:.4g} at {where(series, i)}, {first:.0f} times its rolling median "
-        f"({baseline:.3g}); {len(hits)} such point(s), the largest {most:.0f} times."
+        f"({baseline:.3g}); {counted(len(hits), POINT)} of this kind, the largest {most:.0f} times."
     )
     zh = (
         f"{series.key} 在{where_zh(series, i)}为 {values[i]:.4g}，是滚动中位数（{baseline:.3g}）的 {first:.0f} 倍；"

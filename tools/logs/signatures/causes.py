@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...findings import Evidence, Finding, Severity, clean, declare
+from ...phrase import LINE, counted
 from ...series import Series
 from ...vocabulary import VOCABULARY
 from .match import TABLE, Hit, Hits
@@ -265,7 +266,7 @@ def _finding(event: _Event, cause: _Event | None) -> Finding:
     return Finding(
         _code(event, cause),
         severity,
-        f"{event.file}:{hit.line}: {said} ({event.hits.count} line(s)).{note}",
+        f"{event.file}:{hit.line}: {said} ({counted(event.hits.count, LINE)}).{note}",
         f"{event.file}:{hit.line}：{said_zh}（共 {event.hits.count} 行）。{note_zh}",
         (first, *(e for e in evidence if e != first)),
         data,
