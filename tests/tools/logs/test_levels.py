@@ -107,7 +107,7 @@ def test_a_language_model_from_scratch_cannot_know_other_text_as_well(tmp_path):
     """Whatever the epochs: text has an entropy of its own."""
     assert found(tmp_path, rows(loss=falling(0.15, start=10.7))) == {"train-loss-memorised": "S2"}
     assert found(tmp_path, rows(loss=falling(1.2, start=10.7))) == {}
-    assert found(tmp_path, rows(n=300, loss=lambda x: 10.7 if x < 0.004 else falling(0.15, start=1.9)(x))) == {}
+    assert found(tmp_path, rows(n=900, loss=lambda x: 10.7 if x < 0.004 else falling(0.15, start=1.9)(x))) == {}
     assert found(tmp_path, rows(loss=falling(0.15, start=10.7), eval_loss=falling(0.3, start=10.7))) == {}
 
 

@@ -28,7 +28,7 @@ MEMORISED, PASSES = 0.05, 3.0
 FROM_SCRATCH, NO_TEXT = 6.0, 0.5
 """First loss (nats) of a language model without training, near the logarithm of its vocabulary, and a loss that no text
 allows: its own entropy is above 1 nat a token."""
-BEGUN = 50
+BEGUN = 100
 """Share (1 of so many) of the points that an untrained model needs at least to leave that level: one that was trained
 before and meets a new task is down after a few. Own judgement."""
 LOST = 0.5

@@ -334,9 +334,9 @@ ROWS = (
         "an exception ended the program", "程序因异常退出",
         ("ValueError: bad value", "torchmetrics.utilities.exceptions.TorchMetricsUserError: x", "AssertionError", "RuntimeError: x"),
         ("raise ValueError('x')", "0 errors found", "ERROR: Cannot use FA version 2", "step 5 Error: 0.25",
-         "ChildFailedError: ", "[Error] the tool returned: KeyError: 'a'",
+         "ChildFailedError: ", "CondaError: Run 'conda init' before 'conda deactivate'", "[Error] the tool returned: KeyError: 'a'",
          "torch.multiprocessing.spawn.ProcessRaisedException: ", "ValueError: Caught ValueError in DataLoader worker process 0."),
-        must_not=r"ChildFailedError|ProcessRaisedException|: Caught \w+ in |^(?!\s*(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w+(?:Error|Exception)(?::|\s*$))",
+        must_not=r"ChildFailedError|ProcessRaisedException|CondaError|: Caught \w+ in |^(?!\s*(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w+(?:Error|Exception)(?::|\s*$))",
     ),
 )  # fmt: skip
 
