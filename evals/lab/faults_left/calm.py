@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..healthy import Healthy
-from . import data, machines, plans, scores
+from .data import lengths, switched, votes
+from .machines import cards, links, reading, resident
+from .plans import batch_plan, schedule_plan
+from .scores import WorseFromSomewhere, cut_answers, harness, judgements, score_table
 
 if TYPE_CHECKING:
     from ..desk import Desk
@@ -16,8 +19,8 @@ class CalmCards(Healthy):
     asks = ("anything odd in these numbers?", "这些数字有问题吗？")
 
     def left(self, desk: Desk, severity: Any) -> None:
-        machines.cards(desk, None)
-        machines.links(desk, False)
+        cards(desk, None)
+        links(desk, False)
 
 
 class CalmPlan(Healthy):
@@ -26,22 +29,22 @@ class CalmPlan(Healthy):
     changes = "global_batch_size="
 
     def left(self, desk: Desk, severity: Any) -> None:
-        plans.batch_plan(desk)
+        batch_plan(desk)
 
 
 class CalmReading(Healthy):
     name, recipe = "calm-reading", "mixed"
 
     def left(self, desk: Desk, severity: Any) -> None:
-        machines.reading(desk)
+        reading(desk)
 
 
 class CalmSchedule(Healthy):
     name, recipe = "calm-schedule", "pretrain"
 
     def left(self, desk: Desk, severity: Any) -> None:
-        plans.schedule_plan(desk, desk.parts.settings["max_steps"])
-        machines.resident({s: desk.rng.uniform(-3, 3) for s in range(0, 1031, 10)}, desk)
+        schedule_plan(desk, desk.parts.settings["max_steps"])
+        resident({s: desk.rng.uniform(-3, 3) for s in range(0, 1031, 10)}, desk)
 
 
 class CalmSwitch(Healthy):
@@ -52,8 +55,8 @@ class CalmSwitch(Healthy):
     changes = "train_sampling_strategy=sequential"
 
     def left(self, desk: Desk, severity: Any) -> None:
-        data.switched(desk, 240)
-        data.lengths(desk)
+        switched(desk, 240)
+        lengths(desk)
 
 
 class CalmScores(Healthy):
@@ -61,8 +64,8 @@ class CalmScores(Healthy):
     asks = ("is the difference between these two real?", "这两个分数的差别是真的吗？")
 
     def left(self, desk: Desk, severity: Any) -> None:
-        scores.harness(desk, False)
-        scores.cut_answers(desk, 24)
+        harness(desk, False)
+        cut_answers(desk, 24)
 
 
 class CalmCheckpoints(Healthy):
@@ -70,19 +73,19 @@ class CalmCheckpoints(Healthy):
 
     name, recipe = "calm-checkpoints", "chat"
     asks = ("the score went down once, should I go back?", "分数掉了一次，要回退吗？")
-    code = scores.WorseFromSomewhere.code
-    shares = scores.WorseFromSomewhere.shares
+    code = WorseFromSomewhere.code
+    shares = WorseFromSomewhere.shares
 
     def left(self, desk: Desk, severity: Any) -> None:
-        scores.score_table(desk, self.shares, len(desk.parts.held))
+        score_table(desk, self.shares, len(desk.parts.held))
 
 
 class CalmVotes(Healthy):
     name, recipe = "calm-votes", "dpo"
 
     def left(self, desk: Desk, severity: Any) -> None:
-        data.votes(desk, 0.95)
-        scores.judgements(desk, 0.0)
+        votes(desk, 0.95)
+        judgements(desk, 0.0)
 
 
 __all__ = ["CalmCards", "CalmCheckpoints", "CalmPlan", "CalmReading", "CalmSchedule", "CalmScores", "CalmSwitch",
