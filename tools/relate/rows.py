@@ -299,9 +299,9 @@ def changed_items(table: Table) -> Iterator[Finding]:
     for who in dict.fromkeys(model.tolist()):
         mine = [next((i for i, (v, m) in enumerate(zip(said, model, strict=True)) if m == who and p.search(v)), None)
                 for p in (ORIGINAL, CHANGED)]  # fmt: skip
-        if mine[0] is None or mine[1] is None:
-            continue
         i, j = mine
+        if i is None or j is None:
+            continue
         a, b, n, m = (float(c.values[k]) for c in (score, size) for k in (i, j))
         scale = 100.0 if max(a, b) <= 1 else 1.0
         a, b = a * scale, b * scale

@@ -149,7 +149,8 @@ def accumulation_counts_differ(view: View) -> Iterator[Fault]:
             for divisor in _divisors(view, event):
                 value = view.program.const(divisor)
                 named = isinstance(divisor, ast.Constant) or COUNTED.search(key(divisor))
-                if isinstance(value, int) and value > 1 and value != count and named and _plain_loss(view, divisor):
+                if (isinstance(value, int) and value > 1 and value != count and named and found.count is not None
+                        and _plain_loss(view, divisor)):  # fmt: skip
                     yield Fault(divisor, f"the loss is divided by {value}, and {count} micro-batches make a step",
                                 f"loss 除以 {value}，而一步由 {count} 个 micro-batch 组成",
                                 (instead(divisor, source(view.program, found.count)),))  # fmt: skip

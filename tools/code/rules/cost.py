@@ -37,17 +37,16 @@ def device_read_every_step(view: View) -> Iterator[Fault]:
     for training in view.trainings:
         if not training.whole:
             continue
-        reads = [e for e in training.of("call") if isinstance(e.node, ast.Call) and last(view.program.path(e.node.func)) in names
-                 and not e.guards]  # fmt: skip
-        inner = [e for e in reads if _many(view, e.node, training.node)]
+        reads = [(e, last(view.program.path(e.node.func))) for e in training.of("call")
+                 if isinstance(e.node, ast.Call) and not e.guards]  # fmt: skip
+        reads = [(e, name) for e, name in reads if name in names]
+        inner = [e for e, _ in reads if _many(view, e.node, training.node)]
         heavy = [
             e
-            for e in reads
-            if last(view.program.path(e.node.func)) in ("cpu", "tolist", "numpy")
-            and not e.loops
-            and _device(view, training, e.node)
+            for e, name in reads
+            if name in ("cpu", "tolist", "numpy") and not e.loops and _device(view, training, e.node)
         ]
-        plain = {id(e.node): e for e in reads if last(view.program.path(e.node.func)) == "item" and not e.loops}
+        plain = {id(e.node): e for e, name in reads if name == "item" and not e.loops}
         for event in (*inner[:1], *(heavy[:1] if not inner else ())):
             yield Fault(event.node, "tensors are read back from the device in every step: the GPU waits each time",
                         "每一步都把张量读回主机：GPU 每次都要等待")  # fmt: skip

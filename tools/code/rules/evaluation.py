@@ -200,7 +200,7 @@ def _drawn(view: View) -> Iterator[Fault]:
     program = view.program
     for call in program.find("sample", "choice", "choices", "select", "shuffle"):
         for node in (x for a in call.args[:1] for x in ast.walk(a)):
-            made = program.origin(node) if key(node) else None
+            made = program.origin(node) if isinstance(node, ast.expr) and key(node) else None
             split = argument(made, "split") if isinstance(made, ast.Call) else None
             held = isinstance(split, ast.Constant) and re.match(r"test|validation|dev", str(split.value))
             gone = [
@@ -208,7 +208,7 @@ def _drawn(view: View) -> Iterator[Fault]:
             ]
             scope = getattr(program.scope(call), "name", "")
             shots = re.search(r"shot|exemplar|demo|icl|context|few", program.code(program.statement(call)) + scope)
-            if held and gone and shots:
+            if made is not None and held and gone and shots:
                 outer = next((c for c in program.calls.get(scope, ())), call)
                 yield Fault(outer, "the examples of the prompt come from the split that is scored",
                             "提示中的示例取自正在评测的数据", beside=(call, made))  # fmt: skip
@@ -270,8 +270,9 @@ def split_after_duplication(view: View) -> Iterator[Fault]:
             else (call.args[0] if call.args else None)
         )
         for node in program.traced(data, 2) if data is not None else ():
-            repeated = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and (
-                isinstance(node.left, ast.List) or isinstance(program.const(node.right), int))  # fmt: skip
+            if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)):
+                continue
+            repeated = isinstance(node.left, ast.List) or isinstance(program.const(node.right), int)
             if repeated and (isinstance(node.left, (ast.List, ast.Name))) and not TEST.search(source(program, node)):
                 whole = isinstance(node.left, ast.List) or re.search(
                     r"data|rows|samples|examples|records", key(node.left)

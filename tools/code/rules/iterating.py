@@ -59,7 +59,8 @@ def iterator_used_up(view: View) -> Iterator[Fault]:
             and once
             and (
                 isinstance(once[0].value, ast.GeneratorExp)
-                or program.path(once[0].value.func)
+                or (isinstance(once[0].value, ast.Call)
+                and program.path(once[0].value.func)
                 in (
                     "iter",
                     "map",
@@ -68,7 +69,7 @@ def iterator_used_up(view: View) -> Iterator[Fault]:
                     "itertools.chain",
                     "itertools.islice",
                     "itertools.chain.from_iterable",
-                )
+                ))
             )
         ):
             yield Fault(loop.iter, f"`{name}` is an iterator made once: it is empty after the first epoch",

@@ -161,14 +161,13 @@ def schedule_counted_wrongly(view: View) -> Iterator[Fault]:
 
 def _length(view: View, name: str) -> str:
     """What a schedule counts: steps, epochs, or nothing that can be told."""
-    bindings = [b for s in view.program.bound.values() for b in s.get(name, ()) if isinstance(b.value, ast.Call)]
-    for binding in bindings:
-        call = binding.value
-        path = last(view.program.path(call.func))  # type: ignore[union-attr]
+    values = (b.value for s in view.program.bound.values() for b in s.get(name, ()))
+    for call in (v for v in values if isinstance(v, ast.Call)):
+        path = last(view.program.path(call.func))
         named = next(
             (k for k in call.keywords if k.arg in ("num_training_steps", "total_steps", "T_max", "total_iters")), None
-        )  # type: ignore[union-attr]
-        value = named.value if named else (call.args[-1] if call.args and len(call.args) > 1 else None)  # type: ignore[union-attr]
+        )
+        value = named.value if named else (call.args[-1] if call.args and len(call.args) > 1 else None)
         if value is None:
             continue
         said = {last(key(n)) for n in view.program.traced(value, 2)} - {""}

@@ -174,11 +174,9 @@ def reference_with_gradients(view: View) -> Iterator[Fault]:
     for training in view.trainings:
         for event in training.of("call"):
             call = event.node
-            named = (
-                isinstance(call, ast.Call)
-                and key(call.func)
-                and re.search(r"(^|_|\.)ref(erence)?(_|$)", key(call.func))
-            )
+            if not isinstance(call, ast.Call):
+                continue
+            named = re.search(r"(^|_|\.)ref(erence)?(_|$)", key(call.func) or "")
             if named and view.roles.of(call.func) == "model" and not no_grad(event.contexts) and not frozen:
                 yield Fault(call, "the reference model runs with gradients", "参考模型在带梯度的情况下运行")
 

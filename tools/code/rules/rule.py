@@ -14,7 +14,7 @@ from functools import cached_property
 from textwrap import dedent
 
 from ..patch import Edit
-from ..program import Program
+from ..program import Function, Program
 from ..roles import Roles
 from ..training import Training, hot_functions, passes
 
@@ -43,7 +43,7 @@ class View:
         return any(True for _ in self.program.find(*MANY))
 
     @cached_property
-    def hot(self) -> list[ast.AST]:
+    def hot(self) -> list[Function]:
         """Methods that a trainer calls for each batch."""
         return list(hot_functions(self.program))
 
