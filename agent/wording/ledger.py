@@ -107,7 +107,7 @@ class Ledger:
 
     def noted(self, text: str, place: str) -> None:
         """Note the place where the text speaks to a machine."""
-        if any(addressed(line, by_name=True) for line in text.splitlines()[:200]) and place not in self.orders:
+        if any(addressed(line) for line in text.splitlines()[:200]) and place not in self.orders:
             self.orders.append(place)
 
     def _next(self, kind: str) -> int:

@@ -99,8 +99,10 @@ def touched(fault: Fault) -> tuple[str, ...]:
 
 @cache
 def faults() -> dict[str, Fault]:
-    """Every fault by name; importing a module of this package that defines one is what registers it."""
-    list(modules(__package__ or "triage.evals.lab", "faults_", "healthy"))
+    """Every fault by name; importing a module that defines one is what registers it."""
+    here = __package__ or "triage.evals.lab"
+    list(modules(here, "faults_", "healthy"))
+    list(modules(f"{here}.faults_left"))
     return FAULTS
 
 

@@ -97,7 +97,7 @@ class Rule:
 
 
 def _fenced(texts: tuple[str, ...]) -> str:
-    return "\n".join(f"\n    ```python\n{_indented(text)}\n    ```\n" for text in texts)
+    return "\n".join(f"\n    ```\n{_indented(text)}\n    ```\n" for text in texts)
 
 
 def _indented(text: str) -> str:
