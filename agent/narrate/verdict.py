@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...tools.findings import clean
 from ..acceptance.verify import Judged, Verdict
 from .entry import criterion
-from .words import CHOSEN, COLUMNS, NEAR, VERDICTS
+from .words import CHOSEN, COLUMNS, NEAR, RESULTS, VERDICTS
 
 
 def verdict_text(v: Verdict, lang: str) -> str:
@@ -29,12 +29,12 @@ def verdict_text(v: Verdict, lang: str) -> str:
     ]
     lines += ["", COLUMNS.say(lang), "|---|---|---|---|---|"]
     lines += [
-        f"| {criterion(j.criterion, lang)} | {j.result} | {measured(j, lang)} | {j.observation.points} "
-        f"| {clean(how(j), 400)} |"
+        f"| {criterion(j.criterion, lang)} | {RESULTS[j.result].say(lang)} | {measured(j, lang)} "
+        f"| {j.observation.points} | {clean(how(j), 400)} |"
         for j in v.criteria
     ]
     for n in v.neighbours:
-        lines.append(f"| {n.metric} | {n.result} | {n.before:.4g} → {n.after:.4g} | | {n.window} |")
+        lines.append(f"| {n.metric} | {RESULTS[n.result].say(lang)} | {n.before:.4g} → {n.after:.4g} | | {n.window} |")
     return "\n".join(lines)
 
 
@@ -46,6 +46,7 @@ def how(j: Judged) -> str:
 def measured(j: Judged, lang: str) -> str:
     """The value with its standard error, and a word where that could have decided."""
     text = _number(j.observation.value)
+    text = RESULTS[text].say(lang) if text in RESULTS else text
     if text and j.observation.noise:
         text += f" ± {j.observation.noise:.2g}"
     return text + (NEAR.say(lang) if j.near else "")

@@ -136,6 +136,14 @@ CHOSEN = Phrase(
 COLUMNS = Phrase(
     "| criterion | result | value | points | window and definition |", "| 指标 | 结果 | 数值 | 点数 | 范围与口径 |"
 )
+RESULTS = phrases(
+    "results of a criterion",
+    ("pass", "pass", "通过"),
+    ("fail", "fail", "未通过"),
+    ("no-observation", "no-observation", "无法观察"),
+    ("True", "True", "是"),
+    ("False", "False", "否"),
+)
 VERDICTS = phrases(
     "words of a verdict",
     ("several-changes", "{n} settings differ between the two runs, so no one of them can be credited. Change one.",

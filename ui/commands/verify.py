@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .. import complete
-from ..output import HOME_OPTION, JSON_OPTION, console, print_json, progress
+from ..output import HOME_OPTION, JSON_OPTION, LANG_OPTION, console, print_json, progress
 
 HELP = """Judge the next run by the acceptance criteria of the runbook: fixed, not-fixed, confounded or inconclusive.
 
@@ -36,7 +36,7 @@ def verify(
         str | None,
         typer.Option(help="Take the entry from this case and note the verdict in it.", autocompletion=complete.cases),
     ] = None,
-    lang: Annotated[str, typer.Option(help="en or zh.")] = "en",
+    lang: Annotated[str, LANG_OPTION] = "en",
     home: Annotated[Path | None, HOME_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
