@@ -59,17 +59,19 @@ def iterator_used_up(view: View) -> Iterator[Fault]:
             and once
             and (
                 isinstance(once[0].value, ast.GeneratorExp)
-                or (isinstance(once[0].value, ast.Call)
-                and program.path(once[0].value.func)
-                in (
-                    "iter",
-                    "map",
-                    "filter",
-                    "zip",
-                    "itertools.chain",
-                    "itertools.islice",
-                    "itertools.chain.from_iterable",
-                ))
+                or (
+                    isinstance(once[0].value, ast.Call)
+                    and program.path(once[0].value.func)
+                    in (
+                        "iter",
+                        "map",
+                        "filter",
+                        "zip",
+                        "itertools.chain",
+                        "itertools.islice",
+                        "itertools.chain.from_iterable",
+                    )
+                )
             )
         ):
             yield Fault(loop.iter, f"`{name}` is an iterator made once: it is empty after the first epoch",
