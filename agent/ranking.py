@@ -197,6 +197,8 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
     seen = {code for code, f in by_code.items() if code in entry.speaks.needs or f.severity in SERIOUS}
     if entry.speaks.needs and seen.isdisjoint({*entry.speaks.needs, *weights}):
         weights = {code: "weak" for code in weights}
+    if all(is_hazard(f) for f in for_):
+        weights = {code: "weak" for code in weights}  # what a program might do shows nothing of what the run did
     support = _discounted(_ratios(weights, by_code))
     opposition = _discounted(_ratios(entry.speaks.against, by_code, notes=True))
     score = math.log(PRIOR[entry.prior] + WORDS * _words(entry, by_code, relevance)) + support - opposition
@@ -211,6 +213,11 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
     else:
         status = "possible"
     return score, Hypothesis(entry, cause, status, 0.0, for_, against, relevance.get(entry.id, 0.0))
+
+
+def is_hazard(finding: Finding) -> bool:
+    """Whether this is a rule's finding in a program, which names the entry that it would lead to."""
+    return "entry" in finding.data
 
 
 def _agreed(decisive: Finding, others: Iterable[Finding]) -> bool:

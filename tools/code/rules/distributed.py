@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
-from .look import alone_on_rank, inside, rank_branch
+from .look import OF_RANKS, alone_on_rank, inside, rank_branch
 from .rule import Fault, View, rule
 
 COLLECTIVES = ("all_reduce", "all_gather", "all_gather_object", "all_gather_into_tensor", "broadcast", "broadcast_object_list",
@@ -54,6 +54,8 @@ def _answered(program: Program, call: ast.Call, branch: ast.If) -> bool:
             continue
         for test, side, statement in program.guards(other):
             single = rank_branch(program, test)
+            if single is None and statement is not branch and OF_RANKS.search(program.code(test)):
+                return True  # the others' turn, under more conditions than one
             if single is None:
                 continue
             if statement is branch and side is not mine:

@@ -17,6 +17,8 @@ TEST = re.compile(
 )
 LOSS = re.compile(r"(^|_)loss(es)?($|_|\d)", re.I)
 EPOCH = re.compile(r"epoch|^ep$|round", re.I)
+OF_RANKS = re.compile(r"rank|main_process|is_main|master", re.I)
+"""Words of a condition that is not the same on all ranks."""
 RANK = re.compile(
     r"(^|_|\.)(rank|local_rank|global_rank|process_index|proc_id|node_rank)(\(\))?$|get_rank\(\)$|RANK", re.I
 )

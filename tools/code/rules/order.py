@@ -96,6 +96,9 @@ def gradients_cleared_before_step(view: View) -> Iterator[Fault]:
             if found.loops and not any(b.loops for b in training.of("backward")):
                 continue
             order = list(training.events)
+            later = (*order[order.index(step) :], *order[: order.index(step)])
+            if any(e.kind == "backward" for e in later[later.index(found) :]):
+                continue  # in one branch or the other, there is a backward pass after it
             late = order.index(found) < order.index(step) and any(
                 order.index(b) < order.index(found) for b in training.of("backward")
             )

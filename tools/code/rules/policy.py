@@ -128,7 +128,10 @@ def old_logprobs_recomputed(view: View) -> Iterator[Fault]:
             name = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
             if not no_grad(event.contexts) and not re.search(r"(^|_)old(_|$)|(^|_)prev(_|$)", last(name)):
                 continue
-            if not re.search(rf"exp\(.{{0,80}}-\s*{re.escape(name)}\b|log_?ratio|ratio", program.text) or not name:
+            own = re.escape(name)
+            if not name or not re.search(
+                rf"exp\(.{{0,80}}-\s*{own}\b|\b(?:log_?)?ratios?\b\s*=.{{0,120}}\b{own}\b", program.text
+            ):
                 continue
             value = program.origin(node.value) if isinstance(node, ast.Assign) else None
             text = source(program, value) if value is not None else ""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...secrets import redact
 from ..patch import instead
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
-from .look import alone_on_rank, always, rank_branch, source
+from .look import OF_RANKS, alone_on_rank, always, rank_branch, source
 from .rule import Fault, View, rule
 
 FETCHED = ("hf_hub_download", "snapshot_download", "urlopen", "urlretrieve", "cached_download", "download_url_to_file", "get",
@@ -43,7 +43,8 @@ def saved_on_every_rank(view: View) -> Iterator[Fault]:
     if not view.distributed and not any(True for _ in program.find("init_distributed")):
         return
     for call in program.find("save"):
-        if program.path(call.func) != "torch.save" or alone_on_rank(program, call) or len(call.args) < 2:
+        apart = any(OF_RANKS.search(program.code(test)) for test, _, _ in program.guards(call))
+        if program.path(call.func) != "torch.save" or apart or len(call.args) < 2:
             continue
         scope = program.scope(call)
         left = any(isinstance(n, ast.If) and isinstance(n.body[-1], ast.Return) and rank_branch(program, n.test) is False
