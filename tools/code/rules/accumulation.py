@@ -70,7 +70,7 @@ def _same(program: Program, divisor: ast.expr, count: ast.expr) -> bool:
     return a is not None and a == b
 
 
-@rule("accumulated-loss-not-divided", "S1", "grad-accum-loss-scaling", "backward",
+@rule("accumulated-loss-not-divided", "S2", "grad-accum-loss-scaling", "backward",
       bad=_loop(loss="model(**batch).loss"), good=_loop())  # fmt: skip
 def accumulated_loss_not_divided(view: View) -> Iterator[Fault]:
     """The loss of each micro-batch is not divided by their number.
@@ -205,7 +205,7 @@ def _undivided(view: View, divisor: ast.expr) -> tuple:
     return (instead(above, source(view.program, above.left)),) if isinstance(above, ast.BinOp) else ()
 
 
-@rule("accumulated-gradients-lost", "S1", "gbs-miscalculation", "zero_grad",
+@rule("accumulated-gradients-lost", "S2", "gbs-miscalculation", "zero_grad",
       bad=_loop(under="pass", each="optimizer.zero_grad()"), good=_loop())  # fmt: skip
 def accumulated_gradients_lost(view: View) -> Iterator[Fault]:
     """Gradients are cleared for each micro-batch though the optimizer steps only after several.

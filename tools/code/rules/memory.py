@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from ..patch import instead, without
@@ -59,7 +60,7 @@ def _detached(view: View, expr: ast.expr) -> str:
     )
 
 
-@rule("loss-kept-with-graph", "S1", "memory-leak", "backward training_step compute_loss",
+@rule("loss-kept-with-graph", "S2", "memory-leak", "backward training_step compute_loss",
       bad=LOOP.format(before="total = 0.0", inside="total += loss"),
       good=LOOP.format(before="total = 0.0", inside="total += loss.item()"))  # fmt: skip
 def loss_kept_with_graph(view: View) -> Iterator[Fault]:
@@ -77,6 +78,8 @@ def loss_kept_with_graph(view: View) -> Iterator[Fault]:
             kept = name.startswith("self.") if training is None or not training.whole else bool(name)
             if not kept or name in (losses(training) if training else ()) or _feeds_backward(view, training, name):
                 continue
+            if re.search(rf"\breturn {re.escape(name)}\b|\b{re.escape(name)}\.backward\(", view.program.text):
+                continue  # the sum is what is trained on
             if not carries_graph(view, training, value) or set_within(view.program, name, event.node, region):
                 continue
             if training is None and not LOSS.search(source(view.program, value)):

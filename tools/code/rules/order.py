@@ -79,7 +79,7 @@ def _called(view: View, event: Event) -> str:
     return last(view.program.path(event.node.func)).lower() if isinstance(event.node, ast.Call) else ""
 
 
-@rule("gradients-cleared-before-step", "S0", "loss-stagnation", "zero_grad",
+@rule("gradients-cleared-before-step", "S1", "loss-stagnation", "zero_grad",
       bad=(PASS.format(a=FORWARD, b=BACKWARD, c=ZERO, d=STEP), PASS.format(a=ZERO, b=STEP, c=FORWARD, d=BACKWARD)),
       good=(GOOD, PASS.format(a=ZERO, b=FORWARD, c=BACKWARD, d=STEP)))  # fmt: skip
 def gradients_cleared_before_step(view: View) -> Iterator[Fault]:
@@ -97,8 +97,8 @@ def gradients_cleared_before_step(view: View) -> Iterator[Fault]:
                 continue
             order = list(training.events)
             later = (*order[order.index(step) :], *order[: order.index(step)])
-            if any(e.kind == "backward" for e in later[later.index(found) :]):
-                continue  # in one branch or the other, there is a backward pass after it
+            if any(e.kind == "backward" for e in later[later.index(found) :]) or ".grad = " in view.program.text:
+                continue  # a backward pass in one branch or the other comes after it, or gradients are set by hand
             late = order.index(found) < order.index(step) and any(
                 order.index(b) < order.index(found) for b in training.of("backward")
             )

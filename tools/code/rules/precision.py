@@ -56,7 +56,7 @@ def _scaler(view: View, training: Training) -> str:
     return ""
 
 
-@rule("clip-before-unscale", "S1", "grad-clip-saturation", "scale( scaler", bad=_scaled(unscale="pass"), good=_scaled())
+@rule("clip-before-unscale", "S2", "grad-clip-saturation", "scale( scaler", bad=_scaled(unscale="pass"), good=_scaled())
 def clip_before_unscale(view: View) -> Iterator[Fault]:
     """Gradients are clipped while they are still multiplied by the loss scale.
 

@@ -181,7 +181,7 @@ def reference_with_gradients(view: View) -> Iterator[Fault]:
                 yield Fault(call, "the reference model runs with gradients", "参考模型在带梯度的情况下运行")
 
 
-@rule("kl-sign-flipped", "S1", "entropy-explosion", "kl ref",
+@rule("kl-sign-flipped", "S2", "entropy-explosion", "kl ref",
       bad="""
       for batch in loader:
           pg_loss, kl = step(policy, ref_model, batch)
