@@ -30,6 +30,7 @@ SHORT = 60
 FAR = 60
 """Characters before a name in which stands what was done to it."""
 _ASKS = bounded(r"[?？]|[吗呢么]\W{0,3}$")
+_ASKED = bounded(rf"(?:^|[,，.。;；:：\n]) ?(?:or |maybe |perhaps |probably |是|会不会是)?(?:the |a )?{X} ?[?？]")
 _SMALL = bounded(
     r"\b(?:the|teh|a|or|and|just|maybe|new|again|still|surely|definit\w*|obviously|hmm+|ok)\b|[\W_]|[和或吗呢么吧的]"
 )
@@ -88,7 +89,7 @@ def suspicions(message: Sequence[str], acted: Sequence[tuple[str, str]] = ()) ->
     """
     said = by_phrases(message, acted)
     weighed: list[tuple[Candidate, Polarity | None]] = [
-        (c, weigh.meant(c.features)) for c in candidates(message, acted, said)
+        (c, weigh.meant(c.features) or ("suspects" if c.asked else None)) for c in candidates(message, acted, said)
     ]
     return [_as_weighed(c, said.get(c.topic.id), sign) for c, sign in weighed if sign]
 
@@ -117,6 +118,8 @@ class Candidate:
     text: str
     """The sentence that names it first."""
     features: list[str]
+    asked: bool
+    """Whether it stands as a question of its own: "nan at step 4000, bad data?"."""
 
 
 def candidates(
@@ -152,7 +155,8 @@ def candidates(
             f"tried{_TRIED.search(before) is not None:d}",
             f"when{_MEANWHILE.search(before) is not None:d}",
         )
-        yield Candidate(topic, sentence, [*weigh.around(masked), *shared, *here, f"topic {topic.id}"])
+        features = [*weigh.around(masked), *shared, *here, f"topic {topic.id}"]
+        yield Candidate(topic, sentence, features, _ASKED.search(masked) is not None)
 
 
 def _as_weighed(one: Candidate, said: Suspicion | None, sign: Polarity) -> Suspicion:

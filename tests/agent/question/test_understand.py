@@ -64,3 +64,16 @@ def test_questions_that_nothing_was_learned_from_are_understood_as_measured():
     assert total["direction"] >= 0.93 * total["plans"]
     assert total["extra"] <= 9
     assert total["extra plans"] <= 6
+
+
+@pytest.mark.parametrize(
+    ("said", "suspected"),
+    [
+        ("loss is nan at step 4000, bad data?", ["data"]),
+        ("loss 在第 4000 步变成 nan，坏数据？", ["data"]),
+        ("what does the learning rate do?", []),
+        ("loss is nan at step 4000 after the new data", []),
+    ],
+)
+def test_a_cause_that_is_a_question_of_its_own_is_suspected(said, suspected):
+    assert [s.topic.id for s in understand(said).suspicions if s.polarity == "suspects"] == suspected
