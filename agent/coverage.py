@@ -110,7 +110,9 @@ def coverage(
         c.name.removeprefix("metrics in "): c.why for r in reports for c in r.checks if c.result == "not-applicable"
     }
     cited = {e.file for r in reports for f in r.findings for e in f.evidence}
-    account = _Account(points, settings, {file: why for file, why in nothing.items() if file not in cited}, accounts)
+    nothing = {file: why for file, why in nothing.items() if file not in cited}
+    judged = frozenset(name for r in reports if r.tool == "code" for name in r.summary.get("judged", ()))
+    account = _Account(points, settings, nothing, accounts, judged)
     found = [Covered(s.name, None, s.why, s.evidence) for s in (*run.skipped, *run.unknown) if s.folder is None]
     found += [account.of(a) for a in run.artifacts if not a.path.is_dir()]
     found += [Covered(a.name, a.kind, OTHER, False) for a in elsewhere if not a.path.is_dir()]
@@ -124,6 +126,7 @@ def coverage(
     return tuple(sorted(named.values(), key=lambda c: (c.read_as is None, c.file)))
 
 
+UNNAMED = "a program that no log, script or configuration of this run names"
 OTHER = "belongs to another training under the same path, of which only the logs were judged"
 
 
@@ -152,6 +155,8 @@ class _Account:
     settings: Settings | None
     nothing: Mapping[str, str]
     opened: Mapping[str, Account]
+    judged: frozenset[str]
+    """Programs that the rules went through."""
 
     def of(self, a: Artifact) -> Covered:
         points, opened = self.points.get(a.name, 0), self.opened.get(a.name)
@@ -161,6 +166,8 @@ class _Account:
             return Covered(a.name, read, opened.why, True, rows, max(points, opened.points))
         if a.kind == "metrics" and not points and a.name in self.nothing:
             return Covered(a.name, None, self.nothing[a.name])
+        if a.kind == "code" and a.name not in self.judged:
+            return Covered(a.name, None, UNNAMED, False)
         return Covered(a.name, a.kind, self._little(a, points), True, rows, points)
 
     def _little(self, a: Artifact, points: int) -> str:

@@ -61,7 +61,7 @@ def check_run_code(run: Run) -> Report:
     most = [Check("programs", "failed", f"over the limit of {MOST_PROGRAMS} programs; the others were not judged")]
     found = tuple(_hazard(f) for f in report.findings)
     cut = len(chosen) >= MOST_PROGRAMS
-    return Report("code", found, (*report.checks, *(most if cut else ())), report.summary)
+    return Report("code", found, (*report.checks, *(most if cut else ())), {"judged": [a.name for a in chosen]})
 
 
 def _hazard(finding: Finding) -> Finding:
