@@ -27,6 +27,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from triage.evals.model_runs import RUNS
 from triage.tools.catalogue import codes
 from triage.ui import docs
 from triage.ui.cli import app
@@ -87,6 +88,9 @@ def tree(tmp_path_factory):
     (folder / "docs" / "oncall").mkdir(parents=True)
     (folder / "docs" / "oncall" / "old.md").write_text("# NCCL\n\nAsk the network team first.\n")
     (folder / "eval.py").write_text(EVALUATE)
+    (folder / "train.py").write_text(
+        "for batch in loader:\n    loss = model(batch)\n    loss.backward()\n    optimizer.step()\n"
+    )
     (folder / "check.sh").write_text("#!/bin/sh\nexit 0\n")
     (folder / "check.sh").chmod(0o755)
     (folder / "bin").mkdir()
@@ -144,6 +148,8 @@ def test_every_command_shown_runs(line, tree, home, monkeypatch, request):
     words = arguments(line)
     if words[0] in SERVERS:
         return SERVERS[words[0]](line, request)
+    if words[:2] == ["eval", "model"]:
+        with_a_model(request)
     for start, prepare in PREPARED.items():
         if line.partition("triage ")[2].startswith(start):
             prepare(words, monkeypatch)
@@ -264,6 +270,12 @@ def slack_workspace():
 
 
 # What stands in for what a test machine has not -------------------------------------------------------
+
+
+def with_a_model(request):
+    server, reply = request.getfixturevalue("scripted")
+    server.replies = [reply('{"facts": [], "cause": null, "say": []}')]
+    request.getfixturevalue("monkeypatch").setattr("triage.evals.model_runs.RUNS", RUNS[:1])
 
 
 def with_an_encoder(words, monkeypatch):

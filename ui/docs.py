@@ -147,6 +147,7 @@ def rules_page() -> str:
 
 def code_rules_page() -> str:
     from ..tools.code.check import RULES
+    from ..tools.secrets import redact
 
     lines = [
         "# Rules on programs",
@@ -160,7 +161,7 @@ def code_rules_page() -> str:
         "",
     ]
     for code, rule in sorted(RULES.items()):
-        lines += [f"## {code}", "", f"Severity {rule.severity}.", "", _listed(rule.page), ""]
+        lines += [f"## {code}", "", f"Severity {rule.severity}.", "", redact(_listed(rule.page)), ""]
     return "\n".join(lines)
 
 

@@ -49,7 +49,7 @@ TRAINING = (
     "named_parameters",
 )
 """Words of which every program that trains, evaluates or serves a model has one."""
-EVERYWHERE = ("secret-in-code", "pickle-from-elsewhere", "iterator-used-up")
+EVERYWHERE = ("key-in-code", "pickle-from-elsewhere", "iterator-used-up")
 SILENT = re.compile(r"#\s{0,9}triage:\s{0,9}(?:ignore|off)(?:\[([\w\s,-]{0,400})\])?", re.IGNORECASE)
 """Suppression of the findings of a line: `# triage: ignore[code, code]`; of all without brackets."""
 

@@ -275,11 +275,17 @@ def pairs(margin, right, loss=None, n=40):
 
 
 @pytest.mark.parametrize(
-    "of", [(lambda x: 0 * x, lambda x: 0.5 + 0 * x), (lambda x: 0.03 * x, lambda x: 0.5 + 0.4 * x)]
+    ("of", "grade"),
+    [
+        ((lambda x: 0 * x, lambda x: 0.5 + 0 * x), "S2"),
+        ((lambda x: 0.03 * x, lambda x: 0.5 + 0.1 * x), "S2"),
+        ((lambda x: 0.03 * x, lambda x: 0.5 + 0.4 * x), "S3"),
+    ],
+    ids=["no margin", "hardly any", "small, but told apart"],
 )
-def test_pairs_that_are_never_told_apart_are_judged(of):
-    assert told(*pairs(*of))["preference-not-learned"] == "S2"
-    assert not fine(*pairs(*of))
+def test_pairs_that_are_never_told_apart_are_judged(of, grade):
+    assert told(*pairs(*of))["preference-not-learned"] == grade
+    assert bool(fine(*pairs(*of))) == (grade == "S3")
 
 
 @pytest.mark.parametrize(

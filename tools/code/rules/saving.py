@@ -222,9 +222,9 @@ def wrapped_weights_saved(view: View) -> Iterator[Fault]:
                         (instead(on, f"{source(program, on)}.module"),))  # fmt: skip
 
 
-@rule("secret-in-code", "S1", "pii-in-data", "key token secret password KEY TOKEN login hf_ sk-",
+@rule("key-in-code", "S1", "pii-in-data", "key token secret password KEY TOKEN login hf_ sk-",
       bad='wandb.login(key="' + "0123456789abcdef" * 2 + '01234567")\n', good='wandb.login(key=os.environ["WANDB_API_KEY"])\n')  # fmt: skip
-def secret_in_code(view: View) -> Iterator[Fault]:
+def key_in_code(view: View) -> Iterator[Fault]:
     """A credential stands in the program.
 
     Why: it goes wherever the program goes: repositories, logs, checkpoints.

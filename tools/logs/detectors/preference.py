@@ -15,7 +15,7 @@ import numpy as np
 from ...findings import Finding
 from ...series import Series
 from ...vocabulary import DOWN, VOCABULARY
-from .detector import S2, Track, detector, finding, points_detector, where
+from .detector import S2, S3, Track, detector, finding, points_detector, where
 from .robust import head_tail, mann_kendall, noise
 
 LN2 = log(2)
@@ -26,6 +26,8 @@ MIXED = frozenset({"sft_loss", "nll_loss", "odds_ratio_loss", "log_odds_ratio"})
 NARROWEST = 0.005
 """Margin of such a run below which nothing was told apart: a log odds ratio of 0.05 at the usual beta of 0.1. Own
 judgement."""
+TOLD_APART = 0.7
+"""Accuracy from which on the pairs are told apart, however small the margin is yet. Own judgement."""
 STEPS, POINTS = 100, 30
 """Steps, or points where the steps are not numbered, that are enough to tell pairs apart. Own judgement."""
 
@@ -76,7 +78,8 @@ def preference_not_learned(loss: Series, track: Track) -> Iterator[Finding]:
         "策略几乎没有离开参考模型。"
     )
     shown = [(loss, -1), *((s, -1) for s in (margin, share) if s is not None)]
-    yield finding("preference-not-learned", S2, shown, en, zh, margin=gap, accuracy=right, last=last)
+    severity = S3 if right is not None and right > TOLD_APART else S2
+    yield finding("preference-not-learned", severity, shown, en, zh, margin=gap, accuracy=right, last=last)
 
 
 def _mixed(loss: Series, margin: Series) -> Iterator[Finding]:
