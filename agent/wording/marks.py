@@ -45,7 +45,7 @@ _TELLS = bounded(r"(?i)\b(?:was|were|reached|showed|shows|fell|rose|dropped|jump
                  r"|显示|达到|降到了|升到了|跌到|测得|观察到|崩溃")  # fmt: skip
 """Words that tell what was, in advice."""
 _SUM = re.compile(
-    r"((?<![\w.])\d[\d.,]*\s?(?:[a-zA-Z%]{0,6}\s?[-+*/x×÷−]\s?\d[\d.,]*){1,6}[ a-zA-Z%]{0,8})\s?(?:=|≈|is|gives|makes|为|是|得)",
+    r"((?<![\w.,])\d[\d.,]{0,20}+\s?(?:[a-zA-Z%]{0,6}\s?[-+*/x×÷−]\s?\d[\d.,]{0,20}+){1,6}[ a-zA-Z%]{0,8})\s?(?:=|≈|is|gives|makes|为|是|得)",
     re.ASCII,
 )
 _BELOW = bounded(
