@@ -24,7 +24,7 @@ HEADINGS = ("Why", "Bad", "Good", "Known gaps", "Source")
 """What the page of every rule says, in this order."""
 EXAMPLE = re.compile(r"(?:```.*?```|`[^`]*`|[^;`])+", re.DOTALL)
 CODE = bounded(r"```(\S+)\n(.*?)```|`([^`]+)`", re.DOTALL)
-FILE = re.compile(r"[\w-]+\.(ya?ml|json|toml|sh|py)")
+FILE = bounded(r"[\w-]+\.(ya?ml|json|toml|sh|py)")
 YAML = bounded(r"[\w.]+: ")
 
 

@@ -22,7 +22,7 @@ MANY = 48
 """Lines of one layout in a chunk from which on a block costs less than their cells one by one."""
 EXACT, POWER = 15, 22
 """Digits of a whole number, and the power of ten, that a float holds exactly: their quotient is rounded once."""
-_FORM = re.compile(rb"[+-]?(?P<whole>\d*)\.?(?P<part>\d*)(?:[eE](?P<sign>[+-]?)(?P<power>\d+))?")
+_FORM = re.compile(rb"[+-]?(?P<whole>\d*+)\.?(?P<part>\d*+)(?:[eE](?P<sign>[+-]?)(?P<power>\d++))?")
 _TENS = 10.0 ** np.arange(POWER + 1)
 
 
