@@ -90,7 +90,7 @@ def tree(tmp_path_factory):
     (folder / "docs" / "oncall" / "old.md").write_text("# NCCL\n\nAsk the network team first.\n")
     (folder / "eval.py").write_text(EVALUATE)
     (folder / "train.py").write_text(
-        "for batch in loader:\n    loss = model(batch)\n    loss.backward()\n    optimizer.step()\n"
+        "import torch\n\nfor batch in loader:\n    loss = model(batch)\n    loss.backward()\n    optimizer.step()\n"
     )
     (folder / "check.sh").write_text("#!/bin/sh\nexit 0\n")
     (folder / "check.sh").chmod(0o755)

@@ -211,7 +211,7 @@ def _text(name: str, head: bytes, by_name: Recognised | None, alone: bool) -> Re
         settings = _PYTHON_SETTINGS.search(head) or re.search(r"config|args|settings", name, _I)
         if settings:
             return Recognised("config", "Python file that sets training arguments")
-        return Recognised("code", "Python program") if alone or _PROGRAM.search(head) else None
+        return Recognised("code", "Python program") if _PROGRAM.search(head) else None
     if _LOG_NAME.search(name):
         return Recognised("log", "log file name and text content")
     if suffix in ("", ".txt") or alone:
