@@ -159,15 +159,9 @@ def look(
     Raises:
         TriageError: a path does not exist or nothing in it can be read.
     """
-    from ..tools.checkpoints import check_run_checkpoints
     from ..tools.config.combine import read_settings
-    from ..tools.config.copies import check_copies
-    from ..tools.config.lint import lint
-    from ..tools.data import check_run_data
-    from ..tools.data.evalrows import check_eval_rows
     from ..tools.logs.named import look_up
     from ..tools.logs.scan import Read, read_run, scan
-    from ..tools.scores import check_run_evals
 
     with gather(paths, pasted) as run:
         told("scan")
@@ -192,19 +186,7 @@ def look(
         clip, planned = (_number(settings.value(name)) for name in ("grad_clip", "max_steps"))
         log = broken if broken.checks else _try("scan", lambda: scan(run, clip, read, planned))
         reports = [log, *([opened.report] if opened else ())]
-        tools = {
-            "lint": partial(lint, read=(settings, setting_checks)),
-            "data": check_run_data,
-            "checkpoints": check_run_checkpoints,
-            "evals": check_run_evals,
-            "eval rows": check_eval_rows,
-            "copies": check_copies,
-        }
-        if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
-            from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need
-
-            tools["code"] = check_run_code
-        for name, tool in tools.items():
+        for name, tool in _others(run, (settings, setting_checks)).items():
             told(name)
             reports.append(_try(name, lambda tool=tool: tool(run)))
         reports.append(_try("named", lambda: look_up(run, log.findings)))
@@ -215,6 +197,30 @@ def look(
         seen = Look(run, read.table, settings, log, tuple(reports), about, others, spoken, opened, elsewhere)
         told("relate")
         return related(seen, entries)
+
+
+def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Callable[[Run], Report]]:
+    """The tools that look at what is not a log, by name."""
+    from ..tools.checkpoints import check_run_checkpoints
+    from ..tools.config.copies import check_copies
+    from ..tools.config.lint import lint
+    from ..tools.data import check_run_data
+    from ..tools.data.evalrows import check_eval_rows
+    from ..tools.scores import check_run_evals
+
+    tools: dict[str, Callable[[Run], Report]] = {
+        "lint": partial(lint, read=read),
+        "data": check_run_data,
+        "checkpoints": check_run_checkpoints,
+        "evals": check_run_evals,
+        "eval rows": check_eval_rows,
+        "copies": check_copies,
+    }
+    if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
+        from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need
+
+        tools["code"] = check_run_code
+    return tools
 
 
 def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
