@@ -1,22 +1,11 @@
 """A fault in the program explains what was measured, and only that."""
 
+from programs import LOOP
+
 from triage.agent.diagnose import diagnose
 from triage.agent.evidence import look
 from triage.agent.propose import Proposal, propose
 from triage.knowledge.runbook import load
-
-LOOP = """\
-import torch
-model = torch.nn.Linear(4, 2)
-opt = torch.optim.AdamW(model.parameters())
-total = 0.0
-for x, y in data:
-    loss = torch.nn.functional.cross_entropy(model(x), y)
-    loss.backward()
-    opt.step()
-    opt.zero_grad()
-    total += loss
-"""
 
 
 def answered(tmp_path, log, program=LOOP):

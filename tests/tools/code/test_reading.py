@@ -4,25 +4,13 @@ import json
 import time
 
 import pytest
+from programs import LOOP
 
 from triage.tools.code.check import check_files
 from triage.tools.code.files import belonging, check_run_code
 from triage.tools.code.mend import mended
 from triage.tools.code.source import read
 from triage.tools.discover import discover
-
-LOOP = """\
-import torch
-model = torch.nn.Linear(4, 2)
-opt = torch.optim.AdamW(model.parameters())
-total = 0.0
-for x, y in data:
-    loss = torch.nn.functional.cross_entropy(model(x), y)
-    loss.backward()
-    opt.step()
-    opt.zero_grad()
-    total += loss
-"""
 
 
 def found(tmp_path, text, name="train.py", **more):
