@@ -325,7 +325,10 @@ class Program:
             found = self.functions.get(func.attr, [])
         elif isinstance(func, ast.Attribute) and func.attr not in COMMON and key(func.value) not in self.imports:
             found = self.functions.get(func.attr, [])
-            return found[0] if len(found) == 1 and isinstance(self.parent.get(found[0]), ast.ClassDef) else None
+            own = len(found) == 1 and isinstance(self.parent.get(found[0]), ast.ClassDef)
+            return (
+                found[0] if own and found[0] not in self.up(call) else None
+            )  # in itself: another class's of that name
         else:
             return None
         return found[0] if len(found) == 1 or (found and isinstance(func, ast.Name)) else _same_class(self, call, found)

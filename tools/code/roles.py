@@ -17,7 +17,7 @@ from .program import Program, key, last, passed, receiver
 ROUNDS = 3
 """How often roles are passed on from one name to the next."""
 MADE: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("scheduler", bounded(r"lr_scheduler\.\w+$|(^|\.)get_(\w+_)?sched\w*$|(^|\.)get_scheduler$|[a-z]LR$|^\w*LRScheduler$|LambdaLR$|OneCycle|WarmRestarts$|ReduceLROnPlateau$")),
+    ("scheduler", bounded(r"lr_scheduler\.[A-Z]\w+$|(^|\.)get_(\w+_)?sched\w*$|(^|\.)get_scheduler$|[a-z]LR$|^\w*LRScheduler$|LambdaLR$|OneCycle|WarmRestarts$|ReduceLROnPlateau$")),
     ("sampler", bounded(r"Distributed\w*Sampler$")),
     ("scaler", bounded(r"GradScaler$")),
     ("accelerator", bounded(r"(^|\.)(Accelerator|Fabric)$")),

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ..patch import instead
-from ..program import FUNCTIONS, argument, key, last, receiver
+from ..program import FUNCTIONS, Program, argument, key, last, receiver
 from .data import TRAINED, loaders
 from .look import TEST, epoch_loop, inside, keyword, source
 from .rule import Fault, View, rule
@@ -93,10 +93,19 @@ def _spent(view: View) -> Iterator[Fault]:
                 continue
             uses = [n for n in program.nodes if isinstance(n, ast.Name) and n.id == name and _goes_through(program, n)
                     and program.scope(n) is program.scope(bindings[0].node)]  # fmt: skip
+            if any(_counted(program, n) for n in program.nodes if isinstance(n, ast.Name) and n.id == name):
+                continue  # it has a length or places: no generator
             apart = [u for u in uses[1:] if not set(program.guards(u)) ^ set(program.guards(uses[0]))]
             if uses and apart:
                 yield Fault(apart[0], f"`{name}` is a generator that was gone through before: nothing is left",
                             f"`{name}` 是生成器，前面已经遍历过：这里什么都不剩", beside=(uses[0],))  # fmt: skip
+
+
+def _counted(program: Program, node: ast.Name) -> bool:
+    above = program.parent.get(node)
+    if isinstance(above, ast.Subscript):
+        return above.value is node
+    return isinstance(above, ast.Call) and node in above.args and getattr(above.func, "id", "") == "len"
 
 
 def _generator(view: View, made: ast.expr | None) -> bool:
@@ -108,7 +117,8 @@ def _generator(view: View, made: ast.expr | None) -> bool:
     if function is None:
         return view.program.path(made.func) in ("map", "filter", "zip")
     decorated = bool(function.decorator_list)
-    return not decorated and any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(function))
+    yields = (n for n in ast.walk(function) if isinstance(n, (ast.Yield, ast.YieldFrom)))
+    return not decorated and any(view.program.scope(n) is function for n in yields)
 
 
 def _goes_through(program: object, node: ast.Name) -> bool:
@@ -119,7 +129,7 @@ def _goes_through(program: object, node: ast.Name) -> bool:
     return (
         isinstance(above, ast.Call)
         and node in above.args
-        and getattr(above.func, "id", "") in ("list", "sum", "len", "sorted", "max", "min", "set", "tuple")
+        and getattr(above.func, "id", "") in ("list", "sum", "sorted", "max", "min", "set", "tuple")
     )
 
 
@@ -286,7 +296,13 @@ def batched_generation_padded_right(view: View) -> Iterator[Fault]:
     """
     program = view.program
     generated = [c for c in program.find("generate") if view.roles.of(receiver(c)) != "rollout"]
-    if not generated or re.search(r"""padding_side\s*=\s*["']left""", program.text) or "Seq2Seq" in program.text:
+    padded = re.search(r"padding\s*=\s*(True|[\"'](longest|max_length))|pad_sequence\(|\.pad\(", program.text)
+    if (
+        not generated
+        or not padded
+        or re.search(r"""padding_side\s*=\s*["']left""", program.text)
+        or "Seq2Seq" in program.text
+    ):
         return
     for node in program.nodes:
         value = None

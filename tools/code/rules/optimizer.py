@@ -72,9 +72,17 @@ def optimizer_holds_old_parameters(view: View) -> Iterator[Fault]:
                 continue
             again = [c for c in program.calls.get(last(program.path(call.func)), ()) if c.lineno > change.lineno]
             own = anew and name == "deepcopy"
-            if not again and not own:
+            if not again and not own and _used_after(view, call, change):
                 yield Fault(change, f"`{taken[0]}` is changed after the optimizer took its parameters",
                             f"优化器取走参数之后 `{taken[0]}` 又被替换", beside=(call,))  # fmt: skip
+
+
+def _used_after(view: View, made: ast.Call, change: ast.Call) -> bool:
+    """Whether something is done with an optimizer once the model is changed."""
+    statement = view.program.statement(made)
+    name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+    uses = (n for n in view.program.nodes if isinstance(n, (ast.Name, ast.Attribute)) and key(n) == name)
+    return not name or any(n.lineno > change.lineno for n in uses) or bool(view.program.loops(change))
 
 
 @rule("scheduler-never-stepped", "S1", "lr-schedule-misconfig", "LR schedule",

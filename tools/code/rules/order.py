@@ -8,7 +8,7 @@ import ast
 from collections.abc import Iterator
 
 from ..patch import after, alone, instead, without
-from ..program import argument, key, last
+from ..program import Program, argument, key, last
 from ..training import Event, Training
 from .look import always, inside, model_call, no_grad, source
 from .rule import Fault, View, rule
@@ -287,10 +287,17 @@ def optimizer_rebuilt(view: View) -> Iterator[Fault]:
                 if not isinstance(call, ast.Call) or binding.how != "assign" or view.roles.of(call) != "optimizer":
                     continue
                 loops = [x for x in program.loops(call) if any(x is t.node or x in t.outer for t in view.trainings)]
+                loops = [x for x in loops if not _of_pass(program, call, x)]
                 fresh = [m for m in view.roles.named("model") for x in loops if _made_in(view, m, x)]
                 if loops and not fresh and not program.guards(call):
                     yield Fault(call, f"`{name}` is made anew in each pass of the loop: its moments are lost",
                                 f"`{name}` 在循环里每次重建：动量全部丢失")  # fmt: skip
+
+
+def _of_pass(program: Program, call: ast.Call, loop: ast.AST) -> bool:
+    """Whether what an optimizer takes is another thing in each pass: a layer, a fold."""
+    target = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)} if isinstance(loop, ast.For) else set()
+    return bool(target & {n.id for a in call.args[:1] for n in program.traced(a) if isinstance(n, ast.Name)})
 
 
 def _made_in(view: View, name: str, loop: ast.AST) -> bool:
@@ -309,7 +316,7 @@ def seed_set_every_step(view: View) -> Iterator[Fault]:
     for training in view.trainings:
         for event in training.of("call"):
             call = event.node
-            if not isinstance(call, ast.Call) or not always(event) or not training.whole:
+            if not isinstance(call, ast.Call) or not always(event) or not training.whole or not training.of("step"):
                 continue
             name = last(view.program.path(call.func))
             given = call.args[0] if call.args else argument(call, "seed")
