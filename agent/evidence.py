@@ -226,17 +226,17 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
 def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
     """The look with the relations of what it holds, and the signs of the runbook that they show."""
     from ..knowledge.runbook import load
+    from ..tools.code.fact import facts_in
     from ..tools.relate.relate import Related, relate
     from .signs import ask
 
     tables, events = _aside(seen)
-    tables, events = (*seen.tables, *tables), (*seen.events, *events)
-    found = _try("relate", lambda: relate(SeriesTable(seen.series), tables, seen.settings, events, seen.claims))
+    said = (seen.settings, events, seen.claims, facts_in(seen.reports))
+    found = _try("relate", lambda: relate(SeriesTable(seen.series), tables, *said))
     if not isinstance(found, Related):
         return replace(seen, reports=(*seen.reports, found))
-    asked = _try(
-        "signs", lambda: ask(entries if entries is not None else load(), found, (*seen.findings, *found.findings))
-    )
+    known = entries if entries is not None else load()
+    asked = _try("signs", lambda: ask(known, found, (*seen.findings, *found.findings)))
     return replace(seen, reports=(*seen.reports, found, asked))
 
 
@@ -247,9 +247,8 @@ TRIALS = 2048
 
 
 def _aside(seen: Look) -> tuple[list[Table], list[Event]]:
-    """Rows of small data files, and the events of logs that measure nothing."""
-    tables: list[Table] = []
-    events: list[Event] = []
+    """The tables and events, and rows of small data files and the events of logs that measure nothing."""
+    tables, events = [*seen.tables], [*seen.events]
     measured = {s.file for s in seen.table}
     for artifact in seen.run.of("data", "generations", "log", "metrics"):
         with suppress(TriageError, OSError):

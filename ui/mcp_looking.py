@@ -68,7 +68,7 @@ class Looking:
     def sql(
         self, paths: Paths, query: Annotated[str, Field(description="One SELECT (DuckDB).")], ctx: Context
     ) -> Shown:
-        """Ask a run's tables: files, series, settings, events, claims, scores, findings, and each table read."""
+        """Ask a run's tables: files, series, settings, events, claims, scores, findings, code_facts, tables read."""
         return self._call(paths, ctx, "sql", query=query)
 
     def relate(

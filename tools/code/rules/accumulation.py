@@ -41,7 +41,7 @@ def _own(view: View) -> Iterator[tuple[Training, Accumulation]]:
             yield training, found
 
 
-def _divisors(view: View, event: Event) -> list[ast.expr]:
+def divisors(view: View, event: Event) -> list[ast.expr]:
     """What the loss of a backward is divided by, or multiplied with as a fraction."""
     out = []
     if event.on is None:
@@ -83,9 +83,9 @@ def accumulated_loss_not_divided(view: View) -> Iterator[Fault]:
         if not backwards or found.count is None or view.program.const(found.count) == 1:
             continue
         event = backwards[0]
-        divisors = _divisors(view, event)
-        known = any(_same(view.program, d, found.count) or COUNTED.search(source(view.program, d)) for d in divisors)
-        numbers = [view.program.const(d) for d in divisors]
+        made = divisors(view, event)
+        known = any(_same(view.program, d, found.count) or COUNTED.search(source(view.program, d)) for d in made)
+        numbers = [view.program.const(d) for d in made]
         if (
             known
             or _scaled_elsewhere(view, training)
@@ -146,7 +146,7 @@ def accumulation_counts_differ(view: View) -> Iterator[Fault]:
         if not isinstance(count, int) or count < 2:
             continue
         for event in training.of("backward"):
-            for divisor in _divisors(view, event):
+            for divisor in divisors(view, event):
                 value = view.program.const(divisor)
                 named = isinstance(divisor, ast.Constant) or COUNTED.search(key(divisor))
                 if (isinstance(value, int) and value > 1 and value != count and named and found.count is not None
@@ -193,7 +193,7 @@ def accumulated_loss_divided_twice(view: View) -> Iterator[Fault]:
             owner = event.via in ("accelerator", "engine") and (told or event.via == "engine")
             if not owner or event.on is None:
                 continue
-            for divisor in _divisors(view, event):
+            for divisor in divisors(view, event):
                 same = any(_same(view.program, divisor, argument(c, "gradient_accumulation_steps")) for c in told)  # type: ignore[arg-type]
                 if (same or re.search(r"accum|gas$|acc_steps", key(divisor), re.I)) and _plain_loss(view, divisor):
                     yield Fault(divisor, "the loss is divided here, and the library divides it again",
