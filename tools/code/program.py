@@ -76,13 +76,16 @@ class Program:
         self.imports: dict[str, str] = {}
         self.bound: dict[ast.AST, dict[str, list[Binding]]] = defaultdict(lambda: defaultdict(list))
         self.calls: dict[str, list[ast.Call]] = defaultdict(list)
+        self._scopes: dict[ast.AST, ast.AST] = {self.tree: self.tree}
         waiting: list[ast.AST] = [self.tree]
         while waiting:
             node = waiting.pop()
             self.nodes.append(node)
             below = children(node)
+            scope = node if isinstance(node, FUNCTIONS) else self._scopes[node]
             for child in below:
                 self.parent[child] = node
+                self._scopes[child] = scope
             below.reverse()
             waiting += below
         for node in self.nodes:
@@ -143,7 +146,7 @@ class Program:
 
     def scope(self, node: ast.AST) -> ast.AST:
         """The function (or the module) in which a node is run."""
-        return next((n for n in self.up(node) if isinstance(n, (*FUNCTIONS, ast.Module))), self.tree)
+        return self._scopes.get(node, self.tree)
 
     def home(self, node: ast.AST, name: str) -> ast.AST:
         """Where a name is kept: `self.x` in the class, any other in the function."""

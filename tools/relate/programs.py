@@ -45,8 +45,8 @@ def without_effect(settings: Settings, facts: Sequence[Fact], lines: Sequence[Li
             continue
         if not any(near(said[0].number or 0.0, value) for value in _meant(of, setting, settings)):
             measured = [e for line in lines if (e := _measured(of, line)) is not None]
-            if not any(near(float(e.value), float(setting.value)) for e in measured):
-                same = [e for e in measured if near(float(e.value), said[0].number or 0.0)]
+            if not any(_shows(e, float(setting.value)) for e in measured):
+                same = [e for e in measured if _shows(e, said[0].number or 0.0)]
                 out.append(_told(of, setting, said[0], same))
     return out
 
@@ -67,6 +67,10 @@ def _meant(of: str, setting: Setting, settings: Settings) -> Iterator[float]:
         size = settings.value("micro_batch_size")
         if isinstance(size, (int, float)) and size:
             yield whole / size
+
+
+def _shows(evidence: Evidence, value: float) -> bool:
+    return isinstance(evidence.value, float) and near(evidence.value, value)
 
 
 def _measured(of: str, line: Line) -> Evidence | None:
