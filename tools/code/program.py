@@ -9,6 +9,7 @@ What a value is for (optimizer, loader, model, ...) is in `roles`, what a traini
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
@@ -318,6 +319,11 @@ class Program:
                 default = argument(call, "default")
                 out[str(given)] = default.value if isinstance(default, ast.Constant) else None
         return out
+
+    @cached_property
+    def said(self) -> str:
+        """The text without its lines of imports: what is imported need not be used."""
+        return re.sub(r"(?m)^\s{0,40}(?:from\s[\w.]{1,200}\s{1,4})?import\b[^\n]*$", "", self.text)
 
     def function(self, call: ast.Call) -> Function | None:
         """The function of this file that is called, as a name or a method of `self`."""

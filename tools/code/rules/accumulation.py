@@ -232,10 +232,14 @@ def accumulation_boundary_early(view: View) -> Iterator[Fault]:
 
     Why: the first update is made of one micro-batch scaled as one of many, and every later step is shifted.
     """
-    for _, found in _own(view):
+    for training, found in _own(view):
         if not isinstance(found.left, ast.Name):
             continue
-        for binding in view.program.bindings(found.left):
+        if _counted_behind(view, training, found.left):
+            yield Fault(found.left, "the first step is made after one micro-batch: the counter begins at 0",
+                        "计数从 0 开始：第一步只有一个 micro-batch", (instead(found.left, f"({found.left.id} + 1)"),))  # fmt: skip
+            continue
+        for binding in view.program.bindings(_given(view, found.left)):
             call = binding.value
             counted = (
                 binding.how == "for"
@@ -258,6 +262,25 @@ def accumulation_boundary_early(view: View) -> Iterator[Fault]:
             ):
                 yield Fault(found.left, "the first step is made after one micro-batch: the counter begins at 0",
                             "计数从 0 开始：第一步只有一个 micro-batch", (instead(found.left, f"({found.left.id} + 1)"),))  # fmt: skip
+
+
+def _given(view: View, name: ast.Name) -> ast.expr:
+    """A name, or what the one call of its function gives for it."""
+    found = view.program.bindings(name)
+    value = view.program.given(found[0], name.id) if len(found) == 1 and found[0].how == "parameter" else None
+    return value if isinstance(value, ast.Name) else name
+
+
+def _counted_behind(view: View, training: Training, name: ast.Name) -> bool:
+    """A counter that begins at 0 and is raised behind the step of its pass."""
+    found = view.program.bindings(name)
+    begun = [b for b in found if b.how == "assign" and b.value is not None and view.program.const(b.value) == 0]
+    raised = [b for b in found if b.how == "augment" and training.node in view.program.loops(b.node)]
+    steps = training.of("step")
+    zero = isinstance(test := view.program.parent.get(view.program.parent.get(name) or name), ast.Compare) and isinstance(
+        test.ops[0], ast.Eq) and view.program.const(test.comparators[0]) == 0  # fmt: skip
+    late = bool(raised) and all(getattr(b.node, "lineno", 0) > steps[0].node.lineno for b in raised) if steps else False
+    return len(begun) == 1 and len(found) == 1 + len(raised) and late and zero and steps[0].depth == 0
 
 
 @rule("schedule-per-micro-batch", "S2", "lr-schedule-misconfig", "step",

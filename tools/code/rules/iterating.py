@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ..patch import instead
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
+from ..training import Training
 from .data import TRAINED, loaders
 from .look import TEST, epoch_loop, inside, keyword, source
 from .rule import Fault, View, rule
@@ -41,7 +42,7 @@ def iterator_used_up(view: View) -> Iterator[Fault]:
     yield from _spent(view)
     program = view.program
     for loop in [n for n in program.nodes if isinstance(n, ast.For)]:
-        name, outer = key(loop.iter), epoch_loop(program, loop)
+        name, outer = key(loop.iter), epoch_loop(program, loop) or _whole_passes(program, loop)
         if (
             isinstance(loop.iter, ast.Call)
             and last(program.path(loop.iter.func)) in ("enumerate", "tqdm")
@@ -76,6 +77,17 @@ def iterator_used_up(view: View) -> Iterator[Fault]:
         ):
             yield Fault(loop.iter, f"`{name}` is an iterator made once: it is empty after the first epoch",
                         f"`{name}` 是只能遍历一次的迭代器：第一个 epoch 之后就空了", beside=(once[0].node,))  # fmt: skip
+
+
+def _whole_passes(program: Program, loop: ast.For) -> ast.AST | None:
+    """A loop over a range around one that goes to the end each time."""
+    left = any(isinstance(n, (ast.Break, ast.Return)) for n in ast.walk(loop))
+    around = program.loops(loop)
+    outer = around[0] if around else None
+    counted = (
+        isinstance(outer, ast.For) and isinstance(outer.iter, ast.Call) and program.path(outer.iter.func) == "range"
+    )
+    return outer if counted and not left else None
 
 
 def _spent(view: View) -> Iterator[Fault]:
@@ -170,13 +182,20 @@ def first_batch_again(view: View) -> Iterator[Fault]:
             if (
                 isinstance(inner, ast.Call)
                 and view.program.path(inner.func) == "iter"
-                and view.roles.of(inner.args[0]) == "loader"
+                and (view.roles.of(inner.args[0]) == "loader" or _kept(view, training, inner.args[0]))
             ):
                 yield Fault(
                     call,
                     "each step begins the loader anew and takes its first batch",
                     "每一步都重新开始遍历，只取第一个批次",
                 )
+
+
+def _kept(view: View, training: Training, expr: ast.expr) -> bool:
+    """Whether a name stands for the same thing in every pass."""
+    name = key(expr)
+    return bool(name) and view.roles.of(expr) == "" and not any(
+        inside(view.program, b.node, training.node) for b in view.program.bindings(expr))  # fmt: skip
 
 
 @rule("workers-repeat-the-stream", "S2", "duplicate-surge", "IterableDataset",
@@ -206,7 +225,7 @@ def workers_repeat_the_stream(view: View) -> Iterator[Fault]:
     Why: with four workers each sample comes four times.
     """
     program = view.program
-    if re.search(r"get_worker_info|worker_id|split_dataset", program.text):
+    if re.search(r"get_worker_info|worker_id|split_dataset", program.said):
         return
     for node in [n for n in program.nodes if isinstance(n, ast.ClassDef)]:
         if not any(last(program.path(b)) == "IterableDataset" for b in node.bases):

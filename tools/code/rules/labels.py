@@ -300,12 +300,7 @@ def prompt_in_loss(view: View) -> Iterator[Fault]:
     for node in program.nodes:
         place, value = _labels_of(node)
         scope = program.scope(node)
-        if (
-            value is None
-            or place is None
-            or not isinstance(scope, FUNCTIONS)
-            or "input_ids" not in source(program, value) + base(view, value)
-        ):
+        if value is None or place is None or not isinstance(scope, FUNCTIONS) or not _inputs(view, value, scope):
             continue
         body = program.code(scope, 20_000)
         pair = re.search(r"prompt|instruction|question", body, re.I) and re.search(
@@ -313,6 +308,18 @@ def prompt_in_loss(view: View) -> Iterator[Fault]:
         )
         if pair and not isinstance(node, ast.Call):
             yield Fault(node, "the prompt is part of the labels", "prompt 也进入了 labels")
+
+
+def _inputs(view: View, value: ast.expr, scope: ast.AST) -> bool:
+    """Whether labels are the inputs: by their word, or the same name as what is returned as them."""
+    if "input_ids" in source(view.program, value) + base(view, value):
+        return True
+    made = view.program.origin(value)
+    if isinstance(made, ast.Call) and view.program.path(made.func) == "list" and made.args:
+        made = made.args[0]
+    own = {key(v) for n in ast.walk(scope) if isinstance(n, ast.Dict) for k, v in zip(n.keys, n.values, strict=True)
+           if isinstance(k, ast.Constant) and k.value == "input_ids"} - {""}  # fmt: skip
+    return bool({key(made), base(view, made)} & own)
 
 
 @rule("end-token-masked", "S1", "pad-eos-misconfig", "pad_token",

@@ -78,7 +78,9 @@ def loss_kept_with_graph(view: View) -> Iterator[Fault]:
             kept = name.startswith("self.") if training is None or not training.whole else bool(name)
             if not kept or name in (losses(training) if training else ()) or _feeds_backward(view, training, name):
                 continue
-            if re.search(rf"\breturn {re.escape(name)}\b|\b{re.escape(name)}\.backward\(", view.program.text):
+            stepped = training is not None and training.whole and training.of("step")
+            returned = not stepped and re.search(rf"\breturn {re.escape(name)}\b", view.program.text)
+            if returned or re.search(rf"\b{re.escape(name)}\.backward\(", view.program.text):
                 continue  # the sum is what is trained on
             if not carries_graph(view, training, value) or set_within(view.program, name, event.node, region):
                 continue

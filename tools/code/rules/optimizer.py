@@ -1,6 +1,6 @@
 """Rules on what the optimizer holds, its schedule, and what a resumed run gets back."""
 
-# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
+# ruff: noqa: E501  one sentence, pattern or question on one line
 
 from __future__ import annotations
 
@@ -325,7 +325,7 @@ def nothing_trainable(view: View) -> Iterator[Fault]:
         if not isinstance(loop, ast.For) or program.guards(node) or not isinstance(loop.iter, ast.Call):
             continue
         name = key(receiver(loop.iter))
-        trained = any(view.roles.of(c) == "optimizer" and f"{name}.parameters()" in source(program, c)
+        trained = any(view.roles.of(c) == "optimizer" and _takes(view, c, name)
                       for c in program.nodes if isinstance(c, ast.Call))  # fmt: skip
         if (
             trained
@@ -335,6 +335,13 @@ def nothing_trainable(view: View) -> Iterator[Fault]:
         ):
             yield Fault(node, f"every parameter of `{name}` is frozen, and none is freed again",
                         f"`{name}` 的全部参数都被冻结，没有一个放开")  # fmt: skip
+
+
+def _takes(view: View, call: ast.Call, name: str) -> bool:
+    """Whether an optimizer is given the parameters of a model."""
+    given = [n for a in call.args[:1] for n in view.program.traced(a) if isinstance(n, ast.Call)]
+    return any(key(receiver(n)) == name and last(view.program.path(n.func)) in ("parameters", "named_parameters")
+               for n in given)  # fmt: skip
 
 
 @rule("learning-rate-overwritten", "S2", "lr-schedule-misconfig", "param_groups",
@@ -355,7 +362,8 @@ def learning_rate_overwritten(view: View) -> Iterator[Fault]:
                 and isinstance(target.slice, ast.Constant)
                 and target.slice.value == "lr"
             ):
-                if fixed and training.of("schedule") and not event.guards:
+                stepped = {g for s in training.of("step") for g in s.guards}
+                if fixed and training.of("schedule") and set(event.guards) <= stepped:
                     yield Fault(event.node, "the learning rate is set to one value in every step: the schedule has no effect",
                                 "每一步都把学习率设成同一个值：调度不起作用")  # fmt: skip
 

@@ -280,6 +280,10 @@ def optimizer_rebuilt(view: View) -> Iterator[Fault]:
     Known gaps: a loop that makes its model anew as well (folds, trials) is left alone.
     """
     program = view.program
+    for name, call in _rebuilt_inside(view):
+        if not any(_made_in(view, m, t.node) for m in view.roles.named("model") for t in view.trainings):
+            yield Fault(call, f"`{name}` is made anew in each pass of the loop: its moments are lost",
+                        f"`{name}` 在循环里每次重建：动量全部丢失")  # fmt: skip
     for name in view.roles.named("optimizer"):
         for scoped in program.bound.values():
             for binding in scoped.get(name, ()):
@@ -294,6 +298,19 @@ def optimizer_rebuilt(view: View) -> Iterator[Fault]:
                                 f"`{name}` 在循环里每次重建：动量全部丢失")  # fmt: skip
 
 
+def _rebuilt_inside(view: View) -> Iterator[tuple[str, ast.Call]]:
+    """Optimizers that a function makes which each pass calls."""
+    for training in view.trainings:
+        for event in training.of("assign"):
+            node = event.node
+            call = node.value if isinstance(node, ast.Assign) else None
+            if event.depth and always(event) and isinstance(call, ast.Call) and view.roles.of(call) == "optimizer":
+                stepped = {last(key(s.on)) for s in training.of("step")}
+                name = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
+                if last(name) in stepped and training.whole and not view.program.guards(call):
+                    yield name, call
+
+
 def _of_pass(program: Program, call: ast.Call, loop: ast.AST) -> bool:
     """Whether what an optimizer takes is another thing in each pass: a layer, a fold."""
     target = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)} if isinstance(loop, ast.For) else set()
@@ -303,28 +320,6 @@ def _of_pass(program: Program, call: ast.Call, loop: ast.AST) -> bool:
 def _made_in(view: View, name: str, loop: ast.AST) -> bool:
     found = [b for s in view.program.bound.values() for b in s.get(name, ()) if b.how == "assign"]
     return any(inside(view.program, b.node, loop) and isinstance(b.value, ast.Call) for b in found)
-
-
-@rule("seed-set-every-step", "S1", "loss-stagnation", "seed manual_seed",
-      bad=PASS.format(a="torch.manual_seed(42)", b=FORWARD, c=BACKWARD, d=STEP) + f"    {ZERO}\n",
-      good=f"torch.manual_seed(42)\n{GOOD}")  # fmt: skip
-def seed_set_every_step(view: View) -> Iterator[Fault]:
-    """The same seed is set in every step.
-
-    Why: dropout, sampling and augmentation repeat the same choice for ever.
-    """
-    for training in view.trainings:
-        for event in training.of("call"):
-            call = event.node
-            if not isinstance(call, ast.Call) or not always(event) or not training.whole or not training.of("step"):
-                continue
-            name = last(view.program.path(call.func))
-            given = call.args[0] if call.args else argument(call, "seed")
-            fixed = given is not None and view.program.const(given) is not None
-            if name in ("manual_seed", "manual_seed_all", "seed", "set_seed", "seed_everything", "seed_all") and fixed:
-                yield Fault(call, "the same seed is set in every step: dropout and sampling repeat themselves",
-                            "每一步都设置同一个随机种子：dropout 与采样完全重复",
-                            (without(view.program.statement(call)),))  # fmt: skip
 
 
 @rule("failed-steps-swallowed", "S2", "silent-degradation", "except",

@@ -233,7 +233,7 @@ def backward_under_autocast(view: View) -> Iterator[Fault]:
     """
     for training in view.trainings:
         for event in training.of("backward"):
-            if any(last(c.removesuffix("()")) == "autocast" for c in event.contexts) and not event.via:
+            if any(last(c.removesuffix("()")) == "autocast" for c in event.contexts) and event.via in ("", "scaler"):
                 yield Fault(event.node, "backward runs inside autocast", "backward 在 autocast 内运行")
 
 
