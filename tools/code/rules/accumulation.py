@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ..patch import instead
+from ..patch import after, alone, instead, without
 from ..program import Program, argument, key, last
 from ..training import Accumulation, Event, Training
 from .look import guarded_more, source
@@ -296,8 +296,18 @@ def schedule_per_micro_batch(view: View) -> Iterator[Fault]:
             each = found.test is not None and not event.guards and steps[0].guards
             micro = found.test is None and any(loop in b.loops for b in training.of("backward") for loop in event.loops)
             if each or micro:
+                fix = _behind_step(view, event, steps[0]) if each else ()
                 yield Fault(event.node, "the schedule is stepped for each micro-batch: it runs too fast",
-                            "学习率调度按 micro-batch 推进：走得太快", beside=(steps[0].node,))  # fmt: skip
+                            "学习率调度按 micro-batch 推进：走得太快", fix, beside=(steps[0].node,))  # fmt: skip
+
+
+def _behind_step(view: View, event: Event, step: Event) -> tuple:
+    """A statement moved right behind the step of the optimizer."""
+    moved, behind = view.program.statement(event.node), view.program.statement(step.node)
+    body = getattr(view.program.parent.get(moved), "body", [])
+    if event.depth or step.depth or alone(moved, body) or moved.lineno != moved.end_lineno:
+        return ()
+    return without(moved), after(behind, source(view.program, moved))
 
 
 @rule("clip-per-micro-batch", "S2", "grad-clip-saturation", "clip_grad_norm_ clip_grad_value_",

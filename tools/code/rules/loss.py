@@ -139,9 +139,7 @@ def softmax_before_cross_entropy(view: View) -> Iterator[Fault]:
         for _ in range(6):
             expr = view.program.origin(expr)
             name = last(view.program.path(expr.func)) if isinstance(expr, ast.Call) else ""
-            if name in ("view", "reshape", "contiguous", "float", "squeeze", "transpose", "permute") and isinstance(
-                expr, ast.Call
-            ):
+            if name in (*SAME, "float", "permute") and isinstance(expr, ast.Call):
                 expr = receiver(expr) or expr
                 continue
             if isinstance(expr, ast.Subscript):

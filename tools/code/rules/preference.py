@@ -171,7 +171,7 @@ def reference_with_gradients(view: View) -> Iterator[Fault]:
     """
     program = view.program
     frozen = re.search(r"ref\w*\.requires_grad_\(False\)|for \w+ in ref\w*\.parameters", program.text)
-    for training in view.trainings:
+    for training in [t for t in view.trainings if t.of("step")]:
         for event in training.of("call"):
             call = event.node
             if not isinstance(call, ast.Call):
