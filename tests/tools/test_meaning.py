@@ -36,8 +36,9 @@ def test_a_name_whose_every_word_is_known_means_a_quantity(header, means):
 
 @pytest.mark.parametrize(
     "header",
-    ["memory_free (GiB)", "显存上限(GB)", "mem_clock MHz", "max_response_length", "data_age_s", "latency_ms", "数据量(GB)",
-     "", "loss_mask", "reward_model", "batch size", "num_samples", "accuracy_target", "compute_share %", "wait_ms", "温差"],
+    ["memory_free (GiB)", "显存上限(GB)", "mem_clock MHz", "max_response_length", "data_age_s", "latency_ms", "",
+     "数据量(GB)", "loss_mask", "reward_model", "batch size", "num_samples", "accuracy_target", "compute_share %",
+     "wait_ms", "温差"],
 )  # fmt: skip
 def test_a_word_that_is_not_understood_leaves_the_name_what_it_is(header):
     name = name_of(header)
