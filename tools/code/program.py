@@ -309,7 +309,7 @@ class Program:
 
     @cached_property
     def options(self) -> dict[str, object]:
-        """Options of the command line that the program declares -> their defaults."""
+        """Options of the command line and fields of dataclasses that the program declares -> their defaults."""
         out: dict[str, object] = {}
         for call in self.find("add_argument"):
             flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
@@ -318,6 +318,10 @@ class Program:
                 given = name.value if isinstance(name, ast.Constant) else flags[-1].lstrip("-").replace("-", "_")
                 default = argument(call, "default")
                 out[str(given)] = default.value if isinstance(default, ast.Constant) else None
+        for made in (n for n in self.nodes if isinstance(n, ast.ClassDef)):
+            if any(last(self.path(d)) in ("dataclass", "dataclass()") for d in made.decorator_list):
+                fields = [s for s in made.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
+                out |= {key(s.target): s.value.value for s in fields if isinstance(s.value, ast.Constant)}
         return out
 
     @cached_property

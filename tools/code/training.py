@@ -77,6 +77,12 @@ class Training:
         for loop in backwards[0].loops:
             if isinstance(loop, (ast.For, ast.AsyncFor)) and all(loop not in s.loops for s in steps):
                 origin = self.program.origin(loop.iter)
+                if (
+                    isinstance(origin, ast.Call)
+                    and last(self.program.path(origin.func)) == "islice"
+                    and len(origin.args) == 2
+                ):
+                    return Accumulation(origin.args[1], None, None, True)
                 if isinstance(origin, ast.Call) and last(self.program.path(origin.func)) == "range" and origin.args:
                     return Accumulation(origin.args[-1] if len(origin.args) < 3 else origin.args[1], None, None, True)
         return None
@@ -125,7 +131,7 @@ class _Walk:
             self.expression(node.test, at, stack)
             self.block(node.body, _under(at, guards=(node.test, True)), stack)
             self.block(node.orelse, _under(at, guards=(node.test, False)), stack)
-            if _leaves(node.body) and not node.orelse:
+            if _skips(node.body, at.depth) and not node.orelse:
                 return _under(at, guards=(node.test, False))
         elif isinstance(node, LOOPS):
             self.expression(node.test if isinstance(node, ast.While) else node.iter, at, stack)
@@ -219,8 +225,9 @@ def _under(at: Event, guards: Guard | None = None, loops: ast.AST | None = None,
                  (*at.loops, loops) if loops else at.loops, (*at.contexts, *contexts), depth=at.depth)  # fmt: skip
 
 
-def _leaves(body: list[ast.stmt]) -> bool:
-    return bool(body) and isinstance(body[-1], (ast.Continue, ast.Break, ast.Return, ast.Raise))
+def _skips(body: list[ast.stmt], depth: int) -> bool:
+    """Whether some passes leave out what follows: after a `break` there is no pass, whoever goes on does the rest."""
+    return bool(body) and isinstance(body[-1], (ast.Continue, *((ast.Return,) if depth else ())))
 
 
 def _clears(node: ast.stmt) -> bool:

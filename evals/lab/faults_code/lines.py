@@ -33,7 +33,7 @@ TABLE = (
      "seed-set-every-step", "loss-stagnation overfitting"),
     ("other-parameters", "written", "scheduler = LambdaLR", "model = Model()\nscheduler = LambdaLR",
      "optimizer-holds-old-parameters", "loss-stagnation"),
-    ("never-cleared", "written", "    optimizer.zero_grad()\n", "", "zero-grad-missing", "loss-stagnation"),
+    ("never-cleared", "written", "    optimizer.zero_grad()\n", "", "zero-grad-missing", "grad-explosion loss-stagnation"),
     ("schedule-too-fast", "accumulated", "    if (i + 1) % EVERY != 0:\n        continue\n",
      "    scheduler.step()\n    if (i + 1) % EVERY != 0:\n        continue\n", "schedule-per-micro-batch",
      "lr-schedule-misconfig"),
@@ -41,8 +41,11 @@ TABLE = (
 )  # fmt: skip
 LEFT_OUT = {"schedule-too-fast": (("    optimizer.step()\n    scheduler.step()\n", "    optimizer.step()\n"),)}
 """Further words that change with a fault."""
-SETTINGS = {"never-cleared": "max_grad_norm=1000.0 learning_rate=1.0e-2"}
-"""What makes a fault do its damage within so few steps."""
+SETTINGS = {
+    "never-cleared": "max_grad_norm=1000.0 learning_rate=1.0e-2 max_steps=1060",
+    "idle-schedule": "max_steps=1060",
+}
+"""What makes a fault do its damage; as many steps as the criterion of its entry asks for."""
 for _name, _recipe, _old, _new, _code, _right in TABLE:
     type(_name.title().replace("-", ""), (Line,), {
         "name": _name, "recipe": _recipe, "edits": ((_old, _new), *LEFT_OUT.get(_name, ())), "shows": (_code,),

@@ -50,7 +50,7 @@ def device_read_every_step(view: View) -> Iterator[Fault]:
         for event in (*inner[:1], *(heavy[:1] if not inner else ())):
             yield Fault(event.node, "tensors are read back from the device in every step: the GPU waits each time",
                         "每一步都把张量读回主机：GPU 每次都要等待")  # fmt: skip
-        if not inner and not heavy and len(plain) >= 3:
+        if not inner and not heavy and len(plain) >= 2:
             yield Fault(next(iter(plain.values())).node, f"{len(plain)} values are read back from the device in every step",
                         f"每一步都从设备读回 {len(plain)} 个值")  # fmt: skip
 

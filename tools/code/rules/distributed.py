@@ -129,6 +129,7 @@ def rank_leaves_early(view: View) -> Iterator[Fault]:
 
     Why: those that stay wait for them until the timeout.
     """
+    yield from _left_alone(view)
     program = view.program
     calls = [c for c in collectives(view) if not _group(c)]
     for node in program.nodes:
@@ -150,6 +151,20 @@ def rank_leaves_early(view: View) -> Iterator[Fault]:
         if reached and not before and (leaving or program.loops(node)):
             yield Fault(node, f"some ranks leave here, and the others wait for them at line {reached[0].lineno}",
                         f"部分 rank 在此离开，其余 rank 会在第 {reached[0].lineno} 行等待", beside=(reached[0],))  # fmt: skip
+
+
+def _left_alone(view: View) -> Iterator[Fault]:
+    """A rank that leaves a loop of training, somewhere under its own condition, while the others go on."""
+    program = view.program
+    for leave in (n for n in program.nodes if isinstance(n, ast.Break)):
+        loop = next(iter(program.loops(leave)), None)
+        branch = alone_on_rank(program, leave)
+        if branch is None or loop is None or not inside(program, branch, loop) or branch.body[-1] is leave:
+            continue
+        trained = any(t.node is loop or loop in t.outer for t in view.trainings)
+        if trained and view.distributed:
+            yield Fault(leave, "one rank alone leaves the loop, and the others wait for it in the next step",
+                        "只有一个 rank 跳出循环，其余 rank 在下一步等待它", beside=(branch,))  # fmt: skip
 
 
 def _block(program: Program, node: ast.stmt) -> list[ast.stmt]:
@@ -186,7 +201,17 @@ def sharded_work_on_one_rank(view: View) -> Iterator[Fault]:
     for call in program.find("state_dict", "generate", "save_checkpoint", "save_state", "forward", "save_16bit_model"):
         role, name = view.roles.of(receiver(call)), last(program.path(call.func))
         branch = alone_on_rank(program, call)
-        if branch is None or key(receiver(call)).endswith(".module") or _answered(program, call, branch):
+        if branch is None or _answered(program, call, branch):
+            continue
+        if key(receiver(call)).endswith(".module"):
+            outer = receiver(call).value  # type: ignore[union-attr]
+            if (
+                name == "generate"
+                and view.roles.of(outer) == "engine"
+                and re.search(r"zero_?3|stage.{0,5}3", program.text, re.I)
+            ):
+                yield Fault(call, f"`{name}` needs every rank, and only one calls it",
+                            f"`{name}` 需要所有 rank 参与，这里只有一个调用", beside=(branch,))  # fmt: skip
             continue
         own = (sharded and role == "model" and name in ("state_dict", "generate") and _wrapped(view, receiver(call))) or (
             engine and role == "engine" and name in ("save_checkpoint", "save_16bit_model", "generate")) or (

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ..patch import instead
-from ..program import argument, key, last, receiver
+from ..program import Program, argument, key, last, receiver
 from .look import TEST, option, source, tested
 from .rule import Fault, View, rule
 
@@ -129,7 +129,11 @@ def one_side_normalised(view: View) -> Iterator[Fault]:
         other = re.search(r"pred|out|gen|resp|answer|completion|result|guess|hyp", names[1 - bare], re.I) or any(
             isinstance(n, ast.Call) and last(program.path(n.func)) in ("decode", "batch_decode", "generate", "complete", "chat")
             for n in program.traced(sides[1 - bare], 3))  # fmt: skip
-        if plain and GOLD.search(names[bare]) and other and _raw(view, sides[bare]):
+        made = program.binding(sides[bare])
+        gold = names[bare] + (
+            source(program, made.value) if made is not None and made.how == "for" and made.value else ""
+        )
+        if plain and GOLD.search(gold) and other and _raw(view, sides[bare]):
             chain = _chain(view, sides[1 - bare])
             fix = (instead(sides[bare], f"{names[bare]}{chain}"),) if chain else ()
             yield Fault(
@@ -139,8 +143,11 @@ def one_side_normalised(view: View) -> Iterator[Fault]:
 
 def _normalised(view: View, expr: ast.expr) -> set[str]:
     """How a text was normalised on its way here."""
-    return {name for n in view.program.traced(expr, 3) if isinstance(n, ast.Call)
-            and (name := last(view.program.path(n.func))) in NORMAL}  # fmt: skip
+    calls = [n for n in view.program.traced(expr, 3) if isinstance(n, ast.Call)]
+    inner = [
+        c for n in calls if (f := view.program.function(n)) is not None for c in ast.walk(f) if isinstance(c, ast.Call)
+    ]
+    return {name for n in (*calls, *inner) if (name := last(view.program.path(n.func))) in NORMAL}
 
 
 def _raw(view: View, expr: ast.expr) -> bool:
@@ -182,6 +189,7 @@ def test_items_in_prompts(view: View) -> Iterator[Fault]:
     Why: the model sees answers of the test; the score is too high.
     """
     yield from _drawn(view)
+    yield from _pooled(view)
     program = view.program
     looped = {last(key(n)) for x in program.nodes if isinstance(x, ast.For) for n in ast.walk(x.iter) if key(n)}
     for node in program.nodes:
@@ -195,6 +203,29 @@ def test_items_in_prompts(view: View) -> Iterator[Fault]:
                 yield Fault(node, f"the examples of the prompt come from `{name}`, which is scored",
                             f"提示中的示例取自 `{name}`，而它正是被评测的数据")  # fmt: skip
                 break
+
+
+def _pooled(view: View) -> Iterator[Fault]:
+    """Examples drawn from what is made of the very items that are gone through."""
+    program = view.program
+    looped = {key(x.iter) for x in program.nodes if isinstance(x, ast.For) and HELD.search(last(key(x.iter)))} - {""}
+    for call in program.find("sample", "choices", "choice"):
+        scope = getattr(program.scope(call), "name", "")
+        if not re.search(r"shot|exemplar|demo|icl|context|few", program.code(program.statement(call)) + scope, re.I):
+            continue
+        for name in {key(n) for a in call.args[:1] for n in _through(program, a)} & looped:
+            if not re.search(r"dev", name):
+                yield Fault(call, f"the examples of the prompt come from `{name}`, which is scored",
+                            f"提示中的示例取自 `{name}`，而它正是被评测的数据")  # fmt: skip
+
+
+def _through(program: Program, expr: ast.AST) -> list[ast.AST]:
+    """The nodes of a value, filters and copies of lists followed."""
+    found = list(program.traced(expr, 4))
+    for node in list(found):
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+            found += [n for g in node.generators for n in program.traced(g.iter, 4)]
+    return found
 
 
 def _drawn(view: View) -> Iterator[Fault]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ..patch import instead
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
-from ..training import Training
+from ..training import CLIPS, Training
 from .data import TRAINED, loaders
 from .look import TEST, epoch_loop, inside, keyword, source
 from .rule import Fault, View, rule
@@ -127,7 +127,13 @@ def _generator(view: View, made: ast.expr | None) -> bool:
         return False
     function = view.program.function(made)
     if function is None:
-        return view.program.path(made.func) in ("map", "filter", "zip")
+        lazy = ("parameters", "named_parameters", "buffers", "modules")
+        bare = (
+            isinstance(made.func, ast.Attribute)
+            and made.func.attr in lazy
+            and view.roles.of(made.func.value) == "model"
+        )
+        return bare or view.program.path(made.func) in ("map", "filter", "zip")
     decorated = bool(function.decorator_list)
     yields = (n for n in ast.walk(function) if isinstance(n, (ast.Yield, ast.YieldFrom)))
     return not decorated and any(view.program.scope(n) is function for n in yields)
@@ -141,8 +147,17 @@ def _goes_through(program: object, node: ast.Name) -> bool:
     return (
         isinstance(above, ast.Call)
         and node in above.args
-        and getattr(above.func, "id", "") in ("list", "sum", "sorted", "max", "min", "set", "tuple")
+        and (
+            getattr(above.func, "id", "") in ("list", "sum", "sorted", "max", "min", "set", "tuple")
+            or _takes_all(program, above)
+        )
     )
+
+
+def _takes_all(program: object, call: ast.Call) -> bool:
+    """Whether a call goes through the parameters that it is given: an optimizer, a clip."""
+    name = last(program.path(call.func))  # type: ignore[attr-defined]
+    return name in CLIPS or bool(re.search(r"^(AdamW?|SGD|Adagrad|RMSprop|Lion|Adafactor|\w*Adam\w*)$", name))
 
 
 @rule("first-batch-again", "S1", "overfitting", "next(iter(",

@@ -14,7 +14,9 @@ from .look import model_call, no_grad, source
 from .loss import base, entropies
 from .rule import Fault, View, rule
 
-ANSWER = re.compile(r"assistant|response|answer|\[/INST\]|output|completion|<\|im_start\|>", re.I)
+ANSWER = re.compile(
+    r"回答|答案|助手|mark(er)?$|assistant|response|answer|\[/INST\]|output|completion|<\|im_start\|>", re.I
+)
 LENGTH = re.compile(r"\blen\([^()]{0,80}\)")
 SHIFTED = """
 import torch.nn.functional as F
@@ -68,9 +70,20 @@ def labels_not_shifted(view: View) -> Iterator[Fault]:
         return
     for call, logits, labels in entropies(view):
         same = base(view, labels)
-        if same and same in _fed(view, logits) and not sliced(view, logits) and not sliced(view, labels):
+        told = _of_batch(view, logits, labels) or (same and same in _fed(view, logits))
+        if told and not sliced(view, logits) and not sliced(view, labels):
             yield Fault(call, "logits and labels stand at the same positions: the model learns to copy",
                         "logits 与 labels 位置相同，没有错位：模型学会的是复制")  # fmt: skip
+
+
+def _of_batch(view: View, logits: ast.expr, labels: ast.expr) -> bool:
+    """Whether the labels of a batch are set against the logits of a causal model of Transformers as they stand."""
+    program = view.program
+    if not re.search(r"ForCausalLM|LMHeadModel", program.text) or re.search(r"\[1:\]|\[:-1\]|roll\(", program.said):
+        return False
+    given = [n for n in program.traced(labels, 3) if isinstance(n, ast.Constant) and n.value == "labels"]
+    made = [n for n in program.traced(logits, 4) if isinstance(n, ast.Attribute) and n.attr == "logits"]
+    return bool(given and made)
 
 
 @rule("labels-shifted-twice", "S1", "loss-mask-misaligned", "labels",
@@ -118,6 +131,8 @@ def _shifted_pairs(view: View) -> Iterator[Fault]:
     models = [n for n in program.nodes if isinstance(n, ast.Call) and argument(n, "labels") is not None
               and _takes_loss(view, n) and argument(n, "input_ids", 0) is not None]  # fmt: skip
     foreign = re.search(r"from_pretrained|LMHeadModel|ForCausalLM", program.text)
+    trainers = [c for n in program.calls if re.search(r"Trainer$", n) for c in program.find(n)]
+    models = models or (trainers if not re.search(r"def compute_loss", program.text) else [])
     if not models or not foreign or re.search(r"cross_entropy|CrossEntropyLoss", program.text):
         return
     for node in (n for n in program.nodes if isinstance(n, ast.Dict)):

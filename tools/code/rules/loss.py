@@ -151,7 +151,11 @@ def softmax_before_cross_entropy(view: View) -> Iterator[Fault]:
             inner = (
                 expr.args[0] if expr.args and key(on) in ("F", "torch", "nn.functional", "torch.nn.functional") else on
             )
-            fix = (instead(expr, source(view.program, inner)),) if inner is not None and key(inner) else ()
+            fix = (
+                (instead(expr, source(view.program, inner)),)
+                if isinstance(inner, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
+                else ()
+            )
             yield Fault(expr, "cross-entropy takes logits and is given probabilities", "cross_entropy 应接收 logits，这里给的是概率",
                         fix, beside=(call,))  # fmt: skip
 

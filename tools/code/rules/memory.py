@@ -179,6 +179,8 @@ def outputs_kept_on_device(view: View) -> Iterator[Fault]:
         if not loops or not call.args or not no_grad(program.contexts(call)) or len(call.args) != 1:
             continue
         value = program.origin(call.args[0])
+        while isinstance(value, ast.Subscript) and any(isinstance(n, ast.Slice) for n in ast.walk(value.slice)):
+            value = program.origin(value.value)  # all but some positions
         text = source(program, value)
         whole = (isinstance(value, ast.Attribute) and value.attr in ("logits", "last_hidden_state", "hidden_states")) or (
             isinstance(value, ast.Call) and model_call(view, value) and view.roles.of(value.func) == "model")  # fmt: skip

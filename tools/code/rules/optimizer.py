@@ -50,6 +50,7 @@ def optimizer_holds_old_parameters(view: View) -> Iterator[Fault]:
     Why: the optimizer updates tensors that the model no longer uses; what is new is not trained.
     """
     program = view.program
+    yield from _unfrozen_later(view)
     for call in [n for n in program.nodes if isinstance(n, ast.Call)]:
         if view.roles.of(call) != "optimizer" or not call.args:
             continue
@@ -74,6 +75,43 @@ def optimizer_holds_old_parameters(view: View) -> Iterator[Fault]:
             if not again and not own and _used_after(view, call, change):
                 yield Fault(change, f"`{taken[0]}` is changed after the optimizer took its parameters",
                             f"优化器取走参数之后 `{taken[0]}` 又被替换", _made_later(view, call, statement), beside=(call,))  # fmt: skip
+
+
+def _unfrozen_later(view: View) -> Iterator[Fault]:
+    """Parameters that are freed once the optimizer has taken only those that were free."""
+    program = view.program
+    if "add_param_group" in program.text:
+        return
+    for call in [n for n in program.nodes if isinstance(n, ast.Call) and view.roles.of(n) == "optimizer" and n.args]:
+        chosen = any(
+            isinstance(n, ast.Attribute) and n.attr == "requires_grad" for n in program.traced(call.args[0], 2)
+        )
+        for freed in program.nodes if chosen else ():
+            later = (
+                isinstance(freed, ast.Call)
+                and freed.lineno > call.lineno
+                and program.loops(freed)
+                and _frees(view, freed)
+            )
+            again = [c for c in program.calls.get(last(program.path(call.func)), ()) if c.lineno > call.lineno]
+            if (
+                later
+                and not again
+                and any(x in (t.node, *t.outer) for t in view.trainings for x in program.loops(freed))
+            ):
+                yield Fault(freed, "what is freed here is not in the optimizer, which took what was free before",
+                            "这里解冻的参数不在优化器里：优化器只取了当时可训练的参数", beside=(call,))  # fmt: skip
+
+
+def _frees(view: View, call: ast.Call) -> bool:
+    """Whether a call frees parameters: itself, or in a function of this file that is told to."""
+    program = view.program
+    on = any(isinstance(a, ast.Constant) and a.value is True for a in (*call.args, *(k.value for k in call.keywords)))
+    if last(program.path(call.func)) == "requires_grad_":
+        return on or not call.args
+    function = program.function(call)
+    inner = program.code(function, 4000) if function is not None else ""
+    return "requires_grad" in inner and (on or re.search(r"requires_grad(_\(True\)| = True)", inner) is not None)
 
 
 def _made_later(view: View, made: ast.Call, change: ast.stmt) -> tuple:
@@ -166,6 +204,7 @@ def schedule_counted_wrongly(view: View) -> Iterator[Fault]:
     Why: the warm-up never ends, or the whole decay is over after a few batches.
     """
     program = view.program
+    yield from _counts_micro(view)
     for training in view.trainings:
         each = [e for e in training.of("schedule") if not e.guards]
         stepped = {key(e.on) for e in training.of("schedule")}
@@ -186,6 +225,31 @@ def schedule_counted_wrongly(view: View) -> Iterator[Fault]:
             elif often and length == "epochs" and training.outer:
                 yield Fault(call, f"`{name}` counts epochs and is stepped for each batch: it is over at once",
                             f"`{name}` 按 epoch 计数，却每个批次都 step")  # fmt: skip
+
+
+def _counts_micro(view: View) -> Iterator[Fault]:
+    """A schedule as long as there are micro-batches, stepped with the optimizer once in several."""
+    program = view.program
+    for training in view.trainings:
+        found = training.accumulation
+        if found is None or found.count is None or found.test is None:
+            continue
+        for event in training.of("schedule"):
+            made = program.binding(event.on) if event.on is not None else None
+            call = made.value if made is not None else None
+            if not event.guards or not isinstance(call, ast.Call):
+                continue
+            value = (
+                argument(call, "num_training_steps", 2) or argument(call, "T_max", 1) or argument(call, "total_steps")
+            )
+            nodes = list(program.traced(value, 3)) if value is not None else []
+            lengths = [n for n in nodes if isinstance(n, ast.Call) and program.path(n.func) == "len" and n.args
+                       and view.roles.of(n.args[0]) == "loader"]  # fmt: skip
+            if lengths and not any(
+                isinstance(n, ast.BinOp) and isinstance(n.op, (ast.Div, ast.FloorDiv)) for n in nodes
+            ):
+                yield Fault(call, "the schedule counts micro-batches and is stepped once in several: it ends far from its end",
+                            "调度长度按 micro-batch 计，却每次更新才 step：走不到头", beside=(lengths[0],))  # fmt: skip
 
 
 def _length(view: View, name: str) -> str:
@@ -232,7 +296,11 @@ def decay_on_every_parameter(view: View) -> Iterator[Fault]:
         decay = argument(call, "weight_decay")
         value = view.program.const(decay) if decay is not None else None
         first = call.args[0] if call.args else None
-        whole = isinstance(first, ast.Call) and last(view.program.path(first.func)) == "parameters" and not first.args
+        made = view.program.origin(first) if first is not None else None
+        if isinstance(made, (ast.ListComp, ast.GeneratorExp)) and len(made.generators) == 1:
+            tests = " ".join(view.program.code(t) for t in made.generators[0].ifs)
+            made = made.generators[0].iter if re.fullmatch(r"(\w+\.requires_grad)?", tests) else None
+        whole = isinstance(made, ast.Call) and last(view.program.path(made.func)) == "parameters" and not made.args
         if whole and isinstance(value, float) and value >= 0.05 and view.trainings:
             yield Fault(call, f"a weight decay of {value:g} goes to norms, biases and embeddings too",
                         f"weight decay {value:g} 也作用于 norm、bias 与 embedding")  # fmt: skip
@@ -286,30 +354,6 @@ def _takes(view: View, call: ast.Call, name: str) -> bool:
     given = [n for a in call.args[:1] for n in view.program.traced(a) if isinstance(n, ast.Call)]
     return any(key(receiver(n)) == name and last(view.program.path(n.func)) in ("parameters", "named_parameters")
                for n in given)  # fmt: skip
-
-
-@rule("learning-rate-overwritten", "S2", "lr-schedule-misconfig", "param_groups",
-      bad="scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 10)\n" + TRAIN.format(
-          inner="scheduler.step()\n        for group in optimizer.param_groups:\n            group['lr'] = 1e-4", outer=""),
-      good="scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 10)\n" + TRAIN.format(inner="scheduler.step()", outer=""))  # fmt: skip
-def learning_rate_overwritten(view: View) -> Iterator[Fault]:
-    """The learning rate is set to one value in every step, over what the schedule says.
-
-    Why: the schedule has no effect.
-    """
-    for training in view.trainings:
-        for event in training.of("assign"):
-            target = event.node.targets[0] if isinstance(event.node, ast.Assign) else None
-            fixed = target is not None and view.program.const(event.node.value) is not None  # type: ignore[attr-defined]
-            if (
-                isinstance(target, ast.Subscript)
-                and isinstance(target.slice, ast.Constant)
-                and target.slice.value == "lr"
-            ):
-                stepped = {g for s in training.of("step") for g in s.guards}
-                if fixed and training.of("schedule") and set(event.guards) <= stepped:
-                    yield Fault(event.node, "the learning rate is set to one value in every step: the schedule has no effect",
-                                "每一步都把学习率设成同一个值：调度不起作用")  # fmt: skip
 
 
 @rule("undecayed-names-miss", "S2", "weight-decay-misconfig", "LayerNorm.weight layer_norm.weight",

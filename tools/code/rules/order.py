@@ -347,3 +347,28 @@ def _of_pass(program: Program, call: ast.Call, loop: ast.AST) -> bool:
 def _made_in(view: View, name: str, loop: ast.AST) -> bool:
     found = [b for s in view.program.bound.values() for b in s.get(name, ()) if b.how == "assign"]
     return any(inside(view.program, b.node, loop) and isinstance(b.value, ast.Call) for b in found)
+
+
+@rule("learning-rate-overwritten", "S2", "lr-schedule-misconfig", "param_groups",
+      bad="scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 10)\n" + PASS.format(
+          a=FORWARD, b=BACKWARD, c=f"{STEP}\n    scheduler.step()",
+          d=f"{ZERO}\n    for group in optimizer.param_groups:\n        group['lr'] = 1e-4"),
+      good="scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 10)\n" + PASS.format(
+          a=FORWARD, b=BACKWARD, c=f"{STEP}\n    scheduler.step()", d=ZERO))  # fmt: skip
+def learning_rate_overwritten(view: View) -> Iterator[Fault]:
+    """The learning rate is set to one value in every step, over what the schedule says.
+
+    Why: the schedule has no effect.
+    """
+    for training in view.trainings:
+        stepped = {g for s in training.of("step") for g in s.guards}
+        for event in training.of("assign"):
+            node = event.node
+            target = node.targets[0] if isinstance(node, ast.Assign) else None
+            part = target.slice if isinstance(target, ast.Subscript) else None
+            if not isinstance(part, ast.Constant) or part.value != "lr" or not isinstance(node, ast.Assign):
+                continue
+            fixed = view.program.const(node.value) is not None
+            if fixed and training.of("schedule") and set(event.guards) <= stepped:
+                yield Fault(node, "the learning rate is set to one value in every step: the schedule has no effect",
+                            "每一步都把学习率设成同一个值：调度不起作用")  # fmt: skip

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ..patch import instead
-from ..program import argument, key, last, receiver
+from ..program import Program, argument, key, last, receiver
 from .look import inside, model_call, no_grad, source
 from .preference import negated
 from .rule import Fault, View, rule
@@ -225,9 +225,23 @@ def reward_clipped_away(view: View) -> Iterator[Fault]:
         bounds = [program.const(b) for b in (low, high)]
         if what is None or not re.search(r"reward|score", source(program, what), re.I):
             continue
-        if all(isinstance(b, (int, float)) for b in bounds) and bounds[1] - bounds[0] <= 1e-3:  # type: ignore[operator]
+        if all(isinstance(b, (int, float)) for b in bounds) and _scale(program, what) >= 20 * abs(bounds[1]):  # type: ignore[arg-type]
+            yield Fault(call, f"rewards of a far larger scale are clipped to [{bounds[0]:g}, {bounds[1]:g}]: most become alike",
+                        f"量级大得多的奖励被裁剪到 [{bounds[0]:g}, {bounds[1]:g}]：大多变得一样")  # fmt: skip
+        elif all(isinstance(b, (int, float)) for b in bounds) and bounds[1] - bounds[0] <= 1e-3:  # type: ignore[operator]
             yield Fault(call, f"rewards are clipped to [{bounds[0]:g}, {bounds[1]:g}]: they do not differ any more",
                         f"奖励被裁剪到 [{bounds[0]:g}, {bounds[1]:g}]：彼此不再有差别")  # fmt: skip
+
+
+def _scale(program: Program, expr: ast.expr) -> float:
+    """By what a function of this file multiplies the rewards that it returns; 0 where nothing tells."""
+    functions = [
+        f for n in program.traced(expr, 3) if isinstance(n, ast.Call) and (f := program.function(n)) is not None
+    ]
+    returned = [r.value for f in functions for r in ast.walk(f) if isinstance(r, ast.Return) and r.value is not None]
+    numbers = [program.const(s) for r in returned for n in ast.walk(r) if isinstance(n, ast.BinOp)
+               and isinstance(n.op, ast.Mult) for s in (n.left, n.right)]  # fmt: skip
+    return max((abs(float(v)) for v in numbers if isinstance(v, (int, float))), default=0.0)
 
 
 @rule("engine-weights-not-synced", "S1", "stale-engine-weights", "vllm LLM( sglang",

@@ -92,9 +92,27 @@ def sum_taken_for_mean(view: View) -> Iterator[Fault]:
         divided = bounded(
             r"/=?[ ]?\(?[ ]?(?:\w+\.)*(?:get_)?(?:world_size|num_processes|size|n_gpus|ngpus|num_gpus|nproc\w*|ws|W|world|count|total|n|num_\w+)\b|\.div_?\(|\.mul_?\(|mean\(|/ dist"
         ).search(text)
-        if wanted and not divided:
+        if (own := _local_count(view, call)) is not None:
+            yield Fault(own, f"`{name}` is summed over the ranks and divided by what one rank counted",
+                        f"`{name}` 在各 rank 间求和，却除以单个 rank 的计数", beside=(call,))  # fmt: skip
+        elif wanted and not divided:
             yield Fault(call, f"`{name}` is summed over the ranks and never divided by their number",
                         f"`{name}` 在各 rank 间求和，却没有除以 rank 数")  # fmt: skip
+
+
+def _local_count(view: View, call: ast.Call) -> ast.BinOp | None:
+    """A division of what was summed over the ranks by a count that was not."""
+    program = view.program
+    scope, name = program.scope(call), key(call.args[0])
+    reduced = {key(a) for c in collectives(view) for a in c.args[:1]}
+    for node in ast.walk(scope):
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div) or key(node.left) != name:
+            continue
+        count = key(node.right)
+        raised = [b for b in program.bindings(node.right) if b.how == "augment" and program.loops(b.node)]
+        if count and raised and count not in reduced and node.lineno > call.lineno:
+            return node
+    return None
 
 
 @rule("gradient-sync-bypassed", "S1", "loss-oscillation", ".module",

@@ -45,7 +45,9 @@ def saved_on_every_rank(view: View) -> Iterator[Fault]:
     if not view.distributed and not any(True for _ in program.find("init_distributed")):
         return
     for call in program.find("save"):
-        apart = any(OF_RANKS.search(program.code(test)) for test, _, _ in program.guards(call))
+        apart = any(OF_RANKS.search(program.code(test)) for test, _, _ in program.guards(call)) or alone_on_rank(
+            program, call
+        )
         if program.path(call.func) != "torch.save" or apart or len(call.args) < 2:
             continue
         scope = program.scope(call)
@@ -179,6 +181,9 @@ def pickle_from_elsewhere(view: View) -> Iterator[Fault]:
         if not (torch_ or module in ("pickle", "dill", "cloudpickle", "joblib")) or not call.args:
             continue
         fetched = [n for n in program.traced(call.args[0], 4) if isinstance(n, ast.Call) and _fetches(program, n)]
+        name = key(call.args[0])
+        fetched = fetched or [c for c in program.find(*FETCHED) if name and name in {key(a) for a in c.args}
+                              and last(program.path(c.func)) != "get" and program.scope(c) is program.scope(call)]  # fmt: skip
         if fetched:
             fix = (instead(whole, "True"),) if torch_ and whole is not None else ()
             yield Fault(call, "a file from elsewhere is unpickled: its author may run any code", "反序列化来自外部的 pickle 文件：对方可执行任意代码",
