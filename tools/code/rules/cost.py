@@ -224,7 +224,9 @@ def loss_averaged_over_batches(view: View) -> Iterator[Fault]:
     """A loss that is summed over samples is divided by the number of batches.
 
     Why: it grows with the batch size, so that runs cannot be compared.
+    Likewise a perplexity of the mean of the batches' means, where batches are padded and so of different length.
     """
+    yield from _of_means(view)
     program = view.program
     for node in program.nodes:
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div) or not isinstance(node.right, ast.Call):
@@ -315,3 +317,24 @@ def anomaly_detection_left_on(view: View) -> Iterator[Fault]:
                 "异常检测一直开启：每个算子都被追踪",
                 fix,
             )
+
+
+def _of_means(view: View) -> Iterator[Fault]:
+    """The exponential of a mean of losses that are means of padded batches, each of another number of tokens."""
+    program = view.program
+    if not re.search(r"padding\s*=\s*(True|[\"'])|pad_sequence|\.pad\(", program.text):
+        return
+    for call in program.find("exp"):
+        nodes = [n for a in call.args[:1] for n in program.traced(a, 4)]
+        averaged = any(isinstance(n, ast.Call) and last(program.path(n.func)) in ("mean", "fmean") for n in nodes)
+        lists = {key(n) for n in nodes if isinstance(n, ast.Name)} if averaged else set()
+        for add in program.find("append"):
+            value = add.args[0] if add.args else None
+            plain = value is not None and not any(isinstance(n, ast.BinOp) for n in program.traced(value, 2))
+            mean = value is not None and any(
+                isinstance(n, ast.Attribute) and n.attr == "loss" for n in program.traced(value, 2)
+            )
+            if key(receiver(add)) in lists and plain and mean:
+                yield Fault(add, "means of batches of different length are averaged as if they counted alike",
+                            "把不同长度批次的均值当作等权来平均", beside=(call,))  # fmt: skip
+                return

@@ -267,3 +267,59 @@ def seed_set_every_step(view: View) -> Iterator[Fault]:
                 yield Fault(call, "the same seed is set in every step: dropout and sampling repeat themselves",
                             "每一步都设置同一个随机种子：dropout 与采样完全重复",
                             (without(view.program.statement(call)),))  # fmt: skip
+
+
+@rule("truncation-cuts-the-answer", "S2", "all-labels-masked", "truncation_side",
+      bad="""
+      tokenizer.truncation_side = "right"
+      ids = tokenizer(prompt + answer, truncation=True, max_length=512)["input_ids"]
+      trainer = SFTTrainer(model, train_dataset=data)
+      """,
+      good="""
+      tokenizer.truncation_side = "left"
+      ids = tokenizer(prompt + answer, truncation=True, max_length=512)["input_ids"]
+      trainer = SFTTrainer(model, train_dataset=data)
+      """)  # fmt: skip
+def truncation_cuts_the_answer(view: View) -> Iterator[Fault]:
+    """Prompt and answer are cut on the right, where the answer stands.
+
+    Why: long prompts lose their answers; where those alone are trained on, nothing is left.
+    """
+    yield from _long_prompts(view)
+    program = view.program
+    right = [n.value for n in program.nodes if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Attribute)
+             and n.targets[0].attr == "truncation_side" and isinstance(n.value, ast.Constant) and n.value.value == "right"]  # fmt: skip
+    for call in program.nodes:
+        if isinstance(call, ast.Call) and right and keyword(call, "truncation") is True and call.args:
+            said = source(program, call.args[0])
+            if re.search(r"prompt|question|instruction", said) and re.search(
+                r"answer|response|completion|output", said
+            ):
+                yield Fault(right[0], "truncation on the right cuts the answer, not the prompt", "右侧截断会切掉答案",
+                            (instead(right[0], '"left"'),), beside=(call,))  # fmt: skip
+
+
+def _long_prompts(view: View) -> Iterator[Fault]:
+    """Prompt and answer put together and cut at the end, where the prompt holds a document that nothing shortens."""
+    program = view.program
+    for node in program.nodes:
+        part = node.slice if isinstance(node, ast.Subscript) else None
+        joined = node.value if isinstance(node, ast.Subscript) else None
+        if (
+            not isinstance(part, ast.Slice)
+            or part.lower is not None
+            or part.upper is None
+            or not isinstance(joined, ast.BinOp)
+        ):
+            continue
+        sides = [" ".join(program.code(n) for n in program.traced(s, 3) if isinstance(n, (ast.Call, ast.JoinedStr)))
+                 for s in (joined.left, joined.right)]  # fmt: skip
+        long = re.search(r"document|context|passage|article|material", sides[0], re.I) and "max_length" not in sides[0]
+        if (
+            long
+            and re.search(r"answer|response|output|completion|summary", sides[1], re.I)
+            and isinstance(joined.op, ast.Add)
+        ):
+            yield Fault(node, "prompt and answer are cut at the end, where the answer stands: long documents leave none of it",
+                        "提示与答案拼接后从末尾截断：长文档会把答案截掉", severity="S3")  # fmt: skip
+            return

@@ -12,7 +12,7 @@ from ..patch import instead
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
 from ..training import CLIPS, Training
 from .data import TRAINED, loaders
-from .look import TEST, epoch_loop, inside, keyword, source
+from .look import TEST, epoch_loop, inside, keyword
 from .rule import Fault, View, rule
 
 
@@ -351,35 +351,6 @@ def batched_generation_padded_right(view: View) -> Iterator[Fault]:
         if isinstance(value, ast.Constant) and value.value == "right" and not view.trainings:
             yield Fault(value, "prompts are padded on the right, and the model generates from padding",
                         "右侧填充后再生成：模型从 padding 之后续写", (instead(value, '"left"'),), beside=(generated[0],))  # fmt: skip
-
-
-@rule("truncation-cuts-the-answer", "S2", "all-labels-masked", "truncation_side",
-      bad="""
-      tokenizer.truncation_side = "right"
-      ids = tokenizer(prompt + answer, truncation=True, max_length=512)["input_ids"]
-      trainer = SFTTrainer(model, train_dataset=data)
-      """,
-      good="""
-      tokenizer.truncation_side = "left"
-      ids = tokenizer(prompt + answer, truncation=True, max_length=512)["input_ids"]
-      trainer = SFTTrainer(model, train_dataset=data)
-      """)  # fmt: skip
-def truncation_cuts_the_answer(view: View) -> Iterator[Fault]:
-    """Prompt and answer are cut on the right, where the answer stands.
-
-    Why: long prompts lose their answers; where those alone are trained on, nothing is left.
-    """
-    program = view.program
-    right = [n.value for n in program.nodes if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Attribute)
-             and n.targets[0].attr == "truncation_side" and isinstance(n.value, ast.Constant) and n.value.value == "right"]  # fmt: skip
-    for call in program.nodes:
-        if isinstance(call, ast.Call) and right and keyword(call, "truncation") is True and call.args:
-            said = source(program, call.args[0])
-            if re.search(r"prompt|question|instruction", said) and re.search(
-                r"answer|response|completion|output", said
-            ):
-                yield Fault(right[0], "truncation on the right cuts the answer, not the prompt", "右侧截断会切掉答案",
-                            (instead(right[0], '"left"'),), beside=(call,))  # fmt: skip
 
 
 def _encodes(call: ast.Call) -> bool:

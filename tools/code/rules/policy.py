@@ -223,7 +223,8 @@ def reward_clipped_away(view: View) -> Iterator[Fault]:
         low = argument(call, "min", 1 if static else 0) or argument(call, "a_min")
         high = argument(call, "max", 2 if static else 1) or argument(call, "a_max")
         bounds = [program.const(b) for b in (low, high)]
-        if what is None or not re.search(r"reward|score", source(program, what), re.I):
+        about = source(program, what) + getattr(program.scope(call), "name", "") if what is not None else ""
+        if what is None or not re.search(r"reward|score", about, re.I):
             continue
         if all(isinstance(b, (int, float)) for b in bounds) and _scale(program, what) >= 20 * abs(bounds[1]):  # type: ignore[arg-type]
             yield Fault(call, f"rewards of a far larger scale are clipped to [{bounds[0]:g}, {bounds[1]:g}]: most become alike",

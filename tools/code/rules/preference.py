@@ -282,8 +282,14 @@ def _paid(view: View) -> Iterator[Fault]:
 
 
 def _target(program: Program, node: ast.AST) -> str:
+    """The name that a value is given, if a score is added to it."""
     statement = program.statement(node)
-    return key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+    name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+    for more in (n for n in program.nodes if isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Add)):
+        target = more.target.value if isinstance(more.target, ast.Subscript) else more.target
+        if name and key(target) == name and program.scope(more) is program.scope(node):
+            return name
+    return ""
 
 
 def _gap(program: Program, expr: ast.expr) -> bool:

@@ -341,3 +341,58 @@ def _restored(view: View, load: ast.Call, target: str, name: str) -> tuple:
         if isinstance(statement, ast.Expr):
             return (after(statement, f"{target}.load_state_dict({key(argued.value)}[{name!r}])".replace("'", '"')),)
     return ()
+
+
+@rule("batches-repeated-after-resume", "S2", "resume-loss-jump", "resum load_state load_checkpoint torch.load",
+      bad="""
+      accelerator.load_state(path)
+      state = json.load(open(path + "/position.json"))
+      first_epoch, done = state["epoch"], state["step"]
+      for epoch in range(first_epoch, 3):
+          for step, batch in enumerate(loader):
+              loss = model(**batch).loss
+              accelerator.backward(loss)
+              optimizer.step()
+              optimizer.zero_grad()
+      """,
+      good="""
+      accelerator.load_state(path)
+      state = json.load(open(path + "/position.json"))
+      first_epoch, done = state["epoch"], state["step"]
+      for epoch in range(first_epoch, 3):
+          rest = accelerator.skip_first_batches(loader, done) if epoch == first_epoch else loader
+          for step, batch in enumerate(rest):
+              loss = model(**batch).loss
+              accelerator.backward(loss)
+              optimizer.step()
+              optimizer.zero_grad()
+      """)  # fmt: skip
+def batches_repeated_after_resume(view: View) -> Iterator[Fault]:
+    """A run that goes on in the middle of an epoch begins that epoch's data anew.
+
+    Why: the first batches are trained on twice, the last ones of the plan never.
+    Known gaps: a loader that keeps its own place is told by its words only.
+    """
+    program = view.program
+    if re.search(
+        r"skip|islice|Stateful|consumed|(loader|sampler|dl)\w*\.load_state_dict|set_state|start_index|offset",
+        program.said,
+        re.I,
+    ):
+        return
+    read = {n.slice.value for n in program.nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Load)
+            and isinstance(n.slice, ast.Constant) and isinstance(n.slice.value, str)}  # fmt: skip
+    saved = [c for c in program.find("load_state", "load_checkpoint", "load_state_dict")]
+    within = read & {"step", "global_step", "iter", "batch", "batch_idx", "update", "micro_step"}
+    if not saved or "epoch" not in read or not within:
+        return
+    for training in view.trainings:
+        outer = next((x for x in training.outer if isinstance(x, ast.For) and isinstance(x.iter, ast.Call)), None)
+        call = outer.iter if outer is not None else None
+        ranged = isinstance(call, ast.Call) and program.path(call.func) == "range" and len(call.args) == 2
+        begun = ranged and not isinstance(call.args[0], ast.Constant) and call.args[0]  # type: ignore[union-attr]
+        compared = any(isinstance(n, ast.Compare) and isinstance(n.ops[0], (ast.Lt, ast.LtE)) and isinstance(
+            program.parent.get(n), ast.If) for n in ast.walk(training.node))  # fmt: skip
+        if begun and isinstance(training.node, ast.For) and not compared:
+            yield Fault(training.node, "after a resume the epoch begins anew: its first batches are trained on twice",
+                        "恢复后该 epoch 从头开始：前面的批次会训练两遍", beside=(saved[0],))  # fmt: skip
