@@ -181,6 +181,7 @@ def test_series_are_drawn_from_a_stored_answer(told):
     _, talk = told
     html = panels.plots(talk.look(), talk.view, "en")
     assert "first bad step 3450" in html
+    assert "candidate" in panels.plots(talk.look(), talk.view, "en", look([EXAMPLES / "run-2"]))
 
 
 def test_nothing_of_a_run_becomes_markup(desk, tmp_path):

@@ -6,128 +6,12 @@ to a folder the pictures are written there (`docs/images` holds those of the REA
 
 import os
 import re
-import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from pathlib import Path
 
 import pytest
+from browsing import EXAMPLES, MARKS, READY, add, ask, expect, picture, start, tab
 
-import triage.evals
-
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
-playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
-pytest.importorskip("gradio", reason="pip install 'llm-triage[web]'")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-EXAMPLES = Path(triage.evals.__path__[0]) / "example"
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+pytestmark = MARKS
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
-READY = re.compile(r"[a-z]{2}|[一-鿿]")
-"""Words, not the seconds that Gradio counts while the page loads."""
-expect = playwright.expect
-expect.set_options(timeout=20_000)
-
-
-def start(tmp_path, *options):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [Path(sys.executable).with_name("triage"), "web", "--port", str(port), *options]
-    env = {**os.environ, "TRIAGE_HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path)}
-    server = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    for _ in range(240):
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5)
-            return server, f"http://127.0.0.1:{port}"
-        except OSError:
-            assert server.poll() is None, server.stdout.read()
-            time.sleep(0.25)
-    raise AssertionError("the server did not start")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("web")
-    roots = folder / "runs"
-    shutil.copytree(EXAMPLES, roots)
-    (roots / "way-out").symlink_to("/etc")
-    process, url = start(folder, "--root", str(roots))
-    yield url, roots
-    process.terminate()
-    assert process.wait(20) == 0
-    assert not list(folder.glob("triage-web-*")), "uploads outlived the server"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if not CHROMIUM:
-        pytest.skip("no Chromium on this machine")
-    with playwright.sync_playwright() as p:
-        chromium = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture
-def visit(browser, server):
-    """Opens the app as a new visitor; at the end, no page asked another host for anything."""
-    contexts, asked, broken = [], set(), []
-
-    def open_(url=server[0], **options):
-        context = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, "locale": "en-US", **options})
-        contexts.append(context)
-        page = context.new_page()
-        page.on("request", lambda r: asked.add(r.url.split("/")[2]) if r.url.startswith("http") else None)
-        page.on("pageerror", lambda e: broken.append(str(e)))
-        page.goto(url)
-        expect(page.locator("#tri-input textarea")).to_be_visible()
-        expect(page.locator("#tri-cases")).to_have_text(READY)
-        return page
-
-    yield open_
-    for context in contexts:
-        context.close()
-    assert {host.rpartition(":")[0] for host in asked} == {"127.0.0.1"}
-    assert not broken
-
-
-def picture(page, name):
-    if folder := os.environ.get("TRIAGE_IMAGES"):
-        from PIL import Image
-
-        file = Path(folder) / f"web-{name}.png"
-        page.wait_for_timeout(600)
-        page.screenshot(path=file)
-        Image.open(file).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(file, optimize=True)
-
-
-def add(page, path):
-    page.fill("#tri-path input", str(path))
-    page.keyboard.press("Enter")
-    page.click("#tri-path-go")
-
-
-def ask(page, question):
-    page.fill("#tri-input textarea", question)
-    page.keyboard.press("Enter")
-    expect(page.locator("#tri-head .tri-state")).to_be_visible(timeout=30_000)
-    expect(page.locator("#tri-input .submit-button, #tri-input button[aria-label=Submit]").first).to_be_visible()
-
-
-def tab(page, name):
-    page.get_by_role("tab", name=re.compile(f"^{name}")).click()
-
-
-@pytest.fixture
-def asked(visit):
-    page = visit()
-    add(page, "run-1")
-    expect(page.locator("#tri-reads")).to_contain_text("run-1")
-    ask(page, "loss is nan at step 4000")
-    return page
 
 
 def test_the_empty_page_says_how_to_begin(visit):
@@ -174,12 +58,6 @@ def test_causes_lead_to_their_evidence(asked):
     picture(asked, "causes")
     asked.locator(".tri-chip", has_text="F9").first.click()
     expect(asked.locator(".tri-hit").first).to_contain_text("max_grad_norm")
-
-
-def test_the_series_are_drawn_with_the_first_bad_step(asked):
-    tab(asked, "Plots")
-    expect(asked.locator(".tri-plots svg")).to_contain_text("first bad step 3450", timeout=30_000)
-    picture(asked, "plots")
 
 
 def test_an_uploaded_next_run_gets_a_verdict(asked):

@@ -21,6 +21,9 @@ from .words import WORDS
 HERE = Path(__file__).parent
 PICK = "element.addEventListener('click', e => { const b = e.target.closest('[data-pick]');"
 PICK += " if (b) trigger('click', {pick: b.dataset.pick}); });"
+DRAW = (
+    "new MutationObserver(() => window.triagePlots?.draw(element)).observe(element, {childList: true, subtree: true});"
+)
 LAZY = ("plots", "labels")
 """Tabs that are drawn when they are looked at."""
 
@@ -111,7 +114,7 @@ class Page:
             with self._tab("change"):
                 self.change = self._html("change", panels.change(None, self.books.runbook, "en"))
             with self._tab("plots"):
-                self.plots = self._html("plots", panels.plots(None, None, "en"))
+                self.plots = self._html("plots", panels.plots(None, None, "en"), PICK + DRAW)
             with self._tab("verify"):
                 with gr.Row(elem_id="tri-next", equal_height=True):
                     self.next_files = uploader("tri-next-files")
@@ -152,7 +155,8 @@ class Page:
             on(event, handler, inputs, [self.reads])
         on(self.findings.click, self.pick, [], [self.findings])
         evidence = "() => document.querySelector('#tri-tabs button[role=tab]')?.click()"
-        on(self.causes.click, self.pick, [], [self.findings]).then(None, js=evidence)
+        for elsewhere in (self.causes, self.plots):
+            on(elsewhere.click, self.point, [], [self.findings]).then(None, js=evidence)
         on(self.head.click, self.opinion, [], [self.cases])
         on(self.cases.click, self.open, [], self.panels).then(None, js="() => triageNarrow()")
         on(self.search.change, self.find, [self.search], [self.cases], trigger_mode="always_last")
@@ -255,6 +259,11 @@ class Page:
             problem = str(error)
         return {self.findings: panels.findings(talk.view, talk.lang, talk.picked, found, problem)}
 
+    def point(self, talk: Talk, event: gr.EventData) -> dict[Any, Any]:
+        """A finding that another panel leads to; it is open afterwards."""
+        talk.picked = ""
+        return self.pick(talk, event)
+
     def open(self, talk: Talk, event: gr.EventData) -> dict[Any, Any]:
         if not turns.open_case(self.desk, talk, _picked(event)):
             raise gr.Error(WORDS["no-such-case"].say(talk.lang))
@@ -342,7 +351,7 @@ class Page:
         if talk.view and seen is None and talk.view["findings"]:
             return {panel: panels.render("problem", talk.lang, problem=WORDS["files-gone"].say(talk.lang))}
         if talk.tab == "plots":
-            return {panel: panels.plots(seen, talk.view, talk.lang)}
+            return {panel: panels.plots(seen, talk.view, talk.lang, talk.look_next(self.desk.remember))}
         return {panel: panels.labels(panels.token_dump(seen.run) if seen else None, seen and seen.run, talk.lang)}
 
     def everything(self, talk: Talk) -> dict[Any, Any]:

@@ -4,10 +4,12 @@
   window.triageTheme = () => {
     const dark = document.body.classList.toggle('dark');
     localStorage.setItem('triage-theme', dark ? 'dark' : 'light');
+    window.triagePlots?.again();
   };
   window.triageHints = () => setTimeout(() => {
     for (const box of document.querySelectorAll('#tri-path input, #tri-verify-path input')) box.placeholder = box.ariaLabel || '';
   }, 50);
+  document.addEventListener('triage-plot', () => document.querySelector('#tri-tabs [role=tab]#tri-tab-plots-button')?.click());
   const narrow = () => window.innerWidth < 860;
   const toggle = () => document.querySelector('#tri-side .toggle-button, .sidebar .toggle-button')?.click();
   window.triageNarrow = () => { if (narrow()) toggle(); };

@@ -1,4 +1,4 @@
-"""Answers, verdicts and cases as HTML. Templates escape everything that they are given; only `plots` passes SVG on.
+"""Answers, verdicts and cases as HTML. Templates escape everything that they are given.
 
 A panel is drawn from the public JSON of an answer, so that a case of last week looks like the one just asked.
 """
@@ -22,7 +22,8 @@ from ...tools.data.labels import IGNORED, Dump
 from ...tools.findings import Evidence, Finding, Severity, TriageError
 from ...tools.looking.lines import Excerpt
 from ...tools.run import Run
-from ..plots.figure import series_figure, svg
+from ..plots.live import WORDS as PLOTTED
+from ..plots.live import compared_picture, series_picture
 from .desk import FILES_LIMIT
 from .words import WORDS
 
@@ -72,7 +73,12 @@ def findings(
     groups: dict[str, list[Any]] = {name: [] for name in ("failed", "found", "clear", "too-short", "not-applicable")}
     for check in view["checks"] if view else ():
         groups[check["result"]].append(check)
-    return render("findings", lang, view=view, groups=groups, picked=picked, excerpts=excerpts, problem=problem)
+    found = next((f for f in view["findings"] if f["id"] == picked), None) if view else None
+    plotted = bool(found and found["evidence"] and found["evidence"][0]["metric"])
+    return render(
+        "findings", lang, view=view, groups=groups, picked=picked, excerpts=excerpts, problem=problem,
+        plotted=plotted and found["evidence"][0]["step"] is not None, show_plot=PLOTTED["show"].say(lang),
+    )  # fmt: skip
 
 
 def causes(view: Mapping[str, Any] | None, runbook: Runbook, lang: str) -> str:
@@ -156,12 +162,13 @@ def verdict(v: Verdict | None, lang: str, problem: str = "", loading: bool = Fal
     return render("verdict", lang, v=v, sentence=sentence, rows=rows, problem=problem, loading=loading)
 
 
-def plots(look: Look | None, view: Mapping[str, Any] | None, lang: str) -> str:
-    """The series with bad steps, spikes and attempts."""
-    from markupsafe import Markup
-
-    figure = series_figure(look.table, as_findings(view), lang) if look and view else None
-    picture = Markup(svg(figure, WORDS["tab-plots"].say(lang))) if figure else ""
+def plots(look: Look | None, view: Mapping[str, Any] | None, lang: str, after: Look | None = None) -> str:
+    """The series with bad steps, spikes and attempts; with `after`, those of the next run in the same panels."""
+    picture = ""
+    if look and view and after:
+        picture = compared_picture(look.table, after.table, as_findings(view), lang)
+    elif look and view:
+        picture = series_picture(look.table, as_findings(view), lang)
     return render("plots", lang, view=view, picture=picture)
 
 

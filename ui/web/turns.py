@@ -36,6 +36,7 @@ MESSAGES_KEPT = 20
 """Most messages that a tab shows; every picture of an arriving answer sends them all. The case keeps everything."""
 PLACES = 4
 """Most places shown of one finding."""
+Remember = Callable[[Look | None], Callable[[], Look | None]]
 Shape = Callable[[str], list[Message]]
 """Makes messages of the words that have arrived so far."""
 
@@ -63,6 +64,9 @@ class Talk:
     """A turn that has begun."""
     seen: Callable[[], Look | None] = lambda: None
     """What the tools saw, as long as the server remembers it."""
+    next_run: Path | None = None
+    """The run that was judged last."""
+    next_seen: Callable[[], Look | None] = lambda: None
 
     @property
     def case(self) -> str:
@@ -81,6 +85,17 @@ class Talk:
         """
         paths = [p for p in self.paths if p not in self.waiting]
         return self.seen() or (look(paths) if paths else None)
+
+    def look_next(self, remember: Remember) -> Look | None:
+        """What the tools see of the run that was judged; None without one, or when it can no longer be read."""
+        if self.next_run is None:
+            return None
+        found = self.next_seen()
+        if found is None:
+            with suppress(TriageError):
+                found = look([self.next_run])
+            self.next_seen = remember(found)
+        return found
 
 
 def enter(talk: Talk, owner: str) -> None:
@@ -327,6 +342,7 @@ def _verified(desk: Desk, talk: Talk, candidate: Path | None) -> Iterator[bool]:
         why = defect(error, talk.lang)
     if talk.conversation is conversation:
         talk.verdict, talk.problem = next(iter(made), None), why
+        talk.next_run, talk.next_seen = candidate if made else None, lambda: None
     if why:
         failed(talk, why, steps)
     yield True
