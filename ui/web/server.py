@@ -25,10 +25,11 @@ from ...tools.findings import TriageError
 from ..plots.live import script, style
 from ..roots import LOOPBACK, Roots
 from ..stopping import Stopped
-from .app import HERE, Page
+from .app import Page
 from .attempts import Attempts
 from .desk import KEPT, Desk
 from .door import PLACE, Door
+from .layout import HERE
 
 FILE_SIZE = "256mb"
 """Largest single upload."""
