@@ -22,7 +22,7 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 READY = re.compile(r"[a-z]{2}|[一-鿿]")
 """Words, not the seconds that Gradio counts while the page loads."""
 expect = playwright.expect
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=10_000)
 MARKS = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
 

@@ -124,7 +124,7 @@ class Page(Layout):
         self.desk.enter(talk.owner, request.session_hash or "", browser_of(request.headers))
         if case and case != talk.case and not turns.open_case(self.desk, talk, case):
             gr.Warning(WORDS["no-such-case"].say(talk.lang))
-        return {self.browser: browser, self.lang: talk.lang, self.input: typing(talk.busy), **self.everything(talk)}
+        return {self.browser: browser, self.lang: talk.lang, **self.everything(talk)}
 
     def leave(self, request: gr.Request) -> None:
         self.desk.leave(request.session_hash or "")
@@ -161,7 +161,7 @@ class Page(Layout):
         yield self.now(talk)
 
     def finish(self, talk: Talk) -> dict[Any, Any]:
-        return {self.input: typing(talk.busy), self.lang: talk.lang, **self.everything(talk)}
+        return {self.lang: talk.lang, **self.everything(talk)}
 
     def stop(self, talk: Talk) -> dict[Any, Any]:
         turns.stop(talk)
@@ -314,6 +314,7 @@ class Page(Layout):
         for component, prop, key in self.worded:
             words: dict[str, Any] = {prop: WORDS[key].say(talk.lang)}
             updates[component] = updates.get(component, {}) | gr.update(**words)
+        updates[self.input] |= typing(talk.busy)
         offered = [(self.desk.shown(Path(p)), p) for p in self.desk.offered()] if talk.owner else []
         for box in (self.path, self.next_path):
             updates[box] = gr.update(label=WORDS["path"].say(talk.lang), choices=offered)
