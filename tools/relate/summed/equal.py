@@ -102,7 +102,9 @@ def one_without(table: Table) -> Iterator[Finding]:
         if column.of != "shard" or len(set(said.tolist())) < len(said):
             continue
         for measure in table.of("measure"):
-            bare = np.flatnonzero(~np.isfinite(measure.values)) if measure.values.dtype.kind == "f" else []
+            bare = (
+                np.flatnonzero(~np.isfinite(measure.values)) if measure.values.dtype.kind == "f" else np.zeros(0, int)
+            )
             have = measure.values[np.isfinite(measure.values)] if len(bare) else np.zeros(0)
             if 0 < len(bare) <= max(1, MOST_ODD * len(table)) and len(have) > 2 and np.ptp(have) == 0 and have[0] > 1:
                 yield _without(table, column, measure, said, bare.tolist(), float(have[0]))
