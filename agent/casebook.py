@@ -36,7 +36,7 @@ BOOK = "cases.sqlite3"
 Result = TypeVar("Result")
 COLUMNS = "id, opened, question, runs, status, owner"
 OURS = (
-    *("bisect", "cache", "chat-history", "chroma*", "lab", "runbooks", "slack", "slack.lock", "traces"),
+    *("bisect", "cache", "chat-history", "chroma*", "lab", "runbooks", "slack", "slack.lock", "traces", "watched"),
     *(f"{name}.sqlite3*" for name in ("cases", "conversations", "slack")),
 )
 """What triage keeps directly in the data directory; everything else there is the person's own."""
