@@ -33,11 +33,16 @@ class TriageError(Exception):
     """A condition the user can mend: the message names the thing, what was found and the next step."""
 
 
+def install(extra: str) -> str:
+    """The command that adds an optional part; nothing is published, so a checkout is where it works."""
+    return f"pip install '.[{extra}]' in a checkout of triage"
+
+
 class MissingExtra(TriageError):
     """An optional dependency is not installed."""
 
     def __init__(self, what: str, extra: str):
-        super().__init__(f"{what} needs an optional part: pip install 'llm-triage[{extra}]'")
+        super().__init__(f"{what} needs an optional part: {install(extra)}")
 
 
 @dataclass(frozen=True)
