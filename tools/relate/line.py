@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..findings import Evidence
+from ..meaning import quantity
 from ..metrics import canonical
-from ..patterns import bounded
 from ..series import Series
 from ..tables.table import Column, Table
+from ..tables.vocabulary import name_of
 from ..vocabulary import COUNTS, VOCABULARY, Better
 
 MOST_LINES = 4000
@@ -92,13 +93,6 @@ def place(axis: str, x: float) -> str:
     return f"{axis} {x:.10g}"
 
 
-_CLOCK = bounded(
-    r"(?i)(?:^|[^a-z])(?:sm|core|gpu|graphics)[_ ./-]?(?:clocks?|freq(?:uency)?)(?:[^a-z]|$)"
-    r"|(?:核心|显卡|GPU)\s?(?:时钟)?频率"
-)
-"""Clock of a device's cores, by any name."""
-
-
 def plain(name: str) -> str:
     """A name without case and punctuation, so that `Data Time` and `data_time` are one."""
     return _NOISY_NAME.sub("_", name.lower()).strip("_")
@@ -116,7 +110,8 @@ def lines_of(series: Iterable[Series], tables: Sequence[Table]) -> tuple[Line, .
 def _of_series(s: Series) -> Line:
     axis = "step" if s.step_is in ("step", "cumulative") else s.step_is
     group = "" if s.rank is None else f"rank {s.rank}"
-    line = Line(s.metric, s.key, s.file, s.steps.astype(float), s.values, s.lines, axis, group, s.rank, s.attempt)
+    name = s.metric if s.metric in VOCABULARY else _meant(s.metric)
+    line = Line(name, s.key, s.file, s.steps.astype(float), s.values, s.lines, axis, group, s.rank, s.attempt)
     return _ordered(line)
 
 
@@ -140,8 +135,15 @@ def metric_of(column: Column) -> str:
     """The canonical metric of a measure, its own name where none is known."""
     if column.of in VOCABULARY:
         return column.of
-    hit = canonical(column.name)
-    return hit[0] if hit else "sm_clock" if _CLOCK.search(column.name) else column.name
+    return _meant(column.name, column.unit)
+
+
+def _meant(key: str, unit: str = "") -> str:
+    """The quantity that a measure's own name says, the name where it says none."""
+    if hit := canonical(key):
+        return hit[0]
+    name = name_of(key)
+    return quantity(name.plain, name.unit or unit) or key
 
 
 def groups_of(table: Table) -> Iterator[tuple[str, int | None, np.ndarray]]:

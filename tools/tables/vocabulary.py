@@ -11,10 +11,11 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
+from ..meaning import quantity
 from ..metrics import canonical, step_key
 from ..patterns import bounded
-from ..vocabulary import COUNTERS
-from .cells import SIZES, is_unit
+from ..vocabulary import COUNTERS, VOCABULARY
+from .cells import is_unit
 from .raw import words_of
 
 AXES: Mapping[str, frozenset[str]] = MappingProxyType({
@@ -258,24 +259,6 @@ def measured(header: str) -> bool:
     )  # fmt: skip
 
 
-TIMES: Mapping[str, frozenset[str]] = MappingProxyType({
-    "data_time": words_of("data dataloader loader dataload load loading fetch input io read 取数 数据 加载 读取 读数"),
-    "compute_time": words_of("compute computation fwd bwd forward backward fwdbwd gemm model 计算 前向 反向 前反向"),
-    "comm_time": words_of("comm communication allreduce all reduce nccl sync collective collectives 通信 同步"),
-})  # fmt: skip
-"""Part of a step -> the words that name it in a column of times."""
-_OF_TIME = words_of("t time wait waiting waits duration took latency elapsed spent per step iter iteration avg mean")
-_TIME_ZH = bounded(r"(?:每步|平均|单步)|(?:等待)?(?:耗时|用时|时间|时长)$|等待$")
-
-
-def _part(name: Name) -> str:
-    """The part of a step whose time a column holds, by its unit and every word of its name; empty for none."""
-    if SIZES.get(name.unit.lower(), ("",))[0] != "seconds":
-        return ""
-    said = {_TIME_ZH.sub("", w) for w in name.words} - _OF_TIME - {""}
-    return next((part for part, words in TIMES.items() if said and said <= words), "")
-
-
 _ROOM = frozenset(("total", "free", "limit", "cap", "available", "capacity", "总"))
 
 
@@ -292,8 +275,8 @@ def metric_of(header: str) -> tuple[str, float] | None:
         hit = canonical(key) if key else None
         if hit and hit[0] != "epoch" and not (hit[0] == "gpu_memory" and _ROOM.intersection(name.words)):
             return hit[0], hit[1]
-    part = _part(name)
-    return (part, 1.0) if part else None
+    said = quantity(name.plain, name.unit)
+    return (said, 1.0) if said in VOCABULARY else None
 
 
 def listed(header: str, names: frozenset[str]) -> bool:
