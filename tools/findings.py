@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
-from .phrase import pick
+from .phrase import Phrase, in_chinese, pick
 from .registry import table
 from .secrets import Shown, redact, unstyled, visible
 
@@ -27,6 +27,13 @@ class Severity(StrEnum):
     S1 = "S1"
     S2 = "S2"
     S3 = "S3"
+
+
+GRADES = Phrase(
+    "S0 stops the run, S1 spoils its result, S2 is likely wrong, S3 is worth knowing (triage explain S1)",
+    "S0 使运行停止，S1 毁掉结果，S2 很可能有错，S3 值得知道（triage explain S1）",
+)
+"""What the four mean, said where they are met."""
 
 
 class TriageError(Exception):
@@ -154,7 +161,7 @@ class Check:
     zh: str = ""
 
     def say(self, lang: str) -> str:
-        return pick(lang, self.why, self.zh)
+        return pick(lang, self.why, self.zh or in_chinese(self.why))
 
     def as_json(self, lang: str = "en") -> dict[str, Any]:
         """The public form. Readers of its first version know four results: what is too short has `too_short` beside."""

@@ -27,7 +27,7 @@ def test_a_mention_with_a_run_is_answered_in_its_thread_by_edits_of_one_message(
         assert part in text
     assert "/slack/C1/" not in text, "where attachments lie is of no use in a thread"
     [whole] = [upload["content"] for upload in slack.uploads.values()]
-    for part in ("loss-nonfinite", "-learning_rate: 0.3", "+learning_rate: 0.15", "002 §1"):
+    for part in ("loss-nonfinite", "-learning_rate: 0.3", "+learning_rate: 0.15", "the diagnosis handbook §1"):
         assert part in whole
     buttons = [e["action_id"] for b in answer["blocks"] if b["type"] == "actions" for e in b["elements"]]
     assert buttons == ["triage_next", "triage_evidence", "triage_verify", "triage_resolved", "triage_unhelpful"]
