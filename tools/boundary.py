@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-from .personal import find
 from .secrets import redact
+from .secrets.personal import find
 
 Identity = Literal["hosts", "users", "paths"]
 IDENTITY: dict[Identity, str] = {

@@ -9,6 +9,8 @@ walk over directories is `tools.discover`.
 from __future__ import annotations
 
 import re
+from collections import Counter
+from itertools import pairwise
 from pathlib import PurePath
 from typing import Literal, NamedTuple
 
@@ -98,12 +100,15 @@ _GROUPED = re.compile(
 )  # fmt: skip
 """A column that says whose row it is: the rows are several curves, which the reader of tables tells apart."""
 _EVAL_KEY = re.compile(
-    rb'"(?:eval_\w+|(?:acc(?:uracy)?|exact_match)(?:,[\w-]+)?|bleu|rouge\w*|perplexity)"\s*:\s*[-\d.]', _I
+    rb'"(?:eval_(?!every|steps?"|interval|freq|batch|prompts|strategy|iters|size|max|num|on_|data)\w+|(?:acc(?:uracy)?|exact_match)(?:,[\w-]+)?|bleu|rouge\w*|perplexity)"\s*:\s*[-\d.]',
+    _I,
 )
 _CONFIG_KEY = re.compile(
     rb"['\"](?:train_micro_batch_size_per_gpu|train_batch_size|zero_optimization|model_type|architectures|hidden_size"
     rb"|learning_rate|per_device_train_batch_size|fp16|bf16|optimizer|lora_alpha|num_train_epochs|max_steps|dataset"
-    rb"|model_name_or_path|rope_scaling|eos_token_id|apiVersion)['\"]\s*:", _I
+    rb"|model_name_or_path|rope_scaling|eos_token_id|apiVersion|lr|kl_coef|batch_size|max_new_tokens|weight_decay"
+    rb"|gpu_memory_utilization|warmup(?:_steps|_ratio)?|seed|n_samples_per_prompt|micro_batch_size|grad_clip)['\"]\s*:",
+    _I,
 )  # fmt: skip
 _REQUEST = re.compile(rb"['\"](?:messages|prompt)['\"]\s{0,16}:")
 _SAMPLED = re.compile(
@@ -117,11 +122,14 @@ _FLAGS = re.compile(
     rb"(?:^|\s)--[a-z][\w.-]+|\b(?:torchrun|accelerate launch|deepspeed|vllm serve|srun|python3? )|^[\w.+]+=\S+$", re.M
 )
 _YAML = re.compile(rb"^[A-Za-z_][\w.-]*:(?:\s|$)", re.M)
+_PAIRS = bounded(rb"(?m)^[A-Za-z_][\w.-]{0,60}\s{0,40}=\s{0,40}[^\s=].{0,200}$")
 _LOG_TEXT = re.compile(
     rb"\d\d:\d\d:\d\d|Traceback \(most recent|\b(?:INFO|WARNING|ERROR)\b|\b(?:step|iter(?:ation)?|epoch)\W{0,3}\d"
     rb"|['\"]loss['\"]:|\bloss\b\W{0,3}[\dn]|\d%\||CUDA|NCCL|[Ee]rror", _I
 )  # fmt: skip
 _STACK_TEXT = re.compile(rb"(?m)^(?:Thread 0x|Current thread 0x|Process \d+: |Thread \d+ \((?:idle|active))")
+_NUMBER = bounded(rb"[-+]?\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?")
+_WHOLE = re.compile(rb"\d{1,12}")
 _FLIGHT = re.compile(rb'"(?:nccl_version|pg_config|collective_seq_id)"')
 
 
@@ -240,7 +248,7 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
         return by_name
     if records:
         return Recognised("data", "records with text keys") if _TEXT_KEY.search(head) else None
-    if _CONFIG_KEY.search(head) or re.search(r"config|args|settings|params", name, _I):
+    if _CONFIG_KEY.search(head) or re.search(r"config|cfg|args|settings|params", name, _I):
         return Recognised("config", "JSON with configuration keys or such a name")
     if _REQUEST.search(head) and _SAMPLED.search(head):
         return Recognised("config", "request to a server: a prompt and sampling parameters")
@@ -252,13 +260,34 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
 def _plain(head: bytes, alone: bool) -> Recognised | None:
     if TRACKED.match(head.split(b"\n", 1)[0]):
         return Recognised("metrics", "lines of clock, value and step")
+    if _mostly_pairs(head):
+        return Recognised("config", "text with `key = value` lines")
     if _LOG_TEXT.search(head):
         return Recognised("log", "text with log lines")
+    if _repeats(head):
+        return Recognised("log", "lines of one shape with numbers in them")
     if _FLAGS.search(head):
         return Recognised("script", "text with command-line flags")
     if len(_YAML.findall(head)) >= 2:
         return Recognised("config", "text with `key: value` lines")
     return Recognised("log", "text file named by the user") if alone else None
+
+
+def _mostly_pairs(head: bytes) -> bool:
+    """Whether a text is one pair a line, as arguments are dumped."""
+    lines = [line for line in head.splitlines()[:-1] if line.strip() and not line.lstrip().startswith((b"#", b"["))]
+    return len(lines) >= 3 and sum(bool(_PAIRS.match(line)) for line in lines) >= 0.8 * len(lines)
+
+
+def _repeats(head: bytes) -> bool:
+    """Whether most lines are one line with other numbers, a count that goes up among them."""
+    lines = [line for line in head.splitlines()[:-1] if line.strip()]
+    shapes = Counter(_NUMBER.sub(b"0", line) for line in lines)
+    shape, often = shapes.most_common(1)[0] if shapes else (b"", 0)
+    if often < 4 or often * 2 < len(lines) or shape.count(b"0") < 2 or not re.search(rb"[^\W\d_]{2}", shape):
+        return False
+    counts = [int(found[0]) for line in lines if _NUMBER.sub(b"0", line) == shape and (found := _WHOLE.search(line))]
+    return len(counts) == often and all(a < b for a, b in pairwise(counts))
 
 
 def shows(name: str, data: bool = True) -> bool:

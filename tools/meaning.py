@@ -89,6 +89,7 @@ LEXICON: Mapping[str, str] = table("LEXICON", (
         imbalance: imbalance 不均衡 不均衡度 负载不均
         load: 负载
         bandwidth: bandwidth bw busbw algbw 带宽
+        max: max maximum 最大
         link: link pcie nvlink ib infiniband 链路
         ttft: ttft 首字 首token延迟
         tpot: tpot itl
@@ -97,10 +98,11 @@ LEXICON: Mapping[str, str] = table("LEXICON", (
 """Word of a name -> what it means, in the words that `QUANTITIES` are written in."""
 
 _BESIDE = """
-    avg average mean median max maximum min peak p50 p90 p95 p99 std sum total per of the in by current curr cur now
-    used use usage allocated alloc reserved active resident draw ema smooth smoothed running value values final overall
-    global local raw train training usual own measured mb mib gb gib ms batch micro window rolling daily 平均 均值 最大
-    最小 峰值 中位数 总 占用 使用 已用 用量 当前 瞬时 训练 训练集 全局 平滑 每 的 值 数 数值 批 批次 每批 后
+    avg average mean median peak p50 p90 p95 p99 std sum total per of the in by current curr cur now used use
+    usage allocated alloc reserved active resident draw ema smooth smoothed running value values final overall
+    global local raw train training usual own measured mb mib gb gib ms batch micro window rolling daily
+    平均 均值 峰值 中位数 总 占用 使用 已用 用量 当前 瞬时 训练 训练集 全局 平滑 每 的 值 数 数值 批
+    批次 每批 后
 """
 AROUND = frozenset(_BESIDE.split())
 """Words that say how a quantity was averaged or where it was taken, and not which it is."""
@@ -130,9 +132,9 @@ QUANTITIES: tuple[tuple[str, Quantity], ...] = tuple((name, q) for name, q in (
     _quantity("rollout_time", "rollout time", "step", _TIME),
     _quantity("rollout_time", "response time", "step", _TIME),
     _quantity("step_time", "step time", "second", _TIME),
-    _quantity("gpu_memory", "gpu memory", "", _BYTES),
-    _quantity("host_memory", "host memory", "", _BYTES),
-    _quantity("gpu_memory", "memory", "", "bytes"),
+    _quantity("gpu_memory", "gpu memory", "max", _BYTES),
+    _quantity("host_memory", "host memory", "max", _BYTES),
+    _quantity("gpu_memory", "memory", "max", "bytes"),
     _quantity("sm_clock", "clock core", "gpu", "hertz"),
     _quantity("sm_clock", "clock gpu", "", "hertz"),
     _quantity("gpu_temperature", "temperature", "gpu core", "degrees"),
@@ -163,7 +165,6 @@ QUANTITIES: tuple[tuple[str, Quantity], ...] = tuple((name, q) for name, q in (
     _quantity("bus_bandwidth", "bandwidth", "link comm all reduce", "rate"),
     _quantity("reward_margin", "reward margin", "", "number"),
     _quantity("reward_accuracy", "preference accuracy", "reward", _SHARE),
-    _quantity("reward_accuracy", "reward accuracy", "preference", _SHARE),
     _quantity("reward_chosen", "reward chosen", "", "number"),
     _quantity("reward_rejected", "reward rejected", "", "number"),
     _quantity("reward", "reward", "score policy", "number"),

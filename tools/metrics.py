@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from .meaning import quantity
 from .patterns import bounded
 from .vocabulary import ALIASES, BARE_TIMES, COUNTS, SPLITS, STEPS, UNITS, VOCABULARY
 
@@ -25,6 +26,9 @@ _FAMILIES = (
 
 _LOOSE = 100
 """Order of preference of a key that only the grammar understands: after every name of the table."""
+
+BY_WORDS = 1000
+"""That of a name whose words are understood one by one: after the grammar."""
 
 
 def splits(rest: str = "[a-z]*") -> str:
@@ -73,6 +77,22 @@ def canonical(key: str) -> tuple[str, float, int] | None:
         return None
     found = _meaning(plain, 6)
     return found or next(((name, 1.0, _LOOSE - 1) for pattern, name in _FAMILIES if pattern.search(plain)), None)
+
+
+def named(key: str) -> tuple[str, float, int] | None:
+    """`canonical`, or what every word of a name together says where no table has the name: how a series is called.
+
+    >>> named("平均回复长度"), canonical("平均回复长度")
+    (('response_length', 1.0, 1000), None)
+    """
+    return canonical(key) or _by_words(_plain(key))
+
+
+def _by_words(plain: str) -> tuple[str, float, int] | None:
+    unit = _UNIT.search(plain)
+    of = (unit[1] or unit[2] or unit[3]) if unit else ""
+    name = quantity(plain[: unit.start()] if unit else plain, of)
+    return (name, UNITS[of].scale if of in UNITS else 1.0, BY_WORDS) if name and name in VOCABULARY else None
 
 
 def _meaning(plain: str, left: int) -> tuple[str, float, int] | None:

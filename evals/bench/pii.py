@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from triage.tools.data.pii import find
-from triage.tools.personal import CN_PROVINCES, IBAN_LENGTH, luhn
+from triage.tools.secrets.personal import CN_PROVINCES, IBAN_LENGTH, luhn
 
 Make = Callable[[random.Random], str]
 MOBILE = (

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triage.tools import personal
 from triage.tools.data.pii import find, mask, pii
 from triage.tools.findings import clean
-from triage.tools.secrets import table
+from triage.tools.secrets import personal, table
 from triage.tools.secrets.table import SECRETS, redact, spelled
 
 SOURCE = Path(table.__file__).read_text()

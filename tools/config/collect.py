@@ -16,6 +16,16 @@ from .values import UNSET, convert, measured
 
 BOOKKEEPING = re.compile(r"(^|[._])_?(transformers_version|architectures|auto_map|added_tokens_decoder)($|\.)")
 
+_SORTING = """
+    args arguments algo algorithm batch batching ckpt checkpoint checkpointing config data dataloader dataset dist
+    distributed dpo engine experiment finetune generation grpo hparams hyperparameters hyperparams loader lora
+    loss loop lr_schedule model optim optimization optimiser optimizer parallel parallelism params parameters peft
+    policy ppo precision pretrain ranks rl rollout run runtime sampler sampling sched schedule scheduler serve
+    serving setup sft system train trainer training vllm actor
+"""
+PLAIN_SECTIONS = frozenset(_SORTING.split())
+"""Headings that only sort the keys of a run; one of another model (critic, reference, evaluation) is none of them."""
+
 
 @dataclass
 class Reading:
@@ -78,9 +88,19 @@ def _lookup(key: str, names: tuple[str, ...]) -> tuple[str, int, str]:
     for name in names:
         if hit := table(name).get(key):
             return hit[0], hit[1], name
+    if names[0] == "generic" and (hit := _in_section(key)):
+        return hit[0], hit[1] + 50, names[0]
     if names[0] != "generic" and "." not in key and named(names[0]).tolerant and (hit := table("generic").get(key)):
         return hit[0], hit[1] + 50, names[0]
     return "", 0, ""
+
+
+def _in_section(key: str) -> tuple[str, int] | None:
+    """What a key of nobody's means under headings that say nothing else of it: `train.optim.lr`, `args.seq_len`."""
+    *sections, last = key.split(".")
+    if not sections or not PLAIN_SECTIONS.issuperset(sections):
+        return None
+    return table("generic").get(f"{sections[-1]}.{last}") or table("generic").get(last)
 
 
 def _other(reading: Reading, item: Item, source: Source, framework: str) -> None:

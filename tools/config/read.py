@@ -14,7 +14,7 @@ from . import telling
 from .collect import Reading, as_setting, take
 from .frameworks import named
 from .keys import normal
-from .syntax import commands, jsonfile, structure, yamlfile
+from .syntax import commands, jsonfile, pairs, structure, yamlfile
 from .syntax.shell import Script
 from .syntax.shell import run as run_script
 from .syntax.shellvalues import UNKNOWN
@@ -40,9 +40,11 @@ SYNTAX = {
     ".py": "python",
     ".ipynb": "notebook",
     ".mk": "makefile",
+    ".ini": "pairs",
+    ".cfg": "pairs",
 }
 NAMES = re.compile(r"(GNU)?[Mm]akefile$")
-NOT_READ = (".ini", ".cfg", ".bat", ".ps1", ".jinja")
+NOT_READ = (".bat", ".ps1", ".jinja")
 """Formats that hold no settings of trainers we know; said to be unread."""
 
 
@@ -54,7 +56,7 @@ DEEPSPEED_WINS = ("loss_scale",)
 
 
 def syntax_of(path: Path, name: str) -> str:
-    """yaml, json, shell, toml or python, by the file's suffix, else by its first characters."""
+    """yaml, json, shell, toml, python or pairs, by the file's suffix, else by its first characters."""
     if path.suffix.lower() in NOT_READ:
         raise Refused(f"{name}: {path.suffix} files are not read")
     if NAMES.match(path.name):
@@ -63,12 +65,14 @@ def syntax_of(path: Path, name: str) -> str:
         return known
     try:
         with path.open("rb") as file:
-            head = file.read(400).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+            head = file.read(1024).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     except OSError as error:
         raise Refused(f"{name}: cannot be read: {error.strerror or error}") from None
     first = head.splitlines()[0] if head else ""
     if first.startswith("#!"):
         return "python" if "python" in first else "shell"
+    if pairs.holds(head):
+        return "pairs"
     if re.match(r"(--?\w|[A-Z_]+=|(torchrun|python3?|accelerate|deepspeed|vllm|srun|export)\s)", first):
         return "shell"
     return "json" if head.startswith("{") else "yaml"
@@ -154,6 +158,8 @@ def _parse(source: Source, syntax: str) -> list[Item]:
         from .syntax import tomlfile
 
         return tomlfile.read(source)
+    if syntax == "pairs":
+        return pairs.read(source)
     if syntax == "python":
         from .syntax import pythonfile
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..findings import Check, Evidence, Finding, Report, Severity, clean, declare
-from ..personal import KINDS, Hit, find
+from ..secrets.personal import KINDS, Hit, find
 from .engine import Engine, Local
 from .records.blocks import blocks, plan
 from .records.record import Account, Broken, Lines, Part

@@ -276,7 +276,7 @@ def metric_of(header: str) -> tuple[str, float] | None:
         if hit and hit[0] != "epoch" and not (hit[0] == "gpu_memory" and _ROOM.intersection(name.words)):
             return hit[0], hit[1]
     said = quantity(name.plain, name.unit)
-    return (said, 1.0) if said in VOCABULARY else None
+    return (said, 1.0) if said and said in VOCABULARY else None
 
 
 def listed(header: str, names: frozenset[str]) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..metrics import canonical
+from ..metrics import named
 from ..tables.table import Column, Table
 from ..vocabulary import VOCABULARY
 
@@ -178,7 +178,7 @@ def _column(key: str, of: str, scale: float, values: np.ndarray) -> Column:
 
 def _meanings(keys: Iterable[str]) -> dict[str, tuple[str, float]]:
     """Key -> canonical metric and scale to its unit; a second key of the same metric keeps its own name."""
-    found = {key: None if key.startswith(f"{SYSTEM}.") else canonical(key) for key in keys}
+    found = {key: None if key.startswith(f"{SYSTEM}.") else named(key) for key in keys}
     best: dict[str, str] = {}
     for key, hit in sorted(((k, h) for k, h in found.items() if h), key=lambda pair: pair[1][2]):
         best.setdefault(hit[0], key)

@@ -16,7 +16,7 @@ from making import write
 from triage.tools.data.cleanup import write_masked
 from triage.tools.data.pii import find, mask, mask_value, pii
 from triage.tools.data.records.blocks import plan
-from triage.tools.personal import KINDS
+from triage.tools.secrets.personal import KINDS
 
 BENCH = Path(__file__).parents[3] / "evals" / "bench" / "pii.py"
 spec = importlib.util.spec_from_file_location("pii_bench", BENCH)
@@ -166,7 +166,7 @@ def test_kinds_have_different_names():
 
 
 def test_a_number_said_again_and_again_is_no_bank_card():
-    from triage.tools.personal import card_valid
+    from triage.tools.secrets.personal import card_valid
 
     assert not card_valid("4000 0028 4000 0028 "[:19].replace("4000 0028", "4242 4242"), "card ", "")
     assert card_valid("4539 1488 0343 6467", "card number ", "")

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...metrics import canonical
+from ...metrics import named
 from ...series import Series
 from ...vocabulary import VOCABULARY
 from .stream import Points, Stream
@@ -93,7 +93,7 @@ def _follow_epoch(steps: np.ndarray, epochs: np.ndarray) -> bool:
 def names_of(points: dict[str, Points]) -> dict[str, tuple[str, float]]:
     """Key -> metric and scale; where several keys mean one metric, the first alias of the table has it."""
     best: dict[str, tuple[int, str]] = {}
-    found = {key: canonical(key) for key in points}
+    found = {key: named(key) for key in points}
     for key, hit in found.items():
         if hit:
             metric, _, order = hit

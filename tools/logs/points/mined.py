@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ...metrics import canonical, step_key, tells
+from ...metrics import canonical, named, step_key, tells
 from ...run import Artifact
 from ...series import Series
 from ...vocabulary import BARE_TIMES, COUNTS, VOCABULARY
@@ -158,7 +158,9 @@ def _best(found: list[_Found], taken: set[str]) -> Iterator[Series]:
 
 
 def _named(series: Series, axisless: bool) -> Series:
-    """A series under the name that custom gives it."""
+    """A series under the name that its words or custom give it."""
+    if series.metric == series.key and (hit := named(series.key)):
+        return replace(series, metric=hit[0], values=series.values * hit[1])
     by_custom = CUSTOM.get(series.key.lower()) if series.metric == series.key and not axisless else None
     values = series.values[np.isfinite(series.values)]
     if by_custom is None or not len(values) or (values == np.floor(values)).all():

@@ -18,10 +18,10 @@ from datetime import date
 from functools import cache
 from typing import Any, Literal
 
-from .patterns import bounded
-from .secrets.forms import Valid
-from .secrets.row import Secret
-from .secrets.table import SECRETS
+from ..patterns import bounded
+from .forms import Valid
+from .row import Secret
+from .table import SECRETS
 
 Class = Literal["personal", "secret"]
 CONTEXT = 40
