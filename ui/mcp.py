@@ -213,8 +213,8 @@ class Tools(Looking):
         return [self.roots.path(name) for name in names]
 
     def _answer(self, question: str, paths: Sequence[str], lang: str, ctx: Context) -> Answer:
-        if not question.strip():
-            raise TriageError("`question` is empty; say what went wrong, in English or Chinese")
+        if not (question.strip() or paths):
+            raise TriageError("`question` is empty and there is no run; say what went wrong, in English or Chinese")
         with reading(ctx) as tick:
             return answer_one(
                 question,
@@ -258,8 +258,9 @@ class Server(MCPServer):
 
 def brief(answer: Answer) -> str:
     """The short answer, with the tool that judges the next run in place of a terminal's command."""
-    then = f"Then: `verify` (baseline, candidate, entry {answer.proposal.entry})"
-    return f"{answer.brief(LINES)}\n{then}" if isinstance(answer.proposal, Proposal) else answer.brief(LINES)
+    text, change = answer.brief(LINES), answer.proposal
+    then = f"\nThen: `verify` (baseline, candidate, entry {change.entry})" if isinstance(change, Proposal) else ""
+    return text + then
 
 
 def build(roots: Roots, home: Path) -> Server:

@@ -234,7 +234,7 @@ def test_every_data_check_answers_or_says_what_is_missing(here, what):
         ("read_entry", {"id": "no-such"}, "search_runbook"),
         ("scan", {"paths": ["\0"]}, "outside"),
         ("scan", {}, "`paths`: field required"),
-        ("diagnose", {"question": "  ", "paths": ["run-1"]}, "`question` is empty"),
+        ("diagnose", {"question": "  "}, "`question` is empty"),
         ("verify", {"baseline": "run-2", "candidate": "run-1"}, "give `entry`"),
     ],
 )
