@@ -19,10 +19,11 @@ from ..tools.findings import Evidence, TriageError, clean
 from ..tools.keeping import losses, lost
 from ..tools.looking.lines import Excerpt, excerpts
 from ..tools.phrase import Phrase, phrases
+from ..tools.run import newest, stamped
 from .answer import Answer
 from .casebook import BOOK, Casebook, Unusable, new_id
 from .events import Event, Listen, Notice, Token, ToolStarted, ignore
-from .evidence import Look, gather, newest, stamped
+from .evidence import Look, gather
 from .followup import follow_up
 from .question.parts import split
 from .question.tongue import PLEASE, third

@@ -14,10 +14,11 @@ from typing import Annotated, Any
 from mcp.server.mcpserver import Context
 from pydantic import BeforeValidator, Field
 
-from ..agent.evidence import Look, look, stamped
+from ..agent.evidence import Look, look
 from ..agent.session import index
 from ..agent.wording.toolbox import Toolbox
 from ..tools.boundary import Boundary
+from ..tools.run import stamped
 from .mcp_results import Shown
 from .roots import Roots
 
