@@ -17,7 +17,22 @@ from ..patterns import bounded
 from ..series import SeriesTable
 from ..settings import CONTEXT, VARIABLES, Setting, Settings
 from ..tables.table import Table
-from . import answers, arithmetic, capacity, contrast, disagreement, distributions, listed, moves, onset, rows, scored
+from . import (
+    answers,
+    arithmetic,
+    capacity,
+    contrast,
+    disagreement,
+    distributions,
+    jobs,
+    listed,
+    moves,
+    onset,
+    placed,
+    rows,
+    scored,
+    serving,
+)
 from .arithmetic import Quantity
 from .clock import clock_of
 from .contrast import Contrast
@@ -29,6 +44,7 @@ CHANGES, ONSET, CONTRAST = "changes of every measure", "onset and its company", 
 SCORES, SPREAD, ARITHMETIC = "scores in tables", "distributions in tables", "arithmetic of the run"
 STATEMENTS = "statements against each other"
 ROWS, ANSWERS = "rows of tables together", "answers of two models"
+SERVING, JOBS = "requests of a server", "jobs and counters of machines"
 CODES = declare(
     "relate",
     ("metric-changed", CHANGES, "a measure changed for good: where, by how much, in a step or a drift"),
@@ -63,6 +79,14 @@ CODES = declare(
     ("kv-pool-below-need", ARITHMETIC, "the engine's memory share leaves less cache than one sequence needs"),
     ("training-above-card", ARITHMETIC, "weights, gradients, optimizer and activations need more than the card has"),
     ("window-above-positions", ARITHMETIC, "sequences are longer than the positions that the model was built for"),
+    ("requests-wait-at-limit", SERVING, "requests wait for a limit on how many run at once, the cache has room"),
+    ("cache-full-requests-wait", SERVING, "requests wait or are preempted because the cache is full"),
+    ("queue-before-first-token", SERVING, "the first token takes longer, each further one does not"),
+    ("failures-share-node", JOBS, "every job that failed ran on a machine on which none succeeded"),
+    ("link-counters-grow", JOBS, "counters of link errors grow on one port or machine alone"),
+    ("fault-counters-grow", JOBS, "counters of card faults grow on one card or machine alone"),
+    ("checkpoint-smaller", JOBS, "a list of checkpoints has one that is far smaller than the others"),
+    ("quota-reached", JOBS, "a list of quotas or disks has one that is at its limit"),
     ("said-differently", STATEMENTS, "two places of the run say different numbers for one quantity"),
 )
 
@@ -101,7 +125,7 @@ def relate(
     Returns:
         Findings, worst first, in one grade the onset before what only accompanies it; and the relations themselves.
     """
-    settings = filled(settings or Settings(), claims)
+    settings, events = filled(settings or Settings(), claims), placed.placed(events)
     clock = clock_of(tables, events)
     lines = [clock.on_steps(line) for line in lines_of(series, tables)]
     moved = moves.moves(lines)
@@ -117,12 +141,14 @@ def relate(
         SPREAD: lambda: distributions.spread(tables, settings),
         ROWS: lambda: [*rows.looked(tables), *listed.listed(tables)],
         ANSWERS: lambda: answers.compared(tables),
+        SERVING: lambda: serving.served(tables, lines, settings, events),
+        JOBS: lambda: [*jobs.ran(tables), *jobs.counted(tables), *jobs.stored(tables)],
         STATEMENTS: lambda: disagreement.disagreements(settings, claims, lines, made),
         CHANGES: lambda: moves.told(moved),
     }  # fmt: skip
     found, checks = _run(parts, {CHANGES: len(lines), ONSET: len(lines), CONTRAST: len(series) + len(tables),
                                  SCORES: len(tables), SPREAD: len(tables), ROWS: len(tables), ANSWERS: len(tables),
-                                 ARITHMETIC: len(made),
+                                 ARITHMETIC: len(made), SERVING: len(tables), JOBS: len(tables),
                                  STATEMENTS: len(claims) + len(settings.values)})  # fmt: skip
     summary = {"lines": len(lines), "changed": sum(bool(m.lasting) for m in moved),
                "quantities": {q.name: q.value for q in made.values()}}  # fmt: skip
