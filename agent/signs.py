@@ -273,10 +273,15 @@ def _differs(part: Part, asked: Asked) -> Iterator[Held]:
         named = part.names[0] == "any" or any(
             re.fullmatch(_anything(part.names[0]), plain(k)) for k in (c.metric, c.key)
         )
-        if named and (part.by == "any" or plain(part.by) in plain(c.by) or group_of(part.by) == c.by):
+        if named and (part.by == "any" or plain(part.by) in plain(c.by) or _one_kind(part.by, c.by)):
             groups = ", ".join(c.different[:4])
             yield Held(f"{c.key} differs by {c.by}: {c.theirs:.4g} on {groups}, {c.others:.4g} elsewhere",
                        f"{c.key} 随 {c.by} 不同：{groups} 为 {c.theirs:.4g}", c.evidence)  # fmt: skip
+
+
+def _one_kind(asked: str, by: str) -> bool:
+    """Whether two groupings are of one kind; that a column tells variants apart says not which."""
+    return by != "variant" and group_of(asked) == by
 
 
 def _parts(part: Part, asked: Asked) -> Iterator[Held]:
