@@ -205,7 +205,7 @@ def _apply(hypothesis: Hypothesis, fix: Fix, settings: Settings, run: Run, lang:
     entry, limit = hypothesis.entry, _limit(hypothesis, fix)
     if limit:
         fix = fix.model_copy(update={"change": {"set": float(limit.data["fix"]["new"])}})
-    change = _change(fix, settings, run, lang, _named(hypothesis, lang))
+    change = _stated(hypothesis, fix, settings) or _change(fix, settings, run, lang, _named(hypothesis, lang))
     if change is None:
         return None
     return Proposal(
@@ -221,7 +221,22 @@ def _apply(hypothesis: Hypothesis, fix: Fix, settings: Settings, run: Run, lang:
     )
 
 
+def _stated(hypothesis: Hypothesis, fix: Fix, settings: Settings) -> Change | None:
+    """The change at the place that the finding itself names, where another file is in force or none is."""
+    asked = (f.data[PROPOSES] for f in hypothesis.for_ if PROPOSES in f.data and f.severity in SHOWN)
+    place = next((a for a in asked if a.get("file") and a["variable"] == fix.variable and fix.change.get("set")
+                  == a["new"]), None)  # fmt: skip
+    setting = settings.get(fix.variable)
+    if place is None or (setting is not None and setting.file == place["file"] and not place.get("key")):
+        return None
+    key, old = clean(str(place.get("key") or fix.variable)), clean(str(place.get("old") or ""))
+    return clean(place["file"]), place["line"], key, old, clean(str(place["new"])), clean(""), False
+
+
 BACK = Phrase(" Put back what changed there: {what}.", "改回当时的变化：{what}。")
+
+
+THERE = Phrase(" Here: {what}.", "此处：{what}。")
 
 
 def _named(hypothesis: Hypothesis, lang: str) -> str:
@@ -232,7 +247,8 @@ def _named(hypothesis: Hypothesis, lang: str) -> str:
         f" ({clean(e['file'], 60)}:{e['line']})"
         for e in told[:1]
     )
-    return BACK.say(lang, what=what) if what else ""
+    names = next((clean(str(f.data["names"]), 80) for f in hypothesis.for_ if f.data.get("names")), "")
+    return (BACK.say(lang, what=what) if what else "") + (THERE.say(lang, what=names) if names else "")
 
 
 def _limit(hypothesis: Hypothesis, fix: Fix) -> Finding | None:

@@ -35,9 +35,7 @@ def test_findings_that_say_nothing_for_the_entry_ask_for_nothing():
 
 
 def test_memory_that_ran_out_asks_for_a_tenth_of_the_card():
-    text = (
-        "torch.OutOfMemoryError: CUDA out of memory. GPU 0 has a total capacity of 80.00 GiB, 1 free."
-    )
+    text = "torch.OutOfMemoryError: CUDA out of memory. GPU 0 has a total capacity of 80.00 GiB, 1 free."
     full = Finding("cuda-oom", Severity.S0, "full", evidence=(Evidence("train.log", 3, text=text),))
     assert asked("train-oom", full) == {"peak_gpu_memory": ("at-most", 72.0)}
 
