@@ -16,12 +16,12 @@ from typing import Any
 from ..knowledge.entry import NOT_A_SETTING, Criterion, Fix
 from ..tools.config.edit import Edit, add_value, like, set_value
 from ..tools.findings import PROPOSES, Finding, TriageError, clean
-from ..tools.hardware import without_bf16
+from ..tools.documents.cards import without_bf16
 from ..tools.phrase import Phrase
 from ..tools.run import Run
 from ..tools.secrets import Shown, visible, visible_lines
 from ..tools.settings import Setting, Settings
-from .demands import demands
+from .acceptance.demands import demands
 from .diagnose import Diagnosis, leading
 from .ranking import SERIOUS, SHOWN, Hypothesis, alike
 from .reverts import AGAIN, to_take_back

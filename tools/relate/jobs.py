@@ -179,33 +179,41 @@ def stored(tables: Sequence[Table]) -> Iterator[Finding]:
 
 
 def _smaller(table: Table) -> Iterator[Finding]:
-    texts = [c for c in table.columns if c.values.dtype.kind == "O"]
-    names = next((c for c in texts if sum(map(_saved, c.values.tolist())) >= LEAST_SAVED), None)
+    names = next((c for c in table.columns if sum(map(_saved, _names(c))) >= LEAST_SAVED), None)
     if names is None:
         return
-    rows = [i for i, v in enumerate(names.values.tolist()) if CHECKPOINT.search(str(v))]
-    last = max(rows, key=lambda i: int(CHECKPOINT.search(str(names.values[i]))[1]))  # type: ignore[index]
+    said = _names(names)
+    rows = [i for i, name in enumerate(said) if _saved(name)]
+    last = max(rows, key=lambda i: int(CHECKPOINT.search(said[i])[1]))  # type: ignore[index]
     for what, sizes in _sizes(table, names, rows):
         others = np.array([sizes[i] for i in rows if i != last and np.isfinite(sizes[i])])
         if len(others) < LEAST_SAVED - 1 or np.ptp(others) > 0.1 * np.median(others) or not np.median(others) > 0:
             continue
         usual, mine = float(np.median(others)), float(sizes[last])
         if np.isfinite(mine) and mine < SMALLER * usual:
-            name = str(names.values[last]).split()[0]
+            name = said[last].split()[0]
             yield Finding(
                 "checkpoint-smaller", Severity.S1,
                 f"{name} has {what} {mine:g}, the {len(others)} others {usual:g} each ({table.file}): it was not "
                 "written whole.",
                 f"{name} 的 {what} 为 {mine:g}，其余 {len(others)} 个均为 {usual:g}（{table.file}）：没有写完整。",
-                tuple(Evidence(table.file, int(table.lines[i]) or None, text=str(names.values[i])[:200])
-                      for i in (last, rows[0])),
+                tuple(Evidence(table.file, int(table.lines[i]) or None, text=said[i][:200]) for i in (last, rows[0])),
                 {"checkpoint": name, "has": mine, "others": usual, "count": len(others)},
             )  # fmt: skip
             return
 
 
-def _saved(value: object) -> bool:
-    return CHECKPOINT.search(str(value)) is not None
+def _names(column: Column) -> list[str]:
+    """Its cells as text; numbers of checkpoints with that word."""
+    if column.values.dtype.kind == "O":
+        return [str(v) for v in column.values.tolist()]
+    if column.role != "axis" or column.of != "checkpoint":
+        return []
+    return [f"checkpoint-{v:.0f}" if np.isfinite(v) else "" for v in column.values]
+
+
+def _saved(name: str) -> bool:
+    return CHECKPOINT.search(name) is not None
 
 
 def _sizes(table: Table, names: Column, rows: Sequence[int]) -> Iterator[tuple[str, np.ndarray]]:
@@ -219,7 +227,7 @@ def _sizes(table: Table, names: Column, rows: Sequence[int]) -> Iterator[tuple[s
             read = np.array([_bytes(str(v)) for v in column.values.tolist()])
             if np.isfinite(read[list(rows)]).all():
                 yield "a size of", read
-    files = [FILES.search(str(v)) for v in names.values.tolist()]
+    files = [FILES.search(name) for name in _names(names)]
     if all(files[i] for i in rows):
         yield "files:", np.array([float(m[1]) if m else np.nan for m in files])
 

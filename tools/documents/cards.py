@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 
-from .findings import Evidence, TriageError
-from .patterns import bounded
-from .reading import head
-from .run import Run
+from ..findings import Evidence, TriageError
+from ..patterns import bounded
+from ..reading import head
+from ..run import Run
 
 FILES, BYTES = 60, 1 << 16
 """Files that are looked at, and bytes of each: what a card is stands in the first lines."""
