@@ -15,8 +15,8 @@ from typing import Any
 
 from ..knowledge.entry import NOT_A_SETTING, Criterion, Fix
 from ..tools.config.edit import Edit, add_value, like, set_value
-from ..tools.findings import PROPOSES, Finding, TriageError, clean
 from ..tools.documents.cards import without_bf16
+from ..tools.findings import PROPOSES, Finding, TriageError, clean
 from ..tools.phrase import Phrase
 from ..tools.run import Run
 from ..tools.secrets import Shown, visible, visible_lines

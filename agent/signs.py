@@ -176,7 +176,7 @@ def _ways(part: Part, asked: Asked) -> Iterator[Held]:
 
 def _seen(part: Part, asked: Asked) -> bool:
     """Whether the run holds what the part asks about."""
-    if part.asks in ("found", "event", "set"):
+    if part.asks in ("found", "event", "set", "changed"):
         return bool(asked.related.moves or asked.related.settings.values or asked.findings)
     if part.asks in ("above", "below", "near"):
         return all(asked.value(name) is not None for name in part.names)
@@ -319,6 +319,17 @@ def _number(text: str) -> float | None:
         return None
 
 
+def _changed_setting(part: Part, asked: Asked) -> Iterator[Held]:
+    behind = asked.findings.get("behind-sibling")
+    if behind is not None and part.names[0] in behind.data["changed"]:
+        yield Held(behind.message.rstrip("."), behind.zh.rstrip("。"), behind.evidence)
+    for event in asked.related.events:
+        if event.variable == part.names[0] and event.old and event.new:
+            at = None if event.step is None else (float(event.step), float(event.step))
+            said = f"{event.file}:{event.line} {event.variable} {event.old} -> {event.new}"
+            yield Held(said, said, (Evidence(event.file, event.line, event.step, text=event.text),), at)
+
+
 def _absent(part: Part, asked: Asked) -> Iterator[Held]:
     if asked.related.moves and not asked.of(part.names[0]):
         yield Held(f"nothing measures {part.names[0]}", f"没有任何文件记录 {part.names[0]}")
@@ -345,6 +356,7 @@ ASKS: dict[str, Callable[[Part, Asked], Iterator[Held]]] = {
     "parts": _parts,
     "event": _event,
     "set": _set,
+    "changed": _changed_setting,
     "absent": _absent,
     "found": _found,
 }

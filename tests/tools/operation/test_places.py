@@ -5,7 +5,7 @@ import json
 import pytest
 
 from triage.tools.discover import discover
-from triage.tools.relate.places import check_places, family
+from triage.tools.operation.places import check_places, family
 
 TRAIN = """\
 seq_len: 65536

@@ -15,8 +15,8 @@ import numpy as np
 
 from ..findings import Evidence, Finding, Severity
 from ..patterns import bounded
+from ..relate.line import plain
 from ..tables.table import Column, Table
-from .line import plain
 
 STATE = bounded(r"^(?:job_?)?(?:state|status|result|outcome|phase|状态|结果)$")
 NODES = bounded(r"^(?:nodes?_?list|nodes?|hosts?|hostnames?|machines?|exec_host|nodes_used|节点|节点列表|机器)$")

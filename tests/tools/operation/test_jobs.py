@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.tools.relate.jobs import counted, expanded, ran, stored
+from triage.tools.operation.jobs import counted, expanded, ran, stored
 from triage.tools.tables.read import read_tables
 
 

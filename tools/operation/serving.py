@@ -16,9 +16,9 @@ import numpy as np
 from ..documents.event import Event
 from ..findings import PROPOSES, Evidence, Finding, Severity
 from ..patterns import bounded
+from ..relate.line import Line, plain
 from ..settings import Settings
 from ..tables.table import Column, Table
-from .line import Line, plain
 
 PARTS = {
     "running": bounded(r"(?:requests?_running|running_req(?:uest)?s?|num_running|batch_current_size"
