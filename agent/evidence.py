@@ -212,6 +212,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
     from ..tools.config.lint import lint
     from ..tools.data import check_run_data
     from ..tools.data.evalrows import check_eval_rows
+    from ..tools.operation.places import check_places
     from ..tools.scores import check_run_evals
 
     tools: dict[str, Callable[[Run], Report]] = {
@@ -221,6 +222,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
         "evals": check_run_evals,
         "eval rows": check_eval_rows,
         "copies": check_copies,
+        "places": check_places,
     }
     if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
         from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need
