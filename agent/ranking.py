@@ -192,7 +192,8 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
         cause = None
     weights: Mapping[str, str] = entry.speaks.for_
     for_ = tuple(f for code, f in by_code.items() if code in weights)
-    against = tuple(f for code, f in by_code.items() if code in entry.speaks.against)
+    opposing = {code: word for code, word in entry.speaks.against.items() if not _echoes(by_code.get(code), weights)}
+    against = tuple(f for code, f in by_code.items() if code in opposing)
     beside = [f for f in by_code.values() if f.severity in SERIOUS and f.code not in weights]
     seen = {code for code, f in by_code.items() if code in entry.speaks.needs or f.severity in SERIOUS}
     if entry.speaks.needs and seen.isdisjoint({*entry.speaks.needs, *weights}):
@@ -200,7 +201,7 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
     if all(is_hazard(f) for f in for_):
         weights = {code: "weak" for code in weights}  # what a program might do shows nothing of what the run did
     support = _discounted(_ratios(weights, by_code))
-    opposition = _discounted(_ratios(entry.speaks.against, by_code, notes=True))
+    opposition = _discounted(_ratios(opposing, by_code, notes=True))
     score = math.log(PRIOR[entry.prior] + WORDS * _words(entry, by_code, relevance)) + support - opposition
     score -= _discounted([math.log(BESIDE)] * len(beside))
     status: Status
@@ -218,6 +219,11 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
 def is_hazard(finding: Finding) -> bool:
     """Whether this is a rule's finding in a program, which names the entry that it would lead to."""
     return "entry" in finding.data
+
+
+def _echoes(finding: Finding | None, weights: Mapping[str, str]) -> bool:
+    """Whether the finding only follows from one that speaks for the entry: it says nothing against it."""
+    return finding is not None and finding.data.get("follows", {}).get("code") in weights
 
 
 def _agreed(decisive: Finding, others: Iterable[Finding]) -> bool:

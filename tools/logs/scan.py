@@ -45,6 +45,8 @@ CODES = declare(
 SILENCE = 20 * 60
 """Seconds of log without a step before a hang is suspected. Own judgement; PyTorch's NCCL limit is 10 minutes."""
 
+UNENDING = ("loss-divergence",)
+"""Of a curve that goes wrong while the program runs on."""
 NUMERIC = {"nan-in-forward", "sampling-nonfinite", "loss-scale-collapse"}
 """Errors that a jump of the loss leads to."""
 
@@ -165,13 +167,15 @@ def _in_part(fine: Finding) -> Finding:
 
 
 def _survived(found: Sequence[Finding], matched: Sequence[Finding]) -> Iterator[Finding]:
-    """The findings of the series; a jump that recovered is S2 where an error that is none of values ends the run.
+    """The findings of the series; a jump that recovered, or a curve with which the program ran on, is S2 where an error
+    that is none of values ends the run.
 
     Both are shown, but what ended the run leads.
     """
     fatal = {f.code for f in matched if f.severity in (Severity.S0, Severity.S1)}
     for finding in found:
-        if finding.severity == Severity.S1 and finding.data.get("recovered") and fatal and not fatal & NUMERIC:
+        survived = finding.data.get("recovered") or finding.code in UNENDING
+        if finding.severity == Severity.S1 and survived and fatal and not fatal & NUMERIC:
             yield replace(
                 finding,
                 severity=Severity.S2,
