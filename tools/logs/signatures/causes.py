@@ -13,8 +13,9 @@ from ...findings import Evidence, Finding, Severity, clean, declare
 from ...phrase import LINE, counted
 from ...series import Series
 from ...vocabulary import VOCABULARY
+from .holders import holders
 from .match import TABLE, Hit, Hits
-from .phases import FRAME, frames, phases
+from .phases import FRAME, frames, in_a_start, phases
 from .signature import CHECK
 from .software import GENERIC
 from .uncaught import restarts, stop
@@ -166,7 +167,8 @@ def judge(found: Mapping[str, Mapping[int, Hits]], lives: Mapping[str, Timeline]
     causes = {file: _first_cause(file_events) for file, file_events in events.items()}
     pairs = [(event, _finding(event, _follows(event, causes))) for each in events.values() for event in each]
     findings = [f for _, f in pairs]
-    findings += [p for e, f in pairs if e.code in PHASED for p in phases(e.file, _kept(e.hits), f)]
+    for tell in (phases, holders):
+        findings += [p for e, f in pairs if e.code in PHASED for p in tell(e.file, _kept(e.hits), f)]
     return sorted(_joined(findings), key=lambda f: f.severity)
 
 
@@ -210,6 +212,8 @@ def _graded(file: str, hit: Hit, hits: Hits, life: Timeline) -> _Event:
         return _Event(file, hit, hits, Severity.S3, f"line {hits.undone} takes it back", back=True)
     if hit.absolved and not frames(hit):
         return _Event(file, hit, hits, Severity.S3, "the line itself says that the program goes on", back=True)
+    if severity < Severity.S2 and 0 < life.serves and hit.line < life.alive and in_a_start(hit):
+        return _Event(file, hit, hits, Severity.S2, "another server, or a later start, answers in the same file")
     if life.survives(hit.line):
         return _Event(file, hit, hits, Severity.S3, "the run goes on after it")
     if 0 < life.serves < life.shut < hit.line:
