@@ -26,6 +26,7 @@ from .attempts import TRAINING
 from .classes import classes_of
 from .detectors.detect import detect, healthy
 from .history import unlogged
+from .notebooks import notebooks
 from .plan import PLANNED, Plan, cut_short, planned, unfinished
 from .points.read import read_series
 from .served import did_its_work, stopped_busy
@@ -94,8 +95,10 @@ def read_run(run: Run, every: Callable[[], object] = lambda: None) -> Read:
         return watches[-1]
 
     table, checks = read_series(run, every, watch)
+    trained = any(s.metric in TRAINING and len(s) > 1 for s in table)
     broken = [Check(f"signatures in {w.artifact.name}", "failed", w.failed) for w in watches if w.failed]
     texts = {w.artifact.name: w.text for w in watches if w.text}
+    texts |= {} if trained else notebooks(run)
     broken += [Check(f"read {name} to its end", "failed", t.broken) for name, t in texts.items() if t.broken]
     broken += wholeness.broken(run)
     return Read(table, checks, texts, tuple(broken))

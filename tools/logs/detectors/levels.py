@@ -85,7 +85,9 @@ def loss_unmoved(track: Track) -> Iterator[Finding]:
             continue
         en = f"{points.key} is {first:.5g} at {where(points, 0)} and {last:.5g} at {where(points, n - 1)}, {n} points "
         en += "later: the level of an untrained model, which the training has not touched."
-        zh = f"{points.key} 从{where_zh(points, 0)}的 {first:.5g} 到{where_zh(points, n - 1)}的 {last:.5g}（{n} 个点）："
+        zh = (
+            f"{points.key} 从{where_zh(points, 0)}的 {first:.5g} 到{where_zh(points, n - 1)}的 {last:.5g}（{n} 个点）："
+        )
         zh += "仍是未训练模型的水平，训练没有产生作用。"
         yield finding("loss-unmoved", S2, [(points, n - 1), (points, 0)], en, zh, baseline=first, last=last)
         return

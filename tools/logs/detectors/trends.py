@@ -75,7 +75,12 @@ def _no_better_for_passes(track: Track) -> Iterator[Finding]:
     """Twenty points or more over five epochs or more in which the loss shows no fall at all: whoever sees the same rows
     that often knows some by heart. An accuracy that rises meanwhile says otherwise. Own judgement."""
     points, epoch = _supervised_loss(track, 20), track.points("epoch")
-    if points is None or epoch is None or epoch.values.max() - epoch.values.min() < PASSES or points.values.min() <= 0.05:
+    if (
+        points is None
+        or epoch is None
+        or epoch.values.max() - epoch.values.min() < PASSES
+        or points.values.min() <= 0.05
+    ):
         return
     (first, last), (_, z) = head_tail(points.values, 0.3), mann_kendall(points.values)
     risen = (p for name in ("accuracy", "eval_accuracy") if (p := track.points(name, 5)) is not None)
