@@ -21,7 +21,7 @@ from typing import Literal
 
 from ..knowledge.entry import Cause, Entry
 from ..knowledge.runbook import Runbook
-from ..tools.findings import Finding
+from ..tools.findings import Finding, Severity
 
 STRENGTH = {"decisive": 100.0, "strong": 8.0, "moderate": 3.0, "weak": 1.5}
 """Likelihood ratio of each strength word; `triage eval fit` reports measured ones beside it."""
@@ -192,7 +192,7 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
         cause = None
     weights: Mapping[str, str] = entry.speaks.for_
     for_ = tuple(f for code, f in by_code.items() if code in weights)
-    opposing = {code: word for code, word in entry.speaks.against.items() if not _echoes(by_code.get(code), weights)}
+    opposing = {code: word for code, word in entry.speaks.against.items() if not _beside(by_code, code, weights)}
     against = tuple(f for code, f in by_code.items() if code in opposing)
     beside = [f for f in by_code.values() if f.severity in SERIOUS and f.code not in weights]
     seen = {code for code, f in by_code.items() if code in entry.speaks.needs or f.severity in SERIOUS}
@@ -221,9 +221,14 @@ def is_hazard(finding: Finding) -> bool:
     return "entry" in finding.data
 
 
-def _echoes(finding: Finding | None, weights: Mapping[str, str]) -> bool:
-    """Whether the finding only follows from one that speaks for the entry: it says nothing against it."""
-    return finding is not None and finding.data.get("follows", {}).get("code") in weights
+def _beside(by_code: Mapping[str, Finding], code: str, weights: Mapping[str, str]) -> bool:
+    """Whether the finding says nothing against an entry: it only follows from what speaks for it, or the run survived
+    it and ended in what speaks for it."""
+    finding = by_code.get(code)
+    if finding is None or finding.data.get("follows", {}).get("code") in weights:
+        return True
+    ended = any(by_code[c].severity == Severity.S0 for c in weights if c in by_code)
+    return ended and finding.severity == Severity.S3 and "survived" in finding.data
 
 
 def _agreed(decisive: Finding, others: Iterable[Finding]) -> bool:
