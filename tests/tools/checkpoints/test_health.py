@@ -435,7 +435,8 @@ def test_what_git_did_not_fetch_is_a_note_and_says_nothing_of_the_save(tmp_path)
         (folder / name).write_bytes(POINTER)
     report = check_checkpoints([tmp_path])
     assert {(f.code, f.severity.name) for f in report.findings} == {("checkpoint-not-fetched", "S3")}
-    assert len(report.findings) == 4 and "Git LFS pointer" in report.findings[0].message
+    assert len(report.findings) == 4
+    assert "Git LFS pointer" in report.findings[0].message
 
 
 def test_a_text_that_only_begins_like_a_pointer_is_damaged(tmp_path):

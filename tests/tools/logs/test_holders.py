@@ -1,4 +1,4 @@
-"""Who holds the card when it is full: other processes are named, the process itself and a small one beside it are not."""
+"""Who holds the card when it is full: other processes are named, the one that failed and a small one are not."""
 
 import pytest
 
@@ -7,7 +7,10 @@ from triage.tools.logs.signatures.causes import Timeline, judge
 from triage.tools.logs.signatures.match import Matcher
 from triage.tools.reading import Chunk
 
-CARD = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 68.00 MiB. GPU 0 has a total capacity of 23.69 GiB of which 50.94 MiB is free. "
+CARD = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 68.00 MiB. "
+    "GPU 0 has a total capacity of 23.69 GiB of which 50.94 MiB is free. "
+)
 PYTORCH = (
     "Of the allocated memory 1.86 GiB is allocated by PyTorch, and 73.76 MiB is reserved by PyTorch but unallocated."
 )
@@ -29,15 +32,17 @@ def found(text: str, **life):
 )
 def test_the_process_that_holds_the_card_is_named(held):
     finding = found(CARD + held)["gpu-memory-held-elsewhere"]
-    assert "process 90 holds 21.4 GiB" in finding.message and finding.severity.name == "S0" and "90" in finding.zh
+    assert "process 90 holds 21.4 GiB" in finding.message
+    assert finding.severity.name == "S0"
+    assert "90" in finding.zh
 
 
 @pytest.mark.parametrize(
     "held",
     [
         "Including non-PyTorch memory, this process has 23.50 GiB memory in use. " + PYTORCH,
-        "Process 5366 has 23.40 GiB memory in use. Of the allocated memory 15.2 GiB is allocated by PyTorch, and 7.24 GiB is "
-        "reserved by PyTorch but unallocated.",  # itself, in a container
+        "Process 5366 has 23.40 GiB memory in use. Of the allocated memory 15.2 GiB is allocated by PyTorch, "
+        "and 7.24 GiB is reserved by PyTorch but unallocated.",  # itself, in a container
         "Process 90 has 0.80 GiB memory in use. " + OWN.replace("2.22", "22.8") + PYTORCH,  # a desktop
         "",
     ],

@@ -7,7 +7,7 @@ import pytest
 from triage.tools.discover import discover
 from triage.tools.logs.scan import scan
 
-ASSERT = "../aten/src/ATen/native/cuda/IndexKernel.cu:94: block: [0,0,0], thread: [3,0,0] Assertion `index < sizes[i]` failed.\n"
+ASSERT = "../aten/src/ATen/IndexKernel.cu:94: block: [0,0,0], thread: [3,0,0] Assertion `index < sizes[i]` failed.\n"
 OOM = ("OutOfMemoryError", "CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 11.60 GiB")
 ASSERTED = (
     "RuntimeError",

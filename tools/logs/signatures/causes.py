@@ -219,7 +219,7 @@ def _graded(file: str, hit: Hit, hits: Hits, life: Timeline) -> _Event:
         return _Event(file, hit, hits, Severity.S3, "the line itself says that the program goes on", back=True)
     if hit.signature.code in DEATHS and _recurs(hits):
         return _Event(file, hit, hits, Severity.S0)
-    if severity < Severity.S2 and 0 < life.serves and hit.line < life.alive and in_a_start(hit):
+    if severity < Severity.S2 and life.serves > 0 and hit.line < life.alive and in_a_start(hit):
         return _Event(file, hit, hits, Severity.S2, "another server, or a later start, answers in the same file")
     if life.survives(hit.line):
         return _Event(file, hit, hits, Severity.S3, "the run goes on after it")

@@ -65,8 +65,8 @@ PHASES = (
     ),
 )
 ENGINE = bounded(
-    r"(?:vllm|sglang|lmdeploy|text_generation_server)[/\\].{0,200} in (?:_init_engine|_init_executor|load_model|get_model"
-    r"|_?initialize_model|init_device|run_rpc_server)$"
+    r"(?:vllm|sglang|lmdeploy|text_generation_server)[/\\].{0,200} in (?:_init_engine|_init_executor|load_model"
+    r"|get_model|_?initialize_model|init_device|run_rpc_server)$"
 )
 """A frame of an engine that starts: what fails there ends this start, whoever answers later in the same log."""
 CODES = declare("phases", *((phase.code, CHECK, phase.en) for phase in PHASES))
