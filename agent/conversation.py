@@ -19,10 +19,11 @@ from ..tools.findings import Evidence, TriageError, clean
 from ..tools.keeping import losses, lost
 from ..tools.looking.lines import Excerpt, excerpts
 from ..tools.phrase import Phrase, phrases
+from ..tools.run import newest, stamped
 from .answer import Answer
 from .casebook import BOOK, Casebook, Unusable, new_id
 from .events import Event, Listen, Notice, Token, ToolStarted, ignore
-from .evidence import Look, gather, newest, stamped
+from .evidence import Look, gather
 from .followup import follow_up
 from .question.parts import split
 from .question.tongue import PLEASE, third
@@ -174,6 +175,12 @@ class Conversation:
             return f"{self._said} {text}"
         self._said = text
         return text
+
+    def drop(self, path: Path) -> None:
+        """Read this run no more; the answer stands until the next question."""
+        self.paths, self._stamp = tuple(p for p in self.paths if p != path), ()
+        if self.case:
+            Casebook(self.home).set_runs(self.case, absolute(self.paths))
 
     def verify(self, candidate: Path, entry: str = "", listen: Listen = ignore) -> Verdict:
         """Judge the next run against the case's first run, by the entry that its answer leads with, and note it.

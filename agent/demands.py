@@ -13,6 +13,7 @@ from typing import Any
 from ..knowledge.entry import Criterion, Entry
 from ..knowledge.sign import parse_sign
 from ..tools.findings import Finding
+from ..tools.patterns import bounded
 from ..tools.vocabulary import VOCABULARY
 
 SLACK, NOISE = 0.05, 3.0
@@ -21,6 +22,11 @@ MOST = 4
 LEARNED = frozenset(("loss", "eval_loss", "perplexity", "eval_perplexity", "accuracy", "eval_accuracy", "reward",
                      "entropy", "grad_norm"))  # fmt: skip
 """Measures whose level moves as a model learns: that of another step is no target."""
+BAD = {"rises": 1, "falls": -1}
+"""Sign over a measure -> the way that it speaks of as bad."""
+CARD = bounded(r"total capacity of (\d{1,4}(?:\.\d{1,3})?) GiB|; (\d{1,4}\.\d{1,3}) GiB total capacity")
+ROOM = 0.9
+"""Share of a card that a run may fill; the rest is for fragments and the longest batch."""
 Data = Mapping[str, Any]
 
 
@@ -29,11 +35,13 @@ def demands(entry: Entry, findings: Iterable[Finding]) -> tuple[Criterion, ...]:
     findings = tuple(findings)
     held = [f for f in findings if f.code in entry.speaks.for_]
     found = [c for f in held if f.code in ASKS for c in ASKS[f.code](f.data)]
-    signs = (parse_sign(str(f.data["sign"])) for f in held if "sign" in f.data)
-    named = {name for sign in signs for part in sign.parts for name in part.names}
-    found += [
-        c for f in findings if f.code == "metric-changed" and f.data.get("metric") in named for c in _back(f.data)
-    ]
+    found += [c for f in held if f.code == "cuda-oom" for c in _room(f)]
+    parts = [part for f in held if "sign" in f.data for part in parse_sign(str(f.data["sign"])).parts]
+    worse = {part.names[0]: BAD[part.asks] for part in parts if part.asks in BAD and not part.negated}
+    for changed in (f for f in findings if f.code == "metric-changed"):
+        metric = str(changed.data.get("metric"))
+        if any(metric in part.names for part in parts):
+            found += _back(changed.data, worse.get(metric, 0))
     own = {c.metric for c in entry.acceptance if c.low is not None or c.high is not None}
     first: dict[str, Criterion] = {}
     for criterion in found:
@@ -51,10 +59,19 @@ def _asked(metric: str, is_: str, bound: float, unit: str, en: str, zh: str) -> 
     )
 
 
-def _back(data: Data) -> Iterator[Criterion]:
-    """A measure that got worse comes back to where it was, but for its noise."""
+def _room(finding: Finding) -> Iterator[Criterion]:
+    """The peak stays below the card that was full."""
+    total = next((float(m[1] or m[2]) for e in finding.evidence if (m := CARD.search(e.text or ""))), None)
+    if total:
+        yield _asked("peak_gpu_memory", "at-most", ROOM * total, "GiB", f"{ROOM:.0%} of the card's {total:g} GiB",
+                     f"显卡 {total:g} GiB 的 {ROOM:.0%}")  # fmt: skip
+
+
+def _back(data: Data, bad: int) -> Iterator[Criterion]:
+    """A measure that got worse, by its own nature or by the sign that it meets, comes back to where it was."""
     metric, before, after = str(data["metric"]), float(data["before"]), float(data["after"])
     better = VOCABULARY[metric].better if metric in VOCABULARY else 0
+    better = better or -bad
     if better * (after - before) < 0 and not data.get("group") and metric not in LEARNED:
         slack = max(SLACK * abs(before), NOISE * float(data.get("noise", 0.0)))
         said = (

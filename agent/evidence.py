@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from ..tools.discover import discover
 from ..tools.findings import Check, Finding, Report, TriageError
 from ..tools.kinds import OPEN
 from ..tools.logs.attempts import joined, name_of, named_in, trainings
-from ..tools.run import Artifact, Run, files_below
+from ..tools.run import Artifact, Run
 from ..tools.series import Series, SeriesTable
 from ..tools.settings import Settings
 from .coverage import Covered, coverage
@@ -133,8 +132,13 @@ def named_or_worst(words: str) -> Choose:
     """The training that the words name, else the one whose logs are worst."""
 
     def choose(found: Sequence[Training]) -> Training:
+        from ..tools.relate.siblings import gap
+
         named = next(named_in(words, [t.run for t in found]), None)
-        return next((t for t in found if t.run is named), min(found, key=lambda t: t.grade))
+        worst = [t for t in found if t.grade == min(t.grade for t in found)]
+        if named is None and len(worst) == 2 and gap(worst[1].table, worst[0].table):
+            return worst[1]
+        return next((t for t in found if t.run is named), worst[0])
 
     return choose
 
@@ -176,7 +180,7 @@ def look(
         broken = _try("scan", reading)
         whole, opened = run, read_open(run)
         read = _together(read, opened.series if opened else ())
-        run, others = _chosen(run, read, choose or named_or_worst(""))
+        run, others, beside = _chosen(run, read, choose or named_or_worst(""))
         if run.artifacts != whole.artifacts:
             settings, setting_checks = read_settings(run)
         read = read.only(run)
@@ -190,6 +194,8 @@ def look(
             told(name)
             reports.append(_try(name, lambda tool=tool: tool(run)))
         reports.append(_try("named", lambda: look_up(run, log.findings)))
+        if beside:
+            reports.append(_try("siblings", lambda: _against(read.table, settings, beside)))
         about = name_of(run) if others else ""
         spoken = orders(run, (f for report in reports for f in report.findings))
         here = {a.name for a in run.artifacts} | {s.name for s in run.unknown}
@@ -226,17 +232,17 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
 def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
     """The look with the relations of what it holds, and the signs of the runbook that they show."""
     from ..knowledge.runbook import load
+    from ..tools.code.fact import facts_in
     from ..tools.relate.relate import Related, relate
     from .signs import ask
 
     tables, events = _aside(seen)
-    tables, events = (*seen.tables, *tables), (*seen.events, *events)
-    found = _try("relate", lambda: relate(SeriesTable(seen.series), tables, seen.settings, events, seen.claims))
+    said = (seen.settings, events, seen.claims, facts_in(seen.reports))
+    found = _try("relate", lambda: relate(SeriesTable(seen.series), tables, *said))
     if not isinstance(found, Related):
         return replace(seen, reports=(*seen.reports, found))
-    asked = _try(
-        "signs", lambda: ask(entries if entries is not None else load(), found, (*seen.findings, *found.findings))
-    )
+    known = entries if entries is not None else load()
+    asked = _try("signs", lambda: ask(known, found, (*seen.findings, *found.findings)))
     return replace(seen, reports=(*seen.reports, found, asked))
 
 
@@ -247,9 +253,8 @@ TRIALS = 2048
 
 
 def _aside(seen: Look) -> tuple[list[Table], list[Event]]:
-    """Rows of small data files, and the events of logs that measure nothing."""
-    tables: list[Table] = []
-    events: list[Event] = []
+    """The tables and events, and rows of small data files and the events of logs that measure nothing."""
+    tables, events = [*seen.tables], [*seen.events]
     measured = {s.file for s in seen.table}
     for artifact in seen.run.of("data", "generations", "log", "metrics"):
         with suppress(TriageError, OSError):
@@ -286,20 +291,31 @@ def _together(read: Read, more: Iterable[Series]) -> Read:
     return replace(read, table=joined(logged, more)) if more else read
 
 
-def _chosen(run: Run, read: Read, choose: Choose) -> tuple[Run, tuple[Other, ...]]:
-    """The training to look at, and the others in one line each."""
+def _against(table: SeriesTable, settings: Settings, beside: Sequence[Training]) -> Report:
+    """The run against the others under its path."""
+    from ..tools.config.combine import read_settings
+    from ..tools.relate.siblings import CHECK, Sibling, behind
+
+    found = behind(table, settings, [Sibling(t.name, t.table, read_settings(t.run)[0]) for t in beside[:2]])
+    check = Check(CHECK, "found" if found else "clear")
+    return Report("siblings", (found,) if found else (), (check,))
+
+
+def _chosen(run: Run, read: Read, choose: Choose) -> tuple[Run, tuple[Other, ...], tuple[Training, ...]]:
+    """The training to look at, the others in one line each, and the others themselves."""
     from ..tools.logs.scan import scan
 
     found = trainings(run, read.table)
     if len(found) == 1:
-        return found[0], ()
+        return found[0], (), ()
     parts = ((part, read.only(part)) for part in found)
     scanned = [
         Training(part, own.table, _try("scan", lambda part=part, own=own: scan(part, None, own)).findings)
         for part, own in parts
     ]
     chosen = choose(scanned)
-    return chosen.run, tuple(Other(t.name, t.findings) for t in scanned if t is not chosen)
+    beside = tuple(t for t in scanned if t is not chosen)
+    return chosen.run, tuple(Other(t.name, t.findings) for t in beside), beside
 
 
 def path_of(paths: Sequence[Path], about: str) -> Path:
@@ -307,33 +323,6 @@ def path_of(paths: Sequence[Path], about: str) -> Path:
     first, _, rest = about.partition("/")
     beside = next((p for p in paths[1:] if first and (p.name or p.resolve().name) == first), None)
     return beside / rest if beside else paths[0] / about
-
-
-STAMPED = 5000
-"""Files of which size and time are compared before what was read is used again."""
-
-
-def stamped(paths: Sequence[Path]) -> tuple[object, ...]:
-    """Name, size and times of every file under the paths: equal as long as nothing has changed.
-
-    A copy may keep size and time of writing of what it replaces; the time of its entry is its own.
-    """
-
-    def stamp(path: Path) -> tuple[str, tuple[int, int], int]:
-        try:
-            found = path.stat()
-        except OSError:
-            return str(path), (-1, -1), -1
-        return str(path), (found.st_size, found.st_ctime_ns), found.st_mtime_ns
-
-    files = [file for path in paths for file in files_below(path, STAMPED + 1)]
-    return (*map(stamp, paths), *map(stamp, files), *([time.monotonic()] if len(files) > STAMPED else ()))
-
-
-def newest(stamp: tuple[object, ...]) -> float:
-    """When the newest file of `stamped` was written, in seconds since the epoch; 0 where no file is there."""
-    times = [written for one in stamp if isinstance(one, tuple) for written in one[2:]]
-    return max(times, default=0) / 1e9
 
 
 def read_logs(run: Run) -> Read:

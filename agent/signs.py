@@ -176,7 +176,7 @@ def _ways(part: Part, asked: Asked) -> Iterator[Held]:
 
 def _seen(part: Part, asked: Asked) -> bool:
     """Whether the run holds what the part asks about."""
-    if part.asks in ("found", "event", "set"):
+    if part.asks in ("found", "event", "set", "changed"):
         return bool(asked.related.moves or asked.related.settings.values or asked.findings)
     if part.asks in ("above", "below", "near"):
         return all(asked.value(name) is not None for name in part.names)
@@ -273,10 +273,15 @@ def _differs(part: Part, asked: Asked) -> Iterator[Held]:
         named = part.names[0] == "any" or any(
             re.fullmatch(_anything(part.names[0]), plain(k)) for k in (c.metric, c.key)
         )
-        if named and (part.by == "any" or plain(part.by) in plain(c.by) or group_of(part.by) == c.by):
+        if named and (part.by == "any" or plain(part.by) in plain(c.by) or _one_kind(part.by, c.by)):
             groups = ", ".join(c.different[:4])
             yield Held(f"{c.key} differs by {c.by}: {c.theirs:.4g} on {groups}, {c.others:.4g} elsewhere",
                        f"{c.key} 随 {c.by} 不同：{groups} 为 {c.theirs:.4g}", c.evidence)  # fmt: skip
+
+
+def _one_kind(asked: str, by: str) -> bool:
+    """Whether two groupings are of one kind; that a column tells variants apart says not which."""
+    return by != "variant" and group_of(asked) == by
 
 
 def _parts(part: Part, asked: Asked) -> Iterator[Held]:
@@ -314,6 +319,17 @@ def _number(text: str) -> float | None:
         return None
 
 
+def _changed_setting(part: Part, asked: Asked) -> Iterator[Held]:
+    behind = asked.findings.get("behind-sibling")
+    if behind is not None and part.names[0] in behind.data["changed"]:
+        yield Held(behind.message.rstrip("."), behind.zh.rstrip("。"), behind.evidence)
+    for event in asked.related.events:
+        if event.variable == part.names[0] and event.old and event.new:
+            at = None if event.step is None else (float(event.step), float(event.step))
+            said = f"{event.file}:{event.line} {event.variable} {event.old} -> {event.new}"
+            yield Held(said, said, (Evidence(event.file, event.line, event.step, text=event.text),), at)
+
+
 def _absent(part: Part, asked: Asked) -> Iterator[Held]:
     if asked.related.moves and not asked.of(part.names[0]):
         yield Held(f"nothing measures {part.names[0]}", f"没有任何文件记录 {part.names[0]}")
@@ -340,6 +356,7 @@ ASKS: dict[str, Callable[[Part, Asked], Iterator[Held]]] = {
     "parts": _parts,
     "event": _event,
     "set": _set,
+    "changed": _changed_setting,
     "absent": _absent,
     "found": _found,
 }

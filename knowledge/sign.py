@@ -43,6 +43,7 @@ PREDICATES = {
     "event": Predicate((1, 2), "something of this kind happened: config, data, restart, node, deployment, code, "
                                "dependency, note; the second name stands in its line"),
     "set": Predicate((1, 2), "the setting is made, to this value where one is given"),
+    "changed": Predicate((1, 1), "the setting is not what it was: in a better run beside this one, or by an event"),
     "absent": Predicate((1, 1), "no file of the run measures this, though others are measured"),
     "found": Predicate((1, 6), "another tool found one of these codes"),
 }  # fmt: skip

@@ -49,7 +49,7 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Kind, str], ...] = (
     (re.compile(r"(?:^|[_.-])(?:config|args|arguments|h?params|hyperparameters|settings)\.json$", _I), "config", "configuration file name"),
     (re.compile(r"^(?:all_|eval_|test_|predict_|base_|before_|after_|lm_?eval\w*_)?results?(?:[_.-].*)?\.json$|^(?:eval|evaluation|metrics_eval|lm_eval)[\w.-]*\.json$", _I), "eval", "evaluation result name"),
     (re.compile(r"^(?:samples|generations?|generated|predictions?|completions?|rollouts?|outputs?|responses?)[\w.-]*\.(?:jsonl|json|parquet|csv)(?:\.gz|\.zst)?$|generated_predictions", _I), "generations", "generated text file name"),
-    (re.compile(r"\.(?:slurm|sbatch|sh|bash|zsh|bat|ps1|pbs|lsf|mk)$|^(?:GNU)?makefile$|^(?:launch|run|command|cmd|args|flags|overrides)(?:[_.-][\w.-]*)?\.txt$|[_.-](?:args|arguments|flags|cmd|command|overrides)\.txt$", _I), "script", "launch script name"),
+    (re.compile(r"\.(?:slurm|sbatch|sh|bash|zsh|bat|ps1|pbs|lsf|mk|service)$|^(?:launch|train|run|serve|env)\w{0,20}\.env$|^(?:GNU)?makefile$|^(?:launch|run|command|cmd|args|flags|overrides)(?:[_.-][\w.-]*)?\.txt$|[_.-](?:args|arguments|flags|cmd|command|overrides)\.txt$", _I), "script", "launch script name"),
     (re.compile(r"\.(?:ya?ml|toml|ini|cfg|ipynb)$", _I), "config", "configuration file name"),
 )  # fmt: skip
 _LOG_NAME = bounded(
@@ -118,10 +118,18 @@ _PYTHON_SETTINGS = bounded(
     rb"(?:TrainingArguments|(?:SFT|DPO|GRPO|PPO|KTO|ORPO|Reward|RLOO)Config|ArgumentParser|LoraConfig|Optimi[sz]er\w*Config|Optimizers\w*\.Config|Train(?:ing|er)Config|ConfigContainer|AdamWConfig|\bTrainer)\s*\(|^\s*[\w.]+\.(?:lr|learning_rate|max_steps|train_iters|\w+_batch_size)\s*=|^\s*(?:learning_rate|batch_size|max_iters|lr)\s*[:=]", re.M
 )  # fmt: skip
 _PROGRAM = re.compile(rb"^(?:import|from|def|class|async def)\b", re.M)
+_STATEMENT = bounded(
+    rb"^(?:for|while|with|if|try)\b[^\n]{0,300}:\s|^[A-Za-z_][\w.]{0,80}\s{0,8}(?:[-+*/]?=[^=]|\()", re.M
+)
+"""A line of a part of a program that imports and defines nothing."""
 _FLAGS = re.compile(
     rb"(?:^|\s)--[a-z][\w.-]+|\b(?:torchrun|accelerate launch|deepspeed|vllm serve|srun|python3? )|^[\w.+]+=\S+$", re.M
 )
 _YAML = re.compile(rb"^[A-Za-z_][\w.-]*:(?:\s|$)", re.M)
+_DRAWN = bounded(
+    rb"(?m)\A(?:[^\n]{0,200}\n){0,2}\# (?:TYPE|HELP) \w|\A(?:[^\n]{0,200}\n){0,3}[ ]{0,8}-{3,60}(?:[ ]{1,8}-{3,60}){2,40}[ ]{0,8}\r?$"
+)
+"""Prometheus text, and columns under a row of dashes."""
 _PAIRS = bounded(rb"(?m)^[A-Za-z_][\w.-]{0,60}\s{0,40}=\s{0,40}[^\s=].{0,200}$")
 _LOG_TEXT = re.compile(
     rb"\d\d:\d\d:\d\d|Traceback \(most recent|\b(?:INFO|WARNING|ERROR)\b|\b(?:step|iter(?:ation)?|epoch)\W{0,3}\d"
@@ -221,7 +229,8 @@ def _text(name: str, head: bytes, by_name: Recognised | None, alone: bool) -> Re
         settings = _PYTHON_SETTINGS.search(head) or re.search(r"config|args|settings", name, _I)
         if settings:
             return Recognised("config", "Python file that sets training arguments")
-        return Recognised("code", "Python program") if _PROGRAM.search(head) else None
+        program = _PROGRAM.search(head) or (alone and _STATEMENT.search(head))
+        return Recognised("code", "Python program") if program else None
     if _LOG_NAME.search(name):
         return Recognised("log", "log file name and text content")
     if suffix in ("", ".txt") or alone:
@@ -262,6 +271,8 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
 def _plain(head: bytes, alone: bool) -> Recognised | None:
     if TRACKED.match(head.split(b"\n", 1)[0]):
         return Recognised("metrics", "lines of clock, value and step")
+    if _DRAWN.search(head):
+        return Recognised("table", "rows of a monitoring tool or a scheduler")
     if _mostly_pairs(head):
         return Recognised("config", "text with `key = value` lines")
     if _LOG_TEXT.search(head):

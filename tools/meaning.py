@@ -18,7 +18,7 @@ from .vocabulary import SPLITS, VOCABULARY
 
 LEXICON: Mapping[str, str] = table("LEXICON", (
     (said, meant) for line in """
-        memory: mem memory 内存 存储
+        memory: mem memory 内存 存储 allocated alloc reserved 已分配
         gpu memory: vram 显存
         host memory: rss ram
         host: cpu host system proc process 主机 进程 节点 机器
@@ -98,7 +98,7 @@ LEXICON: Mapping[str, str] = table("LEXICON", (
 """Word of a name -> what it means, in the words that `QUANTITIES` are written in."""
 
 _BESIDE = """
-    avg average mean median peak p50 p90 p95 p99 std sum total per of the in by current curr cur now used use
+    avg average mean median peak p50 p90 p95 p99 sum total per of the in by current curr cur now used use
     usage allocated alloc reserved active resident draw ema smooth smoothed running value values final overall
     global local raw train training usual own measured mb mib gb gib ms batch micro window rolling daily
     平均 均值 峰值 中位数 总 占用 使用 已用 用量 当前 瞬时 训练 训练集 全局 平滑 每 的 值 数 数值 批

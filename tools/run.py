@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,6 +81,33 @@ def files_below(folder: Path, limit: int) -> list[Path]:
             continue
         waiting += reversed(inner)
     return found[:limit]
+
+
+STAMPED = 5000
+"""Files of which size and time are compared before what was read is used again."""
+
+
+def stamped(paths: Sequence[Path]) -> tuple[object, ...]:
+    """Name, size and times of every file under the paths: equal as long as nothing has changed.
+
+    A copy may keep size and time of writing of what it replaces; the time of its entry is its own.
+    """
+
+    def stamp(path: Path) -> tuple[str, tuple[int, int], int]:
+        try:
+            found = path.stat()
+        except OSError:
+            return str(path), (-1, -1), -1
+        return str(path), (found.st_size, found.st_ctime_ns), found.st_mtime_ns
+
+    files = [file for path in paths for file in files_below(path, STAMPED + 1)]
+    return (*map(stamp, paths), *map(stamp, files), *([time.monotonic()] if len(files) > STAMPED else ()))
+
+
+def newest(stamp: tuple[object, ...]) -> float:
+    """When the newest file of `stamped` was written, in seconds since the epoch; 0 where no file is there."""
+    times = [written for one in stamp if isinstance(one, tuple) for written in one[2:]]
+    return max(times, default=0) / 1e9
 
 
 def natural(name: str) -> tuple[tuple[int, int | str], ...]:

@@ -14,10 +14,11 @@ from typing import Annotated, Any
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
-from ..agent.evidence import Look, look, stamped
+from ..agent.evidence import Look, look
 from ..agent.session import index
 from ..agent.wording.toolbox import Toolbox
 from ..tools.boundary import Boundary
+from ..tools.run import stamped
 from .mcp_results import Result
 from .roots import Roots
 
@@ -68,7 +69,7 @@ class Looking:
     def sql(
         self, paths: Paths, query: Annotated[str, Field(description="One SELECT (DuckDB).")], ctx: Context
     ) -> Shown:
-        """Ask a run's tables: files, series, settings, events, claims, scores, findings, and each table read."""
+        """Ask a run's tables: files, series, settings, events, claims, scores, findings, code_facts, tables read."""
         return self._call(paths, ctx, "sql", query=query)
 
     def relate(

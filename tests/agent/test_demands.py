@@ -2,7 +2,7 @@
 
 from triage.agent.demands import demands
 from triage.agent.session import index
-from triage.tools.findings import Finding, Severity
+from triage.tools.findings import Evidence, Finding, Severity
 
 BOOK = {entry.id: entry for entry in index(None).runbook}
 
@@ -32,3 +32,15 @@ def test_a_measure_that_a_sign_names_comes_back_to_where_it_was():
 
 def test_findings_that_say_nothing_for_the_entry_ask_for_nothing():
     assert demands(BOOK["pii-in-data"], [found("kv-pool-below-need", need=1.5)]) == ()
+
+
+def test_memory_that_ran_out_asks_for_a_tenth_of_the_card():
+    text = "torch.OutOfMemoryError: CUDA out of memory. GPU 0 has a total capacity of 80.00 GiB, 1 free."
+    full = Finding("cuda-oom", Severity.S0, "full", evidence=(Evidence("train.log", 3, text=text),))
+    assert asked("train-oom", full) == {"peak_gpu_memory": ("at-most", 72.0)}
+
+
+def test_a_measure_that_nobody_knows_comes_back_where_its_sign_says_which_way_is_bad():
+    sign = found("sign-rises-host-memory", sign="rises(host_memory)")
+    grew = found("metric-changed", metric="host_memory", before=40.0, after=90.0, at=900.0, noise=0.1, group="")
+    assert asked("host-memory-exhausted", sign, grew) == {"host_memory": ("at-most", 42.0)}

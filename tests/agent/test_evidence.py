@@ -7,9 +7,10 @@ import sys
 
 import pytest
 
-from triage.agent.evidence import look, read_logs, stamped
+from triage.agent.evidence import look, read_logs
 from triage.tools.discover import discover
 from triage.tools.reading import listening
+from triage.tools.run import stamped
 
 OPENS = """
 import sys

@@ -19,8 +19,8 @@ BOOKKEEPING = re.compile(r"(^|[._])_?(transformers_version|architectures|auto_ma
 _SORTING = """
     args arguments algo algorithm batch batching ckpt checkpoint checkpointing config data dataloader dataset dist
     distributed dpo engine experiment finetune generation grpo hparams hyperparameters hyperparams loader lora
-    loss loop lr_schedule model optim optimization optimiser optimizer parallel parallelism params parameters peft
-    policy ppo precision pretrain ranks rl rollout run runtime sampler sampling sched schedule scheduler serve
+    loss loop lr_schedule model opt optim optimization optimiser optimizer parallel parallelism params parameters peft
+    policy ppo precision pretrain ranks rl rope rollout run runtime sampler sampling sched schedule scheduler serve
     serving setup sft system train trainer training vllm actor
 """
 PLAIN_SECTIONS = frozenset(_SORTING.split())

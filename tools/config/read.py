@@ -40,6 +40,8 @@ SYNTAX = {
     ".py": "python",
     ".ipynb": "notebook",
     ".mk": "makefile",
+    ".service": "unit",
+    ".env": "shell",
     ".ini": "pairs",
     ".cfg": "pairs",
 }
@@ -97,6 +99,10 @@ def read_source(source: Source, syntax: str) -> Reading:
     """The settings of a text that is in memory; see `read_file`."""
     if syntax == "shell":
         return _script(run_script(_one_command(source.text)), source)
+    if syntax == "unit":
+        from .syntax import unitfile
+
+        return _script(run_script(unitfile.as_shell(source.text)), source)
     if syntax == "makefile":
         from .syntax import makefile
 

@@ -37,6 +37,8 @@ FREEZE = bounded(r"(?i)(?:^|[/_.-])(?:pip[_-]?(?:freeze|list)|freeze|conda[_-]?l
 WORK = bounded(r"SeqNum=(\d{1,12}), OpType=([A-Z_]{3,40})")
 RANK = bounded(r"\[?[Rr]ank\]?\s?(\d{1,6})")
 FREEZE_BYTES = 1 << 20
+LOG_BYTES, LINE = 1 << 23, 600
+"""Of a file with waiting ranks what is looked through, and of its lines what is looked at."""
 ALIAS = {
     "cv2": "opencv",
     "PIL": "pillow",
@@ -113,7 +115,7 @@ def collectives(run: Run, findings: Sequence[Finding]) -> Iterator[Finding]:
     """Where each rank waited when the time limit came."""
     at: dict[str, tuple[str, str]] = {}
     shown: dict[str, Evidence] = {}
-    for said in _said(findings, "nccl-timeout"):
+    for said in (*_said(findings, "nccl-timeout"), *_waits(run, findings)):
         work, rank = WORK.search(said.text or ""), RANK.search(said.text or "")
         if work and rank and rank[1] not in at:
             at[rank[1]], shown[rank[1]] = (work[1], work[2]), said
@@ -131,9 +133,22 @@ def collectives(run: Run, findings: Sequence[Finding]) -> Iterator[Finding]:
     apart = len({op for _, op in kinds}) > 1
     if len(kinds) > 1 and not apart:
         return  # counters of different groups, or one that came later: no proof
+    alone = sorted(kinds.values(), key=len)[0] if apart else []
+    shown = {rank: shown[rank] for rank in (*alone[:4], *(r for r in shown if r not in alone[:4]))}
     code = "ranks-at-different-collectives" if apart else "ranks-at-one-collective"
     yield Finding(code, Severity.S2 if apart else Severity.S3, f"At the time limit: {said}.", f"超时时：{said_zh}。",
                   tuple(shown.values())[:8], {"ranks": {r: list(w) for r, w in at.items()}})  # fmt: skip
+
+
+def _waits(run: Run, findings: Sequence[Finding]) -> Iterator[Evidence]:
+    """Every line that says which collective a rank waited in, of the files in which some did."""
+    files = {e.file for f in findings if f.code == "nccl-timeout" for e in f.evidence}
+    for artifact in run.artifacts:
+        if artifact.name in files:
+            text = head(artifact.path, LOG_BYTES).decode("utf-8", "replace")
+            for number, line in enumerate(text.split("\n"), 1):
+                if "SeqNum=" in line and RANK.search(line[:LINE]):
+                    yield Evidence(artifact.name, number, text=line[:LINE])
 
 
 LOOKS: dict[str, Callable[[Run, Sequence[Finding]], Iterator[Finding]]] = {

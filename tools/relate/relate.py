@@ -11,13 +11,27 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ..code.fact import Fact
 from ..documents.event import Claim, Event
 from ..findings import Check, Finding, Report, declare
 from ..patterns import bounded
 from ..series import SeriesTable
 from ..settings import CONTEXT, VARIABLES, Setting, Settings
 from ..tables.table import Table
-from . import answers, arithmetic, capacity, contrast, disagreement, distributions, listed, moves, onset, rows, scored
+from . import (
+    answers,
+    arithmetic,
+    capacity,
+    contrast,
+    disagreement,
+    distributions,
+    listed,
+    moves,
+    onset,
+    programs,
+    rows,
+    scored,
+)
 from .arithmetic import Quantity
 from .clock import clock_of
 from .contrast import Contrast
@@ -28,6 +42,7 @@ from .onset import Onset
 CHANGES, ONSET, CONTRAST = "changes of every measure", "onset and its company", "groups against each other"
 SCORES, SPREAD, ARITHMETIC = "scores in tables", "distributions in tables", "arithmetic of the run"
 STATEMENTS = "statements against each other"
+PROGRAM = "the program against its settings"
 ROWS, ANSWERS = "rows of tables together", "answers of two models"
 CODES = declare(
     "relate",
@@ -64,6 +79,9 @@ CODES = declare(
     ("training-above-card", ARITHMETIC, "weights, gradients, optimizer and activations need more than the card has"),
     ("window-above-positions", ARITHMETIC, "sequences are longer than the positions that the model was built for"),
     ("said-differently", STATEMENTS, "two places of the run say different numbers for one quantity"),
+    ("rate-not-as-set", PROGRAM, "the program writes out another learning rate than the one that is set"),
+    ("batch-not-as-set", PROGRAM, "the program writes out another batch or accumulation than the one that is set"),
+    ("setting-without-effect", PROGRAM, "the program writes out another number than the one that is set"),
 )
 
 CONFIGURES = bounded(r"(?i)\.(?:ya?ml|json|toml|ini|cfg|conf)$|(?:^|[/_.-])(?:args|config|params|flags|cmd)\w*\.txt$")
@@ -88,6 +106,7 @@ def relate(
     settings: Settings | None = None,
     events: Sequence[Event] = (),
     claims: Sequence[Claim] = (),
+    facts: Sequence[Fact] = (),
 ) -> Related:
     """Every relation between what a run measured, set, planned and told.
 
@@ -97,6 +116,7 @@ def relate(
         settings: in force.
         events: what happened, by step or time.
         claims: what was planned or promised.
+        facts: what the run's programs do.
 
     Returns:
         Findings, worst first, in one grade the onset before what only accompanies it; and the relations themselves.
@@ -118,16 +138,26 @@ def relate(
         ROWS: lambda: [*rows.looked(tables), *listed.listed(tables)],
         ANSWERS: lambda: answers.compared(tables),
         STATEMENTS: lambda: disagreement.disagreements(settings, claims, lines, made),
+        PROGRAM: lambda: programs.without_effect(settings, facts, lines),
         CHANGES: lambda: moves.told(moved),
     }  # fmt: skip
     found, checks = _run(parts, {CHANGES: len(lines), ONSET: len(lines), CONTRAST: len(series) + len(tables),
                                  SCORES: len(tables), SPREAD: len(tables), ROWS: len(tables), ANSWERS: len(tables),
                                  ARITHMETIC: len(made),
-                                 STATEMENTS: len(claims) + len(settings.values)})  # fmt: skip
+                                 STATEMENTS: len(claims) + len(settings.values), PROGRAM: len(facts)})  # fmt: skip
     summary = {"lines": len(lines), "changed": sum(bool(m.lasting) for m in moved),
                "quantities": {q.name: q.value for q in made.values()}}  # fmt: skip
     return Related(
-        "relate", tuple(found), tuple(checks), summary, moved, begun, tuple(apart), made, tuple(events), settings
+        "relate",
+        tuple(found),
+        tuple(checks),
+        summary,
+        moved,
+        begun,
+        tuple(apart),
+        made,
+        tuple(events),
+        settings,
     )
 
 

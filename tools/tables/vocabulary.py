@@ -22,8 +22,8 @@ AXES: Mapping[str, frozenset[str]] = MappingProxyType({
     "step": words_of("step steps global_step iteration iterations iter iters it n_iter update updates num_updates "
                      "batch_idx training_step train_step optimizer_step gradient_step batches_seen n_updates "
                      "current_step cur_step at_step env_step env_steps timestep timesteps total_timesteps "
-                     "num_steps 步 步数 步骤 训练步数 训练步 迭代 迭代次数 迭代数 全局步数 当前步 更新步数 "
-                     "更新次数 步长数"),
+                     "num_steps episode episodes ppo_step 步 步数 步骤 训练步数 训练步 迭代 迭代次数 迭代数 全局步数 "
+                     "当前步 更新步数 更新次数 步长数"),
     "epoch": words_of("epoch epochs ep epoch_num num_epoch epoch_idx current_epoch train_epoch 轮 轮次 轮数 周期 "
                       "训练轮数 训练轮次 第几轮 回合"),
     "tokens": words_of("tokens total_tokens num_tokens consumed_tokens tokens_seen seen_tokens "

@@ -49,6 +49,8 @@ Examples:
 
 _PATH = bounded(r"(?:[\w.~@+=-]+/)+[\w.@+=-]*|[\w@+=-][\w.@+=-]*\.[A-Za-z]\w*")
 """What in a question may be a path: it has a slash, or an ending."""
+BELOW = 3
+"""Lines below the answer: its case, the blank one above a plot, and the prompt."""
 _LOOKS_LIKE_A_RUN = re.compile(
     r"trainer_state\.json|(?:checkpoint|ckpt|global_step)[-_]?\d+|(?:.*[-_.])?(?:train|metrics|console)\w*\.(?:log|jsonl|csv|out)"
 )
@@ -178,6 +180,19 @@ def _tell(answer: Answer, full: bool) -> None:
         out.print()
     else:
         out.print(emphasised(answer.short))
+        if out.is_terminal and answer.seen and not answer.only:
+            _draw(answer, out.height - len(answer.short.splitlines()) - BELOW)
+
+
+def _draw(answer: Answer, room: int) -> None:
+    """The plot of the symptom, where it fits below the answer without scrolling its first line away."""
+    from ..plots.terminal import symptom
+
+    out, seen = console(), answer.seen
+    if seen and (
+        drawn := symptom(seen.table, answer.diagnosis.findings, out.width, room, answer.lang, not out.no_color)
+    ):
+        print(f"\n{drawn}")
 
 
 def _beside(answer: Answer, brief: bool, named: Sequence[Path]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from triage.tools.config.edit import set_value
 from triage.tools.config.read import read_file
 
 
@@ -40,3 +41,10 @@ def test_headings_that_only_sort_say_nothing_and_those_of_another_model_do(tmp_p
 
 def test_a_text_of_other_lines_is_no_dump(tmp_path):
     assert values(tmp_path, "notes.txt", "we saw x = 3 once\nand then nothing\nlr was fine\n")[0] == {}
+
+
+def test_a_unit_of_systemd_is_a_command_whose_values_can_be_changed_in_place(tmp_path):
+    text = "[Service]\nEnvironment=OMP_NUM_THREADS=8\nExecStart=/bin/vllm serve /m/chat \\\n  --max-num-seqs 16\n"
+    found, reading = values(tmp_path, "vllm.service", text)
+    assert (found["max_num_seqs"], found["model"]) == (16, "/m/chat")
+    assert "--max-num-seqs 256" in set_value(reading.values["max_num_seqs"], 256, tmp_path / "vllm.service").text

@@ -1,0 +1,54 @@
+"""A run against a better one beside it."""
+
+import numpy as np
+import pytest
+
+from triage.agent.evidence import look
+
+NOISE = np.random.default_rng(5).normal(0, 0.02, 80)
+
+
+def curve(end, noise):
+    return "\n".join(f'{{"step": {50 * i}, "loss": {end + 6 * 0.9**i + noise[i % 80]:.4f}}}' for i in range(1, 80))
+
+
+def runs(tmp_path, ends, configs):
+    for name, end, config in zip("abcd", ends, configs, strict=False):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "train.yaml").write_text(config)
+        (folder / "metrics.jsonl").write_text(curve(end, NOISE) + "\n")
+    return look([tmp_path])
+
+
+BASE = "learning_rate: 3.0e-4\nmax_steps: 4000\nper_device_train_batch_size: 8\n"
+
+
+def of(seen):
+    return next((f for f in seen.findings if f.code == "behind-sibling"), None)
+
+
+def test_the_worse_of_two_is_looked_at_and_what_is_set_differently_is_named(tmp_path):
+    seen = runs(tmp_path, [2.0, 3.0], [f"{BASE}weight_decay: 0.1\n", f"{BASE}weight_decay: 0.5\n"])
+    found = of(seen)
+    assert seen.about == "b"
+    assert found is not None
+    assert found.data["changed"] == {"weight_decay": [0.1, 0.5]}
+    assert any(e.file == "b/train.yaml" and e.line == 4 for e in found.evidence)
+
+
+@pytest.mark.parametrize(
+    ("ends", "configs"),
+    [
+        ([2.0, 2.01], [f"{BASE}weight_decay: 0.1\n", f"{BASE}weight_decay: 0.5\n"]),
+        ([2.0, 3.0], [BASE, BASE]),
+        ([2.0, 3.0, 2.5], [f"{BASE}weight_decay: {x}\n" for x in (0.1, 0.5, 0.2)]),
+        (
+            [2.0, 3.0],
+            [f"{BASE}seed: 1\n", "learning_rate: 1.0e-3\nmax_steps: 900\nweight_decay: 0.5\nwarmup_steps: 9\n"],
+        ),
+    ],
+    ids=["no worse", "nothing differs", "a sweep", "everything differs"],
+)
+def test_nothing_follows_from_runs_that_are_alike_or_many_or_all_different(tmp_path, ends, configs):
+    assert of(runs(tmp_path, ends, configs)) is None

@@ -1,0 +1,98 @@
+"""One run against a better one beside it: how far behind it is at the same step, and what is set differently.
+
+The other run is the baseline that a person would take: the same measure, the same steps, another outcome. Which of the
+differences is the cause is for the entries to say (`changed(...)` in their signs); of many there is no telling.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..config.diff import Difference, diff
+from ..findings import PROPOSES, Evidence, Finding, Severity, declare
+from ..series import Series, SeriesTable
+from ..settings import Settings
+from ..vocabulary import VOCABULARY
+
+CHECK = "the run against a better one beside it"
+CODES = declare(
+    "siblings", ("behind-sibling", CHECK, "another run is better at the same step, with few things set otherwise")
+)
+MEASURES = ("eval_loss", "loss", "eval_accuracy", "eval_reward", "reward", "accuracy")
+"""What runs are compared by, the first that both have."""
+LEAST_POINTS = 20
+LAST = 0.2
+"""Share of the common way over whose end the runs are compared."""
+LEAST_SHARE, CLEAR = 0.03, 5.0
+"""Share of the level, and standard errors, by which the other run is better at least."""
+MOST_DIFFERENT = 3
+"""Differences of settings from which on nothing follows from them."""
+
+
+@dataclass(frozen=True)
+class Sibling:
+    """Another training under the same path."""
+
+    name: str
+    table: SeriesTable
+    settings: Settings
+
+
+def gap(table: SeriesTable, other: SeriesTable) -> tuple[Series, Series, int, float, float] | None:
+    """(own, other, step, own level, other level) where the other run is clearly better at the same steps."""
+    for metric in MEASURES:
+        mine, theirs = (_longest(t, metric) for t in (table, other))
+        if mine is None or theirs is None:
+            continue
+        end = min(mine.steps[-1], theirs.steps[-1])
+        begin = end - LAST * (end - max(mine.steps[0], theirs.steps[0]))
+        a, b = (s.values[(s.steps >= begin) & (s.steps <= end) & np.isfinite(s.values)] for s in (mine, theirs))
+        if min(len(a), len(b)) < 3:
+            continue
+        error = float(np.hypot(a.std(ddof=1) / np.sqrt(len(a)), b.std(ddof=1) / np.sqrt(len(b))))
+        worse = -VOCABULARY[metric].better * float(a.mean() - b.mean())
+        if worse >= max(LEAST_SHARE * abs(float(b.mean())), CLEAR * error):
+            return mine, theirs, int(end), float(a.mean()), float(b.mean())
+        return None
+    return None
+
+
+def _longest(table: SeriesTable, metric: str) -> Series | None:
+    found = [s for s in table if s.metric == metric and len(s) >= LEAST_POINTS and s.step_is in ("step", "cumulative")]
+    return max(found, key=len, default=None)
+
+
+def behind(table: SeriesTable, settings: Settings, siblings: list[Sibling]) -> Finding | None:
+    """The one better run beside this one, and what is set differently there; nothing in a sweep of many."""
+    if len(siblings) != 1 or not settings.values or not siblings[0].settings.values:
+        return None
+    other = siblings[0]
+    found = gap(table, other.table)
+    changed = [d for d in diff(other.settings, settings) if d.counts]
+    if found is None or not 0 < len(changed) <= MOST_DIFFERENT:
+        return None
+    mine, theirs, step, own, better = found
+    said = "; ".join(f"{d.variable} {d.old} there, {d.new} here ({d.where})" for d in changed)
+    said_zh = "；".join(f"{d.variable} 那边为 {d.old}，这里为 {d.new}（{d.where}）" for d in changed)
+    i, j = (int(np.searchsorted(s.steps, step, "right")) - 1 for s in (mine, theirs))
+    return Finding(
+        "behind-sibling",
+        Severity.S2,
+        f"{mine.key} is {own:.4g} up to step {step}, where {other.name} had {better:.4g}; set differently: {said}.",
+        f"到第 {step} 步 {mine.key} 为 {own:.4g}，而 {other.name} 为 {better:.4g}；设置不同：{said_zh}。",
+        (mine.at(i), *_places(changed), theirs.at(j)),
+        {"metric": mine.metric, "step": step, "value": own, "other": better, "sibling": other.name,
+         "changed": {d.variable: [d.old, d.new] for d in changed},
+         **({PROPOSES: {"variable": changed[0].variable, "new": changed[0].old}} if len(changed) == 1 else {})},
+    )  # fmt: skip
+
+
+def _places(changed: list[Difference]) -> list[Evidence]:
+    out = []
+    for d in changed:
+        file, _, line = d.where.rpartition(":")
+        if file and line.isdecimal():
+            out.append(Evidence(file, int(line), text=f"{d.variable} {d.new}"))
+    return out
