@@ -154,7 +154,7 @@ def _first(help: str | None) -> str:
 
 
 GROUPS = {"logs": "Logs and metrics", "config": "Configuration", "code": "Programs", "data": "Data",
-          "checkpoints": "Checkpoints",
+          "checkpoints": "Checkpoints", "operation": "Operation",
           "scores": "Evaluation results", "relate": "Relations"}  # fmt: skip
 
 
