@@ -14,7 +14,7 @@ from ..tools.discover import discover
 from ..tools.findings import Check, Finding, Report, TriageError
 from ..tools.kinds import OPEN
 from ..tools.logs.attempts import joined, name_of, named_in, trainings
-from ..tools.run import Artifact, Run
+from ..tools.run import PASTED, Artifact, Run
 from ..tools.series import Series, SeriesTable
 from ..tools.settings import Settings
 from .coverage import Covered, coverage
@@ -378,7 +378,7 @@ def _beside(run: Run, other: Run, folder: bool) -> Run:
 
 @contextmanager
 def gather(paths: Sequence[Path], pasted: str = "") -> Iterator[Run]:
-    """One run out of several paths and pasted log text (read as a log named `<question>`)."""
+    """One run out of several paths and pasted log text (read as a log named `pasted log`)."""
     runs = [discover(path) for path in paths]
     run = runs[0] if runs else Run(Path())
     for path, other in zip(paths[1:], runs[1:], strict=True):
@@ -389,4 +389,4 @@ def gather(paths: Sequence[Path], pasted: str = "") -> Iterator[Run]:
     with tempfile.TemporaryDirectory(prefix="triage-") as folder:
         file = Path(folder) / "question.log"
         file.write_text(pasted, encoding="utf-8", errors="replace")
-        yield replace(run, artifacts=(*run.artifacts, Artifact("log", file, "<question>", "pasted into the question")))
+        yield replace(run, artifacts=(*run.artifacts, Artifact("log", file, PASTED, "pasted into the question")))

@@ -40,6 +40,7 @@ from .contrast import Contrast
 from .line import Line, lines_of
 from .moves import Move
 from .onset import Onset
+from .summed import look
 
 CHANGES, ONSET, CONTRAST = "changes of every measure", "onset and its company", "groups against each other"
 SCORES, SPREAD, ARITHMETIC = "scores in tables", "distributions in tables", "arithmetic of the run"
@@ -140,6 +141,7 @@ def relate(
     moved = moves.moves(lines)
     begun = onset.onset(moved, events, clock)
     apart = contrast.contrasts(series, tables)
+    said, groups = look.summed(tables)
     made = _quantities(settings, lines, tables, claims)
     parts: dict[str, Callable[[], Sequence[Finding]]] = {
         ARITHMETIC: lambda: [*arithmetic.contradictions(settings, lines, claims, made),
@@ -150,6 +152,7 @@ def relate(
         SPREAD: lambda: distributions.spread(tables, settings),
         ROWS: lambda: [*rows.looked(tables), *listed.listed(tables)],
         ANSWERS: lambda: answers.compared(tables),
+        look.SUMMARIES: lambda: said,
         SERVING: lambda: serving.served(tables, lines, settings, events),
         JOBS: lambda: [*jobs.ran(tables), *jobs.resumed(tables, events), *jobs.counted(tables), *jobs.stored(tables)],
         STATEMENTS: lambda: disagreement.disagreements(settings, claims, lines, made),
@@ -158,21 +161,13 @@ def relate(
     }  # fmt: skip
     found, checks = _run(parts, {CHANGES: len(lines), ONSET: len(lines), CONTRAST: len(series) + len(tables),
                                  SCORES: len(tables), SPREAD: len(tables), ROWS: len(tables), ANSWERS: len(tables),
-                                 ARITHMETIC: len(made), SERVING: len(tables), JOBS: len(tables),
+                                 look.SUMMARIES: len(tables), ARITHMETIC: len(made), SERVING: len(tables),
+                                 JOBS: len(tables),
                                  STATEMENTS: len(claims) + len(settings.values), PROGRAM: len(facts)})  # fmt: skip
     summary = {"lines": len(lines), "changed": sum(bool(m.lasting) for m in moved),
                "quantities": {q.name: q.value for q in made.values()}}  # fmt: skip
     return Related(
-        "relate",
-        tuple(found),
-        tuple(checks),
-        summary,
-        moved,
-        begun,
-        tuple(apart),
-        made,
-        tuple(events),
-        settings,
+        "relate", tuple(found), tuple(checks), summary, moved, begun, (*apart, *groups), made, tuple(events), settings
     )
 
 
