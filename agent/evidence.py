@@ -238,8 +238,8 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
     from ..tools.relate.relate import Related, relate
     from .signs import ask
 
-    tables, events = _aside(seen)
-    said = (seen.settings, events, seen.claims, facts_in(seen.reports))
+    tables, events, claims = _aside(seen)
+    said = (seen.settings, events, claims, facts_in(seen.reports))
     found = _try("relate", lambda: relate(SeriesTable(seen.series), tables, *said))
     if not isinstance(found, Related):
         return replace(seen, reports=(*seen.reports, found))
@@ -254,9 +254,9 @@ TRIALS = 2048
 """Bytes of a file of metrics up to which it is a handful of trials rather than a training."""
 
 
-def _aside(seen: Look) -> tuple[list[Table], list[Event]]:
-    """The tables and events, and rows of small data files and the events of logs that measure nothing."""
-    tables, events = [*seen.tables], [*seen.events]
+def _aside(seen: Look) -> tuple[list[Table], list[Event], list[Claim]]:
+    """The tables, events and claims, with rows of small data files and what logs that measure nothing tell."""
+    tables, events, claims = [*seen.tables], [*seen.events], [*seen.claims]
     measured = {s.file for s in seen.table}
     for artifact in seen.run.of("data", "generations", "log", "metrics"):
         with suppress(TriageError, OSError):
@@ -272,8 +272,9 @@ def _aside(seen: Look) -> tuple[list[Table], list[Event]]:
             else:
                 from ..tools.documents.read import read_document
 
-                events += read_document(artifact.path, artifact.name).events
-    return tables, events
+                told = read_document(artifact.path, artifact.name)
+                events, claims = [*events, *told.events], [*claims, *told.claims]
+    return tables, events, claims
 
 
 def read_open(run: Run) -> Opened | None:

@@ -279,3 +279,20 @@ def test_a_setting_that_the_log_contradicts_is_told():
 
 def test_what_could_not_be_looked_at_is_not_called_clear():
     assert {c.result for c in relate(SeriesTable()).checks} == {"not-applicable"}
+
+
+ONCE = ("data", "node", "dependency", "config")
+
+
+@pytest.mark.parametrize(("count", "told"), [(1, False), (2, False), (3, True), (4, True)])
+def test_changes_that_fall_together_are_told_as_such(count, told):
+    events = [Event(kind, f"{kind} was changed", "ops.md", i, 400) for i, kind in enumerate(ONCE[:count], 3)]
+    found = relate(SeriesTable(), [slow()], events=events)
+    assert ("changes-together" in codes(found)) is told
+    if told:
+        assert [e.line for e in the(found, "changes-together").evidence] == list(range(3, 3 + count))
+
+
+def test_changes_elsewhere_do_not_fall_together():
+    events = [Event(kind, f"{kind} was changed", "ops.md", i, 100) for i, kind in enumerate(ONCE)]
+    assert "changes-together" not in codes(relate(SeriesTable(), [slow()], events=events))
