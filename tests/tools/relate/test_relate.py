@@ -279,3 +279,11 @@ def test_a_setting_that_the_log_contradicts_is_told():
 
 def test_what_could_not_be_looked_at_is_not_called_clear():
     assert {c.result for c in relate(SeriesTable()).checks} == {"not-applicable"}
+
+
+@pytest.mark.parametrize(("letters", "code"), [(5, "outputs-cut-short"), (900, "generation-not-stopping")])
+def test_outputs_that_a_low_limit_cuts_are_not_endless(letters, code):
+    rows = table(column("id", range(80), "identifier"), column("output", ["a" * letters] * 80, "text"),
+                 column("finish_reason", ["length"] * 60 + ["stop"] * 20, "text"))  # fmt: skip
+    found = codes(relate(SeriesTable(), [rows]))
+    assert {"outputs-cut-short", "generation-not-stopping"} & {*found} == {code}
