@@ -35,8 +35,12 @@ create index if not exists events_by_case on events(case_id);
 BOOK = "cases.sqlite3"
 Result = TypeVar("Result")
 COLUMNS = "id, opened, question, runs, status, owner"
+CAUSE = (
+    "(select case json_extract(content, '$.state') when 'diagnosed' then json_extract(content, '$.hypotheses[0].entry')"
+    " end from events where case_id = id and kind = 'answer' and json_valid(content) order by rowid desc limit 1)"
+)
 OURS = (
-    *("bisect", "cache", "chat-history", "chroma*", "lab", "runbooks", "slack", "slack.lock", "traces"),
+    *("bisect", "cache", "chat-history", "chroma*", "lab", "runbooks", "slack", "slack.lock", "traces", "watched"),
     *(f"{name}.sqlite3*" for name in ("cases", "conversations", "slack")),
 )
 """What triage keeps directly in the data directory; everything else there is the person's own."""
@@ -67,6 +71,8 @@ class Case:
     """`{"at", "kind": "answer" | "verdict" | "feedback" | "note", "content"}`"""
     owner: str = ""
     """Whose case it is, where an interface has several people; empty for whoever uses the machine."""
+    cause: str = ""
+    """The entry that its last answer leads with, where that is a diagnosis; only in lists of cases."""
 
 
 def home(path: Path | None = None) -> Path:
@@ -196,7 +202,7 @@ class Casebook:
         """
         like = "%" + re.sub(r"([\\%_])", r"\\\1", words.strip()) + "%"
         query = (
-            f"select {COLUMNS} from cases where (:owner is null or owner = :owner) and (:words = '%%'"
+            f"select {COLUMNS}, {CAUSE} from cases where (:owner is null or owner = :owner) and (:words = '%%'"
             " or id || ' ' || question || ' ' || runs || ' ' || status like :words escape '\\'"
             " or exists (select 1 from events where case_id = id"
             " and json_extract(content, '$.answer') like :words escape '\\'))"
@@ -220,8 +226,8 @@ def _case_row(db: sqlite3.Connection, case: str) -> tuple[str, ...]:
 
 
 def _case(row: tuple[str, ...], events: list[dict[str, Any]]) -> Case:
-    id, opened, question, runs, status, owner = row
-    return Case(id, opened, question, _paths_of(runs), status, events, owner)
+    id, opened, question, runs, status, owner, *cause = row
+    return Case(id, opened, question, _paths_of(runs), status, events, owner, *(c or "" for c in cause))
 
 
 def _now() -> str:

@@ -176,6 +176,12 @@ class Conversation:
         self._said = text
         return text
 
+    def drop(self, path: Path) -> None:
+        """Read this run no more; the answer stands until the next question."""
+        self.paths, self._stamp = tuple(p for p in self.paths if p != path), ()
+        if self.case:
+            Casebook(self.home).set_runs(self.case, absolute(self.paths))
+
     def verify(self, candidate: Path, entry: str = "", listen: Listen = ignore) -> Verdict:
         """Judge the next run against the case's first run, by the entry that its answer leads with, and note it.
 

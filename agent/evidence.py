@@ -14,7 +14,7 @@ from ..tools.discover import discover
 from ..tools.findings import Check, Finding, Report, TriageError
 from ..tools.kinds import OPEN
 from ..tools.logs.attempts import joined, name_of, named_in, trainings
-from ..tools.run import Artifact, Run
+from ..tools.run import PASTED, Artifact, Run
 from ..tools.series import Series, SeriesTable
 from ..tools.settings import Settings
 from .coverage import Covered, coverage
@@ -212,6 +212,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
     from ..tools.config.lint import lint
     from ..tools.data import check_run_data
     from ..tools.data.evalrows import check_eval_rows
+    from ..tools.operation.places import check_places
     from ..tools.scores import check_run_evals
 
     tools: dict[str, Callable[[Run], Report]] = {
@@ -221,6 +222,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
         "evals": check_run_evals,
         "eval rows": check_eval_rows,
         "copies": check_copies,
+        "places": check_places,
     }
     if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
         from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need
@@ -232,17 +234,17 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
 def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
     """The look with the relations of what it holds, and the signs of the runbook that they show."""
     from ..knowledge.runbook import load
+    from ..tools.code.fact import facts_in
     from ..tools.relate.relate import Related, relate
     from .signs import ask
 
     tables, events = _aside(seen)
-    tables, events = (*seen.tables, *tables), (*seen.events, *events)
-    found = _try("relate", lambda: relate(SeriesTable(seen.series), tables, seen.settings, events, seen.claims))
+    said = (seen.settings, events, seen.claims, facts_in(seen.reports))
+    found = _try("relate", lambda: relate(SeriesTable(seen.series), tables, *said))
     if not isinstance(found, Related):
         return replace(seen, reports=(*seen.reports, found))
-    asked = _try(
-        "signs", lambda: ask(entries if entries is not None else load(), found, (*seen.findings, *found.findings))
-    )
+    known = entries if entries is not None else load()
+    asked = _try("signs", lambda: ask(known, found, (*seen.findings, *found.findings)))
     return replace(seen, reports=(*seen.reports, found, asked))
 
 
@@ -253,9 +255,8 @@ TRIALS = 2048
 
 
 def _aside(seen: Look) -> tuple[list[Table], list[Event]]:
-    """Rows of small data files, and the events of logs that measure nothing."""
-    tables: list[Table] = []
-    events: list[Event] = []
+    """The tables and events, and rows of small data files and the events of logs that measure nothing."""
+    tables, events = [*seen.tables], [*seen.events]
     measured = {s.file for s in seen.table}
     for artifact in seen.run.of("data", "generations", "log", "metrics"):
         with suppress(TriageError, OSError):
@@ -376,7 +377,7 @@ def _beside(run: Run, other: Run, folder: bool) -> Run:
 
 @contextmanager
 def gather(paths: Sequence[Path], pasted: str = "") -> Iterator[Run]:
-    """One run out of several paths and pasted log text (read as a log named `<question>`)."""
+    """One run out of several paths and pasted log text (read as a log named `pasted log`)."""
     runs = [discover(path) for path in paths]
     run = runs[0] if runs else Run(Path())
     for path, other in zip(paths[1:], runs[1:], strict=True):
@@ -387,4 +388,4 @@ def gather(paths: Sequence[Path], pasted: str = "") -> Iterator[Run]:
     with tempfile.TemporaryDirectory(prefix="triage-") as folder:
         file = Path(folder) / "question.log"
         file.write_text(pasted, encoding="utf-8", errors="replace")
-        yield replace(run, artifacts=(*run.artifacts, Artifact("log", file, "<question>", "pasted into the question")))
+        yield replace(run, artifacts=(*run.artifacts, Artifact("log", file, PASTED, "pasted into the question")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ..tools.code.fact import facts_in
 from ..tools.scores import scores
 from ..tools.store import contents
 from ..tools.store.opened import read_open
@@ -33,6 +34,7 @@ def store_of(look: Look) -> Iterator[Store]:
         contents.claims_part(look.claims),
         contents.scores_part(found),
         contents.findings_part(look.findings),
+        contents.facts_part(facts_in(look.reports)),
         *contents.table_parts((*look.tables, *more.tables)),
     ]
     with stored(parts) as store:

@@ -96,6 +96,7 @@ def test_every_finding_of_consequence_is_explained_by_an_entry():
         "score-differs",
         "said-differently",
         "lengths-over-window",
+        "setting-without-effect",
         "rates-differ",
         "score-follows-factor",
         "composition-moved",

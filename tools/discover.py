@@ -161,10 +161,15 @@ class _Walk:
         self.unknown = [(path, why) for path, why in self.unknown if path not in looked]
         for path in looked:
             found = _recognised(path, alone=True)
-            if isinstance(found, Recognised):
+            if isinstance(found, Recognised) and found.kind != "code":
                 self.add(found.kind, path, f"{found.why}; nothing else in the directory is part of a run")
             else:
-                self.skip(path, found.why if found else "is neither a log nor a known part of a run; name it directly")
+                self.skip(
+                    path,
+                    found.why
+                    if isinstance(found, Refused)
+                    else "is neither a log nor a known part of a run; name it directly",
+                )
 
     def name(self, path: Path) -> str:
         """The path relative to the root as text: no byte that is not UTF-8, no control character, no credential; two

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from .heads import SCALAR_TABLE, SWANLAB_POINT, TRACKED, csv_header, metric_records
 from .patterns import bounded
-from .reading import is_binary
+from .reading import POINTER, POINTER_WHY, is_binary
 
 Kind = Literal[
     "log", "metrics", "config", "script", "tokenizer", "data", "checkpoint", "eval", "generations", "stack",
@@ -118,6 +118,10 @@ _PYTHON_SETTINGS = bounded(
     rb"(?:TrainingArguments|(?:SFT|DPO|GRPO|PPO|KTO|ORPO|Reward|RLOO)Config|ArgumentParser|LoraConfig|Optimi[sz]er\w*Config|Optimizers\w*\.Config|Train(?:ing|er)Config|ConfigContainer|AdamWConfig|\bTrainer)\s*\(|^\s*[\w.]+\.(?:lr|learning_rate|max_steps|train_iters|\w+_batch_size)\s*=|^\s*(?:learning_rate|batch_size|max_iters|lr)\s*[:=]", re.M
 )  # fmt: skip
 _PROGRAM = re.compile(rb"^(?:import|from|def|class|async def)\b", re.M)
+_STATEMENT = bounded(
+    rb"^(?:for|while|with|if|try)\b[^\n]{0,300}:\s|^[A-Za-z_][\w.]{0,80}\s{0,8}(?:[-+*/]?=[^=]|\()", re.M
+)
+"""A line of a part of a program that imports and defines nothing."""
 _FLAGS = re.compile(
     rb"(?:^|\s)--[a-z][\w.-]+|\b(?:torchrun|accelerate launch|deepspeed|vllm serve|srun|python3? )|^[\w.+]+=\S+$", re.M
 )
@@ -161,6 +165,8 @@ def _known(plain: str, head: bytes, alone: bool, packed: bool) -> Recognised | R
     by_name = next((Recognised(kind, why) for p, kind, why in _BY_NAME if p.search(plain)), None)
     if by_name and by_name.kind == "checkpoint" and not _LOG_NAME.search(plain):
         return by_name
+    if head.startswith(POINTER):
+        return Refused(POINTER_WHY)
     if PurePath(plain).suffix.lower() in (".parquet", ".arrow"):
         return by_name or Recognised("data", "columnar data file name")
     if not head.strip(b"\0 \r\n\t"):
@@ -223,7 +229,8 @@ def _text(name: str, head: bytes, by_name: Recognised | None, alone: bool) -> Re
         settings = _PYTHON_SETTINGS.search(head) or re.search(r"config|args|settings", name, _I)
         if settings:
             return Recognised("config", "Python file that sets training arguments")
-        return Recognised("code", "Python program") if _PROGRAM.search(head) else None
+        program = _PROGRAM.search(head) or (alone and _STATEMENT.search(head))
+        return Recognised("code", "Python program") if program else None
     if _LOG_NAME.search(name):
         return Recognised("log", "log file name and text content")
     if suffix in ("", ".txt") or alone:

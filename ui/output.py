@@ -23,9 +23,8 @@ from ..tools.secrets import visible_in
 from .listing import View, print_checks, print_counts, print_findings
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from ..tools.run import Run
+    from .plots.live import Picture
 
 JSON_OPTION = typer.Option("--json", help="Print one JSON object instead of text.")
 """For `as_json: Annotated[bool, JSON_OPTION] = False`, the same in every command."""
@@ -106,8 +105,8 @@ class Html:
     path: Path | None
     about: str
     """What was looked at, as the person named it."""
-    figures: Callable[[], Sequence[tuple[str, Figure | None]]] = tuple
-    """Captions and pictures, drawn only when asked for."""
+    pictures: Callable[[], Sequence[Picture]] = tuple
+    """Drawn only when asked for."""
     run: Run | None = None
     """Where the lines around findings are read."""
 
@@ -145,7 +144,7 @@ def emit(
     if html and html.path:
         from .pages import findings_page
 
-        write_html(findings_page(report, html.about, html.figures(), html.run, view.lang), html.path)
+        write_html(findings_page(report, html.about, html.pictures(), html.run, view.lang), html.path)
     also()
     raise typer.Exit(status(report, view.fail_on))
 

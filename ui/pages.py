@@ -1,38 +1,35 @@
 """Reports to attach to a ticket: one HTML file with everything in it, that asks for nothing from outside.
 
 The look is in `report.html`; here is what goes into it. Every text is made clean and escaped on its way into the page,
-and the page's own policy forbids scripts and requests, so a run's words stay words.
+and the page's own policy forbids requests and every script but the one that draws its plots: a run's words stay words.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..tools.findings import Check, Finding, Report, TriageError, clean
+from ..agent.narrate.words import WORDS as NARRATED
+from ..agent.propose import Nothing
+from ..tools.findings import Check, Report, TriageError, clean
 from ..tools.keeping import reason, whole
 from ..tools.phrase import phrases
 from ..tools.secrets import visible
+from .quoted import Place, places
 
 if TYPE_CHECKING:
     from jinja2 import Template
-    from matplotlib.figure import Figure
 
     from ..agent.answer import Answer
-    from ..tools.looking.lines import Excerpt
     from ..tools.run import Run
+    from .plots.live import Picture
 
 GENERATOR = "triage report"
 """Stands in every page's head; a file without it is never overwritten."""
-EXCERPTS = frozenset({"log", "config", "script", "stack", "metrics"})
-"""Kinds of artifacts whose lines are quoted; lines of data sets are not."""
-QUOTED = 2
-"""Places of one finding whose lines are quoted."""
 WORDS = phrases(
     "words of a page",
     ("findings", "What was found", "发现"),
@@ -46,6 +43,8 @@ WORDS = phrases(
     ("after", "after", "改动后"),
     ("answer", "Answer", "回答"),
     ("checks", "What was looked at", "检查范围"),
+    ("notes", "{n} more of lower grade", "另有 {n} 条较轻的发现"),
+    ("also-in", "also in", "另见"),
     ("question", "Question", "问题"),
     ("run", "Run", "运行"),
     ("case", "Case", "案例"),
@@ -60,72 +59,98 @@ WORDS = phrases(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Picture:
-    caption: str
-    svg: str
-
-
-@dataclass(frozen=True)
-class Row:
-    """One finding in the page."""
-
-    id: str
-    finding: Finding
-    message: str
-    place: str
-    excerpts: tuple[Excerpt, ...]
-
-
 def answer_page(answer: Answer) -> str:
-    """An answer: question, answer, plots, findings with the lines around them, the change side by side, checks."""
-    from .plots.figure import series_figure
+    """An answer: its headline, the one change, plots, findings by place, and the rest folded."""
+    from .plots.live import of_series
 
-    d, seen = answer.diagnosis, answer.seen
-    drawing = series_figure(seen.table, d.findings, answer.lang) if seen else None
-    patch = getattr(answer.proposal, "patch", "")
-    lead, _, rest = re.sub(r"```diff\n(?:[^`]++|`(?!``))*+```\n", "", answer.text).partition("\n### ")
+    d, seen, lang = answer.diagnosis, answer.seen, answer.lang
+    text = answer.text.removesuffix(visible(answer.beside)) if answer.beside else answer.text
+    told, folded = sections(text)
+    if isinstance(answer.proposal, Nothing) and d.state == "diagnosed":
+        told = NARRATED["no-change"].say(lang, why=answer.proposal.say(lang))
     asked = answer.question.strip()
     return _page(
-        answer.lang,
+        lang,
         title=clean(asked, 120),
         facts=[
-            ("question", asked[:2000] if len(asked) > 120 or "\n" in asked else ""),
+            ("question", asked[:2000]),
             ("run", seen.run.root.name if seen else ""),
             ("case", answer.case),
         ],
-        lead=lead,
-        rest=f"### {rest}" if rest else "",
-        pictures=_pictures([(WORDS["caption"].say(answer.lang), drawing)]),
-        rows=list(_rows(d.findings, answer.lang, seen.run if seen else None)),
-        diff=list(side_by_side(patch)),
+        headline=answer.head[0] if answer.head and not answer.only else text,
+        lead="" if answer.only else "\n".join(f"- {line}" for line in answer.head[1:]),
+        opened=told,
+        beside=answer.beside,
+        folded=folded,
+        pictures=of_series(WORDS["caption"].say(lang), seen.table, d.findings, lang) if seen else [],
+        **_graded(places(d.findings, lang, seen.run if seen else None)),
+        diff=list(side_by_side(getattr(answer.proposal, "patch", ""))),
         checks=d.checks,
     )
 
 
-Figures = Sequence[tuple[str, "Figure | None"]]
-"""Captions and pictures."""
-
-
-def findings_page(report: Report, about: str, figures: Figures = (), run: Run | None = None, lang: str = "en") -> str:
+def findings_page(
+    report: Report, about: str, pictures: Sequence[Picture] = (), run: Run | None = None, lang: str = "en"
+) -> str:
     """The report of one tool.
 
     Args:
+        report: what was found.
         about: what was looked at, in the person's words (paths).
+        pictures: what is drawn of it.
         run: where the lines around findings are read; without it none are quoted.
         lang: en or zh.
     """
+    worst = min(report.findings, key=lambda f: f.severity, default=None)
     return _page(
         lang,
         title=f"triage {report.tool}: {about}",
-        facts=[],
+        facts=[("run", about)],
+        headline=f"{worst.severity} `{worst.code}`: {clean(worst.say(lang), 400)}" if worst else "",
         lead="",
-        rest="",
-        pictures=_pictures(figures),
-        rows=list(_rows(report.findings, lang, run)),
+        opened="",
+        beside="",
+        folded=[],
+        pictures=pictures,
+        **_graded(places(report.findings, lang, run)),
         diff=[],
         checks=report.checks,
     )
+
+
+def _graded(found: Sequence[Place]) -> dict[str, list[Place]]:
+    """The places of what is more than a note, and those of notes alone."""
+    grave = [p for p in found if any(row.finding.severity != "S3" for row in p.rows)]
+    return {"grave": grave, "slight": [p for p in found if p not in grave]}
+
+
+def sections(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """Of an answer's Markdown: what stands open, and title and text of what is folded.
+
+    What the page shows in a form of its own is left out.
+    """
+    told, folded = list[str](), list[tuple[str, str]]()
+    plain = re.sub(r"```diff\n(?:[^`]++|`(?!``))*+```\n", "", text)
+    for section in re.split(r"^### ", plain, flags=re.MULTILINE)[1:]:
+        title, _, body = section.partition("\n")
+        key = section_of(title)
+        if key == "change":
+            told.append(body.strip())
+        elif key == "acceptance":
+            told.append(f"### {section.strip()}")
+        elif key not in ("shows", "looked"):
+            folded.append((title.strip(), body.strip()))
+    return "\n\n".join(told), folded
+
+
+def section_of(title: str) -> str:
+    """The key of a section of an answer by its title, in either language; empty for another."""
+    for key in ("shows", "causes", "conflicts", "change", "acceptance", "cautions", "own", "looked", "sources"):
+        for lang in ("en", "zh"):
+            known = NARRATED[key].en if lang == "en" else NARRATED[key].zh
+            if title.startswith(known.removeprefix("### ").partition("{")[0]):
+                return key
+    return ""
 
 
 def write(page: str, path: Path) -> None:
@@ -143,12 +168,12 @@ def write(page: str, path: Path) -> None:
         raise TriageError(f"{path}: cannot write it ({reason(error)}); choose a path you may write to") from None
 
 
-def markdown(text: str) -> str:
+def markdown(text: str, inline: bool = False) -> str:
     """Markdown as HTML without links, pictures or raw HTML, so that nothing in it can lead or load anywhere."""
     from markdown_it import MarkdownIt
 
     plain = MarkdownIt("commonmark", {"html": False}).enable("table").disable(["link", "image", "autolink"])
-    return plain.render(visible(text))
+    return plain.renderInline(visible(text)) if inline else plain.render(visible(text))
 
 
 def side_by_side(patch: str) -> Iterator[tuple[str, str, str]]:
@@ -170,40 +195,29 @@ def side_by_side(patch: str) -> Iterator[tuple[str, str, str]]:
                 yield "same", line[1:], line[1:]
 
 
-def _pictures(figures: Figures) -> list[Picture]:
-    from .plots.figure import svg
-
-    return [Picture(caption, svg(figure, caption)) for caption, figure in figures if figure is not None]
-
-
-def _rows(findings: Sequence[Finding], lang: str, run: Run | None) -> Iterator[Row]:
-    from ..tools.looking.lines import excerpts
-
-    files = {a.name: a.path for a in run.artifacts if a.kind in EXCERPTS and a.path.is_file()} if run else {}
-    places = [(f, e) for f in findings for e in f.evidence[:QUOTED] if e.file in files and e.line]
-    quoted: dict[int, list[Excerpt]] = {}
-    for name, path in files.items():
-        here = [(f, e) for f, e in places if e.file == name]
-        for (finding, _), lines in zip(here, excerpts(path, [e for _, e in here]) if here else (), strict=True):
-            quoted.setdefault(id(finding), []).append(lines)
-    for i, f in enumerate(findings, 1):
-        yield Row(f"F{i}", f, clean(f.say(lang), 800), clean(f.place()), tuple(quoted.get(id(f), ())))
-
-
-def _page(lang: str, checks: Sequence[Check], **parts: Any) -> str:
+def _page(lang: str, headline: str, checks: Sequence[Check], **parts: Any) -> str:
     from importlib.metadata import version
+
+    from .plots.live import WORDS as PLOTTED
+    from .plots.live import permit, script, style
 
     results = ("failed", "found", "clear", "too-short", "not-applicable")
     said = {c.result for c in checks}
     nothing = "none-in-part" if "failed" in said else "none" if said & {"found", "clear"} else "none-judged"
+    live = any(picture.live for picture in parts["pictures"])
     return _template().render(
         lang="zh" if lang == "zh" else "en",
+        headline=headline or WORDS[nothing].say(lang),
         nothing=WORDS[nothing].say(lang),
-        say={key: phrase.say(lang) for key, phrase in WORDS.items()},
+        say={key: phrase.say(lang) for key, phrase in (WORDS | PLOTTED).items()},
         generator=f"{GENERATOR} {version('llm-triage')}",
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         checks={result: [c for c in checks if c.result == result] for result in results},
         why=lambda check: check.say(lang),
+        live=live,
+        policy=f"script-src {permit()}; " if live else "",
+        script=script() if live else "",
+        plot_style=style() if live else "",
         **parts,
     )
 
@@ -221,5 +235,7 @@ def _template() -> Template:
         finalize=lambda value: visible(value) if type(value) is str else value,
     )
     env.filters["markdown"] = lambda text: Markup(markdown(text))
+    env.filters["inline"] = lambda text: Markup(markdown(text, inline=True))
     env.filters["drawn"] = lambda picture: Markup(picture.svg)
+    env.filters["ours"] = Markup
     return env.from_string((Path(__file__).parent / "report.html").read_text(encoding="utf-8"))

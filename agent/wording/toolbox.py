@@ -133,7 +133,7 @@ class Toolbox:
 
         Args:
             query: over files, series(metric, key, file, step, value, line, rank), settings, events, claims, scores,
-                findings, and a table for each table that was read.
+                findings, code_facts, and a table for each table that was read.
         """
         found = self._store.ask(query, Limits(seconds=SECONDS, rows=ROWS))
         lines = [" | ".join(found.columns), *(" | ".join(map(_cell, row)) for row in found.rows)]

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from .desk import Desk
     from .parts import Parts
 
-Family = Literal["optimiser", "numerics", "data", "labels", "alignment", "system", "checkpoint", "healthy", "double"]
+Family = Literal[
+    "optimiser", "numerics", "data", "labels", "alignment", "system", "checkpoint", "code", "healthy", "double"
+]
 Onset = Literal["none", "nonfinite", "rise", "severity"] | int
 Split = tuple[list[Record], list[Record]]
 """The training records and the evaluation records."""
@@ -36,6 +38,8 @@ class Fault:
     """Raised when the injection changes, so that old recordings are made again."""
     severities: ClassVar[tuple[Any, ...]] = (1,)
     """Case of seed s uses severity (s - 1) mod n: seeds of the fit part and of the test part differ in it."""
+    edits: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Words of the recipe's own program, and what stands there instead."""
     changes: ClassVar[str] = ""
     """Keys of `train.yaml` that differ from the healthy run, as the file spells them; `{}` is the severity."""
     right: ClassVar[tuple[str, ...]] = ()
@@ -103,6 +107,7 @@ def faults() -> dict[str, Fault]:
     here = __package__ or "triage.evals.lab"
     list(modules(here, "faults_", "healthy"))
     list(modules(f"{here}.faults_left"))
+    list(modules(f"{here}.faults_code"))
     return FAULTS
 
 

@@ -177,6 +177,9 @@ def apply(proposal: Proposal, made: Recording) -> Spec | None:
         TriageError: the setting cannot be edited.
     """
     spec = made.spec
+    if proposal.variable == "code" and proposal.file in spec.files and proposal.patch:
+        text = patched(spec.files[proposal.file], str(proposal.patch))
+        return replace(spec, files={**spec.files, proposal.file: text})
     if proposal.variable in NOT_A_SETTING:
         return _act(proposal, spec)
     setting = view(made.run).settings.get(proposal.variable)
@@ -191,6 +194,28 @@ def apply(proposal: Proposal, made: Recording) -> Spec | None:
         )
     text = add_value(proposal.variable, proposal.new, made.run / "train.yaml").text
     return replace(spec, files={**spec.files, "train.yaml": text})
+
+
+def patched(text: str, patch: str) -> str:
+    """The text with a unified diff of it applied.
+
+    Raises:
+        TriageError: the diff is of another text.
+    """
+    old, out, at = text.split("\n"), list[str](), 0
+    for line in patch.split("\n")[2:]:
+        if hunk := re.match(r"@@ -(\d+)", line):
+            start = max(int(hunk[1]) - 1, 0)
+            out += old[at:start]
+            at = start
+        elif line[:1] == "+":
+            out.append(line[1:])
+        elif line[:1] in ("-", " "):
+            if at >= len(old) or old[at] != line[1:]:
+                raise TriageError("the patch does not fit the program")
+            out += [line[1:]] if line[0] == " " else []
+            at += 1
+    return "\n".join([*out, *old[at:]])
 
 
 def _act(proposal: Proposal, spec: Spec) -> Spec | None:

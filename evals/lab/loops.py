@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import random
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -104,6 +106,16 @@ class Reader:
         if self.slow:
             time.sleep(self.slow(step))
         return self.plan[step]
+
+
+def written(parts: Parts, trace: Trace, hook: Hook) -> None:
+    """The program that lies in the run, in a process of its own, as its launch script starts it."""
+    hook(parts)
+    subprocess.run([sys.executable, "train.py"], cwd=parts.folder, check=True)
+    log = (parts.folder / "train.log").read_text()
+    trace.losses = [float(v) for v in re.findall(r"\| loss ([\d.]+|nan)", log)]
+    trace.outcome["finished"] = 1.0
+    trace.outcome["held_loss"] = float(re.findall(r"eval_loss ([\d.]+|nan)", log)[-1])
 
 
 def mixed(parts: Parts, trace: Trace, hook: Hook) -> None:

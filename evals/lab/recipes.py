@@ -11,6 +11,7 @@ from typing import Any
 
 from . import text
 from .fault import Fault
+from .faults_code import written
 
 GPT2 = {
     "model_type": "gpt2", "vocab_size": text.VOCABULARY, "n_positions": 128, "n_embd": 48, "n_layer": 2, "n_head": 2,
@@ -41,6 +42,8 @@ class Recipe:
     count: int
     """Training records."""
     launch: str = "python train.py --config train.yaml 2>&1 | tee train.log"
+    text: str = ""
+    """The program as it lies in the run, where the recipe has one of its own."""
     base: str = ""
     """Recipe whose trained model this one starts from."""
 
@@ -98,13 +101,13 @@ RECIPES: dict[str, Recipe] = {
              "learning_rate": "1.0e-5", "warmup_steps": "20", "max_steps": "200", "per_device_train_batch_size": "8",
              "per_device_eval_batch_size": "16", "logging_steps": "5", "eval_strategy": "steps", "eval_steps": "50",
              "gradient_checkpointing": "false"} | COMMON,
-            QWEN3, text.preferences, 1500, "trl dpo --config train.yaml 2>&1 | tee train.log", "sft"),
+            QWEN3, text.preferences, 1500, "trl dpo --config train.yaml 2>&1 | tee train.log", base="sft"),
         Recipe("grpo", 5, "programs.grpo",
             {"model_name_or_path": "base", "train_file": "data/train.jsonl", "beta": "0.02",
              "num_generations": "4", "max_completion_length": "12", "temperature": "1.0", "learning_rate": "1.0e-5",
              "warmup_steps": "5", "max_steps": "70", "per_device_train_batch_size": "16", "logging_steps": "1",
              "gradient_checkpointing": "false"} | COMMON,
-            QWEN3, text.conversations, 1000, "trl grpo --config train.yaml 2>&1 | tee train.log", "sft"),
+            QWEN3, text.conversations, 1000, "trl grpo --config train.yaml 2>&1 | tee train.log", base="sft"),
         Recipe("distributed", 2, "loops.distributed",
             {"train_file": "data/train.jsonl", "learning_rate": "1.0e-3", "max_steps": "400",
              "per_device_train_batch_size": "32", "gradient_accumulation_steps": "1", "global_batch_size": "64",
@@ -117,6 +120,10 @@ RECIPES: dict[str, Recipe] = {
              "learning_rate": "2.0e-3", "warmup_steps": "50", "max_steps": "1060", "max_grad_norm": "1.0",
              "weight_decay": "0.01", "per_device_train_batch_size": "4", "logging_steps": "5", "seed": "17"},
             GPT2 | {"n_embd": 32, "n_layer": 1}, text.documents, 1500),
+        *(Recipe(name, 1, "loops.written", written.SETTINGS | written.MORE.get(name, {}), {}, text.documents, 20,
+                 "python train.py 2>&1 | tee train.log", program)
+          for name, program in (("written", written.LOOP), ("accumulated", written.ACCUMULATED),
+                                ("preferred", written.PREFERRED))),
     )
 }  # fmt: skip
 HELD = 96
@@ -134,9 +141,24 @@ def first_files(recipe: Recipe, faults: Sequence[tuple[Fault, Any]], seed: int) 
         "train.yaml": "".join(f"{key}: {value}\n" for key, value in settings.items() if value),
         "launch.sh": f"#!/bin/bash\nset -e\n{recipe.launch}\n",
     }
+    if recipe.text:
+        out["train.py"] = _program(recipe.text, [fault for fault, _ in faults])
     if model:
         out["config.json"] = json.dumps(model, indent=2) + "\n"
     return out
+
+
+def _program(text: str, faults: Sequence[Fault]) -> str:
+    """The recipe's own program with the edits of the faults.
+
+    Raises:
+        ValueError: the words that a fault replaces are not in it.
+    """
+    for old, new in (edit for fault in faults for edit in fault.edits):
+        if old not in text:
+            raise ValueError(f"no {old!r} in the program")
+        text = text.replace(old, new)
+    return text
 
 
 def write_data(folder: Path, recipe: Recipe, faults: Sequence[tuple[Fault, Any]], seed: int, shards: int = 1) -> None:

@@ -252,6 +252,12 @@ def test_unknown_program_text_alone_is_listed_with_the_reason(run):
     assert [s.name for s in found.skipped] == ["helper.py"]
 
 
+@pytest.mark.parametrize("text", [b"print(1)\n", b"for x in y:\n    z(x)\n", b"total = 0\n", b"a.b += f(1)\n"])
+def test_a_program_that_is_named_is_one_whatever_it_imports(tmp_path, text):
+    (tmp_path / "part.py").write_bytes(text)
+    assert kinds(discover(tmp_path / "part.py")) == {"part.py": "code"}
+
+
 def test_names_that_are_no_utf8_or_hold_a_credential_are_made_presentable(tmp_path):
     secret = "hf_" + "A" * 30
     (tmp_path / secret).mkdir()

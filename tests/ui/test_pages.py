@@ -1,5 +1,7 @@
 """The HTML report: whole, redacted, escaped, and asking for nothing from outside."""
 
+import base64
+import hashlib
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -74,14 +76,32 @@ class TestAnAnswer:
         assert re.findall(r"@import|url\((?!#)", answered) == []
         assert "default-src 'none'" in answered
 
+    def test_its_policy_allows_the_script_that_draws_and_no_other(self, answered):
+        (policy,) = re.findall(r'Security-Policy" content="([^"]*)"', answered)
+        (script,) = re.findall(r"<script>(.*?)</script>", answered, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        assert policy == f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'"
+
+    def test_the_headline_comes_first_then_the_change_the_plot_and_what_was_found(self, answered):
+        text = Page(re.sub(r"<script>.*?</script>", "", answered, flags=re.DOTALL)).text
+        places = [
+            text.index(part) for part in ("Most likely", "learning_rate: 0.3", "Plots", "What was found", "Cautions")
+        ]
+        assert places == sorted(places)
+
+    def test_lines_that_several_findings_name_are_quoted_once(self, answered):
+        assert answered.count("<td>347</td>") == 1
+        assert answered.count("<td>176</td>") == 1
+
     def test_it_is_chinese_for_a_chinese_question(self):
         page = Page(report.answer_page(ask("训练到一半 loss 变成 nan 了", [EXAMPLE / "run-1"])))
         assert "唯一的改动" in page.text
         assert "首个坏步 3450" in page.text
 
     def test_a_question_without_a_run_has_no_plot(self):
-        page = Page(report.answer_page(ask("what does grad clipping do")))
-        assert page.tags.count("svg") == 0
+        text = report.answer_page(ask("what does grad clipping do"))
+        assert {"svg", "script"}.isdisjoint(Page(text).tags)
+        assert "script-src" not in text
 
 
 class TestWhatComesFromARun:
@@ -97,7 +117,8 @@ class TestWhatComesFromARun:
 
     def test_its_words_stay_words(self, hostile):
         page = Page(report.answer_page(ask("<b>oom</b> ![q](http://evil.example/q.png)", [hostile])))
-        assert {"script", "img", "a", "b"}.isdisjoint(page.tags)
+        assert {"img", "a"}.isdisjoint(page.tags)
+        assert page.tags.count("script") == 1
         assert not any("evil" in a for a in page.addresses)
         assert "<script>alert(1)</script>" in page.text
 
@@ -110,7 +131,9 @@ class TestTheOption:
         done = run("scan", EXAMPLE / "run-1", EXAMPLE / "run-2", "--html", tmp_path / "r.html", home=tmp_path)
         assert done.exit_code == 1, done.stderr
         assert "wrote" in done.stderr
-        assert written(tmp_path / "r.html").tags.count("svg") == 2
+        page = written(tmp_path / "r.html")
+        assert page.tags.count("svg") == 2
+        assert "S0 loss-nonfinite : loss is nan from step 3450" in page.text
 
     @pytest.mark.parametrize(
         ("arguments", "shows"),

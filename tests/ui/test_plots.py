@@ -14,7 +14,7 @@ from triage.tools.logs.scan import read_run, scan
 from triage.tools.series import Series, SeriesTable
 from triage.ui.plots.figure import bars_figure, series_figure, svg
 from triage.ui.plots.series import LINES, POINTS, Line, Panel, series_panels, thin
-from triage.ui.plots.terminal import text
+from triage.ui.plots.terminal import symptom, text
 
 EXAMPLE = Path(__file__).parents[2] / "evals" / "example"
 
@@ -183,3 +183,21 @@ class TestTerminal:
     def test_a_series_without_a_finite_value_says_so(self):
         (panel,) = series_panels(SeriesTable((series("loss", [np.nan, np.nan]),)), ())
         assert "no finite value" in text(panel)
+
+
+class TestTheSymptomInAnAnswer:
+    def test_it_is_the_first_series_in_which_a_finding_is_seen(self, broken):
+        drawn = symptom(*broken, columns=80, room=30)
+        assert drawn.startswith("loss   ┆ first bad step 3450")
+        assert len(drawn.splitlines()) <= 30
+
+    @pytest.mark.parametrize("room", [-5, 0, 8])
+    def test_without_room_there_is_none(self, broken, room):
+        assert symptom(*broken, columns=80, room=room) == ""
+
+    @pytest.mark.parametrize("room", [9, 10, 13, 40])
+    def test_it_keeps_to_its_room(self, broken, room):
+        assert 0 < len(symptom(*broken, columns=80, room=room).splitlines()) < room
+
+    def test_a_healthy_run_has_none(self):
+        assert symptom(*looked(EXAMPLE / "run-2"), columns=80, room=30) == ""

@@ -22,7 +22,7 @@ from triage.ui.web import desk as desk_module
 from triage.ui.web import panels, turns
 from triage.ui.web.desk import Desk
 from triage.ui.web.messages import safe
-from triage.ui.web.turns import Talk
+from triage.ui.web.talk import Talk
 from triage.ui.web.words import WORDS
 
 EXAMPLES = Path(triage.evals.__path__[0]) / "example"
@@ -70,15 +70,16 @@ def runbook(desk):
 # Turns ----------------------------------------------------------------------------------------------
 
 
-def test_a_turn_ends_with_steps_the_words_and_the_folded_rest(told):
+def test_a_turn_ends_with_steps_and_the_short_answer(told):
     _, talk = told
-    question, steps, words, *rest = talk.messages
+    question, steps, words = talk.messages
     assert question["role"] == "user"
     assert steps["metadata"]["status"] == "done"
     assert "configuration" in steps["content"]
     assert "Most likely" in words["content"]
-    assert "### One change" in words["content"]
-    assert {m["metadata"]["title"] for m in rest} >= {"What the run shows", "Sources"}
+    assert "Change one thing: train.yaml:5 `learning_rate` 0.3 -> 0.15" in words["content"]
+    assert "train.log:347" in words["content"]
+    assert "triage verify" not in words["content"]
 
 
 def test_the_first_picture_comes_before_any_work(desk):
@@ -116,14 +117,19 @@ def test_a_defect_of_our_own_is_not_shown_as_nothing_found(desk, monkeypatch, ca
     assert "Traceback" in capsys.readouterr().err
 
 
-def test_the_answer_follows_the_question_and_the_panels_the_interface(desk):
+def test_the_page_follows_the_language_of_the_question_until_one_is_chosen(desk):
     talk, _ = asked(desk, "loss 变成 nan 了")
+    assert talk.lang == "zh"
     assert "最可能" in talk.messages[2]["content"]
-    assert talk.view["hypotheses"][0]["title"].startswith("Loss diverges")
-    turns.speak(talk, "zh")
     assert "学习率" in talk.view["hypotheses"][0]["title"]
     assert "nan" in talk.view["findings"][0]["message"]
     assert "改回" in talk.view["proposal"]["undo"] or "恢复" in talk.view["proposal"]["undo"]
+    turns.speak(talk, "en")
+    assert "Most likely" in talk.messages[2]["content"]
+    assert talk.view["hypotheses"][0]["title"].startswith("Loss diverges")
+    list(turns.ask(desk, talk, "学习率是不是太高了？"))
+    assert talk.lang == "en"
+    assert "Most likely" in talk.messages[-1]["content"]
 
 
 def test_a_tab_keeps_no_run_in_memory(told):
@@ -181,6 +187,7 @@ def test_series_are_drawn_from_a_stored_answer(told):
     _, talk = told
     html = panels.plots(talk.look(), talk.view, "en")
     assert "first bad step 3450" in html
+    assert "candidate" in panels.plots(talk.look(), talk.view, "en", look([EXAMPLES / "run-2"]))
 
 
 def test_nothing_of_a_run_becomes_markup(desk, tmp_path):
@@ -192,13 +199,14 @@ def test_nothing_of_a_run_becomes_markup(desk, tmp_path):
     talk, _ = asked(desk, f"loss is nan {HOSTILE} ![x](http://h/q.png)", [run])
     excerpts = turns.lines(talk, talk.view["findings"][0]["id"])
     drawn = [
-        panels.head(talk.view, "en", talk.case),
+        panels.head(talk.view, runbook(desk), "en", talk.case, runs=[HOSTILE]),
         panels.findings(talk.view, "en", talk.picked, excerpts),
         panels.causes(talk.view, runbook(desk), "en"),
         panels.change(talk.view, runbook(desk), "en"),
         panels.plots(talk.look(), talk.view, "en"),
-        panels.cases(desk.cases(talk.owner), "en"),
-        panels.reads([(HOSTILE, True)], "en", HOSTILE),
+        panels.cases(desk.cases(talk.owner), runbook(desk), "en"),
+        panels.reads([HOSTILE], "en", HOSTILE),
+        panels.line([HOSTILE], "en"),
     ]
     assert any("&lt;img" in html for html in drawn)
     assert not [html for html in drawn if "<img" in html]
@@ -398,8 +406,8 @@ def happens(page, talk, name, what):
     import gradio as gr
 
     if name == "start":
-        user, browser = what
-        return page.start(browser, talk, SimpleNamespace(username=user, headers={}, session_hash="tab"))
+        user, browser, place = what
+        return page.start(browser, place, talk, SimpleNamespace(username=user, headers={}, session_hash="tab"))
     if name in ("open", "pick", "drop"):
         picked = {"open": page.of.get(what), "pick": "F1", "drop": "run-1"}[name]
         try:
@@ -408,13 +416,27 @@ def happens(page, talk, name, what):
             return refused.message
     if name == "ask":
         return list(page.ask(talk))
-    inputs = {"find": "secret", "speak": "zh", "add_path": "run-1", "verify_path": "run-1", "begin": {"text": "loss"}}
+    inputs = {
+        "find": "secret",
+        "speak": "zh",
+        "add_path": "run-1",
+        "verify_path": "run-1",
+    }
+    if name == "begin":
+        return page.begin({"text": "loss"}, None, talk)
     return getattr(page, name)(*([inputs[name]] if name in inputs else []), talk)
 
 
-STARTS = st.tuples(st.just("start"), st.tuples(st.sampled_from([None, "ann", "bob"]), st.sampled_from(BROWSERS)))
+STARTS = st.tuples(
+    st.just("start"),
+    st.tuples(
+        st.sampled_from([None, "ann", "bob"]),
+        st.sampled_from(BROWSERS),
+        st.sampled_from(["", '{"tab": "t"}', "[]", "{"]),
+    ),
+)
 OTHERS = st.sampled_from(
-    ["find", "fresh", "pick", "drop", "speak", "add_path", "verify_path", "begin", "shown", "finish", "ask"]
+    ["find", "fresh", "pick", "drop", "speak", "add_path", "verify_path", "begin", "shown", "finish", "ask", "stop"]
 )
 EVENTS = st.one_of(
     STARTS, st.tuples(st.just("open"), st.sampled_from(PEOPLE)), st.tuples(OTHERS, st.none()),
@@ -457,7 +479,7 @@ def test_an_answer_that_comes_after_the_tab_changed_hands_stays_with_who_asked(d
     talk = Talk("user:ann")
     turn = turns.ask(desk, talk, "loss is nan")
     next(turn)
-    turns.enter(talk, "user:bob")
+    talk.enter("user:bob")
     assert list(turn)
     assert (talk.messages, talk.view, talk.conversation, desk.cases("user:bob")) == ([], None, None, [])
     assert len(desk.cases("user:ann")) == 1

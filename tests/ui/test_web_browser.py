@@ -6,128 +6,12 @@ to a folder the pictures are written there (`docs/images` holds those of the REA
 
 import os
 import re
-import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from pathlib import Path
 
 import pytest
+from browsing import EXAMPLES, MARKS, READY, add, ask, expect, picture, start, tab
 
-import triage.evals
-
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
-playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
-pytest.importorskip("gradio", reason="pip install 'llm-triage[web]'")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-EXAMPLES = Path(triage.evals.__path__[0]) / "example"
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+pytestmark = MARKS
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
-READY = re.compile(r"[a-z]{2}|[一-鿿]")
-"""Words, not the seconds that Gradio counts while the page loads."""
-expect = playwright.expect
-expect.set_options(timeout=20_000)
-
-
-def start(tmp_path, *options):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [Path(sys.executable).with_name("triage"), "web", "--port", str(port), *options]
-    env = {**os.environ, "TRIAGE_HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path)}
-    server = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    for _ in range(240):
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5)
-            return server, f"http://127.0.0.1:{port}"
-        except OSError:
-            assert server.poll() is None, server.stdout.read()
-            time.sleep(0.25)
-    raise AssertionError("the server did not start")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("web")
-    roots = folder / "runs"
-    shutil.copytree(EXAMPLES, roots)
-    (roots / "way-out").symlink_to("/etc")
-    process, url = start(folder, "--root", str(roots))
-    yield url, roots
-    process.terminate()
-    assert process.wait(20) == 0
-    assert not list(folder.glob("triage-web-*")), "uploads outlived the server"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if not CHROMIUM:
-        pytest.skip("no Chromium on this machine")
-    with playwright.sync_playwright() as p:
-        chromium = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture
-def visit(browser, server):
-    """Opens the app as a new visitor; at the end, no page asked another host for anything."""
-    contexts, asked, broken = [], set(), []
-
-    def open_(url=server[0], **options):
-        context = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, "locale": "en-US", **options})
-        contexts.append(context)
-        page = context.new_page()
-        page.on("request", lambda r: asked.add(r.url.split("/")[2]) if r.url.startswith("http") else None)
-        page.on("pageerror", lambda e: broken.append(str(e)))
-        page.goto(url)
-        expect(page.locator("#tri-input textarea")).to_be_visible()
-        expect(page.locator("#tri-cases")).to_have_text(READY)
-        return page
-
-    yield open_
-    for context in contexts:
-        context.close()
-    assert {host.rpartition(":")[0] for host in asked} == {"127.0.0.1"}
-    assert not broken
-
-
-def picture(page, name):
-    if folder := os.environ.get("TRIAGE_IMAGES"):
-        from PIL import Image
-
-        file = Path(folder) / f"web-{name}.png"
-        page.wait_for_timeout(600)
-        page.screenshot(path=file)
-        Image.open(file).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(file, optimize=True)
-
-
-def add(page, path):
-    page.fill("#tri-path input", str(path))
-    page.keyboard.press("Enter")
-    page.click("#tri-path-go")
-
-
-def ask(page, question):
-    page.fill("#tri-input textarea", question)
-    page.keyboard.press("Enter")
-    expect(page.locator("#tri-head .tri-state")).to_be_visible(timeout=30_000)
-    expect(page.locator("#tri-input .submit-button, #tri-input button[aria-label=Submit]").first).to_be_visible()
-
-
-def tab(page, name):
-    page.get_by_role("tab", name=re.compile(f"^{name}")).click()
-
-
-@pytest.fixture
-def asked(visit):
-    page = visit()
-    add(page, "run-1")
-    expect(page.locator("#tri-reads")).to_contain_text("run-1")
-    ask(page, "loss is nan at step 4000")
-    return page
 
 
 def test_the_empty_page_says_how_to_begin(visit):
@@ -160,10 +44,10 @@ def test_keyboard_alone_opens_a_finding(asked):
 def test_the_change_is_a_side_by_side_diff_that_can_be_copied(asked):
     asked.context.grant_permissions(["clipboard-read", "clipboard-write"])
     tab(asked, "Change")
-    expect(asked.locator(".tri-gone")).to_have_text("learning_rate: 0.3")
-    expect(asked.locator(".tri-come")).to_have_text("learning_rate: 0.15")
-    asked.click(".tri-copy")
-    expect(asked.locator(".tri-copy")).to_have_text("Copied")
+    expect(asked.locator("#tri-change .tri-gone")).to_have_text("learning_rate: 0.3")
+    expect(asked.locator("#tri-change .tri-come")).to_have_text("learning_rate: 0.15")
+    asked.click("#tri-change .tri-copy")
+    expect(asked.locator("#tri-change .tri-copy")).to_have_text("Copied")
     assert "+learning_rate: 0.15" in asked.evaluate("navigator.clipboard.readText()")
     picture(asked, "change")
 
@@ -174,12 +58,6 @@ def test_causes_lead_to_their_evidence(asked):
     picture(asked, "causes")
     asked.locator(".tri-chip", has_text="F9").first.click()
     expect(asked.locator(".tri-hit").first).to_contain_text("max_grad_norm")
-
-
-def test_the_series_are_drawn_with_the_first_bad_step(asked):
-    tab(asked, "Plots")
-    expect(asked.locator(".tri-plots svg")).to_contain_text("first bad step 3450", timeout=30_000)
-    picture(asked, "plots")
 
 
 def test_an_uploaded_next_run_gets_a_verdict(asked):
@@ -193,7 +71,7 @@ def test_an_uploaded_next_run_gets_a_verdict(asked):
 def test_the_whole_interface_changes_its_language(asked):
     asked.get_by_label("中文").click()
     expect(asked.locator("#tri-head")).to_contain_text("学习率过高")
-    expect(asked.get_by_role("tab", name="证据 (10)")).to_be_visible()
+    expect(asked.get_by_role("tab", name=re.compile(r"^证据 \(\d+\)"))).to_be_visible()
     english = re.compile(r"Search cases|New case|Check first|Upload folder|Helpful")
     expect(asked.locator("body")).not_to_contain_text(english)
     for words in ("搜索案例", re.compile("^出了什么问题"), "服务器上的路径"):
@@ -250,10 +128,11 @@ def test_text_of_a_run_is_never_markup(visit, tmp_path):
     ask(page, f"loss is nan {HOSTILE}")
     page.locator(".tri-finding").first.click()
     expect(page.locator(".tri-hit").first).to_contain_text("<img")
-    for name in ("Causes", "Change", "Plots", "Labels", "Verify"):
+    for name in ("Causes", "Change", "Plots", "Verify"):
         tab(page, name)
         page.wait_for_timeout(500)
-    assert page.title() == "triage"
+    assert "owned" not in page.title().split()
+    assert page.title() != "owned"
     assert page.locator("main img[src=x], [onerror]").count() == 0
 
 
@@ -296,7 +175,7 @@ def test_a_phone_shows_the_same(visit):
     expect(page.locator(".tri-hit").first).to_be_visible()
     page.evaluate("document.querySelector('#tri-head').scrollIntoView()")
     picture(page, "phone-evidence")
-    for name in ("Causes", "Change", "Plots", "Verify", "Labels", "Evidence"):  # none behind a menu
+    for name in ("Causes", "Change", "Plots", "Verify", "Evidence"):  # none behind a menu
         tab(page, name)
         expect(page.get_by_role("tab", name=re.compile(f"^{name}"))).to_have_attribute("aria-selected", "true")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -322,7 +201,7 @@ def test_accounts_keep_strangers_out_and_share_cases_per_person(browser, tmp_pat
         add(pages["desk"], "run-1")
         ask(pages["desk"], "loss is nan")
         pages["home"].reload()
-        expect(pages["home"].locator("#tri-cases")).to_contain_text("loss is nan")
+        expect(pages["home"].locator("#tri-cases")).to_contain_text("learning rate is too high · run-1")
         pages["bob"].reload()
         expect(pages["bob"].locator("#tri-cases")).to_contain_text("No cases yet")
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Iterable, Iterator
@@ -19,6 +20,10 @@ tuple(modules(f"{__package__}.rules"))
 CODES = declare("code", *((code, code, rule.title) for code, rule in sorted(RULES.items())))
 SECONDS = 5.0
 """Time for the rules of one file; a file of 1 MB takes about 2."""
+MANY = 150
+"""Files from which on several processes judge them: starting one takes as long as judging thirty files."""
+MOST_WORKERS = 8
+CHUNK = 16
 MOST_FINDINGS = 50
 """Findings of one rule in one file that are told; more are counted."""
 SHOWN = 200
@@ -64,29 +69,48 @@ def check_files(files: Iterable[tuple[Path, str]], select: Iterable[str] = ()) -
     Returns:
         Findings with `data.fix`, a patch of the file where one edit mends it; one check per rule.
     """
-    rules = [RULES[c] for c in sorted(RULES) if not select or c in set(select)]
+    codes = tuple(c for c in sorted(RULES) if not select or c in set(select))
     findings: list[Finding] = []
     checks: list[Check] = []
     read_ones = 0
-    asked: set[str] = set()
-    for path, name in files:
-        try:
-            parsed = read(path, name)
-        except Refused as error:
-            checks.append(Check(f"read {name}", "failed", str(error)))
-            continue
-        read_ones += 1
-        if parsed.problem:
-            checks.append(Check(f"read {name}", "failed", parsed.problem))
-        found, broken = judged(parsed, rules, path.suffix == ".py")
+    for was_read, found, told in _each([(path, name, codes) for path, name in files]):
+        read_ones += was_read
         findings += found
-        checks += broken
-        asked |= {r.code for r in rules}
+        checks += told
     hit = {f.code for f in findings}
     if read_ones:
-        checks += [Check(r.code, "found" if r.code in hit else "clear") for r in rules]
+        checks += [Check(c, "found" if c in hit else "clear") for c in codes]
     findings.sort(key=lambda f: f.severity)
     return Report("code", tuple(findings), tuple(checks), {"programs": read_ones})
+
+
+_Work = tuple[Path, str, tuple[str, ...]]
+_Found = tuple[bool, list[Finding], list[Check]]
+
+
+def _each(work: list[_Work]) -> Iterator[_Found]:
+    """Every file judged, in order; many files by as many processes as this one may use."""
+    workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if len(work) < MANY or workers < 2:
+        yield from map(_one, work)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    with ProcessPoolExecutor(min(workers, MOST_WORKERS), mp_context=get_context("spawn")) as pool:
+        yield from pool.map(_one, work, chunksize=CHUNK)
+
+
+def _one(work: _Work) -> _Found:
+    """(whether it was read, findings, checks that failed) of one file."""
+    path, name, codes = work
+    try:
+        parsed = read(path, name)
+    except Refused as error:
+        return False, [], [Check(f"read {name}", "failed", str(error))]
+    broken = [Check(f"read {name}", "failed", parsed.problem)] if parsed.problem else []
+    found, ended = judged(parsed, [RULES[c] for c in codes], path.suffix == ".py")
+    return True, found, [*broken, *ended]
 
 
 def judged(parsed: Parsed, rules: Iterable[Rule], patched: bool = True) -> tuple[list[Finding], list[Check]]:

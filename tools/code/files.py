@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import ast
 import re
+import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from ..config.syntax.source import Refused
-from ..findings import Check, Finding, Report, Severity, TriageError
+from ..findings import Check, Finding, Severity, TriageError
 from ..patterns import bounded
 from ..reading import open_unpacked
 from ..run import Artifact, Run
 from .check import check_files
+from .fact import Fact, Judged
 from .source import SUFFIXES, read
 
 MOST_PROGRAMS = 100
@@ -28,6 +31,14 @@ VENDORED = re.compile(
     r"|transformers|deepspeed|Megatron-LM|__pycache__|\.git)/", re.IGNORECASE
 )  # fmt: skip
 """Folders of other people's programs."""
+SECONDS = 5.0
+"""Time after which the facts of no further program are looked for."""
+WORDS = ("optim", "backward", "Arguments(", "Config(", "DataLoader", "Accelerator(")
+"""One of them stands in every program with facts about a training."""
+CONFIGURED = bounded(
+    r"yaml|json\.load|toml|OmegaConf|hydra|argparse|ArgumentParser|parse_args|HfArgumentParser|getenv|environ"
+)
+"""What a program that reads settings has."""
 _NAMED = bounded(rb"([\w./~-]{1,300}\.(?:py|ipynb))\b")
 _MODULE = bounded(rb"-m\s{1,4}([A-Za-z_][\w.]{0,200})")
 
@@ -52,16 +63,41 @@ def belonging(run: Run) -> list[Artifact]:
     return list(out.values())
 
 
-def check_run_code(run: Run) -> Report:
+def check_run_code(run: Run) -> Judged:
     """Judge the programs that belong to a run; a hazard in them is no measurement, and S2 at most."""
     chosen = belonging(run)
     if not chosen:
-        return Report("code")
+        return Judged("code")
     report = check_files((a.path, a.name) for a in chosen)
     most = [Check("programs", "failed", f"over the limit of {MOST_PROGRAMS} programs; the others were not judged")]
     found = tuple(_hazard(f) for f in report.findings)
     cut = len(chosen) >= MOST_PROGRAMS
-    return Report("code", found, (*report.checks, *(most if cut else ())), {"judged": [a.name for a in chosen]})
+    checks = (*report.checks, *(most if cut else ()))
+    return Judged("code", found, checks, {"judged": [a.name for a in chosen]}, facts_of_run(run, chosen))
+
+
+def facts_of_run(run: Run, chosen: Iterable[Artifact]) -> tuple[Fact, ...]:
+    """What the programs of a run do; those to which the run's other files lead are marked."""
+    from .facts import facts
+
+    known = {a.name: a for a in programs(run)}
+    named = {a.name for a in _named(run, known)}
+    found: list[Fact] = []
+    end = time.monotonic() + SECONDS
+    read_ones = []
+    for artifact in chosen:
+        if time.monotonic() > end:
+            break
+        with suppress(Refused, RecursionError):
+            parsed = read(artifact.path, artifact.name)
+            if any(word in parsed.text for word in WORDS):
+                read_ones.append(parsed)
+    configured = [p for p in read_ones if CONFIGURED.search(p.text)]
+    for parsed in read_ones:
+        tied = parsed.name in named or (not named and configured == [parsed] and len(read_ones) == 1)
+        with suppress(RecursionError):
+            found += facts(parsed, tied)
+    return tuple(found)
 
 
 def _hazard(finding: Finding) -> Finding:

@@ -9,6 +9,7 @@ What a value is for (optimizer, loader, model, ...) is in `roles`, what a traini
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
@@ -76,13 +77,16 @@ class Program:
         self.imports: dict[str, str] = {}
         self.bound: dict[ast.AST, dict[str, list[Binding]]] = defaultdict(lambda: defaultdict(list))
         self.calls: dict[str, list[ast.Call]] = defaultdict(list)
+        self._scopes: dict[ast.AST, ast.AST] = {self.tree: self.tree}
         waiting: list[ast.AST] = [self.tree]
         while waiting:
             node = waiting.pop()
             self.nodes.append(node)
             below = children(node)
+            scope = node if isinstance(node, FUNCTIONS) else self._scopes[node]
             for child in below:
                 self.parent[child] = node
+                self._scopes[child] = scope
             below.reverse()
             waiting += below
         for node in self.nodes:
@@ -143,7 +147,7 @@ class Program:
 
     def scope(self, node: ast.AST) -> ast.AST:
         """The function (or the module) in which a node is run."""
-        return next((n for n in self.up(node) if isinstance(n, (*FUNCTIONS, ast.Module))), self.tree)
+        return self._scopes.get(node, self.tree)
 
     def home(self, node: ast.AST, name: str) -> ast.AST:
         """Where a name is kept: `self.x` in the class, any other in the function."""
@@ -316,6 +320,11 @@ class Program:
                 out[str(given)] = default.value if isinstance(default, ast.Constant) else None
         return out
 
+    @cached_property
+    def said(self) -> str:
+        """The text without its lines of imports: what is imported need not be used."""
+        return re.sub(r"(?m)^\s{0,40}(?:from\s[\w.]{1,200}\s{1,4})?import\b[^\n]*$", "", self.text)
+
     def function(self, call: ast.Call) -> Function | None:
         """The function of this file that is called, as a name or a method of `self`."""
         func = call.func
@@ -325,7 +334,10 @@ class Program:
             found = self.functions.get(func.attr, [])
         elif isinstance(func, ast.Attribute) and func.attr not in COMMON and key(func.value) not in self.imports:
             found = self.functions.get(func.attr, [])
-            return found[0] if len(found) == 1 and isinstance(self.parent.get(found[0]), ast.ClassDef) else None
+            own = len(found) == 1 and isinstance(self.parent.get(found[0]), ast.ClassDef)
+            return (
+                found[0] if own and found[0] not in self.up(call) else None
+            )  # in itself: another class's of that name
         else:
             return None
         return found[0] if len(found) == 1 or (found and isinstance(func, ast.Name)) else _same_class(self, call, found)

@@ -17,7 +17,7 @@ from .program import Program, key, last, passed, receiver
 ROUNDS = 3
 """How often roles are passed on from one name to the next."""
 MADE: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("scheduler", bounded(r"lr_scheduler\.\w+$|(^|\.)get_(\w+_)?sched\w*$|(^|\.)get_scheduler$|[a-z]LR$|^\w*LRScheduler$|LambdaLR$|OneCycle|WarmRestarts$|ReduceLROnPlateau$")),
+    ("scheduler", bounded(r"lr_scheduler\.[A-Z]\w+$|(^|\.)get_(\w+_)?sched\w*$|(^|\.)get_scheduler$|[a-z]LR$|^\w*LRScheduler$|LambdaLR$|OneCycle|WarmRestarts$|ReduceLROnPlateau$")),
     ("sampler", bounded(r"Distributed\w*Sampler$")),
     ("scaler", bounded(r"GradScaler$")),
     ("accelerator", bounded(r"(^|\.)(Accelerator|Fabric)$")),
@@ -37,7 +37,7 @@ KEEPS = frozenset(
 """Methods that return what they are called on."""
 WORDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("scheduler", bounded(r"sched|(^|_)lrs?$|warmup_?er$", re.I)),
-    ("optimizer", bounded(r"(^|_)opt(im\w*)?(\d|_|$)|optimi[sz]er", re.I)),
+    ("optimizer", bounded(r"(^|_)opt(im\w*)?(\d|_|$)|optimi[sz]er|^(adamw?|sgd)$", re.I)),
     ("scaler", bounded(r"scaler", re.I)),
     ("accelerator", bounded(r"^(accelerator|accel|fabric)$", re.I)),
     ("engine", bounded(r"^(model_)?engine$", re.I)),
@@ -160,6 +160,23 @@ class Roles:
                     if parameter not in self.known and (role := self.sure(value)):
                         self.known[parameter] = role
 
+    def _kept(self) -> None:
+        """`{"optimizer": x.state_dict()}` and `x.load_state_dict(state["optimizer"])` tell what `x` is."""
+        pairs = [(k, v) for n in self.program.nodes if isinstance(n, ast.Dict) for k, v in zip(n.keys, n.values, strict=True)
+                 if isinstance(v, ast.Call) and last(self.program.path(v.func)) == "state_dict"]  # fmt: skip
+        pairs += [
+            (a.slice, c)
+            for c in self.program.find("load_state_dict")
+            for a in c.args[:1]
+            if isinstance(a, ast.Subscript)
+        ]
+        for word, call in pairs:
+            name = key(receiver(call)) if isinstance(call, ast.Call) else ""
+            said = word.value if isinstance(word, ast.Constant) and isinstance(word.value, str) else ""
+            role = next((role for role, pattern in WORDS if pattern.search(said)), "")
+            if name and role and name not in self.known:
+                self.known[name] = role
+
     def _uses(self) -> None:
         """A name of no known make whose use tells: it is cleared and stepped, or scales a loss."""
         done: dict[str, set[str]] = {}
@@ -177,6 +194,7 @@ class Roles:
             for call in self.program.calls.get(method, ()):
                 if (name := key(receiver(call))) and name not in self.known:
                     done.setdefault(name, set()).add(method)
+        self._kept()
         for name, methods in done.items():
             word = next((role for role, pattern in WORDS if pattern.search(last(name))), "")
             if {"zero_grad", "step"} <= methods and word != "engine":

@@ -11,13 +11,29 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ..code.fact import Fact
 from ..documents.event import Claim, Event
 from ..findings import Check, Finding, Report, declare
+from ..operation import jobs, serving
 from ..patterns import bounded
 from ..series import SeriesTable
 from ..settings import CONTEXT, VARIABLES, Setting, Settings
 from ..tables.table import Table
-from . import answers, arithmetic, capacity, contrast, disagreement, distributions, listed, moves, onset, rows, scored
+from . import (
+    answers,
+    arithmetic,
+    capacity,
+    contrast,
+    disagreement,
+    distributions,
+    listed,
+    moves,
+    onset,
+    placed,
+    programs,
+    rows,
+    scored,
+)
 from .arithmetic import Quantity
 from .clock import clock_of
 from .contrast import Contrast
@@ -29,7 +45,9 @@ from .summed import look
 CHANGES, ONSET, CONTRAST = "changes of every measure", "onset and its company", "groups against each other"
 SCORES, SPREAD, ARITHMETIC = "scores in tables", "distributions in tables", "arithmetic of the run"
 STATEMENTS = "statements against each other"
+PROGRAM = "the program against its settings"
 ROWS, ANSWERS = "rows of tables together", "answers of two models"
+SERVING, JOBS = "requests of a server", "jobs and counters of machines"
 CODES = declare(
     "relate",
     ("metric-changed", CHANGES, "a measure changed for good: where, by how much, in a step or a drift"),
@@ -64,7 +82,18 @@ CODES = declare(
     ("kv-pool-below-need", ARITHMETIC, "the engine's memory share leaves less cache than one sequence needs"),
     ("training-above-card", ARITHMETIC, "weights, gradients, optimizer and activations need more than the card has"),
     ("window-above-positions", ARITHMETIC, "sequences are longer than the positions that the model was built for"),
+    ("requests-wait-at-limit", SERVING, "requests wait for a limit on how many run at once, the cache has room"),
+    ("cache-full-requests-wait", SERVING, "requests wait or are preempted because the cache is full"),
+    ("queue-before-first-token", SERVING, "the first token takes longer, each further one does not"),
+    ("failures-share-node", JOBS, "every job that failed ran on a machine on which none succeeded"),
+    ("link-counters-grow", JOBS, "counters of link errors grow on one port or machine alone"),
+    ("fault-counters-grow", JOBS, "counters of card faults grow on one card or machine alone"),
+    ("checkpoint-smaller", JOBS, "a list of checkpoints has one that is far smaller than the others"),
+    ("quota-reached", JOBS, "a list of quotas or disks has one that is at its limit"),
     ("said-differently", STATEMENTS, "two places of the run say different numbers for one quantity"),
+    ("rate-not-as-set", PROGRAM, "the program writes out another learning rate than the one that is set"),
+    ("batch-not-as-set", PROGRAM, "the program writes out another batch or accumulation than the one that is set"),
+    ("setting-without-effect", PROGRAM, "the program writes out another number than the one that is set"),
 )
 
 CONFIGURES = bounded(r"(?i)\.(?:ya?ml|json|toml|ini|cfg|conf)$|(?:^|[/_.-])(?:args|config|params|flags|cmd)\w*\.txt$")
@@ -89,6 +118,7 @@ def relate(
     settings: Settings | None = None,
     events: Sequence[Event] = (),
     claims: Sequence[Claim] = (),
+    facts: Sequence[Fact] = (),
 ) -> Related:
     """Every relation between what a run measured, set, planned and told.
 
@@ -98,11 +128,12 @@ def relate(
         settings: in force.
         events: what happened, by step or time.
         claims: what was planned or promised.
+        facts: what the run's programs do.
 
     Returns:
         Findings, worst first, in one grade the onset before what only accompanies it; and the relations themselves.
     """
-    settings = filled(settings or Settings(), claims)
+    settings, events = filled(settings or Settings(), claims), placed.placed(events)
     clock = clock_of(tables, events)
     lines = [clock.on_steps(line) for line in lines_of(series, tables)]
     moved = moves.moves(lines)
@@ -120,14 +151,17 @@ def relate(
         ROWS: lambda: [*rows.looked(tables), *listed.listed(tables)],
         ANSWERS: lambda: answers.compared(tables),
         look.SUMMARIES: lambda: said,
+        SERVING: lambda: serving.served(tables, lines, settings, events),
+        JOBS: lambda: [*jobs.ran(tables), *jobs.counted(tables), *jobs.stored(tables)],
         STATEMENTS: lambda: disagreement.disagreements(settings, claims, lines, made),
+        PROGRAM: lambda: programs.without_effect(settings, facts, lines),
         CHANGES: lambda: moves.told(moved),
     }  # fmt: skip
     found, checks = _run(parts, {CHANGES: len(lines), ONSET: len(lines), CONTRAST: len(series) + len(tables),
                                  SCORES: len(tables), SPREAD: len(tables), ROWS: len(tables), ANSWERS: len(tables),
-                                 look.SUMMARIES: len(tables),
-                                 ARITHMETIC: len(made),
-                                 STATEMENTS: len(claims) + len(settings.values)})  # fmt: skip
+                                 look.SUMMARIES: len(tables), ARITHMETIC: len(made), SERVING: len(tables),
+                                 JOBS: len(tables),
+                                 STATEMENTS: len(claims) + len(settings.values), PROGRAM: len(facts)})  # fmt: skip
     summary = {"lines": len(lines), "changed": sum(bool(m.lasting) for m in moved),
                "quantities": {q.name: q.value for q in made.values()}}  # fmt: skip
     return Related(

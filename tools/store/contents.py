@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..code.fact import Fact
 from ..documents.event import Claim, Event
 from ..findings import Finding, clean
 from ..scores import Score
@@ -27,7 +28,7 @@ TEXTS = 200_000
 """Different texts of one column that are kept; each is looked at for credentials."""
 CELL = 2_000
 """Characters of one text."""
-OWN: tuple[str, ...] = ("files", "series", "settings", "events", "claims", "scores", "findings")
+OWN: tuple[str, ...] = ("files", "series", "settings", "events", "claims", "scores", "findings", "code_facts")
 """Names of the tables that every store has."""
 
 
@@ -81,6 +82,12 @@ def events_part(events: Iterable[Event]) -> Part:
 def claims_part(claims: Iterable[Claim]) -> Part:
     rows = ((c.of, c.value, c.unit, c.text, c.file, c.line) for c in claims)
     return _part("claims", ("of", "value", "unit", "text", "file", "line"), "VDVVVB", rows)
+
+
+def facts_part(facts: Iterable[Fact]) -> Part:
+    """What the programs do, with how they say it: written out, read from elsewhere, or seen."""
+    rows = ((f.of, f.value, f.number, f.how, f.file, f.line, f.text) for f in facts)
+    return _part("code_facts", ("of", "value", "number", "how", "file", "line", "text"), "VVDVVBV", rows)
 
 
 def scores_part(scores: Iterable[tuple[str, Score]]) -> Part:

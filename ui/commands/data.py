@@ -14,12 +14,11 @@ from ..listing import View
 from ..output import HTML_OPTION, JSON_OPTION, LANG_OPTION, VERBOSE_OPTION, Html, console, emit, progress
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from ...tools.data.engine import Engine
     from ...tools.data.similar.dedup import Matches
     from ...tools.data.similar.leakage import Leaks
     from ...tools.findings import Report
+    from ..plots.live import Picture
 
 HELP = """Look at training data: schema, duplicates, leakage, personal data, labels.
 
@@ -133,12 +132,12 @@ def _finish(report: Report, paths: list[Path], as_json: bool, html: Path | None,
         for caption, counts in drawn.items():
             _bars(caption, counts)
 
-    def figures() -> list[tuple[str, Figure | None]]:
-        from ..plots.figure import bars_figure
+    def pictures() -> list[Picture]:
+        from ..plots.live import of_bars
 
-        return [(caption, bars_figure(counts, "")) for caption, counts in drawn.items()]
+        return [of_bars(caption, counts) for caption, counts in drawn.items()]
 
-    emit(report, as_json, Html(html, ", ".join(map(str, paths)), figures), view)
+    emit(report, as_json, Html(html, ", ".join(map(str, paths)), pictures), view)
 
 
 def _bars(caption: str, counts: dict[str, int]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...tools.findings import clean
-from ...tools.phrase import phrases
+from ...tools.phrase import Phrase, in_chinese, phrases
 from ..listing import View, from_here
 from ..output import (
     FAIL_OPTION,
@@ -27,12 +27,11 @@ from ..output import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from matplotlib.figure import Figure
-
     from ...agent.coverage import Covered
     from ...tools.findings import Finding, Report
     from ...tools.run import Run
     from ...tools.series import SeriesTable
+    from ..plots.live import Picture
 
 HELP = """Scan logs and metrics: non-finite values, spikes, collapses, hangs, error signatures.
 
@@ -105,13 +104,14 @@ def scan(
     emit(
         report,
         as_json,
-        Html(html, ", ".join(map(str, paths)), lambda: figures(shown), runs[0] if len(runs) == 1 else None),
+        Html(html, ", ".join(map(str, paths)), lambda: pictures(shown, lang), runs[0] if len(runs) == 1 else None),
         View(lang, verbose, quiet, statistics, fail_on),
         write,
         [f for one, run in zip(reports, runs, strict=True) for f in from_here(one, run.root, whole=True).findings],
     )
 
 
+SERIES = Phrase("Series of {name}", "{name} 的指标曲线")
 FILES = phrases(
     "the line of files",
     ("read", "Files: {read} of {all} read", "文件：共 {all} 个，读取 {read} 个"),
@@ -121,7 +121,8 @@ FILES = phrases(
 
 def unread(covered: Sequence[Covered], lang: str = "en", everything: bool = False) -> None:
     """One line: how many files were read, and those that were not though they could show something."""
-    missed = [f"{clean(c.file, 60)} ({clean(c.why, 80)})" for c in covered if c.missed]
+    why = in_chinese if lang == "zh" else str
+    missed = [f"{clean(c.file, 60)} ({clean(why(c.why), 80)})" for c in covered if c.missed]
     named = missed if everything else missed[:UNREAD]
     names = ", ".join(named) + (f" +{len(missed) - len(named)}" if missed[len(named) :] else "")
     said = FILES["read"].say(lang, read=sum(c.read_as is not None for c in covered), all=len(covered))
@@ -139,10 +140,16 @@ def draw(table: SeriesTable, findings: Sequence[Finding]) -> None:
         print(text(panel, min(out.width, 100), ROWS, colours=colours), end="\n\n")
 
 
-def figures(shown: Sequence[tuple[str, SeriesTable, Report]]) -> list[tuple[str, Figure | None]]:
-    from ..plots.figure import series_figure
+def pictures(shown: Sequence[tuple[str, SeriesTable, Report]], lang: str) -> list[Picture]:
+    """One for each run; its findings are numbered as in the whole report."""
+    from ..plots.live import of_series
 
-    return [(f"Series of {clean(name)}", series_figure(table, one.findings)) for name, table, one in shown]
+    out: list[Picture] = []
+    first = 1
+    for name, table, one in shown:
+        out += of_series(SERIES.say(lang, name=clean(name)), table, one.findings, lang, first)
+        first += len(one.findings)
+    return out
 
 
 def bytes_to_read(run: Run) -> int:

@@ -14,8 +14,8 @@ from ..output import JSON_OPTION, console, print_json
 
 HELP = """List what was read of a run as tables: rows, and each column with its role and range.
 
-The first seven are gathered from all files (files, series, settings, events, claims, scores, findings); the others are
-the tables of its files as they stand. `triage sql` asks them.
+The first eight are gathered from all files (files, series, settings, events, claims, scores, findings, code_facts); the
+others are the tables of its files as they stand. `triage sql` asks them.
 
 Examples:
 

@@ -22,6 +22,13 @@ KEY_METRICS = (
 """What is drawn when it was logged, in this order, after the metrics that a finding names."""
 PANELS, LINES, POINTS = 8, 24, 1000
 """Most panels in a picture, lines in a panel and points of a line (twice as many where it jumps)."""
+FULL = 4
+"""Lines of a panel that have all their points; more lines share the points of so many, or a page grows to megabytes."""
+LEAST_POINTS = 150
+"""Points that a line keeps however many there are."""
+BEFORE, AFTER = 40, 12
+"""Logged points before and after the first bad step that its close-up shows: what led there matters more."""
+SERIOUS = ("S0", "S1")
 SPIKES = frozenset({"loss-spike", "grad-norm-spike", "throughput-drop", "straggler"})
 NONFINITE = ("loss-nonfinite", "loss-hidden-nan", "grad-norm-nonfinite")
 WORDS = phrases(
@@ -49,6 +56,8 @@ class Line:
     colour: int = 0
     """Index into `COLOURS`: one per attempt."""
     joined: bool = True
+    usual: tuple[np.ndarray, np.ndarray] | None = None
+    """Of a line that was thinned: steps and means of its bins, which is what may be smoothed."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +86,8 @@ class Panel:
     """Steps at which later attempts begin."""
     x: str = "step"
     note: str = ""
+    onset: tuple[float, float] | None = None
+    """The steps around where it begins to go wrong, which are shown closer."""
 
     def finite(self) -> np.ndarray:
         """All finite values of all lines."""
@@ -104,34 +115,39 @@ class Panel:
         return "log" if values.min() > 0 else "symlog"
 
 
-def series_panels(table: SeriesTable, findings: Sequence[Finding], lang: str = "en") -> list[Panel]:
+def series_panels(table: SeriesTable, findings: Sequence[Finding], lang: str = "en", first: int = 1) -> list[Panel]:
     """The panels of a run: loss and gradient norm first, then what the findings name, then `KEY_METRICS`.
 
     Args:
         table: as `read_series` gives it.
         findings: in the order in which they were numbered `F1`, `F2`, ...
+        lang: en or zh.
+        first: the number of the first of them.
     """
     named = [e.metric for f in findings for e in f.evidence[:1] if e.metric]
     wanted = dict.fromkeys([*KEY_METRICS[:2], *named, *KEY_METRICS])
-    found = [panel for metric in wanted if (panel := _panel(table, metric, findings, lang))][:PANELS]
+    found = [panel for metric in wanted if (panel := _panel(table, metric, findings, lang, first))][:PANELS]
     if found and found[0].bad is not None:
         found[0] = replace(found[0], note=WORDS["first-bad"].say(lang, step=int(found[0].bad)))
     return found
 
 
-def _panel(table: SeriesTable, metric: str, findings: Sequence[Finding], lang: str) -> Panel | None:
+def _panel(table: SeriesTable, metric: str, findings: Sequence[Finding], lang: str, first: int) -> Panel | None:
     shown = _shown([s for s in table.all(metric) if len(s) > 1])
     if not shown:
         return None
     attempts = list(dict.fromkeys(s.attempt for s in shown))
     many_ranks = len({s.rank for s in shown}) > 1
-    lines = tuple(
-        thin(Line(_label(s, attempts, many_ranks, lang), s.steps, _drawable(s.values), attempts.index(s.attempt)))
-        for s in shown[:LINES]
-    )
     x = shown[0].step_is if shown[0].step_is in ("line", "epoch") else "step"
+    steps = np.unique(np.concatenate([s.steps for s in shown[:LINES]]))
+    onset, most = onset_of(steps, findings, x), points_of(len(shown))
+    lines = tuple(
+        thin(Line(_label(s, attempts, many_ranks, lang), s.steps, drawable(s.values), attempts.index(s.attempt)),
+             most, onset)
+        for s in shown[:LINES]
+    )  # fmt: skip
     metric_unit = VOCABULARY[metric].unit if metric in VOCABULARY else ""
-    marks = tuple(_marks(findings, metric, x))
+    marks = tuple(_marks(findings, metric, x, first))
     return Panel(
         clean(metric, 60) + (f" ({metric_unit})" if metric_unit not in ("", "1") else ""),
         lines,
@@ -140,10 +156,29 @@ def _panel(table: SeriesTable, metric: str, findings: Sequence[Finding], lang: s
         starts=tuple(float(min(s.steps[0] for s in shown if s.attempt == a)) for a in attempts[1:]),
         x=x,
         note=WORDS["more"].say(lang, n=len(shown) - LINES) if len(shown) > LINES else "",
+        onset=onset,
     )
 
 
-def _drawable(values: np.ndarray) -> np.ndarray:
+def points_of(lines: int) -> int:
+    """Bins of each of so many lines, see `thin`."""
+    return POINTS if lines <= FULL else max(LEAST_POINTS, POINTS * FULL // min(lines, LINES))
+
+
+def onset_of(steps: np.ndarray, findings: Sequence[Finding], x: str) -> tuple[float, float] | None:
+    """The stretch around the first bad step, else around the first jump; None where nothing went wrong at a step."""
+    bad = _first_bad(findings, x)
+    if bad is None:
+        jumps = (e.step for f in findings if f.severity in SERIOUS and _same_steps(f, x) for e in f.evidence[:1])
+        bad = min((float(step) for step in jumps if step is not None), default=None)
+    if bad is None or len(steps) <= BEFORE + AFTER:
+        return None
+    at = int(np.searchsorted(steps, bad))
+    first, last = steps[max(0, at - BEFORE)], steps[min(len(steps) - 1, at + AFTER)]
+    return (float(first), float(last)) if last > first else None
+
+
+def drawable(values: np.ndarray) -> np.ndarray:
     """Values beyond 1e100 overflow when an axis is laid out: they are drawn as not finite."""
     return np.where(np.abs(values) < 1e100, values, np.nan)
 
@@ -169,8 +204,8 @@ def _label(s: Series, attempts: Sequence[str], many_ranks: bool, lang: str) -> s
     return " ".join(parts)
 
 
-def _marks(findings: Sequence[Finding], metric: str, x: str) -> Iterator[Mark]:
-    for i, finding in enumerate(findings, 1):
+def _marks(findings: Sequence[Finding], metric: str, x: str, first: int) -> Iterator[Mark]:
+    for i, finding in enumerate(findings, first):
         if finding.code == "run-healthy" or not _same_steps(finding, x):
             continue
         for e in finding.evidence[:1]:
@@ -193,14 +228,36 @@ def _same_steps(finding: Finding, x: str) -> bool:
     return (counted if counted in ("line", "epoch") else "step") == x
 
 
-def thin(line: Line, most: int = POINTS) -> Line:
-    """At most `2 * most` points: the lowest and the highest of each of `most` bins, non-finite ones counting high."""
+def thin(line: Line, most: int = POINTS, onset: tuple[float, float] | None = None) -> Line:
+    """At most `2 * most` points: the lowest and the highest of each of `most` bins, non-finite ones counting high.
+
+    The stretch of `onset` keeps as many points again.
+    """
     n = len(line.steps)
     if n <= 2 * most:
         return line
-    keep = {0, n - 1}
-    high = np.where(np.isfinite(line.values), line.values, np.inf)
-    for part in np.array_split(np.arange(n), most - 1):
-        keep |= {int(part[np.argmin(high[part])]), int(part[np.argmax(high[part])])}
+    keep = {0, n - 1} | _extremes(line.values, np.arange(n), most - 1)
+    if onset:
+        close = np.flatnonzero((line.steps >= onset[0]) & (line.steps <= onset[1]))
+        keep |= _extremes(line.values, close, most) if len(close) > 2 * most else set(map(int, close))
     at = np.array(sorted(keep))
-    return replace(line, steps=line.steps[at], values=line.values[at])
+    return replace(line, steps=line.steps[at], values=line.values[at], usual=_usual(line, 2 * most))
+
+
+def _usual(line: Line, bins: int) -> tuple[np.ndarray, np.ndarray]:
+    """Steps and means of the finite values, bin by bin."""
+    ok = np.isfinite(line.values)
+    steps, values = line.steps[ok], line.values[ok]
+    parts = [(s[len(s) // 2], v.mean()) for s, v in zip(np.array_split(steps, bins), np.array_split(values, bins),
+                                                        strict=True) if len(s)]  # fmt: skip
+    return np.array([s for s, _ in parts]), np.array([v for _, v in parts])
+
+
+def _extremes(values: np.ndarray, among: np.ndarray, bins: int) -> set[int]:
+    """Where the lowest and the highest of each bin stand."""
+    high = np.where(np.isfinite(values), values, np.inf)
+    keep: set[int] = set()
+    for part in np.array_split(among, bins):
+        if len(part):
+            keep |= {int(part[np.argmin(high[part])]), int(part[np.argmax(high[part])])}
+    return keep

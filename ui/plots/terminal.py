@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from .series import LINES, WORDS, Panel
+from ...tools.findings import Finding
+from ...tools.series import SeriesTable
+from .series import LINES, WORDS, Panel, series_panels
 
+ROWS = (4, 9)
+"""Least and most height of the plot that stands in an answer; below that a curve cannot be told from a line."""
+AROUND = 5
+"""Lines of a picture beside its rows: title, axes, what stands under them, and a blank one."""
 TERMINAL = ("blue", "yellow", "cyan", "magenta")
 """Colours of the attempts."""
 
@@ -43,6 +51,30 @@ def text(panel: Panel, columns: int = 80, rows: int = 10, lang: str = "en", colo
     return "\n".join(
         [title, *(line.removesuffix("> ()").rstrip("- \u2800") for line in drawing.show().splitlines()[1:])]
     )
+
+
+def symptom(
+    table: SeriesTable,
+    findings: Sequence[Finding],
+    columns: int,
+    room: int,
+    lang: str = "en",
+    colours: bool = False,
+) -> str:
+    """The first series in which a finding is seen; empty where there is none, or no room for it.
+
+    Args:
+        table: as `read_series` gives it.
+        findings: in the order in which they were numbered.
+        columns: width of the terminal.
+        room: lines that are left.
+        lang: en or zh.
+        colours: whether escape sequences may be used.
+    """
+    rows = min(room - AROUND, ROWS[1])
+    seen = (p for p in series_panels(table, findings, lang) if p.marks or p.bad is not None)
+    panel = next(seen, None) if rows >= ROWS[0] else None
+    return text(panel, min(columns, 100), rows, lang, colours) if panel else ""
 
 
 class _Axis:

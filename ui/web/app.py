@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -15,153 +16,77 @@ from ...tools.looking.lines import Excerpt
 from . import panels, turns
 from .desk import Desk
 from .door import browser as browser_of
-from .turns import Talk
+from .layout import HERE, Layout, examples
+from .line import LONGEST
+from .talk import Talk
 from .words import WORDS
 
-HERE = Path(__file__).parent
-PICK = "element.addEventListener('click', e => { const b = e.target.closest('[data-pick]');"
-PICK += " if (b) trigger('click', {pick: b.dataset.pick}); });"
+PLACE = "(browser, place, talk) => [browser, (" + (HERE / "place.js").read_text() + ")(), talk]"
+"""What the page knows of itself when it is opened."""
 LAZY = ("plots", "labels")
 """Tabs that are drawn when they are looked at."""
 
 
-class Page:
-    """The components of the page by name, and the handlers."""
+class Page(Layout):
+    """The handlers of the page."""
 
     def __init__(self, desk: Desk):
-        self.desk, self.books = desk, index(desk.home)
-        self.worded: list[tuple[Any, str, str]] = []
-        """(component, property, key of its words), for the language switch."""
-        self.tabs: dict[str, gr.Tab] = {}
-        with gr.Blocks(title="triage", fill_width=True, fill_height=True, delete_cache=(600, 3600)) as self.blocks:
-            self.talk = gr.State(Talk())
-            self.browser = gr.BrowserState("", storage_key="triage-browser", secret="triage")
-            self._side()
-            with gr.Row(elem_id="tri-main"):
-                with gr.Column(scale=5, min_width=340, elem_id="tri-left"):
-                    self._conversation()
-                with gr.Column(scale=6, min_width=340, elem_id="tri-right"):
-                    self._results()
+        self.desk = desk
+        super().__init__(bool(desk.roots.folders), index(desk.home).runbook)
+        with self.blocks:
             self._wire()
-
-    # Layout -----------------------------------------------------------------------------------------
-
-    def _word(self, component: Any, prop: str, key: str) -> Any:
-        self.worded.append((component, prop, key))
-        setattr(component, prop, WORDS[key].say("en"))
-        return component
-
-    @staticmethod
-    def _html(name: str, value: str = "", js: str | None = None) -> gr.HTML:
-        return gr.HTML(value, js_on_load=js, elem_id=f"tri-{name}", apply_default_css=False)
-
-    def _side(self) -> None:
-        with gr.Sidebar(elem_id="tri-side", width=280):
-            self._html("brand", "<h1 class='tri-brand'>triage</h1>")
-            new = gr.Button(WORDS["new-case"].say("en"), variant="primary", size="sm")
-            self.new = self._word(new, "value", "new-case")
-            self.search = gr.Textbox(show_label=False, max_lines=1, container=False, elem_id="tri-search")
-            self._word(self._word(self.search, "placeholder", "search"), "label", "search")
-            self.cases = self._html("cases", js=PICK)
-            with gr.Row(elem_id="tri-prefs"):
-                self.lang = gr.Radio(
-                    [("English", "en"), ("中文", "zh")],
-                    value="en",
-                    show_label=False,
-                    container=False,
-                    elem_id="tri-lang",
-                )
-                self._word(self.lang, "label", "language")
-                theme = gr.Button(WORDS["theme"].say("en"), size="sm", elem_id="tri-theme")
-                self._word(theme, "value", "theme").click(None, None, None, js="() => triageTheme()")
-
-    def _conversation(self) -> None:
-        self.chat = gr.Chatbot(
-            show_label=False, container=False, elem_id="tri-chat", height="100%", latex_delimiters=[], allow_tags=False,
-            buttons=["copy"], allow_file_downloads=False, feedback_options=None, group_consecutive_messages=True,
-            placeholder=WORDS["empty-chat"].say("en"), examples=examples("en"),
-        )  # fmt: skip
-        self.reads = self._html("reads", js=PICK)
-        self.input = gr.MultimodalTextbox(
-            file_count="multiple", sources=["upload"], show_label=False, container=False, autofocus=True, max_lines=8,
-            max_plain_text_length=200_000, elem_id="tri-input",
-        )  # fmt: skip
-        self._word(self._word(self.input, "placeholder", "ask"), "label", "ask")
-        with gr.Row(elem_id="tri-attach", equal_height=True):
-            self.folder = uploader("tri-folder")
-            self.path, self.add = self._path("tri-path", "add")
-
-    def _path(self, name: str, button: str) -> tuple[gr.Dropdown, gr.Button]:
-        offered = bool(self.desk.roots.folders)
-        box = gr.Dropdown(
-            [], allow_custom_value=True, container=False, interactive=True, visible=offered, scale=3,
-            elem_id=name, value=None, min_width=120,
-        )  # fmt: skip
-        go = gr.Button(WORDS[button].say("en"), size="sm", scale=0, min_width=72, visible=offered, elem_id=f"{name}-go")
-        self._word(box, "label", "path")
-        return box, self._word(go, "value", button)
-
-    def _results(self) -> None:
-        self.head = self._html("head", panels.head(None, "en"), PICK)
-        with gr.Tabs(elem_id="tri-tabs"):
-            with self._tab("evidence"):
-                self.findings = self._html("findings", panels.findings(None, "en"), PICK)
-            with self._tab("causes"):
-                self.causes = self._html("causes", panels.causes(None, self.books.runbook, "en"), PICK)
-            with self._tab("change"):
-                self.change = self._html("change", panels.change(None, self.books.runbook, "en"))
-            with self._tab("plots"):
-                self.plots = self._html("plots", panels.plots(None, None, "en"))
-            with self._tab("verify"):
-                with gr.Row(elem_id="tri-next", equal_height=True):
-                    self.next_files = uploader("tri-next-files")
-                    self.next_path, self.verify = self._path("tri-verify-path", "verify")
-                self.verdict = self._html("verdict", panels.verdict(None, "en"))
-            with self._tab("labels"):
-                self.labels = self._html("labels", panels.labels(None, None, "en"))
-
-    def _tab(self, name: str) -> gr.Tab:
-        self.tabs[name] = gr.Tab(WORDS[f"tab-{name}"].say("en"), id=name, elem_id=f"tri-tab-{name}")
-        return self.tabs[name]
 
     # Events -----------------------------------------------------------------------------------------
 
     def _wire(self) -> None:
         """Each event names just the components that it changes: Gradio builds all others named anew."""
         self.panels = [
-            self.chat, self.head, self.findings, self.causes, self.change, self.verdict, self.cases, self.reads,
-            self.plots, self.labels, self.tabs["evidence"], self.tabs["causes"],
+            self.chat, self.line, self.head, self.findings, self.causes, self.change, self.verdict, self.cases,
+            self.reads, self.plots, self.labels, self.tabbed, *self.tabs.values(),
         ]  # fmt: skip
         words = [c for c, _, _ in self.worded]
-        words += [*self.tabs.values(), self.path, self.next_path, self.folder, self.next_files, *self.panels]
+        words += [self.path, self.next_path, self.folder, self.next_files, *self.panels]
         everything = list({c._id: c for c in words}.values())
         hint: dict[str, Any] = {"fn": None, "js": "() => triageHints()"}
+        top: dict[str, Any] = {"fn": None, "js": "() => triageTop()"}
         on, talk = self._on, self.talk
-        on(self.blocks.load, self.start, [self.browser], [self.browser, self.lang, *everything]).then(**hint)
+        opened = on(
+            self.blocks.load, self.start, [self.browser, self.place],
+            [self.browser, self.lang, self.input, *everything], js=PLACE,
+        )  # fmt: skip
+        opened.then(**hint).then(**top)
         self.blocks.unload(self.leave)
         on(self.chat.example_select, self.example, None, [self.input])
-        begun = on(self.input.submit, self.begin, [self.input], [self.input, self.chat, self.head])
-        asking = on(begun.then, self.ask, [], [self.chat])
-        on(asking.then, self.finish, [], [self.input, *self.panels])
-        on(self.input.stop, self.finish, [], [self.input, *self.panels], cancels=[asking])
+        begun = on(
+            self.input.submit,
+            self.begin,
+            [self.input, self.path],
+            [self.input, self.path, self.chat, self.line, self.head],
+        )
+        begun.then(**top)
+        judged = on(self.next_files.upload, self.verify_upload, [], [self.verdict, self.input])
+        named = on(self.verify.click, self.verify_path, [self.next_path], [self.verdict, self.input])
+        done = [self.input, self.lang, *everything]
+        for given in (opened, begun, judged, named):
+            asking = on(given.then, self.ask, [], self.panels, trigger_mode="multiple")
+            on(asking.then, self.finish, [], done, trigger_mode="multiple").then(**hint).then(**top)
+        on(self.input.stop, self.stop, [], done).then(**top)
         for event, handler, inputs in (
             (self.folder.upload, self.attach, []),
             (self.reads.click, self.drop, []),
-            (self.add.click, self.add_path, [self.path]),
         ):
             on(event, handler, inputs, [self.reads])
+        for event in (self.add.click, self.path.input):
+            on(event, self.add_path, [self.path], [self.reads, self.path])
         on(self.findings.click, self.pick, [], [self.findings])
         evidence = "() => document.querySelector('#tri-tabs button[role=tab]')?.click()"
-        on(self.causes.click, self.pick, [], [self.findings]).then(None, js=evidence)
+        for elsewhere in (self.causes, self.plots):
+            on(elsewhere.click, self.point, [], [self.findings]).then(None, js=evidence)
         on(self.head.click, self.opinion, [], [self.cases])
         on(self.cases.click, self.open, [], self.panels).then(None, js="() => triageNarrow()")
         on(self.search.change, self.find, [self.search], [self.cases], trigger_mode="always_last")
-        on(self.new.click, self.fresh, [], self.panels)
+        on(self.new.click, self.fresh, [], [self.path, self.input, *self.panels])
         on(self.lang.input, self.speak, [self.lang], everything).then(**hint)
-        judged = on(self.next_files.upload, self.verify_upload, [], [self.verdict])
-        named = on(self.verify.click, self.verify_path, [self.next_path], [self.verdict])
-        for given in (judged, named):
-            on(on(given.then, self.judge, [], [self.chat]).then, self.shown, [], self.panels)
         for name, tab in self.tabs.items():
             drawn = [getattr(self, name)] if name in LAZY else []
             on(tab.select, self.watcher(name), [talk], drawn, with_talk=False).then(**hint)
@@ -183,11 +108,22 @@ class Page:
 
     # Handlers: each gives the components that changed ------------------------------------------------
 
-    def start(self, browser: str, talk: Talk, request: gr.Request) -> dict[Any, Any]:
+    def start(self, browser: str, place: str | None, talk: Talk, request: gr.Request) -> dict[Any, Any]:
+        """The page is opened, or loaded again: then it goes on where this tab was."""
         browser = browser if len(browser or "") >= 32 else secrets.token_urlsafe(32)
-        turns.enter(talk, self.desk.owner(request.username, browser))
-        talk.lang = "zh" if request.headers.get("accept-language", "").lower().startswith("zh") else "en"
+        tab, lang, case = where(place)
+        talk.enter(self.desk.owner(request.username, browser))
+        if kept := self.desk.talk(talk.owner, tab):
+            talk.become(kept)
+        elif not lang:
+            talk.lang = "zh" if request.headers.get("accept-language", "").lower().startswith("zh") else "en"
+        if lang and lang != talk.lang:
+            turns.speak(talk, lang)
+        talk.chosen = talk.chosen or bool(lang)
+        self.desk.keep(talk, tab)
         self.desk.enter(talk.owner, request.session_hash or "", browser_of(request.headers))
+        if case and case != talk.case and not turns.open_case(self.desk, talk, case):
+            gr.Warning(WORDS["no-such-case"].say(talk.lang))
         return {self.browser: browser, self.lang: talk.lang, **self.everything(talk)}
 
     def leave(self, request: gr.Request) -> None:
@@ -196,35 +132,40 @@ class Page:
     def example(self, event: gr.SelectData) -> dict[Any, Any]:
         return {self.input: {"text": str(event.value["text"])[:200], "files": []}}
 
-    def begin(self, message: Mapping[str, Any], talk: Talk) -> dict[Any, Any]:
-        """Show the question at once; `ask` answers it."""
-        text, files = message.get("text") or "", message.get("files") or []
+    def begin(self, message: Mapping[str, Any], path: str | None, talk: Talk) -> dict[Any, Any]:
+        """Show the question at once, or put it in line; `ask` shows how it is answered."""
+        text, files, busy = message.get("text") or "", message.get("files") or [], talk.busy
         try:
-            talk.waiting += self.desk.take(talk.owner, [(Path(f), Path(f).name) for f in files])
+            came = self.desk.take(talk.owner, [(Path(f), Path(f).name) for f in files])
+            if (path or "").strip():
+                came.append(self._path_of(path, talk))
+            put = turns.start(self.desk, talk, text, came) if text.strip() or came or talk.waiting else True
+            if not put:
+                talk.waiting += came
+                raise TriageError(WORDS["line-full"].say(talk.lang, n=LONGEST))
         except TriageError as error:
             turns.failed(talk, str(error))
-            text = ""
-        else:
-            text = text if text.strip() else WORDS["what-wrong"].say(talk.lang) if talk.waiting else ""
-        talk.asked = turns.ask(self.desk, talk, text) if text else None
-        if talk.asked:
-            next(talk.asked)
-        head = panels.head(None if talk.asked else talk.view, talk.lang, talk.case, loading=talk.asked is not None)
-        return {self.input: self._typing(talk.asked is not None), self.chat: talk.messages, self.head: head}
+            return {self.input: typing(talk.busy, text), **self.now(talk)}
+        head = {} if busy or not talk.busy else {self.head: self.headed(talk, loading=True)}
+        return {self.input: typing(talk.busy, ""), self.path: None, **head, **self.now(talk)}
 
     def ask(self, talk: Talk) -> Iterator[dict[Any, Any]]:
-        for _ in talk.asked or ():
-            yield {self.chat: talk.messages}
-        yield {self.chat: talk.messages}
+        """What is being answered, and then what waits in line, as long as this tab shows it."""
+        turn = None
+        while talk.turn is not None and talk.turn is not turn:
+            turn = talk.turn
+            for panels_changed in turn.watch():
+                if talk.turn is not turn:
+                    break
+                yield self.now(talk) | (self.shown(talk) if panels_changed else {})
+        yield self.now(talk)
 
     def finish(self, talk: Talk) -> dict[Any, Any]:
-        talk.asked = None
-        return {self.input: self._typing(False), **self.shown(talk)}
+        return {self.lang: talk.lang, **self.everything(talk)}
 
-    @staticmethod
-    def _typing(busy: bool) -> Any:
-        empty: dict[str, Any] = {"value": {"text": "", "files": []}} if busy else {}
-        return gr.update(stop_btn=busy, submit_btn=not busy, **empty)
+    def stop(self, talk: Talk) -> dict[Any, Any]:
+        turns.stop(talk)
+        return self.finish(talk)
 
     def attach(self, talk: Talk, event: gr.EventData) -> dict[Any, Any]:
         try:
@@ -234,17 +175,20 @@ class Page:
         return {self.reads: self.reading(talk)}
 
     def drop(self, talk: Talk, event: gr.EventData) -> dict[Any, Any]:
-        talk.waiting = [p for p in talk.waiting if self.desk.shown(p) != _picked(event, 300)]
+        turns.drop(self.desk, talk, _picked(event, 300))
         return {self.reads: self.reading(talk)}
 
     def add_path(self, text: str | None, talk: Talk) -> dict[Any, Any]:
+        """A path that was chosen; an empty box attaches nothing."""
+        if not (text or "").strip():
+            return {self.reads: self.reading(talk), self.path: gr.skip()}
         try:
             path = self._path_of(text, talk)
         except TriageError as error:
-            return {self.reads: self.reading(talk, str(error))}
+            return {self.reads: self.reading(talk, str(error)), self.path: gr.skip()}
         if path not in talk.paths:
             talk.waiting.append(path)
-        return {self.reads: self.reading(talk)}
+        return {self.reads: self.reading(talk), self.path: None}
 
     def pick(self, talk: Talk, event: gr.EventData) -> dict[Any, Any]:
         found: list[Excerpt] = []
@@ -255,6 +199,11 @@ class Page:
             problem = str(error)
         return {self.findings: panels.findings(talk.view, talk.lang, talk.picked, found, problem)}
 
+    def point(self, talk: Talk, event: gr.EventData) -> dict[Any, Any]:
+        """A finding that another panel leads to; it is open afterwards."""
+        talk.picked = ""
+        return self.pick(talk, event)
+
     def open(self, talk: Talk, event: gr.EventData) -> dict[Any, Any]:
         if not turns.open_case(self.desk, talk, _picked(event)):
             raise gr.Error(WORDS["no-such-case"].say(talk.lang))
@@ -262,11 +211,11 @@ class Page:
 
     def find(self, words: str, talk: Talk) -> dict[Any, Any]:
         found = self.desk.cases(talk.owner, words)
-        return {self.cases: panels.cases(found, talk.lang, talk.case, bool(words.strip()))}
+        return {self.cases: panels.cases(found, self.runbook, talk.lang, talk.case, bool(words.strip()))}
 
     def fresh(self, talk: Talk) -> dict[Any, Any]:
-        turns.fresh(talk)
-        return self.shown(talk)
+        talk.fresh()
+        return {self.path: None, self.input: typing(False), **self.shown(talk)}
 
     def speak(self, lang: str, talk: Talk) -> dict[Any, Any]:
         turns.speak(talk, "zh" if lang == "zh" else "en")
@@ -279,14 +228,13 @@ class Page:
         return self._candidate(talk, lambda: self._path_of(text, talk) if (text or "").strip() else None)
 
     def _candidate(self, talk: Talk, given: Callable[[], Path | None]) -> dict[Any, Any]:
-        """Take the next run; `judge` compares it."""
+        """Take the next run; it is compared now or after what is being answered."""
         try:
-            talk.asked = turns.verify(self.desk, talk, given())
+            if not turns.start_verify(self.desk, talk, given()):
+                raise TriageError(WORDS["line-full"].say(talk.lang, n=LONGEST))
         except TriageError as error:
-            talk.asked, talk.verdict, talk.problem = None, None, str(error)
-        return {self.verdict: panels.verdict(None, talk.lang, loading=True)}
-
-    judge = ask
+            talk.verdict, talk.problem = None, str(error)
+        return {self.verdict: panels.verdict(None, talk.lang, loading=True), self.input: typing(talk.busy)}
 
     def watcher(self, tab: str) -> Any:
         """The handler of a tab that is now looked at."""
@@ -308,24 +256,39 @@ class Page:
 
     # Pictures of the state --------------------------------------------------------------------------
 
+    def now(self, talk: Talk) -> dict[Any, Any]:
+        """What changes while an answer arrives."""
+        return {self.chat: [dict(m) for m in talk.messages], self.line: waits(talk)}
+
+    def headed(self, talk: Talk, loading: bool = False) -> str:
+        runs = [self.desk.shown(p).rpartition("/")[2] for p in talk.paths]
+        tabs = panels.with_content(talk.view, talk.paths)
+        return panels.head(talk.view, self.runbook, talk.lang, talk.case, loading, talk.judged, runs, tabs)
+
     def shown(self, talk: Talk) -> dict[Any, Any]:
         """Every panel; those that are drawn when looked at are empty until then."""
-        view, lang, runbook = talk.view, talk.lang, self.books.runbook
-        titles, hint = {}, WORDS["empty-chat"].say(lang)
-        for tab, key in (("evidence", "findings"), ("causes", "hypotheses")):
-            count = f" ({len(view[key])})" if view and view[key] else ""
-            titles[self.tabs[tab]] = gr.update(label=WORDS[f"tab-{tab}"].say(lang) + count)
+        view, lang, runbook = talk.view, talk.lang, self.runbook
+        hint = WORDS["empty-chat"].say(lang)
+        if talk.tab not in panels.with_content(view, talk.paths):
+            talk.tab = "evidence"
+        titles = {}
+        for name, tab in self.tabs.items():
+            key = {"evidence": "findings", "causes": "hypotheses"}.get(name, "")
+            count = f" ({len(view[key])})" if view and key and view[key] else ""
+            titles[tab] = gr.update(label=WORDS[f"tab-{name}"].say(lang) + count)
         return {
-            self.chat: gr.update(value=talk.messages, placeholder=hint, examples=examples(lang)),
-            self.head: panels.head(view, lang, talk.case),
+            self.chat: gr.update(value=[dict(m) for m in talk.messages], placeholder=hint, examples=examples(lang)),
+            self.line: waits(talk),
+            self.head: self.headed(talk),
             self.findings: panels.findings(view, lang, talk.picked),
             self.causes: panels.causes(view, runbook, lang),
             self.change: panels.change(view, runbook, lang),
             self.verdict: panels.verdict(talk.verdict, lang, talk.problem),
-            self.cases: panels.cases(self.desk.cases(talk.owner), lang, talk.case),
+            self.cases: panels.cases(self.desk.cases(talk.owner), runbook, lang, talk.case),
             self.reads: self.reading(talk),
             self.plots: "",
             self.labels: "",
+            self.tabbed: gr.update(selected=talk.tab),
             **titles,
             **self.lazy(talk),
         }
@@ -342,7 +305,7 @@ class Page:
         if talk.view and seen is None and talk.view["findings"]:
             return {panel: panels.render("problem", talk.lang, problem=WORDS["files-gone"].say(talk.lang))}
         if talk.tab == "plots":
-            return {panel: panels.plots(seen, talk.view, talk.lang)}
+            return {panel: panels.plots(seen, talk.view, talk.lang, talk.look_next(self.desk.remember))}
         return {panel: panels.labels(panels.token_dump(seen.run) if seen else None, seen and seen.run, talk.lang)}
 
     def everything(self, talk: Talk) -> dict[Any, Any]:
@@ -351,16 +314,15 @@ class Page:
         for component, prop, key in self.worded:
             words: dict[str, Any] = {prop: WORDS[key].say(talk.lang)}
             updates[component] = updates.get(component, {}) | gr.update(**words)
-        for name, tab in self.tabs.items():
-            updates[tab] = gr.update(label=WORDS[f"tab-{name}"].say(talk.lang))
-        offered = self.desk.offered() if talk.owner else []
+        updates[self.input] |= typing(talk.busy)
+        offered = [(self.desk.shown(Path(p)), p) for p in self.desk.offered()] if talk.owner else []
         for box in (self.path, self.next_path):
             updates[box] = gr.update(label=WORDS["path"].say(talk.lang), choices=offered)
         upload = panels.upload(talk.lang)
         return {**updates, self.folder: upload, self.next_files: upload, **self.shown(talk)}
 
     def reading(self, talk: Talk, problem: str = "") -> str:
-        return panels.reads([(self.desk.shown(p), p in talk.waiting) for p in talk.paths], talk.lang, problem)
+        return panels.reads([self.desk.shown(p) for p in talk.paths], talk.lang, problem)
 
     # What a browser sent ----------------------------------------------------------------------------
 
@@ -383,12 +345,22 @@ def _picked(event: gr.EventData, most: int = 40) -> str:
     return str(data.get("pick", ""))[:most] if isinstance(data, dict) else ""
 
 
-def uploader(name: str) -> gr.HTML:
-    """A folder or several files, with their names inside the folder, which Gradio's own upload drops."""
-    return gr.HTML(
-        panels.upload("en"), js_on_load=(HERE / "upload.js").read_text(), elem_id=name, apply_default_css=False
-    )
+def typing(busy: bool, text: str | None = None) -> Any:
+    """The input, with Stop while something is answered; what is asked then waits in line."""
+    given: dict[str, Any] = {} if text is None else {"value": {"text": text, "files": []}}
+    return gr.update(stop_btn=busy, submit_btn=not busy, **given)
 
 
-def examples(lang: str) -> list[Any]:
-    return [{"text": WORDS[f"example-{n}"].say(lang)} for n in (1, 2, 3)]
+def waits(talk: Talk) -> str:
+    return panels.line(talk.turn.labels if talk.turn else [], talk.lang)
+
+
+def where(place: str | None) -> tuple[str, str, str]:
+    """What the page says of itself: its tab, the language that was chosen in it, the case that its address names."""
+    try:
+        said = json.loads(place or "{}")
+    except ValueError:
+        said = {}
+    said = said if isinstance(said, dict) else {}
+    tab, lang, case = (str(said.get(key) or "")[:64] for key in ("tab", "lang", "case"))
+    return tab, lang if lang in ("en", "zh") else "", case

@@ -24,6 +24,7 @@ from ...agent.casebook import Case, Casebook
 from ...agent.evidence import Look
 from ...tools.findings import TriageError, clean
 from ..roots import Roots
+from .talk import Talk
 
 FILES_LIMIT = 2_000
 """Most files of one upload, and most that wait to be attached."""
@@ -39,6 +40,8 @@ BROWSERS_KEPT = 50
 """Browsers of one owner that may upload; the one that opened its page longest ago goes first."""
 LOOKS_KEPT = 16
 """Runs whose series stay in memory, for plots and log lines."""
+TALKS_KEPT = 128
+"""Tabs whose conversation survives that they are loaded again."""
 RUNS_SHOWN = 200
 """Most paths offered from the roots."""
 
@@ -79,6 +82,8 @@ class Desk:
         """Held while a question is worked on: more at once would only make each slower."""
         self._looks: deque[Look] = deque(maxlen=LOOKS_KEPT)
         self._owners: dict[str, _Owner] = {}
+        self._talks: dict[tuple[str, str], Talk] = {}
+        """(owner, tab) -> what it shows, the last opened last."""
         self._browsers: dict[str, str] = {}
         """Browser -> owner."""
         self._sent: set[Path] = set()
@@ -117,6 +122,20 @@ class Desk:
                     oldest = next(iter(person.browsers))
                     del person.browsers[oldest], self._browsers[oldest]
 
+    def talk(self, owner: str, tab: str) -> Talk | None:
+        """What a tab of this owner showed before it was loaded again."""
+        with self._lock:
+            return self._talks.get((owner, tab)) if owner and tab else None
+
+    def keep(self, talk: Talk, tab: str) -> None:
+        """Remember what the tab shows, for when it is loaded again."""
+        with self._lock:
+            if talk.owner and tab:
+                self._talks.pop((talk.owner, tab), None)
+                self._talks[talk.owner, tab] = talk
+                while len(self._talks) > TALKS_KEPT:
+                    del self._talks[next(iter(self._talks))]
+
     def leave(self, tab: str) -> None:
         """A tab was closed."""
         with self._lock:
@@ -132,6 +151,8 @@ class Desk:
         with self._lock:
             away = [o for o, p in self._owners.items() if not (p.tabs or p.under_way) and now - p.left >= self.kept]
             gone = [self._owners.pop(o) for o in away]
+            for key in [key for key in self._talks if key[0] in away]:
+                del self._talks[key]
             for person in gone:
                 self._held -= person.held
                 for browser in person.browsers:

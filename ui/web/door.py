@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, RedirectResponse
 
 from ...tools.findings import TriageError
 from .desk import Desk, TooMuch
@@ -28,6 +28,8 @@ COOKIE = "triage-browser"
 BODY_LIMIT = 16 << 20
 """Most bytes of a request that is no upload; a question with a pasted log is far smaller."""
 TOO_LONG = f"over the limit of {BODY_LIMIT >> 20} MiB for a request"
+CASE = re.compile(r"/case/([0-9a-f]{1,40})/?")
+"""The address of a case; the page that answers it opens the case, if it is the visitor's."""
 PLACE: ContextVar[str] = ContextVar("place", default="")
 """Address of the client whose request is answered."""
 POLICY = (
@@ -75,7 +77,9 @@ class Door:
         declared = int(said) if (said := headers.get("content-length", "")).isdigit() else 0
         PLACE.set((scope.get("client") or ("",))[0])
         app: Any = self.app
-        if scope["method"] not in ("GET", "HEAD", "OPTIONS") and foreign(headers):
+        if scope["method"] in ("GET", "HEAD") and (link := CASE.fullmatch(scope["path"])):
+            app = RedirectResponse(f"{scope.get('root_path', '')}/?case={link[1]}", 303)
+        elif scope["method"] not in ("GET", "HEAD", "OPTIONS") and foreign(headers):
             app = PlainTextResponse("the request comes from a page of another site", 403)
         elif scope["method"] == "POST" and scope["path"].rstrip("/").endswith("/upload"):
             app = self._uploading(browser(headers), declared)

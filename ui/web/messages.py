@@ -5,29 +5,35 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ...agent.narrate.words import WORDS
+from ...agent.narrate.short import INDENT
 from ...agent.session import shown
 from ...tools.findings import clean
 
-FOLDED = ("shows", "causes", "conflicts", "cautions", "own", "looked", "sources")
-"""Sections of an answer that the panels show too: closed in the conversation."""
+_COMMAND = re.compile(r"(?:Then: |之后：)triage verify ")
+_WIDE = re.compile(r"^[\u3000-\u9fff\uff00-\uffef]|[\u3000-\u9fff\uff00-\uffef]$")
 Message = dict[str, Any]
 """`{"role", "content", "metadata"}` of Gradio's chat."""
 
 
 def said(text: str) -> list[Message]:
-    """An answer as messages: what to do is open, what the panels show as well is folded."""
-    folded = {WORDS[key].say(code).lstrip("# ") for key in FOLDED for code in ("en", "zh")}
-    first, *sections = re.split(r"^### ", text, flags=re.MULTILINE)
-    open_parts, closed = [first.strip()], list[Message]()
-    for section in sections:
-        title, _, body = section.partition("\n")
-        if title.strip() in folded:
-            meta = {"title": title.strip(), "status": "done"}
-            closed.append({"role": "assistant", "content": safe(body.strip()), "metadata": meta})
+    """A short answer as a message; the panels have the rest, and a button for the command that judges the next run."""
+    short, _, more = text.partition("\n\n")
+    lines = [line for line in _whole(short) if not _COMMAND.match(line)]
+    told = "\n\n".join(f"> `{line[2:].replace('`', chr(39))}`" if line.startswith("> ") else line for line in lines)
+    return [{"role": "assistant", "content": safe("\n\n".join(filter(None, (told, more))))}]
+
+
+def _whole(text: str) -> list[str]:
+    """The lines of a terminal as they were before they were wrapped."""
+    out: list[str] = []
+    for line in text.splitlines():
+        begun = line.startswith(INDENT) and out and not line.startswith(f"{INDENT}> ")
+        if begun:
+            gap = "" if _WIDE.search(out[-1]) and _WIDE.match(line.strip()) else " "
+            out[-1] = out[-1].removesuffix("\\").rstrip() + gap + line.strip()
         else:
-            open_parts.append(f"### {section.strip()}")
-    return [{"role": "assistant", "content": safe("\n\n".join(open_parts))}, *closed]
+            out.append(line.strip())
+    return [line for line in out if line]
 
 
 def judged(text: str) -> list[Message]:

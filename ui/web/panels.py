@@ -1,11 +1,11 @@
-"""Answers, verdicts and cases as HTML. Templates escape everything that they are given; only `plots` passes SVG on.
+"""Answers, verdicts and cases as HTML. Templates escape everything that they are given.
 
 A panel is drawn from the public JSON of an answer, so that a case of last week looks like the one just asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from itertools import zip_longest
 from pathlib import Path
@@ -22,7 +22,8 @@ from ...tools.data.labels import IGNORED, Dump
 from ...tools.findings import Evidence, Finding, Severity, TriageError
 from ...tools.looking.lines import Excerpt
 from ...tools.run import Run
-from ..plots.figure import series_figure, svg
+from ..plots.live import WORDS as PLOTTED
+from ..plots.live import compared_picture, series_picture
 from .desk import FILES_LIMIT
 from .words import WORDS
 
@@ -54,11 +55,69 @@ def render(name: str, lang: str, **values: Any) -> str:
     return page.render(t=lambda key, **v: WORDS[key].say(lang, **v), lang=lang, **values)
 
 
-def head(view: Mapping[str, Any] | None, lang: str, case: str = "", loading: bool = False) -> str:
-    """The diagnosis in one glance."""
+def head(
+    view: Mapping[str, Any] | None,
+    runbook: Runbook,
+    lang: str,
+    case: str = "",
+    loading: bool = False,
+    judged: str = "",
+    runs: Sequence[str] = (),
+    tabs: Collection[str] = (),
+) -> str:
+    """The diagnosis in one glance: cause, the finding that carries it, the one change, what became of it.
+
+    Args:
+        view: the answer, None before the first.
+        runbook: names the cause in the language of the page.
+        lang: en or zh.
+        case: its id.
+        loading: whether an answer is on its way.
+        judged: the last verdict of the case.
+        runs: names of its runs, for the title of the page.
+        tabs: those that have something to show.
+    """
     top = view["hypotheses"][0] if view and view["hypotheses"] else None
+    named = [id for id in top["for"] if view] if top else []
     failed = [c for c in view["checks"] if c["result"] == "failed"] if view else []
-    return render("head", lang, view=view, top=top, failed=failed, case=case, loading=loading)
+    strongest = next((f for f in view["findings"] if f["id"] in named), None) if view else None
+    cause = _cause(runbook, top["entry"], lang) if view and top and view["state"] == "diagnosed" else ""
+    return render(
+        "head", lang, view=view, top=top, failed=failed, case=case, loading=loading, judged=judged, strongest=strongest,
+        cause=cause or (top["title"] if top else ""), title=_titled(cause, runs) if view else "", share=share,
+        proposal=view["proposal"] if view else None, tabs=" ".join(sorted(tabs)),
+    )  # fmt: skip
+
+
+def share(probability: float) -> str:
+    """A probability as a percentage that is never none at all."""
+    return "<1%" if 0 < probability < 0.01 else f"{100 * probability:.0f}%"
+
+
+def _cause(runbook: Runbook, id: str, lang: str) -> str:
+    entry = runbook.get(id)
+    return entry.title.say(lang) if entry else ""
+
+
+def _titled(cause: str, runs: Sequence[str], question: str = "") -> str:
+    """What a case is called: its cause and its run, else what was asked."""
+    return " · ".join(filter(None, (cause or question, ", ".join(runs[:2])))) if cause or not question else question
+
+
+def with_content(view: Mapping[str, Any] | None, paths: Sequence[Path]) -> set[str]:
+    """The tabs that have something to show."""
+    if not view:
+        return {"evidence"}
+    read = view.get("coverage", ())
+    there = {
+        "evidence": True,
+        "causes": bool(view["hypotheses"]),
+        "change": bool(view["proposal"] or view["no_proposal"]) and view["state"] != "out-of-scope",
+        "plots": any(c["points"] > 1 for c in read),
+        "verify": bool(paths) and bool(view["hypotheses"]),
+        "labels": any(c["read_as"] in ("data", "generations") for c in read),
+    }
+    return {name for name, has in there.items() if has}
 
 
 def findings(
@@ -72,7 +131,12 @@ def findings(
     groups: dict[str, list[Any]] = {name: [] for name in ("failed", "found", "clear", "too-short", "not-applicable")}
     for check in view["checks"] if view else ():
         groups[check["result"]].append(check)
-    return render("findings", lang, view=view, groups=groups, picked=picked, excerpts=excerpts, problem=problem)
+    found = next((f for f in view["findings"] if f["id"] == picked), None) if view else None
+    plotted = bool(found and found["evidence"] and found["evidence"][0]["metric"])
+    return render(
+        "findings", lang, view=view, groups=groups, picked=picked, excerpts=excerpts, problem=problem,
+        plotted=plotted and found["evidence"][0]["step"] is not None, show_plot=PLOTTED["show"].say(lang),
+    )  # fmt: skip
 
 
 def causes(view: Mapping[str, Any] | None, runbook: Runbook, lang: str) -> str:
@@ -85,7 +149,8 @@ def causes(view: Mapping[str, Any] | None, runbook: Runbook, lang: str) -> str:
         title = entry.title.say(lang) if entry else h["title"]
         rows.append(dict(h, title=title, how=cause.text.say(lang) if cause else "", sources=sources))
     codes = {f["id"]: f["code"] for f in view["findings"]} if view else {}
-    return render("causes", lang, view=view, rows=rows, codes=codes)
+    own = [c for c in view["citations"] if c.get("own")] if view else []
+    return render("causes", lang, view=view, rows=rows, codes=codes, own=own, share=share)
 
 
 def change(view: Mapping[str, Any] | None, runbook: Runbook, lang: str) -> str:
@@ -156,12 +221,13 @@ def verdict(v: Verdict | None, lang: str, problem: str = "", loading: bool = Fal
     return render("verdict", lang, v=v, sentence=sentence, rows=rows, problem=problem, loading=loading)
 
 
-def plots(look: Look | None, view: Mapping[str, Any] | None, lang: str) -> str:
-    """The series with bad steps, spikes and attempts."""
-    from markupsafe import Markup
-
-    figure = series_figure(look.table, as_findings(view), lang) if look and view else None
-    picture = Markup(svg(figure, WORDS["tab-plots"].say(lang))) if figure else ""
+def plots(look: Look | None, view: Mapping[str, Any] | None, lang: str, after: Look | None = None) -> str:
+    """The series with bad steps, spikes and attempts; with `after`, those of the next run in the same panels."""
+    picture = ""
+    if look and view and after:
+        picture = compared_picture(look.table, after.table, as_findings(view), lang)
+    elif look and view:
+        picture = series_picture(look.table, as_findings(view), lang)
     return render("plots", lang, view=view, picture=picture)
 
 
@@ -235,14 +301,20 @@ def token_dump(run: Run) -> Dump | None:
     return None
 
 
-def cases(found: Sequence[Case], lang: str, current: str = "", searched: bool = False) -> str:
+def cases(found: Sequence[Case], runbook: Runbook, lang: str, current: str = "", searched: bool = False) -> str:
     """The case list; `searched` tells an empty result from an empty book."""
-    return render("cases", lang, cases=found, current=current, searched=searched)
+    rows = [(c, _titled(_cause(runbook, c.cause, lang), [Path(r).name for r in c.runs], c.question)) for c in found]
+    return render("cases", lang, cases=rows, current=current, searched=searched)
 
 
-def reads(names: Sequence[tuple[str, bool]], lang: str, problem: str = "") -> str:
-    """What the next question reads: (name, whether it may still be taken away)."""
+def reads(names: Sequence[str], lang: str, problem: str = "") -> str:
+    """What the next question reads."""
     return render("reads", lang, names=names, problem=problem)
+
+
+def line(labels: Sequence[str], lang: str) -> str:
+    """What waits to be answered."""
+    return render("line", lang, labels=labels)
 
 
 def upload(lang: str) -> str:

@@ -22,12 +22,14 @@ from typing import Any
 from gradio.themes import Base
 
 from ...tools.findings import TriageError
+from ..plots.live import script, style
 from ..roots import LOOPBACK, Roots
 from ..stopping import Stopped
-from .app import HERE, Page
+from .app import Page
 from .attempts import Attempts
 from .desk import KEPT, Desk
 from .door import PLACE, Door
+from .layout import HERE
 
 FILE_SIZE = "256mb"
 """Largest single upload."""
@@ -85,6 +87,7 @@ def running(
                 prevent_thread_lock=True, quiet=True, footer_links=[], ssr_mode=False, show_error=False,
                 enable_monitoring=False, max_file_size=FILE_SIZE, max_threads=THREADS, state_session_capacity=2_000,
                 theme=theme(), css_paths=[HERE / "style.css"], js=(HERE / "page.js").read_text(),
+                css=style(), head=f"<script>{script()}</script>",
                 app_kwargs={"middleware": middleware(host, desk)},
             )  # fmt: skip
         except OSError as error:

@@ -1,6 +1,6 @@
 """What happens when somebody asks, verifies, opens a case or gives feedback; the page only shows the result.
 
-`Talk` is one tab. The generators yield each time that there is something new to show; they raise nothing that a person
+The generators yield each time that there is something new to show; they raise nothing that a person
 caused, but say it in the conversation.
 """
 
@@ -10,24 +10,28 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from ...agent.acceptance.verify import Verdict
 from ...agent.answer import Answer
 from ...agent.conversation import Answered, Conversation
-from ...agent.events import Event, Listen, Notice, Token, ToolStarted, stream
-from ...agent.evidence import Look, look
+from ...agent.events import Listen, Notice, Token, stream
+from ...agent.narrate.answer import headline
+from ...agent.narrate.reply import lines as reply_lines
 from ...agent.propose import propose
-from ...agent.session import language
+from ...agent.session import language, shown
 from ...knowledge.entry import RunbookError
 from ...tools.findings import Evidence, TriageError, clean
 from ...tools.looking.lines import AROUND, Excerpt
-from ...tools.run import Run
+from ...tools.run import PASTED, Run
 from ...tools.settings import Settings
 from .desk import Desk
+from .line import Turn, Waiting
 from .messages import Message, escaped, judged, said, spoken
+from .steps import Steps
+from .talk import Talk
 from .words import WORDS
 
 FRAME = 0.1
@@ -40,61 +44,6 @@ Shape = Callable[[str], list[Message]]
 """Makes messages of the words that have arrived so far."""
 
 
-@dataclass
-class Talk:
-    """One tab: what was said, the last answer, and the files that the next question reads."""
-
-    owner: str = ""
-    lang: str = "en"
-    messages: list[Message] = field(default_factory=list)
-    conversation: Conversation | None = None
-    waiting: list[Path] = field(default_factory=list)
-    """Attached, and not yet asked about."""
-    view: dict[str, Any] | None = None
-    """The answer that the panels show, `triage.answer/1`."""
-    verdict: Verdict | None = None
-    problem: str = ""
-    """Why the last verification could not be made."""
-    tab: str = "evidence"
-    """The tab that is looked at."""
-    picked: str = ""
-    """The finding whose lines are shown."""
-    asked: Iterator[bool] | None = None
-    """A turn that has begun."""
-    seen: Callable[[], Look | None] = lambda: None
-    """What the tools saw, as long as the server remembers it."""
-
-    @property
-    def case(self) -> str:
-        return self.conversation.case if self.conversation else ""
-
-    @property
-    def paths(self) -> list[Path]:
-        read = self.conversation.paths if self.conversation else ()
-        return list(dict.fromkeys([*read, *self.waiting]))
-
-    def look(self) -> Look | None:
-        """What the tools saw of this case's run; read again if the server has forgotten.
-
-        Raises:
-            TriageError: the run can no longer be read.
-        """
-        paths = [p for p in self.paths if p not in self.waiting]
-        return self.seen() or (look(paths) if paths else None)
-
-
-def enter(talk: Talk, owner: str) -> None:
-    """The tab is the owner's; nothing stays of whoever had it before."""
-    if talk.owner != owner:
-        talk.__dict__.update(Talk(owner).__dict__)
-
-
-def fresh(talk: Talk) -> None:
-    """Put everything of the last case away."""
-    blank = Talk(talk.owner, talk.lang, tab=talk.tab)
-    talk.__dict__.update(blank.__dict__)
-
-
 def ask(desk: Desk, talk: Talk, text: str, paths: Sequence[Path] = ()) -> Iterator[bool]:
     """One question; yields True when the panels changed, False when only the conversation did.
 
@@ -102,16 +51,73 @@ def ask(desk: Desk, talk: Talk, text: str, paths: Sequence[Path] = ()) -> Iterat
         TriageError: nobody is known to ask.
     """
     desk.known(talk.owner)
-    return _asked(desk, talk, text, paths)
+    return _asked(desk, talk.same(), text, paths)
+
+
+def start(desk: Desk, talk: Talk, text: str, paths: Sequence[Path]) -> bool:
+    """Answer a question that somebody typed, now or after those before it; False when too many wait.
+
+    Raises:
+        TriageError: nobody is known to ask.
+    """
+    mine = talk.same()
+    text = text if text.strip() else WORDS["what-wrong"].say(talk.lang)
+    label = clean(" ".join(shown(text).split()), 120)
+    return _begin(talk, label, lambda: ask(desk, mine, text, paths), paths)
+
+
+def start_verify(desk: Desk, talk: Talk, candidate: Path | None) -> bool:
+    """Judge the next run, now or after what is being answered; False when too many wait."""
+    mine = talk.same()
+    label = WORDS["verified"].say(talk.lang, name=desk.shown(candidate) if candidate else "")
+    return _begin(talk, label, lambda: verify(desk, mine, candidate), ())
+
+
+def _begin(talk: Talk, label: str, begin: Callable[[], Iterator[bool]], paths: Sequence[Path]) -> bool:
+    put = talk.turn.add(Waiting(label, begin)) if talk.busy and talk.turn else None
+    if put is None:
+        talk.waiting = list(dict.fromkeys([*talk.waiting, *paths]))
+        frames = begin()
+        next(frames)  # the question is seen at once, by whoever asked
+        talk.turn, put = Turn(frames), True
+    return put
+
+
+def stop(talk: Talk) -> None:
+    """Stop what is being answered and say so; what waits in line comes next."""
+    turn = talk.turn
+    if turn is None or turn.over:
+        return
+    rest = turn.stop()
+    # The thread that was stopped goes on until its next event: it keeps the old messages and the old conversation.
+    talk.messages = [_ended(m, talk.lang) for m in talk.messages]
+    talk.messages.append({"role": "assistant", "content": WORDS["stopped"].say(talk.lang)})
+    talk.conversation = copy(talk.conversation)
+    if rest:
+        frames = rest[0].begin()
+        next(frames)
+        talk.turn = Turn(frames, rest[1:])
+
+
+def _ended(message: Message, lang: str) -> Message:
+    """A copy, in which nothing is under way any more."""
+    pending = message.get("metadata", {}).get("status") == "pending"
+    return (
+        {**message, "metadata": {"title": WORDS["stopped-steps"].say(lang), "status": "done"}}
+        if pending
+        else {**message}
+    )
 
 
 def _asked(desk: Desk, talk: Talk, text: str, paths: Sequence[Path]) -> Iterator[bool]:
-    paths = [*talk.waiting, *paths]
+    paths = list(dict.fromkeys([*talk.waiting, *paths]))
     if not text.strip():
         text = WORDS["what-wrong"].say(talk.lang)
-    conversation = talk.conversation = talk.conversation or Conversation(desk.home)
+    if not talk.chosen and language(text) == "zh":
+        talk.lang = "zh"
+    conversation = talk.conversation = talk.conversation or Conversation(desk.home, brief=True)
     new, owner = not talk.case, talk.owner
-    conversation.lang = "zh" if talk.lang == "zh" else language(text)
+    conversation.lang = talk.lang
     talk.messages = [*talk.messages[-MESSAGES_KEPT:], {"role": "user", "content": spoken(text)}]
     steps = Steps(talk.lang, talk.messages)
     yield False
@@ -129,7 +135,8 @@ def _asked(desk: Desk, talk: Talk, text: str, paths: Sequence[Path]) -> Iterator
         with suppress(TriageError):  # whoever reads it next says that it is damaged
             desk.book.claim(conversation.case, owner)
     if talk.conversation is conversation:
-        talk.waiting = []
+        talk.waiting = [p for p in talk.waiting if p not in paths]
+        talk.told = next((m for m in reversed(steps.messages) if not m.get("metadata")), None)
         _answered(desk, talk)
     yield True
 
@@ -156,7 +163,7 @@ def _watch(desk: Desk, talk: Talk, steps: Steps, turn: Callable[[Listen], object
                     continue
                 messages[at:] = shape(words)
             elif isinstance(event, Answered):
-                words = event.answer.text  # with the notices of a model's turn
+                words = event.answer.unasked  # with the notices of a model's turn
                 continue
             elif not steps.take(event):
                 continue
@@ -168,46 +175,6 @@ def _watch(desk: Desk, talk: Talk, steps: Steps, turn: Callable[[Listen], object
         steps.end()
 
 
-class Steps:
-    """The tools of one turn as one message that unfolds, the last of `messages`: the tab may move on to others."""
-
-    def __init__(self, lang: str, messages: list[Message]):
-        self.lang, self.messages, self.start, self.done = lang, messages, time.monotonic(), list[str]()
-        self.message: Message = {
-            "role": "assistant", "content": "", "metadata": {"title": WORDS["working"].say(lang), "status": "pending"}
-        }  # fmt: skip
-        self._now: tuple[str, float] | None = None
-        messages.append(self.message)
-
-    def take(self, event: Event) -> bool:
-        """Note the event; whether it shows."""
-        if isinstance(event, ToolStarted):
-            self._finish()
-            self._now = (self._named(event.name), time.monotonic())
-            self._say(f"{WORDS['working'].say(self.lang)}: {self._now[0]}")
-        elif isinstance(event, Notice):
-            self._say(escaped(event.text))
-        else:
-            return False
-        return True
-
-    def end(self) -> None:
-        self._finish()
-        self._say(WORDS["looked"].say(self.lang, n=len(self.done), s=time.monotonic() - self.start), "done")
-
-    def _named(self, tool: str) -> str:
-        return WORDS[key].say(self.lang) if (key := f"tool-{tool}") in WORDS else escaped(tool)
-
-    def _finish(self) -> None:
-        if self._now:
-            self.done.append(f"- {self._now[0]}: {time.monotonic() - self._now[1]:.2f} s")
-            self._now = None
-
-    def _say(self, title: str, status: str = "pending") -> None:
-        self.message["content"] = "\n".join(self.done)
-        self.message["metadata"] = {"title": title, "status": status}
-
-
 def _answered(desk: Desk, talk: Talk) -> None:
     conversation = talk.conversation
     answer = conversation.answer if conversation else None
@@ -215,24 +182,31 @@ def _answered(desk: Desk, talk: Talk) -> None:
         return
     talk.seen = desk.remember(answer.seen)
     conversation.answer = replace(answer, seen=None)  # one tab must not keep a run in memory
-    talk.view, talk.verdict, talk.problem, talk.picked = viewed(answer, talk.lang), None, "", ""
+    talk.view, talk.verdict, talk.problem, talk.picked = viewed(answer, talk.lang).as_json(), None, "", ""
+    talk.judged, talk.next_run, talk.next_seen = "", None, lambda: None
 
 
-def viewed(answer: Answer, lang: str) -> dict[str, Any]:
-    """The answer's public form in the language of the interface."""
-    if answer.lang != lang:
-        settings, run = (answer.seen.settings, answer.seen.run) if answer.seen else (Settings(), Run(Path()))
-        answer = replace(answer, lang=lang, proposal=propose(answer.diagnosis, settings, run, lang))
-    return answer.as_json()
+def viewed(answer: Answer, lang: str) -> Answer:
+    """The answer in the language of the interface."""
+    if answer.lang == lang:
+        return answer
+    d, seen = answer.diagnosis, answer.seen
+    settings, run = (seen.settings, seen.run) if seen else (Settings(), Run(Path()))
+    proposal = propose(d, settings, run, lang)
+    head = (headline(d, lang, seen is not None), *reply_lines(answer.reply, d, proposal, lang, seen is not None))
+    return replace(answer, lang=lang, proposal=proposal, head=head)
 
 
 def speak(talk: Talk, lang: str) -> None:
-    """Switch the language of the interface; what was said stays as it was said."""
-    talk.lang = lang
+    """Switch the language of the interface, with the panels and the last answer; what was said before it stays."""
+    talk.lang, talk.chosen = lang, True
     answer = talk.conversation.answer if talk.conversation else None
     seen = talk.seen()
     if answer and talk.view and (seen or (answer.seen is None and not talk.paths)):
-        talk.view = viewed(replace(answer, seen=seen), lang)
+        answer = viewed(replace(answer, seen=seen), lang)
+        talk.view = answer.as_json()
+        if talk.told in talk.messages and talk.told and not (answer.only or answer.beside):
+            talk.told["content"] = said(answer.short)[0]["content"]
 
 
 def failed(talk: Talk, why: str, steps: Steps | None = None) -> None:
@@ -267,7 +241,7 @@ def lines(talk: Talk, finding: str) -> list[Excerpt]:
     places = [Evidence(**e) for e in found["evidence"] if e["file"] and e["line"]]
     if not places:
         return []
-    out = [e for p in places if p.file == "<question>" for e in _pasted(talk.view["question"], p)]
+    out = [e for p in places if p.file == PASTED for e in _pasted(talk.view["question"], p)]
     if talk.conversation.paths:
         out += talk.conversation.excerpts(finding)
     if not out:
@@ -281,7 +255,7 @@ def _pasted(question: str, place: Evidence) -> list[Excerpt]:
     if "…" in rows or at > len(rows):
         return []
     span = range(max(1, at - AROUND), min(len(rows), at + AROUND) + 1)
-    return [Excerpt("<question>", at, tuple((n, clean(rows[n - 1], 300)) for n in span))]
+    return [Excerpt(PASTED, at, tuple((n, clean(rows[n - 1], 300)) for n in span))]
 
 
 def _apart(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
@@ -296,7 +270,7 @@ def _apart(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
 def verify(desk: Desk, talk: Talk, candidate: Path | None) -> Iterator[bool]:
     """Judge the next run; yields and raises as `ask` does."""
     desk.known(talk.owner)
-    return _verified(desk, talk, candidate)
+    return _verified(desk, talk.same(), candidate)
 
 
 def _verified(desk: Desk, talk: Talk, candidate: Path | None) -> Iterator[bool]:
@@ -327,6 +301,8 @@ def _verified(desk: Desk, talk: Talk, candidate: Path | None) -> Iterator[bool]:
         why = defect(error, talk.lang)
     if talk.conversation is conversation:
         talk.verdict, talk.problem = next(iter(made), None), why
+        talk.next_run, talk.next_seen = candidate if made else None, lambda: None
+        talk.judged = made[0].verdict if made else talk.judged
     if why:
         failed(talk, why, steps)
     yield True
@@ -337,18 +313,28 @@ def open_case(desk: Desk, talk: Talk, id: str) -> bool:
     case = desk.case(talk.owner, id)
     if case is None:
         return False
-    fresh(talk)
-    talk.conversation = Conversation(desk.home, case.id)
+    talk.fresh()
+    talk.conversation = Conversation(desk.home, case.id, brief=True)
     talk.conversation.paths = tuple(p for p in talk.conversation.paths if desk.allowed(talk.owner, p))
     for event in case.events:
         content = event["content"]
         if event["kind"] == "answer":
-            talk.view = content
+            talk.view, talk.judged = content, ""
             talk.messages.append({"role": "user", "content": spoken(content["question"])})
-            talk.messages += said(content["answer"])
+            talk.messages += said(content.get("short") or content["answer"])
         elif event["kind"] == "verdict":
+            talk.judged = str(content.get("verdict", ""))
             talk.messages += judged(content["answer"])
     return True
+
+
+def drop(desk: Desk, talk: Talk, name: str) -> None:
+    """Read this file or run no more, whether it was asked about or not."""
+    talk.waiting = [p for p in talk.waiting if desk.shown(p) != name]
+    conversation = talk.conversation
+    for path in conversation.paths if conversation else ():
+        if conversation and desk.shown(path) == name:
+            conversation.drop(path)
 
 
 def feedback(desk: Desk, talk: Talk, says: str) -> str:

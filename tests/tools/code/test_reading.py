@@ -6,7 +6,7 @@ import time
 import pytest
 from programs import LOOP
 
-from triage.tools.code.check import check_files
+from triage.tools.code.check import MANY, check_files
 from triage.tools.code.files import belonging, check_run_code
 from triage.tools.code.mend import mended
 from triage.tools.code.source import read
@@ -101,6 +101,19 @@ def test_a_finding_is_suppressed_on_its_line(tmp_path, line, silent):
 
 def test_only_the_selected_rules_are_asked(tmp_path):
     assert found(tmp_path, LOOP, select=["zero-grad-missing"]).findings == ()
+
+
+def test_many_files_are_judged_by_several_processes_as_by_one(tmp_path):
+    files = []
+    for i in range(MANY + 5):
+        path = tmp_path / f"{i}.py"
+        path.write_text(LOOP if i % 50 == 0 else "def f(:\n" if i % 50 == 1 else "import torch\n")
+        files.append((path, path.name))
+    whole = check_files(files)
+    parts = [check_files([one]) for one in files]
+    assert [(f.code, f.evidence) for f in whole.findings] == [(f.code, f.evidence) for p in parts for f in p.findings]
+    failed = [c for c in whole.checks if c.result == "failed"]
+    assert failed == [c for p in parts for c in p.checks if c.result == "failed"]
 
 
 def test_mending_keeps_every_other_byte(tmp_path):

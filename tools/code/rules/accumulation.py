@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ..patch import instead
+from ..patch import after, alone, instead, without
 from ..program import Program, argument, key, last
 from ..training import Accumulation, Event, Training
 from .look import guarded_more, source
@@ -41,7 +41,7 @@ def _own(view: View) -> Iterator[tuple[Training, Accumulation]]:
             yield training, found
 
 
-def _divisors(view: View, event: Event) -> list[ast.expr]:
+def divisors(view: View, event: Event) -> list[ast.expr]:
     """What the loss of a backward is divided by, or multiplied with as a fraction."""
     out = []
     if event.on is None:
@@ -83,9 +83,9 @@ def accumulated_loss_not_divided(view: View) -> Iterator[Fault]:
         if not backwards or found.count is None or view.program.const(found.count) == 1:
             continue
         event = backwards[0]
-        divisors = _divisors(view, event)
-        known = any(_same(view.program, d, found.count) or COUNTED.search(source(view.program, d)) for d in divisors)
-        numbers = [view.program.const(d) for d in divisors]
+        made = divisors(view, event)
+        known = any(_same(view.program, d, found.count) or COUNTED.search(source(view.program, d)) for d in made)
+        numbers = [view.program.const(d) for d in made]
         if (
             known
             or _scaled_elsewhere(view, training)
@@ -146,7 +146,7 @@ def accumulation_counts_differ(view: View) -> Iterator[Fault]:
         if not isinstance(count, int) or count < 2:
             continue
         for event in training.of("backward"):
-            for divisor in _divisors(view, event):
+            for divisor in divisors(view, event):
                 value = view.program.const(divisor)
                 named = isinstance(divisor, ast.Constant) or COUNTED.search(key(divisor))
                 if (isinstance(value, int) and value > 1 and value != count and named and found.count is not None
@@ -193,7 +193,7 @@ def accumulated_loss_divided_twice(view: View) -> Iterator[Fault]:
             owner = event.via in ("accelerator", "engine") and (told or event.via == "engine")
             if not owner or event.on is None:
                 continue
-            for divisor in _divisors(view, event):
+            for divisor in divisors(view, event):
                 same = any(_same(view.program, divisor, argument(c, "gradient_accumulation_steps")) for c in told)  # type: ignore[arg-type]
                 if (same or re.search(r"accum|gas$|acc_steps", key(divisor), re.I)) and _plain_loss(view, divisor):
                     yield Fault(divisor, "the loss is divided here, and the library divides it again",
@@ -232,10 +232,14 @@ def accumulation_boundary_early(view: View) -> Iterator[Fault]:
 
     Why: the first update is made of one micro-batch scaled as one of many, and every later step is shifted.
     """
-    for _, found in _own(view):
+    for training, found in _own(view):
         if not isinstance(found.left, ast.Name):
             continue
-        for binding in view.program.bindings(found.left):
+        if _counted_behind(view, training, found.left):
+            yield Fault(found.left, "the first step is made after one micro-batch: the counter begins at 0",
+                        "计数从 0 开始：第一步只有一个 micro-batch", (instead(found.left, f"({found.left.id} + 1)"),))  # fmt: skip
+            continue
+        for binding in view.program.bindings(_given(view, found.left)):
             call = binding.value
             counted = (
                 binding.how == "for"
@@ -260,6 +264,25 @@ def accumulation_boundary_early(view: View) -> Iterator[Fault]:
                             "计数从 0 开始：第一步只有一个 micro-batch", (instead(found.left, f"({found.left.id} + 1)"),))  # fmt: skip
 
 
+def _given(view: View, name: ast.Name) -> ast.expr:
+    """A name, or what the one call of its function gives for it."""
+    found = view.program.bindings(name)
+    value = view.program.given(found[0], name.id) if len(found) == 1 and found[0].how == "parameter" else None
+    return value if isinstance(value, ast.Name) else name
+
+
+def _counted_behind(view: View, training: Training, name: ast.Name) -> bool:
+    """A counter that begins at 0 and is raised behind the step of its pass."""
+    found = view.program.bindings(name)
+    begun = [b for b in found if b.how == "assign" and b.value is not None and view.program.const(b.value) == 0]
+    raised = [b for b in found if b.how == "augment" and training.node in view.program.loops(b.node)]
+    steps = training.of("step")
+    zero = isinstance(test := view.program.parent.get(view.program.parent.get(name) or name), ast.Compare) and isinstance(
+        test.ops[0], ast.Eq) and view.program.const(test.comparators[0]) == 0  # fmt: skip
+    late = bool(raised) and all(getattr(b.node, "lineno", 0) > steps[0].node.lineno for b in raised) if steps else False
+    return len(begun) == 1 and len(found) == 1 + len(raised) and late and zero and steps[0].depth == 0
+
+
 @rule("schedule-per-micro-batch", "S2", "lr-schedule-misconfig", "step",
       bad=_loop(each="scheduler.step()"), good=_loop(under="optimizer.zero_grad()\n        scheduler.step()"))  # fmt: skip
 def schedule_per_micro_batch(view: View) -> Iterator[Fault]:
@@ -273,8 +296,18 @@ def schedule_per_micro_batch(view: View) -> Iterator[Fault]:
             each = found.test is not None and not event.guards and steps[0].guards
             micro = found.test is None and any(loop in b.loops for b in training.of("backward") for loop in event.loops)
             if each or micro:
+                fix = _behind_step(view, event, steps[0]) if each else ()
                 yield Fault(event.node, "the schedule is stepped for each micro-batch: it runs too fast",
-                            "学习率调度按 micro-batch 推进：走得太快", beside=(steps[0].node,))  # fmt: skip
+                            "学习率调度按 micro-batch 推进：走得太快", fix, beside=(steps[0].node,))  # fmt: skip
+
+
+def _behind_step(view: View, event: Event, step: Event) -> tuple:
+    """A statement moved right behind the step of the optimizer."""
+    moved, behind = view.program.statement(event.node), view.program.statement(step.node)
+    body = getattr(view.program.parent.get(moved), "body", [])
+    if event.depth or step.depth or alone(moved, body) or moved.lineno != moved.end_lineno:
+        return ()
+    return without(moved), after(behind, source(view.program, moved))
 
 
 @rule("clip-per-micro-batch", "S2", "grad-clip-saturation", "clip_grad_norm_ clip_grad_value_",

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ...patterns import bounded
-from ..patch import without
+from ..patch import instead, without
 from ..program import argument, key, last, receiver
 from .look import always, carries_graph, model_call, source
 from .rule import Fault, View, rule
@@ -239,4 +239,79 @@ def loss_averaged_over_batches(view: View) -> Iterator[Fault]:
         if batches and summed:
             yield Fault(
                 node, "a sum over samples is divided by the number of batches", "对样本求和的 loss 却除以批次数"
+            )
+
+
+STEPS = """
+optimizer = torch.optim.AdamW(model.parameters())
+for batch in loader:
+    loss = model(**batch).loss
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+@rule("failed-steps-swallowed", "S2", "silent-degradation", "except",
+      bad="""
+      for batch in loader:
+          try:
+              loss = model(**batch).loss
+              loss.backward()
+              optimizer.step()
+              optimizer.zero_grad()
+          except Exception:
+              continue
+      """,
+      good="""
+      for batch in loader:
+          try:
+              loss = model(**batch).loss
+              loss.backward()
+              optimizer.step()
+              optimizer.zero_grad()
+          except torch.cuda.OutOfMemoryError:
+              optimizer.zero_grad()
+              continue
+      """)  # fmt: skip
+def failed_steps_swallowed(view: View) -> Iterator[Fault]:
+    """Any error of a training step is passed over in silence.
+
+    Why: broken batches, failing devices and programming errors all look like training; ranks fall out of step.
+    """
+    for training in view.trainings:
+        for backward in training.of("backward"):
+            for above in view.program.up(backward.node):
+                if above is training.node or isinstance(above, (ast.FunctionDef, ast.Module)):
+                    break
+                for handler in getattr(above, "handlers", ()):
+                    wide = handler.type is None or last(view.program.path(handler.type)) in (
+                        "Exception",
+                        "BaseException",
+                    )
+                    silent = all(isinstance(s, (ast.Pass, ast.Continue)) for s in handler.body)
+                    if wide and silent:
+                        yield Fault(
+                            handler, "any error of a step is passed over in silence", "训练步骤的任何错误都被悄悄跳过"
+                        )
+
+
+@rule("anomaly-detection-left-on", "S3", "low-throughput", "detect_anomaly set_detect_anomaly",
+      bad="torch.autograd.set_detect_anomaly(True)\n" + STEPS, good="torch.autograd.set_detect_anomaly(args.debug)\n" + STEPS)  # fmt: skip
+def anomaly_detection_left_on(view: View) -> Iterator[Fault]:
+    """Autograd's anomaly detection is on for all of the training.
+
+    Why: it records a traceback for every operation; training is several times slower.
+    """
+    for call in view.program.find("set_detect_anomaly", "detect_anomaly"):
+        value = call.args[0] if call.args else argument(call, "mode")
+        on = (isinstance(value, ast.Constant) and value.value is True) or (
+            value is None and last(view.program.path(call.func)) == "detect_anomaly")  # fmt: skip
+        if on and view.trainings:
+            fix = (instead(value, "False"),) if value is not None else ()
+            yield Fault(
+                call,
+                "anomaly detection is left on: every operation is traced",
+                "异常检测一直开启：每个算子都被追踪",
+                fix,
             )

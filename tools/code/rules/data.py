@@ -8,9 +8,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ..patch import first_in, instead
+from ..patch import first_in, instead, without
 from ..program import FUNCTIONS, Program, argument, key, last
-from .look import EPOCH, TEST, _is_rank, keyword, source
+from .look import EPOCH, TEST, _is_rank, always, keyword, source
 from .rule import Fault, View, rule
 
 TRAINED = re.compile(r"(^|_)train", re.I)
@@ -119,7 +119,7 @@ def ranks_share_the_data(view: View) -> Iterator[Fault]:
     program = view.program
     split = re.search(
         r"Sampler|split_dataset_by_node|\.shard\(|prepare\(|rank::|\[rank|skip=rank|IterableDataset|num_replicas|deepspeed\.initialize",
-        program.text,
+        program.said,
     )
     if not view.distributed or split or not view.trainings:
         return
@@ -245,3 +245,25 @@ def _ranked(program: Program, expr: ast.expr) -> bool:
     return (
         found is not None and found.value is not None and bool(re.search(r"get_rank|RANK", program.code(found.value)))
     )
+
+
+@rule("seed-set-every-step", "S1", "loss-stagnation", "seed manual_seed",
+      bad=SAMPLED.format(first="sampler.set_epoch(epoch)").replace("        loss =", "        torch.manual_seed(42)\n        loss ="),
+      good="torch.manual_seed(42)\n" + SAMPLED.format(first="sampler.set_epoch(epoch)"))  # fmt: skip
+def seed_set_every_step(view: View) -> Iterator[Fault]:
+    """The same seed is set in every step.
+
+    Why: dropout, sampling and augmentation repeat the same choice for ever.
+    """
+    for training in view.trainings:
+        for event in training.of("call"):
+            call = event.node
+            if not isinstance(call, ast.Call) or not always(event) or not training.whole or not training.of("step"):
+                continue
+            name = last(view.program.path(call.func))
+            given = call.args[0] if call.args else argument(call, "seed")
+            fixed = given is not None and view.program.const(given) is not None
+            if name in ("manual_seed", "manual_seed_all", "seed", "set_seed", "seed_everything", "seed_all") and fixed:
+                yield Fault(call, "the same seed is set in every step: dropout and sampling repeat themselves",
+                            "每一步都设置同一个随机种子：dropout 与采样完全重复",
+                            (without(view.program.statement(call)),))  # fmt: skip

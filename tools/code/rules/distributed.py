@@ -102,6 +102,8 @@ def _through_function(view: View) -> Iterator[Fault]:
             continue
         for call in program.calls.get(function.name, ()):
             branch = alone_on_rank(program, call)
+            if program.function(call) is not function:
+                continue
             if branch is not None and not _answered(program, call, branch):
                 yield Fault(call, f"`{function.name}` holds a collective and is called by one rank only",
                             f"`{function.name}` 中有集合通信，却只有一个 rank 调用", beside=(branch,))  # fmt: skip

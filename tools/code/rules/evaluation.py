@@ -126,7 +126,9 @@ def one_side_normalised(view: View) -> Iterator[Fault]:
         if bare is None or not done[1 - bare] & {"lower", "casefold", "upper", "normalize", "normalize_answer"}:
             continue
         plain = key(sides[bare]) and not isinstance(program.origin(sides[bare]), ast.Constant)
-        other = re.search(r"pred|out|gen|resp|answer|completion|result|guess|hyp", names[1 - bare], re.I)
+        other = re.search(r"pred|out|gen|resp|answer|completion|result|guess|hyp", names[1 - bare], re.I) or any(
+            isinstance(n, ast.Call) and last(program.path(n.func)) in ("decode", "batch_decode", "generate", "complete", "chat")
+            for n in program.traced(sides[1 - bare], 3))  # fmt: skip
         if plain and GOLD.search(names[bare]) and other and _raw(view, sides[bare]):
             chain = _chain(view, sides[1 - bare])
             fix = (instead(sides[bare], f"{names[bare]}{chain}"),) if chain else ()

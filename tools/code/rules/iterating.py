@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 
 from ..patch import instead
-from ..program import FUNCTIONS, argument, key, last, receiver
+from ..program import FUNCTIONS, Program, argument, key, last, receiver
+from ..training import Training
 from .data import TRAINED, loaders
 from .look import TEST, epoch_loop, inside, keyword, source
 from .rule import Fault, View, rule
@@ -41,7 +42,7 @@ def iterator_used_up(view: View) -> Iterator[Fault]:
     yield from _spent(view)
     program = view.program
     for loop in [n for n in program.nodes if isinstance(n, ast.For)]:
-        name, outer = key(loop.iter), epoch_loop(program, loop)
+        name, outer = key(loop.iter), epoch_loop(program, loop) or _whole_passes(program, loop)
         if (
             isinstance(loop.iter, ast.Call)
             and last(program.path(loop.iter.func)) in ("enumerate", "tqdm")
@@ -78,6 +79,17 @@ def iterator_used_up(view: View) -> Iterator[Fault]:
                         f"`{name}` 是只能遍历一次的迭代器：第一个 epoch 之后就空了", beside=(once[0].node,))  # fmt: skip
 
 
+def _whole_passes(program: Program, loop: ast.For) -> ast.AST | None:
+    """A loop over a range around one that goes to the end each time."""
+    left = any(isinstance(n, (ast.Break, ast.Return)) for n in ast.walk(loop))
+    around = program.loops(loop)
+    outer = around[0] if around else None
+    counted = (
+        isinstance(outer, ast.For) and isinstance(outer.iter, ast.Call) and program.path(outer.iter.func) == "range"
+    )
+    return outer if counted and not left else None
+
+
 def _spent(view: View) -> Iterator[Fault]:
     """A generator that is gone through twice, one time after the other."""
     program = view.program
@@ -93,10 +105,19 @@ def _spent(view: View) -> Iterator[Fault]:
                 continue
             uses = [n for n in program.nodes if isinstance(n, ast.Name) and n.id == name and _goes_through(program, n)
                     and program.scope(n) is program.scope(bindings[0].node)]  # fmt: skip
+            if any(_counted(program, n) for n in program.nodes if isinstance(n, ast.Name) and n.id == name):
+                continue  # it has a length or places: no generator
             apart = [u for u in uses[1:] if not set(program.guards(u)) ^ set(program.guards(uses[0]))]
             if uses and apart:
                 yield Fault(apart[0], f"`{name}` is a generator that was gone through before: nothing is left",
                             f"`{name}` 是生成器，前面已经遍历过：这里什么都不剩", beside=(uses[0],))  # fmt: skip
+
+
+def _counted(program: Program, node: ast.Name) -> bool:
+    above = program.parent.get(node)
+    if isinstance(above, ast.Subscript):
+        return above.value is node
+    return isinstance(above, ast.Call) and node in above.args and getattr(above.func, "id", "") == "len"
 
 
 def _generator(view: View, made: ast.expr | None) -> bool:
@@ -108,7 +129,8 @@ def _generator(view: View, made: ast.expr | None) -> bool:
     if function is None:
         return view.program.path(made.func) in ("map", "filter", "zip")
     decorated = bool(function.decorator_list)
-    return not decorated and any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(function))
+    yields = (n for n in ast.walk(function) if isinstance(n, (ast.Yield, ast.YieldFrom)))
+    return not decorated and any(view.program.scope(n) is function for n in yields)
 
 
 def _goes_through(program: object, node: ast.Name) -> bool:
@@ -119,7 +141,7 @@ def _goes_through(program: object, node: ast.Name) -> bool:
     return (
         isinstance(above, ast.Call)
         and node in above.args
-        and getattr(above.func, "id", "") in ("list", "sum", "len", "sorted", "max", "min", "set", "tuple")
+        and getattr(above.func, "id", "") in ("list", "sum", "sorted", "max", "min", "set", "tuple")
     )
 
 
@@ -160,13 +182,20 @@ def first_batch_again(view: View) -> Iterator[Fault]:
             if (
                 isinstance(inner, ast.Call)
                 and view.program.path(inner.func) == "iter"
-                and view.roles.of(inner.args[0]) == "loader"
+                and (view.roles.of(inner.args[0]) == "loader" or _kept(view, training, inner.args[0]))
             ):
                 yield Fault(
                     call,
                     "each step begins the loader anew and takes its first batch",
                     "每一步都重新开始遍历，只取第一个批次",
                 )
+
+
+def _kept(view: View, training: Training, expr: ast.expr) -> bool:
+    """Whether a name stands for the same thing in every pass."""
+    name = key(expr)
+    return bool(name) and view.roles.of(expr) == "" and not any(
+        inside(view.program, b.node, training.node) for b in view.program.bindings(expr))  # fmt: skip
 
 
 @rule("workers-repeat-the-stream", "S2", "duplicate-surge", "IterableDataset",
@@ -196,7 +225,7 @@ def workers_repeat_the_stream(view: View) -> Iterator[Fault]:
     Why: with four workers each sample comes four times.
     """
     program = view.program
-    if re.search(r"get_worker_info|worker_id|split_dataset", program.text):
+    if re.search(r"get_worker_info|worker_id|split_dataset", program.said):
         return
     for node in [n for n in program.nodes if isinstance(n, ast.ClassDef)]:
         if not any(last(program.path(b)) == "IterableDataset" for b in node.bases):
@@ -286,7 +315,13 @@ def batched_generation_padded_right(view: View) -> Iterator[Fault]:
     """
     program = view.program
     generated = [c for c in program.find("generate") if view.roles.of(receiver(c)) != "rollout"]
-    if not generated or re.search(r"""padding_side\s*=\s*["']left""", program.text) or "Seq2Seq" in program.text:
+    padded = re.search(r"padding\s*=\s*(True|[\"'](longest|max_length))|pad_sequence\(|\.pad\(", program.text)
+    if (
+        not generated
+        or not padded
+        or re.search(r"""padding_side\s*=\s*["']left""", program.text)
+        or "Seq2Seq" in program.text
+    ):
         return
     for node in program.nodes:
         value = None

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 
 from ..patch import instead
 from ..program import FUNCTIONS, argument, key, last
-from .look import model_call, source
+from .look import model_call, no_grad, source
 from .loss import base, entropies
 from .rule import Fault, View, rule
 
 ANSWER = re.compile(r"assistant|response|answer|\[/INST\]|output|completion|<\|im_start\|>", re.I)
+LENGTH = re.compile(r"\blen\([^()]{0,80}\)")
 SHIFTED = """
 import torch.nn.functional as F
 for batch in loader:
@@ -183,20 +184,29 @@ def pad_in_loss(view: View) -> Iterator[Fault]:
     program = view.program
     padded = [c for c in program.nodes if isinstance(c, ast.Call) and (_pads(view, c) or _filled(view, c))]
     if not padded or re.search(
-        r"-100|ignore_index|DataCollatorForLanguageModeling|DataCollatorForCompletion|loss_mask", program.text
+        r"-100|(?i:ignore_?ind?e?x|label_pad)|DataCollatorForLanguageModeling|DataCollatorForCompletion|loss_mask",
+        program.text,
     ):
         return
     for node in program.nodes:
         place, value = _labels_of(node)
         if value is None or place is None:
             continue
+        if no_grad(program.contexts(node)) or _unpadded(view, value):
+            continue
         made = base(view, value)
         copied = isinstance(place, ast.Dict) and made in {key(v) for v in place.values} - {""} and made
-        if "input_ids" in made or copied or re.search(r"input_ids\b", source(program, value)):
+        if "input_ids" in made or copied or re.search(r"input_ids\b", LENGTH.sub("", source(program, value))):
             if any(program.scope(c) is program.scope(node) for c in padded) or len(padded) == 1:
                 yield Fault(node if isinstance(node, ast.stmt) else value, "the labels are the padded inputs: padding is trained on",
                             "labels 就是填充后的输入：padding 也计入 loss", beside=(padded[0],))  # fmt: skip
                 return
+
+
+def _unpadded(view: View, value: ast.expr) -> bool:
+    """Whether labels come from a call of the tokenizer that pads nothing."""
+    calls = [n for n in ast.walk(value) if isinstance(n, ast.Call) and view.roles.of(n.func) == "tokenizer"]
+    return bool(calls) and not any(_pads(view, c) for c in calls)
 
 
 def _pads(view: View, call: ast.Call) -> bool:
@@ -290,12 +300,7 @@ def prompt_in_loss(view: View) -> Iterator[Fault]:
     for node in program.nodes:
         place, value = _labels_of(node)
         scope = program.scope(node)
-        if (
-            value is None
-            or place is None
-            or not isinstance(scope, FUNCTIONS)
-            or "input_ids" not in source(program, value) + base(view, value)
-        ):
+        if value is None or place is None or not isinstance(scope, FUNCTIONS) or not _inputs(view, value, scope):
             continue
         body = program.code(scope, 20_000)
         pair = re.search(r"prompt|instruction|question", body, re.I) and re.search(
@@ -303,6 +308,18 @@ def prompt_in_loss(view: View) -> Iterator[Fault]:
         )
         if pair and not isinstance(node, ast.Call):
             yield Fault(node, "the prompt is part of the labels", "prompt 也进入了 labels")
+
+
+def _inputs(view: View, value: ast.expr, scope: ast.AST) -> bool:
+    """Whether labels are the inputs: by their word, or the same name as what is returned as them."""
+    if "input_ids" in source(view.program, value) + base(view, value):
+        return True
+    made = view.program.origin(value)
+    if isinstance(made, ast.Call) and view.program.path(made.func) == "list" and made.args:
+        made = made.args[0]
+    own = {key(v) for n in ast.walk(scope) if isinstance(n, ast.Dict) for k, v in zip(n.keys, n.values, strict=True)
+           if isinstance(k, ast.Constant) and k.value == "input_ids"} - {""}  # fmt: skip
+    return bool({key(made), base(view, made)} & own)
 
 
 @rule("end-token-masked", "S1", "pad-eos-misconfig", "pad_token",

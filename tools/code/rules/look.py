@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ..program import FUNCTIONS, LOOPS, Program, argument, key, last, receiver
+from ..program import FOLLOWED, FUNCTIONS, LOOPS, Program, argument, key, last, receiver
 from ..training import Event, Training
 from .rule import View
 
@@ -17,13 +17,15 @@ TEST = re.compile(
 )
 LOSS = re.compile(r"(^|_)loss(es)?($|_|\d)", re.I)
 EPOCH = re.compile(r"epoch|^ep$|round", re.I)
-OF_RANKS = re.compile(r"rank|main_process|is_main|master", re.I)
+OF_RANKS = re.compile(
+    r"rank|main_process|is_main|master|process_zero|global_zero|chief|should_save|process_index|world_size", re.I
+)
 """Words of a condition that is not the same on all ranks."""
 RANK = re.compile(
     r"(^|_|\.)(rank|local_rank|global_rank|process_index|proc_id|node_rank)(\(\))?$|get_rank\(\)$|RANK", re.I
 )
 MAIN = re.compile(
-    r"is_(local_)?main_process|is_master|is_main|master_process|is_rank_?0|is_world_process_zero|is_global_zero|main_process|is_chief|is_root",
+    r"is_(local_)?main_process|is_master|is_main|master_process|is_rank_?0|is_world_process_zero|is_global_zero|main_process|is_chief|is_root|should_save$",
     re.I,
 )
 
@@ -111,13 +113,13 @@ def tested(view: View, node: ast.AST) -> bool:
     return False
 
 
-def rank_branch(program: Program, test: ast.expr) -> bool | None:
+def rank_branch(program: Program, test: ast.expr, deep: int = FOLLOWED) -> bool | None:
     """Which branch of a condition one rank alone takes: True for the body, False for the other, None for neither."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        found = rank_branch(program, test.operand)
+        found = rank_branch(program, test.operand, deep)
         return None if found is None else not found
     if isinstance(test, ast.BoolOp):
-        found = [f for v in test.values if (f := rank_branch(program, v)) is not None]
+        found = [f for v in test.values if (f := rank_branch(program, v, deep)) is not None]
         only = isinstance(test.op, ast.And)
         return found[0] if found and (found[0] is only) else None
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
@@ -132,14 +134,14 @@ def rank_branch(program: Program, test: ast.expr) -> bool | None:
             if isinstance(test.ops[0], ast.Lt) and number == 1:
                 return True
         return None
-    if isinstance(test, (ast.Name, ast.Attribute)):
+    if deep and isinstance(test, (ast.Name, ast.Attribute)):
         origin = program.origin(test)
         if origin is not test and isinstance(origin, (ast.Compare, ast.UnaryOp, ast.BoolOp, ast.Call)):
-            return rank_branch(program, origin)
-    if isinstance(test, ast.Call):
+            return rank_branch(program, origin, deep - 1)
+    if deep and isinstance(test, ast.Call):
         function = program.function(test)
         if function and isinstance(function.body[-1], ast.Return) and function.body[-1].value is not None:
-            return rank_branch(program, function.body[-1].value)
+            return rank_branch(program, function.body[-1].value, deep - 1)
     return True if MAIN.search(last(program.path(test))) else None
 
 

@@ -14,7 +14,7 @@ from .look import inside, source
 from .rule import Fault, View, rule
 
 ENTROPY = ("cross_entropy", "CrossEntropyLoss")
-LABELS = re.compile(r"(^|_|\b)(labels?|targets?|tgt|y_true|gold)($|_|\b)", re.I)
+LABELS = re.compile(r"(^|_|\b)(labels?|targets?|tgt|y_true|gold|target_ids)($|_|\b)", re.I)
 LOGITS = re.compile(r"(^|_|\b)(logits?|preds?|outputs?|scores?)($|_|\b)", re.I)
 
 
@@ -39,6 +39,13 @@ def entropies(view: View) -> Iterator[tuple[ast.Call, ast.expr, ast.expr]]:
             logits, labels = argument(node, "input", 0), argument(node, "target", 1)
             if logits is not None and labels is not None:
                 yield node, logits, labels
+
+
+def core_name(view: View, expr: ast.expr) -> ast.expr:
+    """A value without what only shapes it."""
+    while isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr in SAME:
+        expr = expr.func.value
+    return expr
 
 
 def base(view: View, expr: ast.AST) -> str:
@@ -106,7 +113,9 @@ def _mask_value(view: View, node: ast.AST) -> int | None:
         return value if whole and isinstance(value, int) and not isinstance(value, bool) and value < 0 else None
     if isinstance(node, ast.Call) and last(view.program.path(node.func)) in ("masked_fill", "masked_fill_"):
         value = view.program.const(argument(node, "value", 1))
-        own = LABELS.search(key(receiver(node)))
+        statement = view.program.statement(node)
+        target = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+        own = LABELS.search(key(receiver(node))) or LABELS.search(target)
         return value if own and isinstance(value, int) and value < 0 else None
     return None
 
@@ -127,13 +136,14 @@ def softmax_before_cross_entropy(view: View) -> Iterator[Fault]:
     """
     for call, logits, _ in entropies(view):
         expr = logits
-        for _ in range(4):
+        for _ in range(6):
             expr = view.program.origin(expr)
             name = last(view.program.path(expr.func)) if isinstance(expr, ast.Call) else ""
-            if name in ("view", "reshape", "contiguous", "float", "squeeze", "transpose", "permute") and isinstance(
-                expr, ast.Call
-            ):
+            if name in (*SAME, "float", "permute") and isinstance(expr, ast.Call):
                 expr = receiver(expr) or expr
+                continue
+            if isinstance(expr, ast.Subscript):
+                expr = expr.value
                 continue
             break
         if isinstance(expr, ast.Call) and last(view.program.path(expr.func)) in ("softmax", "sigmoid"):
@@ -155,7 +165,9 @@ def loss_arguments_swapped(view: View) -> Iterator[Fault]:
     Why: it fails, or with labels as probabilities trains the wrong thing.
     """
     for call, logits, labels in entropies(view):
-        first, second = last(base(view, logits)), last(base(view, labels))
+        direct = [last(key(core_name(view, e))) for e in (logits, labels)]
+        own = any(w.search(d) for d in direct for w in (LABELS, LOGITS))
+        first, second = direct if own else (last(base(view, logits)), last(base(view, labels)))
         wrong = LABELS.search(first) and LOGITS.search(second)
         if wrong and not LOGITS.search(first) and not LABELS.search(second) and len(call.args) >= 2:
             a, b = source(view.program, call.args[0]), source(view.program, call.args[1])
@@ -192,10 +204,15 @@ def loss_through_argmax(view: View) -> Iterator[Fault]:
                 if isinstance(node, ast.Call) and last(view.program.path(node.func)) in names and node.args:
                     first = view.program.origin(node.args[0])
                     while isinstance(first, ast.Call) and last(view.program.path(first.func)) in (
+                        *SAME,
                         "float",
                         "view",
                         "to",
                         "long",
+                        "squeeze",
+                        "unsqueeze",
+                        "type",
+                        "double",
                     ):
                         first = view.program.origin(receiver(first) or first.args[0])
                     if isinstance(first, ast.Call) and last(view.program.path(first.func)) in ("argmax", "round"):

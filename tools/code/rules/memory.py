@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ..patch import instead, without
-from ..program import key, last, receiver
+from ..program import FUNCTIONS, key, last, receiver
 from ..training import Event, Training, events_of
 from .look import LOSS, always, carries_graph, inside, losses, model_call, no_grad, set_within, source
 from .rule import Fault, View, rule
@@ -78,7 +78,9 @@ def loss_kept_with_graph(view: View) -> Iterator[Fault]:
             kept = name.startswith("self.") if training is None or not training.whole else bool(name)
             if not kept or name in (losses(training) if training else ()) or _feeds_backward(view, training, name):
                 continue
-            if re.search(rf"\breturn {re.escape(name)}\b|\b{re.escape(name)}\.backward\(", view.program.text):
+            stepped = training is not None and training.whole and training.of("step")
+            returned = not stepped and re.search(rf"\breturn {re.escape(name)}\b", view.program.text)
+            if returned or re.search(rf"\b{re.escape(name)}\.backward\(", view.program.text):
                 continue  # the sum is what is trained on
             if not carries_graph(view, training, value) or set_within(view.program, name, event.node, region):
                 continue
@@ -101,8 +103,12 @@ def tensors_kept_with_graph(view: View) -> Iterator[Fault]:
     Why: each of them keeps the activations of its step alive.
     """
     for training, region, events in _regions(view):
+        if training is not None and training.whole and not training.of("step"):
+            continue  # no step: the pieces of one pass, which are put together behind it
         for event in events:
             call = event.node
+            if event.depth and training is not None and _local(view, call):
+                continue
             if not isinstance(call, ast.Call) or last(view.program.path(call.func)) not in ("append", "appendleft"):
                 continue
             name = key(receiver(call))
@@ -118,6 +124,13 @@ def tensors_kept_with_graph(view: View) -> Iterator[Fault]:
                 f"`{name}` 收集了带计算图的张量：显存随步数增长",
                 (instead(value, _detached(view, value)),),
             )
+
+
+def _local(view: View, node: ast.AST) -> bool:
+    """Whether a list is made anew by each call of the function that fills it."""
+    name = key(receiver(node)) if isinstance(node, ast.Call) else ""
+    scope = view.program.scope(node)
+    return isinstance(scope, FUNCTIONS) and any(b.how == "assign" for b in view.program.bound[scope].get(name, ()))
 
 
 def _members(value: ast.expr) -> list[ast.expr]:

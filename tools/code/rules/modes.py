@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ..patch import after, before, instead
 from ..program import FUNCTIONS, argument, key, last, receiver
-from .look import OFF, TEST, epoch_loop, inside, keyword, model_call, no_grad
+from .look import OFF, TEST, inside, keyword, model_call, no_grad
 from .rule import Fault, View, rule
 
 EVALUATE = """
@@ -196,12 +196,7 @@ def evaluation_in_loop_with_gradients(view: View) -> Iterator[Fault]:
                 n for n in ast.walk(loop) if model_call(view, n) and view.roles.of(getattr(n, "func", None)) == "model"
             ]
             trained = any(isinstance(n, ast.Call) and last(program.path(n.func)) == "backward" for n in ast.walk(loop))
-            if (
-                runs
-                and not trained
-                and all(not no_grad(program.contexts(n)) for n in runs)
-                and epoch_loop(program, loop)
-            ):
+            if runs and not trained and all(not no_grad(program.contexts(n)) for n in runs):
                 yield Fault(runs[0], "the evaluation builds a graph for every batch: no `no_grad` around it",
                             "评测没有放在 no_grad 内：每个批次都在建计算图")  # fmt: skip
 

@@ -1,6 +1,6 @@
 """Rules on what the optimizer holds, its schedule, and what a resumed run gets back."""
 
-# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
+# ruff: noqa: E501  one sentence, pattern or question on one line
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ..patch import after
+from ..patch import after, without
 from ..program import argument, key, last, receiver
 from .look import inside, source
 from .rule import Fault, View, rule
@@ -31,8 +31,6 @@ CHANGES = (
     "resize_token_embeddings",
     "deepcopy",
 )
-KEPT = {"optimizer": r"opt(im|imizer)?(_state)?(_dict)?s?$", "scheduler": r"(lr_)?sched(uler)?(_state)?(_dict)?$",
-        "scaler": r"(grad_)?scaler(_state)?(_dict)?$"}  # fmt: skip
 
 
 @rule("optimizer-holds-old-parameters", "S0", "loss-stagnation", "parameters()",
@@ -58,7 +56,8 @@ def optimizer_holds_old_parameters(view: View) -> Iterator[Fault]:
         taken = [key(receiver(n)) for n in ast.walk(call.args[0]) if isinstance(n, ast.Call)
                  and last(program.path(n.func)) in ("parameters", "named_parameters")]  # fmt: skip
         scope = program.scope(call)
-        for change in program.find(*CHANGES):
+        again = [c for n in taken for c in _anew(view, n)]
+        for change in (*program.find(*CHANGES), *again):
             later = change.lineno > (call.end_lineno or call.lineno) and program.scope(change) is scope
             if not later or not taken or any(g not in program.guards(change) for g in program.guards(call)):
                 continue
@@ -72,9 +71,38 @@ def optimizer_holds_old_parameters(view: View) -> Iterator[Fault]:
                 continue
             again = [c for c in program.calls.get(last(program.path(call.func)), ()) if c.lineno > change.lineno]
             own = anew and name == "deepcopy"
-            if not again and not own:
+            if not again and not own and _used_after(view, call, change):
                 yield Fault(change, f"`{taken[0]}` is changed after the optimizer took its parameters",
-                            f"优化器取走参数之后 `{taken[0]}` 又被替换", beside=(call,))  # fmt: skip
+                            f"优化器取走参数之后 `{taken[0]}` 又被替换", _made_later(view, call, statement), beside=(call,))  # fmt: skip
+
+
+def _made_later(view: View, made: ast.Call, change: ast.stmt) -> tuple:
+    """The optimizer made behind the change, where nothing uses it before."""
+    program = view.program
+    statement = program.statement(made)
+    name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+    same = program.parent.get(statement) is program.parent.get(change)
+    used = any(key(n) == name and statement.lineno < n.lineno <= (change.end_lineno or 0)
+               for n in program.nodes if isinstance(n, (ast.Name, ast.Attribute)))  # fmt: skip
+    if not name or not same or used or statement.lineno != statement.end_lineno:
+        return ()
+    return without(statement), after(change, source(program, statement))
+
+
+def _anew(view: View, name: str) -> list[ast.Call]:
+    """The constructors of models that a name is given, but for the first."""
+    made = sorted((b.value for s in view.program.bound.values() for b in s.get(name, ()) if b.how == "assign"
+                   and isinstance(b.value, ast.Call) and view.roles.of(b.value) == "model"
+                   and last(view.program.path(b.value.func)) in view.roles.modules), key=lambda c: c.lineno)  # fmt: skip
+    return made[1:]
+
+
+def _used_after(view: View, made: ast.Call, change: ast.Call) -> bool:
+    """Whether something is done with an optimizer once the model is changed."""
+    statement = view.program.statement(made)
+    name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+    uses = (n for n in view.program.nodes if isinstance(n, (ast.Name, ast.Attribute)) and key(n) == name)
+    return not name or any(n.lineno > change.lineno for n in uses) or bool(view.program.loops(change))
 
 
 @rule("scheduler-never-stepped", "S1", "lr-schedule-misconfig", "LR schedule",
@@ -102,7 +130,8 @@ def scheduler_never_stepped(view: View) -> Iterator[Fault]:
                 continue
             training = trainings[0]
             step = training.of("step")[-1]
-            timed = any(re.search("step|total|iter", k.arg or "") for k in call.keywords)
+            by_lambda = (a.arg for n in ast.walk(call) if isinstance(n, ast.Lambda) for a in n.args.args)
+            timed = any(re.search("step|total|iter", w) for w in (*(k.arg or "" for k in call.keywords), *by_lambda))
             fix = (after(program.statement(step.node), f"{name}.step()"),) if timed and step.depth == 0 else ()
             yield Fault(call, f"`{name}` is never stepped: the learning rate stays at its first value",
                         f"`{name}` 从不 step：学习率一直是初始值", fix)  # fmt: skip
@@ -181,84 +210,6 @@ def _length(view: View, name: str) -> str:
     return ""
 
 
-@rule("checkpoint-part-not-restored", "S1", "resume-loss-jump", "load_state_dict",
-      bad="""
-      def save(path):
-          torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}, path)
-
-
-      def resume(path):
-          state = torch.load(path, weights_only=True)
-          model.load_state_dict(state["model"])
-          return state["step"]
-      """,
-      good="""
-      def save(path):
-          torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}, path)
-
-
-      def resume(path):
-          state = torch.load(path, weights_only=True)
-          model.load_state_dict(state["model"])
-          optimizer.load_state_dict(state["optimizer"])
-          return state["step"]
-      """)  # fmt: skip
-def checkpoint_part_not_restored(view: View) -> Iterator[Fault]:
-    """The checkpoint holds the optimizer or the schedule, and resuming does not read it.
-
-    Why: the moments begin at zero and the warm-up begins again: the loss jumps after the restart.
-    """
-    program = view.program
-    loads = [c for c in program.find("load_state_dict") if view.roles.of(receiver(c)) in ("model", "engine")]
-    resumes = [c for c in loads if _resumes(view, c)]
-    if not resumes:
-        return
-    for name, value in _saved(view):
-        for part, pattern in KEPT.items():
-            if not re.fullmatch(pattern, name) or not isinstance(value, ast.Call):
-                continue
-            restored = any(view.roles.of(receiver(c)) == part or key(receiver(c)) == key(receiver(value))
-                           for c in program.find("load_state_dict"))  # fmt: skip
-            asked = any(isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Constant) and n.slice.value == name
-                        and isinstance(n.ctx, ast.Load) for n in program.nodes)  # fmt: skip
-            if not restored and not asked and last(program.path(value.func)) == "state_dict":
-                severity = "S1" if part == "optimizer" else "S2"
-                target = key(receiver(value))
-                fix = _restored(view, resumes[0], target, name)
-                yield Fault(resumes[0], f"the checkpoint holds `{name}`, and resuming does not restore it",
-                            f"检查点里有 `{name}`，恢复时却没有读取", fix, severity, beside=(value,))  # fmt: skip
-
-
-def _saved(view: View) -> Iterator[tuple[str, ast.expr]]:
-    """What goes into the dictionaries that are saved."""
-    for call in view.program.find("save"):
-        if not call.args:
-            continue
-        state = view.program.origin(call.args[0])
-        if isinstance(state, ast.Dict):
-            for name, value in zip(state.keys, state.values, strict=True):
-                if isinstance(name, ast.Constant) and isinstance(name.value, str):
-                    yield name.value, value
-
-
-def _resumes(view: View, call: ast.Call) -> bool:
-    """Whether a load is one of a run that goes on: it reads a step or an epoch as well, or says so."""
-    scope = view.program.scope(call)
-    text = view.program.code(scope, 100_000) if not isinstance(scope, ast.Module) else view.program.text
-    guards = " ".join(source(view.program, g[0]) for g in view.program.guards(call))
-    return bool(re.search(r"resum", guards + getattr(scope, "name", "")) or re.search(
-        r"\[['\"](step|epoch|global_step|iter|iter_num|iteration)['\"]\]", text))  # fmt: skip
-
-
-def _restored(view: View, load: ast.Call, target: str, name: str) -> tuple:
-    argued = load.args[0] if load.args else None
-    if isinstance(argued, ast.Subscript) and target and key(argued.value):
-        statement = view.program.statement(load)
-        if isinstance(statement, ast.Expr):
-            return (after(statement, f"{target}.load_state_dict({key(argued.value)}[{name!r}])".replace("'", '"')),)
-    return ()
-
-
 @rule("decay-on-every-parameter", "S3", "weight-decay-misconfig", "weight_decay",
       bad="""
       model = AutoModelForCausalLM.from_pretrained(name)
@@ -309,7 +260,8 @@ def nothing_trainable(view: View) -> Iterator[Fault]:
     frozen = [n for n in program.nodes if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Attribute)
               and n.targets[0].attr == "requires_grad"]  # fmt: skip
     freed = [n for n in frozen if not (isinstance(n.value, ast.Constant) and n.value.value is False)]
-    more = any(True for _ in program.find("requires_grad_", "get_peft_model", "add_adapter", "Linear", "LoraConfig"))
+    more = any(True for _ in program.find("requires_grad_", "get_peft_model", "add_adapter", "LoraConfig")) or any(
+        not any(isinstance(n, ast.ClassDef) for n in program.up(c)) for c in program.find("Linear"))  # fmt: skip
     if freed or more:
         return
     for node in frozen:
@@ -317,7 +269,7 @@ def nothing_trainable(view: View) -> Iterator[Fault]:
         if not isinstance(loop, ast.For) or program.guards(node) or not isinstance(loop.iter, ast.Call):
             continue
         name = key(receiver(loop.iter))
-        trained = any(view.roles.of(c) == "optimizer" and f"{name}.parameters()" in source(program, c)
+        trained = any(view.roles.of(c) == "optimizer" and _takes(view, c, name)
                       for c in program.nodes if isinstance(c, ast.Call))  # fmt: skip
         if (
             trained
@@ -327,6 +279,13 @@ def nothing_trainable(view: View) -> Iterator[Fault]:
         ):
             yield Fault(node, f"every parameter of `{name}` is frozen, and none is freed again",
                         f"`{name}` 的全部参数都被冻结，没有一个放开")  # fmt: skip
+
+
+def _takes(view: View, call: ast.Call, name: str) -> bool:
+    """Whether an optimizer is given the parameters of a model."""
+    given = [n for a in call.args[:1] for n in view.program.traced(a) if isinstance(n, ast.Call)]
+    return any(key(receiver(n)) == name and last(view.program.path(n.func)) in ("parameters", "named_parameters")
+               for n in given)  # fmt: skip
 
 
 @rule("learning-rate-overwritten", "S2", "lr-schedule-misconfig", "param_groups",
@@ -347,7 +306,8 @@ def learning_rate_overwritten(view: View) -> Iterator[Fault]:
                 and isinstance(target.slice, ast.Constant)
                 and target.slice.value == "lr"
             ):
-                if fixed and training.of("schedule") and not event.guards:
+                stepped = {g for s in training.of("step") for g in s.guards}
+                if fixed and training.of("schedule") and set(event.guards) <= stepped:
                     yield Fault(event.node, "the learning rate is set to one value in every step: the schedule has no effect",
                                 "每一步都把学习率设成同一个值：调度不起作用")  # fmt: skip
 

@@ -8,7 +8,7 @@ import ast
 from collections.abc import Iterator
 
 from ..patch import after, alone, instead, without
-from ..program import argument, key, last
+from ..program import Program, key, last
 from ..training import Event, Training
 from .look import always, inside, model_call, no_grad, source
 from .rule import Fault, View, rule
@@ -119,7 +119,7 @@ def optimizer_never_stepped(view: View) -> Iterator[Fault]:
     """
     made = view.roles.named("optimizer")
     used = {key(a) for c in (n for n in view.program.nodes if isinstance(n, ast.Call))
-            for a in (*c.args, *(k.value for k in c.keywords))} if made else set()  # fmt: skip
+            for a in (*c.args, *(k.value for k in c.keywords)) if view.roles.of(c) != "scheduler"} if made else set()  # fmt: skip
     stepped = (any(True for _ in view.program.find("step")) and any(
         t.of("step") for t in view.trainings)) or _steps_optimizer(view)  # fmt: skip
     if stepped:
@@ -153,7 +153,34 @@ def loss_cut_from_graph(view: View) -> Iterator[Fault]:
         for event in training.of("backward"):
             if event.on is not None and (where := _severed(view, event.on, 5)) is not None:
                 yield Fault(where, "the loss is cut from the graph before backward: no parameter gets a gradient",
-                            "backward 之前 loss 已脱离计算图：参数得不到梯度", beside=(event.node,))  # fmt: skip
+                            "backward 之前 loss 已脱离计算图：参数得不到梯度", _joined(view, where), beside=(event.node,))  # fmt: skip
+
+
+def _joined(view: View, where: ast.AST) -> tuple:
+    """The cut taken out: the whole of `loss = torch.tensor(loss.item())`, or a `.detach()`."""
+    program = view.program
+    statement = program.statement(where)
+    name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+    parent = program.parent.get(statement)
+    body = getattr(parent, "body", [])
+    if (
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.Call)
+        and name
+        and not alone(statement, body)
+    ):
+        made = statement.value
+        if last(program.path(made.func)) in ("tensor", "Variable", "as_tensor") and name in {
+            key(n) for n in ast.walk(made)
+        }:
+            return (without(statement),)
+    if (
+        isinstance(where, ast.Call)
+        and last(program.path(where.func)) == "detach"
+        and isinstance(where.func, ast.Attribute)
+    ):
+        return (instead(where, program.code(where.func.value, 400)),)
+    return ()
 
 
 def _severed(view: View, expr: ast.expr, deep: int) -> ast.AST | None:
@@ -280,6 +307,10 @@ def optimizer_rebuilt(view: View) -> Iterator[Fault]:
     Known gaps: a loop that makes its model anew as well (folds, trials) is left alone.
     """
     program = view.program
+    for name, call in _rebuilt_inside(view):
+        if not any(_made_in(view, m, t.node) for m in view.roles.named("model") for t in view.trainings):
+            yield Fault(call, f"`{name}` is made anew in each pass of the loop: its moments are lost",
+                        f"`{name}` 在循环里每次重建：动量全部丢失")  # fmt: skip
     for name in view.roles.named("optimizer"):
         for scoped in program.bound.values():
             for binding in scoped.get(name, ()):
@@ -287,99 +318,32 @@ def optimizer_rebuilt(view: View) -> Iterator[Fault]:
                 if not isinstance(call, ast.Call) or binding.how != "assign" or view.roles.of(call) != "optimizer":
                     continue
                 loops = [x for x in program.loops(call) if any(x is t.node or x in t.outer for t in view.trainings)]
+                loops = [x for x in loops if not _of_pass(program, call, x)]
                 fresh = [m for m in view.roles.named("model") for x in loops if _made_in(view, m, x)]
                 if loops and not fresh and not program.guards(call):
                     yield Fault(call, f"`{name}` is made anew in each pass of the loop: its moments are lost",
                                 f"`{name}` 在循环里每次重建：动量全部丢失")  # fmt: skip
 
 
+def _rebuilt_inside(view: View) -> Iterator[tuple[str, ast.Call]]:
+    """Optimizers that a function makes which each pass calls."""
+    for training in view.trainings:
+        for event in training.of("assign"):
+            node = event.node
+            call = node.value if isinstance(node, ast.Assign) else None
+            if event.depth and always(event) and isinstance(call, ast.Call) and view.roles.of(call) == "optimizer":
+                stepped = {last(key(s.on)) for s in training.of("step")}
+                name = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
+                if last(name) in stepped and training.whole and not view.program.guards(call):
+                    yield name, call
+
+
+def _of_pass(program: Program, call: ast.Call, loop: ast.AST) -> bool:
+    """Whether what an optimizer takes is another thing in each pass: a layer, a fold."""
+    target = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)} if isinstance(loop, ast.For) else set()
+    return bool(target & {n.id for a in call.args[:1] for n in program.traced(a) if isinstance(n, ast.Name)})
+
+
 def _made_in(view: View, name: str, loop: ast.AST) -> bool:
     found = [b for s in view.program.bound.values() for b in s.get(name, ()) if b.how == "assign"]
     return any(inside(view.program, b.node, loop) and isinstance(b.value, ast.Call) for b in found)
-
-
-@rule("seed-set-every-step", "S1", "loss-stagnation", "seed manual_seed",
-      bad=PASS.format(a="torch.manual_seed(42)", b=FORWARD, c=BACKWARD, d=STEP) + f"    {ZERO}\n",
-      good=f"torch.manual_seed(42)\n{GOOD}")  # fmt: skip
-def seed_set_every_step(view: View) -> Iterator[Fault]:
-    """The same seed is set in every step.
-
-    Why: dropout, sampling and augmentation repeat the same choice for ever.
-    """
-    for training in view.trainings:
-        for event in training.of("call"):
-            call = event.node
-            if not isinstance(call, ast.Call) or not always(event) or not training.whole:
-                continue
-            name = last(view.program.path(call.func))
-            given = call.args[0] if call.args else argument(call, "seed")
-            fixed = given is not None and view.program.const(given) is not None
-            if name in ("manual_seed", "manual_seed_all", "seed", "set_seed", "seed_everything", "seed_all") and fixed:
-                yield Fault(call, "the same seed is set in every step: dropout and sampling repeat themselves",
-                            "每一步都设置同一个随机种子：dropout 与采样完全重复",
-                            (without(view.program.statement(call)),))  # fmt: skip
-
-
-@rule("failed-steps-swallowed", "S2", "silent-degradation", "except",
-      bad="""
-      for batch in loader:
-          try:
-              loss = model(**batch).loss
-              loss.backward()
-              optimizer.step()
-              optimizer.zero_grad()
-          except Exception:
-              continue
-      """,
-      good="""
-      for batch in loader:
-          try:
-              loss = model(**batch).loss
-              loss.backward()
-              optimizer.step()
-              optimizer.zero_grad()
-          except torch.cuda.OutOfMemoryError:
-              optimizer.zero_grad()
-              continue
-      """)  # fmt: skip
-def failed_steps_swallowed(view: View) -> Iterator[Fault]:
-    """Any error of a training step is passed over in silence.
-
-    Why: broken batches, failing devices and programming errors all look like training; ranks fall out of step.
-    """
-    for training in view.trainings:
-        for backward in training.of("backward"):
-            for above in view.program.up(backward.node):
-                if above is training.node or isinstance(above, (ast.FunctionDef, ast.Module)):
-                    break
-                for handler in getattr(above, "handlers", ()):
-                    wide = handler.type is None or last(view.program.path(handler.type)) in (
-                        "Exception",
-                        "BaseException",
-                    )
-                    silent = all(isinstance(s, (ast.Pass, ast.Continue)) for s in handler.body)
-                    if wide and silent:
-                        yield Fault(
-                            handler, "any error of a step is passed over in silence", "训练步骤的任何错误都被悄悄跳过"
-                        )
-
-
-@rule("anomaly-detection-left-on", "S3", "low-throughput", "detect_anomaly set_detect_anomaly",
-      bad="torch.autograd.set_detect_anomaly(True)\n" + GOOD, good="torch.autograd.set_detect_anomaly(args.debug)\n" + GOOD)  # fmt: skip
-def anomaly_detection_left_on(view: View) -> Iterator[Fault]:
-    """Autograd's anomaly detection is on for all of the training.
-
-    Why: it records a traceback for every operation; training is several times slower.
-    """
-    for call in view.program.find("set_detect_anomaly", "detect_anomaly"):
-        value = call.args[0] if call.args else argument(call, "mode")
-        on = (isinstance(value, ast.Constant) and value.value is True) or (
-            value is None and last(view.program.path(call.func)) == "detect_anomaly")  # fmt: skip
-        if on and view.trainings:
-            fix = (instead(value, "False"),) if value is not None else ()
-            yield Fault(
-                call,
-                "anomaly detection is left on: every operation is traced",
-                "异常检测一直开启：每个算子都被追踪",
-                fix,
-            )

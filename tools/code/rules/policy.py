@@ -138,14 +138,16 @@ def old_logprobs_recomputed(view: View) -> Iterator[Fault]:
             others = [e for e in training.of("assign") if isinstance(e.node, ast.Assign) and e.node is not node
                       and (source(program, e.node.value) == text or text == f"{source(program, e.node.value)}.detach()")]  # fmt: skip
             own = isinstance(value, ast.Call) and (
-                model_call(view, value) or any(view.roles.of(a) == "model" for a in value.args)
+                model_call(view, value)
+                or any(view.roles.of(a) == "model" for a in value.args)
+                or view.roles.of(receiver(value)) == "model"
             )
             if own and others:
                 yield Fault(node, f"`{name}` is computed anew with the policy of this step: the ratio is always 1",
                             f"`{name}` 用当前策略重新计算：比值恒为 1")  # fmt: skip
 
 
-@rule("surrogate-takes-the-larger", "S1", "rl-instability", "ratio",
+@rule("surrogate-takes-the-larger", "S1", "rl-instability", "clamp clip",
       bad="loss = -torch.max(ratio * adv, torch.clamp(ratio, 0.8, 1.2) * adv).mean()\n",
       good="loss = -torch.min(ratio * adv, torch.clamp(ratio, 0.8, 1.2) * adv).mean()\n")  # fmt: skip
 def surrogate_takes_the_larger(view: View) -> Iterator[Fault]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ..patch import after, before, instead
-from ..program import argument, key, last, receiver
+from ..program import FUNCTIONS, Program, argument, key, last, receiver
 from ..training import Event, Training
 from .look import made_by, source
 from .order import moved
@@ -157,9 +157,14 @@ def weights_trained_in_half(view: View) -> Iterator[Fault]:
     program = view.program
     trained = {key(n) for t in view.trainings for s in t.of("step") for o in [s.on] if o is not None
                for n in program.traced(o) if view.roles.of(n) == "model"} - {""}  # fmt: skip
+    if re.search(r"FP16_(Unfused)?Optimizer|\bapex\b", program.text):
+        return  # the optimizer keeps weights of its own in full precision
+    at = {program.scope(t.node) for t in view.trainings}
     if not trained or any(b.via in ("engine", "accelerator") for t in view.trainings for b in t.of("backward")):
         return
     for call in program.find("half"):
+        if not _same_model(program, call, at):
+            continue
         if key(receiver(call)) in trained or _target(view, call) in trained:
             yield Fault(
                 call, "the trained weights are in fp16: small updates are lost", "训练的权重为 fp16：小更新会丢失"
@@ -170,10 +175,28 @@ def weights_trained_in_half(view: View) -> Iterator[Fault]:
             last(program.path(call.func)) == "to" and key(receiver(call)) in trained
         )
         adapted = any(True for _ in program.find("get_peft_model", "LoraConfig"))
-        if value is not None and whole and not adapted and program.path(value) in ("torch.float16", "torch.half"):
+        if (
+            value is not None
+            and whole
+            and _same_model(program, call, at)
+            and not adapted
+            and program.path(value) in ("torch.float16", "torch.half")
+        ):
             yield Fault(
                 call, "the trained weights are in fp16: small updates are lost", "训练的权重为 fp16：小更新会丢失"
             )
+
+
+def _same_model(program: Program, call: ast.Call, at: set[ast.AST]) -> bool:
+    """Whether what a call is about can be what is trained: in the same function, or one that hands it on."""
+    scope = program.scope(call)
+    handed = isinstance(scope, FUNCTIONS) and any(
+        isinstance(n, ast.Return) and n.value is not None for n in ast.walk(scope)
+    )
+    home = program.parent.get(scope)
+    same = isinstance(home, ast.ClassDef) and any(program.parent.get(s) is home for s in at)
+    own = same and "self." in program.code(program.statement(call))
+    return scope in at or scope is program.tree or handed or own
 
 
 def _target(view: View, call: ast.Call) -> str:
@@ -210,7 +233,7 @@ def backward_under_autocast(view: View) -> Iterator[Fault]:
     """
     for training in view.trainings:
         for event in training.of("backward"):
-            if any(last(c.removesuffix("()")) == "autocast" for c in event.contexts) and not event.via:
+            if any(last(c.removesuffix("()")) == "autocast" for c in event.contexts) and event.via in ("", "scaler"):
                 yield Fault(event.node, "backward runs inside autocast", "backward 在 autocast 内运行")
 
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 
 from ..patch import instead
-from ..program import FUNCTIONS, Program, argument, key, last, receiver
-from .look import inside, no_grad, source
+from ..program import FUNCTIONS, Program, argument, key, last, passed, receiver
+from .look import OFF, inside, no_grad, source
 from .rule import Fault, View, rule
 
 REFERENCE = re.compile(r"(^|_|\.)(ref|reference|old|frozen|initial|sft)(_?(model|policy|actor|net))?$", re.I)
@@ -81,7 +81,7 @@ def reference_is_the_policy(view: View) -> Iterator[Fault]:
             and "old" not in key(target)
         ):
             value = _alias(node.value, program)
-            named = re.search(r"ref|model|policy|actor", last(key(target)), re.I)
+            named = re.search(r"ref|model|policy|actor|^frozen$", last(key(target)), re.I)
             if value is not None and named and view.roles.of(value) == "model" and not REFERENCE.search(key(value)):
                 if view.roles.of(target) == "model" and not _params_of(view, node):
                     text = source(program, value)
@@ -171,14 +171,27 @@ def reference_with_gradients(view: View) -> Iterator[Fault]:
     """
     program = view.program
     frozen = re.search(r"ref\w*\.requires_grad_\(False\)|for \w+ in ref\w*\.parameters", program.text)
-    for training in view.trainings:
+    for training in [t for t in view.trainings if t.of("step")]:
         for event in training.of("call"):
             call = event.node
             if not isinstance(call, ast.Call):
                 continue
             named = re.search(r"(^|_|\.)ref(erence)?(_|$)", key(call.func) or "")
-            if named and view.roles.of(call.func) == "model" and not no_grad(event.contexts) and not frozen:
+            run = named and view.roles.of(call.func) == "model"
+            if (run or _handed(view, call)) and not no_grad(event.contexts) and not frozen:
                 yield Fault(call, "the reference model runs with gradients", "参考模型在带梯度的情况下运行")
+
+
+def _handed(view: View, call: ast.Call) -> bool:
+    """Whether a function of this file, which runs a model that it is given, is given the reference."""
+    function = view.program.function(call)
+    if function is None or any(OFF.search(view.program.path(d)) for d in function.decorator_list):
+        return False
+    text = source(view.program, function) if len(function.body) < 40 else ""
+    given = [(name, value) for name, value in passed(function, call) if view.roles.of(value) == "model"
+             and re.search(r"(^|_|\.)ref(erence)?(_|$)", key(value))]  # fmt: skip
+    runs = any(isinstance(n, ast.Call) and key(n.func) == name for name, _ in given for n in ast.walk(function))
+    return runs and "no_grad" not in text and "inference_mode" not in text
 
 
 @rule("kl-sign-flipped", "S2", "entropy-explosion", "kl ref",
@@ -216,7 +229,9 @@ def kl_sign_flipped(view: View) -> Iterator[Fault]:
         target = last(key(statement.targets[0])) if isinstance(statement, ast.Assign) else ""
         left = last(key(core(node.left, program)))
         negative = isinstance(node.left, ast.UnaryOp) and isinstance(node.left.op, ast.USub)
-        loss = re.search(r"loss", target, re.I) and (re.search(r"loss|pg", left, re.I) or negative)
+        beside = " ".join(last(key(n)) for n in ast.walk(node.left))
+        trained = target in {last(key(e.on)) for t in view.trainings for e in t.of("backward")} - {""}
+        loss = (trained or re.search(r"loss", target, re.I)) and (re.search(r"loss|pg", beside, re.I) or negative)
         reward = re.search(r"reward|score|(^|_)r$", target, re.I) and re.search(r"reward|score|(^|_)r$", left, re.I)
         wrong = (loss and isinstance(node.op, ast.Sub)) or (reward and isinstance(node.op, ast.Add))
         turned = any(
@@ -296,7 +311,10 @@ def preference_sign_flipped(view: View) -> Iterator[Fault]:
     for call in program.find("logsigmoid", "log_sigmoid"):
         on = receiver(call)
         value = call.args[0] if call.args else on
-        if value is None or not negated(program, call):
+        if value is None:
+            continue
+        if not negated(program, call):
+            yield from _not_turned(view, call, value)
             continue
         for node in program.traced(value, 3):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
@@ -314,3 +332,23 @@ def preference_sign_flipped(view: View) -> Iterator[Fault]:
                     yield Fault(node, "rejected minus chosen: the loss makes the rejected answer likelier", "rejected 减 chosen：损失在抬高被拒绝的回答",
                                 (instead(node, f"{right} - {left}"),))  # fmt: skip
                     return
+
+
+def _not_turned(view: View, call: ast.Call, value: ast.expr) -> Iterator[Fault]:
+    """A loss that is the logarithm itself, of chosen minus rejected, and not its negative."""
+    program = view.program
+    lines = [e.on for t in view.trainings for e in t.of("backward") if e.on is not None]
+    statement = program.statement(call)
+    direct = isinstance(statement, ast.Assign) and core(statement.value, program) is call
+    trained = (
+        any(key(statement.targets[0]) == key(on) != "" for on in lines) if isinstance(statement, ast.Assign) else False
+    )
+    if not direct or not trained:
+        return
+    for node in program.traced(value, 3):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+            left, right = source(program, node.left), source(program, node.right)
+            if re.search("chosen|preferred|_win", left) and re.search("reject|dispreferred|_lose", right):
+                yield Fault(call, "the loss is not negated: it makes the rejected answer likelier", "损失没有取负：在抬高被拒绝的回答",
+                            (instead(statement.value, f"-{source(program, statement.value)}"),))  # fmt: skip
+                return

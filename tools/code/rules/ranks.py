@@ -84,7 +84,9 @@ def sum_taken_for_mean(view: View) -> Iterator[Fault]:
         if last(program.path(call.func)) != "all_reduce" or argument(call, "op", 1) is not None or not call.args:
             continue
         name = key(call.args[0])
-        wanted = re.search(r"(^|_)(loss(es)?|mean_\w+|avg_\w+)$|\.grad(\.data)?$", name)
+        named = {key(n) for t in view.trainings for e in t.of("backward") if e.on is not None for n in [e.on]} - {""}
+        loss = bool(named & {key(n) for n in program.traced(call.args[0], 3)})
+        wanted = loss or re.search(r"(^|_)(loss(es)?|mean_\w+|avg_\w+)$|\.grad(\.data)?$", name)
         scope = program.scope(call)
         text = program.code(scope, 60_000) if isinstance(scope, FUNCTIONS) else program.text
         divided = bounded(
@@ -150,10 +152,9 @@ def all_ranks_on_one_gpu(view: View) -> Iterator[Fault]:
     program = view.program
     if not any(True for _ in program.find("init_process_group", "init_distributed")):
         return
-    if re.search(
-        r"set_device|local_rank|LOCAL_RANK|CUDA_VISIBLE_DEVICES|local_process_index|device_count|gloo", program.text
-    ):
+    if re.search(r"set_device|CUDA_VISIBLE_DEVICES|gloo", program.text):
         return
+    ranked = re.search(r"local_rank|LOCAL_RANK|local_process_index|device_count", program.text)
     for call in program.find("device", "to", "cuda"):
         first = call.args[0] if call.args else None
         value = program.const(first) if first is not None else None
@@ -164,7 +165,8 @@ def all_ranks_on_one_gpu(view: View) -> Iterator[Fault]:
             or (name == "cuda" and value == 0)
             or (name == "to" and value == "cuda" and view.roles.of(receiver(call)) == "model")
         )
-        if plain or bare:
+        first_one = (value == "cuda:0" or value == 0) and not program.guards(call)
+        if first_one if ranked else plain or bare:
             yield Fault(
                 call,
                 "every process uses the first GPU: nothing picks one by its rank",

@@ -9,11 +9,13 @@ import re
 from collections.abc import Iterator
 
 from ...secrets import redact
-from ..patch import instead
+from ..patch import after, instead
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
 from .look import OF_RANKS, alone_on_rank, always, rank_branch, source
 from .rule import Fault, View, rule
 
+KEPT = {"optimizer": r"opt(im|imizer)?(_state)?(_dict)?s?$", "scheduler": r"(lr_)?sched(uler)?(_state)?(_dict)?$",
+        "scaler": r"(grad_)?scaler(_state)?(_dict)?$"}  # fmt: skip
 FETCHED = ("hf_hub_download", "snapshot_download", "urlopen", "urlretrieve", "cached_download", "download_url_to_file", "get",
            "load_state_dict_from_url", "wget", "download_file", "download")  # fmt: skip
 
@@ -256,3 +258,81 @@ def _given(program: object, node: ast.Constant) -> bool:
     above = program.parent.get(node)  # type: ignore[attr-defined]
     return isinstance(above, (ast.Assign, ast.keyword, ast.Call, ast.Dict, ast.AnnAssign)) and not (
         isinstance(above, ast.Dict) and node in above.keys)  # fmt: skip
+
+
+@rule("checkpoint-part-not-restored", "S1", "resume-loss-jump", "load_state_dict",
+      bad="""
+      def save(path):
+          torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}, path)
+
+
+      def resume(path):
+          state = torch.load(path, weights_only=True)
+          model.load_state_dict(state["model"])
+          return state["step"]
+      """,
+      good="""
+      def save(path):
+          torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}, path)
+
+
+      def resume(path):
+          state = torch.load(path, weights_only=True)
+          model.load_state_dict(state["model"])
+          optimizer.load_state_dict(state["optimizer"])
+          return state["step"]
+      """)  # fmt: skip
+def checkpoint_part_not_restored(view: View) -> Iterator[Fault]:
+    """The checkpoint holds the optimizer or the schedule, and resuming does not read it.
+
+    Why: the moments begin at zero and the warm-up begins again: the loss jumps after the restart.
+    """
+    program = view.program
+    loads = [c for c in program.find("load_state_dict") if view.roles.of(receiver(c)) in ("model", "engine")]
+    resumes = [c for c in loads if _resumes(view, c)]
+    if not resumes:
+        return
+    for name, value in _saved(view):
+        for part, pattern in KEPT.items():
+            if not re.fullmatch(pattern, name) or not isinstance(value, ast.Call):
+                continue
+            restored = any(view.roles.of(receiver(c)) == part or key(receiver(c)) == key(receiver(value))
+                           for c in program.find("load_state_dict"))  # fmt: skip
+            asked = any(isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Constant) and n.slice.value == name
+                        and isinstance(n.ctx, ast.Load) for n in program.nodes)  # fmt: skip
+            if not restored and not asked and last(program.path(value.func)) == "state_dict":
+                severity = "S1" if part == "optimizer" else "S2"
+                target = key(receiver(value))
+                fix = _restored(view, resumes[0], target, name)
+                yield Fault(resumes[0], f"the checkpoint holds `{name}`, and resuming does not restore it",
+                            f"检查点里有 `{name}`，恢复时却没有读取", fix, severity, beside=(value,))  # fmt: skip
+
+
+def _saved(view: View) -> Iterator[tuple[str, ast.expr]]:
+    """What goes into the dictionaries that are saved."""
+    for call in view.program.find("save"):
+        if not call.args:
+            continue
+        state = view.program.origin(call.args[0])
+        if isinstance(state, ast.Dict):
+            for name, value in zip(state.keys, state.values, strict=True):
+                if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                    yield name.value, value
+
+
+def _resumes(view: View, call: ast.Call) -> bool:
+    """Whether a load is one of a run that goes on: it reads a step or an epoch as well, or says so."""
+    scope = view.program.scope(call)
+    text = view.program.code(scope, 100_000) if not isinstance(scope, ast.Module) else view.program.text
+    guards = " ".join(source(view.program, g[0]) for g in view.program.guards(call))
+    return bool(re.search(r"resum", guards + getattr(scope, "name", "")) or re.search(
+        r"\[['\"](step|epoch|global_step|iter|iter_num|iteration)['\"]\]", text))  # fmt: skip
+
+
+def _restored(view: View, load: ast.Call, target: str, name: str) -> tuple:
+    argued = load.args[0] if load.args else None
+    if isinstance(argued, ast.Subscript) and target and key(argued.value):
+        statement = view.program.statement(load)
+        if isinstance(statement, ast.Expr):
+            return (after(statement, f"{target}.load_state_dict({key(argued.value)}[{name!r}])".replace("'", '"')),)
+    return ()
