@@ -296,3 +296,11 @@ def test_changes_that_fall_together_are_told_as_such(count, told):
 def test_changes_elsewhere_do_not_fall_together():
     events = [Event(kind, f"{kind} was changed", "ops.md", i, 100) for i, kind in enumerate(ONCE)]
     assert "changes-together" not in codes(relate(SeriesTable(), [slow()], events=events))
+
+
+@pytest.mark.parametrize(("letters", "code"), [(5, "outputs-cut-short"), (900, "generation-not-stopping")])
+def test_outputs_that_a_low_limit_cuts_are_not_endless(letters, code):
+    rows = table(column("id", range(80), "identifier"), column("output", ["a" * letters] * 80, "text"),
+                 column("finish_reason", ["length"] * 60 + ["stop"] * 20, "text"))  # fmt: skip
+    found = codes(relate(SeriesTable(), [rows]))
+    assert {"outputs-cut-short", "generation-not-stopping"} & {*found} == {code}
