@@ -50,6 +50,8 @@ TRAINING = {
     "rl": ("ppo", "grpo"),
 }
 """Kind of training as entries name it -> as settings do."""
+ALIGNMENT = frozenset(("dpo", "rm", "rl"))
+"""Kinds of training whose own measures show which it is."""
 CAUSE = 0.5
 """Log-odds by which a cause with strong evidence of its own stands before a symptom that it explains."""
 SHARPNESS = 2.25
@@ -100,7 +102,7 @@ def rank(
     """Every entry that has a finding or a word for it, most probable first, refuted ones last."""
     by_code = _by_code(findings)
     candidates = [_weigh(entry, by_code, relevance) for entry in runbook]
-    candidates = [(score - _elsewhere(h.entry, stage), h) for score, h in _before_symptoms(candidates)]
+    candidates = [(score - _elsewhere(h, stage), h) for score, h in _before_symptoms(candidates)]
     sharpness = SHARPNESS if any(h.status in ("established", "supported") for _, h in candidates) else 1.0
     scored = [(sharpness * score, h) for score, h in candidates if h.for_ or h.words > 0]
     total = math.exp(sharpness * NONE_OF_THESE) + sum(math.exp(score) for score, h in scored if h.status != "refuted")
@@ -121,10 +123,12 @@ def _standing(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:
     return out
 
 
-def _elsewhere(entry: Entry, stage: str) -> float:
-    """Log likelihood ratio against an entry of other kinds of training than the run is."""
-    kinds = TRAINING.keys() & set(entry.stages)
+def _elsewhere(h: Hypothesis, stage: str) -> float:
+    """Log likelihood ratio against an entry of other kinds of training than the run is, or is shown to be."""
+    kinds = TRAINING.keys() & set(h.entry.stages)
     here = {kind for kind in kinds if stage in TRAINING[kind]}
+    if not stage and kinds and kinds <= ALIGNMENT and all("variable" in f.data for f in h.for_):
+        return 2 * math.log(ELSEWHERE)  # a setting that many trainings have, and nothing of this kind of training
     return math.log(ELSEWHERE) if kinds and not here and any(stage in names for names in TRAINING.values()) else 0.0
 
 
