@@ -212,6 +212,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
     from ..tools.config.lint import lint
     from ..tools.data import check_run_data
     from ..tools.data.evalrows import check_eval_rows
+    from ..tools.data.splits import check_splits
     from ..tools.operation.places import check_places
     from ..tools.scores import check_run_evals
 
@@ -221,6 +222,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
         "checkpoints": check_run_checkpoints,
         "evals": check_run_evals,
         "eval rows": check_eval_rows,
+        "splits": check_splits,
         "copies": check_copies,
         "places": check_places,
     }
