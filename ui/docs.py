@@ -154,8 +154,9 @@ def _first(help: str | None) -> str:
 
 
 GROUPS = {"logs": "Logs and metrics", "config": "Configuration", "code": "Programs", "data": "Data",
-          "checkpoints": "Checkpoints", "operation": "Operation",
-          "scores": "Evaluation results", "relate": "Relations"}  # fmt: skip
+          "checkpoints": "Checkpoints",
+          "scores": "Evaluation results", "relate": "Relations",
+          "operation": "Servers, machines and hand-overs"}  # fmt: skip
 
 
 FINDINGS = """\
