@@ -279,7 +279,11 @@ def _counted_behind(view: View, training: Training, name: ast.Name) -> bool:
     steps = training.of("step")
     zero = isinstance(test := view.program.parent.get(view.program.parent.get(name) or name), ast.Compare) and isinstance(
         test.ops[0], ast.Eq) and view.program.const(test.comparators[0]) == 0  # fmt: skip
-    late = bool(raised) and all(getattr(b.node, "lineno", 0) > steps[0].node.lineno for b in raised) if steps else False
+    late = (
+        bool(raised) and all(getattr(b.node, "lineno", 0) > getattr(steps[0].node, "lineno", 0) for b in raised)
+        if steps
+        else False
+    )
     return len(begun) == 1 and len(found) == 1 + len(raised) and late and zero and steps[0].depth == 0
 
 

@@ -369,7 +369,7 @@ def _not_turned(view: View, call: ast.Call, value: ast.expr) -> Iterator[Fault]:
     trained = (
         any(key(statement.targets[0]) == key(on) != "" for on in lines) if isinstance(statement, ast.Assign) else False
     )
-    if not direct or not trained:
+    if not direct or not trained or not isinstance(statement, ast.Assign):
         return
     for node in program.traced(value, 3):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
