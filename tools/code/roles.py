@@ -70,13 +70,19 @@ class Roles:
             if len(self.known) == before:
                 break
         self._uses()
+        self._settled: dict[ast.Call, str] = {}
 
     def of(self, expr: ast.AST | None) -> str:
         """The role of a value; empty where nothing tells."""
         if expr is None:
             return ""
         if isinstance(expr, ast.Call):
-            return self._made(expr)
+            settled = getattr(self, "_settled", None)
+            if settled is None:
+                return self._made(expr)
+            if expr not in settled:
+                settled[expr] = self._made(expr)
+            return settled[expr]
         name = key(expr)
         if not name:
             return self.of(expr.value) if isinstance(expr, (ast.Subscript, ast.Await)) else ""
