@@ -155,7 +155,7 @@ def _first(help: str | None) -> str:
 
 GROUPS = {"logs": "Logs and metrics", "config": "Configuration", "code": "Programs", "data": "Data",
           "checkpoints": "Checkpoints",
-          "scores": "Evaluation results", "relate": "Relations"}  # fmt: skip
+          "scores": "Evaluation results", "relate": "Relations", "operation": "Servers, machines, places"}  # fmt: skip
 
 
 FINDINGS = """\
