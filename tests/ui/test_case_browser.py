@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from browsing import EXAMPLES, MARKS, READY, add, ask, expect, picture, tab
+from browsing import EXAMPLES, MARKS, READY, add, ask, expect, tab
 
 pytestmark = MARKS
 LINES = 500_000
@@ -50,7 +50,6 @@ def test_a_question_that_is_asked_meanwhile_waits_in_line_and_is_answered(busy):
     typed(busy, "should I enable gradient clipping?")
     expect(busy.locator("#tri-line li")).to_have_text(re.compile("Waits in line.*gradient clipping"))
     expect(busy.locator("#tri-input textarea")).to_have_value("")
-    picture(busy, "line")
     idle(busy)
     expect(messages(busy)).to_have_count(2)
     expect(busy.locator("#tri-line li")).to_have_count(0)

@@ -164,7 +164,7 @@ class Page(Layout):
         return self.everything(talk)
 
     def stop(self, talk: Talk) -> dict[Any, Any]:
-        turns.stop(talk)
+        turns.stop(self.desk, talk)
         return self.finish(talk)
 
     def attach(self, talk: Talk, event: gr.EventData) -> dict[Any, Any]:

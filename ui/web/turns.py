@@ -63,27 +63,30 @@ def start(desk: Desk, talk: Talk, text: str, paths: Sequence[Path]) -> bool:
     mine = talk.same()
     text = text if text.strip() else WORDS["what-wrong"].say(talk.lang)
     label = clean(" ".join(shown(text).split()), 120)
-    return _begin(talk, label, lambda: ask(desk, mine, text, paths), paths)
+    return _begin(desk, talk, label, lambda: ask(desk, mine, text, paths), paths)
 
 
 def start_verify(desk: Desk, talk: Talk, candidate: Path | None) -> bool:
     """Judge the next run, now or after what is being answered; False when too many wait."""
     mine = talk.same()
     label = WORDS["verified"].say(talk.lang, name=desk.shown(candidate) if candidate else "")
-    return _begin(talk, label, lambda: verify(desk, mine, candidate), ())
+    return _begin(desk, talk, label, lambda: verify(desk, mine, candidate), ())
 
 
-def _begin(talk: Talk, label: str, begin: Callable[[], Iterator[bool]], paths: Sequence[Path]) -> bool:
+def _begin(desk: Desk, talk: Talk, label: str, begin: Callable[[], Iterator[bool]], paths: Sequence[Path]) -> bool:
     put = talk.turn.add(Waiting(label, begin)) if talk.busy and talk.turn else None
+    if put is None and not desk.room(talk.owner):
+        return False
     if put is None:
         talk.waiting = list(dict.fromkeys([*talk.waiting, *paths]))
         frames = begin()
         next(frames)  # the question is seen at once, by whoever asked
         talk.turn, put = Turn(frames), True
+        desk.begun(talk.owner, talk.turn)
     return put
 
 
-def stop(talk: Talk) -> None:
+def stop(desk: Desk, talk: Talk) -> None:
     """Stop what is being answered and say so; what waits in line comes next."""
     turn = talk.turn
     if turn is None or turn.over:
@@ -97,6 +100,7 @@ def stop(talk: Talk) -> None:
         frames = rest[0].begin()
         next(frames)
         talk.turn = Turn(frames, rest[1:])
+        desk.begun(talk.owner, talk.turn)
 
 
 def _ended(message: Message, lang: str) -> Message:
