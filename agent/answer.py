@@ -15,7 +15,7 @@ from .diagnose import Diagnosis
 from .evidence import Look
 from .narrate.entry import next_check
 from .narrate.reply import weighed
-from .narrate.short import short_text
+from .narrate.short import LINES, short_text
 from .propose import Nothing, Proposal
 from .question.understand import Question
 from .respond import Reply
@@ -126,16 +126,15 @@ class Answer:
     @property
     def short(self) -> str:
         """The answer that fits a screen."""
-        if self.only:
-            return self.text
-        return visible(
-            short_text(self.diagnosis, self.proposal, self.head, self.lang, self.case, self.run, self.candidate)
-        )
+        return self.text if self.only else self._short()
 
-    @property
-    def unasked(self) -> str:
-        """What a terminal and Slack show when nobody asks for more: a screen, and what a model adds."""
-        return self.text if self.only else "\n\n".join(filter(None, (self.short, self.beside)))
+    def brief(self, lines: int) -> str:
+        """The answer in so many lines, without commands: for a thread, whose buttons do what they say."""
+        return self.text if self.only else self._short(lines, False)
+
+    def _short(self, most: int = LINES, commands: bool = True) -> str:
+        parts = (self.diagnosis, self.proposal, self.head, self.lang, self.case, self.run, self.candidate)
+        return visible(short_text(*parts, most, commands))
 
     def _signs(self) -> Iterator[dict[str, str]]:
         """What became of the signs of the leading entries."""

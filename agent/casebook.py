@@ -40,7 +40,7 @@ CAUSE = (
     " end from events where case_id = id and kind = 'answer' and json_valid(content) order by rowid desc limit 1)"
 )
 OURS = (
-    *("bisect", "cache", "chat-history", "chroma*", "lab", "runbooks", "slack", "slack.lock", "traces"),
+    *("bisect", "cache", "chat-history", "chroma*", "lab", "runbooks", "slack", "slack.lock", "traces", "watched"),
     *(f"{name}.sqlite3*" for name in ("cases", "conversations", "slack")),
 )
 """What triage keeps directly in the data directory; everything else there is the person's own."""

@@ -14,7 +14,7 @@ from ..tools.discover import discover
 from ..tools.findings import Check, Finding, Report, TriageError
 from ..tools.kinds import OPEN
 from ..tools.logs.attempts import joined, name_of, named_in, trainings
-from ..tools.run import Artifact, Run
+from ..tools.run import PASTED, Artifact, Run
 from ..tools.series import Series, SeriesTable
 from ..tools.settings import Settings
 from .coverage import Covered, coverage
@@ -212,6 +212,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
     from ..tools.config.lint import lint
     from ..tools.data import check_run_data
     from ..tools.data.evalrows import check_eval_rows
+    from ..tools.operation.places import check_places
     from ..tools.scores import check_run_evals
 
     tools: dict[str, Callable[[Run], Report]] = {
@@ -221,6 +222,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
         "evals": check_run_evals,
         "eval rows": check_eval_rows,
         "copies": check_copies,
+        "places": check_places,
     }
     if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
         from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need
@@ -375,7 +377,7 @@ def _beside(run: Run, other: Run, folder: bool) -> Run:
 
 @contextmanager
 def gather(paths: Sequence[Path], pasted: str = "") -> Iterator[Run]:
-    """One run out of several paths and pasted log text (read as a log named `<question>`)."""
+    """One run out of several paths and pasted log text (read as a log named `pasted log`)."""
     runs = [discover(path) for path in paths]
     run = runs[0] if runs else Run(Path())
     for path, other in zip(paths[1:], runs[1:], strict=True):
@@ -386,4 +388,4 @@ def gather(paths: Sequence[Path], pasted: str = "") -> Iterator[Run]:
     with tempfile.TemporaryDirectory(prefix="triage-") as folder:
         file = Path(folder) / "question.log"
         file.write_text(pasted, encoding="utf-8", errors="replace")
-        yield replace(run, artifacts=(*run.artifacts, Artifact("log", file, "<question>", "pasted into the question")))
+        yield replace(run, artifacts=(*run.artifacts, Artifact("log", file, PASTED, "pasted into the question")))

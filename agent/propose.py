@@ -15,14 +15,16 @@ from typing import Any
 
 from ..knowledge.entry import NOT_A_SETTING, Criterion, Fix
 from ..tools.config.edit import Edit, add_value, like, set_value
+from ..tools.documents.cards import without_bf16
 from ..tools.findings import PROPOSES, Finding, TriageError, clean
 from ..tools.phrase import Phrase
 from ..tools.run import Run
 from ..tools.secrets import Shown, visible, visible_lines
 from ..tools.settings import Setting, Settings
-from .demands import demands
+from .acceptance.demands import demands
 from .diagnose import Diagnosis, leading
 from .ranking import SERIOUS, SHOWN, Hypothesis, alike
+from .reverts import AGAIN, to_take_back
 
 SAME_THING = {"warmup_steps": "warmup_ratio", "max_steps": "epochs"}
 """The other spelling of a setting, changed by the same factor where a run uses it."""
@@ -80,6 +82,8 @@ def propose(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str = "en"
             "no finding of a run supports a cause yet; make the check first",
             "还没有运行证据支持某个原因，请先做检查",
         )
+    if back := _taken_back(diagnosis, settings, run, lang):
+        return back
     if diagnosis.close and not _decided(*diagnosis.hypotheses[:2]):
         first, second = diagnosis.hypotheses[:2]
         return Nothing(
@@ -95,9 +99,39 @@ def propose(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str = "en"
             return _mends(hypothesis, shown, settings, lang)
         asked = demands(hypothesis.entry, diagnosis.findings)
         for fix in _fixes(hypothesis):
+            if not possible(fix, run):
+                continue
             if proposal := _apply(hypothesis, fix, settings, run, lang):
                 return replace(proposal, acceptance=(*proposal.acceptance, *asked))
     return Nothing("the change that the runbook names is already in force here", "手册建议的改动在这里已经生效")
+
+
+def possible(fix: Fix, run: Run) -> bool:
+    """Whether the cards of the run can do what a fix asks for."""
+    return fix.variable not in ("precision", "bf16") or "bf16" not in str(fix.change) or not without_bf16(run)
+
+
+def _taken_back(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str) -> Proposal | None:
+    """The one change that lies where the trouble of the first began, to be put back."""
+    first = diagnosis.hypotheses[0]
+    change = to_take_back(first, diagnosis.findings)
+    if change is None or _in_program(first):
+        return None
+    variable = change.setting or ("environment" if change.first["what"] == "dependency" else "code")
+    words = Phrase(change.why("en"), change.why("zh"))
+    old = str(change.first["old"])
+    to = (
+        {"set": old if (n := _number(old)) is None else int(n) if n.is_integer() and n < 1e15 else n}
+        if change.setting
+        else {"do": {"en": change.do("en"), "zh": change.do("zh")}}
+    )
+    fix = Fix(variable=variable, change=to, why=words, expect=AGAIN)  # pyright: ignore[reportArgumentType]
+    made = _apply(first, fix, settings, run, lang)
+    where = change.first
+    if made is None or made.file:
+        return made
+    return replace(made, file=clean(where["file"]), line=where["line"],
+                   old=clean(str(where["new"] or "")) if change.setting else made.old)  # fmt: skip
 
 
 def _in_program(hypothesis: Hypothesis) -> Finding | None:
@@ -171,7 +205,7 @@ def _apply(hypothesis: Hypothesis, fix: Fix, settings: Settings, run: Run, lang:
     entry, limit = hypothesis.entry, _limit(hypothesis, fix)
     if limit:
         fix = fix.model_copy(update={"change": {"set": float(limit.data["fix"]["new"])}})
-    change = _change(fix, settings, run, lang, _named(hypothesis, lang))
+    change = _stated(hypothesis, fix, settings) or _change(fix, settings, run, lang, _named(hypothesis, lang))
     if change is None:
         return None
     return Proposal(
@@ -187,7 +221,22 @@ def _apply(hypothesis: Hypothesis, fix: Fix, settings: Settings, run: Run, lang:
     )
 
 
+def _stated(hypothesis: Hypothesis, fix: Fix, settings: Settings) -> Change | None:
+    """The change at the place that the finding itself names, where another file is in force or none is."""
+    asked = (f.data[PROPOSES] for f in hypothesis.for_ if PROPOSES in f.data and f.severity in SHOWN)
+    place = next((a for a in asked if a.get("file") and a["variable"] == fix.variable and fix.change.get("set")
+                  == a["new"]), None)  # fmt: skip
+    setting = settings.get(fix.variable)
+    if place is None or (setting is not None and setting.file == place["file"] and not place.get("key")):
+        return None
+    key, old = clean(str(place.get("key") or fix.variable)), clean(str(place.get("old") or ""))
+    return clean(place["file"]), place["line"], key, old, clean(str(place["new"])), clean(""), False
+
+
 BACK = Phrase(" Put back what changed there: {what}.", "改回当时的变化：{what}。")
+
+
+THERE = Phrase(" Here: {what}.", "此处：{what}。")
 
 
 def _named(hypothesis: Hypothesis, lang: str) -> str:
@@ -198,7 +247,8 @@ def _named(hypothesis: Hypothesis, lang: str) -> str:
         f" ({clean(e['file'], 60)}:{e['line']})"
         for e in told[:1]
     )
-    return BACK.say(lang, what=what) if what else ""
+    names = next((clean(str(f.data["names"]), 80) for f in hypothesis.for_ if f.data.get("names")), "")
+    return (BACK.say(lang, what=what) if what else "") + (THERE.say(lang, what=names) if names else "")
 
 
 def _limit(hypothesis: Hypothesis, fix: Fix) -> Finding | None:

@@ -21,7 +21,7 @@ from typing import Literal
 
 from ..knowledge.entry import Cause, Entry
 from ..knowledge.runbook import Runbook
-from ..tools.findings import Finding
+from ..tools.findings import Finding, Severity
 
 STRENGTH = {"decisive": 100.0, "strong": 8.0, "moderate": 3.0, "weak": 1.5}
 """Likelihood ratio of each strength word; `triage eval fit` reports measured ones beside it."""
@@ -50,6 +50,8 @@ TRAINING = {
     "rl": ("ppo", "grpo"),
 }
 """Kind of training as entries name it -> as settings do."""
+ALIGNMENT = frozenset(("dpo", "rm", "rl"))
+"""Kinds of training whose own measures show which it is."""
 CAUSE = 0.5
 """Log-odds by which a cause with strong evidence of its own stands before a symptom that it explains."""
 SHARPNESS = 2.25
@@ -100,7 +102,7 @@ def rank(
     """Every entry that has a finding or a word for it, most probable first, refuted ones last."""
     by_code = _by_code(findings)
     candidates = [_weigh(entry, by_code, relevance) for entry in runbook]
-    candidates = [(score - _elsewhere(h.entry, stage), h) for score, h in _before_symptoms(candidates)]
+    candidates = [(score - _elsewhere(h, stage), h) for score, h in _before_symptoms(candidates)]
     sharpness = SHARPNESS if any(h.status in ("established", "supported") for _, h in candidates) else 1.0
     scored = [(sharpness * score, h) for score, h in candidates if h.for_ or h.words > 0]
     total = math.exp(sharpness * NONE_OF_THESE) + sum(math.exp(score) for score, h in scored if h.status != "refuted")
@@ -121,10 +123,12 @@ def _standing(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:
     return out
 
 
-def _elsewhere(entry: Entry, stage: str) -> float:
-    """Log likelihood ratio against an entry of other kinds of training than the run is."""
-    kinds = TRAINING.keys() & set(entry.stages)
+def _elsewhere(h: Hypothesis, stage: str) -> float:
+    """Log likelihood ratio against an entry of other kinds of training than the run is, or is shown to be."""
+    kinds = TRAINING.keys() & set(h.entry.stages)
     here = {kind for kind in kinds if stage in TRAINING[kind]}
+    if not stage and kinds and kinds <= ALIGNMENT and all("variable" in f.data for f in h.for_):
+        return 2 * math.log(ELSEWHERE)  # a setting that many trainings have, and nothing of this kind of training
     return math.log(ELSEWHERE) if kinds and not here and any(stage in names for names in TRAINING.values()) else 0.0
 
 
@@ -192,7 +196,8 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
         cause = None
     weights: Mapping[str, str] = entry.speaks.for_
     for_ = tuple(f for code, f in by_code.items() if code in weights)
-    against = tuple(f for code, f in by_code.items() if code in entry.speaks.against)
+    opposing = {code: word for code, word in entry.speaks.against.items() if not _beside(by_code, code, weights)}
+    against = tuple(f for code, f in by_code.items() if code in opposing)
     beside = [f for f in by_code.values() if f.severity in SERIOUS and f.code not in weights]
     seen = {code for code, f in by_code.items() if code in entry.speaks.needs or f.severity in SERIOUS}
     if entry.speaks.needs and seen.isdisjoint({*entry.speaks.needs, *weights}):
@@ -200,7 +205,7 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
     if all(is_hazard(f) for f in for_):
         weights = {code: "weak" for code in weights}  # what a program might do shows nothing of what the run did
     support = _discounted(_ratios(weights, by_code))
-    opposition = _discounted(_ratios(entry.speaks.against, by_code, notes=True))
+    opposition = _discounted(_ratios(opposing, by_code, notes=True))
     score = math.log(PRIOR[entry.prior] + WORDS * _words(entry, by_code, relevance)) + support - opposition
     score -= _discounted([math.log(BESIDE)] * len(beside))
     status: Status
@@ -218,6 +223,16 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
 def is_hazard(finding: Finding) -> bool:
     """Whether this is a rule's finding in a program, which names the entry that it would lead to."""
     return "entry" in finding.data
+
+
+def _beside(by_code: Mapping[str, Finding], code: str, weights: Mapping[str, str]) -> bool:
+    """Whether the finding says nothing against an entry: it only follows from what speaks for it, or the run survived
+    it and ended in what speaks for it."""
+    finding = by_code.get(code)
+    if finding is None or finding.data.get("follows", {}).get("code") in weights:
+        return True
+    ended = any(by_code[c].severity == Severity.S0 for c in weights if c in by_code)
+    return ended and finding.severity == Severity.S3 and "survived" in finding.data
 
 
 def _agreed(decisive: Finding, others: Iterable[Finding]) -> bool:

@@ -91,7 +91,7 @@ def encoder(name: str = BUILT_IN) -> Encoder:
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError:
-        raise RunbookError(f"encoder {name!r} needs sentence-transformers: pip install 'llm-triage[embed]'") from None
+        raise RunbookError(f"encoder {name!r} needs sentence-transformers: pip install '.[embed]'") from None
     try:
         return TransformerEncoder(name, SentenceTransformer(name))
     except (OSError, ValueError, RuntimeError) as error:

@@ -25,9 +25,12 @@ class Lexical:
 
     @classmethod
     def build(cls, documents: Sequence[Sequence[str]], b: float = 0.5) -> Lexical:
+        import logging
+
         import bm25s
         import numpy as np
 
+        logging.getLogger("bm25s").setLevel(logging.WARNING)  # its import asks to be told of every index
         if not any(documents):
             return cls(len(documents), {}, np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
         bm25 = bm25s.BM25(k1=1.2, b=b)

@@ -35,7 +35,7 @@ from triage.ui.cli import app
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "evals" / "example"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "evals" / "README.md"]
+PAGES = [*sorted(ROOT.glob("README*.md")), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "evals" / "README.md"]
 CASE = "4be1c9"
 """The case that the docs speak of."""
 EVALUATE = """import json, sys
@@ -341,6 +341,31 @@ def test_pages_made_from_the_code_are_up_to_date():
     stale = [p for p in made if on_disk.get(p) != made[p]]
     extra = {f"commands/{p.name}" for p in (ROOT / "docs" / "commands").iterdir()} - made.keys()
     assert (stale, extra) == ([], set()), "run: python -m triage.ui.docs"
+
+
+@pytest.mark.parametrize(("status", "example"), [(s, command) for s, _, command in docs.STATUSES if command])
+def test_every_exit_status_is_what_the_table_says(status, example, tmp_path):
+    (tmp_path / "evals").symlink_to(ROOT / "evals")
+    env = os.environ | {
+        "TRIAGE_HOME": str(tmp_path / "home"),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+    line = f"{example}; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.returncode == status, done.stdout + done.stderr
+
+
+def test_the_two_readmes_show_the_same_commands_and_lead_to_each_other():
+    english, chinese = (ROOT / "README.md").read_text("utf-8"), (ROOT / "README.zh.md").read_text("utf-8")
+    assert list(docs.commands_of(chinese)) == list(docs.commands_of(english))
+    assert re.findall(r"\]\((docs/[^)]+)\)", chinese) == re.findall(r"\]\((docs/[^)]+)\)", english)
+    figures = [
+        sorted(re.findall(r"\d+(?:[.,]\d+)*%?", " ".join(re.findall(r"^\|.*", page, re.M))))
+        for page in (chinese, english)
+    ]
+    assert figures[0] == figures[1]
+    assert "(README.zh.md)" in english
+    assert "(README.md)" in chinese
 
 
 def test_every_tool_package_has_a_place_in_the_catalogue():

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
-from .phrase import pick
+from .phrase import Phrase, in_chinese, pick
 from .registry import table
 from .secrets import Shown, redact, unstyled, visible
 
@@ -29,15 +29,27 @@ class Severity(StrEnum):
     S3 = "S3"
 
 
+GRADES = Phrase(
+    "S0 stops the run, S1 spoils its result, S2 is likely wrong, S3 is worth knowing (triage explain S1)",
+    "S0 使运行停止，S1 毁掉结果，S2 很可能有错，S3 值得知道（triage explain S1）",
+)
+"""What the four mean, said where they are met."""
+
+
 class TriageError(Exception):
     """A condition the user can mend: the message names the thing, what was found and the next step."""
+
+
+def install(extra: str) -> str:
+    """The command that adds an optional part; nothing is published, so a checkout is where it works."""
+    return f"pip install '.[{extra}]' in a checkout of triage"
 
 
 class MissingExtra(TriageError):
     """An optional dependency is not installed."""
 
     def __init__(self, what: str, extra: str):
-        super().__init__(f"{what} needs an optional part: pip install 'llm-triage[{extra}]'")
+        super().__init__(f"{what} needs an optional part: {install(extra)}")
 
 
 @dataclass(frozen=True)
@@ -149,7 +161,7 @@ class Check:
     zh: str = ""
 
     def say(self, lang: str) -> str:
-        return pick(lang, self.why, self.zh)
+        return pick(lang, self.why, self.zh or in_chinese(self.why))
 
     def as_json(self, lang: str = "en") -> dict[str, Any]:
         """The public form. Readers of its first version know four results: what is too short has `too_short` beside."""

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from .heads import SCALAR_TABLE, SWANLAB_POINT, TRACKED, csv_header, metric_records
 from .patterns import bounded
-from .reading import is_binary
+from .reading import POINTER, POINTER_WHY, is_binary
 
 Kind = Literal[
     "log", "metrics", "config", "script", "tokenizer", "data", "checkpoint", "eval", "generations", "stack",
@@ -165,6 +165,8 @@ def _known(plain: str, head: bytes, alone: bool, packed: bool) -> Recognised | R
     by_name = next((Recognised(kind, why) for p, kind, why in _BY_NAME if p.search(plain)), None)
     if by_name and by_name.kind == "checkpoint" and not _LOG_NAME.search(plain):
         return by_name
+    if head.startswith(POINTER):
+        return Refused(POINTER_WHY)
     if PurePath(plain).suffix.lower() in (".parquet", ".arrow"):
         return by_name or Recognised("data", "columnar data file name")
     if not head.strip(b"\0 \r\n\t"):

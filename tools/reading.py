@@ -163,6 +163,11 @@ def parse_json(data: bytes) -> Any:
 _LONG_DIGITS = re.compile(rb"\d{19}")
 
 
+POINTER = b"version https://git-lfs.github.com/spec/"
+"""Beginning of what Git leaves in place of a large file that was not fetched."""
+POINTER_WHY = "Git LFS pointer, the file itself was not fetched; run `git lfs pull`"
+
+
 def is_binary(sample: bytes) -> bool:
     """Whether the first bytes of a file are not text in any encoding read here.
 

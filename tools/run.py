@@ -15,6 +15,9 @@ from pathlib import Path
 from .findings import Check
 from .kinds import Kind
 
+PASTED = "pasted log"
+"""The name of the log that is pasted into a question."""
+
 
 @dataclass(frozen=True)
 class Artifact:

@@ -1,8 +1,8 @@
 """The pages of `docs/` that are made from the code: `python -m triage.ui.docs` writes them, a test compares them.
 
-One page per command, the catalogue of findings and that of lint rules. It also runs the commands of every ```console
-block of the README and the hand-written pages again, puts what they print below them, and names those that print much
-less than they did.
+One page per command, the catalogues of findings and rules, the formats that are read. It also runs the commands of
+every ```console block of the README and the hand-written pages again, puts what they print below them, and names those
+that print much less than they did.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from .formats import formats_page
 
 COMMAND = re.compile(r"(?:^|[|&]\s{0,9}|bin/)(?:[A-Z_]{1,80}=\S{1,200}\s{1,9}){0,9}triage\s{1,9}(?P<arguments>.+)")
 """A line that runs triage, also at the end of a pipe or of a chain."""
@@ -24,6 +26,7 @@ def pages() -> dict[str, str]:
     made["findings.md"] = findings_page()
     made["rules.md"] = rules_page()
     made["code-rules.md"] = code_rules_page()
+    made["formats.md"] = formats_page()
     return {path: text.rstrip() + "\n" for path, text in made.items()}
 
 
@@ -50,13 +53,56 @@ def index() -> str:
     ]
     for name, command in sorted(root().commands.items()):
         lines.append(f"| [`triage {name}`]({name}.md) | {_first(command.help)} |")
-    return "\n".join([*lines, "", EXIT_STATUS, "Shell completion: `triage --install-completion`."])
+    lines += ["", "## Exit status", "", "| status | when | for example |", "|---|---|---|"]
+    for status, when, example in STATUSES:
+        shown = example.replace("|", "\\|")
+        lines.append(f"| {status} | {when} | {f'`{shown}`' if shown else ''} |")
+    return "\n".join([*lines, "", "Shell completion: `triage --install-completion`."])
 
 
-EXIT_STATUS = """\
-Exit status: 0 nothing wrong, 1 findings (or a verdict other than fixed, or evidence that was not read to its end), 2 it
-could not run. A server (`web`, `slack`, `mcp`) that Ctrl-C or SIGTERM stops leaves with 0; a command whose reader
-has gone (`| head`) with 141."""
+STATUSES = (
+    (0, "nothing wrong was found", "triage scan evals/example/run-2"),
+    (0, "what was found is milder than `--fail-on`", "triage lint evals/example/run-1 --fail-on S0"),
+    (
+        0,
+        "the answer is that the run is healthy, or that the question is out of scope",
+        "triage ask 'what went wrong?' --run evals/example/run-2",
+    ),
+    (0, "the verdict is `fixed`", "triage verify --baseline evals/example/run-1 --candidate evals/example/run-2"),
+    (0, "something was shown, written or listed, one answer a line of `ask --batch` too", "triage explain S1"),
+    (
+        0,
+        "a server (`web`, `slack`, `mcp`) was stopped by Ctrl-C or SIGTERM, or its client left",
+        "triage mcp < /dev/null",
+    ),
+    (1, "something was found", "triage scan evals/example/run-1"),
+    (1, "the answer names causes, or is inconclusive", "triage ask 'loss is nan' --run evals/example/run-1"),
+    (
+        1,
+        "the verdict is `not-fixed`, `confounded` or `inconclusive`",
+        "triage verify --baseline evals/example/run-1 --candidate evals/example/run-4",
+    ),
+    (
+        1,
+        "evidence was not read to its end, or a record could not be read",
+        'printf \'{"text": "a"}\\n{"te\' > cut.jsonl; triage data check cut.jsonl',
+    ),
+    (
+        1,
+        "`doctor` found a part that does not work, `runbook check` a problem, `runbook index` a skipped file",
+        "TRIAGE_MODEL_URL=nowhere triage doctor",
+    ),
+    (2, "it could not run: no such path, a wrong option, nothing there that it reads", "triage scan no-such-folder"),
+    (
+        2,
+        "nothing of what it read could be checked",
+        "mkdir run; printf '\\0' > run/events.out.tfevents.1; triage scan run",
+    ),
+    (2, "Ctrl-C, SIGTERM or a closed terminal stopped it", ""),
+    (2, "a defect of triage itself (`internal error`)", ""),
+    (141, "whoever read its output has gone", "triage scan evals/example/run-1 | true"),
+)
+"""Exit status, when a command leaves with it, and a command that does."""
 
 
 def command_pages() -> Iterator[tuple[str, str]]:
@@ -245,7 +291,7 @@ def main() -> None:
     for path, text in pages().items():
         (folder / path).write_text(text, encoding="utf-8")
     with tempfile.TemporaryDirectory() as home:
-        for page in (here / "README.md", *sorted(folder.glob("*.md"))):
+        for page in (*sorted(here.glob("README*.md")), *sorted(folder.glob("*.md"))):
             text = page.read_text(encoding="utf-8")
             new = refreshed(text, lambda command: in_shell(command, here, Path(home)))
             if new != text:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from ..tools.findings import Check, Evidence, Finding, Report, clean
+from ..tools.findings import GRADES, Check, Evidence, Finding, Report, clean
 from ..tools.phrase import Phrase, counted, phrases
 
 STYLES = {"S0": "bold red", "S1": "red", "S2": "yellow", "S3": "cyan"}
@@ -31,8 +31,6 @@ WORDS = phrases(
     ("unchecked", "could not be checked: ", "未能检查："),
     ("checks", "{n}: ", "{n}："),
     ("details", "-v shows details", "-v 显示详情"),
-    ("grades", "S0 stops the run, S1 spoils its result, S2 is likely wrong, S3 is worth knowing (triage explain S1)",
-     "S0 使运行停止，S1 毁掉结果，S2 很可能有错，S3 值得知道（triage explain S1）"),
     ("step", "step {n}", "第 {n} 步"),
 )  # fmt: skip
 FINDINGS = Phrase("finding", "条发现")
@@ -147,4 +145,4 @@ def print_counts(out: Console, report: Report, view: View) -> None:
     tail = "" if view.verbose else f"; {WORDS['details'].say(view.lang)}"
     out.print(Text(f"{found}; {looked}{tail}" if report.checks else f"{found}{tail}", style="dim"))
     if view.verbose and grades:
-        out.print(Text(WORDS["grades"].say(view.lang), style="dim"))
+        out.print(Text(GRADES.say(view.lang), style="dim"))

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 
 from ..tools.findings import TriageError, clean
 
+ENTRIES = 500
+"""Of a folder, looked through for one of a name."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """Addresses at which nobody else is; for any other, a server asks who is there."""
 
@@ -66,6 +70,16 @@ class Roots:
                 return next((p for p in inside if p.exists()), inside[0])
         allowed = ", ".join(map(str, self.folders)) or "none"
         raise TriageError(f"{clean(given, 200)!r} is outside the allowed folders ({allowed}); name a path inside one")
+
+    def called(self, name: str) -> list[Path]:
+        """The folders of this name below an allowed folder or one folder deeper; links that lead out are none."""
+        found: list[Path] = []
+        for folder in self.folders:
+            with suppress(OSError):
+                beside = [p.name for p in islice(folder.iterdir(), ENTRIES) if p.is_dir()]
+                tried = [self._resolved(folder, f"{above}{name}") for above in ("", *(f"{b}/" for b in beside))]
+                found += [p for p in tried if p and p.is_dir() and p not in self.folders]
+        return list(dict.fromkeys(found))
 
     @staticmethod
     def _resolved(folder: Path, given: str) -> Path | None:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ...knowledge.library import Passage
 from ...knowledge.search import MEANT
-from ...tools.findings import Check, Finding, clean
+from ...tools.findings import GRADES, Check, Finding, clean
 from ..diagnose import LEAST, Diagnosis
 from ..missing import Missing
 from ..propose import Nothing, Proposal
 from .entry import checked, criterion, next_check, standing, stopped
+from .sources import cite, named
 from .words import WORDS
 
 SHOWN_FINDINGS = 10
@@ -112,6 +113,8 @@ def _shows(d: Diagnosis, lang: str) -> Iterator[str]:
     if not d.findings:
         return
     yield WORDS["shows"].say(lang)
+    yield f"{GRADES.say(lang)}{'。' if lang == 'zh' else '.'}"
+    yield ""
     for i, finding in enumerate(d.findings[:SHOWN_FINDINGS], 1):
         yield f"- **F{i}** {finding.severity} `{finding.code}`: {clean(finding.say(lang), 600)}{_place(finding)}"
     if len(d.findings) > SHOWN_FINDINGS:
@@ -132,13 +135,15 @@ def _causes(d: Diagnosis, proposal: Proposal | Nothing, lang: str, looked: bool)
         return
     number = {id(f): f"F{i}" for i, f in enumerate(d.findings, 1)}
     yield WORDS["causes"].say(lang)
+    yield WORDS["odds"].say(lang)
+    yield ""
     for i, h in enumerate(d.hypotheses, 1):
         sides = [
             f"{WORDS[side].say(lang)} " + ", ".join(number[id(f)] for f in found)
             for side, found in (("for", h.for_), ("against", h.against))
             if found
         ]
-        cause = WORDS["cause"].say(lang, cause=h.cause.text.say(lang)) if h.cause else ""
+        cause = WORDS["cause"].say(lang, cause=named(h.cause.text.say(lang), lang)) if h.cause else ""
         tail = f" ({'; '.join(sides)})" if sides else ""
         words_only = h.status == "possible" and not h.for_ and looked
         odds = "" if words_only else f", {h.percent}"
@@ -162,14 +167,13 @@ def _conflicts(d: Diagnosis, lang: str) -> Iterator[str]:
         return
     yield WORDS["conflicts"].say(lang)
     for conflict, side in d.conflicts:
-        positions = " / ".join(p.say(lang) for p in conflict.positions)
-        ref = f" ({conflict.ref})" if conflict.ref else ""
+        positions = [named(p.say(lang), lang) for p in conflict.positions]
         decision = (
-            WORDS["undecided"].say(lang, by=conflict.decided_by.say(lang))
+            WORDS["undecided"].say(lang, by=named(conflict.decided_by.say(lang), lang))
             if side is None
-            else WORDS["decided"].say(lang, position=conflict.positions[side].say(lang))
+            else WORDS["decided"].say(lang, position=positions[side])
         )
-        yield f"- {conflict.about.say(lang)}{ref}: {positions}. {decision}"
+        yield f"- {conflict.about.say(lang)}: {' / '.join(positions)}. {decision}"
 
 
 def _change(d: Diagnosis, proposal: Proposal | Nothing, lang: str) -> Iterator[str]:
@@ -188,7 +192,7 @@ def _change(d: Diagnosis, proposal: Proposal | Nothing, lang: str) -> Iterator[s
     if p.hidden:
         yield WORDS["hidden"].say(lang)
     for key in ("why", "expect", "undo"):
-        yield f"- {WORDS[key].say(lang, text=getattr(p, key))}"
+        yield f"- {WORDS[key].say(lang, text=named(getattr(p, key), lang))}"
     yield f"- {WORDS['unchanged'].say(lang)}"
     yield ""
     yield WORDS["acceptance"].say(lang)
@@ -198,7 +202,7 @@ def _change(d: Diagnosis, proposal: Proposal | Nothing, lang: str) -> Iterator[s
 
 
 def _cautions(d: Diagnosis, lang: str) -> Iterator[str]:
-    cautions = [c.say(lang) + (f" ({c.ref})" if c.ref else "") for h in d.hypotheses[:1] for c in h.entry.cautions]
+    cautions = [named(c.say(lang), lang) for h in d.hypotheses[:1] for c in h.entry.cautions]
     if cautions and d.state == "diagnosed":
         yield WORDS["cautions"].say(lang)
         yield from (f"- {text}" for text in cautions)
@@ -233,4 +237,6 @@ def _sources(d: Diagnosis, lang: str) -> Iterator[str]:
     if not d.hypotheses or d.state == "healthy":
         return
     yield WORDS["sources"].say(lang)
-    yield from (f"- `{h.entry.id}`: {'; '.join(h.entry.cited) or h.entry.origin}" for h in d.hypotheses[:3])
+    for h in d.hypotheses[:3]:
+        cited = "; ".join(cite(source, lang) for source in h.entry.cited)
+        yield f"- `{h.entry.id}`: {cited or h.entry.origin}"

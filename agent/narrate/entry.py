@@ -6,6 +6,7 @@ from ...knowledge.entry import Criterion, Entry
 from ...tools.findings import Finding
 from ..diagnose import LIKELY, Diagnosis
 from ..ranking import SERIOUS, Hypothesis
+from .sources import cite, named
 from .words import AFTER, BASIS, IS, NEEDS, STEPS, WORDS
 
 UNCAUGHT = "uncaught-exception"
@@ -20,8 +21,8 @@ def criterion(c: Criterion, lang: str) -> str:
     notes = (
         AFTER[c.after].say(lang) if c.after else "",
         STEPS.say(lang, n=c.window["steps"]) if c.window and "steps" in c.window else "",
-        BASIS[c.basis].say(lang) + (f", {c.source}" if c.source else ""),
-        c.definition.say(lang) if c.definition else "",
+        BASIS[c.basis].say(lang) + (f", {cite(c.source, lang)}" if c.source else ""),
+        named(c.definition.say(lang), lang) if c.definition else "",
         NEEDS[c.needs].say(lang) if c.needs else "",
     )
     return f"{text} ({'; '.join(filter(None, notes))})"
@@ -65,7 +66,7 @@ def page(entry: Entry, lang: str) -> str:
     lines = [f"# {entry.title.say(lang)}", f"`{entry.id}` {entry.severity} ({', '.join(entry.stages)})", ""]
     lines += [entry.check_first.say(lang), ""]
     for heading, text in entry.said(lang).items():
-        lines += [f"## {heading}", text, ""]
+        lines += [f"## {heading}", named(text, lang), ""]
     lines += [f"- {criterion(c, lang)}" for c in entry.acceptance]
-    lines += [f"> {c.say(lang)}" for c in entry.cautions]
-    return "\n".join([*lines, "", "; ".join(entry.cited)])
+    lines += [f"> {named(c.say(lang), lang)}" for c in entry.cautions]
+    return "\n".join([*lines, "", "; ".join(cite(s, lang) for s in entry.cited)])

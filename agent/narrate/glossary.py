@@ -57,6 +57,12 @@ GLOSSARY = phrases(
      "原因，再到运行里核对它是否成立。"),
     ("checkpoint", "Weights that a training can go on from, a folder or a file; `triage checkpoint check` looks in.",
      "checkpoint（检查点）：可以从它继续训练的权重文件或目录；`triage checkpoint check` 检查它。"),
+    ("sources",
+     "Where the runbook has its facts: five source runbooks, called the post-training runbook, the large-model "
+     "runbook, the diagnosis handbook, the LightRFT guide and the MiniOneRec guide, with the chapter; or a public "
+     "report or page. \"Proposed by triage\" is a number that none of them states.",
+     "来源：手册的依据。五本来源手册是《后训练 Runbook》《大模型排障 Runbook》《训练诊断手册》《LightRFT 指南》"
+     "和《MiniOneRec 指南》，后面是章节；或者公开的报告、文档。“triage 提议”表示没有来源给出这个数字。"),
     ("grad_norm", "The length of the gradient before clipping. It climbs before many divergences.",
      "grad_norm：裁剪前梯度的范数。许多发散之前它会先上涨。"),
 )  # fmt: skip

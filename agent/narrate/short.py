@@ -59,6 +59,8 @@ def short_text(
     case: str = "",
     run: str = "",
     candidate: str = "",
+    most: int = LINES,
+    commands: bool = True,
 ) -> str:
     """The short answer. The change, its command and one finding always stand; what is said before them makes room.
 
@@ -67,11 +69,13 @@ def short_text(
         case: the case that the answer is kept in, empty for none.
         run: the path of the run, as the person gave it; empty for none.
         candidate: the path of the one other run that was given, empty for none.
+        most: lines.
+        commands: whether the command that judges the next run is among them.
     """
     if d.state == "out-of-scope":
-        return "\n".join(line for text in head for line in wrapped(text, LINES))
+        return "\n".join(line for text in head for line in wrapped(text, most))
     change = [line for text in _change(d, proposal, lang) for line in wrapped(text, 3)]
-    if isinstance(proposal, Proposal):
+    if isinstance(proposal, Proposal) and commands:
         change += command(SAID["then"].say(lang), _verify(proposal, lang, case, run, candidate))
     also = (SAID["also"].say(lang, title=h.entry.title.say(lang), id=h.entry.id, order=f"`{d.to_mend[0].entry.id}`")
             for h in d.also)  # fmt: skip
@@ -80,9 +84,9 @@ def short_text(
     evidence = [wrapped(text, 2) for text in (*_carrying(d, lang), *_failed(d, lang))]
     least = len(evidence[0]) if evidence else 0
     begins = [line for i, text in enumerate(head) for line in wrapped(text, 3 if i else HEADLINE)]
-    begins = begins[: max(LINES - len(ends) - least, 1)]
-    middle = [line for lines in evidence for line in lines][: max(LINES - len(begins) - len(ends), 0)]
-    return "\n".join([*begins, *middle, *ends][:LINES])
+    begins = begins[: max(most - len(ends) - least, 1)]
+    middle = [line for lines in evidence for line in lines][: max(most - len(begins) - len(ends), 0)]
+    return "\n".join([*begins, *middle, *ends][:most])
 
 
 def _carrying(d: Diagnosis, lang: str) -> Iterator[str]:

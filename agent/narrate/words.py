@@ -55,6 +55,8 @@ WORDS = phrases(
     ("more", "… and {n} more findings (`--json` lists all).", "…… 另有 {n} 条（`--json` 列出全部）。"),
     ("unexplained", "Not explained by any cause above: {codes}.", "以上原因都不能解释：{codes}。"),
     ("causes", "### Possible causes, most probable first", "### 可能的原因（概率从高到低）"),
+    ("odds", "The percentage ranks the causes of this run by its evidence; it is no measured frequency (triage explain "
+     "probability).", "百分比按证据给这次运行的原因排序，不是测得的频率（triage explain probability）。"),
     ("cause", ", perhaps: {cause}", "，可能是：{cause}"),
     ("for", "for", "支持"),
     ("against", "against", "反对"),

@@ -37,8 +37,8 @@ NO_MODEL = phrases(
     ("language", "The model answered in another language, so nothing is added.",
      "模型用了另一种语言回答，因此没有补充。"),
     ("not-installed",
-     "A model is configured but its extra is missing (pip install 'llm-triage[llm]'), so nothing is added.",
-     "已配置模型但缺少依赖（pip install 'llm-triage[llm]'），因此没有补充。"),
+     "A model is configured but its extra is missing, so nothing is added; `triage doctor` says how to install it.",
+     "已配置模型但缺少依赖，因此没有补充；`triage doctor` 会说明如何安装。"),
 )  # fmt: skip
 """Why triage's own answer stands alone although a model is configured."""
 NOTES = phrases(

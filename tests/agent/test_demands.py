@@ -1,6 +1,6 @@
 """The numbers that a run's own findings ask of the next one."""
 
-from triage.agent.demands import demands
+from triage.agent.acceptance.demands import demands
 from triage.agent.session import index
 from triage.tools.findings import Evidence, Finding, Severity
 

@@ -248,3 +248,17 @@ def test_a_symptom_is_no_diagnosis_where_what_would_tell_its_causes_apart_is_not
     assert state("nan") == ("diagnosed", "diverged")
     assert state("nan", "climb", "metrics-not-logged") == ("diagnosed", "rate")
     assert state("oom", "metrics-not-logged") == ("diagnosed", "full")
+
+
+def noted(code, severity="S2", **data):
+    return Finding(code, Severity(severity), code, data=data)
+
+
+def test_what_follows_from_the_first_failure_or_was_survived_says_nothing_against_it():
+    def against(found):
+        top = run("climb", found).top
+        return (top.entry.id, bool(top.against)) if top else None
+
+    assert against(noted("same-batch", follows={"code": "climb"})) == ("high-lr", False)
+    assert against(noted("same-batch", "S3", survived="the run goes on after it")) == ("high-lr", False)
+    assert against(noted("same-batch")) == ("bad-data", True)

@@ -190,7 +190,7 @@ def test_without_its_extra_a_command_says_what_to_install(module, words, extra, 
     code = f"import sys; sys.modules[{module!r}] = None; from triage.ui.cli import main; main()"
     env = os.environ | {"TRIAGE_HOME": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, env=env, timeout=120)
-    assert (done.returncode, f"pip install 'llm-triage[{extra}]'" in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, f"pip install '.[{extra}]'" in done.stderr) == (2, True), done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -1,12 +1,13 @@
 """The MCP server through the official SDK's client: over both transports, every tool, typed results, refusals."""
 
-import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import get_type_hints
 
 import anyio
 import jsonschema
@@ -15,8 +16,9 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 import triage.evals
+from triage.agent.wording.toolbox import LONGEST
 from triage.tools.findings import TriageError
-from triage.ui import mcp_results
+from triage.ui import mcp_results, mcp_told
 from triage.ui.mcp import NAMES, Tools, build
 from triage.ui.roots import Roots
 
@@ -96,21 +98,30 @@ async def every_call(client):
         assert tools[name].annotations.read_only_hint
         done = await client.call_tool(name, arguments)
         assert not done.is_error, (name, done.content)
-        jsonschema.validate(done.structured_content, tools[name].output_schema)
+        assert tools[name].output_schema is None
+        jsonschema.validate(done.structured_content, published(name).model_json_schema())
         check_text(name, done)
         answers[name] = done.structured_content
     return answers
 
 
+def published(name):
+    """The model of what a tool returns."""
+    return get_type_hints(getattr(Tools, name), include_extras=False)["return"]
+
+
 def check_text(name, done):
-    """The text of a diagnosis is the answer that fits a screen; that of the others is their result."""
+    """What an agent reads is text, in few words and without a terminal's commands; JSON is the structured result."""
     text = done.content[0].text
+    assert len(text) <= (
+        mcp_told.MOST_SAID if name not in ("files", "read", "grep", "sql", "compare") else LONGEST + 50
+    )
+    assert text[:1] not in "{["
+    assert not re.search(r"\btriage (?:ask|scan|verify|lint)\b|--[a-z]", text)
     if name == "diagnose":
         assert text == done.structured_content["short"]
-        assert len(text.splitlines()) <= 20
+        assert "Then: `verify`" in text
         assert "### One change" in done.structured_content["answer"]
-    else:
-        assert json.loads(text)
 
 
 def check_answers(answers):
@@ -127,9 +138,10 @@ def check_answers(answers):
 
 async def talk(client):
     """What every client may do beside calling tools."""
-    resources = {str(r.uri): r for r in (await client.list_resources()).resources}
+    assert (await client.list_resources()).resources == []
+    found = await client.read_resource("triage://search/loss%20becomes%20nan")
+    assert "triage://runbook/loss-nan" in found.contents[0].text
     page = await client.read_resource("triage://runbook/loss-nan-high-lr")
-    assert "triage://runbook/loss-nan-high-lr" in resources
     assert "loss-nan-high-lr" in page.contents[0].text
     with pytest.raises(MCPError, match="no runbook entry"):
         await client.read_resource("triage://runbook/no-such-entry")
@@ -221,6 +233,9 @@ def test_every_data_check_answers_or_says_what_is_missing(here, what):
         ("verify", {"baseline": "run-1", "candidate": "run-2", "entry": "no-such"}, "no runbook entry"),
         ("read_entry", {"id": "no-such"}, "search_runbook"),
         ("scan", {"paths": ["\0"]}, "outside"),
+        ("scan", {}, "`paths`: field required"),
+        ("diagnose", {"question": "  "}, "`question` is empty"),
+        ("verify", {"baseline": "run-2", "candidate": "run-1"}, "give `entry`"),
     ],
 )
 def test_an_error_names_the_next_step(here, name, arguments, says):
@@ -232,6 +247,44 @@ def test_an_error_names_the_next_step(here, name, arguments, says):
     assert done.is_error
     assert says in done.content[0].text
     assert "Traceback" not in done.content[0].text
+    assert "pydantic" not in done.content[0].text
+    assert not re.search(r"`triage |--[a-z]", done.content[0].text)
+
+
+@pytest.mark.parametrize(
+    ("said", "here"),
+    [
+        ("so there is nothing to verify; pass --entry ID", "so there is nothing to verify; give `entry`"),
+        ("no runbook entry 'x'; `triage runbook list` shows them", "no runbook entry 'x'; `search_runbook` shows them"),
+        (
+            "cannot be used (full); move it away or pass --home DIR",
+            "cannot be used (full); whoever runs this server can mend it",
+        ),
+        ("with text in a; name the field with --field", "with text in a; name the field with `field`"),
+        ("loss-scale-of-2 -- kept, a--b too", "loss-scale-of-2 -- kept, a--b too"),
+    ],
+)
+def test_a_reason_speaks_of_tools_and_not_of_a_terminal(said, here):
+    assert mcp_told.in_tools(said) == here
+
+
+def test_a_path_may_be_a_string(here):
+    async def main():
+        async with Client(here) as client:
+            return [await client.call_tool("scan", {"paths": given}) for given in ("run-1", ["run-1"])]
+
+    one, listed = anyio.run(main)
+    assert one.structured_content["findings"] == listed.structured_content["findings"] != []
+
+
+def test_what_is_listed_costs_an_agent_ten_kilobytes_in_all(here):
+    async def main():
+        async with Client(here) as client:
+            lists = (await client.list_tools(), await client.list_resources(), await client.list_resource_templates(),
+                     await client.list_prompts())  # fmt: skip
+            return [listed.model_dump_json(by_alias=True, exclude_none=True) for listed in lists]
+
+    assert sum(map(len, anyio.run(main))) <= 10 << 10
 
 
 def test_an_internal_error_is_never_an_empty_result(here, monkeypatch):
@@ -351,7 +404,7 @@ class TestHttpIsClosedToOthers:
     def test_the_token_is_asked_for(self, here):
         from starlette.testclient import TestClient
 
-        from triage.ui.mcp import guarded
+        from triage.ui.mcp_http import guarded
 
         app = guarded(here.streamable_http_app(), "t0ken")
         with TestClient(app, base_url="http://127.0.0.1:1") as client:

@@ -31,7 +31,7 @@ def agreement(
 ) -> list[Finding]:
     """Every contradiction; of a checkpoint that is not `whole`, none that its missing tensors would explain."""
     if checkpoint.layout == "adapter":
-        return [*adapter(checkpoint, tensors, measured)]
+        return [*adapter(checkpoint, tensors, measured, whole)]
     if checkpoint.layout != "huggingface" or not tensors:
         return []
     return [*empty_tensors(checkpoint, tensors), *shapes(checkpoint, tensors, whole), *vocabulary(checkpoint, tensors)]
@@ -185,10 +185,10 @@ def _template(checkpoint: Checkpoint) -> str:
 
 
 def adapter(
-    checkpoint: Checkpoint, tensors: Mapping[str, Tensor], measured: Mapping[str, tuple[Tensor, Stats]]
+    checkpoint: Checkpoint, tensors: Mapping[str, Tensor], measured: Mapping[str, tuple[Tensor, Stats]], whole: bool
 ) -> Iterator[Finding]:
     config = checkpoint.json("adapter_config.json")
-    if checkpoint.weights and not checkpoint.problems:
+    if checkpoint.weights and not checkpoint.problems and (tensors or whole):
         yield from _empty(checkpoint, tensors, measured)
     if tensors and config.get("peft_type") == "LORA":
         yield from _lora(checkpoint, tensors, config)

@@ -32,6 +32,8 @@ CODES = declare(
     ("checkpoint-incomplete", "checkpoint files",
      "a shard is missing or cut off, or the index and the shards disagree"),
     ("checkpoint-unreadable", "checkpoint files", "a weight file is damaged or not what its name says"),
+    ("checkpoint-not-fetched", "checkpoint files",
+     "a weight file is a Git LFS pointer: its content was not fetched, so nothing is known of it"),
     ("checkpoint-unsafe-pickle", "checkpoint files",
      "a weight file is a pickle that is not made of tensors only; it was not loaded"),
     ("checkpoint-nonfinite", "checkpoint values", "weights are NaN or infinite"),

@@ -158,6 +158,7 @@ _WEIGHT = bounded(
     r"|interval|limit|factor|fraction)\b",
     _I,
 )
+_CLAUSES = re.compile(r"\s*[,;](?!\d)\s*")
 _FIX = bounded(
     r"^(?:feat|perf|fix|refactor)(?:\([^)]*\))?!?:|^(?:\w+(?:\([^)]*\))?:\s)?(?:fix|bug"
     r"|refactor|revert|implement|修复|修正|重构|实现)",
@@ -171,7 +172,7 @@ _DATA = bounded(
 
 def events(said: Sentence, name: str) -> Iterator[Event]:
     """The events of a sentence, none where it only wishes, asks or denies."""
-    text = said.text
+    text = _without_denials(said.text)
     stamped = said.stamp.dated or said.stamp.step is not None
     if (
         said.mode in ("plan", "wish")
@@ -192,6 +193,14 @@ def events(said: Sentence, name: str) -> Iterator[Event]:
     kind = _kind(bare, said)
     if kind:
         yield _event(said, name, kind, *_unvalued(bare, kind))
+
+
+def _without_denials(text: str) -> str:
+    """A sentence without the clauses that say what was not done, where others are left: `merged x, lr untouched`."""
+    clauses = _CLAUSES.split(text)
+    told = [c for c in clauses if not (words.NOT.search(c) or words.NOT_ZH.search(c))]
+    whole = any(p.search(text) for p in (words.WISH, words.WISH_ZH)) or not any(_HINT.search(c) for c in told)
+    return text if whole or len(told) == len(clauses) else ", ".join(told)
 
 
 def happened(text: str) -> bool:

@@ -175,7 +175,9 @@ def _settings(hunk: _Hunk, name: str) -> Iterator[Event]:
     code = [row for row in (*hunk.added, *hunk.removed) if not _COMMENT.match(row[3])]
     if code and not told and not config:
         first = code[0]
-        yield Event("code", clean(f"{hunk.file}:{first[1]} {first[3].strip()}"), name, first[0])
+        was, now = (next((r[3].strip() for r in rows if r in code), "") for rows in (hunk.removed, hunk.added))
+        told = clean(f"{hunk.file}:{first[1]} {first[3].strip()}")
+        yield Event("code", told, name, first[0], old=clean(was, 120), new=clean(now, 120))
 
 
 def _moved(old: dict[str, _Value], new: dict[str, _Value]) -> dict[str, _Value]:

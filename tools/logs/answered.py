@@ -8,7 +8,10 @@ from ..patterns import bounded
 
 FEW = 0.01
 """Share of the answers that may be refusals, or as many as may still run at the last report. Own judgement."""
-ANSWER = bounded(rb'"POST [^" \n]{1,200} HTTP/1\.\d" (\d)\d\d')
+ANSWER = bounded(
+    rb'(?:"POST [^" \n]{1,200} HTTP/1\.\d"|done request: POST [^" \n]{1,200} [0-9a-fA-F.:]{2,45}) (\d)\d\d'
+)
+"""As uvicorn and as llama.cpp write it."""
 LOAD = bounded(rb"\bRunning: (\d{1,9}) reqs|#running-req: (\d{1,9})")
 
 
@@ -40,7 +43,7 @@ NOTHING = Served()
 
 def heard(data: bytes, number: int, before: Served) -> Served:
     """The same after another piece of the log, of which `number` is the first line."""
-    answers = [*ANSWER.finditer(data)] if b" HTTP/1." in data else []
+    answers = [*ANSWER.finditer(data)] if b" HTTP/1." in data or b"done request: " in data else []
     loads = [*LOAD.finditer(data)] if b" reqs" in data or b"#running-req" in data else []
     if not answers and not loads:
         return before

@@ -26,6 +26,7 @@ from .attempts import TRAINING
 from .classes import classes_of
 from .detectors.detect import detect, healthy
 from .history import unlogged
+from .notebooks import notebooks
 from .plan import PLANNED, Plan, cut_short, planned, unfinished
 from .points.read import read_series
 from .served import did_its_work, stopped_busy
@@ -45,6 +46,8 @@ CODES = declare(
 SILENCE = 20 * 60
 """Seconds of log without a step before a hang is suspected. Own judgement; PyTorch's NCCL limit is 10 minutes."""
 
+UNENDING = ("loss-divergence",)
+"""Of a curve that goes wrong while the program runs on."""
 NUMERIC = {"nan-in-forward", "sampling-nonfinite", "loss-scale-collapse"}
 """Errors that a jump of the loss leads to."""
 
@@ -92,8 +95,10 @@ def read_run(run: Run, every: Callable[[], object] = lambda: None) -> Read:
         return watches[-1]
 
     table, checks = read_series(run, every, watch)
+    trained = any(s.metric in TRAINING and len(s) > 1 for s in table)
     broken = [Check(f"signatures in {w.artifact.name}", "failed", w.failed) for w in watches if w.failed]
     texts = {w.artifact.name: w.text for w in watches if w.text}
+    texts |= {} if trained else notebooks(run)
     broken += [Check(f"read {name} to its end", "failed", t.broken) for name, t in texts.items() if t.broken]
     broken += wholeness.broken(run)
     return Read(table, checks, texts, tuple(broken))
@@ -165,13 +170,15 @@ def _in_part(fine: Finding) -> Finding:
 
 
 def _survived(found: Sequence[Finding], matched: Sequence[Finding]) -> Iterator[Finding]:
-    """The findings of the series; a jump that recovered is S2 where an error that is none of values ends the run.
+    """The findings of the series; a jump that recovered, or a curve with which the program ran on, is S2 where an error
+    that is none of values ends the run.
 
     Both are shown, but what ended the run leads.
     """
     fatal = {f.code for f in matched if f.severity in (Severity.S0, Severity.S1)}
     for finding in found:
-        if finding.severity == Severity.S1 and finding.data.get("recovered") and fatal and not fatal & NUMERIC:
+        survived = finding.data.get("recovered") or finding.code in UNENDING
+        if finding.severity == Severity.S1 and survived and fatal and not fatal & NUMERIC:
             yield replace(
                 finding,
                 severity=Severity.S2,

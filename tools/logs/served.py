@@ -16,7 +16,7 @@ from .texts import Text
 CODES = declare(
     "served", ("server-stopped-busy", CHECK, "a server is shut down while many requests are running"),
 )  # fmt: skip
-LOGS = frozenset(("log", "config", "script", "document"))
+LOGS = frozenset(("log", "config", "script", "document", "code"))
 """Kinds of files that hold no results."""
 
 
@@ -38,7 +38,7 @@ def stopped_busy(texts: Mapping[str, Text]) -> Iterable[Finding]:
 
 
 def did_its_work(run: Run, texts: Mapping[str, Text], findings: Iterable[Finding]) -> Finding | None:
-    """The reassurance for a server: it answered ten requests or more, next to none with an error, and is at rest.
+    """The reassurance for a server: with those beside it, it answered ten requests, few with an error, and rests.
 
     None where anything more than a note was found, another server under the path was not at rest, or results lie beside
     the logs: of them the log of a server says nothing.
@@ -52,7 +52,9 @@ def did_its_work(run: Run, texts: Mapping[str, Text], findings: Iterable[Finding
         return None
     name, text = max(servers.items(), key=lambda pair: pair[1].served.good)
     s = text.served
-    if s.good < HEALTHY_POINTS or any(t.served.busy or t.served.refused for t in servers.values()):
+    if sum(t.served.good for t in servers.values()) < HEALTHY_POINTS or any(
+        t.served.busy or t.served.refused for t in servers.values()
+    ):
         return None
     return Finding(
         "run-healthy",

@@ -220,4 +220,4 @@ def _data(found: Onset) -> dict[str, object]:
 
 def _as_data(e: Event) -> dict[str, object]:
     return {"what": e.what, "file": e.file, "line": e.line, "step": e.step, "variable": e.variable, "old": e.old,
-            "new": e.new}  # fmt: skip
+            "new": e.new, "text": e.text[:200]}  # fmt: skip

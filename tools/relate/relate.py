@@ -14,6 +14,7 @@ import numpy as np
 from ..code.fact import Fact
 from ..documents.event import Claim, Event
 from ..findings import Check, Finding, Report, declare
+from ..operation import jobs, serving
 from ..patterns import bounded
 from ..series import SeriesTable
 from ..settings import CONTEXT, VARIABLES, Setting, Settings
@@ -28,6 +29,7 @@ from . import (
     listed,
     moves,
     onset,
+    placed,
     programs,
     rows,
     scored,
@@ -38,12 +40,14 @@ from .contrast import Contrast
 from .line import Line, lines_of
 from .moves import Move
 from .onset import Onset
+from .summed import look
 
 CHANGES, ONSET, CONTRAST = "changes of every measure", "onset and its company", "groups against each other"
 SCORES, SPREAD, ARITHMETIC = "scores in tables", "distributions in tables", "arithmetic of the run"
 STATEMENTS = "statements against each other"
 PROGRAM = "the program against its settings"
 ROWS, ANSWERS = "rows of tables together", "answers of two models"
+SERVING, JOBS = "requests of a server", "jobs and counters of machines"
 CODES = declare(
     "relate",
     ("metric-changed", CHANGES, "a measure changed for good: where, by how much, in a step or a drift"),
@@ -78,6 +82,14 @@ CODES = declare(
     ("kv-pool-below-need", ARITHMETIC, "the engine's memory share leaves less cache than one sequence needs"),
     ("training-above-card", ARITHMETIC, "weights, gradients, optimizer and activations need more than the card has"),
     ("window-above-positions", ARITHMETIC, "sequences are longer than the positions that the model was built for"),
+    ("requests-wait-at-limit", SERVING, "requests wait for a limit on how many run at once, the cache has room"),
+    ("cache-full-requests-wait", SERVING, "requests wait or are preempted because the cache is full"),
+    ("queue-before-first-token", SERVING, "the first token takes longer, each further one does not"),
+    ("failures-share-node", JOBS, "every job that failed ran on a machine on which none succeeded"),
+    ("link-counters-grow", JOBS, "counters of link errors grow on one port or machine alone"),
+    ("fault-counters-grow", JOBS, "counters of card faults grow on one card or machine alone"),
+    ("checkpoint-smaller", JOBS, "a list of checkpoints has one that is far smaller than the others"),
+    ("quota-reached", JOBS, "a list of quotas or disks has one that is at its limit"),
     ("said-differently", STATEMENTS, "two places of the run say different numbers for one quantity"),
     ("rate-not-as-set", PROGRAM, "the program writes out another learning rate than the one that is set"),
     ("batch-not-as-set", PROGRAM, "the program writes out another batch or accumulation than the one that is set"),
@@ -121,12 +133,13 @@ def relate(
     Returns:
         Findings, worst first, in one grade the onset before what only accompanies it; and the relations themselves.
     """
-    settings = filled(settings or Settings(), claims)
+    settings, events = filled(settings or Settings(), claims), placed.placed(events)
     clock = clock_of(tables, events)
     lines = [clock.on_steps(line) for line in lines_of(series, tables)]
     moved = moves.moves(lines)
     begun = onset.onset(moved, events, clock)
     apart = contrast.contrasts(series, tables)
+    said, groups = look.summed(tables)
     made = _quantities(settings, lines, tables, claims)
     parts: dict[str, Callable[[], Sequence[Finding]]] = {
         ARITHMETIC: lambda: [*arithmetic.contradictions(settings, lines, claims, made),
@@ -137,27 +150,22 @@ def relate(
         SPREAD: lambda: distributions.spread(tables, settings),
         ROWS: lambda: [*rows.looked(tables), *listed.listed(tables)],
         ANSWERS: lambda: answers.compared(tables),
+        look.SUMMARIES: lambda: said,
+        SERVING: lambda: serving.served(tables, lines, settings, events),
+        JOBS: lambda: [*jobs.ran(tables), *jobs.counted(tables), *jobs.stored(tables)],
         STATEMENTS: lambda: disagreement.disagreements(settings, claims, lines, made),
         PROGRAM: lambda: programs.without_effect(settings, facts, lines),
         CHANGES: lambda: moves.told(moved),
     }  # fmt: skip
     found, checks = _run(parts, {CHANGES: len(lines), ONSET: len(lines), CONTRAST: len(series) + len(tables),
                                  SCORES: len(tables), SPREAD: len(tables), ROWS: len(tables), ANSWERS: len(tables),
-                                 ARITHMETIC: len(made),
+                                 look.SUMMARIES: len(tables), ARITHMETIC: len(made), SERVING: len(tables),
+                                 JOBS: len(tables),
                                  STATEMENTS: len(claims) + len(settings.values), PROGRAM: len(facts)})  # fmt: skip
     summary = {"lines": len(lines), "changed": sum(bool(m.lasting) for m in moved),
                "quantities": {q.name: q.value for q in made.values()}}  # fmt: skip
     return Related(
-        "relate",
-        tuple(found),
-        tuple(checks),
-        summary,
-        moved,
-        begun,
-        tuple(apart),
-        made,
-        tuple(events),
-        settings,
+        "relate", tuple(found), tuple(checks), summary, moved, begun, (*apart, *groups), made, tuple(events), settings
     )
 
 

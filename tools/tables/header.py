@@ -11,6 +11,8 @@ from .times import span, times
 from .vocabulary import known
 
 _PAIR = re.compile(r"[:=：]\s?[-+]?\.?\d")
+_ASIDE = re.compile(r"[\w)][(\[（][^()\[\]（）]{0,24}[)\]）]$")
+"""What stands in brackets behind a name: `batches(bs=4)`."""
 _NO_UNIT = ("idx", "none", "id", "str", "#")
 _PLACE = re.compile(r"[YMDHSymdhs]{2,8}(?:[:/-][YMDHSymdhs]{2,8})*+$")
 """How a date is to be written (`YYYYMMDD`, `HH:MM:SS`), where a unit would stand."""
@@ -47,7 +49,7 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
 
 def holds_pairs(names: Sequence[str]) -> bool:
     """Whether there are keys with their values among the names (`Data path:`, `lr: 3e-4`)."""
-    return any(n.endswith((":", "：")) or _PAIR.search(n) for n in names)
+    return any(n.endswith((":", "：")) or _PAIR.search(_ASIDE.sub("", n)) for n in names)
 
 
 def like_pairs(first: Sequence[str], below: Sequence[str]) -> bool:

@@ -26,7 +26,7 @@ def is_prometheus(texts: list[str]) -> bool:
 
 
 def read_prometheus(lines: Iterable[Line]) -> Iterator[Raw]:
-    """The tables, by the labels that their samples have."""
+    """The tables, by the labels that their samples have; every histogram is one of its own."""
     rows: dict[tuple[str, ...], list[tuple[dict[str, object], int]]] = {}
     current: dict[tuple[object, ...], dict[str, object]] = {}
     left = CELLS
@@ -35,8 +35,8 @@ def read_prometheus(lines: Iterable[Line]) -> Iterator[Raw]:
         if not match:
             continue
         labels = dict(_LABEL.findall(match[2] or ""))
-        kind = tuple(labels)
-        key = (*labels.items(), match[4])
+        kind = (match[1].removesuffix("_bucket"), *labels) if "le" in labels else tuple(labels)
+        key = (kind, *labels.items(), match[4])
         row = current.get(key)
         if row is None or match[1] in row:
             row = current[key] = {**labels, **({TIME: float(match[4])} if match[4] else {})}

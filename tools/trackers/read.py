@@ -31,6 +31,8 @@ class Tracker:
     """One kind of file that a tracker, a harness or a benchmark leaves."""
 
     tracker: str
+    file: str
+    """How its makers call it; small letters stand as they are."""
     name: re.Pattern[str]
     """What its path ends in, `/` separated."""
     begins: Callable[[bytes], bool]
@@ -75,22 +77,66 @@ _GENERAL = re.compile(rb"\s{0,64}\{\s{0,64}\"config_general\"\s{0,16}:\s{0,16}\{
 _RESULT_NAME = bounded(r"result[^/]*\.json$", _I)
 
 RECOGNISED: tuple[Tracker, ...] = (
-    Tracker("TensorBoard", re.compile(r"events\.out\.tfevents\.|\.tfevents$"), _anything, _gathered(tensorboard.read)),
-    Tracker("W&B", re.compile(r"\.wandb$"), _anything, _gathered(wandb.read)),
-    Tracker("W&B", re.compile(r"(?:^|/)wandb-summary\.json$"), _record, _gathered(wandb.read_summary)),
-    Tracker("SwanLab", re.compile(r"\.swanlab$"), _with(swanlab.MAGIC), _gathered(swanlab.read)),
-    Tracker("SwanLab", re.compile(r"\.log$"), _like(SWANLAB_POINT), _gathered(lines.read_swanlab)),
-    Tracker("MLflow or Trackio", re.compile(r"\.(?:db|sqlite3?)$", _I), _with(MAGIC), _gathered(databases.read)),
-    Tracker("MLflow", re.compile(r"(?:^|/)metrics/[^.]"), _like(_POINT), _gathered(lines.read_mlflow_metric)),
-    Tracker("MLflow", re.compile(r"(?:^|/)[0-9a-f]{32}/params/."), _anything, _gathered(lines.read_mlflow_param)),
-    Tracker("Lightning", re.compile(r"(?:^|/)metrics\.csv$"), _steps, _gathered(lines.read_sparse)),
-    Tracker("LLaMA-Factory", re.compile(r"(?:^|/)trainer_log\.jsonl$"), _record, _gathered(lines.read_records)),
-    Tracker("ms-swift", re.compile(r"(?:^|/)logging\.jsonl$"), _record, _gathered(lines.read_records)),
-    Tracker("monitor of devices", re.compile(r"(?:^|/)gpu_metrics\.jsonl$"), _record, _gathered(lines.read_devices)),
-    Tracker("lm-evaluation-harness", _RESULT_NAME, _like(_RESULTS), harness.read_results),
-    Tracker("lighteval", _RESULT_NAME, _like(_GENERAL), harness.read_results),
-    Tracker("OpenCompass", re.compile(r"\.csv$", _I), _with(harness.SUMMARY), harness.read_opencompass),
-    Tracker("benchmark of a server", re.compile(r"\.jsonl?$", _I), _benchmark, serving.read_benchmark),
+    Tracker(
+        "TensorBoard",
+        "events.out.tfevents.*",
+        re.compile(r"events\.out\.tfevents\.|\.tfevents$"),
+        _anything,
+        _gathered(tensorboard.read),
+    ),
+    Tracker("W&B", "run-ID.wandb", re.compile(r"\.wandb$"), _anything, _gathered(wandb.read)),
+    Tracker(
+        "W&B", "wandb-summary.json", re.compile(r"(?:^|/)wandb-summary\.json$"), _record, _gathered(wandb.read_summary)
+    ),
+    Tracker("SwanLab", "*.swanlab", re.compile(r"\.swanlab$"), _with(swanlab.MAGIC), _gathered(swanlab.read)),
+    Tracker("SwanLab", "*.log", re.compile(r"\.log$"), _like(SWANLAB_POINT), _gathered(lines.read_swanlab)),
+    Tracker(
+        "MLflow or Trackio",
+        "mlflow.db, trackio's *.db",
+        re.compile(r"\.(?:db|sqlite3?)$", _I),
+        _with(MAGIC),
+        _gathered(databases.read),
+    ),
+    Tracker(
+        "MLflow",
+        "mlruns/EXPERIMENT/RUN/metrics/NAME",
+        re.compile(r"(?:^|/)metrics/[^.]"),
+        _like(_POINT),
+        _gathered(lines.read_mlflow_metric),
+    ),
+    Tracker(
+        "MLflow",
+        "mlruns/EXPERIMENT/RUN/params/NAME",
+        re.compile(r"(?:^|/)[0-9a-f]{32}/params/."),
+        _anything,
+        _gathered(lines.read_mlflow_param),
+    ),
+    Tracker("Lightning", "metrics.csv", re.compile(r"(?:^|/)metrics\.csv$"), _steps, _gathered(lines.read_sparse)),
+    Tracker(
+        "LLaMA-Factory",
+        "trainer_log.jsonl",
+        re.compile(r"(?:^|/)trainer_log\.jsonl$"),
+        _record,
+        _gathered(lines.read_records),
+    ),
+    Tracker("ms-swift", "logging.jsonl", re.compile(r"(?:^|/)logging\.jsonl$"), _record, _gathered(lines.read_records)),
+    Tracker(
+        "monitor of devices",
+        "gpu_metrics.jsonl",
+        re.compile(r"(?:^|/)gpu_metrics\.jsonl$"),
+        _record,
+        _gathered(lines.read_devices),
+    ),
+    Tracker("lm-evaluation-harness", "results_TIME.json", _RESULT_NAME, _like(_RESULTS), harness.read_results),
+    Tracker("lighteval", "results_TIME.json", _RESULT_NAME, _like(_GENERAL), harness.read_results),
+    Tracker("OpenCompass", "SUMMARY.csv", re.compile(r"\.csv$", _I), _with(harness.SUMMARY), harness.read_opencompass),
+    Tracker(
+        "benchmark of a server",
+        "RESULT.json, RESULT.jsonl",
+        re.compile(r"\.jsonl?$", _I),
+        _benchmark,
+        serving.read_benchmark,
+    ),
 )
 """By name and first bytes; the first that fits a file has it."""
 

@@ -15,6 +15,7 @@ import typer
 from ...tools.findings import TriageError, clean
 from ...tools.keeping import heard
 from ...tools.patterns import bounded
+from ...tools.phrase import Phrase
 from .. import complete
 from ..output import HOME_OPTION, HTML_OPTION, JSON_OPTION, console, emphasised, print_json, progress, write_html
 from ..roots import Roots
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from ...agent.answer import Answer
     from ...agent.events import Event
 
+WHOLE = Phrase(
+    "-v shows the whole answer; triage explain S0: what a word means", "-v 显示完整回答；triage explain S0 解释用词"
+)
 HELP = """Ask what went wrong, with or without a run to look at.
 
 The answer fits a screen: the cause, the findings that carry it, what they say to your own idea, one change, and the
@@ -204,7 +208,7 @@ def _beside(answer: Answer, brief: bool, named: Sequence[Path]) -> Iterator[str]
     if not answer.run and answer.diagnosis.state != "out-of-scope" and _stands_in_a_run():
         yield "this folder looks like a run: add --run . to have it read"
     if brief and answer.diagnosis.state != "out-of-scope":
-        yield "-v 显示完整回答" if answer.lang == "zh" else "-v shows the whole answer"
+        yield WHOLE.say(answer.lang)
 
 
 def answer_batch(file: Path, lang: str, home: Path, encoder: str, use_model: bool) -> None:

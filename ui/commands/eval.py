@@ -64,10 +64,10 @@ def _home(home: Path | None) -> Path:
 def _need_lab() -> None:
     import importlib.util
 
-    from ...tools.findings import TriageError
+    from ...tools.findings import TriageError, install
 
     if missing := [m for m in ("torch", "transformers", "trl", "datasets") if importlib.util.find_spec(m) is None]:
-        raise TriageError(f"the fault lab needs {', '.join(missing)}: pip install 'llm-triage[lab]'")
+        raise TriageError(f"the fault lab needs {', '.join(missing)}: {install('lab')}")
 
 
 def lab(

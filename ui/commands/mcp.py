@@ -45,7 +45,8 @@ def mcp(
     if http and port and installed("mcp"):
         listening(host, port)
     try:
-        from ..mcp import build, serve_http
+        from ..mcp import build
+        from ..mcp_http import serve_http
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] not in ("mcp", "anyio", "uvicorn"):
             raise

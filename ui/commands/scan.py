@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...tools.findings import clean
-from ...tools.phrase import Phrase, phrases
+from ...tools.phrase import Phrase, in_chinese, phrases
 from ..listing import View, from_here
 from ..output import (
     FAIL_OPTION,
@@ -121,7 +121,8 @@ FILES = phrases(
 
 def unread(covered: Sequence[Covered], lang: str = "en", everything: bool = False) -> None:
     """One line: how many files were read, and those that were not though they could show something."""
-    missed = [f"{clean(c.file, 60)} ({clean(c.why, 80)})" for c in covered if c.missed]
+    why = in_chinese if lang == "zh" else str
+    missed = [f"{clean(c.file, 60)} ({clean(why(c.why), 80)})" for c in covered if c.missed]
     named = missed if everything else missed[:UNREAD]
     names = ", ".join(named) + (f" +{len(missed) - len(named)}" if missed[len(named) :] else "")
     said = FILES["read"].say(lang, read=sum(c.read_as is not None for c in covered), all=len(covered))

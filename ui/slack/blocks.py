@@ -16,8 +16,10 @@ from ...agent.answer import Answer
 from ...tools.boundary import Boundary
 from ...tools.findings import clean
 from ...tools.looking.lines import Excerpt
+from ...tools.phrase import counted
+from ..listing import FINDINGS
 from .inbox import Request
-from .text import escape, sections
+from .text import escape, flowing, parted, sections
 from .words import WORDS
 
 SECTION = 2_900
@@ -25,7 +27,13 @@ MOST_SECTIONS = 40
 MOST_TEXT = 9_000
 """Characters of one message: a thread stays readable, and the rest is in the file."""
 SHOWN_EXCERPTS = 5
-BUTTONS = ("next", "evidence", "verify", "resolved", "unhelpful")
+LINES = 11
+"""Of an answer, each of 80 columns; its case stands on one more, its buttons below."""
+ROWS, COLUMNS, CELL = 100, 20, 1000
+"""Of a table: Slack's own limits, and characters of a cell that anybody reads."""
+OPINIONS = ("helpful", "wrong", "resolved")
+"""What the team says of an answer; it is noted on the case."""
+BUTTONS = ("next", "evidence", "verify", *OPINIONS)
 
 
 @dataclass(frozen=True)
@@ -53,26 +61,41 @@ def simple(text: str) -> Message:
     return Message(text[:300], [section(text[:SECTION])])
 
 
+def table(rows: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
+    """The rows as a table, whose cells are plain text in which nothing can fire; Slack takes one in a message."""
+    width = min(max(map(len, rows), default=0), COLUMNS)
+    cells = [[{"type": "raw_text", "text": clean(cell, CELL) or "–"} for cell in row[:width]] for row in rows[:ROWS]]
+    full = [row + [{"type": "raw_text", "text": "–"}] * (width - len(row)) for row in cells]
+    return [{"type": "table", "rows": full, "column_settings": [{"is_wrapped": True}] * width}] if full else []
+
+
 def markdown(text: str, lang: str, notes: Sequence[str] = (), buttons: Sequence[dict[str, Any]] = ()) -> Message:
-    """Markdown with notes below it, without credentials and personal data; what does not fit is attached."""
+    """Markdown with notes below it, without credentials and personal data; what does not fit is attached.
+
+    The first table is shown as one.
+    """
     hide = Boundary().hide
     text = hide(text)
-    pieces = list(sections(text, SECTION))
-    lengths = accumulate(map(len, pieces))
-    fits = [piece for piece, length in zip(pieces, lengths, strict=True) if length <= MOST_TEXT][:MOST_SECTIONS]
-    cut = len(fits) < len(pieces)
-    shown = [section(piece) for piece in fits]
+    before, rows, after = parted(text)
+    pieces, follows = [list(sections(part, SECTION)) if part.strip() else [] for part in (before, after)]
+    lengths = accumulate(map(len, (*pieces, *follows)))
+    most = sum(length <= MOST_TEXT for length in lengths)
+    fits, rest = pieces[:most][:MOST_SECTIONS], follows[: max(most - len(pieces), 0)][: MOST_SECTIONS - len(pieces)]
+    cut = len(fits) + len(rest) < len(pieces) + len(follows) or len(rows) > ROWS
+    shown = [*map(section, fits), *table(rows), *map(section, rest)]
     last = context([*([WORDS["cut"].say(lang)] if cut else []), *map(hide, notes)])
     return Message(pieces[0][:300] if pieces else "", [*shown, *last, *buttons], text if cut else "")
 
 
 def answer(a: Answer, notes: Sequence[str]) -> Message:
-    """The answer that fits a screen with its buttons; the whole one is attached."""
-    whole = a.text if a.text != a.unasked else ""
-    below = [*([WORDS["cut"].say(a.lang)] if whole else []), *notes]
-    below += [WORDS["case"].say(a.lang, case=a.case)] if a.case else []
+    """The answer in few lines with its buttons; the whole one is attached, with what a model adds."""
+    whole = a.text if not a.only else ""
+    below = [WORDS["case"].say(a.lang, case=a.case)] if a.case else []
+    below += [WORDS["cut"].say(a.lang)] if whole else []
     about = a.case and a.diagnosis.state != "out-of-scope"
-    shown = markdown(a.unasked, a.lang, below, [actions(a.case, a.lang)] if about else [])
+    brief = a.text if a.only else flowing(a.brief(LINES))
+    buttons = [actions(a.case, a.lang)] if about else []
+    shown = markdown(brief, a.lang, [" · ".join(below), *notes] if below else notes, buttons)
     return replace(shown, attachment=Boundary().hide(whole)) if whole else shown
 
 
@@ -115,7 +138,7 @@ def progress(done: Sequence[str], findings: int, lang: str) -> Message:
         return simple(WORDS["working"].say(lang))
     *before, now = done
     text = WORDS["tools"].say(lang, done=", ".join(before), now=now) if before else WORDS["first"].say(lang, now=now)
-    return simple(f"{text} · {WORDS['findings'].say(lang, n=findings)}" if findings else text)
+    return simple(f"{text} · {WORDS['findings'].say(lang, n=counted(findings, FINDINGS, lang))}" if findings else text)
 
 
 def marked(message: Message, request: Request) -> list[dict[str, Any]]:

@@ -29,6 +29,7 @@ from ...agent.narrate.verdict import verdict_text
 from ...agent.session import language
 from ...knowledge.entry import RunbookError
 from ...tools.findings import TriageError, clean
+from ..roots import Roots
 from . import blocks, replies, text
 from .files import Attachments
 from .inbox import Inbox, Request
@@ -41,6 +42,8 @@ PAUSE = 2.0
 """Seconds before a second try; doubled for each further one, at most a minute."""
 PAGES = 5
 """Of 200 messages each, read of a thread to find its attachments."""
+TALKS = 4
+"""Threads whose runs are kept in memory, so that a follow-up is answered at once."""
 NETWORK = (URLError, ConnectionError, TimeoutError, HTTPException)
 """After which the same request may succeed."""
 
@@ -66,6 +69,8 @@ class Desk:
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="slack")
         self._lock = threading.Lock()
         self._busy: set[str] = set()
+        self._talks: dict[str, Conversation] = {}
+        self._resuming = threading.Lock()
         self.ended = threading.Event()
         self.why = ""
         """Why it ended by itself; empty while it runs."""
@@ -205,11 +210,22 @@ class Desk:
         question = said or (Casebook(self._home).get(case).question if case else runs and WORDS["what-wrong"].say(lang))
         if not question:
             return blocks.markdown(WORDS["help"].say(lang), lang, notes)
-        talk = Conversation(self._home, case)
-        talk.paths = before
+        talk = self._resumed(request.where, case, before)
         answer = talk.ask(str(question), runs, reply.listen)
+        self._talks[request.where] = talk
         self.inbox.set_case(request.where, answer.case, runs)
         return blocks.answer(self._without_folder(request, answer), [*notes, *map(text.escape, reply.notices)])
+
+    def _resumed(self, where: str, case: str, runs: tuple[Path, ...]) -> Conversation:
+        """The thread's conversation with what it has read, if it is one of the last; a follow-up needs no new look."""
+        with self._resuming:
+            talk = self._talks.pop(where, None)
+            for oldest in list(self._talks)[: max(len(self._talks) - TALKS + 1, 0)]:
+                del self._talks[oldest]
+        if talk is None or talk.case != case:
+            talk = Conversation(self._home, case)
+        talk.paths = runs
+        return talk
 
     def _without_folder(self, request: Request, answer: Answer) -> Answer:
         """Where attachments lie on this machine is of no use to whoever reads the thread."""
@@ -234,7 +250,8 @@ class Desk:
         runs = [folders.path(path) for path in asked]
         runs += [folders.path(path) for path in bare if self.readable(request, path)]
         paths = (text.escape(clean(p, 200)) for p in bare if not self.readable(request, p))
-        return said, runs, [WORDS["skipped"].say(lang, what=WORDS["outside"].say(lang, path=p)) for p in paths]
+        notes = [WORDS["skipped"].say(lang, what=WORDS["outside"].say(lang, path=p)) for p in paths]
+        return said, *_called(said, folders, lang, runs, notes)
 
     def _fetch(self, request: Request) -> list[str]:
         """Download what was attached to the thread up to this message; returns what was not read."""
@@ -292,6 +309,22 @@ class Desk:
         return blocks.simple(WORDS[said].say(lang))
 
 
+def _called(said: str, folders: Roots, lang: str, runs: list[Path], notes: list[str]) -> tuple[list[Path], list[str]]:
+    """The runs and notes, with those of the runs that the words call by name; one name of several is told."""
+    for name in () if runs else text.names(said):
+        found = folders.called(name)
+        shown = ", ".join(f"`{text.escape(clean(_below(p, folders), 100))}`" for p in found[:5])
+        if len(found) == 1:
+            runs, notes = [*runs, *found], [*notes, WORDS["read"].say(lang, runs=shown)]
+        elif found:
+            notes = [*notes, WORDS["several"].say(lang, name=text.escape(name), runs=shown)]
+    return runs, notes
+
+
+def _below(path: Path, folders: Roots) -> str:
+    return next(str(path.relative_to(f)) for f in folders.folders if path.is_relative_to(f))
+
+
 def _lang(request: Request) -> str:
     return request.lang or language(text.plain(request.text))
 
@@ -302,6 +335,7 @@ ANSWERS: dict[str, Answering] = {
     "verify": Desk._verify,
     "next": Desk._next,
     "evidence": Desk._evidence,
+    "helpful": lambda desk, *rest: desk._note("thanks", None, *rest),
+    "wrong": lambda desk, *rest: desk._note("noted", None, *rest),
     "resolved": lambda desk, *rest: desk._note("closed", "resolved", *rest),
-    "unhelpful": lambda desk, *rest: desk._note("noted", None, *rest),
 }

@@ -13,7 +13,12 @@ from collections.abc import Iterator
 _MARKUP = re.compile(r"<(?P<target>[^<>|]+)(?:\|(?P<label>[^<>]*))?>")
 _RUN = re.compile(r"""--run[= ]+(?P<path>"[^"\n]+"|\S+)""")
 _BARE = re.compile(r"(?<![\w/.:~-])`?(?P<path>~?/[\w.+@=~-]+/[\w.+@=~/-]+)`?")
+_RULE = re.compile(r"\|[\s:|-]{1,400}\|")
 _CODE = re.compile(r"(`[^`\n]*`)")
+_NAME = re.compile(r"(?<![\w/.:~-])(?=[\w.+=-]{0,60}[\d/_-])\w[\w.+=-]{1,60}(?:/[\w.+=-]{1,60}){0,4}")
+"""What may be the name of a run: a word with a digit, a dash, an underscore or a slash in it."""
+NAMES = 12
+"""Of such words looked for in the folders."""
 PASTED = 4
 """From this many lines on a message is a pasted log, in which a path is not a run that is named."""
 
@@ -37,8 +42,35 @@ def named_runs(text: str) -> tuple[str, list[str], list[str]]:
     return (_BARE.sub("", text) if bare else text).strip(), asked, bare
 
 
+def names(text: str) -> list[str]:
+    """The words that may name a run below an allowed folder; none of a pasted log."""
+    words = [m[0].rstrip(".") for m in _NAME.finditer(text)] if text.count("\n") < PASTED else []
+    return list(dict.fromkeys(words))[:NAMES]
+
+
 def escape(text: str) -> str:
     return html.escape(text, quote=False)
+
+
+def flowing(text: str) -> str:
+    """Lines that were broken for a terminal, whole again: Slack breaks them where its own window ends."""
+    return re.sub(r"\n {3}(?![ >])", " ", text)
+
+
+def parted(markdown: str) -> tuple[str, list[list[str]], str]:
+    """What stands before the first table, its rows of cells as plain text, and what stands behind it."""
+    lines = markdown.splitlines()
+    first = next((i for i in range(len(lines) - 1) if lines[i].startswith("|") and _RULE.fullmatch(lines[i + 1])), None)
+    if first is None or "```" in "".join(lines[:first]):
+        return markdown, [], ""
+    last = next((i for i in range(first, len(lines)) if not lines[i].startswith("|")), len(lines))
+    rows = [_cells(line) for line in (lines[first], *lines[first + 2 : last])]
+    return "\n".join(lines[:first]), rows, "\n".join(lines[last:])
+
+
+def _cells(line: str) -> list[str]:
+    cells = re.split(r"(?<!\\)\|", line.strip().removeprefix("|").removesuffix("|"))
+    return [cell.strip().replace("\\|", "|").replace("`", "").replace("**", "") for cell in cells]
 
 
 def sections(markdown: str, limit: int) -> Iterator[str]:
@@ -71,7 +103,7 @@ def _parts(line: str, limit: int) -> list[str]:
 
 def _line(line: str) -> str:
     """One line outside a fence."""
-    if re.fullmatch(r"\|[\s:|-]+\|", line):
+    if _RULE.fullmatch(line):
         return ""
     if line.startswith("|"):
         line = "- " + " · ".join(cell for cell in map(str.strip, line.split("|")) if cell)

@@ -25,7 +25,7 @@ from ...agent.session import language, shown
 from ...knowledge.entry import RunbookError
 from ...tools.findings import Evidence, TriageError, clean
 from ...tools.looking.lines import AROUND, Excerpt
-from ...tools.run import Run
+from ...tools.run import PASTED, Run
 from ...tools.settings import Settings
 from .desk import Desk
 from .line import Turn, Waiting
@@ -245,7 +245,7 @@ def lines(talk: Talk, finding: str) -> list[Excerpt]:
     places = [Evidence(**e) for e in found["evidence"] if e["file"] and e["line"]]
     if not places:
         return []
-    out = [e for p in places if p.file == "<question>" for e in _pasted(talk.view["question"], p)]
+    out = [e for p in places if p.file == PASTED for e in _pasted(talk.view["question"], p)]
     if talk.conversation.paths:
         out += talk.conversation.excerpts(finding)
     if not out:
@@ -259,7 +259,7 @@ def _pasted(question: str, place: Evidence) -> list[Excerpt]:
     if "…" in rows or at > len(rows):
         return []
     span = range(max(1, at - AROUND), min(len(rows), at + AROUND) + 1)
-    return [Excerpt("<question>", at, tuple((n, clean(rows[n - 1], 300)) for n in span))]
+    return [Excerpt(PASTED, at, tuple((n, clean(rows[n - 1], 300)) for n in span))]
 
 
 def _apart(excerpts: Sequence[Excerpt]) -> list[Excerpt]:

@@ -78,8 +78,8 @@ def test_the_first_tier_is_told_before_the_model_is_asked(scripted, tmp_path):
             assert spoken(seen).strip() == event.answer.short.strip()
         seen.append(event)
     assert sum(isinstance(e, Stands) for e in seen) == 1
-    assert talk.answer.unasked.startswith(talk.answer.short)
-    assert LABEL in talk.answer.unasked
+    assert LABEL in talk.answer.beside
+    assert LABEL not in talk.answer.short
 
 
 def test_a_follow_up_says_in_one_line_that_the_diagnosis_is_unchanged(scripted, tmp_path):

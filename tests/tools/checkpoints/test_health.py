@@ -424,3 +424,35 @@ def test_a_diagnosis_looks_at_the_checkpoints_of_a_run(tmp_path):
     assert all("checkpoint-20" in c.why for c in report.checks)
     shutil.rmtree(tmp_path / "checkpoint-20")
     assert check_run_checkpoints(discover(tmp_path)).findings == ()
+
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:573efe\nsize 104677479\n"
+
+
+def test_what_git_did_not_fetch_is_a_note_and_says_nothing_of_the_save(tmp_path):
+    folder = adapter(tmp_path / "checkpoint-10", step=10)
+    for name in ("adapter_model.safetensors", "optimizer.pt", "training_args.bin", "tokenizer.json"):
+        (folder / name).write_bytes(POINTER)
+    report = check_checkpoints([tmp_path])
+    assert {(f.code, f.severity.name) for f in report.findings} == {("checkpoint-not-fetched", "S3")}
+    assert len(report.findings) == 4
+    assert "Git LFS pointer" in report.findings[0].message
+
+
+def test_a_text_that_only_begins_like_a_pointer_is_damaged(tmp_path):
+    folder = adapter(tmp_path / "checkpoint-10", step=10)
+    (folder / "adapter_model.safetensors").write_bytes(b"version 2 of the weights, by mistake\n" * 4)
+    assert "S1" in {f.severity.name for f in check_checkpoints([tmp_path]).findings}
+
+
+def test_an_adapter_that_cannot_be_read_is_not_called_empty_as_well(tmp_path):
+    folder = adapter(tmp_path / "checkpoint-10", step=10)
+    (folder / "adapter_model.safetensors").write_bytes(struct.pack("<Q", 4000) + b"{")
+    assert "adapter-empty" not in {f.code for f in check_checkpoints([tmp_path]).findings}
+
+
+def test_the_header_of_a_save_without_tensors_is_an_empty_adapter(tmp_path):
+    folder = adapter(tmp_path / "checkpoint-10", step=10)
+    header = b'{},"__metadata__":{"format":"pt"}}      '
+    (folder / "adapter_model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header)
+    assert [f.code for f in check_checkpoints([tmp_path]).findings] == ["adapter-empty"]

@@ -10,7 +10,7 @@ from triage.tools.data.evalrows import check_eval_rows
 from triage.tools.discover import discover
 from triage.tools.logs.scan import scan
 
-CODES = ("loss-at-chance", "accuracy-zero", "accuracy-decline", "train-loss-memorised")
+CODES = ("loss-at-chance", "accuracy-zero", "accuracy-decline", "train-loss-memorised", "loss-unmoved", "loss-plateau")
 
 
 def rows(n=60, **of) -> str:
@@ -65,6 +65,50 @@ def test_a_run_that_ends_at_chance_is_judged(tmp_path, history, files):
 )
 def test_a_loss_that_only_passes_such_a_level_is_not(tmp_path, history, files):
     assert found(tmp_path, history, **files) == {}
+
+
+def still(level, n, **of) -> str:
+    """A loss that hardly moves, with what else stands in its rows."""
+    rows = ({"step": 50 * (i + 1), "loss": level(i)} | {k: f(i) for k, f in of.items()} for i in range(n))
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def noisy(i):
+    return 2.9 + 0.4 * (i * 7 % 11 - 5) / 5
+
+
+@pytest.mark.parametrize(
+    ("history", "code"),
+    [
+        (still(lambda i: 11.8649 - 0.001 * i, 10), "loss-unmoved"),
+        (still(noisy, 28, epoch=lambda i: i * 20 // 28, accuracy=lambda i: 0.02 * (i * 5 % 7)), "loss-plateau"),
+    ],
+    ids=["an untrained model", "twenty epochs"],
+)
+def test_a_loss_that_no_training_moves_is_judged(tmp_path, history, code):
+    assert found(tmp_path, history) == {code: "S2"}
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        still(lambda i: 11.8649 - 0.1 * i, 10),
+        still(lambda i: 1.165 - 0.0001 * i, 10),  # a trained model
+        still(lambda i: 11.8649, 5),
+        still(noisy, 28, epoch=lambda i: i / 28),
+        still(lambda i: noisy(i) - 0.05 * i, 28, epoch=lambda i: i * 20 // 28),
+        still(noisy, 28, epoch=lambda i: i * 20 // 28, accuracy=lambda i: 0.02 * i),
+    ],
+    ids=["falls", "trained before", "few", "one epoch", "falls slowly", "accuracy rises"],
+)
+def test_a_loss_that_moves_or_had_no_time_is_not(tmp_path, history):
+    assert found(tmp_path, history) == {}
+
+
+def test_a_short_run_in_which_next_to_nothing_was_gained_is_not_called_well(tmp_path):
+    flat, fallen = (still(lambda i, by=by: 1.5 - by * i, 12) for by in (0.0001, 0.02))
+    well = [scan(discover(fill(tmp_path / name, {"a.jsonl": h}))) for name, h in (("flat", flat), ("fallen", fallen))]
+    assert ["run-healthy" in codes(report) for report in well] == [False, True]
 
 
 def test_an_accuracy_of_zero_throughout_is_judged(tmp_path):

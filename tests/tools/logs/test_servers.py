@@ -140,3 +140,23 @@ def test_an_error_that_a_worker_of_vllm_reports_is_quoted(tmp_path):
     found = {f.code: f for f in scan(discover(tmp_path)).findings}
     assert found["uncaught-exception"].data["message"].startswith("Check failed")
     assert found["engine-crash"].data["follows"]["code"] == "uncaught-exception"
+
+
+UVICORN = 'INFO:     10.0.0.1:51234 - "POST /v1/chat/completions HTTP/1.1" {} OK\n'
+LLAMA_CPP = "srv  log_server_r: done request: POST /v1/chat/completions 127.0.0.1 {}\n"
+
+
+def served(tmp_path, **logs):
+    for name, text in logs.items():
+        (tmp_path / f"{name}.log").write_text(text)
+    (tmp_path / "client.py").write_text("import requests\n\nprint(requests.post('http://x/v1').status_code)\n")
+    return {f.code for f in scan(discover(tmp_path)).findings}
+
+
+def test_servers_that_answer_ten_requests_together_are_well_with_a_client_beside_them(tmp_path):
+    assert "run-healthy" in served(tmp_path, llama=LCPP + LLAMA_CPP.format(200) * 8, tts=START + UVICORN.format(200) * 4)
+
+
+@pytest.mark.parametrize("lines", [LLAMA_CPP.format(200) * 9, LLAMA_CPP.format(200) * 9 + LLAMA_CPP.format(500) * 3])
+def test_few_answers_or_refusals_are_no_health(tmp_path, lines):
+    assert "run-healthy" not in served(tmp_path, llama=LCPP + lines)

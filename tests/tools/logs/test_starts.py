@@ -144,3 +144,18 @@ def test_a_log_that_was_emptied_while_it_was_written_to_is_read_behind_the_hole(
     file.write_bytes(bytes(5_000))
     with pytest.raises(TriageError, match="only NUL"):
         discover(file)
+
+
+def dies(times: int, apart: int) -> list[str]:
+    crash = "run.sh: line 1107: 29670{} Segmentation fault      (core dumped) python3 main.py"
+    return [line for i in range(times) for line in (*steps(apart, apart * i), crash.format(10 + i))]
+
+
+def test_a_crash_that_ends_one_start_after_the_other_is_what_is_wrong(tmp_path: Path):
+    last = "[E614 ProcessGroupNCCL.cpp:629] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3)"
+    found = graded(written(tmp_path, [*dies(4, 200), last]))
+    assert (found["native-crash"], found["timeout-after-error"]) == ("S0", "S2")
+
+
+def test_a_crash_of_all_ranks_at_once_that_was_survived_is_none(tmp_path: Path):
+    assert graded(written(tmp_path, [*dies(4, 2), *steps(300, 100)]))["native-crash"] == "S3"

@@ -308,6 +308,8 @@ def test_of_a_loss_with_a_likelihood_term_the_margin_alone_is_judged(end, judged
     likelihood = series("sft_loss", 0.04 - 0.03 * np.arange(40) / 40, loss.steps)
     assert ("preference-not-learned" in told(loss, margin, share, likelihood)) == judged
     assert "preference-not-learned" not in told(loss, margin, share)
+    ranked = series("reward_accuracy", 0.5 + 0.4 * np.arange(1, 41) / 40, margin.steps)
+    assert "preference-not-learned" not in told(loss, margin, ranked, likelihood)
 
 
 def climbing(n=120, to=2.0):

@@ -339,7 +339,12 @@ def check_blocks(blocks):
             assert block["text"]["verbatim"] is True
         if block["type"] == "context":
             assert 0 < len(block["elements"]) <= 10
+        if block["type"] == "table":
+            assert 0 < len(block["rows"]) <= 100
+            assert {len(row) for row in block["rows"]} == {len(block["column_settings"])}
+            assert all(cell["type"] == "raw_text" and cell["text"] for row in block["rows"] for cell in row)
         assert len(block.get("block_id", "")) <= 255
+    assert sum(block["type"] == "table" for block in blocks) <= 1
 
 
 def is_progress(message):
@@ -351,6 +356,7 @@ def whole(message):
     """Everything that a message shows."""
     shown = [b["text"]["text"] for b in message["blocks"] if b["type"] == "section"]
     shown += [e["text"] for b in message["blocks"] if b["type"] == "context" for e in b["elements"]]
+    shown += [c["text"] for b in message["blocks"] if b["type"] == "table" for row in b["rows"] for c in row]
     return "\n".join(shown)
 
 

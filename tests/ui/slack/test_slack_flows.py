@@ -1,7 +1,9 @@
 """triage in Slack through the real Bolt app and SDK, over Socket Mode: what people do and what they get."""
 
+import html
 import json
 import shutil
+from unicodedata import east_asian_width
 
 import pytest
 
@@ -23,14 +25,14 @@ def test_a_mention_with_a_run_is_answered_in_its_thread_by_edits_of_one_message(
     asked = slack.mention("C1", "loss is nan at step 4000", files=attached("run-1"))
     [answer] = slack.answered("C1", asked["ts"])
     text = kit.whole(answer)
-    for part in ("loss-nan-high-lr", "train.log:347", "train.yaml:5 `learning_rate` 0.3 -&gt; 0.15", "--case "):
+    for part in ("loss-nan-high-lr", "train.log:347", "train.yaml:5 `learning_rate` 0.3 -&gt; 0.15"):
         assert part in text
     assert "/slack/C1/" not in text, "where attachments lie is of no use in a thread"
     [whole] = [upload["content"] for upload in slack.uploads.values()]
-    for part in ("loss-nonfinite", "-learning_rate: 0.3", "+learning_rate: 0.15", "002 §1"):
+    for part in ("loss-nonfinite", "-learning_rate: 0.3", "+learning_rate: 0.15", "the diagnosis handbook §1"):
         assert part in whole
     buttons = [e["action_id"] for b in answer["blocks"] if b["type"] == "actions" for e in b["elements"]]
-    assert buttons == ["triage_next", "triage_evidence", "triage_verify", "triage_resolved", "triage_unhelpful"]
+    assert buttons == [f"triage_{name}" for name in ("next", "evidence", "verify", "helpful", "wrong", "resolved")]
     assert len(slack.called("chat.postMessage")) == 1
     assert slack.called("chat.postMessage")[0]["text"].startswith("Looking at it")
     assert any(edit["text"].startswith(("Now:", "Looked at:")) for edit in slack.called("chat.update"))
@@ -127,6 +129,41 @@ def test_an_empty_mention_gets_help(slack, start, kit):
     assert "attach" in kit.whole(slack.answered("C1", asked["ts"])[0])
 
 
+def lines(message):
+    """How many lines of 80 columns a message takes, its buttons aside."""
+    shown = [b["text"]["text"] for b in message["blocks"] if b["type"] == "section"]
+    said = [line for text in shown for line in html.unescape(text).splitlines()]
+    notes = sum(b["type"] == "context" for b in message["blocks"])
+    return sum(-(-sum(2 if east_asian_width(c) in "WF" else 1 for c in line) // 80) for line in said) + notes
+
+
+@pytest.mark.parametrize("run", ["run-1", "run-2", "run-3", "run-4"])
+@pytest.mark.parametrize("words", ["loss is nan at step 4000, bad data?", "训练坏了，是不是学习率太高？"])
+def test_the_first_reply_is_of_twelve_lines_and_has_the_cause_the_evidence_and_the_change(
+    run, words, slack, start, attached, kit
+):
+    start()
+    asked = slack.mention("C1", words, files=attached(run))
+    [answer] = slack.answered("C1", asked["ts"])
+    assert lines(answer) <= 12
+    assert any(b["type"] == "actions" for b in answer["blocks"])
+    assert "triage verify" not in kit.whole(answer), "the button does it"
+
+
+def test_a_follow_up_is_answered_in_one_short_message(slack, start, attached, kit):
+    desk = start()
+    asked = slack.mention("C1", "loss is nan at step 4000", files=attached("run-1"))
+    slack.answered("C1", asked["ts"])
+    slack.until(lambda: not desk.inbox.counts().get("working"))
+    posted = len(slack.called("chat.postMessage"))
+    slack.mention("C1", "what does F3 mean?", thread=asked["ts"])
+    answer = slack.answered("C1", asked["ts"], 2)[1]
+    assert "grad_norm" in kit.whole(answer)
+    assert lines(answer) <= 12
+    assert len(slack.called("chat.postMessage")) == posted + 1
+    assert len(slack.uploads) == 1, "the whole answer is attached once"
+
+
 class TestButtons:
     @pytest.fixture
     def case(self, slack, start, attached):
@@ -149,14 +186,15 @@ class TestButtons:
         assert shown.count(" 347 ") == 1
         assert "nan" in shown
 
-    def test_not_helpful_is_noted_on_the_case(self, slack, case, home, kit):
+    @pytest.mark.parametrize("opinion", ["helpful", "wrong"])
+    def test_what_the_team_thinks_of_it_is_noted_on_the_case(self, opinion, slack, case, home, kit):
         from triage.agent.casebook import Casebook
 
-        slack.press(case, "unhelpful", user="U5")
+        slack.press(case, opinion, user="U5")
         assert "Noted" in kit.whole(self.second(slack, case))
         id = self.desk.inbox.case(f"C1:{case['thread_ts']}")[0]
         note = Casebook(home).get(id).events[-1]
-        assert (note["kind"], note["content"]) == ("feedback", {"says": "unhelpful", "by": "U5"})
+        assert (note["kind"], note["content"]) == ("feedback", {"says": opinion, "by": "U5"})
 
     def test_resolved_closes_the_case(self, slack, case, home, kit):
         from triage.agent.casebook import Casebook
@@ -167,7 +205,11 @@ class TestButtons:
 
     def test_the_next_run_attached_with_verify_is_judged(self, slack, case, attached, kit):
         slack.mention("C1", "verify", thread=case["thread_ts"], files=attached("run-2"))
-        assert "*fixed*" in kit.whole(self.second(slack, case))
+        answer = self.second(slack, case)
+        assert "*fixed*" in kit.whole(answer)
+        [table] = [b for b in answer["blocks"] if b["type"] == "table"]
+        assert [cell["text"] for cell in table["rows"][0]][:2] == ["criterion", "result"]
+        assert len(table["rows"]) >= 4
 
     def test_the_verify_button_asks_for_a_path(self, slack, case):
         slack.press(case, "verify")
@@ -199,6 +241,24 @@ class TestPaths:
         assert "train.log:347" in kit.whole(answer)
         submit(slack, asked["ts"], "run-2", kit)
         assert "*fixed*" in kit.whole(slack.answered("C1", asked["ts"], 2)[1])
+
+    def test_a_run_that_the_words_call_by_name_is_found_below_the_folders(self, slack, start, runs, kit):
+        start(roots=[f"C1={runs / 'a'}", f"C2={runs}"])
+        asked = slack.mention("C1", "look at run-1, loss nan")
+        [answer] = slack.answered("C1", asked["ts"])
+        assert "train.log:347" in kit.whole(answer)
+        assert "Read: `run-1`" in kit.whole(answer)
+        asked = slack.mention("C2", "look at run-1, loss nan")
+        [answer] = slack.answered("C2", asked["ts"])
+        assert "several runs are called so" in kit.whole(answer)
+        assert "No run was given" in kit.whole(answer)
+
+    @pytest.mark.parametrize("words", ["look at run-9, loss nan", "loss nan in ../b/run-1", "loss nan, run"])
+    def test_no_other_word_is_taken_for_a_run(self, words, slack, start, runs, kit):
+        start(roots=[f"C1={runs / 'a'}"])
+        asked = slack.mention("C1", words)
+        [answer] = slack.answered("C1", asked["ts"])
+        assert "train.log" not in kit.whole(answer)
 
     def test_another_channels_folder_does_not_exist_here(self, slack, start, runs, kit):
         start(roots=[f"C1={runs / 'a'}", f"C2={runs / 'b'}"])

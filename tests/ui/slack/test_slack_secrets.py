@@ -56,7 +56,7 @@ def test_none_reaches_slack_by_answer_buttons_verdict_or_error(slack, start, kit
     assert "loss-nan-high-lr" in kit.whole(answer)
     assert "`learning_rate` 0.3 -&gt; 0.15" in kit.whole(answer)
     assert any("learning_rate: 0.15" in upload["content"] for upload in slack.uploads.values())
-    for count, button in enumerate(("evidence", "next", "unhelpful"), 2):
+    for count, button in enumerate(("evidence", "next", "wrong"), 2):
         slack.press(answer, button)
         slack.answered("C1", thread, count)
     assert "secret" in kit.whole(slack.answered("C1", thread, 2)[1])

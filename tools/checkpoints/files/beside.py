@@ -16,7 +16,7 @@ from typing import Any
 
 from .layout import JSON_LIMIT, inside
 from .pickled import Stream, parse
-from .tensors import Broken, bounded_json, regular
+from .tensors import Broken, bounded_json, refuse_pointer, regular
 from .torchfile import Slice, parse_all, read_state
 
 FILES = 20_000
@@ -132,7 +132,9 @@ def whole_json(path: Path) -> None:
     size = regular(path).st_size
     if size > JSON_LIMIT:
         raise Broken("checkpoint-unreadable", f"was not read: JSON of {size} bytes", "JSON 过大，没有读取", unread=True)
-    data = path.read_bytes()
+    with path.open("rb") as file:
+        refuse_pointer(file)
+        data = file.read()
     try:
         value = bounded_json(data)
     except (ValueError, RecursionError) as error:
@@ -156,6 +158,7 @@ def harmless(path: Path, start: int = 0, length: int | None = None) -> None:
         raise _unread("is a packed file, which is not opened here")
     with path.open("rb") as file:
         file.seek(start)
+        refuse_pointer(file)
         head = file.read(262)[:length]
         part: Any = Slice(file, start, length).buffered()
         if head[:6] == b"\x93NUMPY":

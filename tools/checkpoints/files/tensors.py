@@ -15,14 +15,18 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
+
+from ...reading import POINTER, POINTER_WHY
 
 HEADER_LIMIT = 64 << 20
 """Longest safetensors header read, in bytes; the library stops at 100 MB, and 100,000 tensors take 15 MB."""
 VALUES = 2_000_000
 """Most values of a JSON file, told by its commas and brackets before it is parsed: about 200 bytes of memory each."""
+NO_TENSORS = b'{},"__metadata__":'
+"""Beginning of the header, no JSON, that the library writes of a save without any tensor."""
 DIMENSIONS = 64
 """Most dimensions of a tensor, as in numpy and torch."""
 BIG = 1 << 63
@@ -104,6 +108,15 @@ def regular(path: Path) -> os.stat_result:
     return info
 
 
+def refuse_pointer(file: BinaryIO) -> None:
+    """Refuse what Git left in place of a file that was not fetched: it tells nothing of the run."""
+    at = file.tell()
+    if file.read(len(POINTER)) == POINTER:
+        why = f"not read: {POINTER_WHY}"
+        raise Broken("checkpoint-not-fetched", why, "没有读取：只是 Git LFS 指针，请运行 `git lfs pull`", unread=True)
+    file.seek(at)
+
+
 def bounded_json(data: bytes) -> Any:
     """The value of a JSON text.
 
@@ -126,13 +139,8 @@ def read_safetensors(path: Path) -> list[Tensor]:
     size = regular(path).st_size
     try:
         with path.open("rb") as file:
+            refuse_pointer(file)
             first = file.read(8)
-            if first == b"version ":
-                raise Broken(
-                    "checkpoint-unreadable",
-                    "is a Git LFS pointer, not the weights; run `git lfs pull`",
-                    "只是 Git LFS 指针，不是权重；请运行 `git lfs pull`",
-                )
             length = int.from_bytes(first, "little")
             if len(first) == 8 and length > HEADER_LIMIT:
                 raise Broken(
@@ -146,7 +154,8 @@ def read_safetensors(path: Path) -> list[Tensor]:
                     f"ends inside its header ({size} bytes); the save was cut off",
                     f"在文件头内就结束了（{size} 字节），保存被中断",
                 )
-            header = bounded_json(file.read(length))
+            data = file.read(length)
+            header = {} if data.startswith(NO_TENSORS) else bounded_json(data)
     except (ValueError, RecursionError) as error:
         raise Broken("checkpoint-unreadable", "its header is not valid JSON", "文件头不是合法 JSON") from error
     except OSError as error:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .pickled import BYTES, Inert, Stream, View, parse
-from .tensors import BITS, Broken, Tensor, regular
+from .tensors import BITS, Broken, Tensor, refuse_pointer, regular
 
 ENTRY_LIMIT = 250_000
 """Most containers and tensors walked in search of tensors."""
@@ -76,9 +76,8 @@ def read_state(path: Path, start: int = 0, length: int | None = None) -> State:
     try:
         with path.open("rb") as file:
             file.seek(start)
+            refuse_pointer(file)
             magic = file.read(4)
-            if magic == b"vers":
-                raise Broken("checkpoint-unreadable", "is a Git LFS pointer; run `git lfs pull`", "只是 Git LFS 指针")
             if magic != b"PK\x03\x04":
                 _legacy(file, start, length)
             return _zipped(file, start, length)

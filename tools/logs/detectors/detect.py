@@ -24,6 +24,8 @@ HEALTHY_POINTS = 10
 
 LONG = 100
 """Points from which on a series that hardly moves is judged by the detectors of its shape. Own judgement."""
+LITTLE = 0.002
+"""Share of its first level by which a short series gains at least where something was learned. Own judgement."""
 WORSE = 0.1
 """Share of its first level by which a long series may end worse, as one of a policy does. Own judgement."""
 
@@ -144,4 +146,4 @@ def _learned(series: Series) -> bool:
         return False
     first, last = head_tail(points.values)
     gain = way * (last - first)
-    return bool(gain > 0 or (len(points) >= LONG and gain > -WORSE * abs(first)))
+    return bool(gain > LITTLE * abs(first) or (len(points) >= LONG and gain > -WORSE * abs(first)))

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...findings import Finding
 from ...series import Series
-from .detector import S2, S3, Track, detector, finding, where, where_zh
+from .detector import S2, S3, UNLEARNED, Track, detector, finding, where, where_zh
 from .evaluation import scored
 from .robust import head_tail, noise
 
@@ -31,6 +31,8 @@ allows: its own entropy is above 1 nat a token."""
 BEGUN = 100
 """Share (1 of so many) of the points that an untrained model needs at least to leave that level: one that was trained
 before and meets a new task is down after a few. Own judgement."""
+UNMOVED, FEW = 0.005, 8
+"""Share of its level by which a loss that no training has touched moves, and points that show it. Own judgement."""
 LOST = 0.5
 """Share of its best accuracy that a collapsed run has left at most."""
 
@@ -65,6 +67,30 @@ def loss_at_chance(track: Track) -> Iterator[Finding]:
     zh = f"{loss.key} 最后为 {level:.4g}{also_zh}：在 {k} 个类别中随机猜测正好是 ln {k} = {log(k):.4g} 和 1/{k}。"
     shown = [(loss, len(loss) - 1), *([(scored, len(scored) - 1)] if scored else [])]
     yield finding("loss-at-chance", S2, shown, en, zh, classes=k, level=level)
+
+
+@detector("loss-unmoved", "the loss stays at the level of an untrained model", ["loss", "eval_loss"], FEW)
+def loss_unmoved(track: Track) -> Iterator[Finding]:
+    """Every one of at least eight values lies within half a percent of the first, and above what any model that has
+    learned something has: nothing reached the weights.
+
+    A loss of a trained model may stay where it is (`loss-plateau` judges that over a hundred points). Own judgement.
+    """
+    for name in ("eval_loss", "loss"):
+        points = track.points(name, FEW)
+        if points is None or track.is_rl or points.values.min() <= UNLEARNED:
+            continue
+        n, first, last = len(points), float(points.values[0]), float(points.values[-1])
+        if np.abs(points.values - first).max() > UNMOVED * first:
+            continue
+        en = f"{points.key} is {first:.5g} at {where(points, 0)} and {last:.5g} at {where(points, n - 1)}, {n} points "
+        en += "later: the level of an untrained model, which the training has not touched."
+        zh = (
+            f"{points.key} 从{where_zh(points, 0)}的 {first:.5g} 到{where_zh(points, n - 1)}的 {last:.5g}（{n} 个点）："
+        )
+        zh += "仍是未训练模型的水平，训练没有产生作用。"
+        yield finding("loss-unmoved", S2, [(points, n - 1), (points, 0)], en, zh, baseline=first, last=last)
+        return
 
 
 @detector("accuracy-zero", "the accuracy is zero throughout", ACCURACIES, 3)
@@ -119,7 +145,7 @@ def train_loss_memorised(track: Track) -> Iterator[Finding]:
     untrained, epochs = start > FROM_SCRATCH, 0.0 if epoch is None else float(epoch.values.max())
     first = start if untrained else first
     least = NO_TEXT if untrained else MEMORISED
-    if not 0 <= last < least or last > first / 20 or (epochs < PASSES and not untrained):
+    if first <= least or not 0 <= last < least or last > first / 20 or (epochs < PASSES and not untrained):
         return
     held_out = track.points("eval_loss")
     if held_out is not None and head_tail(held_out.values, 0.2)[1] < max(3 * last, 2 * least):

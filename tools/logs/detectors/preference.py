@@ -60,7 +60,7 @@ def preference_not_learned(loss: Series, track: Track) -> Iterator[Finding]:
     if (margin is None and share is None) or not enough:
         return
     if margin is not None and any(s.metric in MIXED for s in track.series):
-        yield from _mixed(loss, margin)
+        yield from _mixed(loss, margin, share)
         return
     if max(abs(first - LN2), abs(last - LN2)) > NEAR * LN2:
         return
@@ -82,10 +82,12 @@ def preference_not_learned(loss: Series, track: Track) -> Iterator[Finding]:
     yield finding("preference-not-learned", severity, shown, en, zh, margin=gap, accuracy=right, last=last)
 
 
-def _mixed(loss: Series, margin: Series) -> Iterator[Finding]:
-    """The same where the loss falls by its likelihood term whatever becomes of the pairs."""
+def _mixed(loss: Series, margin: Series, share: Series | None) -> Iterator[Finding]:
+    """The same where the loss falls by its likelihood term whatever becomes of the pairs; pairs that are nearly the
+    same text have a margin of nothing even where most are ranked rightly."""
     gap = head_tail(margin.values)[1]
-    if abs(gap) < NARROWEST:
+    ranked = share is not None and head_tail(share.values)[1] >= TOLD_APART
+    if abs(gap) < NARROWEST and not ranked:
         en = f"{margin.key} ends at {gap:.2g}: the likelihood was learned, the pairs were not told apart."
         zh = f"{margin.key} 最后为 {gap:.2g}：损失中的似然项学到了，但没有学会区分偏好对。"
         yield finding(

@@ -25,6 +25,8 @@ def _supervised_loss(track: Track, least: int) -> Series | None:
     return points if len(points) >= least else None
 
 
+PASSES = 5
+"""Epochs after which a loss that has not begun to fall never does. Own judgement."""
 STUCK = 0.1
 """Share by which a loss at the level of guessing may fall and still be stuck. Own judgement."""
 
@@ -46,7 +48,10 @@ def loss_plateau(track: Track) -> Iterator[Finding]:
     symptom without a number; the numbers are own judgement.
     """
     loss, points = track.get("loss"), _supervised_loss(track, 100)
-    if loss is None or points is None or _diverged(track) is not None:
+    if loss is None or _diverged(track) is not None:
+        return
+    if points is None:
+        yield from _no_better_for_passes(track)
         return
     first, last = head_tail(points.values, 0.1)
     if first <= 0.05:
@@ -64,6 +69,28 @@ def loss_plateau(track: Track) -> Iterator[Finding]:
     en = f"{points.key} goes from {first:.4g} to {last:.4g} over {n} points ({gain:+.1%} gain, trend z {z:.1f})."
     zh = f"{points.key} 在 {n} 个点里从 {first:.4g} 到 {last:.4g}（改善 {gain:+.1%}，趋势 z {z:.1f}）。"
     yield finding(code, severity, [(points, 0), (points, -1)], en, zh, **levels)
+
+
+def _no_better_for_passes(track: Track) -> Iterator[Finding]:
+    """Twenty points or more over five epochs or more in which the loss shows no fall at all: whoever sees the same rows
+    that often knows some by heart. An accuracy that rises meanwhile says otherwise. Own judgement."""
+    points, epoch = _supervised_loss(track, 20), track.points("epoch")
+    if (
+        points is None
+        or epoch is None
+        or epoch.values.max() - epoch.values.min() < PASSES
+        or points.values.min() <= 0.05
+    ):
+        return
+    (first, last), (_, z) = head_tail(points.values, 0.3), mann_kendall(points.values)
+    risen = (p for name in ("accuracy", "eval_accuracy") if (p := track.points(name, 5)) is not None)
+    if last < 0.98 * first or z < -1 or any(mann_kendall(p.values)[1] > 1 for p in risen):
+        return
+    n, epochs = len(points), float(epoch.values.max())
+    en = f"{points.key} goes from {first:.4g} to {last:.4g} over {n} points and {epochs:.3g} epochs (trend z {z:.1f})."
+    zh = f"{points.key} 在 {n} 个点、{epochs:.3g} 个 epoch 里从 {first:.4g} 到 {last:.4g}（趋势 z {z:.1f}）。"
+    levels = {"gain": (first - last) / first, "baseline": first, "last": last, "trend_z": z}
+    yield finding("loss-plateau", S2, [(points, 0), (points, -1)], en, zh, **levels)
 
 
 def _from_the_start(loss: Series) -> bool:

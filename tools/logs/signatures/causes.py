@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from ...findings import Evidence, Finding, Severity, clean, declare
 from ...phrase import LINE, counted
 from ...series import Series
 from ...vocabulary import VOCABULARY
+from .holders import holders
 from .match import TABLE, Hit, Hits
-from .phases import FRAME, frames, phases
+from .phases import FRAME, frames, in_a_start, phases
 from .signature import CHECK
 from .software import GENERIC
 from .uncaught import restarts, stop
@@ -31,6 +33,10 @@ torchrun that names the signal at its end): a traceback of an engine may stand b
 
 PHASED = ("cuda-oom",)
 """Codes of which the phase is told, see `phases`."""
+
+DEATHS, AGAIN = ("native-crash", "killed-without-reason"), 3
+"""Codes of a process that is gone, and times that a program dies so, start after start, from which on it is no matter
+of an earlier start. Own judgement."""
 
 AS_FAR = 0.5
 """Share of the lines up to a failure that the last start must have, to have got beyond it. Own judgement."""
@@ -166,7 +172,8 @@ def judge(found: Mapping[str, Mapping[int, Hits]], lives: Mapping[str, Timeline]
     causes = {file: _first_cause(file_events) for file, file_events in events.items()}
     pairs = [(event, _finding(event, _follows(event, causes))) for each in events.values() for event in each]
     findings = [f for _, f in pairs]
-    findings += [p for e, f in pairs if e.code in PHASED for p in phases(e.file, _kept(e.hits), f)]
+    for tell in (phases, holders):
+        findings += [p for e, f in pairs if e.code in PHASED for p in tell(e.file, _kept(e.hits), f)]
     return sorted(_joined(findings), key=lambda f: f.severity)
 
 
@@ -210,6 +217,10 @@ def _graded(file: str, hit: Hit, hits: Hits, life: Timeline) -> _Event:
         return _Event(file, hit, hits, Severity.S3, f"line {hits.undone} takes it back", back=True)
     if hit.absolved and not frames(hit):
         return _Event(file, hit, hits, Severity.S3, "the line itself says that the program goes on", back=True)
+    if hit.signature.code in DEATHS and _recurs(hits):
+        return _Event(file, hit, hits, Severity.S0)
+    if severity < Severity.S2 and life.serves > 0 and hit.line < life.alive and in_a_start(hit):
+        return _Event(file, hit, hits, Severity.S2, "another server, or a later start, answers in the same file")
     if life.survives(hit.line):
         return _Event(file, hit, hits, Severity.S3, "the run goes on after it")
     if 0 < life.serves < life.shut < hit.line:
@@ -219,6 +230,12 @@ def _graded(file: str, hit: Hit, hits: Hits, life: Timeline) -> _Event:
         why = "the program is started again later" if again else "steps are logged later"
         return _Event(file, hit, hits, Severity.S2, f"{why} in the same file")
     return _Event(file, hit, hits, severity)
+
+
+def _recurs(hits: Hits) -> bool:
+    """Whether it ends one start after the other, and not several processes at once: then no start mends anything."""
+    lines = [hit.line for hit in _kept(hits)]
+    return sum(b - a > WRAPPED_LINES for a, b in pairwise([-WRAPPED_LINES - 1, *lines])) >= AGAIN
 
 
 def _first_cause(events: Sequence[_Event]) -> _Event | None:
@@ -235,7 +252,8 @@ def _follows(event: _Event, causes: Mapping[str, _Event | None]) -> _Event | Non
         gap = event.hit.line - first.hit.line
         reach = 5 if first.hit.signature is GENERIC else WRAPPED_LINES  # a bare exception says less than its wrapper
         wraps = event.hit.signature.role == "echo" and -reach <= gap <= 0
-        if 0 < gap <= CASCADE_LINES or wraps:
+        after = any(0 < event.hit.line - hit.line <= CASCADE_LINES for hit in _kept(first.hits))
+        if after or wraps:
             return first
     if event.hit.signature.role == "echo" and (first is None or first.code == event.code):
         others = [

@@ -199,7 +199,7 @@ ROWS = (
     ),
     Signature(
         "cuda-error", S0,
-        r"CUDA error: (unknown|unspecified|initialization|invalid|operation|all CUDA-capable|too many|peer|the launch)|CUDA error: CUBLAS_STATUS|CUDNN_STATUS_(EXECUTION|INTERNAL|NOT_INITIALIZED|MAPPING|BAD)|cuDNN error|c10::(CUDAError|AcceleratorError)|CUBLAS_STATUS_(EXECUTION_FAILED|NOT_INITIALIZED|INTERNAL_ERROR)|No CUDA GPUs are available|CUDA unknown error|HIP error: |ROCm error: |HSA_STATUS_ERROR\w*|hipError(LaunchFailure|IllegalAddress|Unknown|InvalidValue|LaunchTimeOut)|rocBLAS error|Segmentation fault|MPSNDArray.{0,80}(Error|failed)|failed assertion .{0,160}MPS|Command buffer exited with error|XlaRuntimeError: (INTERNAL|ABORTED|UNAVAILABLE|FAILED_PRECONDITION)|TPU initialization failed",
+        r"CUDA error: (unknown|unspecified|initialization|invalid|operation|all CUDA-capable|too many|peer|the launch)|CUDA error: CUBLAS_STATUS|CUDNN_STATUS_(EXECUTION|INTERNAL|NOT_INITIALIZED|MAPPING|BAD)|cuDNN error|c10::(CUDAError|AcceleratorError)|CUBLAS_STATUS_(EXECUTION_FAILED|NOT_INITIALIZED|INTERNAL_ERROR)|No CUDA GPUs are available|CUDA unknown error|HIP error: |ROCm error: |HSA_STATUS_ERROR\w*|hipError(LaunchFailure|IllegalAddress|Unknown|InvalidValue|LaunchTimeOut)|rocBLAS error|MPSNDArray.{0,80}(Error|failed)|failed assertion .{0,160}MPS|Command buffer exited with error|XlaRuntimeError: (INTERNAL|ABORTED|UNAVAILABLE|FAILED_PRECONDITION)|TPU initialization failed",
         "a call of the GPU runtime failed (CUDA, ROCm, CANN, Metal or XLA)", "GPU 运行时调用失败（CUDA、ROCm、CANN、Metal 或 XLA）",
         (
             "  what():  CUDA error: unknown error",

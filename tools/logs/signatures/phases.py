@@ -64,6 +64,11 @@ PHASES = (
         ),
     ),
 )
+ENGINE = bounded(
+    r"(?:vllm|sglang|lmdeploy|text_generation_server)[/\\].{0,200} in (?:_init_engine|_init_executor|load_model"
+    r"|get_model|_?initialize_model|init_device|run_rpc_server)$"
+)
+"""A frame of an engine that starts: what fails there ends this start, whoever answers later in the same log."""
 CODES = declare("phases", *((phase.code, CHECK, phase.en) for phase in PHASES))
 
 
@@ -89,6 +94,11 @@ def phases(file: str, hits: Iterable[Hit], of: Finding) -> Iterator[Finding]:
                 {key: of.data[key] for key in ("survived", "follows") if key in of.data},
             )
             return
+
+
+def in_a_start(hit: Hit) -> bool:
+    """Whether the error ended the start of an inference engine."""
+    return any(ENGINE.search(text.rstrip()) for _, text in frames(hit))
 
 
 def frames(hit: Hit, shape: re.Pattern[str] = FRAME) -> list[tuple[int, str]]:

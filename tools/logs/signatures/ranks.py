@@ -170,11 +170,13 @@ ROWS = (
         role="echo",
     ),
     Signature(
-        "native-crash", S0, r"died with <Signals\.SIG(SEGV|ILL|FPE)|exitcode\s*: ?-(4|8|11)\b|return code = -(4|8|11)\b|Signal (4|8|11) \(SIG",
+        "native-crash", S0, r"died with <Signals\.SIG(SEGV|ILL|FPE)|exitcode\s*: ?-(4|8|11)\b|return code = -(4|8|11)\b|Signal (4|8|11) \(SIG|: line \d+:\s+\d+ Segmentation fault|^Segmentation fault|Fatal Python error: Segmentation fault|Segfault encountered|Caught signal 11 \(Segmentation fault",
         "the process crashed in native code (segmentation fault, illegal instruction)", "进程在本机代码中崩溃（段错误、非法指令）",
         ("  traceback : Signal 11 (SIGSEGV) received by PID 1601371",
          "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -11) local_rank: 0 (pid: 1) of binary: python",
-         "[2023-09-08 08:39:55,582] [ERROR] [launch.py:320:sigkill_handler] ['python', 'main.py'] exits with return code = -11"),
+         "[2023-09-08 08:39:55,582] [ERROR] [launch.py:320:sigkill_handler] ['python', 'main.py'] exits with return code = -11",
+         "run.sh: line 1107: 2967037 Segmentation fault      (core dumped) python3 main.py --epochs 1", "Segmentation fault (core dumped)",
+         "Fatal Python error: Segmentation fault", "[gpu07:12345:0:12345] Caught signal 11 (Segmentation fault: address not mapped to object at address 0x8)"),
         ("  exitcode  : -6 (pid: 14750)", "exits with return code = 11"),
     ),
     Signature(

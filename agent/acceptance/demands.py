@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from ..knowledge.entry import Criterion, Entry
-from ..knowledge.sign import parse_sign
-from ..tools.findings import Finding
-from ..tools.patterns import bounded
-from ..tools.vocabulary import VOCABULARY
+from ...knowledge.entry import Criterion, Entry
+from ...knowledge.sign import parse_sign
+from ...tools.findings import Finding
+from ...tools.patterns import bounded
+from ...tools.vocabulary import VOCABULARY
 
 SLACK, NOISE = 0.05, 3.0
 """Share of a level, and points' noises, by which the next run may miss it."""

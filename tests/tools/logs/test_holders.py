@@ -1,0 +1,59 @@
+"""Who holds the card when it is full: other processes are named, the one that failed and a small one are not."""
+
+import pytest
+
+from tests.tools.logs.test_phases import trace
+from triage.tools.logs.signatures.causes import Timeline, judge
+from triage.tools.logs.signatures.match import Matcher
+from triage.tools.reading import Chunk
+
+CARD = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 68.00 MiB. "
+    "GPU 0 has a total capacity of 23.69 GiB of which 50.94 MiB is free. "
+)
+PYTORCH = (
+    "Of the allocated memory 1.86 GiB is allocated by PyTorch, and 73.76 MiB is reserved by PyTorch but unallocated."
+)
+OWN = "Including non-PyTorch memory, this process has 2.22 GiB memory in use. "
+
+
+def found(text: str, **life):
+    matcher = Matcher(len(text))
+    matcher.look(Chunk(text.encode(), 1))
+    return {f.code: f for f in judge({"a.log": matcher.hits()}, {"a.log": Timeline(**life)})}
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        "Process 90 has 21.40 GiB memory in use. " + OWN + PYTORCH,
+        "Process 90 has 21.40 GiB memory in use. Process 107 has 2.22 GiB memory in use. " + PYTORCH,
+    ],
+)
+def test_the_process_that_holds_the_card_is_named(held):
+    finding = found(CARD + held)["gpu-memory-held-elsewhere"]
+    assert "process 90 holds 21.4 GiB" in finding.message
+    assert finding.severity.name == "S0"
+    assert "90" in finding.zh
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        "Including non-PyTorch memory, this process has 23.50 GiB memory in use. " + PYTORCH,
+        "Process 5366 has 23.40 GiB memory in use. Of the allocated memory 15.2 GiB is allocated by PyTorch, "
+        "and 7.24 GiB is reserved by PyTorch but unallocated.",  # itself, in a container
+        "Process 90 has 0.80 GiB memory in use. " + OWN.replace("2.22", "22.8") + PYTORCH,  # a desktop
+        "",
+    ],
+)
+def test_nobody_else_is_blamed_for_a_card_that_the_process_filled(held):
+    assert found(CARD + held).keys() == {"cuda-oom"}
+
+
+def test_a_start_that_failed_beside_a_server_that_answers_is_more_than_a_note():
+    frames = trace("vllm/engine/async_llm_engine.py _init_engine", "vllm/worker/worker.py load_model")
+    answered = {"alive": 90, "serves": 20, "end": 100}
+    assert found(frames + CARD, **answered)["cuda-oom"].severity.name == "S2"
+    request = trace("vllm/v1/engine/core.py run_busy_loop", "vllm/v1/worker/gpu_worker.py execute_model")
+    assert found(request + CARD, **answered)["cuda-oom"].severity.name == "S3"

@@ -1,0 +1,64 @@
+"""Who holds the GPU's memory, as an out-of-memory error of PyTorch says it: this process, or others on the same card.
+
+A process that sits in a container may be listed by its number only; it is told from others by what PyTorch says of
+itself. Which of the processes should give way is not decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ...findings import Evidence, Finding, clean, declare
+from ...patterns import bounded
+from .match import Hit
+from .signature import CHECK
+
+MUCH = 0.2
+"""Share of the card that others hold at least to be named. Own judgement."""
+SLACK = 1.5
+"""Gigabytes that a process takes beside what PyTorch counts (context, libraries), with some room. Own judgement."""
+_UNITS = {"GiB": 1.0, "MiB": 1 / 1024, "KiB": 1 / 1024**2, "bytes": 1 / 1024**3}
+_SIZE = r"(\d{1,6}(?:\.\d{1,3})?) (GiB|MiB|KiB|bytes)"
+_CARD = bounded(rf"total capacity of {_SIZE}")
+_HELD = bounded(rf"\bProcess (\d{{1,9}}) has {_SIZE} memory in use")
+_OWN = bounded(rf"\bthis process has {_SIZE} memory in use")
+_COUNTED = bounded(rf"{_SIZE} (?:is|are) (?:allocated|reserved) by PyTorch")
+
+CODES = declare("holders", ("gpu-memory-held-elsewhere", CHECK, "another process holds much of the GPU's memory"))
+
+
+def holders(file: str, hits: Iterable[Hit], of: Finding) -> Iterator[Finding]:
+    """The first of the errors that names other processes with much of the card."""
+    for hit in hits:
+        card, held = _CARD.search(hit.text), _others(hit.text)
+        if card is None or not held:
+            continue
+        total, most = _size(*card.groups()), max(held, key=lambda pair: pair[1])
+        if (share := sum(size for _, size in held) / total if total else 0.0) < MUCH:
+            continue
+        own = _OWN.search(hit.text)
+        mine, mine_zh = (f"; this one has {own[1]} {own[2]}", f"；本进程占 {own[1]} {own[2]}") if own else ("", "")
+        yield Finding(
+            "gpu-memory-held-elsewhere",
+            of.severity,
+            f"{file}:{hit.line}: process {most[0]} holds {most[1]:.4g} GiB of the card's {total:.4g} GiB when this "
+            f"one runs out of memory{mine}.",
+            f"{file}:{hit.line}：显存耗尽时，进程 {most[0]} 占着该卡 {total:.4g} GiB 中的 {most[1]:.4g} GiB{mine_zh}。",
+            (Evidence(file, hit.line, rank=hit.rank, text=clean(hit.text)),),
+            {key: of.data[key] for key in ("survived", "follows") if key in of.data} | {"share": round(share, 3)},
+        )
+        return
+
+
+def _others(text: str) -> list[tuple[str, float]]:
+    """(process, GiB) of those that are not the one that failed."""
+    held = [(number, _size(size, unit)) for number, size, unit in _HELD.findall(text)]
+    if not held or _OWN.search(text):
+        return held
+    counted = sum(_size(*found) for found in _COUNTED.findall(text))
+    own = min(held, key=lambda pair: abs(pair[1] - counted))
+    return [pair for pair in held if pair is not own] if abs(own[1] - counted) <= SLACK + 0.1 * counted else held
+
+
+def _size(number: str, unit: str) -> float:
+    return float(number) * _UNITS[unit]

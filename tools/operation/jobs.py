@@ -1,0 +1,261 @@
+"""Machines by what is kept about them: which jobs failed on which of them, whose counters grew, what was stored.
+
+Read from tables of a scheduler (`sacct`, `squeue`, `kubectl`), from two snapshots of the same counters, and from lists
+of checkpoints and quotas. A machine is named only where it tells the jobs that failed from those that did not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from ..findings import Evidence, Finding, Severity
+from ..patterns import bounded
+from ..relate.line import plain
+from ..tables.table import Column, Table
+
+STATE = bounded(r"^(?:job_?)?(?:state|status|result|outcome|phase|状态|结果)$")
+NODES = bounded(r"^(?:nodes?_?list|nodes?|hosts?|hostnames?|machines?|exec_host|nodes_used|节点|节点列表|机器)$")
+JOB = bounded(r"^(?:job_?id|job|run|id|name|pod|jobname|作业|作业号|任务)$")
+BAD = bounded(r"(?i)fail|error|node_fail|crash|abort|hang|hung|killed|失败|报错|崩溃|挂")
+GOOD = bounded(r"(?i)complet|succe|finish|done|\bok\b|成功|完成|正常")
+LEAST_FAILED = 2
+"""Jobs that failed from which on what they share may be their cause."""
+MOST_NAMED = 1
+"""Machines that every failed job may share, and be named: of more, one hides behind the others."""
+_RANGE = bounded(r"([A-Za-z][\w.-]{0,60}?)\[([\d,\s-]{1,400})\]([\w.-]{0,40})")
+_NAME = bounded(r"[A-Za-z][\w.-]{0,60}\d[\w.-]{0,60}")
+MOST_NODES = 4096
+
+LINKS = bounded(
+    r"(?:link|infiniband|(?:^|_)ib_|roce|rdma|symbol|port_(?:rcv|xmit|receive|transmit)|pcie|nvlink|retrans|crc)"
+)
+FAULTS = bounded(r"(?:ecc|xid|retired|remapped|row_remap|throttl|thermal)")
+COUNTS_UP = bounded(r"(?:_total|_count|errors?|_downed|recover(?:y|ies)|events|volatile.{0,20}|aggregate.{0,20})$")
+LEAST_KEYS, FEW, FAR_MORE = 4, 0.1, 5.0
+"""Ports or cards from which on one is told from the others, the share of them that is one of few, and times that its
+counter grew more than theirs."""
+
+CHECKPOINT = bounded(r"(?i)(?:step|ckpt|checkpoint|iter|global_step|epoch|save)[_-]{0,2}(\d{1,9})(?!\d)")
+FILES = bounded(r"(?i)(\d{1,7})\s{0,3}(?:files?|个文件|entries|shards?)\b")
+LEAST_SAVED, SMALLER = 4, 0.8
+"""Checkpoints of which one may be told from the others, and share of their size below which it is."""
+AT_QUOTA = 0.985
+SIZE = re.compile(r"^(\d+(?:\.\d+)?)\s?([KMGTPE])?i?[Bb]?\*?$")
+USED = bounded(r"^(?:used|usage|blocks|kbytes|space|已用)$")
+MOST = bounded(r"^(?:quota|limit|hard|soft|size|hard_limit|capacity|配额|上限)$")
+
+
+class Job(NamedTuple):
+    """One job: how it ended, and on what."""
+
+    name: str
+    failed: bool
+    nodes: frozenset[str]
+    evidence: Evidence
+
+
+def ran(tables: Sequence[Table]) -> Iterator[Finding]:
+    """The machine on which every job that failed ran, and none that succeeded."""
+    for table in tables:
+        jobs = _jobs(table)
+        failed, fine = [j for j in jobs if j.failed], [j for j in jobs if not j.failed]
+        if len(failed) < LEAST_FAILED or not fine:
+            continue
+        shared = frozenset.intersection(*(j.nodes for j in failed))
+        alone = sorted(shared - frozenset.union(*(j.nodes for j in fine)))
+        if len(alone) != MOST_NAMED:
+            continue
+        node, names = alone[0], ", ".join(j.name for j in failed[:6])
+        yield Finding(
+            "failures-share-node", Severity.S2,
+            f"All {len(failed)} jobs that failed ({names}) ran on {node}, none of the {len(fine)} that succeeded did "
+            f"({table.file}).",
+            f"{len(failed)} 个失败的作业（{names}）都用到节点 {node}，{len(fine)} 个成功的作业都没有用它"
+            f"（{table.file}）。",
+            tuple(j.evidence for j in (*failed[:4], *fine[:2])),
+            {"node": node, "failed": [j.name for j in failed], "fine": len(fine), "names": node},
+        )  # fmt: skip
+        return
+
+
+def _jobs(table: Table) -> list[Job]:
+    state, nodes, job = (_column(table, p) for p in (STATE, NODES, JOB))
+    if state is None or nodes is None:
+        return []
+    out = []
+    for i, (said, where) in enumerate(zip(state.values.tolist(), nodes.values.tolist(), strict=True)):
+        bad, good = BAD.search(str(said)), GOOD.search(str(said))
+        on = frozenset(expanded(str(where)))
+        if on and bool(bad) != bool(good):
+            name = str(job.values[i]) if job is not None else str(i + 1)
+            text = f"{name} {where} {said}"
+            out.append(Job(name, bool(bad), on, Evidence(table.file, int(table.lines[i]) or None, text=text[:200])))
+    return out
+
+
+def _column(table: Table, pattern: re.Pattern[str]) -> Column | None:
+    return next((c for c in table.columns if pattern.search(plain(c.name)) or pattern.search(c.name)), None)
+
+
+def expanded(text: str) -> Iterator[str]:
+    """The machines of a list as schedulers shorten it: `gn[11-13,23],ga07`."""
+    count = 0
+    for match in _RANGE.finditer(text):
+        for piece in match[2].split(","):
+            first, _, last = piece.strip().partition("-")
+            if not first.isdigit() or (last and not last.isdigit()):
+                continue
+            for n in range(int(first), min(int(last or first), int(first) + MOST_NODES) + 1):
+                count += 1
+                if count > MOST_NODES:
+                    return
+                yield f"{match[1]}{n:0{len(first)}d}{match[3]}"
+    yield from _NAME.findall(_RANGE.sub(" ", text))[:MOST_NODES]
+
+
+def counted(tables: Sequence[Table]) -> Iterator[Finding]:
+    """Counters that grow from one snapshot to another on one port, card or machine alone."""
+    told: set[str] = set()
+    for one, other in combinations([t for t in tables if LEAST_KEYS <= len(t) <= 20_000][:60], 2):
+        same = one.file != other.file and [c.name for c in one.columns] == [c.name for c in other.columns]
+        for code, pattern in (("link-counters-grow", LINKS), ("fault-counters-grow", FAULTS)):
+            if same and code not in told and (found := _grown(code, pattern, one, other)) is not None:
+                told.add(code)
+                yield found
+
+
+def _keys(table: Table) -> list[tuple[str, ...]]:
+    labels = [c for c in table.columns if not COUNTS_UP.search(plain(c.name)) and c.role != "axis"]
+    return list(zip(*(map(str, c.values.tolist()) for c in labels), strict=True)) if labels else []
+
+
+def _grown(code: str, pattern: re.Pattern[str], one: Table, other: Table) -> Finding | None:
+    """The few rows whose counters differ while all others are as they were."""
+    mine, theirs = ({k: i for i, k in enumerate(_keys(t))} for t in (one, other))
+    both = [k for k in mine if k in theirs]
+    if len(both) < LEAST_KEYS or len(mine) != len(one) or len(theirs) != len(other):
+        return None
+    moved: dict[tuple[str, ...], list[tuple[str, float, float]]] = {}
+    for a, b in zip(one.columns, other.columns, strict=True):
+        if a.values.dtype.kind == "f" and COUNTS_UP.search(plain(a.name)) and pattern.search(plain(a.name)):
+            was, now = a.values[[mine[k] for k in both]], b.values[[theirs[k] for k in both]]
+            for i in _far(now - was):
+                moved.setdefault(both[i], []).append((a.name, float(was[i]), float(now[i])))
+    if not moved or len(moved) > max(1, FEW * len(both)):
+        return None
+    if all(now < was for rows in moved.values() for _, was, now in rows):
+        return _grown(code, pattern, other, one)
+    key, rows = max(moved.items(), key=lambda found: len(found[1]))
+    named, said = ", ".join(key[:4]), "; ".join(f"{name} {was:g} -> {now:g}" for name, was, now in rows[:4])
+    places = ((other, theirs[key], 2), (one, mine[key], 1))
+    return Finding(
+        code, Severity.S2,
+        f"{named}: {said} (from {one.file} to {other.file}), while the other {len(both) - len(moved)} hardly "
+        "move.",
+        f"{named}：{said}（{one.file} → {other.file}），其余 {len(both) - len(moved)} 个几乎没有变化。",
+        tuple(Evidence(t.file, int(t.lines[i]) or None, metric=rows[0][0], value=rows[0][side],
+                       text=f"{named} {said}"[:300]) for t, i, side in places),
+        {"key": list(key), "grown": {name: [was, now] for name, was, now in rows}, "names": named},
+    )  # fmt: skip
+
+
+def _far(grown: np.ndarray) -> list[int]:
+    """The few rows that grew far more than any of the others."""
+    grown = np.nan_to_num(np.abs(grown) if (grown <= 0).all() else grown)
+    usual = float(np.quantile(grown, 1 - FEW, method="lower"))
+    return np.flatnonzero(grown > max(1, FAR_MORE * usual)).tolist()
+
+
+def stored(tables: Sequence[Table]) -> Iterator[Finding]:
+    """A checkpoint that is far smaller than the others, and a quota that is at its limit."""
+    small = next((f for t in tables for f in _smaller(t)), None)
+    full = next((f for t in tables for f in _reached(t)), None)
+    yield from (f for f in (small, full) if f is not None)
+
+
+def _smaller(table: Table) -> Iterator[Finding]:
+    names = next((c for c in table.columns if sum(map(_saved, _names(c))) >= LEAST_SAVED), None)
+    if names is None:
+        return
+    said = _names(names)
+    rows = [i for i, name in enumerate(said) if _saved(name)]
+    last = max(rows, key=lambda i: int(CHECKPOINT.search(said[i])[1]))  # type: ignore[index]
+    for what, sizes in _sizes(table, names, rows):
+        others = np.array([sizes[i] for i in rows if i != last and np.isfinite(sizes[i])])
+        if len(others) < LEAST_SAVED - 1 or np.ptp(others) > 0.1 * np.median(others) or not np.median(others) > 0:
+            continue
+        usual, mine = float(np.median(others)), float(sizes[last])
+        if np.isfinite(mine) and mine < SMALLER * usual:
+            name = said[last].split()[0]
+            yield Finding(
+                "checkpoint-smaller", Severity.S1,
+                f"{name} has {what} {mine:g}, the {len(others)} others {usual:g} each ({table.file}): it was not "
+                "written whole.",
+                f"{name} 的 {what} 为 {mine:g}，其余 {len(others)} 个均为 {usual:g}（{table.file}）：没有写完整。",
+                tuple(Evidence(table.file, int(table.lines[i]) or None, text=said[i][:200]) for i in (last, rows[0])),
+                {"checkpoint": name, "has": mine, "others": usual, "count": len(others)},
+            )  # fmt: skip
+            return
+
+
+def _names(column: Column) -> list[str]:
+    """Its cells as text; numbers of checkpoints with that word."""
+    if column.values.dtype.kind == "O":
+        return [str(v) for v in column.values.tolist()]
+    if column.role != "axis" or column.of != "checkpoint":
+        return []
+    return [f"checkpoint-{v:.0f}" if np.isfinite(v) else "" for v in column.values]
+
+
+def _saved(name: str) -> bool:
+    return CHECKPOINT.search(name) is not None
+
+
+def _sizes(table: Table, names: Column, rows: Sequence[int]) -> Iterator[tuple[str, np.ndarray]]:
+    """What a list says of the size of each row: numbers, sizes as people write them, counts of files."""
+    for column in table.columns:
+        if column is names:
+            continue
+        if column.values.dtype.kind == "f" and column.role != "axis":
+            yield "a size of", column.values
+        elif column.values.dtype.kind == "O":
+            read = np.array([_bytes(str(v)) for v in column.values.tolist()])
+            if np.isfinite(read[list(rows)]).all():
+                yield "a size of", read
+    files = [FILES.search(name) for name in _names(names)]
+    if all(files[i] for i in rows):
+        yield "files:", np.array([float(m[1]) if m else np.nan for m in files])
+
+
+def _bytes(text: str) -> float:
+    match = SIZE.match(text.strip())
+    return float(match[1]) * 1024 ** " KMGTPE".index(match[2] or " ") if match else float("nan")
+
+
+def _reached(table: Table) -> Iterator[Finding]:
+    """A row whose use is at its quota."""
+    used, most = _column(table, USED), _column(table, MOST)
+    for i in range(min(len(table), 1000)):
+        pair = [_amount(c, i) for c in (used, most) if c is not None]
+        over = len(pair) == 2 and pair[1] > 0 and pair[0] >= AT_QUOTA * pair[1]
+        marked = used is not None and str(used.values[i]).endswith("*")
+        if over or (marked and len(pair) == 2):
+            said = " ".join(str(c.values[i]) for c in table.columns[:6])
+            yield Finding(
+                "quota-reached", Severity.S1,
+                f"{table.file}: what is used ({used.values[i]}) is at its limit ({most.values[i]}).",  # type: ignore[union-attr]
+                f"{table.file}：已用量（{used.values[i]}）到达上限（{most.values[i]}）。",  # type: ignore[union-attr]
+                (Evidence(table.file, int(table.lines[i]) or None, text=said[:200]),),
+                {"used": pair[0], "limit": pair[1]},
+            )  # fmt: skip
+            return
+
+
+def _amount(column: Column, i: int) -> float:
+    value = column.values[i]
+    return float(value) if column.values.dtype.kind == "f" else _bytes(str(value))

@@ -1,0 +1,58 @@
+"""Everything that summary tables say, in one pass: findings, and contrasts for the signs of the runbook."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...findings import Finding, declare
+from ...tables.table import Table
+from ..contrast import Contrast
+from . import equal, factors, items, mixtures, rates
+
+MOST_TABLES = 2000
+MOST_NOTES = 8
+"""Notes about groups that differ by nature that are told of one run."""
+SUMMARIES = "summary tables"
+CODES = declare(
+    "summaries",
+    ("rates-differ", SUMMARIES, "a counted share differs between groups that differ by nature"),
+    (
+        "removed-by-language",
+        SUMMARIES,
+        "of languages without spaces hardly anything is removed, of others a usual share",
+    ),
+    ("score-follows-overlap", SUMMARIES, "the score is higher on items that overlap the training data"),
+    ("share-falls-from-peak", SUMMARIES, "a counted share of something good falls from its peak to the end of the row"),
+    ("chosen-mostly-longer", SUMMARIES, "the chosen answers of most pairs are the longer ones, by their lengths"),
+    ("work-unequal", SUMMARIES, "ranks or shards that ought to have the same amount of work do not"),
+    ("results-missing", SUMMARIES, "a summary counts fewer results than there were items"),
+    ("source-untouched", SUMMARIES, "of one source nothing was trained"),
+    ("score-follows-template", SUMMARIES, "between variants the score goes with the chat template and nothing else"),
+    ("score-follows-format", SUMMARIES, "between variants the score goes with the number format and nothing else"),
+    ("score-follows-engine", SUMMARIES, "between variants the score goes with the engine and nothing else"),
+    ("score-follows-measurement", SUMMARIES, "the score changes with the way of measuring and nothing else"),
+    ("score-follows-factor", SUMMARIES, "between variants the score goes with one thing and nothing else"),
+    ("formats-score-alike", SUMMARIES, "variants in different number formats score the same"),
+    ("mixture-moved", SUMMARIES, "the composition of the data moves for good"),
+    ("composition-moved", SUMMARIES, "parts that sum to a whole move for good"),
+    ("mixture-off-plan", SUMMARIES, "the measured shares of the data are not the planned ones"),
+)
+
+
+def summed(tables: Sequence[Table]) -> tuple[list[Finding], list[Contrast]]:
+    """What the summary tables of a run say."""
+    found: list[Finding] = []
+    apart: list[Contrast] = []
+    for table in tables[:MOST_TABLES]:
+        for r in rates.rated(table):
+            if (contrast := rates.contrast_of(r)) is not None:
+                apart.append(contrast)
+                found.append(rates.judged(r, contrast))
+        for finding, contrast in factors.carried(table):
+            found.append(finding)
+            apart.append(contrast)
+        looks = (*items.LOOKS, *equal.LOOKS, rates.fallen, factors.formats_alike, factors.moved_with, mixtures.moved)
+        found += [finding for look in looks for finding in look(table)]
+    found += mixtures.off_plan(tables[:MOST_TABLES])
+    notes = [f for f in found if f.code == "rates-differ"][MOST_NOTES:]
+    return [f for f in found if f not in notes], apart
