@@ -303,3 +303,14 @@ def test_a_list_of_cases_names_the_cause_of_each(desk):
     assert case.cause == "loss-nan-high-lr"
     with pytest.raises(TriageError):
         desk.book.get("nothing")
+
+
+def test_what_is_said_about_the_turn_stands_below_its_answer(desk, tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "train.log").write_text("\n".join(f"step: {i} loss: {2 - i / 1000:.3f}" for i in range(400)))
+    talk = Talk("user:ann")
+    list(turns.ask(desk, talk, "is it healthy?", [run]))
+    (run / "train.log").write_text("\n".join(f"step: {i} loss: {2 - i / 1000:.3f}" for i in range(800)))
+    list(turns.ask(desk, talk, "is it healthy?"))
+    assert "*The run has changed since the last answer" in talk.messages[-1]["content"]

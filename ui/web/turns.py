@@ -20,6 +20,7 @@ from ...agent.conversation import Answered, Conversation
 from ...agent.events import Listen, Notice, Token, stream
 from ...agent.narrate.answer import headline
 from ...agent.narrate.reply import lines as reply_lines
+from ...agent.narrate.short import LINES
 from ...agent.propose import propose
 from ...agent.session import language, shown
 from ...knowledge.entry import RunbookError
@@ -158,7 +159,7 @@ def _watch(desk: Desk, talk: Talk, steps: Steps, turn: Callable[[Listen], object
             desk.workers.release()
 
     messages, at = steps.messages, len(steps.messages)
-    words, drawn = "", 0.0
+    words, notices, drawn = "", "", 0.0
     try:
         for event in stream(work):
             if isinstance(event, Token):
@@ -167,16 +168,24 @@ def _watch(desk: Desk, talk: Talk, steps: Steps, turn: Callable[[Listen], object
                     continue
                 messages[at:] = shape(words)
             elif isinstance(event, Answered):
-                words = event.answer.unasked  # with the notices of a model's turn
+                words, notices = told(event.answer), "" if event.answer.only else notices
+                continue
+            elif isinstance(event, Notice) and event.text != WORDS["waiting"].say(talk.lang):
+                notices += f"\n\n*{escaped(event.text)}*"
                 continue
             elif not steps.take(event):
                 continue
             drawn = time.monotonic()
             yield False
         if words:
-            messages[at:] = shape(words)
+            messages[at:] = shape(words + notices)
     finally:
         steps.end()
+
+
+def told(answer: Answer) -> str:
+    """What the conversation shows of it: a screen, and what a model adds."""
+    return answer.text if answer.only else "\n\n".join(filter(None, (answer.brief(LINES), answer.beside)))
 
 
 def _answered(desk: Desk, talk: Talk) -> None:
@@ -210,7 +219,7 @@ def speak(talk: Talk, lang: str) -> None:
         answer = viewed(replace(answer, seen=seen), lang)
         talk.view = answer.as_json()
         if talk.told in talk.messages and talk.told and not (answer.only or answer.beside):
-            talk.told["content"] = said(answer.short)[0]["content"]
+            talk.told["content"] = said(answer.brief(LINES))[0]["content"]
 
 
 def failed(talk: Talk, why: str, steps: Steps | None = None) -> None:
