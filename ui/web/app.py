@@ -67,9 +67,9 @@ class Page(Layout):
         judged = on(self.next_files.upload, self.verify_upload, [], [self.verdict, self.input])
         named = on(self.verify.click, self.verify_path, [self.next_path], [self.verdict, self.input])
         done = everything
-        for given in (opened, begun, judged, named):
+        for given, ends in ((opened, self.rejoin), (begun, self.finish), (judged, self.finish), (named, self.finish)):
             asking = on(given.then, self.ask, [], self.panels, trigger_mode="multiple")
-            on(asking.then, self.finish, [], done, trigger_mode="multiple").then(**hint).then(**top)
+            on(asking.then, ends, [], done, trigger_mode="multiple").then(**hint).then(**top)
         on(self.input.stop, self.stop, [], done).then(**top)
         for event, handler, inputs in (
             (self.folder.upload, self.attach, []),
@@ -162,6 +162,10 @@ class Page(Layout):
 
     def finish(self, talk: Talk) -> dict[Any, Any]:
         return self.everything(talk)
+
+    def rejoin(self, talk: Talk) -> dict[Any, Any]:
+        """What was being answered when the page was loaded again; without that, nothing has changed since."""
+        return self.finish(talk) if talk.turn else {self.line: waits(talk)}
 
     def stop(self, talk: Talk) -> dict[Any, Any]:
         turns.stop(self.desk, talk)
