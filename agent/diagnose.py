@@ -166,8 +166,19 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
     if top is None or top.status == "refuted" or (top.entry.kind == "benign" and looked):
         return "inconclusive"
     if top.status in ("established", "supported"):
-        return "diagnosed" if top.probability >= LEAST and not _only_a_symptom(ranked) else "inconclusive"
+        told = top.probability >= LEAST and not _only_a_symptom(ranked) and not _several_changes(ranked, findings)
+        return "diagnosed" if told else "inconclusive"
     return "diagnosed" if top.words >= MEANT and top.entry.sources and not looked else "inconclusive"
+
+
+def _several_changes(ranked: Sequence[Hypothesis], findings: Sequence[Finding]) -> bool:
+    """Whether several changes fell together where it began, and nothing is established that would tell them apart.
+
+    A leader that its own findings support strongly stands; one that names the symptom does not.
+    """
+    top = ranked[0]
+    strong = any(top.entry.speaks.for_[f.code] in ("decisive", "strong") and f.severity in SHOWN for f in top.for_)
+    return top.status == "supported" and not strong and any(f.code == "changes-together" for f in findings)
 
 
 def _only_a_symptom(ranked: Sequence[Hypothesis]) -> bool:

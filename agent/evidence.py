@@ -212,6 +212,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
     from ..tools.config.lint import lint
     from ..tools.data import check_run_data
     from ..tools.data.evalrows import check_eval_rows
+    from ..tools.data.splits import check_splits
     from ..tools.operation.places import check_places
     from ..tools.scores import check_run_evals
 
@@ -221,6 +222,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
         "checkpoints": check_run_checkpoints,
         "evals": check_run_evals,
         "eval rows": check_eval_rows,
+        "splits": check_splits,
         "copies": check_copies,
         "places": check_places,
     }
@@ -238,8 +240,8 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
     from ..tools.relate.relate import Related, relate
     from .signs import ask
 
-    tables, events = _aside(seen)
-    said = (seen.settings, events, seen.claims, facts_in(seen.reports))
+    tables, events, claims = _aside(seen)
+    said = (seen.settings, events, claims, facts_in(seen.reports))
     found = _try("relate", lambda: relate(SeriesTable(seen.series), tables, *said))
     if not isinstance(found, Related):
         return replace(seen, reports=(*seen.reports, found))
@@ -254,9 +256,9 @@ TRIALS = 2048
 """Bytes of a file of metrics up to which it is a handful of trials rather than a training."""
 
 
-def _aside(seen: Look) -> tuple[list[Table], list[Event]]:
-    """The tables and events, and rows of small data files and the events of logs that measure nothing."""
-    tables, events = [*seen.tables], [*seen.events]
+def _aside(seen: Look) -> tuple[list[Table], list[Event], list[Claim]]:
+    """The tables, events and claims, with rows of small data files and what logs that measure nothing tell."""
+    tables, events, claims = [*seen.tables], [*seen.events], [*seen.claims]
     measured = {s.file for s in seen.table}
     for artifact in seen.run.of("data", "generations", "log", "metrics"):
         with suppress(TriageError, OSError):
@@ -272,8 +274,9 @@ def _aside(seen: Look) -> tuple[list[Table], list[Event]]:
             else:
                 from ..tools.documents.read import read_document
 
-                events += read_document(artifact.path, artifact.name).events
-    return tables, events
+                told = read_document(artifact.path, artifact.name)
+                events, claims = [*events, *told.events], [*claims, *told.claims]
+    return tables, events, claims
 
 
 def read_open(run: Run) -> Opened | None:

@@ -202,6 +202,9 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
     seen = {code for code, f in by_code.items() if code in entry.speaks.needs or f.severity in SERIOUS}
     if entry.speaks.needs and seen.isdisjoint({*entry.speaks.needs, *weights}):
         weights = {code: "weak" for code in weights}
+    weights = {
+        code: NOTE if _consequence(by_code.get(code), by_code, weights) else word for code, word in weights.items()
+    }
     if all(is_hazard(f) for f in for_):
         weights = {code: "weak" for code in weights}  # what a program might do shows nothing of what the run did
     support = _discounted(_ratios(weights, by_code))
@@ -218,6 +221,12 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
     else:
         status = "possible"
     return score, Hypothesis(entry, cause, status, 0.0, for_, against, relevance.get(entry.id, 0.0))
+
+
+def _consequence(finding: Finding | None, by_code: Mapping[str, Finding], weights: Mapping[str, str]) -> bool:
+    """Whether a finding only follows from another one that says nothing for the entry."""
+    first = finding.data.get("follows", {}).get("code") if finding else None
+    return first is not None and first in by_code and first not in weights
 
 
 def is_hazard(finding: Finding) -> bool:

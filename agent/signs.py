@@ -336,7 +336,8 @@ def _absent(part: Part, asked: Asked) -> Iterator[Held]:
 
 
 def _found(part: Part, asked: Asked) -> Iterator[Held]:
-    finding = next((asked.findings[name] for name in part.names if name in asked.findings), None)
+    told = (asked.findings[name] for name in part.names if name in asked.findings)
+    finding = next((f for f in told if f.severity != Severity.S3 or "survived" not in f.data), None)
     if finding is not None:
         step = next((e.step for e in finding.evidence if e.step is not None), None)
         at = None if step is None else (float(step), float(step))

@@ -91,6 +91,7 @@ def test_every_finding_of_consequence_is_explained_by_an_entry():
         "checkpoint-not-evaluated",
         "metric-changed",
         "onset",
+        "changes-together",
         "group-differs",
         "score-changes-at-checkpoint",
         "score-differs",

@@ -13,6 +13,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
+from .patterns import bounded
 from .registry import table
 from .vocabulary import SPLITS, VOCABULARY
 
@@ -67,6 +68,8 @@ LEXICON: Mapping[str, str] = table("LEXICON", (
         ecc: ecc xid
         reward: reward rewards 奖励
         reward score: rm
+        std: std stdev 标准差
+        group: group 组 组内
         margin: margin margins gap 间隔 差距 差值
         chosen: chosen 选中
         rejected: rejected reject 拒绝 被拒
@@ -167,6 +170,7 @@ QUANTITIES: tuple[tuple[str, Quantity], ...] = tuple((name, q) for name, q in (
     _quantity("reward_accuracy", "preference accuracy", "reward", _SHARE),
     _quantity("reward_chosen", "reward chosen", "", "number"),
     _quantity("reward_rejected", "reward rejected", "", "number"),
+    _quantity("reward_std", "reward std", "group", "number"),
     _quantity("reward", "reward", "score policy", "number"),
     _quantity("kl", "kl", "policy", "number"),
     _quantity("entropy", "entropy", "policy tokens", "number"),
@@ -197,6 +201,9 @@ UNIT_KINDS: Mapping[str, str] = MappingProxyType({
 IMPLIED = {"seconds": "time", "share": "share", "hertz": "clock", "watts": "power"}
 """Kind of a unit -> the word that it says by itself."""
 
+PER_TIME = frozenset(("s", "sec", "second", "秒", "min", "gpu"))
+"""What a rate is counted by."""
+_BRACKET = bounded(r"(.{1,60}?)\s{0,3}[(（\[]([^()（）\[\]]{1,24})[)）\]]$")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORDS = re.compile(r"[a-z]+[0-9]*|[一-鿿]+|[0-9]+")
 _ZH_LONGEST = max(len(word) for word in (*LEXICON, *AROUND, *_EVAL) if not word.isascii())
@@ -209,10 +216,12 @@ def quantity(name: str, unit: str = "") -> str | None:
     >>> quantity("占用内存", "MiB"), quantity("smClkAvg", "MHz"), quantity("memory_free", "GiB")
     ('gpu_memory', 'sm_clock', None)
     """
-    said = (*_words(_CAMEL.sub("_", name[:80]).lower()), *_words(unit.lower() if "/" in unit else ""))
+    if not unit and (bracket := _BRACKET.match(name[:80])):
+        name, unit = bracket[1], bracket[2]
+    kind = _kind(unit)
+    said = (*_words(_CAMEL.sub("_", name[:80]).lower()), *_words(unit.lower() if kind == "rate" else ""))
     meant = {word for w in said for word in LEXICON.get(w, w).split()} - AROUND
     split = "" if meant.isdisjoint(_EVAL) else "eval_"
-    kind = _kind(unit)
     found = _meant(meant - _EVAL, kind) or _meant(meant - _EVAL | {IMPLIED.get(kind, "")}, kind)
     return found if not split or found is None else split + found if split + found in VOCABULARY else None
 
@@ -226,7 +235,7 @@ def _meant(words: set[str], kind: str) -> str | None:
 
 def _kind(unit: str) -> str:
     low = unit.lower()
-    return UNIT_KINDS.get(low, "rate" if "/" in low else "")
+    return UNIT_KINDS.get(low, "rate" if low.rpartition("/")[2] in PER_TIME and "/" in low else "")
 
 
 def _words(text: str) -> Iterable[str]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from .data.records.plain import load_json
 from .findings import Check, Evidence, Finding, Report, Severity, declare
+from .logs.chance import chance_of
 from .patterns import bounded
 from .run import Run
 
@@ -45,16 +46,6 @@ NOT_A_SCORE = re.compile(
     r"(?i)stderr|loss|perplexity|ppl|runtime|per_second|steps?$|epoch|alias|samples?$|bits_per|seconds|time"
 )
 COUNT = ("n", "num_samples", "n_samples", "samples", "total", "count", "eval_samples", "num_examples")
-CHANCE: tuple[tuple[re.Pattern[str], float], ...] = tuple(
-    (re.compile(rf"(?i)(?:^|[^a-z])(?:{names})(?:[^a-z]|$)"), points)
-    for names, points in (
-        (r"c?mmlu(?!_?(?:pro|redux))|c-?eval|hellaswag|arc|openbookqa", 25.0),
-        (r"winogrande|piqa|boolq", 50.0),
-        (r"commonsense_?qa", 20.0),
-        (r"gsm8k|humaneval|mbpp", 0.0),
-    )
-)
-"""Benchmarks, and the points that guessing gives: 1/choices, or nothing where an answer must be written."""
 NEAR_CHANCE = 2.0
 """Points from chance within which a score says nothing of the model. Own judgement."""
 SETUP = {"n-shot": ("shots", "示例数"), "versions": ("task version", "任务版本")}
@@ -188,8 +179,10 @@ def check_run_evals(run: Run) -> Report:
 
 def _at_chance(name: str, before: Score, after: Score) -> bool:
     """Whether the score is what guessing gives, and was clearly more before."""
-    chance = next((points for names, points in CHANCE if names.search(name)), None)
-    return chance is not None and abs(after.value - chance) <= NEAR_CHANCE and before.value > chance + LIMIT
+    chance = chance_of(name)
+    if chance is None:
+        return False
+    return abs(after.value - chance.points) <= NEAR_CHANCE and before.value > chance.points + LIMIT
 
 
 def _chance(guessed: list[Pair]) -> Finding:

@@ -155,7 +155,8 @@ def _first(help: str | None) -> str:
 
 GROUPS = {"logs": "Logs and metrics", "config": "Configuration", "code": "Programs", "data": "Data",
           "checkpoints": "Checkpoints",
-          "scores": "Evaluation results", "relate": "Relations"}  # fmt: skip
+          "scores": "Evaluation results", "relate": "Relations",
+          "operation": "Servers, machines and hand-overs"}  # fmt: skip
 
 
 FINDINGS = """\

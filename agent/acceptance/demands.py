@@ -19,6 +19,8 @@ from ...tools.vocabulary import VOCABULARY
 SLACK, NOISE = 0.05, 3.0
 """Share of a level, and points' noises, by which the next run may miss it."""
 MOST = 4
+QUEUE = 2
+"""Requests that may wait for a moment where none waits for a limit."""
 LEARNED = frozenset(("loss", "eval_loss", "perplexity", "eval_perplexity", "accuracy", "eval_accuracy", "reward",
                      "entropy", "grad_norm"))  # fmt: skip
 """Measures whose level moves as a model learns: that of another step is no target."""
@@ -50,9 +52,9 @@ def demands(entry: Entry, findings: Iterable[Finding]) -> tuple[Criterion, ...]:
     return tuple(first.values())[:MOST]
 
 
-def _asked(metric: str, is_: str, bound: float, unit: str, en: str, zh: str) -> Criterion:
+def _asked(metric: str, is_: str, bound: float | str, unit: str, en: str, zh: str) -> Criterion:
     where = {"at-least": "low", "at-most": "high", "equals": "value"}[is_]
-    number = float(f"{bound:.4g}") if is_ != "equals" else bound
+    number = float(f"{bound:.4g}") if is_ != "equals" and not isinstance(bound, str) else bound
     said = {"en": f"from this run's numbers: {en}", "zh": f"由本次运行的数字得出：{zh}"}
     return Criterion.model_validate(
         {"metric": metric, "is": is_, where: number, "unit": unit, "basis": "proposed", "definition": said}
@@ -119,7 +121,38 @@ def _alike(data: Data) -> Iterator[Criterion]:
                      f"{float(data['alike_error']):.2g} 个点标准误的 1.96 倍")  # fmt: skip
 
 
+def _queue(data: Data) -> Iterator[Criterion]:
+    yield _asked("requests_waiting", "at-most", QUEUE, "requests", f"{float(data['waiting']):.0f} waited",
+                 f"原有 {float(data['waiting']):.0f} 个在等待")  # fmt: skip
+
+
+def _first_token(data: Data) -> Iterator[Criterion]:
+    fast, slow = (float(p) for p in data["first_p95"])
+    yield _asked("p95_time_to_first_token", "at-most", 1.1 * fast, "s", f"{fast:.3g} s before, {slow:.3g} s now",
+                 f"之前 {fast:.3g} s，现在 {slow:.3g} s")  # fmt: skip
+
+
+def _links(data: Data) -> Iterator[Criterion]:
+    said = ", ".join(f"{name} {was:g} -> {now:g}" for name, (was, now) in data["grown"].items())
+    yield _asked("link_errors_grown", "equals", 0, "errors", said, said)
+
+
+def _whole(data: Data) -> Iterator[Criterion]:
+    least = 0.98 * float(data["others"])
+    yield _asked("checkpoint_size", "at-least", least, "", f"the others have {float(data['others']):g}",
+                 f"其余为 {float(data['others']):g}")  # fmt: skip
+
+
+def _like_trained(data: Data) -> Iterator[Criterion]:
+    yield _asked("chat_template_family_served", "equals", str(data["trained"]), "", "that of training", "与训练相同")
+
+
 ASKS: dict[str, Callable[[Data], Iterator[Criterion]]] = {
+    "requests-wait-at-limit": _queue,
+    "queue-before-first-token": _first_token,
+    "link-counters-grow": _links,
+    "checkpoint-smaller": _whole,
+    "template-differs-when-served": _like_trained,
     "kv-pool-below-need": _pool,
     "steps-contradict-tokens": _steps,
     "batch-contradicts-plan": _batch,

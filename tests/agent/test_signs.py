@@ -93,6 +93,14 @@ def test_a_sign_does_not_hold(text):
     assert holds(read(text), SLOW) is None
 
 
+@pytest.mark.parametrize(
+    ("severity", "data", "held"), [("S3", {"survived": "the run goes on"}, False), ("S2", {}, True)]
+)
+def test_a_failure_that_the_run_survived_as_a_note_is_no_part_of_a_sign(severity, data, held):
+    run = asked(findings=[Finding("cuda-oom", Severity(severity), "out of memory", data=data)], gpu_mem=stepped(8, 20))
+    assert (holds(read("found(cuda-oom) and rises(gpu_mem)"), run) is not None) is held
+
+
 def test_what_is_not_measured_cannot_be_told():
     entry = parse((SHIPPED / "entropy-collapse.md").read_text(encoding="utf-8"), "entropy-collapse.md", None)
     report = ask([entry], SLOW.related, ())

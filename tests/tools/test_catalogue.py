@@ -19,6 +19,7 @@ from triage.tools.data.pii import pii
 from triage.tools.data.preference import preference
 from triage.tools.data.similar.dedup import dedup
 from triage.tools.data.similar.leakage import find_leaks, leak_report
+from triage.tools.data.splits import check_splits
 from triage.tools.discover import discover
 from triage.tools.findings import declare
 from triage.tools.logs.named import look_up
@@ -44,6 +45,7 @@ TOOLS = {
     "data.preference": lambda p: [preference([p / "train.jsonl"])],
     "data.pii": lambda p: [pii([p / "train.jsonl"])],
     "data.evalrows": lambda p: [check_eval_rows(discover(p))],
+    "data.splits": lambda p: [check_splits(discover(p))],
     "data.codebook": lambda p: [codebook([p / "codes.jsonl"])],
     "data.similar.dedup": lambda p: [dedup([p / "train.jsonl"])[0]],
     "data.similar.leakage": lambda p: [leak_report(find_leaks([p / "train.jsonl"], [p / "train.jsonl"]))],

@@ -27,6 +27,8 @@ from triage.tools.tables.vocabulary import name_of
         ("KL散度", "kl"),
         ("奖励均值", "reward"),
         ("胜率(%)", "win_rate"),
+        ("策略熵(nats/token)", "entropy"),
+        ("组内奖励std", "reward_std"),
     ],
 )
 def test_a_name_whose_every_word_is_known_means_a_quantity(header, means):

@@ -35,6 +35,12 @@ BUDGET = 2.0
 """Seconds of processor time; a check that would begin later is left out, and says so."""
 EVAL_NAME = re.compile(rf"(?:^|[/_.\-])(?:{splits('(?:u?ation)?')}|bench(?:mark)?)(?:[/_.\-]|$)", re.IGNORECASE)
 
+EXCERPT = re.compile(
+    r"(?:^|[_./-])(?:head|samples?|excerpts?|preview|examples?|cases?|groups?|rollouts?|dump|batch|first\d*)(?:[_.\-\d]|$)"
+    r"|样例|样本|抽样|示例|片段", re.IGNORECASE
+)  # fmt: skip
+"""Names of what somebody cut out to look at: how much of it repeats says nothing of the data that it was cut from."""
+
 
 @dataclass(frozen=True)
 class Sampled:
@@ -107,8 +113,8 @@ def _stages(samples: Sequence[Sampled], run: Run) -> list[Stage]:
         out.append(
             ("dedup", (*train, *held), lambda: leak_report(find_leaks(_parts(train), _parts(held), engine=engine)))
         )
-    if train:
-        out.append(("dedup", train, lambda: dedup(_parts(train), engine=engine)[0]))
+    if whole := [s for s in train if not EXCERPT.search(s.artifact.name)]:
+        out.append(("dedup", whole, lambda: dedup(_parts(whole), engine=engine)[0]))
     if pairs:
         out.append(("preference", pairs, lambda: preference(_parts(pairs))))
     if answers:

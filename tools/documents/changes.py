@@ -158,7 +158,7 @@ _WEIGHT = bounded(
     r"|interval|limit|factor|fraction)\b",
     _I,
 )
-_CLAUSES = re.compile(r"\s*[,;](?!\d)\s*")
+_CLAUSES = re.compile(r"[,;](?!\d)")
 _FIX = bounded(
     r"^(?:feat|perf|fix|refactor)(?:\([^)]*\))?!?:|^(?:\w+(?:\([^)]*\))?:\s)?(?:fix|bug"
     r"|refactor|revert|implement|修复|修正|重构|实现)",
@@ -197,7 +197,7 @@ def events(said: Sentence, name: str) -> Iterator[Event]:
 
 def _without_denials(text: str) -> str:
     """A sentence without the clauses that say what was not done, where others are left: `merged x, lr untouched`."""
-    clauses = _CLAUSES.split(text)
+    clauses = [clause.strip() for clause in _CLAUSES.split(text)]
     told = [c for c in clauses if not (words.NOT.search(c) or words.NOT_ZH.search(c))]
     whole = any(p.search(text) for p in (words.WISH, words.WISH_ZH)) or not any(_HINT.search(c) for c in told)
     return text if whole or len(told) == len(clauses) else ", ".join(told)

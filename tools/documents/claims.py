@@ -36,7 +36,7 @@ _UNITS = (
     (bounded(r"^(?:gpus?\b|[张块]|卡|cards?\b|accelerators?\b|npus?\b|(?:A100|H100|H800|A800|H200|H20"
     r"|V100|B200|910B))", _I), "world_size", "GPUs"),
     (bounded(r"^(?:nodes?\b|机|台|个?\s?节点|machines?\b)", _I), "nodes", "machines"),
-    (bounded(r"^(?:(?:training |optimizer |total )?steps?\b|步|iterations?\b)", _I), "max_steps", "steps"),
+    (bounded(r"^(?:(?:training |optimizer |total )?(?:steps?|updates?)\b|步|iterations?\b)", _I), "max_steps", "steps"),
     (bounded(r"^(?:epochs?\b|轮)", _I), "epochs", "epochs"),
     (bounded(r"^(?:layers?\b|层)", _I), "num_layers", ""),
     (bounded(r"^(?:responses?|rollouts?|generations?|completions?|samples?) (?:per|/) ?prompt", _I),
@@ -81,6 +81,8 @@ _IN_EACH = bounded(r"(?:每台|每机|每个?节点|单机|per node|each with|(?
 _PER_NODE = bounded(r"^[^,;]{0,30}?(?:\bper |/ ?)(?:node|machine|host)\b", _I)
 _LINK = bounded(rf"(?:{words.BOUND.pattern})\s?(?:about |the |roughly |~|≈)?$|^.{{0,8}}[\u4e00-\u9fff]\s?$", _I)
 _EQUALS = bounded(r"\s*(?:={1,2}|≈|≃|~=)\s*")
+_EACH_STEP = bounded(r"^(?:每步|一步|each step|per step)\s?:?\s?", _I)
+_LEFT = bounded(r"^(?P<name>[^\d=:：]{2,40}?)[\s:：=]{0,3}(?P<n>\d{1,7})\s?(?:sequences?|samples?|seqs?|条|个样本)", _I)
 _SUM = bounded(r"[\d)\w%]\s*[*x×/÷+]\s*[\d(]")
 
 
@@ -113,8 +115,14 @@ def _quantities(said: Sentence, aimed: bool) -> Iterator[tuple[str, float, str]]
 
 
 def _result(sides: list[str]) -> Iterator[tuple[str, float, str]]:
-    """Of `GBS = 4 * 8 * 16 = 512` the name and the last number."""
-    value = _QUANTITY.match(sides[-1].strip())
+    """Of `GBS = 4 * 8 * 16 = 512` the name and the last number; of `global batch 64 x 512 = 32768 tokens` both."""
+    said = _LEFT.match(sides[0].strip())
+    if said and names.setting(said["name"]) == "global_batch_size" and _SUM.search(sides[0]):
+        yield "global_batch_size", float(said["n"]), "sequences"
+    value = _QUANTITY.match(_EACH_STEP.sub("", sides[-1].strip()))
+    if value and _EACH_STEP.match(sides[-1].strip()) and (value["unit"] or "").strip().startswith(("tok", "个", "词")):
+        yield "tokens_per_step", _number(value), "tokens"
+        return
     if not value or _SUM.search(sides[-1]):
         return
     by_unit = _of_unit(value, sides[-1].strip(), "")

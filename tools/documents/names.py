@@ -37,7 +37,7 @@ PHRASES = table("PHRASES", (
     ("loss_scale", "loss scale|损失缩放"),
     ("micro_batch_size", "micro batch|micro batch size|mbs|per device batch|per device batch size|per gpu batch size|微批大小|微批|单卡 batch|单卡批大小|每卡批大小"),
     ("grad_accumulation", "accumulation|gradient accumulation|grad accumulation|grad accum|gradient accumulation steps|accumulation steps|ga|梯度累积|累积步数|梯度累计"),
-    ("global_batch_size", "global batch|global batch size|effective batch|effective batch size|gbs|total batch size|全局批大小|全局批次|全局 batch|全局批量|全局 batch size|总批大小|有效批大小|有效批次|有效 batch"),
+    ("global_batch_size", "global batch|global batch size|effective batch|effective batch size|gbs|total batch size|全局批|全局批大小|全局批次|全局 batch|全局批量|全局 batch size|总批|总批次|总批量|总批大小|有效批大小|有效批次|有效 batch"),
     ("world_size", "world size|gpu count|number of gpus|num gpus|总卡数|卡数"),
     ("tensor_parallel", "tensor parallel|tensor parallelism|tensor parallel size|tp|tp size|张量并行"),
     ("pipeline_parallel", "pipeline parallel|pipeline parallelism|pipeline parallel size|pp|流水线并行|流水并行"),

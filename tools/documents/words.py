@@ -30,7 +30,7 @@ WISH_ZH = bounded(
 )
 NOT = bounded(
     r"\b(?:did(?: not|n't)|(?:was|were|is|has|have|had)(?: not|n't)|never|no (?:change"
-    r"|restart|switch|upgrade)s?|unchanged"
+    r"|restart|switch|upgrade)s?|unchanged|untouched|not (?:chang|touch|modifi)ed"
     r"|without (?:chang|restart|touch)\w*|refused|rejected|declined|cancel\w*|abandoned"
     r"|postponed|nothing (?:was )?changed"
     r"|same as before|kept|remains?|stays?|nobody|no one)\b",

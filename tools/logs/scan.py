@@ -23,6 +23,7 @@ from ..series import Series, SeriesTable
 from ..vocabulary import ALIASES, COUNTS, VOCABULARY
 from . import whole as wholeness
 from .attempts import TRAINING
+from .benchmarks import benchmarks
 from .classes import classes_of
 from .detectors.detect import detect, healthy
 from .history import unlogged
@@ -128,7 +129,7 @@ def scan(
     findings += starting(texts, findings, any(s.metric in TRAINING and len(s) > 1 for s in table))
     findings += waiting(texts, findings)
     findings += _unread(run, table, texts, findings)
-    findings += stopped_busy(texts)
+    findings += [*stopped_busy(texts), *benchmarks(texts, table)]
     fine = healthy(table, findings) or did_its_work(run, texts, findings)
     fine = _in_part(fine) if fine and account else fine
     plan = planned(run, filter(None, (t.said for t in texts.values())), planned_steps)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..documents.event import Event
 from ..findings import Evidence, Finding, Severity
 from ..patterns import bounded
 from ..relate.line import plain
@@ -31,6 +32,15 @@ _RANGE = bounded(r"([A-Za-z][\w.-]{0,60}?)\[([\d,\s-]{1,400})\]([\w.-]{0,40})")
 _NAME = bounded(r"[A-Za-z][\w.-]{0,60}\d[\w.-]{0,60}")
 MOST_NODES = 4096
 
+MOST_JOBS = 2000
+"""Rows of a list of jobs; what is longer is no list that people keep."""
+AGAIN = bounded(r"(?i)\b(?:resum|restart|continu|restor|reload)\w{0,4}\b(?:\D{0,20}?(?:at|from) (?:step )?(\d{1,9}))?"
+                r"|续跑|续训|恢复|重启")  # fmt: skip
+BARE = bounded(r"(?i)weights?[ -]only|model[ -]only|only (?:the )?(?:model )?weights"
+               r"|(?:without|no) (?:the )?optimi[sz]er"
+               r"|optimi[sz]er (?:states? )?(?:was |were )?(?:not|lost|dropped|reset)"
+               r"|(?:只|仅).{0,4}权重|没.{0,4}优化器")  # fmt: skip
+KEPT = bounded(r"(?i)\b(?:with|and|incl\w*) (?:the )?optimi[sz]er|weights and optimi[sz]er|never|would|should|if ")
 LINKS = bounded(
     r"(?:link|infiniband|(?:^|_)ib_|roce|rdma|symbol|port_(?:rcv|xmit|receive|transmit)|pcie|nvlink|retrans|crc)"
 )
@@ -116,6 +126,32 @@ def expanded(text: str) -> Iterator[str]:
                     return
                 yield f"{match[1]}{n:0{len(first)}d}{match[3]}"
     yield from _NAME.findall(_RANGE.sub(" ", text))[:MOST_NODES]
+
+
+def resumed(tables: Sequence[Table], events: Sequence[Event]) -> Iterator[Finding]:
+    """A job that was started again from weights alone: its optimizer begins anew."""
+    told = [(e.text, Evidence(e.file, e.line, e.step, text=e.text)) for e in events]
+    for table in [t for t in tables if len(t) <= MOST_JOBS]:
+        for column in [c for c in table.columns if c.values.dtype.kind == "O"]:
+            for text, line in zip(map(str, column.values.tolist()), table.lines.tolist(), strict=True):
+                told.append((text[:1000], Evidence(table.file, line or None, text=text[:200])))
+    for text, place in told:
+        again = AGAIN.search(text)
+        if again and BARE.search(text) and not KEPT.search(text):
+            at = int(again[1]) if again[1] else None
+            yield _bare(text.strip()[:100], at, place)
+            return
+
+
+def _bare(text: str, at: int | None, place: Evidence) -> Finding:
+    where, where_zh = (f" at step {at}", f"第 {at} 步") if at is not None else ("", "")
+    return Finding(
+        "resumed-without-state", Severity.S2,
+        f"{place.file}:{place.line} says that the run went on{where} from weights alone ({text}): the optimizer's "
+        "state and the schedule began anew.",
+        f"{place.file}:{place.line} 说明训练在{where_zh}只用权重续跑（{text}）：优化器状态与学习率进度从头开始。",
+        (place,), {"at": at},
+    )  # fmt: skip
 
 
 def counted(tables: Sequence[Table]) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ import numpy as np
 from ..documents.event import Claim
 from ..findings import PROPOSES, Evidence, Finding, Severity
 from ..settings import Settings
+from . import schedule
 from .line import Line, plain
 
 CLOSE = 0.05
@@ -154,7 +155,8 @@ def contradictions(
     settings: Settings, lines: Sequence[Line], claims: Sequence[Claim], made: dict[str, Quantity]
 ) -> list[Finding]:
     """Where what was written, what the parts make and what was logged are not the same."""
-    return [*_batches(settings, claims, made), *_lengths(settings, claims, made), *_floor(settings, lines, made)]
+    return [*_batches(settings, claims, made), *_lengths(settings, claims, made), *_floor(settings, lines, made),
+            *schedule.undecayed(settings, lines, claims)]  # fmt: skip
 
 
 def _batches(settings: Settings, claims: Sequence[Claim], made: dict[str, Quantity]) -> Iterator[Finding]:

@@ -34,6 +34,8 @@ LEAST_SHARE = 0.05
 """Share of the level by which groups that ought to be alike differ at least; twice as much is a fault."""
 LEAST_ROWS = 3
 """Rows of a group below which it is not judged."""
+LEAST_ALONE, ALONE_GAP = 6, 10.0
+"""Groups that ought to be alike with one row each, from which on the odd one is told, and its gap in deviations."""
 CLEAR = 4.0
 """Standard errors between groups that differ by nature."""
 MOST_TOLD = 12
@@ -141,7 +143,8 @@ def _of_ranks(series: SeriesTable) -> Iterator[_Rows]:
 def _contrast(rows: _Rows) -> Contrast | None:
     """The widest gap between the groups, if it is wider than the groups' own spread allows."""
     alike = bool(ALIKE.search(rows.by))
-    groups = {name: v for name, v in rows.values.items() if len(v) >= LEAST_ROWS}
+    alone = alike and len(rows.values) >= LEAST_ALONE and all(len(v) == 1 for v in rows.values.values())
+    groups = {name: v for name, v in rows.values.items() if alone or len(v) >= LEAST_ROWS}
     if len(groups) < 2 or rows.level == 0:
         return None
     names = sorted(groups, key=lambda name: float(np.median(groups[name])))
@@ -159,6 +162,8 @@ def _contrast(rows: _Rows) -> Contrast | None:
     gap = float(np.diff(middles).max()) / float(np.hypot(spread, np.median(errors)) or rows.level * 1e-9)
     wide = gap >= GAP.get(len(names), USUAL_GAP) if alike else abs(theirs - others) >= CLEAR * error > 0
     least = LEAST_OF_TWO if alike and len(names) == 2 else LEAST_SHARE
+    if alone and (len(small) > max(1, len(names) // 8) or gap < ALONE_GAP or abs(theirs - others) < 0.1 * rows.level):
+        return None  # one number of each says little of how far they usually lie apart
     if not wide or abs(theirs - others) < least * rows.level:
         return None
     base = rows.level + (others - float(np.median(middles))) if abs(others) < 1e-9 else others

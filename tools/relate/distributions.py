@@ -35,11 +35,19 @@ SAME_SHARE = 0.9
 LONG_SHARE = 0.05
 CHOSEN, REJECTED = (bounded(rf"(?:^|_){word}(?:_\w+)?_?(?:score|reward|rating)|(?:score|reward|rating)_(?:of_)?{word}")
                     for word in ("chosen", "rejected"))  # fmt: skip
-ANNOTATOR = bounded(r"(?:^|_)(?:annotator|rater|labell?er|worker|reviewer|judge|coder)s?(?:_id|_name)?$")
-UNIT = bounded(r"^(?:item|unit|example|prompt|pair|sample|question|doc|id|task)(?:_?id)?$")
-LABEL = bounded(r"^(?:label|rating|score|choice|preference|vote|annotation|answer|verdict)$")
+ANNOTATOR = bounded(
+    r"(?:^|_)(?:annotator|rater|labell?er|worker|reviewer|judge|coder)s?(?:_id|_name)?$|标注[员者人]|评审员?$|打分人"
+)
+UNIT = bounded(
+    r"^(?:item|unit|example|prompt|pair|sample|question|doc|id|task)(?:_?id)?$|^(?:题号|题目|样本|条目|编号)"
+)
+LABEL = bounded(
+    r"^(?:label|rating|score|choice|preference|vote|annotation|answer|verdict)$|^(?:标注结果|标注|标签|选择|评分|打分)$"
+)
 ENDING = bounded(r"(?:finish|stop|end)_?(?:reason|cause)$")
 CUT = re.compile(r"(?i)^(?:length|max_?tokens|max_?length|truncated|cut)$")
+CUT_SHORT = 24
+"""Characters of an output that ends at the limit, up to which it is the limit that is too low. Own judgement."""
 OUTPUT = bounded(r"^(?:output|completion|response|generation|generated|text|answer|prediction|reply)(?:_text)?$")
 PROMPT = bounded(r"^(?:prompt|question|input|query|group)(?:_?(?:id|idx|index|text))?$")
 REWARD = bounded(r"^(?:reward|score|return)s?$")
@@ -169,12 +177,31 @@ def truncated(table: Table) -> Iterator[Finding]:
     low, high = wilson(int(cut.sum()), len(cut))
     if low < CUT_SHARE:
         return
+    output = named(table, OUTPUT, "O")
+    size = float(np.median([len(v) for v in texts(output)[cut]])) if output is not None else np.inf
+    if size <= CUT_SHORT:
+        yield _cut_short(table, cut, size, (low, high))
+        return
     yield Finding(
         "generation-not-stopping", Severity.S2,
         f"{cut.sum()} of {len(cut)} outputs ({cut.mean():.0%}, 95%: {low:.0%} to {high:.0%}) end at the length limit.",
         f"{len(cut)} 条输出中有 {cut.sum()} 条（{cut.mean():.0%}）因到达长度上限而结束。",
         shown(table, np.flatnonzero(cut)[:3].tolist(), "finish_reason"),
         {"outputs": len(cut), "cut": int(cut.sum()), "share": float(cut.mean()), "interval": [low, high]},
+    )  # fmt: skip
+
+
+def _cut_short(table: Table, cut: np.ndarray, size: float, interval: tuple[float, float]) -> Finding:
+    """Outputs that a limit cuts before they can have said anything: the limit's fault, not the model's."""
+    return Finding(
+        "outputs-cut-short", Severity.S2,
+        f"{cut.sum()} of {len(cut)} outputs ({cut.mean():.0%}, 95%: {interval[0]:.0%} to {interval[1]:.0%}) end at the "
+        f"length limit after {size:.0f} characters (median): the limit cuts the answers, they do not run on.",
+        f"{len(cut)} 条输出中有 {cut.sum()} 条（{cut.mean():.0%}）到达长度上限，而中位长度只有 {size:.0f} 个字符："
+        f"是上限截断了"
+        "回答，不是停不下来。",
+        shown(table, np.flatnonzero(cut)[:3].tolist(), "finish_reason"),
+        {"outputs": len(cut), "cut": int(cut.sum()), "share": float(cut.mean()), "median": size},
     )  # fmt: skip
 
 

@@ -31,6 +31,8 @@ MUCH = 0.2
 """Share by which a step takes longer for a symptom that is more than a note: it follows what is in the step."""
 LEAD = 0.05
 """Share of the run before and behind the onset that is told as before and after it."""
+AT_ONCE = 3
+"""Changes at the onset from which on no one of them is the first suspect."""
 TOGETHER = 3
 """Unknown measures that change at one place to be told without a symptom."""
 MOST_TOLD = 6
@@ -190,6 +192,22 @@ def told(found: Onset) -> Finding:
     grave = move.line.name in OUTCOMES or (move.line.name == "step_time" and move.share(change) >= MUCH)
     severity = Severity.S2 if grave else Severity.S3
     return Finding("onset", severity, " ".join(parts), "".join(parts_zh), _evidence(found), _data(found))
+
+
+def together(found: Onset) -> Finding | None:
+    """Several changes of different kinds that came into force at once: the run does not tell which of them did it."""
+    done = [e for e in found.events if e.what not in ("note", "restart")]
+    if len(done) < AT_ONCE or len({e.what for e in done}) < 2:
+        return None
+    said = "; ".join(_event(e) for e in done[:MOST_TOLD])
+    return Finding(
+        "changes-together", Severity.S3,
+        f"{len(done)} changes came into force where {found.move.line.said} got worse, and the run does not tell which "
+        f"of them did it: {said}.",
+        f"{found.move.line.said} 变差处同时生效了 {len(done)} 项改动，运行记录分不出是哪一项：{said}。",
+        tuple(Evidence(e.file, e.line, e.step, text=e.text) for e in done[:MOST_TOLD]),
+        {"events": [_as_data(e) for e in done]},
+    )  # fmt: skip
 
 
 _SAID: dict[When, tuple[str, str]] = {

@@ -1,5 +1,5 @@
 """What the rows of one table say together: verdicts that follow the order, labels on the prompt, scores that follow the
-length, two clocks of one thing, later levels that nobody uses, what happens beyond a length, where a profile's time
+length, two clocks of one thing, later levels that nobody uses, where a profile's time
 goes, items that were changed, rates that were tried.
 
 Each look needs columns of certain names and `ENOUGH` rows, and says nothing where a table does not have them.
@@ -51,8 +51,6 @@ CHANGED = bounded(r"(?i)paraphras|perturb|changed|shuffl|reorder|rephras|renumbe
 SCORE = bounded(r"(?:^|_)(?:acc(?:uracy)?|score|em|exact_match|pass_rate|solve_rate)(?:_|$)")
 SIZE = bounded(r"^(?:n|count|total|num_?(?:samples|items|examples))$")
 RATE = bounded(r"(?:^|_)(?:lr|learning_rate)$")
-KNEE = 1.5
-"""Times the level up to the trained length that the perplexity is beyond it; a quarter less for a score."""
 
 
 def looked(tables: Sequence[Table]) -> list[Finding]:
@@ -220,41 +218,6 @@ def _number(value: object) -> float:
     return float(found[0]) if found else 0.0
 
 
-def worse_beyond(table: Table) -> Iterator[Finding]:
-    """A measure by length that is good up to a length and falls off a cliff beyond it."""
-    length = next((c for c in table.of("axis") if c.of == "length" and c.values.dtype.kind == "f"), None)
-    if length is None or not 4 <= len(table) <= 200:
-        return
-    order = np.argsort(length.values, kind="stable")
-    for column in table.of("measure"):
-        up = column.of in ("perplexity", "loss", "eval_loss", "eval_perplexity")
-        if column.values.dtype.kind != "f" or not (up or re.search(r"(?i)acc|score|recall|em$|f1", column.name)):
-            continue
-        x, y = length.values[order], column.values[order]
-        if len(set(x.tolist())) != len(x) or not np.isfinite(y).all():
-            continue
-        level = float(np.median(y[: max(2, len(y) // 2)]))
-        worse = y > KNEE * level if up else y < level * (1 - 0.5 * (KNEE - 1))
-        i = int(worse.argmax())
-        if worse.any() and i >= 2 and worse[i:].all() and level > 0:
-            yield _knee(table, column, x, y, order, i, level)
-            return
-
-
-def _knee(
-    table: Table, column: Column, x: np.ndarray, y: np.ndarray, order: np.ndarray, i: int, level: float
-) -> Finding:
-    return Finding(
-        "worse-beyond-length", Severity.S2,
-        f"{column.name} stays near {level:.3g} up to a length of {x[i - 1]:.10g} and is {y[i]:.3g} at {x[i]:.10g}, "
-        f"{y[-1]:.3g} at {x[-1]:.10g}.",
-        f"{column.name} 在长度 {x[i - 1]:.10g} 以内约为 {level:.3g}，到 {x[i]:.10g} 时为 {y[i]:.3g}，{x[-1]:.10g} 时为 "
-        f"{y[-1]:.3g}。",
-        shown(table, [int(order[i - 1]), int(order[i])], column.name),
-        {"metric": column.name, "knee": float(x[i - 1]), "level": level, "last": float(y[-1])},
-    )  # fmt: skip
-
-
 def kernels(table: Table) -> Iterator[Finding]:
     """Where the time of a profile goes, by the names of its kernels: pageable copies, attention in pieces."""
     name = named(table, NAME, "O")
@@ -363,6 +326,6 @@ def rates_tried(table: Table) -> Iterator[Finding]:
 
 
 LOOKS: tuple[Callable[[Table], Iterator[Finding]], ...] = (
-    order_decides, labels_on_prompt, score_follows_length, clocks_apart, later_levels_idle, worse_beyond, kernels,
+    order_decides, labels_on_prompt, score_follows_length, clocks_apart, later_levels_idle, kernels,
     changed_items, rates_tried,
 )  # fmt: skip

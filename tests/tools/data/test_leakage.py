@@ -135,3 +135,32 @@ def test_the_matched_text_and_both_places_are_shown_with_personal_data_masked(tm
 def test_a_broken_evaluation_file_is_not_a_clean_one(tmp_path, items):
     items.write_text(items.read_text() + "{broken\n")
     assert "failed" in {c.result for c in leak_report(leaks(tmp_path, items, [])).checks}
+
+
+ASKED = "{}, please recommend a remedy. Requirements: 1. Consider all of the symptoms. 2. Write down the whole chain of your reasoning, which may touch on symptoms, syndromes, treatment and prescriptions."
+ILLS = [
+    "hiccups",
+    "a sore throat",
+    "cold hands",
+    "an aching back",
+    "no appetite at all",
+    "a dry cough",
+    "restless sleep",
+    "a stiff neck",
+]
+
+
+def asked(ills):
+    return [{"prompt": ASKED.format(ill), "completion": prose(random.Random(i), 20)} for i, ill in enumerate(ills)]
+
+
+def test_the_wording_that_training_records_share_is_no_leak(tmp_path):
+    other = [{"question": prose(random.Random(50 + i), 30), "answer": "1"} for i in range(20)]
+    items = write(tmp_path / "eval.jsonl", [*asked(["blurred vision"]), *other])
+    assert not kinds(leaks(tmp_path, items, asked(ILLS)))
+    assert kinds(leaks(tmp_path, items, asked([*ILLS, *["blurred vision"] * 5])))
+
+
+def test_an_item_that_stands_in_the_data_again_and_again_is_one(tmp_path, items):
+    changed = {"text": PROBLEM.replace("clips in May", "pins in May")}
+    assert kinds(leaks(tmp_path, items, [changed] * 30)) == {0: "partial"}

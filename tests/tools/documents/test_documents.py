@@ -226,3 +226,22 @@ def test_what_it_hands_on_is_clean_and_bounded(tmp_path):
     (event,) = read(tmp_path, "notes.md", text).events
     assert not any(bad in event.text for bad in ("hf_aB3", "\x1b"))
     assert len(event.text) <= 400
+
+
+@pytest.mark.parametrize(("line", "claims"), [
+    ("全局批 64 条 x 512 = 每步 32768 token", {"global_batch_size": 64, "tokens_per_step": 32768}),
+    ("global batch 16 sequences x 2048 = 32768 tokens per step", {"global_batch_size": 16, "tokens_per_step": 32768}),
+    ("one pass, 1030 updates", {"max_steps": 1030}),
+    ("3 x 512 = 1536 cells", {}),
+])  # fmt: skip
+def test_a_product_in_a_plan_says_its_first_number_and_its_last(tmp_path, line, claims):
+    assert {c.of: c.value for c in read(tmp_path, "plan.md", f"# Plan\n- {line}\n").claims} == claims
+
+
+@pytest.mark.parametrize(("line", "kinds"), [
+    ("- step 400: merged fix.patch, learning rate untouched, data not changed", ["code"]),
+    ("- step 400: nothing merged, lr was not changed", []),
+    ("- step 400: would merge fix.patch, lr not changed", []),
+])  # fmt: skip
+def test_what_was_left_alone_does_not_hide_what_was_done(tmp_path, line, kinds):
+    assert [e.what for e in read(tmp_path, "changes.md", f"{line}\n").events if e.what != "note"] == kinds

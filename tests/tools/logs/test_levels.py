@@ -67,6 +67,14 @@ def test_a_loss_that_only_passes_such_a_level_is_not(tmp_path, history, files):
     assert found(tmp_path, history, **files) == {}
 
 
+@pytest.mark.parametrize(
+    ("score", "grade"), [(lambda x: 0.345 if 0.1 < x < 0.2 else 0.32 + 0.01 * x, "S2"), (lambda x: 0.3 + 0.2 * x, "S3")]
+)
+def test_a_score_whose_best_lies_behind_it_does_not_excuse_rows_known_by_heart(tmp_path, score, grade):
+    history = rows(loss=falling(0.001), epoch=lambda x: 20 * x, eval_rouge=score)
+    assert found(tmp_path, history) == {"train-loss-memorised": grade}
+
+
 def still(level, n, **of) -> str:
     """A loss that hardly moves, with what else stands in its rows."""
     rows = ({"step": 50 * (i + 1), "loss": level(i)} | {k: f(i) for k, f in of.items()} for i in range(n))

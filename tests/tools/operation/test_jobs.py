@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.tools.operation.jobs import counted, expanded, ran, stored
+from triage.tools.operation.jobs import counted, expanded, ran, resumed, stored
 from triage.tools.tables.read import read_tables
 
 
@@ -100,3 +100,21 @@ def test_a_quota_that_is_reached_is_told_and_one_with_room_is_not(tmp_path):
         "quota-reached"
     ]
     assert list(stored(tables(tmp_path / "r.csv", "filesystem,used,quota\n/s,1.1T,2T\n"))) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["resumed at 500: weights only", "restarted without optimizer state", "500 步续跑，只加载权重"]
+)
+def test_a_job_that_went_on_from_weights_alone_is_told(tmp_path, text):
+    rows = f"job;state;note\n1;PREEMPTED;-\n2;COMPLETED;{text}\n"
+    [found] = resumed(tables(tmp_path / "jobs.csv", rows), ())
+    assert found.evidence[0].line == 3
+
+
+@pytest.mark.parametrize("text", [
+    "resumed at 500 with optimizer", "weights only were exported", "resumed at 500",
+    "never restarted without optimizer",
+])  # fmt: skip
+def test_a_job_that_kept_its_state_is_not(tmp_path, text):
+    rows = f"job;state;note\n1;PREEMPTED;-\n2;COMPLETED;{text}\n"
+    assert list(resumed(tables(tmp_path / "jobs.csv", rows), ())) == []

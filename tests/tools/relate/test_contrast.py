@@ -1,5 +1,6 @@
 """Groups that ought to be alike and are not, in tables as people export them."""
 
+import numpy as np
 import pytest
 
 from triage.tools.relate.contrast import contrasts
@@ -36,3 +37,12 @@ def test_two_hosts_are_held_against_the_spread_of_their_own_rows(tmp_path, slow,
 )
 def test_a_column_of_times_is_told_by_its_unit_and_all_words_of_its_name(header, metric):
     assert (metric_of(header) or (None,))[0] == metric
+
+
+@pytest.mark.parametrize(("odd", "jitter", "told"), [(0.62, 0.01, ["5"]), (1.0, 0.01, []), (0.9, 0.06, [])])
+def test_one_row_for_each_card_shows_the_odd_one_and_no_jitter(tmp_path, odd, jitter, told):
+    rng = np.random.default_rng(5)
+    rows = [f"{i},{1755 * (odd if i == 5 else 1) * (1 + rng.normal(0, jitter)):.0f}" for i in range(8)]
+    (tmp_path / "a.csv").write_text("\n".join(["gpu,SM clock (MHz)", *rows]))
+    found = contrasts(SeriesTable(), read_tables(tmp_path / "a.csv", "a.csv"))
+    assert [name for c in found for name in c.different] == told

@@ -279,3 +279,28 @@ def test_a_setting_that_the_log_contradicts_is_told():
 
 def test_what_could_not_be_looked_at_is_not_called_clear():
     assert {c.result for c in relate(SeriesTable()).checks} == {"not-applicable"}
+
+
+ONCE = ("data", "node", "dependency", "config")
+
+
+@pytest.mark.parametrize(("count", "told"), [(1, False), (2, False), (3, True), (4, True)])
+def test_changes_that_fall_together_are_told_as_such(count, told):
+    events = [Event(kind, f"{kind} was changed", "ops.md", i, 400) for i, kind in enumerate(ONCE[:count], 3)]
+    found = relate(SeriesTable(), [slow()], events=events)
+    assert ("changes-together" in codes(found)) is told
+    if told:
+        assert [e.line for e in the(found, "changes-together").evidence] == list(range(3, 3 + count))
+
+
+def test_changes_elsewhere_do_not_fall_together():
+    events = [Event(kind, f"{kind} was changed", "ops.md", i, 100) for i, kind in enumerate(ONCE)]
+    assert "changes-together" not in codes(relate(SeriesTable(), [slow()], events=events))
+
+
+@pytest.mark.parametrize(("letters", "code"), [(5, "outputs-cut-short"), (900, "generation-not-stopping")])
+def test_outputs_that_a_low_limit_cuts_are_not_endless(letters, code):
+    rows = table(column("id", range(80), "identifier"), column("output", ["a" * letters] * 80, "text"),
+                 column("finish_reason", ["length"] * 60 + ["stop"] * 20, "text"))  # fmt: skip
+    found = codes(relate(SeriesTable(), [rows]))
+    assert {"outputs-cut-short", "generation-not-stopping"} & {*found} == {code}

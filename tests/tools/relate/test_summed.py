@@ -213,3 +213,68 @@ def test_subjects_of_an_exam_differ_by_nature(tmp_path):
     found, _ = said(tmp_path, ["task,n,correct", *rows])
     assert set(found) == {"rates-differ"}
     assert not serious(found)
+
+
+@pytest.mark.parametrize("column", ["shown_first", "order"])
+def test_the_order_may_be_told_by_who_stands_first(tmp_path, column):
+    def dump(first):
+        rows = [f"{i};{one};j70;{one if RNG.random() < first else other}" for i in range(200)
+                for one, other in (("base", "tuned"), ("tuned", "base"))]  # fmt: skip
+        return said(tmp_path, [f"pair;{column};judge;verdict", *rows])[0]
+
+    assert "verdicts-follow-order" in dump(0.7)
+    assert not serious(dump(0.5))
+
+
+def test_scores_that_pay_length_where_being_right_does_not(tmp_path):
+    def table(pays):
+        size, right = RNG.integers(3, 200, 200), RNG.integers(0, 2, 200)
+        score = (size / 100 if pays else right) + RNG.normal(0, 0.2, 200)
+        rows = [f"{i},{n},{r},{s:.3f}" for i, (n, r, s) in enumerate(zip(size, right, score, strict=True))]
+        return said(tmp_path, ["qid,tokens,is_correct,rm_score", *rows])[0]
+
+    assert table(True)["score-follows-length"].data["rho"] > 0.8
+    assert not serious(table(False))
+
+
+def test_weeks_with_another_judge(tmp_path):
+    def table(jump):
+        rows = [f"w{i:02},{'grader-x' if i >= 5 else 'judge-v1'},400,{52.8 + i % 3 * 0.3 + (jump if i >= 5 else 0):.1f}"
+                for i in range(1, 9)]  # fmt: skip
+        return said(tmp_path, ["实验,评审模型,样本数,得分(%)", *rows])[0]
+
+    assert table(14)["score-follows-measurement"].data["at"] == "w05"
+    assert not serious(table(0))
+
+
+@pytest.mark.parametrize(
+    ("scores", "code"), [((0.59, 0.29), "score-follows-format"), ((0.59, 0.575), "formats-score-alike")]
+)
+def test_two_rows_that_differ_in_the_number_format_alone(tmp_path, scores, code):
+    assert set(
+        said(tmp_path, ["weights,score,se,n", f"bf16,{scores[0]},0.02,300", f"w4a16,{scores[1]},0.02,300"])[0]
+    ) == {code}
+
+
+LENGTHS = (2048, 4096, 8192, 9216, 12288, 16384)
+
+
+@pytest.mark.parametrize("head", ["context_tokens;ppl_trainer;ppl_served", "length;eval_ppl;engine_ppl"])
+def test_what_breaks_down_beyond_a_length_on_one_side_only(tmp_path, head):
+    def table(one, two):
+        rows = [f"{n};{a};{b}" for n, a, b in zip(LENGTHS, one, two, strict=True)]
+        return said(tmp_path, [head, *rows])[0]
+
+    fine, bad = (6.9, 6.5, 6.2, 6.1, 6.0, 5.9), (7.0, 6.6, 6.3, 8.9, 31.7, 118.0)
+    assert table(fine, bad)["worse-beyond-on-one-side"].data["knee"] == 8192
+    assert set(table(bad, bad)) == {"worse-beyond-length"}
+    assert not table(fine, fine)
+
+
+def test_buckets_of_lengths_in_words(tmp_path):
+    def table(*hits):
+        rows = [f"{b},{h}" for b, h in zip(("<2k", "2k-4k", "4k-8k", "8k-16k", "16k-32k"), hits, strict=True)]
+        return said(tmp_path, ["length_bucket,recall", *rows])[0]
+
+    assert "8k-16k" in table(0.98, 0.97, 0.96, 0.31, 0.12)["worse-beyond-length"].message
+    assert not table(0.98, 0.97, 0.95, 0.93, 0.9)

@@ -26,7 +26,7 @@ from ..records.blocks import blocks, plan
 from ..records.record import Account, Broken, Lines, Part
 from ..records.shapes import View, view
 from .corpus import note_broken
-from .features import I64, Batch, batches
+from .features import I64, Batch, Grams, batches
 from .items import Index, Table, build_index
 
 CODES = declare(
@@ -47,6 +47,10 @@ LEAK_ACCEPTED = 0.001
 MASKED_THRESHOLD = 0.9
 RARE_THRESHOLD = 0.6
 """The n-grams found must also hold this share of the item's rarity: items of one template share much, but not that."""
+OWN_THRESHOLD = 0.7
+"""The same share where n-grams count the less the more training records hold them: a template says nothing."""
+WHOLE = 0.99
+"""Share of an item's n-grams from which on it is there as a whole."""
 STRETCH = 2.0
 """The matched stretch of a record is at most this many times as long as the item."""
 WIDESPREAD = 20
@@ -177,8 +181,21 @@ def _match_table(index: Index, table: Table, batch: Batch, texts: list[str]) -> 
         low, high, found = _best_stretch(spots, which, len(index.items[item].text))
         share = len(found) / len(wanted)
         rare = table.rarity[item][found].sum() / table.rarity[item].sum()
-        if share >= need and rare >= RARE_THRESHOLD:
+        if share >= need and rare >= RARE_THRESHOLD and (share >= WHOLE or _own(wanted, found, grams, batch)):
             yield row, _classify(index, item, table.masked, share, texts[row], low, high)
+
+
+def _own(wanted: I64, found: I64, grams: Grams, batch: Batch) -> bool:
+    """Whether what was found of an item is its own, and not the wording that many different training records share.
+
+    Of a template, what is missing is what no other record has. Copies of one record count once.
+    """
+    _, rows = np.unique(batch.exact(), return_index=True)
+    hashes = np.concatenate([grams.hashes[grams.starts[row] : grams.starts[row + 1]] for row in rows])
+    known, counts = np.unique(hashes, return_counts=True)
+    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    weights = 1 / np.where(known[at] == wanted, counts[at], 1)
+    return bool(weights[found].sum() >= OWN_THRESHOLD * weights.sum())
 
 
 def _best_stretch(spots: I64, which: I64, length: int) -> tuple[int, int, I64]:
@@ -211,7 +228,7 @@ def _classify(index: Index, item: int, masked: bool, share: float, text: str, lo
     end = min(len(text), max(high + 12, low + min(len(wanted), high - low + 40)))
     if masked:
         kind = "numbers-changed"
-    elif share < 0.99:
+    elif share < WHOLE:
         kind = "partial"
     else:
         kind = "normalised" if len(text) <= 1.5 * len(wanted) else "embedded"

@@ -50,7 +50,7 @@ class Score(NamedTuple):
     points: Series
     way: int
     better: bool
-    """Still improving in the second half."""
+    """Still improving in the second half, in which the best value lies."""
 
 
 def task_scores(track: Track) -> Iterator[tuple[Series, int]]:
@@ -70,7 +70,8 @@ def scored(track: Track, beside: Series, step: int) -> Score | None:
         if points.step_is != beside.step_is or len(values) < 4:
             continue
         gain, late = values[-1] - values[0], values[-1] - values[len(values) // 2]
-        found.append(Score(points, way, bool(gain > GAIN * abs(values[0]) and late >= LATE * gain)))
+        best_late = int(np.argmax(values)) >= len(values) // 2
+        found.append(Score(points, way, bool(best_late and gain > GAIN * abs(values[0]) and late >= LATE * gain)))
     return next((s for s in found if s.better), next(iter(found), None))
 
 

@@ -17,7 +17,7 @@ from ...tables.table import Column, Table
 from ..contrast import Contrast
 from ..line import plain
 from .rates import CLEAR
-from .words import MEASURING, WHOLE, apart, counted_of, is_count, kind_of, labels_of, shares_of
+from .words import MEASURING, SCORED, WHOLE, apart, counted_of, is_count, kind_of, labels_of, shares_of
 
 MOST_ROWS = 24
 POINTS = 0.05
@@ -76,7 +76,8 @@ def scores_of(table: Table) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     if (n < 1).any():
         return
     for column in table.columns:
-        if column.role != "measure" or counted_of(column) not in ("right", "won", "resolved") or column is whole:
+        good = counted_of(column) in ("right", "won", "resolved") or SCORED.search(column.name)
+        if column.role != "measure" or not good or column is whole:
             continue
         share = shares_of(column)
         if share is None and whole is not None and is_count(column) and (column.values <= n).all():
@@ -102,13 +103,14 @@ def effects(table: Table, share: np.ndarray, n: np.ndarray) -> list[Effect]:
 
 def carried(table: Table) -> Iterator[tuple[Finding, Contrast]]:
     """The factor that carries the difference, where another one was tried too and did nothing."""
-    if not 3 <= len(table) <= MOST_ROWS:
+    if not 2 <= len(table) <= MOST_ROWS:
         return
     for name, share, n in scores_of(table):
         found = effects(table, share, n)
         strong = [e for e in found if e.z >= CLEAR and e.apart >= POINTS]
         idle = [e for e in found if e.z < SAME]
-        if len(strong) == 1 and idle and len(strong) + len(idle) == len(found):
+        alone = len(found) == 1 and len(table) == 2 and len(strong) == 1 and strong[0].factor.kinds == ("quantization",)
+        if alone or (len(strong) == 1 and idle and len(strong) + len(idle) == len(found)):
             yield _carrier(table, name, share, n, strong[0], idle)
             return
 
@@ -122,16 +124,18 @@ def _carrier(
     kinds = strong.factor.kinds
     code = next((CARRIES[k] for k in CARRIES if k in kinds), "")
     code = "score-follows-measurement" if set(kinds) & set(MEASURING) else code or "score-follows-factor"
-    shown = tuple(_at(table, k, name, share) for k in (low, high, *idle[0].pairs[0]))
+    shown = tuple(_at(table, k, name, share) for k in (low, high, *(idle[0].pairs[0] if idle else ())))
+    still = f" What makes no difference: {'; '.join(kept)}." if kept else ""
+    still_zh = f"不起作用的是：{'；'.join(kept)}。" if kept else ""
     finding = Finding(
         code, Severity.S3 if code == "score-follows-factor" else Severity.S1,
         f"{name} goes with {strong.factor.name}: {share[low]:.1%} of {n[low]:.0f} with {strong.factor.said(low)}, "
         f"{share[high]:.1%} of {n[high]:.0f} with {strong.factor.said(high)} ({strong.z:.0f} standard errors), all "
         f"else "
-        f"equal. What makes no difference: {'; '.join(kept)}.",
+        f"equal.{still}",
         f"{name} 随 {strong.factor.name} 变化：{strong.factor.said(low)} 为 {share[low]:.1%}（n={n[low]:.0f}），"
-        f"{strong.factor.said(high)} 为 {share[high]:.1%}（n={n[high]:.0f}），相差 {strong.z:.0f} 个标准误，其余相同；"
-        f"不起作用的是：{'；'.join(kept)}。",
+        f"{strong.factor.said(high)} 为 {share[high]:.1%}（n={n[high]:.0f}），相差 {strong.z:.0f} 个标准误，"
+        f"其余相同。{still_zh}",
         tuple(dict.fromkeys(shown)),
         {"score": name, "by": list(kinds), "not_by": [k for e in idle for k in e.factor.kinds],
          "low": float(share[low]), "high": float(share[high]), "z": strong.z},
@@ -164,7 +168,8 @@ def formats_alike(table: Table) -> Iterator[Finding]:
         return
     for name, share, n in scores_of(table):
         for e in effects(table, share, n):
-            if e.factor.kinds != ("quantization",) or e.z >= SAME or e.apart >= POINTS:
+            most = max(float(share[k]) for pair in e.pairs for k in pair)
+            if e.factor.kinds != ("quantization",) or e.z >= SAME or e.apart >= min(POINTS, 0.1 * most):
                 continue
             each = "; ".join(
                 f"{e.factor.said(i)} {share[i]:.1%}, {e.factor.said(j)} {share[j]:.1%}" for i, j in e.pairs[:3]
@@ -181,38 +186,48 @@ def formats_alike(table: Table) -> Iterator[Finding]:
 
 def moved_with(table: Table) -> Iterator[Finding]:
     """A row of scores that stays level and jumps exactly where the way of measuring changes."""
-    axis = next((c for c in table.of("axis") if c.values.dtype.kind == "f"), None)
-    if axis is None or not 5 <= len(table) <= 200 or len(set(axis.values.tolist())) < len(table):
+    if not 5 <= len(table) <= 200:
         return
-    order = np.argsort(axis.values, kind="stable")
+    axis, order = _way(table)
+    if axis is None:
+        return
     for factor in factors_of(table):
-        kinds = [k for k in factor.kinds if k in (*MEASURING, "template")]
         cells = factor.cells[order]
         edges = np.flatnonzero(np.diff(cells)) + 1
-        if not kinds or len(edges) != 1 or not 2 <= edges[0] <= len(cells) - 2:
+        if not {*factor.kinds} & {*MEASURING, "template"} or len(edges) != 1 or not 2 <= edges[0] <= len(cells) - 2:
             continue
         for name, share, _ in scores_of(table):
             y, at = share[order], int(edges[0])
-            step = float(np.median(y[at:]) - np.median(y[:at]))
             steps = np.abs(np.diff(y))
-            noise = float(np.delete(steps, at - 1).max())
-            if abs(step) >= POINTS and abs(y[at] - y[at - 1]) >= 3 * max(noise, 1e-6):
+            apart_ = abs(float(np.median(y[at:]) - np.median(y[:at])))
+            if apart_ >= POINTS and steps[at - 1] >= 3 * max(float(np.delete(steps, at - 1).max()), 1e-6):
                 yield _jump(table, axis, factor, name, share, order, at)
                 return
+
+
+def _way(table: Table) -> tuple[Column | None, np.ndarray]:
+    """What the rows go along, and their order: a numeric axis, or names that each row has its own of, as they stand."""
+    axis = next((c for c in table.of("axis") if c.values.dtype.kind == "f"), None)
+    if axis is not None and len(set(axis.values.tolist())) == len(table):
+        return axis, np.argsort(axis.values, kind="stable")
+    own = next(
+        (c for c in table.columns if c.values.dtype.kind == "O" and len(set(c.values.tolist())) == len(table)), None
+    )
+    return own, np.arange(len(table))
 
 
 def _jump(
     table: Table, axis: Column, factor: Factor, name: str, share: np.ndarray, order: np.ndarray, at: int
 ) -> Finding:
     i, j = int(order[at - 1]), int(order[at])
+    where = axis.values[j] if axis.values.dtype.kind == "O" else f"{axis.values[j]:.10g}"
     return Finding(
         "score-follows-measurement", Severity.S1,
-        f"{name} is level on both sides and jumps from {share[i]:.1%} to {share[j]:.1%} at {axis.name} "
-        f"{axis.values[j]:.10g}, exactly where {factor.name} changes from {factor.said(i)} to {factor.said(j)}: the "
-        "measurement changed.",
-        f"{name} 前后都平稳，只在 {axis.name} {axis.values[j]:.10g} 处从 {share[i]:.1%} 跳到 {share[j]:.1%}，正好是 "
+        f"{name} is level on both sides and jumps from {share[i]:.1%} to {share[j]:.1%} at {axis.name} {where}, "
+        f"exactly "
+        f"where {factor.name} changes from {factor.said(i)} to {factor.said(j)}: the measurement changed.",
+        f"{name} 前后都平稳，只在 {axis.name} {where} 处从 {share[i]:.1%} 跳到 {share[j]:.1%}，正好是 "
         f"{factor.name} 从 {factor.said(i)} 换成 {factor.said(j)} 的地方：变的是评测方式。",
         (_at(table, i, name, share), _at(table, j, name, share)),
-        {"score": name, "by": list(factor.kinds), "before": float(share[i]), "after": float(share[j]),
-         "at": float(axis.values[j])},
+        {"score": name, "by": list(factor.kinds), "before": float(share[i]), "after": float(share[j]), "at": where},
     )  # fmt: skip

@@ -31,6 +31,8 @@ CHOSEN = bounded(r"(?:^|_)(?:chosen|preferred|winner|better|pos|positive|accepte
 REJECTED = bounded(r"(?:^|_)(?:rejected|dispreferred|loser|worse|neg|negative|bad)(?:_|$)|劣|败者")
 WON = bounded(r"^(?:winner|verdict|preferred|choice|won|winning_model|judgement|judgment|result)$|胜者|胜方|判定|裁决")
 SPLIT = bounded(r"\s{0,4}(?:[,;|/>]|->|\bvs\b\.?)\s{0,4}")
+FIRST = bounded(r"(?:^|_)(?:first|order|shown|position|top|left)(?:_|$)|先|顺序|位置")
+TIES = frozenset(("tie", "draw", "", "both", "neither", "平", "平局"))
 OVERLAP = KINDS[0][1]
 FOLLOWS, MOSTLY = 0.3, 0.65
 """000: rank correlation of length and score below 0.3; share of pairs whose chosen answer is longer that is told."""
@@ -107,6 +109,30 @@ def _follows(table: Table, off: np.ndarray, keep: np.ndarray, score: tuple[Colum
     )  # fmt: skip
 
 
+def pays_length(table: Table) -> Iterator[Finding]:
+    """Scores of single answers that go by their length, where being right does not."""
+    if len(table) < 2 * ENOUGH or sides(table, SIZE) is not None:
+        return
+    numbers = [c for c in table.columns if c.values.dtype.kind == "f" and np.isfinite(c.values).all()]
+    size = next((c for c in numbers if SIZE.search(plain(c.name)) and not SCORE.search(plain(c.name))), None)
+    right = next((c for c in numbers if counted_of(c) == "right" and set(np.unique(c.values)) <= {0.0, 1.0}), None)
+    score = next((c for c in numbers if c not in (size, right) and SCORE.search(plain(c.name))), None)
+    if size is None or right is None or score is None or min(right.values.sum(), (1 - right.values).sum()) < ENOUGH / 2:
+        return
+    by_length, by_right = spearman(score.values, size.values), spearman(score.values, right.values)
+    if by_length < HALF or by_length < by_right + 0.3 or spearman(size.values, right.values) > FOLLOWS:
+        return
+    rows = np.argsort(-score.values * (1 - right.values), kind="stable")[:3].tolist()
+    yield Finding(
+        "score-follows-length", Severity.S1,
+        f"{score.name} of {len(table)} answers goes by {size.name} (rank correlation {by_length:.2f}, 000: below "
+        f"{FOLLOWS}) and not by {right.name} ({by_right:.2f}): long wrong answers are paid.",
+        f"{len(table)} 条回答的 {score.name} 跟着 {size.name} 走（秩相关 {by_length:.2f}，000：应低于 {FOLLOWS}），与 "
+        f"{right.name} 的相关只有 {by_right:.2f}：长而错的回答也得高分。",
+        shown(table, rows, score.name), {"rho": by_length, "rho_right": by_right, "answers": len(table)},
+    )  # fmt: skip
+
+
 def side_by_side(table: Table) -> Iterator[Finding]:
     """Lengths of an earlier and of a later model's answers to the same prompts, in two columns."""
     if len(table) < ENOUGH or sides(table, SIZE) is not None:
@@ -156,6 +182,10 @@ def orders(table: Table) -> Iterator[Finding]:
     for column in table.columns:
         if column is won or column.values.dtype.kind != "O":
             continue
+        names = sorted(set(texts(column).tolist()))
+        if FIRST.search(plain(column.name)) and len(names) == 2 and {*names} == {*winner.tolist()} - TIES:
+            yield from _ordered(table, column, won, texts(column), winner, names)
+            return
         parted = [SPLIT.split(v.strip(), maxsplit=1) for v in texts(column).tolist()]
         if not all(len(p) == 2 and all(p) for p in parted) or len({frozenset(p) for p in parted}) > 1:
             continue
@@ -185,7 +215,8 @@ def _ordered(
 ) -> Iterator[Finding]:
     """One side's wins where it is shown first and where second."""
     whom = names[0] if not LATER.search(names[1]) else names[1]
-    one, two = (by == whom)[(first == whom) & (by != "")], (by == whom)[(first != whom) & (by != "")]
+    decided = ~np.isin(by.astype(str), list(TIES))
+    one, two = (by == whom)[(first == whom) & decided], (by == whom)[(first != whom) & decided]
     if min(len(one), len(two)) < ENOUGH:
         return
     z = apart(one.sum(), len(one), two.sum(), len(two))
@@ -260,4 +291,4 @@ def _with(table: Table, yes: np.ndarray) -> str:
     return ""
 
 
-LOOKS: tuple[Callable[[Table], Iterator[Finding]], ...] = (lengths, side_by_side, orders, overlapping)
+LOOKS: tuple[Callable[[Table], Iterator[Finding]], ...] = (lengths, pays_length, side_by_side, orders, overlapping)

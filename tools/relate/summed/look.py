@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...findings import Finding, declare
 from ...tables.table import Table
 from ..contrast import Contrast
-from . import equal, factors, items, mixtures, rates
+from . import equal, factors, items, lengths, mixtures, rates
 
 MOST_TABLES = 2000
 MOST_NOTES = 8
@@ -15,6 +15,8 @@ MOST_NOTES = 8
 SUMMARIES = "summary tables"
 CODES = declare(
     "summaries",
+    ("worse-beyond-length", SUMMARIES, "a measure by length is good up to a length and much worse beyond"),
+    ("worse-beyond-on-one-side", SUMMARIES, "a measure breaks down beyond a length in one way of running it only"),
     ("rates-differ", SUMMARIES, "a counted share differs between groups that differ by nature"),
     (
         "removed-by-language",
@@ -51,7 +53,15 @@ def summed(tables: Sequence[Table]) -> tuple[list[Finding], list[Contrast]]:
         for finding, contrast in factors.carried(table):
             found.append(finding)
             apart.append(contrast)
-        looks = (*items.LOOKS, *equal.LOOKS, rates.fallen, factors.formats_alike, factors.moved_with, mixtures.moved)
+        looks = (
+            *items.LOOKS,
+            *equal.LOOKS,
+            rates.fallen,
+            lengths.worse_beyond,
+            factors.formats_alike,
+            factors.moved_with,
+            mixtures.moved,
+        )
         found += [finding for look in looks for finding in look(table)]
     found += mixtures.off_plan(tables[:MOST_TABLES])
     notes = [f for f in found if f.code == "rates-differ"][MOST_NOTES:]

@@ -39,6 +39,8 @@ WHOLE = bounded(
 )
 SHARE = bounded(r"(?:^|_)(?:rate|share|ratio|pct|percent|frac|fraction|acc|accuracy|prop|weight|proportion)(?:_|$)"
                 r"|率|占比|比例|份额|配比|%")  # fmt: skip
+SCORED = bounded(r"(?i)(?:^|[_ .])score(?:s|_|$)|得分|分数|评分")
+"""Names of a score that do not say of what."""
 SPOKEN = words_of(
     "zh en ja ko fr de es ru pt it ar hi th vi id tr nl pl cs sv uk fa he code zh-cn zh-tw zh_cn zh_tw chinese english "
     "japanese korean french german spanish russian 中文 英文 日文 韩文 英语 日语 韩语 法语 德语 俄语 代码"
@@ -115,7 +117,10 @@ def shares_of(column: Column) -> np.ndarray | None:
     if values.dtype.kind != "f" or not np.isfinite(values).all() or not len(values) or (values < 0).any():
         return None
     most = float(values.max())
-    if not (SHARE.search(plain(column.name)) or SHARE.search(column.name) or column.unit == "%"):
+    fraction = (
+        most <= 1 and (values != np.round(values)).any() and bool(counted_of(column) or SCORED.search(column.name))
+    )
+    if not (fraction or SHARE.search(plain(column.name)) or SHARE.search(column.name) or column.unit == "%"):
         return None
     if most <= 1 and not (column.unit == "%" and (values * 100 != np.round(values * 100)).any() and most < 0.05):
         return values

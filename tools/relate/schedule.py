@@ -1,0 +1,57 @@
+"""The learning rate at the end of a run against the schedule that is set: one that never falls counts other steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..documents.event import Claim
+from ..findings import Evidence, Finding, Severity
+from ..settings import Settings
+from .line import Line
+
+FALLING = ("cosine", "linear", "polynomial", "decay", "wsd", "inverse")
+STAYS = ("constant", "restart", "cyclic", "min_lr", "plateau")
+LEAST = 20
+DONE, HELD = 0.9, 0.85
+"""Share of the steps that are set from which on a run is at its end, and share of its peak that the rate still has
+there, where it would be near its floor. A cosine is at 2.4% there, a line at 10%."""
+MANY = 1.5
+"""Times the steps of the run that another place counts for the schedule, to be named beside it."""
+
+
+def undecayed(settings: Settings, lines: Sequence[Line], claims: Sequence[Claim] = ()) -> Iterator[Finding]:
+    """The rate is near its peak at the last of the steps that are set, though the schedule that is set falls."""
+    schedule, steps = settings.get("lr_schedule"), settings.get("max_steps")
+    if schedule is None or steps is None or not isinstance(steps.value, (int, float)) or steps.value <= 0:
+        return
+    said = str(schedule.value).lower()
+    if not any(w in said for w in FALLING) or any(w in said for w in STAYS) or _floor_near(settings):
+        return
+    rate = next((x.finite() for x in lines if x.name == "learning_rate" and x.axis == "step" and len(x) >= LEAST), None)
+    if rate is None or not len(rate) or rate.x[-1] < DONE * steps.value or rate.x[-1] > steps.value * 1.1:
+        return
+    top, last = int(rate.values.argmax()), float(rate.values[-1])
+    peak = float(rate.values[top])
+    if peak <= 0 or last < HELD * peak:
+        return
+    other = next((c for c in claims if c.of in ("max_steps", "decay_steps") and c.value > MANY * steps.value), None)
+    why = f"; {other.file}:{other.line} counts {other.value:,.0f} steps for it" if other else ""
+    why_zh = f"；{other.file}:{other.line} 按 {other.value:,.0f} 步计算" if other else ""
+    beside = (Evidence(other.file, other.line, metric=other.of, value=other.value, text=other.text),) if other else ()
+    yield Finding(
+        "lr-not-decayed", Severity.S1,
+        f"{schedule.file}:{schedule.line} sets {schedule.key} {schedule.raw} over {steps.value:,.0f} steps, but "
+        f"{rate.key} is {last:.3g} at step {rate.x[-1]:.0f}, {last / peak:.0%} of its peak {peak:.3g}: it never falls"
+        f"{why}.",
+        f"{schedule.file}:{schedule.line} 设 {schedule.key} {schedule.raw}、共 {steps.value:,.0f} 步，但第 "
+        f"{rate.x[-1]:.0f} 步 {rate.key} 仍为 {last:.3g}，是峰值 {peak:.3g} 的 {last / peak:.0%}：没有衰减{why_zh}。",
+        (rate.evidence(len(rate) - 1), schedule.evidence(), steps.evidence(), *beside),
+        {"last": last, "peak": peak, "steps": float(steps.value), "counted": other.value if other else None},
+    )  # fmt: skip
+
+
+def _floor_near(settings: Settings) -> bool:
+    """Whether the floor that is set is itself near the peak."""
+    floor, peak, share = (settings.value(v) for v in ("min_learning_rate", "learning_rate", "min_lr_ratio"))
+    numbers = isinstance(floor, (int, float)) and isinstance(peak, (int, float)) and peak > 0
+    return bool(numbers and floor >= 0.5 * peak) or (isinstance(share, (int, float)) and share >= 0.5)

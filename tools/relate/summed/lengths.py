@@ -1,0 +1,141 @@
+"""Measures by length, position or depth: good up to a place and much worse beyond, and whether another way of
+measuring the same is spared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...findings import Finding, Severity
+from ...patterns import bounded
+from ...tables.table import Column, Table
+from ..distributions import shown, texts
+from ..line import plain
+from .words import SCORED, TOTAL, counted_of
+
+LEAST, MOST = 4, 200
+"""Places from which on a knee is told, and most of them that are a table of lengths."""
+KNEE = 1.5
+"""Times the level up to the trained length that the perplexity is beyond it; a quarter less for a score."""
+SPARED = 1.2
+"""Times its level that another measure of the same may be beyond the knee and still be spared."""
+UP = bounded(r"(?:^|_)(?:ppl|perplexity|loss|nll|ce|error|err)(?:_|$)|困惑度|损失")
+DOWN = bounded(r"acc|score|recall|(?:^|_)(?:em|f1|hit|hits|pass)(?:_|$)|准确|召回|得分")
+NAMED = bounded(r"len|length|context|ctx|tokens|position|depth|turns|window|seq|长度|上下文|位置|轮数")
+_BUCKET = bounded(r"(?i)^[<>≤≥~]{0,2}=?\s{0,2}(\d{1,7}(?:\.\d{1,3})?)\s?(k|m)?(?:\s?(?:tokens?|tok))?"
+                  r"(?:\s{0,2}(?:-|–|~|to|\.\.)\s{0,2}(\d{1,7}(?:\.\d{1,3})?)\s?(k|m)?(?:\s?(?:tokens?"
+                  r"|tok))?)?\+?$")  # fmt: skip
+_TIMES = {"": 1.0, "k": 1000.0, "m": 1e6}
+
+
+def places(column: Column) -> np.ndarray | None:
+    """Where along the length each row stands: numbers, or the lower ends of buckets such as `8k-16k` and `<2k`."""
+    if column.values.dtype.kind == "f":
+        whole = column.of == "length" or (column.role == "axis" and NAMED.search(plain(column.name)))
+        return column.values if whole and np.isfinite(column.values).all() else None
+    if not NAMED.search(plain(column.name)) and "bucket" not in plain(column.name):
+        return None
+    found = []
+    for said in texts(column).tolist():
+        match = _BUCKET.match(said.strip())
+        if match is None:
+            return None
+        unit = (match[2] or (match[4] if match[3] else "") or "").lower()
+        found.append(0.0 if said.strip()[:1] in "<≤" else float(match[1]) * _TIMES[unit])
+    return np.array(found)
+
+
+def _goes(column: Column) -> int:
+    """1 where more is worse, -1 where less is, 0 where the measure says neither."""
+    if column.values.dtype.kind != "f" or column.role != "measure":
+        return 0
+    name = plain(column.name)
+    if column.of in ("perplexity", "loss", "eval_loss", "eval_perplexity") or UP.search(name):
+        return 1
+    return -1 if DOWN.search(name) or counted_of(column) == "right" or SCORED.search(column.name) else 0
+
+
+def _knee(y: np.ndarray, up: bool) -> tuple[int, float] | None:
+    """(first place beyond the knee, level before it)."""
+    level = float(np.median(y[: max(2, len(y) // 2)]))
+    worse = y > KNEE * level if up else y < level * (1 - 0.5 * (KNEE - 1))
+    i = int(worse.argmax())
+    if not worse.any() or i < 2 or not worse[i:].all() or level <= 0:
+        return None
+    best = float(y[:i].min() if up else y[:i].max())
+    while i > 2 and (y[i - 1] > SPARED * best if up else y[i - 1] < best / SPARED):
+        i -= 1
+    return i, float(np.median(y[:i]))
+
+
+def worse_beyond(table: Table) -> Iterator[Finding]:
+    """A measure by length that is good up to a length and falls off a cliff beyond it."""
+    if not LEAST <= len(table) <= MOST:
+        return
+    for length in table.columns:
+        x = places(length)
+        keep = np.flatnonzero([not TOTAL.search(v) for v in texts(length).tolist()]) if x is not None else []
+        if x is None or len(set(x.tolist())) < len(x) or len(keep) < len(x):
+            continue
+        order = np.argsort(x, kind="stable")
+        sides = [(c, g, c.values[order]) for c in table.columns if (g := _goes(c)) and np.isfinite(c.values).all()]
+        for column, way, y in sides:
+            if (found := _knee(y, way > 0)) is not None:
+                yield from _told(table, length, column, x[order], y, order, found)
+                yield from _one_side(table, length, column, (x[order], y, order), found, way, sides)
+                return
+
+
+def _said(length: Column, x: np.ndarray, order: np.ndarray, i: int) -> str:
+    return str(length.values[order[i]]) if length.values.dtype.kind == "O" else f"{x[i]:.10g}"
+
+
+def _told(
+    table: Table, length: Column, column: Column, x: np.ndarray, y: np.ndarray, order: np.ndarray,
+    knee: tuple[int, float],
+) -> Iterator[Finding]:  # fmt: skip
+    i, level = knee
+    before, at, last = (_said(length, x, order, k) for k in (i - 1, i, len(x) - 1))
+    yield Finding(
+        "worse-beyond-length", Severity.S2,
+        f"{column.name} stays near {level:.3g} up to a length of {before} and is {y[i]:.3g} at {at}, {y[-1]:.3g} at "
+        f"{last}.",
+        f"{column.name} 在长度 {before} 以内约为 {level:.3g}，到 {at} 时为 {y[i]:.3g}，{last} 时为 {y[-1]:.3g}。",
+        shown(table, [int(order[i - 1]), int(order[i])], column.name),
+        {"metric": column.name, "knee": float(x[i - 1]), "level": level, "last": float(y[-1])},
+    )  # fmt: skip
+
+
+def _one_side(
+    table: Table, length: Column, column: Column, way: tuple[np.ndarray, np.ndarray, np.ndarray],
+    knee: tuple[int, float], goes: int, sides: list[tuple[Column, int, np.ndarray]],
+) -> Iterator[Finding]:  # fmt: skip
+    """The same measure, taken another way, does not break down there."""
+    (x, y, order), (i, level) = way, knee
+    words = set(plain(column.name).split("_"))
+    for other, also, z in sides:
+        if other is column or also != goes or not words & set(plain(other.name).split("_")):
+            continue
+        base = float(np.median(z[:i]))
+        near = base > 0 and 1 / SPARED < base / level < SPARED
+        fine = bool((z[i:] <= SPARED * base).all()) if goes > 0 else bool((z[i:] >= base / SPARED).all())
+        if near and fine:
+            yield Finding(
+                "worse-beyond-on-one-side", Severity.S1,
+                f"Up to {_said(length, x, order, i - 1)} {column.name} and {other.name} agree ({level:.3g} and "
+                f"{base:.3g}); "
+                f"beyond it only {column.name} breaks down ({y[-1]:.3g} against {z[-1]:.3g} at "
+                f"{_said(length, x, order, len(x) - 1)}): what runs there computes other positions than the training "
+                f"did.",
+                f"到 {_said(length, x, order, i - 1)} 为止 {column.name} 与 {other.name} 一致（{level:.3g} 与 "
+                f"{base:.3g}），"
+                f"再往后只有 {column.name} 崩坏（{_said(length, x, order, len(x) - 1)} 时 {y[-1]:.3g} 对 "
+                f"{z[-1]:.3g}）："
+                "那一侧的位置计算与训练不同。",
+                shown(table, [int(order[i - 1]), int(order[i]), int(order[-1])], column.name),
+                {"metric": column.name, "spared": other.name, "knee": float(x[i - 1]), "last": float(y[-1]),
+                 "spared_last": float(z[-1])},
+            )  # fmt: skip
+            return
