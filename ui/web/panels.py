@@ -15,6 +15,7 @@ from ...agent.acceptance.verify import Verdict
 from ...agent.casebook import Case
 from ...agent.evidence import Look
 from ...agent.narrate.entry import criterion
+from ...agent.narrate.sources import cite
 from ...agent.narrate.verdict import how, measured, verdict_text
 from ...agent.narrate.words import WORDS as NARRATED
 from ...knowledge.runbook import Runbook
@@ -145,7 +146,7 @@ def causes(view: Mapping[str, Any] | None, runbook: Runbook, lang: str) -> str:
     for h in view["hypotheses"] if view else ():
         entry = runbook.get(h["entry"])
         cause = next((c for c in entry.causes if c.id == h["cause"]), None) if entry else None
-        sources = entry.cited if entry else []
+        sources = [cite(source, lang) for source in entry.cited] if entry else []
         title = entry.title.say(lang) if entry else h["title"]
         rows.append(dict(h, title=title, how=cause.text.say(lang) if cause else "", sources=sources))
     codes = {f["id"]: f["code"] for f in view["findings"]} if view else {}
