@@ -133,10 +133,10 @@ def findings(
     for check in view["checks"] if view else ():
         groups[check["result"]].append(check)
     found = next((f for f in view["findings"] if f["id"] == picked), None) if view else None
-    plotted = bool(found and found["evidence"] and found["evidence"][0]["metric"])
+    place = next(iter(found["evidence"]), None) if found else None
     return render(
         "findings", lang, view=view, groups=groups, picked=picked, excerpts=excerpts, problem=problem,
-        plotted=plotted and found["evidence"][0]["step"] is not None, show_plot=PLOTTED["show"].say(lang),
+        plotted=bool(place and place["metric"] and place["step"] is not None), show_plot=PLOTTED["show"].say(lang),
     )  # fmt: skip
 
 
