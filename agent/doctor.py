@@ -11,7 +11,7 @@ from typing import Any, Literal
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from ..tools.findings import TriageError, clean, install
+from ..tools.findings import TriageError, clean
 from .wording.reply import read, schema
 from .wording.server import Model, configured, resolve
 
@@ -39,7 +39,7 @@ def examine(home: Path) -> Iterator[Line]:
     yield _try("runbook index", lambda: _index(home), "triage runbook index")
     for extra, module in EXTRAS.items():
         there = find_spec(module) is not None
-        yield Line(f"extra {extra}", "ok" if there else "absent", module, "" if there else install(extra))
+        yield Line(f"extra {extra}", "ok" if there else "absent", module, "" if there else f"pip install '.[{extra}]'")
     try:
         model = configured()
     except TriageError as error:

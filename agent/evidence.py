@@ -297,13 +297,10 @@ def _together(read: Read, more: Iterable[Series]) -> Read:
 
 
 def _against(table: SeriesTable, settings: Settings, beside: Sequence[Training]) -> Report:
-    """The run against the others under its path."""
     from ..tools.config.combine import read_settings
-    from ..tools.relate.siblings import CHECK, Sibling, behind
+    from ..tools.relate.siblings import Sibling, against
 
-    found = behind(table, settings, [Sibling(t.name, t.table, read_settings(t.run)[0]) for t in beside[:2]])
-    check = Check(CHECK, "found" if found else "clear")
-    return Report("siblings", (found,) if found else (), (check,))
+    return against(table, settings, [Sibling(t.name, t.table, read_settings(t.run)[0]) for t in beside[:2]])
 
 
 def _chosen(run: Run, read: Read, choose: Choose) -> tuple[Run, tuple[Other, ...], tuple[Training, ...]]:

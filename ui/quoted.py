@@ -133,4 +133,4 @@ def _quoted(findings: Sequence[Finding], run: Run | None) -> dict[int, list[Exce
 
 
 def _wanted(findings: Sequence[Finding], files: Container[str]) -> Iterator[tuple[Finding, Evidence]]:
-    return ((f, e) for f in findings for e in f.evidence[:QUOTED] if e.file in files and e.line)
+    return ((f, e) for f in findings for e in f.evidence[:QUOTED] if e.file and e.file in files and e.line)

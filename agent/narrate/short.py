@@ -81,11 +81,14 @@ def short_text(
             for h in d.also)  # fmt: skip
     change = [*(line for text in also for line in wrapped(text, 2)), *change]
     ends = [*change, *(line for text in _coverage(d, lang) for line in wrapped(text, 2))]
-    evidence = [wrapped(text, 2) for text in (*_carrying(d, lang), *_failed(d, lang))]
-    least = len(evidence[0]) if evidence else 0
+    evidence = [*_carrying(d, lang), *_failed(d, lang)]
+    least = len(wrapped(evidence[0], 2)) if evidence else 0
     begins = [line for i, text in enumerate(head) for line in wrapped(text, 3 if i else HEADLINE)]
     begins = begins[: max(most - len(ends) - least, 1)]
-    middle = [line for lines in evidence for line in lines][: max(most - len(begins) - len(ends), 0)]
+    middle: list[str] = []
+    for text in evidence:
+        if room := max(most - len(begins) - len(ends) - len(middle), 0):
+            middle += wrapped(text, min(room, 2))
     return "\n".join([*begins, *middle, *ends][:most])
 
 

@@ -8,8 +8,8 @@ from .entry import criterion
 from .words import CHOSEN, COLUMNS, NEAR, RESULTS, VERDICTS
 
 
-def verdict_text(v: Verdict, lang: str) -> str:
-    """The verdict as Markdown."""
+def verdict_text(v: Verdict, lang: str, brief: bool = False) -> str:
+    """The verdict as Markdown; `brief` leaves out how each criterion is defined and was measured."""
     why = VERDICTS[v.why].say(
         lang,
         n=len(v.changed),
@@ -27,15 +27,14 @@ def verdict_text(v: Verdict, lang: str) -> str:
         + (f" — {d.note}" if d.note else "")
         for d in v.changed
     ]
-    lines += ["", COLUMNS.say(lang), "|---|---|---|---|---|"]
-    lines += [
-        f"| {criterion(j.criterion, lang)} | {RESULTS[j.result].say(lang)} | {measured(j, lang)} "
-        f"| {j.observation.points} | {clean(how(j), 400)} |"
-        for j in v.criteria
-    ]
+    rows = [COLUMNS.say(lang).strip("| ").split(" | "), ["---"] * 5]
+    for j in v.criteria:
+        said = criterion(j.criterion, lang)
+        cells = [said.partition(" (")[0] if brief else said, RESULTS[j.result].say(lang), measured(j, lang)]
+        rows.append([*cells, str(j.observation.points), clean(how(j), 400)])
     for n in v.neighbours:
-        lines.append(f"| {n.metric} | {RESULTS[n.result].say(lang)} | {n.before:.4g} → {n.after:.4g} | | {n.window} |")
-    return "\n".join(lines)
+        rows.append([n.metric, RESULTS[n.result].say(lang), f"{n.before:.4g} → {n.after:.4g}", "", n.window])
+    return "\n".join([*lines, "", *(f"| {' | '.join(row[:4] if brief else row)} |" for row in rows)])
 
 
 def how(j: Judged) -> str:

@@ -29,8 +29,11 @@ WORDS = phrases(
      "(`{id}`), by your words alone ({p}).",
      "**尚未证实。** 来源手册没有覆盖这个问题；最接近的是一条来自公开报告的条目：{title}（`{id}`），"
      "仅依据文字（{p}）。"),
-    ("not-covered", "**The runbook does not cover this.** No entry accounts for what was asked and found.",
-     "**手册没有覆盖这个问题。** 没有条目能解释所问和所见。"),
+    ("not-covered",
+     "**The runbook does not cover this**, or the words do not say what happens: name a symptom (the loss is nan, out "
+     "of memory, it hangs) or a run.",
+     "**手册没有覆盖这个问题**，或者描述里没有说发生了什么：请说出现象（loss 变成 nan、显存不足、卡死），"
+     "或给出运行目录。"),
     ("too-little",
      "**Inconclusive.** Nothing wrong was found in what was read, but that is too little to call the run healthy, "
      "and no entry fits the question.",

@@ -43,16 +43,6 @@ def start(tmp_path, *options):
     raise AssertionError("the server did not start")
 
 
-def picture(page, name):
-    if folder := os.environ.get("TRIAGE_IMAGES"):
-        from PIL import Image
-
-        file = Path(folder) / f"web-{name}.png"
-        page.wait_for_timeout(600)
-        page.screenshot(path=file)
-        Image.open(file).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(file, optimize=True)
-
-
 def add(page, path):
     page.fill("#tri-path input", str(path))
     page.keyboard.press("Enter")

@@ -24,9 +24,12 @@ from triage.tools.discover import discover
 from triage.tools.findings import declare
 from triage.tools.logs.named import look_up
 from triage.tools.logs.scan import scan
+from triage.tools.operation.places import check_places
 from triage.tools.relate.relate import relate
+from triage.tools.relate.siblings import against
 from triage.tools.scores import check_run_evals
 from triage.tools.series import SeriesTable
+from triage.tools.settings import Settings
 
 RECORDS = {
     "train.jsonl": [{"prompt": "a", "chosen": "long answer", "rejected": "short"}],
@@ -51,7 +54,8 @@ TOOLS = {
     "data.similar.leakage": lambda p: [leak_report(find_leaks([p / "train.jsonl"], [p / "train.jsonl"]))],
     "checkpoints.health": lambda p: [check_checkpoints([p / "model.safetensors"])],
     "scores": lambda p: [check_run_evals(discover(p))],
-    "relate": lambda p: [relate(SeriesTable())],
+    "operation.places": lambda p: [check_places(discover(p))],
+    "relate": lambda p: [relate(SeriesTable()), against(SeriesTable(), Settings(), [])],
 }
 """Tool, or wing that is one tool -> its reports on artefacts as small as can be; `bisect` is in its own tests."""
 

@@ -4,7 +4,7 @@ import re
 import time
 
 import pytest
-from browsing import EXAMPLES, MARKS, add, ask, expect, picture, tab
+from browsing import EXAMPLES, MARKS, add, ask, expect, tab
 
 from triage.agent.session import ask as answer_to
 from triage.ui.pages import answer_page
@@ -62,7 +62,6 @@ def test_the_onset_stands_beside_the_whole_run(plotted):
     [[first, last], *_] = spans(plotted, "onset")
     assert 2900 < first < 3450 < last < 3700
     expect(plotted.locator(".tp-read").first).to_contain_text("first bad step 3450")
-    picture(plotted, "plots")
 
 
 def test_hovering_reads_every_panel_at_that_step(plotted):
@@ -113,7 +112,6 @@ def test_the_next_run_is_drawn_beside_the_baseline(asked):
     expect(asked.locator("#tri-verdict .tri-state").first).to_have_text("fixed", timeout=30_000)
     tab(asked, "Plots")
     expect(asked.locator(".tp-line")).to_have_text(["baseline", "candidate"], timeout=30_000)
-    picture(asked, "plots-compared")
     asked.locator(".tp-line", has_text="baseline").click()
     expect(asked.locator(".tp-line[aria-pressed=false]")).to_have_text("baseline")
 

@@ -515,6 +515,13 @@ def test_every_word_is_in_use():
         assert len(re.findall(rf"[\"']{re.escape(stem)}", source)) >= (2 if stem == key else 1), f"{key} is not used"
 
 
+def test_the_pictures_of_the_documentation_are_small_and_each_is_shown():
+    docs = WEB.parents[1] / "docs"
+    pages = "".join(p.read_text() for p in [docs / "web.md", docs.parent / "README.md"])
+    pictures = list((docs / "images").iterdir())
+    assert {p.name for p in pictures if p.stat().st_size > 150_000 or f"images/{p.name}" not in pages} == set()
+
+
 def test_accounts_come_from_options_and_from_a_private_file(tmp_path):
     file = tmp_path / "accounts"
     file.write_text("# people\nbob:p:q\n\n")

@@ -1,14 +1,14 @@
-"""The web app in a real browser: everything that a person does, and pictures of every state for the documentation.
+"""The web app in a real browser: everything that a person does.
 
-Deselected by default (`pytest -m browser -n 0`); it needs Playwright for Python and a Chromium. With TRIAGE_IMAGES set
-to a folder the pictures are written there (`docs/images` holds those of the README).
+Deselected by default (`pytest -m browser -n 0`); it needs Playwright for Python and a Chromium. The pictures of the
+documentation are made by `python tests/shared/pictures.py docs/images`.
 """
 
 import os
 import re
 
 import pytest
-from browsing import EXAMPLES, MARKS, READY, add, ask, expect, picture, start, tab
+from browsing import EXAMPLES, MARKS, READY, add, ask, expect, start, tab
 
 pytestmark = MARKS
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
@@ -18,7 +18,6 @@ def test_the_empty_page_says_how_to_begin(visit):
     page = visit()
     expect(page.locator("#tri-chat")).to_contain_text("Ask about a run")
     expect(page.locator("#tri-cases")).to_contain_text("No cases yet")
-    picture(page, "empty")
     page.get_by_text("KL explodes in DPO").click()
     expect(page.locator("#tri-input textarea")).to_have_value("KL explodes in DPO")
 
@@ -28,9 +27,7 @@ def test_a_question_shows_its_steps_the_diagnosis_and_the_lines_behind_a_finding
     expect(asked.locator("#tri-chat")).to_contain_text("Looked with")
     asked.locator("[data-pick]", has_text="loss-nonfinite").first.click()
     expect(asked.locator(".tri-hit").first).to_contain_text("nan")
-    picture(asked, "evidence")
     asked.evaluate("document.body.classList.add('dark')")
-    picture(asked, "evidence-dark")
     asked.locator("[data-pick]", has_text="loss-nonfinite").first.click()
     expect(asked.locator(".tri-hit")).to_have_count(0)
 
@@ -49,13 +46,11 @@ def test_the_change_is_a_side_by_side_diff_that_can_be_copied(asked):
     asked.click("#tri-change .tri-copy")
     expect(asked.locator("#tri-change .tri-copy")).to_have_text("Copied")
     assert "+learning_rate: 0.15" in asked.evaluate("navigator.clipboard.readText()")
-    picture(asked, "change")
 
 
 def test_causes_lead_to_their_evidence(asked):
     tab(asked, "Causes")
     expect(asked.locator(".tri-causes tbody")).to_have_count(5)
-    picture(asked, "causes")
     asked.locator(".tri-chip", has_text="F9").first.click()
     expect(asked.locator(".tri-hit").first).to_contain_text("max_grad_norm")
 
@@ -65,7 +60,6 @@ def test_an_uploaded_next_run_gets_a_verdict(asked):
     asked.locator("#tri-next-files input.tri-dir").set_input_files(EXAMPLES / "run-2")
     expect(asked.locator("#tri-verdict .tri-state").first).to_have_text("fixed", timeout=30_000)
     expect(asked.locator("#tri-cases .tri-on")).to_contain_text("fixed")
-    picture(asked, "verdict")
 
 
 def test_the_whole_interface_changes_its_language(asked):
@@ -76,7 +70,6 @@ def test_the_whole_interface_changes_its_language(asked):
     expect(asked.locator("body")).not_to_contain_text(english)
     for words in ("搜索案例", re.compile("^出了什么问题"), "服务器上的路径"):
         expect(asked.get_by_placeholder(words).first).to_be_visible()
-    picture(asked, "zh")
     tab(asked, "改动")
     expect(asked.locator("#tri-change")).to_contain_text("撤销")
 
@@ -111,7 +104,6 @@ def test_an_upload_that_cannot_be_read_is_said_to_be_so(visit, tmp_path):
     page.fill("#tri-input textarea", "what happened?")
     page.keyboard.press("Enter")
     expect(page.locator("#tri-chat")).to_contain_text("could not be answered", timeout=20_000)
-    picture(page, "unreadable")
     page.get_by_role("button", name="Remove").click()
     ask(page, "loss is nan")
 
@@ -119,7 +111,8 @@ def test_an_upload_that_cannot_be_read_is_said_to_be_so(visit, tmp_path):
 def test_text_of_a_run_is_never_markup(visit, tmp_path):
     run = tmp_path / "run"
     run.mkdir()
-    lines = [f"step {i} loss {1 / i if i < 60 else 'nan'} {HOSTILE} ![x](http://192.0.2.1/p.png)" for i in range(1, 90)]
+    more = f"{HOSTILE} ![x](http://192.0.2.1/p.png) {{{{value}}}} ${{7*191}} {{{{#each value}}}}x{{{{/each}}}}"
+    lines = [f"step {i} loss {1 / i if i < 60 else 'nan'} {more}" for i in range(1, 90)]
     (run / f"train {HOSTILE.replace('/', '')}.log").write_text("\n".join(lines))
     (run / "train.yaml").write_text(f"learning_rate: 1.0 # {HOSTILE}\nmax_grad_norm: 0.0 # {HOSTILE}\nmax_steps: 90\n")
     page = visit()
@@ -128,6 +121,8 @@ def test_text_of_a_run_is_never_markup(visit, tmp_path):
     ask(page, f"loss is nan {HOSTILE}")
     page.locator(".tri-finding").first.click()
     expect(page.locator(".tri-hit").first).to_contain_text("<img")
+    expect(page.locator(".tri-hit").first).to_contain_text("{{value}} ${7*191} {{#each value}}x{{/each}}")
+    expect(page.locator("body")).not_to_contain_text("1337")
     for name in ("Causes", "Change", "Plots", "Verify"):
         tab(page, name)
         page.wait_for_timeout(500)
@@ -159,22 +154,17 @@ def test_a_path_outside_the_roots_is_refused(visit, path):
     page = visit()
     add(page, path)
     expect(page.locator("#tri-reads .tri-problem")).to_have_text(re.compile("outside the allowed folders|no such file"))
-    if path == "/etc/passwd":
-        picture(page, "refused")
 
 
 def test_a_phone_shows_the_same(visit):
     page = visit(viewport={"width": 390, "height": 844}, device_scale_factor=2, is_mobile=True, has_touch=True)
-    picture(page, "phone-empty")
     add(page, "run-1")
     ask(page, "loss is nan at step 4000")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    picture(page, "phone-chat")
     page.locator("#tri-head").scroll_into_view_if_needed()
     page.locator("#tri-findings [data-pick=F1]").tap()
     expect(page.locator(".tri-hit").first).to_be_visible()
     page.evaluate("document.querySelector('#tri-head').scrollIntoView()")
-    picture(page, "phone-evidence")
     for name in ("Causes", "Change", "Plots", "Verify", "Evidence"):  # none behind a menu
         tab(page, name)
         expect(page.get_by_role("tab", name=re.compile(f"^{name}"))).to_have_attribute("aria-selected", "true")

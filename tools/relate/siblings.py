@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..config.diff import Difference, diff
-from ..findings import PROPOSES, Evidence, Finding, Severity, declare
+from ..findings import PROPOSES, Check, Evidence, Finding, Report, Severity, declare
 from ..series import Series, SeriesTable
 from ..settings import Settings
 from ..vocabulary import VOCABULARY
@@ -87,6 +87,12 @@ def behind(table: SeriesTable, settings: Settings, siblings: list[Sibling]) -> F
          "changed": {d.variable: [d.old, d.new] for d in changed},
          **({PROPOSES: {"variable": changed[0].variable, "new": changed[0].old}} if len(changed) == 1 else {})},
     )  # fmt: skip
+
+
+def against(table: SeriesTable, settings: Settings, siblings: list[Sibling]) -> Report:
+    """The run against the others under its path."""
+    found = behind(table, settings, siblings)
+    return Report("siblings", (found,) if found else (), (Check(CHECK, "found" if found else "clear"),))
 
 
 def _places(changed: list[Difference]) -> list[Evidence]:

@@ -88,14 +88,14 @@ def bisect(
         raise typer.Exit(0)
     with _live(plan) as tell:
         report, outcome = bisect_checkpoints(plan, where, directory, retry_failed, tell)
-    from ..plots.figure import figure
+    from ..plots.live import of_panels
     from ..plots.terminal import text
 
     shown = panel(outcome)
     if shown and not as_json:
         print(text(shown, min(console().width, 80), CHART), end="\n\n")
-    figures = lambda: [("metric of the checkpoints", figure([shown]))] if shown else []  # noqa: E731
-    emit(report, as_json, Html(html, str(directory), figures))
+    pictures = lambda: of_panels("metric of the checkpoints", [shown] if shown else [])  # noqa: E731
+    emit(report, as_json, Html(html, str(directory), pictures))
 
 
 def _forecast(plan: Plan, cache: Path) -> Iterator[str]:

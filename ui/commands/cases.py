@@ -60,10 +60,14 @@ def cases(
     if as_json:
         print_json({"schema": "triage.cases/1", "cases": [c.__dict__ for c in found]})
         return
+    out = console()
     for case in found:
-        console().print(f"{case.id}  {case.opened}  {case.status:13} {clean(case.question, 100)}")
+        about = ", ".join(Path(run).name for run in case.runs[:2])
+        led = f"{case.cause or 'no cause yet'}{f' in {clean(about, 40)}' if about else ''}"
+        line = f"{case.id}  {case.opened[:16].replace('T', ' ')}  {case.status:9} {led}: {clean(case.question, 100)}"
+        out.print(line, no_wrap=out.is_terminal, overflow="ellipsis" if out.is_terminal else None)
     if not found:
-        console().print('No cases yet. `triage ask "..." --run PATH` opens one.')
+        out.print('No cases yet. `triage ask "..." --run PATH` opens one.')
 
 
 @app.command()

@@ -77,6 +77,8 @@ def list_entries(
                 out.print(f"{entry.severity} {entry.id:34} {entry.title.en} / {entry.title.zh}")
 
 
+LIKELY = 0.01
+"""Least probability of an entry that a search names in its text."""
 LISTED = ("id", "kind", "severity", "stages", "covers", "sections", "sources", "references", "origin")
 """What `list --json` gives of an entry, beside its title."""
 
@@ -142,8 +144,11 @@ def search(
     out = console()
     if not covers:
         out.print("This does not read like a question about training, aligning or serving language models.")
-    for hit in hits:
-        out.print(f"{hit.score:5.2f} {hit.entry.id:34} {hit.entry.title.en} / {hit.entry.title.zh}")
+    likely = [hit for hit in hits if hit.score >= LIKELY] or hits[:1]
+    for hit in likely:
+        out.print(f"{hit.score:5.2f} {hit.entry.id}: {hit.entry.title.en} / {hit.entry.title.zh}")
+    if hits[len(likely) :]:
+        out.print(f"{len(hits) - len(likely)} more below {LIKELY:.2f}: --json lists them", style="dim")
     for passage in passages:
         out.print(f"{passage.score:5.2f} {clean(passage.file)}:{passage.line} {clean(' > '.join(passage.headings))}")
         out.print(f"      | {clean(passage.text, 160)}", style="dim")

@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from ...tools.phrase import Phrase
 from .. import complete
 from ..output import HOME_OPTION, JSON_OPTION, LANG_OPTION, console, print_json, progress
 
+DETAILS = Phrase("-v shows how each criterion is defined and was measured", "-v 显示每条标准的定义和测量方法")
 HELP = """Judge the next run by the acceptance criteria of the runbook: fixed, not-fixed, confounded or inconclusive.
 
 Examples:
@@ -39,6 +41,9 @@ def verify(
     lang: Annotated[str, LANG_OPTION] = "en",
     home: Annotated[Path | None, HOME_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="How each criterion was measured, on a terminal too.")
+    ] = False,
 ) -> None:
     from ...agent.acceptance.verify import verify as judge
     from ...agent.casebook import Casebook
@@ -65,5 +70,8 @@ def verify(
         from rich.markdown import Markdown
 
         out = console()
-        out.print(Markdown(text) if out.is_terminal else text)
+        short = out.is_terminal and not verbose
+        out.print(Markdown(verdict_text(verdict, lang, short)) if out.is_terminal else text)
+        if short:
+            out.print(DETAILS.say(lang), style="dim")
     raise typer.Exit(0 if verdict.verdict == "fixed" else 1)

@@ -63,7 +63,11 @@ def of_series(
         lang: en or zh.
         first: the number of the first of them.
     """
-    panels = series_panels(table, findings, lang, first)
+    return of_panels(caption, series_panels(table, findings, lang, first), lang)
+
+
+def of_panels(caption: str, panels: Sequence[Panel], lang: str = "en") -> list[Picture]:
+    """The panels as one picture; none without any."""
     return [Picture(caption, svg(figure(panels, lang), caption), live_picture(panels, lang))] if panels else []
 
 

@@ -52,7 +52,7 @@ class Page(Layout):
         on, talk = self._on, self.talk
         opened = on(
             self.blocks.load, self.start, [self.browser, self.place],
-            [self.browser, self.lang, self.input, *everything], js=PLACE,
+            [self.browser, *everything], js=PLACE,
         )  # fmt: skip
         opened.then(**hint).then(**top)
         self.blocks.unload(self.leave)
@@ -66,10 +66,10 @@ class Page(Layout):
         begun.then(**top)
         judged = on(self.next_files.upload, self.verify_upload, [], [self.verdict, self.input])
         named = on(self.verify.click, self.verify_path, [self.next_path], [self.verdict, self.input])
-        done = [self.input, self.lang, *everything]
-        for given in (opened, begun, judged, named):
+        done = everything
+        for given, ends in ((opened, self.rejoin), (begun, self.finish), (judged, self.finish), (named, self.finish)):
             asking = on(given.then, self.ask, [], self.panels, trigger_mode="multiple")
-            on(asking.then, self.finish, [], done, trigger_mode="multiple").then(**hint).then(**top)
+            on(asking.then, ends, [], done, trigger_mode="multiple").then(**hint).then(**top)
         on(self.input.stop, self.stop, [], done).then(**top)
         for event, handler, inputs in (
             (self.folder.upload, self.attach, []),
@@ -124,7 +124,7 @@ class Page(Layout):
         self.desk.enter(talk.owner, request.session_hash or "", browser_of(request.headers))
         if case and case != talk.case and not turns.open_case(self.desk, talk, case):
             gr.Warning(WORDS["no-such-case"].say(talk.lang))
-        return {self.browser: browser, self.lang: talk.lang, **self.everything(talk)}
+        return {self.browser: browser, **self.everything(talk)}
 
     def leave(self, request: gr.Request) -> None:
         self.desk.leave(request.session_hash or "")
@@ -161,10 +161,14 @@ class Page(Layout):
         yield self.now(talk)
 
     def finish(self, talk: Talk) -> dict[Any, Any]:
-        return {self.lang: talk.lang, **self.everything(talk)}
+        return self.everything(talk)
+
+    def rejoin(self, talk: Talk) -> dict[Any, Any]:
+        """What was being answered when the page was loaded again; without that, nothing has changed since."""
+        return self.finish(talk) if talk.turn else {self.line: waits(talk)}
 
     def stop(self, talk: Talk) -> dict[Any, Any]:
-        turns.stop(talk)
+        turns.stop(self.desk, talk)
         return self.finish(talk)
 
     def attach(self, talk: Talk, event: gr.EventData) -> dict[Any, Any]:
@@ -315,6 +319,7 @@ class Page(Layout):
             words: dict[str, Any] = {prop: WORDS[key].say(talk.lang)}
             updates[component] = updates.get(component, {}) | gr.update(**words)
         updates[self.input] |= typing(talk.busy)
+        updates[self.lang] |= gr.update(value=talk.lang)
         offered = [(self.desk.shown(Path(p)), p) for p in self.desk.offered()] if talk.owner else []
         for box in (self.path, self.next_path):
             updates[box] = gr.update(label=WORDS["path"].say(talk.lang), choices=offered)

@@ -24,6 +24,7 @@ from ...agent.casebook import Case, Casebook
 from ...agent.evidence import Look
 from ...tools.findings import TriageError, clean
 from ..roots import Roots
+from .line import Turn
 from .talk import Talk
 
 FILES_LIMIT = 2_000
@@ -40,6 +41,8 @@ BROWSERS_KEPT = 50
 """Browsers of one owner that may upload; the one that opened its page longest ago goes first."""
 LOOKS_KEPT = 16
 """Runs whose series stay in memory, for plots and log lines."""
+TURNS = (64, 512)
+"""Most turns under way, of one owner and of the server: each holds two threads, watched or not."""
 TALKS_KEPT = 128
 """Tabs whose conversation survives that they are loaded again."""
 RUNS_SHOWN = 200
@@ -82,6 +85,7 @@ class Desk:
         """Held while a question is worked on: more at once would only make each slower."""
         self._looks: deque[Look] = deque(maxlen=LOOKS_KEPT)
         self._owners: dict[str, _Owner] = {}
+        self._turns: list[tuple[str, Turn]] = []
         self._talks: dict[tuple[str, str], Talk] = {}
         """(owner, tab) -> what it shows, the last opened last."""
         self._browsers: dict[str, str] = {}
@@ -135,6 +139,17 @@ class Desk:
                 self._talks[talk.owner, tab] = talk
                 while len(self._talks) > TALKS_KEPT:
                     del self._talks[next(iter(self._talks))]
+
+    def room(self, owner: str) -> bool:
+        """Whether one more turn may begin for this owner."""
+        with self._lock:
+            self._turns = [(whose, turn) for whose, turn in self._turns if not turn.ended]
+            mine = sum(whose == owner for whose, _ in self._turns)
+            return mine < TURNS[0] and len(self._turns) < TURNS[1]
+
+    def begun(self, owner: str, turn: Turn) -> None:
+        with self._lock:
+            self._turns.append((owner, turn))
 
     def leave(self, tab: str) -> None:
         """A tab was closed."""

@@ -69,6 +69,11 @@ class Turn:
             if over:
                 return
 
+    @property
+    def ended(self) -> bool:
+        """Whether its thread has ended too: one that was stopped goes on until its next frame."""
+        return not self._thread.is_alive()
+
     def join(self, timeout: float | None = None) -> None:
         self._thread.join(timeout)
 

@@ -15,6 +15,7 @@ from ...agent.acceptance.verify import Verdict
 from ...agent.casebook import Case
 from ...agent.evidence import Look
 from ...agent.narrate.entry import criterion
+from ...agent.narrate.sources import cite
 from ...agent.narrate.verdict import how, measured, verdict_text
 from ...agent.narrate.words import WORDS as NARRATED
 from ...knowledge.runbook import Runbook
@@ -132,10 +133,10 @@ def findings(
     for check in view["checks"] if view else ():
         groups[check["result"]].append(check)
     found = next((f for f in view["findings"] if f["id"] == picked), None) if view else None
-    plotted = bool(found and found["evidence"] and found["evidence"][0]["metric"])
+    place = next(iter(found["evidence"]), None) if found else None
     return render(
         "findings", lang, view=view, groups=groups, picked=picked, excerpts=excerpts, problem=problem,
-        plotted=plotted and found["evidence"][0]["step"] is not None, show_plot=PLOTTED["show"].say(lang),
+        plotted=bool(place and place["metric"] and place["step"] is not None), show_plot=PLOTTED["show"].say(lang),
     )  # fmt: skip
 
 
@@ -145,7 +146,7 @@ def causes(view: Mapping[str, Any] | None, runbook: Runbook, lang: str) -> str:
     for h in view["hypotheses"] if view else ():
         entry = runbook.get(h["entry"])
         cause = next((c for c in entry.causes if c.id == h["cause"]), None) if entry else None
-        sources = entry.cited if entry else []
+        sources = [cite(source, lang) for source in entry.cited] if entry else []
         title = entry.title.say(lang) if entry else h["title"]
         rows.append(dict(h, title=title, how=cause.text.say(lang) if cause else "", sources=sources))
     codes = {f["id"]: f["code"] for f in view["findings"]} if view else {}

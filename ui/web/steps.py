@@ -34,7 +34,8 @@ class Steps:
 
     def end(self) -> None:
         self._finish()
-        self._say(WORDS["looked"].say(self.lang, n=len(self.done), s=time.monotonic() - self.start), "done")
+        looked = WORDS["looked-1" if len(self.done) == 1 else "looked"]
+        self._say(looked.say(self.lang, n=len(self.done), s=time.monotonic() - self.start), "done")
 
     def _named(self, tool: str) -> str:
         return WORDS[key].say(self.lang) if (key := f"tool-{tool}") in WORDS else escaped(tool)

@@ -20,6 +20,7 @@ from ...agent.conversation import Answered, Conversation
 from ...agent.events import Listen, Notice, Token, stream
 from ...agent.narrate.answer import headline
 from ...agent.narrate.reply import lines as reply_lines
+from ...agent.narrate.short import LINES
 from ...agent.propose import propose
 from ...agent.session import language, shown
 from ...knowledge.entry import RunbookError
@@ -63,27 +64,30 @@ def start(desk: Desk, talk: Talk, text: str, paths: Sequence[Path]) -> bool:
     mine = talk.same()
     text = text if text.strip() else WORDS["what-wrong"].say(talk.lang)
     label = clean(" ".join(shown(text).split()), 120)
-    return _begin(talk, label, lambda: ask(desk, mine, text, paths), paths)
+    return _begin(desk, talk, label, lambda: ask(desk, mine, text, paths), paths)
 
 
 def start_verify(desk: Desk, talk: Talk, candidate: Path | None) -> bool:
     """Judge the next run, now or after what is being answered; False when too many wait."""
     mine = talk.same()
     label = WORDS["verified"].say(talk.lang, name=desk.shown(candidate) if candidate else "")
-    return _begin(talk, label, lambda: verify(desk, mine, candidate), ())
+    return _begin(desk, talk, label, lambda: verify(desk, mine, candidate), ())
 
 
-def _begin(talk: Talk, label: str, begin: Callable[[], Iterator[bool]], paths: Sequence[Path]) -> bool:
+def _begin(desk: Desk, talk: Talk, label: str, begin: Callable[[], Iterator[bool]], paths: Sequence[Path]) -> bool:
     put = talk.turn.add(Waiting(label, begin)) if talk.busy and talk.turn else None
+    if put is None and not desk.room(talk.owner):
+        return False
     if put is None:
         talk.waiting = list(dict.fromkeys([*talk.waiting, *paths]))
         frames = begin()
         next(frames)  # the question is seen at once, by whoever asked
         talk.turn, put = Turn(frames), True
+        desk.begun(talk.owner, talk.turn)
     return put
 
 
-def stop(talk: Talk) -> None:
+def stop(desk: Desk, talk: Talk) -> None:
     """Stop what is being answered and say so; what waits in line comes next."""
     turn = talk.turn
     if turn is None or turn.over:
@@ -97,6 +101,7 @@ def stop(talk: Talk) -> None:
         frames = rest[0].begin()
         next(frames)
         talk.turn = Turn(frames, rest[1:])
+        desk.begun(talk.owner, talk.turn)
 
 
 def _ended(message: Message, lang: str) -> Message:
@@ -154,7 +159,7 @@ def _watch(desk: Desk, talk: Talk, steps: Steps, turn: Callable[[Listen], object
             desk.workers.release()
 
     messages, at = steps.messages, len(steps.messages)
-    words, drawn = "", 0.0
+    words, notices, drawn = "", "", 0.0
     try:
         for event in stream(work):
             if isinstance(event, Token):
@@ -163,16 +168,24 @@ def _watch(desk: Desk, talk: Talk, steps: Steps, turn: Callable[[Listen], object
                     continue
                 messages[at:] = shape(words)
             elif isinstance(event, Answered):
-                words = event.answer.unasked  # with the notices of a model's turn
+                words, notices = told(event.answer), "" if event.answer.only else notices
+                continue
+            elif isinstance(event, Notice) and event.text != WORDS["waiting"].say(talk.lang):
+                notices += f"\n\n*{escaped(event.text)}*"
                 continue
             elif not steps.take(event):
                 continue
             drawn = time.monotonic()
             yield False
         if words:
-            messages[at:] = shape(words)
+            messages[at:] = shape(words + notices)
     finally:
         steps.end()
+
+
+def told(answer: Answer) -> str:
+    """What the conversation shows of it: a screen, and what a model adds."""
+    return answer.text if answer.only else "\n\n".join(filter(None, (answer.brief(LINES), answer.beside)))
 
 
 def _answered(desk: Desk, talk: Talk) -> None:
@@ -206,7 +219,7 @@ def speak(talk: Talk, lang: str) -> None:
         answer = viewed(replace(answer, seen=seen), lang)
         talk.view = answer.as_json()
         if talk.told in talk.messages and talk.told and not (answer.only or answer.beside):
-            talk.told["content"] = said(answer.short)[0]["content"]
+            talk.told["content"] = said(answer.brief(LINES))[0]["content"]
 
 
 def failed(talk: Talk, why: str, steps: Steps | None = None) -> None:

@@ -31,6 +31,7 @@ WORDS = phrases(
     ("reads", "Reads", "读取"),
     ("what-wrong", "What went wrong with this run?", "这次运行出了什么问题？"),
     ("working", "Looking", "正在检查"),
+    ("looked-1", "Looked with one tool in {s:.1f} s", "用 1 个工具检查，耗时 {s:.1f} 秒"),
     ("looked", "Looked with {n} tools in {s:.1f} s", "用 {n} 个工具检查，耗时 {s:.1f} 秒"),
     ("stopped", "**Stopped.** What was read so far is not kept; ask again when you like.",
      "**已停止。** 此前读取的内容不保留，可随时再问。"),
