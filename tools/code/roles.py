@@ -17,18 +17,18 @@ from .program import Program, key, last, passed, receiver
 ROUNDS = 3
 """How often roles are passed on from one name to the next."""
 MADE: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("scheduler", bounded(r"lr_scheduler\.[A-Z]\w+$|(^|\.)get_(\w+_)?sched\w*$|(^|\.)get_scheduler$|[a-z]LR$|^\w*LRScheduler$|LambdaLR$|OneCycle|WarmRestarts$|ReduceLROnPlateau$")),
-    ("sampler", bounded(r"Distributed\w*Sampler$")),
+    ("scheduler", bounded(r"lr_scheduler\.[A-Z]\w{1,40}$|(^|\.)get_(\w{1,40}_)?sched\w{0,40}$|(^|\.)get_scheduler$|[a-z]LR$|^\w{0,40}LRScheduler$|LambdaLR$|OneCycle|WarmRestarts$|ReduceLROnPlateau$")),
+    ("sampler", bounded(r"Distributed\w{0,40}Sampler$")),
     ("scaler", bounded(r"GradScaler$")),
     ("accelerator", bounded(r"(^|\.)(Accelerator|Fabric)$")),
     ("engine", bounded(r"deepspeed\.initialize$")),
-    ("rollout", bounded(r"vllm\.(\w+\.)*(LLM|AsyncLLMEngine)$|(^|\.)LLM$|sglang\.Engine$")),
+    ("rollout", bounded(r"vllm\.(\w{1,40}\.)*(LLM|AsyncLLMEngine)$|(^|\.)LLM$|sglang\.Engine$")),
     ("loader", bounded(r"DataLoader2?$|_dataloader$")),
-    ("optimizer", bounded(r"torch\.optim\.(\w+\.)*[A-Z]\w+$|(^|\.)\w*(Adam|AdamW|SGD|Adagrad|RMSprop|Adafactor|Lion|LBFGS|Muon|Adam8bit|AdamW8bit)(\w*bit)?$|(^|\.)(create|build|configure|make|get)_optimi[sz]ers?$")),
-    ("tokenizer", bounded(r"Tokenizer\w*\.from_pretrained$|Processor\.from_pretrained$|Tokenizer(Fast)?$")),
-    ("criterion", bounded(r"torch\.nn\.\w+Loss$|(^|\.)\w*Loss$")),
+    ("optimizer", bounded(r"torch\.optim\.(\w{1,40}\.)*[A-Z]\w{1,40}$|(^|\.)\w{0,40}(Adam|AdamW|SGD|Adagrad|RMSprop|Adafactor|Lion|LBFGS|Muon|Adam8bit|AdamW8bit)(\w{0,40}bit)?$|(^|\.)(create|build|configure|make|get)_optimi[sz]ers?$")),
+    ("tokenizer", bounded(r"Tokenizer\w{0,40}\.from_pretrained$|Processor\.from_pretrained$|Tokenizer(Fast)?$")),
+    ("criterion", bounded(r"torch\.nn\.\w{1,40}Loss$|(^|\.)\w{0,40}Loss$")),
     ("summary", bounded(r"SummaryWriter$|profiler\.profile$|(^|\.)profile$|tqdm$")),
-    ("model", bounded(r"\w*Model\w*\.from_(pretrained|config)$|For[A-Z]\w+\.from_(pretrained|config)$|(^|\.)(DistributedDataParallel|DDP|FSDP|FullyShardedDataParallel|fully_shard|get_peft_model|DataParallel)$|torch\.nn\.(Sequential|Linear|Transformer\w*|LSTM|GRU|Module|ModuleList)$|torch\.compile$|from_pretrained$|[A-Z]\w*(LM|Model|Transformer|Network|Net|MLP|GPT)$|^(GPT|MLP|Net|LM)$")),
+    ("model", bounded(r"\w{0,40}Model\w{0,40}\.from_(pretrained|config)$|For[A-Z]\w{1,40}\.from_(pretrained|config)$|(^|\.)(DistributedDataParallel|DDP|FSDP|FullyShardedDataParallel|fully_shard|get_peft_model|DataParallel)$|torch\.nn\.(Sequential|Linear|Transformer\w{0,40}|LSTM|GRU|Module|ModuleList)$|torch\.compile$|from_pretrained$|[A-Z]\w{0,40}(LM|Model|Transformer|Network|Net|MLP|GPT)$|^(GPT|MLP|Net|LM)$")),
 )  # fmt: skip
 """Role -> constructors, as resolved names; the first that fits."""
 KEEPS = frozenset(
@@ -37,17 +37,17 @@ KEEPS = frozenset(
 """Methods that return what they are called on."""
 WORDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("scheduler", bounded(r"sched|(^|_)lrs?$|warmup_?er$", re.I)),
-    ("optimizer", bounded(r"(^|_)opt(im\w*)?(\d|_|$)|optimi[sz]er|^(adamw?|sgd)$", re.I)),
+    ("optimizer", bounded(r"(^|_)opt(im\w{0,40})?(\d|_|$)|optimi[sz]er|^(adamw?|sgd)$", re.I)),
     ("scaler", bounded(r"scaler", re.I)),
     ("accelerator", bounded(r"^(accelerator|accel|fabric)$", re.I)),
     ("engine", bounded(r"^(model_)?engine$", re.I)),
-    ("rollout", bounded(r"^(llm|vllm\w*|rollout_engine|sampler_engine)$", re.I)),
+    ("rollout", bounded(r"^(llm|vllm\w{0,40}|rollout_engine|sampler_engine)$", re.I)),
     ("loader", bounded(r"(^|_)(data)?_?loaders?$|(^|_)dl$", re.I)),
     ("sampler", bounded(r"sampler$", re.I)),
     ("tokenizer", bounded(r"^(tok|tokeni[sz]er|processor)$", re.I)),
     ("criterion", bounded(r"^(criterion|loss_fn|loss_func|loss_function)$", re.I)),
-    ("summary", bounded(r"^(prof|profiler|writer|pbar|progress\w*|bar)$", re.I)),
-    ("model", bounded(r"(^|_)(model|net|network|policy|actor|critic|lm|gpt|module|transformer|encoder|decoder|backbone|student|teacher)(_\w*)?$|^(ddp|fsdp)$", re.I)),
+    ("summary", bounded(r"^(prof|profiler|writer|pbar|progress\w{0,40}|bar)$", re.I)),
+    ("model", bounded(r"(^|_)(model|net|network|policy|actor|critic|lm|gpt|module|transformer|encoder|decoder|backbone|student|teacher)(_\w{0,40})?$|^(ddp|fsdp)$", re.I)),
 )  # fmt: skip
 
 

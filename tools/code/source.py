@@ -24,7 +24,7 @@ MAX_LINE = 20_000
 """Longest line that is parsed: beyond it the file is data."""
 SUFFIXES = (".py", ".ipynb")
 _TOP = re.compile(r"[^\s#)\]}]")
-_PRINT = re.compile(r"(?m)^\s{0,40}(?:print\s+[\"'\w]|exec\s+[\"'\w]|raise\s+\w+,\s)")
+_PRINT = re.compile(r"(?m)^\s{0,40}(?:print\s+[\"'\w]|exec\s+[\"'\w]|raise\s+\w{1,40},\s)")
 
 
 @dataclass(frozen=True)

@@ -190,7 +190,7 @@ def option_ignored(view: View) -> Iterator[Fault]:
         flag = next((a.value for a in call.args if isinstance(a, ast.Constant) and str(a.value).startswith("--")), "")
         name = str(flag).lstrip("-").replace("-", "_")
         deciding = bounded(
-            r"^(lr|learning_rate|batch_size|grad\w*accum\w*|gradient_accumulation_steps|accum\w*|warmup\w*|weight_decay|seed|max_grad_norm|grad_clip|clip\w*|beta|kl_coef|epochs)$"
+            r"^(lr|learning_rate|batch_size|grad\w{0,40}accum\w{0,40}|gradient_accumulation_steps|accum\w{0,40}|warmup\w{0,40}|weight_decay|seed|max_grad_norm|grad_clip|clip\w{0,40}|beta|kl_coef|epochs)$"
         ).search(name)
         if deciding and name not in read and argument(call, "dest") is None and not whole:
             yield Fault(

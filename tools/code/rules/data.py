@@ -227,7 +227,8 @@ def ranks_have_unequal_work(view: View) -> Iterator[Fault]:
         not view.distributed
         or not view.trainings
         or re.search(
-            r"\.join\(|Join\(|drop_last|// *\w*(world|size|w)\b|islice|max_steps|range\(\w*steps", program.text
+            r"\.join\(|Join\(|drop_last|// *\w{0,40}(world|size|w)\b|islice|max_steps|range\(\w{0,40}steps",
+            program.text,
         )
     ):
         return

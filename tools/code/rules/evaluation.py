@@ -16,7 +16,7 @@ from .rule import Fault, View, rule
 NORMAL = ("lower", "strip", "normalize", "normalize_answer", "casefold", "rstrip", "lstrip", "upper")
 GOLD = re.compile(r"gold|ref(erence)?|target|answer|label|expected|truth|solution", re.I)
 HELD = re.compile(
-    r"(^|_)(test|eval|val|valid|validation|heldout|dev|bench\w*)(_?(set|data|ds|dataset|split|items|rows|examples|questions))?$",
+    r"(^|_)(test|eval|val|valid|validation|heldout|dev|bench\w{0,40})(_?(set|data|ds|dataset|split|items|rows|examples|questions))?$",
     re.I,
 )
 

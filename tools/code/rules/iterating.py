@@ -157,7 +157,7 @@ def _goes_through(program: object, node: ast.Name) -> bool:
 def _takes_all(program: object, call: ast.Call) -> bool:
     """Whether a call goes through the parameters that it is given: an optimizer, a clip."""
     name = last(program.path(call.func))  # type: ignore[attr-defined]
-    return name in CLIPS or bool(re.search(r"^(AdamW?|SGD|Adagrad|RMSprop|Lion|Adafactor|\w*Adam\w*)$", name))
+    return name in CLIPS or bool(re.search(r"^(AdamW?|SGD|Adagrad|RMSprop|Lion|Adafactor|\w{0,40}Adam\w{0,40})$", name))
 
 
 @rule("first-batch-again", "S1", "overfitting", "next(iter(",

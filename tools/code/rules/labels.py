@@ -283,7 +283,7 @@ def mask_by_text_search(view: View) -> Iterator[Fault]:
             continue
         body = program.code(scope, 20_000)
         if re.search(r"-100|loss_mask|labels_mask|ignore_index|IGNORE", body) and re.search(
-            r"tok\w*\(|\.encode\(|tokenize|input_ids", body
+            r"tok\w{0,40}\(|\.encode\(|tokenize|input_ids", body
         ):
             yield Fault(call, "the loss mask is cut out of the text: tokens do not end where it is cut",
                         "按文本切分来确定 loss 掩码：切点与 token 边界不一致")  # fmt: skip

@@ -299,7 +299,7 @@ def decay_on_every_parameter(view: View) -> Iterator[Fault]:
         made = view.program.origin(first) if first is not None else None
         if isinstance(made, (ast.ListComp, ast.GeneratorExp)) and len(made.generators) == 1:
             tests = " ".join(view.program.code(t) for t in made.generators[0].ifs)
-            made = made.generators[0].iter if re.fullmatch(r"(\w+\.requires_grad)?", tests) else None
+            made = made.generators[0].iter if re.fullmatch(r"(\w{1,40}\.requires_grad)?", tests) else None
         whole = isinstance(made, ast.Call) and last(view.program.path(made.func)) == "parameters" and not made.args
         if whole and isinstance(value, float) and value >= 0.05 and view.trainings:
             yield Fault(call, f"a weight decay of {value:g} goes to norms, biases and embeddings too",

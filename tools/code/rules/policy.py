@@ -14,7 +14,7 @@ from .look import inside, model_call, no_grad, source
 from .preference import negated
 from .rule import Fault, View, rule
 
-ADVANTAGE = re.compile(r"(^|_)(adv(s|antages?)?|advantage\w*)$", re.I)
+ADVANTAGE = re.compile(r"(^|_)(adv(s|antages?)?|advantage\w{0,40})$", re.I)
 
 
 @rule("advantage-with-graph", "S1", "critic-failure", "adv log_prob",

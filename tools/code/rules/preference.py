@@ -179,7 +179,7 @@ def reference_with_gradients(view: View) -> Iterator[Fault]:
     Why: its activations take as much memory as the policy's; if its parameters are not frozen they get gradients.
     """
     program = view.program
-    frozen = re.search(r"ref\w*\.requires_grad_\(False\)|for \w+ in ref\w*\.parameters", program.text)
+    frozen = re.search(r"ref\w{0,40}\.requires_grad_\(False\)|for \w{1,40} in ref\w{0,40}\.parameters", program.text)
     for training in [t for t in view.trainings if t.of("step")]:
         for event in training.of("call"):
             call = event.node

@@ -86,11 +86,11 @@ def sum_taken_for_mean(view: View) -> Iterator[Fault]:
         name = key(call.args[0])
         named = {key(n) for t in view.trainings for e in t.of("backward") if e.on is not None for n in [e.on]} - {""}
         loss = bool(named & {key(n) for n in program.traced(call.args[0], 3)})
-        wanted = loss or re.search(r"(^|_)(loss(es)?|mean_\w+|avg_\w+)$|\.grad(\.data)?$", name)
+        wanted = loss or re.search(r"(^|_)(loss(es)?|mean_\w{1,40}|avg_\w{1,40})$|\.grad(\.data)?$", name)
         scope = program.scope(call)
         text = program.code(scope, 60_000) if isinstance(scope, FUNCTIONS) else program.text
         divided = bounded(
-            r"/=?[ ]?\(?[ ]?(?:\w+\.)*(?:get_)?(?:world_size|num_processes|size|n_gpus|ngpus|num_gpus|nproc\w*|ws|W|world|count|total|n|num_\w+)\b|\.div_?\(|\.mul_?\(|mean\(|/ dist"
+            r"/=?[ ]?\(?[ ]?(?:\w{1,40}\.)*(?:get_)?(?:world_size|num_processes|size|n_gpus|ngpus|num_gpus|nproc\w{0,40}|ws|W|world|count|total|n|num_\w{1,40})\b|\.div_?\(|\.mul_?\(|mean\(|/ dist"
         ).search(text)
         if (own := _local_count(view, call)) is not None:
             yield Fault(own, f"`{name}` is summed over the ranks and divided by what one rank counted",

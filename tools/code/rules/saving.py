@@ -89,7 +89,7 @@ def checkpoint_overwritten_in_place(view: View) -> Iterator[Fault]:
     Why: a job killed while it writes leaves neither the old nor the new one.
     """
     program = view.program
-    if re.search(r"os\.replace|os\.rename|\.rename\(|shutil\.move|\.replace\(\w*(path|tmp)", program.text):
+    if re.search(r"os\.replace|os\.rename|\.rename\(|shutil\.move|\.replace\(\w{0,40}(path|tmp)", program.text):
         return
     for training in view.trainings:
         for event in training.of("call"):
@@ -375,7 +375,7 @@ def batches_repeated_after_resume(view: View) -> Iterator[Fault]:
     """
     program = view.program
     if re.search(
-        r"skip|islice|Stateful|consumed|(loader|sampler|dl)\w*\.load_state_dict|set_state|start_index|offset",
+        r"skip|islice|Stateful|consumed|(loader|sampler|dl)\w{0,40}\.load_state_dict|set_state|start_index|offset",
         program.said,
         re.I,
     ):

@@ -26,7 +26,7 @@ from ..records.blocks import blocks, plan
 from ..records.record import Account, Broken, Lines, Part
 from ..records.shapes import View, view
 from .corpus import note_broken
-from .features import I64, Batch, Grams, batches
+from .features import I64, U64, Batch, Grams, batches
 from .items import Index, Table, build_index
 
 CODES = declare(
@@ -185,7 +185,7 @@ def _match_table(index: Index, table: Table, batch: Batch, texts: list[str]) -> 
             yield row, _classify(index, item, table.masked, share, texts[row], low, high)
 
 
-def _own(wanted: I64, found: I64, grams: Grams, batch: Batch) -> bool:
+def _own(wanted: U64, found: I64, grams: Grams, batch: Batch) -> bool:
     """Whether what was found of an item is its own, and not the wording that many different training records share.
 
     Of a template, what is missing is what no other record has. Copies of one record count once.
