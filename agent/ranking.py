@@ -50,6 +50,8 @@ TRAINING = {
     "rl": ("ppo", "grpo"),
 }
 """Kind of training as entries name it -> as settings do."""
+UNNAMED = "uncaught-exception"
+"""The error that a program stopped with, whatever it says: what follows it names the failure."""
 ALIGNMENT = frozenset(("dpo", "rm", "rl"))
 """Kinds of training whose own measures show which it is."""
 CAUSE = 0.5
@@ -226,7 +228,7 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
 def _consequence(finding: Finding | None, by_code: Mapping[str, Finding], weights: Mapping[str, str]) -> bool:
     """Whether a finding only follows from another one that says nothing for the entry."""
     first = finding.data.get("follows", {}).get("code") if finding else None
-    return first is not None and first in by_code and first not in weights
+    return first not in (None, UNNAMED) and first in by_code and first not in weights
 
 
 def is_hazard(finding: Finding) -> bool:

@@ -78,6 +78,8 @@ ESTABLISHED = [
 ]
 """What the files alone establish."""
 SUPPORTED = [
+    "data-mixture-drift",
+    "warmup-too-short",
     "benchmark-contamination",
     "catastrophic-forgetting",
     "checkpoint-load-failure",
@@ -115,7 +117,6 @@ OPEN = [
     "bug-report-checklist",
     "constrained-decoding-failure",
     "cuda-version-mismatch",
-    "data-mixture-drift",
     "data-rollback",
     "data-takedown",
     "grad-clip-saturation",
@@ -128,7 +129,6 @@ OPEN = [
     "tokenizer-train-contamination",
     "triage-order",
     "unstable-op",
-    "warmup-too-short",
 ]
 """What the files of these runs do not show the tools yet; whoever makes one found moves it up."""
 

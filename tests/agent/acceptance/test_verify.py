@@ -223,7 +223,7 @@ def test_what_spoke_for_the_entry_must_be_looked_for_again_and_be_gone(tmp_path)
     flat = log(2000, loss=lambda i: 6.2 + i % 3 / 1000)
     before = run(tmp_path / "flat", config("1e-6"), flat)
     again = compare(before, run(tmp_path / "again", config("1e-5"), flat), plateau)
-    assert (again.verdict, again.criteria[-1].criterion.metric) == ("not-fixed", "loss_plateau")
+    assert (again.verdict, again.criteria[-1].criterion.metric) == ("not-fixed", "loss_unmoved")
     better = compare(before, run(tmp_path / "better", config("1e-5"), log(2000, loss=lambda i: 6.2 - i / 500)), plateau)
     assert better.verdict == "fixed"
 
