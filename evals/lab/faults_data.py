@@ -153,7 +153,7 @@ class LabelsOnPrompt(Data):
     severities = (12, 8)
     right = ("loss-mask-misaligned",)
     near = ("pad-eos-misconfig", "endless-generation")
-    shows = ("label-mask-misaligned", "eos-not-trained", "generation-not-stopping")
+    shows = ("label-mask-misaligned", "eos-not-trained", "generation-not-stopping", "outputs-cut-short")
     repairs = ("code",)
     asks = ("the model repeats the question instead of answering", "模型复述问题而不回答")
 
