@@ -15,12 +15,15 @@ from ..tools.findings import Check, Finding, clean
 from ..tools.kinds import shows
 from ..tools.logs.plan import PLANNED
 from ..tools.phrase import phrases, pick
+from ..tools.vocabulary import VOCABULARY
 from .coverage import Covered
 from .question.symptoms import Symptom
 
 SIGN = "sign-"
 """Beginning of the codes of signs."""
 SHOWN = ("S0", "S1", "S2")
+FAR_APART = 1.5
+"""Times by which one side of a grouping takes longer, from which on a run is not called healthy. Own judgement."""
 MAIN = ("loss-spike", "reward-flat")
 """The checks of the main series: what they are too short for, nobody has looked at."""
 SAID = phrases(
@@ -129,9 +132,18 @@ def _said(key: str, symptom: Symptom, check: Check | None = None) -> Missing:
 def _strange(findings: Sequence[Finding]) -> Iterator[Missing]:
     """The signs of failures that are more than notes: somebody has to say what they mean."""
     for f in findings:
-        if f.code.startswith(SIGN) and f.severity in SHOWN:
+        if (f.code.startswith(SIGN) and f.severity in SHOWN) or _apart(f):
             en, zh = (clean(f.say(lang), 120).rstrip(".。") for lang in ("en", "zh"))
             yield Missing(SAID["sign"].say("en", what=en), SAID["sign"].say("zh", what=zh))
+
+
+def _apart(f: Finding) -> bool:
+    """Whether groups lie far apart in a measure of which one side is worse, and nobody says why."""
+    metric = VOCABULARY.get(str(f.data.get("metric")))
+    value, others = f.data.get("value"), f.data.get("others")
+    if f.code != "group-differs" or metric is None or not metric.better or not value or not others:
+        return False
+    return metric.unit == "s" and max(value / others, others / value) >= FAR_APART
 
 
 def _unfinished(checks: Sequence[Check]) -> Iterator[Missing]:

@@ -50,6 +50,7 @@ TRAINING = {
     "rl": ("ppo", "grpo"),
 }
 """Kind of training as entries name it -> as settings do."""
+LITTLE = ("weak", "moderate")
 UNNAMED = "uncaught-exception"
 """The error that a program stopped with, whatever it says: what follows it names the failure."""
 ALIGNMENT = frozenset(("dpo", "rm", "rl"))
@@ -207,7 +208,9 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
     weights = {
         code: NOTE if _consequence(by_code.get(code), by_code, weights) else word for code, word in weights.items()
     }
-    if all(is_hazard(f) for f in for_):
+    if any(is_hazard(f) for f in for_) and all(
+        is_hazard(f) or (weights[f.code] in LITTLE and "variable" in f.data) for f in for_
+    ):
         weights = {code: "weak" for code in weights}  # what a program might do shows nothing of what the run did
     support = _discounted(_ratios(weights, by_code))
     opposition = _discounted(_ratios(opposing, by_code, notes=True))
