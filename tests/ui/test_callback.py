@@ -110,11 +110,12 @@ def test_a_sound_training_is_told_what_was_looked_at_and_the_run_folder_is_as_wi
 
 
 def test_kill_9_of_the_side_process_harms_nothing_and_the_next_look_finds_it(tmp_path, said):
+    before = {*children()}  # of what other tests left running
     watching = TriageCallback(every=OFTEN, tell=said.append)
     for step in range(30):
         watching.log(step, loss=1.0 if step < 20 else float("nan"))
-    until(children)
-    for pid in children():
+    until(lambda: {*children()} - before)
+    for pid in {*children()} - before:
         os.kill(pid, signal.SIGKILL)
     until(lambda: any("cut off (exit status -9)" in line for line in said))
     watching.log(30, loss=float("nan"))
