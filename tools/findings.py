@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
-from .phrase import Phrase, in_chinese, pick
+from .phrase import Phrase, in_chinese, name_in_chinese, pick
 from .registry import table
 from .secrets import Shown, redact, unstyled, visible
 
@@ -159,6 +159,10 @@ class Check:
     result: CheckResult
     why: str = ""
     zh: str = ""
+
+    def called(self, lang: str) -> str:
+        """The name as a person reads it; JSON and code keep `name`."""
+        return pick(lang, self.name, name_in_chinese(self.name))
 
     def say(self, lang: str) -> str:
         return pick(lang, self.why, self.zh or in_chinese(self.why))

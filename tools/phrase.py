@@ -6,7 +6,7 @@ Why a file was not read is worded in English where it arises, in many places; wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .registry import table
@@ -138,15 +138,71 @@ _REASONS = (
 )  # fmt: skip
 REASONS = table("reasons", ((en, (en.split("{}"), zh)) for en, zh in _REASONS))
 
+# Names of checks --------------------------------------------------------------------------------------
+
+_NAMES = (
+    ("read {} to its end", "把 {0} 读到末尾"),
+    ("read the rest of {}", "读取 {0} 的其余部分"),
+    ("read {}", "读取 {0}"),
+    ("metrics in {}", "{0} 中的指标"),
+    ("signatures in {}", "{0} 中的错误特征"),
+    ("error signatures", "错误特征"),
+    ("planned length", "计划的长度"),
+    ("changes of every measure", "各项指标的变化"),
+    ("onset and its company", "起始点与同时变化的量"),
+    ("groups against each other", "分组对比"),
+    ("signs of the runbook", "手册列出的迹象"),
+    ("scores before and after training", "训练前后的分数"),
+    ("scores in tables", "表格中的分数"),
+    ("rows of training and evaluation", "训练与评测的数据行"),
+    ("rows of the test file in the training file", "测试文件中的行出现在训练文件里"),
+    ("rows of tables together", "多张表格的行放在一起"),
+    ("summary tables", "汇总表"),
+    ("distributions in tables", "表格中的分布"),
+    ("copies of a model's files", "模型文件的各份副本"),
+    ("parts and results of an evaluation", "评测的各部分与结果"),
+    ("training, export and serving against each other", "训练、导出与服务相互对照"),
+    ("what the errors name, in the run's files", "报错点名的内容在运行文件中的情况"),
+    ("arithmetic of the run", "运行中的数量关系"),
+    ("answers of two models", "两个模型的回答"),
+    ("requests of a server", "服务的请求"),
+    ("jobs and counters of machines", "作业与机器计数"),
+    ("statements against each other", "各处说法相互对照"),
+    ("the program against its settings", "程序与其设置相互对照"),
+    ("checkpoint files", "检查点文件"),
+    ("checkpoint values", "检查点数值"),
+    ("checkpoint neighbours", "相邻检查点"),
+    ("checkpoint series", "检查点序列"),
+    ("text and roles", "文本与角色"),
+    ("field types", "字段类型"),
+    ("script mixture", "文字混杂"),
+    ("filter reasons", "过滤原因"),
+    ("exact duplicates", "完全重复"),
+    ("near duplicates", "近似重复"),
+    ("personal data", "个人数据"),
+)
+NAMES = table("names of checks", ((en, (en.split("{}"), zh)) for en, zh in _NAMES))
+
 
 def in_chinese(why: str) -> str:
     """The reason in Chinese, with a name and a colon before it if there is one; as it is where nobody has put it."""
     name, colon, rest = why.partition(": ")
     for said, before in ((why, ""), (rest, f"{name}：") if colon else (why, "")):
-        for parts, zh in REASONS.values():
-            if (values := _values(parts, said)) is not None:
-                return before + zh.format(*values)
+        if (zh := _from(REASONS, said)) is not None:
+            return before + zh
     return why
+
+
+def name_in_chinese(name: str) -> str:
+    """The name of a check in Chinese; as it is where nobody has put it, as with codes of findings."""
+    return _from(NAMES, name) or name
+
+
+def _from(rows: Mapping[str, tuple[list[str], str]], said: str) -> str | None:
+    for parts, zh in rows.values():
+        if (values := _values(parts, said)) is not None:
+            return zh.format(*values)
+    return None
 
 
 def _values(parts: Sequence[str], text: str) -> list[str] | None:

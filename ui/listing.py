@@ -124,12 +124,12 @@ def print_checks(out: Console, checks: Sequence[Check], view: View) -> None:
     """What was looked at: whole where it failed, else counted; `-v` names every one, `--json` says why as well."""
     for check in checks:
         if check.result == "failed":
-            said = f"{clean(check.name)}: {clean(check.say(view.lang))}"
+            said = f"{clean(check.called(view.lang))}: {clean(check.say(view.lang))}"
             out.print(Text(f"  {WORDS['unchecked'].say(view.lang)}{said}", style="red"))
     if view.quiet:
         return
     for result in RESULTS:
-        if view.verbose and (names := [clean(c.name) for c in checks if c.result == result]):
+        if view.verbose and (names := [clean(c.called(view.lang)) for c in checks if c.result == result]):
             out.print(Text(f"  {WORDS[result].say(view.lang, n=len(names))}: {', '.join(names)}", style="dim"))
 
 

@@ -225,12 +225,12 @@ def checks_made(checks: Iterable[Check], lang: str) -> Iterator[str]:
         return
     yield WORDS["looked"].say(lang)
     for result in ("found", "clear", "too-short", "not-applicable"):
-        if names := [c.name for c in groups.get(result, ())]:
+        if names := [c.called(lang) for c in groups.get(result, ())]:
             names = list(dict.fromkeys(map(clean, names)))
             rest = WORDS["more-checks"].say(lang, n=len(names) - SHOWN_CHECKS) if len(names) > SHOWN_CHECKS else ""
             yield f"- {WORDS[result].say(lang)}: {', '.join(names[:SHOWN_CHECKS])}{rest}"
     for check in groups.get("failed", ()):
-        yield f"- {WORDS['failed'].say(lang)}: {clean(check.name)}: {clean(check.say(lang))}"
+        yield f"- {WORDS['failed'].say(lang)}: {clean(check.called(lang))}: {clean(check.say(lang))}"
 
 
 def _sources(d: Diagnosis, lang: str) -> Iterator[str]:

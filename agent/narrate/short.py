@@ -112,7 +112,7 @@ def _failed(d: Diagnosis, lang: str) -> Iterator[str]:
         return
     failed = [c for c in d.checks if c.result == "failed" and c.name.startswith("read ")]
     for check in failed[:CARRYING]:
-        file = check.name.removeprefix("read ")
+        file = check.name.removeprefix("read ").removesuffix(" to its end")
         why = clean(check.say(lang).removeprefix(f"{file}: "), 200).rstrip(".。")
         yield SAID["failed"].say(lang, file=clean(file, 60), why=why)
 
@@ -179,7 +179,7 @@ def _coverage(d: Diagnosis, lang: str) -> Iterator[str]:
         names = ", ".join(clean(name, 40) for name in files[:CARRYING])
         yield SAID["missed"].say(lang, files=names + (f" +{len(files) - CARRYING}" if files[CARRYING:] else ""))
     count = {r: len({c.name for c in kept if c.result == r}) for r in RESULTS}
-    failed = list(dict.fromkeys(clean(c.name, 40) for c in kept if c.result == "failed"))[:3]
+    failed = list(dict.fromkeys(clean(c.called(lang), 40) for c in kept if c.result == "failed"))[:3]
     names = f" ({', '.join(failed)})" if failed else ""
     yield SAID["looked"].say(
         lang,

@@ -9,15 +9,15 @@ WORDS = phrases(
     ("diagnosed", "**Most likely: {title}** (`{id}`) — {status}, probability {p}.",
      "**最可能：{title}**（`{id}`）—— {status}，概率 {p}。"),
     ("inconclusive", "**Inconclusive.** What was looked at does not support one cause over the others.",
-     "**无法下结论。** 现有证据不足以支持某一个原因。"),
+     "**无法下结论**。现有证据不足以支持某一个原因。"),
     ("symptom",
      "**Inconclusive.** It is clear what happened: {title} (`{id}`); what was read does not tell why: several causes "
      "fit it equally.",
-     "**无法下结论。** 现象是清楚的：{title}（`{id}`）；但读到的内容不足以判断原因，有几种原因同样符合。"),
+     "**无法下结论**。现象是清楚的：{title}（`{id}`）；但读到的内容不足以判断原因，有几种原因同样符合。"),
     ("unread",
      "**Nothing can be said yet.** What could be read shows nothing wrong, but some of it could not be checked; "
      "mend what is named below and ask again.",
-     "**还不能下结论。** 能读到的部分没有发现问题，但有内容无法检查；请先处理下面列出的文件，再重新提问。"),
+     "**还不能下结论**。能读到的部分没有发现问题，但有内容无法检查；请先处理下面列出的文件，再重新提问。"),
     ("stopped",
      "**The program stopped with an error that no entry of the runbook names**: {error} ({place}).",
      "**程序因一个手册中没有条目的错误而停止**：{error}（{place}）。"),
@@ -27,7 +27,7 @@ WORDS = phrases(
     ("closest",
      "**Not established.** The source runbooks do not cover this; closest is an entry from public reports: {title} "
      "(`{id}`), by your words alone ({p}).",
-     "**尚未证实。** 来源手册没有覆盖这个问题；最接近的是一条来自公开报告的条目：{title}（`{id}`），"
+     "**尚未证实**。来源手册没有覆盖这个问题；最接近的是一条来自公开报告的条目：{title}（`{id}`），"
      "仅依据文字（{p}）。"),
     ("not-covered",
      "**The runbook does not cover this**, or the words do not say what happens: name a symptom (the loss is nan, out "
@@ -37,7 +37,7 @@ WORDS = phrases(
     ("too-little",
      "**Inconclusive.** Nothing wrong was found in what was read, but that is too little to call the run healthy, "
      "and no entry fits the question.",
-     "**无法下结论。** 读到的内容没有发现问题，但不足以判断运行正常，也没有条目与问题相符。"),
+     "**无法下结论**。读到的内容没有发现问题，但不足以判断运行正常，也没有条目与问题相符。"),
     ("healthy-in-part", "**Nothing wrong in what was read**, which is not enough to call the run healthy: {missing}.",
      "**读到的内容没有发现问题**，但不足以判断运行正常：{missing}。"),
     ("healthy", "**Nothing wrong was found in this run.**", "**这次运行没有发现问题。**"),

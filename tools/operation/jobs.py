@@ -83,8 +83,8 @@ def ran(tables: Sequence[Table]) -> Iterator[Finding]:
         node, names = alone[0], ", ".join(j.name for j in failed[:6])
         yield Finding(
             "failures-share-node", Severity.S2,
-            f"All {len(failed)} jobs that failed ({names}) ran on {node}, none of the {len(fine)} that succeeded did "
-            f"({table.file}).",
+            f"All {len(failed)} jobs that failed ({names}) ran on {node}, none of the {len(fine)} that succeeded "
+            f"did ({table.file}).",
             f"{len(failed)} 个失败的作业（{names}）都用到节点 {node}，{len(fine)} 个成功的作业都没有用它"
             f"（{table.file}）。",
             tuple(j.evidence for j in (*failed[:4], *fine[:2])),
@@ -191,8 +191,7 @@ def _grown(code: str, pattern: re.Pattern[str], one: Table, other: Table) -> Fin
     places = ((other, theirs[key], 2), (one, mine[key], 1))
     return Finding(
         code, Severity.S2,
-        f"{named}: {said} (from {one.file} to {other.file}), while the other {len(both) - len(moved)} hardly "
-        "move.",
+        f"{named}: {said} (from {one.file} to {other.file}), while the other {len(both) - len(moved)} hardly move.",
         f"{named}：{said}（{one.file} → {other.file}），其余 {len(both) - len(moved)} 个几乎没有变化。",
         tuple(Evidence(t.file, int(t.lines[i]) or None, metric=rows[0][0], value=rows[0][side],
                        text=f"{named} {said}"[:300]) for t, i, side in places),

@@ -228,8 +228,8 @@ def _formats(places: Places) -> Iterator[Finding]:
             "dtype-differs-when-served", Severity.S2,
             f"{trained.file}:{trained.line} trains in bf16, {served.file}:{served.line} serves in {served.raw}: what "
             "exceeds 65504 becomes infinite.",
-            f"{trained.file}:{trained.line} 用 bf16 训练，{served.file}:{served.line} 用 {served.raw} 部署：超过 65504 "
-            "的值会变成无穷大。",
+            f"{trained.file}:{trained.line} 用 bf16 训练，{served.file}:{served.line} 用 {served.raw} 部署：超过 "
+            "65504 的值会变成无穷大。",
             (served.evidence(), trained.evidence()),
             {PROPOSES: {"variable": "model_dtype", "new": "bfloat16", "file": served.file, "line": served.line,
                         "key": served.key, "old": served.raw}},

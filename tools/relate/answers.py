@@ -76,12 +76,11 @@ def _longer(a: Answers, b: Answers, both: list[str]) -> Iterator[Finding]:
     yield Finding(
         "answers-longer", Severity.S2,
         f"The answers of {b.file} to {len(both)} prompts are {growth:.0%} longer than those of {a.file} (median in "
-        f"characters {np.median(sizes[:, 0]):.0f} to {np.median(sizes[:, 1]):.0f}; {share:.0%} of the prompts), 000: "
-        f"below "
-        f"{GROWTH:.0%}; they stop as before.",
+        f"characters {np.median(sizes[:, 0]):.0f} to {np.median(sizes[:, 1]):.0f}; {share:.0%} of the prompts), "
+        f"runbook: below {GROWTH:.0%}; they stop as before.",
         f"对同样的 {len(both)} 个提示，{b.file} 的回答比 {a.file} 长 {growth:.0%}（字符数中位数 "
         f"{np.median(sizes[:, 0]):.0f} → "
-        f"{np.median(sizes[:, 1]):.0f}，{share:.0%} 的提示变长；000：低于 {GROWTH:.0%}），停止方式与之前相同。",
+        f"{np.median(sizes[:, 1]):.0f}，{share:.0%} 的提示变长；Runbook：低于 {GROWTH:.0%}），停止方式与之前相同。",
         (_at(a, both[0]), _at(b, both[0])), {"growth": growth, "share": share, "prompts": len(both)},
     )  # fmt: skip
 
@@ -97,11 +96,9 @@ def _alike(a: Answers, b: Answers, both: list[str]) -> Iterator[Finding]:
     yield Finding(
         "answers-alike", Severity.S2,
         f"Over the same {len(both)} prompts distinct-2 of the answers falls from {was:.2f} ({a.file}) to {now:.2f} "
-        f"({b.file}; "
-        f"000: above {DISTINCT}); {opens:.0%} begin alike, {opened:.0%} before.",
-        f"同样的 {len(both)} 个提示，回答的 distinct-2 从 {was:.2f}（{a.file}）降到 {now:.2f}（{b.file}；000：高于 "
-        f"{DISTINCT}）；"
-        f"开头相同的占 {opens:.0%}（之前 {opened:.0%}）。",
+        f"({b.file}; runbook: above {DISTINCT}); {opens:.0%} begin alike, {opened:.0%} before.",
+        f"同样的 {len(both)} 个提示，回答的 distinct-2 从 {was:.2f}（{a.file}）降到 {now:.2f}（{b.file}；Runbook：高"
+        f"于 {DISTINCT}）；开头相同的占 {opens:.0%}（之前 {opened:.0%}）。",
         (_at(a, both[0]), _at(b, both[0])), {"before": was, "after": now, "opening": opens, "opening_before": opened},
     )  # fmt: skip
 

@@ -306,8 +306,7 @@ def _floor(settings: Settings, lines: Sequence[Line], made: dict[str, Quantity])
     yield Finding(
         "lr-floor-early", Severity.S1,
         f"{rate.key} is at its floor {last:.3g} from step {rate.x[at]:.0f} on, {share:.0%} of the {planned:,.0f} "
-        "steps that "
-        f"the run needs{after}; its peak was {peak:.3g}.",
+        f"steps that the run needs{after}; its peak was {peak:.3g}.",
         f"{rate.key} 从第 {rate.x[at]:.0f} 步起就处于最低值 {last:.3g}，仅为所需 {planned:,.0f} 步的 {share:.0%}"
         f"{after}；峰值为 {peak:.3g}。",
         (rate.evidence(at), rate.evidence(top), *(needed.evidence if needed else settings.sources("max_steps"))),

@@ -218,8 +218,7 @@ def _finding(c: Contrast) -> Finding:
     )
     zh = (
         f"{c.key} 随 {c.by} 而不同：{names} 为 {c.theirs:.4g}，其余为 {c.others:.4g}（{change:+.0%}，差值区间 "
-        f"{low:.3g} 到 "
-        f"{high:.3g}）；差距是各组之间正常差异的 {c.gap:.0f} 倍。"
+        f"{low:.3g} 到 {high:.3g}）；差距是各组之间正常差异的 {c.gap:.0f} 倍。"
     )
     data = {"metric": c.metric, "key": c.key, "by": c.by, "groups": list(c.different), "value": c.theirs,
             "others": c.others, "gap": c.gap, "interval": [low, high], "sizes": dict(c.sizes),
@@ -263,9 +262,8 @@ def parted(p: Parting) -> Finding:
     return Finding(
         "group-parts",
         Severity.S2 if serious else Severity.S3,
-        f"{move.line.key} of {move.line.group} {move.way} from {first:.4g} to {last:.4g} from {move.line.where(i)}"
-        " on, "
-        f"while {len(p.others)} other groups ({names}) do not.",
+        f"{move.line.key} of {move.line.group} {move.way} from {first:.4g} to {last:.4g} from {move.line.where(i)} "
+        f"on, while {len(p.others)} other groups ({names}) do not.",
         f"{move.line.key} 中只有 {move.line.group} 从 {first:.4g} 变到 {last:.4g}（自{move.line.where(i)}起），其余 "
         f"{len(p.others)} 组（{names}）没有。",
         (move.line.evidence(len(move.line) - 1), move.line.evidence(i)),

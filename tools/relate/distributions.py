@@ -100,8 +100,7 @@ def gaps(table: Table) -> Iterator[Finding]:
         f"than {GAP} in score, {equal} by nothing{_said(same)}; the mean gap is {mean:.2f} on a scale of {scale:.3g}, "
         f"and {left:.2f} without them.",
         f"{len(gap)} 对中有 {small.sum()} 对（{small.mean():.0%}）分差小于 {GAP}，其中 {equal} 对相等；平均分差 "
-        f"{mean:.2f}（分数跨度 "
-        f"{scale:.3g}），去掉后为 {left:.2f}。",
+        f"{mean:.2f}（分数跨度 {scale:.3g}），去掉后为 {left:.2f}。",
         shown(table, [*same[:1], *rows.tolist()], "preference_gap"),
         {"pairs": len(gap), "small": int(small.sum()), "share": float(small.mean()), "interval": [low, high],
          "mean_gap": mean, "equal": equal, "same_text": len(same), "scale": scale, "mean_without": left},
@@ -149,8 +148,7 @@ def agreement(table: Table) -> Iterator[Finding]:
         f"Krippendorff's alpha of {len(without)} annotators over {len(units)} items is {alpha:.2f} (95%: {low:.2f} to "
         f"{high:.2f}), below {ALPHA}.{one}",
         f"{len(without)} 名标注者对 {len(units)} 个条目的 Krippendorff α 为 {alpha:.2f}（95% 区间 {low:.2f} 到 "
-        f"{high:.2f}），"
-        f"低于 {ALPHA}。{one_zh}",
+        f"{high:.2f}），低于 {ALPHA}。{one_zh}",
         shown(table, [0], "alpha"),
         {"alpha": alpha, "interval": [low, high], "items": len(units), "annotators": len(without), "without": without},
     )  # fmt: skip
@@ -197,9 +195,8 @@ def _cut_short(table: Table, cut: np.ndarray, size: float, interval: tuple[float
         "outputs-cut-short", Severity.S2,
         f"{cut.sum()} of {len(cut)} outputs ({cut.mean():.0%}, 95%: {interval[0]:.0%} to {interval[1]:.0%}) end at the "
         f"length limit after {size:.0f} characters (median): the limit cuts the answers, they do not run on.",
-        f"{len(cut)} 条输出中有 {cut.sum()} 条（{cut.mean():.0%}）到达长度上限，而中位长度只有 {size:.0f} 个字符："
-        f"是上限截断了"
-        "回答，不是停不下来。",
+        f"{len(cut)} 条输出中有 {cut.sum()} 条（{cut.mean():.0%}）到达长度上限，而中位长度只有 {size:.0f} 个字符：是"
+        "上限截断了回答，不是停不下来。",
         shown(table, np.flatnonzero(cut)[:3].tolist(), "finish_reason"),
         {"outputs": len(cut), "cut": int(cut.sum()), "share": float(cut.mean()), "median": size},
     )  # fmt: skip
@@ -229,8 +226,7 @@ def unchanged(table: Table) -> Iterator[Finding]:
         f"{len(same)} of {len(several)} prompts get the very same output at {len(steps)} places from {axis.name} "
         f"{steps[0]:.10g} to {steps[-1]:.10g}: whatever answers there does not change with training.",
         f"{len(several)} 个提示中有 {len(same)} 个在 {axis.name} {steps[0]:.10g} 到 {steps[-1]:.10g} 之间的 "
-        f"{len(steps)} 处输出完全相同："
-        "生成所用的模型没有随训练变化。",
+        f"{len(steps)} 处输出完全相同：生成所用的模型没有随训练变化。",
         shown(table, [i], "output"),
         {"prompts": len(several), "same": len(same), "share": len(same) / len(several), "steps": steps[:50]},
     )  # fmt: skip
@@ -257,11 +253,10 @@ def groups_equal(table: Table) -> Iterator[Finding]:
     best = sum(g[0] == top for g in equal)
     yield Finding(
         "groups-without-signal", Severity.S2,
-        f"In {len(equal)} of {len(whole)} groups ({len(equal) / len(whole):.0%}, 95%: {low:.0%} to {high:.0%}) "
-        "all answers "
-        f"have the same reward, {best} of them the highest: these groups teach nothing.",
-        f"{len(whole)} 组中有 {len(equal)} 组（{len(equal) / len(whole):.0%}）组内奖励完全相同（其中 {best} 组为最"
-        "高分），没有学习信号。",
+        f"In {len(equal)} of {len(whole)} groups ({len(equal) / len(whole):.0%}, 95%: {low:.0%} to {high:.0%}) all "
+        f"answers have the same reward, {best} of them the highest: these groups teach nothing.",
+        f"{len(whole)} 组中有 {len(equal)} 组（{len(equal) / len(whole):.0%}）组内奖励完全相同（其中 {best} 组为最高"
+        "分），没有学习信号。",
         shown(table, [0], "reward"),
         {"groups": len(whole), "equal": len(equal), "all_best": best, "share": len(equal) / len(whole),
          "interval": [low, high]},

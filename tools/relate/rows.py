@@ -17,8 +17,7 @@ from ..data.statistics import wilson
 from ..findings import Finding, Severity
 from ..patterns import bounded
 from ..tables.table import Column, Table
-from .distributions import CHOSEN as CHOSEN_SCORE
-from .distributions import ENOUGH, REJECTED, named, shown, texts
+from .distributions import ENOUGH, named, shown, texts
 
 CLEAR = 3.0
 """Standard errors by which a share must be off before it is told. Own judgement, as all here without a source."""
@@ -118,39 +117,6 @@ def labels_on_prompt(table: Table) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-def score_follows_length(table: Table) -> Iterator[Finding]:
-    """A scorer that is right where the chosen answer is the longer one, and worse than chance where it is shorter."""
-    a, b = (named(table, bounded(rf"^{w}(?:_text|_answer|_response)?$"), "O") for w in ("chosen", "rejected"))
-    x, y = named(table, CHOSEN_SCORE, "f"), named(table, REJECTED, "f")
-    if a is None or b is None or x is None or y is None:
-        return
-    apart = np.array([len(s) for s in texts(a)]) - np.array([len(s) for s in texts(b)])
-    right = x.values > y.values
-    longer, shorter = right[apart > 0], right[apart < 0]
-    if min(len(longer), len(shorter)) < ENOUGH:
-        return
-    low, high = wilson(int(shorter.sum()), len(shorter))
-    if high >= 0.5 or longer.mean() <= 0.5:
-        return
-    rho = float(np.corrcoef(_ranks(apart), _ranks(x.values - y.values))[0, 1])
-    yield Finding(
-        "score-follows-length", Severity.S1,
-        f"The scores prefer the chosen answer in {longer.mean():.0%} of {len(longer)} pairs where it is longer and in "
-        f"{shorter.mean():.0%} (95%: {low:.0%} to {high:.0%}) of {len(shorter)} where it is shorter; rank "
-        f"correlation of "
-        f"length and score {rho:.2f} (000: below 0.3).",
-        f"chosen 更长的 {len(longer)} 对中打分正确 {longer.mean():.0%}，更短的 {len(shorter)} 对中仅 "
-        f"{shorter.mean():.0%}"
-        f"（95% 区间 {low:.0%} 到 {high:.0%}）；长度与得分的秩相关 {rho:.2f}（000：应低于 0.3）。",
-        shown(table, np.flatnonzero((apart < 0) & ~right)[:3].tolist(), x.name),
-        {"longer": float(longer.mean()), "shorter": float(shorter.mean()), "rho": rho},
-    )  # fmt: skip
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    return np.argsort(np.argsort(values)).astype(float)
-
-
 def clocks_apart(table: Table) -> Iterator[Finding]:
     """Times of one thing that were told and measured, and do not lie about each other: by one and the same amount."""
     said = (str(c.values[0]) for c in table.columns if len(c.values) and c.values.dtype.kind == "O")
@@ -207,8 +173,8 @@ def later_levels_idle(table: Table) -> Iterator[Finding]:
         "later-levels-idle", Severity.S2,
         f"{used.name} is {values[0]:.3g} at the first level and at most {values[idle].max():.3g} at {count} of the "
         f"{len(values)} levels: the later levels carry nothing.",
-        f"{used.name} 在第一层为 {values[0]:.3g}，而 {len(values)} 层中有 {count} 层不超过 {values[idle].max():.3g}："
-        "后面的层几乎没有被使用。",
+        f"{used.name} 在第一层为 {values[0]:.3g}，而 {len(values)} 层中有 {count} 层不超过 {values[idle].max():.3g}"
+        "：后面的层几乎没有被使用。",
         shown(table, [0, len(values) - 1], used.name), {"first": float(values[0]), "idle": count},
     )  # fmt: skip
 
@@ -289,8 +255,7 @@ def _changed(
         f"points, standard "
         f"error {error:.1f}): the items are known, not solved.",
         f"{who or '模型'} 的 {score.name} 在 {said[rows[0]]} 题上为 {a:.1f}，在 {said[rows[1]]} 题上为 {b:.1f}（差 "
-        f"{a - b:.1f} 个点，"
-        f"标准误 {error:.1f}）：记住了题目，而不是会解。",
+        f"{a - b:.1f} 个点，标准误 {error:.1f}）：记住了题目，而不是会解。",
         shown(table, rows, score.name), {"original": a, "changed": b, "error": error},
     )  # fmt: skip
 
@@ -326,6 +291,6 @@ def rates_tried(table: Table) -> Iterator[Finding]:
 
 
 LOOKS: tuple[Callable[[Table], Iterator[Finding]], ...] = (
-    order_decides, labels_on_prompt, score_follows_length, clocks_apart, later_levels_idle, kernels,
+    order_decides, labels_on_prompt, clocks_apart, later_levels_idle, kernels,
     changed_items, rates_tried,
 )  # fmt: skip

@@ -41,8 +41,8 @@ def undecayed(settings: Settings, lines: Sequence[Line], claims: Sequence[Claim]
     yield Finding(
         "lr-not-decayed", Severity.S1,
         f"{schedule.file}:{schedule.line} sets {schedule.key} {schedule.raw} over {steps.value:,.0f} steps, but "
-        f"{rate.key} is {last:.3g} at step {rate.x[-1]:.0f}, {last / peak:.0%} of its peak {peak:.3g}: it never falls"
-        f"{why}.",
+        f"{rate.key} is {last:.3g} at step {rate.x[-1]:.0f}, {last / peak:.0%} of its peak {peak:.3g}: it never "
+        f"falls{why}.",
         f"{schedule.file}:{schedule.line} 设 {schedule.key} {schedule.raw}、共 {steps.value:,.0f} 步，但第 "
         f"{rate.x[-1]:.0f} 步 {rate.key} 仍为 {last:.3g}，是峰值 {peak:.3g} 的 {last / peak:.0%}：没有衰减{why_zh}。",
         (rate.evidence(len(rate) - 1), schedule.evidence(), steps.evidence(), *beside),

@@ -229,8 +229,8 @@ def _harness(z: float, a: Scored, b: Scored, alike: tuple[Scored, Scored] | None
         Severity.S1,
         f"The same weights ({which}) score {a.value:.1f} and {b.value:.1f} ({z:.1f} standard errors apart), measured "
         f"differently: {said}. The measurement changed, not the model.{en}",
-        f"同一权重（{which}）得分 {a.value:.1f} 与 {b.value:.1f}（相差 {z:.1f} 个标准误），而测量方式不同：{said}"
-        f"。变的是评测，不是模型。{zh}",
+        f"同一权重（{which}）得分 {a.value:.1f} 与 {b.value:.1f}（相差 {z:.1f} 个标准误），而测量方式不同：{said}。"
+        f"变的是评测，不是模型。{zh}",
         (a.evidence, b.evidence, *((alike[0].evidence,) if alike else ())),
         data,
     )
@@ -289,11 +289,9 @@ def _change(now: Posterior, steps: list[float], way: list[Scored], sure: float) 
         "score-falls-at-checkpoint" if fell else "score-changes-at-checkpoint",
         Severity.S2 if fell else Severity.S3,
         f"{way[0].metric} {en} from {before:.1f} to {after:.1f} at {at:.10g} (probability {sure:.2f}); the first "
-        "bad one "
-        f"lies after {good:.10g} and not after {bad:.10g}{again}. Single values before it are noise.",
-        f"{way[0].metric} 在 {at:.10g} 处从 {before:.1f} {zh}到 {after:.1f}（概率 {sure:.2f}）；首个变差的检查点在"
-        f" {good:.10g} 之后、"
-        f"不晚于 {bad:.10g}。此前的单次低值属于噪声。",
+        f"bad one lies after {good:.10g} and not after {bad:.10g}{again}. Single values before it are noise.",
+        f"{way[0].metric} 在 {at:.10g} 处从 {before:.1f} {zh}到 {after:.1f}（概率 {sure:.2f}）；首个变差的检查点在 "
+        f"{good:.10g} 之后、不晚于 {bad:.10g}。此前的单次低值属于噪声。",
         tuple(r.evidence for r in beside),
         {"score": way[0].metric, "before": before, "after": after, "at": at, "interval": [good, bad],
          "probability": sure, "values": len(way)},

@@ -151,10 +151,9 @@ def _short(table: Table, got: Column, due: Column, i: int) -> Finding:
     return Finding(
         "results-missing", Severity.S1,
         f"{got.name} is {have:.0f} where {due.name} is {need:.0f}: {left:.0f} results are missing{whole}, and a "
-        f"score over "
-        "all items counts them as wrong.",
-        f"{got.name} 为 {have:.0f}，而 {due.name} 为 {need:.0f}：缺 {left:.0f} 条结果{whole_zh}，"
-        f"按全部条目计分时它们都算错。",
+        "score over all items counts them as wrong.",
+        f"{got.name} 为 {have:.0f}，而 {due.name} 为 {need:.0f}：缺 {left:.0f} 条结果{whole_zh}，按全部条目计分时它"
+        "们都算错。",
         (Evidence(table.file, int(table.lines[i]) or None, metric=got.name, value=have),
          Evidence(table.file, int(table.lines[i]) or None, metric=due.name, value=need)),
         {"have": have, "need": need, "missing": left},
@@ -178,10 +177,9 @@ def untouched(table: Table) -> Iterator[Finding]:
                 yield Finding(
                     "source-untouched", Severity.S2,
                     f"{measure.name} of {names} is 0, while the other {len(others)} have {np.median(others):.0f} in "
-                    f"the "
-                    "median: nothing of it was trained.",
-                    f"{names} 的 {measure.name} 为 0，而其余 {len(others)} 个的中位数为 {np.median(others):.0f}："
-                    f"完全没有训到。",
+                    "the median: nothing of it was trained.",
+                    f"{names} 的 {measure.name} 为 0，而其余 {len(others)} 个的中位数为 {np.median(others):.0f}：完"
+                    "全没有训到。",
                     shown(table, rows[:4], measure.name), {"sources": [said[i] for i in rows[:20]]},
                 )  # fmt: skip
                 return

@@ -131,11 +131,10 @@ def _carrier(
         code, Severity.S3 if code == "score-follows-factor" else Severity.S1,
         f"{name} goes with {strong.factor.name}: {share[low]:.1%} of {n[low]:.0f} with {strong.factor.said(low)}, "
         f"{share[high]:.1%} of {n[high]:.0f} with {strong.factor.said(high)} ({strong.z:.0f} standard errors), all "
-        f"else "
-        f"equal.{still}",
+        f"else equal.{still}",
         f"{name} 随 {strong.factor.name} 变化：{strong.factor.said(low)} 为 {share[low]:.1%}（n={n[low]:.0f}），"
-        f"{strong.factor.said(high)} 为 {share[high]:.1%}（n={n[high]:.0f}），相差 {strong.z:.0f} 个标准误，"
-        f"其余相同。{still_zh}",
+        f"{strong.factor.said(high)} 为 {share[high]:.1%}（n={n[high]:.0f}），相差 {strong.z:.0f} 个标准误，其余相同"
+        f"。{still_zh}",
         tuple(dict.fromkeys(shown)),
         {"score": name, "by": list(kinds), "not_by": [k for e in idle for k in e.factor.kinds],
          "low": float(share[low]), "high": float(share[high]), "z": strong.z},
@@ -176,8 +175,8 @@ def formats_alike(table: Table) -> Iterator[Finding]:
             )
             yield Finding(
                 "formats-score-alike", Severity.S3,
-                f"{name} is the same in different number formats, all else equal: {each} (at most {e.z:.1f} standard "
-                "errors).",
+                f"{name} is the same in different number formats, all else equal: {each} (at most {e.z:.1f} "
+                "standard errors).",
                 f"其余相同时，不同数值格式的 {name} 一样：{each}（最多相差 {e.z:.1f} 个标准误）。",
                 tuple(_at(table, k, name, share) for k in e.pairs[0]), {"score": name, "z": e.z},
             )  # fmt: skip
@@ -224,8 +223,7 @@ def _jump(
     return Finding(
         "score-follows-measurement", Severity.S1,
         f"{name} is level on both sides and jumps from {share[i]:.1%} to {share[j]:.1%} at {axis.name} {where}, "
-        f"exactly "
-        f"where {factor.name} changes from {factor.said(i)} to {factor.said(j)}: the measurement changed.",
+        f"exactly where {factor.name} changes from {factor.said(i)} to {factor.said(j)}: the measurement changed.",
         f"{name} 前后都平稳，只在 {axis.name} {where} 处从 {share[i]:.1%} 跳到 {share[j]:.1%}，正好是 "
         f"{factor.name} 从 {factor.said(i)} 换成 {factor.said(j)} 的地方：变的是评测方式。",
         (_at(table, i, name, share), _at(table, j, name, share)),

@@ -1,7 +1,7 @@
 """Tables with one row for each item: pairs with two lengths and two scores, verdicts in both orders, answers of two
 models side by side, items that overlap the training data.
 
-Texts are judged in `tools.relate.rows` and `answers`; here only what somebody has measured already.
+What the texts say is judged in `tools.relate.rows` and `answers`; here only lengths, scores and verdicts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...findings import Finding, Severity
 from ...patterns import bounded
 from ...tables.table import Column, Table
 from ..answers import EARLIER, GROWTH, LATER, LONGER
-from ..distributions import ENOUGH, shown, texts
+from ..distributions import ENOUGH, named, shown, texts
 from ..line import plain
 from .rates import CLEAR, Rates, leaked
 from .words import KINDS, apart, counted_of
@@ -39,6 +39,7 @@ FOLLOWS, MOSTLY = 0.3, 0.65
 HALF = 0.5
 """Overlap from which on an item counts as one that was trained on."""
 LEAST_GAP = 0.1
+TEXT = {side: bounded(rf"^{side}(?:_text|_answer|_response)?$") for side in ("chosen", "rejected")}
 
 
 def sides(table: Table, about: re.Pattern[str]) -> tuple[Column, Column] | None:
@@ -57,12 +58,15 @@ def sides(table: Table, about: re.Pattern[str]) -> tuple[Column, Column] | None:
 def lengths(table: Table) -> Iterator[Finding]:
     """Pairs whose chosen answer is mostly the longer one, and scores that go by length."""
     size, score = sides(table, SIZE), sides(table, SCORE)
-    if size is None or len(table) < ENOUGH:
+    off = _longer_by(table, size)
+    if off is None or len(table) < ENOUGH:
         return
-    keep = np.isfinite(size[0].values) & np.isfinite(size[1].values)
-    off = (size[0].values - size[1].values)[keep]
+    keep = np.isfinite(off)
+    off = off[keep]
     if score is not None and (found := _follows(table, off, keep, score)) is not None:
         yield found
+    if size is None:
+        return
     longer, differ = int((off > 0).sum()), int((off != 0).sum())
     if differ < ENOUGH:
         return
@@ -74,12 +78,21 @@ def lengths(table: Table) -> Iterator[Finding]:
         "chosen-mostly-longer", Severity.S2,
         f"The chosen answer is the longer one in {longer} of {differ} pairs ({longer / differ:.1%}, 95%: {low:.0%} to "
         f"{high:.0%}); median {size[0].name} {middle[0]:.0f} against {middle[1]:.0f}.",
-        f"{differ} 对中有 {longer} 对（{longer / differ:.1%}，95% 区间 {low:.0%} 到 {high:.0%}）是 chosen 更长；"
-        f"中位长度 "
-        f"{middle[0]:.0f} 对 {middle[1]:.0f}。",
+        f"{differ} 对中有 {longer} 对（{longer / differ:.1%}，95% 区间 {low:.0%} 到 {high:.0%}）是 chosen 更长；中位"
+        f"长度 {middle[0]:.0f} 对 {middle[1]:.0f}。",
         shown(table, np.flatnonzero(keep)[np.argsort(-off)][:2].tolist(), size[0].name),
         {"share": longer / differ, "pairs": differ, "interval": [low, high], "medians": middle},
     )  # fmt: skip
+
+
+def _longer_by(table: Table, size: tuple[Column, Column] | None) -> np.ndarray | None:
+    """How much longer the chosen answer is in each row: by its column of lengths, or by the texts themselves."""
+    if size is not None:
+        return size[0].values - size[1].values
+    a, b = (named(table, TEXT[side], "O") for side in ("chosen", "rejected"))
+    if a is None or b is None:
+        return None
+    return np.array([len(t) for t in texts(a)], float) - np.array([len(t) for t in texts(b)])
 
 
 def _follows(table: Table, off: np.ndarray, keep: np.ndarray, score: tuple[Column, Column]) -> Finding | None:
@@ -98,12 +111,11 @@ def _follows(table: Table, off: np.ndarray, keep: np.ndarray, score: tuple[Colum
         "score-follows-length", Severity.S1,
         f"{score[0].name} is above {score[1].name} in {right[longer].mean():.1%} of {longer.sum()} pairs whose chosen "
         f"answer is longer and in {k} of {n} ({k / n:.1%}, 95%: {low:.1%} to {high:.1%}) where it is shorter, below "
-        f"chance; rank correlation of the differences in length and score {rho:.2f} (000: below {FOLLOWS}); "
+        f"chance; rank correlation of the differences in length and score {rho:.2f} (runbook: below {FOLLOWS}); "
         f"{right.mean():.1%} over all hides it.",
-        f"chosen 更长的 {longer.sum()} 对中打分正确 {right[longer].mean():.1%}，更短的 {n} 对中仅 {k} 对（"
-        f"{k / n:.1%}，95% "
-        f"区间 {low:.1%} 到 {high:.1%}），低于随机；长度差与得分差的秩相关 {rho:.2f}（000：应低于 {FOLLOWS}）；总体 "
-        f"{right.mean():.1%} 掩盖了这一点。",
+        f"chosen 更长的 {longer.sum()} 对中打分正确 {right[longer].mean():.1%}，更短的 {n} 对中仅 {k} 对"
+        f"（{k / n:.1%}，95% 区间 {low:.1%} 到 {high:.1%}），低于随机；长度差与得分差的秩相关 {rho:.2f}（Runbook：应"
+        f"低于 {FOLLOWS}）；总体 {right.mean():.1%} 掩盖了这一点。",
         shown(table, which, score[0].name),
         {"longer": float(right[longer].mean()), "shorter": k / n, "rho": rho, "pairs": len(off)},
     )  # fmt: skip
@@ -125,10 +137,10 @@ def pays_length(table: Table) -> Iterator[Finding]:
     rows = np.argsort(-score.values * (1 - right.values), kind="stable")[:3].tolist()
     yield Finding(
         "score-follows-length", Severity.S1,
-        f"{score.name} of {len(table)} answers goes by {size.name} (rank correlation {by_length:.2f}, 000: below "
+        f"{score.name} of {len(table)} answers goes by {size.name} (rank correlation {by_length:.2f}, runbook: below "
         f"{FOLLOWS}) and not by {right.name} ({by_right:.2f}): long wrong answers are paid.",
-        f"{len(table)} 条回答的 {score.name} 跟着 {size.name} 走（秩相关 {by_length:.2f}，000：应低于 {FOLLOWS}），与 "
-        f"{right.name} 的相关只有 {by_right:.2f}：长而错的回答也得高分。",
+        f"{len(table)} 条回答的 {score.name} 跟着 {size.name} 走（秩相关 {by_length:.2f}，Runbook：应低于 {FOLLOWS}），"
+        f"与 {right.name} 的相关只有 {by_right:.2f}：长而错的回答也得高分。",
         shown(table, rows, score.name), {"rho": by_length, "rho_right": by_right, "answers": len(table)},
     )  # fmt: skip
 
@@ -153,13 +165,12 @@ def side_by_side(table: Table) -> Iterator[Finding]:
     stops = "; all stop as before" if any(ENDS.search(plain(c.name)) for c in table.columns) else ""
     yield Finding(
         "answers-longer", Severity.S2,
-        f"Over the same {keep.sum()} prompts {new.name} is {growth:.0%} above {old.name} in the mean ({a.mean():.0f} "
-        f"to "
-        f"{b.mean():.0f}), {middle:.0%} in the median, and longer in {share:.0%} of them (000: below "
+        f"Over the same {keep.sum()} prompts {new.name} is {growth:.0%} above {old.name} in the mean ({a.mean():.0f}"
+        f" to {b.mean():.0f}), {middle:.0%} in the median, and longer in {share:.0%} of them (runbook: below "
         f"{GROWTH:.0%}){stops}.",
         f"同样的 {keep.sum()} 个提示，{new.name} 的均值比 {old.name} 长 {growth:.0%}（{a.mean():.0f} → "
         f"{b.mean():.0f}），中位"
-        f"数长 {middle:.0%}，{share:.0%} 的提示变长（000：低于 "
+        f"数长 {middle:.0%}，{share:.0%} 的提示变长（Runbook：低于 "
         f"{GROWTH:.0%}）{'；都正常结束，不是停不下来' if stops else ''}。",
         shown(table, np.flatnonzero(keep)[np.argsort(a - b)][:2].tolist(), new.name),
         {"growth": growth, "median_growth": middle, "share": share, "prompts": int(keep.sum())},
@@ -228,12 +239,11 @@ def _ordered(
     yield Finding(
         "verdicts-follow-order", Severity.S1,
         f"{whom} wins {one.mean():.1%} of {len(one)} comparisons when it is shown first and {two.mean():.1%} of "
-        f"{len(two)} when shown second ({z:.0f} standard errors): the verdict follows the position. Over both orders "
-        f"it "
-        f"wins {both:.1%} (standard error {error:.1%}); a figure from one order is not a win rate.",
-        f"{whom} 排在前面时胜 {one.mean():.1%}（{len(one)} 次），排在后面时胜 {two.mean():.1%}（{len(two)} 次），相差 "
-        f"{z:.0f} 个标准误：评审跟着位置走。两种顺序合计 {both:.1%}（标准误 {error:.1%}）；"
-        f"只用一种顺序得到的不是胜率。",
+        f"{len(two)} when shown second ({z:.0f} standard errors): the verdict follows the position. Over both "
+        f"orders it wins {both:.1%} (standard error {error:.1%}); a figure from one order is not a win rate.",
+        f"{whom} 排在前面时胜 {one.mean():.1%}（{len(one)} 次），排在后面时胜 {two.mean():.1%}（{len(two)} 次），相"
+        f"差 {z:.0f} 个标准误：评审跟着位置走。两种顺序合计 {both:.1%}（标准误 {error:.1%}）；只用一种顺序得到的不是"
+        "胜率。",
         shown(table, rows, won.name),
         {"first": float(one.mean()), "second": float(two.mean()), "both": both, "pairs": len(one), "of": whom,
          "column": column.name},

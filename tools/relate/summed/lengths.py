@@ -125,15 +125,12 @@ def _one_side(
             yield Finding(
                 "worse-beyond-on-one-side", Severity.S1,
                 f"Up to {_said(length, x, order, i - 1)} {column.name} and {other.name} agree ({level:.3g} and "
-                f"{base:.3g}); "
-                f"beyond it only {column.name} breaks down ({y[-1]:.3g} against {z[-1]:.3g} at "
-                f"{_said(length, x, order, len(x) - 1)}): what runs there computes other positions than the training "
-                f"did.",
+                f"{base:.3g}); beyond it only {column.name} breaks down ({y[-1]:.3g} against {z[-1]:.3g} at "
+                f"{_said(length, x, order, len(x) - 1)}): what runs there computes other positions than the "
+                "training did.",
                 f"到 {_said(length, x, order, i - 1)} 为止 {column.name} 与 {other.name} 一致（{level:.3g} 与 "
-                f"{base:.3g}），"
-                f"再往后只有 {column.name} 崩坏（{_said(length, x, order, len(x) - 1)} 时 {y[-1]:.3g} 对 "
-                f"{z[-1]:.3g}）："
-                "那一侧的位置计算与训练不同。",
+                f"{base:.3g}），再往后只有 {column.name} 崩坏（{_said(length, x, order, len(x) - 1)} 时 {y[-1]:.3g} "
+                f"对 {z[-1]:.3g}）：那一侧的位置计算与训练不同。",
                 shown(table, [int(order[i - 1]), int(order[i]), int(order[-1])], column.name),
                 {"metric": column.name, "spared": other.name, "knee": float(x[i - 1]), "last": float(y[-1]),
                  "spared_last": float(z[-1])},

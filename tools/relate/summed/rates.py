@@ -173,8 +173,8 @@ def _language(r: Rates, c: Contrast) -> Finding | None:
         f"{r.name}: of languages without spaces hardly anything is removed ({said}), of others "
         f"a usual share ({others}): {c.gap:.0f} standard errors apart, no property of the texts but of "
         "how they are cut into pieces.",
-        f"{r.name}：没有空格的语言几乎没有被移除（{zh}），其余正常（{zh_others}）：这不是文本本身的差别，"
-        "而是切分特征的方式造成的。",
+        f"{r.name}：没有空格的语言几乎没有被移除（{zh}），其余正常（{zh_others}）：这不是文本本身的差别，而是切分特"
+        "征的方式造成的。",
         r.evidence(*idle[:3], *usual[:3]), _data(r, c),
     )  # fmt: skip
 
@@ -194,11 +194,9 @@ def _longer(r: Rates, c: Contrast) -> Finding | None:
         "score-follows-length", Severity.S1,
         f"The scores are right in {k[1] / n[1]:.1%} of {n[1]:.0f} pairs where the chosen answer is longer and in "
         f"{k[0] / n[0]:.1%} (95%: {low:.1%} to {high:.1%}) of {n[0]:.0f} where it is shorter, below chance: {each}. "
-        f"The "
-        "mean over all pairs hides it.",
+        "The mean over all pairs hides it.",
         f"chosen 更长的 {n[1]:.0f} 对中打分正确 {k[1] / n[1]:.1%}，更短的 {n[0]:.0f} 对中仅 {k[0] / n[0]:.1%}（95% "
-        f"区间 "
-        f"{low:.1%} 到 {high:.1%}），低于随机：{each}。总体准确率掩盖了这一点。",
+        f"区间 {low:.1%} 到 {high:.1%}），低于随机：{each}。总体准确率掩盖了这一点。",
         r.evidence(*which.tolist()[:3], int(r.shares.argmax())),
         _data(r, c) | {"longer": k[1] / n[1], "shorter": k[0] / n[0]},
     )  # fmt: skip
@@ -237,8 +235,8 @@ def leaked(r: Rates, yes: int, no: int, beside: str = "", zh: str = "", where: s
     return Finding(
         "score-follows-overlap", Severity.S1,
         f"{r.name} is {r.percent(yes)} on the {r.sizes[yes]:.0f} of {r.sizes.sum():.0f} items that overlap the "
-        f"training "
-        f"data{where} and {r.percent(no)} on the {r.sizes[no]:.0f} clean ones ({whole:.1%} over all){beside}.",
+        f"training data{where} and {r.percent(no)} on the {r.sizes[no]:.0f} clean ones ({whole:.1%} over "
+        f"all){beside}.",
         f"{r.name} 在与训练数据重合的 {r.sizes[yes]:.0f} 题{where}（共 {r.sizes.sum():.0f} 题）上为 "
         f"{r.percent(yes)}，在"
         f"其余 {r.sizes[no]:.0f} 题上为 {r.percent(no)}（合计 {whole:.1%}）{zh}。",
