@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..knowledge.entry import Criterion
+from ..knowledge.entry import Conflict, Criterion
 from ..knowledge.library import Passage
 from ..tools.findings import Finding, finding_json, json_ready
 from ..tools.secrets import visible
@@ -18,6 +18,7 @@ from .narrate.reply import weighed
 from .narrate.short import LINES, short_text
 from .propose import Nothing, Proposal
 from .question.understand import Question
+from .ranking import Hypothesis
 from .respond import Reply
 
 LEADING = 2
@@ -72,45 +73,23 @@ class Answer:
                 "case": self.case,
                 "state": d.state,
                 "hypotheses": [
-                    {
-                        "entry": h.entry.id,
+                    self._hypothesis(h, number)
+                    | {
                         "cause": h.cause.id if h.cause else h.entry.id,
-                        "title": h.entry.title.say(self.lang),
-                        "severity": h.entry.severity,
-                        "status": h.status,
                         "probability": round(h.probability, 4),
-                        "for": [number[id(f)] for f in h.for_],
                         "against": [number[id(f)] for f in h.against],
                         "check_first": h.entry.check_first.say(self.lang) if i else next_check(d, self.lang),
                     }
                     for i, h in enumerate(d.hypotheses)
                 ],
-                "also": [
-                    {
-                        "entry": h.entry.id,
-                        "title": h.entry.title.say(self.lang),
-                        "severity": h.entry.severity,
-                        "status": h.status,
-                        "for": [number[id(f)] for f in h.for_],
-                    }
-                    for h in d.also
-                ],
+                "also": [self._hypothesis(h, number) for h in d.also],
                 "mend_in_order": [h.entry.id for h in d.to_mend] if d.also else [],
                 "findings": [finding_json(f, f"F{i}", self.lang) for i, f in enumerate(d.findings, 1)],
                 "checks": [c.as_json() for c in d.checks],
                 "proposal": self._proposal(),
                 "no_proposal": self.proposal.say(self.lang) if isinstance(self.proposal, Nothing) else None,
                 "citations": self._citations(),
-                "conflicts": [
-                    {
-                        "about": c.about.say(self.lang),
-                        "positions": [p.say(self.lang) for p in c.positions],
-                        "decided_by": c.decided_by.say(self.lang),
-                        "supported": side,
-                        "ref": c.ref,
-                    }
-                    for c, side in d.conflicts
-                ],
+                "conflicts": [self._conflict(c, side) for c, side in d.conflicts],
                 "cautions": [c.say(self.lang) for h in d.hypotheses[:1] for c in h.entry.cautions],
                 "understood": self._understood(number),
                 "signs": list(self._signs()),
@@ -201,6 +180,24 @@ class Answer:
             "acceptance": [
                 c.model_dump(by_alias=True, include=PUBLIC) | {"window": _window(c)} for c in self.proposal.acceptance
             ]
+        }
+
+    def _hypothesis(self, h: Hypothesis, number: Mapping[int, str]) -> dict[str, Any]:
+        return {
+            "entry": h.entry.id,
+            "title": h.entry.title.say(self.lang),
+            "severity": h.entry.severity,
+            "status": h.status,
+            "for": [number[id(f)] for f in h.for_],
+        }
+
+    def _conflict(self, c: Conflict, side: int | None) -> dict[str, Any]:
+        return {
+            "about": c.about.say(self.lang),
+            "positions": [p.say(self.lang) for p in c.positions],
+            "decided_by": c.decided_by.say(self.lang),
+            "supported": side,
+            "ref": c.ref,
         }
 
     def _citations(self) -> list[dict[str, object]]:

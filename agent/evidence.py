@@ -165,19 +165,12 @@ def look(
     """
     from ..tools.config.combine import read_settings
     from ..tools.logs.named import look_up
-    from ..tools.logs.scan import Read, read_run, scan
+    from ..tools.logs.scan import scan
 
     with gather(paths, pasted) as run:
         told("scan")
-        read = Read()
         settings, setting_checks = read_settings(run)
-
-        def reading() -> Report:
-            nonlocal read
-            read = read_run(run, lambda: settings.value("log_steps"))
-            return Report("read")
-
-        broken = _try("scan", reading)
+        read, broken = _read(run, settings)
         whole, opened = run, read_open(run)
         read = _together(read, opened.series if opened else ())
         run, others, beside = _chosen(run, read, choose or named_or_worst(""))
@@ -188,7 +181,7 @@ def look(
             opened = opened.only(a.name for a in run.artifacts)
             read = _together(read, [s for s in read.table if s.file in opened.accounts])
         clip, planned = (_number(settings.value(name)) for name in ("grad_clip", "max_steps"))
-        log = broken if broken.checks else _try("scan", lambda: scan(run, clip, read, planned))
+        log = broken or _try("scan", lambda: scan(run, clip, read, planned))
         reports = [log, *([opened.report] if opened else ())]
         for name, tool in _others(run, (settings, setting_checks)).items():
             told(name)
@@ -203,6 +196,21 @@ def look(
         seen = Look(run, read.table, settings, log, tuple(reports), about, others, spoken, opened, elsewhere)
         told("relate")
         return related(seen, entries)
+
+
+def _read(run: Run, settings: Settings) -> tuple[Read, Report | None]:
+    """The logs of a run; where their reader breaks, nothing of them and the check that failed."""
+    from ..tools.logs.scan import Read, read_run
+
+    read = Read()
+
+    def reading() -> Report:
+        nonlocal read
+        read = read_run(run, lambda: settings.value("log_steps"))
+        return Report("read")
+
+    broken = _try("scan", reading)
+    return read, broken if broken.checks else None
 
 
 def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Callable[[Run], Report]]:

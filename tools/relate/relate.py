@@ -144,27 +144,26 @@ def relate(
     apart = contrast.contrasts(series, tables)
     said, groups = look.summed(tables)
     made = _quantities(settings, lines, tables, claims)
-    parts: dict[str, Callable[[], Sequence[Finding]]] = {
-        ARITHMETIC: lambda: [*arithmetic.contradictions(settings, lines, claims, made),
-                             *capacity.limits(settings, made)],
-        SCORES: lambda: [onset.surrounded(f, moved, events) for f in scored.related(tables)],
-        ONSET: lambda: [f for f in (onset.told(begun), onset.together(begun)) if f] if begun else [],
-        CONTRAST: lambda: [*contrast.told(apart), *map(contrast.parted, contrast.partings(moved))],
-        SPREAD: lambda: distributions.spread(tables, settings),
-        ROWS: lambda: [*rows.looked(tables), *listed.listed(tables)],
-        ANSWERS: lambda: answers.compared(tables),
-        look.SUMMARIES: lambda: said,
-        SERVING: lambda: serving.served(tables, lines, settings, events),
-        JOBS: lambda: [*jobs.ran(tables), *jobs.resumed(tables, events), *jobs.counted(tables), *jobs.stored(tables)],
-        STATEMENTS: lambda: disagreement.disagreements(settings, claims, lines, made),
-        PROGRAM: lambda: programs.without_effect(settings, facts, lines),
-        CHANGES: lambda: moves.told(moved),
+    n, t, both = len(lines), len(tables), len(series) + len(tables)
+    parts: dict[str, tuple[int, Callable[[], Sequence[Finding]]]] = {
+        ARITHMETIC: (len(made), lambda: [*arithmetic.contradictions(settings, lines, claims, made),
+                                         *capacity.limits(settings, made)]),
+        SCORES: (t, lambda: [onset.surrounded(f, moved, events) for f in scored.related(tables)]),
+        ONSET: (n, lambda: [f for f in (onset.told(begun), onset.together(begun)) if f] if begun else []),
+        CONTRAST: (both, lambda: [*contrast.told(apart), *map(contrast.parted, contrast.partings(moved))]),
+        SPREAD: (t, lambda: distributions.spread(tables, settings)),
+        ROWS: (t, lambda: [*rows.looked(tables), *listed.listed(tables)]),
+        ANSWERS: (t, lambda: answers.compared(tables)),
+        look.SUMMARIES: (t, lambda: said),
+        SERVING: (t, lambda: serving.served(tables, lines, settings, events)),
+        JOBS: (t, lambda: [*jobs.ran(tables), *jobs.resumed(tables, events), *jobs.counted(tables),
+                           *jobs.stored(tables)]),
+        STATEMENTS: (len(claims) + len(settings.values),
+                     lambda: disagreement.disagreements(settings, claims, lines, made)),
+        PROGRAM: (len(facts), lambda: programs.without_effect(settings, facts, lines)),
+        CHANGES: (n, lambda: moves.told(moved)),
     }  # fmt: skip
-    found, checks = _run(parts, {CHANGES: len(lines), ONSET: len(lines), CONTRAST: len(series) + len(tables),
-                                 SCORES: len(tables), SPREAD: len(tables), ROWS: len(tables), ANSWERS: len(tables),
-                                 look.SUMMARIES: len(tables), ARITHMETIC: len(made), SERVING: len(tables),
-                                 JOBS: len(tables),
-                                 STATEMENTS: len(claims) + len(settings.values), PROGRAM: len(facts)})  # fmt: skip
+    found, checks = _run(parts)
     summary = {"lines": len(lines), "changed": sum(bool(m.lasting) for m in moved),
                "quantities": {q.name: q.value for q in made.values()}}  # fmt: skip
     return Related(
@@ -201,13 +200,11 @@ def _quantities(
     return made
 
 
-def _run(
-    parts: dict[str, Callable[[], Sequence[Finding]]], looked: dict[str, int]
-) -> tuple[list[Finding], list[Check]]:
-    """The findings of all parts, and for each whether it found something, nothing, or had nothing to look at."""
+def _run(parts: dict[str, tuple[int, Callable[[], Sequence[Finding]]]]) -> tuple[list[Finding], list[Check]]:
+    """The findings of all parts, each given with how much there is to look at, and what came of each part."""
     found: list[Finding] = []
     checks = []
-    for name, part in parts.items():
+    for name, (there, part) in parts.items():
         try:
             new = part()
         except (ArithmeticError, ValueError, IndexError, TypeError, KeyError) as error:
@@ -215,7 +212,7 @@ def _run(
             checks.append(Check(name, "failed", why, f"计算出错：{type(error).__name__}: {error}"))
             continue
         found += new
-        if not looked[name] and not new:
+        if not there and not new:
             checks.append(Check(name, "not-applicable", "the run has nothing to compare", "没有可供比较的内容"))
         else:
             checks.append(Check(name, "found" if new else "clear"))

@@ -22,6 +22,7 @@ from ..roots import Roots
 
 if TYPE_CHECKING:
     from ...agent.answer import Answer
+    from ...agent.conversation import Conversation
     from ...agent.events import Event
 
 WHOLE = Phrase(
@@ -97,22 +98,12 @@ def ask(
     if not question.strip():
         raise typer.BadParameter('ask a question, for example: triage ask "loss is nan" --run runs/exp42')
     from ...agent.conversation import Conversation
-    from ...agent.events import Stands
 
     if last:
         case = last_case(data_home(home), case)
     named = [] if run else named_below(question, Path.cwd())
-    events: list[Event] = []
-    with progress("reading") as step:
-
-        def hear(event: Event) -> None:
-            events.append(event)
-            step()
-            if isinstance(event, Stands) and not as_json:
-                _tell(event.answer, full)
-
-        talk = Conversation(data_home(home), case or "", lang, encoder, model)
-        answer = talk.ask(question, run or named, hear)
+    talk = Conversation(data_home(home), case or "", lang, encoder, model)
+    answer, events = _asked(talk, question, run or named, None if as_json else full)
     if as_json:
         print_json(answer.as_json())
     else:
@@ -122,6 +113,23 @@ def ask(
 
         write_html(answer_page(answer), html)
     raise typer.Exit(0 if answer.diagnosis.state in ("healthy", "out-of-scope") else 1)
+
+
+def _asked(talk: Conversation, question: str, run: list[Path], tells: bool | None) -> tuple[Answer, list[Event]]:
+    """The answer and what happened on the way; it is shown as soon as it stands, whole or short, unless `tells` is
+    None."""
+    from ...agent.events import Stands
+
+    events: list[Event] = []
+    with progress("reading") as step:
+
+        def hear(event: Event) -> None:
+            events.append(event)
+            step()
+            if isinstance(event, Stands) and tells is not None:
+                _tell(event.answer, tells)
+
+        return talk.ask(question, run, hear), events
 
 
 def last_case(home: Path, case: str | None) -> str:
