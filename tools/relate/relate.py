@@ -37,6 +37,7 @@ from . import (
 from .arithmetic import Quantity
 from .clock import clock_of
 from .contrast import Contrast
+from .joined.look import JOINED, joined
 from .line import Line, lines_of
 from .moves import Move
 from .onset import Onset
@@ -155,6 +156,7 @@ def relate(
         ROWS: (t, lambda: [*rows.looked(tables), *listed.listed(tables)]),
         ANSWERS: (t, lambda: answers.compared(tables)),
         look.SUMMARIES: (t, lambda: said),
+        JOINED: (t, lambda: joined(tables, lines, settings)),
         SERVING: (t, lambda: serving.served(tables, lines, settings, events)),
         JOBS: (t, lambda: [*jobs.ran(tables), *jobs.resumed(tables, events), *jobs.counted(tables),
                            *jobs.stored(tables)]),
