@@ -141,7 +141,7 @@ def relate(
     clock = clock_of(tables, events)
     lines = [clock.on_steps(line) for line in lines_of(series, tables)]
     moved = moves.moves(lines)
-    begun = onset.onset(moved, events, clock)
+    begun = onset.onset(moved, [e for e in events if e.what != "lost"], clock)
     apart = contrast.contrasts(series, tables)
     said, groups = look.summed(tables)
     made = _quantities(settings, lines, tables, claims)

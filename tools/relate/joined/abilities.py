@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import pairwise, permutations
 from math import sqrt
 
 import numpy as np
@@ -67,7 +67,7 @@ def _version(table: Table, tables: Sequence[Table]) -> Version | None:
             if 0 <= values[i] <= 100:
                 scores[f"{texts(task)[i]} {column.name}"] = (float(values[i]), n, i)
     beside = [t for t in tables if t.file == table.file and t is not table and len(t) == 1]
-    setup = {c.name: str(c.values[0]) for t in beside for c in t.columns if c.values.dtype.kind == "O"}
+    setup = {c.name: str(c.values[0]) for t in beside for c in t.columns}
     return Version(table, setup, scores) if len(scores) > LEAST_STEADY else None
 
 
@@ -87,9 +87,7 @@ def _fell(before: Version, after: Version, others: Sequence[Version]) -> list[Fi
     still = [k for k in both if abs(_z(before.scores[k], after.scores[k])) < STILL]
     if not fell or len({k.partition(" ")[0] for k in still} - {k.partition(" ")[0] for k in fell}) < LEAST_STEADY:
         return None
-    again = next(
-        (v for v in others if all(k in v.scores and _z(before.scores[k], v.scores[k]) < STILL for k in fell)), None
-    )
+    again = next((v for v in others if _has(v, before, fell)), None)
     if again is None and _later(before.name, after.name) < 0:
         return None
     said, zh = _said(fell, before, after), _said(still[:4], before, after)
@@ -100,21 +98,23 @@ def _fell(before: Version, after: Version, others: Sequence[Version]) -> list[Fi
         (*_places(after, fell), *_places(before, fell)),
         {"before": before.name, "after": after.name, "fell": fell, "stayed": still[:8]},
     )]  # fmt: skip
-    same = {
-        k: v
-        for k, v in after.setup.items()
-        if again is not None and again.setup.get(k) == v and before.setup.get(k) != v
-    }
+    same = {k: v for k, v in after.setup.items()
+            if again is not None and again.setup.get(k) == v and before.setup.get(k) != v}  # fmt: skip
     if again is not None and same:
         what = ", ".join(f"{k.rpartition('.')[2]} {v}" for k, v in list(same.items())[:3])
         out.append(Finding(
             "setting-not-to-blame", Severity.S2,
-            f"{again.name} has the same {what} as {after.name} and does not have the fall ({_said(fell, after, again)}): "
-            "that setting is not what did it.",
+            f"{again.name} has the same {what} as {after.name} and does not have the fall "
+            f"({_said(fell, after, again)}): that setting is not what did it.",
             f"{again.name} 的 {what} 与 {after.name} 相同，却没有下降（{_said(fell, after, again)}）：不是它造成的。",
             _places(again, fell), {"settings": list(same), "version": again.name},
         ))  # fmt: skip
     return out
+
+
+def _has(v: Version, before: Version, keys: Sequence[str]) -> bool:
+    """Whether a version is as good as the earlier one in these."""
+    return all(k in v.scores and _z(before.scores[k], v.scores[k]) < STILL for k in keys)
 
 
 def _later(a: str, b: str) -> int:
@@ -142,7 +142,7 @@ def added(tables: Sequence[Table]) -> Iterator[Finding]:
         counts = [c for c in table.columns if is_count(c) and c.values.sum() >= 100]
         if label is None or len(counts) < 2:
             continue
-        for old, new in zip(counts, counts[1:], strict=False):
+        for old, new in pairwise(counts):
             stems = {VERSION.sub("", plain(c.name)) for c in (old, new)}
             if len(stems) == 1 and plain(old.name) != plain(new.name) and (found := _new(table, label[1], old, new)):
                 yield found
@@ -161,10 +161,11 @@ def _new(table: Table, said: np.ndarray, old: Column, new: Column) -> Finding | 
                        if c.values.dtype.kind == "f" and c not in (old, new))  # fmt: skip
     return Finding(
         "source-added", Severity.S2,
-        f"{said[i]} is new: {old.values[i]:.0f} of {old.values[keep].sum():.0f} rows in {old.name}, {new.values[i]:.0f} of "
-        f"{whole:.0f} ({share:.1%}) in {new.name}{f' ({beside})' if beside else ''}.",
-        f"{said[i]} 是新加的：{old.name} 中 {old.values[i]:.0f} 条，{new.name} 中 {new.values[i]:.0f} 条，占 {whole:.0f} 条的 "
-        f"{share:.1%}{f'（{beside}）' if beside else ''}。",
-        (Evidence(table.file, int(table.lines[i]) or None, metric=new.name, value=float(new.values[i]), text=str(said[i])),),
+        f"{said[i]} is new: {old.values[i]:.0f} of {old.values[keep].sum():.0f} rows in {old.name}, "
+        f"{new.values[i]:.0f} of {whole:.0f} ({share:.1%}) in {new.name}{f' ({beside})' if beside else ''}.",
+        f"{said[i]} 是新加的：{old.name} 中 {old.values[i]:.0f} 条，{new.name} 中 {new.values[i]:.0f} 条，占 "
+        f"{whole:.0f} 条的 {share:.1%}{f'（{beside}）' if beside else ''}。",
+        (Evidence(table.file, int(table.lines[i]) or None, metric=new.name, value=float(new.values[i]),
+                  text=str(said[i])),),
         {"source": str(said[i]), "share": share, "rows": float(new.values[i])},
     )  # fmt: skip

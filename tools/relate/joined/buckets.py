@@ -92,14 +92,16 @@ def _below(table: Table, bounds: tuple[np.ndarray, np.ndarray], size: float) -> 
 
 
 def _told(table: Table, column: Column, window: Setting, b: Below) -> Finding:
-    place = tuple(Evidence(table.file, int(table.lines[i]) or None, metric=b.counts.name, value=float(b.counts.values[i]),
-                           text=str(column.values[i])) for i in (b.last, len(table) - 1))  # fmt: skip
+    place = tuple(
+        Evidence(table.file, int(table.lines[i]) or None, metric=b.counts.name, value=float(b.counts.values[i]),
+                 text=str(column.values[i])) for i in (b.last, len(table) - 1)
+    )  # fmt: skip
     size = float(window.value)
     return Finding(
         "documents-far-below-window", Severity.S1,
         f"{b.share:.1%} of the documents are shorter than {b.bound:.0f} tokens, the window is {size:.0f}; {b.far:.1%} "
         "of the tokens stand in documents of half the window or more: nothing in the data teaches the long range.",
-        f"{b.share:.1%} 的文档短于 {b.bound:.0f} tokens，而窗口为 {size:.0f}；只有 {b.far:.1%} 的 token 来自长度达到窗口一半"
-        "以上的文档：数据里没有长距离可学。",
+        f"{b.share:.1%} 的文档短于 {b.bound:.0f} tokens，而窗口为 {size:.0f}；只有 {b.far:.1%} 的 token 来自长度达到"
+        "窗口一半以上的文档：数据里没有长距离可学。",
         (*place, window.evidence()), {"share": b.share, "bound": b.bound, "window": size, "far": b.far},
     )  # fmt: skip

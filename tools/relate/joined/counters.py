@@ -18,8 +18,8 @@ from ..distributions import texts
 from ..line import plain
 from ..summed.words import TOTAL, is_count, labels_of, shares_of
 
-READ = bounded(r"(?:^|_)(?:read|in|input|inputs|raw|before|loaded|total|seen|original|orig|start)(?:_|$)|读入|输入|去重前|过滤前"
-               r"|清洗前|原始|读取|总数")  # fmt: skip
+READ = bounded(r"(?:^|_)(?:read|in|input|inputs|raw|before|loaded|total|seen|original|orig|start)(?:_|$)|读入|输入"
+               r"|去重前|过滤前|清洗前|原始|读取|总数")  # fmt: skip
 KEPT = bounded(r"(?:^|_)(?:kept|keep|out|output|after|trained|used|remaining|retained|left|final|written|passed)(?:_|$)"
                r"|保留|输出|去重后|过滤后|清洗后|剩余|写出|入库|训练用")  # fmt: skip
 DROPPED = bounded(
@@ -120,8 +120,9 @@ def _lost(c: Chain) -> Iterator[Finding]:
         "are not those that are read.",
         f"{c.names[i]} 的 {n:.0f} 条只保留 {kept:.0f} 条{took_zh}，其余 {len(rest)} 个来源保留 {1 - rest.max():.0%} 到 "
         f"{1 - rest.min():.0%}：过滤不会恰好去掉整个来源，应是读取的字段对不上。",
-        _shown(c, [i], why or c.kept), {"sources": [c.names[j] for j in gone[:8]], "kept": float(kept), "read": float(n),
-                                       "reason": why.name if took and why is not None else ""},
+        _shown(c, [i], why or c.kept),
+        {"sources": [c.names[j] for j in gone[:8]], "kept": float(kept), "read": float(n),
+         "reason": why.name if took and why is not None else ""},
     )  # fmt: skip
 
 
@@ -180,8 +181,8 @@ def _repeats(table: Table) -> Iterator[Finding]:
             "duplicates-in-one-part", Severity.S1,
             f"{column.name} is {most:.1%} for {beside or names[i]}, and at most {rest.max():.1%} for the other "
             f"{len(rest)}: this part repeats what was there before.",
-            f"{beside or names[i]} 的 {column.name} 为 {most:.1%}，其余 {len(rest)} 个最多 {rest.max():.1%}：这一部分重复"
-            "了已有的内容。",
+            f"{beside or names[i]} 的 {column.name} 为 {most:.1%}，其余 {len(rest)} 个最多 {rest.max():.1%}："
+            "这一部分重复了已有的内容。",
             (Evidence(table.file, int(table.lines[i]) or None, metric=column.name, value=most, text=names[i]),),
             {"part": names[i], "share": most, "others": float(rest.max())},
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Files that belong together: rows of one family whose fields are called differently, and outputs that are all empty."""
+"""Files that belong together: rows of one family that call a field differently, and outputs that are all empty."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ SHARED = 2
 """Fields that two files have in common at least, to be of one family."""
 SAME_STEM = 1
 PREDICTS = bounded(r"^(?:pred(?:iction)?s?|output|answer|response|generated|completion|model_output|预测|回答|输出)$")
-CONTENT = bounded(r"^(?:text|content|body|prompt|instruction|messages|conversations?|question|query|input|doc(?:ument)?"
-                  r"|正文|内容|文本|问题)$")  # fmt: skip
-OUTPUTS = bounded(r"^(?:pred(?:iction)?s?|outputs?|answers?|responses?|generated|completions?|beams?|generation|hypothesis"
-                  r"|预测|回答|输出|束|生成)$")  # fmt: skip
+CONTENT = bounded(
+    r"^(?:text|content|body|prompt|instruction|messages|conversations?|question|query|input|doc(?:ument)?"
+    r"|正文|内容|文本|问题)$"
+)
+OUTPUTS = bounded(r"^(?:pred(?:iction)?s?|outputs?|answers?|responses?|generated|completions?|beams?|generation"
+                  r"|hypothesis|预测|回答|输出|束|生成)$")  # fmt: skip
 EMPTY = re.compile(r"""[\s\[\]"',{}]*|(?:null|none|nan)""", re.I)
 MOSTLY = 0.95
 

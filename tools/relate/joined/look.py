@@ -8,7 +8,7 @@ from ...findings import Finding, declare
 from ...settings import Settings
 from ...tables.table import Table
 from ..line import Line
-from . import abilities, buckets, counters, families, modules, repeats, restarts, shared, tried, twins
+from . import abilities, buckets, counters, families, modules, repeats, restarts, shared, tail, tried, twins
 
 MOST_TABLES = 2000
 JOINED = "what goes wrong together"
@@ -40,6 +40,9 @@ CODES = declare(
     ("prediction-field-renamed", JOINED, "files of one family call the field of their predictions differently"),
     ("outputs-empty", JOINED, "nearly all outputs of a file are empty"),
     ("lr-starts-over", JOINED, "the learning rate falls at once and climbs beyond what it was: its schedule restarts"),
+    ("experts-idle", JOINED, "a part of the experts gets hardly any tokens, and one far more than its share"),
+    ("gradients-fade", JOINED, "gradients by layer fade by orders of magnitude from the last to the first"),
+    ("layers-without-gradient", JOINED, "some layers have no gradient at all, the others do"),
     ("documents-far-below-window", JOINED, "a table of lengths has nearly all documents far below the window"),
 )  # fmt: skip
 
@@ -58,4 +61,5 @@ def joined(tables: Sequence[Table], lines: Sequence[Line], settings: Settings) -
         *abilities.abilities(some),
         *families.families(some),
         *restarts.restarted(lines),
+        *tail.tails(some),
     ]

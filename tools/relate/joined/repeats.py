@@ -12,8 +12,8 @@ from ...tables.table import Column, Table
 from ..distributions import texts
 from ..line import place, plain
 
-DIGEST = bounded(r"(?:^|_)(?:sha\d{0,3}|md5|hash|digest|checksum|fingerprint|simhash|minhash|doc_?id|docid|uuid|uid|text_?id"
-                 r"|sample_?id)(?:_|$)|指纹|哈希|文档号|文档编号|样本号")  # fmt: skip
+DIGEST = bounded(r"(?:^|_)(?:sha\d{0,3}|md5|hash|digest|checksum|fingerprint|simhash|minhash|doc_?id|uuid|uid"
+                 r"|text_?id|sample_?id)(?:_|$)|指纹|哈希|文档号|文档编号|样本号")  # fmt: skip
 LEAST_ROWS, MOST_ROWS = 400, 2_000_000
 WINDOWS = 16
 RISE, TIMES, CLEAR = 0.03, 3.0, 6.0

@@ -27,15 +27,17 @@ SAMENESS = bounded(r"self_?bleu|(?:^|_)(?:homogeneity|template_?share|top_?openi
 FALLS = 0.2
 """Share by which variety falls at least. Own judgement."""
 RUN = bounded(r"(?:^|_)(?:name|run|model|exp|experiment|version|id|ckpt)(?:_|$)|^(?:名称|模型|实验|版本)$")
-RESULT = bounded(r"^(?:summary|metric|eval|val|test|train)(?:_|$)|loss|acc|score|runtime|duration|state|created|time|date"
-                 r"|正确率|得分|日期")  # fmt: skip
+RESULT = bounded(r"^(?:summary|metric|eval|val|test|train)(?:_|$)|loss|acc|score|runtime|duration|state|created"
+                 r"|time|date|正确率|得分|日期")  # fmt: skip
 SCORE = bounded(r"score|acc|(?:^|_)(?:em|f1|pass|win)(?:_|$)|internal|bench|eval|正确率|准确率|得分|分数")
 MANY = 3
 """Settings that differ between two runs from which on a score names none of them."""
 SAME = 2.0
 """Standard errors below which two scores are one."""
-NAMES = {"dpo_beta": bounded(r"^(?:dpo_)?(?:beta|β)$"), "learning_rate": bounded(r"^(?:lr|learning_rate|peak_lr|学习率)$"),
-         "kl_coef": bounded(r"^(?:kl_coef|kl_beta|kl)$"), "sampling_temperature": bounded(r"^(?:temperature|temp|温度)$"),
+NAMES = {"dpo_beta": bounded(r"^(?:dpo_)?(?:beta|β)$"),
+         "learning_rate": bounded(r"^(?:lr|learning_rate|peak_lr|学习率)$"),
+         "kl_coef": bounded(r"^(?:kl_coef|kl_beta|kl)$"),
+         "sampling_temperature": bounded(r"^(?:temperature|temp|温度)$"),
          "rollout_temperature": bounded(r"^(?:rollout_)?temperature$"), "epochs": bounded(r"^(?:epochs?|轮数)$"),
          "warmup_steps": bounded(r"^warmup(?:_steps)?$|^预热步数$")}  # fmt: skip
 """Settings that people try -> how the tables call them."""
@@ -76,7 +78,7 @@ def _fell(table: Table, column: Column, first: float, last: float) -> Finding:
     row = ", ".join(f"{said[i]} {column.values[i]:.4g}" for i in range(min(len(table), 6)))
     return Finding(
         "variety-falls", Severity.S1,
-        f"{column.name} goes from {first:.4g} to {last:.4g} along the models ({row}), measured in one table in one way.",
+        f"{column.name} goes from {first:.4g} to {last:.4g} along the models ({row}), measured in one table.",
         f"{column.name} 随模型从 {first:.4g} 变到 {last:.4g}（{row}），同一张表、同一种测法。",
         _cells(table, column, (0, len(table) - 1)), {"metric": column.name, "first": first, "last": last},
     )  # fmt: skip
@@ -118,7 +120,8 @@ def _goes_with(table: Table, column: Column, sign: int, variable: str, by: Colum
         f"{column.name} goes with {by.name}, all else equal ({row}); this run has {by.values[own]:g}.",
         f"其余相同时 {column.name} 随 {by.name} 变化（{row}）；本次为 {by.values[own]:g}。",
         _cells(table, column, (own, best)),
-        {"metric": column.name, "setting": variable, "own": float(by.values[own]), "best": float(by.values[best]), **known},
+        {"metric": column.name, "setting": variable, "own": float(by.values[own]),
+         "best": float(by.values[best]), **known},
     )  # fmt: skip
 
 
@@ -154,9 +157,9 @@ def _confounded(table: Table) -> Iterator[Finding]:
         f"{len(names)} settings ({', '.join(names[:9])}), and no pair of the {len(table)} runs differs in one alone "
         f"(at least {min(counts.values())}): which setting did what cannot be told from them; repeat one change at a "
         "time, with another seed.",
-        f"{said[best]}（{score.values[best]:.4g}）与 {said[first]}（{score.values[first]:.4g}）有 {len(names)} 项设置不同"
-        f"（{'、'.join(names[:9])}），{len(table)} 次运行中没有哪两次只差一项（至少差 {min(counts.values())} 项）：无法判断是"
-        "哪一项起作用；一次只改一项、换种子重跑。",
+        f"{said[best]}（{score.values[best]:.4g}）与 {said[first]}（{score.values[first]:.4g}）有 {len(names)} 项"
+        f"设置不同（{'、'.join(names[:9])}），{len(table)} 次运行中没有哪两次只差一项（至少差 "
+        f"{min(counts.values())} 项）：无法判断是哪一项起作用；一次只改一项、换种子重跑。",
         _cells(table, score, (best, first)),
         {"best": str(said[best]), "settings": names, "least": min(counts.values()), "runs": len(table)},
     )  # fmt: skip
@@ -187,8 +190,8 @@ def _within_noise(tables: Sequence[Table]) -> Iterator[Finding]:
             f"{name} is {shares[i]:.1%} for {labels[i]} and {shares[j]:.1%} for {labels[j]} on {n:.0f} items: a "
             f"difference of {100 * gap:.1f} points with a standard error of {100 * error:.1f} "
             f"(each {100 * error / sqrt(2):.1f}), inside the noise.",
-            f"{n:.0f} 题上 {labels[i]} 的 {name} 为 {shares[i]:.1%}，{labels[j]} 为 {shares[j]:.1%}：相差 {100 * gap:.1f} "
-            f"个点，标准误 {100 * error:.1f}（单个 {100 * error / sqrt(2):.1f}），在噪声之内。",
+            f"{n:.0f} 题上 {labels[i]} 的 {name} 为 {shares[i]:.1%}，{labels[j]} 为 {shares[j]:.1%}：相差 "
+            f"{100 * gap:.1f} 个点，标准误 {100 * error:.1f}（单个 {100 * error / sqrt(2):.1f}），在噪声之内。",
             tuple(Evidence(table.file, int(table.lines[rows[k]]) or None, metric=name, value=float(shares[k]))
                   for k in (i, j)), {"gap": gap, "error": error, "items": int(n)},
         )  # fmt: skip

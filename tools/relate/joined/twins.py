@@ -81,8 +81,8 @@ def _told(table: Table, three: tuple[Column, Column, Column], off: np.ndarray) -
         "reference-off" if reference else "column-off", Severity.S1 if reference else Severity.S2,
         f"{a.name} and {b.name} agree (mean difference {same:.4g}), {odd.name} does not: {what} is {each} in the mean "
         f"over {len(table)} rows, all to one side: {odd.name} was computed by another model or in another way.",
-        f"{a.name} 与 {b.name} 一致（平均差 {same:.4g}），{odd.name} 不一致：{what} 平均为 {each}（{len(table)} 行，几乎都"
-        f"偏向同一侧），说明 {odd.name} 是用另一个模型或另一种方式算的。",
+        f"{a.name} 与 {b.name} 一致（平均差 {same:.4g}），{odd.name} 不一致：{what} 平均为 {each}（{len(table)} 行，"
+        f"几乎都偏向同一侧），说明 {odd.name} 是用另一个模型或另一种方式算的。",
         shown, {"odd": odd.name, "like": [a.name, b.name], "off": float(np.nanmean(off)), "same": same},
     )  # fmt: skip
 
