@@ -37,7 +37,7 @@ from . import (
 from .arithmetic import Quantity
 from .clock import clock_of
 from .contrast import Contrast
-from .joined.look import JOINED, joined
+from .joined.look import JOINED, joined, unkept
 from .line import Line, lines_of
 from .moves import Move
 from .onset import Onset
@@ -156,7 +156,7 @@ def relate(
         ROWS: (t, lambda: [*rows.looked(tables), *listed.listed(tables)]),
         ANSWERS: (t, lambda: answers.compared(tables)),
         look.SUMMARIES: (t, lambda: said),
-        JOINED: (t, lambda: joined(tables, lines, settings)),
+        JOINED: (t + len(events), lambda: [*joined(tables, lines, settings), *unkept(events)]),
         SERVING: (t, lambda: serving.served(tables, lines, settings, events)),
         JOBS: (t, lambda: [*jobs.ran(tables), *jobs.resumed(tables, events), *jobs.counted(tables),
                            *jobs.stored(tables)]),

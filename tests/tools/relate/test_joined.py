@@ -299,7 +299,7 @@ def test_documents_far_below_the_window(tmp_path, label):
 
     assert "documents-far-below-window" in told(tmp_path, {"len.csv": rows(900)}, settings=using(sequence_length=32768))
     assert not told(tmp_path, {"len.csv": rows(900)}, settings=using(sequence_length=2048))
-    assert not told(tmp_path, {"len.csv": rows(90_000)}, settings=using(sequence_length=8192))
+    assert not told(tmp_path, {"len.csv": rows(90_000)}, settings=using(sequence_length=32768))
 
 
 def results(ifeval, lib):

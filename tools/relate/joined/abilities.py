@@ -15,6 +15,7 @@ import numpy as np
 from ...findings import Evidence, Finding, Severity
 from ...patterns import bounded
 from ...tables.table import Column, Table
+from ..answers import EARLIER, LATER
 from ..distributions import texts
 from ..line import plain
 from ..summed.words import TOTAL, WHOLE, is_count, kind_of, labels_of
@@ -80,6 +81,8 @@ def _z(a: tuple[float, float, int], b: tuple[float, float, int]) -> float:
 
 def _fell(before: Version, after: Version, others: Sequence[Version]) -> list[Finding] | None:
     """The abilities that fell while at least two stayed, and what a version that has them again says."""
+    if not _earlier(before.name, after.name):
+        return None
     both = [k for k in before.scores if k in after.scores]
     scale = 100.0 if any(before.scores[k][0] > 1 for k in both) else 1.0
     fell = [k for k in both if _z(before.scores[k], after.scores[k]) >= CLEAR
@@ -88,8 +91,6 @@ def _fell(before: Version, after: Version, others: Sequence[Version]) -> list[Fi
     if not fell or len({k.partition(" ")[0] for k in still} - {k.partition(" ")[0] for k in fell}) < LEAST_STEADY:
         return None
     again = next((v for v in others if _has(v, before, fell)), None)
-    if again is None and _later(before.name, after.name) < 0:
-        return None
     said, zh = _said(fell, before, after), _said(still[:4], before, after)
     out = [Finding(
         "ability-lost", Severity.S1,
@@ -117,10 +118,12 @@ def _has(v: Version, before: Version, keys: Sequence[str]) -> bool:
     return all(k in v.scores and _z(before.scores[k], v.scores[k]) < STILL for k in keys)
 
 
-def _later(a: str, b: str) -> int:
-    """Order of two names by their numbers; 1 where they do not say."""
-    x, y = ([int(n) for n in re.findall(r"\d{1,6}", name)] for name in (a, b))
-    return -1 if x and y and x > y else 1
+def _earlier(a: str, b: str) -> bool:
+    """Whether one name surely stands before the other: by their numbers, or as old and new."""
+    x, y = ([int(n) for n in re.findall(r"\d{1,9}", name)] for name in (a, b))
+    if x and y:
+        return x < y
+    return bool(EARLIER.search(plain(a)) and LATER.search(plain(b)))
 
 
 def _said(keys: Sequence[str], a: Version, b: Version) -> str:
@@ -160,7 +163,7 @@ def _new(table: Table, said: np.ndarray, old: Column, new: Column) -> Finding | 
     beside = ", ".join(f"{c.name} {c.values[i]:.4g}" for c in table.columns
                        if c.values.dtype.kind == "f" and c not in (old, new))  # fmt: skip
     return Finding(
-        "source-added", Severity.S2,
+        "source-added", Severity.S3,
         f"{said[i]} is new: {old.values[i]:.0f} of {old.values[keep].sum():.0f} rows in {old.name}, "
         f"{new.values[i]:.0f} of {whole:.0f} ({share:.1%}) in {new.name}{f' ({beside})' if beside else ''}.",
         f"{said[i]} 是新加的：{old.name} 中 {old.values[i]:.0f} 条，{new.name} 中 {new.values[i]:.0f} 条，占 "

@@ -11,11 +11,13 @@ import numpy as np
 from ...findings import Evidence, Finding, Severity
 from ...settings import Setting, Settings
 from ...tables.table import Column, Table
-from ..distributions import LONG_WINDOW, texts
+from ..distributions import texts
 from ..line import plain
 
 LEAST = 3
-MOSTLY = 0.9
+LONG = 16384
+"""Windows of which documents are asked to fill some; chats in a shorter one are short by nature."""
+MOSTLY = 0.97
 """Share of the documents that lie below a quarter of the window, from which on it is told. Own judgement."""
 NEARLY_ALL = 0.98
 FAR_TOKENS = 0.05
@@ -49,7 +51,7 @@ def _number(digits: str, unit: str) -> float:
 def short(tables: Sequence[Table], settings: Settings) -> Iterator[Finding]:
     """Documents by length that lie far below the window of the run."""
     window = settings.get("sequence_length")
-    if window is None or not isinstance(window.value, int | float) or window.value < LONG_WINDOW:
+    if window is None or not isinstance(window.value, int | float) or window.value < LONG:
         return
     size = float(window.value)
     for table in tables:

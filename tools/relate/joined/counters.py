@@ -26,12 +26,16 @@ DROPPED = bounded(
     r"drop|remov|discard|filter|reject|too_(?:short|long)|dup|skip|丢弃|剔除|移除|去除|删除|过滤|跳过|去重"
 )
 REPEATED = bounded(r"(?:^|_)(?:dups?|duplicates?|duplicated|repeat(?:ed|s)?|near_?dup)(?:_|$)|重复")
+TAKEN = bounded(r"remov|drop|filter|discard|before|raw|丢弃|剔除|移除|去除|删除|过滤|[前]$")
+"""Repeats that were taken out, or that stood before they were."""
 DEDUP = bounded(r"dedup|minhash|simhash|lsh|(?:^|_)dups?(?:_|$)|duplicate|去重|剔重|重复")
 LEAST_READ = 1000
 ALL, USUAL = 0.97, 0.7
 """Share that a group loses, and the most that the others lose, to be told as lost."""
 LEAST_USUAL = 0.02
 """Share that a stage takes of the others, below which taking nothing is no wonder."""
+FEW = 3
+"""Rows of which nothing was removed, below which they may have been left out on purpose."""
 LEAST_REPEATED, TIMES = 0.2, 5.0
 
 
@@ -134,7 +138,7 @@ def _idle(c: Chain) -> Iterator[Finding]:
         return
     group, value = _group(c, idle)
     about = " ".join((c.table.file, c.table.part, c.read.name, c.kept.name, *(x.name for x in c.table.columns)))
-    dedup = bool(DEDUP.search(plain(about)) or DEDUP.search(about))
+    dedup = len(idle) >= FEW and bool(DEDUP.search(plain(about)) or DEDUP.search(about))
     what = f"all with {group} {value}" if group else ", ".join(c.names[i] for i in idle[:4])
     name, zh = ("Deduplication", "去重") if dedup else ("Filtering", "过滤")
     yield Finding(
@@ -169,7 +173,12 @@ def _shown(c: Chain, which: Sequence[int], column: Column) -> tuple[Evidence, ..
 def _repeats(table: Table) -> Iterator[Finding]:
     """One group of which a large share repeats what came before, where hardly anything of the others does."""
     for column in table.columns:
-        if not REPEATED.search(plain(column.name)) or (share := _share(column)) is None or len(share) < 4:
+        if (
+            not REPEATED.search(plain(column.name))
+            or TAKEN.search(plain(column.name))
+            or (share := _share(column)) is None
+            or len(share) < 4
+        ):
             continue
         rest = np.delete(share, int(share.argmax()))
         i, most = int(share.argmax()), float(share.max())

@@ -32,25 +32,27 @@ MOSTLY = 0.95
 def families(tables: Sequence[Table]) -> Iterator[Finding]:
     """Fields that are called differently in one file of a family, and outputs that are all empty."""
     some = [t for t in tables if len(t) >= LEAST_ROWS and 2 <= len(t.columns) <= MOST_COLUMNS and not t.part]
-    yield from _renamed(some)
+    tasks = (c for t in tables for c in t.columns if c.of == "task" and c.values.dtype.kind == "O" and len(t) <= 200)
+    yield from _renamed(some, {v.lower() for c in tasks for v in texts(c).tolist()})
     for table in some:
         yield from _empty(table)
 
 
-def _renamed(tables: Sequence[Table]) -> Iterator[Finding]:
+def _renamed(tables: Sequence[Table], scored: set[str]) -> Iterator[Finding]:
     for i, a in enumerate(tables[:200]):
         for b in tables[i + 1 : 200]:
             if a.file == b.file or _kind(a.file) != _kind(b.file):
                 continue
             names = [{c.name for c in t.columns} for t in (a, b)]
             common = names[0] & names[1]
-            if len(common) < (SAME_STEM if _stem(a.file) == _stem(b.file) else SHARED):
+            alike = _stem(a.file) == _stem(b.file)
+            if len(common) < (SAME_STEM if alike else SHARED):
                 continue
-            for pattern in (PREDICTS, CONTENT):
+            for pattern in (PREDICTS, CONTENT) if alike else (PREDICTS,):
                 only = [[n for n in own - common if pattern.search(plain(n))] for own in names]
                 both = [n for n in common if pattern.search(plain(n))]
                 if all(only) and not both:
-                    yield _apart(a, b, min(only[0]), min(only[1]), pattern is PREDICTS)
+                    yield _apart(a, b, (min(only[0]), min(only[1])), pattern is PREDICTS, _unscored(a, b, scored))
                     return
 
 
@@ -63,12 +65,23 @@ def _stem(file: str) -> str:
     return re.sub(r"[\d_.\-v]+", "", file.rpartition("/")[2].rpartition(".")[0].lower())
 
 
-def _apart(a: Table, b: Table, x: str, y: str, predicts: bool) -> Finding:
+def _unscored(a: Table, b: Table, scored: set[str]) -> str:
+    """The one of the two files that no table of results names, where one names the other."""
+    names = [t.file.rpartition("/")[2].rpartition(".")[0].lower() for t in (a, b)]
+    gone = [name for name in names if name not in scored]
+    return gone[0] if len(gone) == 1 else ""
+
+
+def _apart(a: Table, b: Table, fields: tuple[str, str], predicts: bool, gone: str) -> Finding:
+    x, y = fields
+    without = f"; the results have no score of {gone}" if gone else ""
+    without_zh = f"；结果里没有 {gone} 的分数" if gone else ""
     return Finding(
-        "prediction-field-renamed" if predicts else "fields-renamed", Severity.S1,
+        "prediction-field-renamed" if predicts else "fields-renamed", Severity.S1 if gone else Severity.S3,
         f"The rows of {a.file} have `{x}` where those of {b.file} have `{y}`, and neither has the other's: what reads "
-        "one name finds nothing in the other file.",
-        f"{a.file} 的字段是 `{x}`，而 {b.file} 是 `{y}`，彼此都没有对方的字段：按其中一个名字读，另一个文件就是空的。",
+        f"one name finds nothing in the other file{without}.",
+        f"{a.file} 的字段是 `{x}`，而 {b.file} 是 `{y}`，彼此都没有对方的字段："
+        f"按其中一个名字读，另一个文件就是空的{without_zh}。",
         (Evidence(a.file, int(a.lines[0]) or None, metric=x, text=x),
          Evidence(b.file, int(b.lines[0]) or None, metric=y, text=y)),
         {"files": [a.file, b.file], "fields": [x, y]},

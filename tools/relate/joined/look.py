@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...findings import Finding, declare
+from ...documents.event import Event
+from ...findings import Evidence, Finding, Severity, declare
 from ...settings import Settings
 from ...tables.table import Table
 from ..line import Line
@@ -43,6 +44,7 @@ CODES = declare(
     ("experts-idle", JOINED, "a part of the experts gets hardly any tokens, and one far more than its share"),
     ("gradients-fade", JOINED, "gradients by layer fade by orders of magnitude from the last to the first"),
     ("layers-without-gradient", JOINED, "some layers have no gradient at all, the others do"),
+    ("evidence-not-kept", JOINED, "notes say that logs, results or versions were not kept"),
     ("documents-far-below-window", JOINED, "a table of lengths has nearly all documents far below the window"),
 )  # fmt: skip
 
@@ -54,8 +56,8 @@ def joined(tables: Sequence[Table], lines: Sequence[Line], settings: Settings) -
         *shared.shared(some, lines),
         *modules.nonfinite(some),
         *counters.counted(some),
-        *repeats.repeated(some),
-        *twins.twins(some, lines),
+        *repeats.repeated(some, settings),
+        *twins.twins(some, lines, settings),
         *tried.tried(some, settings),
         *buckets.short(some, settings),
         *abilities.abilities(some),
@@ -63,3 +65,16 @@ def joined(tables: Sequence[Table], lines: Sequence[Line], settings: Settings) -
         *restarts.restarted(lines),
         *tail.tails(some),
     ]
+
+
+def unkept(events: Sequence[Event]) -> list[Finding]:
+    """What the notes say was not kept, which would have told what happened."""
+    lost = [e for e in events if e.what == "lost"]
+    if not lost:
+        return []
+    said, zh = "; ".join(e.text[:120] for e in lost[:3]), "；".join(e.text[:120] for e in lost[:3])
+    return [Finding(
+        "evidence-not-kept", Severity.S3, f"What would tell was not kept, as the notes say: {said}.",
+        f"按记录，能说明问题的材料没有保存：{zh}。",
+        tuple(Evidence(e.file, e.line, text=e.text) for e in lost[:4]), {"places": len(lost)},
+    )]  # fmt: skip

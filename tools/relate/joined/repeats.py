@@ -8,6 +8,7 @@ import numpy as np
 
 from ...findings import Evidence, Finding, Severity
 from ...patterns import bounded
+from ...settings import Settings
 from ...tables.table import Column, Table
 from ..distributions import texts
 from ..line import place, plain
@@ -16,12 +17,17 @@ DIGEST = bounded(r"(?:^|_)(?:sha\d{0,3}|md5|hash|digest|checksum|fingerprint|sim
                  r"|text_?id|sample_?id)(?:_|$)|指纹|哈希|文档号|文档编号|样本号")  # fmt: skip
 LEAST_ROWS, MOST_ROWS = 400, 2_000_000
 WINDOWS = 16
+WHOLE = 0.9
+"""Share of repeats from which on the set simply begins again: another epoch."""
 RISE, TIMES, CLEAR = 0.03, 3.0, 6.0
 """Share of repeats by which it rises at least, times, and standard errors."""
 
 
-def repeated(tables: Sequence[Table]) -> Iterator[Finding]:
-    """Streams whose documents begin to repeat."""
+def repeated(tables: Sequence[Table], settings: Settings) -> Iterator[Finding]:
+    """Streams whose documents begin to repeat; none where the data are gone through more than once anyway."""
+    epochs = settings.get("epochs")
+    if epochs is not None and isinstance(epochs.value, int | float) and epochs.value > 1:
+        return
     for table in tables:
         axis = next((c for c in table.of("axis") if c.values.dtype.kind == "f"), None)
         digest = next((c for c in table.columns if c is not axis and DIGEST.search(plain(c.name))), None)
@@ -41,6 +47,8 @@ def _rise(table: Table, axis: Column, digest: Column) -> Iterator[Finding]:
     at = max(range(2, len(places) - 1), key=lambda i: _clear(again, int(ends[i])))
     cut = int(ends[at])
     before, after = float(again[:cut].mean()), float(again[cut:].mean())
+    if after >= WHOLE:
+        return
     rising = after - before >= RISE and after >= TIMES * max(before, 1e-3) and _clear(again, cut) >= CLEAR
     if not rising or _grows(counts / np.diff(ends), at):
         return

@@ -19,7 +19,7 @@ from ...tables.table import Column, Table
 from ..distributions import texts
 from ..line import Line, metric_of, plain
 
-LEAST_ROWS, MOST_ROWS = 20, 400_000
+LEAST_ROWS, MOST_ROWS = 20, 100_000
 MOST_BAD = 0.2
 """Share of rows from which on they are no exception."""
 CHANCE = 1e-3
@@ -221,7 +221,7 @@ def _told(table: Table, bad: Bad, found: Sequence[Common]) -> Finding:
     place = tuple(Evidence(table.file, int(table.lines[i]) or None, metric=first.column.name, text=str(cells[i])[:80])
                   for i in rows[:4])  # fmt: skip
     return Finding(
-        f"trouble-shares-{kind}", Severity.S1 if bad.serious else Severity.S2,
+        f"trouble-shares-{kind}", Severity.S1 if bad.serious else Severity.S3,
         f"All {k} of {bad.en} have {first.said} in {table.file}, and {rest} rows do{beside} (chance at most "
         f"{max(first.chance, 1e-12):.0e}, over {len(table.columns)} columns).",
         f"{table.file} 中{bad.zh}（共 {k} 行）都满足 {first.said}，其余 {len(table) - k} 行中"

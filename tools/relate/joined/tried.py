@@ -7,8 +7,9 @@ and scores that differ by less than chance does.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import sqrt
 
 import numpy as np
@@ -30,6 +31,10 @@ RUN = bounded(r"(?:^|_)(?:name|run|model|exp|experiment|version|id|ckpt)(?:_|$)|
 RESULT = bounded(r"^(?:summary|metric|eval|val|test|train)(?:_|$)|loss|acc|score|runtime|duration|state|created"
                  r"|time|date|正确率|得分|日期")  # fmt: skip
 SCORE = bounded(r"score|acc|(?:^|_)(?:em|f1|pass|win)(?:_|$)|internal|bench|eval|正确率|准确率|得分|分数")
+START = bounded(r"^(?:base|sft|init|initial|ref|reference|start|before|pretrained|step[-_]?0)|初始|底座|之前")
+"""Names of the model that a training begins with."""
+MOST_RUNS = 10
+"""Runs of a table from which on it is a search, and not somebody's attempts."""
 MANY = 3
 """Settings that differ between two runs from which on a score names none of them."""
 SAME = 2.0
@@ -67,9 +72,17 @@ def _variety(table: Table, settings: Settings) -> Iterator[Finding]:
             continue
         first, last = float(values[0]), float(values[-1])
         moving = sign * np.diff(values)
-        if sign * (first - last) >= FALLS * first and (moving <= 0).all():
+        if sign * (first - last) >= FALLS * first and (moving <= 0).all() and _in_order(table):
             yield _fell(table, column, first, last)
             return
+
+
+def _in_order(table: Table) -> bool:
+    """Whether the rows go from a starting model to what was made of it, by their names."""
+    said = texts(next(c for c in table.columns if c.values.dtype.kind == "O" and RUN.search(plain(c.name)))).tolist()
+    counted = [[int(n) for n in re.findall(r"\d{1,9}", v)][-1:] for v in said]
+    starts = bool(START.search(said[0].lower())) and not START.search(said[-1].lower())
+    return starts or (all(counted) and all(a < b for a, b in pairwise(counted)))
 
 
 def _fell(table: Table, column: Column, first: float, last: float) -> Finding:
@@ -135,7 +148,7 @@ def _confounded(table: Table) -> Iterator[Finding]:
     score = _score(table)
     name = next((c for c in table.columns if c.values.dtype.kind == "O" and RUN.search(plain(c.name))
                  and len(set(texts(c).tolist())) == len(table)), None)  # fmt: skip
-    if score is None or name is None or not 3 <= len(table) <= MOST_ROWS:
+    if score is None or name is None or not 3 <= len(table) <= MOST_RUNS:
         return
     varied = [c for c in table.columns if c not in (score, name) and not RESULT.search(plain(c.name))
               and plain(c.name) != "seed" and len(set(texts(c).tolist())) > 1]  # fmt: skip

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...findings import Evidence, Finding, Severity
 from ...patterns import bounded
+from ...settings import Settings
 from ...tables.table import Column, Table
 from ..distributions import texts
 from ..line import Line, plain
@@ -30,15 +31,18 @@ OFF = {"reward_chosen": 0.3, "reward_rejected": 0.3, "kl": 0.5}
 LATER = 3.0
 """Times of that for a first value that was logged later, while the rate was still warming up."""
 LOGPROB = bounded(r"log_?p(?:rob)?s?|(?:^|_)(?:ref|reference)(?:_|$)|对数概率|参考")
+FREE = bounded(r"orpo|simpo|(?:^|_)cpo|reference_free|log_odds|nll_loss")
+"""Losses without a reference, and measures that only those have: their rewards are never zero."""
 REFERENCE = bounded(r"(?:^|_)(?:ref|reference|cached?|old|base|precomputed|stored)(?:_|$)|参考|缓存")
 
 
-def twins(tables: Sequence[Table], lines: Sequence[Line]) -> Iterator[Finding]:
+def twins(tables: Sequence[Table], lines: Sequence[Line], settings: Settings) -> Iterator[Finding]:
     """Columns that are one but for one of them, and references that are off at the start."""
     for table in tables:
         if LEAST_ROWS <= len(table) <= 500_000:
             yield from _odd_column(table)
-    yield from _at_start(lines)
+    if not any(FREE.search(str(s.value)) for v in ("stage", "loss_type") if (s := settings.get(v)) is not None):
+        yield from _at_start(lines)
 
 
 def _odd_column(table: Table) -> Iterator[Finding]:
@@ -104,7 +108,12 @@ def _at_start(lines: Sequence[Line]) -> Iterator[Finding]:
     found = [line for line in lines if line.name in OFF and len(line) and not line.group
              and _is_off(line, rates.get(line.file))]  # fmt: skip
     chosen = {line.name for line in found}
-    if not found or not ({"reward_chosen", "reward_rejected"} <= {x.name for x in lines}) or chosen == {"kl"}:
+    if (
+        any(FREE.search(line.key.lower()) for line in lines)
+        or not found
+        or not ({"reward_chosen", "reward_rejected"} <= {x.name for x in lines})
+        or chosen == {"kl"}
+    ):
         return
     first = found[0]
     rate = rates.get(first.file)
