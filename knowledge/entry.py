@@ -266,7 +266,9 @@ def parse(text: str, name: str, says: Says | None = None) -> Entry:
     if not match:
         raise EntryError(f"{name}: an entry starts with YAML front matter between two lines of ---")
     try:
-        front = yaml.load(match[1], Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        _no_key_twice(yaml.compose(match[1], Loader=loader), name)
+        front = yaml.load(match[1], Loader=loader)
     except yaml.YAMLError as error:
         raise EntryError(f"{name}: front matter is not YAML: {error}") from None
     if not isinstance(front, dict):
@@ -279,6 +281,21 @@ def parse(text: str, name: str, says: Says | None = None) -> Entry:
     if Path(name).stem != entry.id:
         raise EntryError(f"{name}: the file must be named {entry.id}.md after its id")
     return entry
+
+
+def _no_key_twice(node: Any, name: str) -> None:
+    """YAML would keep the later of two and drop the earlier without a word."""
+    if isinstance(node.value if node else None, str | None):
+        return
+    seen = dict[str, int]()
+    for child in node.value:
+        key, value = child if isinstance(child, tuple) else (None, child)
+        if key is not None and isinstance(key.value, str):
+            line = key.start_mark.line + 2
+            if key.value in seen:
+                raise EntryError(f"{name}:{line}: `{key.value}` stands in line {seen[key.value]} too; join the two")
+            seen[key.value] = line
+        _no_key_twice(value, name)
 
 
 def parse_phrases(text: str, name: str) -> Says:
