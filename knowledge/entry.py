@@ -283,19 +283,23 @@ def parse(text: str, name: str, says: Says | None = None) -> Entry:
     return entry
 
 
-def _no_key_twice(node: Any, name: str) -> None:
+def _no_key_twice(root: Any, name: str) -> None:
     """YAML would keep the later of two and drop the earlier without a word."""
-    if isinstance(node.value if node else None, str | None):
-        return
-    seen = dict[str, int]()
-    for child in node.value:
-        key, value = child if isinstance(child, tuple) else (None, child)
-        if key is not None and isinstance(key.value, str):
+    nodes, done = [root], set[int]()
+    while nodes:
+        node = nodes.pop()
+        if node is None or isinstance(node.value, str) or id(node) in done:
+            continue
+        done.add(id(node))
+        seen = dict[str, int]()
+        for child in node.value:
+            key, value = child if isinstance(child, tuple) else (None, child)
+            nodes.append(value)
+            if key is None or not isinstance(key.value, str):
+                continue
             line = key.start_mark.line + 2
-            if key.value in seen:
+            if seen.setdefault(key.value, line) != line:
                 raise EntryError(f"{name}:{line}: `{key.value}` stands in line {seen[key.value]} too; join the two")
-            seen[key.value] = line
-        _no_key_twice(value, name)
 
 
 def parse_phrases(text: str, name: str) -> Says:
