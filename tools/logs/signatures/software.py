@@ -275,7 +275,7 @@ ROWS = (
         ("using xgrammar backend",),
     ),
     Signature(
-        "dedup-index-empty", S2, r"(?i)(lsh|minhash|simhash|dedup\w*|signature|fingerprint|bloom)[^\n]{0,100}(\b0 (rows|signatures|entries|records|keys|hashes)|empty (index|table|set)|index is empty|matched nothing)",
+        "dedup-index-empty", S2, r"(?i)(lsh|minhash|simhash|dedup|signature|fingerprint|bloom)[^\n]{0,100}(\b0 (rows|signatures|entries|records|keys|hashes)|empty (index|table|set)|index is empty|matched nothing)",
         "deduplication ran against an empty index", "去重用的索引（签名表）是空的",
         ("WARN minhash: signature table /corpus/sig_v4: 0 rows (filter matched nothing)", "dedup WARN LSH index /idx/minhash_v3 not found, starting with an empty index"),
         ("loaded LSH index /idx/minhash_v3 (21 M signatures)", "minhash: dropped 10 rows of 4000", "dedup: 120 rows read, 30 removed"),
