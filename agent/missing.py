@@ -22,6 +22,8 @@ from .question.symptoms import Symptom
 SIGN = "sign-"
 """Beginning of the codes of signs."""
 SHOWN = ("S0", "S1", "S2")
+FINE = "run-healthy"
+"""The reassurance; of a whole run it may rest on few points."""
 FAR_APART = 1.5
 """Times by which one side of a grouping takes longer, from which on a run is not called healthy. Own judgement."""
 MAIN = ("loss-spike", "reward-flat")
@@ -72,7 +74,7 @@ def missing(
         *(one for s in symptoms if (one := undecided(s, checks, findings))),
         *_strange(findings),
         *_unfinished(checks),
-        *_short(checks),
+        *(() if any(f.code == FINE and f.data.get("whole") for f in findings) else _short(checks)),
     )
 
 
