@@ -30,7 +30,7 @@ from .history import unlogged
 from .notebooks import notebooks
 from .plan import PLANNED, Plan, cut_short, planned, unfinished
 from .points.read import read_series
-from .served import did_its_work, stopped_busy
+from .served import decodes_slowly, did_its_work, stopped_busy
 from .signatures.causes import judge
 from .signatures.match import TABLE
 from .signatures.signature import CHECK
@@ -129,7 +129,7 @@ def scan(
     findings += starting(texts, findings, any(s.metric in TRAINING and len(s) > 1 for s in table))
     findings += waiting(texts, findings)
     findings += _unread(run, table, texts, findings)
-    findings += [*stopped_busy(texts), *benchmarks(texts, table)]
+    findings += [*stopped_busy(texts), *decodes_slowly(texts), *benchmarks(texts, table)]
     plan = planned(run, filter(None, (t.said for t in texts.values())), planned_steps)
     short = _short(table, texts, plan, findings)
     fine = healthy(table, findings, bool(plan.steps) and short is None) or did_its_work(run, texts, findings)

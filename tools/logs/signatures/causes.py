@@ -54,6 +54,8 @@ ALIVE = (
     b"inished Training", *SERVES,
 )  # fmt: skip
 """The run ended well, or a server answers. Plain words: a search for them costs a tenth of that for a pattern."""
+STARTED = (b"Application startup complete", b"fired up and ready")
+"""Of these what a server says once, at its start: what was shut down before is another one."""
 SHUTS = (
     b"Draining requests and shutting down",
     b"hutting down FastAPI HTTP server",
@@ -90,7 +92,7 @@ class Timeline:
     starts: tuple[int, ...] = ()
     """Lines at which the program was started again."""
     shut: int = 0
-    """First line that says that a server is shut down on purpose, 0 for none."""
+    """First line since the last start that says that a server is shut down on purpose, 0 for none."""
     end: int = 0
     """Last line, 0 where it is not known."""
 

@@ -62,6 +62,13 @@ ROWS = (
         lasting=True,
     ),
     Signature(
+        "template-refused", S2, r"Jinja Exception: |[Ff]ailed to apply (the )?chat template|[Ee]rror (while |when )?(rendering|applying) (the )?chat template|[Cc]hat template (rendering )?(failed|error)",
+        "the chat template refuses a conversation: its roles, their order or their tool calls", "对话模板拒绝了请求：角色、顺序或工具调用不符",
+        ("srv  log_server_r: Jinja Exception: Message has tool role, but there was no previous assistant message with a tool call!", "ValueError: Failed to apply chat template: roles must alternate"),
+        ("Using chat template from tokenizer_config.json",),
+        lasting=True,
+    ),
+    Signature(
         "checkpoint-load-error", S0, r"error loading model( architecture)?: |error loading model architecture|main: exiting due to model loading error|gguf_init_from_file: (invalid|failed to (read|open))",
         "the checkpoint is missing, damaged or of another shape", "检查点缺失、损坏或形状不符",
         ("llama_model_load: error loading model: error loading model architecture: unknown model architecture: 'qwen3'", "main: exiting due to model loading error",
