@@ -132,9 +132,12 @@ def _said(key: str, symptom: Symptom, check: Check | None = None) -> Missing:
 
 
 def _strange(findings: Sequence[Finding]) -> Iterator[Missing]:
-    """The signs of failures that are more than notes: somebody has to say what they mean."""
+    """The signs of failures that are more than notes, and every such finding where the run is judged by few points:
+    somebody has to say what they mean."""
+    few = any(f.code == FINE and f.data.get("whole") for f in findings)
     for f in findings:
-        if (f.code.startswith(SIGN) and f.severity in SHOWN) or _apart(f):
+        doubtful = f.severity in SHOWN and (few or f.code.startswith(SIGN))
+        if doubtful or _apart(f):
             en, zh = (clean(f.say(lang), 120).rstrip(".。") for lang in ("en", "zh"))
             yield Missing(SAID["sign"].say("en", what=en), SAID["sign"].say("zh", what=zh))
 

@@ -80,6 +80,4 @@ def _decoded(data: bytes, number: int, before: Served) -> Served:
         return replace(before, decoded=before.decoded + len(told))
     at = before.slow_at or number + data.count(b"\n", 0, slow[0].start())
     least = min([float(m[3]) for m in slow] + ([before.slowest] if before.slow else []))
-    return replace(
-        before, decoded=before.decoded + len(told), slow=before.slow + len(slow), slow_at=at, slowest=least
-    )
+    return replace(before, decoded=before.decoded + len(told), slow=before.slow + len(slow), slow_at=at, slowest=least)

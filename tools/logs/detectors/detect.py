@@ -39,7 +39,7 @@ MOST_PER_CODE = 4
 OF_THE_RUN = ("loss-plateau", "loss-slow")
 """Codes of a whole run's shape, said once however often the log counts anew."""
 
-TOO_LITTLE = ("lr-still-warming", "score-perfect")
+TOO_LITTLE = ("lr-still-warming", "score-perfect", "grad-norm-huge")
 """Notes by which what was read is too little to be called healthy."""
 
 CODES = declare(

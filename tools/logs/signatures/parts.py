@@ -56,7 +56,7 @@ PARTS = (
         "exception-in-data",
         bounded(
             r"torch/utils/data/|/datasets/(?:arrow_dataset|iterable_dataset|table|builder|packaged_modules|formatting)"
-            r"|in (?:__getitem__|_?collate\w{0,20}|\w{0,20}collat(?:e|or)\w{0,20}|preprocess\w{0,30}|tokenize_\w{1,30})$"
+            r"|in (?:__getitem__|\w{0,20}collat(?:e|or)\w{0,20}|preprocess\w{0,30}|tokenize_\w{1,30})$"
         ),
         "reading or preparing a record of the data stopped it",
         "是读取或处理一条数据时出的错",

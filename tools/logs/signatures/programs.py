@@ -87,5 +87,6 @@ ROWS = (
         ("thread 'main' panicked at src/main.rs:10:5:", "panic: runtime error: index out of range [3] with length 3", "Exception in thread \"main\" java.lang.IllegalArgumentException: bad shape",
          "ERROR: LoadError: DimensionMismatch", "Error in eval(expr, envir) : object 'x' not found", "Unhandled exception. System.IO.FileNotFoundException: x"),
         ("thread pool started", "Error in step 3: retrying", "panic threshold: 3"),
+        role="echo",
     ),
 )  # fmt: skip
