@@ -360,23 +360,6 @@ def _scale(code: str, severity: Severity, points: Series, i: int, before: float)
     return finding(code, severity, [(points, i), (points, -1)], en, zh, **data)
 
 
-HUGE = 1000.0
-"""Gradient norm, unscaled, that no training of a mean loss has throughout. Own judgement."""
-
-
-@detector("grad-norm-huge", "the gradient norm is in the thousands throughout", ["grad_norm"], 3)
-def grad_norm_huge(track: Track) -> Iterator[Finding]:
-    """Nine tenths of the norms are above a thousand: a loss that is a sum, values that are not normalised, or a norm
-    that is not of this loss. A note; norms that a loss scale multiplies (Megatron in fp16) are left out."""
-    points = track.points("grad_norm", 3)
-    if points is None or track.is_rl or track.get("loss_scale") or (low := np.quantile(points.values, 0.1)) < HUGE:
-        return
-    last = float(points.values[-1])
-    en = f"{points.key} is above {low:.3g} in nine points of ten, and {last:.3g} at the end: no scale of a mean loss."
-    zh = f"{points.key} 九成的点都高于 {low:.3g}，最后为 {last:.3g}：平均 loss 不会有这样的量级。"
-    yield finding("grad-norm-huge", S3, [(points, -1), (points, 0)], en, zh, value=last)
-
-
 SOLVED = 0.01
 """Share of its first level below which a loss leaves nothing to learn. Own judgement."""
 
