@@ -22,6 +22,8 @@ from .question.symptoms import Symptom
 SIGN = "sign-"
 """Beginning of the codes of signs."""
 SHOWN = ("S0", "S1", "S2")
+FINE = "run-healthy"
+"""The reassurance; of a whole run it may rest on few points."""
 FAR_APART = 1.5
 """Times by which one side of a grouping takes longer, from which on a run is not called healthy. Own judgement."""
 MAIN = ("loss-spike", "reward-flat")
@@ -72,7 +74,7 @@ def missing(
         *(one for s in symptoms if (one := undecided(s, checks, findings))),
         *_strange(findings),
         *_unfinished(checks),
-        *_short(checks),
+        *(() if any(f.code == FINE and f.data.get("whole") for f in findings) else _short(checks)),
     )
 
 
@@ -130,9 +132,12 @@ def _said(key: str, symptom: Symptom, check: Check | None = None) -> Missing:
 
 
 def _strange(findings: Sequence[Finding]) -> Iterator[Missing]:
-    """The signs of failures that are more than notes: somebody has to say what they mean."""
+    """The signs of failures that are more than notes, and every such finding where the run is judged by few points:
+    somebody has to say what they mean."""
+    few = any(f.code == FINE and f.data.get("whole") for f in findings)
     for f in findings:
-        if (f.code.startswith(SIGN) and f.severity in SHOWN) or _apart(f):
+        doubtful = f.severity in SHOWN and (few or f.code.startswith(SIGN))
+        if doubtful or _apart(f):
             en, zh = (clean(f.say(lang), 120).rstrip(".。") for lang in ("en", "zh"))
             yield Missing(SAID["sign"].say("en", what=en), SAID["sign"].say("zh", what=zh))
 

@@ -332,8 +332,11 @@ def _utf16_decoder(block: bytearray) -> codecs.IncrementalDecoder | None:
 
 
 def _cut(blocks: Iterable[bytes], size: int) -> Iterator[Chunk]:
-    """Cut at the last `\\n` of each block, or at `\\r` where there is none, or shorten an endless line."""
-    rest, number = b"", 1
+    """Cut at the last `\\n` of each block, or at `\\r` where there is none, or shorten an endless line.
+
+    A last line without its end goes with the lines before it: the error at the end with its traceback.
+    """
+    rest, number, held = b"", 1, None
     first = True
     for block in blocks:
         if first:
@@ -342,11 +345,15 @@ def _cut(blocks: Iterable[bytes], size: int) -> Iterator[Chunk]:
         end = rest.rfind(b"\n") + 1 or rest.rfind(b"\r", 0, len(rest) - 1) + 1
         if end:
             data, rest = rest[:end], rest[end:]
-            yield Chunk(_utf8(data), number)
+            if held:
+                yield held
+            held = Chunk(_utf8(data), number)
             number += data.count(b"\n")
         elif len(rest) > size:
             rest = _shorten(rest)
-    if rest:
+    if held:
+        yield Chunk(held.data + _utf8(rest), held.first_line)
+    elif rest:
         yield Chunk(_utf8(rest), number)
 
 
