@@ -94,7 +94,7 @@ def ask(
         answer = Answer(shown(question), lang, Diagnosis("out-of-scope"), Nothing(please, please), please, only=please)
     else:
         if foreign:
-            asked = replace(asked, own="", described="", symptoms=(), suspicions=(), plans=())
+            asked = replace(asked, own="", described="", symptoms=(), suspicions=(), plans=(), complaints=())
         opening = (UNSAID.say(lang),) if foreign else ()
         seen = _looked(asked, paths, seen, books, listen)
         answer = _answer(question, asked, seen, paths, books, lang, listen, opening)
@@ -164,8 +164,8 @@ def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in
         return diagnose(books.runbook, hits, (), (), in_field, paths)
     if not (asked.symptoms or asked.suspicions or asked.plans or asked.pasted):
         hits = [hit for hit in hits if hit.score >= ASKED]  # "what went wrong?" names no failure
-    unsaid = missing(seen.coverage, asked.symptoms, seen.checks, seen.findings) if paths else ()
     stage = str(seen.settings.value("stage") or "")
+    unsaid = missing(seen.coverage, asked, seen.checks, seen.findings, seen.series, stage) if paths else ()
     return diagnose(books.runbook, hits, seen.findings, seen.checks, in_field, paths, stage=stage, missing=unsaid)
 
 
