@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from ..knowledge.embedding import BUILT_IN
@@ -29,7 +29,7 @@ from .propose import Nothing, Proposal, propose
 from .question.parts import as_run
 from .question.tongue import PLEASE, UNSAID, third
 from .question.understand import Question, understand
-from .ranking import ASKED
+from .ranking import ASKED, SHOWN, Leads
 from .respond import respond
 
 NAMED = 3
@@ -166,7 +166,17 @@ def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in
         hits = [hit for hit in hits if hit.score >= ASKED]  # "what went wrong?" names no failure
     stage = str(seen.settings.value("stage") or "")
     unsaid = missing(seen.coverage, asked, seen.checks, seen.findings, seen.series, stage) if paths else ()
-    return diagnose(books.runbook, hits, seen.findings, seen.checks, in_field, paths, stage=stage, missing=unsaid)
+    made = (seen.findings, seen.checks, in_field, paths)
+    return diagnose(books.runbook, hits, *made, stage=stage, missing=unsaid, leads=partial(_leads, asked, seen, books))
+
+
+def _leads(asked: Question, seen: Look, books: Index) -> Leads:
+    """What the run's files say that could matter; nothing where nobody complains of anything and nothing is wrong."""
+    from .leads.possible import possible
+    from .leads.told import told
+
+    said = asked.symptoms or asked.complaints or asked.suspicions or asked.wants == "why"
+    return possible(told(seen), books) if said or any(f.severity in SHOWN for f in seen.findings) else {}
 
 
 def _words(asked: Question, own: str | None = None) -> str:
