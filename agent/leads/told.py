@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 from pathlib import PurePosixPath
 
+import numpy as np
+
 from ...knowledge.outside import addressed
 from ...tools.config.combine import settings_of
 from ...tools.config.diff import Difference, diff
@@ -28,7 +30,7 @@ from ...tools.reading import iter_lines
 from ...tools.run import Artifact
 from ...tools.settings import Settings
 from ...tools.tables.table import Column, Table
-from ..evidence import Look
+from ..evidence import Look, aside
 from ..question.polarity import by_phrases
 
 BYTES = 4 << 20
@@ -46,6 +48,8 @@ FEW = 3
 """Settings that differ up to which each may be the cause; of more there is no telling."""
 ALIKE = 0.5
 """Share of the settings of two files that both have, from which on they are configurations of one thing."""
+SHIFT, SHIFT_BY = 0.05, 1.5
+"""Share of the whole, and factor, by which a part of the data shifts at least. Own judgement."""
 SAID = phrases(
     "leads",
     ("says", "{file} says: {said}", "{file} 写道：{said}"),
@@ -56,6 +60,8 @@ SAID = phrases(
     ("many", "{n} settings differ between {other} and {file} ({said}): which of them did it is not told",
      "{other} 与 {file} 之间有 {n} 项设置不同（{said}）：无法分辨是哪一项所致"),
     ("emptied", "{name} is 0 for {group} alone in {file}", "{file} 中只有 {group} 的 {name} 为 0"),
+    ("share", "the share of {name} in {file} goes from {old:.0%} to {new:.0%}",
+     "{file} 中 {name} 的占比从 {old:.0%} 变为 {new:.0%}"),
     ("factor", "{name} differs by {by}: {value:.4g} for {group}, {others:.4g} elsewhere",
      "{name} 随 {by} 不同：{group} 为 {value:.4g}，其余为 {others:.4g}"),
 )  # fmt: skip
@@ -78,6 +84,9 @@ OPINION = bounded(
     re.IGNORECASE,
 )
 """What makes a statement somebody's theory."""
+_CONSUMED = bounded(r"consum|token|sampl|doc|mix|source|shard|blend|配比|占比|消耗|来源|数据", re.IGNORECASE)
+"""Names of tables of what was trained on."""
+_TOTAL, _WINDOW = bounded(r"total|\bsum\b|合计|总", re.IGNORECASE), bounded(r"\s*\d+\s?[-–~]\s?\d+\s*$")
 _NUMBERS = re.compile(r"\d+(?:[.,:/-]\d+)*")
 _PROSE = bounded(r"[A-Za-z]{3,}|[\u3400-\u9fff]{2}")
 _CODE = bounded(
@@ -85,6 +94,7 @@ _CODE = bounded(
     r"|[-+]?\s*[\w.\"'-]+ ?[:=] ?[^\s,;，]{0,60}[,;]?\s*$)|[{}();]\s*$|<\|"
 )
 """Lines that are a program's or a configuration's, or a prompt: others read them."""
+_ASIDE = re.compile(r"\([^()]{0,200}\)")
 _STAMP = bounded(r"^[\[\s]*(?:\d{4}[-/]\d\d[-/]\d\d[T ]?)?\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?\S*\s*")
 
 
@@ -106,7 +116,9 @@ def told(seen: Look) -> Iterator[Told]:
     yield from differing(seen)
     yield from changed(seen)
     yield from factors(seen)
-    yield from counted(seen.tables)
+    tables = aside(seen)[0]
+    yield from shifted(tables)
+    yield from counted(tables)
     yield from islice(stated(seen), STATEMENTS)
 
 
@@ -122,7 +134,7 @@ def stated(seen: Look) -> Iterator[Told]:
         lines = _prose(artifact) if artifact.kind in ("document", "log", "table") else ()
         for number, text in islice(lines, OF_A_FILE):
             said = clean(text, TEXT)
-            if addressed(text) or OPINION.search(said) or by_phrases([said], ()):
+            if addressed(text) or OPINION.search(said) or by_phrases([_ASIDE.sub("", said)], ()):
                 continue
             where = Evidence(artifact.name, number, text=said)
             yield Told(said, _note("says", [where], file=clean(artifact.name, 80), said=said))
@@ -223,6 +235,35 @@ def counted(tables: Sequence[Table]) -> Iterator[Told]:
         groups = [c for c in table.of("group", "identifier", "text") if len(set(map(str, c.values))) == len(table)]
         for column in table.of("measure") if groups else ():
             yield from _emptied(table, groups[0], column)
+
+
+def shifted(tables: Sequence[Table]) -> Iterator[Told]:
+    """A part of the data whose share of the whole is another in the later third of a table of what was consumed."""
+    for table in tables[:STATEMENTS]:
+        columns = [c for c in table.of("measure") if not _TOTAL.search(c.name)]
+        if len(columns) < FEW or not _ordered(table) or not _CONSUMED.search(f"{table.file} {table.part}"):
+            continue
+        counts = np.nan_to_num(np.stack([c.values for c in columns], axis=1).astype(float))
+        whole, third = counts.sum(axis=1), len(counts) // 3
+        if third < FEW or (counts < 0).any() or not whole.all():
+            continue
+        shares = counts / whole[:, None]
+        first, last = (np.median(part, axis=0) for part in (shares[:third], shares[-third:]))
+        i = int(np.argmax(np.abs(last - first)))
+        if abs(last[i] - first[i]) < SHIFT or max(first[i], last[i]) < SHIFT_BY * min(first[i], last[i]):
+            continue
+        past = np.abs(shares[:, i] - first[i]) > abs(last[i] - first[i]) / 2
+        where = Evidence(table.file, int(table.lines[int(np.argmax(past))]) or None, metric=columns[i].name)
+        parts = {"name": clean(columns[i].name, 60), "old": float(first[i]), "new": float(last[i])}
+        note = _note("share", [where], file=clean(table.file, 80), **parts)
+        yield Told("", note, entries=("data-mixture-drift",))
+
+
+def _ordered(table: Table) -> bool:
+    """Whether its rows go along something: an axis, or windows from one number to another."""
+    return bool(table.of("axis")) or any(
+        all(_WINDOW.match(str(v)) for v in c.values) for c in table.of("group", "text")
+    )
 
 
 def _emptied(table: Table, group: Column, column: Column) -> Iterator[Told]:
