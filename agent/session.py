@@ -29,7 +29,7 @@ from .propose import Nothing, Proposal, propose
 from .question.parts import as_run
 from .question.tongue import PLEASE, UNSAID, third
 from .question.understand import Question, understand
-from .ranking import ASKED, SHOWN, Leads
+from .ranking import ASKED, SERIOUS, Leads
 from .respond import respond
 
 NAMED = 3
@@ -171,12 +171,12 @@ def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in
 
 
 def _leads(asked: Question, seen: Look, books: Index) -> Leads:
-    """What the run's files say that could matter; nothing where nobody complains of anything and nothing is wrong."""
+    """What the run's files say that could matter; nothing where nobody complains and nothing serious is found."""
     from .leads.possible import possible
     from .leads.told import told
 
     said = asked.symptoms or asked.complaints or asked.suspicions or asked.wants == "why"
-    return possible(told(seen), books) if said or any(f.severity in SHOWN for f in seen.findings) else {}
+    return possible(told(seen), books) if said or any(f.severity in SERIOUS for f in seen.findings) else {}
 
 
 def _words(asked: Question, own: str | None = None) -> str:
