@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from ..knowledge.embedding import BUILT_IN
@@ -29,7 +29,7 @@ from .propose import Nothing, Proposal, propose
 from .question.parts import as_run
 from .question.tongue import PLEASE, UNSAID, third
 from .question.understand import Question, understand
-from .ranking import ASKED
+from .ranking import ASKED, SERIOUS, Leads
 from .respond import respond
 
 NAMED = 3
@@ -94,7 +94,7 @@ def ask(
         answer = Answer(shown(question), lang, Diagnosis("out-of-scope"), Nothing(please, please), please, only=please)
     else:
         if foreign:
-            asked = replace(asked, own="", described="", symptoms=(), suspicions=(), plans=())
+            asked = replace(asked, own="", described="", symptoms=(), suspicions=(), plans=(), complaints=())
         opening = (UNSAID.say(lang),) if foreign else ()
         seen = _looked(asked, paths, seen, books, listen)
         answer = _answer(question, asked, seen, paths, books, lang, listen, opening)
@@ -164,9 +164,19 @@ def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in
         return diagnose(books.runbook, hits, (), (), in_field, paths)
     if not (asked.symptoms or asked.suspicions or asked.plans or asked.pasted):
         hits = [hit for hit in hits if hit.score >= ASKED]  # "what went wrong?" names no failure
-    unsaid = missing(seen.coverage, asked.symptoms, seen.checks, seen.findings) if paths else ()
     stage = str(seen.settings.value("stage") or "")
-    return diagnose(books.runbook, hits, seen.findings, seen.checks, in_field, paths, stage=stage, missing=unsaid)
+    unsaid = missing(seen.coverage, asked, seen.checks, seen.findings, seen.series, stage) if paths else ()
+    made = (seen.findings, seen.checks, in_field, paths)
+    return diagnose(books.runbook, hits, *made, stage=stage, missing=unsaid, leads=partial(_leads, asked, seen, books))
+
+
+def _leads(asked: Question, seen: Look, books: Index) -> Leads:
+    """What the run's files say that could matter; nothing where nobody complains and nothing serious is found."""
+    from .leads.possible import possible
+    from .leads.told import told
+
+    said = asked.symptoms or asked.complaints or asked.suspicions or asked.wants == "why"
+    return possible(told(seen), books) if said or any(f.severity in SERIOUS for f in seen.findings) else {}
 
 
 def _words(asked: Question, own: str | None = None) -> str:

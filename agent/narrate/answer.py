@@ -80,7 +80,8 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
     elif d.state == "inconclusive" and d.missing and any(f.code == "run-healthy" for f in d.findings):
         yield WORDS["healthy-in-part"].say(lang, missing=first(d.missing, lang))
     elif d.state == "healthy":
-        yield WORDS["healthy"].say(lang)
+        going = any(f.code == "log-ends-before-plan" for f in d.findings)
+        yield WORDS["healthy-so-far" if going else "healthy"].say(lang)
         if top:
             noted = [i for i, f in enumerate(d.findings, 1) if f in top.for_ and f.code != "run-healthy"]
             places = ", ".join(f"F{i}" for i in noted)

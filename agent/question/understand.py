@@ -14,6 +14,7 @@ from ...knowledge.search import Hit
 from ...knowledge.spelling import PLAIN
 from ...tools.settings import VARIABLES as CANONICAL
 from .actions import ACTS
+from .complaints import Complaint, complaints
 from .cues import SPOKEN, SPOKEN_STEMS
 from .parts import sentences, split
 from .plans import Plan, last_named, plans, topic_of
@@ -55,6 +56,8 @@ class Question:
     """One-based numbers of the lines of the message that speak to an assistant; they are in no other part."""
     finding: str
     """The finding that is asked about (`F3`), empty for none."""
+    complaints: tuple[Complaint, ...] = ()
+    """What they complain of besides the symptoms that a table knows."""
 
 
 def _each(acts: list[Plan]) -> Iterator[Plan]:
@@ -162,4 +165,5 @@ def understand(text: str, corrected: Callable[[str], str] = str, search: Search 
         wants,
         orders,
         f"F{found[1]}" if found else "",
+        tuple(complaints(said)),
     )
