@@ -15,9 +15,14 @@ from ..look import option, source
 from ..rule import Fault, View, rule
 from .ways import constructor, given, made, opaque, reached, whole
 
-ENCODED = re.compile(r"^(enc|encoded|encoding|encodings|inputs|model_inputs|batch|tokens|tokenized|prompt|features|x)(_\w{1,20})?$|inputs$|tok\w{0,40}\(", re.I)
+ENCODED = re.compile(
+    r"^(enc|encoded|encoding|encodings|inputs|model_inputs|batch|tokens|tokenized|prompt|features|x)(_\w{1,20})?$|inputs$|tok\w{0,40}\(",
+    re.I,
+)
 CAUSAL = re.compile(r"CausalLM|LMHeadModel|GPT\w{0,20}Model|LlamaFor|MistralFor|QwenFor")
-OTHER = re.compile(r"Seq2Seq|T5|Bart|Whisper|Vision2Seq|ImageTextToText|inputs_embeds|input_features|ConditionalGeneration")
+OTHER = re.compile(
+    r"Seq2Seq|T5|Bart|Whisper|Vision2Seq|ImageTextToText|inputs_embeds|input_features|ConditionalGeneration"
+)
 NEUTRAL = (None, 0, 0.0, 1, 1.0, False)
 LOAD = """
 model = AutoModelForCausalLM.from_pretrained("gpt2")
@@ -51,7 +56,11 @@ def _says_elsewhere(view: View, name: str) -> bool:
     """Whether the setting is put on the model itself, or comes with a tuned model's own configuration."""
     program = view.program
     return (
-        re.search(rf"\.{name}\b\s{{0,9}}=(?!=)|['\"]{name}['\"]\s{{0,9}}\]\s{{0,9}}=(?!=)|generation_config\.(update|from_)", program.text) is not None
+        re.search(
+            rf"\.{name}\b\s{{0,9}}=(?!=)|['\"]{name}['\"]\s{{0,9}}\]\s{{0,9}}=(?!=)|generation_config\.(update|from_)",
+            program.text,
+        )
+        is not None
         or re.search(r"['\"][^'\"\n]{0,80}(instruct|chat|-it\b)[^'\"\n]{0,40}['\"]", program.text, re.I) is not None
     )
 
@@ -100,7 +109,11 @@ def several_answers_without_sampling(view: View) -> Iterator[Fault]:
         sampled, on = given(view, told, "do_sample")
         beams = any(given(view, told, n)[0] for n in ("num_beams", "num_beam_groups", "penalty_alpha"))
         if several and isinstance(many, int) and many > 1 and (not sampled or on is False) and not beams:
-            yield Fault(call, f"{many} answers are asked for without sampling or beams", f"要求 {many} 个回答，却既不采样也没有 beam")
+            yield Fault(
+                call,
+                f"{many} answers are asked for without sampling or beams",
+                f"要求 {many} 个回答，却既不采样也没有 beam",
+            )
 
 
 @rule("generation-length-not-set", "S2", "eval-output-truncated", "generate(",
@@ -112,13 +125,23 @@ def generation_length_not_set(view: View) -> Iterator[Fault]:
     Why: the default is 20 tokens with the prompt counted: answers end in the middle.
     """
     program = view.program
-    if re.search(r"max_new_tokens|max_length|generation_config|max_time|StoppingCriteria|assistant_model", program.said):
+    if re.search(
+        r"max_new_tokens|max_length|generation_config|max_time|StoppingCriteria|assistant_model", program.said
+    ):
         return
     if not CAUSAL.search(program.text) or OTHER.search(program.text):
         return
     for call in generations(view):
-        if "from_pretrained" in constructor(view, receiver(call)) and len(call.args) < 2 and not opaque(view, call, ENCODED):
-            yield Fault(call, "nothing says how long the answer may be: 20 tokens by default", "没有设置生成长度：默认只有 20 个 token")
+        if (
+            "from_pretrained" in constructor(view, receiver(call))
+            and len(call.args) < 2
+            and not opaque(view, call, ENCODED)
+        ):
+            yield Fault(
+                call,
+                "nothing says how long the answer may be: 20 tokens by default",
+                "没有设置生成长度：默认只有 20 个 token",
+            )
 
 
 @rule("generation-prompt-missing", "S2", "chat-template-mismatch", "apply_chat_template",
@@ -143,9 +166,16 @@ def generation_prompt_missing(view: View) -> Iterator[Fault]:
     """
     seen: set[ast.Call] = set()
     for call in view.program.find("generate", "generate_async"):
-        for value in (*call.args[:1], *(k.value for k in call.keywords if k.arg in (None, "input_ids", "prompts", "inputs", "prompt"))):
+        for value in (
+            *call.args[:1],
+            *(k.value for k in call.keywords if k.arg in (None, "input_ids", "prompts", "inputs", "prompt")),
+        ):
             for node in reached(view, value):
-                if isinstance(node, ast.Call) and node not in seen and last(view.program.path(node.func)) == "apply_chat_template":
+                if (
+                    isinstance(node, ast.Call)
+                    and node not in seen
+                    and last(view.program.path(node.func)) == "apply_chat_template"
+                ):
                     seen.add(node)
                     if _unopened(view, node):
                         yield Fault(node, "the prompt for generation does not open the answer: `add_generation_prompt=True` is missing",
@@ -225,13 +255,17 @@ def _judged(view: View, statement: ast.stmt, name: str) -> bool:
     """Whether a text goes to what looks for an answer in it, and nothing has cut it."""
     program = view.program
     text = whole(program, statement)
-    if any(m.start() and text[: m.start()].endswith(name) for m in CUT.finditer(text)) or re.search(r"len\(prompt|prompt_len|input_len", text):
+    if any(m.start() and text[: m.start()].endswith(name) for m in CUT.finditer(text)) or re.search(
+        r"len\(prompt|prompt_len|input_len", text
+    ):
         return False
     for node in ast.walk(program.scope(statement)):
         if isinstance(node, ast.Call) and any(key(a) == name for a in node.args):
             function = program.function(node)
             inner = program.code(function, 4000) if function is not None else ""
-            if JUDGES.search(last(program.path(node.func))) and not re.search(r"rfind|rsplit|rpartition|findall|finditer|\[-1\]|split\(", inner):
+            if JUDGES.search(last(program.path(node.func))) and not re.search(
+                r"rfind|rsplit|rpartition|findall|finditer|\[-1\]|split\(", inner
+            ):
                 return True
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Eq,)) and key(node.left) == name:
             return True
@@ -258,21 +292,33 @@ def attention_mask_missing(view: View) -> Iterator[Fault]:
     Known gaps: causal models in training, where padding on the right is behind everything that counts, are left alone.
     """
     program = view.program
-    encoder = re.search(r"SequenceClassification|TokenClassification|AutoModel\.|BertModel|RobertaModel|QuestionAnswering", program.text)
+    encoder = re.search(
+        r"SequenceClassification|TokenClassification|AutoModel\.|BertModel|RobertaModel|QuestionAnswering", program.text
+    )
     calls = [*generations(view)]
     if encoder:
         calls += [n for n in program.nodes if isinstance(n, ast.Call) and key(n.func) and "from_pretrained" in constructor(view, n.func)
                   and view.roles.of(n.func) == "model"]  # fmt: skip
     for call in calls:
         ids = argument(call, "input_ids", 0) or argument(call, "inputs")
-        if ids is None or argument(call, "attention_mask") is not None or len(call.args) > 1 or any(k.arg is None for k in call.keywords):
+        if (
+            ids is None
+            or argument(call, "attention_mask") is not None
+            or len(call.args) > 1
+            or any(k.arg is None for k in call.keywords)
+        ):
             continue
         owner = _encoding(ids)
         built = made(view, owner) if owner is not None else None
         if built is not None and view.roles.of(built.func) == "tokenizer":
             padded, how = given(view, built, "padding")
             if padded and how in (True, "longest", "max_length"):
-                yield Fault(call, "a padded batch without its attention mask", "填充过的批次没有传入 attention_mask", beside=(built,))
+                yield Fault(
+                    call,
+                    "a padded batch without its attention mask",
+                    "填充过的批次没有传入 attention_mask",
+                    beside=(built,),
+                )
 
 
 def _encoding(ids: ast.expr) -> ast.expr | None:
@@ -310,12 +356,25 @@ def pooled_over_padding(view: View) -> Iterator[Fault]:
         if on is None or axis is None or program.const(axis) not in (1, -2):
             continue
         value = program.origin(on)
-        if isinstance(value, ast.Attribute) and value.attr == "last_hidden_state" and "batch_size=1" not in program.text:
+        if (
+            isinstance(value, ast.Attribute)
+            and value.attr == "last_hidden_state"
+            and "batch_size=1" not in program.text
+        ):
             fix: tuple = ()
-            yield Fault(call, "hidden states of a padded batch are averaged over padding too", "对填充过的批次取平均时把 padding 也算了进去", fix)
+            yield Fault(
+                call,
+                "hidden states of a padded batch are averaged over padding too",
+                "对填充过的批次取平均时把 padding 也算了进去",
+                fix,
+            )
 
 
 def without_specials(view: View, call: ast.Call) -> tuple:
     """The edit that gives a call of the tokenizer `add_special_tokens=False`."""
     text = source(view.program, call)
-    return (instead(call, f"{text[:-1].rstrip().rstrip(',')}, add_special_tokens=False)"),) if text.endswith(")") and "\n" not in text else ()
+    return (
+        (instead(call, f"{text[:-1].rstrip().rstrip(',')}, add_special_tokens=False)"),)
+        if text.endswith(")") and "\n" not in text
+        else ()
+    )

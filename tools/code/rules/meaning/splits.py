@@ -13,16 +13,27 @@ from ...program import Program, argument, key, last, receiver
 from ..rule import Fault, View, rule
 from .ways import class_methods, constructor, given, whole
 
-SUPERVISED = re.compile(r"Select(KBest|Percentile|Fpr|FromModel)$|RFE(CV)?$|TargetEncoder$|SMOTE|ADASYN|Over\w{0,20}Sampler$|LDA$|LinearDiscriminantAnalysis$")
-FITTED = bounded(r"(Standard|MinMax|Robust|MaxAbs)Scaler$|PCA$|TruncatedSVD$|Imputer$|Vectorizer$|Quantile\w{0,20}$|PowerTransformer$|Select(KBest|Percentile|Fpr|FromModel)$|RFE(CV)?$|TargetEncoder$|SMOTE\w{0,20}$|ADASYN$|Random\w{0,20}OverSampler$|LinearDiscriminantAnalysis$|UMAP$|KBinsDiscretizer$")
+SUPERVISED = re.compile(
+    r"Select(KBest|Percentile|Fpr|FromModel)$|RFE(CV)?$|TargetEncoder$|SMOTE|ADASYN|Over\w{0,20}Sampler$|LDA$|LinearDiscriminantAnalysis$"
+)
+FITTED = bounded(
+    r"(Standard|MinMax|Robust|MaxAbs)Scaler$|PCA$|TruncatedSVD$|Imputer$|Vectorizer$|Quantile\w{0,20}$|PowerTransformer$|Select(KBest|Percentile|Fpr|FromModel)$|RFE(CV)?$|TargetEncoder$|SMOTE\w{0,20}$|ADASYN$|Random\w{0,20}OverSampler$|LinearDiscriminantAnalysis$|UMAP$|KBinsDiscretizer$"
+)
 """What learns something from all rows that it is shown."""
-GROUPS = re.compile(r"^(patient|subject|user|speaker|session|customer|client|participant|author|artist|person|device|doc|document|video|recording|conversation|family|group|site|study|slide|visit|scene|molecule|scaffold|protein)(_?(id|ids|name|no|nr|uid|key))$", re.I)
+GROUPS = re.compile(
+    r"^(patient|subject|user|speaker|session|customer|client|participant|author|artist|person|device|doc|document|video|recording|conversation|family|group|site|study|slide|visit|scene|molecule|scaffold|protein)(_?(id|ids|name|no|nr|uid|key))$",
+    re.I,
+)
 TEST = re.compile(r"(^|_)(test|val|valid|dev|holdout|eval)(_|$|\d)", re.I)
 
 
 def _fits(view: View, node: ast.AST) -> str:
     """The transformer that a call fits: its constructor's name."""
-    if not isinstance(node, ast.Call) or last(view.program.path(node.func)) not in ("fit_transform", "fit_resample", "fit"):
+    if not isinstance(node, ast.Call) or last(view.program.path(node.func)) not in (
+        "fit_transform",
+        "fit_resample",
+        "fit",
+    ):
         return ""
     name = last(constructor(view, receiver(node)))
     return name if FITTED.search(name) else ""
@@ -99,9 +110,18 @@ def fitted_on_test_data(view: View) -> Iterator[Fault]:
             fits.setdefault(key(receiver(call)), []).append(call)
     for name, calls in fits.items():
         trained = [c for c in calls if re.search(r"train|_tr$", last(key(c.args[0])) or "", re.I)]
-        tested = [c for c in calls if TEST.search(last(key(c.args[0])) or "") and not re.search(r"train", key(c.args[0]), re.I)]
+        tested = [
+            c
+            for c in calls
+            if TEST.search(last(key(c.args[0])) or "") and not re.search(r"train", key(c.args[0]), re.I)
+        ]
         if name and trained and tested:
-            yield Fault(tested[0], f"`{name}` is fitted again to the test rows", f"`{name}` 又在测试数据上重新拟合", beside=(trained[0],))
+            yield Fault(
+                tested[0],
+                f"`{name}` is fitted again to the test rows",
+                f"`{name}` 又在测试数据上重新拟合",
+                beside=(trained[0],),
+            )
 
 
 @rule("split-by-row-of-groups", "S2", "eval-leakage", "train_test_split random_split",
@@ -126,7 +146,10 @@ def split_by_row_of_groups(view: View) -> Iterator[Fault]:
     Known gaps: whether a column repeats is told by its name and by what the program counts.
     """
     program = view.program
-    if re.search(r"Group(Shuffle|K)|groupby|GroupKFold|StratifiedGroup|groups\s{0,4}=|\.unique\(\)|set\(|drop_duplicates", program.text):
+    if re.search(
+        r"Group(Shuffle|K)|groupby|GroupKFold|StratifiedGroup|groups\s{0,4}=|\.unique\(\)|set\(|drop_duplicates",
+        program.text,
+    ):
         return
     for call in program.find("train_test_split", "random_split"):
         frame = call.args[0] if call.args else None
@@ -134,7 +157,13 @@ def split_by_row_of_groups(view: View) -> Iterator[Fault]:
         if not name or isinstance(frame, ast.Subscript):
             continue
         for node in program.nodes:
-            column = node.attr if isinstance(node, ast.Attribute) else node.slice.value if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) else None
+            column = (
+                node.attr
+                if isinstance(node, ast.Attribute)
+                else node.slice.value
+                if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
+                else None
+            )
             if isinstance(column, str) and GROUPS.search(column) and key(node.value) == name:  # type: ignore[attr-defined]
                 yield Fault(call, f"rows are split at random though they belong together by `{column}`",
                             f"按行随机划分，但数据按 `{column}` 成组", beside=(node,))  # fmt: skip
@@ -169,9 +198,18 @@ def splits_share_a_dataset(view: View) -> Iterator[Fault]:
         inner = target.value
         if isinstance(inner, ast.Attribute) and inner.attr == "dataset" and key(inner.value):
             part = program.binding(inner.value)
-            parted = part is not None and isinstance(part.value, ast.Call) and last(program.path(part.value.func)) in ("random_split", "Subset")
+            parted = (
+                part is not None
+                and isinstance(part.value, ast.Call)
+                and last(program.path(part.value.func)) in ("random_split", "Subset")
+            )
             if parted and not program.bindings(inner) and not re.search(r"deepcopy|copy\.copy", whole(program, node)):
-                yield Fault(node, f"`{key(inner)}` is shared by all parts of the split", f"`{key(inner)}` 由划分出的各部分共用", beside=(part.value,))  # type: ignore[union-attr]
+                yield Fault(
+                    node,
+                    f"`{key(inner)}` is shared by all parts of the split",
+                    f"`{key(inner)}` 由划分出的各部分共用",
+                    beside=(part.value,),
+                )  # type: ignore[union-attr]
 
 
 @rule("split-differs-between-ranks", "S1", "eval-leakage", "random_split train_test_split",
@@ -191,7 +229,9 @@ def split_differs_between_ranks(view: View) -> Iterator[Fault]:
     Why: what is validation on one rank is trained on by another.
     """
     program = view.program
-    if not view.distributed or re.search(r"manual_seed|set_seed|seed_everything|random\.seed|RandomState|default_rng", program.text):
+    if not view.distributed or re.search(
+        r"manual_seed|set_seed|seed_everything|random\.seed|RandomState|default_rng", program.text
+    ):
         return
     for call in program.find("random_split", "train_test_split"):
         told = any(k.arg in ("generator", "random_state", "seed", None) or (k.arg == "shuffle") for k in call.keywords)
@@ -216,14 +256,29 @@ def pairs_torn_apart(view: View) -> Iterator[Fault]:
     Why: labels no longer belong to their inputs.
     """
     program = view.program
-    calls = sorted((c for c in program.find("shuffle") if program.path(c.func) in ("numpy.random.shuffle", "np.random.shuffle", "random.shuffle") and c.args), key=lambda c: c.lineno)
+    calls = sorted(
+        (
+            c
+            for c in program.find("shuffle")
+            if program.path(c.func) in ("numpy.random.shuffle", "np.random.shuffle", "random.shuffle") and c.args
+        ),
+        key=lambda c: c.lineno,
+    )
     for one, two in zip(calls, calls[1:], strict=False):
         names = [last(key(c.args[0])) for c in (one, two)]
         same = program.parent.get(program.statement(one)) is program.parent.get(program.statement(two))
         between = "\n".join(program.parsed.lines[one.lineno : two.lineno])
-        paired = any(re.search(r"(^|_)(y|labels?|targets?|answers?|masks?)(_|$)", n, re.I) for n in names) and len(set(names)) == 2
+        paired = (
+            any(re.search(r"(^|_)(y|labels?|targets?|answers?|masks?)(_|$)", n, re.I) for n in names)
+            and len(set(names)) == 2
+        )
         if same and paired and two.lineno - one.lineno < 8 and not re.search(r"seed|set_state|setstate", between):
-            yield Fault(two, f"`{names[0]}` and `{names[1]}` are shuffled apart", f"`{names[0]}` 与 `{names[1]}` 各自打乱", beside=(one,))
+            yield Fault(
+                two,
+                f"`{names[0]}` and `{names[1]}` are shuffled apart",
+                f"`{names[0]}` 与 `{names[1]}` 各自打乱",
+                beside=(one,),
+            )
 
 
 @rule("paired-in-listing-order", "S2", "noisy-data-mixture", "glob listdir iterdir",
@@ -248,7 +303,12 @@ def paired_in_listing_order(view: View) -> Iterator[Fault]:
     for call in program.find("zip"):
         listed = [v for a in call.args if (v := _listing(program, a)) is not None]
         if len(listed) >= 2 and len(listed) == len(call.args):
-            yield Fault(call, "files of two folders are paired in any order", "两个目录的文件按任意次序配对", beside=tuple(listed))
+            yield Fault(
+                call,
+                "files of two folders are paired in any order",
+                "两个目录的文件按任意次序配对",
+                beside=tuple(listed),
+            )
 
 
 def _listing(program: Program, expr: ast.expr) -> ast.Call | None:
@@ -295,10 +355,26 @@ def generator_copied_to_workers(view: View) -> Iterator[Fault]:
         for node in ast.walk(function):
             target = node.targets[0] if isinstance(node, ast.Assign) else None
             for name, value in _pairs(target, node.value if isinstance(node, ast.Assign) else None):
-                made = isinstance(value, ast.Call) and last(program.path(value.func)) in ("default_rng", "RandomState", "Random")
-                again = any(b.how != "assign" or program.scope(b.node) is not function for b in program.bindings(target, name)) if target is not None and name else True
+                made = isinstance(value, ast.Call) and last(program.path(value.func)) in (
+                    "default_rng",
+                    "RandomState",
+                    "Random",
+                )
+                again = (
+                    any(
+                        b.how != "assign" or program.scope(b.node) is not function
+                        for b in program.bindings(target, name)
+                    )
+                    if target is not None and name
+                    else True
+                )
                 if made and not again and _drawn(view, methods, name):
-                    yield Fault(node, f"`{name}` is copied into every worker: all draw the same numbers", f"`{name}` 被复制到每个 worker：抽到的随机数都相同", beside=(several[0],))
+                    yield Fault(
+                        node,
+                        f"`{name}` is copied into every worker: all draw the same numbers",
+                        f"`{name}` 被复制到每个 worker：抽到的随机数都相同",
+                        beside=(several[0],),
+                    )
 
 
 def _pairs(target: ast.AST | None, value: ast.expr | None) -> list[tuple[str, ast.expr]]:
@@ -346,13 +422,21 @@ def rows_of_time_shuffled(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for call in program.find("train_test_split"):
-        if not call.args or any(k.arg in ("shuffle", None) for k in call.keywords) or argument(call, "stratify") is not None:
+        if (
+            not call.args
+            or any(k.arg in ("shuffle", None) for k in call.keywords)
+            or argument(call, "stratify") is not None
+        ):
             continue
         for value in call.args[:2]:
             for node in program.traced(value, 4):
                 windows = isinstance(node, ast.Call) and last(program.path(node.func)) == "sort_values"
                 by = program.code(node) if windows else ""
                 if windows and re.search(r"['\"](date|time|timestamp|datetime|day|month|year|ts)['\"]", by):
-                    yield Fault(call, "rows in the order of time are split at random", "按时间排序的数据被随机划分", beside=(node,))
+                    yield Fault(
+                        call,
+                        "rows in the order of time are split at random",
+                        "按时间排序的数据被随机划分",
+                        beside=(node,),
+                    )
                     return
-

@@ -13,7 +13,9 @@ from ..rule import Fault, View, rule
 from .generation import without_specials
 from .ways import given, opaque, reached, returns
 
-NO_START = re.compile(r"qwen|gpt2|gpt-2|phi-[234]|smollm|pythia|neox|deepseek-coder|bos_token\s{0,4}=\s{0,4}None|add_bos_token", re.I)
+NO_START = re.compile(
+    r"qwen|gpt2|gpt-2|phi-[234]|smollm|pythia|neox|deepseek-coder|bos_token\s{0,4}=\s{0,4}None|add_bos_token", re.I
+)
 """Models whose tokenizers add no start token of their own."""
 
 
@@ -36,14 +38,20 @@ def special_tokens_twice(view: View) -> Iterator[Fault]:
     Known gaps: whether a model has a start token is told by its name.
     """
     program = view.program
-    if NO_START.search(program.text) or re.search(r"removeprefix|lstrip\(|\.replace\(\s{0,4}\w{0,40}\.?bos", program.text):
+    if NO_START.search(program.text) or re.search(
+        r"removeprefix|lstrip\(|\.replace\(\s{0,4}\w{0,40}\.?bos", program.text
+    ):
         return
     for call in [n for n in program.nodes if isinstance(n, ast.Call)]:
         named = last(program.path(call.func))
         whose = call.func if named not in ("encode", "encode_plus", "batch_encode_plus", "__call__") else receiver(call)
         if not call.args or whose is None or view.roles.of(whose) != "tokenizer" or named == "apply_chat_template":
             continue
-        if named in ("decode", "batch_decode", "from_pretrained", "pad") or given(view, call, "add_special_tokens")[0] or opaque(view, call):
+        if (
+            named in ("decode", "batch_decode", "from_pretrained", "pad")
+            or given(view, call, "add_special_tokens")[0]
+            or opaque(view, call)
+        ):
             continue
         template = _rendered(view, call.args[0])
         if template is not None:
@@ -84,14 +92,21 @@ def embeddings_not_resized(view: View) -> Iterator[Fault]:
     Known gaps: a model with spare rows; told only where the model is loaded in the same file.
     """
     program = view.program
-    if re.search(r"resize_token_embeddings|smart_tokenizer|resize_vocab|setup_chat_format|vocab_size\s{0,4}=", program.text):
+    if re.search(
+        r"resize_token_embeddings|smart_tokenizer|resize_vocab|setup_chat_format|vocab_size\s{0,4}=", program.text
+    ):
         return
     models = [c for c in program.find("from_pretrained") if view.roles.of(c) == "model"]
     for call in program.find("add_special_tokens", "add_tokens"):
         if not models or view.roles.of(receiver(call)) != "tokenizer" or not call.args:
             continue
         if _new_tokens(view, call.args[0]):
-            yield Fault(call, "tokens are added and the embedding is never resized", "加了 token，却从未调整 embedding 的行数", beside=(models[0],))
+            yield Fault(
+                call,
+                "tokens are added and the embedding is never resized",
+                "加了 token，却从未调整 embedding 的行数",
+                beside=(models[0],),
+            )
 
 
 def _new_tokens(view: View, expr: ast.expr) -> bool:
@@ -99,7 +114,12 @@ def _new_tokens(view: View, expr: ast.expr) -> bool:
     value = view.program.origin(expr)
     parts = value.values if isinstance(value, ast.Dict) else [value]
     flat = [e for p in parts for e in (p.elts if isinstance(p, (ast.List, ast.Tuple)) else [p])]
-    return any(isinstance(p, ast.Constant) and isinstance(p.value, str) and p.value not in ("[PAD]", "[MASK]", "[CLS]", "[SEP]", "</s>", "<s>", "<|endoftext|>") for p in flat)
+    return any(
+        isinstance(p, ast.Constant)
+        and isinstance(p.value, str)
+        and p.value not in ("[PAD]", "[MASK]", "[CLS]", "[SEP]", "</s>", "<s>", "<|endoftext|>")
+        for p in flat
+    )
 
 
 @rule("ignored-labels-decoded", "S2", "eval-harness-drift", "batch_decode",
@@ -165,9 +185,19 @@ def labels_numbered_by_a_set(view: View) -> Iterator[Fault]:
         if isinstance(above, ast.DictComp) and any(g.iter is call for g in above.generators):
             statement = program.statement(call)
             name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
-            kept = re.search(rf"(dump|save|write)\w{{0,20}}\([^\n]{{0,80}}{re.escape(last(name))}|PYTHONHASHSEED", program.text) if name else None
+            kept = (
+                re.search(
+                    rf"(dump|save|write)\w{{0,20}}\([^\n]{{0,80}}{re.escape(last(name))}|PYTHONHASHSEED", program.text
+                )
+                if name
+                else None
+            )
             if name and not kept:
-                yield Fault(call, "numbered in the order of a set, which changes from run to run", "按集合的顺序编号：每次运行次序都不同")
+                yield Fault(
+                    call,
+                    "numbered in the order of a set, which changes from run to run",
+                    "按集合的顺序编号：每次运行次序都不同",
+                )
 
 
 def _is_set(view: View, expr: ast.expr) -> bool:
@@ -176,7 +206,9 @@ def _is_set(view: View, expr: ast.expr) -> bool:
     while isinstance(value, ast.Call) and last(view.program.path(value.func)) in ("list", "tuple") and value.args:
         value = view.program.origin(value.args[0])
     made = isinstance(value, ast.Call) and view.program.path(value.func) == "set" and bool(value.args)
-    numbers = isinstance(value, ast.Call) and any(last(view.program.path(n.func)) in ("range", "int") for n in ast.walk(value) if isinstance(n, ast.Call))
+    numbers = isinstance(value, ast.Call) and any(
+        last(view.program.path(n.func)) in ("range", "int") for n in ast.walk(value) if isinstance(n, ast.Call)
+    )
     return (made or isinstance(value, ast.SetComp)) and not numbers
 
 
@@ -202,12 +234,32 @@ def split_by_salted_hash(view: View) -> Iterator[Fault]:
         above = program.parent.get(call)
         if isinstance(above, ast.Call) and last(program.path(above.func)) == "abs":
             above = program.parent.get(above)
-        plain = isinstance(call.func, ast.Name) and not program.functions.get("hash") and "PYTHONHASHSEED" not in program.text
-        if plain and call.args and isinstance(above, ast.BinOp) and isinstance(above.op, ast.Mod) and not isinstance(call.args[0], ast.Constant):
+        plain = (
+            isinstance(call.func, ast.Name)
+            and not program.functions.get("hash")
+            and "PYTHONHASHSEED" not in program.text
+        )
+        if (
+            plain
+            and call.args
+            and isinstance(above, ast.BinOp)
+            and isinstance(above.op, ast.Mod)
+            and not isinstance(call.args[0], ast.Constant)
+        ):
             function = program.scope(call)
-            textual = re.search(r"id\b|name|text|path|file|key|url|str\(|question|prompt|doc|user|uid", program.code(call.args[0]), re.I)
-            if textual and not (isinstance(function, FUNCTIONS) and re.search(r"seed|rng", function.name)) and _splits(view, above):
-                yield Fault(call, "`hash` of a text is salted anew in each process: the split changes", "`hash` 在每个进程里加盐不同：划分会变")
+            textual = re.search(
+                r"id\b|name|text|path|file|key|url|str\(|question|prompt|doc|user|uid", program.code(call.args[0]), re.I
+            )
+            if (
+                textual
+                and not (isinstance(function, FUNCTIONS) and re.search(r"seed|rng", function.name))
+                and _splits(view, above)
+            ):
+                yield Fault(
+                    call,
+                    "`hash` of a text is salted anew in each process: the split changes",
+                    "`hash` 在每个进程里加盐不同：划分会变",
+                )
                 return
 
 
@@ -216,8 +268,12 @@ def _splits(view: View, node: ast.AST) -> bool:
     program = view.program
     scope = program.scope(node)
     if any(isinstance(a, ast.Compare) for a in program.up(node)):
-        return bool(re.search(r"train|test|val|dev|split|fold|shard|holdout|rank", program.code(program.statement(node), 2000) + getattr(scope, "name", ""), re.I))
+        return bool(
+            re.search(
+                r"train|test|val|dev|split|fold|shard|holdout|rank",
+                program.code(program.statement(node), 2000) + getattr(scope, "name", ""),
+                re.I,
+            )
+        )
     named = re.search(r"split|bucket|fold|shard|partition", getattr(scope, "name", ""), re.I)
     return bool(named) and any(n is node for v in returns(scope) for n in ast.walk(v))
-
-

@@ -23,7 +23,12 @@ def made(view: View, expr: ast.AST | None) -> ast.Call | None:
     if expr is None:
         return None
     value = expr if isinstance(expr, ast.Call) else view.program.origin(expr)  # type: ignore[arg-type]
-    while isinstance(value, ast.Call) and last(view.program.path(value.func)) in (*SHAPES, "eval", "train", "requires_grad_"):
+    while isinstance(value, ast.Call) and last(view.program.path(value.func)) in (
+        *SHAPES,
+        "eval",
+        "train",
+        "requires_grad_",
+    ):
         on = receiver(value)
         value = view.program.origin(on) if on is not None else None
     return value if isinstance(value, ast.Call) else None
@@ -88,7 +93,9 @@ def opaque(view: View, call: ast.Call, harmless: re.Pattern[str] | None = None) 
     """Whether a call takes `**options` of which nobody here knows what they are."""
     for value in (k.value for k in call.keywords if k.arg is None):
         source = view.program.origin(value)
-        literal = isinstance(source, ast.Dict) or (isinstance(source, ast.Call) and view.program.path(source.func) == "dict")
+        literal = isinstance(source, ast.Dict) or (
+            isinstance(source, ast.Call) and view.program.path(source.func) == "dict"
+        )
         if not literal and not (harmless is not None and harmless.search(last(key(value)) or view.program.code(value))):
             return True
     return False
