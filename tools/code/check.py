@@ -55,6 +55,7 @@ TRAINING = (
     "chat.completions",
     "completions.create",
     "sklearn",
+    "lightning",
 )
 """Words of which every program that trains, evaluates or serves a model has one."""
 EVERYWHERE = ("key-in-code", "pickle-from-elsewhere", "iterator-used-up")

@@ -264,14 +264,14 @@ def metric_not_reset(view: View) -> Iterator[Fault]:
       keep = ModelCheckpoint(monitor="val_acc", save_top_k=1)
       """, """
       from transformers import TrainingArguments
-      args = TrainingArguments("out", load_best_model_at_end=True, metric_for_best_model="eval_f1", greater_is_better=False)
+      args = TrainingArguments("out", eval_strategy="steps", load_best_model_at_end=True, metric_for_best_model="eval_f1", greater_is_better=False)
       """),
       good=("""
       from lightning.pytorch.callbacks import ModelCheckpoint
       keep = ModelCheckpoint(monitor="val_acc", mode="max", save_top_k=1)
       """, """
       from transformers import TrainingArguments
-      args = TrainingArguments("out", load_best_model_at_end=True, metric_for_best_model="eval_f1")
+      args = TrainingArguments("out", eval_strategy="steps", load_best_model_at_end=True, metric_for_best_model="eval_f1")
       """))  # fmt: skip
 def best_is_the_worst(view: View) -> Iterator[Fault]:
     """What is kept, or stopped for, as the best is the worst: the direction of the figure is turned round.
