@@ -69,7 +69,7 @@ def probabilities_of_the_model_as_logits(view: View) -> Iterator[Fault]:
     program = view.program
     calls = [(c, x) for c, x, _ in entropies(view)]
     calls += [(c, c.args[0]) for c in program.find("binary_cross_entropy_with_logits") if c.args]
-    calls += [(c, c.args[0]) for c in _criteria(view, "BCEWithLogitsLoss") if c.args]
+    calls += [(c, c.args[0]) for c in criteria(view, "BCEWithLogitsLoss") if c.args]
     for call, logits in calls:
         kind, where = meaning(view, logits)
         far = where is not None and program.scope(where) is not program.scope(call)
@@ -88,7 +88,7 @@ def probabilities_of_the_model_as_logits(view: View) -> Iterator[Fault]:
             )
         elif (
             kind == ""
-            and (end := _last_layer(view, logits)) is not None
+            and (end := last_layer(view, logits)) is not None
             and entropy
             and last(program.path(end.func)) in ("Softmax", "Sigmoid", "LogSigmoid")
         ):
@@ -100,7 +100,7 @@ def probabilities_of_the_model_as_logits(view: View) -> Iterator[Fault]:
             )
 
 
-def _criteria(view: View, *names: str) -> Iterator[ast.Call]:
+def criteria(view: View, *names: str) -> Iterator[ast.Call]:
     """Calls of criteria that are made by these constructors."""
     for node in view.program.nodes:
         if isinstance(node, ast.Call) and key(node.func) and view.roles.of(node.func) == "criterion":
@@ -108,7 +108,7 @@ def _criteria(view: View, *names: str) -> Iterator[ast.Call]:
                 yield node
 
 
-def _last_layer(view: View, expr: ast.expr) -> ast.Call | None:
+def last_layer(view: View, expr: ast.expr) -> ast.Call | None:
     """The last layer of the `Sequential` whose output a value is."""
     program = view.program
     for _ in range(5):
@@ -143,7 +143,7 @@ def kl_of_probabilities(view: View) -> Iterator[Fault]:
     Why: `kl_div` takes the logarithm of the first and, without `log_target`, not of the second: the number is no KL.
     """
     program = view.program
-    for call in (*program.find("kl_div"), *_criteria(view, "KLDivLoss")):
+    for call in (*program.find("kl_div"), *criteria(view, "KLDivLoss")):
         if len(call.args) < 2:
             continue
         built = call if last(program.path(call.func)) == "kl_div" else made(view, call.func)
@@ -192,7 +192,7 @@ def loss_broadcasts(view: View) -> Iterator[Fault]:
     Known gaps: told only where the targets are seen to be one column, or other calls of the same net are squeezed.
     """
     program = view.program
-    calls = [*program.find("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"), *_criteria(view, *SQUARES)]
+    calls = [*program.find("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"), *criteria(view, *SQUARES)]
     for call in calls:
         if len(call.args) < 2:
             continue
@@ -213,7 +213,7 @@ def _column(view: View, expr: ast.expr) -> bool:
             in ("squeeze", "view", "reshape", "flatten", "squeeze_", "mean", "sum", "unsqueeze")
         ):
             return False
-        if isinstance(node, ast.Call) and key(node.func) and (end := _last_layer(view, node)) is not None:
+        if isinstance(node, ast.Call) and key(node.func) and (end := last_layer(view, node)) is not None:
             width = argument(end, "out_features", 1)
             return (
                 last(view.program.path(end.func)) == "Linear" and width is not None and view.program.const(width) == 1
