@@ -95,7 +95,14 @@ def _part_replaced(view: View) -> Iterator[Fault]:
             name = key(receiver(taken)) if taken is not None and whole else ""
             again = [c for c in made if c.lineno > node.lineno]
             same = program.scope(call) is program.scope(node) and program.guards(call) == program.guards(node)
-            if name and key(target).startswith(f"{name}.") and same and call.lineno < node.lineno and not again and name != "self":
+            if (
+                name
+                and key(target).startswith(f"{name}.")
+                and same
+                and call.lineno < node.lineno
+                and not again
+                and name != "self"
+            ):
                 yield Fault(node, f"`{key(target)}` is replaced after the optimizer took the parameters: the new layer is never updated",
                             f"优化器取走参数之后才替换 `{key(target)}`：新层不会更新", beside=(call,))  # fmt: skip
 

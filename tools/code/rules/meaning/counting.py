@@ -1,6 +1,6 @@
 """Rules on what is counted and divided: figures by batches, best values that nothing beats, boundaries turned round."""
 
-# ruff: noqa: E501  one sentence, pattern or question on one line
+# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
 
 from __future__ import annotations
 
@@ -15,7 +15,18 @@ from ..rule import Fault, View, rule
 from .ways import constructor, returns, whole
 
 COUNTS = re.compile(r"(^|_)(correct|right|hits?|n_correct|num_correct|ok|good|tp)(_\w{1,12})?$", re.I)
-RATIOS = ("f1_score", "roc_auc_score", "average_precision_score", "precision_score", "recall_score", "corpus_bleu", "matthews_corrcoef", "r2_score", "pearsonr", "spearmanr")
+RATIOS = (
+    "f1_score",
+    "roc_auc_score",
+    "average_precision_score",
+    "precision_score",
+    "recall_score",
+    "corpus_bleu",
+    "matthews_corrcoef",
+    "r2_score",
+    "pearsonr",
+    "spearmanr",
+)
 
 
 @rule("count-divided-by-batches", "S1", "eval-harness-drift", "len(",
@@ -59,7 +70,12 @@ def count_divided_by_batches(view: View) -> Iterator[Fault]:
 def _counted(program: Program, value: ast.expr) -> bool:
     """`(predicted == y).sum().item()`."""
     names = [last(program.path(n.func)) for n in ast.walk(value) if isinstance(n, ast.Call)]
-    return "sum" in names and any(isinstance(n, ast.Compare) and isinstance(n.ops[0], ast.Eq) for n in ast.walk(value)) and not {"mean", "len", "size"} & set(names) and not any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) for n in ast.walk(value))
+    return (
+        "sum" in names
+        and any(isinstance(n, ast.Compare) and isinstance(n.ops[0], ast.Eq) for n in ast.walk(value))
+        and not {"mean", "len", "size"} & set(names)
+        and not any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) for n in ast.walk(value))
+    )
 
 
 @rule("ratio-averaged-over-batches", "S2", "eval-harness-drift", "f1_score roc_auc_score precision_score recall_score average_precision_score corpus_bleu matthews_corrcoef spearmanr pearsonr r2_score",
@@ -92,17 +108,36 @@ def ratio_averaged_over_batches(view: View) -> Iterator[Fault]:
             into = ""
             if isinstance(node, ast.AugAssign) and call in set(ast.walk(node.value)):
                 into = key(node.target)
-            elif isinstance(node, ast.Call) and last(program.path(node.func)) == "append" and node.args and call in set(ast.walk(node.args[0])):
+            elif (
+                isinstance(node, ast.Call)
+                and last(program.path(node.func)) == "append"
+                and node.args
+                and call in set(ast.walk(node.args[0]))
+            ):
                 into = key(receiver(node))
             text = whole(program, call)
-            if into and re.search(rf"{re.escape(into)}\s{{0,4}}/|sum\({re.escape(into)}\)\s{{0,4}}/|mean\({re.escape(into)}\)", text) and "fold" not in program.code(loops[0].target):
-                yield Fault(call, f"`{last(program.path(call.func))}` of each batch is averaged: it is no mean over items", f"对每个批次的 `{last(program.path(call.func))}` 取平均：它不是逐样本均值")
+            if (
+                into
+                and re.search(
+                    rf"{re.escape(into)}\s{{0,4}}/|sum\({re.escape(into)}\)\s{{0,4}}/|mean\({re.escape(into)}\)", text
+                )
+                and "fold" not in program.code(loops[0].target)
+            ):
+                yield Fault(
+                    call,
+                    f"`{last(program.path(call.func))}` of each batch is averaged: it is no mean over items",
+                    f"对每个批次的 `{last(program.path(call.func))}` 取平均：它不是逐样本均值",
+                )
                 break
 
 
 def _over_batches(view: View, loop: ast.For) -> bool:
     inner = loop.iter
-    while isinstance(inner, ast.Call) and inner.args and last(view.program.path(inner.func)) in ("enumerate", "tqdm", "track"):
+    while (
+        isinstance(inner, ast.Call)
+        and inner.args
+        and last(view.program.path(inner.func)) in ("enumerate", "tqdm", "track")
+    ):
         inner = inner.args[0]
     return view.roles.of(inner) == "loader"
 
@@ -131,25 +166,51 @@ def best_never_beaten(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for node in (n for n in program.nodes if isinstance(n, ast.If)):
-        test = node.test.values[0] if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And) else node.test
-        if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], (ast.Lt, ast.Gt, ast.LtE, ast.GtE)):
+        test = (
+            node.test.values[0]
+            if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And)
+            else node.test
+        )
+        if (
+            not isinstance(test, ast.Compare)
+            or len(test.ops) != 1
+            or not isinstance(test.ops[0], (ast.Lt, ast.Gt, ast.LtE, ast.GtE))
+        ):
             continue
         left, right = test.left, test.comparators[0]
         less = isinstance(test.ops[0], (ast.Lt, ast.LtE))
         value, best, smaller = (left, right, less) if "best" in last(key(right)) else (right, left, not less)
         if "best" not in last(key(best)) or not key(value):
             continue
-        own = [b for b in ast.walk(node) if isinstance(b, ast.Assign) and any(key(t) == key(best) for x in b.targets for t in (x.elts if isinstance(x, ast.Tuple) else [x]))]
-        start = [b.value for b in program.bindings(best) if b.how == "assign" and b.part is None and b.node not in own and b.value is not None]
+        own = [
+            b
+            for b in ast.walk(node)
+            if isinstance(b, ast.Assign)
+            and any(key(t) == key(best) for x in b.targets for t in (x.elts if isinstance(x, ast.Tuple) else [x]))
+        ]
+        start = [
+            b.value
+            for b in program.bindings(best)
+            if b.how == "assign" and b.part is None and b.node not in own and b.value is not None
+        ]
         if not own or len(start) != 1:
             continue
         number = program.const(start[0])
         text = program.code(start[0])
-        low = number in (0, 0.0, -1, -1.0) or re.fullmatch(r"-\s{0,4}(float\(['\"]inf['\"]\)|math\.inf|np\.inf|torch\.inf)|float\(['\"]-inf['\"]\)", text)
-        high = (isinstance(number, (int, float)) and number >= 100) or re.fullmatch(r"float\(['\"]\+?inf(inity)?['\"]\)|math\.inf|np\.inf|torch\.inf", text)
+        low = number in (0, 0.0, -1, -1.0) or re.fullmatch(
+            r"-\s{0,4}(float\(['\"]inf['\"]\)|math\.inf|np\.inf|torch\.inf)|float\(['\"]-inf['\"]\)", text
+        )
+        high = (isinstance(number, (int, float)) and number >= 100) or re.fullmatch(
+            r"float\(['\"]\+?inf(inity)?['\"]\)|math\.inf|np\.inf|torch\.inf", text
+        )
         loss = re.search(r"loss|ppl|perplexity|nll|error|mae|rmse|wer", key(value) + key(best), re.I)
         if (smaller and low and loss) or (not smaller and high):
-            yield Fault(test, f"`{key(best)}` begins at `{text}`, which nothing beats", f"`{key(best)}` 从 `{text}` 开始，永远不会被超过", beside=(start[0],))
+            yield Fault(
+                test,
+                f"`{key(best)}` begins at `{text}`, which nothing beats",
+                f"`{key(best)}` 从 `{text}` 开始，永远不会被超过",
+                beside=(start[0],),
+            )
 
 
 @rule("boundary-turned-round", "S1", "grad-accum-loss-scaling", "%",
@@ -179,8 +240,17 @@ def boundary_turned_round(view: View) -> Iterator[Fault]:
         for step in training.of("step"):
             for test, positive in step.guards:
                 bare = isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod) and positive
-                unequal = isinstance(test, ast.Compare) and isinstance(test.left, ast.BinOp) and isinstance(test.left.op, ast.Mod) and isinstance(test.ops[0], ast.NotEq) and program.const(test.comparators[0]) == 0 and positive
-                if (bare or unequal) and not any(key(s.on) == key(step.on) and (test, positive) not in s.guards for s in training.of("step")):
+                unequal = (
+                    isinstance(test, ast.Compare)
+                    and isinstance(test.left, ast.BinOp)
+                    and isinstance(test.left.op, ast.Mod)
+                    and isinstance(test.ops[0], ast.NotEq)
+                    and program.const(test.comparators[0]) == 0
+                    and positive
+                )
+                if (bare or unequal) and not any(
+                    key(s.on) == key(step.on) and (test, positive) not in s.guards for s in training.of("step")
+                ):
                     yield Fault(test, "the step is made where the remainder is not zero: on all passes but the last of a group", "余数不为零时才更新：与累积边界正好相反",
                                 (instead(test, f"{source(program, test)} == 0"),) if bare else (), beside=(step.node,))  # fmt: skip
 
@@ -211,11 +281,30 @@ def counted_from_one_twice(view: View) -> Iterator[Fault]:
     for training in view.trainings:
         found = training.accumulation
         left = found.left if found is not None else None
-        if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Add) and program.const(left.right) == 1 and isinstance(training.node, ast.For):
+        if (
+            isinstance(left, ast.BinOp)
+            and isinstance(left.op, ast.Add)
+            and program.const(left.right) == 1
+            and isinstance(training.node, ast.For)
+        ):
             call = training.node.iter
-            begun = argument(call, "start", 1) if isinstance(call, ast.Call) and last(program.path(call.func)) == "enumerate" else None
-            if begun is not None and program.const(begun) == 1 and key(left.left) in {key(n) for n in ast.walk(training.node.target)}:
-                yield Fault(left, "the counter begins at 1 and gets another 1", "计数已从 1 开始，又加了 1", (instead(left, source(program, left.left)),), beside=(call,))
+            begun = (
+                argument(call, "start", 1)
+                if isinstance(call, ast.Call) and last(program.path(call.func)) == "enumerate"
+                else None
+            )
+            if (
+                begun is not None
+                and program.const(begun) == 1
+                and key(left.left) in {key(n) for n in ast.walk(training.node.target)}
+            ):
+                yield Fault(
+                    left,
+                    "the counter begins at 1 and gets another 1",
+                    "计数已从 1 开始，又加了 1",
+                    (instead(left, source(program, left.left)),),
+                    beside=(call,),
+                )
 
 
 @rule("gradient-read-after-clearing", "S2", "insufficient-logging", "grad",
@@ -250,9 +339,20 @@ def gradient_read_after_clearing(view: View) -> Iterator[Fault]:
         for event in events[zeros[0] + 1 :]:
             node = event.node
             text = program.code(node, 400)
-            read = event.kind in ("call", "assign", "clip") and re.search(r"\.grad\.(\w{1,20}\.)?(norm|pow|abs|detach|data)|clip_grad_norm_|get_grad_norm|grad_norm\(", text)
-            if read and not re.search(r"\.grad\s{0,4}=(?!=)", text) and events[zeros[0]].guards == event.guards[: len(events[zeros[0]].guards)]:
-                yield Fault(node, "gradients are read behind the line that clears them", "在清零之后才读取梯度", beside=(events[zeros[0]].node,))
+            read = event.kind in ("call", "assign", "clip") and re.search(
+                r"\.grad\.(\w{1,20}\.)?(norm|pow|abs|detach|data)|clip_grad_norm_|get_grad_norm|grad_norm\(", text
+            )
+            if (
+                read
+                and not re.search(r"\.grad\s{0,4}=(?!=)", text)
+                and events[zeros[0]].guards == event.guards[: len(events[zeros[0]].guards)]
+            ):
+                yield Fault(
+                    node,
+                    "gradients are read behind the line that clears them",
+                    "在清零之后才读取梯度",
+                    beside=(events[zeros[0]].node,),
+                )
                 break
 
 
@@ -282,9 +382,18 @@ def factor_is_the_rate(view: View) -> Iterator[Fault]:
         unit = program.const(rate) == 1 or program.const(rate) == 1.0
         for end in ends:
             sides = [end.left, end.right] if isinstance(end, ast.BinOp) and isinstance(end.op, ast.Mult) else []
-            same = any((key(s) and key(s) == key(rate)) or (isinstance(v := program.const(s), float) and v == program.const(rate)) for s in sides)
+            same = any(
+                (key(s) and key(s) == key(rate))
+                or (isinstance(v := program.const(s), float) and v == program.const(rate))
+                for s in sides
+            )
             if same and not unit:
-                yield Fault(end, "the factor holds the rate itself: the rate is multiplied twice", "系数里又乘了学习率：学习率被乘了两次", beside=(call,))
+                yield Fault(
+                    end,
+                    "the factor holds the rate itself: the rate is multiplied twice",
+                    "系数里又乘了学习率：学习率被乘了两次",
+                    beside=(call,),
+                )
                 break
 
 
@@ -310,12 +419,24 @@ def warmup_by_whole_numbers(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for node in program.nodes:
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.FloorDiv) or not re.search(r"warm", program.code(node.right), re.I):
+        if (
+            not isinstance(node, ast.BinOp)
+            or not isinstance(node.op, ast.FloorDiv)
+            or not re.search(r"warm", program.code(node.right), re.I)
+        ):
             continue
         scope = program.scope(node)
-        returned = any(n is node for v in (returns(scope) if isinstance(scope, FUNCTIONS) else []) for n in ast.walk(v)) or any(isinstance(a, ast.Lambda) for a in program.up(node))
-        scaled = isinstance(program.parent.get(node), ast.BinOp) and re.search(r"lr|rate", program.code(program.parent[node]))
-        if (returned or scaled) and re.search(r"step|it\b|epoch|iter", program.code(node.left)) and isinstance(node.left, (ast.Name, ast.Attribute, ast.BinOp)):
+        returned = any(
+            n is node for v in (returns(scope) if isinstance(scope, FUNCTIONS) else []) for n in ast.walk(v)
+        ) or any(isinstance(a, ast.Lambda) for a in program.up(node))
+        scaled = isinstance(program.parent.get(node), ast.BinOp) and re.search(
+            r"lr|rate", program.code(program.parent[node])
+        )
+        if (
+            (returned or scaled)
+            and re.search(r"step|it\b|epoch|iter", program.code(node.left))
+            and isinstance(node.left, (ast.Name, ast.Attribute, ast.BinOp))
+        ):
             yield Fault(node, "the warm-up divides in whole numbers: the rate stays zero until its end", "预热用了整除：学习率在结束前一直是零",
                         (instead(node, f"{source(program, node.left)} / {source(program, node.right)}"),))  # fmt: skip
 
@@ -352,15 +473,40 @@ def epoch_trained_again(view: View) -> Iterator[Fault]:
     for loop in (n for n in program.nodes if isinstance(n, ast.For) and isinstance(n.iter, ast.Call)):
         call = loop.iter
         name = key(loop.target)
-        if not name or program.path(call.func) != "range" or len(call.args) < 2 or "epoch" not in name and name != "ep":  # type: ignore[attr-defined]
+        if (
+            not name
+            or program.path(call.func) != "range"
+            or len(call.args) < 2
+            or ("epoch" not in name and name != "ep")
+        ):  # type: ignore[attr-defined]
             continue
-        saved = [n for n in ast.walk(loop) if isinstance(n, ast.Dict) for k, v in zip(n.keys, n.values, strict=True) if isinstance(k, ast.Constant) and "epoch" in str(k.value) and key(v) == name]
+        saved = [
+            n
+            for n in ast.walk(loop)
+            if isinstance(n, ast.Dict)
+            for k, v in zip(n.keys, n.values, strict=True)
+            if isinstance(k, ast.Constant) and "epoch" in str(k.value) and key(v) == name
+        ]
         start = call.args[0]  # type: ignore[attr-defined]
         values = [b.value for b in program.bindings(start) if b.value is not None] if key(start) else [start]
         for value in values:
-            loaded = isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant) and "epoch" in str(value.slice.value)
-            if saved and loaded and program.loops(saved[0])[:1] == [loop] and not re.search(r"start\s{0,4}\+=\s{0,4}1|epoch\s{0,4}\+\s{0,4}1", program.code(loop, 8000)):
-                yield Fault(value, f"`{name}` is saved when it is done, and the run goes on with the same", f"保存的 `{name}` 已经完成，恢复后又重新训练它", beside=(saved[0],))
+            loaded = (
+                isinstance(value, ast.Subscript)
+                and isinstance(value.slice, ast.Constant)
+                and "epoch" in str(value.slice.value)
+            )
+            if (
+                saved
+                and loaded
+                and program.loops(saved[0])[:1] == [loop]
+                and not re.search(r"start\s{0,4}\+=\s{0,4}1|epoch\s{0,4}\+\s{0,4}1", program.code(loop, 8000))
+            ):
+                yield Fault(
+                    value,
+                    f"`{name}` is saved when it is done, and the run goes on with the same",
+                    f"保存的 `{name}` 已经完成，恢复后又重新训练它",
+                    beside=(saved[0],),
+                )
                 break
 
 
@@ -397,9 +543,27 @@ def saved_part_has_another_name(view: View) -> Iterator[Fault]:
         saved |= {str(k.value) for k in value.keys if isinstance(k, ast.Constant)}
         paths.add(program.code(program.origin(call.args[1])))
     for node in program.nodes:
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+        if (
+            isinstance(node, ast.Subscript)
+            and isinstance(node.ctx, ast.Load)
+            and isinstance(node.slice, ast.Constant)
+            and isinstance(node.slice.value, str)
+        ):
             made = program.origin(node.value)
-            if saved and isinstance(made, ast.Call) and program.path(made.func) == "torch.load" and made.args and program.code(program.origin(made.args[0])) in paths and node.slice.value not in saved:
-                tried = any(isinstance(a, ast.Try) for a in program.up(node)) or f"{node.slice.value!r} in" in program.text or f'"{node.slice.value}" in' in program.text
+            if (
+                saved
+                and isinstance(made, ast.Call)
+                and program.path(made.func) == "torch.load"
+                and made.args
+                and program.code(program.origin(made.args[0])) in paths
+                and node.slice.value not in saved
+            ):
+                tried = (
+                    any(isinstance(a, ast.Try) for a in program.up(node))
+                    or f"{node.slice.value!r} in" in program.text
+                    or f'"{node.slice.value}" in' in program.text
+                )
                 if not tried:
-                    yield Fault(node, f"nothing is saved as `{node.slice.value}`", f"检查点里没有保存 `{node.slice.value}`")
+                    yield Fault(
+                        node, f"nothing is saved as `{node.slice.value}`", f"检查点里没有保存 `{node.slice.value}`"
+                    )

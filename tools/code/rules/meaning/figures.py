@@ -1,6 +1,6 @@
 """Rules on figures that runs are judged by: averages, rankings, arguments in order, the direction of better."""
 
-# ruff: noqa: E501  one sentence, pattern or question on one line
+# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...patch import instead
 from ...program import LOOPS, argument, key, last, receiver
 from ..look import epoch_loop, option, source
 from ..rule import Fault, View, rule
-from .ways import constructor, given, whole
+from .ways import SHAPES, constructor, given, peeled, whole
 
 LOWER = re.compile(
     r"loss|perplexity|(^|[_/])(ppl|wer|cer|mae|mse|rmse|error|err|nll|fid|eer|der|edit_distance)($|[_/\d])", re.I
@@ -103,6 +103,8 @@ def _averaged(view: View, call: ast.Call, name: str) -> bool:
     )
 
 
+DECIDED = SHAPES | {"astype", "int", "long", "array", "concatenate", "asarray"}
+"""Calls that leave decided classes what they are."""
 RANKING = {"roc_auc_score": 1, "average_precision_score": 1, "roc_curve": 1, "precision_recall_curve": 1}
 """Figures of how scores rank -> the place of the scores."""
 TRUE_FIRST = frozenset(
@@ -149,23 +151,7 @@ def ranking_metric_of_hard_labels(view: View) -> Iterator[Fault]:
         scores = argument(call, "y_score", 1)
         if scores is None:
             continue
-        value = program.origin(scores)
-        while isinstance(value, ast.Call) and last(program.path(value.func)) in (
-            "cpu",
-            "numpy",
-            "astype",
-            "int",
-            "long",
-            "tolist",
-            "float",
-            "array",
-            "concatenate",
-        ):
-            value = program.origin(
-                receiver(value)
-                if isinstance(value.func, ast.Attribute) and key(value.func.value) not in ("np", "numpy")
-                else value.args[0]
-            )  # type: ignore[arg-type]
+        value = peeled(view, scores, DECIDED)
         name = last(program.path(value.func)) if isinstance(value, ast.Call) else ""
         cut = (
             isinstance(value, ast.Compare)

@@ -1,6 +1,6 @@
 """Rules on what gradients reach, what carries them too far, and results that nobody takes."""
 
-# ruff: noqa: E501  one sentence, pattern or question on one line
+# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
 
 from __future__ import annotations
 
@@ -57,14 +57,23 @@ def state_carried_with_graph(view: View) -> Iterator[Fault]:
             continue
         for event in training.of("assign"):
             node, value = event.node, getattr(event.node, "value", None)
-            if not isinstance(node, ast.Assign) or not isinstance(value, ast.Call) or event.loops or not model_call(view, value):
+            if (
+                not isinstance(node, ast.Assign)
+                or not isinstance(value, ast.Call)
+                or event.loops
+                or not model_call(view, value)
+            ):
                 continue
             target = node.targets[0]
             names = {key(t) for t in (target.elts if isinstance(target, ast.Tuple) else [target])} - {""}
             given = {key(a) for a in (*value.args, *(k.value for k in value.keywords))} - {""}
             for name in names & given:
                 if not _renewed(program, training, name, node) and not no_grad(event.contexts):
-                    yield Fault(node, f"`{name}` is carried from batch to batch with its graph", f"`{name}` 带着计算图从一个批次传到下一个")
+                    yield Fault(
+                        node,
+                        f"`{name}` is carried from batch to batch with its graph",
+                        f"`{name}` 带着计算图从一个批次传到下一个",
+                    )
 
 
 def _renewed(program: Program, training: Training, name: str, own: ast.Assign) -> bool:
@@ -76,10 +85,17 @@ def _renewed(program: Program, training: Training, name: str, own: ast.Assign) -
                 return True
         if isinstance(node, (ast.For, ast.comprehension)) and name in {key(n) for n in ast.walk(node.target)}:
             return True
-        if isinstance(node, ast.Call) and last(program.path(node.func)) in ("detach_", "clear", "append", "reset_state"):
+        if isinstance(node, ast.Call) and last(program.path(node.func)) in (
+            "detach_",
+            "clear",
+            "append",
+            "reset_state",
+        ):
             if name in key(receiver(node)) or any(key(n) == name for n in ast.walk(node)):
                 return True
-    return bool(re.search(rf"for \w+ in {re.escape(name)}\b[^\n]{{0,40}}:\s{{0,40}}\w+\.detach_|retain_graph", program.text))
+    return bool(
+        re.search(rf"for \w+ in {re.escape(name)}\b[^\n]{{0,40}}:\s{{0,40}}\w+\.detach_|retain_graph", program.text)
+    )
 
 
 def parameters_of(view: View, optimizer: ast.expr | None) -> list[str]:
@@ -87,7 +103,11 @@ def parameters_of(view: View, optimizer: ast.expr | None) -> list[str]:
     built = made(view, optimizer)
     if built is None or not built.args or view.roles.of(built) != "optimizer":
         return []
-    calls = [n for n in view.program.traced(built.args[0], 3) if isinstance(n, ast.Call) and last(view.program.path(n.func)) in ("parameters", "named_parameters")]
+    calls = [
+        n
+        for n in view.program.traced(built.args[0], 3)
+        if isinstance(n, ast.Call) and last(view.program.path(n.func)) in ("parameters", "named_parameters")
+    ]
     return [key(receiver(c)) for c in calls]
 
 
@@ -103,14 +123,20 @@ def uncut(program: Program, expr: ast.expr) -> Iterator[tuple[ast.Call, bool]]:
         if isinstance(node, ast.Call):
             closed = closed or last(program.path(node.func)) in CUTS
             yield node, closed
-            inner = [*node.args, *(k.value for k in node.keywords), *([on] if (on := receiver(node)) is not None else [])]
+            inner = [
+                *node.args,
+                *(k.value for k in node.keywords),
+                *([on] if (on := receiver(node)) is not None else []),
+            ]
             waiting += [(child, closed, deep) for child in inner]
             continue
         if isinstance(node, (ast.Name, ast.Attribute)) and deep and key(node):
             values = [b for b in program.bindings(node) if b.value is not None and b.how in ("assign", "augment")]
             found = program.binding(node)
             used = [b for b in values if b is found or b.how == "augment"]
-            waiting += [(b.value, closed or no_grad(program.contexts(b.value)), deep - 1) for b in used if b.value is not None]
+            waiting += [
+                (b.value, closed or no_grad(program.contexts(b.value)), deep - 1) for b in used if b.value is not None
+            ]
         if not isinstance(node, ast.Lambda):
             waiting += [(child, closed, deep) for child in ast.iter_child_nodes(node)]
 
@@ -149,12 +175,21 @@ def loss_misses_the_model(view: View) -> Iterator[Fault]:
         for step in steps:
             models = parameters_of(view, step.on)
             before = [b for b in backs if training.events.index(b) < training.events.index(step)]
-            zeros = [z for z in training.of("zero") if key(z.on) == key(step.on) and training.events.index(z) < training.events.index(step)]
+            zeros = [
+                z
+                for z in training.of("zero")
+                if key(z.on) == key(step.on) and training.events.index(z) < training.events.index(step)
+            ]
             since = max((training.events.index(z) for z in zeros), default=-1)
             own = [b for b in before if training.events.index(b) > since] or before[-1:]
             if len(models) != 1 or not models[0] or not own or any(b.on is None for b in own):
                 continue
-            runs = [(c, cut) for b in own for c, cut in uncut(program, b.on) if key(c.func) == models[0] or key(receiver(c)) == models[0]]  # type: ignore[arg-type]
+            runs = [
+                (c, cut)
+                for b in own
+                for c, cut in uncut(program, b.on)
+                if key(c.func) == models[0] or key(receiver(c)) == models[0]
+            ]  # type: ignore[arg-type]
             if runs and all(cut for _, cut in runs) and not _also(view, own, models[0]):
                 yield Fault(own[0].node, f"this loss reaches `{models[0]}` only through what is cut from the graph",
                             f"该损失只经由被切断的值到达 `{models[0]}`", beside=(runs[0][0],))  # fmt: skip
@@ -228,24 +263,49 @@ def result_thrown_away(view: View) -> Iterator[Fault]:
         for call in program.calls.get(name, ()):
             statement = program.parent.get(call)
             on = receiver(call)
-            if not isinstance(statement, ast.Expr) or on is None or isinstance(on, ast.Call) or not key(on) or _tested(view, call):
+            if (
+                not isinstance(statement, ast.Expr)
+                or on is None
+                or isinstance(on, ast.Call)
+                or not key(on)
+                or _tested(view, call)
+            ):
                 continue
-            if name in ("map", "filter", "shuffle", "train_test_split", "rename_column", "remove_columns", "cast_column"):
+            if name in (
+                "map",
+                "filter",
+                "shuffle",
+                "train_test_split",
+                "rename_column",
+                "remove_columns",
+                "cast_column",
+            ):
                 path = constructor(view, on)
-                if not re.search(r"(^|\.)load_dataset$|Dataset\.from_\w{1,20}$|load_from_disk$|concatenate_datasets$", path) or "streaming" in program.code(program.origin(on)):
+                if not re.search(
+                    r"(^|\.)load_dataset$|Dataset\.from_\w{1,20}$|load_from_disk$|concatenate_datasets$", path
+                ) or "streaming" in program.code(program.origin(on)):
                     continue
             elif name == "merge_and_unload":
                 if view.roles.of(on) != "model" and "odel" not in key(on):
                     continue
             elif not _tensor(view, call, on):
                 continue
-            fix = (instead(call, f"{key(on)} = {source(program, call)}"),) if statement.lineno == statement.end_lineno and "[" not in key(on) else ()
-            yield Fault(call, f"`{name}` gives a new value, and nobody takes it", f"`{name}` 返回新值，却没有人接收", fix)
+            fix = (
+                (instead(call, f"{key(on)} = {source(program, call)}"),)
+                if statement.lineno == statement.end_lineno and "[" not in key(on)
+                else ()
+            )
+            yield Fault(
+                call, f"`{name}` gives a new value, and nobody takes it", f"`{name}` 返回新值，却没有人接收", fix
+            )
 
 
 def _tested(view: View, call: ast.Call) -> bool:
     """Whether a call is made to see whether it raises."""
-    return any(isinstance(a, (ast.With, ast.Try)) and (isinstance(a, ast.Try) or "raises" in view.program.code(a.items[0])) for a in view.program.up(call))
+    return any(
+        isinstance(a, (ast.With, ast.Try)) and (isinstance(a, ast.Try) or "raises" in view.program.code(a.items[0]))
+        for a in view.program.up(call)
+    )
 
 
 def _tensor(view: View, call: ast.Call, on: ast.expr) -> bool:
@@ -255,8 +315,21 @@ def _tensor(view: View, call: ast.Call, on: ast.expr) -> bool:
         return False
     value = program.origin(on)
     by = last(program.path(value.func)) if isinstance(value, ast.Call) else ""
-    word = re.search(r"(^|_)(labels?|logits|mask|ids|scores|logps?|targets?|ratio|loss|rewards?|adv\w{0,12})$", last(key(on)))
-    return by in ("clone", "zeros", "ones", "full", "softmax", "log_softmax", "zeros_like", "ones_like", "tensor", "exp") or bool(word)
+    word = re.search(
+        r"(^|_)(labels?|logits|mask|ids|scores|logps?|targets?|ratio|loss|rewards?|adv\w{0,12})$", last(key(on))
+    )
+    return by in (
+        "clone",
+        "zeros",
+        "ones",
+        "full",
+        "softmax",
+        "log_softmax",
+        "zeros_like",
+        "ones_like",
+        "tensor",
+        "exp",
+    ) or bool(word)
 
 
 @rule("ema-weights-swapped", "S1", "silent-degradation", "ema decay momentum tau",
@@ -287,23 +360,48 @@ def ema_weights_swapped(view: View) -> Iterator[Fault]:
                 yield _swapped(call)
     for call in program.find("lerp_", "lerp"):
         weight = argument(call, "weight", 1) if key(receiver(call)) != "torch" else argument(call, "weight", 2)
-        if weight is not None and _decay(program, weight) and re.search(r"ema|avg|shadow|average", program.code(call), re.I):
+        if (
+            weight is not None
+            and _decay(program, weight)
+            and re.search(r"ema|avg|shadow|average", program.code(call), re.I)
+        ):
             yield _swapped(call)
     for node in program.nodes:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and isinstance(node.left, ast.BinOp) and isinstance(node.right, ast.BinOp):
+        if (
+            isinstance(node, ast.BinOp)
+            and isinstance(node.op, ast.Add)
+            and isinstance(node.left, ast.BinOp)
+            and isinstance(node.right, ast.BinOp)
+        ):
             for one, two in ((node.left, node.right), (node.right, node.left)):
                 kept, new = _factor(one, True), _factor(two, False)
-                if kept and new and key(kept[0]) == key(new[0]) and _decay(program, new[0]) and _average(program, kept[1]) and not _average(program, new[1]):
+                if (
+                    kept
+                    and new
+                    and key(kept[0]) == key(new[0])
+                    and _decay(program, new[0])
+                    and _average(program, kept[1])
+                    and not _average(program, new[1])
+                ):
                     yield _swapped(node)
 
 
 def _swapped(node: ast.AST) -> Fault:
-    return Fault(node, "the average keeps `1 - decay` of itself: it is the newest model", "滑动平均只保留自身的 `1 - decay`：等于最新的模型")
+    return Fault(
+        node,
+        "the average keeps `1 - decay` of itself: it is the newest model",
+        "滑动平均只保留自身的 `1 - decay`：等于最新的模型",
+    )
 
 
 def _rest(expr: ast.expr) -> bool:
     """`1 - x`."""
-    return isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Sub) and isinstance(expr.left, ast.Constant) and expr.left.value in (1, 1.0)
+    return (
+        isinstance(expr, ast.BinOp)
+        and isinstance(expr.op, ast.Sub)
+        and isinstance(expr.left, ast.Constant)
+        and expr.left.value in (1, 1.0)
+    )
 
 
 def _decay(program: Program, expr: ast.expr) -> bool:
@@ -373,13 +471,15 @@ def teacher_in_training_mode(view: View) -> Iterator[Fault]:
     for training in view.trainings:
         for event in training.of("call"):
             name = key(event.node.func) if isinstance(event.node, ast.Call) else ""
-            if not re.search(r"(^|_|\.)(teacher|frozen|extractor|vgg|perceptual|inception|lpips)(_|$)", name, re.I) or not no_grad(event.contexts):
+            if not re.search(
+                r"(^|_|\.)(teacher|frozen|extractor|vgg|perceptual|inception|lpips)(_|$)", name, re.I
+            ) or not no_grad(event.contexts):
                 continue
             origin = _loaded(view, event.node.func) or made(view, event.node.func)  # type: ignore[attr-defined]
             path = program.path(origin.func) if origin is not None else ""
-            built = re.search(r"torchvision|timm|resnet|vgg|efficientnet|densenet|mobilenet|vit_|(^|\.)create_model$", path) or (
-                last(path) in view.roles.modules and re.search(r"Dropout|BatchNorm|dropout", program.text)
-            )
+            built = re.search(
+                r"torchvision|timm|resnet|vgg|efficientnet|densenet|mobilenet|vit_|(^|\.)create_model$", path
+            ) or (last(path) in view.roles.modules and re.search(r"Dropout|BatchNorm|dropout", program.text))
             if path and built and not _settled(view, name):
                 yield Fault(event.node, f"`{name}` gives targets in training mode", f"`{name}` 在训练模式下给出目标",
                             beside=(origin,) if origin is not None else ())  # fmt: skip
@@ -401,9 +501,13 @@ def _settled(view: View, name: str) -> bool:
         on = receiver(call)
         text = program.code(on) if on is not None else ""
         off = last(program.path(call.func)) == "eval" or (call.args and program.const(call.args[0]) is False)
-        if off and (last(name) in text or not key(on) or last(key(on)) in ("teacher", "self") or re.search(r"(^|\W)(m|model|net|module)$", text)):
+        if off and (
+            last(name) in text
+            or not key(on)
+            or last(key(on)) in ("teacher", "self")
+            or re.search(r"(^|\W)(m|model|net|module)$", text)
+        ):
             student = re.search(r"student", text)
             if not student:
                 return True
     return False
-

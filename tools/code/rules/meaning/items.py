@@ -1,6 +1,6 @@
 """Rules on the items of a dataset: changed in place, augmented apart, weighted by class, with the answer among the features."""
 
-# ruff: noqa: E501  one sentence, pattern or question on one line
+# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
 
 from __future__ import annotations
 
@@ -59,12 +59,22 @@ def item_changed_in_place(view: View) -> Iterator[Fault]:
             name = ""
             if isinstance(node, ast.AugAssign):
                 name = key(node.target) or (key(node.target.value) if isinstance(node.target, ast.Subscript) else "")
-            elif isinstance(node, ast.Call) and re.search(r"^(mul|add|sub|div|clamp|normalize|masked_fill)_$", last(program.path(node.func))):
+            elif isinstance(node, ast.Call) and re.search(
+                r"^(mul|add|sub|div|clamp|normalize|masked_fill)_$", last(program.path(node.func))
+            ):
                 name = key(receiver(node))
-            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript) and isinstance(node.targets[0].slice, (ast.Slice, ast.Tuple)):
+            elif (
+                isinstance(node, ast.Assign)
+                and isinstance(node.targets[0], ast.Subscript)
+                and isinstance(node.targets[0].slice, (ast.Slice, ast.Tuple))
+            ):
                 name = key(node.targets[0].value)
             value = _first(program, function, name) if name and "." not in name else None
-            stored = isinstance(value, ast.Subscript) and key(value.value).startswith("self.") and isinstance(value.slice, ast.Name)
+            stored = (
+                isinstance(value, ast.Subscript)
+                and key(value.value).startswith("self.")
+                and isinstance(value.slice, ast.Name)
+            )
             if stored and _array(program, methods, key(value.value)) and isinstance(value, ast.Subscript):  # type: ignore[union-attr]
                 yield Fault(node, f"`{name}` is the stored item itself: the change stays, and adds up", f"`{name}` 就是存储的数据本身：改动会留下并累积",
                             (instead(value, f"{source(program, value)}.copy()"),) if "np.load" in program.text else (), beside=(value,))  # fmt: skip
@@ -81,9 +91,21 @@ def _array(program: Program, methods: dict, name: str) -> bool:
     """Whether a dataset keeps an array or tensor under a name."""
     function = methods.get("__init__")
     for node in ast.walk(function) if function is not None else ():
-        if isinstance(node, ast.Assign) and any(key(t) == name for t in node.targets) and isinstance(node.value, ast.Call):
+        if (
+            isinstance(node, ast.Assign)
+            and any(key(t) == name for t in node.targets)
+            and isinstance(node.value, ast.Call)
+        ):
             text = program.code(node.value, 300)
-            return bool(re.search(r"np\.load|numpy|torch\.(load|stack|cat|from_numpy|tensor|randn)|np\.(array|stack|concatenate|asarray|memmap)|\.astype|\.values|h5py", text)) and "mmap_mode='r'" not in text
+            return (
+                bool(
+                    re.search(
+                        r"np\.load|numpy|torch\.(load|stack|cat|from_numpy|tensor|randn)|np\.(array|stack|concatenate|asarray|memmap)|\.astype|\.values|h5py",
+                        text,
+                    )
+                )
+                and "mmap_mode='r'" not in text
+            )
     return False
 
 
@@ -113,13 +135,28 @@ def pair_augmented_apart(view: View) -> Iterator[Fault]:
     program = view.program
     if re.search(r"manual_seed|set_rng_state|tv_tensors|random\.setstate|get_params|random\.seed", program.text):
         return
-    random = re.search(r"Random(Resized)?Crop|RandomRotation|Random(Horizontal|Vertical)?Flip|RandomAffine|RandomPerspective|ElasticTransform", program.text)
+    random = re.search(
+        r"Random(Resized)?Crop|RandomRotation|Random(Horizontal|Vertical)?Flip|RandomAffine|RandomPerspective|ElasticTransform",
+        program.text,
+    )
     for function, _ in datasets(view):
-        calls = [n for n in ast.walk(function) if isinstance(n, ast.Call) and len(n.args) == 1 and not n.keywords and re.search(r"transform|aug|tf$", last(key(n.func)), re.I)]
+        calls = [
+            n
+            for n in ast.walk(function)
+            if isinstance(n, ast.Call)
+            and len(n.args) == 1
+            and not n.keywords
+            and re.search(r"transform|aug|tf$", last(key(n.func)), re.I)
+        ]
         masks = [c for c in calls if re.search(r"mask|label|seg|target|depth|^gt", last(key(c.args[0])) or "", re.I)]
         images = [c for c in calls if c not in masks and any(key(c.func) == key(m.func) for m in masks)]
         if random and masks and images:
-            yield Fault(masks[0], "image and mask go through the same random transform one after the other: each gets its own", "图像与掩码先后经过同一随机变换：各自变换不同", beside=(images[0],))
+            yield Fault(
+                masks[0],
+                "image and mask go through the same random transform one after the other: each gets its own",
+                "图像与掩码先后经过同一随机变换：各自变换不同",
+                beside=(images[0],),
+            )
 
 
 @rule("sampler-weighted-by-class", "S1", "noisy-data-mixture", "WeightedRandomSampler",
@@ -148,9 +185,22 @@ def sampler_weighted_by_class(view: View) -> Iterator[Fault]:
         value = program.origin(weights)
         text = program.code(value, 300)
         named = re.search(r"(^|_)class_?(weights?|w)$|weights?_per_class|cls_weights?", last(key(weights)))
-        counted = isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div) and any(isinstance(n, ast.Call) and last(program.path(n.func)) in ("bincount", "value_counts") for n in program.traced(value, 3))
-        if (named or counted) and not re.search(r"\[\s{0,4}(labels?|targets?|y|t|i|l|c)\b|for \w+ in|gather|index_select", text):
-            yield Fault(call, "the sampler takes a weight for each item and is given one for each class", "采样器需要每个样本一个权重，这里给的是每个类别一个")
+        counted = (
+            isinstance(value, ast.BinOp)
+            and isinstance(value.op, ast.Div)
+            and any(
+                isinstance(n, ast.Call) and last(program.path(n.func)) in ("bincount", "value_counts")
+                for n in program.traced(value, 3)
+            )
+        )
+        if (named or counted) and not re.search(
+            r"\[\s{0,4}(labels?|targets?|y|t|i|l|c)\b|for \w+ in|gather|index_select", text
+        ):
+            yield Fault(
+                call,
+                "the sampler takes a weight for each item and is given one for each class",
+                "采样器需要每个样本一个权重，这里给的是每个类别一个",
+            )
 
 
 @rule("scaled-twice", "S2", "loss-stagnation", "255",
@@ -170,7 +220,9 @@ def scaled_twice(view: View) -> Iterator[Fault]:
     Why: all inputs are next to zero.
     """
     program = view.program
-    if not any(True for _ in program.find("ToTensor")) or re.search(r"from_numpy|PILToTensor|read_image|decode_", program.text):
+    if not any(True for _ in program.find("ToTensor")) or re.search(
+        r"from_numpy|PILToTensor|read_image|decode_", program.text
+    ):
         return
     for node in program.nodes:
         value = node.right if isinstance(node, ast.BinOp) else node.value if isinstance(node, ast.AugAssign) else None
@@ -178,8 +230,25 @@ def scaled_twice(view: View) -> Iterator[Fault]:
             continue
         side = node.left if isinstance(node, ast.BinOp) else node.target  # type: ignore[attr-defined]
         lambdas = [a for a in program.up(node) if isinstance(a, ast.Lambda)]
-        compose = any(isinstance(a, ast.Call) and last(program.path(a.func)) == "Compose" and any(isinstance(n, ast.Call) and last(program.path(n.func)) == "ToTensor" and n.lineno <= node.lineno for n in a.args[0].elts) for a in program.up(node) if isinstance(a, ast.Call) and a.args and isinstance(a.args[0], ast.List))  # type: ignore[attr-defined]
-        looped = any(b.how == "for" and isinstance(x, ast.For) and view.roles.of(x.iter) == "loader" for b in program.bindings(side) for x in [b.node]) if key(side) else False
+        compose = any(
+            isinstance(a, ast.Call)
+            and last(program.path(a.func)) == "Compose"
+            and any(
+                isinstance(n, ast.Call) and last(program.path(n.func)) == "ToTensor" and n.lineno <= node.lineno
+                for n in a.args[0].elts
+            )
+            for a in program.up(node)
+            if isinstance(a, ast.Call) and a.args and isinstance(a.args[0], ast.List)
+        )  # type: ignore[attr-defined]
+        looped = (
+            any(
+                b.how == "for" and isinstance(x, ast.For) and view.roles.of(x.iter) == "loader"
+                for b in program.bindings(side)
+                for x in [b.node]
+            )
+            if key(side)
+            else False
+        )
         if (lambdas and compose) or looped:
             yield Fault(node, "`ToTensor` has divided by 255 already", "`ToTensor` 已经除以 255")
 
@@ -207,20 +276,50 @@ def answer_among_the_features(view: View) -> Iterator[Fault]:
     program = view.program
     for scope, scoped in program.bound.items():
         for name, bindings in scoped.items():
-            if not re.fullmatch(r"X|x|features?|inputs?|X_all", name) or len(bindings) != 1 or bindings[0].value is None:
+            if (
+                not re.fullmatch(r"X|x|features?|inputs?|X_all", name)
+                or len(bindings) != 1
+                or bindings[0].value is None
+            ):
                 continue
             value = bindings[0].value
-            while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in ("to_numpy", "astype", "copy", "fillna"):
+            while (
+                isinstance(value, ast.Call)
+                and isinstance(value.func, ast.Attribute)
+                and value.func.attr in ("to_numpy", "astype", "copy", "fillna")
+            ):
                 value = value.func.value
             if isinstance(value, ast.Attribute) and value.attr == "values":
                 value = value.value
             table = key(value) if isinstance(value, (ast.Name, ast.Attribute)) else ""
-            labels = [b.value for n, bs in scoped.items() if re.fullmatch(r"y|labels?|targets?|y_all", n) for b in bs if b.value is not None]
-            columns = [n for v in labels for n in ast.walk(v) if isinstance(n, ast.Subscript) and key(n.value) == table and isinstance(n.slice, ast.Constant)]
+            labels = [
+                b.value
+                for n, bs in scoped.items()
+                if re.fullmatch(r"y|labels?|targets?|y_all", n)
+                for b in bs
+                if b.value is not None
+            ]
+            columns = [
+                n
+                for v in labels
+                for n in ast.walk(v)
+                if isinstance(n, ast.Subscript) and key(n.value) == table and isinstance(n.slice, ast.Constant)
+            ]
             built = program.origin(value) if table else None
             read = isinstance(built, ast.Call) and re.search(r"read_\w+$|DataFrame$", program.path(built.func))
-            if table and columns and read and not re.search(rf"{re.escape(table)}\.pop\(|del {re.escape(table)}\[|\.drop\(", program.text) and isinstance(scope, ast.AST):
-                yield Fault(bindings[0].node, f"the features are all of `{table}`, the label among them", f"特征取了 `{table}` 的全部列，标签也在其中", beside=(columns[0],))
+            if (
+                table
+                and columns
+                and read
+                and not re.search(rf"{re.escape(table)}\.pop\(|del {re.escape(table)}\[|\.drop\(", program.text)
+                and isinstance(scope, ast.AST)
+            ):
+                yield Fault(
+                    bindings[0].node,
+                    f"the features are all of `{table}`, the label among them",
+                    f"特征取了 `{table}` 的全部列，标签也在其中",
+                    beside=(columns[0],),
+                )
 
 
 @rule("folds-share-a-model", "S1", "eval-leakage", "KFold",
@@ -249,16 +348,35 @@ def folds_share_a_model(view: View) -> Iterator[Fault]:
     if re.search(r"load_state_dict|reset_parameters|deepcopy|clone\(|re_?init|init_weights|apply\(", program.text):
         return
     for loop in (n for n in program.nodes if isinstance(n, ast.For)):
-        folds = [c for c in ast.walk(loop.iter) if isinstance(c, ast.Call) and last(program.path(c.func)) == "split" and re.search(r"KFold|ShuffleSplit|LeaveOne", constructor(view, receiver(c)) or program.code(c, 200))]
+        folds = [
+            c
+            for c in ast.walk(loop.iter)
+            if isinstance(c, ast.Call)
+            and last(program.path(c.func)) == "split"
+            and re.search(r"KFold|ShuffleSplit|LeaveOne", constructor(view, receiver(c)) or program.code(c, 200))
+        ]
         if not folds:
             continue
         for call in program.nodes:
-            if isinstance(call, ast.Call) and view.roles.of(call) == "optimizer" and program.scope(call) is program.scope(loop) and call.lineno < loop.lineno and not inside(program, call, loop):
-                name = key(program.statement(call).targets[0]) if isinstance(program.statement(call), ast.Assign) else ""  # type: ignore[attr-defined]
+            if (
+                isinstance(call, ast.Call)
+                and view.roles.of(call) == "optimizer"
+                and program.scope(call) is program.scope(loop)
+                and call.lineno < loop.lineno
+                and not inside(program, call, loop)
+            ):
+                name = (
+                    key(program.statement(call).targets[0]) if isinstance(program.statement(call), ast.Assign) else ""
+                )  # type: ignore[attr-defined]
                 again = any(inside(program, b.node, loop) for b in program.bindings(loop.iter, name)) if name else True
                 used = any(key(n) == name for n in ast.walk(loop) if isinstance(n, (ast.Name, ast.Attribute)))
                 if used and not again:
-                    yield Fault(loop, "all folds go on training one model: what is scored was trained on", "所有折共用一个模型继续训练：被评测的数据已训练过", beside=(call,))
+                    yield Fault(
+                        loop,
+                        "all folds go on training one model: what is scored was trained on",
+                        "所有折共用一个模型继续训练：被评测的数据已训练过",
+                        beside=(call,),
+                    )
                     break
 
 
@@ -287,16 +405,34 @@ def handle_opened_before_workers(view: View) -> Iterator[Fault]:
     Why: they share one position and one state of the library: items come out mixed or broken, or reading hangs.
     """
     program = view.program
-    several = [c for c in program.find("DataLoader") if given(view, c, "num_workers")[0] and given(view, c, "num_workers")[1] != 0]
+    several = [
+        c
+        for c in program.find("DataLoader")
+        if given(view, c, "num_workers")[0] and given(view, c, "num_workers")[1] != 0
+    ]
     if not several or "worker_init_fn" in program.text or "__getstate__" in program.text:
         return
     for function, methods in datasets(view):
         init = methods.get("__init__")
         for node in ast.walk(init) if init is not None else ():
             name = key(node.targets[0]) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) else ""
-            opened = name and re.search(r"^(h5py\.File|lmdb\.open|sqlite3\.connect|zipfile\.ZipFile|tarfile\.open)$", program.path(node.value.func))  # type: ignore[union-attr]
-            if opened and re.search(rf"{re.escape(name)}\b", program.code(function, 8000)) and not re.search(rf"{re.escape(name)}\s{{0,4}}=|{re.escape(name)}\.close|is None", program.code(function, 8000)):
-                yield Fault(node, f"`{name}` is opened once and read by all workers", f"`{name}` 只打开一次，却被所有 worker 读取", beside=(several[0],))
+            opened = name and re.search(
+                r"^(h5py\.File|lmdb\.open|sqlite3\.connect|zipfile\.ZipFile|tarfile\.open)$",
+                program.path(node.value.func),
+            )  # type: ignore[union-attr]
+            if (
+                opened
+                and re.search(rf"{re.escape(name)}\b", program.code(function, 8000))
+                and not re.search(
+                    rf"{re.escape(name)}\s{{0,4}}=|{re.escape(name)}\.close|is None", program.code(function, 8000)
+                )
+            ):
+                yield Fault(
+                    node,
+                    f"`{name}` is opened once and read by all workers",
+                    f"`{name}` 只打开一次，却被所有 worker 读取",
+                    beside=(several[0],),
+                )
 
 
 @rule("predictions-in-another-order", "S1", "eval-harness-drift", "shuffle",
@@ -322,16 +458,41 @@ def predictions_in_another_order(view: View) -> Iterator[Fault]:
     program = view.program
     for loop in (n for n in program.nodes if isinstance(n, ast.For)):
         built = made(view, loop.iter)
-        if built is None or not last(program.path(built.func)).endswith("DataLoader") or given(view, built, "shuffle")[1] is not True or not built.args:
+        if (
+            built is None
+            or not last(program.path(built.func)).endswith("DataLoader")
+            or given(view, built, "shuffle")[1] is not True
+            or not built.args
+        ):
             continue
         data = key(built.args[0])
-        filled = {key(n.target) for n in ast.walk(loop) if isinstance(n, ast.AugAssign)} | {key(receiver(n)) for n in ast.walk(loop) if isinstance(n, ast.Call) and last(program.path(n.func)) in ("append", "extend")}
+        filled = {key(n.target) for n in ast.walk(loop) if isinstance(n, ast.AugAssign)} | {
+            key(receiver(n))
+            for n in ast.walk(loop)
+            if isinstance(n, ast.Call) and last(program.path(n.func)) in ("append", "extend")
+        }
         for call in program.nodes:
-            if not isinstance(call, ast.Call) or len(call.args) != 2 or call.lineno < loop.lineno or program.scope(call) is not program.scope(loop):
+            if (
+                not isinstance(call, ast.Call)
+                or len(call.args) != 2
+                or call.lineno < loop.lineno
+                or program.scope(call) is not program.scope(loop)
+            ):
                 continue
             sides = [key(a) for a in call.args]
-            ordered = [s for s in sides if data and re.fullmatch(rf"{re.escape(data)}\.(labels?|targets?|y)|{re.escape(data)}\['(labels?|targets?|y)'\]", s)]
+            ordered = [
+                s
+                for s in sides
+                if data
+                and re.fullmatch(
+                    rf"{re.escape(data)}\.(labels?|targets?|y)|{re.escape(data)}\['(labels?|targets?|y)'\]", s
+                )
+            ]
             if ordered and any(s in filled - {""} for s in sides):
-                yield Fault(built, "predictions of a shuffled loader are compared with labels in order", "打乱顺序的加载器给出的预测，与按原顺序的标签比较", beside=(call,))
+                yield Fault(
+                    built,
+                    "predictions of a shuffled loader are compared with labels in order",
+                    "打乱顺序的加载器给出的预测，与按原顺序的标签比较",
+                    beside=(call,),
+                )
                 break
-

@@ -1,6 +1,6 @@
 """Rules on what is kept of a model: the best weights, the newest file, the names of the weights."""
 
-# ruff: noqa: E501  one sentence, pattern or question on one line
+# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
 
 from __future__ import annotations
 
@@ -49,9 +49,20 @@ def best_weights_not_copied(view: View) -> Iterator[Fault]:
         for name, bindings in scoped.items():
             for binding in bindings:
                 value = binding.value
-                live = binding.how == "assign" and binding.part is None and isinstance(value, ast.Call) and last(program.path(value.func)) == "state_dict"
+                live = (
+                    binding.how == "assign"
+                    and binding.part is None
+                    and isinstance(value, ast.Call)
+                    and last(program.path(value.func)) == "state_dict"
+                )
                 kept = re.search(r"best|backup|saved|snapshot|initial|init_state|original|start", name, re.I)
-                if live and kept and isinstance(value, ast.Call) and _model(view, value) and _restored(program, name, value):
+                if (
+                    live
+                    and kept
+                    and isinstance(value, ast.Call)
+                    and _model(view, value)
+                    and _restored(program, name, value)
+                ):
                     yield Fault(value, f"`{name}` refers to the live weights, which go on training", f"`{name}` 指向仍在训练的权重，而不是副本",
                                 (instead(value, f"{{k: v.clone() for k, v in {source(program, value)}.items()}}"),))  # fmt: skip
 
@@ -65,7 +76,9 @@ def _restored(program: Program, name: str, value: ast.Call) -> bool:
     """Whether weights are loaded from the name again, and it is set in a loop or before one."""
     for call in program.find("load_state_dict"):
         if call.args and key(call.args[0]) == name:
-            return not re.search(rf"{re.escape(name)}\s{{0,4}}=\s{{0,4}}[^\n]{{0,40}}(deepcopy|clone)", whole(program, value))
+            return not re.search(
+                rf"{re.escape(name)}\s{{0,4}}=\s{{0,4}}[^\n]{{0,40}}(deepcopy|clone)", whole(program, value)
+            )
     return False
 
 
@@ -100,8 +113,16 @@ def checkpoints_sorted_as_text(view: View) -> Iterator[Fault]:
         if value is None or not _listed(program, value):
             continue
         whose = key(value) if method else _name(program, call)
-        if last(program.path(call.func)) == "max" or isinstance(program.parent.get(call), ast.Subscript) or _ends(program, call, whose):
-            yield Fault(call, "checkpoints are put in order by text: step-10000 comes before step-9000", "检查点按文本排序：step-10000 会排在 step-9000 之前")
+        if (
+            last(program.path(call.func)) == "max"
+            or isinstance(program.parent.get(call), ast.Subscript)
+            or _ends(program, call, whose)
+        ):
+            yield Fault(
+                call,
+                "checkpoints are put in order by text: step-10000 comes before step-9000",
+                "检查点按文本排序：step-10000 会排在 step-9000 之前",
+            )
 
 
 def _name(program: Program, call: ast.Call) -> str:
@@ -112,9 +133,19 @@ def _name(program: Program, call: ast.Call) -> str:
 def _listed(program: Program, expr: ast.expr) -> bool:
     """Whether a value is a listing of checkpoints: a pattern, or names that a program writes itself."""
     for node in program.traced(expr, 3):
-        if not isinstance(node, ast.Call) or last(program.path(node.func)) not in ("glob", "listdir", "iterdir", "rglob"):
+        if not isinstance(node, ast.Call) or last(program.path(node.func)) not in (
+            "glob",
+            "listdir",
+            "iterdir",
+            "rglob",
+        ):
             continue
-        words = " ".join(str(n.value) for a in (expr, *node.args) for n in ast.walk(a) if isinstance(n, ast.Constant) and isinstance(n.value, str))
+        words = " ".join(
+            str(n.value)
+            for a in (expr, *node.args)
+            for n in ast.walk(a)
+            if isinstance(n, ast.Constant) and isinstance(n.value, str)
+        )
         folder = " ".join(key(n) for a in node.args for n in ast.walk(a))
         if CHECKPOINT.search(words) or (not words and re.search(r"check_?point|ckpt", folder, re.I)):
             return not re.search(r"\d{4}|%Y|rank|shard", words)
@@ -124,7 +155,14 @@ def _listed(program: Program, expr: ast.expr) -> bool:
 def _ends(program: Program, call: ast.Call, name: str) -> bool:
     """Whether an end of the list is what is used."""
     own = re.escape(name)
-    return bool(name) and re.search(rf"(?<![\w.]){own}\[\s{{0,4}}:?\s{{0,4}}-|(?<![\w.]){own}\.pop\(|(?<![\w.]){own}\[-1\]|(?<![\w.]){own}\[0\]", whole(program, call)) is not None
+    return (
+        bool(name)
+        and re.search(
+            rf"(?<![\w.]){own}\[\s{{0,4}}:?\s{{0,4}}-|(?<![\w.]){own}\.pop\(|(?<![\w.]){own}\[-1\]|(?<![\w.]){own}\[0\]",
+            whole(program, call),
+        )
+        is not None
+    )
 
 
 @rule("wrapped-weights-not-matched", "S1", "checkpoint-load-failure", "strict",
@@ -180,7 +218,11 @@ def mismatches_unread(view: View) -> Iterator[Fault]:
     program = view.program
     for call in program.find("load_state_dict"):
         loose = given(view, call, "strict")[1] is False
-        if loose and isinstance(program.parent.get(call), ast.Expr) and not re.search(r"lora|adapter|peft|ema|missing_keys", program.text, re.I):
+        if (
+            loose
+            and isinstance(program.parent.get(call), ast.Expr)
+            and not re.search(r"lora|adapter|peft|ema|missing_keys", program.text, re.I)
+        ):
             yield Fault(call, "nobody reads which weights did not match", "没有人检查哪些权重没有匹配")
 
 
@@ -217,7 +259,10 @@ def copy_is_the_original(view: View) -> Iterator[Fault]:
         if not isinstance(node, ast.Assign) or not isinstance(node.value, (ast.Name, ast.Attribute)):
             continue
         name, value = key(node.targets[0]), key(node.value)
-        wanted = re.search(r"(^|_|\.)(ema|ema_model|target_net|target_network|target_model|q_target|target_q|target_critic|target_actor|teacher|teacher_model|shadow|swa_model)$", name)
+        wanted = re.search(
+            r"(^|_|\.)(ema|ema_model|target_net|target_network|target_model|q_target|target_q|target_critic|target_actor|teacher|teacher_model|shadow|swa_model)$",
+            name,
+        )
         alike = re.search(r"ema|target|teacher|shadow|copy|swa|avg", last(value), re.I)
         plain = view.roles.of(node.value) == "model" and isinstance(made(view, node.value), ast.Call)
         if wanted and not alike and plain and name != value and not program.guards(node):

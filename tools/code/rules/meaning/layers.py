@@ -1,6 +1,6 @@
 """Rules on how a network is put together: layers that nobody trains, that are one, or that never rest."""
 
-# ruff: noqa: E501  one sentence, pattern or question on one line
+# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def layers(view: View, node: ast.AST) -> bool:
         return False
     path = view.program.path(node.func)
     name = last(path)
-    return (bool(LAYER.search(path)) and not name.endswith("Loss") and name not in ("Parameter", "Module", "Identity")) or path in view.roles.modules
+    return (
+        bool(LAYER.search(path)) and not name.endswith("Loss") and name not in ("Parameter", "Module", "Identity")
+    ) or path in view.roles.modules
 
 
 def module_functions(view: View, name: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -71,11 +73,23 @@ def layers_in_a_plain_list(view: View) -> Iterator[Fault]:
             if not name.startswith("self.") or not _plain(view, node.value):  # type: ignore[union-attr]
                 continue
             own = re.escape(name)
-            kept = re.search(rf"(ModuleList|ModuleDict|Sequential)\(\s{{0,9}}\*{{0,2}}{own}|add_module|setattr|register_module|{own}\s{{0,4}}=\s{{0,4}}nn\.", text)
+            kept = re.search(
+                rf"(ModuleList|ModuleDict|Sequential)\(\s{{0,9}}\*{{0,2}}{own}|add_module|setattr|register_module|{own}\s{{0,4}}=\s{{0,4}}nn\.",
+                text,
+            )
             also = any(b.node is not node for b in program.bindings(target, name)) if target is not None else True
             if not kept and not also and not re.search(rf"(ModuleList|Sequential)\(\s{{0,9}}\*?{own}", program.text):
-                fix = (instead(node.value, f"nn.ModuleList({source(program, node.value)})"),) if isinstance(node.value, (ast.List, ast.ListComp)) and "nn." in program.text else ()  # type: ignore[union-attr]
-                yield Fault(node, f"the layers in `{name}` are not seen by PyTorch: they are not trained", f"`{name}` 里的层不会被 PyTorch 注册：不会被训练", fix)
+                fix = (
+                    (instead(node.value, f"nn.ModuleList({source(program, node.value)})"),)
+                    if isinstance(node.value, (ast.List, ast.ListComp)) and "nn." in program.text
+                    else ()
+                )  # type: ignore[union-attr]
+                yield Fault(
+                    node,
+                    f"the layers in `{name}` are not seen by PyTorch: they are not trained",
+                    f"`{name}` 里的层不会被 PyTorch 注册：不会被训练",
+                    fix,
+                )
 
 
 def _plain(view: View, value: ast.AST) -> bool:
@@ -88,8 +102,14 @@ def _plain(view: View, value: ast.AST) -> bool:
         parts = list(value.values)
     else:
         return False
-    weighty = re.compile(r"Linear|Conv|Embedding|Norm|LSTM|GRU|Attention|Transformer|Block|Layer|Encoder|Decoder|Head|MLP|Sequential")
-    return bool(parts) and all(layers(view, p) for p in parts) and any(weighty.search(last(view.program.path(p.func))) for p in parts if isinstance(p, ast.Call))
+    weighty = re.compile(
+        r"Linear|Conv|Embedding|Norm|LSTM|GRU|Attention|Transformer|Block|Layer|Encoder|Decoder|Head|MLP|Sequential"
+    )
+    return (
+        bool(parts)
+        and all(layers(view, p) for p in parts)
+        and any(weighty.search(last(view.program.path(p.func))) for p in parts if isinstance(p, ast.Call))
+    )
 
 
 @rule("layers-are-one", "S1", "loss-stagnation", "ModuleList Sequential",
@@ -111,13 +131,33 @@ def layers_are_one(view: View) -> Iterator[Fault]:
     program = view.program
     for call in program.find("ModuleList", "Sequential"):
         for node in [n for a in call.args for n in ast.walk(a)]:
-            one = node.left.elts if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List) else []
-            comp = isinstance(node, (ast.ListComp, ast.GeneratorExp)) and isinstance(node.elt, (ast.Name, ast.Attribute)) and key(node.elt) not in {key(n) for g in node.generators for n in ast.walk(g.target)}
+            one = (
+                node.left.elts
+                if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List)
+                else []
+            )
+            comp = (
+                isinstance(node, (ast.ListComp, ast.GeneratorExp))
+                and isinstance(node.elt, (ast.Name, ast.Attribute))
+                and key(node.elt) not in {key(n) for g in node.generators for n in ast.walk(g.target)}
+            )
             value = one[0] if len(one) == 1 else node.elt if comp else None  # type: ignore[union-attr]
-            if value is None or not layers(view, program.origin(value)) or re.search(r"shar(e|ed|ing)|tied|tie_|same weights|universal|recurren", whole_text(program, call), re.I):
+            if (
+                value is None
+                or not layers(view, program.origin(value))
+                or re.search(
+                    r"shar(e|ed|ing)|tied|tie_|same weights|universal|recurren", whole_text(program, call), re.I
+                )
+            ):
                 continue
-            if not re.search(r"ReLU|GELU|SiLU|Dropout|Pool|Tanh|Sigmoid|Flatten|Identity", program.code(program.origin(value))):
-                yield Fault(call, "the layers are one layer, many times: they share their weights", "这些层其实是同一层重复多次：共享权重")
+            if not re.search(
+                r"ReLU|GELU|SiLU|Dropout|Pool|Tanh|Sigmoid|Flatten|Identity", program.code(program.origin(value))
+            ):
+                yield Fault(
+                    call,
+                    "the layers are one layer, many times: they share their weights",
+                    "这些层其实是同一层重复多次：共享权重",
+                )
                 break
 
 
@@ -157,12 +197,24 @@ def layer_made_in_forward(view: View) -> Iterator[Fault]:
             if not isinstance(node, ast.Call) or program.scope(node) is not function:
                 continue
             path = program.path(node.func)
-            weighty = re.search(r"^torch\.nn\.(Linear|Conv\dd|Embedding|LayerNorm|BatchNorm\dd|LSTM|GRU|MultiheadAttention|Parameter|Bilinear|ConvTranspose\dd)$", path) or (re.search(r"^nn\.(Linear|Conv\dd|Embedding|LayerNorm|BatchNorm\dd|LSTM|GRU|MultiheadAttention|Parameter)$", path))
+            weighty = re.search(
+                r"^torch\.nn\.(Linear|Conv\dd|Embedding|LayerNorm|BatchNorm\dd|LSTM|GRU|MultiheadAttention|Parameter|Bilinear|ConvTranspose\dd)$",
+                path,
+            ) or (
+                re.search(
+                    r"^nn\.(Linear|Conv\dd|Embedding|LayerNorm|BatchNorm\dd|LSTM|GRU|MultiheadAttention|Parameter)$",
+                    path,
+                )
+            )
             statement = program.statement(node)
             once = isinstance(statement, ast.Assign) and key(statement.targets[0]).startswith("self.")
             frozen = argument(node, "requires_grad") is not None or argument(node, "elementwise_affine") is not None
             if weighty and not once and not frozen:
-                yield Fault(node, "this layer is made anew in each forward pass: it is never trained", "每次前向都新建这一层：永远不会被训练")
+                yield Fault(
+                    node,
+                    "this layer is made anew in each forward pass: it is never trained",
+                    "每次前向都新建这一层：永远不会被训练",
+                )
 
 
 @rule("dropout-always-on", "S1", "eval-harness-drift", "dropout(",
@@ -187,13 +239,28 @@ def dropout_always_on(view: View) -> Iterator[Fault]:
     for call in program.find("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout"):
         path = program.path(call.func)
         function = program.scope(call)
-        if not re.search(r"(^F|functional)\.\w{1,20}$", path) or argument(call, "training", 2) is not None or any(k.arg is None for k in call.keywords):
+        if (
+            not re.search(r"(^F|functional)\.\w{1,20}$", path)
+            or argument(call, "training", 2) is not None
+            or any(k.arg is None for k in call.keywords)
+        ):
             continue
-        guarded = any("training" in program.code(t) for t, _, _ in program.guards(call)) or any(isinstance(a, ast.IfExp) and "training" in program.code(a.test) for a in program.up(call))
+        guarded = any("training" in program.code(t) for t, _, _ in program.guards(call)) or any(
+            isinstance(a, ast.IfExp) and "training" in program.code(a.test) for a in program.up(call)
+        )
         if isinstance(function, FUNCTIONS) and not guarded and isinstance(program.parent.get(function), ast.ClassDef):
             text = source(program, call)
-            fix = (instead(call, f"{text[:-1]}, training=self.training)"),) if "\n" not in text and key(receiver(call)) in ("F", "functional") else ()
-            yield Fault(call, "`F.dropout` without `training=`: it stays on in evaluation", "`F.dropout` 没有传 `training=`：评测时仍然生效", fix)
+            fix = (
+                (instead(call, f"{text[:-1]}, training=self.training)"),)
+                if "\n" not in text and key(receiver(call)) in ("F", "functional")
+                else ()
+            )
+            yield Fault(
+                call,
+                "`F.dropout` without `training=`: it stays on in evaluation",
+                "`F.dropout` 没有传 `training=`：评测时仍然生效",
+                fix,
+            )
 
 
 @rule("parameter-not-registered", "S1", "loss-stagnation", "Parameter(",
@@ -220,10 +287,24 @@ def parameter_not_registered(view: View) -> Iterator[Fault]:
             if not isinstance(node, ast.Assign) or not key(node.targets[0]).startswith("self."):
                 continue
             value = node.value
-            on = receiver(value) if isinstance(value, ast.Call) and last(program.path(value.func)) in ("to", "cuda", "half", "float", "clone", "bfloat16", "unsqueeze", "view") else None
+            on = (
+                receiver(value)
+                if isinstance(value, ast.Call)
+                and last(program.path(value.func))
+                in ("to", "cuda", "half", "float", "clone", "bfloat16", "unsqueeze", "view")
+                else None
+            )
             sides = [value.left, value.right] if isinstance(value, ast.BinOp) else [on]
-            if any(isinstance(s, ast.Call) and program.path(s.func).endswith("nn.Parameter") for s in sides if s is not None):
-                yield Fault(node, f"`{key(node.targets[0])}` is a plain tensor, not a parameter", f"`{key(node.targets[0])}` 是普通张量，不是参数")
+            if any(
+                isinstance(s, ast.Call) and program.path(s.func).endswith("nn.Parameter")
+                for s in sides
+                if s is not None
+            ):
+                yield Fault(
+                    node,
+                    f"`{key(node.targets[0])}` is a plain tensor, not a parameter",
+                    f"`{key(node.targets[0])}` 是普通张量，不是参数",
+                )
 
 
 @rule("adapter-starts-dead", "S1", "finetune-no-effect", "lora",
@@ -270,9 +351,15 @@ def _start(view: View, function: ast.AST, name: str, value: ast.Call) -> str:
     program = view.program
     text = program.code(value)
     methods = class_methods(view, function.body[0])  # type: ignore[attr-defined]
-    bodies = "\n".join(program.code(m, 8000) for m in methods.values() if m.name in ("__init__", "reset_parameters", "_init_weights", "reset", "init_weights"))
+    bodies = "\n".join(
+        program.code(m, 8000)
+        for m in methods.values()
+        if m.name in ("__init__", "reset_parameters", "_init_weights", "reset", "init_weights")
+    )
     own = re.escape(name)
-    later = re.findall(rf"init\.(\w{{1,30}})\(\s{{0,9}}{own}(?:\.weight)?\b", bodies) or re.findall(rf"{own}(?:\.weight)?\.data\.(\w{{1,20}})\(", bodies)
+    later = re.findall(rf"init\.(\w{{1,30}})\(\s{{0,9}}{own}(?:\.weight)?\b", bodies) or re.findall(
+        rf"{own}(?:\.weight)?\.data\.(\w{{1,20}})\(", bodies
+    )
     if later:
         return "zero" if later[-1].startswith("zero") else "random"
     if re.search(r"zeros\(", text):
@@ -301,7 +388,11 @@ def deviation_from_variance(view: View) -> Iterator[Fault]:
         value = call.args[0] if call.args else receiver(call)
         statement = program.statement(call)
         name = key(statement.targets[0]) if isinstance(statement, ast.Assign) and statement.value is call else ""
-        if value is not None and re.search(r"(^|_)log_?var(iance)?$", last(key(value))) and re.search(r"(^|_)(std|sigma|stddev)$", last(name)):
+        if (
+            value is not None
+            and re.search(r"(^|_)log_?var(iance)?$", last(key(value)))
+            and re.search(r"(^|_)(std|sigma|stddev)$", last(name))
+        ):
             yield Fault(call, f"`{name}` is the variance: the half of the logarithm is missing", f"`{name}` 其实是方差：对数少了一半",
                         (instead(value, f"0.5 * {source(program, value)}"),))  # fmt: skip
 
@@ -325,13 +416,22 @@ def divergence_sign_flipped(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for node in program.nodes:
-        if not isinstance(node, ast.Assign) or not re.search(r"(^|_)(kl|kld|kl_loss|kl_div)(_|$)", last(key(node.targets[0])), re.I):
+        if not isinstance(node, ast.Assign) or not re.search(
+            r"(^|_)(kl|kld|kl_loss|kl_div)(_|$)", last(key(node.targets[0])), re.I
+        ):
             continue
         text = re.sub(r"\s", "", source(program, node.value))
-        if re.search(r"1(\.0)?\+(\w+\.)*log_?var-", text) and re.search(r"-(\w+\.)*log_?var\.exp\(\)|-torch\.exp\((\w+\.)*log_?var\)", text):
+        if re.search(r"1(\.0)?\+(\w+\.)*log_?var-", text) and re.search(
+            r"-(\w+\.)*log_?var\.exp\(\)|-torch\.exp\((\w+\.)*log_?var\)", text
+        ):
             negative = any((isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub)) for n in ast.walk(node.value))
             name = re.escape(key(node.targets[0]))
-            used = re.search(rf"-\s{{0,4}}(\w{{1,30}}\s{{0,4}}\*\s{{0,4}})?{name}\b|{name}\s{{0,4}}\*=\s{{0,4}}-", program.text)
+            used = re.search(
+                rf"-\s{{0,4}}(\w{{1,30}}\s{{0,4}}\*\s{{0,4}})?{name}\b|{name}\s{{0,4}}\*=\s{{0,4}}-", program.text
+            )
             if not negative and not used:
-                yield Fault(node, "the divergence lacks its minus: moving away from the prior is rewarded", "KL 少了负号：偏离先验反而被奖励")
-
+                yield Fault(
+                    node,
+                    "the divergence lacks its minus: moving away from the prior is rewarded",
+                    "KL 少了负号：偏离先验反而被奖励",
+                )

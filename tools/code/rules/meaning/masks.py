@@ -1,6 +1,6 @@
 """Rules on which positions count: masks in the mean, masks by a position off, the wrong side masked, texts without end."""
 
-# ruff: noqa: E501  one sentence, pattern or question on one line
+# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from .terms import criteria, last_layer, meaning
 from .tokens import NO_START
 from .ways import constructor, whole
 
-MASK = re.compile(r"(^|_|\.)(mask|masks|loss_mask|response_mask|completion_mask|action_mask|attention_mask|valid|pad_mask|token_mask)(_\w{1,20})?$|mask", re.I)
+MASK = re.compile(
+    r"(^|_|\.)(mask|masks|loss_mask|response_mask|completion_mask|action_mask|attention_mask|valid|pad_mask|token_mask)(_\w{1,20})?$|mask",
+    re.I,
+)
 PER_TOKEN = re.compile(r"loss|nll|logp|(^|_)ce|kl|entropy|lp$|surr", re.I)
 
 
@@ -44,19 +47,34 @@ def mean_over_what_is_masked(view: View) -> Iterator[Fault]:
         if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Mult):
             continue
         for one, mask in ((value.left, value.right), (value.right, value.left)):
-            masked = MASK.search(last(key(_plain(program, mask)))) and not re.search(r"weight|scale|random|drop", last(key(_plain(program, mask))))
+            masked = MASK.search(last(key(_plain(program, mask)))) and not re.search(
+                r"weight|scale|random|drop", last(key(_plain(program, mask)))
+            )
             per_token = PER_TOKEN.search(last(key(_plain(program, one))))
             above = program.parent.get(call)
             again = isinstance(above, ast.BinOp) and isinstance(above.op, (ast.Div, ast.Mult))
-            if masked and per_token and not again and not re.search(r"mask[\w.\[\]\"', ]{0,60}\.(float\(\)\.)?(mean|sum)\(", whole(program, call)):
-                yield Fault(call, "the mean is over masked positions too: divide the sum by the mask's sum", "均值把被掩盖的位置也算了进去：应除以 mask 之和")
+            if (
+                masked
+                and per_token
+                and not again
+                and not re.search(r"mask[\w.\[\]\"', ]{0,60}\.(float\(\)\.)?(mean|sum)\(", whole(program, call))
+            ):
+                yield Fault(
+                    call,
+                    "the mean is over masked positions too: divide the sum by the mask's sum",
+                    "均值把被掩盖的位置也算了进去：应除以 mask 之和",
+                )
                 break
 
 
 def _plain(program: Program, expr: ast.expr) -> ast.expr:
     """A value without the calls and cuts around its name."""
     while True:
-        if isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and not expr.func.attr.startswith("log_"):
+        if (
+            isinstance(expr, ast.Call)
+            and isinstance(expr.func, ast.Attribute)
+            and not expr.func.attr.startswith("log_")
+        ):
             expr = expr.func.value
         elif isinstance(expr, ast.Subscript) and not key(expr):
             expr = expr.value
@@ -72,7 +90,11 @@ def _cut(expr: ast.expr) -> str:
         if isinstance(part, ast.Slice) and part.step is None:
             if isinstance(part.lower, ast.Constant) and part.lower.value == 1 and part.upper is None:
                 return "1:"
-            if part.lower is None and isinstance(part.upper, ast.UnaryOp) and ast.dump(part.upper.operand) == ast.dump(ast.Constant(1)):
+            if (
+                part.lower is None
+                and isinstance(part.upper, ast.UnaryOp)
+                and ast.dump(part.upper.operand) == ast.dump(ast.Constant(1))
+            ):
                 return ":-1"
     return ""
 
@@ -107,12 +129,22 @@ def mask_cut_at_the_other_end(view: View) -> Iterator[Fault]:
                     word = last(key(node.value)) or program.code(node.value)
                     if cut == "1:" and re.search(r"(^|_)(labels?|input_ids|ids|tokens|targets?)(['\"\]]{0,3})$", word):
                         cuts["targets"].append(node)
-                    elif re.search(r"(loss|response|completion|answer|label|action|assistant|target)_?mask(['\"\]]{0,3})$", word):
+                    elif re.search(
+                        r"(loss|response|completion|answer|label|action|assistant|target)_?mask(['\"\]]{0,3})$", word
+                    ):
                         cuts["masks"].append(node)
             ends = {_cut(n) for n in cuts["masks"]}
-            fed = re.search(r"input_ids\[[^\]]{0,20}:-1\]|log_softmax|cross_entropy|CrossEntropy|gather|logp", program.code(function, 20_000))
+            fed = re.search(
+                r"input_ids\[[^\]]{0,20}:-1\]|log_softmax|cross_entropy|CrossEntropy|gather|logp",
+                program.code(function, 20_000),
+            )
             if cuts["targets"] and ends == {":-1"} and fed:
-                yield Fault(cuts["masks"][0], "the mask is cut at the other end than the targets: it is off by one", "mask 与目标的切法相反：错开一位", beside=(cuts["targets"][0],))
+                yield Fault(
+                    cuts["masks"][0],
+                    "the mask is cut at the other end than the targets: it is off by one",
+                    "mask 与目标的切法相反：错开一位",
+                    beside=(cuts["targets"][0],),
+                )
 
 
 @rule("answer-masked-instead", "S1", "loss-mask-misaligned", "-100 IGNORE ignore",
@@ -140,16 +172,36 @@ def answer_masked_instead(view: View) -> Iterator[Fault]:
     program = view.program
     for node in program.nodes:
         target = node.targets[0] if isinstance(node, ast.Assign) else None
-        if not isinstance(target, ast.Subscript) or not re.search(r"label|target", last(key(target.value)) or program.code(target.value)) or "-100" not in program.code(node.value) + ("-100" if re.search(r"IGNORE|ignore", program.code(node.value)) else ""):  # type: ignore[union-attr]
+        if (
+            not isinstance(target, ast.Subscript)
+            or not re.search(r"label|target", last(key(target.value)) or program.code(target.value))
+            or "-100"
+            not in program.code(node.value) + ("-100" if re.search(r"IGNORE|ignore", program.code(node.value)) else "")
+        ):  # type: ignore[union-attr]
             continue
         for part in ast.walk(target.slice):
-            if isinstance(part, ast.Slice) and part.lower is not None and part.upper is None and re.search(r"prompt|source|instruction|question|prefix|context|head_len", program.code(part.lower)) and not re.search(r"\+|answer|response|full|total", program.code(part.lower)):
+            if (
+                isinstance(part, ast.Slice)
+                and part.lower is not None
+                and part.upper is None
+                and re.search(r"prompt|source|instruction|question|prefix|context|head_len", program.code(part.lower))
+                and not re.search(r"\+|answer|response|full|total", program.code(part.lower))
+            ):
                 yield Fault(node, "the answer is masked and the prompt is trained on", "被屏蔽的是回答，训练的却是提示")
     for node in program.nodes:
         parts = node if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) else None
-        if parts is not None and isinstance(parts.right, ast.BinOp) and isinstance(parts.right.op, ast.Mult) and re.fullmatch(r"\[(-100|\w*IGNORE\w*)\]", program.code(parts.right.left)):
+        if (
+            parts is not None
+            and isinstance(parts.right, ast.BinOp)
+            and isinstance(parts.right.op, ast.Mult)
+            and re.fullmatch(r"\[(-100|\w*IGNORE\w*)\]", program.code(parts.right.left))
+        ):
             kept, masked = program.code(parts.left), program.code(parts.right.right)
-            if re.search(r"prompt|instruction|question|source", kept) and re.search(r"len\(\s{0,4}\w*(answer|response|completion|target|output)", masked) and not re.search(r"answer|response|-100|IGNORE", kept):
+            if (
+                re.search(r"prompt|instruction|question|source", kept)
+                and re.search(r"len\(\s{0,4}\w*(answer|response|completion|target|output)", masked)
+                and not re.search(r"answer|response|-100|IGNORE", kept)
+            ):
                 yield Fault(node, "the answer is masked and the prompt is trained on", "被屏蔽的是回答，训练的却是提示")
 
 
@@ -174,12 +226,22 @@ def masked_tokens_not_predicted(view: View) -> Iterator[Fault]:
     program = view.program
     for node in program.nodes:
         target = node.targets[0] if isinstance(node, ast.Assign) else None
-        if not isinstance(target, ast.Subscript) or not isinstance(target.slice, ast.Name) or "mask_token" not in program.code(node.value):  # type: ignore[union-attr]
+        if (
+            not isinstance(target, ast.Subscript)
+            or not isinstance(target.slice, ast.Name)
+            or "mask_token" not in program.code(node.value)
+        ):  # type: ignore[union-attr]
             continue
         scope = program.scope(node)
         for other in ast.walk(scope):
             place = other.targets[0] if isinstance(other, ast.Assign) else None
-            if isinstance(place, ast.Subscript) and isinstance(place.slice, ast.Name) and place.slice.id == target.slice.id and program.const(other.value) == -100 and key(place.value) != key(target.value):  # type: ignore[union-attr]
+            if (
+                isinstance(place, ast.Subscript)
+                and isinstance(place.slice, ast.Name)
+                and place.slice.id == target.slice.id
+                and program.const(other.value) == -100
+                and key(place.value) != key(target.value)
+            ):  # type: ignore[union-attr]
                 if not _assigned_between(program, scope, target.slice.id, other, node):
                     yield Fault(other, "the masked tokens are left out of the loss", "被遮盖的 token 反而不计入 loss",
                                 (instead(place.slice, f"~{place.slice.id}"),), beside=(node,))  # fmt: skip
@@ -187,7 +249,9 @@ def masked_tokens_not_predicted(view: View) -> Iterator[Fault]:
 
 def _assigned_between(program: Program, scope: ast.AST, name: str, one: ast.AST, two: ast.AST) -> bool:
     low, high = sorted((one.lineno, two.lineno))  # type: ignore[attr-defined]
-    return any(low < getattr(b.node, "lineno", 0) < high for b in program.bindings(one, name)) or not isinstance(scope, ast.AST)
+    return any(low < getattr(b.node, "lineno", 0) < high for b in program.bindings(one, name)) or not isinstance(
+        scope, ast.AST
+    )
 
 
 @rule("labels-padded-with-a-class", "S1", "pad-eos-misconfig", "pad_sequence",
@@ -209,20 +273,35 @@ def labels_padded_with_a_class(view: View) -> Iterator[Fault]:
     Why: cross-entropy leaves out -100 only: padding is trained on as class 0.
     """
     program = view.program
-    if re.search(r"ignore_index|loss_mask|reduction\s{0,4}=\s{0,4}['\"](none|sum)|pack_padded|[Mm]ask", program.text) or not re.search(r"cross_entropy|CrossEntropyLoss|\.loss\b", program.text):
+    if re.search(
+        r"ignore_index|loss_mask|reduction\s{0,4}=\s{0,4}['\"](none|sum)|pack_padded|[Mm]ask", program.text
+    ) or not re.search(r"cross_entropy|CrossEntropyLoss|\.loss\b", program.text):
         return
     for call in program.find("pad_sequence"):
         value = argument(call, "padding_value", 2)
         number = 0 if value is None else program.const(value)
         text = (program.code(call.args[0]) if call.args else "") + _target(program, call)
-        if number == 0 and not isinstance(number, bool) and re.search(r"label|tags?\b|target", text) and not re.search(r"input|\bids\b|src|source", text):
+        if (
+            number == 0
+            and not isinstance(number, bool)
+            and re.search(r"label|tags?\b|target", text)
+            and not re.search(r"input|\bids\b|src|source", text)
+        ):
             if not re.search(r"-100|== 0|!= 0", program.text):
-                yield Fault(call, "labels are filled up with 0, which is a class: padding is trained on", "标签用 0 填充，而 0 是一个类别：padding 也计入 loss")
+                yield Fault(
+                    call,
+                    "labels are filled up with 0, which is a class: padding is trained on",
+                    "标签用 0 填充，而 0 是一个类别：padding 也计入 loss",
+                )
 
 
 def _target(program: Program, call: ast.Call) -> str:
     statement = program.statement(call)
-    return " " + program.code(statement.targets[0]) if isinstance(statement, ast.Assign) and statement.value is call else ""
+    return (
+        " " + program.code(statement.targets[0])
+        if isinstance(statement, ast.Assign) and statement.value is call
+        else ""
+    )
 
 
 @rule("scores-without-their-function", "S1", "loss-stagnation", "nll_loss NLLLoss binary_cross_entropy BCELoss",
@@ -251,8 +330,17 @@ def scores_without_their_function(view: View) -> Iterator[Fault]:
         direct = program.origin(call.args[0])
         logits = isinstance(direct, ast.Attribute) and direct.attr == "logits"
         name = last(program.path(call.func)) + last(constructor(view, call.func))
-        if logits or (end is not None and last(program.path(end.func)) == "Linear") or (kind == "probabilities" and "nll" in name.lower()):
-            yield Fault(call, "this loss takes probabilities or their logarithms and is given something else", "该损失需要概率或对数概率，这里给的不是", beside=(end,) if end is not None else ())
+        if (
+            logits
+            or (end is not None and last(program.path(end.func)) == "Linear")
+            or (kind == "probabilities" and "nll" in name.lower())
+        ):
+            yield Fault(
+                call,
+                "this loss takes probabilities or their logarithms and is given something else",
+                "该损失需要概率或对数概率，这里给的不是",
+                beside=(end,) if end is not None else (),
+            )
 
 
 @rule("special-tokens-in-the-middle", "S2", "double-bos", "input_ids",
@@ -281,17 +369,26 @@ def special_tokens_in_the_middle(view: View) -> Iterator[Fault]:
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
             continue
         first, second = (_tokenised(view, side) for side in (node.left, node.right))
-        if first is not None and second is not None and not any(argument(second, n) is not None for n in ("add_special_tokens", "is_split_into_words")):
-            yield Fault(second, "the second text is tokenised with special tokens and joined behind the first", "第二段文本带着特殊 token 被接在第一段后面", beside=(node,))
+        if (
+            first is not None
+            and second is not None
+            and not any(argument(second, n) is not None for n in ("add_special_tokens", "is_split_into_words"))
+        ):
+            yield Fault(
+                second,
+                "the second text is tokenised with special tokens and joined behind the first",
+                "第二段文本带着特殊 token 被接在第一段后面",
+                beside=(node,),
+            )
             return
 
 
 def _tokenised(view: View, expr: ast.expr) -> ast.Call | None:
     """The call of the tokenizer whose ids a value is."""
     value = view.program.origin(expr)
-    if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant) and value.slice.value == "input_ids":
-        value = view.program.origin(value.value)
-    elif isinstance(value, ast.Attribute) and value.attr == "input_ids":
+    if (
+        isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant) and value.slice.value == "input_ids"
+    ) or (isinstance(value, ast.Attribute) and value.attr == "input_ids"):
         value = view.program.origin(value.value)
     elif not (isinstance(value, ast.Call) and last(view.program.path(value.func)) == "encode"):
         return None
@@ -320,7 +417,10 @@ def answers_without_end(view: View) -> Iterator[Fault]:
     Why: the model never learns to stop: in use it goes on to the limit.
     """
     program = view.program
-    if re.search(r"eos|<\|im_end\|>|</s>|<\|end|eot|apply_chat_template|sep_token|append_concat|EOS|stop_token|T5|Seq2Seq", program.text):
+    if re.search(
+        r"eos|<\|im_end\|>|</s>|<\|end|eot|apply_chat_template|sep_token|append_concat|EOS|stop_token|T5|Seq2Seq",
+        program.text,
+    ):
         return
     for node in program.nodes:
         if not isinstance(node, ast.Dict):
@@ -329,10 +429,25 @@ def answers_without_end(view: View) -> Iterator[Fault]:
         labels, ids = parts.get("labels"), parts.get("input_ids")
         text = source(program, program.origin(labels)) if labels is not None else ""
         scope = program.scope(node)
-        if ids is not None and re.search(r"\[\s{0,4}(-100|\w*IGNORE\w*)\s{0,4}\]\s{0,4}\*\s{0,4}len\(", text) and isinstance(scope, FUNCTIONS):
-            calls = [n for n in ast.walk(scope) if isinstance(n, ast.Call) and argument(n, "add_special_tokens") is not None and view.roles.of(n.func if not isinstance(n.func, ast.Attribute) else n.func.value) == "tokenizer"]
+        if (
+            ids is not None
+            and re.search(r"\[\s{0,4}(-100|\w*IGNORE\w*)\s{0,4}\]\s{0,4}\*\s{0,4}len\(", text)
+            and isinstance(scope, FUNCTIONS)
+        ):
+            calls = [
+                n
+                for n in ast.walk(scope)
+                if isinstance(n, ast.Call)
+                and argument(n, "add_special_tokens") is not None
+                and view.roles.of(n.func if not isinstance(n.func, ast.Attribute) else n.func.value) == "tokenizer"
+            ]
             if calls:
-                yield Fault(node, "no token ends the answer: the model never learns to stop", "回答末尾没有结束符：模型学不会停止", beside=(calls[-1],))
+                yield Fault(
+                    node,
+                    "no token ends the answer: the model never learns to stop",
+                    "回答末尾没有结束符：模型学不会停止",
+                    beside=(calls[-1],),
+                )
 
 
 @rule("accuracy-not-shifted", "S1", "eval-harness-drift", "argmax",
@@ -354,7 +469,9 @@ def accuracy_not_shifted(view: View) -> Iterator[Fault]:
     Why: logits at a position are of the next token: the accuracy is of nothing.
     """
     program = view.program
-    if not re.search(r"CausalLM|LMHeadModel", program.text) or re.search(r"SequenceClassification|Seq2Seq", program.text):
+    if not re.search(r"CausalLM|LMHeadModel", program.text) or re.search(
+        r"SequenceClassification|Seq2Seq", program.text
+    ):
         return
     for node in program.nodes:
         if not isinstance(node, ast.Compare) or len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq):
@@ -363,7 +480,15 @@ def accuracy_not_shifted(view: View) -> Iterator[Fault]:
             best = program.origin(one)
             on = receiver(best) if isinstance(best, ast.Call) and last(program.path(best.func)) == "argmax" else None
             logits = program.origin(on) if on is not None else None
-            if isinstance(logits, ast.Attribute) and logits.attr == "logits" and re.search(r"(^|_|\['|\[\")(labels|input_ids)('\]|\"\])?$", key(other)) and not isinstance(program.origin(other), ast.Subscript | ast.Call):
-                yield Fault(node, "predictions are compared with the labels of their own position, not of the next", "预测与同一位置的标签比较，没有错开一位")
+            if (
+                isinstance(logits, ast.Attribute)
+                and logits.attr == "logits"
+                and re.search(r"(^|_|\['|\[\")(labels|input_ids)('\]|\"\])?$", key(other))
+                and not isinstance(program.origin(other), ast.Subscript | ast.Call)
+            ):
+                yield Fault(
+                    node,
+                    "predictions are compared with the labels of their own position, not of the next",
+                    "预测与同一位置的标签比较，没有错开一位",
+                )
                 break
-

@@ -1,17 +1,18 @@
 """Rules on what is held out: what leaks from the test part into training, and what tears pairs apart."""
 
-# ruff: noqa: E501  one sentence, pattern or question on one line
+# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from ....patterns import bounded
 from ...program import Program, argument, key, last, receiver
 from ..rule import Fault, View, rule
-from .ways import class_methods, constructor, given, whole
+from .ways import class_methods, constructor, given, peeled, whole
 
 SUPERVISED = re.compile(
     r"Select(KBest|Percentile|Fpr|FromModel)$|RFE(CV)?$|TargetEncoder$|SMOTE|ADASYN|Over\w{0,20}Sampler$|LDA$|LinearDiscriminantAnalysis$"
@@ -264,7 +265,7 @@ def pairs_torn_apart(view: View) -> Iterator[Fault]:
         ),
         key=lambda c: c.lineno,
     )
-    for one, two in zip(calls, calls[1:], strict=False):
+    for one, two in pairwise(calls):
         names = [last(key(c.args[0])) for c in (one, two)]
         same = program.parent.get(program.statement(one)) is program.parent.get(program.statement(two))
         between = "\n".join(program.parsed.lines[one.lineno : two.lineno])
@@ -301,7 +302,7 @@ def paired_in_listing_order(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for call in program.find("zip"):
-        listed = [v for a in call.args if (v := _listing(program, a)) is not None]
+        listed = [v for a in call.args if (v := _listing(view, a)) is not None]
         if len(listed) >= 2 and len(listed) == len(call.args):
             yield Fault(
                 call,
@@ -311,12 +312,11 @@ def paired_in_listing_order(view: View) -> Iterator[Fault]:
             )
 
 
-def _listing(program: Program, expr: ast.expr) -> ast.Call | None:
-    value = program.origin(expr)
+def _listing(view: View, expr: ast.expr) -> ast.Call | None:
+    program = view.program
+    value = peeled(view, expr, frozenset(("list",)))
     if any(last(program.path(c.func)) == "sort" and key(receiver(c)) == key(expr) != "" for c in program.find("sort")):
         return None
-    while isinstance(value, ast.Call) and program.path(value.func) == "list" and value.args:
-        value = program.origin(value.args[0])
     wanted = isinstance(value, ast.Call) and last(program.path(value.func)) in ("glob", "listdir", "iterdir", "rglob")
     return value if wanted and isinstance(value, ast.Call) else None
 

@@ -1,6 +1,6 @@
 """Rules on the terms of a loss: what they are made of, along which axis, and with which sign."""
 
-# ruff: noqa: E501  one sentence, pattern or question on one line
+# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..labels import sliced
 from ..look import model_call
 from ..loss import entropies
 from ..rule import Fault, View, rule
-from .ways import SHAPES, constructor, forward_of, given, made, returns, whole
+from .ways import SHAPES, constructor, forward_of, given, made, peeled, returns, whole
 
 PROBABILITIES = frozenset(("softmax", "sigmoid", "softmin"))
 LOGARITHMS = frozenset(("log_softmax", "log", "logsigmoid"))
@@ -319,9 +319,7 @@ def logprobs_not_shifted(view: View) -> Iterator[Fault]:
             continue
         runs = [n for n in program.traced(table, 4) if isinstance(n, ast.Attribute) and n.attr == "logits"]
         runs = [n for n in runs if model_call(view, program.origin(n.value))]
-        tokens = program.origin(index)
-        while isinstance(tokens, ast.Call) and last(program.path(tokens.func)) in (*SHAPES, "clamp", "masked_fill"):
-            tokens = program.origin(receiver(tokens)) if receiver(tokens) is not None else None  # type: ignore[arg-type]
+        tokens = peeled(view, index, SHAPES | {"clamp", "masked_fill"})
         fed = program.origin(runs[0].value) if runs else None
         same = (
             tokens is not None

@@ -1,6 +1,6 @@
 """Rules on tokens and the numbers that stand for classes: markers twice, rows that are missing, order that changes."""
 
-# ruff: noqa: E501  one sentence, pattern or question on one line
+# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...program import FUNCTIONS, key, last, receiver
 from ..rule import Fault, View, rule
 from .generation import without_specials
-from .ways import given, opaque, reached, returns
+from .ways import given, opaque, peeled, reached, returns
 
 NO_START = re.compile(
     r"qwen|gpt2|gpt-2|phi-[234]|smollm|pythia|neox|deepseek-coder|bos_token\s{0,4}=\s{0,4}None|add_bos_token", re.I
@@ -202,9 +202,7 @@ def labels_numbered_by_a_set(view: View) -> Iterator[Fault]:
 
 def _is_set(view: View, expr: ast.expr) -> bool:
     """Whether a value is a set, or a list of one in its own order."""
-    value = view.program.origin(expr)
-    while isinstance(value, ast.Call) and last(view.program.path(value.func)) in ("list", "tuple") and value.args:
-        value = view.program.origin(value.args[0])
+    value = peeled(view, expr, frozenset(("list", "tuple")))
     made = isinstance(value, ast.Call) and view.program.path(value.func) == "set" and bool(value.args)
     numbers = isinstance(value, ast.Call) and any(
         last(view.program.path(n.func)) in ("range", "int") for n in ast.walk(value) if isinstance(n, ast.Call)

@@ -1,6 +1,6 @@
 """Rules on what trainers, accelerators and loaders are told: arguments that contradict each other, and steps beside them."""
 
-# ruff: noqa: E501  one sentence, pattern or question on one line
+# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ CONTRADICTIONS = (
 )  # fmt: skip
 
 
-@rule("arguments-contradict", "S1", "panic-tuning", "load_best_model_at_end bf16 batch_sampler persistent_workers load_in_8bit LoraConfig lr=0 push_to_hub",
+@rule("arguments-contradict", "S1", "renamed-argument", "load_best_model_at_end bf16 batch_sampler persistent_workers load_in_8bit LoraConfig lr=0 push_to_hub",
       bad=("""
       from transformers import TrainingArguments
       args = TrainingArguments("out", load_best_model_at_end=True, save_strategy="steps", eval_strategy="epoch")
@@ -74,7 +74,13 @@ def arguments_contradict(view: View) -> Iterator[Fault]:
     for call in (n for n in program.nodes if isinstance(n, ast.Call) and n.keywords):
         path = program.path(call.func)
         fitting = [c for c in CONTRADICTIONS if c.calls.search(path)]
-        if not fitting or opaque(view, call) or any(isinstance(a, ast.With) and "raises" in program.code(a.items[0].context_expr) for a in program.up(call)):
+        if (
+            not fitting
+            or opaque(view, call)
+            or any(
+                isinstance(a, ast.With) and "raises" in program.code(a.items[0].context_expr) for a in program.up(call)
+            )
+        ):
             continue
         told: Told = {k.arg: program.const(k.value) for k in call.keywords if k.arg}
         for one in fitting:
@@ -116,11 +122,25 @@ def backward_beside_accelerator(view: View) -> Iterator[Fault]:
         backs = training.of("backward")
         for event in backs:
             steps = [s for s in training.of("step") if s.via == "engine"]
-            if event.via or any(b.via for b in backs) or not isinstance(event.node, ast.Call) or (engines and not steps and not prepared):
+            if (
+                event.via
+                or any(b.via for b in backs)
+                or not isinstance(event.node, ast.Call)
+                or (engines and not steps and not prepared)
+            ):
                 continue
             owner = key(receiver(prepared[0])) if prepared else sorted(engines)[0]
-            fix = (instead(event.node, f"{owner}.backward({source(program, event.on)})"),) if event.on is not None and not event.node.args and owner else ()
-            yield Fault(event.node, f"backward is called on the loss, past `{owner}`", f"直接对 loss 反向传播，绕过了 `{owner}`", fix)
+            fix = (
+                (instead(event.node, f"{owner}.backward({source(program, event.on)})"),)
+                if event.on is not None and not event.node.args and owner
+                else ()
+            )
+            yield Fault(
+                event.node,
+                f"backward is called on the loss, past `{owner}`",
+                f"直接对 loss 反向传播，绕过了 `{owner}`",
+                fix,
+            )
 
 
 @rule("accumulation-not-used", "S1", "gbs-miscalculation", "Accelerator(",
@@ -157,12 +177,23 @@ def accumulation_not_used(view: View) -> Iterator[Fault]:
         if count is None or (isinstance(count, ast.Constant) and number in (1, None)):
             continue
         for training in view.trainings:
-            if training.accumulation is None and training.whole and any(e.via == "accelerator" for e in training.of("backward")):
-                yield Fault(call, "it is told to accumulate, and the loop has no `accumulate`: every pass steps", "设置了梯度累积，循环里却没有 `accumulate`：每一遍都更新", beside=(training.of("backward")[0].node,))
+            if (
+                training.accumulation is None
+                and training.whole
+                and any(e.via == "accelerator" for e in training.of("backward"))
+            ):
+                yield Fault(
+                    call,
+                    "it is told to accumulate, and the loop has no `accumulate`: every pass steps",
+                    "设置了梯度累积，循环里却没有 `accumulate`：每一遍都更新",
+                    beside=(training.of("backward")[0].node,),
+                )
                 return
 
 
-PER_STEP = re.compile(r"^get_\w{1,40}_(schedule|schedule_with_warmup|restarts_schedule_with_warmup)$|^get_scheduler$|^OneCycleLR$")
+PER_STEP = re.compile(
+    r"^get_\w{1,40}_(schedule|schedule_with_warmup|restarts_schedule_with_warmup)$|^get_scheduler$|^OneCycleLR$"
+)
 
 
 @rule("schedule-per-epoch-in-lightning", "S1", "lr-schedule-misconfig", "configure_optimizers",
@@ -190,19 +221,35 @@ def schedule_per_epoch_in_lightning(view: View) -> Iterator[Fault]:
     program = view.program
     for function in program.functions.get("configure_optimizers", ()):
         text = program.code(function, 8000)
-        if re.search(r"interval|lr_scheduler_step", text) or "def lr_scheduler_step" in program.text or "automatic_optimization = False" in program.text:
+        if (
+            re.search(r"interval|lr_scheduler_step", text)
+            or "def lr_scheduler_step" in program.text
+            or "automatic_optimization = False" in program.text
+        ):
             continue
         for node in ast.walk(function):
-            if isinstance(node, ast.Call) and PER_STEP.search(last(program.path(node.func))) and _counts_steps(program.code(node, 600)):
+            if (
+                isinstance(node, ast.Call)
+                and PER_STEP.search(last(program.path(node.func)))
+                and _counts_steps(program.code(node, 600))
+            ):
                 statement = program.statement(node)
                 name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
-                given = any(name in {key(n) for n in ast.walk(r)} - {""} or node in set(ast.walk(r)) for r in returns(function))
+                given = any(
+                    name in {key(n) for n in ast.walk(r)} - {""} or node in set(ast.walk(r)) for r in returns(function)
+                )
                 if given:
-                    yield Fault(node, "this schedule counts steps, and Lightning steps it once per epoch: `interval` is not set", "该调度按步计数，而 Lightning 默认每个 epoch 才更新一次：未设置 `interval`")
+                    yield Fault(
+                        node,
+                        "this schedule counts steps, and Lightning steps it once per epoch: `interval` is not set",
+                        "该调度按步计数，而 Lightning 默认每个 epoch 才更新一次：未设置 `interval`",
+                    )
 
 
 def _counts_steps(text: str) -> bool:
-    return not re.search(r"max_epochs\s{0,4}\)?$|num_training_steps\s{0,4}=\s{0,4}(self\.)?(trainer\.)?(max_)?epochs", text)
+    return not re.search(
+        r"max_epochs\s{0,4}\)?$|num_training_steps\s{0,4}=\s{0,4}(self\.)?(trainer\.)?(max_)?epochs", text
+    )
 
 
 @rule("training-step-without-loss", "S1", "loss-stagnation", "training_step",
@@ -230,21 +277,40 @@ def training_step_without_loss(view: View) -> Iterator[Fault]:
     for function in program.functions.get("training_step", ()):
         owner = program.parent.get(function)
         methods = class_methods(view, function.body[0])
-        lightning = isinstance(owner, ast.ClassDef) and any(program.path(b).endswith("LightningModule") for b in owner.bases)
+        lightning = isinstance(owner, ast.ClassDef) and any(
+            program.path(b).endswith("LightningModule") for b in owner.bases
+        )
         text = program.code(function, 20_000)
-        if not lightning or "automatic_optimization" in program.text or re.search(r"manual_backward|super\(\)|raise NotImplementedError|yield", text):
+        if (
+            not lightning
+            or "automatic_optimization" in program.text
+            or re.search(r"manual_backward|super\(\)|raise NotImplementedError|yield", text)
+        ):
             continue
         ends = returns(function)
         computes = re.search(r"(^|\W)loss\w{0,20}\s{0,4}=(?!=)", text)
         if not ends and computes and "backward" not in methods and "optimizer_step" not in methods:
-            yield Fault(function, "the training step returns no loss: no update is made", "training_step 没有返回 loss：不会更新")
+            yield Fault(
+                function,
+                "the training step returns no loss: no update is made",
+                "training_step 没有返回 loss：不会更新",
+            )
         for value in ends:
             parts = value.values if isinstance(value, ast.Dict) else [value]
-            names = [k.value if isinstance(k, ast.Constant) else "" for k in value.keys] if isinstance(value, ast.Dict) else ["loss"]
+            names = (
+                [k.value if isinstance(k, ast.Constant) else "" for k in value.keys]
+                if isinstance(value, ast.Dict)
+                else ["loss"]
+            )
             for word, part in zip(names, parts, strict=True):
                 origin = program.origin(part) if word == "loss" else None
                 if isinstance(origin, ast.Call) and last(program.path(origin.func)) in ("item", "detach", "tolist"):
-                    yield Fault(origin, "the loss that the training step returns is cut from the graph", "training_step 返回的 loss 已脱离计算图", beside=(value,))
+                    yield Fault(
+                        origin,
+                        "the loss that the training step returns is cut from the graph",
+                        "training_step 返回的 loss 已脱离计算图",
+                        beside=(value,),
+                    )
 
 
 @rule("not-prepared", "S1", "loss-oscillation", "prepare(",
@@ -275,7 +341,11 @@ def not_prepared(view: View) -> Iterator[Fault]:
     """
     program = view.program
     calls = [c for c in program.find("prepare") if view.roles.of(receiver(c)) == "accelerator"]
-    if not calls or any(isinstance(a, ast.Starred) for c in calls for a in c.args) or re.search(r"prepare_(optimizer|data_loader|model)|Dummy(Optim|Scheduler)", program.text):
+    if (
+        not calls
+        or any(isinstance(a, ast.Starred) for c in calls for a in c.args)
+        or re.search(r"prepare_(optimizer|data_loader|model)|Dummy(Optim|Scheduler)", program.text)
+    ):
         return
     given = {key(n) for c in calls for a in c.args for n in ast.walk(a)} - {""}
     for training in view.trainings:
@@ -283,8 +353,21 @@ def not_prepared(view: View) -> Iterator[Fault]:
             name = key(step.on)
             made = constructor(view, step.on)
             own = program.scope(step.node) is program.scope(calls[0])
-            if name and made and own and name not in given and step.via not in ("engine", "scaler") and last(name) not in {last(g) for g in given} and view.roles.sure(step.on) == "optimizer":
-                yield Fault(step.node, f"`{name}` steps and was not prepared by the accelerator", f"`{name}` 执行更新，却没有经过 accelerator.prepare", beside=(calls[0],))
+            if (
+                name
+                and made
+                and own
+                and name not in given
+                and step.via not in ("engine", "scaler")
+                and last(name) not in {last(g) for g in given}
+                and view.roles.sure(step.on) == "optimizer"
+            ):
+                yield Fault(
+                    step.node,
+                    f"`{name}` steps and was not prepared by the accelerator",
+                    f"`{name}` 执行更新，却没有经过 accelerator.prepare",
+                    beside=(calls[0],),
+                )
                 return
 
 
@@ -305,13 +388,27 @@ def evaluation_never_asked_for(view: View) -> Iterator[Fault]:
     Why: the default is never: a run that overfits looks as one that learns.
     """
     program = view.program
-    if re.search(r"eval_strategy|evaluation_strategy|do_eval|\.evaluate\(|\.predict\(|HfArgumentParser|TrlParser|eval_on_start", program.text):
+    if re.search(
+        r"eval_strategy|evaluation_strategy|do_eval|\.evaluate\(|\.predict\(|HfArgumentParser|TrlParser|eval_on_start",
+        program.text,
+    ):
         return
     for call in (c for name in program.calls if name.endswith("Trainer") for c in program.calls[name]):
         told = option(program, call, "args") or (call.args[1] if len(call.args) > 1 else None)
         built = program.origin(told) if told is not None else None
         data = argument(call, "eval_dataset")
-        given = isinstance(built, ast.Call) and re.search(ARGUMENTS, program.path(built.func)) and not opaque(view, built)
-        if given and data is not None and not (isinstance(data, ast.Constant) and data.value is None) and not isinstance(program.scope(call), ast.Lambda):
-            yield Fault(call, "there is data to evaluate on, and nothing asks for it", "提供了评测数据，却从未要求评测", beside=(built,))  # type: ignore[arg-type]
-
+        given = (
+            isinstance(built, ast.Call) and re.search(ARGUMENTS, program.path(built.func)) and not opaque(view, built)
+        )
+        if (
+            given
+            and data is not None
+            and not (isinstance(data, ast.Constant) and data.value is None)
+            and not isinstance(program.scope(call), ast.Lambda)
+        ):
+            yield Fault(
+                call,
+                "there is data to evaluate on, and nothing asks for it",
+                "提供了评测数据，却从未要求评测",
+                beside=(built,),
+            )  # type: ignore[arg-type]

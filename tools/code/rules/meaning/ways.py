@@ -6,31 +6,38 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...program import FUNCTIONS, Function, Program, key, last, receiver
+from ...program import FOLLOWED, FUNCTIONS, Function, Program, key, last, receiver
 from ..look import option
 from ..rule import View
 
 MOST_RETURNS = 8
 """Return statements of one function that are followed."""
 SHAPES = frozenset(
-    ("view", "reshape", "squeeze", "unsqueeze", "flatten", "contiguous", "to", "float", "double", "cpu", "cuda", "numpy", "tolist", "clone", "detach")
+    ("view", "reshape", "squeeze", "unsqueeze", "flatten", "contiguous", "to", "float", "double", "cpu", "cuda", "numpy",
+     "tolist", "clone", "detach")
 )  # fmt: skip
 """Methods that keep what a value means."""
 
 
+def peeled(view: View, expr: ast.expr | None, names: frozenset[str]) -> ast.expr | None:
+    """What a value is made of behind calls that keep what it means: methods, or functions of one value."""
+    program = view.program
+    for _ in range(FOLLOWED):
+        expr = program.origin(expr) if expr is not None else None
+        if not isinstance(expr, ast.Call) or last(program.path(expr.func)) not in names:
+            break
+        on = receiver(expr)
+        of_module = on is None or key(on) in ("np", "numpy", "torch")
+        expr = (expr.args[0] if expr.args else None) if of_module else on
+    return expr
+
+
+MOVES = SHAPES | {"eval", "train", "requires_grad_"}
+
+
 def made(view: View, expr: ast.AST | None) -> ast.Call | None:
     """The call that makes what a name stands for, through `.to()`, `.cuda()`, `.eval()`, `.train()`."""
-    if expr is None:
-        return None
-    value = expr if isinstance(expr, ast.Call) else view.program.origin(expr)  # type: ignore[arg-type]
-    while isinstance(value, ast.Call) and last(view.program.path(value.func)) in (
-        *SHAPES,
-        "eval",
-        "train",
-        "requires_grad_",
-    ):
-        on = receiver(value)
-        value = view.program.origin(on) if on is not None else None
+    value = peeled(view, expr, MOVES)  # type: ignore[arg-type]
     return value if isinstance(value, ast.Call) else None
 
 
