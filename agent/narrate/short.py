@@ -179,7 +179,7 @@ def _coverage(d: Diagnosis, lang: str) -> Iterator[str]:
     if files and d.state != "inconclusive":
         names = ", ".join(clean(name, 40) for name in files[:CARRYING])
         yield SAID["missed"].say(lang, files=names + (f" +{len(files) - CARRYING}" if files[CARRYING:] else ""))
-    count = {r: len({c.name for c in kept if _result(c) == r}) for r in RESULTS}
+    count = {r: len({c.name for c in kept if c.result == r}) for r in RESULTS}
     failed = list(dict.fromkeys(clean(c.called(lang), 40) for c in kept if c.result == "failed"))[:3]
     names = f" ({', '.join(failed)})" if failed else ""
     yield SAID["looked"].say(
@@ -191,11 +191,6 @@ def _coverage(d: Diagnosis, lang: str) -> Iterator[str]:
         failed=count["failed"],
         names=names,
     )
-
-
-def _result(check: Check) -> str:
-    """That a run was found healthy is nothing found."""
-    return "clear" if check.name == "run-healthy" and check.result == "found" else check.result
 
 
 def wrapped(text: str, most: int) -> list[str]:
