@@ -7,7 +7,7 @@ and the page's own policy forbids requests and every script but the one that dra
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -142,7 +142,6 @@ def verdict_page(v: Verdict, before: Look, after: Look, lang: str = "en", case: 
 
     shown = [f for f in after.findings if f.severity != "S3"]
     told = [f"- {f.severity} `{f.code}`: {clean(f.say(lang), 400)} ({clean(f.place())})" for f in shown]
-    say = {key: WORDS[of].say(lang) for key, of in (("findings", "baseline-shows"), ("checks", "next-checks"))}
     title = "triage verify: " + clean(f"{before.run.root.name} → {after.run.root.name}", 120)
     return _page(
         lang,
@@ -160,11 +159,11 @@ def verdict_page(v: Verdict, before: Look, after: Look, lang: str = "en", case: 
         **_graded(places(before.findings, lang, before.run)),
         diff=[],
         checks=after.checks,
-        say=say,
+        titles=(("findings", "baseline-shows"), ("checks", "next-checks")),
     )
 
 
-def _graded(found: Sequence[Place]) -> dict[str, list[Place]]:
+def _graded(found: Sequence[Place]) -> dict[str, Any]:
     """The places of what is more than a note, and those of notes alone."""
     grave = [p for p in found if any(row.finding.severity != "S3" for row in p.rows)]
     return {"grave": grave, "slight": [p for p in found if p not in grave]}
@@ -246,7 +245,7 @@ def _page(
     headline: str,
     checks: Sequence[Check],
     judged: Sequence[Any] = (),
-    say: Mapping[str, str] = {},
+    titles: Sequence[tuple[str, str]] = (),
     **parts: Any,
 ) -> str:
     from importlib.metadata import version
@@ -254,6 +253,7 @@ def _page(
     from .plots.live import WORDS as PLOTTED
     from .plots.live import permit, script, style
 
+    words = PLOTTED | WORDS
     results = ("failed", "found", "clear", "too-short", "not-applicable")
     said = {c.result for c in checks}
     nothing = "none-in-part" if "failed" in said else "none" if said & {"found", "clear"} else "none-judged"
@@ -262,7 +262,7 @@ def _page(
         lang="zh" if lang == "zh" else "en",
         headline=headline or WORDS[nothing].say(lang),
         nothing=WORDS[nothing].say(lang),
-        say={key: phrase.say(lang) for key, phrase in (PLOTTED | WORDS).items()} | say,
+        say={key: words[key].say(lang) for key in words} | {key: words[of].say(lang) for key, of in titles},
         judged=judged,
         generator=f"{GENERATOR} {version('llm-triage')}",
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),

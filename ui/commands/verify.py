@@ -53,6 +53,7 @@ def verify(
     from ...agent.casebook import home as data_home
     from ...agent.conversation import answers, criteria_entry, keep_verdict
     from ...agent.narrate.verdict import verdict_text
+    from ...tools.reading import listening
 
     if entry and case:
         raise typer.BadParameter("give --entry or --case, not both")
@@ -60,7 +61,7 @@ def verify(
     baseline = baseline or next(map(Path, Casebook(folder).get(case).runs if case else ()), None)
     if baseline is None:
         raise typer.BadParameter("give the run that failed: --baseline RUN, or --case of one that has a run")
-    with progress("comparing") as step:
+    with progress("comparing") as step, listening(lambda size: None, step.file):
         chosen = criteria_entry(entry or "", case or "", baseline, folder)
         step()
         about = next((a.get("run") for a in answers(case or "", folder)), None)
