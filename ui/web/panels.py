@@ -16,7 +16,7 @@ from ...agent.casebook import Case
 from ...agent.evidence import Look
 from ...agent.narrate.entry import criterion
 from ...agent.narrate.sources import cite
-from ...agent.narrate.verdict import reason, rows
+from ...agent.narrate.verdict import Row, reason, rows
 from ...agent.narrate.words import WORDS as NARRATED
 from ...knowledge.runbook import Runbook
 from ...tools.data.labels import IGNORED, Dump
@@ -214,7 +214,7 @@ def side_by_side(patch: str) -> list[tuple[Side, Side]]:
 def verdict(v: Verdict | None, lang: str, problem: str = "", loading: bool = False) -> str:
     """What the next run proves."""
     sentence = reason(v, lang) if v else ""
-    told = [row._replace(said=row.said.replace("`", "")) for row in rows(v, lang)] if v else []
+    told = [Row(*(part.replace("`", "") for part in row)) for row in rows(v, lang)] if v else []
     return render("verdict", lang, v=v, sentence=sentence, rows=told, problem=problem, loading=loading)
 
 
