@@ -42,13 +42,15 @@ _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)
 BREAKS_OFF = "[triage: the packed data of"
 """Start of the line that ends what could be read of a broken packed file."""
 _NULS = bytes(CHUNK_SIZE)
-_listener: ContextVar[Callable[[int], object] | None] = ContextVar("listener", default=None)
+_Heard = tuple[Callable[[int], object], Callable[[str], object]]
+_listener: ContextVar[_Heard | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
-def listening(listen: Callable[[int], object]) -> Iterator[None]:
-    """Call `listen(bytes)` for every piece of a file that is read as chunks meanwhile, packed bytes of a packed one."""
-    token = _listener.set(listen)
+def listening(listen: Callable[[int], object], opened: Callable[[str], object] = lambda name: None) -> Iterator[None]:
+    """Call `opened(name)` for every file that is read as chunks meanwhile, and `listen(bytes)` for every piece of it,
+    packed bytes of a packed one."""
+    token = _listener.set((listen, opened))
     try:
         yield
     finally:
@@ -280,7 +282,10 @@ def _blocks(path: Path, size: int) -> Iterator[bytes]:
     """Unpacked blocks, UTF-16 already turned into UTF-8."""
     decoder, started = None, False
     held = bytearray()
-    listen, told = _listener.get(), 0
+    listen, opened = _listener.get() or (None, None)
+    told = 0
+    if opened:
+        opened(path.name)
     try:
         with open(path, "rb") as raw:
             packing = packing_of(raw)
