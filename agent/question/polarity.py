@@ -174,7 +174,8 @@ def candidates(
             f"when{_MEANWHILE.search(before) is not None:d}",
         )
         features = [*weigh.around(masked), *shared, *here, f"topic {topic.id}"]
-        said_of = [weighed(parts, n, planning) for n in where.get(topic.id, ())[:NAMED]]
+        opinions = [n for n in where.get(topic.id, ()) if (topic.id, parts[n]) not in acted]
+        said_of = [weighed(parts, n, planning) for n in opinions[:NAMED]]
         clause = max(said_of, key=lambda scores: int(scores[1:].max() - scores[0]), default=NOTHING)
         yield Candidate(topic, sentence, features, clause, _ASKED.search(masked) is not None)
 
