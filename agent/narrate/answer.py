@@ -90,7 +90,8 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
         going = any(f.code == "log-ends-before-plan" for f in d.findings)
         look = ", ".join(f"F{i}" for i, f in enumerate(d.findings, 1) if f.severity in SHOWN)
         said = WORDS["healthy-so-far" if going else "healthy-look" if look else "healthy"].say(lang)
-        yield f"{said} {WORDS['look'].say(lang, places=look)}" if look else said
+        blank = "" if lang == "zh" else " "
+        yield f"{said}{blank}{WORDS['look'].say(lang, places=look)}" if look else said
         if top:
             noted = [i for i, f in enumerate(d.findings, 1) if f in top.for_ and f.code != "run-healthy"]
             places = ", ".join(f"F{i}" for i in noted)

@@ -1,6 +1,6 @@
 """Rules on adapters and moving averages of weights: what trains, what is a copy, what comes back."""
 
-# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
+# ruff: noqa: E501  one sentence, pattern or question on one line
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Rules on what is counted and divided: figures by batches, best values that nothing beats, boundaries turned round."""
 
-# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
+# ruff: noqa: E501  one sentence, pattern or question on one line
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Rules on decoding and vocabularies: answers cut at the wrong place, samples that are alike, tokenizers of another model."""
 
-# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
+# ruff: noqa: E501  one sentence, pattern or question on one line
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Rules on text that a model writes: its settings, its prompt, what is taken for its answer."""
 
-# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
+# ruff: noqa: E501  one sentence, pattern or question on one line
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Rules on the items of a dataset: changed in place, augmented apart, weighted by class, with the answer among the features."""
 
-# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
+# ruff: noqa: E501  one sentence, pattern or question on one line
 
 from __future__ import annotations
 

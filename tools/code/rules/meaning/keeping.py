@@ -1,6 +1,6 @@
 """Rules on what is kept of a model: the best weights, the newest file, the names of the weights."""
 
-# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
+# ruff: noqa: E501  one sentence, pattern or question on one line
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Rules on how a network is put together: layers that nobody trains, that are one, or that never rest."""
 
-# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
+# ruff: noqa: E501  one sentence, pattern or question on one line
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Rules on the objective of preference and policy training: signs, ratios, groups, the end of an episode."""
 
-# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
+# ruff: noqa: E501  one sentence, pattern or question on one line
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Rules on what is held out: what leaks from the test part into training, and what tears pairs apart."""
 
-# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
+# ruff: noqa: E501  one sentence, pattern or question on one line
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Rules on tokens and the numbers that stand for classes: markers twice, rows that are missing, order that changes."""
 
-# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
+# ruff: noqa: E501  one sentence, pattern or question on one line
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Rules on what trainers, accelerators and loaders are told: arguments that contradict each other, and steps beside them."""
 
-# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
+# ruff: noqa: E501  one sentence, pattern or question on one line
 
 from __future__ import annotations
 
