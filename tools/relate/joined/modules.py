@@ -55,6 +55,12 @@ def _first(table: Table) -> tuple[Column, np.ndarray, int] | None:
     return measure, names, i
 
 
+def _stays(table: Table, column: Column, i: int) -> bool:
+    """Whether most that follows a row is bad too."""
+    bad = _bad(table, column)
+    return bad is not None and bool(bad[i:].mean() > 0.5)
+
+
 def _bad(table: Table, column: Column) -> np.ndarray | None:
     if column.values.dtype.kind != "f" or column.role == "identifier":
         return None
