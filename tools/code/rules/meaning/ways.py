@@ -12,9 +12,11 @@ from ..rule import View
 
 MOST_RETURNS = 8
 """Return statements of one function that are followed."""
+
+
 SHAPES = frozenset(
-    ("view", "reshape", "squeeze", "unsqueeze", "flatten", "contiguous", "to", "float", "double", "cpu", "cuda", "numpy",
-     "tolist", "clone", "detach")
+    ("view", "reshape", "squeeze", "unsqueeze", "flatten", "contiguous", "to", "float", "double", "cpu", "cuda",
+     "numpy", "tolist", "clone", "detach")
 )  # fmt: skip
 """Methods that keep what a value means."""
 
