@@ -266,7 +266,9 @@ def parse(text: str, name: str, says: Says | None = None) -> Entry:
     if not match:
         raise EntryError(f"{name}: an entry starts with YAML front matter between two lines of ---")
     try:
-        front = yaml.load(match[1], Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        _no_key_twice(yaml.compose(match[1], Loader=loader), name)
+        front = yaml.load(match[1], Loader=loader)
     except yaml.YAMLError as error:
         raise EntryError(f"{name}: front matter is not YAML: {error}") from None
     if not isinstance(front, dict):
@@ -279,6 +281,25 @@ def parse(text: str, name: str, says: Says | None = None) -> Entry:
     if Path(name).stem != entry.id:
         raise EntryError(f"{name}: the file must be named {entry.id}.md after its id")
     return entry
+
+
+def _no_key_twice(root: Any, name: str) -> None:
+    """YAML would keep the later of two and drop the earlier without a word."""
+    nodes, done = [root], set[int]()
+    while nodes:
+        node = nodes.pop()
+        if node is None or isinstance(node.value, str) or id(node) in done:
+            continue
+        done.add(id(node))
+        seen = dict[str, int]()
+        for child in node.value:
+            key, value = child if isinstance(child, tuple) else (None, child)
+            nodes.append(value)
+            if key is None or not isinstance(key.value, str):
+                continue
+            line = key.start_mark.line + 2
+            if seen.setdefault(key.value, line) != line:
+                raise EntryError(f"{name}:{line}: `{key.value}` stands in line {seen[key.value]} too; join the two")
 
 
 def parse_phrases(text: str, name: str) -> Says:

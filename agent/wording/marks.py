@@ -25,8 +25,9 @@ from ...tools.vocabulary import VOCABULARY
 from .ledger import Ledger
 from .reply import ID, Said
 
-EXACT = 20
-"""Times its last digit that a number is worth at least to be taken for a sum: `1.0` may be any."""
+EXACT, SHARP = 20, 10
+"""Times its last digit that a number is worth at least to be taken for a product, and for a difference: `1.0` may be
+any."""
 TOGETHER = 8
 """Numbers of one row up to which their differences and ratios count as said."""
 _ABOUT = bounded(
@@ -48,12 +49,13 @@ _SUM = re.compile(
     r"((?<![\w.,])\d[\d.,]{0,20}+\s?(?:[a-zA-Z%]{0,6}\s?[-+*/x×÷−]\s?\d[\d.,]{0,20}+){1,6}[ a-zA-Z%]{0,8})\s?(?:=|≈|is|gives|makes|为|是|得)",
     re.ASCII,
 )
-_BELOW = bounded(
-    r"(?i)^[^.。;；\d]{0,20}(?:below|less than|lower than|smaller than|低于|小于|少于|不到)[^.。;；\d]{0,20}$"
-)
+_IS = r"[\s,，(（]{0,3}(?:(?:which |that )?(?:is|was|are|were|lies|stays|remains|still|已|仍|是|为|也){1,2}\s?){0,2}(?:still |far |well |远)?"
+_BELOW = bounded(rf"(?i)^{_IS}(?:below|less than|lower than|smaller than|低于|小于|少于|不到)[^.。;；\d]{{0,20}}$")
 _ABOVE = bounded(
-    r"(?i)^[^.。;；\d]{0,20}(?:above|more than|higher than|greater than|exceeds|高于|大于|超过|多于)[^.。;；\d]{0,20}$"
+    rf"(?i)^{_IS}(?:above|more than|higher than|greater than|exceeds|高于|大于|超过|多于)[^.。;；\d]{{0,20}}$"
 )
+"""Between a number and the one it is held against; with a noun between them, something else is held."""
+_FORMULA = bounded(r"(?i)(?:\b(?:ln|log|sqrt|exp)|√)\s?\(?$")
 _FROM = bounded(r"(?i)(?:\bfrom|从|由)[^.。;；\d]{0,12}$")
 _TO = bounded(r"(?i)(?:\bto|->|→|到|至|为)[^.。;；\d]{0,8}$")
 _TAIL = re.compile(r"[A-Za-z][-_:](\d{1,9})(?![\w.])", re.ASCII)
@@ -100,7 +102,8 @@ def _numbers(said: Said, found: Sequence[Number], ids: Sequence[str], ledger: Le
     for n in plain:
         near = _about(said.text, n)
         exact = abs(n.values[0]) >= EXACT * n.digit
-        told = n in held or n.known(made, near) or (n.times and n.known(ratios, near))
+        sharp = abs(n.values[0]) >= SHARP * n.digit
+        told = n in held or (sharp and n.known(made, near)) or (n.times and n.known(ratios, near))
         if told or (exact and n.known(products, near)):
             continue
         tells = {"next": _TELLS, "explain": _OBSERVES}.get(said.kind)
@@ -209,7 +212,9 @@ def _about(text: str, n: Number) -> bool:
 
 
 def _counts(text: str, n: Number) -> bool:
-    """Whether the number counts things of the answer, or a list."""
+    """Whether the number counts things of the answer, or a list, or stands in a formula (`ln 2`)."""
+    if _FORMULA.search(text[max(0, n.start - 6) : n.start]):
+        return True
     if abs(n.values[0]) > COUNTED or n.values[0] != int(n.values[0]) or n.digit < 1:
         return False
     listed = n.start == 0 and text[n.end : n.end + 1] in (".", ")", "、")

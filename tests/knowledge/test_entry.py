@@ -35,6 +35,7 @@ def test_no_entry_fixes_a_failure_without_saying_how_to_tell():
         ("---\nid", "id", "front matter"),
         (GOOD[: GOOD.index("\n---\n")], "---\n- id", "made of `key: value` lines"),
         ("severity: S0", "severity: S0\nsays: {en: [], zh: []}", "says.en"),
+        ("severity: S0", "severity: S0\nprior: rare", "`prior` stands in line"),
         ("severity: S0", "severity: !!python/object:os.system {}", "not YAML"),
     ],
 )

@@ -44,6 +44,7 @@ SILENT = [
     ("The clip is off: `max_grad_norm` is 0.0 in train.yaml:9.", ("F9",)),
     ("bf16 and AdamW would not matter; fp16 is not set, see F1.", ("F1",)),
     ("Nothing says that the data is bad.", ()),
+    ("3450 steps differ by less than 0.719, as DPO's loss starts at ln 2.", ("F1", "F3")),
     ("The failure comes 10 steps after the last finite value at 3440, at 3450.", ("F1",)),
 ]
 LOUD = [
@@ -57,6 +58,8 @@ LOUD = [
     ("`use_magic_clip` is on.", ("F9",), ["use_magic_clip"]),
     ("显存占用达到 97%。", ("F1",), ["97%"]),
     ("The loss is 0.3.", ("F1",), ["0.3"]),
+    ("A grad_norm of 7.69, below 0.719.", ("F3",), ["7.69", "0.719"]),
+    ("The grad_norm was 7 lower.", ("F3",), ["7"]),
 ]
 
 

@@ -16,15 +16,14 @@ PIECES = 16
 LENGTHS = (8 << 10, 16 << 10)
 """Of a long text, and of one that confirms what it showed: beyond it a counted repeat no longer grows."""
 GROWTH = 4.0
-"""Times as long as its pieces: 1 is linear, 16 is a square. A search that takes longer is stopped there."""
+"""Times as long as its pieces: 1 is linear, 16 is a square."""
 AT_ONCE = 0.002
 """Seconds for a long text that need no other proof: a square takes fifty times as long, letter by letter in C."""
-TICK = 0.01
-"""Seconds after its limit that a search is stopped: the timer counts in steps of 4 ms on many machines."""
 AGAIN = 6
 """Times that a suspect and its pieces are tried, and the quickest counts."""
 MOST = 1.0
-"""Processor seconds after which a search is stopped: a line takes a tenth of it on a slow machine."""
+"""Processor seconds after which a search is stopped: a line takes a tenth of it on a slow machine. The timer counts in
+steps, and on a busy machine in large ones: nothing shorter is left to it."""
 
 
 class Stopped(Exception):
@@ -75,7 +74,7 @@ def grows(use: Callable, long: str | bytes, piece: str | bytes) -> bool:
     """Whether the long text takes longer than its pieces, however often both are tried."""
     pieces = min(seconds(use, piece, MOST, PIECES) for _ in range(AGAIN))
     limit = GROWTH * min(pieces, MOST)
-    return all(seconds(use, long, limit + TICK) > limit for _ in range(AGAIN))
+    return all(seconds(use, long, MOST) > limit for _ in range(AGAIN))
 
 
 def super_linear(found: Found, often: int = 1) -> Iterator[tuple[str, str, str]]:

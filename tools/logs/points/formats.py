@@ -16,6 +16,7 @@ from .format import Format, Sample
 from .grammar import (
     AFTER_KEY,
     BAR_PAIR,
+    CLAUSE_PAIR,
     COUNTER_HINT,
     DASH_PAIR,
     DICT_PAIR,
@@ -242,6 +243,23 @@ _FORMATS = (
             Sample("Epoch: [0][ 10/1251] Time 0.5 (0.6) Loss 6.91 (6.95)", 10, {"loss": 6.91}),
             Sample("Epoch:[1/1](10/39695), loss: 8.92, lr: 0.0005", 10, {"loss": 8.92, "learning_rate": 5e-4}),
             Sample("Train Epoch: 1 (640/60000 (1%)) Loss: 0.31", 640, {"loss": 0.31}),
+        ),
+    ),
+    Format(
+        "vllm",
+        ("Avg prompt throughput:", "Running:"),
+        CLAUSE_PAIR,
+        step_from="keys",
+        keeps_unknown=True,
+        always=True,
+        counts_alone=True,
+        rename={"Avg generation throughput": "tokens_per_second"},
+        samples=(
+            Sample(
+                "INFO 11-20 10:00:00 [loggers.py:123] Engine 000: Avg prompt throughput: 812.3 tokens/s, Avg generation throughput: 210.5 tokens/s, Running: 12 reqs, Waiting: 3 reqs, GPU KV cache usage: 31.2%, Prefix cache hit rate: 12.0%",
+                None,
+                {"Avg prompt throughput": 812.3, "tokens_per_second": 210.5, "Running": 12, "Waiting": 3, "GPU KV cache usage": 0.312},
+            ),
         ),
     ),
     Format(

@@ -32,6 +32,7 @@ DICT_PAIR = bounded(rf"['\"]([^'\"\n]{{1,100}})['\"]\s*:\s*{VALUE}", re.IGNORECA
 PIPE_PAIR = bounded(rf"(?:^|\|)\s*([A-Za-z][^|:]{{1,60}}):\s*{VALUE}", re.IGNORECASE)
 DASH_PAIR = bounded(rf"(?:^|\s-\s)([^\s:]{{1,120}}):{VALUE}", re.IGNORECASE)
 BAR_PAIR = bounded(rf"[,\[]\s*([A-Za-z][\w/@.\- ]{{0,60}}?)\s*[=:]\s*{VALUE}", re.IGNORECASE)
+CLAUSE_PAIR = bounded(rf"(?:,|:|\])\s([A-Z][A-Za-z ]{{1,60}}):\s{VALUE}(?:\sreqs)?", re.IGNORECASE)
 INDENTED_PAIR = re.compile(rf"^ {{2,8}}([A-Za-z][\w.]{{0,60}}/[\w/.() -]{{1,60}})={VALUE}\s{{0,16}}$", re.IGNORECASE)
 
 _STEP = bounded(
