@@ -5,7 +5,7 @@ The causes come ranked from `agent.ranking`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -14,7 +14,7 @@ from ..knowledge.runbook import Runbook
 from ..knowledge.search import MEANT, Hit
 from ..tools.findings import EVIDENCE_READ, RECORDS_READ, Check, Finding
 from .missing import Missing
-from .ranking import ASKED, SERIOUS, SHOWN, Hypothesis, alike, behind, rank
+from .ranking import ASKED, BELIEVED, SERIOUS, SHOWN, Hypothesis, Leads, alike, behind, rank, with_leads
 
 LEAST_WORDS: dict[str, float] = {"healthy": ASKED, "inconclusive": 0.05}
 """Relevance below which a hypothesis that only words support is not worth naming."""
@@ -79,6 +79,7 @@ def diagnose(
     keep: int = 5,
     stage: str = "",
     missing: Sequence[Missing] = (),
+    leads: Callable[[], Leads] = dict,
 ) -> Diagnosis:
     """Rank the entries by the findings of the run and the words of the question.
 
@@ -91,6 +92,7 @@ def diagnose(
         looked: whether there was a run to look at.
         stage: what kind of training the run's settings say it is, empty where they do not.
         missing: as of `Diagnosis`.
+        leads: what the run's files say that could matter; asked for only where nothing is believed.
     """
     findings, checks = tuple(findings), tuple(checks)
     wrong = [f for f in findings if f.severity in SERIOUS]
@@ -107,6 +109,10 @@ def diagnose(
         symptom = ranked[0].entry.id if ranked and in_field and state == "inconclusive" else ""
         least = LEAST_WORDS[state] if in_field else ASKED
         ranked = [h for h in ranked if h.words >= least or symptom in h.entry.explains]
+    if looked and state == "inconclusive" and not any(h.status in BELIEVED and h.probability >= LEAST for h in ranked):
+        found = leads()
+        ranked = with_leads([h for h in ranked if h.for_] if found else ranked, runbook, found)[:keep]
+        findings = (*findings, *(f for h in ranked for f in h.for_ if f not in findings))
     explained = {f.code for h in ranked for f in h.for_}
     return Diagnosis(
         state,

@@ -1,23 +1,31 @@
 """What is missing before a run in which nothing wrong was found may be called healthy, worst first.
 
-Files that could show a fault and were not read; what the person describes and nobody measured, or what is there after
-all; a sign that something strange was measured; a run that had not come to its planned end; a main series too short for
-the check that would call it clear.
+Files that could show a fault and were not read; what the person describes or complains of and nobody measured, or what
+is there after all; a reward that nobody but its own model judges; a sign that something strange was measured; a run
+that had not come to its planned end; a main series too short for the check that would call it clear.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from ..tools.findings import Check, Finding, clean
 from ..tools.kinds import shows
+from ..tools.logs.detectors.robust import finite, mann_kendall
 from ..tools.logs.plan import PLANNED
+from ..tools.metrics import held_out, named
+from ..tools.patterns import bounded
 from ..tools.phrase import phrases, pick
+from ..tools.series import Series
+from ..tools.settings import VARIABLES
 from ..tools.vocabulary import VOCABULARY
 from .coverage import Covered
+from .question.complaints import Complaint
 from .question.symptoms import Symptom
+from .question.understand import Question
 
 SIGN = "sign-"
 """Beginning of the codes of signs."""
@@ -28,8 +36,23 @@ FAR_APART = 1.5
 """Times by which one side of a grouping takes longer, from which on a run is not called healthy. Own judgement."""
 MAIN = ("loss-spike", "reward-flat")
 """The checks of the main series: what they are too short for, nobody has looked at."""
+MOVES = 3.0
+"""The z of Kendall's tau over the later half of a series, from which on it goes the way that the person says."""
+CLAUSE = 90
+"""Characters of the person's own words that are said back."""
+JUDGES = ("eval", "generations")
+"""Kinds of files by which somebody other than the reward model judges the answers."""
+RL = ("ppo", "grpo")
 SAID = phrases(
     "what is missing",
+    ("told", "nothing that was read measures what you say (“{said}”): bring the file in which it is seen, outputs or "
+     "an evaluation before and after", "读到的内容都没有测到你说的“{said}”：请给出能看到它的文件，或前后的输出、评测"),
+    ("told-there", "{key} goes {way} as you say ({first:.4g} to {last:.4g} over the later half)",
+     "{key} 确如你所说在{way}（后半程从 {first:.4g} 到 {last:.4g}）"),
+    ("told-sudden", "nothing that was read explains what you say (“{said}”): bring what changed then, in data, code or "
+     "settings", "读到的内容解释不了你说的“{said}”：请给出当时数据、代码或设置的改动"),
+    ("own-judge", "the reward rises, and nothing but its own model judges the answers: bring an independent evaluation "
+     "or samples", "奖励在涨，但除奖励模型自己以外没有任何评判：请给出独立评测或样本"),
     ("file", "{file} was not read ({why})", "没有读 {file}（{why}）"),
     ("plain", "{file} was not read", "没有读 {file}"),
     ("open-end", "{name} cannot be excluded: nothing shows that the run came to its planned end",
@@ -58,22 +81,32 @@ class Missing:
 
 
 def missing(
-    covered: Iterable[Covered], symptoms: Iterable[Symptom], checks: Sequence[Check], findings: Sequence[Finding]
+    covered: Sequence[Covered],
+    asked: Question,
+    checks: Sequence[Check],
+    findings: Sequence[Finding],
+    series: Sequence[Series] = (),
+    stage: str = "",
 ) -> tuple[Missing, ...]:
     """Everything that keeps a run from being called healthy.
 
     Args:
         covered: the account of its files.
-        symptoms: what the person describes.
+        asked: what the person describes and complains of.
         checks: what was looked at.
         findings: what was found.
+        series: what was measured.
+        stage: what kind of training the settings say it is.
     """
     unread = sorted((c for c in covered if c.missed), key=_first)
+    decided = [(s, undecided(s, checks, findings)) for s in asked.symptoms]
     return (
         *(_file(c) for c in unread),
-        *(one for s in symptoms if (one := undecided(s, checks, findings))),
+        *(one for _, one in decided if one),
+        *(one for c in asked.complaints if (one := _untold(c, series))),
+        *_own_judge(asked, covered, series, stage),
         *_strange(findings),
-        *_unfinished(checks),
+        *_unfinished(checks, _of_now(asked)),
         *(() if any(f.code == FINE and f.data.get("whole") for f in findings) else _short(checks)),
     )
 
@@ -131,6 +164,67 @@ def _said(key: str, symptom: Symptom, check: Check | None = None) -> Missing:
     return Missing(SAID[key].say("en", name=name.en, why=en), SAID[key].say("zh", name=name.zh, why=zh))
 
 
+def _untold(complaint: Complaint, series: Sequence[Series]) -> Missing | None:
+    """Why what the person complains of is not known to be absent; None where it is measured and does not go so."""
+    own = [s for s in series if s.metric in complaint.metrics or _called(s, complaint)]
+    said = clean(complaint.text, CLAUSE).rstrip(".。?？!！")
+    if not own or complaint.sudden:
+        key = "told-sudden" if own else "told"
+        return Missing(SAID[key].say("en", said=said), SAID[key].say("zh", said=said))
+    for s in [s for s in own if _parts(s) & complaint.words - _WHOLE] or own:
+        worse = -VOCABULARY[metric].better if (metric := _metric(s, complaint)) else 0
+        late = finite(s).values[len(s) // 2 :]
+        up = complaint.way == "up"
+        if complaint.way and worse == (1 if up else -1) and worse * mann_kendall(late)[1] >= MOVES:
+            numbers = {"key": clean(s.key, 60), "first": float(late[0]), "last": float(late[-1])}
+            return Missing(
+                SAID["told-there"].say("en", way=complaint.way, **numbers),
+                SAID["told-there"].say("zh", way="上升" if up else "下降", **numbers),
+            )
+    return None
+
+
+_WHOLE = frozenset(("loss", "train", "eval", "val"))
+"""Parts of names that tell no series from another."""
+
+
+def _parts(s: Series) -> set[str]:
+    return set(re.split(r"[\W_]+", f"{s.key} {s.group}".lower()))
+
+
+def _called(s: Series, complaint: Complaint) -> bool:
+    """Whether the clause names an unknown series, by all the parts of its name or by what one of them means."""
+    parts = {p for p in _parts(replace(s, group="")) if p}
+    means = {name[0] for p in parts if (name := named(p))}
+    return (
+        bool(parts)
+        and len(max(parts, key=len)) > 2
+        and (parts <= complaint.words or bool(means & {*complaint.metrics}))
+    )
+
+
+def _metric(s: Series, complaint: Complaint) -> str:
+    return next((m for m in (s.metric, *complaint.metrics) if m in VOCABULARY), "")
+
+
+def _own_judge(asked: Question, covered: Sequence[Covered], series: Sequence[Series], stage: str) -> Iterator[Missing]:
+    """A reward that rises by the trained reward model alone, where the person asks of it."""
+    rewards = [s for s in series if s.metric == "reward" and mann_kendall(finite(s).values)[1] >= MOVES]
+    metrics = {s.metric for s in series}
+    trained = stage in RL or bool(metrics & {"kl", "entropy"})
+    judged = any(m.startswith("eval_") or m == "accuracy" for m in metrics) or any(held_out(s.key) for s in series)
+    judged = judged or any(c.read_as in JUDGES for c in covered)
+    if rewards and trained and not judged and _REWARD.search(asked.own):
+        yield Missing(SAID["own-judge"].say("en"), SAID["own-judge"].say("zh"))
+
+
+_REWARD = bounded(
+    r"reward|奖励|\b(?:quality|better|good|great|improv\w+|learn\w*|ship|release|deploy|hack\w*)\b|质量|效果|变好|上线|发布",
+    re.IGNORECASE,
+)
+"""What asks of the quality of what was trained."""
+
+
 def _strange(findings: Sequence[Finding]) -> Iterator[Missing]:
     """The signs of failures that are more than notes, and every such finding where the run is judged by few points:
     somebody has to say what they mean."""
@@ -151,9 +245,16 @@ def _apart(f: Finding) -> bool:
     return metric.unit == "s" and max(value / others, others / value) >= FAR_APART
 
 
-def _unfinished(checks: Sequence[Check]) -> Iterator[Missing]:
-    if any(c.name == PLANNED and c.result == "found" for c in checks):
+def _unfinished(checks: Sequence[Check], of_now: bool) -> Iterator[Missing]:
+    """That the run had not come to its end, unless only something is asked that its curves decide."""
+    if not of_now and any(c.name == PLANNED and c.result == "found" for c in checks):
         yield Missing(SAID["unfinished"].say("en"), SAID["unfinished"].say("zh"))
+
+
+def _of_now(asked: Question) -> bool:
+    """Whether only what the curves so far decide is asked: how a measure goes, or leave to turn a setting meanwhile."""
+    turned = any(p.variable in VARIABLES for p in asked.plans)
+    return not any(s.kind.ends for s in asked.symptoms) and (turned or bool(asked.symptoms))
 
 
 def _short(checks: Sequence[Check]) -> Iterator[Missing]:

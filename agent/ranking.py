@@ -69,6 +69,13 @@ UNPROVEN = 0.97
 SERIOUS = ("S0", "S1")
 SHOWN = (*SERIOUS, "S2")
 """Grades of a finding that is more than a note."""
+BELIEVED = ("established", "supported")
+LEAD = 3.0
+"""Likelihood ratio of leads whose scores sum to one: that of a moderate finding, and never a status above possible."""
+MOST_LEADS = 2.0
+"""Sum of scores above which further leads say nothing more."""
+Leads = Mapping[str, tuple[tuple[float, Finding], ...]]
+"""Entries that statements of the run's files lead to, each with the scores and notes of its leads."""
 Status = Literal["established", "supported", "possible", "refuted"]
 _ORDER = {"established": 0, "supported": 1, "possible": 2, "refuted": 3}
 
@@ -110,15 +117,28 @@ def rank(
     scored = [(sharpness * score, h) for score, h in candidates if h.for_ or h.words > 0]
     total = math.exp(sharpness * NONE_OF_THESE) + sum(math.exp(score) for score, h in scored if h.status != "refuted")
     ranked = [replace(h, probability=_share(h, math.exp(score), total)) for score, h in scored]
-    return _standing(
-        sorted(ranked, key=lambda h: (h.status == "refuted", -h.probability, _ORDER[h.status], h.entry.id))
-    )
+    return _standing(ranked)
+
+
+def with_leads(ranked: Sequence[Hypothesis], runbook: Runbook, leads: Leads) -> list[Hypothesis]:
+    """The ranked causes, none of which is believed, and those that weak leads point to, as possible at little odds."""
+    known = {h.entry.id: h for h in ranked}
+    weighed = {
+        id: math.exp(math.log(LEAD) * min(sum(score for score, _ in some), MOST_LEADS)) for id, some in leads.items()
+    }
+    total = math.exp(NONE_OF_THESE) + sum(weighed.values())
+    for id, odds in weighed.items():
+        if (entry := runbook.get(id)) is not None:
+            h = known.get(id) or Hypothesis(entry, None, "possible", 0.0)
+            found = (*h.for_, *(finding for _, finding in leads[id]))
+            known[id] = replace(h, probability=max(h.probability, odds / total), for_=found)
+    return _standing([replace(h, status="possible") if h.status in BELIEVED else h for h in known.values()])
 
 
 def _standing(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:
-    """The same list, where no status and no probability says more than that of the one before it."""
+    """Most probable first, where no status and no probability says more than that of the one before it."""
     out: list[Hypothesis] = []
-    for h in ranked:
+    for h in sorted(ranked, key=lambda h: (h.status == "refuted", -h.probability, _ORDER[h.status], h.entry.id)):
         status: Status = "supported" if h.status == "established" and h.probability < PROVEN else h.status
         status = max([status, *(o.status for o in out[-1:])], key=lambda s: _ORDER[s])
         most = min(1.0 if status == "established" else UNPROVEN, out[-1].probability if out else 1.0)

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from ..knowledge.embedding import BUILT_IN
@@ -29,7 +29,7 @@ from .propose import Nothing, Proposal, propose
 from .question.parts import as_run
 from .question.tongue import PLEASE, UNSAID, third
 from .question.understand import Question, understand
-from .ranking import ASKED
+from .ranking import ASKED, SERIOUS, Leads
 from .respond import respond
 
 NAMED = 3
@@ -94,7 +94,7 @@ def ask(
         answer = Answer(shown(question), lang, Diagnosis("out-of-scope"), Nothing(please, please), please, only=please)
     else:
         if foreign:
-            asked = replace(asked, own="", described="", symptoms=(), suspicions=(), plans=())
+            asked = replace(asked, own="", described="", symptoms=(), suspicions=(), plans=(), complaints=())
         opening = (UNSAID.say(lang),) if foreign else ()
         seen = _looked(asked, paths, seen, books, listen)
         answer = _answer(question, asked, seen, paths, books, lang, listen, opening)
@@ -127,9 +127,9 @@ def _answer(
     diagnosis = _diagnosed(asked, seen, bool(paths), books, in_field)
     for i, finding in enumerate(diagnosis.findings, 1):
         listen(FindingMade(f"F{i}", finding))
-    run, settings = (seen.run, seen.settings) if seen else (Run(Path()), Settings())
+    files, settings = (seen.run, seen.settings) if seen else (Run(Path()), Settings())
     table, checks = (seen.table, seen.checks) if seen else (None, ())
-    proposal = propose(diagnosis, settings, run, lang)
+    proposal = propose(diagnosis, settings, files, lang)
     if isinstance(proposal, Proposal):
         listen(ProposalMade(proposal))
     reply = respond(asked, books.runbook, diagnosis, proposal, table, checks)
@@ -137,20 +137,22 @@ def _answer(
     beside = about(seen, lang, lambda name: place(name, paths)) if seen else ()
     said = (*opening, *beside, *orders, *lines(reply, diagnosis, proposal, lang, looked))
     head = (headline(diagnosis, lang, looked), *(orders if diagnosis.state == "out-of-scope" else said))
+    run = place(seen.about if seen else "", paths)
+    candidate = place(seen.others[0].run, paths) if seen and len(seen.others) == 1 else ""
     passages = tuple(p for p in books.passages(words, 3) if p.score >= MEANT) if in_field or paths else ()
     return Answer(
         question=shown(question),
         lang=lang,
         diagnosis=diagnosis,
         proposal=proposal,
-        text=answer_text(diagnosis, proposal, lang, head, looked, passages),
+        text=answer_text(diagnosis, proposal, lang, head, looked, passages, run, candidate),
         passages=passages,
         seen=seen,
         asked=asked,
         reply=reply,
         head=head,
-        run=place(seen.about if seen else "", paths),
-        candidate=place(seen.others[0].run, paths) if seen and len(seen.others) == 1 else "",
+        run=run,
+        candidate=candidate,
     )
 
 
@@ -164,9 +166,19 @@ def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in
         return diagnose(books.runbook, hits, (), (), in_field, paths)
     if not (asked.symptoms or asked.suspicions or asked.plans or asked.pasted):
         hits = [hit for hit in hits if hit.score >= ASKED]  # "what went wrong?" names no failure
-    unsaid = missing(seen.coverage, asked.symptoms, seen.checks, seen.findings) if paths else ()
     stage = str(seen.settings.value("stage") or "")
-    return diagnose(books.runbook, hits, seen.findings, seen.checks, in_field, paths, stage=stage, missing=unsaid)
+    unsaid = missing(seen.coverage, asked, seen.checks, seen.findings, seen.series, stage) if paths else ()
+    made = (seen.findings, seen.checks, in_field, paths)
+    return diagnose(books.runbook, hits, *made, stage=stage, missing=unsaid, leads=partial(_leads, asked, seen, books))
+
+
+def _leads(asked: Question, seen: Look, books: Index) -> Leads:
+    """What the run's files say that could matter; nothing where nobody complains and nothing serious is found."""
+    from .leads.possible import possible
+    from .leads.told import told
+
+    said = asked.symptoms or asked.complaints or asked.suspicions or asked.wants == "why"
+    return possible(told(seen), books) if said or any(f.severity in SERIOUS for f in seen.findings) else {}
 
 
 def _words(asked: Question, own: str | None = None) -> str:

@@ -38,17 +38,18 @@ NUL_HEAD, NUL_LIMIT = 64, 1 << 20
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 
-
 BREAKS_OFF = "[triage: the packed data of"
 """Start of the line that ends what could be read of a broken packed file."""
 _NULS = bytes(CHUNK_SIZE)
-_listener: ContextVar[Callable[[int], object] | None] = ContextVar("listener", default=None)
+_Heard = tuple[Callable[[int], object], Callable[[str], object]]
+_listener: ContextVar[_Heard | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
-def listening(listen: Callable[[int], object]) -> Iterator[None]:
-    """Call `listen(bytes)` for every piece of a file that is read as chunks meanwhile, packed bytes of a packed one."""
-    token = _listener.set(listen)
+def listening(listen: Callable[[int], object], opened: Callable[[str], object] = lambda name: None) -> Iterator[None]:
+    """Call `opened(name)` for every file that is read as chunks meanwhile, and `listen(bytes)` for every piece of it,
+    packed bytes of a packed one."""
+    token = _listener.set((listen, opened))
     try:
         yield
     finally:
@@ -280,7 +281,9 @@ def _blocks(path: Path, size: int) -> Iterator[bytes]:
     """Unpacked blocks, UTF-16 already turned into UTF-8."""
     decoder, started = None, False
     held = bytearray()
-    listen, told = _listener.get(), 0
+    (listen, opened), told = _listener.get() or (None, None), 0
+    if opened:
+        opened(path.name)
     try:
         with open(path, "rb") as raw:
             packing = packing_of(raw)

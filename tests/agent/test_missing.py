@@ -84,3 +84,78 @@ def test_a_sign_that_is_more_than_a_note_keeps_a_run_from_being_healthy(tmp_path
     found = asked(tmp_path, "ok?", **{"train.log": HEALTHY.replace("grad_norm 1.0", "grad_norm 0.0000")})
     assert found.diagnosis.state != "healthy"
     assert any("0" in m.en for m in found.diagnosis.missing)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "since the update the answers always have the same tone",
+        "our bot just parrots the users back at them. loss looks good",
+        "HR@10 is 0 although the loss falls",
+        "the win rate of 99% is implausible",
+        "tool calls break since Thursday, the JSON is empty",
+        "MMLU was 67.9 in spring, 64 now",
+        "模型回答千篇一律，训练 loss 正常",
+        "导出以后回答总是乱码",
+        "the loss suddenly got 0.4 better and nobody changed anything",
+    ],
+)
+def test_a_complaint_that_no_table_knows_and_nobody_measured_is_not_denied(tmp_path, question):
+    found = asked(tmp_path, question)
+    assert (found.diagnosis.state, found.diagnosis.hypotheses) == ("inconclusive", ())
+    assert "bring" in found.diagnosis.missing[0].en
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "is this run healthy?",
+        "how did it go, did anything break?",
+        "is something wrong with it? I can't tell",
+        "the loss bounces a lot, it is worse than last week's?",
+        "is the loss too high?",
+        "loss went from 3.0 to 1.2, is that fine?",
+        "grad_norm 老是 1.0，不正常吗",
+        "这次训练有没有问题，能不能用",
+        "I want to raise the lr from 1e-4 to 2e-4, ok?",
+    ],
+)
+def test_worry_about_what_is_measured_and_fine_leaves_a_run_healthy(tmp_path, question):
+    assert asked(tmp_path, question).diagnosis.state == "healthy"
+
+
+def test_a_named_measure_that_goes_the_way_that_is_complained_of_is_there(tmp_path):
+    rows = "".join(f"{100 * i},{20 - 0.3 * i:.2f},{12 + 0.2 * i:.2f}\n" for i in range(24))
+    found = asked(tmp_path / "a", "de perplexity is creeping up", **{"ppl.csv": "step,ppl_en,ppl_de\n" + rows})
+    assert found.diagnosis.state == "inconclusive"
+    assert any("ppl_de" in m.en for m in found.diagnosis.missing)
+    other = asked(tmp_path / "b", "en perplexity is creeping up", **{"ppl.csv": "step,ppl_en,ppl_de\n" + rows})
+    assert not any("ppl_en" in m.en for m in other.diagnosis.missing)
+
+
+REWARDED = "".join(
+    f"step {i} loss 0.01 reward {0.3 + 0.005 * i + 0.01 * (i * 7 % 5):.4f} kl 0.01 grad_norm 1.0 lr 1e-6\n"
+    for i in range(150)
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "more", "state"),
+    [
+        ("the reward rises nicely, is the policy good?", {}, "inconclusive"),
+        ("reward 一直在涨，质量变好了吗", {}, "inconclusive"),
+        ("did the run finish?", {}, "healthy"),
+        ("is the policy good?", {"eval.csv": "step,eval_accuracy\n" + "".join(f"{i},0.{40 + i}\n" for i in range(30))},
+         "healthy"),
+    ],
+)  # fmt: skip
+def test_a_reward_that_only_its_own_model_judges_says_nothing_of_quality(tmp_path, question, more, state):
+    fill(tmp_path, {"train.log": REWARDED, **more})
+    assert ask(question, [tmp_path]).diagnosis.state == state
+
+
+def test_a_question_on_the_curves_of_a_run_that_goes_on_is_answered_so_far(tmp_path):
+    cut = HEALTHY.replace("step ", "Epoch [1/50], step ")
+    found = asked(tmp_path, "the loss does not go down, halve the learning rate?", **{"train.log": cut})
+    assert found.diagnosis.state == "healthy"
+    assert "so far" in found.text

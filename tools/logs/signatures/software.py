@@ -267,11 +267,26 @@ ROWS = (
         must_not=r"[Cc]heckpoint not found|failed to run command|execve\(\)|cannot open shared object|(?i:warning)|df: |libnccl-net|libibverbs",
     ),
     Signature(
-        "structured-output-error", S1, r"(xgrammar|outlines|guidance|lm-format-enforcer|grammar).{0,60}([Ee]rror|failed|invalid)|[Ff]ailed to (compile|advance) (the )?(grammar|FSM)|[Gg]rammar rejected|prefix_allowed_tokens_fn.{0,60}(empty|returned)",
+        "structured-output-error", S1, r"(xgrammar|outlines|guidance|lm-format-enforcer|grammar).{0,60}([Ee]rror|failed|invalid)|[Ff]ailed to (compile|advance) (the )?(grammar|FSM)|[Gg]rammar rejected|prefix_allowed_tokens_fn.{0,60}(empty|returned)|[Nn]o (valid|allowed) tokens? (found|left|remain)",
         "constrained decoding failed", "约束解码失败",
         ("Failed to advance FSM for request cmpl-1 for tokens 5. Please file an issue.",
-         "ValueError: `prefix_allowed_tokens_fn` returned an empty list for batch ID 0."),
+         "ValueError: `prefix_allowed_tokens_fn` returned an empty list for batch ID 0.",
+         "[warn] No valid tokens found for prefix (11, 7) at step 0"),
         ("using xgrammar backend",),
+    ),
+    Signature(
+        "dedup-index-empty", S2, r"(?i)(lsh|minhash|simhash|dedup\w*|signature|fingerprint|bloom)[^\n]{0,100}(\b0 (rows|signatures|entries|records|keys|hashes)|empty (index|table|set)|index is empty|matched nothing)",
+        "deduplication ran against an empty index", "去重用的索引（签名表）是空的",
+        ("WARN minhash: signature table /corpus/sig_v4: 0 rows (filter matched nothing)", "dedup WARN LSH index /idx/minhash_v3 not found, starting with an empty index"),
+        ("loaded LSH index /idx/minhash_v3 (21 M signatures)", "minhash: dropped 10 rows of 4000", "dedup: 120 rows read, 30 removed"),
+        lasting=True,
+    ),
+    Signature(
+        "scheduler-state-ignored", S2, r"(?i)(lr|learning.rate)?[ _-]?scheduler[^\n]{0,60}(state)?[^\n]{0,40}(ignored|not (loaded|restored|found)|re-?initiali[sz]ed|starting (at|from) (last_epoch|step)\W{0,2}(0|-1)\b)",
+        "the schedule of the learning rate was not taken from the checkpoint", "学习率调度器的状态没有从检查点恢复",
+        ("resume | lr scheduler: state in checkpoint ignored (--reset-lr-scheduler), starting at last_epoch=0", "WARNING: scheduler state not found in checkpoint, reinitialized"),
+        ("scheduler state loaded (last_epoch=41000)", "lr scheduler: cosine"),
+        lasting=True,
     ),
     Signature(
         "tool-call-parse-error", S2, r"[Ee]rror in extracting tool call|[Ff]ailed to (parse|decode|extract) (the )?tool[ _-]?calls?|[Tt]ool call.{0,40}(parse|parsing) (error|failed)|[Ii]nvalid tool call",

@@ -1,0 +1,155 @@
+"""What a message complains of, whether or not a table of symptoms knows it: the clauses that tell something odd,
+worse, absent, or another number than before.
+
+A complaint keeps a run in which nobody measured it from being called healthy (`agent.missing`); it chooses no cause.
+What is asked in general ("is anything wrong?"), planned or told as a known symptom is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from ...tools.metrics import named
+from ...tools.patterns import bounded
+from .parts import clauses, sentences
+from .plans import last_named, plans
+from .polarity import by_phrases
+from .symptoms import spans
+
+Way = Literal["up", "down", ""]
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """One clause that complains."""
+
+    text: str
+    words: frozenset[str]
+    """Its words, by which a series of the run may be called."""
+    metrics: tuple[str, ...] = ()
+    """Canonical metrics that it, or the clause that it speaks back to, names; none for what no log calls so."""
+    way: Way = ""
+    """Which way it says that a measure goes."""
+    sudden: bool = False
+    """Whether it is a change that came at some time and that nobody made."""
+
+
+_ODD = bounded(
+    r"\b(?:always|never|every ?time|over and over|all the same|(?:the|one|always) same|identical|repeat\w*|parrot\w*"
+    r"|echo\w*|copies|copying|br[eo]a?k(?:s|en|ing)?|broke|fail(?:s|ed|ing|ures?)?|wrong(?:ly)?|worse|worst"
+    r"|bad(?:ly)?|odd(?:ly)?|weird\w*|strange\w*|implausibl\w*|suspicious\w*|unbelievabl\w*|unexpected\w*|surpris\w+"
+    r"|(?:is|are|at|stays?|reads?|shows?|gives?|only|of) (?:just |exactly |always |still )?(?:0(?:\.0+)?|zero)(?![\d.])"
+    r"|too (?:good|high|low|short|long|slow|smooth\w*|much|many|few)|gone|missing|lost|los(?:es|ing)|empty|blank"
+    r"|ignor\w+|refus\w+|forg[eo]t\w*|garbage|gibberish|nonsense|rubbish|useless|unusable|halluc\w+|garbl\w+"
+    r"|mix(?:es|ing)? up|cut off|truncat\w+|doubled|tripled|halved|times (?:slower|longer|shorter|more|less|fewer)"
+    r"|lower than|higher than|below the|behind the|worse than|no better|complain\w*|no longer|not any ?more|any ?more"
+    r"|degrad\w+|regress\w+|is a mess|plummet\w*|collaps\w+|creep\w+ (?:up|down)"
+    r"|cannot|can'?t|does(?: not|n'?t)|did(?: not|n'?t)|do(?: not|n'?t)|won'?t)\b"
+    r"|总是|总把|老是|老(?:在|把)|一直(?:是|只|都|没|不|为)|都是(?:一|同)|[一同]个?(?:腔调|样子|味|句式)|千篇一律"
+    r"|一模一样|重复|复读|照抄|抄一遍|复述|乱码|胡(?:说|言|编)|乱(?:答|说|来)|答非所问|(?:还是)?只(?:有|会|能|剩|产出)|不见了"
+    r"|没了|丢了|为?空的|是空|空串|变(?:差|坏|短|长|笨|弱|傻)|不(?:会|再|听|遵|理|回)|忽略|无视|掉了|掉到|降到|跌|少了|多了"
+    r"|翻倍|不对(?!吗)|不正常|奇怪|离谱|蹊跷|诡异|太(?:好|高|低|顺|短|长|差)|投诉|抱怨|跟.{1,8}一样|没(?:变|效|用|长进)|坏了"
+    r"|出错|失败|不如|退化|爬升|变差",
+    re.IGNORECASE,
+)
+"""What people call odd, worse or absent: a language's words for trouble, not those of one field."""
+_GENERAL = bounded(
+    r"\b(?:any|some|no|every)(?:thing|body|one)\b.{0,30}|\bwhat(?:'?s| is| was| has| could| might| may| did| exactly)?"
+    r"(?: be| go| gone| going| went)? (?:wrong|happened|broke\w*|bad)\b.{0,20}"
+    r"|\b(?:went|go(?:es|ing)?|gone) wrong|wrong (?:here|with (?:it|this|that|them|my|the|our))\b"
+    r"|\b(?:is|was|are|were|looks?|seems?) (?:it|this|that|they|these|there) (?:a |an )?(?:\w+ )?(?:bad|wrong|broken"
+    r"|odd)"
+    r"|\b(?:don'?t|do not|doesn'?t|didn'?t|can'?t|cannot) (?:know|understand|see|tell|find|think|worry|get why|want"
+    r"|need|have to|mind|care|trust|decide|wait)\b|\bwhy (?:did|does|do|was|is) (?:it|this|that|the \w+|training)"
+    r" (?:stop|end)\w*"
+    r"|(?:有没?有?|出了?|有什么|是什么|什么)(?:什么|啥)?(?:问题|毛病)|哪(?:里|儿|一步|个|步)?.{0,6}(?:不对|出错|问题|错了?)"
+    r"|有(?:什么|啥)不(?:对|正常)|(?:正常|对|好|行|可以)吗|不知道|不懂|不明白|不放心",
+    re.IGNORECASE,
+)
+"""What asks how a run went without saying what was seen."""
+_WAYS = (
+    ("up", bounded(r"\b(?:creep\w*|go(?:es|ing)?|went|mov\w+|climb\w*|drift\w*|inch\w*) up|\b(?:ris(?:es?|ing|en)|rose"
+                   r"|climb\w*|grow(?:s|ing)?|grew|increas\w*)\b|上升|升高|爬升|变高|变大|越来越[高大]"
+                   r"|[在一]?路?涨", re.I)),
+    ("down", bounded(r"\b(?:go(?:es|ing)?|went|mov\w+|drift\w*) down|\b(?:fall(?:s|ing|en)?|fell|drop\w*|declin\w*"
+                     r"|decreas\w*|sinks?|sank)\b|下降|下滑|往下|变低|变小|越来越[低小]|掉", re.I)),
+)  # fmt: skip
+_BETTER = bounded(
+    r"\b(?:better|improv\w+|lower|drop\w*|fell|down|gain\w*|jump\w*)\b|变好|更好|掉了|往下|下降|提升|涨了", re.I
+)
+_SUDDEN = bounded(
+    r"\b(?:sudden\w*|out of (?:nowhere|the blue)|nobody (?:touched|changed)|no one (?:touched|changed)|overnight"
+    r"|without (?:any|a) (?:change|reason))\b|突然|忽然|莫名|没人(?:动|改)"
+    r"|(?:昨天|前天|今天|上周|周[一二三四五六日])\S{0,4}(?:开始|起)",
+    re.IGNORECASE,
+)
+_N = r"(?<![\w.@-])~?\d+(?:\.\d+)?(?:%| ?(?:points?|pct|pp|s|ms|min|分|个点))?(?![\w@-])"
+_NOW, _THEN = r"(?:现在|如今|这次|新的|新模型)", r"(?:之前|原来|以前|上次|旧的|老的|旧模型)"
+_COMPARED = bounded(
+    rf"\bfrom {_N}.{{0,12}}\b(?:to|down to|up to) {_N}|{_N} ?(?:->|→|=>|to|vs\.?|against|versus|比) ?{_N}"
+    rf"|{_N}.{{0,40}}\b(?:now|today|this (?:week|time|month)|currently)\b"
+    rf"|\b(?:now|today)\b.{{0,12}}{_N}.{{0,40}}\b(?:was|were|had|before|used to)\b"
+    rf"|{_N}.{{0,30}}(?:\bwas\b|\bbefore\b|\bhad\b) {_N}|从 ?{_N}.{{0,8}}(?:到|成|至|为) ?{_N}"
+    rf"|{_THEN}.{{0,16}}{_N}.{{0,16}}{_NOW}.{{0,16}}{_N}|{_NOW}.{{0,16}}{_N}.{{0,16}}{_THEN}.{{0,16}}{_N}",
+    re.IGNORECASE,
+)
+"""A number then and a number now."""
+_BACK = bounded(r"\b(?:it|its|this|that|they|these)\b|^.{0,9}$|[它这那]", re.IGNORECASE)
+"""A clause that speaks of what the one before it named, or names nothing."""
+_FOREIGN = bounded(r"[\w-]{1,20}@\d+|\bwin ?-?rate|胜率|命中率|召回率?", re.IGNORECASE)
+"""Scores that no training loop logs."""
+_WORD = bounded(r"[A-Za-z][A-Za-z0-9_/@.-]{0,40}|[\u3400-\u9fff]{1,20}")
+_HAN = bounded(r"[\u3400-\u9fff]")
+MOST = 40
+"""Clauses of a message that are looked at."""
+
+
+def complaints(own: str) -> Iterator[Complaint]:
+    """The complaints of a person's own words."""
+    for sentence in sentences(own)[:MOST]:
+        if _COMPARED.search(sentence) and not last_named(sentence):
+            yield Complaint(sentence, _words(sentence), _metrics(sentence))
+        before: tuple[str, ...] = ()
+        for clause in clauses(sentence)[:MOST]:
+            metrics = _metrics(clause) or (before if _BACK.search(clause) else ())
+            if _complains(clause):
+                sudden = _SUDDEN.search(sentence) is not None and _BETTER.search(clause) is not None
+                way: Way = next((way for way, pattern in _WAYS if pattern.search(clause)), "")
+                yield Complaint(clause, _words(clause), metrics, way, sudden)
+            before = metrics
+
+
+def _complains(clause: str) -> bool:
+    """Whether a clause tells something odd that is no known symptom, no plan and no general question."""
+    if next(spans(clause), None):
+        return False
+    rest = _GENERAL.sub(" ", clause)
+    if by_phrases([clause], ()):
+        return False  # a cause that is suspected or ruled out, which `agent.respond` answers
+    told = any(pattern.search(rest) for pattern in (_ODD, _SUDDEN, *(pattern for _, pattern in _WAYS)))
+    return told and next(plans(clause), None) is None
+
+
+@lru_cache(256)
+def _metrics(clause: str) -> tuple[str, ...]:
+    """The canonical metrics that its words name, longer names first; none where a score that no loop logs is named."""
+    if _FOREIGN.search(clause):
+        return ()
+    words = [w for piece in _WORD.findall(clause) for w in ([piece] if not _HAN.search(piece) else _pieces(piece))]
+    found = {
+        n[0] for size in (3, 2, 1) for i in range(len(words) - size + 1) if (n := named(" ".join(words[i : i + size])))
+    }
+    return tuple(sorted(found))
+
+
+def _pieces(text: str) -> list[str]:
+    """The stretches of a Chinese text that a measure may be called by."""
+    return [text[i : i + n] for n in (4, 3, 2) for i in range(len(text) - n + 1)]
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(w.lower() for w in _WORD.findall(text))
