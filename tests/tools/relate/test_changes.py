@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from triage.tools.relate.changes import changes
+from triage.tools.relate.changes import _step, changes
 from triage.tools.relate.line import Line
 from triage.tools.relate.moves import moves
 
@@ -75,3 +75,7 @@ def test_missing_and_infinite_values_are_told_and_left_out():
     assert len(move.line) == 398
     assert move.nonfinite is not None
     assert move.nonfinite.step == 5
+
+
+def test_where_known_changes_leave_no_room_there_is_no_further_step():
+    assert _step(noisy(np.where(STEPS < 250, 10.0, 9.6)), 250, 250) is None
