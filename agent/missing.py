@@ -30,6 +30,8 @@ from .question.understand import Question
 SIGN = "sign-"
 """Beginning of the codes of signs."""
 SHOWN = ("S0", "S1", "S2")
+FINE = "run-healthy"
+"""The reassurance; of a whole run it may rest on few points."""
 FAR_APART = 1.5
 """Times by which one side of a grouping takes longer, from which on a run is not called healthy. Own judgement."""
 MAIN = ("loss-spike", "reward-flat")
@@ -105,7 +107,7 @@ def missing(
         *_own_judge(asked, covered, series, stage),
         *_strange(findings),
         *_unfinished(checks, _of_now(asked)),
-        *_short(checks),
+        *(() if any(f.code == FINE and f.data.get("whole") for f in findings) else _short(checks)),
     )
 
 
@@ -224,9 +226,12 @@ _REWARD = bounded(
 
 
 def _strange(findings: Sequence[Finding]) -> Iterator[Missing]:
-    """The signs of failures that are more than notes: somebody has to say what they mean."""
+    """The signs of failures that are more than notes, and every such finding where the run is judged by few points:
+    somebody has to say what they mean."""
+    few = any(f.code == FINE and f.data.get("whole") for f in findings)
     for f in findings:
-        if (f.code.startswith(SIGN) and f.severity in SHOWN) or _apart(f):
+        doubtful = f.severity in SHOWN and (few or f.code.startswith(SIGN))
+        if doubtful or _apart(f):
             en, zh = (clean(f.say(lang), 120).rstrip(".。") for lang in ("en", "zh"))
             yield Missing(SAID["sign"].say("en", what=en), SAID["sign"].say("zh", what=zh))
 

@@ -226,7 +226,8 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
     if entry.speaks.needs and seen.isdisjoint({*entry.speaks.needs, *weights}):
         weights = {code: "weak" for code in weights}
     weights = {
-        code: NOTE if _consequence(by_code.get(code), by_code, weights) else word for code, word in weights.items()
+        code: NOTE if _consequence(by_code.get(code), by_code, weights) or _outlived(code, by_code, weights) else word
+        for code, word in weights.items()
     }
     if any(is_hazard(f) for f in for_) and all(
         is_hazard(f) or (weights[f.code] in LITTLE and "variable" in f.data) for f in for_
@@ -252,6 +253,14 @@ def _consequence(finding: Finding | None, by_code: Mapping[str, Finding], weight
     """Whether a finding only follows from another one that says nothing for the entry."""
     first = finding.data.get("follows", {}).get("code") if finding else None
     return first not in (None, UNNAMED) and first in by_code and first not in weights
+
+
+def _outlived(code: str, by_code: Mapping[str, Finding], weights: Mapping[str, str]) -> bool:
+    """Whether the run went on after an error, and shows something else that is more than a note."""
+    finding = by_code.get(code)
+    if finding is None or finding.severity != Severity.S3 or "survived" not in finding.data:
+        return False
+    return any(f.severity in SHOWN and c not in weights for c, f in by_code.items())
 
 
 def is_hazard(finding: Finding) -> bool:

@@ -127,9 +127,9 @@ def _answer(
     diagnosis = _diagnosed(asked, seen, bool(paths), books, in_field)
     for i, finding in enumerate(diagnosis.findings, 1):
         listen(FindingMade(f"F{i}", finding))
-    run, settings = (seen.run, seen.settings) if seen else (Run(Path()), Settings())
+    files, settings = (seen.run, seen.settings) if seen else (Run(Path()), Settings())
     table, checks = (seen.table, seen.checks) if seen else (None, ())
-    proposal = propose(diagnosis, settings, run, lang)
+    proposal = propose(diagnosis, settings, files, lang)
     if isinstance(proposal, Proposal):
         listen(ProposalMade(proposal))
     reply = respond(asked, books.runbook, diagnosis, proposal, table, checks)
@@ -137,20 +137,22 @@ def _answer(
     beside = about(seen, lang, lambda name: place(name, paths)) if seen else ()
     said = (*opening, *beside, *orders, *lines(reply, diagnosis, proposal, lang, looked))
     head = (headline(diagnosis, lang, looked), *(orders if diagnosis.state == "out-of-scope" else said))
+    run = place(seen.about if seen else "", paths)
+    candidate = place(seen.others[0].run, paths) if seen and len(seen.others) == 1 else ""
     passages = tuple(p for p in books.passages(words, 3) if p.score >= MEANT) if in_field or paths else ()
     return Answer(
         question=shown(question),
         lang=lang,
         diagnosis=diagnosis,
         proposal=proposal,
-        text=answer_text(diagnosis, proposal, lang, head, looked, passages),
+        text=answer_text(diagnosis, proposal, lang, head, looked, passages, run, candidate),
         passages=passages,
         seen=seen,
         asked=asked,
         reply=reply,
         head=head,
-        run=place(seen.about if seen else "", paths),
-        candidate=place(seen.others[0].run, paths) if seen and len(seen.others) == 1 else "",
+        run=run,
+        candidate=candidate,
     )
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ..agent.question import weigh
 from ..agent.question.parts import split
 from ..agent.question.polarity import by_phrases, candidates
-from ..agent.question.topics import TOPICS, mentions
+from ..agent.question.topics import TOPICS, mentions, of_entry
 from ..agent.question.understand import opinions, said_by, touched
 from ..agent.question.wants import wanted
 from ..agent.session import index
@@ -31,13 +31,13 @@ from ..knowledge.words import places
 DATA = Path(__file__).parent / "data"
 LEARNED = (*(f"leading{n}.jsonl" for n in ("", "-2", "-3", "-4", "-5", "-6")), "leading-dev.jsonl")
 """`leading-7.jsonl` is for `evals.suites.questions` only."""
+ENTRIES = ("leading-8.jsonl", "leading-9.jsonl")
+"""Questions whose suspicions are entries, each with the number of the clause that says it."""
 ROUNDS, RATE, DECAY = 15, 0.1, 1e-3
 FILLED = 2
 """Causes that each expression is filled with."""
 OF_EXPRESSION = 0.5
 """Weight of a filled expression beside that of a question."""
-SCALE = 24
-"""Steps of a stored weight in one of the trained."""
 SHAPE = (1 << weigh.BITS, len(weigh.MEANT))
 MARKS = {"s": "suspects", "d": "denies", "x": "doubts", "n": None}
 ZH_NAMES = "lr NCCL fp16 flash_attention transformers_版本 checkpoint warmup"
@@ -71,6 +71,21 @@ def of_file(name: str) -> Iterator[Example]:
         truth = {topic: kind for kind in ("suspects", "denies", "doubts") for topic in row[kind]}
         told = [t for t in row["told_by_others"] if t not in truth]
         yield from examples(row["q"], lambda topic, truth=truth, told=told: topic not in told and truth.get(topic))
+
+
+def of_entries(name: str) -> Iterator[Example]:
+    """The causes of one file of questions whose suspicions are entries: every topic that is about one is meant so.
+
+    Beside a cause that is no entry the other topics teach nothing: one of them may be meant by it.
+    """
+    book = index(None).runbook.entries
+    for line in (DATA / name).read_text(encoding="utf-8").splitlines():
+        row, truth = json.loads(line), dict[str, str]()
+        for said in row["suspects"]:
+            topics = of_entry(book[said["cause"]]) if said["cause"] in book else ()
+            truth |= dict.fromkeys((t.id for t in topics), said["polarity"].replace("told", "suspects"))
+        other = None if all(said["cause"] in book for said in row["suspects"]) else False
+        yield from examples(row["text"], lambda topic, truth=truth, other=other: truth.get(topic, other))
 
 
 def of_expressions() -> Iterator[Example]:
@@ -115,6 +130,13 @@ def stored(weights: NDArray[np.float64], scale: int) -> NDArray[np.int8]:
     return np.clip(np.rint(weights * scale), -127, 127).astype(np.int8)
 
 
+def store(name: str, weights: NDArray[np.float64]) -> None:
+    """Ship one table; the other one stays."""
+    with np.load(weigh.FILE, allow_pickle=False) as kept:
+        tables = dict(kept)
+    np.savez_compressed(weigh.FILE, **(tables | {name: stored(weights, weigh.SCALE)}))  # pyright: ignore
+
+
 def scores(weights: NDArray[np.float64], rows: Iterable[Example]) -> str:
     """How many of the causes that are meant somehow are seen, and rightly."""
     seen = np.zeros((len(weigh.MEANT), len(weigh.MEANT)), int)
@@ -131,14 +153,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--leave-one-out", action="store_true")
     options = parser.parse_args()
-    files, expressions = {name: list(of_file(name)) for name in LEARNED}, list(of_expressions())
+    files = {name: list(of_file(name)) for name in LEARNED} | {name: list(of_entries(name)) for name in ENTRIES}
+    expressions = list(of_expressions())
     if options.leave_one_out:
         for left, rows in files.items():
             others = [row for name, kept in files.items() if name != left for row in kept]
             print(left, scores(trained([*others, *expressions]), rows))
         return
     weights = trained([*(row for rows in files.values() for row in rows), *expressions])
-    np.savez_compressed(weigh.FILE, meant=stored(weights, SCALE))
+    store("meant", weights)
 
 
 if __name__ == "__main__":

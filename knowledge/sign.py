@@ -51,7 +51,7 @@ NAME = re.compile(r"[\w./@%*-]{1,80}")
 CLAUSE = re.compile(r"(not\s+)?([a-z]{2,12})\(([^()]{1,200})\)(\s+at\s+onset(?!\w))?")
 LINK = re.compile(r"\s+(with|before|after|and)\s+")
 MOST_PARTS = 5
-EVENTS = ("config", "data", "restart", "node", "deployment", "code", "dependency", "note")
+EVENTS = ("config", "data", "restart", "node", "deployment", "code", "dependency", "note", "lost")
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,14 @@ _TEXT_KEY = re.compile(
     rb"['\"](?:text|prompts?|messages|conversations?|instruction|chosen|rejected|question|answer|input|output|content"
     rb"|response|completion|query|problem|solution|input_ids|labels|token_ids|score|source|target)['\"]\s*:", _I
 )  # fmt: skip
+_TEXT_OF_CLASS = re.compile(
+    rb"(?i)(?:^|[,\t])\"?(?:query|queries|utterances?|sentences?[12]?|reviews?|tweets?|comments?|titles?|headlines?"
+    rb"|posts?|messages?|premise)\"?(?=[,\t\r\n]|$)"
+)
+_CLASS_COLUMN = re.compile(
+    rb"(?i)(?:^|[,\t])\"?(?:labels?|intents?|class(?:es)?|categor(?:y|ies)|targets?|sentiments?)\"?(?=[,\t\r\n]|$)"
+)
+"""Columns of a data set of texts and their classes."""
 _TEXT_COLUMN = re.compile(
     rb"(?:^|[,\t])\"?(?:text|prompt|question|answer|instruction|input|output|content|chosen|response)\"?(?:[,\t\r]|$)",
     _I,
@@ -250,7 +258,7 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
     if suffix in (".csv", ".tsv"):
         if (csv_header(first) and not _GROUPED.search(first)) or SCALAR_TABLE.match(first.strip()):
             return Recognised("metrics", "table with a step and a metric column")
-        if _TEXT_COLUMN.search(first):
+        if _TEXT_COLUMN.search(first) or (_TEXT_OF_CLASS.search(first) and _CLASS_COLUMN.search(first)):
             return by_name or Recognised("data", "table with a text column")
         return by_name
     if _FLIGHT.search(head):

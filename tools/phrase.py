@@ -6,7 +6,7 @@ Why a file was not read is worded in English where it arises, in many places; wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from .registry import table
@@ -136,7 +136,7 @@ _REASONS = (
     ("not YAML: {}", "不是 YAML：{0}"),
     ("not Python that can be read: {}", "不是可读的 Python：{0}"),
 )  # fmt: skip
-REASONS = table("reasons", ((en, (en.split("{}"), zh)) for en, zh in _REASONS))
+
 
 # Names of checks --------------------------------------------------------------------------------------
 
@@ -181,14 +181,30 @@ _NAMES = (
     ("near duplicates", "近似重复"),
     ("personal data", "个人数据"),
 )
-NAMES = table("names of checks", ((en, (en.split("{}"), zh)) for en, zh in _NAMES))
 
 
-def in_chinese(why: str) -> str:
-    """The reason in Chinese, with a name and a colon before it if there is one; as it is where nobody has put it."""
+Sentences = Mapping[str, tuple[list[str], str]]
+
+
+def sentences(name: str, rows: Iterable[tuple[str, str]]) -> Sentences:
+    """A table of English sentences, with `{}` for what differs, and their Chinese, with `{0}`, `{1}`, ... for it.
+
+    Raises:
+        ValueError: a sentence is given twice; the message names the table.
+    """
+    return table(name, ((en, (en.split("{}"), zh)) for en, zh in rows))
+
+
+def in_chinese(why: str, known: Sentences | None = None) -> str:
+    """The reason in Chinese, with a name and a colon before it if there is one; as it is where nobody has put it.
+
+    Args:
+        why: the sentence in English.
+        known: a table of sentences; without it, the reasons.
+    """
     name, colon, rest = why.partition(": ")
     for said, before in ((why, ""), (rest, f"{name}：") if colon else (why, "")):
-        if (zh := _from(REASONS, said)) is not None:
+        if (zh := _from(REASONS if known is None else known, said)) is not None:
             return before + zh
     return why
 
@@ -198,7 +214,10 @@ def name_in_chinese(name: str) -> str:
     return _from(NAMES, name) or name
 
 
-def _from(rows: Mapping[str, tuple[list[str], str]], said: str) -> str | None:
+REASONS, NAMES = sentences("reasons", _REASONS), sentences("names of checks", _NAMES)
+
+
+def _from(rows: Sentences, said: str) -> str | None:
     for parts, zh in rows.values():
         if (values := _values(parts, said)) is not None:
             return zh.format(*values)

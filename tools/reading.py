@@ -42,13 +42,15 @@ _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)
 BREAKS_OFF = "[triage: the packed data of"
 """Start of the line that ends what could be read of a broken packed file."""
 _NULS = bytes(CHUNK_SIZE)
-_listener: ContextVar[Callable[[int], object] | None] = ContextVar("listener", default=None)
+_Heard = tuple[Callable[[int], object], Callable[[str], object]]
+_listener: ContextVar[_Heard | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
-def listening(listen: Callable[[int], object]) -> Iterator[None]:
-    """Call `listen(bytes)` for every piece of a file that is read as chunks meanwhile, packed bytes of a packed one."""
-    token = _listener.set(listen)
+def listening(listen: Callable[[int], object], opened: Callable[[str], object] = lambda name: None) -> Iterator[None]:
+    """Call `opened(name)` for every file that is read as chunks meanwhile, and `listen(bytes)` for every piece of it,
+    packed bytes of a packed one."""
+    token = _listener.set((listen, opened))
     try:
         yield
     finally:
@@ -280,7 +282,10 @@ def _blocks(path: Path, size: int) -> Iterator[bytes]:
     """Unpacked blocks, UTF-16 already turned into UTF-8."""
     decoder, started = None, False
     held = bytearray()
-    listen, told = _listener.get(), 0
+    listen, opened = _listener.get() or (None, None)
+    told = 0
+    if opened:
+        opened(path.name)
     try:
         with open(path, "rb") as raw:
             packing = packing_of(raw)
@@ -332,8 +337,11 @@ def _utf16_decoder(block: bytearray) -> codecs.IncrementalDecoder | None:
 
 
 def _cut(blocks: Iterable[bytes], size: int) -> Iterator[Chunk]:
-    """Cut at the last `\\n` of each block, or at `\\r` where there is none, or shorten an endless line."""
-    rest, number = b"", 1
+    """Cut at the last `\\n` of each block, or at `\\r` where there is none, or shorten an endless line.
+
+    A last line without its end goes with the lines before it: the error at the end with its traceback.
+    """
+    rest, number, held = b"", 1, None
     first = True
     for block in blocks:
         if first:
@@ -342,11 +350,15 @@ def _cut(blocks: Iterable[bytes], size: int) -> Iterator[Chunk]:
         end = rest.rfind(b"\n") + 1 or rest.rfind(b"\r", 0, len(rest) - 1) + 1
         if end:
             data, rest = rest[:end], rest[end:]
-            yield Chunk(_utf8(data), number)
+            if held:
+                yield held
+            held = Chunk(_utf8(data), number)
             number += data.count(b"\n")
         elif len(rest) > size:
             rest = _shorten(rest)
-    if rest:
+    if held:
+        yield Chunk(held.data + _utf8(rest), held.first_line)
+    elif rest:
         yield Chunk(_utf8(rest), number)
 
 

@@ -23,6 +23,8 @@ from ..tools.secrets import visible_in
 from .listing import View, print_checks, print_counts, print_findings
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from ..tools.run import Run
     from .plots.live import Picture
 
@@ -211,11 +213,31 @@ def telling_losses() -> Iterator[None]:
                 print(f"triage: {clean('; '.join(told), 2000)}", file=sys.stderr)
 
 
+NAMED = 40
+"""Characters of a file's name beside the bar."""
+
+
+class Step:
+    """Moves the bar on, and says which file is read; does nothing where there is no bar."""
+
+    def __init__(self, label: str, bar: Progress | None = None, task: Any = None):
+        self._label, self._bar, self._task = label, bar, task
+
+    def __call__(self, amount: float = 1.0) -> None:
+        if self._bar:
+            self._bar.advance(self._task, amount)
+
+    def file(self, name: str) -> None:
+        """This file is read now."""
+        if self._bar:
+            self._bar.update(self._task, description=f"{self._label} {clean(name, NAMED)}")
+
+
 @contextmanager
-def progress(label: str, total: float | None = None) -> Iterator[Any]:
-    """A progress bar on standard error, only on a terminal; yields `advance(amount)`."""
+def progress(label: str, total: float | None = None) -> Iterator[Step]:
+    """A progress bar on standard error, only on a terminal."""
     if not sys.stderr.isatty():
-        yield lambda amount=1.0: None
+        yield Step(label)
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -226,5 +248,4 @@ def progress(label: str, total: float | None = None) -> Iterator[Any]:
         console=Console(stderr=True),
         transient=True,
     ) as bar:
-        task = bar.add_task(label, total=total)
-        yield lambda amount=1.0: bar.advance(task, amount)
+        yield Step(label, bar, bar.add_task(label, total=total))

@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..agent.narrate.verdict import changes, headline, rows
+from ..agent.narrate.words import RESULTS
 from ..agent.narrate.words import WORDS as NARRATED
 from ..agent.propose import Nothing
 from ..tools.findings import Check, Report, TriageError, clean
@@ -24,7 +26,9 @@ from .quoted import Place, places
 if TYPE_CHECKING:
     from jinja2 import Template
 
+    from ..agent.acceptance.verify import Verdict
     from ..agent.answer import Answer
+    from ..agent.evidence import Look
     from ..tools.run import Run
     from .plots.live import Picture
 
@@ -55,6 +59,19 @@ WORDS = phrases(
     ("not-applicable", "nothing to look at", "没有对应文件"),
     ("failed", "could not be checked", "未能检查"),
     ("caption", "Series of the run; F1, F2, ... are the findings below", "运行的指标曲线；F1、F2……即下文的发现"),
+    ("criteria", "What must hold", "验收条件"),
+    ("criterion", "criterion", "条件"),
+    ("result", "result", "结果"),
+    ("value", "value", "数值"),
+    ("points", "points", "点数"),
+    ("baseline", "Baseline", "基线"),
+    ("candidate", "Next run", "新运行"),
+    ("entry", "Runbook entry", "手册条目"),
+    ("baseline-shows", "What the baseline shows", "基线中看到的"),
+    ("next-shows", "What the next run shows", "新运行中看到的"),
+    ("next-checks", "What was looked at in the next run", "对新运行的检查范围"),
+    ("both-runs", "Both runs over each other; F1, F2, ... are the findings of the baseline",
+     "两次运行叠加；F1、F2……是基线中的发现"),
     ("skim", "Redacted by triage; read it before you share it.", "已由 triage 脱敏；分享前请再读一遍。"),
 )  # fmt: skip
 
@@ -118,7 +135,35 @@ def findings_page(
     )
 
 
-def _graded(found: Sequence[Place]) -> dict[str, list[Place]]:
+def verdict_page(v: Verdict, before: Look, after: Look, lang: str = "en", case: str = "") -> str:
+    """A verdict: its headline, what changed, the criteria with their numbers, both runs over each other, and what
+    either shows."""
+    from .plots.live import compared_panels, of_panels
+
+    shown = [f for f in after.findings if f.severity != "S3"]
+    told = [f"- {f.severity} `{f.code}`: {clean(f.say(lang), 400)} ({clean(f.place())})" for f in shown]
+    title = "triage verify: " + clean(f"{before.run.root.name} → {after.run.root.name}", 120)
+    return _page(
+        lang,
+        title=title,
+        facts=[("baseline", v.baseline), ("candidate", v.candidate), ("entry", v.entry.id), ("case", case)],
+        headline=headline(v, lang),
+        lead="\n".join(changes(v, lang)),
+        opened="",
+        beside="",
+        judged=[(row, RESULTS[row.result].say(lang)) for row in rows(v, lang)],
+        folded=[(WORDS["next-shows"].say(lang), "\n".join(told) or WORDS["none"].say(lang))],
+        pictures=of_panels(
+            WORDS["both-runs"].say(lang), compared_panels(before.table, after.table, before.findings, lang), lang
+        ),
+        **_graded(places(before.findings, lang, before.run)),
+        diff=[],
+        checks=after.checks,
+        titles=(("findings", "baseline-shows"), ("checks", "next-checks")),
+    )
+
+
+def _graded(found: Sequence[Place]) -> dict[str, Any]:
     """The places of what is more than a note, and those of notes alone."""
     grave = [p for p in found if any(row.finding.severity != "S3" for row in p.rows)]
     return {"grave": grave, "slight": [p for p in found if p not in grave]}
@@ -195,12 +240,20 @@ def side_by_side(patch: str) -> Iterator[tuple[str, str, str]]:
                 yield "same", line[1:], line[1:]
 
 
-def _page(lang: str, headline: str, checks: Sequence[Check], **parts: Any) -> str:
+def _page(
+    lang: str,
+    headline: str,
+    checks: Sequence[Check],
+    judged: Sequence[Any] = (),
+    titles: Sequence[tuple[str, str]] = (),
+    **parts: Any,
+) -> str:
     from importlib.metadata import version
 
     from .plots.live import WORDS as PLOTTED
     from .plots.live import permit, script, style
 
+    words = PLOTTED | WORDS
     results = ("failed", "found", "clear", "too-short", "not-applicable")
     said = {c.result for c in checks}
     nothing = "none-in-part" if "failed" in said else "none" if said & {"found", "clear"} else "none-judged"
@@ -209,7 +262,8 @@ def _page(lang: str, headline: str, checks: Sequence[Check], **parts: Any) -> st
         lang="zh" if lang == "zh" else "en",
         headline=headline or WORDS[nothing].say(lang),
         nothing=WORDS[nothing].say(lang),
-        say={key: phrase.say(lang) for key, phrase in (WORDS | PLOTTED).items()},
+        say={key: words[key].say(lang) for key in words} | {key: words[of].say(lang) for key, of in titles},
+        judged=judged,
         generator=f"{GENERATOR} {version('llm-triage')}",
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         checks={result: [c for c in checks if c.result == result] for result in results},

@@ -180,7 +180,14 @@ class Verdict:
 
 
 def verify(baseline: Path | Sequence[Path], candidate: Path, entry: Entry, run: str = "") -> Verdict:
-    """Judge `candidate` as a repair of `baseline` by the acceptance criteria of `entry`.
+    """Judge `candidate` as a repair of `baseline` by the acceptance criteria of `entry`; as `compared`."""
+    return compared(baseline, candidate, entry, run)[0]
+
+
+def compared(
+    baseline: Path | Sequence[Path], candidate: Path, entry: Entry, run: str = ""
+) -> tuple[Verdict, Look, Look]:
+    """The verdict on `candidate` as a repair of `baseline`, and what was seen of either.
 
     Args:
         baseline: the failed run; several paths are parts of it.
@@ -194,13 +201,13 @@ def verify(baseline: Path | Sequence[Path], candidate: Path, entry: Entry, run: 
     old = [baseline] if isinstance(baseline, Path) else list(baseline)
     before = look(old, choose=the_failed(old, run))
     after = look([candidate], choose=the_next(candidate, before))
-    verdict = compare(before, after, entry)
-    return replace(
-        verdict,
+    verdict = replace(
+        compare(before, after, entry),
         baseline=str(path_of(old, before.about)),
         candidate=str(path_of([candidate], after.about)),
         chosen=bool(before.others or after.others),
     )
+    return verdict, before, after
 
 
 def compare(before: Look, after: Look, entry: Entry) -> Verdict:

@@ -10,7 +10,9 @@ from ...tools.findings import GRADES, Check, Finding, clean
 from ..diagnose import LEAST, Diagnosis
 from ..missing import Missing
 from ..propose import Nothing, Proposal
+from ..ranking import SHOWN
 from .entry import checked, criterion, next_check, standing, stopped
+from .short import verify_command
 from .sources import cite, named
 from .words import WORDS
 
@@ -25,9 +27,9 @@ SHOWN_CHECKS = 8
 """Names of checks of one result in the answer; its JSON has them all."""
 
 
-def code(text: str) -> str:
+def code(text: str, most: int = 200) -> str:
     """A run's text as a Markdown code span that cannot break out of it."""
-    return "`" + clean(text, 200).replace("`", "'") + "`"
+    return "`" + clean(text, most).replace("`", "'") + "`"
 
 
 def answer_text(
@@ -37,8 +39,13 @@ def answer_text(
     head: Sequence[str],
     looked: bool,
     passages: Sequence[Passage] = (),
+    run: str = "",
+    candidate: str = "",
 ) -> str:
-    """The whole answer as Markdown, below its `head`: the headline and what is said to the person's own words."""
+    """The whole answer as Markdown, below its `head`: the headline and what is said to the person's own words.
+
+    `run` and `candidate` are the paths that the command names which judges the next run, as in `short_text`.
+    """
     if diagnosis.state == "out-of-scope":
         return _joined(head[:1], (f"- {line}" for line in head[1:]))
     return _joined(
@@ -47,7 +54,7 @@ def answer_text(
         _shows(diagnosis, lang),
         _causes(diagnosis, proposal, lang, looked),
         _conflicts(diagnosis, lang),
-        _change(diagnosis, proposal, lang),
+        _change(diagnosis, proposal, lang, run, candidate),
         _cautions(diagnosis, lang),
         _own(passages, lang),
         checks_made(diagnosis.checks, lang),
@@ -81,7 +88,10 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
         yield WORDS["healthy-in-part"].say(lang, missing=first(d.missing, lang))
     elif d.state == "healthy":
         going = any(f.code == "log-ends-before-plan" for f in d.findings)
-        yield WORDS["healthy-so-far" if going else "healthy"].say(lang)
+        look = ", ".join(f"F{i}" for i, f in enumerate(d.findings, 1) if f.severity in SHOWN)
+        said = WORDS["healthy-so-far" if going else "healthy-look" if look else "healthy"].say(lang)
+        blank = "" if lang == "zh" else " "
+        yield f"{said}{blank}{WORDS['look'].say(lang, places=look)}" if look else said
         if top:
             noted = [i for i, f in enumerate(d.findings, 1) if f in top.for_ and f.code != "run-healthy"]
             places = ", ".join(f"F{i}" for i in noted)
@@ -177,7 +187,7 @@ def _conflicts(d: Diagnosis, lang: str) -> Iterator[str]:
         yield f"- {conflict.about.say(lang)}: {' / '.join(positions)}. {decision}"
 
 
-def _change(d: Diagnosis, proposal: Proposal | Nothing, lang: str) -> Iterator[str]:
+def _change(d: Diagnosis, proposal: Proposal | Nothing, lang: str, run: str, candidate: str) -> Iterator[str]:
     if isinstance(proposal, Nothing):
         if d.state == "diagnosed":
             yield WORDS["no-change"].say(lang, why=proposal.say(lang))
@@ -199,7 +209,7 @@ def _change(d: Diagnosis, proposal: Proposal | Nothing, lang: str) -> Iterator[s
     yield WORDS["acceptance"].say(lang)
     yield from (f"- {criterion(c, lang)}" for c in p.acceptance)
     yield ""
-    yield WORDS["then"].say(lang, id=p.entry)
+    yield WORDS["then"].say(lang, command=code(" ".join(verify_command(p, lang, "", run, candidate)), 600))
 
 
 def _cautions(d: Diagnosis, lang: str) -> Iterator[str]:

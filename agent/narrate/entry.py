@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...knowledge.entry import Criterion, Entry
+from ...tools.catalogue import checks
 from ...tools.findings import Finding
 from ..diagnose import LIKELY, Diagnosis
 from ..ranking import SERIOUS, Hypothesis
@@ -15,7 +16,9 @@ UNCAUGHT = "uncaught-exception"
 
 def criterion(c: Criterion, lang: str) -> str:
     """One acceptance criterion in words, with its basis and, where a source left it out, the assumed definition."""
-    text = f"`{c.metric}` {IS[c.is_].say(lang, low=c.low or 0.0, high=c.high or 0.0, value=c.value)}"
+    on = finding_of(c)
+    kind = IS[f"{c.is_}-found" if on else c.is_]
+    text = f"`{on or c.metric}` {kind.say(lang, low=c.low or 0.0, high=c.high or 0.0, value=c.value)}"
     if c.unit:
         text += f" {c.unit}"
     notes = (
@@ -26,6 +29,12 @@ def criterion(c: Criterion, lang: str) -> str:
         NEEDS[c.needs].say(lang) if c.needs else "",
     )
     return f"{text} ({'; '.join(filter(None, notes))})"
+
+
+def finding_of(c: Criterion) -> str:
+    """The code of the finding that a criterion asks for; empty for a criterion on a measure."""
+    code = c.metric.replace("_", "-")
+    return code if c.is_ in ("true", "false") and checks(code) else ""
 
 
 def answered(h: Hypothesis, d: Diagnosis) -> bool:

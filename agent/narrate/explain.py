@@ -27,8 +27,12 @@ WORDS = phrases(
     ("sign", "`{name}` holds where:", "`{name}` 成立的条件："),
     ("not", "not: ", "不成立："),
     ("at-onset", ", where the worst symptom begins", "，且发生在最严重症状开始之处"),
-    ("for", "Speaks for: {entries}.", "支持：{entries}。"),
-    ("against", "Speaks against: {entries}.", "反对：{entries}。"),
+    ("for", "Speaks for:", "支持："),
+    ("against", "Speaks against:", "反对："),
+    ("weak", "weak", "弱"),
+    ("moderate", "moderate", "中等"),
+    ("strong", "strong", "强"),
+    ("decisive", "decisive", "决定性"),
     ("section", "A section of the entry `{entry}`.", "属于条目 `{entry}` 的一节。"),
 )  # fmt: skip
 ALIKE = 0.6
@@ -142,8 +146,8 @@ def _with_entries(kind: str, lines: list[str], code: str, book: Runbook, lang: s
                 sides[side][entry.id] = speaks[code]
     for side, found in sides.items():
         if found:
-            told = ", ".join(f"`{id}` ({strength}, {_title(book, id, lang)})" for id, strength in found.items())
-            lines.append(WORDS[side].say(lang, entries=told))
+            told = (f"- `{id}` ({WORDS[how].say(lang)}): {_title(book, id, lang)}" for id, how in found.items())
+            lines.append("\n".join([WORDS[side].say(lang), *told]))
     return Part(kind, "\n\n".join(lines), sides)
 
 

@@ -45,7 +45,8 @@ SAID = phrases(
     ("failed", "Not read: {file}: {why}.", "未读：{file}：{why}。"),
     ("missed", "Not read: {files}.", "未读：{files}。"),
     ("looked",
-     "Looked at: {found} found, {clear} clear, {short}{missing} not there, {failed} could not be checked{names}.",
+     "Looked at: {found} found something, {clear} clear, {short}{missing} had no file, {failed} could not be "
+     "checked{names}.",
      "检查：{found} 项有发现，{clear} 项正常，{short}{missing} 项没有对应文件，{failed} 项未能检查{names}。"),
     ("too-short", "{n} too short to judge, ", "{n} 项太短无法判断，"),
 )  # fmt: skip
@@ -76,7 +77,7 @@ def short_text(
         return "\n".join(line for text in head for line in wrapped(text, most))
     change = [line for text in _change(d, proposal, lang) for line in wrapped(text, 3)]
     if isinstance(proposal, Proposal) and commands:
-        change += command(SAID["then"].say(lang), _verify(proposal, lang, case, run, candidate))
+        change += command(SAID["then"].say(lang), verify_command(proposal, lang, case, run, candidate))
     also = (SAID["also"].say(lang, title=h.entry.title.say(lang), id=h.entry.id, order=f"`{d.to_mend[0].entry.id}`")
             for h in d.also)  # fmt: skip
     change = [*(line for text in also for line in wrapped(text, 2)), *change]
@@ -160,7 +161,7 @@ def _change(d: Diagnosis, proposal: Proposal | Nothing, lang: str) -> Iterator[s
         yield SAID["holds"].say(lang, criteria="; ".join(criterion(c, lang).split(" (")[0] for c in p.acceptance[:3]))
 
 
-def _verify(p: Proposal, lang: str, case: str, run: str, candidate: str) -> list[str]:
+def verify_command(p: Proposal, lang: str, case: str, run: str, candidate: str) -> list[str]:
     """The command that judges the next run, option by option."""
     return [
         "triage verify",

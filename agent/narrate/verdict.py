@@ -2,50 +2,86 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 from ...tools.findings import clean
 from ..acceptance.verify import Judged, Verdict
-from .entry import criterion
-from .words import CHOSEN, COLUMNS, NEAR, RESULTS, VERDICTS
+from .entry import criterion, finding_of
+from .measures import measure
+from .words import CHOSEN, COLUMNS, NAMED, NEAR, RESULTS, VERDICTS
+
+
+class Row(NamedTuple):
+    """A criterion or a neighbour in words, and what was measured of it."""
+
+    said: str
+    result: str
+    """The key of `RESULTS`."""
+    value: str
+    points: str
+    how: str
 
 
 def verdict_text(v: Verdict, lang: str, brief: bool = False) -> str:
     """The verdict as Markdown; `brief` leaves out how each criterion is defined and was measured."""
-    why = VERDICTS[v.why].say(
+    most = 4 if brief else 5
+    table = [COLUMNS.say(lang).strip("| ").split(" | "), ["---"] * 5]
+    for row in rows(v, lang):
+        said = row.said.partition(" (")[0] if brief else row.said
+        table.append([said, RESULTS[row.result].say(lang), row.value, row.points, row.how])
+    lines = (f"| {' | '.join(cells[:most])} |" for cells in table)
+    return "\n".join([headline(v, lang), "", *changes(v, lang), "", *lines])
+
+
+def headline(v: Verdict, lang: str) -> str:
+    """The verdict and the rule that gave it, in one line."""
+    return NAMED[v.verdict].say(lang) + reason(v, lang)
+
+
+def reason(v: Verdict, lang: str) -> str:
+    """The rule that gave the verdict."""
+    return VERDICTS[v.why].say(
         lang,
         n=len(v.changed),
         remaining=", ".join(v.remaining),
         new=", ".join(v.new),
         must_reach=v.must_reach,
         reached=v.reached,
-        missing="; ".join(clean(what, 300) for what in v.unseen),
+        missing=("；" if lang == "zh" else "; ").join(measure(clean(what, 300), lang) for what in v.unseen),
     )
-    lines = [f"**{v.verdict}**: {why}", ""]
+
+
+def changes(v: Verdict, lang: str) -> Iterator[str]:
+    """Which runs were compared, where a choice was made, and the settings that differ."""
     if v.chosen:
-        lines += [CHOSEN.say(lang, old=clean(v.baseline, 200), new=clean(v.candidate, 200)), ""]
-    lines += [
-        f"- `{d.variable}`: {clean(str(d.old))} → {clean(str(d.new))} ({clean(d.where)})"
-        + (f" — {d.note}" if d.note else "")
-        for d in v.changed
-    ]
-    rows = [COLUMNS.say(lang).strip("| ").split(" | "), ["---"] * 5]
+        yield from (CHOSEN.say(lang, old=clean(v.baseline, 200), new=clean(v.candidate, 200)), "")
+    for d in v.changed:
+        note = f" — {d.note}" if d.note else ""
+        yield f"- `{d.variable}`: {clean(str(d.old))} → {clean(str(d.new))} ({clean(d.where)}){note}"
+
+
+def rows(v: Verdict, lang: str) -> Iterator[Row]:
+    """Each criterion, then each neighbour."""
     for j in v.criteria:
-        said = criterion(j.criterion, lang)
-        cells = [said.partition(" (")[0] if brief else said, RESULTS[j.result].say(lang), measured(j, lang)]
-        rows.append([*cells, str(j.observation.points), clean(how(j), 400)])
+        points, how = str(j.observation.points), clean(_how(j, lang), 400)
+        yield Row(criterion(j.criterion, lang), j.result, _measured(j, lang), points, how)
     for n in v.neighbours:
-        rows.append([n.metric, RESULTS[n.result].say(lang), f"{n.before:.4g} → {n.after:.4g}", "", n.window])
-    return "\n".join([*lines, "", *(f"| {' | '.join(row[:4] if brief else row)} |" for row in rows)])
+        said = RESULTS["neighbour"].say(lang, metric=n.metric)
+        yield Row(said, n.result, f"{n.before:.4g} → {n.after:.4g}", "", measure(n.window, lang))
 
 
-def how(j: Judged) -> str:
+def _how(j: Judged, lang: str) -> str:
     """What was looked at and how the number was made; for one that could not be, what is missing."""
-    return ": ".join(part for part in (j.observation.window, j.observation.definition) if part)
+    parts = (measure(part, lang) for part in (j.observation.window, j.observation.definition) if part)
+    return ("：" if lang == "zh" else ": ").join(parts)
 
 
-def measured(j: Judged, lang: str) -> str:
+def _measured(j: Judged, lang: str) -> str:
     """The value with its standard error, and a word where that could have decided."""
     text = _number(j.observation.value)
-    text = RESULTS[text].say(lang) if text in RESULTS else text
+    key = f"{text}-found" if finding_of(j.criterion) else text
+    text = RESULTS[key].say(lang) if key in RESULTS else text
     if text and j.observation.noise:
         text += f" ± {j.observation.noise:.2g}"
     return text + (NEAR.say(lang) if j.near else "")

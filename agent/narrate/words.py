@@ -44,6 +44,8 @@ WORDS = phrases(
     ("healthy-so-far",
      "**Nothing wrong was found in this run so far**; its log ends before the planned end, and how it ends is open.",
      "**到目前为止这次运行没有发现问题**；日志在计划终点之前结束，最后如何尚不可知。"),
+    ("healthy-look", "**No failure was found in this run.**", "**这次运行没有发现故障**。"),
+    ("look", "Worth a look all the same (S2, likely wrong): {places}.", "仍值得看一看（S2，多半有误）：{places}。"),
     ("healthy-but", "Your words would point to `{id}` ({title}), but the run does not show it.",
      "按描述会想到 `{id}`（{title}），但运行记录里没有这个现象。"),
     ("healthy-benign", "What you describe may be normal: `{id}` ({title}).",
@@ -88,8 +90,7 @@ WORDS = phrases(
     ("hidden", "Credentials and control characters are hidden in this patch, so it does not apply as shown; "
      "`triage cases patch CASE > fix.patch` writes the real one.", "补丁中的凭据和控制字符已隐去，不能直接应用；"
      "在本机运行 `triage cases patch CASE > fix.patch` 可得到真实补丁。"),
-    ("then", "Then: `triage verify --baseline OLD --candidate NEW --entry {id}`",
-     "之后运行：`triage verify --baseline 旧 --candidate 新 --entry {id}`"),
+    ("then", "Then: {command}", "之后运行：{command}"),
     ("cautions", "### Cautions", "### 注意"),
     ("own", "### From your own runbooks (quoted, not checked by triage)",
      "### 来自你自己的手册（仅引用，未经 triage 核实）"),
@@ -126,9 +127,12 @@ IS = phrases(
     ("increases", "increases", "上升"),
     ("decreases", "decreases", "下降"),
     ("stable", "is stable", "保持稳定"),
-    ("true", "is true", "成立"),
-    ("false", "is false", "不成立"),
+    ("true", "holds", "成立"),
+    ("false", "does not hold", "不成立"),
+    ("true-found", "is found", "出现"),
+    ("false-found", "is no longer found", "不再出现"),
 )  # fmt: skip
+"""A criterion on a finding says whether it is found; `-found` tells it from one on a measure."""
 NEEDS = phrases(
     "what a criterion needs",
     ("reference artifact", "needs reference artifact", "需要参照数据"),
@@ -148,9 +152,19 @@ RESULTS = phrases(
     "results of a criterion",
     ("pass", "pass", "通过"),
     ("fail", "fail", "未通过"),
-    ("no-observation", "no-observation", "无法观察"),
-    ("True", "True", "是"),
-    ("False", "False", "否"),
+    ("no-observation", "not observed", "未观察到"),
+    ("True", "yes", "是"),
+    ("False", "no", "否"),
+    ("True-found", "found", "出现"),
+    ("False-found", "not found", "未出现"),
+    ("neighbour", "`{metric}` no worse than before", "`{metric}` 没有变差"),
+)
+NAMED = phrases(
+    "names of verdicts",
+    ("fixed", "**fixed**: ", "**已修复**（fixed）："),
+    ("not-fixed", "**not-fixed**: ", "**未修复**（not-fixed）："),
+    ("confounded", "**confounded**: ", "**无法归因**（confounded）："),
+    ("inconclusive", "**inconclusive**: ", "**无法判断**（inconclusive）："),
 )
 VERDICTS = phrases(
     "words of a verdict",

@@ -10,13 +10,14 @@ import re
 from ...tools.patterns import bounded
 from .actions import Direction
 
-_N = r"(?<![A-Za-z0-9.])[-+]?\d{1,9}(?:\.\d{1,9})?(?:e[-+]?\d{1,3})?"
+_N = r"(?<![A-Za-z0-9.])[-+]?(?:\d{1,9}(?:\.\d{1,9})?|\.\d{1,9})(?:e[-+]?\d{1,3})?"
 _OLD, _NEW = rf"(?P<old>{_N})[kK%]?", rf"(?P<new>{_N})[kK%]?"
 _COMPARED = tuple(
     bounded(pattern, re.IGNORECASE)
     for pattern in (
         rf"(?:from|从|由)\s?(?:[a-z_]{{1,20}}\s)?{_OLD}\s?\S{{0,3}}\s?(?:to|->|→|[改换调设变加升提降减]?[到成为])\s?{_NEW}",
-        rf"(?:to|at|=|:|到|成|为)\s?{_NEW} (?:up |down )?from {_OLD}",
+        rf"(?:to|at|=|:|到|成|为)\s?{_NEW} (?:up |down )?\(?from {_OLD}",
+        rf"{_OLD}\s?[改换变调][到成为]?\s?{_NEW}",
         rf"{_OLD}\s?(?:-{{1,2}}>|→|=>|~>)\s?{_NEW}",
         rf"{_NEW}[ ,]{{0,2}}(?:instead of|rather than|and not|not|over|而不是|代替|替代|替)\s?(?:the |current )?{_OLD}",
     )
@@ -29,6 +30,22 @@ _FACTOR = bounded(
     r"|(?P<up>(?:原来|现在|之前|目前)?的?[两二三四五十]倍|翻个?[倍番]|times (?:two|three|four|five|ten))",
     re.IGNORECASE,
 )
+
+
+_NOW = bounded(
+    rf"(?:\bit'?s|\bit is|\bcurrently|\bnow|\bwas|\btoday|现在是?|原来是?|目前是?|当前是?|默认是?|不用)"
+    rf" ?(?:at )?{_OLD}",
+    re.IGNORECASE,
+)
+"""The value that a setting has, said beside the one that it shall have."""
+_ONLY = bounded(_N)
+
+
+def beside(value: str, sentence: str) -> Direction | None:
+    """Where a new value moves a setting whose present one the sentence says: "try it at 8, currently 4"."""
+    new, old = _ONLY.match(value), _NOW.search(sentence)
+    step = float(new[0]) - float(old["old"]) if new and old else 0.0
+    return ("raise" if step > 0 else "lower") if step else None
 
 
 def moved(text: str) -> Direction | None:

@@ -80,7 +80,8 @@ VARIABLES: dict[str, str] = table(
         ),
         (
             "gpu_memory_utilization",
-            r"gpu[- _]mem(?:ory)?(?:[- _](?:util(?:i[sz]ation)?|fraction|share))?|(?:engine"
+            r"util(?= (?:from|to|down|up)\b)"
+            r"|gpu[- _]mem(?:ory)?(?:[- _](?:util(?:i[sz]ation)?|fraction|share))?|(?:engine"
             r"|vllm)(?:'s)?[- _](?:mem[a-z]*|memory share)|gpu_mem[a-z]*"
             r"|mem[-_ ](?:fraction|util)[a-z]*|显存占比|显存(?:占用|利用|使用)率?(?:比例)?",
         ),
@@ -153,7 +154,8 @@ VARIABLES: dict[str, str] = table(
         (
             "activation_checkpointing",
             r"(?:grad(?:ient)?s?|act(?:ivation)?)[- _]?(?:checkpoint(?:ing|s)?|ckpt(?:ing"
-            r"|s)?|cp)|recompute|recomputation|(?:激活)?重(?:计算|算)|(?:梯度|激活)检查点",
+            r"|s)?|cp)|(?<!async )(?<!model )checkpointing"
+            r"|recompute|recomputation|(?:激活)?重(?:计算|算)|(?:梯度|激活)检查点",
         ),
         (
             "flash_attention",

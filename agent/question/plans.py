@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from ...tools.settings import VARIABLES as CANONICAL
@@ -24,6 +24,8 @@ SWITCHES = frozenset(
     (*(name for name, v in CANONICAL.items() if v.type == "bool"), "packing", "torch_compile", "enable_prefix_caching")
 )
 """What is on or off and has no amount."""
+NUMBERS = frozenset(name for name, v in CANONICAL.items() if v.type in ("int", "float"))
+"""What has more or less of an amount."""
 MOST = 20
 """Actions of one part that are looked at; nobody plans more in one breath."""
 TERSE = 9
@@ -71,7 +73,8 @@ def plans(sentence: str, spoken_of: str = "") -> Iterator[Plan]:
         last: Plan | None = None
         for part in signs.AND.split(clause):
             for plan in _of_part(part, clause, spoken_of, last, meant, terse):
-                yield (last := plan)
+                way = amounts.beside(plan.value, sentence) if plan.direction == "set" else None
+                yield (last := replace(plan, direction=way) if way else plan)
             spoken_of = last_named(part) or spoken_of
 
 
@@ -136,6 +139,8 @@ def _by_act(act: _Act, acts: list[_Act], part: str, clause: str, spoken_of: str,
             continue
         if name == "run" and act.direction not in ("do", "remove", "disable"):
             continue
+        if name in THINGS and signs.NOT_OF_THINGS.fullmatch(act.said):
+            continue
         if name == "data" and act.direction in ("raise", "lower") and signs.BATCH.search(part):
             name = "global_batch_size"
         yield Plan(name, _meant(act, name, value, part), "" if act.direction == "do" else value, clause)
@@ -192,7 +197,7 @@ def _acts(part: str, clause: str) -> Iterator[_Act]:
             signs.HABIT.fullmatch(act.said) and signs.SUBJECT.search(before) and not signs.INTENT.search(clause)
         )
         told = told or (act.said.lower() in ("make", "making") and not signs.BARE.search(after))
-        told = told or (act.said == "设置" and signs.IS_SO.match(after))
+        told = told or (act.said == "设置" and signs.IS_SO.match(after)) or signs.WHEN.match(after) is not None
         told = told or signs.BLAMING.match(after) is not None or (signs.MENDS.match(act.said) and signs.IT.match(after))
         told = told or (signs.OFFERED.match(act.said) and _unoffered(part[act.end :]))
         told = told or (signs.RUNNING.match(act.said) and signs.BEING.search(before))
@@ -275,6 +280,10 @@ def _meant(act: _Act, variable: str, value: str, part: str) -> Direction:
         return "disable"
     if value.lower() in signs.OFF and variable in SWITCHES:
         return "disable"
+    if value.lower() in signs.ON and variable in SWITCHES:
+        return "enable"
+    if direction == "enable" and act.said == "加" and variable in NUMBERS:
+        return "raise"
     if direction in ("lower", "raise") and variable == "library":
         return "do"
     if direction == "lower" and thing:

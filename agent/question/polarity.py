@@ -8,11 +8,16 @@ speaks of the cause named before it ("I doubt it"). What is told as a symptom or
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ...knowledge.search import Hit
 from ...tools.patterns import bounded
 from . import weigh
+from .clause import MOST, weighed
 from .cues import BACK, CUES, NAMED_SPEAKER, OWN, SURE, TOLD, Polarity
 from .named import named
 from .parts import clauses
@@ -21,10 +26,15 @@ from .symptoms import spans
 from .topics import Topic, mentions
 from .wants import wanted
 
+Search = Callable[[str, int], list[Hit]]
+"""Finds the entries nearest to a text (`Index.search`)."""
 CAREFUL: tuple[Polarity, ...] = ("doubts", "denies", "suspects")
 """Of two things that are said of one cause the earlier one wins."""
 NEAR = 3
 """Clauses after which nothing is said back of a cause any more."""
+NAMED = 4
+"""Clauses of which it is asked what they say of one cause."""
+NOTHING = np.zeros(len(weigh.MEANT), np.int64)
 SHORT = 60
 """Characters of a question that asks for nothing but what it names."""
 FAR = 60
@@ -89,7 +99,8 @@ def suspicions(message: Sequence[str], acted: Sequence[tuple[str, str]] = ()) ->
     """
     said = by_phrases(message, acted)
     weighed: list[tuple[Candidate, Polarity | None]] = [
-        (c, weigh.meant(c.features) or ("suspects" if c.asked else None)) for c in candidates(message, acted, said)
+        (c, weigh.meant(c.features, c.clause) or ("suspects" if c.asked else None))
+        for c in candidates(message, acted, said)
     ]
     return [_as_weighed(c, said.get(c.topic.id), sign) for c, sign in weighed if sign]
 
@@ -118,6 +129,8 @@ class Candidate:
     text: str
     """The sentence that names it first."""
     features: list[str]
+    clause: NDArray[np.int64]
+    """What the clauses say that name it (`clause.weighed`), the one that says most."""
     asked: bool
     """Whether it stands as a question of its own: "nan at step 4000, bad data?"."""
 
@@ -131,18 +144,23 @@ def candidates(
         said: what the phrases say of the causes that they say something of.
     """
     text, places, at = "\n".join(message), list[tuple[Topic, int, int, str]](), 0
+    parts = [c for sentence in message for c in clauses(sentence)][:MOST]
+    where = dict[str, list[int]]()
     for sentence in message:
         for clause in clauses(sentence):
             at = text.index(clause, at)
             places += [(topic, at + start, at + end, sentence) for topic, start, end in _told_apart(clause)]
             at += len(clause)
+    for number, part in enumerate(parts):
+        for topic, _, _ in _told_apart(part):
+            where.setdefault(topic.id, []).append(number)
     told = TOLD.search(plain(text)) or NAMED_SPEAKER.search(text) is not None
     shared = [
         f"told{told:d}{OWN.search(plain(text)):d}",
         f"acts{min(len({part for _, part in acted}), 2)}",
         f"wants{wanted(text)}",
     ]
-    seen = list(spans(text))
+    seen, planning = list(spans(text)), {part for _, part in acted}
     for topic, start, end, sentence in {p[0]: p for p in reversed(places)}.values():
         masked = _masked(text, topic, [p[:3] for p in places])
         before = text[max(0, start - FAR) : start]
@@ -156,7 +174,10 @@ def candidates(
             f"when{_MEANWHILE.search(before) is not None:d}",
         )
         features = [*weigh.around(masked), *shared, *here, f"topic {topic.id}"]
-        yield Candidate(topic, sentence, features, _ASKED.search(masked) is not None)
+        opinions = [n for n in where.get(topic.id, ()) if (topic.id, parts[n]) not in acted]
+        said_of = [weighed(parts, n, planning) for n in opinions[:NAMED]]
+        clause = max(said_of, key=lambda scores: int(scores[1:].max() - scores[0]), default=NOTHING)
+        yield Candidate(topic, sentence, features, clause, _ASKED.search(masked) is not None)
 
 
 def _as_weighed(one: Candidate, said: Suspicion | None, sign: Polarity) -> Suspicion:

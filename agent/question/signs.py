@@ -61,7 +61,8 @@ DENIED = bounded(
 )
 """What right before a verb means that nobody will act."""
 WHY_NOT = bounded(
-    r"\bwhy (?:not|don'?t|can'?t)|\bcan'?t (?:i|we)|\bunless|为什么|为啥|干嘛|怎么|何不|要不|能不|可不", re.IGNORECASE
+    r"\bwhy (?:not|don'?t|can'?t)|\bcan'?t (?:i|we)|\bunless|\breasons? not|为什么|为啥|干嘛|怎么|何不|要不|能不|可不",
+    re.IGNORECASE,
 )
 NOUN = bounded(
     r"\b(?:the|a|an|my|our|your|their|this|that|each|every|on|after|at|upon|since|in|during|no|last|first|any|of"
@@ -84,7 +85,7 @@ IT, DONE_TO = bounded(r"\s*(?:it|that|this|them)\b", re.IGNORECASE), ("code", "l
 """What can be reverted, restarted or updated by the name of "it"."""
 SIEVE = bounded(r"filter|de-?dup|clean|weed|过?滤|清洗|去重|洗|筛", re.IGNORECASE)
 """Verbs that act on data where nothing else is named."""
-OFF = ("false", "off", "0", "none")
+OFF, ON = ("false", "off", "0", "none"), ("true", "on", "1")
 EXCLUDES = bounded(r"exclud", re.IGNORECASE)
 """What is done to causes too: only of these things it is a plan."""
 EXCLUDED = ("data", "hardware", "freeze")
@@ -192,6 +193,10 @@ NO_OBJECT = bounded(
 FROM_STEP = bounded(r"\bfrom (?:step )?\d|从.{0,6}(?:步|ckpt|万|k(?![a-z]))", re.IGNORECASE)
 FRONTED = bounded(r"\b(?:worth|is|be|what|should|could|needs?|gets?)\b")
 """What stands between an object and the verb after it."""
+WHEN = bounded(r"[^，。,.]{0,14}?(?:之后|以后)")
+"""What follows a verb that only says since when something is so."""
+NOT_OF_THINGS = bounded(r"half|with no", re.IGNORECASE)
+"""What is done to settings alone: "half the corpus" is an amount, "with no code change" tells what was."""
 VAGUE = ("set", "enable", "do")
 """Directions that another word of the same part makes clear."""
 MOVER = bounded(

@@ -7,11 +7,12 @@ changes, so an entry that a person adds belongs to one too. How a mention is mea
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from ...knowledge.entry import Entry
+from ...knowledge.search import Hit
 from ...tools.patterns import Sought
 from ...tools.phrase import Phrase
 from ...tools.registry import table
@@ -496,6 +497,14 @@ TOPICS: dict[str, Topic] = table(
 def of_entry(entry: Entry) -> Iterable[Topic]:
     """The topics that an entry is about."""
     return (topic for topic in TOPICS.values() if topic.about(entry))
+
+
+def of_hits(hits: Sequence[Hit]) -> Topic | None:
+    """Entries that were looked up as a topic of their own, named as the first; None for none."""
+    if not hits:
+        return None
+    first = hits[0].entry
+    return Topic(first.id, first.title, "(?!)", "(?!)", "|".join(re.escape(h.entry.id) for h in hits))
 
 
 def mentions(text: str) -> list[tuple[Topic, int, int]]:

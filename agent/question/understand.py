@@ -10,25 +10,23 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from ...knowledge.search import Hit
 from ...knowledge.spelling import PLAIN
 from ...tools.settings import VARIABLES as CANONICAL
+from . import opinion
 from .actions import ACTS
 from .complaints import Complaint, complaints
 from .cues import SPOKEN, SPOKEN_STEMS
 from .parts import sentences, split
 from .plans import Plan, last_named, plans, topic_of
-from .polarity import Suspicion, suspicions
+from .polarity import Search, Suspicion, suspicions
 from .signs import INTENT, VAGUE
 from .symptoms import Symptom, symptoms
 from .topics import TOPICS
-from .unnamed import unnamed
 from .wants import Want, wanted
 
 _WORD = re.compile(r"[A-Za-z]{3,}")
 LONG = 5
 """Letters from which on a word that nothing knows may be a slip of one of the phrases."""
-Search = Callable[[str, int], list[Hit]]
 CONTRARY = ("raise", "lower")
 """Of these two in one clause the later is meant: "crank it down"; in two clauses they are two plans."""
 KINDS = frozenset(name for name, v in CANONICAL.items() if v.type == "str")
@@ -146,10 +144,11 @@ def understand(text: str, corrected: Callable[[str], str] = str, search: Search 
     said = said_by(own, corrected)
     wants = wanted(said)
     message, acts = opinions(said, wants)
-    suspected = suspicions(message, touched(acts))
+    acted = touched(acts)
+    suspected = suspicions(message, acted)
     acts = [p for p in acts if p.value or not _only_meant(p, suspected)]
-    if search and not suspected and not acts:
-        suspected = list({s.topic.id: s for s in unnamed(message, search)}.values())
+    if search:
+        suspected += opinion.opinions(message, acted, suspected, search)
     if wants in ("why", "ok_to"):
         wants = "ok_to" if acts else "why" if suspected else wants
     spoken = [*(p.text for p in acts), *(s.text for s in suspected)]

@@ -23,6 +23,8 @@ from .phrases import OTHER, X
 FILE = Path(__file__).parent / "weights.npz"
 BITS = 15
 """Places of the table of weights, as a power of two: 16 is no better, 13 is worse."""
+SCALE = 24
+"""Steps of a stored weight in one of the trained."""
 MEANT: tuple[Polarity | None, ...] = (None, "suspects", "denies", "doubts")
 """What the columns of the table say."""
 AROUND = 60
@@ -41,15 +43,16 @@ _ARTICLES = ("the", "a", "an", "this", "that", "these", "those", "some", "of", "
 _SMALL = frozenset((*_ARTICLES, "my", "our", "your", "their", "his", "her", "its"))
 
 
-def meant(features: Sequence[str]) -> Polarity | None:
-    """What the features of one cause say."""
-    return MEANT[int(_weights()[places(features, BITS)].sum(0, dtype=np.int64).argmax())]
+def meant(features: Sequence[str], clause: NDArray[np.int64]) -> Polarity | None:
+    """What the features of one cause say, and what is said by the clause that names it (`clause.weighed`)."""
+    return MEANT[int((table("meant")[places(features, BITS)].sum(0, dtype=np.int64) + clause).argmax())]
 
 
 @cache
-def _weights() -> NDArray[np.int8]:
+def table(name: str) -> NDArray[np.int8]:
+    """The weights of named causes (`meant`), or of clauses (`clauses`, for `opinion`)."""
     with np.load(FILE, allow_pickle=False) as stored:
-        return stored["meant"]
+        return stored[name]
 
 
 def words(masked: str) -> Iterator[str]:

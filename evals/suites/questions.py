@@ -1,19 +1,22 @@
 """Is a question understood? `python -m triage.evals.suites.questions FILE.jsonl [--wrong]`.
 
 A line has `q`, the topics that it `suspects`, `denies`, `doubts` or that others told of (`told_by_others`), and `plans`
-of variable and direction. Prints how many suspicions and plans were recognised, with the right polarity and direction,
-and how many were seen where there are none.
+of variable and direction; or `text`, and what it `suspects` by entry (`normalized`). Prints how many suspicions and
+plans were recognised, with the right polarity and direction, and how many were seen where there are none.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ...agent.question.polarity import Suspicion
+from ...agent.question.topics import of_entry
 from ...agent.question.understand import Question, understand
 from ...agent.session import index
 
@@ -28,6 +31,8 @@ train_batch_size micro_batch_size
 num_train_epochs epochs
 num_epochs epochs
 temperature rollout_temperature
+sampling_temperature rollout_temperature
+data_mixture data
 bf16 precision
 fp16 precision
 gradient_checkpointing activation_checkpointing
@@ -60,11 +65,32 @@ ALIKE = ({"set", "enable", "do"}, {"remove", "disable"})
 """Directions that say the same of one variable."""
 
 
+DIRECTIONS = {"up": "raise", "down": "lower", "on": "enable", "off": "disable", "set": "set"}
+
+
+def meant(said: Suspicion, truth: Mapping[str, str]) -> list[str]:
+    """Which of the topics or entries of a row a suspicion means; its own name where it means none of them."""
+    entry = index(None).runbook.get(said.topic.id)
+    names = {said.topic.id, *(t.id for t in of_entry(entry))} if entry else {said.topic.id}
+    return [n for n in truth if n in names or re.fullmatch(said.topic.entries, n)] or [said.topic.id]
+
+
+def normalized(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of `suspects` with `cause` and `polarity` and of one `plan` (up, down, on, off) as one with topics."""
+    if "text" not in row:
+        return dict(row)
+    kinds = {kind: [s["cause"] for s in row["suspects"] if s["polarity"] == kind] for kind in ("denies", "doubts")}
+    suspects = [s["cause"] for s in row["suspects"] if s["polarity"] in ("suspects", "told")]
+    plan = row["plan"] if row["plan"] and row["plan"]["direction"] in DIRECTIONS else None
+    plans = [{**plan, "direction": DIRECTIONS[plan["direction"]]}] if plan else []
+    return {"q": row["text"], "suspects": suspects, **kinds, "told_by_others": [], "plans": plans}
+
+
 def scored(row: Mapping[str, Any], asked: Question) -> Counter[str]:
     """What of one question was right; "fp16 off, bf16 on" is one plan that sets the precision."""
     count: Counter[str] = Counter()
     truth = {topic: kind for kind in ("suspects", "denies", "doubts") for topic in row[kind]}
-    found = {s.topic.id: s.polarity for s in asked.suspicions}
+    found = {topic: s.polarity for s in asked.suspicions[::-1] for topic in meant(s, truth)}
     for topic, polarity in truth.items():
         count["suspicions"] += 1
         count["recognised"] += topic in found
@@ -73,11 +99,11 @@ def scored(row: Mapping[str, Any], asked: Question) -> Counter[str]:
     plans: dict[str, set[str]] = {}
     for p in asked.plans:
         plans.setdefault(SAME.get(p.variable, p.variable), set()).add(p.direction)
-    meant: dict[str, set[str]] = {}
+    wished: dict[str, set[str]] = {}
     for plan in row["plans"]:
         name = str(plan["variable"])
-        meant.setdefault(SAME.get(name, name), set()).add(plan["direction"])
-    for variable, ways in meant.items():
+        wished.setdefault(SAME.get(name, name), set()).add(plan["direction"])
+    for variable, ways in wished.items():
         found, right = plans.get(variable, set()), "set" if len(ways) > 1 else min(ways)
         way = "set" if len(found) > 1 else min(found, default=None)
         count["plans"] += 1
@@ -88,7 +114,7 @@ def scored(row: Mapping[str, Any], asked: Question) -> Counter[str]:
 
 
 def rows(file: Path) -> Iterator[dict[str, Any]]:
-    return (json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
+    return (normalized(json.loads(line)) for line in file.read_text(encoding="utf-8").splitlines())
 
 
 def main() -> None:

@@ -185,13 +185,15 @@ def test_a_listener_hears_every_byte_of_the_file_once(tmp_path):
     plain.write_bytes(b"step 1 loss 2\n" * 700_000)
     packed.write_bytes(gzip.compress(b"step 1 loss 2\n" * 700_000))
     heard: list[int] = []
-    with listening(heard.append):
+    opened: list[str] = []
+    with listening(heard.append, opened.append):
         for path in (plain, packed):
             heard.clear()
             assert sum(len(c.data) for c in iter_chunks(path)) == plain.stat().st_size
             assert sum(heard) == path.stat().st_size
     list(iter_chunks(plain))
     assert sum(heard) == packed.stat().st_size
+    assert opened == ["a.log", "b.log.gz"]
 
 
 def test_a_file_that_grows_while_it_is_read_ends_where_it_ended_at_first(tmp_path):

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from triage.ui.bugreport import HOW, PARTS, TEMPLATES
 from triage.ui.cli import app
+from triage.ui.commands.report import HELP
 
 EXAMPLE = Path(__file__).parents[2] / "evals" / "example"
 TOKEN = "hf_" + "aB3d" * 9
@@ -29,6 +30,11 @@ def run(tmp_path):
     (folder / "config.yaml").write_text(f"learning_rate: 0.001\nhub_token: {TOKEN}\n")
     (folder / "launch.sh").write_text("export NCCL_DEBUG=INFO\ntorchrun --nproc_per_node=8 train.py\n")
     return folder
+
+
+def test_the_help_names_every_form():
+    named = re.search(r"Issue forms of ([^.]*)\.", HELP)[1]
+    assert re.split(r",\s+|\s+and\s+", named) == [*TEMPLATES]
 
 
 @pytest.fixture

@@ -204,3 +204,51 @@ def test_start_up_imports_nothing_heavy():
     code = f"import sys, triage.ui.cli; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "[]"
+
+
+class TestAVerdict:
+    """`triage verify --html`: the verdict, each criterion with its number, both runs in one picture."""
+
+    @pytest.fixture(scope="class")
+    def judged(self, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("verdict")
+        options = ["--baseline", EXAMPLE / "run-1", "--candidate", EXAMPLE / "run-2"]
+        done = run("verify", *options, "--html", folder / "v.html", home=folder / "home")
+        return done, (folder / "v.html").read_text(encoding="utf-8")
+
+    def test_the_headline_the_criteria_and_the_findings_stand_in_this_order(self, judged):
+        done, page = judged
+        assert (done.exit_code, done.output.splitlines()[0][:9]) == (0, "**fixed**")
+        text = Page(re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)).text
+        parts = ("fixed", "learning_rate : 0.3 → 0.15", "What must hold", "0.5779 ± 0.027", "no worse than before")
+        parts += ("Plots", "What the baseline shows", "What the next run shows", "What was looked at in the next run")
+        places = [text.index(part) for part in parts]
+        assert places == sorted(places)
+
+    def test_both_runs_are_in_one_picture_with_and_without_scripts(self, judged):
+        page = judged[1]
+        assert page.count("data-plot=") == 1
+        assert {"baseline", "candidate"} <= set(re.findall(r">(baseline|candidate)<", page))
+        assert "&#34;label&#34;:&#34;candidate&#34;" in page
+
+    def test_a_criterion_on_a_finding_reads_as_one(self, judged):
+        text = Page(judged[1]).text
+        assert "grad-norm-climb-before-nan is no longer found" in text
+        assert "False" not in Page(re.sub(r"<(script|svg).*?</\1>", "", judged[1], flags=re.DOTALL)).text
+
+    def test_it_speaks_chinese_to_its_numbers(self, tmp_path):
+        options = ["--baseline", EXAMPLE / "run-1", "--candidate", EXAMPLE / "run-4", "--lang", "zh"]
+        done = run("verify", *options, "--html", tmp_path / "v.html", home=tmp_path / "home")
+        assert done.exit_code == 1
+        text = written(tmp_path / "v.html").text
+        assert "无法判断 （inconclusive）" in text
+        assert "太短：运行必须到第 3450 步，它在第 400 步结束" in text
+        assert "未观察到" in text
+        assert "too short" not in text
+
+    def test_another_file_is_not_overwritten(self, tmp_path):
+        (tmp_path / "mine.html").write_text("mine")
+        options = ["--baseline", EXAMPLE / "run-1", "--candidate", EXAMPLE / "run-2"]
+        done = run("verify", *options, "--html", tmp_path / "mine.html", home=tmp_path / "home")
+        assert "not a report of triage" in str(done.exception)
+        assert (tmp_path / "mine.html").read_text() == "mine"

@@ -6,8 +6,10 @@ import time
 import pytest
 from browsing import EXAMPLES, MARKS, add, ask, expect, tab
 
+from triage.agent.acceptance.verify import compared
 from triage.agent.session import ask as answer_to
-from triage.ui.pages import answer_page
+from triage.knowledge.compiled import compiled
+from triage.ui.pages import answer_page, verdict_page
 
 pytestmark = MARKS
 PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
@@ -159,6 +161,23 @@ def test_a_phone_sees_the_failing_part_of_a_report(report):
     page.get_by_text("What was looked at").click()
     widths = page.evaluate("[...document.querySelectorAll('.looked th')].map(e => e.clientHeight)")
     assert max(widths) < 40, "a heading breaks"
+
+
+@pytest.mark.parametrize("options", [{"viewport": {"width": 1200, "height": 900}}, PHONE])
+def test_the_page_of_a_verdict_draws_both_runs_over_each_other(browser, tmp_path, options):
+    entry = compiled(None, {}).runbook.entries["loss-nan-high-lr"]
+    page, said = tmp_path / "verdict.html", []
+    page.write_text(verdict_page(*compared(EXAMPLES / "run-1", EXAMPLES / "run-2", entry)))
+    tab = browser.new_context(**options).new_page()
+    tab.on("console", lambda m: said.append(m.text))
+    tab.on("pageerror", lambda e: said.append(str(e)))
+    tab.goto(page.as_uri())
+    expect(tab.locator(".tp-panel")).to_have_count(3)
+    for run in ("baseline", "candidate"):
+        expect(tab.get_by_text(run, exact=True).first).to_be_visible()
+    expect(tab.locator("td.pass")).to_have_count(4)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= options["viewport"]["width"]
+    assert said == []
 
 
 def test_a_report_without_scripts_still_shows_the_series(browser, tmp_path):

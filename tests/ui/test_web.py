@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from copy import copy
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -425,6 +426,16 @@ def happens(page, talk, name, what):
     if name == "begin":
         return page.begin({"text": "loss"}, None, talk)
     return getattr(page, name)(*([inputs[name]] if name in inputs else []), talk)
+
+
+def test_the_tab_that_is_looked_at_is_the_persons_while_an_answer_arrives(page, told):
+    talk = copy(told[1])
+    talk.tab = "plots"
+    assert page.tabbed not in page.shown(talk)
+    talk.tab = "evidence"
+    assert {page.tabbed, page.plots}.isdisjoint(page.shown(talk))
+    talk.tab = "labels"
+    assert page.shown(talk)[page.tabbed]["selected"] == "evidence"
 
 
 STARTS = st.tuples(

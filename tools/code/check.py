@@ -16,7 +16,7 @@ from .program import Program
 from .rules.rule import RULES, Fault, Rule, View
 from .source import Parsed, read
 
-tuple(modules(f"{__package__}.rules"))
+tuple(m for package in ("rules", "rules.meaning") for m in modules(f"{__package__}.{package}"))
 CODES = declare("code", *((code, code, rule.title) for code, rule in sorted(RULES.items())))
 SECONDS = 5.0
 """Processor time for the rules of one file; a file of 1 MB takes about 2."""
@@ -54,6 +54,8 @@ TRAINING = (
     "named_parameters",
     "chat.completions",
     "completions.create",
+    "sklearn",
+    "lightning",
 )
 """Words of which every program that trains, evaluates or serves a model has one."""
 EVERYWHERE = ("key-in-code", "pickle-from-elsewhere", "iterator-used-up")

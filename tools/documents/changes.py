@@ -195,6 +195,12 @@ def events(said: Sentence, name: str) -> Iterator[Event]:
         yield _event(said, name, kind, *_unvalued(bare, kind))
 
 
+def lost(said: Sentence, name: str) -> Iterator[Event]:
+    """That what would have told was not kept, where the sentence is no wish or plan."""
+    if said.mode not in ("plan", "wish") and words.LOST.search(said.text):
+        yield _event(said, name, "lost", "", "", "")
+
+
 def _without_denials(text: str) -> str:
     """A sentence without the clauses that say what was not done, where others are left: `merged x, lr untouched`."""
     clauses = [clause.strip() for clause in _CLAUSES.split(text)]

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["config", "data", "restart", "node", "deployment", "code", "dependency", "note"]
-"""What an event is about."""
+Kind = Literal["config", "data", "restart", "node", "deployment", "code", "dependency", "note", "lost"]
+"""What an event is about; `lost`, that what would have told was not kept."""
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ def _read(lines: Sequence[Line], name: str, cut: str = "") -> Document:
         if i >= SENTENCES:
             cut = cut or f"over the limit of {SENTENCES} sentences"
             break
-        new = list(changes.events(said, name))
+        new = list(changes.events(said, name)) + list(changes.lost(said, name))
         events += new
         if not new:
             meant += claims.claims(said, name)

@@ -41,6 +41,16 @@ NOT_ZH = bounded(
     r"没有?(?:再|被|做|作|去|动|改|变|换|升|重|调|切|更|上|任何|修)|未(?:被|做|改|动|变|更|升|作|调|换|重|切|修|生|上)|不(?:变|改|动|调|换|再|做|重启)"
     r"|无(?:变|改|任何)|保持|取消|推迟|否决|放弃|并未|照旧"
 )
+LOST = bounded(
+    r"\b(?:not|never|weren'?t|wasn'?t|isn'?t|didn'?t|nobody|no one)\b.{0,24}\b(?:saved?|kept|logged|recorded|stored"
+    r"|written down|archived)\b"
+    r"|\b(?:logs?|metrics|outputs?|records?|history|screenshots?|predictions|results|traces?)\b.{0,30}"
+    r"\b(?:gone|lost|deleted|overwritten|rotated|purged|expired|wiped)\b"
+    r"|\bretention\b.{0,40}\d{1,3} ?h\b|\bnothing\b.{0,24}\bleft\b"
+    r"|没有?(?:保存|存|留|记录?|做记录)(?!的必要)|未(?:保存|留存|记录)|(?:日志|记录|结果|版本|指标).{0,8}(?:丢|没了|没记|没存|被覆盖|被清|找不到)",
+    2,
+)
+"""What would have told and was not kept."""
 BECAUSE = bounded(
     r"(?:,? (?:because|since|so that|as (?:the|it|we)|which|due to|in order to|to (?:see"
     r"|avoid|check|test|make|get|keep)\b)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..patterns import bounded
 
@@ -12,6 +12,15 @@ ANSWER = bounded(
     rb'(?:"POST [^" \n]{1,200} HTTP/1\.\d"|done request: POST [^" \n]{1,200} [0-9a-fA-F.:]{2,45}) (\d)\d\d'
 )
 """As uvicorn and as llama.cpp write it."""
+DECODED = bounded(
+    rb"(prompt )?eval time =\s{1,20}[\d.]{1,20} ms /\s{0,20}(\d{1,9}) (?:tokens|runs)\s{0,5}"
+    rb"\(\s{0,20}[\d.]{1,20} ms per token,\s{0,20}([\d.]{1,20}) tokens per second"
+)
+"""The speed of one answer, as llama.cpp writes it."""
+READING = 5.0
+"""Tokens per second below which an answer comes slower than people read: about 230 words a minute."""
+SENTENCE = 10
+"""Tokens of an answer below which its speed says little."""
 LOAD = bounded(rb"\bRunning: (\d{1,9}) reqs|#running-req: (\d{1,9})")
 
 
@@ -28,6 +37,13 @@ class Served:
     """Requests that ran at the last report of the load."""
     told: int = 0
     """Its line, 0 for none."""
+    decoded: int = 0
+    slow: int = 0
+    """Answers of which the speed is told, and those that came slower than people read."""
+    slow_at: int = 0
+    """Line of the first slow one, 0 for none."""
+    slowest: float = 0.0
+    """Its speed and that of those after it at least, in tokens per second."""
 
     @property
     def busy(self) -> bool:
@@ -43,6 +59,7 @@ NOTHING = Served()
 
 def heard(data: bytes, number: int, before: Served) -> Served:
     """The same after another piece of the log, of which `number` is the first line."""
+    before = _decoded(data, number, before)
     answers = [*ANSWER.finditer(data)] if b" HTTP/1." in data or b"done request: " in data else []
     loads = [*LOAD.finditer(data)] if b" reqs" in data or b"#running-req" in data else []
     if not answers and not loads:
@@ -52,4 +69,15 @@ def heard(data: bytes, number: int, before: Served) -> Served:
     running, told = before.running, before.told
     if loads:
         running, told = int(loads[-1][1] or loads[-1][2]), number + data.count(b"\n", 0, loads[-1].start())
-    return Served(before.good + len(answers) - bad, before.bad + bad, last, running, told)
+    good, bad = before.good + len(answers) - bad, before.bad + bad
+    return replace(before, good=good, bad=bad, last=last, running=running, told=told)
+
+
+def _decoded(data: bytes, number: int, before: Served) -> Served:
+    told = [m for m in DECODED.finditer(data) if not m[1] and int(m[2]) >= SENTENCE] if b"eval time =" in data else []
+    slow = [m for m in told if float(m[3]) < READING]
+    if not slow:
+        return replace(before, decoded=before.decoded + len(told))
+    at = before.slow_at or number + data.count(b"\n", 0, slow[0].start())
+    least = min([float(m[3]) for m in slow] + ([before.slowest] if before.slow else []))
+    return replace(before, decoded=before.decoded + len(told), slow=before.slow + len(slow), slow_at=at, slowest=least)

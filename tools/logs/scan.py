@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from .history import unlogged
 from .notebooks import notebooks
 from .plan import PLANNED, Plan, cut_short, planned, unfinished
 from .points.read import read_series
-from .served import did_its_work, stopped_busy
+from .served import decodes_slowly, did_its_work, stopped_busy
 from .signatures.causes import judge
 from .signatures.match import TABLE
 from .signatures.signature import CHECK
@@ -129,11 +129,11 @@ def scan(
     findings += starting(texts, findings, any(s.metric in TRAINING and len(s) > 1 for s in table))
     findings += waiting(texts, findings)
     findings += _unread(run, table, texts, findings)
-    findings += [*stopped_busy(texts), *benchmarks(texts, table)]
-    fine = healthy(table, findings) or did_its_work(run, texts, findings)
-    fine = _in_part(fine) if fine and account else fine
+    findings += [*stopped_busy(texts), *decodes_slowly(texts), *benchmarks(texts, table)]
     plan = planned(run, filter(None, (t.said for t in texts.values())), planned_steps)
     short = _short(table, texts, plan, findings)
+    fine = healthy(table, findings, bool(plan.steps) and short is None) or did_its_work(run, texts, findings)
+    fine = _in_part(fine) if fine and account else fine
     findings += filter(None, [fine, short])
     ends = (Check(PLANNED, "found" if short else "clear"),) if short or plan.steps or plan.epochs else ()
     findings.sort(key=lambda f: f.severity)
@@ -154,10 +154,13 @@ def scan(
 
 
 def _short(table: SeriesTable, texts: Mapping[str, Text], plan: Plan, found: Sequence[Finding]) -> Finding | None:
-    """The note that the logs end before the plan, by the steps that were logged, else by what the text counts."""
+    """The note that the logs end before the plan, by the steps that were logged, else by what the text counts;
+    nothing of a log whose twin (`job.out` of `job.err`) says that the run is over."""
     failed = any(f.severity < Severity.S2 for f in found)
     over = any(t.life.alive for t in texts.values())
-    told = (cut_short(name, t.counts, t.tail, t.life.alive, failed) for name, t in texts.items())
+    done = {PurePosixPath(name).with_suffix("") for name, t in texts.items() if t.life.alive}
+    open_ = {name: t for name, t in texts.items() if t.life.alive or PurePosixPath(name).with_suffix("") not in done}
+    told = (cut_short(name, t.counts, t.tail, t.life.alive, failed) for name, t in open_.items())
     return (None if over else unfinished(table, plan, failed)) or next(filter(None, told), None)
 
 

@@ -9,13 +9,18 @@ from collections.abc import Iterable, Mapping
 
 from ..findings import Evidence, Finding, Severity, declare
 from ..run import Run
+from .answered import READING
 from .detectors.detect import HEALTHY_POINTS
 from .signatures.signature import CHECK
 from .texts import Text
 
 CODES = declare(
-    "served", ("server-stopped-busy", CHECK, "a server is shut down while many requests are running"),
-)  # fmt: skip
+    "served",
+    ("server-stopped-busy", CHECK, "a server is shut down while many requests are running"),
+    ("decode-slow", CHECK, "a server's answers come slower than people read"),
+)
+SLOW, PART = 3, 0.1
+"""Slow answers, and their share of all, from which on a server is slow. Own judgement."""
 LOGS = frozenset(("log", "config", "script", "document", "code"))
 """Kinds of files that hold no results."""
 
@@ -34,6 +39,23 @@ def stopped_busy(texts: Mapping[str, Text]) -> Iterable[Finding]:
                 f"总共应答 {s.good + s.bad} 个：这些回答可能不完整。",
                 (Evidence(name, shut), Evidence(name, s.told)),
                 {"running": s.running, "answered": s.good + s.bad},
+            )
+
+
+def decodes_slowly(texts: Mapping[str, Text]) -> Iterable[Finding]:
+    """A finding for each log in which three answers and a tenth of all come at less than reading speed."""
+    for name, text in texts.items():
+        s = text.served
+        if s.slow >= SLOW and s.slow >= PART * s.decoded:
+            yield Finding(
+                "decode-slow",
+                Severity.S2,
+                f"{name}:{s.slow_at}: {s.slow} of {s.decoded} answers come at less than {READING:g} tokens per second, "
+                f"slower than people read; the slowest at {s.slowest:g}.",
+                f"{name}:{s.slow_at}：{s.decoded} 次回答中有 {s.slow} 次低于每秒 {READING:g} 个 token，慢于阅读速度；"
+                f"最慢 {s.slowest:g}。",
+                (Evidence(name, s.slow_at),),
+                {"slow": s.slow, "decoded": s.decoded, "value": s.slowest},
             )
 
 

@@ -16,7 +16,7 @@ from ..run import Artifact
 from ..series import Series
 from .answered import NOTHING, Served, heard
 from .plan import Counts, Said, counted, said
-from .signatures.causes import ALIVE, SERVES, SHUTS, Timeline, cut_traceback, timelines
+from .signatures.causes import ALIVE, SERVES, SHUTS, STARTED, Timeline, cut_traceback, timelines
 from .signatures.match import TABLE, Hit, Hits, Matcher
 from .signatures.phases import FRAME
 from .signatures.software import GENERIC
@@ -105,8 +105,11 @@ class Watch:
             self.alive = number + data.count(b"\n", 0, max(map(data.rfind, alive)))
         if not self.serves and (serves := heard.intersection(SERVES)):
             self.serves = number + data.count(b"\n", 0, min(map(data.find, serves)))
-        if not self.shut and (shut := heard.intersection(SHUTS)):
-            self.shut = number + data.count(b"\n", 0, min(map(data.find, shut)))
+        begun = max((data.rfind(word) for word in heard.intersection(STARTED)), default=-1)
+        self.shut = 0 if begun >= 0 else self.shut
+        shut = [at for word in heard.intersection(SHUTS) if (at := data.find(word, max(begun, 0))) >= 0]
+        if not self.shut and shut:
+            self.shut = number + data.count(b"\n", 0, min(shut))
         if FILE in heard:
             spot = data.rfind(FILE)
             self.frame = (number + data.count(b"\n", 0, spot), line_at(data, spot))

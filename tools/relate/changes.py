@@ -164,6 +164,8 @@ def _jumps(values: np.ndarray, size: int) -> list[tuple[float, int, int]]:
 
 def _step(values: np.ndarray, low: int, high: int) -> Change | None:
     """The best step inside low..high, if it explains the stretch, and the points next to it as well."""
+    if high - low < LEAST_POINTS:
+        return None  # the changes that are known already leave no room
     size = -(-(high - low) // MOST_POINTS)
     whole = high - (high - low) % size
     y = np.median(values[low:whole].reshape(-1, size), axis=1)

@@ -37,6 +37,7 @@ from . import (
 from .arithmetic import Quantity
 from .clock import clock_of
 from .contrast import Contrast
+from .joined.look import JOINED, joined, unkept
 from .line import Line, lines_of
 from .moves import Move
 from .onset import Onset
@@ -140,7 +141,7 @@ def relate(
     clock = clock_of(tables, events)
     lines = [clock.on_steps(line) for line in lines_of(series, tables)]
     moved = moves.moves(lines)
-    begun = onset.onset(moved, events, clock)
+    begun = onset.onset(moved, [e for e in events if e.what != "lost"], clock)
     apart = contrast.contrasts(series, tables)
     said, groups = look.summed(tables)
     made = _quantities(settings, lines, tables, claims)
@@ -155,6 +156,7 @@ def relate(
         ROWS: (t, lambda: [*rows.looked(tables), *listed.listed(tables)]),
         ANSWERS: (t, lambda: answers.compared(tables)),
         look.SUMMARIES: (t, lambda: said),
+        JOINED: (t + len(events), lambda: [*joined(tables, lines, settings), *unkept(events)]),
         SERVING: (t, lambda: serving.served(tables, lines, settings, events)),
         JOBS: (t, lambda: [*jobs.ran(tables), *jobs.resumed(tables, events), *jobs.counted(tables),
                            *jobs.stored(tables)]),

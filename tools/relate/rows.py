@@ -18,6 +18,8 @@ from ..findings import Finding, Severity
 from ..patterns import bounded
 from ..tables.table import Column, Table
 from .distributions import ENOUGH, named, shown, texts
+from .line import plain
+from .summed.words import shares_of
 
 CLEAR = 3.0
 """Standard errors by which a share must be off before it is told. Own judgement, as all here without a source."""
@@ -26,10 +28,14 @@ FIRST = bounded(r"^(?:first|shown_first|first_model|model_first|answer_1|a_model
 SECOND = bounded(r"^(?:second|shown_second|second_model|model_second|answer_2|b_model|model_b|right)$")
 ORDER = bounded(r"^(?:order|position|swap(?:ped)?|presentation(?:_order)?)$")
 WINNER = bounded(r"^(?:winner|verdict|preferred|choice|won|winning_model)$")
-ROLE = bounded(r"^(?:role|speaker|from)$")
-LABEL = bounded(r"^(?:label|labels|label_id|target|target_id|trained|in_loss|loss_mask)$")
-PERSON = frozenset(("user", "system", "human", "prompt", "tool"))
-ANSWER = frozenset(("assistant", "gpt", "model", "bot"))
+ROLE = bounded(r"^(?:role|speaker|from|segment|owner|归属|角色|说话人|片段)$")
+LABEL = bounded(r"^(?:label|labels|label_id|target|target_id|trained|in_loss|loss_mask|标签)$")
+PERSON = frozenset(("user", "system", "human", "prompt", "tool", "用户", "提示", "系统"))
+ANSWER = frozenset(("assistant", "gpt", "model", "bot", "助手", "回答"))
+PERSON_NAME = bounded(r"(?:^|_)(?:user|prompt|human|instruction|question)s?(?:_|$)|用户|提示|问题")
+IN_LOSS = bounded(r"(?:in|on)_(?:the_)?loss|train(?:ed|able)|labell?ed|unmasked|参与训练|参与损失|计入损失|有标签")
+TRAINED_SHARE = 0.05
+"""Share of the person's tokens with a label, from which on it is told."""
 PASSED = bounded(r"^(?:aligned|actual|true|real|probed|measured|asr|ref|reference|detected)_(.{2,40})$")
 TIMED = bounded(r"(?:start|end|begin|onset|offset|time|duration|timestamp|ts|seconds|sec|ms)s?$")
 MEDIA = bounded(
@@ -115,6 +121,27 @@ def labels_on_prompt(table: Table) -> Iterator[Finding]:
         f"{off_answer:.0%} 没有标签。",
         shown(table, rows, label.name), {"on_prompt": on_prompt, "off_answer": off_answer},
     )  # fmt: skip
+
+
+def prompt_trained(table: Table) -> Iterator[Finding]:
+    """Shares of the person's tokens that are trained on, one row a language or source."""
+    if not 1 <= len(table) <= 200:
+        return
+    for column in table.columns:
+        name = plain(column.name)
+        asks, whole = PERSON_NAME.search(name), shares_of(column)
+        if not asks or not IN_LOSS.search(name) or whole is None or not (whole > TRAINED_SHARE).any():
+            continue
+        label = next((texts(c) for c in table.columns if c.values.dtype.kind == "O"), np.full(len(table), ""))
+        order = np.argsort(-whole, kind="stable")[:4]
+        each = ", ".join(f"{label[i]} {whole[i]:.1%}".strip() for i in order)
+        yield Finding(
+            "labels-on-prompt", Severity.S2,
+            f"{column.name}: {each}: tokens of the person are trained on.",
+            f"{column.name}：{each}：用户的 token 参与了训练。",
+            shown(table, order[:2].tolist(), column.name), {"on_prompt": float(whole.max())},
+        )  # fmt: skip
+        return
 
 
 def clocks_apart(table: Table) -> Iterator[Finding]:
@@ -291,6 +318,6 @@ def rates_tried(table: Table) -> Iterator[Finding]:
 
 
 LOOKS: tuple[Callable[[Table], Iterator[Finding]], ...] = (
-    order_decides, labels_on_prompt, clocks_apart, later_levels_idle, kernels,
+    order_decides, labels_on_prompt, prompt_trained, clocks_apart, later_levels_idle, kernels,
     changed_items, rates_tried,
 )  # fmt: skip

@@ -34,7 +34,8 @@ SETUP = bounded(
 )
 """Columns that say how a score was measured."""
 MODEL = bounded(r"(?:^|_)(?:model|ckpt|checkpoint|weights?|run|candidate|system|revision)(?:_|$)")
-WEIGHTS = bounded(r"(?:^|_)(?:hash|sha\d*|md5|checksum|digest|weights)(?:_|$)")
+WEIGHTS = bounded(r"^(?!.{0,60}(?:template|tokenizer|prompt|data|config|code|git|harness)).{0,60}"
+                  r"(?:^|_)(?:hash|sha\d*|md5|checksum|digest|weights)(?:_|$)")  # fmt: skip
 TASK = bounded(r"(?:^|_)(?:task|benchmark|bench|subset|split|domain|language|lang|dataset|category)(?:_|$)")
 WAY = bounded(
     r"^(?:global_?|train_?)?(?:step|iteration|iter|ckpt|checkpoint)s?(?:_?(?:k|step|num|number|idx))?$|^epoch$"

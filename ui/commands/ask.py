@@ -119,9 +119,10 @@ def _asked(talk: Conversation, question: str, run: list[Path], tells: bool | Non
     """The answer and what happened on the way; it is shown as soon as it stands, whole or short, unless `tells` is
     None."""
     from ...agent.events import Stands
+    from ...tools.reading import listening
 
     events: list[Event] = []
-    with progress("reading") as step:
+    with progress("reading") as step, listening(lambda size: None, step.file):
 
         def hear(event: Event) -> None:
             events.append(event)

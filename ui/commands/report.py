@@ -17,6 +17,9 @@ HELP = """Gather what a bug report needs: versions, command, settings, first err
 The report follows the issue form of the framework and lists what the run does not show. Without --out it is printed;
 an archive holds the configuration and the launch scripts beside it. Nothing is sent anywhere.
 
+Issue forms of accelerate, axolotl, deepspeed, llama-factory, megatron, openrlhf, pytorch, sglang, transformers, trl,
+verl and vllm.
+
 Examples:
 
   triage report runs/exp42 --bug deepspeed

@@ -81,7 +81,7 @@ def scan(
 
     reports, tables, covered = [], [], []
     runs = [discover(path) for path in paths]
-    with progress("scanning", sum(map(bytes_to_read, runs))) as step, listening(step):
+    with progress("scanning", sum(map(bytes_to_read, runs))) as step, listening(step, step.file):
         for run in runs:
             read, opened = read_measures(run)
             scanned = scan_run(run, read=read)

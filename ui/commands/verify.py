@@ -9,7 +9,7 @@ import typer
 
 from ...tools.phrase import Phrase
 from .. import complete
-from ..output import HOME_OPTION, JSON_OPTION, LANG_OPTION, console, print_json, progress
+from ..output import HOME_OPTION, HTML_OPTION, JSON_OPTION, LANG_OPTION, console, print_json, progress, write_html
 
 DETAILS = Phrase("-v shows how each criterion is defined and was measured", "-v 显示每条标准的定义和测量方法")
 HELP = """Judge the next run by the acceptance criteria of the runbook: fixed, not-fixed, confounded or inconclusive.
@@ -21,6 +21,8 @@ Examples:
   triage verify --baseline runs/exp42 --candidate runs/exp43 --case 4be1c9
 
   triage verify --baseline runs/exp42 --candidate runs/exp43   # the baseline is diagnosed first
+
+  triage verify --baseline runs/exp42 --candidate runs/exp43 --html verdict.html
 """
 
 
@@ -38,6 +40,7 @@ def verify(
         str | None,
         typer.Option(help="Take the entry from this case and note the verdict in it.", autocompletion=complete.cases),
     ] = None,
+    html: Annotated[Path | None, HTML_OPTION] = None,
     lang: Annotated[str, LANG_OPTION] = "en",
     home: Annotated[Path | None, HOME_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
@@ -45,11 +48,12 @@ def verify(
         bool, typer.Option("--verbose", "-v", help="How each criterion was measured, on a terminal too.")
     ] = False,
 ) -> None:
-    from ...agent.acceptance.verify import verify as judge
+    from ...agent.acceptance.verify import compared
     from ...agent.casebook import Casebook
     from ...agent.casebook import home as data_home
     from ...agent.conversation import answers, criteria_entry, keep_verdict
     from ...agent.narrate.verdict import verdict_text
+    from ...tools.reading import listening
 
     if entry and case:
         raise typer.BadParameter("give --entry or --case, not both")
@@ -57,11 +61,11 @@ def verify(
     baseline = baseline or next(map(Path, Casebook(folder).get(case).runs if case else ()), None)
     if baseline is None:
         raise typer.BadParameter("give the run that failed: --baseline RUN, or --case of one that has a run")
-    with progress("comparing") as step:
+    with progress("comparing") as step, listening(lambda size: None, step.file):
         chosen = criteria_entry(entry or "", case or "", baseline, folder)
         step()
         about = next((a.get("run") for a in answers(case or "", folder)), None)
-        verdict = judge(baseline, candidate, chosen, about or "")
+        verdict, before, after = compared(baseline, candidate, chosen, about or "")
     text = verdict_text(verdict, lang)
     keep_verdict(folder, case or "", verdict, text)
     if as_json:
@@ -74,4 +78,8 @@ def verify(
         out.print(Markdown(verdict_text(verdict, lang, short)) if out.is_terminal else text)
         if short:
             out.print(DETAILS.say(lang), style="dim")
+    if html:
+        from ..pages import verdict_page
+
+        write_html(verdict_page(verdict, before, after, lang, case or ""), html)
     raise typer.Exit(0 if verdict.verdict == "fixed" else 1)

@@ -114,10 +114,16 @@ def series_picture(table: SeriesTable, findings: Sequence[Finding], lang: str = 
 
 def compared_picture(before: SeriesTable, after: SeriesTable, findings: Sequence[Finding], lang: str = "en") -> str:
     """The baseline with its findings, and the next run in the same panels."""
-    panels = series_panels(before, findings, lang)
+    panels = compared_panels(before, after, findings, lang)
+    return live_picture(panels, lang) if panels else ""
+
+
+def compared_panels(
+    before: SeriesTable, after: SeriesTable, findings: Sequence[Finding], lang: str = "en"
+) -> list[Panel]:
+    """The panels of the baseline with the lines of the next run in them."""
     others = {p.title: p for p in series_panels(after, (), lang)}
-    named = [_named(p, others.get(p.title), lang) for p in panels]
-    return live_picture(named, lang) if panels else ""
+    return [_named(p, others.get(p.title), lang) for p in series_panels(before, findings, lang)]
 
 
 def _named(panel: Panel, other: Panel | None, lang: str) -> Panel:

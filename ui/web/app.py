@@ -124,7 +124,7 @@ class Page(Layout):
         self.desk.enter(talk.owner, request.session_hash or "", browser_of(request.headers))
         if case and case != talk.case and not turns.open_case(self.desk, talk, case):
             gr.Warning(WORDS["no-such-case"].say(talk.lang))
-        return {self.browser: browser, **self.everything(talk)}
+        return {self.browser: browser, **self.everything(talk), self.tabbed: gr.update(selected=talk.tab)}
 
     def leave(self, request: gr.Request) -> None:
         self.desk.leave(request.session_hash or "")
@@ -270,10 +270,14 @@ class Page(Layout):
         return panels.head(talk.view, self.runbook, talk.lang, talk.case, loading, talk.judged, runs, tabs)
 
     def shown(self, talk: Talk) -> dict[Any, Any]:
-        """Every panel; those that are drawn when looked at are empty until then."""
+        """Every panel, but of those that are drawn when looked at only the one that is.
+
+        Which tab is looked at is the person's: it is set only where that tab has nothing to show.
+        """
         view, lang, runbook = talk.view, talk.lang, self.runbook
         hint = WORDS["empty-chat"].say(lang)
-        if talk.tab not in panels.with_content(view, talk.paths):
+        moved = talk.tab not in panels.with_content(view, talk.paths)
+        if moved:
             talk.tab = "evidence"
         titles = {}
         for name, tab in self.tabs.items():
@@ -290,9 +294,7 @@ class Page(Layout):
             self.verdict: panels.verdict(talk.verdict, lang, talk.problem),
             self.cases: panels.cases(self.desk.cases(talk.owner), runbook, lang, talk.case),
             self.reads: self.reading(talk),
-            self.plots: "",
-            self.labels: "",
-            self.tabbed: gr.update(selected=talk.tab),
+            **({self.tabbed: gr.update(selected=talk.tab)} if moved else {}),
             **titles,
             **self.lazy(talk),
         }

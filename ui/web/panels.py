@@ -16,7 +16,7 @@ from ...agent.casebook import Case
 from ...agent.evidence import Look
 from ...agent.narrate.entry import criterion
 from ...agent.narrate.sources import cite
-from ...agent.narrate.verdict import how, measured, verdict_text
+from ...agent.narrate.verdict import Row, reason, rows
 from ...agent.narrate.words import WORDS as NARRATED
 from ...knowledge.runbook import Runbook
 from ...tools.data.labels import IGNORED, Dump
@@ -81,7 +81,11 @@ def head(
     top = view["hypotheses"][0] if view and view["hypotheses"] else None
     named = [id for id in top["for"] if view] if top else []
     failed = [c for c in view["checks"] if c["result"] == "failed"] if view else []
-    strongest = next((f for f in view["findings"] if f["id"] in named), None) if view else None
+    healthy = bool(view) and view["state"] == "healthy"
+    telling = (
+        f for f in (view["findings"] if view else ()) if (f["severity"] != "S3" if healthy else f["id"] in named)
+    )
+    strongest = next(telling, None)
     cause = _cause(runbook, top["entry"], lang) if view and top and view["state"] == "diagnosed" else ""
     return render(
         "head", lang, view=view, top=top, failed=failed, case=case, loading=loading, judged=judged, strongest=strongest,
@@ -209,17 +213,9 @@ def side_by_side(patch: str) -> list[tuple[Side, Side]]:
 
 def verdict(v: Verdict | None, lang: str, problem: str = "", loading: bool = False) -> str:
     """What the next run proves."""
-    sentence = verdict_text(v, lang).splitlines()[0].partition(": ")[2] if v else ""
-    rows = [
-        {
-            "text": criterion(j.criterion, lang).replace("`", ""),
-            "result": j.result,
-            "value": measured(j, lang),
-            "window": how(j),
-        }
-        for j in (v.criteria if v else ())
-    ]
-    return render("verdict", lang, v=v, sentence=sentence, rows=rows, problem=problem, loading=loading)
+    sentence = reason(v, lang) if v else ""
+    told = [Row(*(part.replace("`", "") for part in row)) for row in rows(v, lang)] if v else []
+    return render("verdict", lang, v=v, sentence=sentence, rows=told, problem=problem, loading=loading)
 
 
 def plots(look: Look | None, view: Mapping[str, Any] | None, lang: str, after: Look | None = None) -> str:

@@ -57,3 +57,34 @@ def test_a_plan_is_read(text, planned):
 )
 def test_what_was_done_denied_or_seen_is_no_plan(text):
     assert understand(text).plans == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "plan"),
+    [
+        ("I'd like to try the lora rank at 8, currently 4", ("lora_rank", "raise")),
+        ("lowering util from .9 to .4", ("gpu_memory_utilization", "lower")),
+        ("rerun with the batch size halved", ("global_batch_size", "lower")),
+        ("any reason not to raise warmup?", ("warmup_steps", "raise")),
+        ("turning checkpointing on tonight", ("activation_checkpointing", "enable")),
+        ("packing=true next run", ("packing", "enable")),
+        ("学习率 8 改 4", ("learning_rate", "lower")),
+        ("加 warmup 有用吗", ("warmup_steps", "raise")),
+    ],
+)
+def test_where_a_setting_goes_is_read_from_what_stands_around_it(text, plan):
+    assert plan in [(p.variable, p.direction) for p in understand(text).plans]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "half the corpus was dupes, minhash says so",
+        "tokens/sec fell with no code change",
+        "升级 lm-eval 之后分就不对了",
+        "读数据跟不上，数据在 ceph 上",
+        "到半夜进程就被杀",
+    ],
+)
+def test_what_was_or_happened_is_no_plan(text):
+    assert understand(text).plans == ()

@@ -195,7 +195,9 @@ def accumulated_loss_divided_twice(view: View) -> Iterator[Fault]:
                 continue
             for divisor in divisors(view, event):
                 same = any(_same(view.program, divisor, argument(c, "gradient_accumulation_steps")) for c in told)  # type: ignore[arg-type]
-                if (same or re.search(r"accum|gas$|acc_steps", key(divisor), re.I)) and _plain_loss(view, divisor):
+                if (
+                    same or re.search(r"accum|gas$|acc_steps", key(divisor) or source(view.program, divisor), re.I)
+                ) and _plain_loss(view, divisor):
                     yield Fault(divisor, "the loss is divided here, and the library divides it again",
                                 "这里除了一次，库里又除了一次", _undivided(view, divisor), beside=(event.node,))  # fmt: skip
 

@@ -127,9 +127,10 @@ def evaluated_in_training_mode(view: View) -> Iterator[Fault]:
     program = view.program
     if any(True for _ in program.find("eval")) or any(last(k) == "training" for n in program.nodes if (k := key(n))):
         return
+    trained = {key(receiver(c)) for c in program.find("train") if not c.args} - {"", "self"}
     for function in _evaluating(view):
         runs = [n for n in ast.walk(function) if model_call(view, n) and view.roles.of(getattr(n, "func", None)) == "model"
-                and not key(getattr(n, "func", None)).startswith("self.")]  # fmt: skip
+                and (not key(getattr(n, "func", None)).startswith("self.") or key(getattr(n, "func", None)) in trained)]  # fmt: skip
         inner = [n for n in runs if program.loops(n)]
         name = key(inner[0].func) if inner and isinstance(inner[0], ast.Call) else ""
         if name and (view.trainings or any(True for _ in program.find("no_grad", "inference_mode", "from_pretrained"))):

@@ -51,6 +51,7 @@ def optimizer_holds_old_parameters(view: View) -> Iterator[Fault]:
     """
     program = view.program
     yield from _unfrozen_later(view)
+    yield from _part_replaced(view)
     for call in [n for n in program.nodes if isinstance(n, ast.Call)]:
         if view.roles.of(call) != "optimizer" or not call.args:
             continue
@@ -75,6 +76,35 @@ def optimizer_holds_old_parameters(view: View) -> Iterator[Fault]:
             if not again and not own and _used_after(view, call, change):
                 yield Fault(change, f"`{taken[0]}` is changed after the optimizer took its parameters",
                             f"优化器取走参数之后 `{taken[0]}` 又被替换", _made_later(view, call, statement), beside=(call,))  # fmt: skip
+
+
+def _part_replaced(view: View) -> Iterator[Fault]:
+    """A new layer that is put into a model once the optimizer has taken the parameters of all layers."""
+    program = view.program
+    made = [n for n in program.nodes if isinstance(n, ast.Call) and n.args and view.roles.of(n) == "optimizer"]
+    if not made or "add_param_group" in program.text:
+        return
+    for node in program.nodes:
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        value = node.value if isinstance(node, ast.Assign) else None
+        if not isinstance(target, ast.Attribute) or not isinstance(value, ast.Call) or view.roles.of(value) != "model":
+            continue
+        for call in made:
+            taken = call.args[0] if isinstance(call.args[0], ast.Call) else None
+            whole = taken is not None and last(program.path(taken.func)) == "parameters"
+            name = key(receiver(taken)) if taken is not None and whole else ""
+            again = [c for c in made if c.lineno > node.lineno]
+            same = program.scope(call) is program.scope(node) and program.guards(call) == program.guards(node)
+            if (
+                name
+                and key(target).startswith(f"{name}.")
+                and same
+                and call.lineno < node.lineno
+                and not again
+                and name != "self"
+            ):
+                yield Fault(node, f"`{key(target)}` is replaced after the optimizer took the parameters: the new layer is never updated",
+                            f"优化器取走参数之后才替换 `{key(target)}`：新层不会更新", beside=(call,))  # fmt: skip
 
 
 def _unfrozen_later(view: View) -> Iterator[Fault]:

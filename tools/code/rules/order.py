@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ..patch import after, alone, instead, without
 from ..program import Program, key, last
 from ..training import Event, Training
-from .look import always, inside, model_call, no_grad, source
+from .look import LOSS, always, inside, model_call, no_grad, source
 from .rule import Fault, View, rule
 
 PASS = """
@@ -196,8 +196,9 @@ def _severed(view: View, expr: ast.expr, deep: int) -> ast.AST | None:
             "torch.as_tensor",
             "torch.FloatTensor",
         ):
-            listed = expr.args and isinstance(expr.args[0], (ast.List, ast.Constant))
-            return None if listed else expr
+            given = expr.args[0] if expr.args else None
+            graphs = isinstance(given, ast.List) and any(LOSS.search(last(key(e))) for e in given.elts)
+            return None if isinstance(given, (ast.List, ast.Constant)) and not graphs else expr
         if isinstance(expr.func, ast.Attribute) and name in (
             "requires_grad_",
             "to",
@@ -219,8 +220,20 @@ def _severed(view: View, expr: ast.expr, deep: int) -> ast.AST | None:
     if isinstance(expr, ast.Attribute) and expr.attr == "data":
         return expr
     found = view.program.binding(expr)
+    if found and found.part is not None and isinstance(found.value, ast.Call) and len(_anew(view, expr)) == 1:
+        made = _returned(view, found.value, found.part)
+        return _severed(view, made, deep - 1) if made is not None else None
     plain = found and found.how == "assign" and found.part is None and len(_anew(view, expr)) <= 4
     return _severed(view, found.value, deep - 1) if found and plain and found.value is not None else None
+
+
+def _returned(view: View, call: ast.Call, part: int) -> ast.expr | None:
+    """One part of what a function of this file returns, where it has one way out."""
+    function = view.program.function(call)
+    ends = [n.value for n in ast.walk(function) if isinstance(n, ast.Return)] if function is not None else []
+    if len(ends) == 1 and isinstance(ends[0], ast.Tuple) and part < len(ends[0].elts):
+        return ends[0].elts[part]
+    return None
 
 
 def _anew(view: View, expr: ast.expr) -> list:

@@ -81,12 +81,15 @@ def sum_taken_for_mean(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for call in collectives(view):
-        if last(program.path(call.func)) != "all_reduce" or argument(call, "op", 1) is not None or not call.args:
+        if last(program.path(call.func)) != "all_reduce" or not call.args:
+            continue
+        op = argument(call, "op", 1)
+        if op is not None and not program.code(op).endswith("SUM"):
             continue
         name = key(call.args[0])
         named = {key(n) for t in view.trainings for e in t.of("backward") if e.on is not None for n in [e.on]} - {""}
         loss = bool(named & {key(n) for n in program.traced(call.args[0], 3)})
-        wanted = loss or re.search(r"(^|_)(loss(es)?|mean_\w{1,40}|avg_\w{1,40})$|\.grad(\.data)?$", name)
+        wanted = loss or re.search(r"(^|_)(loss(es)?|(mean|avg)(_\w{1,40})?)$|\.grad(\.data)?$", name)
         scope = program.scope(call)
         text = program.code(scope, 60_000) if isinstance(scope, FUNCTIONS) else program.text
         divided = bounded(

@@ -15,12 +15,16 @@ from ...vocabulary import VOCABULARY
 from . import evaluation, levels, nonfinite, performance, preference, rl, schedule, spikes, trends
 from .detector import DETECTORS, Detector, Track, finding, tracks_of, where, where_zh
 from .passes import joined
-from .robust import finite, head_tail
+from .robust import finite, head_tail, mann_kendall
 
 FAMILIES = (nonfinite, spikes, trends, schedule, evaluation, rl, preference, performance, levels)
 
 HEALTHY_POINTS = 10
 """Points of loss or reward below which a run is not called healthy. Own judgement."""
+
+FEW, CLEAR, SURE = 5, 0.05, 0.5
+"""Of a run that came to its planned end, points that are enough where they show it: the share of its first level that
+was gained, and Kendall's tau of the way there. Own judgement."""
 
 LONG = 100
 """Points from which on a series that hardly moves is judged by the detectors of its shape. Own judgement."""
@@ -35,7 +39,7 @@ MOST_PER_CODE = 4
 OF_THE_RUN = ("loss-plateau", "loss-slow")
 """Codes of a whole run's shape, said once however often the log counts anew."""
 
-TOO_LITTLE = ("lr-still-warming",)
+TOO_LITTLE = ("lr-still-warming", "score-perfect", "grad-norm-huge")
 """Notes by which what was read is too little to be called healthy."""
 
 CODES = declare(
@@ -115,14 +119,21 @@ def _merge(found: Iterable[Finding]) -> list[Finding]:
     return [f for kept in merged.values() for f in kept[:MOST_PER_CODE]]
 
 
-def healthy(table: SeriesTable, findings: Sequence[Finding]) -> Finding | None:
-    """The reassurance that nothing is wrong, None when something is or when too little was read."""
+def healthy(table: SeriesTable, findings: Sequence[Finding], whole: bool = False) -> Finding | None:
+    """The reassurance that nothing is wrong, None when something is or when too little was read.
+
+    Args:
+        table: all series of the run.
+        findings: what was found in them.
+        whole: whether the run came to its planned end.
+    """
     if any(f.severity != Severity.S3 or f.code in TOO_LITTLE for f in findings):
         return None
     for metric in ("reward",) if table.get("reward") is not None else ("loss", "eval_loss", "eval_accuracy"):
         series = table.get(metric)
-        if series is not None and len(series) >= HEALTHY_POINTS:
-            if not _learned(series):
+        few = series is not None and whole and FEW <= len(series) < HEALTHY_POINTS
+        if series is not None and (few or len(series) >= HEALTHY_POINTS):
+            if not (_learned_clearly(series) if few else _learned(series)):
                 return None
             i = len(series) - 1
             first, last = series.values[0], series.values[i]
@@ -135,8 +146,17 @@ def healthy(table: SeriesTable, findings: Sequence[Finding]) -> Finding | None:
                 f"{where_zh(series, i)} {last:.4g}。"
             )
             shown, start = [(series, i), (series, 0)], int(series.steps[0])
-            return finding("run-healthy", Severity.S3, shown, en, zh, points=len(series), first_step=start)
+            return finding("run-healthy", Severity.S3, shown, en, zh, points=len(series), first_step=start, whole=few)
     return None
+
+
+def _learned_clearly(series: Series) -> bool:
+    """Whether few points leave no doubt that something was learned."""
+    points, way = finite(series), VOCABULARY[series.metric].better
+    if len(points) < len(series):
+        return False
+    (first, last), (tau, _) = head_tail(points.values, least=2), mann_kendall(points.values)
+    return bool(way * (last - first) > CLEAR * abs(first) and way * tau >= SURE)
 
 
 def _learned(series: Series) -> bool:

@@ -40,6 +40,8 @@ FEW, STILL, FALLEN = 5, 0.02, 0.9
 of a training loss that falls meanwhile. Own judgement."""
 GUESSING = 12.5
 """Loss (nats per token) of guessing among the tokens of the largest vocabularies."""
+LIFTED = 0.1
+"""Share of its best by which an evaluation that bounces lies above it in the end. Own judgement."""
 NOTHING = 0.05
 """Evaluation loss (nats) at which a score of 1 is no wonder."""
 
@@ -56,10 +58,14 @@ class Score(NamedTuple):
 def task_scores(track: Track) -> Iterator[tuple[Series, int]]:
     """The held-out scores of the task, each with the way that is good."""
     for series in track.series:
-        words = {w for word in _WORDS.findall(series.key.lower()) for w in (word, word.rstrip("0123456789"))}
-        way = next((way for way, names in TASK.items() if words & names), 0)
-        if way and (held_out(series.key) or series.metric in EVALUATED) and not words & {"loss", "perplexity"}:
-            yield finite(series), way
+        if (good := way(series)) and (held_out(series.key) or series.metric in EVALUATED):
+            yield finite(series), good
+
+
+def way(series: Series) -> int:
+    """The way that is good for a score of the task, by the words of its name; 0 for what is none."""
+    words = {w for word in _WORDS.findall(series.key.lower()) for w in (word, word.rstrip("0123456789"))}
+    return 0 if words & {"loss", "perplexity"} else next((w for w, names in TASK.items() if words & names), 0)
 
 
 def scored(track: Track, beside: Series, step: int) -> Score | None:
@@ -75,28 +81,36 @@ def scored(track: Track, beside: Series, step: int) -> Score | None:
     return next((s for s in found if s.better), next(iter(found), None))
 
 
-@points_detector(
+@detector(
     "eval-loss-rising",
     "the evaluation loss rises while the training loss does not",
-    "eval_loss",
+    ("eval_loss", "eval_perplexity"),
     4,
     eval_never_improved="the training loss falls, and the evaluation gains nothing from it",
 )
-def eval_loss_rising(points: Series, track: Track) -> Iterator[Finding]:
-    """At least three evaluations in a row above the best, each above the last, by more than the noise.
+def eval_loss_rising(track: Track) -> Iterator[Finding]:
+    """At least three evaluations in a row above the best, each above the last, by more than the noise; or five and
+    more that bounce, but lie a tenth above it in the end and have an upward trend.
 
     The noise is that of second differences, which a falling curve does not inflate. A rise below 0.5% is ignored. S2 at
     any size: the best checkpoint is the earlier one; S3 where the task's own score still improves, as word error rates
     do while confidence grows. Source: runbook 001 C.4 (over-fitting); numbers own judgement.
     """
+    points = next((p for name in ("eval_loss", "eval_perplexity") if (p := track.points(name, 4)) is not None), None)
+    if points is not None:
+        yield from _rising(points, track)
+
+
+def _rising(points: Series, track: Track) -> Iterator[Finding]:
     values = points.values
     best = int(np.argmin(values))
     after = values[best:]
+    steady = len(after) >= 4 and (np.diff(after) > 0).mean() >= 0.75
     rise = float(after[-1] - after[0])
-    if len(after) < 4 or rise < 0.005 * abs(after[0]) or (np.diff(after) > 0).mean() < 0.75:
+    if not _lifted(after) and (not steady or rise < 0.005 * abs(after[0])):
         yield from _never_improved(points, track)
         return
-    if rise < 3 * noise(np.diff(values)) / np.sqrt(3):
+    if not _lifted(after) and rise < 3 * noise(np.diff(values)) / np.sqrt(3):
         return
     evaluations, step = len(after) - 1, int(points.steps[best])
     score = scored(track, points, step)
@@ -106,13 +120,22 @@ def eval_loss_rising(points: Series, track: Track) -> Iterator[Finding]:
         f"{evaluations} evaluations{more}."
     )
     zh = (
-        f"{points.key} 从{where_zh(points, best)}的最好值 {values[best]:.4g} 连续 {evaluations} 次评测升到 "
+        f"{points.key} 从{where_zh(points, best)}的最好值 {values[best]:.4g} 在其后 {evaluations} 次评测中升到 "
         f"{values[-1]:.4g}{more_zh}。"
     )
     shown = [(points, best + 1), (points, best), (points, -1), *([(score.points, -1)] if score else [])]
     data = {"best_step": step, "baseline": float(values[best]), "last": float(values[-1])}
     severity = S3 if score and score.better else S2
     yield finding("eval-loss-rising", severity, shown, en, zh, **data, **told, **_train_trend(track, points, step))
+
+
+def _lifted(after: np.ndarray) -> bool:
+    """Whether the values after the best one, however they bounce, stay above it and rise."""
+    if len(after) <= 5:
+        return False
+    end, least = float(np.median(after[-(len(after) // 3) :])), LIFTED * abs(after[0])
+    late = after[len(after) // 3 :]
+    return end - after[0] > least and float(late.min()) > after[0] + least / 2 and mann_kendall(after)[1] > 2
 
 
 def _beside(score: Score | None, step: int) -> tuple[str, str, dict[str, object]]:

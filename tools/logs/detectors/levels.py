@@ -13,8 +13,9 @@ import numpy as np
 
 from ...findings import Finding
 from ...series import Series
+from ...vocabulary import UP
 from .detector import S2, S3, UNLEARNED, Track, detector, finding, where, where_zh
-from .evaluation import scored
+from .evaluation import NOTHING, scored, task_scores
 from .robust import head_tail, noise
 
 ACCURACIES = ("accuracy", "eval_accuracy")
@@ -91,6 +92,40 @@ def loss_unmoved(track: Track) -> Iterator[Finding]:
         zh += "仍是未训练模型的水平，训练没有产生作用。"
         yield finding("loss-unmoved", S2, [(points, n - 1), (points, 0)], en, zh, baseline=first, last=last)
         return
+
+
+HUGE = 1000.0
+"""Gradient norm, unscaled, that no training of a mean loss has throughout. Own judgement."""
+
+
+@detector("grad-norm-huge", "the gradient norm is in the thousands throughout", ["grad_norm"], 3)
+def grad_norm_huge(track: Track) -> Iterator[Finding]:
+    """Nine tenths of the norms are above a thousand: a loss that is a sum, values that are not normalised, or a norm
+    that is not of this loss. A note; norms that a loss scale multiplies (Megatron in fp16) are left out."""
+    points = track.points("grad_norm", 3)
+    if points is None or track.is_rl or track.get("loss_scale") or (low := np.quantile(points.values, 0.1)) < HUGE:
+        return
+    last = float(points.values[-1])
+    en = f"{points.key} is above {low:.3g} in nine points of ten, and {last:.3g} at the end: no scale of a mean loss."
+    zh = f"{points.key} 九成的点都高于 {low:.3g}，最后为 {last:.3g}：平均 loss 不会有这样的量级。"
+    yield finding("grad-norm-huge", S3, [(points, -1), (points, 0)], en, zh, value=last)
+
+
+@detector("score-perfect", "the held-out score is perfect, which is rarely true", ["eval_loss", "eval_accuracy"])
+def score_perfect(track: Track) -> Iterator[Finding]:
+    """The last held-out score is exactly 1 (or 100), and the evaluation loss next to nothing where there is one: the
+    rows overlap with the training, the label stands in the input, or the task is trivial. A note. Own judgement."""
+    loss = track.points("eval_loss")
+    if loss is not None and loss.values[-1] >= NOTHING:
+        return
+    for points, good in task_scores(track):
+        if good == UP and len(points) and points.values[-1] in (1.0, 100.0):
+            en = f"{points.key} is {points.values[-1]:.4g} at {where(points, len(points) - 1)}: test whether held-out "
+            en += "rows also stand in the training data, and whether the answer stands in the input."
+            zh = f"{points.key} 在{where_zh(points, len(points) - 1)}为 {points.values[-1]:.4g}：请检查验证样本是否也在"
+            zh += "训练集中，答案是否就在输入里。"
+            yield finding("score-perfect", S3, [(points, len(points) - 1)], en, zh, value=float(points.values[-1]))
+            return
 
 
 @detector("accuracy-zero", "the accuracy is zero throughout", ACCURACIES, 3)

@@ -13,11 +13,19 @@ import numpy as np
 
 from ...findings import Finding, Severity
 from ...series import Series
+from ...vocabulary import UP
 from .detector import S1, S2, S3, Track, detector, finding, points_detector, where, where_zh
-from .robust import head_tail, mann_kendall, noise, onset, start_end
+from .evaluation import way
+from .robust import finite, head_tail, mann_kendall, noise, onset, start_end
 
 LEAST = 10
 """Points below which no trend is judged. Own judgement."""
+LONG, ENOUGH, STEPS = 100, 20, 40
+"""Points that show that there is no trend whatever the run is; those, and steps, in which a reward should rise."""
+STILL_KL = 0.005
+"""KL to the reference (nats a token) that a policy which has moved exceeds. Own judgement."""
+RAISED = 0.1
+"""Share of its level (or of its spread) by which a reward rises where something was gained. Own judgement."""
 
 
 def _changed(points: Series, low: float, high: float = np.inf) -> int:
@@ -113,11 +121,12 @@ def _reward_falls(track: Track) -> bool:
     LEAST,
     reward_flat="the reward never moves",
 )
-def reward_decline(points: Series, _: Track) -> Iterator[Finding]:
+def reward_decline(points: Series, track: Track) -> Iterator[Finding]:
     """The reward ends below its start by four deviations and a quarter of its size (S1; a tenth is S2), or far below
     its best (S2).
 
-    A reward without any trend over 100 points is S3, one that is exactly constant S2. Numbers: own judgement.
+    A reward that is exactly constant is S2, and so is one that a run of some length does not raise (`_unraised`).
+    Numbers: own judgement.
     """
     values = points.values
     ends = first, last = start_end(values)
@@ -139,8 +148,44 @@ def reward_decline(points: Series, _: Track) -> Iterator[Finding]:
         yield _level("reward-decline", S2, points, i, (best, last), "it gives back what it had gained", "涨幅回吐")
     elif long and np.ptp(values) == 0:
         yield _level("reward-flat", S2, points, 0, ends, "exactly constant", "完全不变")
-    elif len(values) >= 100 and abs(mann_kendall(values)[1]) < 2:
+    elif _unraised(points, track):
+        en = f"no gain beyond the noise in {len(values)} points"
+        yield _level("reward-flat", S2, points, 0, ends, en, f"{len(values)} 个点里没有超出噪声的提升")
+    elif len(values) >= LONG and abs(mann_kendall(values)[1]) < 2:
         yield _level("reward-flat", S3, points, 0, ends, "no trend beyond the noise", "没有超出噪声的趋势")
+
+
+def _unraised(points: Series, track: Track) -> bool:
+    """Whether a run that had the time to raise its reward did not: the last third lies no higher than the first, there
+    is no upward trend, and the reward is not at the top of its range already.
+
+    Few points are enough where the policy has hardly left the reference. Own judgement.
+    """
+    values, n = points.values, len(points)
+    kl = track.points("kl", LEAST)
+    still = kl is not None and float(np.abs(kl.values).max()) < STILL_KL
+    steps = int(points.steps[-1] - points.steps[0]) if points.step_is == "step" else 0
+    if steps < STEPS or not (n >= ENOUGH or still) or 0.9 <= float(np.median(values)) <= 1.0:
+        return False
+    first, last = (float(np.mean(part)) for part in (values[: n // 3], values[-(n // 3) :]))
+    sure = 1.645 * float(np.std(values)) * np.sqrt(2 / (n // 3))
+    return last - first < min(sure, RAISED * max(abs(first), float(np.std(values)))) and mann_kendall(values)[1] < 1.3
+
+
+@detector("policy-score-zero", "a score of the policy ends at zero, after it had been above", ["reward"], 8)
+def policy_score_zero(track: Track) -> Iterator[Finding]:
+    """Of eight values or more of a score (accuracy, precision, success) the last two are 0, and the last third lies
+    below half of what was before. Own judgement."""
+    for series in track.series:
+        points = finite(series)
+        values = points.values
+        if len(values) < 8 or not track.is_rl or way(series) != UP or np.any(values[-2:]) or not np.any(values):
+            continue
+        before, last = float(values[: -(len(values) // 3)].mean()), float(values[-(len(values) // 3) :].mean())
+        if last < 0.5 * before:
+            i = int(np.flatnonzero(values)[-1]) + 1
+            en, zh = "nothing is right any more", "已没有一个正确"
+            yield _level("policy-score-zero", S2, points, i, (float(values.max()), 0.0), en, zh)
 
 
 @points_detector("reward-up-quality-down", "the reward rises while measured quality falls", "reward", LEAST)

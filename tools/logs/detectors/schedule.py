@@ -9,7 +9,7 @@ import numpy as np
 from ...findings import Finding
 from ...series import Series
 from .detector import S1, S2, S3, Track, detector, finding, points_detector, where, where_zh
-from .robust import finite, mann_kendall, onset
+from .robust import finite, mann_kendall, noise, onset
 
 FEW_STEPS = 5
 """Optimizer steps below which a finished training has taught nothing. Own judgement."""
@@ -106,3 +106,56 @@ def learning_rate_zero(points: Series, track: Track) -> Iterator[Finding]:
         )
         severity, shown = S2 if share >= LONG_FLOOR else S3, [(points, i), (points, -1)]
         yield finding("lr-at-floor", severity, shown, en, zh, peak=peak, floor=floor, share=share)
+
+
+PARTS = 24
+"""Parts of a run of which the means are compared."""
+ROSE = 0.15
+"""Share by which the loss rises with the learning rate, from which on the rate is too high. Own judgement."""
+
+
+@detector(
+    "loss-follows-lr", "the loss rises while the learning rate does, and falls only with it", ["learning_rate"], 60
+)
+def loss_follows_lr(track: Track) -> Iterator[Finding]:
+    """Of sixty points or more, in means over twenty-fourths of the run: the loss leaves its lowest level while the rate
+    still rises, stands 15% and four times its noise higher at the peak of the rate, in two parts or more, and is lower
+    again at the end, where the rate is. A rate that grows to a small peak does not do that. Numbers: own judgement.
+    """
+    loss, rate = track.points("loss", 60), track.points("learning_rate", 60)
+    if loss is None or rate is None or track.is_rl or loss.step_is != rate.step_is:
+        return
+    means, ends = _means(loss)
+    lr = np.interp(ends, rate.steps, rate.values)
+    peak = int(np.argmax(lr))
+    if not 1 <= peak <= 0.6 * PARTS:
+        return
+    low = int(np.argmin(means[: peak + 1]))
+    high = low + int(np.argmax(means[low : peak + PARTS // 6 + 1]))
+    least = max(ROSE * means[low], 4 * noise(loss.values) / np.sqrt(len(loss) / PARTS))
+    up = means[low : high + PARTS // 6 + 1] >= means[low] + least
+    if (
+        low >= peak
+        or means[low] <= 0
+        or up.sum() < 2
+        or lr[low] > 0.6 * lr[peak]
+        or means[-1] > means[high] - least / 2
+    ):
+        return
+    i, j = (int(np.searchsorted(loss.steps, ends[k], "right")) - 1 for k in (low, high))
+    en = (
+        f"{loss.key} rises from {means[low]:.4g} at {where(loss, i)} to {means[high]:.4g} at {where(loss, j)} while "
+        f"{rate.key} rises to {lr[peak]:.3g}, and falls only as the rate does: the peak is too high."
+    )
+    zh = (
+        f"{rate.key} 升到 {lr[peak]:.3g} 的同时，{loss.key} 从{where_zh(loss, i)}的 {means[low]:.4g} 升到"
+        f"{where_zh(loss, j)}的 {means[high]:.4g}，之后随学习率下降才回落：峰值过高。"
+    )
+    data = {"baseline": float(means[low]), "value": float(means[high]), "peak": float(lr[peak])}
+    yield finding("loss-follows-lr", S2, [(loss, j), (loss, i), (loss, -1)], en, zh, **data)
+
+
+def _means(points: Series) -> tuple[np.ndarray, np.ndarray]:
+    """Means over `PARTS` parts of a series, and the step with which each ends."""
+    parts = np.array_split(np.arange(len(points)), PARTS)
+    return np.array([points.values[p].mean() for p in parts]), np.array([points.steps[p[-1]] for p in parts])

@@ -148,13 +148,16 @@ def loss_spike(track: Track) -> Iterator[Finding]:
 def _in_excerpt(points: Series) -> Finding | None:
     """The jump of a few pasted lines, which have no history: the loss doubles within one logging interval.
 
-    S1 if it is still there at the next point, else S2. Never near random guessing. Numbers: own judgement.
+    S1 if it is still there at the next point, else S2. Never near random guessing, nor where the values bounced before.
+    Numbers: own judgement.
     """
     values = points.values
     if not 2 <= len(values) < EXCERPT:
         return None
     i = int(np.argmax(np.diff(values)))
     level, after = float(np.median(values[: i + 1])), values[i + 1 :]
+    if (values[1 : i + 1] > 1.5 * values[:i]).any():
+        return None
     low = LANGUAGE_LOSS[0] <= level < UNLEARNED
     if not low or after[0] < 2 * max(1.0, level) or values[i] > 1.5 * level or (after < (level + after[0]) / 2).any():
         return None
@@ -357,13 +360,20 @@ def _scale(code: str, severity: Severity, points: Series, i: int, before: float)
     return finding(code, severity, [(points, i), (points, -1)], en, zh, **data)
 
 
+SOLVED = 0.01
+"""Share of its first level below which a loss leaves nothing to learn. Own judgement."""
+
+
 @points_detector("grad-norm-vanishing", "the gradient norm fades to almost nothing", "grad_norm", 20)
-def grad_norm_vanishing(points: Series, _: Track) -> Iterator[Finding]:
+def grad_norm_vanishing(points: Series, track: Track) -> Iterator[Finding]:
     """The last tenth of the gradient norms is a thousandth of the early level, or below 1e-7 of it all along.
 
-    Exactly 0.0 is "not computed" (Megatron) or "no advantage" (GRPO) and is skipped. Source: runbook 004; the factor is
-    own judgement.
+    Exactly 0.0 is "not computed" (Megatron) or "no advantage" (GRPO) and is skipped; where the loss has gone to nothing
+    with it, there is nothing left to learn. Source: runbook 004; the factor is own judgement.
     """
+    loss = track.points("loss", 3)
+    if loss is not None and not track.is_rl and 0 <= head_tail(loss.values)[1] < SOLVED * head_tail(loss.values)[0]:
+        return
     computed = points.values[points.values > 0]
     if len(computed) < len(points) / 2:
         return

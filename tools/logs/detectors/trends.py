@@ -119,7 +119,8 @@ def _diverged(track: Track) -> tuple[Series, float, float] | None:
     many = len(loss) >= RISES[0][0]
     _, share, least = RISES[0] if many else RISES[1]
     whole = tau >= 0.6 or (many and _from_the_start(loss))
-    left = start > 0 and last >= share * start and last - start >= least and whole
+    beyond = last - start >= max(least, 3 * noise(np.diff(loss.values)) / np.sqrt(3))
+    left = start > 0 and last >= share * start and beyond and whole
     return (loss, start, last) if left else None
 
 

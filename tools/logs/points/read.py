@@ -6,11 +6,15 @@ How a file is read is `lines` and `tables`; what is wrong with the series is jud
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
 
 from ...data.records.record import UNREAD_ACCEPTED
 from ...findings import Check, TriageError
+from ...patterns import bounded
 from ...run import Artifact, Run
 from ...series import Series, SeriesTable
+from ...vocabulary import VOCABULARY
 from .lines import Watcher, read_store
 from .mined import Mine
 from .points import POINT_BUDGET, Store
@@ -52,7 +56,26 @@ def read_series(
         checks += _checks(artifact, series, store)
         if watcher:
             watcher.done(series, starts=store.starts, whole=mine.whole())
-    return SeriesTable(tuple(found)), tuple(checks)
+    return SeriesTable(tuple(_by_file(found))), tuple(checks)
+
+
+HELD_OUT = bounded(r"(?i)(?:^|[^a-z])(?:eval\w{0,6}|valid\w{0,5}|val|dev|held.?out)(?:[^a-z][^/]{0,60})?$")
+TRAINS = bounded(r"(?i)(?:^|[^a-z])tr(?:ain\w{0,5})?(?:[^a-z]|$)")
+"""A file that its name says is of the evaluation; a name that says it is of the training."""
+
+
+def _by_file(found: Sequence[Series]) -> Iterator[Series]:
+    """The series, those in a file of the evaluation (`eval_log.txt`) as the evaluation's, where another file trains."""
+    trains = {s.file for s in found if s.metric == "loss" and not _evaluates(s)}
+    for s in found:
+        held = f"eval_{s.metric}"
+        other = trains - {s.file} and held in VOCABULARY and _evaluates(s) and not TRAINS.search(s.key)
+        yield replace(s, metric=held) if other else s
+
+
+def _evaluates(s: Series) -> bool:
+    name = PurePosixPath(s.file).name
+    return HELD_OUT.search(name.partition(".")[0]) is not None and TRAINS.search(name) is None
 
 
 def _whole(every: object) -> int | None:

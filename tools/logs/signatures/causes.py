@@ -16,6 +16,7 @@ from ...series import Series
 from ...vocabulary import VOCABULARY
 from .holders import holders
 from .match import TABLE, Hit, Hits
+from .parts import parts
 from .phases import FRAME, frames, in_a_start, phases
 from .signature import CHECK
 from .software import GENERIC
@@ -31,8 +32,8 @@ WRAPPED_LINES = 150
 """Lines within which the cause follows the message that wraps it (`BackendCompilerFailed: ... raised:`, the report of
 torchrun that names the signal at its end): a traceback of an engine may stand between."""
 
-PHASED = ("cuda-oom",)
-"""Codes of which the phase is told, see `phases`."""
+TOLD_OF = {"cuda-oom": (phases, holders), "uncaught-exception": (parts,)}
+"""What more is told of a code: the phase, who holds the memory, the part of the training."""
 
 DEATHS, AGAIN = ("native-crash", "killed-without-reason"), 3
 """Codes of a process that is gone, and times that a program dies so, start after start, from which on it is no matter
@@ -53,6 +54,8 @@ ALIVE = (
     b"inished Training", *SERVES,
 )  # fmt: skip
 """The run ended well, or a server answers. Plain words: a search for them costs a tenth of that for a pattern."""
+STARTED = (b"Application startup complete", b"fired up and ready")
+"""Of these what a server says once, at its start: what was shut down before is another one."""
 SHUTS = (
     b"Draining requests and shutting down",
     b"hutting down FastAPI HTTP server",
@@ -89,7 +92,7 @@ class Timeline:
     starts: tuple[int, ...] = ()
     """Lines at which the program was started again."""
     shut: int = 0
-    """First line that says that a server is shut down on purpose, 0 for none."""
+    """First line since the last start that says that a server is shut down on purpose, 0 for none."""
     end: int = 0
     """Last line, 0 where it is not known."""
 
@@ -172,8 +175,7 @@ def judge(found: Mapping[str, Mapping[int, Hits]], lives: Mapping[str, Timeline]
     causes = {file: _first_cause(file_events) for file, file_events in events.items()}
     pairs = [(event, _finding(event, _follows(event, causes))) for each in events.values() for event in each]
     findings = [f for _, f in pairs]
-    for tell in (phases, holders):
-        findings += [p for e, f in pairs if e.code in PHASED for p in tell(e.file, _kept(e.hits), f)]
+    findings += [p for e, f in pairs for tell in TOLD_OF.get(e.code, ()) for p in tell(e.file, _kept(e.hits), f)]
     return sorted(_joined(findings), key=lambda f: f.severity)
 
 

@@ -1,5 +1,5 @@
 """One error signature: what a line must contain, what it must not, and examples of both. The rows stand in
-`gpu`, `ranks` and `software`; the matcher is `match`."""
+`gpu`, `ranks`, `programs` and `software`; the matcher is `match`."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ import numpy as np
 from ...findings import Evidence, Finding, Severity
 from ...tables.table import Column, Table
 from ..contrast import Contrast
+from ..distributions import texts
 from ..line import plain
 from .rates import CLEAR
 from .words import MEASURING, SCORED, WHOLE, apart, counted_of, is_count, kind_of, labels_of, shares_of
@@ -30,6 +31,11 @@ CARRIES = {
     "template": "score-follows-template",
     "quantization": "score-follows-format",
     "engine": "score-follows-engine",
+    "padding": "score-follows-padding",
+    "kernel": "score-follows-kernel",
+    "tokenizer": "score-follows-tokenizer",
+    "adapter": "score-follows-adapter",
+    "batch": "score-follows-batch",
 }
 
 
@@ -63,10 +69,18 @@ class Effect:
 def factors_of(table: Table) -> list[Factor]:
     """What differs between the rows; columns with the same partition of the rows are one."""
     found: dict[tuple[int, ...], list[Column]] = {}
-    for column, said in labels_of(table):
+    for column, said in (*labels_of(table), *_counts(table)):
         number = {v: i for i, v in enumerate(dict.fromkeys(said.tolist()))}
         found.setdefault(tuple(number[v] for v in said.tolist()), []).append(column)
     return [Factor(tuple(some), tuple(map(kind_of, some)), np.array(cells)) for cells, some in found.items()]
+
+
+def _counts(table: Table) -> Iterator[tuple[Column, np.ndarray]]:
+    """Numbers that say how something was run, not how it came out: the batch, the shots."""
+    for column in table.columns:
+        few = 1 < len(set(column.values.tolist())) < len(table)
+        if few and is_count(column) and kind_of(column) in ("batch", "shots"):
+            yield column, texts(column)
 
 
 def scores_of(table: Table) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
@@ -76,7 +90,7 @@ def scores_of(table: Table) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     if (n < 1).any():
         return
     for column in table.columns:
-        good = counted_of(column) in ("right", "won", "resolved") or SCORED.search(column.name)
+        good = counted_of(column) in ("right", "won", "resolved", "failed") or SCORED.search(column.name)
         if column.role != "measure" or not good or column is whole:
             continue
         share = shares_of(column)

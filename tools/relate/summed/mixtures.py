@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -32,6 +33,8 @@ MEASURED = bounded(
 CORPORA = words_of("web code books book wiki wikipedia papers paper arxiv math news forum dialogue crawl github chat "
                    "law medical patents 网页 代码 书籍 百科 论文 数学 新闻 论坛 对话")  # fmt: skip
 DATA = ("source", "language", "shard")
+WINDOW = re.compile(r"(\d{1,12})\s?(?:-|–|~|to|至)\s?(\d{1,12})")
+"""A stretch of the way."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +51,33 @@ class Mixture:
 
 def mixtures(table: Table) -> Iterator[Mixture]:
     """The columns of a table, or its groups, that sum to the whole at each place."""
-    axis = next((c for c in table.of("axis") if c.values.dtype.kind == "f" and c.of != "index"), None)
+    axis = next((c for c in table.of("axis") if c.values.dtype.kind == "f" and c.of != "index"), None) or _windows(
+        table
+    )
     if axis is None or len(table) < LEAST_PLACES:
         return
     yield from _wide(table, axis)
     yield from _long(table, axis)
 
 
+def _windows(table: Table) -> Column | None:
+    """A column of stretches, as `2000-4000`, by where each begins."""
+    for column in table.of("group", "text"):
+        cells = [WINDOW.fullmatch(str(v).strip()) for v in column.values.tolist()]
+        if cells and all(cells):
+            begin = np.array([float(c[1]) for c in cells if c])
+            return Column(column.name, "axis", "step", "", begin) if (np.diff(begin) > 0).all() else None
+    return None
+
+
+def _corpora(columns: Sequence[Column]) -> bool:
+    """Whether all columns are sources of text by their names: only then any constant sum is a whole."""
+    return len(columns) > 1 and all(CORPORA & {*plain(c.name).split("_")} for c in columns)
+
+
 def _wide(table: Table, axis: Column) -> Iterator[Mixture]:
     columns = [c for c in table.of("measure") if c.values.dtype.kind == "f" and np.isfinite(c.values).all()
-               and (c.values >= 0).all() and c.values.max() <= 100]  # fmt: skip
+               and (c.values >= 0).all()]  # fmt: skip
     columns = [c for c in columns if len(columns) <= 40]
     tails: dict[str, list[Column]] = {}
     for column in columns:
@@ -65,11 +85,13 @@ def _wide(table: Table, axis: Column) -> Iterator[Mixture]:
         for tail in {words[-1], words[0], ""}:
             tails.setdefault(tail, []).append(column)
     spoken = [c for c in columns if plain(c.name) in SPOKEN or plain(c.name).split("_")[0] in SPOKEN]
-    for some in sorted([*tails.values(), spoken], key=len, reverse=True):
+    named = [c for c in columns if _corpora([c, c])]
+    for some in sorted([*tails.values(), spoken, named], key=len, reverse=True):
         if len(some) < 2:
             continue
         total = np.sum([c.values for c in some], axis=0)
-        scale = next((s for s in (1.0, 100.0) if np.mean(np.abs(total - s) <= NEARLY * s) >= MOST_PLACES), 0.0)
+        wholes = (1.0, 100.0, float(np.median(total))) if _corpora(some) else (1.0, 100.0)
+        scale = next((s for s in wholes if s > 0 and np.mean(np.abs(total - s) <= NEARLY * s) >= MOST_PLACES), 0.0)
         if scale:
             order = np.argsort(axis.values, kind="stable")
             by = "language" if len(spoken) >= 2 and {id(c) for c in some} <= {id(c) for c in spoken} else "part"

@@ -1,0 +1,118 @@
+"""What one clause of a message says of a cause, told by its words and its neighbours', whatever the cause is called.
+
+A linear model like `weigh`'s, over clauses and not over names: "i think X" and "X, textbook" suspect, "so it wasnt X"
+denies, "grad norm 14 at step 20" only tells. `evals.train_clauses` trains it. Which cause a clause means is found by
+`topics` or `opinion`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from functools import cache, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...knowledge.words import places
+from ...tools.patterns import bounded
+from . import weigh
+from .cues import BACK, CUES, NAMED_SPEAKER, OWN, TOLD, WORDS, Polarity
+from .phrases import X, plain
+from .symptoms import spans
+from .topics import mentions
+from .wants import wanted
+
+MOST = 60
+"""Clauses of a message that are read; nobody has more opinions in one breath."""
+SURE = 0.6
+"""By how much an opinion must outweigh none; chosen on sets of `evals/data` that the weights were not trained on."""
+_ASKS = bounded(r"[?？]|[吗呢吧]$")
+
+
+def weighed(parts: Sequence[str], at: int, acts: AbstractSet[str]) -> NDArray[np.int64]:
+    """How much speaks for each of `weigh.MEANT` in one clause of a message."""
+    return weigh.table("clauses")[places(features(parts, at, acts), weigh.BITS)].sum(0, dtype=np.int64)
+
+
+def meant(parts: Sequence[str], at: int, acts: AbstractSet[str]) -> Polarity | None:
+    """What one clause of a message says of a cause, None for nothing."""
+    scores = weighed(parts, at, acts)
+    best = 1 + int(scores[1:].argmax())
+    return weigh.MEANT[best] if scores[best] + SURE * weigh.SCALE > scores[0] else None
+
+
+def features(parts: Sequence[str], at: int, acts: AbstractSet[str]) -> list[str]:
+    """All by which it is told what one clause of a message says.
+
+    Args:
+        acts: the clauses that plan something.
+    """
+    out = list(_of_clause(parts[at]))
+    for beside, side in ((at - 1, "P"), (at + 1, "N")):
+        if 0 <= beside < len(parts):
+            out += (side + f for f in _beside(parts[beside]))
+            out.append(f"{side}planned{parts[beside] in acts:d}")
+        else:
+            out.append(side + "-")
+    out += (f"plan{parts[at] in acts:d}", f"acts{bool(acts):d}", f"first{at == 0:d}", f"last{at == len(parts) - 1:d}")
+    return [*out, f"n{min(len(parts), 6)}", "wants" + _wanted(" ".join(parts))]
+
+
+_wanted = lru_cache(64)(wanted)
+
+
+@lru_cache(4096)
+def _of_clause(clause: str) -> tuple[str, ...]:
+    masked, whole = _masked(clause), plain(clause)
+    words = list(weigh.words(masked))
+    seen = sum(end - start for start, end in spans(clause))
+    told = TOLD.search(whole) or NAMED_SPEAKER.search(clause) is not None
+    out = ["C" + run for run in _runs(words, 3)] + ["Clex" + name for name in _lists(clause)]
+    out += (f"len{min(len(words) // 3, 6)}", f"seen{min(4 * seen // max(len(clause), 1), 3)}", f"x{masked.count(X)}")
+    out += (f"told{told:d}", f"own{OWN.search(whole):d}", f"q{_ASKS.search(clause) is not None:d}", "b")
+    if X in masked:
+        out.append(f"cue{next((kind for kind, pattern in CUES if pattern.search(masked)), None)}")
+    return (*out, f"back{next((kind for kind, pattern in BACK if pattern.search(whole)), None)}")
+
+
+@lru_cache(4096)
+def _beside(clause: str) -> tuple[str, ...]:
+    return (*_runs(list(weigh.words(_masked(clause))), 2), *("lex" + name for name in _lists(clause)))
+
+
+def _masked(clause: str) -> str:
+    """The clause with `X` for every topic."""
+    parts, at = list[str](), 0
+    for _, start, end in mentions(clause):
+        parts += [clause[at:start], X]
+        at = end
+    return plain("".join((*parts, clause[at:])))
+
+
+def _runs(words: list[str], most: int) -> Iterator[str]:
+    """Words in a row, up to so many (Chinese: one more), with the marks of the clause's beginning and end."""
+    words = ["^", *words, "$"]
+    for size in range(1, most + 2):
+        for place in range(len(words) - size + 1):
+            row = words[place : place + size]
+            if size <= most or any("\u3400" <= word <= "\u9fff" for word in row):
+                yield " ".join(row)
+            if size == 1 and len(row[0]) > 5:
+                yield "~" + row[0][:5]
+
+
+def _lists(clause: str) -> Iterator[str]:
+    return (name for name, words in _listed().items() if words.search(clause))
+
+
+@cache
+def _listed() -> dict[str, re.Pattern[str]]:
+    """The lists of words of `cues`, each as one pattern."""
+    return {name: bounded(_pattern(name, words.split()), re.IGNORECASE) for name, words in WORDS.items()}
+
+
+def _pattern(name: str, words: Sequence[str]) -> str:
+    each = "|".join(re.escape(w.replace("_", " ")).replace(r"\*", r"\w{0,12}") for w in words)
+    return each if name.endswith("_ZH") else rf"(?<![a-z])(?:{each})(?![a-z])"

@@ -1,0 +1,64 @@
+"""Causes that no table names are suspected, denied and doubted by the entries they mean; what was only seen is not."""
+
+import re
+
+import pytest
+
+from triage.agent.question.understand import understand
+from triage.agent.session import index
+
+
+def suspected(text):
+    books = index(None)
+    return understand(text, books.corrected, books.search).suspicions
+
+
+@pytest.mark.parametrize(
+    ("text", "entry", "polarity"),
+    [
+        ("GPUs idle between steps, i think the loader cant keep up", "dataloader-bottleneck", "suspects"),
+        (
+            "MMLU fell by 14 after the medical SFT, it simply forgot the old stuff",
+            "catastrophic-forgetting",
+            "suspects",
+        ),
+        ("我觉得是偏好对太像了，模型分不出来", "preference-gap-too-small", "suspects"),
+        ("感觉策略已经塌成一个答案了吧", "entropy-collapse", "suspects"),
+        ("the loader is innocent: forget the dataloader, it sits idle and waits", "dataloader-bottleneck", "denies"),
+        ("host ram grows all night, my bet is the collator leaks", "memory-leak", "suspects"),
+        ("a colleague says someone called all_gather on the main process only", "collective-mismatch", "suspects"),
+    ],
+)
+def test_any_entry_of_the_runbook_can_be_suspected(text, entry, polarity):
+    found = [s for s in suspected(text) if s.topic.id == entry or re.fullmatch(s.topic.entries, entry)]
+    assert [s.polarity for s in found] == [polarity]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "loss 2.3 一直横着，3000 步了",
+        "GPU util sawtooth 0 to 100 every few seconds",
+        "entropy at 0.02 and every group is identical",
+        "val loss rises since epoch 2 while train keeps falling",
+        "host ram +2GB per hour until the job is killed at 3am",
+        "训练速度比上周慢了三成，从哪查起",
+        "thanks, that was it",
+        "how many tokens did we see at iteration 48200",
+        "gonna turn packing off for the next run",
+        "the weather is nice",
+        "",
+    ],
+)
+def test_what_was_seen_or_asked_or_planned_is_no_suspicion(text):
+    assert suspected(text) == ()
+
+
+def test_a_topic_that_is_named_is_not_said_again_by_an_entry():
+    assert [s.topic.id for s in suspected("I think the learning rate is too high")] == ["learning-rate"]
+
+
+def test_without_a_runbook_to_search_no_entry_is_suspected():
+    assert understand("i think the loader cant keep up").suspicions == () or all(
+        s.topic.id == "dataloader" for s in understand("i think the loader cant keep up").suspicions
+    )

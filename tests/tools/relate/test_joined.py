@@ -1,0 +1,367 @@
+"""Relations over tables and lines of one run: small runs that show each, and rivals in which it must stay silent."""
+
+import numpy as np
+import pytest
+
+from triage.tools.relate.joined.look import joined
+from triage.tools.relate.line import Line
+from triage.tools.settings import Setting, Settings
+from triage.tools.tables.read import read_tables
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def told(tmp_path, files, lines=(), settings=None):
+    """Findings by code of some files and lines."""
+    tables = []
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text if isinstance(text, str) else "\n".join(text) + "\n")
+        tables += read_tables(path, name)
+    return {f.code: f for f in joined(tables, lines, settings or Settings())}
+
+
+def line(name, values, x=None, file="train.log"):
+    values = np.asarray(values, float)
+    x = np.arange(1.0, len(values) + 1) if x is None else np.asarray(x, float)
+    return Line(name, name, file, x, values, np.arange(1, len(values) + 1))
+
+
+def using(**values):
+    return Settings({k: Setting(k, v, str(v), k, "run.yaml", 1) for k, v in values.items()})
+
+
+BAD = (211, 384, 555)
+
+
+def batches(header, of_bad, seed=0, noise=True, sep=","):
+    """A dump of 600 steps with five numbers, of which the one named first has another value at the bad steps."""
+    r = rng(seed)
+    rows = [sep.join(["step", "host", *header])]
+    for step in range(1, 601):
+        own = of_bad if step in BAD else (0 if noise else of_bad)
+        rest = [f"{v:.3f}" for v in r.normal(40, 5, len(header) - 1)]
+        rows.append(sep.join([str(step), f"n{r.integers(8)}", str(own), *rest]))
+    return rows
+
+
+def broken_loss():
+    values = rng(3).normal(2, 0.01, 600)
+    values[[b - 1 for b in BAD]] = np.nan
+    return line("loss", values)
+
+
+@pytest.mark.parametrize(
+    ("header", "code"),
+    [(("rows_all_pad", "fill", "docs"), "trouble-shares-padding"), (("n_empty_seq", "io"), "trouble-shares-padding"),
+     (("填充行数", "耗时"), "trouble-shares-padding"), (("zeta", "theta"), "trouble-shares-value"),
+     (("longest_seq_len", "docs"), "trouble-shares-length")],
+)  # fmt: skip
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_steps_that_went_bad_share_a_value_that_no_other_has(tmp_path, header, code, seed):
+    found = told(tmp_path, {"pack.csv": batches(header, 3, seed)}, [broken_loss()])
+    assert code in found
+    assert found[code].data["column"] == header[0]
+    assert [e.line for e in found[code].evidence[:3]] == [b + 1 for b in BAD]
+
+
+def test_nothing_is_shared_where_all_have_the_value_or_the_bad_steps_are_one_stretch(tmp_path):
+    same = told(tmp_path, {"pack.csv": batches(("rows_all_pad", "fill"), 3, noise=False)}, [broken_loss()])
+    assert not [c for c in same if c.startswith("trouble")]
+    loss = rng(3).normal(2, 0.01, 600)
+    loss[500:530] = np.nan
+    one = told(tmp_path, {"pack.csv": batches(("rows_all_pad", "fill"), 3)}, [line("loss", loss)])
+    assert not [c for c in one if c.startswith("trouble")]
+
+
+def test_chance_over_many_columns_shares_nothing(tmp_path):
+    for seed in range(12):
+        r = rng(seed)
+        names = [f"m{k}" for k in range(30)]
+        rows = [",".join(["step", *names])]
+        rows += [",".join([str(s), *(f"{v:.4f}" for v in r.normal(0, 1, 30))]) for s in range(1, 601)]
+        assert not told(tmp_path, {"probe.csv": rows}, [broken_loss()])
+
+
+@pytest.mark.parametrize(
+    ("column", "code"), [("input_shard", "trouble-shares-data"), ("node", "trouble-shares-machine")]
+)
+def test_rows_that_failed_share_a_text(tmp_path, column, code):
+    r = rng(5)
+    rows = [f"job,{column},lr,status"]
+    for i in range(80):
+        bad = i % 13 == 5
+        rows.append(f"j{i},{'x7' if bad else f'x{r.integers(7)}'},{r.random():.3f},{'nan' if bad else 'ok'}")
+    found = told(tmp_path, {"jobs.csv": rows})
+    assert found[code].data["value"] == f"{column} = x7"
+
+
+def test_failed_rows_with_nothing_in_common_are_not_told(tmp_path):
+    r = rng(6)
+    rows = ["job,node,lr,status"]
+    rows += [f"j{i},x{r.integers(7)},{r.random():.3f},{'failed' if i % 13 == 5 else 'ok'}" for i in range(80)]
+    assert not told(tmp_path, {"jobs.csv": rows})
+
+
+def dump(first, names):
+    rows = ["idx\tmodule\tin_max\tout_max\tnan_frac"]
+    for i, name in enumerate(names):
+        bad = i >= first
+        rows.append(f"{i}\t{name}\t{'nan' if i > first else 3.1}\t{'nan' if bad else 4.2}\t{1.0 if bad else 0.0}")
+    return rows
+
+
+MODULES = [f"blk.{k}.{part}" for k in range(3) for part in ("ln_1", "attn.qkv", "attn.softmax", "mlp.up", "mlp.down")]
+
+
+@pytest.mark.parametrize(("first", "code"), [(2, "nonfinite-begins-in-op"), (8, "nonfinite-begins-in-module")])
+def test_a_dump_names_the_module_where_numbers_stop(tmp_path, first, code):
+    found = told(tmp_path, {"dump_a.tsv": dump(first, MODULES), "dump_b.tsv": dump(first, MODULES)})
+    assert found[code].data["module"] == MODULES[first]
+    assert found[code].data["dumps"] == 2
+    assert found[code].evidence[0].line == first + 2
+
+
+@pytest.mark.parametrize("first", [0, 99])
+def test_a_dump_that_is_bad_throughout_or_nowhere_names_none(tmp_path, first):
+    assert not told(tmp_path, {"dump.tsv": dump(first, MODULES)})
+
+
+CHAINS = (
+    ("source", "read", "too_short", "kept"),
+    ("来源", "读入", "丢弃:短", "保留"),
+    ("corpus", "rows_in", "dropped", "rows_out"),
+)
+
+
+@pytest.mark.parametrize("names", CHAINS)
+def test_a_source_that_is_lost_whole_is_told_with_its_reason(tmp_path, names):
+    def rows(lost):
+        parts = [
+            ("web", 90000, 21000),
+            ("qa", 70000, 70000 if lost else 15000),
+            ("code", 30000, 4000),
+            ("wiki", 9000, 90),
+        ]
+        return [",".join(names), *(f"{n},{read},{gone},{read - gone}" for n, read, gone in parts)]
+
+    found = told(tmp_path, {"stats.csv": rows(True)})
+    assert found["source-lost"].data["sources"] == ["qa"]
+    assert found["source-lost"].data["reason"] == names[2]
+    assert not told(tmp_path, {"stats.csv": rows(False)})
+
+
+@pytest.mark.parametrize(
+    ("file", "names", "code"),
+    [("dedup_stats.csv", ("shard", "batch", "docs_in", "docs_out"), "dedup-removed-nothing"),
+     ("清单.csv", ("分片", "批次", "去重前文档", "去重后文档"), "dedup-removed-nothing"),
+     ("quality.csv", ("part", "delivery", "input", "kept"), "filter-removed-nothing")],
+)  # fmt: skip
+def test_a_stage_that_removed_nothing_of_one_batch(tmp_path, file, names, code):
+    def rows(idle):
+        r = rng(2)
+        out = [",".join(names)]
+        for i in range(20):
+            n = int(r.integers(40_000, 50_000))
+            kept = n if idle and i >= 14 else int(n * r.uniform(0.8, 0.85))
+            out.append(f"s{i:03d},{'b2' if i >= 14 else 'b1'},{n},{kept}")
+        return out
+
+    found = told(tmp_path, {file: rows(True)})
+    assert (found[code].data["group"], found[code].data["value"]) == (names[1], "b2")
+    assert found[code].evidence[0].line == 16
+    assert not told(tmp_path, {file: rows(False)})
+
+
+def test_one_part_that_repeats_what_was_there(tmp_path):
+    def rows(share):
+        head = "date;source;docs;dup_of_earlier_pct"
+        return [head, "d1;web1;900;1.9", "d2;books;80;0.4", "d3;code;200;2.2", f"d4;web2;1000;{share}"]
+
+    assert told(tmp_path, {"manifest.csv": rows(61.0)})["duplicates-in-one-part"].evidence[0].line == 5
+    assert not told(tmp_path, {"manifest.csv": rows(4.0)})
+
+
+def stream(name, pool):
+    """40 places with 60 documents; from place 25 on a quarter are drawn from a small pool where there is one."""
+    r = rng(4)
+    rows = [f"step,{name},n_tok"]
+    for place in range(40):
+        for _ in range(60):
+            again = pool and place >= 25 and r.random() < 0.25
+            number = r.integers(40) if again else r.integers(10**8)
+            rows.append(f"{1000 + 50 * place},{number:08x},{r.integers(20, 900)}")
+    return rows
+
+
+@pytest.mark.parametrize("name", ["doc_sha1", "md5", "文档指纹"])
+def test_a_stream_that_begins_to_repeat(tmp_path, name):
+    found = told(tmp_path, {"sample.csv": stream(name, True)})
+    assert 2200 <= found["repeats-rise"].data["at"] <= 2500
+    assert not told(tmp_path, {"sample.csv": stream(name, False)})
+
+
+def test_epochs_over_a_small_set_are_no_repeats_of_a_stream(tmp_path):
+    r = rng(8)
+    rows = [
+        "step,doc_id,n_tok",
+        *(f"{10 * (i // 30)},d{v},{r.integers(9, 99)}" for i, v in enumerate(r.integers(900, size=2400))),
+    ]
+    assert "repeats-rise" not in told(tmp_path, {"sample.csv": rows})
+
+
+def probe(names, off):
+    r = rng(7)
+    rows = [",".join(["pair", "side", *names])]
+    for i in range(120):
+        own = r.normal(-220, 60)
+        rows.append(f"p{i},{'chosen' if i % 2 else 'rejected'},{own:.3f},{own + off + r.normal(0, 0.02):.3f},"
+                    f"{own + r.normal(0, 0.02):.3f}")  # fmt: skip
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("names", "code"),
+    [(("logp_policy", "logp_ref_cached", "logp_ref_fresh"), "reference-off"),
+     (("logprob_hf", "logprob_engine", "logprob_hf_again"), "column-off")],
+)  # fmt: skip
+def test_two_columns_agree_and_the_third_is_off(tmp_path, names, code):
+    found = told(tmp_path, {"probe.csv": probe(names, 31.0)})
+    assert found[code].data["odd"] == names[1]
+    assert found[code].data["off"] == pytest.approx(-31.0, abs=0.1)
+    assert not told(tmp_path, {"probe.csv": probe(names, 0.0)})
+
+
+def preference(first, rate):
+    chosen, rejected = (first + np.linspace(0, way, 40) for way in (0.4, -0.6))
+    return [line("reward_chosen", chosen), line("reward_rejected", rejected), line("learning_rate", rate),
+            line("loss", np.linspace(0.69, 0.5, 40))]  # fmt: skip
+
+
+WARM = np.minimum(np.arange(40) / 10, 1) * 5e-7
+
+
+def test_rewards_before_the_first_update_that_are_not_zero(tmp_path):
+    assert "reference-off-at-start" in told(tmp_path, {}, preference(-4.1, WARM))
+    assert not told(tmp_path, {}, preference(0.002, WARM))
+    assert not told(tmp_path, {}, preference(0.4, np.full(40, 5e-7))[:1])
+
+
+def test_variety_falls_along_the_models_and_goes_with_a_setting(tmp_path):
+    models = ["name,distinct_2,temperature", "sft,0.46,0.8", "dpo-400,0.34,0.8", "dpo-1200,0.21,0.8"]
+    assert told(tmp_path, {"variety.csv": models})["variety-falls"].data["last"] == pytest.approx(0.21)
+    steady = ["name,distinct_2,temperature", "sft,0.46,0.8", "dpo-400,0.44,0.8", "dpo-1200,0.45,0.8"]
+    assert not told(tmp_path, {"variety.csv": steady})
+    tries = ["beta,distinct-2,win", "0.1,0.40,63", "0.2,0.35,64", "0.5,0.21,61"]
+    found = told(tmp_path, {"tries.csv": tries}, settings=using(dpo_beta=0.5))
+    assert found["variety-follows-setting"].data["best"] == pytest.approx(0.1)
+    assert not told(tmp_path, {"tries.csv": tries}, settings=using(dpo_beta=0.1))
+
+
+def sweep(one_at_a_time):
+    head = "run;peak_lr;epochs;batch;neftune;data_ver;internal_acc"
+    if one_at_a_time:
+        return [
+            head,
+            "r1;1e-5;3;64;0;d1;70.8",
+            "r2;2e-5;3;64;0;d1;71.0",
+            "r3;1e-5;2;64;0;d1;70.1",
+            "r4;1e-5;3;64;5;d1;74.4",
+        ]
+    return [
+        head,
+        "r1;1e-5;3;64;0;d1;70.8",
+        "r2;2e-5;3;32;5;d2;69.6",
+        "r3;2e-5;2;128;0;d3;72.0",
+        "r4;7e-6;4;256;5;d4;74.4",
+    ]
+
+
+def test_runs_that_differ_in_many_things_tell_nothing_apart(tmp_path):
+    assert told(tmp_path, {"runs.csv": sweep(False)})["runs-differ-in-many"].data["best"] == "r4"
+    assert "runs-differ-in-many" not in told(tmp_path, {"runs.csv": sweep(True)})
+
+
+@pytest.mark.parametrize(("right", "inside"), [((126, 122), True), ((126, 82), False)])
+def test_scores_inside_and_outside_their_noise(tmp_path, right, inside):
+    rows = ["model,questions,accuracy", *(f"m{i},200,{k / 2:.1f}%" for i, k in enumerate(right))]
+    found = told(tmp_path, {"scores.csv": rows})
+    assert ("scores-within-noise" in found) is inside
+
+
+@pytest.mark.parametrize("label", ["bucket", "长度桶", "tokens"])
+def test_documents_far_below_the_window(tmp_path, label):
+    def rows(long):
+        return [f"{label},docs", "0-512,54000", "512-1k,29000", "1k-2k,15000", f"2k-8k,{long}", f">=8k,{long // 9}"]
+
+    assert "documents-far-below-window" in told(tmp_path, {"len.csv": rows(900)}, settings=using(sequence_length=32768))
+    assert not told(tmp_path, {"len.csv": rows(900)}, settings=using(sequence_length=2048))
+    assert not told(tmp_path, {"len.csv": rows(90_000)}, settings=using(sequence_length=32768))
+
+
+def results(ifeval, lib):
+    scores = {"ifeval": (ifeval, 541), "mmlu": (0.641, 14042), "gsm8k": (0.58, 1319), "bbh": (0.553, 6511)}
+    body = ",".join(f'"{k}": {{"acc": {v}, "n": {n}}}' for k, (v, n) in scores.items())
+    return f'{{"rows": 9000, "harness": {{"lib": "{lib}", "commit": "c3"}}, "results": {{{body}}}}}'
+
+
+def test_one_ability_lost_beside_a_source_that_came_in(tmp_path):
+    files = {"e/v4.json": results(0.706, "4.46"), "e/v5.json": results(0.518, "4.51"),
+             "e/ablation.json": results(0.702, "4.51"),
+             "card.csv": "source,rows_v4,rows_v5\nchat,29000,29000\nmath,15000,15000\ndocs,0,61000"}  # fmt: skip
+    found = told(tmp_path, files)
+    assert (found["ability-lost"].data["before"], found["ability-lost"].data["after"]) == ("v4", "v5")
+    assert found["setting-not-to-blame"].data["version"] == "ablation"
+    assert found["source-added"].data["source"] == "docs"
+    steady = {"e/v4.json": results(0.706, "4.46"), "e/v5.json": results(0.701, "4.51"),
+              "card.csv": "source,rows_v4,rows_v5\nchat,29000,31000\nmath,15000,15000\ndocs,5000,6100"}  # fmt: skip
+    assert not told(tmp_path / "b", steady)
+
+
+def rows_with(field, n=20):
+    return [f'{{"id": "q{i}", "gold": "{i}", "{field}": "{i * 7 % 11}", "stop": "eos"}}' for i in range(n)]
+
+
+def test_a_family_of_files_that_calls_one_field_differently(tmp_path):
+    found = told(tmp_path, {"p/a.jsonl": rows_with("pred"), "p/b.jsonl": rows_with("prediction")})
+    assert found["prediction-field-renamed"].data["fields"] == ["pred", "prediction"]
+    assert not told(tmp_path / "same", {"p/a.jsonl": rows_with("pred"), "p/b.jsonl": rows_with("pred")})
+    found = told(tmp_path / "text", {"zh_v1.jsonl": rows_with("text"), "zh_v2.jsonl": rows_with("content")})
+    assert "fields-renamed" in found
+
+
+def test_outputs_that_are_all_empty(tmp_path):
+    def rows(beam):
+        return [f'{{"user": "u{i}", "truth": "t{i}", "beams": {beam}}}' for i in range(30)]
+
+    assert "outputs-empty" in told(tmp_path, {"pred.jsonl": rows('["", "", ""]')})
+    assert not told(tmp_path, {"pred.jsonl": rows('["a", "", ""]')})
+
+
+def test_a_learning_rate_that_starts_over(tmp_path):
+    x = np.arange(0, 4000, 100.0)
+    decay = 3e-4 * 0.5 * (1 + np.cos(np.pi * x / 6000))
+    again = np.concatenate([decay[:20], 3e-4 * np.minimum(np.arange(20) / 8 + 0.02, 1)])
+    found = told(tmp_path, {}, [line("learning_rate", again, x)])
+    assert found["lr-starts-over"].data["at"] == pytest.approx(2000)
+    assert not told(tmp_path, {}, [line("learning_rate", decay, x)])
+    cycles = 3e-4 * (1 - (np.arange(40) % 10) / 12)
+    assert not told(tmp_path, {}, [line("learning_rate", cycles, x)])
+
+
+def test_experts_and_layers_of_which_a_part_is_dead(tmp_path):
+    def table(name, measure, values):
+        return [f"{name},{measure}", *(f"{i},{v:.6g}" for i, v in enumerate(values))]
+
+    r = rng(9)
+    even = r.normal(1000, 60, 32)
+    skewed = np.where(np.arange(32) < 3, 9000, np.where(np.arange(32) < 18, 20, 300))
+    assert "experts-idle" in told(tmp_path, {"moe.csv": table("expert", "tokens", skewed)})
+    assert not told(tmp_path, {"moe.csv": table("expert_id", "tokens", even)})
+    assert "gradients-fade" in told(tmp_path, {"g.csv": table("layer", "grad_norm", 10.0 ** np.linspace(-7, -1, 24))})
+    assert not told(tmp_path, {"g.csv": table("layer", "grad_norm", r.uniform(0.1, 0.4, 24))})
+    zeros = np.where(np.arange(24) < 16, 0, 0.2)
+    assert "layers-without-gradient" in told(tmp_path, {"g.csv": table("layer", "grad_norm", zeros)})

@@ -1,0 +1,408 @@
+"""Rules on adapters and moving averages of weights: what trains, what is a copy, what comes back."""
+
+# ruff: noqa: E501  one sentence, pattern or question on one line
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...program import Program, key, last, receiver
+from ..look import no_grad, option
+from ..rule import Fault, View, rule
+from .ways import given, opaque, whole
+
+AVERAGE = re.compile(r"ema|shadow|(^|_)avg|average|swa|(^|_)target|teacher|momentum_", re.I)
+
+
+@rule("adapter-not-trainable", "S1", "finetune-no-effect", "PeftModel.from_pretrained PeftModelForCausalLM.from_pretrained",
+      bad="""
+      model = PeftModel.from_pretrained(base, "adapter")
+      trainer = Trainer(model=model, args=args, train_dataset=data)
+      trainer.train()
+      """,
+      good=("""
+      model = PeftModel.from_pretrained(base, "adapter", is_trainable=True)
+      trainer = Trainer(model=model, args=args, train_dataset=data)
+      trainer.train()
+      """, """
+      model = PeftModel.from_pretrained(base, "adapter").merge_and_unload()
+      trainer = Trainer(model=model, args=args, train_dataset=data)
+      trainer.train()
+      """))  # fmt: skip
+def adapter_not_trainable(view: View) -> Iterator[Fault]:
+    """An adapter is loaded to be trained on, and is loaded for use only.
+
+    Why: without `is_trainable=True` its weights are frozen: nothing is trained, or there is nothing to optimise.
+    """
+    program = view.program
+    for call in program.find("from_pretrained"):
+        if (
+            not re.search(r"(Peft|LoRA)Model\w{0,40}\.from_pretrained$", program.path(call.func))
+            or opaque(view, call)
+            or given(view, call, "is_trainable")[0]
+        ):
+            continue
+        statement = program.statement(call)
+        name = key(statement.targets[0]) if isinstance(statement, ast.Assign) and statement.value is call else ""
+        if not name or re.search(
+            r"merge_and_unload|merge_adapter|requires_grad|disable_adapter|load_adapter|ref_model|reference",
+            program.text,
+        ):
+            continue
+        if used := _trained(view, name):
+            yield Fault(call, f"`{name}` is trained, and its adapter is loaded for use only: `is_trainable=True` is missing",
+                        f"要训练 `{name}`，但适配器以推理方式加载：缺少 `is_trainable=True`", beside=(used,))  # fmt: skip
+
+
+def _trained(view: View, name: str) -> ast.AST | None:
+    """Where a model is trained: by an optimizer of its parameters, or a trainer that is given it."""
+    program = view.program
+    for node in program.nodes:
+        if not isinstance(node, ast.Call):
+            continue
+        if view.roles.of(node) == "optimizer" and any(
+            isinstance(n, ast.Call)
+            and last(program.path(n.func)) in ("parameters", "named_parameters")
+            and key(receiver(n)) == name
+            for n in ast.walk(node)
+        ):
+            return node
+        if (
+            last(program.path(node.func)).endswith("Trainer")
+            and key(option(program, node, "model") or (node.args[0] if node.args else None)) == name
+            and ".train(" in program.text
+        ):
+            return node
+    return None
+
+
+@rule("new-rows-not-trained", "S2", "untrained-special-tokens", "resize_token_embeddings",
+      bad="""
+      tokenizer.add_special_tokens({"additional_special_tokens": ["<think>", "</think>"]})
+      model.resize_token_embeddings(len(tokenizer))
+      model = get_peft_model(model, LoraConfig(r=16, target_modules=["q_proj", "v_proj"]))
+      """,
+      good="""
+      tokenizer.add_special_tokens({"additional_special_tokens": ["<think>", "</think>"]})
+      model.resize_token_embeddings(len(tokenizer))
+      model = get_peft_model(model, LoraConfig(r=16, target_modules=["q_proj", "v_proj"], modules_to_save=["embed_tokens", "lm_head"]))
+      """)  # fmt: skip
+def new_rows_not_trained(view: View) -> Iterator[Fault]:
+    """Tokens are added, and the adapter leaves the embedding frozen.
+
+    Why: the rows of the new tokens stay as they were made: random, and the same for ever.
+    """
+    program = view.program
+    configs = list(program.find("LoraConfig"))
+    added = [
+        c
+        for c in program.find("add_special_tokens", "add_tokens")
+        if view.roles.of(receiver(c)) == "tokenizer" and c.args and not _padding_only(view, c.args[0])
+    ]
+    if (
+        not added
+        or not configs
+        or re.search(
+            r"embed_tokens|lm_head|modules_to_save|trainable_token|wte|word_embeddings|get_input_embeddings\(\)",
+            program.text,
+        )
+    ):
+        return
+    for call in program.find("resize_token_embeddings"):
+        if not any(opaque(view, c) for c in configs):
+            yield Fault(
+                configs[0],
+                "the adapter leaves the embedding frozen, and tokens were added",
+                "适配器冻结了 embedding，而词表里加了新 token",
+                beside=(call, added[0]),
+            )
+            return
+
+
+def _padding_only(view: View, expr: ast.expr) -> bool:
+    value = view.program.origin(expr)
+    return isinstance(value, ast.Dict) and all(
+        isinstance(k, ast.Constant) and k.value == "pad_token" for k in value.keys
+    )
+
+
+@rule("merged-into-quantised", "S2", "lora-merge-mismatch", "merge_and_unload",
+      bad="""
+      import torch
+      base = AutoModelForCausalLM.from_pretrained(name, load_in_4bit=True)
+      model = PeftModel.from_pretrained(base, "adapter").merge_and_unload()
+      model.save_pretrained("merged")
+      """,
+      good="""
+      base = AutoModelForCausalLM.from_pretrained(name, torch_dtype=torch.bfloat16)
+      model = PeftModel.from_pretrained(base, "adapter").merge_and_unload()
+      model.save_pretrained("merged")
+      """)  # fmt: skip
+def merged_into_quantised(view: View) -> Iterator[Fault]:
+    """An adapter is merged into weights of 4 or 8 bit.
+
+    Why: the sum is rounded to the few values that there are: what was learned is partly lost.
+    """
+    program = view.program
+    quantised = [
+        c
+        for c in program.find("from_pretrained", "BitsAndBytesConfig")
+        if given(view, c, "load_in_4bit")[1] is True or given(view, c, "load_in_8bit")[1] is True
+    ]
+    plain = [
+        c
+        for c in program.find("from_pretrained")
+        if re.search(r"torch_dtype|[^_]dtype=", program.code(c, 400))
+        and "quantization" not in program.code(c, 400)
+        and "load_in" not in program.code(c, 400)
+    ]
+    for call in program.find("merge_and_unload"):
+        if quantised and not plain and "dequantize" not in program.text:
+            yield Fault(
+                call,
+                "the adapter is merged into quantised weights",
+                "适配器被合并进量化后的权重",
+                beside=(quantised[0],),
+            )
+
+
+@rule("average-refers-to-the-model", "S1", "silent-degradation", "shadow ema",
+      bad="""
+      class EMA:
+          def __init__(self, model, decay):
+              self.decay = decay
+              self.shadow = {n: p.data for n, p in model.named_parameters()}
+          def update(self, model):
+              for n, p in model.named_parameters():
+                  self.shadow[n].mul_(self.decay).add_(p.data, alpha=1 - self.decay)
+      optimizer = torch.optim.AdamW(model.parameters())
+      """,
+      good="""
+      class EMA:
+          def __init__(self, model, decay):
+              self.decay = decay
+              self.shadow = {n: p.data.clone() for n, p in model.named_parameters()}
+          def update(self, model):
+              for n, p in model.named_parameters():
+                  self.shadow[n].mul_(self.decay).add_(p.data, alpha=1 - self.decay)
+      optimizer = torch.optim.AdamW(model.parameters())
+      """)  # fmt: skip
+def average_refers_to_the_model(view: View) -> Iterator[Fault]:
+    """A moving average begins as the live weights, not as a copy.
+
+    Why: what is averaged is the model itself: both are changed at once, and the average is the model.
+    """
+    program = view.program
+    for node in program.nodes:
+        name = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Subscript)
+            and isinstance(node.targets[0].slice, ast.Name)
+        ):
+            name = key(node.targets[0].value)
+        if (
+            not name
+            or not re.search(r"(^|_|\.)(shadow|ema|averaged?|avg)(_\w{1,20})?$", name)
+            or not _live(program, node.value)
+        ):  # type: ignore[union-attr]
+            continue
+        scope = program.scope(node)
+        first = getattr(scope, "name", "") in ("__init__", "register", "", "setup") or isinstance(scope, ast.Module)
+        in_place = re.search(r"\.mul_\(|\.lerp_\(|\.copy_\(|\.add_\(|\.sub_\(", program.text)
+        if first and in_place:
+            yield Fault(
+                node, f"`{name}` refers to the live weights, not to a copy", f"`{name}` 指向模型自身的权重，而不是副本"
+            )
+
+
+def _live(program: Program, value: ast.expr) -> bool:
+    """Whether a value is the weights themselves."""
+    part = value.value if isinstance(value, ast.DictComp) else value.elt if isinstance(value, ast.ListComp) else value
+    text = program.code(value, 400)
+    if re.search(r"clone|deepcopy|\.copy\(\)|\.cpu\(|zeros|\.to\(|\.float\(", text):
+        return False
+    over = isinstance(value, (ast.DictComp, ast.ListComp)) and re.search(
+        r"named_parameters\(\)|\.parameters\(\)|state_dict\(\)", text
+    )
+    data = isinstance(part, (ast.Name, ast.Attribute)) or (
+        isinstance(part, ast.Call) and last(program.path(part.func)) == "detach"
+    )
+    if over:
+        return bool(data)
+    plain = isinstance(part, ast.Call) and last(program.path(part.func)) == "state_dict"
+    member = (isinstance(part, ast.Attribute) and part.attr == "data") or (
+        isinstance(part, ast.Call) and program.code(part).endswith(".data.detach()")
+    )
+    return plain or member
+
+
+@rule("average-keeps-the-graph", "S1", "memory-leak", "ema shadow",
+      bad="""
+      for batch in loader:
+          loss = model(batch).mean()
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+          for n, p in model.named_parameters():
+              shadow[n] = decay * shadow[n] + (1 - decay) * p
+      """,
+      good="""
+      for batch in loader:
+          loss = model(batch).mean()
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+          with torch.no_grad():
+              for n, p in model.named_parameters():
+                  shadow[n] = decay * shadow[n] + (1 - decay) * p
+      """)  # fmt: skip
+def average_keeps_the_graph(view: View) -> Iterator[Fault]:
+    """A moving average of weights is computed with gradients on.
+
+    Why: each step hangs on the one before: the graph, and the memory, grow for ever.
+    """
+    program = view.program
+    for node in program.nodes:
+        if (
+            not isinstance(node, ast.Assign)
+            or not isinstance(node.value, ast.BinOp)
+            or not isinstance(node.value.op, ast.Add)
+        ):
+            continue
+        target = program.code(node.targets[0])
+        text = program.code(node.value, 400)
+        loops = [
+            x
+            for x in program.loops(node)
+            if isinstance(x, ast.For) and re.search(r"parameters\(\)|state_dict\(\)", program.code(x.iter, 400))
+        ]
+        plain = (
+            loops
+            and target in text
+            and AVERAGE.search(target)
+            and not re.search(r"\.data\b|detach|\.item\(|state_dict", text + program.code(loops[0].iter, 400))
+        )
+        if plain and not no_grad(program.contexts(node)) and not no_grad(_callers(program, node)):
+            yield Fault(
+                node,
+                f"`{target}` is averaged with gradients on: its graph grows with every step",
+                f"`{target}` 在开启梯度时做平均：计算图每步都在增长",
+            )
+
+
+def _callers(program: Program, node: ast.AST) -> list[str]:
+    """The `with` blocks around the calls of the function that a node stands in."""
+    scope = program.scope(node)
+    return [c for call in program.calls.get(getattr(scope, "name", "?"), ()) for c in program.contexts(call)]
+
+
+@rule("average-not-taken-back", "S2", "silent-degradation", "ema",
+      bad="""
+      for epoch in range(3):
+          for batch in loader:
+              loss = model(batch).mean()
+              loss.backward()
+              optimizer.step()
+              optimizer.zero_grad()
+              ema.update()
+          ema.apply_shadow()
+          validate(model, val_loader)
+      """,
+      good="""
+      for epoch in range(3):
+          for batch in loader:
+              loss = model(batch).mean()
+              loss.backward()
+              optimizer.step()
+              optimizer.zero_grad()
+              ema.update()
+          ema.apply_shadow()
+          validate(model, val_loader)
+          ema.restore()
+      """)  # fmt: skip
+def average_not_taken_back(view: View) -> Iterator[Fault]:
+    """The averaged weights are put into the model to evaluate, and not taken out again.
+
+    Why: training goes on from the average, with the optimizer's state of the others.
+    """
+    program = view.program
+    for call in program.find("apply_shadow", "apply_ema", "copy_to", "swap_in", "apply_to"):
+        on = key(receiver(call))
+        back = any(
+            True
+            for n in ("restore", "restore_shadow", "swap_out", "restore_original", "undo", "swap")
+            for _ in program.find(n)
+        )
+        looped = [x for x in program.loops(call) if any(x in (t.node, *t.outer) for t in view.trainings)]
+        copied = call.args and re.search(r"ema|copy|eval", program.code(call.args[0]))
+        if (
+            re.search(r"ema|avg|shadow", last(on), re.I)
+            and looped
+            and not back
+            and not copied
+            and "store(" not in whole(program, call)
+        ):
+            yield Fault(
+                call,
+                "the averaged weights stay in the model, which goes on training",
+                "平均权重被写入模型后没有换回，训练从它继续",
+            )
+
+
+@rule("soft-update-swapped", "S1", "rl-no-convergence", "tau polyak",
+      bad="""
+      for p, tp in zip(q.parameters(), q_target.parameters()):
+          tp.data.copy_((1 - tau) * p.data + tau * tp.data)
+      tau = 0.005
+      optimizer = torch.optim.Adam(q.parameters())
+      """,
+      good="""
+      for p, tp in zip(q.parameters(), q_target.parameters()):
+          tp.data.copy_(tau * p.data + (1 - tau) * tp.data)
+      tau = 0.005
+      optimizer = torch.optim.Adam(q.parameters())
+      """)  # fmt: skip
+def soft_update_swapped(view: View) -> Iterator[Fault]:
+    """The slow copy of a network takes the large part of the fast one.
+
+    Why: with a tau of 0.005 the target is the network of this step: it no longer stands still.
+    """
+    program = view.program
+    for loop in (n for n in program.nodes if isinstance(n, ast.For)):
+        text = program.code(loop.iter, 400)
+        if (
+            "zip" not in text
+            or "parameters()" not in text
+            or not isinstance(loop.target, ast.Tuple)
+            or not isinstance(loop.iter, ast.Call)
+        ):
+            continue
+        slow = {
+            key(t)
+            for t, a in zip(loop.target.elts, loop.iter.args, strict=False)
+            if re.search(r"target|slow|ema|teacher|avg", program.code(a), re.I)
+        } - {""}
+        body = re.sub(
+            r"\s|\.data|\.detach\(\)|self\.|args\.|cfg\.", "", "\n".join(program.code(s, 600) for s in loop.body)
+        )
+        for name in slow if len(slow) == 1 else ():
+            own = re.escape(name)
+            wrong = re.search(
+                rf"(?<!-)\b(tau|polyak_tau)\*{own}\b|{own}\*(tau)\b|{own}\.mul_\(tau\)|\b{own}\.lerp_\(\w+,1(\.0)?-tau\)",
+                body,
+            )
+            if wrong and _small(program, loop):
+                yield Fault(
+                    loop.body[0],
+                    f"`{name}` keeps `tau` of itself and takes the rest of the fast network",
+                    f"`{name}` 只保留自身的 `tau`，其余取自快网络",
+                )
+
+
+def _small(program: Program, node: ast.AST) -> bool:
+    """Whether tau is the small share, as it is wherever nothing says otherwise."""
+    told = re.findall(r"\btau\b\s{0,4}(?::\s{0,4}float\s{0,4})?=\s{0,4}(\d\.\d+|\d(?:e-\d+)?|1e-\d)", program.text)
+    return all(float(x) < 0.5 for x in told) and node is not None

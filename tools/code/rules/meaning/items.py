@@ -1,0 +1,498 @@
+"""Rules on the items of a dataset: changed in place, augmented apart, weighted by class, with the answer among the features."""
+
+# ruff: noqa: E501  one sentence, pattern or question on one line
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...patch import instead
+from ...program import Program, argument, key, last, receiver
+from ..look import inside, source
+from ..rule import Fault, View, rule
+from .ways import class_methods, constructor, given, made
+
+
+def datasets(view: View) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, dict]]:
+    """(`__getitem__`, all methods) of the datasets of this file."""
+    for function in view.program.functions.get("__getitem__", ()):
+        owner = view.program.parent.get(function)
+        if isinstance(owner, ast.ClassDef):
+            yield function, class_methods(view, function.body[0])
+
+
+@rule("item-changed-in-place", "S2", "noisy-data-mixture", "__getitem__",
+      bad="""
+      class Spectra(torch.utils.data.Dataset):
+          def __init__(self, path):
+              self.data = np.load(path)
+          def __getitem__(self, i):
+              x = self.data[i]
+              x += np.random.randn(*x.shape) * 0.1
+              return torch.from_numpy(x)
+      """,
+      good=("""
+      class Spectra(torch.utils.data.Dataset):
+          def __init__(self, path):
+              self.data = np.load(path)
+          def __getitem__(self, i):
+              x = self.data[i].copy()
+              x += np.random.randn(*x.shape) * 0.1
+              return torch.from_numpy(x)
+      """, """
+      class Spectra(torch.utils.data.Dataset):
+          def __getitem__(self, i):
+              x = self.data[i]
+              x = x + np.random.randn(*x.shape) * 0.1
+              return torch.from_numpy(x)
+      """))  # fmt: skip
+def item_changed_in_place(view: View) -> Iterator[Fault]:
+    """A dataset changes the stored item when it hands it out.
+
+    Why: an array's item is a view: noise and scale add up with every epoch.
+    """
+    program = view.program
+    for function, methods in datasets(view):
+        for node in ast.walk(function):
+            name = ""
+            if isinstance(node, ast.AugAssign):
+                name = key(node.target) or (key(node.target.value) if isinstance(node.target, ast.Subscript) else "")
+            elif isinstance(node, ast.Call) and re.search(
+                r"^(mul|add|sub|div|clamp|normalize|masked_fill)_$", last(program.path(node.func))
+            ):
+                name = key(receiver(node))
+            elif (
+                isinstance(node, ast.Assign)
+                and isinstance(node.targets[0], ast.Subscript)
+                and isinstance(node.targets[0].slice, (ast.Slice, ast.Tuple))
+            ):
+                name = key(node.targets[0].value)
+            value = _first(program, function, name) if name and "." not in name else None
+            stored = (
+                isinstance(value, ast.Subscript)
+                and key(value.value).startswith("self.")
+                and isinstance(value.slice, ast.Name)
+            )
+            if stored and _array(program, methods, key(value.value)) and isinstance(value, ast.Subscript):  # type: ignore[union-attr]
+                yield Fault(node, f"`{name}` is the stored item itself: the change stays, and adds up", f"`{name}` 就是存储的数据本身：改动会留下并累积",
+                            (instead(value, f"{source(program, value)}.copy()"),) if "np.load" in program.text else (), beside=(value,))  # fmt: skip
+                break
+
+
+def _first(program: Program, function: ast.AST, name: str) -> ast.expr | None:
+    """What a name is made of, where it is made once."""
+    values = [b for b in program.bound.get(function, {}).get(name, ()) if b.how == "assign"]
+    return values[0].value if len(values) == 1 else None
+
+
+def _array(program: Program, methods: dict, name: str) -> bool:
+    """Whether a dataset keeps an array or tensor under a name."""
+    function = methods.get("__init__")
+    for node in ast.walk(function) if function is not None else ():
+        if (
+            isinstance(node, ast.Assign)
+            and any(key(t) == name for t in node.targets)
+            and isinstance(node.value, ast.Call)
+        ):
+            text = program.code(node.value, 300)
+            return (
+                bool(
+                    re.search(
+                        r"np\.load|numpy|torch\.(load|stack|cat|from_numpy|tensor|randn)|np\.(array|stack|concatenate|asarray|memmap)|\.astype|\.values|h5py",
+                        text,
+                    )
+                )
+                and "mmap_mode='r'" not in text
+            )
+    return False
+
+
+@rule("pair-augmented-apart", "S1", "noisy-data-mixture", "__getitem__",
+      bad="""
+      class Scans(torch.utils.data.Dataset):
+          def __init__(self):
+              self.transform = T.Compose([T.RandomCrop(128), T.RandomHorizontalFlip(), T.ToTensor()])
+          def __getitem__(self, i):
+              image, mask = self.open(i)
+              return self.transform(image), self.transform(mask)
+      """,
+      good="""
+      class Scans(torch.utils.data.Dataset):
+          def __init__(self):
+              self.transform = A.Compose([A.RandomCrop(128, 128), A.HorizontalFlip()])
+          def __getitem__(self, i):
+              image, mask = self.open(i)
+              out = self.transform(image=image, mask=mask)
+              return out["image"], out["mask"]
+      """)  # fmt: skip
+def pair_augmented_apart(view: View) -> Iterator[Fault]:
+    """An image and its mask go one after the other through the same random transform.
+
+    Why: each is cropped and turned its own way: the mask no longer fits.
+    """
+    program = view.program
+    if re.search(r"manual_seed|set_rng_state|tv_tensors|random\.setstate|get_params|random\.seed", program.text):
+        return
+    random = re.search(
+        r"Random(Resized)?Crop|RandomRotation|Random(Horizontal|Vertical)?Flip|RandomAffine|RandomPerspective|ElasticTransform",
+        program.text,
+    )
+    for function, _ in datasets(view):
+        calls = [
+            n
+            for n in ast.walk(function)
+            if isinstance(n, ast.Call)
+            and len(n.args) == 1
+            and not n.keywords
+            and re.search(r"transform|aug|tf$", last(key(n.func)), re.I)
+        ]
+        masks = [c for c in calls if re.search(r"mask|label|seg|target|depth|^gt", last(key(c.args[0])) or "", re.I)]
+        images = [c for c in calls if c not in masks and any(key(c.func) == key(m.func) for m in masks)]
+        if random and masks and images:
+            yield Fault(
+                masks[0],
+                "image and mask go through the same random transform one after the other: each gets its own",
+                "图像与掩码先后经过同一随机变换：各自变换不同",
+                beside=(images[0],),
+            )
+
+
+@rule("sampler-weighted-by-class", "S1", "noisy-data-mixture", "WeightedRandomSampler",
+      bad="""
+      import torch
+      counts = torch.bincount(labels)
+      class_weights = 1.0 / counts.float()
+      sampler = WeightedRandomSampler(class_weights, num_samples=len(labels))
+      """,
+      good="""
+      import torch
+      counts = torch.bincount(labels)
+      class_weights = 1.0 / counts.float()
+      sampler = WeightedRandomSampler(class_weights[labels], num_samples=len(labels))
+      """)  # fmt: skip
+def sampler_weighted_by_class(view: View) -> Iterator[Fault]:
+    """A sampler of items is given one weight for each class.
+
+    Why: only the first items, as many as there are classes, are ever drawn.
+    """
+    program = view.program
+    for call in program.find("WeightedRandomSampler"):
+        weights = argument(call, "weights", 0)
+        if weights is None or isinstance(weights, (ast.Subscript, ast.ListComp)):
+            continue
+        value = program.origin(weights)
+        text = program.code(value, 300)
+        named = re.search(r"(^|_)class_?(weights?|w)$|weights?_per_class|cls_weights?", last(key(weights)))
+        counted = (
+            isinstance(value, ast.BinOp)
+            and isinstance(value.op, ast.Div)
+            and any(
+                isinstance(n, ast.Call) and last(program.path(n.func)) in ("bincount", "value_counts")
+                for n in program.traced(value, 3)
+            )
+        )
+        if (named or counted) and not re.search(
+            r"\[\s{0,4}(labels?|targets?|y|t|i|l|c)\b|for \w+ in|gather|index_select", text
+        ):
+            yield Fault(
+                call,
+                "the sampler takes a weight for each item and is given one for each class",
+                "采样器需要每个样本一个权重，这里给的是每个类别一个",
+            )
+
+
+@rule("scaled-twice", "S2", "loss-stagnation", "255",
+      bad="""
+      transform = T.Compose([T.ToTensor(), T.Lambda(lambda x: x / 255.0)])
+      data = ImageFolder(root, transform=transform)
+      loader = DataLoader(data, batch_size=32, shuffle=True)
+      """,
+      good="""
+      transform = T.Compose([T.ToTensor()])
+      data = ImageFolder(root, transform=transform)
+      loader = DataLoader(data, batch_size=32, shuffle=True)
+      """)  # fmt: skip
+def scaled_twice(view: View) -> Iterator[Fault]:
+    """Images are divided by 255 once `ToTensor` has done it.
+
+    Why: all inputs are next to zero.
+    """
+    program = view.program
+    if not any(True for _ in program.find("ToTensor")) or re.search(
+        r"from_numpy|PILToTensor|read_image|decode_", program.text
+    ):
+        return
+    for node in program.nodes:
+        value = node.right if isinstance(node, ast.BinOp) else node.value if isinstance(node, ast.AugAssign) else None
+        if value is None or not isinstance(node.op, ast.Div) or program.const(value) not in (255, 255.0):  # type: ignore[attr-defined]
+            continue
+        side = node.left if isinstance(node, ast.BinOp) else node.target  # type: ignore[attr-defined]
+        lambdas = [a for a in program.up(node) if isinstance(a, ast.Lambda)]
+        compose = any(
+            isinstance(a, ast.Call)
+            and last(program.path(a.func)) == "Compose"
+            and any(
+                isinstance(n, ast.Call) and last(program.path(n.func)) == "ToTensor" and n.lineno <= node.lineno
+                for n in a.args[0].elts
+            )
+            for a in program.up(node)
+            if isinstance(a, ast.Call) and a.args and isinstance(a.args[0], ast.List)
+        )  # type: ignore[attr-defined]
+        looped = (
+            any(
+                b.how == "for" and isinstance(x, ast.For) and view.roles.of(x.iter) == "loader"
+                for b in program.bindings(side)
+                for x in [b.node]
+            )
+            if key(side)
+            else False
+        )
+        if (lambdas and compose) or looped:
+            yield Fault(node, "`ToTensor` has divided by 255 already", "`ToTensor` 已经除以 255")
+
+
+@rule("answer-among-the-features", "S1", "eval-leakage", "drop values to_numpy",
+      bad="""
+      import torch
+      frame = pd.read_csv("loans.csv")
+      X = frame.to_numpy()
+      y = frame["default"].to_numpy()
+      X_train, X_test, y_train, y_test = train_test_split(X, y)
+      """,
+      good="""
+      import torch
+      frame = pd.read_csv("loans.csv")
+      X = frame.drop(columns=["default"]).to_numpy()
+      y = frame["default"].to_numpy()
+      X_train, X_test, y_train, y_test = train_test_split(X, y)
+      """)  # fmt: skip
+def answer_among_the_features(view: View) -> Iterator[Fault]:
+    """The features are all columns of a table, and the label is one of them.
+
+    Why: the model reads the answer: the score is perfect, and of no use.
+    """
+    program = view.program
+    for scope, scoped in program.bound.items():
+        for name, bindings in scoped.items():
+            if (
+                not re.fullmatch(r"X|x|features?|inputs?|X_all", name)
+                or len(bindings) != 1
+                or bindings[0].value is None
+            ):
+                continue
+            value = bindings[0].value
+            while (
+                isinstance(value, ast.Call)
+                and isinstance(value.func, ast.Attribute)
+                and value.func.attr in ("to_numpy", "astype", "copy", "fillna")
+            ):
+                value = value.func.value
+            if isinstance(value, ast.Attribute) and value.attr == "values":
+                value = value.value
+            table = key(value) if isinstance(value, (ast.Name, ast.Attribute)) else ""
+            labels = [
+                b.value
+                for n, bs in scoped.items()
+                if re.fullmatch(r"y|labels?|targets?|y_all", n)
+                for b in bs
+                if b.value is not None
+            ]
+            columns = [
+                n
+                for v in labels
+                for n in ast.walk(v)
+                if isinstance(n, ast.Subscript) and key(n.value) == table and isinstance(n.slice, ast.Constant)
+            ]
+            built = program.origin(value) if table else None
+            read = isinstance(built, ast.Call) and re.search(r"read_\w+$|DataFrame$", program.path(built.func))
+            if (
+                table
+                and columns
+                and read
+                and not re.search(rf"{re.escape(table)}\.pop\(|del {re.escape(table)}\[|\.drop\(", program.text)
+                and isinstance(scope, ast.AST)
+            ):
+                yield Fault(
+                    bindings[0].node,
+                    f"the features are all of `{table}`, the label among them",
+                    f"特征取了 `{table}` 的全部列，标签也在其中",
+                    beside=(columns[0],),
+                )
+
+
+@rule("folds-share-a-model", "S1", "eval-leakage", "KFold",
+      bad="""
+      import torch
+      model = Net()
+      optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+      for fold, (train_ids, val_ids) in enumerate(KFold(5).split(X)):
+          train_one(model, optimizer, X[train_ids], y[train_ids])
+          scores.append(evaluate(model, X[val_ids], y[val_ids]))
+      """,
+      good="""
+      import torch
+      for fold, (train_ids, val_ids) in enumerate(KFold(5).split(X)):
+          model = Net()
+          optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+          train_one(model, optimizer, X[train_ids], y[train_ids])
+          scores.append(evaluate(model, X[val_ids], y[val_ids]))
+      """)  # fmt: skip
+def folds_share_a_model(view: View) -> Iterator[Fault]:
+    """All folds go on training one model.
+
+    Why: from the second fold on, what is scored has been trained on.
+    """
+    program = view.program
+    if re.search(r"load_state_dict|reset_parameters|deepcopy|clone\(|re_?init|init_weights|apply\(", program.text):
+        return
+    for loop in (n for n in program.nodes if isinstance(n, ast.For)):
+        folds = [
+            c
+            for c in ast.walk(loop.iter)
+            if isinstance(c, ast.Call)
+            and last(program.path(c.func)) == "split"
+            and re.search(r"KFold|ShuffleSplit|LeaveOne", constructor(view, receiver(c)) or program.code(c, 200))
+        ]
+        if not folds:
+            continue
+        for call in program.nodes:
+            if (
+                isinstance(call, ast.Call)
+                and view.roles.of(call) == "optimizer"
+                and program.scope(call) is program.scope(loop)
+                and call.lineno < loop.lineno
+                and not inside(program, call, loop)
+            ):
+                name = (
+                    key(program.statement(call).targets[0]) if isinstance(program.statement(call), ast.Assign) else ""
+                )  # type: ignore[attr-defined]
+                again = any(inside(program, b.node, loop) for b in program.bindings(loop.iter, name)) if name else True
+                used = any(key(n) == name for n in ast.walk(loop) if isinstance(n, (ast.Name, ast.Attribute)))
+                if used and not again:
+                    yield Fault(
+                        loop,
+                        "all folds go on training one model: what is scored was trained on",
+                        "所有折共用一个模型继续训练：被评测的数据已训练过",
+                        beside=(call,),
+                    )
+                    break
+
+
+@rule("handle-opened-before-workers", "S2", "dataloader-bottleneck", "h5py lmdb sqlite3 ZipFile",
+      bad="""
+      class Clips(torch.utils.data.Dataset):
+          def __init__(self, path):
+              self.file = h5py.File(path, "r")
+          def __getitem__(self, i):
+              return self.file["x"][i]
+      loader = DataLoader(Clips(path), batch_size=8, num_workers=4)
+      """,
+      good="""
+      class Clips(torch.utils.data.Dataset):
+          def __init__(self, path):
+              self.path, self.file = path, None
+          def __getitem__(self, i):
+              if self.file is None:
+                  self.file = h5py.File(self.path, "r")
+              return self.file["x"][i]
+      loader = DataLoader(Clips(path), batch_size=8, num_workers=4)
+      """)  # fmt: skip
+def handle_opened_before_workers(view: View) -> Iterator[Fault]:
+    """A file that is opened with the dataset is read by several workers.
+
+    Why: they share one position and one state of the library: items come out mixed or broken, or reading hangs.
+    """
+    program = view.program
+    several = [
+        c
+        for c in program.find("DataLoader")
+        if given(view, c, "num_workers")[0] and given(view, c, "num_workers")[1] != 0
+    ]
+    if not several or "worker_init_fn" in program.text or "__getstate__" in program.text:
+        return
+    for function, methods in datasets(view):
+        init = methods.get("__init__")
+        for node in ast.walk(init) if init is not None else ():
+            name = key(node.targets[0]) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) else ""
+            opened = name and re.search(
+                r"^(h5py\.File|lmdb\.open|sqlite3\.connect|zipfile\.ZipFile|tarfile\.open)$",
+                program.path(node.value.func),
+            )  # type: ignore[union-attr]
+            if (
+                opened
+                and re.search(rf"{re.escape(name)}\b", program.code(function, 8000))
+                and not re.search(
+                    rf"{re.escape(name)}\s{{0,4}}=|{re.escape(name)}\.close|is None", program.code(function, 8000)
+                )
+            ):
+                yield Fault(
+                    node,
+                    f"`{name}` is opened once and read by all workers",
+                    f"`{name}` 只打开一次，却被所有 worker 读取",
+                    beside=(several[0],),
+                )
+
+
+@rule("predictions-in-another-order", "S1", "eval-harness-drift", "shuffle",
+      bad="""
+      loader = DataLoader(test_set, batch_size=32, shuffle=True)
+      predicted = []
+      for batch in loader:
+          predicted += model(batch["x"]).argmax(dim=1).tolist()
+      print(accuracy_score(test_set.labels, predicted))
+      """,
+      good="""
+      loader = DataLoader(test_set, batch_size=32, shuffle=False)
+      predicted = []
+      for batch in loader:
+          predicted += model(batch["x"]).argmax(dim=1).tolist()
+      print(accuracy_score(test_set.labels, predicted))
+      """)  # fmt: skip
+def predictions_in_another_order(view: View) -> Iterator[Fault]:
+    """Predictions of a shuffled loader are compared with labels in the order of the dataset.
+
+    Why: each prediction meets another item's label: the score is that of guessing.
+    """
+    program = view.program
+    for loop in (n for n in program.nodes if isinstance(n, ast.For)):
+        built = made(view, loop.iter)
+        if (
+            built is None
+            or not last(program.path(built.func)).endswith("DataLoader")
+            or given(view, built, "shuffle")[1] is not True
+            or not built.args
+        ):
+            continue
+        data = key(built.args[0])
+        filled = {key(n.target) for n in ast.walk(loop) if isinstance(n, ast.AugAssign)} | {
+            key(receiver(n))
+            for n in ast.walk(loop)
+            if isinstance(n, ast.Call) and last(program.path(n.func)) in ("append", "extend")
+        }
+        for call in program.nodes:
+            if (
+                not isinstance(call, ast.Call)
+                or len(call.args) != 2
+                or call.lineno < loop.lineno
+                or program.scope(call) is not program.scope(loop)
+            ):
+                continue
+            sides = [key(a) for a in call.args]
+            ordered = [
+                s
+                for s in sides
+                if data
+                and re.fullmatch(
+                    rf"{re.escape(data)}\.(labels?|targets?|y)|{re.escape(data)}\['(labels?|targets?|y)'\]", s
+                )
+            ]
+            if ordered and any(s in filled - {""} for s in sides):
+                yield Fault(
+                    built,
+                    "predictions of a shuffled loader are compared with labels in order",
+                    "打乱顺序的加载器给出的预测，与按原顺序的标签比较",
+                    beside=(call,),
+                )
+                break

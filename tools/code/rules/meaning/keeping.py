@@ -1,0 +1,272 @@
+"""Rules on what is kept of a model: the best weights, the newest file, the names of the weights."""
+
+# ruff: noqa: E501  one sentence, pattern or question on one line
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ....patterns import bounded
+from ...patch import instead
+from ...program import Program, argument, key, last, receiver
+from ..look import source
+from ..rule import Fault, View, rule
+from .ways import constructor, given, made, whole
+
+WRAPPERS = ("DistributedDataParallel", "DDP", "DataParallel")
+CHECKPOINT = re.compile(r"check_?points?|ckpt|step|epoch|iter|global_step|model[-_]", re.I)
+PADDED = bounded(r":0\d{0,3}d?\}|:0>\d|zfill|%0\d|rjust")
+
+
+@rule("best-weights-not-copied", "S1", "checkpoint-regression", "state_dict",
+      bad="""
+      best, best_state = 1e9, None
+      for epoch in range(10):
+          train_one(model, loader, optimizer)
+          loss = evaluate(model, val_loader)
+          if loss < best:
+              best, best_state = loss, model.state_dict()
+      model.load_state_dict(best_state)
+      """,
+      good="""
+      best, best_state = 1e9, None
+      for epoch in range(10):
+          train_one(model, loader, optimizer)
+          loss = evaluate(model, val_loader)
+          if loss < best:
+              best, best_state = loss, copy.deepcopy(model.state_dict())
+      model.load_state_dict(best_state)
+      """)  # fmt: skip
+def best_weights_not_copied(view: View) -> Iterator[Fault]:
+    """The best weights are kept as the live ones, not as a copy.
+
+    Why: a state dict refers to the weights, which go on training: what is restored as the best is the last.
+    """
+    program = view.program
+    for scoped in program.bound.values():
+        for name, bindings in scoped.items():
+            for binding in bindings:
+                value = binding.value
+                live = (
+                    binding.how == "assign"
+                    and binding.part is None
+                    and isinstance(value, ast.Call)
+                    and last(program.path(value.func)) == "state_dict"
+                )
+                kept = re.search(r"best|backup|saved|snapshot|initial|init_state|original|start", name, re.I)
+                if (
+                    live
+                    and kept
+                    and isinstance(value, ast.Call)
+                    and _model(view, value)
+                    and _restored(program, name, value)
+                ):
+                    yield Fault(value, f"`{name}` refers to the live weights, which go on training", f"`{name}` 指向仍在训练的权重，而不是副本",
+                                (instead(value, f"{{k: v.clone() for k, v in {source(program, value)}.items()}}"),))  # fmt: skip
+
+
+def _model(view: View, call: ast.Call) -> bool:
+    on = receiver(call)
+    return on is not None and view.roles.of(on) not in ("optimizer", "scheduler", "scaler", "loader", "sampler")
+
+
+def _restored(program: Program, name: str, value: ast.Call) -> bool:
+    """Whether weights are loaded from the name again, and it is set in a loop or before one."""
+    for call in program.find("load_state_dict"):
+        if call.args and key(call.args[0]) == name:
+            return not re.search(
+                rf"{re.escape(name)}\s{{0,4}}=\s{{0,4}}[^\n]{{0,40}}(deepcopy|clone)", whole(program, value)
+            )
+    return False
+
+
+@rule("checkpoints-sorted-as-text", "S2", "checkpoint-regression", "sorted( .sort( max(",
+      bad="""
+      import torch
+      def latest(folder):
+          return sorted(glob.glob(os.path.join(folder, "checkpoint-*")))[-1]
+      """,
+      good=("""
+      import torch
+      def latest(folder):
+          return sorted(glob.glob(os.path.join(folder, "checkpoint-*")), key=lambda p: int(p.rsplit("-", 1)[1]))[-1]
+      """, """
+      import torch
+      def latest(folder):
+          return sorted(glob.glob(os.path.join(folder, "shard-*")))
+      """))  # fmt: skip
+def checkpoints_sorted_as_text(view: View) -> Iterator[Fault]:
+    """Checkpoints are put in order by the text of their names.
+
+    Why: `step-10000` stands before `step-9000`: the wrong one is resumed from, or the newest are deleted.
+    """
+    program = view.program
+    if PADDED.search(program.text):
+        return
+    for call in program.find("sorted", "max", "sort"):
+        method = isinstance(call.func, ast.Attribute)
+        if argument(call, "key") is not None or (last(program.path(call.func)) == "sort") is not method:
+            continue
+        value = receiver(call) if method else call.args[0] if len(call.args) == 1 else None
+        if value is None or not _listed(program, value):
+            continue
+        whose = key(value) if method else _name(program, call)
+        if (
+            last(program.path(call.func)) == "max"
+            or isinstance(program.parent.get(call), ast.Subscript)
+            or _ends(program, call, whose)
+        ):
+            yield Fault(
+                call,
+                "checkpoints are put in order by text: step-10000 comes before step-9000",
+                "检查点按文本排序：step-10000 会排在 step-9000 之前",
+            )
+
+
+def _name(program: Program, call: ast.Call) -> str:
+    statement = program.statement(call)
+    return key(statement.targets[0]) if isinstance(statement, ast.Assign) and statement.value is call else ""
+
+
+def _listed(program: Program, expr: ast.expr) -> bool:
+    """Whether a value is a listing of checkpoints: a pattern, or names that a program writes itself."""
+    for node in program.traced(expr, 3):
+        if not isinstance(node, ast.Call) or last(program.path(node.func)) not in (
+            "glob",
+            "listdir",
+            "iterdir",
+            "rglob",
+        ):
+            continue
+        words = " ".join(
+            str(n.value)
+            for a in (expr, *node.args)
+            for n in ast.walk(a)
+            if isinstance(n, ast.Constant) and isinstance(n.value, str)
+        )
+        folder = " ".join(key(n) for a in node.args for n in ast.walk(a))
+        if CHECKPOINT.search(words) or (not words and re.search(r"check_?point|ckpt", folder, re.I)):
+            return not re.search(r"\d{4}|%Y|rank|shard", words)
+    return False
+
+
+def _ends(program: Program, call: ast.Call, name: str) -> bool:
+    """Whether an end of the list is what is used."""
+    own = re.escape(name)
+    return (
+        bool(name)
+        and re.search(
+            rf"(?<![\w.]){own}\[\s{{0,4}}:?\s{{0,4}}-|(?<![\w.]){own}\.pop\(|(?<![\w.]){own}\[-1\]|(?<![\w.]){own}\[0\]",
+            whole(program, call),
+        )
+        is not None
+    )
+
+
+@rule("wrapped-weights-not-matched", "S1", "checkpoint-load-failure", "strict",
+      bad="""
+      def train():
+          model = DistributedDataParallel(Net().cuda())
+          torch.save({"model": model.state_dict()}, "last.pt")
+      def predict():
+          net = Net()
+          net.load_state_dict(torch.load("last.pt")["model"], strict=False)
+      """,
+      good="""
+      def train():
+          model = DistributedDataParallel(Net().cuda())
+          torch.save({"model": model.module.state_dict()}, "last.pt")
+      def predict():
+          net = Net()
+          net.load_state_dict(torch.load("last.pt")["model"], strict=False)
+      """)  # fmt: skip
+def wrapped_weights_not_matched(view: View) -> Iterator[Fault]:
+    """Weights of a wrapped model are loaded into a bare one with `strict=False`.
+
+    Why: every name begins with `module.`, none matches, and the model stays as it was initialised, without a word.
+    """
+    program = view.program
+    if re.search(r"['\"]module\.['\"]|consume_prefix|removeprefix|\.module\.state_dict|len\(['\"]module", program.text):
+        return
+    saved = [c for c in program.find("state_dict") if last(constructor(view, receiver(c))) in WRAPPERS]
+    for call in program.find("load_state_dict") if saved else ():
+        loose = given(view, call, "strict")[1] is False or (len(call.args) > 1 and program.const(call.args[1]) is False)
+        built = made(view, receiver(call))
+        bare = built is not None and last(program.path(built.func)) not in WRAPPERS and view.roles.of(built) == "model"
+        if loose and bare and program.scope(call) is not program.scope(saved[0]):
+            yield Fault(call, "names of wrapped weights match none of a bare model, and `strict=False` says nothing",
+                        "包装模型的权重名与裸模型全不匹配，`strict=False` 又不报错", beside=(saved[0],))  # fmt: skip
+
+
+@rule("mismatches-unread", "S3", "checkpoint-load-failure", "strict",
+      bad="""
+      import torch
+      model.load_state_dict(torch.load(path), strict=False)
+      """,
+      good="""
+      import torch
+      missing, unexpected = model.load_state_dict(torch.load(path), strict=False)
+      assert not unexpected, unexpected
+      """)  # fmt: skip
+def mismatches_unread(view: View) -> Iterator[Fault]:
+    """Weights are loaded with `strict=False`, and nobody reads what did not match.
+
+    Why: a renamed layer stays as it was initialised, and nothing says so.
+    """
+    program = view.program
+    for call in program.find("load_state_dict"):
+        loose = given(view, call, "strict")[1] is False
+        if (
+            loose
+            and isinstance(program.parent.get(call), ast.Expr)
+            and not re.search(r"lora|adapter|peft|ema|missing_keys", program.text, re.I)
+        ):
+            yield Fault(call, "nobody reads which weights did not match", "没有人检查哪些权重没有匹配")
+
+
+@rule("copy-is-the-original", "S1", "silent-degradation", "ema target teacher",
+      bad="""
+      model = Net()
+      ema_model = model
+      for batch in loader:
+          loss = model(batch).mean()
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+          for p, q in zip(ema_model.parameters(), model.parameters()):
+              p.data.lerp_(q.data, 0.001)
+      """,
+      good="""
+      model = Net()
+      ema_model = copy.deepcopy(model)
+      for batch in loader:
+          loss = model(batch).mean()
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+          for p, q in zip(ema_model.parameters(), model.parameters()):
+              p.data.lerp_(q.data, 0.001)
+      """)  # fmt: skip
+def copy_is_the_original(view: View) -> Iterator[Fault]:
+    """An average, target or teacher is another name of the model itself.
+
+    Why: it follows every step: there is nothing to average and no target that stands still.
+    """
+    program = view.program
+    for node in program.nodes:
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, (ast.Name, ast.Attribute)):
+            continue
+        name, value = key(node.targets[0]), key(node.value)
+        wanted = re.search(
+            r"(^|_|\.)(ema|ema_model|target_net|target_network|target_model|q_target|target_q|target_critic|target_actor|teacher|teacher_model|shadow|swa_model)$",
+            name,
+        )
+        alike = re.search(r"ema|target|teacher|shadow|copy|swa|avg", last(value), re.I)
+        plain = view.roles.of(node.value) == "model" and isinstance(made(view, node.value), ast.Call)
+        if wanted and not alike and plain and name != value and not program.guards(node):
+            others = [b for b in program.bindings(node.targets[0]) if b.node is not node]
+            if not others:
+                yield Fault(node, f"`{name}` is another name of `{value}`, not a copy", f"`{name}` 只是 `{value}` 的另一个名字，不是副本",
+                            (instead(node.value, f"copy.deepcopy({value})"),) if re.search(r"^import copy", program.text, re.M) else ())  # fmt: skip

@@ -1,0 +1,437 @@
+"""Rules on how a network is put together: layers that nobody trains, that are one, or that never rest."""
+
+# ruff: noqa: E501  one sentence, pattern or question on one line
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...patch import instead
+from ...program import FUNCTIONS, Program, argument, key, last, receiver
+from ..look import source
+from ..rule import Fault, View, rule
+from .ways import class_methods
+
+LAYER = re.compile(r"^(torch\.)?nn\.(modules\.\w{1,40}\.)?[A-Z]\w{1,40}$")
+
+
+def layers(view: View, node: ast.AST) -> bool:
+    """Whether a call makes a layer: one of PyTorch, or a module of this file."""
+    if not isinstance(node, ast.Call):
+        return False
+    path = view.program.path(node.func)
+    name = last(path)
+    return (
+        bool(LAYER.search(path)) and not name.endswith("Loss") and name not in ("Parameter", "Module", "Identity")
+    ) or path in view.roles.modules
+
+
+def module_functions(view: View, name: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The methods of this name of modules of this file."""
+    for function in view.program.functions.get(name, ()):
+        owner = view.program.parent.get(function)
+        if isinstance(owner, ast.ClassDef) and owner.name in view.roles.modules:
+            yield function
+
+
+@rule("layers-in-a-plain-list", "S1", "loss-stagnation", "Module",
+      bad="""
+      class Net(nn.Module):
+          def __init__(self, n):
+              super().__init__()
+              self.layers = [nn.Linear(8, 8) for _ in range(n)]
+          def forward(self, x):
+              for layer in self.layers:
+                  x = layer(x).relu()
+              return x
+      optimizer = torch.optim.AdamW(Net(3).parameters())
+      """,
+      good="""
+      class Net(nn.Module):
+          def __init__(self, n):
+              super().__init__()
+              self.layers = nn.ModuleList([nn.Linear(8, 8) for _ in range(n)])
+          def forward(self, x):
+              for layer in self.layers:
+                  x = layer(x).relu()
+              return x
+      optimizer = torch.optim.AdamW(Net(3).parameters())
+      """)  # fmt: skip
+def layers_in_a_plain_list(view: View) -> Iterator[Fault]:
+    """Layers are kept in a Python list or dictionary of a module.
+
+    Why: PyTorch does not see them: they are not trained, not moved to the device, and not saved.
+    """
+    program = view.program
+    for function in module_functions(view, "__init__"):
+        text = program.code(function, 30_000)
+        for node in ast.walk(function):
+            target = node.targets[0] if isinstance(node, ast.Assign) else None
+            name = key(target)
+            if not name.startswith("self.") or not _plain(view, node.value):  # type: ignore[union-attr]
+                continue
+            own = re.escape(name)
+            kept = re.search(
+                rf"(ModuleList|ModuleDict|Sequential)\(\s{{0,9}}\*{{0,2}}{own}|add_module|setattr|register_module|{own}\s{{0,4}}=\s{{0,4}}nn\.",
+                text,
+            )
+            also = any(b.node is not node for b in program.bindings(target, name)) if target is not None else True
+            if not kept and not also and not re.search(rf"(ModuleList|Sequential)\(\s{{0,9}}\*?{own}", program.text):
+                fix = (
+                    (instead(node.value, f"nn.ModuleList({source(program, node.value)})"),)
+                    if isinstance(node.value, (ast.List, ast.ListComp)) and "nn." in program.text
+                    else ()
+                )  # type: ignore[union-attr]
+                yield Fault(
+                    node,
+                    f"the layers in `{name}` are not seen by PyTorch: they are not trained",
+                    f"`{name}` 里的层不会被 PyTorch 注册：不会被训练",
+                    fix,
+                )
+
+
+def _plain(view: View, value: ast.AST) -> bool:
+    """Whether a value is a literal list or dictionary of layers with weights."""
+    if isinstance(value, (ast.ListComp, ast.DictComp)):
+        parts = [value.elt if isinstance(value, ast.ListComp) else value.value]
+    elif isinstance(value, (ast.List, ast.Tuple)):
+        parts = list(value.elts)
+    elif isinstance(value, ast.Dict):
+        parts = list(value.values)
+    else:
+        return False
+    weighty = re.compile(
+        r"Linear|Conv|Embedding|Norm|LSTM|GRU|Attention|Transformer|Block|Layer|Encoder|Decoder|Head|MLP|Sequential"
+    )
+    return (
+        bool(parts)
+        and all(layers(view, p) for p in parts)
+        and any(weighty.search(last(view.program.path(p.func))) for p in parts if isinstance(p, ast.Call))
+    )
+
+
+@rule("layers-are-one", "S1", "loss-stagnation", "ModuleList Sequential",
+      bad="""
+      import torch
+      block = nn.TransformerEncoderLayer(512, 8)
+      encoder = nn.ModuleList([block] * 6)
+      """,
+      good="""
+      import torch
+      encoder = nn.ModuleList([nn.TransformerEncoderLayer(512, 8) for _ in range(6)])
+      """)  # fmt: skip
+def layers_are_one(view: View) -> Iterator[Fault]:
+    """A list of layers is one layer many times.
+
+    Why: all of them share their weights: the network has the depth, and the capacity of one.
+    Known gaps: sharing may be meant; a comment or name that says so is taken at its word.
+    """
+    program = view.program
+    for call in program.find("ModuleList", "Sequential"):
+        for node in [n for a in call.args for n in ast.walk(a)]:
+            one = (
+                node.left.elts
+                if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List)
+                else []
+            )
+            comp = (
+                isinstance(node, (ast.ListComp, ast.GeneratorExp))
+                and isinstance(node.elt, (ast.Name, ast.Attribute))
+                and key(node.elt) not in {key(n) for g in node.generators for n in ast.walk(g.target)}
+            )
+            value = one[0] if len(one) == 1 else node.elt if comp else None  # type: ignore[union-attr]
+            if (
+                value is None
+                or not layers(view, program.origin(value))
+                or re.search(
+                    r"shar(e|ed|ing)|tied|tie_|same weights|universal|recurren", whole_text(program, call), re.I
+                )
+            ):
+                continue
+            if not re.search(
+                r"ReLU|GELU|SiLU|Dropout|Pool|Tanh|Sigmoid|Flatten|Identity", program.code(program.origin(value))
+            ):
+                yield Fault(
+                    call,
+                    "the layers are one layer, many times: they share their weights",
+                    "这些层其实是同一层重复多次：共享权重",
+                )
+                break
+
+
+def whole_text(program: Program, node: ast.AST) -> str:
+    """The class that a node stands in, or its function."""
+    owner = next((a for a in program.up(node) if isinstance(a, ast.ClassDef)), program.scope(node))
+    return program.code(owner, 30_000) if not isinstance(owner, ast.Module) else program.text
+
+
+@rule("layer-made-in-forward", "S1", "loss-stagnation", "def forward",
+      bad="""
+      class Net(nn.Module):
+          def __init__(self):
+              super().__init__()
+              self.body = nn.Linear(8, 8)
+          def forward(self, x):
+              return nn.Linear(8, 2)(self.body(x))
+      optimizer = torch.optim.AdamW(Net().parameters())
+      """,
+      good="""
+      class Net(nn.Module):
+          def __init__(self):
+              super().__init__()
+              self.body, self.head = nn.Linear(8, 8), nn.Linear(8, 2)
+          def forward(self, x):
+              return self.head(self.body(x))
+      optimizer = torch.optim.AdamW(Net().parameters())
+      """)  # fmt: skip
+def layer_made_in_forward(view: View) -> Iterator[Fault]:
+    """A layer with weights is made anew in each forward pass.
+
+    Why: its weights are random each time, and no optimizer has them.
+    """
+    program = view.program
+    for function in module_functions(view, "forward"):
+        for node in ast.walk(function):
+            if not isinstance(node, ast.Call) or program.scope(node) is not function:
+                continue
+            path = program.path(node.func)
+            weighty = re.search(
+                r"^torch\.nn\.(Linear|Conv\dd|Embedding|LayerNorm|BatchNorm\dd|LSTM|GRU|MultiheadAttention|Parameter|Bilinear|ConvTranspose\dd)$",
+                path,
+            ) or (
+                re.search(
+                    r"^nn\.(Linear|Conv\dd|Embedding|LayerNorm|BatchNorm\dd|LSTM|GRU|MultiheadAttention|Parameter)$",
+                    path,
+                )
+            )
+            statement = program.statement(node)
+            once = isinstance(statement, ast.Assign) and key(statement.targets[0]).startswith("self.")
+            frozen = argument(node, "requires_grad") is not None or argument(node, "elementwise_affine") is not None
+            if weighty and not once and not frozen:
+                yield Fault(
+                    node,
+                    "this layer is made anew in each forward pass: it is never trained",
+                    "每次前向都新建这一层：永远不会被训练",
+                )
+
+
+@rule("dropout-always-on", "S1", "eval-harness-drift", "dropout(",
+      bad="""
+      import torch.nn.functional as F
+      class Net(nn.Module):
+          def forward(self, x):
+              return self.head(F.dropout(self.body(x), p=0.3))
+      """,
+      good="""
+      import torch.nn.functional as F
+      class Net(nn.Module):
+          def forward(self, x):
+              return self.head(F.dropout(self.body(x), p=0.3, training=self.training))
+      """)  # fmt: skip
+def dropout_always_on(view: View) -> Iterator[Fault]:
+    """`F.dropout` is not told whether the model trains.
+
+    Why: its default is that it does: dropout stays on in evaluation, whatever `eval()` says.
+    """
+    program = view.program
+    for call in program.find("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout"):
+        path = program.path(call.func)
+        function = program.scope(call)
+        if (
+            not re.search(r"(^F|functional)\.\w{1,20}$", path)
+            or argument(call, "training", 2) is not None
+            or any(k.arg is None for k in call.keywords)
+        ):
+            continue
+        guarded = any("training" in program.code(t) for t, _, _ in program.guards(call)) or any(
+            isinstance(a, ast.IfExp) and "training" in program.code(a.test) for a in program.up(call)
+        )
+        if isinstance(function, FUNCTIONS) and not guarded and isinstance(program.parent.get(function), ast.ClassDef):
+            text = source(program, call)
+            fix = (
+                (instead(call, f"{text[:-1]}, training=self.training)"),)
+                if "\n" not in text and key(receiver(call)) in ("F", "functional")
+                else ()
+            )
+            yield Fault(
+                call,
+                "`F.dropout` without `training=`: it stays on in evaluation",
+                "`F.dropout` 没有传 `training=`：评测时仍然生效",
+                fix,
+            )
+
+
+@rule("parameter-not-registered", "S1", "loss-stagnation", "Parameter(",
+      bad="""
+      class Net(nn.Module):
+          def __init__(self):
+              super().__init__()
+              self.scale = nn.Parameter(torch.ones(8)).cuda()
+      """,
+      good="""
+      class Net(nn.Module):
+          def __init__(self):
+              super().__init__()
+              self.scale = nn.Parameter(torch.ones(8, device="cuda"))
+      """)  # fmt: skip
+def parameter_not_registered(view: View) -> Iterator[Fault]:
+    """A parameter is moved or scaled where it is made.
+
+    Why: what is kept is the result, a plain tensor: it is in no optimizer and no checkpoint.
+    """
+    program = view.program
+    for function in module_functions(view, "__init__"):
+        for node in ast.walk(function):
+            if not isinstance(node, ast.Assign) or not key(node.targets[0]).startswith("self."):
+                continue
+            value = node.value
+            on = (
+                receiver(value)
+                if isinstance(value, ast.Call)
+                and last(program.path(value.func))
+                in ("to", "cuda", "half", "float", "clone", "bfloat16", "unsqueeze", "view")
+                else None
+            )
+            sides = [value.left, value.right] if isinstance(value, ast.BinOp) else [on]
+            if any(
+                isinstance(s, ast.Call) and program.path(s.func).endswith("nn.Parameter")
+                for s in sides
+                if s is not None
+            ):
+                yield Fault(
+                    node,
+                    f"`{key(node.targets[0])}` is a plain tensor, not a parameter",
+                    f"`{key(node.targets[0])}` 是普通张量，不是参数",
+                )
+
+
+@rule("adapter-starts-dead", "S1", "finetune-no-effect", "lora",
+      bad="""
+      class LoRALinear(nn.Module):
+          def __init__(self, base, r):
+              super().__init__()
+              self.base = base
+              self.lora_A = nn.Parameter(torch.zeros(r, base.in_features))
+              self.lora_B = nn.Parameter(torch.zeros(base.out_features, r))
+      """,
+      good="""
+      class LoRALinear(nn.Module):
+          def __init__(self, base, r):
+              super().__init__()
+              self.base = base
+              self.lora_A = nn.Parameter(torch.randn(r, base.in_features) * 0.01)
+              self.lora_B = nn.Parameter(torch.zeros(base.out_features, r))
+      """)  # fmt: skip
+def adapter_starts_dead(view: View) -> Iterator[Fault]:
+    """Both matrices of a low-rank adapter start at zero, or neither does.
+
+    Why: with two zeros each one's gradient is zero for ever; with none the model starts out disturbed.
+    """
+    program = view.program
+    for function in module_functions(view, "__init__"):
+        pairs: dict[str, tuple[ast.AST, str]] = {}
+        for node in ast.walk(function):
+            target = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
+            found = re.fullmatch(r"self\.(?:lora_?|adapter_?)?(A|B|a|b|down|up)(?:_?weight)?", target)
+            if found and isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+                side = found[1].lower().replace("down", "a").replace("up", "b")
+                pairs[side] = (node, _start(view, function, target, node.value))
+        if set(pairs) == {"a", "b"} and re.search(r"lora|low.?rank|adapter|alpha", whole_text(program, function), re.I):
+            starts = {s for _, s in pairs.values()}
+            if starts == {"zero"} or starts == {"random"}:
+                what = ("both matrices start at zero: neither ever gets a gradient", "两个矩阵都从零开始：梯度永远为零") if starts == {"zero"} else (
+                    "neither matrix starts at zero: the adapter disturbs the model from the first step", "两个矩阵都不从零开始：一开始就扰动模型")  # fmt: skip
+                yield Fault(pairs["b"][0], *what, severity="" if starts == {"zero"} else "S2", beside=(pairs["a"][0],))
+
+
+def _start(view: View, function: ast.AST, name: str, value: ast.Call) -> str:
+    """`zero`, `random` or nothing known of what a matrix starts as."""
+    program = view.program
+    text = program.code(value)
+    methods = class_methods(view, function.body[0])  # type: ignore[attr-defined]
+    bodies = "\n".join(
+        program.code(m, 8000)
+        for m in methods.values()
+        if m.name in ("__init__", "reset_parameters", "_init_weights", "reset", "init_weights")
+    )
+    own = re.escape(name)
+    later = re.findall(rf"init\.(\w{{1,30}})\(\s{{0,9}}{own}(?:\.weight)?\b", bodies) or re.findall(
+        rf"{own}(?:\.weight)?\.data\.(\w{{1,20}})\(", bodies
+    )
+    if later:
+        return "zero" if later[-1].startswith("zero") else "random"
+    if re.search(r"zeros\(", text):
+        return "zero"
+    return "random" if re.search(r"randn|rand\(|normal|nn\.Linear", text) else ""
+
+
+@rule("deviation-from-variance", "S1", "loss-oscillation", "logvar log_var",
+      bad="""
+      def reparameterise(mu, logvar):
+          std = torch.exp(logvar)
+          return mu + std * torch.randn_like(std)
+      """,
+      good="""
+      def reparameterise(mu, logvar):
+          std = torch.exp(0.5 * logvar)
+          return mu + std * torch.randn_like(std)
+      """)  # fmt: skip
+def deviation_from_variance(view: View) -> Iterator[Fault]:
+    """A standard deviation is made from the logarithm of a variance without its half.
+
+    Why: samples are spread as the variance: far too wide or too narrow, and the KL no longer fits.
+    """
+    program = view.program
+    for call in program.find("exp"):
+        value = call.args[0] if call.args else receiver(call)
+        statement = program.statement(call)
+        name = key(statement.targets[0]) if isinstance(statement, ast.Assign) and statement.value is call else ""
+        if (
+            value is not None
+            and re.search(r"(^|_)log_?var(iance)?$", last(key(value)))
+            and re.search(r"(^|_)(std|sigma|stddev)$", last(name))
+        ):
+            yield Fault(call, f"`{name}` is the variance: the half of the logarithm is missing", f"`{name}` 其实是方差：对数少了一半",
+                        (instead(value, f"0.5 * {source(program, value)}"),))  # fmt: skip
+
+
+@rule("divergence-sign-flipped", "S1", "loss-oscillation", "logvar log_var",
+      bad="""
+      kl = 0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
+      loss = reconstruction + kl
+      """,
+      good=("""
+      kl = -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
+      loss = reconstruction + kl
+      """, """
+      kl = 0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
+      loss = reconstruction - kl
+      """))  # fmt: skip
+def divergence_sign_flipped(view: View) -> Iterator[Fault]:
+    """The divergence of a variational model has lost its minus, and is added to the loss.
+
+    Why: the model is paid for moving away from the prior: the loss falls without end.
+    """
+    program = view.program
+    for node in program.nodes:
+        if not isinstance(node, ast.Assign) or not re.search(
+            r"(^|_)(kl|kld|kl_loss|kl_div)(_|$)", last(key(node.targets[0])), re.I
+        ):
+            continue
+        text = re.sub(r"\s", "", source(program, node.value))
+        if re.search(r"1(\.0)?\+(\w+\.)*log_?var-", text) and re.search(
+            r"-(\w+\.)*log_?var\.exp\(\)|-torch\.exp\((\w+\.)*log_?var\)", text
+        ):
+            negative = any((isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub)) for n in ast.walk(node.value))
+            name = re.escape(key(node.targets[0]))
+            used = re.search(
+                rf"-\s{{0,4}}(\w{{1,30}}\s{{0,4}}\*\s{{0,4}})?{name}\b|{name}\s{{0,4}}\*=\s{{0,4}}-", program.text
+            )
+            if not negative and not used:
+                yield Fault(
+                    node,
+                    "the divergence lacks its minus: moving away from the prior is rewarded",
+                    "KL 少了负号：偏离先验反而被奖励",
+                )

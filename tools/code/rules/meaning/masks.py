@@ -1,0 +1,494 @@
+"""Rules on which positions count: masks in the mean, masks by a position off, the wrong side masked, texts without end."""
+
+# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...patch import instead
+from ...program import FUNCTIONS, Program, argument, key, last, receiver
+from ..look import source
+from ..rule import Fault, View, rule
+from .terms import criteria, last_layer, meaning
+from .tokens import NO_START
+from .ways import constructor, whole
+
+MASK = re.compile(
+    r"(^|_|\.)(mask|masks|loss_mask|response_mask|completion_mask|action_mask|attention_mask|valid|pad_mask|token_mask)(_\w{1,20})?$|mask",
+    re.I,
+)
+PER_TOKEN = re.compile(r"loss|nll|logp|(^|_)ce|kl|entropy|lp$|surr", re.I)
+
+
+@rule("mean-over-what-is-masked", "S2", "loss-mask-misaligned", "mask",
+      bad="""
+      nll = F.cross_entropy(logits.transpose(1, 2), labels, reduction="none")
+      loss = (nll * loss_mask).mean()
+      """,
+      good="""
+      nll = F.cross_entropy(logits.transpose(1, 2), labels, reduction="none")
+      loss = (nll * loss_mask).sum() / loss_mask.sum()
+      """)  # fmt: skip
+def mean_over_what_is_masked(view: View) -> Iterator[Fault]:
+    """A masked loss is averaged over all positions, masked ones with it.
+
+    Why: the loss, and its gradient, shrink with the padding of the batch: short examples hardly count.
+    """
+    program = view.program
+    for call in program.find("mean"):
+        on = receiver(call)
+        value = call.args[0] if call.args and key(on) in ("torch", "np") else on
+        if value is None or (call.args and value is on) or call.keywords:
+            continue
+        value = program.origin(value) if isinstance(value, ast.Name) else value
+        if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Mult):
+            continue
+        for one, mask in ((value.left, value.right), (value.right, value.left)):
+            masked = MASK.search(last(key(_plain(program, mask)))) and not re.search(
+                r"weight|scale|random|drop", last(key(_plain(program, mask)))
+            )
+            per_token = PER_TOKEN.search(last(key(_plain(program, one))))
+            above = program.parent.get(call)
+            again = isinstance(above, ast.BinOp) and isinstance(above.op, (ast.Div, ast.Mult))
+            if (
+                masked
+                and per_token
+                and not again
+                and not re.search(r"mask[\w.\[\]\"', ]{0,60}\.(float\(\)\.)?(mean|sum)\(", whole(program, call))
+            ):
+                yield Fault(
+                    call,
+                    "the mean is over masked positions too: divide the sum by the mask's sum",
+                    "均值把被掩盖的位置也算了进去：应除以 mask 之和",
+                )
+                break
+
+
+def _plain(program: Program, expr: ast.expr) -> ast.expr:
+    """A value without the calls and cuts around its name."""
+    while True:
+        if (
+            isinstance(expr, ast.Call)
+            and isinstance(expr.func, ast.Attribute)
+            and not expr.func.attr.startswith("log_")
+        ):
+            expr = expr.func.value
+        elif isinstance(expr, ast.Subscript) and not key(expr):
+            expr = expr.value
+        else:
+            return expr
+
+
+def _cut(expr: ast.expr) -> str:
+    """`1:` or `:-1` of a value that is cut along its positions where it is used."""
+    while isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute):
+        expr = expr.func.value
+    for part in ast.walk(expr.slice) if isinstance(expr, ast.Subscript) else ():
+        if isinstance(part, ast.Slice) and part.step is None:
+            if isinstance(part.lower, ast.Constant) and part.lower.value == 1 and part.upper is None:
+                return "1:"
+            if (
+                part.lower is None
+                and isinstance(part.upper, ast.UnaryOp)
+                and ast.dump(part.upper.operand) == ast.dump(ast.Constant(1))
+            ):
+                return ":-1"
+    return ""
+
+
+@rule("mask-cut-at-the-other-end", "S1", "loss-mask-misaligned", "mask",
+      bad="""
+      def loss_of(model, ids, loss_mask):
+          logits, targets = model(ids).logits[:, :-1], ids[:, 1:]
+          nll = F.cross_entropy(logits.transpose(1, 2), targets, reduction="none")
+          mask = loss_mask[:, :-1]
+          return (nll * mask).sum() / mask.sum()
+      """,
+      good="""
+      def loss_of(model, ids, loss_mask):
+          logits, targets = model(ids).logits[:, :-1], ids[:, 1:]
+          nll = F.cross_entropy(logits.transpose(1, 2), targets, reduction="none")
+          mask = loss_mask[:, 1:]
+          return (nll * mask).sum() / mask.sum()
+      """)  # fmt: skip
+def mask_cut_at_the_other_end(view: View) -> Iterator[Fault]:
+    """Targets are cut at the front and their mask at the back.
+
+    Why: each token has its neighbour's mask: the first of the answer is left out, and one behind it counts.
+    Known gaps: a mask that is made for the positions of the logits is told only by its name.
+    """
+    program = view.program
+    for functions in program.functions.values():
+        for function in functions:
+            cuts: dict[str, list[ast.Subscript]] = {"targets": [], "masks": []}
+            for node in ast.walk(function):
+                if isinstance(node, ast.Subscript) and (cut := _cut(node)):
+                    word = last(key(node.value)) or program.code(node.value)
+                    if cut == "1:" and re.search(r"(^|_)(labels?|input_ids|ids|tokens|targets?)(['\"\]]{0,3})$", word):
+                        cuts["targets"].append(node)
+                    elif re.search(
+                        r"(loss|response|completion|answer|label|action|assistant|target)_?mask(['\"\]]{0,3})$", word
+                    ):
+                        cuts["masks"].append(node)
+            ends = {_cut(n) for n in cuts["masks"]}
+            fed = re.search(
+                r"input_ids\[[^\]]{0,20}:-1\]|log_softmax|cross_entropy|CrossEntropy|gather|logp",
+                program.code(function, 20_000),
+            )
+            if cuts["targets"] and ends == {":-1"} and fed:
+                yield Fault(
+                    cuts["masks"][0],
+                    "the mask is cut at the other end than the targets: it is off by one",
+                    "mask 与目标的切法相反：错开一位",
+                    beside=(cuts["targets"][0],),
+                )
+
+
+@rule("answer-masked-instead", "S1", "loss-mask-misaligned", "-100 IGNORE ignore",
+      bad="""
+      def encode(row):
+          prompt = tokenizer(row["prompt"])["input_ids"]
+          ids = prompt + tokenizer(row["answer"])["input_ids"]
+          labels = list(ids)
+          labels[len(prompt):] = [-100] * (len(ids) - len(prompt))
+          return {"input_ids": ids, "labels": labels}
+      """,
+      good="""
+      def encode(row):
+          prompt = tokenizer(row["prompt"])["input_ids"]
+          ids = prompt + tokenizer(row["answer"], add_special_tokens=False)["input_ids"]
+          labels = list(ids)
+          labels[:len(prompt)] = [-100] * len(prompt)
+          return {"input_ids": ids, "labels": labels}
+      """)  # fmt: skip
+def answer_masked_instead(view: View) -> Iterator[Fault]:
+    """What is masked is the answer, not the prompt.
+
+    Why: the model is trained to write prompts, and never on an answer.
+    """
+    program = view.program
+    for node in program.nodes:
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if (
+            not isinstance(target, ast.Subscript)
+            or not re.search(r"label|target", last(key(target.value)) or program.code(target.value))
+            or "-100"
+            not in program.code(node.value) + ("-100" if re.search(r"IGNORE|ignore", program.code(node.value)) else "")
+        ):  # type: ignore[union-attr]
+            continue
+        for part in ast.walk(target.slice):
+            if (
+                isinstance(part, ast.Slice)
+                and part.lower is not None
+                and part.upper is None
+                and re.search(r"prompt|source|instruction|question|prefix|context|head_len", program.code(part.lower))
+                and not re.search(r"\+|answer|response|full|total", program.code(part.lower))
+            ):
+                yield Fault(node, "the answer is masked and the prompt is trained on", "被屏蔽的是回答，训练的却是提示")
+    for node in program.nodes:
+        parts = node if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) else None
+        if (
+            parts is not None
+            and isinstance(parts.right, ast.BinOp)
+            and isinstance(parts.right.op, ast.Mult)
+            and re.fullmatch(r"\[(-100|\w*IGNORE\w*)\]", program.code(parts.right.left))
+        ):
+            kept, masked = program.code(parts.left), program.code(parts.right.right)
+            if (
+                re.search(r"prompt|instruction|question|source", kept)
+                and re.search(r"len\(\s{0,4}\w*(answer|response|completion|target|output)", masked)
+                and not re.search(r"answer|response|-100|IGNORE", kept)
+            ):
+                yield Fault(node, "the answer is masked and the prompt is trained on", "被屏蔽的是回答，训练的却是提示")
+
+
+@rule("masked-tokens-not-predicted", "S1", "loss-mask-misaligned", "mask_token",
+      bad="""
+      labels = ids.clone()
+      masked = torch.bernoulli(torch.full(ids.shape, 0.15)).bool()
+      labels[masked] = -100
+      ids[masked] = tokenizer.mask_token_id
+      """,
+      good="""
+      labels = ids.clone()
+      masked = torch.bernoulli(torch.full(ids.shape, 0.15)).bool()
+      labels[~masked] = -100
+      ids[masked] = tokenizer.mask_token_id
+      """)  # fmt: skip
+def masked_tokens_not_predicted(view: View) -> Iterator[Fault]:
+    """In masked language modelling, the masked tokens are left out of the loss.
+
+    Why: the model is trained to copy what it sees: the loss falls to nothing, and nothing is learned.
+    """
+    program = view.program
+    for node in program.nodes:
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if (
+            not isinstance(target, ast.Subscript)
+            or not isinstance(target.slice, ast.Name)
+            or "mask_token" not in program.code(node.value)
+        ):  # type: ignore[union-attr]
+            continue
+        scope = program.scope(node)
+        for other in ast.walk(scope):
+            place = other.targets[0] if isinstance(other, ast.Assign) else None
+            if (
+                isinstance(place, ast.Subscript)
+                and isinstance(place.slice, ast.Name)
+                and place.slice.id == target.slice.id
+                and program.const(other.value) == -100
+                and key(place.value) != key(target.value)
+            ):  # type: ignore[union-attr]
+                if not _assigned_between(program, scope, target.slice.id, other, node):
+                    yield Fault(other, "the masked tokens are left out of the loss", "被遮盖的 token 反而不计入 loss",
+                                (instead(place.slice, f"~{place.slice.id}"),), beside=(node,))  # fmt: skip
+
+
+def _assigned_between(program: Program, scope: ast.AST, name: str, one: ast.AST, two: ast.AST) -> bool:
+    low, high = sorted((one.lineno, two.lineno))  # type: ignore[attr-defined]
+    return any(low < getattr(b.node, "lineno", 0) < high for b in program.bindings(one, name)) or not isinstance(
+        scope, ast.AST
+    )
+
+
+@rule("labels-padded-with-a-class", "S1", "pad-eos-misconfig", "pad_sequence",
+      bad="""
+      def collate(rows):
+          labels = pad_sequence([r["labels"] for r in rows], batch_first=True)
+          return pad_sequence([r["input_ids"] for r in rows], batch_first=True), labels
+      loss = F.cross_entropy(logits.transpose(1, 2), labels)
+      """,
+      good="""
+      def collate(rows):
+          labels = pad_sequence([r["labels"] for r in rows], batch_first=True, padding_value=-100)
+          return pad_sequence([r["input_ids"] for r in rows], batch_first=True), labels
+      loss = F.cross_entropy(logits.transpose(1, 2), labels)
+      """)  # fmt: skip
+def labels_padded_with_a_class(view: View) -> Iterator[Fault]:
+    """Labels are filled up with 0, which is a class or a token.
+
+    Why: cross-entropy leaves out -100 only: padding is trained on as class 0.
+    """
+    program = view.program
+    if re.search(
+        r"ignore_index|loss_mask|reduction\s{0,4}=\s{0,4}['\"](none|sum)|pack_padded|[Mm]ask", program.text
+    ) or not re.search(r"cross_entropy|CrossEntropyLoss|\.loss\b", program.text):
+        return
+    for call in program.find("pad_sequence"):
+        value = argument(call, "padding_value", 2)
+        number = 0 if value is None else program.const(value)
+        text = (program.code(call.args[0]) if call.args else "") + _target(program, call)
+        if (
+            number == 0
+            and not isinstance(number, bool)
+            and re.search(r"label|tags?\b|target", text)
+            and not re.search(r"input|\bids\b|src|source", text)
+        ):
+            if not re.search(r"-100|== 0|!= 0", program.text):
+                yield Fault(
+                    call,
+                    "labels are filled up with 0, which is a class: padding is trained on",
+                    "标签用 0 填充，而 0 是一个类别：padding 也计入 loss",
+                )
+
+
+def _target(program: Program, call: ast.Call) -> str:
+    statement = program.statement(call)
+    return (
+        " " + program.code(statement.targets[0])
+        if isinstance(statement, ast.Assign) and statement.value is call
+        else ""
+    )
+
+
+@rule("scores-without-their-function", "S1", "loss-stagnation", "nll_loss NLLLoss binary_cross_entropy BCELoss",
+      bad="""
+      import torch
+      net = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 5))
+      loss = F.nll_loss(net(x), y)
+      """,
+      good="""
+      import torch
+      net = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 5))
+      loss = F.nll_loss(F.log_softmax(net(x), dim=-1), y)
+      """)  # fmt: skip
+def scores_without_their_function(view: View) -> Iterator[Fault]:
+    """A loss of probabilities, or of their logarithms, is given raw scores.
+
+    Why: the number is no likelihood: it falls without end, or raises outside of 0 and 1.
+    """
+    program = view.program
+    calls = [*program.find("nll_loss", "binary_cross_entropy"), *criteria(view, "NLLLoss", "BCELoss")]
+    for call in calls:
+        if not call.args:
+            continue
+        kind, _ = meaning(view, call.args[0])
+        end = last_layer(view, call.args[0]) if not kind else None
+        direct = program.origin(call.args[0])
+        logits = isinstance(direct, ast.Attribute) and direct.attr == "logits"
+        name = last(program.path(call.func)) + last(constructor(view, call.func))
+        if (
+            logits
+            or (end is not None and last(program.path(end.func)) == "Linear")
+            or (kind == "probabilities" and "nll" in name.lower())
+        ):
+            yield Fault(
+                call,
+                "this loss takes probabilities or their logarithms and is given something else",
+                "该损失需要概率或对数概率，这里给的不是",
+                beside=(end,) if end is not None else (),
+            )
+
+
+@rule("special-tokens-in-the-middle", "S2", "double-bos", "input_ids",
+      bad="""
+      def encode(row):
+          prompt = tokenizer(row["prompt"])["input_ids"]
+          answer = tokenizer(row["answer"])["input_ids"]
+          return {"input_ids": prompt + answer, "labels": [-100] * len(prompt) + answer}
+      """,
+      good="""
+      def encode(row):
+          prompt = tokenizer(row["prompt"])["input_ids"]
+          answer = tokenizer(row["answer"], add_special_tokens=False)["input_ids"]
+          return {"input_ids": prompt + answer, "labels": [-100] * len(prompt) + answer}
+      """)  # fmt: skip
+def special_tokens_in_the_middle(view: View) -> Iterator[Fault]:
+    """Two tokenised texts are joined, the second with a start token of its own.
+
+    Why: the model sees a start, or an end, between prompt and answer that it never sees in use.
+    Known gaps: whether a tokenizer adds one is told by the model's name.
+    """
+    program = view.program
+    if NO_START.search(program.text):
+        return
+    for node in program.nodes:
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
+            continue
+        first, second = (_tokenised(view, side) for side in (node.left, node.right))
+        if (
+            first is not None
+            and second is not None
+            and not any(argument(second, n) is not None for n in ("add_special_tokens", "is_split_into_words"))
+        ):
+            yield Fault(
+                second,
+                "the second text is tokenised with special tokens and joined behind the first",
+                "第二段文本带着特殊 token 被接在第一段后面",
+                beside=(node,),
+            )
+            return
+
+
+def _tokenised(view: View, expr: ast.expr) -> ast.Call | None:
+    """The call of the tokenizer whose ids a value is."""
+    value = view.program.origin(expr)
+    if (
+        isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant) and value.slice.value == "input_ids"
+    ) or (isinstance(value, ast.Attribute) and value.attr == "input_ids"):
+        value = view.program.origin(value.value)
+    elif not (isinstance(value, ast.Call) and last(view.program.path(value.func)) == "encode"):
+        return None
+    if not isinstance(value, ast.Call):
+        return None
+    on = receiver(value) if last(view.program.path(value.func)) == "encode" else value.func
+    return value if view.roles.of(on) == "tokenizer" and not re.search(r"\[1:|\[:-1", view.program.code(expr)) else None
+
+
+@rule("answers-without-end", "S2", "endless-generation", "labels",
+      bad="""
+      def encode(row):
+          prompt = tokenizer(row["prompt"])["input_ids"]
+          answer = tokenizer(row["response"], add_special_tokens=False)["input_ids"]
+          return {"input_ids": prompt + answer, "labels": [-100] * len(prompt) + answer}
+      """,
+      good="""
+      def encode(row):
+          prompt = tokenizer(row["prompt"])["input_ids"]
+          answer = tokenizer(row["response"], add_special_tokens=False)["input_ids"] + [tokenizer.eos_token_id]
+          return {"input_ids": prompt + answer, "labels": [-100] * len(prompt) + answer}
+      """)  # fmt: skip
+def answers_without_end(view: View) -> Iterator[Fault]:
+    """Answers are trained on without a token that ends them.
+
+    Why: the model never learns to stop: in use it goes on to the limit.
+    """
+    program = view.program
+    if re.search(
+        r"eos|<\|im_end\|>|</s>|<\|end|eot|apply_chat_template|sep_token|append_concat|EOS|stop_token|T5|Seq2Seq",
+        program.text,
+    ):
+        return
+    for node in program.nodes:
+        if not isinstance(node, ast.Dict):
+            continue
+        parts = {k.value: v for k, v in zip(node.keys, node.values, strict=True) if isinstance(k, ast.Constant)}
+        labels, ids = parts.get("labels"), parts.get("input_ids")
+        text = source(program, program.origin(labels)) if labels is not None else ""
+        scope = program.scope(node)
+        if (
+            ids is not None
+            and re.search(r"\[\s{0,4}(-100|\w*IGNORE\w*)\s{0,4}\]\s{0,4}\*\s{0,4}len\(", text)
+            and isinstance(scope, FUNCTIONS)
+        ):
+            calls = [
+                n
+                for n in ast.walk(scope)
+                if isinstance(n, ast.Call)
+                and argument(n, "add_special_tokens") is not None
+                and view.roles.of(n.func if not isinstance(n.func, ast.Attribute) else n.func.value) == "tokenizer"
+            ]
+            if calls:
+                yield Fault(
+                    node,
+                    "no token ends the answer: the model never learns to stop",
+                    "回答末尾没有结束符：模型学不会停止",
+                    beside=(calls[-1],),
+                )
+
+
+@rule("accuracy-not-shifted", "S1", "eval-harness-drift", "argmax",
+      bad="""
+      out = model(input_ids=ids, labels=labels)
+      predicted = out.logits.argmax(dim=-1)
+      right = (predicted == labels)[labels != -100].float().mean()
+      model = AutoModelForCausalLM.from_pretrained(name)
+      """,
+      good="""
+      out = model(input_ids=ids, labels=labels)
+      predicted = out.logits[:, :-1].argmax(dim=-1)
+      right = (predicted == labels[:, 1:])[labels[:, 1:] != -100].float().mean()
+      model = AutoModelForCausalLM.from_pretrained(name)
+      """)  # fmt: skip
+def accuracy_not_shifted(view: View) -> Iterator[Fault]:
+    """Predictions of a causal model are compared with the labels at the same position.
+
+    Why: logits at a position are of the next token: the accuracy is of nothing.
+    """
+    program = view.program
+    if not re.search(r"CausalLM|LMHeadModel", program.text) or re.search(
+        r"SequenceClassification|Seq2Seq", program.text
+    ):
+        return
+    for node in program.nodes:
+        if not isinstance(node, ast.Compare) or len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq):
+            continue
+        for one, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
+            best = program.origin(one)
+            on = receiver(best) if isinstance(best, ast.Call) and last(program.path(best.func)) == "argmax" else None
+            logits = program.origin(on) if on is not None else None
+            if (
+                isinstance(logits, ast.Attribute)
+                and logits.attr == "logits"
+                and re.search(r"(^|_|\['|\[\")(labels|input_ids)('\]|\"\])?$", key(other))
+                and not isinstance(program.origin(other), ast.Subscript | ast.Call)
+            ):
+                yield Fault(
+                    node,
+                    "predictions are compared with the labels of their own position, not of the next",
+                    "预测与同一位置的标签比较，没有错开一位",
+                )
+                break

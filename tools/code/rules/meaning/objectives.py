@@ -1,0 +1,303 @@
+"""Rules on the objective of preference and policy training: signs, ratios, groups, the end of an episode."""
+
+# ruff: noqa: E501  one sentence, pattern or question on one line
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...patch import instead
+from ...program import FUNCTIONS, Program, argument, key, last, receiver
+from ..look import source
+from ..rule import Fault, View, rule
+from .ways import SHAPES, whole
+
+
+def leaves(program: Program, expr: ast.expr, sign: int = 1, deep: int = 5) -> Iterator[tuple[str, int]]:
+    """(the words of a term, its sign) of a sum, through names; factors and shapes are passed over."""
+    if isinstance(expr, ast.UnaryOp) and isinstance(expr.op, ast.USub):
+        yield from leaves(program, expr.operand, -sign, deep)
+    elif isinstance(expr, ast.BinOp) and isinstance(expr.op, (ast.Add, ast.Sub)):
+        yield from leaves(program, expr.left, sign, deep)
+        yield from leaves(program, expr.right, sign if isinstance(expr.op, ast.Add) else -sign, deep)
+    elif isinstance(expr, ast.BinOp) and isinstance(expr.op, (ast.Mult, ast.Div)):
+        turned = sum(isinstance(s, ast.UnaryOp) and isinstance(s.op, ast.USub) for s in (expr.left, expr.right)) % 2
+        sums = [s for s in (expr.left, expr.right) if not isinstance(s, ast.Constant) and not _scale(s)]
+        if len(sums) == 1:
+            one = sums[0].operand if isinstance(sums[0], ast.UnaryOp) else sums[0]
+            yield from leaves(program, one, -sign if turned else sign, deep)
+    elif (
+        isinstance(expr, ast.Call)
+        and isinstance(expr.func, ast.Attribute)
+        and expr.func.attr in (*SHAPES, "sum", "mean")
+        and key(expr.func.value) not in ("torch", "F")
+    ):
+        yield from leaves(program, expr.func.value, sign, deep)
+    elif deep and isinstance(expr, (ast.Name, ast.Attribute)):
+        found = program.binding(expr)
+        if (
+            found is not None
+            and found.value is not None
+            and found.how == "assign"
+            and found.part is None
+            and found.value is not expr
+        ):
+            if isinstance(found.value, (ast.BinOp, ast.UnaryOp, ast.Name)):
+                yield from leaves(program, found.value, sign, deep - 1)
+                return
+            yield f"{key(expr)} {program.code(found.value)}", sign
+        else:
+            yield key(expr), sign
+    else:
+        yield program.code(expr), sign
+
+
+def _scale(expr: ast.expr) -> bool:
+    inner = expr.operand if isinstance(expr, ast.UnaryOp) else expr
+    return bool(re.search(r"beta|alpha|coef|tau|scale|temp|lambda", last(key(inner)), re.I)) or isinstance(
+        inner, ast.Constant
+    )
+
+
+CHOSEN = re.compile(r"chosen|preferred|(^|_|\b)(win|pos|w)(_|\b|$)|winner", re.I)
+REJECTED = re.compile(r"reject|dispreferred|(^|_|\b)(lose|loser|neg|l)(_|\b|$)", re.I)
+REF = re.compile(r"(^|_|\b)ref(erence)?(_|\b|\.|$)|reference", re.I)
+
+
+@rule("reference-sign-flipped", "S1", "dpo-chosen-reward-falling", "logsigmoid",
+      bad="""
+      pi_margin = policy_chosen_logps - policy_rejected_logps
+      ref_margin = ref_chosen_logps - ref_rejected_logps
+      loss = -F.logsigmoid(beta * (ref_margin - pi_margin)).mean()
+      """,
+      good="""
+      pi_margin = policy_chosen_logps - policy_rejected_logps
+      ref_margin = ref_chosen_logps - ref_rejected_logps
+      loss = -F.logsigmoid(beta * (pi_margin - ref_margin)).mean()
+      """)  # fmt: skip
+def reference_sign_flipped(view: View) -> Iterator[Fault]:
+    """In a preference loss, policy and reference stand with each other's signs.
+
+    Why: the loss falls where the policy prefers what people rejected.
+    """
+    program = view.program
+    for call in program.find("logsigmoid", "log_sigmoid"):
+        value = call.args[0] if call.args else None
+        if value is None:
+            continue
+        terms = [(text, sign) for text, sign in leaves(program, value)]
+        kinds = {(bool(CHOSEN.search(t)) and not REJECTED.search(t), bool(REF.search(t))): s for t, s in terms
+                 if bool(CHOSEN.search(t)) != bool(REJECTED.search(t))}  # fmt: skip
+        statement = program.statement(call)
+        minus = any(
+            isinstance(a, ast.UnaryOp) and isinstance(a.op, ast.USub) for a in program.up(call) if a is not statement
+        )
+        direct = isinstance(value, ast.Name) or not (
+            isinstance(value, ast.BinOp) and any(isinstance(n, ast.UnaryOp) for n in ast.walk(value))
+        )
+        if len(terms) == 4 and len(kinds) == 4 and minus and direct:
+            wanted = {(True, False): 1, (False, False): -1, (True, True): -1, (False, True): 1}
+            if all(kinds.get(k) == -s for k, s in wanted.items()):
+                place = next(
+                    (n for n in program.traced(value, 2) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Sub)),
+                    call,
+                )
+                yield Fault(place, "policy and reference stand with each other's signs: the rejected answer is made likelier",
+                            "策略与参考模型的符号颠倒：损失在抬高被拒绝的回答", beside=(call,))  # fmt: skip
+                return
+
+
+@rule("group-statistics-of-the-wrong-axis", "S1", "rl-no-convergence", "mean",
+      bad="""
+      grouped = rewards.view(-1, num_generations)
+      advantages = (grouped - grouped.mean(dim=0)) / (grouped.std(dim=0) + 1e-4)
+      """,
+      good="""
+      grouped = rewards.view(-1, num_generations)
+      advantages = (grouped - grouped.mean(dim=1, keepdim=True)) / (grouped.std(dim=1, keepdim=True) + 1e-4)
+      """)  # fmt: skip
+def group_statistics_of_the_wrong_axis(view: View) -> Iterator[Fault]:
+    """Rewards are compared across prompts, not among the answers to one prompt.
+
+    Why: an easy prompt's answers all look good and a hard one's all bad: the advantage says nothing of the answer.
+    """
+    program = view.program
+    for call in program.find("mean"):
+        on, axis = receiver(call), argument(call, "dim", 0) or argument(call, "axis")
+        if (
+            on is None
+            or axis is None
+            or program.const(axis) not in (0, -2)
+            or "reward" not in program.code(program.origin(on)).lower() + key(on)
+        ):
+            continue
+        value = program.origin(on)
+        shape = (
+            value.args if isinstance(value, ast.Call) and last(program.path(value.func)) in ("view", "reshape") else []
+        )
+        parts = shape[0].elts if len(shape) == 1 and isinstance(shape[0], (ast.Tuple, ast.List)) else shape
+        if len(parts) == 2 and re.search(
+            r"(^|_)(g|k)$|group|gens?$|generations|samples_per|n_samples|num_samples|rollouts|completions",
+            last(key(parts[1])),
+            re.I,
+        ):
+            yield Fault(
+                call,
+                "the mean is over prompts, not over the answers to one prompt",
+                "均值取在不同提示之间，而不是同一提示的各个回答之间",
+            )
+
+
+@rule("bootstrap-through-the-end", "S2", "rl-no-convergence", "gamma discount",
+      bad="""
+      def update(batch):
+          s, a, r, s2, done = batch
+          with torch.no_grad():
+              target = r + gamma * target_net(s2).max(dim=1).values
+          loss = F.mse_loss(q_net(s).gather(1, a).squeeze(1), target)
+          return loss
+      """,
+      good="""
+      def update(batch):
+          s, a, r, s2, done = batch
+          with torch.no_grad():
+              target = r + gamma * (1 - done) * target_net(s2).max(dim=1).values
+          loss = F.mse_loss(q_net(s).gather(1, a).squeeze(1), target)
+          return loss
+      """)  # fmt: skip
+def bootstrap_through_the_end(view: View) -> Iterator[Fault]:
+    """The value after the last state of an episode is added to the target.
+
+    Why: the end of an episode has no value behind it: values grow without end, and ending is worth nothing.
+    """
+    program = view.program
+    for node in program.nodes:
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add) or not isinstance(node.right, ast.BinOp):
+            continue
+        factors = [n for n in ast.walk(node.right) if re.search(r"^(gamma|discount\w{0,10})$", last(key(n)), re.I)]
+        scope = program.scope(node)
+        if not factors or not isinstance(scope, FUNCTIONS):
+            continue
+        for name, bound in program.bound.get(scope, {}).items():
+            if re.fullmatch(
+                r"d|dones?|done_mask|terminals?|terminated|terms?|is_done|not_done|masks?", name, re.I
+            ) and any(b.how in ("assign", "for") and b.part is not None for b in bound):
+                read = any(
+                    isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in ast.walk(scope)
+                )
+                if not read:
+                    yield Fault(
+                        node,
+                        f"the target goes on behind the end of an episode: `{name}` is not used",
+                        f"目标越过了回合结束：`{name}` 没有被使用",
+                    )
+                    break
+
+
+@rule("ratio-upside-down", "S1", "rl-no-convergence", "ratio",
+      bad="""
+      ratio = torch.exp(old_logp - logp)
+      loss = -torch.min(ratio * adv, torch.clamp(ratio, 0.8, 1.2) * adv).mean()
+      """,
+      good="""
+      ratio = torch.exp(logp - old_logp)
+      loss = -torch.min(ratio * adv, torch.clamp(ratio, 0.8, 1.2) * adv).mean()
+      """)  # fmt: skip
+def ratio_upside_down(view: View) -> Iterator[Fault]:
+    """The ratio of probabilities is old over new.
+
+    Why: its gradient points the other way: good actions become rarer.
+    """
+    program = view.program
+    for call in program.find("exp"):
+        value = call.args[0] if call.args else receiver(call)
+        value = program.origin(value) if value is not None else None
+        statement = program.statement(call)
+        target = last(key(statement.targets[0])) if isinstance(statement, ast.Assign) else ""
+        if (
+            not isinstance(value, ast.BinOp)
+            or not isinstance(value.op, ast.Sub)
+            or not re.fullmatch(r"(pg_|policy_|prob_|importance_)?ratios?", target)
+        ):
+            continue
+        old = [
+            bool(re.search(r"(^|_|\b|\.|\[['\"])(old|behavio\w{0,3}r|rollout|sampled)(_|\b)|_old\b", program.code(s)))
+            for s in (value.left, value.right)
+        ]
+        clipped = re.search(
+            rf"clamp\(\s{{0,9}}{target}|clip\(\s{{0,9}}{target}|{target}\.(clamp|clip)", whole(program, call)
+        )
+        if old == [True, False] and clipped:
+            a, b = source(program, value.left), source(program, value.right)
+            yield Fault(
+                call,
+                "the ratio is old over new: good actions become rarer",
+                "比值是旧策略除以新策略：好的动作反而变少",
+                (instead(value, f"{b} - {a}"),),
+            )
+
+
+@rule("surrogate-not-negated", "S1", "rl-no-convergence", "ratio",
+      bad="""
+      for batch in loader:
+          ratio = torch.exp(policy(batch) - batch["old_logp"])
+          loss = torch.min(ratio * adv, torch.clamp(ratio, 0.8, 1.2) * adv).mean()
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """,
+      good="""
+      for batch in loader:
+          ratio = torch.exp(policy(batch) - batch["old_logp"])
+          loss = -torch.min(ratio * adv, torch.clamp(ratio, 0.8, 1.2) * adv).mean()
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """)  # fmt: skip
+def surrogate_not_negated(view: View) -> Iterator[Fault]:
+    """The objective that is to grow is minimised.
+
+    Why: the optimizer goes down: what was rewarded becomes rarer.
+    """
+    program = view.program
+    for training in view.trainings:
+        for event in training.of("backward"):
+            if event.on is None:
+                continue
+            nodes = list(program.traced(event.on, 5))
+            smaller = [n for n in nodes if isinstance(n, ast.Call) and last(program.path(n.func)) in ("min", "minimum") and len(n.args) == 2
+                       and all(re.search(r"adv|surr|ratio", program.code(a), re.I) for a in n.args)]  # fmt: skip
+            turned = any(
+                isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) and not isinstance(n.operand, ast.Constant)
+                for n in nodes
+            )
+            turned |= any(
+                isinstance(n, ast.BinOp)
+                and isinstance(n.op, ast.Sub)
+                and any(s in set(ast.walk(n.right)) for s in smaller)
+                for n in nodes
+            )
+            turned |= any(isinstance(n, ast.Constant) and n.value in (-1, -1.0) for n in nodes) or any(
+                isinstance(n, ast.AugAssign) for n in nodes
+            )
+            if (
+                smaller
+                and not turned
+                and not re.search(r"maximize\s{0,4}=\s{0,4}True|\bneg\(", program.text)
+                and "-=" not in whole(program, smaller[0])
+                and not _minus_uses(program, event.on)
+            ):
+                yield Fault(
+                    smaller[0],
+                    "what is to grow is minimised: the surrogate is not negated",
+                    "应增大的目标被最小化：代理目标没有取负",
+                    beside=(event.node,),
+                )
+
+
+def _minus_uses(program: Program, expr: ast.expr) -> bool:
+    """Whether a sum that makes the loss subtracts anything that is not a constant."""
+    value = program.origin(expr)
+    return isinstance(value, ast.BinOp) and isinstance(value.op, ast.Sub)

@@ -1,0 +1,442 @@
+"""Rules on what is held out: what leaks from the test part into training, and what tears pairs apart."""
+
+# ruff: noqa: E501  one sentence, pattern or question on one line
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from ....patterns import bounded
+from ...program import Program, argument, key, last, receiver
+from ..rule import Fault, View, rule
+from .ways import class_methods, constructor, given, peeled, whole
+
+SUPERVISED = re.compile(
+    r"Select(KBest|Percentile|Fpr|FromModel)$|RFE(CV)?$|TargetEncoder$|SMOTE|ADASYN|Over\w{0,20}Sampler$|LDA$|LinearDiscriminantAnalysis$"
+)
+FITTED = bounded(
+    r"(Standard|MinMax|Robust|MaxAbs)Scaler$|PCA$|TruncatedSVD$|Imputer$|Vectorizer$|Quantile\w{0,20}$|PowerTransformer$|Select(KBest|Percentile|Fpr|FromModel)$|RFE(CV)?$|TargetEncoder$|SMOTE\w{0,20}$|ADASYN$|Random\w{0,20}OverSampler$|LinearDiscriminantAnalysis$|UMAP$|KBinsDiscretizer$"
+)
+"""What learns something from all rows that it is shown."""
+GROUPS = re.compile(
+    r"^(patient|subject|user|speaker|session|customer|client|participant|author|artist|person|device|doc|document|video|recording|conversation|family|group|site|study|slide|visit|scene|molecule|scaffold|protein)(_?(id|ids|name|no|nr|uid|key))$",
+    re.I,
+)
+TEST = re.compile(r"(^|_)(test|val|valid|dev|holdout|eval)(_|$|\d)", re.I)
+
+
+def _fits(view: View, node: ast.AST) -> str:
+    """The transformer that a call fits: its constructor's name."""
+    if not isinstance(node, ast.Call) or last(view.program.path(node.func)) not in (
+        "fit_transform",
+        "fit_resample",
+        "fit",
+    ):
+        return ""
+    name = last(constructor(view, receiver(node)))
+    return name if FITTED.search(name) else ""
+
+
+def _learned(view: View, expr: ast.expr) -> tuple[ast.AST, str] | None:
+    """The call that learned from all the rows of a value on its way here."""
+    program = view.program
+    for node in program.traced(expr, 4):
+        if name := _fits(view, node):
+            return node, name
+        if isinstance(node, ast.Call) and last(program.path(node.func)) == "transform" and node.args:
+            maker = last(constructor(view, receiver(node)))
+            fits = [c for c in program.find("fit") if key(receiver(c)) == key(receiver(node)) != "" and c.args]
+            if FITTED.search(maker) and fits and key(fits[0].args[0]) == key(node.args[0]) != "" and len(fits) == 1:
+                return fits[0], maker
+    return None
+
+
+@rule("fitted-before-split", "S2", "eval-leakage", "train_test_split cross_val_score cross_validate cross_val_predict",
+      bad="""
+      import torch
+      X = TfidfVectorizer().fit_transform(texts)
+      X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.2)
+      """,
+      good="""
+      import torch
+      X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.2)
+      vectorizer = TfidfVectorizer().fit(X_train)
+      X_train, X_test = vectorizer.transform(X_train), vectorizer.transform(X_test)
+      """)  # fmt: skip
+def fitted_before_split(view: View) -> Iterator[Fault]:
+    """Something is fitted to all rows before the test part is split off.
+
+    Why: features that were chosen with the labels of the test rows, or copies of them, make the score too good.
+    """
+    for call in view.program.find("train_test_split", "cross_val_score", "cross_validate", "cross_val_predict"):
+        for value in (*call.args[:3], *(k.value for k in call.keywords if k.arg in ("X", "y"))):
+            found = _learned(view, value)
+            if found is not None and not _within(view.program, found[0], call):
+                yield Fault(found[0], f"`{found[1]}` is fitted to all rows before the test part is split off",
+                            f"`{found[1]}` 在划分测试集之前就拟合了全部数据", severity="S1" if SUPERVISED.search(found[1]) else "", beside=(call,))  # fmt: skip
+                return
+
+
+def _within(program: Program, node: ast.AST, call: ast.Call) -> bool:
+    """Whether the fitted rows are the training part of an earlier split."""
+    rows = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    return rows is not None and bool(re.search(r"train|_tr\b", program.code(rows)))
+
+
+@rule("fitted-on-test-data", "S1", "eval-leakage", "fit_transform .fit(",
+      bad="""
+      import torch
+      scaler = StandardScaler()
+      X_train = scaler.fit_transform(X_train)
+      X_test = scaler.fit_transform(X_test)
+      """,
+      good="""
+      import torch
+      scaler = StandardScaler()
+      X_train = scaler.fit_transform(X_train)
+      X_test = scaler.transform(X_test)
+      """)  # fmt: skip
+def fitted_on_test_data(view: View) -> Iterator[Fault]:
+    """A scaler or vectoriser that was fitted to the training part is fitted again to the test part.
+
+    Why: training and test rows are put on different scales; the score says nothing of new data.
+    """
+    program = view.program
+    fits: dict[str, list[ast.Call]] = {}
+    for call in program.find("fit_transform", "fit"):
+        if call.args and _fits(view, call):
+            fits.setdefault(key(receiver(call)), []).append(call)
+    for name, calls in fits.items():
+        trained = [c for c in calls if re.search(r"train|_tr$", last(key(c.args[0])) or "", re.I)]
+        tested = [
+            c
+            for c in calls
+            if TEST.search(last(key(c.args[0])) or "") and not re.search(r"train", key(c.args[0]), re.I)
+        ]
+        if name and trained and tested:
+            yield Fault(
+                tested[0],
+                f"`{name}` is fitted again to the test rows",
+                f"`{name}` 又在测试数据上重新拟合",
+                beside=(trained[0],),
+            )
+
+
+@rule("split-by-row-of-groups", "S2", "eval-leakage", "train_test_split random_split",
+      bad="""
+      import torch
+      print(frame["patient_id"].nunique(), "patients")
+      train, test = train_test_split(frame, test_size=0.2, random_state=0)
+      """,
+      good=("""
+      import torch
+      patients = frame["patient_id"].unique()
+      train_ids, test_ids = train_test_split(patients, test_size=0.2, random_state=0)
+      train = frame[frame["patient_id"].isin(train_ids)]
+      """, """
+      import torch
+      train, test = train_test_split(frame, test_size=0.2, random_state=0)
+      """))  # fmt: skip
+def split_by_row_of_groups(view: View) -> Iterator[Fault]:
+    """Rows are split at random though several belong to one patient, speaker or user.
+
+    Why: the same person is in both parts: the score is of knowing them again.
+    Known gaps: whether a column repeats is told by its name and by what the program counts.
+    """
+    program = view.program
+    if re.search(
+        r"Group(Shuffle|K)|groupby|GroupKFold|StratifiedGroup|groups\s{0,4}=|\.unique\(\)|set\(|drop_duplicates",
+        program.text,
+    ):
+        return
+    for call in program.find("train_test_split", "random_split"):
+        frame = call.args[0] if call.args else None
+        name = key(frame) if frame is not None else ""
+        if not name or isinstance(frame, ast.Subscript):
+            continue
+        for node in program.nodes:
+            column = (
+                node.attr
+                if isinstance(node, ast.Attribute)
+                else node.slice.value
+                if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
+                else None
+            )
+            if isinstance(column, str) and GROUPS.search(column) and key(node.value) == name:  # type: ignore[attr-defined]
+                yield Fault(call, f"rows are split at random though they belong together by `{column}`",
+                            f"按行随机划分，但数据按 `{column}` 成组", beside=(node,))  # fmt: skip
+                return
+
+
+@rule("splits-share-a-dataset", "S1", "eval-harness-drift", "random_split Subset",
+      bad="""
+      full = ImageFolder(root, transform=train_transform)
+      train_set, val_set = torch.utils.data.random_split(full, [0.9, 0.1])
+      val_set.dataset.transform = eval_transform
+      """,
+      good=("""
+      train_set, val_set = torch.utils.data.random_split(ImageFolder(root), [0.9, 0.1])
+      val_set.dataset = copy.copy(val_set.dataset)
+      val_set.dataset.transform = eval_transform
+      """, """
+      train_part, val_part = torch.utils.data.random_split(range(n), [0.9, 0.1])
+      val_set = Subset(ImageFolder(root, transform=eval_transform), list(val_part))
+      """))  # fmt: skip
+def splits_share_a_dataset(view: View) -> Iterator[Fault]:
+    """The transform of one part is set on the dataset that all parts share.
+
+    Why: the other part gets it too: training loses its augmentation, or evaluation gains it.
+    """
+    program = view.program
+    split = any(True for _ in program.find("random_split", "Subset"))
+    for node in program.nodes:
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if not split or not isinstance(target, ast.Attribute) or "transform" not in target.attr:
+            continue
+        inner = target.value
+        if isinstance(inner, ast.Attribute) and inner.attr == "dataset" and key(inner.value):
+            part = program.binding(inner.value)
+            parted = (
+                part is not None
+                and isinstance(part.value, ast.Call)
+                and last(program.path(part.value.func)) in ("random_split", "Subset")
+            )
+            if parted and not program.bindings(inner) and not re.search(r"deepcopy|copy\.copy", whole(program, node)):
+                yield Fault(
+                    node,
+                    f"`{key(inner)}` is shared by all parts of the split",
+                    f"`{key(inner)}` 由划分出的各部分共用",
+                    beside=(part.value,),
+                )  # type: ignore[union-attr]
+
+
+@rule("split-differs-between-ranks", "S1", "eval-leakage", "random_split train_test_split",
+      bad="""
+      torch.distributed.init_process_group("nccl")
+      train_set, val_set = random_split(dataset, [0.9, 0.1])
+      model = DistributedDataParallel(model)
+      """,
+      good="""
+      torch.distributed.init_process_group("nccl")
+      train_set, val_set = random_split(dataset, [0.9, 0.1], generator=torch.Generator().manual_seed(0))
+      model = DistributedDataParallel(model)
+      """)  # fmt: skip
+def split_differs_between_ranks(view: View) -> Iterator[Fault]:
+    """Each rank splits the data with its own random numbers.
+
+    Why: what is validation on one rank is trained on by another.
+    """
+    program = view.program
+    if not view.distributed or re.search(
+        r"manual_seed|set_seed|seed_everything|random\.seed|RandomState|default_rng", program.text
+    ):
+        return
+    for call in program.find("random_split", "train_test_split"):
+        told = any(k.arg in ("generator", "random_state", "seed", None) or (k.arg == "shuffle") for k in call.keywords)
+        if not told and len(call.args) < 3 and call.args:
+            yield Fault(call, "every rank splits the data with its own random numbers", "每个 rank 各自随机划分数据")
+
+
+@rule("pairs-torn-apart", "S1", "noisy-data-mixture", "shuffle permutation randperm",
+      bad="""
+      import torch
+      np.random.shuffle(inputs)
+      np.random.shuffle(labels)
+      """,
+      good="""
+      import torch
+      order = np.random.permutation(len(inputs))
+      inputs, labels = inputs[order], labels[order]
+      """)  # fmt: skip
+def pairs_torn_apart(view: View) -> Iterator[Fault]:
+    """Inputs and labels are shuffled one after the other, each in its own order.
+
+    Why: labels no longer belong to their inputs.
+    """
+    program = view.program
+    calls = sorted(
+        (
+            c
+            for c in program.find("shuffle")
+            if program.path(c.func) in ("numpy.random.shuffle", "np.random.shuffle", "random.shuffle") and c.args
+        ),
+        key=lambda c: c.lineno,
+    )
+    for one, two in pairwise(calls):
+        names = [last(key(c.args[0])) for c in (one, two)]
+        same = program.parent.get(program.statement(one)) is program.parent.get(program.statement(two))
+        between = "\n".join(program.parsed.lines[one.lineno : two.lineno])
+        paired = (
+            any(re.search(r"(^|_)(y|labels?|targets?|answers?|masks?)(_|$)", n, re.I) for n in names)
+            and len(set(names)) == 2
+        )
+        if same and paired and two.lineno - one.lineno < 8 and not re.search(r"seed|set_state|setstate", between):
+            yield Fault(
+                two,
+                f"`{names[0]}` and `{names[1]}` are shuffled apart",
+                f"`{names[0]}` 与 `{names[1]}` 各自打乱",
+                beside=(one,),
+            )
+
+
+@rule("paired-in-listing-order", "S2", "noisy-data-mixture", "glob listdir iterdir",
+      bad="""
+      import torch
+      images = glob.glob(root + "/images/*.png")
+      masks = glob.glob(root + "/masks/*.png")
+      pairs = list(zip(images, masks))
+      """,
+      good="""
+      import torch
+      images = sorted(glob.glob(root + "/images/*.png"))
+      masks = sorted(glob.glob(root + "/masks/*.png"))
+      pairs = list(zip(images, masks))
+      """)  # fmt: skip
+def paired_in_listing_order(view: View) -> Iterator[Fault]:
+    """Files of two folders are paired in the order in which the system lists them.
+
+    Why: that order is any: an image gets the mask of another.
+    """
+    program = view.program
+    for call in program.find("zip"):
+        listed = [v for a in call.args if (v := _listing(view, a)) is not None]
+        if len(listed) >= 2 and len(listed) == len(call.args):
+            yield Fault(
+                call,
+                "files of two folders are paired in any order",
+                "两个目录的文件按任意次序配对",
+                beside=tuple(listed),
+            )
+
+
+def _listing(view: View, expr: ast.expr) -> ast.Call | None:
+    program = view.program
+    value = peeled(view, expr, frozenset(("list",)))
+    if any(last(program.path(c.func)) == "sort" and key(receiver(c)) == key(expr) != "" for c in program.find("sort")):
+        return None
+    wanted = isinstance(value, ast.Call) and last(program.path(value.func)) in ("glob", "listdir", "iterdir", "rglob")
+    return value if wanted and isinstance(value, ast.Call) else None
+
+
+@rule("generator-copied-to-workers", "S2", "duplicate-surge", "default_rng RandomState Random( Generator",
+      bad="""
+      class Noisy(torch.utils.data.Dataset):
+          def __init__(self, rows):
+              self.rows, self.rng = rows, np.random.default_rng(0)
+          def __getitem__(self, i):
+              return self.rows[i] + self.rng.normal()
+      loader = DataLoader(Noisy(rows), batch_size=8, num_workers=4)
+      """,
+      good="""
+      class Noisy(torch.utils.data.Dataset):
+          def __init__(self, rows):
+              self.rows = rows
+          def __getitem__(self, i):
+              rng = np.random.default_rng([i, torch.initial_seed() % 2**32])
+              return self.rows[i] + rng.normal()
+      loader = DataLoader(Noisy(rows), batch_size=8, num_workers=4)
+      """)  # fmt: skip
+def generator_copied_to_workers(view: View) -> Iterator[Fault]:
+    """A dataset draws from a generator that it makes in `__init__`, and several workers copy it.
+
+    Why: every worker draws the same numbers, and each epoch begins again: the augmentation repeats.
+    """
+    program = view.program
+    if re.search(r"worker_init_fn|get_worker_info", program.text):
+        return
+    several = [c for c in program.find("DataLoader") if _many_workers(view, c)]
+    for function in program.functions.get("__init__", ()) if several else ():
+        methods = class_methods(view, function.body[0])
+        if "__getitem__" not in methods:
+            continue
+        for node in ast.walk(function):
+            target = node.targets[0] if isinstance(node, ast.Assign) else None
+            for name, value in _pairs(target, node.value if isinstance(node, ast.Assign) else None):
+                made = isinstance(value, ast.Call) and last(program.path(value.func)) in (
+                    "default_rng",
+                    "RandomState",
+                    "Random",
+                )
+                again = (
+                    any(
+                        b.how != "assign" or program.scope(b.node) is not function
+                        for b in program.bindings(target, name)
+                    )
+                    if target is not None and name
+                    else True
+                )
+                if made and not again and _drawn(view, methods, name):
+                    yield Fault(
+                        node,
+                        f"`{name}` is copied into every worker: all draw the same numbers",
+                        f"`{name}` 被复制到每个 worker：抽到的随机数都相同",
+                        beside=(several[0],),
+                    )
+
+
+def _pairs(target: ast.AST | None, value: ast.expr | None) -> list[tuple[str, ast.expr]]:
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return [(key(t), v) for t, v in zip(target.elts, value.elts, strict=True)]
+    return [(key(target), value)] if target is not None and value is not None else []
+
+
+def _drawn(view: View, methods: dict, name: str) -> bool:
+    """Whether items draw from a generator: in `__getitem__` or in a method that it calls."""
+    seen, waiting = set(), ["__getitem__"]
+    while waiting:
+        function = methods.get(waiting.pop())
+        if function is None or function in seen:
+            continue
+        seen.add(function)
+        for node in ast.walk(function):
+            if isinstance(node, ast.Call) and key(receiver(node)) == name:
+                return True
+            if isinstance(node, ast.Call) and key(receiver(node)) == "self":
+                waiting.append(last(view.program.path(node.func)))
+    return False
+
+
+def _many_workers(view: View, call: ast.Call) -> bool:
+    told, value = given(view, call, "num_workers")
+    return told and value != 0
+
+
+@rule("rows-of-time-shuffled", "S2", "eval-leakage", "train_test_split",
+      bad="""
+      import torch
+      frame = pd.read_csv(path).sort_values("timestamp")
+      train, test = train_test_split(frame, test_size=0.2, random_state=0)
+      """,
+      good="""
+      import torch
+      frame = pd.read_csv(path).sort_values("timestamp")
+      train, test = train_test_split(frame, test_size=0.2, shuffle=False)
+      """)  # fmt: skip
+def rows_of_time_shuffled(view: View) -> Iterator[Fault]:
+    """Rows in the order of time are split at random.
+
+    Why: what comes after a test row is trained on: the score is of looking back, not ahead.
+    """
+    program = view.program
+    for call in program.find("train_test_split"):
+        if (
+            not call.args
+            or any(k.arg in ("shuffle", None) for k in call.keywords)
+            or argument(call, "stratify") is not None
+        ):
+            continue
+        for value in call.args[:2]:
+            for node in program.traced(value, 4):
+                windows = isinstance(node, ast.Call) and last(program.path(node.func)) == "sort_values"
+                by = program.code(node) if windows else ""
+                if windows and re.search(r"['\"](date|time|timestamp|datetime|day|month|year|ts)['\"]", by):
+                    yield Fault(
+                        call,
+                        "rows in the order of time are split at random",
+                        "按时间排序的数据被随机划分",
+                        beside=(node,),
+                    )
+                    return

@@ -1,0 +1,208 @@
+"""Chains of counters, one row a source, shard or batch: read, dropped for a reason, kept.
+
+Told where one group loses nearly everything, where a stage that takes a usual share of the others takes nothing, and
+where one group repeats what came before. Groups differ by nature; only what is all or nothing is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...findings import Evidence, Finding, Severity
+from ...patterns import bounded
+from ...tables.table import Column, Table
+from ..distributions import texts
+from ..line import plain
+from ..summed.words import TOTAL, is_count, labels_of, shares_of
+
+READ = bounded(r"(?:^|_)(?:read|in|input|inputs|raw|before|loaded|total|seen|original|orig|start)(?:_|$)|读入|输入"
+               r"|去重前|过滤前|清洗前|原始|读取|总数")  # fmt: skip
+KEPT = bounded(r"(?:^|_)(?:kept|keep|out|output|after|trained|used|remaining|retained|left|final|written|passed)(?:_|$)"
+               r"|保留|输出|去重后|过滤后|清洗后|剩余|写出|入库|训练用")  # fmt: skip
+DROPPED = bounded(
+    r"drop|remov|discard|filter|reject|too_(?:short|long)|dup|skip|丢弃|剔除|移除|去除|删除|过滤|跳过|去重"
+)
+REPEATED = bounded(r"(?:^|_)(?:dups?|duplicates?|duplicated|repeat(?:ed|s)?|near_?dup)(?:_|$)|重复")
+TAKEN = bounded(r"remov|drop|filter|discard|before|raw|丢弃|剔除|移除|去除|删除|过滤|[前]$")
+"""Repeats that were taken out, or that stood before they were."""
+DEDUP = bounded(r"dedup|minhash|simhash|lsh|(?:^|_)dups?(?:_|$)|duplicate|去重|剔重|重复")
+LEAST_READ = 1000
+ALL, USUAL = 0.97, 0.7
+"""Share that a group loses, and the most that the others lose, to be told as lost."""
+LEAST_USUAL = 0.02
+"""Share that a stage takes of the others, below which taking nothing is no wonder."""
+FEW = 3
+"""Rows of which nothing was removed, below which they may have been left out on purpose."""
+LEAST_REPEATED, TIMES = 0.2, 5.0
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Rows with what was read and what was kept."""
+
+    table: Table
+    read: Column
+    kept: Column
+    rows: np.ndarray
+    names: tuple[str, ...]
+
+    @property
+    def lost(self) -> np.ndarray:
+        return 1 - self.kept.values[self.rows] / self.read.values[self.rows]
+
+
+def counted(tables: Sequence[Table]) -> Iterator[Finding]:
+    """What the chains of counters say."""
+    for table in tables:
+        if 3 <= len(table) <= 20_000:
+            chain = _chain(table)
+            if chain is not None:
+                yield from _lost(chain)
+                yield from _idle(chain)
+            yield from _repeats(table)
+
+
+def _chain(table: Table) -> Chain | None:
+    counts = [c for c in table.columns if is_count(c) or _nearly(c)]
+    for read in counts:
+        if not READ.search(plain(read.name)) or DROPPED.search(
+            plain(read.name).replace("去重前", "").replace("过滤前", "")
+        ):
+            continue
+        for kept in counts:
+            name = plain(kept.name).replace("去重后", "").replace("过滤后", "")
+            if kept is read or not KEPT.search(plain(kept.name)) or DROPPED.search(name):
+                continue
+            rows = _rows(table, read, kept)
+            if len(rows) > 2 and (kept.values[rows] <= read.values[rows]).all():
+                return Chain(table, read, kept, rows, _names(table, rows))
+    return None
+
+
+def _nearly(column: Column) -> bool:
+    """A count with rows that it does not have, as a line of totals."""
+    values = column.values
+    finite = values[np.isfinite(values)] if values.dtype.kind == "f" else np.zeros(0)
+    return len(finite) >= 3 and bool((finite >= 0).all() and (finite == np.round(finite)).all())
+
+
+def _rows(table: Table, read: Column, kept: Column) -> np.ndarray:
+    total = np.zeros(len(table), bool)
+    for column in table.columns:
+        if column.values.dtype.kind == "O":
+            total |= np.array([bool(TOTAL.search(v)) for v in texts(column)])
+    good = np.isfinite(read.values) & np.isfinite(kept.values)
+    return np.flatnonzero(good & ~total & (np.nan_to_num(read.values) >= LEAST_READ))
+
+
+def _names(table: Table, rows: np.ndarray) -> tuple[str, ...]:
+    """What each row is called: by the first column of text."""
+    column = next((c for c in table.columns if c.values.dtype.kind == "O"), None)
+    return tuple(texts(column)[rows].tolist()) if column is not None else tuple(f"row {i + 1}" for i in rows.tolist())
+
+
+def _lost(c: Chain) -> Iterator[Finding]:
+    """Groups of which nearly nothing is kept, where most of the others is."""
+    gone = np.flatnonzero(c.lost >= ALL)
+    rest = np.delete(c.lost, gone)
+    if not len(gone) or len(gone) > len(c.lost) / 2 or rest.max() > USUAL:
+        return
+    reasons = [r for r in c.table.columns if r not in (c.read, c.kept) and _nearly(r) and DROPPED.search(plain(r.name))]
+    i = int(gone[0])
+    row = int(c.rows[i])
+    why = max(reasons, key=lambda r: np.nan_to_num(r.values[row]), default=None)
+    n, kept = c.read.values[row], c.kept.values[row]
+    took = f", {why.values[row]:.0f} of them by {why.name}" if why is not None and why.values[row] >= n / 2 else ""
+    took_zh = f"，其中 {why.values[row]:.0f} 条因 {why.name}" if took and why is not None else ""
+    yield Finding(
+        "source-lost", Severity.S1,
+        f"Of {c.names[i]} {kept:.0f} of {n:.0f} are kept{took}, of the other {len(rest)} between "
+        f"{1 - rest.max():.0%} and {1 - rest.min():.0%}: no property of texts takes all of one source, so its fields "
+        "are not those that are read.",
+        f"{c.names[i]} 的 {n:.0f} 条只保留 {kept:.0f} 条{took_zh}，其余 {len(rest)} 个来源保留 {1 - rest.max():.0%} 到 "
+        f"{1 - rest.min():.0%}：过滤不会恰好去掉整个来源，应是读取的字段对不上。",
+        _shown(c, [i], why or c.kept),
+        {"sources": [c.names[j] for j in gone[:8]], "kept": float(kept), "read": float(n),
+         "reason": why.name if took and why is not None else ""},
+    )  # fmt: skip
+
+
+def _idle(c: Chain) -> Iterator[Finding]:
+    """Groups of which a stage takes nothing, where it takes a usual share of the others."""
+    idle = np.flatnonzero(c.lost == 0)
+    rest = np.delete(c.lost, idle)
+    if not len(idle) or len(rest) < 2 or rest.min() < LEAST_USUAL or len(idle) > 0.8 * len(c.lost):
+        return
+    group, value = _group(c, idle)
+    about = " ".join((c.table.file, c.table.part, c.read.name, c.kept.name, *(x.name for x in c.table.columns)))
+    dedup = len(idle) >= FEW and bool(DEDUP.search(plain(about)) or DEDUP.search(about))
+    what = f"all with {group} {value}" if group else ", ".join(c.names[i] for i in idle[:4])
+    name, zh = ("Deduplication", "去重") if dedup else ("Filtering", "过滤")
+    yield Finding(
+        "dedup-removed-nothing" if dedup else "filter-removed-nothing", Severity.S1 if dedup else Severity.S2,
+        f"{name} removed nothing in {len(idle)} of {len(c.lost)} rows ({c.names[idle[0]]} to {c.names[idle[-1]]}; "
+        f"{what}): {c.kept.name} equals {c.read.name}, while of the others {rest.min():.1%} to {rest.max():.1%} "
+        "are removed.",
+        f"{zh}在 {len(c.lost)} 行中的 {len(idle)} 行（{c.names[idle[0]]} 到 {c.names[idle[-1]]}，{what}）里剔除为 0："
+        f"{c.kept.name} 等于 {c.read.name}，其余行剔除了 {rest.min():.1%} 到 {rest.max():.1%}。",
+        _shown(c, [int(idle[0]), int(idle[-1])], c.kept),
+        {"rows": len(idle), "usual": [float(rest.min()), float(rest.max())], "group": group, "value": value},
+    )  # fmt: skip
+
+
+def _group(c: Chain, which: np.ndarray) -> tuple[str, str]:
+    """(column, value) that exactly these rows have."""
+    for column, said in labels_of(c.table):
+        mine = set(said[c.rows[which]].tolist())
+        others = set(said[np.delete(c.rows, which)].tolist())
+        if len(mine) == 1 and not mine & others and len(which) > 1:
+            return column.name, str(next(iter(mine)))
+    return "", ""
+
+
+def _shown(c: Chain, which: Sequence[int], column: Column) -> tuple[Evidence, ...]:
+    return tuple(
+        Evidence(c.table.file, int(c.table.lines[c.rows[i]]) or None, metric=column.name,
+                 value=float(column.values[c.rows[i]]), text=c.names[i]) for i in which
+    )  # fmt: skip
+
+
+def _repeats(table: Table) -> Iterator[Finding]:
+    """One group of which a large share repeats what came before, where hardly anything of the others does."""
+    for column in table.columns:
+        if (
+            not REPEATED.search(plain(column.name))
+            or TAKEN.search(plain(column.name))
+            or (share := _share(column)) is None
+            or len(share) < 4
+        ):
+            continue
+        rest = np.delete(share, int(share.argmax()))
+        i, most = int(share.argmax()), float(share.max())
+        if most < LEAST_REPEATED or most < TIMES * max(float(rest.max()), 1e-3):
+            continue
+        names = _names(table, np.arange(len(table)))
+        beside = ", ".join(f"{c.name} {texts(c)[i]}" for c in table.columns if c.values.dtype.kind == "O")[:120]
+        yield Finding(
+            "duplicates-in-one-part", Severity.S1,
+            f"{column.name} is {most:.1%} for {beside or names[i]}, and at most {rest.max():.1%} for the other "
+            f"{len(rest)}: this part repeats what was there before.",
+            f"{beside or names[i]} 的 {column.name} 为 {most:.1%}，其余 {len(rest)} 个最多 {rest.max():.1%}："
+            "这一部分重复了已有的内容。",
+            (Evidence(table.file, int(table.lines[i]) or None, metric=column.name, value=most, text=names[i]),),
+            {"part": names[i], "share": most, "others": float(rest.max())},
+        )  # fmt: skip
+        return
+
+
+def _share(column: Column) -> np.ndarray | None:
+    """Its values as shares of one; percents where one is above one."""
+    if (share := shares_of(column)) is not None:
+        return share
+    values = column.values
+    if values.dtype.kind != "f" or not np.isfinite(values).all() or (values < 0).any() or not len(values):
+        return None
+    return values if values.max() <= 1 and (values != np.round(values)).any() else None

@@ -1,0 +1,111 @@
+"""Files that belong together: rows of one family that call a field differently, and outputs that are all empty."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ...findings import Evidence, Finding, Severity
+from ...patterns import bounded
+from ...tables.table import Column, Table
+from ..distributions import texts
+from ..line import plain
+
+LEAST_ROWS, MOST_COLUMNS = 10, 60
+SHARED = 2
+"""Fields that two files have in common at least, to be of one family."""
+SAME_STEM = 1
+PREDICTS = bounded(r"^(?:pred(?:iction)?s?|output|answer|response|generated|completion|model_output|预测|回答|输出)$")
+CONTENT = bounded(
+    r"^(?:text|content|body|prompt|instruction|messages|conversations?|question|query|input|doc(?:ument)?"
+    r"|正文|内容|文本|问题)$"
+)
+OUTPUTS = bounded(r"^(?:pred(?:iction)?s?|outputs?|answers?|responses?|generated|completions?|beams?|generation"
+                  r"|hypothesis|预测|回答|输出|束|生成)$")  # fmt: skip
+EMPTY = re.compile(r"""[\s\[\]"',{}]*|(?:null|none|nan)""", re.I)
+MOSTLY = 0.95
+
+
+def families(tables: Sequence[Table]) -> Iterator[Finding]:
+    """Fields that are called differently in one file of a family, and outputs that are all empty."""
+    some = [t for t in tables if len(t) >= LEAST_ROWS and 2 <= len(t.columns) <= MOST_COLUMNS and not t.part]
+    tasks = (c for t in tables for c in t.columns if c.of == "task" and c.values.dtype.kind == "O" and len(t) <= 200)
+    yield from _renamed(some, {v.lower() for c in tasks for v in texts(c).tolist()})
+    for table in some:
+        yield from _empty(table)
+
+
+def _renamed(tables: Sequence[Table], scored: set[str]) -> Iterator[Finding]:
+    for i, a in enumerate(tables[:200]):
+        for b in tables[i + 1 : 200]:
+            if a.file == b.file or _kind(a.file) != _kind(b.file):
+                continue
+            names = [{c.name for c in t.columns} for t in (a, b)]
+            common = names[0] & names[1]
+            alike = _stem(a.file) == _stem(b.file)
+            if len(common) < (SAME_STEM if alike else SHARED):
+                continue
+            for pattern in (PREDICTS, CONTENT) if alike else (PREDICTS,):
+                only = [[n for n in own - common if pattern.search(plain(n))] for own in names]
+                both = [n for n in common if pattern.search(plain(n))]
+                if all(only) and not both:
+                    yield _apart(a, b, (min(only[0]), min(only[1])), pattern is PREDICTS, _unscored(a, b, scored))
+                    return
+
+
+def _kind(file: str) -> tuple[str, str]:
+    folder, _, name = file.rpartition("/")
+    return folder, name.rpartition(".")[2]
+
+
+def _stem(file: str) -> str:
+    return re.sub(r"[\d_.\-v]+", "", file.rpartition("/")[2].rpartition(".")[0].lower())
+
+
+def _unscored(a: Table, b: Table, scored: set[str]) -> str:
+    """The one of the two files that no table of results names, where one names the other."""
+    names = [t.file.rpartition("/")[2].rpartition(".")[0].lower() for t in (a, b)]
+    gone = [name for name in names if name not in scored]
+    return gone[0] if len(gone) == 1 else ""
+
+
+def _apart(a: Table, b: Table, fields: tuple[str, str], predicts: bool, gone: str) -> Finding:
+    x, y = fields
+    without = f"; the results have no score of {gone}" if gone else ""
+    without_zh = f"；结果里没有 {gone} 的分数" if gone else ""
+    return Finding(
+        "prediction-field-renamed" if predicts else "fields-renamed", Severity.S1 if gone else Severity.S3,
+        f"The rows of {a.file} have `{x}` where those of {b.file} have `{y}`, and neither has the other's: what reads "
+        f"one name finds nothing in the other file{without}.",
+        f"{a.file} 的字段是 `{x}`，而 {b.file} 是 `{y}`，彼此都没有对方的字段："
+        f"按其中一个名字读，另一个文件就是空的{without_zh}。",
+        (Evidence(a.file, int(a.lines[0]) or None, metric=x, text=x),
+         Evidence(b.file, int(b.lines[0]) or None, metric=y, text=y)),
+        {"files": [a.file, b.file], "fields": [x, y]},
+    )  # fmt: skip
+
+
+def _empty(table: Table) -> Iterator[Finding]:
+    """Outputs of which nearly all are empty strings or lists of them."""
+    for column in table.columns:
+        if column.values.dtype.kind != "O" or not OUTPUTS.search(plain(column.name)):
+            continue
+        bare = np.array([bool(EMPTY.fullmatch(v[:400])) for v in texts(column).tolist()])
+        if bare.mean() >= MOSTLY:
+            yield _told(table, column, bare)
+            return
+
+
+def _told(table: Table, column: Column, bare: np.ndarray) -> Finding:
+    cell = Counter(texts(column)[bare].tolist()).most_common(1)[0][0][:40]
+    rows = np.flatnonzero(bare)[:2].tolist()
+    return Finding(
+        "outputs-empty", Severity.S1,
+        f"{column.name} is empty in {bare.sum()} of {len(bare)} rows ({cell or 'nothing'}).",
+        f"{len(bare)} 行中有 {bare.sum()} 行的 {column.name} 为空串（{cell or '空'}）。",
+        tuple(Evidence(table.file, int(table.lines[i]) or None, metric=column.name) for i in rows),
+        {"field": column.name, "empty": float(bare.mean())},
+    )  # fmt: skip

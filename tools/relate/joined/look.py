@@ -1,0 +1,80 @@
+"""Relations over several tables and lines of one run, in one pass: their findings, and the codes that they have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...documents.event import Event
+from ...findings import Evidence, Finding, Severity, declare
+from ...settings import Settings
+from ...tables.table import Table
+from ..line import Line
+from . import abilities, buckets, counters, families, modules, repeats, restarts, shared, tail, tried, twins
+
+MOST_TABLES = 2000
+JOINED = "what goes wrong together"
+CODES = declare(
+    "joined",
+    ("trouble-shares-padding", JOINED, "all steps or rows that went wrong share padding or empty rows, the others not"),
+    ("trouble-shares-machine", JOINED, "all steps or rows that went wrong share a machine or rank, the others do not"),
+    ("trouble-shares-data", JOINED, "all steps or rows that went wrong share a shard, file or source, the others not"),
+    ("trouble-shares-length", JOINED, "all steps or rows that went wrong share a length, the others do not"),
+    ("trouble-shares-value", JOINED, "all steps or rows that went wrong share a value, the others do not"),
+    ("nonfinite-begins-in-op", JOINED, "a dump stops being finite at one that divides, exponentiates or masks"),
+    ("nonfinite-begins-in-module", JOINED, "a dump stops being finite at one module"),
+    ("source-lost", JOINED, "of one source nearly nothing is kept, of the others a usual share"),
+    ("dedup-removed-nothing", JOINED, "deduplication removed nothing of some parts, of the others a usual share"),
+    ("filter-removed-nothing", JOINED, "a filter removed nothing of some parts, of the others a usual share"),
+    ("duplicates-in-one-part", JOINED, "one part repeats what was there before, the others hardly do"),
+    ("repeats-rise", JOINED, "the documents of a sampled stream begin to repeat"),
+    ("reference-off", JOINED, "log-probabilities of the reference are off, while two other columns agree"),
+    ("column-off", JOINED, "two of three columns of log-probabilities agree, the third is off to one side"),
+    ("reference-off-at-start", JOINED, "rewards against the reference are not zero before the first update"),
+    ("variety-falls", JOINED, "a measure of variety falls from the first model of a table to the last"),
+    ("variety-follows-setting", JOINED, "variety goes with a setting of which the run has a poor value"),
+    ("runs-differ-in-many", JOINED, "the runs of a table differ in many settings at once, and no pair in one alone"),
+    ("scores-within-noise", JOINED, "scores on one set of items differ by less than their standard errors allow"),
+    ("ability-lost", JOINED, "scores of one ability fall from one version to the next while others stay"),
+    ("setting-not-to-blame", JOINED, "a further version has the suspected setting and not the fall"),
+    ("source-added", JOINED, "a source that is new in a version makes a large share of its rows"),
+    ("fields-renamed", JOINED, "files of one family call the field of their text differently"),
+    ("prediction-field-renamed", JOINED, "files of one family call the field of their predictions differently"),
+    ("outputs-empty", JOINED, "nearly all outputs of a file are empty"),
+    ("lr-starts-over", JOINED, "the learning rate falls at once and climbs beyond what it was: its schedule restarts"),
+    ("experts-idle", JOINED, "a part of the experts gets hardly any tokens, and one far more than its share"),
+    ("gradients-fade", JOINED, "gradients by layer fade by orders of magnitude from the last to the first"),
+    ("layers-without-gradient", JOINED, "some layers have no gradient at all, the others do"),
+    ("evidence-not-kept", JOINED, "notes say that logs, results or versions were not kept"),
+    ("documents-far-below-window", JOINED, "a table of lengths has nearly all documents far below the window"),
+)  # fmt: skip
+
+
+def joined(tables: Sequence[Table], lines: Sequence[Line], settings: Settings) -> list[Finding]:
+    """What the tables and lines of a run say together."""
+    some = tables[:MOST_TABLES]
+    return [
+        *shared.shared(some, lines),
+        *modules.nonfinite(some),
+        *counters.counted(some),
+        *repeats.repeated(some, settings),
+        *twins.twins(some, lines, settings),
+        *tried.tried(some, settings),
+        *buckets.short(some, settings),
+        *abilities.abilities(some),
+        *families.families(some),
+        *restarts.restarted(lines),
+        *tail.tails(some),
+    ]
+
+
+def unkept(events: Sequence[Event]) -> list[Finding]:
+    """What the notes say was not kept, which would have told what happened."""
+    lost = [e for e in events if e.what == "lost"]
+    if not lost:
+        return []
+    said, zh = "; ".join(e.text[:120] for e in lost[:3]), "；".join(e.text[:120] for e in lost[:3])
+    return [Finding(
+        "evidence-not-kept", Severity.S3, f"What would tell was not kept, as the notes say: {said}.",
+        f"按记录，能说明问题的材料没有保存：{zh}。",
+        tuple(Evidence(e.file, e.line, text=e.text) for e in lost[:4]), {"places": len(lost)},
+    )]  # fmt: skip

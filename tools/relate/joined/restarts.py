@@ -1,0 +1,44 @@
+"""Learning rates that start over in the middle of a run: a fall at one place, and a climb beyond what was before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ...findings import Finding, Severity
+from ..line import Line
+
+LEAST = 8
+DROP, BEYOND = 0.5, 1.1
+"""Share of the level to which the rate falls at once at most, and times the level before that it climbs to."""
+CLIMB = 3
+"""Points of the climb at least."""
+
+
+def restarted(lines: Sequence[Line]) -> Iterator[Finding]:
+    """Where the schedule of the learning rate begins again."""
+    for line in lines:
+        values = line.values
+        if line.name != "learning_rate" or line.axis != "step" or len(line) < LEAST or not np.isfinite(values).all():
+            continue
+        for i in np.flatnonzero(values[1:] < DROP * values[:-1]).tolist():
+            before, rest = float(values[i]), values[i + 1 :]
+            top = int(rest.argmax())
+            falling = i >= CLIMB and values[i] <= values[i - CLIMB]
+            if falling and top >= CLIMB and rest[top] >= BEYOND * before and (np.diff(rest[: top + 1]) >= 0).all():
+                yield _told(line, i, top)
+                return
+
+
+def _told(line: Line, i: int, top: int) -> Finding:
+    before, low, high = (float(line.values[k]) for k in (i, i + 1, i + 1 + top))
+    return Finding(
+        "lr-starts-over", Severity.S1,
+        f"{line.key} was {before:.3g} at {line.where(i)}, is {low:.3g} at {line.where(i + 1)} and climbs to {high:.3g} "
+        f"at {line.where(i + 1 + top)}: the schedule began again in the middle of the run.",
+        f"{line.key} 在{line.where(i)}为 {before:.3g}，到{line.where(i + 1)}变为 {low:.3g}，又升到 {high:.3g}"
+        f"（{line.where(i + 1 + top)}）：学习率调度在中途重新开始。",
+        (line.evidence(i), line.evidence(i + 1), line.evidence(i + 1 + top)),
+        {"before": before, "low": low, "high": high, "at": float(line.x[i + 1])},
+    )  # fmt: skip

@@ -1,0 +1,107 @@
+"""Tables with one row an expert or a layer: experts that nobody uses, layers that no gradient reaches.
+
+Codec levels are judged in `..rows`, ranks and stages in `..contrast`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ...findings import Evidence, Finding, Severity
+from ...patterns import bounded
+from ...tables.table import Column, Table
+from ..distributions import texts
+from ..line import plain
+
+LEAST, MOST = 4, 4096
+EXPERT = bounded(r"(?:^|_)experts?(?:_?(?:id|idx|index|no|num))?$|专家")
+LAYER = bounded(r"(?:^|_)(?:layers?|blocks?|module|param(?:eter)?s?)(?:_?(?:id|idx|index|no|name))?$|层")
+LOAD = bounded(r"token|load|share|frac|count|routed|usage|util|hits?|负载|占比|数")
+GRADIENT = bounded(r"grad|梯度")
+IDLE, IDLE_SHARE, TOP = 0.1, 0.25, 4.0
+"""Share of the fair load below which an expert is idle, share of idle ones, and times the fair load of the busiest."""
+FADE = 1e3
+"""Times by which gradients fall from the last layer to the first."""
+
+
+def tails(tables: Sequence[Table]) -> Iterator[Finding]:
+    """Experts and layers of which a part is dead."""
+    for table in tables:
+        if not LEAST <= len(table) <= MOST:
+            continue
+        label = next((c for c in table.columns if EXPERT.search(plain(c.name)) or LAYER.search(plain(c.name))), None)
+        if label is None or len(set(texts(label).tolist())) < len(table):
+            continue
+        look = _experts if EXPERT.search(plain(label.name)) else _layers
+        yield from look(table, label)
+
+
+def _numbers(table: Table, label: Column, about: re.Pattern[str]) -> Iterator[Column]:
+    for column in table.columns:
+        values = column.values
+        if column is label or values.dtype.kind != "f" or not about.search(plain(column.name)):
+            continue
+        if np.isfinite(values).all() and (values >= 0).all() and values.sum() > 0:
+            yield column
+
+
+def _experts(table: Table, label: Column) -> Iterator[Finding]:
+    for column in _numbers(table, label, LOAD):
+        fair = float(column.values.mean())
+        idle = column.values < IDLE * fair
+        top = float(column.values.max()) / fair
+        if idle.mean() < IDLE_SHARE or top < min(TOP, len(table) / 2):
+            continue
+        most, least = int(column.values.argmax()), int(column.values.argmin())
+        yield Finding(
+            "experts-idle", Severity.S1,
+            f"{idle.sum()} of {len(table)} experts get less than a tenth of a fair share by {column.name}, and "
+            f"{texts(label)[most]} gets {top:.1f} times it.",
+            f"按 {column.name}，{len(table)} 个专家中有 {idle.sum()} 个不到平均份额的十分之一，{texts(label)[most]} "
+            f"是平均的 {top:.1f} 倍。",
+            _places(table, column, (least, most)), {"idle": int(idle.sum()), "of": len(table), "top": top},
+        )  # fmt: skip
+        return
+
+
+def _layers(table: Table, label: Column) -> Iterator[Finding]:
+    for column in _numbers(table, label, GRADIENT):
+        values = column.values
+        zero = values == 0
+        if zero.any() and not zero.all() and zero.sum() >= 2:
+            yield _dead(table, label, column, zero)
+            return
+        third = max(1, len(values) // 3)
+        first, last = (float(np.median(part)) for part in (values[:third], values[-third:]))
+        if last >= FADE * first > 0:
+            yield Finding(
+                "gradients-fade", Severity.S1,
+                f"{column.name} is {last:.3g} in the last layers and {first:.3g} in the first: the gradient fades on "
+                "its way back.",
+                f"{column.name} 在最后几层为 {last:.3g}，在最前几层为 {first:.3g}：梯度在反传途中消失。",
+                _places(table, column, (0, len(values) - 1)), {"first": first, "last": last},
+            )  # fmt: skip
+            return
+
+
+def _dead(table: Table, label: Column, column: Column, zero: np.ndarray) -> Finding:
+    names = texts(label)
+    rows = np.flatnonzero(zero)
+    return Finding(
+        "layers-without-gradient", Severity.S2,
+        f"{column.name} is exactly 0 in {zero.sum()} of {len(zero)} rows ({names[rows[0]]} to {names[rows[-1]]}), and "
+        "not in the others: these parts do not learn.",
+        f"{len(zero)} 行中有 {zero.sum()} 行的 {column.name} 恰为 0"
+        f"（{names[rows[0]]} 到 {names[rows[-1]]}），其余不为 0："
+        "这些部分没有在学习。",
+        _places(table, column, (int(rows[0]), int(np.flatnonzero(~zero)[0]))),
+        {"dead": int(zero.sum()), "of": len(zero)},
+    )  # fmt: skip
+
+
+def _places(table: Table, column: Column, rows: Sequence[int]) -> tuple[Evidence, ...]:
+    return tuple(Evidence(table.file, int(table.lines[i]) or None, metric=column.name, value=float(column.values[i]))
+                 for i in rows)  # fmt: skip
