@@ -38,7 +38,6 @@ NUL_HEAD, NUL_LIMIT = 64, 1 << 20
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 
-
 BREAKS_OFF = "[triage: the packed data of"
 """Start of the line that ends what could be read of a broken packed file."""
 _NULS = bytes(CHUNK_SIZE)
@@ -282,8 +281,7 @@ def _blocks(path: Path, size: int) -> Iterator[bytes]:
     """Unpacked blocks, UTF-16 already turned into UTF-8."""
     decoder, started = None, False
     held = bytearray()
-    listen, opened = _listener.get() or (None, None)
-    told = 0
+    (listen, opened), told = _listener.get() or (None, None), 0
     if opened:
         opened(path.name)
     try:

@@ -16,7 +16,7 @@ from .program import Program
 from .rules.rule import RULES, Fault, Rule, View
 from .source import Parsed, read
 
-tuple(m for package in ("rules", "rules.meaning") for m in modules(f"{__package__}.{package}"))
+tuple(m for package in ("rules", "rules.around", "rules.meaning") for m in modules(f"{__package__}.{package}"))
 CODES = declare("code", *((code, code, rule.title) for code, rule in sorted(RULES.items())))
 SECONDS = 5.0
 """Processor time for the rules of one file; a file of 1 MB takes about 2."""

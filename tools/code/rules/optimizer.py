@@ -82,29 +82,16 @@ def _part_replaced(view: View) -> Iterator[Fault]:
     """A new layer that is put into a model once the optimizer has taken the parameters of all layers."""
     program = view.program
     made = [n for n in program.nodes if isinstance(n, ast.Call) and n.args and view.roles.of(n) == "optimizer"]
-    if not made or "add_param_group" in program.text:
-        return
-    for node in program.nodes:
-        target = node.targets[0] if isinstance(node, ast.Assign) else None
-        value = node.value if isinstance(node, ast.Assign) else None
-        if not isinstance(target, ast.Attribute) or not isinstance(value, ast.Call) or view.roles.of(value) != "model":
-            continue
-        for call in made:
-            taken = call.args[0] if isinstance(call.args[0], ast.Call) else None
-            whole = taken is not None and last(program.path(taken.func)) == "parameters"
-            name = key(receiver(taken)) if taken is not None and whole else ""
-            again = [c for c in made if c.lineno > node.lineno]
+    for node in program.nodes if made and "add_param_group" not in program.text else ():
+        target = key(node.targets[0]) if isinstance(node, ast.Assign) and view.roles.of(node.value) == "model" else ""
+        for call in made if "." in target and isinstance(node.value, ast.Call) else ():  # type: ignore[attr-defined]
+            taken = call.args[0] if isinstance(call.args[0], ast.Call) else call
+            name = key(receiver(taken)) if last(program.path(taken.func)) == "parameters" else ""
             same = program.scope(call) is program.scope(node) and program.guards(call) == program.guards(node)
-            if (
-                name
-                and key(target).startswith(f"{name}.")
-                and same
-                and call.lineno < node.lineno
-                and not again
-                and name != "self"
-            ):
-                yield Fault(node, f"`{key(target)}` is replaced after the optimizer took the parameters: the new layer is never updated",
-                            f"优化器取走参数之后才替换 `{key(target)}`：新层不会更新", beside=(call,))  # fmt: skip
+            same = same and all(c.lineno < node.lineno for c in made)  # type: ignore[attr-defined]
+            if name not in ("", "self") and target.startswith(f"{name}.") and same:
+                yield Fault(node, f"`{target}` is replaced after the optimizer took the parameters: the new layer is never updated",
+                            f"优化器取走参数之后才替换 `{target}`：新层不会更新", beside=(call,))  # fmt: skip
 
 
 def _unfrozen_later(view: View) -> Iterator[Fault]:

@@ -17,6 +17,8 @@ from .ways import SHAPES, constructor, given, peeled, whole
 LOWER = re.compile(
     r"loss|perplexity|(^|[_/])(ppl|wer|cer|mae|mse|rmse|error|err|nll|fid|eer|der|edit_distance)($|[_/\d])", re.I
 )
+
+
 HIGHER = re.compile(
     r"acc(uracy)?($|[_/\d])|(^|[_/])(f1|auc|auroc|bleu|rouge\w{0,9}|map|dice|iou|miou|recall|precision|score|exact_match|em|mcc|psnr|ssim|reward|win_rate|ndcg|r2|spearman\w{0,3}|pearson\w{0,3})($|[_/\d])",
     re.I,
@@ -55,11 +57,8 @@ def perplexity_averaged(view: View) -> Iterator[Fault]:
             continue
         name = _gathered(view, call)
         if name and _averaged(view, call, name):
-            yield Fault(
-                call,
-                "the perplexities of batches are averaged, not their losses",
-                "对各批次的困惑度取平均，而不是对损失取平均",
-            )
+            yield Fault(call, "the perplexities of batches are averaged, not their losses",
+                        "对各批次的困惑度取平均，而不是对损失取平均")  # fmt: skip
 
 
 def _is_loss(view: View, expr: ast.expr) -> bool:
@@ -105,8 +104,12 @@ def _averaged(view: View, call: ast.Call, name: str) -> bool:
 
 DECIDED = SHAPES | {"astype", "int", "long", "array", "concatenate", "asarray"}
 """Calls that leave decided classes what they are."""
+
+
 RANKING = {"roc_auc_score": 1, "average_precision_score": 1, "roc_curve": 1, "precision_recall_curve": 1}
 """Figures of how scores rank -> the place of the scores."""
+
+
 TRUE_FIRST = frozenset(
     ("roc_auc_score", "average_precision_score", "roc_curve", "precision_recall_curve", "precision_score", "recall_score", "classification_report",
      "confusion_matrix", "log_loss", "precision_recall_fscore_support", "r2_score")
@@ -194,12 +197,7 @@ def metric_arguments_swapped(view: View) -> Iterator[Fault]:
             last(key(call.args[1])) or program.code(call.args[1]),
             re.I,
         )
-        if (
-            first
-            and not second
-            and truth
-            and not re.search(r"true|label|gold|target", last(key(call.args[0])) or "", re.I)
-        ):
+        if first and not second and truth and not re.search(r"true|label|gold|target", last(key(call.args[0])) or "", re.I):  # fmt: skip
             a, b = (source(program, x) for x in call.args[:2])
             yield Fault(call, f"`{last(program.path(call.func))}` takes the truth first and is given predictions",
                         f"`{last(program.path(call.func))}` 的第一个参数应是真值，这里给的是预测", (instead(call.args[0], b), instead(call.args[1], a)))  # fmt: skip
@@ -239,9 +237,8 @@ def metric_not_reset(view: View) -> Iterator[Fault]:
         built = program.binding(receiver(call))  # type: ignore[arg-type]
         loop = epoch_loop(program, call)
         if loop is not None and built is not None and loop not in program.loops(built.node):
-            yield Fault(
-                call, f"`{name}` is computed in each epoch and never reset", f"`{name}` 每个 epoch 都计算，却从不 reset"
-            )
+            yield Fault(call, f"`{name}` is computed in each epoch and never reset",
+                        f"`{name}` 每个 epoch 都计算，却从不 reset")  # fmt: skip
 
 
 @rule("best-is-the-worst", "S1", "checkpoint-regression", "monitor metric_for_best_model mode=",

@@ -1,7 +1,5 @@
 """Rules on how a network is put together: layers that nobody trains, that are one, or that never rest."""
 
-# ruff: noqa: E501  one sentence, pattern or question on one line
-
 from __future__ import annotations
 
 import ast
@@ -12,7 +10,6 @@ from ...patch import instead
 from ...program import FUNCTIONS, Program, argument, key, last, receiver
 from ..look import source
 from ..rule import Fault, View, rule
-from .ways import class_methods
 
 LAYER = re.compile(r"^(torch\.)?nn\.(modules\.\w{1,40}\.)?[A-Z]\w{1,40}$")
 
@@ -84,12 +81,8 @@ def layers_in_a_plain_list(view: View) -> Iterator[Fault]:
                     if isinstance(node.value, (ast.List, ast.ListComp)) and "nn." in program.text
                     else ()
                 )  # type: ignore[union-attr]
-                yield Fault(
-                    node,
-                    f"the layers in `{name}` are not seen by PyTorch: they are not trained",
-                    f"`{name}` 里的层不会被 PyTorch 注册：不会被训练",
-                    fix,
-                )
+                yield Fault(node, f"the layers in `{name}` are not seen by PyTorch: they are not trained",
+                            f"`{name}` 里的层不会被 PyTorch 注册：不会被训练", fix)  # fmt: skip
 
 
 def _plain(view: View, value: ast.AST) -> bool:
@@ -153,11 +146,8 @@ def layers_are_one(view: View) -> Iterator[Fault]:
             if not re.search(
                 r"ReLU|GELU|SiLU|Dropout|Pool|Tanh|Sigmoid|Flatten|Identity", program.code(program.origin(value))
             ):
-                yield Fault(
-                    call,
-                    "the layers are one layer, many times: they share their weights",
-                    "这些层其实是同一层重复多次：共享权重",
-                )
+                yield Fault(call, "the layers are one layer, many times: they share their weights",
+                            "这些层其实是同一层重复多次：共享权重")  # fmt: skip
                 break
 
 
@@ -210,11 +200,8 @@ def layer_made_in_forward(view: View) -> Iterator[Fault]:
             once = isinstance(statement, ast.Assign) and key(statement.targets[0]).startswith("self.")
             frozen = argument(node, "requires_grad") is not None or argument(node, "elementwise_affine") is not None
             if weighty and not once and not frozen:
-                yield Fault(
-                    node,
-                    "this layer is made anew in each forward pass: it is never trained",
-                    "每次前向都新建这一层：永远不会被训练",
-                )
+                yield Fault(node, "this layer is made anew in each forward pass: it is never trained",
+                            "每次前向都新建这一层：永远不会被训练")  # fmt: skip
 
 
 @rule("dropout-always-on", "S1", "eval-harness-drift", "dropout(",
@@ -255,12 +242,8 @@ def dropout_always_on(view: View) -> Iterator[Fault]:
                 if "\n" not in text and key(receiver(call)) in ("F", "functional")
                 else ()
             )
-            yield Fault(
-                call,
-                "`F.dropout` without `training=`: it stays on in evaluation",
-                "`F.dropout` 没有传 `training=`：评测时仍然生效",
-                fix,
-            )
+            yield Fault(call, "`F.dropout` without `training=`: it stays on in evaluation",
+                        "`F.dropout` 没有传 `training=`：评测时仍然生效", fix)  # fmt: skip
 
 
 @rule("parameter-not-registered", "S1", "loss-stagnation", "Parameter(",
@@ -300,138 +283,5 @@ def parameter_not_registered(view: View) -> Iterator[Fault]:
                 for s in sides
                 if s is not None
             ):
-                yield Fault(
-                    node,
-                    f"`{key(node.targets[0])}` is a plain tensor, not a parameter",
-                    f"`{key(node.targets[0])}` 是普通张量，不是参数",
-                )
-
-
-@rule("adapter-starts-dead", "S1", "finetune-no-effect", "lora",
-      bad="""
-      class LoRALinear(nn.Module):
-          def __init__(self, base, r):
-              super().__init__()
-              self.base = base
-              self.lora_A = nn.Parameter(torch.zeros(r, base.in_features))
-              self.lora_B = nn.Parameter(torch.zeros(base.out_features, r))
-      """,
-      good="""
-      class LoRALinear(nn.Module):
-          def __init__(self, base, r):
-              super().__init__()
-              self.base = base
-              self.lora_A = nn.Parameter(torch.randn(r, base.in_features) * 0.01)
-              self.lora_B = nn.Parameter(torch.zeros(base.out_features, r))
-      """)  # fmt: skip
-def adapter_starts_dead(view: View) -> Iterator[Fault]:
-    """Both matrices of a low-rank adapter start at zero, or neither does.
-
-    Why: with two zeros each one's gradient is zero for ever; with none the model starts out disturbed.
-    """
-    program = view.program
-    for function in module_functions(view, "__init__"):
-        pairs: dict[str, tuple[ast.AST, str]] = {}
-        for node in ast.walk(function):
-            target = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
-            found = re.fullmatch(r"self\.(?:lora_?|adapter_?)?(A|B|a|b|down|up)(?:_?weight)?", target)
-            if found and isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-                side = found[1].lower().replace("down", "a").replace("up", "b")
-                pairs[side] = (node, _start(view, function, target, node.value))
-        if set(pairs) == {"a", "b"} and re.search(r"lora|low.?rank|adapter|alpha", whole_text(program, function), re.I):
-            starts = {s for _, s in pairs.values()}
-            if starts == {"zero"} or starts == {"random"}:
-                what = ("both matrices start at zero: neither ever gets a gradient", "两个矩阵都从零开始：梯度永远为零") if starts == {"zero"} else (
-                    "neither matrix starts at zero: the adapter disturbs the model from the first step", "两个矩阵都不从零开始：一开始就扰动模型")  # fmt: skip
-                yield Fault(pairs["b"][0], *what, severity="" if starts == {"zero"} else "S2", beside=(pairs["a"][0],))
-
-
-def _start(view: View, function: ast.AST, name: str, value: ast.Call) -> str:
-    """`zero`, `random` or nothing known of what a matrix starts as."""
-    program = view.program
-    text = program.code(value)
-    methods = class_methods(view, function.body[0])  # type: ignore[attr-defined]
-    bodies = "\n".join(
-        program.code(m, 8000)
-        for m in methods.values()
-        if m.name in ("__init__", "reset_parameters", "_init_weights", "reset", "init_weights")
-    )
-    own = re.escape(name)
-    later = re.findall(rf"init\.(\w{{1,30}})\(\s{{0,9}}{own}(?:\.weight)?\b", bodies) or re.findall(
-        rf"{own}(?:\.weight)?\.data\.(\w{{1,20}})\(", bodies
-    )
-    if later:
-        return "zero" if later[-1].startswith("zero") else "random"
-    if re.search(r"zeros\(", text):
-        return "zero"
-    return "random" if re.search(r"randn|rand\(|normal|nn\.Linear", text) else ""
-
-
-@rule("deviation-from-variance", "S1", "loss-oscillation", "logvar log_var",
-      bad="""
-      def reparameterise(mu, logvar):
-          std = torch.exp(logvar)
-          return mu + std * torch.randn_like(std)
-      """,
-      good="""
-      def reparameterise(mu, logvar):
-          std = torch.exp(0.5 * logvar)
-          return mu + std * torch.randn_like(std)
-      """)  # fmt: skip
-def deviation_from_variance(view: View) -> Iterator[Fault]:
-    """A standard deviation is made from the logarithm of a variance without its half.
-
-    Why: samples are spread as the variance: far too wide or too narrow, and the KL no longer fits.
-    """
-    program = view.program
-    for call in program.find("exp"):
-        value = call.args[0] if call.args else receiver(call)
-        statement = program.statement(call)
-        name = key(statement.targets[0]) if isinstance(statement, ast.Assign) and statement.value is call else ""
-        if (
-            value is not None
-            and re.search(r"(^|_)log_?var(iance)?$", last(key(value)))
-            and re.search(r"(^|_)(std|sigma|stddev)$", last(name))
-        ):
-            yield Fault(call, f"`{name}` is the variance: the half of the logarithm is missing", f"`{name}` 其实是方差：对数少了一半",
-                        (instead(value, f"0.5 * {source(program, value)}"),))  # fmt: skip
-
-
-@rule("divergence-sign-flipped", "S1", "loss-oscillation", "logvar log_var",
-      bad="""
-      kl = 0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
-      loss = reconstruction + kl
-      """,
-      good=("""
-      kl = -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
-      loss = reconstruction + kl
-      """, """
-      kl = 0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
-      loss = reconstruction - kl
-      """))  # fmt: skip
-def divergence_sign_flipped(view: View) -> Iterator[Fault]:
-    """The divergence of a variational model has lost its minus, and is added to the loss.
-
-    Why: the model is paid for moving away from the prior: the loss falls without end.
-    """
-    program = view.program
-    for node in program.nodes:
-        if not isinstance(node, ast.Assign) or not re.search(
-            r"(^|_)(kl|kld|kl_loss|kl_div)(_|$)", last(key(node.targets[0])), re.I
-        ):
-            continue
-        text = re.sub(r"\s", "", source(program, node.value))
-        if re.search(r"1(\.0)?\+(\w+\.)*log_?var-", text) and re.search(
-            r"-(\w+\.)*log_?var\.exp\(\)|-torch\.exp\((\w+\.)*log_?var\)", text
-        ):
-            negative = any((isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub)) for n in ast.walk(node.value))
-            name = re.escape(key(node.targets[0]))
-            used = re.search(
-                rf"-\s{{0,4}}(\w{{1,30}}\s{{0,4}}\*\s{{0,4}})?{name}\b|{name}\s{{0,4}}\*=\s{{0,4}}-", program.text
-            )
-            if not negative and not used:
-                yield Fault(
-                    node,
-                    "the divergence lacks its minus: moving away from the prior is rewarded",
-                    "KL 少了负号：偏离先验反而被奖励",
-                )
+                yield Fault(node, f"`{key(node.targets[0])}` is a plain tensor, not a parameter",
+                            f"`{key(node.targets[0])}` 是普通张量，不是参数")  # fmt: skip

@@ -9,17 +9,17 @@ import re
 from collections.abc import Iterator
 
 from ...patch import instead
-from ...program import FUNCTIONS, Program, argument, key, last, receiver
-from ..look import source
+from ...program import Program, key, last, receiver
 from ..rule import Fault, View, rule
 from .terms import criteria, last_layer, meaning
-from .tokens import NO_START
 from .ways import constructor, whole
 
 MASK = re.compile(
     r"(^|_|\.)(mask|masks|loss_mask|response_mask|completion_mask|action_mask|attention_mask|valid|pad_mask|token_mask)(_\w{1,20})?$|mask",
     re.I,
 )
+
+
 PER_TOKEN = re.compile(r"loss|nll|logp|(^|_)ce|kl|entropy|lp$|surr", re.I)
 
 
@@ -59,11 +59,8 @@ def mean_over_what_is_masked(view: View) -> Iterator[Fault]:
                 and not again
                 and not re.search(r"mask[\w.\[\]\"', ]{0,60}\.(float\(\)\.)?(mean|sum)\(", whole(program, call))
             ):
-                yield Fault(
-                    call,
-                    "the mean is over masked positions too: divide the sum by the mask's sum",
-                    "均值把被掩盖的位置也算了进去：应除以 mask 之和",
-                )
+                yield Fault(call, "the mean is over masked positions too: divide the sum by the mask's sum",
+                            "均值把被掩盖的位置也算了进去：应除以 mask 之和")  # fmt: skip
                 break
 
 
@@ -139,12 +136,8 @@ def mask_cut_at_the_other_end(view: View) -> Iterator[Fault]:
                 program.code(function, 20_000),
             )
             if cuts["targets"] and ends == {":-1"} and fed:
-                yield Fault(
-                    cuts["masks"][0],
-                    "the mask is cut at the other end than the targets: it is off by one",
-                    "mask 与目标的切法相反：错开一位",
-                    beside=(cuts["targets"][0],),
-                )
+                yield Fault(cuts["masks"][0], "the mask is cut at the other end than the targets: it is off by one",
+                            "mask 与目标的切法相反：错开一位", beside=(cuts["targets"][0],))  # fmt: skip
 
 
 @rule("answer-masked-instead", "S1", "loss-mask-misaligned", "-100 IGNORE ignore",
@@ -254,56 +247,6 @@ def _assigned_between(program: Program, scope: ast.AST, name: str, one: ast.AST,
     )
 
 
-@rule("labels-padded-with-a-class", "S1", "pad-eos-misconfig", "pad_sequence",
-      bad="""
-      def collate(rows):
-          labels = pad_sequence([r["labels"] for r in rows], batch_first=True)
-          return pad_sequence([r["input_ids"] for r in rows], batch_first=True), labels
-      loss = F.cross_entropy(logits.transpose(1, 2), labels)
-      """,
-      good="""
-      def collate(rows):
-          labels = pad_sequence([r["labels"] for r in rows], batch_first=True, padding_value=-100)
-          return pad_sequence([r["input_ids"] for r in rows], batch_first=True), labels
-      loss = F.cross_entropy(logits.transpose(1, 2), labels)
-      """)  # fmt: skip
-def labels_padded_with_a_class(view: View) -> Iterator[Fault]:
-    """Labels are filled up with 0, which is a class or a token.
-
-    Why: cross-entropy leaves out -100 only: padding is trained on as class 0.
-    """
-    program = view.program
-    if re.search(
-        r"ignore_index|loss_mask|reduction\s{0,4}=\s{0,4}['\"](none|sum)|pack_padded|[Mm]ask", program.text
-    ) or not re.search(r"cross_entropy|CrossEntropyLoss|\.loss\b", program.text):
-        return
-    for call in program.find("pad_sequence"):
-        value = argument(call, "padding_value", 2)
-        number = 0 if value is None else program.const(value)
-        text = (program.code(call.args[0]) if call.args else "") + _target(program, call)
-        if (
-            number == 0
-            and not isinstance(number, bool)
-            and re.search(r"label|tags?\b|target", text)
-            and not re.search(r"input|\bids\b|src|source", text)
-        ):
-            if not re.search(r"-100|== 0|!= 0", program.text):
-                yield Fault(
-                    call,
-                    "labels are filled up with 0, which is a class: padding is trained on",
-                    "标签用 0 填充，而 0 是一个类别：padding 也计入 loss",
-                )
-
-
-def _target(program: Program, call: ast.Call) -> str:
-    statement = program.statement(call)
-    return (
-        " " + program.code(statement.targets[0])
-        if isinstance(statement, ast.Assign) and statement.value is call
-        else ""
-    )
-
-
 @rule("scores-without-their-function", "S1", "loss-stagnation", "nll_loss NLLLoss binary_cross_entropy BCELoss",
       bad="""
       import torch
@@ -335,160 +278,5 @@ def scores_without_their_function(view: View) -> Iterator[Fault]:
             or (end is not None and last(program.path(end.func)) == "Linear")
             or (kind == "probabilities" and "nll" in name.lower())
         ):
-            yield Fault(
-                call,
-                "this loss takes probabilities or their logarithms and is given something else",
-                "该损失需要概率或对数概率，这里给的不是",
-                beside=(end,) if end is not None else (),
-            )
-
-
-@rule("special-tokens-in-the-middle", "S2", "double-bos", "input_ids",
-      bad="""
-      def encode(row):
-          prompt = tokenizer(row["prompt"])["input_ids"]
-          answer = tokenizer(row["answer"])["input_ids"]
-          return {"input_ids": prompt + answer, "labels": [-100] * len(prompt) + answer}
-      """,
-      good="""
-      def encode(row):
-          prompt = tokenizer(row["prompt"])["input_ids"]
-          answer = tokenizer(row["answer"], add_special_tokens=False)["input_ids"]
-          return {"input_ids": prompt + answer, "labels": [-100] * len(prompt) + answer}
-      """)  # fmt: skip
-def special_tokens_in_the_middle(view: View) -> Iterator[Fault]:
-    """Two tokenised texts are joined, the second with a start token of its own.
-
-    Why: the model sees a start, or an end, between prompt and answer that it never sees in use.
-    Known gaps: whether a tokenizer adds one is told by the model's name.
-    """
-    program = view.program
-    if NO_START.search(program.text):
-        return
-    for node in program.nodes:
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
-            continue
-        first, second = (_tokenised(view, side) for side in (node.left, node.right))
-        if (
-            first is not None
-            and second is not None
-            and not any(argument(second, n) is not None for n in ("add_special_tokens", "is_split_into_words"))
-        ):
-            yield Fault(
-                second,
-                "the second text is tokenised with special tokens and joined behind the first",
-                "第二段文本带着特殊 token 被接在第一段后面",
-                beside=(node,),
-            )
-            return
-
-
-def _tokenised(view: View, expr: ast.expr) -> ast.Call | None:
-    """The call of the tokenizer whose ids a value is."""
-    value = view.program.origin(expr)
-    if (
-        isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant) and value.slice.value == "input_ids"
-    ) or (isinstance(value, ast.Attribute) and value.attr == "input_ids"):
-        value = view.program.origin(value.value)
-    elif not (isinstance(value, ast.Call) and last(view.program.path(value.func)) == "encode"):
-        return None
-    if not isinstance(value, ast.Call):
-        return None
-    on = receiver(value) if last(view.program.path(value.func)) == "encode" else value.func
-    return value if view.roles.of(on) == "tokenizer" and not re.search(r"\[1:|\[:-1", view.program.code(expr)) else None
-
-
-@rule("answers-without-end", "S2", "endless-generation", "labels",
-      bad="""
-      def encode(row):
-          prompt = tokenizer(row["prompt"])["input_ids"]
-          answer = tokenizer(row["response"], add_special_tokens=False)["input_ids"]
-          return {"input_ids": prompt + answer, "labels": [-100] * len(prompt) + answer}
-      """,
-      good="""
-      def encode(row):
-          prompt = tokenizer(row["prompt"])["input_ids"]
-          answer = tokenizer(row["response"], add_special_tokens=False)["input_ids"] + [tokenizer.eos_token_id]
-          return {"input_ids": prompt + answer, "labels": [-100] * len(prompt) + answer}
-      """)  # fmt: skip
-def answers_without_end(view: View) -> Iterator[Fault]:
-    """Answers are trained on without a token that ends them.
-
-    Why: the model never learns to stop: in use it goes on to the limit.
-    """
-    program = view.program
-    if re.search(
-        r"eos|<\|im_end\|>|</s>|<\|end|eot|apply_chat_template|sep_token|append_concat|EOS|stop_token|T5|Seq2Seq",
-        program.text,
-    ):
-        return
-    for node in program.nodes:
-        if not isinstance(node, ast.Dict):
-            continue
-        parts = {k.value: v for k, v in zip(node.keys, node.values, strict=True) if isinstance(k, ast.Constant)}
-        labels, ids = parts.get("labels"), parts.get("input_ids")
-        text = source(program, program.origin(labels)) if labels is not None else ""
-        scope = program.scope(node)
-        if (
-            ids is not None
-            and re.search(r"\[\s{0,4}(-100|\w*IGNORE\w*)\s{0,4}\]\s{0,4}\*\s{0,4}len\(", text)
-            and isinstance(scope, FUNCTIONS)
-        ):
-            calls = [
-                n
-                for n in ast.walk(scope)
-                if isinstance(n, ast.Call)
-                and argument(n, "add_special_tokens") is not None
-                and view.roles.of(n.func if not isinstance(n.func, ast.Attribute) else n.func.value) == "tokenizer"
-            ]
-            if calls:
-                yield Fault(
-                    node,
-                    "no token ends the answer: the model never learns to stop",
-                    "回答末尾没有结束符：模型学不会停止",
-                    beside=(calls[-1],),
-                )
-
-
-@rule("accuracy-not-shifted", "S1", "eval-harness-drift", "argmax",
-      bad="""
-      out = model(input_ids=ids, labels=labels)
-      predicted = out.logits.argmax(dim=-1)
-      right = (predicted == labels)[labels != -100].float().mean()
-      model = AutoModelForCausalLM.from_pretrained(name)
-      """,
-      good="""
-      out = model(input_ids=ids, labels=labels)
-      predicted = out.logits[:, :-1].argmax(dim=-1)
-      right = (predicted == labels[:, 1:])[labels[:, 1:] != -100].float().mean()
-      model = AutoModelForCausalLM.from_pretrained(name)
-      """)  # fmt: skip
-def accuracy_not_shifted(view: View) -> Iterator[Fault]:
-    """Predictions of a causal model are compared with the labels at the same position.
-
-    Why: logits at a position are of the next token: the accuracy is of nothing.
-    """
-    program = view.program
-    if not re.search(r"CausalLM|LMHeadModel", program.text) or re.search(
-        r"SequenceClassification|Seq2Seq", program.text
-    ):
-        return
-    for node in program.nodes:
-        if not isinstance(node, ast.Compare) or len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq):
-            continue
-        for one, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
-            best = program.origin(one)
-            on = receiver(best) if isinstance(best, ast.Call) and last(program.path(best.func)) == "argmax" else None
-            logits = program.origin(on) if on is not None else None
-            if (
-                isinstance(logits, ast.Attribute)
-                and logits.attr == "logits"
-                and re.search(r"(^|_|\['|\[\")(labels|input_ids)('\]|\"\])?$", key(other))
-                and not isinstance(program.origin(other), ast.Subscript | ast.Call)
-            ):
-                yield Fault(
-                    node,
-                    "predictions are compared with the labels of their own position, not of the next",
-                    "预测与同一位置的标签比较，没有错开一位",
-                )
-                break
+            yield Fault(call, "this loss takes probabilities or their logarithms and is given something else",
+                        "该损失需要概率或对数概率，这里给的不是", beside=(end,) if end is not None else ())  # fmt: skip

@@ -62,7 +62,11 @@ def _scale(expr: ast.expr) -> bool:
 
 
 CHOSEN = re.compile(r"chosen|preferred|(^|_|\b)(win|pos|w)(_|\b|$)|winner", re.I)
+
+
 REJECTED = re.compile(r"reject|dispreferred|(^|_|\b)(lose|loser|neg|l)(_|\b|$)", re.I)
+
+
 REF = re.compile(r"(^|_|\b)ref(erence)?(_|\b|\.|$)|reference", re.I)
 
 
@@ -143,11 +147,8 @@ def group_statistics_of_the_wrong_axis(view: View) -> Iterator[Fault]:
             last(key(parts[1])),
             re.I,
         ):
-            yield Fault(
-                call,
-                "the mean is over prompts, not over the answers to one prompt",
-                "均值取在不同提示之间，而不是同一提示的各个回答之间",
-            )
+            yield Fault(call, "the mean is over prompts, not over the answers to one prompt",
+                        "均值取在不同提示之间，而不是同一提示的各个回答之间")  # fmt: skip
 
 
 @rule("bootstrap-through-the-end", "S2", "rl-no-convergence", "gamma discount",
@@ -188,11 +189,8 @@ def bootstrap_through_the_end(view: View) -> Iterator[Fault]:
                     isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in ast.walk(scope)
                 )
                 if not read:
-                    yield Fault(
-                        node,
-                        f"the target goes on behind the end of an episode: `{name}` is not used",
-                        f"目标越过了回合结束：`{name}` 没有被使用",
-                    )
+                    yield Fault(node, f"the target goes on behind the end of an episode: `{name}` is not used",
+                                f"目标越过了回合结束：`{name}` 没有被使用")  # fmt: skip
                     break
 
 
@@ -231,12 +229,8 @@ def ratio_upside_down(view: View) -> Iterator[Fault]:
         )
         if old == [True, False] and clipped:
             a, b = source(program, value.left), source(program, value.right)
-            yield Fault(
-                call,
-                "the ratio is old over new: good actions become rarer",
-                "比值是旧策略除以新策略：好的动作反而变少",
-                (instead(value, f"{b} - {a}"),),
-            )
+            yield Fault(call, "the ratio is old over new: good actions become rarer",
+                        "比值是旧策略除以新策略：好的动作反而变少", (instead(value, f"{b} - {a}"),))  # fmt: skip
 
 
 @rule("surrogate-not-negated", "S1", "rl-no-convergence", "ratio",
@@ -289,12 +283,8 @@ def surrogate_not_negated(view: View) -> Iterator[Fault]:
                 and "-=" not in whole(program, smaller[0])
                 and not _minus_uses(program, event.on)
             ):
-                yield Fault(
-                    smaller[0],
-                    "what is to grow is minimised: the surrogate is not negated",
-                    "应增大的目标被最小化：代理目标没有取负",
-                    beside=(event.node,),
-                )
+                yield Fault(smaller[0], "what is to grow is minimised: the surrogate is not negated",
+                            "应增大的目标被最小化：代理目标没有取负", beside=(event.node,))  # fmt: skip
 
 
 def _minus_uses(program: Program, expr: ast.expr) -> bool:

@@ -16,7 +16,11 @@ from ..rule import Fault, View, rule
 from .ways import SHAPES, constructor, forward_of, given, made, peeled, returns, whole
 
 PROBABILITIES = frozenset(("softmax", "sigmoid", "softmin"))
+
+
 LOGARITHMS = frozenset(("log_softmax", "log", "logsigmoid"))
+
+
 SQUARES = frozenset(
     ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss")
 )
@@ -80,24 +84,16 @@ def probabilities_of_the_model_as_logits(view: View) -> Iterator[Fault]:
             and entropy
             and (far or call not in {c for c, _, _ in entropies(view)})
         ):
-            yield Fault(
-                call,
-                "the loss takes logits and is given probabilities",
-                "损失应接收 logits，这里给的是概率",
-                beside=(where,),
-            )
+            yield Fault(call, "the loss takes logits and is given probabilities",
+                        "损失应接收 logits，这里给的是概率", beside=(where,))  # fmt: skip
         elif (
             kind == ""
             and (end := last_layer(view, logits)) is not None
             and entropy
             and last(program.path(end.func)) in ("Softmax", "Sigmoid", "LogSigmoid")
         ):
-            yield Fault(
-                call,
-                "the model ends in probabilities, and the loss takes logits",
-                "模型以概率结尾，而损失需要 logits",
-                beside=(end,),
-            )
+            yield Fault(call, "the model ends in probabilities, and the loss takes logits",
+                        "模型以概率结尾，而损失需要 logits", beside=(end,))  # fmt: skip
 
 
 def criteria(view: View, *names: str) -> Iterator[ast.Call]:
@@ -150,19 +146,11 @@ def kl_of_probabilities(view: View) -> Iterator[Fault]:
         logged = built is not None and given(view, built, "log_target")[1] is True
         first, second = meaning(view, call.args[0]), meaning(view, call.args[1])
         if first[0] == "probabilities":
-            yield Fault(
-                call,
-                "the first argument of KL is to be logarithms and is probabilities",
-                "KL 的第一个参数应是对数概率，这里给的是概率",
-                beside=(first[1],),
-            )  # type: ignore[arg-type]
+            yield Fault(call, "the first argument of KL is to be logarithms and is probabilities",
+                        "KL 的第一个参数应是对数概率，这里给的是概率", beside=(first[1],))  # fmt: skip
         elif second[0] == "logarithms" and not logged and built is not None and not given(view, built, "log_target")[0]:
-            yield Fault(
-                call,
-                "the target of KL is logarithms without `log_target=True`",
-                "KL 的目标是对数概率，却没有 `log_target=True`",
-                beside=(second[1],),
-            )  # type: ignore[arg-type]
+            yield Fault(call, "the target of KL is logarithms without `log_target=True`",
+                        "KL 的目标是对数概率，却没有 `log_target=True`", beside=(second[1],))  # fmt: skip
 
 
 @rule("loss-broadcasts", "S2", "loss-stagnation", "MSELoss mse_loss L1Loss l1_loss SmoothL1Loss smooth_l1_loss HuberLoss",
@@ -327,11 +315,8 @@ def logprobs_not_shifted(view: View) -> Iterator[Fault]:
             and _text(program, tokens) in {_text(program, a) for a in (*fed.args, *(k.value for k in fed.keywords))}
         )
         if same and not sliced(view, table, 4) and not _cut_later(view, call):
-            yield Fault(
-                call,
-                "each token's probability is read at its own position, not at the one before",
-                "在 token 自身的位置读取其概率，没有错开一位",
-            )
+            yield Fault(call, "each token's probability is read at its own position, not at the one before",
+                        "在 token 自身的位置读取其概率，没有错开一位")  # fmt: skip
 
 
 def _text(program: Program, node: ast.AST) -> str:

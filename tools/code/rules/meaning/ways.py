@@ -12,6 +12,8 @@ from ..rule import View
 
 MOST_RETURNS = 8
 """Return statements of one function that are followed."""
+
+
 SHAPES = frozenset(
     ("view", "reshape", "squeeze", "unsqueeze", "flatten", "contiguous", "to", "float", "double", "cpu", "cuda",
      "numpy", "tolist", "clone", "detach")

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 
 from ...program import FUNCTIONS, key, last, receiver
+from ..meaning.ways import given, opaque, peeled, reached, returns
 from ..rule import Fault, View, rule
 from .generation import without_specials
-from .ways import given, opaque, peeled, reached, returns
 
 NO_START = re.compile(
     r"qwen|gpt2|gpt-2|phi-[234]|smollm|pythia|neox|deepseek-coder|bos_token\s{0,4}=\s{0,4}None|add_bos_token", re.I
@@ -47,11 +47,7 @@ def special_tokens_twice(view: View) -> Iterator[Fault]:
         whose = call.func if named not in ("encode", "encode_plus", "batch_encode_plus", "__call__") else receiver(call)
         if not call.args or whose is None or view.roles.of(whose) != "tokenizer" or named == "apply_chat_template":
             continue
-        if (
-            named in ("decode", "batch_decode", "from_pretrained", "pad")
-            or given(view, call, "add_special_tokens")[0]
-            or opaque(view, call)
-        ):
+        if named in ("decode", "batch_decode", "from_pretrained", "pad") or given(view, call, "add_special_tokens")[0] or opaque(view, call):  # fmt: skip
             continue
         template = _rendered(view, call.args[0])
         if template is not None:
@@ -101,12 +97,8 @@ def embeddings_not_resized(view: View) -> Iterator[Fault]:
         if not models or view.roles.of(receiver(call)) != "tokenizer" or not call.args:
             continue
         if _new_tokens(view, call.args[0]):
-            yield Fault(
-                call,
-                "tokens are added and the embedding is never resized",
-                "加了 token，却从未调整 embedding 的行数",
-                beside=(models[0],),
-            )
+            yield Fault(call, "tokens are added and the embedding is never resized",
+                        "加了 token，却从未调整 embedding 的行数", beside=(models[0],))  # fmt: skip
 
 
 def _new_tokens(view: View, expr: ast.expr) -> bool:
@@ -193,11 +185,8 @@ def labels_numbered_by_a_set(view: View) -> Iterator[Fault]:
                 else None
             )
             if name and not kept:
-                yield Fault(
-                    call,
-                    "numbered in the order of a set, which changes from run to run",
-                    "按集合的顺序编号：每次运行次序都不同",
-                )
+                yield Fault(call, "numbered in the order of a set, which changes from run to run",
+                            "按集合的顺序编号：每次运行次序都不同")  # fmt: skip
 
 
 def _is_set(view: View, expr: ast.expr) -> bool:
@@ -253,11 +242,8 @@ def split_by_salted_hash(view: View) -> Iterator[Fault]:
                 and not (isinstance(function, FUNCTIONS) and re.search(r"seed|rng", function.name))
                 and _splits(view, above)
             ):
-                yield Fault(
-                    call,
-                    "`hash` of a text is salted anew in each process: the split changes",
-                    "`hash` 在每个进程里加盐不同：划分会变",
-                )
+                yield Fault(call, "`hash` of a text is salted anew in each process: the split changes",
+                            "`hash` 在每个进程里加盐不同：划分会变")  # fmt: skip
                 return
 
 

@@ -11,20 +11,26 @@ from itertools import pairwise
 
 from ....patterns import bounded
 from ...program import Program, argument, key, last, receiver
+from ..meaning.ways import constructor, peeled, whole
 from ..rule import Fault, View, rule
-from .ways import class_methods, constructor, given, peeled, whole
 
 SUPERVISED = re.compile(
     r"Select(KBest|Percentile|Fpr|FromModel)$|RFE(CV)?$|TargetEncoder$|SMOTE|ADASYN|Over\w{0,20}Sampler$|LDA$|LinearDiscriminantAnalysis$"
 )
+
+
 FITTED = bounded(
     r"(Standard|MinMax|Robust|MaxAbs)Scaler$|PCA$|TruncatedSVD$|Imputer$|Vectorizer$|Quantile\w{0,20}$|PowerTransformer$|Select(KBest|Percentile|Fpr|FromModel)$|RFE(CV)?$|TargetEncoder$|SMOTE\w{0,20}$|ADASYN$|Random\w{0,20}OverSampler$|LinearDiscriminantAnalysis$|UMAP$|KBinsDiscretizer$"
 )
 """What learns something from all rows that it is shown."""
+
+
 GROUPS = re.compile(
     r"^(patient|subject|user|speaker|session|customer|client|participant|author|artist|person|device|doc|document|video|recording|conversation|family|group|site|study|slide|visit|scene|molecule|scaffold|protein)(_?(id|ids|name|no|nr|uid|key))$",
     re.I,
 )
+
+
 TEST = re.compile(r"(^|_)(test|val|valid|dev|holdout|eval)(_|$|\d)", re.I)
 
 
@@ -117,12 +123,8 @@ def fitted_on_test_data(view: View) -> Iterator[Fault]:
             if TEST.search(last(key(c.args[0])) or "") and not re.search(r"train", key(c.args[0]), re.I)
         ]
         if name and trained and tested:
-            yield Fault(
-                tested[0],
-                f"`{name}` is fitted again to the test rows",
-                f"`{name}` 又在测试数据上重新拟合",
-                beside=(trained[0],),
-            )
+            yield Fault(tested[0], f"`{name}` is fitted again to the test rows",
+                        f"`{name}` 又在测试数据上重新拟合", beside=(trained[0],))  # fmt: skip
 
 
 @rule("split-by-row-of-groups", "S2", "eval-leakage", "train_test_split random_split",
@@ -205,12 +207,8 @@ def splits_share_a_dataset(view: View) -> Iterator[Fault]:
                 and last(program.path(part.value.func)) in ("random_split", "Subset")
             )
             if parted and not program.bindings(inner) and not re.search(r"deepcopy|copy\.copy", whole(program, node)):
-                yield Fault(
-                    node,
-                    f"`{key(inner)}` is shared by all parts of the split",
-                    f"`{key(inner)}` 由划分出的各部分共用",
-                    beside=(part.value,),
-                )  # type: ignore[union-attr]
+                yield Fault(node, f"`{key(inner)}` is shared by all parts of the split",
+                            f"`{key(inner)}` 由划分出的各部分共用", beside=(part.value,))  # fmt: skip
 
 
 @rule("split-differs-between-ranks", "S1", "eval-leakage", "random_split train_test_split",
@@ -274,12 +272,8 @@ def pairs_torn_apart(view: View) -> Iterator[Fault]:
             and len(set(names)) == 2
         )
         if same and paired and two.lineno - one.lineno < 8 and not re.search(r"seed|set_state|setstate", between):
-            yield Fault(
-                two,
-                f"`{names[0]}` and `{names[1]}` are shuffled apart",
-                f"`{names[0]}` 与 `{names[1]}` 各自打乱",
-                beside=(one,),
-            )
+            yield Fault(two, f"`{names[0]}` and `{names[1]}` are shuffled apart",
+                        f"`{names[0]}` 与 `{names[1]}` 各自打乱", beside=(one,))  # fmt: skip
 
 
 @rule("paired-in-listing-order", "S2", "noisy-data-mixture", "glob listdir iterdir",
@@ -304,12 +298,8 @@ def paired_in_listing_order(view: View) -> Iterator[Fault]:
     for call in program.find("zip"):
         listed = [v for a in call.args if (v := _listing(view, a)) is not None]
         if len(listed) >= 2 and len(listed) == len(call.args):
-            yield Fault(
-                call,
-                "files of two folders are paired in any order",
-                "两个目录的文件按任意次序配对",
-                beside=tuple(listed),
-            )
+            yield Fault(call, "files of two folders are paired in any order",
+                        "两个目录的文件按任意次序配对", beside=tuple(listed))  # fmt: skip
 
 
 def _listing(view: View, expr: ast.expr) -> ast.Call | None:
@@ -319,89 +309,6 @@ def _listing(view: View, expr: ast.expr) -> ast.Call | None:
         return None
     wanted = isinstance(value, ast.Call) and last(program.path(value.func)) in ("glob", "listdir", "iterdir", "rglob")
     return value if wanted and isinstance(value, ast.Call) else None
-
-
-@rule("generator-copied-to-workers", "S2", "duplicate-surge", "default_rng RandomState Random( Generator",
-      bad="""
-      class Noisy(torch.utils.data.Dataset):
-          def __init__(self, rows):
-              self.rows, self.rng = rows, np.random.default_rng(0)
-          def __getitem__(self, i):
-              return self.rows[i] + self.rng.normal()
-      loader = DataLoader(Noisy(rows), batch_size=8, num_workers=4)
-      """,
-      good="""
-      class Noisy(torch.utils.data.Dataset):
-          def __init__(self, rows):
-              self.rows = rows
-          def __getitem__(self, i):
-              rng = np.random.default_rng([i, torch.initial_seed() % 2**32])
-              return self.rows[i] + rng.normal()
-      loader = DataLoader(Noisy(rows), batch_size=8, num_workers=4)
-      """)  # fmt: skip
-def generator_copied_to_workers(view: View) -> Iterator[Fault]:
-    """A dataset draws from a generator that it makes in `__init__`, and several workers copy it.
-
-    Why: every worker draws the same numbers, and each epoch begins again: the augmentation repeats.
-    """
-    program = view.program
-    if re.search(r"worker_init_fn|get_worker_info", program.text):
-        return
-    several = [c for c in program.find("DataLoader") if _many_workers(view, c)]
-    for function in program.functions.get("__init__", ()) if several else ():
-        methods = class_methods(view, function.body[0])
-        if "__getitem__" not in methods:
-            continue
-        for node in ast.walk(function):
-            target = node.targets[0] if isinstance(node, ast.Assign) else None
-            for name, value in _pairs(target, node.value if isinstance(node, ast.Assign) else None):
-                made = isinstance(value, ast.Call) and last(program.path(value.func)) in (
-                    "default_rng",
-                    "RandomState",
-                    "Random",
-                )
-                again = (
-                    any(
-                        b.how != "assign" or program.scope(b.node) is not function
-                        for b in program.bindings(target, name)
-                    )
-                    if target is not None and name
-                    else True
-                )
-                if made and not again and _drawn(view, methods, name):
-                    yield Fault(
-                        node,
-                        f"`{name}` is copied into every worker: all draw the same numbers",
-                        f"`{name}` 被复制到每个 worker：抽到的随机数都相同",
-                        beside=(several[0],),
-                    )
-
-
-def _pairs(target: ast.AST | None, value: ast.expr | None) -> list[tuple[str, ast.expr]]:
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        return [(key(t), v) for t, v in zip(target.elts, value.elts, strict=True)]
-    return [(key(target), value)] if target is not None and value is not None else []
-
-
-def _drawn(view: View, methods: dict, name: str) -> bool:
-    """Whether items draw from a generator: in `__getitem__` or in a method that it calls."""
-    seen, waiting = set(), ["__getitem__"]
-    while waiting:
-        function = methods.get(waiting.pop())
-        if function is None or function in seen:
-            continue
-        seen.add(function)
-        for node in ast.walk(function):
-            if isinstance(node, ast.Call) and key(receiver(node)) == name:
-                return True
-            if isinstance(node, ast.Call) and key(receiver(node)) == "self":
-                waiting.append(last(view.program.path(node.func)))
-    return False
-
-
-def _many_workers(view: View, call: ast.Call) -> bool:
-    told, value = given(view, call, "num_workers")
-    return told and value != 0
 
 
 @rule("rows-of-time-shuffled", "S2", "eval-leakage", "train_test_split",
@@ -433,10 +340,6 @@ def rows_of_time_shuffled(view: View) -> Iterator[Fault]:
                 windows = isinstance(node, ast.Call) and last(program.path(node.func)) == "sort_values"
                 by = program.code(node) if windows else ""
                 if windows and re.search(r"['\"](date|time|timestamp|datetime|day|month|year|ts)['\"]", by):
-                    yield Fault(
-                        call,
-                        "rows in the order of time are split at random",
-                        "按时间排序的数据被随机划分",
-                        beside=(node,),
-                    )
+                    yield Fault(call, "rows in the order of time are split at random",
+                                "按时间排序的数据被随机划分", beside=(node,))  # fmt: skip
                     return

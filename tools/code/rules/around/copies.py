@@ -1,4 +1,4 @@
-"""Rules on adapters and moving averages of weights: what trains, what is a copy, what comes back."""
+"""Rules on moving averages of weights: what is a copy, what comes back."""
 
 # ruff: noqa: E501  one sentence, pattern or question on one line
 
@@ -9,163 +9,11 @@ import re
 from collections.abc import Iterator
 
 from ...program import Program, key, last, receiver
-from ..look import no_grad, option
+from ..look import no_grad
+from ..meaning.ways import whole
 from ..rule import Fault, View, rule
-from .ways import given, opaque, whole
 
 AVERAGE = re.compile(r"ema|shadow|(^|_)avg|average|swa|(^|_)target|teacher|momentum_", re.I)
-
-
-@rule("adapter-not-trainable", "S1", "finetune-no-effect", "PeftModel.from_pretrained PeftModelForCausalLM.from_pretrained",
-      bad="""
-      model = PeftModel.from_pretrained(base, "adapter")
-      trainer = Trainer(model=model, args=args, train_dataset=data)
-      trainer.train()
-      """,
-      good=("""
-      model = PeftModel.from_pretrained(base, "adapter", is_trainable=True)
-      trainer = Trainer(model=model, args=args, train_dataset=data)
-      trainer.train()
-      """, """
-      model = PeftModel.from_pretrained(base, "adapter").merge_and_unload()
-      trainer = Trainer(model=model, args=args, train_dataset=data)
-      trainer.train()
-      """))  # fmt: skip
-def adapter_not_trainable(view: View) -> Iterator[Fault]:
-    """An adapter is loaded to be trained on, and is loaded for use only.
-
-    Why: without `is_trainable=True` its weights are frozen: nothing is trained, or there is nothing to optimise.
-    """
-    program = view.program
-    for call in program.find("from_pretrained"):
-        if (
-            not re.search(r"(Peft|LoRA)Model\w{0,40}\.from_pretrained$", program.path(call.func))
-            or opaque(view, call)
-            or given(view, call, "is_trainable")[0]
-        ):
-            continue
-        statement = program.statement(call)
-        name = key(statement.targets[0]) if isinstance(statement, ast.Assign) and statement.value is call else ""
-        if not name or re.search(
-            r"merge_and_unload|merge_adapter|requires_grad|disable_adapter|load_adapter|ref_model|reference",
-            program.text,
-        ):
-            continue
-        if used := _trained(view, name):
-            yield Fault(call, f"`{name}` is trained, and its adapter is loaded for use only: `is_trainable=True` is missing",
-                        f"要训练 `{name}`，但适配器以推理方式加载：缺少 `is_trainable=True`", beside=(used,))  # fmt: skip
-
-
-def _trained(view: View, name: str) -> ast.AST | None:
-    """Where a model is trained: by an optimizer of its parameters, or a trainer that is given it."""
-    program = view.program
-    for node in program.nodes:
-        if not isinstance(node, ast.Call):
-            continue
-        if view.roles.of(node) == "optimizer" and any(
-            isinstance(n, ast.Call)
-            and last(program.path(n.func)) in ("parameters", "named_parameters")
-            and key(receiver(n)) == name
-            for n in ast.walk(node)
-        ):
-            return node
-        if (
-            last(program.path(node.func)).endswith("Trainer")
-            and key(option(program, node, "model") or (node.args[0] if node.args else None)) == name
-            and ".train(" in program.text
-        ):
-            return node
-    return None
-
-
-@rule("new-rows-not-trained", "S2", "untrained-special-tokens", "resize_token_embeddings",
-      bad="""
-      tokenizer.add_special_tokens({"additional_special_tokens": ["<think>", "</think>"]})
-      model.resize_token_embeddings(len(tokenizer))
-      model = get_peft_model(model, LoraConfig(r=16, target_modules=["q_proj", "v_proj"]))
-      """,
-      good="""
-      tokenizer.add_special_tokens({"additional_special_tokens": ["<think>", "</think>"]})
-      model.resize_token_embeddings(len(tokenizer))
-      model = get_peft_model(model, LoraConfig(r=16, target_modules=["q_proj", "v_proj"], modules_to_save=["embed_tokens", "lm_head"]))
-      """)  # fmt: skip
-def new_rows_not_trained(view: View) -> Iterator[Fault]:
-    """Tokens are added, and the adapter leaves the embedding frozen.
-
-    Why: the rows of the new tokens stay as they were made: random, and the same for ever.
-    """
-    program = view.program
-    configs = list(program.find("LoraConfig"))
-    added = [
-        c
-        for c in program.find("add_special_tokens", "add_tokens")
-        if view.roles.of(receiver(c)) == "tokenizer" and c.args and not _padding_only(view, c.args[0])
-    ]
-    if (
-        not added
-        or not configs
-        or re.search(
-            r"embed_tokens|lm_head|modules_to_save|trainable_token|wte|word_embeddings|get_input_embeddings\(\)",
-            program.text,
-        )
-    ):
-        return
-    for call in program.find("resize_token_embeddings"):
-        if not any(opaque(view, c) for c in configs):
-            yield Fault(
-                configs[0],
-                "the adapter leaves the embedding frozen, and tokens were added",
-                "适配器冻结了 embedding，而词表里加了新 token",
-                beside=(call, added[0]),
-            )
-            return
-
-
-def _padding_only(view: View, expr: ast.expr) -> bool:
-    value = view.program.origin(expr)
-    return isinstance(value, ast.Dict) and all(
-        isinstance(k, ast.Constant) and k.value == "pad_token" for k in value.keys
-    )
-
-
-@rule("merged-into-quantised", "S2", "lora-merge-mismatch", "merge_and_unload",
-      bad="""
-      import torch
-      base = AutoModelForCausalLM.from_pretrained(name, load_in_4bit=True)
-      model = PeftModel.from_pretrained(base, "adapter").merge_and_unload()
-      model.save_pretrained("merged")
-      """,
-      good="""
-      base = AutoModelForCausalLM.from_pretrained(name, torch_dtype=torch.bfloat16)
-      model = PeftModel.from_pretrained(base, "adapter").merge_and_unload()
-      model.save_pretrained("merged")
-      """)  # fmt: skip
-def merged_into_quantised(view: View) -> Iterator[Fault]:
-    """An adapter is merged into weights of 4 or 8 bit.
-
-    Why: the sum is rounded to the few values that there are: what was learned is partly lost.
-    """
-    program = view.program
-    quantised = [
-        c
-        for c in program.find("from_pretrained", "BitsAndBytesConfig")
-        if given(view, c, "load_in_4bit")[1] is True or given(view, c, "load_in_8bit")[1] is True
-    ]
-    plain = [
-        c
-        for c in program.find("from_pretrained")
-        if re.search(r"torch_dtype|[^_]dtype=", program.code(c, 400))
-        and "quantization" not in program.code(c, 400)
-        and "load_in" not in program.code(c, 400)
-    ]
-    for call in program.find("merge_and_unload"):
-        if quantised and not plain and "dequantize" not in program.text:
-            yield Fault(
-                call,
-                "the adapter is merged into quantised weights",
-                "适配器被合并进量化后的权重",
-                beside=(quantised[0],),
-            )
 
 
 @rule("average-refers-to-the-model", "S1", "silent-degradation", "shadow ema",
@@ -197,25 +45,16 @@ def average_refers_to_the_model(view: View) -> Iterator[Fault]:
     program = view.program
     for node in program.nodes:
         name = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
-        if (
-            isinstance(node, ast.Assign)
-            and isinstance(node.targets[0], ast.Subscript)
-            and isinstance(node.targets[0].slice, ast.Name)
-        ):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript) and isinstance(node.targets[0].slice, ast.Name):  # fmt: skip
             name = key(node.targets[0].value)
-        if (
-            not name
-            or not re.search(r"(^|_|\.)(shadow|ema|averaged?|avg)(_\w{1,20})?$", name)
-            or not _live(program, node.value)
-        ):  # type: ignore[union-attr]
+        if not name or not re.search(r"(^|_|\.)(shadow|ema|averaged?|avg)(_\w{1,20})?$", name) or not _live(program, node.value):  # fmt: skip
             continue
         scope = program.scope(node)
         first = getattr(scope, "name", "") in ("__init__", "register", "", "setup") or isinstance(scope, ast.Module)
         in_place = re.search(r"\.mul_\(|\.lerp_\(|\.copy_\(|\.add_\(|\.sub_\(", program.text)
         if first and in_place:
-            yield Fault(
-                node, f"`{name}` refers to the live weights, not to a copy", f"`{name}` 指向模型自身的权重，而不是副本"
-            )
+            yield Fault(node, f"`{name}` refers to the live weights, not to a copy",
+                        f"`{name}` 指向模型自身的权重，而不是副本")  # fmt: skip
 
 
 def _live(program: Program, value: ast.expr) -> bool:
@@ -286,11 +125,8 @@ def average_keeps_the_graph(view: View) -> Iterator[Fault]:
             and not re.search(r"\.data\b|detach|\.item\(|state_dict", text + program.code(loops[0].iter, 400))
         )
         if plain and not no_grad(program.contexts(node)) and not no_grad(_callers(program, node)):
-            yield Fault(
-                node,
-                f"`{target}` is averaged with gradients on: its graph grows with every step",
-                f"`{target}` 在开启梯度时做平均：计算图每步都在增长",
-            )
+            yield Fault(node, f"`{target}` is averaged with gradients on: its graph grows with every step",
+                        f"`{target}` 在开启梯度时做平均：计算图每步都在增长")  # fmt: skip
 
 
 def _callers(program: Program, node: ast.AST) -> list[str]:
@@ -338,18 +174,9 @@ def average_not_taken_back(view: View) -> Iterator[Fault]:
         )
         looped = [x for x in program.loops(call) if any(x in (t.node, *t.outer) for t in view.trainings)]
         copied = call.args and re.search(r"ema|copy|eval", program.code(call.args[0]))
-        if (
-            re.search(r"ema|avg|shadow", last(on), re.I)
-            and looped
-            and not back
-            and not copied
-            and "store(" not in whole(program, call)
-        ):
-            yield Fault(
-                call,
-                "the averaged weights stay in the model, which goes on training",
-                "平均权重被写入模型后没有换回，训练从它继续",
-            )
+        if re.search(r"ema|avg|shadow", last(on), re.I) and looped and not back and not copied and "store(" not in whole(program, call):  # fmt: skip
+            yield Fault(call, "the averaged weights stay in the model, which goes on training",
+                        "平均权重被写入模型后没有换回，训练从它继续")  # fmt: skip
 
 
 @rule("soft-update-swapped", "S1", "rl-no-convergence", "tau polyak",
@@ -395,11 +222,8 @@ def soft_update_swapped(view: View) -> Iterator[Fault]:
                 body,
             )
             if wrong and _small(program, loop):
-                yield Fault(
-                    loop.body[0],
-                    f"`{name}` keeps `tau` of itself and takes the rest of the fast network",
-                    f"`{name}` 只保留自身的 `tau`，其余取自快网络",
-                )
+                yield Fault(loop.body[0], f"`{name}` keeps `tau` of itself and takes the rest of the fast network",
+                            f"`{name}` 只保留自身的 `tau`，其余取自快网络")  # fmt: skip
 
 
 def _small(program: Program, node: ast.AST) -> bool:

@@ -9,13 +9,14 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ...patch import instead
-from ...program import argument, key, last, receiver
-from ..look import option, source
+from ...program import argument, key, last
+from ..look import option
+from ..meaning.ways import class_methods, opaque, returns
 from ..rule import Fault, View, rule
-from .ways import class_methods, constructor, opaque, returns
 
 ARGUMENTS = r"(Training|Seq2SeqTraining)Arguments$|(SFT|DPO|GRPO|PPO|KTO|ORPO|CPO|Reward|RLOO|Online\w{2,20})Config$"
+
+
 Told = dict[str, object]
 """What a call is told: literal values, None for those that are not."""
 
@@ -89,108 +90,6 @@ def arguments_contradict(view: View) -> Iterator[Fault]:
                 break
 
 
-@rule("backward-beside-accelerator", "S1", "loss-oscillation", "Accelerator deepspeed",
-      bad="""
-      accelerator = Accelerator()
-      model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
-      for batch in loader:
-          loss = model(**batch).loss
-          loss.backward()
-          optimizer.step()
-          optimizer.zero_grad()
-      """,
-      good="""
-      accelerator = Accelerator()
-      model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
-      for batch in loader:
-          loss = model(**batch).loss
-          accelerator.backward(loss)
-          optimizer.step()
-          optimizer.zero_grad()
-      """)  # fmt: skip
-def backward_beside_accelerator(view: View) -> Iterator[Fault]:
-    """Backward is called on the loss, past the library that prepared the model.
-
-    Why: the loss is neither scaled nor divided, and DeepSpeed reduces nothing: steps are wrong or missing.
-    """
-    program = view.program
-    prepared = [c for c in program.find("prepare") if view.roles.of(receiver(c)) == "accelerator"]
-    engines = view.roles.named("engine") if "deepspeed.initialize" in program.text else set()
-    if not prepared and not engines:
-        return
-    for training in view.trainings:
-        backs = training.of("backward")
-        for event in backs:
-            steps = [s for s in training.of("step") if s.via == "engine"]
-            if (
-                event.via
-                or any(b.via for b in backs)
-                or not isinstance(event.node, ast.Call)
-                or (engines and not steps and not prepared)
-            ):
-                continue
-            owner = key(receiver(prepared[0])) if prepared else sorted(engines)[0]
-            fix = (
-                (instead(event.node, f"{owner}.backward({source(program, event.on)})"),)
-                if event.on is not None and not event.node.args and owner
-                else ()
-            )
-            yield Fault(
-                event.node,
-                f"backward is called on the loss, past `{owner}`",
-                f"直接对 loss 反向传播，绕过了 `{owner}`",
-                fix,
-            )
-
-
-@rule("accumulation-not-used", "S1", "gbs-miscalculation", "Accelerator(",
-      bad="""
-      accelerator = Accelerator(gradient_accumulation_steps=8)
-      model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
-      for batch in loader:
-          loss = model(**batch).loss
-          accelerator.backward(loss)
-          optimizer.step()
-          optimizer.zero_grad()
-      """,
-      good="""
-      accelerator = Accelerator(gradient_accumulation_steps=8)
-      model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
-      for batch in loader:
-          with accelerator.accumulate(model):
-              loss = model(**batch).loss
-              accelerator.backward(loss)
-              optimizer.step()
-              optimizer.zero_grad()
-      """)  # fmt: skip
-def accumulation_not_used(view: View) -> Iterator[Fault]:
-    """The accelerator is told to accumulate, and the loop steps every time without `accumulate`.
-
-    Why: the loss is divided all the same: the batch is that many times smaller than meant, and so are the gradients.
-    """
-    program = view.program
-    if re.search(r"\.accumulate\(|\.no_sync\(|sync_gradients|deepspeed|_do_sync|_set_sync", program.text):
-        return
-    for call in program.find("Accelerator"):
-        count = argument(call, "gradient_accumulation_steps")
-        number = program.const(count) if count is not None else None
-        if count is None or (isinstance(count, ast.Constant) and number in (1, None)):
-            continue
-        for training in view.trainings:
-            if (
-                training.accumulation is None
-                and training.whole
-                and any(e.via == "accelerator" for e in training.of("backward"))
-            ):
-                yield Fault(
-                    call,
-                    "it is told to accumulate, and the loop has no `accumulate`: every pass steps",
-                    "设置了梯度累积，循环里却没有 `accumulate`：每一遍都更新",
-                    beside=(training.of("backward")[0].node,),
-                )
-                return
-
-
 PER_STEP = re.compile(
     r"^get_\w{1,40}_(schedule|schedule_with_warmup|restarts_schedule_with_warmup)$|^get_scheduler$|^OneCycleLR$"
 )
@@ -239,11 +138,8 @@ def schedule_per_epoch_in_lightning(view: View) -> Iterator[Fault]:
                     name in {key(n) for n in ast.walk(r)} - {""} or node in set(ast.walk(r)) for r in returns(function)
                 )
                 if given:
-                    yield Fault(
-                        node,
-                        "this schedule counts steps, and Lightning steps it once per epoch: `interval` is not set",
-                        "该调度按步计数，而 Lightning 默认每个 epoch 才更新一次：未设置 `interval`",
-                    )
+                    yield Fault(node, "this schedule counts steps, and Lightning steps it once per epoch: `interval` is not set",
+                                "该调度按步计数，而 Lightning 默认每个 epoch 才更新一次：未设置 `interval`")  # fmt: skip
 
 
 def _counts_steps(text: str) -> bool:
@@ -290,11 +186,8 @@ def training_step_without_loss(view: View) -> Iterator[Fault]:
         ends = returns(function)
         computes = re.search(r"(^|\W)loss\w{0,20}\s{0,4}=(?!=)", text)
         if not ends and computes and "backward" not in methods and "optimizer_step" not in methods:
-            yield Fault(
-                function,
-                "the training step returns no loss: no update is made",
-                "training_step 没有返回 loss：不会更新",
-            )
+            yield Fault(function, "the training step returns no loss: no update is made",
+                        "training_step 没有返回 loss：不会更新")  # fmt: skip
         for value in ends:
             parts = value.values if isinstance(value, ast.Dict) else [value]
             names = (
@@ -305,70 +198,8 @@ def training_step_without_loss(view: View) -> Iterator[Fault]:
             for word, part in zip(names, parts, strict=True):
                 origin = program.origin(part) if word == "loss" else None
                 if isinstance(origin, ast.Call) and last(program.path(origin.func)) in ("item", "detach", "tolist"):
-                    yield Fault(
-                        origin,
-                        "the loss that the training step returns is cut from the graph",
-                        "training_step 返回的 loss 已脱离计算图",
-                        beside=(value,),
-                    )
-
-
-@rule("not-prepared", "S1", "loss-oscillation", "prepare(",
-      bad="""
-      accelerator = Accelerator(mixed_precision="fp16")
-      optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-      model, loader = accelerator.prepare(model, loader)
-      for batch in loader:
-          loss = model(**batch).loss
-          accelerator.backward(loss)
-          optimizer.step()
-          optimizer.zero_grad()
-      """,
-      good="""
-      accelerator = Accelerator(mixed_precision="fp16")
-      optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-      model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
-      for batch in loader:
-          loss = model(**batch).loss
-          accelerator.backward(loss)
-          optimizer.step()
-          optimizer.zero_grad()
-      """)  # fmt: skip
-def not_prepared(view: View) -> Iterator[Fault]:
-    """The optimizer that steps, or the loader that is trained on, is not what the accelerator prepared.
-
-    Why: gradients stay scaled, steps are made in each micro-batch, or every rank trains on all the data.
-    """
-    program = view.program
-    calls = [c for c in program.find("prepare") if view.roles.of(receiver(c)) == "accelerator"]
-    if (
-        not calls
-        or any(isinstance(a, ast.Starred) for c in calls for a in c.args)
-        or re.search(r"prepare_(optimizer|data_loader|model)|Dummy(Optim|Scheduler)", program.text)
-    ):
-        return
-    given = {key(n) for c in calls for a in c.args for n in ast.walk(a)} - {""}
-    for training in view.trainings:
-        for step in training.of("step"):
-            name = key(step.on)
-            made = constructor(view, step.on)
-            own = program.scope(step.node) is program.scope(calls[0])
-            if (
-                name
-                and made
-                and own
-                and name not in given
-                and step.via not in ("engine", "scaler")
-                and last(name) not in {last(g) for g in given}
-                and view.roles.sure(step.on) == "optimizer"
-            ):
-                yield Fault(
-                    step.node,
-                    f"`{name}` steps and was not prepared by the accelerator",
-                    f"`{name}` 执行更新，却没有经过 accelerator.prepare",
-                    beside=(calls[0],),
-                )
-                return
+                    yield Fault(origin, "the loss that the training step returns is cut from the graph",
+                                "training_step 返回的 loss 已脱离计算图", beside=(value,))  # fmt: skip
 
 
 @rule("evaluation-never-asked-for", "S3", "eval-metrics-empty", "eval_dataset",
@@ -400,15 +231,6 @@ def evaluation_never_asked_for(view: View) -> Iterator[Fault]:
         given = (
             isinstance(built, ast.Call) and re.search(ARGUMENTS, program.path(built.func)) and not opaque(view, built)
         )
-        if (
-            given
-            and data is not None
-            and not (isinstance(data, ast.Constant) and data.value is None)
-            and not isinstance(program.scope(call), ast.Lambda)
-        ):
-            yield Fault(
-                call,
-                "there is data to evaluate on, and nothing asks for it",
-                "提供了评测数据，却从未要求评测",
-                beside=(built,),
-            )  # type: ignore[arg-type]
+        if given and data is not None and not (isinstance(data, ast.Constant) and data.value is None) and not isinstance(program.scope(call), ast.Lambda):  # fmt: skip
+            yield Fault(call, "there is data to evaluate on, and nothing asks for it",
+                        "提供了评测数据，却从未要求评测", beside=(built,))  # fmt: skip

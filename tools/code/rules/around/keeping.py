@@ -12,11 +12,15 @@ from ....patterns import bounded
 from ...patch import instead
 from ...program import Program, argument, key, last, receiver
 from ..look import source
+from ..meaning.ways import constructor, given, made, whole
 from ..rule import Fault, View, rule
-from .ways import constructor, given, made, whole
 
 WRAPPERS = ("DistributedDataParallel", "DDP", "DataParallel")
+
+
 CHECKPOINT = re.compile(r"check_?points?|ckpt|step|epoch|iter|global_step|model[-_]", re.I)
+
+
 PADDED = bounded(r":0\d{0,3}d?\}|:0>\d|zfill|%0\d|rjust")
 
 
@@ -56,13 +60,7 @@ def best_weights_not_copied(view: View) -> Iterator[Fault]:
                     and last(program.path(value.func)) == "state_dict"
                 )
                 kept = re.search(r"best|backup|saved|snapshot|initial|init_state|original|start", name, re.I)
-                if (
-                    live
-                    and kept
-                    and isinstance(value, ast.Call)
-                    and _model(view, value)
-                    and _restored(program, name, value)
-                ):
+                if live and kept and isinstance(value, ast.Call) and _model(view, value) and _restored(program, name, value):  # fmt: skip
                     yield Fault(value, f"`{name}` refers to the live weights, which go on training", f"`{name}` 指向仍在训练的权重，而不是副本",
                                 (instead(value, f"{{k: v.clone() for k, v in {source(program, value)}.items()}}"),))  # fmt: skip
 
@@ -113,16 +111,9 @@ def checkpoints_sorted_as_text(view: View) -> Iterator[Fault]:
         if value is None or not _listed(program, value):
             continue
         whose = key(value) if method else _name(program, call)
-        if (
-            last(program.path(call.func)) == "max"
-            or isinstance(program.parent.get(call), ast.Subscript)
-            or _ends(program, call, whose)
-        ):
-            yield Fault(
-                call,
-                "checkpoints are put in order by text: step-10000 comes before step-9000",
-                "检查点按文本排序：step-10000 会排在 step-9000 之前",
-            )
+        if last(program.path(call.func)) == "max" or isinstance(program.parent.get(call), ast.Subscript) or _ends(program, call, whose):  # fmt: skip
+            yield Fault(call, "checkpoints are put in order by text: step-10000 comes before step-9000",
+                        "检查点按文本排序：step-10000 会排在 step-9000 之前")  # fmt: skip
 
 
 def _name(program: Program, call: ast.Call) -> str:

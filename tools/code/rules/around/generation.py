@@ -12,18 +12,26 @@ from ....patterns import bounded
 from ...patch import instead
 from ...program import argument, key, last, receiver
 from ..look import option, source
+from ..meaning.ways import constructor, given, made, opaque, reached, whole
 from ..rule import Fault, View, rule
-from .ways import constructor, given, made, opaque, reached, whole
 
 ENCODED = re.compile(
     r"^(enc|encoded|encoding|encodings|inputs|model_inputs|batch|tokens|tokenized|prompt|features|x)(_\w{1,20})?$|inputs$|tok\w{0,40}\(",
     re.I,
 )
+
+
 CAUSAL = re.compile(r"CausalLM|LMHeadModel|GPT\w{0,20}Model|LlamaFor|MistralFor|QwenFor")
+
+
 OTHER = re.compile(
     r"Seq2Seq|T5|Bart|Whisper|Vision2Seq|ImageTextToText|inputs_embeds|input_features|ConditionalGeneration"
 )
+
+
 NEUTRAL = (None, 0, 0.0, 1, 1.0, False)
+
+
 LOAD = """
 model = AutoModelForCausalLM.from_pretrained("gpt2")
 tokenizer = AutoTokenizer.from_pretrained("gpt2")
@@ -109,11 +117,8 @@ def several_answers_without_sampling(view: View) -> Iterator[Fault]:
         sampled, on = given(view, told, "do_sample")
         beams = any(given(view, told, n)[0] for n in ("num_beams", "num_beam_groups", "penalty_alpha"))
         if several and isinstance(many, int) and many > 1 and (not sampled or on is False) and not beams:
-            yield Fault(
-                call,
-                f"{many} answers are asked for without sampling or beams",
-                f"要求 {many} 个回答，却既不采样也没有 beam",
-            )
+            yield Fault(call, f"{many} answers are asked for without sampling or beams",
+                        f"要求 {many} 个回答，却既不采样也没有 beam")  # fmt: skip
 
 
 @rule("generation-length-not-set", "S2", "eval-output-truncated", "generate(",
@@ -137,11 +142,8 @@ def generation_length_not_set(view: View) -> Iterator[Fault]:
             and len(call.args) < 2
             and not opaque(view, call, ENCODED)
         ):
-            yield Fault(
-                call,
-                "nothing says how long the answer may be: 20 tokens by default",
-                "没有设置生成长度：默认只有 20 个 token",
-            )
+            yield Fault(call, "nothing says how long the answer may be: 20 tokens by default",
+                        "没有设置生成长度：默认只有 20 个 token")  # fmt: skip
 
 
 @rule("generation-prompt-missing", "S2", "chat-template-mismatch", "apply_chat_template",
@@ -248,6 +250,8 @@ def _whole_output(view: View, expr: ast.expr) -> bool:
 
 
 CUT = bounded(r"(\[[^\]\n]{0,60}:|\.(split|rsplit|replace|removeprefix|partition|rpartition|find|rfind|index)\()")
+
+
 JUDGES = re.compile(r"extract|parse|score|grade|judge|reward|match|search|correct|is_equiv|answer", re.I)
 
 
@@ -313,12 +317,8 @@ def attention_mask_missing(view: View) -> Iterator[Fault]:
         if built is not None and view.roles.of(built.func) == "tokenizer":
             padded, how = given(view, built, "padding")
             if padded and how in (True, "longest", "max_length"):
-                yield Fault(
-                    call,
-                    "a padded batch without its attention mask",
-                    "填充过的批次没有传入 attention_mask",
-                    beside=(built,),
-                )
+                yield Fault(call, "a padded batch without its attention mask",
+                            "填充过的批次没有传入 attention_mask", beside=(built,))  # fmt: skip
 
 
 def _encoding(ids: ast.expr) -> ast.expr | None:
@@ -362,12 +362,8 @@ def pooled_over_padding(view: View) -> Iterator[Fault]:
             and "batch_size=1" not in program.text
         ):
             fix: tuple = ()
-            yield Fault(
-                call,
-                "hidden states of a padded batch are averaged over padding too",
-                "对填充过的批次取平均时把 padding 也算了进去",
-                fix,
-            )
+            yield Fault(call, "hidden states of a padded batch are averaged over padding too",
+                        "对填充过的批次取平均时把 padding 也算了进去", fix)  # fmt: skip
 
 
 def without_specials(view: View, call: ast.Call) -> tuple:

@@ -1,0 +1,195 @@
+"""Rules on averages of weights and on models that only give targets."""
+
+# ruff: noqa: SIM102  one sentence, pattern or question on one line
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...program import Program, argument, key, last, receiver
+from ..look import no_grad
+from ..meaning.ways import made, returns
+from ..rule import Fault, View, rule
+
+
+@rule("ema-weights-swapped", "S1", "silent-degradation", "ema decay momentum tau",
+      bad="""
+      import torch
+      for p_ema, p in zip(ema_model.parameters(), model.parameters()):
+          p_ema.data.mul_(1 - decay).add_(p.data, alpha=decay)
+      """,
+      good=("""
+      import torch
+      for p_ema, p in zip(ema_model.parameters(), model.parameters()):
+          p_ema.data.mul_(decay).add_(p.data, alpha=1 - decay)
+      """, """
+      import torch
+      for p_ema, p in zip(ema_model.parameters(), model.parameters()):
+          p_ema.data.lerp_(p.data, 1 - decay)
+      """))  # fmt: skip
+def ema_weights_swapped(view: View) -> Iterator[Fault]:
+    """The moving average keeps the small part of itself and takes the large part of the model.
+
+    Why: with a decay of 0.999 the average is the model of this step, and averages nothing.
+    """
+    program = view.program
+    for call in program.find("add_"):
+        on, alpha = receiver(call), argument(call, "alpha")
+        if isinstance(on, ast.Call) and last(program.path(on.func)) == "mul_" and on.args and alpha is not None:
+            if _rest(on.args[0]) and _decay(program, on.args[0].right) and key(alpha) == key(on.args[0].right):  # type: ignore[attr-defined]
+                yield _swapped(call)
+    for call in program.find("lerp_", "lerp"):
+        weight = argument(call, "weight", 1) if key(receiver(call)) != "torch" else argument(call, "weight", 2)
+        if (
+            weight is not None
+            and _decay(program, weight)
+            and re.search(r"ema|avg|shadow|average", program.code(call), re.I)
+        ):
+            yield _swapped(call)
+    for node in program.nodes:
+        if (
+            isinstance(node, ast.BinOp)
+            and isinstance(node.op, ast.Add)
+            and isinstance(node.left, ast.BinOp)
+            and isinstance(node.right, ast.BinOp)
+        ):
+            for one, two in ((node.left, node.right), (node.right, node.left)):
+                kept, new = _factor(one, True), _factor(two, False)
+                if (
+                    kept
+                    and new
+                    and key(kept[0]) == key(new[0])
+                    and _decay(program, new[0])
+                    and _average(program, kept[1])
+                    and not _average(program, new[1])
+                ):
+                    yield _swapped(node)
+
+
+def _swapped(node: ast.AST) -> Fault:
+    return Fault(
+        node,
+        "the average keeps `1 - decay` of itself: it is the newest model",
+        "滑动平均只保留自身的 `1 - decay`：等于最新的模型",
+    )
+
+
+def _rest(expr: ast.expr) -> bool:
+    """`1 - x`."""
+    return (
+        isinstance(expr, ast.BinOp)
+        and isinstance(expr.op, ast.Sub)
+        and isinstance(expr.left, ast.Constant)
+        and expr.left.value in (1, 1.0)
+    )
+
+
+def _decay(program: Program, expr: ast.expr) -> bool:
+    """Whether a factor is the large one: its number, or that it is called decay."""
+    number = program.const(expr)
+    if isinstance(number, float):
+        return number > 0.5
+    return bool(re.search(r"decay", last(key(expr)), re.I)) and "weight" not in key(expr)
+
+
+def _factor(expr: ast.BinOp, rest: bool) -> tuple[ast.expr, ast.expr] | None:
+    """(the factor, what it scales) of a product with `1 - x`, or with `x`."""
+    if not isinstance(expr.op, ast.Mult):
+        return None
+    for factor, other in ((expr.left, expr.right), (expr.right, expr.left)):
+        if rest and _rest(factor):
+            return factor.right, other  # type: ignore[attr-defined]
+        if not rest and key(factor) and re.search(r"decay", last(key(factor)), re.I):
+            return factor, other
+    return None
+
+
+def _average(program: Program, expr: ast.expr) -> bool:
+    return bool(re.search(r"ema|shadow|avg|average", program.code(expr), re.I))
+
+
+@rule("teacher-in-training-mode", "S2", "silent-degradation", "no_grad inference_mode",
+      bad="""
+      teacher = resnet50(num_classes=10)
+      teacher.load_state_dict(torch.load("teacher.pt"))
+      for x, y in loader:
+          with torch.no_grad():
+              target = teacher(x)
+          loss = distil(student(x), target, y)
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """,
+      good=("""
+      teacher = resnet50(num_classes=10)
+      teacher.load_state_dict(torch.load("teacher.pt"))
+      teacher.eval()
+      for x, y in loader:
+          with torch.no_grad():
+              target = teacher(x)
+          loss = distil(student(x), target, y)
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """, """
+      teacher = AutoModel.from_pretrained(name)
+      for x, y in loader:
+          with torch.no_grad():
+              target = teacher(x)
+          loss = distil(student(x), target, y)
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """))  # fmt: skip
+def teacher_in_training_mode(view: View) -> Iterator[Fault]:
+    """A model that only gives targets is never put into evaluation mode.
+
+    Why: its dropout and batch statistics change what it says, and its running statistics drift.
+    Known gaps: models from `from_pretrained` are in evaluation mode already.
+    """
+    program = view.program
+    for training in view.trainings:
+        for event in training.of("call"):
+            name = key(event.node.func) if isinstance(event.node, ast.Call) else ""
+            if not re.search(
+                r"(^|_|\.)(teacher|frozen|extractor|vgg|perceptual|inception|lpips)(_|$)", name, re.I
+            ) or not no_grad(event.contexts):
+                continue
+            origin = _loaded(view, event.node.func) or made(view, event.node.func)  # type: ignore[attr-defined]
+            path = program.path(origin.func) if origin is not None else ""
+            built = re.search(
+                r"torchvision|timm|resnet|vgg|efficientnet|densenet|mobilenet|vit_|(^|\.)create_model$", path
+            ) or (last(path) in view.roles.modules and re.search(r"Dropout|BatchNorm|dropout", program.text))
+            if path and built and not _settled(view, name):
+                yield Fault(event.node, f"`{name}` gives targets in training mode", f"`{name}` 在训练模式下给出目标",
+                            beside=(origin,) if origin is not None else ())  # fmt: skip
+                return
+
+
+def _loaded(view: View, expr: ast.expr) -> ast.Call | None:
+    """The constructor inside the function of this file that makes a model."""
+    program = view.program
+    value = program.origin(expr)
+    function = program.function(value) if isinstance(value, ast.Call) else None
+    return next((made(view, r) for r in returns(function)), None) if function is not None else None
+
+
+def _settled(view: View, name: str) -> bool:
+    """Whether the mode of a model is set anywhere, by its name or where it is made."""
+    program = view.program
+    for call in program.find("eval", "train"):
+        on = receiver(call)
+        text = program.code(on) if on is not None else ""
+        off = last(program.path(call.func)) == "eval" or (call.args and program.const(call.args[0]) is False)
+        if off and (
+            last(name) in text
+            or not key(on)
+            or last(key(on)) in ("teacher", "self")
+            or re.search(r"(^|\W)(m|model|net|module)$", text)
+        ):
+            student = re.search(r"student", text)
+            if not student:
+                return True
+    return False

@@ -1,0 +1,133 @@
+"""Rules on going on with a run: the epoch, and the names under which parts are kept."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...program import key
+from ..rule import Fault, View, rule
+
+
+@rule("epoch-trained-again", "S2", "resume-loss-jump", "epoch",
+      bad="""
+      start = 0
+      if resume:
+          state = torch.load("last.pt")
+          model.load_state_dict(state["model"])
+          optimizer.load_state_dict(state["optimizer"])
+          start = state["epoch"]
+      for epoch in range(start, 10):
+          train_one(model, loader, optimizer)
+          torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}, "last.pt")
+      """,
+      good="""
+      start = 0
+      if resume:
+          state = torch.load("last.pt")
+          model.load_state_dict(state["model"])
+          optimizer.load_state_dict(state["optimizer"])
+          start = state["epoch"] + 1
+      for epoch in range(start, 10):
+          train_one(model, loader, optimizer)
+          torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}, "last.pt")
+      """)  # fmt: skip
+def epoch_trained_again(view: View) -> Iterator[Fault]:
+    """A run goes on with the epoch that it has finished.
+
+    Why: its data are trained on twice, and the schedule is an epoch behind.
+    """
+    program = view.program
+    for loop in (n for n in program.nodes if isinstance(n, ast.For) and isinstance(n.iter, ast.Call)):
+        call = loop.iter
+        name = key(loop.target)
+        if (
+            not name
+            or program.path(call.func) != "range"
+            or len(call.args) < 2
+            or ("epoch" not in name and name != "ep")
+        ):  # type: ignore[attr-defined]
+            continue
+        saved = [
+            n
+            for n in ast.walk(loop)
+            if isinstance(n, ast.Dict)
+            for k, v in zip(n.keys, n.values, strict=True)
+            if isinstance(k, ast.Constant) and "epoch" in str(k.value) and key(v) == name
+        ]
+        start = call.args[0]  # type: ignore[attr-defined]
+        values = [b.value for b in program.bindings(start) if b.value is not None] if key(start) else [start]
+        for value in values:
+            loaded = (
+                isinstance(value, ast.Subscript)
+                and isinstance(value.slice, ast.Constant)
+                and "epoch" in str(value.slice.value)
+            )
+            if (
+                saved
+                and loaded
+                and program.loops(saved[0])[:1] == [loop]
+                and not re.search(r"start\s{0,4}\+=\s{0,4}1|epoch\s{0,4}\+\s{0,4}1", program.code(loop, 8000))
+            ):
+                yield Fault(value, f"`{name}` is saved when it is done, and the run goes on with the same",
+                            f"保存的 `{name}` 已经完成，恢复后又重新训练它", beside=(saved[0],))  # fmt: skip
+                break
+
+
+@rule("saved-part-has-another-name", "S1", "checkpoint-load-failure", "torch.save",
+      bad="""
+      torch.save({"model": model.state_dict(), "optim": optimizer.state_dict()}, "last.pt")
+      state = torch.load("last.pt")
+      model.load_state_dict(state["model"])
+      optimizer.load_state_dict(state["optimizer"])
+      """,
+      good="""
+      torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, "last.pt")
+      state = torch.load("last.pt")
+      model.load_state_dict(state["model"])
+      optimizer.load_state_dict(state["optimizer"])
+      """)  # fmt: skip
+def saved_part_has_another_name(view: View) -> Iterator[Fault]:
+    """A checkpoint is read by a name under which nothing is saved.
+
+    Why: the run cannot be resumed: what raises is found out after the first crash.
+    """
+    program = view.program
+    saved: set[str] = set()
+    paths: set[str] = set()
+    for call in program.find("save"):
+        if program.path(call.func) != "torch.save" or len(call.args) < 2:
+            continue
+        value = program.origin(call.args[0])
+        if not isinstance(value, ast.Dict) or any(not isinstance(k, ast.Constant) for k in value.keys):
+            return
+        name = key(call.args[0])
+        if name and re.search(rf"{re.escape(name)}\[|{re.escape(name)}\.update", program.text):
+            return
+        saved |= {str(k.value) for k in value.keys if isinstance(k, ast.Constant)}
+        paths.add(program.code(program.origin(call.args[1])))
+    for node in program.nodes:
+        if (
+            isinstance(node, ast.Subscript)
+            and isinstance(node.ctx, ast.Load)
+            and isinstance(node.slice, ast.Constant)
+            and isinstance(node.slice.value, str)
+        ):
+            made = program.origin(node.value)
+            if (
+                saved
+                and isinstance(made, ast.Call)
+                and program.path(made.func) == "torch.load"
+                and made.args
+                and program.code(program.origin(made.args[0])) in paths
+                and node.slice.value not in saved
+            ):
+                tried = (
+                    any(isinstance(a, ast.Try) for a in program.up(node))
+                    or f"{node.slice.value!r} in" in program.text
+                    or f'"{node.slice.value}" in' in program.text
+                )
+                if not tried:
+                    yield Fault(node, f"nothing is saved as `{node.slice.value}`",
+                                f"检查点里没有保存 `{node.slice.value}`")  # fmt: skip

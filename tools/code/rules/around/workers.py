@@ -1,0 +1,90 @@
+"""Rules on what a dataset hands to its workers."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...program import key, last, receiver
+from ..meaning.ways import class_methods, given
+from ..rule import Fault, View, rule
+
+
+@rule("generator-copied-to-workers", "S2", "duplicate-surge", "default_rng RandomState Random( Generator",
+      bad="""
+      class Noisy(torch.utils.data.Dataset):
+          def __init__(self, rows):
+              self.rows, self.rng = rows, np.random.default_rng(0)
+          def __getitem__(self, i):
+              return self.rows[i] + self.rng.normal()
+      loader = DataLoader(Noisy(rows), batch_size=8, num_workers=4)
+      """,
+      good="""
+      class Noisy(torch.utils.data.Dataset):
+          def __init__(self, rows):
+              self.rows = rows
+          def __getitem__(self, i):
+              rng = np.random.default_rng([i, torch.initial_seed() % 2**32])
+              return self.rows[i] + rng.normal()
+      loader = DataLoader(Noisy(rows), batch_size=8, num_workers=4)
+      """)  # fmt: skip
+def generator_copied_to_workers(view: View) -> Iterator[Fault]:
+    """A dataset draws from a generator that it makes in `__init__`, and several workers copy it.
+
+    Why: every worker draws the same numbers, and each epoch begins again: the augmentation repeats.
+    """
+    program = view.program
+    if re.search(r"worker_init_fn|get_worker_info", program.text):
+        return
+    several = [c for c in program.find("DataLoader") if _many_workers(view, c)]
+    for function in program.functions.get("__init__", ()) if several else ():
+        methods = class_methods(view, function.body[0])
+        if "__getitem__" not in methods:
+            continue
+        for node in ast.walk(function):
+            target = node.targets[0] if isinstance(node, ast.Assign) else None
+            for name, value in _pairs(target, node.value if isinstance(node, ast.Assign) else None):
+                made = isinstance(value, ast.Call) and last(program.path(value.func)) in (
+                    "default_rng",
+                    "RandomState",
+                    "Random",
+                )
+                again = (
+                    any(
+                        b.how != "assign" or program.scope(b.node) is not function
+                        for b in program.bindings(target, name)
+                    )
+                    if target is not None and name
+                    else True
+                )
+                if made and not again and _drawn(view, methods, name):
+                    yield Fault(node, f"`{name}` is copied into every worker: all draw the same numbers",
+                                f"`{name}` 被复制到每个 worker：抽到的随机数都相同", beside=(several[0],))  # fmt: skip
+
+
+def _pairs(target: ast.AST | None, value: ast.expr | None) -> list[tuple[str, ast.expr]]:
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return [(key(t), v) for t, v in zip(target.elts, value.elts, strict=True)]
+    return [(key(target), value)] if target is not None and value is not None else []
+
+
+def _drawn(view: View, methods: dict, name: str) -> bool:
+    """Whether items draw from a generator: in `__getitem__` or in a method that it calls."""
+    seen, waiting = set(), ["__getitem__"]
+    while waiting:
+        function = methods.get(waiting.pop())
+        if function is None or function in seen:
+            continue
+        seen.add(function)
+        for node in ast.walk(function):
+            if isinstance(node, ast.Call) and key(receiver(node)) == name:
+                return True
+            if isinstance(node, ast.Call) and key(receiver(node)) == "self":
+                waiting.append(last(view.program.path(node.func)))
+    return False
+
+
+def _many_workers(view: View, call: ast.Call) -> bool:
+    told, value = given(view, call, "num_workers")
+    return told and value != 0

@@ -1,0 +1,160 @@
+"""Rules on bonuses and penalties of a loss, and on unscaled gradients."""
+
+# ruff: noqa: E501  one sentence, pattern or question on one line
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...patch import instead
+from ...program import LOOPS, Program, argument, key, last
+from ..look import source
+from ..rule import Fault, View, rule
+
+
+@rule("entropy-punished", "S1", "entropy-collapse", "entropy",
+      bad="""
+      for batch in loader:
+          policy_loss, entropy = step(policy, batch)
+          loss = policy_loss + entropy_coef * entropy
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """,
+      good="""
+      for batch in loader:
+          policy_loss, entropy = step(policy, batch)
+          loss = policy_loss - entropy_coef * entropy
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """)  # fmt: skip
+def entropy_punished(view: View) -> Iterator[Fault]:
+    """The entropy bonus is added to the loss.
+
+    Why: the optimizer makes entropy small: the policy stops exploring at once.
+    """
+    program = view.program
+    for node in program.nodes:
+        if (
+            not isinstance(node, ast.BinOp)
+            or not isinstance(node.op, ast.Add)
+            or not isinstance(node.right, ast.BinOp)
+            or not isinstance(node.right.op, ast.Mult)
+        ):
+            continue
+        factors = [last(key(_mean(program, s))) for s in (node.right.left, node.right.right)]
+        bonus = [f for f in factors if re.fullmatch(r"(mean_|dist_|policy_)?entropy(_bonus|_mean)?|ent", f)]
+        coefficient = [
+            f for f in factors if re.search(r"ent\w{0,8}_?(coef\w{0,8}|weight|beta|scale|c)$|^(c2|c_ent|beta_ent)$", f)
+        ]
+        statement = program.statement(node)
+        target = last(key(statement.targets[0])) if isinstance(statement, ast.Assign) else ""
+        minus = any(isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) for n in ast.walk(node.right)) or any(
+            isinstance(a, (ast.UnaryOp,)) or (isinstance(a, ast.BinOp) and isinstance(a.op, ast.Sub))
+            for a in program.up(node)
+            if isinstance(a, ast.expr)
+        )
+        if bonus and coefficient and "loss" in target and not minus and not _negative(program, node.right):
+            yield Fault(node, "the entropy is added to the loss: exploring is punished", "熵被加到损失上：探索受到惩罚",
+                        (instead(node, f"{source(program, node.left)} - {source(program, node.right)}"),))  # fmt: skip
+
+
+def _mean(program: Program, expr: ast.expr) -> ast.expr:
+    while isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr in ("mean", "sum"):
+        expr = expr.func.value
+    return expr
+
+
+def _negative(program: Program, expr: ast.BinOp) -> bool:
+    """Whether a factor is negative itself: an entropy loss, or a sum without its minus."""
+    for side in (expr.left, expr.right):
+        value = program.origin(_mean(program, side))
+        text = program.code(value, 300)
+        number = program.const(side)
+        if (
+            (isinstance(value, ast.UnaryOp))
+            or (isinstance(number, (int, float)) and number < 0)
+            or re.search(r"log_?prob|p \* |\blogp", text)
+        ):
+            return True
+    return False
+
+
+@rule("penalty-without-graph", "S1", "loss-oscillation", "grad(",
+      bad="""
+      mixed = (eps * real + (1 - eps) * fake).requires_grad_(True)
+      grads = torch.autograd.grad(critic(mixed).sum(), mixed)[0]
+      penalty = ((grads.norm(2, dim=1) - 1) ** 2).mean()
+      loss = fake_score - real_score + 10 * penalty
+      loss.backward()
+      """,
+      good="""
+      mixed = (eps * real + (1 - eps) * fake).requires_grad_(True)
+      grads = torch.autograd.grad(critic(mixed).sum(), mixed, create_graph=True)[0]
+      penalty = ((grads.norm(2, dim=1) - 1) ** 2).mean()
+      loss = fake_score - real_score + 10 * penalty
+      loss.backward()
+      """)  # fmt: skip
+def penalty_without_graph(view: View) -> Iterator[Fault]:
+    """A penalty on gradients is made of gradients without a graph.
+
+    Why: it is a constant to backward: it shows in the loss, and changes nothing.
+    """
+    program = view.program
+    for call in program.find("grad"):
+        if not program.path(call.func).endswith("autograd.grad") or argument(call, "create_graph") is not None or any(k.arg is None for k in call.keywords):  # fmt: skip
+            continue
+        scope = program.scope(call)
+        text = program.code(scope, 20_000) if not isinstance(scope, ast.Module) else program.text
+        if (
+            re.search(
+                r"(penalty|gp|r1|reg)\w{0,20}\s{0,4}=|return [^\n]{0,80}(-\s{0,4}1(\.0)?\)\s{0,4}\*\*\s{0,4}2|\.pow\(2\))",
+                text,
+            )
+            and re.search(r"\.norm\(|\.pow\(2\)|\*\*\s{0,4}2", text)
+            and re.search(r"penal|gp\b|gradient_pen|\br1\b", text, re.I)
+        ):
+            inner = source(program, call)
+            yield Fault(call, "the penalty is made of gradients without a graph: `create_graph=True` is missing", "惩罚项所用的梯度没有计算图：缺少 `create_graph=True`",
+                        (instead(call, f"{inner[:-1].rstrip().rstrip(',')}, create_graph=True)"),) if "\n" not in inner else ())  # fmt: skip
+
+
+@rule("unscaled-per-micro-batch", "S1", "loss-scale-collapse", "unscale_",
+      bad="""
+      for i, batch in enumerate(loader):
+          loss = model(**batch).loss / 4
+          scaler.scale(loss).backward()
+          scaler.unscale_(optimizer)
+          if (i + 1) % 4 == 0:
+              scaler.step(optimizer)
+              scaler.update()
+              optimizer.zero_grad()
+      """,
+      good="""
+      for i, batch in enumerate(loader):
+          loss = model(**batch).loss / 4
+          scaler.scale(loss).backward()
+          if (i + 1) % 4 == 0:
+              scaler.unscale_(optimizer)
+              scaler.step(optimizer)
+              scaler.update()
+              optimizer.zero_grad()
+      """)  # fmt: skip
+def unscaled_per_micro_batch(view: View) -> Iterator[Fault]:
+    """Gradients are unscaled on each pass and stepped on once in a while.
+
+    Why: the scaler refuses a second unscale before its update; gradients of several scales would be added up.
+    """
+    for training in view.trainings:
+        steps = [s for s in training.of("step") if s.via == "scaler"]
+        if training.accumulation is None or not steps:
+            continue
+        for event in training.of("unscale"):
+            if all(len(event.guards) < len(s.guards) for s in steps) and not any(
+                isinstance(x, LOOPS) for x in event.loops
+            ):
+                yield Fault(event.node, "gradients are unscaled on each pass, and the scaler is updated once in a while",
+                            "每一遍都 unscale，而 scaler 隔若干遍才更新", beside=(steps[0].node,))  # fmt: skip
