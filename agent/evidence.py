@@ -248,7 +248,7 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
     from ..tools.relate.relate import Related, relate
     from .signs import ask
 
-    tables, events, claims = aside(seen)
+    tables, events, claims = _aside(seen)
     said = (seen.settings, events, claims, facts_in(seen.reports))
     found = _try("relate", lambda: relate(SeriesTable(seen.series), tables, *said))
     if not isinstance(found, Related):
@@ -264,7 +264,7 @@ TRIALS = 2048
 """Bytes of a file of metrics up to which it is a handful of trials rather than a training."""
 
 
-def aside(seen: Look) -> tuple[list[Table], list[Event], list[Claim]]:
+def _aside(seen: Look) -> tuple[list[Table], list[Event], list[Claim]]:
     """The tables, events and claims, with rows of small data files and what logs that measure nothing tell."""
     tables, events, claims = [*seen.tables], [*seen.events], [*seen.claims]
     measured = {s.file for s in seen.table}

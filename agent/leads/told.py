@@ -30,7 +30,7 @@ from ...tools.reading import iter_lines
 from ...tools.run import Artifact
 from ...tools.settings import Settings
 from ...tools.tables.table import Column, Table
-from ..evidence import Look, aside
+from ..evidence import Look
 from ..question.polarity import by_phrases
 
 BYTES = 4 << 20
@@ -50,6 +50,8 @@ ALIKE = 0.5
 """Share of the settings of two files that both have, from which on they are configurations of one thing."""
 SHIFT, SHIFT_BY = 0.05, 1.5
 """Share of the whole, and factor, by which a part of the data shifts at least. Own judgement."""
+EVEN = 2.0
+"""Times by which the rows of such a table may differ in all: windows of one length."""
 SAID = phrases(
     "leads",
     ("says", "{file} says: {said}", "{file} 写道：{said}"),
@@ -84,7 +86,7 @@ OPINION = bounded(
     re.IGNORECASE,
 )
 """What makes a statement somebody's theory."""
-_CONSUMED = bounded(r"consum|token|sampl|doc|mix|source|shard|blend|配比|占比|消耗|来源|数据", re.IGNORECASE)
+_CONSUMED = bounded(r"consum|mix|blend|source|配比|占比|消耗|来源", re.IGNORECASE)
 """Names of tables of what was trained on."""
 _TOTAL, _WINDOW = bounded(r"total|\bsum\b|合计|总", re.IGNORECASE), bounded(r"\s*\d+\s?[-–~]\s?\d+\s*$")
 _NUMBERS = re.compile(r"\d+(?:[.,:/-]\d+)*")
@@ -116,9 +118,8 @@ def told(seen: Look) -> Iterator[Told]:
     yield from differing(seen)
     yield from changed(seen)
     yield from factors(seen)
-    tables = aside(seen)[0]
-    yield from shifted(tables)
-    yield from counted(tables)
+    yield from shifted(seen.tables)
+    yield from counted(seen.tables)
     yield from islice(stated(seen), STATEMENTS)
 
 
@@ -240,12 +241,12 @@ def counted(tables: Sequence[Table]) -> Iterator[Told]:
 def shifted(tables: Sequence[Table]) -> Iterator[Told]:
     """A part of the data whose share of the whole is another in the later third of a table of what was consumed."""
     for table in tables[:STATEMENTS]:
-        columns = [c for c in table.of("measure") if not _TOTAL.search(c.name)]
+        columns = [c for c in table.of("measure") if not _TOTAL.search(c.name) and named(c.name) is None]
         if len(columns) < FEW or not _ordered(table) or not _CONSUMED.search(f"{table.file} {table.part}"):
             continue
         counts = np.nan_to_num(np.stack([c.values for c in columns], axis=1).astype(float))
         whole, third = counts.sum(axis=1), len(counts) // 3
-        if third < FEW or (counts < 0).any() or not whole.all():
+        if third < FEW or (counts < 0).any() or not whole.all() or whole.max() > EVEN * whole.min():
             continue
         shares = counts / whole[:, None]
         first, last = (np.median(part, axis=0) for part in (shares[:third], shares[-third:]))
