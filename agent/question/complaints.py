@@ -71,7 +71,7 @@ _GENERAL = bounded(
     re.IGNORECASE,
 )
 """What asks how a run went without saying what was seen."""
-_WAYS = (
+_WAYS: tuple[tuple[Way, re.Pattern[str]], ...] = (
     ("up", bounded(r"\b(?:creep\w*|go(?:es|ing)?|went|mov\w+|climb\w*|drift\w*|inch\w*) up|\b(?:ris(?:es?|ing|en)|rose"
                    r"|climb\w*|grow(?:s|ing)?|grew|increas\w*)\b|上升|升高|爬升|变高|变大|越来越[高大]"
                    r"|[在一]?路?涨", re.I)),
@@ -118,8 +118,8 @@ def complaints(own: str) -> Iterator[Complaint]:
             metrics = _metrics(clause) or (before if _BACK.search(clause) else ())
             if _complains(clause):
                 sudden = _SUDDEN.search(sentence) is not None and _BETTER.search(clause) is not None
-                way: Way = next((way for way, pattern in _WAYS if pattern.search(clause)), "")
-                yield Complaint(clause, _words(clause), metrics, way, sudden)
+                ways: list[Way] = [way for way, pattern in _WAYS if pattern.search(clause)]
+                yield Complaint(clause, _words(clause), metrics, ways[0] if ways else "", sudden)
             before = metrics
 
 

@@ -45,10 +45,9 @@ def _first(table: Table) -> tuple[Column, np.ndarray, int] | None:
     names = texts(column)
     if np.mean([bool(DOTTED.fullmatch(n.strip())) for n in names]) < 0.8 or len(set(names.tolist())) < len(names):
         return None
-    firsts = [(int(bad.argmax()), c) for c in table.columns if (bad := _bad(table, c)) is not None and bad.any()]
-    firsts = [
-        (i, c) for i, c in firsts if i > 0 and not INPUT.search(plain(c.name)) and _bad(table, c)[i:].mean() > 0.5
-    ]
+    marked = [(bad, c) for c in table.columns if (bad := _bad(table, c)) is not None and bad.any()]
+    firsts = [(int(bad.argmax()), c) for bad, c in marked
+              if bad.argmax() > 0 and not INPUT.search(plain(c.name)) and bad[bad.argmax() :].mean() > 0.5]  # fmt: skip
     if not firsts:
         return None
     i, measure = min(firsts, key=lambda f: f[0])

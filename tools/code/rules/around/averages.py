@@ -38,7 +38,7 @@ def ema_weights_swapped(view: View) -> Iterator[Fault]:
     for call in program.find("add_"):
         on, alpha = receiver(call), argument(call, "alpha")
         if isinstance(on, ast.Call) and last(program.path(on.func)) == "mul_" and on.args and alpha is not None:
-            if _rest(on.args[0]) and _decay(program, on.args[0].right) and key(alpha) == key(on.args[0].right):  # type: ignore[attr-defined]
+            if _rest(on.args[0]) and _decay(program, on.args[0].right) and key(alpha) == key(on.args[0].right):  # pyright: ignore[reportAttributeAccessIssue]
                 yield _swapped(call)
     for call in program.find("lerp_", "lerp"):
         weight = argument(call, "weight", 1) if key(receiver(call)) != "torch" else argument(call, "weight", 2)
@@ -100,7 +100,7 @@ def _factor(expr: ast.BinOp, rest: bool) -> tuple[ast.expr, ast.expr] | None:
         return None
     for factor, other in ((expr.left, expr.right), (expr.right, expr.left)):
         if rest and _rest(factor):
-            return factor.right, other  # type: ignore[attr-defined]
+            return factor.right, other  # pyright: ignore[reportAttributeAccessIssue]
         if not rest and key(factor) and re.search(r"decay", last(key(factor)), re.I):
             return factor, other
     return None
@@ -157,7 +157,7 @@ def teacher_in_training_mode(view: View) -> Iterator[Fault]:
                 r"(^|_|\.)(teacher|frozen|extractor|vgg|perceptual|inception|lpips)(_|$)", name, re.I
             ) or not no_grad(event.contexts):
                 continue
-            origin = _loaded(view, event.node.func) or made(view, event.node.func)  # type: ignore[attr-defined]
+            origin = _loaded(view, event.node.func) or made(view, event.node.func)  # pyright: ignore[reportAttributeAccessIssue]
             path = program.path(origin.func) if origin is not None else ""
             built = re.search(
                 r"torchvision|timm|resnet|vgg|efficientnet|densenet|mobilenet|vit_|(^|\.)create_model$", path

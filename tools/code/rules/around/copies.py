@@ -47,7 +47,7 @@ def average_refers_to_the_model(view: View) -> Iterator[Fault]:
         name = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript) and isinstance(node.targets[0].slice, ast.Name):  # fmt: skip
             name = key(node.targets[0].value)
-        if not name or not re.search(r"(^|_|\.)(shadow|ema|averaged?|avg)(_\w{1,20})?$", name) or not _live(program, node.value):  # fmt: skip
+        if not name or not re.search(r"(^|_|\.)(shadow|ema|averaged?|avg)(_\w{1,20})?$", name) or not _live(program, node.value):  # pyright: ignore[reportAttributeAccessIssue]  # fmt: skip
             continue
         scope = program.scope(node)
         first = getattr(scope, "name", "") in ("__init__", "register", "", "setup") or isinstance(scope, ast.Module)

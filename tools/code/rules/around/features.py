@@ -121,8 +121,8 @@ def folds_share_a_model(view: View) -> Iterator[Fault]:
                 and not inside(program, call, loop)
             ):
                 name = (
-                    key(program.statement(call).targets[0]) if isinstance(program.statement(call), ast.Assign) else ""
-                )  # type: ignore[attr-defined]
+                    key(program.statement(call).targets[0]) if isinstance(program.statement(call), ast.Assign) else ""  # pyright: ignore[reportAttributeAccessIssue]
+                )
                 again = any(inside(program, b.node, loop) for b in program.bindings(loop.iter, name)) if name else True
                 used = any(key(n) == name for n in ast.walk(loop) if isinstance(n, (ast.Name, ast.Attribute)))
                 if used and not again:

@@ -75,7 +75,7 @@ def item_changed_in_place(view: View) -> Iterator[Fault]:
                 and key(value.value).startswith("self.")
                 and isinstance(value.slice, ast.Name)
             )
-            if stored and _array(program, methods, key(value.value)) and isinstance(value, ast.Subscript):  # type: ignore[union-attr]
+            if stored and _array(program, methods, key(value.value)) and isinstance(value, ast.Subscript):  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
                 yield Fault(node, f"`{name}` is the stored item itself: the change stays, and adds up", f"`{name}` 就是存储的数据本身：改动会留下并累积",
                             (instead(value, f"{source(program, value)}.copy()"),) if "np.load" in program.text else (), beside=(value,))  # fmt: skip
                 break
@@ -219,20 +219,20 @@ def scaled_twice(view: View) -> Iterator[Fault]:
         return
     for node in program.nodes:
         value = node.right if isinstance(node, ast.BinOp) else node.value if isinstance(node, ast.AugAssign) else None
-        if value is None or not isinstance(node.op, ast.Div) or program.const(value) not in (255, 255.0):  # type: ignore[attr-defined]
+        if value is None or not isinstance(node.op, ast.Div) or program.const(value) not in (255, 255.0):  # pyright: ignore[reportAttributeAccessIssue]
             continue
-        side = node.left if isinstance(node, ast.BinOp) else node.target  # type: ignore[attr-defined]
+        side = node.left if isinstance(node, ast.BinOp) else node.target  # pyright: ignore[reportAttributeAccessIssue]
         lambdas = [a for a in program.up(node) if isinstance(a, ast.Lambda)]
         compose = any(
             isinstance(a, ast.Call)
             and last(program.path(a.func)) == "Compose"
             and any(
-                isinstance(n, ast.Call) and last(program.path(n.func)) == "ToTensor" and n.lineno <= node.lineno
+                isinstance(n, ast.Call) and last(program.path(n.func)) == "ToTensor" and n.lineno <= node.lineno  # pyright: ignore[reportAttributeAccessIssue]
                 for n in a.args[0].elts
             )
             for a in program.up(node)
             if isinstance(a, ast.Call) and a.args and isinstance(a.args[0], ast.List)
-        )  # type: ignore[attr-defined]
+        )
         looped = (
             any(
                 b.how == "for" and isinstance(x, ast.For) and view.roles.of(x.iter) == "loader"
@@ -284,8 +284,8 @@ def handle_opened_before_workers(view: View) -> Iterator[Fault]:
             name = key(node.targets[0]) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) else ""
             opened = name and re.search(
                 r"^(h5py\.File|lmdb\.open|sqlite3\.connect|zipfile\.ZipFile|tarfile\.open)$",
-                program.path(node.value.func),
-            )  # type: ignore[union-attr]
+                program.path(node.value.func),  # pyright: ignore[reportAttributeAccessIssue]
+            )
             if (
                 opened
                 and re.search(rf"{re.escape(name)}\b", program.code(function, 8000))

@@ -44,10 +44,10 @@ def epoch_trained_again(view: View) -> Iterator[Fault]:
         name = key(loop.target)
         if (
             not name
-            or program.path(call.func) != "range"
-            or len(call.args) < 2
+            or program.path(call.func) != "range"  # pyright: ignore[reportAttributeAccessIssue]
+            or len(call.args) < 2  # pyright: ignore[reportAttributeAccessIssue]
             or ("epoch" not in name and name != "ep")
-        ):  # type: ignore[attr-defined]
+        ):
             continue
         saved = [
             n
@@ -56,7 +56,7 @@ def epoch_trained_again(view: View) -> Iterator[Fault]:
             for k, v in zip(n.keys, n.values, strict=True)
             if isinstance(k, ast.Constant) and "epoch" in str(k.value) and key(v) == name
         ]
-        start = call.args[0]  # type: ignore[attr-defined]
+        start = call.args[0]  # pyright: ignore[reportAttributeAccessIssue]
         values = [b.value for b in program.bindings(start) if b.value is not None] if key(start) else [start]
         for value in values:
             loaded = (

@@ -167,7 +167,7 @@ def split_by_row_of_groups(view: View) -> Iterator[Fault]:
                 if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
                 else None
             )
-            if isinstance(column, str) and GROUPS.search(column) and key(node.value) == name:  # type: ignore[attr-defined]
+            if isinstance(column, str) and GROUPS.search(column) and key(node.value) == name:  # pyright: ignore[reportAttributeAccessIssue]
                 yield Fault(call, f"rows are split at random though they belong together by `{column}`",
                             f"按行随机划分，但数据按 `{column}` 成组", beside=(node,))  # fmt: skip
                 return
@@ -208,7 +208,7 @@ def splits_share_a_dataset(view: View) -> Iterator[Fault]:
             )
             if parted and not program.bindings(inner) and not re.search(r"deepcopy|copy\.copy", whole(program, node)):
                 yield Fault(node, f"`{key(inner)}` is shared by all parts of the split",
-                            f"`{key(inner)}` 由划分出的各部分共用", beside=(part.value,))  # fmt: skip
+                            f"`{key(inner)}` 由划分出的各部分共用", beside=(part.value,))  # pyright: ignore[reportArgumentType, reportOptionalMemberAccess]  # fmt: skip
 
 
 @rule("split-differs-between-ranks", "S1", "eval-leakage", "random_split train_test_split",

@@ -233,4 +233,4 @@ def evaluation_never_asked_for(view: View) -> Iterator[Fault]:
         )
         if given and data is not None and not (isinstance(data, ast.Constant) and data.value is None) and not isinstance(program.scope(call), ast.Lambda):  # fmt: skip
             yield Fault(call, "there is data to evaluate on, and nothing asks for it",
-                        "提供了评测数据，却从未要求评测", beside=(built,))  # fmt: skip
+                        "提供了评测数据，却从未要求评测", beside=(built,))  # pyright: ignore[reportArgumentType]  # fmt: skip

@@ -48,7 +48,7 @@ def resized_without_the_new(view: View) -> Iterator[Fault]:
             and view.roles.of(origin.value) == "tokenizer"
         ):
             yield Fault(call, "`vocab_size` does not count the added tokens",
-                        "`vocab_size` 不包含新加的 token", (instead(value, f"len({key(origin.value)})"),), beside=(added[0],))  # fmt: skip
+                        "`vocab_size` 不包含新加的 token", (instead(value, f"len({key(origin.value)})"),), beside=(added[0],))  # pyright: ignore[reportArgumentType]  # fmt: skip
 
 
 @rule("tokenizer-of-another-model", "S2", "tokenizer-version-mismatch", "from_pretrained",

@@ -168,7 +168,7 @@ def ranking_metric_of_hard_labels(view: View) -> Iterator[Fault]:
         )
         if name in ("argmax", "round") or cut or model:
             yield Fault(call, f"`{last(program.path(call.func))}` takes scores and is given decided classes",
-                        f"`{last(program.path(call.func))}` 需要分数，这里给的是已判定的类别", beside=(value,))  # fmt: skip
+                        f"`{last(program.path(call.func))}` 需要分数，这里给的是已判定的类别", beside=(value,))  # pyright: ignore[reportArgumentType]  # fmt: skip
 
 
 @rule("metric-arguments-swapped", "S2", "eval-harness-drift", "_score classification_report roc_curve confusion_matrix log_loss precision_recall",
@@ -234,7 +234,7 @@ def metric_not_reset(view: View) -> Iterator[Fault]:
             last(key(receiver(c))) == last(name) or not key(receiver(c)) for c in program.find("reset")
         ):
             continue
-        built = program.binding(receiver(call))  # type: ignore[arg-type]
+        built = program.binding(receiver(call))  # pyright: ignore[reportArgumentType]
         loop = epoch_loop(program, call)
         if loop is not None and built is not None and loop not in program.loops(built.node):
             yield Fault(call, f"`{name}` is computed in each epoch and never reset",
@@ -289,7 +289,7 @@ def _plateau(view: View) -> Iterator[Fault]:
     """A schedule that waits for a plateau, told the wrong direction."""
     program = view.program
     for call in program.find("step"):
-        built = program.origin(receiver(call)) if call.args and key(receiver(call)) else None  # type: ignore[arg-type]
+        built = program.origin(receiver(call)) if call.args and key(receiver(call)) else None  # pyright: ignore[reportArgumentType]
         if isinstance(built, ast.Call) and last(program.path(built.func)) == "ReduceLROnPlateau":
             mode = option(program, built, "mode") or (built.args[1] if len(built.args) > 1 else None)
             value = "min" if mode is None else program.const(mode)

@@ -179,9 +179,9 @@ def loss_misses_the_model(view: View) -> Iterator[Fault]:
             runs = [
                 (c, cut)
                 for b in own
-                for c, cut in uncut(program, b.on)
+                for c, cut in uncut(program, b.on)  # pyright: ignore[reportArgumentType]
                 if key(c.func) == models[0] or key(receiver(c)) == models[0]
-            ]  # type: ignore[arg-type]
+            ]
             if runs and all(cut for _, cut in runs) and not _also(view, own, models[0]):
                 yield Fault(own[0].node, f"this loss reaches `{models[0]}` only through what is cut from the graph",
                             f"该损失只经由被切断的值到达 `{models[0]}`", beside=(runs[0][0],))  # fmt: skip

@@ -67,7 +67,7 @@ def layers_in_a_plain_list(view: View) -> Iterator[Fault]:
         for node in ast.walk(function):
             target = node.targets[0] if isinstance(node, ast.Assign) else None
             name = key(target)
-            if not name.startswith("self.") or not _plain(view, node.value):  # type: ignore[union-attr]
+            if not name.startswith("self.") or not _plain(view, node.value):  # pyright: ignore[reportAttributeAccessIssue]
                 continue
             own = re.escape(name)
             kept = re.search(
@@ -77,10 +77,10 @@ def layers_in_a_plain_list(view: View) -> Iterator[Fault]:
             also = any(b.node is not node for b in program.bindings(target, name)) if target is not None else True
             if not kept and not also and not re.search(rf"(ModuleList|Sequential)\(\s{{0,9}}\*?{own}", program.text):
                 fix = (
-                    (instead(node.value, f"nn.ModuleList({source(program, node.value)})"),)
-                    if isinstance(node.value, (ast.List, ast.ListComp)) and "nn." in program.text
+                    (instead(node.value, f"nn.ModuleList({source(program, node.value)})"),)  # pyright: ignore[reportAttributeAccessIssue]
+                    if isinstance(node.value, (ast.List, ast.ListComp)) and "nn." in program.text  # pyright: ignore[reportAttributeAccessIssue]
                     else ()
-                )  # type: ignore[union-attr]
+                )
                 yield Fault(node, f"the layers in `{name}` are not seen by PyTorch: they are not trained",
                             f"`{name}` 里的层不会被 PyTorch 注册：不会被训练", fix)  # fmt: skip
 
@@ -134,7 +134,7 @@ def layers_are_one(view: View) -> Iterator[Fault]:
                 and isinstance(node.elt, (ast.Name, ast.Attribute))
                 and key(node.elt) not in {key(n) for g in node.generators for n in ast.walk(g.target)}
             )
-            value = one[0] if len(one) == 1 else node.elt if comp else None  # type: ignore[union-attr]
+            value = one[0] if len(one) == 1 else node.elt if comp else None  # pyright: ignore[reportAttributeAccessIssue]
             if (
                 value is None
                 or not layers(view, program.origin(value))

@@ -169,8 +169,8 @@ def answer_masked_instead(view: View) -> Iterator[Fault]:
             not isinstance(target, ast.Subscript)
             or not re.search(r"label|target", last(key(target.value)) or program.code(target.value))
             or "-100"
-            not in program.code(node.value) + ("-100" if re.search(r"IGNORE|ignore", program.code(node.value)) else "")
-        ):  # type: ignore[union-attr]
+            not in program.code(node.value) + ("-100" if re.search(r"IGNORE|ignore", program.code(node.value)) else "")  # pyright: ignore[reportAttributeAccessIssue]
+        ):
             continue
         for part in ast.walk(target.slice):
             if (
@@ -222,8 +222,8 @@ def masked_tokens_not_predicted(view: View) -> Iterator[Fault]:
         if (
             not isinstance(target, ast.Subscript)
             or not isinstance(target.slice, ast.Name)
-            or "mask_token" not in program.code(node.value)
-        ):  # type: ignore[union-attr]
+            or "mask_token" not in program.code(node.value)  # pyright: ignore[reportAttributeAccessIssue]
+        ):
             continue
         scope = program.scope(node)
         for other in ast.walk(scope):
@@ -232,16 +232,16 @@ def masked_tokens_not_predicted(view: View) -> Iterator[Fault]:
                 isinstance(place, ast.Subscript)
                 and isinstance(place.slice, ast.Name)
                 and place.slice.id == target.slice.id
-                and program.const(other.value) == -100
+                and program.const(other.value) == -100  # pyright: ignore[reportAttributeAccessIssue]
                 and key(place.value) != key(target.value)
-            ):  # type: ignore[union-attr]
+            ):
                 if not _assigned_between(program, scope, target.slice.id, other, node):
                     yield Fault(other, "the masked tokens are left out of the loss", "被遮盖的 token 反而不计入 loss",
                                 (instead(place.slice, f"~{place.slice.id}"),), beside=(node,))  # fmt: skip
 
 
 def _assigned_between(program: Program, scope: ast.AST, name: str, one: ast.AST, two: ast.AST) -> bool:
-    low, high = sorted((one.lineno, two.lineno))  # type: ignore[attr-defined]
+    low, high = sorted((one.lineno, two.lineno))  # pyright: ignore[reportAttributeAccessIssue]
     return any(low < getattr(b.node, "lineno", 0) < high for b in program.bindings(one, name)) or not isinstance(
         scope, ast.AST
     )

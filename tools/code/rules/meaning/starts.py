@@ -59,7 +59,7 @@ def _start(view: View, function: ast.AST, name: str, value: ast.Call) -> str:
     """`zero`, `random` or nothing known of what a matrix starts as."""
     program = view.program
     text = program.code(value)
-    methods = class_methods(view, function.body[0])  # type: ignore[attr-defined]
+    methods = class_methods(view, function.body[0])  # pyright: ignore[reportAttributeAccessIssue]
     bodies = "\n".join(
         program.code(m, 8000)
         for m in methods.values()

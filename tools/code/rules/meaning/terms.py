@@ -147,10 +147,10 @@ def kl_of_probabilities(view: View) -> Iterator[Fault]:
         first, second = meaning(view, call.args[0]), meaning(view, call.args[1])
         if first[0] == "probabilities":
             yield Fault(call, "the first argument of KL is to be logarithms and is probabilities",
-                        "KL 的第一个参数应是对数概率，这里给的是概率", beside=(first[1],))  # fmt: skip
+                        "KL 的第一个参数应是对数概率，这里给的是概率", beside=(first[1],))  # pyright: ignore[reportArgumentType]  # fmt: skip
         elif second[0] == "logarithms" and not logged and built is not None and not given(view, built, "log_target")[0]:
             yield Fault(call, "the target of KL is logarithms without `log_target=True`",
-                        "KL 的目标是对数概率，却没有 `log_target=True`", beside=(second[1],))  # fmt: skip
+                        "KL 的目标是对数概率，却没有 `log_target=True`", beside=(second[1],))  # pyright: ignore[reportArgumentType]  # fmt: skip
 
 
 @rule("loss-broadcasts", "S2", "loss-stagnation", "MSELoss mse_loss L1Loss l1_loss SmoothL1Loss smooth_l1_loss HuberLoss",
@@ -320,7 +320,7 @@ def logprobs_not_shifted(view: View) -> Iterator[Fault]:
 
 
 def _text(program: Program, node: ast.AST) -> str:
-    return program.code(program.origin(node), 200)  # type: ignore[arg-type]
+    return program.code(program.origin(node), 200)  # pyright: ignore[reportArgumentType]
 
 
 def _cut_later(view: View, call: ast.Call) -> bool:

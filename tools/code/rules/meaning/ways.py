@@ -39,7 +39,7 @@ MOVES = SHAPES | {"eval", "train", "requires_grad_"}
 
 def made(view: View, expr: ast.AST | None) -> ast.Call | None:
     """The call that makes what a name stands for, through `.to()`, `.cuda()`, `.eval()`, `.train()`."""
-    value = peeled(view, expr, MOVES)  # type: ignore[arg-type]
+    value = peeled(view, expr, MOVES)  # pyright: ignore[reportArgumentType]
     return value if isinstance(value, ast.Call) else None
 
 

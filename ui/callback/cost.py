@@ -1,6 +1,6 @@
 """What the callback costs a training: the same Trainer with and without it, in pairs, by processor time.
 
-    python -m triage.evals.bench.callback --pairs 8 --steps 300
+    python -m triage.ui.callback.cost --pairs 8 --steps 300
 
 Processor time of the training's own process, which other programs on the machine change less than the clock; each pair
 runs in both orders in turn, after one run that is not counted. A busy machine still moves it by some percent,
@@ -81,7 +81,8 @@ def trainer(folder: Path, callbacks: list[Any], steps: int, logging_steps: int) 
         report_to=[], save_strategy="no", disable_tqdm=True, use_cpu=True, seed=1,
     )  # fmt: skip
     model = transformers.LlamaForCausalLM(config)
-    running = transformers.Trainer(model=model, args=arguments, train_dataset=data, callbacks=callbacks)
+    # a list of rows is a data set to a Trainer, whatever its types say
+    running = transformers.Trainer(model=model, args=arguments, train_dataset=data, callbacks=callbacks)  # pyright: ignore[reportArgumentType]
     running.remove_callback(transformers.PrinterCallback)
     return running
 
