@@ -48,7 +48,7 @@ _ODD = bounded(
     r"|mix(?:es|ing)? up|cut off|truncat\w+|doubled|tripled|halved|times (?:slower|longer|shorter|more|less|fewer)"
     r"|lower than|higher than|below the|behind the|worse than|no better|complain\w*|no longer|not any ?more|any ?more"
     r"|degrad\w+|regress\w+|is a mess|plummet\w*|collaps\w+|creep\w+ (?:up|down)"
-    r"|cannot|can'?t|does(?: not|n'?t)|did(?: not|n'?t)|do(?: not|n'?t)|won'?t)\b"
+    r"|cannot|can'?t|(?:does|did|do|has|have|had)(?: not|n'?t)|won'?t|hardly|barely|stuck)\b"
     r"|总是|总把|老是|老(?:在|把)|一直(?:是|只|都|没|不|为)|都是(?:一|同)|[一同]个?(?:腔调|样子|味|句式)|千篇一律"
     r"|一模一样|重复|复读|照抄|抄一遍|复述|乱码|胡(?:说|言|编)|乱(?:答|说|来)|答非所问|(?:还是)?只(?:有|会|能|剩|产出)|不见了"
     r"|没了|丢了|为?空的|是空|空串|变(?:差|坏|短|长|笨|弱|傻)|不(?:会|再|听|遵|理|回)|忽略|无视|掉了|掉到|降到|跌|少了|多了"
@@ -93,7 +93,7 @@ _COMPARED = bounded(
     rf"\bfrom {_N}.{{0,12}}\b(?:to|down to|up to) {_N}|{_N} ?(?:->|→|=>|to|vs\.?|against|versus|比) ?{_N}"
     rf"|{_N}.{{0,40}}\b(?:now|today|this (?:week|time|month)|currently)\b"
     rf"|\b(?:now|today)\b.{{0,12}}{_N}.{{0,40}}\b(?:was|were|had|before|used to)\b"
-    rf"|{_N}.{{0,30}}(?:\bwas\b|\bbefore\b|\bhad\b) {_N}|从 ?{_N}.{{0,8}}(?:到|成|至|为) ?{_N}"
+    rf"|{_N}.{{0,60}}\b(?:was|were|before|had|scored|reached|got|stood)(?: (?:at|on|about))? {_N}|从 ?{_N}.{{0,8}}(?:到|成|至|为) ?{_N}"
     rf"|{_THEN}.{{0,16}}{_N}.{{0,16}}{_NOW}.{{0,16}}{_N}|{_NOW}.{{0,16}}{_N}.{{0,16}}{_THEN}.{{0,16}}{_N}",
     re.IGNORECASE,
 )

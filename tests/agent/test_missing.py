@@ -95,6 +95,8 @@ def test_a_sign_that_is_more_than_a_note_keeps_a_run_from_being_healthy(tmp_path
         "the win rate of 99% is implausible",
         "tool calls break since Thursday, the JSON is empty",
         "MMLU was 67.9 in spring, 64 now",
+        "the new one scores 61.2 on our set, the old one had reached 66.0",
+        "the training reward climbs, the private exam hasn't moved",
         "模型回答千篇一律，训练 loss 正常",
         "导出以后回答总是乱码",
         "the loss suddenly got 0.4 better and nobody changed anything",
