@@ -93,7 +93,8 @@ _COMPARED = bounded(
     rf"\bfrom {_N}.{{0,12}}\b(?:to|down to|up to) {_N}|{_N} ?(?:->|→|=>|to|vs\.?|against|versus|比) ?{_N}"
     rf"|{_N}.{{0,40}}\b(?:now|today|this (?:week|time|month)|currently)\b"
     rf"|\b(?:now|today)\b.{{0,12}}{_N}.{{0,40}}\b(?:was|were|had|before|used to)\b"
-    rf"|{_N}.{{0,60}}\b(?:was|were|before|had|scored|reached|got|stood)(?: (?:at|on|about))? {_N}|从 ?{_N}.{{0,8}}(?:到|成|至|为) ?{_N}"
+    rf"|{_N}.{{0,60}}\b(?:was|were|before|had|scored|reached|got|stood)(?: (?:at|on|about))? {_N}"
+    rf"|从 ?{_N}.{{0,8}}(?:到|成|至|为) ?{_N}"
     rf"|{_THEN}.{{0,16}}{_N}.{{0,16}}{_NOW}.{{0,16}}{_N}|{_NOW}.{{0,16}}{_N}.{{0,16}}{_THEN}.{{0,16}}{_N}",
     re.IGNORECASE,
 )
