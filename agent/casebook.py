@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..tools.findings import TriageError
-from ..tools.keeping import PRIVATE, damaged, lost, mend, reason
+from ..tools.keeping import PRIVATE, damaged, lost, mend, reason, swapped
 from ..tools.secrets import visible_in
 
 SCHEMA = """
@@ -131,9 +131,9 @@ class Casebook:
             try:
                 return self._once(work)
             except sqlite3.DatabaseError as error:
-                if not damaged(error):
+                if not damaged(error) and not swapped(error):
                     raise
-                mend(self._path)
+                mend(self._path)  # waits for whoever mends it now; a sound book stays
                 return self._once(work)
         except (sqlite3.Error, OSError) as error:
             raise Unusable(self._path, reason(error)) from None

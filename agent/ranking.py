@@ -132,7 +132,7 @@ def with_leads(ranked: Sequence[Hypothesis], runbook: Runbook, leads: Leads) -> 
             h = known.get(id) or Hypothesis(entry, None, "possible", 0.0)
             found = (*h.for_, *(finding for _, finding in leads[id]))
             known[id] = replace(h, probability=max(h.probability, odds / total), for_=found)
-    return _standing([replace(h, status="possible") if h.status in BELIEVED else h for h in known.values()])
+    return _standing(list(known.values()))
 
 
 def _standing(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:
@@ -221,7 +221,8 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
     for_ = tuple(f for code, f in by_code.items() if code in weights)
     opposing = {code: word for code, word in entry.speaks.against.items() if not _beside(by_code, code, weights)}
     against = tuple(f for code, f in by_code.items() if code in opposing)
-    beside = [f for f in by_code.values() if f.severity in SERIOUS and f.code not in weights]
+    told = {UNNAMED for f in for_ if f.data.get("follows", {}).get("code") == UNNAMED}  # what follows says what it was
+    beside = [f for f in by_code.values() if f.severity in SERIOUS and f.code not in weights and f.code not in told]
     seen = {code for code, f in by_code.items() if code in entry.speaks.needs or f.severity in SERIOUS}
     if entry.speaks.needs and seen.isdisjoint({*entry.speaks.needs, *weights}):
         weights = {code: "weak" for code in weights}

@@ -124,7 +124,8 @@ def _answer(
     """The answer, before it is noted; tells of each finding and of the proposal."""
     looked, words = seen is not None, _words(asked)
     in_field = books.covers(words)
-    diagnosis = _diagnosed(asked, seen, bool(paths), books, in_field)
+    told = replace(asked, complaints=tuple(c for c in asked.complaints if in_field or c.compared))
+    diagnosis = _diagnosed(told, seen, bool(paths), books, in_field)
     for i, finding in enumerate(diagnosis.findings, 1):
         listen(FindingMade(f"F{i}", finding))
     files, settings = (seen.run, seen.settings) if seen else (Run(Path()), Settings())

@@ -25,7 +25,7 @@ MEANINGS = tuple(
          r"|\bno (?:samples|logs?|baseline|volume|per-question)\b"
          r"|\b(?:logs?|metrics?) (?:are |were )?(?:gone|lost|deleted|rotated)"
          r"|(?:没有?|未)(?:保?存|记|留|打印|开)|(?:日志|样本|逐题).{0,8}(?:没了|丢|清)", "insufficient-logging"),
-        ("factor counts emptied", r"\bdup|dedup|dropped as dup|去重|重复率|剔除", "duplicate-surge"),
+        ("factor emptied", r"\bdup|dedup|dropped as dup|去重|重复率|剔除", "duplicate-surge"),
         ("emptied says", r"\b(?:kept|keep|retained|survived)\b.{0,12}\b0\b|保留.{0,4}\b0\b", "data-schema-mismatch"),
         ("factor", r"\b(?:length|context|seq(?:uence)? ?len|bucket)\b|长度", "long-context-degradation"),
         ("factor", r"\b(?:precision|dtype|quant\w*|bits)\b|精度|量化", "quantization-quality-loss"),
@@ -38,8 +38,6 @@ MEANINGS = tuple(
 )  # fmt: skip
 """What a terse statement or a count means that the index, made for people's questions, has no words for."""
 OF_MEANING = 0.7
-OF_A_COUNT = 0.75
-"""Share of its score that what a table only measures has: measuring is not yet finding."""
 MEANS = 0.35
 """Least score at which the index takes a statement for an entry. Statements are terser than questions."""
 LISTED = 0.6
@@ -82,9 +80,8 @@ def _means(one: Told, books: Index) -> Iterable[tuple[Entry, float]]:
     turned = {e.id for e in books.runbook for v in one.variables if _turns(e, v)}
     found |= {id: OF_SETTING * min(1.0, UNSPECIFIC / len(turned)) for id in turned}
     found |= {e: OF_MEANING for said, codes, e in MEANINGS if kind in codes.split() and said.search(one.text)}
-    share = OF_A_COUNT if kind == "counts" else 1.0
     for hit in books.search(one.text, 2) if one.text else ():
-        found[hit.entry.id] = max(share * hit.score, found.get(hit.entry.id, 0.0))
+        found[hit.entry.id] = max(hit.score, found.get(hit.entry.id, 0.0))
     return [(e, score) for id, score in found.items() if score >= MEANS and (e := books.runbook.get(id))]
 
 

@@ -23,7 +23,7 @@ from ...tools.config.diff import Difference, diff
 from ...tools.config.read import read_file
 from ...tools.documents.sentences import sentences
 from ...tools.findings import Evidence, Finding, Severity, TriageError, clean
-from ...tools.metrics import named, step_key
+from ...tools.metrics import named
 from ...tools.patterns import bounded
 from ...tools.phrase import phrases
 from ...tools.reading import iter_lines
@@ -55,7 +55,6 @@ EVEN = 2.0
 SAID = phrases(
     "leads",
     ("says", "{file} says: {said}", "{file} 写道：{said}"),
-    ("counts", "{file} measures {said}", "{file} 统计了 {said}"),
     ("differs", "{variable} is {old} in {other} and {new} in {file}",
      "{variable} 在 {other} 为 {old}，在 {file} 为 {new}"),
     ("changed", "{file} says that {variable} went from {old} to {new}", "{file} 写道 {variable} 由 {old} 变为 {new}"),
@@ -227,12 +226,8 @@ def factors(seen: Look) -> Iterator[Told]:
 
 
 def counted(tables: Sequence[Table]) -> Iterator[Told]:
-    """What tables measure that no training loop logs, and counts that are nothing for one group alone."""
+    """Counts that are nothing for one group alone."""
     for table in tables[:STATEMENTS]:
-        where = Evidence(table.file, int(table.lines[0]) or None) if len(table) else Evidence(table.file)
-        unknown = [c.name for c in table.of("measure") if named(c.name) is None and step_key(c.name) is None]
-        if said := clean(", ".join(unknown[:12]), TEXT):
-            yield Told(said, _note("counts", [where], file=clean(table.file, 80), said=said))
         groups = [c for c in table.of("group", "identifier", "text") if len(set(map(str, c.values))) == len(table)]
         for column in table.of("measure") if groups else ():
             yield from _emptied(table, groups[0], column)

@@ -36,6 +36,8 @@ class Complaint:
     """Which way it says that a measure goes."""
     sudden: bool = False
     """Whether it is a change that came at some time and that nobody made."""
+    compared: bool = False
+    """Whether it is a number then against a number now: so people speak of scores, whatever their names."""
 
 
 _ODD = bounded(
@@ -52,7 +54,7 @@ _ODD = bounded(
     r"|总是|总把|老是|老(?:在|把)|一直(?:是|只|都|没|不|为)|都是(?:一|同)|[一同]个?(?:腔调|样子|味|句式)|千篇一律"
     r"|一模一样|重复|复读|照抄|抄一遍|复述|乱码|胡(?:说|言|编)|乱(?:答|说|来)|答非所问|(?:还是)?只(?:有|会|能|剩|产出)|不见了"
     r"|没了|丢了|为?空的|是空|空串|变(?:差|坏|短|长|笨|弱|傻)|不(?:会|再|听|遵|理|回)|忽略|无视|掉了|掉到|降到|跌|少了|多了"
-    r"|翻倍|不对(?!吗)|不正常|奇怪|离谱|蹊跷|诡异|太(?:好|高|低|顺|短|长|差)|投诉|抱怨|跟.{1,8}一样|没(?:变|效|用|长进)|坏了"
+    r"|翻倍|(?<!对)不对(?!吗)|不正常|奇怪|离谱|蹊跷|诡异|太(?:好|高|低|顺|短|长|差)|投诉|抱怨|跟.{1,8}一样|没(?:变|效|用|长进)|坏了"
     r"|出错|失败|不如|退化|爬升|变差",
     re.IGNORECASE,
 )
@@ -113,7 +115,7 @@ def complaints(own: str) -> Iterator[Complaint]:
     """The complaints of a person's own words."""
     for sentence in sentences(own)[:MOST]:
         if _COMPARED.search(sentence) and not last_named(sentence):
-            yield Complaint(sentence, _words(sentence), _metrics(sentence))
+            yield Complaint(sentence, _words(sentence), _metrics(sentence), compared=True)
         before: tuple[str, ...] = ()
         for clause in clauses(sentence)[:MOST]:
             metrics = _metrics(clause) or (before if _BACK.search(clause) else ())

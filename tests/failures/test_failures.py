@@ -85,6 +85,7 @@ SUPPORTED = [
     "checkpoint-load-failure",
     "checkpoint-save-failure",
     "chinese-dedup-ineffective",
+    "constrained-decoding-failure",
     "crash-recovery",
     "data-schema-mismatch",
     "deepspeed-zero-misconfig",
@@ -115,7 +116,6 @@ SUPPORTED = [
 OPEN = [
     "blame-code-first",
     "bug-report-checklist",
-    "constrained-decoding-failure",
     "cuda-version-mismatch",
     "data-rollback",
     "data-takedown",
@@ -167,5 +167,6 @@ def test_a_healthy_run_or_one_of_the_rival_does_not_establish_it(tmp_path, key):
     assert leader != key or key in SHARED
 
 
-SHARED = ("endless-generation", "package-import-error", "loss-nan-bad-data", "noisy-data-mixture")
-"""Failures whose rival shows a weaker form of the same sign, and is told from it by what is established only."""
+SHARED = ("endless-generation", "package-import-error", "loss-nan-bad-data", "noisy-data-mixture", "judge-bias")
+"""Failures whose rival shows a weaker form of the same sign, or whose notes speak of the thing itself, and is told from
+it by what is established only."""

@@ -160,6 +160,11 @@ def damaged(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED
 
 
+def swapped(error: sqlite3.Error) -> bool:
+    """Whether the file may have been set aside by somebody else while it was read."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR
+
+
 def mend(database: Path) -> None:
     """Set a damaged database aside, under another name and never deleted, so that a new one can begin; says so.
 
