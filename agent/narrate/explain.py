@@ -97,6 +97,7 @@ def signs(book: Runbook) -> dict[str, str]:
 
 
 def _parts(name: str, book: Runbook, lang: str) -> Iterator[Part]:
+    name = "lead" if name.startswith("lead-") else name
     if word := GLOSSARY.get(name) or GLOSSARY.get(name.upper()) or GLOSSARY.get(name.lower()):
         yield Part("word", word.say(lang), {})
     if name in RULES:
