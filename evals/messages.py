@@ -24,7 +24,7 @@ OF_RUNBOOK = 0.65
 """Share of the expressions that are filled with causes of the runbook, not with names of topics."""
 LONGEST = {"en": 70, "zh": 26}
 """Characters of a cause that a person would say in one breath."""
-_MARKED = re.compile(r"\{([stdx]) ?([^}]*)\}")
+_MARKED = re.compile(r"\{([stdx]) ?([^{}]*)\}")
 _SLOT = re.compile(r"(?<![A-Za-z])[XO](?![A-Za-z])")
 
 
@@ -35,7 +35,7 @@ def lines() -> list[str]:
 def unmarked(line: str) -> tuple[str, list[tuple[int, int, str | None]]]:
     """A message without its marks, and where each was, with what it says."""
     text, spans = "", list[tuple[int, int, str | None]]()
-    for piece in re.split(r"(\{[stdx] ?[^}]*\})", line):
+    for piece in re.split(r"(\{[stdx] ?[^{}]*\})", line):
         marked = _MARKED.fullmatch(piece)
         said = marked[2] if marked else piece
         if marked:
