@@ -14,7 +14,7 @@ from ..knowledge.runbook import Runbook
 from ..knowledge.search import MEANT, Hit
 from ..tools.findings import EVIDENCE_READ, RECORDS_READ, Check, Finding
 from .missing import Missing
-from .ranking import ASKED, BELIEVED, SERIOUS, SHOWN, Hypothesis, Leads, alike, behind, rank, with_leads
+from .ranking import ASKED, BELIEVED, SERIOUS, SHOWN, Hypothesis, Leads, alike, behind, is_hazard, rank, with_leads
 
 LEAST_WORDS: dict[str, float] = {"healthy": ASKED, "inconclusive": 0.05}
 """Relevance below which a hypothesis that only words support is not worth naming."""
@@ -172,9 +172,15 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
     if top is None or top.status == "refuted" or (top.entry.kind == "benign" and looked):
         return "inconclusive"
     if top.status in ("established", "supported"):
-        told = top.probability >= LEAST and not _only_a_symptom(ranked) and not _several_changes(ranked, findings)
-        return "diagnosed" if told else "inconclusive"
+        open_ = _only_a_symptom(ranked) or _several_changes(ranked, findings) or unseen(top, checks)
+        return "diagnosed" if top.probability >= LEAST and not open_ else "inconclusive"
     return "diagnosed" if top.words >= MEANT and top.entry.sources and not looked else "inconclusive"
+
+
+def unseen(top: Hypothesis, checks: Sequence[Check]) -> bool:
+    """Whether the leader rests on what is set alone, while files that could show what happened were not read."""
+    set_only = all("variable" in f.data or is_hazard(f) for f in top.for_)
+    return top.status == "supported" and set_only and unread(checks)
 
 
 def _several_changes(ranked: Sequence[Hypothesis], findings: Sequence[Finding]) -> bool:

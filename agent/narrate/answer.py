@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...knowledge.library import Passage
 from ...knowledge.search import MEANT
 from ...tools.findings import GRADES, Check, Finding, clean
-from ..diagnose import LEAST, Diagnosis
+from ..diagnose import LEAST, Diagnosis, unseen
 from ..missing import Missing
 from ..propose import Nothing, Proposal
 from ..ranking import SHOWN
@@ -97,6 +97,8 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
             places = ", ".join(f"F{i}" for i in noted)
             kind = "healthy-note" if noted else "healthy-benign" if top.entry.kind == "benign" else "healthy-but"
             yield WORDS[kind].say(lang, id=top.entry.id, title=top.entry.title.say(lang), places=places)
+    elif d.state == "inconclusive" and top and top.for_ and unseen(top, d.checks):
+        yield WORDS["unseen"].say(lang, title=top.entry.title.say(lang), id=top.entry.id)
     elif d.state == "inconclusive" and top and top.status == "supported" and top.probability >= LEAST:
         yield WORDS["symptom"].say(lang, title=top.entry.title.say(lang), id=top.entry.id)
     elif error := stopped(d):

@@ -14,6 +14,10 @@ WORDS = phrases(
      "**Inconclusive.** It is clear what happened: {title} (`{id}`); what was read does not tell why: several causes "
      "fit it equally.",
      "**无法下结论**。现象是清楚的：{title}（`{id}`）；但读到的内容不足以判断原因，有几种原因同样符合。"),
+    ("unseen",
+     "**Inconclusive.** Only what is set points to a cause ({title}, `{id}`); the files that would show what happened "
+     "could not be read.",
+     "**无法下结论**。只有设置指向一个原因（{title}，`{id}`）；能显示实际情况的文件无法读取。"),
     ("unread",
      "**Nothing can be said yet.** What could be read shows nothing wrong, but some of it could not be checked; "
      "mend what is named below and ask again.",

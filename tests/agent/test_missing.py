@@ -161,3 +161,11 @@ def test_a_question_on_the_curves_of_a_run_that_goes_on_is_answered_so_far(tmp_p
     found = asked(tmp_path, "the loss does not go down, halve the learning rate?", **{"train.log": cut})
     assert found.diagnosis.state == "healthy"
     assert "so far" in found.text
+
+
+@pytest.mark.parametrize(("lang", "said"), [("en", "Only what is set"), ("zh", "只有设置")])
+def test_settings_alone_are_no_diagnosis_where_the_log_could_not_be_read(tmp_path, lang, said):
+    (tmp_path / "train.yaml").write_text("learning_rate: 0.001\nmax_grad_norm: 0.0\n")
+    (tmp_path / "train.log").write_bytes(bytes(range(256)) * 20)
+    answer = ask("is it fine?" if lang == "en" else "训练正常吗？", [tmp_path])
+    assert (answer.diagnosis.state, said in answer.text) == ("inconclusive", True)
