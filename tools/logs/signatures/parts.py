@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ...findings import Evidence, Finding, clean, declare
+from ...findings import Finding, declare
 from ...patterns import bounded
 from .match import Hit
-from .phases import frames
+from .phases import at_frame, frames
 from .signature import CHECK
 
 
@@ -90,12 +90,5 @@ def parts(file: str, hits: Iterable[Hit], of: Finding) -> Iterator[Finding]:
     for line, text in reversed(frames(hit) if hit else ()):
         part = next((p for p in PARTS if p.inside.search(text.rstrip())), None)
         if part is not None and hit is not None:
-            yield Finding(
-                part.code,
-                of.severity,
-                f"{file}:{line}: {part.en} (error at line {hit.line}).",
-                f"{file}:{line}：{part.zh}（错误在第 {hit.line} 行）。",
-                (Evidence(file, line, rank=hit.rank, text=clean(text)),),
-                {key: of.data[key] for key in ("survived", "follows") if key in of.data},
-            )
+            yield at_frame(part.code, part.en, part.zh, (file, line, text), hit, of)
             return

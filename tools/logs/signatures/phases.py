@@ -85,15 +85,21 @@ def phases(file: str, hits: Iterable[Hit], of: Finding) -> Iterator[Finding]:
             ):
                 continue
             line, text = told[at]
-            yield Finding(
-                phase.code,
-                of.severity,
-                f"{file}:{line}: {phase.en} (error at line {hit.line}).",
-                f"{file}:{line}：{phase.zh}（错误在第 {hit.line} 行）。",
-                (Evidence(file, line, rank=hit.rank, text=clean(text)),),
-                {key: of.data[key] for key in ("survived", "follows") if key in of.data},
-            )
+            yield at_frame(phase.code, phase.en, phase.zh, (file, line, text), hit, of)
             return
+
+
+def at_frame(code: str, en: str, zh: str, frame: tuple[str, int, str], hit: Hit, of: Finding) -> Finding:
+    """What one frame, given as (file, line, text), says of the error of a finding."""
+    file, line, text = frame
+    return Finding(
+        code,
+        of.severity,
+        f"{file}:{line}: {en} (error at line {hit.line}).",
+        f"{file}:{line}：{zh}（错误在第 {hit.line} 行）。",
+        (Evidence(file, line, rank=hit.rank, text=clean(text)),),
+        {key: of.data[key] for key in ("survived", "follows") if key in of.data},
+    )
 
 
 def in_a_start(hit: Hit) -> bool:
