@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Iterator
 
-from .metrics import canonical, counts, step_key, tells
+from .metrics import canonical, counts, split_named, step_key, tells
+from .patterns import bounded
+from .reading import parse_json
 
 SCALAR_TABLE = re.compile(rb"\"?wall[_ ]time\"?,\"?step\"?,\"?value\"?\s*$", re.I)
 """The head of a TensorBoard download: one metric, named by the file."""
@@ -19,6 +22,9 @@ SWANLAB_POINT = re.compile(rb"\{\"index\": \d{1,15}, \"data\": [-+\d.eENaIinfty]
 _NUMBER_KEY = re.compile(
     rb"['\"]([^'\"\\\n]{1,100})\\?['\"]\s*:\s*(?:np\.\w+\(|tensor\(|[\[\\'\"])*(?:[-+.]?\d|nan\b|[-+]?inf)", re.I
 )
+
+_LABEL = bounded(r"(?!nan$|none$|null$|true$|false$|[-+]?inf)[^\W\d][\w./@-]{0,40}$", re.IGNORECASE)
+"""What a row may be called by."""
 
 
 def metric_records(head: bytes) -> bool:
@@ -46,6 +52,38 @@ def csv_header(first: bytes) -> list[str] | None:
         return None
     known = {hit[0] for c in columns if (hit := canonical(column_key(c)))} - {"epoch"}
     return columns if known and step_column(columns) is not None else None
+
+
+def grouped(head: bytes) -> bool:
+    """Whether rows of one step tell the same metric of several things by a name (`"domain": "math"`): several curves in
+    one, which the reader of tables tells apart. Splits are none: their rows are metrics of another name."""
+    held: dict[tuple[object, str, str], set[str]] = {}
+    for row in _rows(head):
+        at = next((value for key, value in row.items() if counts(key)), None)
+        told = [key for key, value in row.items() if value[:1] in "-.0123456789" and value and tells(key)]
+        for key, value in row.items() if at is not None else ():
+            if _LABEL.match(value) and not split_named(value):
+                for metric in told:
+                    held.setdefault((at, key, metric), set()).add(value)
+    return sum(len(labels) > 1 for labels in held.values()) * 2 > len({(at, key) for at, key, _ in held})
+
+
+def _rows(head: bytes) -> Iterator[dict[str, str]]:
+    """The whole rows of a head of JSON lines or CSV, every value as text."""
+    first, *lines = head.decode("utf-8", "replace").split("\n")[:-1] or [""]
+    if first.lstrip().startswith(("{", "[")):
+        for line in (first, *lines):
+            try:
+                row = parse_json(line.strip().strip("[],").encode())
+            except ValueError:
+                continue
+            if isinstance(row, dict):
+                yield {str(key): str(value) for key, value in row.items() if isinstance(value, (str, int, float))}
+        return
+    cut = delimiter(first)
+    columns = [column_key(c.strip()) for c in cells(first, cut)]
+    for line in lines:
+        yield dict(zip(columns, cells(line.strip(), cut), strict=False))
 
 
 def delimiter(text: str) -> str:

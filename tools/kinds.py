@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import Literal, NamedTuple
 
-from .heads import SCALAR_TABLE, SWANLAB_POINT, TRACKED, csv_header, metric_records
+from .heads import SCALAR_TABLE, SWANLAB_POINT, TRACKED, csv_header, grouped, metric_records
 from .patterns import bounded
 from .reading import POINTER, POINTER_WHY, is_binary
 
@@ -268,7 +268,7 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
         return Recognised("metrics", "trainer state with a log history")
     first = head.lstrip().split(b"\n", 1)[0]
     if suffix in (".csv", ".tsv"):
-        if (csv_header(first) and not _GROUPED.search(first)) or SCALAR_TABLE.match(first.strip()):
+        if (csv_header(first) and not _GROUPED.search(first) and not grouped(head)) or SCALAR_TABLE.match(first.strip()):
             return Recognised("metrics", "table with a step and a metric column")
         if _TEXT_COLUMN.search(first) and _is_sampled(first):
             return by_name or Recognised("generations", "texts beside why they ended, and no prompts")
@@ -279,7 +279,7 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
         return Recognised("stack", "flight-recorder keys")
     lines = suffix in (".jsonl", ".ndjson") or (first.rstrip().endswith(b"}") and head.count(b"\n") > 1)
     records = lines or head.lstrip()[:1] == b"["
-    if records and not _TEXT_KEY.search(first if lines else head) and metric_records(head):
+    if records and not _TEXT_KEY.search(first if lines else head) and metric_records(head) and not grouped(head):
         return Recognised("metrics", "records with step and metric keys")
     if not records and (by_name is None or by_name.kind in ("eval", "generations")) and _is_sampling(head):
         return Recognised("config", "parameters of sampling")

@@ -16,7 +16,6 @@ from .vocabulary import ALIASES, BARE_TIMES, COUNTS, SPLITS, STEPS, UNITS, VOCAB
 _FAMILIES = (
     (re.compile(r"^val-core/[^ ]*/acc/mean@\d+$|^val/test_score/"), "eval_accuracy"),
     (re.compile(r"^val-(?:core|aux)/[^ ]*/(?:reward|score)/mean@\d+$"), "eval_reward"),
-    (re.compile(r"^eval_(?!.*(?:aux|policy|value)_loss$)\w+_loss$"), "eval_loss"),
     (
         bounded(r"^(?:\w+[/_])?lr(?:-\w+|[_/](?:pg_?|group_?|adam\w*)\d*)(?:/(?:pg|group)\d+)?$"),
         "learning_rate",
@@ -36,7 +35,14 @@ def splits(rest: str = "[a-z]*") -> str:
     return "|".join(SPLITS).replace("*", rest).replace("_", "[_-]?")
 
 
-_SPLIT = re.compile(rf"^(?:{splits()})[_/]")
+_SPLIT = re.compile(rf"^(?:{splits()})[_/-]")
+_PART_LOSS = re.compile(rf"^(?:{splits()})[_/](?!.*(?:aux|policy|value)_loss$)\w+_loss$")
+"""A loss of held-out data by the name of a part or of a data set."""
+_SPLIT_ALONE = re.compile(rf"^(?:{splits()})$")
+TRAINED = bounded(r"(?:train\w{0,4}|trn|fit|训练)$", re.IGNORECASE)
+"""How what is trained on is called beside a split."""
+_AVERAGED = {"train_loss_mean": "loss"}
+"""An average over a whole run where it is one over a whole split."""
 _STEP_OWNER = re.compile(rf"^(?:train(?:ing|er)?|rollout|system|global|{splits()})[/_]")
 _OWNER = re.compile(r"^(policy|actor|ppo_actor|grpo_actor|pg|critic|value)[_/]")
 _OWNED = {
@@ -50,7 +56,7 @@ _AROUND = tuple(
         r"[_/](?:per|/)_?(?:gpu|device|npu|chip|card|rank|worker)$|/(?:gpu|device|npu|chip)$",
         r"[_/](?:mean|avg|average|total|all|global|global_avg|smoothed)$",
         r"^(?:avg|average|mean|interval|current|curr?|running|reduced|smooth(?:ed)?|global|raw|total|overall|e2e)[_/]",
-        r"^(?:train(?:ing|er)?|metrics?|perf(?:ormance)?|throughput|optim(?:izer)?|update|rollout|stats|time|timing(?:_s)?"
+        r"^(?:train(?:ing|er)?|trn|metrics?|perf(?:ormance)?|throughput|optim(?:izer)?|update|rollout|stats|time|timing(?:_s)?"
         r"|timeperf|rewards?|tokens|system|env|device|data)[_/]",
     )
 )
@@ -76,6 +82,8 @@ def canonical(key: str) -> tuple[str, float, int] | None:
     if len(plain) > 120 or _WORDS.isdisjoint(_WORD.split(plain)):
         return None
     found = _meaning(plain, 6)
+    if found is None and _PART_LOSS.search(plain):
+        return "eval_loss", 1.0, _LOOSE - 1
     return found or next(((name, 1.0, _LOOSE - 1) for pattern, name in _FAMILIES if pattern.search(plain)), None)
 
 
@@ -105,8 +113,9 @@ def _meaning(plain: str, left: int) -> tuple[str, float, int] | None:
         return _measured(plain[: unit.start()], unit.group(1) or unit.group(2) or unit.group(3), left)
     split = _SPLIT.match(plain)
     if split:
-        inner = _meaning(plain[split.end() :], left - 1)
-        name = inner[0] if inner and inner[0].startswith("eval_") else f"eval_{inner[0]}" if inner else ""
+        inner = _meaning(plain[split.end() :], left - 1) or _meaning(plain[split.end() :].rpartition("/")[2], left - 1)
+        held = _AVERAGED.get(inner[0], inner[0]) if inner else ""
+        name = held if held.startswith("eval_") else f"eval_{held}"
         return (name, inner[1], _LOOSE + inner[2]) if inner and name in VOCABULARY else None
     owner = _OWNER.match(plain)
     if owner:
@@ -135,7 +144,7 @@ def _measured(name: str, unit: str, left: int) -> tuple[str, float, int] | None:
 
 
 def _plain(key: str) -> str:
-    return re.sub(r"[\s_]+", "_", key.strip("'\" \t").lower()).replace(".", "/")
+    return re.sub(r"[\s_]+", "_", re.sub(r"\.(?=\s)", "", key.strip("'\" \t/|>").lower())).replace(".", "/")
 
 
 @lru_cache(maxsize=4096)
@@ -143,6 +152,21 @@ def held_out(key: str) -> bool:
     """Whether a key tells of data that is not trained on."""
     hit = canonical(key)
     return _SPLIT.match(_plain(key)) is not None or (hit is not None and hit[0].startswith("eval_"))
+
+
+def split_named(text: object) -> str:
+    """The split that a cell beside its numbers names (`"phase": "val"`), empty for none or for what is trained on."""
+    plain = _plain(text) if isinstance(text, str) and len(text) < 24 else ""
+    return plain if _SPLIT_ALONE.match(plain) else ""
+
+
+def of_split(key: str, split: str) -> str:
+    """A key of a row that belongs to a split; what says so itself, or counts the steps, stays as it is.
+
+    >>> of_split("loss", "val"), of_split("val_loss", "val"), of_split("loss", "")
+    ('val/loss', 'val_loss', 'loss')
+    """
+    return f"{split}/{key}" if split and not held_out(key) and not counts(key) else key
 
 
 @lru_cache(maxsize=4096)

@@ -38,7 +38,7 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
     _metric("loss", "", DOWN, "training loss at a step",
         "loss train_loss lm_loss train/loss training_loss loss/train avg_train_loss train_loss_step loss_train "
         "gpt_loss sft_loss train/loss_step loss_mean train/loss_mean total_loss train/total_loss ce_loss "
-        "cross_entropy_loss train/crossentropyloss train/cross_entropy_loss nll_loss train/lm_loss "
+        "cross_entropy_loss crossentropyloss train/crossentropyloss train/cross_entropy_loss nll_loss train/lm_loss "
         "loss_metrics/global_avg_loss training/loss train/sft_loss running_loss language_model_loss mlm_loss "
         "global_avg_loss lm-loss-training/lm_loss main_loss final_loss step_loss batch_loss avg_loss smooth_loss "
         "language_cross_entropy languagecrossentropy llm_loss 损失 训练损失 损失值 train/languagecrossentropy"),
@@ -213,7 +213,7 @@ BARE_TIMES = ("time", "seconds", "duration")
 COUNTERS = ("steps?", "iter(?:ation)?", "num_updates", "update", "batch", "步数", "步骤", "迭代(?:次数)?")
 """Words that count steps in a line of text, as patterns (`global step 3`, `num_updates=3`, `步数：3`)."""
 
-SPLITS = ("eval*", "valid*", "val", "test*", "dev", "held_out", "holdout", "验证", "评估", "测试")
+SPLITS = ("eval*", "valid*", "val", "vld", "test*", "tst", "dev", "held_out", "holdout", "验证", "评估", "测试")
 """Words for data that is not trained on; `*` stands for the rest of the word."""
 
 

@@ -5,6 +5,7 @@ Names are `tools.tables.vocabulary` (over the one vocabulary of metrics), values
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..heads import column_key
-from ..metrics import canonical
+from ..metrics import TRAINED, canonical, of_split, split_named
 from ..vocabulary import UNITS, VOCABULARY
 from . import vocabulary as words
 from .cells import SIZES, Marks, marks, understand
@@ -23,6 +24,8 @@ from .values import few, is_sweep, is_whole, rising, status_words, steady
 
 _SWEEPS = frozenset(("length", "depth", "load"))
 """Axes that somebody chose the values of; the time beside them was measured."""
+LARGEST = 20.0
+"""Middle value up to which a number without a name of its own may be a loss: ln of the largest vocabularies is 12.5."""
 _VAGUE = words_of(
     "score return time seconds duration memory mem norm dt throughput reward rewards scores results "
     "max_length mean_length"
@@ -50,7 +53,9 @@ def _meaning(raw: Raw, i: int, file: str) -> str:
         return PurePosixPath(file).stem.rsplit("tag-", 1)[-1]
     if name in ("", "0") and i == 0 and not all(n.isdecimal() for n in raw.names[1:]):
         return "index"
-    return column_key(name) or str(i)
+    split = next(filter(None, map(split_named, re.split(r"[./]", raw.part))), "")
+    own = column_key(name) or str(i)
+    return of_split(own, split) if canonical(of_split(own, split)) else own
 
 
 def _draft(raw: Raw, i: int, how: Marks, file: str) -> Draft:
@@ -189,10 +194,23 @@ def _metrics(drafts: list[Draft]) -> None:
             best[hit[0]] = (known[2], draft, hit[1])
     for metric, (_, draft, scale) in best.items():
         _canonical(draft, metric, scale)
+    if training and not best:
+        _by_custom(drafts)
     summary = any(d.name == "train_runtime" for d in drafts)
     for draft in drafts:
         if summary and draft.name == "train_loss":  # the last line of the Hugging Face Trainer
             draft.of = "train_loss_mean"
+
+
+def _by_custom(drafts: Sequence[Draft]) -> None:
+    """Columns that are called `Train` and `Val` and nothing else are the losses where the first one falls."""
+    held = [d for d in drafts if d.role == "measure" and split_named(d.name)]
+    trained = [d for d in drafts if d.role == "measure" and TRAINED.match(d.name)]
+    if len(held) != 1 or len(trained) != 1:
+        return
+    values = trained[0].numbers[np.isfinite(trained[0].numbers)]
+    if len(values) > 2 and 0 <= values.min() and LARGEST >= np.median(values) and values[-1] < values[0]:
+        trained[0].of, held[0].of = "loss", "eval_loss"
 
 
 def _canonical(draft: Draft, metric: str, scale: float) -> None:

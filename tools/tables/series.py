@@ -1,6 +1,7 @@
 """The measures of a table along its way, one curve for each of its groups: what the detectors of curves can judge.
 
-A table without an axis has none. Which metric a column is has been decided in `roles`.
+A table without an axis goes along its rows where they are nothing but metrics of a training. Which metric a column is has
+been decided in `roles`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..metrics import TRAINED, of_split, split_named
 from ..series import Series
+from ..vocabulary import VOCABULARY
 from .table import Column, Table
 from .vocabulary import metric_of
 
@@ -20,6 +23,10 @@ CURVES = 512
 """Curves of one table; a column of so many labels groups nothing."""
 POINTS = 2
 """Points of a curve."""
+CURVED = frozenset(("loss", "eval_loss", "perplexity", "reward", "kl", "entropy", "grad_norm", "learning_rate"))
+"""Metrics that only a training has, whose values stand in its order."""
+ROWS = 8
+"""Rows of a table without an axis that are a curve; fewer may be anything."""
 
 
 def series_of(table: Table) -> tuple[Series, ...]:
@@ -44,12 +51,23 @@ class _Curve(NamedTuple):
     rank: int | None = None
     metric: str = ""
     """In a table in long form the name that stands beside the value."""
+    split: str = ""
+    """The held-out data that a group's label says its rows are of."""
 
 
 def _way(table: Table) -> Column | None:
     """The axis to draw the table over."""
     axes = [c for c in table.of("axis") if c.values.dtype.kind == "f" and np.isfinite(c.values).sum() >= POINTS]
-    return min((c for c in axes if c.of in WAYS), key=lambda c: WAYS.index(c.of), default=None)
+    return min((c for c in axes if c.of in WAYS), key=lambda c: WAYS.index(c.of), default=_rows(table))
+
+
+def _rows(table: Table) -> Column | None:
+    """The rows themselves as the way: of a table of nothing but numbers, a curve of training among them."""
+    measured = [c for c in table.columns if c.values.dtype.kind == "f"]
+    curves = [c for c in measured if c.of in CURVED and len(np.unique(c.values[np.isfinite(c.values)])) > ROWS // 2]
+    if len(table) < ROWS or len(measured) < len(table.columns) or not curves:
+        return None
+    return Column("row", "axis", "index", "", np.arange(1.0, len(table) + 1))
 
 
 def _curves(table: Table, way: Column) -> Iterator[_Curve]:
@@ -64,15 +82,23 @@ def _curves(table: Table, way: Column) -> Iterator[_Curve]:
     if not groups or not separate or len(members) > CURVES:
         yield _Curve(rows)
         return
-    long = len(table.of("measure")) == 1
+    splits = {c.name for c in groups if all(split_named(v) or TRAINED.match(str(v)) for v in set(c.values))}
+    alone = _alone(table) if len(table.of("measure")) == 1 else None
     for key in separate:
         of = {c.of: v for c, v in zip(groups, key, strict=True)}
-        rank, metric = of.get("rank", ""), of.get("metric", "") if long else ""
-        label = ", ".join(
-            f"{c.name}={v}" for c, v in zip(groups, key, strict=True) if not (metric and c.of == "metric")
-        )
+        rank, metric = of.get("rank", ""), of.get("metric", alone) if alone is not None else ""
+        split = next((split_named(v) for c, v in zip(groups, key, strict=True) if c.name in splits), "")
+        told = [(c, v) for c, v in zip(groups, key, strict=True) if not (metric and c.of == "metric") and c.name not in splits]
         number = int(rank) if rank.isdecimal() and len(rank) < 7 else None
-        yield _Curve(np.asarray(members[key]), label, number, metric)
+        yield _Curve(np.asarray(members[key]), ", ".join(f"{c.name}={v}" for c, v in told), number, metric, split)
+
+
+def _alone(table: Table) -> str:
+    """The metric that every row of a table in long form is of, empty where they differ or none is said."""
+    if table.of("measure")[0].of in VOCABULARY:
+        return ""
+    words = {str(c.values[0]) for c in table.columns if c.values.dtype.kind == "O" and len(set(map(str, c.values))) == 1}
+    return next((word for word in sorted(words) if metric_of(word)), "")
 
 
 def _moves(values: np.ndarray) -> bool:
@@ -89,10 +115,11 @@ def _one(table: Table, way: Column, column: Column, curve: _Curve) -> Series | N
     if kept.sum() < POINTS:
         return None
     steps, how = _steps(at[kept], way.of)
-    named = metric_of(curve.metric) if curve.metric else None
-    metric = named[0] if named else curve.metric or column.of
+    key = of_split(curve.metric or column.name, curve.split)
+    named = metric_of(key) if curve.metric or curve.split else None
+    metric = named[0] if named else column.of if key == column.name else key
     return Series(
-        metric, curve.metric or column.name, steps, values[kept] * (named[1] if named else 1.0),
+        metric, key, steps, values[kept] * (named[1] if named and curve.metric else 1.0),
         table.lines[rows][kept], table.file, rank=curve.rank, step_is=how, axis=way.of, group=curve.label,
     )  # fmt: skip
 

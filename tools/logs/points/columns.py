@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...metrics import canonical
+from ...metrics import canonical, of_split, split_named
 from ...patterns import bounded
+from .grammar import SECTION
 from .shapes import ANY_NOISE, TOKEN, Shape
 
 STEPS = frozenset((
@@ -29,7 +30,7 @@ EPOCHS = frozenset((
 _FILLERS = frozenset((
     "is", "was", "are", "and", "of", "at", "to", "the", "a", "an", "with", "in", "on", "for", "now", "by",
     "from", "has", "be", "after", "only", "but", "your", "this", "its", "-", "->", "=>", "=", ":", "~", "≈",
-    ">", "*", "•",
+    ">", "*", "•", "/", "→", "·",
 ))  # fmt: skip
 """Words at either end of a name that do not belong to it."""
 _CUT = bounded(r"[,|;(){}\[\]<>\t\"'，；。！│]|  | - |(?<![\w/])-{2,}|(?<=\w): (?=\S)")
@@ -87,7 +88,7 @@ class Column:
 
 
 def columns_of(shape: Shape) -> Iterator[Column]:
-    text, end, before = shape.text, 0, ""
+    text, end, before, held = shape.text, 0, "", ""
     heads = _heads(shape)
     for i, ((start, stop), values) in enumerate(zip(shape.spans, shape.columns, strict=True)):
         gap, after = ANY_NOISE.sub("|", text[end:start]), text[stop : stop + 40]
@@ -99,6 +100,8 @@ def columns_of(shape: Shape) -> Iterator[Column]:
             whole = bool(
                 np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all() and (abs(numbers) < 1e15).all()
             )
+        held = next((part["held"] or "" for part in [*SECTION.finditer(gap)][-1:]), held)
+        name = of_split(name, split_named(held)) if name else name
         if _SOURCE.search(gap):
             name = "line"
         elif _BEST.search(gap) or _NEW_BEST.search(text, 0, start):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from ...metrics import canonical, splits
+from ...metrics import canonical, of_split, splits
 from ...patterns import bounded
 from ...vocabulary import BARE_TIMES, COUNTERS, UNITS
 
@@ -56,8 +56,19 @@ _NOT_THE_VALUE = frozenset(
     ("max", "min", "best", "std", "target", "prev", "previous", "threshold", "lowest", "highest", "initial")
 )
 _SPLIT = re.compile(splits())
-HELD_OUT = bounded(r"^(?:[^=,]|,(?=\d)){0,60}?(?<![\w/.-])(?:" + splits(r"\w*") + r")(?![\w/.-])", re.IGNORECASE)
-"""The beginning of a line that tells of held-out data."""
+_HELD = splits(r"\w*")
+HELD_OUT = bounded(
+    rf"^(?:[^=,]|,(?=\d)){{0,60}}?(?<![\w/.-])(?:{_HELD})(?![\w/.-])"
+    rf"|^.{{0,200}}?\w=['\"]?(?:{_HELD})['\"]?(?=[\s,;|])",
+    re.IGNORECASE,
+)
+"""The beginning of a line that tells of held-out data, or a field of it (`phase=val`)."""
+SECTION = bounded(
+    rf"(?:^|[\[(<{{}}|,;'\"])\s{{0,4}}(?:(train\w{{0,4}}|trn)|(?P<held>{splits()}))(?:\s?set)?['\"]?\s{{0,4}}"
+    r"(?:[\])>|]|:\s{0,4}(?=[^\s\d.+-]))",
+    re.IGNORECASE,
+)
+"""A part of a line that tells of one split: `[valid] loss=2.1`."""
 SETTINGS_TOO = {"learning_rate", "loss_scale", "batch_size", "epoch", "gpu_memory", "response_length", "num_zeros"}
 """Metrics whose names also stand in printed configurations: alone they do not make a line a record."""
 
@@ -129,6 +140,7 @@ def loose_pairs(text: str, rename: Mapping[str, str], held_out: bool) -> Iterato
         end = match.end()
         key = ""
         if phrase:
+            held_out = next((not part[1] for part in [*SECTION.finditer(phrase)][-1:]), held_out)
             key = known_end(phrase)
             key = rename.get(key or phrase.rsplit(None, 1)[-1].lower(), key)
             if not key and last and _SPLIT.fullmatch(phrase.strip(",| ").lower()):
@@ -139,9 +151,10 @@ def loose_pairs(text: str, rename: Mapping[str, str], held_out: bool) -> Iterato
             continue
         last = _base(key)
         if held_out and not last.startswith("eval_") and "train" not in key.lower():
-            key = f"eval_{last}"
-            if not canonical(key):
+            held = canonical(of_split(key, "eval"))
+            if not held:
                 continue
+            key = held[0]
         if key not in seen:
             seen.add(key)
             yield key, number(match.group(1), match.group(2)), match.span(1)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ...metrics import canonical, named, step_key, tells
+from ...metrics import canonical, named, of_split, step_key, tells
 from ...run import Artifact
 from ...series import Series
 from ...vocabulary import BARE_TIMES, COUNTS, VOCABULARY
@@ -33,10 +33,10 @@ WRITTEN = 4_096
 """Different writers that are kept apart."""
 GROUPS = 16
 """Different values of a whole number that may tell groups apart."""
-TOLD = 50
-"""Lines of a shape by which it is told whether a format reads them."""
 MOST_LOSS = 20.0
 """Middle value up to which a number without a name of its own may be a loss: ln of the largest vocabularies is 12.5."""
+TOLD = 50
+"""Lines of a shape by which it is told whether a format reads them."""
 GUESSED = 0.4
 """Most confidence in a name that stands for a metric by custom alone: below `series.SURE`."""
 
@@ -248,8 +248,8 @@ def _key(column: Column, table: _Table) -> str:
     """The name of a series; `eval` goes first in a line that tells of held-out data."""
     name = column.name or f"column {table.columns.index(column) + 1}"
     key = name if canonical(name) or name.lower() in CUSTOM else known_end(name) or _end_of(name) or name
-    if HELD_OUT.match(table.text) and not HELD_OUT.match(key) and (held := f"eval_{_base(key)}") and canonical(held):
-        return held
+    if HELD_OUT.match(table.text) and not HELD_OUT.match(key) and (held := canonical(of_split(key, "eval"))):
+        return held[0]
     return key
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ...metrics import canonical, step_key
+from ...metrics import canonical, of_split, split_named, step_key
 from ...patterns import bounded
 from .format import Format, Record
 from .formats import FORMATS
@@ -15,6 +15,8 @@ _RANK = bounded(r"(?<!\w)rank\s*[:=]\s*(\d{1,5})(?!\d)", re.IGNORECASE)
 _STRING_STEP = bounded(r"['\"](?:global_step/max_steps|iteration)['\"]\s*:\s*['\"](\d+)/\d+")
 _DICT_STEP = bounded(r"\b(step|rollout|iteration|iter|perf)\s+(\d+)\W{0,4}\{", re.IGNORECASE)
 
+
+_NEST = bounded(r"(?:['\"]([^'\"\n]{1,100})['\"]\s*:\s*)?\{|\}")
 
 _Triple = tuple[str, float, Span]
 """Key, value, place."""
@@ -97,12 +99,27 @@ def _pairs(form: Format, text: str) -> Iterator[tuple[str, float, Span]]:
         yield from loose_pairs(text, form.rename, HELD_OUT.match(text) is not None)
         return
     seen: set[str] = set()
+    above = nests(text) if form.keyed and text.count("{") > 1 else ()
     for match in form.pairs.finditer(text):
         key = match.group(1).strip()
-        key = form.rename.get(key, key)
+        inside = next((name for name, start, end in above if start < match.start() < end), "")
+        key = form.rename.get(key, of_split(key, split_named(inside)))
         if key not in seen and (form.keeps_unknown or canonical(key)):
             seen.add(key)
             yield key, number(match.group(2), match.group(3)), match.span(2)
+
+
+def nests(text: str) -> list[tuple[str, int, int]]:
+    """The records within a record, innermost first: name, beginning, end."""
+    open_: list[tuple[str, int]] = []
+    found: list[tuple[str, int, int]] = []
+    for match in _NEST.finditer(text):
+        if match[0] != "}":
+            open_.append((match[1] or "", match.end()))
+        elif open_:
+            name, start = open_.pop()
+            found.append((name, start, match.start()))
+    return [nest for nest in found if nest[0]]
 
 
 def _step_of_keys(found: list[_Triple], text: str) -> tuple[int | None, str, Span | None, list[_Triple]]:

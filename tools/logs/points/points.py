@@ -145,7 +145,8 @@ class Store:
         first = steps[0] if stream.last_step is None else stream.last_step - stream.offset
         fallen = steps < np.concatenate(([first], steps[:-1]))
         said = epochs[~np.isnan(epochs)]
-        if fallen.any() and (stream.offset or len(said)):
+        again = len(said) > 1 and len(steps) > 1 and bool(((np.diff(steps) == 0) & (np.diff(epochs) >= 1)).any())
+        if again or (fallen.any() and (stream.offset or len(said))):
             self._one_by_one(stream, steps, lines, epochs, columns)
             return
         stream.falls += lines[fallen].tolist()[: FALLS - len(stream.falls)]
@@ -235,7 +236,7 @@ class Store:
 
     def _advance(self, stream: Stream, step: int, epoch: float | None, line: int) -> None:
         last = stream.last_step
-        if last is not None and step + stream.offset < last:
+        if last is not None and (step + stream.offset < last or self._again(stream, step, epoch)):
             if epoch is not None and stream.last_epoch is not None and epoch > stream.last_epoch:
                 stream.offset = last + 1 if step == 0 else last
                 stream.step_is = "cumulative"
@@ -245,6 +246,12 @@ class Store:
                     stream.falls.append(line)
         if epoch is not None:
             stream.last_epoch = epoch
+
+    @staticmethod
+    def _again(stream: Stream, step: int, epoch: float | None) -> bool:
+        """Whether a step is that of the epoch before: each epoch is told once, at its end."""
+        known = epoch is not None and stream.last_epoch is not None and stream.last_step is not None
+        return known and step > 1 and step + stream.offset == stream.last_step and epoch - stream.last_epoch >= 1
 
     def _thin(self) -> None:
         self.thinned = True

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...heads import SCALAR_TABLE, TRACKED, cells, column_key, csv_header, delimiter, names_metric, step_column
-from ...metrics import canonical, step_key
+from ...metrics import canonical, of_split, split_named, splits, step_key
 from ...patterns import bounded
 from ...reading import Chunk, Line, lines_of, parse_json, unwrapped
 from .grammar import number
@@ -25,6 +25,8 @@ SAMPLE = 64 << 10
 _SCALAR = bounded(
     r'"([^"\\\n]{1,100})"\s*:\s*"?([-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|NaN|nan|Infinity|inf))"?(?=\s*[,}\]]|\s*$)'
 )
+
+_SPLIT = bounded(rf'"[^"\\\n]{{1,40}}"\s*:\s*"({splits()})"(?=\s*[,}}\]])', re.IGNORECASE)
 
 
 def read_table(path: Path, sample: bytes, chunks: Iterable[Chunk], store: Store) -> bool:
@@ -92,8 +94,9 @@ def _read_csv(chunks: Iterable[Chunk], store: Store) -> None:
         step = _number(row[at]) if at is not None and at < len(row) else None
         if step is None or step != step or abs(step) > 1e15:
             continue
+        split = next(filter(None, map(split_named, row)), "")
         values = [
-            (key, value, line.number)
+            (of_split(key, split), value, line.number)
             for i, key in wanted
             if i < len(row) and row[i] and (value := _number(row[i])) is not None
         ]
@@ -128,7 +131,10 @@ def _json(line: Line) -> dict[str, float] | None:
         data = parse_json(text.encode("utf-8", "replace")) if text.startswith("{") else None
     except ValueError:
         return None
-    return dict(_leaves(data, "", 4)) if isinstance(data, dict) else {}
+    if not isinstance(data, dict):
+        return {}
+    split = next(filter(None, map(split_named, data.values())), "")
+    return {of_split(key, split): value for key, value in _leaves(data, "", 4)}
 
 
 def _leaves(data: dict[Any, Any], above: str, depth: int) -> Iterator[tuple[str, float]]:
@@ -164,10 +170,11 @@ def _add_entry(store: Store, name: str, entry: dict[str, tuple[float, int]]) -> 
 def _read_objects(chunks: Iterable[Chunk], store: Store) -> None:
     """Every flat object of a JSON document (the entries of `log_history`), with the line of each value."""
     for entry in _objects(chunks):
-        found = {}
+        found, said = {}, _SPLIT.search(entry[0])
+        split = said[1].lower() if said else ""
         for match in _SCALAR.finditer(entry[0]):
             line = entry[1] + entry[0].count("\n", 0, match.start())
-            found[match.group(1)] = (number(match.group(2)), line)
+            found[of_split(match.group(1), split)] = (number(match.group(2)), line)
         if found:
             _add_entry(store, "state", found)
 

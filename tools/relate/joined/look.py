@@ -9,6 +9,7 @@ from ...findings import Evidence, Finding, Severity, declare
 from ...settings import Settings
 from ...tables.table import Table
 from ..line import Line
+from ..scores.apart import turned
 from ..summed.carried import carried
 from . import (
     abilities,
@@ -54,7 +55,7 @@ CODES = declare(
     ("variety-follows-setting", JOINED, "variety goes with a setting of which the run has a poor value"),
     ("runs-differ-in-many", JOINED, "the runs of a table differ in many settings at once, and no pair in one alone"),
     ("scores-within-noise", JOINED, "scores on one set of items differ by less than their standard errors allow"),
-    ("ability-lost", JOINED, "scores of one ability fall from one version to the next while others stay"),
+    ("ability-lost", JOINED, "scores of one ability fall from one version or checkpoint to the next while others stay"),
     ("setting-not-to-blame", JOINED, "a further version has the suspected setting and not the fall"),
     ("source-added", JOINED, "a source that is new in a version makes a large share of its rows"),
     ("fields-renamed", JOINED, "files of one family call the field of their text differently"),
@@ -112,6 +113,7 @@ def joined(
         *guessing.nothing_counted(lines),
         *derived.derived(some),
         *carried(lines),
+        *turned(lines),
     ]
 
 
