@@ -8,10 +8,11 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from .metrics import canonical, counts, split_named, step_key, tells
 from .patterns import bounded
-from .reading import parse_json
+from .reading import head, parse_json
 
 SCALAR_TABLE = re.compile(rb"\"?wall[_ ]time\"?,\"?step\"?,\"?value\"?\s*$", re.I)
 """The head of a TensorBoard download: one metric, named by the file."""
@@ -19,6 +20,14 @@ TRACKED = re.compile(rb"\d{13} [-+\d.eEnaif]{1,40} \d{1,12}\s*$")
 """A line of an MLflow metric file (clock in ms, value, step), named by the file."""
 SWANLAB_POINT = re.compile(rb"\{\"index\": \d{1,15}, \"data\": [-+\d.eENaIinfty]{1,40}, \"create_time\"")
 """A line of SwanLab's own files, one for each metric."""
+NOTEBOOK, SETTINGS_HEAD = 20 << 20, 256 << 10
+"""Bytes of a notebook, and of a file of settings, that are searched for rows."""
+RECORDS = 4
+"""Records of one shape from which on they are rows."""
+_NUMBERS_LISTED = bounded(rb"[\[,]\s{0,40}(?:\"?[-+]?(?:[\d.]{1,30}(?:e[-+]?\d{1,3})?|nan|infinity)\"?\s{0,40},\s{0,40}){8}", re.IGNORECASE)
+_COUNTED = bounded(
+    rb"(?m)^[ \t]{0,40}(?:- )?[\"']?(?:global_)?(?:epoch|step|iter(?:ation)?|update)[\"']?\s{0,4}[:=]\s{0,4}\"?\d", re.IGNORECASE
+)
 _NUMBER_KEY = re.compile(
     rb"['\"]([^'\"\\\n]{1,100})\\?['\"]\s*:\s*(?:np\.\w+\(|tensor\(|[\[\\'\"])*(?:[-+.]?\d|nan\b|[-+]?inf)", re.I
 )
@@ -27,19 +36,19 @@ _LABEL = bounded(r"(?!nan$|none$|null$|true$|false$|[-+]?inf)[^\W\d][\w./@-]{0,4
 """What a row may be called by."""
 
 
-def metric_records(head: bytes) -> bool:
+def metric_records(start: bytes) -> bool:
     """Whether numbers stand under the names of a metric and of a step or epoch."""
-    keys = _keys(head)
+    keys = _keys(start)
     return any(map(counts, keys)) and any(map(tells, keys))
 
 
-def names_metric(head: bytes) -> bool:
+def names_metric(start: bytes) -> bool:
     """Whether a number stands under the name of a metric."""
-    return any(map(tells, _keys(head)))
+    return any(map(tells, _keys(start)))
 
 
-def _keys(head: bytes) -> set[str]:
-    return {key.decode("utf-8", "replace") for key in _NUMBER_KEY.findall(head)}
+def _keys(start: bytes) -> set[str]:
+    return {key.decode("utf-8", "replace") for key in _NUMBER_KEY.findall(start)}
 
 
 def csv_header(first: bytes) -> list[str] | None:
@@ -54,11 +63,11 @@ def csv_header(first: bytes) -> list[str] | None:
     return columns if known and step_column(columns) is not None else None
 
 
-def grouped(head: bytes) -> bool:
+def grouped(start: bytes) -> bool:
     """Whether rows of one step tell the same metric of several things by a name (`"domain": "math"`): several curves in
     one, which the reader of tables tells apart. Splits are none: their rows are metrics of another name."""
     held: dict[tuple[object, str, str], set[str]] = {}
-    for row in _rows(head):
+    for row in _rows(start):
         at = next((value for key, value in row.items() if counts(key)), None)
         told = [key for key, value in row.items() if value[:1] in "-.0123456789" and value and tells(key)]
         for key, value in row.items() if at is not None else ():
@@ -68,9 +77,9 @@ def grouped(head: bytes) -> bool:
     return sum(len(labels) > 1 for labels in held.values()) * 2 > len({(at, key) for at, key, _ in held})
 
 
-def _rows(head: bytes) -> Iterator[dict[str, str]]:
+def _rows(start: bytes) -> Iterator[dict[str, str]]:
     """The whole rows of a head of JSON lines or CSV, every value as text."""
-    first, *lines = head.decode("utf-8", "replace").split("\n")[:-1] or [""]
+    first, *lines = start.decode("utf-8", "replace").split("\n")[:-1] or [""]
     if first.lstrip().startswith(("{", "[")):
         for line in (first, *lines):
             try:
@@ -84,6 +93,17 @@ def _rows(head: bytes) -> Iterator[dict[str, str]]:
     columns = [column_key(c.strip()) for c in cells(first, cut)]
     for line in lines:
         yield dict(zip(columns, cells(line.strip(), cut), strict=False))
+
+
+def holds_rows(path: Path) -> bool:
+    """Whether a file of settings, or a notebook, also keeps rows: lists of numbers, records that count steps, frames."""
+    suffix = path.suffix.lower()
+    if suffix == ".ipynb":
+        return b"<table" in head(path, NOTEBOOK)
+    if suffix not in (".json", ".yaml", ".yml", ".toml"):
+        return False
+    start = head(path, SETTINGS_HEAD)
+    return _NUMBERS_LISTED.search(start) is not None or len(_COUNTED.findall(start)) >= RECORDS
 
 
 def delimiter(text: str) -> str:

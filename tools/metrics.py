@@ -36,6 +36,12 @@ def splits(rest: str = "[a-z]*") -> str:
 
 
 _SPLIT = re.compile(rf"^(?:{splits()})[_/-]")
+_SPLIT_LAST = re.compile(rf"^([a-z_/]{{2,60}})[_/]({splits()})$")
+"""A name that ends with its split: `cross_entropy_val`."""
+_OF_PARTS = bounded(r"(?:^|[/_])(?:layers?|blocks?|heads?|experts?|attn|attention|router|config|\d{1,9})(?:[/_]|$)")
+"""Paths of what a model is made of, or of how it is set."""
+_DEEP = frozenset(("entropy", "learning_rate", "grad_norm", "kl", "ppo_kl", "policy_loss", "value_loss", "reward", "loss"))
+"""Metrics that the last part of a long path names (`info/learner/default_policy/learner_stats/entropy`)."""
 _PART_LOSS = re.compile(rf"^(?:{splits()})[_/](?!.*(?:aux|policy|value)_loss$)\w+_loss$")
 """A loss of held-out data by the name of a part or of a data set."""
 _SPLIT_ALONE = re.compile(rf"^(?:{splits()})$")
@@ -54,6 +60,7 @@ _AROUND = tuple(
     re.compile(pattern)
     for pattern in (
         r"[_/](?:per|/)_?(?:gpu|device|npu|chip|card|rank|worker)$|/(?:gpu|device|npu|chip)$",
+        r"[_/](?:train(?:ing)?|trn)$",
         r"[_/](?:mean|avg|average|total|all|global|global_avg|smoothed)$",
         r"^(?:avg|average|mean|interval|current|curr?|running|reduced|smooth(?:ed)?|global|raw|total|overall|e2e)[_/]",
         r"^(?:train(?:ing|er)?|trn|metrics?|perf(?:ormance)?|throughput|optim(?:izer)?|update|rollout|stats|time|timing(?:_s)?"
@@ -62,7 +69,7 @@ _AROUND = tuple(
 )
 """What is cut off a name, one at a time: the device, the way of averaging (two places), the group it is shown in."""
 _UNIT = re.compile(r"_?\(([^()]{1,24})\)$|_(?:in_)?(ms|mib|mb|gb)$|_in_(s|sec|seconds)$")
-_WORD = re.compile(r"[_/(). ]")
+_WORD = re.compile(r"[-_/(). ]")
 _WORDS = frozenset(word for alias in ALIASES for word in _WORD.split(alias) if len(word) > 1)
 
 
@@ -81,9 +88,12 @@ def canonical(key: str) -> tuple[str, float, int] | None:
         return hit[0], 1.0, hit[1]
     if len(plain) > 120 or _WORDS.isdisjoint(_WORD.split(plain)):
         return None
-    found = _meaning(plain, 6)
+    found = _meaning(plain, 6) or (_meaning(plain.replace("-", "_"), 6) if "-" in plain else None)
     if found is None and _PART_LOSS.search(plain):
         return "eval_loss", 1.0, _LOOSE - 1
+    if found is None and plain.count("/") > 1 and not _OF_PARTS.search(plain):
+        last = _meaning(plain.rpartition("/")[2], 6)
+        return (last[0], last[1], BY_WORDS + last[2]) if last and last[0] in _DEEP else None
     return found or next(((name, 1.0, _LOOSE - 1) for pattern, name in _FAMILIES if pattern.search(plain)), None)
 
 
@@ -111,7 +121,7 @@ def _meaning(plain: str, left: int) -> tuple[str, float, int] | None:
     unit = _UNIT.search(plain)
     if unit:
         return _measured(plain[: unit.start()], unit.group(1) or unit.group(2) or unit.group(3), left)
-    split = _SPLIT.match(plain)
+    split = _SPLIT.match(plain := _SPLIT_LAST.sub(r"\2_\1", plain))
     if split:
         inner = _meaning(plain[split.end() :], left - 1) or _meaning(plain[split.end() :].rpartition("/")[2], left - 1)
         held = _AVERAGED.get(inner[0], inner[0]) if inner else ""

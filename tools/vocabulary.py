@@ -41,19 +41,22 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
         "cross_entropy_loss crossentropyloss train/crossentropyloss train/cross_entropy_loss nll_loss train/lm_loss "
         "loss_metrics/global_avg_loss training/loss train/sft_loss running_loss language_model_loss mlm_loss "
         "global_avg_loss lm-loss-training/lm_loss main_loss final_loss step_loss batch_loss avg_loss smooth_loss "
-        "language_cross_entropy languagecrossentropy llm_loss 损失 训练损失 损失值 train/languagecrossentropy"),
+        "language_cross_entropy languagecrossentropy llm_loss 损失 训练损失 损失值 train/languagecrossentropy "
+        "avr_loss cross_entropy logloss mlogloss binary_logloss multi_logloss verlust trainingsverlust perte "
+        "perte_d'entraînement pérdida 損失 訓練損失 学習損失"),
     _metric("train_loss_mean", "", DOWN, "training loss averaged over an epoch or the whole run",
         "train_loss_mean train_loss_epoch loss_epoch epoch_loss train/loss_epoch average_loss"),
     _metric("eval_loss", "", DOWN, "loss on held-out data",
         "eval_loss val_loss valid_loss validation_loss eval/loss val/loss validation/loss valid/loss val_loss_epoch "
         "loss_val dev_loss eval_lm_loss_value lm_loss_value eval_lm_loss validation_metrics/global_avg_loss "
         "val/loss_epoch val_loss_step eval_nll_loss test_loss loss_eval"
-        " 验证损失 评估损失 测试损失 eval/languagecrossentropy"),
+        " 验证损失 评估损失 测试损失 eval/languagecrossentropy validierungsverlust perte_de_validation "
+        "pérdida_de_validación 検証損失 テスト損失"),
     _metric("policy_loss", "", EITHER, "policy (actor) loss of reinforcement learning; near zero, noisy in good runs",
         "policy_loss actor/pg_loss act_loss actor_loss pg_loss actor/policy_loss actor/loss train/policy_loss "
         "loss/policy_avg loss/policy"),
     _metric("value_loss", "", EITHER, "value (critic) loss",
-        "value_loss critic/vf_loss cri_loss critic_loss critic/loss vf_loss loss/value_avg loss/value"),
+        "value_loss critic/vf_loss cri_loss critic_loss critic/loss vf_loss loss/value_avg loss/value v_loss lossv"),
     _metric("aux_loss", "", EITHER, "auxiliary loss (load balancing, router z-loss)",
         "aux_loss load_balancing_loss moe_aux_loss router_aux_loss train/aux_loss moe/aux_loss "
         "load_balancing_loss_unscaled unsuper_loss z_loss"),
@@ -66,7 +69,7 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
     _metric("critic_grad_norm", "", EITHER, "gradient norm of the critic", "critic_grad_norm critic/grad_norm"),
     _metric("learning_rate", "", EITHER, "learning rate of the first parameter group",
         "learning_rate lr actor/lr train/learning_rate train/lr actor_lr optim/learning_rate_group0 lr-adamw lr-adam "
-        "lr/group0 optimizer/lr training/lr train/actor_lr policy/lr lr_0 optim/lr learning_rates 学习率"),
+        "lr/group0 optimizer/lr training/lr train/actor_lr policy/lr lr_0 optim/lr learning_rates cur_lr 学习率 lernrate 学習率"),
     _metric("loss_scale", "", EITHER, "loss scale of fp16",
         "loss_scale lossscale train/loss_scale cur_scale grad_scale amp_scale scaler"),
     _metric("tokens_per_second", "tokens/s", UP, "tokens per second (per device where the log says so)",
@@ -109,12 +112,13 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
     _metric("entropy", "nats", UP, "entropy of the policy",
         "entropy actor/entropy actor/entropy_loss policy_entropy policy/entropy_avg objective/entropy train/entropy "
         "entropy_loss entropy_mean mean_entropy policy/entropy token_entropy mean_token_entropy avg_entropy "
-        "entropy/mean"),
+        "entropy/mean pi_entropy"),
     _metric("reward", "", UP, "mean reward of the samples (verl: the score before the KL penalty)",
         "reward critic/score/mean reward_mean mean_reward rewards/mean average_reward_score average_reward "
         "reward/mean objective/scores critic/rewards/mean objective/rlhf_reward env/reward_mean train/reward "
         "avg_reward rewards rollout/reward score return rollout/raw_reward mean_score raw_reward ep_rew_mean "
-        "task_reward episode_reward 奖励 平均奖励"),
+        "task_reward episode_reward 奖励 平均奖励 averageepret ep_ret ep_return episode_return ret_mean mean_return "
+        "avg_return average_return return_mean"),
     _metric("reward_std", "", EITHER, "spread of the reward",
         "reward_std reward/std rewards/std critic/score/std critic/rewards/std std_reward train/reward_std"),
     _metric("eval_reward", "", UP, "reward on held-out prompts", "eval_reward eval/reward val/reward val_reward"),
@@ -143,10 +147,10 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
         "rollout_probs_diff_mean rollout_corr/kl"),
     _metric("accuracy", "1", UP, "accuracy on training data",
         "accuracy acc train_acc train_accuracy mean_token_accuracy token_accuracy token_acc train/accuracy "
-        "train/mean_token_accuracy train/acc 准确率"),
+        "train/mean_token_accuracy train/acc 准确率 genauigkeit 正解率"),
     _metric("eval_accuracy", "1", UP, "accuracy on held-out data",
         "eval_accuracy val_acc eval_acc val_accuracy eval/accuracy eval/acc eval_mean_token_accuracy eval_token_acc "
-        "val/acc val/accuracy valid_acc test_acc 验证准确率"),
+        "val/acc val/accuracy valid_acc test_acc 验证准确率 validierungsgenauigkeit 検証精度"),
     _metric("reward_accuracy", "1", UP, "share of the pairs whose chosen answer is preferred",
         "reward_accuracy rewards/accuracies reward_accuracies rewards_accuracies acc_mean train/rewards/accuracies"),
     _metric("reward_margin", "", UP, "reward of the chosen minus the rejected answer",

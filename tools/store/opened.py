@@ -15,6 +15,7 @@ import numpy as np
 
 from ..documents.event import Claim, Event
 from ..findings import Check, Report, TriageError
+from ..heads import holds_rows
 from ..kinds import OPEN, Kind
 from ..reading import head
 from ..run import Artifact, Run
@@ -89,7 +90,8 @@ class Opened:
 def read_open(run: Run, kinds: Sequence[Kind] = (*OPEN, *ALSO)) -> Opened:
     """Read the tables, trackers' files and documents of a run, and the rows of its evaluation results."""
     end, accounts, found = time.monotonic() + SECONDS, dict[str, Account](), list[_Found]()
-    for i, artifact in enumerate(run.of(*kinds)):
+    within = [a for a in run.of("config") if "table" in kinds and holds_rows(a.path)]
+    for i, artifact in enumerate((*run.of(*kinds), *within)):
         if i >= FILES:
             accounts[artifact.name] = Account(f"over the limit of {FILES} tables, trackers and documents", False)
         elif time.monotonic() > end:
@@ -166,7 +168,13 @@ def _load(artifact: Artifact) -> _Found:
     return _Found(read_server_lines(artifact.path, artifact.name))
 
 
-_BY_KIND: Mapping[Kind, Callable[[Artifact], _Found]] = {"document": _document, "log": _load}
+def _within(artifact: Artifact) -> _Found:
+    """The rows that stand among settings; a single one is settings itself."""
+    found = _rows(artifact)
+    return replace(found, tables=tuple(t for t in found.tables if len(t) > 1), whole=True)
+
+
+_BY_KIND: Mapping[Kind, Callable[[Artifact], _Found]] = {"document": _document, "log": _load, "config": _within}
 
 
 def _rows(artifact: Artifact) -> _Found:

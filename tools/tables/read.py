@@ -21,7 +21,7 @@ from .html import read_html
 from .prometheus import is_prometheus, read_prometheus
 from .raw import TABLES, Raw, words_of
 from .roles import with_roles
-from .structured import JSON_LIMIT, read_json, read_json_lines, read_notebook, read_yaml
+from .structured import JSON_LIMIT, read_json, read_json_lines, read_notebook, read_toml, read_yaml
 from .table import Table
 from .vocabulary import is_result
 
@@ -95,6 +95,8 @@ def _of_text(path: Path, suffix: str) -> Iterator[Raw]:
         yield from read_notebook(_whole(path)[0])
     elif suffix in (".yaml", ".yml"):
         yield from read_yaml(_whole(path)[0])
+    elif suffix == ".toml":
+        yield from read_toml(_whole(path)[0])
     elif first[:1] in ("{", "[") and _is_json_lines(filled):
         yield from read_json_lines(iter_lines(path))
     elif suffix == ".json" or (first[:1] in ("{", "[") and suffix not in DELIMITED and _opens_json(filled)):

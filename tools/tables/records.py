@@ -6,10 +6,11 @@ Keys of nested records are joined with `.`; a key that labels a row stands in th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from ..metrics import of_split, split_named
 from .raw import TABLES, Raw, Records, short
 
 DEPTH = 12
@@ -17,6 +18,8 @@ DEPTH = 12
 KEY = "$key"
 VISITS = 2_000_000
 """Values looked at in one file: aliases of YAML make a small file endless."""
+_VALUED = frozenset(("values", "value", "y"))
+"""Columns that say nothing of what was measured."""
 _NUMERIC = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?$")
 
 Lines = Callable[[Any], int]
@@ -109,7 +112,8 @@ class Walk:
         if not numeric or (len(chosen) < 2 and len(value) > 1 and size < 5):
             return None
         self._used = frozenset(chosen)
-        return Raw(path, [str(k) for k in chosen], [list(map(short, v)) for v in chosen.values()], [0] * size)
+        names = _measured(map(str, chosen), value, path)
+        return Raw(path, names, [list(map(short, v)) for v in chosen.values()], [0] * size)
 
     def _labelled(self, value: dict[Any, Any], path: str) -> Raw | None:
         """Records under labels: one row for each, where they share their keys."""
@@ -174,6 +178,9 @@ class Walk:
         for record in value:
             if not isinstance(record, dict):
                 continue
+            if _VALUED.intersection(record) and (curve := self._columns(record, path)) and len(curve.names) > 1:
+                yield curve
+                continue
             row = flat(record)
             for key, cell in row.items():
                 if isinstance(cell, list) and cell and isinstance(cell[0], (dict, list)):
@@ -213,6 +220,19 @@ class Walk:
         if not head and (max(map(len, rows)) > 2000 or len(set(map(len, rows))) > 1):
             return  # a matrix, or lists of their own
         yield Raw.of_rows(path, names, [[_scalar(c) for c in r] for r in rows[head:]], map(self.line_of, rows[head:]))
+
+
+def _measured(names: Iterable[str], value: Mapping[Any, Any], path: str) -> list[str]:
+    """The names of columns, of which one that is called values, beside a counter, is what the record or its key names:
+    `{"name": "loss", "context": {"subset": "val"}, "iters": [...], "values": [...]}`, `{"loss": {"x": ..., "y": ...}}`."""
+    names = list(names)
+    told = [v for v in flat(value).values() if isinstance(v, str)]
+    own = next((str(value[k]) for k in ("name", "tag", "metric", "key") if isinstance(value.get(k), str)), "")
+    own = own or path.rpartition(".")[2] or path
+    if len(names) < 2 or not own:
+        return names
+    own = of_split(own, next(filter(None, map(split_named, (*told, *re.split(r"[./: ]", path)))), ""))
+    return [own if name in _VALUED else "step" if name == "x" and "y" in names else name for name in names]
 
 
 def flat(record: Mapping[Any, Any], above: str = "", depth: int = DEPTH) -> dict[str, Any]:

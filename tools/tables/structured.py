@@ -167,6 +167,26 @@ def _plain(value: Any, left: list[int] | None = None, depth: int = 40) -> Any:
     return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
 
 
+def read_toml(text: str) -> Iterator[Raw]:
+    """Tables of at least two rows, as in YAML.
+
+    Raises:
+        TriageError: the file is no TOML.
+    """
+    import tomllib
+
+    if len(text) > YAML_LIMIT:
+        raise TriageError(f"over the limit of {YAML_LIMIT >> 20} MiB for TOML")
+    try:
+        value = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise TriageError(f"no TOML: {str(error)[:200]}") from None
+    for raw in limited(Walk(single=False).tables(_plain(value))):
+        if len(raw) > 1 and len(raw.names) > 1:
+            raw.loose = True
+            yield raw
+
+
 def read_notebook(text: str) -> Iterator[Raw]:
     """Tables in the output cells of a notebook: HTML frames, and tables in text.
 

@@ -25,7 +25,7 @@ AXES: Mapping[str, frozenset[str]] = MappingProxyType({
                      "num_steps episode episodes ppo_step 步 步数 步骤 训练步数 训练步 迭代 迭代次数 迭代数 全局步数 "
                      "当前步 更新步数 更新次数 步长数"),
     "epoch": words_of("epoch epochs ep epoch_num num_epoch epoch_idx current_epoch train_epoch 轮 轮次 轮数 周期 "
-                      "训练轮数 训练轮次 第几轮 回合"),
+                      "训练轮数 训练轮次 第几轮 回合 epoche epochen época époque エポック"),
     "tokens": words_of("tokens total_tokens num_tokens consumed_tokens tokens_seen seen_tokens "
                        "num_input_tokens_seen tokens_processed processed_tokens train_tokens n_tokens "
                        "trained_tokens token_count tokens_b training_tokens cumulative_tokens "

@@ -120,14 +120,16 @@ def detector(name: str, meaning: str, needs: Sequence[str], least: int = 1, **mo
 def points_detector(
     name: str, meaning: str, metric: str, least: int = 1, **more: str
 ) -> Callable[[PointsJudge], PointsJudge]:
-    """Register a detector of one metric: it is given the finite points of a track, if there are `least`."""
+    """Register a detector of one metric: it is given the finite points of a track, if there are `least`; of several
+    names, apart by blanks, those of the first that has them."""
+    names = metric.split()
 
     def register(judge: PointsJudge) -> PointsJudge:
         def of_track(track: Track) -> Iterable[Finding]:
-            points = track.points(metric, least)
+            points = next((p for one in names if (p := track.points(one, least)) is not None), None)
             return () if points is None else judge(points, track)
 
-        detector(name, meaning, [metric], least, **more)(of_track)
+        detector(name, meaning, names, least, **more)(of_track)
         return judge
 
     return register

@@ -51,13 +51,14 @@ def _level(
 
 
 @points_detector(
-    "kl-above-range", "the KL divergence to the reference leaves its range", "kl", LEAST, kl_negative="KL below zero"
+    "kl-above-range", "the KL divergence to the reference leaves its range", "kl ppo_kl", LEAST, kl_negative="KL below zero"
 )
 def kl_above_range(points: Series, _: Track) -> Iterator[Finding]:
     """KL ends above 1.0 after growing: S1 from ten times its early level, S2 from three, S3 without growth.
 
     Limits 0.01..0.5 healthy, above 1.0 failed: runbook 000 (DPO). Definition assumed (U-01): mean per-token KL to the
-    reference, nats. A sum over the sequence exceeds 1.0 trivially, so a log that starts above 1.0 is S2 at most.
+    reference, nats. A sum over the sequence exceeds 1.0 trivially, so a log that starts above 1.0 is S2 at most. Where
+    it is not logged, that to the policy of the samples is held against the same limits, far above its usual 0.01..0.05.
     """
     ends = first, last = start_end(points.values)
     if last > 1.0:
@@ -117,7 +118,7 @@ def _reward_falls(track: Track) -> bool:
 @points_detector(
     "reward-decline",
     "the reward ends far below where it started",
-    "reward",
+    "reward eval_reward",
     LEAST,
     reward_flat="the reward never moves",
 )

@@ -75,18 +75,16 @@ def _no_better_for_passes(track: Track) -> Iterator[Finding]:
     """Twenty points or more over five epochs or more in which the loss shows no fall at all: whoever sees the same rows
     that often knows some by heart. An accuracy that rises meanwhile says otherwise. Own judgement."""
     points, epoch = _supervised_loss(track, 20), track.points("epoch")
-    if (
-        points is None
-        or epoch is None
-        or epoch.values.max() - epoch.values.min() < PASSES
-        or points.values.min() <= 0.05
-    ):
+    if points is None or points.values.min() <= 0.05:
+        return
+    passes = points.steps if points.step_is == "epoch" else epoch.values if epoch is not None else np.zeros(1)
+    if passes.max() - passes.min() < PASSES:
         return
     (first, last), (_, z) = head_tail(points.values, 0.3), mann_kendall(points.values)
     risen = (p for name in ("accuracy", "eval_accuracy") if (p := track.points(name, 5)) is not None)
     if last < 0.98 * first or z < -1 or any(mann_kendall(p.values)[1] > 1 for p in risen):
         return
-    n, epochs = len(points), float(epoch.values.max())
+    n, epochs = len(points), float(passes.max())
     en = f"{points.key} goes from {first:.4g} to {last:.4g} over {n} points and {epochs:.3g} epochs (trend z {z:.1f})."
     zh = f"{points.key} 在 {n} 个点、{epochs:.3g} 个 epoch 里从 {first:.4g} 到 {last:.4g}（趋势 z {z:.1f}）。"
     levels = {"gain": (first - last) / first, "baseline": first, "last": last, "trend_z": z}
