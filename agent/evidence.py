@@ -291,7 +291,7 @@ def _aside(seen: Look) -> tuple[list[Table], list[Event], list[Claim]]:
 
 def read_open(run: Run) -> Opened | None:
     """What the open readers give of a run; None, and nothing imported, where it has nothing for them."""
-    if not any(a.kind in (*OPEN, "eval") or (a.kind == "config" and holds_rows(a.path)) for a in run.artifacts):
+    if not (run.of(*OPEN, "eval") or any(holds_rows(a.path) for a in run.of("config"))):
         return None
     from ..tools.store.opened import read_open as read
 

@@ -24,9 +24,14 @@ NOTEBOOK, SETTINGS_HEAD = 20 << 20, 256 << 10
 """Bytes of a notebook, and of a file of settings, that are searched for rows."""
 RECORDS = 4
 """Records of one shape from which on they are rows."""
-_NUMBERS_LISTED = bounded(rb"[\[,]\s{0,40}(?:\"?[-+]?(?:[\d.]{1,30}(?:e[-+]?\d{1,3})?|nan|infinity)\"?\s{0,40},\s{0,40}){8}", re.IGNORECASE)
+_NUMBERS_LISTED = bounded(
+    rb"[\[,]\s{0,40}(?:\"?[-+]?(?:[\d.]{1,30}(?:e[-+]?\d{1,3})?|nan|infinity)\"?\s{0,40},\s{0,40}){8}",
+    re.IGNORECASE,
+)
 _COUNTED = bounded(
-    rb"(?m)^[ \t]{0,40}(?:- )?[\"']?(?:global_)?(?:epoch|step|iter(?:ation)?|update)[\"']?\s{0,4}[:=]\s{0,4}\"?\d", re.IGNORECASE
+    rb"(?m)^\[\[\w"
+    rb"|^[ \t]{0,40}(?:- )?[\"']?(?:global_)?(?:epoch|step|iter(?:ation)?|update)[\"']?\s{0,4}[:=]\s{0,4}\"?\d",
+    re.IGNORECASE,
 )
 _NUMBER_KEY = re.compile(
     rb"['\"]([^'\"\\\n]{1,100})\\?['\"]\s*:\s*(?:np\.\w+\(|tensor\(|[\[\\'\"])*(?:[-+.]?\d|nan\b|[-+]?inf)", re.I
@@ -96,7 +101,7 @@ def _rows(start: bytes) -> Iterator[dict[str, str]]:
 
 
 def holds_rows(path: Path) -> bool:
-    """Whether a file of settings, or a notebook, also keeps rows: lists of numbers, records that count steps, frames."""
+    """Whether a file of settings, or a notebook, also keeps rows: numbers in lists, records with steps, frames."""
     suffix = path.suffix.lower()
     if suffix == ".ipynb":
         return b"<table" in head(path, NOTEBOOK)

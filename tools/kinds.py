@@ -50,6 +50,7 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Kind, str], ...] = (
     (re.compile(r"^(?:all_|eval_|test_|predict_|base_|before_|after_|lm_?eval\w*_)?results?(?:[_.-].*)?\.json$|^(?:eval|evaluation|metrics_eval|lm_eval)[\w.-]*\.json$", _I), "eval", "evaluation result name"),
     (re.compile(r"^(?:samples|generations?|generated|predictions?|completions?|rollouts?|outputs?|responses?)[\w.-]*\.(?:jsonl|json|parquet|csv)(?:\.gz|\.zst)?$|generated_predictions", _I), "generations", "generated text file name"),
     (re.compile(r"\.(?:slurm|sbatch|sh|bash|zsh|bat|ps1|pbs|lsf|mk|service)$|^(?:launch|train|run|serve|env)\w{0,20}\.env$|^(?:GNU)?makefile$|^(?:launch|run|command|cmd|args|flags|overrides)(?:[_.-][\w.-]*)?\.txt$|[_.-](?:args|arguments|flags|cmd|command|overrides)\.txt$", _I), "script", "launch script name"),
+    (re.compile(r"^(?:\w+[-_.])?(?:metrics?|history|results?|scores?|logs?|summary|stats|scalars|evals?)\.(?:parquet|arrow|feather)$", _I), "table", "columnar file named after what is measured"),
     (re.compile(r"\.(?:ya?ml|toml|ini|cfg|ipynb)$", _I), "config", "configuration file name"),
 )  # fmt: skip
 _LOG_NAME = bounded(
@@ -268,7 +269,9 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
         return Recognised("metrics", "trainer state with a log history")
     first = head.lstrip().split(b"\n", 1)[0]
     if suffix in (".csv", ".tsv"):
-        if (csv_header(first) and not _GROUPED.search(first) and not grouped(head)) or SCALAR_TABLE.match(first.strip()):
+        if (csv_header(first) and not _GROUPED.search(first) and not grouped(head)) or SCALAR_TABLE.match(
+            first.strip()
+        ):
             return Recognised("metrics", "table with a step and a metric column")
         if _TEXT_COLUMN.search(first) and _is_sampled(first):
             return by_name or Recognised("generations", "texts beside why they ended, and no prompts")

@@ -40,7 +40,9 @@ _SPLIT_LAST = re.compile(rf"^([a-z_/]{{2,60}})[_/]({splits()})$")
 """A name that ends with its split: `cross_entropy_val`."""
 _OF_PARTS = bounded(r"(?:^|[/_])(?:layers?|blocks?|heads?|experts?|attn|attention|router|config|\d{1,9})(?:[/_]|$)")
 """Paths of what a model is made of, or of how it is set."""
-_DEEP = frozenset(("entropy", "learning_rate", "grad_norm", "kl", "ppo_kl", "policy_loss", "value_loss", "reward", "loss"))
+_DEEP = frozenset(
+    ("entropy", "learning_rate", "grad_norm", "kl", "ppo_kl", "policy_loss", "value_loss", "reward", "loss")
+)
 """Metrics that the last part of a long path names (`info/learner/default_policy/learner_stats/entropy`)."""
 _PART_LOSS = re.compile(rf"^(?:{splits()})[_/](?!.*(?:aux|policy|value)_loss$)\w+_loss$")
 """A loss of held-out data by the name of a part or of a data set."""

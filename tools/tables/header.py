@@ -38,6 +38,8 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
         valued = sum(map(_valued, cells)) / len(cells) > 0.6
         if valued and not _valued(cell):
             votes += bool(cell) and cell.lower() not in MISSING
+        elif valued and cell.endswith("%") and not any(c.endswith("%") for c in cells):
+            votes += 1  # percentiles name columns
         elif valued:
             against += 1
     if votes > against:

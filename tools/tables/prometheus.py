@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from ..patterns import bounded
 from ..reading import Line
@@ -14,7 +15,10 @@ _SAMPLE = bounded(
     re.IGNORECASE,
 )
 _LABEL = re.compile(r'(?<![\w.])([a-zA-Z_][\w.]{0,100}+)="((?:[^"\\]|\\.)*+)"')
-TIME = "timestamp"
+_STAMP = bounded(r"(?<!\d)(1[4-9]\d{8}(?:\d{3})?(?:\.\d{1,9})?)(?!\d)")
+"""Seconds or milliseconds since 1970 in a comment above what was scraped then."""
+TIME, SCRAPE = "timestamp", "step"
+"""Columns of when a sample was taken, or else the how manieth of its kind it is."""
 
 
 def is_prometheus(texts: list[str]) -> bool:
@@ -27,10 +31,11 @@ def is_prometheus(texts: list[str]) -> bool:
 
 def read_prometheus(lines: Iterable[Line]) -> Iterator[Raw]:
     """The tables, by the labels that their samples have; every histogram is one of its own."""
-    rows: dict[tuple[str, ...], list[tuple[dict[str, object], int]]] = {}
-    current: dict[tuple[object, ...], dict[str, object]] = {}
-    left = CELLS
+    rows: dict[tuple[str, ...], list[tuple[dict[str, Any], int]]] = {}
+    current: dict[tuple[object, ...], dict[str, Any]] = {}
+    left, stamp = CELLS, ""
     for line in lines:
+        stamp = said[1] if line.text.startswith("#") and (said := _STAMP.search(line.text)) else stamp
         match = None if line.text.startswith("#") else _SAMPLE.match(line.text)
         if not match:
             continue
@@ -39,7 +44,8 @@ def read_prometheus(lines: Iterable[Line]) -> Iterator[Raw]:
         key = (kind, *labels.items(), match[4])
         row = current.get(key)
         if row is None or match[1] in row:
-            row = current[key] = {**labels, **({TIME: float(match[4])} if match[4] else {})}
+            nth, at = row[SCRAPE] + 1 if row else 0, match[4] or stamp
+            row = current[key] = {**labels, **({TIME: float(at)} if at else {}), SCRAPE: nth}
             rows.setdefault(kind, []).append((row, line.number))
         row[match[1]] = float(match[3])
         left -= 1
@@ -47,7 +53,11 @@ def read_prometheus(lines: Iterable[Line]) -> Iterator[Raw]:
             break
     for kind, found in rows.items():
         table = Records(", ".join(kind))
+        table.raw.labels = frozenset(kind)
+        once = all(row[SCRAPE] == 0 for row, _ in found)
         for row, number in found:
+            if once or TIME in row:
+                del row[SCRAPE]
             if not table.add(row, number):
                 break
         if left < 0:

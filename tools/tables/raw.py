@@ -37,6 +37,9 @@ class Raw:
     loose: bool = False
     """Whether the format asks for no table (text in columns), so that it must show by its cells that it is one."""
 
+    labels: frozenset[str] = frozenset()
+    """Columns of which the format itself says that they tell what a row is about."""
+
     def __len__(self) -> int:
         return len(self.lines)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from ..metrics import of_split, split_named
+from ..metrics import TRAINED, of_split, split_named
 from .raw import TABLES, Raw, Records, short
 
 DEPTH = 12
@@ -118,6 +118,8 @@ class Walk:
     def _labelled(self, value: dict[Any, Any], path: str) -> Raw | None:
         """Records under labels: one row for each, where they share their keys."""
         rows = {k: v for k, v in value.items() if isinstance(v, dict)}
+        if any(isinstance(v.get(key), list) for v in rows.values() for key in _VALUED.intersection(v)):
+            return None
         if not rows or len(rows) * 2 < len(value) or not _alike(list(rows.values()), _join(path, "").strip(".")):
             return None
         table = Records(path)
@@ -216,7 +218,7 @@ class Walk:
             return
         head = all(isinstance(c, str) and not _NUMERIC.match(c) for c in rows[0]) and len(rows) > 1
         head = head and any(isinstance(c, (int, float)) for c in rows[1])
-        names = [str(c) for c in rows[0]] if head else []
+        names = [str(c) for c in rows[0]] if head else SCALARS if not path and _scalars(rows) else []
         if not head and (max(map(len, rows)) > 2000 or len(set(map(len, rows))) > 1):
             return  # a matrix, or lists of their own
         yield Raw.of_rows(path, names, [[_scalar(c) for c in r] for r in rows[head:]], map(self.line_of, rows[head:]))
@@ -224,15 +226,28 @@ class Walk:
 
 def _measured(names: Iterable[str], value: Mapping[Any, Any], path: str) -> list[str]:
     """The names of columns, of which one that is called values, beside a counter, is what the record or its key names:
-    `{"name": "loss", "context": {"subset": "val"}, "iters": [...], "values": [...]}`, `{"loss": {"x": ..., "y": ...}}`."""
+    `{"name": "loss", "context": {"subset": "val"}, "iters": [...], "values": [...]}`, `{"loss": {"x": [...], "y": ...}}`.
+    """
     names = list(names)
     told = [v for v in flat(value).values() if isinstance(v, str)]
     own = next((str(value[k]) for k in ("name", "tag", "metric", "key") if isinstance(value.get(k), str)), "")
-    own = own or path.rpartition(".")[2] or path
+    above = [own, *reversed(path.split("."))] if own else [*reversed(path.split("."))]
+    own = next((name for name in above if name and not (split_named(name) or TRAINED.match(name))), "")
     if len(names) < 2 or not own:
         return names
     own = of_split(own, next(filter(None, map(split_named, (*told, *re.split(r"[./: ]", path)))), ""))
     return [own if name in _VALUED else "step" if name == "x" and "y" in names else name for name in names]
+
+
+SCALARS = ["Wall time", "Step", "Value"]
+"""How TensorBoard calls the three of a download, which its JSON leaves out."""
+
+
+def _scalars(rows: Sequence[Sequence[Any]]) -> bool:
+    """Whether each row is a time since 1970, a step and a value."""
+    return all(
+        len(r) == 3 and isinstance(r[0], (int, float)) and r[0] > 1e9 and isinstance(r[1], int) for r in rows[:50]
+    )
 
 
 def flat(record: Mapping[Any, Any], above: str = "", depth: int = DEPTH) -> dict[str, Any]:

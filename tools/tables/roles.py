@@ -22,6 +22,8 @@ from .raw import Raw, words_of
 from .table import Column, Table
 from .values import few, is_sweep, is_whole, rising, status_words, steady
 
+_LEVELS = {"quantile": "percentile", "le": "percentile"}
+"""Labels of parts of one distribution."""
 _SWEEPS = frozenset(("length", "depth", "load"))
 """Axes that somebody chose the values of; the time beside them was measured."""
 LARGEST = 20.0
@@ -38,8 +40,12 @@ def with_roles(raw: Raw, file: str) -> Table:
     how = marks(raw.columns[:200], raw.comma)
     drafts = [_draft(raw, i, how, file) for i in range(len(raw.names))]
     headless = all(name.isdecimal() for name in raw.names)
-    for draft in drafts:
+    for i, draft in enumerate(drafts):
         by_name(draft, raw, headless)
+        if raw.names[i] in raw.labels:
+            draft.be(
+                "group", words.group_of(draft.name) or _LEVELS.get(draft.name, draft.name), _as_text(raw.columns[i])
+            )
     _by_neighbours(drafts, headless)
     _metrics(drafts)
     columns = tuple(_column(d, raw.names[i] or str(i), raw.columns[i]) for i, d in enumerate(drafts))

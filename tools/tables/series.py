@@ -6,7 +6,7 @@ been decided in `roles`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -73,6 +73,8 @@ def _rows(table: Table) -> Column | None:
 def _curves(table: Table, way: Column) -> Iterator[_Curve]:
     """Groups split a table only where one of them has several rows."""
     groups = [c for c in table.of("group") if 1 < len(set(map(str, c.values))) <= CURVES]
+    splits = {c.name for c in groups if all(split_named(v) or TRAINED.match(str(v)) for v in set(c.values))}
+    groups = [c for c in groups if c.of == "metric" or c.name in splits or not _told_by(c, groups)]
     rows = np.arange(len(table))
     keys = [tuple(str(c.values[i]) for c in groups) for i in rows]
     members: dict[tuple[str, ...], list[int]] = {}
@@ -82,22 +84,33 @@ def _curves(table: Table, way: Column) -> Iterator[_Curve]:
     if not groups or not separate or len(members) > CURVES:
         yield _Curve(rows)
         return
-    splits = {c.name for c in groups if all(split_named(v) or TRAINED.match(str(v)) for v in set(c.values))}
     alone = _alone(table) if len(table.of("measure")) == 1 else None
     for key in separate:
         of = {c.of: v for c, v in zip(groups, key, strict=True)}
         rank, metric = of.get("rank", ""), of.get("metric", alone) if alone is not None else ""
         split = next((split_named(v) for c, v in zip(groups, key, strict=True) if c.name in splits), "")
-        told = [(c, v) for c, v in zip(groups, key, strict=True) if not (metric and c.of == "metric") and c.name not in splits]
+        said = ((c, v) for c, v in zip(groups, key, strict=True) if c.name not in splits)
+        label = ", ".join(f"{c.name}={v}" for c, v in said if not (metric and c.of == "metric"))
         number = int(rank) if rank.isdecimal() and len(rank) < 7 else None
-        yield _Curve(np.asarray(members[key]), ", ".join(f"{c.name}={v}" for c, v in told), number, metric, split)
+        yield _Curve(np.asarray(members[key]), label, number, metric, split)
+
+
+def _told_by(column: Column, groups: Sequence[Column]) -> bool:
+    """Whether the metric of a row already says what a group's label is: its unit."""
+    metric = next((c for c in groups if c.of == "metric"), None)
+    if metric is None or column is metric:
+        return False
+    pairs = set(zip(map(str, metric.values), map(str, column.values), strict=True))
+    return len(pairs) == len({name for name, _ in pairs})
 
 
 def _alone(table: Table) -> str:
     """The metric that every row of a table in long form is of, empty where they differ or none is said."""
     if table.of("measure")[0].of in VOCABULARY:
         return ""
-    words = {str(c.values[0]) for c in table.columns if c.values.dtype.kind == "O" and len(set(map(str, c.values))) == 1}
+    words = {
+        str(c.values[0]) for c in table.columns if c.values.dtype.kind == "O" and len(set(map(str, c.values))) == 1
+    }
     return next((word for word in sorted(words) if metric_of(word)), "")
 
 

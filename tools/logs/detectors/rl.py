@@ -51,7 +51,11 @@ def _level(
 
 
 @points_detector(
-    "kl-above-range", "the KL divergence to the reference leaves its range", "kl ppo_kl", LEAST, kl_negative="KL below zero"
+    "kl-above-range",
+    "the KL divergence to the reference leaves its range",
+    "kl ppo_kl",
+    LEAST,
+    kl_negative="KL below zero",
 )
 def kl_above_range(points: Series, _: Track) -> Iterator[Finding]:
     """KL ends above 1.0 after growing: S1 from ten times its early level, S2 from three, S3 without growth.
@@ -173,7 +177,8 @@ def _unraised(points: Series, track: Track) -> bool:
     values, n = points.values, len(points)
     kl = track.points("kl", LEAST)
     still = kl is not None and float(np.abs(kl.values).max()) < STILL_KL
-    steps = int(points.steps[-1] - points.steps[0]) if points.step_is == "step" else 0
+    passed = int(points.steps[-1] - points.steps[0])
+    steps = passed if points.step_is == "step" else STEPS * (points.step_is == "epoch" and passed >= ENOUGH)
     if steps < STEPS or not (n >= ENOUGH or still) or 0.9 <= float(np.median(values)) <= 1.0:
         return False
     first, last = (float(np.mean(part)) for part in (values[: n // 3], values[-(n // 3) :]))

@@ -37,6 +37,12 @@ _CUT = bounded(r"[,|;(){}\[\]<>\t\"'，；。！│]|  | - |(?<![\w/])-{2,}|(?<=
 _COUNTED_AFTER = bounded(r"^\s?(轮|步|批|个?epoch|(?:st|nd|rd|th) (?:step|epoch|iteration))", re.IGNORECASE)
 _UNIT_AFTER = bounded(r"^\s?([A-Za-z%][\w/%]{0,15})(?=\s*[)\]|,;]|\s*$|  )")
 _KILO = bounded(r"^[kKM](?=\s|$|[,|)])")
+_GLUED = bounded(r"(?:ms|us|s|[kKMGT]i?B|G|M|tok/s|it/s)(?=[\s,;|)])")
+"""A unit right behind the number before, which is no word of the next one's name."""
+_RATED = bounded(r"^\s?(?:tok(?:en)?s?|samples|words)/s\b")
+_SPENT = bounded(r"^ms\b")
+_PERCENTILE = bounded(r"(?i)(?:^|[_ -])p\d{2}|latenc|ttft|tpot|duration|elapsed|延迟|耗时")
+"""Times that one program prints in seconds or in milliseconds, as they are long or short."""
 _THOUSANDS = {"k": 1e3, "K": 1e3, "M": 1e6}
 _LETTERS = re.compile(r"[^\W\d_]+")
 _RATE = bounded(r"s/it|it/s|<|\?")
@@ -91,8 +97,9 @@ def columns_of(shape: Shape) -> Iterator[Column]:
     text, end, before, held = shape.text, 0, "", ""
     heads = _heads(shape)
     for i, ((start, stop), values) in enumerate(zip(shape.spans, shape.columns, strict=True)):
-        gap, after = ANY_NOISE.sub("|", text[end:start]), text[stop : stop + 40]
-        total = end > 0 and gap.strip() in ("/", "of", "\\")
+        glued = _GLUED.match(text, end, start) if end else None
+        gap, after = ANY_NOISE.sub("|", text[glued.end() if glued else end : start]), text[stop : stop + 40]
+        total = end > 0 and gap.strip() in ("/", "of", "\\") and not _RATED.match(after)
         name = heads[i] if heads else _name(gap, after, before, bool(end))
         whole = re.fullmatch(r"[-+]?[\d,]+", text[start:stop]) is not None
         numbers = np.array(values)
@@ -110,7 +117,9 @@ def columns_of(shape: Shape) -> Iterator[Column]:
             name = "step"
         elif after.startswith("%||"):
             name = "line"
+        spent = _SPENT.match(after)
         scale = 0.01 if after.startswith("%") else _THOUSANDS.get(after[:1], 1.0) if _KILO.match(after) else 1.0
+        scale = 1e-3 if spent and name and not canonical(name) and _PERCENTILE.search(name) else scale
         scaled = numbers if total or scale == 1.0 else numbers * scale
         yield Column(name, scaled, whole, gap.rstrip()[-1:] in (":", "=", "："), total)
         end, before = stop, "" if whole else name or before

@@ -54,6 +54,9 @@ CUSTOM = {
     **dict.fromkeys(("val", "valid", "validation", "test", "dev", "tel", "vl"), "eval_loss"),
 }
 """Names that stand for a loss by custom."""
+VAGUE = frozenset(("score", "scores", "return"))
+OF_RL = frozenset(("kl", "ppo_kl", "entropy", "policy_loss", "value_loss", "response_length", "clip_fraction"))
+"""Names that are a reward only where something that only reinforcement learning logs stands beside them."""
 RATES = ("s/it", "it/s")
 """Units of the speed that a progress bar shows by itself: of whatever it counts."""
 SPEEDS = ("step_time", "samples_per_second", "tokens_per_second", "gpu_memory", "learning_rate")
@@ -135,7 +138,10 @@ class Mine:
                 for one in store.series(log.name, log.attempt, log.rank):
                     sure = replace(one, confidence=_confidence(table, one))
                     found.append((_named(sure, table.axisless), table))
-        yield from _best(found, {s.metric for s in known})
+        metrics = {s.metric for s in known}
+        if not OF_RL & (metrics | {one.metric for one, _ in found}):
+            found = [(_unsure(one), table) for one, table in found]
+        yield from _best(found, metrics)
 
 
 _Found = tuple[Series, _Table]
@@ -155,6 +161,11 @@ def _best(found: list[_Found], taken: set[str]) -> Iterator[Series]:
         names = (c.name for c in table.measures if one.key.startswith(_key(c, table)))
         name = next(names, one.key)
         yield replace(one, metric=name if name not in VOCABULARY else f"{name}?", key=name)
+
+
+def _unsure(series: Series) -> Series:
+    """A score without anything else of reinforcement learning is not its reward: a checkpoint may be saved by it."""
+    return replace(series, metric=series.key) if series.metric == "reward" and series.key.lower() in VAGUE else series
 
 
 def _named(series: Series, axisless: bool) -> Series:

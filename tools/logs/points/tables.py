@@ -69,7 +69,9 @@ def _read_scalars(key: str, chunks: Iterable[Chunk], store: Store) -> None:
 def scalar_name(path: Path) -> str:
     """The metric that a file of one metric is named after: `run-1-tag-train_loss.csv`, `metrics/eval/loss`."""
     if path.suffix.lower() == ".csv":
-        return path.stem.rsplit("tag-", 1)[-1]
+        run, _, tag = path.stem.rpartition("tag-")
+        split = next((word for word in reversed(re.split(r"[-_.]", run)) if word), "")
+        return of_split("loss" if tag == "epoch_loss" else tag, split_named(split))
     parts = path.parts
     below = len(parts) - 1 - parts[::-1].index("metrics") if "metrics" in parts[:-1] else len(parts) - 2
     return "/".join(parts[below + 1 :])

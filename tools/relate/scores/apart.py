@@ -90,7 +90,9 @@ def _lost(good: np.ndarray) -> tuple[float, bool]:
     end = float(good[-LAST:].mean())
     gained, lost = float(good[top] - good[0]), float(good[top] - end)
     behind = len(good) - top > LAST and bool((good[top] - good[-LAST:] >= lost / 2).all())
-    return lost / max(gained, lost, 1e-12) if gained <= 0 else lost / gained, behind and lost > NOISE * _unevenness(good)
+    return lost / max(gained, lost, 1e-12) if gained <= 0 else lost / gained, behind and lost > NOISE * _unevenness(
+        good
+    )
 
 
 def _said(part: str, line: Line, others: Sequence[str]) -> Finding:
@@ -102,8 +104,8 @@ def _said(part: str, line: Line, others: Sequence[str]) -> Finding:
         "ability-lost", Severity.S2,
         f"{line.said} turns at {line.where(top)} and {en} from {old:.4g} to {new:.4g}, while the others of its kind "
         f"({rest}) go on as before: {part} is lost, not all.",
-        f"{line.said} 在{line.where(top)}掉头，从 {old:.4g} {zh}到 {new:.4g}，而同类的其他指标（{rest}）照旧：出问题的只是 "
-        f"{part}，不是整体。",
+        f"{line.said} 在{line.where(top)}掉头，从 {old:.4g} {zh}到 {new:.4g}，而同类的其他指标（{rest}）照旧：出问题的"
+        f"只是 {part}，不是整体。",
         (line.evidence(last), line.evidence(top)),
         {"part": part, "key": line.key, "before": old, "after": new, "stayed": sorted(others)[:8]},
     )  # fmt: skip
