@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..tools.discover import discover
 from ..tools.findings import Check, Finding, Report, TriageError
-from ..tools.heads import holds_rows
-from ..tools.kinds import OPEN
+from ..tools.kinds import opens
 from ..tools.logs.attempts import joined, name_of, named_in, trainings
 from ..tools.run import PASTED, Artifact, Run
 from ..tools.series import Series, SeriesTable
@@ -291,7 +290,7 @@ def _aside(seen: Look) -> tuple[list[Table], list[Event], list[Claim]]:
 
 def read_open(run: Run) -> Opened | None:
     """What the open readers give of a run; None, and nothing imported, where it has nothing for them."""
-    if not (run.of(*OPEN, "eval") or any(holds_rows(a.path) for a in run.of("config"))):
+    if not any(opens(a.kind, a.path) for a in run.artifacts):
         return None
     from ..tools.store.opened import read_open as read
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from itertools import pairwise
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Literal, NamedTuple
 
-from .heads import SCALAR_TABLE, SWANLAB_POINT, TRACKED, csv_header, grouped, metric_records
+from .heads import SCALAR_TABLE, SWANLAB_POINT, TRACKED, csv_header, grouped, holds_rows, metric_records
 from .patterns import bounded
 from .reading import POINTER, POINTER_WHY, is_binary
 
@@ -354,6 +354,11 @@ def _repeats(head: bytes) -> bool:
         return False
     counts = [int(found[0]) for line in lines if _NUMBER.sub(b"0", line) == shape and (found := _WHOLE.search(line))]
     return len(counts) == often and all(a < b for a, b in pairwise(counts))
+
+
+def opens(kind: Kind, path: Path) -> bool:
+    """Whether the open readers have something to read in a file of a kind: rows, a tracker's, prose; rows in settings."""
+    return kind in (*OPEN, "eval") or (kind == "config" and holds_rows(path))
 
 
 def shows(name: str, data: bool = True) -> bool:

@@ -69,7 +69,8 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
     _metric("critic_grad_norm", "", EITHER, "gradient norm of the critic", "critic_grad_norm critic/grad_norm"),
     _metric("learning_rate", "", EITHER, "learning rate of the first parameter group",
         "learning_rate lr actor/lr train/learning_rate train/lr actor_lr optim/learning_rate_group0 lr-adamw lr-adam "
-        "lr/group0 optimizer/lr training/lr train/actor_lr policy/lr lr_0 optim/lr learning_rates cur_lr 学习率 lernrate 学習率"),
+        "lr/group0 optimizer/lr training/lr train/actor_lr policy/lr lr_0 optim/lr learning_rates cur_lr 学习率 "
+        "lernrate 学習率"),
     _metric("loss_scale", "", EITHER, "loss scale of fp16",
         "loss_scale lossscale train/loss_scale cur_scale grad_scale amp_scale scaler"),
     _metric("tokens_per_second", "tokens/s", UP, "tokens per second (per device where the log says so)",

@@ -226,7 +226,7 @@ class Walk:
 
 def _measured(names: Iterable[str], value: Mapping[Any, Any], path: str) -> list[str]:
     """The names of columns, of which one that is called values, beside a counter, is what the record or its key names:
-    `{"name": "loss", "context": {"subset": "val"}, "iters": [...], "values": [...]}`, `{"loss": {"x": [...], "y": ...}}`.
+    `{"name": "loss", "context": {"subset": "val"}, "iters": [...], "values": [...]}`, `{"loss": {"x": ..., "y": ...}}`.
     """
     names = list(names)
     told = [v for v in flat(value).values() if isinstance(v, str)]

@@ -215,7 +215,7 @@ def _by_custom(drafts: Sequence[Draft]) -> None:
     if len(held) != 1 or len(trained) != 1:
         return
     values = trained[0].numbers[np.isfinite(trained[0].numbers)]
-    if len(values) > 2 and 0 <= values.min() and LARGEST >= np.median(values) and values[-1] < values[0]:
+    if len(values) > 2 and values.min() >= 0 and np.median(values) <= LARGEST and values[-1] < values[0]:
         trained[0].of, held[0].of = "loss", "eval_loss"
 
 

@@ -1,7 +1,7 @@
 """The measures of a table along its way, one curve for each of its groups: what the detectors of curves can judge.
 
-A table without an axis goes along its rows where they are nothing but metrics of a training. Which metric a column is has
-been decided in `roles`.
+A table without an axis goes along its rows where they are nothing but metrics of a training. Which metric a column is
+has been decided in `roles`.
 """
 
 from __future__ import annotations
