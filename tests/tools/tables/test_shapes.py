@@ -1,140 +1,218 @@
-"""Tables of every shape, English and Chinese, with what their columns are for."""
+"""One run in many shapes: however a program writes its curves down, the same is found in them.
 
-import numpy as np
+Each shape tells a run of thirty evaluations: the training loss falls, and that of the validation rises again or falls
+with it.
+"""
+
+# A line of a file per line, however long.
+# ruff: noqa: E501
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
 import pytest
 
-from triage.tools.tables.read import read_tables
+from triage.agent.evidence import look
 
-ROLES = ("axis", "group", "measure", "identifier", "text")
-SHAPES = {
-    "comma.csv": (
-        "step,loss,lr,rank\n1,2.5,1e-4,0\n2,2.4,1e-4,0\n1,2.51,1e-4,1\n2,2.41,1e-4,1\n",
-        {"axis": {"step": "step"}, "group": {"rank": "rank"}, "measure": {"loss": "loss", "lr": "learning_rate"}},
-    ),
-    "decimal-comma.csv": (
-        "step;loss;temperature\n100;2,345;61,5\n200;2,210;62,0\n300;1.234,5;60,5\n",
-        {"axis": {"step": "step"}, "measure": {"loss": "loss", "temperature": "temperature"}},
-    ),
-    "chinese.csv": (
-        '步数,训练损失,吞吐(tok/s),节点\n100,2.3,"12,345",node1\n200,2.1,"12,300",node2\n300,2.0,"12,311",node1\n',
-        {
-            "axis": {"步数": "step"},
-            "group": {"节点": "host"},
-            "measure": {"训练损失": "loss", "吞吐(tok/s)": "tokens_per_second"},
-        },
-    ),
-    "no-header.csv": (
-        "100,2.3,0.1\n200,2.2,0.2\n300,2.1,0.2\n400,2.0,0.2\n",
-        {"axis": {"0": "step"}, "measure": {"1": "1", "2": "2"}},
-    ),
-    "header-in-the-middle.csv": (
-        "Report\nGenerated: 2024-05-01\n\nmodel,task,acc\nllama,mmlu,0.5\nllama,gsm8k,0.3\n"
-        "qwen,mmlu,0.6\nqwen,gsm8k,0.4\n",
-        {"group": {"model": "variant", "task": "task"}, "measure": {"acc": "accuracy"}},
-    ),
-    "header-as-comment.dat": (
-        "# run 7\n# step loss grad_norm\n1 2.3 0.5\n2 2.2 0.6\n3 2.1 0.7\n",
-        {"axis": {"step": "step"}, "measure": {"loss": "loss", "grad_norm": "grad_norm"}},
-    ),
-    "long.csv": (
-        "step,metric,value\n1,loss,2.3\n1,acc,0.1\n2,loss,2.2\n2,acc,0.2\n",
-        {"axis": {"step": "step"}, "group": {"metric": "metric"}, "measure": {"value": "value"}},
-    ),
-    "units.csv": (
-        "timestamp, index, utilization.gpu [%], power.draw [W]\n2024/05/01 12:00:00.123, 0, 93 %, 300.12 W\n"
-        "2024/05/01 12:00:00.125, 1, 13 %, 100.12 W\n2024/05/01 12:00:05.123, 0, 93 %, [N/A]\n",
-        {"axis": {"timestamp": "time"}, "group": {"index": "gpu"}},
-    ),
-    "history.json": (
-        '{"best": null,\n "log_history": [\n {"step":1,"loss":2.3,"epoch":0.1},\n {"step":2,"loss":2.2,"epoch":0.2}]}',
-        {"axis": {"step": "step", "epoch": "epoch"}, "measure": {"loss": "loss"}},
-    ),
-    "columns.json": (
-        '{"step":[1,2,3],"loss":[2.3,2.2,2.1],"name":"x"}',
-        {"axis": {"step": "step"}, "measure": {"loss": "loss"}},
-    ),
-    "labelled.json": (
-        '{"results":{"arc":{"acc":0.7,"n":100},"hellaswag":{"acc":0.5,"n":90}},"config":{"model":"hf"}}',
-        {"group": {"$key": "task"}, "measure": {"acc": "accuracy", "n": "n"}},
-    ),
-    "lines.jsonl": (
-        '{"step":1,"train":{"loss":2.3}}\n{"step":2,"train":{"loss":2.2}}\n',
-        {"axis": {"step": "step"}, "measure": {"train.loss": "loss"}},
-    ),
-    "list.yaml": (
-        "- step: 1\n  loss: 2.3\n- step: 2\n  loss: 2.1\n",
-        {"axis": {"step": "step"}, "measure": {"loss": "loss"}},
-    ),
-    "notes.md": (
-        "# Results\n\nSome text, with | bar.\n\n"
-        "| Model | MMLU (%) |\n|---|---:|\n| a | 56.3 |\n| b | 57.1 |\n\nprose\n",
-        {"group": {"Model": "variant"}, "measure": {"MMLU (%)": "MMLU (%)"}},
-    ),
-    "dmon.txt": (
-        "# gpu    pwr  gtemp     sm\n# Idx      W      C      %\n"
-        "    0     43     35      0\n    1     42     31      0\n"
-        "    0     44     35      1\n",
-        {"group": {"gpu": "gpu"}, "measure": {"pwr": "pwr", "gtemp": "gtemp", "sm": "sm"}},
-    ),
-    "sacct.txt": (
-        "JobID           JobName      State    Elapsed\n------------ ---------- ---------- ----------\n"
-        "1234              train  COMPLETED   01:02:03\n1235              train     FAILED   00:02:03\n"
-        "1235.batch        batch              00:02:03\n",
-        {"identifier": {"JobID": "JobID"}, "measure": {"Elapsed": "Elapsed"}, "text": {"State": "State"}},
-    ),
-    "pods.txt": (
-        "NAME           READY   STATUS             RESTARTS       AGE\n"
-        "trainer-0      1/1     Running            0              3d2h\n"
-        "trainer-1      0/1     CrashLoopBackOff   12 (5m ago)    3d2h\n",
-        {"measure": {"RESTARTS": "RESTARTS", "AGE": "AGE"}, "text": {"STATUS": "STATUS", "READY": "READY"}},
-    ),
-    "box.txt": (
-        "┌──────┬───────┐\n│ rank │ loss  │\n├──────┼───────┤\n│ 0    │ 2.31  │\n│ 1    │ 2.33  │\n└──────┴───────┘\n",
-        {"group": {"rank": "rank"}, "measure": {"loss": "loss"}},
-    ),
-    "metrics.prom": (
-        '# TYPE running gauge\nrunning{engine="0"} 3.0\nrunning{engine="1"} 4.0\n# TYPE waiting gauge\n'
-        'waiting{engine="0"} 0\nwaiting{engine="1"} 7\n',
-        {"group": {"engine": "variant"}, "measure": {"running": "running", "waiting": "waiting"}},
-    ),
-    "bench.txt": (
-        "====== Serving Result ======\n"
-        "Successful requests:     1000\nDuration (s):     57.81\nTotal tokens:   369103\n",
-        {"measure": {"Successful requests": "Successful requests", "Duration (s)": "Duration (s)"}},
-    ),
-}
+N = 30
+Curve = list[float]
+Shape = Callable[[Curve, Curve], str]
+SHAPES: dict[str, tuple[str, Shape]] = {}
 
 
+def curves(turns: bool) -> tuple[Curve, Curve]:
+    wave = [0.01 * math.sin(7 * i) for i in range(N)]
+    trained = [round(0.1 + 3 * math.exp(-i / 6) + wave[i], 4) for i in range(N)]
+    held = [
+        round(1.0 + 2.2 * math.exp(-i / (4 if turns else 9)) + turns * max(0, i - 8) * 0.09 + wave[i], 4)
+        for i in range(N)
+    ]
+    return trained, held
+
+
+def shape(file: str) -> Callable[[Callable[[Curve, Curve], Iterator[str]]], None]:
+    def keep(lines: Callable[[Curve, Curve], Iterator[str]]) -> None:
+        SHAPES[lines.__name__] = (file, lambda a, b: "\n".join(lines(a, b)) + "\n")
+
+    return keep
+
+
+@shape("metrics.jsonl")
+def phase_in_a_field(a, b):
+    for i in range(N):
+        yield json.dumps({"phase": "train", "step": 100 * i, "loss": a[i]})
+        yield json.dumps({"phase": "val", "step": 100 * i, "loss": b[i]})
+
+
+@shape("history.csv")
+def split_in_a_column(a, b):
+    yield "iteration,split,loss"
+    for i in range(N):
+        yield f"{100 * i},train,{a[i]}\n{100 * i},validation,{b[i]}"
+
+
+@shape("records.jsonl")
+def name_split_value(a, b):
+    for i in range(N):
+        yield json.dumps({"name": "loss", "split": "train", "epoch": i, "value": a[i]})
+        yield json.dumps({"name": "loss", "split": "val", "epoch": i, "value": b[i]})
+
+
+@shape("results.json")
+def parallel_lists(a, b):
+    yield json.dumps({"train_loss": a, "val_loss": b})
+
+
+@shape("results.json")
+def lists_under_splits(a, b):
+    yield json.dumps({"train": {"loss": a}, "valid": {"loss": b}})
+
+
+@shape("results.json")
+def records_under_splits(a, b):
+    rows = {name: [{"epoch": i, "loss": x} for i, x in enumerate(c)] for name, c in (("train", a), ("val", b))}
+    yield json.dumps(rows, indent=1)
+
+
+@shape("results.json")
+def history_beside_settings(a, b):
+    rows = [{"epoch": i, "train": {"loss": a[i]}, "val": {"loss": b[i]}} for i in range(N)]
+    yield json.dumps({"args": {"lr": 1e-3, "epochs": N}, "history": rows})
+
+
+@shape("scalars.json")
+def x_and_y(a, b):
+    steps = list(range(0, 100 * N, 100))
+    parts = {"train": {"name": "train", "x": steps, "y": a}, "validation": {"name": "validation", "x": steps, "y": b}}
+    yield json.dumps({"loss": parts, "lr": {"lr": {"name": "lr", "x": steps, "y": [1e-3] * N}}})
+
+
+@shape("run.json")
+def name_context_values(a, b):
+    steps = list(range(0, 100 * N, 100))
+    made = [
+        {"name": "loss", "context": {"subset": s}, "iters": steps, "values": c} for s, c in (("train", a), ("val", b))
+    ]
+    yield json.dumps({"params": {"hparams": {"lr": 3e-4, "batch_size": 64}}, "metrics": made})
+
+
+@shape("history.yaml")
+def yaml_records(a, b):
+    for i in range(N):
+        yield f"- epoch: {i}\n  train_loss: {a[i]}\n  val_loss: {b[i]}"
+
+
+@shape("history.toml")
+def toml_records(a, b):
+    for i in range(N):
+        yield f"[[epoch]]\nepoch = {i}\ntrain_loss = {a[i]}\nval_loss = {b[i]}\n"
+
+
+@shape("curves.csv")
+def columns_of_splits(a, b):
+    yield "Epoch;Train;Val"
+    for i in range(N):
+        yield f"{i};{a[i]};{b[i]}".replace(".", ",")
+
+
+@shape("train.log")
+def sections_in_brackets(a, b):
+    for i in range(N):
+        yield f"{i + 1}epoch results: [train] iter_time=0.1, loss={a[i]}, acc=0.8, [valid] loss={b[i]}, time=10 seconds"
+
+
+@shape("train.log")
+def logfmt(a, b):
+    for i in range(N):
+        yield f'level=info msg="train step" step={100 * i} loss={a[i]}'
+        yield f'level=info msg="validation" step={100 * i} loss={b[i]}'
+
+
+@shape("train.log")
+def bar_of_each_epoch(a, b):
+    for i in range(N):
+        yield f"Epoch {i}: 100%|██████████| 500/500 [01:20<00:00,  6.2it/s, v_num=0, train_loss={a[i]}, val_loss={b[i]}]"
+
+
+@shape("train.log")
+def test_set_average(a, b):
+    for i in range(N):
+        yield f"Train Epoch: {i + 1} [59520/60000 (99%)]\tLoss: {a[i]}"
+        yield f"Test set: Average loss: {b[i]}, Accuracy: 8123/10000 (81%)\n"
+
+
+@shape("train.log")
+def dotted_abbreviation(a, b):
+    for i in range(N):
+        yield f"Epoch: {i + 1:02} | Time: 0m 26s\n\tTrain Loss: {a[i]} | Train PPL: 1.5\n\t Val. Loss: {b[i]} |  Val. PPL: 2.5"
+
+
+@shape("train.log")
+def three_letters(a, b):
+    for i in range(N):
+        yield f"(epoch={i}) trn_loss={a[i]} tst_loss={b[i]}"
+
+
+@shape("train.log")
+def printed_dictionaries(a, b):
+    for i in range(N):
+        yield str({"epoch": i, "train": {"loss": a[i]}, "val": {"loss": b[i], "acc": 0.5}})
+
+
+@shape("train.log")
+def splits_behind_names(a, b):
+    for i in range(N):
+        yield f"{i + 1}\tcross-entropy-train={a[i]}\tcross-entropy-val={b[i]}\tlearning-rate=0.0002"
+
+
+@shape("notebook.ipynb")
+def frame_in_a_notebook(a, b):
+    rows = "".join(f"<tr><td>{100 * i}</td><td>{a[i]}</td><td>{b[i]}</td></tr>" for i in range(N))
+    html = f"<table><tr><th>Step</th><th>Training Loss</th><th>Validation Loss</th></tr>{rows}</table>"
+    out = {"output_type": "display_data", "data": {"text/html": [html]}}
+    source = "args = TrainingArguments(learning_rate=2e-5)\ntrainer.train()"
+    yield json.dumps({"cells": [{"cell_type": "code", "source": source, "outputs": [out]}], "nbformat": 4})
+
+
+@pytest.mark.parametrize("turns", [True, False], ids=["rises", "falls"])
 @pytest.mark.parametrize("name", SHAPES)
-def test_roles(tmp_path, name):
-    text, expected = SHAPES[name]
-    (tmp_path / name).write_text(text)
-    tables = read_tables(tmp_path / name, name)
-    said = [{role: {c.name: c.of for c in t.of(role)} for role in ROLES} for t in tables]
-    assert any(all(table[r].items() >= names.items() for r, names in expected.items()) for table in said), said
+def test_shape(tmp_path: Path, name: str, turns: bool):
+    file, write = SHAPES[name]
+    (tmp_path / file).write_text(write(*curves(turns)), encoding="utf-8")
+    seen = look([tmp_path])
+    held = [s for s in seen.series if s.metric == "eval_loss"]
+    assert max(map(len, held), default=0) == N, "the validation's curve is read whole"
+    assert ("eval-loss-rising" in {f.code for f in seen.findings}) == turns
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "gbk"])
-def test_encodings(tmp_path, encoding):
-    (tmp_path / "a.csv").write_bytes("步数,损失\n1,2.3\n2,2.1\n3,2.0\n".encode(encoding))
-    (table,) = read_tables(tmp_path / "a.csv", "a.csv")
-    assert [(c.role, c.of) for c in table.columns] == [("axis", "step"), ("measure", "loss")]
-    assert np.array_equal(table.lines, [2, 3, 4])
+def grouped(turns: bool) -> Iterator[dict[str, object]]:
+    for step in range(0, 5000, 500):
+        for k, domain in enumerate(("wiki", "code", "math", "law")):
+            more = (step - 2500) / 1000 if turns and domain == "math" and step > 2500 else 0.0
+            noise = 0.01 * math.sin(step + 3 * k)
+            yield {
+                "step": step,
+                "domain": domain,
+                "loss": round(2 + 0.2 * k + 2 * math.exp(-step / 800) + more + noise, 3),
+            }
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        (
-            "prose.txt",
-            "This is a note, which has commas, and more.\nThe run was fine, we think.\nAnother line, here.\n",
-        ),
-        ("conf.yaml", "model: x\nlr: 1e-4\ntrain:\n  steps: 3\n"),
-        ("empty.csv", ""),
-        ("program.py", "a, b = 1, 2\nc, d = 3, 4\n"),
-        ("words.md", "# Title\n\n- one\n- two\n"),
-    ],
-)
-def test_no_table(tmp_path, name, text):
-    (tmp_path / name).write_text(text)
-    assert read_tables(tmp_path / name, name) == ()
+@pytest.mark.parametrize("turns", [True, False])
+def test_one_of_a_kind_turns(tmp_path: Path, turns: bool):
+    (tmp_path / "eval.jsonl").write_text("".join(json.dumps(r) + "\n" for r in grouped(turns)), encoding="utf-8")
+    seen = look([tmp_path])
+    assert len([s for s in seen.series if s.metric == "loss"]) == 4, "one curve a domain"
+    told = [f for f in seen.findings if f.code == "ability-lost"]
+    assert [f.data["part"] for f in told] == (["domain math"] if turns else [])
+
+
+def test_losses_of_other_things_are_no_kind(tmp_path: Path):
+    """A policy's and a critic's loss go their own ways."""
+    rows = (
+        {"step": i, "policy_loss": 0.1, "value_loss": 1 / (i + 1), "aux_loss": 0.01 * i, "kl_loss": 0.001 * i}
+        for i in range(40)
+    )
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows), encoding="utf-8")
+    assert "ability-lost" not in {f.code for f in look([tmp_path]).findings}
