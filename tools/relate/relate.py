@@ -14,7 +14,7 @@ import numpy as np
 from ..code.fact import Fact
 from ..documents.event import Claim, Event
 from ..findings import Check, Evidence, Finding, Report, declare
-from ..operation import jobs, serving
+from ..operation import jobs, runaway, serving
 from ..patterns import bounded
 from ..series import SeriesTable
 from ..settings import CONTEXT, VARIABLES, Setting, Settings
@@ -95,6 +95,7 @@ CODES = declare(
     ("window-above-positions", ARITHMETIC, "sequences are longer than the positions that the model was built for"),
     ("requests-wait-at-limit", SERVING, "requests wait for a limit on how many run at once, the cache has room"),
     ("cache-full-requests-wait", SERVING, "requests wait or are preempted because the cache is full"),
+    ("answers-run-to-context", SERVING, "a server goes on writing answers until the context is full, again and again"),
     ("queue-before-first-token", SERVING, "the first token takes longer, each further one does not"),
     ("failures-share-node", JOBS, "every job that failed ran on a machine on which none succeeded"),
     ("link-counters-grow", JOBS, "counters of link errors grow on one port or machine alone"),
@@ -170,7 +171,7 @@ def relate(
         JOINED: (t + len(events), lambda: [*joined(tables, lines, settings, failures), *unkept(events),
                                              *suffering(moved, said)]),
         EARLIER: (t, lambda: earlier(tables, lines, settings, events)),
-        SERVING: (t, lambda: serving.served(tables, lines, settings, events)),
+        SERVING: (both, lambda: [*serving.served(tables, lines, settings, events), *runaway.run_on(lines, settings)]),
         JOBS: (t, lambda: [*jobs.ran(tables), *jobs.resumed(tables, events), *jobs.counted(tables),
                            *jobs.stored(tables)]),
         STATEMENTS: (len(claims) + len(settings.values),
