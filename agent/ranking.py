@@ -50,6 +50,8 @@ TRAINING = {
     "rl": ("ppo", "grpo"),
 }
 """Kind of training as entries name it -> as settings do."""
+OPERATION = "ops"
+"""Stage of what befalls a job whatever it trains."""
 LITTLE = ("weak", "moderate")
 UNNAMED = "uncaught-exception"
 """The error that a program stopped with, whatever it says: what follows it names the failure."""
@@ -147,7 +149,12 @@ def _standing(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:
 
 
 def _elsewhere(h: Hypothesis, stage: str) -> float:
-    """Log likelihood ratio against an entry of other kinds of training than the run is, or is shown to be."""
+    """Log likelihood ratio against an entry of other kinds of training than the run is, or is shown to be.
+
+    What happens to any job, the entries of operation say, is of no kind of training.
+    """
+    if OPERATION in h.entry.stages:
+        return 0.0
     kinds = TRAINING.keys() & set(h.entry.stages)
     here = {kind for kind in kinds if stage in TRAINING[kind]}
     if not stage and kinds and kinds <= ALIGNMENT and all(is_set(f) for f in h.for_):

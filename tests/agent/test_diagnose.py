@@ -271,3 +271,12 @@ def test_what_files_say_of_a_model_is_no_diagnosis_of_a_run_whose_metrics_are_so
     book = Runbook({"endless": entry("endless", {"stop-token-not-set": "strong"})})
     apart, sound = Finding("stop-token-not-set", Severity("S2"), "apart", data=data), finding("run-healthy", "S3")
     assert diagnose(book, (), [apart, sound], (), looked=True).state == state
+
+
+def test_what_befalls_any_job_is_no_matter_of_the_kind_of_training():
+    book = Runbook(
+        {i: entry(i, {"killed": "strong"}, stages=s) for i, s in (("any", ["ops", "sft"]), ("sft", ["sft"]))}
+    )
+    d = diagnose(book, (), [finding("killed")], (), looked=True, stage="dpo")
+    odds = {h.entry.id: h.probability for h in d.hypotheses}
+    assert odds["any"] > 4 * odds["sft"]
