@@ -56,7 +56,7 @@ _PAPERS = re.compile(
     r"|Dockerfile|robots)"
     r"(?:[._-]|$)|^requirements[\w.-]*\.txt$|^package(?:-lock)?\.json$|^tsconfig.*\.json$|^\."
     r"|^generation_config\.json$|^(?:wandb|swanlab)-metadata\.json$"
-    r"|(?:^|_)index\.json$|^(?:dataset_infos?|manifest|state|preprocessor_config|processor_config)\.json$",
+    r"|(?:^|[_.])index\.json$|^(?:dataset_infos?|manifest|state|preprocessor_config|processor_config)\.json$",
     re.IGNORECASE,
 )
 """Papers of a repository or a model, which tell nothing of one run."""

@@ -14,7 +14,20 @@ from ..knowledge.runbook import Runbook
 from ..knowledge.search import MEANT, Hit
 from ..tools.findings import EVIDENCE_READ, RECORDS_READ, Check, Finding
 from .missing import Missing
-from .ranking import ASKED, BELIEVED, SERIOUS, SHOWN, Hypothesis, Leads, alike, behind, is_hazard, rank, with_leads
+from .ranking import (
+    ASKED,
+    BELIEVED,
+    SERIOUS,
+    SHOWN,
+    Hypothesis,
+    Leads,
+    alike,
+    behind,
+    is_hazard,
+    is_set,
+    rank,
+    with_leads,
+)
 
 LEAST_WORDS: dict[str, float] = {"healthy": ASKED, "inconclusive": 0.05}
 """Relevance below which a hypothesis that only words support is not worth naming."""
@@ -179,7 +192,7 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
 
 def unseen(top: Hypothesis, checks: Sequence[Check]) -> bool:
     """Whether the leader rests on what is set alone, while files that could show what happened were not read."""
-    set_only = all("variable" in f.data or is_hazard(f) for f in top.for_)
+    set_only = all(is_set(f) or is_hazard(f) for f in top.for_)
     return top.status == "supported" and set_only and unread(checks)
 
 
@@ -219,7 +232,7 @@ def _shown_strongly(ranked: Sequence[Hypothesis]) -> bool:
     likely = [h for h in ranked if h.probability >= LEAST and h.status in ("established", "supported")]
     if not likely or likely[0] is not ranked[0] or not any(f.severity in SHOWN for f in likely[0].for_):
         return False
-    words = {(h.entry.speaks.for_[f.code], "variable" in f.data) for h in likely for f in h.for_ if f.severity in SHOWN}
+    words = {(h.entry.speaks.for_[f.code], is_set(f)) for h in likely for f in h.for_ if f.severity in SHOWN}
     return any(word == "decisive" or (word == "strong" and not setting) for word, setting in words)
 
 

@@ -21,7 +21,7 @@ from typing import Literal
 
 from ..knowledge.entry import Cause, Entry
 from ..knowledge.runbook import Runbook
-from ..tools.findings import Finding, Severity
+from ..tools.findings import STANDING, Finding, Severity
 
 STRENGTH = {"decisive": 100.0, "strong": 8.0, "moderate": 3.0, "weak": 1.5}
 """Likelihood ratio of each strength word; `triage eval fit` reports measured ones beside it."""
@@ -50,6 +50,8 @@ TRAINING = {
     "rl": ("ppo", "grpo"),
 }
 """Kind of training as entries name it -> as settings do."""
+OPERATION = "ops"
+"""Stage of what befalls a job whatever it trains."""
 LITTLE = ("weak", "moderate")
 UNNAMED = "uncaught-exception"
 """The error that a program stopped with, whatever it says: what follows it names the failure."""
@@ -147,10 +149,15 @@ def _standing(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:
 
 
 def _elsewhere(h: Hypothesis, stage: str) -> float:
-    """Log likelihood ratio against an entry of other kinds of training than the run is, or is shown to be."""
+    """Log likelihood ratio against an entry of other kinds of training than the run is, or is shown to be.
+
+    What happens to any job, the entries of operation say, is of no kind of training.
+    """
+    if OPERATION in h.entry.stages:
+        return 0.0
     kinds = TRAINING.keys() & set(h.entry.stages)
     here = {kind for kind in kinds if stage in TRAINING[kind]}
-    if not stage and kinds and kinds <= ALIGNMENT and all("variable" in f.data for f in h.for_):
+    if not stage and kinds and kinds <= ALIGNMENT and all(is_set(f) for f in h.for_):
         return 2 * math.log(ELSEWHERE)  # a setting that many trainings have, and nothing of this kind of training
     return math.log(ELSEWHERE) if kinds and not here and any(stage in names for names in TRAINING.values()) else 0.0
 
@@ -230,9 +237,7 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
         code: NOTE if _consequence(by_code.get(code), by_code, weights) or _outlived(code, by_code, weights) else word
         for code, word in weights.items()
     }
-    if any(is_hazard(f) for f in for_) and all(
-        is_hazard(f) or (weights[f.code] in LITTLE and "variable" in f.data) for f in for_
-    ):
+    if any(is_hazard(f) for f in for_) and all(is_hazard(f) or (weights[f.code] in LITTLE and is_set(f)) for f in for_):
         weights = {code: "weak" for code in weights}  # what a program might do shows nothing of what the run did
     support = _discounted(_ratios(weights, by_code))
     opposition = _discounted(_ratios(opposing, by_code, notes=True))
@@ -262,6 +267,11 @@ def _outlived(code: str, by_code: Mapping[str, Finding], weights: Mapping[str, s
     if finding is None or finding.severity != Severity.S3 or "survived" not in finding.data:
         return False
     return any(f.severity in SHOWN and c not in weights for c, f in by_code.items())
+
+
+def is_set(finding: Finding) -> bool:
+    """Whether this tells what is set or what lies in files, and nothing of what ran."""
+    return "variable" in finding.data or STANDING in finding.data
 
 
 def is_hazard(finding: Finding) -> bool:

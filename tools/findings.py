@@ -141,6 +141,8 @@ def looked_for(declared: Mapping[str, Code]) -> dict[str, frozenset[str]]:
     return {name: frozenset(c for c, code in declared.items() if name in code.checks) for name in names}
 
 
+STANDING = "standing"
+"""Key of a finding's data: it compares what files say of a model; nothing that ran shows it."""
 PROPOSES = "proposes"
 """Key of a finding's data: the setting and the value that its arithmetic asks for, `{"variable": ..., "new": ...}`."""
 RECORDS_READ = "records read"

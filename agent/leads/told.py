@@ -159,8 +159,12 @@ def _prose(artifact: Artifact) -> Iterator[tuple[int, str]]:
                 yield number, _STAMP.sub("", text)
 
 
+_DUMP = bounded(r"\w \.{4,200} \S|\.py:\d{1,6}:print\w{0,12}\]")
+"""A setting that a program prints among all of its settings."""
+
+
 def _is_prose(text: str) -> bool:
-    return len(_PROSE.findall(text)) >= 3 and not _CODE.search(text)
+    return len(_PROSE.findall(text)) >= 3 and not _CODE.search(text) and not _DUMP.search(text)
 
 
 def changed(seen: Look) -> Iterator[Told]:

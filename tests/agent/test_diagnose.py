@@ -262,3 +262,21 @@ def test_what_follows_from_the_first_failure_or_was_survived_says_nothing_agains
     assert against(noted("same-batch", follows={"code": "climb"})) == ("high-lr", False)
     assert against(noted("same-batch", "S3", survived="the run goes on after it")) == ("high-lr", False)
     assert against(noted("same-batch")) == ("bad-data", True)
+
+
+@pytest.mark.parametrize(
+    ("data", "state"), [({}, "diagnosed"), ({"standing": True}, "healthy"), ({"variable": "x"}, "healthy")]
+)
+def test_what_files_say_of_a_model_is_no_diagnosis_of_a_run_whose_metrics_are_sound(data, state):
+    book = Runbook({"endless": entry("endless", {"stop-token-not-set": "strong"})})
+    apart, sound = Finding("stop-token-not-set", Severity("S2"), "apart", data=data), finding("run-healthy", "S3")
+    assert diagnose(book, (), [apart, sound], (), looked=True).state == state
+
+
+def test_what_befalls_any_job_is_no_matter_of_the_kind_of_training():
+    book = Runbook(
+        {i: entry(i, {"killed": "strong"}, stages=s) for i, s in (("any", ["ops", "sft"]), ("sft", ["sft"]))}
+    )
+    d = diagnose(book, (), [finding("killed")], (), looked=True, stage="dpo")
+    odds = {h.entry.id: h.probability for h in d.hypotheses}
+    assert odds["any"] > 4 * odds["sft"]

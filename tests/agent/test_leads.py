@@ -97,3 +97,9 @@ def test_configurations_prompts_and_code_are_no_statements(tmp_path):
         "serve.diff": "--- a/serve.sh\n+++ b/serve.sh\n@@ -1 +1 @@\n- --max-model-len=8192\n+ --max-model-len=16384\n",
     }
     assert not any(f.code == "lead-says" for f in asked(tmp_path, **more).findings)
+
+
+def test_settings_that_a_program_prints_among_all_of_its_own_lead_nowhere(tmp_path):
+    dump = "[INFO] [config.py:1000:print]   zero_config .................. stage=2 overlap_comm=False unused=True\n"
+    found = asked(tmp_path, **{"dpo.log": dump})
+    assert not any(f.code == "lead-says" for f in found.findings)

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ..data.records.plain import load_json
-from ..findings import Check, Evidence, Finding, Report, Severity, declare
+from ..findings import STANDING, Check, Evidence, Finding, Report, Severity, declare
 from ..patterns import bounded
 from ..run import Artifact, Run
 
@@ -109,7 +109,7 @@ def _templates(some: list[Artifact] | tuple[()]) -> Iterator[Finding]:
 
 def _apart(code: str, a: str, b: str, en: str, zh: str) -> Finding:
     return Finding(code, Severity.S2, f"{a} and {b} {en}.", f"{a} 与 {b} {zh}。", (Evidence(a), Evidence(b)),
-                   {"files": [a, b]})  # fmt: skip
+                   {"files": [a, b], STANDING: True})  # fmt: skip
 
 
 def _stops(files: Mapping[str, list[Artifact]]) -> Iterator[Finding]:

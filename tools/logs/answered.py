@@ -31,6 +31,10 @@ class Served:
     good: int = 0
     bad: int = 0
     """Requests that were answered, and answered with an error."""
+    broken: int = 0
+    """Of the latter, those that the server itself failed at (5xx)."""
+    broken_at: int = 0
+    """Line of the first of them, 0 for none."""
     last: int = 0
     """Line of the last answer."""
     running: int = 0
@@ -68,10 +72,13 @@ def heard(data: bytes, number: int, before: Served) -> Served:
         return before
     bad = sum(m[1] in b"45" for m in answers)
     last = number + data.count(b"\n", 0, answers[-1].start()) if answers else before.last
+    own = [m for m in answers if m[1] == b"5"]
+    at = before.broken_at or (number + data.count(b"\n", 0, own[0].start()) if own else 0)
     running, told = before.running, before.told
     if loads:
         running, told = int(loads[-1][1] or loads[-1][2]), number + data.count(b"\n", 0, loads[-1].start())
     good, bad = before.good + len(answers) - bad, before.bad + bad
+    before = replace(before, broken=before.broken + len(own), broken_at=at)
     return replace(before, good=good, bad=bad, last=last, running=running, told=told)
 
 

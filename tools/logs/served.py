@@ -17,10 +17,13 @@ from .texts import Text
 CODES = declare(
     "served",
     ("server-stopped-busy", CHECK, "a server is shut down while many requests are running"),
+    ("requests-failed", CHECK, "a server answers a good part of the requests with an error of its own (5xx)"),
     ("decode-slow", CHECK, "a server's answers come slower than people read"),
 )
 SLOW, PART = 3, 0.1
 """Slow answers, and their share of all, from which on a server is slow. Own judgement."""
+FAILED, FAILS = 20, 0.03
+"""Answers with an error of the server's own, and their share of all, from which on it fails at them. Own judgement."""
 LOGS = frozenset(("log", "config", "script", "document", "code"))
 """Kinds of files that hold no results."""
 
@@ -39,6 +42,24 @@ def stopped_busy(texts: Mapping[str, Text]) -> Iterable[Finding]:
                 f"总共应答 {s.good + s.bad} 个：这些回答可能不完整。",
                 (Evidence(name, shut), Evidence(name, s.told)),
                 {"running": s.running, "answered": s.good + s.bad},
+            )
+
+
+def fails_at_requests(texts: Mapping[str, Text]) -> Iterable[Finding]:
+    """A finding for each server that answers many requests with an error of its own."""
+    for name, text in texts.items():
+        s = text.served
+        share = s.broken / max(s.good + s.bad, 1)
+        if s.broken >= FAILED and share >= FAILS:
+            yield Finding(
+                "requests-failed",
+                Severity.S1,
+                f"{name}:{s.broken_at}: {s.broken} of {s.good + s.bad} requests ({share:.0%}) were answered with an "
+                "error of the server's own (5xx), from here on.",
+                f"{name}:{s.broken_at}：{s.good + s.bad} 个请求中有 {s.broken} 个（{share:.0%}）"
+                "得到服务器自身的错误（5xx），自此处起。",
+                (Evidence(name, s.broken_at),),
+                {"failed": s.broken, "answered": s.good + s.bad, "share": share},
             )
 
 

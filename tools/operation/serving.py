@@ -95,12 +95,12 @@ def _servers(tables: Sequence[Table], lines: Sequence[Line]) -> list[Server]:
     """The files in which requests are counted, the longest queue first."""
     found: dict[str, Server] = {}
     for line in lines:
-        if (part := _part(line.key)) and len(finite := line.finite()):
+        if (part := part_of(line.key)) and len(finite := line.finite()):
             level = _level(finite.values, finite.evidence(len(finite) - 1), part)
             found.setdefault(line.file, Server(line.file)).levels.setdefault(part, level)
     for table in tables:
         for column in table.of("measure"):
-            part = _part(column.name)
+            part = part_of(column.name)
             keep = np.isfinite(column.values) if part and column.values.dtype.kind == "f" else np.zeros(0, bool)
             if part and keep.any():
                 at = int(np.flatnonzero(keep)[-1])
@@ -112,7 +112,8 @@ def _servers(tables: Sequence[Table], lines: Sequence[Line]) -> list[Server]:
     return sorted(found.values(), key=lambda s: -(s.value("waiting") or 0.0))
 
 
-def _part(name: str) -> str | None:
+def part_of(name: str) -> str | None:
+    """Which number of a server a name stands for."""
     said = plain(name)
     return next((part for part, pattern in PARTS.items() if pattern.search(said)), None)
 

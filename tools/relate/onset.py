@@ -14,10 +14,11 @@ import numpy as np
 
 from ..documents.event import Event
 from ..findings import Evidence, Finding, Severity
+from ..operation.serving import part_of
 from .changes import Change
 from .clock import Clock
-from .line import place
-from .moves import Move, described, facts, shown
+from .line import Line, place
+from .moves import NEAR, Move, described, facts, shown
 
 SURE = 12.0
 """Log likelihood from which on a change of a known measure is a symptom."""
@@ -35,6 +36,8 @@ LEAD = 0.05
 """Share of the run before and behind the onset that is told as before and after it."""
 TURNED = frozenset(("learning_rate", "batch_size", "sequence_length"))
 """Measures whose change at the onset would be another reason than the data."""
+FEWER = 0.8
+"""Share of the requests that ran before, up to which a server has less to do. Own judgement."""
 AT_ONCE = 3
 """Changes at the onset from which on no one of them is the first suspect."""
 TOGETHER = 3
@@ -60,7 +63,8 @@ class Onset:
 
 def onset(found: Sequence[Move], events: Sequence[Event], clock: Clock) -> Onset | None:
     """The onset of the worst symptom; None where nothing known gets worse, and less than a few others change."""
-    symptom = max(((_weight(m, c), m, c) for m in found for c in m.lasting if _symptom(m, c)),
+    symptom = max(((_weight(m, c), m, c) for m in found for c in m.lasting
+                   if _symptom(m, c) and not _less_asked(m, c, found)),
                   key=lambda found: found[0], default=None)  # fmt: skip
     if symptom is not None:
         return _around(symptom[1], symptom[2], found, events, clock)
@@ -79,6 +83,27 @@ def _symptom(move: Move, change: Change) -> bool:
     worse = line.better and change.up == (line.better < 0)
     enough = change.strength >= SURE and move.share(change) >= WORSE
     return bool(worse and enough and abs(change.after - change.before) >= 1.5 * change.sigma and _lasts(move, change))
+
+
+def _less_asked(move: Move, change: Change, found: Sequence[Move]) -> bool:
+    """Whether a server's rate follows how much is asked of it: fewer requests run at once, and none waits."""
+    if move.line.name not in SPEED:
+        return False
+    beside = {part: m.line for m in found if m.line.file == move.line.file and (part := part_of(m.line.key))}
+    if not {"running", "waiting"} <= beside.keys():
+        return False
+    at = move.line.x[change.i]
+    runs, waits = (_sides(beside[part], at) for part in ("running", "waiting"))
+    return runs[1] <= FEWER * runs[0] and waits[1] == 0
+
+
+def _sides(line: Line, at: float) -> tuple[float, float]:
+    """The levels before and after a place."""
+    before, after = line.values[line.x < at], line.values[line.x >= at]
+    return (
+        float(np.mean(before[-NEAR:])) if len(before) else 0.0,
+        float(np.median(after[:NEAR])) if len(after) else 0.0,
+    )
 
 
 def _lasts(move: Move, change: Change) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from ..code.fact import Fact
 from ..documents.event import Claim, Event
 from ..findings import Check, Evidence, Finding, Report, declare
-from ..operation import jobs, serving
+from ..operation import jobs, runaway, serving
 from ..patterns import bounded
 from ..series import SeriesTable
 from ..settings import CONTEXT, VARIABLES, Setting, Settings
@@ -44,13 +44,15 @@ from .moves import Move
 from .onset import Onset
 from .scores import compared
 from .summed import look
+from .summed.endings import endings
 from .summed.suffers import suffering
+from .summed.uncounted import uncounted
 
 CHANGES, ONSET, CONTRAST = "changes of every measure", "onset and its company", "groups against each other"
 SCORES, SPREAD, ARITHMETIC = "scores in tables", "distributions in tables", "arithmetic of the run"
 STATEMENTS = "statements against each other"
 PROGRAM = "the program against its settings"
-ROWS, ANSWERS = "rows of tables together", "answers of two models"
+ROWS, ANSWERS, ENDS = "rows of tables together", "answers of two models", "answers and what was counted of them"
 SAMPLING = "outputs against the sampling that was set"
 SERVING, JOBS = "requests of a server", "jobs and counters of machines"
 CODES = declare(
@@ -85,6 +87,11 @@ CODES = declare(
     ("tokenizer-files-differ", ROWS, "a list of files has another tokenizer where weights come from and are used"),
     ("answers-longer", ANSWERS, "a later model answers the same prompts at greater length"),
     ("answers-alike", ANSWERS, "a later model answers different prompts alike, the earlier did not"),
+    ("answers-break-off", ENDS, "most longer answers of a results file break off in the middle of a sentence"),
+    ("answers-go-on", ENDS, "answers of a results file go on with the next question or turn"),
+    ("answers-stop-less", ENDS, "under one limit, the answers of one model break off far more often than another's"),
+    ("answers-hardly-counted", ENDS, "the counts of a result make up hardly any of its total"),
+    ("part-not-evaluated", ENDS, "a result holds an error in place of one of its parts"),
     ("batch-contradicts-plan", ARITHMETIC, "the batch that was planned is not the one that its parts make"),
     ("batch-contradicts-log", ARITHMETIC, "the batch that the parts make is not the one that the log counts"),
     ("steps-contradict-tokens", ARITHMETIC, "the steps that are set are not those that the planned tokens need"),
@@ -95,6 +102,7 @@ CODES = declare(
     ("window-above-positions", ARITHMETIC, "sequences are longer than the positions that the model was built for"),
     ("requests-wait-at-limit", SERVING, "requests wait for a limit on how many run at once, the cache has room"),
     ("cache-full-requests-wait", SERVING, "requests wait or are preempted because the cache is full"),
+    ("answers-run-to-context", SERVING, "a server goes on writing answers until the context is full, again and again"),
     ("queue-before-first-token", SERVING, "the first token takes longer, each further one does not"),
     ("failures-share-node", JOBS, "every job that failed ran on a machine on which none succeeded"),
     ("link-counters-grow", JOBS, "counters of link errors grow on one port or machine alone"),
@@ -165,12 +173,13 @@ def relate(
         SPREAD: (t, lambda: distributions.spread(tables, settings)),
         ROWS: (t, lambda: [*rows.looked(tables), *listed.listed(tables)]),
         ANSWERS: (t, lambda: answers.compared(tables)),
+        ENDS: (t, lambda: [*endings(tables), *uncounted(tables)]),
         SAMPLING: (t, lambda: sampled.otherwise(tables, settings, claims)),
         look.SUMMARIES: (t, lambda: said),
         JOINED: (t + len(events), lambda: [*joined(tables, lines, settings, failures), *unkept(events),
                                              *suffering(moved, said)]),
         EARLIER: (t, lambda: earlier(tables, lines, settings, events)),
-        SERVING: (t, lambda: serving.served(tables, lines, settings, events)),
+        SERVING: (both, lambda: [*serving.served(tables, lines, settings, events), *runaway.run_on(lines, settings)]),
         JOBS: (t, lambda: [*jobs.ran(tables), *jobs.resumed(tables, events), *jobs.counted(tables),
                            *jobs.stored(tables)]),
         STATEMENTS: (len(claims) + len(settings.values),

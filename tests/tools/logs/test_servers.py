@@ -125,6 +125,16 @@ def test_a_server_that_did_its_work_and_one_that_was_stopped_in_it(tmp_path, log
     assert found.get("server-stopped-busy", "S2") == "S2"
 
 
+@pytest.mark.parametrize(("good", "bad", "said"), [
+    (OK * 800, BAD * 120, {"requests-failed": "S1"}), (OK * 4000, BAD * 40, {}), (OK * 40, BAD * 5, {}),
+    (OK * 800, POST.format(400, "Bad Request") * 120, {}),
+], ids=["many fail", "few of many", "too few to tell", "the clients ask wrongly"])  # fmt: skip
+def test_a_server_that_fails_at_many_requests_by_its_own_fault_is_told_of(tmp_path, good, bad, said):
+    (tmp_path / "vllm.log").write_text(START + good + bad + LOAD.format(0))
+    found = {f.code: f.severity for f in scan(discover(tmp_path)).findings if f.code == "requests-failed"}
+    assert found == said
+
+
 @pytest.mark.parametrize("beside", ["eval_results.json", "broken.log"])
 def test_a_servers_log_says_nothing_of_results_or_of_another_server(tmp_path, beside):
     (tmp_path / "vllm.log").write_text(START + OK * 40 + LOAD.format(0))

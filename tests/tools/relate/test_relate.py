@@ -78,6 +78,18 @@ def test_a_measure_that_gets_better_is_no_symptom():
     assert codes(found, "S0", "S1", "S2") == []
 
 
+@pytest.mark.parametrize(("running", "waiting", "grades"), [
+    ((40, 8), (0, 0), []), ((40, 38), (0, 0), ["S2"]), ((40, 8), (0, 20), ["S2"]),
+], ids=["less is asked", "as much is asked", "some wait"])  # fmt: skip
+def test_a_servers_rate_that_falls_with_what_is_asked_of_it_is_no_symptom(running, waiting, grades):
+    load = (column(name, stepped(*height, 400)) for name, height in (("Running", running), ("Waiting", waiting)))
+    served = table(steps(), column("tok/s", stepped(4e3, 8e2, 400), of="tokens_per_second"), *load)
+    found = relate(SeriesTable(), [served])
+    assert [
+        f.severity for f in found.findings if f.code == "onset" and f.data["metric"] == "tokens_per_second"
+    ] == grades
+
+
 def test_series_of_a_log_and_columns_of_a_monitor_meet_at_one_onset():
     values = stepped(410e3, 233e3, 400)
     log = Series("tokens_per_second", "tok/s", np.arange(1, N + 1), values, np.arange(1, N + 1), "train.log")

@@ -1,0 +1,35 @@
+"""A loss that climbs before it is lost, and one that is lost at once."""
+
+import numpy as np
+import pytest
+
+from triage.tools.discover import discover
+from triage.tools.logs.scan import scan
+
+
+def found(tmp_path, values):
+    (tmp_path / "train.log").write_text("".join(f"step {i} | loss: {v} | lr: 0.001\n" for i, v in enumerate(values, 1)))
+    return {f.code for f in scan(discover(tmp_path)).findings}
+
+
+LOST = ["nan"] * 20
+
+
+@pytest.mark.parametrize("before", [
+    [5.47, 7.25, 8.04, 8.47, 8.18, 9.55, 9.52, 8.99],
+    [*np.linspace(6, 2, 40).round(3), *np.geomspace(2.0, 40, 10).round(3)],
+], ids=["from the start", "after it had learned"])  # fmt: skip
+def test_a_loss_that_climbs_before_it_is_lost_is_told(tmp_path, before):
+    assert "loss-climb-before-nan" in found(tmp_path, before + LOST)
+
+
+@pytest.mark.parametrize("values", [
+    [*np.linspace(6, 2, 40).round(3), *LOST],
+    [*([2.0, 2.1, 1.9, 2.05] * 8), *LOST],
+    [2.0, 3.0, 4.0, *LOST],
+    [*np.linspace(2, 3, 10).round(3), "nan", *np.linspace(3, 2, 30).round(3)],
+    [*np.linspace(2, 4, 20).round(3)],
+    LOST,
+], ids=["learning", "flat", "too few", "survived", "never lost", "lost from the start"])  # fmt: skip
+def test_a_loss_that_is_lost_at_once_or_never_is_not_told_of(tmp_path, values):
+    assert "loss-climb-before-nan" not in found(tmp_path, values)
