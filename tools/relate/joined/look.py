@@ -77,6 +77,7 @@ CODES = declare(
     ("evidence-not-kept", JOINED, "notes say that logs, results or versions were not kept"),
     ("less-fed-part-suffers", JOINED, "less of a part is trained from one place on, and its evaluation turns worse"),
     ("memory-follows-length", JOINED, "memory goes with the length of the batch, and the longest takes far more"),
+    ("memory-ends-at-longest", JOINED, "memory goes with the length, and its record ends at a batch far longer yet"),
     ("documents-far-below-window", JOINED, "a table of lengths has nearly all documents far below the window"),
 )  # fmt: skip
 
