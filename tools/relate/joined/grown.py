@@ -23,7 +23,9 @@ STEADY = 0.01
 LONGER, MORE = 1.5, 1.2
 """Times the usual length that the longest must have, and times the usual memory that is then taken."""
 MEMORY = bounded(r"(?:^|_)(?:mem(?:ory)?|vram|gib|gb|mib|allocated|reserved)(?:_|$)|显存")
-LENGTH = bounded(r"(?:^|_)(?:longest|len(?:gth)?|seq_?len(?:gth)?|max_len|tokens|ctx|context|frames|patches|pixels|batch_size)(?:_|$)|长度")
+LENGTH = bounded(
+    r"(?:^|_)(?:longest|len(?:gth)?|seq_?len(?:gth)?|max_len|tokens|ctx|context|frames|patches|pixels|batch_size)(?:_|$)|长度"
+)
 NOT_ONE_STEP = bounded(r"(?:^|_)(?:per|s|sec|second|total|seen|consumed|cum|processed)(?:_|$)")
 """Rates, and counts that only go on."""
 
