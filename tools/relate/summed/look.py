@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...findings import Finding, declare
 from ...tables.table import Table
 from ..contrast import Contrast
-from . import answered, audited, equal, factors, holding, items, lengths, mixtures, rates, records, tallied
+from . import alike, answered, audited, equal, factors, holding, items, lengths, mixtures, rates, records, tallied
 
 MOST_TABLES = 2000
 MOST_NOTES = 8
@@ -47,6 +47,7 @@ CODES = declare(
     ("scorer-confirmed", SUMMARIES, "a program's verdicts on items are those that people give"),
     ("scorer-contradicted", SUMMARIES, "a program's verdicts on many items are not those that people give"),
     ("formats-score-alike", SUMMARIES, "variants in different number formats score the same"),
+    ("errors-alike", SUMMARIES, "numerical errors of the same operations are the same on every card or engine"),
     ("mixture-moved", SUMMARIES, "the composition of the data moves for good"),
     ("composition-moved", SUMMARIES, "parts that sum to a whole move for good"),
     ("mixture-off-plan", SUMMARIES, "the measured shares of the data are not the planned ones"),
@@ -69,6 +70,7 @@ def summed(tables: Sequence[Table]) -> tuple[list[Finding], list[Contrast]]:
             *items.LOOKS,
             *equal.LOOKS,
             answered.forms,
+            alike.errors_alike,
             audited.audited,
             holding.holding,
             rates.fallen,
