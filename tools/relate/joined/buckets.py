@@ -130,7 +130,7 @@ def plenty(tables: Sequence[Table], settings: Settings) -> Iterator[Finding]:
             rows = np.flatnonzero(far)
             yield Finding(
                 "long-documents-plenty", Severity.S3,
-                f"{share:.0%} of the {tokens.name} stands in documents of at least half the window of {window.value:.0f}.",
+                f"{share:.0%} of the {tokens.name} stands in documents of half the window of {window.value:.0f} or up.",
                 f"{share:.0%} 的 {tokens.name} 来自长度达到窗口 {window.value:.0f} 一半以上的长文档。",
                 tuple(Evidence(table.file, int(table.lines[i]) or None, metric=tokens.name,
                                value=float(tokens.values[i]), text=str(column.values[i])) for i in rows[:2]),

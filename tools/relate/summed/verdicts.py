@@ -88,7 +88,7 @@ def _told(one: Pass, other: Pass) -> Finding | None:
         code, Severity.S2,
         f"On {len(shared)} items that {names[0]} and {names[1]} both judge, {side} wins {a:.1%} in the first and "
         f"{b:.1%} in the second; {len(changed)} change their winner ({len(changed) / len(shared):.1%}), "
-        f"{max(gone, come)} of them one way: {why}. Over all items of each file {side} wins {every[0]:.1%} and {every[1]:.1%}.",
+        f"{max(gone, come)} of them one way: {why}. Over all items {side} wins {every[0]:.1%} and {every[1]:.1%}.",
         f"{names[0]} 与 {names[1]} 都评判的 {len(shared)} 题中，{side} 在前者胜率 {a:.1%}，在后者 {b:.1%}；"
         f"{len(changed)} 题换了胜者（{len(changed) / len(shared):.1%}），其中 {max(gone, come)} 题方向相同：{zh}。"
         f"各自全部题目上 {side} 胜率为 {every[0]:.1%} 和 {every[1]:.1%}。",
