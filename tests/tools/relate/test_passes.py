@@ -85,7 +85,7 @@ def curve(broken, level):
 def test_a_curve_by_length_that_breaks_in_one_file_alone(tmp_path, served, trained, level, told_):
     found = told(tmp_path, ppl_served_csv=["input_len,ppl", *curve(served, 7.1)],
                  ppl_trainer_csv=["input_len,ppl", *curve(trained, level)])  # fmt: skip
-    assert ("worse-beyond-on-one-side" in found) is told_
+    assert ("worse-beyond-in-one-file" in found) is told_
 
 
 @pytest.mark.parametrize(("factor", "told_"), [(2.0, True), (4.0, False)])
@@ -111,3 +111,9 @@ def test_tokens_in_long_documents_are_counted_against_the_window(tmp_path, far, 
              f"16k-32k,18330,{far}"]  # fmt: skip
     (tmp_path / "lengths.csv").write_text("\n".join(table) + "\n")
     assert ("long-documents-plenty" in {f.code for f in look([tmp_path]).findings}) is told_
+
+
+def test_a_base_model_that_ends_where_its_window_does_is_no_fault(tmp_path):
+    found = told(tmp_path, ppl_base_csv=["input_len,ppl", *curve(True, 7.1)],
+                 ppl_tuned_csv=["input_len,ppl", *curve(False, 6.8)])  # fmt: skip
+    assert "worse-beyond-in-one-file" not in found

@@ -29,6 +29,8 @@ NAMED = bounded(r"len|length|context|ctx|tokens|position|depth|turns|window|seq|
 _BUCKET = bounded(r"(?i)^[<>≤≥~]{0,2}=?\s{0,2}(\d{1,7}(?:\.\d{1,3})?)\s?(k|m)?(?:\s?(?:tokens?|tok))?"
                   r"(?:\s{0,2}(?:-|–|~|to|\.\.)\s{0,2}(\d{1,7}(?:\.\d{1,3})?)\s?(k|m)?(?:\s?(?:tokens?"
                   r"|tok))?)?\+?$")  # fmt: skip
+EARLIER = bounded(r"(?:^|_)(?:base|before|orig(?:inal)?|baseline|pretrain(?:ed)?|old|v0|short)(?:_|$)|原始|基座|之前")
+"""Names of another model's curve, which ends where that model does."""
 _TIMES = {"": 1.0, "k": 1000.0, "m": 1e6}
 
 
@@ -150,7 +152,8 @@ def one_side(tables: Sequence[Table]) -> Iterator[Finding]:
         for other in curves:
             words = set(plain(one.column.name).split("_")) & set(plain(other.column.name).split("_"))
             beyond = other.x > one.x[i - 1]
-            if other.table.file == one.table.file or other.way != one.way or not words or beyond.sum() < 2:
+            earlier = any(EARLIER.search(plain(x)) for x in (one.table.file, one.column.name))
+            if earlier or other.table.file == one.table.file or other.way != one.way or not words or beyond.sum() < 2:
                 continue
             base = float(np.median(other.y[~beyond])) if (~beyond).sum() >= 2 else 0.0
             near = base > 0 and 1 / SPARED < base / level < SPARED
@@ -158,14 +161,14 @@ def one_side(tables: Sequence[Table]) -> Iterator[Finding]:
             if not near or not fine.all() or other.x[-1] < one.x[min(i + 1, len(one.x) - 1)]:
                 continue
             yield Finding(
-                "worse-beyond-on-one-side", Severity.S1,
+                "worse-beyond-in-one-file", Severity.S2,
                 f"Up to {one.x[i - 1]:.10g} {one.column.name} of {one.table.file} and {other.column.name} of "
                 f"{other.table.file} agree ({level:.3g} and {base:.3g}); beyond it only {one.table.file} breaks down "
-                f"({one.y[-1]:.3g} against {other.y[-1]:.3g} at the end): what runs there computes other positions "
-                "than the other side does.",
+                f"({one.y[-1]:.3g} against {other.y[-1]:.3g} at the end): of the same "
+                "weights, what runs there computes other positions than the other side does.",
                 f"到 {one.x[i - 1]:.10g} 为止 {one.table.file} 的 {one.column.name} 与 {other.table.file} 的 "
                 f"{other.column.name} 一致（{level:.3g} 与 {base:.3g}），再往后只有 {one.table.file} 崩坏（末端 "
-                f"{one.y[-1]:.3g} 对 {other.y[-1]:.3g}）：那一侧的位置计算与另一侧不同。",
+                f"{one.y[-1]:.3g} 对 {other.y[-1]:.3g}）：若是同一份权重，那一侧的位置计算与另一侧不同。",
                 (*shown(one.table, [int(one.order[i - 1]), int(one.order[i])], one.column.name),
                  *shown(other.table, [int(other.order[-1])], other.column.name)),
                 {"metric": one.column.name, "spared": other.table.file, "knee": float(one.x[i - 1]),

@@ -32,6 +32,7 @@ CODES = declare(
     "summaries",
     ("worse-beyond-length", SUMMARIES, "a measure by length is good up to a length and much worse beyond"),
     ("worse-beyond-on-one-side", SUMMARIES, "a measure breaks down beyond a length in one way of running it only"),
+    ("worse-beyond-in-one-file", SUMMARIES, "a measure breaks down beyond a length in one file and not in another"),
     ("rates-differ", SUMMARIES, "a counted share differs between groups that differ by nature"),
     (
         "removed-by-language",
@@ -100,7 +101,7 @@ def summed(tables: Sequence[Table]) -> tuple[list[Finding], list[Contrast]]:
             mixtures.moved,
         )
         found += [finding for look in looks for finding in look(table)]
-    if not any(f.code == "worse-beyond-on-one-side" for f in found):
+    if not any(f.code == "worse-beyond-on-one-side" for f in found):  # one table tells it better than two files
         found += lengths.one_side(tables[:MOST_TABLES])
     found += [*verdicts.passes(tables[:MOST_TABLES]), *thoughts.shrunk(tables[:MOST_TABLES])]
     found += records.paired(tables[:MOST_TABLES])
