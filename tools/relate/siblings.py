@@ -30,6 +30,8 @@ LEAST_SHARE, CLEAR = 0.03, 5.0
 """Share of the level, and standard errors, by which the other run is better at least."""
 LEAST_AFTER = 10
 """Points that the other run must have after the step at which this one fails."""
+THINGS = ("dataset", "checkpoint", "code", "environment")
+"""What is no setting that takes a value."""
 UNITS = {"warmup_steps": ("warmup_samples",), "max_steps": ("train_samples",), "decay_steps": ("decay_samples",)}
 """Lengths in steps, and how else a run may give them."""
 MOST_DIFFERENT = 3
@@ -121,9 +123,10 @@ def _put_back(change: Difference, settings: Settings) -> dict[str, object]:
 
 def taken_from(behind: Finding | None, asked: Iterable[str]) -> dict[str, object]:
     """What to propose, for a sign that asks for the one setting in which the better run differs."""
-    if behind is None or PROPOSES not in behind.data or not any(v in behind.data["changed"] for v in asked):
+    meant = behind.data.get(PROPOSES) if behind is not None else None
+    if behind is None or meant is None or not any(v in behind.data["changed"] for v in asked):
         return {}
-    return {PROPOSES: behind.data[PROPOSES]}
+    return {PROPOSES: meant} if meant["new"] is not None and meant["variable"] not in THINGS else {}
 
 
 def against(table: SeriesTable, settings: Settings, siblings: list[Sibling]) -> Report:
