@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -189,6 +189,7 @@ def look(
         reports.append(_try("named", lambda: look_up(run, log.findings)))
         if beside:
             reports.append(_try("siblings", lambda: _against(read.table, settings, beside)))
+        reports.append(_try("restarts", lambda: _since(run, read.table)))
         about = name_of(run) if others else ""
         spoken = orders(run, (f for report in reports for f in report.findings))
         here = {a.name for a in run.artifacts} | {s.name for s in run.unknown}
@@ -249,9 +250,11 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
     from ..tools.code.fact import facts_in
     from ..tools.relate.capacity import cards
     from ..tools.relate.relate import Related, relate
+    from ..tools.store.aside import aside
     from .signs import ask
 
-    tables, events, claims = _aside(seen)
+    opened = seen.tables, seen.events, seen.claims
+    tables, events, claims = aside(seen.run, {s.file for s in seen.table}, *opened)
     failed = [(t, e) for f in seen.findings for t, e in zip(f.data.get("times", ()), f.evidence, strict=False)]
     said = (seen.settings, events, [*claims, *cards(seen.findings)], facts_in(seen.reports), failed)
     found = _try("relate", lambda: relate(SeriesTable(seen.series), tables, *said))
@@ -259,33 +262,6 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
         return replace(seen, reports=(*seen.reports, found))
     asked = _try("signs", lambda: ask(load() if entries is None else entries, found, (*seen.findings, *found.findings)))
     return replace(seen, reports=(*seen.reports, found, asked))
-
-
-ASIDE = 8 << 20
-"""Bytes up to which a file with a reader of its own is read for rows and dated lines as well."""
-TRIALS = 2048
-"""Bytes of a file of metrics up to which it is a handful of trials rather than a training."""
-
-
-def _aside(seen: Look) -> tuple[list[Table], list[Event], list[Claim]]:
-    """The tables, events and claims, with rows of small data files and what logs that measure nothing tell."""
-    tables, events, claims = [*seen.tables], [*seen.events], [*seen.claims]
-    measured = {s.file for s in seen.table}
-    for artifact in seen.run.of("data", "generations", "log", "metrics"):
-        with suppress(TriageError, OSError):
-            size, rows = artifact.path.stat().st_size, artifact.kind == "metrics"
-            if size > (TRIALS if rows else ASIDE) or (artifact.name in measured and not rows):
-                continue
-            if artifact.kind != "log":
-                from ..tools.tables.read import read_tables
-
-                tables += read_tables(artifact.path, artifact.name)
-            else:
-                from ..tools.documents.read import read_document
-
-                told = read_document(artifact.path, artifact.name)
-                events, claims = [*events, *told.events], [*claims, *told.claims]
-    return tables, events, claims
 
 
 def read_open(run: Run) -> Opened | None:
@@ -312,6 +288,12 @@ def _against(table: SeriesTable, settings: Settings, beside: Sequence[Training])
     return against(table, settings, [Sibling(t.name, t.table, read_settings(t.run)[0]) for t in beside[:2]])
 
 
+def _since(run: Run, table: SeriesTable) -> Report:
+    from ..tools.relate.earlier.attempts import since_restart
+
+    return since_restart(run, table)
+
+
 def _chosen(run: Run, read: Read, choose: Choose) -> tuple[Run, tuple[Other, ...], tuple[Training, ...]]:
     """The training to look at, the others in one line each, and the others themselves."""
     from ..tools.logs.scan import scan
@@ -333,7 +315,8 @@ def path_of(paths: Sequence[Path], about: str) -> Path:
     """Where a training lies that a look is about, as the person gave the paths that were read together."""
     first, _, rest = about.partition("/")
     beside = next((p for p in paths[1:] if first and (p.name or p.resolve().name) == first), None)
-    return beside / rest if beside else paths[0] / about
+    found = beside / rest if beside else paths[0] / about
+    return found if found.exists() else paths[0]  # runs side by side in one folder have none of their own
 
 
 def read_logs(run: Run) -> Read:

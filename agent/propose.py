@@ -28,6 +28,8 @@ from .reverts import AGAIN, to_take_back
 
 SAME_THING = {"warmup_steps": "warmup_ratio", "max_steps": "epochs"}
 """The other spelling of a setting, changed by the same factor where a run uses it."""
+OTHER_UNITS = {"warmup_steps": ("warmup_samples",)}
+"""The same setting counted in another unit: what a finding says of it holds for the setting."""
 LEAST_RAISED: dict[str, float] = {"warmup_steps": 100, "warmup_ratio": 0.03}
 """What a setting becomes at least when it is raised: the lower end of what the runbook's sources name."""
 BOUNDS: dict[str, tuple[float, float]] = {
@@ -204,7 +206,8 @@ def _apply(hypothesis: Hypothesis, fix: Fix, settings: Settings, run: Run, lang:
     """The fix on this run's own files, or None when it would change nothing."""
     entry, limit = hypothesis.entry, _limit(hypothesis, fix)
     if limit:
-        fix = fix.model_copy(update={"change": {"set": float(limit.data["fix"]["new"])}})
+        meant = {"variable": limit.data["variable"], "change": {"set": float(limit.data["fix"]["new"])}}
+        fix = fix.model_copy(update=meant)
     change = _stated(hypothesis, fix, settings) or _change(fix, settings, run, lang, _named(hypothesis, lang))
     if change is None:
         return None
@@ -257,7 +260,9 @@ def _limit(hypothesis: Hypothesis, fix: Fix) -> Finding | None:
         return None
     for finding in hypothesis.for_:
         rule = finding.data.get("fix")
-        absurd = finding.severity in SERIOUS and finding.data.get("variable") == fix.variable
+        about = finding.data.get("variable")
+        other = about in OTHER_UNITS.get(fix.variable, ()) and finding.severity in SHOWN
+        absurd = other or (finding.severity in SERIOUS and about == fix.variable)
         if absurd and rule and _number(rule["new"]) is not None:
             return finding
     return None

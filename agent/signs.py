@@ -20,6 +20,7 @@ from ..tools.relate.changes import LEAST_POINTS, Change
 from ..tools.relate.line import plain
 from ..tools.relate.moves import Move, described
 from ..tools.relate.relate import Related
+from ..tools.relate.siblings import taken_from
 from ..tools.tables.vocabulary import group_of
 
 CHECK = "signs of the runbook"
@@ -33,6 +34,8 @@ GRADES = {"decisive": Severity.S2, "strong": Severity.S2, "moderate": Severity.S
 _UNITS = re.compile(r"_(?:m?hz|ghz|c|w|[kmgt]i?b|bytes|pct|percent|ms|s|sec|seconds|[kmg]i?b_s|count|mean|avg)$")
 NOISE = 3.0
 """Deviations of a point by which the ends of a row that stays where it was may lie apart."""
+AGAINST = ("behind-sibling", "slower-since-restart")
+"""Findings of one run against another, with what is set otherwise."""
 CLOCK = 1e8
 """Places from which on they are seconds since the epoch, not steps."""
 Span = tuple[float, float]
@@ -150,7 +153,9 @@ def _finding(text: str, word: str, asked: Asked) -> Finding | None:
         return None
     evidence = tuple(dict.fromkeys(e for held in ways for e in held.evidence))[:8]
     en, zh = ("; ".join(h.en for h in ways if h.en), "；".join(h.zh for h in ways if h.zh))
-    return Finding(read(text).code, GRADES[word], f"{en}.", f"{zh}。", evidence, {"sign": text})
+    asks = [part.names[0] for part in read(text).parts if part.asks in ("changed", "alone")]
+    data = {"sign": text, **taken_from(asked.findings.get("behind-sibling"), asks)}
+    return Finding(read(text).code, GRADES[word], f"{en}.", f"{zh}。", evidence, data)
 
 
 @lru_cache(maxsize=4096)
@@ -337,9 +342,9 @@ def _number(text: str) -> float | None:
 
 
 def _changed_setting(part: Part, asked: Asked) -> Iterator[Held]:
-    behind = asked.findings.get("behind-sibling")
-    if behind is not None and part.names[0] in behind.data["changed"]:
-        yield Held(behind.message.rstrip("."), behind.zh.rstrip("。"), behind.evidence)
+    for behind in (asked.findings[code] for code in AGAINST if code in asked.findings):
+        if part.names[0] in behind.data["changed"]:
+            yield Held(behind.message.rstrip("."), behind.zh.rstrip("。"), behind.evidence)
     for event in asked.related.events:
         if event.variable == part.names[0] and event.old and event.new:
             at = None if event.step is None else (float(event.step), float(event.step))

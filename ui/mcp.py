@@ -103,7 +103,8 @@ class Tools(Looking):
         folders = self._paths(paths)
         with reading(ctx) as tick:
             if what == "labels":
-                from ..tools.data.labels import check_labels, read_dump
+                from ..tools.data.dumps import read_dump
+                from ..tools.data.labels import check_labels
 
                 return _findings("data labels", [check_labels(read_dump(folders))])
             module, function = DATA[what]

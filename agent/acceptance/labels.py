@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...knowledge.entry import Criterion
-from ...tools.data.labels import IGNORED, Dump, Sequence_, read_dump
+from ...tools.data.dumps import IGNORED, Dump, Sequence_, read_dump
 from ...tools.data.records.plain import load_json
 from ...tools.run import Run
 from .artifacts import sample

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...tools.findings import TriageError, clean
 from ...tools.logs.attempts import same
-from ..evidence import Choose, Look, Training, path_of
+from ..evidence import Choose, Look, Training, named_or_worst, path_of
 
 NAMED = 12
 """Trainings that are named where one has to be chosen."""
@@ -26,6 +26,8 @@ def the_failed(paths: Sequence[Path], run: str = "") -> Choose:
 
     def choose(found: Sequence[Training]) -> Training:
         told = [t for t in found if run and path_of(paths, t.name).absolute() == Path(run).absolute()]
+        if len(told) > 1:
+            return named_or_worst("")(told)  # side by side in one folder: as the diagnosis chose
         worst = min(t.grade for t in found)
         return _only(told or [t for t in found if t.grade == worst], paths[0], "baseline")
 

@@ -13,9 +13,10 @@ from triage.tools.config.lint import lint
 from triage.tools.data.cached import check_cached
 from triage.tools.data.check import check
 from triage.tools.data.codebook import codebook
+from triage.tools.data.dumps import read_dump
 from triage.tools.data.evalrows import check_eval_rows
 from triage.tools.data.generations import generations
-from triage.tools.data.labels import check_labels, check_tokenizer, read_dump
+from triage.tools.data.labels import check_labels, check_tokenizer
 from triage.tools.data.pii import pii
 from triage.tools.data.preference import preference
 from triage.tools.data.similar.dedup import dedup
@@ -26,6 +27,7 @@ from triage.tools.findings import declare
 from triage.tools.logs.named import look_up
 from triage.tools.logs.scan import scan
 from triage.tools.operation.places import check_places
+from triage.tools.relate.earlier.attempts import since_restart
 from triage.tools.relate.relate import relate
 from triage.tools.relate.siblings import against
 from triage.tools.scores import check_run_evals
@@ -57,7 +59,11 @@ TOOLS = {
     "checkpoints.health": lambda p: [check_checkpoints([p / "model.safetensors"])],
     "scores": lambda p: [check_run_evals(discover(p))],
     "operation.places": lambda p: [check_places(discover(p))],
-    "relate": lambda p: [relate(SeriesTable()), against(SeriesTable(), Settings(), [])],
+    "relate": lambda p: [
+        relate(SeriesTable()),
+        against(SeriesTable(), Settings(), []),
+        since_restart(discover(p), SeriesTable()),
+    ],
 }
 """Tool, or wing that is one tool -> its reports on artefacts as small as can be; `bisect` is in its own tests."""
 

@@ -57,6 +57,11 @@ TRAINING = (
     "completions.create",
     "sklearn",
     "lightning",
+    "compute_score",
+    "reward",
+    "judge",
+    "Judge",
+    "裁判",
 )
 """Words of which every program that trains, evaluates or serves a model has one."""
 EVERYWHERE = ("key-in-code", "pickle-from-elsewhere", "iterator-used-up")

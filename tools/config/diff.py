@@ -27,6 +27,8 @@ BATCH = (
 SAME_BATCH = "counted as one change"
 """How the note of sizes ends that trade against each other."""
 LENGTH = ("warmup_steps", "warmup_ratio", "warmup_samples")
+SPELLED = {"max_steps": ("train_samples", "train_tokens"), "decay_steps": ("decay_samples",)}
+"""Lengths in steps, and the other units in which they are given: of one length in two units nothing differs."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,9 @@ def diff(a: Settings, b: Settings) -> tuple[Difference, ...]:
     Two runs of which one has no settings at all cannot be compared; the caller checks `values` first.
     """
     out = [*_batch(a, b), *_warmup(a, b)]
+    other_units = {v for steps, others in SPELLED.items() if _as_long(steps, others, a, b) for v in (steps, *others)}
     for variable in sorted(a.values.keys() | b.values.keys()):
-        if variable in HELPERS or variable in BATCH or variable in LENGTH:
+        if variable in HELPERS or variable in BATCH or variable in LENGTH or variable in other_units:
             continue
         old, new = a.get(variable), b.get(variable)
         if not _same(old, new):
@@ -125,6 +128,13 @@ def _warmup(a: Settings, b: Settings) -> list[Difference]:
                 )
             ]
     return [_difference(v, a.get(v), b.get(v)) for v in changed]
+
+
+def _as_long(steps: str, others: tuple[str, ...], a: Settings, b: Settings) -> bool:
+    """Whether one gives a length in steps and the other in another unit, and both are the same steps."""
+    said = [[v for v in (steps, *others) if v in s] for s in (a, b)]
+    old, new = a.value(steps), b.value(steps)
+    return bool(said[0] and said[1] and said[0] != said[1] and old and new) and abs(old - new) <= 1e-3 * old
 
 
 def _others(a: Settings, b: Settings) -> list[Difference]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import isfinite
 from typing import Any
 
 from ..patterns import bounded
@@ -115,6 +116,8 @@ MEANS_UNSET = (
     "rope_scaling_factor",
 )
 """Variables for which frameworks write -1 (or 0) to say "not set"."""
+COUNTED = ("log_steps", "save_steps", "eval_steps", "epochs")
+"""Variables of which `inf` says never or without end: accelerate writes `steps_per_print: inf` for DeepSpeed."""
 MOST_STEPS = 10_000_000
 """A longer warm-up or run counts tokens or samples under a name that says steps."""
 DURATION = re.compile(r"([\d._]+(?:[eE][-+]?\d+)?)\s*(ba|ep|tok|T|sp|dur)")
@@ -207,7 +210,7 @@ def _number(variable: str, text: str, kind: str, key: str) -> Any:
     if variable == "zero_stage" and (stage := ZERO.match(text)):
         text = stage[1]
     value = number(text.split()[0])
-    if value is None or (kind == "int" and value != value):
+    if value is None or (kind == "int" and value != value) or (variable in COUNTED and not isfinite(value)):
         return UNSET
     if variable in MEANS_UNSET and value <= 0 and not (variable == "warmup_steps" and value == 0):
         return UNSET

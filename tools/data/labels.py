@@ -1,26 +1,20 @@
-"""Token labels against the tokens they label: what a dump of `input_ids` and `labels` shows.
+"""Token labels against the tokens they label: what a dump of tokens and labels (`.dumps`) shows.
 
-A dump is JSON records with `input_ids` and `labels` (-100 where the loss is off), optionally `attention_mask`,
-`spans` (`{"role", "start", "end"}`) or `prompt_length`, and `eos_token_id`/`pad_token_id`/`bos_token_id`. Without
-the ids, the end token is the one that most sequences end with. Tokenizer folders are read for their chat template.
-Labels are taken as Hugging Face gives them: not shifted, the model shifts.
+Without the ids of special tokens, the end token is the one that most sequences end with. Tokenizer folders are read for
+their chat template. Labels are taken as Hugging Face gives them: not shifted, the model shifts.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..findings import Check, Evidence, Finding, Report, Severity, declare, looked_for
 from ..reading import parse_json
-from .records.blocks import Stream
-from .records.record import Account, Part
+from .dumps import ANSWERS, IGNORED, Dump, Sequence_
 
 END, TEMPLATE = "end token is trained", "chat template"
 CODES = declare(
@@ -35,99 +29,9 @@ CODES = declare(
     ("chat-template-missing", TEMPLATE, "chat data, and a tokenizer without a chat template"),
 )  # fmt: skip
 
-IGNORED = -100
 ENOUGH = 3
 """Sequences below which an end token is not guessed."""
-SEQUENCES_KEPT = 20_000
 BAD_SHARE = 0.01
-
-
-@dataclass(frozen=True)
-class Sequence_:
-    """One labelled sequence without its padding."""
-
-    file: str
-    line: int
-    ids: NDArray[np.int64]
-    labels: NDArray[np.int64]
-    pad: NDArray[np.int64]
-    """The token ids under the padding."""
-    spans: tuple[tuple[str, int, int], ...] = ()
-    cut: bool = False
-    """Longest of all: probably truncated, so it has no end token."""
-
-
-@dataclass
-class Dump:
-    """All sequences of a dump."""
-
-    sequences: list[Sequence_] = field(default_factory=list)
-    special: dict[str, int] = field(default_factory=dict)
-    """`eos`, `pad`, `bos` as the dump gives them."""
-    odd: list[Evidence] = field(default_factory=list)
-    """Records whose ids and labels have different lengths."""
-    skipped: int = 0
-    account: Account = field(default_factory=Account)
-
-
-def read_dump(paths: Sequence[Path | Part]) -> Dump:
-    """The labelled sequences under `paths`; other records are counted as skipped.
-
-    Raises:
-        TriageError: a path does not exist or holds no data.
-    """
-    out = Dump()
-    stream = Stream(paths)
-    for file, line, record in stream:
-        if len(out.sequences) < SEQUENCES_KEPT:
-            add_sequence(out, file, line, record.value)
-    out.account = stream.account
-    return out
-
-
-def add_sequence(out: Dump, file: str, line: int, value: Any) -> None:
-    """Add one record to the dump."""
-    ids, labels = (_whole(value.get(k)) if isinstance(value, Mapping) else None for k in ("input_ids", "labels"))
-    if ids is None or labels is None or not len(ids):
-        out.skipped += 1
-        return
-    if len(ids) != len(labels):
-        out.odd.append(Evidence(file, line, text=f"{len(ids)} input_ids, {len(labels)} labels"))
-        return
-    for name in ("eos", "pad", "bos"):
-        given = value.get(f"{name}_token_id")
-        if isinstance(given, int):
-            out.special[name] = given
-    mask = _whole(value.get("attention_mask"))
-    seen = mask > 0 if mask is not None and len(mask) == len(ids) else np.ones(len(ids), bool)
-    if mask is None and "pad" in out.special and out.special.get("eos") != out.special["pad"]:
-        seen = ids != out.special["pad"]
-    first = int(np.argmax(seen))
-    out.sequences.append(
-        Sequence_(file, line, ids[seen], labels[seen], ids[~seen], _spans(value, first), bool(seen.all()))
-    )
-
-
-def _whole(value: Any) -> NDArray[np.int64] | None:
-    if not isinstance(value, list) or not all(isinstance(v, (int, bool)) for v in value[:64]):
-        return None
-    try:
-        return np.asarray(value, np.int64)
-    except (ValueError, TypeError, OverflowError):
-        return None
-
-
-def _spans(value: Mapping[str, Any], first: int) -> tuple[tuple[str, int, int], ...]:
-    given = value.get("spans", value.get("roles"))
-    if isinstance(given, list) and all(isinstance(s, Mapping) and _placed(s) for s in given):
-        return tuple((str(s.get("role", "")), s["start"] - first, s["end"] - first) for s in given)
-    if isinstance(n := value.get("prompt_length"), int):
-        return (("prompt", 0, n), ("assistant", n, 1 << 30))
-    return ()
-
-
-def _placed(span: Mapping[str, Any]) -> bool:
-    return isinstance(span.get("start"), int) and isinstance(span.get("end"), int)
 
 
 def check_labels(dump: Dump) -> Report:
@@ -226,28 +130,44 @@ def _masking(dump: Dump, eos: int | None) -> Iterator[Finding]:
             _where(silent, "all labels are -100"),
             {"count": len(silent)},
         )
-    bad, prompt_on, answer_off = [], 0, 0
+    yield from _spoken(dump)
+
+
+def _spoken(dump: Dump) -> Iterator[Finding]:
+    """Tokens of the person that are trained, or of the assistant that are not, where the dump says whose they are."""
+    bad, prompt_on, answer_off, later = [], 0, 0, 0
+    counted = np.zeros(4, np.int64)  # asked, asked and trained, answered, answered and masked
     for s in (s for s in dump.sequences if s.spans):
         on = s.labels != IGNORED
         asked, answered = np.zeros(len(on), bool), np.zeros(len(on), bool)
         for role, start, end in s.spans:
-            (answered if role in ("assistant", "gpt", "model") else asked)[max(start, 0) : max(end, 0)] = True
+            (answered if role.lower() in ANSWERS else asked)[max(start, 0) : max(end, 0)] = True
         many = (on & asked).sum() > 0.1 * max(asked.sum(), 1) and (on & asked).sum() > 2
         few = answered.any() and (on & answered).sum() < 0.5 * answered.sum()
         prompt_on, answer_off = prompt_on + bool(many), answer_off + bool(few)
+        counted += [asked.sum(), (on & asked).sum(), answered.sum(), (~on & answered).sum()]
         bad += [s] if many or few else []
-    if bad and len(bad) >= BAD_SHARE * len(dump.sequences):
-        severity = Severity.S1 if answer_off >= 0.5 * len(bad) else Severity.S2
-        yield Finding(
-            "label-mask-misaligned",
-            severity,
-            f"The loss mask misses the assistant's turns: {prompt_on} sequences train on the prompt, in "
-            f"{answer_off} most of the answer is masked (of {len(dump.sequences)}).",
-            f"损失掩码与 assistant 轮次不符：{prompt_on} 条在提示上训练，{answer_off} 条的回答大部分被屏蔽"
-            f"（共 {len(dump.sequences)} 条）。",
-            _where(bad, "labels against spans"),
-            {"prompt_trained": prompt_on, "answer_masked": answer_off},
-        )
+        first = int(np.argmax(answered)) if answered.any() else 0
+        later += bool(many and on[first:].all() and asked[first:].any())
+    if not bad or len(bad) < BAD_SHARE * len(dump.sequences):
+        return
+    share, off = counted[1] / max(counted[0], 1), counted[3] / max(counted[2], 1)
+    several = 2 * later > prompt_on
+    more = "; behind the first answer everything is trained, the later turns of the user included" if several else ""
+    more_zh = "；第一个回答之后的所有 token 都参与训练，包括后面的用户轮次" if several else ""
+    yield Finding(
+        "label-mask-misaligned",
+        Severity.S1 if answer_off >= 0.5 * len(bad) else Severity.S2,
+        f"The loss mask misses the assistant's turns: {prompt_on} sequences train on the prompt, in "
+        f"{answer_off} most of the answer is masked (of {len(dump.sequences)}); {share:.1%} of the tokens of prompt "
+        f"and user carry a label, {off:.1%} of the assistant's carry none{more}.",
+        f"损失掩码与 assistant 轮次不符：{prompt_on} 条在提示上训练，{answer_off} 条的回答大部分被屏蔽"
+        f"（共 {len(dump.sequences)} 条）；提示和用户的 token 有 {share:.1%} 带标签，assistant 的 token 有 {off:.1%} "
+        f"没有标签{more_zh}。",
+        _where(bad, "labels against spans"),
+        {"prompt_trained": prompt_on, "answer_masked": answer_off, "prompt_share": float(share),
+         "answer_share": float(off), "later_turns": later},
+    )  # fmt: skip
 
 
 def _ends(dump: Dump, eos: int) -> tuple[list[Sequence_], list[Sequence_]]:

@@ -17,9 +17,10 @@ from ..metrics import splits
 from ..packed import PACKINGS
 from ..run import Artifact, Run
 from .check import check, check_order
+from .dumps import read_dump
 from .engine import Local
 from .generations import generations
-from .labels import check_labels, check_tokenizer, read_dump
+from .labels import check_labels, check_tokenizer
 from .pii import pii
 from .preference import preference
 from .records.blocks import format_of, plan

@@ -16,6 +16,7 @@ import numpy as np
 from ..run import Artifact, Run, Skipped, natural
 from ..series import Series, SeriesTable
 from ..vocabulary import COUNTS, VOCABULARY
+from .side_by_side import side_by_side
 
 TRAINING = ("loss", "policy_loss", "reward", "grad_norm", "learning_rate", "train_loss_mean")
 """Metrics by which trainings are compared, the one to prefer first."""
@@ -27,6 +28,25 @@ LONGER = 1.1
 """How many times as long a copy must be to be used instead of the first."""
 ROUNDING = 5e-3
 """Relative difference that rounding makes: HF prints four digits, Megatron seven."""
+REFERENCE = frozenset(
+    (
+        "old",
+        "new",
+        "before",
+        "after",
+        "good",
+        "bad",
+        "base",
+        "baseline",
+        "ref",
+        "reference",
+        "prev",
+        "previous",
+        "last",
+        "first",
+    )
+)
+"""Words by which people tell runs apart in a sentence about either; they name none of them."""
 _NUMBERED = re.compile(
     r"^(?:.*[-_.])?(?:attempts?|restart|resumed?|retry|tries|try|part|continued?)[-_.]?\d*$", re.IGNORECASE
 )
@@ -40,6 +60,9 @@ def trainings(run: Run, table: SeriesTable) -> list[Run]:
         run: what was discovered under one path or several.
         table: its series.
     """
+    run = side_by_side(run, table)
+    placed = {a.name: a.attempt for a in run.artifacts}
+    table = SeriesTable(tuple(replace(s, attempt=_at(s, placed)) for s in table))
     homes = sorted({a.attempt for a in run.artifacts}, key=natural)
     owned_by = {home: [s for s in table if s.attempt.partition("#")[0] == home] for home in homes}
     measured = {home: found for home, series in owned_by.items() if (found := _measures(series))}
@@ -51,6 +74,12 @@ def trainings(run: Run, table: SeriesTable) -> list[Run]:
         return [_without_copies(run, copies)]
     owned = {home for group in groups for home in group} | set(copies)
     return [_part(_without_copies(run, copies), group, owned) for group in groups]
+
+
+def _at(series: Series, placed: Mapping[str, str]) -> str:
+    """The attempt of a series by the file it stands in."""
+    home, sign, nth = series.attempt.partition("#")
+    return placed.get(series.file, home) + sign + nth
 
 
 def _whole_of(measured: Mapping[str, Mapping[str, list[Series]]]) -> dict[str, str]:
@@ -198,5 +227,5 @@ def named_in(words: str, runs: list[Run]) -> Iterator[Run]:
     said = words.lower()
     for run in runs:
         last = name_of(run).rpartition("/")[2].lower()
-        if len(last) > 2 and re.search(rf"(?<![\w-]){re.escape(last)}(?![\w-])", said):
+        if len(last) > 2 and last not in REFERENCE and re.search(rf"(?<![\w-]){re.escape(last)}(?![\w-])", said):
             yield run

@@ -24,6 +24,7 @@ CHECK = "training, export and serving against each other"
 CODES = declare(
     "places",
     ("rope-lost-at-export", CHECK, "positions are scaled in training and not in the exported model"),
+    ("rope-differs-at-export", CHECK, "positions are scaled in the exported model, but not as in training"),
     ("template-differs-when-served", CHECK, "the model is served with a chat template it was not trained with"),
     ("dtype-differs-when-served", CHECK, "the model is trained in bf16 and served in fp16"),
 )
@@ -60,7 +61,7 @@ class Places:
 def check_places(run: Run) -> Report:
     """Where what training, export and serving say of one model is not the same."""
     places = _places(run)
-    found = [*_positions(places, run), *_templates(places, run), *_formats(places)]
+    found = [*_positions(places, run), *_scaled_otherwise(places), *_templates(places, run), *_formats(places)]
     looked = bool(places.trained and (places.exported or places.served))
     result = "found" if found else "clear" if looked else "not-applicable"
     return Report("places", tuple(found), (Check(CHECK, result),))
@@ -109,6 +110,41 @@ def _positions(places: Places, run: Run) -> Iterator[Finding]:
         if not kept and stretched:
             yield _lost(export, [s for s in (kind, factor, original) if s is not None], run)
             return
+
+
+def _scaled_otherwise(places: Places) -> Iterator[Finding]:
+    """Scaling of positions that is in the exported configuration with other numbers than in training."""
+    if _first(places.served, "rope_scaling_factor"):
+        return  # the server overrides what was exported
+    for export in places.exported:
+        for variable in (*KEYS, "rope_theta"):
+            was, now = _first(places.trained, variable), export.values.get(variable)
+            if was is None or now is None or was.value == now.value:
+                continue
+            reach = [_reach([_first(places.trained, v) for v in REACH]), _reach([export.values.get(v) for v in REACH])]
+            far = f", which reaches {reach[1]:.0f} positions and not {reach[0]:.0f}" if all(reach) else ""
+            far_zh = f"，只能到 {reach[1]:.0f} 个位置，而不是 {reach[0]:.0f}" if all(reach) else ""
+            yield Finding(
+                "rope-differs-at-export", Severity.S2 if all(reach) and reach[1] > reach[0] else Severity.S1,
+                f"{was.file}:{was.line} trains with {was.key} {was.raw}, the exported {now.file}:{now.line} has "
+                f"{now.raw}{far}: the served model sees positions at other angles than it learned.",
+                f"{was.file}:{was.line} 训练时 {was.key} 为 {was.raw}，导出的 {now.file}:{now.line} 为 {now.raw}"
+                f"{far_zh}：线上模型看到的位置角度与训练不同。",
+                (was.evidence(), now.evidence()),
+                {"variable": variable, "trained": was.value, "exported": now.value,
+                 PROPOSES: {"variable": variable, "new": was.value, "file": now.file, "line": now.line,
+                            "key": now.key, "old": now.raw}},
+            )  # fmt: skip
+            return
+
+
+REACH = ("rope_scaling_factor", "rope_original_positions")
+
+
+def _reach(said: Sequence[Setting | None]) -> float | None:
+    """How many positions a scaling reaches."""
+    factor, original = map(_number, said)
+    return factor * original if factor and original else None
 
 
 def _lost(export: Reading, said: Sequence[Setting], run: Run) -> Finding:

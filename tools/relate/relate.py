@@ -39,6 +39,7 @@ from .clock import clock_of
 from .contrast import Contrast
 from .earlier.look import EARLIER, earlier
 from .joined.look import JOINED, joined, unkept
+from .layout.look import LAYOUT, laid_out
 from .line import Line, lines_of
 from .moves import Move
 from .onset import Onset
@@ -178,7 +179,8 @@ def relate(
         look.SUMMARIES: (t, lambda: said),
         JOINED: (t + len(events), lambda: [*joined(tables, lines, settings, failures), *unkept(events),
                                              *suffering(moved, said)]),
-        EARLIER: (t, lambda: earlier(tables, lines, settings, events)),
+        EARLIER: (t + n, lambda: earlier(tables, lines, settings, events)),
+        LAYOUT: (t, lambda: laid_out(tables, settings)),
         SERVING: (both, lambda: [*serving.served(tables, lines, settings, events), *runaway.run_on(lines, settings)]),
         JOBS: (t, lambda: [*jobs.ran(tables), *jobs.resumed(tables, events), *jobs.counted(tables),
                            *jobs.stored(tables)]),

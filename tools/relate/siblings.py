@@ -6,6 +6,7 @@ differences is the cause is for the entries to say (`changed(...)` in their sign
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,10 @@ LEAST_SHARE, CLEAR = 0.03, 5.0
 """Share of the level, and standard errors, by which the other run is better at least."""
 LEAST_AFTER = 10
 """Points that the other run must have after the step at which this one fails."""
+THINGS = ("dataset", "checkpoint", "code", "environment")
+"""What is no setting that takes a value."""
+UNITS = {"warmup_steps": ("warmup_samples",), "max_steps": ("train_samples",), "decay_steps": ("decay_samples",)}
+"""Lengths in steps, and how else a run may give them."""
 MOST_DIFFERENT = 3
 """Differences of settings from which on nothing follows from them."""
 
@@ -87,8 +92,10 @@ def behind(table: SeriesTable, settings: Settings, siblings: list[Sibling]) -> F
     if found is None or not 0 < len(changed) <= MOST_DIFFERENT:
         return None
     mine, theirs, step, own, better = found
-    said = "; ".join(f"{d.variable} {d.old} there, {d.new} here ({d.where})" for d in changed)
-    said_zh = "；".join(f"{d.variable} 那边为 {d.old}，这里为 {d.new}（{d.where}）" for d in changed)
+    notes = [f", {d.note}" if d.variable in UNITS else "" for d in changed]
+    pairs = list(zip(changed, notes, strict=True))
+    said = "; ".join(f"{d.variable} {d.old} there, {d.new} here ({d.where}{note})" for d, note in pairs)
+    said_zh = "；".join(f"{d.variable} 那边为 {d.old}，这里为 {d.new}（{d.where}{note}）" for d, note in pairs)
     i, j = (int(np.searchsorted(s.steps, step, "right")) - 1 for s in (mine, theirs))
     en, zh = (f"{own:.4g} up to step {step}", f"到第 {step} 步")
     if not np.isfinite(own):
@@ -101,8 +108,25 @@ def behind(table: SeriesTable, settings: Settings, siblings: list[Sibling]) -> F
         (mine.at(i), *_places(changed), theirs.at(j)),
         {"metric": mine.metric, "step": step, "value": own if np.isfinite(own) else None, "other": better,
          "sibling": other.name, "changed": {d.variable: [d.old, d.new] for d in changed},
-         **({PROPOSES: {"variable": changed[0].variable, "new": changed[0].old}} if len(changed) == 1 else {})},
+         **({PROPOSES: _put_back(changed[0], settings)} if len(changed) == 1 else {})},
     )  # fmt: skip
+
+
+def _put_back(change: Difference, settings: Settings) -> dict[str, object]:
+    """The other run's value, in the unit in which this run gives it."""
+    batch = settings.value("global_batch_size")
+    unit = next((u for u in UNITS.get(change.variable, ()) if u in settings and change.variable not in settings), "")
+    if unit.endswith("samples") and isinstance(batch, int) and isinstance(change.old, (int, float)):
+        return {"variable": unit, "new": round(change.old * batch)}
+    return {"variable": change.variable, "new": change.old}
+
+
+def taken_from(behind: Finding | None, asked: Iterable[str]) -> dict[str, object]:
+    """What to propose, for a sign that asks for the one setting in which the better run differs."""
+    meant = behind.data.get(PROPOSES) if behind is not None else None
+    if behind is None or meant is None or not any(v in behind.data["changed"] for v in asked):
+        return {}
+    return {PROPOSES: meant} if meant["new"] is not None and meant["variable"] not in THINGS else {}
 
 
 def against(table: SeriesTable, settings: Settings, siblings: list[Sibling]) -> Report:

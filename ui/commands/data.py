@@ -347,7 +347,8 @@ def labels(
     lang: Lang = "en",
 ) -> None:
     """Token labels of a dump with input_ids and labels: masks, end token, padding."""
-    from ...tools.data.labels import check_labels, check_tokenizer, read_dump
+    from ...tools.data.dumps import read_dump
+    from ...tools.data.labels import check_labels, check_tokenizer
     from ...tools.findings import merge
 
     with progress("reading"):

@@ -19,7 +19,7 @@ from ...agent.narrate.sources import cite
 from ...agent.narrate.verdict import Row, reason, rows
 from ...agent.narrate.words import WORDS as NARRATED
 from ...knowledge.runbook import Runbook
-from ...tools.data.labels import IGNORED, Dump
+from ...tools.data.dumps import IGNORED, Dump
 from ...tools.findings import Evidence, Finding, Severity, TriageError
 from ...tools.looking.lines import Excerpt
 from ...tools.run import Run
@@ -285,7 +285,7 @@ def _decoder(run: Run) -> Any:
 
 def token_dump(run: Run) -> Dump | None:
     """The first dump of input_ids and labels among the run's data files: its head, a few megabytes at most."""
-    from ...tools.data.labels import read_dump
+    from ...tools.data.dumps import read_dump
     from ...tools.data.records.blocks import plan
 
     for artifact in run.of("data", "generations"):

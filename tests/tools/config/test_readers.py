@@ -437,3 +437,10 @@ def test_critic_tells_ppo_from_grpo_where_several_samples_are_drawn():
     common = "python3 -m openrlhf.cli.train_ppo --n_samples_per_prompt 4 --train_batch_size 512 --pretrain m"
     assert read(f"{common} --critic_pretrain m\n", "ppo.sh").value("stage") == "ppo"
     assert read(f"{common}\n", "grpo.sh").value("stage") == "grpo"
+
+
+@pytest.mark.parametrize(("written", "said"), [('"inf"', None), ("inf", None), ("2000", 2000)])
+def test_an_interval_without_end_is_not_set(written, said):
+    """accelerate writes `steps_per_print: inf` into the DeepSpeed configuration."""
+    text = f'{{"zero_optimization": {{"stage": 2}}, "train_batch_size": 8, "steps_per_print": {written}}}'
+    assert read(text, "ds_zero2.json").value("log_steps") == said

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from triage.tools.data.check import check
 from triage.tools.data.codebook import codebook
+from triage.tools.data.dumps import read_dump
 from triage.tools.data.engine import Local
 from triage.tools.data.generations import generations
-from triage.tools.data.labels import check_labels, read_dump
+from triage.tools.data.labels import check_labels
 from triage.tools.data.pii import pii
 from triage.tools.data.preference import preference
 from triage.tools.data.similar.dedup import dedup

@@ -6,7 +6,8 @@ import random
 import pytest
 from making import codes, write
 
-from triage.tools.data.labels import check_labels, check_tokenizer, read_dump
+from triage.tools.data.dumps import read_dump
+from triage.tools.data.labels import check_labels, check_tokenizer
 
 BOS, EOS, PAD = 1, 2, 0
 
@@ -123,3 +124,48 @@ def test_an_answer_that_truncation_removed_is_told_from_a_wrong_mask(tmp_path):
     assert "label-mask-misaligned" not in codes(run(tmp_path, [*short, *cut]))
     silent = [{**r, "labels": [-100] * len(r["labels"])} for r in short[:10]]
     assert "answer-cut-off" not in codes(run(tmp_path, [*sequences(), *silent]))
+
+
+TURNS = [("user", "what does E31 mean ?"), ("assistant", "clean the filter ."), ("user", "and who pays ?"),
+         ("assistant", "we do .")]  # fmt: skip
+LABELLED = {"assistant": ("assistant",), "all behind the first": ("assistant", "late"), "everything": ("all",),
+            "the person": ("user",)}  # fmt: skip
+
+
+def spelled(trained, roles=True, header="### {}:\n", ids=False):
+    """A conversation as a trainer dumps its first batch: a list for each of tokens, whose, and labels."""
+    tokens, whose, labels, answered = [], [], [], False
+    for role, text in TURNS:
+        pieces = [header.format(role.title()), *(f" {w}" for w in text.split()), "\n"]
+        for i, piece in enumerate(pieces):
+            own = "user" if i == 0 else role  # the header of an answer is the prompt's
+            on = own in trained or "all" in trained or ("late" in trained and answered)
+            tokens.append(piece)
+            whose.append(own)
+            labels.append(abs(hash(piece)) % 30000 + 10 if on else -100)
+        answered = answered or role == "assistant"
+    tokens, whose, labels = [*tokens, "</s>"], [*whose, "assistant"], [*labels, 2]
+    return {"tokens": tokens, "labels": labels, **({"role": whose} if roles else {})}
+
+
+@pytest.mark.parametrize("roles", [True, False], ids=["a role each", "by the template's markers"])
+@pytest.mark.parametrize(
+    ("trained", "told"), [("assistant", False), ("all behind the first", True), ("the person", True)]
+)
+def test_a_dump_of_tokens_as_text_is_read_like_one_of_ids(tmp_path, roles, trained, told):
+    found = codes(run(tmp_path, [spelled(LABELLED[trained], roles) for _ in range(8)]))
+    assert ("label-mask-misaligned" in found) is told
+
+
+def test_what_is_trained_behind_the_first_answer_is_counted(tmp_path):
+    report = run(tmp_path, [spelled(LABELLED["all behind the first"]) for _ in range(8)])
+    found = next(f for f in report.findings if f.code == "label-mask-misaligned")
+    assert (found.data["prompt_trained"], found.data["answer_masked"], found.data["later_turns"]) == (8, 0, 8)
+    assert 0.3 < found.data["prompt_share"] < 0.7
+
+
+@pytest.mark.parametrize(("on", "told"), [("assistant", False), ("user", True)])
+def test_a_mask_in_place_of_labels_is_read(tmp_path, on, told):
+    rows = [{"input_ids": [*range(10, 29), EOS], "loss_mask": [int((i < 8) == (on == "user")) for i in range(20)],
+             "role": ["user"] * 8 + ["assistant"] * 12} for _ in range(8)]  # fmt: skip
+    assert ("label-mask-misaligned" in codes(run(tmp_path, rows))) is told

@@ -16,13 +16,19 @@ def warmup_too_short(settings: Settings) -> Iterator[Fault]:
     Why: Adam's second moment is unreliable in the first steps; a high rate then throws the model out. Whatever the
         optimizer, a schedule named after a warm-up that has no steps starts at the peak, which nobody meant.
     Bad: `warmup_steps: 0`, `learning_rate: 6.0e-4`, `per_device_train_batch_size: 8` and thousands of steps;
+        `torchrun pretrain_gpt.py --lr 3e-4 --global-batch-size 1024 --train-samples 24576000 --lr-warmup-samples 2000`,
+        which is one step;
         `optim: sgd`, `learning_rate: 0.4`, `lr_scheduler_type: constant_with_warmup`, `warmup_steps: 0`.
     Good: `warmup_steps: 100`, `max_steps: 5000`, `learning_rate: 6.0e-4`, `per_device_train_batch_size: 8`: 1 to 10
-        percent of the steps, at least 75 to 125 steps in pre-training; `optim: sgd`, `learning_rate: 0.4`,
+        percent of the steps, at least 75 to 125 steps in pre-training;
+        `torchrun pretrain_gpt.py --lr 3e-4 --global-batch-size 1024 --train-samples 24576000
+        --lr-warmup-samples 2048000`; `optim: sgd`, `learning_rate: 0.4`,
         `lr_scheduler_type: constant`, `warmup_steps: 0`.
     Known gaps: a warm-up that the program sets is not visible; low rates of Adam, adapters and RL are not judged.
     Source: runbook entry `warmup-too-short`.
     """
+    if "warmup_samples" in settings and "batch_rampup" not in settings:
+        yield from _few_samples(settings)
     steps, ratio = settings.value("warmup_steps"), settings.value("warmup_ratio")
     written = "warmup_steps" in settings or "warmup_ratio" in settings
     if not written or has_adapter(settings) or "warmup_samples" in settings or (ratio and steps == 0):
@@ -47,6 +53,30 @@ def warmup_too_short(settings: Settings) -> Iterator[Fault]:
             f"学习率调度为 {named}，但 warmup 为 0 步：训练一开始就是峰值学习率 {rate:g}",
             beside=("lr_schedule", "learning_rate"),
         )
+
+
+def _few_samples(settings: Settings) -> Iterator[Fault]:
+    """A warm-up in samples that is over after a few batches."""
+    samples, batch, total = (settings.value(v) for v in ("warmup_samples", "global_batch_size", "max_steps"))
+    rate = settings.value("learning_rate")
+    if not samples or not batch or (total or 0) < 1000 or not adam_like(settings) or rate < 5e-5:
+        return
+    steps = samples / batch
+    if steps >= 10:
+        return
+    meant = round(samples * batch) if 10 <= samples <= total / 2 else None
+    as_steps, as_steps_zh = (f"; {samples:,} steps would be {meant:,} samples", f"；{samples:,} 步应为 {meant:,} 个样本"
+                             ) if meant else ("", "")  # fmt: skip
+    yield Fault(
+        "warmup_samples",
+        f"warm-up is {samples:,} samples, which is {steps:.3g} steps of {batch:,} in a run of {total:,}: the rate "
+        f"{rate:g} is reached at once{as_steps}",
+        f"warmup 为 {samples:,} 个样本，按全局 batch {batch:,} 只有 {steps:.3g} 步（共 {total:,} 步），"
+        f"学习率一开始就到 {rate:g}{as_steps_zh}",
+        "S2" if rate >= 1e-4 and settings.framework not in UNKNOWN else "S3",
+        str(meant or ""),
+        ("global_batch_size", "learning_rate"),
+    )
 
 
 def _promises(settings: Settings) -> bool:

@@ -61,6 +61,12 @@ class View:
         return f"{self.prompt}\n{self.response}" if self.prompt and self.response else self.prompt or self.response
 
 
+TOKENS = frozenset(("tokens", "token_ids", "ids", "pieces", "token_strings", "input_tokens"))
+LABELLED = frozenset(("labels", "label_ids", "target_ids", "loss_mask", "label_mask", "train_mask", "assistant_masks",
+                      "assistant_mask", "completion_mask"))  # fmt: skip
+"""Lists with an item for each token: the tokens, and which of them are trained."""
+
+
 def shape_of(value: Any) -> Shape:
     """The shape of one record, by its field names."""
     if isinstance(value, str):
@@ -84,7 +90,7 @@ def _shape(fields: tuple[tuple[str, type], ...]) -> Shape:
     scored = not names.isdisjoint((*REWARD, *STOP))
     tests: tuple[tuple[Shape, bool], ...] = (
         ("preference", any(a in names and b in names for a, b in PAIR)),
-        ("tokens", "input_ids" in names),
+        ("tokens", "input_ids" in names or bool(lists & LABELLED and lists & TOKENS)),
         ("codes", not names.isdisjoint(("codes", "audio_codes", "codebook_ids"))),
         ("rollout", asks and (many or (answers and scored))),
         ("chat", not names.isdisjoint(CHAT)),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import PurePosixPath
 
 from ...data.records.record import UNREAD_ACCEPTED
@@ -80,7 +81,7 @@ def _evaluates(s: Series) -> bool:
 
 def _whole(every: object) -> int | None:
     """A share of the run (`0.05`), which trainers take too, is no interval."""
-    return int(every) if isinstance(every, (int, float)) and every >= 1 and every == int(every) else None
+    return int(every) if isinstance(every, (int, float)) and 1 <= every < inf and every == int(every) else None
 
 
 def _checks(artifact: Artifact, series: Sequence[Series], store: Store) -> Iterator[Check]:

@@ -9,7 +9,7 @@ from ...findings import Finding, declare
 from ...settings import Settings
 from ...tables.table import Table
 from ..line import Line
-from . import batches, runs, stages
+from . import batches, begun, runs, stages
 
 MOST_TABLES = 200
 EARLIER = "earlier runs and stages in tables"
@@ -21,6 +21,7 @@ CODES = declare(
         "for its batch the learning rate is far off those of earlier runs, and the loss worse",
     ),
     ("rate-above-earlier-stage", EARLIER, "the learning rate goes far above the peak of the stage that was annealed"),
+    ("norm-climbs-from-start", EARLIER, "the rate is at its peak at once, and the gradient norm climbs and stays high"),
     ("behind-sibling", EARLIER, "another run is better at the same step, with few things set otherwise"),
 )
 
@@ -30,4 +31,9 @@ def earlier(
 ) -> list[Finding]:
     """What the tables of earlier runs and stages say of this run."""
     some = tables[:MOST_TABLES]
-    return [*batches.off_scale(some, settings), *stages.hotter(some, settings), *runs.behind(some, lines, events)]
+    return [
+        *batches.off_scale(some, settings),
+        *stages.hotter(some, settings),
+        *runs.behind(some, lines, events),
+        *begun.climbed(lines, settings),
+    ]

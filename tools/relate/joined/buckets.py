@@ -20,6 +20,8 @@ LONG = 16384
 MOSTLY = 0.97
 """Share of the documents that lie below a quarter of the window, from which on it is told. Own judgement."""
 NEARLY_ALL = 0.98
+PLENTY = 0.25
+"""Share of the tokens in long documents from which on they are not what is missing. Own judgement."""
 FAR_TOKENS = 0.05
 """Most of the tokens that may stand in documents of at least half the window."""
 RANGE = re.compile(
@@ -107,3 +109,31 @@ def _told(table: Table, column: Column, window: Setting, b: Below) -> Finding:
         "窗口一半以上的文档：数据里没有长距离可学。",
         (*place, window.evidence()), {"share": b.share, "bound": b.bound, "window": size, "far": b.far},
     )  # fmt: skip
+
+
+def plenty(tables: Sequence[Table], settings: Settings) -> Iterator[Finding]:
+    """A good share of the tokens stands in documents of half the window or more: long ones are not what is missing."""
+    window = settings.get("sequence_length")
+    if window is None or not isinstance(window.value, int | float) or window.value < LONG:
+        return
+    for table in tables:
+        for column in table.columns if LEAST <= len(table) <= 200 else ():
+            bounds = ranges(texts(column).tolist()) if column.values.dtype.kind == "O" else None
+            tokens = next((c for c in table.columns if c.values.dtype.kind == "f" and TOKENS.search(plain(c.name))
+                           and np.isfinite(c.values).all() and (c.values >= 0).all()), None)  # fmt: skip
+            if bounds is None or tokens is None or tokens.values.sum() <= 0:
+                continue
+            far = bounds[0] >= window.value / 2
+            share = float(tokens.values[far].sum() / tokens.values.sum())
+            if share < PLENTY:
+                continue
+            rows = np.flatnonzero(far)
+            yield Finding(
+                "long-documents-plenty", Severity.S3,
+                f"{share:.0%} of the {tokens.name} stands in documents of half the window of {window.value:.0f} or up.",
+                f"{share:.0%} 的 {tokens.name} 来自长度达到窗口 {window.value:.0f} 一半以上的长文档。",
+                tuple(Evidence(table.file, int(table.lines[i]) or None, metric=tokens.name,
+                               value=float(tokens.values[i]), text=str(column.values[i])) for i in rows[:2]),
+                {"share": share, "window": float(window.value)},
+            )  # fmt: skip
+            return

@@ -6,6 +6,7 @@ In a healthy run as well memory follows the length; what it means beside an erro
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,35 +18,61 @@ LEAST = 8
 """Points that both have."""
 FOLLOWS = 0.9
 """Correlation from which on one follows the other."""
+STEADY = 0.01
+"""Share of its level by which a memory that does not grow may move from the first fifth to the last."""
 LONGER, MORE = 1.5, 1.2
 """Times the usual length that the longest must have, and times the usual memory that is then taken."""
 MEMORY = bounded(r"(?:^|_)(?:mem(?:ory)?|vram|gib|gb|mib|allocated|reserved)(?:_|$)|显存")
-LENGTH = bounded(r"(?:^|_)(?:len(?:gth)?|seq_?len(?:gth)?|max_len|tokens|ctx|context)(?:_|$)|长度")
+LENGTH = bounded(
+    r"(?:^|_)(?:longest|len(?:gth)?|seq_?len(?:gth)?|max_len|tokens|ctx|context|frames|patches|pixels|batch_size)(?:_|$)|长度"
+)
 NOT_ONE_STEP = bounded(r"(?:^|_)(?:per|s|sec|second|total|seen|consumed|cum|processed)(?:_|$)")
 """Rates, and counts that only go on."""
 
 
 def grown(lines: Sequence[Line]) -> Iterator[Finding]:
-    """The first memory of a file that follows a length beside it."""
+    """The first memory of a file that follows a length beside it, by the length that it follows best."""
     longs = [x for x in lines if LENGTH.search(plain(x.key)) and not NOT_ONE_STEP.search(plain(x.key))]
-    for memory in (x for x in lines if MEMORY.search(plain(x.key)) and not LENGTH.search(plain(x.key))):
-        for length in longs:
-            beside = length.file == memory.file and length.group == memory.group
-            if beside and (found := _together(memory, length)) is not None:
-                yield found
-                return
+    memories = [x for x in lines if MEMORY.search(plain(x.key)) and not LENGTH.search(plain(x.key))]
+    for memory in memories:
+        beside = [x for x in longs if (x.file, x.group) == (memory.file, memory.group)]
+        pairs = [p for x in beside if (p := _pair(memory, x)) is not None]
+        if pairs and (found := _together(best := max(pairs, key=lambda p: p.together))) is not None:
+            yield found
+            yield from _beyond(best, [x for x in memories if x.file == memory.file and x.group == memory.group])
+            return
 
 
-def _together(memory: Line, length: Line) -> Finding | None:
+@dataclass(frozen=True)
+class Pair:
+    """A memory and a length at the places that have both."""
+
+    memory: Line
+    length: Line
+    i: np.ndarray
+    j: np.ndarray
+    """Places of the two in their lines."""
+
+    @property
+    def together(self) -> float:
+        """Their correlation."""
+        return float(np.corrcoef(self.memory.values[self.i], self.length.values[self.j])[0, 1])
+
+
+def _pair(memory: Line, length: Line) -> Pair | None:
     _, i, j = np.intersect1d(memory.x, length.x, return_indices=True)
+    keep = np.isfinite(memory.values[i]) & np.isfinite(length.values[j])
+    i, j = i[keep], j[keep]
+    few = len(i) < LEAST or np.ptp(length.values[j]) == 0 or np.ptp(memory.values[i]) == 0
+    return None if few else Pair(memory, length, i, j)
+
+
+def _together(pair: Pair) -> Finding | None:
+    memory, length, i, j = pair.memory, pair.length, pair.i, pair.j
     m, n = memory.values[i], length.values[j]
-    keep = np.isfinite(m) & np.isfinite(n)
-    if keep.sum() < LEAST or np.ptp(n[keep]) == 0 or np.ptp(m[keep]) == 0:
-        return None
-    m, n, i, j = m[keep], n[keep], i[keep], j[keep]
     top = int(n.argmax())
     high = n[top] >= LONGER * np.median(n) and m[top] >= max(MORE * np.median(m), float(np.quantile(m, 0.95)))
-    if not high or np.corrcoef(m, n)[0, 1] < FOLLOWS:
+    if not high or pair.together < FOLLOWS:
         return None
     usual, taken = f"{float(np.median(n)):.5g}", f"{float(np.median(m)):.4g}"
     where = memory.where(int(i[top]))
@@ -56,3 +83,41 @@ def _together(memory: Line, length: Line) -> Finding | None:
         (memory.evidence(int(i[top])), length.evidence(int(j[top]))),
         {"memory": float(m[top]), "length": float(n[top]), "usual_length": float(np.median(n))},
     )  # fmt: skip
+
+
+def _beyond(pair: Pair, memories: Sequence[Line]) -> Iterator[Finding]:
+    """The file ends at a batch longer than all before, of which no memory was noted any more."""
+    memory, length = pair.memory, pair.length
+    noted = length.values[pair.j]
+    end = len(length) - 1
+    last = float(length.values[end])
+    if pair.j[-1] == end or not last >= LONGER * float(np.nanmax(noted)):
+        return
+    slope, base = np.polyfit(noted, memory.values[pair.i], 1)
+    need = float(slope * last + base)
+    steady = next((x for x in memories if x is not memory and _steady(x, float(np.ptp(memory.values[pair.i])))), None)
+    level = f"; {steady.said} stays at {np.nanmedian(steady.values):.4g}" if steady is not None else ""
+    level_zh = f"；{steady.said} 一直在 {np.nanmedian(steady.values):.4g} 不变" if steady is not None else ""
+    most = pair.j[int(noted.argmax())]
+    yield Finding(
+        "memory-ends-at-longest", Severity.S2,
+        f"The record ends at {length.where(end)} with the longest {length.said} of all, {last:.5g} (before at most "
+        f"{noted.max():.5g}), and without its {memory.said}; by the line of the steps before it needs "
+        f"{need:.4g}{level}.",
+        f"记录止于 {length.where(end)}：{length.said} 为 {last:.5g}，是全程最长（此前最多 {noted.max():.5g}），"
+        f"且没有记下 {memory.said}；按此前的关系推算需要 {need:.4g}{level_zh}。",
+        (length.evidence(end), length.evidence(int(most)),
+         *((steady.evidence(len(steady) - 1),) if steady is not None else ())),
+        {"length": last, "longest_before": float(noted.max()), "need": need,
+         **({"steady": float(np.nanmedian(steady.values))} if steady is not None else {})},
+    )  # fmt: skip
+
+
+def _steady(memory: Line, spread: float) -> bool:
+    """A memory that does not grow along the run, beside one that spreads as much."""
+    values = memory.finite().values
+    if len(values) < LEAST:
+        return False
+    part = max(2, len(values) // 5)
+    drift = abs(float(np.median(values[-part:]) - np.median(values[:part])))
+    return drift <= STEADY * abs(float(np.median(values))) and float(np.ptp(values)) <= 0.1 * spread

@@ -78,6 +78,8 @@ CODES = declare(
     ("evidence-not-kept", JOINED, "notes say that logs, results or versions were not kept"),
     ("less-fed-part-suffers", JOINED, "less of a part is trained from one place on, and its evaluation turns worse"),
     ("memory-follows-length", JOINED, "memory goes with the length of the batch, and the longest takes far more"),
+    ("memory-ends-at-longest", JOINED, "memory goes with the length, and its record ends at a batch far longer yet"),
+    ("long-documents-plenty", JOINED, "a good share of the tokens stands in documents of half the window or more"),
     ("documents-far-below-window", JOINED, "a table of lengths has nearly all documents far below the window"),
 )  # fmt: skip
 
@@ -98,6 +100,7 @@ def joined(
         *twins.twins(some, lines, settings),
         *tried.tried(some, settings),
         *buckets.short(some, settings),
+        *buckets.plenty(some, settings),
         *abilities.abilities(some),
         *families.families(some),
         *restarts.restarted(lines),

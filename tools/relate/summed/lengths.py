@@ -4,7 +4,8 @@ measuring the same is spared.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from .words import TOTAL, counted_of, named_score
 
 LEAST, MOST = 4, 200
 """Places from which on a knee is told, and most of them that are a table of lengths."""
+MOST_CURVES = 100
 KNEE = 1.5
 """Times the level up to the trained length that the perplexity is beyond it; a quarter less for a score."""
 SPARED = 1.2
@@ -27,6 +29,8 @@ NAMED = bounded(r"len|length|context|ctx|tokens|position|depth|turns|window|seq|
 _BUCKET = bounded(r"(?i)^[<>≤≥~]{0,2}=?\s{0,2}(\d{1,7}(?:\.\d{1,3})?)\s?(k|m)?(?:\s?(?:tokens?|tok))?"
                   r"(?:\s{0,2}(?:-|–|~|to|\.\.)\s{0,2}(\d{1,7}(?:\.\d{1,3})?)\s?(k|m)?(?:\s?(?:tokens?"
                   r"|tok))?)?\+?$")  # fmt: skip
+EARLIER = bounded(r"(?:^|_)(?:base|before|orig(?:inal)?|baseline|pretrain(?:ed)?|old|v0|short)(?:_|$)|原始|基座|之前")
+"""Names of another model's curve, which ends where that model does."""
 _TIMES = {"": 1.0, "k": 1000.0, "m": 1e6}
 
 
@@ -136,3 +140,61 @@ def _one_side(
                  "spared_last": float(z[-1])},
             )  # fmt: skip
             return
+
+
+def one_side(tables: Sequence[Table]) -> Iterator[Finding]:
+    """A measure that breaks down beyond a length in one file, and in another file, taken another way, does not."""
+    curves = [c for t in tables[:MOST_CURVES] if LEAST <= len(t) <= MOST for c in _curves(t)]
+    for one in curves:
+        if (knee := _knee(one.y, one.way > 0)) is None:
+            continue
+        i, level = knee
+        for other in curves:
+            words = set(plain(one.column.name).split("_")) & set(plain(other.column.name).split("_"))
+            beyond = other.x > one.x[i - 1]
+            earlier = any(EARLIER.search(plain(x)) for x in (one.table.file, one.column.name))
+            if earlier or other.table.file == one.table.file or other.way != one.way or not words or beyond.sum() < 2:
+                continue
+            base = float(np.median(other.y[~beyond])) if (~beyond).sum() >= 2 else 0.0
+            near = base > 0 and 1 / SPARED < base / level < SPARED
+            fine = (other.y[beyond] <= SPARED * base) if one.way > 0 else (other.y[beyond] >= base / SPARED)
+            if not near or not fine.all() or other.x[-1] < one.x[min(i + 1, len(one.x) - 1)]:
+                continue
+            yield Finding(
+                "worse-beyond-in-one-file", Severity.S2,
+                f"Up to {one.x[i - 1]:.10g} {one.column.name} of {one.table.file} and {other.column.name} of "
+                f"{other.table.file} agree ({level:.3g} and {base:.3g}); beyond it only {one.table.file} breaks down "
+                f"({one.y[-1]:.3g} against {other.y[-1]:.3g} at the end): of the same "
+                "weights, what runs there computes other positions than the other side does.",
+                f"到 {one.x[i - 1]:.10g} 为止 {one.table.file} 的 {one.column.name} 与 {other.table.file} 的 "
+                f"{other.column.name} 一致（{level:.3g} 与 {base:.3g}），再往后只有 {one.table.file} 崩坏（末端 "
+                f"{one.y[-1]:.3g} 对 {other.y[-1]:.3g}）：若是同一份权重，那一侧的位置计算与另一侧不同。",
+                (*shown(one.table, [int(one.order[i - 1]), int(one.order[i])], one.column.name),
+                 *shown(other.table, [int(other.order[-1])], other.column.name)),
+                {"metric": one.column.name, "spared": other.table.file, "knee": float(one.x[i - 1]),
+                 "last": float(one.y[-1]), "spared_last": float(other.y[-1])},
+            )  # fmt: skip
+            return
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A measure by length."""
+
+    table: Table
+    column: Column
+    way: int
+    x: np.ndarray
+    y: np.ndarray
+    order: np.ndarray
+
+
+def _curves(table: Table) -> Iterator[Curve]:
+    length = next((c for c in table.columns if (x := places(c)) is not None and len(set(x.tolist())) == len(x)), None)
+    x = places(length) if length is not None else None
+    if x is None:
+        return
+    order = np.argsort(x, kind="stable")
+    for column in table.columns:
+        if column is not length and (way := _goes(column)) and np.isfinite(column.values).all():
+            yield Curve(table, column, way, x[order], column.values[order], order)

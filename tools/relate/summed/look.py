@@ -7,7 +7,22 @@ from collections.abc import Sequence
 from ...findings import Finding, declare
 from ...tables.table import Table
 from ..contrast import Contrast
-from . import answered, audited, equal, factors, holding, items, lengths, mixtures, rates, records, tallied
+from . import (
+    alike,
+    answered,
+    audited,
+    equal,
+    factors,
+    holding,
+    items,
+    lengths,
+    mixtures,
+    rates,
+    records,
+    tallied,
+    thoughts,
+    verdicts,
+)
 
 MOST_TABLES = 2000
 MOST_NOTES = 8
@@ -17,6 +32,7 @@ CODES = declare(
     "summaries",
     ("worse-beyond-length", SUMMARIES, "a measure by length is good up to a length and much worse beyond"),
     ("worse-beyond-on-one-side", SUMMARIES, "a measure breaks down beyond a length in one way of running it only"),
+    ("worse-beyond-in-one-file", SUMMARIES, "a measure breaks down beyond a length in one file and not in another"),
     ("rates-differ", SUMMARIES, "a counted share differs between groups that differ by nature"),
     (
         "removed-by-language",
@@ -47,6 +63,11 @@ CODES = declare(
     ("scorer-confirmed", SUMMARIES, "a program's verdicts on items are those that people give"),
     ("scorer-contradicted", SUMMARIES, "a program's verdicts on many items are not those that people give"),
     ("formats-score-alike", SUMMARIES, "variants in different number formats score the same"),
+    ("verdicts-follow-order", SUMMARIES, "two passes over the same items in another order give other winners"),
+    ("verdicts-change-between-passes", SUMMARIES, "two passes over the same items give other winners, one way"),
+    ("tasks-score-alike", SUMMARIES, "two models score the same on every task, within the noise of its size"),
+    ("thoughts-shrunk", SUMMARIES, "the thoughts in a policy's outputs shrink to a few words while their markers stay"),
+    ("errors-alike", SUMMARIES, "numerical errors of the same operations are the same on every card or engine"),
     ("mixture-moved", SUMMARIES, "the composition of the data moves for good"),
     ("composition-moved", SUMMARIES, "parts that sum to a whole move for good"),
     ("mixture-off-plan", SUMMARIES, "the measured shares of the data are not the planned ones"),
@@ -69,6 +90,8 @@ def summed(tables: Sequence[Table]) -> tuple[list[Finding], list[Contrast]]:
             *items.LOOKS,
             *equal.LOOKS,
             answered.forms,
+            alike.errors_alike,
+            verdicts.tasks_alike,
             audited.audited,
             holding.holding,
             rates.fallen,
@@ -78,6 +101,9 @@ def summed(tables: Sequence[Table]) -> tuple[list[Finding], list[Contrast]]:
             mixtures.moved,
         )
         found += [finding for look in looks for finding in look(table)]
+    if not any(f.code == "worse-beyond-on-one-side" for f in found):  # one table tells it better than two files
+        found += lengths.one_side(tables[:MOST_TABLES])
+    found += [*verdicts.passes(tables[:MOST_TABLES]), *thoughts.shrunk(tables[:MOST_TABLES])]
     found += records.paired(tables[:MOST_TABLES])
     found += mixtures.off_plan(tables[:MOST_TABLES])
     notes = [f for f in found if f.code == "rates-differ"][MOST_NOTES:]

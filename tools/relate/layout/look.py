@@ -1,0 +1,25 @@
+"""What the layout of a run over machines, and tables of its ranks and devices, say: their findings and the codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...findings import Finding, declare
+from ...settings import Settings
+from ...tables.table import Table
+from . import profiled, topology
+
+MOST_TABLES = 200
+LAYOUT = "the layout over machines"
+CODES = declare(
+    "layout",
+    ("parallel-group-across-nodes", LAYOUT, "a group that talks in every layer has more devices than a machine"),
+    ("communication-fills-step", LAYOUT, "a large share of a step is communication, on all ranks alike"),
+    ("clocks-steady", LAYOUT, "the clocks of all cards stay where they are, with no reason to hold them down"),
+)
+
+
+def laid_out(tables: Sequence[Table], settings: Settings) -> list[Finding]:
+    """The layout of a run over its machines, and what its ranks spend their time on."""
+    some = tables[:MOST_TABLES]
+    return [*topology.wider_than_machine(some, settings), *profiled.looked(some)]

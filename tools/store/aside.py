@@ -1,0 +1,44 @@
+"""Rows of small data files and what logs that measure nothing tell, beside what the open readers give of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from ..documents.event import Claim, Event
+from ..findings import TriageError
+from ..run import Run
+from ..tables.table import Table
+
+ASIDE = 8 << 20
+"""Bytes up to which a file with a reader of its own is read for rows and dated lines as well."""
+TRIALS = 2048
+"""Bytes of a file of metrics up to which it is a handful of trials rather than a training."""
+
+
+def aside(
+    run: Run, measured: set[str], tables: Sequence[Table], events: Sequence[Event], claims: Sequence[Claim]
+) -> tuple[list[Table], list[Event], list[Claim]]:
+    """The tables, events and claims, with those of files that have a reader of their own.
+
+    Args:
+        run: whose files are read.
+        measured: names of files that gave series.
+        tables, events, claims: what the open readers gave.
+    """
+    rows, happened, said = [*tables], [*events], [*claims]
+    for artifact in run.of("data", "generations", "log", "metrics"):
+        with suppress(TriageError, OSError):
+            size, counted = artifact.path.stat().st_size, artifact.kind == "metrics"
+            if size > (TRIALS if counted else ASIDE) or (artifact.name in measured and not counted):
+                continue
+            if artifact.kind != "log":
+                from ..tables.read import read_tables
+
+                rows += read_tables(artifact.path, artifact.name)
+            else:
+                from ..documents.read import read_document
+
+                told = read_document(artifact.path, artifact.name)
+                happened, said = [*happened, *told.events], [*said, *told.claims]
+    return rows, happened, said
