@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from ..agent.question.blamed import FILE
+from ..agent.question.blamed import read
 from ..agent.question.topics import TOPICS
 from ..agent.session import index
 
 DATA = Path(__file__).parent / "data"
 EXPRESSIONS = {"frames.txt": 4, "opinions.txt": 1}
 """Files of expressions -> how often each is put into a message."""
-KINDS = {"s": "suspects", "t": "suspects", "d": "denies", "x": "doubts", "n": None}
+KINDS = {"s": "suspects", "t": "told", "d": "denies", "x": "doubts", "n": None}
 OF_BLAMED, OF_RUNBOOK = 0.4, 0.75
 """Shares of the expressions that are filled as people name causes (`blamed.txt`), and with those or with causes of the
 runbook, not with names of topics."""
@@ -67,8 +67,7 @@ def told() -> dict[str, tuple[list[str], list[str]]]:
 @cache
 def blamed() -> dict[str, list[str]]:
     """Language -> causes as people name them."""
-    rows = (line for line in FILE.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
-    said = [phrase for line in rows for phrase in line.split(": ", 1)[1].split(" | ")]
+    said = [phrase for each in read().values() for phrase in each]
     return {
         lang: [p for p in said if (re.search("[\u3400-\u9fff]", p) is not None) is (lang == "zh")] for lang in LONGEST
     }

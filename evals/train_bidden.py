@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = ("docs", "knowledge/runbooks", "evals/example")
 FILES, LINES, ENDINGS = 3000, 40, (".py", ".md", ".rst", ".txt", ".yaml", ".log", ".jsonl", ".json")
 """Files of one folder and lines of one file that are read."""
-ROUNDS = 4
+DECAY = 2.0
 OF_ORDER, OF_TRAP = 4.0, 3.0
 """Weights of an order, and of a line that is none and sounds like one, beside that of another line."""
 TIMES = 3
@@ -135,7 +135,7 @@ def weights(spoken: list[str], plain: Sequence[str]) -> NDArray[np.float64]:
     trap = set(traps())
     kinds = [[line for line in plain if (line in trap) is kind] for kind in (False, True)]
     learned = [*examples(told, 1, OF_ORDER), *examples(kinds[0], 0), *examples(kinds[1], 0, OF_TRAP)]
-    both = trained(learned, (1 << bidden.BITS, 2), ROUNDS)
+    both = trained(learned, (1 << bidden.BITS, 2), DECAY)
     return both[:, 1] - both[:, 0]
 
 

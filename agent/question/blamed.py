@@ -1,7 +1,8 @@
 """How people name what they blame, and which entries a clause names so: `blamed.txt` says it, entry by entry.
 
-A clause is compared with every such phrase by its words and by the encoder, and, with its neighbours and the whole
-message, with the entries themselves (`knowledge.search`). The weights are fitted by `evals.fit_blamed`. Whether a
+A clause is compared with every such phrase by its words, with the middle of an entry's phrases by the encoder, and,
+with its neighbours and the whole message, with the entries themselves (`knowledge.search`). The weights are fitted by
+`evals.fit_blamed`. Whether a
 clause blames anything at all is told by `clause`.
 """
 
@@ -15,30 +16,33 @@ from functools import cache, lru_cache
 from itertools import islice
 from math import log
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...knowledge.embedding import encoder
+from ...knowledge.embedding import encoder, unit
 from ...knowledge.search import Hit
 from ...knowledge.words import tokens
+from .weigh import table
 
 FILE = Path(__file__).parent / "blamed.txt"
 FLOOR = 1e-4
 """Probability below which the search tells entries apart no more."""
 UNKNOWN = 2.0
 """Weight of a word that no phrase has, beside that of one which every entry's phrases have (0)."""
-WEIGHTS = np.array([-0.13, 0.21, 0.37, 4.04, 6.44, 2.24, 7.97])
+WEIGHTS = np.array([0.02, 0.22, 0.33, 5.51, 6.4, 5.42, 4.17])
 """Of the features, as `evals.fit_blamed` fits them on the questions whose suspicions are entries."""
 LEAST = 2.5
-"""Score below which an entry is not meant: of what people blame one in fifty lay below, of other clauses one in six."""
+"""Score below which an entry is not meant."""
 BESIDE = 2.0
 """How far below the best score another entry can be meant as well."""
-SURE, APART = (8.0, 12.0), (4.0, 8.0)
+SURE, APART = (10.0, 14.0), (5.0, 9.0)
 """Score from which on an entry is meant though something else is named, and by how much it must be nearer, where only
-the words around the name blame it and where a phrase does: of 343 names that meant something 6 would give way by the
-first, and 11 of 21 that meant nothing."""
+the words around the name blame it and where a phrase does."""
+ENCODED = 3
+"""Place of what the encoder says among the features; after it the words of the clause."""
+MOST = 6
+"""Entries of which a clause can at best mean one or two."""
 TOGETHER = 3
 """Entries that one clause can name."""
 EVERY = 1000
@@ -47,48 +51,58 @@ Search = Callable[[str, int], list[Hit]]
 
 @dataclass(frozen=True)
 class Phrases:
-    """All phrases, each with the place of its entry."""
+    """All phrases, entry after entry."""
 
     entries: tuple[str, ...]
-    of: NDArray[np.int64]
-    """Of each phrase, the place of its entry."""
-    vectors: Any
-    words: tuple[frozenset[str], ...]
+    starts: NDArray[np.int64]
+    """Of each entry, the place of its first phrase."""
+    holding: dict[str, NDArray[np.int64]]
+    """Of each word, the places of the phrases that hold it."""
     weights: dict[str, float]
     """How much a word tells."""
     sizes: NDArray[np.float64]
     """Of each phrase, what its words weigh together."""
 
-    def near(self, text: str) -> NDArray[np.float64]:
-        """`[entries]` cosine of the text with the nearest phrase of each."""
-        return self._best(self.vectors @ encoder().encode([text])[0], -1.0)
-
     def shared(self, text: str) -> NDArray[np.float64]:
         """`[entries]` weight of the words shared with the phrase of each that shares most, over the lengths of both."""
         said = set(tokens(text))
         size = sum(self.weights.get(word, UNKNOWN) for word in said) or 1.0
-        both = np.array([sum(self.weights[word] for word in words & said) for words in self.words])
-        return self._best(both / np.sqrt(self.sizes * size), 0.0)
+        both = np.zeros(len(self.sizes))
+        for word in sorted(said & self.holding.keys()):
+            both[self.holding[word]] += self.weights[word]
+        return np.maximum.reduceat(both / np.sqrt(self.sizes * size), self.starts)
 
-    def _best(self, scores: NDArray[np.float64], least: float) -> NDArray[np.float64]:
-        out = np.full(len(self.entries), least)
-        np.maximum.at(out, self.of, scores)
-        return out
+
+def read() -> dict[str, list[str]]:
+    """The phrases of every entry."""
+    rows = (line.split(": ", 1) for line in FILE.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
+    return {id: line.split(" | ") for id, line in rows}
 
 
 @cache
 def phrases() -> Phrases:
-    rows = [line.split(": ", 1) for line in FILE.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-    said = [(at, phrase) for at, (_, line) in enumerate(rows) for phrase in line.split(" | ")]
-    words = tuple(frozenset(tokens(phrase)) for _, phrase in said)
-    of = np.array([at for at, _ in said])
-    held = Counter(
-        word for at in range(len(rows)) for word in frozenset().union(*(words[i] for i in np.flatnonzero(of == at)))
-    )
+    rows = read()
+    words = {id: [frozenset(tokens(phrase)) for phrase in said] for id, said in rows.items()}
+    held = Counter(word for said in words.values() for word in frozenset().union(*said))
     weights = {word: log(len(rows) / n) for word, n in held.items()}
-    sizes = np.array([sum(weights[word] for word in each) or 1.0 for each in words])
-    vectors = encoder().encode([phrase for _, phrase in said])
-    return Phrases(tuple(id for id, _ in rows), of, vectors, words, weights, sizes)
+    every = [each for said in words.values() for each in said]
+    holding: dict[str, list[int]] = {}
+    for place, each in enumerate(every):
+        for word in each:
+            holding.setdefault(word, []).append(place)
+    return Phrases(
+        tuple(rows),
+        np.cumsum([0, *(len(said) for said in rows.values())])[:-1],
+        {word: np.array(places) for word, places in holding.items()},
+        weights,
+        np.array([sum(weights[word] for word in sorted(each)) or 1.0 for each in every]),
+    )
+
+
+@cache
+def _centres() -> NDArray[np.float32]:
+    """`[entries, dimensions]` the mean direction of each entry's phrases, as `evals.fit_blamed` stores it."""
+    return unit(table("blamed").astype(np.float32))
 
 
 @lru_cache(128)
@@ -106,13 +120,31 @@ def features(clause: str, around: str, message: str, search: Search) -> NDArray[
 
     searched = [found(text) for text in (clause, around, message)]
     shared = [_shared(text) for text in (clause, around, message)]
-    return np.stack([*searched, known.near(clause), *shared], axis=1)
+    return np.stack([*searched, _centres() @ encoder().encode([clause])[0], *shared], axis=1)
 
 
-def ranked(clause: str, around: str, message: str, search: Search) -> dict[str, float]:
-    """Every entry with its score for a clause, best first."""
-    scores = features(clause, around, message, search) @ WEIGHTS
-    return {phrases().entries[at]: float(scores[at]) for at in np.argsort(-scores, kind="stable")}
+@dataclass(frozen=True)
+class Ranking:
+    """Every entry with how near a clause is to it."""
+
+    scores: dict[str, float]
+    """Best first."""
+    best: NDArray[np.float64]
+    """The features of the first."""
+
+    @property
+    def nearness(self) -> list[float]:
+        """Of the first: its score, by how much it is nearer than most, by the encoder, and by the words."""
+        first, *_, other = islice(self.scores.values(), MOST)
+        return [first, first - other, float(self.best[ENCODED]), float(self.best[ENCODED + 1])]
+
+
+def ranked(clause: str, around: str, message: str, search: Search) -> Ranking:
+    """Every entry with its score for a clause."""
+    rows = features(clause, around, message, search)
+    scores = rows @ WEIGHTS
+    order = np.argsort(-scores, kind="stable")
+    return Ranking({phrases().entries[at]: float(scores[at]) for at in order}, rows[order[0]])
 
 
 def meant(scores: Mapping[str, float]) -> list[str]:

@@ -26,6 +26,18 @@ from .wants import wanted
 
 MOST = 60
 """Clauses of a message that are read; nobody has more opinions in one breath."""
+_REPORTED = bounded(
+    r"(?<!\bi )(?<!\bwe )(?<!\byou )(?<!\bit )(?<!\bstill )(?<!\balso )(?<!\bi've )"
+    r"\b(?:says?|said|saying|claims?|claimed|thinks"
+    r"|reckons?|reckoned|insists?|insisted|suspects|believes|swears?|swore|reports?|reported|mentions?|mentioned"
+    r"|tells?|told|argues?|argued|blames|blamed|guesses|bets|found|describes?|suggests|suggested|warns?|warned|noted"
+    r"|wrote|writes|complains?|complained|hints?|points (?:at|to)|pointed (?:at|to)|according to|per the|per our"
+    r"|apparently|supposedly|allegedly|rumou?r|hearsay)\b"
+    r"|(?:^|[，,。；; ])(?!我|咱|你|应该|可以|这|那)[^，,。；;我咱]{1,12}?(?:说|讲|称|反馈|怀疑|认为|认定|觉得|提醒"
+    r"|定位|坚持|猜|抱怨|断言|指出|提到|报告|咬定|判断|表示|吐槽|喊)|听说|据说|有人|群里|据\S{1,6}[说称]",
+    re.IGNORECASE,
+)
+"""What says that it is said by somebody else than the person, for the most part."""
 _ASKS = bounded(r"[?？]|[吗呢吧]$")
 
 
@@ -34,12 +46,13 @@ def weighed(parts: Sequence[str], at: int, acts: AbstractSet[str]) -> NDArray[np
     return weigh.table("clauses")[places(features(parts, at, acts), weigh.BITS)].sum(0, dtype=np.int64)
 
 
-def leaning(parts: Sequence[str], at: int, acts: AbstractSet[str]) -> tuple[Polarity, float]:
-    """What one clause of a message says of a cause if it says anything, and by how much that outweighs nothing."""
+def leaning(parts: Sequence[str], at: int, acts: AbstractSet[str]) -> tuple[Polarity, bool, float]:
+    """What one clause of a message says of a cause if it says anything, whether it is what others say, and by how much
+    that outweighs nothing."""
     scores = weighed(parts, at, acts)
     best = 1 + int(scores[1:].argmax())
     said: Polarity = weigh.MEANT[best] or "suspects"
-    return said, float(scores[best] - scores[0]) / weigh.SCALE
+    return said, best == weigh.TOLD, float(scores[best] - scores[0]) / weigh.SCALE
 
 
 def features(parts: Sequence[str], at: int, acts: AbstractSet[str]) -> list[str]:
@@ -69,7 +82,13 @@ def _of_clause(clause: str) -> tuple[str, ...]:
     told = TOLD.search(whole) or NAMED_SPEAKER.search(clause) is not None
     out = ["C" + run for run in _runs(words, 3)] + ["Clex" + name for name in _lists(clause)]
     out += (f"len{min(len(words) // 3, 6)}", f"seen{min(4 * seen // max(len(clause), 1), 3)}", f"x{masked.count(X)}")
-    out += (f"told{told:d}", f"own{OWN.search(whole):d}", f"q{_ASKS.search(clause) is not None:d}", "b")
+    out += (
+        f"rep{_REPORTED.search(clause) is not None:d}",
+        f"told{told:d}",
+        f"own{OWN.search(whole):d}",
+        f"q{_ASKS.search(clause) is not None:d}",
+        "b",
+    )
     if X in masked:
         out.append(f"cue{next((kind for kind, pattern in CUES if pattern.search(masked)), None)}")
     return (*out, f"back{next((kind for kind, pattern in BACK if pattern.search(whole)), None)}")
@@ -77,7 +96,8 @@ def _of_clause(clause: str) -> tuple[str, ...]:
 
 @lru_cache(4096)
 def _beside(clause: str) -> tuple[str, ...]:
-    return (*_runs(list(weigh.words(_masked(clause))), 2), *("lex" + name for name in _lists(clause)))
+    reported = f"rep{_REPORTED.search(clause) is not None:d}"
+    return (reported, *_runs(list(weigh.words(_masked(clause))), 2), *("lex" + name for name in _lists(clause)))
 
 
 def _masked(clause: str) -> str:

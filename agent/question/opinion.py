@@ -13,6 +13,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...knowledge.search import Hit
 from ...tools.patterns import bounded
 from . import blamed
@@ -22,15 +25,18 @@ from .parts import clauses
 from .phrases import plain
 from .polarity import NEAR, Search, Suspicion
 from .topics import Topic, mentions, of_hits
+from .weigh import table
 
-MARGIN, NEARNESS, NEAREST, PLANNED, ENOUGH = 0.46, 0.34, 14.0, 0.81, 2.6
-"""Weights of what a clause's words say, of its nearness to the entries up to a limit, and of its being a plan, and
-where an opinion begins. Fitted on clauses of `leading-8` and `-9` that the weights were not trained on: 143 of 165 with
-an opinion are seen so and 52 of 495 without one, by the words alone 147 and 89."""
-HOPELESS = -4.7
+FAR, LENGTH, SCALE = 14.0, 80, 10.0
+"""Nearness from which on more of it says less, characters from which on a clause is long, and a scale of products."""
+LEAST = 0.2
+"""Score from which on a clause says an opinion: above even odds, since one too many is worse than one missed."""
+HOPELESS = -4.2
 """What a clause's words say from which on no nearness makes it an opinion."""
 BRIEF = 45
 """Characters of a clause that says no more than what is thought of the one before it."""
+_HAN = bounded(r"[\u3400-\u9fff]")
+_WORD = re.compile(r"\w")
 _SAYING = bounded(
     r"\b(?:i(?:'[md]|'ve)?|we|me|my|our|thinks?|thought|believes?|guess|bet|pretty|sure|suspects?|reckon|suppose|imo"
     r"|tbh|honestly|maybe|perhaps|probably|likely|definitely|surely|obviously|simply|just|really|again|still|classic"
@@ -65,15 +71,16 @@ def opinions(
             turned = [replace(s, polarity=back) for s in spoken if s.polarity == "suspects"]
             every = [next((t for t in turned if t.topic == s.topic), s) for s in every]
             continue
-        sign, margin = leaning(parts, at, planned)
-        if not here and margin < HOPELESS:
+        sign, told, margin = leaning(parts, at, planned)
+        if not here and (margin < HOPELESS or not _content(clause)):
             continue
-        scores, hits = _scores(parts, at, search)
+        ranking, hits = _ranking(parts, at, search)
+        scores = ranking.scores
         other = [s for s in here if blamed.instead(scores, _about(s.topic, hits), not s.guessed)]
         if here and len(other) < len(here):
             last, spoken = at, here
             continue
-        if not other and not _held(margin, next(iter(scores.values())), clause in planned):
+        if not other and not held(signs(margin, ranking, parts, at, planned)):
             continue
         every = [s for s in every if s not in other]
         sign = other[0].polarity if other else sign
@@ -81,8 +88,8 @@ def opinions(
         if topic is None or taken & set(topic.entries.split("|")) or _said(topic, sign, every, hits):
             continue
         taken |= set(topic.entries.split("|"))
-        told = TOLD.search(plain(clause)) or NAMED_SPEAKER.search(clause) is not None
-        last, spoken = at, [Suspicion(topic, sign, told and not OWN.search(plain(clause)), sentence)]
+        others = (TOLD.search(plain(clause)) or NAMED_SPEAKER.search(clause)) and not OWN.search(plain(clause))
+        last, spoken = at, [Suspicion(topic, sign, told or bool(others), sentence)]
         every += spoken
     return every
 
@@ -92,9 +99,21 @@ def _about(topic: Topic, hits: Mapping[str, Hit]) -> frozenset[str]:
     return frozenset(id for id, hit in hits.items() if topic.about(hit.entry))
 
 
-def _held(margin: float, nearness: float, planned: bool) -> bool:
-    """Whether a clause says an opinion: by its words, and by how near it is to what people blame."""
-    return MARGIN * margin + NEARNESS * min(nearness, NEAREST) - PLANNED * planned >= ENOUGH
+def signs(
+    margin: float, ranking: blamed.Ranking, parts: Sequence[str], at: int, planned: AbstractSet[str]
+) -> NDArray[np.float64]:
+    """What tells whether a clause says an opinion: its words, how near it is to what people blame, and its shape."""
+    first, *others = ranking.nearness
+    length, chinese = min(len(parts[at]), LENGTH) / LENGTH, _HAN.search(parts[at]) is not None
+    both = margin * min(first, FAR) / SCALE
+    asks = parts[at].endswith(("?", "？", "吗", "呢"))
+    shape = (1.0, length, len(parts) == 1, chinese, asks, parts[at] in planned)
+    return np.array([margin, both, first, max(0.0, first - FAR), *others, *shape])
+
+
+def held(signs: NDArray[np.float64]) -> bool:
+    """Whether they tell of an opinion, by the weights of `evals.train_clauses`."""
+    return bool(signs @ table("held") > LEAST)
 
 
 def _said(topic: Topic, sign: Polarity, every: Sequence[Suspicion], hits: Mapping[str, Hit]) -> bool:
@@ -119,11 +138,16 @@ def _named(clause: str, planned: AbstractSet[str]) -> Topic | None:
 
 def texts(parts: Sequence[str], at: int) -> tuple[str, str, str]:
     """What a clause says without the words that only say it, the clause with its neighbours, and the message."""
-    clause = " ".join(_SAYING.sub(" ", parts[at]).split()) or parts[at]
-    return clause, " ".join(parts[max(0, at - 1) : at + 2]), " ".join(parts)
+    return _content(parts[at]) or parts[at], " ".join(parts[max(0, at - 1) : at + 2]), " ".join(parts)
 
 
-def _scores(parts: Sequence[str], at: int, search: Search) -> tuple[dict[str, float], dict[str, Hit]]:
-    """How near a clause is to every entry, best first, and the entries."""
+def _content(clause: str) -> str:
+    """A clause without the words that only say an opinion."""
+    said = " ".join(_SAYING.sub(" ", clause).split())
+    return said if _WORD.search(said) else ""
+
+
+def _ranking(parts: Sequence[str], at: int, search: Search) -> tuple[blamed.Ranking, dict[str, Hit]]:
+    """How near a clause is to every entry, and the entries."""
     hits = {hit.entry.id: hit for hit in search(" ".join(parts), blamed.EVERY)}
     return blamed.ranked(*texts(parts, at), search), hits

@@ -108,11 +108,12 @@ def suspicions(message: Sequence[str], acted: Sequence[tuple[str, str]] = ()) ->
         acted: topics (or variables) that are planned to be acted on, each with the clause that plans it.
     """
     said = by_phrases(message, acted)
-    weighed: list[tuple[Candidate, Polarity | None]] = [
-        (c, c.denied or weigh.meant(c.features, c.clause) or ("suspects" if c.asked else None))
-        for c in candidates(message, acted, said)
-    ]
-    return [_as_weighed(c, said.get(c.topic.id), sign) for c, sign in weighed if sign]
+    out: list[Suspicion] = []
+    for one in candidates(message, acted, said):
+        sign, told = weigh.meant(one.features, one.clause)
+        sign = one.denied or sign or ("suspects" if one.asked else None)
+        out += [_as_weighed(one, said.get(one.topic.id), sign, told)] if sign else []
+    return out
 
 
 def by_phrases(message: Sequence[str], acted: Sequence[tuple[str, str]]) -> dict[str, Suspicion]:
@@ -194,13 +195,13 @@ def candidates(
         yield Candidate(topic, sentence, features, clause, _ASKED.search(masked) is not None, denied)
 
 
-def _as_weighed(one: Candidate, said: Suspicion | None, sign: Polarity) -> Suspicion:
+def _as_weighed(one: Candidate, said: Suspicion | None, sign: Polarity, told: bool) -> Suspicion:
     """What the phrases say, with the sign that the whole message gives."""
     if said:
-        return replace(said, polarity=sign)
+        return replace(said, polarity=sign, told_by=told or said.told_by)
     clause = plain(one.text)
-    told = TOLD.search(clause) or NAMED_SPEAKER.search(one.text) is not None
-    return Suspicion(one.topic, sign, told and not OWN.search(clause), one.text, guessed=not one.asked)
+    others = (TOLD.search(clause) or NAMED_SPEAKER.search(one.text) is not None) and not OWN.search(clause)
+    return Suspicion(one.topic, sign, told or others, one.text, guessed=not one.asked)
 
 
 def _of_clause(clause: str, sentence: int, at: int, acted: Sequence[tuple[str, str]]) -> Iterator[_Named]:

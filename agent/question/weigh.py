@@ -25,8 +25,11 @@ BITS = 15
 """Places of the table of weights, as a power of two: 16 is no better, 13 is worse."""
 SCALE = 24
 """Steps of a stored weight in one of the trained."""
-MEANT: tuple[Polarity | None, ...] = (None, "suspects", "denies", "doubts")
-"""What the columns of the table say."""
+MEANT: tuple[Polarity | None, ...] = (None, "suspects", "denies", "doubts", "suspects")
+"""What the columns of the tables say; by the last one somebody else suspects."""
+TOLD = len(MEANT) - 1
+NOTHING = 10
+"""What speaks for nothing beside the words: one opinion too many is worse than one missed."""
 AROUND = 60
 """Tokens on each side of a cause that are read."""
 _TOKEN = bounded(
@@ -43,14 +46,19 @@ _ARTICLES = ("the", "a", "an", "this", "that", "these", "those", "some", "of", "
 _SMALL = frozenset((*_ARTICLES, "my", "our", "your", "their", "his", "her", "its"))
 
 
-def meant(features: Sequence[str], clause: NDArray[np.int64]) -> Polarity | None:
-    """What the features of one cause say, and what is said by the clause that names it (`clause.weighed`)."""
-    return MEANT[int((table("meant")[places(features, BITS)].sum(0, dtype=np.int64) + clause).argmax())]
+def meant(features: Sequence[str], clause: NDArray[np.int64]) -> tuple[Polarity | None, bool]:
+    """What the features of one cause say, with what is said by the clause that names it (`clause.weighed`); and whether
+    others say it."""
+    scores = table("meant")[places(features, BITS)].sum(0, dtype=np.int64) + clause
+    scores[0] += NOTHING
+    best = int(scores.argmax())
+    return MEANT[best], best == TOLD
 
 
 @cache
 def table(name: str) -> NDArray[np.int8]:
-    """The weights of named causes (`meant`), or of clauses (`clauses`, for `opinion`)."""
+    """The weights of named causes (`meant`), of clauses (`clauses`), of what tells opinions (`held`), or the middles of
+    phrases (`blamed`)."""
     with np.load(FILE, allow_pickle=False) as stored:
         return stored[name]
 

@@ -89,7 +89,7 @@ def test_every_phrase_belongs_to_an_entry_and_finds_it():
     assert set(known.entries) <= set(index(None).runbook.entries)
     rows = [line.split(": ", 1) for line in blamed.FILE.read_text().splitlines() if not line.startswith("#")]
     said = [(id, phrase) for id, phrases in rows for phrase in phrases.split(" | ")][::25]
-    right = sum(next(iter(blamed.ranked(p, p, p, index(None).search))) == id for id, p in said)
+    right = sum(next(iter(blamed.ranked(p, p, p, index(None).search).scores)) == id for id, p in said)
     assert right >= 0.95 * len(said)
 
 
