@@ -117,6 +117,8 @@ _ASKED = re.compile(
     r"|提示词?|问题|输入|题目)['\",;\t: ]".encode()
 )
 """A column of what was asked, without which texts train nobody."""
+_NESTED = re.compile(rb"\s*\[\s*\{[^{}]{0,400}\{")
+"""A list of records with records in them, which only a reader of the whole document can join."""
 _GROUPED = re.compile(
     rb"(?:^|[,\t;])\"?(?:task|rank|gpu|host(?:name)?|node|source|lang(?:uage)?|dataset|domain|expert|layer|annotator)\"?(?:[,\t;\r]|$)",
     _I,
@@ -282,7 +284,8 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
         return Recognised("stack", "flight-recorder keys")
     lines = suffix in (".jsonl", ".ndjson") or (first.rstrip().endswith(b"}") and head.count(b"\n") > 1)
     records = lines or head.lstrip()[:1] == b"["
-    if records and not _TEXT_KEY.search(first if lines else head) and metric_records(head) and not grouped(head):
+    nested = head.lstrip()[:1] == b"[" and _NESTED.match(head)
+    if records and not (nested or _TEXT_KEY.search(first if lines else head) or grouped(head)) and metric_records(head):
         return Recognised("metrics", "records with step and metric keys")
     if not records and (by_name is None or by_name.kind in ("eval", "generations")) and _is_sampling(head):
         return Recognised("config", "parameters of sampling")

@@ -47,7 +47,7 @@ _DEEP = frozenset(
 _PART_LOSS = re.compile(rf"^(?:{splits()})[_/](?!.*(?:aux|policy|value)_loss$)\w+_loss$")
 """A loss of held-out data by the name of a part or of a data set."""
 _SPLIT_ALONE = re.compile(rf"^(?:{splits()})$")
-TRAINED = bounded(r"(?:train\w{0,4}|trn|fit|训练)$", re.IGNORECASE)
+TRAINED = bounded(r"(?:train\w{0,4}|trn|tr|fit|训练)$", re.IGNORECASE)
 """How what is trained on is called beside a split."""
 _AVERAGED = {"train_loss_mean": "loss"}
 """An average over a whole run where it is one over a whole split."""
@@ -65,7 +65,7 @@ _AROUND = tuple(
         r"[_/](?:train(?:ing)?|trn)$",
         r"[_/](?:mean|avg|average|total|all|global|global_avg|smoothed)$",
         r"^(?:avg|average|mean|interval|current|curr?|running|reduced|smooth(?:ed)?|global|raw|total|overall|e2e)[_/]",
-        r"^(?:train(?:ing|er)?|trn|metrics?|perf(?:ormance)?|throughput|optim(?:izer)?|update|rollout|stats|time|timing(?:_s)?"
+        r"^(?:train(?:ing|er)?|trn|tr|metrics?|perf(?:ormance)?|throughput|optim(?:izer)?|update|rollout|stats|time|timing(?:_s)?"
         r"|timeperf|rewards?|tokens|system|env|device|data)[_/]",
     )
 )
@@ -94,7 +94,7 @@ def canonical(key: str) -> tuple[str, float, int] | None:
     if found is None and _PART_LOSS.search(plain):
         return "eval_loss", 1.0, _LOOSE - 1
     if found is None and plain.count("/") > 1 and not _OF_PARTS.search(plain):
-        last = _meaning(plain.rpartition("/")[2], 6)
+        last = _meaning(re.sub(r"[/_](?:mean|avg)$", "", plain).rpartition("/")[2], 6)
         return (last[0], last[1], BY_WORDS + last[2]) if last and last[0] in _DEEP else None
     return found or next(((name, 1.0, _LOOSE - 1) for pattern, name in _FAMILIES if pattern.search(plain)), None)
 

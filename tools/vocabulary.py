@@ -42,8 +42,8 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
         "loss_metrics/global_avg_loss training/loss train/sft_loss running_loss language_model_loss mlm_loss "
         "global_avg_loss lm-loss-training/lm_loss main_loss final_loss step_loss batch_loss avg_loss smooth_loss "
         "language_cross_entropy languagecrossentropy llm_loss 损失 训练损失 损失值 train/languagecrossentropy "
-        "avr_loss cross_entropy logloss mlogloss binary_logloss multi_logloss verlust trainingsverlust perte "
-        "perte_d'entraînement pérdida 損失 訓練損失 学習損失"),
+        "avr_loss ce bt_loss xent cross_entropy logloss mlogloss binary_logloss multi_logloss verlust "
+        "trainingsverlust perte perte_d'entraînement pérdida 損失 訓練損失 学習損失"),
     _metric("train_loss_mean", "", DOWN, "training loss averaged over an epoch or the whole run",
         "train_loss_mean train_loss_epoch loss_epoch epoch_loss train/loss_epoch average_loss"),
     _metric("eval_loss", "", DOWN, "loss on held-out data",
@@ -218,7 +218,22 @@ BARE_TIMES = ("time", "seconds", "duration")
 COUNTERS = ("steps?", "iter(?:ation)?", "num_updates", "update", "batch", "步数", "步骤", "迭代(?:次数)?")
 """Words that count steps in a line of text, as patterns (`global step 3`, `num_updates=3`, `步数：3`)."""
 
-SPLITS = ("eval*", "valid*", "val", "vld", "test*", "tst", "dev", "held_out", "holdout", "验证", "评估", "测试")
+SPLITS = (
+    "eval*",
+    "valid*",
+    "val",
+    "vld",
+    "test*",
+    "tst",
+    "va",
+    "dev",
+    "held_out",
+    "heldout",
+    "holdout",
+    "验证",
+    "评估",
+    "测试",
+)
 """Words for data that is not trained on; `*` stands for the rest of the word."""
 
 

@@ -64,8 +64,9 @@ def _way(table: Table) -> Column | None:
 def _rows(table: Table) -> Column | None:
     """The rows themselves as the way: of a table of nothing but numbers, a curve of training among them."""
     measured = [c for c in table.columns if c.values.dtype.kind == "f"]
+    told = table.of("group", "identifier")
     curves = [c for c in measured if c.of in CURVED and len(np.unique(c.values[np.isfinite(c.values)])) > ROWS // 2]
-    if len(table) < ROWS or len(measured) < len(table.columns) or not curves:
+    if len(table) < ROWS or told or len(measured) * 2 < len(table.columns) or not curves:
         return None
     return Column("row", "axis", "index", "", np.arange(1.0, len(table) + 1))
 

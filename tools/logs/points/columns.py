@@ -39,6 +39,8 @@ _UNIT_AFTER = bounded(r"^\s?([A-Za-z%][\w/%]{0,15})(?=\s*[)\]|,;]|\s*$|  )")
 _KILO = bounded(r"^[kKM](?=\s|$|[,|)])")
 _GLUED = bounded(r"(?:ms|us|s|[kKMGT]i?B|G|M|tok/s|it/s)(?=[\s,;|)])")
 """A unit right behind the number before, which is no word of the next one's name."""
+_EDGES = re.compile(r"^[^\w(|‖∇]+|[^\w)|‖∇?]+$")
+"""Signs and pictures around a name."""
 _RATED = bounded(r"^\s?(?:tok(?:en)?s?|samples|words)/s\b")
 _SPENT = bounded(r"^ms\b")
 _PERCENTILE = bounded(r"(?i)(?:^|[_ -])p\d{2}|latenc|ttft|tpot|duration|elapsed|延迟|耗时")
@@ -142,7 +144,7 @@ def _name(gap: str, after: str, before: str, inner: bool) -> str:
         words.pop(0)
     while words and words[-1].lower() in _FILLERS:
         words.pop()
-    name = " ".join(words[-5:]).strip(" :=：#*@-.!?")
+    name = _EDGES.sub("", " ".join(words[-5:]))
     if inner and gap.strip().startswith("(") and len(pieces) > 1 and before:
         return f"{before} {name or (unit.group(1) if unit else 'in brackets')}".strip()
     if not name and unit and canonical(unit.group(1)):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ...metrics import canonical, named, of_split, step_key, tells
+from ...patterns import bounded
 from ...run import Artifact
 from ...series import Series
 from ...vocabulary import BARE_TIMES, COUNTS, VOCABULARY
@@ -49,6 +50,8 @@ STRANGERS = frozenset((
     "lineno", "thread", "address",
 ))  # fmt: skip
 """Names of numbers that are no measure."""
+MEASURED = bounded(r"(?i)time|secs?\b|seconds|elapsed|len(?:gth)?\b|用时|耗时|时间|长度")
+"""Names of whole numbers that come again and tell no groups apart."""
 CUSTOM = {
     **dict.fromkeys(("train", "trn", "l", "trl", "tr_loss"), "loss"),
     **dict.fromkeys(("val", "valid", "validation", "test", "dev", "tel", "vl"), "eval_loss"),
@@ -78,6 +81,8 @@ class _Table:
     label: Column | None = None
     borrowed: tuple[np.ndarray, str] | None = None
     """Axis of another shape, and what it counts."""
+    under: str = ""
+    """The text of that shape."""
     measures: list[Column] = field(default_factory=list)
 
     def whole(self) -> int:
@@ -108,7 +113,7 @@ class Mine:
         self.tables = [table for same in alike.values() if (table := _table(same))]
         for table in self.tables:
             if table.axisless:
-                table.borrowed = _borrowed(table, self.tables)
+                table.borrowed, table.under = _borrowed(table, self.tables)
 
     def first_line(self) -> int:
         """The first line with a number of a known name, past every line where there is none."""
@@ -206,7 +211,7 @@ def _table(same: Sequence[tuple[Shape, list[Column]]]) -> _Table | None:
 
 def _tells_apart(column: Column) -> bool:
     """Whether it goes round a few whole numbers: `top 1 acc`, `top 5 acc`."""
-    if not column.changes or column.delimited or len(column.values) < 2 * LEAST:
+    if not column.changes or column.delimited or len(column.values) < 2 * LEAST or MEASURED.search(column.name):
         return False
     values, counts = np.unique(column.values[:10_000], return_counts=True)
     return len(values) <= GROUPS and int(counts.min()) >= LEAST and bool((np.diff(column.values) < 0).any())
@@ -259,7 +264,8 @@ def _key(column: Column, table: _Table) -> str:
     """The name of a series; `eval` goes first in a line that tells of held-out data."""
     name = column.name or f"column {table.columns.index(column) + 1}"
     key = name if canonical(name) or name.lower() in CUSTOM else known_end(name) or _end_of(name) or name
-    if HELD_OUT.match(table.text) and not HELD_OUT.match(key) and (held := canonical(of_split(key, "eval"))):
+    told = HELD_OUT.match(table.text) or HELD_OUT.match(table.under)
+    if told and not HELD_OUT.match(key) and (held := canonical(of_split(key, "eval"))):
         return held[0]
     return key
 
@@ -275,9 +281,10 @@ def _base(key: str) -> str:
     return hit[0] if hit else key
 
 
-def _borrowed(table: _Table, tables: Sequence[_Table]) -> tuple[np.ndarray, str] | None:
-    """The counter of another shape that stands once between two lines of this one: a step line with metrics below."""
-    best: tuple[int, np.ndarray, str] | None = None
+def _borrowed(table: _Table, tables: Sequence[_Table]) -> tuple[tuple[np.ndarray, str] | None, str]:
+    """The counter of another shape that stands once between two lines of this one: a step line with metrics below; and
+    the text of that line."""
+    best: tuple[int, np.ndarray, str, str] | None = None
     for other in tables:
         counter = other.step or other.epoch
         if other is table or counter is None or other.writer is not None:
@@ -288,8 +295,8 @@ def _borrowed(table: _Table, tables: Sequence[_Table]) -> tuple[np.ndarray, str]
             continue
         far = int(np.abs(other.lines[at] - table.lines).sum())
         if best is None or far < best[0]:
-            best = far, _counted_on(other, counter)[at], "epoch" if counter is other.epoch else "step"
-    return best[1:] if best else None
+            best = far, _counted_on(other, counter)[at], "epoch" if counter is other.epoch else "step", other.text
+    return (best[1:3], best[3]) if best else (None, "")
 
 
 def _counted_on(table: _Table, counter: Column) -> np.ndarray:
