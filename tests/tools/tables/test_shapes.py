@@ -167,6 +167,18 @@ def splits_behind_names(a, b):
         yield f"{i + 1}\tcross-entropy-train={a[i]}\tcross-entropy-val={b[i]}\tlearning-rate=0.0002"
 
 
+@shape("train.log")
+def under_a_line_that_says_so(a, b):
+    for i in range(N):
+        yield f"Beginning of Epoch {i + 1}/{N}\n[Rank 0] Epoch {i + 1} mean train loss: {a[i]}"
+        yield f"***** Evaluating perplexity, Epoch {i + 1}/{N} *****\nppl: {round(math.exp(b[i]), 4)}, loss: {b[i]}"
+
+
+@shape("metrics.json")
+def records_in_records(a, b):
+    yield json.dumps([{"iter": i, "train": {"loss": a[i]}, "val": {"loss": b[i]}} for i in range(N)], indent=1)
+
+
 @shape("notebook.ipynb")
 def frame_in_a_notebook(a, b):
     rows = "".join(f"<tr><td>{100 * i}</td><td>{a[i]}</td><td>{b[i]}</td></tr>" for i in range(N))
@@ -216,3 +228,24 @@ def test_losses_of_other_things_are_no_kind(tmp_path: Path):
     )
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows), encoding="utf-8")
     assert "ability-lost" not in {f.code for f in look([tmp_path]).findings}
+
+
+def test_nan_among_words(tmp_path: Path):
+    """A value that is lost stands where the numbers stood: aligned, and before a sign."""
+    values = [f"{3 - 0.02 * i:.4f}" if i < 40 else "nan" for i in range(60)]
+    blocks = "".join(f"---- update {100 * i} ----\n  nll        {v} nats/tok\n" for i, v in enumerate(values))
+    bars = "".join(f"step {100 * i} ▏ xent {v} ▏ gnorm {v} ▏ 121k tok/s\n" for i, v in enumerate(values))
+    for name, text in (("a", blocks), ("b", bars)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "train.log").write_text(text, encoding="utf-8")
+        assert "loss-nonfinite" in {f.code for f in look([tmp_path / name]).findings}
+
+
+def test_seconds_tell_no_groups_apart(tmp_path: Path):
+    """Whole seconds that come again and again are no group, in a line of Chinese either."""
+    entropy = [max(0.0021, math.exp(-i / 5)) for i in range(75)]
+    lines = [f"第{i}步|平均奖励 0.4|策略熵 {h:.4f}|KL 0.001|用时 {31 + i % 3}秒" for i, h in enumerate(entropy)]
+    (tmp_path / "grpo.log").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    seen = look([tmp_path])
+    assert [len(s) for s in seen.series if s.metric == "entropy"] == [75]
+    assert "entropy-collapse" in {f.code for f in seen.findings}
