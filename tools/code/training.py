@@ -23,6 +23,11 @@ MOST_EVENTS = 4_000
 CLIPS = frozenset(("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_gradients"))
 HOT = frozenset(("training_step", "compute_loss"))
 """Methods that a trainer calls for each batch."""
+HOOKS = (
+    "on_train_batch_start", "on_train_batch_end", "on_step_begin", "on_step_end", "on_substep_end", "on_before_optimizer_step",
+    "on_before_zero_grad", "on_after_backward", "optimizer_step",
+)  # fmt: skip
+"""Methods that a trainer calls beside each step."""
 Guard = tuple[ast.expr, bool]
 
 
@@ -45,6 +50,8 @@ class Event:
     via: str = ""
     """Who does it: scaler, accelerator, engine."""
     depth: int = 0
+    calls: tuple[ast.Call, ...] = ()
+    """The calls of functions of this file through which it is reached, the innermost last."""
 
 
 @dataclass(frozen=True)
@@ -160,19 +167,20 @@ class _Walk:
             inner = self.program.function(call)
             for value in (*call.args, *(k.value for k in call.keywords)):
                 if isinstance(value, ast.Name) and last(self.program.path(call.func)) == "step":
-                    self.inline(next(iter(self.program.functions.get(value.id, [])), None), at, stack)
+                    self.inline(next(iter(self.program.functions.get(value.id, [])), None), call, at, stack)
             self.classify(call, at)
-            self.inline(inner, at, stack)
+            self.inline(inner, call, at, stack)
 
-    def inline(self, function: Function | None, at: Event, stack: tuple[Function, ...]) -> None:
+    def inline(self, function: Function | None, call: ast.Call, at: Event, stack: tuple[Function, ...]) -> None:
         if function is None or function in stack or len(stack) > DEEP:
             return
         contexts = tuple(self.program.path(d) for d in function.decorator_list)
-        inside = Event("", at.node, at.guards, at.loops, (*at.contexts, *contexts), depth=at.depth + 1)
+        inside = Event("", at.node, at.guards, at.loops, (*at.contexts, *contexts), depth=at.depth + 1,
+                       calls=(*at.calls, call))  # fmt: skip
         self.block(function.body, inside, (*stack, function))
 
     def add(self, kind: str, node: ast.AST, at: Event, on: ast.expr | None = None, via: str = "") -> None:
-        self.events.append(Event(kind, node, at.guards, at.loops, at.contexts, on, via, at.depth))
+        self.events.append(Event(kind, node, at.guards, at.loops, at.contexts, on, via, at.depth, at.calls))
 
     def classify(self, call: ast.Call, at: Event) -> None:
         name, on = last(self.program.path(call.func)), receiver(call)
@@ -222,7 +230,7 @@ class _Walk:
 def _under(at: Event, guards: Guard | None = None, loops: ast.AST | None = None,
            contexts: tuple[str, ...] = ()) -> Event:  # fmt: skip
     return Event(at.kind, at.node, (*at.guards, guards) if guards else at.guards,
-                 (*at.loops, loops) if loops else at.loops, (*at.contexts, *contexts), depth=at.depth)  # fmt: skip
+                 (*at.loops, loops) if loops else at.loops, (*at.contexts, *contexts), depth=at.depth, calls=at.calls)  # fmt: skip
 
 
 def _skips(body: list[ast.stmt], depth: int) -> bool:
@@ -309,6 +317,11 @@ def hot_functions(program: Program) -> list[Function]:
     """Methods that a trainer calls for each batch, here without a loop."""
     return [f for name in HOT for f in program.functions.get(name, []) if any(
         isinstance(a, ast.ClassDef) for a in program.up(f))]  # fmt: skip
+
+
+def hooks(program: Program) -> list[Function]:
+    """Methods of a class that a trainer calls beside each step."""
+    return [f for name in HOOKS for f in program.functions.get(name, []) if isinstance(program.parent.get(f), ast.ClassDef)]
 
 
 def graph_cut(program: Program, expr: ast.AST) -> bool:

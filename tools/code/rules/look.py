@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ..flow import made_of
 from ..program import FOLLOWED, FUNCTIONS, LOOPS, Program, argument, key, last, receiver
 from ..training import Event, Training
 from .rule import View
@@ -60,20 +61,23 @@ def losses(training: Training) -> set[str]:
     return {k for e in training.of("backward") if (k := key(e.on))}
 
 
-def carries_graph(view: View, training: Training | None, expr: ast.expr) -> bool:
+def carries_graph(view: View, training: Training | None, expr: ast.expr, calls: tuple[ast.Call, ...] = ()) -> bool:
     """Whether a value is a loss, or comes from the model, with its graph."""
-    if cut(view.program, expr):
-        return False
-    named = losses(training) if training else set()
-    if named & {key(n) for n in ast.walk(expr)} - {""}:
-        return True
-    origin = view.program.origin(expr)
-    if cut(view.program, origin):
-        return False
-    return any(
-        (isinstance(n, ast.Attribute) and n.attr == "loss" and not key(n).startswith("self.")) or model_call(view, n)
-        for n in ast.walk(origin)
-    )
+    program = view.program
+    trained = {(program.home(e.on, k), k) for e in (training.of("backward") if training else ())
+               if e.on is not None and (k := key(e.on))}  # fmt: skip
+    for source_ in made_of(program, expr, calls, 6):
+        node = source_.node
+        if source_.cut or not isinstance(node, ast.expr):
+            continue
+        name = key(node)
+        if name and (program.home(node, name), name) in trained:
+            return True
+        if isinstance(node, ast.Attribute) and node.attr == "loss" and not name.startswith("self."):
+            return True
+        if model_call(view, node):
+            return True
+    return False
 
 
 def inside(program: Program, node: ast.AST, outer: ast.AST) -> bool:
