@@ -92,7 +92,7 @@ def set_within(program: Program, name: str, at: ast.AST, loop: ast.AST) -> bool:
 
 def _adds(binding: object, name: str) -> bool:
     value = getattr(binding, "value", None)
-    return isinstance(value, ast.BinOp) and name in {key(n) for n in ast.walk(value)}
+    return isinstance(value, (ast.BinOp, ast.IfExp)) and name in {key(n) for n in ast.walk(value)}
 
 
 def always(event: Event) -> bool:
