@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from .flow import fields, made_of, returned
-from .program import FUNCTIONS, Program, argument, key, last
+from .program import FUNCTIONS, Program, argument, key, last, receiver
 
 if TYPE_CHECKING:
     from .rules.rule import View
@@ -31,9 +31,9 @@ def saves(view: View) -> Iterator[Saved]:
     """What `save` writes: of torch, of an accelerator or of a library like them."""
     program = view.program
     for call in program.find("save"):
-        if program.path(call.func) == "torch.save" or view.roles.of(getattr(call.func, "value", None)) == "accelerator":
-            if call.args:
-                yield Saved(call, argument(call, "f", 1), held(program, call.args[0]))
+        own = program.path(call.func) == "torch.save" or view.roles.of(receiver(call)) == "accelerator"
+        if own and call.args:
+            yield Saved(call, argument(call, "f", 1), held(program, call.args[0]))
 
 
 def held(program: Program, state: ast.expr) -> dict[str, ast.expr]:
@@ -74,7 +74,9 @@ def repeated(view: View, node: ast.AST, deep: int = MOST_DEEP) -> bool:
     if any(x in loops for x in program.loops(node)) or any(e.node is node for t in view.trainings for e in t.events):
         return True
     scope = program.scope(node)
-    return bool(deep) and isinstance(scope, FUNCTIONS) and any(repeated(view, c, deep - 1) for c in program.callers(scope))
+    if not deep or not isinstance(scope, FUNCTIONS):
+        return False
+    return any(repeated(view, c, deep - 1) for c in program.callers(scope))
 
 
 def fixed(program: Program, path: ast.expr) -> bool:

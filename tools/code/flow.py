@@ -1,7 +1,7 @@
 """Where a value comes from, through functions and methods of the same file, fields, parts and loops.
 
 A value is followed back with the calls that it came through, so that a parameter stands for what that very call gives;
-where no call is known, for what every call of this file gives. On the way it is noted whether it was cut from the graph.
+where no call is known, for what every call of this file gives. On the way it is noted whether the graph was cut.
 """
 
 from __future__ import annotations
@@ -131,6 +131,32 @@ def fields(program: Program, made: ast.AST | None) -> dict[str, ast.expr]:
     if isinstance(made, ast.Call) and program.path(made.func) == "dict":
         return {k.arg: k.value for k in made.keywords if k.arg}
     return {}
+
+
+def written(program: Program, expr: ast.AST, calls: tuple[ast.Call, ...] = (), deep: int = DEEP) -> str:
+    """A value as its names stand for, in one way of writing: two that are computed alike have the same."""
+    if isinstance(expr, ast.Call):
+        if last(program.path(expr.func)) in ("detach", "clone") and (on := receiver(expr)) is not None and not expr.args:
+            return written(program, on, calls, deep)
+        given = [written(program, a, calls, deep) for a in expr.args]
+        given += sorted(f"{k.arg}={written(program, k.value, calls, deep)}" for k in expr.keywords)
+        return f"{written(program, expr.func, calls, deep)}({', '.join(given)})"
+    if isinstance(expr, (ast.Name, ast.Attribute)) and deep:
+        found = program.binding(expr)
+        if found is not None and found.how == "assign" and found.part is None and found.value is not None:
+            return written(program, found.value, calls, deep - 1)
+        if found is not None and found.how == "parameter" and calls:
+            pairs = passed(found.node, calls[-1]) if program.function(calls[-1]) is found.node else ()
+            if (value := next((v for own, v in pairs if own == key(expr)), None)) is not None:
+                return written(program, value, calls[:-1], deep - 1)
+    if isinstance(expr, ast.Attribute):
+        return f"{written(program, expr.value, calls, deep)}.{expr.attr}"
+    if isinstance(expr, (ast.Name, ast.Constant)):
+        return program.code(expr)
+    if isinstance(expr, ast.Subscript):
+        return f"{written(program, expr.value, calls, deep)}[{program.code(expr.slice)}]"
+    inner = [written(program, n, calls, deep) for n in children(expr) if isinstance(n, ast.expr)]
+    return f"{type(getattr(expr, 'op', expr)).__name__}({', '.join(inner)})"
 
 
 def _given(program: Program, found: Binding, name: str, cut: bool, through: tuple[ast.Call, ...],

@@ -8,7 +8,7 @@ import ast
 from collections.abc import Iterator
 
 from ..patch import after, alone, instead, without
-from ..program import key, last
+from ..program import Program, key, last
 from ..training import Event, Training
 from .look import LOSS, model_call, no_grad, source
 from .rule import Fault, View, rule

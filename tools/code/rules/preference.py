@@ -33,19 +33,6 @@ def core(expr: ast.expr, program: Program) -> ast.expr:
     return expr
 
 
-def _is_kl(expr: ast.expr, program: Program) -> bool:
-    """Whether a term is a KL penalty: its name, or a scale times that."""
-    expr = core(expr, program)
-    if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Mult):
-        return _is_kl(expr.left, program) or _is_kl(expr.right, program)
-    if isinstance(expr, ast.Call):
-        return bool(KL.search(last(program.path(expr.func)))) or any(
-            _is_kl(a, program) for a in expr.args[:1] if last(program.path(expr.func)) == "masked_mean"
-        )
-    name = last(key(expr))
-    return bool(name and KL.search(name)) and not KL_SCALE.search(name)
-
-
 @rule("reference-is-the-policy", "S0", "dpo-loss-stuck-ln2", "ref logsigmoid",
       bad="""
       policy = AutoModelForCausalLM.from_pretrained(name)
@@ -201,114 +188,6 @@ def _handed(view: View, call: ast.Call) -> bool:
              and re.search(r"(^|_|\.)ref(erence)?(_|$)", key(value))]  # fmt: skip
     runs = any(isinstance(n, ast.Call) and key(n.func) == name for name, _ in given for n in ast.walk(function))
     return runs and "no_grad" not in text and "inference_mode" not in text
-
-
-@rule("kl-sign-flipped", "S2", "entropy-explosion", "kl ref",
-      bad="""
-      for batch in loader:
-          pg_loss, kl = step(policy, ref_model, batch)
-          loss = pg_loss - kl_coef * kl
-          loss.backward()
-          optimizer.step()
-          optimizer.zero_grad()
-      """,
-      good="""
-      for batch in loader:
-          pg_loss, kl = step(policy, ref_model, batch)
-          loss = pg_loss + kl_coef * kl
-          loss.backward()
-          optimizer.step()
-          optimizer.zero_grad()
-      """)  # fmt: skip
-def kl_sign_flipped(view: View) -> Iterator[Fault]:
-    """The KL penalty is subtracted from the loss, or added to the reward.
-
-    Why: the policy is paid for leaving the reference; the KL grows without end.
-    """
-    yield from _paid(view)
-    program = view.program
-    for node in program.nodes:
-        if (
-            not isinstance(node, ast.BinOp)
-            or not isinstance(node.op, (ast.Add, ast.Sub))
-            or not _is_kl(node.right, program)
-        ):
-            continue
-        statement = program.statement(node)
-        target = last(key(statement.targets[0])) if isinstance(statement, ast.Assign) else ""
-        left = last(key(core(node.left, program)))
-        negative = isinstance(node.left, ast.UnaryOp) and isinstance(node.left.op, ast.USub)
-        beside = " ".join(last(key(n)) for n in ast.walk(node.left))
-        trained = target in {last(key(e.on)) for t in view.trainings for e in t.of("backward")} - {""}
-        loss = (trained or re.search(r"loss", target, re.I)) and (re.search(r"loss|pg", beside, re.I) or negative)
-        reward = re.search(r"reward|score|(^|_)r$", target, re.I) and re.search(r"reward|score|(^|_)r$", left, re.I)
-        wrong = (loss and isinstance(node.op, ast.Sub)) or (reward and isinstance(node.op, ast.Add))
-        turned = any(
-            isinstance(a, ast.UnaryOp) and isinstance(a.op, ast.USub)
-            for a in program.up(node)
-            if inside(program, a, statement)
-        )
-        if wrong and not turned and _scaled(node.right, program):
-            new = f"{source(program, node.left)} {'+' if loss else '-'} {source(program, node.right)}"
-            what = ("subtracted from the loss", "从 loss 中减去") if loss else ("added to the reward", "加到了奖励上")
-            yield Fault(node, f"the KL penalty is {what[0]}: the policy is paid for leaving the reference",
-                        f"KL 惩罚被{what[1]}：偏离参考模型反而得到奖励", (instead(node, new),))  # fmt: skip
-
-
-def _paid(view: View) -> Iterator[Fault]:
-    """A function of rewards in which a scaled difference of log-probabilities, policy minus reference, is added."""
-    program = view.program
-    if re.search(r"log_?sigmoid|softplus", program.text):
-        return  # a preference loss: the difference is the reward itself
-    for node in program.nodes:
-        scope = program.scope(node)
-        if (
-            not isinstance(node, ast.BinOp)
-            or not isinstance(node.op, ast.Mult)
-            or "reward" not in getattr(scope, "name", "") + _target(program, node)
-        ):
-            continue
-        sides = (node.left, node.right)
-        scaled = any(KL_SCALE.search(last(key(s)) or "") for s in sides)
-        gaps = [g for s in sides for g in [_gap(program, s)] if g]
-        above = program.parent.get(node)
-        turned = isinstance(above, ast.UnaryOp) or (
-            isinstance(above, ast.BinOp) and isinstance(above.op, ast.Sub) and above.right is node
-        )
-        minus = any(isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) for n in ast.walk(node))
-        if scaled and gaps and not turned and not minus:
-            yield Fault(node, "the KL penalty is added to the reward: the policy is paid for leaving the reference",
-                        "KL 惩罚被加到了奖励上：偏离参考模型反而得到奖励")  # fmt: skip
-
-
-def _target(program: Program, node: ast.AST) -> str:
-    """The name that a value is given, if a score is added to it."""
-    statement = program.statement(node)
-    name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
-    for more in (n for n in program.nodes if isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Add)):
-        target = more.target.value if isinstance(more.target, ast.Subscript) else more.target
-        if name and key(target) == name and program.scope(more) is program.scope(node):
-            return name
-    return ""
-
-
-def _gap(program: Program, expr: ast.expr) -> bool:
-    """Whether a value is policy minus reference, in log-probabilities."""
-    for node in program.traced(expr, 2):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
-            left, right = program.code(node.left), program.code(node.right)
-            if (
-                re.search(r"ref", right)
-                and not re.search(r"ref", left)
-                and re.search(r"log_?p|(^|_)lp(_|$|\b)", left + right, re.I)
-            ):
-                return True
-    return False
-
-
-def _scaled(expr: ast.expr, program: Program) -> bool:
-    """Whether the KL is not negative itself: a name or a product, no difference turned round and no minus."""
-    return not any(isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) for n in ast.walk(expr))
 
 
 def negated(program: Program, call: ast.Call) -> bool:
