@@ -136,7 +136,8 @@ def fields(program: Program, made: ast.AST | None) -> dict[str, ast.expr]:
 def written(program: Program, expr: ast.AST, calls: tuple[ast.Call, ...] = (), deep: int = DEEP) -> str:
     """A value as its names stand for, in one way of writing: two that are computed alike have the same."""
     if isinstance(expr, ast.Call):
-        if last(program.path(expr.func)) in ("detach", "clone") and (on := receiver(expr)) is not None and not expr.args:
+        same = last(program.path(expr.func)) in ("detach", "clone") and not expr.args
+        if same and (on := receiver(expr)) is not None:
             return written(program, on, calls, deep)
         given = [written(program, a, calls, deep) for a in expr.args]
         given += sorted(f"{k.arg}={written(program, k.value, calls, deep)}" for k in expr.keywords)

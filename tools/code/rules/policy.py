@@ -94,7 +94,7 @@ def _weights(view: View) -> set[str]:
     return out
 
 
-@rule("old-logprobs-recomputed", "S2", "off-policy-staleness", "old",
+@rule("old-logprobs-recomputed", "S2", "off-policy-staleness", "exp(",
       bad="""
       for epoch in range(4):
           for batch in minibatches:

@@ -8,6 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ..flow import made_of
 from ..patch import instead
 from ..program import FUNCTIONS, Program, argument, key, last, passed, receiver
 from .look import OFF, inside, no_grad, source
@@ -132,11 +133,14 @@ def _params_of(view: View, node: ast.Assign) -> bool:
 
 
 def _same_arguments(view: View, call: ast.Call) -> Iterator[Fault]:
-    reference = argument(call, "ref_model") or argument(call, "reference_model")
+    named = ("ref_model", "reference_model", "reference", "ref_policy", "reference_policy", "ref")
+    reference = next((v for n in named if (v := argument(call, n)) is not None), None)
     if reference is None or not key(reference):
         return
-    policy = argument(call, "model") or argument(call, "policy") or (call.args[0] if call.args else None)
-    if policy is not None and key(policy) == key(reference):
+    given = (argument(call, n) for n in ("model", "policy", "policy_model", "actor"))
+    policy = next((v for v in given if v is not None), None) or (call.args[0] if call.args else None)
+    known = view.roles.of(reference) == "model"
+    if policy is not None and known and key(policy) == key(reference):
         yield Fault(reference, "the reference model is the same object as the policy", "参考模型与策略是同一个对象")
 
 
@@ -187,6 +191,7 @@ def _handed(view: View, call: ast.Call) -> bool:
     given = [(name, value) for name, value in passed(function, call) if view.roles.of(value) == "model"
              and re.search(r"(^|_|\.)ref(erence)?(_|$)", key(value))]  # fmt: skip
     runs = any(isinstance(n, ast.Call) and key(n.func) == name for name, _ in given for n in ast.walk(function))
+    runs = runs and not any(OFF.search(c) for c in view.program.contexts(function.body[-1]))
     return runs and "no_grad" not in text and "inference_mode" not in text
 
 
@@ -240,20 +245,27 @@ def preference_sign_flipped(view: View) -> Iterator[Fault]:
 
 
 def _not_turned(view: View, call: ast.Call, value: ast.expr) -> Iterator[Fault]:
-    """A loss that is the logarithm itself, of chosen minus rejected, and not its negative."""
+    """A loss that is the logarithm itself and nowhere turned round: what it is made of grows less likely."""
     program = view.program
-    lines = [e.on for t in view.trainings for e in t.of("backward") if e.on is not None]
-    statement = program.statement(call)
-    direct = isinstance(statement, ast.Assign) and core(statement.value, program) is call
-    trained = (
-        any(key(statement.targets[0]) == key(on) != "" for on in lines) if isinstance(statement, ast.Assign) else False
-    )
-    if not direct or not trained or not isinstance(statement, ast.Assign):
-        return
-    for node in program.traced(value, 3):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
-            left, right = source(program, node.left), source(program, node.right)
-            if re.search("chosen|preferred|_win", left) and re.search("reject|dispreferred|_lose", right):
-                yield Fault(call, "the loss is not negated: it makes the rejected answer likelier", "损失没有取负：在抬高被拒绝的回答",
-                            (instead(statement.value, f"-{source(program, statement.value)}"),))  # fmt: skip
-                return
+    for training in view.trainings:
+        for event in training.of("backward"):
+            if event.on is None or "-=" in program.code(program.scope(call), 20_000):
+                continue
+            nodes = [n for n, cut, _ in made_of(program, event.on, event.calls) if not cut]
+            if call not in nodes or any(turns(n) for n in nodes):
+                continue
+            statement = program.statement(call)
+            plain = isinstance(statement, (ast.Assign, ast.Return)) and statement.value is not None
+            fix = (instead(statement.value, f"-{source(program, statement.value)}"),) if plain else ()  # type: ignore[union-attr]
+            yield Fault(call, "the loss is not negated: it makes the rejected answer likelier", "损失没有取负：在抬高被拒绝的回答", fix)
+            return
+
+
+def turns(node: ast.AST) -> bool:
+    """Whether a node turns a sign round: a minus, a factor of -1, a call of `neg`."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return True
+    if isinstance(node, ast.Attribute) and node.attr in ("neg", "negative"):
+        return True
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and isinstance(node.left, ast.Constant)
+
