@@ -37,8 +37,9 @@ class Source(NamedTuple):
 Waiting = tuple[ast.AST, bool, tuple[ast.Call, ...], int]
 
 
-def made_of(program: Program, expr: ast.AST, calls: tuple[ast.Call, ...] = (), deep: int = DEEP) -> Iterator[Source]:
-    """The nodes that a value is made of, nearest first."""
+def made_of(program: Program, expr: ast.AST, calls: tuple[ast.Call, ...] = (), deep: int = DEEP,
+            kept: bool = True) -> Iterator[Source]:  # fmt: skip
+    """The nodes that a value is made of, nearest first; not what an object has kept from before, unless `kept`."""
     waiting: list[Waiting] = [(expr, closed(program, expr), calls, deep)]
     seen: set[tuple[int, bool, int]] = set()
     at = 0
@@ -53,6 +54,8 @@ def made_of(program: Program, expr: ast.AST, calls: tuple[ast.Call, ...] = (), d
         if isinstance(node, ast.Call):
             waiting += _call(program, node, cut, through, left)
         elif isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
+            if not kept and not _of_now(program, node):
+                continue
             waiting += _name(program, node, cut, through, left)
         elif isinstance(node, ast.Compare):
             waiting += [(n, True, through, left) for n in children(node) if isinstance(n, ast.expr)]
@@ -60,6 +63,14 @@ def made_of(program: Program, expr: ast.AST, calls: tuple[ast.Call, ...] = (), d
             waiting += [(n, cut, through, left) for n in (node.body, node.orelse)]
         elif not isinstance(node, (ast.Lambda, *FUNCTIONS, ast.ClassDef)):
             waiting += [(n, cut, through, left) for n in children(node) if isinstance(n, (ast.expr, ast.comprehension))]
+
+
+def _of_now(program: Program, node: ast.expr) -> bool:
+    """Whether a value is no attribute of `self`, or one that its own function sets."""
+    if not key(node).startswith("self."):
+        return True
+    scope = program.scope(node)
+    return any(program.scope(b.node) is scope and b.how == "assign" for b in program.bindings(node))
 
 
 def closed(program: Program, node: ast.AST) -> bool:

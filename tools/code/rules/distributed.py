@@ -8,8 +8,9 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ..flow import made_of
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
-from .look import OF_RANKS, alone_on_rank, inside, rank_branch
+from .look import OF_RANKS, alone_on_rank, inside, rank_branch, single
 from .rule import Fault, View, rule
 
 COLLECTIVES = ("all_reduce", "all_gather", "all_gather_object", "all_gather_into_tensor", "broadcast", "broadcast_object_list",
@@ -200,7 +201,7 @@ def sharded_work_on_one_rank(view: View) -> Iterator[Fault]:
     accelerated = bool(WHOLE.search(program.text)) and bool(view.roles.named("accelerator"))
     for call in program.find("state_dict", "generate", "save_checkpoint", "save_state", "forward", "save_16bit_model"):
         role, name = view.roles.of(receiver(call)), last(program.path(call.func))
-        branch = alone_on_rank(program, call)
+        branch = single(program, call)
         if branch is None or _answered(program, call, branch):
             continue
         if key(receiver(call)).endswith(".module"):
@@ -219,6 +220,18 @@ def sharded_work_on_one_rank(view: View) -> Iterator[Fault]:
         if own:
             yield Fault(call, f"`{name}` needs every rank, and only one calls it", f"`{name}` 需要所有 rank 参与，这里只有一个调用",
                         beside=(branch,))  # fmt: skip
+    for call in (n for n in program.nodes if sharded and isinstance(n, ast.Call) and view.roles.of(n.func) == "model"):
+        branch = single(program, call) if key(call.func) else None
+        if branch is not None and _sharded(view, call.func) and not _answered(program, call, branch):
+            yield Fault(call, "running the sharded model needs every rank, and only one does", "运行分片模型需要所有 rank 参与，这里只有一个",
+                        beside=(branch,))  # fmt: skip
+
+
+def _sharded(view: View, expr: ast.expr) -> bool:
+    """Whether a value is seen to be wrapped, through the calls that hand it on."""
+    names = ("FSDP", "FullyShardedDataParallel", "fully_shard")
+    nodes = (n for n, _, _ in made_of(view.program, expr))
+    return any(isinstance(n, ast.Call) and last(view.program.path(n.func)) in names for n in nodes)
 
 
 def _wrapped(view: View, expr: ast.expr | None) -> bool:

@@ -17,6 +17,8 @@ TEST = re.compile(
     r"(^|_|\b)(eval|evaluate|evaluation|valid|validate|validation|val|test|dev|predict)(_|$|\b|loop|step|epoch)", re.I
 )
 LOSS = re.compile(r"(^|_)loss(es)?($|_|\d)", re.I)
+DOES = re.compile(r"(get|set|create|build|load|make|is|has|save|init|setup|unwrap|prepare|count|print|log|wrap)_")
+"""Names of functions about a model, which run none."""
 EPOCH = re.compile(r"epoch|^ep$|round", re.I)
 OF_RANKS = re.compile(
     r"rank|main_process|is_main|master|process_zero|global_zero|chief|should_save|process_index|world_size", re.I
@@ -50,6 +52,8 @@ def model_call(view: View, node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
     name = last(view.program.path(node.func))
+    if DOES.match(name):
+        return False
     if view.roles.of(node.func) in ("model", "criterion", "engine") and key(node.func):
         return not name[:1].isupper()
     return name in ("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "binary_cross_entropy_with_logits", "kl_div",
@@ -66,7 +70,7 @@ def carries_graph(view: View, training: Training | None, expr: ast.expr, calls: 
     program = view.program
     trained = {(program.home(e.on, k), k) for e in (training.of("backward") if training else ())
                if e.on is not None and (k := key(e.on))}  # fmt: skip
-    for source_ in made_of(program, expr, calls, 6):
+    for source_ in made_of(program, expr, calls, 6, kept=False):
         node = source_.node
         if source_.cut or not isinstance(node, ast.expr):
             continue
@@ -166,6 +170,26 @@ def alone_on_rank(program: Program, node: ast.AST) -> ast.If | None:
         if rank_branch(program, test) is branch:
             return statement
     return None
+
+
+def single(program: Program, node: ast.AST, deep: int = 3) -> ast.If | None:
+    """The `if` by which one rank alone runs a node: above it, before it where the others leave, or above every call."""
+    if (branch := alone_on_rank(program, node)) is not None:
+        return branch
+    scope, inner = program.scope(node), node
+    for above in program.up(node):
+        blocks = (getattr(above, name, None) for name in ("body", "orelse"))
+        block = next((b for b in blocks if isinstance(b, list) and inner in b), [])
+        for statement in block[: block.index(inner)] if block else ():
+            leaves = isinstance(statement, ast.If) and isinstance(statement.body[-1], (ast.Return, ast.Continue))
+            if leaves and not statement.orelse and rank_branch(program, statement.test) is False:
+                return statement
+        if above is scope:
+            break
+        inner = above
+    calls = program.callers(scope) if deep and isinstance(scope, FUNCTIONS) else []
+    found = [single(program, c, deep - 1) for c in calls]
+    return found[0] if found and all(f is not None for f in found) else None
 
 
 def epoch_loop(program: Program, node: ast.AST) -> ast.For | None:
