@@ -66,7 +66,7 @@ def _answered(program: Program, call: ast.Call, branch: ast.If) -> bool:
     return False
 
 
-@rule("collective-on-one-rank", "S0", "collective-mismatch", "rank main_process master is_main",
+@rule("collective-on-one-rank", "S0", "collective-mismatch", "rank RANK main_process master is_main",
       bad=HEAD + """
 if rank == 0:
     dist.all_reduce(loss)
@@ -110,7 +110,7 @@ def _through_function(view: View) -> Iterator[Fault]:
                             f"`{function.name}` 中有集合通信，却只有一个 rank 调用", beside=(branch,))  # fmt: skip
 
 
-@rule("rank-leaves-early", "S1", "collective-mismatch", "rank main_process master is_main",
+@rule("rank-leaves-early", "S1", "collective-mismatch", "rank RANK main_process master is_main",
       bad=HEAD + """
 def report(loss):
     if rank != 0:
@@ -178,7 +178,7 @@ def _block(program: Program, node: ast.stmt) -> list[ast.stmt]:
     return []
 
 
-@rule("sharded-work-on-one-rank", "S1", "nccl-hang", "rank main_process master is_main",
+@rule("sharded-work-on-one-rank", "S1", "nccl-hang", "rank RANK main_process master is_main",
       bad="""
       model = FSDP(model)
       if rank == 0:
@@ -245,7 +245,7 @@ def _wrapped(view: View, expr: ast.expr | None) -> bool:
                             for c in view.program.find("fully_shard"))  # fmt: skip
 
 
-@rule("others-do-not-wait", "S2", "rank0-work-timeout", "rank main_process master is_main",
+@rule("others-do-not-wait", "S2", "rank0-work-timeout", "rank RANK main_process master is_main",
       bad=HEAD + """
 if rank == 0:
     dataset.map(encode).save_to_disk("cache")

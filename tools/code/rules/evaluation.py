@@ -8,8 +8,9 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ..flow import part
 from ..patch import instead
-from ..program import FUNCTIONS, argument, key, last, receiver
+from ..program import FUNCTIONS, Program, argument, key, last, receiver
 from .look import TEST, option, source, tested
 from .rule import Fault, View, rule
 
@@ -163,16 +164,20 @@ def one_side_normalised(view: View) -> Iterator[Fault]:
         other = re.search(r"pred|out|gen|resp|answer|completion|result|guess|hyp", names[1 - bare], re.I) or any(
             isinstance(n, ast.Call) and last(program.path(n.func)) in ("decode", "batch_decode", "generate", "complete", "chat")
             for n in program.traced(sides[1 - bare], 3))  # fmt: skip
-        made = program.binding(sides[bare])
-        gold = names[bare] + (
-            source(program, made.value) if made is not None and made.how == "for" and made.value else ""
-        )
+        other = other or any(re.search(r"pred|output|respon|generat", w) for w in _from(program, sides[1 - bare]))
+        gold = " ".join((names[bare], *_from(program, sides[bare])))
         if plain and GOLD.search(gold) and other and _raw(view, sides[bare]):
             chain = _chain(view, sides[1 - bare])
             fix = (instead(sides[bare], f"{names[bare]}{chain}"),) if chain else ()
             yield Fault(
                 node, "one side of the comparison is normalised and the other is not", "比较时只规范化了一侧", fix
             )
+
+
+def _from(program: Program, expr: ast.expr) -> list[str]:
+    """The words of what the names in an expression are taken from, one by one."""
+    bound = [program.binding(n) for n in ast.walk(expr) if isinstance(n, ast.Name)]
+    return [program.code(part(program, b)) for b in bound if b is not None and b.how == "for" and b.value is not None]
 
 
 def _normalised(view: View, expr: ast.expr) -> set[str]:

@@ -85,7 +85,7 @@ def _called(view: View, event: Event) -> str:
     return last(view.program.path(event.node.func)).lower() if isinstance(event.node, ast.Call) else ""
 
 
-@rule("gradients-cleared-before-step", "S1", "loss-stagnation", "zero_grad",
+@rule("gradients-cleared-before-step", "S1", "loss-stagnation", "zero_grad .grad",
       bad=(PASS.format(a=FORWARD, b=BACKWARD, c=ZERO, d=STEP), PASS.format(a=ZERO, b=STEP, c=FORWARD, d=BACKWARD)),
       good=(GOOD, PASS.format(a=ZERO, b=FORWARD, c=BACKWARD, d=STEP)))  # fmt: skip
 def gradients_cleared_before_step(view: View) -> Iterator[Fault]:

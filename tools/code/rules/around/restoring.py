@@ -194,7 +194,7 @@ def state_not_saved(view: View) -> Iterator[Fault]:
 def _writes(view: View) -> bool:
     """Whether the training keeps its weights."""
     saved = [s.call for s in saves(view)] + list(view.program.find("save_pretrained"))
-    return any(repeated(view, c) for c in saved)
+    return any(repeated(view, c) or not view.program.callers(view.program.scope(c)) for c in saved)
 
 
 def _goes_on(view: View, call: ast.Call) -> bool:
