@@ -330,7 +330,8 @@ class Program:
         func = call.func
         if isinstance(func, ast.Name):
             found = self.functions.get(func.id, [])
-            return found[0] if found else None
+            made = self.kind(func) if not found and "__call__" in self.functions else None
+            return found[0] if found else self.method(made, "__call__") if made is not None else None
         if not isinstance(func, ast.Attribute) or not (found := self.functions.get(func.attr, [])):
             return None
         if key(func.value) in ("self", "cls", "trainer"):

@@ -1,7 +1,7 @@
 """The usual ways of writing a defect: each is found, and its mended sibling is left alone.
 
-`forms/*.txt` hold programs, each under `=== codes | what is special`; lines that begin with `-` stand in the bad program
-only, those with `+` in the good one only.
+`forms/*.txt` hold programs, each under `=== codes | what is special`; lines that begin with `-` stand in the bad
+program only, those with `+` in the good one only.
 """
 
 from collections.abc import Iterator

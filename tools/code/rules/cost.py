@@ -42,11 +42,7 @@ def device_read_every_step(view: View) -> Iterator[Fault]:
                  if isinstance(e.node, ast.Call) and not e.guards]  # fmt: skip
         reads = [(e, name) for e, name in reads if name in names and (name != "float" or _loss(view, pace, e))]
         inner = [e for e, name in reads if name != "float" and _many(view, e.node, pace.node)]
-        heavy = [
-            e
-            for e, name in reads
-            if name in ("cpu", "tolist", "numpy") and not e.loops and _device(view, e.node)
-        ]
+        heavy = [e for e, name in reads if name in ("cpu", "tolist", "numpy") and not e.loops and _device(view, e.node)]
         plain = {id(e.node): e for e, name in reads if name in ("item", "float") and not e.loops}
         for event in (*inner[:1], *(heavy[:1] if not inner else ())):
             yield Fault(event.node, "tensors are read back from the device in every step: the GPU waits each time",
@@ -108,8 +104,14 @@ def tensor_printed_every_step(view: View) -> Iterator[Fault]:
                 continue
             shown = [a.value if isinstance(a, ast.FormattedValue) else a for b in call.args
                      for a in (b.values if isinstance(b, ast.JoinedStr) else [b])]  # fmt: skip
-            if any(carries_graph(view, pace.training, a, event.calls) for a in shown if not isinstance(a, ast.Constant)):
-                yield Fault(call, "a tensor is printed in every step: the step waits for it", "每一步都打印张量：这一步要等它算完")
+            if any(
+                carries_graph(view, pace.training, a, event.calls) for a in shown if not isinstance(a, ast.Constant)
+            ):
+                yield Fault(
+                    call,
+                    "a tensor is printed in every step: the step waits for it",
+                    "每一步都打印张量：这一步要等它算完",
+                )
 
 
 def _prints(view: View, call: ast.Call) -> bool:

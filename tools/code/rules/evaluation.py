@@ -42,7 +42,10 @@ def evaluation_samples(view: View) -> Iterator[Fault]:
     Known gaps: pass@k and majority votes draw on purpose; several samples an item are left alone.
     """
     program = view.program
-    if re.search(r"pass@|pass_at|majority|self.consistency|best_of|maj@|reward|rollout", program.said) or view.trainings:
+    if (
+        re.search(r"pass@|pass_at|majority|self.consistency|best_of|maj@|reward|rollout", program.said)
+        or view.trainings
+    ):
         return
     told: set[ast.Call] = set()
     for call in (*program.find("generate", "chat", "create"), *_pipelines(view), *program.find("SamplingParams")):
@@ -89,14 +92,16 @@ def _settings(view: View, call: ast.Call) -> ast.Call | None:
 JUDGED = re.compile(r"accuracy|exact_match|pass_rate|score|correct|hits|right|(^|_|\b)(em|f1|acc)(_|\b)")
 
 
-def _judges(view: View, call: ast.Call) -> bool:
+def _judges(view: View, call: ast.Call, deep: int = 2) -> bool:
     """Whether answers are compared with what is right where they are generated."""
     program = view.program
     scope = program.scope(call)
     text = program.code(scope, 20_000) if isinstance(scope, FUNCTIONS) else program.text
     nodes = ast.walk(scope)
     compared = any(isinstance(n, ast.Compare) and isinstance(n.ops[0], (ast.Eq, ast.In)) for n in nodes)
-    return tested(view, call) or bool(JUDGED.search(text) and (compared or re.search(r"match|score|grade|judge", text)))
+    if tested(view, call) or (JUDGED.search(text) and (compared or re.search(r"match|score|grade|judge", text))):
+        return True
+    return bool(deep) and any(_judges(view, c, deep - 1) for c in program.callers(scope))
 
 
 @rule("chat-template-missing", "S2", "chat-template-mismatch", "generate",

@@ -69,7 +69,9 @@ def _made_once(view: View, expr: ast.expr) -> tuple[Binding, list[ast.Call]] | N
             return None
         if found[0].how == "parameter":
             callers = program.callers(found[0].node)
-            value = next((v for own, v in passed(found[0].node, callers[0]) if own == key(expr)), None) if callers else None
+            value = (
+                next((v for own, v in passed(found[0].node, callers[0]) if own == key(expr)), None) if callers else None
+            )
             if len(callers) != 1 or value is None:
                 return None
             calls.append(callers[0])
@@ -103,11 +105,22 @@ def _passes_over(program: Program, loop: ast.For, calls: list[ast.Call], made: a
         places += program.callers(scope)
     for place in places:
         for outer in program.loops(place):
-            counted = isinstance(outer, ast.For) and isinstance(outer.iter, ast.Call) and program.path(outer.iter.func) == "range"
+            counted = (
+                isinstance(outer, ast.For)
+                and isinstance(outer.iter, ast.Call)
+                and program.path(outer.iter.func) == "range"
+            )
+            counted = counted or (isinstance(outer, ast.While) and _counting(program, outer))
             named = isinstance(outer, ast.For) and any(EPOCH.search(key(n)) for n in ast.walk(outer.target) if key(n))
             if (counted or named) and not inside(program, made, outer) and not _rebuilt(program, made, outer):
                 return outer
     return None
+
+
+def _counting(program: Program, loop: ast.While) -> bool:
+    """Whether a loop goes on until a counter, which its own body raises, is high enough."""
+    raised = {key(n.target) for n in loop.body if isinstance(n, ast.AugAssign)}
+    return isinstance(loop.test, ast.Compare) and key(loop.test.left) in raised
 
 
 def _rebuilt(program: Program, made: ast.AST, outer: ast.AST) -> bool:

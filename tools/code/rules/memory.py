@@ -45,7 +45,11 @@ def _added(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
     for value in values:
         if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add) and name:
             for own, more in ((value.left, value.right), (value.right, value.left)):
-                kept = own if not isinstance(own, ast.BinOp) else next((s for s in (own.left, own.right) if key(s) == name), own)
+                kept = (
+                    own
+                    if not isinstance(own, ast.BinOp)
+                    else next((s for s in (own.left, own.right) if key(s) == name), own)
+                )
                 if key(kept) == name and name not in {key(n) for n in ast.walk(more)}:
                     return kept, more
     return None
@@ -108,7 +112,9 @@ def loss_kept_with_graph(view: View) -> Iterator[Fault]:
         returned = not stepped and re.search(rf"\breturn {re.escape(name)}\b", view.program.text)
         if returned or re.search(rf"\b{re.escape(name)}\.backward\(", view.program.text):
             continue  # the sum is what is trained on
-        if set_within(view.program, name, event.node, pace.node) or not carries_graph(view, training, value, event.calls):
+        if set_within(view.program, name, event.node, pace.node) or not carries_graph(
+            view, training, value, event.calls
+        ):
             continue
         if training is None and not LOSS.search(source(view.program, value)):
             continue

@@ -117,8 +117,11 @@ def _evaluating(view: View) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
 
 def _closed_loop(view: View, function: ast.AST) -> bool:
     """Whether a function goes over batches without gradients."""
-    loops = (n for n in ast.walk(function) if isinstance(n, ast.For))
-    return any(no_grad(view.program.contexts(x)) or any(no_grad(view.program.contexts(s)) for s in x.body) for x in loops)
+    loops = [n for n in ast.walk(function) if isinstance(n, ast.For) and any(
+        view.roles.of(i) == "loader" or TEST.search(last(key(i))) for i in ast.walk(n.iter) if key(i))]  # fmt: skip
+    return any(
+        no_grad(view.program.contexts(x)) or any(no_grad(view.program.contexts(s)) for s in x.body) for x in loops
+    )
 
 
 @rule("evaluated-in-training-mode", "S2", "eval-harness-drift", "no_grad inference_mode backward from_pretrained",

@@ -8,6 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ..flow import returned
 from ..patch import after, without
 from ..program import Program, argument, key, last, receiver
 from .look import inside, source
@@ -262,7 +263,8 @@ def _counts_micro(view: View) -> Iterator[Fault]:
                 nodes = list(_arithmetic(program, value))
                 lengths = [n for n in nodes if isinstance(n, ast.Call) and program.path(n.func) == "len" and n.args
                            and view.roles.of(n.args[0]) == "loader"]  # fmt: skip
-                divided = any(isinstance(n, ast.BinOp) and isinstance(n.op, (ast.Div, ast.FloorDiv)) for n in nodes)
+                divided = any(isinstance(n, ast.BinOp) and isinstance(n.op, (ast.Div, ast.FloorDiv))
+                              and set(_arithmetic(program, n.left)) & set(lengths) for n in nodes)  # fmt: skip
                 if lengths and not divided:
                     yield Fault(call, "the schedule counts micro-batches and is stepped once in several: it ends far from its end",
                                 "调度长度按 micro-batch 计，却每次更新才 step：走不到头", beside=(lengths[0],))  # fmt: skip
@@ -278,6 +280,10 @@ def _arithmetic(program: Program, expr: ast.expr) -> Iterator[ast.AST]:
         if isinstance(node, ast.Call):
             if program.path(node.func) in ("int", "round", "math.ceil", "max", "min", "math.floor"):
                 waiting += [(a, left) for a in node.args]
+        elif isinstance(node, ast.Lambda):
+            waiting.append((node.body, left))
+        elif isinstance(node, ast.Name) and left and node.id in program.functions:
+            waiting += [(value, left - 1) for value in returned(program.functions[node.id][0])]
         elif isinstance(node, (ast.Name, ast.Attribute)) and left:
             value = program.origin(node)
             if value is not node:

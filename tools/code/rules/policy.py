@@ -136,7 +136,15 @@ def old_logprobs_recomputed(view: View) -> Iterator[Fault]:
             if texts[0] != texts[1] or "(" not in texts[0] or not re.search(r"clamp|clip", program.text):
                 continue
             old, again = _old(program, value.right)
-            several = any(isinstance(x, ast.For) and _counts(program, x) for x in (training.node, *training.outer, *event.loops))
+            if (
+                isinstance(old, ast.stmt)
+                and program.scope(old) is program.scope(call)
+                and program.loops(old) != program.loops(call)
+            ):
+                continue  # made before the passes
+            several = any(
+                isinstance(x, ast.For) and _counts(program, x) for x in (training.node, *training.outer, *event.loops)
+            )
             if again or several:
                 yield Fault(old, "the old log-probabilities are computed anew with the policy of this step: the ratio is always 1",
                             "旧的 log 概率用当前策略重新计算：比值恒为 1", beside=(call,))  # fmt: skip
@@ -301,7 +309,9 @@ def engine_weights_not_synced(view: View) -> Iterator[Fault]:
 
 def _made_anew(view: View, engine: ast.expr) -> bool:
     """Whether the engine itself is built again and again."""
-    made = [b.value for s in view.program.bound.values() for b in s.get(key(engine), ()) if isinstance(b.value, ast.Call)]
+    made = [
+        b.value for s in view.program.bound.values() for b in s.get(key(engine), ()) if isinstance(b.value, ast.Call)
+    ]
     return any(repeated(view, m) for m in made)
 
 

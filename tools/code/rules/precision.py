@@ -191,7 +191,9 @@ def fp16_without_scaler(view: View) -> Iterator[Fault]:
         called = {id(e.node) for e in training.of("call")}
         for call in program.find("autocast"):
             statement = program.statement(call)
-            kept = isinstance(statement, ast.Assign) and statement.value is call and key(statement.targets[0]) in entered
+            kept = (
+                isinstance(statement, ast.Assign) and statement.value is call and key(statement.targets[0]) in entered
+            )
             if (kept or id(call) in called) and _half(program, call):
                 yield Fault(call, "fp16 autocast without a gradient scaler: small gradients become zero",
                             "fp16 autocast 没有 GradScaler：小梯度变成 0")  # fmt: skip
@@ -250,7 +252,7 @@ def weights_trained_in_half(view: View) -> Iterator[Fault]:
             and whole
             and _same_model(program, call, at)
             and not adapted
-            and program.path(value) in ("torch.float16", "torch.half")
+            and program.path(program.origin(value)) in ("torch.float16", "torch.half")
         ):
             yield Fault(
                 call, "the trained weights are in fp16: small updates are lost", "训练的权重为 fp16：小更新会丢失"

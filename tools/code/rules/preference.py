@@ -62,7 +62,7 @@ def reference_is_the_policy(view: View) -> Iterator[Fault]:
     if "disable_adapter" in program.text:
         return  # the same object without its adapter is the reference
     yield from _two_names(view)
-    for node in program.nodes:
+    for node in [n for m in program.nodes for n in _one_by_one(m)]:
         target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
         if (
             isinstance(node, ast.Assign)
@@ -80,6 +80,16 @@ def reference_is_the_policy(view: View) -> Iterator[Fault]:
                                 f"`{key(target)}` 与 `{text}` 是同一个对象：两者永远相同", fix)  # fmt: skip
         elif isinstance(node, ast.Call):
             yield from _same_arguments(view, node)
+
+
+def _one_by_one(node: ast.AST) -> list[ast.AST]:
+    """An assignment of several values as one for each."""
+    targets = node.targets[0] if isinstance(node, ast.Assign) else None
+    values = node.value if isinstance(node, ast.Assign) else None
+    if not isinstance(targets, ast.Tuple) or not isinstance(values, ast.Tuple) or len(targets.elts) != len(values.elts):
+        return [node]
+    pairs = zip(targets.elts, values.elts, strict=True)
+    return [ast.copy_location(ast.Assign([t], v), node) for t, v in pairs]
 
 
 def _two_names(view: View) -> Iterator[Fault]:
@@ -257,7 +267,12 @@ def _not_turned(view: View, call: ast.Call, value: ast.expr) -> Iterator[Fault]:
             statement = program.statement(call)
             plain = isinstance(statement, (ast.Assign, ast.Return)) and statement.value is not None
             fix = (instead(statement.value, f"-{source(program, statement.value)}"),) if plain else ()  # type: ignore[union-attr]
-            yield Fault(call, "the loss is not negated: it makes the rejected answer likelier", "损失没有取负：在抬高被拒绝的回答", fix)
+            yield Fault(
+                call,
+                "the loss is not negated: it makes the rejected answer likelier",
+                "损失没有取负：在抬高被拒绝的回答",
+                fix,
+            )
             return
 
 
@@ -268,4 +283,3 @@ def turns(node: ast.AST) -> bool:
     if isinstance(node, ast.Attribute) and node.attr in ("neg", "negative"):
         return True
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and isinstance(node.left, ast.Constant)
-

@@ -90,7 +90,8 @@ def _opening_lost(view: View) -> Iterator[Fault]:
         nodes = [n for n, _, _ in made_of(program, call.args[0])]
         ends = [n for n in nodes if isinstance(n, (ast.JoinedStr, ast.Constant)) and OPENING.search(_end(n))]
         chats = [n for n in nodes if isinstance(n, ast.Call) and keyword(n, "add_generation_prompt") is True]
-        if ends and LONG.search(program.code(ends[0])):
+        texts = (n for n in nodes if isinstance(n, (ast.JoinedStr, ast.BinOp, ast.Constant)))
+        if ends and LONG.search(" ".join(program.code(n) for n in texts)):
             yield Fault(call, "prompts are cut on the right: long ones lose the question and the opening of the answer",
                         "提示在右侧被截断：过长的提示会丢掉问题和回答的开头", beside=(ends[0],))  # fmt: skip
         elif chats:

@@ -1,7 +1,5 @@
 """Rules on how an optimizer is made: how often, and what its weight decay is for."""
 
-# ruff: noqa: E501  one sentence, pattern or question on one line
-
 from __future__ import annotations
 
 import ast
@@ -67,7 +65,12 @@ def _of_an_epoch(view: View) -> Iterator[tuple[str, ast.Call]]:
             continue
         for name, bindings in program.bound[scope].items():
             made = bindings[0].value
-            if len(bindings) != 1 or not isinstance(made, ast.Call) or view.roles.of(made) != "optimizer" or program.guards(made):
+            if (
+                len(bindings) != 1
+                or not isinstance(made, ast.Call)
+                or view.roles.of(made) != "optimizer"
+                or program.guards(made)
+            ):
                 continue
             for call in program.callers(scope):
                 if (loop := epoch_loop(program, call)) is None or training.node in program.loops(made):

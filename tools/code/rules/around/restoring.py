@@ -173,7 +173,14 @@ def state_not_saved(view: View) -> Iterator[Fault]:
     Known gaps: SGD without momentum has no state.
     """
     program = view.program
-    kept = ("save_state", "load_state", "save_checkpoint", "get_state_dict", "get_optimizer_state_dict", "set_state_dict")
+    kept = (
+        "save_state",
+        "load_state",
+        "save_checkpoint",
+        "get_state_dict",
+        "get_optimizer_state_dict",
+        "set_state_dict",
+    )
     if any(True for _ in program.find(*kept)) and not any(program.functions.get(n) for n in kept):
         return
     states = [c for c in program.find("state_dict", "load_state_dict", "optim_state_dict") if receiver(c) is not None]
@@ -214,7 +221,12 @@ def _goes_on(view: View, call: ast.Call) -> bool:
                 if near and not isinstance(value, ast.Constant) and _together(program, binding.node, call):
                     return True
     if named or re.search(r"load|restore", getattr(scope, "name", "")):
-        read = {n for r in ast.walk(scope) if isinstance(r, ast.Return) and r.value is not None for n in asked_for_in(r.value)}
+        read = {
+            n
+            for r in ast.walk(scope)
+            if isinstance(r, ast.Return) and r.value is not None
+            for n in asked_for_in(r.value)
+        }
         return bool(read & {"epoch", "step", "global_step", "iteration", "iter"})
     return False
 
@@ -286,13 +298,19 @@ def batches_repeated_after_resume(view: View) -> Iterator[Fault]:
 def _counter(view: View, training: Training, within: set[str]) -> ast.AST | None:
     """Where a counter of steps is restored that a loop over a loader goes on with, and that says when to save."""
     program = view.program
-    if not isinstance(training.node, ast.For) or not any(view.roles.of(n) == "loader" for n in ast.walk(training.node.iter)):
+    if not isinstance(training.node, ast.For) or not any(
+        view.roles.of(n) == "loader" for n in ast.walk(training.node.iter)
+    ):
         return None
     for scoped in program.bound.values():
         for name, bindings in scoped.items():
-            restored = [b for b in bindings if b.how == "assign" and b.value is not None and asked_for_in(b.value) & within]
+            restored = [
+                b for b in bindings if b.how == "assign" and b.value is not None and asked_for_in(b.value) & within
+            ]
             raised = [b for b in bindings if b.how == "augment" and inside(program, b.node, training.node)]
-            called = [e for e in training.of("assign") if isinstance(e.node, ast.AugAssign) and key(e.node.target) == name]
+            called = [
+                e for e in training.of("assign") if isinstance(e.node, ast.AugAssign) and key(e.node.target) == name
+            ]
             timed = [s for s in saves(view) if any(
                 isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) and key(n.left) == name
                 for e in training.of("call") if e.node is s.call for t, _ in e.guards for n in ast.walk(t))]  # fmt: skip

@@ -1,7 +1,5 @@
 """The rule on examples in a prompt that come from the items which are scored."""
 
-# ruff: noqa: E501  one sentence, pattern or question on one line
-
 from __future__ import annotations
 
 import ast
@@ -14,7 +12,19 @@ from ..rule import Fault, View, rule
 
 SHOTS = re.compile(r"shot|exemplar|demo(s|nstration)|in_?context|icl|few", re.I)
 HELD = re.compile(r"(^|_)(test|val|valid|validation|eval|dev|holdout)(_|$|\d)", re.I)
-SAME = ("list", "tuple", "sorted", "reversed", "tqdm", "enumerate", "sample", "choices", "choice", "join", "permutation")
+SAME = (
+    "list",
+    "tuple",
+    "sorted",
+    "reversed",
+    "tqdm",
+    "enumerate",
+    "sample",
+    "choices",
+    "choice",
+    "join",
+    "permutation",
+)
 """Functions that give rows of their first argument."""
 KEEPS = ("shuffle", "select", "take", "to_list", "with_format", "map", "copy", "filter")
 """Methods that give rows of what they are called on."""

@@ -58,7 +58,11 @@ def kl_sign_flipped(view: View) -> Iterator[Fault]:
         kind = _context(view, top, node)
         if (kind == "reward" and sign > 0) or (kind == "loss" and sign < 0):
             told.add(statement)
-            what = ("added to the reward", "加到了奖励上") if kind == "reward" else ("subtracted from the loss", "从 loss 中减去")
+            what = (
+                ("added to the reward", "加到了奖励上")
+                if kind == "reward"
+                else ("subtracted from the loss", "从 loss 中减去")
+            )
             yield Fault(node, f"the KL penalty is {what[0]}: the policy is paid for leaving the reference",
                         f"KL 惩罚被{what[1]}：偏离参考模型反而得到奖励", _turned(program, node))  # fmt: skip
 
@@ -84,7 +88,8 @@ def _divergences(view: View) -> Iterator[tuple[ast.expr, int]]:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and node not in seen:
             factors, sign = _factors(program, node)
             seen |= {n for n in ast.walk(node) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult)}
-            scaled = any(KL_SCALE.search(last(key(f))) for f in factors)
+            plain = any(isinstance(f, ast.Constant) for f in factors) and any(is_kl(f, program) for f in factors)
+            scaled = plain or any(KL_SCALE.search(last(key(f))) for f in factors)
             found = next((s for f in factors if (s := _divergence(program, f))), 0)
             if scaled and found:
                 yield node, sign * found
@@ -133,7 +138,11 @@ def _divergence(program: Program, expr: ast.expr, deep: int = 4) -> int:
 
 def _words(program: Program, expr: ast.expr) -> tuple[str, str]:
     """(the words of an expression, those of all that it is made of)."""
-    all_ = [program.code(n) for n, _, _ in islice(made_of(program, expr, (), 3), 40) if isinstance(n, (ast.Name, ast.Attribute))]
+    all_ = [
+        program.code(n)
+        for n, _, _ in islice(made_of(program, expr, (), 3), 40)
+        if isinstance(n, (ast.Name, ast.Attribute))
+    ]
     return program.code(expr), " ".join(all_)
 
 
@@ -175,8 +184,14 @@ def _context(view: View, top: ast.AST, node: ast.expr) -> str:
     paid = " ".join(words | {program.code(program.origin(n)) for n in beside} | _added_to(program, statement, target))
     if isinstance(statement, ast.AugAssign) and (found := program.bindings(statement.target)):
         paid += " ".join(program.code(b.value) for b in found if b.value is not None and b.how == "assign")
-    if last(target) in trained or re.search(r"loss", target, re.I) or any(re.search(r"loss|(^|_)pg(_|$)", w, re.I) for w in words):
-        told = any(re.search(r"loss|pg|surr|policy|obj", w, re.I) for w in words) or isinstance(statement, ast.AugAssign)
+    if (
+        last(target) in trained
+        or re.search(r"loss", target, re.I)
+        or any(re.search(r"loss|(^|_)pg(_|$)", w, re.I) for w in words)
+    ):
+        told = any(re.search(r"loss|pg|surr|policy|obj", w, re.I) for w in words) or isinstance(
+            statement, ast.AugAssign
+        )
         return "loss" if told else ""
     preferred = re.search(r"log_?sigmoid|softplus", program.text)
     return "reward" if re.search(r"reward|score|\breturns?\b|\br\b", paid, re.I) and not preferred else ""

@@ -333,7 +333,11 @@ def test_data_chooses(view: View) -> Iterator[Fault]:
         ]
         made = [program.origin(s) for s in (test.left, *test.comparators)]
         scored = scored or [
-            key(a) for m in made if isinstance(m, ast.Call) for a in m.args if re.search(r"(^|_)test(_|$)", last(key(a)))
+            key(a)
+            for m in made
+            if isinstance(m, ast.Call)
+            for a in m.args
+            if re.search(r"(^|_)test(_|$)", last(key(a)))
         ]
         best = [s for s in sides if re.search(r"best|max_|min_|lowest|highest", s, re.I)]
         saves = any(
