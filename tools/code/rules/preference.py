@@ -262,7 +262,8 @@ def _not_turned(view: View, call: ast.Call, value: ast.expr) -> Iterator[Fault]:
             if event.on is None or "-=" in program.code(program.scope(call), 20_000):
                 continue
             nodes = [n for n, cut, _ in made_of(program, event.on, event.calls) if not cut]
-            if call not in nodes or any(turns(n) for n in nodes):
+            below = {n for n, _, _ in made_of(program, value, event.calls)}  # a minus in there is of what is compared
+            if call not in nodes or any(turns(n) for n in nodes if n not in below):
                 continue
             statement = program.statement(call)
             plain = isinstance(statement, (ast.Assign, ast.Return)) and statement.value is not None
