@@ -16,13 +16,19 @@ from functools import cached_property
 from typing import NamedTuple
 
 from .source import Parsed, children
+from .syntax import FUNCTIONS as FUNCTIONS
+from .syntax import argument as argument
+from .syntax import key as key
+from .syntax import last as last
+from .syntax import names as names
+from .syntax import passed as passed
+from .syntax import receiver as receiver
 
 FOLLOWED = 5
 """How many assignments a value is followed back through."""
 MOST_TRACED = 600
 """Nodes that are looked at when a value is followed."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 COMMON = frozenset(
     (
         "step", "backward", "zero_grad", "train", "eval", "forward", "generate", "save", "load", "get", "update", "append", "add",
@@ -49,23 +55,6 @@ class Binding(NamedTuple):
     """Which part of the value, where it is taken apart."""
 
 
-def key(expr: ast.AST | None) -> str:
-    """`x`, `self.x`, `batch['labels']`: the name of what can be assigned; empty for anything else."""
-    if isinstance(expr, ast.Name):
-        return expr.id
-    if isinstance(expr, ast.Attribute):
-        base = key(expr.value)
-        return f"{base}.{expr.attr}" if base else ""
-    if isinstance(expr, ast.Subscript) and isinstance(expr.slice, ast.Constant):
-        base = key(expr.value)
-        return f"{base}[{expr.slice.value!r}]" if base else ""
-    return ""
-
-
-def last(name: str) -> str:
-    return name.rpartition(".")[2]
-
-
 class Program:
     """A parsed file with its names resolved."""
 
@@ -77,6 +66,8 @@ class Program:
         self.imports: dict[str, str] = {}
         self.bound: dict[ast.AST, dict[str, list[Binding]]] = defaultdict(lambda: defaultdict(list))
         self.calls: dict[str, list[ast.Call]] = defaultdict(list)
+        self.classes: dict[str, ast.ClassDef] = {}
+        self._functions: dict[ast.Call, Function | None] = {}
         self._scopes: dict[ast.AST, ast.AST] = {self.tree: self.tree}
         waiting: list[ast.AST] = [self.tree]
         while waiting:
@@ -100,6 +91,8 @@ class Program:
             arguments = node.args
             for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
                 self.bound[node][arg.arg].append(Binding(None, node, "parameter"))
+        elif isinstance(node, ast.ClassDef):
+            self.classes[node.name] = node
         elif isinstance(node, ast.Import):
             for alias in node.names:
                 self.imports[alias.asname or alias.name.split(".")[0]] = (
@@ -244,13 +237,10 @@ class Program:
 
     def given(self, binding: Binding, name: str) -> ast.expr | None:
         """What a parameter is given, where one call of this file gives it."""
-        function = binding.node
-        if not isinstance(function, FUNCTIONS) or len(self.functions.get(function.name, ())) != 1:
+        calls = self.callers(binding.node)
+        if len(calls) != 1:
             return None
-        calls = self.calls.get(function.name, ())
-        if len(calls) != 1 or self.function(calls[0]) is not function:
-            return None
-        return next((value for own, value in passed(function, calls[0]) if own == name), None)
+        return next((value for own, value in passed(binding.node, calls[0]) if own == name), None)
 
     def origin(self, expr: ast.expr) -> ast.expr:
         """The expression that a name stands for, through plain assignments and the one call that gives it."""
@@ -330,21 +320,62 @@ class Program:
         return re.sub(r"(?m)^\s{0,40}(?:from\s[\w.]{1,200}\s{1,4})?import\b[^\n]*$", "", self.text)
 
     def function(self, call: ast.Call) -> Function | None:
-        """The function of this file that is called, as a name or a method of `self`."""
+        """The function of this file that is called: by its name, or as a method of what is known to be of a class."""
+        if call not in self._functions:
+            self._functions[call] = None  # a question that leads back to itself
+            self._functions[call] = self._called(call)
+        return self._functions[call]
+
+    def _called(self, call: ast.Call) -> Function | None:
         func = call.func
         if isinstance(func, ast.Name):
             found = self.functions.get(func.id, [])
-        elif isinstance(func, ast.Attribute) and key(func.value) in ("self", "cls", "trainer"):
-            found = self.functions.get(func.attr, [])
-        elif isinstance(func, ast.Attribute) and func.attr not in COMMON and key(func.value) not in self.imports:
-            found = self.functions.get(func.attr, [])
-            own = len(found) == 1 and isinstance(self.parent.get(found[0]), ast.ClassDef)
-            return (
-                found[0] if own and found[0] not in self.up(call) else None
-            )  # in itself: another class's of that name
-        else:
+            made = self.kind(func) if not found and "__call__" in self.functions else None
+            return found[0] if found else self.method(made, "__call__") if made is not None else None
+        if not isinstance(func, ast.Attribute) or not (found := self.functions.get(func.attr, [])):
             return None
-        return found[0] if len(found) == 1 or (found and isinstance(func, ast.Name)) else _same_class(self, call, found)
+        if key(func.value) in ("self", "cls", "trainer"):
+            mine = next((n for n in self.up(call) if isinstance(n, ast.ClassDef)), None)
+            own = self.method(mine, func.attr) if mine is not None else None
+            return own or (found[0] if len(found) == 1 else None)
+        if (made := self.kind(func.value)) is not None:
+            return self.method(made, func.attr)
+        if func.attr not in COMMON and key(func.value) not in self.imports:
+            own = len(found) == 1 and isinstance(self.parent.get(found[0]), ast.ClassDef)
+            return found[0] if own and found[0] not in self.up(call) else None  # in itself: another class's
+        return None
+
+    def method(self, made: ast.ClassDef, name: str, deep: int = 3) -> Function | None:
+        """A method of a class, or of those of this file that it is made from."""
+        own = next((f for f in made.body if isinstance(f, FUNCTIONS) and f.name == name), None)
+        if own is not None or not deep:
+            return own
+        above = (self.classes.get(key(b)) for b in made.bases)
+        return next((f for b in above if b is not None and (f := self.method(b, name, deep - 1)) is not None), None)
+
+    def kind(self, expr: ast.expr) -> ast.ClassDef | None:
+        """The class of this file that a value is of, as its constructor or its annotation tells."""
+        if not self.classes:
+            return None
+        value = self.origin(expr)
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+            return self.classes.get(value.func.id)
+        found = self.binding(value)
+        if found is not None and found.how == "parameter" and isinstance(found.node, FUNCTIONS):
+            arguments = found.node.args
+            every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+            said = next((a.annotation for a in every if a.arg == key(value)), None)
+            return self.classes.get(key(said)) if said is not None else None
+        return None
+
+    def callers(self, function: ast.AST) -> list[ast.Call]:
+        """The calls of a function of this file; those of a class for its `__init__`."""
+        if not isinstance(function, FUNCTIONS):
+            return []
+        owner = self.parent.get(function)
+        if function.name == "__init__" and isinstance(owner, ast.ClassDef):
+            return [c for c in self.calls.get(owner.name, ()) if isinstance(c.func, ast.Name)]
+        return [c for c in self.calls.get(function.name, ()) if self.function(c) is function]
 
     def code(self, node: ast.AST, most: int = 200) -> str:
         """The program's own words for a node."""
@@ -362,39 +393,3 @@ class Program:
             end = len(rows[-1].encode()[: node.end_col_offset].decode("utf-8", "ignore"))  # type: ignore[attr-defined]
         cut = rows[0][start:end] if len(rows) == 1 else "\n".join([rows[0][start:], *rows[1:-1], rows[-1][:end]])
         return cut[:most]
-
-
-def _same_class(program: Program, call: ast.Call, found: list[Function]) -> Function | None:
-    mine = [n for n in program.up(call) if isinstance(n, ast.ClassDef)]
-    return next((f for f in found if program.parent.get(f) in mine), None)
-
-
-def argument(call: ast.Call, name: str, position: int | None = None) -> ast.expr | None:
-    """An argument by its keyword, or by its place."""
-    named = next((k.value for k in call.keywords if k.arg == name), None)
-    if named is None and position is not None and len(call.args) > position:
-        return call.args[position]
-    return named
-
-
-def receiver(call: ast.Call) -> ast.expr | None:
-    """What a method is called on."""
-    return call.func.value if isinstance(call.func, ast.Attribute) else None
-
-
-def names(expr: ast.AST) -> set[str]:
-    """The plain names in an expression."""
-    return {n.id for n in ast.walk(expr) if isinstance(n, ast.Name)}
-
-
-def passed(function: ast.AST, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
-    """Parameter -> what a call gives it."""
-    if not isinstance(function, FUNCTIONS):
-        return
-    own = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
-    if own[:1] in (["self"], ["cls"]):
-        own = own[1:]
-    yield from (
-        (name, value) for name, value in zip(own, call.args, strict=False) if not isinstance(value, ast.Starred)
-    )
-    yield from ((k.arg, k.value) for k in call.keywords if k.arg)

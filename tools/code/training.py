@@ -23,6 +23,13 @@ MOST_EVENTS = 4_000
 CLIPS = frozenset(("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_gradients"))
 HOT = frozenset(("training_step", "compute_loss"))
 """Methods that a trainer calls for each batch."""
+HOOKS = (
+    "on_train_batch_start", "on_train_batch_end", "on_step_begin", "on_step_end", "on_substep_end",
+    "on_before_optimizer_step", "on_before_zero_grad", "on_after_backward", "optimizer_step",
+)  # fmt: skip
+"""Methods that a trainer calls beside each step."""
+PIECES = ("split", "chunk", "tensor_split", "array_split")
+"""Calls that take a batch apart."""
 Guard = tuple[ast.expr, bool]
 
 
@@ -45,6 +52,8 @@ class Event:
     via: str = ""
     """Who does it: scaler, accelerator, engine."""
     depth: int = 0
+    calls: tuple[ast.Call, ...] = ()
+    """The calls of functions of this file through which it is reached, the innermost last."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +81,7 @@ class Training:
             for test, positive in step.guards:
                 if (test, positive) in backwards[0].guards:
                     continue
-                if found := boundary(self.program, test):
+                if found := boundary(self.program, test) or self._set_back(test, positive):
                     return Accumulation(found[0], test, found[1], positive)
         for loop in backwards[0].loops:
             if isinstance(loop, (ast.For, ast.AsyncFor)) and all(loop not in s.loops for s in steps):
@@ -85,7 +94,20 @@ class Training:
                     return Accumulation(origin.args[1], None, None, True)
                 if isinstance(origin, ast.Call) and last(self.program.path(origin.func)) == "range" and origin.args:
                     return Accumulation(origin.args[-1] if len(origin.args) < 3 else origin.args[1], None, None, True)
+                cut = isinstance(origin, ast.Call) and last(self.program.path(origin.func)) in PIECES
+                if cut or re.search(r"micro|chunk", key(loop.iter)):
+                    return Accumulation(loop.iter, None, None, True)
         return None
+
+    def _set_back(self, test: ast.expr, positive: bool) -> tuple[ast.expr, ast.expr] | None:
+        """(how many, the counter) of `count == n`, where the counter is raised in each pass and set to 0 under it."""
+        if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.GtE)) or not positive:
+            return None
+        name = key(test.left)
+        written = [e for e in self.of("assign") if name and name == _target(e.node)]
+        raised = any(isinstance(e.node, ast.AugAssign) and (test, positive) not in e.guards for e in written)
+        back = any(isinstance(e.node, ast.Assign) and (test, positive) in e.guards for e in written)
+        return (test.comparators[0], test.left) if raised and back else None
 
 
 @dataclass(frozen=True)
@@ -99,6 +121,13 @@ class Accumulation:
     left: ast.expr | None = None
     """What is divided in the condition: `step + 1` of `(step + 1) % n`."""
     positive: bool = True
+
+
+def _target(node: ast.AST) -> str:
+    """The name that an assignment writes."""
+    if isinstance(node, (ast.AugAssign, ast.AnnAssign)):
+        return key(node.target)
+    return key(node.targets[0]) if isinstance(node, ast.Assign) else ""
 
 
 def boundary(program: Program, test: ast.expr) -> tuple[ast.expr | None, ast.expr | None] | None:
@@ -135,7 +164,10 @@ class _Walk:
                 return _under(at, guards=(node.test, False))
         elif isinstance(node, LOOPS):
             self.expression(node.test if isinstance(node, ast.While) else node.iter, at, stack)
-            self.block(node.body, _under(at, loops=node), stack)
+            if isinstance(node, ast.For) and (done := _cleared(self.program, node)) is not None:
+                self.add("zero", done, at)
+            else:
+                self.block(node.body, _under(at, loops=node), stack)
             self.block(node.orelse, at, stack)
         elif isinstance(node, (ast.With, ast.AsyncWith)):
             for item in node.items:
@@ -160,19 +192,20 @@ class _Walk:
             inner = self.program.function(call)
             for value in (*call.args, *(k.value for k in call.keywords)):
                 if isinstance(value, ast.Name) and last(self.program.path(call.func)) == "step":
-                    self.inline(next(iter(self.program.functions.get(value.id, [])), None), at, stack)
+                    self.inline(next(iter(self.program.functions.get(value.id, [])), None), call, at, stack)
             self.classify(call, at)
-            self.inline(inner, at, stack)
+            self.inline(inner, call, at, stack)
 
-    def inline(self, function: Function | None, at: Event, stack: tuple[Function, ...]) -> None:
+    def inline(self, function: Function | None, call: ast.Call, at: Event, stack: tuple[Function, ...]) -> None:
         if function is None or function in stack or len(stack) > DEEP:
             return
         contexts = tuple(self.program.path(d) for d in function.decorator_list)
-        inside = Event("", at.node, at.guards, at.loops, (*at.contexts, *contexts), depth=at.depth + 1)
+        inside = Event("", at.node, at.guards, at.loops, (*at.contexts, *contexts), depth=at.depth + 1,
+                       calls=(*at.calls, call))  # fmt: skip
         self.block(function.body, inside, (*stack, function))
 
     def add(self, kind: str, node: ast.AST, at: Event, on: ast.expr | None = None, via: str = "") -> None:
-        self.events.append(Event(kind, node, at.guards, at.loops, at.contexts, on, via, at.depth))
+        self.events.append(Event(kind, node, at.guards, at.loops, at.contexts, on, via, at.depth, at.calls))
 
     def classify(self, call: ast.Call, at: Event) -> None:
         name, on = last(self.program.path(call.func)), receiver(call)
@@ -221,8 +254,9 @@ class _Walk:
 
 def _under(at: Event, guards: Guard | None = None, loops: ast.AST | None = None,
            contexts: tuple[str, ...] = ()) -> Event:  # fmt: skip
-    return Event(at.kind, at.node, (*at.guards, guards) if guards else at.guards,
-                 (*at.loops, loops) if loops else at.loops, (*at.contexts, *contexts), depth=at.depth)  # fmt: skip
+    above = (*at.guards, guards) if guards else at.guards
+    around = (*at.loops, loops) if loops else at.loops
+    return Event(at.kind, at.node, above, around, (*at.contexts, *contexts), depth=at.depth, calls=at.calls)
 
 
 def _skips(body: list[ast.stmt], depth: int) -> bool:
@@ -236,6 +270,14 @@ def _clears(node: ast.stmt) -> bool:
     value = getattr(node, "value", None)
     return isinstance(value, ast.Constant) and value.value is None and any(
         isinstance(t, ast.Attribute) and t.attr == "grad" for t in targets)  # fmt: skip
+
+
+def _cleared(program: Program, loop: ast.For) -> ast.stmt | None:
+    """The statement that clears a gradient, where a loop does that to each parameter and nothing else."""
+    if len(loop.body) != 1 or "parameters" not in program.path(loop.iter):
+        return None
+    only = loop.body[0].body[-1] if isinstance(loop.body[0], ast.If) else loop.body[0]
+    return only if _clears(only) else None
 
 
 def _calls(node: ast.AST) -> Iterator[ast.Call]:
@@ -309,6 +351,12 @@ def hot_functions(program: Program) -> list[Function]:
     """Methods that a trainer calls for each batch, here without a loop."""
     return [f for name in HOT for f in program.functions.get(name, []) if any(
         isinstance(a, ast.ClassDef) for a in program.up(f))]  # fmt: skip
+
+
+def hooks(program: Program) -> list[Function]:
+    """Methods of a class that a trainer calls beside each step."""
+    found = (f for name in HOOKS for f in program.functions.get(name, []))
+    return [f for f in found if isinstance(program.parent.get(f), ast.ClassDef)]
 
 
 def graph_cut(program: Program, expr: ast.AST) -> bool:

@@ -84,7 +84,9 @@ def accumulated_loss_not_divided(view: View) -> Iterator[Fault]:
             continue
         event = backwards[0]
         made = divisors(view, event)
-        known = any(_same(view.program, d, found.count) or COUNTED.search(source(view.program, d)) for d in made)
+        parts = [n for d in made for n in view.program.traced(d, 3) if isinstance(n, ast.expr)]
+        known = any(_same(view.program, n, found.count) for n in parts) or any(
+            COUNTED.search(source(view.program, d)) for d in made)  # fmt: skip
         numbers = [view.program.const(d) for d in made]
         if (
             known

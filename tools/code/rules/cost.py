@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from ...patterns import bounded
 from ..patch import instead, without
 from ..program import argument, key, last, receiver
+from ..training import Event
 from .look import always, carries_graph, model_call, source
-from .rule import Fault, View, rule
+from .rule import Fault, Pace, View, rule
 
 LOOP = """
 for step, batch in enumerate(loader):
@@ -24,7 +25,7 @@ for step, batch in enumerate(loader):
 """
 
 
-@rule("device-read-every-step", "S3", "low-throughput", ".item( .cpu( .tolist( .numpy(",
+@rule("device-read-every-step", "S3", "low-throughput", ".item( .cpu( .tolist( .numpy( float(",
       bad=LOOP.format(inside="norms = [p.grad.norm().item() for p in model.parameters()]"),
       good=LOOP.format(inside="if step % 100 == 0:\n        norms = [p.grad.norm().item() for p in model.parameters()]"))  # fmt: skip
 def device_read_every_step(view: View) -> Iterator[Fault]:
@@ -33,26 +34,29 @@ def device_read_every_step(view: View) -> Iterator[Fault]:
     Why: each read waits until the GPU has done all that was asked of it; a few a step are no matter, one for each
     parameter is.
     """
-    names = ("item", "cpu", "tolist", "numpy")
-    for training in view.trainings:
-        if not training.whole:
+    names = ("item", "cpu", "tolist", "numpy", "float")
+    for pace in view.each_step:
+        if not pace.looped and not pace.of("backward"):
             continue
-        reads = [(e, last(view.program.path(e.node.func))) for e in training.of("call")
+        reads = [(e, last(view.program.path(e.node.func))) for e in pace.of("call")
                  if isinstance(e.node, ast.Call) and not e.guards]  # fmt: skip
-        reads = [(e, name) for e, name in reads if name in names]
-        inner = [e for e, _ in reads if _many(view, e.node, training.node)]
-        heavy = [
-            e
-            for e, name in reads
-            if name in ("cpu", "tolist", "numpy") and not e.loops and _device(view, training, e.node)
-        ]
-        plain = {id(e.node): e for e, name in reads if name == "item" and not e.loops}
+        reads = [(e, name) for e, name in reads if name in names and (name != "float" or _loss(view, pace, e))]
+        inner = [e for e, name in reads if name != "float" and _many(view, e.node, pace.node)]
+        heavy = [e for e, name in reads if name in ("cpu", "tolist", "numpy") and not e.loops and _device(view, e.node)]
+        plain = {id(e.node): e for e, name in reads if name in ("item", "float") and not e.loops}
         for event in (*inner[:1], *(heavy[:1] if not inner else ())):
             yield Fault(event.node, "tensors are read back from the device in every step: the GPU waits each time",
                         "每一步都把张量读回主机：GPU 每次都要等待")  # fmt: skip
         if not inner and not heavy and len(plain) >= 2:
             yield Fault(next(iter(plain.values())).node, f"{len(plain)} values are read back from the device in every step",
                         f"每一步都从设备读回 {len(plain)} 个值")  # fmt: skip
+
+
+def _loss(view: View, pace: Pace, event: Event) -> bool:
+    """Whether `float()` is of the loss."""
+    call = event.node
+    plain = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and len(call.args) == 1
+    return plain and carries_graph(view, pace.training, call.args[0], event.calls)  # type: ignore[union-attr]
 
 
 def _many(view: View, node: ast.AST, loop: ast.AST) -> bool:
@@ -71,7 +75,7 @@ def _many(view: View, node: ast.AST, loop: ast.AST) -> bool:
     return False
 
 
-def _device(view: View, training: object, node: ast.AST) -> bool:
+def _device(view: View, node: ast.AST) -> bool:
     on = receiver(node) if isinstance(node, ast.Call) else None
     while (
         isinstance(on, ast.Call) and isinstance(on.func, ast.Attribute) and on.func.attr in ("detach", "float", "cpu")
@@ -86,30 +90,33 @@ def _device(view: View, training: object, node: ast.AST) -> bool:
     )
 
 
-@rule("tensor-printed-every-step", "S3", "low-throughput", "print(",
+@rule("tensor-printed-every-step", "S3", "low-throughput", "print( .info( .write(",
       bad=LOOP.format(inside="print(step, loss)"), good=LOOP.format(inside="if step % 100 == 0:\n        print(step, loss)"))  # fmt: skip
 def tensor_printed_every_step(view: View) -> Iterator[Fault]:
     """A tensor is printed in every step.
 
     Why: printing reads it back from the device, so the step waits.
     """
-    for training in view.trainings:
-        for event in training.of("call"):
+    for pace in view.each_step:
+        for event in pace.of("call"):
             call = event.node
-            if (
-                isinstance(call, ast.Call)
-                and view.program.path(call.func) == "print"
-                and always(event)
-                and training.whole
+            if not isinstance(call, ast.Call) or not always(event) or not _prints(view, call):
+                continue
+            shown = [a.value if isinstance(a, ast.FormattedValue) else a for b in call.args
+                     for a in (b.values if isinstance(b, ast.JoinedStr) else [b])]  # fmt: skip
+            if any(
+                carries_graph(view, pace.training, a, event.calls) for a in shown if not isinstance(a, ast.Constant)
             ):
-                shown = [a.value if isinstance(a, ast.FormattedValue) else a for b in call.args
-                         for a in (b.values if isinstance(b, ast.JoinedStr) else [b])]  # fmt: skip
-                if any(carries_graph(view, training, a) for a in shown if not isinstance(a, ast.Constant)):
-                    yield Fault(
-                        call,
-                        "a tensor is printed in every step: the step waits for it",
-                        "每一步都打印张量：这一步要等它算完",
-                    )
+                yield Fault(
+                    call,
+                    "a tensor is printed in every step: the step waits for it",
+                    "每一步都打印张量：这一步要等它算完",
+                )
+
+
+def _prints(view: View, call: ast.Call) -> bool:
+    name = view.program.path(call.func)
+    return name == "print" or (last(name) in ("info", "warning", "write") and bool(re.search(r"log|tqdm|bar", name)))
 
 
 @rule("synchronised-every-step", "S3", "low-throughput", "synchronize",
@@ -121,14 +128,13 @@ def synchronised_every_step(view: View) -> Iterator[Fault]:
     Why: the host cannot prepare the next step meanwhile.
     Known gaps: a timing that needs it.
     """
-    for training in view.trainings:
-        for event in training.of("call"):
+    for pace in view.each_step:
+        for event in pace.of("call"):
             call = event.node
             if (
                 isinstance(call, ast.Call)
                 and view.program.path(call.func).endswith("cuda.synchronize")
                 and always(event)
-                and training.whole
             ) and not re.search(r"perf_counter|time\.time\(|Event\(", view.program.text):
                 yield Fault(
                     call,

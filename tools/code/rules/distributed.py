@@ -8,8 +8,9 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ..flow import made_of
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
-from .look import OF_RANKS, alone_on_rank, inside, rank_branch
+from .look import OF_RANKS, alone_on_rank, inside, rank_branch, single
 from .rule import Fault, View, rule
 
 COLLECTIVES = ("all_reduce", "all_gather", "all_gather_object", "all_gather_into_tensor", "broadcast", "broadcast_object_list",
@@ -65,7 +66,7 @@ def _answered(program: Program, call: ast.Call, branch: ast.If) -> bool:
     return False
 
 
-@rule("collective-on-one-rank", "S0", "collective-mismatch", "rank main_process master is_main",
+@rule("collective-on-one-rank", "S0", "collective-mismatch", "rank RANK main_process master is_main",
       bad=HEAD + """
 if rank == 0:
     dist.all_reduce(loss)
@@ -109,7 +110,7 @@ def _through_function(view: View) -> Iterator[Fault]:
                             f"`{function.name}` 中有集合通信，却只有一个 rank 调用", beside=(branch,))  # fmt: skip
 
 
-@rule("rank-leaves-early", "S1", "collective-mismatch", "rank main_process master is_main",
+@rule("rank-leaves-early", "S1", "collective-mismatch", "rank RANK main_process master is_main",
       bad=HEAD + """
 def report(loss):
     if rank != 0:
@@ -177,7 +178,7 @@ def _block(program: Program, node: ast.stmt) -> list[ast.stmt]:
     return []
 
 
-@rule("sharded-work-on-one-rank", "S1", "nccl-hang", "rank main_process master is_main",
+@rule("sharded-work-on-one-rank", "S1", "nccl-hang", "rank RANK main_process master is_main",
       bad="""
       model = FSDP(model)
       if rank == 0:
@@ -200,7 +201,7 @@ def sharded_work_on_one_rank(view: View) -> Iterator[Fault]:
     accelerated = bool(WHOLE.search(program.text)) and bool(view.roles.named("accelerator"))
     for call in program.find("state_dict", "generate", "save_checkpoint", "save_state", "forward", "save_16bit_model"):
         role, name = view.roles.of(receiver(call)), last(program.path(call.func))
-        branch = alone_on_rank(program, call)
+        branch = single(program, call)
         if branch is None or _answered(program, call, branch):
             continue
         if key(receiver(call)).endswith(".module"):
@@ -219,6 +220,18 @@ def sharded_work_on_one_rank(view: View) -> Iterator[Fault]:
         if own:
             yield Fault(call, f"`{name}` needs every rank, and only one calls it", f"`{name}` 需要所有 rank 参与，这里只有一个调用",
                         beside=(branch,))  # fmt: skip
+    for call in (n for n in program.nodes if sharded and isinstance(n, ast.Call) and view.roles.of(n.func) == "model"):
+        branch = single(program, call) if key(call.func) else None
+        if branch is not None and _sharded(view, call.func) and not _answered(program, call, branch):
+            yield Fault(call, "running the sharded model needs every rank, and only one does", "运行分片模型需要所有 rank 参与，这里只有一个",
+                        beside=(branch,))  # fmt: skip
+
+
+def _sharded(view: View, expr: ast.expr) -> bool:
+    """Whether a value is seen to be wrapped, through the calls that hand it on."""
+    names = ("FSDP", "FullyShardedDataParallel", "fully_shard")
+    nodes = (n for n, _, _ in made_of(view.program, expr))
+    return any(isinstance(n, ast.Call) and last(view.program.path(n.func)) in names for n in nodes)
 
 
 def _wrapped(view: View, expr: ast.expr | None) -> bool:
@@ -232,7 +245,7 @@ def _wrapped(view: View, expr: ast.expr | None) -> bool:
                             for c in view.program.find("fully_shard"))  # fmt: skip
 
 
-@rule("others-do-not-wait", "S2", "rank0-work-timeout", "rank main_process master is_main",
+@rule("others-do-not-wait", "S2", "rank0-work-timeout", "rank RANK main_process master is_main",
       bad=HEAD + """
 if rank == 0:
     dataset.map(encode).save_to_disk("cache")

@@ -8,8 +8,9 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ..flow import part
 from ..patch import instead
-from ..program import Program, argument, key, last, receiver
+from ..program import FUNCTIONS, Program, argument, key, last, receiver
 from .look import TEST, option, source, tested
 from .rule import Fault, View, rule
 
@@ -41,27 +42,66 @@ def evaluation_samples(view: View) -> Iterator[Fault]:
     Known gaps: pass@k and majority votes draw on purpose; several samples an item are left alone.
     """
     program = view.program
-    for call in program.find("generate", "SamplingParams", "chat"):
-        if not tested(view, call) and not re.search(
-            r"accuracy|exact_match|pass_rate|score", program.code(program.scope(call), 20_000)
-        ):
+    if (
+        re.search(r"pass@|pass_at|majority|self.consistency|best_of|maj@|reward|rollout", program.said)
+        or view.trainings
+    ):
+        return
+    told: set[ast.Call] = set()
+    for call in (*program.find("generate", "chat", "create"), *_pipelines(view), *program.find("SamplingParams")):
+        settings = _settings(view, call)
+        if settings is None or settings in told or not _judges(view, call):
             continue
-        if re.search(r"pass@|pass_at|majority|self.consistency|best_of|maj@", program.text) or view.trainings:
-            continue
-        many = next((v for n in ("n", "num_return_sequences") if (v := option(program, call, n)) is not None), None)
+        told.add(settings)
+        many = next((v for n in ("n", "num_return_sequences") if (v := option(program, settings, n)) is not None), None)
         if many is not None and program.const(many) != 1:
             continue
-        sampled, heat = option(program, call, "do_sample"), option(program, call, "temperature")
+        sampled, heat = option(program, settings, "do_sample"), option(program, settings, "temperature")
         value = program.const(heat) if heat is not None else None
         hot = isinstance(value, (int, float)) and value > 0
-        named = last(program.path(call.func)) != "generate"
-        if (sampled is not None and program.const(sampled) is True) or (named and hot):
-            fix = (
-                (instead(sampled, "False"),)
-                if sampled is not None
-                else ((instead(heat, "0.0"),) if heat is not None else ())
-            )
-            yield Fault(call, "the evaluation samples its answers: the score changes from run to run", "评测时使用了随机采样：分数每次都不同", fix)  # fmt: skip
+        served = last(program.path(settings.func)) in ("SamplingParams", "create")
+        if (sampled is not None and program.const(sampled) is True) or (served and hot):
+            off = (sampled, "False") if sampled is not None else (heat, "0.0")
+            fix = (instead(off[0], off[1]),) if off[0] is not None else ()
+            yield Fault(settings, "the evaluation samples its answers: the score changes from run to run", "评测时使用了随机采样：分数每次都不同", fix)  # fmt: skip
+
+
+def _pipelines(view: View) -> Iterator[ast.Call]:
+    """Calls of a pipeline of Transformers."""
+    program = view.program
+    if any(True for _ in program.find("pipeline")):
+        for node in program.nodes:
+            made = program.origin(node.func) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
+            if isinstance(made, ast.Call) and last(program.path(made.func)) == "pipeline":
+                yield node  # type: ignore[misc]
+
+
+def _settings(view: View, call: ast.Call) -> ast.Call | None:
+    """The call that holds the settings of a generation: itself, or that of the object it is given."""
+    program = view.program
+    for value in (*call.args, *(k.value for k in call.keywords)):
+        made = program.origin(value)
+        if isinstance(made, ast.Call) and last(program.path(made.func)) in ("SamplingParams", "GenerationConfig"):
+            return made
+    name = last(program.path(call.func))
+    if name == "create" and not re.search(r"completions\.create$", program.path(call.func)):
+        return None
+    return call
+
+
+JUDGED = re.compile(r"accuracy|exact_match|pass_rate|score|correct|hits|right|(^|_|\b)(em|f1|acc)(_|\b)")
+
+
+def _judges(view: View, call: ast.Call, deep: int = 2) -> bool:
+    """Whether answers are compared with what is right where they are generated."""
+    program = view.program
+    scope = program.scope(call)
+    text = program.code(scope, 20_000) if isinstance(scope, FUNCTIONS) else program.text
+    nodes = ast.walk(scope)
+    compared = any(isinstance(n, ast.Compare) and isinstance(n.ops[0], (ast.Eq, ast.In)) for n in nodes)
+    if tested(view, call) or (JUDGED.search(text) and (compared or re.search(r"match|score|grade|judge", text))):
+        return True
+    return bool(deep) and any(_judges(view, c, deep - 1) for c in program.callers(scope))
 
 
 @rule("chat-template-missing", "S2", "chat-template-mismatch", "generate",
@@ -129,16 +169,20 @@ def one_side_normalised(view: View) -> Iterator[Fault]:
         other = re.search(r"pred|out|gen|resp|answer|completion|result|guess|hyp", names[1 - bare], re.I) or any(
             isinstance(n, ast.Call) and last(program.path(n.func)) in ("decode", "batch_decode", "generate", "complete", "chat")
             for n in program.traced(sides[1 - bare], 3))  # fmt: skip
-        made = program.binding(sides[bare])
-        gold = names[bare] + (
-            source(program, made.value) if made is not None and made.how == "for" and made.value else ""
-        )
+        other = other or any(re.search(r"pred|output|respon|generat", w) for w in _from(program, sides[1 - bare]))
+        gold = " ".join((names[bare], *_from(program, sides[bare])))
         if plain and GOLD.search(gold) and other and _raw(view, sides[bare]):
             chain = _chain(view, sides[1 - bare])
             fix = (instead(sides[bare], f"{names[bare]}{chain}"),) if chain else ()
             yield Fault(
                 node, "one side of the comparison is normalised and the other is not", "比较时只规范化了一侧", fix
             )
+
+
+def _from(program: Program, expr: ast.expr) -> list[str]:
+    """The words of what the names in an expression are taken from, one by one."""
+    bound = [program.binding(n) for n in ast.walk(expr) if isinstance(n, ast.Name)]
+    return [program.code(part(program, b)) for b in bound if b is not None and b.how == "for" and b.value is not None]
 
 
 def _normalised(view: View, expr: ast.expr) -> set[str]:
@@ -168,88 +212,6 @@ def _chain(view: View, expr: ast.expr) -> str:
         parts.append(f".{expr.func.attr}()")
         expr = expr.func.value
     return "".join(reversed(parts))
-
-
-@rule("test-items-in-prompts", "S1", "eval-leakage", "test eval val",
-      bad="""
-      shots = random.sample(test_set, 5)
-      for item in test_set:
-          prompt = build(shots, item["question"])
-          score(model_answer(prompt), item["answer"])
-      """,
-      good="""
-      shots = random.sample(train_set, 5)
-      for item in test_set:
-          prompt = build(shots, item["question"])
-          score(model_answer(prompt), item["answer"])
-      """)  # fmt: skip
-def test_items_in_prompts(view: View) -> Iterator[Fault]:
-    """The examples in the prompt are taken from the items that are scored.
-
-    Why: the model sees answers of the test; the score is too high.
-    """
-    yield from _drawn(view)
-    yield from _pooled(view)
-    program = view.program
-    looped = {last(key(n)) for x in program.nodes if isinstance(x, ast.For) for n in ast.walk(x.iter) if key(n)}
-    for node in program.nodes:
-        if not isinstance(node, ast.Assign) or not re.search(
-            r"shot|exemplar|demo(s|nstration)|in_?context|icl|few", key(node.targets[0]), re.I
-        ):
-            continue
-        for inner in ast.walk(node.value):
-            name = last(key(inner))
-            if name and HELD.search(name) and (name in looped or _iterated(view, name)) and not re.search(r"dev", name):
-                yield Fault(node, f"the examples of the prompt come from `{name}`, which is scored",
-                            f"提示中的示例取自 `{name}`，而它正是被评测的数据")  # fmt: skip
-                break
-
-
-def _pooled(view: View) -> Iterator[Fault]:
-    """Examples drawn from what is made of the very items that are gone through."""
-    program = view.program
-    looped = {key(x.iter) for x in program.nodes if isinstance(x, ast.For) and HELD.search(last(key(x.iter)))} - {""}
-    for call in program.find("sample", "choices", "choice"):
-        scope = getattr(program.scope(call), "name", "")
-        if not re.search(r"shot|exemplar|demo|icl|context|few", program.code(program.statement(call)) + scope, re.I):
-            continue
-        for name in {key(n) for a in call.args[:1] for n in _through(program, a)} & looped:
-            if not re.search(r"dev", name):
-                yield Fault(call, f"the examples of the prompt come from `{name}`, which is scored",
-                            f"提示中的示例取自 `{name}`，而它正是被评测的数据")  # fmt: skip
-
-
-def _through(program: Program, expr: ast.AST) -> list[ast.AST]:
-    """The nodes of a value, filters and copies of lists followed."""
-    found = list(program.traced(expr, 4))
-    for node in list(found):
-        if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
-            found += [n for g in node.generators for n in program.traced(g.iter, 4)]
-    return found
-
-
-def _drawn(view: View) -> Iterator[Fault]:
-    """Something drawn from the items of a test split that are gone through as well."""
-    program = view.program
-    for call in program.find("sample", "choice", "choices", "select", "shuffle"):
-        for node in (x for a in call.args[:1] for x in ast.walk(a)):
-            made = program.origin(node) if isinstance(node, ast.expr) and key(node) else None
-            split = argument(made, "split") if isinstance(made, ast.Call) else None
-            held = isinstance(split, ast.Constant) and re.match(r"test|validation|dev", str(split.value))
-            gone = [
-                x for x in program.nodes if isinstance(x, ast.For) and key(x.iter) and program.origin(x.iter) is made
-            ]
-            scope = getattr(program.scope(call), "name", "")
-            shots = re.search(r"shot|exemplar|demo|icl|context|few", program.code(program.statement(call)) + scope)
-            if made is not None and held and gone and shots:
-                outer = next((c for c in program.calls.get(scope, ())), call)
-                yield Fault(outer, "the examples of the prompt come from the split that is scored",
-                            "提示中的示例取自正在评测的数据", beside=(call, made))  # fmt: skip
-                return
-
-
-def _iterated(view: View, name: str) -> bool:
-    return any(isinstance(n, ast.comprehension) and last(key(n.iter)) == name for n in view.program.nodes)
 
 
 @rule("evaluated-on-training-data", "S1", "eval-leakage", "eval_dataset eval_data valid val test",

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator
 
 from ..patch import instead
-from ..program import FUNCTIONS, Program, argument, key, last, receiver
+from ..program import FUNCTIONS, Binding, Program, argument, key, last, passed, receiver
 from ..training import CLIPS, Training
 from .data import TRAINED, loaders
-from .look import TEST, epoch_loop, inside, keyword
+from .look import EPOCH, TEST, inside, keyword
 from .rule import Fault, View, rule
 
 
@@ -42,52 +42,91 @@ def iterator_used_up(view: View) -> Iterator[Fault]:
     yield from _spent(view)
     program = view.program
     for loop in [n for n in program.nodes if isinstance(n, ast.For)]:
-        name, outer = key(loop.iter), epoch_loop(program, loop) or _whole_passes(program, loop)
-        if (
-            isinstance(loop.iter, ast.Call)
-            and last(program.path(loop.iter.func)) in ("enumerate", "tqdm")
-            and loop.iter.args
-        ):
-            name = key(loop.iter.args[0])
-        if not name or outer is None:
+        found = _made_once(view, _plain(program, loop.iter))
+        if found is None or any(isinstance(n, (ast.Break, ast.Return)) for n in ast.walk(loop)):
             continue
-        made = [b for b in program.bindings(loop, name) if b.how == "assign"]
-        once = [
-            b for b in made if isinstance(b.value, (ast.Call, ast.GeneratorExp)) and not inside(program, b.node, outer)
-        ]
-        if (
-            len(made) == 1
-            and once
-            and (
-                isinstance(once[0].value, ast.GeneratorExp)
-                or (
-                    isinstance(once[0].value, ast.Call)
-                    and program.path(once[0].value.func)
-                    in (
-                        "iter",
-                        "map",
-                        "filter",
-                        "zip",
-                        "itertools.chain",
-                        "itertools.islice",
-                        "itertools.chain.from_iterable",
-                    )
-                )
-            )
-        ):
+        binding, calls = found
+        again = _passes_over(program, loop, calls, binding.node)
+        if again is not None:
+            name = key(_plain(program, loop.iter))
             yield Fault(loop.iter, f"`{name}` is an iterator made once: it is empty after the first epoch",
-                        f"`{name}` 是只能遍历一次的迭代器：第一个 epoch 之后就空了", beside=(once[0].node,))  # fmt: skip
+                        f"`{name}` 是只能遍历一次的迭代器：第一个 epoch 之后就空了", beside=(binding.node,))  # fmt: skip
 
 
-def _whole_passes(program: Program, loop: ast.For) -> ast.AST | None:
-    """A loop over a range around one that goes to the end each time."""
-    left = any(isinstance(n, (ast.Break, ast.Return)) for n in ast.walk(loop))
-    around = program.loops(loop)
-    outer = around[0] if around else None
-    counted = (
-        isinstance(outer, ast.For) and isinstance(outer.iter, ast.Call) and program.path(outer.iter.func) == "range"
-    )
-    return outer if counted and not left else None
+def _plain(program: Program, expr: ast.expr) -> ast.expr:
+    """What is gone through, without a counter or a progress bar around it."""
+    while isinstance(expr, ast.Call) and last(program.path(expr.func)) in ("enumerate", "tqdm", "trange") and expr.args:
+        expr = expr.args[0]
+    return expr
+
+
+def _made_once(view: View, expr: ast.expr) -> tuple[Binding, list[ast.Call]] | None:
+    """(where an iterator gets its name, the calls that hand it on) where it has one make and can be gone through once."""
+    program, calls = view.program, []
+    for _ in range(3):
+        found = program.bindings(expr)
+        if len(found) != 1 or not key(expr):
+            return None
+        if found[0].how == "parameter":
+            callers = program.callers(found[0].node)
+            value = (
+                next((v for own, v in passed(found[0].node, callers[0]) if own == key(expr)), None) if callers else None
+            )
+            if len(callers) != 1 or value is None:
+                return None
+            calls.append(callers[0])
+            expr = value
+            continue
+        once = found[0].how == "assign" and found[0].part is None and _once(view, found[0].value)
+        return (found[0], calls) if once else None
+    return None
+
+
+def _once(view: View, made: ast.expr | None) -> bool:
+    """Whether a value is an iterator that comes to an end."""
+    if isinstance(made, ast.GeneratorExp):
+        return True
+    if not isinstance(made, ast.Call):
+        return False
+    lazy = ("iter", "map", "filter", "zip", "itertools.chain", "itertools.islice", "itertools.chain.from_iterable")
+    if view.program.path(made.func) in lazy:
+        return True
+    function = view.program.function(made)
+    endless = function is not None and any(
+        isinstance(n, ast.While) and isinstance(n.test, ast.Constant) and n.test.value for n in ast.walk(function))  # fmt: skip
+    return function is not None and not endless and _generator(view, made)
+
+
+def _passes_over(program: Program, loop: ast.For, calls: list[ast.Call], made: ast.AST) -> ast.AST | None:
+    """A loop over epochs, or a counted one, around a loop or around the calls that lead to it, but not around the make."""
+    places: list[ast.AST] = [loop, *calls]
+    scope = program.scope(loop)
+    if key(loop.iter).startswith("self.") and isinstance(scope, FUNCTIONS):
+        places += program.callers(scope)
+    for place in places:
+        for outer in program.loops(place):
+            counted = (
+                isinstance(outer, ast.For)
+                and isinstance(outer.iter, ast.Call)
+                and program.path(outer.iter.func) == "range"
+            )
+            counted = counted or (isinstance(outer, ast.While) and _counting(program, outer))
+            named = isinstance(outer, ast.For) and any(EPOCH.search(key(n)) for n in ast.walk(outer.target) if key(n))
+            if (counted or named) and not inside(program, made, outer) and not _rebuilt(program, made, outer):
+                return outer
+    return None
+
+
+def _counting(program: Program, loop: ast.While) -> bool:
+    """Whether a loop goes on until a counter, which its own body raises, is high enough."""
+    raised = {key(n.target) for n in loop.body if isinstance(n, ast.AugAssign)}
+    return isinstance(loop.test, ast.Compare) and key(loop.test.left) in raised
+
+
+def _rebuilt(program: Program, made: ast.AST, outer: ast.AST) -> bool:
+    """Whether the function in which an iterator is made is itself called in the loop."""
+    scope = program.scope(made)
+    return isinstance(scope, FUNCTIONS) and any(inside(program, c, outer) for c in program.callers(scope))
 
 
 def _spent(view: View) -> Iterator[Fault]:
@@ -249,9 +288,10 @@ def workers_repeat_the_stream(view: View) -> Iterator[Fault]:
             workers, data = program.const(argument(call, "num_workers")), argument(call, "dataset", 0)
             made = program.origin(data) if data is not None else None
             own = isinstance(made, ast.Call) and last(program.path(made.func)) == node.name
-            if own and isinstance(workers, int) and workers > 1:
+            told = argument(call, "num_workers") is not None
+            if own and told and workers not in (0, 1):
                 method = next((f for f in node.body if isinstance(f, FUNCTIONS) and f.name == "__iter__"), node)
-                yield Fault(method, f"each of {workers} workers goes through the whole stream", f"{workers} 个 worker 各自遍历整个数据流",
+                yield Fault(method, "each of the workers goes through the whole stream", "每个 worker 各自遍历整个数据流",
                             beside=(call,))  # fmt: skip
 
 

@@ -18,6 +18,7 @@ ANSWER = re.compile(
     r"回答|答案|助手|mark(er)?$|assistant|response|answer|\[/INST\]|output|completion|<\|im_start\|>", re.I
 )
 LENGTH = re.compile(r"\blen\([^()]{0,80}\)")
+SHIFTS = ("roll", "narrow", "pad", "shift", "gather", "cat")
 COLLATOR = "DataCollatorForLanguageModeling"
 SHIFTED = """
 import torch.nn.functional as F
@@ -36,14 +37,7 @@ def sliced(view: View, expr: ast.AST, deep: int = 3) -> bool:
     for node in view.program.traced(expr, deep):
         if isinstance(node, ast.Slice):
             return True
-        if isinstance(node, ast.Call) and last(view.program.path(node.func)) in (
-            "roll",
-            "narrow",
-            "pad",
-            "shift",
-            "gather",
-            "cat",
-        ):
+        if isinstance(node, ast.Call) and last(view.program.path(node.func)) in SHIFTS:
             return True
     return False
 
@@ -51,7 +45,8 @@ def sliced(view: View, expr: ast.AST, deep: int = 3) -> bool:
 def _fed(view: View, logits: ast.expr) -> set[str]:
     """The names of what was put into the model that made the logits."""
     for node in view.program.traced(logits, 3):
-        if isinstance(node, ast.Call) and model_call(view, node) and view.roles.of(node.func) == "model":
+        own = isinstance(node, ast.Call) and key(node.func) == "self"
+        if isinstance(node, ast.Call) and (own or (model_call(view, node) and view.roles.of(node.func) == "model")):
             return {
                 base(view, a)
                 for a in (*node.args, *(k.value for k in node.keywords if k.arg in ("input_ids", "x", "idx")))
@@ -131,6 +126,8 @@ def _shifted_pairs(view: View) -> Iterator[Fault]:
     program = view.program
     models = [n for n in program.nodes if isinstance(n, ast.Call) and argument(n, "labels") is not None
               and _takes_loss(view, n) and argument(n, "input_ids", 0) is not None]  # fmt: skip
+    models = models or [n for n in program.nodes if isinstance(n, ast.Call) and model_call(view, n) and _takes_loss(view, n)
+                        and any(k.arg is None for k in n.keywords)]  # fmt: skip
     foreign = re.search(r"from_pretrained|LMHeadModel|ForCausalLM", program.text)
     trainers = [c for n in program.calls if re.search(r"Trainer$", n) for c in program.find(n)]
     models = models or (trainers if not re.search(r"def compute_loss", program.text) else [])

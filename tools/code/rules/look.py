@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ..flow import made_of
 from ..program import FOLLOWED, FUNCTIONS, LOOPS, Program, argument, key, last, receiver
 from ..training import Event, Training
 from .rule import View
@@ -16,6 +17,8 @@ TEST = re.compile(
     r"(^|_|\b)(eval|evaluate|evaluation|valid|validate|validation|val|test|dev|predict)(_|$|\b|loop|step|epoch)", re.I
 )
 LOSS = re.compile(r"(^|_)loss(es)?($|_|\d)", re.I)
+DOES = re.compile(r"(get|set|create|build|load|make|is|has|save|init|setup|unwrap|prepare|count|print|log|wrap)_")
+"""Names of functions about a model, which run none."""
 EPOCH = re.compile(r"epoch|^ep$|round", re.I)
 OF_RANKS = re.compile(
     r"rank|main_process|is_main|master|process_zero|global_zero|chief|should_save|process_index|world_size", re.I
@@ -49,6 +52,8 @@ def model_call(view: View, node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
     name = last(view.program.path(node.func))
+    if DOES.match(name):
+        return False
     if view.roles.of(node.func) in ("model", "criterion", "engine") and key(node.func):
         return not name[:1].isupper()
     return name in ("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "binary_cross_entropy_with_logits", "kl_div",
@@ -60,20 +65,23 @@ def losses(training: Training) -> set[str]:
     return {k for e in training.of("backward") if (k := key(e.on))}
 
 
-def carries_graph(view: View, training: Training | None, expr: ast.expr) -> bool:
+def carries_graph(view: View, training: Training | None, expr: ast.expr, calls: tuple[ast.Call, ...] = ()) -> bool:
     """Whether a value is a loss, or comes from the model, with its graph."""
-    if cut(view.program, expr):
-        return False
-    named = losses(training) if training else set()
-    if named & {key(n) for n in ast.walk(expr)} - {""}:
-        return True
-    origin = view.program.origin(expr)
-    if cut(view.program, origin):
-        return False
-    return any(
-        (isinstance(n, ast.Attribute) and n.attr == "loss" and not key(n).startswith("self.")) or model_call(view, n)
-        for n in ast.walk(origin)
-    )
+    program = view.program
+    trained = {(program.home(e.on, k), k) for e in (training.of("backward") if training else ())
+               if e.on is not None and (k := key(e.on))}  # fmt: skip
+    for source_ in made_of(program, expr, calls, 6, kept=False):
+        node = source_.node
+        if source_.cut or not isinstance(node, ast.expr):
+            continue
+        name = key(node)
+        if name and (program.home(node, name), name) in trained:
+            return True
+        if isinstance(node, ast.Attribute) and node.attr == "loss" and not name.startswith("self."):
+            return True
+        if model_call(view, node):
+            return True
+    return False
 
 
 def inside(program: Program, node: ast.AST, outer: ast.AST) -> bool:
@@ -88,7 +96,7 @@ def set_within(program: Program, name: str, at: ast.AST, loop: ast.AST) -> bool:
 
 def _adds(binding: object, name: str) -> bool:
     value = getattr(binding, "value", None)
-    return isinstance(value, ast.BinOp) and name in {key(n) for n in ast.walk(value)}
+    return isinstance(value, (ast.BinOp, ast.IfExp)) and name in {key(n) for n in ast.walk(value)}
 
 
 def always(event: Event) -> bool:
@@ -162,6 +170,26 @@ def alone_on_rank(program: Program, node: ast.AST) -> ast.If | None:
         if rank_branch(program, test) is branch:
             return statement
     return None
+
+
+def single(program: Program, node: ast.AST, deep: int = 3) -> ast.If | None:
+    """The `if` by which one rank alone runs a node: above it, before it where the others leave, or above every call."""
+    if (branch := alone_on_rank(program, node)) is not None:
+        return branch
+    scope, inner = program.scope(node), node
+    for above in program.up(node):
+        blocks = (getattr(above, name, None) for name in ("body", "orelse"))
+        block = next((b for b in blocks if isinstance(b, list) and inner in b), [])
+        for statement in block[: block.index(inner)] if block else ():
+            leaves = isinstance(statement, ast.If) and isinstance(statement.body[-1], (ast.Return, ast.Continue))
+            if leaves and not statement.orelse and rank_branch(program, statement.test) is False:
+                return statement
+        if above is scope:
+            break
+        inner = above
+    calls = program.callers(scope) if deep and isinstance(scope, FUNCTIONS) else []
+    found = [single(program, c, deep - 1) for c in calls]
+    return found[0] if found and all(f is not None for f in found) else None
 
 
 def epoch_loop(program: Program, node: ast.AST) -> ast.For | None:

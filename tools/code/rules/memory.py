@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from ..patch import instead, without
 from ..program import FUNCTIONS, key, last, receiver
-from ..training import Event, Training, events_of
+from ..training import Event, Training
 from .look import LOSS, always, carries_graph, inside, losses, model_call, no_grad, set_within, source
-from .rule import Fault, View, rule
+from .rule import Fault, Pace, View, rule
 
 LOOP = """
 model = Net()
@@ -27,22 +27,51 @@ for batch in loader:
 """
 
 
-def _regions(view: View) -> Iterator[tuple[Training | None, ast.AST, list[Event]]]:
-    for training in view.trainings:
-        yield training, training.node, [e for e in training.events if not no_grad(e.contexts)]
-    for function in view.hot:
-        yield None, function, list(events_of(view.program, view.roles, function))
+def _regions(view: View) -> Iterator[tuple[Pace, Event]]:
+    """What runs in each step and keeps a graph if it has one."""
+    for pace in view.each_step:
+        yield from ((pace, e) for e in pace.events if not no_grad(e.contexts))
 
 
 def _added(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
-    """(sum, what is added) of `s += x` and `s = s + x`."""
+    """(sum, what is added) of `s += x`, `s = s + x`, and of `s = 0.9 * s + 0.1 * x` with its first value."""
     if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
         return node.target, node.value
-    if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and isinstance(node.value.op, ast.Add):
-        for own, more in ((node.value.left, node.value.right), (node.value.right, node.value.left)):
-            if key(own) and key(own) == key(node.targets[0]):
-                return own, more
+    if not isinstance(node, ast.Assign):
+        return None
+    name, values = base(node.targets[0]), [node.value]
+    while any(isinstance(v, ast.IfExp) for v in values):
+        values = [n for v in values for n in ((v.body, v.orelse) if isinstance(v, ast.IfExp) else (v,))]
+    for value in values:
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add) and name:
+            for own, more in ((value.left, value.right), (value.right, value.left)):
+                kept = (
+                    own
+                    if not isinstance(own, ast.BinOp)
+                    else next((s for s in (own.left, own.right) if key(s) == name), own)
+                )
+                if key(kept) == name and name not in {key(n) for n in ast.walk(more)}:
+                    return kept, more
     return None
+
+
+def base(target: ast.expr) -> str:
+    """The name of what is written to: `totals` of `totals[name]`."""
+    while isinstance(target, ast.Subscript) and not key(target):
+        target = target.value
+    return key(target)
+
+
+def _lives(view: View, pace: Pace, event: Event, name: str) -> bool:
+    """Whether what has this name outlives the step."""
+    if name.startswith("self."):
+        return True
+    if not pace.looped or not name:
+        return False
+    scope, root = view.program.scope(event.node), re.split(r"[.\[]", name)[0]
+    if event.calls and isinstance(scope, FUNCTIONS) and scope is not view.program.scope(pace.node):
+        return all(b.how == "parameter" for b in view.program.bound[scope].get(root, ()))
+    return True
 
 
 def _feeds_backward(view: View, training: Training | None, name: str) -> bool:
@@ -69,32 +98,32 @@ def loss_kept_with_graph(view: View) -> Iterator[Fault]:
     Why: the sum keeps the activations of every step alive, and memory grows until it runs out.
     Known gaps: sums that another file keeps.
     """
-    for training, region, events in _regions(view):
-        for event in events:
-            found = _added(event.node) if event.kind == "assign" else None
-            if not found or isinstance(found[1], (ast.List, ast.Tuple)):
-                continue
-            name, value = key(found[0]), found[1]
-            kept = name.startswith("self.") if training is None or not training.whole else bool(name)
-            if not kept or name in (losses(training) if training else ()) or _feeds_backward(view, training, name):
-                continue
-            stepped = training is not None and training.whole and training.of("step")
-            returned = not stepped and re.search(rf"\breturn {re.escape(name)}\b", view.program.text)
-            if returned or re.search(rf"\b{re.escape(name)}\.backward\(", view.program.text):
-                continue  # the sum is what is trained on
-            if not carries_graph(view, training, value) or set_within(view.program, name, event.node, region):
-                continue
-            if training is None and not LOSS.search(source(view.program, value)):
-                continue
-            yield Fault(
-                event.node,
-                f"`{name}` adds up the loss with its graph: every step's activations stay in memory",
-                f"`{name}` 累加的 loss 带着计算图：每一步的激活都留在显存里",
-                (instead(value, _detached(view, value)),),
-            )
+    for pace, event in _regions(view):
+        training = pace.training
+        found = _added(event.node) if event.kind == "assign" else None
+        if not found or isinstance(found[1], (ast.List, ast.Tuple, ast.ListComp)):
+            continue
+        name, value = base(found[0]), found[1]
+        if not _lives(view, pace, event, name) or name in (losses(training) if training else ()):
+            continue
+        if _feeds_backward(view, training, name):
+            continue
+        stepped = training is not None and training.whole and training.of("step")
+        returned = not stepped and re.search(rf"\breturn {re.escape(name)}\b", view.program.text)
+        if returned or re.search(rf"\b{re.escape(name)}\.backward\(", view.program.text):
+            continue  # the sum is what is trained on
+        if set_within(view.program, name, event.node, pace.node) or not carries_graph(
+            view, training, value, event.calls
+        ):
+            continue
+        if training is None and not LOSS.search(source(view.program, value)):
+            continue
+        fix = (instead(value, _detached(view, value)),)
+        yield Fault(event.node, f"`{name}` adds up the loss with its graph: every step's activations stay in memory",
+                    f"`{name}` 累加的 loss 带着计算图：每一步的激活都留在显存里", fix)  # fmt: skip
 
 
-@rule("tensors-kept-with-graph", "S1", "memory-leak", "append extend",
+@rule("tensors-kept-with-graph", "S1", "memory-leak", "append extend += [",
       bad=LOOP.format(before="history = []", inside="history.append(loss)"),
       good=LOOP.format(before="history = []", inside="history.append(loss.item())"))  # fmt: skip
 def tensors_kept_with_graph(view: View) -> Iterator[Fault]:
@@ -102,35 +131,36 @@ def tensors_kept_with_graph(view: View) -> Iterator[Fault]:
 
     Why: each of them keeps the activations of its step alive.
     """
-    for training, region, events in _regions(view):
-        if training is not None and training.whole and not training.of("step"):
+    for pace, event in _regions(view):
+        training = pace.training
+        if pace.looped and training is not None and not training.of("step"):
             continue  # no step: the pieces of one pass, which are put together behind it
-        for event in events:
-            call = event.node
-            if event.depth and training is not None and _local(view, call):
-                continue
-            if not isinstance(call, ast.Call) or last(view.program.path(call.func)) not in ("append", "appendleft"):
-                continue
-            name = key(receiver(call))
-            kept = name.startswith("self.") if training is None or not training.whole else bool(name)
-            if not kept or not call.args or _feeds_backward(view, training, name):
-                continue
-            value = next((v for v in _members(call.args[0]) if carries_graph(view, training, v)), None)
-            if value is None or set_within(view.program, name, call, region) or _consumed(view, region, name):
-                continue
-            yield Fault(
-                call,
-                f"`{name}` collects tensors with their graphs: memory grows with every step",
-                f"`{name}` 收集了带计算图的张量：显存随步数增长",
-                (instead(value, _detached(view, value)),),
-            )
+        found = _collected(view, event)
+        if found is None:
+            continue
+        name, values = found
+        if not _lives(view, pace, event, name) or _feeds_backward(view, training, name):
+            continue
+        value = next((v for v in values if carries_graph(view, training, v, event.calls)), None)
+        if value is None or set_within(view.program, name, event.node, pace.node) or _consumed(view, pace.node, name):
+            continue
+        yield Fault(event.node, f"`{name}` collects tensors with their graphs: memory grows with every step",
+                    f"`{name}` 收集了带计算图的张量：显存随步数增长", (instead(value, _detached(view, value)),))  # fmt: skip
 
 
-def _local(view: View, node: ast.AST) -> bool:
-    """Whether a list is made anew by each call of the function that fills it."""
-    name = key(receiver(node)) if isinstance(node, ast.Call) else ""
-    scope = view.program.scope(node)
-    return isinstance(scope, FUNCTIONS) and any(b.how == "assign" for b in view.program.bound[scope].get(name, ()))
+def _collected(view: View, event: Event) -> tuple[str, list[ast.expr]] | None:
+    """(list, what is put into it) of `append`, `extend` and `+= [...]`."""
+    node = event.node
+    if isinstance(node, ast.Call) and node.args:
+        how = last(view.program.path(node.func))
+        on = receiver(node)
+        if how in ("append", "appendleft") and on is not None:
+            return base(on), _members(node.args[0])
+        if how == "extend" and on is not None and isinstance(node.args[0], (ast.List, ast.Tuple)):
+            return base(on), _members(node.args[0])
+        return None
+    added = _added(node) if event.kind == "assign" else None
+    return (base(added[0]), _members(added[1])) if added and isinstance(added[1], (ast.List, ast.Tuple)) else None
 
 
 def _members(value: ast.expr) -> list[ast.expr]:
@@ -147,7 +177,7 @@ def _consumed(view: View, region: ast.AST, name: str) -> bool:
     )
 
 
-@rule("outputs-kept-on-device", "S2", "eval-loop-oom", "append",
+@rule("outputs-kept-on-device", "S2", "eval-loop-oom", "append cat( += [",
       bad="""
       @torch.no_grad()
       def evaluate(model, loader):
@@ -174,20 +204,38 @@ def outputs_kept_on_device(view: View) -> Iterator[Fault]:
     Why: the logits of a whole evaluation set do not fit; the run dies at the first evaluation.
     """
     program = view.program
-    for call in program.find("append"):
-        loops = program.loops(call)
-        if not loops or not call.args or not no_grad(program.contexts(call)) or len(call.args) != 1:
+    for node, name, values in _gathered(view):
+        if not program.loops(node) or not no_grad(program.contexts(node)):
             continue
-        value = program.origin(call.args[0])
-        while isinstance(value, ast.Subscript) and any(isinstance(n, ast.Slice) for n in ast.walk(value.slice)):
-            value = program.origin(value.value)  # all but some positions
-        text = source(program, value)
-        whole = (isinstance(value, ast.Attribute) and value.attr in ("logits", "last_hidden_state", "hidden_states")) or (
-            isinstance(value, ast.Call) and model_call(view, value) and view.roles.of(value.func) == "model")  # fmt: skip
-        if whole and "loss" not in text and not LOSS.search(key(call.args[0])):
-            fix = (instead(call.args[0], f"{source(program, call.args[0])}.cpu()"),)
-            yield Fault(call, f"`{key(receiver(call))}` keeps every batch's outputs on the GPU until the loop ends",
-                        f"`{key(receiver(call))}` 把每个批次的输出一直留在 GPU 上", fix)  # fmt: skip
+        for given in values:
+            value = program.origin(given)
+            while isinstance(value, ast.Subscript):  # all but some positions, one of several layers
+                value = program.origin(value.value)
+            text = source(program, value)
+            whole = (isinstance(value, ast.Attribute) and value.attr in ("logits", "last_hidden_state", "hidden_states")) or (
+                isinstance(value, ast.Call) and model_call(view, value) and view.roles.of(value.func) == "model")  # fmt: skip
+            if whole and "loss" not in text and not LOSS.search(key(given)):
+                fix = (instead(given, f"{source(program, given)}.cpu()"),)
+                yield Fault(node, f"`{name}` keeps every batch's outputs on the GPU until the loop ends",
+                            f"`{name}` 把每个批次的输出一直留在 GPU 上", fix)  # fmt: skip
+                break
+
+
+def _gathered(view: View) -> Iterator[tuple[ast.AST, str, list[ast.expr]]]:
+    """(where, list or tensor, what is put into it) of `append`, `+= [...]` and `x = torch.cat([x, ...])`."""
+    program = view.program
+    for call in program.find("append"):
+        if len(call.args) == 1 and (on := receiver(call)) is not None:
+            yield call, base(on), _members(call.args[0])
+    for node in program.nodes:
+        if isinstance(node, ast.AugAssign) and isinstance(node.value, (ast.List, ast.Tuple)):
+            yield node, base(node.target), _members(node.value)
+    for call in program.find("cat", "concat", "vstack"):
+        statement = program.statement(call)
+        name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+        parts = call.args[0] if call.args else None
+        if name and isinstance(parts, (ast.List, ast.Tuple)) and name in {key(e) for e in parts.elts}:
+            yield statement, name, [e for e in parts.elts if key(e) != name]
 
 
 @rule("empty-cache-every-step", "S3", "memory-leak", "empty_cache",
@@ -198,10 +246,10 @@ def empty_cache_every_step(view: View) -> Iterator[Fault]:
 
     Why: it frees nothing that is in use, costs a synchronisation each time, and hides what really grows.
     """
-    for training in view.trainings:
-        for event in training.of("call"):
+    for pace in view.each_step:
+        for event in pace.of("call"):
             if isinstance(event.node, ast.Call) and view.program.path(event.node.func).endswith("cuda.empty_cache"):
-                if always(event) and training.whole:
+                if always(event):
                     statement = view.program.statement(event.node)
                     yield Fault(event.node, "the CUDA cache is emptied in every step: slow, and no cure for growth",
                                 "每一步都清空 CUDA 缓存：慢，而且治不了显存增长", (without(statement),))  # fmt: skip

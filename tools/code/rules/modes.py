@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ..patch import after, before, instead
-from ..program import FUNCTIONS, argument, key, last, receiver
+from ..program import FUNCTIONS, Program, argument, key, last, receiver
 from .look import OFF, TEST, inside, keyword, model_call, no_grad
 from .rule import Fault, View, rule
 
@@ -104,7 +104,7 @@ def _evaluating(view: View) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     program = view.program
     for functions in program.functions.values():
         for function in functions:
-            closed = any(OFF.search(program.path(d)) for d in function.decorator_list)
+            closed = any(OFF.search(program.path(d)) for d in function.decorator_list) or _closed_loop(view, function)
             if not (TEST.search(function.name) or closed) or re.search(
                 r"train|generate|sample|embed|encode", function.name
             ):
@@ -113,6 +113,15 @@ def _evaluating(view: View) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
             if any(isinstance(n, ast.For) for n in ast.walk(function)) and not any(
                 last(program.path(c.func)) == "backward" for c in nodes):  # fmt: skip
                 yield function
+
+
+def _closed_loop(view: View, function: ast.AST) -> bool:
+    """Whether a function goes over batches without gradients."""
+    loops = [n for n in ast.walk(function) if isinstance(n, ast.For) and any(
+        view.roles.of(i) == "loader" or TEST.search(last(key(i))) for i in ast.walk(n.iter) if key(i))]  # fmt: skip
+    return any(
+        no_grad(view.program.contexts(x)) or any(no_grad(view.program.contexts(s)) for s in x.body) for x in loops
+    )
 
 
 @rule("evaluated-in-training-mode", "S2", "eval-harness-drift", "no_grad inference_mode backward from_pretrained",
@@ -128,6 +137,7 @@ def evaluated_in_training_mode(view: View) -> Iterator[Fault]:
     if any(True for _ in program.find("eval")) or any(last(k) == "training" for n in program.nodes if (k := key(n))):
         return
     trained = {key(receiver(c)) for c in program.find("train") if not c.args} - {"", "self"}
+    yield from _between_epochs(view, trained)
     for function in _evaluating(view):
         runs = [n for n in ast.walk(function) if model_call(view, n) and view.roles.of(getattr(n, "func", None)) == "model"
                 and (not key(getattr(n, "func", None)).startswith("self.") or key(getattr(n, "func", None)) in trained)]  # fmt: skip
@@ -142,6 +152,27 @@ def evaluated_in_training_mode(view: View) -> Iterator[Fault]:
             fix = (before(first, f"{name}.eval()"),) if own else ()
             yield Fault(inner[0], f"`{name}` is evaluated without `{name}.eval()`: dropout stays on",
                         f"评测时没有调用 `{name}.eval()`：dropout 仍然开启", fix)  # fmt: skip
+
+
+def _between_epochs(view: View, trained: set[str]) -> Iterator[Fault]:
+    """Held-out batches that go through the trained model inside the loop of the training, where `train()` was called."""
+    program = view.program
+    for training in view.trainings:
+        for call in (n for n in program.nodes if isinstance(n, ast.Call) and key(n.func) in trained):
+            placed = any(inside(program, call, x) for x in training.outer) and not inside(program, call, training.node)
+            if placed and model_call(view, call) and no_grad(program.contexts(call)) and _batches(program, call):
+                yield Fault(call, f"`{key(call.func)}` is evaluated without `{key(call.func)}.eval()`: dropout stays on",
+                            f"评测时没有调用 `{key(call.func)}.eval()`：dropout 仍然开启")  # fmt: skip
+                return
+
+
+def _batches(program: Program, call: ast.Call) -> bool:
+    """Whether a call is made for each batch of held-out data."""
+    for above in program.up(call):
+        iters = [above.iter] if isinstance(above, ast.For) else [g.iter for g in getattr(above, "generators", ())]
+        if any(TEST.search(last(k)) for i in iters for n in ast.walk(i) if (k := key(n))):
+            return True
+    return False
 
 
 @rule("evaluated-with-gradients", "S2", "eval-loop-oom", "eval",

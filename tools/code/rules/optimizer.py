@@ -8,8 +8,9 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ..flow import returned
 from ..patch import after, without
-from ..program import argument, key, last, receiver
+from ..program import Program, argument, key, last, receiver
 from .look import inside, source
 from .rule import Fault, View, rule
 
@@ -249,24 +250,46 @@ def _counts_micro(view: View) -> Iterator[Fault]:
     program = view.program
     for training in view.trainings:
         found = training.accumulation
-        if found is None or found.count is None or found.test is None:
+        if found is None or found.count is None:
             continue
         for event in training.of("schedule"):
-            made = program.binding(event.on) if event.on is not None else None
-            call = made.value if made is not None else None
-            if not event.guards or not isinstance(call, ast.Call):
+            call = program.origin(event.on) if event.on is not None else None
+            apart = event.guards if found.test is not None else event.loops == training.of("step")[0].loops
+            if not apart or not isinstance(call, ast.Call):
                 continue
-            value = (
-                argument(call, "num_training_steps", 2) or argument(call, "T_max", 1) or argument(call, "total_steps")
-            )
-            nodes = list(program.traced(value, 3)) if value is not None else []
-            lengths = [n for n in nodes if isinstance(n, ast.Call) and program.path(n.func) == "len" and n.args
-                       and view.roles.of(n.args[0]) == "loader"]  # fmt: skip
-            if lengths and not any(
-                isinstance(n, ast.BinOp) and isinstance(n.op, (ast.Div, ast.FloorDiv)) for n in nodes
-            ):
-                yield Fault(call, "the schedule counts micro-batches and is stepped once in several: it ends far from its end",
-                            "调度长度按 micro-batch 计，却每次更新才 step：走不到头", beside=(lengths[0],))  # fmt: skip
+            named = ("num_training_steps", "total_steps", "T_max", "total_iters")
+            told = next((v for n in named if (v := argument(call, n)) is not None), None)
+            for value in [told] if told is not None else call.args[1:]:
+                nodes = list(_arithmetic(program, value))
+                lengths = [n for n in nodes if isinstance(n, ast.Call) and program.path(n.func) == "len" and n.args
+                           and view.roles.of(n.args[0]) == "loader"]  # fmt: skip
+                divided = any(isinstance(n, ast.BinOp) and isinstance(n.op, (ast.Div, ast.FloorDiv))
+                              and set(_arithmetic(program, n.left)) & set(lengths) for n in nodes)  # fmt: skip
+                if lengths and not divided:
+                    yield Fault(call, "the schedule counts micro-batches and is stepped once in several: it ends far from its end",
+                                "调度长度按 micro-batch 计，却每次更新才 step：走不到头", beside=(lengths[0],))  # fmt: skip
+                    break
+
+
+def _arithmetic(program: Program, expr: ast.expr) -> Iterator[ast.AST]:
+    """What a number is computed from, through names; not what the things are made of whose length it takes."""
+    waiting: list[tuple[ast.AST, int]] = [(expr, 5)]
+    while waiting:
+        node, left = waiting.pop()
+        yield node
+        if isinstance(node, ast.Call):
+            if program.path(node.func) in ("int", "round", "math.ceil", "max", "min", "math.floor"):
+                waiting += [(a, left) for a in node.args]
+        elif isinstance(node, ast.Lambda):
+            waiting.append((node.body, left))
+        elif isinstance(node, ast.Name) and left and node.id in program.functions:
+            waiting += [(value, left - 1) for value in returned(program.functions[node.id][0])]
+        elif isinstance(node, (ast.Name, ast.Attribute)) and left:
+            value = program.origin(node)
+            if value is not node:
+                waiting.append((value, left - 1))
+        elif isinstance(node, (ast.BinOp, ast.UnaryOp, ast.IfExp)):
+            waiting += [(n, left) for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr)]
 
 
 def _length(view: View, name: str) -> str:
@@ -289,38 +312,6 @@ def _length(view: View, name: str) -> str:
         if said and all(re.search(r"epoch", n, re.I) for n in said) and path == "CosineAnnealingLR":
             return "epochs"
     return ""
-
-
-@rule("decay-on-every-parameter", "S3", "weight-decay-misconfig", "weight_decay",
-      bad="""
-      model = AutoModelForCausalLM.from_pretrained(name)
-      optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.1)
-      """ + TRAIN.format(inner="", outer="").replace("\n", "\n      "),
-      good="""
-      model = AutoModelForCausalLM.from_pretrained(name)
-      decayed = [p for n, p in model.named_parameters() if p.ndim > 1]
-      plain = [p for n, p in model.named_parameters() if p.ndim < 2]
-      groups = [{"params": decayed, "weight_decay": 0.1}, {"params": plain, "weight_decay": 0.0}]
-      optimizer = torch.optim.AdamW(groups, lr=1e-4)
-      """ + TRAIN.format(inner="", outer="").replace("\n", "\n      "))  # fmt: skip
-def decay_on_every_parameter(view: View) -> Iterator[Fault]:
-    """Weight decay pulls norms, biases and embeddings to zero as well.
-
-    Why: recipes of large models decay matrices only; strong decay of norm weights slows or unsettles training.
-    Known gaps: weak decay (below 0.05) is left alone.
-    """
-    for call in view.program.find("AdamW", "Adam", "FusedAdam", "AdamW8bit"):
-        decay = argument(call, "weight_decay")
-        value = view.program.const(decay) if decay is not None else None
-        first = call.args[0] if call.args else None
-        made = view.program.origin(first) if first is not None else None
-        if isinstance(made, (ast.ListComp, ast.GeneratorExp)) and len(made.generators) == 1:
-            tests = " ".join(view.program.code(t) for t in made.generators[0].ifs)
-            made = made.generators[0].iter if re.fullmatch(r"(\w{1,40}\.requires_grad)?", tests) else None
-        whole = isinstance(made, ast.Call) and last(view.program.path(made.func)) == "parameters" and not made.args
-        if whole and isinstance(value, float) and value >= 0.05 and view.trainings:
-            yield Fault(call, f"a weight decay of {value:g} goes to norms, biases and embeddings too",
-                        f"weight decay {value:g} 也作用于 norm、bias 与 embedding")  # fmt: skip
 
 
 @rule("nothing-trainable", "S0", "frozen-no-trainable-params", "requires_grad",
@@ -371,30 +362,3 @@ def _takes(view: View, call: ast.Call, name: str) -> bool:
     given = [n for a in call.args[:1] for n in view.program.traced(a) if isinstance(n, ast.Call)]
     return any(key(receiver(n)) == name and last(view.program.path(n.func)) in ("parameters", "named_parameters")
                for n in given)  # fmt: skip
-
-
-@rule("undecayed-names-miss", "S2", "weight-decay-misconfig", "LayerNorm.weight layer_norm.weight",
-      bad="""
-      model = LlamaForCausalLM.from_pretrained(name)
-      no_decay = ["bias", "LayerNorm.weight"]
-      plain = [p for n, p in model.named_parameters() if any(s in n for s in no_decay)]
-      """,
-      good="""
-      model = LlamaForCausalLM.from_pretrained(name)
-      no_decay = ["bias", "norm.weight"]
-      plain = [p for n, p in model.named_parameters() if any(s in n for s in no_decay)]
-      """)  # fmt: skip
-def undecayed_names_miss(view: View) -> Iterator[Fault]:
-    """The names of what is not to be decayed are those of another family of models.
-
-    Why: norms are called `input_layernorm` and `norm` there: they are decayed, and nobody is told.
-    """
-    program = view.program
-    if not re.search(r"Llama|Qwen|Mistral|Gemma|RMSNorm|llama", program.text):
-        return
-    for node in (n for n in program.nodes if isinstance(n, (ast.Tuple, ast.List, ast.Set))):
-        names_ = [e.value for e in node.elts if isinstance(e, ast.Constant) and isinstance(e.value, str)]
-        cased = [n for n in names_ if n in ("LayerNorm.weight", "layer_norm.weight", "LayerNorm.bias")]
-        if cased and not any(n in ("norm", "norm.weight", "layernorm", "ln") or "rms" in n.lower() for n in names_):
-            yield Fault(node, f"`{cased[0]}` is in no name of this family of models: its norms are decayed",
-                        f"这类模型的参数名中没有 `{cased[0]}`：norm 权重仍被衰减")  # fmt: skip

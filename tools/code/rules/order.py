@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ..patch import after, alone, instead, without
 from ..program import Program, key, last
 from ..training import Event, Training
-from .look import LOSS, always, inside, model_call, no_grad, source
+from .look import LOSS, model_call, no_grad, source
 from .rule import Fault, View, rule
 
 PASS = """
@@ -42,6 +42,12 @@ def _before(training: Training, step: Event, kinds: tuple[Event, ...]) -> Event 
     at = order.index(step)
     sure = [e for e in (*order[at:], *order[:at]) if e in kinds and not any(g not in step.guards for g in e.guards)]
     return sure[-1] if sure else None
+
+
+def _by_hand(program: Program) -> bool:
+    """Whether gradients are set to something by hand."""
+    return any(isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Attribute) and n.targets[0].attr == "grad"
+               and not (isinstance(n.value, ast.Constant) and n.value.value is None) for n in program.nodes)  # fmt: skip
 
 
 def moved(view: View, statement: ast.stmt, behind: ast.stmt) -> tuple:
@@ -79,7 +85,7 @@ def _called(view: View, event: Event) -> str:
     return last(view.program.path(event.node.func)).lower() if isinstance(event.node, ast.Call) else ""
 
 
-@rule("gradients-cleared-before-step", "S1", "loss-stagnation", "zero_grad",
+@rule("gradients-cleared-before-step", "S1", "loss-stagnation", "zero_grad .grad",
       bad=(PASS.format(a=FORWARD, b=BACKWARD, c=ZERO, d=STEP), PASS.format(a=ZERO, b=STEP, c=FORWARD, d=BACKWARD)),
       good=(GOOD, PASS.format(a=ZERO, b=FORWARD, c=BACKWARD, d=STEP)))  # fmt: skip
 def gradients_cleared_before_step(view: View) -> Iterator[Fault]:
@@ -97,7 +103,7 @@ def gradients_cleared_before_step(view: View) -> Iterator[Fault]:
                 continue
             order = list(training.events)
             later = (*order[order.index(step) :], *order[: order.index(step)])
-            if any(e.kind == "backward" for e in later[later.index(found) :]) or ".grad = " in view.program.text:
+            if any(e.kind == "backward" for e in later[later.index(found) :]) or _by_hand(view.program):
                 continue  # a backward pass in one branch or the other comes after it, or gradients are set by hand
             late = order.index(found) < order.index(step) and any(
                 order.index(b) < order.index(found) for b in training.of("backward")
@@ -292,74 +298,6 @@ def scheduler_before_optimizer(view: View) -> Iterator[Fault]:
                 yield Fault(event.node, "the schedule is stepped before the optimizer", "学习率调度在优化器之前 step",
                             moved(view, own, behind) if same else (), beside=(step.node,))  # fmt: skip
                 break
-
-
-@rule("optimizer-rebuilt", "S1", "loss-stagnation", "backward",
-      bad="""
-      for epoch in range(3):
-          optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-          for batch in loader:
-              loss = model(**batch).loss
-              loss.backward()
-              optimizer.step()
-              optimizer.zero_grad()
-      """,
-      good="""
-      optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-      for epoch in range(3):
-          for batch in loader:
-              loss = model(**batch).loss
-              loss.backward()
-              optimizer.step()
-              optimizer.zero_grad()
-      """)  # fmt: skip
-def optimizer_rebuilt(view: View) -> Iterator[Fault]:
-    """The optimizer is made anew inside the training loop.
-
-    Why: its moments are thrown away each time, and a schedule that holds the old one changes nothing.
-    Known gaps: a loop that makes its model anew as well (folds, trials) is left alone.
-    """
-    program = view.program
-    for name, call in _rebuilt_inside(view):
-        if not any(_made_in(view, m, t.node) for m in view.roles.named("model") for t in view.trainings):
-            yield Fault(call, f"`{name}` is made anew in each pass of the loop: its moments are lost",
-                        f"`{name}` 在循环里每次重建：动量全部丢失")  # fmt: skip
-    for name in view.roles.named("optimizer"):
-        for scoped in program.bound.values():
-            for binding in scoped.get(name, ()):
-                call = binding.value
-                if not isinstance(call, ast.Call) or binding.how != "assign" or view.roles.of(call) != "optimizer":
-                    continue
-                loops = [x for x in program.loops(call) if any(x is t.node or x in t.outer for t in view.trainings)]
-                loops = [x for x in loops if not _of_pass(program, call, x)]
-                fresh = [m for m in view.roles.named("model") for x in loops if _made_in(view, m, x)]
-                if loops and not fresh and not program.guards(call):
-                    yield Fault(call, f"`{name}` is made anew in each pass of the loop: its moments are lost",
-                                f"`{name}` 在循环里每次重建：动量全部丢失")  # fmt: skip
-
-
-def _rebuilt_inside(view: View) -> Iterator[tuple[str, ast.Call]]:
-    """Optimizers that a function makes which each pass calls."""
-    for training in view.trainings:
-        for event in training.of("assign"):
-            node = event.node
-            call = node.value if isinstance(node, ast.Assign) else None
-            if event.depth and always(event) and isinstance(call, ast.Call) and view.roles.of(call) == "optimizer":
-                stepped = {last(key(s.on)) for s in training.of("step")}
-                name = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
-                if last(name) in stepped and training.whole and not view.program.guards(call):
-                    yield name, call
-
-
-def _of_pass(program: Program, call: ast.Call, loop: ast.AST) -> bool:
-    """Whether what an optimizer takes is another thing in each pass: a layer, a fold."""
-    target = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)} if isinstance(loop, ast.For) else set()
-    return bool(target & {n.id for a in call.args[:1] for n in program.traced(a) if isinstance(n, ast.Name)})
-
-
-def _made_in(view: View, name: str, loop: ast.AST) -> bool:
-    found = [b for s in view.program.bound.values() for b in s.get(name, ()) if b.how == "assign"]
-    return any(inside(view.program, b.node, loop) and isinstance(b.value, ast.Call) for b in found)
 
 
 @rule("learning-rate-overwritten", "S2", "lr-schedule-misconfig", "param_groups",

@@ -8,9 +8,11 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ..checkpoints import repeated
+from ..flow import written
 from ..patch import instead
 from ..program import Program, argument, key, last, receiver
-from .look import inside, model_call, no_grad, source
+from .look import model_call, no_grad, source
 from .preference import negated
 from .rule import Fault, View, rule
 
@@ -92,7 +94,7 @@ def _weights(view: View) -> set[str]:
     return out
 
 
-@rule("old-logprobs-recomputed", "S2", "off-policy-staleness", "old",
+@rule("old-logprobs-recomputed", "S2", "off-policy-staleness", "exp(",
       bad="""
       for epoch in range(4):
           for batch in minibatches:
@@ -123,28 +125,44 @@ def old_logprobs_recomputed(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for training in view.trainings:
-        for event in training.of("assign"):
-            node = event.node
-            name = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
-            if not no_grad(event.contexts) and not re.search(r"(^|_)old(_|$)|(^|_)prev(_|$)", last(name)):
+        for event in training.of("call"):
+            call = event.node
+            if not isinstance(call, ast.Call) or last(program.path(call.func)) != "exp":
                 continue
-            own = re.escape(name)
-            if not name or not re.search(
-                rf"exp\(.{{0,80}}-\s*{own}\b|\b(?:log_?)?ratios?\b\s*=.{{0,120}}\b{own}\b", program.text
+            value = program.origin(call.args[0] if call.args else receiver(call) or call)
+            if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Sub):
+                continue
+            texts = [written(program, side, event.calls) for side in (value.left, value.right)]
+            if texts[0] != texts[1] or "(" not in texts[0] or not re.search(r"clamp|clip", program.text):
+                continue
+            old, again = _old(program, value.right)
+            if (
+                isinstance(old, ast.stmt)
+                and program.scope(old) is program.scope(call)
+                and program.loops(old) != program.loops(call)
             ):
-                continue
-            value = program.origin(node.value) if isinstance(node, ast.Assign) else None
-            text = source(program, value) if value is not None else ""
-            others = [e for e in training.of("assign") if isinstance(e.node, ast.Assign) and e.node is not node
-                      and (source(program, e.node.value) == text or text == f"{source(program, e.node.value)}.detach()")]  # fmt: skip
-            own = isinstance(value, ast.Call) and (
-                model_call(view, value)
-                or any(view.roles.of(a) == "model" for a in value.args)
-                or view.roles.of(receiver(value)) == "model"
+                continue  # made before the passes
+            several = any(
+                isinstance(x, ast.For) and _counts(program, x) for x in (training.node, *training.outer, *event.loops)
             )
-            if own and others:
-                yield Fault(node, f"`{name}` is computed anew with the policy of this step: the ratio is always 1",
-                            f"`{name}` 用当前策略重新计算：比值恒为 1")  # fmt: skip
+            if again or several:
+                yield Fault(old, "the old log-probabilities are computed anew with the policy of this step: the ratio is always 1",
+                            "旧的 log 概率用当前策略重新计算：比值恒为 1", beside=(call,))  # fmt: skip
+
+
+def _old(program: Program, side: ast.expr) -> tuple[ast.AST, bool]:
+    """(where the old value is made, whether it is computed a second time and not only cut off)."""
+    found = program.binding(side)
+    made = program.origin(side)
+    detached = isinstance(made, ast.Call) and last(program.path(made.func)) == "detach"
+    inner = program.origin(receiver(made) or made) if detached and isinstance(made, ast.Call) else made
+    again = isinstance(inner, ast.Call) and not (detached and key(receiver(made)))  # type: ignore[arg-type]
+    return (found.node if found is not None and found.how == "assign" else side), again
+
+
+def _counts(program: Program, loop: ast.For) -> bool:
+    """Whether a loop goes over the same samples several times."""
+    return isinstance(loop.iter, ast.Call) and program.path(loop.iter.func) == "range"
 
 
 @rule("surrogate-takes-the-larger", "S1", "rl-instability", "clamp clip",
@@ -279,20 +297,22 @@ def engine_weights_not_synced(view: View) -> Iterator[Fault]:
     calls = [n for n in program.nodes if isinstance(n, ast.Call)]
     if any(synced.search(last(program.path(c.func))) for c in calls):
         return
-    for training in view.trainings:
-        for event in (e for t in [training] for e in t.events):
-            call = event.node
-            if (
-                isinstance(call, ast.Call)
-                and last(program.path(call.func)) == "generate"
-                and view.roles.sure(receiver(call)) == "rollout"
-            ):
-                yield from _unsynced(view, call)
-                return
-        for call in program.find("generate"):
-            if view.roles.sure(receiver(call)) == "rollout" and any(inside(program, call, x) for x in training.outer):
-                yield from _unsynced(view, call)
-                return
+    for call in sorted(program.find("generate", "chat", "encode", "async_generate"), key=lambda c: c.lineno):
+        engine = receiver(call)
+        if engine is None or view.roles.sure(engine) != "rollout" or not repeated(view, call):
+            continue
+        if _made_anew(view, engine):
+            continue
+        yield from _unsynced(view, call)
+        return
+
+
+def _made_anew(view: View, engine: ast.expr) -> bool:
+    """Whether the engine itself is built again and again."""
+    made = [
+        b.value for s in view.program.bound.values() for b in s.get(key(engine), ()) if isinstance(b.value, ast.Call)
+    ]
+    return any(repeated(view, m) for m in made)
 
 
 def _unsynced(view: View, call: ast.Call) -> Iterator[Fault]:

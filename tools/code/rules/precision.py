@@ -8,6 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ..flow import made_of
 from ..patch import after, before, instead
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
 from ..training import Event, Training
@@ -105,18 +106,73 @@ def scaled_gradients_stepped(view: View) -> Iterator[Fault]:
 
     Why: they are tens of thousands of times too large, and infinite ones are not skipped.
     """
+    checked = re.search(r"isfinite|isinf|isnan|found_inf|nan_to_num|_check_inf", view.program.text)
     for training in view.trainings:
         scaled = [b for b in training.of("backward") if b.via == "scaler"]
         for step in training.of("step"):
-            if scaled and not step.via and not training.of("unscale"):
-                name, on = _scaler(view, training), key(step.on)
-                fix = (instead(step.node, f"{name}.step({on})"),) if name and on else ()
+            if not scaled or step.via or _other_way(step, scaled):
+                continue
+            name, on = _scaler(view, training), key(step.on)
+            fix = (instead(step.node, f"{name}.step({on})"),) if name and on else ()
+            if not training.of("unscale"):
                 yield Fault(step.node, "the optimizer steps on gradients that still carry the loss scale",
                             "优化器直接使用了仍带 loss scale 的梯度", fix, beside=(scaled[0].node,))  # fmt: skip
                 break
+            if not checked and len({key(s.on) for s in training.of("step")}) == 1:
+                yield Fault(step.node, "the optimizer is stepped beside the scaler: a step with infinite gradients is not skipped",
+                            "绕过 scaler 直接 step：梯度为 inf/NaN 的步不会被跳过", fix, "S1", beside=(scaled[0].node,))  # fmt: skip
+                break
 
 
-@rule("fp16-without-scaler", "S1", "grad-vanishing", "float16 half",
+def _other_way(event: Event, others: list[Event]) -> bool:
+    """Whether something stands under a condition whose other branch holds one of the others."""
+    turned = {(test, not positive) for test, positive in event.guards}
+    return any(g in turned for o in others for g in o.guards)
+
+
+@rule("part-of-loss-not-scaled", "S1", "grad-vanishing", "scaler scale(",
+      bad="""
+      for batch in loader:
+          optimizer.zero_grad()
+          with torch.autocast("cuda", dtype=torch.float16):
+              loss = model(**batch).loss
+          scaler.scale(loss).backward()
+          penalty = 0.01 * model.head.weight.pow(2).sum()
+          penalty.backward()
+          scaler.step(optimizer)
+          scaler.update()
+      """,
+      good="""
+      for batch in loader:
+          optimizer.zero_grad()
+          with torch.autocast("cuda", dtype=torch.float16):
+              loss = model(**batch).loss
+          scaler.scale(loss).backward()
+          penalty = 0.01 * model.head.weight.pow(2).sum()
+          scaler.scale(penalty).backward()
+          scaler.step(optimizer)
+          scaler.update()
+      """)  # fmt: skip
+def part_of_loss_not_scaled(view: View) -> Iterator[Fault]:
+    """A loss is not multiplied by the scale by which the scaler divides its gradients.
+
+    Why: `scaler.step` divides by some 65536: what was not scaled before has no effect.
+    """
+    for training in view.trainings:
+        backwards, steps = training.of("backward"), training.of("step")
+        if not steps or any(s.via != "scaler" for s in steps):
+            continue
+        for back in backwards:
+            if back.via or back.on is None or _other_way(back, [*steps, *(b for b in backwards if b.via == "scaler")]):
+                continue
+            made = [n for n, _, _ in made_of(view.program, back.on, back.calls, 4) if isinstance(n, ast.Call)]
+            if not any(last(view.program.path(n.func)) in ("scale", "scale_loss") for n in made):
+                name = _scaler(view, training)
+                yield Fault(back.node, f"this loss is not scaled, and `{name}.step` divides its gradients by the scale",
+                            f"该损失没有乘 scale，而 `{name}.step` 会把它的梯度除以 scale", beside=(steps[0].node,))  # fmt: skip
+
+
+@rule("fp16-without-scaler", "S1", "grad-vanishing", "float16 half autocast",
       bad=PLAIN.format(a="loss.backward()", b="optimizer.step()", c="pass").replace(
           "    loss =", "    with torch.autocast('cuda', dtype=torch.float16):\n        loss ="),
       good=_scaled())  # fmt: skip
@@ -127,16 +183,32 @@ def fp16_without_scaler(view: View) -> Iterator[Fault]:
     """
     if any(True for _ in view.program.find("GradScaler", "ShardedGradScaler")) or view.roles.named("scaler"):
         return
+    program = view.program
     for training in view.trainings:
-        if any(b.via for b in training.of("backward")):
+        if any(b.via for b in training.of("backward")) or "set_autocast" in program.text:
             continue
-        for event in training.events:
-            call = event.node
-            if event.kind == "call" and isinstance(call, ast.Call) and last(view.program.path(call.func)) == "autocast":
-                value = argument(call, "dtype")
-                if value is not None and HALF.search(view.program.path(view.program.origin(value))):
-                    yield Fault(call, "fp16 autocast without a gradient scaler: small gradients become zero",
-                                "fp16 autocast 没有 GradScaler：小梯度变成 0")  # fmt: skip
+        entered = {c for e in training.events for c in e.contexts}
+        called = {id(e.node) for e in training.of("call")}
+        for call in program.find("autocast"):
+            statement = program.statement(call)
+            kept = (
+                isinstance(statement, ast.Assign) and statement.value is call and key(statement.targets[0]) in entered
+            )
+            if (kept or id(call) in called) and _half(program, call):
+                yield Fault(call, "fp16 autocast without a gradient scaler: small gradients become zero",
+                            "fp16 autocast 没有 GradScaler：小梯度变成 0")  # fmt: skip
+
+
+def _half(program: Program, call: ast.Call) -> bool:
+    """Whether an autocast is to fp16: as it says, or on a GPU without a type."""
+    value = argument(call, "dtype", 1 if len(call.args) > 1 else None)
+    if value is not None:
+        return bool(HALF.search(program.path(program.origin(value))))
+    if any(k.arg is None or k.arg == "enabled" for k in call.keywords):
+        return False
+    device = argument(call, "device_type", 0)
+    where = program.const(device) if device is not None else ""
+    return program.path(call.func) == "torch.cuda.amp.autocast" or where == "cuda"
 
 
 @rule("weights-trained-in-half", "S1", "grad-vanishing", "half float16",
@@ -180,7 +252,7 @@ def weights_trained_in_half(view: View) -> Iterator[Fault]:
             and whole
             and _same_model(program, call, at)
             and not adapted
-            and program.path(value) in ("torch.float16", "torch.half")
+            and program.path(program.origin(value)) in ("torch.float16", "torch.half")
         ):
             yield Fault(
                 call, "the trained weights are in fp16: small updates are lost", "训练的权重为 fp16：小更新会丢失"
@@ -258,16 +330,29 @@ def clip_without_effect(view: View) -> Iterator[Fault]:
     """
     for training in view.trainings:
         clips, steps = training.of("clip"), training.of("step")
-        if not steps or training.accumulation is not None:
+        if not steps:
             continue
+        rare = training.accumulation is not None
         for clip in clips:
-            if not clip.guards and not clip.loops and _useless(training, clip):
+            if rare and _behind(training, clip):
+                yield Fault(clip.node, "clipping has no effect: no step uses these gradients", "裁剪不起作用：没有更新使用这些梯度",
+                            beside=(steps[0].node,))  # fmt: skip
+            elif not rare and not clip.guards and not clip.loops and _useless(training, clip):
                 own, step = view.program.statement(clip.node), view.program.statement(steps[0].node)
                 order = list(training.events)
                 behind = [b for b in training.of("backward") if order.index(b) > order.index(clip)]
                 fix = moved(view, own, view.program.statement(behind[0].node)) if behind else _ahead(view, own, step)
                 yield Fault(clip.node, "clipping has no effect: no step uses these gradients", "裁剪不起作用：没有更新使用这些梯度",
                             fix, beside=(steps[0].node,))  # fmt: skip
+
+
+def _behind(training: Training, clip: Event) -> bool:
+    """Whether gradients are clipped between the step of an accumulation and their clearing."""
+    order = list(training.events)
+    same = [e for e in order if e.kind in ("step", "zero") and e.guards == clip.guards and e.loops == clip.loops]
+    before_ = [e for e in same if order.index(e) < order.index(clip)]
+    behind = [e for e in same if order.index(e) > order.index(clip)]
+    return bool(before_) and before_[-1].kind == "step" and bool(behind) and behind[0].kind == "zero"
 
 
 def _ahead(view: View, own: ast.stmt, step: ast.stmt) -> tuple:
@@ -286,13 +371,9 @@ def clip_on_part_of_model(view: View) -> Iterator[Fault]:
     """
     wrapped = made_by(view, "FSDP", "FullyShardedDataParallel")
     for call in view.program.find("clip_grad_norm_"):
-        if (
-            wrapped
-            and call.args
-            and isinstance(call.args[0], ast.Call)
-            and isinstance(call.func, (ast.Name, ast.Attribute))
-        ):
-            inner = call.args[0]
+        inner = next((n for a in call.args[:1] for n in view.program.traced(a, 3) if isinstance(n, ast.Call)
+                      and last(view.program.path(n.func)) == "parameters"), None)  # fmt: skip
+        if wrapped and inner is not None:
             library = view.program.path(call.func).endswith("utils.clip_grad_norm_")
             if last(view.program.path(inner.func)) == "parameters" and key(receiver(inner)) in wrapped and library:
                 most = argument(call, "max_norm", 1)

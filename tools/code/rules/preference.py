@@ -8,6 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ..flow import made_of
 from ..patch import instead
 from ..program import FUNCTIONS, Program, argument, key, last, passed, receiver
 from .look import OFF, inside, no_grad, source
@@ -31,19 +32,6 @@ def core(expr: ast.expr, program: Program) -> ast.expr:
             return expr.args[0] if expr.args else expr
         expr = on
     return expr
-
-
-def _is_kl(expr: ast.expr, program: Program) -> bool:
-    """Whether a term is a KL penalty: its name, or a scale times that."""
-    expr = core(expr, program)
-    if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Mult):
-        return _is_kl(expr.left, program) or _is_kl(expr.right, program)
-    if isinstance(expr, ast.Call):
-        return bool(KL.search(last(program.path(expr.func)))) or any(
-            _is_kl(a, program) for a in expr.args[:1] if last(program.path(expr.func)) == "masked_mean"
-        )
-    name = last(key(expr))
-    return bool(name and KL.search(name)) and not KL_SCALE.search(name)
 
 
 @rule("reference-is-the-policy", "S0", "dpo-loss-stuck-ln2", "ref logsigmoid",
@@ -74,7 +62,7 @@ def reference_is_the_policy(view: View) -> Iterator[Fault]:
     if "disable_adapter" in program.text:
         return  # the same object without its adapter is the reference
     yield from _two_names(view)
-    for node in program.nodes:
+    for node in [n for m in program.nodes for n in _one_by_one(m)]:
         target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
         if (
             isinstance(node, ast.Assign)
@@ -92,6 +80,16 @@ def reference_is_the_policy(view: View) -> Iterator[Fault]:
                                 f"`{key(target)}` 与 `{text}` 是同一个对象：两者永远相同", fix)  # fmt: skip
         elif isinstance(node, ast.Call):
             yield from _same_arguments(view, node)
+
+
+def _one_by_one(node: ast.AST) -> list[ast.AST]:
+    """An assignment of several values as one for each."""
+    targets = node.targets[0] if isinstance(node, ast.Assign) else None
+    values = node.value if isinstance(node, ast.Assign) else None
+    if not isinstance(targets, ast.Tuple) or not isinstance(values, ast.Tuple) or len(targets.elts) != len(values.elts):
+        return [node]
+    pairs = zip(targets.elts, values.elts, strict=True)
+    return [ast.copy_location(ast.Assign([t], v), node) for t, v in pairs]
 
 
 def _two_names(view: View) -> Iterator[Fault]:
@@ -145,11 +143,14 @@ def _params_of(view: View, node: ast.Assign) -> bool:
 
 
 def _same_arguments(view: View, call: ast.Call) -> Iterator[Fault]:
-    reference = argument(call, "ref_model") or argument(call, "reference_model")
+    named = ("ref_model", "reference_model", "reference", "ref_policy", "reference_policy", "ref")
+    reference = next((v for n in named if (v := argument(call, n)) is not None), None)
     if reference is None or not key(reference):
         return
-    policy = argument(call, "model") or argument(call, "policy") or (call.args[0] if call.args else None)
-    if policy is not None and key(policy) == key(reference):
+    given = (argument(call, n) for n in ("model", "policy", "policy_model", "actor"))
+    policy = next((v for v in given if v is not None), None) or (call.args[0] if call.args else None)
+    known = view.roles.of(reference) == "model"
+    if policy is not None and known and key(policy) == key(reference):
         yield Fault(reference, "the reference model is the same object as the policy", "参考模型与策略是同一个对象")
 
 
@@ -200,115 +201,8 @@ def _handed(view: View, call: ast.Call) -> bool:
     given = [(name, value) for name, value in passed(function, call) if view.roles.of(value) == "model"
              and re.search(r"(^|_|\.)ref(erence)?(_|$)", key(value))]  # fmt: skip
     runs = any(isinstance(n, ast.Call) and key(n.func) == name for name, _ in given for n in ast.walk(function))
+    runs = runs and not any(OFF.search(c) for c in view.program.contexts(function.body[-1]))
     return runs and "no_grad" not in text and "inference_mode" not in text
-
-
-@rule("kl-sign-flipped", "S2", "entropy-explosion", "kl ref",
-      bad="""
-      for batch in loader:
-          pg_loss, kl = step(policy, ref_model, batch)
-          loss = pg_loss - kl_coef * kl
-          loss.backward()
-          optimizer.step()
-          optimizer.zero_grad()
-      """,
-      good="""
-      for batch in loader:
-          pg_loss, kl = step(policy, ref_model, batch)
-          loss = pg_loss + kl_coef * kl
-          loss.backward()
-          optimizer.step()
-          optimizer.zero_grad()
-      """)  # fmt: skip
-def kl_sign_flipped(view: View) -> Iterator[Fault]:
-    """The KL penalty is subtracted from the loss, or added to the reward.
-
-    Why: the policy is paid for leaving the reference; the KL grows without end.
-    """
-    yield from _paid(view)
-    program = view.program
-    for node in program.nodes:
-        if (
-            not isinstance(node, ast.BinOp)
-            or not isinstance(node.op, (ast.Add, ast.Sub))
-            or not _is_kl(node.right, program)
-        ):
-            continue
-        statement = program.statement(node)
-        target = last(key(statement.targets[0])) if isinstance(statement, ast.Assign) else ""
-        left = last(key(core(node.left, program)))
-        negative = isinstance(node.left, ast.UnaryOp) and isinstance(node.left.op, ast.USub)
-        beside = " ".join(last(key(n)) for n in ast.walk(node.left))
-        trained = target in {last(key(e.on)) for t in view.trainings for e in t.of("backward")} - {""}
-        loss = (trained or re.search(r"loss", target, re.I)) and (re.search(r"loss|pg", beside, re.I) or negative)
-        reward = re.search(r"reward|score|(^|_)r$", target, re.I) and re.search(r"reward|score|(^|_)r$", left, re.I)
-        wrong = (loss and isinstance(node.op, ast.Sub)) or (reward and isinstance(node.op, ast.Add))
-        turned = any(
-            isinstance(a, ast.UnaryOp) and isinstance(a.op, ast.USub)
-            for a in program.up(node)
-            if inside(program, a, statement)
-        )
-        if wrong and not turned and _scaled(node.right, program):
-            new = f"{source(program, node.left)} {'+' if loss else '-'} {source(program, node.right)}"
-            what = ("subtracted from the loss", "从 loss 中减去") if loss else ("added to the reward", "加到了奖励上")
-            yield Fault(node, f"the KL penalty is {what[0]}: the policy is paid for leaving the reference",
-                        f"KL 惩罚被{what[1]}：偏离参考模型反而得到奖励", (instead(node, new),))  # fmt: skip
-
-
-def _paid(view: View) -> Iterator[Fault]:
-    """A function of rewards in which a scaled difference of log-probabilities, policy minus reference, is added."""
-    program = view.program
-    if re.search(r"log_?sigmoid|softplus", program.text):
-        return  # a preference loss: the difference is the reward itself
-    for node in program.nodes:
-        scope = program.scope(node)
-        if (
-            not isinstance(node, ast.BinOp)
-            or not isinstance(node.op, ast.Mult)
-            or "reward" not in getattr(scope, "name", "") + _target(program, node)
-        ):
-            continue
-        sides = (node.left, node.right)
-        scaled = any(KL_SCALE.search(last(key(s)) or "") for s in sides)
-        gaps = [g for s in sides for g in [_gap(program, s)] if g]
-        above = program.parent.get(node)
-        turned = isinstance(above, ast.UnaryOp) or (
-            isinstance(above, ast.BinOp) and isinstance(above.op, ast.Sub) and above.right is node
-        )
-        minus = any(isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) for n in ast.walk(node))
-        if scaled and gaps and not turned and not minus:
-            yield Fault(node, "the KL penalty is added to the reward: the policy is paid for leaving the reference",
-                        "KL 惩罚被加到了奖励上：偏离参考模型反而得到奖励")  # fmt: skip
-
-
-def _target(program: Program, node: ast.AST) -> str:
-    """The name that a value is given, if a score is added to it."""
-    statement = program.statement(node)
-    name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
-    for more in (n for n in program.nodes if isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Add)):
-        target = more.target.value if isinstance(more.target, ast.Subscript) else more.target
-        if name and key(target) == name and program.scope(more) is program.scope(node):
-            return name
-    return ""
-
-
-def _gap(program: Program, expr: ast.expr) -> bool:
-    """Whether a value is policy minus reference, in log-probabilities."""
-    for node in program.traced(expr, 2):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
-            left, right = program.code(node.left), program.code(node.right)
-            if (
-                re.search(r"ref", right)
-                and not re.search(r"ref", left)
-                and re.search(r"log_?p|(^|_)lp(_|$|\b)", left + right, re.I)
-            ):
-                return True
-    return False
-
-
-def _scaled(expr: ast.expr, program: Program) -> bool:
-    """Whether the KL is not negative itself: a name or a product, no difference turned round and no minus."""
-    return not any(isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) for n in ast.walk(expr))
 
 
 def negated(program: Program, call: ast.Call) -> bool:
@@ -361,20 +255,32 @@ def preference_sign_flipped(view: View) -> Iterator[Fault]:
 
 
 def _not_turned(view: View, call: ast.Call, value: ast.expr) -> Iterator[Fault]:
-    """A loss that is the logarithm itself, of chosen minus rejected, and not its negative."""
+    """A loss that is the logarithm itself and nowhere turned round: what it is made of grows less likely."""
     program = view.program
-    lines = [e.on for t in view.trainings for e in t.of("backward") if e.on is not None]
-    statement = program.statement(call)
-    direct = isinstance(statement, ast.Assign) and core(statement.value, program) is call
-    trained = (
-        any(key(statement.targets[0]) == key(on) != "" for on in lines) if isinstance(statement, ast.Assign) else False
-    )
-    if not direct or not trained or not isinstance(statement, ast.Assign):
-        return
-    for node in program.traced(value, 3):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
-            left, right = source(program, node.left), source(program, node.right)
-            if re.search("chosen|preferred|_win", left) and re.search("reject|dispreferred|_lose", right):
-                yield Fault(call, "the loss is not negated: it makes the rejected answer likelier", "损失没有取负：在抬高被拒绝的回答",
-                            (instead(statement.value, f"-{source(program, statement.value)}"),))  # fmt: skip
-                return
+    for training in view.trainings:
+        for event in training.of("backward"):
+            if event.on is None or "-=" in program.code(program.scope(call), 20_000):
+                continue
+            nodes = [n for n, cut, _ in made_of(program, event.on, event.calls) if not cut]
+            below = {n for n, _, _ in made_of(program, value, event.calls)}  # a minus in there is of what is compared
+            if call not in nodes or any(turns(n) for n in nodes if n not in below):
+                continue
+            statement = program.statement(call)
+            plain = isinstance(statement, (ast.Assign, ast.Return)) and statement.value is not None
+            fix = (instead(statement.value, f"-{source(program, statement.value)}"),) if plain else ()  # type: ignore[union-attr]
+            yield Fault(
+                call,
+                "the loss is not negated: it makes the rejected answer likelier",
+                "损失没有取负：在抬高被拒绝的回答",
+                fix,
+            )
+            return
+
+
+def turns(node: ast.AST) -> bool:
+    """Whether a node turns a sign round: a minus, a factor of -1, a call of `neg`."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return True
+    if isinstance(node, ast.Attribute) and node.attr in ("neg", "negative"):
+        return True
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and isinstance(node.left, ast.Constant)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ...patterns import bounded
+from ..flow import made_of
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
 from .distributed import COLLECTIVES, HEAD, collectives
 from .look import inside, made_by, source
@@ -47,13 +48,18 @@ def rank_stops_on_its_own(view: View) -> Iterator[Fault]:
     if not view.distributed:
         return
     for training in view.trainings:
-        for node in (n for n in program.nodes if isinstance(n, ast.If) and inside(program, n, training.node)):
+        mine = program.scope(training.node)
+        called = {program.scope(e.node) for e in training.events if e.depth} - {mine}
+        for node in (n for n in program.nodes if isinstance(n, ast.If)):
+            if not inside(program, node, training.node) and program.scope(node) not in called:
+                continue
             leaves = isinstance(node.body[-1], (ast.Return, ast.Break, ast.Continue))
-            own = any(isinstance(n, ast.Call) and last(program.path(n.func)) in ("isnan", "isfinite", "isinf")
-                      for n in program.traced(node.test, 2))  # fmt: skip
-            asked = [e for e in training.events if isinstance(e.node, ast.Call) and _together(program, e.node)]
-            before = any(b.node.lineno > node.lineno for b in training.of("backward"))  # type: ignore[attr-defined]
-            if leaves and own and not asked and before:
+            own = leaves and any(isinstance(n, ast.Call) and last(program.path(n.func)) in ("isnan", "isfinite", "isinf")
+                                 for n, _, _ in made_of(program, node.test, (), 3))  # fmt: skip
+            asked = own and [e for e in training.events if isinstance(e.node, ast.Call) and _together(program, e.node)]
+            before = any(b.node.lineno > node.lineno or program.scope(b.node) is not program.scope(node)  # type: ignore[attr-defined]
+                         for b in training.of("backward"))  # fmt: skip
+            if own and not asked and before:
                 yield Fault(node.body[-1], "a rank leaves the step because of its own loss, and the others wait for it",
                             "某个 rank 因自己的 loss 离开这一步，其余 rank 会一直等待", beside=(node,))  # fmt: skip
 
@@ -145,11 +151,12 @@ def gradient_sync_bypassed(view: View) -> Iterator[Fault]:
     for training in view.trainings:
         for event in training.of("backward"):
             for node in program.traced(event.on, 3) if event.on is not None else ():
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "module":
-                    if key(node.func.value) in wrapped:
+                func = program.origin(node.func) if isinstance(node, ast.Call) else None
+                if isinstance(node, ast.Call) and isinstance(func, ast.Attribute) and func.attr == "module":
+                    if key(func.value) in wrapped:
                         from ..patch import instead
 
-                        fix = (instead(node.func, source(program, node.func.value)),)
+                        fix = (instead(node.func, source(program, func.value)),)
                         yield Fault(node, "training calls the module inside the DDP wrapper: gradients are not averaged",
                                     "训练直接调用 DDP 内部的 module：梯度不会同步", fix)  # fmt: skip
 

@@ -16,7 +16,7 @@ from textwrap import dedent
 from ..patch import Edit
 from ..program import Function, Program
 from ..roles import Roles
-from ..training import Training, hot_functions, passes
+from ..training import Event, Training, events_of, hooks, hot_functions, passes
 
 MANY = ("init_process_group", "DistributedDataParallel", "DDP", "FSDP", "FullyShardedDataParallel", "init_distributed",
         "init_device_mesh", "fully_shard")  # fmt: skip
@@ -46,6 +46,32 @@ class View:
     def hot(self) -> list[Function]:
         """Methods that a trainer calls for each batch."""
         return list(hot_functions(self.program))
+
+    @cached_property
+    def each_step(self) -> list[Pace]:
+        """All that runs once a step: training loops, functions that make a step, methods that a trainer calls."""
+        own = [Pace(t.node, t.events, t) for t in self.trainings]
+        called = [*self.hot, *hooks(self.program)]
+        return own + [Pace(f, events_of(self.program, self.roles, f), None) for f in called]
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What runs once a step."""
+
+    node: ast.AST
+    """The loop, or the function that is called for each batch."""
+    events: tuple[Event, ...]
+    training: Training | None
+    """None for a method that a trainer of another file calls."""
+
+    @property
+    def looped(self) -> bool:
+        """Whether its loop stands in this file, so that what is outside it lives longer than a step."""
+        return self.training is not None and self.training.whole
+
+    def of(self, *kinds: str) -> list[Event]:
+        return [e for e in self.events if e.kind in kinds]
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,11 @@ import re
 from collections.abc import Iterator
 
 from ...secrets import redact
-from ..patch import after, instead
+from ..patch import instead
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
 from .look import OF_RANKS, alone_on_rank, always, rank_branch, source
 from .rule import Fault, View, rule
 
-KEPT = {"optimizer": r"opt(im|imizer)?(_state)?(_dict)?s?$", "scheduler": r"(lr_)?sched(uler)?(_state)?(_dict)?$",
-        "scaler": r"(grad_)?scaler(_state)?(_dict)?$"}  # fmt: skip
 FETCHED = ("hf_hub_download", "snapshot_download", "urlopen", "urlretrieve", "cached_download", "download_url_to_file", "get",
            "load_state_dict_from_url", "wget", "download_file", "download")  # fmt: skip
 
@@ -61,54 +59,6 @@ def saved_on_every_rank(view: View) -> Iterator[Fault]:
             yield Fault(
                 call, "every rank writes this file: they write over each other", "每个 rank 都写这个文件：互相覆盖"
             )
-
-
-@rule("checkpoint-overwritten-in-place", "S3", "checkpoint-save-failure", "torch.save",
-      bad="""
-      for step, batch in enumerate(loader):
-          loss = model(**batch).loss
-          loss.backward()
-          optimizer.step()
-          optimizer.zero_grad()
-          if step % 100 == 0:
-              torch.save(model.state_dict(), "latest.pt")
-      """,
-      good="""
-      for step, batch in enumerate(loader):
-          loss = model(**batch).loss
-          loss.backward()
-          optimizer.step()
-          optimizer.zero_grad()
-          if step % 100 == 0:
-              torch.save(model.state_dict(), "latest.pt.tmp")
-              os.replace("latest.pt.tmp", "latest.pt")
-      """)  # fmt: skip
-def checkpoint_overwritten_in_place(view: View) -> Iterator[Fault]:
-    """The only checkpoint is written over in place.
-
-    Why: a job killed while it writes leaves neither the old nor the new one.
-    """
-    program = view.program
-    if re.search(r"os\.replace|os\.rename|\.rename\(|shutil\.move|\.replace\(\w{0,40}(path|tmp)", program.text):
-        return
-    for training in view.trainings:
-        for event in training.of("call"):
-            call = event.node
-            if (
-                (
-                    isinstance(call, ast.Call)
-                    and program.path(call.func) == "torch.save"
-                    and len(call.args) > 1
-                    and training.whole
-                )
-                and isinstance(program.const(call.args[1]), str)
-                and not re.search("best", str(program.const(call.args[1])))
-            ):
-                yield Fault(
-                    call,
-                    "the only checkpoint is written over in place: a killed job leaves none",
-                    "原地覆盖唯一的检查点：写到一半被杀就什么都不剩",
-                )
 
 
 @rule("saved-every-step", "S2", "low-throughput", "save",
@@ -263,136 +213,3 @@ def _given(program: object, node: ast.Constant) -> bool:
     above = program.parent.get(node)  # type: ignore[attr-defined]
     return isinstance(above, (ast.Assign, ast.keyword, ast.Call, ast.Dict, ast.AnnAssign)) and not (
         isinstance(above, ast.Dict) and node in above.keys)  # fmt: skip
-
-
-@rule("checkpoint-part-not-restored", "S1", "resume-loss-jump", "load_state_dict",
-      bad="""
-      def save(path):
-          torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}, path)
-
-
-      def resume(path):
-          state = torch.load(path, weights_only=True)
-          model.load_state_dict(state["model"])
-          return state["step"]
-      """,
-      good="""
-      def save(path):
-          torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}, path)
-
-
-      def resume(path):
-          state = torch.load(path, weights_only=True)
-          model.load_state_dict(state["model"])
-          optimizer.load_state_dict(state["optimizer"])
-          return state["step"]
-      """)  # fmt: skip
-def checkpoint_part_not_restored(view: View) -> Iterator[Fault]:
-    """The checkpoint holds the optimizer or the schedule, and resuming does not read it.
-
-    Why: the moments begin at zero and the warm-up begins again: the loss jumps after the restart.
-    """
-    program = view.program
-    loads = [c for c in program.find("load_state_dict") if view.roles.of(receiver(c)) in ("model", "engine")]
-    resumes = [c for c in loads if _resumes(view, c)]
-    if not resumes:
-        return
-    for name, value in _saved(view):
-        for part, pattern in KEPT.items():
-            if not re.fullmatch(pattern, name) or not isinstance(value, ast.Call):
-                continue
-            restored = any(view.roles.of(receiver(c)) == part or key(receiver(c)) == key(receiver(value))
-                           for c in program.find("load_state_dict"))  # fmt: skip
-            asked = any(isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Constant) and n.slice.value == name
-                        and isinstance(n.ctx, ast.Load) for n in program.nodes)  # fmt: skip
-            if not restored and not asked and last(program.path(value.func)) == "state_dict":
-                severity = "S1" if part == "optimizer" else "S2"
-                target = key(receiver(value))
-                fix = _restored(view, resumes[0], target, name)
-                yield Fault(resumes[0], f"the checkpoint holds `{name}`, and resuming does not restore it",
-                            f"检查点里有 `{name}`，恢复时却没有读取", fix, severity, beside=(value,))  # fmt: skip
-
-
-def _saved(view: View) -> Iterator[tuple[str, ast.expr]]:
-    """What goes into the dictionaries that are saved."""
-    for call in view.program.find("save"):
-        if not call.args:
-            continue
-        state = view.program.origin(call.args[0])
-        if isinstance(state, ast.Dict):
-            for name, value in zip(state.keys, state.values, strict=True):
-                if isinstance(name, ast.Constant) and isinstance(name.value, str):
-                    yield name.value, value
-
-
-def _resumes(view: View, call: ast.Call) -> bool:
-    """Whether a load is one of a run that goes on: it reads a step or an epoch as well, or says so."""
-    scope = view.program.scope(call)
-    text = view.program.code(scope, 100_000) if not isinstance(scope, ast.Module) else view.program.text
-    guards = " ".join(source(view.program, g[0]) for g in view.program.guards(call))
-    return bool(re.search(r"resum", guards + getattr(scope, "name", "")) or re.search(
-        r"\[['\"](step|epoch|global_step|iter|iter_num|iteration)['\"]\]", text))  # fmt: skip
-
-
-def _restored(view: View, load: ast.Call, target: str, name: str) -> tuple:
-    argued = load.args[0] if load.args else None
-    if isinstance(argued, ast.Subscript) and target and key(argued.value):
-        statement = view.program.statement(load)
-        if isinstance(statement, ast.Expr):
-            return (after(statement, f"{target}.load_state_dict({key(argued.value)}[{name!r}])".replace("'", '"')),)
-    return ()
-
-
-@rule("batches-repeated-after-resume", "S2", "resume-loss-jump", "resum load_state load_checkpoint torch.load",
-      bad="""
-      accelerator.load_state(path)
-      state = json.load(open(path + "/position.json"))
-      first_epoch, done = state["epoch"], state["step"]
-      for epoch in range(first_epoch, 3):
-          for step, batch in enumerate(loader):
-              loss = model(**batch).loss
-              accelerator.backward(loss)
-              optimizer.step()
-              optimizer.zero_grad()
-      """,
-      good="""
-      accelerator.load_state(path)
-      state = json.load(open(path + "/position.json"))
-      first_epoch, done = state["epoch"], state["step"]
-      for epoch in range(first_epoch, 3):
-          rest = accelerator.skip_first_batches(loader, done) if epoch == first_epoch else loader
-          for step, batch in enumerate(rest):
-              loss = model(**batch).loss
-              accelerator.backward(loss)
-              optimizer.step()
-              optimizer.zero_grad()
-      """)  # fmt: skip
-def batches_repeated_after_resume(view: View) -> Iterator[Fault]:
-    """A run that goes on in the middle of an epoch begins that epoch's data anew.
-
-    Why: the first batches are trained on twice, the last ones of the plan never.
-    Known gaps: a loader that keeps its own place is told by its words only.
-    """
-    program = view.program
-    if re.search(
-        r"skip|islice|Stateful|consumed|(loader|sampler|dl)\w{0,40}\.load_state_dict|set_state|start_index|offset",
-        program.said,
-        re.I,
-    ):
-        return
-    read = {n.slice.value for n in program.nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Load)
-            and isinstance(n.slice, ast.Constant) and isinstance(n.slice.value, str)}  # fmt: skip
-    saved = [c for c in program.find("load_state", "load_checkpoint", "load_state_dict")]
-    within = read & {"step", "global_step", "iter", "batch", "batch_idx", "update", "micro_step"}
-    if not saved or "epoch" not in read or not within:
-        return
-    for training in view.trainings:
-        outer = next((x for x in training.outer if isinstance(x, ast.For) and isinstance(x.iter, ast.Call)), None)
-        call = outer.iter if outer is not None else None
-        ranged = isinstance(call, ast.Call) and program.path(call.func) == "range" and len(call.args) == 2
-        begun = ranged and not isinstance(call.args[0], ast.Constant) and call.args[0]  # type: ignore[union-attr]
-        compared = any(isinstance(n, ast.Compare) and isinstance(n.ops[0], (ast.Lt, ast.LtE)) and isinstance(
-            program.parent.get(n), ast.If) for n in ast.walk(training.node))  # fmt: skip
-        if begun and isinstance(training.node, ast.For) and not compared:
-            yield Fault(training.node, "after a resume the epoch begins anew: its first batches are trained on twice",
-                        "恢复后该 epoch 从头开始：前面的批次会训练两遍", beside=(saved[0],))  # fmt: skip

@@ -331,6 +331,14 @@ def test_data_chooses(view: View) -> Iterator[Fault]:
         scored = [
             s for s in sides if re.search(r"(^|_)test_(acc\w{0,6}|loss|f1|score|auc|metric|ppl|mae|map|bleu)$", s, re.I)
         ]
+        made = [program.origin(s) for s in (test.left, *test.comparators)]
+        scored = scored or [
+            key(a)
+            for m in made
+            if isinstance(m, ast.Call)
+            for a in m.args
+            if re.search(r"(^|_)test(_|$)", last(key(a)))
+        ]
         best = [s for s in sides if re.search(r"best|max_|min_|lowest|highest", s, re.I)]
         saves = any(
             isinstance(n, ast.Call) and re.search(r"save|state_dict|deepcopy", program.path(n.func))

@@ -8,6 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ...flow import made_of
 from ...patch import instead
 from ...program import FUNCTIONS, Program, argument, key, last, receiver
 from ..look import source
@@ -233,7 +234,7 @@ def ratio_upside_down(view: View) -> Iterator[Fault]:
                         "比值是旧策略除以新策略：好的动作反而变少", (instead(value, f"{b} - {a}"),))  # fmt: skip
 
 
-@rule("surrogate-not-negated", "S1", "rl-no-convergence", "ratio",
+@rule("surrogate-not-negated", "S1", "rl-no-convergence", "ratio log_prob",
       bad="""
       for batch in loader:
           ratio = torch.exp(policy(batch) - batch["old_logp"])
@@ -260,9 +261,10 @@ def surrogate_not_negated(view: View) -> Iterator[Fault]:
         for event in training.of("backward"):
             if event.on is None:
                 continue
-            nodes = list(program.traced(event.on, 5))
+            nodes = [n for n, _, _ in made_of(program, event.on, event.calls)]
             smaller = [n for n in nodes if isinstance(n, ast.Call) and last(program.path(n.func)) in ("min", "minimum") and len(n.args) == 2
                        and all(re.search(r"adv|surr|ratio", program.code(a), re.I) for a in n.args)]  # fmt: skip
+            smaller = smaller or _weighted(program, nodes)
             turned = any(
                 isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) and not isinstance(n.operand, ast.Constant)
                 for n in nodes
@@ -285,6 +287,16 @@ def surrogate_not_negated(view: View) -> Iterator[Fault]:
             ):
                 yield Fault(smaller[0], "what is to grow is minimised: the surrogate is not negated",
                             "应增大的目标被最小化：代理目标没有取负", beside=(event.node,))  # fmt: skip
+
+
+def _weighted(program: Program, nodes: list[ast.AST]) -> list[ast.expr]:
+    """Products of a log-probability and what it was worth, where nothing of the loss is a cross-entropy."""
+    called = {last(program.path(n.func)) for n in nodes if isinstance(n, ast.Call)}
+    if "log_prob" not in called or any(re.search(r"nll|entropy|loss", n) for n in called):
+        return []
+    return [n for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult) and re.search(
+        r"adv|return|reward|(^|_)(g|ret)$", " ".join(last(key(s)) for s in (n.left, n.right)), re.I) and re.search(
+        r"log_?p", program.code(n), re.I)]  # fmt: skip
 
 
 def _minus_uses(program: Program, expr: ast.expr) -> bool:

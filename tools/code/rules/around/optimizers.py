@@ -1,0 +1,165 @@
+"""Rules on how an optimizer is made: how often, and what its weight decay is for."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...program import FUNCTIONS, Program, argument, key, last, passed
+from ..look import always, epoch_loop, inside
+from ..optimizer import TRAIN
+from ..rule import Fault, View, rule
+
+
+@rule("optimizer-rebuilt", "S1", "loss-stagnation", "backward",
+      bad="""
+      for epoch in range(3):
+          optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+          for batch in loader:
+              loss = model(**batch).loss
+              loss.backward()
+              optimizer.step()
+              optimizer.zero_grad()
+      """,
+      good="""
+      optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+      for epoch in range(3):
+          for batch in loader:
+              loss = model(**batch).loss
+              loss.backward()
+              optimizer.step()
+              optimizer.zero_grad()
+      """)  # fmt: skip
+def optimizer_rebuilt(view: View) -> Iterator[Fault]:
+    """The optimizer is made anew inside the training loop.
+
+    Why: its moments are thrown away each time, and a schedule that holds the old one changes nothing.
+    Known gaps: a loop that makes its model anew as well (folds, trials) is left alone.
+    """
+    program = view.program
+    for name, call in (*_rebuilt_inside(view), *_of_an_epoch(view)):
+        if not any(_made_in(view, m, t.node) for m in view.roles.named("model") for t in view.trainings):
+            yield Fault(call, f"`{name}` is made anew in each pass of the loop: its moments are lost",
+                        f"`{name}` 在循环里每次重建：动量全部丢失")  # fmt: skip
+    for name in view.roles.named("optimizer"):
+        for scoped in program.bound.values():
+            for binding in scoped.get(name, ()):
+                call = binding.value
+                if not isinstance(call, ast.Call) or binding.how != "assign" or view.roles.of(call) != "optimizer":
+                    continue
+                loops = [x for x in program.loops(call) if any(x is t.node or x in t.outer for t in view.trainings)]
+                loops = [x for x in loops if not _of_pass(program, call, x)]
+                fresh = [m for m in view.roles.named("model") for x in loops if _made_in(view, m, x)]
+                if loops and not fresh and not program.guards(call):
+                    yield Fault(call, f"`{name}` is made anew in each pass of the loop: its moments are lost",
+                                f"`{name}` 在循环里每次重建：动量全部丢失")  # fmt: skip
+
+
+def _of_an_epoch(view: View) -> Iterator[tuple[str, ast.Call]]:
+    """Optimizers that are made in a function which makes one epoch of the training."""
+    program = view.program
+    for training in view.trainings:
+        scope = program.scope(training.node)
+        if not training.whole or not isinstance(scope, FUNCTIONS):
+            continue
+        for name, bindings in program.bound[scope].items():
+            made = bindings[0].value
+            if (
+                len(bindings) != 1
+                or not isinstance(made, ast.Call)
+                or view.roles.of(made) != "optimizer"
+                or program.guards(made)
+            ):
+                continue
+            for call in program.callers(scope):
+                if (loop := epoch_loop(program, call)) is None or training.node in program.loops(made):
+                    continue
+                models = {key(n) for n in ast.walk(made) if view.roles.of(n) == "model" and key(n)}
+                given = {key(v) for own, v in passed(scope, call) if own in models}
+                fresh = models - {own for own, _ in passed(scope, call)} or any(_made_in(view, m, loop) for m in given)
+                if models and not fresh:
+                    yield name, made
+
+
+def _rebuilt_inside(view: View) -> Iterator[tuple[str, ast.Call]]:
+    """Optimizers that a function makes which each pass calls."""
+    for training in view.trainings:
+        for event in training.of("assign"):
+            node = event.node
+            call = node.value if isinstance(node, ast.Assign) else None
+            if event.depth and always(event) and isinstance(call, ast.Call) and view.roles.of(call) == "optimizer":
+                stepped = {last(key(s.on)) for s in training.of("step")}
+                name = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
+                if last(name) in stepped and training.whole and not view.program.guards(call):
+                    yield name, call
+
+
+def _of_pass(program: Program, call: ast.Call, loop: ast.AST) -> bool:
+    """Whether what an optimizer takes is another thing in each pass: a layer, a fold."""
+    target = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)} if isinstance(loop, ast.For) else set()
+    return bool(target & {n.id for a in call.args[:1] for n in program.traced(a) if isinstance(n, ast.Name)})
+
+
+def _made_in(view: View, name: str, loop: ast.AST) -> bool:
+    found = [b for s in view.program.bound.values() for b in s.get(name, ()) if b.how == "assign"]
+    return any(inside(view.program, b.node, loop) and isinstance(b.value, ast.Call) for b in found)
+
+
+@rule("decay-on-every-parameter", "S3", "weight-decay-misconfig", "weight_decay",
+      bad="""
+      model = AutoModelForCausalLM.from_pretrained(name)
+      optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.1)
+      """ + TRAIN.format(inner="", outer="").replace("\n", "\n      "),
+      good="""
+      model = AutoModelForCausalLM.from_pretrained(name)
+      decayed = [p for n, p in model.named_parameters() if p.ndim > 1]
+      plain = [p for n, p in model.named_parameters() if p.ndim < 2]
+      groups = [{"params": decayed, "weight_decay": 0.1}, {"params": plain, "weight_decay": 0.0}]
+      optimizer = torch.optim.AdamW(groups, lr=1e-4)
+      """ + TRAIN.format(inner="", outer="").replace("\n", "\n      "))  # fmt: skip
+def decay_on_every_parameter(view: View) -> Iterator[Fault]:
+    """Weight decay pulls norms, biases and embeddings to zero as well.
+
+    Why: recipes of large models decay matrices only; strong decay of norm weights slows or unsettles training.
+    Known gaps: weak decay (below 0.05) is left alone.
+    """
+    for call in view.program.find("AdamW", "Adam", "FusedAdam", "AdamW8bit"):
+        decay = argument(call, "weight_decay")
+        value = view.program.const(decay) if decay is not None else None
+        first = call.args[0] if call.args else None
+        made = view.program.origin(first) if first is not None else None
+        if isinstance(made, (ast.ListComp, ast.GeneratorExp)) and len(made.generators) == 1:
+            tests = " ".join(view.program.code(t) for t in made.generators[0].ifs)
+            made = made.generators[0].iter if re.fullmatch(r"(\w{1,40}\.requires_grad)?", tests) else None
+        whole = isinstance(made, ast.Call) and last(view.program.path(made.func)) == "parameters" and not made.args
+        if whole and isinstance(value, float) and value >= 0.05 and view.each_step:
+            yield Fault(call, f"a weight decay of {value:g} goes to norms, biases and embeddings too",
+                        f"weight decay {value:g} 也作用于 norm、bias 与 embedding")  # fmt: skip
+
+
+@rule("undecayed-names-miss", "S2", "weight-decay-misconfig", "LayerNorm.weight layer_norm.weight",
+      bad="""
+      model = LlamaForCausalLM.from_pretrained(name)
+      no_decay = ["bias", "LayerNorm.weight"]
+      plain = [p for n, p in model.named_parameters() if any(s in n for s in no_decay)]
+      """,
+      good="""
+      model = LlamaForCausalLM.from_pretrained(name)
+      no_decay = ["bias", "norm.weight"]
+      plain = [p for n, p in model.named_parameters() if any(s in n for s in no_decay)]
+      """)  # fmt: skip
+def undecayed_names_miss(view: View) -> Iterator[Fault]:
+    """The names of what is not to be decayed are those of another family of models.
+
+    Why: norms are called `input_layernorm` and `norm` there: they are decayed, and nobody is told.
+    """
+    program = view.program
+    if not re.search(r"Llama|Qwen|Mistral|Gemma|RMSNorm|llama", program.text):
+        return
+    for node in (n for n in program.nodes if isinstance(n, (ast.Tuple, ast.List, ast.Set))):
+        names_ = [e.value for e in node.elts if isinstance(e, ast.Constant) and isinstance(e.value, str)]
+        cased = [n for n in names_ if n in ("LayerNorm.weight", "layer_norm.weight", "LayerNorm.bias")]
+        if cased and not any(n in ("norm", "norm.weight", "layernorm", "ln") or "rms" in n.lower() for n in names_):
+            yield Fault(node, f"`{cased[0]}` is in no name of this family of models: its norms are decayed",
+                        f"这类模型的参数名中没有 `{cased[0]}`：norm 权重仍被衰减")  # fmt: skip

@@ -1,0 +1,164 @@
+"""The rule on examples in a prompt that come from the items which are scored."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...flow import returned
+from ...program import Binding, Program, argument, key, last, passed, receiver
+from ..rule import Fault, View, rule
+
+SHOTS = re.compile(r"shot|exemplar|demo(s|nstration)|in_?context|icl|few", re.I)
+HELD = re.compile(r"(^|_)(test|val|valid|validation|eval|dev|holdout)(_|$|\d)", re.I)
+SAME = (
+    "list",
+    "tuple",
+    "sorted",
+    "reversed",
+    "tqdm",
+    "enumerate",
+    "sample",
+    "choices",
+    "choice",
+    "join",
+    "permutation",
+)
+"""Functions that give rows of their first argument."""
+KEEPS = ("shuffle", "select", "take", "to_list", "with_format", "map", "copy", "filter")
+"""Methods that give rows of what they are called on."""
+Root = tuple[object, str]
+"""What rows come from, as (the call or the name that makes it, its split)."""
+
+
+@rule("test-items-in-prompts", "S1", "eval-leakage", "test eval val",
+      bad="""
+      shots = random.sample(test_set, 5)
+      for item in test_set:
+          prompt = build(shots, item["question"])
+          score(model_answer(prompt), item["answer"])
+      """,
+      good="""
+      shots = random.sample(train_set, 5)
+      for item in test_set:
+          prompt = build(shots, item["question"])
+          score(model_answer(prompt), item["answer"])
+      """)  # fmt: skip
+def test_items_in_prompts(view: View) -> Iterator[Fault]:
+    """The examples in the prompt are taken from the items that are scored.
+
+    Why: the model sees answers of the test; the score is too high.
+    """
+    program = view.program
+    scored = _scored(program)
+    if not scored:
+        return
+    bound = [(name, b) for scoped in program.bound.values() for name, bindings in scoped.items() for b in bindings]
+    for name, binding in bound:
+        if binding.how != "assign" or binding.value is None or not SHOTS.search(last(name)):
+            continue
+        found = next((r for r in _rows(program, binding.value) if r in scored and _held(r)), None)
+        if found is not None:
+            yield Fault(binding.node, f"the examples of the prompt come from `{found[1]}`, which is scored",
+                        f"提示中的示例取自 `{found[1]}`，而它正是被评测的数据", beside=(scored[found],))  # fmt: skip
+
+
+def _held(root: Root) -> bool:
+    """Whether rows are of a part that is kept for tests."""
+    return bool(HELD.search(root[1])) and not re.search(r"dev", root[1])
+
+
+def _scored(program: Program) -> dict[Root, ast.AST]:
+    """What the rows come from that are gone through, with the place; those behind a beginning that is left out not."""
+    out: dict[Root, ast.AST] = {}
+    for node in program.nodes:
+        if isinstance(node, (ast.For, ast.comprehension)):
+            joined = isinstance(node, ast.comprehension) and _in_shots(program, node)
+            if not joined:
+                for root in _rows(program, node.iter, whole=True):
+                    out.setdefault(root, node.iter)
+        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and not _in_shots(program, node):
+            counted = any(b.how == "for" for b in program.bindings(node.slice))
+            for root in _rows(program, node.value, whole=True) if counted else ():
+                out.setdefault(root, node)
+    return out
+
+
+def _in_shots(program: Program, node: ast.AST) -> bool:
+    """Whether a node stands where examples are chosen or written."""
+    statement = program.statement(node)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    drawn = key(node.iter) if isinstance(node, ast.comprehension) else ""
+    named = isinstance(statement, ast.Return) and SHOTS.search(getattr(program.scope(node), "name", ""))
+    return bool(named) or any(SHOTS.search(last(key(t))) for t in targets) or bool(SHOTS.search(last(drawn)))
+
+
+def _rows(program: Program, expr: ast.expr, deep: int = 8, whole: bool = False,
+          calls: tuple[ast.Call, ...] = ()) -> Iterator[Root]:  # fmt: skip
+    """What the rows of a collection come from.
+
+    Args:
+        expr: the collection.
+        deep: names and calls that are followed.
+        whole: whether a collection without its beginning is none.
+        calls: the calls through which it came.
+    """
+    if not deep:
+        return
+    if isinstance(expr, ast.Call):
+        yield from _of_call(program, expr, deep, whole, calls)
+    elif isinstance(expr, (ast.ListComp, ast.GeneratorExp)):
+        first = expr.generators[0]
+        if first.ifs:
+            return  # some are left out: the one that is asked, it may be
+        taken = isinstance(expr.elt, ast.Subscript) and not isinstance(expr.elt.slice, ast.Constant)
+        inner = expr.elt if taken else first.iter
+        yield from _rows(program, inner.value if isinstance(inner, ast.Subscript) else inner, deep - 1, whole, calls)
+    elif isinstance(expr, ast.Subscript):
+        part = expr.slice.value if isinstance(expr.slice, ast.Constant) else None
+        made = program.origin(expr.value)
+        if isinstance(part, str):
+            if isinstance(made, ast.Call) and last(program.path(made.func)) == "load_dataset":
+                yield made, part
+        elif not (whole and isinstance(expr.slice, ast.Slice) and expr.slice.lower is not None):
+            yield from _rows(program, expr.value, deep - 1, whole, calls)
+    elif key(expr):
+        found = program.binding(expr)
+        if found is None:
+            yield key(expr), last(key(expr))
+        elif found.how == "parameter":
+            yield from _of_parameter(program, found, key(expr), deep, whole, calls)
+        elif found.how == "assign" and found.part is None and found.value is not None:
+            yield from _rows(program, found.value, deep - 1, whole, calls)
+
+
+def _of_call(program: Program, call: ast.Call, deep: int, whole: bool, calls: tuple[ast.Call, ...]) -> Iterator[Root]:
+    name, on = last(program.path(call.func)), receiver(call)
+    if name == "load_dataset":
+        split = argument(call, "split")
+        yield call, str(program.const(split)) if split is not None else ""
+    elif name == "zip":
+        for value in call.args:
+            yield from _rows(program, value, deep - 1, whole, calls)
+    elif (function := program.function(call)) is not None:
+        for value in returned(function):
+            yield from _rows(program, value, deep - 1, whole, (*calls, call))
+    elif name in KEEPS and on is not None:
+        ranged = call.args[0] if name == "select" and call.args else None
+        if not (whole and isinstance(ranged, ast.Call) and len(ranged.args) > 1 and program.const(ranged.args[0]) != 0):
+            yield from _rows(program, on, deep - 1, whole, calls)
+    elif name in SAME and call.args:
+        yield from _rows(program, call.args[0], deep - 1, whole, calls)
+
+
+def _of_parameter(program: Program, found: Binding, name: str, deep: int, whole: bool,
+                  calls: tuple[ast.Call, ...]) -> Iterator[Root]:  # fmt: skip
+    mine = [c for c in calls if program.function(c) is found.node]
+    callers = mine[-1:] or program.callers(found.node)[:4]
+    if not callers:
+        yield (found.node, name), name
+    for call in callers:
+        for own, value in passed(found.node, call):
+            if own == name:
+                yield from _rows(program, value, deep - 1, whole, calls[: calls.index(call)] if call in calls else ())

@@ -1,0 +1,213 @@
+"""The rule on the sign of a divergence from the reference, in rewards and in losses."""
+
+# ruff: noqa: E501  one sentence, pattern or question on one line
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from ...flow import made_of
+from ...patch import instead
+from ...program import Program, key, last
+from ..look import source
+from ..memory import base
+from ..preference import KL, KL_SCALE, core
+from ..rule import Fault, View, rule
+
+REF = re.compile(r"(^|_|\b)ref(erence)?(_|\b|\.|$)|reference|_ref\b", re.I)
+LOGP = re.compile(r"log_?p|(^|_|\b)lp(_|$|\b)|log_?ratio", re.I)
+KEEPS = ("mean", "sum", "masked_mean", "clamp", "detach", "float", "to", "unsqueeze", "squeeze", "stack", "view", "cpu")
+"""Calls behind which a sum keeps its sign."""
+CURVED = ("exp", "expm1", "pow", "square", "abs")
+
+
+@rule("kl-sign-flipped", "S2", "entropy-explosion", "kl ref",
+      bad="""
+      for batch in loader:
+          pg_loss, kl = step(policy, ref_model, batch)
+          loss = pg_loss - kl_coef * kl
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """,
+      good="""
+      for batch in loader:
+          pg_loss, kl = step(policy, ref_model, batch)
+          loss = pg_loss + kl_coef * kl
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """)  # fmt: skip
+def kl_sign_flipped(view: View) -> Iterator[Fault]:
+    """The KL penalty is subtracted from the loss, or added to the reward.
+
+    Why: the policy is paid for leaving the reference; the KL grows without end.
+    """
+    program = view.program
+    told: set[ast.AST] = set()
+    for node, sign in _divergences(view):
+        top, sign = _outermost(program, node, sign)
+        statement = program.statement(node)
+        if statement in told or not sign:
+            continue
+        if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Sub):
+            sign = -sign
+        kind = _context(view, top, node)
+        if (kind == "reward" and sign > 0) or (kind == "loss" and sign < 0):
+            told.add(statement)
+            what = (
+                ("added to the reward", "加到了奖励上")
+                if kind == "reward"
+                else ("subtracted from the loss", "从 loss 中减去")
+            )
+            yield Fault(node, f"the KL penalty is {what[0]}: the policy is paid for leaving the reference",
+                        f"KL 惩罚被{what[1]}：偏离参考模型反而得到奖励", _turned(program, node))  # fmt: skip
+
+
+def is_kl(expr: ast.expr, program: Program) -> bool:
+    """Whether a term is a KL penalty: its name, or a scale times that."""
+    expr = core(expr, program)
+    if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Mult):
+        return is_kl(expr.left, program) or is_kl(expr.right, program)
+    if isinstance(expr, ast.Call):
+        return bool(KL.search(last(program.path(expr.func)))) or any(
+            is_kl(a, program) for a in expr.args[:1] if last(program.path(expr.func)) == "masked_mean"
+        )
+    name = last(key(expr))
+    return bool(name and KL.search(name)) and not KL_SCALE.search(name)
+
+
+def _divergences(view: View) -> Iterator[tuple[ast.expr, int]]:
+    """(a product of a coefficient and a divergence, its sign): also the bare divergence in a sum that has its name."""
+    program = view.program
+    seen: set[ast.AST] = set()
+    for node in program.nodes:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and node not in seen:
+            factors, sign = _factors(program, node)
+            seen |= {n for n in ast.walk(node) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult)}
+            plain = any(isinstance(f, ast.Constant) for f in factors) and any(is_kl(f, program) for f in factors)
+            scaled = plain or any(KL_SCALE.search(last(key(f))) for f in factors)
+            found = next((s for f in factors if (s := _divergence(program, f))), 0)
+            if scaled and found:
+                yield node, sign * found
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+            bare = isinstance(core(node.right, program), (ast.Name, ast.Attribute))
+            if bare and is_kl(node.right, program):
+                yield node.right, _divergence(program, node.right)
+
+
+def _factors(program: Program, node: ast.expr, sign: int = 1) -> tuple[list[ast.expr], int]:
+    """The factors of a product, without their minus, and the sign of all together."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return _factors(program, node.operand, -sign)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        left, sign = _factors(program, node.left, sign)
+        right, sign = _factors(program, node.right, sign)
+        return [*left, *right], sign
+    return [node], sign
+
+
+def _divergence(program: Program, expr: ast.expr, deep: int = 4) -> int:
+    """1 where a value is policy minus reference or a divergence by its name, -1 for the opposite, 0 for neither."""
+    expr = core(expr, program)
+    if isinstance(expr, ast.UnaryOp) and isinstance(expr.op, ast.USub):
+        return -_divergence(program, expr.operand, deep)
+    if any(isinstance(n, ast.Call) and last(program.path(n.func)) in CURVED for n in ast.walk(expr)):
+        return 0  # an estimate that is never negative: told by its name
+    if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Sub):
+        sides = [_words(program, s) for s in (expr.left, expr.right)]
+        ref = [bool(REF.search(own)) for own, _ in sides]
+        logs = any(LOGP.search(own + " " + all_) for own, all_ in sides)
+        if not any(ref):
+            ref = [bool(REF.search(all_)) for _, all_ in sides]
+        return 0 if not logs or ref[0] == ref[1] else (1 if ref[1] else -1)
+    name = last(key(expr))
+    if deep and name:
+        found = program.binding(expr)
+        if found is not None and found.how == "assign" and found.part is None and found.value is not None:
+            value = core(found.value, program)
+            if isinstance(value, (ast.BinOp, ast.UnaryOp, ast.Name)):
+                turned = _divergence(program, value, deep - 1)
+                if turned or not is_kl(expr, program):
+                    return turned
+    return 1 if is_kl(expr, program) else 0
+
+
+def _words(program: Program, expr: ast.expr) -> tuple[str, str]:
+    """(the words of an expression, those of all that it is made of)."""
+    all_ = [
+        program.code(n)
+        for n, _, _ in islice(made_of(program, expr, (), 3), 40)
+        if isinstance(n, (ast.Name, ast.Attribute))
+    ]
+    return program.code(expr), " ".join(all_)
+
+
+def _outermost(program: Program, node: ast.expr, sign: int) -> tuple[ast.AST, int]:
+    """The whole sum that a term stands in, and the sign that it has there; 0 where that cannot be told."""
+    above = program.parent.get(node)
+    inner: ast.AST = node
+    while isinstance(above, (ast.BinOp, ast.UnaryOp, ast.Call, ast.Attribute)):
+        if isinstance(above, ast.BinOp):
+            if isinstance(above.op, ast.Sub) and above.right is inner:
+                sign = -sign
+            elif isinstance(above.op, ast.Mult):
+                other = above.left if above.right is inner else above.right
+                sign = -sign if isinstance(other, ast.UnaryOp) and isinstance(other.op, ast.USub) else sign
+        elif isinstance(above, ast.UnaryOp):
+            sign = -sign if isinstance(above.op, ast.USub) else sign
+        elif isinstance(above, ast.Call) and above.func is not inner and last(program.path(above.func)) not in KEEPS:
+            return above, 0
+        inner, above = above, program.parent.get(above)
+    return inner, sign
+
+
+def _context(view: View, top: ast.AST, node: ast.expr) -> str:
+    """Whether a sum is a reward or a loss: by what stands beside the term, what it is added to, and what it is called."""
+    program = view.program
+    statement = program.statement(node)
+    if statement is not program.parent.get(top) or not isinstance(statement, (ast.Assign, ast.AugAssign, ast.Return)):
+        return ""
+    mine = set(ast.walk(node))
+    beside = [n for n in ast.walk(top) if isinstance(n, (ast.Name, ast.Attribute)) and n not in mine]
+    target = "" if isinstance(statement, ast.Return) else base(
+        statement.target if isinstance(statement, ast.AugAssign) else statement.targets[0])  # fmt: skip
+    words = {last(key(n)) for n in beside}
+    if isinstance(statement, ast.AugAssign):
+        if not isinstance(statement.op, (ast.Add, ast.Sub)):
+            return ""
+        words.add(last(target))
+    trained = {last(key(e.on)) for t in view.trainings for e in t.of("backward")} - {""}
+    paid = " ".join(words | {program.code(program.origin(n)) for n in beside} | _added_to(program, statement, target))
+    if isinstance(statement, ast.AugAssign) and (found := program.bindings(statement.target)):
+        paid += " ".join(program.code(b.value) for b in found if b.value is not None and b.how == "assign")
+    if (
+        last(target) in trained
+        or re.search(r"loss", target, re.I)
+        or any(re.search(r"loss|(^|_)pg(_|$)", w, re.I) for w in words)
+    ):
+        told = any(re.search(r"loss|pg|surr|policy|obj", w, re.I) for w in words) or isinstance(
+            statement, ast.AugAssign
+        )
+        return "loss" if told else ""
+    preferred = re.search(r"log_?sigmoid|softplus", program.text)
+    return "reward" if re.search(r"reward|score|\breturns?\b|\br\b", paid, re.I) and not preferred else ""
+
+
+def _added_to(program: Program, statement: ast.stmt, target: str) -> set[str]:
+    """What is added to a name later."""
+    scope = program.scope(statement)
+    raised = (n for n in program.nodes if isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Add))
+    return {program.code(n.value) for n in raised if target and base(n.target) == target and program.scope(n) is scope}
+
+
+def _turned(program: Program, node: ast.expr) -> tuple:
+    """The sum with the other sign before the term."""
+    above = program.parent.get(node)
+    if not isinstance(above, ast.BinOp) or above.right is not node or not isinstance(above.op, (ast.Add, ast.Sub)):
+        return ()
+    sign = "-" if isinstance(above.op, ast.Add) else "+"
+    return (instead(above, f"{source(program, above.left)} {sign} {source(program, node)}"),)

@@ -1,0 +1,56 @@
+"""What is asked of one node of a program: its name, its arguments, what it is called on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def key(expr: ast.AST | None) -> str:
+    """`x`, `self.x`, `batch['labels']`: the name of what can be assigned; empty for anything else."""
+    if isinstance(expr, ast.Name):
+        return expr.id
+    if isinstance(expr, ast.Attribute):
+        base = key(expr.value)
+        return f"{base}.{expr.attr}" if base else ""
+    if isinstance(expr, ast.Subscript) and isinstance(expr.slice, ast.Constant):
+        base = key(expr.value)
+        return f"{base}[{expr.slice.value!r}]" if base else ""
+    return ""
+
+
+def last(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def argument(call: ast.Call, name: str, position: int | None = None) -> ast.expr | None:
+    """An argument by its keyword, or by its place."""
+    named = next((k.value for k in call.keywords if k.arg == name), None)
+    if named is None and position is not None and len(call.args) > position:
+        return call.args[position]
+    return named
+
+
+def receiver(call: ast.Call) -> ast.expr | None:
+    """What a method is called on."""
+    return call.func.value if isinstance(call.func, ast.Attribute) else None
+
+
+def names(expr: ast.AST) -> set[str]:
+    """The plain names in an expression."""
+    return {n.id for n in ast.walk(expr) if isinstance(n, ast.Name)}
+
+
+def passed(function: ast.AST, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    """Parameter -> what a call gives it."""
+    if not isinstance(function, FUNCTIONS):
+        return
+    own = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+    if own[:1] in (["self"], ["cls"]):
+        own = own[1:]
+    yield from (
+        (name, value) for name, value in zip(own, call.args, strict=False) if not isinstance(value, ast.Starred)
+    )
+    yield from ((k.arg, k.value) for k in call.keywords if k.arg)
