@@ -23,7 +23,7 @@ from ...tools.series import SeriesTable
 from ...tools.vocabulary import VOCABULARY
 from ..evidence import Look, look, path_of
 from ..ranking import SERIOUS, SHOWN
-from .absence import observe_absence
+from .absence import observe_absence, observe_sign
 from .needs import needs
 from .observe import observe
 from .subject import COUNTED, Observation, Subject, last_step
@@ -322,17 +322,25 @@ def _step_of(finding: Finding, table: SeriesTable) -> int:
 
 
 def _symptoms(subject: Subject, before: Look, after: Look, entry: Entry) -> Iterator[Judged]:
-    """One criterion for each finding that spoke strongly for the entry in the baseline: it must be gone.
+    """One criterion for each finding or sign that spoke strongly for the entry in the baseline: it must be gone.
 
     One that is no more than a note in the candidate (a rate now within reason, a NaN that was survived) is left to the
     entry's own criteria.
     """
-    weights, now = entry.speaks.for_, _worst(after)
+    weights, now, signs = entry.speaks.for_, _worst(after), _signs(before)
     for code, grade in _worst(before).items():
-        if grade in SHOWN and weights.get(code) in ("decisive", "strong") and now.get(code) != "S3" and checks(code):
+        if grade in SHOWN and weights.get(code) in ("decisive", "strong") and now.get(code) != "S3":
             name = {"metric": code.replace("-", "_"), "is": "false", "basis": "proposed"}
             criterion = Criterion.model_validate(name)
-            yield _judged(criterion, observe_absence(subject, criterion, code))
+            if code in signs:
+                yield _judged(criterion, observe_sign(after, criterion, signs[code]))
+            elif checks(code):
+                yield _judged(criterion, observe_absence(subject, criterion, code))
+
+
+def _signs(look: Look) -> dict[str, str]:
+    """Code -> how the runbook writes the sign."""
+    return {f.code: f.data["sign"] for f in look.findings if f.code.startswith("sign-") and "sign" in f.data}
 
 
 def _worst(look: Look) -> dict[str, str]:

@@ -63,6 +63,7 @@ CODES = declare(
     ("group-parts", CONTRAST, "one group of a measure moves along the run while the others do not"),
     ("group-worsens", CONTRAST, "one group of a measure gets worse, slowly and with no break, while no other does"),
     ("same-weights-scored-apart", SCORES, "the same weights have different scores under different ways of measuring"),
+    ("eval-settings-differ", SCORES, "scores of two models in tables were measured with different settings"),
     ("score-falls-at-checkpoint", SCORES, "scores of a row of checkpoints fall at one of them, by their posterior"),
     ("score-changes-at-checkpoint", SCORES, "scores of a row of checkpoints change at one of them, not to the worse"),
     ("score-differs", SCORES, "two scores differ by more than their standard errors allow"),
