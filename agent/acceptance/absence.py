@@ -31,9 +31,24 @@ def observe_absence(subject: Subject, criterion: Criterion, code: str) -> Observ
         names = (LOGGED,)  # what no error of the run names needs no looking up
     if not subject.ran(*names):
         return missing(f"the check {where} had nothing to look at in this run ({_lacks(subject, names)})")
+    if gone := _unshown(subject, code):
+        return missing(f"`{code}` was shown by {gone}, and no table of this run has its columns")
     if code in codes()["logs"] and (why := started(subject, criterion)):
         return missing(f"no `{code}` so far, but {why}")
     return seen(False, criterion, f"finding `{code}` of the check {where}: not found", 1)
+
+
+def _unshown(subject: Subject, code: str) -> str:
+    """The table that showed the finding in the baseline, where this run has none like it; empty where it has."""
+    if subject.baseline is None or code not in codes()["relate"]:
+        return ""
+    shown = {e.file for f in subject.baseline.findings if f.code == code for e in f.evidence[:1]}
+    there = [(t.file, {c.name for c in t.columns}) for t in subject.tables]
+    for table in subject.baseline.tables:
+        names = {c.name for c in table.columns}
+        if table.file in shown and not any(table.file == file or names <= columns for file, columns in there):
+            return table.file
+    return ""
 
 
 def observe_sign(look: Look, criterion: Criterion, sign: str) -> Observation:

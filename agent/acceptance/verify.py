@@ -221,8 +221,9 @@ def compare(before: Look, after: Look, entry: Entry) -> Verdict:
     changed = tuple(d for d in diff(before.settings, after.settings) if d.counts)
     must_reach = failure_step(before)
     subject = Subject(
-        after.run, after.table, after.settings, after.scan, must_reach, after.findings, after.checks, before, changed
-    )
+        after.run, after.table, after.settings, after.scan, must_reach, after.findings, after.checks, before,
+        after.tables, changed,
+    )  # fmt: skip
     symptoms = tuple(_symptoms(subject, before, after, entry))
     judged = (*(_judged(c, observe(subject, c)) for c in entry.acceptance), *symptoms)
     old, now = _bad(before, entry, changed), _bad(after, entry, changed)

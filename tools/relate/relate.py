@@ -72,6 +72,9 @@ CODES = declare(
     ("groups-without-signal", SPREAD, "most groups of answers have one and the same reward"),
     ("outputs-cut-short", SPREAD, "outputs end at the length limit after a few characters"),
     ("lengths-over-window", SPREAD, "rows are longer than the window"),
+    ("annotator-disagreement", SPREAD, "annotators of a table agree too little for the labels to be learned"),
+    ("preference-gap-small", SPREAD, "the scores of a table's pairs lie too near each other"),
+    ("generation-not-stopping", SPREAD, "outputs of a table run into the length limit instead of stopping"),
     ("verdicts-follow-order", ROWS, "a judge prefers whichever answer stands first"),
     ("labels-on-prompt", ROWS, "tokens of the prompt carry labels, by a dump of them"),
     ("score-follows-length", ROWS, "a scorer prefers the longer answer where the shorter one is the better"),
@@ -123,6 +126,8 @@ class Related(Report):
     quantities: dict[str, Quantity] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
     settings: Settings = field(default_factory=Settings)
+    compared: frozenset[tuple[str, str, str]] = frozenset()
+    """(metric, its own name, group) of what could differ by a group."""
 
 
 def relate(
@@ -182,9 +187,9 @@ def relate(
     found, checks = _run(parts)
     summary = {"lines": len(lines), "changed": sum(bool(m.lasting) for m in moved),
                "quantities": {q.name: q.value for q in made.values()}}  # fmt: skip
-    return Related(
-        "relate", tuple(found), tuple(checks), summary, moved, begun, (*apart, *groups), made, tuple(events), settings
-    )
+    there = contrast.compared(tables)
+    return Related("relate", tuple(found), tuple(checks), summary, moved, begun, (*apart, *groups), made, tuple(events),
+                   settings, there)  # fmt: skip
 
 
 def filled(settings: Settings, claims: Sequence[Claim]) -> Settings:
