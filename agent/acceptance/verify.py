@@ -62,6 +62,7 @@ FLATTERED: dict[str, tuple[str, ...]] = {
     "reward-up-quality-down": ("reward", "eval_reward"),
     "entropy-collapse": ("reward",),
     "chosen-reward-falling": ("loss", "eval_loss"),
+    **dict.fromkeys(("score-follows-length", "reward-pays-for-fault"), ("reward", "eval_reward", "entropy")),
 }
 """Finding of the baseline -> metrics that it makes look better than they were: they are no neighbours then."""
 BY_STEP = {"loss", "eval_loss", "accuracy", "eval_accuracy", "reward", "eval_reward", "step_time"}
@@ -231,8 +232,8 @@ def compare(before: Look, after: Look, entry: Entry) -> Verdict:
     flattered |= set() if changed else {"loss", "accuracy"}  # other data or other labels: another loss
     if any(d.variable in BATCH and not d.note.endswith(SAME_BATCH) for d in changed):
         flattered |= BY_STEP
-    # a policy loss has no level; elsewhere entropy falls as a model learns
-    flattered |= {"loss"} if RL_METRICS & set(before.table.metrics()) else {"entropy"}
+    # a policy loss has no level, and a step lasts as long as its answers; elsewhere entropy falls as a model learns
+    flattered |= {"loss", "step_time"} if RL_METRICS & set(before.table.metrics()) else {"entropy"}
     neighbours = tuple(n for n in _neighbours(before.table, after.table) if n.metric not in flattered)
     remaining, new = tuple(sorted(old & now)), tuple(sorted(now - old))
     gone = bool(symptoms) and all(j.result == "pass" for j in symptoms)
