@@ -18,6 +18,9 @@ from .subject import Observation, Subject, missing, seen
 if TYPE_CHECKING:
     from ..evidence import Look
 
+LIKE = 0.5
+"""Share of the columns of a table, by what they mean, that another has as well where both tell of the same."""
+
 
 def observe_absence(subject: Subject, criterion: Criterion, code: str) -> Observation:
     """Whether the finding is absent (`is: false`) or present (`is: true`)."""
@@ -32,7 +35,7 @@ def observe_absence(subject: Subject, criterion: Criterion, code: str) -> Observ
     if not subject.ran(*names):
         return missing(f"the check {where} had nothing to look at in this run ({_lacks(subject, names)})")
     if gone := _unshown(subject, code):
-        return missing(f"`{code}` was shown by {gone}, and no table of this run has its columns")
+        return missing(f"`{code}` was shown by {gone}, and no table of this run is like it")
     if code in codes()["logs"] and (why := started(subject, criterion)):
         return missing(f"no `{code}` so far, but {why}")
     return seen(False, criterion, f"finding `{code}` of the check {where}: not found", 1)
@@ -43,10 +46,12 @@ def _unshown(subject: Subject, code: str) -> str:
     if subject.baseline is None or code not in codes()["relate"]:
         return ""
     shown = {e.file for f in subject.baseline.findings if f.code == code for e in f.evidence[:1]}
-    there = [(t.file, {c.name for c in t.columns}) for t in subject.tables]
+    there = [(t.file, {c.of or c.name for c in t.columns}) for t in subject.tables]
     for table in subject.baseline.tables:
-        names = {c.name for c in table.columns}
-        if table.file in shown and not any(table.file == file or names <= columns for file, columns in there):
+        names = {c.of or c.name for c in table.columns}
+        if table.file in shown and not any(
+            table.file == file or len(names & other) >= LIKE * len(names) for file, other in there
+        ):
             return table.file
     return ""
 
