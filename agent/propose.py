@@ -167,8 +167,8 @@ def _mends(hypothesis: Hypothesis, finding: Finding, settings: Settings, lang: s
 def _decided(first: Hypothesis, second: Hypothesis) -> bool:
     """Whether the first may be tried before the check between two close hypotheses.
 
-    It may where both lead to the same setting or the same act, where it causes what the second names, or where something found speaks
-    strongly for it and not for the second; never where all that was found speaks alike for both.
+    It may where both lead to the same setting or the same act, where it causes what the second names, or where
+    something found speaks strongly for it and not for the second; never where all that was found speaks alike for both.
     """
     fixes = [fix for h in (first, second) for fix in list(_fixes(h))[:1]]
     variables, changes = {fix.variable for fix in fixes}, [fix.change for fix in fixes]

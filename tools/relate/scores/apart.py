@@ -90,7 +90,9 @@ def _lost(good: np.ndarray) -> tuple[float, bool]:
     end = float(good[-LAST:].mean())
     gained, lost = float(good[top] - good[0]), float(good[top] - end)
     behind = len(good) - top > LAST and bool((good[top] - good[-LAST:] >= lost / 2).all())
-    return lost / max(gained, lost, 1e-12) if gained <= 0 else lost / gained, behind and lost > NOISE * _unevenness(good)
+    return lost / max(gained, lost, 1e-12) if gained <= 0 else lost / gained, behind and lost > NOISE * _unevenness(
+        good
+    )
 
 
 def _said(part: str, line: Line, others: Sequence[str]) -> Finding:
