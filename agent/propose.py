@@ -169,11 +169,12 @@ def _mends(hypothesis: Hypothesis, finding: Finding, settings: Settings, lang: s
 def _decided(first: Hypothesis, second: Hypothesis) -> bool:
     """Whether the first may be tried before the check between two close hypotheses.
 
-    It may where both lead to the same setting, where it causes what the second names, or where something found speaks
-    strongly for it and not for the second; never where all that was found speaks alike for both.
+    It may where both lead to the same setting or the same act, where it causes what the second names, or where
+    something found speaks strongly for it and not for the second; never where all that was found speaks alike for both.
     """
-    variables = {fix.variable for h in (first, second) for fix in list(_fixes(h))[:1]}
-    if len(variables) == 1 and variables.isdisjoint(NOT_A_SETTING):
+    fixes = [fix for h in (first, second) for fix in list(_fixes(h))[:1]]
+    variables, changes = {fix.variable for fix in fixes}, [fix.change for fix in fixes]
+    if len(variables) == 1 and (variables.isdisjoint(NOT_A_SETTING) or changes == changes[:1] * 2):
         return True
     mine, other = first.entry.speaks.for_, second.entry.speaks.for_
     if alike(first, second):

@@ -27,8 +27,8 @@ STRENGTH = {"decisive": 100.0, "strong": 8.0, "moderate": 3.0, "weak": 1.5}
 """Likelihood ratio of each strength word; `triage eval fit` reports measured ones beside it."""
 PRIOR = {"common": 2.0, "usual": 1.0, "rare": 0.4}
 """Prior odds of an entry relative to a usual one."""
-NONE_OF_THESE = math.log(6.0)
-"""Log-odds of "no entry covers this", on the same scale."""
+NONE_OF_THESE = math.log(5.0)
+"""Log-odds of "no entry covers this", on the same scale: a moderate finding alone is no diagnosis, a strong one is."""
 WORDS = 60.0
 """What a question that surely means an entry adds to its odds."""
 DISCOUNT = 0.6  # weight of each further finding relative to the one before it
@@ -59,8 +59,8 @@ ALIGNMENT = frozenset(("dpo", "rm", "rl"))
 """Kinds of training whose own measures show which it is."""
 CAUSE = 0.5
 """Log-odds by which a cause with strong evidence of its own stands before a symptom that it explains."""
-SHARPNESS = 2.25
-"""Power of the odds before they become probabilities. The lab alone would have it at 4; a stranger's run shows less
+SHARPNESS = 3.5
+"""Power of the odds before they become probabilities. The lab alone would have it above 4; a stranger's run shows less
 than a lab's, so this stays below. Words alone are not sharpened: theirs are fitted (`knowledge.relevance`)."""
 ASKED = 0.3
 """Relevance of the words from which on they ask for a particular failure."""

@@ -192,6 +192,8 @@ def _seen(part: Part, asked: Asked) -> bool:
         return bool(asked.related.moves or asked.related.settings.values or asked.findings)
     if part.asks in ("above", "below", "near"):
         return all(asked.value(name) is not None for name in part.names)
+    if part.asks == "differs" and any(_of_group(part, *names) for names in asked.related.compared):
+        return True
     return bool(asked.of(part.names[0])) or part.names[0] == "any"
 
 
@@ -286,13 +288,16 @@ def _compared(part: Part, asked: Asked) -> Iterator[Held]:
 
 def _differs(part: Part, asked: Asked) -> Iterator[Held]:
     for c in asked.related.contrasts:
-        named = part.names[0] == "any" or any(
-            re.fullmatch(_anything(part.names[0]), plain(k)) for k in (c.metric, c.key)
-        )
-        if named and (part.by == "any" or plain(part.by) in plain(c.by) or _one_kind(part.by, c.by)):
+        if _of_group(part, c.metric, c.key, c.by):
             groups = ", ".join(c.different[:4])
             yield Held(f"{c.key} differs by {c.by}: {c.theirs:.4g} on {groups}, {c.others:.4g} elsewhere",
                        f"{c.key} 随 {c.by} 不同：{groups} 为 {c.theirs:.4g}", c.evidence)  # fmt: skip
+
+
+def _of_group(part: Part, metric: str, key: str, by: str) -> bool:
+    """Whether a part asks about this measure by this group."""
+    named = part.names[0] == "any" or any(re.fullmatch(_anything(part.names[0]), plain(k)) for k in (metric, key))
+    return named and (part.by == "any" or plain(part.by) in plain(by) or _one_kind(part.by, by))
 
 
 def _one_kind(asked: str, by: str) -> bool:

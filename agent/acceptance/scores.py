@@ -125,28 +125,33 @@ IGNORED = re.compile(r"(?i)model|device|batch|date|time|seed|path|gen_kwargs_str
 
 @metric("eval_setup_identical")
 def eval_setup_identical(subject: Subject, criterion: Criterion) -> Observation:
-    """What the harness records of itself is equal in both result files, the model and the machine left out."""
-    sides = [_setup(run) for run in (subject.run, *((subject.baseline.run,) if subject.baseline else ()))]
-    if len(sides) < 2 or not all(sides):
-        return missing(
-            "result files of both runs are needed that record the harness (`git_hash`, `versions`, `n-shot`)"
-        )
-    new, old = sides
-    differ = sorted(k for k in old.keys() | new.keys() if old.get(k) != new.get(k))
-    words = f"{len(old.keys() | new.keys())} recorded settings" + (
-        f"; different: {', '.join(differ[:4])}" if differ else ""
-    )
-    return seen(not differ, criterion, words, len(old.keys() | new.keys()))
+    """What the harness records of itself is equal in the result files, the model and the machine left out.
+
+    The files are those of this run where it has several, as what is compared was measured again; else its one and the
+    last of the baseline.
+    """
+    sides = _setups(subject.run)
+    if len(sides) == 1 and subject.baseline:
+        sides = [*_setups(subject.baseline.run)[-1:], *sides]
+    if len(sides) < 2:
+        return missing("two result files are needed that record the harness (`git_hash`, `versions`, `n-shot`)")
+    names = {k for side in sides for k in side}
+    differ = sorted(k for k in names if len({side.get(k) for side in sides}) > 1)
+    words = f"{len(names)} recorded settings" + (f"; different: {', '.join(differ[:4])}" if differ else "")
+    return seen(not differ, criterion, words, len(names))
 
 
-def _setup(run: Run) -> dict[str, str]:
+def _setups(run: Run) -> list[dict[str, str]]:
+    """What each result file records of the harness."""
+    return [setup for artifact in run.of("eval") if (setup := _setup(load_json(artifact.path)))]
+
+
+def _setup(value: object) -> dict[str, str]:
     out: dict[str, str] = {}
-    for artifact in run.of("eval"):
-        value = load_json(artifact.path)
-        for name in SETUP if isinstance(value, Mapping) else ():
-            item = value.get(name)
-            if isinstance(item, Mapping):
-                out |= {f"{name}.{k}": str(v) for k, v in item.items() if not IGNORED.search(str(k))}
-            elif item is not None:
-                out[name] = str(item)
+    for name in SETUP if isinstance(value, Mapping) else ():
+        item = value.get(name)
+        if isinstance(item, Mapping):
+            out |= {f"{name}.{k}": str(v) for k, v in item.items() if not IGNORED.search(str(k))}
+        elif item is not None:
+            out[name] = str(item)
     return out

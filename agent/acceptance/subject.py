@@ -23,6 +23,7 @@ from ...tools.settings import Settings
 
 if TYPE_CHECKING:
     from ...tools.config.diff import Difference
+    from ...tools.tables.table import Table
     from ..evidence import Look
 
 MIN_POINTS = 5
@@ -48,6 +49,8 @@ class Subject:
     checks: Sequence[Check] = ()
     baseline: Look | None = None
     """The run that failed, where one was given."""
+    tables: Sequence[Table] = ()
+    """What its open readers read as rows."""
     changed: Sequence[Difference] = ()
     """Settings that differ from the baseline and can change what is learned."""
     shared: dict[Hashable, object] = field(default_factory=dict, compare=False, repr=False)

@@ -23,7 +23,7 @@ from ...tools.series import SeriesTable
 from ...tools.vocabulary import VOCABULARY
 from ..evidence import Look, look, path_of
 from ..ranking import SERIOUS, SHOWN
-from .absence import observe_absence
+from .absence import observe_absence, observe_sign
 from .needs import needs
 from .observe import observe
 from .subject import COUNTED, Observation, Subject, last_step
@@ -62,6 +62,7 @@ FLATTERED: dict[str, tuple[str, ...]] = {
     "reward-up-quality-down": ("reward", "eval_reward"),
     "entropy-collapse": ("reward",),
     "chosen-reward-falling": ("loss", "eval_loss"),
+    **dict.fromkeys(("score-follows-length", "reward-pays-for-fault"), ("reward", "eval_reward", "entropy")),
 }
 """Finding of the baseline -> metrics that it makes look better than they were: they are no neighbours then."""
 BY_STEP = {"loss", "eval_loss", "accuracy", "eval_accuracy", "reward", "eval_reward", "step_time"}
@@ -221,8 +222,9 @@ def compare(before: Look, after: Look, entry: Entry) -> Verdict:
     changed = tuple(d for d in diff(before.settings, after.settings) if d.counts)
     must_reach = failure_step(before)
     subject = Subject(
-        after.run, after.table, after.settings, after.scan, must_reach, after.findings, after.checks, before, changed
-    )
+        after.run, after.table, after.settings, after.scan, must_reach, after.findings, after.checks, before,
+        after.tables, changed,
+    )  # fmt: skip
     symptoms = tuple(_symptoms(subject, before, after, entry))
     judged = (*(_judged(c, observe(subject, c)) for c in entry.acceptance), *symptoms)
     old, now = _bad(before, entry, changed), _bad(after, entry, changed)
@@ -230,8 +232,8 @@ def compare(before: Look, after: Look, entry: Entry) -> Verdict:
     flattered |= set() if changed else {"loss", "accuracy"}  # other data or other labels: another loss
     if any(d.variable in BATCH and not d.note.endswith(SAME_BATCH) for d in changed):
         flattered |= BY_STEP
-    # a policy loss has no level; elsewhere entropy falls as a model learns
-    flattered |= {"loss"} if RL_METRICS & set(before.table.metrics()) else {"entropy"}
+    # a policy loss has no level, and a step lasts as long as its answers; elsewhere entropy falls as a model learns
+    flattered |= {"loss", "step_time"} if RL_METRICS & set(before.table.metrics()) else {"entropy"}
     neighbours = tuple(n for n in _neighbours(before.table, after.table) if n.metric not in flattered)
     remaining, new = tuple(sorted(old & now)), tuple(sorted(now - old))
     gone = bool(symptoms) and all(j.result == "pass" for j in symptoms)
@@ -322,17 +324,25 @@ def _step_of(finding: Finding, table: SeriesTable) -> int:
 
 
 def _symptoms(subject: Subject, before: Look, after: Look, entry: Entry) -> Iterator[Judged]:
-    """One criterion for each finding that spoke strongly for the entry in the baseline: it must be gone.
+    """One criterion for each finding or sign that spoke strongly for the entry in the baseline: it must be gone.
 
     One that is no more than a note in the candidate (a rate now within reason, a NaN that was survived) is left to the
     entry's own criteria.
     """
-    weights, now = entry.speaks.for_, _worst(after)
+    weights, now, signs = entry.speaks.for_, _worst(after), _signs(before)
     for code, grade in _worst(before).items():
-        if grade in SHOWN and weights.get(code) in ("decisive", "strong") and now.get(code) != "S3" and checks(code):
+        if grade in SHOWN and weights.get(code) in ("decisive", "strong") and now.get(code) != "S3":
             name = {"metric": code.replace("-", "_"), "is": "false", "basis": "proposed"}
             criterion = Criterion.model_validate(name)
-            yield _judged(criterion, observe_absence(subject, criterion, code))
+            if code in signs:
+                yield _judged(criterion, observe_sign(after, criterion, signs[code]))
+            elif checks(code):
+                yield _judged(criterion, observe_absence(subject, criterion, code))
+
+
+def _signs(look: Look) -> dict[str, str]:
+    """Code -> how the runbook writes the sign."""
+    return {f.code: f.data["sign"] for f in look.findings if f.code.startswith("sign-") and "sign" in f.data}
 
 
 def _worst(look: Look) -> dict[str, str]:

@@ -24,7 +24,7 @@ from ...agent.evidence import Look, look
 from ...agent.propose import Nothing, Proposal, propose
 from ...agent.ranking import Hypothesis
 from ...agent.session import ask, index
-from ...knowledge.entry import NOT_A_SETTING
+from ...knowledge.entry import NOT_A_SETTING, Cause
 from ...tools.config.diff import diff
 from ...tools.config.edit import add_value, set_value
 from ...tools.findings import TriageError
@@ -121,7 +121,9 @@ def repair(advisor: Advisor, advice: Advice, made: Recording, home: Path, limit:
     the next run gives no new diagnosis, the same change is made again.
     """
     out: list[Attempt] = []
+    cause = None
     while advice.proposal is not None and len(out) < limit:
+        cause = next((h.cause for h in advice.diagnosis.hypotheses if h.entry.id == advice.proposal.entry), cause)
         attempt, after = _attempt(advice.proposal, made, home)
         out.append(attempt)
         if after is None or (attempt.verdict == "fixed" and len(made.spec.case.faults) == 1):
@@ -129,17 +131,17 @@ def repair(advisor: Advisor, advice: Advice, made: Recording, home: Path, limit:
         made = after
         advice = advisor.advise(made.run, made.spec.case.question)
         if advice.proposal is None and attempt.verdict == "not-fixed":
-            advice = replace(advice, proposal=_further(attempt, made.run))
+            advice = replace(advice, proposal=_further(attempt, cause, made.run))
     return out
 
 
-def _further(attempt: Attempt, run: Path) -> Proposal | None:
-    """The same entry's change of a setting once more: it was not enough, and the run shows nothing else."""
+def _further(attempt: Attempt, cause: Cause | None, run: Path) -> Proposal | None:
+    """The same cause's change of a setting once more: it was not enough, and the run shows nothing else."""
     entry = index().runbook.get(attempt.entry)
     if entry is None or attempt.variable in NOT_A_SETTING:
         return None
     seen = view(run)
-    kept = Diagnosis("diagnosed", (Hypothesis(entry, None, "supported", 1.0),), seen.findings, seen.checks)
+    kept = Diagnosis("diagnosed", (Hypothesis(entry, cause, "supported", 1.0),), seen.findings, seen.checks)
     proposal = propose(kept, seen.settings, seen.run)
     return proposal if isinstance(proposal, Proposal) and proposal.variable == attempt.variable else None
 
@@ -243,14 +245,16 @@ def cured(made: Recording, home: Path) -> bool:
         return False
     healthy = dict(record(healthy_of(made.spec.case), home).outcome)
     if made.spec.case.fault.own_best:
-        healthy["held_loss"] = best_eval_loss(record(first(made.spec.case), home).run)
+        healthy["held_loss"] = best_loss(record(first(made.spec.case), home))
     return all(_as_good(key, made.outcome.get(key, math.nan), value) for key, value in healthy.items())
 
 
-def best_eval_loss(run: Path) -> float:
-    """The lowest evaluation loss that a run logged."""
-    history = json.loads((run / "trainer_state.json").read_text())["log_history"]
-    return min(h["eval_loss"] for h in history if "eval_loss" in h)
+def best_loss(made: Recording) -> float:
+    """The lowest evaluation loss that a run logged, or its held-out loss where it keeps no state of a trainer."""
+    state = made.run / "trainer_state.json"
+    if not state.exists():
+        return made.outcome["held_loss"]
+    return min(h["eval_loss"] for h in json.loads(state.read_text())["log_history"] if "eval_loss" in h)
 
 
 def _as_good(key: str, value: float, wanted: float) -> bool:

@@ -87,6 +87,12 @@ def contrasts(series: SeriesTable, tables: Sequence[Table]) -> list[Contrast]:
     return sorted(found, key=lambda c: (not c.alike, -c.gap))
 
 
+def compared(tables: Sequence[Table]) -> frozenset[tuple[str, str, str]]:
+    """(metric, its own name, group) of every measure that tables give by group, whether it differs or not."""
+    return frozenset((metric_of(measure), measure.name, group.of or group.name) for table in tables
+                     for group in table.of("group") for measure in table.of("measure"))  # fmt: skip
+
+
 def _of_tables(tables: Sequence[Table]) -> Iterator[_Rows]:
     for table in tables:
         axis = next((c for c in table.of("axis") if c.values.dtype.kind == "f"), None)

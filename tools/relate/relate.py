@@ -66,6 +66,7 @@ CODES = declare(
     ("group-parts", CONTRAST, "one group of a measure moves along the run while the others do not"),
     ("group-worsens", CONTRAST, "one group of a measure gets worse, slowly and with no break, while no other does"),
     ("same-weights-scored-apart", SCORES, "the same weights have different scores under different ways of measuring"),
+    ("eval-settings-differ", SCORES, "scores of two models in tables were measured with different settings"),
     ("score-falls-at-checkpoint", SCORES, "scores of a row of checkpoints fall at one of them, by their posterior"),
     ("score-changes-at-checkpoint", SCORES, "scores of a row of checkpoints change at one of them, not to the worse"),
     ("score-differs", SCORES, "two scores differ by more than their standard errors allow"),
@@ -74,6 +75,9 @@ CODES = declare(
     ("groups-without-signal", SPREAD, "most groups of answers have one and the same reward"),
     ("outputs-cut-short", SPREAD, "outputs end at the length limit after a few characters"),
     ("lengths-over-window", SPREAD, "rows are longer than the window"),
+    ("annotator-disagreement", SPREAD, "annotators of a table agree too little for the labels to be learned"),
+    ("preference-gap-small", SPREAD, "the scores of a table's pairs lie too near each other"),
+    ("generation-not-stopping", SPREAD, "outputs of a table run into the length limit instead of stopping"),
     ("verdicts-follow-order", ROWS, "a judge prefers whichever answer stands first"),
     ("labels-on-prompt", ROWS, "tokens of the prompt carry labels, by a dump of them"),
     ("score-follows-length", ROWS, "a scorer prefers the longer answer where the shorter one is the better"),
@@ -131,6 +135,8 @@ class Related(Report):
     quantities: dict[str, Quantity] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
     settings: Settings = field(default_factory=Settings)
+    compared: frozenset[tuple[str, str, str]] = frozenset()
+    """(metric, its own name, group) of what could differ by a group."""
 
 
 def relate(
@@ -192,9 +198,9 @@ def relate(
     found, checks = _run(parts)
     summary = {"lines": len(lines), "changed": sum(bool(m.lasting) for m in moved),
                "quantities": {q.name: q.value for q in made.values()}}  # fmt: skip
-    return Related(
-        "relate", tuple(found), tuple(checks), summary, moved, begun, (*apart, *groups), made, tuple(events), settings
-    )
+    there = contrast.compared(tables)
+    return Related("relate", tuple(found), tuple(checks), summary, moved, begun, (*apart, *groups), made, tuple(events),
+                   settings, there)  # fmt: skip
 
 
 def filled(settings: Settings, claims: Sequence[Claim]) -> Settings:

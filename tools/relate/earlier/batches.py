@@ -1,7 +1,8 @@
 """The learning rate of this run beside those of earlier runs at other batches, where its loss is far worse.
 
 People raise the rate with the batch, in proportion or with its root. A rate that is off both ways by which the earlier
-runs went belongs to another batch. Without a worse loss it is a choice.
+runs went belongs to another batch; the one to try lies between the two ways. Without a worse loss it is a
+choice.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...findings import Evidence, Finding, Severity
+from ...findings import PROPOSES, Evidence, Finding, Severity
 from ...settings import Settings
 from ...tables.table import Table
 from . import own
@@ -60,7 +61,8 @@ def _judged(table: Table, settings: Settings) -> Iterator[Finding]:
         f"它们的 {off:.3g} 倍，或差得更远。",
         tuple(Evidence(table.file, int(table.lines[k]) or None, metric=rate.name, value=float(r[k]))
               for k in (i, int(others[np.argmax(b[others])]))),
-        {"batch": float(b[i]), "rate": float(r[i]), "times": off, "others": len(others)},
+        {"batch": float(b[i]), "rate": float(r[i]), "times": off, "others": len(others),
+         PROPOSES: {"variable": "learning_rate", "new": float(f"{r[i] / (low * high) ** 0.5:.2g}")}},
     )  # fmt: skip
 
 
