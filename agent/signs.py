@@ -387,18 +387,7 @@ def _found(part: Part, asked: Asked) -> Iterator[Held]:
 ASKS: dict[str, Callable[[Part, Asked], Iterator[Held]]] = {
     "rises": lambda part, asked: _moving(part, asked, True),
     "falls": lambda part, asked: _moving(part, asked, False),
-    "flat": _flat,
-    "spikes": _spikes,
-    "nonfinite": _nonfinite,
-    "above": _compared,
-    "below": _compared,
-    "near": _compared,
-    "differs": _differs,
-    "parts": _parts,
-    "event": _event,
-    "set": _set,
-    "changed": _changed_setting,
-    "alone": _alone,
-    "absent": _absent,
-    "found": _found,
-}
+    "flat": _flat, "spikes": _spikes, "nonfinite": _nonfinite,
+    "above": _compared, "below": _compared, "near": _compared, "differs": _differs, "parts": _parts,
+    "event": _event, "set": _set, "changed": _changed_setting, "alone": _alone, "absent": _absent, "found": _found,
+}  # fmt: skip

@@ -38,7 +38,11 @@ def splits(rest: str = "[a-z]*") -> str:
 _SPLIT = re.compile(rf"^(?:{splits()})[_/-]")
 _SPLIT_LAST = re.compile(rf"^([a-z_/]{{2,60}})[_/]({splits()})$")
 """A name that ends with its split: `cross_entropy_val`."""
-_OF_PARTS = bounded(r"(?:^|[/_])(?:layers?|blocks?|heads?|experts?|attn|attention|router|config|\d{1,9})(?:[/_]|$)")
+_SIGNS = re.compile(r"^[/|>]\s+|\s+[/|>]$")
+_OF_PARTS = bounded(
+    r"(?:^|[/_])(?:layers?|blocks?|heads?|experts?|attn|attention|router|critic|value|ref(?:erence)?|config|\d{1,9})"
+    r"(?:[/_]|$)"
+)
 """Paths of what a model is made of, or of how it is set."""
 _DEEP = frozenset(
     ("entropy", "learning_rate", "grad_norm", "kl", "ppo_kl", "policy_loss", "value_loss", "reward", "loss")
@@ -156,7 +160,8 @@ def _measured(name: str, unit: str, left: int) -> tuple[str, float, int] | None:
 
 
 def _plain(key: str) -> str:
-    return re.sub(r"[\s_]+", "_", re.sub(r"\.(?=\s)", "", key.strip("'\" \t/|>").lower())).replace(".", "/")
+    bare = _SIGNS.sub("", key.strip("'\" \t")).lower()
+    return re.sub(r"[\s_]+", "_", re.sub(r"\.(?=\s)", "", bare)).replace(".", "/")
 
 
 @lru_cache(maxsize=4096)

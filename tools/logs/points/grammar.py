@@ -65,7 +65,7 @@ HELD_OUT = bounded(
 """The beginning of a line that tells of held-out data, or a field of it (`phase=val`)."""
 SECTION = bounded(
     rf"(?:^|[\[(<{{}}|,;'\"])\s{{0,4}}(?:(train\w{{0,4}}|trn)|(?P<held>{splits()}))(?:\s?set)?['\"]?\s{{0,4}}"
-    r"(?:[\])>|]|:\s{0,4}(?=[^\s\d.+-]))",
+    r"(?:[\])>|]|:\s{0,4}(?=[\[{(<]|\w{1,40}['\"]?\s?[=:]))",
     re.IGNORECASE,
 )
 """A part of a line that tells of one split: `[valid] loss=2.1`."""

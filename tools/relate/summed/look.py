@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ...findings import Finding, declare
 from ...tables.table import Table
 from ..contrast import Contrast
+from ..scores import verdicts
 from . import (
     alike,
     answered,
@@ -21,7 +22,6 @@ from . import (
     records,
     tallied,
     thoughts,
-    verdicts,
 )
 
 MOST_TABLES = 2000
