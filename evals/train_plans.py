@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..agent.question import acted, weigh
+from ..agent.question.named import THINGS
 from ..agent.question.parts import clauses, split
 from ..agent.question.plans import Plan
 from ..agent.question.understand import opinions, said_by
@@ -32,8 +34,48 @@ MARKED = ENTRIES[2:]
 """Files that say which clauses plan; in the others those of the rules that are right are taken."""
 OF_MARKED, DECAY = 2.0, 4.0
 """Weight of a clause of those, and how much of the square of a weight counts beside the loss."""
-FOLDS = (*MARKED, "leading-9.jsonl", "leading-dev.jsonl")
+FOLDS = (*MARKED, "leading-9.jsonl", "leading-dev.jsonl", "idle")
 """Files that are left out in turn to fit what else tells a plan."""
+IDLE = tuple(
+    """
+X is 8
+X was 8 from the start
+we had set X to 2
+they had raised X last week
+don't touch X
+leave X alone
+I won't change X
+it fails with X at 16
+we run with X=4 and it dies
+X looks fine
+what does X do
+is X 4 too low
+not touching X
+X has been like that for ages
+X stays
+we already lowered X
+with X 8 it hangs
+who set X to 4
+我不动 X
+X 别动
+X 先不动
+X 是 8
+X 没改过
+X 一直是 4
+不打算动X
+别碰X
+上周把 X 改成 8 了
+X 开着
+X 保持不变
+用 X 8 就崩
+X 太小了
+X 已经降过了
+谁把 X 改成 4 的
+""".strip().splitlines()
+)
+"""What is said of a setting that nobody will change."""
+FILLED = 14
+"""Names that each of these is filled with."""
 WAYS = {"up": "raise", "down": "lower", "on": "enable", "off": "disable"}
 
 
@@ -61,11 +103,26 @@ def of_file(name: str) -> Iterator[Clause]:
     """The clauses of one file whose plans are known."""
     for line in (DATA / name).read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        said = said_by(split(row.get("text") or row["q"])[0], index(None).corrected)
-        message, acts = opinions(said, wanted(said))
-        parts = [c for s in message for c in clauses(s)]
+        parts, acts = _read(row.get("text") or row["q"])
         for at, plan in _known(row, parts, acts).items():
             yield Clause(parts, at, acts, plan)
+
+
+def idle() -> Iterator[Clause]:
+    """Messages that name a setting and plan nothing."""
+    draw = random.Random(0)
+    every = [name for variable, (_, said) in acted.rows().items() if variable not in THINGS for name in said]
+    for frame in IDLE:
+        for name in draw.sample([n for n in every if (n > "\u33ff") == (frame > "\u33ff") or len(n) < 9], FILLED):
+            parts, acts = _read(frame.replace("X", name))
+            yield from (Clause(parts, at, acts, None) for at in range(len(parts)))
+
+
+def _read(text: str) -> tuple[list[str], list[Plan]]:
+    """The clauses of a message, and what the rules find in it."""
+    said = said_by(split(text)[0], index(None).corrected)
+    message, acts = opinions(said, wanted(said))
+    return [c for s in message for c in clauses(s)], acts
 
 
 def _known(row: dict[str, Any], parts: Sequence[str], acts: Sequence[Plan]) -> dict[int, dict[str, Any] | None]:
@@ -89,7 +146,9 @@ def _known(row: dict[str, Any], parts: Sequence[str], acts: Sequence[Plan]) -> d
 
 def deciding(rows: Sequence[Clause], weight: float) -> Iterator[Example]:
     for row in rows:
-        yield Example(places(acted.features(row.parts, row.at, row.acts), weigh.BITS), int(row.plan is not None), weight)
+        yield Example(
+            places(acted.features(row.parts, row.at, row.acts), weigh.BITS), int(row.plan is not None), weight
+        )
 
 
 def going(rows: Sequence[Clause], weight: float) -> Iterator[Example]:
@@ -110,6 +169,7 @@ def train(left: str | None) -> dict[str, NDArray[Any]]:
     """All tables, learned without one file."""
     files = {name: list(of_file(name)) for name in (*LEARNED, *ENTRIES) if name != left}
     weights = {name: OF_MARKED if name in MARKED else 1.0 for name in files}
+    files["idle"], weights["idle"] = list(idle()), 1.0
     decided = {name: list(deciding(rows, weights[name])) for name, rows in files.items()}
 
     def without(other: str | None) -> NDArray[np.float64]:

@@ -23,7 +23,7 @@ from ...tools.patterns import bounded
 from ...tools.settings import CONTEXT
 from ...tools.settings import VARIABLES as CANONICAL
 from . import amounts, clause, signs, weigh
-from .actions import Direction
+from .actions import ACTS, AFTERWARDS, Direction
 from .blamed import Phrases, indexed
 from .named import THINGS, named
 from .phrases import OTHER, X, plain
@@ -36,13 +36,15 @@ and what the encoder says."""
 Vector = NDArray[np.float64]
 GOES: tuple[Direction, ...] = ("raise", "lower", "set", "enable", "disable", "remove", "do")
 """What the columns of the table of directions say."""
-LEAST, HOPELESS, FAR = -1.0, -2.0, -5.0
+LEAST, HOPELESS, FAR = -0.5, -2.5, -5.0
 """Score from which on a clause plans something though no rule says so; below which none does though one says so; and
 what its words say from which on nothing else is asked."""
-SURE = 2.0
+SURE = 3.0
 """By how much another variable must be nearer than the one that the rules name."""
-CLEAR = 1.0
+CLEAR = 1.5
 """By how much a direction must outweigh the one that the rules leave vague."""
+FEW = 3
+"""Clauses of a message below which the rules, where they find anything, are left alone: they read a bare order well."""
 LENGTH = 80
 """Characters from which on a clause is long."""
 _MARK = bounded(r"->|→|=>|:=|=|\bfrom\b|\bto\b|instead|rather|从|到|成|为|不再|别")
@@ -130,6 +132,8 @@ def planned(parts: Sequence[str], acts: Sequence[Plan]) -> list[Plan]:
     out = [p for p in acts if p.text not in parts]
     for at, part in enumerate(parts[: clause.MOST]):
         mine = [p for p in acts if p.text == part]
+        if acts and len(parts) < FEW:
+            return list(acts)
         words = margin(parts, at, acts)
         if words < FAR and not mine:
             continue
@@ -146,9 +150,11 @@ def _of(part: str, mine: Sequence[Plan], scores: Vector, taken: AbstractSet[str]
     entries = names().entries
     first = int(scores.argmax())
     said = max((float(scores[entries.index(p.variable)]) for p in mine if p.variable in entries), default=None)
-    if mine and (said is None or scores[first] - said <= SURE):
+    added = bool(mine) and entries[first] not in THINGS and all(p.variable in THINGS for p in mine)
+    kept = bool(mine) and (said is None or scores[first] - said <= SURE)
+    if kept:
         yield from (_turned(p, part, mine) for p in mine)
-    elif entries[first] not in taken:
+    if entries[first] not in taken and (added or not kept):
         values = _VALUE.findall(part)
         plan = Plan(entries[first], "set", values[-1] if values else "", part)
         yield replace(plan, direction=GOES[int(_ways(part, plan.variable, mine).argmax())])
@@ -156,7 +162,9 @@ def _of(part: str, mine: Sequence[Plan], scores: Vector, taken: AbstractSet[str]
 
 def _turned(plan: Plan, part: str, mine: Sequence[Plan]) -> Plan:
     """A plan with where it goes, if the rules leave that open."""
-    if plan.direction not in signs.VAGUE or plan.variable not in names().entries:
+    if (
+        plan.direction not in signs.VAGUE and not plan.variable.endswith("_disable")
+    ) or plan.variable not in names().entries:
         return plan
     ways = _ways(part, plan.variable, mine)
     best = int(ways.argmax())
@@ -198,6 +206,9 @@ def going(part: str, variable: str, acts: Sequence[Plan]) -> list[str]:
     out = [" ".join(words[n : n + size]) for size in (1, 2, 3) for n in range(len(words) - size + 1)]
     out += (f"K{kind}", f"V{variable}", *(f"M{m[0].lower()}" for m in _MARK.finditer(part)))
     out += (f"rule{p.direction}" + ("" if p.variable == variable else "~") for p in acts if p.text == part)
+    verbs = sorted((m.start(), way) for way, verb in (*ACTS, *AFTERWARDS) for m in verb.finditer(part))
+    out += (f"act{way}" for way in {way for _, way in verbs})
+    out += (f"first act{verbs[0][1]}", f"last act{verbs[-1][1]}") if verbs else ("no act",)
     out += (f"moved{amounts.moved(part)}", f"usual{beyond(part, variable)}", f"K{kind} usual{beyond(part, variable)}")
     return [*out, f"n{min(len(_VALUE.findall(part)), 2)}"]
 
