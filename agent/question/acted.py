@@ -36,10 +36,10 @@ and what the encoder says."""
 Vector = NDArray[np.float64]
 GOES: tuple[Direction, ...] = ("raise", "lower", "set", "enable", "disable", "remove", "do")
 """What the columns of the table of directions say."""
-LEAST, HOPELESS, FAR = -0.5, -2.5, -5.0
+LEAST, HOPELESS, FAR = 0.1, -3.0, -5.0
 """Score from which on a clause plans something though no rule says so; below which none does though one says so; and
 what its words say from which on nothing else is asked."""
-SURE = 3.0
+SURE = 5.0
 """By how much another variable must be nearer than the one that the rules name."""
 CLEAR = 1.5
 """By how much a direction must outweigh the one that the rules leave vague."""
