@@ -81,7 +81,11 @@ def read() -> dict[str, list[str]]:
 
 @cache
 def phrases() -> Phrases:
-    rows = read()
+    return indexed(read())
+
+
+def indexed(rows: Mapping[str, list[str]]) -> Phrases:
+    """The phrases of each entry, ready to be compared."""
     words = {id: [frozenset(tokens(phrase)) for phrase in said] for id, said in rows.items()}
     held = Counter(word for said in words.values() for word in frozenset().union(*said))
     weights = {word: log(len(rows) / n) for word, n in held.items()}

@@ -12,11 +12,11 @@ from functools import cache, lru_cache
 
 from ...knowledge.spelling import PLAIN
 from ...tools.settings import VARIABLES as CANONICAL
-from . import amounts, opinion
+from . import acted, amounts, opinion
 from .actions import ACTS
 from .complaints import Complaint, complaints
 from .cues import NAMED_SPEAKER, SPOKEN, SPOKEN_STEMS, TOLD
-from .parts import sentences, split
+from .parts import clauses, sentences, split
 from .phrases import plain
 from .plans import Plan, last_named, plans, topic_of
 from .polarity import Search, Suspicion, suspicions
@@ -152,12 +152,13 @@ def understand(text: str, corrected: Callable[[str], str] = str, search: Search 
     said = said_by(own, corrected)
     wants = wanted(said)
     message, acts = opinions(said, wants)
-    acted = touched(acts)
+    acting = touched(acts)
     blames = [s for s in message if not open_question(s)]
-    suspected = suspicions(blames, acted)
+    suspected = suspicions(blames, acting)
+    acts = acted.planned([c for s in message for c in clauses(s)], acts)
     acts = [p for p in acts if p.value or not _only_meant(p, suspected)]
     if search:
-        suspected = opinion.opinions(blames, acted, suspected, search)
+        suspected = opinion.opinions(blames, acting, suspected, search)
     if wants in ("why", "ok_to"):
         wants = "ok_to" if acts else "why" if suspected else wants
     spoken = [*(p.text for p in acts), *(s.text for s in suspected)]

@@ -57,8 +57,8 @@ def meant(features: Sequence[str], clause: NDArray[np.int64]) -> tuple[Polarity 
 
 @cache
 def table(name: str) -> NDArray[np.int8]:
-    """The weights of named causes (`meant`), of clauses (`clauses`), of what tells opinions (`held`), or the middles of
-    phrases (`blamed`)."""
+    """The weights of named causes (`meant`), of clauses (`clauses`), of what tells opinions (`held`), the middles of
+    phrases (`blamed`, `acted`), or of what tells plans (`plans`, `goes`, `planned`, `nearest`)."""
     with np.load(FILE, allow_pickle=False) as stored:
         return stored[name]
 
