@@ -148,7 +148,9 @@ def _setups(run: Run) -> list[dict[str, str]]:
 
 def _setup(value: object) -> dict[str, str]:
     out: dict[str, str] = {}
-    for name in SETUP if isinstance(value, Mapping) else ():
+    if not isinstance(value, Mapping):
+        return out
+    for name in SETUP:
         item = value.get(name)
         if isinstance(item, Mapping):
             out |= {f"{name}.{k}": str(v) for k, v in item.items() if not IGNORED.search(str(k))}

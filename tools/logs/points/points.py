@@ -250,8 +250,9 @@ class Store:
     @staticmethod
     def _again(stream: Stream, step: int, epoch: float | None) -> bool:
         """Whether a step is that of the epoch before: each epoch is told once, at its end."""
-        known = epoch is not None and stream.last_epoch is not None and stream.last_step is not None
-        return known and step > 1 and step + stream.offset == stream.last_step and epoch - stream.last_epoch >= 1
+        if epoch is None or stream.last_epoch is None or stream.last_step is None:
+            return False
+        return step > 1 and step + stream.offset == stream.last_step and epoch - stream.last_epoch >= 1
 
     def _thin(self) -> None:
         self.thinned = True

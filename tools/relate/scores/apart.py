@@ -30,12 +30,12 @@ _CUT = re.compile(r"[_/.: -]+")
 
 def turned(lines: Sequence[Line]) -> Iterator[Finding]:
     """Lines that turn while the others of their kind go on."""
-    kinds: dict[tuple[object, ...], dict[str, Line]] = {}
+    kinds: dict[tuple[int, tuple[object, ...]], dict[str, Line]] = {}
     for line in lines:
-        for kind, part in _kinds(line):
-            kinds.setdefault((line.file, line.attempt, line.axis, *kind), {}).setdefault(part, line)
+        for way, kind, part in _kinds(line):
+            kinds.setdefault((way, (line.file, line.attempt, line.axis, *kind)), {}).setdefault(part, line)
     told: set[tuple[str, str, str]] = set()
-    for (*_, way), family in kinds.items():
+    for (way, _), family in kinds.items():
         some = {part: line.finite() for part, line in family.items() if np.isfinite(line.values).sum() >= POINTS}
         if not FAMILY <= len(some) <= MOST:
             continue
@@ -45,13 +45,14 @@ def turned(lines: Sequence[Line]) -> Iterator[Finding]:
                 yield _said(part, line, others)
 
 
-def _kinds(line: Line) -> Iterator[tuple[tuple[object, ...], str]]:
-    """What a line may be of a kind with, and its own part there: its group, or each word of its name in turn."""
+def _kinds(line: Line) -> Iterator[tuple[int, tuple[str | None, ...], str]]:
+    """Which way is good, what a line may be of a kind with, and its own part there: its group, or each word of its name
+    in turn."""
     if line.rank is not None:
         return
     if line.group:
         if line.better:
-            yield (line.key, line.better), line.group
+            yield line.better, (line.key,), line.group
         return
     words = [word for word in _CUT.split(line.key.lower()) if word]
     for i, word in enumerate(words) if 2 < len(words) <= 8 and held_out(line.key) else ():
@@ -59,7 +60,7 @@ def _kinds(line: Line) -> Iterator[tuple[tuple[object, ...], str]]:
         metric = canonical("_".join(filter(None, rest)))
         better = VOCABULARY[metric[0]].better if metric else 0
         if metric and better and line.name in (metric[0], plain(line.key)):
-            yield (*rest, better), word
+            yield better, rest, word
 
 
 def _against(family: dict[str, Line], way: int) -> Iterator[tuple[str, Line, Sequence[str]]]:
