@@ -26,9 +26,9 @@ from .events import Event, Listen, Notice, Token, ToolStarted, ignore
 from .evidence import Look, gather
 from .followup import follow_up
 from .question.parts import split
-from .question.tongue import PLEASE, third
 from .question.understand import understand
 from .session import absolute, ask, index, language, note, shown
+from .tongue import PLEASE, third
 from .wording.server import configured
 from .wording.turn import Wording, worded
 

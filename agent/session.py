@@ -27,10 +27,10 @@ from .narrate.answer import answer_text, headline
 from .narrate.reply import about, lines, order_lines
 from .propose import Nothing, Proposal, propose
 from .question.parts import as_run
-from .question.tongue import PLEASE, UNSAID, third
 from .question.understand import Question, understand
 from .ranking import ASKED, SERIOUS, Leads
 from .respond import respond
+from .tongue import PLEASE, UNSAID, third
 
 NAMED = 3
 """Words from which on a question without a run can name a failure that it does not name clearly."""

@@ -17,8 +17,8 @@ from triage.agent.casebook import Casebook
 from triage.agent.conversation import Conversation
 from triage.agent.events import Notice, Token, ToolStarted
 from triage.agent.narrate.short import INDENT, LINES, WIDTH, command, wrapped
-from triage.agent.question.tongue import third
 from triage.agent.session import ask
+from triage.agent.tongue import third
 from triage.tools.findings import TriageError
 from triage.ui.cli import app
 

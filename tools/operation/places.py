@@ -124,8 +124,9 @@ def _scaled_otherwise(places: Places) -> Iterator[Finding]:
             reach = [_reach([_first(places.trained, v) for v in REACH]), _reach([export.values.get(v) for v in REACH])]
             far = f", which reaches {reach[1]:.0f} positions and not {reach[0]:.0f}" if all(reach) else ""
             far_zh = f"，只能到 {reach[1]:.0f} 个位置，而不是 {reach[0]:.0f}" if all(reach) else ""
+            farther = all(reach) and (reach[1] or 0) > (reach[0] or 0)
             yield Finding(
-                "rope-differs-at-export", Severity.S2 if all(reach) and (reach[1] or 0) > (reach[0] or 0) else Severity.S1,
+                "rope-differs-at-export", Severity.S2 if farther else Severity.S1,
                 f"{was.file}:{was.line} trains with {was.key} {was.raw}, the exported {now.file}:{now.line} has "
                 f"{now.raw}{far}: the served model sees positions at other angles than it learned.",
                 f"{was.file}:{was.line} 训练时 {was.key} 为 {was.raw}，导出的 {now.file}:{now.line} 为 {now.raw}"
