@@ -28,8 +28,8 @@ from .followup import follow_up
 from .question.parts import split
 from .question.understand import understand
 from .session import absolute, ask, index, language, note, shown
-from .tongue import PLEASE, third
 from .wording.server import configured
+from .wording.tongue import PLEASE, third
 from .wording.turn import Wording, worded
 
 if TYPE_CHECKING:

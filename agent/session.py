@@ -30,7 +30,7 @@ from .question.parts import as_run
 from .question.understand import Question, understand
 from .ranking import ASKED, SERIOUS, Leads
 from .respond import respond
-from .tongue import PLEASE, UNSAID, third
+from .wording.tongue import PLEASE, UNSAID, third
 
 NAMED = 3
 """Words from which on a question without a run can name a failure that it does not name clearly."""

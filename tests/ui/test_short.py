@@ -18,7 +18,7 @@ from triage.agent.conversation import Conversation
 from triage.agent.events import Notice, Token, ToolStarted
 from triage.agent.narrate.short import INDENT, LINES, WIDTH, command, wrapped
 from triage.agent.session import ask
-from triage.agent.tongue import third
+from triage.agent.wording.tongue import third
 from triage.tools.findings import TriageError
 from triage.ui.cli import app
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from ..tools.phrase import Phrase
+from ...tools.phrase import Phrase
 
 PLEASE = Phrase(
     "English or Chinese, please: nothing was looked at.\n请用英文或中文提问：没有做任何检查。",
