@@ -21,6 +21,10 @@ CODES = declare(
 
 TIMES = 5
 """Lines of waiting, one after the other, from which on nothing else is expected. Own judgement."""
+USUAL = 10
+"""Times the usual distance of its lines that a log which somebody stopped was silent, to have stood still before."""
+FROM_OUTSIDE = ("job-cancelled", "process-killed", "interrupted")
+"""How a run is stopped from outside: why, the silence before it may tell."""
 QUIET, LONGEST = 5 * 60, 24 * 3600
 """Seconds without a line before a stop that are told, and those from which on the clocks may be of two runs. Loading a
 model may take some minutes, so the stop is needed too. Own judgement."""
@@ -42,13 +46,15 @@ def waiting(texts: Mapping[str, Text], found: Iterable[Finding]) -> Iterator[Fin
         texts: what each log says, by its name.
         found: what else was found.
     """
-    blamed = {e.file for f in found if f.severity < Severity.S2 for e in f.evidence}
+    blamed = {e.file for f in found if f.severity < Severity.S2 and f.code not in FROM_OUTSIDE for e in f.evidence}
+    stopped = {e.file for f in found if f.code in FROM_OUTSIDE for e in f.evidence}
     for name, text in texts.items():
         begun = max(text.life.starts, default=0)
-        if name in blamed or max(text.life.alive, text.life.serves) > begun or text.life.attempts:
+        trained = text.life.attempts and name not in stopped
+        if name in blamed or max(text.life.alive, text.life.serves) > begun or trained:
             continue
         lines = [(n, split_prefix(said)[1].strip()) for n, said in text.tail if n >= begun and said.strip()]
-        finding = _again(name, lines) or _silent(name, lines)
+        finding = _silent(name, lines, USUAL) if name in stopped else _again(name, lines) or _silent(name, lines)
         if finding:
             yield finding
 
@@ -69,13 +75,17 @@ def _again(name: str, lines: list[tuple[int, str]]) -> Finding | None:
     )  # fmt: skip
 
 
-def _silent(name: str, lines: list[tuple[int, str]]) -> Finding | None:
-    """A long silence, after which the run is stopped."""
+def _silent(name: str, lines: list[tuple[int, str]], usual: int = 0) -> Finding | None:
+    """A long silence, after which the run is stopped; so many times longer than the log is silent otherwise."""
     clocks = [(n, said, _seconds(m)) for n, said in lines if (m := _CLOCK.search(said[:80]))]
+    gaps = sorted((then - before) % LONGEST for (*_, before), (*_, then) in pairwise(clocks))
+    if usual and len(gaps) < TIMES:
+        return None
+    least = max(QUIET, usual * gaps[len(gaps) // 2]) if gaps else QUIET
     for (line, said, before), (after, _, then) in reversed([*pairwise(clocks)]):
         gap = (then - before) % LONGEST
         if (
-            gap < QUIET
+            gap < least
             or after - line > TIMES
             or not any(STOPS.search(s) for n, s in lines if after <= n < after + TIMES)
         ):

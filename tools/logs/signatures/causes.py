@@ -69,6 +69,8 @@ SHUTS = (
 """A server was told to stop."""
 
 TIMEOUT_ECHO = "timeout-after-error"
+STOPPED, WAITED = ("job-cancelled", "interrupted"), ("nccl-timeout",)
+"""How a run is stopped from outside, and what takes minutes of waiting to be said."""
 TAKEN_BACK = "failure-taken-back"
 CODES = declare(
     "causes",
@@ -287,11 +289,14 @@ def _follows(event: _Event, causes: Mapping[str, _Event | None]) -> _Event | Non
         if after or wraps:
             return first
     if event.hit.signature.role == "echo" and (first is None or first.code == event.code):
-        others = [
-            c for c in causes.values() if c is not None and c.hit.signature.role == "cause" and c.file != event.file
-        ]
-        return others[0] if others else None
+        return next((c for c in causes.values() if c is not None and c.file != event.file and _led_to(c, event)), None)
     return None
+
+
+def _led_to(cause: _Event, event: _Event) -> bool:
+    """Whether what stands in another log can be why; who was stopped waits for nobody until a time limit."""
+    stopped = cause.code in STOPPED and event.code in WAITED
+    return cause.hit.signature.role == "cause" and not stopped
 
 
 def _finding(event: _Event, cause: _Event | None) -> Finding:

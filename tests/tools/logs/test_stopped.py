@@ -1,0 +1,41 @@
+"""Who was stopped from outside: what the silence before it tells, and what another log says of it."""
+
+from pathlib import Path
+
+import pytest
+
+from triage.agent.evidence import look
+from triage.agent.session import ask
+
+CANCELLED = "slurmstepd: error: *** JOB 40117 ON gpu-a01 CANCELLED AT 2026-04-02T{} ***\n"
+
+
+def steps(minutes: int = 5, count: int = 30) -> str:
+    """Log lines, one every few minutes from midnight on."""
+    return "".join(
+        f"04-02 {i * minutes // 60:02d}:{i * minutes % 60:02d}:08 step {100 * i} loss {3 - i / 100:.3f}\n"
+        for i in range(count)
+    )
+
+
+@pytest.mark.parametrize(("clock", "stood"), [("07:41:10", True), ("02:28:10", False)])
+def test_a_long_silence_before_the_stop_is_told(tmp_path: Path, clock: str, stood: bool):
+    (tmp_path / "slurm-40117.out").write_text(steps() + CANCELLED.format(clock))
+    answer = ask("the job is gone, what happened?", [tmp_path]).diagnosis
+    lead = answer.hypotheses[0]
+    assert ("log-stands-still" in {f.code for f in look([tmp_path]).findings}) == stood
+    assert (lead.entry.id == "job-killed-externally" and lead.probability > 0.9) == (not stood)
+
+
+def test_a_time_limit_of_a_collective_does_not_follow_another_jobs_end(tmp_path: Path):
+    (tmp_path / "slurm-1.out").write_text(steps() + CANCELLED.format("02:28:10"))
+    waited = "".join(
+        f"[rank{r}]:[E402 11:52:14.211441 ProcessGroupNCCL.cpp:616] [Rank {r}] Watchdog caught collective operation "
+        "timeout: WorkNCCL(SeqNum=54001, OpType=ALLREDUCE, NumelIn=2, NumelOut=2, Timeout(ms)=1800000) ran for "
+        "1800011 milliseconds before timing out.\n"
+        for r in range(4)
+    )
+    (tmp_path / "slurm-2.out").write_text(steps(1) + waited)
+    found = {f.code: f for f in look([tmp_path]).findings}
+    assert "nccl-timeout" in found
+    assert "timeout-after-error" not in found
