@@ -38,7 +38,7 @@ def splits(rest: str = "[a-z]*") -> str:
 _SPLIT = re.compile(rf"^(?:{splits()})[_/-]")
 _SPLIT_LAST = re.compile(rf"^([a-z_/]{{2,60}})[_/]({splits()})$")
 """A name that ends with its split: `cross_entropy_val`."""
-_SIGNS = re.compile(r"^[/|>]\s+|\s+[/|>]$")
+_SIGNS = re.compile(r"^[/|>]\s+|(?<!\s)\s{1,8}[/|>]$")
 _OF_PARTS = bounded(
     r"(?:^|[/_])(?:layers?|blocks?|heads?|experts?|attn|attention|router|critic|value|ref(?:erence)?|config|\d{1,9})"
     r"(?:[/_]|$)"

@@ -116,10 +116,10 @@ def test_a_setting_that_is_not_written_can_be_set_but_not_scaled(tmp_path):
 def test_a_setting_that_was_not_changed_enough_is_changed_again_and_an_action_is_not(tmp_path):
     made = recorded(first(Case(("lr-too-high",), 1)), tmp_path)
     halved = Attempt("loss-nan-high-lr", "learning_rate", "x", ("learning_rate",), "not-fixed", "", False)
-    further = _further(halved, made.run)
+    further = _further(halved, None, made.run)
     assert further is not None
     assert (further.variable, further.old, further.new) == ("learning_rate", "6.0e-2", "3.0e-2")
-    assert _further(replace(halved, entry="pii-in-data", variable="dataset"), made.run) is None
+    assert _further(replace(halved, entry="pii-in-data", variable="dataset"), None, made.run) is None
 
 
 def test_records_in_shards_are_read_back_in_their_order(tmp_path):

@@ -58,7 +58,7 @@ def test_triages_own_answer_stands_first_and_whole_and_the_models_words_behind_i
     assert own.startswith("**Most likely: Loss diverges")
     assert "### One change: `learning_rate`" in own
     assert "- measured: [F1] S0 loss-nonfinite: loss is nan from step 3450" in beside
-    assert "supported by findings, 78%" in beside
+    assert "supported by findings, 97%" in beside
     assert "- The loss turns into NaN at step 3450. (F1 train.log:347)" in beside
     assert "nothing was run" in beside
     assert spoken(events).strip() == talk.answer.text
@@ -222,7 +222,7 @@ def test_what_no_evidence_holds_is_marked_in_place_and_nothing_is_left_out(scrip
 
 def test_another_cause_is_shown_as_a_disagreement_with_what_decides(scripted, tmp_path):
     server, Reply = scripted
-    server.replies = [Reply(reply(said("answer", "Clipping is off.", "F9"), cause="C2"))]
+    server.replies = [Reply(reply(said("answer", "Clipping is off.", "F10"), cause="C2"))]
     talk, _ = turn(tmp_path)
     assert "**the model disagrees with the diagnosis**: it holds `grad-explosion`" in talk.answer.text
     assert "What decides: " in talk.answer.text

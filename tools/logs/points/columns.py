@@ -13,7 +13,7 @@ import numpy as np
 
 from ...metrics import canonical, of_split, split_named
 from ...patterns import bounded
-from .grammar import SECTION
+from .grammar import SPLIT_NAMED
 from .shapes import ANY_NOISE, TOKEN, Shape
 
 STEPS = frozenset((
@@ -109,7 +109,7 @@ def columns_of(shape: Shape) -> Iterator[Column]:
             whole = bool(
                 np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all() and (abs(numbers) < 1e15).all()
             )
-        held = next((part["held"] or "" for part in [*SECTION.finditer(gap)][-1:]), held)
+        held = next((part["held"] or "" for part in [*SPLIT_NAMED.finditer(gap)][-1:]), held)
         name = of_split(name, split_named(held)) if name else name
         if _SOURCE.search(gap):
             name = "line"

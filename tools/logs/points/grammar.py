@@ -63,7 +63,7 @@ HELD_OUT = bounded(
     re.IGNORECASE,
 )
 """The beginning of a line that tells of held-out data, or a field of it (`phase=val`)."""
-SECTION = bounded(
+SPLIT_NAMED = bounded(
     rf"(?:^|[\[(<{{}}|,;'\"])\s{{0,4}}(?:(train\w{{0,4}}|trn)|(?P<held>{splits()}))(?:\s?set)?['\"]?\s{{0,4}}"
     r"(?:[\])>|]|:\s{0,4}(?=[\[{(<]|\w{1,40}['\"]?\s?[=:]))",
     re.IGNORECASE,
@@ -140,7 +140,7 @@ def loose_pairs(text: str, rename: Mapping[str, str], held_out: bool) -> Iterato
         end = match.end()
         key = ""
         if phrase:
-            held_out = next((not part[1] for part in [*SECTION.finditer(phrase)][-1:]), held_out)
+            held_out = next((not part[1] for part in [*SPLIT_NAMED.finditer(phrase)][-1:]), held_out)
             key = known_end(phrase)
             key = rename.get(key or phrase.rsplit(None, 1)[-1].lower(), key)
             if not key and last and _SPLIT.fullmatch(phrase.strip(",| ").lower()):

@@ -16,7 +16,7 @@ from ..line import plain
 OUTPUT = re.compile(
     r"^(?:output|outputs|response|responses|completion|generation|generated|text|answer|rollout|solution|输出|回答|回复)$"
 )
-THOUGHT = re.compile(r"<(think|thinking|reason|reasoning|thought)>(.{0,20000}?)</\1>", re.DOTALL)
+OPENED = re.compile(r"<(think|thinking|reason|reasoning|thought)>")
 WORD = re.compile(r"[A-Za-z0-9']+|[一-鿿]")
 LEAST, SHARE = 16, 0.3
 """Outputs of one place that have a thought, and share of all outputs of it that do."""
@@ -46,13 +46,20 @@ def _thoughts(table: Table) -> Iterator[Thoughts]:
     axis = next((c for c in table.of("axis") if c.of in ("step", "epoch") and c.values.dtype.kind == "f"), None)
     if column is None or axis is None or len(table) < LEAST:
         return
-    found = [THOUGHT.search(t) for t in texts(column).tolist()]
+    found = [_thought(t) for t in texts(column).tolist()]
     for place in np.unique(axis.values[np.isfinite(axis.values)]):
         here = np.flatnonzero(axis.values == place)
         with_ = [i for i in here if found[i] is not None]
         if len(with_) >= LEAST and len(with_) >= SHARE * len(here):
-            words = np.array([len(WORD.findall(found[i][2])) for i in with_])  # pyright: ignore[reportOptionalSubscript]
+            words = np.array([len(WORD.findall(found[i] or "")) for i in with_])
             yield Thoughts(float(place), table, column, words, np.array(with_), len(with_) / len(here))
+
+
+def _thought(text: str) -> str | None:
+    """What stands in the first thought of an output, None where it has none that ends."""
+    opened = OPENED.search(text)
+    end = text.find(f"</{opened[1]}>", opened.end()) if opened else -1
+    return text[opened.end() : end] if opened and end >= 0 else None
 
 
 def shrunk(tables: Sequence[Table]) -> Iterator[Finding]:
