@@ -54,7 +54,7 @@ def waiting(texts: Mapping[str, Text], found: Iterable[Finding]) -> Iterator[Fin
         if name in blamed or max(text.life.alive, text.life.serves) > begun or trained:
             continue
         lines = [(n, split_prefix(said)[1].strip()) for n, said in text.tail if n >= begun and said.strip()]
-        finding = _silent(name, lines, USUAL) if name in stopped else _again(name, lines) or _silent(name, lines)
+        finding = _silent(name, lines, USUAL) if text.life.attempts else _again(name, lines) or _silent(name, lines)
         if finding:
             yield finding
 
