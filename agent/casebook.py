@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..tools.findings import TriageError
-from ..tools.keeping import PRIVATE, damaged, lost, mend, reason, swapped
+from ..tools.keeping import PRIVATE, damaged, lost, mend, reason, swapped, whole
 from ..tools.secrets import visible_in
 
 SCHEMA = """
@@ -139,12 +139,10 @@ class Casebook:
             raise Unusable(self._path, reason(error)) from None
 
     def _once(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
-        with closing(sqlite3.connect(private(self._path), timeout=10)) as db, db:
-            db.execute("pragma journal_mode=wal")
-            if "owner" not in {row[1] for row in db.execute("pragma table_info(cases)")}:
-                db.executescript(SCHEMA)
-                _add_owner(db)
-            return work(db)
+        if not os.path.lexists(self._path):
+            with suppress(FileExistsError), whole(self._path, new=True, mode=PRIVATE) as [draft]:
+                _with_tables(draft, lambda db: None)  # before anybody else opens it: SQLite refuses many that begin it
+        return _with_tables(self._path, work)
 
     def open_case(self, question: str, runs: list[str], id: str = "") -> str:
         """Enter a new case, under `id` if its turn began with one, unless it is there; returns its id."""
@@ -210,6 +208,15 @@ class Casebook:
         )
         asked = {"owner": owner, "words": like, "limit": limit}
         return [_case(row, []) for row in self._do(lambda db: db.execute(query, asked).fetchall())]
+
+
+def _with_tables(book: Path, work: Callable[[sqlite3.Connection], Result]) -> Result:
+    with closing(sqlite3.connect(book, timeout=10)) as db, db:
+        db.execute("pragma journal_mode=wal")
+        if "owner" not in {row[1] for row in db.execute("pragma table_info(cases)")}:
+            db.executescript(SCHEMA)
+            _add_owner(db)
+        return work(db)
 
 
 def _add_owner(db: sqlite3.Connection) -> None:
