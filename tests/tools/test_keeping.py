@@ -1,14 +1,17 @@
 import errno
 import os
+import signal
 import sqlite3
 import stat
+import threading
+import time
 from contextlib import suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triage.tools.keeping import append, losses, lost, mend, whole
+from triage.tools.keeping import append, held, losses, lost, mend, whole
 
 
 class Stop(BaseException):
@@ -105,3 +108,18 @@ def test_a_loss_is_told_once_to_every_block_around_it(tmp_path):
     lost(tmp_path / "z", "not used", "nobody hears")
     assert inner == [f"{tmp_path / 'x'}: not kept (No space left on device)"]
     assert outer == [*inner, f"{tmp_path / 'y'}: not used (torn)"]
+
+
+def test_a_signal_that_another_thread_is_given_waits_too():
+    awake, done = threading.Event(), []
+    other = threading.Thread(target=awake.wait)
+    other.start()
+    with suppress(KeyboardInterrupt):
+        with held(signal.SIGINT):
+            signal.pthread_kill(other.ident or 0, signal.SIGINT)
+            time.sleep(0.05)
+            done.append("block")
+        done.append("after")
+    awake.set()
+    other.join()
+    assert done == ["block"]

@@ -11,6 +11,7 @@ import os
 import secrets
 import signal
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
@@ -56,12 +57,26 @@ def reason(error: Exception) -> str:
 
 @contextmanager
 def held(*signals: int) -> Iterator[None]:
-    """The signals wait until the block is over; a process started in it never sees them, not even while it imports."""
+    """The signals wait until the block is over; a process started in it never sees them, not even while it imports.
+
+    A thread that is not masked may be given one too, and Python then runs the handler in the main thread: so there
+    the handlers wait as well.
+    """
+    waiting: list[int] = []
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    handlers = {}
     try:
+        if threading.current_thread() is threading.main_thread():
+            handlers = {n: handler for n in signals if callable(handler := signal.getsignal(n))}
+            for number in handlers:
+                signal.signal(number, lambda number, frame: waiting.append(number))
         yield
     finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number in waiting:
+            signal.raise_signal(number)
 
 
 @contextmanager
