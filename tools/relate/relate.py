@@ -6,7 +6,7 @@ how values are spread, what contradicts the arithmetic or another place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -37,7 +37,7 @@ from . import (
     sampled,
 )
 from .arithmetic import Quantity
-from .clock import clock_of
+from .clock import Clock, clock_of
 from .contrast import Contrast
 from .earlier.look import EARLIER, earlier
 from .joined.look import JOINED, joined, unkept
@@ -160,6 +160,33 @@ class Related(Report):
     """(metric, its own name, group) of what could differ by a group."""
 
 
+@dataclass(frozen=True)
+class _Read:
+    """What `relate` was given, and what more than one of its parts looks at."""
+
+    series: SeriesTable
+    tables: Sequence[Table]
+    settings: Settings
+    events: Sequence[Event]
+    claims: Sequence[Claim]
+    facts: Sequence[Fact]
+    failures: Sequence[tuple[str, Evidence]]
+    stated: Sequence[Stated]
+    counts: Sequence[Counted]
+    cases: Sequence[Table]
+    clock: Clock
+    lines: Sequence[Line]
+    moved: tuple[Move, ...]
+    begun: Onset | None
+    apart: Sequence[Contrast]
+    said: Sequence[Finding]
+    made: dict[str, Quantity]
+
+    @property
+    def values(self) -> Mapping[str, Setting]:
+        return self.settings.values
+
+
 def relate(
     series: SeriesTable,
     tables: Sequence[Table] = (),
@@ -197,37 +224,10 @@ def relate(
     apart = contrast.contrasts(series, tables)
     said, groups = look.summed(tables)
     made = _quantities(settings, lines, tables, claims)
-    n, t, both = len(lines), len(tables), len(series) + len(tables)
-    parts: dict[str, tuple[int, Callable[[], Sequence[Finding]]]] = {
-        ARITHMETIC: (len(made), lambda: [*arithmetic.contradictions(settings, lines, claims, made),
-                                         *capacity.limits(settings, made)]),
-        SCORES: (t, lambda: [*(onset.surrounded(f, moved, events) for f in compared.related(tables)),
-                     *pairs.held_out(tables, lines)]),
-        ONSET: (n, lambda: [f for look in onset.LOOKS if (f := look(begun))] if begun else []),
-        CONTRAST: (both, lambda: [*contrast.told(apart), *map(contrast.parted, contrast.partings(moved))]),
-        SPREAD: (t, lambda: distributions.spread(tables, settings)),
-        ROWS: (t, lambda: [*rows.looked(tables), *listed.listed(tables)]),
-        ANSWERS: (t, lambda: [*answers.compared(tables), *answers.emptied(tables)]),
-        ENDS: (t, lambda: [*endings(tables), *uncounted(tables)]),
-        SAMPLING: (t, lambda: sampled.otherwise(tables, settings, claims)),
-        look.SUMMARIES: (t, lambda: said),
-        JOINED: (t + len(events), lambda: [*joined(tables, lines, settings, failures), *unkept(events),
-                                             *suffering(moved, said)]),
-        EARLIER: (t + n, lambda: earlier(tables, lines, settings, events)),
-        LAYOUT: (t, lambda: laid_out(tables, settings)),
-        SERVING: (both, lambda: [*serving.served(tables, lines, settings, events), *runaway.run_on(lines, settings),
-                             *worsening.worsened(lines), *worsening.scores_fell(lines), *loads.unserved(tables),
-                             *steady.kept(lines, settings)]),
-        JOBS: (t, lambda: [*jobs.ran(tables), *jobs.resumed(tables, events), *jobs.counted(tables),
-                           *jobs.stored(tables), *jobs.ended(tables)]),
-        STATEMENTS: (len(claims) + len(settings.values),
-                     lambda: disagreement.disagreements(settings, claims, lines, made)),
-        PROGRAM: (len(facts), lambda: programs.without_effect(settings, facts, lines)),
-        KINDS_OF_QUANTITY: (t + len(stated) + len(counts), lambda: related_by_kind(
-            tables, stated, moved, events, clock, contrast.told(apart), cases, counts)),
-        CHANGES: (n, lambda: moves.told(moved)),
-    }  # fmt: skip
-    found, checks = _run(parts)
+    found, checks = _run(
+        _Read(series, tables, settings, events, claims, facts, failures, stated, counts, cases,
+              clock, lines, moved, begun, apart, said, made)
+    )  # fmt: skip
     summary = {"lines": len(lines), "changed": sum(bool(m.lasting) for m in moved),
                "quantities": {q.name: q.value for q in made.values()}}  # fmt: skip
     there = contrast.compared(tables)
@@ -264,19 +264,85 @@ def _quantities(
     return made
 
 
-def _run(parts: dict[str, tuple[int, Callable[[], Sequence[Finding]]]]) -> tuple[list[Finding], list[Check]]:
-    """The findings of all parts, each given with how much there is to look at, and what came of each part."""
+PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] = {
+    ARITHMETIC: (
+        ("made",),
+        lambda r: [
+            *arithmetic.contradictions(r.settings, r.lines, r.claims, r.made),
+            *capacity.limits(r.settings, r.made),
+        ],
+    ),
+    SCORES: (
+        ("tables",),
+        lambda r: [
+            *(onset.surrounded(f, r.moved, r.events) for f in compared.related(r.tables)),
+            *pairs.held_out(r.tables, r.lines),
+        ],
+    ),
+    ONSET: (("lines",), lambda r: [f for look in onset.LOOKS if (f := look(r.begun))] if r.begun else []),
+    CONTRAST: (
+        ("series", "tables"),
+        lambda r: [*contrast.told(r.apart), *map(contrast.parted, contrast.partings(r.moved))],
+    ),
+    SPREAD: (("tables",), lambda r: distributions.spread(r.tables, r.settings)),
+    ROWS: (("tables",), lambda r: [*rows.looked(r.tables), *listed.listed(r.tables)]),
+    ANSWERS: (("tables",), lambda r: [*answers.compared(r.tables), *answers.emptied(r.tables)]),
+    ENDS: (("tables",), lambda r: [*endings(r.tables), *uncounted(r.tables)]),
+    SAMPLING: (("tables",), lambda r: sampled.otherwise(r.tables, r.settings, r.claims)),
+    look.SUMMARIES: (("tables",), lambda r: r.said),
+    JOINED: (
+        ("tables", "events"),
+        lambda r: [*joined(r.tables, r.lines, r.settings, r.failures), *unkept(r.events), *suffering(r.moved, r.said)],
+    ),
+    EARLIER: (("tables", "lines"), lambda r: earlier(r.tables, r.lines, r.settings, r.events)),
+    LAYOUT: (("tables",), lambda r: laid_out(r.tables, r.settings)),
+    SERVING: (
+        ("series", "tables"),
+        lambda r: [
+            *serving.served(r.tables, r.lines, r.settings, r.events),
+            *runaway.run_on(r.lines, r.settings),
+            *worsening.worsened(r.lines),
+            *worsening.scores_fell(r.lines),
+            *loads.unserved(r.tables),
+            *steady.kept(r.lines, r.settings),
+        ],
+    ),
+    JOBS: (
+        ("tables",),
+        lambda r: [
+            *jobs.ran(r.tables),
+            *jobs.resumed(r.tables, r.events),
+            *jobs.counted(r.tables),
+            *jobs.stored(r.tables),
+            *jobs.ended(r.tables),
+        ],
+    ),
+    STATEMENTS: (("claims", "values"), lambda r: disagreement.disagreements(r.settings, r.claims, r.lines, r.made)),
+    PROGRAM: (("facts",), lambda r: programs.without_effect(r.settings, r.facts, r.lines)),
+    KINDS_OF_QUANTITY: (
+        ("tables", "stated", "counts"),
+        lambda r: related_by_kind(
+            r.tables, r.stated, r.moved, r.events, r.clock, contrast.told(r.apart), r.cases, r.counts
+        ),
+    ),
+    CHANGES: (("lines",), lambda r: moves.told(r.moved)),
+}
+"""Of each part: what there has to be for it, and its findings."""
+
+
+def _run(read: _Read) -> tuple[list[Finding], list[Check]]:
+    """The findings of all parts, and what came of each."""
     found: list[Finding] = []
     checks = []
-    for name, (there, part) in parts.items():
+    for name, (asks, part) in PARTS.items():
         try:
-            new = part()
+            new = part(read)
         except (ArithmeticError, ValueError, IndexError, TypeError, KeyError) as error:
             why = f"the relation broke: {type(error).__name__}: {error}"
             checks.append(Check(name, "failed", why, f"计算出错：{type(error).__name__}: {error}"))
             continue
         found += new
-        if not there and not new:
+        if not new and not any(len(getattr(read, of)) for of in asks):
             checks.append(Check(name, "not-applicable", "the run has nothing to compare", "没有可供比较的内容"))
         else:
             checks.append(Check(name, "found" if new else "clear"))
