@@ -17,6 +17,12 @@ from ...tools.patterns import Sought
 from ...tools.phrase import Phrase
 from ...tools.registry import table
 
+SIZED = (
+    r" (?:is |was |being |looks |got )?(?:way |far |much |too |so |very |really )*(?:small|large|big|huge|tiny)"
+    r"|\s?(?:设|设置|开|调|取)?得?(?:实在|有点|是不是)?[太过偏][大小]"
+)
+"""What follows a "batch" whose size is spoken of, and not what is in it."""
+
 
 @dataclass(frozen=True)
 class Topic:
@@ -91,8 +97,7 @@ TOPICS: dict[str, Topic] = table(
             r"(?:(?:training|train|bad|dirty|our|the|new|this|that|corrupt(?:ed)?|broken"
             r"|poisoned)[- ])*(?:data(?:[- ]?sets?)?|samples?|batch|batches|shards?|records?|corpus"
             r"|examples?)(?! ?(?:size|loader|parallel|mix|order)"
-            r"|(?<=batch) (?:is |was |being |looks |got )?(?:way |far |much |too |so |very |really )*(?:small|large|big"
-            r"|huge|tiny))"
+            rf"|(?<=batch)(?:{SIZED}))"
             r"|dedup(?:lication)?|duplicates?|duplicated (?:documents|docs|rows|texts?)|labels?(?! smoothing)"
             r"|annotations?|preference pairs",
             r"数据(?!加载|顺序|并行|读取|配比|混合|泄)|样本|脏数据|坏(?:数据|样本|batch)|语料|标注|重复数据|这批"
@@ -129,8 +134,7 @@ TOPICS: dict[str, Topic] = table(
             "batch-size",
             "the batch size",
             "批大小",
-            r"batch(?= (?:is |was |being |looks |got )?(?:way |far |much |too |so |very |really )*(?:small|large|big"
-            r"|huge|tiny))|(?:(?:global|micro|mini|train"
+            rf"batch(?={SIZED})|(?:(?:global|micro|mini|train"
             r"|per[- ]device|effective)[- _]?)*batch(?:[- _]?sizes?)|bs|gbs|mbs"
             r"|grad(?:ient)?[- _]?accum(?:ulation)?(?: steps)?",
             r"批(?=次?(?:实在)?[太过][大小])|批大小|批次大小|批量大小|全局批|梯度累[积计]",
