@@ -12,6 +12,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import threading
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
@@ -250,14 +251,15 @@ def find(text: str) -> list[Hit]:
     """All values in one text, in order, not overlapping (the first kind of the table wins)."""
     if not text.isascii():
         text = text.translate(WIDE)
-    hits: list[Hit] = []
+    hits: list[Hit] = []  # in order, and none over another
     for kind in _likely(text):
         for start, end in kind.spans(text):
             before, after = text[max(0, start - CONTEXT) : start], text[end : end + 8]
-            if kind.valid(text[start:end], before, after) and not any(start < h.end and h.start < end for h in hits):
-                hits.append(Hit(kind, start, end))
+            at = bisect_left(hits, end, key=lambda h: h.start)
+            if kind.valid(text[start:end], before, after) and not (at and start < hits[at - 1].end):
+                hits.insert(at, Hit(kind, start, end))
     company = any(h.kind.kind == "personal" and not h.kind.needs_company for h in hits)
-    return sorted((h for h in hits if company or not h.kind.needs_company), key=lambda h: h.start)
+    return [h for h in hits if company or not h.kind.needs_company]
 
 
 SMALL = 256 << 10
