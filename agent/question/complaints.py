@@ -55,12 +55,14 @@ _ODD = bounded(
     r"|(?:only |about |just |barely )?(?:a|one) (?:third|half|quarter|fifth|tenth) (?:of|at|on|for|from)"
     r"|lower than|higher than|below the|behind the|worse than|no better|complain\w*|no longer|not any ?more|any ?more"
     r"|degrad\w+|regress\w+|is a mess|plummet\w*|collaps\w+|creep\w+ (?:up|down)"
+    r"|alik(?:e|es)|mak(?:es?|ing) (?:\w+ )?up|(?:alert|alarm|pager)\w* (?:fire|firing|went|goes|is|are|keep)\w*"
+    r"|paged|glued"
     r"|cannot|can'?t|(?:does|did|do|has|have|had)(?: not|n'?t)|won'?t|hardly|barely|stuck)\b"
     r"|总是|总把|老是|老(?:在|把)|一直(?:是|只|都|没|不|为)|都是(?:一|同)|[一同]个?(?:腔调|样子|味|句式)|千篇一律"
     r"|一模一样|重复|复读|照抄|抄一遍|复述|乱码|胡(?:说|言|编)|乱(?:答|说|来)|答非所问|(?:还是)?只(?:有|会|能|剩|产出)|不见了"
     r"|没了|丢了|为?空的|是空|空串|变(?:差|坏|短|长|笨|弱|傻)|不(?:会|再|听|遵|理|回)|忽略|无视|掉了|掉到|降到|跌|少了|多了"
     r"|翻倍|(?<!对)不对(?!吗)|不正常|奇怪|离谱|蹊跷|诡异|太(?:好|高|低|顺|短|长|差)|投诉|抱怨|跟.{1,8}一样|没(?:变|效|用|长进|学)|没有(?:效果|变化|提升)|白[训练跑]|坏了"
-    r"|出错|失败|不如|退化|爬升|变差",
+    r"|出错|失败|不如|退化|爬升|变差|报警|告警|大同小异|瞎编|编造",
     re.IGNORECASE,
 )
 """What people call odd, worse or absent: a language's words for trouble, not those of one field."""
@@ -80,6 +82,24 @@ _GENERAL = bounded(
     re.IGNORECASE,
 )
 """What asks how a run went without saying what was seen."""
+_ALL_WELL = (
+    r"(?:ok|okay|fine|good|healthy|normal|sane|sound|right|alright|reasonable|expected|usable|safe|bad|wrong|broken"
+    r"|suspicious|worr\w+|concern\w*|benign|harmless|overfit\w*|learn\w*|work\w*|leak\w*|break|broke|well"
+    r"|converg\w+|success\w*)"
+)
+_WHETHER = bounded(
+    r"\b(?:is|are|was|were|looks?|seems?|does|did|do|has|have|should|need|am|can) .{0,80}\b" + _ALL_WELL + r"\b"
+    r"|\b(?:any|some)thing (?:\w+ )?(?:wrong|off|bad|odd|broken|suspicious|weird|fishy|amiss)"
+    r"|\b(?:go|went|going|run|ran) (?:ok|okay|fine|well|right|all right)\b|\bhealthy\b|\bhealth check"
+    r"|\bany (?:problem|issue|error|trouble|anomal|concern|red flag)\w*|\bhow (?:did|does|is|was|do)\b"
+    r"|\bworr(?:y|ied)\b|\bwhat (?:do you (?:see|think|make)|happened|went|am i looking)|\bhave a look\b"
+    r"|\b(?:look at|check|review|diagnose|analy[sz]e|assess|judge|summar\w+|report on|explain) (?:this|it|my|the"
+    r"|that|these|our)\b"
+    r"|正常|有没?有?.{0,6}问题|有什么问题|没问题|没事|可以吗|行吗|好吗|对吗|能用|健康|担心|看看|看一下|看下|检查|分析|诊断"
+    r"|总结|怎么样|如何|跑得|训得|要不要紧|有影响|可疑|是否|是不是",
+    re.IGNORECASE,
+)
+"""What asks whether all is well, or only to look: what is told beside it is asked about, and no trouble by itself."""
 _WAYS: tuple[tuple[Way, re.Pattern[str]], ...] = (
     ("up", bounded(r"\b(?:creep\w*|go(?:es|ing)?|went|mov\w+|climb\w*|drift\w*|inch\w*) up|\b(?:ris(?:es?|ing|en)|rose"
                    r"|climb\w*|grow(?:s|ing)?|grew|increas\w*)\b|上升|升高|爬升|变高|变大|越来越[高大]"
@@ -93,6 +113,7 @@ _BETTER = bounded(
 _SUDDEN = bounded(
     r"\b(?:sudden\w*|out of (?:nowhere|the blue)|nobody (?:touched|changed)|no one (?:touched|changed)|overnight"
     r"|without (?:any|a) (?:change|reason))\b|突然|忽然|莫名|没人(?:动|改)"
+    r"|\b(?:since|as of|starting) (?:yesterday|last (?:night|week)|this (?:morning|week)|\w+day)\b"
     r"|(?:昨天|前天|今天|上周|周[一二三四五六日])\S{0,4}(?:开始|起)",
     re.IGNORECASE,
 )
@@ -109,6 +130,7 @@ _COMPARED = bounded(
 )
 """A number then and a number now."""
 _THING = (r"(?:\b(?:base(?:line)?|original|vanilla|teacher|reference|previous|earlier|old(?:er)?|new(?:er)?|merged"
+          r"|siblings?|others?|the rest|published|leaderboard"
           r"|exported|converted|quantized|quantised|fine-?tuned|trained|tuned|public|official|upstream"
           r"|(?:run|model|version|checkpoint|ckpt|arm|variant|engine|node|rank|card|gpu) ?[a-d1-9]\b|v\d[\w.]{0,4}"
           r"|(?:bf16|fp16|fp8|int8|int4|awq|gptq|hf|vllm|sglang)\b)"
@@ -121,7 +143,9 @@ _HOPED = (
 )
 """What a number was hoped to be."""
 _BETWEEN = bounded(
-    rf"{_THING}.{{0,48}}{_N}.{{0,48}}{_THING}.{{0,32}}{_N}|\b(?:than|versus|vs\.?|against|compared (?:to|with))"
+    rf"{_THING}.{{0,48}}{_N}.{{0,48}}{_THING}.{{0,32}}{_N}"
+    rf"|{_N}.{{0,24}}\b(?:while|whereas|but|and|vs)\b.{{0,24}}{_THING}.{{0,48}}{_N}|{_N}.{{0,24}}(?:而|但).{{0,12}}{_THING}.{{0,24}}{_N}"
+    rf"|\b(?:than|versus|vs\.?|against|compared (?:to|with))"
     rf" (?:on |in |with |that of )?(?:the |our |my |its )?{_THING}|比(?:不上|不过|起)? ?{_THING}|不如 ?{_THING}"
     rf"|{_N}.{{0,48}}{_HOPED}.{{0,48}}{_N}|{_HOPED}.{{0,48}}{_N}.{{0,48}}(?:but|only|while|got|get|see|just|但|却|只).{{0,24}}{_N}",
     re.IGNORECASE,
@@ -134,12 +158,23 @@ _FOREIGN = bounded(r"[\w-]{1,20}@\d+|\bwin ?-?rate|胜率|命中率|召回率?",
 """Scores that no training loop logs."""
 _WORD = bounded(r"[A-Za-z][A-Za-z0-9_/@.-]{0,40}|[\u3400-\u9fff]{1,20}")
 _HAN = bounded(r"[\u3400-\u9fff]")
+LEAST_TOLD = 4
+"""Words of a clause that tells something."""
 MOST = 40
 """Clauses of a message that are looked at."""
 
 
 def complaints(own: str) -> Iterator[Complaint]:
     """The complaints of a person's own words."""
+    found = list(_odd(own))
+    if not found and not _WHETHER.search(own) and not next(spans(own), None):
+        told = [c for s in sentences(own)[:MOST] for c in clauses(s) if len(_words(c)) >= LEAST_TOLD or _HAN.search(c)]
+        found = [Complaint(c, _words(c), _metrics(c)) for c in told if not _asks(c) and _says(c)]
+    yield from found
+
+
+def _odd(own: str) -> Iterator[Complaint]:
+    """The complaints that are told by odd words, by numbers held against each other, or as a change."""
     for sentence in sentences(own)[:MOST]:
         between = _BETWEEN.search(sentence) is not None
         if between or (_COMPARED.search(sentence) and not last_named(sentence)):
@@ -147,22 +182,26 @@ def complaints(own: str) -> Iterator[Complaint]:
         before: tuple[str, ...] = ()
         for clause in [one for c in clauses(sentence)[:MOST] for one in _AND.split(c) if one.strip()]:
             metrics = _metrics(clause) or (before if _BACK.search(clause) else ())
-            if _complains(clause):
+            if _says(clause) and _is_odd(clause):
                 sudden = _SUDDEN.search(sentence) is not None and _BETTER.search(clause) is not None
                 ways: list[Way] = [way for way, pattern in _WAYS if pattern.search(clause)]
                 yield Complaint(clause, _words(clause), metrics, ways[0] if ways else "", sudden)
             before = metrics
 
 
-def _complains(clause: str) -> bool:
-    """Whether a clause tells something odd that is no known symptom, no plan and no general question."""
-    if next(spans(clause), None):
-        return False
+def _says(clause: str) -> bool:
+    """Whether a clause tells something that is no known symptom, no plan and no suspicion, which `agent.respond`
+    answers."""
+    return not next(spans(clause), None) and not by_phrases([clause], ()) and next(plans(clause), None) is None
+
+
+def _is_odd(clause: str) -> bool:
     rest = _GENERAL.sub(" ", clause)
-    if by_phrases([clause], ()):
-        return False  # a cause that is suspected or ruled out, which `agent.respond` answers
-    told = any(pattern.search(rest) for pattern in (_ODD, _SUDDEN, *(pattern for _, pattern in _WAYS)))
-    return told and next(plans(clause), None) is None
+    return any(pattern.search(rest) for pattern in (_ODD, _SUDDEN, *(pattern for _, pattern in _WAYS)))
+
+
+def _asks(clause: str) -> bool:
+    return clause.endswith(("?", "？")) or not _GENERAL.sub(" ", clause).strip()
 
 
 @lru_cache(256)

@@ -1,6 +1,7 @@
 """Which programs belong to a run: those that its logs, scripts and configurations name, and what they import beside it.
 
-Vendored trees are left out. Where nothing names a program, those at the top of the run's folder are taken.
+Vendored trees are left out. Where nothing names a program, those at the top of the run's folder are taken,
+and the few that train.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ VENDORED = re.compile(
 """Folders of other people's programs."""
 SECONDS = 5.0
 """Time after which the facts of no further program are looked for."""
+LOOP = bounded(rb"\.backward\(|Trainer\(|\.fit\(")
+FEW = 3
+"""Programs that train, up to which they belong to the run beside them though nothing names them."""
 WORDS = ("optim", "backward", "Arguments(", "Config(", "DataLoader", "Accelerator(")
 """One of them stands in every program with facts about a training."""
 CONFIGURED = bounded(
@@ -52,7 +56,8 @@ def programs(run: Run) -> list[Artifact]:
 def belonging(run: Run) -> list[Artifact]:
     """The programs that the run is made of, as its other files and their imports tell."""
     known = {a.name: a for a in programs(run)}
-    first = list(_named(run, known)) or [a for name, a in known.items() if "/" not in name]
+    top = [a for name, a in known.items() if "/" not in name]
+    first = list(_named(run, known)) or list(dict.fromkeys([*_loops(known.values()), *top]))
     out: dict[str, Artifact] = {}
     waiting = list(dict.fromkeys(first))
     while waiting and len(out) < MOST_PROGRAMS:
@@ -123,6 +128,12 @@ def _named(run: Run, known: dict[str, Artifact]) -> Iterator[Artifact]:
                     if f"/{name}".endswith(f"/{a.name}") or f"/{a.name}".endswith("/" + name.lstrip("./"))
                 ]
                 yield from near or (same if len(same) == 1 else [])
+
+
+def _loops(known: Iterable[Artifact]) -> list[Artifact]:
+    """The programs that step an optimizer or start a trainer; none where they are many, for some are of other runs."""
+    found = [a for a in known if any(LOOP.search(text) for text in _texts(a.path))]
+    return found if len(found) <= FEW else []
 
 
 def _texts(path: Path) -> Iterator[bytes]:

@@ -16,8 +16,12 @@ from .rule import Fault, View, rule
 
 NORMAL = ("lower", "strip", "normalize", "normalize_answer", "casefold", "rstrip", "lstrip", "upper")
 GOLD = re.compile(r"gold|ref(erence)?|target|answer|label|expected|truth|solution", re.I)
+TRAINED = re.compile(r"(^|_)train(ing)?(_?(set|data|ds|dataset|split|loader))?$")
+DATA = re.compile(r"set|data|ds|split|loader")
+"""Names of training data, and of anything that is data."""
 HELD = re.compile(
-    r"(^|_)(test|eval|val|valid|validation|heldout|dev|bench\w{0,40})(_?(set|data|ds|dataset|split|items|rows|examples|questions))?$",
+    r"(^|_)(test|eval|val|valid|validation|heldout|dev|bench\w{0,40})(_?(set|data|ds|dataset|split|items|rows|examples"
+    r"|questions|loader|dataloader|dl))?$",
     re.I,
 )
 
@@ -246,8 +250,15 @@ def _chain(view: View, expr: ast.expr) -> str:
 
 
 @rule("evaluated-on-training-data", "S1", "eval-leakage", "eval_dataset eval_data valid val test",
-      bad="trainer = Trainer(model=model, train_dataset=data, eval_dataset=data)\n",
-      good='trainer = Trainer(model=model, train_dataset=data["train"], eval_dataset=data["test"])\n')  # fmt: skip
+      bad=("trainer = Trainer(model=model, train_dataset=data, eval_dataset=data)\n", """
+      train_loader = DataLoader(train_data, batch_size=64, shuffle=True)
+      test_loader = DataLoader(train_data, batch_size=64)
+      """),
+      good=('trainer = Trainer(model=model, train_dataset=data["train"], eval_dataset=data["test"])\n', """
+      train_loader = DataLoader(train_data, batch_size=64, shuffle=True)
+      train_eval_loader = DataLoader(train_data, batch_size=64)
+      test_loader = DataLoader(test_data, batch_size=64)
+      """))  # fmt: skip
 def evaluated_on_training_data(view: View) -> Iterator[Fault]:
     """The data of the evaluation are those of the training.
 
@@ -267,11 +278,17 @@ def evaluated_on_training_data(view: View) -> Iterator[Fault]:
     for node in program.nodes:
         target = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
         if target and HELD.search(last(target)) and isinstance(node, ast.Assign):
-            value = last(key(node.value))
-            if re.search(r"(^|_)train(_?(set|data|ds|dataset|split|loader))?$", value) and re.search(
-                r"set|data|ds|split|loader", last(target)
-            ):
+            value = last(key(_loaded(program, node.value)))
+            named = TRAINED.search(value) and DATA.search(last(target))
+            if named and not ("train" in last(target) and value != "train"):  # `train_eval_loader` says what it is
                 yield Fault(node, f"`{target}` is the training data", f"`{target}` 就是训练数据")
+
+
+def _loaded(program: Program, expr: ast.expr) -> ast.expr:
+    """What a loader reads, of another value itself."""
+    if isinstance(expr, ast.Call) and last(program.path(expr.func)).endswith("DataLoader"):
+        return argument(expr, "dataset", 0) or expr
+    return expr
 
 
 @rule("split-after-duplication", "S2", "eval-leakage", "train_test_split random_split",
