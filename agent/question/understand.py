@@ -38,8 +38,9 @@ _OF_MEMORY = bounded(
     r"(?i)(?<![a-z])(?:g?pus?|vram|ram|rss|memory|mem|cards?|[ahb]\d00s?|[gm]i?b|nvidia-smi|swap|heap)(?![a-z])|显存|内存"
 )
 _OF_TESTS = bounded(
-    r"(?i)(?<![a-z])(?:evals?|evaluat\w{1,8}|tests?|test ?sets?|benchmarks?|scores?|accuracy|contaminat\w{1,5}|overlap\w{0,4}"
-    r"|held-?out|train\w{0,4} (?:set|data)|prompts?|items|questions?)(?![a-z])|测试集|评测|验证集|考题|分数|污染|训练集|训练数据"
+    r"(?i)(?<![a-z])(?:evals?|evaluat\w{1,8}|tests?|test ?sets?|benchmarks?|scores?|accuracy|contaminat\w{1,5}"
+    r"|overlap\w{0,4}|held-?out|train\w{0,4} (?:set|data)|prompts?|items|questions?)(?![a-z])|测试集|评测|验证集|考题"
+    r"|分数|污染|训练集|训练数据"
 )
 """What a message is about in which something leaks: memory, or what is tested."""
 SUSPECT_NOTHING = ("thanks", "bye", "explain", "how_in", "lines", "short", "is_fixed")

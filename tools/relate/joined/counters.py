@@ -81,7 +81,7 @@ def _chain(table: Table) -> Chain | None:
 
 
 def _gauge(c: Chain) -> bool:
-    """Whether the rows are no sources: what is used of one and the same whole, or what a clock reads again and again."""
+    """Whether the rows are no sources: what is used of one and the same whole, or read by a clock again and again."""
     if any(x.values.dtype.kind == "O" for x in c.table.columns):
         return False
     timed = any(x.of == "time" for x in c.table.of("axis"))
