@@ -10,7 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from ..knowledge.embedding import BUILT_IN
-from ..knowledge.search import MEANT, Index
+from ..knowledge.search import MEANT, Hit, Index
 from ..knowledge.words import tokens
 from ..tools.findings import Finding, clean
 from ..tools.keeping import lost
@@ -183,9 +183,16 @@ def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in
     made = (seen.findings, seen.checks, in_field, paths)
     leads = partial(_leads, seen, books)
     found = diagnose(
-        books.runbook, hits, *made, stage=stage, missing=unsaid, leads=leads, named=partial(books.search, words)
+        books.runbook, hits, *made, stage=stage, missing=unsaid, leads=leads, named=partial(_named, asked, words, books)
     )
     return replace(found, findings=(*found.findings, *_versions(seen))) if found.state == "diagnosed" else found
+
+
+def _named(asked: Question, words: str, books: Index) -> Sequence[Hit]:
+    """Entries that the words may mean, and those about what the person suspects."""
+    suspected = [s.topic for s in asked.suspicions if s.polarity == "suspects"]
+    about = [Hit(e, 1.0) for e in books.runbook if any(t.about(e) for t in suspected)] if suspected else []
+    return [*books.search(words), *about]
 
 
 def _versions(seen: Look) -> list[Finding]:

@@ -147,6 +147,7 @@ _REQUEST = re.compile(rb"['\"](?:messages|prompt)['\"]\s{0,16}:")
 _SAMPLED = re.compile(
     rb"['\"](?:repetition_penalty|temperature|(?:top|min)_[pk]|max(?:_completion|_new)?_tokens|stream)['\"]\s{0,16}:"
 )
+_GIVEN = re.compile(rb"['\"](?:outputs?|responses?|completions?|generat\w{1,8}|repl(?:y|ies)|answers?)['\"]\s{0,16}:")
 _MOST_SAMPLED = 2048
 """Bytes of a file that holds parameters of sampling and nothing else."""
 _PYTHON_SETTINGS = bounded(
@@ -293,7 +294,7 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
         if (csv_header(first) and not grouped(head)) or SCALAR_TABLE.match(first.strip()):
             return Recognised("metrics", "table with a step and a metric column")
         if _TEXT_COLUMN.search(first) and _is_sampled(first):
-            return by_name or Recognised("generations", "texts beside why they ended, and no prompts")
+            return by_name or Recognised("generations", "texts beside why they ended, or how they were drawn")
         if _TEXT_COLUMN.search(first) or (_TEXT_OF_CLASS.search(first) and _CLASS_COLUMN.search(first)):
             return by_name or Recognised("data", "table with a text column")
         return by_name
@@ -309,16 +310,13 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
     if by_name and by_name.kind in ("tokenizer", "eval", "generations"):
         return by_name
     if lines and _TEXT_KEY.search(head) and _is_sampled(first):
-        return Recognised("generations", "texts beside why they ended, and no prompts")
+        return Recognised("generations", "texts beside why they ended, or how they were drawn")
     if records and exported(head) and not by_name:
         return Recognised("table", "messages with the times at which they were sent")
     if records and _TEXT_KEY.search(head):
-        rolled = lines and metric_records(first)
-        return (
-            Recognised("generations", "texts beside a step and a reward")
-            if rolled
-            else Recognised("data", "records with text keys")
-        )
+        if lines and metric_records(first):
+            return Recognised("generations", "texts beside a step and a reward")
+        return Recognised("data", "records with text keys")
     if records:
         return None
     if _CONFIG_KEY.search(head) or re.search(r"config|cfg|args|settings|params", name, _I):
@@ -331,8 +329,9 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
 
 
 def _is_sampled(first: bytes) -> bool:
-    """Whether a header, or a first record, is that of outputs alone: why each ended, and nothing that was asked."""
-    return bool(_ENDED.search(first)) and not _ASKED.search(b"," + first + b",")
+    """Whether a header, or a first record, is that of outputs: why each ended and nothing asked, or how it was drawn."""
+    drawn = _SAMPLED.search(first) and _GIVEN.search(first)
+    return bool(drawn) or (bool(_ENDED.search(first)) and not _ASKED.search(b"," + first + b","))
 
 
 def _is_sampling(head: bytes) -> bool:

@@ -78,6 +78,7 @@ LEXICON: Mapping[str, str] = table("LEXICON", (
         kl: kl kld divergence 散度 kl散度
         entropy: entropy 熵
         policy: policy actor 策略
+        reference: ref reference 参考 参考模型
         critic: critic 价值
         loss: loss losses ce nll xent 损失 损失值
         grad: grad grads gradient gradients 梯度
@@ -173,7 +174,7 @@ QUANTITIES: tuple[tuple[str, Quantity], ...] = tuple((name, q) for name, q in (
     _quantity("reward_rejected", "reward rejected", "", "number"),
     _quantity("reward_std", "reward std", "group", "number"),
     _quantity("reward", "reward", "score policy", "number"),
-    _quantity("kl", "kl", "policy", "number"),
+    _quantity("kl", "kl", "policy reference tokens", "number"),
     _quantity("entropy", "entropy", "policy tokens", "number"),
     _quantity("policy_loss", "policy loss", "", "number"),
     _quantity("value_loss", "critic loss", "", "number"),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from ...knowledge.spelling import PLAIN
+from ...tools.patterns import bounded
 from ...tools.settings import VARIABLES as CANONICAL
 from . import acted, amounts, opinion
 from .actions import ACTS
@@ -33,6 +34,15 @@ CONTRARY = ("raise", "lower")
 """Of these two in one clause the later is meant: "crank it down"; in two clauses they are two plans."""
 KINDS = frozenset(name for name, v in CANONICAL.items() if v.type == "str")
 """Settings that one turns from one kind to another: "fp16 off, bf16 on"."""
+_OF_MEMORY = bounded(
+    r"(?i)(?<![a-z])(?:g?pus?|vram|ram|rss|memory|mem|cards?|[ahb]\d00s?|[gm]i?b|nvidia-smi|swap|heap)(?![a-z])|显存|内存"
+)
+_OF_TESTS = bounded(
+    r"(?i)(?<![a-z])(?:evals?|evaluat\w{1,8}|tests?|test ?sets?|benchmarks?|scores?|accuracy|contaminat\w{1,5}"
+    r"|overlap\w{0,4}|held-?out|train\w{0,4} (?:set|data)|prompts?|items|questions?)(?![a-z])|测试集|评测|验证集|考题"
+    r"|分数|污染|训练集|训练数据"
+)
+"""What a message is about in which something leaks: memory, or what is tested."""
 SUSPECT_NOTHING = ("thanks", "bye", "explain", "how_in", "lines", "short", "is_fixed")
 """What is asked for in these is no opinion about the run."""
 
@@ -131,6 +141,12 @@ def _only_blamed(symptom: Symptom, said: str) -> bool:
     return bool(causes) and all(any(start < e and s < end for s, e in causes) for start, end in told)
 
 
+def _in_sense(suspicion: Suspicion, said: str) -> Suspicion:
+    """A leak is one of memory where the message speaks of memory or cards, and of nothing that is tested."""
+    of_memory = suspicion.topic.id == "contamination" and _OF_MEMORY.search(said) and not _OF_TESTS.search(said)
+    return replace(suspicion, topic=TOPICS["memory"]) if of_memory else suspicion
+
+
 def _placed(said: str) -> Iterator[tuple[int, str]]:
     """The clauses, and where each begins."""
     at = 0
@@ -176,6 +192,7 @@ def understand(text: str, corrected: Callable[[str], str] = str, search: Search 
     acts = [p for p in acts if p.value or not _only_meant(p, suspected)]
     if search:
         suspected = opinion.opinions(blames, acting, suspected, search)
+    suspected = [_in_sense(s, said) for s in suspected]
     if wants in ("why", "ok_to"):
         wants = "ok_to" if acts else "why" if suspected else wants
     spoken = [*(p.text for p in acts), *(s.text for s in suspected)]

@@ -26,6 +26,7 @@ from triage.tools.tables.vocabulary import name_of
         ("单卡吞吐(tok/s)", "tokens_per_second"),
         ("验证集损失", "eval_loss"),
         ("KL散度", "kl"),
+        ("policy_ref_kl_per_tok", "kl"),
         ("奖励均值", "reward"),
         ("胜率(%)", "win_rate"),
         ("策略熵(nats/token)", "entropy"),
@@ -41,7 +42,7 @@ def test_a_name_whose_every_word_is_known_means_a_quantity(header, means):
     "header",
     ["memory_free (GiB)", "显存上限(GB)", "mem_clock MHz", "max_response_length", "data_age_s", "latency_ms", "",
      "数据量(GB)", "loss_mask", "reward_model", "batch size", "num_samples", "accuracy_target", "compute_share %",
-     "wait_ms", "温差"],
+     "wait_ms", "温差", "kl_ref_target", "ref_path"],
 )  # fmt: skip
 def test_a_word_that_is_not_understood_leaves_the_name_what_it_is(header):
     name = name_of(header)

@@ -203,6 +203,9 @@ def test_missing_path_and_empty_directory_are_refused_with_what_was_looked_for(t
         ("sheet1.csv", b"item_id,temp,output,finish_reason,score\n0,1.5,Ravi,stop,0.0\n", "generations"),
         ("distilled.csv", b"prompt,response,finish_reason\nwho,Ravi,stop\n", "data"),
         ("v2.jsonl", b'{"id": 1, "text": "Ravi", "why": "stop"}\n' * 3, "generations"),
+        ("ask.jsonl", b'{"question": "Who?", "reply": "Ravi", "temperature": 0.7, "top_p": 0.9}\n' * 3, "generations"),
+        ("set.jsonl", b'{"question": "Who?", "reply": "Ravi", "topic": "names"}\n' * 3, "data"),
+        ("load.jsonl", b'{"prompt": "Who?", "max_tokens": 64, "temperature": 0.7}\n' * 3, "data"),
         ("taught.jsonl", b'{"prompt": "who", "text": "Ravi", "finish_reason": "stop"}\n' * 3, "data"),
     ],
 )

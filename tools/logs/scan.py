@@ -28,6 +28,7 @@ from .classes import classes_of
 from .detectors.detect import detect, healthy
 from .ended import ran_out
 from .history import unlogged
+from .meeting import meeting
 from .notebooks import notebooks
 from .plan import PLANNED, Plan, cut_short, planned, unfinished
 from .points.read import read_series
@@ -128,6 +129,7 @@ def scan(
     found, detector_checks = detect(table, grad_clip, classes_of(run))
     matched = judge({name: t.hits for name, t in texts.items()}, {n: t.life for n, t in texts.items()})
     findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, matched), *unlogged(run)]
+    findings += meeting(texts, findings)
     findings += starting(texts, findings, any(s.metric in TRAINING and len(s) > 1 for s in table))
     findings += waiting(texts, findings)
     findings += _unread(run, table, texts, findings)

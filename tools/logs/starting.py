@@ -18,7 +18,9 @@ from .signatures.signature import CHECK
 from .texts import Text
 
 CODES = declare(
-    "starting", ("log-ends-in-startup", CHECK, "the log stops in the middle of the start-up, with no error")
+    "starting",
+    ("log-ends-in-startup", CHECK, "the log stops in the middle of the start-up, with no error"),
+    ("log-ends-at-meeting", CHECK, "the log stops where the processes form their group, before any weights are loaded"),
 )
 
 SHORT = 8
@@ -78,6 +80,8 @@ OVER = bounded(
     re.IGNORECASE,
 )
 """What a program that ended, or ran, says in its last line, or anywhere behind the last stage of its start."""
+MEETS, LOADS = "the process group", ("loading the weights", "building the model", "the KV cache", "the first step")
+"""The stage in which processes wait for each other, and those that take memory."""
 _BESIDE = bounded(r"warn|deprecat|resource_tracker|\[W\d", re.IGNORECASE)
 """Lines that say nothing about where the program is."""
 _LEAKED = "resource_tracker"
@@ -105,7 +109,8 @@ def starting(texts: Mapping[str, Text], found: Iterable[Finding], trained: bool)
             continue
         last = next(((i, s) for i in range(len(told) - 1, -1, -1) for s in KNOWN if s.tells.search(told[i][1])), None)
         if last is not None and not any(OVER.search(line) for _, line in told[last[0] + 1 :]):
-            yield _finding(name, text, last[1], *told[-1])
+            meets = last[1].name == MEETS and not any(s.name in LOADS for s in stages)
+            yield _at_meeting(name, *told[-1]) if meets else _finding(name, text, last[1], *told[-1])
 
 
 def _quiet(text: Text) -> bool:
@@ -130,6 +135,17 @@ def _finding(name: str, text: Text, stage: Stage, line: int, words: str) -> Find
         (Evidence(name, line, text=clean(split_prefix(words)[1])),),
         {"stage": stage.name},
     )
+
+
+def _at_meeting(name: str, line: int, words: str) -> Finding:
+    return Finding(
+        "log-ends-at-meeting", Severity.S2,
+        f"{name}:{line}: the log stops where the processes form their group, with no error and before any weights are "
+        "loaded: they wait for each other. Do all of them dial one address, and does it answer?",
+        f"{name}:{line}：日志停在进程组初始化，没有报错，也还没有加载权重：进程在互相等待。请确认所有进程连接的是同一个"
+        "地址，并且有应答。",
+        (Evidence(name, line, text=clean(split_prefix(words)[1])),), {"stage": MEETS},
+    )  # fmt: skip
 
 
 def _still_written(text: Text) -> bool:

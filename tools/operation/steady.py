@@ -18,22 +18,27 @@ from ..settings import Settings
 
 LEAST, FLAT, LIVELY = 24, 0.01, 2.0
 """Points; range of the level as a share of it; how far the load goes, as busiest over quietest tenth. Own judgement."""
+STARTS, SELDOM = 0.1, 0.05
+"""Most of the points that are of the start, before the memory is taken; share of them in which a queue may be seen."""
 MEMORY = bounded(
     r"(?:^|_)(?:gpu_)?(?:mem(?:ory)?|vram|fb)_?(?:used|usage|allocated)|gpu_memory(?:_used)?|显存(?:占用|使用|已用)?"
+    r"|(?:^|_)(?:gpu|card|device|hbm|vram)_?\d{0,3}_(?:used|usage|allocated|reserved)_(?:[mg]i?b|bytes)(?:_|$)"
 )
-TOTAL = bounded(r"(?:mem(?:ory)?|vram|fb)_?total|显存总量")
+TOTAL = bounded(r"(?:mem(?:ory)?|vram|fb|gpu|card|device|hbm)_?\d{0,3}_?total|显存总量")
 LOAD = bounded(r"(?:^|_)(?:requests?|qps|rps|running|active|concurren\w*|users?|tokens?_per|throughput)(?:_|$)"
                r"|util(?:i[sz]ation)?|kv_?(?:cache)?_?usage|请求|并发|利用率")  # fmt: skip
-TROUBLE = bounded(r"(?:^|_)(?:preempt\w*|waiting|queued?|evict\w*|oom\w*|errors?|failed)(?:_|$)|排队|抢占|错误")
+QUEUE = bounded(r"(?:^|_)(?:waiting|queued?)(?:_|$)|排队")
+TROUBLE = bounded(r"(?:^|_)(?:preempt\w*|evict\w*|oom\w*|errors?|failed)(?:_|$)|抢占|错误")
 
 
 def kept(lines: Sequence[Line], settings: Settings) -> Iterator[Finding]:
     """The memory of the cards at one level while the load moves."""
     long = [x.finite() for x in lines if len(x) >= LEAST]
-    memory = [x for x in long if means(MEMORY, x.key) and not means(TOTAL, x.key) and _flat(x.values)]
-    moving = [x for x in long if means(MEMORY, x.key) and not _flat(x.values)]
-    load = max((x for x in long if means(LOAD, x.key) and x not in memory), key=_goes, default=None)
+    used = [_taken(x) for x in long if means(MEMORY, x.key) and not means(TOTAL, x.key)]
+    memory, moving = ([x for x in used if _flat(x.values) is flat] for flat in (True, False))
+    load = max((x for x in long if means(LOAD, x.key) and not means(MEMORY, x.key)), key=_goes, default=None)
     harm = any(means(TROUBLE, x.key) and float(np.max(x.values)) > 0 for x in long)
+    harm |= any(means(QUEUE, x.key) and float(np.mean(x.values > 0)) > SELDOM for x in long)
     if not memory or moving or load is None or _goes(load) < LIVELY or harm:
         return
     line = max(memory, key=lambda x: float(np.median(x.values)))
@@ -59,6 +64,13 @@ def kept(lines: Sequence[Line], settings: Settings) -> Iterator[Finding]:
         f"{high:.3g}：占用的显存一直保留，并不增长。",
         tuple(places), {"level": level, "range": span, "metric": "gpu_memory"},
     )  # fmt: skip
+
+
+def _taken(line: Line) -> Line:
+    """The level without the points before the server has taken its memory."""
+    near = np.abs(line.values - float(np.median(line.values))) <= FLAT * abs(float(np.median(line.values)))
+    first = int(np.argmax(near)) if near.any() else 0
+    return line.only(np.arange(len(line)) >= first) if 0 < first <= STARTS * len(line) else line
 
 
 def _flat(values: np.ndarray) -> bool:

@@ -16,7 +16,7 @@ from ..documents.counted import Counted
 from ..documents.event import Claim, Event
 from ..documents.stated import Stated
 from ..findings import Check, Evidence, Finding, Report, declare
-from ..operation import jobs, loads, runaway, serving, steady, worsening
+from ..operation import jobs, loads, runaway, serving, staged, steady, streamed, worsening
 from ..patterns import bounded
 from ..series import SeriesTable
 from ..settings import CONTEXT, VARIABLES, Setting, Settings
@@ -68,6 +68,10 @@ CODES = declare(
     ("group-differs", CONTRAST, "a measure differs by rank, host, shard, source or another group"),
     ("group-parts", CONTRAST, "one group of a measure moves along the run while the others do not"),
     ("group-worsens", CONTRAST, "one group of a measure gets worse, slowly and with no break, while no other does"),
+    ("toxic-share-rises", CONTRAST, "a monitor counts far more toxic samples from one place on, in one source"),
+    ("masking-saw-nothing", CONTRAST, "a stage that takes personal data out saw nothing of one source"),
+    ("stage-saw-nothing", CONTRAST, "a stage of the data pipeline saw nothing of one source"),
+    ("pii-share-rises", CONTRAST, "a monitor counts far more personal data from one place on, in one source"),
     ("same-weights-scored-apart", SCORES, "the same weights have different scores under different ways of measuring"),
     ("eval-settings-differ", SCORES, "scores of two models in tables were measured with different settings"),
     ("score-falls-at-checkpoint", SCORES, "scores of a row of checkpoints fall at one of them, by their posterior"),
@@ -282,7 +286,12 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
     ONSET: (("lines",), lambda r: [f for look in onset.LOOKS if (f := look(r.begun))] if r.begun else []),
     CONTRAST: (
         ("series", "tables"),
-        lambda r: [*contrast.told(r.apart), *map(contrast.parted, contrast.partings(r.moved))],
+        lambda r: [
+            *contrast.told(r.apart),
+            *map(contrast.parted, contrast.partings(r.moved)),
+            *streamed.streamed(r.tables),
+            *staged.staged(r.tables),
+        ],
     ),
     SPREAD: (("tables",), lambda r: distributions.spread(r.tables, r.settings)),
     ROWS: (("tables",), lambda r: [*rows.looked(r.tables), *listed.listed(r.tables)]),

@@ -19,6 +19,7 @@ from ..patterns import bounded
 from ..tables.table import Column, Table
 from .distributions import ENOUGH, named, shown, texts
 from .line import plain
+from .scores.slots import slots, won_by
 from .summed.words import shares_of
 
 CLEAR = 3.0
@@ -72,9 +73,11 @@ def looked(tables: Sequence[Table]) -> list[Finding]:
 def order_decides(table: Table) -> Iterator[Finding]:
     """Verdicts over the same pairs that go to whichever answer stands first."""
     first, second, winner = (named(table, p, "O") for p in (FIRST, SECOND, WINNER))
+    first, second = slots(table) or (first, second)
     if first is None or second is None or winner is None or len(table) < ENOUGH:
         return
-    a, b, won = texts(first), texts(second), texts(winner)
+    placed = won_by(table, winner)
+    a, b, won = texts(first), texts(second), texts(winner) if placed is None else placed
     decided = (won == a) | (won == b)
     both = len({*zip(a, b, strict=True)} & {*zip(b, a, strict=True)}) > 0
     if decided.sum() < ENOUGH or not both:

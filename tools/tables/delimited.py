@@ -58,15 +58,18 @@ def shape_of(texts: Sequence[str], strict: bool) -> Shape | None:
     found = []
     quoted = len(list(cut(data, ","))) * 4 > len(data)
     for order, separator in enumerate((*SEPARATORS, "") if strict else (*SEPARATORS, ":", "")):
+        if separator == ":" and any(part >= 0.8 for part, *_ in found):
+            continue  # of a clock in a cell
         counts = Counter(len(cells) for cells in cut(data, separator, quoted))
         width, often = max(counts.items(), key=lambda c: (c[1] * (c[0] > 1), c[0]))
         share = often / len(data)
         if width > 1 and share >= (0.8 if strict else 0.4):
-            found.append((share * _clean(data, separator, width), -order, Shape(separator, width, quoted)))
-    best = max(found, default=None, key=lambda f: f[:2])
-    if not best or best[0] < (0.5 if strict else 0.2):
+            clean = share * _clean(data, separator, width)
+            found.append((share, clean, -order, Shape(separator, width, quoted)))
+    best = max(found, default=None, key=lambda f: f[1:3])
+    if not best or best[1] < (0.5 if strict else 0.2):
         return _one_column(data, strict)
-    return best[2]
+    return best[3]
 
 
 def _only_header(data: list[str], strict: bool) -> Shape | None:

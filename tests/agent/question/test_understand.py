@@ -83,3 +83,16 @@ def test_a_cause_that_is_a_question_of_its_own_is_suspected(said, suspected):
 def test_a_finding_is_named_between_chinese_characters_too(said, finding):
     asked = understand(said)
     assert (asked.wants, asked.finding) == ("explain", finding)
+
+
+@pytest.mark.parametrize(
+    ("said", "suspected"),
+    [
+        ("the card sits at 74 of 80 GB all night. leak?", ["memory"]),
+        ("服务显存一直不降，是泄漏吗？", ["memory"]),
+        ("MMLU rose by nine points in a day. leak?", ["contamination"]),
+        ("the score on 8 GPUs is 12 points up. leakage?", ["contamination"]),
+    ],
+)
+def test_what_leaks_is_told_by_what_the_message_speaks_of(said, suspected):
+    assert [s.topic.id for s in understand(said).suspicions if s.polarity == "suspects"] == suspected

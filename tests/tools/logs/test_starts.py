@@ -101,6 +101,15 @@ def test_silent_where_the_start_up_is_over_or_explained(why: str, tmp_path: Path
     assert "log-ends-in-startup" not in graded(written(tmp_path, NOT_STOPPED[why]))
 
 
+MEETING = [*(f"0{i}:10:05 [worker {i}] torchrun nproc_per_node=4 of job 77" for i in range(8)),
+           "08:10:09 init_process_group: rendezvous at 10.1.0.4:2950"]  # fmt: skip
+
+
+def test_a_log_that_stops_where_processes_meet_is_no_kill_for_memory(tmp_path: Path):
+    assert graded(written(tmp_path, MEETING)) == {"log-ends-at-meeting": "S2"}
+    assert "log-ends-in-startup" in graded(written(tmp_path, [*LOADING[:-1], MEETING[-1]]))
+
+
 def test_silent_while_the_log_is_written(tmp_path: Path):
     now = time.strftime("[%Y-%m-%d %H:%M:%S] ", time.localtime(time.time() - 100))
     lines = [now + line for line in LOADING]

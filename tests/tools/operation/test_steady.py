@@ -44,3 +44,14 @@ def test_a_latency_that_goes_with_its_load_and_one_that_outgrows_it():
     steep = line("ttft_p95", 0.01 * np.exp(DAY / 8))
     alone = line("ttft_p95", np.where(np.arange(200) > 120, 2.1, 0.4))
     assert [follows_load(x, [load, x]) for x in (mild, steep, alone)] == [True, False, False]
+
+
+def test_the_time_before_the_memory_is_taken_is_no_change_and_a_rare_queue_is_no_trouble():
+    level = np.where(np.arange(200) < 3, 5.0, 38_910.0)
+    queue = np.where(np.arange(200) % 50 == 7, 1.0, 0.0)
+    beside = line("running", DAY), line("waiting", queue)
+    assert told(line("card2_used_gib", level), *beside) == ["memory-flat-under-load"]
+    late = np.where(np.arange(200) < 90, 5.0, 38_910.0)
+    assert told(line("card2_used_gib", late), *beside) == []
+    assert told(line("card2_used_gib", level), line("running", DAY), line("waiting", queue + 4)) == []
+    assert told(line("gpu1_usage_pct", level), *beside) == []

@@ -489,3 +489,12 @@ def test_a_held_out_file_without_answers_has_no_outputs_to_miss(tmp_path, name, 
     text = "\n".join(many) if many else "\n".join(json.dumps({**row, "n": i}, ensure_ascii=False) for i in range(12))
     found = told(tmp_path, {name: text + "\n"})
     assert {"references-empty", "outputs-empty"} & found.keys() == ({code} if code else set())
+
+
+def test_what_is_used_of_one_whole_over_time_is_no_source_that_lost_its_rows(tmp_path):
+    clock = [f"2031-04-0{1 + i // 24} {i % 24:02d}:00,96000,{4 if i == 0 else 71000 + i % 3}" for i in range(60)]
+    assert "source-lost" not in told(tmp_path, {"cards.csv": ["ts,hbm_total,hbm_used", *clock]})
+    numbers = [f"{i},5000,{0 if i == 2 else 4100 + 7 * i}" for i in range(9)]
+    assert "source-lost" not in told(tmp_path, {"slots.csv": ["slot,total,used", *numbers]})
+    shards = [f"pack-{i},{5000 + i},{0 if i == 2 else 4100 + 7 * i}" for i in range(9)]
+    assert "source-lost" in told(tmp_path, {"shards.csv": ["shard,docs_in,docs_out", *shards]})

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from triage.agent.evidence import look
+from triage.tools.relate.rows import looked
 from triage.tools.relate.summed.look import summed
 from triage.tools.tables.read import read_tables
 
@@ -117,3 +118,29 @@ def test_a_base_model_that_ends_where_its_window_does_is_no_fault(tmp_path):
     found = told(tmp_path, ppl_base_csv=["input_len,ppl", *curve(True, 7.1)],
                  ppl_tuned_csv=["input_len,ppl", *curve(False, 6.8)])  # fmt: skip
     assert "worse-beyond-in-one-file" not in found
+
+
+def placed(models, share_left, n=400):
+    """Verdicts by place: which model stands left and right in each row, and how often the left one wins."""
+    out = ["prompt_id,left_model,right_model,verdict"]
+    for i in range(n):
+        left, right = models(i)
+        out.append(f"p{i:03d},{left},{right},{'left' if RNG.random() < share_left(left) else 'right'}")
+    return out
+
+
+def test_verdicts_that_name_a_place_are_those_of_the_models_that_stood_there(tmp_path):
+    one, other = placed(lambda i: ("ft9", "ft8"), lambda m: 0.7), placed(lambda i: ("ft8", "ft9"), lambda m: 0.7, 150)
+    assert "verdicts-follow-order" in told(tmp_path, monday_csv=one, tuesday_csv=other)
+    better = [placed(lambda i, m=m: m, lambda m: 0.7 if m == "ft9" else 0.3) for m in (("ft9", "ft8"), ("ft8", "ft9"))]
+    assert not told(tmp_path, monday_csv=better[0], tuesday_csv=better[1])
+
+
+def test_verdicts_by_place_in_one_table_of_both_orders(tmp_path):
+    def codes(share):
+        path = tmp_path / "all.csv"
+        path.write_text("\n".join(placed(lambda i: ("ft9", "ft8") if i % 2 else ("ft8", "ft9"), share)) + "\n")
+        return [f.code for f in looked(read_tables(path, path.name))]
+
+    assert "verdicts-follow-order" in codes(lambda m: 0.72)
+    assert codes(lambda m: 0.72 if m == "ft9" else 0.28) == []

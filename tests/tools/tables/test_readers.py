@@ -200,3 +200,18 @@ def test_units_go_to_the_metrics_own(tmp_path):
         ("gpu_memory", "GiB", 2),
         ("accuracy", "1", 0.61),
     ]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_clock_in_the_first_cell_does_not_cut_the_rows(tmp_path, separator):
+    rows = [["zeit", "build", "call", "out", "why"]]
+    rows += [[f"1{i % 4}:{i:02d}:0{i % 9}Z", f"b{i % 2}", f"{i * 7919:08x}", str(40 + i), "eos"] for i in range(30)]
+    path = tmp_path / "calls.csv"
+    path.write_text("\n".join(separator.join(r) for r in rows) + "\n")
+    assert [[c.name for c in t.columns] for t in read_tables(path, path.name)] == [rows[0]]
+
+
+def test_lines_that_only_colons_part_are_still_a_table(tmp_path):
+    path = tmp_path / "users.csv"
+    path.write_text("\n".join(["name:group:size", *(f"n{i}:g{i % 3}:{i * 11}" for i in range(12))]) + "\n")
+    assert [[c.name for c in t.columns] for t in read_tables(path, path.name)] == [["name", "group", "size"]]

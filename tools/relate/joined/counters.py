@@ -59,7 +59,7 @@ def counted(tables: Sequence[Table]) -> Iterator[Finding]:
     for table in tables:
         if 3 <= len(table) <= 20_000:
             chain = _chain(table)
-            if chain is not None:
+            if chain is not None and not _gauge(chain):
                 yield from _lost(chain)
                 yield from _idle(chain)
             yield from _repeats(table)
@@ -78,6 +78,14 @@ def _chain(table: Table) -> Chain | None:
             if len(rows) > 2 and (kept.values[rows] <= read.values[rows]).all():
                 return Chain(table, read, kept, rows, _names(table, rows))
     return None
+
+
+def _gauge(c: Chain) -> bool:
+    """Whether the rows are no sources: what is used of one and the same whole, or read by a clock again and again."""
+    if any(x.values.dtype.kind == "O" for x in c.table.columns):
+        return False
+    timed = any(x.of == "time" for x in c.table.of("axis"))
+    return timed or len(set(c.read.values[c.rows].tolist())) == 1
 
 
 def _nearly(column: Column) -> bool:

@@ -17,6 +17,7 @@ from ...patterns import bounded
 from ...tables.table import Column, Table
 from ..distributions import texts
 from ..line import means
+from .slots import slots, won_by
 
 WINNER = bounded(
     r"^(?:winner|verdict|preferred|preference|choice|won|winning_model|judg(?:e)?ment|better|胜者|判定|结论)$"
@@ -48,6 +49,8 @@ class Pass:
     winner: Column
     by: dict[str, str]
     """Item -> its winner."""
+    first: dict[str, str]
+    """Item -> the model that stood first, where columns say so."""
 
 
 def _pass(table: Table) -> Pass | None:
@@ -55,8 +58,11 @@ def _pass(table: Table) -> Pass | None:
     item = next((c for c in table.columns if means(ITEM, c.name) and c.values.dtype.kind == "O"), None)
     if winner is None or item is None or len(table) < LEAST:
         return None
-    by = dict(zip(texts(item).tolist(), texts(winner).tolist(), strict=True))
-    return Pass(table, winner, by) if len(by) == len(table) else None
+    won, pair = won_by(table, winner), slots(table)
+    items = texts(item).tolist()
+    by = dict(zip(items, (texts(winner) if won is None else won).tolist(), strict=True))
+    first = dict(zip(items, texts(pair[0]).tolist(), strict=True)) if pair and won is not None else {}
+    return Pass(table, winner, by, first) if len(by) == len(table) else None
 
 
 def passes(tables: Sequence[Table]) -> Iterator[Finding]:
@@ -80,7 +86,7 @@ def _told(one: Pass, other: Pass) -> Finding | None:
     if len(changed) < FLIPS * len(shared) or abs(a - b) < APART or abs(gone - come) < CLEAR * sqrt(gone + come):
         return None
     names = [p.table.file.rpartition("/")[2] for p in (one, other)]
-    swapped = any(SWAPPED.search(n.rpartition(".")[0].lower()) for n in names)
+    swapped = any(SWAPPED.search(n.rpartition(".")[0].lower()) for n in names) or _turned(one, other, shared)
     code = "verdicts-follow-order" if swapped else "verdicts-change-between-passes"
     why, zh = WHY[swapped]
     every = [sum(w == side for w in p.by.values()) / len(p.by) for p in (one, other)]
@@ -96,6 +102,12 @@ def _told(one: Pass, other: Pass) -> Finding | None:
         {"shared": len(shared), "shares": [a, b], "flips": len(changed), "flip_share": len(changed) / len(shared),
          "gap": abs(a - b), "one_way": max(gone, come), "side": side},
     )  # fmt: skip
+
+
+def _turned(one: Pass, other: Pass, shared: Sequence[str]) -> bool:
+    """Whether the columns say that another model stood first in the other file."""
+    other_first = [i for i in shared if i in one.first and i in other.first and one.first[i] != other.first[i]]
+    return len(other_first) > 0.9 * len(shared)
 
 
 def _place(one: Pass, item: str) -> Evidence:
