@@ -85,7 +85,7 @@ _GENERAL = bounded(
 _ALL_WELL = (
     r"(?:ok|okay|fine|good|healthy|normal|sane|sound|right|alright|reasonable|expected|usable|safe|bad|wrong|broken"
     r"|suspicious|worr\w+|concern\w*|benign|harmless|overfit\w*|learn\w*|work\w*|leak\w*|break|broke|well"
-    r"|converg\w+|success\w*)"
+    r"|converg\w+|success\w*|corrupt\w*|valid|trust\w*|ruined|wasted|dead|real|true)"
 )
 _WHETHER = bounded(
     r"\b(?:is|are|was|were|looks?|seems?|does|did|do|has|have|should|need|am|can) .{0,80}\b" + _ALL_WELL + r"\b"
@@ -96,7 +96,7 @@ _WHETHER = bounded(
     r"|\b(?:look at|check|review|diagnose|analy[sz]e|assess|judge|summar\w+|report on|explain) (?:this|it|my|the"
     r"|that|these|our)\b"
     r"|正常|有没?有?.{0,6}问题|有什么问题|没问题|没事|可以吗|行吗|好吗|对吗|能用|健康|担心|看看|看一下|看下|检查|分析|诊断"
-    r"|总结|怎么样|如何|跑得|训得|要不要紧|有影响|可疑|是否|是不是",
+    r"|总结|怎么样|如何|跑得|训得|要不要紧|有影响|可疑|是否|是不是|成功|靠谱|可信",
     re.IGNORECASE,
 )
 """What asks whether all is well, or only to look: what is told beside it is asked about, and no trouble by itself."""
