@@ -153,10 +153,12 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
         "rollout_probs_diff_mean rollout_corr/kl"),
     _metric("accuracy", "1", UP, "accuracy on training data",
         "accuracy acc train_acc train_accuracy mean_token_accuracy token_accuracy token_acc train/accuracy "
-        "train/mean_token_accuracy train/acc 准确率 genauigkeit 正解率"),
+        "train/mean_token_accuracy train/acc top1 top_1 acc1 acc@1 top1_acc train_top1 train_acc1 train/top1 准确率 "
+        "genauigkeit 正解率"),
     _metric("eval_accuracy", "1", UP, "accuracy on held-out data",
         "eval_accuracy val_acc eval_acc val_accuracy eval/accuracy eval/acc eval_mean_token_accuracy eval_token_acc "
-        "val/acc val/accuracy valid_acc test_acc 验证准确率 validierungsgenauigkeit 検証精度"),
+        "val/acc val/accuracy valid_acc test_acc val_top1 eval_top1 test_top1 val_acc1 eval_acc1 val/top1 验证准确率 "
+        "validierungsgenauigkeit 検証精度"),
     _metric("reward_accuracy", "1", UP, "share of the pairs whose chosen answer is preferred",
         "reward_accuracy rewards/accuracies reward_accuracies rewards_accuracies acc_mean train/rewards/accuracies"),
     _metric("reward_margin", "", UP, "reward of the chosen minus the rejected answer",
