@@ -43,7 +43,8 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
         "global_avg_loss lm-loss-training/lm_loss main_loss final_loss step_loss batch_loss avg_loss smooth_loss "
         "language_cross_entropy languagecrossentropy llm_loss 损失 训练损失 损失值 train/languagecrossentropy "
         "avr_loss ce bt_loss xent cross_entropy logloss mlogloss binary_logloss multi_logloss verlust "
-        "mse mse_loss train/mse train_mse diffusion_loss trainingsverlust perte pérdida 損失 訓練損失 学習損失"),
+        "mse mse_loss train/mse train_mse diffusion_loss ctc_loss rnnt_loss transducer_loss contrastive_loss "
+        "infonce_loss denoising_loss trainingsverlust perte pérdida 損失 訓練損失 学習損失"),
     _metric("train_loss_mean", "", DOWN, "training loss averaged over an epoch or the whole run",
         "train_loss_mean train_loss_epoch loss_epoch epoch_loss train/loss_epoch average_loss"),
     _metric("eval_loss", "", DOWN, "loss on held-out data",

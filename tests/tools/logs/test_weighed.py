@@ -380,3 +380,10 @@ def test_training_rows_that_are_answered_far_worse_are_measured_harder_and_no_le
     right = series("eval_accuracy", 0.7 + 0.24 * (1 - 0.6**EPOCHS), step_is="epoch")
     own = series("accuracy", train_acc - 0.2 * 0.6**EPOCHS, step_is="epoch")
     assert told(train, low, right, own)["loss-below-train"] == severity
+
+
+@pytest.mark.parametrize(("name", "judged"), [("ctc_loss", True), ("infonce_loss", True), ("aux_loss", False)])
+def test_the_loss_of_another_objective_is_the_loss_and_a_part_beside_it_is_none(tmp_path, name, judged):
+    rows = [f"step={s}, lr=1e-4, {name}={3.2 * 0.97**s + 0.4:.4f}, grad_norm=0.9" for s in range(1, 121)]
+    fill(tmp_path, {"train.log": "\n".join(rows)})
+    assert ("run-healthy" in codes(scan(discover(tmp_path)))) is judged
