@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
+import numpy as np
+
 from ..tools.findings import STANDING, Check, Finding, clean
 from ..tools.kinds import shows
 from ..tools.logs.detectors.robust import finite, mann_kendall
@@ -46,6 +48,10 @@ JUDGES = ("eval", "generations")
 RL = ("ppo", "grpo")
 STANDS_STILL = "hang"
 """The symptom that a job waits and says nothing."""
+STANDING_STILL = ("loss-flat", "reward-flat")
+"""Symptoms that a measure does not get better."""
+BLOCKS, TREND = 10, 1.96
+"""Parts of the later half whose medians are compared, and the z of Kendall's tau from which on they get better."""
 SAID = phrases(
     "what is missing",
     ("told", "nothing that was read measures what you say (“{said}”): bring the file in which it is seen, outputs or "
@@ -56,6 +62,8 @@ SAID = phrases(
      "的最后几次集合通信、其余 rank 的日志和内核日志；目前只读到 {n} 份日志{one}"),
     ("told-there", "{key} goes {way} as you say ({first:.4g} to {last:.4g} over the later half)",
      "{key} 确如你所说在{way}（后半程从 {first:.4g} 到 {last:.4g}）"),
+    ("stands", "{key} does stand still as you say ({first:.4g} to {last:.4g} over the later half)",
+     "{key} 确如你所说停住不动（后半程从 {first:.4g} 到 {last:.4g}）"),
     ("told-between", "nothing that was read explains what you say (“{said}”): bring both sides with their settings, "
      "data and how each was measured", "读到的内容解释不了你说的“{said}”：请给出两边各自的设置、数据和评测方式"),
     ("told-sudden", "nothing that was read explains what you say (“{said}”): bring what changed then, in data, code or "
@@ -113,6 +121,7 @@ def missing(
         *(_file(c) for c in unread),
         *_waiting(asked, covered, checks, findings),
         *(one for _, one in decided if one),
+        *(one for symptom, absent in decided if not absent and (one := _stands(symptom, series))),
         *(one for c in asked.complaints if (one := _untold(c, series))),
         *_own_judge(asked, covered, series, stage),
         *_strange(findings),
@@ -155,6 +164,20 @@ def undecided(symptom: Symptom, checks: Sequence[Check], findings: Sequence[Find
 def _moved(f: Finding, symptom: Symptom) -> bool:
     """Whether the finding is more than a note on a metric that shows the symptom, whatever it calls it."""
     return f.severity in SHOWN and any(e.metric in symptom.kind.metrics for e in f.evidence)
+
+
+def _stands(symptom: Symptom, series: Sequence[Series]) -> Missing | None:
+    """That a measure does stand still as the person says, though nothing holds that for a fault."""
+    if symptom.kind.id not in STANDING_STILL:
+        return None
+    for s in (s for s in series if s.metric in symptom.kind.metrics):
+        late = finite(s).values[len(s) // 2 :]
+        blocks = np.array([np.median(b) for b in np.array_split(late, BLOCKS)]) if len(late) >= 3 * BLOCKS else late
+        better = VOCABULARY[s.metric].better
+        if len(blocks) == BLOCKS and better * mann_kendall(blocks)[1] < TREND:
+            numbers = {"key": clean(s.key, 60), "first": float(blocks[0]), "last": float(blocks[-1])}
+            return Missing(*(SAID["stands"].say(lang, **numbers) for lang in ("en", "zh")))
+    return None
 
 
 def _looking(symptom: Symptom) -> dict[str, None]:

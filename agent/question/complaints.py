@@ -116,9 +116,16 @@ _THING = (r"(?:\b(?:base(?:line)?|original|vanilla|teacher|reference|previous|ea
           r"|(?:bf16|fp16|fp8|int8|int4|awq|gptq|hf|vllm|sglang)\b)"
           r"|基座|原版|原模型|旧版|旧模型|新版|新模型|上一?版|上个版本|合并后|量化后|导出|训练后|微调后"
           r"|官方|对照)")  # fmt: skip
+_HOPED = (
+    r"(?:\b(?:promis\w+|expect\w*|should(?:'ve| have)? (?:be|been|have|get|give)|supposed to|advertis\w+|claim\w*"
+    r"|paper|blog|report(?:s|ed)? (?:in|by)|reference|recipe|others (?:get|see|report)|usual(?:ly)?|normal(?:ly)?"
+    r"|target|spec|planned|aim(?:ed|ing)?)\b|(?:应该|本该|本来|预期|预计|论文|官方|号称|目标|别人|正常|通常|往常))"
+)
+"""What a number was hoped to be."""
 _BETWEEN = bounded(
     rf"{_THING}.{{0,48}}{_N}.{{0,48}}{_THING}.{{0,32}}{_N}|\b(?:than|versus|vs\.?|against|compared (?:to|with))"
-    rf" (?:on |in |with |that of )?(?:the |our |my |its )?{_THING}|比(?:不上|不过|起)? ?{_THING}|不如 ?{_THING}",
+    rf" (?:on |in |with |that of )?(?:the |our |my |its )?{_THING}|比(?:不上|不过|起)? ?{_THING}|不如 ?{_THING}"
+    rf"|{_N}.{{0,48}}{_HOPED}.{{0,48}}{_N}|{_HOPED}.{{0,48}}{_N}.{{0,48}}(?:but|only|while|got|get|see|just|但|却|只).{{0,24}}{_N}",
     re.IGNORECASE,
 )
 """One model, run or version held against another."""

@@ -40,6 +40,24 @@ def test_a_symptom_that_nobody_measured_is_not_denied(tmp_path, question, said):
     assert "Nothing wrong in what was read" in found.short or "读到的内容没有发现问题" in found.short
 
 
+def test_a_loss_that_does_stand_still_as_the_person_says_is_not_called_healthy(tmp_path):
+    rows = "".join(
+        f"step {10 * i} loss {max(2.4, 3.4 - 0.02 * i) + 0.01 * (i * 7 % 5):.4f} grad_norm 0.3 lr 1e-4\n"
+        for i in range(160)
+    )
+    found = asked(tmp_path, "the loss has been flat since step 600 or so", **{"train.log": rows})
+    assert found.diagnosis.state == "inconclusive"
+    assert "loss does stand still as you say" in " ".join(found.short.split())
+    assert asked(tmp_path, "is anything wrong?", **{"train.log": rows}).diagnosis.state == "healthy"
+
+
+@pytest.mark.parametrize(
+    "question", ["grad norm is 1.0 while the paper reports 0.3", "loss 只到 1.2，论文里应该是 0.9"]
+)
+def test_a_number_that_was_hoped_for_is_no_part_of_a_sound_curve(tmp_path, question):
+    assert asked(tmp_path, question).diagnosis.state == "inconclusive"
+
+
 def test_a_series_too_short_for_the_check_is_not_called_clear(tmp_path):
     fill(tmp_path, {"train.log": "".join(HEALTHY.splitlines(True)[:40])})
     found = ask("the loss is stuck", [tmp_path])
