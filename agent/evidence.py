@@ -257,11 +257,12 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
     from ..tools.documents.stated import stated
     from ..tools.relate.capacity import cards
     from ..tools.relate.relate import Related, relate
-    from ..tools.store.aside import aside, cases
+    from ..tools.store.aside import aside, cases, side_by_side
     from .signs.ask import ask
 
     opened = seen.tables, seen.events, seen.claims
     tables, events, claims = aside(seen.run, {s.file for s in seen.table}, *opened, seen.logs)
+    tables += side_by_side(single := cases(seen.run))
     failed = [(t, e) for f in seen.findings for t, e in zip(f.data.get("times", ()), f.evidence, strict=False)]
     said = (
         seen.settings,
@@ -271,7 +272,7 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
         failed,
         stated(seen.run),
         counted(seen.run, seen.logs),
-        cases(seen.run),
+        single,
     )
     found = _try("relate", lambda: relate(SeriesTable(seen.series), tables, *said))
     if not isinstance(found, Related):

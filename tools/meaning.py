@@ -107,7 +107,7 @@ _BESIDE = """
     usage allocated alloc reserved active draw ema smooth smoothed running value values final overall
     global local raw train training usual own measured mb mib gb gib ms batch micro window rolling daily
     平均 均值 峰值 中位数 总 占用 使用 已用 用量 当前 瞬时 训练 训练集 全局 平滑 每 的 值 数 数值 批
-    批次 每批 后
+    批次 每批 微批 微批次 后
 """
 AROUND = frozenset(_BESIDE.split())
 """Words that say how a quantity was averaged or where it was taken, and not which it is."""
@@ -206,6 +206,8 @@ IMPLIED = {"seconds": "time", "share": "share", "hertz": "clock", "watts": "powe
 PER_TIME = frozenset(("s", "sec", "second", "秒", "min", "gpu"))
 """What a rate is counted by."""
 _BRACKET = bounded(r"(.{1,60}?)\s{0,3}[(（\[]([^()（）\[\]]{1,24})[)）\]]$")
+_WINDOW = re.compile(r"(?i)\d{1,3}[-_ ]?grams?|跨\d{0,5}[批天步轮]")
+"""Of how many tokens, and over how many batches or days, something was counted."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORDS = re.compile(r"[a-z]+[0-9]*|[一-鿿]+|[0-9]+")
 _ZH_LONGEST = max(len(word) for word in (*LEXICON, *AROUND, *_EVAL) if not word.isascii())
@@ -221,7 +223,9 @@ def quantity(name: str, unit: str = "") -> str | None:
     if not unit and (bracket := _BRACKET.match(name[:80])):
         name, unit = bracket[1], bracket[2]
     kind = _kind(unit)
+    name = _WINDOW.sub("_", name[:80])
     said = (*_words(_CAMEL.sub("_", name[:80]).lower()), *_words(unit.lower() if kind == "rate" else ""))
+    kind = kind or ("seconds" if "ms" in said else "")
     meant = {word for w in said for word in LEXICON.get(w, w).split()} - AROUND
     split = "" if meant.isdisjoint(_EVAL) else "eval_"
     found = _meant(meant - _EVAL, kind) or _meant(meant - _EVAL | {IMPLIED.get(kind, "")}, kind)

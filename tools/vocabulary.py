@@ -43,7 +43,8 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
         "global_avg_loss lm-loss-training/lm_loss main_loss final_loss step_loss batch_loss avg_loss smooth_loss "
         "language_cross_entropy languagecrossentropy llm_loss 损失 训练损失 损失值 train/languagecrossentropy "
         "avr_loss ce bt_loss xent cross_entropy logloss mlogloss binary_logloss multi_logloss verlust "
-        "mse mse_loss train/mse train_mse diffusion_loss trainingsverlust perte pérdida 損失 訓練損失 学習損失"),
+        "mse mse_loss train/mse train_mse diffusion_loss ctc_loss rnnt_loss transducer_loss contrastive_loss "
+        "infonce_loss denoising_loss trainingsverlust perte pérdida 損失 訓練損失 学習損失"),
     _metric("train_loss_mean", "", DOWN, "training loss averaged over an epoch or the whole run",
         "train_loss_mean train_loss_epoch loss_epoch epoch_loss train/loss_epoch average_loss"),
     _metric("eval_loss", "", DOWN, "loss on held-out data",
@@ -153,10 +154,12 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
         "rollout_probs_diff_mean rollout_corr/kl"),
     _metric("accuracy", "1", UP, "accuracy on training data",
         "accuracy acc train_acc train_accuracy mean_token_accuracy token_accuracy token_acc train/accuracy "
-        "train/mean_token_accuracy train/acc 准确率 genauigkeit 正解率"),
+        "train/mean_token_accuracy train/acc top1 top_1 acc1 acc@1 top1_acc train_top1 train_acc1 train/top1 准确率 "
+        "genauigkeit 正解率"),
     _metric("eval_accuracy", "1", UP, "accuracy on held-out data",
         "eval_accuracy val_acc eval_acc val_accuracy eval/accuracy eval/acc eval_mean_token_accuracy eval_token_acc "
-        "val/acc val/accuracy valid_acc test_acc 验证准确率 validierungsgenauigkeit 検証精度"),
+        "val/acc val/accuracy valid_acc test_acc val_top1 eval_top1 test_top1 val_acc1 eval_acc1 val/top1 验证准确率 "
+        "validierungsgenauigkeit 検証精度"),
     _metric("reward_accuracy", "1", UP, "share of the pairs whose chosen answer is preferred",
         "reward_accuracy rewards/accuracies reward_accuracies rewards_accuracies acc_mean train/rewards/accuracies"),
     _metric("reward_margin", "", UP, "reward of the chosen minus the rejected answer",

@@ -286,7 +286,7 @@ def _lengths(settings: Settings, claims: Sequence[Claim], made: dict[str, Quanti
 
 
 def _floor(settings: Settings, lines: Sequence[Line], made: dict[str, Quantity]) -> Iterator[Finding]:
-    """The learning rate reaches its floor long before the planned end."""
+    """The learning rate reaches its floor long before the planned end, or the run has gone on there for long."""
     rate = next((x.finite() for x in lines if x.name == "learning_rate" and x.axis == "step" and len(x) >= 20), None)
     if rate is None or "constant" in str(settings.value("lr_schedule", "")).lower():
         return
@@ -299,7 +299,12 @@ def _floor(settings: Settings, lines: Sequence[Line], made: dict[str, Quantity])
     held = len(rate) - at
     needed = made.get("steps_needed")
     planned = needed.value if needed else max(_value(settings, "max_steps") or 0.0, 0.0)
-    if not planned or held < max(5, len(rate) // 50) or rate.x[at] >= EARLY * planned:
+    if held < max(5, len(rate) // 50):
+        return
+    if not planned:
+        yield from schedule.lingering(rate, at, lines)
+        return
+    if rate.x[at] >= EARLY * planned:
         return
     share = float(rate.x[at]) / planned
     after = "" if needed is None else f" ({needed.formula})"

@@ -25,6 +25,8 @@ from .moves import Move
 ALIKE = re.compile(r"(?i)(?:^|[^a-z])(?:rank|host|hostname|node|gpu|device|card|worker|replica|stage|shard|machine|pod"
                    r"|server|instance|process|pid|engine|seed)s?(?:[^a-z]|$|_?(?:id|index|name|no|num))")  # fmt: skip
 """Names of groups that ought to be alike."""
+STAGE = re.compile(r"(?i)(?:^|[^a-z])stage(?:s|_?(?:id|idx|index|no|num))?$|流水段|流水级")
+"""Names of the parts of a pipeline; a stage of a training is called so too."""
 LASTS = re.compile(r"(?i)(?:^|[^a-z])(?:elapsed|duration|wall_?time|runtime)(?:raw)?(?:[^a-z]|$)|耗时|用时")
 """Names of how long the same work took."""
 GAP = {2: 12.0, 3: 12.0, 4: 9.0, 5: 7.5, 6: 7.0}
@@ -92,13 +94,13 @@ def contrasts(series: SeriesTable, tables: Sequence[Table]) -> list[Contrast]:
 
 def compared(tables: Sequence[Table]) -> frozenset[tuple[str, str, str]]:
     """(metric, its own name, group) of every measure that tables give by group, whether it differs or not."""
-    return frozenset((metric_of(measure), measure.name, group.of or group.name) for table in tables
-                     for group in table.of("group") for measure in table.of("measure"))  # fmt: skip
+    return frozenset((metric_of(measure), measure.name, by) for table in tables for group in table.of("group")
+                     for by in [_by(group, _way(table))] for measure in table.of("measure"))  # fmt: skip
 
 
 def _of_tables(tables: Sequence[Table]) -> Iterator[_Rows]:
     for table in tables:
-        axis = next((c for c in table.of("axis") if c.values.dtype.kind == "f"), None)
+        axis = _way(table)
         for group in table.of("group"):
             labels = np.array([str(v) for v in group.values.tolist()], object)
             if not 1 < len(set(labels.tolist())) <= 4 * MOST_GROUPS:
@@ -106,6 +108,20 @@ def _of_tables(tables: Sequence[Table]) -> Iterator[_Rows]:
             for measure in table.of("measure"):
                 if measure.values.dtype.kind == "f" and metric_of(measure) not in COUNTS:
                     yield _rows(table, group, measure, labels, axis)
+
+
+def _way(table: Table) -> Column | None:
+    return next((c for c in table.of("axis") if c.values.dtype.kind == "f"), None)
+
+
+def _by(group: Column, axis: Column | None) -> str:
+    """What the groups are: numbered stages that all have a row at each step work side by side, as of a pipeline."""
+    if axis is not None and STAGE.search(group.name) and len(group.values):
+        names = {str(v) for v in group.values.tolist()}
+        _, count = np.unique(axis.values, return_counts=True)
+        if all(v.removesuffix(".0").isdecimal() for v in names) and 1 < len(names) <= np.median(count):
+            return "stage"
+    return group.of or group.name
 
 
 def _rows(table: Table, group: Column, measure: Column, labels: np.ndarray, axis: Column | None) -> _Rows:
@@ -120,7 +136,7 @@ def _rows(table: Table, group: Column, measure: Column, labels: np.ndarray, axis
         name: Evidence(table.file, int(lines[rows][0]) or None, metric=metric, text=f"{group.name} {name}")
         for name, rows in by.items()
     }
-    return _Rows(metric, measure.name, group.of or group.name, {n: values[r] for n, r in by.items()}, shown, level)
+    return _Rows(metric, measure.name, _by(group, axis), {n: values[r] for n, r in by.items()}, shown, level)
 
 
 def _without_way(values: np.ndarray, places: np.ndarray) -> np.ndarray:

@@ -1,8 +1,11 @@
-"""The learning rate at the end of a run against the schedule that is set: one that never falls counts other steps."""
+"""The learning rate against its schedule: one that never falls counts other steps, and so does one that has long come
+to its floor while the run goes on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+
+import numpy as np
 
 from ..documents.event import Claim
 from ..findings import Evidence, Finding, Severity
@@ -17,6 +20,48 @@ DONE, HELD = 0.9, 0.85
 there, where it would be near its floor. A cosine is at 2.4% there, a line at 10%."""
 MANY = 1.5
 """Times the steps of the run that another place counts for the schedule, to be named beside it."""
+
+LOW, LONG, VALUES = 0.05, 0.6, 10
+"""Share of the peak that a floor is at most, share of the way logged so far before which it is come to, and different
+rates on the way down from which on it is a slope: a rate that falls by steps follows the loss. Own judgement."""
+STILL = 4.0
+"""Standard errors by which a loss still falls before the floor, and no longer falls on it."""
+
+
+def lingering(rate: Line, at: int, lines: Sequence[Line]) -> Iterator[Finding]:
+    """Without a plan: most of what is logged was trained at the floor, and the loss stands still since it began."""
+    top = int(rate.values.argmax())
+    peak, last, begun, end = float(rate.values[top]), float(rate.values[-1]), float(rate.x[at]), float(rate.x[-1])
+    loss = next((x.finite() for x in lines if x.name == "loss" and x.file == rate.file and not x.group), None)
+    slope = len(np.unique(rate.values[top : at + 1])) >= VALUES
+    if loss is None or not slope or last > LOW * peak or begun > LONG * end:
+        return
+    before = loss.values[(loss.x >= begun / 2) & (loss.x < begun)]
+    since = loss.values[loss.x >= begun]
+    if min(len(before), len(since)) < LEAST or _fell(before) < STILL or _fell(since) >= STILL:
+        return
+    half = len(since) // 2
+    levels = [float(np.median(part)) for part in (since[:half], since[half:])]
+    share = 1 - begun / end
+    yield Finding(
+        "lr-floor-early", Severity.S1,
+        f"{rate.key} is at its floor {last:.3g} from step {begun:.0f} on, {last / peak:.1%} of its peak {peak:.3g}, "
+        f"and the run goes on to step {end:.0f}: {share:.0%} of it was trained there, with {loss.key} at "
+        f"{levels[0]:.4g} and then {levels[1]:.4g}. The schedule is shorter than the run.",
+        f"{rate.key} 从第 {begun:.0f} 步起就处于最低值 {last:.3g}，为峰值 {peak:.3g} 的 {last / peak:.1%}，"
+        f"而训练到第 {end:.0f} 步：有 {share:.0%} 是在最低学习率下训练的，{loss.key} 先为 {levels[0]:.4g}，后为 "
+        f"{levels[1]:.4g}。"
+        "调度比训练短。",
+        (rate.evidence(at), rate.evidence(top), loss.evidence(len(loss) - 1)),
+        {"at": begun, "planned": end, "share": begun / end, "floor": last, "peak": peak, "still": True},
+    )  # fmt: skip
+
+
+def _fell(values: np.ndarray) -> float:
+    """Standard errors by which the second half lies below the first."""
+    a, b = values[: len(values) // 2], values[len(values) // 2 :]
+    error = float(np.hypot(a.std(ddof=1) / np.sqrt(len(a)), b.std(ddof=1) / np.sqrt(len(b)))) or 1e-12
+    return float(a.mean() - b.mean()) / error
 
 
 def undecayed(settings: Settings, lines: Sequence[Line], claims: Sequence[Claim] = ()) -> Iterator[Finding]:

@@ -9,10 +9,12 @@ from ..documents.event import Claim, Event
 from ..findings import TriageError
 from ..reading import Chunk, lines_of
 from ..run import Run
-from ..tables.table import Table
+from ..tables.table import Column, Table
 
 ASIDE = 8 << 20
 """Bytes up to which a file with a reader of its own is read for rows and dated lines as well."""
+MOST_PARTS = 512
+"""Parts of a table that are measured side by side."""
 TRIALS = 2048
 """Bytes of a file of metrics up to which it is a handful of trials rather than a training."""
 
@@ -65,3 +67,13 @@ def cases(run: Run) -> list[Table]:
 
                 found += [t for t in read_tables(artifact.path, artifact.name) if t.of("group", "text", "identifier")]
     return found
+
+
+def side_by_side(found: Sequence[Table]) -> list[Table]:
+    """Of these the tables that measure several parts at each place: their curves are not all that they tell."""
+    return [t for t in found if (end := t.at_end()) is not None and any(_each(end, c) for c in end.of("group"))]
+
+
+def _each(end: Table, group: Column) -> bool:
+    """Whether the rows at the last place are of parts of their own."""
+    return len(set(group.values.tolist())) == len(end) <= MOST_PARTS

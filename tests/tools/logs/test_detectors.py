@@ -276,6 +276,12 @@ def test_clip_rate_is_judged_against_its_own_baseline():
     assert "clip-rate-high" not in found(series("grad_norm", growing))
 
 
+@pytest.mark.parametrize(("last", "grade"), [(26.0, Severity.S2), (13.0, Severity.S3)])
+def test_a_norm_that_grows_where_every_step_is_cut_already_is_more_than_a_note(last, grade):
+    norm = np.linspace(12.0, last, 300) * np.random.default_rng(1).lognormal(0, 0.1, 300)
+    assert found(series("grad_norm", norm), clip=0.5)["clip-rate-high"].severity == grade
+
+
 def test_evaluation_that_turns_and_one_that_still_falls():
     turns = [3.2, 2.9, 2.7, 2.6, 2.65, 2.7, 2.8, 2.9]
     assert found(series("eval_loss", turns, range(100, 900, 100)))["eval-loss-rising"].data["best_step"] == 400

@@ -371,3 +371,19 @@ def test_a_column_that_does_not_is_no_finding(key, values):
 def test_a_fault_that_climbs_while_the_reward_falls_is_another_matter():
     falling = series("reward", noisy(np.linspace(2, 1, 120), 0.05))
     assert "reward-pays-for-fault" not in told(falling, series("noop_penalty", noisy(SHARE, 0.02, 3)))
+
+
+@pytest.mark.parametrize(("train_acc", "severity"), [(0.55, "S3"), (0.97, "S2")])
+def test_training_rows_that_are_answered_far_worse_are_measured_harder_and_no_leak(train_acc, severity):
+    train = series("loss", 1.9 - 0.01 * EPOCHS, step_is="epoch", key="train_loss")
+    low = series("eval_loss", 0.8 - 0.01 * EPOCHS, step_is="epoch")
+    right = series("eval_accuracy", 0.7 + 0.24 * (1 - 0.6**EPOCHS), step_is="epoch")
+    own = series("accuracy", train_acc - 0.2 * 0.6**EPOCHS, step_is="epoch")
+    assert told(train, low, right, own)["loss-below-train"] == severity
+
+
+@pytest.mark.parametrize(("name", "judged"), [("ctc_loss", True), ("infonce_loss", True), ("aux_loss", False)])
+def test_the_loss_of_another_objective_is_the_loss_and_a_part_beside_it_is_none(tmp_path, name, judged):
+    rows = [f"step={s}, lr=1e-4, {name}={3.2 * 0.97**s + 0.4:.4f}, grad_norm=0.9" for s in range(1, 121)]
+    fill(tmp_path, {"train.log": "\n".join(rows)})
+    assert ("run-healthy" in codes(scan(discover(tmp_path)))) is judged

@@ -46,3 +46,21 @@ def test_one_row_for_each_card_shows_the_odd_one_and_no_jitter(tmp_path, odd, ji
     (tmp_path / "a.csv").write_text("\n".join(["gpu,SM clock (MHz)", *rows]))
     found = contrasts(SeriesTable(), read_tables(tmp_path / "a.csv", "a.csv"))
     assert [name for c in found for name in c.different] == told
+
+
+def staged(tmp_path, rows):
+    (tmp_path / "a.csv").write_text("\n".join(["iter,stage,fwd_ms_mean,loss", *rows]))
+    return contrasts(SeriesTable(), read_tables(tmp_path / "a.csv", "a.csv"))
+
+
+def test_numbered_stages_that_work_at_the_same_steps_are_those_of_a_pipeline(tmp_path):
+    rng = np.random.default_rng(2)
+    side = [f"{i},{s},{(88 if s == 3 else 31) + rng.normal(0, 0.4):.2f},2.1" for i in range(20, 40) for s in range(4)]
+    [found] = [c for c in staged(tmp_path, side) if c.metric == "compute_time"]
+    assert (found.by, found.different, found.alike) == ("stage", ("3",), True)
+
+
+def test_stages_one_after_the_other_are_those_of_a_training_and_need_not_be_alike(tmp_path):
+    rng = np.random.default_rng(2)
+    row = [f"{i},{i // 20},{(88 if i >= 40 else 31) + rng.normal(0, 0.4):.2f},2.1" for i in range(60)]
+    assert not [c for c in staged(tmp_path, row) if c.by == "stage" or c.alike]

@@ -5,7 +5,7 @@ import pytest
 
 from triage.tools.documents.event import Claim
 from triage.tools.relate.line import Line
-from triage.tools.relate.schedule import undecayed
+from triage.tools.relate.schedule import lingering, undecayed
 from triage.tools.settings import Setting, Settings
 
 
@@ -40,3 +40,37 @@ def test_a_cosine_that_counts_the_steps_of_all_cards_never_falls():
 ])  # fmt: skip
 def test_rates_that_fall_or_are_meant_to_stay_are_fine(change, line):
     assert list(undecayed(settings(**SET | change), [line])) == []
+
+
+def long_run(ends=2000, steps=6000, floor=0.01, falls_on=False, by_steps=False):
+    """A rate that comes to its floor, and a loss that falls until then."""
+    x = np.arange(20.0, steps + 1, 20)
+    way = np.clip(x / ends, 0, 1)
+    values = 6e-4 * (floor + (1 - floor) * 0.5 * (1 + np.cos(np.pi * way)))
+    if by_steps:
+        values = 6e-4 * np.where(way < 0.4, 1, np.where(way < 1, 0.1, floor))
+    lasting = x if falls_on else np.minimum(x, ends)
+    loss = 2.1 + 3 * np.exp(-lasting / 900) + np.random.default_rng(4).normal(0, 0.01, len(x))
+    at = np.arange(1, len(x) + 1)
+    return [Line("learning_rate", "lr", "t.log", x, values, at), Line("loss", "ce", "t.log", x, loss, at)]
+
+
+def told(lines):
+    at = int(np.flatnonzero(lines[0].values <= lines[0].values[-1] * 1.00001)[0])
+    return [*lingering(lines[0], at, lines)]
+
+
+def test_most_of_a_run_at_the_floor_with_a_loss_that_stands_still_since():
+    [found] = told(long_run())
+    assert (found.code, found.data["at"]) == ("lr-floor-early", 2000)
+    assert "67%" in found.message
+
+
+@pytest.mark.parametrize("line", [
+    long_run(ends=5000),  # a short tail
+    long_run(floor=0.1),  # the usual floor of a long run
+    long_run(falls_on=True),  # the loss goes on falling
+    long_run(by_steps=True),  # a rate that follows the loss
+])  # fmt: skip
+def test_a_tail_a_usual_floor_and_a_rate_by_steps_are_none(line):
+    assert not told(line)

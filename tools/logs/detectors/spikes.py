@@ -282,7 +282,8 @@ def clip_rate_high(track: Track) -> Iterator[Finding]:
     """The share of steps whose gradient norm exceeds the clip value, against the run's own early share.
 
     Runbook 002 calls more than 1% too many, but its healthy norm (0.5 to 5) exceeds its clip value (1.0), so the
-    three numbers are reported together (contradictions I-01, U-13). S2 only when share and norm grow.
+    three numbers are reported together (contradictions I-01, U-13). S2 only when share and norm grow, or when the norm
+    grows far beyond a clip value that cuts every step.
     """
     norm, clip = track.get("grad_norm"), track.grad_clip
     if norm is None or not clip or clip <= 0:
@@ -297,7 +298,8 @@ def clip_rate_high(track: Track) -> Iterator[Finding]:
     rate = float(over.mean())
     if rate <= 0.01:
         return
-    grows = late >= early + 0.3 and late_norm >= 1.5 * early_norm
+    always = min(early, late) >= 0.95 and early_norm >= 3 * clip
+    grows = (late >= early + 0.3 or always) and late_norm >= 1.5 * early_norm
     en = (
         f"{points.key} exceeds the clip value {clip:g} on {rate:.0%} of the steps after warm-up ({early:.0%} in the "
         f"first quarter, {late:.0%} in the last; median norm {early_norm:.3g} then {late_norm:.3g}). Assumed: the "

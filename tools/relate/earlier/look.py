@@ -9,7 +9,7 @@ from ...findings import Finding, declare
 from ...settings import Settings
 from ...tables.table import Table
 from ..line import Line
-from . import batches, begun, runs, stages
+from . import batches, begun, rounds, runs, stages
 
 MOST_TABLES = 200
 EARLIER = "earlier runs and stages in tables"
@@ -22,6 +22,7 @@ CODES = declare(
     ),
     ("rate-above-earlier-stage", EARLIER, "the learning rate goes far above the peak of the stage that was annealed"),
     ("norm-climbs-from-start", EARLIER, "the rate is at its peak at once, and the gradient norm climbs and stays high"),
+    ("worse-with-made-data", EARLIER, "over the rounds of a table, what comes out is worse the more data a model made"),
     ("behind-sibling", EARLIER, "another run is better at the same step, with few things set otherwise"),
 )
 
@@ -36,4 +37,5 @@ def earlier(
         *stages.hotter(some, settings),
         *runs.behind(some, lines, events),
         *begun.climbed(lines, settings),
+        *rounds.worse_with_made(some),
     ]

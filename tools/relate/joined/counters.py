@@ -15,7 +15,7 @@ from ...findings import Evidence, Finding, Severity
 from ...patterns import bounded
 from ...tables.table import Column, Table
 from ..distributions import texts
-from ..line import means, plain
+from ..line import means, place, plain
 from ..summed.words import TOTAL, is_count, labels_of, shares_of
 
 READ = bounded(r"(?:^|_)(?:read|in|input|inputs|raw|before|loaded|total|seen|original|orig|start)(?:_|$)|读入|输入"
@@ -28,12 +28,16 @@ DROPPED = bounded(
 REPEATED = bounded(r"(?:^|_)(?:dups?|duplicates?|duplicated|repeat(?:ed|s)?|near_?dup)(?:_|$)|重复")
 TAKEN = bounded(r"remov|drop|filter|discard|before|raw|丢弃|剔除|移除|去除|删除|过滤|[前]$")
 """Repeats that were taken out, or that stood before they were."""
-DEDUP = bounded(r"dedup|minhash|simhash|lsh|(?:^|_)dups?(?:_|$)|duplicate|去重|剔重|重复")
+DEDUP = bounded(
+    r"dedup|minhash|simhash|lsh|(?:^|_)dups?(?:_|$)|duplicate|(?:cross|inter|intra)_?batch|去重|剔重|重复|跨批"
+)
 LEAST_READ = 1000
 ALL, USUAL = 0.97, 0.7
 """Share that a group loses, and the most that the others lose, to be told as lost."""
 LEAST_USUAL = 0.02
 """Share that a stage takes of the others, below which taking nothing is no wonder."""
+STOPPED = 0.05
+"""Share of its usual share below which a stage has stopped taking."""
 FEW = 3
 """Rows of which nothing was removed, below which they may have been left out on purpose."""
 LEAST_REPEATED, TIMES = 0.2, 5.0
@@ -62,6 +66,8 @@ def counted(tables: Sequence[Table]) -> Iterator[Finding]:
             if chain is not None and not _gauge(chain):
                 yield from _lost(chain)
                 yield from _idle(chain)
+            else:
+                yield from _stops(table)
             yield from _repeats(table)
 
 
@@ -156,6 +162,50 @@ def _idle(c: Chain) -> Iterator[Finding]:
         f"{c.kept.name} 等于 {c.read.name}，其余行剔除了 {rest.min():.1%} 到 {rest.max():.1%}。",
         _shown(c, [int(idle[0]), int(idle[-1])], c.kept),
         {"rows": len(idle), "usual": [float(rest.min()), float(rest.max())], "group": group, "value": value},
+    )  # fmt: skip
+
+
+def _stops(table: Table) -> Iterator[Finding]:
+    """A stage that took its usual share until one place of the way, and from there on next to nothing."""
+    way = next((c for c in table.of("axis") if c.values.dtype.kind == "f"), None)
+    counts = [c for c in table.columns if c is not way and _nearly(c)]
+    taken = [c for c in counts if means(DROPPED, c.name)]
+    read = max((c for c in counts if c not in taken), key=lambda c: float(np.nanmedian(c.values)), default=None)
+    if way is None or read is None or not np.isfinite(way.values).all():
+        return
+    rows = np.flatnonzero(np.nan_to_num(read.values) >= LEAST_READ)
+    rows = rows[np.argsort(way.values[rows], kind="stable")]
+    for column in taken:
+        share = np.nan_to_num(column.values[rows]) / read.values[rows]
+        low = share < STOPPED * float(np.median(share))
+        at = len(rows) - int(np.argmin(low[::-1])) if len(rows) and not low.all() else 0
+        before, after = share[:at], share[at:]
+        if min(len(before), len(after)) < FEW or before.min() < LEAST_USUAL or not 0 < at < len(rows):
+            continue
+        if way.values[rows[at]] == way.values[rows[at - 1]] or (after > STOPPED * before.min()).any():
+            continue
+        yield _stopped(table, way, (column, read), rows, at, share)
+
+
+def _stopped(
+    table: Table, way: Column, of: tuple[Column, Column], rows: np.ndarray, at: int, share: np.ndarray
+) -> Finding:
+    column, read = of
+    before, after = share[:at], share[at:]
+    about = " ".join((table.file, table.part, *(c.name for c in table.columns)))
+    dedup = bool(means(DEDUP, about) or DEDUP.search(about))
+    where = place(way.of or way.name, float(way.values[rows[at]]))
+    name, zh = ("Deduplication", "去重") if dedup else ("Filtering", "过滤")
+    return Finding(
+        "dedup-removed-nothing" if dedup else "filter-removed-nothing", Severity.S1 if dedup else Severity.S2,
+        f"{name} removes next to nothing from {where} on: {column.name} is {after.min():.2%} to {after.max():.2%} of "
+        f"{read.name} in {len(after)} rows, and was {before.min():.1%} to {before.max():.1%} in the {len(before)} rows "
+        "before.",
+        f"自 {where} 起{zh}几乎不再剔除：{len(after)} 行中 {column.name} 仅占 {read.name} 的 {after.min():.2%} 到 "
+        f"{after.max():.2%}，此前 {len(before)} 行为 {before.min():.1%} 到 {before.max():.1%}。",
+        tuple(Evidence(table.file, int(table.lines[rows[i]]) or None, metric=column.name,
+                       value=float(column.values[rows[i]])) for i in (at, at - 1)),
+        {"rows": len(after), "usual": [float(before.min()), float(before.max())], "column": column.name},
     )  # fmt: skip
 
 
