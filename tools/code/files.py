@@ -1,6 +1,7 @@
 """Which programs belong to a run: those that its logs, scripts and configurations name, and what they import beside it.
 
-Vendored trees are left out. Where nothing names a program, those at the top of the run's folder are taken.
+Vendored trees are left out. Where nothing names a program, those at the top of the run's folder are taken; where they
+are few, all of them: somebody put them there.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from .source import SUFFIXES, read
 
 MOST_PROGRAMS = 100
 """Programs of one run that are judged; what a training is made of is less than fifty files."""
+FEW = 8
+"""Programs in which nobody has to look for that of the run; a repository has more. Own judgement."""
 MOST_NAMED = 1 << 20
 """Bytes at each end of a log, and of a script, in which programs are looked for by name."""
 VENDORED = re.compile(
@@ -52,7 +55,8 @@ def programs(run: Run) -> list[Artifact]:
 def belonging(run: Run) -> list[Artifact]:
     """The programs that the run is made of, as its other files and their imports tell."""
     known = {a.name: a for a in programs(run)}
-    first = list(_named(run, known)) or [a for name, a in known.items() if "/" not in name]
+    few = len(known) <= FEW
+    first = list(_named(run, known)) or [a for name, a in known.items() if few or "/" not in name]
     out: dict[str, Artifact] = {}
     waiting = list(dict.fromkeys(first))
     while waiting and len(out) < MOST_PROGRAMS:

@@ -136,6 +136,24 @@ def test_a_dump_that_is_bad_throughout_or_nowhere_names_none(tmp_path, first):
     assert not told(tmp_path, {"dump.tsv": dump(first, MODULES)})
 
 
+def passes(firsts):
+    rows = ["item,op,peak,n_inf"]
+    for k, first in enumerate(firsts):
+        rows += [f"{k},{name},2.5,{7 if first is not None and i >= first else 0}" for i, name in enumerate(MODULES)]
+    return rows
+
+
+def test_a_dump_of_many_items_names_the_module_where_all_bad_ones_begin(tmp_path):
+    found = told(tmp_path, {"hooks.csv": passes([None, 2, None, None, 2, None])})
+    assert found["nonfinite-begins-in-op"].data["module"] == "blk.0.attn.softmax"
+    assert found["nonfinite-begins-in-op"].evidence[0].line == len(MODULES) + 2 + 2
+
+
+@pytest.mark.parametrize("firsts", [[None] * 4, [None, 2, 8], [0, None, 0]])
+def test_items_that_begin_apart_or_are_bad_throughout_name_none(tmp_path, firsts):
+    assert not told(tmp_path, {"hooks.csv": passes(firsts)})
+
+
 CHAINS = (
     ("source", "read", "too_short", "kept"),
     ("来源", "读入", "丢弃:短", "保留"),
