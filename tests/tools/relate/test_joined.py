@@ -274,6 +274,22 @@ def test_rewards_before_the_first_update_that_are_not_zero(tmp_path):
     assert not told(tmp_path, {}, preference(0.4, np.full(40, 5e-7))[:1])
 
 
+def sampled(levels):
+    rows = ["policy,top_p,temp,uniq_3"]
+    for k, level in enumerate(levels):
+        name = f"rl-{100 * k}" if k else "init"
+        rows += [f"{name},{p},{t},{level + 0.05 * t:.3f}"
+                 for p in (0.9, 1.0) for t in (0.2, 0.8, 1.3)]  # fmt: skip
+    return rows
+
+
+def test_variety_falls_with_every_way_of_sampling(tmp_path):
+    found = told(tmp_path, {"u.csv": sampled([0.5, 0.41, 0.42, 0.33, 0.3, 0.24, 0.2, 0.17])})["variety-falls"]
+    assert found.data["last"] == pytest.approx(0.18)
+    assert not told(tmp_path, {"u.csv": sampled([0.5, 0.48, 0.51, 0.47, 0.5, 0.49, 0.5, 0.48])})
+    assert not told(tmp_path, {"u.csv": sampled([0.5, 0.3, 0.2])[:-1]})
+
+
 def test_variety_falls_along_the_models_and_goes_with_a_setting(tmp_path):
     models = ["name,distinct_2,temperature", "sft,0.46,0.8", "dpo-400,0.34,0.8", "dpo-1200,0.21,0.8"]
     assert told(tmp_path, {"variety.csv": models})["variety-falls"].data["last"] == pytest.approx(0.21)
