@@ -276,7 +276,7 @@ def _text(name: str, head: bytes, by_name: Recognised | None, alone: bool) -> Re
         settings = _PYTHON_SETTINGS.search(head) or re.search(r"config|args|settings", name, _I)
         if settings:
             return Recognised("config", "Python file that sets training arguments")
-        program = _PROGRAM.search(head) or (alone and _STATEMENT.search(head))
+        program = _PROGRAM.search(head) or _STATEMENT.search(head)
         return Recognised("code", "Python program") if program else None
     if _LOG_NAME.search(name):
         return Recognised("log", "log file name and text content")

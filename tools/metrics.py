@@ -20,6 +20,13 @@ _FAMILIES = (
         bounded(r"^(?:\w+[/_])?lr(?:-\w+|[_/](?:pg_?|group_?|adam\w*)\d*)(?:/(?:pg|group)\d+)?$"),
         "learning_rate",
     ),
+    (
+        bounded(
+            r"^(?=.{0,60}(?:frac|share|ratio|rate|portion)).{0,60}(?:(?<![a-z])(?:zero|no|null)_?(?:std|var|adv|spread)"
+            r"|(?:std|var|variance|adv|advantage|spread)s?_?(?:0|zero)(?![0-9a-z])|(?:dead|degenerate|uniform|same)_group)"
+        ),
+        "frac_reward_zero_std",
+    ),
 )
 """Keys that hold the name of a data set or of an optimizer."""
 

@@ -1,7 +1,7 @@
 """Which programs belong to a run: those that its logs, scripts and configurations name, and what they import beside it.
 
-Vendored trees are left out. Where nothing names a program, those at the top of the run's folder are taken,
-and the few that train.
+Vendored trees are left out. Where nothing names a program, all of a few are taken, for somebody put them there; of many
+those at the top of the run's folder, and the few that train.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -25,6 +25,8 @@ from .source import SUFFIXES, read
 
 MOST_PROGRAMS = 100
 """Programs of one run that are judged; what a training is made of is less than fifty files."""
+FEW = 8
+"""Programs in which nobody has to look for that of the run; a repository has more. Own judgement."""
 MOST_NAMED = 1 << 20
 """Bytes at each end of a log, and of a script, in which programs are looked for by name."""
 VENDORED = re.compile(
@@ -35,7 +37,7 @@ VENDORED = re.compile(
 SECONDS = 5.0
 """Time after which the facts of no further program are looked for."""
 LOOP = bounded(rb"\.backward\(|Trainer\(|\.fit\(")
-FEW = 3
+MOST_TRAIN = 3
 """Programs that train, up to which they belong to the run beside them though nothing names them."""
 WORDS = ("optim", "backward", "Arguments(", "Config(", "DataLoader", "Accelerator(")
 """One of them stands in every program with facts about a training."""
@@ -56,8 +58,7 @@ def programs(run: Run) -> list[Artifact]:
 def belonging(run: Run) -> list[Artifact]:
     """The programs that the run is made of, as its other files and their imports tell."""
     known = {a.name: a for a in programs(run)}
-    top = [a for name, a in known.items() if "/" not in name]
-    first = list(_named(run, known)) or list(dict.fromkeys([*_loops(known.values()), *top]))
+    first = list(_named(run, known)) or _unnamed(known)
     out: dict[str, Artifact] = {}
     waiting = list(dict.fromkeys(first))
     while waiting and len(out) < MOST_PROGRAMS:
@@ -130,10 +131,13 @@ def _named(run: Run, known: dict[str, Artifact]) -> Iterator[Artifact]:
                 yield from near or (same if len(same) == 1 else [])
 
 
-def _loops(known: Iterable[Artifact]) -> list[Artifact]:
-    """The programs that step an optimizer or start a trainer; none where they are many, for some are of other runs."""
-    found = [a for a in known if any(LOOP.search(text) for text in _texts(a.path))]
-    return found if len(found) <= FEW else []
+def _unnamed(known: Mapping[str, Artifact]) -> list[Artifact]:
+    """All of a few programs; of many those at the top, and those that train where these are few."""
+    if len(known) <= FEW:
+        return list(known.values())
+    train = [a for a in known.values() if any(LOOP.search(text) for text in _texts(a.path))]
+    top = [a for name, a in known.items() if "/" not in name]
+    return list(dict.fromkeys([*(train if len(train) <= MOST_TRAIN else []), *top]))
 
 
 def _texts(path: Path) -> Iterator[bytes]:

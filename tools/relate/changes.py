@@ -37,6 +37,9 @@ LEAST_HEIGHT = 0.75
 """Height of a step in noise of single points."""
 LEAST_SHARE = 0.004
 """Height of a step as a share of the level."""
+RAMP, LEVEL = 0.02, 0.15
+"""Half of the share of a row that a step may take, and of its height by which the row may go on rising or falling on
+either side. Own judgement."""
 NEEDLE = 15.0
 """Height of a needle in noise of single points, and `NEEDLE_WIDTH` the points that it lasts at most."""
 NEEDLE_WIDTH = 3
@@ -177,9 +180,25 @@ def _step(values: np.ndarray, low: int, high: int) -> Change | None:
     first, last = max(low, at - reach), min(high, at + reach)
     near = values[first:last]
     fit = fitted(near, "step") if len(near) >= LEAST_POINTS else None
-    if fit is None or not fit.believed:
+    found = _told(near, first, fit) if fit is not None and fit.believed else None
+    return found or _ramp(values, low, high, at)
+
+
+def _ramp(values: np.ndarray, low: int, high: int, at: int) -> Change | None:
+    """A step that takes a few points of many: level on both sides, and all of the way in `RAMP` of the row."""
+    width = int(RAMP * len(values))
+    sides = values[max(low, at - 6 * width) : at - width], values[at + width : min(high, at + 6 * width)]
+    if width <= SIDE or min(map(len, sides)) < 2 * width:
         return None
-    return _told(near, first, fit)
+    before, after = (float(np.median(side)) for side in sides)
+    height, sigma = after - before, noise(values[low:high])
+    tilts = [abs(float(np.median(s[len(s) // 2 :]) - np.median(s[: len(s) // 2]))) for s in sides]
+    if abs(height) < max(CLEAR * sigma, LEAST_SHARE * abs(before)) or max(tilts) > LEVEL * abs(height):
+        return None
+    way = (values[at - width : at + width] - before) / height
+    first, last = (at - width + int(np.argmax(way > share)) for share in (0.25, 0.9))
+    begun = max(at - width, first - 1 - (last - first) // 2)
+    return Change("step", first, begun, max(first, last), before, after, sigma, (height / max(sigma, 1e-300)) ** 2)
 
 
 def _told(near: np.ndarray, first: int, fit: Fit) -> Change | None:

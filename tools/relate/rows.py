@@ -46,10 +46,13 @@ MEDIA = bounded(
 LEVEL = bounded(r"^(?:level|quantizer|rvq_level|codebook)(?:_?(?:id|idx|index|no))?$")
 USED = bounded(r"(?:entropy|perplexity|utili[sz]ation|usage|used|active)")
 NAME = bounded(r"^(?:name|kernel(?:_name)?|op(?:erator)?|function|key|event)$")
-SPENT = bounded(r"^(?!.{0,40}(?:avg|mean|min|max|calls|count)).{0,40}(?:time|total|self|dur|_ms|_us)")
+SPENT = bounded(
+    r"^(?!.{0,40}(?:avg|mean|min|max|calls|count)).{0,40}(?:time|total|self|dur|_ms|_us)|^(?:[mun]?s|seconds|耗时)$"
+    r"|^(?:pct|percent|share|%)(?:_of_\w{1,20})?$|占比$"
+)
 COPY = re.compile(r"(?i)memcpy\s?htod[^a-z]{0,4}pageable")
 FLASH = re.compile(r"(?i)flash|fmha|efficient_attention|cudnn.{0,20}sdpa")
-EAGER = re.compile(r"(?i)softmax|masked_fill|::bmm|^bmm")
+EAGER = re.compile(r"(?i)softmax|masked_fill|::bmm|^bmm|att(?:entio)?n[_ ]scores?")
 COPY_SHARE, EAGER_SHARE, LEAST_OFFSET = 0.05, 0.3, 0.3
 """Share of a profile from which on copies, or attention in pieces, are told; seconds that text and sound lie apart."""
 ORIGINAL = bounded(r"(?i)^(?:orig(?:inal)?|clean|unchanged|standard)(?:[_ -]|$)")

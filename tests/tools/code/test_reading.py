@@ -144,6 +144,22 @@ def test_only_programs_that_belong_to_the_run_are_judged(tmp_path):
     assert {f.evidence[0].file for f in check_run_code(run).findings} == {"lib/loops.py"}
 
 
+@pytest.mark.parametrize(("others", "judged"), [(3, True), (30, False)])
+def test_few_programs_that_nothing_names_are_judged_wherever_they_lie(tmp_path, others, judged):
+    (tmp_path / "data").mkdir()
+    for i in range(others):
+        (tmp_path / "data" / f"part_{i}.py").write_text("import math\n")
+    (tmp_path / "data" / "fit.py").write_text(LOOP)
+    (tmp_path / "train.log").write_text("step 1 loss 2.0\n")
+    assert ("loss-kept-with-graph" in check_run_code(discover(tmp_path)).codes()) is judged
+
+
+def test_a_part_of_a_program_without_imports_is_one(tmp_path):
+    (tmp_path / "loop.py").write_text("# lines 90 to 120\nscaler = GradScaler()\n\nfor x in loader:\n    pass\n")
+    (tmp_path / "train.log").write_text("step 1 loss 2.0\n")
+    assert [a.name for a in belonging(discover(tmp_path))] == ["loop.py"]
+
+
 def test_a_program_named_by_a_traceback_belongs_to_the_run(tmp_path):
     (tmp_path / "train.log").write_text('Traceback:\n  File "/work/job/sub/fit.py", line 3, in <module>\n')
     (tmp_path / "sub").mkdir()

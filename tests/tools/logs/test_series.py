@@ -152,6 +152,17 @@ def test_a_gradient_norm_that_was_never_computed_is_left_out(read):
     assert points(read({"a.log": line.format(1, "0.000") + line.format(2, "0.150")}).get("grad_norm"))
 
 
+def test_a_scale_that_only_doubles_and_halves_is_the_loss_scale(read):
+    rows = "".join(f"step={i} loss=2.0 scaling={s}\n" for i, s in enumerate((4096, 4096, 2048, 0.03125)))
+    assert [p[1] for p in points(read({"train.log": rows}).get("loss_scale"))] == [4096, 4096, 2048, 0.03125]
+
+
+@pytest.mark.parametrize("values", [(1, 1, 1, 1), (300, 310, 290, 512), (8, 4, 2, 4)])
+def test_any_other_scale_is_none(read, values):
+    rows = "".join(f"step={i} loss=2.0 scale={s}\n" for i, s in enumerate(values))
+    assert read({"train.log": rows}).get("loss_scale") is None
+
+
 def test_deepspeed_chat_lines_belong_to_the_last_step(read):
     text = "".join(
         f"epoch: 0|step: {s}|ppo_ep: 1|act_loss: 0.{s}|cri_loss: 0.1\naverage reward score: {s}.5\n" for s in (0, 1, 2)

@@ -6,6 +6,7 @@ import pytest
 from triage.tools.logs.detectors.detect import detect
 from triage.tools.logs.signatures.causes import Timeline, judge
 from triage.tools.logs.signatures.match import Matcher
+from triage.tools.metrics import canonical
 from triage.tools.reading import Chunk, iter_chunks
 from triage.tools.series import Series, SeriesTable
 
@@ -114,6 +115,36 @@ def test_a_gradient_norm_that_fades_with_the_loss_has_nothing_left_to_learn():
     norm = series("grad_norm", np.geomspace(25, 0.004, 100))
     assert "grad-norm-vanishing" not in found(norm, series("loss", np.geomspace(1.6, 0.0002, 100)))
     assert "grad-norm-vanishing" in found(norm, series("loss", noisy(1.6, 0.02, 100)))
+
+
+def test_a_gradient_norm_that_is_cut_off_while_the_loss_stands_has_vanished():
+    norm = series("grad_norm", np.concatenate([noisy(2.4, 0.1, 90), noisy(0.011, 0.001, 210)]))
+    stands = np.concatenate([np.geomspace(3, 1.1, 90), noisy(1.1, 0.01, 210)])
+    assert "grad-norm-vanishing" in found(norm, series("loss", stands))
+    assert "grad-norm-vanishing" not in found(norm, series("loss", np.geomspace(3, 0.6, 300)))
+    slow = series("grad_norm", np.geomspace(2.4, 0.011, 300))
+    assert "grad-norm-vanishing" not in found(slow, series("loss", stands))
+
+
+def test_groups_without_spread_are_a_note_in_a_run_that_learned_and_a_fault_where_it_goes_on_for_nothing():
+    reward, share = np.linspace(0.4, 0.97, 200) + RANDOM.normal(0, 0.01, 200), np.linspace(0.1, 0.95, 200)
+    learns = found(series("reward", reward), series("frac_reward_zero_std", share),
+                   series("grad_norm", np.geomspace(0.6, 0.2, 200)))  # fmt: skip
+    assert learns["zero-advantage-groups"] == "S3"
+    share = np.concatenate([np.linspace(0.1, 0.96, 60), noisy(0.96, 0.01, 140)])
+    norm = np.concatenate([np.geomspace(0.6, 0.003, 60), noisy(0.003, 0.0004, 140)])
+    done = found(series("reward", reward), series("frac_reward_zero_std", share), series("grad_norm", norm))
+    assert done["zero-advantage-groups"] == "S2"
+
+
+@pytest.mark.parametrize(
+    ("key", "known"),
+    [("dead_groups_frac", True), ("share_zero_adv", True), ("rollout/adv_zero_ratio", True),
+     ("frac_dead_experts", False),
+     ("frac_std", False), ("nonzero_std_ratio", False), ("reward_std", False)],
+)  # fmt: skip
+def test_the_share_of_groups_without_spread_is_known_by_its_words(key, known):
+    assert ((canonical(key) or [""])[0] == "frac_reward_zero_std") is known
 
 
 def test_a_perfect_held_out_score_is_worth_a_note_and_a_good_one_is_not():

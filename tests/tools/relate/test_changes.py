@@ -79,3 +79,21 @@ def test_missing_and_infinite_values_are_told_and_left_out():
 
 def test_where_known_changes_leave_no_room_there_is_no_further_step():
     assert _step(noisy(np.where(STEPS < 250, 10.0, 9.6)), 250, 250) is None
+
+
+def ramp(width, tilt=0.0, n=600, at=350):
+    way = np.clip((np.arange(n) - at) / width, 0, 1) * -4.0
+    return noisy(2 + way + tilt * np.arange(n) / n, 0.1)
+
+
+@pytest.mark.parametrize(("width", "tilt"), [(10, 0.0), (16, 0.4)])
+def test_a_step_that_takes_a_few_points_of_many_is_dated_where_it_happened(width, tilt):
+    found = [c for c in changes(ramp(width, tilt)) if c.kind == "step"]
+    assert len(found) == 1
+    assert found[0].low <= 350 <= found[0].high <= 350 + width
+    assert (found[0].before, found[0].after) == pytest.approx((2, -2), abs=0.5)
+
+
+@pytest.mark.parametrize("row", [ramp(300), ramp(120), noisy(2 - 4 / (1 + np.exp(-(STEPS - 200) / 60)))])
+def test_a_way_that_takes_long_is_no_step(row):
+    assert not [c for c in changes(row) if c.kind == "step"]

@@ -136,6 +136,24 @@ def test_a_dump_that_is_bad_throughout_or_nowhere_names_none(tmp_path, first):
     assert not told(tmp_path, {"dump.tsv": dump(first, MODULES)})
 
 
+def passes(firsts):
+    rows = ["item,op,peak,n_inf"]
+    for k, first in enumerate(firsts):
+        rows += [f"{k},{name},2.5,{7 if first is not None and i >= first else 0}" for i, name in enumerate(MODULES)]
+    return rows
+
+
+def test_a_dump_of_many_items_names_the_module_where_all_bad_ones_begin(tmp_path):
+    found = told(tmp_path, {"hooks.csv": passes([None, 2, None, None, 2, None])})
+    assert found["nonfinite-begins-in-op"].data["module"] == "blk.0.attn.softmax"
+    assert found["nonfinite-begins-in-op"].evidence[0].line == len(MODULES) + 2 + 2
+
+
+@pytest.mark.parametrize("firsts", [[None] * 4, [None, 2, 8], [0, None, 0]])
+def test_items_that_begin_apart_or_are_bad_throughout_name_none(tmp_path, firsts):
+    assert not told(tmp_path, {"hooks.csv": passes(firsts)})
+
+
 CHAINS = (
     ("source", "read", "too_short", "kept"),
     ("来源", "读入", "丢弃:短", "保留"),
@@ -254,6 +272,22 @@ def test_rewards_before_the_first_update_that_are_not_zero(tmp_path):
     assert "reference-off-at-start" in told(tmp_path, {}, preference(-4.1, WARM))
     assert not told(tmp_path, {}, preference(0.002, WARM))
     assert not told(tmp_path, {}, preference(0.4, np.full(40, 5e-7))[:1])
+
+
+def sampled(levels):
+    rows = ["policy,top_p,temp,uniq_3"]
+    for k, level in enumerate(levels):
+        name = f"rl-{100 * k}" if k else "init"
+        rows += [f"{name},{p},{t},{level + 0.05 * t:.3f}"
+                 for p in (0.9, 1.0) for t in (0.2, 0.8, 1.3)]  # fmt: skip
+    return rows
+
+
+def test_variety_falls_with_every_way_of_sampling(tmp_path):
+    found = told(tmp_path, {"u.csv": sampled([0.5, 0.41, 0.42, 0.33, 0.3, 0.24, 0.2, 0.17])})["variety-falls"]
+    assert found.data["last"] == pytest.approx(0.18)
+    assert not told(tmp_path, {"u.csv": sampled([0.5, 0.48, 0.51, 0.47, 0.5, 0.49, 0.5, 0.48])})
+    assert not told(tmp_path, {"u.csv": sampled([0.5, 0.3, 0.2])[:-1]})
 
 
 def test_variety_falls_along_the_models_and_goes_with_a_setting(tmp_path):

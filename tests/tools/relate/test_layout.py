@@ -3,6 +3,7 @@
 import pytest
 
 from triage.tools.relate.layout.look import laid_out
+from triage.tools.relate.rows import looked
 from triage.tools.settings import Setting, Settings
 from triage.tools.tables.read import read_tables
 
@@ -60,3 +61,18 @@ def test_clocks_that_stay_and_have_no_reason_are_a_note(tmp_path):
     assert "clocks-steady" not in told(tmp_path, {"gpu.csv": held})
     slow = [row.replace("1755", "1120") if row.endswith("n22,3") or ",n22,3," in row else row for row in CARDS]
     assert "clocks-steady" not in told(tmp_path, {"gpu.csv": slow})
+
+
+def traced(tmp_path, head, parts):
+    rows = [head, *(f'{s},"{name}",{took}' for s in range(3) for name, took in parts)]
+    (tmp_path / "trace.csv").write_text("\n".join(rows) + "\n")
+    return {f.code for f in looked(read_tables(tmp_path / "trace.csv", "trace.csv"))}
+
+
+@pytest.mark.parametrize("head", ["step,op,ms", "step,kernel_name,pct", "step,name,self_time"])
+def test_attention_in_pieces_is_told_whatever_the_time_is_called(tmp_path, head):
+    pieces = [("softmax_backward", 19), ("attention scores: scale", 14), ("aten::bmm", 9), ("gemm_128x128", 40)]
+    assert "attention-unfused" in traced(tmp_path, head, pieces)
+    fused = [("flash_fwd_kernel", 20), ("softmax_loss", 31), ("gemm_128x128", 40)]
+    assert not traced(tmp_path, head, fused)
+    assert not traced(tmp_path, head.replace(head.rsplit(",", 1)[1], "calls"), pieces)

@@ -37,6 +37,16 @@ def test_hardly_any_removal_in_languages_without_spaces_is_told_and_a_usual_one_
     assert not serious(one)
 
 
+@pytest.mark.parametrize(("zh", "told"), [(3, True), (140, False)])
+def test_removal_is_summed_over_the_shards_of_a_language(tmp_path, zh, told):
+    rows = ["part,language,records,dropped"]
+    for i in range(40):
+        rows.append(f"p{i},{'zh' if i % 2 else 'en'},{2000 + 7 * i},{(zh if i % 2 else 150) + i % 3}")
+    found, _ = said(tmp_path, rows)
+    assert ("removed-by-language" in found) is told
+    assert bool(serious(found)) is told
+
+
 @pytest.mark.parametrize(("short", "told"), [((40, 9), True), ((90, 60), False)])
 def test_right_where_longer_and_below_chance_where_shorter(tmp_path, short, told):
     rows = ["bucket;pairs;correct;acc", "chosen longer by >100;500;480;96.0%", "chosen longer by 1-100;400;300;75.0%",
@@ -190,6 +200,24 @@ def test_a_share_of_the_mixture_that_moves_for_good_is_told_with_where(tmp_path,
     assert found.data["at"] == 1800
     assert abs(found.data["after"] - found.data["before"]) == pytest.approx(0.2, abs=0.01)
     assert not shares(tmp_path, False, long)
+
+
+def counted(tmp_path, moves, names):
+    rows = ["step," + ",".join(names)]
+    for i in range(40):
+        a = (60 if moves and i >= 22 else 180) + int(RNG.integers(-6, 7))
+        b = 250 + int(RNG.integers(-6, 7))
+        rows.append(f"{50 * i},{a},{b},{512 - a - b - 12},12")
+    return said(tmp_path, [*rows])[0]
+
+
+def test_documents_counted_by_language_are_a_mixture(tmp_path):
+    names = ("ja_docs", "en_docs", "web_docs", "rest_docs")
+    found = counted(tmp_path, True, names)["mixture-moved"]
+    assert found.data["part"] in ("ja", "web")
+    assert found.data["at"] == 1100
+    assert "mixture-moved" not in counted(tmp_path, False, names)
+    assert "mixture-moved" not in counted(tmp_path, True, ("free_slots", "busy_slots", "held_slots", "lost_slots"))
 
 
 def test_a_plan_that_was_not_kept(tmp_path):

@@ -17,6 +17,7 @@ from ...series import Series
 from ...vocabulary import UP
 from .detector import S1, S2, S3, Track, detector, finding, points_detector, where, where_zh
 from .evaluation import way
+from .groups import idle
 from .robust import finite, head_tail, mann_kendall, means, noise, onset, start_end
 
 LEAST = 10
@@ -298,8 +299,8 @@ def response_truncated(points: Series, _: Track) -> Iterator[Finding]:
 def zero_advantage_groups(track: Track) -> Iterator[Finding]:
     """Over 80% of the groups (or all, by a reward spread of 0) without spread at the end.
 
-    A high share late in a good run means that the prompts are solved, so S3 while the reward is at its best. Number:
-    own judgement.
+    A high share late in a good run means that the prompts are solved, so S3 while the reward is at its best, unless
+    half of the run has gone by so and the gradient with it. Numbers: own judgement.
     """
     share, spread, reward = (track.points(name, 5) for name in ("frac_reward_zero_std", "reward_std", "reward"))
     points = share or spread
@@ -315,7 +316,8 @@ def zero_advantage_groups(track: Track) -> Iterator[Finding]:
         en, zh = "that share of the groups has equal rewards", "这是组内奖励全部相同的组所占的比例"
     else:
         i, en, zh = _changed(points, 1e-12), "rewards inside a group are all equal", "组内奖励全部相同"
-    yield _level("zero-advantage-groups", S3 if solved else S2, points, i, ends, en, zh)
+    note = solved and not idle(share, track.points("grad_norm", 20))
+    yield _level("zero-advantage-groups", S3 if note else S2, points, i, ends, en, zh)
 
 
 @points_detector("chosen-reward-falling", "the implicit reward of the chosen answers falls", "reward_chosen", LEAST)

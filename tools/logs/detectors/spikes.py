@@ -368,7 +368,8 @@ SOLVED = 0.01
 
 @points_detector("grad-norm-vanishing", "the gradient norm fades to almost nothing", "grad_norm", 20)
 def grad_norm_vanishing(points: Series, track: Track) -> Iterator[Finding]:
-    """The last tenth of the gradient norms is a thousandth of the early level, or below 1e-7 of it all along.
+    """The last tenth of the gradient norms is a thousandth of the early level, or below 1e-7 of it all along; or it
+    fell to a hundredth within a tenth of the run and the loss has not fallen since.
 
     Exactly 0.0 is "not computed" (Megatron) or "no advantage" (GRPO) and is skipped; where the loss has gone to nothing
     with it, there is nothing left to learn. Source: runbook 004; the factor is own judgement.
@@ -380,11 +381,21 @@ def grad_norm_vanishing(points: Series, track: Track) -> Iterator[Finding]:
     if len(computed) < len(points) / 2:
         return
     early, last = head_tail(computed, 0.2)
-    if last > 1e-3 * early and last > 1e-7:
-        return
     start = onset((points.values < 0.01 * early) | (points.values <= 1e-7))
+    if last > 1e-3 * early and last > 1e-7 and (start is None or not _cut_off(points, start, early, loss)):
+        return
     i = start if start is not None else len(points) - 1
     en = f"{points.key} fades from {early:.3g} to {last:.3g}; below a hundredth of the start from {where(points, i)}."
     zh = f"{points.key} 从 {early:.3g} 降到 {last:.3g}；自{where_zh(points, i)}起低于初始水平的百分之一。"
     data = {"baseline": early, "last": last, "factor": last / early if early else None, "robust_sigma": sigma(computed)}
     yield finding("grad-norm-vanishing", S2, [(points, i), (points, -1)], en, zh, **data)
+
+
+def _cut_off(points: Series, start: int, early: float, loss: Series | None) -> bool:
+    """Whether the norm was lost within a tenth of the run, and the loss stands still from there on."""
+    high = np.flatnonzero(points.values[:start] >= 0.1 * early)
+    since = loss.values[loss.steps >= points.steps[start]] if loss is not None else np.empty(0)
+    if not len(high) or start - high[-1] > len(points) / 10 or len(since) < len(points) / 10:
+        return False
+    first, last = head_tail(since)
+    return last > 0.98 * first

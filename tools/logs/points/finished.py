@@ -11,13 +11,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...metrics import named
+from ...metrics import BY_WORDS, named
+from ...patterns import bounded
 from ...series import Series
 from ...vocabulary import VOCABULARY
 from .stream import Points, Stream
 
 MANY_AN_EPOCH = 20
 """Points of one epoch from which on they are the batches of it, and not several writers. Own judgement."""
+
+LEAST_SCALE = 7
+"""Halvings down to one of the largest value of a loss scale at least. Own judgement."""
+_SCALE = bounded(r"(?i)(?:^|[_/. ])scal(?:e|er|ing)(?:$|[_/. ])|缩放")
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Steps, values, lines."""
@@ -96,7 +101,7 @@ def _follow_epoch(steps: np.ndarray, epochs: np.ndarray) -> bool:
 def names_of(points: dict[str, Points]) -> dict[str, tuple[str, float]]:
     """Key -> metric and scale; where several keys mean one metric, the first alias of the table has it."""
     best: dict[str, tuple[int, str]] = {}
-    found = {key: named(key) for key in points}
+    found = {key: named(key) or _loss_scale(key, points[key]) for key in points}
     for key, hit in found.items():
         if hit:
             metric, _, order = hit
@@ -107,6 +112,15 @@ def names_of(points: dict[str, Points]) -> dict[str, tuple[str, float]]:
         own = key if key not in VOCABULARY else f"{key}?"
         names[key] = (hit[0], hit[1]) if wins and hit else (own, 1.0)
     return names
+
+
+def _loss_scale(key: str, points: Points) -> tuple[str, float, int] | None:
+    """What is called a scale and only doubles and halves, from far above one, is that of a scaler."""
+    if not _SCALE.search(key):
+        return None
+    halvings = np.log2(np.maximum(np.asarray(points.values, np.float64), np.finfo(np.float64).tiny))
+    doubles = len(halvings) > 0 and np.abs(halvings - np.rint(halvings)).max() < 1e-3
+    return ("loss_scale", 1.0, 2 * BY_WORDS) if doubles and halvings.max() >= LEAST_SCALE else None
 
 
 def _view(column: array) -> np.ndarray:

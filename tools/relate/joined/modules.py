@@ -1,6 +1,7 @@
 """Dumps of a forward or backward pass, one row a module in its order: where numbers stop being finite.
 
-Everything after the first such module is an echo of it. Several dumps that begin at one module are told together.
+Everything after the first such module is an echo of it. Several dumps that begin at one module are told together, and
+so are the passes of one dump that holds a row for each module of each of them.
 """
 
 from __future__ import annotations
@@ -43,8 +44,10 @@ def _first(table: Table) -> tuple[Column, np.ndarray, int] | None:
     if column is None:
         return None
     names = texts(column)
-    if np.mean([bool(DOTTED.fullmatch(n.strip())) for n in names]) < 0.8 or len(set(names.tolist())) < len(names):
+    if np.mean([bool(DOTTED.fullmatch(n.strip())) for n in names]) < 0.8:
         return None
+    if len(set(names.tolist())) < len(names):
+        return _of_passes(table, column, names)
     marked = [(bad, c) for c in table.columns if (bad := _bad(table, c)) is not None and bad.any()]
     firsts = [(int(bad.argmax()), c) for bad, c in marked
               if bad.argmax() > 0 and not means(INPUT, c.name) and bad[bad.argmax() :].mean() > 0.5]  # fmt: skip
@@ -54,10 +57,19 @@ def _first(table: Table) -> tuple[Column, np.ndarray, int] | None:
     return measure, names, i
 
 
-def _stays(table: Table, column: Column, i: int) -> bool:
-    """Whether most that follows a row is bad too."""
-    bad = _bad(table, column)
-    return bad is not None and bool(bad[i:].mean() > 0.5)
+def _of_passes(table: Table, column: Column, names: np.ndarray) -> tuple[Column, np.ndarray, int] | None:
+    """The same of a dump that goes through one list of modules again and again: where all bad passes begin."""
+    size = len(set(names.tolist()))
+    if size < LEAST or len(names) % size or not (names.reshape(-1, size) == names[:size]).all():
+        return None
+    for measure in table.columns:
+        bad = None if means(INPUT, measure.name) else _bad(table, measure)
+        passes = np.empty((0, size), bool) if bad is None else bad.reshape(-1, size)
+        ill = passes[passes.any(axis=1)]
+        firsts = ill.argmax(axis=1)
+        if len(ill) and firsts[0] > 0 and (firsts == firsts[0]).all() and ill[:, firsts[0] :].mean() > 0.5:
+            return measure, names, int(np.flatnonzero(passes.any(axis=1))[0]) * size + int(firsts[0])
+    return None
 
 
 def _bad(table: Table, column: Column) -> np.ndarray | None:

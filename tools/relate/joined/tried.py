@@ -27,7 +27,12 @@ VARIETY = bounded(r"(?:^|_)(?:distinct|dist|uniq(?:ue)?|ttr|diversity)_?\d?(?:_|
 SAMENESS = bounded(r"self_?bleu|(?:^|_)(?:homogeneity|template_?share|top_?opening)(?:_|$)|重复度|同质")
 FALLS = 0.2
 """Share by which variety falls at least. Own judgement."""
-RUN = bounded(r"(?:^|_)(?:name|run|model|exp|experiment|version|id|ckpt)(?:_|$)|^(?:名称|模型|实验|版本)$")
+STRAY = 0.2
+"""Share of the steps from model to model that may go the other way. Own judgement."""
+RUN = bounded(r"(?:^|_)(?:name|run|model|exp|experiment|version|id|ckpt|checkpoint|weights|policy)(?:_|$)"
+              r"|^(?:名称|模型|实验|版本|权重|检查点)$")  # fmt: skip
+SAMPLED = bounded(r"(?:^|_)(?:temperature|temp|top_?[pk]|min_?p|n_?samples|seed)(?:_|$)|^T$|温度")
+"""What answers were sampled with."""
 RESULT = bounded(r"^(?:summary|metric|eval|val|test|train)(?:_|$)|loss|acc|score|runtime|duration|state|created"
                  r"|time|date|正确率|得分|日期")  # fmt: skip
 SCORE = bounded(r"score|acc|(?:^|_)(?:em|f1|pass|win)(?:_|$)|internal|bench|eval|正确率|准确率|得分|分数")
@@ -53,6 +58,8 @@ def tried(tables: Sequence[Table], settings: Settings) -> Iterator[Finding]:
     for table in tables:
         if 2 <= len(table) <= MOST_ROWS:
             yield from _variety(table, settings)
+        yield from _as_sampled(table)
+        if 2 <= len(table) <= MOST_ROWS:
             yield from _confounded(table)
     yield from _within_noise(tables)
 
@@ -77,23 +84,50 @@ def _variety(table: Table, settings: Settings) -> Iterator[Finding]:
             return
 
 
+def _as_sampled(table: Table) -> Iterator[Finding]:
+    """Variety that falls along the models with every way of sampling, where each model has a row for each of them."""
+    by = [c for c in table.columns if means(SAMPLED, c.name) and c.values.dtype.kind == "f"]
+    label = next((c for c in table.columns if c.values.dtype.kind == "O" and means(RUN, c.name)), None)
+    if not by or label is None or len(table) > 10 * MOST_ROWS:
+        return
+    ways, at = np.unique(np.column_stack([c.values for c in by]), axis=0, return_inverse=True)
+    parts = [np.flatnonzero(at.ravel() == k) for k in range(len(ways))]
+    models = texts(label)[parts[0]].tolist()
+    if len(parts) < 2 or len(models) < 3 or any(texts(label)[p].tolist() != models for p in parts):
+        return
+    for column in table.columns:
+        name, values = plain(column.name), column.values
+        sign = 1 if VARIETY.search(name) else -1 if SAMENESS.search(name) else 0
+        if not sign or values.dtype.kind != "f" or not np.isfinite(values).all() or (values <= 0).any():
+            continue
+        gone = [sign * (values[p[0]] - values[p[-1]]) >= FALLS * values[p[0]] for p in parts]
+        wrong = np.mean([sign * np.diff(values[p]) > 0 for p in parts])
+        if all(gone) and wrong <= STRAY and _ordered(models):
+            yield _fell(table, column, float(values[parts[0][0]]), float(values[parts[0][-1]]), parts[0])
+            return
+
+
 def _in_order(table: Table) -> bool:
     """Whether the rows go from a starting model to what was made of it, by their names."""
-    said = texts(next(c for c in table.columns if c.values.dtype.kind == "O" and means(RUN, c.name))).tolist()
+    return _ordered(texts(next(c for c in table.columns if c.values.dtype.kind == "O" and means(RUN, c.name))).tolist())
+
+
+def _ordered(said: Sequence[str]) -> bool:
     counted = [[int(n) for n in re.findall(r"\d{1,9}", v)][-1:] for v in said]
     starts = bool(START.search(said[0].lower())) and not START.search(said[-1].lower())
     return starts or (all(counted) and all(a < b for a, b in pairwise(counted)))
 
 
-def _fell(table: Table, column: Column, first: float, last: float) -> Finding:
+def _fell(table: Table, column: Column, first: float, last: float, rows: np.ndarray | None = None) -> Finding:
     label = next(c for c in table.columns if c.values.dtype.kind == "O" and means(RUN, c.name))
     said = texts(label)
-    row = ", ".join(f"{said[i]} {column.values[i]:.4g}" for i in range(min(len(table), 6)))
+    rows = np.arange(len(table)) if rows is None else rows
+    row = ", ".join(f"{said[i]} {column.values[i]:.4g}" for i in rows[:6].tolist())
     return Finding(
         "variety-falls", Severity.S1,
         f"{column.name} goes from {first:.4g} to {last:.4g} along the models ({row}), measured in one table.",
         f"{column.name} 随模型从 {first:.4g} 变到 {last:.4g}（{row}），同一张表、同一种测法。",
-        _cells(table, column, (0, len(table) - 1)), {"metric": column.name, "first": first, "last": last},
+        _cells(table, column, (int(rows[0]), int(rows[-1]))), {"metric": column.name, "first": first, "last": last},
     )  # fmt: skip
 
 

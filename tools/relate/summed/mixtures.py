@@ -70,9 +70,14 @@ def _windows(table: Table) -> Column | None:
     return None
 
 
-def _corpora(columns: Sequence[Column]) -> bool:
-    """Whether all columns are sources of text by their names: only then any constant sum is a whole."""
-    return len(columns) > 1 and all(CORPORA & {*plain(c.name).split("_")} for c in columns)
+def _corpora(columns: Sequence[Column], tail: str = "") -> bool:
+    """Whether all columns are sources of text by their names: only then any constant sum is a whole; of columns that
+    share what they count, a rest may be left (`zh_docs`, `code_docs`, `other_docs`)."""
+    known = [c for c in columns if (CORPORA | SPOKEN) & {*plain(c.name).split("_")}]
+    return len(columns) > 1 and (
+        all(CORPORA & {*plain(c.name).split("_")} for c in columns)
+        or (bool(tail) and 2 * len(known) >= len(columns) > 2)
+    )
 
 
 def _wide(table: Table, axis: Column) -> Iterator[Mixture]:
@@ -86,18 +91,25 @@ def _wide(table: Table, axis: Column) -> Iterator[Mixture]:
             tails.setdefault(tail, []).append(column)
     spoken = [c for c in columns if plain(c.name) in SPOKEN or plain(c.name).split("_")[0] in SPOKEN]
     named = [c for c in columns if _corpora([c, c])]
-    for some in sorted([*tails.values(), spoken, named], key=len, reverse=True):
+    sets = [*tails.items(), ("", spoken), ("", named)]
+    for tail, some in sorted(sets, key=lambda s: len(s[1]), reverse=True):
         if len(some) < 2:
             continue
         total = np.sum([c.values for c in some], axis=0)
-        wholes = (1.0, 100.0, float(np.median(total))) if _corpora(some) else (1.0, 100.0)
+        wholes = (1.0, 100.0, float(np.median(total))) if _corpora(some, tail) else (1.0, 100.0)
         scale = next((s for s in wholes if s > 0 and np.mean(np.abs(total - s) <= NEARLY * s) >= MOST_PLACES), 0.0)
         if scale:
             order = np.argsort(axis.values, kind="stable")
             by = "language" if len(spoken) >= 2 and {id(c) for c in some} <= {id(c) for c in spoken} else "part"
-            parts = tuple((c.name, c.values[order] / scale, order) for c in some)
+            parts = tuple((_part_of(c.name, tail), c.values[order] / scale, order) for c in some)
             yield Mixture(table, axis, by, axis.values[order], parts)
             return
+
+
+def _part_of(name: str, tail: str) -> str:
+    """The part that a column is of, without what all of them count."""
+    words = plain(name).split("_")
+    return "_".join(words[:-1]) if tail and len(words) > 1 and words[-1] == tail else name
 
 
 def _long(table: Table, axis: Column) -> Iterator[Mixture]:
@@ -165,8 +177,9 @@ def _told(m: Mixture, found: Sequence[tuple[str, np.ndarray, np.ndarray, tuple[i
 
 
 def _data(m: Mixture) -> bool:
-    """Whether the parts are sources by their names or that of the file."""
-    return sum(bool(CORPORA & {*plain(name).split("_")}) for name, _, _ in m.parts) >= max(2, len(m.parts) / 2)
+    """Whether the parts are sources or languages by their names."""
+    known = [name for name, _, _ in m.parts if (CORPORA | SPOKEN) & {*plain(name).split("_")}]
+    return len(known) >= max(2, len(m.parts) / 2)
 
 
 def off_plan(tables: Sequence[Table]) -> Iterator[Finding]:

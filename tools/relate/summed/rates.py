@@ -67,12 +67,14 @@ class Rates:
 
 
 def rated(table: Table) -> Iterator[Rates]:
-    """Every share that the counts of a table make, by each column that has one row for each group."""
-    if not 2 <= len(table) <= MOST_ROWS + 1:
-        return
+    """Every share that the counts of a table make, by each column that has one row for each group; of a long table
+    (a row for each shard), by language, of the sums."""
     counts = [c for c in table.columns if is_count(c)]
     wholes = [c for c in counts if means(WHOLE, c.name) and not counted_of(c)]
     wholes += [c for c in counts if c not in wholes and means(WHOLE, c.name) and c.name not in _parts(counts)]
+    if len(table) > MOST_ROWS + 1:
+        yield from _pooled(table, wholes, counts)
+        return
     for column, said in labels_of(table):
         rows = np.array([i for i, v in enumerate(said.tolist()) if not TOTAL.search(v)], int)
         if not 2 <= len(rows) <= MOST_ROWS or len(set(said[rows].tolist())) < len(rows):
@@ -82,6 +84,20 @@ def rated(table: Table) -> Iterator[Rates]:
             if (n >= 1).all():
                 yield Rates(table, name, what, kind_of(column), column.name, tuple(said[rows].tolist()),
                             part[rows], n, rows)  # fmt: skip
+
+
+def _pooled(table: Table, wholes: Sequence[Column], counts: Sequence[Column]) -> Iterator[Rates]:
+    """The shares of the sums over all rows of each language."""
+    for column, said in labels_of(table):
+        labels, first, at = np.unique(said.astype(str), return_index=True, return_inverse=True)
+        many = 2 <= len(labels) <= MOST_ROWS and 2 * len(labels) <= len(table)
+        if not many or kind_of(column) != "language" or any(map(TOTAL.search, labels)):
+            continue
+        for name, what, part, whole in _counted(table, wholes, counts):
+            n = np.bincount(at, whole)
+            if (n >= 1).all():
+                yield Rates(table, name, what, "language", column.name, tuple(labels.tolist()),
+                            np.bincount(at, part), n, first)  # fmt: skip
 
 
 def _parts(counts: Sequence[Column]) -> set[str]:

@@ -37,7 +37,7 @@ COUNTED: Mapping[str, re.Pattern[str]] = {
 """What a count or a share is of -> its names."""
 WHOLE = bounded(
     r"(?:^|_)(?:n|num|count|total|pairs|docs|documents|samples|items|rows|examples|questions|conversations|requests"
-    r"|prompts|size|support|trials|n_pairs|n_docs|n_items)(?:_|$)|样本数|文档数|条数|总数|题数|对数|数量|输入文档"
+    r"|prompts|size|support|trials|records|texts|passages|n_pairs|n_docs|n_items)(?:_|$)|样本数|文档数|条数|总数|题数|对数|数量|输入文档"
     r"|请求数"
 )
 SHARE = bounded(r"(?:^|_)(?:rate|share|ratio|pct|percent|frac|fraction|acc|accuracy|prop|weight|proportion)(?:_|$)"

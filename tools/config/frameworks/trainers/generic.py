@@ -70,9 +70,13 @@ FRAMEWORK = Framework(
         nccl_timeout="nccl_timeout nccl_timeout_s ddp_timeout dist.timeout_s dist.timeout distributed.timeout "
             "dist_timeout distributed.timeout_s dist_timeout_s",
         hidden_size="hidden_size model.hidden n_embd d_model model.dim hidden dim",
+        norm_epsilon="norm_eps norm_epsilon rms_norm_eps layer_norm_eps layernorm_epsilon ln_eps model.norm_eps "
+            "model.norm_epsilon model.rms_norm_eps model.layer_norm_eps model.ln_eps",
         num_layers="num_layers n_layers n_layer num_hidden_layers model.layers layers",
         num_heads="num_heads n_heads n_head num_attention_heads model.heads heads",
         packing="packing",
+        flash_attention="attn_implementation flash_attention use_flash_attention use_flash_attn flash_attn "
+            "model.attn_implementation model.flash_attention model.use_flash_attn model.flash_attn",
         data_parallel="dp dp_size data_parallel",
         vocab_size="vocab_size model.vocab n_vocab",
         rope_theta="rope_theta rope.theta",
