@@ -52,7 +52,6 @@ ESTABLISHED = [
     "frozen-no-trainable-params",
     "gbs-miscalculation",
     "gpu-load-imbalance",
-    "grad-explosion",
     "grad-vanishing",
     "h2d-transfer-bottleneck",
     "incident-response",
@@ -99,6 +98,7 @@ ESTABLISHED = [
     "slow-rollout",
     "stale-engine-weights",
     "synthetic-data-collapse",
+    "toxic-data",
     "train-oom",
     "unstable-op",
     "verbosity-drift",
@@ -113,12 +113,12 @@ SUPPORTED = [
     "constrained-decoding-failure",
     "crash-recovery",
     "data-rollback",
+    "grad-explosion",
     "insufficient-logging",
     "knowledge-overinjection",
     "loss-nan",
     "nccl-hang",
     "tokenizer-train-contamination",
-    "toxic-data",
 ]
 """What they support: an experiment or a person decides, or a rival rests on the same evidence."""
 OPEN = [
