@@ -57,8 +57,8 @@ _ODD = bounded(
     r"|(?:only |about |just |barely )?(?:a|one) (?:third|half|quarter|fifth|tenth) (?:of|at|on|for|from)"
     r"|lower than|higher than|below the|behind the|worse than|no better|complain\w*|no longer|not any ?more|any ?more"
     r"|degrad\w+|regress\w+|is a mess|plummet\w*|collaps\w+|creep\w+ (?:up|down)"
-    r"|alik(?:e|es)|mak(?:es?|ing) (?:\w+ )?up|(?:alert|alarm|pager)\w* (?:fire|firing|went|goes|is|are|keep)\w*"
-    r"|paged|glued"
+    r"|alik(?:e|es)|mak(?:es?|ing) (?:\w+ )?up|(?:alert|alarm)\w* (?:(?:is|are|keeps?) )?(?:fires?|fired|firing)"
+    r"|glued"
     r"|cannot|can'?t|(?:does|did|do|has|have|had)(?: not|n'?t)|won'?t|hardly|barely|stuck)\b"
     r"|总是|总把|老是|老(?:在|把)|一直(?:是|只|都|没|不|为)|都是(?:一|同)|[一同]个?(?:腔调|样子|味|句式)|千篇一律"
     r"|一模一样|重复|复读|照抄|抄一遍|复述|乱码|胡(?:说|言|编)|乱(?:答|说|来)|答非所问|编造|瞎编|凭空|(?:还是)?只(?:有|会|能|剩|产出)|不见了"
@@ -170,7 +170,8 @@ def complaints(own: str) -> Iterator[Complaint]:
     """The complaints of a person's own words."""
     found = list(_odd(own))
     if not found and not _WHETHER.search(own) and not next(spans(own), None):
-        told = [c for s in sentences(own)[:MOST] for c in clauses(s) if len(_words(c)) >= LEAST_TOLD or _HAN.search(c)]
+        apart = [s for s in sentences(own)[:MOST] if not by_phrases([s], ())]  # beside a suspicion it is its reason
+        told = [c for s in apart for c in clauses(s) if len(_words(c)) >= LEAST_TOLD or _HAN.search(c)]
         found = [Complaint(c, _words(c), _metrics(c)) for c in told if not _asks(c) and _says(c)]
     yield from found
 

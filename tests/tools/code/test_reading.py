@@ -145,10 +145,10 @@ def test_only_programs_that_belong_to_the_run_are_judged(tmp_path):
 
 
 @pytest.mark.parametrize(("others", "judged"), [(3, True), (30, False)])
-def test_few_programs_that_nothing_names_are_judged_wherever_they_lie(tmp_path, others, judged):
+def test_few_programs_that_nothing_names_and_that_train_are_judged_wherever_they_lie(tmp_path, others, judged):
     (tmp_path / "data").mkdir()
     for i in range(others):
-        (tmp_path / "data" / f"part_{i}.py").write_text("import math\n")
+        (tmp_path / "data" / f"part_{i}.py").write_text(LOOP)
     (tmp_path / "data" / "fit.py").write_text(LOOP)
     (tmp_path / "train.log").write_text("step 1 loss 2.0\n")
     assert ("loss-kept-with-graph" in check_run_code(discover(tmp_path)).codes()) is judged

@@ -397,5 +397,4 @@ def _cut_off(points: Series, start: int, early: float, loss: Series | None) -> b
     since = loss.values[loss.steps >= points.steps[start]] if loss is not None else np.empty(0)
     if not len(high) or start - high[-1] > len(points) / 10 or len(since) < len(points) / 10:
         return False
-    first, last = head_tail(since)
-    return last > 0.98 * first
+    return (ends := head_tail(since))[1] > 0.98 * ends[0]
