@@ -94,10 +94,21 @@ def _end_with_parent() -> None:
 
 
 def _stop(pool: Any) -> None:
-    """Ends the workers at once; waits for the pool's own thread too, which would write to a closed pipe at exit."""
-    processes, thread = list((pool._processes or {}).values()), pool._executor_manager_thread
+    """Ends the workers at once; waits for the pool's own thread too, which would write to a closed pipe at exit.
+
+    A worker that is ended while it hands over a result leaves half of it in the pipe: the thread waits for the rest
+    for ever, unless nobody can write any more.
+    """
+    processes, thread, results = (
+        list((pool._processes or {}).values()),
+        pool._executor_manager_thread,
+        pool._result_queue,
+    )
     pool.shutdown(wait=False, cancel_futures=True)
     for process in processes:
         process.terminate()
-    for waited in [*processes, *([thread] if thread else [])]:
-        waited.join(5)
+    for process in processes:
+        process.join(5)
+    results._writer.close()
+    if thread:
+        thread.join(5)

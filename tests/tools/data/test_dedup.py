@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import multiprocessing
 import os
 import random
 import re
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from making import WORDS, prose
 
+from triage.tools.data import engine
 from triage.tools.data.cleanup import duplicate_removals, whole_files, write_clean
 from triage.tools.data.similar import features, longtext
 from triage.tools.data.similar.dedup import dedup, pair_rows
@@ -293,7 +296,7 @@ def test_stopping_leaves_no_partial_file_behind(tmp_path, after, signals):
 
 
 def test_workers_end_with_a_parent_that_is_killed(tmp_path):
-    process, _ = _dedup_stopped(tmp_path, 0.8, KILL)  # the pipes are closed only when the workers are gone, too
+    process, _ = _dedup_stopped(tmp_path, 0.6, KILL)  # the pipes are closed only when the workers are gone, too
     assert process.returncode == -KILL
 
 
@@ -336,3 +339,18 @@ def test_the_texts_compared_together_are_bounded(tmp_path, monkeypatch):
     few = dedup([path])[1]
     assert np.array_equal(few.pairs, whole.pairs)
     assert np.array_equal(few.similarity, whole.similarity)
+
+
+def _large(number):
+    return b"x" * (40 << 20)
+
+
+def test_a_worker_that_is_ended_while_it_hands_over_a_result_holds_nobody_up():
+    pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
+    pool.submit(_large, 0)
+    thread, reader = pool._executor_manager_thread, pool._result_queue._reader
+    assert thread is not None
+    while not reader.poll():
+        time.sleep(0.001)
+    engine._stop(pool)
+    assert not thread.is_alive()
