@@ -7,6 +7,7 @@ import os
 import random
 import re
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -341,16 +342,10 @@ def test_the_texts_compared_together_are_bounded(tmp_path, monkeypatch):
     assert np.array_equal(few.similarity, whole.similarity)
 
 
-def _large(number):
-    return b"x" * (40 << 20)
-
-
 def test_a_worker_that_is_ended_while_it_hands_over_a_result_holds_nobody_up():
     pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
-    pool.submit(_large, 0)
-    thread, reader = pool._executor_manager_thread, pool._result_queue._reader
-    assert thread is not None
-    while not reader.poll():
-        time.sleep(0.001)
+    assert pool.submit(abs, -1).result() == 1
+    thread, pipe = pool._executor_manager_thread, pool._result_queue._writer
+    os.write(pipe.fileno(), struct.pack("!i", 1000) + b"less than 1000 bytes")
     engine._stop(pool)
     assert not thread.is_alive()
