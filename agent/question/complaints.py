@@ -49,22 +49,21 @@ _ODD = bounded(
     r"|(?:is|are|at|stays?|reads?|shows?|gives?|only|of) (?:just |exactly |always |still )?(?:0(?:\.0+)?|zero)(?![\d.])"
     r"|too (?:good|high|low|short|long|slow|smooth\w*|much|many|few)|gone|missing|lost|los(?:es|ing)|empty|blank"
     r"|ignor\w+|refus\w+|forg[eo]t\w*|garbage|gibberish|nonsense|rubbish|useless|unusable|halluc\w+|garbl\w+"
-    r"|(?:read|sound|look|feel)(?:s|ing)? (?:all |so )?(?:the same|alike|similar)|(?:all|too|so) alike|fabricat\w+"
-    r"|mak(?:es?|ing) (?:\w+ )?up|made[- ]?up|invents?|inventing|muffled|dull"
+    r"|(?:read|sound|look|feel)(?:s|ing)? (?:all |so )?(?:the same|similar)|fabricat\w+"
+    r"|alikes?|mak(?:es?|ing) (?:\w+ )?up|made[- ]?up|invents?|inventing|muffled|dull"
     r"|mix(?:es|ing)? up|cut off|truncat\w+|doubled|tripled|halved|times (?:slower|longer|shorter|more|less|fewer)"
     r"|(?:learn(?:s|ed|t|ing)?|did|does|chang(?:es|ed)|gain(?:s|ed)?) nothing"
     r"|(?:no|any|little) (?:effect|gain|difference)"
     r"|(?:only |about |just |barely )?(?:a|one) (?:third|half|quarter|fifth|tenth) (?:of|at|on|for|from)"
     r"|lower than|higher than|below the|behind the|worse than|no better|complain\w*|no longer|not any ?more|any ?more"
     r"|degrad\w+|regress\w+|is a mess|plummet\w*|collaps\w+|creep\w+ (?:up|down)"
-    r"|alik(?:e|es)|mak(?:es?|ing) (?:\w+ )?up|(?:alert|alarm)\w* (?:(?:is|are|keeps?) )?(?:fires?|fired|firing)"
-    r"|glued"
+    r"|glued|(?:alert|alarm)\w* (?:(?:is|are|keeps?) )?(?:fires?|fired|firing)"
     r"|cannot|can'?t|(?:does|did|do|has|have|had)(?: not|n'?t)|won'?t|hardly|barely|stuck)\b"
     r"|总是|总把|老是|老(?:在|把)|一直(?:是|只|都|没|不|为)|都是(?:一|同)|[一同]个?(?:腔调|样子|味|句式)|千篇一律"
     r"|一模一样|重复|复读|照抄|抄一遍|复述|乱码|胡(?:说|言|编)|乱(?:答|说|来)|答非所问|编造|瞎编|凭空|(?:还是)?只(?:有|会|能|剩|产出)|不见了"
     r"|没了|丢了|为?空的|是空|空串|变(?:差|坏|短|长|笨|弱|傻)|不(?:会|再|听|遵|理|回)|忽略|无视|掉了|掉到|降到|跌|少了|多了"
     r"|翻倍|(?<!对)不对(?!吗)|不正常|奇怪|离谱|蹊跷|诡异|太(?:好|高|低|顺|短|长|差)|投诉|抱怨|跟.{1,8}一样|没(?:变|效|用|长进|学)|没有(?:效果|变化|提升)|白[训练跑]|坏了"
-    r"|出错|失败|不如|退化|爬升|变差|报警|告警|大同小异|瞎编|编造",
+    r"|出错|失败|不如|退化|爬升|报警|告警|大同小异",
     re.IGNORECASE,
 )
 """What people call odd, worse or absent: a language's words for trouble, not those of one field."""
@@ -146,10 +145,12 @@ _HOPED = (
 """What a number was hoped to be."""
 _BETWEEN = bounded(
     rf"{_THING}.{{0,48}}{_N}.{{0,48}}{_THING}.{{0,32}}{_N}"
-    rf"|{_N}.{{0,24}}\b(?:while|whereas|but|and|vs)\b.{{0,24}}{_THING}.{{0,48}}{_N}|{_N}.{{0,24}}(?:而|但).{{0,12}}{_THING}.{{0,24}}{_N}"
+    rf"|{_N}.{{0,24}}\b(?:while|whereas|but|and|vs)\b.{{0,24}}{_THING}.{{0,48}}{_N}"
+    rf"|{_N}.{{0,24}}(?:而|但).{{0,12}}{_THING}.{{0,24}}{_N}"
     rf"|\b(?:than|versus|vs\.?|against|compared (?:to|with))"
     rf" (?:on |in |with |that of )?(?:the |our |my |its )?{_THING}|比(?:不上|不过|起)? ?{_THING}|不如 ?{_THING}"
-    rf"|{_N}.{{0,48}}{_HOPED}.{{0,48}}{_N}|{_HOPED}.{{0,48}}{_N}.{{0,48}}(?:but|only|while|got|get|see|just|但|却|只).{{0,24}}{_N}",
+    rf"|{_N}.{{0,48}}{_HOPED}.{{0,48}}{_N}"
+    rf"|{_HOPED}.{{0,48}}{_N}.{{0,48}}(?:but|only|while|got|get|see|just|但|却|只).{{0,24}}{_N}",
     re.IGNORECASE,
 )
 """One model, run or version held against another."""
@@ -199,11 +200,13 @@ def _says(clause: str) -> bool:
 
 
 def _is_odd(clause: str) -> bool:
+    """Whether it tells of trouble beyond what it asks in general."""
     rest = _GENERAL.sub(" ", clause)
     return any(pattern.search(rest) for pattern in (_ODD, _SUDDEN, *(pattern for _, pattern in _WAYS)))
 
 
 def _asks(clause: str) -> bool:
+    """Whether it only asks."""
     return clause.endswith(("?", "？")) or not _GENERAL.sub(" ", clause).strip()
 
 

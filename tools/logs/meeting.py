@@ -41,6 +41,8 @@ TRIES, MINUTE = 5, 60.0
 RANKS = 3
 """Refused attempts that count where the clock is not told, for each process that dials."""
 SHOWN = 4
+_TIME = bounded(r"(?<![\d:.])(\d\d:\d\d:\d\d)(?![\d:])")
+_IP = bounded(r"\d{1,3}(?:\.\d{1,3}){3}")
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,6 @@ class Line:
         found = CLOCK.search(self.text[:80]) or _TIME.search(self.text[:80])
         said = next((g for g in (found.groups() if found else ()) if g and ":" in g), None)
         return None if said is None else sum(int(x) * n for x, n in zip(said.split(":"), (3600, 60, 1), strict=True))
-
-
-_TIME = bounded(r"(?<![\d:.])(\d\d:\d\d:\d\d)(?![\d:])")
 
 
 def meeting(texts: Mapping[str, Text], found: Iterable[Finding]) -> Iterator[Finding]:
@@ -172,6 +171,3 @@ def _apart(said: Sequence[Line]) -> Iterator[Finding]:
         tuple(told[ranks[0]][1].evidence() for ranks in [*masters.values()][:SHOWN]),
         {"masters": {a: len(r) for a, r in masters.items()}, "world_size": whole},
     )  # fmt: skip
-
-
-_IP = bounded(r"\d{1,3}(?:\.\d{1,3}){3}")

@@ -38,6 +38,7 @@ LEFT = {
 """What follows, where the stage takes personal data out and where not."""
 USUAL = 20.0
 """What the stage counts of each other source in the median, from which on nothing is a wonder."""
+_DIGITS = bounded(r"\d{1,12}")
 
 
 def staged(tables: Sequence[Table]) -> Iterator[Finding]:
@@ -85,9 +86,6 @@ def _aside(table: Table, rows: np.ndarray) -> bool:
     """Whether the rows themselves say that the source was left out."""
     words = (c.values[rows].tolist() for c in table.columns if c.values.dtype.kind == "O")
     return any(ASIDE.search(str(v)) for said in words for v in said[:20])
-
-
-_DIGITS = bounded(r"\d{1,12}")
 
 
 def _told(

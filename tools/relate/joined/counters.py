@@ -31,6 +31,10 @@ TAKEN = bounded(r"remov|drop|filter|discard|before|raw|丢弃|剔除|移除|去�
 DEDUP = bounded(
     r"dedup|minhash|simhash|lsh|(?:^|_)dups?(?:_|$)|duplicate|(?:cross|inter|intra)_?batch|去重|剔重|重复|跨批"
 )
+STAGES = {
+    True: ("dedup-removed-nothing", Severity.S1, "Deduplication", "去重"),
+    False: ("filter-removed-nothing", Severity.S2, "Filtering", "过滤"),
+}
 LEAST_READ = 1000
 ALL, USUAL = 0.97, 0.7
 """Share that a group loses, and the most that the others lose, to be told as lost."""
@@ -149,12 +153,10 @@ def _idle(c: Chain) -> Iterator[Finding]:
     if not len(idle) or len(rest) < 2 or rest.min() < LEAST_USUAL or len(idle) > 0.8 * len(c.lost):
         return
     group, value = _group(c, idle)
-    about = " ".join((c.table.file, c.table.part, c.read.name, c.kept.name, *(x.name for x in c.table.columns)))
-    dedup = len(idle) >= FEW and bool(means(DEDUP, about) or DEDUP.search(about))
     what = f"all with {group} {value}" if group else ", ".join(c.names[i] for i in idle[:4])
-    name, zh = ("Deduplication", "去重") if dedup else ("Filtering", "过滤")
+    code, severity, name, zh = STAGES[len(idle) >= FEW and _dedups(c.table, c.read, c.kept)]
     yield Finding(
-        "dedup-removed-nothing" if dedup else "filter-removed-nothing", Severity.S1 if dedup else Severity.S2,
+        code, severity,
         f"{name} removed nothing in {len(idle)} of {len(c.lost)} rows ({c.names[idle[0]]} to {c.names[idle[-1]]}; "
         f"{what}): {c.kept.name} equals {c.read.name}, while of the others {rest.min():.1%} to {rest.max():.1%} "
         "are removed.",
@@ -192,12 +194,10 @@ def _stopped(
 ) -> Finding:
     column, read = of
     before, after = share[:at], share[at:]
-    about = " ".join((table.file, table.part, *(c.name for c in table.columns)))
-    dedup = bool(means(DEDUP, about) or DEDUP.search(about))
     where = place(way.of or way.name, float(way.values[rows[at]]))
-    name, zh = ("Deduplication", "去重") if dedup else ("Filtering", "过滤")
+    code, severity, name, zh = STAGES[_dedups(table)]
     return Finding(
-        "dedup-removed-nothing" if dedup else "filter-removed-nothing", Severity.S1 if dedup else Severity.S2,
+        code, severity,
         f"{name} removes next to nothing from {where} on: {column.name} is {after.min():.2%} to {after.max():.2%} of "
         f"{read.name} in {len(after)} rows, and was {before.min():.1%} to {before.max():.1%} in the {len(before)} rows "
         "before.",
@@ -207,6 +207,12 @@ def _stopped(
                        value=float(column.values[rows[i]])) for i in (at, at - 1)),
         {"rows": len(after), "usual": [float(before.min()), float(before.max())], "column": column.name},
     )  # fmt: skip
+
+
+def _dedups(table: Table, *columns: Column) -> bool:
+    """Whether the stage takes out what is there twice."""
+    about = " ".join((table.file, table.part, *(c.name for c in (*columns, *table.columns))))
+    return bool(means(DEDUP, about) or DEDUP.search(about))
 
 
 def _group(c: Chain, which: np.ndarray) -> tuple[str, str]:
