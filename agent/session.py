@@ -23,8 +23,9 @@ from .casebook import BOOK, Casebook, Unusable
 from .diagnose import Diagnosis, diagnose
 from .events import Event, FindingMade, Listen, ToolStarted, ignore
 from .evidence import Look, look, named_or_worst, path_of
+from .leads.subject import Subject
 from .missing import missing
-from .narrate.answer import answer_text, headline
+from .narrate.answer import answer_text, headline, lead
 from .narrate.reply import about, lines, order_lines
 from .propose import Nothing, Proposal, propose
 from .question.parts import as_run
@@ -148,7 +149,8 @@ def _answer(
     orders = tuple(order_lines(asked.orders, seen.orders if seen else (), lang))
     which, beside = about(seen, lang, place(seen.about, paths)) if seen else ((), ())
     said = (*opening, *which, *orders, *lines(reply, diagnosis, proposal, lang, looked), *beside)
-    head = (headline(diagnosis, lang, looked), *(orders if diagnosis.state == "out-of-scope" else said))
+    begins = (headline(diagnosis, lang, looked), *lead(diagnosis, lang, looked))
+    head = (*begins, *(orders if diagnosis.state == "out-of-scope" else said))
     run = place(seen.about if seen else "", paths)
     candidate = place(seen.others[0].run, paths) if seen and len(seen.others) == 1 else ""
     passages = tuple(p for p in books.passages(words, 3) if p.score >= MEANT) if in_field or paths else ()
@@ -181,9 +183,16 @@ def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in
     stage = str(seen.settings.value("stage") or stage_of(seen.series))
     unsaid = missing(seen.coverage, asked, seen.checks, seen.findings, seen.series, stage) if paths else ()
     made = (seen.findings, seen.checks, in_field, paths)
-    leads = partial(_leads, seen, books)
+    subject = Subject(seen, books.runbook)
     found = diagnose(
-        books.runbook, hits, *made, stage=stage, missing=unsaid, leads=leads, named=partial(_named, asked, words, books)
+        books.runbook,
+        hits,
+        *made,
+        stage=stage,
+        missing=unsaid,
+        leads=partial(_leads, seen, books, subject),
+        subject=lambda: subject.share,
+        named=partial(_named, asked, words, books),
     )
     return replace(found, findings=(*found.findings, *_versions(seen))) if found.state == "diagnosed" else found
 
@@ -204,12 +213,13 @@ def _versions(seen: Look) -> list[Finding]:
     return [one.finding for one in differing(replace(seen, elsewhere=())) if one.variables]
 
 
-def _leads(seen: Look, books: Index) -> Leads:
-    """What the run's files say that could matter, whatever is asked of it."""
+def _leads(seen: Look, books: Index, subject: Subject) -> Leads:
+    """What the run's files say that could matter, and what they are about, whatever is asked of it."""
     from .leads.possible import possible
     from .leads.told import told
 
-    return possible(told(seen), books)
+    said = possible(told(seen), books)
+    return {id: (*said.get(id, ()), *subject.leads.get(id, ())) for id in {**said, **subject.leads}}
 
 
 def _words(asked: Question, own: str | None = None) -> str:

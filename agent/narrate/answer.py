@@ -117,6 +117,13 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
         yield WORDS["words-only"].say(lang)
 
 
+def lead(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
+    """What to look at first, where nothing that was read supports a cause."""
+    if looked and d.state == "inconclusive" and d.top and d.top.status == "possible":
+        title, status = d.top.entry.title.say(lang), standing(d.top, lang)
+        yield WORDS["lead"].say(lang, title=title, id=d.top.entry.id, status=status)
+
+
 def _fine(d: Diagnosis) -> bool:
     """Whether what was read shows nothing wrong."""
     return not d.findings or any(f.code == "run-healthy" for f in d.findings)

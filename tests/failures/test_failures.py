@@ -164,7 +164,7 @@ def test_what_is_open_is_not_found_yet(tmp_path, key):
 def test_a_healthy_run_or_one_of_the_rival_does_not_establish_it(tmp_path, key):
     status, leader = standing(tmp_path / "run", key, False)
     assert status != "established"
-    assert leader != key or key in SHARED
+    assert leader != key or status == "possible" or key in SHARED
 
 
 SHARED = ("endless-generation", "package-import-error", "loss-nan-bad-data", "noisy-data-mixture", "judge-bias")

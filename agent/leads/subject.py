@@ -1,0 +1,144 @@
+"""What the files of a run are about, as a prior of its causes, and the lines that say it most.
+
+A healthy run of the same kind holds the same words: so the subject orders causes, and never makes one believed. What
+documents think of the cause, and what speaks to an assistant, is not read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path, PurePosixPath
+
+from ...knowledge.outside import addressed
+from ...knowledge.runbook import Runbook
+from ...knowledge.subject import file_words, subjects
+from ...tools.findings import Evidence, Finding, Severity, TriageError, clean
+from ...tools.phrase import Phrase
+from ...tools.reading import head, is_binary, iter_lines
+from ..evidence import Look
+from .told import OPINION, TEXT, THEORY
+
+FILES, ALIKE = 64, 4
+"""Files that are read for words, and files of one folder and ending: a thousand samples are about one thing."""
+READ = 400
+"""Lines of a file that are read."""
+LEAST = 0.05
+"""Probability from which on the folder is said to be about an entry."""
+MOST = 3
+"""Entries that it is said to be about."""
+SHOWN, OF_A_FILE = 4, 2
+"""Lines that are shown for an entry, and lines of one file."""
+SAID = Phrase(
+    "The words of {files} are those of “{title}”; whether it happened they do not show.",
+    "{files} 中的用词属于“{title}”；但不能说明它确实发生。",
+)
+MEASURED, SAYS = 3, 1.0
+"""Measured facts that are shown beside the lines, and the log odds of the words of one from which on it is of them."""
+SCORE = 2.0
+"""Score of a lead to an entry that the files are surely about, on the scale of `ranking.LEAD`."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What the files of a run are about; read when first asked for."""
+
+    seen: Look
+    runbook: Runbook
+
+    @cached_property
+    def lines(self) -> dict[str, list[tuple[int, str]]]:
+        """The first lines of each file that has words, with their numbers; of each kind of file in a folder a few.
+
+        What the scan notes and the run outlived is left out.
+        """
+        kinds: Counter[tuple[str, str]] = Counter()
+        noted = {(e.file, e.line) for f in self.seen.scan.findings if f.severity == Severity.S3 for e in f.evidence}
+        out: dict[str, list[tuple[int, str]]] = {}
+        for name, path, prose in _files(self.seen):
+            place = PurePosixPath(name)
+            kind = (str(place.parent), place.suffix)
+            kinds[kind] += 1
+            if kinds[kind] <= ALIKE and not THEORY.search(place.stem) and (lines := _lines(path, prose)) is not None:
+                out[name] = [(n, text) for n, text in lines if (name, n) not in noted]
+            if len(out) == FILES:
+                break
+        return out
+
+    @cached_property
+    def share(self) -> dict[str, float]:
+        """The probability of each entry, by the words of the files."""
+        texts = [file_words(name, (text for _, text in some)) for name, some in self.lines.items()]
+        return subjects().about(texts)
+
+    @cached_property
+    def leads(self) -> dict[str, tuple[tuple[float, Finding], ...]]:
+        """The entries that the files are about most, each with its score and a note of the lines that say it."""
+        likely = sorted((id for id in self.share if self.share[id] >= LEAST), key=lambda id: -self.share[id])[:MOST]
+        found = {id: self._telling(id) for id in likely if id in self.runbook.entries}
+        return {
+            id: ((SCORE * self.share[id], self._note(id, lines)), *((0.0, f) for f in self._measured(id)))
+            for id, lines in found.items()
+            if lines
+        }
+
+    def _measured(self, id: str) -> list[Finding]:
+        """What was measured of the things that the entry is about, whatever it means: changes and differences."""
+        related = (f for report in self.seen.reports if report.tool == "relate" for f in report.findings)
+        found = [f for f in related if f.severity >= Severity.S2 and f.evidence]
+        if not found:
+            return []
+        known = subjects()
+        scores = known.scores([file_words(f.evidence[0].file or "", [f.message]) for f in found])
+        ranked = scores[:, known.entries.index(id)]
+        return [found[int(i)] for i in ranked.argsort()[::-1][:MEASURED] if ranked[i] >= SAYS]
+
+    def _note(self, id: str, found: list[Evidence]) -> Finding:
+        files = ", ".join(dict.fromkeys(clean(e.file or "", 80) for e in found))
+        title = self.runbook.entries[id].title
+        en, zh = (SAID.say(lang, files=files, title=title.say(lang)) for lang in ("en", "zh"))
+        return Finding("lead-subject", Severity.S3, en, zh, tuple(found))
+
+    def _telling(self, id: str) -> list[Evidence]:
+        """The lines whose words are the entry's most, of a few files."""
+        places = [(name, n, text) for name, some in self.lines.items() for n, text in _shapes(some)]
+        if not places:
+            return []
+        known = subjects()
+        scores = known.scores([file_words(name, [text]) for name, _, text in places])[:, known.entries.index(id)]
+        out: list[Evidence] = []
+        for i in scores.argsort()[::-1]:
+            name, n, text = places[int(i)]
+            if len(out) == SHOWN or scores[i] <= 0:
+                break
+            if sum(e.file == name for e in out) < OF_A_FILE and not addressed(text):
+                out.append(Evidence(name, n, text=clean(text, TEXT)))
+        return out
+
+
+def _files(seen: Look) -> Iterator[tuple[str, Path, bool]]:
+    """Name, path, and whether it is prose; without the files whose curves were judged and are sound: what they are
+    about is not what is wrong."""
+    judged = {s.file for s in seen.table} if any(f.code == "run-healthy" for f in seen.findings) else set()
+    known = ((a.name, a.path, a.kind == "document") for a in seen.run.artifacts if a.name not in judged)
+    passed = ((s.name, seen.run.root / s.name, True) for s in seen.run.unknown)
+    return (one for one in (*known, *passed) if one[1].is_file())
+
+
+def _lines(path: Path, prose: bool) -> list[tuple[int, str]] | None:
+    """What can be read as text; None of a binary file or one that cannot be opened. Prose may speak to an assistant."""
+    with suppress(TriageError, OSError):
+        if not is_binary(head(path)):
+            some = ((n, text) for n, text in islice(iter_lines(path), READ) if not OPINION.search(text[:TEXT]))
+            return [(n, text) for n, text in some if not (prose and addressed(text))]
+    return None
+
+
+def _shapes(some: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """The first line of each shape, numbers aside."""
+    first = {file_words("", [text]): (n, text) for n, text in reversed(some)}
+    return sorted(first.values())
