@@ -133,7 +133,8 @@ def diagnose(
         symptom = ranked[0].entry.id if ranked and in_field and state == "inconclusive" else ""
         least = LEAST_WORDS[state] if in_field else ASKED
         ranked = [h for h in ranked if h.words >= least or symptom in h.entry.explains]
-    if looked and state == "inconclusive" and not any(h.status in BELIEVED and h.probability >= LEAST for h in ranked):
+    believed = any(h.status in BELIEVED and h.probability >= LEAST for h in ranked)
+    if looked and state == "inconclusive" and not believed and not (missing and all(m.later for m in missing)):
         found = leads()
         ranked = with_leads([h for h in ranked if h.for_] if found else ranked, runbook, found)[:keep]
         findings = (*findings, *(f for h in ranked for f in h.for_ if f not in findings))

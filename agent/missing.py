@@ -92,6 +92,8 @@ class Missing:
     zh: str
     file: str = ""
     """The file that was not read."""
+    later: bool = False
+    """Whether only what the run does next will tell."""
 
     def say(self, lang: str) -> str:
         return pick(lang, self.en, self.zh)
@@ -297,7 +299,7 @@ def _apart(f: Finding) -> bool:
 def _unfinished(checks: Sequence[Check], of_now: bool) -> Iterator[Missing]:
     """That the run had not come to its end, unless only something is asked that its curves decide."""
     if not of_now and any(c.name == PLANNED and c.result == "found" for c in checks):
-        yield Missing(SAID["unfinished"].say("en"), SAID["unfinished"].say("zh"))
+        yield Missing(SAID["unfinished"].say("en"), SAID["unfinished"].say("zh"), later=True)
 
 
 def _of_now(asked: Question) -> bool:

@@ -46,7 +46,7 @@ class Walk:
             yield from self._of_dict(value, path, depth)
 
     def _of_dict(self, value: dict[Any, Any], path: str, depth: int) -> Iterator[Raw]:
-        for form in (self._split_frame, self._columns, self._labelled, self._numbered):
+        for form in (self._split_frame, self._columns, self._labelled, self._numbered, self._stacked):
             found = form(value, path)
             if found is not None:
                 yield found
@@ -126,6 +126,21 @@ class Walk:
         for key, record in rows.items():
             if not table.add({KEY: str(key), **flat(record)}, self.line_of(record)):
                 break
+        return table.raw
+
+    def _stacked(self, value: dict[Any, Any], path: str) -> Raw | None:
+        """Lists of alike records under labels, `{"base": [{...}, ...], "tuned": [{...}, ...]}`: one row for each."""
+        lists = [v for v in value.values() if isinstance(v, list) and len(v) > 1]
+        heads = [v[0] for v in lists if isinstance(v[0], dict)]
+        if len(heads) < max(2, len(value)) or len({_keys(head) for head in heads}) > 1:
+            return None
+        table = Records(path)
+        for key, records in value.items():
+            for record in records:
+                if isinstance(record, dict):
+                    row = {k: v for k, v in flat(record).items() if not _nested(v)}
+                    if not table.add({KEY: str(key), **row}, self.line_of(record)):
+                        return table.raw
         return table.raw
 
     def _numbered(self, value: dict[Any, Any], path: str) -> Raw | None:

@@ -76,6 +76,14 @@ def test_lists_within_records_are_told_with_what_stands_above(tmp_path):
     }
 
 
+def test_alike_lists_under_labels_are_one_table(tmp_path):
+    answers = {side: [{"prompt": f"q{i}", "rating": i % 5} for i in range(6)] for side in ("before", "after")}
+    (table,) = read(tmp_path, "a.json", json.dumps(answers))
+    assert (len(table), [c.name for c in table.columns]) == (12, ["$key", "prompt", "rating"])
+    other = {"questions": [{"prompt": "q"}, {"prompt": "r"}], "ratings": [{"score": 1}, {"score": 2}]}
+    assert all(len(t) == 2 for t in read(tmp_path, "b.json", json.dumps(other)))
+
+
 def test_the_lines_of_a_document(tmp_path):
     rows = [{"step": i, "text": "a\n{b", "loss": 1.0} for i in range(3)]
     (table,) = read(tmp_path, "a.json", json.dumps({"log": rows}, indent=1))
