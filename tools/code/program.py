@@ -170,7 +170,9 @@ class Program(Tree):
             return None
         made = self.kind(expr.value)
         function = self.method(made, expr.attr) if made is not None else None
-        if function is None or not any(last(key(d)) in ("property", "cached_property") for d in function.decorator_list):
+        if function is None or not any(
+            last(key(d)) in ("property", "cached_property") for d in function.decorator_list
+        ):
             return None
         ends = returned(function)
         return ends[0] if len(ends) == 1 else None

@@ -18,7 +18,10 @@ SHARDED = ("get_model_state_dict", "get_optimizer_state_dict", "get_state_dict",
 COLLECTIVES = ("all_reduce", "allreduce", "allgather", "mesh_reduce", "all_gather", "all_gather_object", "all_gather_into_tensor", "broadcast", "broadcast_object_list",
                "reduce_scatter", "reduce_scatter_tensor", "barrier", "all_to_all", "all_to_all_single", "gather_object",
                "monitored_barrier", "wait_for_everyone", "gather_for_metrics", "scatter_object_list")  # fmt: skip
-OWNERS = re.compile(r"(^|\.)(dist|distributed|comm|accelerator|fabric|self\.accelerator|c10d|collectives?|hvd|horovod|xla_model|strategy)(\.|$)", re.I)
+OWNERS = re.compile(
+    r"(^|\.)(dist|distributed|comm|accelerator|fabric|self\.accelerator|c10d|collectives?|hvd|horovod|xla_model|strategy)(\.|$)",
+    re.I,
+)
 GATHERS = ("gather", "reduce")
 WHOLE = re.compile(r"FullyShardedDataParallel|FSDP|fully_shard|zero_?3|stage.{0,5}3|deepspeed", re.I)
 HEAD = """
@@ -182,7 +185,7 @@ def sharded_work_on_one_rank(view: View) -> Iterator[Fault]:
     Why: gathering the weights needs every rank: the run hangs, or the file is empty.
     """
     program = view.program
-    sharded = any(True for _ in program.find("FSDP", "FullyShardedDataParallel", "fully_shard"))
+    sharded = any(True for _ in program.find("FSDP", "FullyShardedDataParallel", "fully_shard", "FullStateDictConfig"))
     engine = bool(view.roles.named("engine"))
     accelerated = bool(WHOLE.search(program.text)) and bool(view.roles.named("accelerator"))
     for call in program.find(*SHARDED):
@@ -192,6 +195,7 @@ def sharded_work_on_one_rank(view: View) -> Iterator[Fault]:
             yield Fault(call, f"`{name}` needs every rank, and only one calls it", f"`{name}` 需要所有 rank 参与，这里只有一个调用",
                         beside=(branch,))  # fmt: skip
     yield from _unwrapped(view)
+    yield from _lengths_apart(view)
     for call in program.find("state_dict", "generate", "save_checkpoint", "save_state", "forward", "save_16bit_model"):
         role, name = view.roles.of(receiver(call)), last(program.path(call.func))
         branch = single(program, call)
@@ -228,12 +232,32 @@ def _unwrapped(view: View) -> Iterator[Fault]:
     program = view.program
     for call in program.find("generate") if THIRD.search(program.text) else ():
         made = program.origin(receiver(call), inside=False) if receiver(call) is not None else None  # type: ignore[arg-type]
-        own = isinstance(made, ast.Call) and last(program.path(made.func)) in ("unwrap_model", "extract_model_from_parallel")
+        own = isinstance(made, ast.Call) and last(program.path(made.func)) in (
+            "unwrap_model",
+            "extract_model_from_parallel",
+        )
         branch = single(program, call) if own else None
         apart = any(re.search(r"summon_full_params|GatheredParameters", c) for c in program.contexts(call))
         if branch is not None and not apart and not _answered(program, call, branch):
             yield Fault(call, "`generate` needs every rank, and only one calls it", "`generate` 需要所有 rank 参与，这里只有一个调用",
                         beside=(branch,))  # fmt: skip
+
+
+def _lengths_apart(view: View) -> Iterator[Fault]:
+    """Generation with a ZeRO-3 engine whose ranks stop when their own answers end."""
+    program = view.program
+    told = re.search(
+        r"synced_gpus|HfDeepSpeedConfig|GatheredParameters|Trainer\(|inference_engine|init_inference|hybrid_engine",
+        program.text,
+    )
+    if told or not re.search(r"zero_?3|['\"]?stage['\"]?\s{0,3}[:=]\s{0,3}3", program.text, re.I):
+        return
+    for call in program.find("generate"):
+        on = receiver(call)
+        inner = on.value if isinstance(on, ast.Attribute) and on.attr == "module" else on
+        if inner is not None and view.roles.sure(inner) == "engine" and single(program, call) is None:
+            yield Fault(call, "ranks that share the weights end their answers at different lengths: give `synced_gpus=True`",
+                        "共享权重的各 rank 生成长度不同而互相等待：应传入 `synced_gpus=True`", severity="S2")  # fmt: skip
 
 
 def _sharded(view: View, expr: ast.expr) -> bool:

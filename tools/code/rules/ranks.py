@@ -45,7 +45,8 @@ def rank_stops_on_its_own(view: View) -> Iterator[Fault]:
     Why: the others wait for its gradients until the timeout.
     """
     program = view.program
-    if not view.distributed:
+    shared = view.among_ranks and re.search(r"DistributedDataParallel|\bDDP\b|\bddp\b|FSDP|fully_shard", program.text)
+    if not view.distributed and not shared:
         return
     yield from _own_figure(view)
     yield from _own_clock(view)
@@ -86,7 +87,9 @@ def _own_clock(view: View) -> Iterator[Fault]:
     for leave in (n for n in program.each(ast.Break) if any(x in loops for x in program.loops(n)[:1])):
         for test, _, _ in program.guards(leave)[:1]:
             paths = [program.path(n.func) for n, _, _ in made_of(program, test) if isinstance(n, ast.Call)]
-            timed = any(p in ("time.time", "time.monotonic", "time.perf_counter") or p.endswith("datetime.now") for p in paths)
+            timed = any(
+                p in ("time.time", "time.monotonic", "time.perf_counter") or p.endswith("datetime.now") for p in paths
+            )
             if timed and not any(last(p) in (*COLLECTIVES, "reduce", "item") for p in paths):
                 yield Fault(leave, "a rank leaves the training when its own clock says so, and the others wait for it",
                             "某个 rank 按自己的时钟退出训练，其余 rank 会一直等待", beside=(test,))  # fmt: skip

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ...conditions import of_the_batch
-from ...program import FUNCTIONS, Program, key, last
+from ...program import Program, key, last
 from ..distributed import COLLECTIVES, HEAD, collectives, held_by, own_group
 from ..look import alone_on_rank, inside, rank_branch
 from ..rule import Fault, View, rule
