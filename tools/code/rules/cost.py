@@ -26,8 +26,8 @@ for step, batch in enumerate(loader):
 
 
 @rule("device-read-every-step", "S3", "low-throughput", ".item( .cpu( .tolist( .numpy( float(",
-      bad=LOOP.format(inside="norms = [p.grad.norm().item() for p in model.parameters()]"),
-      good=LOOP.format(inside="if step % 100 == 0:\n        norms = [p.grad.norm().item() for p in model.parameters()]"))  # fmt: skip
+      bad=LOOP.format(inside="scores = model(**batch).logits.cpu()"),
+      good=LOOP.format(inside="if step % 100 == 0:\n        scores = model(**batch).logits.cpu()"))  # fmt: skip
 def device_read_every_step(view: View) -> Iterator[Fault]:
     """Many tensors are read back from the device in every step.
 
@@ -46,10 +46,16 @@ def device_read_every_step(view: View) -> Iterator[Fault]:
         plain = {id(e.node): e for e, name in reads if name in ("item", "float") and not e.loops}
         for event in (*inner[:1], *(heavy[:1] if not inner else ())):
             yield Fault(event.node, "tensors are read back from the device in every step: the GPU waits each time",
-                        "每一步都把张量读回主机：GPU 每次都要等待")  # fmt: skip
+                        "每一步都把张量读回主机：GPU 每次都要等待", severity=_weight(view, pace, event))  # fmt: skip
         if not inner and not heavy and len(plain) >= 2:
             yield Fault(next(iter(plain.values())).node, f"{len(plain)} values are read back from the device in every step",
                         f"每一步都从设备读回 {len(plain)} 个值")  # fmt: skip
+
+
+def _weight(view: View, pace: Pace, event: Event) -> str:
+    """How much a read costs: one wait for each parameter of a model is much in a training, whatever the model."""
+    trains = pace.looped and bool(pace.of("backward")) and bool(pace.of("step"))
+    return "S2" if trains and last(view.program.path(event.node.func)) in ("item", "tolist") else ""  # type: ignore[attr-defined]
 
 
 def _loss(view: View, pace: Pace, event: Event) -> bool:

@@ -212,7 +212,7 @@ def workers_share_a_seed(view: View) -> Iterator[Fault]:
                 yield Fault(seeded, "all workers of the loader get the same seed", "所有 worker 使用同一个种子", fix, beside=(call,))  # fmt: skip
 
 
-SEEDS = ("seed", "manual_seed", "set_seed", "seed_everything")
+SEEDS = ("seed", "manual_seed", "set_seed", "seed_everything", "default_rng", "RandomState")
 
 
 def _seeds(program: Program, call: ast.Call) -> bool:

@@ -13,7 +13,8 @@ from ..program import FUNCTIONS, Function, Program, argument, key, last, receive
 from .look import OF_RANKS, alone_on_rank, rank_branch, single
 from .rule import Fault, View, rule
 
-SHARDED = ("get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "full_tensor")
+SHARDED = ("get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "full_tensor", "optim_state_dict",
+           "full_optim_state_dict", "summon_full_params")  # fmt: skip
 """Functions of torch that gather what lies on all ranks."""
 COLLECTIVES = ("all_reduce", "allreduce", "allgather", "mesh_reduce", "all_gather", "all_gather_object", "all_gather_into_tensor", "broadcast", "broadcast_object_list",
                "reduce_scatter", "reduce_scatter_tensor", "barrier", "all_to_all", "all_to_all_single", "gather_object",

@@ -16,7 +16,7 @@ from .look import EPOCH, TEST, inside, keyword
 from .rule import Fault, View, rule
 
 
-@rule("iterator-used-up", "S1", "loss-stagnation", "iter( map( filter( zip( islice yield for",
+@rule("iterator-used-up", "S1", "loss-stagnation", "iter( map( filter( zip( islice yield for csv",
       bad="""
       batches = iter(loader)
       for epoch in range(3):
@@ -91,7 +91,7 @@ def _once(view: View, made: ast.expr | None) -> bool:
     if not isinstance(made, ast.Call):
         return False
     lazy = ("iter", "map", "filter", "zip", "itertools.chain", "itertools.islice", "itertools.chain.from_iterable")
-    if view.program.path(made.func) in lazy:
+    if view.program.path(made.func) in (*lazy, "csv.reader", "csv.DictReader"):
         return True
     function = view.program.function(made)
     endless = function is not None and any(
@@ -307,6 +307,7 @@ def evaluation_drops_items(view: View) -> Iterator[Fault]:
 
     Why: some items are never scored, and the score depends on the batch size.
     """
+    yield from _made_for_both(view)
     for call, name in loaders(view):
         value = argument(call, "drop_last")
         data = key(argument(call, "dataset", 0))
@@ -315,6 +316,22 @@ def evaluation_drops_items(view: View) -> Iterator[Fault]:
                 yield Fault(
                     call, "the evaluation drops its last batch", "评测丢弃了最后一个批次", (instead(value, "False"),)
                 )
+
+
+def _made_for_both(view: View) -> Iterator[Fault]:
+    """A function that makes the loaders of both parts, and drops the last batch of each."""
+    program = view.program
+    for call, _ in loaders(view):
+        value, scope = argument(call, "drop_last"), program.scope(call)
+        if value is None or keyword(call, "drop_last") is not True or program.guards(call):
+            continue
+        for made in program.callers(scope):
+            statement = program.statement(made)
+            name = last(key(statement.targets[0])) if isinstance(statement, ast.Assign) else ""
+            if isinstance(scope, FUNCTIONS) and TEST.search(name) and not TRAINED.search(name):
+                yield Fault(value, f"the evaluation drops its last batch: `{name}` is made here, too", "评测丢弃了最后一个批次",
+                            beside=(made,))  # fmt: skip
+                break
 
 
 @rule("batched-generation-padded-right", "S1", "padding-side-wrong", "padding_side",

@@ -139,7 +139,8 @@ def rank_branch(program: Program, test: ast.expr, deep: int = FOLLOWED) -> bool 
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         sides = (test.left, test.comparators[0])
         ranked = any(_is_rank(program, s) for s in sides)
-        number = next((v for s in sides if isinstance(v := program.const(s), int) and not isinstance(v, bool)), None)
+        values = [int(v) if isinstance(v, str) and v.isdigit() else v for v in map(program.const, sides)]
+        number = next((v for v in values if isinstance(v, int) and not isinstance(v, bool)), None)
         if ranked and number is not None:
             if isinstance(test.ops[0], ast.Eq):
                 return None if number == -1 else True

@@ -194,7 +194,12 @@ def _between_epochs(view: View, trained: set[str]) -> Iterator[Fault]:
     for training in view.trainings:
         for call in (n for n in program.each(ast.Call) if key(n.func) in trained):
             placed = any(inside(program, call, x) for x in training.outer) and not inside(program, call, training.node)
-            if placed and model_call(view, call) and no_grad(program.contexts(call)) and _batches(program, call):
+            if (
+                placed
+                and (model_call(view, call) or view.roles.of(call.func) == "model")
+                and no_grad(program.contexts(call))
+                and _batches(program, call)
+            ):
                 yield Fault(call, f"`{key(call.func)}` is evaluated without `{key(call.func)}.eval()`: dropout stays on",
                             f"评测时没有调用 `{key(call.func)}.eval()`：dropout 仍然开启")  # fmt: skip
                 return

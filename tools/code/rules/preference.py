@@ -192,7 +192,10 @@ def _params_of(view: View, node: ast.Assign) -> bool:
 
 def _same_arguments(view: View, call: ast.Call) -> Iterator[Fault]:
     named = ("ref_model", "reference_model", "reference", "ref_policy", "reference_policy", "ref")
-    reference = next((v for n in named if (v := argument(call, n)) is not None), None)
+    made = view.program.classes.get(call.func.id) if isinstance(call.func, ast.Name) else None
+    fields = [key(s.target) for s in made.body if isinstance(s, ast.AnnAssign)] if made is not None else []
+    placed = dict(zip(fields, call.args, strict=False))
+    reference = next((v for n in named if (v := argument(call, n) or placed.get(n)) is not None), None)
     reference = _alias(reference, view.program) if reference is not None else None
     if reference is None or not key(reference):
         return

@@ -99,16 +99,20 @@ def _told_alone(view: View) -> Iterator[Fault]:
     """A loop of training that is left for a flag that one rank alone sets, and that the others never hear of."""
     program = view.program
     handed = {key(n) for c in program.find(*AGREED) for a in c.args for n in ast.walk(a)} - {""}
-    for leave in _ways_out(view):
-        for test, _, branch in program.guards(leave)[:1]:
-            flag = next((n for n in ast.walk(test) if isinstance(n, (ast.Name, ast.Attribute)) and key(n)), None)
-            given = [b for b in program.bindings(flag) if b.how == "assign"] if flag is not None else []
-            later = [b for b in given if not isinstance(b.value, ast.Constant) or b.value.value]
-            alone = [alone_on_rank(program, b.node) for b in later]
-            plain = flag is test and isinstance(leave, ast.Break) and key(flag) not in handed
-            if plain and alone and all(alone) and program.bindings(flag)[0].how == "assign":
-                yield Fault(leave, f"`{key(flag)}` is set by one rank alone: the others go on, and wait for it",
-                            f"`{key(flag)}` 只由一个 rank 设置：其余 rank 继续训练并等待它", beside=(branch, *alone[:1]))  # type: ignore[arg-type]  # fmt: skip
+    ends = [(b, program.guards(b)[0][0]) for b in _ways_out(view) if isinstance(b, ast.Break) and program.guards(b)]
+    loops = {x for t in view.trainings if t.whole for x in (t.node, *t.outer)} if view.among_ranks else set()
+    ends += [(x, x.test) for x in loops if isinstance(x, ast.While)]
+    for end, test in ends:
+        stays = isinstance(end, ast.While) is not isinstance(test, ast.UnaryOp)  # what it is while the loop goes on
+        flag = test.operand if isinstance(test, ast.UnaryOp) else test
+        given = (
+            program.bindings(flag) if isinstance(flag, (ast.Name, ast.Attribute)) and key(flag) not in handed else []
+        )
+        later = [b for b in given if not isinstance(b.value, ast.Constant) or bool(b.value.value) is not stays]
+        alone = [alone_on_rank(program, b.node) for b in later if b.how == "assign"]
+        if len(alone) == len(later) > 0 and all(alone):
+            yield Fault(end, f"`{key(flag)}` is set by one rank alone: the others go on, and wait for it",
+                        f"`{key(flag)}` 只由一个 rank 设置：其余 rank 继续训练并等待它", beside=tuple(alone[:1]))  # type: ignore[arg-type]  # fmt: skip
 
 
 def _skipped_alone(view: View) -> Iterator[Fault]:

@@ -47,7 +47,10 @@ def checkpoint_overwritten_in_place(view: View) -> Iterator[Fault]:
     Where the run goes on from that very file, it is all that there is.
     """
     program = view.program
-    if re.search(r"os\.replace|os\.rename|\.rename\(|shutil\.move|\.replace\(\w{0,40}(path|tmp)", program.text):
+    if re.search(
+        r"os\.replace|os\.rename|\.rename\(|shutil\.move|\.replace\((self\.)?\w{0,40}(path|tmp|file|dst|target)|[\"']\.?(tmp|part)\b",
+        program.text,
+    ):
         return
     read = [opened(program, c.args[0]) or c.args[0] for c in program.find("load") if c.args]
     loops = tuple(x for t in view.trainings if t.whole for x in (t.node, *t.outer))

@@ -31,6 +31,8 @@ SAME = (
 """Functions that give rows of their first argument."""
 KEEPS = ("shuffle", "select", "take", "to_list", "with_format", "map", "copy", "filter")
 """Methods that give rows of what they are called on."""
+MOST_CALLS = 4
+"""Functions that rows are followed through, each once."""
 Root = tuple[object, str]
 """What rows come from, as (the call or the name that makes it, its split)."""
 
@@ -171,6 +173,9 @@ def _rows(program: Program, expr: ast.expr, deep: int = 14, whole: bool = False,
         elif not (whole and isinstance(expr.slice, ast.Slice) and expr.slice.lower is not None):
             yield from _rows(program, expr.value, deep - 1, whole, calls)
     elif isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Add):
+        sides = [s.value for s in (expr.left, expr.right) if isinstance(s, ast.Subscript)]
+        if len(sides) == 2 and key(sides[0]) and key(sides[0]) == key(sides[1]):
+            return  # what stands before and behind the one that is asked
         for side in (expr.left, expr.right):
             yield from _rows(program, side, deep - 1, whole, calls)
     elif key(expr):
@@ -197,7 +202,8 @@ def _of_call(program: Program, call: ast.Call, deep: int, whole: bool, calls: tu
         for value in call.args:
             yield from _rows(program, value, deep - 1, whole, calls)
     elif (function := program.function(call)) is not None:
-        for value in returned(function):
+        again = len(calls) >= MOST_CALLS or any(program.function(c) is function for c in calls)
+        for value in returned(function) if not again else ():
             yield from _rows(program, value, deep - 1, whole, (*calls, call))
     elif name in KEEPS and on is not None:
         ranged = call.args[0] if name == "select" and call.args else None
@@ -210,10 +216,11 @@ def _of_call(program: Program, call: ast.Call, deep: int, whole: bool, calls: tu
 def _of_parameter(program: Program, found: Binding, name: str, deep: int, whole: bool,
                   calls: tuple[ast.Call, ...]) -> Iterator[Root]:  # fmt: skip
     mine = [c for c in calls if program.function(c) is found.node]
-    callers = mine[-1:] or program.callers(found.node)[:4]
+    callers = mine[-1:] or [c for c in program.callers(found.node) if program.scope(c) is not found.node][:4]
+    deep = deep - 1 if len(callers) < 2 else max(deep - 4, 1)
     if not callers:
         yield (found.node, name), name
     for call in callers:
         for own, value in passed(found.node, call):
             if own == name:
-                yield from _rows(program, value, deep - 1, whole, calls[: calls.index(call)] if call in calls else ())
+                yield from _rows(program, value, deep, whole, calls[: calls.index(call)] if call in calls else ())
