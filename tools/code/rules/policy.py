@@ -341,7 +341,7 @@ def _kept_copy(view: View) -> Iterator[Fault]:
                         f"`{name}` 是一次性的副本：在循环中采样，却从未得到训练后的权重", beside=(made,))  # fmt: skip
 
 
-PUSHES = re.compile(r"push|sync|update_weight|load_weights|send_weights|refit|reload|publish|upload")
+PUSHES = re.compile(r"^push(?!_to_hub)|sync|update_weight|load_weights|send_weights|refit|reload|publish")
 
 
 def _pushed_once(view: View) -> Iterator[Fault]:
@@ -352,7 +352,7 @@ def _pushed_once(view: View) -> Iterator[Fault]:
     if not pushes or any(repeated(view, c) for c in pushes) or not any(t.of("step") for t in view.trainings):
         return
     for call in program.each(ast.Call):
-        same = receiver(call) is not None and key(receiver(call)) in {key(receiver(p)) for p in pushes} - {""}
+        same = receiver(call) is not None and key(receiver(call)) in {key(receiver(p)) for p in pushes} - {"", "self"}
         if same and SAMPLES.search(last(program.path(call.func))) and repeated(view, call):
             yield Fault(call, f"`{key(receiver(call))}` samples in the loop, and gets the weights before it only",
                         f"`{key(receiver(call))}` 在循环中采样，却只在循环之前得到过权重", beside=(pushes[0],))  # fmt: skip

@@ -254,20 +254,18 @@ FROZEN = re.compile(r"(^|_|\.)(ref(erence)?|teacher)(_|$)")
 def _of_a_step(view: View, frozen: bool) -> Iterator[Fault]:
     """A teacher, or a reference that a step is given, which runs with its graph: nothing cuts what it gives."""
     program = view.program
-    for training in view.trainings if not frozen else ():
+    for training in (t for t in view.trainings if t.of("step") and not frozen):
         for backward in training.of("backward"):
             sources = list(made_of(program, backward.on, backward.calls, 10)) if backward.on is not None else []
-            for node, cut, calls in sources:
-                name = key(node.func) if isinstance(node, ast.Call) and not cut else ""
-                given = _real(program, node.func, calls) if name and isinstance(node, ast.Call) else ""
-                made = (FROZEN.search(given) and view.roles.sure(node.func) == "model") or (
-                    FROZEN.search(given) and given != name
-                )
-                if (
-                    made
-                    and not no_grad(program.contexts(node))
-                    and not any(no_grad(program.contexts(c)) for c in calls)
-                ):
+            runs = [
+                (n, c, _real(program, n.func, c))
+                for n, cut, c in sources
+                if isinstance(n, ast.Call) and not cut and key(n.func)
+            ]
+            trained = any(not FROZEN.search(given) and view.roles.of(n.func) == "model" for n, _, given in runs)
+            for node, calls, given in runs if trained else ():
+                known = FROZEN.search(given) and (view.roles.sure(node.func) == "model" or given != key(node.func))
+                if known and not any(no_grad(program.contexts(n)) for n in (node, *calls)):
                     yield Fault(node, f"`{given}` runs with gradients", f"`{given}` 在带梯度的情况下运行")
                     return
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ...secrets import redact
-from ..checkpoints import opened
+from ..checkpoints import PATHS, opened
 from ..patch import instead
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
 from .look import OF_RANKS, alone_on_rank, always, rank_branch, single, source
@@ -53,7 +53,7 @@ def saved_on_every_rank(view: View) -> Iterator[Fault]:
                    and n.lineno < call.lineno for n in program.within(scope))  # fmt: skip
         callers = program.callers(scope) or program.calls.get(getattr(scope, "name", ""), [])
         guarded = callers and all(alone_on_rank(program, c) for c in callers)
-        path = " ".join(source(program, n) for n in program.traced(call.args[-1], 2))
+        path = _told_apart(program, call.args[-1])
         spawned = any(
             key(a) == getattr(scope, "name", "")
             for c in program.find("spawn", "Process")
@@ -65,6 +65,14 @@ def saved_on_every_rank(view: View) -> Iterator[Fault]:
             yield Fault(
                 call, "every rank writes this file: they write over each other", "每个 rank 都写这个文件：互相覆盖"
             )
+
+
+def _told_apart(program: Program, path: ast.expr) -> str:
+    """The words of a path, and of the texts that its names are."""
+    inner = [program.origin(n, inside=False) for n in ast.walk(path) if isinstance(n, (ast.Name, ast.Attribute))]
+    made = [i for i in inner if not isinstance(i, ast.Call) or last(program.path(i.func)) in PATHS]
+    deeper = [program.origin(n) for i in made for n in ast.walk(i) if isinstance(n, ast.Name)]
+    return " ".join(source(program, n) for n in (path, *made, *deeper))
 
 
 def _writes_weights(view: View, call: ast.Call) -> bool:
@@ -288,5 +296,5 @@ LOGIN = re.compile(r"^[a-z][a-z0-9+]{2,15}://[^/\s:@{}]{1,60}:[^/\s@{}$]{6,80}@[
 
 def _given(program: object, node: ast.Constant) -> bool:
     above = program.parent.get(node)  # type: ignore[attr-defined]
-    return isinstance(above, (ast.Assign, ast.keyword, ast.Call, ast.Dict, ast.AnnAssign)) and not (
+    return isinstance(above, (ast.Assign, ast.keyword, ast.Call, ast.Dict, ast.AnnAssign, ast.List)) and not (
         isinstance(above, ast.Dict) and node in above.keys)  # fmt: skip
