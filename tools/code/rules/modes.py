@@ -162,7 +162,11 @@ def evaluated_in_training_mode(view: View) -> Iterator[Fault]:
     Known gaps: a caller that does it in another file.
     """
     program = view.program
-    if any(True for _ in program.find("eval")) or any(last(k) == "training" for n in program.nodes if (k := key(n))):
+    if (
+        any(True for _ in program.find("eval"))
+        or any(map(_off, program.find("train")))
+        or any(last(k) == "training" for n in program.nodes if (k := key(n)))
+    ):
         return
     trained = {key(receiver(c)) for c in program.find("train") if not c.args} - {"", "self"}
     yield from phases_alike(view)

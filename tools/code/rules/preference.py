@@ -262,7 +262,10 @@ def _of_a_step(view: View, frozen: bool) -> Iterator[Fault]:
                 for n, cut, c in sources
                 if isinstance(n, ast.Call) and not cut and key(n.func)
             ]
-            trained = any(not FROZEN.search(given) and view.roles.of(n.func) == "model" for n, _, given in runs)
+            trained = any(
+                not FROZEN.search(given) and (view.roles.of(n.func) == "model" or given != key(n.func))
+                for n, _, given in runs
+            )
             for node, calls, given in runs if trained else ():
                 known = FROZEN.search(given) and (view.roles.sure(node.func) == "model" or given != key(node.func))
                 if known and not any(no_grad(program.contexts(n)) for n in (node, *calls)):

@@ -114,7 +114,8 @@ def halves(view: View) -> Iterator[Fault]:
 
 def _words(program: Program, expr: ast.expr) -> str:
     """The names that a value has on its way."""
-    return " ".join({last(k) for n, _, _ in made_of(program, expr, (), 3) if (k := key(n))})
+    nodes = (*ast.walk(expr), *(n for n, _, _ in made_of(program, expr, (), 3)))
+    return " ".join({last(k) for n in nodes if (k := key(n))})
 
 
 def _cleaned(program: Program, expr: ast.expr) -> bool:
