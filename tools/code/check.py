@@ -17,7 +17,11 @@ from .program import Program
 from .rules.rule import RULES, Fault, Rule, View
 from .source import Parsed, read
 
-tuple(m for package in ("rules", "rules.around", "rules.meaning") for m in modules(f"{__package__}.{package}"))
+tuple(
+    m
+    for package in ("rules", "rules.apart", "rules.around", "rules.meaning")
+    for m in modules(f"{__package__}.{package}")
+)
 CODES = declare("code", *((code, code, rule.title) for code, rule in sorted(RULES.items())))
 NAME = re.compile(r"\w+")
 SECONDS = 5.0

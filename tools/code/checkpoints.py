@@ -33,7 +33,22 @@ def saves(view: View) -> Iterator[Saved]:
     for call in program.find("save"):
         own = program.path(call.func) == "torch.save" or view.roles.of(receiver(call)) == "accelerator"
         if own and call.args:
-            yield Saved(call, argument(call, "f", 1), held(program, call.args[0]))
+            path = argument(call, "f", 1)
+            yield Saved(call, opened(program, path) or path, held(program, call.args[0]))
+    for call in program.find("dump"):
+        pickled = program.path(call.func).partition(".")[0] in ("pickle", "dill", "cloudpickle", "joblib")
+        if pickled and len(call.args) > 1:
+            yield Saved(call, opened(program, call.args[1]) or call.args[1], held(program, call.args[0]))
+
+
+def opened(program: Program, handle: ast.expr | None) -> ast.expr | None:
+    """The path of a file that is held open."""
+    if isinstance(handle, ast.Name):
+        found = program.binding(handle)
+        handle = found.value if found is not None and found.how in ("with", "assign") else None
+    if isinstance(handle, ast.Call) and last(program.path(handle.func)) == "open" and isinstance(handle.func, ast.Name):
+        return argument(handle, "file", 0)
+    return None
 
 
 def held(program: Program, state: ast.expr) -> dict[str, ast.expr]:
@@ -79,8 +94,9 @@ def repeated(view: View, node: ast.AST, deep: int = MOST_DEEP) -> bool:
     return any(repeated(view, c, deep - 1) for c in program.callers(scope))
 
 
-def fixed(program: Program, path: ast.expr) -> bool:
-    """Whether a path is the same each time, as far as the program says."""
+def fixed(program: Program, path: ast.expr, loops: tuple[ast.AST, ...] = ()) -> bool:
+    """Whether a path is the same each time, as the program says; a parameter is in its own loops."""
+    around = {program.scope(x) for x in loops}
     for node, _, _ in made_of(program, path):
         if isinstance(node, ast.Call) and last(program.path(node.func)) not in PATHS and program.function(node) is None:
             return False
@@ -89,7 +105,7 @@ def fixed(program: Program, path: ast.expr) -> bool:
             if any(b.how in ("for", "augment") for b in found):
                 return False
             if any(b.how == "parameter" and not program.callers(b.node) and getattr(b.node, "name", "") != "__init__"
-                   for b in found):  # fmt: skip
+                   and b.node not in around for b in found):  # fmt: skip
                 return False
     return True
 

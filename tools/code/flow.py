@@ -148,6 +148,10 @@ def written(program: Program, expr: ast.AST, calls: tuple[ast.Call, ...] = (), d
         same = last(program.path(expr.func)) in ("detach", "clone") and not expr.args
         if same and (on := receiver(expr)) is not None:
             return written(program, on, calls, deep)
+        function = program.function(expr) if deep and expr not in calls else None
+        ends = returned(function) if function is not None and len(function.body) < 3 else []
+        if len(ends) == 1 and isinstance(ends[0], ast.Call) and len(calls) < DEEP:
+            return written(program, ends[0], (*calls, expr), deep - 1)  # a function that only calls another
         given = [written(program, a, calls, deep) for a in expr.args]
         given += sorted(f"{k.arg}={written(program, k.value, calls, deep)}" for k in expr.keywords)
         return f"{written(program, expr.func, calls, deep)}({', '.join(given)})"

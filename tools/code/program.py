@@ -153,7 +153,7 @@ class Program(Tree):
             return ends[0] if len(ends) == 1 else None
         found = self.binding(expr)
         if found is None:
-            return self.entry(expr)
+            return self.entry(expr) or self._property(expr)
         if found.how == "parameter":
             return self.given(found, key(expr))
         if found.value is None or found.how != "assign":
@@ -163,6 +163,19 @@ class Program(Tree):
         ends = self.ends(found.value)
         alone = isinstance(ends[0], ast.Tuple) and found.part < len(ends[0].elts) if len(ends) == 1 else False
         return ends[0].elts[found.part] if alone else None  # type: ignore[attr-defined]
+
+    def _property(self, expr: ast.expr) -> ast.expr | None:
+        """What a property of a class of this file gives back."""
+        if not isinstance(expr, ast.Attribute) or expr.attr not in self.functions:
+            return None
+        made = self.kind(expr.value)
+        function = self.method(made, expr.attr) if made is not None else None
+        if function is None or not any(
+            last(key(d)) in ("property", "cached_property") for d in function.decorator_list
+        ):
+            return None
+        ends = returned(function)
+        return ends[0] if len(ends) == 1 else None
 
     def ends(self, call: ast.expr) -> list[ast.expr]:
         """What a call of a function of this file may give back."""

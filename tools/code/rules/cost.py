@@ -12,7 +12,7 @@ from ...patterns import bounded
 from ..patch import instead, without
 from ..program import argument, key, last, receiver
 from ..training import Event
-from .look import always, carries_graph, model_call, source
+from .look import always, carries_graph, inside, model_call, source
 from .rule import Fault, Pace, View, rule
 
 LOOP = """
@@ -26,8 +26,8 @@ for step, batch in enumerate(loader):
 
 
 @rule("device-read-every-step", "S3", "low-throughput", ".item( .cpu( .tolist( .numpy( float(",
-      bad=LOOP.format(inside="norms = [p.grad.norm().item() for p in model.parameters()]"),
-      good=LOOP.format(inside="if step % 100 == 0:\n        norms = [p.grad.norm().item() for p in model.parameters()]"))  # fmt: skip
+      bad=LOOP.format(inside="scores = model(**batch).logits.cpu()"),
+      good=LOOP.format(inside="if step % 100 == 0:\n        scores = model(**batch).logits.cpu()"))  # fmt: skip
 def device_read_every_step(view: View) -> Iterator[Fault]:
     """Many tensors are read back from the device in every step.
 
@@ -46,10 +46,19 @@ def device_read_every_step(view: View) -> Iterator[Fault]:
         plain = {id(e.node): e for e, name in reads if name in ("item", "float") and not e.loops}
         for event in (*inner[:1], *(heavy[:1] if not inner else ())):
             yield Fault(event.node, "tensors are read back from the device in every step: the GPU waits each time",
-                        "每一步都把张量读回主机：GPU 每次都要等待")  # fmt: skip
+                        "每一步都把张量读回主机：GPU 每次都要等待", severity=_weight(view, pace, event))  # fmt: skip
         if not inner and not heavy and len(plain) >= 2:
             yield Fault(next(iter(plain.values())).node, f"{len(plain)} values are read back from the device in every step",
                         f"每一步都从设备读回 {len(plain)} 个值")  # fmt: skip
+
+
+def _weight(view: View, pace: Pace, event: Event) -> str:
+    """How much a read costs: one wait for each parameter of a model is much in a training, whatever the model."""
+    program = view.program
+    trains = pace.looped and bool(pace.of("backward")) and bool(pace.of("step"))
+    around = [a for a in program.up(event.node) if inside(program, a, pace.node)]
+    iters = [i for a in around for i in (getattr(a, "iter", None), *(g.iter for g in getattr(a, "generators", ())))]
+    return "S2" if trains and any(i is not None and "parameters" in source(program, i) for i in iters) else ""
 
 
 def _loss(view: View, pace: Pace, event: Event) -> bool:

@@ -8,9 +8,10 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ..flow import made_of
 from ..patch import first_in, instead, without
 from ..program import FUNCTIONS, Program, argument, key, last, passed
-from .look import EPOCH, TEST, _is_rank, always, keyword, source
+from .look import EPOCH, TEST, _is_rank, always, inside, keyword, source
 from .rule import Fault, View, rule
 
 TRAINED = re.compile(r"(^|_)train", re.I)
@@ -59,19 +60,28 @@ def epoch_not_set_on_sampler(view: View) -> Iterator[Fault]:
         name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
         if TEST.search(name) or any(TEST.search(k) for a in call.args if (k := key(a))):
             continue
-        loops = [x for t in view.trainings for x in (*t.outer, t.node) if isinstance(x, ast.For)
-                 and any(EPOCH.search(k) for n in ast.walk(x.target) if (k := key(n)))]  # fmt: skip
+        loops = _again_and_again(view, call)
         if not loops:
             continue
         direct = name and isinstance(statement, ast.Assign) and statement.value is call and not name.startswith("self.")
+        first = loops[0]
         seen = program.scope(loops[0]) in (program.scope(call), program.tree) or program.scope(call) is program.tree
         fix = (
-            (first_in(loops[0], f"{name}.set_epoch({source(program, loops[0].target)})"),)
-            if direct and seen and isinstance(loops[0].target, ast.Name)
+            (first_in(first, f"{name}.set_epoch({source(program, first.target)})"),)
+            if direct and seen and isinstance(first, ast.For) and isinstance(first.target, ast.Name)
             else ()
         )
         yield Fault(call, "the sampler is never told the epoch: every epoch has the same order",
                     "没有调用 set_epoch：每个 epoch 的顺序完全相同", fix, beside=(loops[0],))  # fmt: skip
+
+
+def _again_and_again(view: View, made: ast.Call) -> list[ast.AST]:
+    """The loops that go through the data once in each pass: over epochs by their words, or around a training."""
+    program = view.program
+    named = [x for t in view.trainings for x in (*t.outer, t.node) if isinstance(x, ast.For)
+             and any(EPOCH.search(k) for n in ast.walk(x.target) if (k := key(n)))]  # fmt: skip
+    around = [x for t in view.trainings if isinstance(t.node, ast.For) and t.whole for x in t.outer]
+    return named or [x for x in around if not inside(program, made, x)]
 
 
 @rule("sampler-with-shuffle", "S1", "data-schema-mismatch", "sampler",
@@ -189,21 +199,39 @@ def workers_share_a_seed(view: View) -> Iterator[Fault]:
             if isinstance(told, ast.Call)
             else {}
         )
-        own = {a.arg for a in function.args.args} - set(held)
-        inner = [
-            n
-            for n in program.within(function)
-            if isinstance(n, ast.Call) and last(program.path(n.func)) in ("seed", "manual_seed", "set_seed")
-        ]
+        own = {a.arg for a in function.args.args} - {*held, "self"}
+        inner = [n for n in program.within(function) if isinstance(n, ast.Call) and _seeds(program, n)]
         for seeded in inner:
             fixed = seeded.args and not own & {n.id for n in ast.walk(seeded.args[0]) if isinstance(n, ast.Name)}
-            fixed = fixed and (program.const(seeded.args[0]) is not None or key(seeded.args[0]) in held)
+            fixed = fixed and (_settled(program, seeded.args[0], own) or key(seeded.args[0]) in held)
             if fixed:
                 parameter = next(iter(own), "") if not held else ""
                 fix = (
                     (instead(seeded.args[0], f"{source(program, seeded.args[0])} + {parameter}"),) if parameter else ()
                 )
                 yield Fault(seeded, "all workers of the loader get the same seed", "所有 worker 使用同一个种子", fix, beside=(call,))  # fmt: skip
+
+
+SEEDS = ("seed", "manual_seed", "set_seed", "seed_everything", "default_rng", "RandomState")
+
+
+def _seeds(program: Program, call: ast.Call) -> bool:
+    """Whether a call sets a seed to what it is given, itself or in a function of this file."""
+    if last(program.path(call.func)) in SEEDS:
+        return True
+    function = program.function(call)
+    inner = [n for n in program.within(function) if isinstance(n, ast.Call)] if function is not None else []
+    own = {a.arg for a in function.args.args} if function is not None else set()
+    return any(last(program.path(n.func)) in SEEDS and own & {key(a) for a in n.args} for n in inner)
+
+
+def _settled(program: Program, expr: ast.expr, own: set[str]) -> bool:
+    """Whether a value is the same in each worker: written, or of an object that all of them have."""
+    if program.const(expr) is not None:
+        return True
+    nodes = [n for n, _, _ in made_of(program, expr)]
+    known = isinstance(expr, ast.Attribute) or any(isinstance(n, (ast.Attribute, ast.Constant)) for n in nodes)
+    return known and not any(isinstance(n, ast.Call) or key(n) in own for n in nodes)
 
 
 @rule("ranks-have-unequal-work", "S2", "collective-mismatch", "rank get_rank",
@@ -236,11 +264,14 @@ def ranks_have_unequal_work(view: View) -> Iterator[Fault]:
         not view.distributed
         or not view.trainings
         or re.search(
-            r"\.join\(|Join\(|drop_last|// *\w{0,40}(world|size|w)\b|islice|max_steps|range\(\w{0,40}steps",
+            r"\.join\(|Join\(|drop_last|// *\w{0,40}(world|size|w)\b|islice|max_steps|range\(\w{0,40}steps|- len\(\w{1,40}\) %",
             program.text,
         )
     ):
         return
+    for node in _dealt(program):
+        yield Fault(node, "samples are dealt out by rank without equal numbers: ranks end at different steps",
+                    "按 rank 切分样本而数量不等：各 rank 的步数不同", beside=(program.statement(view.trainings[0].node),))  # fmt: skip
     for node in program.nodes:
         cut = node.slice if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) else None
         if cut is None or cut.lower is None or cut.step is None:
@@ -248,6 +279,18 @@ def ranks_have_unequal_work(view: View) -> Iterator[Fault]:
         if _is_rank(program, cut.lower) or re.search("rank", key(cut.lower)) or _ranked(program, cut.lower):
             yield Fault(node, "samples are dealt out by rank without equal numbers: ranks end at different steps",
                         "按 rank 切分样本而数量不等：各 rank 的步数不同", beside=(program.statement(view.trainings[0].node),))  # fmt: skip
+
+
+def _dealt(program: Program) -> Iterator[ast.Compare]:
+    """`i % world == rank`, where that decides whose a sample is."""
+    for node in program.each(ast.Compare):
+        sides = (node.left, node.comparators[0]) if isinstance(node.ops[0], (ast.Eq, ast.NotEq)) else ()
+        turns = any(isinstance(s, ast.BinOp) and isinstance(s.op, ast.Mod) and re.search("world|size|replicas|ranks", program.code(s))
+                    for s in sides)  # fmt: skip
+        each = any(isinstance(n, (ast.comprehension, ast.For)) for n in program.up(node)) or isinstance(
+            program.parent.get(node), ast.comprehension)  # fmt: skip
+        if turns and each and any(_is_rank(program, s) or last(key(s)) == "rank" for s in sides):
+            yield node
 
 
 def _ranked(program: Program, expr: ast.expr) -> bool:

@@ -8,18 +8,21 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ..conditions import of_the_batch
 from ..flow import made_of
-from ..program import FUNCTIONS, Program, argument, key, last, receiver
-from .look import OF_RANKS, alone_on_rank, inside, rank_branch, single
+from ..program import FUNCTIONS, Function, Program, argument, key, last, receiver
+from .look import OF_RANKS, alone_on_rank, rank_branch, single
 from .rule import Fault, View, rule
 
-SHARDED = ("get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "full_tensor")
+SHARDED = ("get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "full_tensor", "optim_state_dict",
+           "full_optim_state_dict", "summon_full_params")  # fmt: skip
 """Functions of torch that gather what lies on all ranks."""
-COLLECTIVES = ("all_reduce", "all_gather", "all_gather_object", "all_gather_into_tensor", "broadcast", "broadcast_object_list",
+COLLECTIVES = ("all_reduce", "allreduce", "allgather", "mesh_reduce", "all_gather", "all_gather_object", "all_gather_into_tensor", "broadcast", "broadcast_object_list",
                "reduce_scatter", "reduce_scatter_tensor", "barrier", "all_to_all", "all_to_all_single", "gather_object",
                "monitored_barrier", "wait_for_everyone", "gather_for_metrics", "scatter_object_list")  # fmt: skip
-OWNERS = re.compile(r"(^|\.)(dist|distributed|comm|accelerator|fabric|self\.accelerator|c10d|collectives?)(\.|$)", re.I)
+OWNERS = re.compile(
+    r"(^|\.)(dist|distributed|comm|accelerator|fabric|self\.accelerator|c10d|collectives?|hvd|horovod|xla_model|strategy)(\.|$)",
+    re.I,
+)
 GATHERS = ("gather", "reduce")
 WHOLE = re.compile(r"FullyShardedDataParallel|FSDP|fully_shard|zero_?3|stage.{0,5}3|deepspeed", re.I)
 HEAD = """
@@ -32,8 +35,12 @@ rank = dist.get_rank()
 def collectives(view: View) -> Iterator[ast.Call]:
     """Calls in which every rank must take part."""
     program = view.program
+    lightning = re.search(r"LightningModule|import lightning|pytorch_lightning|Fabric", program.text)
     for call in program.find(*COLLECTIVES, *GATHERS):
         path = program.path(call.func)
+        if lightning and path in ("self.all_gather", "self.fabric.all_gather") and program.function(call) is None:
+            yield call
+            continue
         owner = path.rpartition(".")[0]
         imported = path.startswith("torch.distributed.")
         if (
@@ -44,7 +51,7 @@ def collectives(view: View) -> Iterator[ast.Call]:
             yield call
 
 
-def _group(call: ast.Call) -> bool:
+def own_group(call: ast.Call) -> bool:
     """Whether it names a group of its own, which may be the ranks of this branch."""
     value = argument(call, "group")
     return value is not None and not (isinstance(value, ast.Constant) and value.value is None)
@@ -71,7 +78,7 @@ def _answered(program: Program, call: ast.Call, branch: ast.If) -> bool:
     return False
 
 
-@rule("collective-on-one-rank", "S0", "collective-mismatch", "rank RANK main_process master is_main",
+@rule("collective-on-one-rank", "S0", "collective-mismatch", "rank RANK main_process master is_main global_zero process_zero chief",
       bad=HEAD + """
 if rank == 0:
     dist.all_reduce(loss)
@@ -92,10 +99,10 @@ def collective_on_one_rank(view: View) -> Iterator[Fault]:
     for call in collectives(view):
         branch = alone_on_rank(program, call) or _told_apart(program, call)
         name = last(program.path(call.func))
-        if branch is None and (left := _without_one(program, call)) is not None and not _group(call):
+        if branch is None and (left := _without_one(program, call)) is not None and not own_group(call):
             yield Fault(call, f"one rank never calls this `{name}`: the others wait for it for ever",
                         f"有一个 rank 从不调用这个 `{name}`：其他 rank 会一直等待", beside=(left,))  # fmt: skip
-        if branch is None or _group(call) or _answered(program, call, branch):
+        if branch is None or own_group(call) or _answered(program, call, branch):
             continue
         yield Fault(call, f"`{name}` is called by one rank only: it waits for the others for ever",
                     f"`{name}` 只有一个 rank 调用：会一直等待其他 rank", beside=(branch,))  # fmt: skip
@@ -130,13 +137,28 @@ def _holds(program: Program, call: ast.Call, name: str) -> bool:
     return function is not None and name in program.code(function, 20_000)
 
 
+def _each_time(program: Program, call: ast.Call) -> bool:
+    """Whether a call is made in every call of its function, where there are several ranks."""
+    return all(re.search(r"initialized|available|world", program.code(g[0])) for g in program.guards(call))
+
+
+def held_by(view: View, deep: int = 2) -> list[Function]:
+    """The functions of this file in which each call makes a collective, itself or through another one."""
+    program = view.program
+    inner = [c for c in collectives(view) if not own_group(c)]
+    out: list[Function] = []
+    for _ in range(deep):
+        scopes = {program.scope(c) for c in inner if _each_time(program, c) and not single(program, c, 0)}
+        fresh = [f for f in scopes if isinstance(f, FUNCTIONS) and f not in out and len(program.functions[f.name]) == 1]
+        out += fresh
+        inner = [c for f in fresh for c in program.callers(f)]
+    return out
+
+
 def _through_function(view: View) -> Iterator[Fault]:
     """A function of this file with a collective in it, called by one rank."""
     program = view.program
-    holding = {program.scope(c) for c in collectives(view) if not program.guards(c) and not _group(c)}
-    for function in holding:
-        if not isinstance(function, FUNCTIONS) or len(program.functions.get(function.name, [])) != 1:
-            continue
+    for function in held_by(view):
         for call in program.calls.get(function.name, ()):
             branch = alone_on_rank(program, call)
             if program.function(call) is not function:
@@ -146,90 +168,7 @@ def _through_function(view: View) -> Iterator[Fault]:
                             f"`{function.name}` 中有集合通信，却只有一个 rank 调用", beside=(branch,))  # fmt: skip
 
 
-@rule("rank-leaves-early", "S1", "collective-mismatch", "rank RANK main_process master is_main",
-      bad=HEAD + """
-def report(loss):
-    if rank != 0:
-        return None
-    dist.all_reduce(loss)
-    return loss.item()
-""",
-      good=HEAD + """
-def report(loss):
-    dist.all_reduce(loss)
-    if rank != 0:
-        return None
-    return loss.item()
-""")  # fmt: skip
-def rank_leaves_early(view: View) -> Iterator[Fault]:
-    """Some ranks leave a function or loop before a collective that follows.
-
-    Why: those that stay wait for them until the timeout.
-    """
-    yield from _left_alone(view)
-    yield from _skipped_alone(view)
-    program = view.program
-    calls = [c for c in collectives(view) if not _group(c)]
-    for node in program.each(ast.If):
-        if not isinstance(node, ast.If) or not isinstance(node.body[-1], (ast.Return, ast.Break, ast.Continue)):
-            continue
-        single = rank_branch(program, node.test)
-        if single is None or (node.orelse and single is not True and single is not False):
-            continue
-        body = _block(program, node)
-        after = [c for c in calls if c.lineno > (node.end_lineno or 0) and program.scope(c) is program.scope(node)]
-        leaving = isinstance(node.body[-1], ast.Return)
-        reached = [c for c in after if leaving or any(inside(program, c, s) for s in body)]
-        before = [
-            c
-            for c in calls
-            if inside(program, c, node)
-            and any(last(program.path(r.func)) == last(program.path(c.func)) for r in reached)
-        ]
-        if reached and not before and (leaving or program.loops(node)):
-            yield Fault(node, f"some ranks leave here, and the others wait for them at line {reached[0].lineno}",
-                        f"部分 rank 在此离开，其余 rank 会在第 {reached[0].lineno} 行等待", beside=(reached[0],))  # fmt: skip
-
-
-def _skipped_alone(view: View) -> Iterator[Fault]:
-    """A rank that leaves out its backward for what its own batch holds, while the others average gradients."""
-    program = view.program
-    wrapped = any(True for _ in program.find("DDP", "DistributedDataParallel"))
-    if not wrapped or re.search(r"\.join\(|Join\(|no_sync", program.text):
-        return
-    for training in view.trainings:
-        for event in training.of("backward")[:1]:
-            for test, _ in event.guards:
-                if of_the_batch(program, test, training.node):
-                    yield Fault(test, "a rank leaves out this step for what its own batch holds: the others wait for its gradients",
-                                "某个 rank 因自己的批次内容跳过这一步：其他 rank 等待它的梯度", beside=(event.node,))  # fmt: skip
-
-
-def _left_alone(view: View) -> Iterator[Fault]:
-    """A rank that leaves a loop of training, somewhere under its own condition, while the others go on."""
-    program = view.program
-    for leave in (n for n in program.each(ast.Break)):
-        loop = next(iter(program.loops(leave)), None)
-        branch = alone_on_rank(program, leave)
-        if branch is None or loop is None or not inside(program, branch, loop) or branch.body[-1] is leave:
-            continue
-        trained = any(t.node is loop or loop in t.outer for t in view.trainings)
-        if trained and view.distributed:
-            yield Fault(leave, "one rank alone leaves the loop, and the others wait for it in the next step",
-                        "只有一个 rank 跳出循环，其余 rank 在下一步等待它", beside=(branch,))  # fmt: skip
-
-
-def _block(program: Program, node: ast.stmt) -> list[ast.stmt]:
-    """The statements behind one in its block."""
-    parent = program.parent.get(node)
-    for name in ("body", "orelse", "finalbody"):
-        body = getattr(parent, name, None)
-        if isinstance(body, list) and node in body:
-            return body[body.index(node) + 1 :]
-    return []
-
-
-@rule("sharded-work-on-one-rank", "S1", "nccl-hang", "rank RANK main_process master is_main",
+@rule("sharded-work-on-one-rank", "S1", "nccl-hang", "rank RANK main_process master is_main global_zero process_zero chief",
       bad="""
       model = FSDP(model)
       if rank == 0:
@@ -247,7 +186,7 @@ def sharded_work_on_one_rank(view: View) -> Iterator[Fault]:
     Why: gathering the weights needs every rank: the run hangs, or the file is empty.
     """
     program = view.program
-    sharded = any(True for _ in program.find("FSDP", "FullyShardedDataParallel", "fully_shard"))
+    sharded = any(True for _ in program.find("FSDP", "FullyShardedDataParallel", "fully_shard", "FullStateDictConfig"))
     engine = bool(view.roles.named("engine"))
     accelerated = bool(WHOLE.search(program.text)) and bool(view.roles.named("accelerator"))
     for call in program.find(*SHARDED):
@@ -256,6 +195,8 @@ def sharded_work_on_one_rank(view: View) -> Iterator[Fault]:
             name = last(program.path(call.func))
             yield Fault(call, f"`{name}` needs every rank, and only one calls it", f"`{name}` 需要所有 rank 参与，这里只有一个调用",
                         beside=(branch,))  # fmt: skip
+    yield from _unwrapped(view)
+    yield from _lengths_apart(view)
     for call in program.find("state_dict", "generate", "save_checkpoint", "save_state", "forward", "save_16bit_model"):
         role, name = view.roles.of(receiver(call)), last(program.path(call.func))
         branch = single(program, call)
@@ -284,11 +225,50 @@ def sharded_work_on_one_rank(view: View) -> Iterator[Fault]:
                         beside=(branch,))  # fmt: skip
 
 
+THIRD = re.compile(r"zero_?3|stage.{0,5}3|FullyShardedDataParallelPlugin|fsdp_plugin|fsdp_config", re.I)
+
+
+def _unwrapped(view: View) -> Iterator[Fault]:
+    """What an accelerator unwraps: its weights lie on all ranks as before."""
+    program = view.program
+    for call in program.find("generate") if THIRD.search(program.text) else ():
+        made = program.origin(receiver(call), inside=False) if receiver(call) is not None else None  # type: ignore[arg-type]
+        own = isinstance(made, ast.Call) and last(program.path(made.func)) in (
+            "unwrap_model",
+            "extract_model_from_parallel",
+        )
+        branch = single(program, call) if own else None
+        apart = any(re.search(r"summon_full_params|GatheredParameters", c) for c in program.contexts(call))
+        if branch is not None and not apart and not _answered(program, call, branch):
+            yield Fault(call, "`generate` needs every rank, and only one calls it", "`generate` 需要所有 rank 参与，这里只有一个调用",
+                        beside=(branch,))  # fmt: skip
+
+
+def _lengths_apart(view: View) -> Iterator[Fault]:
+    """Generation with a ZeRO-3 engine whose ranks stop when their own answers end."""
+    program = view.program
+    told = re.search(
+        r"synced_gpus|HfDeepSpeedConfig|GatheredParameters|Trainer\(|inference_engine|init_inference|hybrid_engine",
+        program.text,
+    )
+    if told or not re.search(r"zero_?3|['\"]?stage['\"]?\s{0,3}[:=]\s{0,3}3", program.text, re.I):
+        return
+    for call in program.find("generate"):
+        on = receiver(call)
+        inner = on.value if isinstance(on, ast.Attribute) and on.attr == "module" else on
+        if inner is not None and view.roles.sure(inner) == "engine" and single(program, call) is None:
+            yield Fault(call, "ranks that share the weights end their answers at different lengths: give `synced_gpus=True`",
+                        "共享权重的各 rank 生成长度不同而互相等待：应传入 `synced_gpus=True`", severity="S2")  # fmt: skip
+
+
 def _sharded(view: View, expr: ast.expr) -> bool:
     """Whether a value is seen to be wrapped, through the calls that hand it on."""
+    program = view.program
     names = ("FSDP", "FullyShardedDataParallel", "fully_shard")
-    nodes = (n for n, _, _ in made_of(view.program, expr))
-    return any(isinstance(n, ast.Call) and last(view.program.path(n.func)) in names for n in nodes)
+    given = {(program.home(a, key(a)), key(a)) for c in program.find("fully_shard") for a in c.args[:1] if key(a)}
+    nodes = [n for n, _, _ in made_of(program, expr)]
+    return any(isinstance(n, ast.Call) and last(program.path(n.func)) in names for n in nodes) or any(
+        (program.home(n, k), k) in given for n in nodes if (k := key(n)))  # fmt: skip
 
 
 def _wrapped(view: View, expr: ast.expr | None) -> bool:
@@ -300,88 +280,3 @@ def _wrapped(view: View, expr: ast.expr | None) -> bool:
     parameter = any(b.how == "parameter" for b in bindings)
     return parameter or any(last(view.program.path(c.func)) == "fully_shard" and c.args and key(c.args[0]) == name
                             for c in view.program.find("fully_shard"))  # fmt: skip
-
-
-@rule("others-do-not-wait", "S2", "rank0-work-timeout", "rank RANK main_process master is_main",
-      bad=HEAD + """
-if rank == 0:
-    dataset.map(encode).save_to_disk("cache")
-dataset = load_from_disk("cache")
-""",
-      good=HEAD + """
-if rank == 0:
-    dataset.map(encode).save_to_disk("cache")
-dist.barrier()
-dataset = load_from_disk("cache")
-""")  # fmt: skip
-def others_do_not_wait(view: View) -> Iterator[Fault]:
-    """One rank writes what all ranks read next, and nothing makes them wait.
-
-    Why: the others read a file that is not there, or half of one.
-    """
-    program = view.program
-    yield from _read_at_once(view)
-    for call in program.find("save_to_disk", "snapshot_download", "save_pretrained", "to_parquet", "dump"):
-        branch = alone_on_rank(program, call)
-        if branch is None or any(isinstance(g[2], ast.If) and g[2] is not branch for g in program.guards(call)):
-            continue
-        path = [key(a) or program.const(a) for a in call.args] + [
-            program.const(k.value) or key(k.value) for k in call.keywords
-        ]
-        waited = False
-        for statement in _block(program, branch):
-            for node in ast.walk(statement):
-                if isinstance(node, ast.Call):
-                    name = last(program.path(node.func))
-                    waited = waited or name in (
-                        "barrier",
-                        "wait_for_everyone",
-                        "broadcast",
-                        "broadcast_object_list",
-                        "all_reduce",
-                        "monitored_barrier",
-                    )
-                    given = [key(a) or program.const(a) for a in node.args]
-                    if (
-                        re.match(r"load|from_pretrained|read|open", name)
-                        and set(path) & set(given) - {None, ""}
-                        and not waited
-                    ):
-                        yield Fault(branch, "one rank writes what all read next, and nothing makes them wait",
-                                    "一个 rank 写入、所有 rank 随即读取，中间没有等待", beside=(node,))  # fmt: skip
-                        return
-
-
-WRITES = re.compile(
-    r"(^|_)(write|dump|save|to|rename|replace|extract|extractall|copy|copyfile|tofile|download|build|write_text|write_bytes)(_|$)|savez?$"
-)
-READS = re.compile(r"^(load\w{0,30}|read\w{0,30}|open\w{0,30}|memmap|from_file|fromfile|from_pretrained|mmap\w{0,20})$")
-WAITS = ("barrier", "wait_for_everyone", "broadcast", "broadcast_object_list", "all_reduce", "monitored_barrier")
-
-
-def _read_at_once(view: View) -> Iterator[Fault]:
-    """A file that one rank writes, itself or through functions, and that all open in the next lines."""
-    program = view.program
-    several = view.distributed or view.roles.named("accelerator")
-    for branch in (n for n in program.nodes if several and isinstance(n, ast.If) and not n.orelse):
-        if rank_branch(program, branch.test) is not True:
-            continue
-        written = {key(v) for s in branch.body for n in ast.walk(s) if isinstance(n, ast.Call) and _writes(program, n)
-                   for v in (*n.args, *(k.value for k in n.keywords))} - {""}  # fmt: skip
-        for statement in _block(program, branch) if written else ():
-            calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)]
-            if any(last(program.path(c.func)) in WAITS or _holds(program, c, "barrier") for c in calls):
-                break
-            found = next((c for c in calls if READS.search(last(program.path(c.func)))
-                          and written & {key(v) for v in (*c.args, receiver(c))}), None)  # fmt: skip
-            if found is not None:
-                yield Fault(branch, "one rank writes what all read next, and nothing makes them wait",
-                            "一个 rank 写入、所有 rank 随即读取，中间没有等待", beside=(found,))  # fmt: skip
-                break
-
-
-def _writes(program: Program, call: ast.Call) -> bool:
-    """Whether a call of a function of this file writes a file: one that it is told."""
-    function = program.function(call)
-    inner = [n for n in program.within(function) if isinstance(n, ast.Call)] if function is not None else []
-    return any(WRITES.search(last(program.path(c.func))) for c in inner)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ..flow import part
 from ..patch import instead
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
+from .apart.measures import asked_bare, drawn_by_hand, halves, measured_apart
 from .look import TEST, option, source, tested
 from .rule import Fault, View, rule
 
@@ -26,7 +27,7 @@ HELD = re.compile(
 )
 
 
-@rule("evaluation-samples", "S2", "eval-harness-drift", "do_sample temperature",
+@rule("evaluation-samples", "S2", "eval-harness-drift", "do_sample temperature multinomial",
       bad="""
       def evaluate(model, items):
           for item in items:
@@ -51,6 +52,14 @@ def evaluation_samples(view: View) -> Iterator[Fault]:
         or view.trainings
     ):
         return
+    for node in drawn_by_hand(view):
+        if _judges(view, node):
+            yield Fault(
+                node,
+                "the evaluation samples its answers: the score changes from run to run",
+                "评测时使用了随机采样：分数每次都不同",
+            )
+            return
     told: set[ast.Call] = set()
     for call in (*program.find("generate", "chat", "create"), *_pipelines(view), *program.find("SamplingParams")):
         settings = _settings(view, call)
@@ -93,22 +102,26 @@ def _settings(view: View, call: ast.Call) -> ast.Call | None:
     return call
 
 
-JUDGED = re.compile(r"accuracy|exact_match|pass_rate|score|correct|hits|right|(^|_|\b)(em|f1|acc)(_|\b)")
+JUDGED = re.compile(
+    r"accuracy|exact_match|pass_rate|score|correct|hits|right|bleu|rouge|chrf|(^|_|\b)(em|f1|acc|wer|cer)(_|\b)"
+)
 
 
-def _judges(view: View, call: ast.Call, deep: int = 2) -> bool:
+def _judges(view: View, call: ast.AST, deep: int = 2) -> bool:
     """Whether answers are compared with what is right where they are generated."""
     program = view.program
     scope = program.scope(call)
     text = program.code(scope, 20_000) if isinstance(scope, FUNCTIONS) else program.text
     nodes = program.within(scope)
     compared = any(isinstance(n, ast.Compare) and isinstance(n.ops[0], (ast.Eq, ast.In)) for n in nodes)
-    if tested(view, call) or (JUDGED.search(text) and (compared or re.search(r"match|score|grade|judge", text))):
+    if tested(view, call) or (
+        JUDGED.search(text) and (compared or re.search(r"match|score|grade|judge|bleu|rouge|chrf|wer", text))
+    ):
         return True
     return bool(deep) and any(_judges(view, c, deep - 1) for c in program.callers(scope))
 
 
-@rule("chat-template-missing", "S2", "chat-template-mismatch", "generate",
+@rule("chat-template-missing", "S2", "chat-template-mismatch", "generate pipeline completions",
       bad="""
       model = AutoModelForCausalLM.from_pretrained("org/Some-7B-Instruct")
       inputs = tokenizer(question, return_tensors="pt")
@@ -126,6 +139,7 @@ def chat_template_missing(view: View) -> Iterator[Fault]:
     Why: it was trained on turns with their marks; on bare text it rambles, and scores far below what it can.
     """
     program = view.program
+    yield from asked_bare(view)
     if re.search(
         r"apply_chat_template|chat_template|<\|im_start\|>|\[INST\]|<\|start_header_id\|>|\.chat\(|<start_of_turn>|conv_template|pipeline\(|TextStreamer",
         program.text,
@@ -151,7 +165,7 @@ def _tokenised(view: View, call: ast.Call) -> list[ast.Call]:
     ][:2]
 
 
-@rule("one-side-normalised", "S2", "eval-harness-drift", "lower strip normalize casefold",
+@rule("one-side-normalised", "S2", "eval-harness-drift", "lower strip normalize casefold norm per_token",
       bad="correct = prediction.strip().lower() == reference\n",
       good="correct = prediction.strip().lower() == reference.strip().lower()\n")  # fmt: skip
 def one_side_normalised(view: View) -> Iterator[Fault]:
@@ -159,8 +173,15 @@ def one_side_normalised(view: View) -> Iterator[Fault]:
 
     Why: right answers count as wrong; the score measures capitals and blanks.
     """
-    program = view.program
     yield from _systems_apart(view)
+    yield from measured_apart(view)
+    told = list(_bare_references(view))
+    yield from told
+    yield from (f for f in halves(view) if f.node not in {t.node for t in told})
+
+
+def _bare_references(view: View) -> Iterator[Fault]:
+    program = view.program
     for node in program.each(ast.Compare):
         if not isinstance(node, ast.Compare) or len(node.ops) != 1 or not isinstance(node.ops[0], (ast.Eq, ast.In)):
             continue

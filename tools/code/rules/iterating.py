@@ -1,4 +1,4 @@
-"""Rules on how data are gone through: iterators, generators, streams, and how texts are tokenised, padded and cut."""
+"""Rules on how data are gone through: iterators, generators, streams, and how texts are padded."""
 
 # ruff: noqa: E501, SIM102  one sentence, pattern or program on one line
 
@@ -16,7 +16,7 @@ from .look import EPOCH, TEST, inside, keyword
 from .rule import Fault, View, rule
 
 
-@rule("iterator-used-up", "S1", "loss-stagnation", "iter( map( filter( zip( islice yield for",
+@rule("iterator-used-up", "S1", "loss-stagnation", "iter( map( filter( zip( islice yield for csv",
       bad="""
       batches = iter(loader)
       for epoch in range(3):
@@ -41,7 +41,7 @@ def iterator_used_up(view: View) -> Iterator[Fault]:
     """
     yield from _spent(view)
     program = view.program
-    for loop in [n for n in program.each(ast.For)]:
+    for loop in (*program.each(ast.For), *program.each(ast.comprehension)):
         found = _made_once(view, _plain(program, loop.iter))
         if found is None or any(isinstance(n, (ast.Break, ast.Return)) for n in program.within(loop)):
             continue
@@ -91,7 +91,7 @@ def _once(view: View, made: ast.expr | None) -> bool:
     if not isinstance(made, ast.Call):
         return False
     lazy = ("iter", "map", "filter", "zip", "itertools.chain", "itertools.islice", "itertools.chain.from_iterable")
-    if view.program.path(made.func) in lazy:
+    if view.program.path(made.func) in (*lazy, "csv.reader", "csv.DictReader"):
         return True
     function = view.program.function(made)
     endless = function is not None and any(
@@ -99,7 +99,9 @@ def _once(view: View, made: ast.expr | None) -> bool:
     return function is not None and not endless and _generator(view, made)
 
 
-def _passes_over(program: Program, loop: ast.For, calls: list[ast.Call], made: ast.AST) -> ast.AST | None:
+def _passes_over(
+    program: Program, loop: ast.For | ast.comprehension, calls: list[ast.Call], made: ast.AST
+) -> ast.AST | None:
     """A loop over epochs, or a counted one, around a loop or around the calls that lead to it, but not around the make."""
     places: list[ast.AST] = [loop, *calls]
     scope = program.scope(loop)
@@ -297,45 +299,6 @@ def workers_repeat_the_stream(view: View) -> Iterator[Fault]:
                             beside=(call,))  # fmt: skip
 
 
-@rule("tokenised-in-the-loop", "S3", "dataloader-bottleneck", "tokenizer tok padding=",
-      bad="""
-      for batch in loader:
-          inputs = tokenizer(batch["text"], return_tensors="pt", padding=True)
-          loss = model(**inputs, labels=batch["labels"]).loss
-          loss.backward()
-          optimizer.step()
-          optimizer.zero_grad()
-      """,
-      good="""
-      for batch in loader:
-          loss = model(**batch).loss
-          loss.backward()
-          optimizer.step()
-          optimizer.zero_grad()
-      """)  # fmt: skip
-def tokenised_in_the_loop(view: View) -> Iterator[Fault]:
-    """Text is tokenised inside the training loop.
-
-    Why: the GPU waits for it in every step; a loader's workers or a mapped dataset do it beside.
-    """
-    for training in view.trainings:
-        for event in training.of("call"):
-            call = event.node
-            if (
-                (
-                    (isinstance(call, ast.Call) and view.roles.of(call.func) == "tokenizer" and _encodes(call))
-                    or (isinstance(call, ast.Call) and key(call.func) == "tokenizer")
-                )
-                and not event.guards
-                and training.whole
-                and not any(True for _ in view.program.find("generate"))
-            ):
-                yield Fault(
-                    call, "text is tokenised in the training loop: the GPU waits", "在训练循环里分词：GPU 在等待"
-                )
-                break
-
-
 @rule("evaluation-drops-items", "S2", "eval-metrics-empty", "drop_last",
       bad="test_loader = DataLoader(test_set, batch_size=64, drop_last=True)\n",
       good="test_loader = DataLoader(test_set, batch_size=64, drop_last=False)\n")  # fmt: skip
@@ -344,6 +307,7 @@ def evaluation_drops_items(view: View) -> Iterator[Fault]:
 
     Why: some items are never scored, and the score depends on the batch size.
     """
+    yield from _made_for_both(view)
     for call, name in loaders(view):
         value = argument(call, "drop_last")
         data = key(argument(call, "dataset", 0))
@@ -352,6 +316,22 @@ def evaluation_drops_items(view: View) -> Iterator[Fault]:
                 yield Fault(
                     call, "the evaluation drops its last batch", "评测丢弃了最后一个批次", (instead(value, "False"),)
                 )
+
+
+def _made_for_both(view: View) -> Iterator[Fault]:
+    """A function that makes the loaders of both parts, and drops the last batch of each."""
+    program = view.program
+    for call, _ in loaders(view):
+        value, scope = argument(call, "drop_last"), program.scope(call)
+        if value is None or keyword(call, "drop_last") is not True or program.guards(call):
+            continue
+        for made in program.callers(scope):
+            statement = program.statement(made)
+            name = last(key(statement.targets[0])) if isinstance(statement, ast.Assign) else ""
+            if isinstance(scope, FUNCTIONS) and TEST.search(name) and not TRAINED.search(name):
+                yield Fault(value, f"the evaluation drops its last batch: `{name}` is made here, too", "评测丢弃了最后一个批次",
+                            beside=(made,))  # fmt: skip
+                break
 
 
 @rule("batched-generation-padded-right", "S1", "padding-side-wrong", "padding_side",
@@ -393,8 +373,3 @@ def batched_generation_padded_right(view: View) -> Iterator[Fault]:
         if isinstance(value, ast.Constant) and value.value == "right" and not view.trainings:
             yield Fault(value, "prompts are padded on the right, and the model generates from padding",
                         "右侧填充后再生成：模型从 padding 之后续写", (instead(value, '"left"'),), beside=(generated[0],))  # fmt: skip
-
-
-def _encodes(call: ast.Call) -> bool:
-    """Whether a call has the arguments of a tokenizer."""
-    return any(k.arg in ("padding", "truncation", "return_tensors", "max_length") for k in call.keywords)

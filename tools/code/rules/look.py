@@ -14,7 +14,9 @@ from .rule import View
 CUTS = frozenset(["item", "detach", "detach_", "tolist", "numpy", "float", "int", "len", "cpu_item"])
 OFF = re.compile(r"(no_grad|inference_mode|set_grad_enabled)(\(\))?$")
 TEST = re.compile(
-    r"(^|_|\b)(eval|evaluate|evaluation|valid|validate|validation|val|test|dev|predict)(_|$|\b|loop|step|epoch)", re.I
+    r"(^|_|\b)(eval|evaluate|evaluation|valid|validate|validation|val|va|test|dev|predict|hold_?out|held_?out)"
+    r"(_|$|\b|loop|step|epoch)",
+    re.I,
 )
 LOSS = re.compile(r"(^|_)loss(es)?($|_|\d)", re.I)
 DOES = re.compile(r"(get|set|create|build|load|make|is|has|save|init|setup|unwrap|prepare|count|print|log|wrap)_")
@@ -27,6 +29,8 @@ OF_RANKS = re.compile(
 RANK = re.compile(
     r"(^|_|\.)(rank|local_rank|global_rank|process_index|proc_id|node_rank)(\(\))?$|get_rank\(\)$|RANK", re.I
 )
+RANKS = ("rank", "local_rank", "global_rank", "process_index", "get_rank()")
+"""Names of the number itself."""
 MAIN = re.compile(
     r"is_(local_)?main_process|is_master|is_main|master_process|is_rank_?0|is_world_process_zero|is_global_zero|main_process|is_chief|is_root|should_save$",
     re.I,
@@ -135,7 +139,8 @@ def rank_branch(program: Program, test: ast.expr, deep: int = FOLLOWED) -> bool 
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         sides = (test.left, test.comparators[0])
         ranked = any(_is_rank(program, s) for s in sides)
-        number = next((v for s in sides if isinstance(v := program.const(s), int) and not isinstance(v, bool)), None)
+        values = [int(v) if isinstance(v, str) and v.isdigit() else v for v in map(program.const, sides)]
+        number = next((v for v in values if isinstance(v, int) and not isinstance(v, bool)), None)
         if ranked and number is not None:
             if isinstance(test.ops[0], ast.Eq):
                 return None if number == -1 else True
@@ -144,6 +149,8 @@ def rank_branch(program: Program, test: ast.expr, deep: int = FOLLOWED) -> bool 
             if isinstance(test.ops[0], ast.Lt) and number == 1:
                 return True
         return None
+    if isinstance(test, (ast.Name, ast.Attribute)) and last(program.path(test)) in RANKS:
+        return False  # `if rank:` is true of all but the first
     if deep and isinstance(test, (ast.Name, ast.Attribute)):
         origin = program.origin(test)
         if origin is not test and isinstance(origin, (ast.Compare, ast.UnaryOp, ast.BoolOp, ast.Call)):
@@ -167,10 +174,29 @@ def _is_rank(program: Program, expr: ast.expr) -> bool:
 
 
 def alone_on_rank(program: Program, node: ast.AST) -> ast.If | None:
-    """The `if` under which a node is run by one rank only."""
+    """The `if` under which a node is run by one rank only; of a condition within an expression, that."""
     for test, branch, statement in program.guards(node):
         if rank_branch(program, test) is branch:
             return statement
+    return _alone_in_expression(program, node)
+
+
+def _alone_in_expression(program: Program, node: ast.AST) -> ast.If | None:
+    """`x if rank == 0 else y` and `rank == 0 and x`, where one rank alone comes to a node."""
+    inner = node
+    for above in program.up(node):
+        if isinstance(above, (ast.stmt, ast.Lambda)):
+            return None
+        if isinstance(above, ast.IfExp) and inner is not above.test:
+            other = above.orelse if inner is above.body else above.body
+            same = program.code(node) in program.code(other) or isinstance(other, ast.Call)
+            if not same and rank_branch(program, above.test) is (inner is above.body):
+                return above  # type: ignore[return-value]
+        elif isinstance(above, ast.BoolOp) and inner is not above.values[0]:
+            sides = [rank_branch(program, v) for v in above.values[: above.values.index(inner)]]  # type: ignore[arg-type]
+            if isinstance(above.op, ast.And) in sides:
+                return above  # type: ignore[return-value]
+        inner = above
     return None
 
 

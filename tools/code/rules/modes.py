@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ..patch import after, before, instead
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
+from .apart.moods import each_batch, left_in_evaluation, never_trained, phases_alike
 from .look import OFF, TEST, inside, keyword, model_call, no_grad
 from .meaning.answering import scored_with_gradients, served, through_helpers
 from .rule import Fault, View, rule
@@ -39,7 +40,7 @@ for epoch in range(3):
 """
 
 
-@rule("evaluation-mode-not-left", "S1", "loss-stagnation", "eval()",
+@rule("evaluation-mode-not-left", "S1", "loss-stagnation", "eval() train(False",
       bad="model.train()\n" + ENDING.format(train="print(epoch)", back="print(total)"),
       good=(ENDING.format(train="model.train()", back="print(total)"), ENDING.format(train="print(epoch)", back="model.train()")))  # fmt: skip
 def evaluation_mode_not_left(view: View) -> Iterator[Fault]:
@@ -48,8 +49,10 @@ def evaluation_mode_not_left(view: View) -> Iterator[Fault]:
     Why: from the first evaluation on it trains without dropout, and norms with running statistics stand still.
     """
     program = view.program
+    yield from never_trained(view)
     for training in view.trainings:
         if not training.whole:
+            yield from left_in_evaluation(view, training)
             continue
         loops = (training.node, *training.outer)
         for call, at in _evals(view, loops):
@@ -87,8 +90,13 @@ def _off(call: ast.Call) -> bool:
 def _evals(view: View, loops: tuple[ast.AST, ...]) -> Iterator[tuple[ast.Call, ast.Call]]:
     """(`x.eval()`, the call in the loops that leads to it)."""
     program = view.program
-    for call in program.find("eval"):
-        if call.args or receiver(call) is None or view.roles.of(receiver(call)) != "model" or _frozen(program, call):
+    for call in (*program.find("eval"), *(c for c in program.find("train") if _off(c))):
+        if (
+            (call.args and not _off(call))
+            or receiver(call) is None
+            or view.roles.of(receiver(call)) != "model"
+            or _frozen(program, call)
+        ):
             continue
         if any(inside(program, call, x) for x in loops):
             yield call, call
@@ -129,7 +137,8 @@ def _evaluating(view: View) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
             if not (TEST.search(function.name) or closed or _closed_loop(view, function)):
                 continue
             nodes = [n for n in program.within(function) if isinstance(n, ast.Call)]
-            if any(isinstance(n, ast.For) for n in program.within(function)) and not any(
+            each = (ast.For, ast.comprehension)
+            if any(isinstance(n, each) for n in program.within(function)) and not any(
                 last(program.path(c.func)) == "backward" for c in nodes):  # fmt: skip
                 yield function
 
@@ -138,11 +147,9 @@ def _closed_loop(view: View, function: ast.AST) -> bool:
     """Whether a function goes over batches without gradients."""
     if not re.search(r"no_grad|inference_mode|set_grad_enabled", view.program.text):
         return False
-    loops = [n for n in view.program.within(function) if isinstance(n, ast.For) and any(
+    loops = [n for n in view.program.within(function) if isinstance(n, (ast.For, ast.comprehension)) and any(
         view.roles.of(i) == "loader" or TEST.search(last(key(i))) for i in ast.walk(n.iter) if key(i))]  # fmt: skip
-    return any(
-        no_grad(view.program.contexts(x)) or any(no_grad(view.program.contexts(s)) for s in x.body) for x in loops
-    )
+    return any(no_grad(view.program.contexts(s)) for x in loops for s in (x, *getattr(x, "body", ())))
 
 
 @rule("evaluated-in-training-mode", "S2", "eval-harness-drift", "no_grad inference_mode backward from_pretrained",
@@ -155,15 +162,20 @@ def evaluated_in_training_mode(view: View) -> Iterator[Fault]:
     Known gaps: a caller that does it in another file.
     """
     program = view.program
-    if any(True for _ in program.find("eval")) or any(last(k) == "training" for n in program.nodes if (k := key(n))):
+    if (
+        any(True for _ in program.find("eval"))
+        or any(map(_off, program.find("train")))
+        or any(last(k) == "training" for n in program.nodes if (k := key(n)))
+    ):
         return
     trained = {key(receiver(c)) for c in program.find("train") if not c.args} - {"", "self"}
+    yield from phases_alike(view)
     yield from _between_epochs(view, trained)
     yield from served(view)
     for function in _evaluating(view):
         runs = [n for n in program.within(function) if model_call(view, n) and view.roles.of(getattr(n, "func", None)) == "model"
                 and (not key(getattr(n, "func", None)).startswith("self.") or key(getattr(n, "func", None)) in trained)]  # fmt: skip
-        inner = [n for n in runs if program.loops(n)]
+        inner = [n for n in runs if each_batch(program, n)]
         name = key(inner[0].func) if inner and isinstance(inner[0], ast.Call) else ""
         if (
             name
@@ -186,7 +198,12 @@ def _between_epochs(view: View, trained: set[str]) -> Iterator[Fault]:
     for training in view.trainings:
         for call in (n for n in program.each(ast.Call) if key(n.func) in trained):
             placed = any(inside(program, call, x) for x in training.outer) and not inside(program, call, training.node)
-            if placed and model_call(view, call) and no_grad(program.contexts(call)) and _batches(program, call):
+            if (
+                placed
+                and (model_call(view, call) or view.roles.of(call.func) == "model")
+                and no_grad(program.contexts(call))
+                and _batches(program, call)
+            ):
                 yield Fault(call, f"`{key(call.func)}` is evaluated without `{key(call.func)}.eval()`: dropout stays on",
                             f"评测时没有调用 `{key(call.func)}.eval()`：dropout 仍然开启")  # fmt: skip
                 return
@@ -218,7 +235,7 @@ def evaluated_with_gradients(view: View) -> Iterator[Fault]:
         runs = [
             n
             for n in program.within(function)
-            if model_call(view, n) and view.roles.of(getattr(n, "func", None)) == "model" and program.loops(n)
+            if model_call(view, n) and view.roles.of(getattr(n, "func", None)) == "model" and each_batch(program, n)
         ]
         open_ = [n for n in runs if not no_grad(program.contexts(n))]
         called = [c for c in program.calls.get(function.name, ()) if no_grad(program.contexts(c))]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ..checkpoints import repeated
 from ..flow import made_of, written
 from ..patch import instead
-from ..program import Program, argument, key, last, receiver
+from ..program import Program, key, last, receiver
 from .look import model_call, no_grad, source
 from .preference import negated
 from .rule import Fault, View, rule
@@ -56,7 +56,8 @@ def advantage_with_graph(view: View) -> Iterator[Fault]:
             or no_grad(program.contexts(node))
         ):
             continue
-        runs = [s.node for s in made_of(program, node.value, (), 5) if not s.cut and _critic(view, s.node)]
+        deep = 9 if isinstance(node.value, ast.Call) else 5
+        runs = [s.node for s in made_of(program, node.value, (), deep) if not s.cut and _critic(view, s.node)]
         cuts = [n for n in program.traced(node.value, 3) if (isinstance(n, ast.Call) and last(program.path(n.func)) == "detach")
                 or (isinstance(n, ast.Attribute) and n.attr == "data")]  # fmt: skip
         later = [
@@ -69,9 +70,16 @@ def advantage_with_graph(view: View) -> Iterator[Fault]:
             isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult) and name in (key(n.left), key(n.right))
             for n in program.nodes
         )
-        if live and not cuts and not later and used and isinstance(node.value, ast.BinOp):
+        whole = isinstance(node.value, ast.BinOp) or _of_this_file(program, node.value)
+        if live and not cuts and not later and used and whole:
             yield Fault(node, f"`{name}` holds the graph of the critic and goes into the policy loss",
                         f"`{name}` 带着 critic 的计算图进入策略损失", (instead(node.value, f"({source(program, node.value)}).detach()"),))  # fmt: skip
+
+
+def _of_this_file(program: Program, value: ast.expr) -> bool:
+    """Whether a value is what a function of this file gives back, with its graph."""
+    function = program.function(value) if isinstance(value, ast.Call) else None
+    return function is not None and not any(no_grad([program.path(d)]) for d in function.decorator_list)
 
 
 def _handed_over(view: View) -> Iterator[Fault]:
@@ -109,7 +117,7 @@ def _weights(view: View) -> set[str]:
             for one, other in ((node.left, node.right), (node.right, node.left)):
                 if (
                     isinstance(other, ast.Name)
-                    and re.search(r"log_prob\(|ratio", view.program.code(one))
+                    and re.search(r"log_prob\(|ratio|(^|_)log_?p(robs?|i|s)?$|^lp$", view.program.code(one))
                     and isinstance(one, (ast.Call, ast.Name))
                 ):
                     out.add(other.id)
@@ -262,44 +270,7 @@ def advantage_divided_by_zero(view: View) -> Iterator[Fault]:
                         (instead(node.right, f"({text} + 1e-6)"),))  # fmt: skip
 
 
-@rule("reward-clipped-away", "S2", "zero-advantage-groups", "clamp clip",
-      bad="rewards = torch.clamp(rewards, 1.0, 1.0)\n", good="rewards = torch.clamp(rewards, -1.0, 1.0)\n")  # fmt: skip
-def reward_clipped_away(view: View) -> Iterator[Fault]:
-    """Rewards are clipped to a range in which they do not differ.
-
-    Why: every answer gets the same reward; there is nothing to learn from.
-    """
-    program = view.program
-    for call in program.find("clamp", "clip", "clamp_"):
-        on = receiver(call)
-        static = key(on) in ("torch", "np", "numpy")
-        what = call.args[0] if static and call.args else on
-        low = argument(call, "min", 1 if static else 0) or argument(call, "a_min")
-        high = argument(call, "max", 2 if static else 1) or argument(call, "a_max")
-        bounds = [program.const(b) for b in (low, high)]
-        about = source(program, what) + getattr(program.scope(call), "name", "") if what is not None else ""
-        if what is None or not re.search(r"reward|score", about, re.I):
-            continue
-        if all(isinstance(b, (int, float)) for b in bounds) and _scale(program, what) >= 20 * abs(bounds[1]):  # type: ignore[arg-type]
-            yield Fault(call, f"rewards of a far larger scale are clipped to [{bounds[0]:g}, {bounds[1]:g}]: most become alike",
-                        f"量级大得多的奖励被裁剪到 [{bounds[0]:g}, {bounds[1]:g}]：大多变得一样")  # fmt: skip
-        elif all(isinstance(b, (int, float)) for b in bounds) and bounds[1] - bounds[0] <= 1e-3:  # type: ignore[operator]
-            yield Fault(call, f"rewards are clipped to [{bounds[0]:g}, {bounds[1]:g}]: they do not differ any more",
-                        f"奖励被裁剪到 [{bounds[0]:g}, {bounds[1]:g}]：彼此不再有差别")  # fmt: skip
-
-
-def _scale(program: Program, expr: ast.expr) -> float:
-    """By what a function of this file multiplies the rewards that it returns; 0 where nothing tells."""
-    functions = [
-        f for n in program.traced(expr, 3) if isinstance(n, ast.Call) and (f := program.function(n)) is not None
-    ]
-    returned = [r.value for f in functions for r in ast.walk(f) if isinstance(r, ast.Return) and r.value is not None]
-    numbers = [program.const(s) for r in returned for n in ast.walk(r) if isinstance(n, ast.BinOp)
-               and isinstance(n.op, ast.Mult) for s in (n.left, n.right)]  # fmt: skip
-    return max((abs(float(v)) for v in numbers if isinstance(v, (int, float))), default=0.0)
-
-
-@rule("engine-weights-not-synced", "S1", "stale-engine-weights", "vllm LLM( sglang",
+@rule("engine-weights-not-synced", "S1", "stale-engine-weights", "vllm LLM( sglang deepcopy rollout sample generate",
       bad="""
       from vllm import LLM
       engine = LLM(model=name)
@@ -330,6 +301,8 @@ def engine_weights_not_synced(view: View) -> Iterator[Fault]:
     synced = re.compile(
         r"sync|load_weights|update_weight|update_param|collective_rpc|broadcast|reload|refit|move_model|push_weights|send_weights|wake_up|load_lora|LoRARequest|add_lora"
     )
+    yield from _kept_copy(view)
+    yield from _pushed_once(view)
     calls = [n for n in program.each(ast.Call)]
     if any(synced.search(last(program.path(c.func))) for c in calls):
         return
@@ -341,6 +314,49 @@ def engine_weights_not_synced(view: View) -> Iterator[Fault]:
             continue
         yield from _unsynced(view, call)
         return
+
+
+SAMPLES = re.compile(r"rollout|sample|collect|generate|(^|_)act(_|$)|play|episode|trajector", re.I)
+HELPS = re.compile(r"ref|target|teacher|ema|frozen|init|sft|average|best|shadow|opponent|old_?\w{0,10}$", re.I)
+GIVES = ("load_state_dict", "copy_", "lerp_", "mul_", "set_weights", "deepcopy")
+
+
+def _kept_copy(view: View) -> Iterator[Fault]:
+    """A copy of the policy, made once, that draws the samples of a loop and is never given what was trained."""
+    program = view.program
+    trainings = [t for t in view.trainings if t.of("step")]
+    for made in program.find("deepcopy") if trainings else ():
+        statement = program.statement(made)
+        name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+        source_ = key(made.args[0]) if made.args and view.roles.of(made.args[0]) == "model" else ""
+        if not name or not source_ or HELPS.search(last(name)) or repeated(view, made):
+            continue
+        uses = [c for c in program.each(ast.Call) if SAMPLES.search(last(program.path(c.func))) and program.scope(c) is program.scope(made)
+                and (name in {key(a) for a in c.args} or key(receiver(c)) == name)]  # fmt: skip
+        drawn = next((c for c in uses if repeated(view, c)), None)
+        given = any(c is not made and name.split(".")[0] in {key(n) for n in ast.walk(c)} for c in program.find(*GIVES))
+        again = len(program.bindings(statement, name)) > 1
+        if drawn is not None and not given and not again:
+            yield Fault(drawn, f"`{name}` is a copy made once: it samples in the loop and never gets the trained weights",
+                        f"`{name}` 是一次性的副本：在循环中采样，却从未得到训练后的权重", beside=(made,))  # fmt: skip
+
+
+PUSHES = re.compile(r"^push(?!_to_hub)|sync|update_weight|load_weights|send_weights|refit|reload|publish")
+
+
+def _pushed_once(view: View) -> Iterator[Fault]:
+    """Weights that are handed to what samples before the loop, and never in it."""
+    program = view.program
+    pushes = [c for c in program.each(ast.Call) if PUSHES.search(last(program.path(c.func))) and any(
+        view.roles.of(a) == "model" for a in c.args)]  # fmt: skip
+    if not pushes or any(repeated(view, c) for c in pushes) or not any(t.of("step") for t in view.trainings):
+        return
+    for call in program.each(ast.Call):
+        same = receiver(call) is not None and key(receiver(call)) in {key(receiver(p)) for p in pushes} - {"", "self"}
+        if same and SAMPLES.search(last(program.path(call.func))) and repeated(view, call):
+            yield Fault(call, f"`{key(receiver(call))}` samples in the loop, and gets the weights before it only",
+                        f"`{key(receiver(call))}` 在循环中采样，却只在循环之前得到过权重", beside=(pushes[0],))  # fmt: skip
+            return
 
 
 def _made_anew(view: View, engine: ast.expr) -> bool:

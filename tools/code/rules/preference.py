@@ -63,6 +63,7 @@ def reference_is_the_policy(view: View) -> Iterator[Fault]:
         return  # the same object without its adapter is the reference
     yield from _two_names(view)
     yield from _two_entries(view)
+    yield from _from_a_cache(view)
     for node in [*(n for m in program.each(ast.Assign) for n in _one_by_one(m)), *program.each(ast.Call)]:
         target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
         if (
@@ -139,14 +140,39 @@ def _two_entries(view: View) -> Iterator[Fault]:
                             f"`{word}` 与策略是同一个对象：两者永远相同")  # fmt: skip
 
 
+def _from_a_cache(view: View) -> Iterator[Fault]:
+    """Policy and reference that a function with a cache gives for the same arguments: the same object."""
+    program = view.program
+    made: dict[str, list[tuple[str, ast.Call]]] = {}
+    for node in program.each(ast.Assign):
+        call = node.value
+        function = program.function(call) if isinstance(call, ast.Call) else None
+        kept = function is not None and any(last(key(d.func if isinstance(d, ast.Call) else d)) in ("cache", "lru_cache")
+                                            for d in function.decorator_list)  # fmt: skip
+        if kept and isinstance(call, ast.Call) and key(node.targets[0]):
+            made.setdefault(ast.unparse(call), []).append((key(node.targets[0]), call))
+    for same in made.values():
+        reference = next((c for name, c in same if REFERENCE.search(name)), None)
+        if reference is not None and any(not REFERENCE.search(name) for name, _ in same):
+            yield Fault(reference, "the function keeps what it has made: reference and policy are the same object",
+                        "该函数会缓存结果：参考模型与策略是同一个对象")  # fmt: skip
+
+
 def _alias(value: ast.expr, program: Program) -> ast.expr | None:
     """The name that a value is, also through `.eval()` and the like, which return the same object."""
-    while (
-        isinstance(value, ast.Call)
-        and isinstance(value.func, ast.Attribute)
-        and value.func.attr in ("eval", "requires_grad_", "to")
-    ):
-        value = value.func.value
+    while isinstance(value, ast.Call):
+        if isinstance(value.func, ast.Attribute) and value.func.attr in (
+            "eval",
+            "requires_grad_",
+            "to",
+            "cuda",
+            "half",
+        ):
+            value = value.func.value
+        elif program.path(value.func) == "copy.copy" and value.args:
+            value = value.args[0]  # a shallow copy has the same parameters
+        else:
+            break
     if isinstance(value, ast.Call) and (function := program.function(value)) is not None:
         given = dict(passed(function, value))
         returned = [n.value for n in program.within(function) if isinstance(n, ast.Return)]
@@ -166,7 +192,11 @@ def _params_of(view: View, node: ast.Assign) -> bool:
 
 def _same_arguments(view: View, call: ast.Call) -> Iterator[Fault]:
     named = ("ref_model", "reference_model", "reference", "ref_policy", "reference_policy", "ref")
-    reference = next((v for n in named if (v := argument(call, n)) is not None), None)
+    made = view.program.classes.get(call.func.id) if isinstance(call.func, ast.Name) else None
+    fields = [key(s.target) for s in made.body if isinstance(s, ast.AnnAssign)] if made is not None else []
+    placed = dict(zip(fields, call.args, strict=False))
+    reference = next((v for n in named if (v := argument(call, n) or placed.get(n)) is not None), None)
+    reference = _alias(reference, view.program) if reference is not None else None
     if reference is None or not key(reference):
         return
     given = (argument(call, n) for n in ("model", "policy", "policy_model", "actor"))
@@ -176,7 +206,7 @@ def _same_arguments(view: View, call: ast.Call) -> Iterator[Fault]:
         yield Fault(reference, "the reference model is the same object as the policy", "参考模型与策略是同一个对象")
 
 
-@rule("reference-with-gradients", "S2", "oom-activations", "ref",
+@rule("reference-with-gradients", "S2", "oom-activations", "ref teacher",
       bad="""
       for batch in loader:
           logps = get_logps(policy(**batch).logits, batch)
@@ -197,12 +227,16 @@ def _same_arguments(view: View, call: ast.Call) -> Iterator[Fault]:
           optimizer.zero_grad()
       """)  # fmt: skip
 def reference_with_gradients(view: View) -> Iterator[Fault]:
-    """The reference model runs with gradients in the training step.
+    """The reference model, or a teacher, runs with gradients in the training step.
 
     Why: its activations take as much memory as the policy's; if its parameters are not frozen they get gradients.
     """
     program = view.program
-    frozen = re.search(r"ref\w{0,40}\.requires_grad_\(False\)|for \w{1,40} in ref\w{0,40}\.parameters", program.text)
+    frozen = re.search(
+        r"requires_grad_\(False\)|for \w{1,40} in \w{0,40}(ref|teacher)\w{0,40}\.parameters|set_grad_enabled",
+        program.text,
+    )
+    yield from _of_a_step(view, bool(frozen))
     for training in [t for t in view.trainings if t.of("step")]:
         for event in training.of("call"):
             call = event.node
@@ -212,6 +246,40 @@ def reference_with_gradients(view: View) -> Iterator[Fault]:
             run = named and view.roles.of(call.func) == "model"
             if (run or _handed(view, call)) and not no_grad(event.contexts) and not frozen:
                 yield Fault(call, "the reference model runs with gradients", "参考模型在带梯度的情况下运行")
+
+
+FROZEN = re.compile(r"(^|_|\.)(ref(erence)?|teacher)(_|$)")
+
+
+def _of_a_step(view: View, frozen: bool) -> Iterator[Fault]:
+    """A teacher, or a reference that a step is given, which runs with its graph: nothing cuts what it gives."""
+    program = view.program
+    for training in (t for t in view.trainings if t.of("step") and not frozen):
+        for backward in training.of("backward"):
+            sources = list(made_of(program, backward.on, backward.calls, 10)) if backward.on is not None else []
+            runs = [
+                (n, c, _real(program, n.func, c))
+                for n, cut, c in sources
+                if isinstance(n, ast.Call) and not cut and key(n.func)
+            ]
+            trained = any(
+                not FROZEN.search(given) and (view.roles.of(n.func) == "model" or given != key(n.func))
+                for n, _, given in runs
+            )
+            for node, calls, given in runs if trained else ():
+                known = FROZEN.search(given) and (view.roles.sure(node.func) == "model" or given != key(node.func))
+                if known and not any(no_grad(program.contexts(n)) for n in (node, *calls)):
+                    yield Fault(node, f"`{given}` runs with gradients", f"`{given}` 在带梯度的情况下运行")
+                    return
+
+
+def _real(program: Program, func: ast.expr, calls: tuple[ast.Call, ...]) -> str:
+    """What a model is called where it is handed over."""
+    name = key(func)
+    for call in reversed(calls):
+        function = program.function(call)
+        name = next((key(v) for own, v in passed(function, call) if own == name and key(v)), name) if function else name
+    return name
 
 
 def _handed(view: View, call: ast.Call) -> bool:

@@ -16,7 +16,7 @@ from .look import OF_RANKS, inside, made_by, model_call, source
 from .rule import Fault, View, rule
 
 
-@rule("rank-stops-on-its-own", "S2", "collective-mismatch", "isnan isfinite isinf break",
+@rule("rank-stops-on-its-own", "S2", "collective-mismatch", "isnan isfinite isinf break time",
       bad=HEAD + """
 model = DistributedDataParallel(net)
 for batch in loader:
@@ -45,9 +45,11 @@ def rank_stops_on_its_own(view: View) -> Iterator[Fault]:
     Why: the others wait for its gradients until the timeout.
     """
     program = view.program
-    if not view.distributed:
+    shared = view.among_ranks and re.search(r"DistributedDataParallel|\bDDP\b|\bddp\b|FSDP|fully_shard", program.text)
+    if not view.distributed and not shared:
         return
     yield from _own_figure(view)
+    yield from _own_clock(view)
     for training in view.trainings:
         mine = program.scope(training.node)
         called = {program.scope(e.node) for e in training.events if e.depth} - {mine}
@@ -76,6 +78,21 @@ def _own_figure(view: View) -> Iterator[Fault]:
             sampler := _of_own_part(view, guard[0])) is not None:  # fmt: skip
             yield Fault(leave, "a rank leaves the training for a figure over its own part of the data, and the others wait for it",
                         "某个 rank 按自己那份数据的指标退出训练，其余 rank 会一直等待", beside=(sampler,))  # fmt: skip
+
+
+def _own_clock(view: View) -> Iterator[Fault]:
+    """A loop of the training that a rank leaves when its own clock says so."""
+    program = view.program
+    loops = {x for t in view.trainings for x in (t.node, *t.outer)}
+    for leave in (n for n in program.each(ast.Break) if any(x in loops for x in program.loops(n)[:1])):
+        for test, _, _ in program.guards(leave)[:1]:
+            paths = [program.path(n.func) for n, _, _ in made_of(program, test) if isinstance(n, ast.Call)]
+            timed = any(
+                p in ("time.time", "time.monotonic", "time.perf_counter") or p.endswith("datetime.now") for p in paths
+            )
+            if timed and not any(last(p) in (*COLLECTIVES, "reduce", "item") for p in paths):
+                yield Fault(leave, "a rank leaves the training when its own clock says so, and the others wait for it",
+                            "某个 rank 按自己的时钟退出训练，其余 rank 会一直等待", beside=(test,))  # fmt: skip
 
 
 def _of_own_part(view: View, test: ast.expr) -> ast.Call | None:
@@ -124,7 +141,9 @@ def sum_taken_for_mean(view: View) -> Iterator[Fault]:
             continue
         name = key(call.args[0])
         named = {key(n) for t in view.trainings for e in t.of("backward") if e.on is not None for n in [e.on]} - {""}
-        loss = bool(named & {key(n) for n in program.traced(call.args[0], 3)})
+        nodes = list(program.traced(call.args[0], 3))
+        asked = any(isinstance(n, ast.Compare) or last(key(n)) in ("isnan", "isfinite", "isinf") for n in nodes)
+        loss = not asked and bool(named & {key(n) for n in nodes})
         wanted = loss or re.search(r"(^|_)(loss(es)?|(mean|avg)(_\w{1,40})?)$|\.grad(\.data)?$", name)
         scope = program.scope(call)
         text = program.code(scope, 60_000) if isinstance(scope, FUNCTIONS) else program.text

@@ -48,6 +48,13 @@ class View:
         return any(True for _ in self.program.find(*MANY))
 
     @cached_property
+    def among_ranks(self) -> bool:
+        """Whether it is one of several processes, also where another file has started them."""
+        calls = self.program.find("get_rank", "get_world_size", "all_reduce", "broadcast", "barrier")
+        paths = (self.program.path(c.func) for c in calls)
+        return self.distributed or any(p.startswith(("torch.distributed", "dist.")) for p in paths)
+
+    @cached_property
     def hot(self) -> list[Function]:
         """Methods that a trainer calls for each batch."""
         return list(hot_functions(self.program))

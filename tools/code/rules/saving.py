@@ -9,12 +9,13 @@ import re
 from collections.abc import Iterator
 
 from ...secrets import redact
+from ..checkpoints import PATHS, opened
 from ..patch import instead
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
 from .look import OF_RANKS, alone_on_rank, always, rank_branch, single, source
 from .rule import Fault, View, rule
 
-FETCHED = ("hf_hub_download", "snapshot_download", "urlopen", "urlretrieve", "cached_download", "download_url_to_file", "get",
+FETCHED = ("hf_hub_download", "download_fileobj", "cached_path", "fetch", "get_object", "snapshot_download", "urlopen", "urlretrieve", "cached_download", "download_url_to_file", "get",
            "load_state_dict_from_url", "wget", "download_file", "download")  # fmt: skip
 
 
@@ -40,25 +41,51 @@ def saved_on_every_rank(view: View) -> Iterator[Fault]:
     Why: they write over each other, and the file that is left may hold pieces of several.
     """
     program = view.program
-    if not view.distributed and not any(True for _ in program.find("init_distributed")):
-        return
-    for call in program.find("save"):
+    several = view.distributed or bool(view.roles.named("accelerator"))
+    for call in program.find("save", "save_file", "save_pretrained") if several else ():
         apart = any(OF_RANKS.search(program.code(test)) for test, _, _ in program.guards(call)) or alone_on_rank(
             program, call
         )
-        if program.path(call.func) != "torch.save" or apart or len(call.args) < 2 or single(program, call):
+        if not _writes_weights(view, call) or apart or single(program, call):
             continue
         scope = program.scope(call)
         left = any(isinstance(n, ast.If) and isinstance(n.body[-1], ast.Return) and rank_branch(program, n.test) is False
                    and n.lineno < call.lineno for n in program.within(scope))  # fmt: skip
         callers = program.callers(scope) or program.calls.get(getattr(scope, "name", ""), [])
         guarded = callers and all(alone_on_rank(program, c) for c in callers)
-        path = " ".join(source(program, n) for n in program.traced(call.args[1], 2))
-        seen = (isinstance(scope, FUNCTIONS) and callers) or scope is program.tree
+        path = _told_apart(program, call.args[-1])
+        spawned = any(
+            key(a) == getattr(scope, "name", "")
+            for c in program.find("spawn", "Process")
+            for a in (*c.args, *(k.value for k in c.keywords))
+        )
+        own = any(program.scope(c) is scope for c in program.find("init_process_group", "Accelerator"))
+        seen = (isinstance(scope, FUNCTIONS) and (callers or spawned or own)) or scope is program.tree
         if not left and not guarded and seen and not re.search(r"rank|shard|process_index|worker", path, re.I):
             yield Fault(
                 call, "every rank writes this file: they write over each other", "每个 rank 都写这个文件：互相覆盖"
             )
+
+
+def _told_apart(program: Program, path: ast.expr) -> str:
+    """The words of a path, and of the texts that its names are."""
+    inner = [program.origin(n, inside=False) for n in ast.walk(path) if isinstance(n, (ast.Name, ast.Attribute))]
+    made = [i for i in inner if not isinstance(i, ast.Call) or last(program.path(i.func)) in PATHS]
+    deeper = [program.origin(n) for i in made for n in ast.walk(i) if isinstance(n, ast.Name)]
+    return " ".join(source(program, n) for n in (path, *made, *deeper))
+
+
+def _writes_weights(view: View, call: ast.Call) -> bool:
+    """Whether a call writes weights to a place, wherever it is made."""
+    program, name = view.program, last(view.program.path(call.func))
+    if name == "save":
+        return program.path(call.func) == "torch.save" and len(call.args) > 1
+    if name == "save_file":
+        return "safetensors" in program.path(call.func) and len(call.args) > 1
+    told = argument(call, "is_main_process") is not None or argument(call, "state_dict") is not None
+    whole = receiver(call) is not None and view.roles.of(receiver(call)) == "model" and not view.roles.named("engine")
+    sharded = re.search(r"FSDP|FullyShardedDataParallel|fully_shard|deepspeed|zero_?3", program.text, re.I)
+    return bool(call.args) and whole and not told and not sharded
 
 
 @rule("saved-every-step", "S2", "low-throughput", "save",
@@ -123,21 +150,72 @@ def pickle_from_elsewhere(view: View) -> Iterator[Fault]:
     Known gaps: ruff's S301 and S614 object to every unpickling; here only to what was fetched.
     """
     program = view.program
-    for call in program.find("load", "loads", "Unpickler"):
-        path = program.path(call.func)
-        module = path.partition(".")[0]
-        whole = argument(call, "weights_only")
-        torch_ = path == "torch.load" and whole is not None and program.const(whole) is False
-        if not (torch_ or module in ("pickle", "dill", "cloudpickle", "joblib")) or not call.args:
+    for call in program.find("load", "loads", "Unpickler", "read_pickle", "load_state_dict_from_url"):
+        value = _unpickles(program, call)
+        if value is None or not call.args:
             continue
-        fetched = [n for n in program.traced(call.args[0], 4) if isinstance(n, ast.Call) and _fetches(program, n)]
-        name = key(call.args[0])
-        fetched = fetched or [c for c in program.find(*FETCHED) if name and name in {key(a) for a in c.args}
-                              and last(program.path(c.func)) != "get" and program.scope(c) is program.scope(call)]  # fmt: skip
-        if fetched:
-            fix = (instead(whole, "True"),) if torch_ and whole is not None else ()
+        fetched = _brought(program, call)
+        if fetched is not None:
+            fix = (instead(value, "True"),) if argument(call, "weights_only") is value else ()
             yield Fault(call, "a file from elsewhere is unpickled: its author may run any code", "反序列化来自外部的 pickle 文件：对方可执行任意代码",
-                        fix, beside=(fetched[0],))  # fmt: skip
+                        fix, beside=(fetched,))  # fmt: skip
+
+
+def _unpickles(program: Program, call: ast.Call) -> ast.expr | None:
+    """What says that a call unpickles whatever it is given: an option, or the function itself."""
+    path = program.path(call.func)
+    module, name = path.partition(".")[0], last(path)
+    if path == "torch.load" or name == "load_state_dict_from_url":
+        whole = argument(call, "weights_only")
+        return whole if whole is not None and program.const(whole) is False else None
+    if name == "load" and module in ("np", "numpy"):
+        open_ = argument(call, "allow_pickle")
+        return open_ if open_ is not None and program.const(open_) is True else None
+    known = module in ("pickle", "dill", "cloudpickle", "joblib") or name == "read_pickle"
+    return call.func if known else None
+
+
+ASKED = re.compile(r"^(request|file|upload\w{0,20})$")
+"""Names of what a server is sent."""
+
+
+def _brought(program: Program, call: ast.Call) -> ast.AST | None:
+    """What brought a file that is read here from elsewhere."""
+    if last(program.path(call.func)) == "load_state_dict_from_url":
+        return call
+    value = opened(program, call.args[0]) or call.args[0]
+    text = program.const(value)
+    if isinstance(text, str) and re.match(r"https?://|s3://|gs://", text):
+        return value
+    nodes = list(program.traced(value, 4))
+    found = next((n for n in nodes if isinstance(n, ast.Call) and _fetches(program, n)), None)
+    if found is not None:
+        return found
+    sent = next((n for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in ("read", "get_data", "recv")
+                 and (ASKED.search(last(key(n.func.value))) or n.func.attr == "recv")), None)  # fmt: skip
+    if sent is not None:
+        return sent
+    return next((c for c in _downloads(program) if _same_file(program, c, value) and (
+        program.scope(c) is program.scope(call) or isinstance(text, str))), None)  # fmt: skip
+
+
+def _downloads(program: Program) -> Iterator[ast.Call]:
+    """Calls that put a file from elsewhere into a place: of a library, or of a program of the system."""
+    yield from (c for c in program.find(*FETCHED) if last(program.path(c.func)) not in ("get", "fetch"))
+    for call in program.find("run", "check_call", "call", "system", "check_output"):
+        said = program.code(call)
+        if re.search(r"\b(wget|curl|gsutil|gdown)\b|aws.{1,8}s3|huggingface-cli", said) and call.args:
+            yield call
+
+
+def _same_file(program: Program, call: ast.Call, value: ast.expr) -> bool:
+    """Whether a call is told the place that is read later, or one that is renamed to it."""
+    name, text = key(value), program.const(value)
+    words = [n for a in (*call.args, *(k.value for k in call.keywords)) for n in ast.walk(a)]
+    if name and any(key(n) == name for n in words):
+        return True
+    texts = [str(v) for n in words if isinstance(v := program.const(n), str)]
+    return isinstance(text, str) and any(text in t.split() for t in texts)
 
 
 def _fetches(program: Program, call: ast.Call) -> bool:
@@ -191,7 +269,8 @@ def key_in_code(view: View) -> Iterator[Fault]:
     for node in program.each(ast.Constant):
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or not 16 <= len(node.value) <= 400:
             continue
-        if re.search(r"\s", node.value) or len(set(node.value)) < 8:
+        said = re.sub(r"^(Bearer|token|Basic|Token) ", "", node.value)
+        if re.search(r"\s", said) or len(set(said)) < 8:
             continue
         line = program.parsed.lines[node.lineno - 1] if node.lineno <= len(program.parsed.lines) else ""
         hidden = (
@@ -217,5 +296,5 @@ LOGIN = re.compile(r"^[a-z][a-z0-9+]{2,15}://[^/\s:@{}]{1,60}:[^/\s@{}$]{6,80}@[
 
 def _given(program: object, node: ast.Constant) -> bool:
     above = program.parent.get(node)  # type: ignore[attr-defined]
-    return isinstance(above, (ast.Assign, ast.keyword, ast.Call, ast.Dict, ast.AnnAssign)) and not (
+    return isinstance(above, (ast.Assign, ast.keyword, ast.Call, ast.Dict, ast.AnnAssign, ast.List)) and not (
         isinstance(above, ast.Dict) and node in above.keys)  # fmt: skip

@@ -1,4 +1,4 @@
-"""The rule on texts that are cut where their answer stands."""
+"""Rules on texts on their way to the model: cut where their answer stands, tokenised while the GPU waits."""
 
 # ruff: noqa: E501  one sentence, pattern or question on one line
 
@@ -7,14 +7,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from ...flow import made_of
 from ...patch import instead
+from ...program import Program, key, last, receiver
 from ..look import keyword, source
 from ..rule import Fault, View, rule
 
 
-@rule("truncation-cuts-the-answer", "S2", "all-labels-masked", "truncation",
+@rule("truncation-cuts-the-answer", "S2", "all-labels-masked", "truncation [:",
       bad="""
       tokenizer.truncation_side = "right"
       ids = tokenizer(prompt + answer, truncation=True, max_length=512)["input_ids"]
@@ -46,35 +48,69 @@ def truncation_cuts_the_answer(view: View) -> Iterator[Fault]:
                             (instead(right[0], '"left"'),), beside=(call,))  # fmt: skip
 
 
+DOCUMENT = re.compile(r"document|passage|article|transcript|dialog|report|paper|story|chapter|(^|_)doc(_|$)", re.I)
+"""What is often longer than any limit."""
+ANSWER = re.compile(r"answer|response|output|completion|summary|target|highlight|reply|abstract", re.I)
+ENDS = re.compile(r"eos|im_end|</s>|\bend\b", re.I)
+
+
 def _long_prompts(view: View) -> Iterator[Fault]:
     """Prompt and answer put together and cut at the end, where the prompt holds a document that nothing shortens."""
     program = view.program
-    for node in program.nodes:
-        part = node.slice if isinstance(node, ast.Subscript) else None
-        joined = node.value if isinstance(node, ast.Subscript) else None
-        if (
-            not isinstance(part, ast.Slice)
-            or part.lower is not None
-            or part.upper is None
-            or not isinstance(joined, ast.BinOp)
-        ):
+    if not re.search(r"label|-100|target", program.text) or re.search(
+        r"truncation_side\s{0,4}=\s{0,4}['\"]left", program.text
+    ):
+        return
+    for node in (*program.each(ast.Subscript), *program.each(ast.Call)):
+        joined = _cut_at_the_end(view, node)
+        parts = _pieces(program, joined) if joined is not None else []
+        parts = [p for p in parts if not ENDS.search(p[0])]
+        shortened = any(re.search(r"max_length|truncat|\[-?:|\[-", "".join(p)) for p in parts)
+        if len(parts) < 2 or shortened or not ANSWER.search("".join(parts[-1])) or DOCUMENT.search(parts[-1][1]):
             continue
-        sides = [" ".join(program.code(n) for n in program.traced(s, 3) if isinstance(n, (ast.Call, ast.JoinedStr)))
-                 for s in (joined.left, joined.right)]  # fmt: skip
-        long = re.search(r"document|context|passage|article|material", sides[0], re.I) and "max_length" not in sides[0]
-        if (
-            long
-            and re.search(r"answer|response|output|completion|summary", sides[1], re.I)
-            and isinstance(joined.op, ast.Add)
-        ):
+        long = any(DOCUMENT.search(w) for p in parts[:-1] for w in p)
+        if long or any(LONG.search(w) for p in parts[:-1] for w in p):
             yield Fault(node, "prompt and answer are cut at the end, where the answer stands: long documents leave none of it",
-                        "提示与答案拼接后从末尾截断：长文档会把答案截掉", severity="S3")  # fmt: skip
+                        "提示与答案拼接后从末尾截断：长文档会把答案截掉", severity="" if long else "S3")  # fmt: skip
             return
+
+
+def _cut_at_the_end(view: View, node: ast.AST) -> ast.expr | None:
+    """What loses its end: `x[:n]`, or a text that a tokenizer is told to cut."""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        first = node.slice.lower is None and node.slice.step is None and node.slice.upper is not None
+        back = isinstance(node.slice.upper, ast.UnaryOp)
+        return node.value if first and not back and isinstance(node.ctx, ast.Load) else None
+    if isinstance(node, ast.Call) and keyword(node, "truncation") is True and len(node.args) == 1:
+        return node.args[0] if view.roles.of(node.func) == "tokenizer" else None
+    return None
+
+
+def _pieces(program: Program, expr: ast.expr, deep: int = 6) -> list[tuple[str, str]]:
+    """(what a piece is called, what it is made of), in the order of a text or a list that is put together."""
+    if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Add):
+        return [p for side in (expr.left, expr.right) for p in _pieces(program, side, deep)]
+    if isinstance(expr, ast.JoinedStr):
+        inner = [v.value for v in expr.values if isinstance(v, ast.FormattedValue)]
+        return [p for v in inner for p in _pieces(program, v, deep - 1)] if deep else []
+    if isinstance(expr, (ast.Name, ast.Attribute)) and deep:
+        found = program.binding(expr)
+        value = found.value if found is not None and found.how == "assign" and found.part is None else None
+        if isinstance(value, (ast.BinOp, ast.JoinedStr)):
+            return _pieces(program, value, deep - 1)
+    if isinstance(expr, (ast.Constant, ast.List)):
+        return []
+    nodes = islice(made_of(program, expr, (), 4), 60)
+    made = [program.code(n) for n, _, _ in nodes if isinstance(n, (ast.Call, ast.JoinedStr, ast.Subscript, ast.Name))]
+    return [(program.code(expr), " ".join(made))]
 
 
 OPENING = re.compile(r"(\bA|answer|assistant|response|summary|output|tl;dr|translation|label|topic)\W{0,6}\s*$", re.I)
 """How a prompt ends that opens the answer."""
-LONG = re.compile(r"context|passage|document|article|material|history|transcript|shots|examples|evidence|chunk", re.I)
+LONG = re.compile(
+    r"(^|\W|_)docs?(\W|_|$)|context|passage|document|article|material|history|transcript|shots|examples|evidence|chunk",
+    re.I,
+)
 
 
 def _opening_lost(view: View) -> Iterator[Fault]:
@@ -104,3 +140,54 @@ def _end(node: ast.AST) -> str:
     """The last words of a text."""
     last_ = node.values[-1] if isinstance(node, ast.JoinedStr) and node.values else node
     return last_.value if isinstance(last_, ast.Constant) and isinstance(last_.value, str) else ""
+
+
+@rule("tokenised-in-the-loop", "S3", "dataloader-bottleneck", "tokenizer tok padding=",
+      bad="""
+      for batch in loader:
+          inputs = tokenizer(batch["text"], return_tensors="pt", padding=True)
+          loss = model(**inputs, labels=batch["labels"]).loss
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """,
+      good="""
+      for batch in loader:
+          loss = model(**batch).loss
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """)  # fmt: skip
+def tokenised_in_the_loop(view: View) -> Iterator[Fault]:
+    """Text is tokenised inside the training loop.
+
+    Why: the GPU waits for it in every step; a loader's workers or a mapped dataset do it beside. Where the loop is gone
+    through in each epoch, the same texts are tokenised again and again.
+    """
+    for training in view.trainings:
+        for event in training.of("call"):
+            call = event.node
+            if (
+                isinstance(call, ast.Call)
+                and _tokenises(view, call)
+                and not event.guards
+                and training.whole
+                and not any(True for _ in view.program.find("generate"))
+            ):
+                again = any(isinstance(x, (ast.For, ast.While)) for x in training.outer)
+                yield Fault(call, "text is tokenised in the training loop: the GPU waits", "在训练循环里分词：GPU 在等待",
+                            severity="S2" if again and isinstance(training.node, ast.For) else "")  # fmt: skip
+                break
+
+
+def _tokenises(view: View, call: ast.Call) -> bool:
+    """Whether a call turns text into numbers."""
+    if view.roles.of(call.func) == "tokenizer" and (_encodes(call) or key(call.func) == "tokenizer"):
+        return True
+    named = last(view.program.path(call.func)) in ("encode", "encode_plus", "batch_encode_plus", "encode_batch")
+    return named and view.roles.of(receiver(call)) == "tokenizer"
+
+
+def _encodes(call: ast.Call) -> bool:
+    """Whether a call has the arguments of a tokenizer."""
+    return any(k.arg in ("padding", "truncation", "return_tensors", "max_length") for k in call.keywords)

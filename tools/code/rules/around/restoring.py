@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...checkpoints import asked_for, asked_for_in, fixed, repeated, same_place, saves
+from ...checkpoints import asked_for, asked_for_in, fixed, opened, repeated, same_place, saves
 from ...flow import made_of
 from ...patch import after
 from ...program import Program, key, last, receiver
@@ -20,7 +20,7 @@ KEPT = {"optimizer": r"opt(im|imizer)?(_state)?(_dict)?s?$", "scheduler": r"(lr_
         "scaler": r"(grad_)?scaler(_state)?(_dict)?$"}  # fmt: skip
 
 
-@rule("checkpoint-overwritten-in-place", "S3", "checkpoint-save-failure", "torch.save",
+@rule("checkpoint-overwritten-in-place", "S3", "checkpoint-save-failure", "torch.save dump(",
       bad="""
       for step, batch in enumerate(loader):
           loss = model(**batch).loss
@@ -47,11 +47,15 @@ def checkpoint_overwritten_in_place(view: View) -> Iterator[Fault]:
     Where the run goes on from that very file, it is all that there is.
     """
     program = view.program
-    if re.search(r"os\.replace|os\.rename|\.rename\(|shutil\.move|\.replace\(\w{0,40}(path|tmp)", program.text):
+    if re.search(
+        r"os\.replace|os\.rename|\.rename\(|shutil\.move|\.replace\((self\.)?\w{0,40}(path|tmp|file|dst|target)|[\"']\.?(tmp|part)\b",
+        program.text,
+    ):
         return
-    read = [c.args[0] for c in program.find("load") if c.args and program.path(c.func) == "torch.load"]
+    read = [opened(program, c.args[0]) or c.args[0] for c in program.find("load") if c.args]
+    loops = tuple(x for t in view.trainings if t.whole for x in (t.node, *t.outer))
     for saved in saves(view):
-        if saved.path is None or not repeated(view, saved.call) or not fixed(program, saved.path):
+        if saved.path is None or not repeated(view, saved.call) or not fixed(program, saved.path, loops):
             continue
         words = " ".join(str(n.value) for n, _, _ in made_of(program, saved.path) if isinstance(n, ast.Constant))
         if re.search(r"best|final", words + program.code(saved.path)):

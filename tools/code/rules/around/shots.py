@@ -1,5 +1,7 @@
 """The rule on examples in a prompt that come from the items which are scored."""
 
+# ruff: noqa: E501  one sentence, pattern or question on one line
+
 from __future__ import annotations
 
 import ast
@@ -8,9 +10,10 @@ from collections.abc import Iterator
 
 from ...flow import returned
 from ...program import Binding, Program, argument, key, last, names, passed, receiver
+from ..apart.measures import answer_given
 from ..rule import Fault, View, rule
 
-SHOTS = re.compile(r"shot|exemplar|demo(s|nstration)|in_?context|icl|few", re.I)
+SHOTS = re.compile(r"shot|exemplar|demo|in_?context|icl|few|knn|nearest|neighbou?r|retriev", re.I)
 HELD = re.compile(r"(^|_)(test|val|valid|validation|eval|dev|holdout)(_|$|\d)", re.I)
 SAME = (
     "list",
@@ -28,11 +31,13 @@ SAME = (
 """Functions that give rows of their first argument."""
 KEEPS = ("shuffle", "select", "take", "to_list", "with_format", "map", "copy", "filter")
 """Methods that give rows of what they are called on."""
+MOST_CALLS = 4
+"""Functions that rows are followed through, each once."""
 Root = tuple[object, str]
 """What rows come from, as (the call or the name that makes it, its split)."""
 
 
-@rule("test-items-in-prompts", "S1", "eval-leakage", "test eval val",
+@rule("test-items-in-prompts", "S1", "eval-leakage", "test eval val answer",
       bad="""
       shots = random.sample(test_set, 5)
       for item in test_set:
@@ -51,9 +56,11 @@ def test_items_in_prompts(view: View) -> Iterator[Fault]:
     Why: the model sees answers of the test; the score is too high.
     """
     program = view.program
+    yield from answer_given(view)
     scored = _scored(program)
     if not scored:
         return
+    yield from _of_all_parts(program, scored)
     bound = [(name, b) for scoped in program.bound.values() for name, bindings in scoped.items() for b in bindings]
     for name, binding in bound:
         made = binding.value.func if isinstance(binding.value, ast.Call) else None
@@ -61,10 +68,47 @@ def test_items_in_prompts(view: View) -> Iterator[Fault]:
         words = " ".join((last(name), last(key(made)), *around))
         if binding.how != "assign" or binding.value is None or not SHOTS.search(words):
             continue
-        found = next((r for r in _rows(program, binding.value) if r in scored and _held(r)), None)
+        found = next(
+            (r for r in _rows(program, binding.value) if r in scored and (_held(r) or _judged(scored[r], program))),
+            None,
+        )
         if found is not None:
             yield Fault(binding.node, f"the examples of the prompt come from `{found[1]}`, which is scored",
                         f"提示中的示例取自 `{found[1]}`，而它正是被评测的数据", beside=(scored[found],))  # fmt: skip
+
+
+def _judged(place: ast.AST, program: Program) -> bool:
+    """Whether rows are gone through in a function that evaluates, and are asked one by one."""
+    scope = program.scope(place)
+    named = re.search(r"^(evaluate|accuracy|score|test|bench)", getattr(scope, "name", ""))
+    asked = (n for n in program.within(scope) if isinstance(n, ast.Compare) and isinstance(n.ops[0], ast.Eq))
+    return bool(named) and any(True for _ in asked)
+
+
+def _of_all_parts(program: Program, scored: dict[Root, ast.AST]) -> Iterator[Fault]:
+    """A pool of examples that is put together from all parts of a data set, that which is scored with them."""
+    for call in program.find("concatenate_datasets"):
+        each = call.args[0] if call.args else None
+        over = each.generators[0].iter if isinstance(each, ast.ListComp) else None
+        on = (
+            receiver(over)
+            if isinstance(over, ast.Call) and last(program.path(over.func)) in ("values", "keys")
+            else over
+        )
+        made = program.origin(on or over) if over is not None else None  # type: ignore[arg-type]
+        name = key(getattr(program.statement(call), "targets", [None])[0])
+        used = (
+            any(
+                name in {key(a) for a in c.args} and SHOTS.search(last(program.path(c.func)))
+                for c in program.each(ast.Call)
+            )
+            if name
+            else False
+        )
+        found = next((r for r in scored if r[0] is made and _held(r)), None)
+        if found is not None and (used or SHOTS.search(name)):
+            yield Fault(call, f"the examples of the prompt come from all parts, `{found[1]}` among them, which is scored",
+                        f"提示中的示例取自所有划分，其中包括被评测的 `{found[1]}`", beside=(scored[found],))  # fmt: skip
 
 
 def _held(root: Root) -> bool:
@@ -129,6 +173,9 @@ def _rows(program: Program, expr: ast.expr, deep: int = 14, whole: bool = False,
         elif not (whole and isinstance(expr.slice, ast.Slice) and expr.slice.lower is not None):
             yield from _rows(program, expr.value, deep - 1, whole, calls)
     elif isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Add):
+        sides = [s.value for s in (expr.left, expr.right) if isinstance(s, ast.Subscript)]
+        if len(sides) == 2 and key(sides[0]) and key(sides[0]) == key(sides[1]):
+            return  # what stands before and behind the one that is asked
         for side in (expr.left, expr.right):
             yield from _rows(program, side, deep - 1, whole, calls)
     elif key(expr):
@@ -155,7 +202,8 @@ def _of_call(program: Program, call: ast.Call, deep: int, whole: bool, calls: tu
         for value in call.args:
             yield from _rows(program, value, deep - 1, whole, calls)
     elif (function := program.function(call)) is not None:
-        for value in returned(function):
+        again = len(calls) >= MOST_CALLS or any(program.function(c) is function for c in calls)
+        for value in returned(function) if not again else ():
             yield from _rows(program, value, deep - 1, whole, (*calls, call))
     elif name in KEEPS and on is not None:
         ranged = call.args[0] if name == "select" and call.args else None
@@ -168,10 +216,11 @@ def _of_call(program: Program, call: ast.Call, deep: int, whole: bool, calls: tu
 def _of_parameter(program: Program, found: Binding, name: str, deep: int, whole: bool,
                   calls: tuple[ast.Call, ...]) -> Iterator[Root]:  # fmt: skip
     mine = [c for c in calls if program.function(c) is found.node]
-    callers = mine[-1:] or program.callers(found.node)[:4]
+    callers = mine[-1:] or [c for c in program.callers(found.node) if program.scope(c) is not found.node][:4]
+    deep = deep - 1 if len(callers) < 2 else max(deep - 4, 1)
     if not callers:
         yield (found.node, name), name
     for call in callers:
         for own, value in passed(found.node, call):
             if own == name:
-                yield from _rows(program, value, deep - 1, whole, calls[: calls.index(call)] if call in calls else ())
+                yield from _rows(program, value, deep, whole, calls[: calls.index(call)] if call in calls else ())

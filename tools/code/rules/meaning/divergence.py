@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from ...flow import made_of
+from ...flow import made_of, part
 from ...patch import instead
 from ...program import Program, key, last
 from ..look import source
@@ -77,7 +77,21 @@ def is_kl(expr: ast.expr, program: Program) -> bool:
             is_kl(a, program) for a in expr.args[:1] if last(program.path(expr.func)) == "masked_mean"
         )
     name = last(key(expr))
-    return bool(name and KL.search(name)) and not KL_SCALE.search(name)
+    if name and not KL_SCALE.search(name) and (KL.search(name) or _estimated(program, expr)):
+        return True
+    found = program.binding(expr) if isinstance(expr, ast.Name) else None
+    each = part(program, found) if found is not None and found.how == "for" and found.value is not None else None
+    return each is not None and bool(KL.search(last(key(each)).removesuffix("s")))
+
+
+def _estimated(program: Program, expr: ast.expr) -> bool:
+    """Whether a name stands for an estimate that is never negative, made of the policy's and the reference's logarithms."""
+    if not re.search(r"div|penalt|^k[123]$|^d$", last(key(expr))):
+        return False
+    nodes = [n for n, _, _ in islice(made_of(program, expr, (), 5), 80)]
+    words = " ".join(key(n) for n in nodes if isinstance(n, (ast.Name, ast.Attribute)))
+    curved = any(isinstance(n, ast.Call) and last(program.path(n.func)) in CURVED for n in nodes)
+    return curved and bool(REF.search(words)) and bool(LOGP.search(words))
 
 
 def _divergences(view: View) -> Iterator[tuple[ast.expr, int]]:
@@ -88,7 +102,9 @@ def _divergences(view: View) -> Iterator[tuple[ast.expr, int]]:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and node not in seen:
             factors, sign = _factors(program, node)
             seen |= {n for n in ast.walk(node) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult)}
-            plain = any(isinstance(f, ast.Constant) for f in factors) and any(is_kl(f, program) for f in factors)
+            kl = [f for f in factors if is_kl(f, program)]
+            numbers = (f for f in factors if not kl or f is not kl[-1])
+            plain = bool(kl) and any(isinstance(f, (ast.Constant, ast.Attribute, ast.Subscript)) for f in numbers)
             scaled = plain or any(KL_SCALE.search(last(key(f))) for f in factors)
             found = next((s for f in factors if (s := _divergence(program, f))), 0)
             if scaled and found:
@@ -172,7 +188,9 @@ def _context(view: View, top: ast.AST, node: ast.expr) -> str:
     """Whether a sum is a reward or a loss: by what stands beside the term, what it is added to, and what it is called."""
     program = view.program
     statement, above = program.statement(node), program.parent.get(top)
-    above = program.parent.get(above) if isinstance(above, ast.Tuple) else above
+    while isinstance(above, (ast.Tuple, ast.ListComp, ast.GeneratorExp)) and (
+        isinstance(above, ast.Tuple) or above.elt is top):  # fmt: skip
+        top, above = above, program.parent.get(above)
     if statement is not above or not isinstance(statement, (ast.Assign, ast.AugAssign, ast.Return)):
         return ""
     mine = set(ast.walk(node))
@@ -197,7 +215,14 @@ def _context(view: View, top: ast.AST, node: ast.expr) -> str:
             statement, ast.AugAssign
         )
         return "loss" if told else ""
+    minus = isinstance(top, ast.UnaryOp) and isinstance(top.op, ast.USub)
+    if minus and any(re.search(r"(^|_)(obj|objective|surr|surrogate|gain)", w, re.I) for w in words):
+        return "loss"  # what is to grow, turned round as a whole
     preferred = re.search(r"log_?sigmoid|softplus", program.text)
+    if isinstance(statement, ast.Return):
+        paid += f" {getattr(program.scope(statement), 'name', '')}"
+    paid += " ".join(program.code(part(program, b)) for n in beside if (b := program.binding(n)) is not None
+                     and b.how == "for" and b.value is not None)  # fmt: skip
     return "reward" if re.search(r"reward|score|\breturns?\b|\br\b", paid, re.I) and not preferred else ""
 
 

@@ -1,0 +1,1 @@
+"""Rules on ranks that part: who leaves, and who does not wait."""
