@@ -132,8 +132,9 @@ class Toolbox:
         """Ask the run's tables with one SELECT (DuckDB); information_schema.tables lists them.
 
         Args:
-            query: over files, series(metric, key, file, step, value, line, rank), settings, events, claims, scores,
-                findings, code_facts, and a table for each table that was read.
+            query: over files, series(metric, key, axis, "at", value, "group", file, line, rank; "at" is the step or
+                whatever the axis counts), settings, events, claims, scores, findings, code_facts, and a table for each
+                table that was read.
         """
         found = self._store.ask(query, Limits(seconds=SECONDS, rows=ROWS))
         lines = [" | ".join(found.columns), *(" | ".join(map(_cell, row)) for row in found.rows)]

@@ -2,6 +2,7 @@
 """Tools that look: what they show of real files, that they open nothing else, and that they end."""
 
 import json
+import re
 import time
 
 import pytest
@@ -38,6 +39,12 @@ def box(run):
     box = Toolbox(look([run]), index)
     yield box
     box.close()
+
+
+def test_the_columns_that_a_query_is_told_of_are_there(box):
+    told = re.search(r"series\(([^;]*);", Toolbox.sql.__doc__)[1]
+    assert '"at"' in told
+    assert box.call("sql", {"query": f"select {told} from series limit 1"}).count("\n") == 1
 
 
 def test_every_file_is_listed_and_read_by_its_listed_name(box):
