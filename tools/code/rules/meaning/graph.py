@@ -201,6 +201,7 @@ LOST = {
     "merge_and_unload": "model",
     "masked_fill": "tensor",
     "clamp": "tensor",
+    "clip": "tensor",
     "detach": "tensor",
     "unsqueeze": "tensor",
     "squeeze": "tensor",
@@ -214,7 +215,7 @@ LOST = {
 """Methods that give a new value and leave the old one -> what they are called on."""
 
 
-@rule("result-thrown-away", "S1", "silent-degradation", "merge_and_unload masked_fill( .clamp( .detach( rename_column remove_columns .map( .filter( .shuffle(",
+@rule("result-thrown-away", "S1", "silent-degradation", "merge_and_unload masked_fill( .clamp( .clip( .detach( rename_column remove_columns .map( .filter( .shuffle(",
       bad=("""
       import torch
       model = PeftModel.from_pretrained(base, adapter)
@@ -306,6 +307,8 @@ def _tensor(view: View, call: ast.Call, on: ast.expr) -> bool:
         return False
     value = program.origin(on)
     by = last(program.path(value.func)) if isinstance(value, ast.Call) else ""
+    if key(on).endswith((".grad", ".grad.data")):
+        return True
     word = re.search(
         r"(^|_)(labels?|logits|mask|ids|scores|logps?|targets?|ratio|loss|rewards?|adv\w{0,12})$", last(key(on))
     )
