@@ -155,18 +155,28 @@ def accumulation_counts_differ(view: View) -> Iterator[Fault]:
     Why: gradients are too large or too small by that factor.
     """
     for training, found in _own(view):
-        count = view.program.const(found.count)
-        if not isinstance(count, int) or count < 2:
+        count = view.program.usually(found.count) if found.count is not None else None
+        if isinstance(count, int) and count < 2:
             continue
         for event in training.of("backward"):
             for divisor in divisors(view, event):
                 value = view.program.const(divisor)
+                if _of_all(view, divisor) and _plain_loss(view, divisor):
+                    yield Fault(divisor, "the loss is divided by the batches of an epoch, and a few make a step",
+                                "loss 除以整个 epoch 的批次数，而一步只由几个组成",
+                                (instead(divisor, source(view.program, found.count)),))  # fmt: skip
                 named = isinstance(divisor, ast.Constant) or COUNTED.search(key(divisor))
-                if (isinstance(value, int) and value > 1 and value != count and named and found.count is not None
+                if (isinstance(value, int) and isinstance(count, int) and 1 < value != count and named and found.count is not None
                         and _plain_loss(view, divisor)):  # fmt: skip
                     yield Fault(divisor, f"the loss is divided by {value}, and {count} micro-batches make a step",
                                 f"loss 除以 {value}，而一步由 {count} 个 micro-batch 组成",
                                 (instead(divisor, source(view.program, found.count)),))  # fmt: skip
+
+
+def _of_all(view: View, divisor: ast.expr) -> bool:
+    """`len(loader)`."""
+    length = isinstance(divisor, ast.Call) and view.program.path(divisor.func) == "len" and len(divisor.args) == 1
+    return length and view.roles.of(divisor.args[0]) == "loader"  # type: ignore[attr-defined]
 
 
 def _plain_loss(view: View, divisor: ast.expr) -> bool:
