@@ -39,6 +39,7 @@ class Program(Tree):
         super().__init__(parsed)
         self._functions: dict[ast.Call, Function | None] = {}
         self._ends: dict[Function, list[ast.expr]] = {}
+        self._asked: set[ast.Subscript] = set()
 
     def contexts(self, node: ast.AST) -> list[str]:
         """What `with` blocks and decorators a node stands in, within its function."""
@@ -172,11 +173,21 @@ class Program(Tree):
         """What stands under a known key of a dictionary that is written out: `table["k"]`, `TABLE[cfg.kind]`."""
         if not isinstance(expr, ast.Subscript) or not isinstance(expr.value, (ast.Name, ast.Attribute)):
             return None
-        table, wanted = self.origin(expr.value), self.const(expr.slice)
-        if wanted is None or not isinstance(table, ast.Dict):
+        wanted = self.const(expr.slice)
+        table = self._table(expr) if wanted is not None else None
+        if table is None:
             return None
         pairs = zip(table.keys, table.values, strict=True)
         return next((v for k, v in pairs if isinstance(k, ast.Constant) and k.value == wanted), None)
+
+    def _table(self, expr: ast.Subscript) -> ast.Dict | None:
+        """The dictionary, as it is written out, of which an entry is asked for; not where that leads back to the question."""
+        if expr in self._asked:
+            return None
+        self._asked.add(expr)
+        table = self.origin(expr.value)
+        self._asked.discard(expr)
+        return table if isinstance(table, ast.Dict) else None
 
     def traced(self, expr: ast.AST, deep: int = FOLLOWED) -> Iterator[ast.AST]:
         """The nodes of an expression, and of what the names in it stand for."""
@@ -263,7 +274,10 @@ class Program(Tree):
     def _by_default(self, expr: ast.expr) -> ast.expr | None:
         """What a parameter, an option or an entry of a table is by default."""
         if isinstance(expr, ast.Subscript):
-            table, wanted = self.origin(expr.value), self.usually(expr.slice)
+            table = self._table(expr)
+            self._asked.add(expr)
+            wanted = self.usually(expr.slice) if table is not None else None
+            self._asked.discard(expr)
             pairs = (
                 zip(table.keys, table.values, strict=True) if isinstance(table, ast.Dict) and wanted is not None else ()
             )
