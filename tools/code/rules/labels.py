@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from ..patch import instead
 from ..program import FUNCTIONS, argument, key, last
 from .look import model_call, no_grad, source
-from .loss import base, entropies, moved_labels
+from .loss import base, entropies
+from .steps.shifts import moved_by_one, moved_labels, one_later, same_positions
 from .rule import Fault, View, rule
 
 ANSWER = re.compile(
@@ -32,13 +33,24 @@ for batch in loader:
 """
 
 
-def sliced(view: View, expr: ast.AST, deep: int = 3) -> bool:
-    """Whether a value is shifted or cut along its positions on the way."""
-    for node in view.program.traced(expr, deep):
-        if isinstance(node, ast.Slice):
-            return True
-        if isinstance(node, ast.Call) and last(view.program.path(node.func)) in SHIFTS:
-            return True
+def sliced(view: View, expr: ast.AST, whole: str = "", deep: int = 3) -> bool:
+    """Whether a value is shifted or cut along its positions on the way, as far back as the name `whole`."""
+    program, waiting = view.program, [(expr, deep)]
+    seen: set[ast.AST] = set()
+    while waiting:
+        top, left = waiting.pop()
+        for node in program.traced(top, 0):
+            if isinstance(node, ast.Slice) or (
+                isinstance(node, ast.Call) and last(program.path(node.func)) in SHIFTS):  # fmt: skip
+                return True
+            named = isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and key(node)
+            if named and named != whole and left and node not in seen:
+                seen.add(node)
+                before = program.origin(node)  # type: ignore[arg-type]
+                waiting += [(before, left - 1)] if before is not node else []
+            elif isinstance(node, ast.Call) and left and node not in seen:
+                seen.add(node)
+                waiting += [(end, left - 1) for end in program.ends(node)]
     return False
 
 
@@ -64,10 +76,11 @@ def labels_not_shifted(view: View) -> Iterator[Fault]:
     """
     if re.search(r"MaskedLM|masked_lm|mlm|T5|(?<!CollatorFor)Seq2Seq|encoder_decoder|diffusion", view.program.text):
         return
+    yield from same_positions(view)
     for call, logits, labels in entropies(view):
         same = base(view, labels)
         told = _of_batch(view, logits, labels) or (same and same in _fed(view, logits))
-        if told and not sliced(view, logits) and not sliced(view, labels):
+        if told and not sliced(view, logits, same) and not sliced(view, labels, same):
             yield Fault(call, "logits and labels stand at the same positions: the model learns to copy",
                         "logits 与 labels 位置相同，没有错位：模型学会的是复制")  # fmt: skip
 
@@ -111,12 +124,15 @@ def labels_shifted_twice(view: View) -> Iterator[Fault]:
     for node in [n for n in program.each(ast.Call)]:
         labels = argument(node, "labels")
         inputs = argument(node, "input_ids", 0)
-        if labels is None or inputs is None or not model_call(view, node) or view.roles.of(node.func) != "model":
+        if labels is None or not model_call(view, node) or view.roles.of(node.func) != "model":
             continue
         made = program.origin(node.func)
-        foreign = isinstance(made, ast.Call) and last(program.path(made.func)) in own
-        if not foreign and _shift(view, labels) == "1:" and _shift(view, inputs) == ":-1" and _takes_loss(view, node):
-            fix = _unshifted(view, labels, inputs)
+        if (isinstance(made, ast.Call) and last(program.path(made.func)) in own) or not _takes_loss(view, node):
+            continue
+        cut = inputs is not None and _shift(view, labels) == "1:" and _shift(view, inputs) == ":-1"
+        later = inputs is not None and one_later(program, inputs, labels)
+        if cut or later or moved_by_one(program, labels) is not None:
+            fix = _unshifted(view, labels, inputs) if cut and inputs is not None else ()
             yield Fault(labels, "the labels are shifted here, and the model shifts them again",
                         "labels 在这里已经错位，模型内部还会再错位一次", fix)  # fmt: skip
 
