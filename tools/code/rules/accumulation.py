@@ -34,7 +34,7 @@ def _loop(**other: str) -> str:
     return LOOP.format(**{**FINE, **other})
 
 
-def _own(view: View) -> Iterator[tuple[Training, Accumulation]]:
+def own(view: View) -> Iterator[tuple[Training, Accumulation]]:
     """The loops that accumulate by themselves, not through a library."""
     for training in view.trainings:
         found = training.accumulation
@@ -62,7 +62,7 @@ def _augmented(program: Program, event: Event) -> list[ast.expr]:
             and isinstance(getattr(b.node, "op", None), (ast.Div, ast.Mult))] if event.on is not None else []  # fmt: skip
 
 
-def _same(program: Program, divisor: ast.expr, count: ast.expr) -> bool:
+def same(program: Program, divisor: ast.expr, count: ast.expr) -> bool:
     if key(divisor) and last(key(divisor)) == last(key(count)):
         return True
     if program.code(divisor) == program.code(count):
@@ -79,14 +79,14 @@ def accumulated_loss_not_divided(view: View) -> Iterator[Fault]:
     Why: gradients are that many times too large; clipping, learning rate and logged numbers mean something else.
     Known gaps: a division that another file makes.
     """
-    for training, found in _own(view):
+    for training, found in own(view):
         backwards = [b for b in training.of("backward") if not b.via or b.via == "scaler"]
         if not backwards or found.count is None or view.program.const(found.count) == 1:
             continue
         event = backwards[0]
         made = divisors(view, event)
         parts = [n for d in made for n in view.program.traced(d, 3) if isinstance(n, ast.expr)]
-        known = any(_same(view.program, n, found.count) for n in parts) or any(
+        known = any(same(view.program, n, found.count) for n in parts) or any(
             COUNTED.search(source(view.program, d)) for d in made)  # fmt: skip
         numbers = [view.program.const(d) for d in made]
         if (
@@ -154,7 +154,7 @@ def accumulation_counts_differ(view: View) -> Iterator[Fault]:
 
     Why: gradients are too large or too small by that factor.
     """
-    for training, found in _own(view):
+    for training, found in own(view):
         count = view.program.usually(found.count) if found.count is not None else None
         if isinstance(count, int) and count < 2:
             continue
@@ -217,9 +217,9 @@ def accumulated_loss_divided_twice(view: View) -> Iterator[Fault]:
             if not owner or event.on is None:
                 continue
             for divisor in divisors(view, event):
-                same = any(_same(view.program, divisor, argument(c, "gradient_accumulation_steps")) for c in told)  # type: ignore[arg-type]
+                alike = any(same(view.program, divisor, argument(c, "gradient_accumulation_steps")) for c in told)  # type: ignore[arg-type]
                 if (
-                    same or re.search(r"accum|gas$|acc_steps", key(divisor) or source(view.program, divisor), re.I)
+                    alike or re.search(r"accum|gas$|acc_steps", key(divisor) or source(view.program, divisor), re.I)
                 ) and _plain_loss(view, divisor):
                     yield Fault(divisor, "the loss is divided here, and the library divides it again",
                                 "这里除了一次，库里又除了一次", _undivided(view, divisor), beside=(event.node,))  # fmt: skip
@@ -237,7 +237,7 @@ def accumulated_gradients_lost(view: View) -> Iterator[Fault]:
 
     Why: each step uses the last micro-batch alone; the others are computed for nothing.
     """
-    for training, found in _own(view):
+    for training, found in own(view):
         steps = training.of("step")
         for zero in training.of("zero"):
             each = found.test is not None and not zero.loops and all(guarded_more(s, zero) for s in steps)
@@ -257,7 +257,7 @@ def accumulation_boundary_early(view: View) -> Iterator[Fault]:
 
     Why: the first update is made of one micro-batch scaled as one of many, and every later step is shifted.
     """
-    for training, found in _own(view):
+    for training, found in own(view):
         if not isinstance(found.left, ast.Name):
             continue
         if _counted_behind(view, training, found.left):
@@ -320,7 +320,7 @@ def schedule_per_micro_batch(view: View) -> Iterator[Fault]:
 
     Why: warm-up and decay run that many times too fast.
     """
-    for training, found in _own(view):
+    for training, found in own(view):
         steps = training.of("step")
         for event in training.of("schedule"):
             each = found.test is not None and not event.guards and steps[0].guards
@@ -348,7 +348,7 @@ def clip_per_micro_batch(view: View) -> Iterator[Fault]:
 
     Why: the sum is clipped again and again; early micro-batches count less than late ones.
     """
-    for training, found in _own(view):
+    for training, found in own(view):
         for event in training.of("clip"):
             steps = training.of("step")
             each = found.test is not None and not event.guards and steps[0].guards

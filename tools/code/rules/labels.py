@@ -12,12 +12,10 @@ from ..patch import instead
 from ..program import FUNCTIONS, argument, key, last
 from .look import model_call, no_grad, source
 from .loss import base, entropies
-from .steps.shifts import moved_by_one, moved_labels, one_later, same_positions
 from .rule import Fault, View, rule
+from .steps.padding import targets_padded
+from .steps.shifts import moved_by_one, moved_labels, one_later, same_positions
 
-ANSWER = re.compile(
-    r"回答|答案|助手|mark(er)?$|assistant|response|answer|\[/INST\]|output|completion|<\|im_start\|>", re.I
-)
 LENGTH = re.compile(r"\blen\([^()]{0,80}\)")
 SHIFTS = ("roll", "narrow", "pad", "shift", "gather", "cat")
 COLLATOR = "DataCollatorForLanguageModeling"
@@ -192,7 +190,7 @@ def _unshifted(view: View, labels: ast.expr, inputs: ast.expr) -> tuple:
     return ()
 
 
-@rule("pad-in-loss", "S1", "pad-eos-misconfig", "labels",
+@rule("pad-in-loss", "S1", "pad-eos-misconfig", "labels collate_fn",
       bad="""
       def encode(batch):
           out = tokenizer(batch["text"], padding="max_length", truncation=True, max_length=512)
@@ -213,6 +211,7 @@ def pad_in_loss(view: View) -> Iterator[Fault]:
     Known gaps: a collator in another file may mask it.
     """
     program = view.program
+    yield from targets_padded(view)
     padded = [c for c in program.each(ast.Call) if (_pads(view, c) or _filled(view, c))]
     if not padded or re.search(
         r"-100|(?i:ignore_?ind?e?x|label_pad)|DataCollatorForLanguageModeling|DataCollatorForCompletion|loss_mask",
@@ -267,43 +266,6 @@ def _labels_of(node: ast.AST) -> tuple[ast.AST | None, ast.expr | None]:
             if isinstance(name, ast.Constant) and name.value == "labels":
                 return node, value
     return None, None
-
-
-@rule("mask-by-text-search", "S2", "loss-mask-misaligned", "split find index",
-      bad="""
-      def mask(text):
-          ids = tokenizer(text)["input_ids"]
-          prompt = text.split("### Response:")[0]
-          start = len(tokenizer(prompt)["input_ids"])
-          return [-100] * start + ids[start:]
-      """,
-      good="""
-      def mask(prompt, answer):
-          start = tokenizer(prompt, add_special_tokens=False)["input_ids"]
-          ids = tokenizer(answer, add_special_tokens=False)["input_ids"]
-          return [-100] * len(start) + ids
-      """)  # fmt: skip
-def mask_by_text_search(view: View) -> Iterator[Fault]:
-    """The loss mask is found by searching or splitting the text.
-
-    Why: the marker may stand in the prompt, and tokens do not end where the text is cut; the mask is off by some tokens.
-    """
-    program = view.program
-    for call in program.find("split", "find", "index", "rfind", "partition", "rpartition"):
-        marker = call.args[0] if call.args else None
-        text = program.const(marker) if marker is not None else None
-        named = isinstance(text, str) and ANSWER.search(text)
-        said = key(marker) and ANSWER.search(key(marker))
-        scope = program.scope(call)
-        if not (named or said) or not isinstance(scope, FUNCTIONS):
-            continue
-        around = [scope, *(s for c in program.callers(scope) if isinstance(s := program.scope(c), FUNCTIONS))]
-        body = "\n".join(program.code(s, 20_000) for s in around)
-        if re.search(r"-100|loss_mask|labels_mask|ignore_index|IGNORE", body) and re.search(
-            r"tok\w{0,40}\(|\.encode\(|tokenize|input_ids", body
-        ):
-            yield Fault(call, "the loss mask is cut out of the text: tokens do not end where it is cut",
-                        "按文本切分来确定 loss 掩码：切点与 token 边界不一致")  # fmt: skip
 
 
 @rule("prompt-in-loss", "S2", "loss-mask-misaligned", "labels",

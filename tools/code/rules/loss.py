@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ..patch import instead
-from ..program import Program, argument, key, last, receiver
+from ..program import argument, key, last, receiver
 from .look import inside, source
 from .rule import Fault, View, rule
 
