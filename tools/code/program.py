@@ -181,7 +181,7 @@ class Program(Tree):
         return next((v for k, v in pairs if isinstance(k, ast.Constant) and k.value == wanted), None)
 
     def _table(self, expr: ast.Subscript) -> ast.Dict | None:
-        """The dictionary, as it is written out, of which an entry is asked for; not where that leads back to the question."""
+        """The dictionary of which an entry is asked for; not where that leads back to the question."""
         if expr in self._asked:
             return None
         self._asked.add(expr)

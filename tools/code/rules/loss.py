@@ -112,7 +112,9 @@ def _mask_value(view: View, node: ast.AST) -> int | None:
         return value if isinstance(value, int) and value < 0 and FILLED.search(view.program.code(node.left)) else None
     if isinstance(node, ast.Call) and last(view.program.path(node.func)) == "pad_sequence" and node.args:
         value = view.program.const(argument(node, "padding_value", 2))
-        return value if isinstance(value, int) and value < 0 and FILLED.search(view.program.code(node.args[0])) else None
+        return (
+            value if isinstance(value, int) and value < 0 and FILLED.search(view.program.code(node.args[0])) else None
+        )
     if (
         isinstance(node, ast.Assign)
         and isinstance(node.targets[0], ast.Subscript)

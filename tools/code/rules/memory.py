@@ -225,7 +225,11 @@ def outputs_kept_on_device(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for node, name, values in _gathered(view):
-        again = isinstance(node, ast.ListComp) or program.loops(node) or (name.startswith("self.") and repeated(program, node))
+        again = (
+            isinstance(node, ast.ListComp)
+            or program.loops(node)
+            or (name.startswith("self.") and repeated(program, node))
+        )
         if not again or not no_grad(program.contexts(node)):
             continue
         for given in values:
@@ -372,6 +376,7 @@ def _on_each(view: View, event: Event) -> bool:
     over = all(isinstance(x, ast.For) and re.search(r"modules|children|layers|blocks", view.program.code(x.iter))
                for x in event.loops)  # fmt: skip
     chosen = all(
-        re.match(r"isinstance\(|[\"'\w.]+ (not )?in ", view.program.code(t)) or event.depth == 0 for t, _ in event.guards
+        re.match(r"isinstance\(|[\"'\w.]+ (not )?in ", view.program.code(t)) or event.depth == 0
+        for t, _ in event.guards
     )
     return over and (not event.guards or (bool(event.loops) and chosen))

@@ -201,7 +201,9 @@ def _never_synced(view: View, training: Training) -> ast.AST | None:
     apart = [b for b in backwards if any(last(c.removesuffix("()")) == "no_sync" for c in b.contexts)]
     by_hand = any(".grad" in view.program.code(c) for c in view.program.find("all_reduce", "all_reduce_coalesced"))
     chosen = any(view.program.guards(b.node) for b in apart)
-    return apart[0].node if apart and apart == backwards and training.of("step") and not by_hand and not chosen else None
+    return (
+        apart[0].node if apart and apart == backwards and training.of("step") and not by_hand and not chosen else None
+    )
 
 
 @rule("all-ranks-on-one-gpu", "S1", "vllm-device-conflict", "init_process_group",

@@ -264,7 +264,7 @@ def _no_norm_named(view: View) -> Iterator[Fault]:
 
 
 def _norms(view: View) -> list[str]:
-    """What the weights of the norms are called, where one family of models, or only classes of this file, can be meant."""
+    """What the norms' weights are called, where one family of models, or only classes of this file, can be meant."""
     program = view.program
     found = [names for pattern, names in NORMS if pattern.search(program.text)]
     if found or re.search(r"from_pretrained|create_model|torchvision", program.text):

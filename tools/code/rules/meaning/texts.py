@@ -36,9 +36,9 @@ def labels_padded_with_a_class(view: View) -> Iterator[Fault]:
     """
     program = view.program
     said = re.sub(r"ignore_index\s{0,4}=\s{0,4}-100", "", program.text)  # what it is unless told
-    if re.search(
-        r"ignore_index|loss_mask|reduction\s{0,4}=\s{0,4}['\"](none|sum)|[Mm]ask", said
-    ) or not re.search(r"cross_entropy|CrossEntropyLoss|\.loss\b", said):
+    if re.search(r"ignore_index|loss_mask|reduction\s{0,4}=\s{0,4}['\"](none|sum)|[Mm]ask", said) or not re.search(
+        r"cross_entropy|CrossEntropyLoss|\.loss\b", said
+    ):
         return
     if len(program.calls.get("pack_padded_sequence", ())) > len(program.calls.get("pad_packed_sequence", ())):
         return  # labels are packed as well

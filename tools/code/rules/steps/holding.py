@@ -39,7 +39,11 @@ def _carried(view: View, function: Function, owner: ast.ClassDef) -> Iterator[Fa
         if not name.startswith("self.") or not isinstance(node, ast.Assign) or LOSS.search(last(name)):
             continue
         again = [n for n in ast.walk(node.value) if key(n) == name and isinstance(n, ast.Attribute)]
-        other = [b for b in program.bindings(target, name) if b.node is not node and getattr(program.scope(b.node), "name", "") != "__init__"]  # type: ignore[arg-type]
+        other = [
+            b
+            for b in program.bindings(target, name)
+            if b.node is not node and getattr(program.scope(b.node), "name", "") != "__init__"
+        ]  # type: ignore[arg-type]
         if again and not other and not no_grad(program.contexts(node)) and _with_graph(view, node.value, function):
             fix = f"`{name}` is kept from one forward pass to the next with its graph: memory grows, or backward fails"
             yield Fault(node, fix, f"`{name}` 带着计算图从一次前向保留到下一次", severity="S2")  # fmt: skip
@@ -72,7 +76,15 @@ def _collected(program: Program, function: Function) -> Iterator[Fault]:
         root = into.split("[")[0]
         emptied = any(key(receiver(c)).startswith(root) for c in program.find("clear", "pop", "popleft"))
         anew = [b for scope in program.bound.values() for b in scope.get(root, ()) if program.loops(b.node)]
-        held = any(isinstance(s.node, ast.Name) and s.node.id == output and not s.cut for s in made_of(program, call.args[0]))
-        if held and not emptied and not anew and not no_grad(program.contexts(call)) and isinstance(function, FUNCTIONS):
+        held = any(
+            isinstance(s.node, ast.Name) and s.node.id == output and not s.cut for s in made_of(program, call.args[0])
+        )
+        if (
+            held
+            and not emptied
+            and not anew
+            and not no_grad(program.contexts(call))
+            and isinstance(function, FUNCTIONS)
+        ):
             text = f"`{source(program, call)}` keeps the output of each forward pass with its graph"
             yield Fault(call, text, f"`{source(program, call)}` 保留了每次前向的输出及其计算图")  # fmt: skip

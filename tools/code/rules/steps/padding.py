@@ -76,14 +76,23 @@ def _mask_lengths(program: Program) -> Iterator[tuple[ast.AST, ast.expr]]:
     """(where, how long) of `[-100] * n` and `labels[:n] = -100`."""
     for node in program.each(ast.BinOp):
         left = node.left
-        only = left.elts[0] if isinstance(left, ast.List) and len(left.elts) == 1 and isinstance(node.op, ast.Mult) else None
+        only = (
+            left.elts[0]
+            if isinstance(left, ast.List) and len(left.elts) == 1 and isinstance(node.op, ast.Mult)
+            else None
+        )
         if only is not None and MASKS.fullmatch(program.code(only)):
             yield node, node.right
     for node in program.each(ast.Assign):
         target = node.targets[0]
         place = target.slice if isinstance(target, ast.Subscript) else None
         part = place.elts[-1] if isinstance(place, ast.Tuple) and place.elts else place
-        if isinstance(part, ast.Slice) and part.lower is None and part.upper is not None and MASKS.fullmatch(program.code(node.value)):
+        if (
+            isinstance(part, ast.Slice)
+            and part.lower is None
+            and part.upper is not None
+            and MASKS.fullmatch(program.code(node.value))
+        ):
             yield node, part.upper
 
 
@@ -122,11 +131,19 @@ def _taken_from(program: Program, labels: ast.expr) -> tuple[int | None, str] | 
     """(which part, which key) of a batch that the targets of a sequence are; None where they are no sequence of a batch."""
     sequence, word = False, ""
     for _ in range(12):
-        sequence = sequence or isinstance(labels, ast.Subscript) or (isinstance(labels, ast.Call) and last(program.path(labels.func)) in FLAT)
+        sequence = (
+            sequence
+            or isinstance(labels, ast.Subscript)
+            or (isinstance(labels, ast.Call) and last(program.path(labels.func)) in FLAT)
+        )
         if isinstance(labels, ast.Call) and isinstance(labels.func, ast.Attribute) and labels.func.attr in SAME:
             labels = labels.func.value
         elif isinstance(labels, ast.Subscript):
-            word = str(labels.slice.value) if isinstance(labels.slice, ast.Constant) and isinstance(labels.slice.value, str) else word
+            word = (
+                str(labels.slice.value)
+                if isinstance(labels.slice, ast.Constant) and isinstance(labels.slice.value, str)
+                else word
+            )
             labels = labels.value
         elif (before := program.origin(labels)) is not labels:
             labels = before
@@ -141,7 +158,11 @@ def _part(program: Program, maker: Function, part: int | None, word: str) -> Ite
     for value in returned(maker):
         made = program.origin(value)
         if word and isinstance(made, ast.Dict):
-            yield from (v for k, v in zip(made.keys, made.values, strict=True) if isinstance(k, ast.Constant) and k.value == word)
+            yield from (
+                v
+                for k, v in zip(made.keys, made.values, strict=True)
+                if isinstance(k, ast.Constant) and k.value == word
+            )
         elif not word and isinstance(made, ast.Tuple) and part is not None and part < len(made.elts):
             yield made.elts[part]
         elif not word and part is None and not isinstance(made, (ast.Tuple, ast.Dict)):
@@ -160,7 +181,12 @@ def _fill(program: Program, value: ast.expr) -> ast.AST | None:
             fill = node.args[1]
         elif isinstance(node, ast.Call) and name in ("zeros", "new_zeros") and program.put_into(value):
             fill = ast.Constant(0)
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List) and len(node.left.elts) == 1:
+        elif (
+            isinstance(node, ast.BinOp)
+            and isinstance(node.op, ast.Mult)
+            and isinstance(node.left, ast.List)
+            and len(node.left.elts) == 1
+        ):
             fill = node.left.elts[0]
         number = program.const(fill) if fill is not None else None
         if fill is not None and ("pad" in program.code(fill).lower() or (isinstance(number, int) and number >= 0)):

@@ -103,7 +103,7 @@ def _new_parts(program: Program, owner: ast.ClassDef) -> Iterator[tuple[str, ast
                 yield name[5:], value
 
 
-@rule("frozen-in-name-only", "S1", "finetune-no-effect", "requires_grad",
+@rule("frozen-in-name-only", "S1", "catastrophic-forgetting", "requires_grad",
       bad="""
       import torch
       model = AutoModelForCausalLM.from_pretrained(name)

@@ -16,8 +16,12 @@ from ..rule import Fault, View, rule
 COUNTS = re.compile(r"sum\(|numel\(|count_nonzero\(")
 """How tokens are counted that are not padding."""
 RANKS = re.compile(r"world|num_processes|n_ranks|nproc|n_gpus", re.I)
-WEIGHED = re.compile(r"num_items_in_batch|n_?tok|num_tok|token_count|tokens_in|!= ?-100\)?\.|reduction\s{0,4}=\s{0,4}['\"]sum")
-MASKED = re.compile(r"\[\s{0,4}(-100|\w{0,40}IGNORE\w{0,40})\s{0,4}\]\s{0,4}\*\s{0,4}(len)?\(|padding_value\s{0,4}=\s{0,4}-100")
+WEIGHED = re.compile(
+    r"num_items_in_batch|n_?tok|num_tok|token_count|tokens_in|!= ?-100\)?\.|reduction\s{0,4}=\s{0,4}['\"]sum"
+)
+MASKED = re.compile(
+    r"\[\s{0,4}(-100|\w{0,40}IGNORE\w{0,40})\s{0,4}\]\s{0,4}\*\s{0,4}(len)?\(|padding_value\s{0,4}=\s{0,4}-100"
+)
 """Prompts that are masked, or answers that are filled up."""
 
 
@@ -52,7 +56,11 @@ def means_averaged_over_ranks(view: View) -> Iterator[Fault]:
     for call in _averages(view):
         made = program.origin(call.args[0])
         count = made.right if isinstance(made, ast.BinOp) and isinstance(made.op, ast.Div) else None
-        raised = [b for b in program.bindings(count) if b.how == "augment" and b.value is not None] if count is not None else []
+        raised = (
+            [b for b in program.bindings(count) if b.how == "augment" and b.value is not None]
+            if count is not None
+            else []
+        )
         tokens = any(COUNTS.search(program.code(b.value)) for b in raised if b.value is not None)
         if count is not None and tokens and key(count) not in reduced:
             yield Fault(made, f"each rank's mean is over its own `{key(count)}`, and the ranks count alike: sum both over the ranks first",
@@ -116,7 +124,7 @@ def token_means_averaged(view: View) -> Iterator[Fault]:
                             "各 micro-batch 等权，而回答长度不同：应除以该步全部 token 数", beside=(event.node,))  # fmt: skip
 
 
-@rule("averaged-once-more", "S2", "loss-oscillation", "all_reduce",
+@rule("averaged-once-more", "S2", "grad-accum-loss-scaling", "all_reduce",
       bad="""
       model = DistributedDataParallel(net)
       for x, y in loader:
@@ -146,14 +154,22 @@ def averaged_once_more(view: View) -> Iterator[Fault]:
     """
     program = view.program
     wrapped = any(True for _ in program.find("DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP"))
-    reduced = {key(c.args[0]) for c in collectives(view) if c.args and last(program.path(c.func)) == "all_reduce"} - {""}
+    reduced = {key(c.args[0]) for c in collectives(view) if c.args and last(program.path(c.func)) == "all_reduce"} - {
+        ""
+    }
     if not wrapped or not reduced or any(".grad" in name for name in reduced):
         return
     for training in view.trainings:
         for event in training.of("backward"):
             nodes = list(program.traced(event.on, 4)) if event.on is not None else []
-            shared = [n for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) and _of_all(program, n.right, reduced)]
-            if shared and not any(RANKS.search(program.path(n)) for n in nodes if isinstance(n, (ast.Name, ast.Attribute, ast.Call))):
+            shared = [
+                n
+                for n in nodes
+                if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) and _of_all(program, n.right, reduced)
+            ]
+            if shared and not any(
+                RANKS.search(program.path(n)) for n in nodes if isinstance(n, (ast.Name, ast.Attribute, ast.Call))
+            ):
                 yield Fault(shared[0], "the sum is divided by what all ranks counted, and gradients are averaged over the ranks again: multiply by their number",
                             "已除以全部 rank 的计数，而梯度还会再按 rank 求平均：应乘以 rank 数", beside=(event.node,))  # fmt: skip
 
