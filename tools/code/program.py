@@ -185,7 +185,7 @@ class Program(Tree):
         if expr in self._asked:
             return None
         self._asked.add(expr)
-        table = self.origin(expr.value)
+        table = self.usual(expr.value)
         self._asked.discard(expr)
         return table if isinstance(table, ast.Dict) else None
 

@@ -80,7 +80,8 @@ def accumulated_loss_not_divided(view: View) -> Iterator[Fault]:
     Known gaps: a division that another file makes.
     """
     for training, found in own(view):
-        backwards = [b for b in training.of("backward") if not b.via or b.via == "scaler"]
+        plain = ("", "scaler", *(("accelerator",) if _undivided_by_library(view) else ()))
+        backwards = [b for b in training.of("backward") if b.via in plain]
         if not backwards or found.count is None or view.program.const(found.count) == 1:
             continue
         event = backwards[0]
@@ -104,6 +105,13 @@ def accumulated_loss_not_divided(view: View) -> Iterator[Fault]:
         yield Fault(event.node, f"the loss of each of {by} micro-batches is not divided by {by}",
                     f"每个 micro-batch 的 loss 没有除以累积步数 {by}", (instead(event.on, whole),),
                     beside=(found.test,) if found.test else ())  # fmt: skip
+
+
+def _undivided_by_library(view: View) -> bool:
+    """Whether what runs backward divides nothing: Fabric, or an Accelerator that is not told how many there are."""
+    made = [c for n in ("Fabric", "Accelerator") for c in view.program.find(n)]
+    return bool(made) and not any(
+        k.arg is None or re.search("accumulation", k.arg) for c in made for k in c.keywords)  # fmt: skip
 
 
 def _averaged(program: Program, event: Event) -> bool:

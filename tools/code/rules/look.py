@@ -98,7 +98,8 @@ def set_within(program: Program, name: str, at: ast.AST, loop: ast.AST) -> bool:
 
 def _adds(binding: object, name: str) -> bool:
     value = getattr(binding, "value", None)
-    return isinstance(value, (ast.BinOp, ast.IfExp)) and name in {key(n) for n in ast.walk(value)}
+    joined = isinstance(value, ast.Call) and last(key(value.func)) in ("cat", "concat", "stack", "vstack", "hstack")
+    return (joined or isinstance(value, (ast.BinOp, ast.IfExp))) and name in {key(n) for n in ast.walk(value)}  # type: ignore[arg-type]
 
 
 def always(event: Event) -> bool:

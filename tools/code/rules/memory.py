@@ -80,6 +80,8 @@ def _lives(view: View, pace: Pace, event: Event, name: str) -> bool:
         return False
     scope, root = view.program.scope(event.node), re.split(r"[.\[]", name)[0]
     if event.calls and isinstance(scope, FUNCTIONS) and scope is not view.program.scope(pace.node):
+        if any(root in n.names for n in view.program.within(scope) if isinstance(n, (ast.Nonlocal, ast.Global))):
+            return True
         return all(b.how == "parameter" for b in view.program.bound[scope].get(root, ()))
     return True
 
@@ -179,6 +181,12 @@ def _collected(view: View, event: Event) -> tuple[str, list[ast.expr]] | None:
         if how == "extend" and on is not None and isinstance(node.args[0], (ast.List, ast.Tuple)):
             return base(on), _members(node.args[0])
         return None
+    joined = node.value if isinstance(node, ast.Assign) else None
+    parts = joined.args[0] if isinstance(joined, ast.Call) and joined.args else None
+    if isinstance(joined, ast.Call) and isinstance(parts, (ast.List, ast.Tuple)) and isinstance(node, ast.Assign):
+        name, others = base(node.targets[0]), [e for e in parts.elts if key(e) != base(node.targets[0])]
+        again = name and len(others) < len(parts.elts) and last(view.program.path(joined.func)) in JOINS
+        return (name, others) if again else None
     added = _added(node) if event.kind == "assign" else None
     return (base(added[0]), _members(added[1])) if added and isinstance(added[1], (ast.List, ast.Tuple)) else None
 
@@ -244,6 +252,7 @@ def outputs_kept_on_device(view: View) -> Iterator[Fault]:
                 break
 
 
+JOINS = ("cat", "concat", "stack", "vstack", "hstack")
 SHAPES = ("normalize", "softmax", "log_softmax", "sigmoid", "float", "half", "squeeze", "flatten", "view", "reshape",
           "detach", "contiguous", "clone")  # fmt: skip
 """Calls after which there is as much as before, on the same device."""

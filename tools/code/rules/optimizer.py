@@ -200,9 +200,12 @@ def _length(view: View, name: str) -> str:
         lengths = any(
             isinstance(n, ast.Call) and last(view.program.path(n.func)) == "len" for n in view.program.traced(value, 2)
         )
+        epochs = bool(said) and all(re.search(r"epoch", n, re.I) for n in said) and not lengths
+        if "schedule_with" in path and epochs:
+            return "epochs"
         if lengths or any(re.search(r"steps|iters", n) for n in said) or "schedule_with" in path:
             return "steps"
-        if said and all(re.search(r"epoch", n, re.I) for n in said) and path == "CosineAnnealingLR":
+        if epochs and path == "CosineAnnealingLR":
             return "epochs"
     return ""
 

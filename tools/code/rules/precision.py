@@ -116,7 +116,9 @@ def scaler_not_updated(view: View) -> Iterator[Fault]:
         steps = [s for s in training.of("step") if s.via == "scaler"]
         if steps and training.whole and not training.of("update"):
             name = _scaler(view, training)
-            others = [c for c in view.program.find("update") if key(receiver(c)) == name]
+            beside = view.program.scope(training.node) if training.outer == () else None
+            others = [c for c in view.program.find("update") if key(receiver(c)) == name
+                      and not (view.program.scope(c) is beside and c.lineno > getattr(training.node, "lineno", 0))]  # fmt: skip
             if name and not others:
                 fix = (
                     (after(view.program.statement(steps[-1].node), f"{name}.update()"),) if steps[-1].depth == 0 else ()

@@ -215,7 +215,7 @@ LOST = {
 """Methods that give a new value and leave the old one -> what they are called on."""
 
 
-@rule("result-thrown-away", "S1", "silent-degradation", "merge_and_unload masked_fill( .clamp( .clip( .detach( rename_column remove_columns .map( .filter( .shuffle(",
+@rule("result-thrown-away", "S1", "silent-degradation", "merge_and_unload masked_fill( .grad .clamp( .clip( .detach( rename_column remove_columns .map( .filter( .shuffle(",
       bad=("""
       import torch
       model = PeftModel.from_pretrained(base, adapter)
@@ -252,6 +252,10 @@ def result_thrown_away(view: View) -> Iterator[Fault]:
     Why: the old one goes on unchanged: an adapter that is not merged, a mask that is not set, data that is not mapped.
     """
     program = view.program
+    for only in (n.value for n in program.each(ast.Expr) if isinstance(n.value, ast.BinOp)):
+        if key(only.left).endswith((".grad", ".grad.data")):
+            yield Fault(only, f"`{source(program, only)}` is computed, and nobody takes it: the gradient stays as it was",
+                        f"`{source(program, only)}` 算出后没有人接收：梯度没有变化")  # fmt: skip
     for name in (*LOST, "map", "filter", "shuffle"):
         for call in program.calls.get(name, ()):
             statement = program.parent.get(call)

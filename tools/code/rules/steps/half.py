@@ -58,6 +58,8 @@ def fp16_without_scaler(view: View) -> Iterator[Fault]:
             kept = (
                 isinstance(statement, ast.Assign) and statement.value is call and key(statement.targets[0]) in entered
             )
+            held = getattr(program.scope(call), "name", "?")
+            kept = kept or any(c.endswith(f".{held}") for c in entered)  # a property
             used = kept or id(call) in called or _entered(view, training, call) or _of_forward(view, call)
             if used and _to_half(program, call):
                 yield Fault(call, "fp16 autocast without a gradient scaler: small gradients become zero",
@@ -126,7 +128,9 @@ def weights_trained_in_half(view: View) -> Iterator[Fault]:
     if not trained or any(b.via in ("engine", "accelerator") for t in view.trainings for b in t.of("backward")):
         return
     for call in program.find("half"):
-        if _same_model(program, call, at) and {key(receiver(call)), _target(view, call)} & trained:
+        owner = program.parent.get(program.scope(call))
+        itself = key(receiver(call)) == "self" and getattr(owner, "name", "") in view.roles.modules
+        if itself or (_same_model(program, call, at) and {key(receiver(call)), _target(view, call)} & trained):
             yield _kept_in_half(call)
     for call in program.find("to", "from_pretrained", "from_config"):
         value = argument(call, "dtype") or argument(call, "torch_dtype") or (call.args[0] if call.args else None)

@@ -1,7 +1,5 @@
 """What modules and their hooks keep from one forward pass to the next, with its graph."""
 
-# ruff: noqa: E501  one sentence, pattern or question on one line
-
 from __future__ import annotations
 
 import ast

@@ -102,6 +102,8 @@ def _part_replaced(view: View) -> Iterator[Fault]:
             taken = call.args[0] if isinstance(call.args[0], ast.Call) else call
             on = receiver(taken) if last(program.path(taken.func)) == "parameters" else None
             whole = next((w for w in _around(target) if on is not None and _same_thing(program, w, on)), None)
+            mine = key(target).startswith("self.") and on is not None and program.kind(on) in program.up(node)
+            whole = on if mine and getattr(program.scope(node), "name", "") != "__init__" else whole
             same = program.scope(call) is program.scope(node) and program.guards(call) == program.guards(node)
             same = same and all(c.lineno < node.lineno for c in made)
             apart = program.scope(call) is not program.scope(node) and _run_later(view, call, node)

@@ -22,6 +22,11 @@ COPY = ("logits and labels stand at the same positions: the model learns to copy
 def moved_by_one(program: Program, value: ast.expr) -> ast.AST | None:
     """Where a value is moved to the front by one and filled up: `ids[1:] + [x]`, `F.pad(ids[:, 1:], (0, 1))`, `roll(ids, -1)`."""
     for node in program.traced(value, 3):
+        for put in program.put_into(node) if isinstance(node, ast.Name) else ():
+            statement = program.statement(put)
+            into = statement.targets[0] if isinstance(statement, ast.Assign) else put
+            if isinstance(put, ast.Subscript) and _from_second(program, put) and _to_last(program, into):
+                return statement
         parts = [node.left, node.right] if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) else []
         if isinstance(node, ast.Call):
             name = last(program.path(node.func))
@@ -126,12 +131,6 @@ def moved_labels(program: Program) -> Iterator[ast.AST]:
         given += [b.value for n, own in scoped.items() if n.endswith("['labels']") for b in own if b.value is not None]
     given += program.put_in("['labels']")
     for value in given:
-        for put in program.put_into(value):
-            statement = program.statement(put)
-            into = statement.targets[0] if isinstance(statement, ast.Assign) else put
-            if isinstance(put, ast.Subscript) and _from_second(program, put) and _to_last(program, into):
-                yield program.statement(put)
-                return
         if (again := moved_by_one(program, value)) is not None:
             yield again
             return

@@ -83,7 +83,10 @@ def _averages(view: View) -> Iterator[ast.Call]:
         above = program.parent.get(call)
         mean = isinstance(above, ast.Attribute) and above.attr == "mean"
         told = program.const(argument(call, "reduction", 1)) == "mean"
-        if call.args and view.roles.of(receiver(call)) == "accelerator" and (mean or told):
+        library = view.roles.of(receiver(call)) == "accelerator" or re.match(
+            r"(self\.)?acc(el\w{0,12})?$", key(receiver(call))
+        )
+        if call.args and library and (mean or told):
             yield call
 
 
