@@ -169,7 +169,7 @@ def accumulation_counts_differ(view: View) -> Iterator[Fault]:
         for event in training.of("backward"):
             for divisor in divisors(view, event):
                 value = view.program.const(divisor)
-                if _of_all(view, divisor) and _plain_loss(view, divisor):
+                if found.count is not None and _of_all(view, divisor) and _plain_loss(view, divisor):
                     yield Fault(divisor, "the loss is divided by the batches of an epoch, and a few make a step",
                                 "loss 除以整个 epoch 的批次数，而一步只由几个组成",
                                 (instead(divisor, source(view.program, found.count)),))  # fmt: skip

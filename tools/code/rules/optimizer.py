@@ -67,7 +67,8 @@ def _from_here(view: View, call: ast.Call) -> bool:
 
 def _used(view: View, name: str, made: ast.Call) -> bool:
     """Whether a name is stepped, or handed on to whoever may step it."""
-    everywhere = name.startswith("self.") or not isinstance(scope := view.program.scope(made), FUNCTIONS)
+    scope = view.program.scope(made)
+    everywhere = name.startswith("self.") or not isinstance(scope, FUNCTIONS)
     for node in view.program.nodes if everywhere else view.program.within(scope):
         if key(node) != name or isinstance(getattr(node, "ctx", None), ast.Store) or inside(view.program, node, made):
             continue

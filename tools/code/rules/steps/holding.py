@@ -10,8 +10,9 @@ from ...program import FUNCTIONS, Function, Program, key, last, receiver
 from ..look import LOSS, no_grad, source
 from ..rule import Fault, View
 
+JOINS = ("cat", "concat", "stack", "vstack", "hstack", "lerp")
 HOOKS = ("register_forward_hook", "register_module_forward_hook")
-COUNTS = ("size", "numel", "dim", "shape", "ndim")
+COUNTS = ("size", "numel", "dim", "shape", "ndim", "device", "dtype")
 """What is asked of a tensor and has no graph."""
 
 
@@ -34,7 +35,12 @@ def _carried(view: View, function: Function, owner: ast.ClassDef) -> Iterator[Fa
     for node in program.within(function):
         target = node.targets[0] if isinstance(node, ast.Assign) else None
         name = key(target) if target is not None else ""
-        if not name.startswith("self.") or not isinstance(node, ast.Assign) or LOSS.search(last(name)):
+        if (
+            target is None
+            or not name.startswith("self.")
+            or not isinstance(node, ast.Assign)
+            or LOSS.search(last(name))
+        ):
             continue
         again = [n for n in ast.walk(node.value) if key(n) == name and isinstance(n, ast.Attribute)]
         other = [
@@ -42,7 +48,15 @@ def _carried(view: View, function: Function, owner: ast.ClassDef) -> Iterator[Fa
             for b in program.bindings(target, name)
             if b.node is not node and getattr(program.scope(b.node), "name", "") != "__init__"
         ]  # type: ignore[arg-type]
-        if again and not other and not no_grad(program.contexts(node)) and _with_graph(view, node.value, function):
+        joins = any(isinstance(n, ast.BinOp) or (isinstance(n, ast.Call) and last(program.path(n.func)) in JOINS)
+                    for n in ast.walk(node.value))  # fmt: skip
+        if (
+            again
+            and joins
+            and not other
+            and not no_grad(program.contexts(node))
+            and _with_graph(view, node.value, function)
+        ):
             fix = f"`{name}` is kept from one forward pass to the next with its graph: memory grows, or backward fails"
             yield Fault(node, fix, f"`{name}` 带着计算图从一次前向保留到下一次", severity="S2")  # fmt: skip
 

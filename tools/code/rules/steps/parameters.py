@@ -124,11 +124,11 @@ def frozen_in_name_only(view: View) -> Iterator[Fault]:
     program = view.program
     for node in program.each(ast.Assign):
         target = node.targets[0]
-        switch = isinstance(target, ast.Attribute) and target.attr == "requires_grad"
-        if switch and isinstance(node.value, ast.Constant) and _is_module(view, target.value):  # type: ignore[attr-defined]
-            text = f"{source(program, target.value)}.requires_grad_({node.value.value})"  # type: ignore[attr-defined]
-            yield Fault(node, f"`{source(program, target.value)}` is a module: setting `requires_grad` on it does nothing",
-                            f"`{source(program, target.value)}` 是模块：在它上面设置 `requires_grad` 不起作用", (instead(node, text),))  # fmt: skip
+        on = target.value if isinstance(target, ast.Attribute) and target.attr == "requires_grad" else None
+        if on is not None and isinstance(node.value, ast.Constant) and _is_module(view, on):
+            text = f"{source(program, on)}.requires_grad_({node.value.value})"
+            yield Fault(node, f"`{source(program, on)}` is a module: setting `requires_grad` on it does nothing",
+                            f"`{source(program, on)}` 是模块：在它上面设置 `requires_grad` 不起作用", (instead(node, text),))  # fmt: skip
 
 
 def _is_module(view: View, expr: ast.expr) -> bool:
@@ -241,6 +241,6 @@ def clip_on_a_part(view: View) -> Iterator[Fault]:
                  and last(program.path(s.node.func)) in PARAMETERS] if step.on is not None else []  # fmt: skip
         names = {key(t) for t in taken if t is not None}
         above = isinstance(on, ast.Attribute) and on.attr != "module" and key(on.value) in names - {"self", ""}
-        if above and len(taken) == 1 and part is not None:
+        if above and on is not None and len(taken) == 1 and part is not None:
             yield Fault(place(clip, step), f"only `{source(program, on)}` is clipped, and the optimizer moves all of `{names.pop()}`",
                         f"只裁剪了 `{source(program, on)}`，优化器却更新整个模型", beside=(step.node,))  # fmt: skip

@@ -56,8 +56,10 @@ def optimizer_holds_old_parameters(view: View) -> Iterator[Fault]:
             later = change.lineno > (call.end_lineno or call.lineno) and program.scope(change) is scope
             on = receiver(change)
             own = on is not None and any(
-                _same_thing(program, on, r) for s in asked if (r := receiver(s.node)) is not None
-            )  # type: ignore[arg-type]
+                _same_thing(program, on, r)
+                for s in asked
+                if isinstance(s.node, ast.Call) and (r := receiver(s.node)) is not None
+            )
             apart = program.scope(change) is not scope and bool(taken) and (taken[0].startswith("self.") or own) and (
                 _run_later(view, call, change))  # fmt: skip
             if not (later or apart) or not taken or any(g not in program.guards(change) for g in program.guards(call)):
@@ -102,7 +104,7 @@ def _part_replaced(view: View) -> Iterator[Fault]:
             taken = call.args[0] if isinstance(call.args[0], ast.Call) else call
             on = receiver(taken) if last(program.path(taken.func)) == "parameters" else None
             whole = next((w for w in _around(target) if on is not None and _same_thing(program, w, on)), None)
-            mine = key(target).startswith("self.") and on is not None and program.kind(on) in program.up(node)
+            mine = key(target).startswith("self.") and on is not None and program.kind(on) in list(program.up(node))
             whole = on if mine and getattr(program.scope(node), "name", "") != "__init__" else whole
             same = program.scope(call) is program.scope(node) and program.guards(call) == program.guards(node)
             same = same and all(c.lineno < node.lineno for c in made)
