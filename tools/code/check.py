@@ -17,11 +17,8 @@ from .program import Program
 from .rules.rule import RULES, Fault, Rule, View
 from .source import Parsed, read
 
-tuple(
-    m
-    for package in ("rules", "rules.apart", "rules.around", "rules.meaning")
-    for m in modules(f"{__package__}.{package}")
-)
+ROOMS = ("rules", "rules.apart", "rules.around", "rules.meaning", "rules.steps")
+tuple(m for room in ROOMS for m in modules(f"{__package__}.{room}"))
 CODES = declare("code", *((code, code, rule.title) for code, rule in sorted(RULES.items())))
 NAME = re.compile(r"\w+")
 SECONDS = 5.0

@@ -17,6 +17,7 @@ from .syntax import FUNCTIONS as FUNCTIONS
 from .syntax import Binding as Binding
 from .syntax import Function as Function
 from .syntax import argument as argument
+from .syntax import default as default
 from .syntax import key as key
 from .syntax import last as last
 from .syntax import names as names
@@ -38,6 +39,7 @@ class Program(Tree):
         super().__init__(parsed)
         self._functions: dict[ast.Call, Function | None] = {}
         self._ends: dict[Function, list[ast.expr]] = {}
+        self._asked: set[ast.Subscript] = set()
 
     def contexts(self, node: ast.AST) -> list[str]:
         """What `with` blocks and decorators a node stands in, within its function."""
@@ -120,13 +122,7 @@ class Program(Tree):
 
     def _made_by_default(self, function: ast.AST, name: str) -> ast.expr | None:
         """The object of a class of this file that a parameter is by default, where nobody here gives another."""
-        own = function.args if isinstance(function, FUNCTIONS) else None
-        plain = [*own.posonlyargs, *own.args][-len(own.defaults) :] if own is not None and own.defaults else []
-        made = (
-            next((v for a, v in zip(plain, own.defaults, strict=True) if a.arg == name), None)
-            if own and plain
-            else None
-        )
+        made = default(function, name)
         kept = isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id in self.classes
         return made if kept else None
 
@@ -190,11 +186,21 @@ class Program(Tree):
         """What stands under a known key of a dictionary that is written out: `table["k"]`, `TABLE[cfg.kind]`."""
         if not isinstance(expr, ast.Subscript) or not isinstance(expr.value, (ast.Name, ast.Attribute)):
             return None
-        table, wanted = self.origin(expr.value), self.const(expr.slice)
-        if wanted is None or not isinstance(table, ast.Dict):
+        wanted = self.const(expr.slice)
+        table = self._table(expr) if wanted is not None else None
+        if table is None:
             return None
         pairs = zip(table.keys, table.values, strict=True)
         return next((v for k, v in pairs if isinstance(k, ast.Constant) and k.value == wanted), None)
+
+    def _table(self, expr: ast.Subscript) -> ast.Dict | None:
+        """The dictionary of which an entry is asked for; not where that leads back to the question."""
+        if expr in self._asked:
+            return None
+        self._asked.add(expr)
+        table = self.usual(expr.value)
+        self._asked.discard(expr)
+        return table if isinstance(table, ast.Dict) else None
 
     def traced(self, expr: ast.AST, deep: int = FOLLOWED) -> Iterator[ast.AST]:
         """The nodes of an expression, and of what the names in it stand for."""
@@ -243,21 +249,59 @@ class Program(Tree):
         return None
 
     @cached_property
-    def options(self) -> dict[str, object]:
-        """Options of the command line and fields of dataclasses that the program declares -> their defaults."""
-        out: dict[str, object] = {}
+    def defaults(self) -> dict[str, ast.expr | None]:
+        """Options of the command line and fields of dataclasses -> what they are unless told."""
+        out: dict[str, ast.expr | None] = {}
         for call in self.find("add_argument"):
             flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
             if flags:
                 name = argument(call, "dest")
                 given = name.value if isinstance(name, ast.Constant) else flags[-1].lstrip("-").replace("-", "_")
-                default = argument(call, "default")
-                out[str(given)] = default.value if isinstance(default, ast.Constant) else None
-        for made in (n for n in self.nodes if isinstance(n, ast.ClassDef)):
+                out[str(given)] = argument(call, "default")
+        for made in self.each(ast.ClassDef):
             if any(last(self.path(d)) in ("dataclass", "dataclass()") for d in made.decorator_list):
                 fields = [s for s in made.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
-                out |= {key(s.target): s.value.value for s in fields if isinstance(s.value, ast.Constant)}
+                out |= {key(s.target): s.value for s in fields if s.value is not None}
         return out
+
+    @cached_property
+    def options(self) -> dict[str, object]:
+        """The same, those alone that are literals; an option of the command line without one is None."""
+        asked = {k: v for k, v in self.defaults.items() if v is None or isinstance(v, ast.Constant)}
+        return {k: v.value if isinstance(v, ast.Constant) else None for k, v in asked.items()}
+
+    def usual(self, expr: ast.expr) -> ast.expr:
+        """What a value is unless somebody says otherwise: through names, defaults and tables."""
+        for _ in range(FOLLOWED):
+            expr = self.origin(expr)
+            before = self._by_default(expr)
+            if before is None:
+                break
+            expr = before
+        return expr
+
+    def usually(self, expr: ast.expr) -> object:
+        """The literal that a value is unless somebody says otherwise; else None."""
+        return self.const(self.usual(expr))
+
+    def _by_default(self, expr: ast.expr) -> ast.expr | None:
+        """What a parameter, an option or an entry of a table is by default."""
+        if isinstance(expr, ast.Subscript):
+            table = self._table(expr)
+            self._asked.add(expr)
+            wanted = self.usually(expr.slice) if table is not None else None
+            self._asked.discard(expr)
+            pairs = (
+                zip(table.keys, table.values, strict=True) if isinstance(table, ast.Dict) and wanted is not None else ()
+            )
+            return next((v for k, v in pairs if isinstance(k, ast.Constant) and k.value == wanted), None)
+        found = self.binding(expr)
+        if found is None:
+            return self.defaults.get(expr.attr) if isinstance(expr, ast.Attribute) else None
+        if found.how != "parameter":
+            return None
+        given = (value for c in self.callers(found.node) for name, value in passed(found.node, c) if name == key(expr))
+        return default(found.node, key(expr)) if next(given, None) is None else None
 
     def function(self, call: ast.Call) -> Function | None:
         """The function of this file that is called: by its name, or as a method of what is known to be of a class."""

@@ -147,11 +147,34 @@ class Roles:
                 if name in self.known:
                     continue
                 for binding in bindings:
-                    if binding.value is None or binding.how not in ("assign", "with"):
+                    if binding.value is None or binding.how not in ("assign", "with", "for"):
                         continue
-                    if role := self._part(binding.value, binding.part):
+                    if binding.how == "for":
+                        if role := self._element(binding.value, binding.part):
+                            self.known[name] = role
+                            break
+                    elif role := self._part(binding.value, binding.part):
                         self.known[name] = role
                         break
+
+    def _element(self, value: ast.expr, part: int | None) -> str:
+        """The one role of all that is gone through: of a list or table that is written out or made by a comprehension."""
+        values = part is None
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and not value.args:
+            values = (value.func.attr == "values" and part is None) or (value.func.attr == "items" and part == 1)
+            value = value.func.value
+        made = self.program.origin(value) if values else None
+        each: list[ast.expr] = []
+        if isinstance(made, (ast.ListComp, ast.GeneratorExp)):
+            each = [made.elt]
+        elif isinstance(made, ast.DictComp):
+            each = [made.value]
+        elif isinstance(made, ast.Dict):
+            each = made.values
+        elif isinstance(made, (ast.List, ast.Tuple)):
+            each = made.elts
+        said = {self._made(e) if isinstance(e, ast.Call) else self.known.get(key(e), "") for e in each[:8]}
+        return said.pop() if len(said) == 1 else ""
 
     def _part(self, value: ast.expr, part: int | None) -> str:
         """The role of a value, or of one part of what a call returns."""

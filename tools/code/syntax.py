@@ -74,6 +74,16 @@ def passed(function: ast.AST, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
         yield rest.arg, _rest(call, had)
 
 
+def default(function: ast.AST, name: str) -> ast.expr | None:
+    """What a parameter is where a call does not give it."""
+    if not isinstance(function, FUNCTIONS):
+        return None
+    own = function.args
+    plain = [*own.posonlyargs, *own.args]
+    pairs = [*zip(plain[len(plain) - len(own.defaults) :], own.defaults, strict=True)]
+    return next((v for a, v in (*pairs, *zip(own.kwonlyargs, own.kw_defaults, strict=True)) if a.arg == name), None)
+
+
 def _rest(call: ast.Call, had: set[str]) -> ast.Dict:
     """The keywords of a call that are no parameters, as one dictionary: the same one each time."""
     if (made := getattr(call, "rest", None)) is None:

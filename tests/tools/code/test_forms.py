@@ -1,7 +1,7 @@
 """The usual ways of writing a defect: each is found, and its mended sibling is left alone.
 
 `forms/*.txt` hold programs, each under `=== codes | what is special`; lines that begin with `-` stand in the bad
-program only, those with `+` in the good one only.
+program only, those with `+` in the good one only. `silent/*.txt` hold sound programs that come near a defect.
 """
 
 from collections.abc import Iterator
@@ -41,3 +41,17 @@ def test_a_usual_way_of_writing_a_defect_is_found_and_its_sound_sibling_is_not(c
     good, _ = judged(parse(side(body, "+"), "train.py"), RULES.values())
     assert wanted & {f.code for f in bad}, bad
     assert not [f for f in good if f.code in wanted or str(f.severity) != "S3"], good
+
+
+SILENT = [
+    pytest.param(body, id=f"{path.stem}: {title}")
+    for path in sorted((Path(__file__).parent / "silent").glob("*.txt"))
+    for title, _, body in (b.partition("\n") for b in path.read_text().split("=== ")[1:])
+]
+
+
+@pytest.mark.parametrize("body", SILENT)
+def test_what_only_looks_like_a_defect_is_left_alone(body):
+    found, broken = judged(parse(HEAD + body, "train.py"), RULES.values())
+    assert not broken
+    assert not [f for f in found if str(f.severity) != "S3"], found

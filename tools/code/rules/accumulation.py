@@ -34,7 +34,7 @@ def _loop(**other: str) -> str:
     return LOOP.format(**{**FINE, **other})
 
 
-def _own(view: View) -> Iterator[tuple[Training, Accumulation]]:
+def own(view: View) -> Iterator[tuple[Training, Accumulation]]:
     """The loops that accumulate by themselves, not through a library."""
     for training in view.trainings:
         found = training.accumulation
@@ -62,7 +62,7 @@ def _augmented(program: Program, event: Event) -> list[ast.expr]:
             and isinstance(getattr(b.node, "op", None), (ast.Div, ast.Mult))] if event.on is not None else []  # fmt: skip
 
 
-def _same(program: Program, divisor: ast.expr, count: ast.expr) -> bool:
+def same(program: Program, divisor: ast.expr, count: ast.expr) -> bool:
     if key(divisor) and last(key(divisor)) == last(key(count)):
         return True
     if program.code(divisor) == program.code(count):
@@ -79,14 +79,15 @@ def accumulated_loss_not_divided(view: View) -> Iterator[Fault]:
     Why: gradients are that many times too large; clipping, learning rate and logged numbers mean something else.
     Known gaps: a division that another file makes.
     """
-    for training, found in _own(view):
-        backwards = [b for b in training.of("backward") if not b.via or b.via == "scaler"]
+    for training, found in own(view):
+        plain = ("", "scaler", *(("accelerator",) if _undivided_by_library(view) else ()))
+        backwards = [b for b in training.of("backward") if b.via in plain]
         if not backwards or found.count is None or view.program.const(found.count) == 1:
             continue
         event = backwards[0]
         made = divisors(view, event)
         parts = [n for d in made for n in view.program.traced(d, 3) if isinstance(n, ast.expr)]
-        known = any(_same(view.program, n, found.count) for n in parts) or any(
+        known = any(same(view.program, n, found.count) for n in parts) or any(
             COUNTED.search(source(view.program, d)) for d in made)  # fmt: skip
         numbers = [view.program.const(d) for d in made]
         if (
@@ -104,6 +105,13 @@ def accumulated_loss_not_divided(view: View) -> Iterator[Fault]:
         yield Fault(event.node, f"the loss of each of {by} micro-batches is not divided by {by}",
                     f"每个 micro-batch 的 loss 没有除以累积步数 {by}", (instead(event.on, whole),),
                     beside=(found.test,) if found.test else ())  # fmt: skip
+
+
+def _undivided_by_library(view: View) -> bool:
+    """Whether what runs backward divides nothing: Fabric, or an Accelerator that is not told how many there are."""
+    made = [c for n in ("Fabric", "Accelerator") for c in view.program.find(n)]
+    return bool(made) and not any(
+        k.arg is None or re.search("accumulation", k.arg) for c in made for k in c.keywords)  # fmt: skip
 
 
 def _averaged(program: Program, event: Event) -> bool:
@@ -154,19 +162,29 @@ def accumulation_counts_differ(view: View) -> Iterator[Fault]:
 
     Why: gradients are too large or too small by that factor.
     """
-    for training, found in _own(view):
-        count = view.program.const(found.count)
-        if not isinstance(count, int) or count < 2:
+    for training, found in own(view):
+        count = view.program.usually(found.count) if found.count is not None else None
+        if isinstance(count, int) and count < 2:
             continue
         for event in training.of("backward"):
             for divisor in divisors(view, event):
                 value = view.program.const(divisor)
+                if found.count is not None and _of_all(view, divisor) and _plain_loss(view, divisor):
+                    yield Fault(divisor, "the loss is divided by the batches of an epoch, and a few make a step",
+                                "loss 除以整个 epoch 的批次数，而一步只由几个组成",
+                                (instead(divisor, source(view.program, found.count)),))  # fmt: skip
                 named = isinstance(divisor, ast.Constant) or COUNTED.search(key(divisor))
-                if (isinstance(value, int) and value > 1 and value != count and named and found.count is not None
+                if (isinstance(value, int) and isinstance(count, int) and 1 < value != count and named and found.count is not None
                         and _plain_loss(view, divisor)):  # fmt: skip
                     yield Fault(divisor, f"the loss is divided by {value}, and {count} micro-batches make a step",
                                 f"loss 除以 {value}，而一步由 {count} 个 micro-batch 组成",
                                 (instead(divisor, source(view.program, found.count)),))  # fmt: skip
+
+
+def _of_all(view: View, divisor: ast.expr) -> bool:
+    """`len(loader)`."""
+    length = isinstance(divisor, ast.Call) and view.program.path(divisor.func) == "len" and len(divisor.args) == 1
+    return length and view.roles.of(divisor.args[0]) == "loader"  # type: ignore[attr-defined]
 
 
 def _plain_loss(view: View, divisor: ast.expr) -> bool:
@@ -207,9 +225,9 @@ def accumulated_loss_divided_twice(view: View) -> Iterator[Fault]:
             if not owner or event.on is None:
                 continue
             for divisor in divisors(view, event):
-                same = any(_same(view.program, divisor, argument(c, "gradient_accumulation_steps")) for c in told)  # type: ignore[arg-type]
+                alike = any(same(view.program, divisor, argument(c, "gradient_accumulation_steps")) for c in told)  # type: ignore[arg-type]
                 if (
-                    same or re.search(r"accum|gas$|acc_steps", key(divisor) or source(view.program, divisor), re.I)
+                    alike or re.search(r"accum|gas$|acc_steps", key(divisor) or source(view.program, divisor), re.I)
                 ) and _plain_loss(view, divisor):
                     yield Fault(divisor, "the loss is divided here, and the library divides it again",
                                 "这里除了一次，库里又除了一次", _undivided(view, divisor), beside=(event.node,))  # fmt: skip
@@ -227,7 +245,7 @@ def accumulated_gradients_lost(view: View) -> Iterator[Fault]:
 
     Why: each step uses the last micro-batch alone; the others are computed for nothing.
     """
-    for training, found in _own(view):
+    for training, found in own(view):
         steps = training.of("step")
         for zero in training.of("zero"):
             each = found.test is not None and not zero.loops and all(guarded_more(s, zero) for s in steps)
@@ -247,7 +265,7 @@ def accumulation_boundary_early(view: View) -> Iterator[Fault]:
 
     Why: the first update is made of one micro-batch scaled as one of many, and every later step is shifted.
     """
-    for training, found in _own(view):
+    for training, found in own(view):
         if not isinstance(found.left, ast.Name):
             continue
         if _counted_behind(view, training, found.left):
@@ -310,7 +328,7 @@ def schedule_per_micro_batch(view: View) -> Iterator[Fault]:
 
     Why: warm-up and decay run that many times too fast.
     """
-    for training, found in _own(view):
+    for training, found in own(view):
         steps = training.of("step")
         for event in training.of("schedule"):
             each = found.test is not None and not event.guards and steps[0].guards
@@ -338,7 +356,7 @@ def clip_per_micro_batch(view: View) -> Iterator[Fault]:
 
     Why: the sum is clipped again and again; early micro-batches count less than late ones.
     """
-    for training, found in _own(view):
+    for training, found in own(view):
         for event in training.of("clip"):
             steps = training.of("step")
             each = found.test is not None and not event.guards and steps[0].guards

@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from ..patch import instead
 from ..program import FUNCTIONS, argument, key, last
 from .look import model_call, no_grad, source
-from .loss import base, entropies, moved_labels
+from .loss import base, entropies
 from .rule import Fault, View, rule
+from .steps.padding import targets_padded
+from .steps.shifts import moved_by_one, moved_labels, one_later, same_positions
 
-ANSWER = re.compile(
-    r"回答|答案|助手|mark(er)?$|assistant|response|answer|\[/INST\]|output|completion|<\|im_start\|>", re.I
-)
 LENGTH = re.compile(r"\blen\([^()]{0,80}\)")
 SHIFTS = ("roll", "narrow", "pad", "shift", "gather", "cat")
 COLLATOR = "DataCollatorForLanguageModeling"
@@ -32,13 +31,24 @@ for batch in loader:
 """
 
 
-def sliced(view: View, expr: ast.AST, deep: int = 3) -> bool:
-    """Whether a value is shifted or cut along its positions on the way."""
-    for node in view.program.traced(expr, deep):
-        if isinstance(node, ast.Slice):
-            return True
-        if isinstance(node, ast.Call) and last(view.program.path(node.func)) in SHIFTS:
-            return True
+def sliced(view: View, expr: ast.AST, whole: str = "", deep: int = 3) -> bool:
+    """Whether a value is shifted or cut along its positions on the way, as far back as the name `whole`."""
+    program, waiting = view.program, [(expr, deep)]
+    seen: set[ast.AST] = set()
+    while waiting:
+        top, left = waiting.pop()
+        for node in program.traced(top, 0):
+            if isinstance(node, ast.Slice) or (
+                isinstance(node, ast.Call) and last(program.path(node.func)) in SHIFTS):  # fmt: skip
+                return True
+            named = isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and key(node)
+            if named and named != whole and left and node not in seen:
+                seen.add(node)
+                before = program.origin(node)  # type: ignore[arg-type]
+                waiting += [(before, left - 1)] if before is not node else []
+            elif isinstance(node, ast.Call) and left and node not in seen:
+                seen.add(node)
+                waiting += [(end, left - 1) for end in program.ends(node)]
     return False
 
 
@@ -64,10 +74,11 @@ def labels_not_shifted(view: View) -> Iterator[Fault]:
     """
     if re.search(r"MaskedLM|masked_lm|mlm|T5|(?<!CollatorFor)Seq2Seq|encoder_decoder|diffusion", view.program.text):
         return
+    yield from same_positions(view)
     for call, logits, labels in entropies(view):
         same = base(view, labels)
         told = _of_batch(view, logits, labels) or (same and same in _fed(view, logits))
-        if told and not sliced(view, logits) and not sliced(view, labels):
+        if told and not sliced(view, logits, same) and not sliced(view, labels, same):
             yield Fault(call, "logits and labels stand at the same positions: the model learns to copy",
                         "logits 与 labels 位置相同，没有错位：模型学会的是复制")  # fmt: skip
 
@@ -111,12 +122,15 @@ def labels_shifted_twice(view: View) -> Iterator[Fault]:
     for node in [n for n in program.each(ast.Call)]:
         labels = argument(node, "labels")
         inputs = argument(node, "input_ids", 0)
-        if labels is None or inputs is None or not model_call(view, node) or view.roles.of(node.func) != "model":
+        if labels is None or not model_call(view, node) or view.roles.of(node.func) != "model":
             continue
         made = program.origin(node.func)
-        foreign = isinstance(made, ast.Call) and last(program.path(made.func)) in own
-        if not foreign and _shift(view, labels) == "1:" and _shift(view, inputs) == ":-1" and _takes_loss(view, node):
-            fix = _unshifted(view, labels, inputs)
+        if (isinstance(made, ast.Call) and last(program.path(made.func)) in own) or not _takes_loss(view, node):
+            continue
+        cut = inputs is not None and _shift(view, labels) == "1:" and _shift(view, inputs) == ":-1"
+        later = inputs is not None and one_later(program, inputs, labels)
+        if cut or later or moved_by_one(program, labels) is not None:
+            fix = _unshifted(view, labels, inputs) if cut and inputs is not None else ()
             yield Fault(labels, "the labels are shifted here, and the model shifts them again",
                         "labels 在这里已经错位，模型内部还会再错位一次", fix)  # fmt: skip
 
@@ -176,7 +190,7 @@ def _unshifted(view: View, labels: ast.expr, inputs: ast.expr) -> tuple:
     return ()
 
 
-@rule("pad-in-loss", "S1", "pad-eos-misconfig", "labels",
+@rule("pad-in-loss", "S1", "pad-eos-misconfig", "labels collate_fn",
       bad="""
       def encode(batch):
           out = tokenizer(batch["text"], padding="max_length", truncation=True, max_length=512)
@@ -197,6 +211,7 @@ def pad_in_loss(view: View) -> Iterator[Fault]:
     Known gaps: a collator in another file may mask it.
     """
     program = view.program
+    yield from targets_padded(view)
     padded = [c for c in program.each(ast.Call) if (_pads(view, c) or _filled(view, c))]
     if not padded or re.search(
         r"-100|(?i:ignore_?ind?e?x|label_pad)|DataCollatorForLanguageModeling|DataCollatorForCompletion|loss_mask",
@@ -251,43 +266,6 @@ def _labels_of(node: ast.AST) -> tuple[ast.AST | None, ast.expr | None]:
             if isinstance(name, ast.Constant) and name.value == "labels":
                 return node, value
     return None, None
-
-
-@rule("mask-by-text-search", "S2", "loss-mask-misaligned", "split find index",
-      bad="""
-      def mask(text):
-          ids = tokenizer(text)["input_ids"]
-          prompt = text.split("### Response:")[0]
-          start = len(tokenizer(prompt)["input_ids"])
-          return [-100] * start + ids[start:]
-      """,
-      good="""
-      def mask(prompt, answer):
-          start = tokenizer(prompt, add_special_tokens=False)["input_ids"]
-          ids = tokenizer(answer, add_special_tokens=False)["input_ids"]
-          return [-100] * len(start) + ids
-      """)  # fmt: skip
-def mask_by_text_search(view: View) -> Iterator[Fault]:
-    """The loss mask is found by searching or splitting the text.
-
-    Why: the marker may stand in the prompt, and tokens do not end where the text is cut; the mask is off by some tokens.
-    """
-    program = view.program
-    for call in program.find("split", "find", "index", "rfind", "partition", "rpartition"):
-        marker = call.args[0] if call.args else None
-        text = program.const(marker) if marker is not None else None
-        named = isinstance(text, str) and ANSWER.search(text)
-        said = key(marker) and ANSWER.search(key(marker))
-        scope = program.scope(call)
-        if not (named or said) or not isinstance(scope, FUNCTIONS):
-            continue
-        around = [scope, *(s for c in program.callers(scope) if isinstance(s := program.scope(c), FUNCTIONS))]
-        body = "\n".join(program.code(s, 20_000) for s in around)
-        if re.search(r"-100|loss_mask|labels_mask|ignore_index|IGNORE", body) and re.search(
-            r"tok\w{0,40}\(|\.encode\(|tokenize|input_ids", body
-        ):
-            yield Fault(call, "the loss mask is cut out of the text: tokens do not end where it is cut",
-                        "按文本切分来确定 loss 掩码：切点与 token 边界不一致")  # fmt: skip
 
 
 @rule("prompt-in-loss", "S2", "loss-mask-misaligned", "labels",

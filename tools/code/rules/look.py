@@ -102,12 +102,32 @@ def set_within(program: Program, name: str, at: ast.AST, loop: ast.AST) -> bool:
 
 def _adds(binding: object, name: str) -> bool:
     value = getattr(binding, "value", None)
-    return isinstance(value, (ast.BinOp, ast.IfExp)) and name in {key(n) for n in ast.walk(value)}
+    joined = isinstance(value, ast.Call) and last(key(value.func)) in ("cat", "concat", "stack", "vstack", "hstack")
+    return (joined or isinstance(value, (ast.BinOp, ast.IfExp))) and name in {key(n) for n in ast.walk(value)}  # type: ignore[arg-type]
 
 
 def always(event: Event) -> bool:
     """Whether an event happens in each pass."""
     return not event.guards and not event.loops
+
+
+def each_time(program: Program, event: Event) -> bool:
+    """Whether an event happens in each pass unless somebody says otherwise: by a default, or where there is a GPU."""
+    return not event.loops and all(_usually(program, test) is side for test, side in event.guards)
+
+
+def _usually(program: Program, test: ast.expr) -> bool | None:
+    """What a condition is unless somebody says otherwise; None where that cannot be told."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = _usually(program, test.operand)
+        return None if inner is None else not inner
+    if "cuda" in (text := program.code(test)):
+        return "!=" not in text
+    if isinstance(test, ast.Compare) and isinstance(test.left, ast.BinOp) and isinstance(test.left.op, ast.Mod):
+        each = program.usually(test.left.right) == 1 and program.const(test.comparators[0]) == 0
+        return True if each and isinstance(test.ops[0], ast.Eq) else None
+    value = program.usually(test)
+    return value if isinstance(value, bool) else None
 
 
 def guarded_more(a: Event, b: Event) -> bool:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ..patch import instead
-from ..program import Program, argument, key, last, receiver
+from ..program import argument, key, last, receiver
 from .look import inside, source
 from .rule import Fault, View, rule
 
@@ -95,6 +95,9 @@ def ignore_index_differs(view: View) -> Iterator[Fault]:
                         f"labels 用 {mask} 屏蔽，而 loss 忽略的是 {value}", fix)  # fmt: skip
 
 
+FILLED = re.compile(r"label|tags?\b|target|tgt", re.I)
+
+
 def _with_keyword(view: View, call: ast.Call, text: str) -> tuple:
     whole = source(view.program, call)
     inner = ", " if call.args or call.keywords else ""
@@ -102,7 +105,16 @@ def _with_keyword(view: View, call: ast.Call, text: str) -> tuple:
 
 
 def _mask_value(view: View, node: ast.AST) -> int | None:
-    """The negative number with which labels are masked here."""
+    """The negative number with which labels are masked, or filled up, here."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and isinstance(node.right, ast.BinOp):
+        filled = node.right.left if isinstance(node.right.op, ast.Mult) else None
+        value = view.program.const(filled.elts[0]) if isinstance(filled, ast.List) and len(filled.elts) == 1 else None
+        return value if isinstance(value, int) and value < 0 and FILLED.search(view.program.code(node.left)) else None
+    if isinstance(node, ast.Call) and last(view.program.path(node.func)) == "pad_sequence" and node.args:
+        value = view.program.const(argument(node, "padding_value", 2))
+        return (
+            value if isinstance(value, int) and value < 0 and FILLED.search(view.program.code(node.args[0])) else None
+        )
     if (
         isinstance(node, ast.Assign)
         and isinstance(node.targets[0], ast.Subscript)
@@ -244,40 +256,3 @@ def log_of_softmax(view: View) -> Iterator[Fault]:
         fix = (instead(call, text.replace("softmax(", "log_softmax(", 1)),) if direct else ()
         yield Fault(call, "log of softmax in two steps: small probabilities become minus infinity",
                     "分两步计算 log(softmax)：小概率会变成 -inf", fix)  # fmt: skip
-
-
-def moved_labels(program: Program) -> Iterator[ast.AST]:
-    """What is given as labels and is moved by one, its end filled: `ids[1:] + [-100]`."""
-    given = [v for n in program.nodes if isinstance(n, ast.Dict) for k, v in zip(n.keys, n.values, strict=True)
-             if isinstance(k, ast.Constant) and k.value == "labels"]  # fmt: skip
-    for scoped in program.bound.values():
-        given += [b.value for n, own in scoped.items() if n.endswith("['labels']") for b in own if b.value is not None]
-    given += program.put_in("['labels']")
-    for value in given:
-        for put in program.put_into(value):
-            statement = program.statement(put)
-            into = statement.targets[0] if isinstance(statement, ast.Assign) else put
-            if isinstance(put, ast.Subscript) and _from_second(program, put) and _to_last(program, into):
-                yield program.statement(put)
-                return
-        for node in program.traced(value, 3):
-            parts = [node.left, node.right] if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) else []
-            if isinstance(node, ast.Call) and last(program.path(node.func)) in ("cat", "concat", "concatenate"):
-                parts = node.args[0].elts if node.args and isinstance(node.args[0], (ast.List, ast.Tuple)) else []
-            moved = parts and isinstance(parts[0], ast.Subscript) and _from_second(program, parts[0])
-            if moved and len(parts) == 2:
-                yield node
-                return
-
-
-def _to_last(program: Program, into: ast.expr) -> bool:
-    """`x[:-1]`, `x[:, :-1]`."""
-    place = into.slice if isinstance(into, ast.Subscript) else None
-    part = place.elts[-1] if isinstance(place, ast.Tuple) else place
-    return isinstance(part, ast.Slice) and part.lower is None and program.const(part.upper) == -1
-
-
-def _from_second(program: Program, cut: ast.Subscript) -> bool:
-    """`x[1:]`, `x[:, 1:]`."""
-    places = cut.slice.elts if isinstance(cut.slice, ast.Tuple) else [cut.slice]
-    return isinstance(s := places[-1], ast.Slice) and s.upper is None and program.const(s.lower) == 1

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 
 from ..conditions import repeated
 from ..patch import instead, without
-from ..program import FUNCTIONS, key, last, receiver
+from ..program import FUNCTIONS, Program, key, last, receiver
 from ..training import Event, Training
-from .look import LOSS, always, carries_graph, inside, losses, model_call, no_grad, set_within, source
+from .look import LOSS, carries_graph, each_time, inside, losses, model_call, no_grad, set_within, source
 from .rule import Fault, Pace, View, rule
+from .steps.holding import kept_by_modules
 
 LOOP = """
 model = Net()
@@ -79,6 +80,8 @@ def _lives(view: View, pace: Pace, event: Event, name: str) -> bool:
         return False
     scope, root = view.program.scope(event.node), re.split(r"[.\[]", name)[0]
     if event.calls and isinstance(scope, FUNCTIONS) and scope is not view.program.scope(pace.node):
+        if any(root in n.names for n in view.program.within(scope) if isinstance(n, (ast.Nonlocal, ast.Global))):
+            return True
         return all(b.how == "parameter" for b in view.program.bound[scope].get(root, ()))
     return True
 
@@ -140,6 +143,7 @@ def tensors_kept_with_graph(view: View) -> Iterator[Fault]:
 
     Why: each of them keeps the activations of its step alive.
     """
+    yield from kept_by_modules(view)
     for pace, event in _regions(view):
         training = pace.training
         if pace.looped and training is not None and not training.of("step"):
@@ -177,6 +181,12 @@ def _collected(view: View, event: Event) -> tuple[str, list[ast.expr]] | None:
         if how == "extend" and on is not None and isinstance(node.args[0], (ast.List, ast.Tuple)):
             return base(on), _members(node.args[0])
         return None
+    joined = node.value if isinstance(node, ast.Assign) else None
+    parts = joined.args[0] if isinstance(joined, ast.Call) and joined.args else None
+    if isinstance(joined, ast.Call) and isinstance(parts, (ast.List, ast.Tuple)) and isinstance(node, ast.Assign):
+        name, others = base(node.targets[0]), [e for e in parts.elts if key(e) != base(node.targets[0])]
+        again = name and len(others) < len(parts.elts) and last(view.program.path(joined.func)) in JOINS
+        return (name, others) if again else None
     added = _added(node) if event.kind == "assign" else None
     return (base(added[0]), _members(added[1])) if added and isinstance(added[1], (ast.List, ast.Tuple)) else None
 
@@ -223,13 +233,15 @@ def outputs_kept_on_device(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for node, name, values in _gathered(view):
-        again = program.loops(node) or (name.startswith("self.") and repeated(program, node))
+        again = (
+            isinstance(node, ast.ListComp)
+            or program.loops(node)
+            or (name.startswith("self.") and repeated(program, node))
+        )
         if not again or not no_grad(program.contexts(node)):
             continue
         for given in values:
-            value = program.origin(given)
-            while isinstance(value, ast.Subscript):  # all but some positions, one of several layers
-                value = program.origin(value.value)
+            value = _peeled(program, given)
             text = source(program, value)
             whole = (isinstance(value, ast.Attribute) and value.attr in ("logits", "last_hidden_state", "hidden_states")) or (
                 isinstance(value, ast.Call) and model_call(view, value) and view.roles.of(value.func) == "model")  # fmt: skip
@@ -240,12 +252,38 @@ def outputs_kept_on_device(view: View) -> Iterator[Fault]:
                 break
 
 
+JOINS = ("cat", "concat", "stack", "vstack", "hstack")
+SHAPES = ("normalize", "softmax", "log_softmax", "sigmoid", "float", "half", "squeeze", "flatten", "view", "reshape",
+          "detach", "contiguous", "clone")  # fmt: skip
+"""Calls after which there is as much as before, on the same device."""
+
+
+def _peeled(program: Program, expr: ast.expr) -> ast.expr:
+    """A value without what only shapes it: all but some positions, one of several layers, another scale."""
+    for _ in range(8):
+        expr = program.origin(expr)
+        if isinstance(expr, ast.Subscript):
+            expr = expr.value
+            continue
+        if not isinstance(expr, ast.Call) or last(program.path(expr.func)) not in SHAPES:
+            break
+        of_module = re.match(r"torch\b", program.path(expr.func)) and expr.args
+        inner = expr.args[0] if of_module else receiver(expr)
+        if inner is None:
+            break
+        expr = inner
+    return expr
+
+
 def _gathered(view: View) -> Iterator[tuple[ast.AST, str, list[ast.expr]]]:
     """(where, list or tensor, what is put into it) of `append`, `+= [...]` and `x = torch.cat([x, ...])`."""
     program = view.program
     for call in program.find("append"):
         if len(call.args) == 1 and (on := receiver(call)) is not None:
             yield call, base(on), _members(call.args[0])
+    for comp in program.each(ast.ListComp):
+        if len(comp.generators) == 1 and view.roles.of(comp.generators[0].iter) == "loader":
+            yield comp, "the list", _members(comp.elt)
     for node in program.nodes:
         if isinstance(node, ast.AugAssign) and isinstance(node.value, (ast.List, ast.Tuple)):
             yield node, base(node.target), _members(node.value)
@@ -268,13 +306,13 @@ def empty_cache_every_step(view: View) -> Iterator[Fault]:
     for pace in view.each_step:
         for event in pace.of("call"):
             if isinstance(event.node, ast.Call) and view.program.path(event.node.func).endswith("cuda.empty_cache"):
-                if always(event):
+                if each_time(view.program, event):
                     statement = view.program.statement(event.node)
                     yield Fault(event.node, "the CUDA cache is emptied in every step: slow, and no cure for growth",
                                 "每一步都清空 CUDA 缓存：慢，而且治不了显存增长", (without(statement),))  # fmt: skip
 
 
-@rule("graph-retained", "S2", "memory-leak", "retain_graph",
+@rule("graph-retained", "S2", "memory-leak", "retain_graph create_graph",
       bad="""
       for batch in loader:
           loss = model(**batch).loss
@@ -300,11 +338,11 @@ def graph_retained(view: View) -> Iterator[Fault]:
         for event in backwards:
             call = event.node
             kept = (
-                next((k for k in call.keywords if k.arg == "retain_graph"), None)
+                next((k for k in call.keywords if k.arg in ("retain_graph", "create_graph")), None)
                 if isinstance(call, ast.Call)
                 else None
             )
-            if kept and isinstance(kept.value, ast.Constant) and kept.value.value is True and len(backwards) == 1:
+            if kept and view.program.usually(kept.value) is True and len(backwards) == 1:
                 if not any(True for _ in view.program.find("grad")) and not event.loops:
                     yield Fault(call, "backward retains the graph, and nothing goes through it again",
                                 "backward 保留了计算图，但之后没有再用到", (instead(kept.value, "False"),))  # fmt: skip
@@ -337,6 +375,17 @@ def hook_added_every_step(view: View) -> Iterator[Fault]:
         for event in training.of("call"):
             call = event.node
             named = isinstance(call, ast.Call) and last(view.program.path(call.func)) in names
-            if named and always(event) and not any(True for _ in view.program.find("remove")):
+            if named and _on_each(view, event) and not any(True for _ in view.program.find("remove")):
                 yield Fault(call, "a hook is registered in every step and never removed",
                             "每一步都注册一个钩子，却从不移除")  # fmt: skip
+
+
+def _on_each(view: View, event: Event) -> bool:
+    """Whether something is done in each pass, to the model or to each of its layers of a kind."""
+    over = all(isinstance(x, ast.For) and re.search(r"modules|children|layers|blocks", view.program.code(x.iter))
+               for x in event.loops)  # fmt: skip
+    chosen = all(
+        re.match(r"isinstance\(|[\"'\w.]+ (not )?in ", view.program.code(t)) or event.depth == 0
+        for t, _ in event.guards
+    )
+    return over and (not event.guards or (bool(event.loops) and chosen))

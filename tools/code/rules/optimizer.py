@@ -1,4 +1,4 @@
-"""Rules on what the optimizer holds, its schedule, and what a resumed run gets back."""
+"""Rules on the schedule of an optimizer, and on what is trainable."""
 
 # ruff: noqa: E501  one sentence, pattern or question on one line
 
@@ -8,10 +8,10 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ..flow import Source, made_of, returned
-from ..patch import after, without
-from ..program import Program, argument, key, last, passed, receiver
-from .look import inside, source
+from ..flow import returned
+from ..patch import after
+from ..program import FUNCTIONS, Program, argument, key, last, receiver
+from .look import inside
 from .rule import Fault, View, rule
 
 TRAIN = """
@@ -24,164 +24,6 @@ for epoch in range(3):
         optimizer.zero_grad()
     {outer}
 """
-CHANGES = (
-    "get_peft_model",
-    "FSDP",
-    "FullyShardedDataParallel",
-    "from_pretrained",
-    "resize_token_embeddings",
-    "reset_classifier",
-    "deepcopy",
-)
-
-
-@rule("optimizer-holds-old-parameters", "S0", "loss-stagnation", "parameters()",
-      bad="""
-      model = AutoModelForCausalLM.from_pretrained(name)
-      optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-      model = get_peft_model(model, lora)
-      """ + TRAIN.format(inner="", outer="").replace("\n", "\n      "),
-      good="""
-      model = AutoModelForCausalLM.from_pretrained(name)
-      model = get_peft_model(model, lora)
-      optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-      """ + TRAIN.format(inner="", outer="").replace("\n", "\n      "))  # fmt: skip
-def optimizer_holds_old_parameters(view: View) -> Iterator[Fault]:
-    """The model is changed after the optimizer took its parameters.
-
-    Why: the optimizer updates tensors that the model no longer uses; what is new is not trained.
-    """
-    program = view.program
-    yield from _unfrozen_later(view)
-    yield from _part_replaced(view)
-    for call in [n for n in program.each(ast.Call)]:
-        if view.roles.of(call) != "optimizer" or not call.args:
-            continue
-        taken = [k for s in made_of(program, call) if (k := _parameters_of(program, s))]
-        scope = program.scope(call)
-        again = [c for n in taken for c in _anew(view, n)]
-        for change in (*program.find(*CHANGES), *again):
-            later = change.lineno > (call.end_lineno or call.lineno) and program.scope(change) is scope
-            apart = program.scope(change) is not scope and bool(taken) and _run_later(view, call, change, taken[0])
-            if not (later or apart) or not taken or any(g not in program.guards(change) for g in program.guards(call)):
-                continue
-            statement, name = program.statement(change), last(program.path(change.func))
-            anew = (
-                isinstance(statement, ast.Assign)
-                and key(statement.targets[0]) == taken[0]
-                and statement.value is change
-            )
-            own_call = isinstance(change.func, ast.Attribute) and key(receiver(change)) == taken[0]
-            if not (anew or (name in ("resize_token_embeddings", "reset_classifier") and own_call)):
-                continue
-            again = [c for c in program.calls.get(last(program.path(call.func)), ()) if c.lineno > change.lineno]
-            own = anew and name == "deepcopy"
-            if (apart or not again) and not own and (apart or _used_after(view, call, change)):
-                yield Fault(change, f"`{taken[0]}` is changed after the optimizer took its parameters",
-                            f"优化器取走参数之后 `{taken[0]}` 又被替换", _made_later(view, call, statement), beside=(call,))  # fmt: skip
-
-
-def _parameters_of(program: Program, source_: Source) -> str:
-    """The name, where the optimizer is made, of the model whose parameters are asked for."""
-    node = source_.node
-    if not isinstance(node, ast.Call) or last(program.path(node.func)) not in ("parameters", "named_parameters"):
-        return ""
-    name = key(receiver(node))
-    for call in reversed(source_.calls):
-        function = program.function(call)
-        name = next((key(v) for n, v in passed(function, call) if n == name), name) if function is not None else name
-    return name
-
-
-def _part_replaced(view: View) -> Iterator[Fault]:
-    """A new layer that is put into a model once the optimizer has taken the parameters of all layers."""
-    program = view.program
-    made = [n for n in program.each(ast.Call) if n.args and view.roles.of(n) == "optimizer"]
-    for node in program.nodes if made and "add_param_group" not in program.text else ():
-        target = key(node.targets[0]) if isinstance(node, ast.Assign) and view.roles.of(node.value) == "model" else ""
-        for call in made if "." in target and isinstance(node.value, ast.Call) else ():  # type: ignore[attr-defined]
-            taken = call.args[0] if isinstance(call.args[0], ast.Call) else call
-            name = key(receiver(taken)) if last(program.path(taken.func)) == "parameters" else ""
-            same = program.scope(call) is program.scope(node) and program.guards(call) == program.guards(node)
-            same = same and all(c.lineno < node.lineno for c in made)  # type: ignore[attr-defined]
-            same = same or (program.scope(call) is not program.scope(node) and _run_later(view, call, node, name))
-            if name not in ("", "self") and target.startswith(f"{name}.") and same:
-                yield Fault(node, f"`{target}` is replaced after the optimizer took the parameters: the new layer is never updated",
-                            f"优化器取走参数之后才替换 `{target}`：新层不会更新", beside=(call,))  # fmt: skip
-
-
-def _run_later(view: View, made: ast.Call, change: ast.AST, name: str) -> bool:
-    """Whether another method changes a field, in each run, once every optimizer of its kind has been made."""
-    program = view.program
-    every = program.calls.get(last(program.path(made.func)), ())
-    return name.startswith("self.") and not program.guards(change) and all(
-        view.running.before(c, change) is True for c in every)  # fmt: skip
-
-
-def _unfrozen_later(view: View) -> Iterator[Fault]:
-    """Parameters that are freed once the optimizer has taken only those that were free."""
-    program = view.program
-    if "add_param_group" in program.text:
-        return
-    for call in [n for n in program.each(ast.Call) if view.roles.of(n) == "optimizer" and n.args]:
-        chosen = any(
-            isinstance(n, ast.Attribute) and n.attr == "requires_grad" for n in program.traced(call.args[0], 2)
-        )
-        for freed in program.nodes if chosen else ():
-            later = (
-                isinstance(freed, ast.Call)
-                and freed.lineno > call.lineno
-                and program.loops(freed)
-                and _frees(view, freed)
-            )
-            again = [c for c in program.calls.get(last(program.path(call.func)), ()) if c.lineno > call.lineno]
-            if (
-                later
-                and not again
-                and any(x in (t.node, *t.outer) for t in view.trainings for x in program.loops(freed))
-            ):
-                yield Fault(freed, "what is freed here is not in the optimizer, which took what was free before",
-                            "这里解冻的参数不在优化器里：优化器只取了当时可训练的参数", beside=(call,))  # fmt: skip
-
-
-def _frees(view: View, call: ast.Call) -> bool:
-    """Whether a call frees parameters: itself, or in a function of this file that is told to."""
-    program = view.program
-    on = any(isinstance(a, ast.Constant) and a.value is True for a in (*call.args, *(k.value for k in call.keywords)))
-    if last(program.path(call.func)) == "requires_grad_":
-        return on or not call.args
-    function = program.function(call)
-    inner = program.code(function, 4000) if function is not None else ""
-    return "requires_grad" in inner and (on or re.search(r"requires_grad(_\(True\)| = True)", inner) is not None)
-
-
-def _made_later(view: View, made: ast.Call, change: ast.stmt) -> tuple:
-    """The optimizer made behind the change, where nothing uses it before."""
-    program = view.program
-    statement = program.statement(made)
-    name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
-    same = program.parent.get(statement) is program.parent.get(change)
-    used = any(key(n) == name and statement.lineno < n.lineno <= (change.end_lineno or 0)
-               for n in program.nodes if isinstance(n, (ast.Name, ast.Attribute)))  # fmt: skip
-    if not name or not same or used or statement.lineno != statement.end_lineno:
-        return ()
-    return without(statement), after(change, source(program, statement))
-
-
-def _anew(view: View, name: str) -> list[ast.Call]:
-    """The constructors of models that a name is given, but for the first."""
-    made = sorted((b.value for s in view.program.bound.values() for b in s.get(name, ()) if b.how == "assign"
-                   and isinstance(b.value, ast.Call) and view.roles.of(b.value) == "model"
-                   and last(view.program.path(b.value.func)) in view.roles.modules), key=lambda c: c.lineno)  # fmt: skip
-    return made[1:]
-
-
-def _used_after(view: View, made: ast.Call, change: ast.Call) -> bool:
-    """Whether something is done with an optimizer once the model is changed."""
-    statement = view.program.statement(made)
-    name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
-    uses = (n for n in view.program.nodes if isinstance(n, (ast.Name, ast.Attribute)) and key(n) == name)
-    return not name or any(n.lineno > change.lineno for n in uses) or bool(view.program.loops(change))
 
 
 @rule("scheduler-never-stepped", "S1", "lr-schedule-misconfig", "LR schedule",
@@ -205,7 +47,8 @@ def scheduler_never_stepped(view: View) -> Iterator[Fault]:
                 or view.roles.known.get(name) != "scheduler"
             ):
                 continue
-            if view.roles.of(call) != "scheduler" or bindings[0].part is not None or _used(view, name, call):
+            own = view.roles.of(call) == "scheduler" if bindings[0].part is None else _from_here(view, call)
+            if not own or _used(view, name, call):
                 continue
             training = trainings[0]
             step = training.of("step")[-1]
@@ -216,9 +59,17 @@ def scheduler_never_stepped(view: View) -> Iterator[Fault]:
                         f"`{name}` 从不 step：学习率一直是初始值", fix)  # fmt: skip
 
 
+def _from_here(view: View, call: ast.Call) -> bool:
+    """Whether several things at once come from a function of this file, or from a library that only wraps them."""
+    return view.program.function(call) is not None or (
+        last(view.program.path(call.func)) == "prepare" and view.roles.of(receiver(call)) == "accelerator")  # fmt: skip
+
+
 def _used(view: View, name: str, made: ast.Call) -> bool:
     """Whether a name is stepped, or handed on to whoever may step it."""
-    for node in view.program.nodes:
+    scope = view.program.scope(made)
+    everywhere = name.startswith("self.") or not isinstance(scope, FUNCTIONS)
+    for node in view.program.nodes if everywhere else view.program.within(scope):
         if key(node) != name or isinstance(getattr(node, "ctx", None), ast.Store) or inside(view.program, node, made):
             continue
         above = view.program.parent[node]
@@ -260,12 +111,27 @@ def schedule_counted_wrongly(view: View) -> Iterator[Fault]:
                 if training.of("step")
                 else False
             )
-            if rare and length == "steps":
+            patient = often and training.outer and _plateau(view, name)
+            if patient:
+                yield Fault(call, f"`{name}` waits for a figure to stop falling and is asked after each batch: its patience counts batches",
+                            f"`{name}` 每个批次都被询问：它的 patience 数的是批次", severity="S2")  # fmt: skip
+            elif rare and length == "steps":
                 yield Fault(call, f"`{name}` counts steps and is stepped once an epoch: it hardly moves",
                             f"`{name}` 按步计数，却每个 epoch 才 step 一次")  # fmt: skip
             elif often and length == "epochs" and training.outer:
                 yield Fault(call, f"`{name}` counts epochs and is stepped for each batch: it is over at once",
                             f"`{name}` 按 epoch 计数，却每个批次都 step")  # fmt: skip
+
+
+def _plateau(view: View, name: str) -> bool:
+    """Whether a schedule waits, and no longer than some epochs would be."""
+    values = (b.value for s in view.program.bound.values() for b in s.get(name, ()))
+    for call in (v for v in values if isinstance(v, ast.Call)):
+        if last(view.program.path(call.func)) == "ReduceLROnPlateau":
+            waits = argument(call, "patience", 3)
+            number = 10 if waits is None else view.program.usually(waits)
+            return isinstance(number, int) and number <= 50
+    return False
 
 
 def _counts_micro(view: View) -> Iterator[Fault]:
@@ -323,6 +189,8 @@ def _length(view: View, name: str) -> str:
     values = (b.value for s in view.program.bound.values() for b in s.get(name, ()))
     for call in (v for v in values if isinstance(v, ast.Call)):
         path = last(view.program.path(call.func))
+        if path == "OneCycleLR" and argument(call, "steps_per_epoch") is not None:
+            return "steps"
         named = next(
             (k for k in call.keywords if k.arg in ("num_training_steps", "total_steps", "T_max", "total_iters")), None
         )
@@ -333,9 +201,12 @@ def _length(view: View, name: str) -> str:
         lengths = any(
             isinstance(n, ast.Call) and last(view.program.path(n.func)) == "len" for n in view.program.traced(value, 2)
         )
+        epochs = bool(said) and all(re.search(r"epoch", n, re.I) for n in said) and not lengths
+        if "schedule_with" in path and epochs:
+            return "epochs"
         if lengths or any(re.search(r"steps|iters", n) for n in said) or "schedule_with" in path:
             return "steps"
-        if said and all(re.search(r"epoch", n, re.I) for n in said) and path == "CosineAnnealingLR":
+        if epochs and path == "CosineAnnealingLR":
             return "epochs"
     return ""
 

@@ -71,16 +71,35 @@ def zero_grad_missing(view: View) -> Iterator[Fault]:
     """
     for training in view.trainings:
         steps = [s for s in training.of("step") if s.via not in ("engine",)]
-        if not training.whole or training.of("zero") or not steps or not training.of("backward"):
+        if (
+            not (training.whole or _manual(view, training))
+            or training.of("zero")
+            or not steps
+            or not training.of("backward")
+        ):
             continue
         if any("zero" in (n := _called(view, e)) or "clear" in n or n == "prepare" for e in training.of("call")):
             continue
-        if {"trainer", "accelerator", "engine"} & {b.via for b in training.of("backward")} and not key(steps[0].on):
+        if (
+            training.whole
+            and {"trainer", "accelerator", "engine"} & {b.via for b in training.of("backward")}
+            and not key(steps[0].on)
+        ):
             continue
         on = key(steps[0].on)
         fix = (after(view.program.statement(steps[0].node), f"{on}.zero_grad()"),) if on and steps[0].depth == 0 else ()
         yield Fault(steps[0].node, "the gradients are never cleared: each step adds those of all steps before",
                     "梯度从不清零：每一步都叠加了之前所有步的梯度", fix)  # fmt: skip
+
+
+def _manual(view: View, training: Training) -> bool:
+    """Whether a step is one of Lightning's in which the program does all by itself, and nothing clears anything."""
+    turned = any(isinstance(n.targets[0], ast.Attribute) and n.targets[0].attr == "automatic_optimization"
+                 and view.program.const(n.value) is False for n in view.program.each(ast.Assign))  # fmt: skip
+    named = getattr(training.node, "name", "") == "training_step"
+    return (
+        turned and named and not view.program.calls.get("zero_grad") and not view.program.calls.get("toggle_optimizer")
+    )
 
 
 def _called(view: View, event: Event) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ..flow import made_of
 from ..patch import after, before, instead
-from ..program import FUNCTIONS, Program, argument, key, last, receiver
+from ..program import Program, argument, key, last, receiver
 from ..training import Event, Training
 from .look import made_by, source
 from .order import moved
@@ -39,7 +39,6 @@ for batch in loader:
     {c}
 """
 CLIP = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
-HALF = re.compile(r"(^|\.)(float16|half)$")
 
 
 def _scaled(**other: str) -> str:
@@ -57,27 +56,54 @@ def _scaler(view: View, training: Training) -> str:
     return ""
 
 
-@rule("clip-before-unscale", "S2", "grad-clip-saturation", "scale( scaler", bad=_scaled(unscale="pass"), good=_scaled())
+@rule(
+    "clip-before-unscale",
+    "S2",
+    "grad-clip-saturation",
+    "scale( scaler mixed_precision",
+    bad=_scaled(unscale="pass"),
+    good=_scaled(),
+)
 def clip_before_unscale(view: View) -> Iterator[Fault]:
     """Gradients are clipped while they are still multiplied by the loss scale.
 
     Why: a norm of 1 becomes 65536: every gradient is clipped, and the update is tiny.
     """
     for training in view.trainings:
+        yield from _past_accelerator(view, training)
         name = _scaler(view, training)
-        clips, steps = training.of("clip"), [s for s in training.of("step") if s.via == "scaler"]
+        order, steps = list(training.events), [s for s in training.of("step") if s.via == "scaler"]
+        clips = [e for e in order if e.kind == "clip" or _clips_by_hand(view.program, e)]
         if not name or not clips or not steps:
             continue
-        order = list(training.events)
         unscaled = [order.index(u) for u in training.of("unscale")]
         first = order.index(clips[0])
         if any(i < first for i in unscaled) or key(clips[0].node) == "clip_grad_norm_":
             continue
         statement = view.program.statement(clips[0].node)
-        optimizer = key(steps[0].on)
-        fix = (before(statement, f"{name}.unscale_({optimizer})"),) if optimizer and not unscaled else ()
+        optimizer, plain = key(steps[0].on), not unscaled and clips[0].kind == "clip"
+        fix = (before(statement, f"{name}.unscale_({optimizer})"),) if optimizer and plain else ()
         yield Fault(clips[0].node, "gradients are clipped before they are unscaled: the loss scale is still in them",
                     "梯度在 unscale 之前裁剪：其中还乘着 loss scale", fix, beside=(steps[0].node,))  # fmt: skip
+
+
+def _clips_by_hand(program: Program, event: Event) -> bool:
+    """`p.grad.clamp_(-1, 1)`, `p.grad.mul_(limit / norm)`; not what takes a scale out again."""
+    path = program.path(event.node.func) if isinstance(event.node, ast.Call) else ""
+    changed = re.search(r"\.grad(\.data)?\.(clamp_|clip_|mul_|div_)$", path)
+    return changed is not None and "scale" not in program.code(event.node)
+
+
+def _past_accelerator(view: View, training: Training) -> Iterator[Fault]:
+    """A clip of PyTorch where the library that scales the loss has its own."""
+    program = view.program
+    made = [c for c in program.find("Accelerator") if program.usually(argument(c, "mixed_precision") or c) == "fp16"]
+    if not made or not any(b.via == "accelerator" for b in training.of("backward")) or training.of("unscale"):
+        return
+    for clip in training.of("clip"):
+        if isinstance(clip.node, ast.Call) and program.path(clip.node.func).startswith("torch."):
+            yield Fault(clip.node, "gradients are clipped while the accelerator's loss scale is in them: use its own clip",
+                        "梯度里还乘着 accelerator 的 loss scale：应使用它自己的裁剪", beside=(made[0],))  # fmt: skip
 
 
 @rule("scaler-not-updated", "S1", "loss-scale-collapse", "scaler scale(", bad=_scaled(update="pass"), good=_scaled())
@@ -90,7 +116,9 @@ def scaler_not_updated(view: View) -> Iterator[Fault]:
         steps = [s for s in training.of("step") if s.via == "scaler"]
         if steps and training.whole and not training.of("update"):
             name = _scaler(view, training)
-            others = [c for c in view.program.find("update") if key(receiver(c)) == name]
+            beside = view.program.scope(training.node) if training.outer == () else None
+            others = [c for c in view.program.find("update") if key(receiver(c)) == name
+                      and not (view.program.scope(c) is beside and c.lineno > getattr(training.node, "lineno", 0))]  # fmt: skip
             if name and not others:
                 fix = (
                     (after(view.program.statement(steps[-1].node), f"{name}.update()"),) if steps[-1].depth == 0 else ()
@@ -172,121 +200,6 @@ def part_of_loss_not_scaled(view: View) -> Iterator[Fault]:
                             f"该损失没有乘 scale，而 `{name}.step` 会把它的梯度除以 scale", beside=(steps[0].node,))  # fmt: skip
 
 
-@rule("fp16-without-scaler", "S1", "grad-vanishing", "float16 half autocast",
-      bad=PLAIN.format(a="loss.backward()", b="optimizer.step()", c="pass").replace(
-          "    loss =", "    with torch.autocast('cuda', dtype=torch.float16):\n        loss ="),
-      good=_scaled())  # fmt: skip
-def fp16_without_scaler(view: View) -> Iterator[Fault]:
-    """Training under fp16 autocast without a gradient scaler.
-
-    Why: gradients below 6e-8 become zero; small layers stop learning.
-    """
-    if any(True for _ in view.program.find("GradScaler", "ShardedGradScaler")) or view.roles.named("scaler"):
-        return
-    program = view.program
-    for training in view.trainings:
-        if any(b.via for b in training.of("backward")) or "set_autocast" in program.text:
-            continue
-        entered = {c for e in training.events for c in e.contexts}
-        called = {id(e.node) for e in training.of("call")}
-        for call in program.find("autocast"):
-            statement = program.statement(call)
-            kept = (
-                isinstance(statement, ast.Assign) and statement.value is call and key(statement.targets[0]) in entered
-            )
-            if (kept or id(call) in called or _entered(view, training, call)) and _half(program, call):
-                yield Fault(call, "fp16 autocast without a gradient scaler: small gradients become zero",
-                            "fp16 autocast 没有 GradScaler：小梯度变成 0")  # fmt: skip
-
-
-def _entered(view: View, training: Training, call: ast.Call) -> bool:
-    """Whether a `with` block of the training is one that a call makes, somewhere behind its name."""
-    blocks = [n for n in ast.walk(training.node) if isinstance(n, ast.With)]
-    return any(n is call for b in blocks for i in b.items for n in view.program.traced(i.context_expr, 3))
-
-
-def _half(program: Program, call: ast.Call) -> bool:
-    """Whether an autocast is to fp16: as it says, or on a GPU without a type."""
-    value = argument(call, "dtype", 1 if len(call.args) > 1 else None)
-    if value is not None:
-        return bool(HALF.search(program.path(program.origin(value))))
-    if any(k.arg is None or k.arg == "enabled" for k in call.keywords):
-        return False
-    device = argument(call, "device_type", 0)
-    where = program.const(device) if device is not None else ""
-    return program.path(call.func) == "torch.cuda.amp.autocast" or where == "cuda"
-
-
-@rule("weights-trained-in-half", "S1", "grad-vanishing", "half float16",
-      bad="""
-      model = Net().half()
-      optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
-      """ + PLAIN.format(a="loss.backward()", b="optimizer.step()", c="pass").replace("\n", "\n      "),
-      good="""
-      model = Net()
-      optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
-      """ + PLAIN.format(a="loss.backward()", b="optimizer.step()", c="pass").replace("\n", "\n      "))  # fmt: skip
-def weights_trained_in_half(view: View) -> Iterator[Fault]:
-    """The weights that the optimizer updates are kept in fp16.
-
-    Why: updates smaller than a thousandth of a weight are lost, and Adam's epsilon of 1e-8 is zero.
-    Known gaps: bf16 weights lose small updates too, which is a choice.
-    """
-    program = view.program
-    trained = {key(n) for t in view.trainings for s in t.of("step") for o in [s.on] if o is not None
-               for n in program.traced(o) if view.roles.of(n) == "model"} - {""}  # fmt: skip
-    if re.search(r"FP16_(Unfused)?Optimizer|\bapex\b", program.text):
-        return  # the optimizer keeps weights of its own in full precision
-    at = {program.scope(t.node) for t in view.trainings}
-    if not trained or any(b.via in ("engine", "accelerator") for t in view.trainings for b in t.of("backward")):
-        return
-    for call in program.find("half"):
-        if not _same_model(program, call, at):
-            continue
-        if key(receiver(call)) in trained or _target(view, call) in trained:
-            yield Fault(
-                call, "the trained weights are in fp16: small updates are lost", "训练的权重为 fp16：小更新会丢失"
-            )
-    for call in program.find("to", "from_pretrained"):
-        value = argument(call, "dtype") or argument(call, "torch_dtype") or (call.args[0] if call.args else None)
-        whole = _target(view, call) in trained or (
-            last(program.path(call.func)) == "to" and key(receiver(call)) in trained
-        )
-        adapted = any(True for _ in program.find("get_peft_model", "LoraConfig"))
-        if (
-            value is not None
-            and whole
-            and _same_model(program, call, at)
-            and not adapted
-            and program.path(program.origin(value)) in ("torch.float16", "torch.half")
-        ):
-            yield Fault(
-                call, "the trained weights are in fp16: small updates are lost", "训练的权重为 fp16：小更新会丢失"
-            )
-
-
-def _same_model(program: Program, call: ast.Call, at: set[ast.AST]) -> bool:
-    """Whether what a call is about can be what is trained: in the same function, or one that hands it on."""
-    scope = program.scope(call)
-    handed = isinstance(scope, FUNCTIONS) and any(
-        isinstance(n, ast.Return) and n.value is not None for n in program.within(scope)
-    )
-    home = program.parent.get(scope)
-    same = isinstance(home, ast.ClassDef) and any(program.parent.get(s) is home for s in at)
-    own = same and "self." in program.code(program.statement(call))
-    return scope in at or scope is program.tree or handed or own
-
-
-def _target(view: View, call: ast.Call) -> str:
-    """The name that a value is assigned to."""
-    statement = view.program.statement(call)
-    direct = isinstance(statement, ast.Assign) and view.program.origin(statement.targets[0]) is not None
-    outer = statement.value if isinstance(statement, ast.Assign) else None
-    while isinstance(outer, ast.Call) and outer is not call and isinstance(outer.func, ast.Attribute):
-        outer = outer.func.value
-    return key(statement.targets[0]) if direct and outer is call and isinstance(statement, ast.Assign) else ""
-
-
 @rule("backward-under-autocast", "S3", "precision-overflow", "autocast",
       bad="""
       for batch in loader:
@@ -339,6 +252,7 @@ def clip_without_effect(view: View) -> Iterator[Fault]:
         if not steps:
             continue
         rare = training.accumulation is not None
+        yield from _used_up(view, clips)
         for clip in clips:
             if rare and _behind(training, clip):
                 yield Fault(clip.node, "clipping has no effect: no step uses these gradients", "裁剪不起作用：没有更新使用这些梯度",
@@ -350,6 +264,24 @@ def clip_without_effect(view: View) -> Iterator[Fault]:
                 fix = moved(view, own, view.program.statement(behind[0].node)) if behind else _ahead(view, own, step)
                 yield Fault(clip.node, "clipping has no effect: no step uses these gradients", "裁剪不起作用：没有更新使用这些梯度",
                             fix, beside=(steps[0].node,))  # fmt: skip
+
+
+ONCE = ("parameters", "named_parameters", "filter", "map", "chain")
+
+
+def _used_up(view: View, clips: list[Event]) -> Iterator[Fault]:
+    """Clips of parameters that are an iterator, which the optimizer has gone through before."""
+    program = view.program
+    for clip in clips:
+        found = program.binding(clip.on) if clip.on is not None and key(clip.on) else None
+        made = found.value if found is not None and found.how == "assign" and found.part is None else None
+        once = isinstance(made, ast.GeneratorExp) or (
+            isinstance(made, ast.Call) and last(program.path(made.func)) in ONCE
+        )
+        lazy = isinstance(made, ast.Call) and last(program.path(made.func)) in ONCE[:2]
+        if once and not (lazy and isinstance(clip.on, ast.Name)):  # a plain name of that kind: `iterator-used-up`
+            yield Fault(clip.node, f"`{key(clip.on)}` is an iterator, and is used up before it is clipped: nothing is clipped",
+                        f"`{key(clip.on)}` 是迭代器，裁剪之前已经用尽：什么都没有裁剪", beside=(found.node,) if found else ())  # fmt: skip
 
 
 def _behind(training: Training, clip: Event) -> bool:

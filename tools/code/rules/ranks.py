@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ...patterns import bounded
 from ..flow import made_of
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
+from ..training import Training
 from .distributed import COLLECTIVES, HEAD, collectives
 from .look import OF_RANKS, inside, made_by, model_call, source
 from .rule import Fault, View, rule
@@ -173,7 +174,7 @@ def _local_count(view: View, call: ast.Call) -> ast.BinOp | None:
     return None
 
 
-@rule("gradient-sync-bypassed", "S1", "loss-oscillation", ".module",
+@rule("gradient-sync-bypassed", "S1", "loss-oscillation", ".module no_sync",
       bad="""
       model = DistributedDataParallel(net)
       for batch in loader:
@@ -198,6 +199,9 @@ def gradient_sync_bypassed(view: View) -> Iterator[Fault]:
     program = view.program
     wrapped = made_by(view, "DDP", "DistributedDataParallel")
     for training in view.trainings:
+        if (silent := _never_synced(view, training)) is not None:
+            yield Fault(silent, "every backward pass runs under `no_sync`: the ranks never average their gradients",
+                        "每次 backward 都在 `no_sync` 里：各 rank 的梯度从不同步")  # fmt: skip
         for event in training.of("backward"):
             for node in program.traced(event.on, 3) if event.on is not None else ():
                 func = program.origin(node.func) if isinstance(node, ast.Call) else None
@@ -208,6 +212,17 @@ def gradient_sync_bypassed(view: View) -> Iterator[Fault]:
                         fix = (instead(node.func, source(program, func.value)),)
                         yield Fault(node, "training calls the module inside the DDP wrapper: gradients are not averaged",
                                     "训练直接调用 DDP 内部的 module：梯度不会同步", fix)  # fmt: skip
+
+
+def _never_synced(view: View, training: Training) -> ast.AST | None:
+    """The first of all backward passes before a step where none of them averages over the ranks."""
+    backwards = training.of("backward")
+    apart = [b for b in backwards if any(last(c.removesuffix("()")) == "no_sync" for c in b.contexts)]
+    by_hand = any(".grad" in view.program.code(c) for c in view.program.find("all_reduce", "all_reduce_coalesced"))
+    chosen = any(view.program.guards(b.node) for b in apart)
+    return (
+        apart[0].node if apart and apart == backwards and training.of("step") and not by_hand and not chosen else None
+    )
 
 
 @rule("all-ranks-on-one-gpu", "S1", "vllm-device-conflict", "init_process_group",

@@ -214,7 +214,7 @@ def _chosen(program: Program, test: ast.expr) -> bool | None:
     return True if named and isinstance(test, ast.Call) and key(test.func) == "any" else None
 
 
-@rule("undecayed-names-miss", "S2", "weight-decay-misconfig", "LayerNorm.weight layer_norm.weight",
+@rule("undecayed-names-miss", "S2", "weight-decay-misconfig", "named_parameters",
       bad="""
       model = LlamaForCausalLM.from_pretrained(name)
       no_decay = ["bias", "LayerNorm.weight"]
@@ -231,6 +231,7 @@ def undecayed_names_miss(view: View) -> Iterator[Fault]:
     Why: norms are called `input_layernorm` and `norm` there: they are decayed, and nobody is told.
     """
     program = view.program
+    yield from _no_norm_named(view)
     if not re.search(r"Llama|Qwen|Mistral|Gemma|RMSNorm|llama", program.text):
         return
     for node in (n for n in program.nodes if isinstance(n, (ast.Tuple, ast.List, ast.Set))):
@@ -239,3 +240,55 @@ def undecayed_names_miss(view: View) -> Iterator[Fault]:
         if cased and not any(n in ("norm", "norm.weight", "layernorm", "ln") or "rms" in n.lower() for n in names_):
             yield Fault(node, f"`{cased[0]}` is in no name of this family of models: its norms are decayed",
                         f"这类模型的参数名中没有 `{cased[0]}`：norm 权重仍被衰减")  # fmt: skip
+
+
+NORMS = (
+    (re.compile(r"GPT2(?!Tok)|[\"']gpt2|distilgpt2", re.I), ("ln_1.weight", "ln_f.weight")),
+    (re.compile(r"Bert(?!Tok)|bert-base|roberta", re.I), ("output.LayerNorm.weight",)),
+    (re.compile(r"T5(?!Tok)|[\"'](google/)?(flan-)?t5-"), ("layer_norm.weight",)),
+)
+"""Family of models -> what the weights of its norms are called."""
+AT_NORMS = re.compile(r"norm|^ln|\.ln|_ln|^bn", re.I)
+
+
+def _no_norm_named(view: View) -> Iterator[Fault]:
+    """Tests of a parameter's name that are meant for norms, none of which is called so in the only model here."""
+    program = view.program
+    names = _norms(view)
+    for place, words in _tested_names(program) if names else ():
+        meant = [w for w in words if AT_NORMS.search(w)]
+        if meant and not any(w in n for w in meant for n in names):
+            yield Fault(place, f"`{meant[0]}` is in no name of this model's norms (`{names[0]}`): they are decayed",
+                        f"该模型的 norm 参数名（`{names[0]}`）里没有 `{meant[0]}`：它们仍被衰减")  # fmt: skip
+            return
+
+
+def _norms(view: View) -> list[str]:
+    """What the norms' weights are called, where one family of models, or only classes of this file, can be meant."""
+    program = view.program
+    found = [names for pattern, names in NORMS if pattern.search(program.text)]
+    if found or re.search(r"from_pretrained|create_model|torchvision", program.text):
+        return list(found[0]) if len(found) == 1 and not view.roles.modules else []
+    made = [(name, b.value) for owner, scoped in program.bound.items() if isinstance(owner, ast.ClassDef)
+            for name, bound in scoped.items() for b in bound if isinstance(b.value, ast.Call)]  # fmt: skip
+    if any(not re.match(r"torch\.nn\.", program.path(c.func)) and last(program.path(c.func)) not in program.classes
+           for n, c in made if n.startswith("self.") and "ModuleList" not in program.path(c.func)):  # fmt: skip
+        return []
+    return [f"{n[5:]}.weight" for n, c in made if re.search(r"torch\.nn\.\w{0,12}Norm\w{0,3}$", program.path(c.func))]
+
+
+def _tested_names(program: Program) -> Iterator[tuple[ast.AST, list[str]]]:
+    """(where, the words) of `"bias" in name` and `any(w in name for w in WORDS)`, of the names of parameters."""
+    for node in program.each(ast.Compare):
+        if not isinstance(node.ops[0], (ast.In, ast.NotIn)) or not isinstance(node.comparators[0], ast.Name):
+            continue
+        loop = program.binding(node.comparators[0])
+        named = loop is not None and loop.how == "for" and loop.part == 0 and isinstance(loop.value, ast.Call)
+        if not named or last(program.path(loop.value.func)) != "named_parameters":  # type: ignore[union-attr]
+            continue
+        word = program.binding(node.left)
+        over = program.origin(word.value) if word is not None and word.how == "for" and word.value is not None else None
+        words = over.elts if isinstance(over, (ast.Tuple, ast.List, ast.Set)) else [node.left]
+        said = [program.const(w) for w in words]
+        if all(isinstance(w, str) for w in said):
+            yield node, [str(w) for w in said]

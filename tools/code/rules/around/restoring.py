@@ -188,21 +188,21 @@ def state_not_saved(view: View) -> Iterator[Fault]:
     if any(True for _ in program.find(*kept)) and not any(program.functions.get(n) for n in kept):
         return
     states = [c for c in program.find("state_dict", "load_state_dict", "optim_state_dict") if receiver(c) is not None]
-    if any("optimizer" in _roles(view, c) or re.search("optim", program.code(c)) for c in states):
+    if any("optimizer" in state_roles(view, c) or re.search("optim", program.code(c)) for c in states):
         return
     stateful = [c for n in program.nodes if isinstance(n, ast.Call) for c in [n] if view.roles.of(c) == "optimizer"
                 and (not re.search(r"\.SGD$", program.path(c.func)) or re.search("momentum", program.code(c)))]  # fmt: skip
     if not stateful or not any(t.of("step") for t in view.trainings) or not _writes(view):
         return
     for call in program.find("load_state_dict", "from_pretrained"):
-        own = bool(_roles(view, call) & {"model", "engine"}) or last(program.path(call.func)) == "from_pretrained"
-        if own and _goes_on(view, call):
+        own = bool(state_roles(view, call) & {"model", "engine"}) or last(program.path(call.func)) == "from_pretrained"
+        if own and goes_on(view, call):
             yield Fault(call, "the run goes on with these weights, and the optimizer's state was never kept",
                         "从这些权重继续训练，却从未保存优化器的状态", beside=(stateful[0],))  # fmt: skip
             return
 
 
-def _roles(view: View, call: ast.Call) -> set[str]:
+def state_roles(view: View, call: ast.Call) -> set[str]:
     """What a state is of: of each of the things that are gone through, where it is taken in a loop."""
     on = receiver(call)
     said = {view.roles.of(on)} - {""}
@@ -218,7 +218,7 @@ def _writes(view: View) -> bool:
     return any(repeated(view, c) or not view.program.callers(view.program.scope(c)) for c in saved)
 
 
-def _goes_on(view: View, call: ast.Call) -> bool:
+def goes_on(view: View, call: ast.Call) -> bool:
     """Whether a load stands beside a step or an epoch at which the training begins."""
     program = view.program
     guards = " ".join(program.code(g[0]) for g in program.guards(call))
@@ -302,8 +302,8 @@ def batches_repeated_after_resume(view: View) -> Iterator[Fault]:
         call = outer.iter if outer is not None else None
         ranged = isinstance(call, ast.Call) and program.path(call.func) == "range" and len(call.args) == 2
         begun = ranged and not isinstance(call.args[0], ast.Constant) and call.args[0]  # type: ignore[union-attr]
-        compared = any(isinstance(n, ast.Compare) and isinstance(n.ops[0], (ast.Lt, ast.LtE)) and isinstance(
-            program.parent.get(n), ast.If) for n in ast.walk(training.node))  # fmt: skip
+        compared = any(isinstance(n, ast.Compare) and isinstance(n.ops[0], (ast.Lt, ast.LtE))
+                       for i in ast.walk(training.node) if isinstance(i, ast.If) for n in ast.walk(i.test))  # fmt: skip
         if "epoch" in read and begun and isinstance(training.node, ast.For) and not compared:
             yield Fault(training.node, "after a resume the epoch begins anew: its first batches are trained on twice",
                         "恢复后该 epoch 从头开始：前面的批次会训练两遍", beside=(saved[0],))  # fmt: skip

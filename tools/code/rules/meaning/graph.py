@@ -201,6 +201,7 @@ LOST = {
     "merge_and_unload": "model",
     "masked_fill": "tensor",
     "clamp": "tensor",
+    "clip": "tensor",
     "detach": "tensor",
     "unsqueeze": "tensor",
     "squeeze": "tensor",
@@ -214,7 +215,7 @@ LOST = {
 """Methods that give a new value and leave the old one -> what they are called on."""
 
 
-@rule("result-thrown-away", "S1", "silent-degradation", "merge_and_unload masked_fill( .clamp( .detach( rename_column remove_columns .map( .filter( .shuffle(",
+@rule("result-thrown-away", "S1", "silent-degradation", "merge_and_unload masked_fill( .grad .clamp( .clip( .detach( rename_column remove_columns .map( .filter( .shuffle(",
       bad=("""
       import torch
       model = PeftModel.from_pretrained(base, adapter)
@@ -251,6 +252,10 @@ def result_thrown_away(view: View) -> Iterator[Fault]:
     Why: the old one goes on unchanged: an adapter that is not merged, a mask that is not set, data that is not mapped.
     """
     program = view.program
+    for only in (n.value for n in program.each(ast.Expr) if isinstance(n.value, ast.BinOp)):
+        if key(only.left).endswith((".grad", ".grad.data")):
+            yield Fault(only, f"`{source(program, only)}` is computed, and nobody takes it: the gradient stays as it was",
+                        f"`{source(program, only)}` 算出后没有人接收：梯度没有变化")  # fmt: skip
     for name in (*LOST, "map", "filter", "shuffle"):
         for call in program.calls.get(name, ()):
             statement = program.parent.get(call)
@@ -306,6 +311,8 @@ def _tensor(view: View, call: ast.Call, on: ast.expr) -> bool:
         return False
     value = program.origin(on)
     by = last(program.path(value.func)) if isinstance(value, ast.Call) else ""
+    if key(on).endswith((".grad", ".grad.data")):
+        return True
     word = re.search(
         r"(^|_)(labels?|logits|mask|ids|scores|logps?|targets?|ratio|loss|rewards?|adv\w{0,12})$", last(key(on))
     )

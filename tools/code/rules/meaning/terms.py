@@ -347,7 +347,7 @@ def logprobs_not_shifted(view: View) -> Iterator[Fault]:
                 if p is not None
             }
         )
-        if same and not sliced(view, table, 4) and not _cut_later(view, call):
+        if same and not sliced(view, table, deep=4) and not _cut_later(view, call):
             yield Fault(
                 call,
                 "each token's probability is read at its own position, not at the one before",

@@ -35,16 +35,19 @@ def labels_padded_with_a_class(view: View) -> Iterator[Fault]:
     Why: cross-entropy leaves out -100 only: padding is trained on as class 0.
     """
     program = view.program
-    if re.search(
-        r"ignore_index|loss_mask|reduction\s{0,4}=\s{0,4}['\"](none|sum)|pack_padded|[Mm]ask", program.text
-    ) or not re.search(r"cross_entropy|CrossEntropyLoss|\.loss\b", program.text):
+    said = re.sub(r"ignore_index\s{0,4}=\s{0,4}-100", "", program.text)  # what it is unless told
+    if re.search(r"ignore_index|loss_mask|reduction\s{0,4}=\s{0,4}['\"](none|sum)|[Mm]ask", said) or not re.search(
+        r"cross_entropy|CrossEntropyLoss|\.loss\b", said
+    ):
         return
+    if len(program.calls.get("pack_padded_sequence", ())) > len(program.calls.get("pad_packed_sequence", ())):
+        return  # labels are packed as well
     for call in program.find("pad_sequence"):
         value = argument(call, "padding_value", 2)
         number = 0 if value is None else program.const(value)
         text = (program.code(call.args[0]) if call.args else "") + _target(program, call)
         if number == 0 and not isinstance(number, bool) and re.search(r"label|tags?\b|target", text) and not re.search(r"input|\bids\b|src|source", text):  # fmt: skip
-            if not re.search(r"-100|== 0|!= 0", program.text):
+            if not re.search(r"-100|== 0|!= 0", said):
                 yield Fault(call, "labels are filled up with 0, which is a class: padding is trained on",
                             "标签用 0 填充，而 0 是一个类别：padding 也计入 loss")  # fmt: skip
 

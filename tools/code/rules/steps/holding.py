@@ -1,0 +1,102 @@
+"""What modules and their hooks keep from one forward pass to the next, with its graph."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ...flow import made_of
+from ...program import FUNCTIONS, Function, Program, key, last, receiver
+from ..look import LOSS, no_grad, source
+from ..rule import Fault, View
+
+JOINS = ("cat", "concat", "stack", "vstack", "hstack", "lerp")
+HOOKS = ("register_forward_hook", "register_module_forward_hook")
+COUNTS = ("size", "numel", "dim", "shape", "ndim", "device", "dtype")
+"""What is asked of a tensor and has no graph."""
+
+
+def kept_by_modules(view: View) -> Iterator[Fault]:
+    """Tensors with their graph that a module keeps of each forward pass, or that a hook collects."""
+    program = view.program
+    for function in program.functions.get("forward", ()):
+        owner = program.parent.get(function)
+        if isinstance(owner, ast.ClassDef) and owner.name in view.roles.modules:
+            yield from _carried(view, function, owner)
+    for call in program.find(*HOOKS) if view.trainings else ():
+        function = program.objects.target(call.args[0]) if call.args else None
+        if function is not None:
+            yield from _collected(program, function)
+
+
+def _carried(view: View, function: Function, owner: ast.ClassDef) -> Iterator[Fault]:
+    """`self.bank = torch.cat([new, self.bank])`, where what is new has a graph."""
+    program = view.program
+    for node in program.within(function):
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        name = key(target) if target is not None else ""
+        if (
+            target is None
+            or not name.startswith("self.")
+            or not isinstance(node, ast.Assign)
+            or LOSS.search(last(name))
+        ):
+            continue
+        again = [n for n in ast.walk(node.value) if key(n) == name and isinstance(n, ast.Attribute)]
+        other = [
+            b
+            for b in program.bindings(target, name)
+            if b.node is not node and getattr(program.scope(b.node), "name", "") != "__init__"
+        ]  # type: ignore[arg-type]
+        joins = any(isinstance(n, ast.BinOp) or (isinstance(n, ast.Call) and last(program.path(n.func)) in JOINS)
+                    for n in ast.walk(node.value))  # fmt: skip
+        if (
+            again
+            and joins
+            and not other
+            and not no_grad(program.contexts(node))
+            and _with_graph(view, node.value, function)
+        ):
+            fix = f"`{name}` is kept from one forward pass to the next with its graph: memory grows, or backward fails"
+            yield Fault(node, fix, f"`{name}` 带着计算图从一次前向保留到下一次", severity="S2")  # fmt: skip
+
+
+def _with_graph(view: View, value: ast.expr, function: Function) -> bool:
+    """Whether a value holds what a layer gives, or what the forward pass is given, uncut."""
+    program = view.program
+    own = {a.arg for a in function.args.args[1:]}
+    for source_ in made_of(program, value, (), 4, kept=False):
+        node = source_.node
+        if source_.cut:
+            continue
+        if isinstance(node, ast.Call) and key(node.func).startswith("self.") and view.roles.of(node.func) == "model":
+            return True
+        above = program.parent.get(node)
+        asked = isinstance(above, ast.Attribute) and above.attr in COUNTS
+        if isinstance(node, ast.Name) and node.id in own and not asked and key(getattr(above, "func", None)) != "len":
+            return True
+    return False
+
+
+def _collected(program: Program, function: Function) -> Iterator[Fault]:
+    """What a hook appends of the output of its layer."""
+    output = function.args.args[-1].arg if len(function.args.args) > 2 else ""
+    for call in (n for n in program.within(function) if isinstance(n, ast.Call)):
+        into = key(receiver(call))
+        if last(program.path(call.func)) != "append" or not call.args or not into or not output:
+            continue
+        root = into.split("[")[0]
+        emptied = any(key(receiver(c)).startswith(root) for c in program.find("clear", "pop", "popleft"))
+        anew = [b for scope in program.bound.values() for b in scope.get(root, ()) if program.loops(b.node)]
+        held = any(
+            isinstance(s.node, ast.Name) and s.node.id == output and not s.cut for s in made_of(program, call.args[0])
+        )
+        if (
+            held
+            and not emptied
+            and not anew
+            and not no_grad(program.contexts(call))
+            and isinstance(function, FUNCTIONS)
+        ):
+            text = f"`{source(program, call)}` keeps the output of each forward pass with its graph"
+            yield Fault(call, text, f"`{source(program, call)}` 保留了每次前向的输出及其计算图")  # fmt: skip

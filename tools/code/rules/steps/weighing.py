@@ -1,0 +1,184 @@
+"""Rules on how much each token, batch and rank counts in a mean."""
+
+# ruff: noqa: E501  one sentence, pattern or question on one line
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...program import Program, argument, key, last, receiver
+from ..accumulation import divisors, own, same
+from ..distributed import collectives
+from ..rule import Fault, View, rule
+
+COUNTS = re.compile(r"sum\(|numel\(|count_nonzero\(")
+"""How tokens are counted that are not padding."""
+RANKS = re.compile(r"world|num_processes|n_ranks|nproc|n_gpus", re.I)
+WEIGHED = re.compile(
+    r"num_items_in_batch|n_?tok|num_tok|token_count|tokens_in|!= ?-100\)?\.|reduction\s{0,4}=\s{0,4}['\"]sum"
+)
+MASKED = re.compile(
+    r"\[\s{0,4}(-100|\w{0,40}IGNORE\w{0,40})\s{0,4}\]\s{0,4}\*\s{0,4}(len)?\(|padding_value\s{0,4}=\s{0,4}-100"
+)
+"""Prompts that are masked, or answers that are filled up."""
+
+
+@rule("means-averaged-over-ranks", "S2", "eval-harness-drift", "all_reduce gather reduce",
+      bad="""
+      import torch
+      total, tokens = torch.zeros(()), torch.zeros(())
+      for x, y in loader:
+          total += F.cross_entropy(model(x), y, ignore_index=0, reduction="sum")
+          tokens += (y != 0).sum()
+      value = total / tokens
+      dist.all_reduce(value)
+      value /= dist.get_world_size()
+      """,
+      good="""
+      import torch
+      total, tokens = torch.zeros(()), torch.zeros(())
+      for x, y in loader:
+          total += F.cross_entropy(model(x), y, ignore_index=0, reduction="sum")
+          tokens += (y != 0).sum()
+      dist.all_reduce(total)
+      dist.all_reduce(tokens)
+      value = total / tokens
+      """)  # fmt: skip
+def means_averaged_over_ranks(view: View) -> Iterator[Fault]:
+    """Each rank's mean over its own tokens is averaged over the ranks.
+
+    Why: a rank with few tokens counts as much as one with many: the figure depends on how the data are dealt out.
+    """
+    program = view.program
+    reduced = {key(a) for c in collectives(view) for a in c.args[:1]} - {""}
+    for call in _averages(view):
+        made = program.origin(call.args[0])
+        count = made.right if isinstance(made, ast.BinOp) and isinstance(made.op, ast.Div) else None
+        raised = (
+            [b for b in program.bindings(count) if b.how == "augment" and b.value is not None]
+            if count is not None
+            else []
+        )
+        tokens = any(COUNTS.search(program.code(b.value)) for b in raised if b.value is not None)
+        if count is not None and tokens and key(count) not in reduced:
+            yield Fault(made, f"each rank's mean is over its own `{key(count)}`, and the ranks count alike: sum both over the ranks first",
+                        f"各 rank 按自己的 `{key(count)}` 求均值，再等权平均：应先分别求和", beside=(call,))  # fmt: skip
+
+
+def _averages(view: View) -> Iterator[ast.Call]:
+    """Calls by which a value becomes the mean of all ranks' values."""
+    program = view.program
+    for call in collectives(view):
+        if last(program.path(call.func)) != "all_reduce" or not call.args:
+            continue
+        op = argument(call, "op", 1)
+        scope, name = program.scope(call), key(call.args[0])
+        divided = any(isinstance(n, (ast.BinOp, ast.AugAssign)) and isinstance(n.op, ast.Div) and RANKS.search(program.code(n))
+                      and name in {key(x) for x in ast.walk(n)} for n in program.within(scope))  # fmt: skip
+        if name and (divided or (op is not None and program.code(op).endswith("AVG"))):
+            yield call
+    for call in program.find("gather", "reduce"):
+        above = program.parent.get(call)
+        mean = isinstance(above, ast.Attribute) and above.attr == "mean"
+        told = program.const(argument(call, "reduction", 1)) == "mean"
+        library = view.roles.of(receiver(call)) == "accelerator" or re.match(
+            r"(self\.)?acc(el\w{0,12})?$", key(receiver(call))
+        )
+        if call.args and library and (mean or told):
+            yield call
+
+
+@rule("token-means-averaged", "S2", "grad-accum-loss-scaling", "-100 IGNORE",
+      bad="""
+      labels = [-100] * len(prompt) + answer
+      for i, batch in enumerate(loader):
+          (model(**batch).loss / 8).backward()
+          if (i + 1) % 8 == 0:
+              optimizer.step()
+              optimizer.zero_grad()
+      """,
+      good="""
+      labels = [-100] * len(prompt) + answer
+      for group in groups(loader, 8):
+          tokens = sum((b["labels"] != -100).sum() for b in group)
+          for batch in group:
+              (loss_sum(model, batch) / tokens).backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """)  # fmt: skip
+def token_means_averaged(view: View) -> Iterator[Fault]:
+    """Micro-batches whose answers differ in length count alike in one step.
+
+    Why: a token of a short answer weighs many times as much as one of a long answer: the step is not that of one large batch.
+    Known gaps: told only where the program masks prompts by itself and accumulates by itself.
+    """
+    program = view.program
+    if not MASKED.search(program.text) or WEIGHED.search(program.text):
+        return
+    for training, found in own(view):
+        for event in training.of("backward"):
+            plain = [d for d in divisors(view, event) if found.count is not None and same(program, d, found.count)]
+            mean = event.on is not None and any(
+                isinstance(n, ast.Attribute) and n.attr == "loss" for n in program.traced(event.on, 3))  # fmt: skip
+            if plain and mean:
+                yield Fault(plain[0], "micro-batches count alike although their answers differ in length: divide the sum by all tokens of the step",
+                            "各 micro-batch 等权，而回答长度不同：应除以该步全部 token 数", beside=(event.node,))  # fmt: skip
+
+
+@rule("averaged-once-more", "S2", "grad-accum-loss-scaling", "all_reduce",
+      bad="""
+      model = DistributedDataParallel(net)
+      for x, y in loader:
+          nll = F.cross_entropy(model(x), y, reduction="sum")
+          tokens = (y != -100).sum()
+          dist.all_reduce(tokens)
+          loss = nll / tokens
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """,
+      good="""
+      model = DistributedDataParallel(net)
+      for x, y in loader:
+          nll = F.cross_entropy(model(x), y, reduction="sum")
+          tokens = (y != -100).sum()
+          dist.all_reduce(tokens)
+          loss = nll * dist.get_world_size() / tokens
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+      """)  # fmt: skip
+def averaged_once_more(view: View) -> Iterator[Fault]:
+    """The loss is divided by the tokens of all ranks, and the wrapper averages gradients over the ranks again.
+
+    Why: gradients are too small by the number of ranks.
+    """
+    program = view.program
+    wrapped = any(True for _ in program.find("DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP"))
+    reduced = {key(c.args[0]) for c in collectives(view) if c.args and last(program.path(c.func)) == "all_reduce"} - {
+        ""
+    }
+    if not wrapped or not reduced or any(".grad" in name for name in reduced):
+        return
+    for training in view.trainings:
+        for event in training.of("backward"):
+            nodes = list(program.traced(event.on, 4)) if event.on is not None else []
+            shared = [
+                n
+                for n in nodes
+                if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) and _of_all(program, n.right, reduced)
+            ]
+            if shared and not any(
+                RANKS.search(program.path(n)) for n in nodes if isinstance(n, (ast.Name, ast.Attribute, ast.Call))
+            ):
+                yield Fault(shared[0], "the sum is divided by what all ranks counted, and gradients are averaged over the ranks again: multiply by their number",
+                            "已除以全部 rank 的计数，而梯度还会再按 rank 求平均：应乘以 rank 数", beside=(event.node,))  # fmt: skip
+
+
+def _of_all(program: Program, divisor: ast.expr, reduced: set[str]) -> bool:
+    """Whether a divisor is what was summed over the ranks."""
+    while isinstance(divisor, ast.Call) and isinstance(divisor.func, ast.Attribute):
+        divisor = divisor.func.value
+    return key(divisor) in reduced
