@@ -14,6 +14,9 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...knowledge.outside import addressed
 from ...knowledge.runbook import Runbook
 from ...knowledge.subject import file_words, subjects
@@ -25,8 +28,8 @@ from .told import OPINION, TEXT, THEORY
 
 FILES, ALIKE = 64, 4
 """Files that are read for words, and files of one folder and ending: a thousand samples are about one thing."""
-READ = 400
-"""Lines of a file that are read."""
+READ, LINES = 300, 4000
+"""Lines that are read, of a file and in all: half a second of work."""
 LEAST = 0.05
 """Probability from which on the folder is said to be about an entry."""
 MOST = 3
@@ -65,7 +68,7 @@ class Subject:
             kinds[kind] += 1
             if kinds[kind] <= ALIKE and not THEORY.search(place.stem) and (lines := _lines(path, prose)) is not None:
                 out[name] = [(n, text) for n, text in lines if (name, n) not in noted]
-            if len(out) == FILES:
+            if len(out) == FILES or sum(map(len, out.values())) > LINES:
                 break
         return out
 
@@ -103,17 +106,22 @@ class Subject:
         en, zh = (SAID.say(lang, files=files, title=title.say(lang)) for lang in ("en", "zh"))
         return Finding("lead-subject", Severity.S3, en, zh, tuple(found))
 
+    @cached_property
+    def _scored(self) -> tuple[list[tuple[str, int, str]], NDArray[np.float32]]:
+        """The first line of each shape, numbers aside, with its file and number; and how much it is of each entry."""
+        places: dict[str, tuple[str, int, str]] = {}
+        for name, some in self.lines.items():
+            for n, text in some:
+                places.setdefault(file_words(name, [text]), (name, n, text))
+        return list(places.values()), subjects().scores(list(places))
+
     def _telling(self, id: str) -> list[Evidence]:
         """The lines whose words are the entry's most, of a few files."""
-        places = [(name, n, text) for name, some in self.lines.items() for n, text in _shapes(some)]
-        if not places:
-            return []
-        known = subjects()
-        scores = known.scores([file_words(name, [text]) for name, _, text in places])[:, known.entries.index(id)]
+        places, scores = self._scored
         out: list[Evidence] = []
-        for i in scores.argsort()[::-1]:
+        for i in scores[:, subjects().entries.index(id)].argsort()[::-1]:
             name, n, text = places[int(i)]
-            if len(out) == SHOWN or scores[i] <= 0:
+            if len(out) == SHOWN:
                 break
             if sum(e.file == name for e in out) < OF_A_FILE and not addressed(text):
                 out.append(Evidence(name, n, text=clean(text, TEXT)))
@@ -136,9 +144,3 @@ def _lines(path: Path, prose: bool) -> list[tuple[int, str]] | None:
             some = ((n, text) for n, text in islice(iter_lines(path), READ) if not OPINION.search(text[:TEXT]))
             return [(n, text) for n, text in some if not (prose and addressed(text))]
     return None
-
-
-def _shapes(some: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """The first line of each shape, numbers aside."""
-    first = {file_words("", [text]): (n, text) for n, text in reversed(some)}
-    return sorted(first.values())
