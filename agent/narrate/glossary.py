@@ -33,9 +33,11 @@ GLOSSARY = phrases(
     ("refuted", "Refuted: a decisive finding of this run speaks against the cause.",
      "已被否定：这次运行里有决定性的发现反对该原因。"),
     ("lead", "A lead (`lead-says`, `lead-differs`, ...): what a file of the run says that could matter, shown where "
-     "nothing is established, with its line. It makes a cause possible and never more.",
+     "nothing is established, with its line. It makes a cause possible and never more. `lead-subject`: the words of "
+     "the files are those of this failure, as people collect what shows a trouble; a healthy run of the same kind "
+     "holds the same words.",
      "线索（`lead-says`、`lead-differs` 等）：在没有定论时，运行文件中可能有关的内容，附行号。它只让原因成为“可能”，"
-     "不会更多。"),
+     "不会更多。`lead-subject`：文件用词与该故障相符（人们会收集能说明问题的材料）；同类的正常运行也含有同样的词。"),
     ("inconclusive",
      "Inconclusive: what was read does not prefer one cause, or is too little to judge. The answer names the check "
      "that would decide; a verdict of `verify` names the criteria that could not be observed yet.",
