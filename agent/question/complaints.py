@@ -170,7 +170,8 @@ MOST = 40
 def complaints(own: str) -> Iterator[Complaint]:
     """The complaints of a person's own words."""
     found = list(_odd(own))
-    if not found and not _WHETHER.search(own) and not next(spans(own), None):
+    asked = " ".join(s for s in sentences(own) if not by_phrases([s], ()))  # a suspicion does not ask if all is well
+    if not found and not _WHETHER.search(asked) and not next(spans(own), None):
         apart = [s for s in sentences(own)[:MOST] if _says(s)]  # beside a suspicion or a plan it is its reason
         told = [c for s in apart for c in clauses(s) if len(_words(c)) >= LEAST_TOLD or _HAN.search(c)]
         found = [Complaint(c, _words(c), _metrics(c)) for c in told if not _asks(c)]

@@ -121,6 +121,7 @@ def test_a_sign_that_is_more_than_a_note_keeps_a_run_from_being_healthy(tmp_path
         "摘要里编造了好多条款",
         "导出以后回答总是乱码",
         "the loss suddenly got 0.4 better and nobody changed anything",
+        "答完以后它接着替用户说下一句。是不是停止符没配好？",
     ],
 )
 def test_a_complaint_that_no_table_knows_and_nobody_measured_is_not_denied(tmp_path, question):
