@@ -106,8 +106,9 @@ _ROWS = bounded(
 """Prometheus text, and tables drawn with bars."""
 _TEXT_KEY = re.compile(
     rb"['\"](?:text|prompts?|messages|conversations?|instruction|chosen|rejected|question|answer|input|output|content"
-    rb"|response|completion|query|problem|solution|input_ids|labels|token_ids|score|source|target)['\"]\s*:", _I
+    rb"|response|completion|query|problem|solution|input_ids|labels|token_ids|score|source|target)['\"]\s*:(?!\s*(?:[-+.\d]|nan\b|inf|null\b|true\b|false\b))", _I
 )  # fmt: skip
+"""A key of texts with something else than a number under it."""
 _TEXT_OF_CLASS = re.compile(
     rb"(?i)(?:^|[,\t])\"?(?:query|queries|utterances?|sentences?[12]?|reviews?|tweets?|comments?|titles?|headlines?"
     rb"|posts?|messages?|premise)\"?(?=[,\t\r\n]|$)"

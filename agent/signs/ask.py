@@ -6,13 +6,16 @@ a sign says for an entry is in the entry.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice, product
+from pathlib import PurePosixPath
 
 from ...knowledge.entry import Entry
 from ...knowledge.sign import Part, Sign, parse_sign
 from ...tools.findings import Check, Finding, Report, Severity
+from ...tools.patterns import bounded
 from ...tools.relate.line import CLOCK
 from ...tools.relate.relate import Related
 from ...tools.relate.siblings import taken_from
@@ -21,6 +24,8 @@ from .held import Asked, Held
 from .parts import ASKS, of_group
 
 CHECK = "signs of the runbook"
+OF_ONE_RUN = bounded(r"rank|node|host|gpu|card|worker|proc|device|shard|stage|eval|before|after|base", re.IGNORECASE)
+"""Folders whose files are parts or sides of one run."""
 MOST_WAYS = 12
 """Ways in which one part may hold that are compared with those of the next."""
 WITHOUT = {
@@ -141,6 +146,8 @@ def _at_onset(held: Held, asked: Asked) -> bool:
 
 def _linked(link: str, a: Held, b: Held, asked: Asked) -> bool:
     """Whether two parts lie as their link says; what holds everywhere lies with everything."""
+    if _of_two_runs(a, b):
+        return False
     if link == "and":
         return True
     if b.span is None and b.move is not None and a.span is not None:
@@ -152,3 +159,12 @@ def _linked(link: str, a: Held, b: Held, asked: Asked) -> bool:
         return a.span[1] + slack >= b.span[0] and b.span[1] + slack >= a.span[0]
     first, second = (a.span, b.span) if link == "before" else (b.span, a.span)
     return first[1] <= second[1] and first[0] < second[0]
+
+
+def _of_two_runs(a: Held, b: Held) -> bool:
+    """Whether two parts are seen in files of one name in two folders, as two runs have them; the folders of ranks and
+    hosts are of one."""
+    mine, theirs = ({PurePosixPath(e.file) for e in held.evidence if e.file} for held in (a, b))
+    if mine & theirs:
+        return False
+    return any(x.name == y.name and not OF_ONE_RUN.search(f"{x.parent} {y.parent}") for x in mine for y in theirs)

@@ -10,7 +10,7 @@ from triage.agent.signs.held import Asked
 from triage.knowledge.entry import parse
 from triage.knowledge.runbook import SHIPPED, Runbook, load
 from triage.tools.documents.event import Event
-from triage.tools.findings import Finding, Severity
+from triage.tools.findings import Evidence, Finding, Severity
 from triage.tools.relate.relate import relate
 from triage.tools.series import SeriesTable
 from triage.tools.settings import Setting, Settings
@@ -249,3 +249,14 @@ def test_hits_of_a_cache_that_hardly_hits_are_no_loss(before, after, told):
     hits = np.where(np.arange(1, N + 1) < 250, before, after)
     run = asked(**{"Prefix cache hit rate": hits}, tokens_per_second=level(500))
     assert (holds(read("falls(*cache*hit*, 0.3)"), run) is not None) == told
+
+
+def test_what_two_runs_in_folders_of_their_own_show_is_not_joined():
+    def found(*folders):
+        files = [Finding(code, Severity.S2, "m", evidence=(Evidence(f"{folder}/trace.jsonl", 3),))
+                 for code, folder in zip(("reward-decline", "kl-above-range"), folders, strict=True)]  # fmt: skip
+        return holds(read("found(reward-decline) and found(kl-above-range)"), asked(findings=files, loss=level(1.0)))
+
+    assert found("exp_40", "exp_41") is None
+    assert found("exp_40", "exp_40")
+    assert found("rank0", "rank1")

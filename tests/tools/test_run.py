@@ -100,6 +100,13 @@ def test_what_holds_no_rows_and_no_prose_is_named_and_not_read(run, name):
     assert [s.name for s in found.unknown] == [name]
 
 
+def test_numbers_under_the_name_of_a_text_are_no_texts():
+    rows = b"".join(b'{"it": %d, "score": 0.%d, "target": 1, "H": 1.2}\n' % (i, 40 + i) for i in range(9))
+    found = recognise("trace.jsonl", rows, False)
+    assert getattr(found, "kind", "") != "data"
+    assert recognise("pairs.jsonl", b'{"source": "a b", "target": "c d"}\n' * 3, False).kind == "data"
+
+
 def test_packed_logs_are_recognised_by_their_content(run):
     assert kinds(run({"train.log.gz": gzip.compress(LOG)})) == {"train.log.gz": "log"}
 

@@ -30,8 +30,10 @@ QUIET, LONGEST = 5 * 60, 24 * 3600
 """Seconds without a line before a stop that are told, and those from which on the clocks may be of two runs. Loading a
 model may take some minutes, so the stop is needed too. Own judgement."""
 WAITS = bounded(
-    r"(?i)\bwaiting\b|\bstill (?:waiting|pending|queued)\b|\bno (?:batch|data|response|progress)\b.{0,20}\byet\b|等待"
+    r"(?i)\bwaiting\b(?!\s?[:=]?\s?\d{1,9}\b(?!\s?(?:s|sec\w*|min\w*|m|h\w*)\b))"
+    r"|\bstill (?:waiting|pending|queued)\b|\bno (?:batch|data|response|progress)\b.{0,20}\byet\b|等待"
 )
+"""What says that it waits; `waiting 0` counts requests."""
 STOPS = bounded(
     r"SIGINT|SIGTERM|KeyboardInterrupt|\bKilling (?:sub)?process|\bCANCELLED\b|\b[Tt]erminated\b|[Rr]eceived signal|\^C"
 )
@@ -66,7 +68,7 @@ def _again(name: str, lines: list[tuple[int, str]]) -> Finding | None:
         lines = lines[:-1]
     words = _DIGITS.sub(" ", lines[-1][1]) if lines else ""
     same = next((i for i, (_, said) in enumerate(reversed(lines)) if _DIGITS.sub(" ", said) != words), len(lines))
-    if same < TIMES or not WAITS.search(words):
+    if same < TIMES or not WAITS.search(lines[-1][1]):
         return None
     line, said = lines[-same]
     return _finding(

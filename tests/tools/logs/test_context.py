@@ -205,6 +205,7 @@ def test_a_log_that_waits_until_its_end_is_a_hang(tmp_path, text):
         LOAD + "waiting for batch...\n" * 3,
         LOAD + "waiting for batch...\n" * 9 + "batch 1 came\n",
         LOAD + "downloading part 1\n" * 9,
+        LOAD + "".join(f"0{i}:00:00 slot0 active 0 waiting 0 blocks 0.0%\n" for i in range(9)),
         LOAD + "INFO 03-04 12:01:09 [m.py:3] model ready\n",
         LOAD + STOP.replace("12:01", "11:51"),
         LOAD + "INFO:     Application startup complete.\n" + STOP,

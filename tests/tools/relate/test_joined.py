@@ -340,6 +340,8 @@ def test_documents_far_below_the_window(tmp_path, label):
     assert "documents-far-below-window" in told(tmp_path, {"len.csv": rows(900)}, settings=using(sequence_length=32768))
     assert not told(tmp_path, {"len.csv": rows(900)}, settings=using(sequence_length=2048))
     assert not told(tmp_path, {"len.csv": rows(90_000)}, settings=using(sequence_length=32768))
+    days = [f"{label},docs", *(f"0{3 + i // 12}-1{i % 3},{900 + i}" for i in range(24))]
+    assert not told(tmp_path, {"days.csv": days}, settings=using(sequence_length=32768))
 
 
 def results(ifeval, lib):
@@ -528,6 +530,8 @@ def test_a_held_out_file_without_answers_has_no_outputs_to_miss(tmp_path, name, 
 def test_what_is_used_of_one_whole_over_time_is_no_source_that_lost_its_rows(tmp_path):
     clock = [f"2031-04-0{1 + i // 24} {i % 24:02d}:00,96000,{4 if i == 0 else 71000 + i % 3}" for i in range(60)]
     assert "source-lost" not in told(tmp_path, {"cards.csv": ["ts,hbm_total,hbm_used", *clock]})
+    pair = [row.replace(",", f",card{i},", 1) for row in clock for i in (0, 1)]
+    assert "source-lost" not in told(tmp_path, {"pair.csv": ["ts,card,hbm_total,hbm_used", *pair]})
     numbers = [f"{i},5000,{0 if i == 2 else 4100 + 7 * i}" for i in range(9)]
     assert "source-lost" not in told(tmp_path, {"slots.csv": ["slot,total,used", *numbers]})
     shards = [f"pack-{i},{5000 + i},{0 if i == 2 else 4100 + 7 * i}" for i in range(9)]

@@ -32,7 +32,8 @@ TOKENS = re.compile(r"tok|词元")
 
 
 def ranges(cells: Sequence[str]) -> tuple[np.ndarray, np.ndarray] | None:
-    """(lower, upper) bounds of `0-512`, `1k-2k`, `>=32k`; None where a cell is no range."""
+    """(lower, upper) bounds of `0-512`, `1k-2k`, `>=32k`; None where a cell is no range, or one stands twice, as the
+    days `07-08` of a clock do."""
     out = []
     for cell in cells:
         if hit := RANGE.match(cell.strip()):
@@ -43,7 +44,8 @@ def ranges(cells: Sequence[str]) -> tuple[np.ndarray, np.ndarray] | None:
         else:
             return None
     low, high = (np.array(side, float) for side in zip(*out, strict=True)) if out else (np.zeros(0), np.zeros(0))
-    return (low, high) if len(low) >= LEAST and (high > low).all() else None
+    apart = len({*zip(low.tolist(), high.tolist(), strict=True)}) == len(low)
+    return (low, high) if len(low) >= LEAST and apart and (high > low).all() else None
 
 
 def _number(digits: str, unit: str) -> float:

@@ -92,8 +92,8 @@ def _chain(table: Table) -> Chain | None:
 
 def _gauge(c: Chain) -> bool:
     """Whether the rows are no sources: what is used of one and the same whole, or read by a clock again and again."""
-    if any(x.values.dtype.kind == "O" for x in c.table.columns):
-        return False
+    if any(x.values.dtype.kind == "O" and len(set(texts(x))) == len(c.table) for x in c.table.columns):
+        return False  # each row has a name
     timed = any(x.of == "time" for x in c.table.of("axis"))
     return timed or len(set(c.read.values[c.rows].tolist())) == 1
 
