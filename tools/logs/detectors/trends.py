@@ -259,20 +259,22 @@ LIKE_THE_REST = 1.25
 
 @run_detector("loss-jump-on-resume", "the loss after a restart is above that before it", ["loss"], 15)
 def loss_jump_on_resume(tracks: Sequence[Track]) -> Iterator[Finding]:
-    """First losses of a resumed attempt against the last ones before it: above by 8 deviations and 10%.
+    """First losses of a resumed attempt against the last ones before it: above by 8 deviations and 5%.
 
-    Only attempts that start after step 50 and near the end of the one before. Numbers: own judgement.
+    Only attempts, or logs of one folder, that start after step 50, near the end of the one before, and go further.
+    Numbers: own judgement.
     """
     losses = [s for t in tracks if not t.is_rl and (s := t.get("loss")) is not None and s.step_is == "step"]
     for before, after in pairwise(losses):
         old, new = finite(before), finite(after)
-        if before.attempt == after.attempt or len(old) < 10 or len(new) < 5 or new.steps[0] <= 50:
+        apart = before.attempt != after.attempt or (before.file != after.file and old.steps[-1] < new.steps[-1])
+        if not apart or len(old) < 10 or len(new) < 5 or new.steps[0] <= 50:
             continue
         old_part = old.values[old.steps <= new.steps[0]][-10:]
         if len(old_part) < 10 or old.steps[0] > new.steps[0] or new.steps[0] > 1.1 * old.steps[-1]:
             continue
         level, level_new = float(np.median(old_part)), float(np.median(new.values[:5]))
-        if level > 0 and level_new - level > max(0.1 * level, 8 * noise(old.values[-50:])):
+        if level > 0 and level_new - level > max(0.05 * level, 8 * noise(old.values[-50:])):
             en = (
                 f"After the restart at {where(new, 0)} {new.key} is {level_new:.4g}; it was {level:.4g} before: state "
                 "that was not restored (optimizer, scheduler, data order)?"
