@@ -30,7 +30,7 @@ _PAIR = bounded(
 _WITH = bounded(r"(?i)^[^,;，；]{0,60}(?:\band\b[^.,;\d]{0,40}|[与和][^.，。；\d]{0,16})$")
 """The same, where the sentence gives no third number."""
 _WHOLE = bounded(
-    r"(?i)^\s?(?:of|in) (?:the |its |his |their |our |all |every |each |an? )?([a-z]\w{2,30})|^(?:倍|多|以上|左右){0,2}的([\u4e00-\u9fff]{2})"
+    r"(?i)^\s?(?:of |in |(?=the |its |what ))(?:the |its |his |their |our |all |every |each |an? )?([a-z]\w{2,30})|^(?:倍|多|以上|左右){0,2}的([\u4e00-\u9fff]{2})"
 )
 _LARGER = r"more|higher|larger|greater|longer|bigger"
 _SMALLER = r"less|fewer|lower|smaller|shorter"
@@ -46,9 +46,22 @@ _UP = bounded(
 )
 _AFTER_DOWN = bounded(r"(?i)^\s?(?:points? |个点|percentage points? )?(?:lower|less|fewer|worse|below|down)\b")
 _AFTER_UP = bounded(r"(?i)^\s?(?:points? |个点|percentage points? )?(?:higher|more|better|above|up)\b")
+_CHANGE = (
+    (True, bounded(r"(?i)(?:\b(?:ris(?:e|es|en|ing)|rose|increas\w{0,3}|gr[eo]w\w{0,3}|growth|jump\w{0,3}|climb\w{0,3}|gain\w{0,3}|up)\b|(?<!不)[高多升涨增]|增加)")),
+    (False, bounded(r"(?i)(?:\b(?:f[ae]ll(?:s|en|ing)?|drop\w{0,4}|decreas\w{0,3}|declin\w{1,3}|los[st]\w{0,3} of|shr[aiu]nks?|sank|down)\b|(?<!不)[低少降跌减])")),
+)  # fmt: skip
+"""Words of a change, and whether it is upwards."""
+_TO_SHARE = bounded(
+    r"(?i)^[^.;,，；。\d]{0,10}(?:\b(?:of|by|is)\b|[了幅约为达过]|%)?[^.;,，；。\d]{0,8}$|^[^;。；]{0,80}(?:,? (?:by|which is|that is|a change of))(?: about| nearly| some)? ?$"
+)
+"""Between a word of a change and the ratio that tells it."""
+_PARTS = bounded(r"\d of (?:the )?\d")
+"""A part and its whole, in numbers."""
+_PERCENT, _PART_OF = bounded(r"%|percent"), bounded(r"(?i)^\s?(?:of|as|的)")
+_REACHED = bounded(r"(?i)(?:\bto|[到至]) ?(?:about |约)?$")
 _SIGNED = re.compile(r"(?<![\w.])([+−-])(\d{1,9}(?:\.\d{1,6})?)(?![\w.])", re.ASCII)
 _EQUATION = re.compile(
-    r"((?<![\w.,])\d[\d.,]{0,20}+\s?(?:[a-zA-Z%]{0,6}\s?[-+*/x×÷−]\s?\d[\d.,]{0,20}+){1,6}[ a-zA-Z%]{0,8})\s?(?:=|≈|is|gives|makes|为|是|得)",
+    r"((?<![\w.,-])\d[\d.,]{0,20}+(?:[eE]-?\d{1,2})?+\s?(?:[a-zA-Z%]{0,6}\s?[-+*/x×÷−]\s?\d[\d.,]{0,20}+(?:[eE]-?\d{1,2})?){1,6}[ a-zA-Z%]{0,8})\s?(?:=|≈|is|gives|makes|为|是|得)",
     re.ASCII,
 )
 _BEHIND = bounded(r"(?i)^\s?(?:about |roughly |some |just |~|约)?$")
@@ -81,26 +94,55 @@ def differs(text: str, n: Number, values: Sequence[Number], cited: Sequence[Numb
     return not n.known([Number(0, 0, (v, 100 * v)) for v in made[1:]] + [Number(0, 0, (gap,))], near=True)
 
 
-def judged(text: str, found: Sequence[Number], own: Held, cited: Sequence[Number]) -> Iterator[tuple[Share, bool]]:
-    """Each ratio of the text whose two numbers stand in its sentence, and whether they give it."""
+def judged(
+    text: str, found: Sequence[Number], own: Held, cited: Sequence[Number]
+) -> Iterator[tuple[Share, Sequence[Number], bool]]:
+    """Each ratio of the text whose two numbers stand in its sentence, with them, and whether they give it."""
     for share in shares(text, found):
         a, z = _sentence(text, share)
         mine = [m for m in own.values if a <= m.start < z and not m.times and m.value and not _over(m, share)]
         steps = [m for m in own.places if a <= m.start < z and m.value]
-        if not mine and len(steps) == 2 and _PROGRESS.search(text[a:z]) and not any(map(share.fits, _ratios(*steps))):
-            yield share, False
+        if (
+            not mine
+            and len(steps) == 2
+            and _PROGRESS.search(text[a:z])
+            and not any(map(share.fits, _ratios(steps[0], steps[1])))
+        ):
+            yield share, steps, False
             continue
-        pairs = [*_linked(text, share, mine)]
-        if any(
-            share.fits(r)
+        pairs, up = [*_linked(text, share, mine)], _upwards(text, share, a)
+        giving = [
+            (x, y)
             for x in mine[:MOST]
             for y in mine[:MOST]
             if x is not y and x.family == y.family
-            for r in _ratios(x, y)
-        ):
-            yield share, not any(_against(text, share, x, y) for x, y in pairs)
+            if any(share.fits(r) for r in _ratios(x, y, up))
+        ]
+        if giving:
+            yield share, giving[0], not any(_against(text, share, x, y) for x, y in pairs)
+        elif up is not None and (based := _misbased(share, mine)):
+            yield share, based, False
         elif len(pairs) == 1 and len(mine) <= MOST and not _other_whole(text, share, a, z) and not _cited(share, cited):
-            yield share, False
+            yield share, pairs[0], False
+
+
+def _misbased(share: Share, mine: Sequence[Number]) -> Sequence[Number]:
+    """The two numbers of the sentence that give a ratio, but not the change that it is told as."""
+    alone = len(mine) == 2 and mine[0].family == mine[1].family
+    return mine if alone and any(share.fits(r) for r in _ratios(mine[0], mine[1])) else ()
+
+
+def _upwards(text: str, share: Share, start: int) -> bool | None:
+    """Whether a ratio in percent is told as a rise, or as a fall: it is then of the number that the change begins with."""
+    percent = _PERCENT.search(text[share.start : share.end + 9])
+    behind = text[share.start + percent.end() :] if percent else ""
+    if not percent or _PART_OF.match(behind) or _REACHED.search(text[: share.start]):
+        return None
+    if _AFTER_UP.match(behind) or _AFTER_DOWN.match(behind):
+        return bool(_AFTER_UP.match(behind))
+    told = [(m.end(), up) for up, p in _CHANGE for m in p.finditer(text, start, share.start)]
+    last, up = max(told, default=(0, None))
+    return up if up is not None and _TO_SHARE.match(text[last : share.start]) else None
 
 
 def _sentence(text: str, share: Share) -> tuple[int, int]:
@@ -119,7 +161,7 @@ def _linked(text: str, share: Share, mine: Sequence[Number]) -> Iterator[tuple[N
     for a, b in pairwise(mine):
         between = text[a.end : b.start]
         told = _PAIR.search(between) or (len(mine) == 2 and _WITH.search(between))
-        if told and a.family == b.family and not (share.end <= a.start and _BREAK.search(text[share.end : a.start])):
+        if told and a.family == b.family and not (share.end + 4 < a.start and _BREAK.search(text[share.end : a.start])):
             yield a, b
 
 
@@ -131,13 +173,18 @@ def _against(text: str, share: Share, a: Number, b: Number) -> bool:
 
 def _other_whole(text: str, share: Share, start: int, end: int) -> bool:
     """Whether the ratio is of something that the sentence names nowhere else, and gives no number of."""
-    m = _WHOLE.match(text[share.end : end])
+    m = _WHOLE.match(text[share.end : end].lstrip().removeprefix("times "))
     if not m:
         return False
     name = (m[1] or m[2]).lower()
-    rest = text[start : share.start] + text[share.end + m.end() : end]
+    if _PARTS.search(text[start:end]):
+        return False
     numbered = re.match(r"[^.,;，。]{0,24}?\d", text[share.end + m.end() : end])
-    return name not in ("them", "that", "this", "these", "what") and name not in rest.lower() and not numbered
+    return (
+        name not in ("them", "that", "this", "these", "what")
+        and text[start:end].lower().count(name) < 2
+        and not numbered
+    )
 
 
 def _cited(share: Share, cited: Iterable[Number]) -> bool:
@@ -148,9 +195,13 @@ def _cited(share: Share, cited: Iterable[Number]) -> bool:
     )
 
 
-def _ratios(a: Number, b: Number) -> Iterator[float]:
+def _ratios(a: Number, b: Number, up: bool | None = None) -> Iterator[float]:
+    """What two numbers give; of a change in percent only what it is of its beginning."""
     for x, y in {(a.value, b.value), (a.values[0], b.values[0])}:
-        if x and y:
+        if x and y and up is not None:
+            low, high = sorted((abs(x), abs(y)))
+            yield (high - low) / (low if up else high)
+        elif x and y:
             yield from (x / y, y / x)
             yield from ((x - y) / y, (y - x) / x) if 0.02 < abs(x / y) < 50 else ()
 

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from ...tools.looking.amounts import Number
+from ...tools.looking.shares import Share
 from ...tools.patterns import bounded
 from .formulas import proportional
 
 SHARP, FAINT = 10, 5
 """Times its last digit that a derived number is worth at least: `1.0` may be anything. The second where a word tells of
 a difference from a number of the same sentence."""
+DAY = 86400
 OWN, HELD = 6, 40
 """Numbers of one sentence, and of a row, that are combined."""
 _PLACE = bounded(
@@ -28,7 +30,17 @@ _COUNTED = bounded(r"(?i)^\s?(?:points?\b|evaluations?\b|steps?\b|epochs?\b|步|
 _ON = bounded(r"(?i)^\s?(?:to|and|or|-|–|至|到|和|与|,|、)\s?$")
 _DIFFERS = bounded(r"(?i)\b(?:after|before|later|earlier|older|newer|sooner|so(?=\s[\d~])|behind|ahead|past|above|below|more|less|fewer|higher|lower|longer|shorter|left|leaves?|leaving|remain\w{0,4}"
                    r"|short|gap|drop\w{0,4}|f[ae]ll\w{0,3}|rises?|rose|grew|increas\w{0,3}|decreas\w{0,3}|up|down|differ\w{0,6}|apart|away|gain\w{0,3}|lost|loss of|by|between|within|margin|took|spare|free|remaining|points?)\b"
-                   r"|个点|之?前|之?后|相隔|相差|差|距|离|高|低|多|少|早|晚|剩|缺口|超出|间隔|余|涨|跌|降|升|耗时|用了")  # fmt: skip
+                   r"|个点|之?前|之?后|相隔|相差|差(?!距|异)|距|离|高|低|多|少|早|晚|剩|缺口|超出|间隔|余|涨|跌|降|升|耗时|用了")  # fmt: skip
+_GAP = bounded(
+    r"(?i)\b(?:gap|difference|differ|apart|took|takes|lasted|ran for|between|until|by the end)\b|差(?!距|异)|相隔|从.{1,40}到|之间|历时|前后|缺口"
+)
+_SCORE = bounded(r"(?i)\b(?:points?|score\w?|accuracy|pp|standard error)\b|[分题]|百分点|准确率")
+"""Words beside which a share is told in hundredths."""
+_CHANGED = bounded(r"(?i)\b(?:more|less|fewer|higher|lower|longer|shorter|above|below|faster|slower|larger|smaller|ris\w{1,3}|rose|gr[eo]w\w{0,3}|f[ae]ll\w{0,3}|drop\w{0,4}|increas\w{0,3}|decreas\w{0,3}|lost|up|down|off|rest|left|remain\w{0,4}|change\w?|wait\w{0,3})\b"
+                   r"|[高低多少升涨降跌减增快慢剩等差余]|变化")  # fmt: skip
+"""Words by which a ratio is one of a difference."""
+_OTHERS = bounded(r"(?i)\b(?:other|others|rest|remaining)\b|其余|其他|另外|剩下|别的")
+"""Words of all but one."""
 _LIMIT = bounded(
     r"(?i)\b(?:limit|threshold|criteri\w{1,3}|runbook|band|stays? (?:under|below|above)|recommend\w{0,5})\b|阈值|上限|下限|手册|标准(?![误差])|合格|范围|区间|建议"
 )
@@ -37,7 +49,7 @@ _SUM = bounded(
     r"(?i)\b(?:total|sum|together|altogether|add(?:s|ed)? up|combined|in all|plus)\b|合计|合起来|总共|一共|共|加起来|相加|总和"
 )
 _MADE = bounded(
-    r"(?i)\b(?:leaves?|makes?|gives?|comes? to|about|around|roughly|some|so|takes?|would|total|in all|per|each|every|an?|means|that is|replicas?|of)\b|也就是|即|合|每|只有|其实|本来|相当于|约"
+    r"(?i)\b(?:leaves?|makes?|gives?|comes? to|about|around|roughly|some|so|takes?|gets?|needs?|would|total|in all|per|each|every|an?|means|that is|replicas?|of)\b|也就是|即|合|每|给|要|得|只有|其实|本来|相当于|约"
 )
 
 
@@ -59,7 +71,11 @@ def apart(text: str, found: Sequence[Number]) -> Held:
     for n in sorted(found, key=lambda n: n.start):
         alike = last is not None and last.values[0].is_integer() == n.values[0].is_integer()
         on = last is not None and alike and last in places and _ON.search(text[last.end : n.start])
-        if not n.times and (on or _PLACE.search(text[max(0, n.start - 14) : n.start]) or _COUNTED.match(text[n.end :])):
+        if (
+            not n.times
+            and n.values[0].is_integer()
+            and (on or _PLACE.search(text[max(0, n.start - 14) : n.start]) or _COUNTED.match(text[n.end :]))
+        ):
             places.append(n)
         else:
             values.append(n)
@@ -67,23 +83,34 @@ def apart(text: str, found: Sequence[Number]) -> Held:
     return Held(tuple(places[:HELD]), tuple(values[:HELD]))
 
 
-def follows(clause: str, n: Number, own: Held, rows: Sequence[Held], near: bool) -> bool:
+def follows(
+    clause: str, sentence: str, n: Number, own: Held, rows: Sequence[Held], near: bool, share: Share | None = None
+) -> bool:
     """Whether a number that stands nowhere follows from those that do.
 
     Args:
         clause: the part of the statement that the number stands in.
+        sentence: the sentence.
         n: the number.
         own: other numbers of the statement, as far as they are known.
         rows: the numbers of the rows that it rests on.
         near: whether the text gives it as about.
+        share: what the number may be as a ratio.
     """
     if _LIMIT.search(clause):
         return False
     mine = [m for kind in own.kinds for m in kind if m.start != n.start][:OWN]
-    if n.times and n.known(_among(own, rows, _ratios), False):
+    made = [*_among(own, rows, _ratios if _CHANGED.search(sentence) else _quotients)] if n.times else []
+    if n.known(made) or (near and share and any(share.fits(r.values[0]) for r in made)):
         return True
     size = abs(n.values[0]) / n.digit if n.digit else SHARP
-    differs = bool(_DIFFERS.search(clause))
+    differs = bool(_DIFFERS.search(clause)) or (size >= SHARP and bool(_GAP.search(sentence)))
+    if _SCORE.search(sentence) and n.known(_points(n, own, rows, differs), near):
+        return True
+    if _OTHERS.search(sentence) and n.known(
+        [_of(v.values[0] - 1) for r in rows for v in r.values if v.digit >= 1 or not v.digit]
+    ):
+        return True
     if size >= (FAINT if mine and differs else SHARP) and n.known(_differences(own, rows, differs), near):
         return True
     if n.known(_plainly(mine), near):
@@ -102,6 +129,8 @@ def _plainly(mine: Sequence[Number]) -> Iterator[Number]:
     for a, b in permutations(mine, 2):
         if a.family == b.family:
             yield Number(0, 0, (a.values[0] - b.values[0], 100 * (a.value - b.value)))
+        if a.value.is_integer() and b.value.is_integer() and min(abs(a.value), abs(b.value)) > 1:
+            yield _of(a.value * b.value)
         if b.value and abs(a.value) > abs(b.value) and (a.value / b.value).is_integer():
             yield _of(a.value / b.value)
 
@@ -126,9 +155,14 @@ def _among(own: Held, rows: Sequence[Held], made) -> Iterator[Number]:
                 yield from made(a, b)
 
 
+def _quotients(a: Number, b: Number) -> Iterator[Number]:
+    if a.value and b.value and a.value != b.value:
+        yield Number(0, 0, (a.value / b.value, 100 * a.value / b.value))
+
+
 def _ratios(a: Number, b: Number) -> Iterator[Number]:
     x, y = a.value, b.value
-    if x and y:
+    if x and y and x != y:
         for r in (x / y, y / x, (x - y) / y, (y - x) / x):
             yield Number(0, 0, (r, 100 * r))
 
@@ -137,6 +171,7 @@ def _differences(own: Held, rows: Sequence[Held], said: bool) -> Iterator[Number
     def gap(a: Number, b: Number) -> Iterator[Number]:
         if a.family == b.family:
             yield _of(a.value - b.value, a.family.replace("clock", "time"))
+            yield from [_of((a.value - b.value) % DAY, "time")] * (a.family == "clock")
             yield from (() if a.family else (_of(a.values[0] - b.values[0]),))
 
     yield from _among(own, rows if said else (), gap)
@@ -145,6 +180,13 @@ def _differences(own: Held, rows: Sequence[Held], said: bool) -> Iterator[Number
         yield from (d for a, b in permutations(together, 2) for d in gap(a, b))
         whole = [o for r in rows for kind in r.kinds for o in kind][:HELD]
         yield from (d for kind in own.kinds for a in kind for b in whole for d in gap(a, b))
+
+
+def _points(n: Number, own: Held, rows: Sequence[Held], differs: bool) -> Iterator[Number]:
+    """Shares of the rows in hundredths, and what they differ by."""
+    parts = list(dict.fromkeys(abs(v.value) for r in (*rows, own) for v in r.values if 0 < abs(v.value) < 1))[:HELD]
+    yield from (_of(100 * p) for p in parts)
+    yield from (_of(100 * (a - b)) for a, b in permutations(parts if differs else (), 2))
 
 
 def _sums(mine: Sequence[Number], rows: Sequence[Held]) -> Iterator[Number]:

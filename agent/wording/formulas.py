@@ -23,6 +23,8 @@ _SHARE = bounded(
 )
 _HALVED = bounded(r"(?i)\b(?:each|half|halves|either side|evenly)\b|各|对半|一半|平分")
 _DOUBLED = bounded(r"(?i)\b(?:halv(?:e[ds]?|ing)|doubl(?:e[ds]?|ing)|twice|half)\b|减半|翻倍|一半")
+_ROOT = bounded(r"(?i)square root|sqrt|平方根|√")
+_HALVINGS = bounded(r"(?i)halv(?:ed|ings?)|doublings?|powers? of two|减半|折半")
 _FACTORS = bounded(r"(?i)\b(?:times|factor|fold)\b|倍")
 _BETWEEN = bounded(r"(?i)(?:between\s)?(\d[\d.,]{0,12}) ?(?:and|to|or|-|–|到|至|~) ?(\d[\d.,]{0,12})")
 
@@ -53,12 +55,19 @@ def told(sentence: str, own: Sequence[Number], held: Sequence[Number]) -> Iterat
         yield from (Number(0, 0, (1 / abs(m.value),), times=True) for m in own[:MOST] if 0 < abs(m.value) < 1)
     if _DOUBLED.search(sentence):
         yield from (_of(v * by) for v in values if v >= 100 for by in (0.5, 2.0))
+    if _ROOT.search(sentence):
+        yield from (_of(sqrt(v)) for v in values if v < 1e9)
+        yield from (_of(sqrt(a / b)) for a, b in permutations(values[:MOST], 2))
+    if _HALVINGS.search(sentence):
+        yield from (_of(log(v, 2)) for v in values if v >= 2)
     if _SHARE.search(sentence):
         yield from (Number(0, 0, (1 - v, 100 - 100 * v)) for v in values if v < 1)
 
 
 def _errors(values: Iterable[float], ends: bool) -> Iterator[Number]:
     """Standard errors of a share, and what an interval of two of them comes to, as share and in percent."""
+    errors = [v for v in values if v < 0.1][:MOST]
+    yield from (_of(100 * sqrt(a * a + b * b)) for a, b in combinations(errors, 2))
     counts = [v for v in values if v >= 20 and v.is_integer() and v < 1e7][:MOST]
     parts = {0.5, *(v for v in values if 0 < v < 1), *(v / 100 for v in values if 1 < v < 100)}
     for p in sorted(parts)[:20]:
@@ -84,6 +93,8 @@ def within(text: str, n: Number, own: Sequence[Number], cited: Sequence[Number])
             continue
         low, high = (float(m[i].rstrip(".,").replace(",", "") or 0) for i in (1, 2)) if _plain(m) else (1.0, 0.0)
         inner = [o for o in own[:MOST] if o.value and not (m.start() <= o.start < m.end())]
+        if n.digit == 1 and any(abs(v - n.values[0]) == 1 for r in cited for v in r.values):
+            return True
         made = (*cited, *_threes([o.value for o in inner]))
         if low < high <= 1.35 * low and any(low <= abs(v) <= high for r in made for v in r.values):
             return True

@@ -15,16 +15,19 @@ from functools import cache, lru_cache
 
 from ...tools.looking.amounts import COUNTED, FOLD, Number, dated, numbers
 from ...tools.looking.names import COMMON, FILE, NAME
+from ...tools.looking.shares import shares
 from ...tools.patterns import bounded
 from ...tools.settings import CONTEXT, VARIABLES
 from ...tools.vocabulary import VOCABULARY
 from .compared import differs, equations, judged, signed, unequal
 from .derived import Held, apart, follows, ratio_like
 from .formulas import clocks, complement, told, within
+from .freely import begin, clause, free, sentence
 from .ledger import Ledger, Row
-from .ordered import crossed, misplaced, turned
+from .ordered import misplaced, numbered, turned
 from .owned import displaced, measures, of_another, others, tallies, unrounded
 from .reply import ID, Said
+from .whose import beside, elsewhere, strangers
 
 CLOSE = 0.015
 """Share by which a number that is only derived may not come close to one that is cited."""
@@ -32,42 +35,33 @@ _ABOUT = bounded(
     r"(?i)(?:about|around|roughly|approximately|nearly|almost|some|over|under|more than|less than|at least|at most|no more than|up to|down to|beyond|~|≈|约|大约|近|接近|大概|左右|超过|不到|至少|最多|至多)\s*$"
 )
 _COUNT = bounded(
-    r"(?i)\s*(?:of the |more |other |different |种|个|条|项|处|次|类|点)?(?:findings?|causes?|checks?|files?|lines?|points?|places?|things?"
+    r"(?i)\s*(?:of the (?:\d{1,2} )?|more |other |different |种|个|条|项|处|次|类|点)?(?:findings?|causes?|checks?|files?|lines?|points?|places?|things?"
     r"|settings?|reasons?|possibilit|options?|signs?|sources?|candidates?|hypothes|facts?|runs?|metrics?|发现|原因|检查|文件|设置|可能|证据|指标|方面|假设|来源)"
 )
 _BOUND = bounded(r"(?i)\b(?:below|under|less than|at most|never above)\s?$|(?:不到|低于|小于)\s?$")
 _BEYOND = bounded(
     r"(?i)\b(?:above|over|more than|at least|exceeds?|exceeding|beyond)\s?$|(?:超过|高于|大于|多于|至少)\s?$"
 )
-_OBSERVES = bounded(
-    r"(?i)\b(?:steps?|lines?|ranks?|nodes?|gpus?|loss|norm|epoch|throughput|accuracy|memory|was|were|reached|shows?|showed|fell|rose"
-    r"|drops?|dropped|jump\w{0,3}|logged|logs|hit|measured|observed|recorded|at (?:step|line|rank|epoch))\b|第|步|显示|日志|记录|达到|降到|升到|跌|显存|测得|观察"
-)
-"""Words that tell of this run: only beside them is a number of advice or of an explanation held against the case."""
-_TELLS = bounded(r"(?i)\b(?:was|were|reached|showed|shows|fell|rose|dropped|jumped|hung|died|failed|logged|hit|measured|observed|recorded|since|reports?|reported|counts|counted|printed|prints)\b"
-                 r"|显示|达到|降到了|升到了|跌到|测得|观察到|崩溃")  # fmt: skip
-"""Words that tell what was, in advice."""
-_GENERAL = bounded(
-    r"(?i)\b(?:commonly|usually|typically|often|in general|rule of thumb|by default|people)\b|一般|通常|常见|默认|经验"
-)
-"""Words by which a clause tells of others' practice."""
-_ADVICE = bounded(
-    r"(?i)^\s?(?:then |and |or |so |but |please )?(?:set|try|use|raise|lower|reduce|increase|keep|rerun|restart|evaluate|save|give|put|leave|don't|do not|stop|check|compare|choose|pick)\b"
-    r"|\b(?:next time|I would|I'd|should|better to|had better)\b|建议|不妨|试试|改成|设成|设为|换成|调到|调成|下次"
-)
-"""Words by which a clause advises."""
-_EXAMPLE = bounded(
-    r"(?i),\s?say\b|\bsay,|\b(?:for example|for instance|suppose|imagine)\b|\bwith an? \d|\be\.g\.|例如|比如|假设|假如|譬如"
+_USUAL = {"time": (1.0,), "bytes": (1.0, 1e6, 1e9, 1024.0**2, 1024.0**3)}
+"""Units that a number without one is told in."""
+_REST = bounded(
+    r"(?i)\b(?:rest|remain\w{0,4}|others?|left|minus|without|instead|only|waits?)\b|其余|剩|另外|其他|没有|不是|等"
 )
 _FORMULA = bounded(r"(?i)(?:\b(?:ln|log|sqrt|exp)|√)\s?\(?$")
 _TAIL = re.compile(r"[A-Za-z][-_:](\d{1,9})(?![\w.])", re.ASCII)
 _HOLE = bounded(r"(?:<\w{1,30}>|\{\w{1,30}\}|(?<!\d)%[a-zA-Z])[/._-][\w./-]*", re.ASCII)
 """A name with a place to be filled."""
+_HOLED = bounded(r"(?<=[a-z_-])[NXK](?=[._-]|$)")
+"""A letter for a number in a name: rankN.log."""
+_OWN_NAME = bounded(r"[a-z]+(?:-[a-z]+){1,4}-\d{1,4}|[a-z]+\d?(?:_[a-z\d]+){2,6}")
+"""A name that only this case can have: a host, a long key."""
+_NONE = bounded(r"(?i)(?:\b(?:no|not|without|missing|nothing tells of|lacks)|没有|缺少?|未见)\s?[`'\"]?$")
+"""Before a name that is said not to be there."""
 _LEVEL = bounded(r"(?i)^\s?(?:%|percent)?\s?(?:confidence|interval|ci\b|range|的?(?:置信|区间))")
+_RUN, _RUN_ON = re.compile(r"[\w.:/-]", re.ASCII), re.compile(r"[\w.:/-]{1,200}", re.ASCII)
+_PLAIN_NUMBER = re.compile(r"[\d.]*(?:e-?\d+)?[a-z%]{0,3}")
 _AT = re.compile(r"[A-Za-z]@$")
 """Before a number that is a part of a name: pass@10."""
-_END = re.compile(r"[。！？]|[.!?](?=\s|$)")
-_CLAUSE = re.compile(r"[,;，；。:：(（]\s?(?!\d)|\.\s")
 
 
 @dataclass(frozen=True)
@@ -123,6 +117,8 @@ class _Rests:
     def hold(self, text: str, n: Number, place: bool) -> bool:
         """Whether a number of the text stands in the rows."""
         token = text[n.start : n.end]
+        if run_in(text, n.start, n.end, self.words):
+            return True
         if unrounded(text, n):
             return n.known(self.cited, rounded=False)
         return (
@@ -136,31 +132,46 @@ class _Rests:
 
 def _numbers(said: Said, found: Sequence[Number], ids: Sequence[str], ledger: Ledger) -> Iterator[Mark]:
     text, on = said.text, _Rests.of([ledger.rows[id] for id in ids if _vouches(id, ledger)])
+    rest = [row for id, row in ledger.rows.items() if id not in ids and _vouches(id, ledger)]
     plain = [n for n in found if not _counts(text, n)]
     own = apart(text, plain)
     ratios = [*judged(text, plain, own, on.cited)]
-    yield from (Mark(r.start, r.end, "ratio") for r, true in ratios if not true)
-    plain = [n for n in plain if not any(n.start < r.end and r.start < n.end for r, _ in ratios)]
+    yield from (Mark(r.start, r.end, "ratio") for r, _, true in ratios if not true)
+    plain = [n for n in plain if not any(n.start < r.end and r.start < n.end for r, _, _ in ratios)]
     yield from (Mark(n.start, n.end, "order") for n in _ordered(text, found, plain, own, on))
-    yield from (Mark(*place) for place in ((a, b, "other", id) for a, b, id in displaced(text, on.rows)))
+    if said.kind != "unknown":
+        yield from (Mark(*place) for place in ((a, b, "other", id) for a, b, id in displaced(text, on.rows)))
     if said.kind in ("answer", "because", "unknown"):
         yield from (Mark(a, b, "number") for a, b in tallies(text, on.rows, held_in))
-    stray = {n: id for n in plain if (id := _stray(text, n, on, ledger))}
+    stray = _strays(said, plain, on, ledger)
     yield from (Mark(n.start, n.end, "other", id) for n, id in stray.items())
     amiss = [*unequal(text, plain), *(n for n in plain if differs(text, n, own.values, on.cited))]
     wrong = [*amiss, *(n for n in plain if _other_unit(n, on.cited) or of_another(text, n, on.rows, held_in))]
     held = [n for n in plain if n not in wrong and on.hold(text, n, n in own.places)]
+    held += _elsewhere(said, found, [n for n in plain if n not in wrong and n not in held], own, rest)
+    yield from (Mark(r.start, r.end, "ratio") for r, of, true in ratios if true and any(m in stray for m in of))
     sums = equations(text)
     for n in plain:
         near = _about(text, n)
         if n in held or n in stray or (near and not n.value):
             continue
-        free = n not in wrong and (FOLD.match(text[n.start : n.end]) or _derived(text, n, apart(text, held), on, near))
-        if free or n.known(sums, near):
+        follows_ = n not in wrong and (
+            FOLD.match(text[n.start : n.end]) or _derived(text, n, apart(text, held), on, near)
+        )
+        if follows_ or n.known(sums, near):
             held.append(n)
-        elif not _free(said, n):
+        elif not free(said, n):
             other = next((id for id, row in ledger.rows.items() if n.known(held_in(row.text), rounded=False)), "")
             yield Mark(n.start, n.end, "ratio" if n in amiss else "number", "" if n in amiss else other)
+            yield from (Mark(r.start, r.end, "ratio") for r, of, true in ratios if true and n in of)
+
+
+def _elsewhere(
+    said: Said, found: Sequence[Number], open_: Sequence[Number], own: Held, rest: Sequence[Row]
+) -> list[Number]:
+    """The numbers that rows which are not cited hold beside the same words."""
+    by, need = beside(said.text, found), 1 if said.kind in ("unknown", "explain") else 2
+    return [n for n in open_ if elsewhere(n, by[n], need + (n in own.places), rest, held_in)]
 
 
 def _ordered(text: str, found: Sequence[Number], plain: Sequence[Number], own: Held, on: _Rests) -> Iterator[Number]:
@@ -171,13 +182,20 @@ def _ordered(text: str, found: Sequence[Number], plain: Sequence[Number], own: H
         *turned(text, found, own.places, rows, held_in),
         *signed(text, plain, rows),
         *misplaced(text, plain, [row.text for row in told if row.id[0] == "M"], held_in),
-        *crossed(text, plain, [row.text for row in told], held_in),
+        *numbered(text, plain, [row.text for row in told], held_in),
     ))  # fmt: skip
+
+
+def _strays(said: Said, plain: Sequence[Number], on: _Rests, ledger: Ledger) -> dict[Number, str]:
+    """Numbers that are of something else than the statement tells, with the row that holds them, if it is one."""
+    strange = strangers(said.text, plain, on.rows, [*ledger.rows.values()], held_in) if said.kind != "next" else ()
+    stray = {n: id for n in plain if (id := _stray(said.text, n, on, ledger))}
+    return dict.fromkeys(strange, "") | stray
 
 
 def _stray(text: str, n: Number, on: _Rests, ledger: Ledger) -> str:
     """The row of another measure than the clause names, where no other row holds the number."""
-    rows = others(_clause(text, n), n.start - _begin(text, n), measures(ledger), on.rows)
+    rows = others(clause(text, n), n.start - begin(text, n), measures(ledger), on.rows)
     theirs = [row for row in rows if n.known(held_in(row.text), _about(text, n))]
     rest = [m for row in on.rows if row not in rows for m in held_in(row.text)]
     return theirs[0].id if theirs and not n.known(rest, _about(text, n)) else ""
@@ -185,15 +203,23 @@ def _stray(text: str, n: Number, on: _Rests, ledger: Ledger) -> str:
 
 def _derived(text: str, n: Number, own: Held, on: _Rests, near: bool) -> bool:
     """Whether a number follows from those that stand somewhere, by what the words around it tell."""
-    clause, mine = _clause(text, n), [m for kind in own.kinds for m in kind if m.start != n.start]
+    part, mine = clause(text, n), [m for kind in own.kinds for m in kind if m.start != n.start]
     theirs = [m for r in on.measured for m in r.values]
+    if within(text, n, mine, on.cited):
+        return True
     if not near and _misses(n, mine, on.cited):
         return False
-    if follows(clause, n, own, on.measured, near) or complement(n, on.cited) or within(text, n, mine, on.cited):
+    if follows(part, sentence(text, n), n, own, on.measured, near, next(shares(text, [n]), None)) or (
+        _REST.search(text[max(0, n.start - 40) : n.end + 24]) and complement(n, on.cited)
+    ):
         return True
     if n.family == "clock":
         return any(abs(n.value - c.value) <= 60 for c in clocks(mine, on.cited))
-    return n.known(told(_sentence(text, n), mine, theirs), near)
+    if n.family == "time" and n.known(
+        replace(c, values=(c.value / 60,) * 2, family="time") for c in on.cited if c.family == "clock"
+    ):
+        return True
+    return n.known(told(sentence(text, n), mine, theirs), near)
 
 
 def _misses(n: Number, mine: Sequence[Number], cited: Sequence[Number]) -> bool:
@@ -204,27 +230,19 @@ def _misses(n: Number, mine: Sequence[Number], cited: Sequence[Number]) -> bool:
     return any(not any(m.value == c.value for m in mine) for c in close)
 
 
-def _free(said: Said, n: Number) -> bool:
-    """Whether the clause tells of others' practice, of an example, or of what to do, and not of what was."""
-    clause = _clause(said.text, n)
-    if _TELLS.search(clause):
-        return False
-    if _GENERAL.search(clause) or _ADVICE.search(clause) or _EXAMPLE.search(_sentence(said.text, n)):
-        return True
-    observes = {"next": _TELLS, "explain": _OBSERVES if said.cites else _TELLS}.get(said.kind)
-    return bool(observes) and not observes.search(clause)
-
-
 def _other_unit(n: Number, cited: Sequence[Number]) -> bool:
     """Whether the rows give the same digits another unit of its kind."""
-    same = [c for c in cited if n.family and c.family == n.family and c.values[0] == n.values[0]]
-    return bool(same) and not n.known(same)
+    alike = [c for c in cited if n.family and c.values[0] == n.values[0] and c.family in (n.family, "")]
+    usual = any(n.values[-1] == n.values[0] * size for size in _USUAL[n.family]) if n.family in _USUAL else True
+    same = [c for c in alike if c.family or not (usual or c.times or len(c.values) > 1)]
+    return bool(same) and not any(c.family and n.known([c]) for c in same) and not n.known(c for c in cited if c.family)
 
 
 def _names(said: Said, ledger: Ledger) -> Iterator[Mark]:
     """Files, and outside of advice and explanation also keys and names, that the case does not hold."""
     everything = "\n".join(f"{row.text} {row.place}" for row in ledger.rows.values()).lower()
-    patterns = [("file", FILE)] + [("name", NAME)] * (said.kind in ("answer", "because", "unknown"))
+    patterns = [("file", FILE), ("name", NAME)]
+    general = said.kind in ("next", "explain")
     spans: list[tuple[int, int]] = []
     for what, pattern in patterns:
         for m in pattern.finditer(said.text):
@@ -233,7 +251,17 @@ def _names(said: Said, ledger: Ledger) -> Iterator[Mark]:
                 continue
             spans.append((m.start(), m.start() + len(token)))
             common = what == "name" and (COMMON.fullmatch(token) or token.lstrip("-") in vocabulary())
-            if not common and not _held_name(token, everything, what):
+            known = (
+                common
+                or (general and what == "name" and not _OWN_NAME.fullmatch(m[0]))
+                or _HOLED.search(m[0])
+                or _NONE.search(said.text[max(0, m.start() - 24) : m.start()])
+            )
+            if (
+                not known
+                and not _held_name(token, everything, what)
+                and not run_in(said.text, m.start(), m.end(), everything)
+            ):
                 yield Mark(m.start(), m.start() + len(token), what)
 
 
@@ -289,11 +317,19 @@ def _named(token: str, words: str) -> bool:
     return token[-1].isalpha() and bool(re.search(rf"(?<![\d.]){re.escape(token.lower())}(?![\w])", words))
 
 
+def run_in(text: str, start: int, end: int, words: str) -> bool:
+    """Whether the whole run of letters, digits and signs around a stretch stands in the rows: `2026-01`, `Mar14_14-37`."""
+    while start and _RUN.match(text[start - 1]):
+        start -= 1
+    run = (_RUN_ON.match(text, start) or [""])[0].rstrip(".:-/").lower()
+    return len(run) > 5 and start + len(run) >= end and not _PLAIN_NUMBER.fullmatch(run) and run in words
+
+
 def _lettered(text: str, n: Number, words: str) -> bool:
     """Whether a name that is cited holds the number behind a word of the clause: rho 1.5 of `rho1.50_seed42`."""
     token = text[n.start : n.end].lower()
     behind = re.findall(rf"([a-z]{{2,20}})[-_=]?{re.escape(token)}{'0{0,3}' if '.' in token else ''}(?![\d.]\d)", words)
-    return bool(set(behind) & set(re.findall(r"[a-z]{2,20}", _clause(text, n).lower())))
+    return bool(set(behind) & set(re.findall(r"[a-z]{2,20}", clause(text, n).lower())))
 
 
 def _bounds(text: str, n: Number, cited: Sequence[Number]) -> bool:
@@ -324,17 +360,3 @@ def _counts(text: str, n: Number) -> bool:
         return False
     listed = n.start == 0 and text[n.end : n.end + 1] in (".", ")", "、")
     return listed or bool(_COUNT.match(text[n.end :])) or n.values[0] == 1
-
-
-def _clause(text: str, n: Number) -> str:
-    return text[_begin(text, n) : next((m.start() for m in _CLAUSE.finditer(text) if m.start() >= n.end), len(text))]
-
-
-def _begin(text: str, n: Number) -> int:
-    """Where the clause of a number begins."""
-    return max((m.end() for m in _CLAUSE.finditer(text) if m.end() <= n.start), default=0)
-
-
-def _sentence(text: str, n: Number) -> str:
-    start = max((m.end() for m in _END.finditer(text) if m.end() <= n.start), default=0)
-    return text[start : next((m.start() for m in _END.finditer(text) if m.start() >= n.end), len(text))]

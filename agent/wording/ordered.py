@@ -11,7 +11,7 @@ from ...tools.looking.amounts import Number
 from ...tools.patterns import bounded
 
 Read = Callable[[str], Sequence[Number]]
-_IS = r"[\s,，(（]{0,3}(?:(?:which |that )?(?:is|was|are|were|lies|stays|remains|still|已|仍|是|为|也){1,2}\s?){0,2}(?:still |far |well |远)?"
+_IS = r"[\s,，(（]{0,3}(?:(?:which |that )?(?:is|was|are|were|lies|stays|remains|still|已|仍|是|为){1,2}\s?){0,2}(?:still |far |well |远)?"
 _BELOW = bounded(rf"(?i)^{_IS}(?:below|less than|lower than|smaller than|低于|小于|少于|不到)[^.。;；\d]{{0,20}}$")
 _ABOVE = bounded(
     rf"(?i)^{_IS}(?:above|more than|higher than|greater than|exceeds|高于|大于|超过|多于)[^.。;；\d]{{0,20}}$"
@@ -36,7 +36,9 @@ _SPAN = bounded(
     r"(?i)(?:\bfrom |从 ?|由 ?)(-?\d[\d.,e+-]{0,20})(?: at [a-z ]{4,20}\d{1,12})?[^.;；。\d]{0,20}(?:to|->|→|[到至为成]) ?(-?\d[\d.,e+-]{0,20})"
 )
 _ARROW = bounded(r"(?<![\w.])(-?\d[\d.,e+-]{0,20}) ?(?:->|→) ?(-?\d[\d.,e+-]{0,20})")
-_JOINED = bounded(r"(?<![\w.,])(\d[\d.]{0,20}) ?(?:与|和|and|vs\.?|/) ?(\d[\d.]{0,20})(?![\w.])")
+JOINED = bounded(r"(?<![\w.,])(\d[\d.eE-]{0,20}) ?(?:与|和|and|vs\.?|/) ?(\d[\d.eE-]{0,20})(?![\w.])")
+_FIRST = bounded(r"(?i)\b(?:the first|attempt-?\s?1|run-?\s?1|before)\b|第一|之前|改前")
+_SECOND = bounded(r"(?i)\b(?:the second|attempt-?\s?2|run-?\s?2|after)\b|第二|之后|改后")
 PART = re.compile(r"[,，;；。]\s?(?!\d)|\.\s|\sand\s|\swhile\s")
 
 
@@ -91,37 +93,12 @@ def misplaced(text: str, found: Sequence[Number], rows: Sequence[str], read: Rea
             yield n
 
 
-def crossed(text: str, found: Sequence[Number], rows: Sequence[str], read: Read) -> Iterator[Number]:
-    """Numbers that the text gives to the other one of two: the row has `a and b` with `x / y`, the text has a with y."""
-    ends = [0, *(m.end() for m in PART.finditer(text)), len(text)]
-    parts = [[n for n in found if s <= n.start < e] for s, e in pairwise(ends)]
-    for row in rows:
-        pairs = [(read(m[1]), read(m[2])) for m in _JOINED.finditer(row) if m[1] != m[2]]
-        for (a, b), (x, y) in ((p, q) for p in pairs[:6] for q in pairs[:6] if p is not q):
-            one = next(
-                (
-                    n
-                    for part in parts
-                    if _holds(part, a) and not _holds(part, b)
-                    for n in part
-                    if n.known(y) and not n.known(x)
-                ),
-                None,
-            )
-            two = next(
-                (
-                    n
-                    for part in parts
-                    if _holds(part, b) and not _holds(part, a)
-                    for n in part
-                    if n.known(x) and not n.known(y)
-                ),
-                None,
-            )
-            if one and two:
-                yield from (one, two)
-                return
-
-
-def _holds(part: Sequence[Number], of: Sequence[Number]) -> bool:
-    return any(n.known(of) for n in part)
+def numbered(text: str, found: Sequence[Number], rows: Sequence[str], read: Read) -> Iterator[Number]:
+    """Numbers that the text gives to the first and the second, and a row has the other way: `3.0e-4 / 1.5e-4`."""
+    first, second = _FIRST.search(text), _SECOND.search(text)
+    a = next((n for n in found if first and n.start >= first.end()), None)
+    b = next((n for n in found if second and n.start >= second.end()), None)
+    if first and second and a and b and a.end <= second.start() < b.start:
+        pairs = [(read(m[1]), read(m[2])) for row in rows for m in (*JOINED.finditer(row), *_ARROW.finditer(row))]
+        if any(a.known(y) and b.known(x) and not a.known(x) for x, y in pairs):
+            yield from (a, b)

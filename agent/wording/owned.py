@@ -15,6 +15,7 @@ from ...tools.looking.amounts import Number
 from ...tools.patterns import bounded
 from .ledger import Ledger, Row
 from .ordered import PART
+from .whose import words
 
 _KEY = re.compile(r"^([\w./@-]{3,60})(?: rank \d{1,4})?: \d{1,9} points\b")
 _AGAINST = bounded(r"(?i)\b(?:than|against|versus|vs|while|where|loss|but)\b|[比而]")
@@ -23,15 +24,11 @@ _EXACT = bounded(r"(?i)\b(?:batch(?: size)?|seed|rank|world size|accumulation|wo
 """Before a number that nobody rounds."""
 _LINE = re.compile(r":\d{1,9}$")
 _PLACED = bounded(r"(?:[\w/@+-]+\.)+\w{1,12}:(\d{1,9})|(?:\bline |第 ?)(\d{1,9})(?: ?行)?(?!\d)")
-_WORD = bounded(r"[a-z]{4,40}|\d[\d.]*\d|[\u4e00-\u9fff]{2}")
-_PLAIN = bounded(
-    r"this|that|with|from|after|before|stands?|same|file|lines?|where|which|there|their|then|they|have|been|says?|said|only|also|into|more|than|over|under|logs"
-)
 _OF = bounded(r"^\s?of (?:the |all |its |their )?([a-z]{3,20})")
 _SEGMENT = re.compile(r"[;,；，]\s")
 _TALLY = bounded(
-    r"(?i)\b(two|three|four|five|six|seven|eight|nine|ten)(?= (?:of the (?:\w{1,20} )?|logged |last |first |other |dead |failed )?"
-    r"(?:runs|ranks|nodes|jobs|seeds|losses|steps|evaluations|workers|requests|points|epochs|restarts|attempts)\b)|(?:[两三四五六七八九十](?=[遍次轮]))"
+    r"(?i)\b(three|four|five|six|seven|eight|nine|ten)(?= (?:of the (?:\w{1,20} )?|logged |last |first |other |dead |failed )?"
+    r"(?:runs|ranks|nodes|jobs|seeds|losses|steps|evaluations|workers|requests|points|epochs|restarts|attempts)\b)|(?:[三四五六七八九十](?=[遍次轮]))"
 )
 _COUNT = dict(zip("两三四五六七八九十", range(2, 11), strict=True)) | dict(
     zip(("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"), range(2, 11), strict=True)
@@ -82,15 +79,11 @@ def displaced(text: str, rows: Sequence[Row]) -> Iterator[tuple[int, int, str]]:
         part, found = text[start:end], [*_PLACED.finditer(text, start, end)]
         if len(found) != 1 or len(placed) < 2:
             continue
-        line, words = found[0][1] or found[0][2], _words(_PLACED.sub(" ", part))
+        line, told = found[0][1] or found[0][2], words(_PLACED.sub(" ", part))
         theirs = [row for row in placed if row.place.endswith(f":{line}")]
-        telling = [row for row in placed if words & _words(row.text)]
-        if theirs and telling and not any(row in telling for row in theirs):
+        telling = [row for row in placed if len(told & words(row.text)) > (not part.isascii())]
+        if theirs and telling and not any(told & words(row.text) for row in theirs):
             yield found[0].start(), found[0].end(), theirs[0].id
-
-
-def _words(text: str) -> set[str]:
-    return {w for w in _WORD.findall(text.lower()) if not _PLAIN.fullmatch(w)}
 
 
 def of_another(text: str, n: Number, rows: Sequence[Row], read: Callable[[str], Sequence[Number]]) -> bool:

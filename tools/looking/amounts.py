@@ -29,8 +29,12 @@ _HAN_SECONDS = {
     "天": 86400.0,
 }
 _HAN_COUNTS = {"千": 1e3, "百万": 1e6, "千万": 1e7, "十亿": 1e9, "千亿": 1e11, "万亿": 1e12}
-_COUNTS, _SECONDS = COUNTS | _HAN_COUNTS, SECONDS | _HAN_SECONDS
-_UNIT = "|".join(sorted(map(re.escape, {*_COUNTS, *_SECONDS, *BYTES}), key=len, reverse=True))
+_COUNTS, _SECONDS = (
+    COUNTS | _HAN_COUNTS,
+    SECONDS | _HAN_SECONDS | {"msec": 1e-3, "millisecond": 1e-3, "microsecond": 1e-6},
+)
+_BYTES = BYTES | {"kilobyte": 1e3, "megabyte": 1e6, "gigabyte": 1e9, "terabyte": 1e12, "字节": 1.0}
+_UNIT = "|".join(sorted(map(re.escape, {*_COUNTS, *_SECONDS, *_BYTES}), key=len, reverse=True))
 _NUMBER = bounded(
     rf"(?<![\w.])(?:[+−-](?=\d))?(?:\d{{1,3}}(?:,\d{{3}})+|\d+)(?:\.\d+)?(?:[eE][+-]?\d+)?(?:\s?(?:{_UNIT})s?(?![A-Za-z]))?",
     re.ASCII,
@@ -60,11 +64,16 @@ FOLD = bounded(
 )
 _FOLDS = {"doubl": 2.0, "halv": 0.5, "tripl": 3.0, "quadrupl": 4.0, "quintupl": 5.0, "减半": 0.5, "腰斩": 0.5}
 """Verbs that tell a ratio."""
+_FEWER = "|".join(w for w, n in _WORD.items() if n <= COUNTED)
 _SMALL = bounded(
-    rf"(?i)\b({'|'.join(w for w, n in _WORD.items() if n <= COUNTED)})\s?(times|fold|-fold|seconds|minutes|hours|days)\b"
+    rf"(?i)\b({_FEWER})\s?(times|fold|-fold|percent|seconds|minutes|hours|days)\b"
     r"|([一二两三四五六七八九十])(?:个)?(倍|分钟|小时|秒|天)(?!之)"
 )
 """Few in words: where they measure time or tell a ratio, they do not count."""
+_AMONG = bounded(
+    rf"(?i)\b({_FEWER})(?= (?:out )?of (?:(?:the|these|those|its|all) )?(?:{_FEWER}|\d+)\b)|(?<=of )({_FEWER})\b|(?<=of the )({_FEWER})\b"
+)
+"""Few in words: a part, and the whole of which it is one."""
 _MONTHS = {
     name: n
     for n, name in enumerate(("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"), 1)
@@ -78,9 +87,10 @@ _DATED = re.compile(
     rf"\b{_MONTH}\s(\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? 20\d\d)?|\b(\d{{1,2}})(?:st|nd|rd|th)?\s{_MONTH}(?:,? 20\d\d)?(?![A-Za-z])"
 )
 _LASTS = re.compile(
-    r"(?i)(?<![\w.])(\d{1,3})\s?(d(?:ays?)?|天|h(?:ours?|rs?)?|个?小时|m(?:in(?:utes?)?)?|分钟?)\s?(?:and |零)?(\d{1,2})\s?(h(?:ours?|rs?)?|个?小时|m(?:in(?:utes?)?)?|分钟?|s(?:ec(?:onds?)?)?|秒)(?![A-Za-z])"
+    r"(?i)(?<![A-Za-z0-9_.])(\d{1,3}|[两一二三四五六七八九十]{1,3})\s?(d(?:ays?)?|天|h(?:ours?|rs?)?|个?小时|m(?:in(?:utes?)?)?|分钟?)\s?(?:and |零)?(\d{1,2}|[两一二三四五六七八九十]{1,3})\s?(h(?:ours?|rs?)?|个?小时|m(?:in(?:utes?)?)?|分钟?|s(?:ec(?:onds?)?)?|秒)(?![A-Za-z])"
 )
 """A duration in two parts."""
+_POWER = re.compile(r"(?<![\w.])(2|10)\s?\^\s?(\d{1,2})(?![\w.])", re.ASCII)
 _CLOCK = re.compile(r"(?<![\d:.])(\d\d):(\d\d)(?::(\d\d))?(?![\d:])")
 
 
@@ -146,11 +156,18 @@ def dated(text: str) -> Iterator[Number]:
             yield Number(m.start(), m.end(), (100.0 * month + day,) * 2, 0.001, family="date")
     for m in _CLOCK.finditer(text):
         yield Number(
-            m.start(), m.end(), (float(int(m[1]) * 3600 + int(m[2]) * 60 + int(m[3] or 0)),) * 2, 1.0, family="clock"
+            m.start(),
+            m.end(),
+            (float(int(m[1]) * 3600 + int(m[2]) * 60 + int(m[3] or 0)),) * 2,
+            1.0 if m[3] else 119.0,
+            family="clock",
         )
+    for m in _POWER.finditer(text):
+        yield Number(m.start(), m.end(), (float(m[1]) ** int(m[2]),), 1.0)
     for m in _LASTS.finditer(text):
         last = _second(m[4])
-        yield Number(m.start(), m.end(), (int(m[1]) * _second(m[2]) + int(m[3]) * last,) * 2, last, family="time")
+        whole, part = (int(m[i]) if m[i].isdigit() else _han(m[i]) for i in (1, 3))
+        yield Number(m.start(), m.end(), (whole * _second(m[2]) + part * last,) * 2, last * 1.9, family="time")
 
 
 def _second(unit: str) -> float:
@@ -188,7 +205,13 @@ def _shares(text: str) -> Iterator[Number]:
         count, unit = float(_FEW[(m[1] or m[3]).lower()]) if (m[1] or m[3]) != "十" else 10.0, (m[2] or m[4]).lower()
         size = _SECONDS.get(unit.removesuffix("s")) or _SECONDS.get(unit)
         end = m.end() if size else m.end() - len(unit)
-        yield Number(m.start(), end, (count, count * size) if size else (count,), 1.0, not size, "time" if size else "")
+        scale = size or (0.01 if unit == "percent" else 0)
+        yield Number(
+            m.start(), end, (count, count * scale) if scale else (count,), 1.0, not size, "time" if size else ""
+        )
+    if re.search(rf"(?i)\b(?:{_FEWER}) (?:out )?of ", text):
+        for m in _AMONG.finditer(text):
+            yield Number(m.start(), m.end(), (float(_WORD[m[0].lower()]),), 1.0)
 
 
 def _parts(m: re.Match[str]) -> tuple[float, float]:
@@ -207,7 +230,7 @@ def _number(start: int, end: int, parts: re.Match[str], behind: str, factor: boo
     digit = 10.0 ** (int(power or 0) - len(mantissa.partition(".")[2]))
     one = unit[:-1] if len(unit) > 2 and unit.endswith("s") else unit
     families = [
-        (f, t[u]) for f, t in (("", _COUNTS), ("time", _SECONDS), ("bytes", BYTES)) for u in {unit, one} if u in t
+        (f, t[u]) for f, t in (("", _COUNTS), ("time", _SECONDS), ("bytes", _BYTES)) for u in {unit, one} if u in t
     ]
     if unit == "B":
         families = [("", 1e9)]  # tokens and parameters; bytes are never counted one by one

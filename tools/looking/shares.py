@@ -69,7 +69,7 @@ def shares(text: str, found: Sequence[Number]) -> Iterator[Share]:
     for n in found:
         if n.times and n.value and not text[n.end :].lstrip().lower().startswith(("percentage", "个百分", "百分点")):
             percent = not n.values[1:] and re.match(r"(?i)\s?percent", text[n.end :])
-            worded = not text[n.start].isdigit()
+            worded = text[n.start] not in "+-−0123456789"
             value = abs(n.values[0]) if worded else abs(n.value) / (100 if percent else 1)
             size = n.digit * value / abs(n.values[0]) if not worded else 0.0
             yield _share(text, n.start, n.end, value, size, worded)

@@ -55,7 +55,7 @@ LOUD = [
     ("B is 1.2 points lower.", "F3", ["1.2"]),
     ("B 比 A 低 1.2 个点。", "F3", ["1.2"]),
     ("Its highest value is 1.511.", "M1", ["1.511"]),
-    ("70.4 was measured with 8 shots, 66.2 with 0 shots.", "F3", ["8", "0"]),
+    ("70.4 was measured with 8 shots, 66.2 with 0 shots.", "F3", ["70.4", "8", "66.2", "0"]),
     ("eval_loss is 1.609 at step 900.", "M1 M2", ["900"]),
     ("The pool was empty at log.txt:40, and the loss goes down at serve.log:12.", "F1 F2",
      ["log.txt:40", "serve.log:12"]),

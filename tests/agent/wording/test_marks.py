@@ -87,9 +87,9 @@ def test_what_no_evidence_holds_is_marked(ledger, text, cites, wrong):
 
 
 def test_a_number_of_another_row_is_said_to_be_uncited(ledger):
-    [mark] = marks(Said(kind="because", text="It swings by 10.3.", cites=["F1"]), (), ledger)
+    [mark] = marks(Said(kind="because", text="It comes to 10.3.", cites=["F1"]), (), ledger)
     assert mark.elsewhere == "F7"
-    assert marked(ledger, "It swings by 10.3.", "F1", beside=("F7",)) == []
+    assert marked(ledger, "It comes to 10.3.", "F1", beside=("F7",)) == []
 
 
 def test_general_knowledge_and_advice_may_have_numbers_of_their_own_but_tell_nothing_of_the_run(ledger):
