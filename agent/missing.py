@@ -178,7 +178,7 @@ def _stands(symptom: Symptom, series: Sequence[Series]) -> Missing | None:
         better = VOCABULARY[s.metric].better
         if len(blocks) == BLOCKS and better * mann_kendall(blocks)[1] < TREND:
             numbers = {"key": clean(s.key, 60), "first": float(blocks[0]), "last": float(blocks[-1])}
-            return Missing(*(SAID["stands"].say(lang, **numbers) for lang in ("en", "zh")))
+            return Missing(SAID["stands"].say("en", **numbers), SAID["stands"].say("zh", **numbers))
     return None
 
 

@@ -30,6 +30,8 @@ FILES, ALIKE = 64, 4
 """Files that are read for words, and files of one folder and ending: a thousand samples are about one thing."""
 READ, LINES = 300, 4000
 """Lines that are read, of a file and in all: half a second of work."""
+SAYING = 12
+"""Different words of all files from which on they are about something."""
 LEAST = 0.05
 """Probability from which on the folder is said to be about an entry."""
 MOST = 3
@@ -76,7 +78,7 @@ class Subject:
     def share(self) -> dict[str, float]:
         """The probability of each entry, by the words of the files."""
         texts = [file_words(name, (text for _, text in some)) for name, some in self.lines.items()]
-        return subjects().about(texts)
+        return subjects().about(texts) if len({word for text in texts for word in text.split()}) >= SAYING else {}
 
     @cached_property
     def leads(self) -> dict[str, tuple[tuple[float, Finding], ...]]:

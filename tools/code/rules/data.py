@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..flow import made_of
 from ..patch import first_in, instead, without
@@ -75,7 +75,7 @@ def epoch_not_set_on_sampler(view: View) -> Iterator[Fault]:
                     "没有调用 set_epoch：每个 epoch 的顺序完全相同", fix, beside=(loops[0],))  # fmt: skip
 
 
-def _again_and_again(view: View, made: ast.Call) -> list[ast.AST]:
+def _again_and_again(view: View, made: ast.Call) -> Sequence[ast.AST]:
     """The loops that go through the data once in each pass: over epochs by their words, or around a training."""
     program = view.program
     named = [x for t in view.trainings for x in (*t.outer, t.node) if isinstance(x, ast.For)

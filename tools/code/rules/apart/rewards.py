@@ -55,14 +55,9 @@ def _clips(program: Program) -> Iterator[Clip]:
         bound = next((a for a in call.args if isinstance(program.const(a), (int, float))), None)
         inner = next((a for a in call.args if a is not bound), None)
         upper = call.func.id == "min"
-        if (
-            bound is None
-            or inner is None
-            or (
-                isinstance(program.parent.get(call), ast.Call)
-                and getattr(program.parent[call].func, "id", "") in ("min", "max")
-            )
-        ):  # type: ignore[attr-defined]
+        above = program.parent.get(call)
+        within = isinstance(above, ast.Call) and getattr(above.func, "id", "") in ("min", "max")
+        if bound is None or inner is None or within:
             continue
         other = None
         if isinstance(inner, ast.Call) and key(inner.func) == ("max" if upper else "min") and len(inner.args) == 2:
