@@ -236,6 +236,9 @@ def _useless(training: Training, clip: Event) -> bool:
             and set(e.guards) <= set(clip.guards) and not e.loops]  # fmt: skip
     if not rest or rest[0].kind not in ("zero", "backward") or not any(e.kind == "step" for e in rest):
         return False
+    until = (*order[at + 1 :], *order[:at])
+    if any(e.kind == "step" for e in until[: until.index(rest[0])]):
+        return False
     return rest[-1].kind != "backward"
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ...flow import made_of
-from ...program import FUNCTIONS, key, last, receiver
+from ...program import FUNCTIONS, key, last, passed, receiver
 from ...running import place
 from ...training import Event, events_of
 from ..rule import Fault, View, rule
@@ -166,19 +166,39 @@ def optimizer_remade_after_loading(view: View) -> Iterator[Fault]:
     Why: the moments that were loaded are thrown away: the first steps after a resume are as rough as the first of all.
     """
     program = view.program
-    for call in program.find("load_state_dict"):
-        scope, name = program.scope(call), key(receiver(call))
-        if not name or view.roles.of(receiver(call)) != "optimizer" or not isinstance(scope, FUNCTIONS):
-            continue
-        events = events_of(program, view.roles, scope)
-        loads = [e for e in events if isinstance(e.node, ast.Call) and key(e.on) == name
-                 and last(program.path(e.node.func)) == "load_state_dict"]  # fmt: skip
-        loaded = loads[-1] if loads and loads[-1].node is call else None
-        for event in events[events.index(loaded) + 1 :] if loaded is not None else ():
-            node = event.node
-            made = node.value if event.kind == "assign" and isinstance(node, ast.Assign) else None
-            anew = isinstance(node, ast.Assign) and key(node.targets[0]) == name and view.roles.of(made) == "optimizer"
-            if loaded is not None and anew and isinstance(made, ast.Call) and set(event.guards) <= set(loaded.guards):
-                yield Fault(place(event, loaded), f"`{name}` is made anew after its state was loaded: what was loaded is gone",
-                            f"加载状态之后又重新创建了 `{name}`：加载的状态丢失", beside=(call,))  # fmt: skip
-                break
+    if not any(view.roles.of(receiver(c)) == "optimizer" for c in program.find("load_state_dict")):
+        return
+    made = [b.value for s in program.bound.values() for bs in s.values() for b in bs if b.how == "assign"
+            and view.roles.of(b.value) == "optimizer" and isinstance(b.value, ast.Call)]  # fmt: skip
+    for scope in dict.fromkeys(program.scope(m) for m in made if m is not None):
+        if isinstance(scope, FUNCTIONS):
+            yield from _remade(view, events_of(program, view.roles, scope))
+
+
+def _remade(view: View, events: tuple[Event, ...]) -> Iterator[Fault]:
+    """Optimizers that are made again, in one run of a function, once they have got their state."""
+    program, loaded = view.program, dict[str, Event]()
+    for event in events:
+        node = event.node
+        if isinstance(node, ast.Call) and last(program.path(node.func)) == "load_state_dict":
+            if view.roles.of(receiver(node)) == "optimizer" and (name := _outside(view, event)):
+                loaded[name] = event
+        made = node.value if event.kind == "assign" and isinstance(node, ast.Assign) else None
+        before = loaded.pop(key(node.targets[0]), None) if made is not None and isinstance(node, ast.Assign) else None
+        anew = view.roles.of(made) == "optimizer" and isinstance(made, ast.Call)
+        here = before is not None and (not event.calls or event.calls == before.calls)
+        if before is not None and anew and here and set(event.guards) <= set(before.guards):
+            name = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
+            yield Fault(place(event, before), f"`{name}` is made anew after its state was loaded: what was loaded is gone",
+                        f"加载状态之后又重新创建了 `{name}`：加载的状态丢失", beside=(before.node,))  # fmt: skip
+            return
+
+
+def _outside(view: View, event: Event) -> str:
+    """The name that an object has where the outermost call of an event is made."""
+    name = key(event.on)
+    for call in reversed(event.calls):
+        function = view.program.function(call)
+        pairs = passed(function, call) if function is not None else ()
+        name = next((key(v) for own, v in pairs if own == name), name if name.startswith("self.") else "")
+    return name

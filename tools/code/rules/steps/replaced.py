@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ...flow import Source, made_of
 from ...patch import after, without
-from ...program import Program, key, last, passed, receiver
+from ...program import Program, argument, key, last, passed, receiver
 from ..look import source
 from ..optimizer import TRAIN
 from ..rule import Fault, View, rule
@@ -24,6 +24,8 @@ CHANGES = (
     "reset_classifier",
     "deepcopy",
 )
+WRAPS = ("get_peft_model", "FSDP", "FullyShardedDataParallel")
+"""Of these, the calls that give a model back which trains other parameters than the one that they are given."""
 
 
 @rule("optimizer-holds-old-parameters", "S0", "loss-stagnation", "parameters()",
@@ -70,6 +72,7 @@ def optimizer_holds_old_parameters(view: View) -> Iterator[Fault]:
                 and key(statement.targets[0]) == taken[0]
                 and statement.value is change
             )
+            anew = anew or (name in WRAPS and isinstance(statement, ast.Assign) and _wraps(program, asked, change))
             own_call = isinstance(change.func, ast.Attribute) and (key(receiver(change)) == taken[0] or own)
             if not (anew or (name in ("resize_token_embeddings", "reset_classifier") and own_call)):
                 continue
@@ -78,6 +81,13 @@ def optimizer_holds_old_parameters(view: View) -> Iterator[Fault]:
             if (apart or not again) and not copied and (apart or _used_after(view, call, change)):
                 yield Fault(change, f"`{taken[0]}` is changed after the optimizer took its parameters",
                             f"优化器取走参数之后 `{taken[0]}` 又被替换", _made_later(view, call, statement), beside=(call,))  # fmt: skip
+
+
+def _wraps(program: Program, asked: list[Source], change: ast.Call) -> bool:
+    """Whether what is wrapped is the model whose parameters were asked for."""
+    inner = argument(change, "model", 0) or argument(change, "module")
+    models = (receiver(s.node) for s in asked if isinstance(s.node, ast.Call) and not s.calls)
+    return inner is not None and any(m is not None and _same_thing(program, inner, m) for m in models)
 
 
 def _parameters_of(program: Program, source_: Source) -> str:
