@@ -309,12 +309,23 @@ def batches_repeated_after_resume(view: View) -> Iterator[Fault]:
                         "恢复后该 epoch 从头开始：前面的批次会训练两遍", beside=(saved[0],))  # fmt: skip
 
 
+def _over_loader(view: View, training: Training) -> bool:
+    """Whether a loop goes through a loader: as `for` does, or by `next` of what goes through one in one order."""
+    program = view.program
+    if isinstance(training.node, ast.For) and any(view.roles.of(n) == "loader" for n in ast.walk(training.node.iter)):
+        return True
+    for event in training.of("call") if re.search(r"manual_seed|set_seed|seed_everything", program.text) else ():
+        asked = isinstance(event.node, ast.Call) and program.path(event.node.func) == "next" and event.node.args
+        if asked and any(view.roles.of(s.node) == "loader" for s in made_of(program, asked[0], event.calls)
+                         if isinstance(s.node, (ast.Call, ast.Name, ast.Attribute))):  # fmt: skip
+            return True
+    return False
+
+
 def _counter(view: View, training: Training, within: set[str]) -> ast.AST | None:
     """Where a counter of steps is restored that a loop over a loader goes on with, and that says when to save."""
     program = view.program
-    if not isinstance(training.node, ast.For) or not any(
-        view.roles.of(n) == "loader" for n in ast.walk(training.node.iter)
-    ):
+    if not _over_loader(view, training):
         return None
     for scoped in program.bound.values():
         for name, bindings in scoped.items():

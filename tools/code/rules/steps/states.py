@@ -70,7 +70,7 @@ def schedule_not_kept(view: View) -> Iterator[Fault]:
     """A run goes on with its optimizer, and its schedule begins anew.
 
     Why: the warm-up runs a second time and the decay ends late: the loss jumps, and the run is not the one that was planned.
-    Known gaps: of the loss scale, which finds its place again within some steps, only a hint.
+    The same of the loss scale, which is lost with the steps that overflow until it has found its place again.
     """
     program = view.program
     if re.search(r"last_epoch|save_state|load_state\(|ckpt_path", program.text):
@@ -79,7 +79,7 @@ def schedule_not_kept(view: View) -> Iterator[Fault]:
     states = [state_roles(view, c) for c in program.find("state_dict", "load_state_dict") if receiver(c) is not None]
     if not loads or not all(states) or not any(t.of("step") for t in view.trainings):
         return
-    for role, severity, zh in (("scheduler", "", "学习率调度"), ("scaler", "S3", "loss scale")):
+    for role, severity, zh in (("scheduler", "", "学习率调度"), ("scaler", "", "loss scale")):
         made = [c for c in program.each(ast.Call) if view.roles.of(c) == role and not key(c.func).startswith("self.")
                 and program.function(c) is None]  # fmt: skip
         if not made or any(role in s for s in states) or (role == "scheduler" and not _moves(view, made[0])):
@@ -99,7 +99,7 @@ def _moves(view: View, made: ast.Call) -> bool:
     return bool(steps) and all(c in called or around & set(program.loops(c)) for c in steps)
 
 
-@rule("random-numbers-not-kept", "S2", "resume-loss-jump", "seed",
+@rule("random-numbers-not-kept", "S3", "resume-loss-jump", "seed",
       bad=DRAWN.format(load="pass", save=""),
       good=DRAWN.format(load='torch.set_rng_state(state["random"])', save='"random": torch.get_rng_state(), '))  # fmt: skip
 def random_numbers_not_kept(view: View) -> Iterator[Fault]:
