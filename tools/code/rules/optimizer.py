@@ -206,7 +206,7 @@ def _length(view: View, name: str) -> str:
             return "epochs"
         if lengths or any(re.search(r"steps|iters", n) for n in said) or "schedule_with" in path:
             return "steps"
-        if epochs and path == "CosineAnnealingLR":
+        if epochs and path in ("CosineAnnealingLR", "OneCycleLR", "PolynomialLR", "LinearLR", "ConstantLR"):
             return "epochs"
     return ""
 

@@ -71,6 +71,7 @@ def zero_grad_missing(view: View) -> Iterator[Fault]:
     Known gaps: gradients that a library clears are taken for cleared.
     """
     for training in view.trainings:
+        yield from _one_of_several(training)
         steps = [s for s in training.of("step") if s.via not in ("engine",)]
         if (
             not (training.whole or _manual(view, training))
@@ -91,6 +92,16 @@ def zero_grad_missing(view: View) -> Iterator[Fault]:
         fix = (after(view.program.statement(steps[0].node), f"{on}.zero_grad()"),) if on and steps[0].depth == 0 else ()
         yield Fault(steps[0].node, "the gradients are never cleared: each step adds those of all steps before",
                     "梯度从不清零：每一步都叠加了之前所有步的梯度", fix)  # fmt: skip
+
+
+def _one_of_several(training: Training) -> Iterator[Fault]:
+    """Of several optimizers, those that are never cleared, where each of the others is by its own name."""
+    steps = {key(s.on): s for s in training.of("step") if not s.via}
+    cleared = {key(z.on) for z in training.of("zero")}
+    if cleared and cleared < set(steps) and "" not in steps:
+        for name in sorted(set(steps) - cleared):
+            yield Fault(steps[name].node, f"`{name}` is never cleared: each of its steps adds the gradients of all before",
+                        f"`{name}` 的梯度从不清零", beside=(training.of("zero")[0].node,))  # fmt: skip
 
 
 def _manual(view: View, training: Training) -> bool:

@@ -229,11 +229,17 @@ def _end_of(program: Program, held: ast.expr, ends: list[ast.expr]) -> ast.expr:
       schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
       """)  # fmt: skip
 def warmup_by_whole_numbers(view: View) -> Iterator[Fault]:
-    """A warm-up divides in whole numbers.
+    """A warm-up divides in whole numbers, or is a fraction where a number of steps is meant.
 
-    Why: the rate is zero until the end of the warm-up, and full at once.
+    Why: the rate is zero until the end of the warm-up, and full at once; of a fraction of a step there is no warm-up.
     """
     program = view.program
+    for call in (c for c in program.each(ast.Call) if view.roles.of(c) == "scheduler"):
+        given = argument(call, "num_warmup_steps")
+        told = program.usually(given) if given is not None else None
+        named = given is not None and re.search(r"ratio|fraction|proportion", last(key(given)))
+        if given is not None and ((isinstance(told, float) and 0 < told < 1) or (named and not isinstance(told, int))):
+            yield Fault(given, "a fraction where a number of steps is meant: there is no warm-up", "此处应为步数却给了比例：没有预热")
     for node in program.each(ast.BinOp):
         if (
             not isinstance(node, ast.BinOp)

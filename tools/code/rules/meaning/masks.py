@@ -48,7 +48,7 @@ def mean_over_what_is_masked(view: View) -> Iterator[Fault]:
         value = program.origin(value) if isinstance(value, ast.Name) else value
         for one, mask in _masked(program, value):
             word = key(_plain(program, mask))
-            masked = MASK.search(word) and not re.search(r"weight|scale|random|drop", word)
+            masked = MASK.search(word) and not re.search(r"weight|scale|random|drop", word) or _told(program, mask)
             per_token = PER_TOKEN.search(last(key(_plain(program, one)))) or _each_position(program, one)
             above = program.parent.get(call)
             again = isinstance(above, ast.BinOp) and isinstance(above.op, (ast.Div, ast.Mult))
@@ -75,6 +75,13 @@ def _masked(program: Program, value: ast.expr) -> list[tuple[ast.expr, ast.expr]
         mask = value.args[0].operand if isinstance(value.args[0], ast.UnaryOp) else value.args[0]
         return [(on, mask)] if _nothing(program, value.args[1]) else []
     return []
+
+
+def _told(program: Program, mask: ast.expr) -> bool:
+    """Whether a mask is a comparison of positions with lengths, or of tokens with padding."""
+    made = program.origin(_plain(program, mask))
+    said = program.code(made) if isinstance(made, ast.Compare) else ""
+    return bool(re.search(r"len|pad|-100|ignore", said, re.I))
 
 
 def _nothing(program: Program, expr: ast.expr) -> bool:

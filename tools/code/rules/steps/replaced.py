@@ -158,10 +158,10 @@ def _unfrozen_later(view: View) -> Iterator[Fault]:
         )
         for freed in program.nodes if chosen else ():
             later = (
-                isinstance(freed, ast.Call)
+                isinstance(freed, (ast.Call, ast.Assign))
                 and freed.lineno > call.lineno
                 and program.loops(freed)
-                and _frees(view, freed)
+                and (_frees(view, freed) if isinstance(freed, ast.Call) else _sets_free(program, freed))
             )
             again = [c for c in program.calls.get(last(program.path(call.func)), ()) if c.lineno > call.lineno]
             if (
@@ -171,6 +171,12 @@ def _unfrozen_later(view: View) -> Iterator[Fault]:
             ):
                 yield Fault(freed, "what is freed here is not in the optimizer, which took what was free before",
                             "这里解冻的参数不在优化器里：优化器只取了当时可训练的参数", beside=(call,))  # fmt: skip
+
+
+def _sets_free(program: Program, node: ast.Assign) -> bool:
+    """`p.requires_grad = True`."""
+    target = node.targets[0]
+    return isinstance(target, ast.Attribute) and target.attr == "requires_grad" and program.const(node.value) is True
 
 
 def _frees(view: View, call: ast.Call) -> bool:
