@@ -153,9 +153,9 @@ def _unfrozen_later(view: View) -> Iterator[Fault]:
     if "add_param_group" in program.text:
         return
     for call in [n for n in program.each(ast.Call) if view.roles.of(n) == "optimizer" and n.args]:
-        chosen = any(
-            isinstance(n, ast.Attribute) and n.attr == "requires_grad" for n in program.traced(call.args[0], 2)
-        )
+        asked = list(program.traced(call.args[0], 2))
+        asked += [n for a in asked if isinstance(a, ast.Lambda) for n in ast.walk(a.body)]
+        chosen = any(isinstance(n, ast.Attribute) and n.attr == "requires_grad" for n in asked)
         for freed in program.nodes if chosen else ():
             later = (
                 isinstance(freed, (ast.Call, ast.Assign))

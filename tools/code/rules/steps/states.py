@@ -136,3 +136,32 @@ def _kept(view: View) -> ast.AST | None:
         function = program.function(made) if isinstance(made, ast.Call) else None
         return function if isinstance(function, FUNCTIONS) else made
     return None
+
+
+@rule("trainer-begins-anew", "S2", "resume-loss-jump", "get_last_checkpoint checkpoint-",
+      bad="""
+      last = get_last_checkpoint("out")
+      model = AutoModelForCausalLM.from_pretrained(last or "gpt2")
+      trainer = Trainer(model=model, args=TrainingArguments("out"), train_dataset=rows)
+      trainer.train()
+      """,
+      good="""
+      last = get_last_checkpoint("out")
+      model = AutoModelForCausalLM.from_pretrained("gpt2")
+      trainer = Trainer(model=model, args=TrainingArguments("out"), train_dataset=rows)
+      trainer.train(resume_from_checkpoint=last)
+      """)  # fmt: skip
+def trainer_begins_anew(view: View) -> Iterator[Fault]:
+    """A trainer is given the weights of its last checkpoint, and is not told to go on with it.
+
+    Why: the optimizer, the schedule and the place in the data begin anew: the loss jumps, and rows are trained on twice.
+    """
+    program = view.program
+    if "resume_from_checkpoint" in program.said:
+        return
+    trained = [c for c in program.find("train") if not c.args and not c.keywords]
+    for call in program.find("from_pretrained") if trained else ():
+        nodes = list(program.traced(call.args[0], 4)) if call.args and view.roles.of(call) == "model" else []
+        if any(isinstance(n, ast.Call) and last(program.path(n.func)) == "get_last_checkpoint" for n in nodes):
+            yield Fault(call, "the weights of the last checkpoint are loaded, and the trainer begins anew: no optimizer, no schedule",
+                        "只加载了最近检查点的权重，训练器从头开始：优化器与调度都没有恢复", beside=(trained[0],))  # fmt: skip
