@@ -71,7 +71,7 @@ def zero_grad_missing(view: View) -> Iterator[Fault]:
     Known gaps: gradients that a library clears are taken for cleared.
     """
     for training in view.trainings:
-        yield from _one_of_several(training)
+        yield from _one_of_several(view, training)
         steps = [s for s in training.of("step") if s.via not in ("engine",)]
         if (
             not (training.whole or _manual(view, training))
@@ -94,12 +94,15 @@ def zero_grad_missing(view: View) -> Iterator[Fault]:
                     "梯度从不清零：每一步都叠加了之前所有步的梯度", fix)  # fmt: skip
 
 
-def _one_of_several(training: Training) -> Iterator[Fault]:
+def _one_of_several(view: View, training: Training) -> Iterator[Fault]:
     """Of several optimizers, those that are never cleared, where each of the others is by its own name."""
     steps = {key(s.on): s for s in training.of("step") if not s.via}
     cleared = {key(z.on) for z in training.of("zero")}
-    if cleared and cleared < set(steps) and "" not in steps:
+    if cleared and cleared < set(steps) and training.whole:
         for name in sorted(set(steps) - cleared):
+            made = view.program.origin(steps[name].on) if name else None  # type: ignore[arg-type]
+            if not isinstance(made, ast.Call) or not view.program.path(made.func).startswith("torch.optim."):
+                continue
             yield Fault(steps[name].node, f"`{name}` is never cleared: each of its steps adds the gradients of all before",
                         f"`{name}` 的梯度从不清零", beside=(training.of("zero")[0].node,))  # fmt: skip
 

@@ -161,7 +161,7 @@ def _unfrozen_later(view: View) -> Iterator[Fault]:
                 isinstance(freed, (ast.Call, ast.Assign))
                 and freed.lineno > call.lineno
                 and program.loops(freed)
-                and (_frees(view, freed) if isinstance(freed, ast.Call) else _sets_free(program, freed))
+                and (_frees(view, freed) if isinstance(freed, ast.Call) else _sets_free(view, freed))
             )
             again = [c for c in program.calls.get(last(program.path(call.func)), ()) if c.lineno > call.lineno]
             if (
@@ -173,10 +173,19 @@ def _unfrozen_later(view: View) -> Iterator[Fault]:
                             "这里解冻的参数不在优化器里：优化器只取了当时可训练的参数", beside=(call,))  # fmt: skip
 
 
-def _sets_free(program: Program, node: ast.Assign) -> bool:
+def _sets_free(view: View, node: ast.Assign) -> bool:
     """`p.requires_grad = True`."""
     target = node.targets[0]
-    return isinstance(target, ast.Attribute) and target.attr == "requires_grad" and program.const(node.value) is True
+    free = isinstance(target, ast.Attribute) and target.attr == "requires_grad"
+    return free and view.program.const(node.value) is True and _of_a_model(view, target.value)  # type: ignore[attr-defined]
+
+
+def _of_a_model(view: View, expr: ast.expr | None) -> bool:
+    """Whether a value is a model, a part of one, or a parameter that a loop goes through."""
+    found = view.program.binding(expr) if expr is not None and key(expr) else None
+    if found is not None and found.how == "for" and isinstance(found.value, ast.Call):
+        return last(view.program.path(found.value.func)) in ("parameters", "named_parameters", "children", "modules")
+    return any(view.roles.of(e) == "model" for e in (expr, *_around(expr)))
 
 
 def _frees(view: View, call: ast.Call) -> bool:
@@ -184,7 +193,7 @@ def _frees(view: View, call: ast.Call) -> bool:
     program = view.program
     on = any(isinstance(a, ast.Constant) and a.value is True for a in (*call.args, *(k.value for k in call.keywords)))
     if last(program.path(call.func)) == "requires_grad_":
-        return on or not call.args
+        return (on or not call.args) and _of_a_model(view, receiver(call))
     function = program.function(call)
     inner = program.code(function, 4000) if function is not None else ""
     return "requires_grad" in inner and (on or re.search(r"requires_grad(_\(True\)| = True)", inner) is not None)
