@@ -202,7 +202,8 @@ def _factors(program: Program, end: ast.expr) -> Iterator[ast.expr]:
 
 def _is_rate(program: Program, expr: ast.expr, rate: ast.expr) -> bool:
     """Whether a value is the rate of the optimizer: by its name, or the same small number."""
-    if key(expr) and key(expr) == key(rate) and program.bindings(expr) == program.bindings(rate):
+    one, other = program.origin(expr), program.origin(rate)
+    if key(one) and key(one) == key(other) and program.bindings(one) == program.bindings(other):
         return True
     value = program.usually(expr)
     return isinstance(value, float) and 0 < value < 0.5 and value == program.usually(rate)

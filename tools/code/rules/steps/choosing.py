@@ -80,6 +80,8 @@ def _named(program: Program, over: ast.expr) -> bool:
     made = program.origin(over)
     if isinstance(made, ast.Call) and last(program.path(made.func)) == "items" and (on := receiver(made)) is not None:
         made = program.origin(on)
+    if isinstance(made, ast.Call) and key(made.func) in ("dict", "list") and made.args:
+        made = program.origin(made.args[0])
     return isinstance(made, ast.Call) and last(program.path(made.func)) == "named_parameters"
 
 
