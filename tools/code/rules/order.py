@@ -130,6 +130,7 @@ def gradients_cleared_before_step(view: View) -> Iterator[Fault]:
     Why: the optimizer sees zero gradients, or none; nothing is learned.
     """
     for training in view.trainings:
+        yield from _first_of_two(view, training)
         for step in training.of("step"):
             clearing = _clearing(training, step)
             found = _before(training, step, (*clearing, *training.of("backward")))
@@ -150,6 +151,19 @@ def gradients_cleared_before_step(view: View) -> Iterator[Fault]:
             yield Fault(place(found, step), "the gradients are cleared before the optimizer uses them",
                         "优化器更新之前梯度已被清零", fix, beside=(found.node, step.node))  # fmt: skip
             break
+
+
+def _first_of_two(view: View, training: Training) -> Iterator[Fault]:
+    """Gradients of a first loss that are cleared before a second one is added, with one optimizer for both."""
+    steps, program = training.of("step"), view.program
+    kinds = [e for e in training.events if e.kind in ("backward", "zero", "step")]
+    plain = not any(e.guards or e.loops for e in kinds) and len({key(s.on) for s in steps}) == 1 == len(steps)
+    if not plain or re.search(r"\.grad\b|autograd", program.text):
+        return
+    for one, zero, two in zip(kinds, kinds[1:], kinds[2:], strict=False):
+        if (one.kind, zero.kind, two.kind) == ("backward", "zero", "backward") and key(zero.on) == key(steps[0].on):
+            yield Fault(zero.node, "the gradients of the first loss are cleared before the second is added",
+                        "第一个损失的梯度在加上第二个之前被清零", beside=(one.node, two.node))  # fmt: skip
 
 
 @rule("optimizer-never-stepped", "S0", "loss-stagnation", "backward",

@@ -125,7 +125,7 @@ def weights_trained_in_half(view: View) -> Iterator[Fault]:
                for n in program.traced(o) if view.roles.of(n) == "model"} - {""}  # fmt: skip
     if re.search(r"FP16_(Unfused)?Optimizer|\bapex\b", program.text):
         return  # the optimizer keeps weights of its own in full precision
-    at = {program.scope(t.node) for t in view.trainings}
+    at = {t.node if isinstance(t.node, FUNCTIONS) else program.scope(t.node) for t in view.trainings}
     if not trained or any(b.via in ("engine", "accelerator") for t in view.trainings for b in t.of("backward")):
         return
     inside = {id(s.node) for t in view.trainings for e in t.of("step") if e.on is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from ...flow import made_of
@@ -23,6 +24,7 @@ def kept_by_modules(view: View) -> Iterator[Fault]:
         owner = program.parent.get(function)
         if isinstance(owner, ast.ClassDef) and owner.name in view.roles.modules:
             yield from _carried(view, function, owner)
+            yield from _gathered(view, function, owner)
     for call in program.find(*HOOKS) if view.trainings else ():
         function = program.objects.target(call.args[0]) if call.args else None
         if function is not None:
@@ -59,6 +61,30 @@ def _carried(view: View, function: Function, owner: ast.ClassDef) -> Iterator[Fa
         ):
             fix = f"`{name}` is kept from one forward pass to the next with its graph: memory grows, or backward fails"
             yield Fault(node, fix, f"`{name}` 带着计算图从一次前向保留到下一次", severity="S2")  # fmt: skip
+
+
+def _gathered(view: View, function: Function, owner: ast.ClassDef) -> Iterator[Fault]:
+    """`self.seen.append(h)` of a list that nobody empties; `y, self.state = self.rnn(x, self.state)`, never cut."""
+    program = view.program
+    for node in program.within(function):
+        name, values = "", list[ast.expr]()
+        if isinstance(node, ast.Call) and last(program.path(node.func)) == "append":
+            name, values = key(receiver(node)), node.args[:1]
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Call):
+            given = {key(a) for a in (*node.value.args, *(k.value for k in node.value.keywords))}
+            name = next((k for t in node.targets[0].elts if (k := key(t)).startswith("self.") and k in given), "")
+            values = [node.value]
+        if not name.startswith("self.") or LOSS.search(last(name)) or no_grad(program.contexts(node)):
+            continue
+        begun = [b for b in program.bound.get(owner, {}).get(name, ()) if b.node is not node]
+        outside = any(re.search(rf"\.{re.escape(last(name))}\s{{0,2}}(=[^=]|\.(clear|pop|popleft|zero_|detach_)\b)", row)
+                      and not row.strip().startswith("self.") for row in program.parsed.lines)  # fmt: skip
+        emptied = any(key(receiver(c)) == name for c in program.find("clear", "pop", "popleft", "detach_"))
+        once = all(getattr(program.scope(b.node), "name", "") == "__init__" for b in begun)
+        bare = all(isinstance(b.value, (ast.List, ast.Constant)) for b in begun)
+        if begun and once and bare and not emptied and not outside and any(_with_graph(view, v, function) for v in values):
+            yield Fault(node, f"`{name}` is kept from one forward pass to the next with its graph: memory grows, or backward fails",
+                        f"`{name}` 带着计算图从一次前向保留到下一次", severity="S2")  # fmt: skip
 
 
 def _with_graph(view: View, value: ast.expr, function: Function) -> bool:

@@ -240,7 +240,7 @@ def _a_loss(program: Program, expr: ast.expr) -> bool:
           optimizer.zero_grad()
       """)  # fmt: skip
 def clip_on_a_part(view: View) -> Iterator[Fault]:
-    """One part of the model is clipped, and the optimizer moves all of it.
+    """One part of the model is clipped, and the optimizer moves all of it; or each parameter is clipped for itself.
 
     Why: a large gradient anywhere else goes through; the part that is clipped learns at another rate than the rest.
     Known gaps: parts that are clipped one by one are left alone.
@@ -248,6 +248,14 @@ def clip_on_a_part(view: View) -> Iterator[Fault]:
     program = view.program
     for training in view.trainings:
         clips, steps = training.of("clip"), training.of("step")
+        for clip in clips:
+            found = program.binding(clip.on) if isinstance(clip.on, ast.Name) else None
+            over = found.value if found is not None and found.how == "for" else None
+            each = isinstance(over, ast.Call) and last(program.path(over.func)) in PARAMETERS
+            by_norm = isinstance(clip.node, ast.Call) and "norm" in program.path(clip.node.func)
+            if each and by_norm and clip.loops and steps:
+                yield Fault(clip.node, "each parameter is clipped by its own norm: the direction of the update changes",
+                            "逐个参数按各自的范数裁剪：更新方向被改变", beside=(steps[0].node,))  # fmt: skip
         if len(clips) != 1 or len({key(s.on) for s in steps}) != 1 or FREEZES.search(program.text):
             continue
         clip, step = clips[0], steps[0]
