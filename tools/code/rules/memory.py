@@ -14,7 +14,7 @@ from ..program import FUNCTIONS, Program, key, last, receiver
 from ..training import Event, Training
 from .look import LOSS, carries_graph, each_time, inside, losses, model_call, no_grad, set_within, source
 from .rule import Fault, Pace, View, rule
-from .steps.holding import kept_by_modules
+from .steps.holding import kept_by_modules, reduced
 
 LOOP = """
 model = Net()
@@ -86,28 +86,6 @@ def _lives(view: View, pace: Pace, event: Event, name: str) -> bool:
     return True
 
 
-REDUCES = ("mean", "sum", "pow", "abs", "square", "norm", "float", "sqrt", "log", "exp")
-"""Calls through which a number keeps its graph."""
-
-
-def _reduced(view: View, expr: ast.expr) -> bool:
-    """Whether a number is computed from what a model gives back by nothing but what keeps the graph."""
-    program = view.program
-    for _ in range(8):
-        expr = program.origin(expr)
-        if isinstance(expr, ast.Call) and model_call(view, expr):
-            return True
-        if isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr in REDUCES:
-            expr = expr.args[0] if key(expr.func.value) == "torch" and expr.args else expr.func.value
-        elif isinstance(expr, (ast.Attribute, ast.Subscript)):
-            expr = expr.value
-        elif isinstance(expr, ast.BinOp):
-            return _reduced(view, expr.left) or _reduced(view, expr.right)
-        else:
-            return False
-    return False
-
-
 def _feeds_backward(view: View, training: Training | None, name: str) -> bool:
     if training is None:
         return False
@@ -150,7 +128,7 @@ def loss_kept_with_graph(view: View) -> Iterator[Fault]:
             view, training, value, event.calls
         ):
             continue
-        if training is None and not LOSS.search(source(view.program, value)) and not _reduced(view, value):
+        if training is None and not LOSS.search(source(view.program, value)) and not reduced(view, value):
             continue
         fix = (instead(value, _detached(view, value)),)
         yield Fault(event.node, f"`{name}` adds up the loss with its graph: every step's activations stay in memory",

@@ -354,7 +354,9 @@ def scheduler_before_optimizer(view: View) -> Iterator[Fault]:
         for event in training.of("schedule"):
             step = next((s for s in steps if s.guards == event.guards and s.loops == event.loops), None)
             first = step is not None and order.index(event) < order.index(step)
-            gone = [b for b in training.of("backward") if order.index(b) < order.index(event)] or _by_itself(view, event)
+            gone = [b for b in training.of("backward") if order.index(b) < order.index(event)] or _by_itself(
+                view, event
+            )
             if first and gone and step is not None:
                 own, behind = view.program.statement(event.node), view.program.statement(step.node)
                 same = view.program.parent.get(own) is view.program.parent.get(behind)
@@ -366,7 +368,9 @@ def scheduler_before_optimizer(view: View) -> Iterator[Fault]:
 def _by_itself(view: View, event: Event) -> bool:
     """Whether a schedule is one of PyTorch's or Transformers' and counts its steps by itself: the first is one too many."""
     call, program = event.node, view.program
-    made = [s.node for s in made_of(program, event.on, event.calls, 4) if isinstance(s.node, ast.Call)] if event.on else []
+    made = (
+        [s.node for s in made_of(program, event.on, event.calls, 4) if isinstance(s.node, ast.Call)] if event.on else []
+    )
     paths = [program.path(c.func) for c in made]
     counts = any(re.search(r"lr_scheduler\.|get_\w{1,40}_schedule\w{0,20}$|get_scheduler$", p) for p in paths)
     return counts and isinstance(call, ast.Call) and not call.args and not call.keywords

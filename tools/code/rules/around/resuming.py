@@ -98,7 +98,9 @@ def _never_used(view: View) -> Iterator[Fault]:
 
 def _shown(program: Program, node: ast.AST) -> bool:
     """Whether a value is only printed."""
-    return any(isinstance(a, ast.Call) and last(program.path(a.func)) in ("print", "info", "debug") for a in program.up(node))
+    return any(
+        isinstance(a, ast.Call) and last(program.path(a.func)) in ("print", "info", "debug") for a in program.up(node)
+    )
 
 
 def _by_helpers(view: View) -> Iterator[Fault]:
@@ -115,7 +117,11 @@ def _by_helpers(view: View) -> Iterator[Fault]:
         raised = any(isinstance(n, ast.BinOp) for s in made_of(program, call.args[0]) for n in [s.node])
         for saved in saves(view) if read is not None and not raised else ():
             value = saved.fields.get("epoch")
-            parts = [s.node for s in made_of(program, value)] if value is not None and program.scope(value) is not program.scope(loop) else []
+            parts = (
+                [s.node for s in made_of(program, value)]
+                if value is not None and program.scope(value) is not program.scope(loop)
+                else []
+            )
             again = any(program.scope(c) is program.scope(saved.call) or program.function(c) is program.scope(saved.call)
                         for c in ast.walk(loop) if isinstance(c, ast.Call))  # fmt: skip
             if again and not any(isinstance(n, ast.BinOp) for n in parts) and any(key(n) == name for n in parts):

@@ -240,7 +240,11 @@ def warmup_by_whole_numbers(view: View) -> Iterator[Fault]:
         told = program.usually(given) if given is not None else None
         named = given is not None and re.search(r"ratio|fraction|proportion", last(key(given)))
         if given is not None and ((isinstance(told, float) and 0 < told < 1) or (named and not isinstance(told, int))):
-            yield Fault(given, "a fraction where a number of steps is meant: there is no warm-up", "此处应为步数却给了比例：没有预热")
+            yield Fault(
+                given,
+                "a fraction where a number of steps is meant: there is no warm-up",
+                "此处应为步数却给了比例：没有预热",
+            )
     for node in program.each(ast.BinOp):
         if (
             not isinstance(node, ast.BinOp)

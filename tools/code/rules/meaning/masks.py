@@ -49,7 +49,7 @@ def mean_over_what_is_masked(view: View) -> Iterator[Fault]:
         value = program.origin(value) if isinstance(value, ast.Name) else value
         for one, mask in _masked(program, value):
             word = key(_plain(program, mask))
-            masked = MASK.search(word) and not re.search(r"weight|scale|random|drop", word) or _told(program, mask)
+            masked = (MASK.search(word) and not re.search(r"weight|scale|random|drop", word)) or _told(program, mask)
             per_token = PER_TOKEN.search(last(key(_plain(program, one)))) or _each_position(program, one)
             above = program.parent.get(call)
             again = isinstance(above, ast.BinOp) and isinstance(above.op, (ast.Div, ast.Mult))
@@ -247,7 +247,9 @@ def _masks_second(program: Program, node: ast.AST) -> bool:
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add) or not isinstance(node.left, ast.BinOp):
         return False
     filled, rest = node.left, node.right
-    if not isinstance(filled.op, ast.Mult) or not re.fullmatch(r"\[(-100|\w{0,40}IGNORE\w{0,40})\]", program.code(filled.left)):
+    if not isinstance(filled.op, ast.Mult) or not re.fullmatch(
+        r"\[(-100|\w{0,40}IGNORE\w{0,40})\]", program.code(filled.left)
+    ):
         return False
     count = program.origin(filled.right)
     whole = program.origin(rest.value) if isinstance(rest, ast.Subscript) else None

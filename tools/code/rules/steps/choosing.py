@@ -109,7 +109,14 @@ def _true(program: Program, test: ast.expr, name: str, dims: int) -> bool | None
     return None
 
 
-ORDERS = {ast.Gt: int.__gt__, ast.GtE: int.__ge__, ast.Lt: int.__lt__, ast.LtE: int.__le__, ast.Eq: int.__eq__, ast.NotEq: int.__ne__}
+ORDERS = {
+    ast.Gt: int.__gt__,
+    ast.GtE: int.__ge__,
+    ast.Lt: int.__lt__,
+    ast.LtE: int.__le__,
+    ast.Eq: int.__eq__,
+    ast.NotEq: int.__ne__,
+}
 
 
 def _compared(program: Program, test: ast.Compare, name: str, dims: int) -> bool | None:
@@ -121,7 +128,11 @@ def _compared(program: Program, test: ast.Compare, name: str, dims: int) -> bool
         return (str(word) in name) is isinstance(how, ast.In) if known else None
     number = program.const(right)
     order = ORDERS.get(type(how))
-    if order is not None and isinstance(number, int) and re.search(r"\.n?dim\b|len\(\w{1,40}\.shape\)", program.code(test.left)):
+    if (
+        order is not None
+        and isinstance(number, int)
+        and re.search(r"\.n?dim\b|len\(\w{1,40}\.shape\)", program.code(test.left))
+    ):
         return order(dims, number)
     return None
 
@@ -139,7 +150,11 @@ def _called(program: Program, test: ast.Call, name: str, dims: int) -> bool | No
         return None
     over = program.origin(made.generators[0].iter)
     words = [program.const(e) for e in over.elts] if isinstance(over, (ast.List, ast.Tuple, ast.Set)) else []
-    if not words or not all(isinstance(w, str) and WORDS.match(w) for w in words) or not isinstance(made.elt, ast.Compare):
+    if (
+        not words
+        or not all(isinstance(w, str) and WORDS.match(w) for w in words)
+        or not isinstance(made.elt, ast.Compare)
+    ):
         return None
     inside = isinstance(made.elt.ops[0], ast.In) and key(made.elt.left) == key(made.generators[0].target)
     return (any if how == "any" else all)(str(w) in name for w in words) if inside else None

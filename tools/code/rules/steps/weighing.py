@@ -90,7 +90,7 @@ def _averages(view: View) -> Iterator[ast.Call]:
             yield call
 
 
-@rule("token-means-averaged", "S3", "grad-accum-loss-scaling", "-100 IGNORE",
+@rule("token-means-averaged", "S2", "grad-accum-loss-scaling", "-100 IGNORE",
       bad="""
       labels = [-100] * len(prompt) + answer
       for i, batch in enumerate(loader):
