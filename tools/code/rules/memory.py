@@ -135,7 +135,7 @@ def loss_kept_with_graph(view: View) -> Iterator[Fault]:
                     f"`{name}` 累加的 loss 带着计算图：每一步的激活都留在显存里", fix)  # fmt: skip
 
 
-@rule("tensors-kept-with-graph", "S1", "memory-leak", "append extend += [",
+@rule("tensors-kept-with-graph", "S1", "memory-leak", "append extend += [ self.",
       bad=LOOP.format(before="history = []", inside="history.append(loss)"),
       good=LOOP.format(before="history = []", inside="history.append(loss.item())"))  # fmt: skip
 def tensors_kept_with_graph(view: View) -> Iterator[Fault]:

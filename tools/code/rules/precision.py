@@ -154,8 +154,8 @@ def scaled_gradients_stepped(view: View) -> Iterator[Fault]:
 
 def _other_way(event: Event, others: list[Event]) -> bool:
     """Whether something stands under a condition whose other branch holds one of the others."""
-    turned = {(test, not positive) for test, positive in event.guards}
-    return any(g in turned for o in others for g in o.guards)
+    turned = {(ast.dump(test), not positive) for test, positive in event.guards}
+    return any((ast.dump(test), positive) in turned for o in others for test, positive in o.guards)
 
 
 @rule("part-of-loss-not-scaled", "S1", "grad-vanishing", "scaler scale(",

@@ -92,8 +92,8 @@ def _never_used(view: View) -> Iterator[Fault]:
             uses = [n for n in program.within(function) if isinstance(n, ast.Name) and n.id == name
                     and isinstance(n.ctx, ast.Load) and not _shown(program, n)]  # fmt: skip
             if not uses and any(t.of("step") for t in view.trainings):
-                yield Fault(read[0].node, f"`{name}` is read from the checkpoint and never used: the run begins at its beginning",
-                            f"从检查点读出的 `{name}` 没有被使用：又从头训练", beside=(loads[0],))  # fmt: skip
+                text = f"`{name}` is read from the checkpoint and never used: the run begins at its beginning"
+                yield Fault(read[0].node, text, f"从检查点读出的 `{name}` 没有被使用：又从头训练", beside=(loads[0],))
 
 
 def _shown(program: Program, node: ast.AST) -> bool:
@@ -104,29 +104,33 @@ def _shown(program: Program, node: ast.AST) -> bool:
 
 
 def _by_helpers(view: View) -> Iterator[Fault]:
-    """The same, where functions of the file save and read: what is saved is the epoch's own number, and so is the start."""
+    """The same, where functions of the file save and read: the start is the very number that is saved."""
     program = view.program
     for loop in program.each(ast.For):
-        call = loop.iter
-        begun = isinstance(call, ast.Call) and program.path(call.func) == "range" and len(call.args) > 1
-        name = key(loop.target)
-        if not begun or not name or not isinstance(call, ast.Call):
+        call, name = loop.iter, key(loop.target)
+        if not isinstance(call, ast.Call) or program.path(call.func) != "range" or len(call.args) < 2 or not name:
             continue
-        start = [s.node for s in made_of(program, call.args[0]) if s.calls]
-        read = next((n for n in start if isinstance(n, ast.Subscript) and program.const(n.slice) == "epoch"), None)
-        raised = any(isinstance(n, ast.BinOp) for s in made_of(program, call.args[0]) for n in [s.node])
-        for saved in saves(view) if read is not None and not raised else ():
+        start = list(made_of(program, call.args[0]))
+        read = [s.node for s in start if s.calls and isinstance(s.node, ast.Subscript)
+                and program.const(s.node.slice) == "epoch"]  # fmt: skip
+        raised = any(isinstance(s.node, ast.BinOp) for s in start)
+        for saved in saves(view) if read and not raised else ():
             value = saved.fields.get("epoch")
-            parts = (
-                [s.node for s in made_of(program, value)]
-                if value is not None and program.scope(value) is not program.scope(loop)
-                else []
-            )
-            again = any(program.scope(c) is program.scope(saved.call) or program.function(c) is program.scope(saved.call)
-                        for c in ast.walk(loop) if isinstance(c, ast.Call))  # fmt: skip
-            if again and not any(isinstance(n, ast.BinOp) for n in parts) and any(key(n) == name for n in parts):
-                yield Fault(read or loop, f"`{name}` is saved when it is done, and the run goes on with the same",
+            if value is not None and _saved_in(program, saved.call, loop) and _only(program, value, name):
+                yield Fault(read[0], f"`{name}` is saved when it is done, and the run goes on with the same",
                             f"保存的 `{name}` 已经完成，恢复后又重新训练它", beside=(saved.call,))  # fmt: skip
+
+
+def _saved_in(program: Program, save: ast.Call, loop: ast.For) -> bool:
+    """Whether a loop calls the function that saves."""
+    home = program.scope(save)
+    return any(isinstance(n, ast.Call) and program.function(n) is home for n in program.within(loop))
+
+
+def _only(program: Program, value: ast.expr, name: str) -> bool:
+    """Whether a value is this name's, and nothing is added to it."""
+    parts = [s.node for s in made_of(program, value)]
+    return not any(isinstance(n, ast.BinOp) for n in parts) and any(key(n) == name for n in parts)
 
 
 @rule("saved-part-has-another-name", "S1", "checkpoint-load-failure", "torch.save",

@@ -80,7 +80,7 @@ def _counted(program: Program, value: ast.expr) -> bool:
     )
 
 
-@rule("means-divided-by-items", "S2", "eval-harness-drift", "loss",
+@rule("means-divided-by-items", "S2", "eval-harness-drift", "loss Loss",
       bad="""
       total, seen = 0.0, 0
       for batch in val_loader:

@@ -254,6 +254,8 @@ def _masks_second(program: Program, node: ast.AST) -> bool:
     count = program.origin(filled.right)
     whole = program.origin(rest.value) if isinstance(rest, ast.Subscript) else None
     whole = program.origin(whole.value) if isinstance(whole, ast.Subscript) else whole
+    if isinstance(whole, ast.BinOp) and isinstance(whole.right, ast.List):
+        whole = program.origin(whole.left)  # `a + b + [end]`
     measured = count.args[0] if isinstance(count, ast.Call) and key(count.func) == "len" and count.args else None
     if not isinstance(whole, ast.BinOp) or not isinstance(whole.op, ast.Add) or measured is None or not key(measured):
         return False

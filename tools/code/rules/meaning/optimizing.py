@@ -180,9 +180,9 @@ def _remade(view: View, events: tuple[Event, ...]) -> Iterator[Fault]:
     program, loaded = view.program, dict[str, Event]()
     for event in events:
         node = event.node
-        if isinstance(node, ast.Call) and last(program.path(node.func)) == "load_state_dict":
-            if view.roles.of(receiver(node)) == "optimizer" and (name := _outside(view, event)):
-                loaded[name] = event
+        loads = isinstance(node, ast.Call) and last(program.path(node.func)) == "load_state_dict"
+        if loads and view.roles.of(event.on) == "optimizer" and (name := _outside(view, event)):
+            loaded[name] = event
         made = node.value if event.kind == "assign" and isinstance(node, ast.Assign) else None
         before = loaded.pop(key(node.targets[0]), None) if made is not None and isinstance(node, ast.Assign) else None
         anew = view.roles.of(made) == "optimizer" and isinstance(made, ast.Call)

@@ -17,6 +17,8 @@ SEEDS = ("manual_seed", "seed", "set_seed", "seed_everything")
 DRAWS = re.compile(r"^(torch\.(randint|randperm)|(np|numpy)\.random\.(randint|permutation|choice|shuffle)|"
                    r"random\.(randint|randrange|sample|choice|choices|shuffle))$")  # fmt: skip
 """Calls that choose among the data with the random numbers of all."""
+NOISE = re.compile(r"^torch\.(rand|randn|bernoulli|rand_like|randn_like)$")
+"""Calls that draw masks or noise beside the rows: all of the beginning is repeated, not its rows alone."""
 KEPT = re.compile(
     r"rng_state|getstate|setstate|[gs]et_state\(|bit_generator|Generator\(|default_rng|RandomState|save_state|load_state\("
 )
@@ -106,7 +108,7 @@ def random_numbers_not_kept(view: View) -> Iterator[Fault]:
     """A run goes on with the random numbers of its beginning.
 
     Why: the seed is set again, and batches are drawn by it: the rows of the first steps are trained on again, in the same order.
-    Known gaps: told only where the program draws its batches by itself; noise and dropout that repeat are left alone.
+    Known gaps: told only where the program draws its batches by itself; where the rows alone are drawn, which many do, only a hint.
     """
     program = view.program
     if KEPT.search(program.text):
@@ -122,9 +124,10 @@ def random_numbers_not_kept(view: View) -> Iterator[Fault]:
     for training in view.trainings:
         drawn = [e.node for e in training.of("call") if isinstance(e.node, ast.Call) and DRAWS.match(program.path(e.node.func))
                  and not any(k.arg == "generator" for k in e.node.keywords)]  # fmt: skip
+        more = any(isinstance(e.node, ast.Call) and NOISE.match(program.path(e.node.func)) for e in training.of("call"))
         if drawn and training.whole:
             yield Fault(_kept(view) or loads[0], "random numbers are neither kept nor restored: after a resume the first batches are drawn again",
-                        "随机数状态既没有保存也没有恢复：恢复后会重新抽到开头的批次", beside=(drawn[0], fixed[0]))  # fmt: skip
+                        "随机数状态既没有保存也没有恢复：恢复后会重新抽到开头的批次", severity="S2" if more else "", beside=(drawn[0], fixed[0]))  # fmt: skip
             return
 
 
