@@ -292,7 +292,7 @@ def returned(function: Function) -> list[ast.expr]:
     waiting: list[ast.AST] = list(function.body)
     while waiting:
         node = waiting.pop()
-        if isinstance(node, (ast.Return, ast.Yield)) and node.value is not None:
+        if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom)) and node.value is not None:
             out.append(node.value)
         elif not isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
             waiting += children(node)

@@ -200,6 +200,9 @@ class Program(Tree):
         self._asked.add(expr)
         table = self.usual(expr.value)
         self._asked.discard(expr)
+        if isinstance(table, ast.Call) and key(table.func) == "dict" and table.keywords and not table.args:
+            words: list[ast.expr | None] = [ast.Constant(k.arg) for k in table.keywords if k.arg]
+            table = ast.Dict(words, [k.value for k in table.keywords if k.arg])
         return table if isinstance(table, ast.Dict) else None
 
     def traced(self, expr: ast.AST, deep: int = FOLLOWED) -> Iterator[ast.AST]:

@@ -121,7 +121,11 @@ class Walk:
 
     def expression(self, node: ast.AST, at: Event, stack: tuple[Function, ...]) -> None:
         """Calls from the inside out, as they are made."""
+        outer = at
         for call in _calls(node):
+            at = outer
+            for guard in _chosen(self.program, call, node):
+                at = _under(at, guards=guard)
             inner = self.program.function(call)
             for value in (*call.args, *(k.value for k in call.keywords)):
                 if isinstance(value, ast.Name) and last(self.program.path(call.func)) == "step":
@@ -220,6 +224,21 @@ def _cleared(program: Program, loop: ast.For) -> ast.stmt | None:
         return None
     only = loop.body[0].body[-1] if isinstance(loop.body[0], ast.If) else loop.body[0]
     return only if _clears(only) else None
+
+
+def _chosen(program: Program, call: ast.Call, whole: ast.AST) -> list[Guard]:
+    """The conditions within an expression under which a call in it is made: `f() if x else g()`, `x and f()`."""
+    out: list[Guard] = []
+    inner: ast.AST = call
+    for above in program.up(call) if call is not whole else ():
+        if isinstance(above, ast.IfExp) and inner is not above.test:
+            out.append((above.test, inner is above.body))
+        elif isinstance(above, ast.BoolOp) and inner in above.values:
+            out += [(v, isinstance(above.op, ast.And)) for v in above.values[: above.values.index(inner)]]
+        if above is whole or isinstance(above, ast.stmt):
+            break
+        inner = above
+    return out[::-1]
 
 
 def _calls(node: ast.AST) -> Iterator[ast.Call]:

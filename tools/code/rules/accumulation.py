@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ..flow import made_of
 from ..patch import after, alone, instead, without
-from ..program import Program, argument, key, last
+from ..program import Program, argument, key, last, receiver
 from ..training import Accumulation, Event, Training
 from .look import guarded_more, source
 from .rule import Fault, View, rule
@@ -135,12 +135,30 @@ def _is_receiver(event: Event) -> bool:
 def _made_elsewhere(view: View, expr: ast.expr) -> bool:
     """Whether the loss comes out of a function that is told how many there are."""
     for node in view.program.traced(expr, 2):
-        if isinstance(node, ast.Call) and any(
-            COUNTED.search(k.arg or "") or COUNTED.search(key(k.value)) for k in node.keywords
-        ):
+        if isinstance(node, ast.Call) and any(COUNTED.search(k.arg or "") for k in node.keywords):
             return True
-        if isinstance(node, ast.Call) and any(COUNTED.search(key(a)) for a in node.args):
+        given = [*node.args, *(k.value for k in node.keywords)] if isinstance(node, ast.Call) else []
+        if any(COUNTED.search(last(key(a))) and not _a_batch(view.program, a) for a in given):
             return True
+    return False
+
+
+def _a_batch(program: Program, expr: ast.expr) -> bool:
+    """Whether a value is what a loop goes through, or a part of it, and no number."""
+    for _ in range(4):
+        found = program.binding(expr)
+        if found is not None and found.how == "for":
+            counts = isinstance(found.value, ast.Call) and program.path(found.value.func) in ("enumerate", "range")
+            return not counts or bool(found.part)
+        inner = program.origin(expr, inside=False)
+        while isinstance(inner, (ast.Subscript, ast.Call)):
+            on = inner.value if isinstance(inner, ast.Subscript) else receiver(inner)
+            if on is None:
+                return last(program.path(inner.func)) == "next"  # type: ignore[union-attr]
+            inner = on
+        if inner is expr or not key(inner):
+            return False
+        expr = inner
     return False
 
 

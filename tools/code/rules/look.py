@@ -97,7 +97,18 @@ def inside(program: Program, node: ast.AST, outer: ast.AST) -> bool:
 def set_within(program: Program, name: str, at: ast.AST, loop: ast.AST) -> bool:
     """Whether a name gets its value anew in each pass of a loop."""
     return any(b.how != "augment" and inside(program, b.node, loop) and not _adds(b, name)
-               for b in program.bindings(at, name))  # fmt: skip
+               and not _first(program, b.node, name) for b in program.bindings(at, name))  # fmt: skip
+
+
+def _first(program: Program, node: ast.AST, name: str) -> bool:
+    """Whether a name gets its value only where it has none yet: `if x is None`, `if not x`."""
+    for test, side, _ in program.guards(node):
+        empty = isinstance(test, ast.Compare) and key(test.left) == name and program.const(test.comparators[0]) is None
+        if empty and isinstance(test.ops[0], (ast.Is, ast.IsNot)):  # type: ignore[attr-defined]
+            return isinstance(test.ops[0], ast.Is) is side  # type: ignore[attr-defined]
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and key(test.operand) == name:
+            return side
+    return False
 
 
 def _adds(binding: object, name: str) -> bool:

@@ -87,6 +87,9 @@ def ignore_index_differs(view: View) -> Iterator[Fault]:
     for call in program.find("cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss"):
         given = argument(call, "ignore_index")
         value = program.const(given) if given is not None else -100
+        if value is None and last(key(given)) in ("pad_token_id", "eos_token_id", "pad_id", "pad_idx"):
+            yield Fault(call, f"labels are masked with {mask}, the loss ignores `{key(given)}`",
+                        f"labels 用 {mask} 屏蔽，而 loss 忽略的是 `{key(given)}`")  # fmt: skip
         if isinstance(value, int) and value != mask:
             fix = (
                 (instead(given, str(mask)),) if given is not None else _with_keyword(view, call, f"ignore_index={mask}")

@@ -14,7 +14,7 @@ from ..program import FUNCTIONS, Program, key, last, receiver
 from ..training import Event, Training
 from .look import LOSS, carries_graph, each_time, inside, losses, model_call, no_grad, set_within, source
 from .rule import Fault, Pace, View, rule
-from .steps.holding import kept_by_modules
+from .steps.holding import kept_by_modules, reduced
 
 LOOP = """
 model = Net()
@@ -128,14 +128,14 @@ def loss_kept_with_graph(view: View) -> Iterator[Fault]:
             view, training, value, event.calls
         ):
             continue
-        if training is None and not LOSS.search(source(view.program, value)):
+        if training is None and not LOSS.search(source(view.program, value)) and not reduced(view, value):
             continue
         fix = (instead(value, _detached(view, value)),)
         yield Fault(event.node, f"`{name}` adds up the loss with its graph: every step's activations stay in memory",
                     f"`{name}` 累加的 loss 带着计算图：每一步的激活都留在显存里", fix)  # fmt: skip
 
 
-@rule("tensors-kept-with-graph", "S1", "memory-leak", "append extend += [",
+@rule("tensors-kept-with-graph", "S1", "memory-leak", "append extend += [ self.",
       bad=LOOP.format(before="history = []", inside="history.append(loss)"),
       good=LOOP.format(before="history = []", inside="history.append(loss.item())"))  # fmt: skip
 def tensors_kept_with_graph(view: View) -> Iterator[Fault]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ..flow import returned
 from ..patch import after
-from ..program import FUNCTIONS, Program, argument, key, last, receiver
+from ..program import FUNCTIONS, Program, argument, key, last, passed, receiver
 from .look import inside
 from .rule import Fault, View, rule
 
@@ -36,6 +36,7 @@ def scheduler_never_stepped(view: View) -> Iterator[Fault]:
     """
     program = view.program
     trainings = [t for t in view.trainings if t.whole and t.of("step")]
+    yield from _not_returned(view)
     if not trainings:
         return
     for scoped in program.bound.values():
@@ -57,6 +58,18 @@ def scheduler_never_stepped(view: View) -> Iterator[Fault]:
             fix = (after(program.statement(step.node), f"{name}.step()"),) if timed and step.depth == 0 else ()
             yield Fault(call, f"`{name}` is never stepped: the learning rate stays at its first value",
                         f"`{name}` 从不 step：学习率一直是初始值", fix)  # fmt: skip
+
+
+def _not_returned(view: View) -> Iterator[Fault]:
+    """Schedules that Lightning is not given by the method that makes them."""
+    program = view.program
+    for function in program.functions.get("configure_optimizers", ()):
+        for name, bindings in program.bound.get(function, {}).items():
+            call = bindings[0].value
+            made = isinstance(call, ast.Call) and bindings[0].how == "assign" and view.roles.of(call) == "scheduler"
+            if made and isinstance(call, ast.Call) and "." not in name and not _used(view, name, call):
+                yield Fault(call, f"`{name}` is made and not given back: the learning rate stays at its first value",
+                            f"`{name}` 创建后没有返回：学习率一直是初始值")  # fmt: skip
 
 
 def _from_here(view: View, call: ast.Call) -> bool:
@@ -202,11 +215,12 @@ def _length(view: View, name: str) -> str:
             isinstance(n, ast.Call) and last(view.program.path(n.func)) == "len" for n in view.program.traced(value, 2)
         )
         epochs = bool(said) and all(re.search(r"epoch", n, re.I) for n in said) and not lengths
-        if "schedule_with" in path and epochs:
+        of_library = "schedule_with" in path or path == "get_scheduler"
+        if of_library and epochs:
             return "epochs"
-        if lengths or any(re.search(r"steps|iters", n) for n in said) or "schedule_with" in path:
+        if lengths or any(re.search(r"steps|iters", n) for n in said) or of_library:
             return "steps"
-        if epochs and path == "CosineAnnealingLR":
+        if epochs and path in ("CosineAnnealingLR", "OneCycleLR", "PolynomialLR", "LinearLR", "ConstantLR"):
             return "epochs"
     return ""
 
@@ -241,7 +255,7 @@ def nothing_trainable(view: View) -> Iterator[Fault]:
         loop = next(iter(program.loops(node)), None)
         if not isinstance(loop, ast.For) or program.guards(node) or not isinstance(loop.iter, ast.Call):
             continue
-        name = key(receiver(loop.iter))
+        name = _frozen_here(program, node, key(receiver(loop.iter)))
         trained = any(view.roles.of(c) == "optimizer" and _takes(view, c, name)
                       for c in program.each(ast.Call))  # fmt: skip
         if (
@@ -252,6 +266,16 @@ def nothing_trainable(view: View) -> Iterator[Fault]:
         ):
             yield Fault(node, f"every parameter of `{name}` is frozen, and none is freed again",
                         f"`{name}` 的全部参数都被冻结，没有一个放开")  # fmt: skip
+
+
+def _frozen_here(program: Program, node: ast.AST, name: str) -> str:
+    """The name that a model has where it is frozen: of a parameter, what the one call gives, if no condition is on it."""
+    function = program.scope(node)
+    calls = program.callers(function) if isinstance(function, FUNCTIONS) else []
+    if name not in program.bound.get(function, {}) or program.bound[function][name][0].how != "parameter" or not calls:
+        return name
+    given = [value for own, value in passed(function, calls[0]) if own == name]
+    return key(given[0]) if len(calls) == 1 and given and not program.guards(calls[0]) else ""
 
 
 def _takes(view: View, call: ast.Call, name: str) -> bool:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from ..flow import made_of
@@ -70,6 +71,7 @@ def zero_grad_missing(view: View) -> Iterator[Fault]:
     Known gaps: gradients that a library clears are taken for cleared.
     """
     for training in view.trainings:
+        yield from _one_of_several(view, training)
         steps = [s for s in training.of("step") if s.via not in ("engine",)]
         if (
             not (training.whole or _manual(view, training))
@@ -90,6 +92,19 @@ def zero_grad_missing(view: View) -> Iterator[Fault]:
         fix = (after(view.program.statement(steps[0].node), f"{on}.zero_grad()"),) if on and steps[0].depth == 0 else ()
         yield Fault(steps[0].node, "the gradients are never cleared: each step adds those of all steps before",
                     "梯度从不清零：每一步都叠加了之前所有步的梯度", fix)  # fmt: skip
+
+
+def _one_of_several(view: View, training: Training) -> Iterator[Fault]:
+    """Of several optimizers, those that are never cleared, where each of the others is by its own name."""
+    steps = {key(s.on): s for s in training.of("step") if not s.via}
+    cleared = {key(z.on) for z in training.of("zero")}
+    if cleared and cleared < set(steps) and training.whole:
+        for name in sorted(set(steps) - cleared):
+            made = view.program.origin(steps[name].on) if name else None  # type: ignore[arg-type]
+            if not isinstance(made, ast.Call) or not view.program.path(made.func).startswith("torch.optim."):
+                continue
+            yield Fault(steps[name].node, f"`{name}` is never cleared: each of its steps adds the gradients of all before",
+                        f"`{name}` 的梯度从不清零", beside=(training.of("zero")[0].node,))  # fmt: skip
 
 
 def _manual(view: View, training: Training) -> bool:
@@ -115,6 +130,7 @@ def gradients_cleared_before_step(view: View) -> Iterator[Fault]:
     Why: the optimizer sees zero gradients, or none; nothing is learned.
     """
     for training in view.trainings:
+        yield from _first_of_two(view, training)
         for step in training.of("step"):
             clearing = _clearing(training, step)
             found = _before(training, step, (*clearing, *training.of("backward")))
@@ -135,6 +151,19 @@ def gradients_cleared_before_step(view: View) -> Iterator[Fault]:
             yield Fault(place(found, step), "the gradients are cleared before the optimizer uses them",
                         "优化器更新之前梯度已被清零", fix, beside=(found.node, step.node))  # fmt: skip
             break
+
+
+def _first_of_two(view: View, training: Training) -> Iterator[Fault]:
+    """Gradients of a first loss that are cleared before a second one is added, with one optimizer for both."""
+    steps, program = training.of("step"), view.program
+    kinds = [e for e in training.events if e.kind in ("backward", "zero", "step")]
+    plain = not any(e.guards or e.loops for e in kinds) and len({key(s.on) for s in steps}) == 1 == len(steps)
+    if not plain or re.search(r"\.grad\b|autograd", program.text):
+        return
+    for one, zero, two in zip(kinds, kinds[1:], kinds[2:], strict=False):
+        if (one.kind, zero.kind, two.kind) == ("backward", "zero", "backward") and key(zero.on) == key(steps[0].on):
+            yield Fault(zero.node, "the gradients of the first loss are cleared before the second is added",
+                        "第一个损失的梯度在加上第二个之前被清零", beside=(one.node, two.node))  # fmt: skip
 
 
 @rule("optimizer-never-stepped", "S0", "loss-stagnation", "backward",
@@ -325,13 +354,26 @@ def scheduler_before_optimizer(view: View) -> Iterator[Fault]:
         for event in training.of("schedule"):
             step = next((s for s in steps if s.guards == event.guards and s.loops == event.loops), None)
             first = step is not None and order.index(event) < order.index(step)
-            gone = [b for b in training.of("backward") if order.index(b) < order.index(event)]
+            gone = [b for b in training.of("backward") if order.index(b) < order.index(event)] or _by_itself(
+                view, event
+            )
             if first and gone and step is not None:
                 own, behind = view.program.statement(event.node), view.program.statement(step.node)
                 same = view.program.parent.get(own) is view.program.parent.get(behind)
                 yield Fault(event.node, "the schedule is stepped before the optimizer", "学习率调度在优化器之前 step",
                             moved(view, own, behind) if same else (), beside=(step.node,))  # fmt: skip
                 break
+
+
+def _by_itself(view: View, event: Event) -> bool:
+    """Whether a schedule is one of PyTorch's or Transformers' and counts its steps by itself: the first is one too many."""
+    call, program = event.node, view.program
+    made = (
+        [s.node for s in made_of(program, event.on, event.calls, 4) if isinstance(s.node, ast.Call)] if event.on else []
+    )
+    paths = [program.path(c.func) for c in made]
+    counts = any(re.search(r"lr_scheduler\.|get_\w{1,40}_schedule\w{0,20}$|get_scheduler$", p) for p in paths)
+    return counts and isinstance(call, ast.Call) and not call.args and not call.keywords
 
 
 @rule("learning-rate-overwritten", "S2", "lr-schedule-misconfig", "param_groups",

@@ -154,8 +154,8 @@ def scaled_gradients_stepped(view: View) -> Iterator[Fault]:
 
 def _other_way(event: Event, others: list[Event]) -> bool:
     """Whether something stands under a condition whose other branch holds one of the others."""
-    turned = {(test, not positive) for test, positive in event.guards}
-    return any(g in turned for o in others for g in o.guards)
+    turned = {(ast.dump(test), not positive) for test, positive in event.guards}
+    return any((ast.dump(test), positive) in turned for o in others for test, positive in o.guards)
 
 
 @rule("part-of-loss-not-scaled", "S1", "grad-vanishing", "scaler scale(",
@@ -233,8 +233,11 @@ def _useless(training: Training, clip: Event) -> bool:
     order = list(training.events)
     at = order.index(clip)
     rest = [e for e in (*order[at + 1 :], *order[:at]) if e.kind in ("zero", "backward", "step")
-            and not e.guards and not e.loops]  # fmt: skip
+            and set(e.guards) <= set(clip.guards) and not e.loops]  # fmt: skip
     if not rest or rest[0].kind not in ("zero", "backward") or not any(e.kind == "step" for e in rest):
+        return False
+    until = (*order[at + 1 :], *order[:at])
+    if any(e.kind == "step" for e in until[: until.index(rest[0])]):
         return False
     return rest[-1].kind != "backward"
 
@@ -257,7 +260,7 @@ def clip_without_effect(view: View) -> Iterator[Fault]:
             if rare and _behind(training, clip):
                 yield Fault(clip.node, "clipping has no effect: no step uses these gradients", "裁剪不起作用：没有更新使用这些梯度",
                             beside=(steps[0].node,))  # fmt: skip
-            elif not rare and not clip.guards and not clip.loops and _useless(training, clip):
+            elif not rare and not clip.loops and _useless(training, clip):
                 own, step = view.program.statement(clip.node), view.program.statement(steps[0].node)
                 order = list(training.events)
                 behind = [b for b in training.of("backward") if order.index(b) > order.index(clip)]
@@ -275,6 +278,11 @@ def _used_up(view: View, clips: list[Event]) -> Iterator[Fault]:
     for clip in clips:
         found = program.binding(clip.on) if clip.on is not None and key(clip.on) else None
         made = found.value if found is not None and found.how == "assign" and found.part is None else None
+        function = program.function(made) if isinstance(made, ast.Call) else None
+        if function is not None and any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in program.within(function)):
+            made = ast.GeneratorExp()
+        elif function is not None and made is not None:
+            made = program.origin(made)
         once = isinstance(made, ast.GeneratorExp) or (
             isinstance(made, ast.Call) and last(program.path(made.func)) in ONCE
         )

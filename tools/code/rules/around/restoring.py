@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...checkpoints import asked_for, asked_for_in, fixed, opened, repeated, same_place, saves
 from ...flow import made_of
 from ...patch import after
-from ...program import Program, key, last, receiver
+from ...program import Binding, Program, key, last, receiver
 from ...training import Training
 from ..look import inside, source
 from ..rule import Fault, View, rule
@@ -100,13 +100,19 @@ def checkpoint_part_not_restored(view: View) -> Iterator[Fault]:
     asked = asked_for(program)
     for name, value in ((n, v) for s in saves(view) for n, v in s.fields.items()):
         made = program.origin(value)
-        if not isinstance(made, ast.Call) or name in asked:
+        if name not in asked and name in COUNTERS and _begins_anew(program, value):
+            yield Fault(resumes[0], f"the checkpoint holds `{name}`, and resuming counts from the beginning",
+                        f"检查点里有 `{name}`，恢复后却从头计数", severity="S2", beside=(value,))  # fmt: skip
+        if name in asked or not isinstance(made, (ast.Call, ast.Dict)):
             continue
-        if last(program.path(made.func)).startswith("get_rng_state") and not any(
+        asks = (last(program.path(n.func)) for n in ast.walk(made) if isinstance(n, ast.Call))
+        if any(re.match("get_rng_state|getstate|get_state$", n) for n in asks) and not any(
             re.search(r"set_rng_state|setstate|set_state", n) for n in program.calls
         ):
             yield Fault(resumes[0], f"the checkpoint holds `{name}`, and resuming does not restore it",
                         f"检查点里有 `{name}`，恢复时却没有读取", severity="S2", beside=(value,))  # fmt: skip
+        if not isinstance(made, ast.Call):
+            continue
         for part, pattern in KEPT.items():
             told = re.fullmatch(pattern, name) or view.roles.of(receiver(made)) == part
             if not told or last(program.path(made.func)) != "state_dict":
@@ -118,6 +124,27 @@ def checkpoint_part_not_restored(view: View) -> Iterator[Fault]:
                 fix = _restored(view, resumes[0], key(receiver(made)), name)
                 yield Fault(resumes[0], f"the checkpoint holds `{name}`, and resuming does not restore it",
                             f"检查点里有 `{name}`，恢复时却没有读取", fix, severity, beside=(value,))  # fmt: skip
+
+
+COUNTERS = ("step", "epoch", "global_step", "iteration", "iter_num", "iter")
+
+
+def _begins_anew(program: Program, counter: ast.expr) -> bool:
+    """Whether a counter begins at a number that is written out, wherever it is given one."""
+    found = program.bindings(counter) if key(counter) else []
+    begun = [b for b in found if b.how in ("assign", "for")]
+    return bool(begun) and all(_written(program, b) for b in found if b.how != "augment")
+
+
+def _written(program: Program, binding: Binding) -> bool:
+    """Whether a name begins at 0 or 1: as a number, or by `range(n)` and `enumerate(x)`."""
+    value = binding.value
+    if binding.how == "assign" and value is not None:
+        return program.const(value) in (0, 1)
+    counts = isinstance(value, ast.Call) and program.path(value.func) in ("range", "enumerate")
+    if not counts or binding.how != "for" or not isinstance(value, ast.Call) or value.keywords:
+        return False
+    return len(value.args) == 1 or (program.path(value.func) == "range" and program.const(value.args[0]) in (0, 1))
 
 
 def _resumes(view: View, call: ast.Call) -> bool:
@@ -309,12 +336,23 @@ def batches_repeated_after_resume(view: View) -> Iterator[Fault]:
                         "恢复后该 epoch 从头开始：前面的批次会训练两遍", beside=(saved[0],))  # fmt: skip
 
 
+def _over_loader(view: View, training: Training) -> bool:
+    """Whether a loop goes through a loader: as `for` does, or by `next` of what goes through one in one order."""
+    program = view.program
+    if isinstance(training.node, ast.For) and any(view.roles.of(n) == "loader" for n in ast.walk(training.node.iter)):
+        return True
+    for event in training.of("call") if re.search(r"manual_seed|set_seed|seed_everything", program.text) else ():
+        asked = isinstance(event.node, ast.Call) and program.path(event.node.func) == "next" and event.node.args
+        if asked and any(view.roles.of(s.node) == "loader" for s in made_of(program, asked[0], event.calls)
+                         if isinstance(s.node, (ast.Call, ast.Name, ast.Attribute))):  # fmt: skip
+            return True
+    return False
+
+
 def _counter(view: View, training: Training, within: set[str]) -> ast.AST | None:
     """Where a counter of steps is restored that a loop over a loader goes on with, and that says when to save."""
     program = view.program
-    if not isinstance(training.node, ast.For) or not any(
-        view.roles.of(n) == "loader" for n in ast.walk(training.node.iter)
-    ):
+    if not _over_loader(view, training):
         return None
     for scoped in program.bound.values():
         for name, bindings in scoped.items():

@@ -6,8 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...checkpoints import held
-from ...program import key, last, receiver
+from ...checkpoints import asked_for_in, held, saves
+from ...flow import made_of
+from ...program import Program, key, last, receiver
 from ..rule import Fault, View, rule
 
 
@@ -40,6 +41,8 @@ def epoch_trained_again(view: View) -> Iterator[Fault]:
     Why: its data are trained on twice, and the schedule is an epoch behind.
     """
     program = view.program
+    yield from _never_used(view)
+    yield from _by_helpers(view)
     for loop in (n for n in program.each(ast.For) if isinstance(n.iter, ast.Call)):
         call = loop.iter
         name = key(loop.target)
@@ -74,6 +77,60 @@ def epoch_trained_again(view: View) -> Iterator[Fault]:
                 yield Fault(value, f"`{name}` is saved when it is done, and the run goes on with the same",
                             f"保存的 `{name}` 已经完成，恢复后又重新训练它", beside=(saved[0],))  # fmt: skip
                 break
+
+
+def _never_used(view: View) -> Iterator[Fault]:
+    """An epoch or step that is read from a checkpoint into a name which nothing reads."""
+    program = view.program
+    loads = [c for c in program.find("load_state_dict") if view.roles.of(receiver(c)) == "optimizer"]
+    for function, scoped in program.bound.items() if loads else ():
+        for name, bindings in scoped.items():
+            read = [b for b in bindings if b.how == "assign" and b.value is not None
+                    and asked_for_in(b.value) & {"epoch", "step", "global_step", "iteration"}]  # fmt: skip
+            if not read or "." in name or "[" in name or not any(program.scope(c) is function for c in loads):
+                continue
+            uses = [n for n in program.within(function) if isinstance(n, ast.Name) and n.id == name
+                    and isinstance(n.ctx, ast.Load) and not _shown(program, n)]  # fmt: skip
+            if not uses and any(t.of("step") for t in view.trainings):
+                text = f"`{name}` is read from the checkpoint and never used: the run begins at its beginning"
+                yield Fault(read[0].node, text, f"从检查点读出的 `{name}` 没有被使用：又从头训练", beside=(loads[0],))
+
+
+def _shown(program: Program, node: ast.AST) -> bool:
+    """Whether a value is only printed."""
+    return any(
+        isinstance(a, ast.Call) and last(program.path(a.func)) in ("print", "info", "debug") for a in program.up(node)
+    )
+
+
+def _by_helpers(view: View) -> Iterator[Fault]:
+    """The same, where functions of the file save and read: the start is the very number that is saved."""
+    program = view.program
+    for loop in program.each(ast.For):
+        call, name = loop.iter, key(loop.target)
+        if not isinstance(call, ast.Call) or program.path(call.func) != "range" or len(call.args) < 2 or not name:
+            continue
+        start = list(made_of(program, call.args[0]))
+        read = [s.node for s in start if s.calls and isinstance(s.node, ast.Subscript)
+                and program.const(s.node.slice) == "epoch"]  # fmt: skip
+        raised = any(isinstance(s.node, ast.BinOp) for s in start)
+        for saved in saves(view) if read and not raised else ():
+            value = saved.fields.get("epoch")
+            if value is not None and _saved_in(program, saved.call, loop) and _only(program, value, name):
+                yield Fault(read[0], f"`{name}` is saved when it is done, and the run goes on with the same",
+                            f"保存的 `{name}` 已经完成，恢复后又重新训练它", beside=(saved.call,))  # fmt: skip
+
+
+def _saved_in(program: Program, save: ast.Call, loop: ast.For) -> bool:
+    """Whether a loop calls the function that saves."""
+    home = program.scope(save)
+    return any(isinstance(n, ast.Call) and program.function(n) is home for n in program.within(loop))
+
+
+def _only(program: Program, value: ast.expr, name: str) -> bool:
+    """Whether a value is this name's, and nothing is added to it."""
+    parts = [s.node for s in made_of(program, value)]
+    return not any(isinstance(n, ast.BinOp) for n in parts) and any(key(n) == name for n in parts)
 
 
 @rule("saved-part-has-another-name", "S1", "checkpoint-load-failure", "torch.save",

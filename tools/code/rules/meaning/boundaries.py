@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ...patch import instead
-from ...program import FUNCTIONS, argument, key, last
+from ...program import FOLLOWED, FUNCTIONS, Program, argument, key, last
 from ..look import source
 from ..rule import Fault, View, rule
 from .ways import returns
@@ -162,24 +162,56 @@ def factor_is_the_rate(view: View) -> Iterator[Fault]:
     program = view.program
     for call in program.find("LambdaLR"):
         given = argument(call, "lr_lambda", 1)
-        function = program.functions.get(given.id, [None])[0] if isinstance(given, ast.Name) else None
+        function = program.objects.target(given) if given is not None else None
         ends = [given.body] if isinstance(given, ast.Lambda) else returns(function) if function is not None else []
         optimizer = program.origin(call.args[0]) if call.args else None
-        rate = argument(optimizer, "lr") if isinstance(optimizer, ast.Call) else None
-        if rate is None or not ends:
+        rate = argument(optimizer, "lr", 1) if isinstance(optimizer, ast.Call) else None
+        if rate is None or not ends or program.usually(rate) in (1, 1.0):
             continue
-        unit = program.const(rate) == 1 or program.const(rate) == 1.0
-        for end in ends:
-            sides = [end.left, end.right] if isinstance(end, ast.BinOp) and isinstance(end.op, ast.Mult) else []
-            same = any(
-                (key(s) and key(s) == key(rate))
-                or (isinstance(v := program.const(s), float) and v == program.const(rate))
-                for s in sides
-            )
-            if same and not unit:
-                yield Fault(end, "the factor holds the rate itself: the rate is multiplied twice",
-                            "系数里又乘了学习率：学习率被乘了两次", beside=(call,))  # fmt: skip
-                break
+        parts = [p for e in ends for p in _factors(program, e)]
+        if any(isinstance(p, ast.BinOp) and _is_rate(program, p.right, rate) for p in parts):
+            continue  # divided by the rate, somewhere: what is left is a factor
+        held = next((p for p in parts if not isinstance(p, ast.BinOp) and _is_rate(program, p, rate)), None)
+        if held is not None:
+            yield Fault(_end_of(program, held, ends), "the factor holds the rate itself: the rate is multiplied twice",
+                        "系数里又乘了学习率：学习率被乘了两次", beside=(call,))  # fmt: skip
+
+
+def _factors(program: Program, end: ast.expr) -> Iterator[ast.expr]:
+    """What a number is a product or a sum of, through names, branches and functions; a division as a whole beside."""
+    waiting: list[tuple[ast.expr, int]] = [(end, FOLLOWED)]
+    while waiting:
+        expr, left = waiting.pop()
+        if isinstance(expr, ast.BinOp):
+            if isinstance(expr.op, ast.Div):
+                yield expr
+            waiting.append((expr.left, left))
+            if not isinstance(expr.op, ast.Div):
+                waiting.append((expr.right, left))
+        elif isinstance(expr, ast.IfExp):
+            waiting += [(expr.body, left), (expr.orelse, left)]
+        elif isinstance(expr, ast.Call) and left:
+            plain = key(expr.func) in ("float", "max", "min")
+            waiting += [(v, left - 1) for v in (expr.args if plain else program.ends(expr))]
+        else:
+            yield expr
+            found = program.binding(expr) if left and key(expr) else None
+            if found is not None and found.how == "assign" and found.part is None and found.value is not None:
+                waiting.append((found.value, left - 1))
+
+
+def _is_rate(program: Program, expr: ast.expr, rate: ast.expr) -> bool:
+    """Whether a value is the rate of the optimizer: by its name, or the same small number."""
+    one, other = program.origin(expr), program.origin(rate)
+    if key(one) and key(one) == key(other) and program.bindings(one) == program.bindings(other):
+        return True
+    value = program.usually(expr)
+    return isinstance(value, float) and 0 < value < 0.5 and value == program.usually(rate)
+
+
+def _end_of(program: Program, held: ast.expr, ends: list[ast.expr]) -> ast.expr:
+    """What a function gives back, of that part."""
+    return next((e for e in ends if e is held or e in program.up(held)), ends[0])
 
 
 @rule("warmup-by-whole-numbers", "S1", "lr-schedule-misconfig", "warm",
@@ -198,11 +230,21 @@ def factor_is_the_rate(view: View) -> Iterator[Fault]:
       schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
       """)  # fmt: skip
 def warmup_by_whole_numbers(view: View) -> Iterator[Fault]:
-    """A warm-up divides in whole numbers.
+    """A warm-up divides in whole numbers, or is a fraction where a number of steps is meant.
 
-    Why: the rate is zero until the end of the warm-up, and full at once.
+    Why: the rate is zero until the end of the warm-up, and full at once; of a fraction of a step there is no warm-up.
     """
     program = view.program
+    for call in (c for c in program.each(ast.Call) if view.roles.of(c) == "scheduler"):
+        given = argument(call, "num_warmup_steps")
+        told = program.usually(given) if given is not None else None
+        named = given is not None and re.search(r"ratio|fraction|proportion", last(key(given)))
+        if given is not None and ((isinstance(told, float) and 0 < told < 1) or (named and not isinstance(told, int))):
+            yield Fault(
+                given,
+                "a fraction where a number of steps is meant: there is no warm-up",
+                "此处应为步数却给了比例：没有预热",
+            )
     for node in program.each(ast.BinOp):
         if (
             not isinstance(node, ast.BinOp)

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 
 from ...patch import instead
-from ...program import Program, key, last, receiver
-from ..look import source
+from ...program import Program, argument, key, last, receiver
+from ..look import model_call, source
 from ..rule import Fault, View, rule
 from .ways import constructor, whole
 
@@ -78,6 +78,71 @@ def _counted(program: Program, value: ast.expr) -> bool:
         and not {"mean", "len", "size"} & set(names)
         and not any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) for n in ast.walk(value))
     )
+
+
+@rule("means-divided-by-items", "S2", "eval-harness-drift", "loss Loss",
+      bad="""
+      total, seen = 0.0, 0
+      for batch in val_loader:
+          total += model(**batch).loss.item()
+          seen += batch["input_ids"].size(0)
+      print(total / seen)
+      """,
+      good="""
+      total, seen = 0.0, 0
+      for batch in val_loader:
+          total += model(**batch).loss.item() * batch["input_ids"].size(0)
+          seen += batch["input_ids"].size(0)
+      print(total / seen)
+      """)  # fmt: skip
+def means_divided_by_items(view: View) -> Iterator[Fault]:
+    """Means of batches are added up and divided by the number of items.
+
+    Why: the figure is too small by the batch size, and changes with it.
+    """
+    program = view.program
+    for node in program.each(ast.BinOp):
+        if not isinstance(node.op, ast.Div) or not key(node.left) or not _items(view, node.right):
+            continue
+        found = program.bindings(node.left)
+        added = [b for b in found if b.how == "augment" and b.value is not None]
+        if added and all(_mean_loss(view, b.value) for b in added) and len(found) - len(added) <= 1:  # type: ignore[arg-type]
+            yield Fault(node, f"`{key(node.left)}` adds up means of batches and is divided by the number of items",
+                        f"`{key(node.left)}` 累加的是每批的均值，却除以样本数", beside=(added[0].node,))  # fmt: skip
+
+
+def _items(view: View, expr: ast.expr) -> bool:
+    """Whether a number counts items: raised by the size of each batch, or the length of a dataset."""
+    program = view.program
+    if isinstance(expr, ast.Call):
+        return program.path(expr.func) == "len" and bool(expr.args) and last(key(expr.args[0])) == "dataset"
+    raised = [b.value for b in program.bindings(expr) if b.how == "augment"] if key(expr) else []
+    return bool(raised) and all(
+        v is not None and re.search(r"\.size\(0\)$|\.shape\[0\]$|^len\(", program.code(v)) for v in raised)  # fmt: skip
+
+
+def _mean_loss(view: View, value: ast.expr) -> bool:
+    """Whether a value is the mean that a model of Transformers or a loss of PyTorch gives, and nothing else."""
+    program = view.program
+    for _ in range(6):
+        value = program.origin(value)
+        if isinstance(value, ast.Attribute) and value.attr == "loss":
+            made = program.origin(value.value)
+            return isinstance(made, ast.Call) and model_call(view, made)
+        if not isinstance(value, ast.Call):
+            return False
+        name = last(program.path(value.func))
+        if name in ("item", "detach", "cpu", "float") and (on := receiver(value) or next(iter(value.args), None)):
+            value = on
+            continue
+        made = constructed if isinstance(constructed := program.origin(value.func), ast.Call) else value
+        given = argument(made, "reduction")
+        of_torch = re.search(
+            r"^torch\.nn\.(functional\.(cross_entropy|mse_loss|nll_loss)|(CrossEntropy|MSE|NLL|BCEWithLogits)Loss)$",
+            program.path(made.func),
+        )
+        return of_torch is not None and (given is None or program.const(given) == "mean")
+    return False
 
 
 @rule("ratio-averaged-over-batches", "S2", "eval-harness-drift", "f1_score roc_auc_score precision_score recall_score average_precision_score corpus_bleu matthews_corrcoef spearmanr pearsonr r2_score",

@@ -43,12 +43,13 @@ def mean_over_what_is_masked(view: View) -> Iterator[Fault]:
     for call in program.find("mean"):
         on = receiver(call)
         value = call.args[0] if call.args and key(on) in ("torch", "np", "jnp") else on
-        if value is None or (call.args and value is on) or call.keywords:
+        along = [a for a in (*call.args, *(k.value for k in call.keywords)) if a is not value]
+        if value is None or len(along) > 1 or (along and program.const(along[0]) not in (1, -1)):
             continue
         value = program.origin(value) if isinstance(value, ast.Name) else value
         for one, mask in _masked(program, value):
             word = key(_plain(program, mask))
-            masked = MASK.search(word) and not re.search(r"weight|scale|random|drop", word)
+            masked = (MASK.search(word) and not re.search(r"weight|scale|random|drop", word)) or _told(program, mask)
             per_token = PER_TOKEN.search(last(key(_plain(program, one)))) or _each_position(program, one)
             above = program.parent.get(call)
             again = isinstance(above, ast.BinOp) and isinstance(above.op, (ast.Div, ast.Mult))
@@ -75,6 +76,13 @@ def _masked(program: Program, value: ast.expr) -> list[tuple[ast.expr, ast.expr]
         mask = value.args[0].operand if isinstance(value.args[0], ast.UnaryOp) else value.args[0]
         return [(on, mask)] if _nothing(program, value.args[1]) else []
     return []
+
+
+def _told(program: Program, mask: ast.expr) -> bool:
+    """Whether a mask is a comparison of positions with lengths, or of tokens with padding."""
+    made = program.origin(_plain(program, mask))
+    said = program.code(made) if isinstance(made, ast.Compare) else ""
+    return bool(re.search(r"len|pad|-100|ignore", said, re.I))
 
 
 def _nothing(program: Program, expr: ast.expr) -> bool:
@@ -216,6 +224,8 @@ def answer_masked_instead(view: View) -> Iterator[Fault]:
             ):
                 yield Fault(node, "the answer is masked and the prompt is trained on", "被屏蔽的是回答，训练的却是提示")
     for node in program.nodes:
+        if _masks_second(program, node):
+            yield Fault(node, "the answer is masked and the prompt is trained on", "被屏蔽的是回答，训练的却是提示")
         parts = node if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) else None
         if (
             parts is not None
@@ -223,13 +233,33 @@ def answer_masked_instead(view: View) -> Iterator[Fault]:
             and isinstance(parts.right.op, ast.Mult)
             and re.fullmatch(r"\[(-100|\w*IGNORE\w*)\]", program.code(parts.right.left))
         ):
-            kept, masked = program.code(parts.left), program.code(parts.right.right)
+            kept, masked = program.code(parts.left), program.code(parts.right.right)  # prompt + masked answer
             if (
                 re.search(r"prompt|instruction|question|source", kept)
                 and re.search(r"len\(\s{0,4}\w*(answer|response|completion|target|output)", masked)
                 and not re.search(r"answer|response|-100|IGNORE", kept)
             ):
                 yield Fault(node, "the answer is masked and the prompt is trained on", "被屏蔽的是回答，训练的却是提示")
+
+
+def _masks_second(program: Program, node: ast.AST) -> bool:
+    """`[-100] * len(b) + ids[len(b):]`, where `ids` is `a + b`."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add) or not isinstance(node.left, ast.BinOp):
+        return False
+    filled, rest = node.left, node.right
+    if not isinstance(filled.op, ast.Mult) or not re.fullmatch(
+        r"\[(-100|\w{0,40}IGNORE\w{0,40})\]", program.code(filled.left)
+    ):
+        return False
+    count = program.origin(filled.right)
+    whole = program.origin(rest.value) if isinstance(rest, ast.Subscript) else None
+    whole = program.origin(whole.value) if isinstance(whole, ast.Subscript) else whole
+    if isinstance(whole, ast.BinOp) and isinstance(whole.right, ast.List):
+        whole = program.origin(whole.left)  # `a + b + [end]`
+    measured = count.args[0] if isinstance(count, ast.Call) and key(count.func) == "len" and count.args else None
+    if not isinstance(whole, ast.BinOp) or not isinstance(whole.op, ast.Add) or measured is None or not key(measured):
+        return False
+    return key(measured) == key(whole.right) != key(whole.left)
 
 
 @rule("masked-tokens-not-predicted", "S1", "loss-mask-misaligned", "mask_token",

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 
 from ...flow import made_of
-from ...program import FUNCTIONS, key, last, receiver
+from ...program import FUNCTIONS, Program, key, last, passed, receiver
 from ...running import place
-from ...training import Event, events_of
+from ...training import Event, Training, events_of
 from ..rule import Fault, View, rule
 
 PARAMETERS = ("parameters", "named_parameters")
@@ -166,19 +166,105 @@ def optimizer_remade_after_loading(view: View) -> Iterator[Fault]:
     Why: the moments that were loaded are thrown away: the first steps after a resume are as rough as the first of all.
     """
     program = view.program
-    for call in program.find("load_state_dict"):
-        scope, name = program.scope(call), key(receiver(call))
-        if not name or view.roles.of(receiver(call)) != "optimizer" or not isinstance(scope, FUNCTIONS):
+    if not any(view.roles.of(receiver(c)) == "optimizer" for c in program.find("load_state_dict")):
+        return
+    made = [b.value for s in program.bound.values() for bs in s.values() for b in bs if b.how == "assign"
+            and view.roles.of(b.value) == "optimizer" and isinstance(b.value, ast.Call)]  # fmt: skip
+    for scope in dict.fromkeys(program.scope(m) for m in made if m is not None):
+        if isinstance(scope, FUNCTIONS):
+            yield from _remade(view, events_of(program, view.roles, scope))
+
+
+def _remade(view: View, events: tuple[Event, ...]) -> Iterator[Fault]:
+    """Optimizers that are made again, in one run of a function, once they have got their state."""
+    program, loaded = view.program, dict[str, Event]()
+    for event in events:
+        node = event.node
+        loads = isinstance(node, ast.Call) and last(program.path(node.func)) == "load_state_dict"
+        if loads and view.roles.of(event.on) == "optimizer" and (name := _outside(view, event)):
+            loaded[name] = event
+        made = node.value if event.kind == "assign" and isinstance(node, ast.Assign) else None
+        before = loaded.pop(key(node.targets[0]), None) if made is not None and isinstance(node, ast.Assign) else None
+        anew = view.roles.of(made) == "optimizer" and isinstance(made, ast.Call)
+        here = before is not None and (not event.calls or event.calls == before.calls)
+        if before is not None and anew and here and set(event.guards) <= set(before.guards):
+            name = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
+            yield Fault(place(event, before), f"`{name}` is made anew after its state was loaded: what was loaded is gone",
+                        f"加载状态之后又重新创建了 `{name}`：加载的状态丢失", beside=(before.node,))  # fmt: skip
+            return
+
+
+def _outside(view: View, event: Event) -> str:
+    """The name that an object has where the outermost call of an event is made."""
+    name = key(event.on)
+    for call in reversed(event.calls):
+        function = view.program.function(call)
+        pairs = passed(function, call) if function is not None else ()
+        name = next((key(v) for own, v in pairs if own == name), name if name.startswith("self.") else "")
+    return name
+
+
+@rule("rate-not-put-in", "S1", "lr-schedule-misconfig", "lr learning_rate",
+      bad="""
+      optimizer = torch.optim.AdamW(model.parameters(), lr=6e-4)
+      for step, batch in enumerate(loader):
+          lr = 6e-4 * min(1.0, step / 1000)
+          loss = model(**batch).loss
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+          print(step, lr, loss.item())
+      """,
+      good="""
+      optimizer = torch.optim.AdamW(model.parameters(), lr=6e-4)
+      for step, batch in enumerate(loader):
+          lr = 6e-4 * min(1.0, step / 1000)
+          for group in optimizer.param_groups:
+              group["lr"] = lr
+          loss = model(**batch).loss
+          loss.backward()
+          optimizer.step()
+          optimizer.zero_grad()
+          print(step, lr, loss.item())
+      """)  # fmt: skip
+def rate_not_put_in(view: View) -> Iterator[Fault]:
+    """A learning rate is computed in each step and never given to the optimizer.
+
+    Why: the rate stays at its first value, and the log shows the schedule that was meant.
+    """
+    program = view.program
+    if re.search(r"param_groups|LearningRateSchedule|hyperparams|inject_hyper", program.text):
+        return
+    for training in view.trainings:
+        if not training.whole or training.of("schedule") or not any(not s.via for s in training.of("step")):
             continue
-        events = events_of(program, view.roles, scope)
-        loads = [e for e in events if isinstance(e.node, ast.Call) and key(e.on) == name
-                 and last(program.path(e.node.func)) == "load_state_dict"]  # fmt: skip
-        loaded = loads[-1] if loads and loads[-1].node is call else None
-        for event in events[events.index(loaded) + 1 :] if loaded is not None else ():
+        for event in training.of("assign"):
             node = event.node
-            made = node.value if event.kind == "assign" and isinstance(node, ast.Assign) else None
-            anew = isinstance(node, ast.Assign) and key(node.targets[0]) == name and view.roles.of(made) == "optimizer"
-            if loaded is not None and anew and isinstance(made, ast.Call) and set(event.guards) <= set(loaded.guards):
-                yield Fault(place(event, loaded), f"`{name}` is made anew after its state was loaded: what was loaded is gone",
-                            f"加载状态之后又重新创建了 `{name}`：加载的状态丢失", beside=(call,))  # fmt: skip
-                break
+            name = key(node.targets[0]) if isinstance(node, ast.Assign) and not event.depth else ""
+            computed = isinstance(node, ast.Assign) and isinstance(node.value, (ast.Call, ast.BinOp, ast.IfExp))
+            if RATE.match(name) and computed and _counted(program, node.value) and not _handed(program, name, training):  # type: ignore[attr-defined]
+                yield Fault(node, f"`{name}` is computed for each step and never given to the optimizer",
+                            f"每一步都算出 `{name}`，却从未交给优化器", beside=(training.of("step")[0].node,))  # fmt: skip
+
+
+RATE = re.compile(r"^(cur(rent)?_|new_|this_)?(lr|learning_rate)(_now|_t)?$")
+SHOWN = ("print", "info", "log", "add_scalar", "set_postfix", "set_description", "append", "format", "debug", "write")
+
+
+def _counted(program: Program, value: ast.expr) -> bool:
+    """Whether a value goes by the number of the step, and not by what the optimizer or a schedule says."""
+    called = {last(program.path(n.func)) for n in ast.walk(value) if isinstance(n, ast.Call)}
+    names = [n for n in ast.walk(value) if isinstance(n, (ast.Name, ast.Attribute))]
+    raised = any(b.how in ("for", "augment") for n in names if key(n) for b in program.bindings(n))
+    return raised and not called & {"get_last_lr", "get_lr_from", "step"}
+
+
+def _handed(program: Program, name: str, training: Training) -> bool:
+    """Whether a value is used for anything but to be shown."""
+    for node in program.within(training.node):
+        if key(node) != name or isinstance(getattr(node, "ctx", None), ast.Store):
+            continue
+        around = [a for a in program.up(node) if isinstance(a, (ast.Call, ast.JoinedStr))]
+        if not any(isinstance(a, ast.JoinedStr) or last(program.path(a.func)) in SHOWN for a in around):
+            return True
+    return False

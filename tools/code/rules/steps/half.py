@@ -8,6 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ...flow import made_of
 from ...program import FUNCTIONS, Program, argument, key, last, receiver
 from ...training import Training
 from ..look import always
@@ -124,10 +125,15 @@ def weights_trained_in_half(view: View) -> Iterator[Fault]:
                for n in program.traced(o) if view.roles.of(n) == "model"} - {""}  # fmt: skip
     if re.search(r"FP16_(Unfused)?Optimizer|\bapex\b", program.text):
         return  # the optimizer keeps weights of its own in full precision
-    at = {program.scope(t.node) for t in view.trainings}
+    at = {t.node if isinstance(t.node, FUNCTIONS) else program.scope(t.node) for t in view.trainings}
     if not trained or any(b.via in ("engine", "accelerator") for t in view.trainings for b in t.of("backward")):
         return
+    inside = {id(s.node) for t in view.trainings for e in t.of("step") if e.on is not None
+              for s in made_of(program, e.on, e.calls)}  # fmt: skip
     for call in program.find("half"):
+        if id(call) in inside and all(program.usually(t) is side for t, side, _ in program.guards(call)):
+            yield _kept_in_half(call)
+            continue
         owner = program.parent.get(program.scope(call))
         itself = key(receiver(call)) == "self" and getattr(owner, "name", "") in view.roles.modules
         if itself or (_same_model(program, call, at) and {key(receiver(call)), _target(view, call)} & trained):

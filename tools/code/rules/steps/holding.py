@@ -3,17 +3,38 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from ...flow import made_of
 from ...program import FUNCTIONS, Function, Program, key, last, receiver
-from ..look import LOSS, no_grad, source
+from ..look import LOSS, model_call, no_grad, source
 from ..rule import Fault, View
 
 JOINS = ("cat", "concat", "stack", "vstack", "hstack", "lerp")
 HOOKS = ("register_forward_hook", "register_module_forward_hook")
 COUNTS = ("size", "numel", "dim", "shape", "ndim", "device", "dtype")
 """What is asked of a tensor and has no graph."""
+REDUCES = ("mean", "sum", "pow", "abs", "square", "norm", "float", "sqrt", "log", "exp")
+"""Calls through which a number keeps its graph."""
+
+
+def reduced(view: View, expr: ast.expr) -> bool:
+    """Whether a number is computed from what a model gives back by nothing but what keeps the graph."""
+    program = view.program
+    for _ in range(8):
+        expr = program.origin(expr)
+        if isinstance(expr, ast.Call) and model_call(view, expr):
+            return True
+        if isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr in REDUCES:
+            expr = expr.args[0] if key(expr.func.value) == "torch" and expr.args else expr.func.value
+        elif isinstance(expr, (ast.Attribute, ast.Subscript)):
+            expr = expr.value
+        elif isinstance(expr, ast.BinOp):
+            return reduced(view, expr.left) or reduced(view, expr.right)
+        else:
+            return False
+    return False
 
 
 def kept_by_modules(view: View) -> Iterator[Fault]:
@@ -23,6 +44,7 @@ def kept_by_modules(view: View) -> Iterator[Fault]:
         owner = program.parent.get(function)
         if isinstance(owner, ast.ClassDef) and owner.name in view.roles.modules:
             yield from _carried(view, function, owner)
+            yield from _gathered(view, function, owner)
     for call in program.find(*HOOKS) if view.trainings else ():
         function = program.objects.target(call.args[0]) if call.args else None
         if function is not None:
@@ -59,6 +81,37 @@ def _carried(view: View, function: Function, owner: ast.ClassDef) -> Iterator[Fa
         ):
             fix = f"`{name}` is kept from one forward pass to the next with its graph: memory grows, or backward fails"
             yield Fault(node, fix, f"`{name}` 带着计算图从一次前向保留到下一次", severity="S2")  # fmt: skip
+
+
+def _gathered(view: View, function: Function, owner: ast.ClassDef) -> Iterator[Fault]:
+    """`self.seen.append(h)` of a list that nobody empties; `y, self.state = self.rnn(x, self.state)`, never cut."""
+    program = view.program
+    for node in program.within(function):
+        name, values = "", list[ast.expr]()
+        if isinstance(node, ast.Call) and last(program.path(node.func)) == "append":
+            name, values = key(receiver(node)), node.args[:1]
+        elif (
+            isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Call)
+        ):
+            given = {key(a) for a in (*node.value.args, *(k.value for k in node.value.keywords))}
+            name = next((k for t in node.targets[0].elts if (k := key(t)).startswith("self.") and k in given), "")
+            values = [node.value]
+        if not name.startswith("self.") or LOSS.search(last(name)) or no_grad(program.contexts(node)):
+            continue
+        if not _emptied(program, owner, node, name) and any(_with_graph(view, v, function) for v in values):
+            text = f"`{name}` is kept from one forward pass to the next with its graph: memory grows, or backward fails"
+            yield Fault(node, text, f"`{name}` 带着计算图从一次前向保留到下一次", severity="S2")
+
+
+def _emptied(program: Program, owner: ast.ClassDef, node: ast.AST, name: str) -> bool:
+    """Whether anybody empties, cuts or sets what a module keeps, but for its constructor."""
+    begun = [b for b in program.bound.get(owner, {}).get(name, ()) if b.node is not node]
+    once = all(getattr(program.scope(b.node), "name", "") == "__init__" for b in begun)
+    bare = all(isinstance(b.value, (ast.List, ast.Constant)) for b in begun)
+    word = re.escape(last(name))
+    outside = re.search(rf"(?<!self)\.{word}\s{{0,2}}(=[^=]|\.(clear|pop|popleft|zero_|detach_)\b)", program.text)
+    inside = any(key(receiver(c)) == name for c in program.find("clear", "pop", "popleft", "detach_"))
+    return not begun or not once or not bare or inside or outside is not None
 
 
 def _with_graph(view: View, value: ast.expr, function: Function) -> bool:

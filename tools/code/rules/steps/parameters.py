@@ -86,21 +86,37 @@ def _parts(view: View, groups: ast.expr) -> set[tuple[ast.ClassDef, str]]:
         if asked and (whole := program.kind(on)) is not None:
             out.add((whole, ""))
         while isinstance(on, ast.Attribute):
-            if (owner := program.kind(on.value)) is not None and owner.name in view.roles.modules:
+            owner = program.kind(on.value) or _only_owner(view, on)
+            if owner is not None and owner.name in view.roles.modules:
                 out.add((owner, on.attr))
             on = on.value
     return out
+
+
+def _only_owner(view: View, part: ast.Attribute) -> ast.ClassDef | None:
+    """The only module of this file that has a part of this name, where the whole is a parameter of which nothing is known."""
+    found = view.program.binding(view.program.origin(part.value))
+    if found is None or found.how != "parameter" or view.program.callers(found.node):
+        return None
+    owners = [c for n, c in view.program.classes.items() if n in view.roles.modules
+              and f"self.{part.attr}" in view.program.bound.get(c, {})]  # fmt: skip
+    return owners[0] if len(owners) == 1 else None
 
 
 def _new_parts(program: Program, owner: ast.ClassDef) -> Iterator[tuple[str, ast.AST]]:
     """The layers of a module that begin at random, and are used."""
     for name, bindings in program.bound.get(owner, {}).items():
         value = bindings[0].value
-        new = isinstance(value, ast.Call) and WEIGHTED.search(program.path(value.func))
+        layers = [value, *value.args] if isinstance(value, ast.Call) and _in_order(program, value) else [value]
+        new = any(isinstance(c, ast.Call) and WEIGHTED.search(program.path(c.func)) for c in layers)
         if new and name.startswith("self.") and value is not None and len(bindings) == 1:
             used = sum(1 for n in ast.walk(owner) if isinstance(n, ast.Attribute) and n.attr == name[5:])
             if used > 1 or "def forward" not in program.text:
                 yield name[5:], value
+
+
+def _in_order(program: Program, call: ast.Call) -> bool:
+    return program.path(call.func) == "torch.nn.Sequential"
 
 
 @rule("frozen-in-name-only", "S1", "catastrophic-forgetting", "requires_grad",
@@ -224,7 +240,7 @@ def _a_loss(program: Program, expr: ast.expr) -> bool:
           optimizer.zero_grad()
       """)  # fmt: skip
 def clip_on_a_part(view: View) -> Iterator[Fault]:
-    """One part of the model is clipped, and the optimizer moves all of it.
+    """One part of the model is clipped, and the optimizer moves all of it; or each parameter is clipped for itself.
 
     Why: a large gradient anywhere else goes through; the part that is clipped learns at another rate than the rest.
     Known gaps: parts that are clipped one by one are left alone.
@@ -232,6 +248,14 @@ def clip_on_a_part(view: View) -> Iterator[Fault]:
     program = view.program
     for training in view.trainings:
         clips, steps = training.of("clip"), training.of("step")
+        for clip in clips:
+            found = program.binding(clip.on) if isinstance(clip.on, ast.Name) else None
+            over = found.value if found is not None and found.how == "for" else None
+            each = isinstance(over, ast.Call) and last(program.path(over.func)) in PARAMETERS
+            by_norm = isinstance(clip.node, ast.Call) and "norm" in program.path(clip.node.func)
+            if each and by_norm and clip.loops and steps:
+                yield Fault(clip.node, "each parameter is clipped by its own norm: the direction of the update changes",
+                            "逐个参数按各自的范数裁剪：更新方向被改变", beside=(steps[0].node,))  # fmt: skip
         if len(clips) != 1 or len({key(s.on) for s in steps}) != 1 or FREEZES.search(program.text):
             continue
         clip, step = clips[0], steps[0]

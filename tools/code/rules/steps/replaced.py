@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ...flow import Source, made_of
 from ...patch import after, without
-from ...program import Program, key, last, passed, receiver
+from ...program import Program, argument, key, last, passed, receiver
 from ..look import source
 from ..optimizer import TRAIN
 from ..rule import Fault, View, rule
@@ -24,6 +24,8 @@ CHANGES = (
     "reset_classifier",
     "deepcopy",
 )
+WRAPS = ("get_peft_model", "FSDP", "FullyShardedDataParallel")
+"""Of these, the calls that give a model back which trains other parameters than the one that they are given."""
 
 
 @rule("optimizer-holds-old-parameters", "S0", "loss-stagnation", "parameters()",
@@ -70,6 +72,7 @@ def optimizer_holds_old_parameters(view: View) -> Iterator[Fault]:
                 and key(statement.targets[0]) == taken[0]
                 and statement.value is change
             )
+            anew = anew or (name in WRAPS and isinstance(statement, ast.Assign) and _wraps(program, asked, change))
             own_call = isinstance(change.func, ast.Attribute) and (key(receiver(change)) == taken[0] or own)
             if not (anew or (name in ("resize_token_embeddings", "reset_classifier") and own_call)):
                 continue
@@ -78,6 +81,13 @@ def optimizer_holds_old_parameters(view: View) -> Iterator[Fault]:
             if (apart or not again) and not copied and (apart or _used_after(view, call, change)):
                 yield Fault(change, f"`{taken[0]}` is changed after the optimizer took its parameters",
                             f"优化器取走参数之后 `{taken[0]}` 又被替换", _made_later(view, call, statement), beside=(call,))  # fmt: skip
+
+
+def _wraps(program: Program, asked: list[Source], change: ast.Call) -> bool:
+    """Whether what is wrapped is the model whose parameters were asked for."""
+    inner = argument(change, "model", 0) or argument(change, "module")
+    models = (receiver(s.node) for s in asked if isinstance(s.node, ast.Call) and not s.calls)
+    return inner is not None and any(m is not None and _same_thing(program, inner, m) for m in models)
 
 
 def _parameters_of(program: Program, source_: Source) -> str:
@@ -143,15 +153,15 @@ def _unfrozen_later(view: View) -> Iterator[Fault]:
     if "add_param_group" in program.text:
         return
     for call in [n for n in program.each(ast.Call) if view.roles.of(n) == "optimizer" and n.args]:
-        chosen = any(
-            isinstance(n, ast.Attribute) and n.attr == "requires_grad" for n in program.traced(call.args[0], 2)
-        )
+        asked = list(program.traced(call.args[0], 2))
+        asked += [n for a in asked if isinstance(a, ast.Lambda) for n in ast.walk(a.body)]
+        chosen = any(isinstance(n, ast.Attribute) and n.attr == "requires_grad" for n in asked)
         for freed in program.nodes if chosen else ():
             later = (
-                isinstance(freed, ast.Call)
+                isinstance(freed, (ast.Call, ast.Assign))
                 and freed.lineno > call.lineno
                 and program.loops(freed)
-                and _frees(view, freed)
+                and (_frees(view, freed) if isinstance(freed, ast.Call) else _sets_free(view, freed))
             )
             again = [c for c in program.calls.get(last(program.path(call.func)), ()) if c.lineno > call.lineno]
             if (
@@ -163,12 +173,27 @@ def _unfrozen_later(view: View) -> Iterator[Fault]:
                             "这里解冻的参数不在优化器里：优化器只取了当时可训练的参数", beside=(call,))  # fmt: skip
 
 
+def _sets_free(view: View, node: ast.Assign) -> bool:
+    """`p.requires_grad = True`."""
+    target = node.targets[0]
+    free = isinstance(target, ast.Attribute) and target.attr == "requires_grad"
+    return free and view.program.const(node.value) is True and _of_a_model(view, target.value)  # type: ignore[attr-defined]
+
+
+def _of_a_model(view: View, expr: ast.expr | None) -> bool:
+    """Whether a value is a model, a part of one, or a parameter that a loop goes through."""
+    found = view.program.binding(expr) if expr is not None and key(expr) else None
+    if found is not None and found.how == "for" and isinstance(found.value, ast.Call):
+        return last(view.program.path(found.value.func)) in ("parameters", "named_parameters", "children", "modules")
+    return any(view.roles.of(e) == "model" for e in (expr, *_around(expr)))
+
+
 def _frees(view: View, call: ast.Call) -> bool:
     """Whether a call frees parameters: itself, or in a function of this file that is told to."""
     program = view.program
     on = any(isinstance(a, ast.Constant) and a.value is True for a in (*call.args, *(k.value for k in call.keywords)))
     if last(program.path(call.func)) == "requires_grad_":
-        return on or not call.args
+        return (on or not call.args) and _of_a_model(view, receiver(call))
     function = program.function(call)
     inner = program.code(function, 4000) if function is not None else ""
     return "requires_grad" in inner and (on or re.search(r"requires_grad(_\(True\)| = True)", inner) is not None)

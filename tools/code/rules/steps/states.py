@@ -17,6 +17,8 @@ SEEDS = ("manual_seed", "seed", "set_seed", "seed_everything")
 DRAWS = re.compile(r"^(torch\.(randint|randperm)|(np|numpy)\.random\.(randint|permutation|choice|shuffle)|"
                    r"random\.(randint|randrange|sample|choice|choices|shuffle))$")  # fmt: skip
 """Calls that choose among the data with the random numbers of all."""
+NOISE = re.compile(r"^torch\.(rand|randn|bernoulli|rand_like|randn_like)$")
+"""Calls that draw masks or noise beside the rows: all of the beginning is repeated, not its rows alone."""
 KEPT = re.compile(
     r"rng_state|getstate|setstate|[gs]et_state\(|bit_generator|Generator\(|default_rng|RandomState|save_state|load_state\("
 )
@@ -70,7 +72,7 @@ def schedule_not_kept(view: View) -> Iterator[Fault]:
     """A run goes on with its optimizer, and its schedule begins anew.
 
     Why: the warm-up runs a second time and the decay ends late: the loss jumps, and the run is not the one that was planned.
-    Known gaps: of the loss scale, which finds its place again within some steps, only a hint.
+    The same of the loss scale, which is lost with the steps that overflow until it has found its place again.
     """
     program = view.program
     if re.search(r"last_epoch|save_state|load_state\(|ckpt_path", program.text):
@@ -79,7 +81,7 @@ def schedule_not_kept(view: View) -> Iterator[Fault]:
     states = [state_roles(view, c) for c in program.find("state_dict", "load_state_dict") if receiver(c) is not None]
     if not loads or not all(states) or not any(t.of("step") for t in view.trainings):
         return
-    for role, severity, zh in (("scheduler", "", "学习率调度"), ("scaler", "S3", "loss scale")):
+    for role, severity, zh in (("scheduler", "", "学习率调度"), ("scaler", "", "loss scale")):
         made = [c for c in program.each(ast.Call) if view.roles.of(c) == role and not key(c.func).startswith("self.")
                 and program.function(c) is None]  # fmt: skip
         if not made or any(role in s for s in states) or (role == "scheduler" and not _moves(view, made[0])):
@@ -99,14 +101,14 @@ def _moves(view: View, made: ast.Call) -> bool:
     return bool(steps) and all(c in called or around & set(program.loops(c)) for c in steps)
 
 
-@rule("random-numbers-not-kept", "S2", "resume-loss-jump", "seed",
+@rule("random-numbers-not-kept", "S3", "resume-loss-jump", "seed",
       bad=DRAWN.format(load="pass", save=""),
       good=DRAWN.format(load='torch.set_rng_state(state["random"])', save='"random": torch.get_rng_state(), '))  # fmt: skip
 def random_numbers_not_kept(view: View) -> Iterator[Fault]:
     """A run goes on with the random numbers of its beginning.
 
     Why: the seed is set again, and batches are drawn by it: the rows of the first steps are trained on again, in the same order.
-    Known gaps: told only where the program draws its batches by itself; noise and dropout that repeat are left alone.
+    Known gaps: told only where the program draws its batches by itself; where the rows alone are drawn, which many do, only a hint.
     """
     program = view.program
     if KEPT.search(program.text):
@@ -122,9 +124,10 @@ def random_numbers_not_kept(view: View) -> Iterator[Fault]:
     for training in view.trainings:
         drawn = [e.node for e in training.of("call") if isinstance(e.node, ast.Call) and DRAWS.match(program.path(e.node.func))
                  and not any(k.arg == "generator" for k in e.node.keywords)]  # fmt: skip
+        more = any(isinstance(e.node, ast.Call) and NOISE.match(program.path(e.node.func)) for e in training.of("call"))
         if drawn and training.whole:
             yield Fault(_kept(view) or loads[0], "random numbers are neither kept nor restored: after a resume the first batches are drawn again",
-                        "随机数状态既没有保存也没有恢复：恢复后会重新抽到开头的批次", beside=(drawn[0], fixed[0]))  # fmt: skip
+                        "随机数状态既没有保存也没有恢复：恢复后会重新抽到开头的批次", severity="S2" if more else "", beside=(drawn[0], fixed[0]))  # fmt: skip
             return
 
 
@@ -136,3 +139,32 @@ def _kept(view: View) -> ast.AST | None:
         function = program.function(made) if isinstance(made, ast.Call) else None
         return function if isinstance(function, FUNCTIONS) else made
     return None
+
+
+@rule("trainer-begins-anew", "S2", "resume-loss-jump", "get_last_checkpoint checkpoint-",
+      bad="""
+      last = get_last_checkpoint("out")
+      model = AutoModelForCausalLM.from_pretrained(last or "gpt2")
+      trainer = Trainer(model=model, args=TrainingArguments("out"), train_dataset=rows)
+      trainer.train()
+      """,
+      good="""
+      last = get_last_checkpoint("out")
+      model = AutoModelForCausalLM.from_pretrained("gpt2")
+      trainer = Trainer(model=model, args=TrainingArguments("out"), train_dataset=rows)
+      trainer.train(resume_from_checkpoint=last)
+      """)  # fmt: skip
+def trainer_begins_anew(view: View) -> Iterator[Fault]:
+    """A trainer is given the weights of its last checkpoint, and is not told to go on with it.
+
+    Why: the optimizer, the schedule and the place in the data begin anew: the loss jumps, and rows are trained on twice.
+    """
+    program = view.program
+    if "resume_from_checkpoint" in program.said:
+        return
+    trained = [c for c in program.find("train") if not c.args and not c.keywords]
+    for call in program.find("from_pretrained") if trained else ():
+        nodes = list(program.traced(call.args[0], 4)) if call.args and view.roles.of(call) == "model" else []
+        if any(isinstance(n, ast.Call) and last(program.path(n.func)) == "get_last_checkpoint" for n in nodes):
+            yield Fault(call, "the weights of the last checkpoint are loaded, and the trainer begins anew: no optimizer, no schedule",
+                        "只加载了最近检查点的权重，训练器从头开始：优化器与调度都没有恢复", beside=(trained[0],))  # fmt: skip
