@@ -142,6 +142,17 @@ class Program(Tree):
             expr = before
         return expr
 
+    def also(self, expr: ast.expr) -> set[str]:
+        """The names that a value has here and on its way."""
+        out = {key(expr)}
+        for _ in range(FOLLOWED):
+            before = self._before(expr)
+            if before is None or not key(before):
+                break
+            expr = before
+            out.add(key(expr))
+        return out
+
     def _before(self, expr: ast.expr) -> ast.expr | None:
         """What a name, an entry or a field is given, one step back."""
         if isinstance(expr, ast.Call):

@@ -12,7 +12,7 @@ from ...patterns import bounded
 from ..patch import instead, without
 from ..program import argument, key, last, receiver
 from ..training import Event
-from .look import always, carries_graph, inside, model_call, source
+from .look import always, carries_graph, model_call, source
 from .rule import Fault, Pace, View, rule
 
 LOOP = """
@@ -56,7 +56,7 @@ def _weight(view: View, pace: Pace, event: Event) -> str:
     """How much a read costs: one wait for each parameter of a model is much in a training, whatever the model."""
     program = view.program
     trains = pace.looped and bool(pace.of("backward")) and bool(pace.of("step"))
-    around = [a for a in program.up(event.node) if inside(program, a, pace.node)]
+    around = list(program.up(event.node))
     iters = [i for a in around for i in (getattr(a, "iter", None), *(g.iter for g in getattr(a, "generators", ())))]
     return "S2" if trains and any(i is not None and "parameters" in source(program, i) for i in iters) else ""
 

@@ -159,6 +159,8 @@ def rank_branch(program: Program, test: ast.expr, deep: int = FOLLOWED) -> bool 
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         sides = (test.left, test.comparators[0])
         ranked = any(_is_rank(program, s) for s in sides)
+        if isinstance(test.ops[0], (ast.In, ast.NotIn)):
+            return _first_among(program, test.comparators[0], isinstance(test.ops[0], ast.In)) if ranked else None
         values = [int(v) if isinstance(v, str) and v.isdigit() else v for v in map(program.const, sides)]
         number = next((v for v in values if isinstance(v, int) and not isinstance(v, bool)), None)
         if ranked and number is not None:
@@ -180,6 +182,13 @@ def rank_branch(program: Program, test: ast.expr, deep: int = FOLLOWED) -> bool 
         if function and isinstance(function.body[-1], ast.Return) and function.body[-1].value is not None:
             return rank_branch(program, function.body[-1].value, deep - 1)
     return True if MAIN.search(last(program.path(test))) else None
+
+
+def _first_among(program: Program, held: ast.expr, within: bool) -> bool | None:
+    """Which branch of `rank in (-1, 0)` the first rank alone takes; -1 stands for a run of one process."""
+    each = held.elts if isinstance(held, (ast.Tuple, ast.List, ast.Set)) else []
+    numbers = {program.const(e) for e in each}
+    return within if 0 in numbers and numbers <= {-1, 0} else None
 
 
 def _is_rank(program: Program, expr: ast.expr) -> bool:

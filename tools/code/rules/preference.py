@@ -34,7 +34,7 @@ def core(expr: ast.expr, program: Program) -> ast.expr:
     return expr
 
 
-@rule("reference-is-the-policy", "S0", "dpo-loss-stuck-ln2", "ref logsigmoid",
+@rule("reference-is-the-policy", "S0", "dpo-loss-stuck-ln2", "ref logsigmoid no_grad inference_mode",
       bad="""
       policy = AutoModelForCausalLM.from_pretrained(name)
       ref_model = policy
@@ -63,6 +63,7 @@ def reference_is_the_policy(view: View) -> Iterator[Fault]:
         return  # the same object without its adapter is the reference
     yield from _two_names(view)
     yield from _two_entries(view)
+    yield from _twins(view)
     yield from _from_a_cache(view)
     for node in [*(n for m in program.each(ast.Assign) for n in _one_by_one(m)), *program.each(ast.Call)]:
         target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
@@ -125,6 +126,31 @@ def _two_names(view: View) -> Iterator[Fault]:
             if {one, other} <= given and last(program.path(call.func)) != "prepare":
                 yield Fault(node, f"`{other}` is the same object as `{one}`, and both are used as two models",
                             f"`{other}` 与 `{one}` 是同一个对象，却当作两个模型使用", beside=(call,))  # fmt: skip
+                break
+
+
+def _twins(view: View) -> Iterator[Fault]:
+    """A second name of a model, by which it is asked the very same without gradients: the two answers never differ."""
+    program = view.program
+    closed: list[ast.Call] | None = None
+    for node in program.each(ast.Assign):
+        target = node.targets[0]
+        value = _alias(node.value, program) if key(target) and not REFERENCE.search(key(target)) else None
+        if value is None or key(value) == key(target) or view.roles.of(value) != "model":
+            continue
+        if len(program.bindings(target)) != 1 or not any(t.of("step") for t in view.trainings):
+            continue
+        if closed is None:
+            closed = [c for c in program.each(ast.Call) if no_grad(program.contexts(c))]
+        mine = re.compile(rf"(?<![\w.]){re.escape(key(target))}(?!\w)")
+        for call in (c for c in closed if mine.search(program.code(c))):
+            same = mine.sub(key(value), program.code(call))
+            nodes = program.within(program.scope(call))
+            if any(
+                isinstance(n, ast.Call) and program.code(n) == same and not no_grad(program.contexts(n)) for n in nodes
+            ):
+                yield Fault(node, f"`{key(target)}` is the same object as `{key(value)}`: what the two are asked never differs",
+                            f"`{key(target)}` 与 `{key(value)}` 是同一个对象：两者的输出永远相同", severity="S1", beside=(call,))  # fmt: skip
                 break
 
 

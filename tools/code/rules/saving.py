@@ -12,6 +12,7 @@ from ...secrets import redact
 from ..checkpoints import PATHS, opened
 from ..patch import instead
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
+from ..training import hosted
 from .look import OF_RANKS, alone_on_rank, always, rank_branch, single, source
 from .rule import Fault, View, rule
 
@@ -39,10 +40,14 @@ def saved_on_every_rank(view: View) -> Iterator[Fault]:
     """Every rank writes the same checkpoint file.
 
     Why: they write over each other, and the file that is left may hold pieces of several.
+    Likewise a callback or a method that a trainer calls in each of its processes.
     """
     program = view.program
     several = view.distributed or bool(view.roles.named("accelerator"))
-    for call in program.find("save", "save_file", "save_pretrained") if several else ():
+    for call in program.find("save", "save_file", "save_pretrained"):
+        inner = not several and hosted(program, call)
+        if not several and not inner:
+            continue
         apart = any(OF_RANKS.search(program.code(test)) for test, _, _ in program.guards(call)) or alone_on_rank(
             program, call
         )
@@ -60,11 +65,16 @@ def saved_on_every_rank(view: View) -> Iterator[Fault]:
             for a in (*c.args, *(k.value for k in c.keywords))
         )
         own = any(program.scope(c) is scope for c in program.find("init_process_group", "Accelerator"))
-        seen = (isinstance(scope, FUNCTIONS) and (callers or spawned or own)) or scope is program.tree
+        seen = inner or (isinstance(scope, FUNCTIONS) and (callers or spawned or own)) or scope is program.tree
         if not left and not guarded and seen and not re.search(r"rank|shard|process_index|worker", path, re.I):
-            yield Fault(
-                call, "every rank writes this file: they write over each other", "每个 rank 都写这个文件：互相覆盖"
-            )
+            sure = "" if several else "S2" if SEVERAL.search(program.text) else "S3"
+            yield Fault(call, "every rank writes this file: they write over each other", "每个 rank 都写这个文件：互相覆盖",
+                        severity=sure)  # fmt: skip
+
+
+SEVERAL = re.compile(r"ddp|fsdp|deepspeed|torchrun|nproc|local_rank|world_size|process_zero|global_zero|process_index|should_save"
+                     r"|accelerate|devices\s?=|strategy\s?=|distributed|multi.?gpu", re.I)  # fmt: skip
+"""Words of programs that a trainer runs in several processes."""
 
 
 def _told_apart(program: Program, path: ast.expr) -> str:
@@ -294,7 +304,12 @@ LOGIN = re.compile(r"^[a-z][a-z0-9+]{2,15}://[^/\s:@{}]{1,60}:[^/\s@{}$]{6,80}@[
 """An address with the name and the password of somebody."""
 
 
+STANDS = (ast.Assign, ast.AnnAssign, ast.keyword, ast.Call, ast.Dict, ast.List, ast.Tuple, ast.Set, ast.arguments, ast.BoolOp,
+          ast.IfExp, ast.Return, ast.JoinedStr, ast.BinOp)  # fmt: skip
+"""Where a text is used as a value."""
+
+
 def _given(program: object, node: ast.Constant) -> bool:
     above = program.parent.get(node)  # type: ignore[attr-defined]
-    return isinstance(above, (ast.Assign, ast.keyword, ast.Call, ast.Dict, ast.AnnAssign, ast.List)) and not (
+    return isinstance(above, STANDS) and not (
         isinstance(above, ast.Dict) and node in above.keys)  # fmt: skip
