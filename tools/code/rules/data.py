@@ -141,10 +141,20 @@ def ranks_share_the_data(view: View) -> Iterator[Fault]:
     used = {
         key(n) for t in view.trainings for x in (t.node, *t.outer) if isinstance(x, ast.For) for n in ast.walk(x.iter)
     }
-    for call, name in loaders(view):
-        if name and name in used and not TEST.search(name) and argument(call, "batch_sampler") is None:
+    for call, own in loaders(view):
+        name = next((n for n in (own, *_kept_as(program, call)) if n in used), "")
+        if name and not TEST.search(name) and argument(call, "batch_sampler") is None:
             yield Fault(call, "every rank goes through all of the data: the loader has no distributed sampler",
                         "每个 rank 都遍历全部数据：没有分布式采样器")  # fmt: skip
+
+
+def _kept_as(program: Program, made: ast.Call) -> Iterator[str]:
+    """The names that the result of the function gets which gives back what is made."""
+    if isinstance(program.statement(made), ast.Return) and program.parent.get(made) is program.statement(made):
+        for call in program.callers(program.scope(made)):
+            statement = program.statement(call)
+            if isinstance(statement, ast.Assign) and statement.value is call:
+                yield key(statement.targets[0])
 
 
 @rule("training-data-not-shuffled", "S2", "loss-oscillation", "DataLoader",

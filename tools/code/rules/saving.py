@@ -51,7 +51,8 @@ def saved_on_every_rank(view: View) -> Iterator[Fault]:
         apart = any(OF_RANKS.search(program.code(test)) for test, _, _ in program.guards(call)) or alone_on_rank(
             program, call
         )
-        if not _writes_weights(view, call) or apart or single(program, call):
+        writes = _writes_weights(view, call) or (inner and _exports(view, call))
+        if not writes or apart or single(program, call):
             continue
         scope = program.scope(call)
         left = any(isinstance(n, ast.If) and isinstance(n.body[-1], ast.Return) and rank_branch(program, n.test) is False
@@ -67,14 +68,18 @@ def saved_on_every_rank(view: View) -> Iterator[Fault]:
         own = any(program.scope(c) is scope for c in program.find("init_process_group", "Accelerator"))
         seen = inner or (isinstance(scope, FUNCTIONS) and (callers or spawned or own)) or scope is program.tree
         if not left and not guarded and seen and not re.search(r"rank|shard|process_index|worker", path, re.I):
-            sure = "" if several else "S2" if SEVERAL.search(program.text) else "S3"
             yield Fault(call, "every rank writes this file: they write over each other", "每个 rank 都写这个文件：互相覆盖",
-                        severity=sure)  # fmt: skip
+                        severity="S2" if inner else "")  # fmt: skip
 
 
-SEVERAL = re.compile(r"ddp|fsdp|deepspeed|torchrun|nproc|local_rank|world_size|process_zero|global_zero|process_index|should_save"
-                     r"|accelerate|devices\s?=|strategy\s?=|distributed|multi.?gpu", re.I)  # fmt: skip
-"""Words of programs that a trainer runs in several processes."""
+def _exports(view: View, call: ast.Call) -> bool:
+    """Whether a call writes a whole model that is made here, whatever it is called."""
+    made = view.program.origin(receiver(call)) if receiver(call) is not None else None  # type: ignore[arg-type]
+    merged = isinstance(made, ast.Call) and last(view.program.path(made.func)) in (
+        "merge_and_unload",
+        "from_pretrained",
+    )
+    return last(view.program.path(call.func)) == "save_pretrained" and merged and view.roles.of(made) != "tokenizer"
 
 
 def _told_apart(program: Program, path: ast.expr) -> str:

@@ -21,6 +21,8 @@ REF = re.compile(r"(^|_|\b)ref(erence)?(_|\b|\.|$)|reference|_ref\b", re.I)
 LOGP = re.compile(r"log_?p|(^|_|\b)lp(_|$|\b)|log_?ratio", re.I)
 KEEPS = ("mean", "sum", "masked_mean", "clamp", "detach", "float", "to", "unsqueeze", "squeeze", "stack", "view", "cpu")
 """Calls behind which a sum keeps its sign."""
+MASK = re.compile(r"mask|attn|valid|keep", re.I)
+"""Words of factors that only leave places out."""
 CURVED = ("exp", "expm1", "pow", "square", "abs")
 
 
@@ -156,6 +158,10 @@ def _divergence(program: Program, expr: ast.expr, deep: int = 4) -> int:
         return -_divergence(program, expr.operand, deep)
     if any(isinstance(n, ast.Call) and last(program.path(n.func)) in CURVED for n in ast.walk(expr)):
         return 0  # an estimate that is never negative: told by its name
+    if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Mult) and deep:
+        factors, sign = _factors(program, expr)
+        kept = [f for f in factors if not MASK.search(program.code(f))]
+        return sign * _divergence(program, kept[0], deep - 1) if len(kept) == 1 and len(factors) > 1 else 0
     if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Sub):
         sides = [_words(program, s) for s in (expr.left, expr.right)]
         ref = [bool(REF.search(own)) for own, _ in sides]
