@@ -61,10 +61,8 @@ def _weight(view: View, pace: Pace, event: Event, whole: bool) -> str:
     iters = [i for a in around for i in (getattr(a, "iter", None), *(g.iter for g in getattr(a, "generators", ())))]
     return (
         "S2"
-        if (trains
-        and (whole and _gpu(view)))
-        or (trains
-        and any(i is not None and "parameters" in source(program, i) for i in iters))
+        if (trains and (whole and _gpu(view)))
+        or (trains and any(i is not None and "parameters" in source(program, i) for i in iters))
         else ""
     )
 

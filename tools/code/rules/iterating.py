@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ..patch import instead
 from ..program import FUNCTIONS, Binding, Program, argument, key, last, passed, receiver
 from ..training import CLIPS, Training
+from .apart.dropping import by_a_trainer, made_for_both
 from .data import TRAINED, loaders
 from .look import EPOCH, TEST, inside, keyword
 from .rule import Fault, View, rule
@@ -336,8 +337,8 @@ def evaluation_drops_items(view: View) -> Iterator[Fault]:
 
     Why: some items are never scored, and the score depends on the batch size.
     """
-    yield from _made_for_both(view)
-    yield from _by_a_trainer(view)
+    yield from made_for_both(view)
+    yield from by_a_trainer(view)
     for call, name in loaders(view):
         value = argument(call, "drop_last")
         data = key(argument(call, "dataset", 0))
@@ -346,43 +347,6 @@ def evaluation_drops_items(view: View) -> Iterator[Fault]:
                 yield Fault(
                     call, "the evaluation drops its last batch", "评测丢弃了最后一个批次", (instead(value, "False"),)
                 )
-
-
-def _by_a_trainer(view: View) -> Iterator[Fault]:
-    """The arguments of a trainer, which drops the last batch of its evaluation with that of the training."""
-    program = view.program
-    said = "dataloader_drop_last"
-    if said not in program.said or not any(argument(c, "eval_dataset") is not None for c in program.each(ast.Call)):
-        return
-    pairs: list[tuple[str, ast.expr]] = [(n.arg or "", n.value) for n in program.each(ast.keyword)]
-    pairs += [
-        (str(getattr(k, "value", "")), v) for n in program.each(ast.Dict) for k, v in zip(n.keys, n.values, strict=True)
-    ]
-    for node in program.each(ast.Assign):
-        target = node.targets[0]
-        cut = target.slice if isinstance(target, ast.Subscript) else None
-        pairs.append((str(getattr(cut, "value", "")) or last(key(target)), node.value))
-    for name, value in pairs:
-        if name == said and program.const(value) is True:
-            yield Fault(value, "the trainer drops the last batch of the evaluation, too", "评测也会丢弃最后一个批次",
-                        (instead(value, "False"),))  # fmt: skip
-            return
-
-
-def _made_for_both(view: View) -> Iterator[Fault]:
-    """A function that makes the loaders of both parts, and drops the last batch of each."""
-    program = view.program
-    for call, _ in loaders(view):
-        value, scope = argument(call, "drop_last"), program.scope(call)
-        if value is None or keyword(call, "drop_last") is not True or program.guards(call):
-            continue
-        for made in program.callers(scope):
-            statement = program.statement(made)
-            name = last(key(statement.targets[0])) if isinstance(statement, ast.Assign) else ""
-            if isinstance(scope, FUNCTIONS) and TEST.search(name) and not TRAINED.search(name):
-                yield Fault(value, f"the evaluation drops its last batch: `{name}` is made here, too", "评测丢弃了最后一个批次",
-                            beside=(made,))  # fmt: skip
-                break
 
 
 @rule("batched-generation-padded-right", "S1", "padding-side-wrong", "padding_side",
