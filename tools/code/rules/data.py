@@ -188,7 +188,13 @@ def training_data_not_shuffled(view: View) -> Iterator[Fault]:
     for call, name in loaders(view):
         value = argument(call, "shuffle")
         plain = argument(call, "sampler") is None and argument(call, "batch_sampler") is None
-        if value is not None and keyword(call, "shuffle") is False and plain and name in used and not TEST.search(name):
+        if (
+            value is not None
+            and keyword(call, "shuffle", view.program) is False
+            and plain
+            and name in used
+            and not TEST.search(name)
+        ):
             yield Fault(call, "the training data are not shuffled", "训练数据没有打乱", (instead(value, "True"),))
 
 

@@ -342,7 +342,11 @@ def evaluation_drops_items(view: View) -> Iterator[Fault]:
     for call, name in loaders(view):
         value = argument(call, "drop_last")
         data = key(argument(call, "dataset", 0))
-        if value is not None and keyword(call, "drop_last") is True and (TEST.search(name) or TEST.search(last(data))):
+        if (
+            value is not None
+            and keyword(call, "drop_last", view.program) is True
+            and (TEST.search(name) or TEST.search(last(data)))
+        ):
             if not TRAINED.search(name) and not TRAINED.search(data):
                 yield Fault(
                     call, "the evaluation drops its last batch", "评测丢弃了最后一个批次", (instead(value, "False"),)

@@ -257,9 +257,11 @@ def epoch_loop(program: Program, node: ast.AST) -> ast.For | None:
     return None
 
 
-def keyword(call: ast.Call, name: str) -> object:
-    """The literal given under a keyword; None where there is none."""
+def keyword(call: ast.Call, name: str, program: Program | None = None) -> object:
+    """The literal given under a keyword, also by a name that is one in this program; None where there is none."""
     value = argument(call, name)
+    if program is not None:
+        return program.const(value)
     return value.value if isinstance(value, ast.Constant) else None
 
 
