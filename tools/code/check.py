@@ -65,6 +65,8 @@ TRAINING = (
     "reward",
     "judge",
     "Judge",
+    "accuracy",
+    "prompt",
     "裁判",
 )
 """Words of which every program that trains, evaluates or serves a model has one."""

@@ -9,6 +9,7 @@ call it; a field through the constructor that filled it. Where two calls disagre
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Protocol
@@ -51,6 +52,8 @@ COMMON = frozenset(
     )
 )  # fmt: skip
 """Methods that anything may have: a call of one is not taken for that of a class of this file."""
+LOSSES = re.compile(r"(Loss|Criterion|Objective)$")
+"""Names of classes whose objects are called to give a loss."""
 RECORDS = frozenset(("SimpleNamespace", "Namespace", "EasyDict", "namedtuple"))
 SAME = frozenset(("to", "cuda", "cpu", "eval", "train", "half", "bfloat16", "float", "requires_grad_"))
 """Methods that give back what they are called on."""
@@ -175,7 +178,7 @@ class Objects:
                 return self.target(func.args[0], deep - 1)
             made, _ = self.made(func)
             if made is not None:
-                return self.method(made, "__call__")
+                return self.method(made, "__call__") or self._of_loss(made)
             maker = self.program.function(func)
             ends = [e for e in returned(maker) if isinstance(e, (ast.Name, ast.Attribute))] if maker else []
             return self.target(ends[0], deep - 1) if len(ends) == 1 else None
@@ -211,6 +214,10 @@ class Objects:
         ):
             return self.target(found.value, deep - 1)
         return None
+
+    def _of_loss(self, made: ast.ClassDef) -> Function | None:
+        """What a call of a loss does that is a module of this file."""
+        return self.method(made, "forward") if LOSSES.search(made.name) else None
 
     def _of_kind(self, func: ast.expr) -> Function | None:
         made = self.kind(func) if "__call__" in self.program.functions else None

@@ -142,6 +142,17 @@ class Program(Tree):
             expr = before
         return expr
 
+    def also(self, expr: ast.expr) -> set[str]:
+        """The names that a value has here and on its way."""
+        out = {key(expr)}
+        for _ in range(FOLLOWED):
+            before = self._before(expr)
+            if before is None or not key(before):
+                break
+            expr = before
+            out.add(key(expr))
+        return out
+
     def _before(self, expr: ast.expr) -> ast.expr | None:
         """What a name, an entry or a field is given, one step back."""
         if isinstance(expr, ast.Call):
@@ -247,9 +258,24 @@ class Program(Tree):
             found = [b for b in self.bindings(expr) if b.how != "parameter"]
             if len(found) == 1 and found[0].how == "assign" and isinstance(found[0].value, (ast.Constant, ast.UnaryOp)):
                 return self.const(found[0].value)
+            given = found[0].value if len(found) == 1 and found[0].how == "assign" else expr if not found else None
+            if isinstance(given, ast.Name) and (left := self._left(given)) is not None:
+                return self.const(left)
             if isinstance(expr, ast.Attribute) and not found:
                 return self.options.get(expr.attr)
         return None
+
+    def _left(self, name: ast.Name) -> ast.expr | None:
+        """The literal default of a parameter for which the calls of this file, of which there are some, give nothing."""
+        found = self.bindings(name)
+        if len(found) != 1 or found[0].how != "parameter":
+            return None
+        made = default(found[0].node, name.id)
+        calls = self.callers(found[0].node) if isinstance(made, (ast.Constant, ast.UnaryOp)) else []
+        spread = any(k.arg is None for c in calls for k in c.keywords) or any(
+            isinstance(a, ast.Starred) for c in calls for a in c.args)  # fmt: skip
+        told = any(own == name.id for c in calls for own, _ in passed(found[0].node, c))
+        return made if calls and not spread and not told else None
 
     @cached_property
     def defaults(self) -> dict[str, ast.expr | None]:

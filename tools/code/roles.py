@@ -102,10 +102,19 @@ class Roles:
             return self.of(expr.value) if isinstance(expr, (ast.Subscript, ast.Await)) else ""
         if name in self.known:
             return self.known[name]
+        if (word := self._handed(expr)) is not None:
+            return by_word(word)
         short = last(name)
         if short != name and short in self.known:
             return self.known[short]
         return by_word(short)
+
+    def _handed(self, expr: ast.AST) -> str | None:
+        """`model` of `kwargs["model"]`, where `**kwargs` is what a function is given."""
+        if not isinstance(expr, ast.Subscript) or not isinstance(expr.slice, ast.Constant):
+            return None
+        rest = getattr(getattr(self.program.scope(expr), "args", None), "kwarg", None)
+        return str(expr.slice.value) if rest is not None and key(expr.value) == rest.arg else None
 
     def sure(self, expr: ast.AST | None) -> str:
         """The role of a value as its constructor or its use tells it, not its word."""

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
+from ..patterns import bounded
 from .program import FUNCTIONS, LOOPS, Function, Program, key, last
 from .roles import Roles
 from .walk import CLIPS as CLIPS
@@ -24,6 +25,11 @@ HOOKS = (
     "on_before_optimizer_step", "on_before_zero_grad", "on_after_backward", "optimizer_step",
 )  # fmt: skip
 """Methods that a trainer calls beside each step."""
+HOSTS = bounded(r"(^|\.)(\w{0,40}Trainer|\w{0,40}Callback|LightningModule)$")
+"""Classes whose methods a trainer of a library calls, on each of its processes."""
+HOSTED = re.compile(
+    r"on_[a-z_]{2,40}|save_model|_save_checkpoint|evaluate|log|training_step|compute_loss|prediction_step"
+)
 PIECES = ("split", "chunk", "tensor_split", "array_split")
 """Calls that take a batch apart."""
 
@@ -182,6 +188,17 @@ def hooks(program: Program) -> list[Function]:
     """Methods of a class that a trainer calls beside each step."""
     found = (f for name in HOOKS for f in program.functions.get(name, []))
     return [f for f in found if isinstance(program.parent.get(f), ast.ClassDef)]
+
+
+def hosted(program: Program, node: ast.AST, deep: int = 2) -> bool:
+    """Whether a node stands in a method that a trainer of a library calls on each process, itself or through others."""
+    scope = program.scope(node)
+    owner = program.parent.get(scope)
+    if not isinstance(scope, FUNCTIONS) or not isinstance(owner, ast.ClassDef):
+        return False
+    if HOSTED.fullmatch(scope.name):
+        return any(HOSTS.search(program.path(b)) for b in owner.bases)
+    return bool(deep) and any(hosted(program, c, deep - 1) for c in program.callers(scope))
 
 
 def graph_cut(program: Program, expr: ast.AST) -> bool:

@@ -9,10 +9,11 @@ import re
 from collections.abc import Iterator
 
 from ...patterns import bounded
+from ..flow import made_of
 from ..patch import instead, without
 from ..program import argument, key, last, receiver
 from ..training import Event
-from .look import always, carries_graph, inside, model_call, source
+from .look import always, carries_graph, model_call, source
 from .rule import Fault, Pace, View, rule
 
 LOOP = """
@@ -46,19 +47,24 @@ def device_read_every_step(view: View) -> Iterator[Fault]:
         plain = {id(e.node): e for e, name in reads if name in ("item", "float") and not e.loops}
         for event in (*inner[:1], *(heavy[:1] if not inner else ())):
             yield Fault(event.node, "tensors are read back from the device in every step: the GPU waits each time",
-                        "每一步都把张量读回主机：GPU 每次都要等待", severity=_weight(view, pace, event))  # fmt: skip
+                        "每一步都把张量读回主机：GPU 每次都要等待", severity=_weight(view, pace, event, event in heavy))  # fmt: skip
         if not inner and not heavy and len(plain) >= 2:
             yield Fault(next(iter(plain.values())).node, f"{len(plain)} values are read back from the device in every step",
                         f"每一步都从设备读回 {len(plain)} 个值")  # fmt: skip
 
 
-def _weight(view: View, pace: Pace, event: Event) -> str:
-    """How much a read costs: one wait for each parameter of a model is much in a training, whatever the model."""
+def _weight(view: View, pace: Pace, event: Event, whole: bool) -> str:
+    """How much a read costs: a whole output, or one wait for each parameter, is much in a training, whatever the model."""
     program = view.program
     trains = pace.looped and bool(pace.of("backward")) and bool(pace.of("step"))
-    around = [a for a in program.up(event.node) if inside(program, a, pace.node)]
+    around = list(program.up(event.node))
     iters = [i for a in around for i in (getattr(a, "iter", None), *(g.iter for g in getattr(a, "generators", ())))]
-    return "S2" if trains and any(i is not None and "parameters" in source(program, i) for i in iters) else ""
+    return (
+        "S2"
+        if (trains and (whole and _gpu(view)))
+        or (trains and any(i is not None and "parameters" in source(program, i) for i in iters))
+        else ""
+    )
 
 
 def _loss(view: View, pace: Pace, event: Event) -> bool:
@@ -113,14 +119,35 @@ def tensor_printed_every_step(view: View) -> Iterator[Fault]:
                 continue
             shown = [a.value if isinstance(a, ast.FormattedValue) else a for b in call.args
                      for a in (b.values if isinstance(b, ast.JoinedStr) else [b])]  # fmt: skip
-            if any(
-                carries_graph(view, pace.training, a, event.calls) for a in shown if not isinstance(a, ast.Constant)
-            ):
-                yield Fault(
-                    call,
-                    "a tensor is printed in every step: the step waits for it",
-                    "每一步都打印张量：这一步要等它算完",
-                )
+            if any(_on_device(view, pace, a, event.calls) for a in shown if not isinstance(a, ast.Constant)):
+                much = _gpu(view) and pace.looped and pace.of("backward") and pace.of("step")
+                yield Fault(call, "a tensor is printed in every step: the step waits for it",
+                            "每一步都打印张量：这一步要等它算完", severity="S2" if much else "")  # fmt: skip
+
+
+HOST = frozenset(("item", "tolist", "numpy", "float", "int", "len", "str", "round", "reduce_mean"))
+"""Calls behind which a value lies on the host."""
+
+
+def _on_device(view: View, pace: Pace, expr: ast.expr, calls: tuple[ast.Call, ...]) -> bool:
+    """Whether a value is a tensor of this step, with its graph or cut from it."""
+    if carries_graph(view, pace.training, expr, calls):
+        return True
+    program, nodes = view.program, []
+    for source_ in made_of(program, expr, calls, 6, kept=False):
+        node = source_.node
+        if isinstance(node, ast.Attribute) and node.attr == "shape":
+            return False
+        if isinstance(node, ast.Call) and last(program.path(node.func)) in HOST:
+            return False
+        nodes.append(node)
+    cut = any(isinstance(n, ast.Call) and last(program.path(n.func)) == "detach" for n in nodes)
+    return cut and any(model_call(view, n) for n in nodes)
+
+
+def _gpu(view: View) -> bool:
+    """Whether a program says that it runs on a GPU."""
+    return re.search(r"cuda|\.to\(\w{0,20}(device|dev|rank|gpu)\b|Accelerator|nccl", view.program.said) is not None
 
 
 def _prints(view: View, call: ast.Call) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from ..flow import made_of
 from ..patch import first_in, instead, without
 from ..program import FUNCTIONS, Program, argument, key, last, passed
+from .apart.draws import drawn_alike
 from .look import EPOCH, TEST, _is_rank, always, inside, keyword, source
 from .rule import Fault, View, rule
 
@@ -102,7 +103,7 @@ def sampler_with_shuffle(view: View) -> Iterator[Fault]:
                             (instead(value, "False"),))  # fmt: skip
 
 
-@rule("ranks-share-the-data", "S1", "duplicate-surge", "DataLoader",
+@rule("ranks-share-the-data", "S1", "duplicate-surge", "DataLoader seed Random RandomState default_rng",
       bad="""
       torch.distributed.init_process_group("nccl")
       model = DistributedDataParallel(model)
@@ -127,7 +128,9 @@ def ranks_share_the_data(view: View) -> Iterator[Fault]:
     """Several ranks train, and each goes through the whole of the data.
 
     Why: an epoch is as long as without the other ranks; with one seed all ranks even see the same batches.
+    Likewise batches that are drawn at random, on each rank with the same seed.
     """
+    yield from drawn_alike(view)
     program = view.program
     split = re.search(
         r"Sampler|split_dataset_by_node|\.shard\(|prepare\(|rank::|\[rank|skip=rank|IterableDataset|num_replicas|deepspeed\.initialize",
@@ -138,10 +141,20 @@ def ranks_share_the_data(view: View) -> Iterator[Fault]:
     used = {
         key(n) for t in view.trainings for x in (t.node, *t.outer) if isinstance(x, ast.For) for n in ast.walk(x.iter)
     }
-    for call, name in loaders(view):
-        if name and name in used and not TEST.search(name) and argument(call, "batch_sampler") is None:
+    for call, own in loaders(view):
+        name = next((n for n in (own, *_kept_as(program, call)) if n in used), "")
+        if name and not TEST.search(name) and argument(call, "batch_sampler") is None:
             yield Fault(call, "every rank goes through all of the data: the loader has no distributed sampler",
                         "每个 rank 都遍历全部数据：没有分布式采样器")  # fmt: skip
+
+
+def _kept_as(program: Program, made: ast.Call) -> Iterator[str]:
+    """The names that the result of the function gets which gives back what is made."""
+    if isinstance(program.statement(made), ast.Return) and program.parent.get(made) is program.statement(made):
+        for call in program.callers(program.scope(made)):
+            statement = program.statement(call)
+            if isinstance(statement, ast.Assign) and statement.value is call:
+                yield key(statement.targets[0])
 
 
 @rule("training-data-not-shuffled", "S2", "loss-oscillation", "DataLoader",
@@ -175,7 +188,13 @@ def training_data_not_shuffled(view: View) -> Iterator[Fault]:
     for call, name in loaders(view):
         value = argument(call, "shuffle")
         plain = argument(call, "sampler") is None and argument(call, "batch_sampler") is None
-        if value is not None and keyword(call, "shuffle") is False and plain and name in used and not TEST.search(name):
+        if (
+            value is not None
+            and keyword(call, "shuffle", view.program) is False
+            and plain
+            and name in used
+            and not TEST.search(name)
+        ):
             yield Fault(call, "the training data are not shuffled", "训练数据没有打乱", (instead(value, "True"),))
 
 
@@ -260,13 +279,9 @@ def ranks_have_unequal_work(view: View) -> Iterator[Fault]:
     Why: the rank with one batch more waits in its backward for those that have finished.
     """
     program = view.program
-    if (
-        not view.distributed
-        or not view.trainings
-        or re.search(
-            r"\.join\(|Join\(|drop_last|// *\w{0,40}(world|size|w)\b|islice|max_steps|range\(\w{0,40}steps|- len\(\w{1,40}\) %",
-            program.text,
-        )
+    if not _in_step(view) or re.search(
+        r"\.join\(|Join\(|drop_last|// *\w{0,40}(world|size|w)\b|islice|max_steps|range\(\w{0,40}steps|- len\(\w{1,40}\) %",
+        program.text,
     ):
         return
     for node in _dealt(program):
@@ -281,11 +296,18 @@ def ranks_have_unequal_work(view: View) -> Iterator[Fault]:
                         "按 rank 切分样本而数量不等：各 rank 的步数不同", beside=(program.statement(view.trainings[0].node),))  # fmt: skip
 
 
+def _in_step(view: View) -> bool:
+    """Whether ranks train and wait for each other in each step: wrapped by a library, or by sums of their own."""
+    names = ("all_reduce", "reduce_scatter", "all_reduce_coalesced")
+    calls = (e.node for t in view.trainings for e in t.of("call") if isinstance(e.node, ast.Call))
+    return bool(view.trainings) and (view.distributed or any(last(view.program.path(c.func)) in names for c in calls))
+
+
 def _dealt(program: Program) -> Iterator[ast.Compare]:
     """`i % world == rank`, where that decides whose a sample is."""
     for node in program.each(ast.Compare):
         sides = (node.left, node.comparators[0]) if isinstance(node.ops[0], (ast.Eq, ast.NotEq)) else ()
-        turns = any(isinstance(s, ast.BinOp) and isinstance(s.op, ast.Mod) and re.search("world|size|replicas|ranks", program.code(s))
+        turns = any(isinstance(s, ast.BinOp) and isinstance(s.op, ast.Mod) and re.search("world|size|replicas|ranks", program.code(s) + program.code(program.origin(s.right)))
                     for s in sides)  # fmt: skip
         each = any(isinstance(n, (ast.comprehension, ast.For)) for n in program.up(node)) or isinstance(
             program.parent.get(node), ast.comprehension)  # fmt: skip

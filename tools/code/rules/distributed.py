@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ..flow import made_of
 from ..program import FUNCTIONS, Function, Program, argument, key, last, receiver
+from ..training import hosted
 from .look import OF_RANKS, alone_on_rank, rank_branch, single
 from .rule import Fault, View, rule
 
@@ -62,9 +63,14 @@ def _answered(program: Program, call: ast.Call, branch: ast.If) -> bool:
     name = last(program.path(call.func))
     scope = program.scope(call)
     mine = next((b for t, b, s in program.guards(call) if s is branch), True)
+    leaves = [
+        s for t, b, s in program.guards(call) if b and isinstance(s.body[-1], ast.Return) and rank_branch(program, t)
+    ]
     for other in program.calls.get(name, ()):
         if other is call or program.scope(other) is not scope:
             continue
+        if any(other.lineno > (s.end_lineno or 0) for s in leaves):
+            return True  # the others come to it, and this one has left
         for test, side, statement in program.guards(other):
             single = rank_branch(program, test)
             if single is None and statement is not branch and OF_RANKS.search(program.code(test)):
@@ -78,7 +84,7 @@ def _answered(program: Program, call: ast.Call, branch: ast.If) -> bool:
     return False
 
 
-@rule("collective-on-one-rank", "S0", "collective-mismatch", "rank RANK main_process master is_main global_zero process_zero chief",
+@rule("collective-on-one-rank", "S0", "collective-mismatch", "rank RANK main_process master is_main global_zero process_zero chief process_index",
       bad=HEAD + """
 if rank == 0:
     dist.all_reduce(loss)
@@ -168,7 +174,7 @@ def _through_function(view: View) -> Iterator[Fault]:
                             f"`{function.name}` 中有集合通信，却只有一个 rank 调用", beside=(branch,))  # fmt: skip
 
 
-@rule("sharded-work-on-one-rank", "S1", "nccl-hang", "rank RANK main_process master is_main global_zero process_zero chief",
+@rule("sharded-work-on-one-rank", "S1", "nccl-hang", "rank RANK main_process master is_main global_zero process_zero chief process_index",
       bad="""
       model = FSDP(model)
       if rank == 0:
@@ -196,6 +202,7 @@ def sharded_work_on_one_rank(view: View) -> Iterator[Fault]:
             yield Fault(call, f"`{name}` needs every rank, and only one calls it", f"`{name}` 需要所有 rank 参与，这里只有一个调用",
                         beside=(branch,))  # fmt: skip
     yield from _unwrapped(view)
+    yield from _called_back(view)
     yield from _lengths_apart(view)
     for call in program.find("state_dict", "generate", "save_checkpoint", "save_state", "forward", "save_16bit_model"):
         role, name = view.roles.of(receiver(call)), last(program.path(call.func))
@@ -238,6 +245,17 @@ def _unwrapped(view: View) -> Iterator[Fault]:
             "extract_model_from_parallel",
         )
         branch = single(program, call) if own else None
+        apart = any(re.search(r"summon_full_params|GatheredParameters", c) for c in program.contexts(call))
+        if branch is not None and not apart and not _answered(program, call, branch):
+            yield Fault(call, "`generate` needs every rank, and only one calls it", "`generate` 需要所有 rank 参与，这里只有一个调用",
+                        beside=(branch,))  # fmt: skip
+
+
+def _called_back(view: View) -> Iterator[Fault]:
+    """A trainer whose weights lie on all ranks, and a method of it or of a callback that generates on one of them."""
+    program = view.program
+    for call in program.find("generate") if THIRD.search(program.said) or "fsdp" in program.said else ():
+        branch = single(program, call) if hosted(program, call) and view.roles.of(receiver(call)) == "model" else None
         apart = any(re.search(r"summon_full_params|GatheredParameters", c) for c in program.contexts(call))
         if branch is not None and not apart and not _answered(program, call, branch):
             yield Fault(call, "`generate` needs every rank, and only one calls it", "`generate` 需要所有 rank 参与，这里只有一个调用",

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ..patch import instead
 from ..program import FUNCTIONS, Binding, Program, argument, key, last, passed, receiver
 from ..training import CLIPS, Training
+from .apart.dropping import by_a_trainer, made_for_both
 from .data import TRAINED, loaders
 from .look import EPOCH, TEST, inside, keyword
 from .rule import Fault, View, rule
@@ -84,7 +85,7 @@ def _made_once(view: View, expr: ast.expr) -> tuple[Binding, list[ast.Call]] | N
     return None
 
 
-def _once(view: View, made: ast.expr | None) -> bool:
+def _once(view: View, made: ast.expr | None, deep: int = 2) -> bool:
     """Whether a value is an iterator that comes to an end."""
     if isinstance(made, ast.GeneratorExp):
         return True
@@ -94,6 +95,9 @@ def _once(view: View, made: ast.expr | None) -> bool:
     if view.program.path(made.func) in (*lazy, "csv.reader", "csv.DictReader"):
         return True
     function = view.program.function(made)
+    ends = view.program.ends(made)
+    if len(ends) == 1 and isinstance(ends[0], ast.Call) and deep and not _generator(view, made):
+        return _once(view, ends[0], deep - 1)
     endless = function is not None and any(
         isinstance(n, ast.While) and isinstance(n.test, ast.Constant) and n.test.value for n in view.program.within(function))  # fmt: skip
     return function is not None and not endless and _generator(view, made)
@@ -182,19 +186,45 @@ def _generator(view: View, made: ast.expr | None) -> bool:
     return not decorated and any(view.program.scope(n) is function for n in yields)
 
 
-def _goes_through(program: object, node: ast.Name) -> bool:
+TAKES = ("list", "sum", "sorted", "max", "min", "set", "tuple")
+"""Functions of Python that take all of what they are given."""
+
+
+def _goes_through(program: Program, node: ast.Name) -> bool:
     """Whether a use goes through all of it."""
-    above = program.parent.get(node)  # type: ignore[attr-defined]
+    above = program.parent.get(node)
     if isinstance(above, (ast.For, ast.comprehension)):
         return above.iter is node
     return (
         isinstance(above, ast.Call)
         and node in above.args
         and (
-            getattr(above.func, "id", "") in ("list", "sum", "sorted", "max", "min", "set", "tuple")
-            or _takes_all(program, above)
+            getattr(above.func, "id", "") in TAKES or _takes_all(program, above) or _gone_through(program, above, node)
         )
     )
+
+
+def _gone_through(program: Program, call: ast.Call, node: ast.AST) -> bool:
+    """Whether a function of this file goes through all of what it is given."""
+    function = program.function(call)
+    name = next((own for own, value in passed(function, call) if value is node), "") if function is not None else ""
+    nodes = program.within(function) if function is not None and name else []
+    stops = any(
+        isinstance(n, ast.Break) or (isinstance(n, (ast.Return, ast.Yield)) and program.loops(n)) for n in nodes
+    )
+    again = any(
+        b.how != "parameter" for n in nodes if isinstance(n, ast.Name) and n.id == name for b in program.bindings(n)
+    )
+    return not stops and not again and any(
+        isinstance(n, ast.Name) and n.id == name and _whole(program, n) for n in nodes)  # fmt: skip
+
+
+def _whole(program: Program, node: ast.AST) -> bool:
+    """Whether a name is what a loop goes through, to its end, or what a function of Python takes all of."""
+    above = program.parent.get(node)
+    if isinstance(above, (ast.For, ast.comprehension)):
+        return above.iter is node
+    return isinstance(above, ast.Call) and node in above.args and getattr(above.func, "id", "") in TAKES
 
 
 def _takes_all(program: object, call: ast.Call) -> bool:
@@ -307,31 +337,20 @@ def evaluation_drops_items(view: View) -> Iterator[Fault]:
 
     Why: some items are never scored, and the score depends on the batch size.
     """
-    yield from _made_for_both(view)
+    yield from made_for_both(view)
+    yield from by_a_trainer(view)
     for call, name in loaders(view):
         value = argument(call, "drop_last")
         data = key(argument(call, "dataset", 0))
-        if value is not None and keyword(call, "drop_last") is True and (TEST.search(name) or TEST.search(last(data))):
+        if (
+            value is not None
+            and keyword(call, "drop_last", view.program) is True
+            and (TEST.search(name) or TEST.search(last(data)))
+        ):
             if not TRAINED.search(name) and not TRAINED.search(data):
                 yield Fault(
                     call, "the evaluation drops its last batch", "评测丢弃了最后一个批次", (instead(value, "False"),)
                 )
-
-
-def _made_for_both(view: View) -> Iterator[Fault]:
-    """A function that makes the loaders of both parts, and drops the last batch of each."""
-    program = view.program
-    for call, _ in loaders(view):
-        value, scope = argument(call, "drop_last"), program.scope(call)
-        if value is None or keyword(call, "drop_last") is not True or program.guards(call):
-            continue
-        for made in program.callers(scope):
-            statement = program.statement(made)
-            name = last(key(statement.targets[0])) if isinstance(statement, ast.Assign) else ""
-            if isinstance(scope, FUNCTIONS) and TEST.search(name) and not TRAINED.search(name):
-                yield Fault(value, f"the evaluation drops its last batch: `{name}` is made here, too", "评测丢弃了最后一个批次",
-                            beside=(made,))  # fmt: skip
-                break
 
 
 @rule("batched-generation-padded-right", "S1", "padding-side-wrong", "padding_side",

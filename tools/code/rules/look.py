@@ -170,6 +170,8 @@ def rank_branch(program: Program, test: ast.expr, deep: int = FOLLOWED) -> bool 
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         sides = (test.left, test.comparators[0])
         ranked = any(_is_rank(program, s) for s in sides)
+        if isinstance(test.ops[0], (ast.In, ast.NotIn)):
+            return _first_among(program, test.comparators[0], isinstance(test.ops[0], ast.In)) if ranked else None
         values = [int(v) if isinstance(v, str) and v.isdigit() else v for v in map(program.const, sides)]
         number = next((v for v in values if isinstance(v, int) and not isinstance(v, bool)), None)
         if ranked and number is not None:
@@ -191,6 +193,13 @@ def rank_branch(program: Program, test: ast.expr, deep: int = FOLLOWED) -> bool 
         if function and isinstance(function.body[-1], ast.Return) and function.body[-1].value is not None:
             return rank_branch(program, function.body[-1].value, deep - 1)
     return True if MAIN.search(last(program.path(test))) else None
+
+
+def _first_among(program: Program, held: ast.expr, within: bool) -> bool | None:
+    """Which branch of `rank in (-1, 0)` the first rank alone takes; -1 stands for a run of one process."""
+    each = held.elts if isinstance(held, (ast.Tuple, ast.List, ast.Set)) else []
+    numbers = {program.const(e) for e in each}
+    return within if 0 in numbers and numbers <= {-1, 0} else None
 
 
 def _is_rank(program: Program, expr: ast.expr) -> bool:
@@ -259,9 +268,11 @@ def epoch_loop(program: Program, node: ast.AST) -> ast.For | None:
     return None
 
 
-def keyword(call: ast.Call, name: str) -> object:
-    """The literal given under a keyword; None where there is none."""
+def keyword(call: ast.Call, name: str, program: Program | None = None) -> object:
+    """The literal given under a keyword, also by a name that is one in this program; None where there is none."""
     value = argument(call, name)
+    if program is not None:
+        return program.const(value)
     return value.value if isinstance(value, ast.Constant) else None
 
 

@@ -174,7 +174,7 @@ def evaluated_in_training_mode(view: View) -> Iterator[Fault]:
     yield from served(view)
     for function in _evaluating(view):
         runs = [n for n in program.within(function) if model_call(view, n) and view.roles.of(getattr(n, "func", None)) == "model"
-                and (not key(getattr(n, "func", None)).startswith("self.") or key(getattr(n, "func", None)) in trained)]  # fmt: skip
+                and (not key(getattr(n, "func", None)).startswith("self.") or program.also(n.func) & trained)]  # type: ignore[attr-defined]  # fmt: skip
         inner = [n for n in runs if each_batch(program, n)]
         name = key(inner[0].func) if inner and isinstance(inner[0], ast.Call) else ""
         if (

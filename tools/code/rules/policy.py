@@ -19,7 +19,7 @@ from .rule import Fault, View, rule
 ADVANTAGE = re.compile(r"(^|_)(adv(s|antages?)?|advantage\w{0,40})$", re.I)
 
 
-@rule("advantage-with-graph", "S1", "critic-failure", "adv log_prob",
+@rule("advantage-with-graph", "S1", "critic-failure", "adv log_p logp",
       bad="""
       for batch in loader:
           values = critic(batch["states"])

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from ..flow import made_of
 from ..patch import instead
 from ..program import FUNCTIONS, Program, argument, key, last, passed, receiver
+from .apart.twins import REFERENCE, alias, twins
 from .look import OFF, inside, no_grad, source
 from .rule import Fault, View, rule
 
-REFERENCE = re.compile(r"(^|_|\.)(ref|reference|old|frozen|initial|sft)(_?(model|policy|actor|net))?$", re.I)
 KL = re.compile(r"(^|_)kl(_?\w{0,20})?$|(^|_)kld$", re.I)
 KL_SCALE = re.compile(r"coef|beta|weight|ctl|alpha|scale|target", re.I)
 
@@ -34,7 +34,7 @@ def core(expr: ast.expr, program: Program) -> ast.expr:
     return expr
 
 
-@rule("reference-is-the-policy", "S0", "dpo-loss-stuck-ln2", "ref logsigmoid",
+@rule("reference-is-the-policy", "S0", "dpo-loss-stuck-ln2", "ref logsigmoid no_grad inference_mode",
       bad="""
       policy = AutoModelForCausalLM.from_pretrained(name)
       ref_model = policy
@@ -63,6 +63,7 @@ def reference_is_the_policy(view: View) -> Iterator[Fault]:
         return  # the same object without its adapter is the reference
     yield from _two_names(view)
     yield from _two_entries(view)
+    yield from twins(view)
     yield from _from_a_cache(view)
     for node in [*(n for m in program.each(ast.Assign) for n in _one_by_one(m)), *program.each(ast.Call)]:
         target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
@@ -72,7 +73,7 @@ def reference_is_the_policy(view: View) -> Iterator[Fault]:
             and REFERENCE.search(key(target))
             and "old" not in key(target)
         ):
-            value = _alias(node.value, program)
+            value = alias(node.value, program)
             named = re.search(r"ref|model|policy|actor|^frozen$", last(key(target)), re.I)
             if value is not None and named and view.roles.of(value) == "model" and not REFERENCE.search(key(value)):
                 same = view.roles.of(target) == "model" or _trained(view, value)
@@ -158,31 +159,6 @@ def _from_a_cache(view: View) -> Iterator[Fault]:
                         "该函数会缓存结果：参考模型与策略是同一个对象")  # fmt: skip
 
 
-def _alias(value: ast.expr, program: Program) -> ast.expr | None:
-    """The name that a value is, also through `.eval()` and the like, which return the same object."""
-    while isinstance(value, ast.Call):
-        if isinstance(value.func, ast.Attribute) and value.func.attr in (
-            "eval",
-            "requires_grad_",
-            "to",
-            "cuda",
-            "half",
-        ):
-            value = value.func.value
-        elif program.path(value.func) == "copy.copy" and value.args:
-            value = value.args[0]  # a shallow copy has the same parameters
-        else:
-            break
-    if isinstance(value, ast.Call) and (function := program.function(value)) is not None:
-        given = dict(passed(function, value))
-        returned = [n.value for n in program.within(function) if isinstance(n, ast.Return)]
-        names = {key(r) for r in returned if r is not None}
-        changed = any(key(t) in names for n in program.within(function) if isinstance(n, ast.Assign) for t in n.targets)
-        if len(names) == 1 and not changed and (same := given.get(next(iter(names)))) is not None:
-            value = same
-    return value if key(value) and isinstance(value, (ast.Name, ast.Attribute)) else None
-
-
 def _params_of(view: View, node: ast.Assign) -> bool:
     """Whether the value is a parameter of an `__init__`, which any object may be given for."""
     scope = view.program.scope(node)
@@ -196,7 +172,7 @@ def _same_arguments(view: View, call: ast.Call) -> Iterator[Fault]:
     fields = [key(s.target) for s in made.body if isinstance(s, ast.AnnAssign)] if made is not None else []
     placed = dict(zip(fields, call.args, strict=False))
     reference = next((v for n in named if (v := argument(call, n) or placed.get(n)) is not None), None)
-    reference = _alias(reference, view.program) if reference is not None else None
+    reference = alias(reference, view.program) if reference is not None else None
     if reference is None or not key(reference):
         return
     given = (argument(call, n) for n in ("model", "policy", "policy_model", "actor"))

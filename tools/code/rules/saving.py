@@ -12,6 +12,7 @@ from ...secrets import redact
 from ..checkpoints import PATHS, opened
 from ..patch import instead
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
+from ..training import hosted
 from .look import OF_RANKS, alone_on_rank, always, rank_branch, single, source
 from .rule import Fault, View, rule
 
@@ -39,14 +40,19 @@ def saved_on_every_rank(view: View) -> Iterator[Fault]:
     """Every rank writes the same checkpoint file.
 
     Why: they write over each other, and the file that is left may hold pieces of several.
+    Likewise a callback or a method that a trainer calls in each of its processes.
     """
     program = view.program
     several = view.distributed or bool(view.roles.named("accelerator"))
-    for call in program.find("save", "save_file", "save_pretrained") if several else ():
+    for call in program.find("save", "save_file", "save_pretrained"):
+        inner = not several and hosted(program, call)
+        if not several and not inner:
+            continue
         apart = any(OF_RANKS.search(program.code(test)) for test, _, _ in program.guards(call)) or alone_on_rank(
             program, call
         )
-        if not _writes_weights(view, call) or apart or single(program, call):
+        writes = _writes_weights(view, call) or (inner and _exports(view, call))
+        if not writes or apart or single(program, call):
             continue
         scope = program.scope(call)
         left = any(isinstance(n, ast.If) and isinstance(n.body[-1], ast.Return) and rank_branch(program, n.test) is False
@@ -60,11 +66,20 @@ def saved_on_every_rank(view: View) -> Iterator[Fault]:
             for a in (*c.args, *(k.value for k in c.keywords))
         )
         own = any(program.scope(c) is scope for c in program.find("init_process_group", "Accelerator"))
-        seen = (isinstance(scope, FUNCTIONS) and (callers or spawned or own)) or scope is program.tree
+        seen = inner or (isinstance(scope, FUNCTIONS) and (callers or spawned or own)) or scope is program.tree
         if not left and not guarded and seen and not re.search(r"rank|shard|process_index|worker", path, re.I):
-            yield Fault(
-                call, "every rank writes this file: they write over each other", "每个 rank 都写这个文件：互相覆盖"
-            )
+            yield Fault(call, "every rank writes this file: they write over each other", "每个 rank 都写这个文件：互相覆盖",
+                        severity="S2" if inner else "")  # fmt: skip
+
+
+def _exports(view: View, call: ast.Call) -> bool:
+    """Whether a call writes a whole model that is made here, whatever it is called."""
+    made = view.program.origin(receiver(call)) if receiver(call) is not None else None  # type: ignore[arg-type]
+    merged = isinstance(made, ast.Call) and last(view.program.path(made.func)) in (
+        "merge_and_unload",
+        "from_pretrained",
+    )
+    return last(view.program.path(call.func)) == "save_pretrained" and merged and view.roles.of(made) != "tokenizer"
 
 
 def _told_apart(program: Program, path: ast.expr) -> str:
@@ -294,7 +309,12 @@ LOGIN = re.compile(r"^[a-z][a-z0-9+]{2,15}://[^/\s:@{}]{1,60}:[^/\s@{}$]{6,80}@[
 """An address with the name and the password of somebody."""
 
 
+STANDS = (ast.Assign, ast.AnnAssign, ast.keyword, ast.Call, ast.Dict, ast.List, ast.Tuple, ast.Set, ast.arguments, ast.BoolOp,
+          ast.IfExp, ast.Return, ast.JoinedStr, ast.BinOp)  # fmt: skip
+"""Where a text is used as a value."""
+
+
 def _given(program: object, node: ast.Constant) -> bool:
     above = program.parent.get(node)  # type: ignore[attr-defined]
-    return isinstance(above, (ast.Assign, ast.keyword, ast.Call, ast.Dict, ast.AnnAssign, ast.List)) and not (
+    return isinstance(above, STANDS) and not (
         isinstance(above, ast.Dict) and node in above.keys)  # fmt: skip

@@ -19,7 +19,7 @@ AGREED = (*COLLECTIVES, "reduce", "gather", "tensor", "as_tensor", "full")
 """Calls that a value is given to before the ranks agree on it."""
 
 
-@rule("rank-leaves-early", "S1", "collective-mismatch", "rank RANK main_process master is_main global_zero process_zero chief",
+@rule("rank-leaves-early", "S1", "collective-mismatch", "rank RANK main_process master is_main global_zero process_zero chief process_index",
       bad=HEAD + """
 def report(loss):
     if rank != 0:

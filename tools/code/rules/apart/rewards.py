@@ -25,10 +25,13 @@ def reward_clipped_away(view: View) -> Iterator[Fault]:
     learn from.
     """
     program = view.program
+    ranked = re.search(r"reward|advantage|policy|log_?p(rob|s\b|\b)", program.said, re.I)
     for call, what, low, high in _clips(program):
         bounds = [program.const(b) for b in (low, high)]
         about = source(program, what) + getattr(program.scope(call), "name", "") if what is not None else ""
-        if what is None or not re.search(r"reward|score|grade|(^|\W)r(\W|$)", about, re.I):
+        if what is None or not (
+            re.search(r"reward|score|grade|(^|\W)r(\W|$)", about, re.I) or (ranked and _standardised(program, what))
+        ):
             continue
         if (lost := _lost(view, what, *bounds)) is not None:
             yield Fault(call, *lost)
@@ -49,6 +52,8 @@ def _clips(program: Program) -> Iterator[Clip]:
         low = argument(call, "min", 1 if static else 0) or argument(call, "a_min")
         high = argument(call, "max", 2 if static else 1) or argument(call, "a_max")
         yield call, (call.args[0] if static and call.args else on), low, high
+    for call in program.find("relu", "relu_"):
+        yield call, (call.args[0] if call.args else receiver(call)), ast.copy_location(ast.Constant(0), call), None
     for call in program.find("max", "min"):
         if not isinstance(call.func, ast.Name) or len(call.args) != 2:
             continue
@@ -75,6 +80,9 @@ def _lost(view: View, what: ast.expr, low: object, high: object) -> tuple[str, s
                 f"奖励的每一项都已达到上界 {high:g}：好的与更好的回答得到相同奖励")  # fmt: skip
     if not isinstance(low, (int, float)) or low < 0:
         return None
+    if any(v < 0 for v in _bases(program, what)):
+        return ("a reward that is written as negative is cut off at 0: it is never given",
+                "写明为负的奖励在 0 处被截断：永远不会给出")  # fmt: skip
     made = program.origin(what)
     if (
         isinstance(made, ast.UnaryOp)
@@ -91,6 +99,14 @@ def _lost(view: View, what: ast.expr, low: object, high: object) -> tuple[str, s
         return ("standardised rewards are cut off at 0: whatever is below the mean gets the same",
                 "标准化后的奖励在 0 处截断：低于均值的全部相同")  # fmt: skip
     return None
+
+
+def _bases(program: Program, expr: ast.expr) -> list[float]:
+    """The numbers that a reward is set to, before anything is added."""
+    found = [b.value for b in program.bindings(expr) if b.how == "assign" and b.part is None and b.value is not None]
+    sides = [s for v in found for s in ((v.body, v.orelse) if isinstance(v, ast.IfExp) else (v,))]
+    numbers = (program.const(s) for s in sides)
+    return [float(n) for n in numbers if isinstance(n, (int, float)) and not isinstance(n, bool)]
 
 
 def _never_negative(program: Program, expr: ast.expr) -> bool:

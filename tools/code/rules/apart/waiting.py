@@ -29,7 +29,7 @@ MOST_PLACES = 40
 Place = tuple[object, str]
 
 
-@rule("others-do-not-wait", "S2", "rank0-work-timeout", "rank RANK main_process master is_main global_zero process_zero chief",
+@rule("others-do-not-wait", "S2", "rank0-work-timeout", "rank RANK main_process master is_main global_zero process_zero chief process_index",
       bad=HEAD + """
 if rank == 0:
     dataset.map(encode).save_to_disk("cache")

@@ -44,9 +44,11 @@ def checkpoint_overwritten_in_place(view: View) -> Iterator[Fault]:
     """The only checkpoint is written over in place.
 
     Why: a job killed while it writes leaves neither the old nor the new one.
-    Where the run goes on from that very file, it is all that there is.
+    Where the run goes on from that very file, it is all that there is; where the old one is deleted first, there is none
+    while the new one is written.
     """
     program = view.program
+    yield from _deleted_first(view)
     if re.search(
         r"os\.replace|os\.rename|\.rename\(|shutil\.move|\.replace\((self\.)?\w{0,40}(path|tmp|file|dst|target)|[\"']\.?(tmp|part)\b",
         program.text,
@@ -63,6 +65,24 @@ def checkpoint_overwritten_in_place(view: View) -> Iterator[Fault]:
         resumed = any(same_place(program, saved.path, r) for r in read) and len(saved.fields) > 1
         yield Fault(saved.call, "the only checkpoint is written over in place: a killed job leaves none",
                     "原地覆盖唯一的检查点：写到一半被杀就什么都不剩", severity="S2" if resumed else "")  # fmt: skip
+
+
+def _deleted_first(view: View) -> Iterator[Fault]:
+    """The last checkpoint is deleted, and then the new one is written to its place."""
+    program = view.program
+    written = [
+        c for c in program.find("save", "save_pretrained", "save_state", "save_checkpoint", "save_file") if c.args
+    ]
+    for call in program.find("rmtree", "remove", "unlink"):
+        old = call.args[0] if call.args else receiver(call)
+        name = key(program.origin(old)) or key(old) if old is not None else ""
+        later = [c for c in written if program.scope(c) is program.scope(call) and c.lineno > call.lineno]
+        same = [c for c in later if name and any(name == key(n) for a in c.args for n in ast.walk(a))]
+        moved = re.search(r"os\.replace|os\.rename|\.rename\(|shutil\.(move|copy)", program.said)
+        if same and not moved and repeated(view, same[0]):
+            yield Fault(call, "the last checkpoint is deleted before the new one is written: a killed job leaves none",
+                        "先删除旧检查点再写新的：此时被杀就什么都不剩", severity="S2", beside=(same[0],))  # fmt: skip
+            return
 
 
 @rule("checkpoint-part-not-restored", "S1", "resume-loss-jump", "load_state_dict",

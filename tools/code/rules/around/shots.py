@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ...flow import returned
 from ...program import Binding, Program, argument, key, last, names, passed, receiver
@@ -31,6 +31,8 @@ SAME = (
 """Functions that give rows of their first argument."""
 KEEPS = ("shuffle", "select", "take", "to_list", "with_format", "map", "copy", "filter")
 """Methods that give rows of what they are called on."""
+READS = re.compile(r"^(open|loads?|read_\w{1,40}|from_json)$")
+"""Functions that read rows from a file."""
 MOST_CALLS = 4
 """Functions that rows are followed through, each once."""
 Root = tuple[object, str]
@@ -61,6 +63,7 @@ def test_items_in_prompts(view: View) -> Iterator[Fault]:
     if not scored:
         return
     yield from _of_all_parts(program, scored)
+    yield from _written(program)
     bound = [(name, b) for scoped in program.bound.values() for name, bindings in scoped.items() for b in bindings]
     for name, binding in bound:
         made = binding.value.func if isinstance(binding.value, ast.Call) else None
@@ -75,6 +78,63 @@ def test_items_in_prompts(view: View) -> Iterator[Fault]:
         if found is not None:
             yield Fault(binding.node, f"the examples of the prompt come from `{found[1]}`, which is scored",
                         f"提示中的示例取自 `{found[1]}`，而它正是被评测的数据", beside=(scored[found],))  # fmt: skip
+
+
+def _written(program: Program) -> Iterator[Fault]:
+    """Question and answer of some rows, written into a text, where the same rows are all gone through elsewhere."""
+    some = [(n, rows) for n in (*program.each(ast.For), *program.each(ast.comprehension))
+            if (rows := _some(program, n)) is not None]  # fmt: skip
+    inner = {
+        x
+        for n, _ in some
+        for x in (*ast.walk(n), *ast.walk(program.parent[n] if isinstance(n, ast.comprehension) else n))
+    }
+    scored = _scored(program, inner) if some else {}
+    for node, rows in some:
+        found = next(
+            (r for r in _rows(program, rows) if r in scored and (_held(r) or _judged(scored[r], program))), None
+        )
+        if found is not None:
+            yield Fault(node.iter, f"the examples of the prompt come from `{found[1]}`, which is scored",
+                        f"提示中的示例取自 `{found[1]}`，而它正是被评测的数据", beside=(scored[found],))  # fmt: skip
+            return
+
+
+def _some(program: Program, node: ast.For | ast.comprehension) -> ast.expr | None:
+    """The collection of which a loop takes some rows, the first or any, and writes two fields of each into a text."""
+    body = [program.parent[node]] if isinstance(node, ast.comprehension) else node.body
+    texts = [t for s in body for t in ast.walk(s) if isinstance(t, (ast.JoinedStr, ast.BinOp))]
+    for text in texts:
+        fields: dict[str, set[object]] = {}
+        whose: dict[str, ast.expr] = {}
+        for one in (n for n in ast.walk(text) if isinstance(n, (ast.Subscript, ast.Attribute))):
+            part = (
+                one.slice.value
+                if isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Constant)
+                else getattr(one, "attr", None)
+            )
+            if isinstance(part, str):
+                fields.setdefault(program.code(one.value), set()).add(part)
+                whose[program.code(one.value)] = one.value
+        for name, parts in fields.items():
+            if len(parts) < 2:
+                continue
+            row, way = whose[name], program.origin(node.iter)
+            if key(row) == key(node.target) != "" and _partial(program, way):
+                return way
+            if isinstance(row, ast.Subscript) and key(row.slice) == key(node.target) != "" and _partial(program, way):
+                return row.value  # places that were drawn
+    return None
+
+
+def _partial(program: Program, expr: ast.expr) -> bool:
+    """Whether rows, or places of rows, are the first few or some that were drawn."""
+    if isinstance(expr, ast.Subscript):
+        return isinstance(expr.slice, ast.Slice) and expr.slice.lower is None and expr.slice.upper is not None
+    name = last(program.path(expr.func)) if isinstance(expr, ast.Call) else ""
+    if name == "range" and isinstance(expr, ast.Call):
+        return len(expr.args) == 1 and not isinstance(expr.args[0], ast.Call)
+    return name in ("sample", "choices", "choice")
 
 
 def _judged(place: ast.AST, program: Program) -> bool:
@@ -116,10 +176,10 @@ def _held(root: Root) -> bool:
     return bool(HELD.search(root[1])) and not re.search(r"dev", root[1])
 
 
-def _scored(program: Program) -> dict[Root, ast.AST]:
+def _scored(program: Program, without: Collection[ast.AST] = ()) -> dict[Root, ast.AST]:
     """What the rows come from that are gone through, with the place; those behind a beginning that is left out not."""
     out: dict[Root, ast.AST] = {}
-    for node in program.nodes:
+    for node in (n for n in program.nodes if n not in without):
         if isinstance(node, (ast.For, ast.comprehension)):
             joined = isinstance(node, ast.comprehension) and _in_shots(program, node)
             if not joined:
@@ -166,6 +226,7 @@ def _rows(program: Program, expr: ast.expr, deep: int = 14, whole: bool = False,
         yield from _rows(program, inner.value if isinstance(inner, ast.Subscript) else inner, deep - 1, whole, calls)
     elif isinstance(expr, ast.Subscript):
         part = expr.slice.value if isinstance(expr.slice, ast.Constant) else None
+        part = program.usually(expr.slice) if isinstance(expr.slice, ast.Name) else part
         made = program.origin(expr.value)
         if isinstance(part, str):
             if isinstance(made, ast.Call) and last(program.path(made.func)) == "load_dataset":
@@ -185,7 +246,11 @@ def _rows(program: Program, expr: ast.expr, deep: int = 14, whole: bool = False,
         elif found.how == "parameter":
             yield from _of_parameter(program, found, key(expr), deep, whole, calls)
         elif found.how == "assign" and found.part is None and found.value is not None:
-            yield from _rows(program, found.value, deep - 1, whole, calls)
+            rows = list(_rows(program, found.value, deep - 1, whole, calls))
+            read = any(
+                isinstance(n, ast.Call) and READS.search(last(program.path(n.func))) for n in ast.walk(found.value)
+            )
+            yield from rows or ([(found.value, last(key(expr)))] if read else [])
 
 
 def _taken(expr: ast.expr, of: ast.comprehension) -> bool:

@@ -11,7 +11,7 @@ from itertools import islice
 
 from ...flow import made_of, part
 from ...patch import instead
-from ...program import Program, key, last
+from ...program import Program, key, last, receiver
 from ..look import source
 from ..memory import base
 from ..preference import KL, KL_SCALE, core
@@ -21,10 +21,12 @@ REF = re.compile(r"(^|_|\b)ref(erence)?(_|\b|\.|$)|reference|_ref\b", re.I)
 LOGP = re.compile(r"log_?p|(^|_|\b)lp(_|$|\b)|log_?ratio", re.I)
 KEEPS = ("mean", "sum", "masked_mean", "clamp", "detach", "float", "to", "unsqueeze", "squeeze", "stack", "view", "cpu")
 """Calls behind which a sum keeps its sign."""
+MASK = re.compile(r"mask|attn|valid|keep", re.I)
+"""Words of factors that only leave places out."""
 CURVED = ("exp", "expm1", "pow", "square", "abs")
 
 
-@rule("kl-sign-flipped", "S2", "entropy-explosion", "kl ref",
+@rule("kl-sign-flipped", "S2", "entropy-explosion", "kl ref exp(",
       bad="""
       for batch in loader:
           pg_loss, kl = step(policy, ref_model, batch)
@@ -70,6 +72,8 @@ def kl_sign_flipped(view: View) -> Iterator[Fault]:
 def is_kl(expr: ast.expr, program: Program) -> bool:
     """Whether a term is a KL penalty: its name, or a scale times that."""
     expr = core(expr, program)
+    if _curved(program, expr):
+        return True
     if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Mult):
         return is_kl(expr.left, program) or is_kl(expr.right, program)
     if isinstance(expr, ast.Call):
@@ -82,6 +86,25 @@ def is_kl(expr: ast.expr, program: Program) -> bool:
     found = program.binding(expr) if isinstance(expr, ast.Name) else None
     each = part(program, found) if found is not None and found.how == "for" and found.value is not None else None
     return each is not None and bool(KL.search(last(key(each)).removesuffix("s")))
+
+
+def _curved(program: Program, expr: ast.expr) -> bool:
+    """Whether a value is `exp(d) - d - 1` of a difference: what no other term of a loss looks like."""
+    made = program.origin(expr)
+    terms = _terms(made) if isinstance(made, ast.BinOp) else []
+    raised = [t for t in terms if isinstance(t, ast.Call) and last(program.path(t.func)) in ("exp", "expm1")]
+    rest = [program.code(t) for t in terms if t not in raised and not isinstance(t, ast.Constant)]
+    if len(raised) != 1 or len(rest) != 1 or len(terms) > 3:
+        return False
+    inner = raised[0].args[0] if raised[0].args else receiver(raised[0])
+    return inner is not None and program.code(inner) == rest[0]
+
+
+def _terms(expr: ast.expr) -> list[ast.expr]:
+    """The terms of a difference."""
+    if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Sub):
+        return [*_terms(expr.left), *_terms(expr.right)]
+    return [expr]
 
 
 def _estimated(program: Program, expr: ast.expr) -> bool:
@@ -129,10 +152,16 @@ def _factors(program: Program, node: ast.expr, sign: int = 1) -> tuple[list[ast.
 def _divergence(program: Program, expr: ast.expr, deep: int = 4) -> int:
     """1 where a value is policy minus reference or a divergence by its name, -1 for the opposite, 0 for neither."""
     expr = core(expr, program)
+    if _curved(program, expr):
+        return 1
     if isinstance(expr, ast.UnaryOp) and isinstance(expr.op, ast.USub):
         return -_divergence(program, expr.operand, deep)
     if any(isinstance(n, ast.Call) and last(program.path(n.func)) in CURVED for n in ast.walk(expr)):
         return 0  # an estimate that is never negative: told by its name
+    if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Mult) and deep:
+        factors, sign = _factors(program, expr)
+        kept = [f for f in factors if not MASK.search(program.code(f))]
+        return sign * _divergence(program, kept[0], deep - 1) if len(kept) == 1 and len(factors) > 1 else 0
     if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Sub):
         sides = [_words(program, s) for s in (expr.left, expr.right)]
         ref = [bool(REF.search(own)) for own, _ in sides]
