@@ -266,7 +266,7 @@ class Program(Tree):
         return None
 
     def _left(self, name: ast.Name) -> ast.expr | None:
-        """The literal default of a parameter for which the calls of this file, of which there are some, give nothing."""
+        """The literal default of a parameter to which the calls of this file, of which there are some, give nothing."""
         found = self.bindings(name)
         if len(found) != 1 or found[0].how != "parameter":
             return None

@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from .program import FUNCTIONS, LOOPS, Function, Program, key, last, receiver
 from .roles import Roles
@@ -233,8 +234,9 @@ def _chosen(program: Program, call: ast.Call, whole: ast.AST) -> list[Guard]:
     for above in program.up(call) if call is not whole else ():
         if isinstance(above, ast.IfExp) and inner is not above.test:
             out.append((above.test, inner is above.body))
-        elif isinstance(above, ast.BoolOp) and inner in above.values:
-            out += [(v, isinstance(above.op, ast.And)) for v in above.values[: above.values.index(inner)]]
+        elif isinstance(above, ast.BoolOp):
+            before = takewhile(lambda v, inner=inner: v is not inner, above.values)
+            out += [(v, isinstance(above.op, ast.And)) for v in before]
         if above is whole or isinstance(above, ast.stmt):
             break
         inner = above

@@ -279,13 +279,12 @@ def _used_up(view: View, clips: list[Event]) -> Iterator[Fault]:
         found = program.binding(clip.on) if clip.on is not None and key(clip.on) else None
         made = found.value if found is not None and found.how == "assign" and found.part is None else None
         function = program.function(made) if isinstance(made, ast.Call) else None
-        if function is not None and any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in program.within(function)):
-            made = ast.GeneratorExp()
-        elif function is not None and made is not None:
+        inside = program.within(function) if function is not None else ()
+        yields = any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in inside)
+        if function is not None and made is not None and not yields:
             made = program.origin(made)
-        once = isinstance(made, ast.GeneratorExp) or (
-            isinstance(made, ast.Call) and last(program.path(made.func)) in ONCE
-        )
+        listed = isinstance(made, ast.Call) and last(program.path(made.func)) in ONCE
+        once = yields or listed or isinstance(made, ast.GeneratorExp)
         lazy = isinstance(made, ast.Call) and last(program.path(made.func)) in ONCE[:2]
         if once and not (lazy and isinstance(clip.on, ast.Name)):  # a plain name of that kind: `iterator-used-up`
             yield Fault(clip.node, f"`{key(clip.on)}` is an iterator, and is used up before it is clipped: nothing is clipped",

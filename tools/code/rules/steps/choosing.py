@@ -47,8 +47,8 @@ def parameters_in_no_group(view: View) -> Iterator[Fault]:
     program = view.program
     for call in (c for c in program.each(ast.Call) if c.args and view.roles.of(c) == "optimizer"):
         groups = [g["params"] for s in made_of(program, call.args[0]) if "params" in (g := fields(program, s.node))]
-        chosen = [_choice(program, g) for g in groups]
-        if len(chosen) < 2 or any(c is None for c in chosen) or "add_param_group" in program.text:
+        chosen = [c for g in groups if (c := _choice(program, g)) is not None]
+        if len(chosen) < 2 or len(chosen) < len(groups) or "add_param_group" in program.text:
             continue
         out = [kind for name, dims, kind in USUAL
                if not any(_holds(program, t, name, dims) is not False for t in chosen)]  # fmt: skip
