@@ -144,7 +144,7 @@ def _numbers(said: Said, found: Sequence[Number], ids: Sequence[str], ledger: Le
     if said.kind in ("answer", "because", "unknown"):
         yield from (Mark(a, b, "number") for a, b in tallies(text, on.rows, held_in))
     stray = _strays(said, plain, on, ledger)
-    yield from (Mark(n.start, n.end, "other", id) for n, id in stray.items())
+    yield from (Mark(n.start, n.end, "other" if id else "number", id) for n, id in stray.items())
     amiss = [*unequal(text, plain), *(n for n in plain if differs(text, n, own.values, on.cited))]
     wrong = [*amiss, *(n for n in plain if _other_unit(n, on.cited) or of_another(text, n, on.rows, held_in))]
     held = [n for n in plain if n not in wrong and on.hold(text, n, n in own.places)]
@@ -161,8 +161,7 @@ def _numbers(said: Said, found: Sequence[Number], ids: Sequence[str], ledger: Le
         if follows_ or n.known(sums, near):
             held.append(n)
         elif not free(said, n):
-            other = next((id for id, row in ledger.rows.items() if n.known(held_in(row.text), rounded=False)), "")
-            yield Mark(n.start, n.end, "ratio" if n in amiss else "number", "" if n in amiss else other)
+            yield Mark(n.start, n.end, "ratio" if n in amiss else "number", "" if n in amiss else _holder(n, ledger))
             yield from (Mark(r.start, r.end, "ratio") for r, of, true in ratios if true and n in of)
 
 
@@ -190,7 +189,12 @@ def _strays(said: Said, plain: Sequence[Number], on: _Rests, ledger: Ledger) -> 
     """Numbers that are of something else than the statement tells, with the row that holds them, if it is one."""
     strange = strangers(said.text, plain, on.rows, [*ledger.rows.values()], held_in) if said.kind != "next" else ()
     stray = {n: id for n in plain if (id := _stray(said.text, n, on, ledger))}
-    return dict.fromkeys(strange, "") | stray
+    return {n: _holder(n, ledger) for n in strange} | stray
+
+
+def _holder(n: Number, ledger: Ledger) -> str:
+    """A row that holds the number as it is written; empty where none does."""
+    return next((id for id, row in ledger.rows.items() if n.known(held_in(row.text), rounded=False)), "")
 
 
 def _stray(text: str, n: Number, on: _Rests, ledger: Ledger) -> str:
