@@ -5,7 +5,7 @@ The causes come ranked from `agent.ranking`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -95,7 +95,6 @@ def diagnose(
     stage: str = "",
     missing: Sequence[Missing] = (),
     leads: Callable[[], Leads] = dict,
-    subject: Callable[[], Mapping[str, float]] = dict,
     named: Callable[[], Sequence[Hit]] = tuple,
 ) -> Diagnosis:
     """Rank the entries by the findings of the run and the words of the question.
@@ -110,7 +109,6 @@ def diagnose(
         stage: what kind of training the run's settings say it is, empty where they do not.
         missing: as of `Diagnosis`.
         leads: what the run's files say that could matter; asked for only where nothing is believed.
-        subject: how probable each entry is by what the files are about; asked for only where nothing is established.
         named: what retrieval says about all words, suspicions too; asked for only where what leads is no failure.
     """
     findings, checks = tuple(findings), tuple(checks)
@@ -119,8 +117,6 @@ def diagnose(
         return Diagnosis("out-of-scope", findings=findings, checks=checks)
     relevance = behind(runbook, {hit.entry.id: hit.score for hit in hits})
     ranked = rank(runbook, findings, {} if looked else relevance, stage)[:keep]
-    if looked and ranked and ranked[0].status != "established":
-        ranked = rank(runbook, findings, {}, stage, subject())[:keep]
     state = _state(ranked, findings, checks, looked)
     if looked and ranked and _measured_normal(ranked[0], findings, named) and not unread(checks):
         state = "healthy"

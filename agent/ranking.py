@@ -3,9 +3,8 @@
     log-odds(entry) = log(prior + WORDS * p) + sum of log likelihood ratios of its findings, for and against
 
 with p the probability that the words of the question mean this entry where there is no run to look at. Beside a run the
-findings rank alone, with priors that follow what its files are about a little (`knowledge.subject`); words choose what
-is answered (`agent.respond`), and where a run shows nothing for any entry, they say what to look for next, as
-possibilities that nothing supports.
+findings rank alone; words choose what is answered (`agent.respond`), and where a run shows nothing for any entry, they
+say what to look for next, as possibilities that nothing supports.
 
 Findings of one run are not independent (a NaN loss and a NaN gradient norm say nearly the same), so the ratios of one
 entry are sorted by strength and each further one counts less (`DISCOUNT`). One extra hypothesis, "none of these", keeps
@@ -18,7 +17,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Literal
 
 from ..knowledge.entry import Cause, Entry
@@ -82,8 +80,6 @@ LEAD = 3.0
 """Likelihood ratio of leads whose scores sum to one: that of a moderate finding, and never a status above possible."""
 MOST_LEADS = 2.0
 """Sum of scores above which further leads say nothing more."""
-SUBJECT, MOST_SUBJECT, UNHEARD = 0.25, 4.0, 1e-6
-"""Part of the log odds that the subject of the files adds, most of these either way, and the least probability."""
 Leads = Mapping[str, tuple[tuple[float, Finding], ...]]
 """Entries that statements of the run's files lead to, each with the scores and notes of its leads."""
 Status = Literal["established", "supported", "possible", "refuted"]
@@ -117,30 +113,17 @@ def alike(first: Hypothesis, second: Hypothesis) -> bool:
 
 
 def rank(
-    runbook: Runbook,
-    findings: Iterable[Finding],
-    relevance: Mapping[str, float],
-    stage: str = "",
-    subject: Mapping[str, float] = MappingProxyType({}),
+    runbook: Runbook, findings: Iterable[Finding], relevance: Mapping[str, float], stage: str = ""
 ) -> list[Hypothesis]:
     """Every entry that has a finding or a word for it, most probable first, refuted ones last."""
     by_code = _by_code(findings)
     candidates = [_weigh(entry, by_code, relevance) for entry in runbook]
     candidates = [(score - _elsewhere(h, stage), h) for score, h in _before_symptoms(candidates)]
-    candidates = [(score + _about(h.entry.id, subject), h) for score, h in candidates]
     sharpness = SHARPNESS if any(h.status in ("established", "supported") for _, h in candidates) else 1.0
     scored = [(sharpness * score, h) for score, h in candidates if h.for_ or h.words > 0]
     total = math.exp(sharpness * NONE_OF_THESE) + sum(math.exp(score) for score, h in scored if h.status != "refuted")
     ranked = [replace(h, probability=_share(h, math.exp(score), total)) for score, h in scored]
     return _standing(ranked)
-
-
-def _about(id: str, subject: Mapping[str, float]) -> float:
-    """Log of what the subject of the run's files makes of an entry's prior odds."""
-    if id not in subject:
-        return 0.0
-    likelier = math.log(max(subject[id], UNHEARD) * len(subject))
-    return SUBJECT * min(max(likelier, -MOST_SUBJECT), MOST_SUBJECT)
 
 
 def with_leads(ranked: Sequence[Hypothesis], runbook: Runbook, leads: Leads) -> list[Hypothesis]:

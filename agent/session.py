@@ -191,7 +191,6 @@ def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in
         stage=stage,
         missing=unsaid,
         leads=partial(_leads, seen, books, subject),
-        subject=lambda: subject.share,
         named=partial(_named, asked, words, books),
     )
     return replace(found, findings=(*found.findings, *_versions(seen))) if found.state == "diagnosed" else found
