@@ -96,8 +96,7 @@ def zero_grad_missing(view: View) -> Iterator[Fault]:
 
 def _one_of_several(view: View, training: Training) -> Iterator[Fault]:
     """Of several optimizers, those that are never cleared, where each of the others is by its own name."""
-    steps = {key(s.on): s for s in training.of("step") if not s.via}
-    cleared = {key(z.on) for z in training.of("zero")}
+    steps, cleared = {key(s.on): s for s in training.of("step") if not s.via}, {key(z.on) for z in training.of("zero")}
     if cleared and cleared < set(steps) and training.whole:
         for name in sorted(set(steps) - cleared):
             made = view.program.origin(steps[name].on) if name else None  # type: ignore[arg-type]
