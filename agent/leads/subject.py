@@ -135,8 +135,7 @@ def _files(seen: Look) -> Iterator[tuple[str, Path, bool]]:
     about is not what is wrong."""
     judged = {s.file for s in seen.table} if any(f.code == "run-healthy" for f in seen.findings) else set()
     known = ((a.name, a.path, a.kind == "document") for a in seen.run.artifacts if a.name not in judged)
-    passed = ((s.name, seen.run.root / s.name, True) for s in seen.run.unknown)
-    return (one for one in (*known, *passed) if one[1].is_file())
+    return (one for one in known if one[1].is_file())
 
 
 def _lines(path: Path, prose: bool) -> list[tuple[int, str]] | None:

@@ -17,7 +17,7 @@ from triage.tools.checkpoints import check_run_checkpoints
 from triage.tools.checkpoints.health import check_checkpoints
 from triage.tools.discover import discover
 
-SECONDS, BYTES = 2.0, 500 << 20
+SECONDS, BYTES = 8.0, 500 << 20
 RUN = "from triage.ui.cli import main; main()"
 
 
