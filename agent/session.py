@@ -23,7 +23,6 @@ from .casebook import BOOK, Casebook, Unusable
 from .diagnose import Diagnosis, diagnose
 from .events import Event, FindingMade, Listen, ToolStarted, ignore
 from .evidence import Look, look, named_or_worst, path_of
-from .leads.subject import Subject
 from .missing import missing
 from .narrate.answer import answer_text, headline, lead
 from .narrate.reply import about, lines, order_lines
@@ -183,15 +182,9 @@ def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in
     stage = str(seen.settings.value("stage") or stage_of(seen.series))
     unsaid = missing(seen.coverage, asked, seen.checks, seen.findings, seen.series, stage) if paths else ()
     made = (seen.findings, seen.checks, in_field, paths)
-    subject = Subject(seen, books.runbook)
+    leads = partial(_leads, seen, books)
     found = diagnose(
-        books.runbook,
-        hits,
-        *made,
-        stage=stage,
-        missing=unsaid,
-        leads=partial(_leads, seen, books, subject),
-        named=partial(_named, asked, words, books),
+        books.runbook, hits, *made, stage=stage, missing=unsaid, leads=leads, named=partial(_named, asked, words, books)
     )
     return replace(found, findings=(*found.findings, *_versions(seen))) if found.state == "diagnosed" else found
 
@@ -212,13 +205,14 @@ def _versions(seen: Look) -> list[Finding]:
     return [one.finding for one in differing(replace(seen, elsewhere=())) if one.variables]
 
 
-def _leads(seen: Look, books: Index, subject: Subject) -> Leads:
+def _leads(seen: Look, books: Index) -> Leads:
     """What the run's files say that could matter, and what they are about, whatever is asked of it."""
     from .leads.possible import possible
+    from .leads.subject import Subject
     from .leads.told import told
 
-    said = possible(told(seen), books)
-    return {id: (*said.get(id, ()), *subject.leads.get(id, ())) for id in {**said, **subject.leads}}
+    said, about = possible(told(seen), books), Subject(seen, books.runbook).leads
+    return {id: (*said.get(id, ()), *about.get(id, ())) for id in {**said, **about}}
 
 
 def _words(asked: Question, own: str | None = None) -> str:

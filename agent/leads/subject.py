@@ -1,6 +1,6 @@
-"""What the files of a run are about, as a prior of its causes, and the lines that say it most.
+"""What the files of a run are about, where nothing is believed of it, and the lines that say it most.
 
-A healthy run of the same kind holds the same words: so the subject orders causes, and never makes one believed. What
+A healthy run of the same kind holds the same words: so the subject makes a cause possible, and never more. What
 documents think of the cause, and what speaks to an assistant, is not read.
 """
 

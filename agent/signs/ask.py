@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import islice, product
+from itertools import islice, pairwise, product
 from pathlib import PurePosixPath
 
 from ...knowledge.entry import Entry
@@ -108,7 +108,9 @@ def holds(sign: Sign, asked: Asked) -> tuple[Held, ...] | None:
             return None
         ways.append(found)
     for together in islice(product(*ways), 5000):
-        if all(_linked(link, a, b, asked) for link, a, b in zip(sign.links, together, together[1:], strict=False)):
+        pairs = [*pairwise(together)]
+        linked = all(_linked(link, *pair, asked) for link, pair in zip(sign.links, pairs, strict=False))
+        if linked and not any(_of_two_runs(*pair) for pair in pairs):
             return together
     return None
 
@@ -146,8 +148,6 @@ def _at_onset(held: Held, asked: Asked) -> bool:
 
 def _linked(link: str, a: Held, b: Held, asked: Asked) -> bool:
     """Whether two parts lie as their link says; what holds everywhere lies with everything."""
-    if _of_two_runs(a, b):
-        return False
     if link == "and":
         return True
     if b.span is None and b.move is not None and a.span is not None:
