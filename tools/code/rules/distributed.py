@@ -201,8 +201,7 @@ def sharded_work_on_one_rank(view: View) -> Iterator[Fault]:
             name = last(program.path(call.func))
             yield Fault(call, f"`{name}` needs every rank, and only one calls it", f"`{name}` 需要所有 rank 参与，这里只有一个调用",
                         beside=(branch,))  # fmt: skip
-    yield from _unwrapped(view)
-    yield from _called_back(view)
+    yield from _generated(view)
     yield from _lengths_apart(view)
     for call in program.find("state_dict", "generate", "save_checkpoint", "save_state", "forward", "save_16bit_model"):
         role, name = view.roles.of(receiver(call)), last(program.path(call.func))
@@ -235,14 +234,15 @@ def sharded_work_on_one_rank(view: View) -> Iterator[Fault]:
 THIRD = re.compile(r"zero_?3|stage.{0,5}3|FullyShardedDataParallelPlugin|fsdp_plugin|fsdp_config", re.I)
 
 
-def _unwrapped(view: View) -> Iterator[Fault]:
-    """What an accelerator unwraps: its weights lie on all ranks as before."""
+def _generated(view: View) -> Iterator[Fault]:
+    """Generation on one rank with weights that lie on all: by what an accelerator unwraps, or in a method of a trainer
+    or of a callback."""
     program = view.program
-    for call in program.find("generate") if THIRD.search(program.text) else ():
-        made = program.origin(receiver(call), inside=False) if receiver(call) is not None else None  # type: ignore[arg-type]
-        own = isinstance(made, ast.Call) and last(program.path(made.func)) in (
-            "unwrap_model",
-            "extract_model_from_parallel",
+    for call in program.find("generate"):
+        own = (THIRD.search(program.text) and _is_unwrapped(program, call)) or (
+            (THIRD.search(program.said) or "fsdp" in program.said)
+            and hosted(program, call)
+            and view.roles.of(receiver(call)) == "model"
         )
         branch = single(program, call) if own else None
         apart = any(re.search(r"summon_full_params|GatheredParameters", c) for c in program.contexts(call))
@@ -251,15 +251,14 @@ def _unwrapped(view: View) -> Iterator[Fault]:
                         beside=(branch,))  # fmt: skip
 
 
-def _called_back(view: View) -> Iterator[Fault]:
-    """A trainer whose weights lie on all ranks, and a method of it or of a callback that generates on one of them."""
-    program = view.program
-    for call in program.find("generate") if THIRD.search(program.said) or "fsdp" in program.said else ():
-        branch = single(program, call) if hosted(program, call) and view.roles.of(receiver(call)) == "model" else None
-        apart = any(re.search(r"summon_full_params|GatheredParameters", c) for c in program.contexts(call))
-        if branch is not None and not apart and not _answered(program, call, branch):
-            yield Fault(call, "`generate` needs every rank, and only one calls it", "`generate` 需要所有 rank 参与，这里只有一个调用",
-                        beside=(branch,))  # fmt: skip
+def _is_unwrapped(program: Program, call: ast.Call) -> bool:
+    """Whether what is asked to generate is what an accelerator unwrapped: its weights lie on all ranks as before."""
+    asked = receiver(call)
+    made = program.origin(asked, inside=False) if isinstance(asked, ast.expr) else None
+    return isinstance(made, ast.Call) and last(program.path(made.func)) in (
+        "unwrap_model",
+        "extract_model_from_parallel",
+    )
 
 
 def _lengths_apart(view: View) -> Iterator[Fault]:
