@@ -7,12 +7,11 @@ documents think of the cause, and what speaks to an assistant, is not read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from ...knowledge.subject import file_words, subjects
 from ...tools.findings import Evidence, Finding, Severity, TriageError, clean
 from ...tools.phrase import Phrase
 from ...tools.reading import head, is_binary, iter_lines
+from ...tools.run import Artifact
 from ..evidence import Look
 from .told import OPINION, TEXT, THEORY
 
@@ -30,6 +30,8 @@ FILES, ALIKE = 64, 4
 """Files that are read for words, and files of one folder and ending: a thousand samples are about one thing."""
 READ, LINES = 300, 4000
 """Lines that are read, of a file and in all: half a second of work."""
+SET = ("config", "script", "code", "tokenizer", "checkpoint")
+"""Kinds of files that every run has."""
 SAYING = 12
 """Different words of all files from which on they are about something."""
 LEAST = 0.05
@@ -59,20 +61,30 @@ class Subject:
     def lines(self) -> dict[str, list[tuple[int, str]]]:
         """The first lines of each file that has words, with their numbers; of each kind of file in a folder a few.
 
-        What the scan notes and the run outlived is left out.
+        What the scan notes and the run outlived is left out. Of a run that only its settings and programs are left of,
+        nothing is read: every run has those.
         """
+        files = self._unjudged()
+        if all(a.kind in SET for a in files):
+            return {}
         kinds: Counter[tuple[str, str]] = Counter()
         noted = {(e.file, e.line) for f in self.seen.scan.findings if f.severity == Severity.S3 for e in f.evidence}
         out: dict[str, list[tuple[int, str]]] = {}
-        for name, path, prose in _files(self.seen):
-            place = PurePosixPath(name)
+        for a in files:
+            place = PurePosixPath(a.name)
             kind = (str(place.parent), place.suffix)
             kinds[kind] += 1
-            if kinds[kind] <= ALIKE and not THEORY.search(place.stem) and (lines := _lines(path, prose)) is not None:
-                out[name] = [(n, text) for n, text in lines if (name, n) not in noted]
+            if kinds[kind] <= ALIKE and not THEORY.search(place.stem) and (lines := _lines(a)) is not None:
+                out[a.name] = [(n, text) for n, text in lines if (a.name, n) not in noted]
             if len(out) == FILES or sum(map(len, out.values())) > LINES:
                 break
         return out
+
+    def _unjudged(self) -> list[Artifact]:
+        """The files, without those whose curves were judged and are sound: what they are about is not what is wrong."""
+        sound = any(f.code == "run-healthy" for f in self.seen.findings)
+        judged = {s.file for s in self.seen.table} if sound else set()
+        return [a for a in self.seen.run.artifacts if a.name not in judged and a.path.is_file()]
 
     @cached_property
     def share(self) -> dict[str, float]:
@@ -130,18 +142,10 @@ class Subject:
         return out
 
 
-def _files(seen: Look) -> Iterator[tuple[str, Path, bool]]:
-    """Name, path, and whether it is prose; without the files whose curves were judged and are sound: what they are
-    about is not what is wrong."""
-    judged = {s.file for s in seen.table} if any(f.code == "run-healthy" for f in seen.findings) else set()
-    known = ((a.name, a.path, a.kind == "document") for a in seen.run.artifacts if a.name not in judged)
-    return (one for one in known if one[1].is_file())
-
-
-def _lines(path: Path, prose: bool) -> list[tuple[int, str]] | None:
+def _lines(a: Artifact) -> list[tuple[int, str]] | None:
     """What can be read as text; None of a binary file or one that cannot be opened. Prose may speak to an assistant."""
     with suppress(TriageError, OSError):
-        if not is_binary(head(path)):
-            some = ((n, text) for n, text in islice(iter_lines(path), READ) if not OPINION.search(text[:TEXT]))
-            return [(n, text) for n, text in some if not (prose and addressed(text))]
+        if not is_binary(head(a.path)):
+            some = ((n, text) for n, text in islice(iter_lines(a.path), READ) if not OPINION.search(text[:TEXT]))
+            return [(n, text) for n, text in some if not (a.kind == "document" and addressed(text))]
     return None

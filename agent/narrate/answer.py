@@ -118,8 +118,8 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
 
 
 def lead(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
-    """What to look at first, where nothing that was read supports a cause."""
-    if looked and d.state == "inconclusive" and d.top and d.top.status == "possible":
+    """What to look at first, where nothing that was read supports a cause, and something leads to one."""
+    if looked and d.state == "inconclusive" and d.top and d.top.status == "possible" and d.top.for_:
         title, status = d.top.entry.title.say(lang), standing(d.top, lang)
         yield WORDS["lead"].say(lang, title=title, id=d.top.entry.id, status=status)
 

@@ -142,3 +142,24 @@ def test_what_the_files_are_about_is_looked_at_first_with_the_lines_that_say_it(
 def test_the_question_does_not_move_what_the_files_are_about(tmp_path, question):
     fill(tmp_path, POOL)
     assert ask(question, [tmp_path]).diagnosis.top.entry.id == "kv-cache-oom"
+
+
+def test_settings_and_programs_that_every_run_has_are_about_nothing(tmp_path):
+    script = "torchrun train.py --model base-7b --learning-rate 1e-4 --warmup 30 --seed 1 --save-dir out --dtype bf16\n"
+    found = asked(tmp_path, **{"train.yaml": CONFIG.format(seed=1, lr=1e-4, warmup=30, bs=64), "launch.sh": script})
+    assert not any(f.code == "lead-subject" for f in found.findings)
+
+
+def test_a_run_that_only_waits_for_its_end_is_told_that_and_no_subject(tmp_path):
+    steps = "".join(f"[step {i}/400] loss: {4 - i / 100:.3f}\n" for i in range(1, 121))
+    fill(tmp_path, {"train.log": steps, **POOL})
+    found = ask("did it reach 400 steps?", [tmp_path]).diagnosis
+    assert (found.state, [m.later for m in found.missing]) == ("inconclusive", [True])
+    assert not any(f.code == "lead-subject" for f in found.findings)
+
+
+def test_what_only_the_question_says_is_not_looked_at_first(tmp_path):
+    fill(tmp_path, {"train.yaml": "lr: [1e-4\n  model: {", "train.log": "x\n"})
+    answer = ask("the KL explodes in DPO", [tmp_path])
+    assert not any(h.for_ for h in answer.diagnosis.hypotheses)
+    assert "First to look at" not in answer.short
