@@ -66,9 +66,11 @@ class Answers:
     total: int = 0
     empty: int = 0
     lengths: list[int] = field(default_factory=list)
-    prompts: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
-    """Prompt hash -> (hash of the answer, its length)."""
-    rewards: dict[int, list[float]] = field(default_factory=dict)
+    prompts: dict[int, list[int]] = field(default_factory=dict)
+    """Prompt hash -> lengths of its answers."""
+    groups: dict[tuple[str, int], list[int]] = field(default_factory=dict)
+    """(file, prompt hash) -> hashes of the answers: what other files answer was sampled by others, or at other steps."""
+    rewards: dict[tuple[str, int], list[float]] = field(default_factory=dict)
     reasons: Counter[str] = field(default_factory=Counter)
     loops: int = 0
     empty_rewards: list[float] = field(default_factory=list)
@@ -138,9 +140,10 @@ def add_answers(out: Answers, file: str, line: int, value: Any) -> None:
         reward = rewards[i] if i < len(rewards) else None
         _add_answer(out, file, line, answer, reward)
         if out.total < ANSWERS_KEPT and seen.prompt:
-            out.prompts.setdefault(prompt, []).append((hash(answer), len(answer)))
+            out.prompts.setdefault(prompt, []).append(len(answer))
+            out.groups.setdefault((file, prompt), []).append(hash(answer))
             if reward is not None:
-                out.rewards.setdefault(prompt, []).append(reward)
+                out.rewards.setdefault((file, prompt), []).append(reward)
 
 
 def _add_answer(out: Answers, file: str, line: int, answer: str, reward: float | None) -> None:
@@ -341,8 +344,8 @@ def _format(a: Answers, summary: dict[str, Any]) -> Iterator[Finding | Check]:
 
 
 def _groups(a: Answers, summary: dict[str, Any]) -> Iterator[Finding | Check]:
-    groups = {p: g for p, g in a.prompts.items() if len(g) > 1}
-    same = sum(len({h for h, _ in g}) == 1 for g in groups.values())
+    groups = {p: g for p, g in a.groups.items() if len(g) > 1}
+    same = sum(len(set(g)) == 1 for g in groups.values())
     flat = sum(len(set(r)) == 1 for r in a.rewards.values() if len(r) > 1)
     rewarded = sum(len(r) > 1 for r in a.rewards.values())
     share = same / len(groups) if groups else 0.0
@@ -352,7 +355,7 @@ def _groups(a: Answers, summary: dict[str, Any]) -> Iterator[Finding | Check]:
         "groups_with_equal_rewards": flat,
         "rewarded_groups": rewarded,
     }
-    drawn = Counter(len(g) for g in a.prompts.values())
+    drawn = Counter(map(len, a.groups.values()))
     sampled = bool(groups) and drawn.most_common(1)[0][0] > 1  # else an evaluation set holds some rows twice
     found = sampled and len(groups) >= ENOUGH and share >= IDENTICAL_SHARE
     yield Check(
@@ -377,8 +380,7 @@ def _growth(a: Answers, earlier: Answers | None, summary: dict[str, Any]) -> Ite
     if earlier is None:
         return
     ratios = [
-        np.mean([n for _, n in a.prompts[p]]) / max(np.mean([n for _, n in earlier.prompts[p]]), 1.0)
-        for p in a.prompts.keys() & earlier.prompts.keys()
+        np.mean(a.prompts[p]) / max(np.mean(earlier.prompts[p]), 1.0) for p in a.prompts.keys() & earlier.prompts.keys()
     ]
     ratio = float(np.median(ratios)) if ratios else 0.0
     summary |= {"shared_prompts": len(ratios), "length_ratio": ratio if ratios else None}

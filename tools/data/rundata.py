@@ -16,6 +16,7 @@ from ..findings import Check, Finding, Report, TriageError
 from ..metrics import splits
 from ..packed import PACKINGS
 from ..run import Artifact, Run
+from .answering import answer_the_same
 from .check import check, check_order
 from .dumps import read_dump
 from .engine import Local
@@ -41,6 +42,9 @@ EXCERPT = re.compile(
     r"|样例|样本|抽样|示例|片段", re.IGNORECASE
 )  # fmt: skip
 """Names of what somebody cut out to look at: how much of it repeats says nothing of the data that it was cut from."""
+
+ANSWERED: tuple[Shape, ...] = ("rollout", "prompt-completion", "chat")
+"""Records of something asked and its answer."""
 
 
 @dataclass(frozen=True)
@@ -95,12 +99,13 @@ def _stages(samples: Sequence[Sampled], run: Run) -> list[Stage]:
     """(name, samples, tool) of everything that applies, cheapest and most telling first."""
     engine = Local(1)
     data = [s for s in samples if s.artifact.kind == "data" and s.shape not in ("tokens", "codes")]
-    train, held = [s for s in data if not s.is_eval], [s for s in data if s.is_eval]
+    several = answer_the_same([(s.artifact.name, s.parts) for s in data if s.shape in ANSWERED])
+    train = [s for s in data if not s.is_eval and s.artifact.name not in several]
+    held = [s for s in data if s.is_eval]
     pairs = [s for s in data if s.shape in ("preference", "rollout")]
     tokens = [s for s in samples if s.shape == "tokens"]
-    answers = [
-        s for s in samples if s.artifact.kind == "generations" and s.shape in ("rollout", "prompt-completion", "chat")
-    ]
+    given = [s for s in samples if s.artifact.kind == "generations" or s.artifact.name in several]
+    answers = [s for s in given if s.shape in ANSWERED]
     out: list[Stage] = []
     if tokens:
         out.append(("labels", tokens, lambda: check_labels(read_dump(_parts(tokens)))))

@@ -47,6 +47,7 @@ from .line import Line, lines_of
 from .moves import Move
 from .onset import Onset
 from .scores import compared, pairs
+from .scores.recounted import recounted
 from .summed import look
 from .summed.endings import endings
 from .summed.suffers import suffering
@@ -133,6 +134,7 @@ CODES = declare(
         SCORES,
         "held-out preference pairs are ranked as by guessing, those of the training are not",
     ),
+    ("rows-paired-by-place", SCORES, "a reported score is that of answers and right answers in different orders"),
     ("failures-share-node", JOBS, "every job that failed ran on a machine on which none succeeded"),
     ("job-ended-badly", JOBS, "the last job of a scheduler's account ended badly, and none went on after it"),
     ("link-counters-grow", JOBS, "counters of link errors grow on one port or machine alone"),
@@ -281,6 +283,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
         lambda r: [
             *(onset.surrounded(f, r.moved, r.events) for f in compared.related(r.tables)),
             *pairs.held_out(r.tables, r.lines),
+            *recounted(r.tables, r.stated),
         ],
     ),
     ONSET: (("lines",), lambda r: [f for look in onset.LOOKS if (f := look(r.begun))] if r.begun else []),
