@@ -123,7 +123,7 @@ def diagnose(
     if looked and not ranked and state == "inconclusive" and in_field:
         ranked = rank(runbook, findings, relevance, stage)[:keep]
     if looked and state != "diagnosed" and _sound(findings):
-        ranked = [h for h in ranked if any(f.code in LOST for f in h.for_)] if missing else []
+        ranked = [h for h in ranked if any(f.code in LOST or f.severity in SHOWN for f in h.for_)] if missing else []
         state = "inconclusive" if missing else state
     elif not wrong and state in LEAST_WORDS and not any(h.for_ for h in ranked):
         symptom = ranked[0].entry.id if ranked and in_field and state == "inconclusive" else ""

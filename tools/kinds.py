@@ -149,8 +149,8 @@ _SAMPLED = re.compile(
     rb"['\"](?:repetition_penalty|temperature|(?:top|min)_[pk]|max(?:_completion|_new)?_tokens|stream)['\"]\s{0,16}:"
 )
 _GIVEN = re.compile(rb"['\"](?:outputs?|responses?|completions?|generat\w{1,8}|repl(?:y|ies)|answers?)['\"]\s{0,16}:")
-_MOST_SAMPLED = 2048
-"""Bytes of a file that holds parameters of sampling and nothing else."""
+_RESULT = re.compile(rb"['\"](?:results?|scores?|metrics|win_?rate|f1|pass@\d{1,4})['\"]\s{0,16}:", _I)
+_MOST_SAMPLED = 2048  # bytes of a file that holds parameters of sampling and nothing else
 _PYTHON_SETTINGS = bounded(
     rb"(?:TrainingArguments|(?:SFT|DPO|GRPO|PPO|KTO|ORPO|Reward|RLOO)Config|ArgumentParser|LoraConfig|Optimi[sz]er\w*Config|Optimizers\w*\.Config|Train(?:ing|er)Config|ConfigContainer|AdamWConfig|\bTrainer)\s*\(|^\s*[\w.]+\.(?:lr|learning_rate|max_steps|train_iters|\w+_batch_size)\s*=|^\s*(?:learning_rate|batch_size|max_iters|lr)\s*[:=]", re.M
 )  # fmt: skip
@@ -338,7 +338,9 @@ def _is_sampled(first: bytes) -> bool:
 def _is_sampling(head: bytes) -> bool:
     """Whether a JSON object is short, and says how to sample, but neither a text nor a result."""
     short = len(head) < _MOST_SAMPLED and head.rstrip().endswith(b"}")
-    return short and len(_SAMPLED.findall(head)) > 1 and not (_TEXT_KEY.search(head) or _EVAL_KEY.search(head))
+    return (
+        short and len(_SAMPLED.findall(head)) > 1 and not any(p.search(head) for p in (_TEXT_KEY, _EVAL_KEY, _RESULT))
+    )
 
 
 def _plain(head: bytes, alone: bool) -> Recognised | None:

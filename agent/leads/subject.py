@@ -6,6 +6,7 @@ documents think of the cause, and what speaks to an assistant, is not read.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,8 +31,10 @@ FILES, ALIKE = 64, 4
 """Files that are read for words, and files of one folder and ending: a thousand samples are about one thing."""
 READ, LINES = 300, 4000
 """Lines that are read, of a file and in all: half a second of work."""
-SET = ("config", "script", "code", "tokenizer", "checkpoint")
+SET = ("config", "script", "code", "checkpoint")
 """Kinds of files that every run has."""
+OF_A_MODEL = re.compile(r"^(?:generation_)?config\.json$")
+"""Files beside the weights of any model, which say what it is and nothing of the run; tokenizers too."""
 SAYING = 12
 """Different words of all files from which on they are about something."""
 LEAST = 0.05
@@ -81,10 +84,12 @@ class Subject:
         return out
 
     def _unjudged(self) -> list[Artifact]:
-        """The files, without those whose curves were judged and are sound: what they are about is not what is wrong."""
+        """The files of the run, without the model's, and without those whose curves were judged and are sound: what
+        these are about is not what is wrong."""
         sound = any(f.code == "run-healthy" for f in self.seen.findings)
         judged = {s.file for s in self.seen.table} if sound else set()
-        return [a for a in self.seen.run.artifacts if a.name not in judged and a.path.is_file()]
+        own = (a for a in self.seen.run.artifacts if a.kind != "tokenizer" and not OF_A_MODEL.search(a.path.name))
+        return [a for a in own if a.name not in judged and a.path.is_file()]
 
     @cached_property
     def share(self) -> dict[str, float]:

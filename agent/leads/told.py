@@ -24,7 +24,7 @@ from ...tools.config.read import read_file
 from ...tools.documents.sentences import sentences
 from ...tools.findings import Evidence, Finding, Severity, TriageError, clean
 from ...tools.logs.signatures.software import GENERIC
-from ...tools.metrics import named
+from ...tools.metrics import named, tells
 from ...tools.patterns import bounded
 from ...tools.phrase import phrases
 from ...tools.reading import iter_lines
@@ -243,11 +243,13 @@ def _settings(artifact: Artifact) -> Settings | None:
 
 
 def _differences(a: Settings, b: Settings) -> list[Difference]:
-    """What two configurations of one thing set otherwise; nothing where they are of two things."""
+    """What two configurations of one thing set otherwise; nothing where they are of two things. A score is not set."""
     mine, theirs = ({*s.values, *s.others} for s in (a, b))
     if PurePosixPath(a.files[0]).suffix != PurePosixPath(b.files[0]).suffix:
         return []
-    return [d for d in diff(a, b) if d.counts] if len(mine & theirs) >= ALIKE * len(mine | theirs) else []
+    if len(mine & theirs) < ALIKE * len(mine | theirs):
+        return []
+    return [d for d in diff(a, b) if d.counts and (d.variable in a.values or not tells(d.variable))]
 
 
 def factors(seen: Look) -> Iterator[Told]:

@@ -85,13 +85,12 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
         title, status = top.entry.title.say(lang), WORDS[top.status].say(lang)
         yield WORDS["diagnosed"].say(lang, title=title, id=top.entry.id, status=status, p=top.percent)
     elif d.state == "inconclusive" and d.missing and any(f.code == "run-healthy" for f in d.findings):
-        yield WORDS["healthy-in-part"].say(lang, missing=first(d.missing, lang))
+        said = "healthy-in-part-look" if _worth(d) else "healthy-in-part"
+        yield _and_look(WORDS[said].say(lang, missing=first(d.missing, lang)), d, lang)
     elif d.state == "healthy":
         going = any(f.code == "log-ends-before-plan" for f in d.findings)
-        look = ", ".join(f"F{i}" for i, f in enumerate(d.findings, 1) if f.severity in SHOWN)
-        said = WORDS["healthy-so-far" if going else "healthy-look" if look else "healthy"].say(lang)
-        blank = "" if lang == "zh" else " "
-        yield f"{said}{blank}{WORDS['look'].say(lang, places=look)}" if look else said
+        said = "healthy-so-far" if going else "healthy-look" if _worth(d) else "healthy"
+        yield _and_look(WORDS[said].say(lang), d, lang)
         if top:
             noted = [i for i, f in enumerate(d.findings, 1) if f in top.for_ and f.code != "run-healthy"]
             places = ", ".join(f"F{i}" for i in noted)
@@ -115,6 +114,17 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
         yield WORDS["inconclusive" if d.hypotheses or d.findings else none].say(lang)
     if not looked:
         yield WORDS["words-only"].say(lang)
+
+
+def _worth(d: Diagnosis) -> str:
+    """The findings that are likely wrong though nothing failed."""
+    return ", ".join(f"F{i}" for i, f in enumerate(d.findings, 1) if f.severity in SHOWN)
+
+
+def _and_look(said: str, d: Diagnosis, lang: str) -> str:
+    places = _worth(d)
+    blank = "" if lang == "zh" else " "
+    return f"{said}{blank}{WORDS['look'].say(lang, places=places)}" if places else said
 
 
 def lead(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:

@@ -218,3 +218,27 @@ def test_one_side_held_against_another_is_not_denied_by_a_sound_curve(tmp_path, 
 )
 def test_what_asks_in_general_is_no_complaint(tmp_path, question):
     assert asked(tmp_path, question).diagnosis.state == "healthy"
+
+
+def test_a_setting_that_is_likely_wrong_is_what_a_sound_curve_that_answers_nothing_is_looked_at_for_first(tmp_path):
+    settings = (
+        "model_name_or_path: tiny\ntrain_file: a.jsonl\nlearning_rate: 1.2e-2\nwarmup_steps: 3\nmax_steps: 1030\n"
+        "per_device_train_batch_size: 3\noptim: adamw_torch_fused\nlr_scheduler_type: cosine\n"
+    )
+    log = HEALTHY.replace(" lr 1e-4", "")
+    more = {"train.yaml": settings, "train.log": log}
+    found = asked(tmp_path, "worse than the same run last week, from the very start", **more)
+    assert found.diagnosis.state == "inconclusive"
+    assert found.diagnosis.top.entry.id == "warmup-too-short"
+    assert "No failure in what was read" in " ".join(found.short.split())
+
+
+def test_what_stands_beside_the_weights_of_any_model_is_about_nothing(tmp_path):
+    model = {
+        "config.json": '{"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "pad_token_id": 0}',
+        "tokenizer/tokenizer_config.json": '{"eos_token": "<|im_end|>", "pad_token": "<pad>"}',
+        "tokenizer/chat_template.jinja": "{% for m in messages %}<|im_start|>{{ m.content }}<|im_end|>{% endfor %}",
+    }
+    found = asked(tmp_path, "the loss went up and never came back", **model)
+    assert found.diagnosis.state == "inconclusive"
+    assert "lead-subject" not in {f.code for f in found.diagnosis.findings}

@@ -69,7 +69,7 @@ class Answers:
     prompts: dict[int, list[int]] = field(default_factory=dict)
     """Prompt hash -> lengths of its answers."""
     groups: dict[tuple[str, int], list[int]] = field(default_factory=dict)
-    """(file, prompt hash) -> hashes of the answers: what other files answer was sampled by others, or at other steps."""
+    """(file, prompt hash) -> hashes of the answers: those of other files are of other models or steps."""
     rewards: dict[tuple[str, int], list[float]] = field(default_factory=dict)
     reasons: Counter[str] = field(default_factory=Counter)
     loops: int = 0

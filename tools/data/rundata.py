@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..findings import Check, Finding, Report, TriageError
+from ..findings import Check, Finding, Report, Severity, TriageError
 from ..metrics import splits
 from ..packed import PACKINGS
 from ..run import Artifact, Run
@@ -38,10 +38,14 @@ BUDGET = 2.0
 EVAL_NAME = re.compile(rf"(?:^|[/_.\-])(?:{splits('(?:u?ation)?')}|bench(?:mark)?)(?:[/_.\-]|$)", re.IGNORECASE)
 
 EXCERPT = re.compile(
-    r"(?:^|[_./-])(?:head|samples?|excerpts?|preview|examples?|cases?|groups?|rollouts?|dump|batch|first\d*)(?:[_.\-\d]|$)"
-    r"|样例|样本|抽样|示例|片段", re.IGNORECASE
+    r"(?:^|[_./-])(?:head|samples?|excerpts?|preview|examples?|cases?|groups?|rollouts?|dump|batch|first\d*"
+    r"|probes?|repl(?:y|ies)|answers?|prompts?|calib(?:ration)?)(?:[_.\-\d]|$)"
+    r"|样例|样本|抽样|示例|片段|探针|回复|校准", re.IGNORECASE
 )  # fmt: skip
-"""Names of what somebody cut out to look at: how much of it repeats says nothing of the data that it was cut from."""
+"""Names of what somebody cut out or wrote to look at or to calibrate with, on which nobody trains: how much of it
+repeats says nothing of the data."""
+FEW = 50
+"""Records below which it is no data of a training. Ours."""
 
 ANSWERED: tuple[Shape, ...] = ("rollout", "prompt-completion", "chat")
 """Records of something asked and its answer."""
@@ -120,7 +124,7 @@ def _stages(samples: Sequence[Sampled], run: Run) -> list[Stage]:
             ("dedup", (*train, *held), lambda: leak_report(find_leaks(_parts(train), _parts(held), engine=engine)))
         )
     if whole := [s for s in train if not EXCERPT.search(s.artifact.name)]:
-        out.append(("dedup", whole, lambda: dedup(_parts(whole), engine=engine)[0]))
+        out.append(("dedup", whole, lambda: _of_few(dedup(_parts(whole), engine=engine)[0])))
     if pairs:
         out.append(("preference", pairs, lambda: preference(_parts(pairs))))
     if answers:
@@ -128,6 +132,13 @@ def _stages(samples: Sequence[Sampled], run: Run) -> list[Stage]:
     if data:
         out.append(("pii", data, lambda: pii(_parts(data), engine=engine)))
     return out
+
+
+def _of_few(report: Report) -> Report:
+    """The report, its findings as notes where so few records were read."""
+    if report.summary.get("records", FEW) >= FEW:
+        return report
+    return replace(report, findings=tuple(replace(f, severity=Severity.S3) for f in report.findings))
 
 
 def _parts(samples: Iterable[Sampled]) -> list[Part]:

@@ -115,3 +115,27 @@ HAN = "天地玄黄宇宙洪荒日月盈昃辰宿列张寒来暑往秋收冬藏�
 )  # fmt: skip
 def test_data_that_is_not_trained_on_is_told_by_the_words_of_the_vocabulary(name, held_out):
     assert bool(EVAL_NAME.search(name)) == held_out
+
+
+def test_what_nobody_trains_on_is_no_duplicate_of_a_training(tmp_path):
+    """Rows to calibrate with, a probe that asks few questions again and again; a training that repeats is told."""
+    rows = clean(3, 60)
+    for name in ("w4/calib_512.jsonl", "probe/replies_0411.jsonl"):
+        assert check_run_data(make(tmp_path, {name: rows * 2})).findings == ()
+    few = check_run_data(make(tmp_path, {"data/rows.jsonl": rows[:12] * 2})).findings
+    assert {f.severity for f in few if f.code == "exact-duplicates"} == {"S3"}
+    found = check_run_data(make(tmp_path, {"data/train.jsonl": rows * 2})).findings
+    assert {f.severity for f in found if f.code == "exact-duplicates"} == {"S2"}
+
+
+def test_answers_of_several_models_to_one_list_of_questions_are_no_training_and_no_group(tmp_path):
+    asked = [f"how much is {i} and {i * 7 % 13}?" for i in range(60)]
+    files = {
+        f"{name}.jsonl": [{"question": q, "answer": str(i % 9 if i % wrong else -i)} for i, q in enumerate(asked)]
+        for name, wrong in (("base", 2), ("tuned", 9), ("vendor", 5))
+    }
+    assert not {"exact-duplicates", "group-identical"} & {
+        f.code for f in check_run_data(make(tmp_path, files)).findings
+    }
+    copied = {"a.jsonl": files["base.jsonl"], "b.jsonl": files["base.jsonl"]}
+    assert "exact-duplicates" in {f.code for f in check_run_data(make(tmp_path, copied)).findings}

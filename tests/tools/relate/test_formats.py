@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from triage.tools.kinds import recognise
 from triage.tools.relate.scores.formats import in_formats
 from triage.tools.tables.read import read_tables
 
@@ -35,3 +36,31 @@ MIXED = [{"variant": "baseline", "strategy": "No quantization", "ppl": 12.90},
 def test_what_a_smaller_format_loses_is_told(tmp_path, name, text, code):
     (tmp_path / name).write_text(text)
     assert [f.code for f in in_formats(read_tables(tmp_path / name, name))] == ([code] if code else [])
+
+
+def results(model, scores):
+    return json.dumps({"model": model, "harness": "h 2.3", "temperature": 0, "max_tokens": 1024,
+                       "results": {task: {"n": 400, "score": score} for task, score in scores.items()}})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("w4", "codes"),
+    [
+        ({"zh_qa": 0.62, "zh_sum": 0.56, "en_qa": 0.82}, ["quality-lost-in-format"]),
+        ({"zh_qa": 0.83, "zh_sum": 0.76, "en_qa": 0.82}, []),
+    ],
+)
+def test_tasks_that_one_format_loses_are_told_from_one_file_a_format(tmp_path, w4, codes):
+    whole = {"zh_qa": 0.84, "zh_sum": 0.77, "en_qa": 0.83}
+    sides = {"a.json": ("rose-14b bf16", whole), "b.json": ("rose-14b w8a16", whole), "c.json": ("rose-14b w4g128", w4)}
+    tables = []
+    for name, (model, scores) in sides.items():
+        (tmp_path / name).write_text(results(model, scores))
+        tables += read_tables(tmp_path / name, name)
+    found = [*in_formats(tables)]
+    assert [f.code for f in found] == codes
+    assert all(f.data["tasks"] == ["zh_qa", "zh_sum"] for f in found)
+
+
+def test_results_beside_how_they_were_sampled_are_no_configuration():
+    assert recognise("0709_w4.json", results("m w4", {"zh_qa": 0.62}).encode()).kind == "table"

@@ -19,6 +19,7 @@ from ...tables.table import Column, Table
 from ..distributions import texts
 from ..line import means, plain
 from ..summed.words import WHOLE, apart, counted_of, is_count, named_score, shares_of
+from .read import Scored, scored_rows
 
 MOST_ROWS = 64
 LOST, TYPICAL, KEPT = 0.05, 0.03, 0.02
@@ -33,7 +34,7 @@ FULL = bounded(
 )
 REDUCED = bounded(
     r"(?i)(?<![a-z0-9])(?:i?q[1-8](?:_[0-9a-z]{1,3}){0,2}|u?int_?[2-8]|[2-8][\s_-]?bits?|nf4|(?:mx|nv)?fp_?[48](?:_\w{4})?"
-    r"|w[1-8]a\d{1,2}|awq|gptq|hqq|aqlm|bnb[\s_-]?[48]\w{0,3}|smooth_?quant|quanti[sz]ed)(?![a-z0-9])|量化|[四八48]比特"
+    r"|w[1-8](?:a|g)\d{1,3}|awq|gptq|hqq|aqlm|bnb[\s_-]?[48]\w{0,3}|smooth_?quant|quanti[sz]ed)(?![a-z0-9])|量化|[四八48]比特"
 )
 PERPLEXITY = bounded(r"(?:^|_)(?:ppl|perplexity)(?:_|$)|困惑度")
 VARIANT = bounded(
@@ -62,8 +63,63 @@ class Rated:
 def in_formats(tables: Sequence[Table]) -> Iterator[Finding]:
     """The measure that loses the most, else the first that loses nothing."""
     judged = [f for table in tables if 1 <= len(table) <= MOST_ROWS for f in _of_table(table)]
+    judged = judged or [*across(tables)]
     lost = [f for f in judged if f.code == "quality-lost-in-format"]
     yield from sorted(lost, key=lambda f: -f.data["typical"])[:1] or judged[:1]
+
+
+def across(tables: Sequence[Table]) -> Iterator[Finding]:
+    """Scores of one model in two formats, task by task, in whatever files they stand: tasks that one of them loses."""
+    models: dict[str, dict[str, list[Scored]]] = {}
+    for row in scored_rows(tables):
+        said = FULL.search(row.model) or REDUCED.search(row.model)
+        if said and row.task and not row.item and row.step is None:
+            stem = plain(row.model.replace(said[0], " ")).strip("_ ")
+            models.setdefault(stem, {}).setdefault(row.model, []).append(row)
+    for by_model in models.values():
+        whole = [m for m in by_model if not REDUCED.search(m)]
+        found = [(lost, m) for m in by_model if m not in whole and (lost := _tasks_lost(by_model, whole, m))]
+        if found:
+            lost, name = max(found, key=lambda f: len(f[0]))
+            yield _of_tasks(name, lost, len({r.task for r in by_model[name]}))
+            return
+
+
+Pair = tuple[Scored, Scored]
+
+
+def _tasks_lost(by_model: dict[str, list[Scored]], whole: Sequence[str], name: str) -> list[Pair]:
+    """(unreduced, reduced) scores of the tasks that every unreduced row of them does clearly better."""
+    lost: list[Pair] = []
+    for row in by_model[name]:
+        alike = [
+            r for m in whole for r in by_model[m] if (r.task, r.metric, r.setup) == (row.task, row.metric, row.setup)
+        ]
+        if alike and all(_clearly(r, row) for r in alike):
+            lost.append((min(alike, key=lambda r: r.value), row))
+    return sorted(lost, key=lambda pair: pair[1].value - pair[0].value)
+
+
+def _clearly(base: Scored, row: Scored) -> bool:
+    n = [float(r.n or UNKNOWN_SIZE) for r in (base, row)]
+    if base.value - row.value < 100 * LOST:
+        return False
+    return apart(base.value / 100 * n[0], n[0], row.value / 100 * n[1], n[1]) >= CLEAR
+
+
+def _of_tasks(name: str, lost: Sequence[Pair], tasks: int) -> Finding:
+    base, worst = lost[0]
+    said = ", ".join(f"{r.task} {b.value:.1f} -> {r.value:.1f}" for b, r in lost[:4])
+    return Finding(
+        "quality-lost-in-format", Severity.S2,
+        f"{name} scores clearly lower than {base.model} in {len(lost)} of {tasks} tasks measured alike ({said}): the "
+        "smaller number format costs quality there.",
+        f"{name} 在 {tasks} 个同样测量的任务中有 {len(lost)} 个明显低于 {base.model}（{said}）："
+        "更小的数值格式在这些任务上损失了质量。",
+        (base.evidence, worst.evidence),
+        {"score": worst.metric, "before": base.value, "after": worst.value, "tasks": [r.task for _, r in lost],
+         "lost": (base.value - worst.value) / 100, "typical": (base.value - worst.value) / 100},
+    )  # fmt: skip
 
 
 def _of_table(table: Table) -> Iterator[Finding]:

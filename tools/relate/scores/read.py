@@ -40,6 +40,10 @@ SIZE = bounded(
     r"^(?:样本数|题数|题目数|条数|n|num_?samples|n_?samples|samples|total|count|n_?items|items|num_?examples|questions|n_questions|size)$"
 )
 ERROR = bounded(r"std_?err|(?:^|_)se$|sem$|standard_?error|标准误|±")
+KEY = "$key"
+"""The column of what records of a mapping stand under."""
+HOLDERS = ("results", "result", "metrics", "scores", "eval", "evaluation", "summary", "data", "test", "val", "all")
+"""Parts of a score's path that name no task."""
 MOST_ROWS = 100_000
 MOST_ROW = 200
 """Places on the way of a table's scores, above which they are a series and not a row of checkpoints."""
@@ -70,7 +74,7 @@ def scored_rows(tables: Sequence[Table]) -> list[Scored]:
     constant: dict[str, dict[str, str]] = {}
     for table in tables:
         if len(table) == 1:
-            said = {plain(c.name): str(c.values[0]) for c in table.columns}
+            said = {plain(c.name): _cell(c, 0) for c in table.columns}
             constant.setdefault(table.file, {}).update(said)
     return [row for table in tables for row in _rows(table, constant.get(table.file, {}))]
 
@@ -90,17 +94,26 @@ def _rows(table: Table, around: Mapping[str, str]) -> Iterator[Scored]:
         return  # measured all along the training: a series, not a row of checkpoints
     told_of: dict[str, Where] = {**around, **beside}
     named = [(name, where) for name, where in told_of.items() if SETUP.search(name)]
+    keys: Where = next((c for c in table.columns if c.name == KEY), "")
     for column in scores:
+        path = _on_the_path(column)
         finite = column.values[np.isfinite(column.values)]
         scale = 100.0 if len(finite) and np.abs(finite).max() <= 1.0 else 1.0
         for i in np.flatnonzero(np.isfinite(column.values)).tolist():
             setup = tuple(sorted((name, _cell(where, i)) for name, where in named))
             told = {name: _cell(where, i) for name, where in said.items()}
+            told["task"] = told["task"] or _cell(keys, i) or path
             yield _row(table, i, column, scale, told, setup, _step(way, i))
 
 
 Where = Column | str
 _SAYS = {"task": TASK, "model": MODEL, "weights": WEIGHTS, "item": ITEM, "n": SIZE, "error": ERROR}
+
+
+def _on_the_path(column: Column) -> str:
+    """The task that a score's path names before its last part: `results.zh_qa.score`."""
+    parts = [p for p in re.split(r"[./]", column.name)[:-1] if p.lower() not in HOLDERS]
+    return parts[-1] if parts else ""
 
 
 def _on_the_way(name: str, column: Column) -> bool:

@@ -1,7 +1,7 @@
 """A score counted again from its rows: answers and right answers in two files, paired by their key and by their place.
 
-Files that list the same items in other orders (`q1, q10, q100` beside `q1, q2, q3`) are paired rightly by the key alone.
-Where somebody reports the number that the places give, it is no score of the model.
+Files that list the same items in other orders (`q1, q10, q100` beside `q1, q2, q3`) are paired rightly by the key
+alone. Where somebody reports the number that the places give, it is no score of the model.
 """
 
 from __future__ import annotations
