@@ -207,12 +207,12 @@ def _versions(seen: Look) -> list[Finding]:
 
 def _leads(seen: Look, books: Index) -> Leads:
     """What the run's files say that could matter, and what they are about, whatever is asked of it."""
-    from .leads.possible import possible
+    from .leads.possible import possible, survived
     from .leads.subject import Subject
     from .leads.told import told
 
-    said, about = possible(told(seen), books), Subject(seen, books.runbook).leads
-    return {id: (*said.get(id, ()), *about.get(id, ())) for id in {**said, **about}}
+    parts = (survived(seen.findings, books), possible(told(seen), books), Subject(seen, books.runbook).leads)
+    return {id: tuple(lead for part in parts for lead in part.get(id, ())) for id in {**parts[0], **parts[1], **parts[2]}}
 
 
 def _words(asked: Question, own: str | None = None) -> str:

@@ -13,13 +13,14 @@ from collections.abc import Iterable
 
 from ...knowledge.entry import Entry
 from ...knowledge.search import Index
-from ...tools.findings import Finding
+from ...tools.findings import Finding, Severity
 from ...tools.patterns import bounded
 from ...tools.relate.kinds.look import CODES as KIND_CODES
 from ...tools.relate.kinds.names import about
 from ..ranking import Leads
 from .told import Told
 
+STRONG = ("strong", "decisive")
 MEANINGS = tuple(
     (bounded(pattern, re.IGNORECASE), codes, entry)
     for codes, pattern, entry in (
@@ -56,6 +57,8 @@ OF_KIND = 0.6
 """Score of a relation about a kind of quantity that the entry's signs ask for, in another relation."""
 ASKED_KINDS = re.compile(r"shows\([\w-]{1,40}, (\w{1,20})(?:, (\w{1,20}))?\)")
 _NUMBERS = re.compile(r"\d+")
+OF_SURVIVED = 1.0
+"""Score of an error that the run outlived, for the entries that it would speak strongly for."""
 UNSPECIFIC = 3
 """Entries that turn one setting, from which on it says less of each."""
 
@@ -71,6 +74,13 @@ def possible(told: Iterable[Told], books: Index) -> Leads:
     sums = {id: _sum(some) for id, some in leads.items()}
     best = sorted((id for id, total in sums.items() if total >= LISTED), key=lambda id: -sums[id])[:MOST]
     return {id: tuple(leads[id][:SHOWN]) for id in best}
+
+
+def survived(found: Iterable[Finding], books: Index) -> Leads:
+    """The entries of which an error speaks that did not stop the run: it may be what the person saw."""
+    notes = [f for f in found if f.severity == Severity.S3 and "survived" in f.data]
+    said = {e.id: [f for f in notes if e.speaks.for_.get(f.code) in STRONG] for e in books.runbook}
+    return {id: tuple((OF_SURVIVED / len(some), f) for f in some) for id, some in said.items() if some}
 
 
 def _distinct(leads: Iterable[tuple[float, Finding]]) -> list[tuple[float, Finding]]:

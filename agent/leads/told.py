@@ -188,8 +188,8 @@ ADVICE = bounded(
     re.IGNORECASE,
 )
 """What a library advises whoever runs it: it does so in every run, and this one goes on as it is."""
-_DUMP = bounded(r"\w \.{4,200} \S|\.py:\d{1,6}:print\w{0,12}\]")
-"""A setting that a program prints among all of its settings."""
+_DUMP = bounded(r"\w \.{4,200} \S|\.py:\d{1,6}:print\w{0,12}\]|\bINFO\b[^\n]{0,40}\[\w{1,60}\.py:\d{1,6}\]")
+"""A setting that a program prints among all of its settings, and what a server notes of its start, as it always does."""
 
 
 def _is_prose(text: str) -> bool:

@@ -161,9 +161,9 @@ class _Event:
         return self.hit.signature.code
 
     @property
-    def order(self) -> tuple[Severity, bool, int]:
-        """What of several hits of a code is shown: the worst, no echo, the first."""
-        return self.severity, self.hit.signature.role == "echo", self.hit.line
+    def order(self) -> tuple[Severity, Severity, bool, int]:
+        """What of several hits of a code is shown: the worst, by what it would be alone too, no echo, the first."""
+        return self.severity, self.hit.signature.severity, self.hit.signature.role == "echo", self.hit.line
 
     @property
     def only_warned(self) -> bool:
@@ -249,6 +249,8 @@ def _graded(file: str, hit: Hit, hits: Hits, life: Timeline) -> _Event:
         return _Event(file, hit, hits, severity)
     if severity < Severity.S2 and life.serves > 0 and hit.line < life.alive and in_a_start(hit):
         return _Event(file, hit, hits, Severity.S2, "another server, or a later start, answers in the same file")
+    if severity == Severity.S0 and hit.signature.role == "cause" and 0 < life.serves < hit.line < life.alive:
+        return _Event(file, hit, hits, Severity.S2, "the server goes on, without what it was asked for then")
     if life.survives(hit.line):
         return _Event(file, hit, hits, Severity.S3, "the run goes on after it")
     if 0 < life.serves < life.shut < hit.line:
