@@ -55,6 +55,8 @@ class Refused(NamedTuple):
 _I = re.IGNORECASE
 _UNREAD_NAME = re.compile(r"\.(?:md|rst)$|^(?:README|requirements)", _I)
 """Papers, which are no logs, configurations or data whatever they quote."""
+_RULED = re.compile(rb"(?m)^[^\n]{0,400}\|[^\n]{0,400}\n\|?[ :]{0,4}-{2,}[-:| ]{0,200}\|[-:| ]{0,200}$")
+"""The rule below the header of a paper's table."""
 _BY_NAME: tuple[tuple[re.Pattern[str], Kind, str], ...] = (
     (re.compile(r"^(?:tokenizer(?:_config)?\.json|tokenizer\.model|special_tokens_map\.json|added_tokens\.json|vocab\.(?:json|txt)|merges\.txt|chat_template\.(?:jinja|json)|spiece\.model|tokenization_\w+\.py)$", _I), "tokenizer", "tokenizer file name"),
     (re.compile(r"\.(?:safetensors|ckpt|pth?|gguf|distcp)$|^(?:pytorch_model|adapter_model|optimizer|model)[\w.-]*\.bin$", _I), "checkpoint", "weights file name"),
@@ -197,6 +199,7 @@ def recognise(name: str, head: bytes, alone: bool = False) -> Recognised | Refus
     if _TRACKER_NAME.search(plain) or head.startswith(_SQLITE) or SWANLAB_POINT.match(head):
         return _tracked(plain, head)
     rows = alone and _TABLE_NAME.search(plain) and not (_LOG_TEXT.search(head) and plain.lower().endswith("json"))
+    rows = rows or (_UNREAD_NAME.search(plain) and _RULED.search(head))
     return _known(plain, head, alone and not rows, plain != name) or _open(plain, head)
 
 

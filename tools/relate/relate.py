@@ -46,7 +46,8 @@ from .layout.look import LAYOUT, laid_out
 from .line import Line, lines_of
 from .moves import Move
 from .onset import Onset
-from .scores import compared, pairs
+from .reported.look import REPORTED, of_reports
+from .scores import compared, pairs, traded
 from .summed import look
 from .summed.endings import endings
 from .summed.suffers import suffering
@@ -77,6 +78,8 @@ CODES = declare(
     ("score-falls-at-checkpoint", SCORES, "scores of a row of checkpoints fall at one of them, by their posterior"),
     ("score-changes-at-checkpoint", SCORES, "scores of a row of checkpoints change at one of them, not to the worse"),
     ("score-differs", SCORES, "two scores differ by more than their standard errors allow"),
+    ("abilities-traded", SCORES, "general scores fall beyond their errors while others rise, in one or two tables"),
+    ("instructions-lost-alone", SCORES, "of several scores those of following instructions fall, knowledge does not"),
     ("outputs-unchanged", SPREAD, "the outputs to fixed prompts stay the same while training goes on"),
     ("sampled-otherwise", SAMPLING, "all outputs of a table were sampled otherwise than a file of the run sets"),
     ("groups-without-signal", SPREAD, "most groups of answers have one and the same reward"),
@@ -281,6 +284,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
         lambda r: [
             *(onset.surrounded(f, r.moved, r.events) for f in compared.related(r.tables)),
             *pairs.held_out(r.tables, r.lines),
+            *traded.traded(r.tables),
         ],
     ),
     ONSET: (("lines",), lambda r: [f for look in onset.LOOKS if (f := look(r.begun))] if r.begun else []),
@@ -299,6 +303,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
     ENDS: (("tables",), lambda r: [*endings(r.tables), *uncounted(r.tables)]),
     SAMPLING: (("tables",), lambda r: sampled.otherwise(r.tables, r.settings, r.claims)),
     look.SUMMARIES: (("tables",), lambda r: r.said),
+    REPORTED: (("tables", "stated"), lambda r: of_reports(r.tables, r.stated)),
     JOINED: (
         ("tables", "events"),
         lambda r: [*joined(r.tables, r.lines, r.settings, r.failures), *unkept(r.events), *suffering(r.moved, r.said)],
