@@ -18,12 +18,20 @@ from ..rows import IN_LOSS, PERSON_NAME, TRAINED_SHARE
 from ..summed.words import WHOLE, is_count
 
 MOST_ROWS = 2000
-READ = bounded(r"(?:^|_)(?:in|input|read|loaded|raw|total|before|scanned|lines_in|rows_in)(?:_|$)|读入|输入|读取|处理前|总")
-KEPT = bounded(r"(?:^|_)(?:out|output|kept|keep|remaining|written|after|passed|valid|used)(?:_|$)|输出|保留|写出|剩余|有效|留下")
-DATA = bounded(r"rows?|lines?|docs?|documents?|records?|samples?|examples?|texts?|件|条|行|样本|文档|输入|输出|保留|读入")
+READ = bounded(
+    r"(?:^|_)(?:in|input|read|loaded|raw|total|before|scanned|lines_in|rows_in)(?:_|$)|读入|输入|读取|处理前|总"
+)
+KEPT = bounded(
+    r"(?:^|_)(?:out|output|kept|keep|remaining|written|after|passed|valid|used)(?:_|$)|输出|保留|写出|剩余|有效|留下"
+)
+DATA = bounded(
+    r"rows?|lines?|docs?|documents?|records?|samples?|examples?|texts?|件|条|行|样本|文档|输入|输出|保留|读入"
+)
 LEAST_READ = 100
 LIMIT = bounded(r"^max_?(?:new_?|output_?|completion_?|gen_?)?(?:tokens|length|len)$|最大(?:生成|输出)?(?:长度|token)")
-CUT_OFF = bounded(r"trunc|cut|length_stop|hit_(?:the_)?(?:limit|max)|finish(?:ed)?_?(?:reason_)?length|unfinished|截断|超长|未结束")
+CUT_OFF = bounded(
+    r"trunc|cut|length_stop|hit_(?:the_)?(?:limit|max)|finish(?:ed)?_?(?:reason_)?length|unfinished|截断|超长|未结束"
+)
 SPAN, STAYS, LARGE = 3.0, 0.15, 0.3
 """Times that the limit grows, share by which the cut ones may move, and the least share of them. Own judgement."""
 

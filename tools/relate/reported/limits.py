@@ -133,7 +133,8 @@ def _value(limit: Limit, s: Said) -> float | None:
     """The number that is compared; None where this is another statistic."""
     name = plain(s.name)
     around = f"{name} {s.about}"
-    if not means(limit.name, s.name) or (limit.about and not limit.about.search(around)):
+    whole = f"{around} {' '.join(map(plain, s.beside))}"
+    if not means(limit.name, s.name) or (limit.about and not limit.about.search(whole)):
         return None
     if (limit.unless and limit.unless.search(around)) or EARLIER.search(name) or EARLIER.search(plain(s.label)):
         return None

@@ -29,7 +29,9 @@ AFTER = bounded(
     r"(?:^|_)(?:after|tuned|finetuned|fine_tuned|sft|ft|dpo|rlhf|rl|now|post|final|new|with|plus|cpt)(?:_|$)"
     r"|^(?:微调后|训练后|之后|后|加入|加了|含)"
 )
-TASK = bounded(r"^(?:task|tasks|benchmark|bench|dataset|eval(?:uation)?|metric|test|ability)(?:_?name)?s?$|任务|评测|能力|基准")
+TASK = bounded(
+    r"^(?:task|tasks|benchmark|bench|dataset|eval(?:uation)?|metric|test|ability)(?:_?name)?s?$|任务|评测|能力|基准"
+)
 EVERYDAY = bounded(r"通用|综合|常识|数学|推理|general|reasoning|math")
 """General abilities by what they are called where no public benchmark is named."""
 FOLLOWS, KNOWS = bounded(r"指令|格式遵循|format|instruct"), bounded(r"知识|fact|knowledge|通用")
@@ -97,7 +99,12 @@ def _scores(table: Table) -> list[Column]:
     out = []
     for c in table.columns:
         finite = c.values[np.isfinite(c.values)] if c.values.dtype.kind == "f" else np.empty(0)
-        if len(finite) and c.role == "measure" and not means(ASIDE, c.name) and 0 <= finite.min() <= finite.max() <= 100:
+        if (
+            len(finite)
+            and c.role == "measure"
+            and not means(ASIDE, c.name)
+            and 0 <= finite.min() <= finite.max() <= 100
+        ):
             out.append(c)
     return out
 
@@ -112,7 +119,9 @@ def _task(table: Table) -> Column | None:
         if column.values.dtype.kind == "O":
             said = texts(column).tolist()
             known = sum(bool(GENERAL.search(v)) for v in said)
-            if len(set(said)) == len(said) and (means(TASK, column.name) or column.of == "task" or 2 * known >= len(said)):
+            if len(set(said)) == len(said) and (
+                means(TASK, column.name) or column.of == "task" or 2 * known >= len(said)
+            ):
                 return column
     return None
 
@@ -142,19 +151,25 @@ def _stage(table: Table, column: Column, task: Column, scale: float, name: str =
 
 
 def _place(table: Table, column: Column, i: int) -> Evidence:
-    return Evidence(table.file, int(table.lines[i]) or None, metric="eval", value=float(column.values[i]), text=column.name)
+    return Evidence(
+        table.file, int(table.lines[i]) or None, metric="eval", value=float(column.values[i]), text=column.name
+    )
 
 
 def _rows(table: Table) -> Iterator[tuple[Stage, Stage]]:
     """A row for each model or epoch, a column for each task."""
     scores, size = _scores(table), _size(table)
-    axis = next((c for c in table.of("axis") if c.values.dtype.kind == "f" and c.of in ("epoch", "step", "checkpoint")), None)
+    axis = next(
+        (c for c in table.of("axis") if c.values.dtype.kind == "f" and c.of in ("epoch", "step", "checkpoint")), None
+    )
     first, last, names = None, None, ["", ""]
     if axis is not None and len(set(axis.values.tolist())) == len(table):
         first, last = int(axis.values.argmin()), int(axis.values.argmax())
         names = [f"{axis.name} {axis.values[i]:g}" for i in (first, last)]
     else:
-        label = next((c for c in table.columns if c.values.dtype.kind == "O" and len(set(texts(c))) == len(table)), None)
+        label = next(
+            (c for c in table.columns if c.values.dtype.kind == "O" and len(set(texts(c))) == len(table)), None
+        )
         said = texts(label).tolist() if label is not None else []
         first = next((i for i, v in enumerate(said) if BEFORE.search(plain(v))), None)
         last = next((i for i, v in reversed([*enumerate(said)]) if i != first and AFTER.search(plain(v))), None)
