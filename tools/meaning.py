@@ -275,7 +275,8 @@ SAME: Mapping[str, str] = MappingProxyType(table("SAME", (
         item: question example 题目 题
         id: 编号 号
         step: iter iteration it 步 步数 迭代
-        length: len 长度 字数
+        length: len chars characters 长度 字数
+        reason: reasoning think thinking thought cot 推理 思考
         tokens: toks token tok 词元
         tokens: 词元数
         response: answer reply generated generation completion resp 回复 回答 生成

@@ -80,6 +80,7 @@ CODES = declare(
     ("score-differs", SCORES, "two scores differ by more than their standard errors allow"),
     ("abilities-traded", SCORES, "general scores fall beyond their errors while others rise, in one or two tables"),
     ("instructions-lost-alone", SCORES, "of several scores those of following instructions fall, knowledge does not"),
+    ("score-follows-template", SCORES, "one model scores otherwise in another chat template, all else equal"),
     ("ranking-follows-judge", SCORES, "one judge prefers the first of two models, another the second"),
     ("verdicts-follow-length", SCORES, "a judge prefers the longer of two answers"),
     ("outputs-unchanged", SPREAD, "the outputs to fixed prompts stay the same while training goes on"),
