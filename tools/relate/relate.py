@@ -52,6 +52,7 @@ from .summed import look
 from .summed.endings import endings
 from .summed.suffers import suffering
 from .summed.uncounted import uncounted
+from .texts.look import TEXTS, of_texts
 
 CHANGES, ONSET, CONTRAST = "changes of every measure", "onset and its company", "groups against each other"
 SCORES, SPREAD, ARITHMETIC = "scores in tables", "distributions in tables", "arithmetic of the run"
@@ -307,6 +308,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
     ENDS: (("tables",), lambda r: [*endings(r.tables), *uncounted(r.tables)]),
     SAMPLING: (("tables",), lambda r: sampled.otherwise(r.tables, r.settings, r.claims)),
     look.SUMMARIES: (("tables",), lambda r: r.said),
+    TEXTS: (("tables",), lambda r: of_texts(r.tables)),
     REPORTED: (("tables", "stated"), lambda r: of_reports(r.tables, r.stated)),
     JOINED: (
         ("tables", "events"),

@@ -286,7 +286,9 @@ def changed_items(table: Table) -> Iterator[Finding]:
 
 def _counted(table: Table, kind: Column) -> Table | None:
     """Items of a row each, right or wrong, as a row for each kind of item: accuracy and count."""
-    right = next((c for c in table.of("measure") if counted_of(c) == "right" and set(c.values.tolist()) == {0.0, 1.0}), None)
+    right = next(
+        (c for c in table.of("measure") if counted_of(c) == "right" and set(c.values.tolist()) == {0.0, 1.0}), None
+    )
     said = texts(kind)
     rows = [np.flatnonzero(said == v) for v in dict.fromkeys(said.tolist())]
     if right is None or not 2 <= len(rows) <= 12 or min(map(len, rows)) < ENOUGH:

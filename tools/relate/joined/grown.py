@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...findings import Finding, Severity
-from ...patterns import bounded
 from ...operation.steady import load_of
+from ...patterns import bounded
 from ..line import Line, means
 
 LEAST = 8

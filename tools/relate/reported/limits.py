@@ -141,7 +141,7 @@ def _value(limit: Limit, s: Said) -> float | None:
     if limit.of_whole and not SHARE.search(name):
         wholes = [v for n, v in s.beside.items() if n != s.name and means(WHOLE, n) and v >= max(s.value, 1)]
         return s.value / max(wholes) if wholes and s.value == round(s.value) else None
-    share = limit.high is not None and 0 < limit.high < 1 or limit.low is not None and limit.low < 1
+    share = (limit.high is not None and 0 < limit.high < 1) or (limit.low is not None and limit.low < 1)
     percent = share and not limit.both and 1 < s.value <= 100
     return abs(s.value) if limit.both else s.value / 100 if percent else s.value
 

@@ -28,7 +28,7 @@ def longer_and_shorter(said: Sequence[Said]) -> Iterator[Finding]:
         if not (means(RIGHT, s.name) and means(SHORT, s.name)):
             continue
         other = next((n for n in s.beside if SHORT.sub("longer", plain(n)) == SHORT.sub("longer", plain(s.name))
-                      or LONG.sub("", plain(n)) == SHORT.sub("", plain(s.name)) and means(LONG, n)), None)  # fmt: skip
+                      or (LONG.sub("", plain(n)) == SHORT.sub("", plain(s.name)) and means(LONG, n))), None)  # fmt: skip
         other = next(
             (n for n in s.beside if means(LONG, n) and LONG.sub("", plain(n)) == SHORT.sub("", plain(s.name))), other
         )
