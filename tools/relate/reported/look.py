@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...documents.stated import Stated
 from ...findings import Finding, declare
 from ...tables.table import Table
-from . import counts, limits, sides
+from . import counts, limits, replays, sides
 from .read import reported
 
 REPORTED = "statistics that reports give"
@@ -28,6 +28,7 @@ CODES = declare(
     ("nothing-was-kept", REPORTED, "a stage read rows of a part of the data and kept none of them"),
     ("generation-not-stopping", REPORTED, "counts of why outputs ended: most end at the limit"),
     ("cut-at-every-limit", REPORTED, "as many outputs end at the limit whatever the limit is"),
+    ("same-batch-nonfinite-again", REPORTED, "attempts that differ fail at one place with the same samples"),
     ("target-missed", REPORTED, "a measured latency or rate is worse than the target that a file of the run states"),
 )
 
@@ -36,4 +37,4 @@ def of_reports(tables: Sequence[Table], stated: Sequence[Stated]) -> list[Findin
     """What the reports of a run say."""
     said = reported(tables, stated)
     found = [*limits.beyond_limits(said), *sides.longer_and_shorter(said), *sides.targets(said)]
-    return [*found, *(f for table in tables for look in counts.LOOKS for f in look(table))]
+    return [*found, *(f for table in tables for look in (*counts.LOOKS, replays.again) for f in look(table))]
