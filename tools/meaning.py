@@ -335,8 +335,6 @@ SAME: Mapping[str, str] = MappingProxyType(table("SAME", (
         judge: referee 评委 裁判
         human: 人工 人类 真人
         second: 第二 另一
-        prompt: 提示词
-        probability: 概率
         position: slot seat 位置
         turns: rounds 轮数
         tool: 工具

@@ -52,7 +52,8 @@ def apart(run: Run) -> Iterator[Finding]:
         "template-differs-when-served", Severity.S1,
         f"{a.file}:{a.line} is rendered with the marks of {mine} ({a.text}), {b.file}:{b.line} with those of {theirs} "
         f"({b.text}): the model is asked in a form that it was not trained on.",
-        f"{a.file}:{a.line} 按 {mine} 的标记渲染（{a.text}），{b.file}:{b.line} 按 {theirs} 渲染（{b.text}）：线上提问的"
+        f"{a.file}:{a.line} 按 {mine} 的标记渲染（{a.text}），{b.file}:{b.line} 按 {theirs} 渲染（{b.text}）：线"
+        "上提问的"
         "格式不是训练时的格式。",
         (b, a), {"trained": mine, "served": theirs},
     )  # fmt: skip
@@ -77,9 +78,11 @@ def not_its_own(
     yield Finding(
         "template-not-the-models", Severity.S1,
         f"{trained.file}:{trained.line} trains with the {named} template ({trained.key} {trained.raw[:40]}), {own.file}"
-        f":{own.line} of the model ships one of the family {shipped}: whoever serves the model by its own files asks it "
+        f":{own.line} of the model ships one of the family {shipped}: whoever serves the model by its own files "
+        "asks it "
         "otherwise than it was trained.",
-        f"{trained.file}:{trained.line} 训练用 {named} 模板（{trained.key} {trained.raw[:40]}），而模型自带的 {own.file}:"
+        f"{trained.file}:{trained.line} 训练用 {named} 模板（{trained.key} {trained.raw[:40]}），而模型自带的 "
+        f"{own.file}:"
         f"{own.line} 是 {shipped} 类：按模型自己的文件部署时，提问格式与训练不一致。",
         (trained.evidence(), own.evidence()), {"trained": named, "own": shipped},
     )  # fmt: skip

@@ -57,8 +57,8 @@ EAGER = re.compile(r"(?i)softmax|masked_fill|::bmm|^bmm|att(?:entio)?n[_ ]scores
 COPY_SHARE, EAGER_SHARE, LEAST_OFFSET = 0.05, 0.3, 0.3
 """Share of a profile from which on copies, or attention in pieces, are told; seconds that text and sound lie apart."""
 ORIGINAL = bounded(r"(?i)^(?:orig(?:inal)?|clean|unchanged|standard)(?:[_ -]|$)|^原(?:题|始|版|文)")
-CHANGED = bounded(r"(?i)paraphras|perturb|changed|shuffl|reorder|rephras|renumber|variant|rewritten|swapped|扰动|改[数写编]"
-                  r"|变[体式]|换(?:数|序|名)")  # fmt: skip
+CHANGED = bounded(r"(?i)paraphras|perturb|changed|shuffl|reorder|rephras|renumber|variant|rewritten|swapped"
+                  r"|扰动|改[数写编]|变[体式]|换(?:数|序|名)")  # fmt: skip
 SCORE = bounded(r"(?:^|_)(?:acc(?:uracy)?|score|em|exact_match|pass_rate|solve_rate)(?:_|$)")
 SIZE = bounded(r"^(?:n|count|total|num_?(?:samples|items|examples))$")
 RATE = bounded(r"(?:^|_)(?:lr|learning_rate)$")

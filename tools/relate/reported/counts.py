@@ -117,7 +117,8 @@ def at_every_limit(table: Table) -> Iterator[Finding]:
         "cut-at-every-limit", Severity.S1,
         f"{cut.name} is {cut.values[low]:.4g} at {limit.name} {limit.values[low]:.0f} and {cut.values[high]:.4g} at "
         f"{limit.values[high]:.0f}: the outputs run into every limit.",
-        f"{limit.name} 为 {limit.values[low]:.0f} 时 {cut.name} 是 {cut.values[low]:.4g}，为 {limit.values[high]:.0f} 时"
+        f"{limit.name} 为 {limit.values[low]:.0f} 时 {cut.name} 是 {cut.values[low]:.4g}，为 "
+        f"{limit.values[high]:.0f} 时"
         f"仍是 {cut.values[high]:.4g}：不管上限多大都会撞上。",
         tuple(Evidence(table.file, int(table.lines[i]) or None, metric=cut.name, value=float(cut.values[i]))
               for i in (low, high)),

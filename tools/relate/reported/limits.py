@@ -88,7 +88,8 @@ LIMITS = (
     Limit(
         "near-duplicates", Severity.S2, bounded(r"near_?dup|近重复|近似重复"),
         "near duplicates that are left (limit 3%)", "残留的近重复（上限 3%）", high=0.03, of_whole=True,
-        about=bounded(r"rate|ratio|share|left|after|remain|率|占比|残留|复核"), unless=bounded(r"removed|threshold|移除|剔除"),
+        about=bounded(r"rate|ratio|share|left|after|remain|率|占比|残留|复核"),
+        unless=bounded(r"removed|threshold|移除|剔除"),
     ),
     Limit(
         "eos-not-trained", Severity.S1,

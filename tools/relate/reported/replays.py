@@ -12,7 +12,8 @@ from ...tables.table import Column, Table
 from ..distributions import shown, texts
 from ..line import means
 
-BAD = bounded(r"(?:nan|non_?finite|inf|bad|fail\w*|crash\w*|diverg\w*|坏|异常|出错|发散)_?\w{0,10}(?:step|iter\w*|at|步)"
+BAD = bounded(r"(?:nan|non_?finite|inf|bad|fail\w*|crash\w*|diverg\w*"
+              r"|坏|异常|出错|发散)_?\w{0,10}(?:step|iter\w*|at|步)"
               r"|(?:step|iter\w*|步)\w{0,10}(?:nan|non_?finite|bad|fail\w*|异常|出错)")  # fmt: skip
 SAMPLES = bounded(r"(?:^|_)(?:samples?|batch|examples?|docs?|rows?|data)_?(?:ids?|idx|index|indices|hash|key)s?(?:_|$)"
                   r"|样本(?:编号|号|id)|批次(?:编号|号)")  # fmt: skip
@@ -36,7 +37,8 @@ def again(table: Table) -> Iterator[Finding]:
     by = ", ".join(c.name for c in tried[:3])
     yield Finding(
         "same-batch-nonfinite-again", Severity.S2,
-        f"{len(table)} attempts that differ in {by} all have {bad.name} {bad.values[0]:g}, with the same {samples.name} "
+        f"{len(table)} attempts that differ in {by} all have {bad.name} {bad.values[0]:g}, with the same "
+        f"{samples.name} "
         f"({texts(samples)[0][:60]}): it is the batch.",
         f"{len(table)} 次尝试的 {by} 不同，{bad.name} 都是 {bad.values[0]:g}，{samples.name} 也相同"
         f"（{texts(samples)[0][:60]}）：问题在这个 batch。",

@@ -27,11 +27,8 @@ def longer_and_shorter(said: Sequence[Said]) -> Iterator[Finding]:
     for s in said:
         if not (means(RIGHT, s.name) and means(SHORT, s.name)):
             continue
-        other = next((n for n in s.beside if SHORT.sub("longer", plain(n)) == SHORT.sub("longer", plain(s.name))
-                      or (LONG.sub("", plain(n)) == SHORT.sub("", plain(s.name)) and means(LONG, n))), None)  # fmt: skip
-        other = next(
-            (n for n in s.beside if means(LONG, n) and LONG.sub("", plain(n)) == SHORT.sub("", plain(s.name))), other
-        )
+        stem = SHORT.sub("", plain(s.name))
+        other = next((n for n in s.beside if means(LONG, n) and LONG.sub("", plain(n)) == stem), None)
         scale = 100.0 if s.value > 1 else 1.0
         if other is None or other == s.name or not s.value / scale < HALF < s.beside[other] / scale:
             continue

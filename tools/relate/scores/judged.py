@@ -57,11 +57,14 @@ def two_orders(table: Table) -> Iterator[Finding]:
         low, high = wilson(k, n)
         yield Finding(
             "verdicts-follow-order", Severity.S2,
-            f"Of {n} verdicts in both orders ({one.name}, {two.name}) {share:.0%} (95%: {low:.0%} to {high:.0%}) go to the "
+            f"Of {n} verdicts in both orders ({one.name}, {two.name}) {share:.0%} (95%: {low:.0%} to "
+            f"{high:.0%}) go to the "
             f"same place; in {stayed} of {len(both)} pairs the other answer wins after the swap.",
-            f"两种顺序共 {n} 个评判（{one.name}、{two.name}）中有 {share:.0%}（95% 区间 {low:.0%} 到 {high:.0%}）判给同一位"
+            f"两种顺序共 {n} 个评判（{one.name}、{two.name}）中有 {share:.0%}（95% 区间 {low:.0%} 到 "
+            f"{high:.0%}）判给同一位"
             f"置；{len(both)} 对中有 {stayed} 对换序后胜者改变。",
-            shown(table, [0, 1], one.name), {"share": share, "interval": [low, high], "flips": stayed, "pairs": len(both)},
+            shown(table, [0, 1], one.name),
+            {"share": share, "interval": [low, high], "flips": stayed, "pairs": len(both)},
         )  # fmt: skip
         return
 
@@ -123,9 +126,11 @@ def by_length(table: Table) -> Iterator[Finding]:
         longer = float(np.mean(np.sign((pair[0].values - pair[1].values)[keep]) == won))
         yield Finding(
             "verdicts-follow-length", Severity.S2,
-            f"{verdict.name} goes to the longer of two answers in {longer:.0%} of {len(won)} pairs (rank correlation of "
+            f"{verdict.name} goes to the longer of two answers in {longer:.0%} of {len(won)} pairs (rank "
+            "correlation of "
             f"the difference in length and the verdict {rho:.2f}, runbook: below {FOLLOWS}).",
-            f"{len(won)} 对中 {verdict.name} 有 {longer:.0%} 判给更长的回答（长度差与判定的秩相关 {rho:.2f}，Runbook：应低于 "
+            f"{len(won)} 对中 {verdict.name} 有 {longer:.0%} 判给更长的回答（长度差与判定的秩相关 {rho:.2f}，"
+            "Runbook：应低于 "
             f"{FOLLOWS}）。",
             shown(table, [0, 1], verdict.name), {"rho": rho, "longer": longer, "pairs": len(won)},
         )  # fmt: skip

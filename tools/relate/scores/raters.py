@@ -1,4 +1,4 @@
-"""What several people said of the same items, in a column each that bears their name, or one of theirs beside an expert's.
+"""What several people said of the same items, in a column each that bears their name, or one person beside an expert.
 
 Columns that are called annotators are read in `..distributions`; here they are known by what they hold: the same few
 labels, in a file or under names that speak of annotation.
@@ -81,7 +81,8 @@ def _spot(table: Table, some: list[Column]) -> Finding | None:
         "annotator-disagreement", Severity.S2,
         f"{person.name} and {expert.name} agree in {k} of {n} items ({k / n:.0%}, 95%: {low:.0%} to {high:.0%}), below "
         f"{SPOT:.0%}.",
-        f"{person.name} 与 {expert.name} 在 {n} 条中有 {k} 条一致（{k / n:.0%}，95% 区间 {low:.0%} 到 {high:.0%}），低于 "
+        f"{person.name} 与 {expert.name} 在 {n} 条中有 {k} 条一致（{k / n:.0%}，95% 区间 {low:.0%} 到 "
+        f"{high:.0%}），低于 "
         f"{SPOT:.0%}。",
         shown(table, rows, person.name), {"agree": k, "of": n, "interval": [low, high]},
     )  # fmt: skip

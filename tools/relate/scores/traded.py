@@ -248,6 +248,7 @@ def _alone(before: Stage, after: Stage, changes: Sequence[Change]) -> Iterator[F
         "instructions-lost-alone", Severity.S2,
         f"From {before.name} to {after.name} only following instructions is lost ({lost[0]}); knowledge is not "
         f"({', '.join(map(str, kept[:3]))}).",
-        f"从 {before.name} 到 {after.name}，只有指令遵循下降（{lost[0]}），知识没有（{'，'.join(map(str, kept[:3]))}）。",
+        f"从 {before.name} 到 {after.name}，只有指令遵循下降（{lost[0]}），知识没有（"
+        f"{'，'.join(map(str, kept[:3]))}）。",
         (*lost[0].places, kept[0].places[1]), {"score": lost[0].task, "kept": len(kept)},
     )  # fmt: skip

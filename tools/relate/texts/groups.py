@@ -46,7 +46,7 @@ def answering_alike(table: Table) -> Iterator[Finding]:
         "groups-answer-alike", Severity.S2,
         f"Of the answers to one prompt {was:.0%} differ at {axis.name} {first:g} and {now:.0%} at {last:g}: the policy "
         "says the same whatever is drawn.",
-        f"同一提示的一组回答中，互不相同的比例从 {axis.name} {first:g} 的 {was:.0%} 降到 {last:g} 的 {now:.0%}：怎么采样都"
-        "是同一个回答。",
+        f"同一提示的一组回答中，互不相同的比例从 {axis.name} {first:g} 的 {was:.0%} 降到 {last:g} 的 {now:.0%}："
+        "怎么采样都是同一个回答。",
         shown(table, rows, output.name), {"before": was, "after": now, "places": len(shares)},
     )  # fmt: skip

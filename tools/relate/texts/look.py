@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...findings import Finding, declare
 from ...tables.table import Table
-from . import groups, loops, phrases, scorers
+from . import groups, loops, overlap, phrases, scorers
 
 TEXTS = "texts in tables"
 MOST_TABLES, MOST_ROWS = 200, 20_000
@@ -15,6 +15,7 @@ CODES = declare(
     ("repetition-loop", TEXTS, "outputs of a table end in a loop that repeats itself"),
     ("answers-mostly-loop", TEXTS, "a large share of the outputs of a table ends in a loop that repeats itself"),
     ("groups-answer-alike", TEXTS, "the answers drawn to one prompt differed early in the training and hardly do late"),
+    ("eval-leakage", TEXTS, "texts of the evaluation stand nearly whole in a text of the training"),
     ("phrase-paid", TEXTS, "a reward goes with one phrase at the end or the beginning of the answers"),
     ("length-reward-correlation", TEXTS, "among the answers to one prompt the score goes with their length"),
     ("score-follows-length", TEXTS, "the same answer is scored higher once something neutral was added to it"),
@@ -30,4 +31,5 @@ LOOKS = (
 
 def of_texts(tables: Sequence[Table]) -> list[Finding]:
     """What the texts of a run's tables say."""
-    return [f for t in tables[:MOST_TABLES] if len(t) <= MOST_ROWS for look in LOOKS for f in look(t)]
+    some = [t for t in tables[:MOST_TABLES] if len(t) <= MOST_ROWS]
+    return [*(f for t in some for look in LOOKS for f in look(t)), *overlap.overlapping(some)]

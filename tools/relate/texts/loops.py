@@ -15,8 +15,10 @@ LEAST, SHARE, MOSTLY = 20, 0.05, 0.25
 """Outputs, share of them that loop from which on it is told, and from which on it is most of what comes out."""
 REPEATS, LONGEST, LEAST_LOOP, LETTERS = 3, 160, 24, 0.3
 """Times that the stretch stands there, its most characters, the least of the whole loop, and share of letters in it."""
-OUTPUT = bounded(r"^(?:model_)?(?:outputs?|completions?|responses?|generations?|generated|text|answers?|predictions?|reply)"
-                 r"(?:_text)?$|^(?:模型)?(?:输出|回答|回复|生成|生成结果|答案|答|答复)(?:文本|内容)?$")  # fmt: skip
+OUTPUT = bounded(
+    r"^(?:model_)?(?:outputs?|completions?|responses?|generations?|generated|text|answers?|predictions?|reply)"
+    r"(?:_text)?$|^(?:模型)?(?:输出|回答|回复|生成|生成结果|答案|答|答复)(?:文本|内容)?$"
+)
 WRITES = bounded(r"(?i)gen|output|out[_./]|sample|respon|complet|answer|predict|rollout|infer|输出|回答|生成|回复|采样")
 """What in the name of a file or column says that a model wrote it, where a column is called `text`."""
 
@@ -43,7 +45,8 @@ def looping(table: Table) -> Iterator[Finding]:
         "answers-mostly-loop" if low >= MOSTLY else "repetition-loop", Severity.S2,
         f"{k} of {n} outputs in {column.name} ({k / n:.0%}, 95%: {low:.0%} to {high:.0%}) end in a loop, such as "
         f"{said!r} again and again.",
-        f"{column.name} 的 {n} 条输出中有 {k} 条（{k / n:.0%}，95% 区间 {low:.0%} 到 {high:.0%}）以循环结尾，例如反复出现"
+        f"{column.name} 的 {n} 条输出中有 {k} 条（{k / n:.0%}，95% 区间 {low:.0%} 到 {high:.0%}）以循环结尾，例"
+        "如反复出现"
         f"“{said}”。",
         shown(table, rows[:3], column.name), {"outputs": n, "looping": k, "share": k / n},
     )  # fmt: skip

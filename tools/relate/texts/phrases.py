@@ -44,11 +44,13 @@ def paid_for(table: Table) -> Iterator[Finding]:
                 top = reward.values >= np.quantile(reward.values, 0.9)
                 yield Finding(
                     "phrase-paid", Severity.S2,
-                    f"{count} of {len(said)} answers {'end' if place else 'begin'} with {phrase!r} and have {reward.name} "
+                    f"{count} of {len(said)} answers {'end' if place else 'begin'} with {phrase!r} and have "
+                    f"{reward.name} "
                     f"{paid.mean():.3g} on average, the others {rest.mean():.3g}; among the best tenth it is "
                     f"{has[top].mean():.0%}, among all {has.mean():.0%}.",
                     f"{len(said)} 条回答中有 {count} 条以“{phrase}”{'结尾' if place else '开头'}，{reward.name} 平均 "
-                    f"{paid.mean():.3g}，其余 {rest.mean():.3g}；得分最高的十分之一中占 {has[top].mean():.0%}，全部中占 "
+                    f"{paid.mean():.3g}，其余 {rest.mean():.3g}；得分最高的十分之一中占 {has[top].mean():.0%}，"
+                    "全部中占 "
                     f"{has.mean():.0%}。",
                     shown(table, np.flatnonzero(has)[:3].tolist(), output.name),
                     {"phrase": phrase, "with": float(paid.mean()), "without": float(rest.mean()), "count": count},

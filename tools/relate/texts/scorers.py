@@ -44,7 +44,8 @@ def follows_within(table: Table) -> Iterator[Finding]:
         return
     yield Finding(
         "length-reward-correlation", Severity.S2,
-        f"Among the answers to one prompt {score.name} goes with their length: rank correlation {rho:.2f} on average over "
+        f"Among the answers to one prompt {score.name} goes with their length: rank correlation {rho:.2f} on "
+        "average over "
         f"{len(whole)} prompts (runbook: below {FOLLOWS}).",
         f"同一问题的各个回答中，{score.name} 随长度变化：{len(whole)} 个问题内的秩相关平均 {rho:.2f}（Runbook：应低于 "
         f"{FOLLOWS}）。",
@@ -66,7 +67,8 @@ def pays_for_more(table: Table) -> Iterator[Finding]:
         return
     yield Finding(
         "score-follows-length", Severity.S1,
-        f"{longer.name} is above {other.name} in {share:.0%} of {len(off)} answers, by {off.mean():.3g} on average (standard "
+        f"{longer.name} is above {other.name} in {share:.0%} of {len(off)} answers, by {off.mean():.3g} on "
+        "average (standard "
         f"error {error:.2g}): text that says nothing is paid.",
         f"{len(off)} 条回答中有 {share:.0%} 的 {longer.name} 高于 {other.name}，平均高 {off.mean():.3g}（标准误 "
         f"{error:.2g}）：加上没有内容的文字也能得分。",
