@@ -18,6 +18,7 @@ from .heads import (
     ARRAYS,
     MARKUP,
     NAMES_ONLY,
+    RULED,
     SCALAR_TABLE,
     SWANLAB_POINT,
     TRACKED,
@@ -55,8 +56,6 @@ class Refused(NamedTuple):
 _I = re.IGNORECASE
 _UNREAD_NAME = re.compile(r"\.(?:md|rst)$|^(?:README|requirements)", _I)
 """Papers, which are no logs, configurations or data whatever they quote."""
-_RULED = re.compile(rb"(?m)^[^\n]{0,400}\|[^\n]{0,400}\n\|?[ :]{0,4}-{2,}[-:| ]{0,200}\|[-:| ]{0,200}$")
-"""The rule below the header of a paper's table."""
 _BY_NAME: tuple[tuple[re.Pattern[str], Kind, str], ...] = (
     (re.compile(r"^(?:tokenizer(?:_config)?\.json|tokenizer\.model|special_tokens_map\.json|added_tokens\.json|vocab\.(?:json|txt)|merges\.txt|chat_template\.(?:jinja|json)|spiece\.model|tokenization_\w+\.py)$", _I), "tokenizer", "tokenizer file name"),
     (re.compile(r"\.(?:safetensors|ckpt|pth?|gguf|distcp)$|^(?:pytorch_model|adapter_model|optimizer|model)[\w.-]*\.bin$", _I), "checkpoint", "weights file name"),
@@ -199,13 +198,12 @@ def recognise(name: str, head: bytes, alone: bool = False) -> Recognised | Refus
     if _TRACKER_NAME.search(plain) or head.startswith(_SQLITE) or SWANLAB_POINT.match(head):
         return _tracked(plain, head)
     rows = alone and _TABLE_NAME.search(plain) and not (_LOG_TEXT.search(head) and plain.lower().endswith("json"))
-    rows = rows or (_UNREAD_NAME.search(plain) and _RULED.search(head))
     return _known(plain, head, alone and not rows, plain != name) or _open(plain, head)
 
 
 def _known(plain: str, head: bytes, alone: bool, packed: bool) -> Recognised | Refused | None:
     """A file of a format with a reader of its own."""
-    if not alone and (_IGNORED.search(plain) or _UNREAD_NAME.search(plain)):
+    if (not alone or RULED.search(head)) and (_IGNORED.search(plain) or _UNREAD_NAME.search(plain)):
         return None
     by_name = next((Recognised(kind, why) for p, kind, why in _BY_NAME if p.search(plain)), None)
     if by_name and by_name.kind == "checkpoint" and not _LOG_NAME.search(plain):
@@ -305,8 +303,7 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
     if _FLIGHT.search(head):
         return Recognised("stack", "flight-recorder keys")
     lines = suffix in (".jsonl", ".ndjson") or (first.rstrip().endswith(b"}") and head.count(b"\n") > 1)
-    records = lines or head.lstrip()[:1] == b"["
-    nested = head.lstrip()[:1] == b"[" and _NESTED.match(head)
+    records, nested = lines or head.lstrip()[:1] == b"[", head.lstrip()[:1] == b"[" and _NESTED.match(head)
     if records and not (nested or _TEXT_KEY.search(first if lines else head) or grouped(head)) and metric_records(head):
         return Recognised("metrics", "records with step and metric keys")
     if not records and (by_name is None or by_name.kind in ("eval", "generations")) and _is_sampling(head):
