@@ -83,3 +83,11 @@ def test_texts_of_the_evaluation_in_the_training(tmp_path, taken, found):
     train = [{"doc": t} for t in [*seen, *(f"new words first {t}" for t in held[:taken])]]
     files = {"corpus/train/a.jsonl": train, "heldout/dev.jsonl": [{"doc": t} for t in held]}
     assert ("eval-leakage" in codes(tmp_path, files)) == found
+
+
+@pytest.mark.parametrize(("every", "found"), [(3, True), (1000, False)])
+def test_marks_of_a_turn_in_outputs(tmp_path, every, found):
+    rows = [{"prompt": f"q{i}", "response": t + ("\n### Human: and then?" if i % every == 1 else "")}
+            for i, t in enumerate(texts(90, 11))]  # fmt: skip
+    assert ("turn-marks-in-outputs" in codes(tmp_path, {"outputs.jsonl": rows})) == found
+    assert not codes(tmp_path, {"train/sft.jsonl": rows})
