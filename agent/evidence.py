@@ -222,12 +222,11 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
     from ..tools.checkpoints import check_run_checkpoints
     from ..tools.config.copies import check_copies
     from ..tools.config.lint import lint
-    from ..tools.data import check_run_data
-    from ..tools.data.cached import check_cached
+    from ..tools.data import cached, check_run_data
     from ..tools.data.earlier import check_earlier
     from ..tools.data.evalrows import check_eval_rows
     from ..tools.data.splits import check_splits
-    from ..tools.operation.places import check_places
+    from ..tools.operation import fields, places
     from ..tools.scores import check_run_evals
 
     tools: dict[str, Callable[[Run], Report]] = {
@@ -238,9 +237,10 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
         "eval rows": check_eval_rows,
         "splits": check_splits,
         "copies": check_copies,
-        "cached": check_cached,
+        "cached": cached.check_cached,
         "earlier": check_earlier,
-        "places": check_places,
+        "places": places.check_places,
+        "fields": fields.check_fields,
     }
     if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
         from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need

@@ -51,6 +51,8 @@ MARKUP = {
     ".xml": re.compile(rb"[\"'>]\s{0,40}-?\d{1,9}(?:\.\d{1,18})?\s{0,8}[\"'<]"),
 }  # fmt: skip
 """Documents in a markup of their own -> what of it shows a table."""
+RULED = re.compile(rb"(?m)^[^\n]{0,400}\|[^\n]{0,400}\n\|?[ :]{0,4}-{2,}[-:| ]{0,200}\|[-:| ]{0,200}$")
+"""The rule below the header of a paper's table."""
 NAMES_ONLY = bounded(rb"\s{0,40}\[\s{0,40}(?:\"[^\"\n]{1,60}\"\s{0,40}(?:,\s{0,40})?){2,64}\]\s{0,40}$")
 ARRAYS = re.compile(
     rb"\x93NUMPY(?s:.){0,12}'descr': '[<>|=]f[248]'.{0,60}'shape': \(\d{2,8}, \d{1,2}\)"

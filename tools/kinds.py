@@ -18,6 +18,7 @@ from .heads import (
     ARRAYS,
     MARKUP,
     NAMES_ONLY,
+    RULED,
     SCALAR_TABLE,
     SWANLAB_POINT,
     TRACKED,
@@ -61,7 +62,7 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Kind, str], ...] = (
     (re.compile(r"^(?:nccl_trace|fr_trace|flight_?recorder)|py-?spy|(?:^|[_.-])(?:stack|stacks|stacktrace|threads?_?dump|faulthandler)(?:[_.\d-]|$)", _I), "stack", "stack or flight-recorder dump name"),
     (re.compile(r"(?:^|[_.-])(?:config|args|arguments|h?params|hyperparameters|settings)\.json$", _I), "config", "configuration file name"),
     (re.compile(r"^(?:all_|eval_|test_|predict_|base_|before_|after_|lm_?eval\w*_)?results?(?:[_.-].*)?\.json$|^(?:eval|evaluation|metrics_eval|lm_eval)[\w.-]*\.json$", _I), "eval", "evaluation result name"),
-    (re.compile(r"^(?:samples|generations?|generated|predictions?|completions?|rollouts?|outputs?|responses?)[\w.-]*\.(?:jsonl|json|parquet|csv)(?:\.gz|\.zst)?$|generated_predictions", _I), "generations", "generated text file name"),
+    (re.compile(r"^(?:samples|gens?|generations?|generated|replies|predictions?|completions?|rollouts?|outputs?|responses?)[\w.-]*\.(?:jsonl|json|parquet|csv)(?:\.gz|\.zst)?$|generated_predictions", _I), "generations", "generated text file name"),
     (re.compile(r"\.(?:slurm|sbatch|sh|bash|zsh|bat|ps1|pbs|lsf|mk|service)$|^(?:launch|train|run|serve|env)\w{0,20}\.env$|^(?:GNU)?makefile$|^(?:launch|run|command|cmd|args|flags|overrides)(?:[_.-][\w.-]*)?\.txt$|[_.-](?:args|arguments|flags|cmd|command|overrides)\.txt$", _I), "script", "launch script name"),
     (re.compile(r"^(?:\w+[-_.])?(?:metrics?|history|results?|scores?|logs?|summary|stats|scalars|evals?)\.(?:parquet|arrow|feather)$", _I), "table", "columnar file named after what is measured"),
     (re.compile(r"\.(?:ya?ml|toml|ini|cfg|ipynb)$", _I), "config", "configuration file name"),
@@ -202,7 +203,7 @@ def recognise(name: str, head: bytes, alone: bool = False) -> Recognised | Refus
 
 def _known(plain: str, head: bytes, alone: bool, packed: bool) -> Recognised | Refused | None:
     """A file of a format with a reader of its own."""
-    if not alone and (_IGNORED.search(plain) or _UNREAD_NAME.search(plain)):
+    if (not alone or RULED.search(head)) and (_IGNORED.search(plain) or _UNREAD_NAME.search(plain)):
         return None
     by_name = next((Recognised(kind, why) for p, kind, why in _BY_NAME if p.search(plain)), None)
     if by_name and by_name.kind == "checkpoint" and not _LOG_NAME.search(plain):
@@ -302,8 +303,7 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
     if _FLIGHT.search(head):
         return Recognised("stack", "flight-recorder keys")
     lines = suffix in (".jsonl", ".ndjson") or (first.rstrip().endswith(b"}") and head.count(b"\n") > 1)
-    records = lines or head.lstrip()[:1] == b"["
-    nested = head.lstrip()[:1] == b"[" and _NESTED.match(head)
+    records, nested = lines or head.lstrip()[:1] == b"[", head.lstrip()[:1] == b"[" and _NESTED.match(head)
     if records and not (nested or _TEXT_KEY.search(first if lines else head) or grouped(head)) and metric_records(head):
         return Recognised("metrics", "records with step and metric keys")
     if not records and (by_name is None or by_name.kind in ("eval", "generations")) and _is_sampling(head):

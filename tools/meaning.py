@@ -72,8 +72,8 @@ LEXICON: Mapping[str, str] = table("LEXICON", (
         std: std stdev 标准差
         group: group 组 组内
         margin: margin margins gap 间隔 差距 差值
-        chosen: chosen 选中
-        rejected: rejected reject 拒绝 被拒
+        chosen: chosen 选中 被选 优选 更优
+        rejected: rejected reject 拒绝 被拒 落选
         preference: preference pref 偏好
         kl: kl kld divergence 散度 kl散度
         entropy: entropy 熵
@@ -88,7 +88,8 @@ LEXICON: Mapping[str, str] = table("LEXICON", (
         accuracy: acc accuracy correct 准确率 正确率 精度 准确度
         perplexity: ppl perplexity 困惑度
         scale: scale scaler 缩放
-        logprob: logprob logprobs logp 对数概率
+        loss scale: 缩放系数 缩放因子 缩放倍数 损失缩放
+        logprob: logprob logprobs logp logps 对数概率 对数似然
         difference: diff difference 差 差异
         expert: expert experts moe router 专家
         imbalance: imbalance 不均衡 不均衡度 负载不均
@@ -106,7 +107,7 @@ _BESIDE = """
     avg average mean median peak p50 p90 p95 p99 sum total per of the in by current curr cur now used use
     usage allocated alloc reserved active draw ema smooth smoothed running value values final overall
     global local raw train training usual own measured mb mib gb gib ms batch micro window rolling daily
-    平均 均值 峰值 中位数 总 占用 使用 已用 用量 当前 瞬时 训练 训练集 全局 平滑 每 的 值 数 数值 批
+    proxy 平均 均值 峰值 中位数 总 占用 使用 已用 用量 当前 瞬时 训练 训练集 全局 平滑 每 的 值 数 数值 批
     批次 每批 微批 微批次 后
 """
 AROUND = frozenset(_BESIDE.split())
@@ -169,6 +170,9 @@ QUANTITIES: tuple[tuple[str, Quantity], ...] = tuple((name, q) for name, q in (
     _quantity("link_errors", "link error", "", "number"),
     _quantity("bus_bandwidth", "bandwidth", "link comm all reduce", "rate"),
     _quantity("reward_margin", "reward margin", "", "number"),
+    _quantity("reward_margin", "reward difference", "", "number"),
+    _quantity("logps_chosen", "logprob chosen", "preference response", "number"),
+    _quantity("logps_rejected", "logprob rejected", "preference response", "number"),
     _quantity("reward_accuracy", "preference accuracy", "reward", _SHARE),
     _quantity("reward_chosen", "reward chosen", "", "number"),
     _quantity("reward_rejected", "reward rejected", "", "number"),
@@ -271,7 +275,8 @@ SAME: Mapping[str, str] = MappingProxyType(table("SAME", (
         item: question example 题目 题
         id: 编号 号
         step: iter iteration it 步 步数 迭代
-        length: len 长度 字数
+        length: len chars characters 长度 字数
+        reason: reasoning think thinking thought cot 推理 思考
         tokens: toks token tok 词元
         tokens: 词元数
         response: answer reply generated generation completion resp 回复 回答 生成
@@ -328,6 +333,8 @@ SAME: Mapping[str, str] = MappingProxyType(table("SAME", (
         temp: temperature degrees 温度
         annotator: labeler labeller rater 标注员
         judge: referee 评委 裁判
+        human: 人工 人类 真人
+        second: 第二 另一
         position: slot seat 位置
         turns: rounds 轮数
         tool: 工具

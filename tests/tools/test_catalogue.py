@@ -27,6 +27,7 @@ from triage.tools.discover import discover
 from triage.tools.findings import declare
 from triage.tools.logs.named import look_up
 from triage.tools.logs.scan import scan
+from triage.tools.operation.fields import check_fields
 from triage.tools.operation.places import check_places
 from triage.tools.relate.earlier.attempts import since_restart
 from triage.tools.relate.relate import relate
@@ -60,6 +61,7 @@ TOOLS = {
     "data.similar.leakage": lambda p: [leak_report(find_leaks([p / "train.jsonl"], [p / "train.jsonl"]))],
     "checkpoints.health": lambda p: [check_checkpoints([p / "model.safetensors"])],
     "scores": lambda p: [check_run_evals(discover(p))],
+    "operation.fields": lambda p: [check_fields(discover(p))],
     "operation.places": lambda p: [check_places(discover(p))],
     "relate": lambda p: [
         relate(SeriesTable()),

@@ -9,14 +9,16 @@ itself, nothing is computed here. Which setting is in force is judged in `lint`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import combinations
 from pathlib import PurePosixPath
 from typing import Any
 
 from ..data.records.plain import load_json
-from ..findings import STANDING, Check, Evidence, Finding, Report, Severity, declare
+from ..findings import STANDING, Check, Evidence, Finding, Report, Severity, TriageError, declare
 from ..patterns import bounded
+from ..reading import head
 from ..run import Artifact, Run
 
 CHECK, PARTS = "copies of a model's files", "parts and results of an evaluation"
@@ -28,7 +30,7 @@ CODES = declare(
     ("parts-missing", PARTS, "an evaluation that was split has fewer results than splits"),
     ("metrics-empty", PARTS, "the file of the final metrics is empty beside results that were merged"),
 )  # fmt: skip
-FILES = 200
+FILES, TEMPLATE = 200, 1 << 18
 """Files that are looked at, each up to the limit of a JSON file."""
 SCALING = ("type", "factor", "rope_theta", "original_max_position_embeddings")
 ROPE = ("rope_theta", "rope_scaling", "rope_parameters")
@@ -48,7 +50,7 @@ def check_copies(run: Run) -> Report:
     small = [a for a in run.artifacts if a.name.endswith(".json")][:FILES]
     for artifact in small:
         files.setdefault(PurePosixPath(artifact.name).name, []).append(artifact)
-    found = [*_rope(files.get("config.json", ())), *_templates(files.get("tokenizer_config.json", ())),
+    found = [*_rope(files.get("config.json", ())), *_templates(files.get("tokenizer_config.json", ())), *_jinjas(run),
              *_stops(files)]  # fmt: skip
     parts = [*_parts(run), *_empty(run)]
     looked = len(files.get("config.json", ())) > 1 or len(files.get("tokenizer_config.json", ())) > 1 or found
@@ -96,8 +98,21 @@ def _rope(some: list[Artifact] | tuple[()]) -> Iterator[Finding]:
             return
 
 
+def _jinjas(run: Run) -> Iterator[Finding]:
+    """Templates in files of their own, in several folders."""
+    some = [a for a in run.artifacts if PurePosixPath(a.name).suffix in (".jinja", ".jinja2")][:FILES]
+    read = []
+    for artifact in some:
+        with suppress(TriageError, OSError):
+            read.append((artifact.name, head(artifact.path, TEMPLATE).decode("utf-8", "replace")))
+    yield from _unlike(read)
+
+
 def _templates(some: list[Artifact] | tuple[()]) -> Iterator[Finding]:
-    read = _read(some, lambda value: value.get("chat_template"))
+    yield from _unlike(_read(some, lambda value: value.get("chat_template")))
+
+
+def _unlike(read: Sequence[tuple[str, Any]]) -> Iterator[Finding]:
     for (a, one), (b, other) in combinations(read, 2):
         if isinstance(one, str) and isinstance(other, str) and one.split() != other.split():
             i = next((i for i, (x, y) in enumerate(zip(one, other, strict=False)) if x != y), min(len(one), len(other)))

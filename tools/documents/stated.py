@@ -75,7 +75,10 @@ def stated(run: Run) -> tuple[Stated, ...]:
     """The statements of configurations, commands, programs and small documents."""
     found: list[Stated] = []
     files = [*run.of("config", "script", "code", "tokenizer", "checkpoint", "document")]
-    files = [*files, *(a for a in run.of("table", "data") if a.path.suffix.lower() == ".json" and _settings(a))][:FILES]
+    files = [
+        *files,
+        *(a for a in run.of("table", "data", "eval") if a.path.suffix.lower() == ".json" and _settings(a)),
+    ][:FILES]
     for artifact in files:
         for path, name in _files(artifact):
             with suppress(TriageError, OSError):

@@ -106,7 +106,7 @@ def fields(run: Run, findings: Sequence[Finding]) -> Iterator[Finding]:
     for said in _said(findings, "data-schema-mismatch"):
         match = FIELD.search(said.text or "")
         field = (match[1] or match[2]) if match else ""
-        tables = [(a.name, keys) for a in run.artifacts if ROWS.search(a.name) and (keys := _fields(a.path))]
+        tables = [(a.name, keys) for a in run.artifacts if ROWS.search(a.name) and (keys := fields_of(a.path))]
         if not field or field in MADE or not tables or any(field in keys for _, keys in tables):
             continue
         name, keys = tables[0]
@@ -118,7 +118,7 @@ def fields(run: Run, findings: Sequence[Finding]) -> Iterator[Finding]:
         return
 
 
-def _fields(path: Path) -> set[str]:
+def fields_of(path: Path) -> set[str]:
     """The fields of the first records of a file, empty where they cannot be told."""
     lines = head(path, ROWS_BYTES).decode("utf-8", "replace").split("\n")[: MOST_ROWS + 1]
     if path.suffix.lower() != ".jsonl":

@@ -19,6 +19,7 @@ from ..patterns import bounded
 from ..reading import head
 from ..run import Run
 from ..settings import Setting
+from . import rendered
 
 CHECK = "training, export and serving against each other"
 CODES = declare(
@@ -26,6 +27,7 @@ CODES = declare(
     ("rope-lost-at-export", CHECK, "positions are scaled in training and not in the exported model"),
     ("rope-differs-at-export", CHECK, "positions are scaled in the exported model, but not as in training"),
     ("template-differs-when-served", CHECK, "the model is served with a chat template it was not trained with"),
+    ("template-not-the-models", CHECK, "training names a chat template of another family than the model's own"),
     ("dtype-differs-when-served", CHECK, "the model is trained in bf16 and served in fp16"),
 )
 FILES, BYTES = 60, 1 << 18
@@ -62,7 +64,12 @@ def check_places(run: Run) -> Report:
     """Where what training, export and serving say of one model is not the same."""
     places = _places(run)
     found = [*_positions(places, run), *_scaled_otherwise(places), *_templates(places, run), *_formats(places)]
-    looked = bool(places.trained and (places.exported or places.served))
+    if not any(f.code == "template-differs-when-served" for f in found):
+        found += rendered.apart(run)
+    trained, own = _first(places.trained, "chat_template"), _first(places.tokenizers, "chat_template")
+    families = tuple(_template(run, s) if s is not None else "" for s in (trained, own))
+    found += rendered.not_its_own(trained, own, (families[0], families[1]), places.served)
+    looked = found or bool(places.trained and (places.exported or places.served))
     result = "found" if found else "clear" if looked else "not-applicable"
     return Report("places", tuple(found), (Check(CHECK, result),))
 

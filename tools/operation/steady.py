@@ -92,14 +92,17 @@ FOLLOWS = 0.7
 
 def follows_load(line: Line, lines: Sequence[Line]) -> bool:
     """Whether a latency is its load's: it goes with one beside it, which grows at least as much."""
-    if not means(LATENCY, line.key) or len(line) < LEAST:
-        return False
+    return bool(means(LATENCY, line.key)) and load_of(line, lines) is not None
+
+
+def load_of(line: Line, lines: Sequence[Line]) -> Line | None:
+    """The load beside a measure with which it goes, and which grows at least as much."""
     own = line.finite()
-    for x in lines:
+    for x in lines if len(line) >= LEAST else ():
         if x.file == line.file and x is not line and x.axis == line.axis and means(LOAD, x.key):
             load = x.finite()
             _, here, there = np.intersect1d(own.x, load.x, return_indices=True)
             together = len(here) >= LEAST and spearman(load.values[there], own.values[here]) >= FOLLOWS
             if together and _goes(load) >= _goes(own):
-                return True
-    return False
+                return x
+    return None

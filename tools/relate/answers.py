@@ -129,7 +129,8 @@ def _longer(a: Answers, b: Answers, both: list[str]) -> Iterator[Finding]:
 
 def _alike(a: Answers, b: Answers, both: list[str]) -> Iterator[Finding]:
     """The later answers repeat each other where the earlier did not."""
-    old, new = ([x.by_prompt[p] for p in both] for x in (a, b))
+    sizes = {p: min(len(a.by_prompt[p]), len(b.by_prompt[p])) for p in both}  # variety is one of equal amounts of text
+    old, new = ([x.by_prompt[p][: sizes[p]] for p in both] for x in (a, b))
     was, now = distinct(old), distinct(new)
     opens, opened = (max(Counter(t[:24] for t in some).values()) / len(some) for some in (new, old))
     same_opening = opens >= OPENING and opens > 3 * opened

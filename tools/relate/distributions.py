@@ -33,8 +33,10 @@ EQUAL_SHARE = 0.5
 SAME_SHARE = 0.9
 """Share of prompts whose output never changes along the way."""
 LONG_SHARE = 0.05
-CHOSEN, REJECTED = (bounded(rf"(?:^|_){word}(?:_\w+)?_?(?:score|reward|rating)|(?:score|reward|rating)_(?:of_)?{word}")
-                    for word in ("chosen", "rejected"))  # fmt: skip
+CHOSEN, REJECTED = (
+    bounded(rf"(?:^|_){word}(?:_\w+)?_?(?:score|reward|rating)|(?:score|reward|rating)_(?:of_)?{word}(?:_|$)")
+    for word in ("(?:chosen|winner|win|w|preferred|better)", "(?:rejected|loser|lose|l|dispreferred|worse)")
+)
 ANNOTATOR = bounded(
     r"(?:^|_)(?:annotator|rater|labell?er|worker|reviewer|judge|coder)s?(?:_id|_name)?$|标注[员者人]|评审员?$|打分人"
 )

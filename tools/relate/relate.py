@@ -46,12 +46,14 @@ from .layout.look import LAYOUT, laid_out
 from .line import Line, lines_of
 from .moves import Move
 from .onset import Onset
-from .scores import compared, pairs
+from .reported.look import REPORTED, of_reports
+from .scores import compared, judged, pairs, raters, traded
 from .scores.recounted import recounted
 from .summed import look
 from .summed.endings import endings
 from .summed.suffers import suffering
 from .summed.uncounted import uncounted
+from .texts.look import TEXTS, of_texts
 
 CHANGES, ONSET, CONTRAST = "changes of every measure", "onset and its company", "groups against each other"
 SCORES, SPREAD, ARITHMETIC = "scores in tables", "distributions in tables", "arithmetic of the run"
@@ -78,15 +80,20 @@ CODES = declare(
     ("score-falls-at-checkpoint", SCORES, "scores of a row of checkpoints fall at one of them, by their posterior"),
     ("score-changes-at-checkpoint", SCORES, "scores of a row of checkpoints change at one of them, not to the worse"),
     ("score-differs", SCORES, "two scores differ by more than their standard errors allow"),
+    ("abilities-traded", SCORES, "general scores fall beyond their errors while others rise, in one or two tables"),
+    ("instructions-lost-alone", SCORES, "of several scores those of following instructions fall, knowledge does not"),
+    ("score-follows-template", SCORES, "one model scores otherwise in another chat template, all else equal"),
+    ("ranking-follows-judge", SCORES, "one judge prefers the first of two models, another the second"),
+    ("verdicts-follow-length", SCORES, "a judge prefers the longer of two answers"),
     ("outputs-unchanged", SPREAD, "the outputs to fixed prompts stay the same while training goes on"),
     ("sampled-otherwise", SAMPLING, "all outputs of a table were sampled otherwise than a file of the run sets"),
     ("groups-without-signal", SPREAD, "most groups of answers have one and the same reward"),
     ("outputs-cut-short", SPREAD, "outputs end at the length limit after a few characters"),
     ("lengths-over-window", SPREAD, "rows are longer than the window"),
-    ("annotator-disagreement", SPREAD, "annotators of a table agree too little for the labels to be learned"),
+    ("annotator-disagreement", (SPREAD, SCORES), "annotators of a table agree too little for the labels to be learned"),
     ("preference-gap-small", SPREAD, "the scores of a table's pairs lie too near each other"),
     ("generation-not-stopping", SPREAD, "outputs of a table run into the length limit instead of stopping"),
-    ("verdicts-follow-order", ROWS, "a judge prefers whichever answer stands first"),
+    ("verdicts-follow-order", (ROWS, SCORES), "a judge prefers whichever answer stands first"),
     ("labels-on-prompt", ROWS, "tokens of the prompt carry labels, by a dump of them"),
     ("score-follows-length", ROWS, "a scorer prefers the longer answer where the shorter one is the better"),
     ("clocks-apart", ROWS, "two times of one thing lie apart by one and the same amount"),
@@ -284,6 +291,8 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
             *(onset.surrounded(f, r.moved, r.events) for f in compared.related(r.tables)),
             *pairs.held_out(r.tables, r.lines),
             *recounted(r.tables, r.stated),
+            *traded.traded(r.tables),
+            *(f for table in r.tables for look in (*judged.LOOKS, raters.raters) for f in look(table)),
         ],
     ),
     ONSET: (("lines",), lambda r: [f for look in onset.LOOKS if (f := look(r.begun))] if r.begun else []),
@@ -302,6 +311,8 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
     ENDS: (("tables",), lambda r: [*endings(r.tables), *uncounted(r.tables)]),
     SAMPLING: (("tables",), lambda r: sampled.otherwise(r.tables, r.settings, r.claims)),
     look.SUMMARIES: (("tables",), lambda r: r.said),
+    TEXTS: (("tables",), lambda r: of_texts(r.tables)),
+    REPORTED: (("tables", "stated"), lambda r: of_reports(r.tables, r.stated)),
     JOINED: (
         ("tables", "events"),
         lambda r: [*joined(r.tables, r.lines, r.settings, r.failures), *unkept(r.events), *suffering(r.moved, r.said)],

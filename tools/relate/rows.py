@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..tables.table import Column, Table
 from .distributions import ENOUGH, named, shown, texts
 from .line import plain
 from .scores.slots import slots, won_by
-from .summed.words import shares_of
+from .summed.words import counted_of, shares_of
 
 CLEAR = 3.0
 """Standard errors by which a share must be off before it is told. Own judgement, as all here without a source."""
@@ -55,8 +56,9 @@ FLASH = re.compile(r"(?i)flash|fmha|efficient_attention|cudnn.{0,20}sdpa")
 EAGER = re.compile(r"(?i)softmax|masked_fill|::bmm|^bmm|att(?:entio)?n[_ ]scores?")
 COPY_SHARE, EAGER_SHARE, LEAST_OFFSET = 0.05, 0.3, 0.3
 """Share of a profile from which on copies, or attention in pieces, are told; seconds that text and sound lie apart."""
-ORIGINAL = bounded(r"(?i)^(?:orig(?:inal)?|clean|unchanged|standard)(?:[_ -]|$)")
-CHANGED = bounded(r"(?i)paraphras|perturb|changed|shuffl|reorder|rephras|renumber|variant|rewritten|swapped")
+ORIGINAL = bounded(r"(?i)^(?:orig(?:inal)?|clean|unchanged|standard)(?:[_ -]|$)|^原(?:题|始|版|文)")
+CHANGED = bounded(r"(?i)paraphras|perturb|changed|shuffl|reorder|rephras|renumber|variant|rewritten|swapped"
+                  r"|扰动|改[数写编]|变[体式]|换(?:数|序|名)")  # fmt: skip
 SCORE = bounded(r"(?:^|_)(?:acc(?:uracy)?|score|em|exact_match|pass_rate|solve_rate)(?:_|$)")
 SIZE = bounded(r"^(?:n|count|total|num_?(?:samples|items|examples))$")
 RATE = bounded(r"(?:^|_)(?:lr|learning_rate)$")
@@ -258,6 +260,9 @@ def changed_items(table: Table) -> Iterator[Finding]:
     kind = next((c for c in table.columns if c.values.dtype.kind == "O" and _both(texts(c))), None)
     score = next((c for c in table.of("measure") if SCORE.search(c.name.lower()) and c.values.dtype.kind == "f"), None)
     size = named(table, SIZE, "f")
+    if kind is not None and size is None and (small := _counted(table, kind)) is not None:
+        yield from changed_items(small)
+        return
     if kind is None or score is None or size is None or len(table) > 200:
         return
     said = texts(kind)
@@ -277,6 +282,27 @@ def changed_items(table: Table) -> Iterator[Finding]:
         if a - b > max(CLEAR * error, 5.0):
             yield _changed(table, score, said, [i, j], (a, b, error), str(who))
             return
+
+
+def _counted(table: Table, kind: Column) -> Table | None:
+    """Items of a row each, right or wrong, as a row for each kind of item: accuracy and count."""
+    right = next(
+        (c for c in table.of("measure") if counted_of(c) == "right" and set(c.values.tolist()) == {0.0, 1.0}), None
+    )
+    said = texts(kind)
+    rows = [np.flatnonzero(said == v) for v in dict.fromkeys(said.tolist())]
+    if right is None or not 2 <= len(rows) <= 12 or min(map(len, rows)) < ENOUGH:
+        return None
+    first = np.zeros(len(table), bool)
+    first[[int(r[0]) for r in rows]] = True
+    small = table.only(first)
+    order = sorted(rows, key=lambda r: int(r[0]))
+    made = (
+        replace(kind, values=np.array([said[r[0]] for r in order], object)),
+        Column("accuracy", "measure", "accuracy", "", np.array([float(right.values[r].mean()) for r in order])),
+        Column("n", "measure", "n", "", np.array([float(len(r)) for r in order])),
+    )
+    return replace(small, columns=made)
 
 
 def _both(values: np.ndarray) -> bool:

@@ -138,16 +138,10 @@ def loss_oscillation(track: Track) -> Iterator[Finding]:
     Source of the symptom: runbook 001 C.2, 002 §2 ("violently up and down after warm-up"); numbers own judgement.
     """
     points = _supervised_loss(track, 60)
-    if points is None:
+    if points is None or (found := _swings(points)) is None:
         return
-    half = _wilder(points.values) or len(points) // 2
-    early, late = points.values[:half], points.values[half:]
-    least = 0.25 if half == len(points) // 2 else LEAST_SWING
-    level = float(np.median(late))
-    swing_early, swing_late = sigma(early - _trend(early)), sigma(late - _trend(late))
-    _, z = mann_kendall(late)
-    if level <= 0.05 or swing_late < least * level or swing_late < 2 * swing_early or z < -2:
-        return
+    half, swing_early, swing_late, level, z = found
+    late = points.values[half:]
     en = (
         f"{points.key} swings by {swing_late:.3g} around {level:.3g} from {where(points, half)} on ({swing_early:.3g} "
         f"before) and does not fall (trend z {z:.1f})."
@@ -161,20 +155,35 @@ def loss_oscillation(track: Track) -> Iterator[Finding]:
     yield finding("loss-oscillation", S2, shown, en, zh, **data)
 
 
+def _swings(points: Series) -> tuple[int, float, float, float, float] | None:
+    """(where it begins, swing before and after, level, trend) of a loss that swings wider and falls no more."""
+    wilder = _wilder(points.values)
+    half = wilder[0] or len(points) // 2
+    early, late = points.values[:half], points.values[half:]
+    least = LEAST_SWING if wilder[0] else 0.25
+    level = float(np.median(late))
+    swing_early = wilder[1] if wilder[0] else sigma(early - _trend(early))
+    swing_late = sigma(late - _trend(late))
+    _, z = mann_kendall(late)
+    if level <= 0.05 or swing_late < least * level or swing_late < 2 * swing_early or z < -2:
+        return None
+    return half, swing_early, swing_late, level, z
+
+
 STRETCHES, LEAST_STRETCH = 8, 20
 """Parts of a loss whose swings are compared, and points that each must have."""
 WILDER, LEAST_SWING = 3.0, 0.05
 """Times that every later part must swing more than every earlier one, and share of the level that is a swing at all."""
 
 
-def _wilder(values: np.ndarray) -> int:
-    """Where every later stretch begins to swing far more than any before, 0 where none does."""
+def _wilder(values: np.ndarray) -> tuple[int, float]:
+    """(where every later stretch begins to swing far more than any before, their widest swing); 0 where none does."""
     if len(values) < STRETCHES * LEAST_STRETCH:
-        return 0
+        return 0, 0.0
     bounds = np.linspace(0, len(values), STRETCHES + 1).astype(int)
     swings = [sigma(part - _trend(part)) for part in np.split(values, bounds[1:-1])]
     found = [k for k in range(1, STRETCHES - 1) if min(swings[k:]) >= WILDER * max(swings[:k])]
-    return int(bounds[found[0]]) if found else 0
+    return (int(bounds[found[0]]), max(swings[: found[0]])) if found else (0, 0.0)
 
 
 def _trend(values: np.ndarray) -> np.ndarray:
@@ -190,7 +199,7 @@ def loss_jitter_benign(track: Track) -> Iterator[Finding]:
     Source: runbook 002 ("smooth over 100 steps before judging"); acceptance row `smoothed_loss_trend_window`.
     """
     points = _supervised_loss(track, 30)
-    if points is None:
+    if points is None or (len(points) >= 60 and _swings(points) is not None):
         return
     level, spread = float(np.median(points.values)), noise(points.values)
     tau, z = mann_kendall(points.values)

@@ -284,6 +284,13 @@ ROWS = (
         must_not=r"(?i)\bno nan|\b0 nan|\bwithout nan|check\w* (for|whether|if)|\b0 found|drop\w* nan|fill\w* nan|: (false|0)\b|assert|raise |没有|未",
     ),
     Signature(
+        "sample-gives-nan", S1, r"(?i)\b(sample|example|record|doc(ument)?|row|idx|uid)s?(_?id)?[ :=#]{1,3}[\w./-]{1,40}\b.{0,40}\b(logits?|loss|output|activations?|forward)\b.{0,30}\b(nans?|non-?finite|inf(inite)?)\b|样本 ?[\w-]{1,40}.{0,20}(logits?|loss|输出|损失).{0,12}(nan|非有限|非数)",
+        "one sample alone gives a non-finite value", "单独一条样本就产生非有限值",
+        ("sample 771002: logits contain nan", "replay: example id=88 -> loss nan", "样本 771002 的 logits 为 nan"),
+        ("sample 881203: logits finite", "Got NaN in loss", "sample 7: no nan in logits", "samples 32 loss 2.31"),
+        must_not=r"(?i)\bno nan|\b0 nan|without nan|all finite|没有",
+    ),
+    Signature(
         "nan-in-forward", S0,
         r"[Gg]ot NaN in (forward|backward|loss)|returned nan values in its 0th output|[Ff]ound NaN in (local )?(grad|loss|forward|param)|found (Inf|inf|NaN|nan)( or \w+)? in (the )?(local )?(grad|forward|loss|param)|[Ll]oss (is|became) (nan|NaN|inf)\b.{0,40}(stop|exit|abort)|Non-finite loss|NaN detected in (output|input|backward)|gradients from `?parameters`? is non-finite, so it cannot be clipped",
         "the program itself stopped on a non-finite value", "程序自身因非有限值而停止",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...findings import Finding, Severity
+from ...operation.steady import load_of
 from ...patterns import bounded
 from ..line import Line, means
 
@@ -134,11 +135,28 @@ def _steady(memory: Line, spread: float) -> bool:
 
 
 def growing(lines: Sequence[Line]) -> Iterator[Finding]:
-    """The memory of each kind that grew most, where it grows in every part of the way and does not level off."""
+    """The memory of each kind that grew most, where it grows in every part of the way and does not level off, and no
+    load beside it grows as it does."""
     for name in MEMORIES:
         found = [(grown, line) for line in lines if line.name == name and (grown := _growth(line)) is not None]
-        if found:
-            yield _told(*max(found, key=lambda one: one[0][1] / one[0][0]))
+        if not found:
+            continue
+        grown, line = max(found, key=lambda one: one[0][1] / one[0][0])
+        load = load_of(line, lines)
+        yield _told(grown, line) if load is None else _with_load(line, load)
+
+
+def _with_load(memory: Line, load: Line) -> Finding:
+    m, n = memory.finite(), load.finite()
+    return Finding(
+        "memory-follows-load", Severity.S3,
+        f"{m.said} grows from {m.values[0]:.4g} to {m.values[-1]:.4g} as {n.said} goes from {n.values[0]:.4g} to "
+        f"{n.values[-1]:.4g}: what the load takes, no leak.",
+        f"{m.said} 从 {m.values[0]:.4g} 增到 {m.values[-1]:.4g}，同时 {n.said} 从 {n.values[0]:.4g} 到 "
+        f"{n.values[-1]:.4g}：是负载占用的，不是泄漏。",
+        (memory.evidence(len(memory) - 1), load.evidence(len(load) - 1)),
+        {"memory": memory.name, "load": load.key},
+    )  # fmt: skip
 
 
 def _growth(line: Line) -> tuple[float, float] | None:

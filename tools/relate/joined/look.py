@@ -84,6 +84,7 @@ CODES = declare(
     ("quality-lost-in-format", JOINED, "a perplexity or score is clearly worse in a smaller number format"),
     ("less-fed-part-suffers", JOINED, "less of a part is trained from one place on, and its evaluation turns worse"),
     ("memory-follows-length", JOINED, "memory goes with the length of the batch, and the longest takes far more"),
+    ("memory-follows-load", JOINED, "memory grows with the load beside it"),
     ("memory-grows-on", JOINED, "memory grows in every part of its record and does not level off"),
     ("memory-ends-at-longest", JOINED, "memory goes with the length, and its record ends at a batch far longer yet"),
     ("long-documents-plenty", JOINED, "a good share of the tokens stands in documents of half the window or more"),

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...findings import Finding, Severity
 from ...tables.table import Table
+from ..summed.words import TEMPLATE
 from .fallen import POINTS, fallen
 from .read import Scored, scored_rows
 
@@ -57,7 +58,28 @@ def _rescored(rows: list[Scored]) -> list[Finding]:
         apart = differing(a, b)
         if same and apart and a.step == b.step and (z := _z(a, b)) >= AGAIN and (best is None or z > best[0]):
             best = (z, a, b)
-    return [_harness(*best, _measured_alike(rows, *best[1:]))] if best else []
+    if best is None:
+        return []
+    return [_by_template(*best) or _harness(*best, _measured_alike(rows, *best[1:]))]
+
+
+def _by_template(z: float, a: Scored, b: Scored) -> Finding | None:
+    """Two chat templates that one model was asked in, and nothing else that differs."""
+    apart = differing(a, b)
+    if not all("template" in name and TEMPLATE.search(x) and TEMPLATE.search(y) for name, x, y in apart):
+        return None
+    (low, x), (high, y) = sorted(((a, apart[0][1]), (b, apart[0][2])), key=lambda one: one[0].value)
+    which = a.weights or a.model
+    return Finding(
+        "score-follows-template",
+        Severity.S1,
+        f"{which} scores {high.value:.1f} asked in {y} and {low.value:.1f} asked in {x} ({z:.1f} standard errors), "
+        "all else equal: the score goes with the chat template.",
+        f"{which} 用 {y} 模板提问得 {high.value:.1f}，用 {x} 得 {low.value:.1f}（相差 {z:.1f} 个标准误），其余相同："
+        "分数随聊天模板变化。",
+        (low.evidence, high.evidence),
+        {"score": a.metric, "low": low.value, "high": high.value, "z": z, "by": ["template"]},
+    )
 
 
 def _z(a: Scored, b: Scored) -> float:

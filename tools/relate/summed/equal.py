@@ -149,8 +149,9 @@ def short_of(table: Table) -> Iterator[Finding]:
 
 
 def _accounted(table: Table, missing: float, i: int) -> bool:
-    """Whether another column counts what is missing: it was taken out, not lost."""
-    return any(means(TAKEN, c.name) and c.values.dtype.kind == "f" and c.values[i] == missing for c in table.columns)
+    """Whether another column counts what is missing, or says why it was taken out: it was not lost."""
+    said = (c.values for c in table.columns if means(TAKEN, c.name))
+    return any(values.dtype.kind == "O" or values[i] == missing for values in said)
 
 
 def _short(table: Table, got: Column, due: Column, i: int) -> Finding:

@@ -14,10 +14,11 @@ import numpy as np
 
 from ...data.statistics import wilson
 from ...findings import Evidence, Finding, Severity
+from ...patterns import bounded
 from ...tables.table import Column, Table
 from ..contrast import Contrast
-from ..line import means
-from .words import TOTAL, UNSPACED, WHOLE, apart, counted_of, is_count, kind_of, labels_of, shares_of
+from ..line import means, plain
+from .words import COUNTED, TOTAL, UNSPACED, WHOLE, apart, counted_of, is_count, kind_of, labels_of, shares_of
 
 CLEAR = 4.0
 """Standard errors between two groups; the largest of a few tens of pairs of equal groups stays below."""
@@ -69,21 +70,46 @@ class Rates:
 def rated(table: Table) -> Iterator[Rates]:
     """Every share that the counts of a table make, by each column that has one row for each group; of a long table
     (a row for each shard), by language, of the sums."""
+    yield from _taken(table)
     counts = [c for c in table.columns if is_count(c)]
     wholes = [c for c in counts if means(WHOLE, c.name) and not counted_of(c)]
     wholes += [c for c in counts if c not in wholes and means(WHOLE, c.name) and c.name not in _parts(counts)]
     if len(table) > MOST_ROWS + 1:
         yield from _pooled(table, wholes, counts)
         return
-    for column, said in labels_of(table):
-        rows = np.array([i for i, v in enumerate(said.tolist()) if not TOTAL.search(v)], int)
-        if not 2 <= len(rows) <= MOST_ROWS or len(set(said[rows].tolist())) < len(rows):
-            continue
+    for column, rows, labels in _labelled(table):
         for name, what, part, whole in _counted(table, wholes, counts):
             n = whole[rows]
             if (n >= 1).all():
-                yield Rates(table, name, what, kind_of(column), column.name, tuple(said[rows].tolist()),
-                            part[rows], n, rows)  # fmt: skip
+                yield Rates(table, name, what, kind_of(column), column.name, labels, part[rows], n, rows)
+
+
+def _labelled(table: Table) -> Iterator[tuple[Column, np.ndarray, tuple[str, ...]]]:
+    """The columns that have one row for each of a few groups, their rows and the groups."""
+    for column, said in labels_of(table):
+        rows = np.array([i for i, v in enumerate(said.tolist()) if not TOTAL.search(v)], int)
+        if 2 <= len(rows) <= MOST_ROWS and len(set(said[rows].tolist())) == len(rows):
+            yield column, rows, tuple(said[rows].tolist())
+
+
+READ = bounded(r"(?:^|_)(?:in|input|read|before|raw|original)(?:_|$)|输入|读入|处理前|去重前")
+LEFT = bounded(r"(?:^|_)(?:out|output|after|kept|remaining|left)(?:_|$)|输出|保留|处理后|去重后|剩余")
+
+
+def _taken(table: Table) -> Iterator[Rates]:
+    """What was taken out between two counts of a deduplication or filter, where no column says it."""
+    counts = [c for c in table.columns if is_count(c)]
+    read = next((c for c in counts if means(READ, c.name)), None)
+    left = next((c for c in counts if c is not read and means(LEFT, c.name)), None)
+    about = f"{plain(table.file)} {' '.join(plain(c.name) for c in table.columns)}"
+    if read is None or left is None or not COUNTED["removed"].search(about) or (left.values > read.values).any():
+        return
+    if any(counted_of(c) == "removed" for c in counts):
+        return
+    for column, rows, labels in _labelled(table):
+        if (read.values[rows] >= 1).all():
+            yield Rates(table, f"{read.name} - {left.name}", "removed", kind_of(column), column.name, labels,
+                        (read.values - left.values)[rows], read.values[rows], rows)  # fmt: skip
 
 
 def _pooled(table: Table, wholes: Sequence[Column], counts: Sequence[Column]) -> Iterator[Rates]:

@@ -1,0 +1,93 @@
+"""Statistics that reports give by name: told beyond their limit, under any head, and silent within it."""
+
+import json
+
+import pytest
+
+from triage.tools.documents.stated import Stated
+from triage.tools.relate.reported.look import of_reports
+from triage.tools.tables.read import read_tables
+
+
+def csv(*rows) -> str:
+    return "\n".join(",".join(map(str, r)) for r in rows) + "\n"
+
+
+def codes(folder, files, stated=()):
+    tables = []
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+        tables += read_tables(folder / name, name)
+    return {f.code for f in of_reports(tables, stated)}
+
+
+def said(file, **values) -> list[Stated]:
+    return [Stated(file, i, k, str(v), f"{k}: {v}") for i, (k, v) in enumerate(values.items(), 1)]
+
+
+ENDS = ("finish_reason", "count"), ("length", 1800), ("stop", 200)
+BEYOND = [
+    ("annotator-disagreement", "iaa.csv", [("batch", "krippendorff_alpha", "n"), ("w1", 0.81, 400), ("w2", 0.49, 400)]),
+    ("annotator-disagreement", "标注.csv", [("批次", "抽检一致率"), ("一", "0.62"), ("二", "0.66")]),
+    ("length-reward-correlation", "rm.csv", [("split", "spearman_len_score"), ("a", 0.61), ("b", 0.58)]),
+    ("pii-found", "scan.csv", [("source", "rows", "id_card_hits"), ("web", 9000, 0), ("logs", 9000, 81)]),
+    ("ineffective-dedup-features", "dedup.csv", [("lang", "avg_tokens_per_doc"), ("zh", 1.02), ("en", 412.0)]),
+    ("repetition-loop", "gen.csv", [("temperature", "rep4"), (0.1, 0.52), (1.0, 0.04)]),
+    ("nothing-was-kept", "prep.csv", [("file", "rows_in", "rows_out"), ("a", 2000, 1990), ("b", 2000, 0)]),
+    ("labels-on-prompt", "mask.csv", [("i", "user_tokens", "user_tokens_in_loss"), *((i, 30, 30) for i in range(9))]),
+    ("generation-not-stopping", "ends.csv", ENDS),
+    ("cut-at-every-limit", "cut.csv", [("max_tokens", "cut_share"), (512, 0.9), (1024, 0.9), (4096, 0.91)]),
+    ("target-missed", "b.csv", [("setting", "tpot_ms"), ("target", 15), ("measured", 61)]),
+]
+WITHIN = [
+    ("iaa.csv", [("batch", "krippendorff_alpha", "n"), ("w1", 0.81, 400), ("w2", 0.79, 400)]),
+    ("标注.csv", [("批次", "抽检一致率"), ("一", "0.92"), ("二", "0.96")]),
+    ("cfg.csv", [("lora_alpha", "label"), (0.5, 1), (0.6, 2)]),
+    ("rm.csv", [("split", "spearman_len_score"), ("a", 0.11), ("b", -0.08)]),
+    ("scan.csv", [("source", "rows", "id_card_masked"), ("web", 9000, 0), ("logs", 9000, 81)]),
+    ("dedup.csv", [("lang", "avg_tokens_per_doc"), ("zh", 380.0), ("en", 412.0)]),
+    ("gen.csv", [("temperature", "repetition_penalty", "rep4"), (0.1, 1.1, 0.06), (1.0, 1.1, 0.04)]),
+    ("gen.csv", [("text", "rep4"), ("reference", 0.52), ("human", 0.5)]),
+    ("prep.csv", [("file", "rows_in", "rows_out"), ("a", 2000, 1990), ("b", 2000, 1400)]),
+    ("mask.csv", [("i", "user_tokens", "user_tokens_in_loss"), *((i, 30, 0) for i in range(9))]),
+    ("ends.csv", [("finish_reason", "count"), ("length", 20), ("stop", 1980)]),
+    ("cut.csv", [("max_tokens", "cut_share"), (512, 0.9), (1024, 0.4), (4096, 0.02)]),
+    ("b.csv", [("setting", "tpot_ms"), ("target", 15), ("measured", 14.2)]),
+    ("gpu.csv", [("step", "mem_leak_mb", "eval_rows"), (1, 3, 100), (2, 5, 100)]),
+]
+
+
+@pytest.mark.parametrize(("code", "name", "rows"), BEYOND, ids=[f"{c}-{n}" for c, n, _ in BEYOND])
+def test_a_statistic_beyond_its_limit_is_told(tmp_path, code, name, rows):
+    assert code in codes(tmp_path, {name: csv(*rows)})
+
+
+@pytest.mark.parametrize(("name", "rows"), WITHIN, ids=[f"{i}-{n}" for i, (n, _) in enumerate(WITHIN)])
+def test_a_statistic_within_it_and_a_namesake_are_not(tmp_path, name, rows):
+    assert not codes(tmp_path, {name: csv(*rows)})
+
+
+def test_reports_of_one_object_are_read_as_rows_are(tmp_path):
+    leak = said("overlap.json", eval_items=4000, items_found_in_train=212)
+    assert codes(tmp_path, {}, leak) == {"eval-leakage"}
+    assert not codes(tmp_path, {}, said("overlap.json", eval_items=4000, items_found_in_train=2))
+    assert codes(tmp_path, {}, said("c.json", rows=50000, rows_ending_with_eos=112)) == {"eos-not-trained"}
+    assert not codes(tmp_path, {}, said("tok.json", eos_token_id=2, rows=9))
+    rm = said("rm.json", accuracy_chosen_longer=0.88, accuracy_chosen_shorter=0.31)
+    assert codes(tmp_path, {}, rm) == {"score-follows-length"}
+    assert not codes(tmp_path, {}, said("rm.json", accuracy_chosen_longer=0.88, accuracy_chosen_shorter=0.71))
+
+
+def test_a_promise_and_a_measurement_lie_in_two_files(tmp_path):
+    bench = json.dumps({"p95_latency_ms": 6120.7, "qps": 4.3, "failed": 0})
+    assert codes(tmp_path, {"bench.json": bench}, said("sla.yaml", p95_latency_ms=2000)) == {"target-missed"}
+    assert not codes(tmp_path, {"bench.json": bench}, said("sla.yaml", p95_latency_ms=7000))
+
+
+def test_attempts_that_differ_and_fail_with_one_batch_show_the_batch(tmp_path):
+    head = ("attempt", "lr", "first_nan_step", "sample_ids")
+    same = csv(head, ("a", "3e-4", 4117, "88 91"), ("b", "1e-4", 4117, "88 91"))
+    apart = csv(head, ("a", "3e-4", 4117, "88 91"), ("b", "1e-4", 5003, "12 13"))
+    assert codes(tmp_path, {"replay.csv": same}) == {"same-batch-nonfinite-again"}
+    assert not codes(tmp_path, {"replay.csv": apart})

@@ -1,0 +1,93 @@
+"""What texts of tables say: loops, groups that answer alike, paid phrases, scores by length, texts in both sets."""
+
+import json
+import random
+
+import pytest
+from making import prose
+
+from triage.tools.relate.texts.look import of_texts
+from triage.tools.relate.texts.loops import loop
+from triage.tools.tables.read import read_tables
+
+
+def codes(folder, files):
+    tables = []
+    for name, rows in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows))
+        tables += read_tables(folder / name, name)
+    return {f.code for f in of_texts(tables)}
+
+
+def texts(count, seed, words=40):
+    rng = random.Random(seed)
+    return [prose(rng, words) for _ in range(count)]
+
+
+@pytest.mark.parametrize(("share", "code"), [(2, "answers-mostly-loop"), (8, "repetition-loop"), (99, "")])
+def test_outputs_that_end_in_a_loop(tmp_path, share, code):
+    rows = [{"问": f"q{i}", "答": t + (" 然后再看一遍这里" * 9 if i % share == 1 else "")}
+            for i, t in enumerate(texts(80, 1))]  # fmt: skip
+    assert codes(tmp_path, {"输出.jsonl": rows}) == ({code} if code else set())
+
+
+@pytest.mark.parametrize("text", ["| a | b |\n" + "|---|---|\n" * 9, "yes, yes, yes.", "1, 2, 3, 4, 5, 6, 7, 8, 9, 10"])
+def test_rules_and_emphasis_are_no_loops(text):
+    assert not loop(text)
+
+
+@pytest.mark.parametrize(("late", "found"), [(True, True), (False, False)])
+def test_groups_whose_answers_become_one(tmp_path, late, found):
+    rows = []
+    for step in (0, 100, 200):
+        for g in range(12):
+            some = texts(4, f"{step}{g}", 12)
+            rows += [
+                {"step": step, "prompt_id": f"p{g}", "response": some[0 if late and step else k]} for k in range(4)
+            ]
+    assert ("groups-answer-alike" in codes(tmp_path, {"rollouts.jsonl": rows})) == found
+
+
+@pytest.mark.parametrize(("pays", "found"), [(2.0, True), (0.0, False)])
+def test_a_phrase_that_the_reward_pays_for(tmp_path, pays, found):
+    rng, rows = random.Random(5), []
+    for i, t in enumerate(texts(200, 3, 20)):
+        has = i % 3 == 0
+        end = " I hope this fully answers you!" if has else f" {prose(rng, 6)}."
+        rows.append({"prompt": f"p{i}", "completion": f"{t}.{end}", "reward": rng.gauss(0.3 + pays * has, 0.2)})
+    assert ("phrase-paid" in codes(tmp_path, {"rollouts.jsonl": rows})) == found
+
+
+@pytest.mark.parametrize(("slope", "found"), [(0.03, True), (0.0, False)])
+def test_scores_that_go_with_length_within_a_prompt(tmp_path, slope, found):
+    rng, rows = random.Random(6), []
+    for p in range(40):
+        for k in range(4):
+            n = rng.randint(10, 80)
+            rows.append({"问题编号": f"q{p}", "回答": prose(rng, n) + f" {k}", "打分": slope * n + rng.gauss(0, 0.3)})
+    assert ("length-reward-correlation" in codes(tmp_path, {"scores.jsonl": rows})) == found
+
+
+@pytest.mark.parametrize(("by", "found"), [(0.8, True), (0.0, False)])
+def test_a_neutral_addition_that_is_paid(tmp_path, by, found):
+    rng = random.Random(7)
+    rows = [{"id": i, "score_original": (a := rng.gauss(0, 1)), "score_with_filler": a + by + rng.gauss(0, 0.2)}
+            for i in range(120)]  # fmt: skip
+    assert ("score-follows-length" in codes(tmp_path, {"probe.jsonl": rows})) == found
+
+
+@pytest.mark.parametrize(("taken", "found"), [(12, True), (0, False)])
+def test_texts_of_the_evaluation_in_the_training(tmp_path, taken, found):
+    held, seen = texts(60, "held"), texts(300, "seen")
+    train = [{"doc": t} for t in [*seen, *(f"new words first {t}" for t in held[:taken])]]
+    files = {"corpus/train/a.jsonl": train, "heldout/dev.jsonl": [{"doc": t} for t in held]}
+    assert ("eval-leakage" in codes(tmp_path, files)) == found
+
+
+@pytest.mark.parametrize(("every", "found"), [(3, True), (1000, False)])
+def test_marks_of_a_turn_in_outputs(tmp_path, every, found):
+    rows = [{"prompt": f"q{i}", "response": t + ("\n### Human: and then?" if i % every == 1 else "")}
+            for i, t in enumerate(texts(90, 11))]  # fmt: skip
+    assert ("turn-marks-in-outputs" in codes(tmp_path, {"outputs.jsonl": rows})) == found
+    assert not codes(tmp_path, {"train/sft.jsonl": rows})

@@ -1,0 +1,74 @@
+"""Numbers that small tables and reports give under a name of their own, each with what it stands beside.
+
+A report of one object, a row for each group, a name and its value in two columns: they are read alike. What a number
+of some name means is judged beside this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+import numpy as np
+
+from ...documents.stated import Stated
+from ...findings import Evidence
+from ...tables.table import Table
+from ...tables.vocabulary import VALUES
+from ..distributions import texts
+from ..line import plain
+
+MOST_ROWS, MOST_FILES = 60, 200
+RESULTS = (".json", ".yaml", ".yml", ".toml", ".txt", ".md")
+
+
+@dataclass(frozen=True)
+class Said:
+    """One number of a report."""
+
+    name: str
+    """As the file writes it."""
+    value: float
+    beside: dict[str, float]
+    """Other numbers of the same row or object, by name."""
+    about: str
+    """File and labels of the row, as words."""
+    label: str
+    place: Evidence
+
+
+def reported(tables: Sequence[Table], stated: Sequence[Stated]) -> list[Said]:
+    """The numbers of all small tables, and of what no table was made of."""
+    read = {t.file for t in tables}
+    return [*(s for t in tables if 1 <= len(t) <= MOST_ROWS for s in _of(t)), *_objects(stated, read)]
+
+
+def _of(table: Table) -> Iterator[Said]:
+    numbers = [c for c in table.columns if c.values.dtype.kind == "f" and c.role in ("measure", "axis")]
+    words = [c for c in table.columns if c.values.dtype.kind == "O"]
+    named = next((c for c in words if c.of == "metric"), None)
+    stem = plain(str(PurePosixPath(table.file).with_suffix("")))
+    for i in range(len(table)):
+        label = " ".join(str(c.values[i]) for c in words)[:200]
+        beside = {c.name: float(c.values[i]) for c in numbers if np.isfinite(c.values[i])}
+        line = int(table.lines[i]) or None
+        for name, value in beside.items():
+            said = texts(named)[i] if named is not None and plain(name) in VALUES else name
+            yield Said(said, value, beside, f"{stem} {plain(table.part)} {plain(label)}", label,
+                       Evidence(table.file, line, metric=said, value=value, text=label))  # fmt: skip
+
+
+def _objects(stated: Sequence[Stated], read: set[str]) -> Iterator[Said]:
+    """What configurations and reports say in `key: number`, each file an object."""
+    by_file: dict[str, list[Stated]] = {}
+    for one in stated:
+        if one.how == "said" and one.number is not None and one.file not in read and one.file.endswith(RESULTS):
+            by_file.setdefault(one.file, []).append(one)
+    for file, some in [*by_file.items()][:MOST_FILES]:
+        beside: dict[str, float] = {}
+        for s in some:
+            beside.setdefault(s.key, s.number or 0.0)
+        stem = plain(str(PurePosixPath(file).with_suffix("")))
+        for s in some:
+            yield Said(s.key, s.number or 0.0, beside, stem, "", s.evidence())

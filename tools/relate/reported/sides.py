@@ -1,0 +1,80 @@
+"""Two numbers of reports against each other: right on longer and on shorter answers, measured and promised."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ...findings import Evidence, Finding, Severity
+from ...patterns import bounded
+from ..line import means, plain
+from .read import Said
+
+RIGHT = bounded(r"(?:^|_)(?:acc|accuracy|correct|win_?rate|right)(?:_|$)|准确率|正确率|胜率")
+LONG, SHORT = bounded(r"longer|更长"), bounded(r"shorter|更短")
+HALF = 0.5
+PROMISED = bounded(r"(?:^|_)(?:target|goal|sla|slo|budget|required|requirement|limit)s?(?:_|$)|目标|要求|指标要求")
+"""What file, label or name says that a number was promised and not measured."""
+SLOWER = bounded(r"latency|ttft|tpot|itl|e2e|time_to|p9[059]|延迟|首字|时延")
+FASTER = bounded(r"(?:^|_)(?:qps|rps|throughput|tok(?:ens)?_?(?:per_?)?s(?:ec)?|requests_per_s\w*)(?:_|$)|吞吐|每秒")
+UNIT = bounded(r"_(?:ms|s|sec|seconds|mean|avg)$")
+MISSED = 1.1
+"""Factor beyond a target from which on it is missed. Own judgement."""
+
+
+def longer_and_shorter(said: Sequence[Said]) -> Iterator[Finding]:
+    """One object that gives how often a scorer is right where the chosen answer is longer, and where it is shorter."""
+    for s in said:
+        if not (means(RIGHT, s.name) and means(SHORT, s.name)):
+            continue
+        stem = SHORT.sub("", plain(s.name))
+        other = next((n for n in s.beside if means(LONG, n) and LONG.sub("", plain(n)) == stem), None)
+        scale = 100.0 if s.value > 1 else 1.0
+        if other is None or other == s.name or not s.value / scale < HALF < s.beside[other] / scale:
+            continue
+        yield Finding(
+            "score-follows-length", Severity.S1,
+            f"{s.name} is {s.value:.4g} and {other} {s.beside[other]:.4g}: right where the chosen answer is longer, "
+            "below chance where it is shorter.",
+            f"{s.name} 为 {s.value:.4g}，{other} 为 {s.beside[other]:.4g}：更长时打分正确，更短时低于随机。",
+            (s.place,), {"shorter": s.value / scale, "longer": s.beside[other] / scale},
+        )  # fmt: skip
+        return
+
+
+def targets(said: Sequence[Said]) -> Iterator[Finding]:
+    """What a server was measured at, beside what a file of the run promises under the same name."""
+    promised = [s for s in said if PROMISED.search(_around(s)) and (means(SLOWER, s.name) or means(FASTER, s.name))]
+    measured = [s for s in said if not PROMISED.search(_around(s))]
+    for target in promised:
+        for s in measured:
+            slow = bool(means(SLOWER, s.name))
+            if _stem(s) != _stem(target) or _unit(s.name) != _unit(target.name) or target.value <= 0:
+                continue
+            if (s.value > MISSED * target.value) if slow else (s.value * MISSED < target.value):
+                yield _missed(target, s)
+                return
+
+
+def _around(s: Said) -> str:
+    return f"{plain(s.name)}_{s.about.replace(' ', '_')}"
+
+
+def _stem(s: Said) -> str:
+    """The name without what says that it is promised, and without its unit."""
+    return UNIT.sub("", PROMISED.sub("_", plain(s.name)).strip("_")).strip("_")
+
+
+def _unit(name: str) -> str:
+    found = re.search(r"_(ms|s|sec|seconds)$", plain(name))
+    return (found[1][:2] if found else "").replace("se", "s")
+
+
+def _missed(target: Said, s: Said) -> Finding:
+    places: tuple[Evidence, ...] = (s.place, target.place)
+    return Finding(
+        "target-missed", Severity.S2,
+        f"{s.name} is {s.value:.5g} in {s.place.file}, and {target.place.file} asks for {target.value:.5g}.",
+        f"{s.place.file} 中 {s.name} 为 {s.value:.5g}，而 {target.place.file} 要求 {target.value:.5g}。",
+        places, {"metric": s.name, "measured": s.value, "target": target.value},
+    )  # fmt: skip

@@ -1,0 +1,37 @@
+"""What the texts of tables say, in one pass: findings and their codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...findings import Finding, declare
+from ...tables.table import Table
+from . import groups, loops, markers, overlap, phrases, scorers
+
+TEXTS = "texts in tables"
+MOST_TABLES, MOST_ROWS = 200, 20_000
+CODES = declare(
+    "texts",
+    ("repetition-loop", TEXTS, "outputs of a table end in a loop that repeats itself"),
+    ("answers-mostly-loop", TEXTS, "a large share of the outputs of a table ends in a loop that repeats itself"),
+    ("groups-answer-alike", TEXTS, "the answers drawn to one prompt differed early in the training and hardly do late"),
+    ("eval-leakage", TEXTS, "texts of the evaluation stand nearly whole in a text of the training"),
+    ("turn-marks-in-outputs", TEXTS, "outputs of a table hold the marks of a chat template as text"),
+    ("phrase-paid", TEXTS, "a reward goes with one phrase at the end or the beginning of the answers"),
+    ("length-reward-correlation", TEXTS, "among the answers to one prompt the score goes with their length"),
+    ("score-follows-length", TEXTS, "the same answer is scored higher once something neutral was added to it"),
+)
+LOOKS = (
+    loops.looping,
+    markers.marked,
+    groups.answering_alike,
+    phrases.paid_for,
+    scorers.follows_within,
+    scorers.pays_for_more,
+)
+
+
+def of_texts(tables: Sequence[Table]) -> list[Finding]:
+    """What the texts of a run's tables say."""
+    some = [t for t in tables[:MOST_TABLES] if len(t) <= MOST_ROWS]
+    return [*(f for t in some for look in LOOKS for f in look(t)), *overlap.overlapping(some)]
