@@ -19,7 +19,7 @@ from ..patterns import bounded
 from ..relate.line import means
 from ..tables.table import Column, Table
 
-STATE = bounded(r"^(?:job_?)?(?:state|status|result|outcome|phase|状态|结果)$")
+STATE = bounded(r"^(?:job_?)?(?:state|status|result|outcome|phase|ending|状态|结果|结局|结束状态)$")
 NODES = bounded(r"^(?:nodes?_?list|nodes?|hosts?|hostnames?|machines?|exec_host|nodes_used|节点|节点列表|机器)$")
 JOB = bounded(r"^(?:job_?id|job|run|id|name|pod|jobname|作业|作业号|任务)$")
 CODE = bounded(r"^exit_?(?:code|status)$|^(?:退出码|返回码)$")

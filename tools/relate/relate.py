@@ -51,6 +51,7 @@ from .summed import look
 from .summed.endings import endings
 from .summed.suffers import suffering
 from .summed.uncounted import uncounted
+from .trials.follows import TRIALS, tried
 
 CHANGES, ONSET, CONTRAST = "changes of every measure", "onset and its company", "groups against each other"
 SCORES, SPREAD, ARITHMETIC = "scores in tables", "distributions in tables", "arithmetic of the run"
@@ -303,6 +304,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
         ("tables", "events"),
         lambda r: [*joined(r.tables, r.lines, r.settings, r.failures), *unkept(r.events), *suffering(r.moved, r.said)],
     ),
+    TRIALS: (("tables",), lambda r: tried(r.tables, r.settings)),
     EARLIER: (("tables", "lines"), lambda r: earlier(r.tables, r.lines, r.settings, r.events)),
     LAYOUT: (("tables",), lambda r: laid_out(r.tables, r.settings)),
     SERVING: (
